@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler and linker flags, for gcc 12 and clang 14. Nothing is vendored, so they hold for the
+# whole tree; headers of dependencies come in as SYSTEM through their imported targets.
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+include(CheckPIESupported)
+check_pie_supported()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_C_FLAGS_DEBUG "-g")
+set(CMAKE_CXX_FLAGS_DEBUG "-g")
+
+# What C and C++ share, then what only C has. The one C++ file includes our C headers, whose compound
+# literals are an extension there: it goes without -Wpedantic.
+add_compile_options(
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wwrite-strings
+  -Wformat=2 -Wundef -Wvla -Wimplicit-fallthrough -Wdouble-promotion
+  -fno-common -fno-strict-aliasing -fstack-protector-strong
+  "$<$<COMPILE_LANGUAGE:C>:-Wpedantic;-Wstrict-prototypes;-Wmissing-prototypes>"
+  "$<$<COMPILE_LANG_AND_ID:C,GNU>:-Wlogical-op;-Wduplicated-cond;-Wformat-signedness>")
+# A header of macros alone, compiled alone, is an empty translation unit; that is no fault.
+add_compile_options(
+  "$<$<BOOL:$<FILTER:$<TARGET_PROPERTY:NAME>,INCLUDE,_verify_interface_header_sets$>>:-Wno-pedantic>")
+add_compile_definitions("$<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>")
+if(TC_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+# Only what a program really uses is loaded: start-up time is part of the interface.
+add_link_options(-Wl,--as-needed)
+
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()
+
+if(TC_LTO)
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT tc_lto_works LANGUAGES C CXX)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ${tc_lto_works})
+endif()
+
+if(TC_SANITIZE)
+  set(tc_sanitize -fsanitize=${TC_SANITIZE})
+  add_compile_options(-O1 ${tc_sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(${tc_sanitize})
+endif()
+
+if(TC_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "TC_FUZZ needs clang: libFuzzer is part of it")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+if(TC_COVERAGE)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "TC_COVERAGE needs clang: the report is llvm-cov's")
+  endif()
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
+endif()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rooms of src/, lowest first, and what each may use. This is the one table: it is the link
+# order here, and tools/check_layers.py reads these very lines to check the #include lines.
+
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+# Makes calls of the functions of base/banned.h compile errors in the C sources of a target.
+function(tc_ban_functions target)
+  if(EXISTS "${CMAKE_SOURCE_DIR}/src/base/banned.h")
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:C>:SHELL:-include base/banned.h>")
+  endif()
+endfunction()
+
+# The static library tc_<room> of src/<room>/, which may use the rooms listed after it. A room that
+# does not exist yet is left out; one with headers only becomes an interface library.
+function(tc_room room)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*.c")
+  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*.h")
+  if(room STREQUAL "base" AND EXISTS "${CMAKE_SOURCE_DIR}/src/base/json.cpp")
+    list(APPEND sources "${CMAKE_SOURCE_DIR}/src/base/json.cpp")
+  endif()
+  list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/src/cli/main.c")
+  if(NOT sources AND NOT headers)
+    return()
+  endif()
+  if(sources)
+    set(scope PUBLIC)
+    add_library(tc_${room} STATIC ${sources})
+    tc_ban_functions(tc_${room})
+  else()
+    set(scope INTERFACE)
+    add_library(tc_${room} INTERFACE)
+  endif()
+  target_include_directories(tc_${room} ${scope} "${CMAKE_SOURCE_DIR}/src")
+  foreach(lower IN LISTS ARGN)
+    if(TARGET tc_${lower})
+      target_link_libraries(tc_${room} ${scope} tc_${lower})
+    endif()
+  endforeach()
+  if(headers)
+    set_source_files_properties(${headers} PROPERTIES LANGUAGE C)
+    target_sources(tc_${room} ${scope} FILE_SET HEADERS
+      BASE_DIRS "${CMAKE_SOURCE_DIR}/src" FILES ${headers})
+  endif()
+  target_link_libraries(tc_rooms INTERFACE tc_${room})
+endfunction()
+
+# Third-party libraries of a room. Their headers reach no other room: check_layers.py sees to that.
+function(tc_room_uses room)
+  if(TARGET tc_${room})
+    get_target_property(type tc_${room} TYPE)
+    if(type STREQUAL "INTERFACE_LIBRARY")
+      target_link_libraries(tc_${room} INTERFACE ${ARGN})
+    else()
+      target_link_libraries(tc_${room} PRIVATE ${ARGN})
+    endif()
+  endif()
+endfunction()
+
+# Every room there is: what the program, the tests and the benchmarks link.
+add_library(tc_rooms INTERFACE)
+
+tc_room(base)
+tc_room(event base)
+tc_room(codec event base)
+tc_room(detect event base)
+tc_room(verdict event base)
+tc_room(engine detect event base)
+tc_room(evidence event base)
+tc_room(warehouse evidence verdict event base)
+tc_room(run warehouse evidence codec base)
+tc_room(analysis warehouse evidence verdict base)
+tc_room(server analysis run warehouse evidence engine verdict detect codec event base)
+tc_room(cli server analysis run warehouse evidence engine verdict detect codec event base)
+
+tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml)
+tc_room_uses(codec PkgConfig::fyaml)
+
+# The only C++ file. simdjson reports by error code when it is told there are no exceptions.
+set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json.cpp" PROPERTIES
+  COMPILE_DEFINITIONS SIMDJSON_EXCEPTIONS=0 COMPILE_OPTIONS -fno-exceptions)
+
+# With a static simdjson the C++ runtime goes static too, and the program starts without loading
+# either. Debian 12 has only the shared one, which brings the shared runtime with it.
+find_library(tc_simdjson_archive NAMES libsimdjson.a)
+if(tc_simdjson_archive AND NOT TC_SANITIZE)
+  set_target_properties(PkgConfig::simdjson PROPERTIES
+    INTERFACE_LINK_LIBRARIES "${tc_simdjson_archive}")
+  target_link_options(tc_rooms INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+
+if(TARGET tc_cli)
+  get_target_property(tc_cli_type tc_cli TYPE)
+  if(tc_cli_type STREQUAL "STATIC_LIBRARY")
+    tc_define_version(tc_cli)
+  endif()
+endif()
