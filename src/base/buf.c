@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char HEX[] = "0123456789abcdef";
+
+static const char PAIRS[201] = "00010203040506070809101112131415161718192021222324"
+                               "25262728293031323334353637383940414243444546474849"
+                               "50515253545556575859606162636465666768697071727374"
+                               "75767778798081828384858687888990919293949596979899";
+
+/* Four digits, leading zeros included. */
+static inline char *put_four(char *p, uint32_t value)
+{
+    memcpy(p, PAIRS + (size_t)(value / 100) * 2, 2);
+    memcpy(p + 2, PAIRS + (size_t)(value % 100) * 2, 2);
+    return p + 4;
+}
+
+/* Below 10,000, without leading zeros. */
+static inline char *put_small(char *p, uint32_t value)
+{
+    if (value < 10) {
+        *p = (char)('0' + value);
+        return p + 1;
+    }
+    if (value < 100) {
+        memcpy(p, PAIRS + (size_t)value * 2, 2);
+        return p + 2;
+    }
+    if (value < 1000) {
+        *p = (char)('0' + value / 100);
+        memcpy(p + 1, PAIRS + (size_t)(value % 100) * 2, 2);
+        return p + 3;
+    }
+    return put_four(p, value);
+}
+
+char *tc_put_u64(char *p, uint64_t value)
+{
+    if (value < 10000) {
+        return put_small(p, (uint32_t)value);
+    }
+    if (value < 100000000) {
+        uint32_t v = (uint32_t)value;
+        return put_four(put_small(p, v / 10000), v % 10000);
+    }
+    uint32_t low = (uint32_t)(value % 100000000);
+    p = tc_put_u64(p, value / 100000000); /* at most twice */
+    return put_four(put_four(p, low / 10000), low % 10000);
+}
+
+void tc_buf_u64(struct tc_buf *b, uint64_t value)
+{
+    if (b->cap - b->len >= TC_PUT_U64_MAX) {
+        tc_buf_end(b, tc_put_u64(b->data + b->len, value));
+        return;
+    }
+    char digits[TC_PUT_U64_MAX];
+    const char *end = tc_put_u64(digits, value);
+    for (const char *p = digits; p < end; p++) {
+        tc_buf_char(b, *p);
+    }
+}
+
+void tc_buf_i64(struct tc_buf *b, int64_t value)
+{
+    if (value < 0) {
+        tc_buf_char(b, '-');
+        tc_buf_u64(b, 0 - (uint64_t)value);
+    } else {
+        tc_buf_u64(b, (uint64_t)value);
+    }
+}
+
+void tc_buf_hex(struct tc_buf *b, uint64_t value, unsigned digits)
+{
+    TC_ASSERT(digits >= 1 && digits <= 16);
+    char out[16];
+    for (unsigned i = digits; i > 0; i--) {
+        out[i - 1] = HEX[value & 15];
+        value >>= 4;
+    }
+    tc_buf_put(b, out, digits);
+}
+
+void tc_buf_f64(struct tc_buf *b, double value)
+{
+    if (!isfinite(value)) {
+        tc_buf_lit(b, "null");
+        return;
+    }
+    char text[40];
+    for (int precision = 15; precision <= 17; precision++) {
+        int len = snprintf(text, sizeof text, "%.*g", precision, value);
+        TC_ASSERT(len > 0 && (size_t)len < sizeof text);
+        if (precision == 17 || strtod(text, NULL) == value) {
+            tc_buf_put(b, text, (size_t)len);
+            return;
+        }
+    }
+}
+
+/* Length of the valid UTF-8 sequence at s[0], or 0: RFC 3629, no surrogates, no overlong forms. */
+static size_t utf8_len(const unsigned char *s, size_t left)
+{
+    if (s[0] < 0x80) {
+        return 1;
+    }
+    size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || len > left) {
+        return 0;
+    }
+    for (size_t i = 1; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    bool bad = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+               (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return bad ? 0 : len;
+}
+
+/* True when none of the eight bytes is a control character, a quote, a backslash or non-ASCII. */
+static bool plain8(const char *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    const uint64_t ones = 0x0101010101010101ULL;
+    const uint64_t high = 0x8080808080808080ULL;
+    uint64_t control = (w - ones * 0x20) & ~w;
+    uint64_t quote = w ^ (ones * '"');
+    uint64_t slash = w ^ (ones * '\\');
+    uint64_t hit = control | ((quote - ones) & ~quote) | ((slash - ones) & ~slash) | w;
+    return (hit & high) == 0;
+}
+
+static bool plain(char c)
+{
+    return (unsigned char)c >= 0x20 && c != '"' && c != '\\' && (unsigned char)c < 0x80;
+}
+
+bool tc_slice_is_plain(struct tc_slice s)
+{
+    size_t i = 0;
+    while (i + 8 <= s.len && plain8(s.ptr + i)) {
+        i += 8;
+    }
+    while (i < s.len && plain(s.ptr[i])) {
+        i++;
+    }
+    return i == s.len;
+}
+
+static void json_escape(struct tc_buf *b, unsigned char c)
+{
+    switch (c) {
+    case '"':
+        tc_buf_lit(b, "\\\"");
+        break;
+    case '\\':
+        tc_buf_lit(b, "\\\\");
+        break;
+    case '\n':
+        tc_buf_lit(b, "\\n");
+        break;
+    case '\r':
+        tc_buf_lit(b, "\\r");
+        break;
+    case '\t':
+        tc_buf_lit(b, "\\t");
+        break;
+    default:
+        tc_buf_lit(b, "\\u");
+        tc_buf_hex(b, c, 4);
+        break;
+    }
+}
+
+void tc_buf_json(struct tc_buf *b, struct tc_slice s)
+{
+    tc_buf_char(b, '"');
+    size_t i = 0;
+    while (i < s.len) {
+        size_t start = i;
+        while (i + 8 <= s.len && plain8(s.ptr + i)) {
+            i += 8;
+        }
+        while (i < s.len && plain(s.ptr[i])) {
+            i++;
+        }
+        if (i > start) {
+            tc_buf_put(b, s.ptr + start, i - start);
+        }
+        if (i == s.len) {
+            break;
+        }
+        const unsigned char *at = (const unsigned char *)s.ptr + i;
+        size_t len = utf8_len(at, s.len - i);
+        if (len > 1) {
+            tc_buf_put(b, s.ptr + i, len);
+        } else if (len == 1 && !plain(s.ptr[i])) {
+            json_escape(b, *at);
+        } else if (len == 0) {
+            tc_buf_lit(b, "\xef\xbf\xbd");
+            len = 1;
+        }
+        i += len;
+    }
+    tc_buf_char(b, '"');
+}
+
+void tc_buf_printable(struct tc_buf *b, struct tc_slice s)
+{
+    for (size_t i = 0; i < s.len;) {
+        const unsigned char *at = (const unsigned char *)s.ptr + i;
+        size_t len = utf8_len(at, s.len - i);
+        /* C1 controls (U+0080..U+009F) drive terminals just as the C0 ones do. */
+        bool control = *at < 0x20 || *at == 0x7f || (len == 2 && at[0] == 0xc2 && at[1] < 0xa0);
+        if (len == 0 || control) {
+            tc_buf_lit(b, "\\x");
+            tc_buf_hex(b, *at, 2);
+            i++;
+        } else {
+            tc_buf_put(b, s.ptr + i, len);
+            i += len;
+        }
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SHA-256 (OpenSSL): the name of raw evidence and the seed of incident ids.
+ */
+#ifndef TC_BASE_DIGEST_H
+#define TC_BASE_DIGEST_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+#define TC_DIGEST_BYTES 32
+
+struct tc_digest {
+    uint8_t bytes[TC_DIGEST_BYTES];
+};
+
+/*
+ * SHA-256 of s. Allocates nothing after the first call of the process.
+ * TC_E_NOMEM when the library cannot set itself up.
+ */
+TC_CHECKED tc_status tc_digest_sha256(struct tc_slice s, struct tc_digest *out);
+
+/* "sha256:" and 64 hex digits. */
+void tc_buf_digest(struct tc_buf *b, const struct tc_digest *d);
+
+#endif

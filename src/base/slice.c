@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/slice.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
+}
+
+int tc_slice_cmp(struct tc_slice a, struct tc_slice b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    int order = n == 0 ? 0 : memcmp(a.ptr, b.ptr, n);
+    if (order != 0) {
+        return order;
+    }
+    return a.len < b.len ? -1 : a.len > b.len;
+}
+
+static bool same_nocase(const char *a, const char *b, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (lower(a[i]) != lower(b[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tc_slice_eq_nocase(struct tc_slice a, struct tc_slice b)
+{
+    return a.len == b.len && same_nocase(a.ptr, b.ptr, a.len);
+}
+
+size_t tc_slice_find(struct tc_slice s, struct tc_slice needle)
+{
+    if (needle.len == 0) {
+        return 0;
+    }
+    if (s.len < needle.len) {
+        return TC_NPOS;
+    }
+    const char *hit = memmem(s.ptr, s.len, needle.ptr, needle.len);
+    return hit == NULL ? TC_NPOS : (size_t)(hit - s.ptr);
+}
+
+size_t tc_slice_find_nocase(struct tc_slice s, struct tc_slice needle)
+{
+    if (needle.len == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i + needle.len <= s.len; i++) {
+        if (same_nocase(s.ptr + i, needle.ptr, needle.len)) {
+            return i;
+        }
+    }
+    return TC_NPOS;
+}
+
+size_t tc_slice_find_byte(struct tc_slice s, char byte)
+{
+    const char *hit = s.len == 0 ? NULL : memchr(s.ptr, byte, s.len);
+    return hit == NULL ? TC_NPOS : (size_t)(hit - s.ptr);
+}
+
+struct tc_slice tc_slice_trim(struct tc_slice s)
+{
+    while (s.len > 0 && is_space(s.ptr[0])) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len > 0 && is_space(s.ptr[s.len - 1])) {
+        s.len--;
+    }
+    return s;
+}
+
+struct tc_slice tc_slice_cut(struct tc_slice s, char byte, struct tc_slice *out_rest)
+{
+    size_t at = tc_slice_find_byte(s, byte);
+    if (at == TC_NPOS) {
+        *out_rest = tc_slice_from(s, s.len);
+        return s;
+    }
+    *out_rest = tc_slice_from(s, at + 1);
+    return tc_slice_head(s, at);
+}
+
+size_t tc_slice_u64(struct tc_slice s, uint64_t *out)
+{
+    uint64_t value = 0;
+    size_t i = 0;
+    for (; i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++) {
+        uint64_t digit = (uint64_t)(s.ptr[i] - '0');
+        if (value > (UINT64_MAX - digit) / 10) {
+            return 0;
+        }
+        value = value * 10 + digit;
+    }
+    if (i > 0) {
+        *out = value;
+    }
+    return i;
+}
+
+size_t tc_slice_i64(struct tc_slice s, int64_t *out)
+{
+    bool negative = s.len > 0 && s.ptr[0] == '-';
+    uint64_t magnitude = 0;
+    size_t used = tc_slice_u64(tc_slice_from(s, negative), &magnitude);
+    if (used == 0 || magnitude > (uint64_t)INT64_MAX + negative) {
+        return 0;
+    }
+    *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return used + negative;
+}
+
+size_t tc_slice_hex(struct tc_slice s, uint64_t *out)
+{
+    uint64_t value = 0;
+    size_t i = 0;
+    for (; i < s.len && i <= 16; i++) {
+        char c = lower(s.ptr[i]);
+        uint64_t digit = 0;
+        if (c >= '0' && c <= '9') {
+            digit = (uint64_t)(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+            digit = (uint64_t)(c - 'a') + 10;
+        } else {
+            break;
+        }
+        value = (value << 4) | digit;
+    }
+    if (i == 0 || i > 16) {
+        return 0;
+    }
+    *out = value;
+    return i;
+}
+
+bool tc_slice_is_u64(struct tc_slice s, uint64_t *out)
+{
+    uint64_t value = 0;
+    if (s.len == 0 || tc_slice_u64(s, &value) != s.len) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool tc_slice_is_i64(struct tc_slice s, int64_t *out)
+{
+    int64_t value = 0;
+    if (s.len == 0 || tc_slice_i64(s, &value) != s.len) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+uint64_t tc_slice_hash(struct tc_slice s, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(s.ptr == NULL ? "" : s.ptr, s.len, seed);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A borrowed run of bytes: the type of every string that came from outside.
+ * Never NUL-terminated, may hold any byte, owns nothing.
+ */
+#ifndef TC_BASE_SLICE_H
+#define TC_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct tc_slice {
+    const char *ptr;
+    size_t len;
+};
+
+/* A slice of a string literal; its length is known at compile time. */
+#define TC_LIT(s) ((struct tc_slice){(s), sizeof(s) - 1})
+#define TC_EMPTY ((struct tc_slice){NULL, 0})
+/* For printf's "%.*s". */
+#define TC_FMT(s) (int)((s).len > 4096 ? 4096 : (s).len), ((s).ptr == NULL ? "" : (s).ptr)
+
+static inline struct tc_slice tc_slice_make(const char *ptr, size_t len)
+{
+    return (struct tc_slice){ptr, len};
+}
+
+static inline struct tc_slice tc_slice_cstr(const char *s)
+{
+    return (struct tc_slice){s, s == NULL ? 0 : strlen(s)};
+}
+
+static inline bool tc_slice_eq(struct tc_slice a, struct tc_slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+/* Bytewise order, shorter first on a common prefix: <0, 0, >0. */
+int tc_slice_cmp(struct tc_slice a, struct tc_slice b);
+
+/* ASCII letters compare without case. */
+bool tc_slice_eq_nocase(struct tc_slice a, struct tc_slice b);
+
+static inline bool tc_slice_starts(struct tc_slice s, struct tc_slice prefix)
+{
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
+}
+
+static inline bool tc_slice_ends(struct tc_slice s, struct tc_slice suffix)
+{
+    return s.len >= suffix.len &&
+           (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
+}
+
+/* From offset to the end; an offset past the end gives the empty slice. */
+static inline struct tc_slice tc_slice_from(struct tc_slice s, size_t offset)
+{
+    return offset >= s.len ? (struct tc_slice){s.ptr == NULL ? NULL : s.ptr + s.len, 0}
+                           : (struct tc_slice){s.ptr + offset, s.len - offset};
+}
+
+static inline struct tc_slice tc_slice_head(struct tc_slice s, size_t len)
+{
+    return (struct tc_slice){s.ptr, len < s.len ? len : s.len};
+}
+
+#define TC_NPOS SIZE_MAX
+
+/* Offset of the first occurrence, or TC_NPOS. */
+size_t tc_slice_find(struct tc_slice s, struct tc_slice needle);
+size_t tc_slice_find_nocase(struct tc_slice s, struct tc_slice needle);
+size_t tc_slice_find_byte(struct tc_slice s, char byte);
+
+static inline bool tc_slice_contains(struct tc_slice s, struct tc_slice needle)
+{
+    return tc_slice_find(s, needle) != TC_NPOS;
+}
+
+/* Without the ASCII white space at both ends. */
+struct tc_slice tc_slice_trim(struct tc_slice s);
+
+/* The part before the first `byte`, and *rest after it; all of s when absent. */
+struct tc_slice tc_slice_cut(struct tc_slice s, char byte, struct tc_slice *out_rest);
+
+/*
+ * Numbers at the start of s. Return how many bytes were used, 0 when s does not
+ * start with one or it does not fit; *out is untouched then.
+ */
+size_t tc_slice_u64(struct tc_slice s, uint64_t *out);
+size_t tc_slice_i64(struct tc_slice s, int64_t *out);
+size_t tc_slice_hex(struct tc_slice s, uint64_t *out);
+
+/* True when all of s is one decimal number. */
+bool tc_slice_is_u64(struct tc_slice s, uint64_t *out);
+bool tc_slice_is_i64(struct tc_slice s, int64_t *out);
+
+/* 64-bit hash (XXH3) of the bytes. Not for anything that outlives the process. */
+uint64_t tc_slice_hash(struct tc_slice s, uint64_t seed);
+
+/* Mix two 64-bit values into one; for composite keys. */
+static inline uint64_t tc_hash_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdULL;
+    return x ^ (x >> 32);
+}
+
+#endif

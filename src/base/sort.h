@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorting without allocation. tc_sort_keys orders (key, value) pairs by key with
+ * the caller's scratch of the same length; equal keys keep their order. Input
+ * that is in order already costs one pass.
+ */
+#ifndef TC_BASE_SORT_H
+#define TC_BASE_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_sort_pair {
+    uint64_t key;
+    uint64_t value;
+};
+
+/* Borrows both; scratch has room for count pairs and its content is lost. */
+void tc_sort_keys(struct tc_sort_pair *pairs, struct tc_sort_pair *scratch, size_t count);
+
+typedef int (*tc_sort_cmp_fn)(const void *a, const void *b, void *context);
+
+/*
+ * Stable merge sort of pointers by any order. Borrows both; scratch has room
+ * for count pointers. At most count * log2(count) comparisons.
+ */
+void tc_sort_ptrs(const void **items, const void **scratch, size_t count, tc_sort_cmp_fn cmp,
+                  void *context);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
+
+#include <stddef.h>
+
+#define DAY_S INT64_C(86400)
+#define YEAR_MIN 1970
+#define YEAR_MAX 2262 /* the last whose beginning fits 63 bits of nanoseconds */
+
+/* Days since 1970-01-01 of a proleptic Gregorian date; years counted from March. */
+static int64_t days_from_date(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = y / 400;
+    int64_t year_of_era = y - era * 400;
+    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    return era * 146097 + day_of_era - 719468;
+}
+
+static int32_t month_days(int32_t year, int32_t month)
+{
+    static const int8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+bool tc_time_from_civil(const struct tc_civil *c, int64_t *out_ns)
+{
+    if (c->year < YEAR_MIN || c->year > YEAR_MAX || c->month < 1 || c->month > 12 || c->day < 1 ||
+        c->day > month_days(c->year, c->month) || c->hour < 0 || c->hour > 23 || c->minute < 0 ||
+        c->minute > 59 || c->second < 0 || c->second > 60 || c->nanos < 0 ||
+        c->nanos > TC_SECOND - 1) {
+        return false;
+    }
+    int64_t second = c->second == 60 ? 59 : c->second;
+    int64_t days = days_from_date(c->year, c->month, c->day);
+    int64_t seconds = days * DAY_S + c->hour * 3600 + c->minute * 60 + second;
+    int64_t ns = 0;
+    if (__builtin_mul_overflow(seconds, TC_SECOND, &ns) ||
+        __builtin_add_overflow(ns, c->nanos, &ns)) {
+        return false;
+    }
+    *out_ns = ns;
+    return true;
+}
+
+void tc_time_to_civil(int64_t ns, struct tc_civil *out)
+{
+    int64_t seconds = ns / TC_SECOND;
+    int64_t nanos = ns % TC_SECOND;
+    if (nanos < 0) {
+        nanos += TC_SECOND;
+        seconds--;
+    }
+    int64_t days = seconds / DAY_S;
+    int64_t rest = seconds % DAY_S;
+    if (rest < 0) {
+        rest += DAY_S;
+        days--;
+    }
+    int64_t z = days + 719468;
+    int64_t era = z / 146097;
+    int64_t doe = z - era * 146097;
+    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int64_t mp = (5 * doy + 2) / 153;
+    int64_t month = mp < 10 ? mp + 3 : mp - 9;
+    *out = (struct tc_civil){
+        .year = (int32_t)(yoe + era * 400 + (month <= 2)),
+        .month = (int32_t)month,
+        .day = (int32_t)(doy - (153 * mp + 2) / 5 + 1),
+        .hour = (int32_t)(rest / 3600),
+        .minute = (int32_t)(rest / 60 % 60),
+        .second = (int32_t)(rest % 60),
+        .nanos = (int32_t)nanos,
+    };
+}
+
+/* Exactly `count` digits at s[at]; false otherwise. */
+static bool digits(struct tc_slice s, size_t at, size_t count, int32_t *out)
+{
+    int32_t value = 0;
+    if (at + count > s.len) {
+        return false;
+    }
+    for (size_t i = at; i < at + count; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (s.ptr[i] - '0');
+    }
+    *out = value;
+    return true;
+}
+
+static size_t fraction(struct tc_slice s, size_t at, int32_t *out_nanos)
+{
+    int32_t scale = 100000000;
+    int32_t nanos = 0;
+    size_t start = at;
+    for (; at < s.len && s.ptr[at] >= '0' && s.ptr[at] <= '9'; at++) {
+        nanos += (s.ptr[at] - '0') * scale;
+        scale /= 10;
+    }
+    *out_nanos = nanos;
+    return at - start;
+}
+
+/* The zone at s[at], if there is one: bytes used, seconds east of UTC in *out. */
+static size_t zone(struct tc_slice s, size_t at, int32_t *out)
+{
+    if (at < s.len && (s.ptr[at] == 'Z' || s.ptr[at] == 'z')) {
+        *out = 0;
+        return 1;
+    }
+    int32_t hours = 0;
+    int32_t minutes = 0;
+    if (at >= s.len || (s.ptr[at] != '+' && s.ptr[at] != '-') || !digits(s, at + 1, 2, &hours)) {
+        return 0;
+    }
+    size_t colon = at + 3 < s.len && s.ptr[at + 3] == ':';
+    if (!digits(s, at + 3 + colon, 2, &minutes) || hours > 23 || minutes > 59) {
+        return 0;
+    }
+    int32_t seconds = hours * 3600 + minutes * 60;
+    *out = s.ptr[at] == '-' ? -seconds : seconds;
+    return 5 + colon;
+}
+
+size_t tc_time_parse(struct tc_slice s, int32_t assumed_offset_s, int64_t *out_ns)
+{
+    struct tc_civil c = {0};
+    if (s.len < 19 || !digits(s, 0, 4, &c.year) || s.ptr[4] != '-' || !digits(s, 5, 2, &c.month) ||
+        s.ptr[7] != '-' || !digits(s, 8, 2, &c.day) ||
+        (s.ptr[10] != 'T' && s.ptr[10] != 't' && s.ptr[10] != ' ') || !digits(s, 11, 2, &c.hour) ||
+        s.ptr[13] != ':' || !digits(s, 14, 2, &c.minute) || s.ptr[16] != ':' ||
+        !digits(s, 17, 2, &c.second)) {
+        return 0;
+    }
+    size_t at = 19;
+    if (at + 1 < s.len && (s.ptr[at] == '.' || s.ptr[at] == ',')) {
+        size_t used = fraction(s, at + 1, &c.nanos);
+        at += used == 0 ? 0 : used + 1;
+    }
+    int32_t offset_s = assumed_offset_s;
+    at += zone(s, at, &offset_s);
+    int64_t ns = 0;
+    if (!tc_time_from_civil(&c, &ns) || __builtin_sub_overflow(ns, offset_s * TC_SECOND, &ns)) {
+        return 0;
+    }
+    *out_ns = ns;
+    return at;
+}
+
+int32_t tc_time_month(struct tc_slice name)
+{
+    static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for (int32_t i = 0; i < 12 && name.len == 3; i++) {
+        if (memcmp(names + (ptrdiff_t)i * 3, name.ptr, 3) == 0) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+static void two(char *at, int32_t value)
+{
+    at[0] = (char)('0' + value / 10 % 10);
+    at[1] = (char)('0' + value % 10);
+}
+
+/* ns is any time of that second: the second's own beginning may not fit. */
+static void fill_cache(struct tc_time_cache *cache, int64_t ns, int64_t second)
+{
+    struct tc_civil c;
+    tc_time_to_civil(ns, &c);
+    memcpy(cache->text, "0000-00-00T00:00:00", sizeof cache->text);
+    two(cache->text, c.year / 100);
+    two(cache->text + 2, c.year % 100);
+    two(cache->text + 5, c.month);
+    two(cache->text + 8, c.day);
+    two(cache->text + 11, c.hour);
+    two(cache->text + 14, c.minute);
+    two(cache->text + 17, c.second);
+    cache->second = second;
+    cache->known = true;
+}
+
+char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache)
+{
+    int64_t second = ns / TC_SECOND;
+    int64_t nanos = ns % TC_SECOND;
+    if (nanos < 0) {
+        nanos += TC_SECOND;
+        second--;
+    }
+    if (!cache->known || cache->second != second) {
+        fill_cache(cache, ns, second);
+    }
+    memcpy(p, cache->text, sizeof cache->text);
+    size_t len = sizeof cache->text;
+    if (nanos != 0) {
+        uint32_t rest = (uint32_t)nanos;
+        p[19] = '.';
+        for (size_t i = 28; i > 19; i--) {
+            p[i] = (char)('0' + rest % 10);
+            rest /= 10;
+        }
+        len = nanos % 1000000 == 0 ? 23 : nanos % 1000 == 0 ? 26 : 29;
+    }
+    p[len] = 'Z';
+    return p + len + 1;
+}
+
+void tc_buf_time_cached(struct tc_buf *b, int64_t ns, struct tc_time_cache *cache)
+{
+    if (b->cap - b->len >= TC_PUT_TIME_MAX) {
+        tc_buf_end(b, tc_put_time(b->data + b->len, ns, cache));
+        return;
+    }
+    char text[TC_PUT_TIME_MAX];
+    const char *end = tc_put_time(text, ns, cache);
+    for (const char *p = text; p < end; p++) {
+        tc_buf_char(b, *p);
+    }
+}
+
+void tc_buf_time(struct tc_buf *b, int64_t ns)
+{
+    struct tc_time_cache cache = {.known = false};
+    tc_buf_time_cached(b, ns, &cache);
+}
+
+void tc_buf_duration(struct tc_buf *b, int64_t ns)
+{
+    static const struct {
+        int64_t seconds;
+        const char *unit;
+    } units[] = {{86400, " d"}, {3600, " h"}, {60, " m"}, {1, " s"}};
+    if (ns < 0) {
+        tc_buf_char(b, '-');
+        ns = ns == INT64_MIN ? INT64_MAX : -ns;
+    }
+    if (ns < TC_SECOND) {
+        tc_buf_i64(b, ns / 1000000);
+        tc_buf_lit(b, " ms");
+        return;
+    }
+    int64_t rest = ns / TC_SECOND;
+    for (size_t i = 0, shown = 0; i < 4 && shown < 2; i++) {
+        int64_t n = rest / units[i].seconds;
+        rest %= units[i].seconds;
+        if (n > 0) {
+            if (shown > 0) {
+                tc_buf_char(b, ' ');
+            }
+            tc_buf_i64(b, n);
+            tc_buf_str(b, tc_slice_cstr(units[i].unit));
+            shown++;
+        } else if (shown > 0) {
+            break;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time is int64_t nanoseconds since 1970 UTC everywhere. This is the calendar:
+ * parsing and printing, without the C library's time zones, locale or clock.
+ */
+#ifndef TC_BASE_TIME_H
+#define TC_BASE_TIME_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TC_SECOND INT64_C(1000000000)
+#define TC_TIME_NONE INT64_MIN /* "no time is known" */
+
+struct tc_civil {
+    int32_t year;  /* 1970..2262 */
+    int32_t month; /* 1..12 */
+    int32_t day;
+    int32_t hour;
+    int32_t minute;
+    int32_t second; /* 60 is taken as 59 of a leap second's minute */
+    int32_t nanos;
+};
+
+/* False when a field is out of range or the time does not fit. */
+bool tc_time_from_civil(const struct tc_civil *c, int64_t *out_ns);
+void tc_time_to_civil(int64_t ns, struct tc_civil *out);
+
+/*
+ * RFC 3339 at the start of s, and its relatives in real logs: 'T' or ' ' between
+ * date and time, '.' or ',' before the fraction (any number of digits), zone
+ * "Z", "+hh:mm", "+hhmm" or none (then UTC plus assumed_offset_s). Returns the bytes used,
+ * 0 when s does not start with such a time.
+ */
+size_t tc_time_parse(struct tc_slice s, int32_t assumed_offset_s, int64_t *out_ns);
+
+/* Month 1..12 from its English three-letter name, 0 when it is none. */
+int32_t tc_time_month(struct tc_slice name);
+
+/* "2026-11-15T03:04:05.123456789Z" with as many fraction digits as needed (0, 3, 6, 9). */
+void tc_buf_time(struct tc_buf *b, int64_t ns);
+
+/* The same for many times close together: the calendar is worked out once a second. */
+struct tc_time_cache {
+    int64_t second;
+    char text[19]; /* "2026-11-15T03:04:05" */
+    bool known;
+};
+
+void tc_buf_time_cached(struct tc_buf *b, int64_t ns, struct tc_time_cache *cache);
+
+#define TC_PUT_TIME_MAX 30
+/* At most TC_PUT_TIME_MAX bytes; returns the end. */
+char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache);
+/* A duration for people: "340 ms", "41 s", "5 m 3 s", "2 h 4 m", "3 d 2 h". */
+void tc_buf_duration(struct tc_buf *b, int64_t ns);
+
+#endif
