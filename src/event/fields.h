@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One table of every field of every event kind: name, type, place. The NDJSON
+ * writer and reader, the canonical order of events and docs/events.md all come
+ * from it, so they cannot disagree.
+ */
+#ifndef TC_EVENT_FIELDS_H
+#define TC_EVENT_FIELDS_H
+
+#include "base/slice.h"
+#include "event/event.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tc_field_type {
+    TC_FIELD_STRING, /* struct tc_slice; absent when empty */
+    TC_FIELD_TIME,   /* int64_t ns as RFC 3339; absent when TC_TIME_NONE */
+    TC_FIELD_I64,    /* absent when equal to `none` */
+    TC_FIELD_I32,    /* absent when equal to `none` */
+    TC_FIELD_KEY,    /* uint64_t as 16 hex digits; absent when 0 */
+    TC_FIELD_F64,    /* absent when 0 */
+    TC_FIELD_BOOL,   /* absent when false */
+    TC_FIELD_BDF,    /* absent when not known */
+    TC_FIELD_STATE,  /* enum tc_nccl_state by name; always there */
+};
+
+struct tc_field {
+    struct tc_slice name;
+    enum tc_field_type type;
+    uint32_t kinds; /* bits of enum tc_event_kind that have it */
+    size_t offset;  /* in struct tc_event */
+    int64_t none;   /* the value that means "not known", for I64 and I32 */
+    const char *help;
+};
+
+/* All fields, in the order in which they are written. */
+const struct tc_field *tc_fields(size_t *out_count);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Xid catalogue: what each NVIDIA driver error number means and what to do.
+ * One data table (xid.def), written from NVIDIA's public Xid documentation.
+ */
+#ifndef TC_EVENT_XID_H
+#define TC_EVENT_XID_H
+
+#include "base/slice.h"
+
+#include <stdint.h>
+
+enum tc_xid_class {
+    TC_XID_HARDWARE,    /* the board, its memory, its links or its firmware */
+    TC_XID_APPLICATION, /* most often the program that ran; never blames hardware alone */
+    TC_XID_DRIVER,      /* driver or system software */
+    TC_XID_INFO,        /* says something about another Xid, or nothing at all */
+};
+
+/* Ordered: a higher one wins when several fall into one window. */
+enum tc_xid_severity {
+    TC_XID_NOTICE,
+    TC_XID_WARNING,
+    TC_XID_ERROR,
+    TC_XID_FATAL, /* the GPU is lost until reset, reboot or replacement */
+};
+
+struct tc_xid {
+    int32_t code;
+    enum tc_xid_class class;
+    enum tc_xid_severity severity;
+    const char *name;   /* short, for a sentence: "GPU has fallen off the bus" */
+    const char *action; /* imperative, for a sentence: "reset the GPU" */
+};
+
+/* The entry of a code, or NULL when the catalogue does not have it. */
+const struct tc_xid *tc_xid_find(int64_t code);
+/* All entries, ascending by code. */
+const struct tc_xid *tc_xid_table(size_t *out_count);
+
+const char *tc_xid_class_name(enum tc_xid_class class);
+const char *tc_xid_severity_name(enum tc_xid_severity severity);
+
+#endif
