@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every reader of a format looks like. A codec is pure: bytes and hints
+ * in, events out, no files, no clock, no globals. The format is recognised from
+ * content; names are hints. One file a format, one line in codecs.def.
+ *
+ * Every codec takes hostile bytes: bounded work and memory, an error that names
+ * the offset and the field, never a crash, and what could be read is delivered
+ * before the error is returned.
+ */
+#ifndef TC_CODEC_CODEC_H
+#define TC_CODEC_CODEC_H
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How sure a codec is that bytes are its own. The highest wins; ties go to codecs.def's order. */
+#define TC_SNIFF_NO 0
+#define TC_SNIFF_MAYBE 30 /* looks like it */
+#define TC_SNIFF_LIKELY 60
+#define TC_SNIFF_SURE 100 /* a magic number or an unmistakable key */
+
+/* What is decoded, and what is known about it from outside. Unknown hints are empty. */
+struct tc_codec_input {
+    struct tc_slice bytes; /* the whole input; events may point into it */
+    struct tc_slice name;  /* its path as given; the last component carries a dump's rank */
+    uint32_t source;       /* for tc_raw */
+    struct tc_slice node;  /* node of lines that do not name one */
+    struct tc_slice job;   /* job of a dump */
+    int64_t boot_ns;       /* when the node booted, for times since boot; TC_TIME_NONE */
+    int64_t now_ns;        /* decides the year of dates without one; TC_TIME_NONE */
+    int32_t utc_offset_s;  /* zone of dates without one */
+    bool want_unknown;     /* report what was not understood */
+};
+
+/* Where decoding stands. Zero it before the first call. */
+struct tc_codec_cursor {
+    size_t offset; /* next byte to look at */
+    bool done;
+    uint64_t events;
+    uint64_t undated;   /* events that have only a time since boot */
+    uint64_t unknown;   /* lines or records that were not understood */
+    uint64_t cut;       /* lines that were longer than TC_LINE_MAX */
+    struct tc_bdf port; /* kernel log: the device an open AER report is about */
+};
+
+/*
+ * Where events go. `event` borrows ev until return; the strings of ev live in the
+ * input's bytes or in `arena`. When `event` sets pause, a codec that can stops
+ * after it and returns TC_OK with cursor->done false; call decode again to go on.
+ * (A codec whose `ordered` is false may ignore pause.)
+ */
+struct tc_codec_out {
+    tc_status (*event)(void *context, const struct tc_event *ev);
+    /* May be NULL. `why` is a literal. */
+    tc_status (*unknown)(void *context, uint64_t offset, size_t length, const char *why);
+    void *context;
+    struct tc_arena *arena;   /* for strings that had to be made; full: TC_E_NOMEM */
+    struct tc_arena *scratch; /* for the codec's own use during one call */
+    bool pause;
+};
+
+struct tc_codec {
+    const char *name;    /* stable id: "kmsg" */
+    const char *summary; /* one sentence for --help and docs */
+    bool ordered;        /* events come in time order but for small local disorder */
+    /* head is the input's first bytes (up to TC_SNIFF_BYTES), whole when at_end. */
+    int (*sniff)(struct tc_slice head, bool at_end, struct tc_slice name);
+    tc_status (*decode)(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
+                        struct tc_codec_out *out, struct tc_error *err);
+};
+
+#define TC_SNIFF_BYTES ((size_t)64 << 10)
+
+#define CODEC(id) extern const struct tc_codec tc_codec_##id;
+#include "codec/codecs.def"
+#undef CODEC
+
+/* All codecs, in the order of codecs.def. */
+const struct tc_codec *const *tc_codecs(size_t *out_count);
+/* The codec that recognises the bytes, or NULL. */
+const struct tc_codec *tc_codec_recognise(struct tc_slice bytes, struct tc_slice name);
+/* By name, for --format; NULL when there is none. */
+const struct tc_codec *tc_codec_by_name(struct tc_slice name);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the Kubernetes codec share. k8s.c recognises and cuts JSON
+ * text, k8s_yaml.c does the same for YAML, k8s_otlp.c reads OpenTelemetry's
+ * shapes, k8s_object.c turns Kubernetes objects into events.
+ */
+#ifndef TC_CODEC_K8S_PRIV_H
+#define TC_CODEC_K8S_PRIV_H
+
+#include "base/json.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "codec/codec.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One call of decode. */
+struct tc_k8s {
+    const struct tc_codec_input *in;
+    struct tc_codec_cursor *cursor;
+    struct tc_codec_out *out;
+    struct tc_error *err;
+    struct tc_json_parser *parser;
+    /* The bytes of the object or log record being read: the evidence of its events. */
+    size_t raw_offset;
+    size_t raw_length;
+    /* When a log record was made: the time of what bears none itself. TC_TIME_NONE. */
+    int64_t seen_ns;
+};
+
+/*
+ * A value of an object, written as plain JSON or as OpenTelemetry's AnyValue
+ * ({"kvlistValue": ...}). Both are read through the functions below, so that an
+ * object is the same object whichever way it came. Dies with the next parse.
+ */
+struct tc_k8s_val {
+    struct tc_json v;
+    bool there; /* false: absent, and so is every member of it */
+    bool any;   /* an AnyValue */
+};
+
+struct tc_k8s_iter {
+    struct tc_json_iter it;
+    bool any;
+    bool pairs; /* AnyValue: {key, value} elements */
+};
+
+/* The member of that name, absent when there is none or v is no object. */
+struct tc_k8s_val tc__k8s_get(struct tc_k8s_val v, struct tc_slice key);
+/* The member as a string; the empty slice when absent or of another type. */
+struct tc_slice tc__k8s_string(struct tc_k8s_val v, struct tc_slice key);
+/* The member as an integer, also one written as a string. */
+int64_t tc__k8s_int(struct tc_k8s_val v, struct tc_slice key, int64_t fallback);
+/* v itself as an integer, as a string. */
+int64_t tc__k8s_number(struct tc_k8s_val v, int64_t fallback);
+struct tc_slice tc__k8s_text(struct tc_k8s_val v);
+/* Elements of an array or members of an object; over anything else it ends at once. */
+struct tc_k8s_iter tc__k8s_iter(struct tc_k8s_val v);
+/* out_key may be NULL. */
+bool tc__k8s_next(struct tc_k8s_iter *it, struct tc_slice *out_key, struct tc_k8s_val *out);
+
+/* A whole RFC 3339 text after 1970, or what Go prints for a time. *out is untouched on failure. */
+bool tc__k8s_time(struct tc_slice text, int64_t *out);
+
+/* Copies the strings of ev into the batch arena, adds evidence and time of record, delivers it. */
+TC_CHECKED tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev);
+/* Counts what was not understood, and reports it where that is wanted. */
+TC_CHECKED tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why);
+/* The container named by a field path such as "spec.containers{worker}", or "". */
+struct tc_slice tc__k8s_container(struct tc_slice field_path);
+/* Fills the scope of an event about an object: node and pod, where the object is one. */
+void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node);
+
+/* Parses the text of the object or record that raw_offset points at; `what` names it in errors. */
+TC_CHECKED tc_status tc__k8s_parse(struct tc_k8s *k, struct tc_slice json, const char *what,
+                                   struct tc_k8s_val *out);
+/* One object: {kind, ...} or a watch's {type, object}, as JSON text. */
+TC_CHECKED tc_status tc__k8s_item(struct tc_k8s *k, struct tc_slice json);
+/* The same, parsed. */
+TC_CHECKED tc_status tc__k8s_object(struct tc_k8s *k, struct tc_k8s_val item);
+
+/* What the resource of OpenTelemetry logs says about its records. Strings in scratch. */
+struct tc_k8s_resource {
+    struct tc_slice node;
+    struct tc_slice ns;
+    struct tc_slice object_kind;
+    struct tc_slice object_name;
+    struct tc_slice object_uid;
+    struct tc_slice object_path;
+};
+
+TC_CHECKED tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_slice json,
+                                      struct tc_k8s_resource *out);
+/* One log record, as JSON text. */
+TC_CHECKED tc_status tc__k8s_record(struct tc_k8s *k, const struct tc_k8s_resource *resource,
+                                    struct tc_slice json);
+
+/* All documents of a YAML text. */
+TC_CHECKED tc_status tc__k8s_yaml(struct tc_k8s *k);
+
+#endif

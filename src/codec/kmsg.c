@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel log: where it is read, and how fast. A log of many gigabytes holds
+ * few lines that matter, so the input is searched for the literals below
+ * (base/scan.h) and only lines that hold one are parsed. Every rule needs
+ * one of them: a new rule adds its own.
+ *
+ * Journal exports are walked record by record instead; see kmsg_journal.c.
+ */
+#include "base/limits.h"
+#include "base/scan.h"
+#include "codec/codec.h"
+#include "codec/kmsg_priv.h"
+
+/* Lines that decide what an input is: enough to see past a banner. */
+#define SNIFF_LINES 200
+
+#define LITERAL(s)         \
+    {                      \
+        (s), sizeof(s) - 1 \
+    }
+
+/* Not always the start of the message: whichever part of it is rare in other messages. */
+static const struct tc_slice LITERALS[] = {
+    LITERAL("Xid ("),
+    LITERAL("fallen off th"),
+    LITERAL("GPU at PCI:"),
+    LITERAL("RmInitAdapter"),
+    LITERAL("knvlink"),
+    LITERAL("invalid context"),
+    LITERAL("AER: "),
+    LITERAL("PCIe Bus Error"),
+    LITERAL("/mask="),
+    LITERAL("aer_status:"),
+    LITERAL("PCIe bandwidth, l"),
+    LITERAL("oom-kill:"),
+    LITERAL("Killed process"),
+    LITERAL("victim process"),
+    LITERAL("EDAC MC"),
+    LITERAL("section_type: mem"),
+    LITERAL("Machine check ev"),
+    LITERAL("Machine Check"),
+    LITERAL("I/O error"),
+    LITERAL("critical medium e"),
+    LITERAL("Remounting f"),
+    LITERAL("Shutting down f"),
+    LITERAL("QID "),
+    LITERAL("Disabling device a"),
+    LITERAL("Disk failure on"),
+    LITERAL("available path"),
+    LITERAL("beyond end"),
+    LITERAL("nfs: server "),
+    LITERAL("Lock reclaim"),
+    LITERAL("Port module "),
+    LITERAL("insufficient power"),
+    LITERAL("ACCESS_REG"),
+    LITERAL("Link down"),
+    LITERAL("Link up"),
+    LITERAL("Link is"),
+    LITERAL("compromised"),
+    LITERAL("more than "),
+    LITERAL("soft lockup"),
+    LITERAL("segfault at"),
+};
+
+#define LITERAL_COUNT (sizeof LITERALS / sizeof LITERALS[0])
+
+struct walk {
+    const struct tc_codec_input *in;
+    struct tc_codec_cursor *cursor;
+    struct tc_codec_out *out;
+    struct tc_error *err;
+    struct tc_scan scan;
+    bool is_export;
+};
+
+/* A line or record to look at, and where to go on behind it. */
+struct unit {
+    struct tc__kmsg_line line;
+    size_t next;
+};
+
+static bool has_literal(const struct walk *w, struct tc_slice text)
+{
+    unsigned which = 0;
+    return tc_scan_next(&w->scan, text, 0, &which) != TC_NPOS;
+}
+
+/* The end of the line that holds `at`. */
+static size_t line_end(struct tc_slice s, size_t at)
+{
+    size_t length = tc_slice_find_byte(tc_slice_from(s, at), '\n');
+    return length == TC_NPOS ? s.len : at + length;
+}
+
+/*
+ * The start of the line that holds `hit`; TC_NPOS when that is more than TC_LINE_MAX
+ * before it. `from` is the start of a line at or before it.
+ */
+static size_t line_start(struct tc_slice s, size_t from, size_t hit)
+{
+    size_t stop = hit - from > TC_LINE_MAX ? hit - TC_LINE_MAX : from;
+    const char *newline = hit == stop ? NULL : memrchr(s.ptr + stop, '\n', hit - stop);
+    if (newline != NULL) {
+        return (size_t)(newline - s.ptr) + 1;
+    }
+    return stop == from ? from : TC_NPOS;
+}
+
+/* The next line worth a look: one with a literal, or any that is not empty. */
+static bool next_line(struct walk *w, struct unit *out)
+{
+    struct tc_slice s = w->in->bytes;
+    while (w->cursor->offset < s.len) {
+        size_t start = w->cursor->offset;
+        size_t hit = start;
+        if (!w->in->want_unknown) {
+            unsigned which = 0;
+            hit = tc_scan_next(&w->scan, s, start, &which);
+            if (hit == TC_NPOS) {
+                break;
+            }
+            start = line_start(s, start, hit);
+        }
+        size_t end = line_end(s, hit);
+        out->next = end < s.len ? end + 1 : end;
+        if (start == TC_NPOS) {
+            w->cursor->cut++;
+            w->cursor->offset = out->next;
+            continue;
+        }
+        struct tc_slice raw = tc_slice_make(s.ptr + start, end - start);
+        if (tc_slice_trim(tc_slice_head(raw, TC_LINE_MAX)).len == 0) {
+            w->cursor->offset = out->next;
+            continue;
+        }
+        if (raw.len > TC_LINE_MAX) {
+            w->cursor->cut++;
+            raw = tc_slice_head(raw, TC_LINE_MAX);
+        }
+        w->cursor->offset = start;
+        tc__kmsg_frame(w->in, raw, &out->line);
+        return true;
+    }
+    return false;
+}
+
+static bool next_record(struct walk *w, struct unit *out)
+{
+    out->next = w->cursor->offset;
+    while (tc__kmsg_export_next(w->in, &out->next, &out->line)) {
+        if (w->in->want_unknown ||
+            (out->line.origin == TC__KMSG_KERNEL && has_literal(w, out->line.message))) {
+            return true;
+        }
+        w->cursor->offset = out->next;
+    }
+    return false;
+}
+
+static tc_status report_unknown(struct walk *w, const struct unit *u, const char *why)
+{
+    if (!w->in->want_unknown) {
+        return TC_OK;
+    }
+    w->cursor->unknown++;
+    if (w->out->unknown == NULL) {
+        return TC_OK;
+    }
+    return w->out->unknown(w->out->context, (uint64_t)(u->line.raw.ptr - w->in->bytes.ptr),
+                           u->line.raw.len, why);
+}
+
+/* A record may be longer than evidence should be; its start has the time and the host. */
+static struct tc_raw raw_of(struct walk *w, const struct unit *u)
+{
+    size_t length = u->line.raw.len;
+    if (length > TC_LINE_MAX) {
+        w->cursor->cut++;
+        length = TC_LINE_MAX;
+    }
+    return (struct tc_raw){.source = w->in->source,
+                           .length = (uint32_t)length,
+                           .offset = (uint64_t)(u->line.raw.ptr - w->in->bytes.ptr)};
+}
+
+static tc_status deliver(struct walk *w, const struct unit *u, struct tc_event *ev)
+{
+    ev->time_ns = u->line.time_ns;
+    ev->uptime_ns = u->line.uptime_ns;
+    ev->scope.node = u->line.node;
+    ev->raw = raw_of(w, u);
+    TC_TRY(w->out->event(w->out->context, ev));
+    w->cursor->events++;
+    w->cursor->undated += ev->time_ns == TC_TIME_NONE;
+    return TC_OK;
+}
+
+static tc_status handle_message(struct walk *w, const struct unit *u)
+{
+    struct tc_event ev;
+    struct tc__kmsg_context c = {
+        .in = w->in, .line = &u->line, .arena = w->out->arena, .is_export = w->is_export};
+    switch (tc__kmsg_apply(&c, &ev)) {
+    case TC__KMSG_EVENT:
+        return deliver(w, u, &ev);
+    case TC__KMSG_NOT_MINE:
+        return report_unknown(w, u, "no rule for this message");
+    case TC__KMSG_BROKEN:
+        return report_unknown(w, u, c.why);
+    case TC__KMSG_PART:
+        return TC_OK;
+    case TC__KMSG_NOMEM:
+        break;
+    }
+    return tc_fail(w->err, TC_E_NOMEM, w->cursor->offset, "kernel log: the arena \"%s\" is full",
+                   w->out->arena->name);
+}
+
+static tc_status handle(struct walk *w, const struct unit *u)
+{
+    switch (u->line.origin) {
+    case TC__KMSG_KERNEL:
+        return handle_message(w, u);
+    case TC__KMSG_FOREIGN:
+        return report_unknown(w, u, "not a kernel line");
+    case TC__KMSG_COMMENT:
+        return report_unknown(w, u, "comment");
+    case TC__KMSG_CONTINUATION:
+        break;
+    }
+    return TC_OK;
+}
+
+/* On failure the cursor stays at the line, so the call can be made again. */
+static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
+                        struct tc_codec_out *out, struct tc_error *err)
+{
+    struct walk w = {.in = in, .cursor = cursor, .out = out, .err = err};
+    struct unit u;
+    w.is_export = tc__kmsg_is_export(in->bytes);
+    tc_scan_init(&w.scan, LITERALS, LITERAL_COUNT);
+    while (w.is_export ? next_record(&w, &u) : next_line(&w, &u)) {
+        uint64_t events = cursor->events;
+        TC_TRY(handle(&w, &u));
+        cursor->offset = u.next;
+        if (cursor->events != events && out->pause) {
+            return TC_OK;
+        }
+    }
+    cursor->offset = in->bytes.len;
+    cursor->done = true;
+    return TC_OK;
+}
+
+/*
+ * An input is ours when its lines have the prefixes of system logs, or hold our
+ * literals: half of them make it likely, one makes it possible.
+ */
+static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+{
+    (void)name; /* kernel logs are called anything */
+    struct tc_codec_input in = {
+        .bytes = head, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE, .want_unknown = true};
+    struct tc_codec_cursor cursor = {0};
+    struct walk w = {.in = &in, .cursor = &cursor};
+    struct unit u;
+    tc_scan_init(&w.scan, LITERALS, LITERAL_COUNT);
+    if (tc__kmsg_is_export(head)) {
+        bool timed = tc_slice_starts(head, TC_LIT("__")) ||
+                     tc_slice_contains(head, TC_LIT("\n__REALTIME_TIMESTAMP="));
+        return timed ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
+    }
+    size_t lines = 0;
+    size_t ours = 0;
+    while (lines < SNIFF_LINES && next_line(&w, &u)) {
+        cursor.offset = u.next;
+        bool torn = !at_end && u.next == head.len;
+        if (u.line.origin == TC__KMSG_COMMENT || (torn && lines > 0)) {
+            continue;
+        }
+        lines++;
+        if (u.line.sure) {
+            return TC_SNIFF_SURE;
+        }
+        ours +=
+            u.line.framed || (u.line.origin == TC__KMSG_KERNEL && has_literal(&w, u.line.message));
+    }
+    if (ours == 0) {
+        return TC_SNIFF_NO;
+    }
+    return ours * 2 >= lines ? TC_SNIFF_LIKELY : TC_SNIFF_MAYBE;
+}
+
+const struct tc_codec tc_codec_kmsg = {
+    .name = "kmsg",
+    .summary = "kernel log: /dev/kmsg, dmesg, syslog, systemd journal",
+    .ordered = true,
+    .sniff = sniff,
+    .decode = decode,
+};
