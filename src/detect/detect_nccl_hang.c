@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
+#include "detect/nccl_hang_priv.h"
+
+static const struct tc_param PARAMS[] = {
+    {.name = "threshold",
+     .type = TC_PARAM_DURATION,
+     .value = 300 * TC_SECOND,
+     .min = TC_SECOND,
+     .max = 86400 * TC_SECOND,
+     .offset = offsetof(struct nccl_hang, threshold_ns),
+     .help = "how long a collective may stay uncompleted before it counts as hung"},
+    {.name = "retention",
+     .type = TC_PARAM_DURATION,
+     .value = 6 * 3600 * TC_SECOND,
+     .min = 60 * TC_SECOND,
+     .max = 7 * 86400 * TC_SECOND,
+     .offset = offsetof(struct nccl_hang, retention_ns),
+     .help = "how long records are kept"},
+};
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    return tc__nccl_init(state, env);
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    return tc__nccl_on_event(state, ev, out);
+}
+
+static tc_status evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out)
+{
+    struct nccl_eval eval = {0};
+    st->dirty = false;
+    tc_arena_reset(&st->eval);
+    TC_TRY(tc__nccl_analyse(st, all, &eval));
+    return tc__nccl_report(st, &eval, out);
+}
+
+/* Each record is looked at once for its age: the ring is in order of arrival. */
+static void find_due(struct nccl_hang *st, int64_t now_ns)
+{
+    uint64_t pos = st->due;
+    struct nccl_record *r = tc_ring_at(&st->records, pos);
+    if (r == NULL) {
+        r = tc_ring_oldest(&st->records, &pos);
+        if (r == NULL || pos < st->due) {
+            return;
+        }
+    }
+    while (r != NULL && now_ns - r->created_ns >= st->threshold_ns) {
+        st->dirty |= r->state != TC_NCCL_COMPLETED;
+        uint64_t next = TC_RING_NONE;
+        r = tc_ring_next(&st->records, pos, &next);
+        if (r == NULL) {
+            next = st->records.head;
+        }
+        pos = next;
+    }
+    st->due = pos;
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct nccl_hang *st = state;
+    if (now_ns > st->now_ns) {
+        st->now_ns = now_ns;
+    }
+    bool was_dirty = st->dirty;
+    st->dirty = false;
+    find_due(st, st->now_ns);
+    if (st->dirty) {
+        return evaluate(st, false, out);
+    }
+    st->dirty = was_dirty;
+    return TC_OK;
+}
+
+static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    return evaluate(state, now_ns == TC_TIME_NONE, out);
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct nccl_hang *st = state;
+    out->dropped = st->records.dropped_count + st->restarts;
+    out->late = st->late;
+    out->ignored = st->ignored;
+}
+
+const struct tc_detector tc_detector_nccl_hang = {
+    .id = "1",
+    .name = "nccl_hang",
+    .summary = "A collective that does not complete, and the ranks it waits for",
+    .kinds = TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) |
+             TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP),
+    .state_bytes = sizeof(struct nccl_hang),
+    .arena_bytes = NCCL_ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = sizeof PARAMS / sizeof PARAMS[0],
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .on_finish = on_finish,
+    .stats = stats,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every pattern detector looks like: one file, one constant, one line in
+ * detectors.def. A detector is pure: events and time in, findings out; its
+ * memory is an arena of arena_bytes that never grows. It may not keep a slice
+ * of an event after on_event returns: it copies what it needs into its window.
+ *
+ * Events come in time order but for late ones; on_tick comes as event time
+ * passes; on_finish at the end of an offline input.
+ */
+#ifndef TC_DETECT_DETECTOR_H
+#define TC_DETECT_DETECTOR_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "event/event.h"
+#include "event/finding.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tc_param_type {
+    TC_PARAM_DURATION, /* int64_t nanoseconds in the state; seconds (or 5m, 300s) for people */
+    TC_PARAM_COUNT,    /* int64_t */
+};
+
+/* A knob: `--set pattern.name=value`. Values outside [min, max] are refused with the key's path. */
+struct tc_param {
+    const char *name;
+    enum tc_param_type type;
+    int64_t value; /* default */
+    int64_t min;
+    int64_t max;
+    size_t offset; /* of the int64_t in the detector's state */
+    const char *help;
+};
+
+/* What the engine tells a detector once, before the first event. */
+struct tc_detector_env {
+    struct tc_arena *arena;   /* of arena_bytes: the window */
+    struct tc_arena *scratch; /* for building a finding; the engine resets it between calls */
+};
+
+/* Counted by every detector; exported by the engine. */
+struct tc_detector_stats {
+    uint64_t dropped; /* records a full window pushed out */
+    uint64_t late;    /* events that came after their window had gone */
+    uint64_t ignored; /* events that lacked what the pattern needs */
+};
+
+struct tc_detector {
+    const char *id;      /* the catalogue's number, "1" */
+    const char *name;    /* stable, part of the API: "nccl_hang" */
+    const char *summary; /* one sentence for CLI and docs */
+    uint32_t kinds;      /* bits of enum tc_event_kind it wants */
+    size_t state_bytes;  /* the engine allocates and zeroes, then sets the params */
+    size_t arena_bytes;  /* hard budget of the window */
+    const struct tc_param *params;
+    size_t param_count;
+    tc_status (*init)(void *state, const struct tc_detector_env *env);
+    tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
+    /* May be NULL. now_ns only grows. */
+    tc_status (*on_tick)(void *state, int64_t now_ns, const struct tc_sink *out);
+    /* May be NULL. now_ns is TC_TIME_NONE unless the user gave one. */
+    tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
+    void (*stats)(const void *state, struct tc_detector_stats *out);
+};
+
+#define DETECTOR(name) extern const struct tc_detector tc_detector_##name;
+#include "detect/detectors.def"
+#undef DETECTOR
+
+/* All detectors, in the order of detectors.def, which is also the dispatch order. */
+const struct tc_detector *const *tc_detectors(size_t *out_count);
+/* By name; NULL when there is none. */
+const struct tc_detector *tc_detector_by_name(struct tc_slice name);
+
+/*
+ * Parse a knob's text ("300", "300s", "5m", "2h", "500" for counts) into *out and
+ * check its range. `path` ("nccl_hang.threshold") is named in the error.
+ */
+TC_CHECKED tc_status tc_param_parse(const struct tc_param *param, const char *path,
+                                    struct tc_slice text, int64_t *out, struct tc_error *err);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/finding_priv.h"
+
+void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
+                     struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
+                     size_t evidence_max)
+{
+    *d = (struct tc_draft){
+        .attr_max = attr_max,
+        .evidence_max = evidence_max,
+        .scratch = scratch,
+        .mark = tc_arena_snapshot(scratch),
+    };
+    d->attrs = tc_new(scratch, struct tc_attr, attr_max);
+    d->evidence = tc_new(scratch, struct tc_evidence, evidence_max);
+    char *text = tc_new(scratch, char, text_bytes);
+    /* Without memory every append overflows, which emit reports. */
+    d->text = tc_buf_make(text, text == NULL ? 0 : text_bytes);
+    d->full = !tc_arena_ok(scratch);
+    d->finding.pattern_id = tc_slice_cstr(detector->id);
+    d->finding.pattern_name = tc_slice_cstr(detector->name);
+    d->finding.scope.rank = -1;
+    d->finding.scope.pid = -1;
+}
+
+void tc__draft_attr(struct tc_draft *d, struct tc_attr attr)
+{
+    if (d->full || d->finding.attr_count == d->attr_max) {
+        d->full = true;
+        return;
+    }
+    d->attrs[d->finding.attr_count++] = attr;
+}
+
+void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value)
+{
+    tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_INT, .integer = value});
+}
+
+void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slice value)
+{
+    if (value.len > 0) {
+        tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_STRING, .string = value});
+    }
+}
+
+void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence)
+{
+    if (d->full || d->finding.evidence_count == d->evidence_max) {
+        d->full = true;
+        return;
+    }
+    d->evidence[d->finding.evidence_count++] = evidence;
+}
+
+tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out)
+{
+    tc_status status = TC_OK;
+    if (!tc_arena_ok(d->scratch)) {
+        status = TC_E_NOMEM;
+    } else if (d->full || d->text.overflowed) {
+        status = TC_E_LIMIT;
+    } else {
+        d->finding.attrs = d->attrs;
+        d->finding.evidence = d->evidence;
+        status = tc_sink_emit(out, &d->finding);
+    }
+    tc_arena_rewind(d->scratch, d->mark);
+    return status;
+}
+
+struct tc_slice tc__text_clip(struct tc_slice s, size_t max)
+{
+    if (s.len <= max) {
+        return s;
+    }
+    /* Step back over continuation bytes; a character has at most three of them. */
+    size_t len = max;
+    while (len > 0 && max - len < 3 && ((unsigned char)s.ptr[len] & 0xc0) == 0x80) {
+        len--;
+    }
+    return tc_slice_head(s, len);
+}
+
+bool tc__scope_fits(const struct tc_scope *scope)
+{
+    return scope->node.len <= TC_SCOPE_TEXT_MAX && scope->ns.len <= TC_SCOPE_TEXT_MAX &&
+           scope->pod.len <= TC_SCOPE_TEXT_MAX && scope->pod_uid.len <= TC_SCOPE_TEXT_MAX &&
+           scope->container.len <= TC_SCOPE_TEXT_MAX && scope->gpu_uuid.len <= TC_SCOPE_TEXT_MAX;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building a finding in the scratch arena: one text buffer that all its strings
+ * are carved from, one array of attributes, one of evidence. Nothing is checked
+ * on the way; tc__draft_emit looks once, at the end, whether all of it fitted.
+ */
+#ifndef TC_DETECT_FINDING_PRIV_H
+#define TC_DETECT_FINDING_PRIV_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "detect/detector.h"
+#include "event/finding.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A name in a scope. Kubernetes ends names at 253 bytes; an event with a longer one is no
+ * event of a cluster, and cutting it could make two objects one. */
+#define TC_SCOPE_TEXT_MAX 256
+
+/* Invariant: once something did not fit, full stays set and nothing is emitted. */
+struct tc_draft {
+    struct tc_finding finding;
+    struct tc_buf text;
+    struct tc_attr *attrs;
+    struct tc_evidence *evidence;
+    size_t attr_max;
+    size_t evidence_max;
+    struct tc_arena *scratch;
+    tc_arena_mark mark;
+    bool full;
+};
+
+/* Takes text_bytes and both arrays from scratch; the scope starts as "nothing known". */
+void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
+                     struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
+                     size_t evidence_max);
+/* Keys are literals; borrows strings and arrays until tc__draft_emit returns. */
+void tc__draft_attr(struct tc_draft *d, struct tc_attr attr);
+void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value);
+/* An empty value is "not known" and leaves the attribute out. */
+void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slice value);
+void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
+/*
+ * Passes the finding on and gives the scratch memory back. TC_E_NOMEM when the
+ * arena was too small, TC_E_LIMIT when text_bytes or an array was; nothing is
+ * emitted then.
+ */
+TC_CHECKED tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out);
+
+/* At most max bytes of s, not cut inside a UTF-8 character. */
+struct tc_slice tc__text_clip(struct tc_slice s, size_t max);
+/* True when no name of the scope is longer than TC_SCOPE_TEXT_MAX. */
+bool tc__scope_fits(const struct tc_scope *scope);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The evidence of an nccl_hang finding: the records that are stuck, and what
+ * shows each culprit.
+ */
+#include "base/buf.h"
+#include "detect/nccl_hang_priv.h"
+
+#include <stddef.h>
+
+static const struct nccl_record *record_at(const struct nccl_draft *d, uint32_t i)
+{
+    return tc_ring_at(&d->st->records, d->e->pending[i].value);
+}
+
+static int32_t rank_number(const struct nccl_draft *d, uint32_t rank)
+{
+    return d->st->ranks[rank].rank;
+}
+
+/* Ends a piece of text that began at start. */
+static struct tc_slice cut(const struct nccl_draft *d, size_t start)
+{
+    return tc_buf_since(&d->text, start);
+}
+
+static struct tc_slice state_name(uint8_t state)
+{
+    return state == TC_NCCL_STARTED ? TC_LIT("started") : TC_LIT("scheduled");
+}
+
+/* What the records of one collective share, written once. */
+static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
+{
+    struct tc_buf *t = &d->text;
+    size_t start = t->len;
+    tc_buf_lit(t, "nccl:");
+    tc_buf_str(t, d->group->name);
+    tc_buf_str(t, r->is_p2p ? TC_LIT(":p2p:") : TC_LIT(":"));
+    tc_buf_i64(t, r->seq);
+    tc_buf_char(t, ':');
+    d->shared_uid = cut(d, start);
+    start = t->len;
+    tc_buf_char(t, ' ');
+    tc_buf_str(t, tc__nccl_op(r));
+    tc_buf_char(t, ' ');
+    tc_buf_i64(t, r->seq);
+    tc_buf_char(t, ' ');
+    tc_buf_str(t, state_name(r->state));
+    tc_buf_lit(t, ", not completed");
+    d->shared_text = cut(d, start);
+    d->finding.plain &= tc_slice_is_plain(tc__nccl_op(r));
+    d->shared_seq = r->seq;
+    d->shared_state = r->state;
+}
+
+void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
+{
+    if (d->evidence_count == TC_VERDICT_EVIDENCE_MAX) {
+        return;
+    }
+    if (d->shared_uid.len == 0 || d->shared_seq != r->seq || d->shared_state != r->state ||
+        r->is_p2p) {
+        put_shared(d, r);
+    }
+    struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
+    struct tc_buf *t = &d->text;
+    int32_t rank = rank_number(d, d->st->seats[r->seat].rank);
+    size_t start = t->len;
+    tc_buf_str(t, d->shared_uid);
+    tc_buf_i64(t, rank);
+    ev->uid = cut(d, start);
+    size_t digits = d->shared_uid.len;
+    start = t->len;
+    tc_buf_lit(t, "rank ");
+    tc_buf_str(t, tc_slice_from(ev->uid, digits));
+    tc_buf_str(t, d->shared_text);
+    ev->description = cut(d, start);
+    ev->kind = TC_LIT("nccl_record");
+    ev->time_ns = r->created_ns;
+    ev->raw = r->raw;
+}
+
+/* What the rank itself reports of the group: the last sequence id it issued. */
+static void status_evidence(struct nccl_draft *d, uint32_t rank, const struct nccl_status *status)
+{
+    struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
+    size_t start = d->text.len;
+    tc_buf_lit(&d->text, "nccl:status:");
+    tc_buf_str(&d->text, d->group->name);
+    tc_buf_char(&d->text, ':');
+    tc_buf_i64(&d->text, rank_number(d, rank));
+    ev->uid = cut(d, start);
+    start = d->text.len;
+    tc_buf_lit(&d->text, "rank ");
+    tc_buf_i64(&d->text, rank_number(d, rank));
+    tc_buf_lit(&d->text, " reports ");
+    tc_buf_i64(&d->text, status->enqueued);
+    tc_buf_lit(&d->text, " as the last it issued and ");
+    tc_buf_i64(&d->text, status->completed);
+    tc_buf_lit(&d->text, " as the last completed");
+    ev->description = cut(d, start);
+    ev->kind = TC_LIT("nccl_status");
+    ev->time_ns = d->st->ranks[rank].dump_ns;
+    ev->raw = status->raw;
+}
+
+static void dump_evidence(struct nccl_draft *d, uint32_t rank)
+{
+    const struct nccl_rank *r = &d->st->ranks[rank];
+    if (d->evidence_count == TC_VERDICT_EVIDENCE_MAX || r->dump == NCCL_DUMP_NONE) {
+        return;
+    }
+    uint32_t seat = tc__nccl_seat(d->st, d->op->group, r->rank);
+    const struct nccl_status *status =
+        seat == NCCL_NONE ? NULL : tc__nccl_status_of(d->st, &d->st->seats[seat]);
+    if (status != NULL && !d->op->is_p2p) {
+        status_evidence(d, rank, status);
+        return;
+    }
+    struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
+    size_t start = d->text.len;
+    tc_buf_lit(&d->text, "nccl:dump:");
+    tc_buf_i64(&d->text, r->rank);
+    ev->uid = cut(d, start);
+    start = d->text.len;
+    tc_buf_lit(&d->text, "rank ");
+    tc_buf_i64(&d->text, r->rank);
+    if (r->dump == NCCL_DUMP_UNREADABLE) {
+        tc_buf_lit(&d->text, " left a dump that cannot be read: ");
+        tc_buf_str(&d->text, r->error);
+    } else {
+        tc_buf_lit(&d->text, " left a dump in which the operation does not occur");
+    }
+    ev->description = cut(d, start);
+    ev->kind = TC_LIT("nccl_dump");
+    ev->time_ns = r->dump_ns;
+    ev->raw = r->dump_raw;
+}
+
+/* True for the oldest pending record of a rank that is behind the others. */
+static bool is_last_step(const struct nccl_draft *d, const struct nccl_op *op,
+                         const struct nccl_record *r)
+{
+    for (uint32_t i = 0; op->behind_count > 0 && i < op->target_count; i++) {
+        const struct nccl_target *t = &d->e->targets[op->target_first + i];
+        if (t->head == r->seq && t->rank == d->st->seats[r->seat].rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is stuck, then what shows the culprits: the first entry names the incident. */
+void tc__nccl_put_evidence(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    size_t keep = count < 16 ? count : 16; /* room left for the culprits */
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = op->first; i < op->first + op->count; i++) {
+            const struct nccl_record *r = record_at(d, i);
+            if ((r->seq == op->front || is_last_step(d, op, r)) &&
+                d->evidence_count + keep < TC_VERDICT_EVIDENCE_MAX) {
+                tc__nccl_record_evidence(d, r);
+            }
+        }
+    }
+    for (size_t i = 0; i < keep; i++) {
+        uint8_t why = d->e->blamed[culprits[i]].blame;
+        if (why == NCCL_BLAME_MISSING || why == NCCL_BLAME_PASSED || why == NCCL_BLAME_UNREADABLE) {
+            dump_evidence(d, culprits[i]);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the nccl_hang detector share this state; nothing of it leaves
+ * the pattern. Three parts: the window (nccl_hang_window.c) knows what every
+ * rank has issued and completed, the analysis (nccl_hang_graph.c) finds who
+ * waits for whom, the report (nccl_hang_report.c) says it.
+ *
+ * What grows with what: a seat for each membership of a rank in a group, a
+ * record for each operation inside the retention. Each table has a cap; a full
+ * ring drops its oldest records, a full table starts the window anew. Both are
+ * counted and mark the findings incomplete.
+ */
+#ifndef TC_DETECT_NCCL_HANG_PRIV_H
+#define TC_DETECT_NCCL_HANG_PRIV_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/ring.h"
+#include "base/sort.h"
+#include "detect/detector.h"
+#include "event/event.h"
+#include "event/finding.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NCCL_NONE UINT32_MAX
+#define NCCL_JOBS_MAX 256
+#define NCCL_RANKS_MAX 65536
+#define NCCL_GROUPS_MAX 16384
+#define NCCL_SEATS_MAX 131072
+#define NCCL_STATUS_MAX 131072
+#define NCCL_PENDING_MAX 131072
+#define NCCL_TARGETS_MAX 262144
+#define NCCL_RING_BYTES ((size_t)16 << 20)
+#define NCCL_NAMES_BYTES ((size_t)4 << 20)
+#define NCCL_EVAL_BYTES ((size_t)40 << 20)
+#define NCCL_ARENA_BYTES ((size_t)136 << 20)
+#define NCCL_OPEN_MAX 4096
+#define NCCL_RANKS_SHOWN 8
+#define NCCL_REASONS_MAX 64
+#define NCCL_DESK_TEXT_BYTES ((size_t)128 << 10)
+#define NCCL_TEXT_MAX 512 /* of one string kept with a record */
+
+enum nccl_dump { NCCL_DUMP_NONE, NCCL_DUMP_READ, NCCL_DUMP_UNREADABLE };
+
+struct nccl_rank {
+    uint32_t job;
+    int32_t rank;
+    uint8_t dump; /* enum nccl_dump */
+    bool seen;    /* at least one record came from it */
+    bool plain;   /* its names need no escaping */
+    struct tc_slice node;
+    struct tc_slice ns;
+    struct tc_slice pod;
+    struct tc_slice error; /* why the dump is unreadable */
+    struct tc_raw dump_raw;
+    int64_t dump_ns;
+};
+
+struct nccl_group {
+    uint64_t key;
+    uint32_t job;
+    uint32_t first_seat; /* list through nccl_seat.next */
+    uint32_t seat_count;
+    bool members_known;
+    bool plain; /* its names and its job's need no escaping */
+    struct tc_slice name;
+    struct tc_slice desc;
+};
+
+/* One rank in one group. */
+struct nccl_seat {
+    uint32_t group;
+    uint32_t rank; /* index in ranks */
+    uint32_t next;
+    int64_t pg_id;    /* process-local id of the group, -1 unknown */
+    int64_t seen_max; /* highest collective seen issued, -1 none */
+    int64_t done_max; /* highest collective seen completed, -1 none */
+    /* The analysis' own, valid while stamp matches. */
+    uint32_t stamp;
+    uint32_t head_at; /* index of its oldest pending record in nccl_eval.pending */
+    int64_t head;
+    int64_t last;
+};
+
+struct nccl_status {
+    uint32_t rank;
+    int64_t pg_id;
+    int64_t enqueued;
+    int64_t completed;
+    struct tc_raw raw;
+};
+
+struct nccl_record {
+    int64_t created_ns;
+    int64_t seq;
+    struct tc_raw raw;
+    uint32_t seat;
+    int32_t peer;
+    uint32_t open; /* serial of the open incident it is part of, 0 none */
+    uint8_t state; /* enum tc_nccl_state */
+    bool is_p2p;
+    bool is_send;
+    bool from_dump;
+    uint16_t op_len;
+    uint16_t sizes_len;
+    uint16_t dtypes_len;
+    char text[]; /* op, sizes, dtypes */
+};
+
+/* An incident that was reported and has not ended; the oldest gives way to a new one. */
+struct nccl_open {
+    uint32_t serial;
+    uint32_t group;
+    bool is_p2p;
+    int64_t oldest;
+    uint32_t remaining; /* records that have not completed */
+    int64_t first_ns;
+};
+
+/* Where a finding is built: taken once, so that reporting allocates nothing. */
+struct nccl_desk {
+    char *text;
+    int32_t *ints;
+    struct tc_slice reasons[NCCL_REASONS_MAX];
+    struct tc_evidence evidence[TC_VERDICT_EVIDENCE_MAX];
+    struct tc_attr attrs[16];
+    struct tc_cause cause;
+};
+
+struct nccl_hang {
+    /* Knobs first: tc_param.offset. */
+    int64_t threshold_ns;
+    int64_t retention_ns;
+
+    struct tc_arena *scratch;
+    struct tc_arena names; /* strings of ranks and groups */
+    struct tc_arena eval;  /* one analysis at a time */
+
+    struct tc_slice jobs[NCCL_JOBS_MAX];
+    uint32_t job_count;
+    struct nccl_rank *ranks;
+    uint32_t rank_count;
+    struct tc_map rank_index;
+    struct nccl_group *groups;
+    uint32_t group_count;
+    struct tc_map group_index;
+    struct nccl_seat *seats;
+    uint32_t seat_count;
+    struct tc_map seat_index;
+    struct nccl_status *statuses;
+    uint32_t status_count;
+    struct tc_map status_index;
+    struct tc_ring records;
+    struct tc_map record_index;
+
+    struct tc_sort_pair *pending; /* two arrays of NCCL_PENDING_MAX for the analysis */
+    struct nccl_open *open;       /* by serial, modulo NCCL_OPEN_MAX */
+    uint32_t open_serial;         /* of the last one opened */
+    struct nccl_desk *desk;
+
+    uint32_t stamp;
+    uint32_t last_group; /* of the previous record: dumps come group by group */
+    uint32_t last_seat;
+    uint64_t due;      /* ring position of the first record not yet looked at for its age */
+    int64_t now_ns;    /* newest time seen */
+    bool dirty;        /* something hangs that was not analysed yet */
+    uint64_t restarts; /* windows dropped because a table was full */
+    uint64_t ignored;
+    uint64_t late;
+};
+
+static inline struct tc_slice tc__nccl_op(const struct nccl_record *r)
+{
+    return tc_slice_make(r->text, r->op_len);
+}
+
+static inline struct tc_slice tc__nccl_sizes(const struct nccl_record *r)
+{
+    return tc_slice_make(r->text + r->op_len, r->sizes_len);
+}
+
+static inline struct tc_slice tc__nccl_dtypes(const struct nccl_record *r)
+{
+    return tc_slice_make(r->text + r->op_len + r->sizes_len, r->dtypes_len);
+}
+
+/* The window. */
+tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env);
+tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
+                            const struct tc_sink *out);
+/* The seat of a global rank in a group, or NCCL_NONE. */
+uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank);
+/* The status a rank reported for a group, or NULL. */
+const struct nccl_status *tc__nccl_status_of(const struct nccl_hang *st,
+                                             const struct nccl_seat *seat);
+
+/* Why a rank is on the list of those an operation waits for. */
+enum nccl_block {
+    NCCL_MISSING,    /* never issued it */
+    NCCL_LAGGING,    /* issued it, but an older one of its own is not completed */
+    NCCL_ABSENT,     /* left no dump and no record: nothing is known */
+    NCCL_UNREADABLE, /* its dump cannot be read */
+};
+
+/* Why a rank is a culprit, strongest first. */
+enum nccl_blame {
+    NCCL_BLAME_NONE,
+    NCCL_BLAME_STOPPED, /* its device stopped: peers completed what it did not */
+    NCCL_BLAME_MISSING, /* its host stopped: issued nothing more, waits for nothing */
+    NCCL_BLAME_PASSED,  /* peers that wait for the same went on, it did not */
+    NCCL_BLAME_OP,      /* another call under the same sequence id */
+    NCCL_BLAME_SIZE,
+    NCCL_BLAME_DTYPE,
+    NCCL_BLAME_CYCLE,  /* waits for a rank that waits for it */
+    NCCL_BLAME_ABSENT, /* no dump, and others wait for it */
+    NCCL_BLAME_UNREADABLE,
+};
+
+struct nccl_target {
+    uint32_t rank;
+    uint8_t block; /* enum nccl_block */
+    int64_t head;  /* its oldest pending sequence id, -1 none */
+    int64_t last;  /* the highest it issued, -1 unknown */
+    bool sync;     /* its oldest pending is one that peers cannot complete without it */
+};
+
+/* One thing that is stuck: an episode of collectives of a group, or one rank's oldest p2p. */
+struct nccl_op {
+    uint32_t group;
+    bool is_p2p;
+    bool hung;      /* old enough to speak about */
+    uint32_t first; /* its records in nccl_eval.pending */
+    uint32_t count;
+    int64_t front;  /* the collective the others wait in */
+    int64_t oldest; /* lowest pending sequence id */
+    int64_t created_ns;
+    uint32_t waiting_first; /* ranks that wait in the front, in nccl_eval.lists */
+    uint32_t waiting_count;
+    uint32_t behind_count; /* participants that lag, right after the waiting ones */
+    uint32_t target_first;
+    uint32_t target_count;
+    uint32_t passed_count; /* members that have completed the front */
+    uint8_t mismatch;      /* enum nccl_blame: OP, SIZE, DTYPE or NONE */
+    int64_t mismatch_seq;
+    uint64_t reach;   /* culprits it waits for, over any number of steps */
+    uint64_t related; /* culprits of anything its participants take part in */
+};
+
+struct nccl_blamed {
+    uint8_t blame; /* enum nccl_blame */
+    uint32_t op;   /* where it shows best */
+    int64_t head;  /* for STOPPED: its oldest pending */
+    int64_t last;  /* highest issued, -1 unknown */
+    uint32_t bit;  /* in masks, or NCCL_NONE */
+    uint32_t pending_ops;
+    bool waits;       /* for somebody, in the sense of a strong edge */
+    uint64_t reach;   /* culprits behind its waits */
+    uint64_t related; /* culprits behind anything it takes part in */
+};
+
+#define NCCL_CULPRIT_BITS 64
+
+/* One analysis: everything in st->eval. */
+struct nccl_eval {
+    struct tc_sort_pair *pending; /* value: ring position */
+    uint32_t pending_count;
+    struct nccl_op *ops;
+    uint32_t op_count;
+    uint32_t op_max;
+    uint32_t *lists; /* rank indices */
+    uint32_t list_count;
+    uint32_t list_max;
+    struct nccl_target *targets;
+    uint32_t target_count;
+    uint32_t target_max;
+    struct nccl_blamed *blamed; /* by rank index */
+    uint32_t *rank_ops_at;      /* CSR: operations a rank takes part in */
+    uint32_t *rank_ops;
+    uint32_t culprits[NCCL_CULPRIT_BITS]; /* rank indices, ascending by rank */
+    uint32_t culprit_count;
+    bool full; /* a bound was hit: findings are incomplete */
+};
+
+/* True for collectives that no member completes before every member took part. */
+bool tc__nccl_is_sync(struct tc_slice op);
+
+/* Marks the culprits in e->blamed and what each rank has to do with them. */
+tc_status tc__nccl_blame(struct nccl_hang *st, struct nccl_eval *e);
+
+/* Who waits for whom. `all` takes what dumps say as hung whatever its age. */
+tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_eval *out);
+
+/* Words: "TENSOR_PARALLEL_GROUP" or "group 35"; "ranks 3 and 5"; why; what to do. */
+void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g);
+void tc__nccl_put_ranks(struct tc_buf *b, const int32_t *ranks, size_t count);
+void tc__nccl_put_reason(struct tc_buf *b, const struct nccl_hang *st, const struct nccl_eval *e,
+                         uint32_t rank, const struct nccl_blamed *why);
+/* The part of a call in which two records may differ: OP, SIZE or DTYPE. */
+struct tc_slice tc__nccl_call_part(const struct nccl_record *r, enum nccl_blame part);
+struct tc_slice tc__nccl_advice(enum nccl_blame why);
+
+/* One finding: what is stuck, on whose account, and which finding explains it. */
+struct nccl_said {
+    const struct nccl_op *ops; /* of one group */
+    uint32_t op_count;
+    const struct nccl_op *root_op; /* first operation of the unit that explains it */
+    uint64_t culprits;
+    bool is_direct; /* it waits for the culprits itself */
+    bool is_root;
+};
+
+/* What is being built: slices of text are cut once the whole is written. */
+struct nccl_draft {
+    struct nccl_hang *st;
+    struct nccl_eval *e;
+    const struct nccl_said *said;
+    const struct nccl_op *op; /* the first */
+    const struct nccl_group *group;
+    struct nccl_desk *desk;
+    struct tc_buf text;
+    struct tc_finding finding;
+    size_t attr_count;
+    size_t int_count; /* used of desk->ints */
+    size_t evidence_count;
+    size_t reason_count;
+    /* The parts that the evidence of one collective has in common. */
+    int64_t shared_seq;
+    uint8_t shared_state;
+    struct tc_slice shared_uid;
+    struct tc_slice shared_text;
+};
+
+/* One stuck record as evidence; and all that a finding needs. culprits are rank indices. */
+void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r);
+void tc__nccl_put_evidence(struct nccl_draft *d, const uint32_t *culprits, size_t count);
+
+/* Builds the finding on st->desk and emits it. */
+tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
+                       const struct tc_sink *out);
+
+/* Says it. */
+tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struct tc_sink *out);
+/* The collective or transfer of this record, part of an open incident, has completed. */
+tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r, int64_t when_ns,
+                               const struct tc_sink *out);
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words, attributes and evidence of one nccl_hang finding.
+ */
+#include "base/buf.h"
+#include "base/time.h"
+#include "detect/nccl_hang_priv.h"
+
+#include <stddef.h>
+
+#define ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
+
+static const struct nccl_record *record_at(const struct nccl_draft *d, uint32_t i)
+{
+    return tc_ring_at(&d->st->records, d->e->pending[i].value);
+}
+
+static int32_t rank_number(const struct nccl_draft *d, uint32_t rank)
+{
+    return d->st->ranks[rank].rank;
+}
+
+/* Ends a piece of text that began at start. */
+static struct tc_slice cut(const struct nccl_draft *d, size_t start)
+{
+    return tc_buf_since(&d->text, start);
+}
+
+static void put_what(struct tc_buf *b, const struct nccl_draft *d)
+{
+    if (d->op->is_p2p) {
+        tc_buf_lit(b, "Point-to-point traffic of ");
+    } else {
+        tc_buf_lit(b, "Collective ");
+        tc_buf_i64(b, d->op->front);
+        tc_buf_lit(b, " (");
+        tc_buf_str(b, tc__nccl_op(record_at(d, d->op->first)));
+        tc_buf_lit(b, ") of ");
+    }
+    tc__nccl_put_group(b, d->group);
+}
+
+static struct tc_attr *attr(struct nccl_draft *d, struct tc_slice key, enum tc_attr_type type)
+{
+    struct tc_attr *a = &d->desk->attrs[d->attr_count++];
+    *a = (struct tc_attr){.key = key, .type = type};
+    return a;
+}
+
+/* Sorts and removes doubles in place; the lists are short or sorted already. */
+static size_t tidy(int32_t *v, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t x = v[i];
+        size_t j = kept;
+        while (j > 0 && v[j - 1] > x) {
+            j--;
+        }
+        if (j > 0 && v[j - 1] == x) {
+            continue;
+        }
+        for (size_t k = kept; k > j; k--) {
+            v[k] = v[k - 1];
+        }
+        v[j] = x;
+        kept++;
+    }
+    return kept;
+}
+
+/* Room for one list of ranks on the desk: five of them fit. */
+static int32_t *int_list(struct nccl_draft *d)
+{
+    int32_t *list = d->desk->ints + d->int_count;
+    d->int_count += TC_VERDICT_RANKS_MAX;
+    return list;
+}
+
+static void attr_ints(struct nccl_draft *d, struct tc_slice key, const int32_t *list, size_t count)
+{
+    struct tc_attr *a = attr(d, key, TC_ATTR_INTS);
+    a->ints = list;
+    a->count = count;
+}
+
+static size_t list_waiting(struct nccl_draft *d, int32_t *out)
+{
+    size_t count = 0;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->waiting_count && count < TC_VERDICT_RANKS_MAX; i++) {
+            uint32_t rank = d->e->lists[op->waiting_first + i];
+            const struct nccl_blamed *b = &d->e->blamed[rank];
+            if (b->bit == NCCL_NONE || (d->said->culprits >> b->bit & 1) == 0) {
+                out[count++] = rank_number(d, rank);
+            }
+        }
+    }
+    return tidy(out, count);
+}
+
+/* Targets of one sort; of the strong ones only those that are no culprits. */
+static size_t list_targets(struct nccl_draft *d, enum nccl_block from, enum nccl_block to,
+                           int32_t *out)
+{
+    size_t count = 0;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count && count < TC_VERDICT_RANKS_MAX; i++) {
+            const struct nccl_target *t = &d->e->targets[op->target_first + i];
+            bool innocent = d->e->blamed[t->rank].blame == NCCL_BLAME_NONE;
+            if (t->block >= (uint8_t)from && t->block <= (uint8_t)to &&
+                (innocent || from != NCCL_MISSING)) {
+                out[count++] = rank_number(d, t->rank);
+            }
+        }
+    }
+    return tidy(out, count);
+}
+
+static size_t list_culprits(struct nccl_draft *d, int32_t *out)
+{
+    size_t count = 0;
+    for (uint32_t c = 0; c < d->e->culprit_count; c++) {
+        if ((d->said->culprits >> c & 1) != 0) {
+            out[count++] = rank_number(d, d->e->culprits[c]);
+        }
+    }
+    return tidy(out, count);
+}
+
+/* The culprits of this finding in order of rank; returns how many indices were written. */
+static size_t culprit_ranks(const struct nccl_draft *d, uint32_t *out, size_t max)
+{
+    size_t count = 0;
+    for (uint32_t c = 0; c < d->e->culprit_count && count < max; c++) {
+        if ((d->said->culprits >> c & 1) == 0) {
+            continue;
+        }
+        uint32_t rank = d->e->culprits[c];
+        size_t j = count++;
+        for (; j > 0 && rank_number(d, out[j - 1]) > rank_number(d, rank); j--) {
+            out[j] = out[j - 1];
+        }
+        out[j] = rank;
+    }
+    return count;
+}
+
+/* How it shows in this very finding, where it does; else where it shows best. */
+static struct nccl_blamed blamed_here(const struct nccl_draft *d, uint32_t rank)
+{
+    struct nccl_blamed b = d->e->blamed[rank];
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count; i++) {
+            const struct nccl_target *t = &d->e->targets[op->target_first + i];
+            bool fits = b.blame == NCCL_BLAME_STOPPED ? t->sync && t->head >= 0 : t->head < 0;
+            if (t->rank == rank && fits && !op->is_p2p) {
+                b.op = (uint32_t)(op - d->e->ops);
+                b.head = t->head;
+                b.last = t->last;
+                return b;
+            }
+        }
+    }
+    return b;
+}
+
+static void put_reasons(struct nccl_draft *d, const uint32_t *ranks, size_t count)
+{
+    for (size_t i = 0; i < count && i < NCCL_REASONS_MAX; i++) {
+        size_t start = d->text.len;
+        tc_buf_lit(&d->text, "rank ");
+        tc_buf_i64(&d->text, rank_number(d, ranks[i]));
+        tc_buf_lit(&d->text, ": ");
+        struct nccl_blamed why = blamed_here(d, ranks[i]);
+        tc__nccl_put_reason(&d->text, d->st, d->e, ranks[i], &why);
+        d->desk->reasons[d->reason_count++] = cut(d, start);
+    }
+}
+
+static struct tc_slice discriminator(const struct nccl_draft *d)
+{
+    bool lagging = false;
+    bool missing = false;
+    uint8_t mismatch = NCCL_BLAME_NONE;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count; i++) {
+            const struct nccl_target *t = &d->e->targets[op->target_first + i];
+            bool blamed = d->e->blamed[t->rank].blame != NCCL_BLAME_NONE;
+            missing |= t->block == NCCL_MISSING || (t->block != NCCL_LAGGING && blamed);
+            lagging |= t->block == NCCL_LAGGING;
+        }
+        lagging |= op->passed_count > 0 && d->said->is_direct;
+        mismatch = op->mismatch;
+    }
+    return missing                       ? TC_LIT("missing_rank")
+           : mismatch == NCCL_BLAME_OP   ? TC_LIT("op_mismatch")
+           : mismatch == NCCL_BLAME_SIZE ? TC_LIT("size_mismatch")
+           : mismatch != NCCL_BLAME_NONE ? TC_LIT("dtype_mismatch")
+           : lagging                     ? TC_LIT("lagging_rank")
+                                         : TC_LIT("all_stuck");
+}
+
+static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t culprit_count,
+                         const int32_t *blocking, size_t blocking_count, size_t waiting_count,
+                         int64_t stall_ns)
+{
+    struct tc_buf *t = &d->text;
+    size_t start = t->len;
+    put_what(t, d);
+    if (culprit_count > 0 && d->said->is_direct) {
+        tc_buf_lit(t, " waits for ");
+        tc__nccl_put_ranks(t, culprits, culprit_count);
+    } else if (culprit_count > 0) {
+        tc_buf_lit(t, " is held up by ");
+        tc__nccl_put_ranks(t, culprits, culprit_count);
+        if (blocking_count > 0) {
+            tc_buf_lit(t, " through ");
+            tc__nccl_put_ranks(t, blocking, blocking_count);
+        }
+    } else if (blocking_count > 0) {
+        tc_buf_lit(t, " waits for ");
+        tc__nccl_put_ranks(t, blocking, blocking_count);
+        tc_buf_lit(t, ", held up elsewhere");
+    } else {
+        tc_buf_lit(t, ": ");
+        tc_buf_u64(t, waiting_count);
+        tc_buf_lit(t, " ranks entered, none completed");
+    }
+    if (stall_ns >= d->st->threshold_ns) {
+        tc_buf_lit(t, ", stalled for ");
+        tc_buf_duration(t, stall_ns);
+    }
+    d->finding.headline = cut(d, start);
+}
+
+static void put_place(struct nccl_draft *d, uint32_t rank)
+{
+    const struct nccl_rank *r = &d->st->ranks[rank];
+    tc_buf_lit(&d->text, "rank ");
+    tc_buf_i64(&d->text, r->rank);
+    if (r->node.len > 0) {
+        tc_buf_lit(&d->text, " on node ");
+        tc_buf_str(&d->text, r->node);
+    }
+    if (r->pod.len > 0) {
+        tc_buf_lit(&d->text, " (pod ");
+        tc_buf_str(&d->text, r->pod);
+        tc_buf_char(&d->text, ')');
+    }
+}
+
+static void put_remediation(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    size_t start = d->text.len;
+    if (count == 0) {
+        tc_buf_lit(&d->text,
+                   "No rank stands out: check the links between the members (NIC and NVLink "
+                   "errors, NCCL_DEBUG=INFO), then their GPUs, before restarting the job.");
+    } else {
+        tc_buf_lit(&d->text, "Look first at ");
+        put_place(d, culprits[0]);
+        tc_buf_str(&d->text, tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
+        for (size_t i = 1; i < count && i < NCCL_RANKS_SHOWN; i++) {
+            tc_buf_str(&d->text, i == 1 ? TC_LIT(" Then look at ") : TC_LIT(", "));
+            put_place(d, culprits[i]);
+        }
+        tc_buf_str(&d->text, count > 1 ? TC_LIT(".") : TC_EMPTY);
+    }
+    d->finding.remediation = cut(d, start);
+}
+
+static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op)
+{
+    size_t start = d->text.len;
+    tc_buf_str(&d->text, d->st->jobs[d->st->groups[op->group].job]);
+    tc_buf_char(&d->text, '/');
+    tc_buf_hex(&d->text, d->st->groups[op->group].key, 16);
+    tc_buf_str(&d->text, op->is_p2p ? TC_LIT("/p2p") : TC_LIT("/"));
+    if (!op->is_p2p) {
+        tc_buf_i64(&d->text, op->oldest);
+    }
+    return cut(d, start);
+}
+
+static void put_cause(struct nccl_draft *d)
+{
+    if (d->said->is_root) {
+        d->finding.root = true;
+        return;
+    }
+    struct tc_cause *c = &d->desk->cause;
+    c->key = put_key(d, d->said->root_op);
+    size_t start = d->text.len;
+    tc_buf_str(&d->text, d->said->culprits != 0 ? TC_LIT("the same culprits hold up ")
+                                                : TC_LIT("the same ranks are stuck in "));
+    tc__nccl_put_group(&d->text, &d->st->groups[d->said->root_op->group]);
+    c->why = cut(d, start);
+    d->finding.causes = c;
+    d->finding.cause_count = 1;
+}
+
+/* Marks the records of the finding, so that their completion ends it. */
+static void remember(struct nccl_draft *d, int64_t first_ns)
+{
+    struct nccl_hang *st = d->st;
+    uint32_t serial = record_at(d, d->op->first)->open;
+    struct nccl_open *o = &st->open[serial % NCCL_OPEN_MAX];
+    if (serial == 0 || o->serial != serial || o->oldest != d->op->oldest) {
+        serial = ++st->open_serial;
+        o = &st->open[serial % NCCL_OPEN_MAX];
+    }
+    *o = (struct nccl_open){.serial = serial,
+                            .group = d->op->group,
+                            .is_p2p = d->op->is_p2p,
+                            .oldest = d->op->oldest,
+                            .first_ns = first_ns};
+    for (uint32_t n = 0; n < d->said->op_count; n++) {
+        const struct nccl_op *op = &d->said->ops[n];
+        for (uint32_t i = op->first; i < op->first + op->count; i++) {
+            struct nccl_record *r = tc_ring_at(&st->records, d->e->pending[i].value);
+            r->open = serial;
+            o->remaining++;
+        }
+    }
+}
+
+static int64_t queued(const struct nccl_draft *d)
+{
+    int64_t highest = d->op->front;
+    for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
+        const struct nccl_record *r = record_at(d, i);
+        highest = r->seq > highest ? r->seq : highest;
+    }
+    return highest - d->op->front;
+}
+
+static void put_facts(struct nccl_draft *d, int64_t stall_ns)
+{
+    attr(d, ATTR("process_group"), TC_ATTR_STRING)->string = d->group->name;
+    if (d->group->desc.len > 0) {
+        attr(d, ATTR("process_group_desc"), TC_ATTR_STRING)->string = d->group->desc;
+    }
+    attr(d, ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(record_at(d, d->op->first));
+    attr(d, ATTR("seq"), TC_ATTR_INT)->integer = d->op->front;
+    attr(d, ATTR("members"), TC_ATTR_INT)->integer = d->group->seat_count;
+    attr(d, ATTR("queued_collectives"), TC_ATTR_INT)->integer = d->op->is_p2p ? 0 : queued(d);
+    if (stall_ns >= d->st->threshold_ns) {
+        attr(d, ATTR("stall_seconds"), TC_ATTR_INT)->integer = stall_ns / TC_SECOND;
+    }
+}
+
+static void put_lists(struct nccl_draft *d, int64_t stall_ns)
+{
+    int32_t *waiting = int_list(d);
+    int32_t *culprits = int_list(d);
+    int32_t *blocking = int_list(d);
+    int32_t *absent = int_list(d);
+    int32_t *unreadable = int_list(d);
+    size_t waiting_count = list_waiting(d, waiting);
+    size_t culprit_count = list_culprits(d, culprits);
+    size_t blocking_count = list_targets(d, NCCL_MISSING, NCCL_LAGGING, blocking);
+    size_t absent_count = list_targets(d, NCCL_ABSENT, NCCL_ABSENT, absent);
+    size_t unreadable_count = list_targets(d, NCCL_UNREADABLE, NCCL_UNREADABLE, unreadable);
+    put_headline(d, culprits, culprit_count, blocking, blocking_count, waiting_count, stall_ns);
+    attr_ints(d, ATTR("culprit_ranks"), culprits, culprit_count);
+    struct tc_attr *reasons = attr(d, ATTR("culprit_reasons"), TC_ATTR_STRINGS);
+    reasons->strings = d->desk->reasons;
+    reasons->count = d->reason_count;
+    attr_ints(d, ATTR("waiting_ranks"), waiting, waiting_count);
+    attr_ints(d, ATTR("blocking_ranks"), blocking, blocking_count);
+    if (absent_count > 0) {
+        attr_ints(d, ATTR("absent_ranks"), absent, absent_count);
+    }
+    if (unreadable_count > 0) {
+        attr_ints(d, ATTR("unreadable_ranks"), unreadable, unreadable_count);
+    }
+    d->finding.confidence = absent_count + unreadable_count > 0 && culprit_count == 0
+                                ? TC_CONFIDENCE_PARTIAL
+                                : TC_CONFIDENCE_FULL;
+}
+
+static void put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    d->finding.scope = (struct tc_scope){.rank = -1, .pid = -1};
+    d->finding.scope.job = d->st->jobs[d->group->job];
+    if (count == 1) {
+        const struct nccl_rank *r = &d->st->ranks[culprits[0]];
+        d->finding.scope.rank = r->rank;
+        d->finding.scope.node = r->node;
+        d->finding.scope.ns = r->ns;
+        d->finding.scope.pod = r->pod;
+    }
+}
+
+static int64_t oldest_created(const struct nccl_draft *d)
+{
+    int64_t created = INT64_MAX;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        int64_t c = d->said->ops[o].created_ns;
+        created = c < created ? c : created;
+    }
+    return created;
+}
+
+static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    bool plain = d->group->plain && d->st->groups[d->said->root_op->group].plain;
+    for (size_t i = 0; i < count && plain; i++) {
+        const struct nccl_blamed *b = &d->e->blamed[culprits[i]];
+        plain = d->st->ranks[culprits[i]].plain && d->st->groups[d->e->ops[b->op].group].plain &&
+                b->blame != NCCL_BLAME_OP && b->blame != NCCL_BLAME_SIZE &&
+                b->blame != NCCL_BLAME_DTYPE && b->blame != NCCL_BLAME_UNREADABLE;
+    }
+    return plain && tc_slice_is_plain(tc__nccl_op(record_at(d, d->op->first)));
+}
+
+tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
+                       const struct tc_sink *out)
+{
+    struct nccl_draft d = {.st = st, .e = e, .said = said, .op = said->ops, .desk = st->desk};
+    d.group = &st->groups[d.op->group];
+    d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
+    uint32_t culprits[NCCL_CULPRIT_BITS];
+    size_t count = culprit_ranks(&d, culprits, NCCL_CULPRIT_BITS);
+    int64_t first_ns = oldest_created(&d);
+    int64_t stall_ns = st->now_ns - first_ns;
+    d.finding = (struct tc_finding){
+        .pattern_id = TC_LIT("1"),
+        .pattern_name = TC_LIT("nccl_hang"),
+        .incomplete = e->full || st->records.dropped_count + st->restarts > 0,
+        .severity = TC_SEVERITY_CRITICAL,
+        .first_ns = first_ns,
+        .last_ns = st->now_ns > first_ns ? st->now_ns : first_ns,
+    };
+    d.finding.plain = is_plain(&d, culprits, count);
+    d.finding.key = put_key(&d, d.op);
+    d.finding.discriminator = discriminator(&d);
+    put_reasons(&d, culprits, count);
+    put_facts(&d, stall_ns);
+    put_lists(&d, stall_ns);
+    put_remediation(&d, culprits, count);
+    put_cause(&d);
+    put_scope(&d, culprits, count);
+    tc__nccl_put_evidence(&d, culprits, count);
+    d.finding.attrs = st->desk->attrs;
+    d.finding.attr_count = d.attr_count;
+    d.finding.evidence = st->desk->evidence;
+    d.finding.evidence_count = d.evidence_count;
+    d.finding.incomplete |= d.text.overflowed;
+    remember(&d, first_ns);
+    return tc_sink_emit(out, &d.finding);
+}
+
+tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r, int64_t when_ns,
+                               const struct tc_sink *out)
+{
+    struct nccl_open *o = &st->open[r->open % NCCL_OPEN_MAX];
+    if (o->serial != r->open || o->remaining == 0 || --o->remaining > 0) {
+        return TC_OK;
+    }
+    struct nccl_op op = {.group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest};
+    struct nccl_draft d = {.st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk};
+    d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
+    d.finding = (struct tc_finding){
+        .pattern_id = TC_LIT("1"),
+        .pattern_name = TC_LIT("nccl_hang"),
+        .resolved = true,
+        .severity = TC_SEVERITY_INFO,
+        .discriminator = TC_LIT("all_stuck"),
+        .remediation = TC_LIT("Nothing: it went on by itself. If it comes back, look for a "
+                              "straggler or a slow link."),
+        .first_ns = o->first_ns,
+        .last_ns = when_ns > o->first_ns ? when_ns : o->first_ns,
+    };
+    d.finding.key = put_key(&d, &op);
+    size_t start = d.text.len;
+    tc_buf_str(&d.text, o->is_p2p ? TC_LIT("Point-to-point traffic of ") : TC_LIT("Collective "));
+    if (!o->is_p2p) {
+        tc_buf_i64(&d.text, o->oldest);
+        tc_buf_lit(&d.text, " of ");
+    }
+    tc__nccl_put_group(&d.text, d.group);
+    tc_buf_lit(&d.text, " completed after ");
+    tc_buf_duration(&d.text, d.finding.last_ns - o->first_ns);
+    d.finding.headline = cut(&d, start);
+    put_scope(&d, NULL, 0);
+    tc__nccl_record_evidence(&d, r);
+    d.desk->evidence[0].description = TC_LIT("the last pending record completed");
+    d.finding.evidence = d.desk->evidence;
+    d.finding.evidence_count = d.evidence_count;
+    attr(&d, ATTR("process_group"), TC_ATTR_STRING)->string = d.group->name;
+    attr(&d, ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(r);
+    attr(&d, ATTR("seq"), TC_ATTR_INT)->integer = r->seq;
+    attr(&d, ATTR("members"), TC_ATTR_INT)->integer = d.group->seat_count;
+    attr(&d, ATTR("queued_collectives"), TC_ATTR_INT)->integer = 0;
+    attr_ints(&d, ATTR("culprit_ranks"), d.desk->ints, 0);
+    attr(&d, ATTR("culprit_reasons"), TC_ATTR_STRINGS)->strings = d.desk->reasons;
+    attr_ints(&d, ATTR("waiting_ranks"), d.desk->ints, 0);
+    attr_ints(&d, ATTR("blocking_ranks"), d.desk->ints, 0);
+    d.finding.attrs = d.desk->attrs;
+    d.finding.attr_count = d.attr_count;
+    return tc_sink_emit(out, &d.finding);
+}

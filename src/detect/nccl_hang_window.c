@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/nccl_hang_priv.h"
+
+#include <string.h>
+
+static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
+{
+    st->ranks = tc_new(a, struct nccl_rank, NCCL_RANKS_MAX);
+    st->groups = tc_new(a, struct nccl_group, NCCL_GROUPS_MAX);
+    st->seats = tc_new(a, struct nccl_seat, NCCL_SEATS_MAX);
+    st->statuses = tc_new(a, struct nccl_status, NCCL_STATUS_MAX);
+    st->pending = tc_new(a, struct tc_sort_pair, (size_t)2 * NCCL_PENDING_MAX);
+    st->open = tc_new(a, struct nccl_open, NCCL_OPEN_MAX);
+    st->desk = tc_new(a, struct nccl_desk, 1);
+    char *text = tc_new(a, char, NCCL_DESK_TEXT_BYTES);
+    int32_t *ints = tc_new(a, int32_t, (size_t)5 * TC_VERDICT_RANKS_MAX);
+    unsigned char *names = tc_new(a, unsigned char, NCCL_NAMES_BYTES);
+    unsigned char *eval = tc_new(a, unsigned char, NCCL_EVAL_BYTES);
+    if (eval == NULL) {
+        return false;
+    }
+    st->desk->text = text;
+    st->desk->ints = ints;
+    tc_arena_init_zeroed(&st->names, "nccl_hang.names", names, NCCL_NAMES_BYTES);
+    tc_arena_init_zeroed(&st->eval, "nccl_hang.eval", eval, NCCL_EVAL_BYTES);
+    return tc_map_init(&st->rank_index, a, NCCL_RANKS_MAX) &&
+           tc_map_init(&st->group_index, a, NCCL_GROUPS_MAX) &&
+           tc_map_init(&st->seat_index, a, NCCL_SEATS_MAX) &&
+           tc_map_init(&st->status_index, a, NCCL_STATUS_MAX) &&
+           tc_ring_init(&st->records, a, NCCL_RING_BYTES) &&
+           tc_map_init(&st->record_index, a, NCCL_RING_BYTES / sizeof(struct nccl_record));
+}
+
+static void forget(struct nccl_hang *st)
+{
+    st->open_serial = 0;
+    st->job_count = st->rank_count = st->group_count = st->seat_count = st->status_count = 0;
+    st->last_group = NCCL_NONE;
+    st->last_seat = 0;
+    st->due = TC_RING_NONE;
+    st->dirty = false;
+}
+
+tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env)
+{
+    st->scratch = env->scratch;
+    st->now_ns = TC_TIME_NONE;
+    forget(st);
+    return make_tables(st, env->arena) ? TC_OK : TC_E_NOMEM;
+}
+
+/* A table is full: the window starts anew, and says so. */
+static void restart(struct nccl_hang *st)
+{
+    uint64_t dropped = st->records.dropped_count;
+    forget(st);
+    tc_arena_reset(&st->names);
+    tc_map_reset(&st->rank_index);
+    tc_map_reset(&st->group_index);
+    tc_map_reset(&st->seat_index);
+    tc_map_reset(&st->status_index);
+    tc_map_reset(&st->record_index);
+    tc_ring_reset(&st->records);
+    memset(st->open, 0, NCCL_OPEN_MAX * sizeof *st->open);
+    st->records.dropped_count = dropped;
+    st->restarts++;
+}
+
+static uint32_t job_of(struct nccl_hang *st, struct tc_slice job)
+{
+    for (uint32_t i = 0; i < st->job_count; i++) {
+        if (tc_slice_eq(st->jobs[i], job)) {
+            return i;
+        }
+    }
+    if (st->job_count == NCCL_JOBS_MAX) {
+        return NCCL_NONE;
+    }
+    st->jobs[st->job_count] = tc_arena_copy(&st->names, job);
+    return tc_arena_ok(&st->names) ? st->job_count++ : NCCL_NONE;
+}
+
+static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
+{
+    uint64_t hash = tc_hash_mix(job + 1, (uint64_t)(uint32_t)rank);
+    struct tc_map_iter it = tc_map_find(&st->rank_index, hash);
+    for (uint64_t v; (v = tc_map_next(&st->rank_index, &it)) != 0;) {
+        const struct nccl_rank *r = &st->ranks[v - 1];
+        if (r->job == job && r->rank == rank) {
+            return (uint32_t)(v - 1);
+        }
+    }
+    if (st->rank_count == NCCL_RANKS_MAX ||
+        !tc_map_add(&st->rank_index, hash, st->rank_count + 1, 0)) {
+        return NCCL_NONE;
+    }
+    st->ranks[st->rank_count] = (struct nccl_rank){.job = job, .rank = rank, .plain = true};
+    return st->rank_count++;
+}
+
+static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
+                         struct tc_slice name, struct tc_slice desc)
+{
+    if (st->last_group != NCCL_NONE && st->groups[st->last_group].key == key) {
+        return st->last_group;
+    }
+    struct tc_map_iter it = tc_map_find(&st->group_index, key);
+    uint64_t v = tc_map_next(&st->group_index, &it);
+    if (v != 0) {
+        st->last_group = (uint32_t)(v - 1);
+        return st->last_group;
+    }
+    uint32_t j = job_of(st, job);
+    struct nccl_group g = {.key = key,
+                           .job = j,
+                           .first_seat = NCCL_NONE,
+                           .name = tc_arena_copy(&st->names, tc_slice_head(name, NCCL_TEXT_MAX)),
+                           .desc = tc_arena_copy(&st->names, tc_slice_head(desc, NCCL_TEXT_MAX))};
+    g.plain = j != NCCL_NONE && tc_slice_is_plain(g.name) && tc_slice_is_plain(g.desc) &&
+              tc_slice_is_plain(st->jobs[j]);
+    if (j == NCCL_NONE || !tc_arena_ok(&st->names) || st->group_count == NCCL_GROUPS_MAX ||
+        !tc_map_add(&st->group_index, key, st->group_count + 1, 0)) {
+        return NCCL_NONE;
+    }
+    st->groups[st->group_count] = g;
+    st->last_group = st->group_count;
+    return st->group_count++;
+}
+
+static uint64_t seat_hash(uint32_t group, int32_t rank)
+{
+    return tc_hash_mix(group + 1, (uint64_t)(uint32_t)rank);
+}
+
+uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank)
+{
+    struct tc_map_iter it = tc_map_find(&st->seat_index, seat_hash(group, rank));
+    for (uint64_t v; (v = tc_map_next(&st->seat_index, &it)) != 0;) {
+        const struct nccl_seat *s = &st->seats[v - 1];
+        if (s->group == group && st->ranks[s->rank].rank == rank) {
+            return (uint32_t)(v - 1);
+        }
+    }
+    return NCCL_NONE;
+}
+
+static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
+{
+    uint32_t found = tc__nccl_seat(st, group, rank);
+    if (found != NCCL_NONE) {
+        return found;
+    }
+    struct nccl_group *g = &st->groups[group];
+    uint32_t r = rank_of(st, g->job, rank);
+    if (r == NCCL_NONE || st->seat_count == NCCL_SEATS_MAX ||
+        !tc_map_add(&st->seat_index, seat_hash(group, rank), st->seat_count + 1, 0)) {
+        return NCCL_NONE;
+    }
+    st->seats[st->seat_count] = (struct nccl_seat){.group = group,
+                                                   .rank = r,
+                                                   .next = g->first_seat,
+                                                   .pg_id = -1,
+                                                   .seen_max = -1,
+                                                   .done_max = -1};
+    g->first_seat = st->seat_count;
+    g->seat_count++;
+    return st->seat_count++;
+}
+
+/* Records come rank after rank: the seat made after the last one is a good guess. */
+static uint32_t guess_seat(struct nccl_hang *st, uint32_t group, int32_t rank)
+{
+    uint32_t guess = st->last_seat + 1;
+    if (guess < st->seat_count && st->seats[guess].group == group &&
+        st->ranks[st->seats[guess].rank].rank == rank) {
+        return guess;
+    }
+    return seat_of(st, group, rank);
+}
+
+static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
+{
+    uint32_t g =
+        group_of(st, ev->scope.job, ev->group.group_key, ev->group.group, ev->group.group_desc);
+    if (g == NCCL_NONE) {
+        return false;
+    }
+    if (st->groups[g].members_known) {
+        return true;
+    }
+    st->groups[g].members_known = ev->group.ranks.len > 0;
+    int32_t rank = 0;
+    for (size_t at = 0; tc_rank_list_next(ev->group.ranks, &at, &rank);) {
+        if (seat_of(st, g, rank) == NCCL_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The rank an event is about, by job and number. */
+static struct nccl_rank *event_rank(struct nccl_hang *st, const struct tc_event *ev)
+{
+    uint32_t job = job_of(st, ev->scope.job);
+    uint32_t r = job == NCCL_NONE ? NCCL_NONE : rank_of(st, job, ev->scope.rank);
+    return r == NCCL_NONE ? NULL : &st->ranks[r];
+}
+
+static bool on_dump(struct nccl_hang *st, const struct tc_event *ev)
+{
+    struct nccl_rank *r = event_rank(st, ev);
+    if (r == NULL) {
+        return false;
+    }
+    bool unreadable = ev->dump.error.len > 0;
+    if (unreadable && r->dump == NCCL_DUMP_READ) {
+        return true;
+    }
+    r->dump = unreadable ? NCCL_DUMP_UNREADABLE : NCCL_DUMP_READ;
+    r->error = tc_arena_copy(&st->names, tc_slice_head(ev->dump.error, NCCL_TEXT_MAX));
+    r->dump_raw = ev->raw;
+    r->dump_ns = ev->time_ns;
+    st->dirty = true;
+    return tc_arena_ok(&st->names);
+}
+
+static uint64_t status_hash(uint32_t rank, int64_t pg_id)
+{
+    return tc_hash_mix(rank + 1, (uint64_t)pg_id);
+}
+
+static struct nccl_status *find_status(const struct nccl_hang *st, uint32_t rank, int64_t pg_id)
+{
+    struct tc_map_iter it = tc_map_find(&st->status_index, status_hash(rank, pg_id));
+    for (uint64_t v; (v = tc_map_next(&st->status_index, &it)) != 0;) {
+        struct nccl_status *s = &st->statuses[v - 1];
+        if (s->rank == rank && s->pg_id == pg_id) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static bool on_status(struct nccl_hang *st, const struct tc_event *ev)
+{
+    struct nccl_rank *r = event_rank(st, ev);
+    if (r == NULL) {
+        return false;
+    }
+    uint32_t rank = (uint32_t)(r - st->ranks);
+    struct nccl_status *s = find_status(st, rank, ev->status.pg_id);
+    if (s == NULL) {
+        if (st->status_count == NCCL_STATUS_MAX ||
+            !tc_map_add(&st->status_index, status_hash(rank, ev->status.pg_id),
+                        st->status_count + 1, 0)) {
+            return false;
+        }
+        s = &st->statuses[st->status_count++];
+    }
+    *s = (struct nccl_status){.rank = rank,
+                              .pg_id = ev->status.pg_id,
+                              .enqueued = ev->status.enqueued,
+                              .completed = ev->status.completed,
+                              .raw = ev->raw};
+    return true;
+}
+
+/*
+ * pg_id is process-local. Where the rank has no entry that links it to the group
+ * (a rank that stopped may have none at all), the id its fellow members use is
+ * taken: they made the group in the same order.
+ */
+const struct nccl_status *tc__nccl_status_of(const struct nccl_hang *st,
+                                             const struct nccl_seat *seat)
+{
+    int64_t pg_id = seat->pg_id;
+    uint32_t next = st->groups[seat->group].first_seat;
+    for (; pg_id < 0 && next != NCCL_NONE; next = st->seats[next].next) {
+        pg_id = st->seats[next].pg_id;
+    }
+    return pg_id < 0 ? NULL : find_status(st, seat->rank, pg_id);
+}
+
+static uint64_t record_hash(uint32_t seat, bool is_p2p, int64_t seq)
+{
+    return tc_hash_mix(((uint64_t)seat << 1 | is_p2p) + 1, (uint64_t)seq);
+}
+
+/* The record, or NULL and *out_free where a new one would be indexed. */
+static struct nccl_record *find_record(const struct nccl_hang *st, uint32_t seat,
+                                       const struct tc_ev_nccl *n, struct tc_map_iter *out_free)
+{
+    struct tc_map_iter it = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
+    for (uint64_t pos; (pos = tc_map_next(&st->record_index, &it)) != 0;) {
+        struct nccl_record *r = tc_ring_at(&st->records, pos);
+        if (r != NULL && r->seat == seat && r->seq == n->seq && r->is_p2p == n->is_p2p) {
+            return r;
+        }
+    }
+    *out_free = it;
+    return NULL;
+}
+
+static uint16_t text_len(struct tc_slice s)
+{
+    return (uint16_t)(s.len < NCCL_TEXT_MAX ? s.len : NCCL_TEXT_MAX);
+}
+
+/* Completed records are kept without text: they only say that a late one is not news. */
+static bool add_record(struct nccl_hang *st, const struct tc_map_iter *at, uint32_t seat,
+                       const struct tc_event *ev)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    bool done = n->state == TC_NCCL_COMPLETED;
+    uint16_t op = done ? 0 : text_len(n->op);
+    uint16_t sizes = done ? 0 : text_len(n->sizes_in);
+    uint16_t dtypes = done ? 0 : text_len(n->dtypes_in);
+    uint64_t pos = TC_RING_NONE;
+    struct nccl_record *r =
+        tc_ring_push(&st->records, sizeof *r + (size_t)op + (size_t)sizes + (size_t)dtypes, &pos);
+    r->created_ns = ev->time_ns;
+    r->seq = n->seq;
+    r->seat = seat;
+    r->peer = n->peer;
+    r->state = n->state;
+    r->is_p2p = n->is_p2p;
+    r->is_send = n->is_send;
+    r->from_dump = n->from_dump;
+    r->raw = ev->raw;
+    if (!done) {
+        r->op_len = op;
+        r->sizes_len = sizes;
+        r->dtypes_len = dtypes;
+        struct tc_buf text = tc_buf_make(r->text, (size_t)op + sizes + dtypes);
+        tc_buf_str(&text, tc_slice_head(n->op, op));
+        tc_buf_str(&text, tc_slice_head(n->sizes_in, sizes));
+        tc_buf_str(&text, tc_slice_head(n->dtypes_in, dtypes));
+    }
+    return tc_map_add_found(&st->record_index, at, pos, st->records.tail);
+}
+
+/* Completed always supersedes; otherwise the later one does, and of two at once the further one. */
+static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
+                               const struct tc_event *ev, const struct tc_sink *out)
+{
+    if (r->state == TC_NCCL_COMPLETED) {
+        return TC_OK;
+    }
+    if (ev->nccl.state == TC_NCCL_COMPLETED) {
+        r->state = TC_NCCL_COMPLETED;
+        int64_t when = ev->nccl.completed_ns == TC_TIME_NONE ? ev->time_ns : ev->nccl.completed_ns;
+        return r->open != 0 ? tc__nccl_report_done(st, r, when, out) : TC_OK;
+    }
+    if (ev->time_ns >= r->created_ns && ev->nccl.state > r->state) {
+        r->state = ev->nccl.state;
+        r->raw = ev->raw;
+    }
+    return TC_OK;
+}
+
+static void expire(struct nccl_hang *st)
+{
+    uint64_t pos = TC_RING_NONE;
+    const struct nccl_record *r = NULL;
+    while ((r = tc_ring_oldest(&st->records, &pos)) != NULL &&
+           st->now_ns - r->created_ns > st->retention_ns) {
+        tc_ring_pop(&st->records);
+        if (st->records.tail == st->records.head) {
+            tc_map_reset(&st->record_index);
+        }
+    }
+}
+
+static void note_place(struct nccl_hang *st, struct nccl_rank *r, const struct tc_scope *s)
+{
+    if (r->seen && r->node.len > 0 && r->pod.len > 0) {
+        return;
+    }
+    if (r->node.len == 0 && s->node.len > 0) {
+        r->node = tc_arena_copy(&st->names, tc_slice_head(s->node, NCCL_TEXT_MAX));
+    }
+    if (r->pod.len == 0 && s->pod.len > 0) {
+        r->ns = tc_arena_copy(&st->names, tc_slice_head(s->ns, NCCL_TEXT_MAX));
+        r->pod = tc_arena_copy(&st->names, tc_slice_head(s->pod, NCCL_TEXT_MAX));
+    }
+    r->plain = tc_slice_is_plain(r->node) && tc_slice_is_plain(r->ns) && tc_slice_is_plain(r->pod);
+    r->seen = true;
+}
+
+/* False when a table is full. */
+static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const struct tc_sink *out,
+                      tc_status *out_status)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
+    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : guess_seat(st, group, ev->scope.rank);
+    if (seat == NCCL_NONE) {
+        return false;
+    }
+    st->last_seat = seat;
+    struct nccl_seat *s = &st->seats[seat];
+    if (n->pg_id >= 0) {
+        s->pg_id = n->pg_id;
+    }
+    if (!n->is_p2p) {
+        s->seen_max = n->seq > s->seen_max ? n->seq : s->seen_max;
+        if (n->state == TC_NCCL_COMPLETED) {
+            s->done_max = n->seq > s->done_max ? n->seq : s->done_max;
+        }
+    }
+    note_place(st, &st->ranks[s->rank], &ev->scope);
+    struct tc_map_iter free_slot;
+    struct nccl_record *r = find_record(st, seat, n, &free_slot);
+    if (r != NULL) {
+        *out_status = change_record(st, r, ev, out);
+        return true;
+    }
+    return add_record(st, &free_slot, seat, ev);
+}
+
+tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
+                            const struct tc_sink *out)
+{
+    bool is_record = ev->kind == TC_EVENT_NCCL_RECORD;
+    bool is_group = ev->kind == TC_EVENT_NCCL_GROUP;
+    if ((!is_group && ev->scope.rank < 0) || (is_record && ev->time_ns == TC_TIME_NONE) ||
+        (is_record && ev->nccl.seq < 0)) {
+        st->ignored++;
+        return TC_OK;
+    }
+    if (ev->time_ns > st->now_ns) {
+        st->now_ns = ev->time_ns;
+    }
+    tc_status status = TC_OK;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        bool kept = is_record                          ? on_record(st, ev, out, &status)
+                    : is_group                         ? on_group(st, ev)
+                    : ev->kind == TC_EVENT_NCCL_STATUS ? on_status(st, ev)
+                                                       : on_dump(st, ev);
+        if (kept) {
+            break;
+        }
+        restart(st);
+    }
+    expire(st);
+    return status;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the pod_evicted detector: detect_pod_evicted.c keeps the windows
+ * and joins, pod_evicted_note.c reads what the kubelet wrote, and
+ * pod_evicted_report.c says what was found.
+ */
+#ifndef TC_DETECT_POD_EVICTED_PRIV_H
+#define TC_DETECT_POD_EVICTED_PRIV_H
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "detect/window_priv.h"
+#include "event/event.h"
+#include "event/finding.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of a note that is read for numbers, and of one that is quoted. The API server cuts the
+ * message of an event at 1,024 bytes. */
+#define EVICT_NOTE_MAX 1024
+#define EVICT_QUOTE_MAX 200
+/* Of one number or reason taken from a note. */
+#define EVICT_WORD_MAX 64
+/* How often a verdict may change for a sign that is merely later: a storm that comes late must
+ * not become a storm of verdicts. */
+#define EVICT_REVISIONS_MAX 16
+
+/* What ran short, as the note says it. */
+enum evict_pressure {
+    EVICT_MEMORY,
+    EVICT_DISK,
+    EVICT_PID,
+    EVICT_EPHEMERAL,
+    EVICT_LIMIT, /* the pod went over a limit of its own */
+    EVICT_UNKNOWN,
+};
+
+/* The node condition that goes with it. */
+enum evict_condition { EVICT_MEMORY_PRESSURE, EVICT_DISK_PRESSURE, EVICT_PID_PRESSURE, EVICT_NONE };
+
+/* How the pressure of a node was told. A threshold is a sign of it, not its beginning. */
+enum evict_source { EVICT_BY_THRESHOLD, EVICT_BY_NODE_EVENT, EVICT_BY_CONDITION };
+
+/* What a note tells. Strings are as written, "" when not there. */
+struct evict_note {
+    enum evict_pressure pressure;
+    bool planned; /* someone wanted the eviction */
+    struct tc_slice container;
+    struct tc_slice usage;
+    struct tc_slice request;
+    struct tc_slice threshold;
+    struct tc_slice available;
+    struct tc_slice limit;
+};
+
+/* A node condition that came or went. */
+struct evict_sign {
+    bool known;
+    enum evict_source source;
+    int64_t time_ns;
+    struct tc_slice reason;
+    struct tc_raw raw;
+};
+
+/*
+ * One evicted pod. A change makes a new record: strings cannot grow in place.
+ * Invariant: a known sign lies at most the window before time_ns, never after it.
+ */
+struct eviction {
+    struct tc_window_head head;
+    struct tc_slice node; /* "" unknown */
+    struct tc_slice ns;
+    struct tc_slice name;
+    struct tc_slice uid;
+    struct tc_slice container;
+    struct tc_slice key;
+    struct tc_slice event_uid;
+    struct tc_slice message;
+    int64_t time_ns;
+    int64_t reach_ns; /* two tellings without a uid this far apart are two evictions */
+    enum tc_event_kind kind;
+    struct tc_raw raw;
+    struct evict_note note;
+    struct evict_sign sign;
+    unsigned revisions;
+    bool gone;     /* a newer record took its place */
+    bool resolved; /* the condition has cleared */
+    bool incomplete;
+};
+
+/* Reads the note of an eviction. Borrows it. */
+struct evict_note tc__evict_note(struct tc_slice message);
+/* What runs short when the kubelet names it so: "memory", "ephemeral-storage", "DiskPressure". */
+enum evict_pressure tc__evict_resource(struct tc_slice text);
+enum evict_condition tc__evict_condition(enum evict_pressure pressure);
+
+/* Sets the key, in arena. False when that is full. */
+bool tc__evict_key(struct eviction *e, struct tc_arena *arena);
+/* Emits the finding; as resolved when relief is not NULL. */
+TC_CHECKED tc_status tc__evict_report(const struct eviction *e, const struct evict_sign *relief,
+                                      struct tc_arena *scratch, const struct tc_sink *out);
+
+#endif

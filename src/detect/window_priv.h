@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The window of a join: records with their strings in one ring, found by
+ * identity through one index and walked by what they have in common (their node)
+ * through chains, newest first. Every step is constant on average; what a walk
+ * may visit is bounded by its caller.
+ *
+ * A record starts with struct tc_window_head. Its slices point into the record
+ * itself: the ring's block does not move.
+ */
+#ifndef TC_DETECT_WINDOW_PRIV_H
+#define TC_DETECT_WINDOW_PRIV_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/ring.h"
+#include "base/slice.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_window_head {
+    uint64_t pos;    /* its own name in the ring */
+    uint64_t older;  /* the next record of its chain; may have left the ring */
+    int64_t seen_ns; /* the newest time folded into it: expiry looks at this */
+};
+
+/* Invariant: both maps lead only to records of the ring, or to records that have left it. */
+struct tc_window {
+    struct tc_ring ring;
+    struct tc_map index;
+    struct tc_map chains;
+    int64_t lost_ns; /* nothing newer than this was pushed out; INT64_MIN when nothing was */
+};
+
+/* The bytes a record of `size` and at least `text` bytes of strings takes in the ring. */
+#define TC_WINDOW_RECORD_BYTES(size, text) ((8 + (size) + (text) + 7) / 8 * 8)
+
+/*
+ * `records` is the most that fit into ring_bytes, so that the maps are never
+ * full. A window that is not walked needs no chains. False when the arena is full.
+ */
+bool tc__window_init(struct tc_window *w, struct tc_arena *arena, size_t ring_bytes, size_t records,
+                     bool chains);
+
+/* Lets go of the oldest records that were last seen before a time. */
+void tc__window_expire(struct tc_window *w, int64_t before_ns);
+
+/* Where a record is, or belongs. Good until the next tc__window_put into the same map. */
+struct tc_window_place {
+    void *record; /* NULL when there is none */
+    struct tc_map_slot *slot;
+    uint64_t hash;
+};
+
+/* Compares two records, of which one may live outside the ring. */
+typedef bool (*tc_window_same_fn)(const void *record, const void *key);
+
+/* The newest record under hash in `map` (w->index or w->chains) that is the same as key. */
+struct tc_window_place tc__window_find(const struct tc_window *w, const struct tc_map *map,
+                                       uint64_t hash, tc_window_same_fn same, const void *key);
+
+/*
+ * A copy of record (size bytes) with its strings, the slices at `offsets`, which
+ * may point into records of the same window: they pass through scratch. NULL
+ * when scratch is full. The newest record of the ring; not yet found or walked.
+ */
+void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void *record,
+                      size_t size, const size_t *offsets, size_t offset_count, int64_t seen_ns);
+
+/* Makes `place` lead to a record that was just pushed. */
+void tc__window_put(struct tc_window *w, struct tc_map *map, struct tc_window_place place,
+                    const void *record);
+/* The same for w->chains: the record goes in front of its chain. */
+void tc__window_chain(struct tc_window *w, struct tc_window_place place, void *record);
+
+/*
+ * Many occurrences of one thing as one: a span is kept no longer than a step, so
+ * that a storm costs what its first event costs. Invariant: first_ns <= last_ns.
+ */
+struct tc_span {
+    int64_t first_ns;
+    int64_t last_ns;
+    int64_t count;
+    struct tc_raw first_raw;
+    struct tc_raw last_raw;
+};
+
+struct tc_span tc__span_make(int64_t time_ns, struct tc_raw raw);
+/* Adds an occurrence. Of two at the same time the first in the input is the evidence. */
+void tc__span_add(struct tc_span *span, int64_t time_ns, struct tc_raw raw);
+/*
+ * How many occurrences lie in [from_ns, to_ns], which is longer than the span;
+ * when there is one, the last known of them. Only the ends of a span are known: one
+ * that reaches over an edge counts without the end that is outside.
+ */
+int64_t tc__span_inside(const struct tc_span *span, int64_t from_ns, int64_t to_ns, int64_t *out_ns,
+                        struct tc_raw *out_raw);
+
+static inline void *tc__window_at(const struct tc_window *w, uint64_t pos)
+{
+    return tc_ring_at(&w->ring, pos);
+}
+
+#endif
