@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/engine.h"
+
+#include "base/arena.h"
+#include "base/time.h"
+#include "engine/incident.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_NS TC_SECOND
+#define SCRATCH_BYTES ((size_t)4 << 20)
+#define INCIDENT_BYTES ((size_t)8 << 20)
+#define INCIDENT_ARENA_BYTES ((size_t)24 << 20) /* the records and their index */
+#define DETECTORS_MAX 32
+#define PARAMS_MAX 16
+#define PATH_MAX_LEN 96
+
+/* One detector at work. */
+struct slot {
+    const struct tc_detector *detector;
+    bool enabled;
+    void *state;
+    unsigned char *block;
+    struct tc_arena window;
+    struct tc_sink sink;
+    struct tc_engine *engine;
+    int64_t params[PARAMS_MAX];
+};
+
+struct tc_engine {
+    struct tc_engine_out out;
+    struct slot slots[DETECTORS_MAX];
+    size_t slot_count;
+    struct slot *wanted[TC_EVENT_KIND_COUNT][DETECTORS_MAX]; /* NULL-terminated, dispatch order */
+    unsigned char *scratch_block;
+    unsigned char *number_block;
+    unsigned char *incident_block;
+    struct tc_arena scratch; /* detectors build findings here */
+    struct tc_arena number;  /* identities of the verdict being passed on */
+    struct tc_arena incident_arena;
+    struct tc_incidents incidents;
+    struct tc_engine_counts counts;
+    int64_t now_ns;
+    int64_t next_tick_ns;
+    size_t memory_bytes;
+};
+
+static tc_status emit(void *context, const struct tc_finding *finding)
+{
+    struct slot *slot = context;
+    struct tc_engine *e = slot->engine;
+    struct tc_verdict verdict;
+    bool is_new = false;
+    tc_arena_reset(&e->number);
+    TC_TRY(tc_incidents_apply(&e->incidents, finding, &e->number, &verdict, &is_new));
+    if (!is_new) {
+        e->counts.unchanged++;
+        return TC_OK;
+    }
+    e->counts.verdicts++;
+    return e->out.verdict(e->out.context, &verdict);
+}
+
+static unsigned char *take(struct tc_engine *e, size_t bytes)
+{
+    /* Zero pages that are never used cost no memory: see tc_arena_init_zeroed. */
+    unsigned char *p = calloc(1, bytes);
+    if (p != NULL) {
+        e->memory_bytes += bytes;
+    }
+    return p;
+}
+
+static void index_kinds(struct tc_engine *e)
+{
+    for (unsigned kind = 0; kind < TC_EVENT_KIND_COUNT; kind++) {
+        size_t n = 0;
+        for (size_t i = 0; i < e->slot_count; i++) {
+            struct slot *s = &e->slots[i];
+            if (s->enabled && (s->detector->kinds & TC_EVENT_BIT(kind)) != 0) {
+                e->wanted[kind][n++] = s;
+            }
+        }
+        e->wanted[kind][n] = NULL;
+    }
+}
+
+static tc_status start_slot(struct tc_engine *e, struct slot *s)
+{
+    const struct tc_detector *d = s->detector;
+    struct tc_detector_env env = {.arena = &s->window, .scratch = &e->scratch};
+    tc_arena_reset(&s->window);
+    memset(s->state, 0, d->state_bytes);
+    for (size_t i = 0; i < d->param_count; i++) {
+        memcpy((char *)s->state + d->params[i].offset, &s->params[i], sizeof s->params[i]);
+    }
+    return d->init(s->state, &env);
+}
+
+static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
+{
+    struct slot *s = &e->slots[e->slot_count++];
+    *s = (struct slot){.detector = d, .enabled = true, .engine = e};
+    s->sink = (struct tc_sink){emit, s};
+    s->state = take(e, d->state_bytes);
+    s->block = take(e, d->arena_bytes);
+    if (s->state == NULL || s->block == NULL) {
+        return false;
+    }
+    tc_arena_init_zeroed(&s->window, d->name, s->block, d->arena_bytes);
+    for (size_t i = 0; i < d->param_count; i++) {
+        s->params[i] = d->params[i].value;
+    }
+    return true;
+}
+
+tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **out_engine,
+                           struct tc_error *err)
+{
+    struct tc_engine *e = calloc(1, sizeof *e);
+    bool ok = e != NULL;
+    if (ok) {
+        e->out = *out;
+        e->scratch_block = take(e, SCRATCH_BYTES);
+        e->number_block = take(e, SCRATCH_BYTES / 4);
+        e->incident_block = take(e, INCIDENT_ARENA_BYTES);
+        ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL;
+    }
+    if (ok) {
+        tc_arena_init_zeroed(&e->scratch, "scratch", e->scratch_block, SCRATCH_BYTES);
+        tc_arena_init_zeroed(&e->number, "number", e->number_block, SCRATCH_BYTES / 4);
+        tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block,
+                             INCIDENT_ARENA_BYTES);
+        size_t count = 0;
+        const struct tc_detector *const *all = tc_detectors(&count);
+        for (size_t i = 0; ok && i < count && i < DETECTORS_MAX - 1; i++) {
+            ok = make_slot(e, all[i]);
+        }
+    }
+    if (!ok || tc_engine_reset(e) != TC_OK) {
+        tc_engine_destroy(e);
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the detectors' windows");
+    }
+    *out_engine = e;
+    return TC_OK;
+}
+
+void tc_engine_destroy(struct tc_engine *e)
+{
+    if (e == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < e->slot_count; i++) {
+        tc_arena_fini(&e->slots[i].window);
+        free(e->slots[i].block);
+        free(e->slots[i].state);
+    }
+    tc_arena_fini(&e->scratch);
+    tc_arena_fini(&e->number);
+    tc_arena_fini(&e->incident_arena);
+    free(e->scratch_block);
+    free(e->number_block);
+    free(e->incident_block);
+    free(e);
+}
+
+tc_status tc_engine_reset(struct tc_engine *e)
+{
+    tc_arena_reset(&e->incident_arena);
+    if (!tc_incidents_init(&e->incidents, &e->incident_arena, INCIDENT_BYTES)) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < e->slot_count; i++) {
+        tc_arena_reset(&e->scratch);
+        TC_TRY(start_slot(e, &e->slots[i]));
+    }
+    index_kinds(e);
+    e->counts = (struct tc_engine_counts){0};
+    e->now_ns = TC_TIME_NONE;
+    e->next_tick_ns = TC_TIME_NONE;
+    return TC_OK;
+}
+
+static struct slot *slot_by_name(struct tc_engine *e, struct tc_slice name)
+{
+    for (size_t i = 0; i < e->slot_count; i++) {
+        if (tc_slice_eq(name, tc_slice_cstr(e->slots[i].detector->name))) {
+            return &e->slots[i];
+        }
+    }
+    return NULL;
+}
+
+/* Fails with what was asked for and the names that exist. */
+static tc_status no_such(struct tc_error *err, const char *what, struct tc_slice name,
+                         const char *names)
+{
+    return tc_fail(err, TC_E_USAGE, 0, "%s \"%.*s\" does not exist; there are: %s", what,
+                   TC_FMT(name), names);
+}
+
+static void list_patterns(const struct tc_engine *e, char *out, size_t size)
+{
+    struct tc_buf b = tc_buf_make(out, size - 1);
+    for (size_t i = 0; i < e->slot_count; i++) {
+        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(", "));
+        tc_buf_str(&b, tc_slice_cstr(e->slots[i].detector->name));
+    }
+    out[b.len] = '\0';
+}
+
+tc_status tc_engine_enable(struct tc_engine *e, struct tc_slice name, bool on, struct tc_error *err)
+{
+    bool all = tc_slice_eq(name, TC_LIT("all"));
+    struct slot *s = slot_by_name(e, name);
+    if (s == NULL && !all) {
+        char names[TC_ERROR_MESSAGE_MAX];
+        list_patterns(e, names, sizeof names);
+        return no_such(err, "pattern", name, names);
+    }
+    for (size_t i = 0; i < e->slot_count; i++) {
+        if (all || &e->slots[i] == s) {
+            e->slots[i].enabled = on;
+        }
+    }
+    index_kinds(e);
+    return TC_OK;
+}
+
+tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment, struct tc_error *err)
+{
+    struct tc_slice value;
+    struct tc_slice path = tc_slice_cut(assignment, '=', &value);
+    struct tc_slice key;
+    struct tc_slice name = tc_slice_cut(path, '.', &key);
+    struct slot *s = slot_by_name(e, name);
+    char names[TC_ERROR_MESSAGE_MAX];
+    if (path.len == assignment.len || key.len == 0 || path.len >= PATH_MAX_LEN) {
+        return tc_fail(err, TC_E_USAGE, 0, "\"%.*s\" is not pattern.key=value", TC_FMT(assignment));
+    }
+    if (s == NULL) {
+        list_patterns(e, names, sizeof names);
+        return no_such(err, "pattern", name, names);
+    }
+    const struct tc_detector *d = s->detector;
+    struct tc_buf list = tc_buf_make(names, sizeof names - 1);
+    for (size_t i = 0; i < d->param_count; i++) {
+        if (tc_slice_eq(key, tc_slice_cstr(d->params[i].name))) {
+            char full[PATH_MAX_LEN];
+            (void)snprintf(full, sizeof full, "%.*s", TC_FMT(path));
+            TC_TRY(tc_param_parse(&d->params[i], full, value, &s->params[i], err));
+            return start_slot(e, s);
+        }
+        tc_buf_str(&list, i == 0 ? TC_EMPTY : TC_LIT(", "));
+        tc_buf_str(&list, tc_slice_cstr(d->params[i].name));
+    }
+    names[list.len] = '\0';
+    return no_such(err, "knob", path, names);
+}
+
+static tc_status tick(struct tc_engine *e, int64_t now_ns)
+{
+    e->next_tick_ns = now_ns - now_ns % TICK_NS + TICK_NS;
+    for (size_t i = 0; i < e->slot_count; i++) {
+        struct slot *s = &e->slots[i];
+        if (s->enabled && s->detector->on_tick != NULL) {
+            tc_arena_reset(&e->scratch);
+            TC_TRY(s->detector->on_tick(s->state, now_ns, &s->sink));
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
+{
+    if (now_ns <= e->now_ns) {
+        return TC_OK;
+    }
+    e->now_ns = now_ns;
+    return now_ns >= e->next_tick_ns ? tick(e, now_ns) : TC_OK;
+}
+
+tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
+{
+    e->counts.events++;
+    if (ev->time_ns == TC_TIME_NONE) {
+        e->counts.undated++;
+    } else if (ev->time_ns < e->now_ns) {
+        e->counts.late++;
+    } else {
+        e->now_ns = ev->time_ns;
+        if (ev->time_ns >= e->next_tick_ns) {
+            TC_TRY(tick(e, ev->time_ns));
+        }
+    }
+    struct slot **wanted = e->wanted[ev->kind];
+    e->counts.wanted += wanted[0] != NULL;
+    for (; *wanted != NULL; wanted++) {
+        tc_arena_reset(&e->scratch);
+        TC_TRY((*wanted)->detector->on_event((*wanted)->state, ev, &(*wanted)->sink));
+    }
+    return TC_OK;
+}
+
+tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
+{
+    if (now_ns != TC_TIME_NONE) {
+        TC_TRY(tc_engine_advance(e, now_ns));
+        TC_TRY(tick(e, e->now_ns));
+    } else if (e->now_ns != TC_TIME_NONE) {
+        TC_TRY(tick(e, e->now_ns));
+    }
+    for (size_t i = 0; i < e->slot_count; i++) {
+        struct slot *s = &e->slots[i];
+        if (s->enabled && s->detector->on_finish != NULL) {
+            tc_arena_reset(&e->scratch);
+            TC_TRY(s->detector->on_finish(s->state, now_ns, &s->sink));
+        }
+    }
+    return TC_OK;
+}
+
+void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out)
+{
+    *out = e->counts;
+}
+
+void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
+                              struct tc_detector_stats *out)
+{
+    *out = (struct tc_detector_stats){0};
+    if (index < e->slot_count && e->slots[index].detector->stats != NULL) {
+        e->slots[index].detector->stats(e->slots[index].state, out);
+    }
+}
+
+size_t tc_engine_memory(const struct tc_engine *e)
+{
+    return e->memory_bytes;
+}

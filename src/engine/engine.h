@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine hands events to the detectors that want them, keeps event time,
+ * numbers what they find and passes it on. One code path for `tracecore detect`
+ * and for the daemon: events in order (late ones are handed over too, flagged by
+ * their time), ticks as time passes, and a finish for inputs that end.
+ *
+ * All memory is taken in tc_engine_create; feeding allocates nothing. An engine
+ * belongs to one thread.
+ */
+#ifndef TC_ENGINE_ENGINE_H
+#define TC_ENGINE_ENGINE_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "detect/detector.h"
+#include "event/event.h"
+#include "event/verdict.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_engine;
+
+/* Called for every verdict that is new or changed. A failure stops the feed. */
+struct tc_engine_out {
+    tc_verdict_fn verdict;
+    void *context;
+};
+
+struct tc_engine_counts {
+    uint64_t events;  /* fed */
+    uint64_t wanted;  /* handed to at least one detector */
+    uint64_t late;    /* older than the newest seen */
+    uint64_t undated; /* without a date */
+    uint64_t verdicts;
+    uint64_t unchanged; /* findings that said nothing new */
+};
+
+/* Every detector of detectors.def with its default knobs. TC_E_NOMEM when it cannot. */
+TC_CHECKED tc_status tc_engine_create(const struct tc_engine_out *out,
+                                      struct tc_engine **out_engine, struct tc_error *err);
+void tc_engine_destroy(struct tc_engine *e);
+
+/* Turns a detector on or off by name; "all" for every one. Before the first event. */
+TC_CHECKED tc_status tc_engine_enable(struct tc_engine *e, struct tc_slice name, bool on,
+                                      struct tc_error *err);
+/* "pattern.key=value". Before the first event. The error names the path and what exists. */
+TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
+                                   struct tc_error *err);
+
+/* Borrows ev until return. */
+TC_CHECKED tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev);
+/* Event time has passed without an event. Going back is ignored. */
+TC_CHECKED tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns);
+/* The input ends; now_ns is TC_TIME_NONE unless the user said what "now" is. */
+TC_CHECKED tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns);
+/* As after create, knobs kept: for benchmarks and for the next input. */
+TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
+
+void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out);
+/* Of one detector, by its index in tc_detectors(). */
+void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
+                              struct tc_detector_stats *out);
+/* Bytes the engine holds, all detectors together: its hard budget. */
+size_t tc_engine_memory(const struct tc_engine *e);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/incident.h"
+
+#include "base/digest.h"
+
+#include <string.h>
+
+struct incident {
+    uint64_t content; /* hash of what was last said */
+    int64_t first_ns;
+    uint32_t key_len;
+    uint8_t status; /* enum tc_verdict_status of what was last said */
+    char id[TC_INCIDENT_ID_LEN];
+    char key[]; /* pattern id, NUL, join key */
+};
+
+/* The index has room for as many records as the ring can hold, so only the ring ever drops. */
+bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes)
+{
+    *t = (struct tc_incidents){0};
+    return tc_ring_init(&t->ring, arena, bytes) &&
+           tc_map_init(&t->index, arena, bytes / sizeof(struct incident));
+}
+
+void tc_incidents_reset(struct tc_incidents *t)
+{
+    tc_ring_reset(&t->ring);
+    tc_map_reset(&t->index);
+    t->opened = t->updated = t->resolved = t->unchanged = 0;
+}
+
+static uint64_t key_hash(struct tc_slice pattern_id, struct tc_slice key)
+{
+    return tc_slice_hash(key, tc_slice_hash(pattern_id, 0));
+}
+
+static bool same_key(const struct incident *in, struct tc_slice pattern_id, struct tc_slice key)
+{
+    return in->key_len == pattern_id.len + 1 + key.len &&
+           memcmp(in->key, pattern_id.ptr, pattern_id.len) == 0 &&
+           (key.len == 0 || memcmp(in->key + pattern_id.len + 1, key.ptr, key.len) == 0);
+}
+
+/* The live incident of that key and where the index holds it, or NULL. */
+static struct incident *find(const struct tc_incidents *t, struct tc_slice pattern_id,
+                             struct tc_slice key, struct tc_map_iter *out_slot)
+{
+    struct tc_map_iter it = tc_map_find(&t->index, key_hash(pattern_id, key));
+    for (uint64_t pos; (pos = tc_map_next(&t->index, &it)) != 0;) {
+        struct incident *in = tc_ring_at(&t->ring, pos);
+        if (in != NULL && same_key(in, pattern_id, key)) {
+            *out_slot = it;
+            return in;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t hash_attr(uint64_t h, const struct tc_attr *a)
+{
+    switch (a->type) {
+    case TC_ATTR_STRING:
+        return tc_slice_hash(a->string, h);
+    case TC_ATTR_INT:
+        return tc_hash_mix(h, (uint64_t)a->integer);
+    case TC_ATTR_BOOL:
+        return tc_hash_mix(h, a->boolean);
+    case TC_ATTR_INTS:
+        return tc_slice_hash(tc_slice_make((const char *)a->ints, a->count * sizeof a->ints[0]),
+                             h + a->count);
+    case TC_ATTR_STRINGS:
+        for (size_t i = 0; i < a->count; i++) {
+            h = tc_slice_hash(a->strings[i], h);
+        }
+        return h;
+    }
+    return h;
+}
+
+/* Everything a reader would notice; not last_seen, which moves with every event. */
+static uint64_t content_hash(const struct tc_finding *f)
+{
+    uint64_t h = tc_slice_hash(f->headline, 1);
+    h = tc_slice_hash(f->discriminator, h);
+    h = tc_hash_mix(h, (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
+                           (uint64_t)f->root << 1 | (uint64_t)f->incomplete);
+    for (size_t i = 0; i < f->attr_count; i++) {
+        h = hash_attr(h, &f->attrs[i]);
+    }
+    /* Evidence is only ever added: how much there is, and its end, tell. */
+    h = tc_hash_mix(h, f->evidence_count);
+    if (f->evidence_count > 0) {
+        h = tc_slice_hash(f->evidence[f->evidence_count - 1].uid, h);
+    }
+    for (size_t i = 0; i < f->cause_count; i++) {
+        h = tc_slice_hash(f->causes[i].key, h);
+    }
+    return h;
+}
+
+static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, char *out)
+{
+    struct tc_slice first = f->evidence_count > 0 ? f->evidence[0].uid : TC_EMPTY;
+    size_t len = f->pattern_id.len + f->key.len + first.len + 2;
+    char *text = tc_new(scratch, char, len);
+    if (text == NULL) {
+        return TC_E_NOMEM;
+    }
+    struct tc_buf b = tc_buf_make(text, len);
+    tc_buf_str(&b, f->pattern_id);
+    tc_buf_char(&b, '\0');
+    tc_buf_str(&b, f->key);
+    tc_buf_char(&b, '\0');
+    tc_buf_str(&b, first);
+    struct tc_digest digest;
+    TC_TRY(tc_digest_sha256(tc_buf_slice(&b), &digest));
+    struct tc_buf hex = tc_buf_make(out, TC_INCIDENT_ID_LEN);
+    for (size_t i = 0; i < TC_INCIDENT_ID_LEN / 2; i++) {
+        tc_buf_hex(&hex, digest.bytes[i], 2);
+    }
+    return TC_OK;
+}
+
+static struct incident *add(struct tc_incidents *t, const struct tc_finding *f)
+{
+    uint64_t pos = TC_RING_NONE;
+    size_t key_len = f->pattern_id.len + 1 + f->key.len;
+    struct incident *in = tc_ring_push(&t->ring, sizeof *in + key_len, &pos);
+    if (in == NULL) {
+        return NULL;
+    }
+    in->key_len = (uint32_t)key_len;
+    struct tc_buf b = tc_buf_make(in->key, key_len);
+    tc_buf_str(&b, f->pattern_id);
+    tc_buf_char(&b, '\0');
+    tc_buf_str(&b, f->key);
+    bool added = tc_map_add(&t->index, key_hash(f->pattern_id, f->key), pos, t->ring.tail);
+    return added ? in : NULL;
+}
+
+/* Moves a changed incident to the young end of the ring, so that idle ones leave first. */
+static struct incident *renew(struct tc_incidents *t, const struct incident *old,
+                              struct tc_map_iter *slot)
+{
+    uint64_t pos = TC_RING_NONE;
+    size_t len = sizeof *old + old->key_len;
+    if (t->ring.size - (size_t)(t->ring.head - t->ring.tail) < 4 * len) {
+        return NULL; /* the push could drop old itself: leave it where it is */
+    }
+    struct incident *in = tc_ring_push(&t->ring, len, &pos);
+    if (in != NULL) {
+        memcpy(in, old, len);
+        tc_map_replace(slot, pos);
+    }
+    return in;
+}
+
+static tc_status resolve_causes(const struct tc_incidents *t, const struct tc_finding *f,
+                                struct tc_arena *scratch, struct tc_verdict *out)
+{
+    struct tc_verdict_cause *causes = tc_new(scratch, struct tc_verdict_cause, f->cause_count);
+    if (causes == NULL) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < f->cause_count; i++) {
+        struct tc_map_iter slot;
+        const struct incident *cause = find(t, f->pattern_id, f->causes[i].key, &slot);
+        causes[i].why = f->causes[i].why;
+        if (cause != NULL) {
+            causes[i].incident_id =
+                tc_arena_copy(scratch, tc_slice_make(cause->id, TC_INCIDENT_ID_LEN));
+        }
+    }
+    out->causes = causes;
+    out->cause_count = f->cause_count;
+    return tc_arena_ok(scratch) ? TC_OK : TC_E_NOMEM;
+}
+
+tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
+                             struct tc_arena *scratch, struct tc_verdict *out, bool *out_new)
+{
+    *out_new = false;
+    struct tc_map_iter slot;
+    uint64_t content = content_hash(f);
+    struct incident *in = find(t, f->pattern_id, f->key, &slot);
+    enum tc_verdict_status status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED;
+    if (in == NULL) {
+        in = add(t, f);
+        if (in == NULL) {
+            return TC_E_NOMEM;
+        }
+        TC_TRY(make_id(f, scratch, in->id));
+        in->first_ns = f->first_ns;
+        status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_OPEN;
+    } else {
+        bool was_resolved = in->status == TC_VERDICT_RESOLVED;
+        if (in->content == content && was_resolved == f->resolved) {
+            t->unchanged++;
+            return TC_OK;
+        }
+        struct incident *young = renew(t, in, &slot);
+        in = young == NULL ? in : young;
+        in->first_ns = f->first_ns < in->first_ns ? f->first_ns : in->first_ns;
+    }
+    t->opened += status == TC_VERDICT_OPEN;
+    t->updated += status == TC_VERDICT_UPDATED;
+    t->resolved += status == TC_VERDICT_RESOLVED;
+    in->content = content;
+    in->status = (uint8_t)status;
+    *out = (struct tc_verdict){.finding = f, .status = status, .first_ns = in->first_ns};
+    out->incident_id = tc_arena_copy(scratch, tc_slice_make(in->id, TC_INCIDENT_ID_LEN));
+    TC_TRY(resolve_causes(t, f, scratch, out));
+    *out_new = true;
+    return TC_OK;
+}
