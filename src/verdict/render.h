@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verdicts as bytes: JSON for programs, text for people. Pure: the content of
+ * the inputs, for digests and quotes, comes through tc_sources.
+ */
+#ifndef TC_VERDICT_RENDER_H
+#define TC_VERDICT_RENDER_H
+
+#include "base/buf.h"
+#include "event/source.h"
+#include "event/verdict.h"
+
+#include <stdbool.h>
+
+/* One JSON object, no newline; the fields in the order of schemas/verdict. */
+void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
+                            const struct tc_sources *sources);
+
+/*
+ * The same verdict for a person: headline, culprit, timeline, quoted evidence,
+ * what to do next. At most `columns` wide; colour with ANSI sequences if asked.
+ * Bytes from outside are shown escaped.
+ */
+struct tc_text_style {
+    unsigned columns;
+    bool colour;
+};
+
+void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
+                            const struct tc_sources *sources, const struct tc_text_style *style);
+
+#endif

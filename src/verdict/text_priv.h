@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Setting text for a terminal: words that wrap, quotes that are cut, columns
+ * counted in code points, bytes from outside escaped. For render_text.c.
+ */
+#ifndef TC_VERDICT_TEXT_PRIV_H
+#define TC_VERDICT_TEXT_PRIV_H
+
+#include "base/buf.h"
+#include "event/event.h"
+#include "event/source.h"
+#include "verdict/render.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum tc__text_style {
+    TC__TEXT_PLAIN,
+    TC__TEXT_BOLD,
+    TC__TEXT_DIM,
+    TC__TEXT_INFO,
+    TC__TEXT_WARNING,
+    TC__TEXT_CRITICAL,
+};
+
+/* Invariant: at is the number of code points since the last newline. */
+struct tc__page {
+    struct tc_buf *b;
+    unsigned columns;
+    unsigned at;
+    bool colour;
+};
+
+struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *style);
+/* Everything after it looks so, until the next. */
+void tc__page_style(struct tc__page *p, enum tc__text_style style);
+/* s as it is, but escaped; not wrapped. */
+void tc__page_text(struct tc__page *p, struct tc_slice s);
+void tc__page_number(struct tc__page *p, size_t number);
+void tc__page_blank(struct tc__page *p, unsigned count);
+void tc__page_line(struct tc__page *p);
+/* Words of s, wrapped; the first line starts `first` columns in, the others `next`. */
+void tc__page_paragraph(struct tc__page *p, unsigned first, unsigned next, struct tc_slice s);
+
+/* A paragraph that is put together from pieces. Nothing is written before the first word. */
+struct tc__flow {
+    struct tc__page *page;
+    unsigned first;
+    unsigned next;
+    bool started;
+    bool fresh; /* on a new line with nothing on it yet */
+};
+
+struct tc__flow tc__flow_begin(struct tc__page *p, unsigned first, unsigned next);
+/* One word, never broken unless it is longer than a line. */
+void tc__flow_word(struct tc__flow *flow, struct tc_slice word);
+/*
+ * What follows stays together: it starts a new line when it would fit on one but not on what
+ * is left of this. Two columns remain for a separator behind it.
+ */
+void tc__flow_together(struct tc__flow *flow, struct tc_slice a, struct tc_slice b);
+/* All words of s. */
+void tc__flow_words(struct tc__flow *flow, struct tc_slice s);
+void tc__flow_end(struct tc__flow *flow);
+
+/*
+ * Where a piece of evidence is and, for text, what it says: "PATH:LINE: quote",
+ * on two lines when one is too short; "PATH at OFFSET,LENGTH" for anything else,
+ * which is what `evidence cat --at` takes.
+ */
+void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_view *view,
+                    const struct tc_raw *raw);
+
+#endif
