@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Completion for bash, made by 'tracecore completion bash'. To use it:
+#   source <(tracecore completion bash)
+
+_tracecore_words() {
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+}
+
+_tracecore() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    # '--option=value' comes as three words.
+    if [[ $cur == '=' ]]; then
+        cur=
+    elif [[ $prev == '=' ]]; then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if ((COMP_CWORD == 1)); then
+        _tracecore_words "detect decode evidence bench completion help --help --version"
+        return
+    fi
+    case ${COMP_WORDS[1]} in
+    detect)
+        case $prev in
+        --only)
+            _tracecore_words "nccl_hang pod_evicted xid_correlation"
+            return
+            ;;
+        --disable)
+            _tracecore_words "nccl_hang pod_evicted xid_correlation"
+            return
+            ;;
+        --set)
+            return
+            ;;
+        --color)
+            _tracecore_words "auto always never"
+            return
+            ;;
+        --format | -f)
+            _tracecore_words "flight_recorder event_json k8s kmsg"
+            return
+            ;;
+        --node)
+            return
+            ;;
+        --boot-time)
+            return
+            ;;
+        --now)
+            return
+            ;;
+        --tz)
+            return
+            ;;
+        --memory)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--json --all --only --disable --set --list-patterns --color --quiet --format --node --boot-time --now --tz --memory --verbose --help"
+        fi
+        ;;
+    decode)
+        case $prev in
+        --format | -f)
+            _tracecore_words "flight_recorder event_json k8s kmsg"
+            return
+            ;;
+        --node)
+            return
+            ;;
+        --boot-time)
+            return
+            ;;
+        --now)
+            return
+            ;;
+        --tz)
+            return
+            ;;
+        --memory)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--unknown --format --node --boot-time --now --tz --memory --verbose --help"
+        fi
+        ;;
+    evidence)
+        case $prev in
+        --at)
+            return
+            ;;
+        --verify)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--at --verify --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "cat"
+        fi
+        ;;
+    bench)
+        case $prev in
+        --windows)
+            return
+            ;;
+        --log-mb)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--json --list --windows --log-mb --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "nccl_hang pod_evicted xid_correlation scale kernel_log startup"
+        fi
+        ;;
+    completion)
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "bash zsh"
+        fi
+        ;;
+    help)
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words " detect decode evidence bench completion help"
+        fi
+        ;;
+    esac
+}
+
+# What is not completed here is a file.
+complete -o bashdefault -o default -F _tracecore tracecore

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The windows of the detector benchmarks: 1,024 made-up events each, in the
+ * shapes of the pattern catalogue. A fixture is built once; moving it to the next
+ * window only changes numbers, so the benchmark measures the detector.
+ */
+#ifndef TC_CLI_BENCH_FIXTURE_H
+#define TC_CLI_BENCH_FIXTURE_H
+
+#include "event/event.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_BENCH_WINDOW 1024
+#define TC_BENCH_TEXT_BYTES ((size_t)256 << 10)
+
+struct tc_bench_fixture {
+    struct tc_event events[TC_BENCH_WINDOW];
+    char text[TC_BENCH_TEXT_BYTES];    /* the events' strings */
+    char *stamps[2 * TC_BENCH_WINDOW]; /* where the number of the window stands in them */
+    size_t stamp_count;
+    uint64_t window;
+    size_t verdicts;   /* expected of each window */
+    int64_t span_ns;   /* event time from one window to the next */
+    int64_t settle_ns; /* time to let pass after the last event */
+};
+
+struct tc_bench_pattern {
+    const char *name; /* of the detector */
+    void (*fill)(struct tc_bench_fixture *f);
+};
+
+const struct tc_bench_pattern *tc_bench_patterns(size_t *out_count);
+
+/* Moves the fixture by one window: later, and about other things. */
+void tc_bench_next_window(struct tc_bench_fixture *f);
+
+#endif

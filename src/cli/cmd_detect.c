@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/kept.h"
+#include "cli/patterns.h"
+#include "cli/progress.h"
+#include "cli/reading.h"
+#include "cli/report.h"
+#include "cli/say.h"
+#include "cli/stream.h"
+#include "cli/terminal.h"
+#include "codec/codec.h"
+#include "engine/engine.h"
+#include "engine/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OPT_JSON,
+    OPT_ALL,
+    OPT_ONLY,
+    OPT_DISABLE,
+    OPT_SET,
+    OPT_LIST,
+    OPT_COLOR,
+    OPT_QUIET,
+    OPT_READ,
+    OPT_COUNT = OPT_READ + TC_READ_COUNT
+};
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_JSON] = {.name = "json",
+                  .help = "One verdict a line, as JSON, instead of text for people."},
+    [OPT_ALL] = {.name = "all",
+                 .help = "Show in full what is only a consequence of another verdict."},
+    [OPT_ONLY] = {.name = "only",
+                  .argument = "PATTERN,...",
+                  .values = TC_VALUES_PATTERNS,
+                  .help = "Look only for these patterns. May be repeated."},
+    [OPT_DISABLE] = {.name = "disable",
+                     .argument = "PATTERN,...",
+                     .values = TC_VALUES_PATTERNS,
+                     .help = "Do not look for these patterns. May be repeated."},
+    [OPT_SET] = {.name = "set",
+                 .argument = "PATTERN.KEY=VALUE",
+                 .help = "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be "
+                         "repeated."},
+    [OPT_LIST] = {.name = "list-patterns",
+                  .help = "List the patterns and their knobs, and do nothing else."},
+    [OPT_COLOR] = {.name = "color",
+                   .argument = "WHEN",
+                   .values = TC_VALUES_COLOURS,
+                   .help = "Use colour. By default it is used when standard output is a terminal "
+                           "and NO_COLOR is not set."},
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .help = "No summary and no progress; errors and warnings only."},
+    TC_READING_ROWS(OPT_READ),
+};
+
+/* What is known while events go through. */
+struct run {
+    struct tc_reading reading;
+    struct tc_engine *engine;
+    struct tc_kept kept;
+    struct tc_report_style style;
+    struct tc_progress progress;
+    struct tc_stream_pool pool;
+    struct tc_source_stream *sources;
+    struct tc_stream *streams;
+    int64_t first_ns;
+    int64_t last_ns;
+    bool only;
+    bool list;
+    bool quiet;
+};
+
+/* The engine takes its memory at once, so it is made only when something needs it. */
+static tc_status need_engine(struct run *r)
+{
+    struct tc_engine_out out = {tc_kept_add, &r->kept};
+    struct tc_error err;
+    if (r->engine == NULL && tc_engine_create(&out, &r->engine, &err) != TC_OK) {
+        tc_say("detect", "%s", err.message);
+        return TC_E_NOMEM;
+    }
+    return TC_OK;
+}
+
+static tc_status enable(struct run *r, const char *names, bool on)
+{
+    struct tc_error err;
+    TC_TRY(need_engine(r));
+    struct tc_slice rest = tc_slice_cstr(names);
+    while (rest.len > 0) {
+        struct tc_slice name = tc_slice_cut(rest, ',', &rest);
+        if (tc_engine_enable(r->engine, name, on, &err) != TC_OK) {
+            tc_say("detect", "%s", err.message);
+            return TC_E_USAGE;
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status enable_only(struct run *r, const char *names)
+{
+    if (!r->only) {
+        r->only = true;
+        TC_TRY(enable(r, "all", false));
+    }
+    return enable(r, names, true);
+}
+
+static tc_status set_knob(struct run *r, const char *assignment)
+{
+    struct tc_error err = {0};
+    TC_TRY(need_engine(r));
+    if (tc_engine_set(r->engine, tc_slice_cstr(assignment), &err) != TC_OK) {
+        tc_say("detect", "--set %s: %s; --list-patterns shows what there is", assignment,
+               err.message);
+        return TC_E_USAGE;
+    }
+    return TC_OK;
+}
+
+static tc_status set_colour(struct run *r, const char *when)
+{
+    if (strcmp(when, "always") == 0) {
+        r->style.text.colour = true;
+    } else if (strcmp(when, "never") == 0) {
+        r->style.text.colour = false;
+    } else if (strcmp(when, "auto") == 0) {
+        r->style.text.colour = tc_terminal_colour();
+    } else {
+        tc_say("detect", "--color: \"%s\" is none of auto, always, never", when);
+        return TC_E_USAGE;
+    }
+    return TC_OK;
+}
+
+static tc_status take_option(struct run *r, int option, const char *value)
+{
+    switch (option) {
+    case OPT_JSON:
+        r->style.json = true;
+        return TC_OK;
+    case OPT_ALL:
+        r->style.all = true;
+        return TC_OK;
+    case OPT_ONLY:
+        return enable_only(r, value);
+    case OPT_DISABLE:
+        return enable(r, value, false);
+    case OPT_SET:
+        return set_knob(r, value);
+    case OPT_LIST:
+        r->list = true;
+        return TC_OK;
+    case OPT_COLOR:
+        return set_colour(r, value);
+    case OPT_QUIET:
+        r->quiet = true;
+        return TC_OK;
+    default: /* not an enum of ours: an index of the table */
+        return tc_reading_option(&r->reading, (enum tc_reading_option)(option - OPT_READ), value);
+    }
+}
+
+static void on_error(void *context, const struct tc_input *input, const struct tc_error *err)
+{
+    struct run *r = context;
+    tc_progress_clear(&r->progress);
+    tc_reading_say_error(input, err);
+    r->reading.failed = true;
+}
+
+static void on_progress(void *context, size_t bytes, bool finished)
+{
+    struct run *r = context;
+    tc_progress_add(&r->progress, bytes, finished);
+}
+
+static tc_status feed(void *context, const struct tc_event *ev)
+{
+    struct run *r = context;
+    if (ev->time_ns != TC_TIME_NONE) {
+        r->first_ns =
+            r->first_ns == TC_TIME_NONE || ev->time_ns < r->first_ns ? ev->time_ns : r->first_ns;
+        r->last_ns = ev->time_ns > r->last_ns ? ev->time_ns : r->last_ns;
+    }
+    return tc_engine_feed(r->engine, ev);
+}
+
+/* All events of all inputs go through the engine. */
+static tc_status analyse(struct run *r)
+{
+    struct tc_inputs *in = &r->reading.inputs;
+    size_t ordered = 0;
+    r->sources = calloc(in->count + 1, sizeof *r->sources);
+    r->streams = calloc(in->count + 1, sizeof *r->streams);
+    if (r->sources == NULL || r->streams == NULL) {
+        return TC_E_NOMEM; /* finish says so; there are no sources to speak of then */
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        ordered += in->items[i].codec->ordered;
+    }
+    tc_stream_pool_init(&r->pool, r->reading.memory_bytes, ordered);
+    r->pool.utc_offset_s = r->reading.hints.utc_offset_s;
+    r->pool.error = on_error;
+    r->pool.progress = on_progress;
+    r->pool.context = r;
+    tc_progress_init(&r->progress, !r->quiet, in->count, in->total_bytes);
+    for (size_t i = 0; i < in->count; i++) {
+        tc_source_stream_init(&r->sources[i], &r->pool, &in->items[i], (uint32_t)i);
+        r->streams[i] =
+            (struct tc_stream){.next = tc_source_stream_next, .context = &r->sources[i]};
+    }
+    tc_status status = tc_merge(r->streams, in->count, feed, r);
+    if (status == TC_OK) {
+        status = tc_engine_finish(r->engine, r->reading.hints.now_ns);
+    }
+    tc_progress_clear(&r->progress);
+    return status;
+}
+
+/* Events without a date join nothing: say how to give them one. */
+static void warn_undated(const struct run *r)
+{
+    for (size_t i = 0; r->sources != NULL && i < r->reading.inputs.count; i++) {
+        const struct tc_source_stream *s = &r->sources[i];
+        const struct tc_input *in = s->input;
+        if (s->since_boot > 0) {
+            struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
+            tc_say_plain("%s: %llu event%s only a time since boot; give --boot-time %.*s=TIME",
+                         in->path, (unsigned long long)s->since_boot,
+                         s->since_boot == 1 ? " has" : "s have",
+                         TC_FMT(in->node.len > 0 ? in->node : base));
+        }
+    }
+}
+
+static void put_count(struct tc_buf *b, uint64_t count, const char *noun)
+{
+    tc_buf_u64(b, count);
+    tc_buf_char(b, ' ');
+    tc_buf_str(b, tc_slice_cstr(noun));
+    tc_buf_str(b, count == 1 ? TC_EMPTY : TC_LIT("s"));
+}
+
+static void put_drops(struct tc_buf *b, const struct run *r)
+{
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct tc_detector_stats stats;
+        tc_engine_detector_stats(r->engine, i, &stats);
+        if (stats.dropped > 0) {
+            tc_buf_lit(b, "; ");
+            tc_buf_str(b, tc_slice_cstr(all[i]->name));
+            tc_buf_lit(b, " dropped ");
+            put_count(b, stats.dropped, "record");
+            tc_buf_lit(b, " from its full window");
+        }
+    }
+}
+
+static void summarise(const struct run *r)
+{
+    char text[1024];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_engine_counts counts;
+    const struct tc_inputs *in = &r->reading.inputs;
+    tc_engine_counts(r->engine, &counts);
+    put_count(&b, in->count, "file");
+    tc_buf_lit(&b, ", ");
+    put_count(&b, counts.events, "event");
+    if (r->first_ns != TC_TIME_NONE) {
+        tc_buf_lit(&b, " from ");
+        tc_buf_time(&b, r->first_ns - r->first_ns % TC_SECOND);
+        tc_buf_lit(&b, " to ");
+        tc_buf_time(&b, r->last_ns - r->last_ns % TC_SECOND);
+    }
+    tc_buf_lit(&b, ", ");
+    put_count(&b, r->kept.count, "verdict");
+    put_drops(&b, r);
+    if (in->unrecognised > 0) {
+        tc_buf_lit(&b, "; ");
+        put_count(&b, in->unrecognised, "file");
+        tc_buf_str(&b, r->reading.verbose ? TC_LIT(" not recognised")
+                                          : TC_LIT(" not recognised: use -v"));
+    }
+    tc_say("detect", "%.*s", TC_FMT(tc_buf_slice(&b)));
+}
+
+static int finish(struct run *r, tc_status status)
+{
+    struct tc_output out;
+    struct tc_sources sources = tc_inputs_sources(&r->reading.inputs);
+    bool bad = r->reading.failed || status != TC_OK;
+    if (status != TC_OK) {
+        tc_say("detect", "stopped early: %s", tc_status_text(status));
+    }
+    tc_output_init(&out, STDOUT_FILENO);
+    tc_status reported = tc_report(&r->kept, &sources, &r->style, &out);
+    if (reported == TC_E_NOMEM) {
+        tc_say("detect", "no memory for the report");
+    }
+    bad = bad || reported != TC_OK;
+    int found = r->kept.count > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+    int code = tc_output_end(&out, "detect", bad ? TC_EXIT_BAD : found);
+    warn_undated(r);
+    if (r->kept.left_out > 0) {
+        tc_say("detect", "%llu more verdicts were left out: only %d incidents are held",
+               (unsigned long long)r->kept.left_out, TC_KEPT_MAX);
+    }
+    if (!r->quiet) {
+        summarise(r);
+    }
+    return code;
+}
+
+static int list_patterns(const struct run *r)
+{
+    struct tc_output out;
+    tc_output_init(&out, STDOUT_FILENO);
+    tc_patterns_list(&out, r->style.json);
+    return tc_output_end(&out, "detect", TC_EXIT_OK);
+}
+
+static int run_command(struct run *r, int argc, char **argv)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    tc_option_walk_init(&walk, &tc_command_detect, argc, argv);
+    for (;;) {
+        int option = tc_option_next(&walk, &value);
+        if (option == TC_OPTION_END) {
+            break;
+        }
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(&tc_command_detect);
+        }
+        if (option == TC_OPTION_BAD || take_option(r, option, value) != TC_OK) {
+            return TC_EXIT_BAD;
+        }
+    }
+    if (r->list) {
+        return list_patterns(r);
+    }
+    if (optind == argc) {
+        tc_say("detect", "nothing to read; give files or directories, or - for standard input");
+        return tc_command_misused(&tc_command_detect);
+    }
+    if (need_engine(r) != TC_OK ||
+        tc_reading_open(&r->reading, argv + optind, (size_t)(argc - optind)) != TC_OK) {
+        return TC_EXIT_BAD;
+    }
+    return finish(r, analyse(r));
+}
+
+static int run(int argc, char **argv)
+{
+    struct run r = {.first_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
+    r.style.text = (struct tc_text_style){tc_terminal_columns(), tc_terminal_colour()};
+    if (tc_reading_init(&r.reading, "detect", argc) != TC_OK) {
+        return TC_EXIT_BAD;
+    }
+    int code = run_command(&r, argc, argv);
+    for (size_t i = 0; r.sources != NULL && i < r.reading.inputs.count; i++) {
+        tc_source_stream_fini(&r.sources[i]);
+    }
+    free(r.sources);
+    free(r.streams);
+    tc_stream_pool_fini(&r.pool);
+    tc_kept_fini(&r.kept);
+    tc_engine_destroy(r.engine);
+    tc_reading_fini(&r.reading);
+    return code;
+}
+
+const struct tc_command tc_command_detect = {
+    .name = "detect",
+    .summary = "say what went wrong, from recorded telemetry",
+    .usage = "usage: tracecore detect [OPTIONS] PATH...\n"
+             "\n"
+             "Reads files, recognises the format of each, and prints what went wrong: which\n"
+             "rank, GPU, node or pod to look at first, and the lines that prove it. Flight\n"
+             "Recorder dumps, kernel logs, Kubernetes events and tracecore's own events can\n"
+             "be mixed; their events are put in order of time first.\n"
+             "\n"
+             "PATH is a file, a directory (read with all below it, but for hidden files) or -\n"
+             "for standard input. Dumps of one directory are one job, named after it.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status:\n"
+             "  0  nothing was found\n"
+             "  1  there are verdicts\n"
+             "  2  wrong usage, or some input could not be read; verdicts from the rest are\n"
+             "     printed all the same\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore detect /shared/fr-dumps dmesg-gpu-07.txt events.json\n"
+             "  dmesg | tracecore detect --node gpu-07=- --boot-time 2026-11-15T02:00:00Z -\n"
+             "  tracecore detect --json logs | jq -r .headline\n"
+             "  tracecore detect --only nccl_hang --set nccl_hang.threshold=60s dumps\n",
+    .run = run,
+};

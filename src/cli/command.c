@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+
+#include "base/assert.h"
+#include "cli/say.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* Words are compared up to this length; longer ones are like nothing of ours. */
+#define WORD_MAX 32
+/* Values of struct option.val: a table index moved out of the way of letters. */
+#define LONG_BASE 256
+#define LONG_HELP 255
+
+static const struct tc_command *const COMMANDS[] = {
+#define COMMAND(id) &tc_command_##id,
+#include "cli/commands.def"
+#undef COMMAND
+};
+
+#define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
+
+const struct tc_command *const *tc_commands(size_t *out_count)
+{
+    *out_count = COMMAND_COUNT;
+    return COMMANDS;
+}
+
+const struct tc_command *tc_command_by_name(struct tc_slice name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (tc_slice_eq(name, tc_slice_cstr(COMMANDS[i]->name))) {
+            return COMMANDS[i];
+        }
+    }
+    return NULL;
+}
+
+size_t tc_word_distance(struct tc_slice a, struct tc_slice b)
+{
+    size_t row[WORD_MAX + 1];
+    if (a.len > WORD_MAX || b.len > WORD_MAX) {
+        return WORD_MAX;
+    }
+    for (size_t j = 0; j <= b.len; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t change = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
+            size_t add = row[j - 1] + 1;
+            size_t drop = row[j] + 1;
+            diagonal = row[j];
+            row[j] = change < add ? change : add;
+            row[j] = row[j] < drop ? row[j] : drop;
+        }
+    }
+    return row[b.len];
+}
+
+/* Whether so many edits of a word still look like a slip of the finger. */
+static bool is_slip(size_t distance, struct tc_slice word)
+{
+    return distance <= (word.len < 6 ? 2 : word.len / 3);
+}
+
+const struct tc_command *tc_command_nearest(struct tc_slice name)
+{
+    const struct tc_command *best = NULL;
+    size_t best_distance = WORD_MAX;
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        size_t distance = tc_word_distance(name, tc_slice_cstr(COMMANDS[i]->name));
+        if (distance < best_distance) {
+            best = COMMANDS[i];
+            best_distance = distance;
+        }
+    }
+    return is_slip(best_distance, name) ? best : NULL;
+}
+
+static const char *nearest_option(const struct tc_command *c, struct tc_slice name)
+{
+    const char *best = "help";
+    size_t best_distance = tc_word_distance(name, TC_LIT("help"));
+    for (size_t i = 0; i < c->option_count; i++) {
+        size_t distance = tc_word_distance(name, tc_slice_cstr(c->options[i].name));
+        if (distance < best_distance) {
+            best = c->options[i].name;
+            best_distance = distance;
+        }
+    }
+    return is_slip(best_distance, name) ? best : NULL;
+}
+
+void tc_option_walk_init(struct tc_option_walk *w, const struct tc_command *command, int argc,
+                         char **argv)
+{
+    TC_ASSERT(command->option_count <= TC_OPTIONS_MAX);
+    *w = (struct tc_option_walk){.command = command, .argc = argc, .argv = argv};
+    size_t at = 0;
+    w->letters[at++] = ':'; /* a missing value is told apart from an unknown option */
+    w->letters[at++] = 'h';
+    for (size_t i = 0; i < command->option_count; i++) {
+        const struct tc_option *o = &command->options[i];
+        w->longs[i] =
+            (struct option){.name = o->name,
+                            .has_arg = o->argument == NULL ? no_argument : required_argument,
+                            .val = LONG_BASE + (int)i};
+        if (o->letter != '\0') {
+            w->letters[at++] = o->letter;
+            if (o->argument != NULL) {
+                w->letters[at++] = ':';
+            }
+        }
+    }
+    w->longs[command->option_count] =
+        (struct option){.name = "help", .has_arg = no_argument, .val = LONG_HELP};
+    w->letters[at] = '\0';
+    opterr = 0;
+    optind = 0; /* makes glibc start over */
+}
+
+static int bad_long(const struct tc_option_walk *w, const char *token)
+{
+    const char *command = w->command->name;
+    struct tc_slice rest;
+    struct tc_slice name = tc_slice_cut(tc_slice_cstr(token + 2), '=', &rest);
+    size_t prefix_count = 0;
+    for (const struct option *o = w->longs; o->name != NULL; o++) {
+        struct tc_slice known = tc_slice_cstr(o->name);
+        if (tc_slice_eq(name, known)) {
+            tc_say(command, "option --%s takes no value", o->name);
+            return TC_OPTION_BAD;
+        }
+        prefix_count += tc_slice_starts(known, name);
+    }
+    const char *near = nearest_option(w->command, name);
+    if (prefix_count > 1) {
+        tc_say(command, "option --%.*s is ambiguous; write it out", TC_FMT(name));
+    } else if (near != NULL) {
+        tc_say(command, "unknown option --%.*s; did you mean --%s?", TC_FMT(name), near);
+    } else {
+        tc_say(command, "unknown option --%.*s; try: tracecore help %s", TC_FMT(name), command);
+    }
+    return TC_OPTION_BAD;
+}
+
+int tc_option_next(struct tc_option_walk *w, const char **out_value)
+{
+    *out_value = NULL;
+    int c = getopt_long(w->argc, w->argv, w->letters, w->longs, NULL);
+    if (c == -1) {
+        return TC_OPTION_END;
+    }
+    if (c == LONG_HELP || c == 'h') {
+        return TC_OPTION_HELP;
+    }
+    const char *token = w->argv[optind > 0 ? optind - 1 : 0];
+    bool is_long = strncmp(token, "--", 2) == 0;
+    if (c == ':') {
+        if (is_long) {
+            tc_say(w->command->name, "option %s needs a value; try: tracecore help %s", token,
+                   w->command->name);
+        } else {
+            tc_say(w->command->name, "option -%c needs a value; try: tracecore help %s", optopt,
+                   w->command->name);
+        }
+        return TC_OPTION_BAD;
+    }
+    if (c == '?') {
+        if (is_long) {
+            return bad_long(w, token);
+        }
+        tc_say(w->command->name, "unknown option -%c; try: tracecore help %s", optopt,
+               w->command->name);
+        return TC_OPTION_BAD;
+    }
+    *out_value = optarg;
+    if (c >= LONG_BASE) {
+        return c - LONG_BASE;
+    }
+    for (size_t i = 0; i < w->command->option_count; i++) {
+        if (w->command->options[i].letter == c) {
+            return (int)i;
+        }
+    }
+    return TC_OPTION_BAD; /* not reached: getopt only gives letters of the table */
+}
+
+int tc_command_show_help(const struct tc_command *command)
+{
+    struct tc_output out;
+    tc_output_init(&out, STDOUT_FILENO);
+    tc_help_command(&out, command);
+    return tc_output_end(&out, command->name, TC_EXIT_OK);
+}
+
+int tc_command_misused(const struct tc_command *command)
+{
+    tc_say_plain("try: tracecore help %s", command->name);
+    return TC_EXIT_BAD;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every command of the program looks like: one file cmd_<name>.c with one
+ * constant, one line in commands.def. The option table is the one truth: the
+ * parser, --help and both shell completions are made from it.
+ */
+#ifndef TC_CLI_COMMAND_H
+#define TC_CLI_COMMAND_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "cli/output.h"
+
+#include <getopt.h>
+#include <stddef.h>
+
+/* What an option's value may be, for --help and completion. */
+enum tc_option_values {
+    TC_VALUES_ANY,
+    TC_VALUES_FORMATS,  /* names of codecs */
+    TC_VALUES_PATTERNS, /* names of detectors */
+    TC_VALUES_COLOURS,  /* auto, always, never */
+};
+
+struct tc_option {
+    const char *name;     /* without the dashes */
+    const char *argument; /* name of its value for --help; NULL when it takes none */
+    const char *help;     /* one or more sentences; completion shows the first clause */
+    enum tc_option_values values;
+    char letter; /* '\0' when there is no short form */
+};
+
+/* As `words`: the names of all commands. */
+#define TC_WORDS_COMMANDS "*"
+
+struct tc_command {
+    const char *name;
+    const char *summary; /* a few words, for the list of commands */
+    const char *usage;   /* synopsis and description, at most 80 columns */
+    /* May be NULL. Every command takes --help besides, which is not in the table. */
+    const struct tc_option *options;
+    size_t option_count;
+    const char *notes; /* behind the options: exit status, examples; may be NULL */
+    /* Choices for the first argument, separated by blanks; NULL: files. */
+    const char *words;
+    /* argv[0] is the command's name. Returns the exit status. */
+    int (*run)(int argc, char **argv);
+};
+
+#define COMMAND(id) extern const struct tc_command tc_command_##id;
+#include "cli/commands.def"
+#undef COMMAND
+
+/* All commands, in the order of commands.def. */
+const struct tc_command *const *tc_commands(size_t *out_count);
+/* By name; NULL when there is none. */
+const struct tc_command *tc_command_by_name(struct tc_slice name);
+/* The command with the most similar name, or NULL when none is similar. */
+const struct tc_command *tc_command_nearest(struct tc_slice name);
+
+/* How many edits make one word of the other; counts up to a bound, then that bound. */
+size_t tc_word_distance(struct tc_slice a, struct tc_slice b);
+
+/* The text of --help for one command, and for the program. */
+void tc_help_command(struct tc_output *out, const struct tc_command *command);
+void tc_help_program(struct tc_output *out);
+
+/* The words a value can be; nothing when it can be anything. */
+void tc_option_values(struct tc_buf *b, enum tc_option_values values, struct tc_slice between);
+
+#define TC_OPTIONS_MAX 32
+
+/* A walk over argv with getopt_long. One at a time in a process: getopt's state is the C library's.
+ */
+struct tc_option_walk {
+    const struct tc_command *command;
+    int argc;
+    char **argv;
+    struct option longs[TC_OPTIONS_MAX + 2];
+    char letters[2 * TC_OPTIONS_MAX + 4];
+};
+
+#define TC_OPTION_END (-1)  /* optind is the first argument that is no option */
+#define TC_OPTION_BAD (-2)  /* wrong, and the user has been told */
+#define TC_OPTION_HELP (-3) /* help was asked for */
+
+void tc_option_walk_init(struct tc_option_walk *w, const struct tc_command *command, int argc,
+                         char **argv);
+/* The index of the next option in the command's table, its value (or NULL) in *out_value;
+ * or one of the above. */
+int tc_option_next(struct tc_option_walk *w, const char **out_value);
+
+/* Prints the command's help; the exit status of having done so. */
+int tc_command_show_help(const struct tc_command *command);
+/* Tells how to get help with a command that was called wrongly; TC_EXIT_BAD. */
+int tc_command_misused(const struct tc_command *command);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/hints.h"
+
+#include "base/time.h"
+#include "codec/codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The codecs whose files are named after nodes, and after jobs. */
+#define KERNEL_LOG "kmsg"
+#define DUMP "flight_recorder"
+
+tc_status tc_hints_init(struct tc_hints *h, int argc)
+{
+    *h = (struct tc_hints){.now_ns = TC_TIME_NONE};
+    h->node_texts = calloc((size_t)argc + 1, sizeof(char *));
+    h->boot_texts = calloc((size_t)argc + 1, sizeof(char *));
+    return h->node_texts == NULL || h->boot_texts == NULL ? TC_E_NOMEM : TC_OK;
+}
+
+void tc_hints_fini(struct tc_hints *h)
+{
+    free(h->node_texts);
+    free(h->boot_texts);
+    *h = (struct tc_hints){0};
+}
+
+static bool two_digits(struct tc_slice s, size_t at, int32_t *out)
+{
+    if (at + 2 > s.len || s.ptr[at] < '0' || s.ptr[at] > '9' || s.ptr[at + 1] < '0' ||
+        s.ptr[at + 1] > '9') {
+        return false;
+    }
+    *out = (s.ptr[at] - '0') * 10 + (s.ptr[at + 1] - '0');
+    return true;
+}
+
+bool tc_hint_zone(struct tc_slice text, int32_t *out_seconds)
+{
+    int32_t hours = 0;
+    int32_t minutes = 0;
+    if (tc_slice_eq_nocase(text, TC_LIT("Z")) || tc_slice_eq_nocase(text, TC_LIT("UTC"))) {
+        *out_seconds = 0;
+        return true;
+    }
+    size_t colon = text.len == 6 && text.ptr[3] == ':';
+    if (text.len != 5 + colon || (text.ptr[0] != '+' && text.ptr[0] != '-') ||
+        !two_digits(text, 1, &hours) || !two_digits(text, 3 + colon, &minutes) || hours > 23 ||
+        minutes > 59) {
+        return false;
+    }
+    int32_t seconds = hours * 3600 + minutes * 60;
+    *out_seconds = text.ptr[0] == '-' ? -seconds : seconds;
+    return true;
+}
+
+static bool is_digits(struct tc_slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9') {
+            return false;
+        }
+    }
+    return s.len > 0;
+}
+
+/* "20261115" or "2026-11-15" at the start. */
+static bool starts_with_date(struct tc_slice s)
+{
+    if (s.len >= 8 && is_digits(tc_slice_head(s, 8))) {
+        return true;
+    }
+    return s.len >= 10 && is_digits(tc_slice_head(s, 4)) && s.ptr[4] == '-' &&
+           is_digits(tc_slice_make(s.ptr + 5, 2)) && s.ptr[7] == '-' &&
+           is_digits(tc_slice_make(s.ptr + 8, 2));
+}
+
+struct tc_slice tc_hint_node(struct tc_slice path)
+{
+    struct tc_slice base = tc_path_base(path);
+    for (size_t i = base.len; i > 1; i--) {
+        if (base.ptr[i - 1] == '.') {
+            base.len = i - 1;
+            break;
+        }
+    }
+    size_t dash = tc_slice_find_byte(base, '-');
+    struct tc_slice node = dash == TC_NPOS ? TC_EMPTY : tc_slice_from(base, dash + 1);
+    return starts_with_date(node) ? TC_EMPTY : node;
+}
+
+static bool names_input(struct tc_slice who, const struct tc_input *in)
+{
+    struct tc_slice path = tc_slice_cstr(in->path);
+    return tc_slice_eq(who, path) || tc_slice_eq(who, tc_path_base(path));
+}
+
+static tc_status apply_node(const char *text, struct tc_inputs *in, struct tc_error *err)
+{
+    struct tc_slice file;
+    struct tc_slice name = tc_slice_cut(tc_slice_cstr(text), '=', &file);
+    bool used = false;
+    if (name.len == 0 || file.len == 0) {
+        return tc_fail(err, TC_E_USAGE, 0, "--node %s: give it as NAME=FILE", text);
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (names_input(file, &in->items[i])) {
+            in->items[i].node = name;
+            used = true;
+        }
+    }
+    return used ? TC_OK
+                : tc_fail(err, TC_E_USAGE, 0, "--node %s: no input is called \"%.*s\"", text,
+                          TC_FMT(file));
+}
+
+static tc_status read_time(const char *option, struct tc_slice text, int32_t offset_s,
+                           int64_t *out_ns, struct tc_error *err)
+{
+    int64_t ns = 0;
+    if (text.len == 0 || tc_time_parse(text, offset_s, &ns) != text.len) {
+        return tc_fail(err, TC_E_USAGE, 0,
+                       "%s: \"%.*s\" is not a time; write it as 2026-11-15T03:04:05Z", option,
+                       TC_FMT(text));
+    }
+    *out_ns = ns;
+    return TC_OK;
+}
+
+static tc_status apply_boot(const char *text, int32_t offset_s, struct tc_inputs *in,
+                            struct tc_error *err)
+{
+    const char *equals = strrchr(text, '='); /* a file's name may have one, a time has none */
+    struct tc_slice who = TC_EMPTY;
+    struct tc_slice time = tc_slice_cstr(text);
+    int64_t ns = 0;
+    if (equals != NULL) {
+        who = tc_slice_make(text, (size_t)(equals - text));
+        time = tc_slice_cstr(equals + 1);
+    }
+    TC_TRY(read_time("--boot-time", time, offset_s, &ns, err));
+    bool used = false;
+    for (size_t i = 0; i < in->count; i++) {
+        struct tc_input *file = &in->items[i];
+        bool everyone = who.len == 0 && file->boot_ns == TC_TIME_NONE;
+        if (everyone || (who.len > 0 && (names_input(who, file) || tc_slice_eq(who, file->node)))) {
+            file->boot_ns = ns;
+            used = true;
+        }
+    }
+    if (!used && who.len > 0) {
+        return tc_fail(err, TC_E_USAGE, 0, "--boot-time %s: no input or node is called \"%.*s\"",
+                       text, TC_FMT(who));
+    }
+    return TC_OK;
+}
+
+/* The directory of a path, without what does not name it: "./", a slash at the end. */
+static struct tc_slice folder_of(const char *path)
+{
+    struct tc_slice all = tc_slice_cstr(path);
+    struct tc_slice folder = tc_slice_head(all, all.len - tc_path_base(all).len);
+    while (folder.len > 0 && folder.ptr[folder.len - 1] == '/') {
+        folder.len--;
+    }
+    while (tc_slice_starts(folder, TC_LIT("./"))) {
+        folder = tc_slice_from(folder, 2);
+    }
+    struct tc_slice base = tc_path_base(folder);
+    bool nameless = tc_slice_eq(base, TC_LIT(".")) || tc_slice_eq(base, TC_LIT(".."));
+    return nameless ? TC_EMPTY : folder;
+}
+
+static int by_job(const void *a, const void *b)
+{
+    struct tc_slice x = folder_of((*(struct tc_input *const *)a)->path);
+    struct tc_slice y = folder_of((*(struct tc_input *const *)b)->path);
+    int order = tc_slice_cmp(tc_path_base(x), tc_path_base(y));
+    return order != 0 ? order : tc_slice_cmp(x, y);
+}
+
+/*
+ * Dumps of one directory are one job, named after it. Where two directories have
+ * the same name, the path tells them apart.
+ */
+static tc_status apply_jobs(struct tc_inputs *in)
+{
+    struct tc_input **dumps = calloc(in->count + 1, sizeof(struct tc_input *));
+    size_t count = 0;
+    if (dumps == NULL) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        if (strcmp(in->items[i].codec->name, DUMP) == 0) {
+            dumps[count++] = &in->items[i];
+        }
+    }
+    qsort(dumps, count, sizeof(struct tc_input *), by_job);
+    for (size_t start = 0; start < count;) {
+        struct tc_slice first = folder_of(dumps[start]->path);
+        struct tc_slice base = tc_path_base(first);
+        bool alone = true;
+        size_t end = start;
+        for (; end < count; end++) {
+            struct tc_slice folder = folder_of(dumps[end]->path);
+            if (!tc_slice_eq(tc_path_base(folder), base)) {
+                break;
+            }
+            alone = alone && tc_slice_eq(folder, first);
+        }
+        for (; start < end; start++) {
+            struct tc_slice folder = folder_of(dumps[start]->path);
+            dumps[start]->job = alone ? tc_path_base(folder) : folder;
+        }
+    }
+    free(dumps);
+    return TC_OK;
+}
+
+tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err)
+{
+    if (h->tz_text != NULL && !tc_hint_zone(tc_slice_cstr(h->tz_text), &h->utc_offset_s)) {
+        return tc_fail(err, TC_E_USAGE, 0, "--tz: \"%s\" is not a zone; write it as +02:00",
+                       h->tz_text);
+    }
+    if (h->now_text != NULL) {
+        TC_TRY(read_time("--now", tc_slice_cstr(h->now_text), h->utc_offset_s, &h->now_ns, err));
+    }
+    return TC_OK;
+}
+
+tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_error *err)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        struct tc_input *file = &in->items[i];
+        file->now_ns = h->now_ns != TC_TIME_NONE ? h->now_ns : file->mtime_ns;
+        if (strcmp(file->codec->name, KERNEL_LOG) == 0) {
+            file->node = tc_hint_node(tc_slice_cstr(file->path));
+        }
+    }
+    for (size_t i = 0; i < h->node_count; i++) {
+        TC_TRY(apply_node(h->node_texts[i], in, err));
+    }
+    /* Those for one node or file first: the one for all fills what they leave. */
+    for (int general = 0; general <= 1; general++) {
+        for (size_t i = 0; i < h->boot_count; i++) {
+            if ((strchr(h->boot_texts[i], '=') == NULL) == (general == 1)) {
+                TC_TRY(apply_boot(h->boot_texts[i], h->utc_offset_s, in, err));
+            }
+        }
+    }
+    if (apply_jobs(in) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of jobs");
+    }
+    return TC_OK;
+}

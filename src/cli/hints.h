@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the user, or the name of a file, says about an input that its bytes do
+ * not: the node of a kernel log, when that node booted, the zone and year of
+ * its dates, the job of a dump.
+ */
+#ifndef TC_CLI_HINTS_H
+#define TC_CLI_HINTS_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "cli/inputs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Initialise, collect the texts of the options, then tc_hints_apply. */
+struct tc_hints {
+    const char **node_texts; /* as on the command line, borrowed */
+    size_t node_count;
+    const char **boot_texts;
+    size_t boot_count;
+    const char *now_text;
+    const char *tz_text;
+    int64_t now_ns; /* of --now; TC_TIME_NONE without. Set by tc_hints_read. */
+    int32_t utc_offset_s;
+};
+
+/* Room for as many --node and --boot-time as argc allows. */
+TC_CHECKED tc_status tc_hints_init(struct tc_hints *h, int argc);
+void tc_hints_fini(struct tc_hints *h);
+
+/* Reads --tz and --now. TC_E_USAGE when they are no zone or time. */
+TC_CHECKED tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err);
+
+/*
+ * Gives every input its hints. The inputs borrow h. A value that cannot be read,
+ * or names no input, is TC_E_USAGE: err says which.
+ */
+TC_CHECKED tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_error *err);
+
+/*
+ * The node in a file's name: what follows the first dash of its last component,
+ * without the extension ("dmesg-gpu-07.txt": "gpu-07"). Empty when there is
+ * none or when it is a date, as log rotation leaves it.
+ */
+struct tc_slice tc_hint_node(struct tc_slice path);
+
+/* "+02:00", "-0730", "Z", "UTC": seconds east of UTC. */
+bool tc_hint_zone(struct tc_slice text, int32_t *out_seconds);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One input of an offline command: the bytes of a file or of standard input.
+ * Small files are copied, large ones mapped; a mapped file that shrinks while
+ * it is read ends the program with a message instead of a crash
+ * (tc_input_guard). The digest is made when it is first asked for.
+ */
+#ifndef TC_CLI_INPUT_H
+#define TC_CLI_INPUT_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "event/source.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tc_codec;
+
+struct tc_input {
+    char *path; /* as given or found; "-" is standard input; owned */
+    struct tc_slice bytes;
+    bool mapped;
+    bool direct; /* named by the user, not found in a directory */
+    dev_t device;
+    ino_t inode;
+    int64_t mtime_ns;
+    const struct tc_codec *codec; /* that reads it */
+
+    /* What is known about it from outside; see cli/hints.h. Slices of strings that live as long. */
+    struct tc_slice node;
+    struct tc_slice job;
+    int64_t boot_ns;
+    int64_t now_ns;
+
+    size_t passed; /* bytes of a mapping whose pages were given back */
+    bool has_digest;
+    char digest[TC_DIGEST_TEXT_MAX];
+};
+
+/*
+ * Opens path and takes its content. *io_copied counts the bytes that were copied
+ * for all inputs together: over a bound, small files are mapped too. On failure
+ * nothing is held, and err says what is wrong and what to do about it.
+ */
+TC_CHECKED tc_status tc_input_open(struct tc_input *in, const char *path, size_t *io_copied,
+                                   struct tc_error *err);
+void tc_input_close(struct tc_input *in);
+
+/*
+ * The reader has come to offset: pages of a mapping well before it are given back, so that a
+ * large file does not fill the memory. Whoever looks there again reads them from the file again.
+ */
+void tc_input_pass(struct tc_input *in, size_t offset);
+
+/* "sha256:..." of the whole content; lives in `in`. Empty when it cannot be made. */
+struct tc_slice tc_input_digest(struct tc_input *in);
+
+/* The part of a path behind the last slash. */
+struct tc_slice tc_path_base(struct tc_slice path);
+
+/* Whether the bytes look like text, from their beginning. */
+bool tc_input_is_text(const struct tc_input *in);
+/* The number of the line that holds the byte at offset, from 1. */
+uint64_t tc_input_line(const struct tc_input *in, size_t offset);
+
+/*
+ * From now on a mapped file that becomes shorter than what was mapped ends the
+ * process with TC_EXIT_BAD and a message.
+ */
+void tc_input_guard(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inputs of an offline command: paths become files, directories are walked,
+ * and each file meets the codec that recognises it. What cannot be read or is
+ * not recognised is reported here, once; the rest goes on without it.
+ */
+#ifndef TC_CLI_INPUTS_H
+#define TC_CLI_INPUTS_H
+
+#include "cli/input.h"
+#include "event/source.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_inputs {
+    struct tc_input *items; /* recognised; an item's index is its tc_raw.source */
+    size_t count;
+    size_t cap;
+    size_t copied_bytes;
+    uint64_t total_bytes;
+    size_t unrecognised; /* found in directories and left out */
+    bool failed;         /* something the user named could not be read: the exit status is bad */
+};
+
+struct tc_inputs_want {
+    const char *command;          /* for messages */
+    const struct tc_codec *codec; /* for every file; NULL: recognise each */
+    bool verbose;
+};
+
+/*
+ * Fills in with what the paths name, in the order of the paths; the files of a
+ * directory are sorted by name. Names that do not lead to a file we read are
+ * reported and set in->failed. TC_E_NOMEM or TC_E_LIMIT, reported too, when it
+ * cannot go on.
+ */
+TC_CHECKED tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, size_t path_count,
+                                    const struct tc_inputs_want *want);
+void tc_inputs_close(struct tc_inputs *in);
+
+/* The inputs as sources of evidence. Borrows in as long as the result is used. */
+struct tc_sources tc_inputs_sources(struct tc_inputs *in);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verdicts of an offline run, as they stand at its end: one an incident, the
+ * latest wins. A verdict only lives as long as the engine's call, so each is
+ * copied whole; rendering, and the digests it needs, wait until nothing changes
+ * any more.
+ */
+#ifndef TC_CLI_KEPT_H
+#define TC_CLI_KEPT_H
+
+#include "base/status.h"
+#include "event/verdict.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Incidents held; further ones are counted. A cluster in so much trouble needs no more. */
+#define TC_KEPT_MAX 100000
+#define TC_KEPT_NONE SIZE_MAX
+
+struct tc_kept_verdict {
+    struct tc_verdict verdict; /* everything it refers to lies in block */
+    struct tc_finding finding;
+    void *block;
+    size_t cause; /* for reports: index of the verdict that explains it, or TC_KEPT_NONE */
+};
+
+struct tc_kept {
+    struct tc_kept_verdict *items;
+    size_t count;
+    size_t cap;
+    uint32_t *slots; /* open addressing by incident id: index + 1, 0 empty */
+    size_t slot_count;
+    uint64_t left_out; /* verdicts about incidents over TC_KEPT_MAX */
+};
+
+/* A tc_verdict_fn; context is the struct tc_kept. Borrows v. TC_E_NOMEM when it cannot. */
+TC_CHECKED tc_status tc_kept_add(void *context, const struct tc_verdict *v);
+void tc_kept_fini(struct tc_kept *k);
+
+/* The index of an incident, or TC_KEPT_NONE. */
+size_t tc_kept_find(const struct tc_kept *k, struct tc_slice incident_id);
+
+/* By first_seen, then pattern id as a number, then incident id. Forgets nothing. */
+void tc_kept_sort(struct tc_kept *k);
+
+#endif

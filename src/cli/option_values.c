@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+#include "codec/codec.h"
+#include "detect/detector.h"
+
+static void put_name(struct tc_buf *b, size_t index, const char *name, struct tc_slice between)
+{
+    tc_buf_str(b, index > 0 ? between : TC_EMPTY);
+    tc_buf_str(b, tc_slice_cstr(name));
+}
+
+void tc_option_values(struct tc_buf *b, enum tc_option_values values, struct tc_slice between)
+{
+    static const char *const colours[] = {"auto", "always", "never"};
+    size_t count = 0;
+    switch (values) {
+    case TC_VALUES_ANY:
+        break;
+    case TC_VALUES_FORMATS: {
+        const struct tc_codec *const *codecs = tc_codecs(&count);
+        for (size_t i = 0; i < count; i++) {
+            put_name(b, i, codecs[i]->name, between);
+        }
+        break;
+    }
+    case TC_VALUES_PATTERNS: {
+        const struct tc_detector *const *detectors = tc_detectors(&count);
+        for (size_t i = 0; i < count; i++) {
+            put_name(b, i, detectors[i]->name, between);
+        }
+        break;
+    }
+    case TC_VALUES_COLOURS:
+        for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++) {
+            put_name(b, i, colours[i], between);
+        }
+        break;
+    }
+}

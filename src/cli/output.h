@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Standard output, buffered and checked: a disk that fills up is an error with
+ * a message, not a shorter file. After the first failure nothing more is
+ * written, and tc_output_end says why.
+ */
+#ifndef TC_CLI_OUTPUT_H
+#define TC_CLI_OUTPUT_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Invariant: len <= sizeof data; error is an errno value, 0 while all is well. */
+struct tc_output {
+    int fd;
+    int error;
+    size_t len;
+    char data[32768];
+};
+
+void tc_output_init(struct tc_output *o, int fd);
+/* False once a write has failed. Borrows s. */
+bool tc_output_put(struct tc_output *o, struct tc_slice s);
+bool tc_output_flush(struct tc_output *o);
+
+/*
+ * Flushes and gives the exit status: `status`, or TC_EXIT_BAD with a message in
+ * the name of the command, or TC_EXIT_PIPE without one when the reader has gone.
+ */
+int tc_output_end(struct tc_output *o, const char *command, int status);
+
+#endif

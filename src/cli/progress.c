@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/progress.h"
+
+#include "base/buf.h"
+#include "base/time.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_NS TC_SECOND
+#define EVERY_NS (TC_SECOND / 5)
+
+static int64_t clock_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * TC_SECOND + now.tv_nsec;
+}
+
+void tc_progress_init(struct tc_progress *p, bool wanted, size_t files_total, uint64_t bytes_total)
+{
+    *p = (struct tc_progress){.files_total = files_total, .bytes_total = bytes_total};
+    if (wanted && isatty(STDERR_FILENO) == 1) {
+        p->enabled = true;
+        p->next_ns = clock_ns() + FIRST_NS;
+    }
+}
+
+static void put(struct tc_slice s)
+{
+    ssize_t ignored = write(STDERR_FILENO, s.ptr, s.len);
+    (void)ignored; /* progress that cannot be shown is no reason to stop */
+}
+
+void tc_progress_add(struct tc_progress *p, uint64_t bytes, size_t files)
+{
+    p->bytes += bytes;
+    p->files += files;
+    if (!p->enabled) {
+        return;
+    }
+    int64_t now = clock_ns();
+    if (now < p->next_ns) {
+        return;
+    }
+    p->next_ns = now + EVERY_NS;
+    p->visible = true;
+    char text[160];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_lit(&b, "\r\033[K");
+    tc_buf_u64(&b, p->files);
+    tc_buf_lit(&b, " of ");
+    tc_buf_u64(&b, p->files_total);
+    tc_buf_lit(&b, " files, ");
+    tc_buf_u64(&b, p->bytes >> 20);
+    tc_buf_lit(&b, " of ");
+    tc_buf_u64(&b, p->bytes_total >> 20);
+    tc_buf_lit(&b, " MiB");
+    put(tc_buf_slice(&b));
+}
+
+void tc_progress_clear(struct tc_progress *p)
+{
+    if (p->visible) {
+        put(TC_LIT("\r\033[K"));
+        p->visible = false;
+    }
+}

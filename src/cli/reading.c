@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/reading.h"
+
+#include "cli/say.h"
+#include "codec/codec.h"
+
+#include <string.h>
+
+#define MEMORY_DEFAULT ((size_t)1 << 30)
+/* Less does not hold one batch of events. */
+#define MEMORY_MIN ((size_t)1 << 20)
+
+tc_status tc_reading_init(struct tc_reading *r, const char *command, int argc)
+{
+    *r = (struct tc_reading){.command = command, .memory_bytes = MEMORY_DEFAULT};
+    if (tc_hints_init(&r->hints, argc) != TC_OK) {
+        tc_hints_fini(&r->hints);
+        tc_say(command, "no memory for its options");
+        return TC_E_NOMEM;
+    }
+    return TC_OK;
+}
+
+void tc_reading_fini(struct tc_reading *r)
+{
+    tc_inputs_close(&r->inputs);
+    tc_hints_fini(&r->hints);
+}
+
+bool tc_size_parse(struct tc_slice text, size_t *out_bytes)
+{
+    static const struct {
+        const char *unit;
+        unsigned shift;
+    } units[] = {{"", 0},     {"B", 0},  {"K", 10},   {"KiB", 10}, {"M", 20},
+                 {"MiB", 20}, {"G", 30}, {"GiB", 30}, {"T", 40},   {"TiB", 40}};
+    uint64_t number = 0;
+    size_t used = tc_slice_u64(text, &number);
+    struct tc_slice unit = tc_slice_from(text, used);
+    for (size_t i = 0; used > 0 && i < sizeof units / sizeof units[0]; i++) {
+        if (tc_slice_eq_nocase(unit, tc_slice_cstr(units[i].unit)) &&
+            number <= SIZE_MAX >> units[i].shift) {
+            *out_bytes = (size_t)number << units[i].shift;
+            return true;
+        }
+    }
+    return false;
+}
+
+static tc_status set_format(struct tc_reading *r, const char *value)
+{
+    r->codec = tc_codec_by_name(tc_slice_cstr(value));
+    if (r->codec != NULL) {
+        return TC_OK;
+    }
+    char names[256];
+    struct tc_buf b = tc_buf_make(names, sizeof names);
+    tc_option_values(&b, TC_VALUES_FORMATS, TC_LIT(", "));
+    tc_say(r->command, "--format: \"%s\" is not a format we read; known: %.*s", value,
+           TC_FMT(tc_buf_slice(&b)));
+    return TC_E_USAGE;
+}
+
+tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option, const char *value)
+{
+    switch (option) {
+    case TC_READ_FORMAT:
+        return set_format(r, value);
+    case TC_READ_NODE:
+        r->hints.node_texts[r->hints.node_count++] = value;
+        return TC_OK;
+    case TC_READ_BOOT_TIME:
+        r->hints.boot_texts[r->hints.boot_count++] = value;
+        return TC_OK;
+    case TC_READ_NOW:
+        r->hints.now_text = value;
+        return TC_OK;
+    case TC_READ_TZ:
+        r->hints.tz_text = value;
+        return TC_OK;
+    case TC_READ_MEMORY:
+        if (!tc_size_parse(tc_slice_cstr(value), &r->memory_bytes) ||
+            r->memory_bytes < MEMORY_MIN) {
+            tc_say(r->command, "--memory: \"%s\" is not a size of 1M or more; write it as 512M",
+                   value);
+            return TC_E_USAGE;
+        }
+        return TC_OK;
+    case TC_READ_VERBOSE:
+        r->verbose = true;
+        return TC_OK;
+    case TC_READ_COUNT:
+        break;
+    }
+    return TC_E_USAGE;
+}
+
+tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count)
+{
+    struct tc_error err;
+    struct tc_inputs_want want = {r->command, r->codec, r->verbose};
+    tc_status status = tc_hints_read(&r->hints, &err);
+    if (status == TC_OK) {
+        TC_TRY(tc_inputs_open(&r->inputs, paths, path_count, &want));
+        r->failed = r->inputs.failed;
+        status = tc_hints_apply(&r->hints, &r->inputs, &err);
+    }
+    if (status != TC_OK) {
+        tc_say(r->command, "%s", err.message);
+    }
+    return status;
+}
+
+void tc_reading_say_error(const struct tc_input *input, const struct tc_error *err)
+{
+    const char *message = err->message[0] == '\0' ? tc_status_text(err->status) : err->message;
+    bool has_line = strncmp(message, "line ", 5) == 0;
+    if (!has_line && tc_input_is_text(input)) {
+        tc_say_plain("%s: line %llu, at byte %zu: %s", input->path,
+                     (unsigned long long)tc_input_line(input, err->offset), err->offset, message);
+    } else {
+        tc_say_plain("%s: at byte %zu: %s", input->path, err->offset, message);
+    }
+}

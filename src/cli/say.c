@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/say.h"
+
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* A message longer than this is cut: paths are at most 4,096 bytes. */
+#define MESSAGE_MAX 8192
+#define ESCAPE_GROWTH 4 /* a byte as \xNN */
+
+static void write_all(int fd, struct tc_slice text)
+{
+    while (text.len > 0) {
+        ssize_t n = write(fd, text.ptr, text.len);
+        if (n <= 0) {
+            return; /* nobody is left to tell */
+        }
+        text = tc_slice_from(text, (size_t)n);
+    }
+}
+
+__attribute__((format(printf, 2, 0))) static void say(struct tc_slice prefix, const char *format,
+                                                      va_list arguments)
+{
+    char message[MESSAGE_MAX];
+    char escaped[MESSAGE_MAX * ESCAPE_GROWTH];
+    struct tc_buf b = tc_buf_make(escaped, sizeof escaped);
+    int len = vsnprintf(message, sizeof message, format, arguments);
+    size_t shown = len < 0 ? 0 : (size_t)len < sizeof message ? (size_t)len : sizeof message - 1;
+    tc_buf_str(&b, prefix);
+    tc_buf_printable(&b, tc_slice_make(message, shown));
+    tc_buf_char(&b, '\n');
+    write_all(STDERR_FILENO, tc_buf_slice(&b));
+}
+
+void tc_say(const char *command, const char *format, ...)
+{
+    char text[64];
+    struct tc_buf prefix = tc_buf_make(text, sizeof text);
+    tc_buf_lit(&prefix, "tracecore");
+    if (command != NULL) {
+        tc_buf_char(&prefix, ' ');
+        tc_buf_str(&prefix, tc_slice_cstr(command));
+    }
+    tc_buf_lit(&prefix, ": ");
+    va_list arguments;
+    va_start(arguments, format);
+    say(tc_buf_slice(&prefix), format, arguments);
+    va_end(arguments);
+}
+
+void tc_say_plain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(TC_EMPTY, format, arguments);
+    va_end(arguments);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the program tells its user on standard error. One write a message; what
+ * came from outside (paths, quoted input) is escaped, so that it can neither
+ * move the cursor nor fake a line.
+ */
+#ifndef TC_CLI_SAY_H
+#define TC_CLI_SAY_H
+
+/* Exit statuses of every command. */
+#define TC_EXIT_OK 0
+#define TC_EXIT_FOUND 1  /* detect: verdicts; evidence: another digest */
+#define TC_EXIT_BAD 2    /* wrong usage, unreadable input, unwritable output */
+#define TC_EXIT_PIPE 141 /* the reader of standard output has gone: 128 + SIGPIPE */
+
+/* "tracecore COMMAND: message" and a newline. command may be NULL. */
+void tc_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The message and a newline, without the program's name: for "PATH: what is wrong with it". */
+void tc_say_plain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What standard output can show. */
+#ifndef TC_CLI_TERMINAL_H
+#define TC_CLI_TERMINAL_H
+
+#include <stdbool.h>
+
+/* The width for text: the terminal's, but neither unreadably narrow nor wide; 80 elsewhere. */
+unsigned tc_terminal_columns(void);
+/* A terminal, and the user has not set NO_COLOR (no-color.org). */
+bool tc_terminal_colour(void);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/walk.h"
+
+#include "base/limits.h"
+#include "cli/say.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Directories that wait to be read. */
+struct dir {
+    char *path;
+    unsigned depth;
+};
+
+struct dirs {
+    struct dir *items;
+    size_t count;
+    size_t cap;
+};
+
+/* Room for one more item of an array; NULL when there is no memory, the array is as it was. */
+static void *room(void *items, size_t count, size_t *io_cap, size_t item_bytes)
+{
+    if (count < *io_cap) {
+        return items;
+    }
+    size_t cap = *io_cap == 0 ? 16 : *io_cap * 2;
+    void *grown = reallocarray(items, cap, item_bytes);
+    if (grown != NULL) {
+        *io_cap = cap;
+    }
+    return grown;
+}
+
+static tc_status no_memory(const char *command)
+{
+    tc_say(command, "no memory for the list of files");
+    return TC_E_NOMEM;
+}
+
+/* Takes path. */
+static tc_status add_file(struct tc_walk *w, char *path, bool direct, const char *command)
+{
+    if (w->count >= TC_INPUTS_MAX) {
+        tc_say(command, "more than %d files; give fewer directories at a time", TC_INPUTS_MAX);
+        free(path);
+        return TC_E_LIMIT;
+    }
+    void *files = room(w->files, w->count, &w->cap, sizeof *w->files);
+    if (files == NULL || path == NULL) {
+        free(path);
+        return no_memory(command);
+    }
+    w->files = files;
+    w->files[w->count++] = (struct tc_walk_file){path, direct};
+    return TC_OK;
+}
+
+/* Takes path. */
+static tc_status add_dir(struct dirs *d, char *path, unsigned depth, const char *command)
+{
+    void *items = room(d->items, d->count, &d->cap, sizeof *d->items);
+    if (items == NULL || path == NULL) {
+        free(path);
+        return no_memory(command);
+    }
+    d->items = items;
+    d->items[d->count++] = (struct dir){path, depth};
+    return TC_OK;
+}
+
+static char *join(const char *folder, const char *name)
+{
+    char *path = NULL;
+    size_t len = strlen(folder);
+    const char *slash = len > 0 && folder[len - 1] == '/' ? "" : "/";
+    return asprintf(&path, "%s%s%s", folder, slash, name) < 0 ? NULL : path;
+}
+
+/* What an entry is, as far as a walk cares: DT_REG, DT_DIR or DT_UNKNOWN for the rest. */
+static unsigned char entry_kind(const char *path, unsigned char type)
+{
+    struct stat st;
+    if (type == DT_REG || type == DT_DIR) {
+        return type;
+    }
+    if ((type != DT_LNK && type != DT_UNKNOWN) || lstat(path, &st) != 0) {
+        return DT_UNKNOWN;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return DT_DIR;
+    }
+    /* A link is followed to a file, never to a directory: that could go in circles. */
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+}
+
+static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct dir *now, DIR *stream,
+                              const char *command)
+{
+    for (const struct dirent *e; (e = readdir(stream)) != NULL;) {
+        if (e->d_name[0] == '.') {
+            continue;
+        }
+        char *path = join(now->path, e->d_name);
+        if (path == NULL) {
+            return no_memory(command);
+        }
+        unsigned char kind = entry_kind(path, e->d_type);
+        if (kind == DT_REG) {
+            TC_TRY(add_file(w, path, false, command));
+        } else if (kind == DT_DIR && now->depth + 1 <= TC_DIR_DEPTH_MAX) {
+            TC_TRY(add_dir(d, path, now->depth + 1, command));
+        } else {
+            if (kind == DT_DIR) {
+                tc_say_plain("%s: not read: more than %d directories deep", path, TC_DIR_DEPTH_MAX);
+                w->failed = true;
+            }
+            free(path);
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status read_dir(struct tc_walk *w, struct dirs *d, const struct dir *now,
+                          const char *command)
+{
+    DIR *stream = opendir(now->path);
+    if (stream == NULL) {
+        char text[128];
+        tc_say_plain("%s: cannot be opened: %s", now->path, strerror_r(errno, text, sizeof text));
+        w->failed = true;
+        return TC_OK;
+    }
+    tc_status status = read_entries(w, d, now, stream, command);
+    (void)closedir(stream);
+    return status;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct tc_walk_file *)a)->path, ((const struct tc_walk_file *)b)->path);
+}
+
+static tc_status walk_dir(struct tc_walk *w, const char *path, const char *command)
+{
+    struct dirs waiting = {0};
+    size_t first = w->count;
+    tc_status status = add_dir(&waiting, strdup(path), 1, command);
+    while (status == TC_OK && waiting.count > 0) {
+        struct dir now = waiting.items[--waiting.count];
+        status = read_dir(w, &waiting, &now, command);
+        free(now.path);
+    }
+    for (size_t i = 0; i < waiting.count; i++) {
+        free(waiting.items[i].path);
+    }
+    free(waiting.items);
+    if (w->count > first) {
+        qsort(w->files + first, w->count - first, sizeof *w->files, by_path);
+    }
+    return status;
+}
+
+tc_status tc_walk_add(struct tc_walk *w, const char *path, const char *command)
+{
+    struct stat st;
+    if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return walk_dir(w, path, command);
+    }
+    /* Whether it exists is found out when it is opened. */
+    return add_file(w, strdup(path), true, command);
+}
+
+void tc_walk_fini(struct tc_walk *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        free(w->files[i].path);
+    }
+    free(w->files);
+    *w = (struct tc_walk){0};
+}
