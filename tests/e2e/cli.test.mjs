@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of the real binary. Every input here is invented.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+
+const binary = process.env.TC_BINARY;
+const source = process.env.TC_SOURCE_DIR ?? process.cwd();
+const samples = process.env.TC_SAMPLES ?? path.join(source, '../shared/samples');
+
+let folder;
+before(() => {
+  assert.ok(binary, 'TC_BINARY names the program to test');
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tc_e2e_'));
+});
+after(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+// Runs the program; stdout and stderr as text.
+function run(args, options = {}) {
+  const result = spawnSync(binary, args, {
+    encoding: 'utf8',
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder, ...options.env },
+    input: options.input ?? '',
+    stdio: options.stdio,
+    maxBuffer: 1 << 28,
+  });
+  assert.equal(result.signal, null, `${args.join(' ')}: ${result.stderr}`);
+  return { code: result.status, out: result.stdout, err: result.stderr };
+}
+
+function write(name, content) {
+  const file = path.join(folder, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, content);
+  return name;
+}
+
+function ndjson(text) {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+const XID_LINE =
+  '2026-11-15T03:04:05,123456+00:00 NVRM: Xid (PCI:0000:b3:00): 79, pid=1234, name=python, GPU has fallen off the bus.\n';
+
+function podEvent(reason, message, time, name = 'llm-0') {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${name}.1`, namespace: 'train', uid: `uid-${name}-${reason}` },
+    involvedObject: { kind: 'Pod', namespace: 'train', name, uid: `pod-${name}` },
+    reason,
+    message,
+    type: 'Warning',
+    source: { component: 'kubelet', host: 'gpu-07' },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+}
+
+const EVICTION = podEvent(
+  'Evicted',
+  'The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container main was using 9Gi, request is 1Gi, has larger consumption of memory.',
+  '2026-11-15T03:05:05Z',
+);
+
+function writeIncident(into) {
+  write(`${into}/dmesg-gpu-07.txt`, `2026-11-15T03:00:00,000000+00:00 usb 1-1: quiet\n${XID_LINE}`);
+  write(
+    `${into}/events.json`,
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [EVICTION] }, null, 2),
+  );
+  return into;
+}
+
+const commands = ['detect', 'decode', 'evidence', 'bench', 'completion', 'help'];
+
+// { command: [[long option, takes a value], ...] } as --help has them.
+function helpOptions(command) {
+  const { out, code } = run([command, '--help']);
+  assert.equal(code, 0);
+  return [...out.matchAll(/^ {2}(?:-\w, | {4})--([a-z-]+)(=\S+)?/gm)].map((m) => [m[1], Boolean(m[2])]);
+}
+
+describe('help', () => {
+  test('the program says how to use it', () => {
+    for (const args of [['--help'], ['-h'], ['help']]) {
+      const { code, out, err } = run(args);
+      assert.equal(code, 0);
+      assert.equal(err, '');
+      for (const command of commands) {
+        assert.match(out, new RegExp(`^  ${command} `, 'm'));
+      }
+    }
+  });
+
+  test('without a command it says so on standard error', () => {
+    const { code, out, err } = run([]);
+    assert.equal(code, 2);
+    assert.equal(out, '');
+    assert.match(err, /^usage: tracecore COMMAND/);
+  });
+
+  test('every command has synopsis, exit status or examples, and the same text by both ways', () => {
+    for (const command of commands) {
+      const { code, out } = run([command, '--help']);
+      assert.equal(code, 0, command);
+      assert.match(out, new RegExp(`^usage: tracecore ${command}`));
+      assert.equal(run(['help', command]).out, out);
+      assert.equal(run([command, '-h']).out, out);
+    }
+    for (const command of ['detect', 'decode', 'evidence']) {
+      const { out } = run(['help', command]);
+      assert.match(out, /^Exit status:$/m);
+      assert.match(out, /^Examples:$/m);
+    }
+  });
+
+  test('every option in --help is taken by the parser', () => {
+    for (const command of commands) {
+      for (const [name, takesValue] of helpOptions(command)) {
+        const args = takesValue ? [`--${name}=x`] : [`--${name}`];
+        // --help behind it ends the run before anything is done with the option.
+        const { err } = run([command, ...args, '--help']);
+        assert.doesNotMatch(err, /unknown option|takes no value|needs a value/, `${command} ${args}`);
+      }
+    }
+  });
+
+  test('--version is one line', () => {
+    const { code, out } = run(['--version']);
+    assert.equal(code, 0);
+    assert.match(out, /^tracecore \d+\.\d+\.\d+\S*\n$/);
+    assert.equal(run(['-V']).out, out);
+  });
+
+  test('help with an unknown command is wrong usage', () => {
+    assert.equal(run(['help', 'frobnicate']).code, 2);
+  });
+});
+
+describe('completion', () => {
+  const files = { bash: 'completions/tracecore.bash', zsh: 'completions/_tracecore' };
+
+  for (const [shell, file] of Object.entries(files)) {
+    test(`the ${shell} script in the tree is what the program prints`, () => {
+      const { code, out } = run(['completion', shell]);
+      assert.equal(code, 0);
+      assert.equal(
+        fs.readFileSync(path.join(source, file), 'utf8'),
+        out,
+        `run: tracecore completion ${shell} > ${file}`,
+      );
+    });
+
+    test(`every command and option is in the ${shell} script`, () => {
+      const text = fs.readFileSync(path.join(source, file), 'utf8');
+      for (const command of commands) {
+        assert.match(text, new RegExp(`\\b${command}\\b`));
+        for (const [name] of helpOptions(command)) {
+          assert.ok(text.includes(`--${name}`), `${command} --${name}`);
+        }
+      }
+    });
+  }
+
+  test('bash completes commands, options and values', () => {
+    const complete = (...words) => {
+      const script = [
+        `source ${JSON.stringify(path.join(source, files.bash))}`,
+        `COMP_WORDS=(${words.map((w) => JSON.stringify(w)).join(' ')})`,
+        `COMP_CWORD=${words.length - 1}`,
+        '_tracecore',
+        'printf "%s\\n" "${COMPREPLY[@]}"',
+      ].join('\n');
+      return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).split('\n').filter(Boolean);
+    };
+    assert.deepEqual(complete('tracecore', 'de'), ['detect', 'decode']);
+    assert.deepEqual(complete('tracecore', 'detect', '--js'), ['--json']);
+    assert.deepEqual(complete('tracecore', 'detect', '--format', 'km'), ['kmsg']);
+    assert.deepEqual(complete('tracecore', 'detect', '--format', '=', 'km'), ['kmsg']);
+    assert.deepEqual(complete('tracecore', 'detect', '--color', '='), ['auto', 'always', 'never']);
+    assert.deepEqual(complete('tracecore', 'detect', '-f', 'fl'), ['flight_recorder']);
+    assert.deepEqual(complete('tracecore', 'evidence', 'c'), ['cat']);
+    assert.deepEqual(complete('tracecore', 'detect', 'some'), []);
+  });
+
+  test('zsh reads its script', (t) => {
+    const probe = spawnSync('zsh', ['-n', path.join(source, files.zsh)], { encoding: 'utf8' });
+    if (probe.error) {
+      t.skip('no zsh here');
+      return;
+    }
+    assert.equal(probe.status, 0, probe.stderr);
+  });
+
+  test('another shell is wrong usage', () => {
+    assert.equal(run(['completion', 'tcsh']).code, 2);
+    assert.equal(run(['completion']).code, 2);
+  });
+});
+
+describe('wrong usage', () => {
+  test('is exit status 2 with a remedy on standard error', () => {
+    const cases = [
+      [['deteckt'], /did you mean detect\?/],
+      [['frobnicate'], /try: tracecore help/],
+      [['--frob'], /unknown option --frob/],
+      [['detect'], /nothing to read/],
+      [['decode'], /nothing to read/],
+      [['detect', '--jsno', 'x'], /tracecore detect: unknown option --jsno; did you mean --json\?/],
+      [['decode', '--unknwon', 'x'], /did you mean --unknown\?/],
+      [['detect', '--json=yes', 'x'], /takes no value/],
+      [['detect', '--format'], /needs a value/],
+      [['detect', '--format', 'pdf', 'x'], /known: .*kmsg/],
+      [['detect', '--color', 'blue', 'x'], /auto, always, never/],
+      [['detect', '--memory', 'lots', 'x'], /--memory/],
+      [['detect', '--memory', '1K', 'x'], /1M or more/],
+      [['detect', '--now', 'noon', 'x'], /--now: "noon" is not a time/],
+      [['detect', '--tz', 'CET', 'x'], /--tz: "CET" is not a zone/],
+      [['detect', '--set', 'nonsense', 'x'], /pattern\.key=value/],
+      [['detect', '--set', 'nccl_hang.nonsense=1', 'x'], /nccl_hang\.nonsense/],
+      [['detect', '--set', 'nccl_hang.threshold=1ms', 'x'], /nccl_hang\.threshold/],
+      [['detect', '--only', 'nonsense', 'x'], /there are: .*nccl_hang/],
+      [['detect', '--disable', 'nonsense', 'x'], /there are: .*nccl_hang/],
+      [['evidence'], /evidence cat FILE/],
+      [['evidence', 'dog', 'x'], /evidence cat FILE/],
+      [['evidence', 'cat', 'x'], /--at OFFSET,LENGTH/],
+      [['evidence', 'cat', 'x', '--at', '5'], /two numbers/],
+      [['evidence', 'cat', 'x', '--at', '-1,5'], /two numbers/],
+      [['evidence', 'cat', 'x', '--at', '1,2', '--verify', 'md5:1'], /64 hex digits/],
+    ];
+    for (const [args, message] of cases) {
+      const { code, out, err } = run(args);
+      assert.equal(code, 2, args.join(' '));
+      assert.equal(out, '', args.join(' '));
+      assert.match(err, message, args.join(' '));
+    }
+  });
+});
+
+describe('inputs', () => {
+  test('a file that is missing is said, and the others are read', () => {
+    const log = write('missing/dmesg-gpu-07.txt', XID_LINE);
+    const { code, err } = run(['detect', 'missing/no-such-file', log]);
+    assert.equal(code, 2);
+    assert.match(err, /^missing\/no-such-file: cannot be opened: No such file or directory$/m);
+    assert.match(err, /1 file, 1 event /);
+  });
+
+  test('a file that is nothing we know is an error when named and a note in a directory', () => {
+    write('junk/blob', Buffer.from([0, 1, 2, 3, 255, 254, 10, 0, 7]));
+    write('junk/empty', '');
+    const named = run(['detect', 'junk/blob']);
+    assert.equal(named.code, 2);
+    assert.match(named.err, /^junk\/blob: not a format we read; known: .*kmsg/m);
+    const walked = run(['detect', 'junk']);
+    assert.equal(walked.code, 0);
+    assert.match(walked.err, /1 file not recognised: use -v/);
+    assert.doesNotMatch(walked.err, /blob/);
+    assert.match(run(['detect', '-v', 'junk']).err, /^junk\/blob: not a format we read$/m);
+  });
+
+  test('an empty file is an error when named', () => {
+    write('zero', '');
+    const { code, err } = run(['detect', 'zero']);
+    assert.equal(code, 2);
+    assert.match(err, /^zero: empty, not a format we read/m);
+    assert.equal(run(['detect', '--format', 'kmsg', 'zero']).code, 0);
+  });
+
+  test('standard input is read as "-"', () => {
+    const { code, out } = run(['decode', '-'], { input: XID_LINE });
+    assert.equal(code, 0);
+    assert.equal(ndjson(out)[0].xid, 79);
+    assert.equal(run(['detect', '-'], { input: '' }).code, 2);
+    const node = ndjson(run(['decode', '--node', 'gpu-07=-', '-'], { input: XID_LINE }).out);
+    assert.equal(node[0]['k8s.node.name'], 'gpu-07');
+  });
+
+  test('what is no regular file is refused', () => {
+    const { code, err } = run(['detect', '/dev/null']);
+    assert.equal(code, 2);
+    assert.match(err, /is a character device, not a regular file/);
+  });
+
+  test('the same file under two names counts once', () => {
+    write('twice/dmesg-gpu-07.txt', XID_LINE);
+    const { err } = run(['detect', 'twice', 'twice/dmesg-gpu-07.txt']);
+    assert.match(err, /1 file, 1 event /);
+  });
+
+  test('times since boot are warned about, and --boot-time dates them', () => {
+    const line = '[  100.500000] NVRM: Xid (PCI:0000:b3:00): 79, pid=1, GPU has fallen off the bus.\n';
+    write('boot/dmesg-gpu-07.txt', line);
+    const { err } = run(['detect', 'boot']);
+    assert.match(err, /^boot\/dmesg-gpu-07\.txt: 1 event has only a time since boot; give --boot-time gpu-07=TIME$/m);
+    for (const who of ['', 'gpu-07=', 'dmesg-gpu-07.txt=', 'boot/dmesg-gpu-07.txt=']) {
+      const { out } = run(['decode', '--boot-time', `${who}2026-11-15T03:00:00Z`, 'boot']);
+      assert.equal(ndjson(out)[0].time, '2026-11-15T03:01:40.500Z');
+      assert.equal(ndjson(out)[0]['k8s.node.name'], 'gpu-07');
+    }
+    assert.equal(run(['detect', '--boot-time', 'gpu-99=2026-11-15T03:00:00Z', 'boot']).code, 2);
+  });
+
+  test('names with control characters are shown escaped', () => {
+    const name = write('evil/a\x1b[2J', 'junk\n');
+    const { err } = run(['detect', name]);
+    assert.ok(!err.includes('\x1b'));
+    assert.match(err, /\\x1b\[2J/);
+  });
+});
+
+describe('detect', () => {
+  test('nothing wrong is exit status 0 and silence on standard output', () => {
+    write('quiet/dmesg-gpu-07.txt', XID_LINE); // a lone Xid proves nothing about a pod
+    const { code, out, err } = run(['detect', 'quiet']);
+    assert.equal(code, 0);
+    assert.equal(out, '');
+    assert.match(err, /^tracecore detect: 1 file, 1 event from 2026-11-15T03:04:05Z .* 0 verdicts$/m);
+    assert.equal(run(['detect', '--quiet', 'quiet']).err, '');
+  });
+
+  test('an eviction after an Xid is found, in text and in JSON', () => {
+    writeIncident('incident');
+    const text = run(['detect', 'incident']);
+    assert.equal(text.code, 1);
+    assert.match(text.out, /xid_correlation/);
+    assert.match(text.out, /pod_evicted/);
+    assert.match(text.out, /incident\/dmesg-gpu-07\.txt:2:/);
+    assert.match(text.out, /Xid/);
+    assert.ok(!text.out.includes('\x1b'), 'no colour into a pipe');
+    for (const line of text.out.split('\n')) {
+      assert.ok([...line].length <= 80, line);
+    }
+    const json = run(['detect', '--json', 'incident']);
+    assert.equal(json.code, 1);
+    const verdicts = ndjson(json.out);
+    assert.deepEqual(new Set(verdicts.map((v) => v['pattern.name'])), new Set(['xid_correlation', 'pod_evicted']));
+    assert.match(json.err, /2 verdicts/);
+  });
+
+  test('the evidence of a verdict is the bytes of the file', () => {
+    writeIncident('proof');
+    const digests = new Map(
+      ['dmesg-gpu-07.txt', 'events.json'].map((name) => {
+        const bytes = fs.readFileSync(path.join(folder, 'proof', name));
+        return [`sha256:${createHash('sha256').update(bytes).digest('hex')}`, `proof/${name}`];
+      }),
+    );
+    const verdicts = ndjson(run(['detect', '--json', 'proof']).out);
+    const xid = verdicts
+      .flatMap((v) => v.evidence_trail)
+      .find((e) => e.kind === 'xid');
+    assert.ok(xid, 'an Xid is cited');
+    const file = digests.get(xid.raw.digest);
+    assert.equal(file, 'proof/dmesg-gpu-07.txt');
+    const at = `${xid.raw.offset},${xid.raw.length}`;
+    const cat = run(['evidence', 'cat', file, '--at', at, '--verify', xid.raw.digest]);
+    assert.equal(cat.code, 0);
+    assert.ok(XID_LINE.includes(cat.out.trim()) && cat.out.includes('79'), cat.out);
+    for (const e of verdicts.flatMap((v) => v.evidence_trail)) {
+      assert.ok(digests.has(e.raw.digest), JSON.stringify(e));
+    }
+  });
+
+  test('the order of the inputs changes nothing', () => {
+    writeIncident('order');
+    const a = run(['detect', '--json', 'order/dmesg-gpu-07.txt', 'order/events.json']);
+    const b = run(['detect', '--json', 'order/events.json', 'order/dmesg-gpu-07.txt']);
+    assert.equal(a.code, 1);
+    assert.equal(a.out, b.out);
+  });
+
+  test('patterns can be chosen, left out and tuned', () => {
+    writeIncident('choose');
+    const names = (...args) =>
+      ndjson(run(['detect', '--json', ...args, 'choose']).out).map((v) => v['pattern.name']);
+    assert.deepEqual(names('--only', 'pod_evicted'), ['pod_evicted']);
+    assert.deepEqual(names('--disable', 'pod_evicted'), ['xid_correlation']);
+    assert.deepEqual(names('--only', 'pod_evicted,xid_correlation').sort(), ['pod_evicted', 'xid_correlation']);
+    assert.deepEqual(names('--only', 'nccl_hang'), []);
+    assert.deepEqual(names('--only', 'xid_correlation', '--set', 'xid_correlation.window=30s'), []);
+    assert.equal(run(['detect', '--only', 'nccl_hang', 'choose']).code, 0);
+  });
+
+  test('patterns and their knobs are listed', () => {
+    const { code, out } = run(['detect', '--list-patterns']);
+    assert.equal(code, 0);
+    assert.match(out, /^nccl_hang /m);
+    assert.match(out, /--set nccl_hang\.threshold=/);
+    const json = ndjson(run(['detect', '--list-patterns', '--json']).out);
+    const hang = json.find((p) => p['pattern.name'] === 'nccl_hang');
+    assert.equal(hang['pattern.id'], '1');
+    const knob = hang.knobs.find((k) => k.name === 'threshold');
+    assert.equal(knob.default, 300);
+    assert.ok(knob.min >= 1 && knob.max > knob.default);
+  });
+
+  test('colour is for terminals, unless asked for or refused', () => {
+    writeIncident('colour');
+    assert.ok(run(['detect', '--color=always', 'colour']).out.includes('\x1b[1;'));
+    assert.ok(!run(['detect', '--color=never', 'colour']).out.includes('\x1b'));
+    const onTerminal = (environment, ...args) =>
+      spawnSync('script', ['-qec', `'${binary}' detect -q ${args.join(' ')} colour`, '/dev/null'], {
+        encoding: 'utf8',
+        cwd: folder,
+        env: { PATH: process.env.PATH, TERM: 'xterm', ...environment },
+      });
+    const probe = onTerminal({});
+    if (!probe.error) {
+      assert.ok(probe.stdout.includes('\x1b[1;'), 'colour on a terminal');
+      assert.ok(!onTerminal({ NO_COLOR: '1' }).stdout.includes('\x1b[1;'), 'NO_COLOR');
+      assert.ok(onTerminal({ NO_COLOR: '' }).stdout.includes('\x1b[1;'), 'an empty NO_COLOR is none');
+      assert.ok(!onTerminal({}, '--color=never').stdout.includes('\x1b[1;'));
+    }
+  });
+
+  test('an unreadable dump is said, and does not hide the rest', () => {
+    writeIncident('torn');
+    write('torn/dumps/_dump_3', Buffer.from('8002', 'hex'));
+    const { code, out, err } = run(['detect', '--json', 'torn']);
+    assert.equal(code, 2);
+    assert.match(err, /^torn\/dumps\/_dump_3: at byte \d+: /m);
+    assert.equal(ndjson(out).filter((v) => v['pattern.name'] === 'xid_correlation').length, 1);
+  });
+
+  test('a malformed line of JSON is said with its line', () => {
+    write('bad/events.ndjson', '{"kind":"xid","time":"2026-11-15T03:04:05Z","xid":79}\n{"kind":"xid",\n');
+    const { code, err, out } = run(['decode', 'bad/events.ndjson']);
+    assert.equal(code, 2);
+    assert.match(err, /^bad\/events\.ndjson: .*line 2/m);
+    assert.equal(ndjson(out).length, 1);
+  });
+
+  test('too little memory is said with the knob', () => {
+    const many = [];
+    for (let i = 0; i < 20000; i++) {
+      many.push(podEvent('BackOff', `restart ${i} `.padEnd(200, 'x'), '2026-11-15T03:05:05Z', `pod-${i}`));
+    }
+    write('many/events.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: many }));
+    const { code, err } = run(['detect', '--memory', '1M', 'many']);
+    assert.equal(code, 2);
+    assert.match(err, /raise --memory/);
+    assert.equal(run(['detect', 'many']).code, 0);
+  });
+});
+
+describe('output', () => {
+  test('a full disk is an error, whatever is printed', () => {
+    writeIncident('full');
+    const commands = [
+      ['--help'],
+      ['--version'],
+      ['help', 'detect'],
+      ['completion', 'bash'],
+      ['detect', 'full'],
+      ['detect', '--json', 'full'],
+      ['detect', '--list-patterns'],
+      ['decode', 'full'],
+      ['evidence', 'cat', 'full/dmesg-gpu-07.txt', '--at', '0,10'],
+    ];
+    for (const args of commands) {
+      const sink = fs.openSync('/dev/full', 'w');
+      const { code, err } = run(args, { stdio: ['pipe', sink, 'pipe'] });
+      fs.closeSync(sink);
+      assert.equal(code, 2, args.join(' '));
+      assert.match(err, /cannot write standard output: No space left on device/, args.join(' '));
+    }
+  });
+
+  test('a reader that goes away is no message', () => {
+    const line = XID_LINE.repeat(20000);
+    write('pipe/dmesg-gpu-07.txt', line);
+    const result = spawnSync('bash', ['-c', `'${binary}' decode pipe | head -n 1; echo "\${PIPESTATUS[0]}"`], {
+      encoding: 'utf8',
+      cwd: folder,
+    });
+    assert.equal(result.stderr, '');
+    assert.equal(result.stdout.split('\n')[1], '141');
+  });
+});
+
+describe('decode', () => {
+  test('what it prints reads back as the same events', () => {
+    writeIncident('round');
+    const first = run(['decode', 'round']);
+    assert.equal(first.code, 0);
+    const events = ndjson(first.out);
+    assert.ok(events.length >= 2);
+    write('again/events.ndjson', first.out);
+    const second = ndjson(run(['decode', 'again/events.ndjson']).out);
+    const strip = (e) => ({ ...e, raw: undefined });
+    assert.deepEqual(second.map(strip), events.map(strip));
+    const verdicts = (dir) => ndjson(run(['detect', '--json', dir]).out).map((v) => v.headline);
+    assert.deepEqual(verdicts('again'), verdicts('round'));
+  });
+
+  test('raw names the bytes of the line', () => {
+    write('raw/dmesg-gpu-07.txt', `2026-11-15T03:00:00,000000+00:00 usb 1-1: quiet\n${XID_LINE}`);
+    const [event] = ndjson(run(['decode', 'raw']).out);
+    const bytes = fs.readFileSync(path.join(folder, 'raw/dmesg-gpu-07.txt'));
+    assert.equal(event.raw.digest, `sha256:${createHash('sha256').update(bytes).digest('hex')}`);
+    const quoted = bytes.subarray(event.raw.offset, event.raw.offset + event.raw.length).toString();
+    assert.ok(XID_LINE.includes(quoted) && quoted.includes('NVRM: Xid'));
+  });
+
+  test('--unknown lists what was not understood, with its line', () => {
+    write('unknown/dmesg-gpu-07.txt', `${XID_LINE}2026-11-15T03:04:06,000000+00:00 flux capacitor: \x1b[2Jcharged\n`);
+    const { code, out } = run(['decode', '--unknown', 'unknown']);
+    assert.equal(code, 0);
+    assert.match(out, /^unknown\/dmesg-gpu-07\.txt:2: .+: .*flux capacitor: \\x1b\[2Jcharged$/m);
+    assert.doesNotMatch(out, /Xid/);
+  });
+
+  test('an unreadable input is exit status 2 and the rest is printed', () => {
+    write('rest/dmesg-gpu-07.txt', XID_LINE);
+    const { code, out } = run(['decode', 'rest/gone', 'rest/dmesg-gpu-07.txt']);
+    assert.equal(code, 2);
+    assert.equal(ndjson(out).length, 1);
+  });
+});
+
+describe('evidence cat', () => {
+  test('prints exactly the bytes asked for', () => {
+    const bytes = Buffer.from([...Array(256).keys()]);
+    write('bytes', bytes);
+    const result = spawnSync(binary, ['evidence', 'cat', 'bytes', '--at', '3,250'], { cwd: folder });
+    assert.equal(result.status, 0);
+    assert.deepEqual(result.stdout, bytes.subarray(3, 253));
+    assert.equal(run(['evidence', 'cat', 'bytes', '--at', '256,0']).code, 0);
+    assert.equal(run(['evidence', 'cat', '--at', '0,256', 'bytes']).code, 0);
+  });
+
+  test('a range outside of the file names its size', () => {
+    write('short', 'hello');
+    for (const at of ['0,6', '5,1', '6,0', '18446744073709551615,1', '1,18446744073709551615']) {
+      const { code, out, err } = run(['evidence', 'cat', 'short', '--at', at]);
+      assert.equal(code, 2, at);
+      assert.equal(out, '');
+      assert.match(err, /has 5 bytes/);
+    }
+  });
+
+  test('another digest is exit status 1 and prints nothing', () => {
+    write('verified', 'abc');
+    const good = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'; // FIPS 180-2, B.1
+    for (const digest of [`sha256:${good}`, good, good.toUpperCase()]) {
+      const { code, out } = run(['evidence', 'cat', 'verified', '--at', '0,3', '--verify', digest]);
+      assert.equal(code, 0);
+      assert.equal(out, 'abc');
+    }
+    const bad = run(['evidence', 'cat', 'verified', '--at', '0,3', '--verify', `sha256:${'0'.repeat(64)}`]);
+    assert.equal(bad.code, 1);
+    assert.equal(bad.out, '');
+    assert.match(bad.err, new RegExp(good));
+  });
+
+  test('a missing file is exit status 2', () => {
+    assert.equal(run(['evidence', 'cat', 'gone', '--at', '0,1']).code, 2);
+  });
+});
+
+describe('recorded dumps', () => {
+  const dumps = path.join(samples, 'fr/gpu_error_1st');
+
+  test('a hang is told with cause, consequences and evidence', (t) => {
+    if (!fs.existsSync(dumps)) {
+      t.skip(`no samples in ${samples}`);
+      return;
+    }
+    const text = run(['detect', dumps]);
+    assert.equal(text.code, 1);
+    assert.match(text.out, /^CRITICAL {2}nccl_hang/);
+    assert.match(text.out, /^ {2}Culprits?$/m);
+    assert.match(text.out, /^ {2}Also because of this$/m);
+    const listed = text.out.match(/and (\d+) more \(--all shows them\)/);
+    const verdicts = ndjson(run(['detect', '--json', dumps]).out);
+    const full = run(['detect', '--all', dumps]).out;
+    assert.equal([...full.matchAll(/^ {2}incident /gm)].length, verdicts.length);
+    const roots = verdicts.filter((v) => v.root || !v.caused_by);
+    const shown = [...text.out.matchAll(/^ {2}incident /gm)].length;
+    assert.equal(shown, roots.length);
+    if (listed) {
+      assert.equal(shown + 12 + Number(listed[1]), verdicts.length);
+    }
+    for (const v of verdicts) {
+      assert.equal(v['job.id'], 'gpu_error_1st');
+    }
+    const sorted = [...verdicts].sort((a, b) => (a.first_seen < b.first_seen ? -1 : a.first_seen > b.first_seen ? 1 : 0));
+    assert.deepEqual(verdicts.map((v) => v.first_seen), sorted.map((v) => v.first_seen));
+  });
+});

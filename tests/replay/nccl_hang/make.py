@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the inputs of the nccl_hang cases. Run it after a change here; --check compares only."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from fr import Job  # noqa: E402
+from making import lines, main, when  # noqa: E402
+
+# Peers of a pipeline of four stages, each of two tensor-parallel ranks.
+STAGES = [(0, 1), (2, 3), (4, 5), (6, 7)]
+
+
+def small_job(size=4, last=6):
+    """One group; everybody completed collectives 1 to `last`."""
+    job = Job(size)
+    job.history("0", "all_reduce", 1, last, at=0)
+    return job
+
+
+def missing_rank():
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1, 3], state="started")
+    return job
+
+
+def fires_on_missing_rank():
+    """Ranks 0, 1 and 3 wait in all_reduce 7; rank 2 completed 6 and issued nothing more."""
+    return missing_rank().json_files()
+
+
+def fires_on_missing_rank_pickle():
+    """The same job in pickles of protocol 2, with rank 2's recorder empty, as it is when the
+    interpreter lock is held: only pg_status says that it got as far as collective 6."""
+    job = missing_rank()
+    job.forget(2)
+    return job.pickle_files()
+
+
+def fires_on_missing_first_rank():
+    """Rank 0 is the one that is missing: peers' tools then take rank 0 as the measure and blame
+    the healthy ones."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[1, 2, 3], state="started")
+    return job.json_files()
+
+
+def fires_on_op_mismatch():
+    """As collective 7, rank 3 calls a broadcast where the others call an all_reduce."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1, 2], state="started")
+    job.issue("0", "broadcast", 7, at=10, ranks=[3], state="started")
+    return job.json_files()
+
+
+def fires_on_op_mismatch_of_first_rank():
+    """As collective 7, rank 0 calls a broadcast where the others call an all_reduce: the collective
+    is an all_reduce, and rank 0 is the odd one."""
+    job = small_job()
+    job.issue("0", "broadcast", 7, at=10, ranks=[0], state="started")
+    job.issue("0", "all_reduce", 7, at=10, ranks=[1, 2, 3], state="started")
+    return job.json_files()
+
+
+def fires_on_op_mismatch_that_holds_up_another_group():
+    """As collective 7 of the whole job, rank 3 calls a broadcast where the others call an all_reduce.
+    Rank 2 went on to issue all_reduce 5 of the group it has with rank 3, who is stuck before it."""
+    job = Job(4)
+    job.group("1", "TENSOR_PARALLEL_GROUP", [2, 3])
+    job.history("0", "all_reduce", 1, 6, at=0)
+    job.history("1", "all_reduce", 1, 4, at=0)
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1, 2], state="started")
+    job.issue("0", "broadcast", 7, at=10, ranks=[3], state="started")
+    job.issue("1", "all_reduce", 5, at=11, ranks=[2], state="scheduled")
+    return job.json_files()
+
+
+def fires_on_size_mismatch():
+    """As collective 7, rank 1 reduces half as many rows as the others: its batch was short."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 2, 3], state="started")
+    job.issue("0", "all_reduce", 7, at=10, ranks=[1], state="started", sizes=[[512, 4096]])
+    return job.json_files()
+
+
+def fires_on_dtype_mismatch():
+    """As collective 7, rank 2 reduces Float where the others reduce BFloat16."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1, 3], state="started")
+    job.issue("0", "all_reduce", 7, at=10, ranks=[2], state="started", dtypes=["Float"])
+    return job.json_files()
+
+
+def fires_on_lagging_rank():
+    """Everybody issued 7, 8 and 9. The device of rank 3 stopped in 7, which the others completed:
+    they wait in 8."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1, 2])
+    job.issue("0", "all_reduce", 7, at=10, ranks=[3], state="started")
+    job.issue("0", "all_reduce", 8, at=11, state="started", ranks=[0, 1, 2])
+    job.issue("0", "all_reduce", 8, at=11, state="scheduled", ranks=[3])
+    job.issue("0", "all_reduce", 9, at=12, state="scheduled")
+    return job.json_files()
+
+
+def fires_on_all_stuck():
+    """All four ranks entered all_reduce 7 and none completed it: the links or the kernel, and no
+    rank is to blame."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, state="started")
+    return job.json_files()
+
+
+def fires_on_absent_dump():
+    """Ranks 0, 1 and 2 wait in all_reduce 7; rank 3 is a member and left no dump at all."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1, 2], state="started")
+    return job.json_files(without=[3])
+
+
+def fires_on_two_culprits_in_two_groups():
+    """Two data-parallel groups of four, each with a missing rank of its own: 1 and 6. Neither
+    explains the other, so there are two roots."""
+    job = Job(8)
+    for name, members, culprit in (("1", [0, 1, 2, 3], 1), ("2", [4, 5, 6, 7], 6)):
+        job.group(name, "DATA_PARALLEL_GROUP", members)
+        job.history(name, "all_reduce", 1, 6, at=0)
+        waiting = [rank for rank in members if rank != culprit]
+        job.issue(name, "all_reduce", 7, at=10, ranks=waiting, state="started")
+    return job.json_files()
+
+
+def fires_on_culprit_behind_another():
+    """Rank 0 never issues all_reduce 7 of the whole job: 1, 2 and 3 wait for it. Without waiting
+    for that, ranks 1 and 3 go on and issue reduce-scatter 5 of their own group; rank 2 has 7
+    pending like them but never issues 5. So rank 2 is a culprit as well, behind rank 0."""
+    job = Job(4)
+    job.group("1", "OPTIMIZER_GROUP", [1, 2, 3])
+    job.history("0", "all_reduce", 1, 6, at=0)
+    job.history("1", "_reduce_scatter_base", 1, 4, at=6)
+    job.issue("0", "all_reduce", 7, at=12, ranks=[1, 2, 3], state="started")
+    job.issue("1", "_reduce_scatter_base", 5, at=13, ranks=[1, 3], state="scheduled")
+    return job.json_files()
+
+
+def fires_on_cycle_between_groups():
+    """Ranks 0 and 1 are in two groups together. Rank 0 issues all_gather 5 of one first, rank 1
+    all_reduce 9 of the other: each waits for the other. Ranks 2 and 3 wait for both and are
+    innocent."""
+    job = Job(4)
+    job.group("1", "TENSOR_PARALLEL_GROUP", [0, 1])
+    job.group("2", "CONTEXT_PARALLEL_GROUP", [0, 1])
+    job.history("0", "all_reduce", 1, 6, at=0)
+    job.history("1", "_all_gather_base", 1, 4, at=0)
+    job.history("2", "all_reduce", 1, 8, at=0)
+    job.issue("1", "_all_gather_base", 5, at=10, ranks=[0], state="started")
+    job.issue("2", "all_reduce", 9, at=10, ranks=[1], state="started")
+    job.issue("0", "all_reduce", 7, at=11, ranks=[2, 3], state="started")
+    return job.json_files()
+
+
+def fires_not_on_healthy_pipeline_stage():
+    """A pipeline of four stages of two ranks. Rank 5 stops in stage 2: rank 4 waits for it in
+    their all_reduce, stage 3 waits to receive from stage 2, stages 0 and 1 wait for gradients
+    to come back. Rank 5 is the only culprit, in every verdict."""
+    job = Job(8)
+    for stage, members in enumerate(STAGES):
+        job.group(str(1 + stage), "TENSOR_PARALLEL_GROUP", members)
+        job.history(str(1 + stage), "all_reduce", 1, 6, at=0)
+    for side in (0, 1):
+        name = str(5 + side)
+        column = [members[side] for members in STAGES]
+        job.group(name, "PIPELINE_PARALLEL_GROUP", column)
+        for i in range(3):  # the batch before went through
+            job.transfer(name, column[i], column[i + 1], True, 1, at=6 + i, state="completed")
+            job.transfer(name, column[i + 1], column[i], False, 1, at=6 + i, state="completed")
+        job.transfer(name, column[3], column[2], False, 2, at=11)  # activations
+        job.transfer(name, column[1], column[2], False, 2, at=11)  # gradients
+        job.transfer(name, column[0], column[1], False, 2, at=11)
+    job.issue("3", "all_reduce", 7, at=10, ranks=[4], state="started")
+    return job.json_files()
+
+
+def fires_on_missing_rank_in_uneven_all_to_all():
+    """Experts get uneven shares, so the sizes of all_to_all differ by design. Rank 3 is missing
+    from all_to_all 7, and that is what is said: not that sizes differ."""
+    job = Job(4)
+    job.history("0", "all_to_all", 1, 6, at=0)
+    for rank in (0, 1, 2):
+        job.issue("0", "all_to_all", 7, 10, [rank], "started", sizes=[[100 + 37 * rank, 4096]])
+    return job.json_files()
+
+
+def fires_at_threshold():
+    """The missing rank again, seen exactly 300 seconds after the first rank began to wait."""
+    return missing_rank().json_files() | {"args": f"--now={when(310)}\n"}
+
+
+def fires_with_configured_threshold():
+    """Seen 60 seconds after the first rank began to wait, with the threshold set to 60 s."""
+    args = f"--now={when(70)}\n--set=nccl_hang.threshold=60s\n"
+    return missing_rank().json_files() | {"args": args}
+
+
+def stays_quiet_below_threshold():
+    """The missing rank again, seen 299 seconds after the first rank began to wait."""
+    return missing_rank().json_files() | {"args": f"--now={when(309)}\n"}
+
+
+def stays_quiet_when_completed():
+    """Everybody completed everything, and an hour has passed: the job is over."""
+    return small_job().json_files() | {"args": f"--now={when(3600)}\n"}
+
+
+def stays_quiet_for_group_of_one():
+    """Rank 0 is alone in a group and has an all_reduce of it pending: it waits for nobody."""
+    job = Job(2)
+    job.group("1", "EXPERT_DATA_PARALLEL_GROUP", [0])
+    job.history("0", "all_reduce", 1, 6, at=0)
+    job.issue("1", "all_reduce", 1, at=10, state="started")
+    return job.json_files()
+
+
+def stays_quiet_on_uneven_all_to_all():
+    """Every rank completed all_to_all 1 to 3 with sizes of its own: that is how experts work."""
+    job = Job(4)
+    for seq in (1, 2, 3):
+        for rank in job.ranks:
+            job.issue("0", "all_to_all", seq, seq, [rank], sizes=[[100 + 37 * rank + seq, 4096]])
+    return job.json_files()
+
+
+def degrades_torn_dump():
+    """The missing rank again, but the disk of rank 0 was full: its dump ends after 87 bytes. The
+    culprit is named all the same, rank 0 is listed as unreadable, the exit status is 2."""
+    files = missing_rank().json_files()
+    torn = missing_rank().pickle_files()["input/pretrain/comm_lib_trace_rank_0"][:87]
+    del files["input/pretrain/nccl_trace_rank_0.json"]
+    files["input/pretrain/nccl_trace_rank_0"] = torn
+    return files | {"exit": "2\n", "stderr": "input/pretrain/nccl_trace_rank_0: \n"}
+
+
+# ---- records from a stream, which come late, twice or not at all ------------------------------
+
+
+def record(rank, seq, at, state, op="all_reduce", **more):
+    return {
+        "kind": "nccl_record",
+        "time": when(at),
+        "job.id": "pretrain",
+        "rank": rank,
+        "nccl.group": "0",
+        "nccl.op": op,
+        "nccl.seq": seq,
+        "nccl.state": state,
+    } | more
+
+
+def ended(rank, seq, at, after=1):
+    """A record carries the time of issue; when it completed is told beside it."""
+    return record(rank, seq, at, "completed", **{"nccl.completed": when(at + after)})
+
+
+def stream(*items):
+    return {"input/nccl.ndjson": lines(*items)}
+
+
+def degrades_late_completion():
+    """Collective 5 was issued and completed in time, but the completions are the last lines of the
+    file, behind those of collective 6, ten minutes younger: nothing hangs."""
+    return stream(
+        *(record(rank, 5, 0, "started") for rank in (0, 1)),
+        *(ended(rank, 6, 600) for rank in (0, 1)),
+        *(ended(rank, 5, 0) for rank in (0, 1)),
+    )
+
+
+def degrades_duplicate_records():
+    """The collector restarted and sent everything twice. Rank 1 is missing from collective 6, and
+    each record is evidence once."""
+    sent = [ended(rank, 5, 0) for rank in (0, 1, 2)]
+    sent += [record(rank, 6, 10, "started") for rank in (0, 2)]
+    sent += [record(0, 1, 400, "completed") | {"nccl.group": "heartbeat"}]
+    return stream(*sent, *sent)
+
+
+def degrades_lost_completion():
+    """Rank 1's completion of collective 5 was lost on the way. It went on to complete 6 to 10 with
+    rank 0, a minute and a half each, so 5 does not hang."""
+    return stream(
+        ended(0, 5, 0),
+        record(1, 5, 0, "started"),
+        *(ended(rank, seq, (seq - 5) * 90) for seq in range(6, 11) for rank in (0, 1)),
+    )
+
+
+def resolved_when_completion_comes():
+    """Collective 5 hung for more than the threshold and then completed on both ranks."""
+    return stream(
+        *(record(rank, 5, 0, "started") for rank in (0, 1)),
+        *(ended(rank, 1, 400) | {"nccl.group": "heartbeat"} for rank in (0, 1)),
+        *(record(rank, 5, 420, "completed") for rank in (0, 1)),
+    )
+
+
+CASES = [
+    fires_on_missing_rank,
+    fires_on_missing_rank_pickle,
+    fires_on_missing_first_rank,
+    fires_on_op_mismatch,
+    fires_on_op_mismatch_of_first_rank,
+    fires_on_op_mismatch_that_holds_up_another_group,
+    fires_on_size_mismatch,
+    fires_on_dtype_mismatch,
+    fires_on_lagging_rank,
+    fires_on_all_stuck,
+    fires_on_absent_dump,
+    fires_on_two_culprits_in_two_groups,
+    fires_on_culprit_behind_another,
+    fires_on_cycle_between_groups,
+    fires_not_on_healthy_pipeline_stage,
+    fires_on_missing_rank_in_uneven_all_to_all,
+    fires_at_threshold,
+    fires_with_configured_threshold,
+    stays_quiet_below_threshold,
+    stays_quiet_when_completed,
+    stays_quiet_for_group_of_one,
+    stays_quiet_on_uneven_all_to_all,
+    degrades_torn_dump,
+    degrades_late_completion,
+    degrades_duplicate_records,
+    degrades_lost_completion,
+    resolved_when_completion_comes,
+]
+
+if __name__ == "__main__":
+    main(__file__, CASES)

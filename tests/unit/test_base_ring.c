@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/ring.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HEADER 8 /* bytes the ring adds to a record */
+
+static alignas(16) unsigned char block[1 << 16];
+static struct tc_arena arena;
+static struct tc_ring ring;
+
+static int setup(void **state)
+{
+    (void)state;
+    tc_arena_init(&arena, "ring", block, sizeof block);
+    return tc_ring_init(&ring, &arena, 1024) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tc_arena_fini(&arena);
+    return 0;
+}
+
+static void takes_the_largest_power_of_two_that_fits(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t bytes;
+        size_t size;
+    } cases[] = {{64, 64}, {127, 64}, {128, 128}, {1023, 512}, {1024, 1024}, {1025, 1024}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_ring r;
+        assert_true(tc_ring_init(&r, &arena, cases[i].bytes));
+        assert_int_equal(r.size, cases[i].size);
+    }
+}
+
+static void init_fails_when_the_arena_is_full(void **state)
+{
+    (void)state;
+    struct tc_ring r;
+    assert_false(tc_ring_init(&r, &arena, sizeof block * 2));
+}
+
+static void a_new_ring_is_empty(void **state)
+{
+    (void)state;
+    uint64_t pos = 77;
+    assert_null(tc_ring_oldest(&ring, &pos));
+    assert_int_equal(pos, 77);
+    assert_null(tc_ring_at(&ring, TC_RING_NONE));
+}
+
+static void records_are_zeroed_aligned_and_named(void **state)
+{
+    (void)state;
+    uint64_t last = TC_RING_NONE;
+    memset(ring.block, 0xff, ring.size);
+    for (size_t len = 0; len < 30; len++) {
+        uint64_t pos = 0;
+        unsigned char *p = tc_ring_push(&ring, len, &pos);
+        assert_non_null(p);
+        assert_true(pos > last);
+        assert_int_equal((uintptr_t)p % 8, 0);
+        for (size_t i = 0; i < len; i++) {
+            assert_int_equal(p[i], 0);
+        }
+        assert_ptr_equal(tc_ring_at(&ring, pos), p);
+        last = pos;
+    }
+}
+
+static void walking_goes_from_oldest_to_newest(void **state)
+{
+    (void)state;
+    uint64_t pos = 0;
+    for (int i = 0; i < 10; i++) {
+        *(int *)tc_ring_push(&ring, sizeof(int), &pos) = i;
+    }
+    int want = 0;
+    for (int *p = tc_ring_oldest(&ring, &pos); p != NULL; p = tc_ring_next(&ring, pos, &pos)) {
+        assert_int_equal(*p, want++);
+    }
+    assert_int_equal(want, 10);
+}
+
+static void a_full_ring_drops_the_oldest_and_counts_it(void **state)
+{
+    (void)state;
+    uint64_t pos = 0;
+    uint64_t first = 0;
+    assert_non_null(tc_ring_push(&ring, 64 - HEADER, &first));
+    for (int i = 0; i < 15; i++) {
+        assert_non_null(tc_ring_push(&ring, 64 - HEADER, &pos));
+    }
+    /* Position 8 is the first: the last of the 16 records of 64 bytes found 56 at the end. */
+    assert_int_equal(ring.dropped_count, 1);
+    assert_null(tc_ring_at(&ring, first));
+    assert_non_null(tc_ring_push(&ring, 64 - HEADER, &pos));
+    assert_int_equal(ring.dropped_count, 2);
+}
+
+static void popping_is_no_drop_and_makes_the_name_stale(void **state)
+{
+    (void)state;
+    uint64_t a = 0;
+    uint64_t b = 0;
+    uint64_t now = 0;
+    assert_non_null(tc_ring_push(&ring, 16, &a));
+    assert_non_null(tc_ring_push(&ring, 16, &b));
+    tc_ring_pop(&ring);
+    assert_int_equal(ring.dropped_count, 0);
+    assert_null(tc_ring_at(&ring, a));
+    assert_non_null(tc_ring_oldest(&ring, &now));
+    assert_int_equal(now, b);
+    assert_null(tc_ring_next(&ring, b, &now));
+    tc_ring_pop(&ring);
+    assert_null(tc_ring_oldest(&ring, &now));
+}
+
+static void a_name_of_the_future_is_no_record(void **state)
+{
+    (void)state;
+    uint64_t a = 0;
+    assert_non_null(tc_ring_push(&ring, 16, &a));
+    assert_null(tc_ring_at(&ring, ring.head));
+    assert_null(tc_ring_at(&ring, UINT64_MAX));
+}
+
+static void a_record_of_half_the_block_fits_and_a_larger_one_drops_nothing(void **state)
+{
+    (void)state;
+    uint64_t a = 0;
+    uint64_t pos = 0;
+    size_t most = ring.size / 2 - HEADER;
+    assert_non_null(tc_ring_push(&ring, 16, &a));
+    assert_null(tc_ring_push(&ring, most + 1, &pos));
+    assert_null(tc_ring_push(&ring, SIZE_MAX, &pos));
+    assert_int_equal(pos, 0);
+    assert_int_equal(ring.dropped_count, 0);
+    assert_non_null(tc_ring_at(&ring, a));
+    for (int i = 0; i < 10; i++) {
+        unsigned char *p = tc_ring_push(&ring, most, &pos);
+        assert_non_null(p);
+        memset(p, 0xee, most);
+        assert_ptr_equal(tc_ring_at(&ring, pos), p);
+    }
+    assert_true(ring.head - ring.tail <= ring.size);
+}
+
+static void an_empty_ring_wraps_too(void **state)
+{
+    (void)state;
+    uint64_t pos = 0;
+    uint64_t now = 0;
+    /* One record at a time, so that the filler is written while nothing else is there. */
+    for (int i = 0; i < 500; i++) {
+        int *p = tc_ring_push(&ring, 100, &pos);
+        assert_non_null(p);
+        *p = i;
+        assert_ptr_equal(tc_ring_oldest(&ring, &now), p);
+        assert_int_equal(now, pos);
+        assert_null(tc_ring_next(&ring, pos, &now));
+        tc_ring_pop(&ring);
+    }
+    assert_int_equal(ring.dropped_count, 0);
+}
+
+static void reset_empties_the_ring_and_old_names_stay_stale(void **state)
+{
+    (void)state;
+    uint64_t names[5];
+    uint64_t pos = 0;
+    for (size_t i = 0; i < 5; i++) {
+        assert_non_null(tc_ring_push(&ring, 24, &names[i]));
+    }
+    ring.dropped_count = 3;
+    tc_ring_reset(&ring);
+    assert_int_equal(ring.dropped_count, 0);
+    assert_null(tc_ring_oldest(&ring, &pos));
+    for (size_t i = 0; i < 5; i++) {
+        assert_non_null(tc_ring_push(&ring, 24, &pos));
+    }
+    for (size_t i = 0; i < 5; i++) {
+        assert_null(tc_ring_at(&ring, names[i]));
+    }
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+#define MODEL_MAX 256
+
+struct model {
+    uint64_t pos[MODEL_MAX];
+    size_t len[MODEL_MAX];
+    unsigned char fill[MODEL_MAX];
+    size_t count;
+};
+
+static void model_forget(struct model *m, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        assert_null(tc_ring_at(&ring, m->pos[i]));
+    }
+    memmove(m->pos, m->pos + n, (m->count - n) * sizeof m->pos[0]);
+    memmove(m->len, m->len + n, (m->count - n) * sizeof m->len[0]);
+    memmove(m->fill, m->fill + n, (m->count - n));
+    m->count -= n;
+}
+
+static void model_check(const struct model *m)
+{
+    uint64_t pos = 0;
+    size_t i = 0;
+    for (unsigned char *p = tc_ring_oldest(&ring, &pos); p != NULL;
+         p = tc_ring_next(&ring, pos, &pos), i++) {
+        assert_true(i < m->count);
+        assert_int_equal(pos, m->pos[i]);
+        assert_ptr_equal(tc_ring_at(&ring, pos), p);
+        for (size_t j = 0; j < m->len[i]; j++) {
+            assert_int_equal(p[j], m->fill[i]);
+        }
+    }
+    assert_int_equal(i, m->count);
+}
+
+static void random_pushes_and_pops_agree_with_a_list(void **state)
+{
+    (void)state;
+    static struct model m;
+    uint64_t seed = 42;
+    uint64_t pops = 0;
+    uint64_t pushes = 0;
+    m.count = 0;
+    for (int step = 0; step < 20000; step++) {
+        if (next_random(&seed) % 3 == 0 && m.count > 0) {
+            tc_ring_pop(&ring);
+            model_forget(&m, 1);
+            pops++;
+        } else {
+            size_t len = next_random(&seed) % (next_random(&seed) % 8 == 0 ? 505 : 40);
+            uint64_t dropped = ring.dropped_count;
+            uint64_t pos = 0;
+            unsigned char *p = tc_ring_push(&ring, len, &pos);
+            assert_non_null(p);
+            model_forget(&m, (size_t)(ring.dropped_count - dropped));
+            m.pos[m.count] = pos;
+            m.len[m.count] = len;
+            m.fill[m.count] = (unsigned char)next_random(&seed);
+            memset(p, m.fill[m.count], len);
+            m.count++;
+            pushes++;
+        }
+        assert_true(ring.tail <= ring.head && ring.head - ring.tail <= ring.size);
+        model_check(&m);
+    }
+    assert_int_equal(pushes, pops + ring.dropped_count + m.count);
+    assert_true(ring.dropped_count > 1000);
+}
+
+/* True when the call ended its process by abort(). */
+static bool aborts(void (*call)(void))
+{
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)fclose(stderr);
+        call();
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void pop_empty(void)
+{
+    tc_ring_pop(&ring);
+}
+
+static void next_of_stale(void)
+{
+    uint64_t pos = 0;
+    (void)tc_ring_next(&ring, ring.head, &pos);
+}
+
+static void broken_promises_abort(void **state)
+{
+    (void)state;
+    assert_true(aborts(pop_empty));
+    assert_true(aborts(next_of_stale));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(takes_the_largest_power_of_two_that_fits),
+        TEST(init_fails_when_the_arena_is_full),
+        TEST(a_new_ring_is_empty),
+        TEST(records_are_zeroed_aligned_and_named),
+        TEST(walking_goes_from_oldest_to_newest),
+        TEST(a_full_ring_drops_the_oldest_and_counts_it),
+        TEST(popping_is_no_drop_and_makes_the_name_stale),
+        TEST(a_name_of_the_future_is_no_record),
+        TEST(a_record_of_half_the_block_fits_and_a_larger_one_drops_nothing),
+        TEST(an_empty_ring_wraps_too),
+        TEST(reset_empties_the_ring_and_old_names_stay_stale),
+        TEST(random_pushes_and_pops_agree_with_a_list),
+        TEST(broken_promises_abort),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cli/command.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static char captured[65536];
+
+/* What was written to a descriptor while `act` ran. */
+static const char *capture(int fd, void (*act)(const void *), const void *argument)
+{
+    int saved = dup(fd);
+    int file = memfd_create("captured", 0);
+    assert_true(saved >= 0 && file >= 0);
+    assert_int_equal(dup2(file, fd), fd);
+    act(argument);
+    assert_int_equal(dup2(saved, fd), fd);
+    ssize_t n = pread(file, captured, sizeof captured - 1, 0);
+    assert_true(n >= 0);
+    captured[n] = '\0';
+    (void)close(saved);
+    (void)close(file);
+    return captured;
+}
+
+static const struct tc_option OPTIONS[] = {
+    {.name = "json", .help = "Json."},
+    {.name = "node", .argument = "NAME", .help = "Node."},
+    {.name = "now", .argument = "TIME", .help = "Now."},
+    {.name = "format", .argument = "NAME", .letter = 'f', .help = "Format."},
+};
+
+static const struct tc_command COMMAND = {
+    .name = "made-up", .usage = "usage\n", .options = OPTIONS, .option_count = 4};
+
+struct line {
+    int argc;
+    char **argv;
+    int result;
+    const char *value;
+    int rest;
+};
+
+static struct line last;
+
+static void walk_once(const void *argument)
+{
+    const struct line *l = argument;
+    struct tc_option_walk w;
+    last = *l;
+    tc_option_walk_init(&w, &COMMAND, l->argc, l->argv);
+    last.result = tc_option_next(&w, &last.value);
+    last.rest = optind;
+}
+
+/* Parses "made-up ARGUMENTS" up to the first option; what it said is in captured. */
+static int parse(char *a, char *b)
+{
+    char name[] = "made-up";
+    char *argv[] = {name, a, b, NULL};
+    struct line l = {.argc = a == NULL ? 1 : b == NULL ? 2 : 3, .argv = argv};
+    capture(STDERR_FILENO, walk_once, &l);
+    return last.result;
+}
+
+static void options_come_by_index_with_their_values(void **state)
+{
+    (void)state;
+    char json[] = "--json";
+    char node[] = "--node";
+    char gpu[] = "gpu-07";
+    char joined[] = "--node=gpu-08";
+    char letter[] = "-fkmsg";
+    assert_int_equal(parse(json, NULL), 0);
+    assert_null(last.value);
+    assert_int_equal(parse(node, gpu), 1);
+    assert_string_equal(last.value, "gpu-07");
+    assert_int_equal(parse(joined, NULL), 1);
+    assert_string_equal(last.value, "gpu-08");
+    assert_int_equal(parse(letter, NULL), 3);
+    assert_string_equal(last.value, "kmsg");
+    assert_string_equal(captured, "");
+}
+
+static void an_unambiguous_beginning_is_enough(void **state)
+{
+    (void)state;
+    char js[] = "--js";
+    char no[] = "--no";
+    assert_int_equal(parse(js, NULL), 0);
+    assert_int_equal(parse(no, NULL), TC_OPTION_BAD);
+    assert_non_null(strstr(captured, "--no is ambiguous"));
+}
+
+static void arguments_and_a_double_dash_end_the_options(void **state)
+{
+    (void)state;
+    char path[] = "path";
+    char json[] = "--json";
+    char dashes[] = "--";
+    assert_int_equal(parse(path, json), 0); /* options may stand behind */
+    assert_int_equal(parse(dashes, json), TC_OPTION_END);
+    assert_int_equal(last.rest, 2);
+    assert_int_equal(parse(NULL, NULL), TC_OPTION_END);
+}
+
+static void help_is_known_to_every_command(void **state)
+{
+    (void)state;
+    char help[] = "--help";
+    char letter[] = "-h";
+    assert_int_equal(parse(help, NULL), TC_OPTION_HELP);
+    assert_int_equal(parse(letter, NULL), TC_OPTION_HELP);
+}
+
+static void wrong_options_are_told_with_a_remedy(void **state)
+{
+    (void)state;
+    char slip[] = "--jsno";
+    char far[] = "--zzzzzzzz";
+    char value[] = "--json=1";
+    char missing[] = "--node";
+    char letter[] = "-x";
+    char letter_missing[] = "-f";
+    assert_int_equal(parse(slip, NULL), TC_OPTION_BAD);
+    assert_string_equal(captured,
+                        "tracecore made-up: unknown option --jsno; did you mean --json?\n");
+    assert_int_equal(parse(far, NULL), TC_OPTION_BAD);
+    assert_string_equal(
+        captured, "tracecore made-up: unknown option --zzzzzzzz; try: tracecore help made-up\n");
+    assert_int_equal(parse(value, NULL), TC_OPTION_BAD);
+    assert_string_equal(captured, "tracecore made-up: option --json takes no value\n");
+    assert_int_equal(parse(missing, NULL), TC_OPTION_BAD);
+    assert_non_null(strstr(captured, "--node needs a value"));
+    assert_int_equal(parse(letter, NULL), TC_OPTION_BAD);
+    assert_non_null(strstr(captured, "unknown option -x"));
+    assert_int_equal(parse(letter_missing, NULL), TC_OPTION_BAD);
+    assert_non_null(strstr(captured, "-f needs a value"));
+}
+
+static void an_option_from_outside_is_shown_escaped(void **state)
+{
+    (void)state;
+    char evil[] = "--\033[2J";
+    assert_int_equal(parse(evil, NULL), TC_OPTION_BAD);
+    assert_null(strchr(captured, '\033'));
+    assert_non_null(strstr(captured, "--\\x1b[2J"));
+}
+
+static void word_distance_counts_edits(void **state)
+{
+    (void)state;
+    assert_int_equal(tc_word_distance(TC_LIT(""), TC_LIT("")), 0);
+    assert_int_equal(tc_word_distance(TC_LIT("abc"), TC_LIT("abc")), 0);
+    assert_int_equal(tc_word_distance(TC_LIT("abc"), TC_LIT("")), 3);
+    assert_int_equal(tc_word_distance(TC_LIT("detect"), TC_LIT("deteckt")), 1);
+    assert_int_equal(tc_word_distance(TC_LIT("abc"), TC_LIT("acb")), 2);
+    assert_int_equal(tc_word_distance(TC_LIT("a word of more than thirty-two bytes"), TC_LIT("a")),
+                     32);
+}
+
+static void commands_are_found_exactly_or_nearly(void **state)
+{
+    (void)state;
+    assert_ptr_equal(tc_command_by_name(TC_LIT("detect")), &tc_command_detect);
+    assert_null(tc_command_by_name(TC_LIT("detec")));
+    assert_ptr_equal(tc_command_nearest(TC_LIT("detec")), &tc_command_detect);
+    assert_null(tc_command_nearest(TC_LIT("frobnicate")));
+    assert_null(tc_command_nearest(TC_LIT("")));
+}
+
+static void show(const void *argument)
+{
+    const struct tc_command *c = argument;
+    struct tc_output out;
+    tc_output_init(&out, STDOUT_FILENO);
+    if (c == NULL) {
+        tc_help_program(&out);
+    } else {
+        tc_help_command(&out, c);
+    }
+    assert_true(tc_output_flush(&out));
+}
+
+static void check_columns(const char *name, const char *text)
+{
+    for (const char *line = text; *line != '\0';) {
+        const char *end = strchr(line, '\n');
+        assert_non_null(end);
+        if (end - line > 82 || (end > line && end[-1] == ' ')) {
+            print_error("%s: %.*s\n", name, (int)(end - line), line);
+            fail();
+        }
+        line = end + 1;
+    }
+}
+
+static void every_table_is_sound_and_every_help_complete(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const struct tc_command *const *all = tc_commands(&count);
+    assert_true(count >= 6);
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_command *c = all[i];
+        assert_non_null(c->run);
+        capture(STDOUT_FILENO, show, c);
+        check_columns(c->name, captured);
+        assert_int_equal(strncmp(captured, "usage: tracecore ", 17), 0);
+        for (size_t a = 0; a < c->option_count; a++) {
+            char wanted[64];
+            (void)snprintf(wanted, sizeof wanted, " --%s", c->options[a].name);
+            assert_non_null(strstr(captured, wanted));
+            assert_true(strcmp(c->options[a].name, "help") != 0 && c->options[a].letter != 'h');
+            for (size_t b = 0; b < a; b++) {
+                assert_true(strcmp(c->options[a].name, c->options[b].name) != 0);
+                assert_true(c->options[a].letter == '\0' ||
+                            c->options[a].letter != c->options[b].letter);
+            }
+        }
+    }
+}
+
+static void the_program_lists_every_command(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const struct tc_command *const *all = tc_commands(&count);
+    capture(STDOUT_FILENO, show, NULL);
+    check_columns("help", captured);
+    for (size_t i = 0; i < count; i++) {
+        char wanted[64];
+        (void)snprintf(wanted, sizeof wanted, "\n  %s ", all[i]->name);
+        assert_non_null(strstr(captured, wanted));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_come_by_index_with_their_values),
+        cmocka_unit_test(an_unambiguous_beginning_is_enough),
+        cmocka_unit_test(arguments_and_a_double_dash_end_the_options),
+        cmocka_unit_test(help_is_known_to_every_command),
+        cmocka_unit_test(wrong_options_are_told_with_a_remedy),
+        cmocka_unit_test(an_option_from_outside_is_shown_escaped),
+        cmocka_unit_test(word_distance_counts_edits),
+        cmocka_unit_test(commands_are_found_exactly_or_nearly),
+        cmocka_unit_test(every_table_is_sound_and_every_help_complete),
+        cmocka_unit_test(the_program_lists_every_command),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

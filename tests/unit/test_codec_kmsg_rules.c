@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each kernel message becomes. The texts are made up after the shapes that kernels print. */
+#include "kmsg_harness.h"
+
+#include <stdio.h>
+
+#define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void xid_has_code_address_process_and_message(void **state)
+{
+    (void)state;
+    const struct tc_event *ev = one_event(
+        "NVRM: Xid (PCI:0000:b3:00): 43, pid=1234, name=python, Ch 00000008, more", TC_EVENT_XID);
+    assert_int_equal(ev->xid.code, 43);
+    assert_bdf(ev->scope.pci, "0000:b3:00.0");
+    assert_int_equal(ev->scope.pid, 1234);
+    assert_slice(ev->xid.process, "python");
+    assert_slice(ev->xid.message, "Ch 00000008, more");
+    assert_int_equal(ev->xid.link, -1);
+    assert_int_equal(ev->xid.subcode, -1);
+}
+
+static void xid_variants_of_older_and_newer_drivers_are_read(void **state)
+{
+    (void)state;
+    const struct tc_event *ev = one_event("NVRM: Xid (0000:03:00): 14, Channel 1", TC_EVENT_XID);
+    assert_bdf(ev->scope.pci, "0000:03:00.0");
+    ev = one_event("NVRM: Xid (PCI:0009:b3:1f.7): 31 Ch 1", TC_EVENT_XID);
+    assert_bdf(ev->scope.pci, "0009:b3:1f.7");
+    assert_slice(ev->xid.message, "Ch 1");
+    ev = one_event("NVRM: Xid (PCI:0000:07:00 GPU-I:05): 94, pid=7, Contained", TC_EVENT_XID);
+    assert_int_equal(ev->xid.code, 94);
+    assert_slice(ev->xid.message, "Contained");
+    ev = one_event("NVRM: Xid (PCI:0000:05:00): 79, pid='<unknown>', name=<unknown>, GPU lost.",
+                   TC_EVENT_XID);
+    assert_int_equal(ev->scope.pid, -1);
+    assert_slice(ev->xid.process, "");
+    assert_slice(ev->xid.message, "GPU lost.");
+    ev = one_event("NVRM: Xid (PCI:0000:05:00): 45, pid=99999999999, name=a", TC_EVENT_XID);
+    assert_int_equal(ev->scope.pid, -1);
+    assert_int_equal(one_event("NVRM: Xid (PCI:0000:05:00): 31", TC_EVENT_XID)->xid.code, 31);
+}
+
+static void xid_without_a_number_is_unknown(void **state)
+{
+    (void)state;
+    assert_unknown("NVRM: Xid (PCI:0000:05:00): xyz, foo", "Xid or SXid without a code");
+    assert_unknown("NVRM: Xid (PCI:0000:05:00): 100001, foo", "Xid or SXid without a code");
+    assert_int_equal(one_event("NVRM: Xid (PCI:0000:05:00): 100000,", TC_EVENT_XID)->xid.code,
+                     100000);
+    assert_unknown("NVRM: Xid (PCI:0000:05:00", "Xid or SXid without a code");
+    assert_unknown("NVRM: Xid (invalid): 79, foo", "Xid or SXid without a PCI address");
+    assert_unknown("log: NVRM: Xid (PCI:0000:05:00): 79, foo", "no rule for this message");
+}
+
+static void nvlink5_xids_have_unit_severity_link_and_registers(void **state)
+{
+    (void)state;
+    const struct tc_event *ev =
+        one_event("NVRM: Xid (PCI:0008:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 "
+                  "(0x004505c6 0x00000000)",
+                  TC_EVENT_XID);
+    assert_slice(ev->xid.unit, "NETIR_LINK_EVT");
+    assert_slice(ev->xid.severity, "fatal");
+    assert_int_equal(ev->xid.link, 8);
+    assert_int_equal(ev->xid.intrinfo, 0x004505c6);
+    assert_int_equal(ev->xid.subcode, 4);
+    ev = one_event("NVRM: Xid (PCI:0008:01:00): 144, pid=3, name=x, TLW_RX/TLW_RX_PIPE0 Nonfatal "
+                   "XC1 i0 Link 0 (0x025001c6 0x1)",
+                   TC_EVENT_XID);
+    assert_slice(ev->xid.unit, "TLW_RX/TLW_RX_PIPE0");
+    assert_slice(ev->xid.severity, "nonfatal");
+    assert_int_equal(ev->xid.link, 0);
+    assert_int_equal(ev->xid.subcode, 0x25);
+    /* 143 and 151 are other Xids. */
+    ev =
+        one_event("NVRM: Xid (PCI:0008:01:00): 151, X Fatal XC0 i0 Link 1 (0x1 0x2)", TC_EVENT_XID);
+    assert_slice(ev->xid.unit, "");
+    ev =
+        one_event("NVRM: Xid (PCI:0008:01:00): 143, X Fatal XC0 i0 Link 1 (0x1 0x2)", TC_EVENT_XID);
+    assert_slice(ev->xid.unit, "");
+}
+
+static void torn_nvlink5_lines_give_what_is_left(void **state)
+{
+    (void)state;
+    const struct tc_event *ev = one_event(
+        "NVRM: Xid (PCI:0018:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406", TC_EVENT_XID);
+    assert_int_equal(ev->xid.link, -1);
+    assert_int_equal(ev->xid.intrinfo, 0x000fe406);
+    ev = one_event("NVRM: Xid (PCI:0018:01:00): 150, NETIR Fatal XC0 i0 Link 1 (0x000fe4",
+                   TC_EVENT_XID);
+    assert_int_equal(ev->xid.link, 1);
+    assert_int_equal(ev->xid.intrinfo, -1);
+    assert_int_equal(ev->xid.subcode, -1);
+    ev = one_event("NVRM: Xid (PCI:0018:01:00): 145, RLW_CTRL", TC_EVENT_XID);
+    assert_slice(ev->xid.unit, "");
+    ev = one_event("NVRM: Xid (PCI:0018:01:00): 145, X Fatal Link 1 (0xfffffffff 0x1)",
+                   TC_EVENT_XID);
+    assert_int_equal(ev->xid.intrinfo, -1);
+}
+
+static void xid_74_names_its_link(void **state)
+{
+    (void)state;
+    const struct tc_event *ev = one_event("NVRM: Xid (PCI:0000:b3:00): 74, pid=1, name=a, NVLink: "
+                                          "fatal error detected on link 14(0x0, 0x0)",
+                                          TC_EVENT_XID);
+    assert_int_equal(ev->xid.link, 14);
+    ev = one_event("NVRM: Xid (PCI:0000:b3:00): 73, link 14(0x0)", TC_EVENT_XID);
+    assert_int_equal(ev->xid.link, -1);
+}
+
+static void fallen_off_the_bus_is_xid_79_without_an_xid(void **state)
+{
+    (void)state;
+    const struct tc_event *ev =
+        one_event("NVRM: GPU 0000:b3:00.0: GPU has fallen off the bus.", TC_EVENT_XID);
+    assert_int_equal(ev->xid.code, 79);
+    assert_bdf(ev->scope.pci, "0000:b3:00.0");
+    ev = one_event("NVRM: The NVIDIA GPU 0000:b4:00.0 (PCI ID: 10de:2330) installed in this "
+                   "system has fallen off the bus and is not responding to commands.",
+                   TC_EVENT_XID);
+    assert_bdf(ev->scope.pci, "0000:b4:00.0");
+    ev = one_event("[ 1.1] NVRM: The NVIDIA GPU 0000:b5:00.0\n[ 1.1] NVRM: (PCI ID: 10de:2330)\n"
+                   "[ 1.1] NVRM: installed in this system has\n"
+                   "[ 1.1] NVRM: fallen off the bus and is not responding to commands.\n",
+                   TC_EVENT_XID);
+    assert_bdf(ev->scope.pci, "0000:b5:00.0");
+    assert_unknown("NVRM: fallen off the bus and is not responding",
+                   "a GPU fell off the bus, without its PCI address");
+    /* The address of another host's GPU is not this one's. */
+    assert_int_equal(decode_text("h1 kernel: NVRM: The NVIDIA GPU 0000:b5:00.0\n"
+                                 "h2 kernel: NVRM: fallen off the bus and\n")
+                         ->count,
+                     0);
+}
+
+static void inventory_ties_a_uuid_to_an_address(void **state)
+{
+    (void)state;
+    const struct tc_event *ev =
+        one_event("NVRM: GPU at PCI:0000:9b:00: GPU-11111111-2222-3333-4444-555555555555",
+                  TC_EVENT_GPU_INVENTORY);
+    assert_bdf(ev->scope.pci, "0000:9b:00.0");
+    assert_slice(ev->scope.gpu_uuid, "GPU-11111111-2222-3333-4444-555555555555");
+    const char *why = "GPU inventory without an address or a UUID";
+    assert_unknown("NVRM: GPU at PCI:0000:9b:00: GPU-11111111-2222-3333-4444-5555555555", why);
+    assert_unknown("NVRM: GPU at PCI:0000:9b:00: GPU-1111111x-2222-3333-4444-555555555555", why);
+    assert_unknown("NVRM: GPU at PCI:zz: GPU-11111111-2222-3333-4444-555555555555", why);
+}
+
+static void sxid_severity_and_link_may_be_absent(void **state)
+{
+    (void)state;
+    const struct tc_event *ev =
+        one_event("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress",
+                  TC_EVENT_SXID);
+    assert_int_equal(ev->xid.code, 12028);
+    assert_slice(ev->xid.severity, "nonfatal");
+    assert_int_equal(ev->xid.link, 32);
+    assert_slice(ev->xid.message, "Non-fatal, Link 32 egress");
+    ev = one_event("nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM",
+                   TC_EVENT_SXID);
+    assert_slice(ev->xid.severity, "fatal");
+    ev = one_event("nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Data {0x1}", TC_EVENT_SXID);
+    assert_slice(ev->xid.severity, "");
+    assert_int_equal(ev->xid.link, -1);
+    assert_unknown("nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): xyz, Fatal",
+                   "Xid or SXid without a code");
+    assert_unknown("nvidia-nvswitch0: open (major=510)", "no rule for this message");
+}
+
+static void driver_faults_are_named(void **state)
+{
+    (void)state;
+    const enum tc_event_kind kind = TC_EVENT_DRIVER_FAULT;
+    assert_slice(one_event("nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid "
+                           "context, skipping further processing",
+                           kind)
+                     ->fault.fault,
+                 "peermem_invalid_context");
+    assert_slice(one_event("NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's "
+                           "postRxDetLinkMask failed!",
+                           kind)
+                     ->fault.fault,
+                 "nvlink_discovery_failed");
+    const struct tc_event *ev =
+        one_event("NVRM: GPU 0000:9b:00.0: RmInitAdapter failed! (0x62:0xffff:2351)", kind);
+    assert_slice(ev->fault.fault, "gpu_init_failed");
+    assert_bdf(ev->scope.pci, "0000:9b:00.0");
+    assert_unknown("NVRM: knvlinkCoreAddLink: added link 1", "no rule for this message");
+    assert_unknown("nvidia-peermem foo: invalid context", "no rule for this message");
+}
+
+static void oom_constraint_names_pod_container_and_process(void **state)
+{
+    (void)state;
+    const struct tc_event *ev =
+        one_event("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,"
+                  "oom_memcg=/a,task_memcg=/kubepods.slice/kubepods-burstable.slice/"
+                  "kubepods-burstable-pod00000000_1111_2222_3333_444444444444.slice/"
+                  "cri-containerd-" HEX64 ".scope,task=py,pid=1,x,pid=461754,uid=0",
+                  TC_EVENT_OOM_KILL);
+    assert_slice(ev->scope.pod_uid, "00000000-1111-2222-3333-444444444444");
+    assert_slice(ev->oom.container_id, HEX64);
+    assert_slice(ev->oom.constraint, "CONSTRAINT_MEMCG");
+    /* The task chose that name; the pid is the kernel's. */
+    assert_slice(ev->oom.process, "py,pid=1,x");
+    assert_int_equal(ev->scope.pid, 461754);
+    ev = one_event("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),global_oom,task_memcg="
+                   "/kubepods/besteffort/podaaaaaaaa-1111-2222-3333-444444444444/" HEX64
+                   ",task=java,pid=7134,uid=1000",
+                   TC_EVENT_OOM_KILL);
+    assert_slice(ev->scope.pod_uid, "aaaaaaaa-1111-2222-3333-444444444444");
+    assert_slice(ev->oom.container_id, HEX64);
+    assert_slice(ev->oom.process, "java");
+}
+
+static struct tc_event oom_of(const char *memcg)
+{
+    static char text[512];
+    (void)snprintf(
+        text, sizeof text,
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=0,task_memcg=%s,task=a,pid=1,uid=0", memcg);
+    return *one_event(text, TC_EVENT_OOM_KILL);
+}
+
+static void cgroups_that_are_no_pods_or_containers_name_none(void **state)
+{
+    (void)state;
+    assert_slice(oom_of("/docker/abc123").oom.container_id, "abc123");
+    assert_slice(oom_of("/system.slice/docker-" HEX64 ".scope").oom.container_id, HEX64);
+    assert_slice(oom_of("/user.slice/session-4.scope").oom.container_id, "");
+    assert_slice(oom_of("/test").oom.container_id, "");
+    assert_slice(oom_of("/").oom.container_id, "");
+    assert_slice(oom_of("nothing").oom.container_id, "");
+    assert_slice(oom_of("/kubepods/pod0123456789abcdef0123456789abcdef/x").scope.pod_uid,
+                 "0123456789abcdef0123456789abcdef");
+    assert_slice(oom_of("/kubepods/pod0123456789abcdef0123456789abcdef0/x").scope.pod_uid, "");
+    assert_slice(oom_of("/xpod0123456789abcdef0123456789abcdef/x").scope.pod_uid, "");
+    assert_slice(oom_of("/podman/pods").scope.pod_uid, "");
+}
+
+static void torn_oom_lines_prove_the_kill_and_wrong_ones_do_not(void **state)
+{
+    (void)state;
+    const struct tc_event *ev =
+        one_event("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),", TC_EVENT_OOM_KILL);
+    assert_int_equal(ev->scope.pid, -1);
+    ev = one_event("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=0,task=b,pid=12",
+                   TC_EVENT_OOM_KILL);
+    assert_slice(ev->oom.process, "b");
+    assert_int_equal(ev->scope.pid, 12);
+    ev = one_event("oom-kill:constraint=CONSTRAINT_MEMCG,task_memcg=/docker/x", TC_EVENT_OOM_KILL);
+    assert_slice(ev->oom.cgroup, "/docker/x");
+    assert_unknown("oom-kill:constraint=CONSTRAINT_MEMCG,task=test,pid=invalid,uid=1000",
+                   "oom-kill without a process id");
+    assert_unknown("oom-kill:constraint=OTHER",
+                   "oom-kill with a constraint that the kernel does not have");
+}
+
+static void killed_processes_have_a_name_and_a_size(void **state)
+{
+    (void)state;
+    const enum tc_event_kind kind = TC_EVENT_OOM_KILL;
+    const struct tc_event *ev =
+        one_event("Memory cgroup out of memory: Killed process 63214 (a (b) c) total-vm:3149468kB, "
+                  "anon-rss:164992kB, file-rss:52176kB, UID:0 (x)",
+                  kind);
+    assert_int_equal(ev->scope.pid, 63214);
+    assert_slice(ev->oom.process, "a (b) c");
+    assert_slice(ev->oom.constraint, "CONSTRAINT_MEMCG");
+    assert_int_equal(ev->oom.anon_rss_kb, 164992);
+    ev = one_event("Out of memory: Killed process 123, UID 48, (httpd).", kind);
+    assert_slice(ev->oom.process, "httpd");
+    assert_slice(ev->oom.constraint, "");
+    assert_int_equal(ev->oom.anon_rss_kb, -1);
+    ev = one_event("Killed process 9 (x) total-vm:1kB, anon-rss:2kB, file-rss:3kB", kind);
+    assert_int_equal(ev->oom.anon_rss_kb, 2);
+    assert_slice(
+        one_event("Out of memory (oom_kill_allocating_task): Killed process 9", kind)->oom.process,
+        "");
+    ev = one_event("System OOM encountered, victim process: Plex Media Server, pid: 1234", kind);
+    assert_slice(ev->oom.process, "Plex Media Server");
+    assert_int_equal(ev->scope.pid, 1234);
+    assert_unknown("Killed process invalid (test)", "killed process without a process id");
+    assert_unknown("Killed process 4194305 (test)", "killed process without a process id");
+    assert_unknown("OOM encountered, victim process: x, pid: y", "OOM victim without a process id");
+    assert_unknown("Out of memory: Kill process 456 (python) score 50 or sacrifice child",
+                   "no rule for this message");
+}
+
+static void memory_errors_have_a_dimm_and_a_count(void **state)
+{
+    (void)state;
+    const enum tc_event_kind kind = TC_EVENT_MEMORY_ERROR;
+    const struct tc_event *ev =
+        one_event("EDAC MC1: 262 CE memory read error on CPU#0_DIMM#0 (channel:1 slot:0)", kind);
+    assert_slice(ev->fault.fault, "edac_ce");
+    assert_slice(ev->fault.device, "CPU#0_DIMM#0");
+    assert_int_equal(ev->fault.count, 262);
+    ev = one_event("EDAC MC0: UE memory read error on unknown memory (page:0x0)", kind);
+    assert_slice(ev->fault.fault, "edac_ue");
+    assert_slice(ev->fault.device, "unknown memory");
+    assert_int_equal(ev->fault.count, 1);
+    ev = one_event("kernel: message repeated 3 times: [EDAC MC0: 2 CE x on DIMM_A (page:0)]", kind);
+    assert_int_equal(ev->fault.count, 6);
+    assert_unknown("EDAC MC1: 9999999999 CE x on y (z)", "EDAC with a count that cannot be");
+    assert_unknown("EDAC MC1: Giving out device to module x", "no rule for this message");
+    assert_slice(one_event("mce: [Hardware Error]: Machine check events logged", kind)->fault.fault,
+                 "mce");
+    ev =
+        one_event("mce: [Hardware Error]: CPU 12: Machine Check: 0 Bank 7: 8c00004000010090", kind);
+    assert_slice(ev->fault.device, "CPU 12");
+    assert_unknown("mce: [Hardware Error]: TSC 0 ADDR 1 MISC 2", "no rule for this message");
+}
+
+static void firmware_memory_errors_are_one_event_for_each_section(void **state)
+{
+    (void)state;
+    const struct result *r = decode_text(
+        "{1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 4\n"
+        "{1}[Hardware Error]: event severity: recoverable\n"
+        "{1}[Hardware Error]:   section_type: memory error\n"
+        "{2}[Hardware Error]:   DIMM location: not this one\n"
+        "{1}[Hardware Error]:   DIMM location: P1 DIMMA1\n"
+        "{1}[Hardware Error]:   section_type: memory error\n"
+        "{1}[Hardware Error]:   section_type: PCIe error\n"
+        "{1}[Hardware Error]:   DIMM location: not of this section\n");
+    assert_int_equal(r->count, 2);
+    assert_slice(r->events[0].fault.fault, "ghes");
+    assert_slice(r->events[0].fault.device, "P1 DIMMA1");
+    assert_slice(r->events[1].fault.device, "");
+}
+
+/* message -> fault and device, one kind a table */
+struct fault_case {
+    const char *message;
+    const char *fault; /* NULL: no event */
+    const char *device;
+};
+
+static void check_faults(const struct fault_case *cases, size_t count, enum tc_event_kind kind)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (cases[i].fault == NULL) {
+            assert_unknown(cases[i].message, "no rule for this message");
+            continue;
+        }
+        const struct tc_event *ev = one_event(cases[i].message, kind);
+        assert_slice(ev->fault.fault, cases[i].fault);
+        assert_slice(ev->fault.device, cases[i].device);
+        assert_slice(ev->fault.message, cases[i].message);
+        assert_int_equal(ev->fault.count, 1);
+    }
+}
+
+#define CHECK_FAULTS(cases, kind) check_faults((cases), sizeof(cases) / sizeof(cases)[0], (kind))
+
+static void storage_errors_name_their_device(void **state)
+{
+    (void)state;
+    static const struct fault_case cases[] = {
+        {"Buffer I/O error on dev dm-0, logical block 0, lost sync page write", "io_error", "dm-0"},
+        {"Buffer I/O error on device sda1, logical block 7", "io_error", "sda1"},
+        {"blk_update_request: I/O error, dev sda, sector 17 op 0x0", "io_error", "sda"},
+        {"print_req_error: I/O error, dev sdb, sector 17", "io_error", "sdb"},
+        {"I/O error, dev nvme0n1, sector 17 op 0x1", "io_error", "nvme0n1"},
+        {"blk_update_request: critical medium error, dev sdc, sector 1", "io_error", "sdc"},
+        {"EXT4-fs (dm-0): I/O error while writing superblock", "io_error", "dm-0"},
+        {"XFS (dm-1): metadata I/O error in \"xfs_buf\" at daddr 0x1", "io_error", "dm-1"},
+        {"XFS (dm-1): Log error. Shutting down filesystem", "fs_shutdown", "dm-1"},
+        {"EXT4-fs (md0): Remounting filesystem read-only", "fs_readonly", "md0"},
+        {"Remounting filesystem read-only", "fs_readonly", ""},
+        {"nvme nvme4: I/O tag 22 (2016) opcode 0x2 QID 0 timeout, reset controller", "nvme_timeout",
+         "nvme4"},
+        {"nvme nvme0: I/O 12 QID 3 timeout, aborting", "nvme_timeout", "nvme0"},
+        {"nvme nvme0: I/O 12 QID 3 timeout, completion polled", NULL, NULL},
+        {"nvme nvme4: Disabling device after reset failure: -19", "nvme_disabled", "nvme4"},
+        {"md/raid1:md1: Disk failure on sda1, disabling device.", "raid_failure", "sda1"},
+        {"md/raid1:md1: Disk failure on sdb1.", "raid_failure", "sdb1"},
+        {"block nvme0n1: no available path - failing I/O", "path_lost", "nvme0n1"},
+        {"block nvme0n1: no usable path - requeuing I/O", NULL, NULL},
+        {"attempt to access beyond end of device", "beyond_end", ""},
+        {"a much too long name for a task: attempt to access beyond end of device", NULL, NULL},
+        {"General I/O error detected", NULL, NULL},
+        {"EXT4-fs: Remounting filesystem read-write", NULL, NULL},
+        {"EXT4-fs (unclosed I/O error", NULL, NULL},
+        {"nfs: server 10.0.0.5 not responding, timed out", "nfs_not_responding", "10.0.0.5"},
+        {"nfs: server n.example not responding, still trying", "nfs_not_responding", "n.example"},
+        {"nfs: server n.example OK", "nfs_ok", "n.example"},
+        {"nfs: server n.example starting", NULL, NULL},
+        {"NFS: nfs4_reclaim_open_state: Lock reclaim failed!", "nfs_reclaim_failed", ""},
+    };
+    CHECK_FAULTS(cases, TC_EVENT_STORAGE_ERROR);
+    assert_slice(
+        one_event("kworker/u203:1: attempt to access beyond end of device", TC_EVENT_STORAGE_ERROR)
+            ->fault.process,
+        "kworker/u203:1");
+}
+
+static void network_faults_name_their_port(void **state)
+{
+    (void)state;
+    static const struct fault_case cases[] = {
+        {"mlx5_core 0000:5c:00.0: Port module event[error]: module 0, Cable error, High "
+         "Temperature",
+         "port_module_high_temperature", "0000:5c:00.0"},
+        {"mlx5_port_module_event:1131:(pid 0): Port module event[error]: module 0, Cable error, "
+         "High Temperature",
+         "port_module_high_temperature", ""},
+        {"mlx5_core 0000:5c:00.0: Port module event[error]: module 0, Cable error, Bus stuck",
+         "port_module_error", "0000:5c:00.0"},
+        {"mlx5_core 0000:5c:00.0: Port module event: module 1, Cable unplugged", "cable_unplugged",
+         "0000:5c:00.0"},
+        {"mlx5_core 0000:5c:00.0: Port module event: module 1, Cable plugged", NULL, NULL},
+        {"mlx5_core 0000:5c:00.0: mlx5_pcie_event:299:(pid 1): Detected insufficient power on the "
+         "PCIe slot (27W).",
+         "insufficient_power", "0000:5c:00.0"},
+        {"mlx5_core: Detected insufficient power on the PCIe slot (27 W).", NULL, NULL},
+        {"mlx5_core: Detected insufficient power on the PCIe slot", NULL, NULL},
+        {"mlx5_core 0000:d2:00.0: mlx5_cmd_out_err:838:(pid 2): ACCESS_REG(0x805) op_mod(0x1) "
+         "failed",
+         "access_reg_failed", "0000:d2:00.0"},
+        {"mlx5_cmd_out_err:838:(pid 1): OTHER_CMD(0x123) failed", NULL, NULL},
+        {"mlx5_core: ACCESS_REG successful", NULL, NULL},
+        {"mlx5_core 0000:d2:00.0: poll_health:800:(pid 0): device's health compromised - reached "
+         "miss count",
+         "device_health", "0000:d2:00.0"},
+        {"mlx5_core 0000:5c:00.0 ens1f0np0: Link down", "link_down", "ens1f0np0"},
+        {"mlx5_core 0000:5c:00.0 ens1f0np0: Link up", "link_up", "ens1f0np0"},
+        {"ixgbe 0000:01:00.0 eth0: NIC Link is Down", "link_down", "eth0"},
+        {"e1000e: eth1 NIC Link is Up 1000 Mbps Full Duplex", "link_up", "eth1"},
+        {"a user says that the NIC Link is Down", NULL, NULL},
+        {"ixgbe 0000:01:00.0 eth0: NIC Link is Sideways", NULL, NULL},
+        {"NIC Link is Down", NULL, NULL},
+        {"IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready", NULL, NULL},
+    };
+    CHECK_FAULTS(cases, TC_EVENT_NETWORK_FAULT);
+    assert_bdf(
+        one_event("ixgbe 0000:01:00.0 eth0: NIC Link is Down", TC_EVENT_NETWORK_FAULT)->scope.pci,
+        "0000:01:00.0");
+}
+
+static void stuck_tasks_have_a_process_and_a_time(void **state)
+{
+    (void)state;
+    const struct tc_event *ev = one_event(
+        "INFO: task kworker/u8:2:1177 blocked for more than 120 seconds.", TC_EVENT_STUCK_TASK);
+    assert_slice(ev->fault.fault, "hung_task");
+    assert_slice(ev->fault.process, "kworker/u8:2");
+    assert_int_equal(ev->scope.pid, 1177);
+    assert_int_equal(ev->fault.seconds, 120);
+    ev = one_event("watchdog: BUG: soft lockup - CPU#18 stuck for 27s! [python3:2254956]",
+                   TC_EVENT_STUCK_TASK);
+    assert_slice(ev->fault.fault, "soft_lockup");
+    assert_slice(ev->fault.device, "CPU#18");
+    assert_slice(ev->fault.process, "python3");
+    assert_int_equal(ev->scope.pid, 2254956);
+    assert_int_equal(ev->fault.seconds, 27);
+    ev = one_event("BUG: soft lockup - CPU#1 stuck for 22s! [torn", TC_EVENT_STUCK_TASK);
+    assert_int_equal(ev->scope.pid, -1);
+    const char *why = "hung task without its process id or time";
+    assert_unknown("INFO: task xyz blocked for more than 60 seconds.", why);
+    assert_unknown("INFO: task xyz:1 blocked for more than many seconds.", why);
+    assert_unknown("INFO: task xyz:1 blocked for more than 60 hours.", why);
+    assert_unknown("BUG: soft lockup - CPU#1", "soft lockup without its time");
+}
+
+static void segfaults_name_process_and_library(void **state)
+{
+    (void)state;
+    const enum tc_event_kind kind = TC_EVENT_PROCESS_FAULT;
+    const struct tc_event *ev =
+        one_event("Web Content[77]: segfault at 7f79 ip 7f7c sp 7f7c error 4 "
+                  "in libnccl.so.2[7f7c+d3d3000] likely on CPU 1 (core 1)",
+                  kind);
+    assert_slice(ev->fault.fault, "segfault");
+    assert_slice(ev->fault.process, "Web Content");
+    assert_int_equal(ev->scope.pid, 77);
+    assert_slice(ev->fault.device, "libnccl.so.2");
+    ev = one_event("segfault at 0 ip 0 sp 0 error 4", kind);
+    assert_int_equal(ev->scope.pid, -1);
+    assert_slice(ev->fault.device, "");
+    assert_unknown("app[x]: segfault at 0 ip 0 sp 0", "no rule for this message");
+    assert_unknown("app]: segfault at 0 ip 0 sp 0", "no rule for this message");
+    assert_unknown("app[1]: segfault at zero ip 0", "no rule for this message");
+    assert_unknown("sixteen-letters-[1]: segfault at 0 ip 0 sp 0", "no rule for this message");
+    assert_int_equal(decode_text("fifteen-letters[1]: segfault at 0 ip 0 sp 0")->count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(xid_has_code_address_process_and_message),
+        cmocka_unit_test(xid_variants_of_older_and_newer_drivers_are_read),
+        cmocka_unit_test(xid_without_a_number_is_unknown),
+        cmocka_unit_test(nvlink5_xids_have_unit_severity_link_and_registers),
+        cmocka_unit_test(torn_nvlink5_lines_give_what_is_left),
+        cmocka_unit_test(xid_74_names_its_link),
+        cmocka_unit_test(fallen_off_the_bus_is_xid_79_without_an_xid),
+        cmocka_unit_test(inventory_ties_a_uuid_to_an_address),
+        cmocka_unit_test(sxid_severity_and_link_may_be_absent),
+        cmocka_unit_test(driver_faults_are_named),
+        cmocka_unit_test(oom_constraint_names_pod_container_and_process),
+        cmocka_unit_test(cgroups_that_are_no_pods_or_containers_name_none),
+        cmocka_unit_test(torn_oom_lines_prove_the_kill_and_wrong_ones_do_not),
+        cmocka_unit_test(killed_processes_have_a_name_and_a_size),
+        cmocka_unit_test(memory_errors_have_a_dimm_and_a_count),
+        cmocka_unit_test(firmware_memory_errors_are_one_event_for_each_section),
+        cmocka_unit_test(storage_errors_name_their_device),
+        cmocka_unit_test(network_faults_name_their_port),
+        cmocka_unit_test(stuck_tasks_have_a_process_and_a_time),
+        cmocka_unit_test(segfaults_name_process_and_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
