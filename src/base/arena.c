@@ -117,11 +117,11 @@ tc_arena_mark tc_arena_snapshot(const struct tc_arena *a)
 void tc_arena_rewind(struct tc_arena *a, tc_arena_mark mark)
 {
     TC_ASSERT(mark <= a->used);
+    if (mark < a->used) { /* what lies behind is poisoned already */
+        poison(a->block + mark, a->used - mark);
+    }
     a->used = mark;
     a->overflowed = false;
-    if (mark < a->size) {
-        poison(a->block + mark, a->size - mark);
-    }
 }
 
 void tc_arena_reset(struct tc_arena *a)

@@ -45,34 +45,38 @@ static inline struct tc_slice tc_buf_since(const struct tc_buf *b, size_t start)
     return tc_slice_make(b->data + start, b->len - start);
 }
 
-/* memcpy for the short pieces that text is made of: two overlapping moves instead of a call. */
-static inline void tc_copy_short(char *to, const char *from, size_t len)
+/*
+ * memcpy for the short pieces that text is made of: two overlapping moves instead
+ * of a call. The caller has checked the room; the builtins leave out a second check.
+ */
+static inline __attribute__((always_inline)) void tc_copy_short(char *to, const char *from,
+                                                                size_t len)
 {
     if (len >= 16) {
         if (len > 32) {
-            memcpy(to, from, len);
+            __builtin_memcpy(to, from, len);
             return;
         }
         char head[16];
         char tail[16];
-        memcpy(head, from, 16);
-        memcpy(tail, from + len - 16, 16);
-        memcpy(to, head, 16);
-        memcpy(to + len - 16, tail, 16);
+        __builtin_memcpy(head, from, 16);
+        __builtin_memcpy(tail, from + len - 16, 16);
+        __builtin_memcpy(to, head, 16);
+        __builtin_memcpy(to + len - 16, tail, 16);
     } else if (len >= 8) {
         uint64_t head;
         uint64_t tail;
-        memcpy(&head, from, 8);
-        memcpy(&tail, from + len - 8, 8);
-        memcpy(to, &head, 8);
-        memcpy(to + len - 8, &tail, 8);
+        __builtin_memcpy(&head, from, 8);
+        __builtin_memcpy(&tail, from + len - 8, 8);
+        __builtin_memcpy(to, &head, 8);
+        __builtin_memcpy(to + len - 8, &tail, 8);
     } else if (len >= 4) {
         uint32_t head;
         uint32_t tail;
-        memcpy(&head, from, 4);
-        memcpy(&tail, from + len - 4, 4);
-        memcpy(to, &head, 4);
-        memcpy(to + len - 4, &tail, 4);
+        __builtin_memcpy(&head, from, 4);
+        __builtin_memcpy(&tail, from + len - 4, 4);
+        __builtin_memcpy(to, &head, 4);
+        __builtin_memcpy(to + len - 4, &tail, 4);
     } else if (len > 0) {
         to[0] = from[0];
         to[len / 2] = from[len / 2];
@@ -118,9 +122,9 @@ static inline void tc_buf_end(struct tc_buf *b, const char *end)
     b->len = (size_t)(end - b->data);
 }
 
-#define tc_put_lit(p, s) ((char *)memcpy((p), (s), sizeof(s) - 1) + (sizeof(s) - 1))
+#define tc_put_lit(p, s) ((char *)__builtin_memcpy((p), (s), sizeof(s) - 1) + (sizeof(s) - 1))
 
-static inline char *tc_put_str(char *p, struct tc_slice s)
+static inline __attribute__((always_inline)) char *tc_put_str(char *p, struct tc_slice s)
 {
     tc_copy_short(p, s.ptr, s.len);
     return p + s.len;
@@ -129,6 +133,15 @@ static inline char *tc_put_str(char *p, struct tc_slice s)
 #define TC_PUT_U64_MAX 20
 /* At most TC_PUT_U64_MAX bytes; returns the end. */
 char *tc_put_u64(char *p, uint64_t value);
+
+static inline char *tc_put_i64(char *p, int64_t value)
+{
+    if (value < 0) {
+        *p++ = '-';
+        return tc_put_u64(p, 0 - (uint64_t)value);
+    }
+    return tc_put_u64(p, (uint64_t)value);
+}
 
 /* A string literal: the length is a constant, so the copy is a few stores. */
 #define tc_buf_lit(b, s) tc_buf_put((b), (s), sizeof(s) - 1)

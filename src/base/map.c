@@ -10,7 +10,9 @@
 bool tc_map_init(struct tc_map *m, struct tc_arena *arena, size_t count)
 {
     size_t capacity = 16;
-    while (capacity / 4 * 3 <= count) {
+    /* A quarter to spare: a map that is nearly full of live entries would be rebuilt all the time.
+     */
+    while (capacity / 4 * 3 <= count + count / 4) {
         capacity *= 2;
     }
     m->slots = tc_new(arena, struct tc_map_slot, capacity);

@@ -171,18 +171,28 @@ static void two(char *at, int32_t value)
 }
 
 /* ns is any time of that second: the second's own beginning may not fit. */
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
 static void fill_cache(struct tc_time_cache *cache, int64_t ns, int64_t second)
 {
-    struct tc_civil c;
-    tc_time_to_civil(ns, &c);
-    memcpy(cache->text, "0000-00-00T00:00:00", sizeof cache->text);
-    two(cache->text, c.year / 100);
-    two(cache->text + 2, c.year % 100);
-    two(cache->text + 5, c.month);
-    two(cache->text + 8, c.day);
-    two(cache->text + 11, c.hour);
-    two(cache->text + 14, c.minute);
-    two(cache->text + 17, c.second);
+    int64_t day = floor_div(second, DAY_S);
+    int32_t rest = (int32_t)(second - day * DAY_S);
+    if (!cache->known || cache->day != day) {
+        struct tc_civil c;
+        tc_time_to_civil(ns, &c);
+        memcpy(cache->text, "0000-00-00T00:00:00", sizeof cache->text);
+        two(cache->text, c.year / 100);
+        two(cache->text + 2, c.year % 100);
+        two(cache->text + 5, c.month);
+        two(cache->text + 8, c.day);
+        cache->day = day;
+    }
+    two(cache->text + 11, rest / 3600);
+    two(cache->text + 14, rest / 60 % 60);
+    two(cache->text + 17, rest % 60);
     cache->second = second;
     cache->known = true;
 }
@@ -201,12 +211,9 @@ char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache)
     memcpy(p, cache->text, sizeof cache->text);
     size_t len = sizeof cache->text;
     if (nanos != 0) {
-        uint32_t rest = (uint32_t)nanos;
+        /* A leading 1 keeps the zeros in front; the point takes its place. */
+        (void)tc_put_u64(p + 19, (uint64_t)(nanos + TC_SECOND));
         p[19] = '.';
-        for (size_t i = 28; i > 19; i--) {
-            p[i] = (char)('0' + rest % 10);
-            rest /= 10;
-        }
         len = nanos % 1000000 == 0 ? 23 : nanos % 1000 == 0 ? 26 : 29;
     }
     p[len] = 'Z';

@@ -14,6 +14,8 @@
 
 #define TC_SECOND INT64_C(1000000000)
 #define TC_TIME_NONE INT64_MIN /* "no time is known" */
+/* 2200-01-01. No event is dated outside 1970..2200: sums and differences of times stay in range. */
+#define TC_TIME_MAX (INT64_C(7258118400) * TC_SECOND)
 
 struct tc_civil {
     int32_t year;  /* 1970..2262 */
@@ -46,6 +48,7 @@ void tc_buf_time(struct tc_buf *b, int64_t ns);
 /* The same for many times close together: the calendar is worked out once a second. */
 struct tc_time_cache {
     int64_t second;
+    int64_t day;   /* since 1970 */
     char text[19]; /* "2026-11-15T03:04:05" */
     bool known;
 };

@@ -367,6 +367,8 @@ static int run(int argc, char **argv)
     if (tc_reading_init(&r.reading, "detect", argc) != TC_OK) {
         return TC_EXIT_BAD;
     }
+    /* Events that are alike but for their place are taken in the order of the inputs. */
+    r.reading.by_path = true;
     int code = run_command(&r, argc, argv);
     for (size_t i = 0; r.sources != NULL && i < r.reading.inputs.count; i++) {
         tc_source_stream_fini(&r.sources[i]);

@@ -143,6 +143,7 @@ static tc_status apply_boot(const char *text, int32_t offset_s, struct tc_inputs
     bool used = false;
     for (size_t i = 0; i < in->count; i++) {
         struct tc_input *file = &in->items[i];
+        /* The one for all fills what those for one node or file leave, in whatever order. */
         bool everyone = who.len == 0 && file->boot_ns == TC_TIME_NONE;
         if (everyone || (who.len > 0 && (names_input(who, file) || tc_slice_eq(who, file->node)))) {
             file->boot_ns = ns;
@@ -242,13 +243,8 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     for (size_t i = 0; i < h->node_count; i++) {
         TC_TRY(apply_node(h->node_texts[i], in, err));
     }
-    /* Those for one node or file first: the one for all fills what they leave. */
-    for (int general = 0; general <= 1; general++) {
-        for (size_t i = 0; i < h->boot_count; i++) {
-            if ((strchr(h->boot_texts[i], '=') == NULL) == (general == 1)) {
-                TC_TRY(apply_boot(h->boot_texts[i], h->utc_offset_s, in, err));
-            }
-        }
+    for (size_t i = 0; i < h->boot_count; i++) {
+        TC_TRY(apply_boot(h->boot_texts[i], h->utc_offset_s, in, err));
     }
     if (apply_jobs(in) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of jobs");

@@ -183,7 +183,8 @@ void tc_input_pass(struct tc_input *in, size_t offset)
 {
     size_t end = offset > PASS_STEP ? (offset - PASS_STEP) / PASS_STEP * PASS_STEP : 0;
     if (in->mapped && end > in->passed) {
-        (void)madvise((char *)own_bytes(in) + in->passed, end - in->passed, MADV_DONTNEED);
+        /* From the start each time: a late look may have brought pages back. */
+        (void)madvise(own_bytes(in), end, MADV_DONTNEED);
         in->passed = end;
     }
 }

@@ -61,6 +61,11 @@ static tc_status keep(struct tc_inputs *in, struct tc_input *file,
     return TC_OK;
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct tc_input *)a)->path, ((const struct tc_input *)b)->path);
+}
+
 static int by_inode(const void *a, const void *b)
 {
     const struct tc_input *x = *(const struct tc_input *const *)a;
@@ -122,6 +127,9 @@ static tc_status open_all(struct tc_inputs *in, const struct tc_walk *walk,
         }
         file.direct = walk->files[i].direct;
         TC_TRY(keep(in, &file, want));
+    }
+    if (want->by_path && in->count > 0) {
+        qsort(in->items, in->count, sizeof *in->items, by_path);
     }
     return drop_repeats(in, want);
 }

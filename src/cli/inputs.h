@@ -28,11 +28,12 @@ struct tc_inputs_want {
     const char *command;          /* for messages */
     const struct tc_codec *codec; /* for every file; NULL: recognise each */
     bool verbose;
+    bool by_path; /* in order of path: then nothing depends on how the user ordered them */
 };
 
 /*
- * Fills in with what the paths name, in the order of the paths; the files of a
- * directory are sorted by name. Names that do not lead to a file we read are
+ * Fills in with what the paths name, in the order given unless by_path; the files
+ * of a directory are sorted by name. Names that do not lead to a file we read are
  * reported and set in->failed. TC_E_NOMEM or TC_E_LIMIT, reported too, when it
  * cannot go on.
  */

@@ -98,7 +98,7 @@ tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option,
 tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count)
 {
     struct tc_error err;
-    struct tc_inputs_want want = {r->command, r->codec, r->verbose};
+    struct tc_inputs_want want = {r->command, r->codec, r->verbose, r->by_path};
     tc_status status = tc_hints_read(&r->hints, &err);
     if (status == TC_OK) {
         TC_TRY(tc_inputs_open(&r->inputs, paths, path_count, &want));

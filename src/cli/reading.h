@@ -71,7 +71,8 @@ struct tc_reading {
     struct tc_inputs inputs;
     size_t memory_bytes;
     bool verbose;
-    bool failed; /* some input could not be read, wholly or in part */
+    bool by_path; /* the order of the paths does not matter */
+    bool failed;  /* some input could not be read, wholly or in part */
 };
 
 /* TC_E_NOMEM, reported. */

@@ -69,7 +69,7 @@ static size_t cause_of(const struct tc_kept *k, size_t index)
     for (size_t i = 0; i < v->cause_count; i++) {
         size_t at = v->causes[i].incident_id.len == 0 ? TC_KEPT_NONE
                                                       : tc_kept_find(k, v->causes[i].incident_id);
-        if (at != TC_KEPT_NONE && at != index) {
+        if (at != TC_KEPT_NONE) {
             return at;
         }
     }

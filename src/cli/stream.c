@@ -166,7 +166,6 @@ static tc_status resize(struct tc_source_stream *s, size_t cap)
     return TC_OK;
 }
 
-/* Tells how far the input is read, and lets go of what lies behind. */
 static void report_progress(struct tc_source_stream *s, size_t offset)
 {
     struct tc_stream_pool *p = s->pool;
@@ -174,7 +173,6 @@ static void report_progress(struct tc_source_stream *s, size_t offset)
         p->progress(p->context, offset > s->reported ? offset - s->reported : 0, s->done);
     }
     s->reported = offset > s->reported ? offset : s->reported;
-    tc_input_pass(s->input, offset);
 }
 
 /* One call of a codec's decode, and what it delivers. */
@@ -245,7 +243,7 @@ static size_t move_strings(struct tc_source_stream *s, char *block)
         for (unsigned f = 0; f < p->string_counts[ev->kind]; f++) {
             struct tc_slice *string = string_at(ev, p->string_offsets[ev->kind][f]);
             struct moved *m = &last[ev->kind][f];
-            if (!must_keep(s, *string)) {
+            if (string->ptr == NULL || !must_keep(s, *string)) {
                 continue;
             }
             if (m->from.ptr != string->ptr || m->from.len != string->len) {
@@ -291,7 +289,7 @@ static tc_status pack_strings(struct tc_source_stream *s)
 static int cmp_events(const void *a, const void *b, void *context)
 {
     (void)context;
-    return tc_event_cmp(a, b);
+    return tc_event_order(a, b);
 }
 
 static tc_status sort_events(struct tc_source_stream *s)
@@ -300,7 +298,7 @@ static tc_status sort_events(struct tc_source_stream *s)
     bool sorted = true;
     for (size_t i = 0; i < s->count; i++) {
         s->order[i] = &s->events[i];
-        sorted = sorted && (i == 0 || tc_event_cmp(&s->events[i - 1], &s->events[i]) <= 0);
+        sorted = sorted && (i == 0 || tc_event_order(&s->events[i - 1], &s->events[i]) <= 0);
     }
     if (sorted || p->file_order) {
         return TC_OK;
@@ -416,6 +414,7 @@ static tc_status refill(struct tc_source_stream *s)
             TC_TRY(input_failed(s, status, &err));
         }
         report_progress(s, s->done ? s->input->bytes.len : s->cursor.offset);
+        tc_input_pass(s->input, s->reported);
     }
     if (s->done && s->count > 0 && s->count < s->cap) {
         TC_TRY(resize(s, s->count));

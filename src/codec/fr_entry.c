@@ -158,7 +158,7 @@ static tc_status get_list(struct tc__fr_reader *r, const struct tc__fr_value *fi
     }
     struct tc_slice made_of = tc_slice_make(r->doc->bytes.ptr + v->at, v->end - v->at);
     TC_TRY(tc__fr_charge(r->doc, made_of.len, v->start));
-    uint64_t hash = tc_slice_hash(made_of, is_dtypes) | 1;
+    uint64_t hash = tc_slice_hash(made_of, 0) | 1;
     struct tc__fr_cached_text *cached = &r->cache[(hash >> 1) % TC__FR_CACHE_SLOTS];
     if (cached->hash == hash && cached->is_dtypes == is_dtypes &&
         tc_slice_eq(made_of,

@@ -20,7 +20,7 @@
  * room for the records of the largest dump, and for a dict of as many pairs. */
 #define STACK_MAX ((size_t)2 * TC_FR_ENTRIES_MAX)
 
-#define POOL_SHIFT 6
+#define POOL_SHIFT 8
 #define POOL_FIRST ((size_t)1 << POOL_SHIFT)
 
 _Static_assert((POOL_FIRST << TC__FR_POOL_CHUNKS) - POOL_FIRST >= TC_PICKLE_MEMO_MAX &&
@@ -39,7 +39,6 @@ struct machine {
     size_t end;
     size_t height;
     size_t mark;
-    size_t mark_count;
     const struct tc__fr_value *target; /* whose items are wanted; NULL in the first run */
     struct tc__fr_value *items;
     size_t collected;
@@ -51,8 +50,13 @@ struct opcode {
     tc_status (*run)(struct machine *m, uint8_t op, size_t start); /* NULL: refused */
 };
 
-static struct tc__fr_value *slot(struct tc__fr_doc *doc, struct tc__fr_pool *pool, size_t index)
+/* The place of a value in a pool, or NULL when scratch is full. */
+static inline struct tc__fr_value *slot(struct tc__fr_doc *doc, struct tc__fr_pool *pool,
+                                        size_t index)
 {
+    if (index < POOL_FIRST && pool->chunks[0] != NULL) {
+        return &pool->chunks[0][index];
+    }
     size_t place = index + POOL_FIRST;
     size_t chunk = 63U - (size_t)__builtin_clzll(place) - POOL_SHIFT;
     TC_ASSERT(chunk < TC__FR_POOL_CHUNKS);
@@ -104,6 +108,10 @@ static tc_status argument(struct machine *m, size_t start, size_t size, uint64_t
 {
     if (size > m->end - m->at) {
         return torn(m, start);
+    }
+    if (size == 1) {
+        *out = (uint8_t)m->doc->bytes.ptr[m->at++];
+        return TC_OK;
     }
     uint64_t value = 0;
     for (size_t i = size; i > 0; i--) {
@@ -158,16 +166,10 @@ static tc_status run_stop(struct machine *m, uint8_t op, size_t start)
 static tc_status run_mark(struct machine *m, uint8_t op, size_t start)
 {
     (void)op;
-    if (m->mark_count >= TC_PICKLE_DEPTH_MAX) {
-        return tc_fail(m->doc->err, TC_E_LIMIT, start,
-                       "pickle nested deeper than %d levels at byte %zu", TC_PICKLE_DEPTH_MAX,
-                       start);
-    }
     TC_TRY(push(m, (struct tc__fr_value){.integer = (int64_t)m->mark,
                                          .start = (uint32_t)start,
                                          .type = TC__FR_MARK}));
     m->mark = m->height;
-    m->mark_count++;
     return TC_OK;
 }
 
@@ -335,7 +337,6 @@ static void collect(struct machine *m, size_t first)
 static void unmark(struct machine *m)
 {
     m->mark = (size_t)peek(m, m->mark - 1)->integer;
-    m->mark_count--;
 }
 
 /* Puts the items from index `first` up into the list or dict at index `under`. */
@@ -350,7 +351,6 @@ static tc_status extend(struct machine *m, size_t under, size_t first, enum tc__
                        "pickle opcode 0x%02x at byte %zu does not fit what it would change",
                        (unsigned)(uint8_t)doc->bytes.ptr[start], start);
     }
-    TC_TRY(nest(m, first, start, &v->depth));
     v->end = (uint32_t)m->at;
     v->count += (uint32_t)count;
     if (m->target != NULL) {
@@ -359,6 +359,7 @@ static tc_status extend(struct machine *m, size_t under, size_t first, enum tc__
         }
         return TC_OK;
     }
+    TC_TRY(nest(m, first, start, &v->depth));
     if (v->memo != 0) {
         struct tc__fr_value *kept = slot(doc, &doc->memo, v->memo - 1);
         if (kept->shared) {

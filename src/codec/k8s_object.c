@@ -341,13 +341,15 @@ static void pod_conditions_read(struct tc_k8s_val status, struct pod_conditions 
     }
 }
 
-static int64_t pod_time(struct tc_k8s_val pod, const struct pod_conditions *conditions,
-                        int64_t finished_ns)
+/* The pod's start is the last resort: when the record was made is closer to its end. */
+static int64_t pod_time(const struct tc_k8s *k, struct tc_k8s_val pod,
+                        const struct pod_conditions *conditions, int64_t finished_ns)
 {
     int64_t ns = conditions->disrupted_ns;
     if (ns == TC_TIME_NONE) {
         ns = finished_ns != TC_TIME_NONE ? finished_ns : conditions->not_ready_ns;
     }
+    ns = ns == TC_TIME_NONE ? k->seen_ns : ns;
     prefer(&ns, tc__k8s_get(pod, S("status")), S("startTime"));
     prefer(&ns, tc__k8s_get(pod, S("metadata")), S("creationTimestamp"));
     return ns;
@@ -412,7 +414,7 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
 
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_POD_STATE);
-    ev.time_ns = pod_time(pod, &conditions, finished_ns);
+    ev.time_ns = pod_time(k, pod, &conditions, finished_ns);
     ev.uid = tc__k8s_string(meta, S("uid"));
     ev.scope.node = tc__k8s_string(tc__k8s_get(pod, S("spec")), S("nodeName"));
     ev.scope.ns = tc__k8s_string(meta, S("namespace"));

@@ -254,32 +254,33 @@ static enum tc__kmsg_verdict rule_mlx5(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
-/* "ixgbe 0000:01:00.0 eth0: NIC Link is Down", "e1000e: eth0 NIC Link is Up 1000 Mbps ..." */
+/*
+ * "ixgbe 0000:01:00.0 eth0: NIC Link is Down", "e1000e: eth0 NIC Link is Up 1000 Mbps ...".
+ * The text may stand anywhere, so what is before it must be a driver with its
+ * address, or with the interface alone.
+ */
 static enum tc__kmsg_verdict rule_nic(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice head;
     struct tc_slice s;
+    struct tc_slice rest;
     struct tc_bdf pci = {0};
-    if (!tc__kmsg_split(c->line->message, TC_LIT("NIC Link is "), &head, &s)) {
+    if (!tc__kmsg_split(c->line->message, TC_LIT(" NIC Link is "), &head, &s)) {
         return TC__KMSG_NOT_MINE;
     }
     bool up = tc_slice_starts(s, TC_LIT("Up"));
-    head = tc_slice_trim(head);
-    if (tc_slice_ends(head, TC_LIT(":"))) {
-        head = tc_slice_head(head, head.len - 1);
-    }
-    const char *space = head.len == 0 ? NULL : memrchr(head.ptr, ' ', head.len);
-    /* Anchored by shape: a driver, perhaps an address, and the interface. */
-    size_t words = 1;
-    for (size_t i = 0; i < head.len; i++) {
-        words += head.ptr[i] == ' ';
-    }
-    if (space == NULL || words > 4 || (!up && !tc_slice_starts(s, TC_LIT("Down")))) {
+    struct tc_slice driver = tc_slice_cut(head, ' ', &rest);
+    bool anchored = tc_bdf_parse(rest, &pci) > 0 || (tc_slice_ends(driver, TC_LIT(":")) &&
+                                                     tc_slice_find_byte(rest, ' ') == TC_NPOS);
+    if (!anchored || (!up && !tc_slice_starts(s, TC_LIT("Down")))) {
         return TC__KMSG_NOT_MINE;
     }
-    struct tc_slice device = tc_slice_from(head, (size_t)(space - head.ptr) + 1);
-    (void)tc_slice_cut(head, ' ', &head);
-    (void)tc_bdf_parse(head, &pci);
+    const char *space = memrchr(rest.ptr, ' ', rest.len);
+    struct tc_slice device =
+        space == NULL ? rest : tc_slice_from(rest, (size_t)(space - rest.ptr) + 1);
+    if (tc_slice_ends(device, TC_LIT(":"))) {
+        device = tc_slice_head(device, device.len - 1);
+    }
     tc__kmsg_fault(c, ev, TC_EVENT_NETWORK_FAULT, up ? TC_LIT("link_up") : TC_LIT("link_down"),
                    device);
     ev->scope.pci = pci;

@@ -22,6 +22,8 @@
 #define LEAP_GAP_YEARS 8
 /* Digits of a fraction that nanoseconds can hold. */
 #define FRACTION_DIGITS 9
+/* "authpriv:notice: ", the longest of these. */
+#define DECODED_MAX 17
 /* "message repeated N times": more is noise from outside, not a count. */
 #define REPEAT_MAX 1000000000
 
@@ -336,30 +338,25 @@ static void take_priority(struct tc_slice *io_s, struct tc__kmsg_line *out)
     }
 }
 
-/* "kern  :warn  : " of dmesg -x. */
-static bool take_decoded(struct tc_slice *io_s, struct tc__kmsg_line *out)
+/* "kern  :warn  : " of dmesg -x: two words padded to six columns. */
+static void take_decoded(struct tc_slice *io_s, struct tc__kmsg_line *out)
 {
     static const struct tc_slice levels[] = {
         {"emerg", 5}, {"alert", 5},  {"crit", 4}, {"err", 3},
         {"warn", 4},  {"notice", 6}, {"info", 4}, {"debug", 5},
     };
-    struct tc_slice s;
-    struct tc_slice facility = tc_slice_cut(tc_slice_head(*io_s, 16), ':', &s);
-    struct tc_slice level = tc_slice_trim(tc_slice_cut(s, ':', &s));
-    size_t length = facility.len + 1;
+    struct tc_slice rest;
+    struct tc_slice facility = tc_slice_cut(tc_slice_head(*io_s, DECODED_MAX), ':', &rest);
+    struct tc_slice level = tc_slice_cut(rest, ':', &rest);
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        if (!tc_slice_eq(level, levels[i])) {
-            continue;
+        if (tc_slice_eq(tc_slice_trim(level), levels[i])) {
+            bool kernel = tc_slice_eq(tc_slice_trim(facility), TC_LIT("kern"));
+            out->origin = kernel ? TC__KMSG_KERNEL : TC__KMSG_FOREIGN;
+            out->framed = true;
+            *io_s = tc__kmsg_skip_spaces(tc_slice_from(*io_s, facility.len + level.len + 2));
+            return;
         }
-        struct tc_slice rest = tc_slice_from(*io_s, length);
-        (void)tc_slice_cut(rest, ':', &rest);
-        out->origin = tc_slice_eq(tc_slice_trim(facility), TC_LIT("kern")) ? TC__KMSG_KERNEL
-                                                                           : TC__KMSG_FOREIGN;
-        out->framed = true;
-        *io_s = tc__kmsg_skip_spaces(rest);
-        return true;
     }
-    return false;
 }
 
 /*
@@ -463,7 +460,7 @@ void tc__kmsg_frame(const struct tc_codec_input *in, struct tc_slice raw, struct
     }
     if (!take_record(in, &s, out)) {
         take_priority(&s, out);
-        (void)take_decoded(&s, out);
+        take_decoded(&s, out);
         if (take_uptime(in, &s, out) || take_ctime(in, &s, out)) {
             out->framed = true;
             (void)take_tag(in, &s, out);

@@ -33,6 +33,9 @@ static void set_once(struct tc_slice *field, struct tc_slice value)
 
 static void set_field(struct fields *f, struct tc_slice name, struct tc_slice value)
 {
+    if (f == NULL) {
+        return;
+    }
     if (tc_slice_eq(name, TC_LIT("MESSAGE"))) {
         set_once(&f->message, value);
         f->has_message = true;
@@ -172,7 +175,7 @@ static bool next_record(const struct tc_codec_input *in, struct tc_slice s, size
             at++;
             break;
         }
-        if (!next_field(s, &at, &f)) {
+        if (!next_field(s, &at, out == NULL ? NULL : &f)) {
             f.torn = true;
             at = s.len;
         }
@@ -182,7 +185,9 @@ static bool next_record(const struct tc_codec_input *in, struct tc_slice s, size
     if (end > start && s.ptr[end - 1] == '\n') {
         end--;
     }
-    fill_line(in, &f, tc_slice_make(s.ptr + start, end - start), out);
+    if (out != NULL) {
+        fill_line(in, &f, tc_slice_make(s.ptr + start, end - start), out);
+    }
     return true;
 }
 
@@ -206,7 +211,10 @@ bool tc__kmsg_export_prev(const struct tc_codec_input *in, size_t *io_at, struct
     while (start > stop && !(start >= 2 && s.ptr[start - 1] == '\n' && s.ptr[start - 2] == '\n')) {
         start--;
     }
-    /* Read forwards it must end where we came from, else the empty line lay inside a field. */
+    /*
+     * Read forwards it must end where we came from, else the empty line lay inside a field. A
+     * field made to deceive this can lend its neighbour a severity, but makes no event.
+     */
     struct tc_slice above = tc_slice_head(s, *io_at);
     size_t end = start;
     if ((start == stop && start != 0) || !next_record(in, above, &end, out)) {

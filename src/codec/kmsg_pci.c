@@ -201,9 +201,9 @@ static struct report read_report(struct tc_slice message)
 {
     struct report r = {.part = PART_NONE, .status = -1, .mask = -1};
     struct tc_slice s;
-    struct tc_slice driver = tc_slice_cut(message, ' ', &s);
+    (void)tc_slice_cut(message, ' ', &s); /* the driver */
     size_t used = tc_bdf_parse(s, &r.device);
-    if (driver.len == 0 || used == 0 || used >= s.len || s.ptr[used] != ':') {
+    if (used == 0 || used >= s.len || s.ptr[used] != ':') {
         return r;
     }
     s = tc__kmsg_skip_spaces(tc_slice_from(s, used + 1));

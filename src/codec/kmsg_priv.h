@@ -52,7 +52,8 @@ void tc__kmsg_frame_message(const struct tc_codec_input *in, struct tc_slice mes
 /* Whether the bytes are `journalctl -o export`: they start with a field of journald's, or MESSAGE=.
  */
 bool tc__kmsg_is_export(struct tc_slice bytes);
-/* The record that starts at *io_at; moves it to the next one. False at the end. */
+/* The record that starts at *io_at; moves it to the next one. False at the end. With out NULL
+ * it is only stepped over. */
 bool tc__kmsg_export_next(const struct tc_codec_input *in, size_t *io_at,
                           struct tc__kmsg_line *out);
 /* The record that ends where the one at *io_at starts; moves *io_at to it. */

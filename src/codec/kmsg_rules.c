@@ -29,13 +29,8 @@ bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__k
     struct tc_slice s = c->in->bytes;
     if (c->is_export) {
         /* Over the record at *io_at, to the one behind it. */
-        struct tc__kmsg_line here;
         size_t at = *io_at;
-        if (!tc__kmsg_export_next(c->in, &at, &here)) {
-            return false;
-        }
-        size_t end = at;
-        if (!tc__kmsg_export_next(c->in, &end, out)) {
+        if (!tc__kmsg_export_next(c->in, &at, NULL) || !tc__kmsg_export_next(c->in, &at, out)) {
             return false;
         }
         *io_at = (size_t)(out->raw.ptr - s.ptr);
@@ -63,9 +58,10 @@ bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__k
         return false;
     }
     size_t end = *io_at - 1;
-    size_t stop = end > TC_LINE_MAX ? end - TC_LINE_MAX : 0;
+    /* As far back as tc__kmsg_next looks ahead, so that two lines see each other or neither. */
+    size_t stop = end > TC_LINE_MAX ? end - TC_LINE_MAX - 1 : 0;
     const char *newline = memrchr(s.ptr + stop, '\n', end - stop);
-    if (newline == NULL && stop > 0) {
+    if (newline == NULL && end > TC_LINE_MAX) {
         return false;
     }
     size_t start = newline == NULL ? 0 : (size_t)(newline - s.ptr) + 1;
@@ -128,19 +124,17 @@ static enum tc__kmsg_verdict take_code(struct tc__kmsg_context *c, struct tc_sli
     return TC__KMSG_EVENT;
 }
 
-/* Takes "key=value, " off; quotes and the driver's "<unknown>" give the empty slice. */
+/* Takes "key=value, " off; the driver's "<unknown>" gives the empty slice. */
 static struct tc_slice take_value(struct tc_slice *io_s, struct tc_slice key)
 {
     if (!tc__kmsg_take(io_s, key)) {
         return TC_EMPTY;
     }
-    struct tc_slice value = tc_slice_cut(*io_s, ',', io_s);
+    struct tc_slice value = tc_slice_trim(tc_slice_cut(*io_s, ',', io_s));
     *io_s = tc__kmsg_skip_spaces(*io_s);
-    value = tc_slice_trim(value);
-    if (value.len >= 2 && value.ptr[0] == '\'' && value.ptr[value.len - 1] == '\'') {
-        value = tc_slice_make(value.ptr + 1, value.len - 2);
-    }
-    return tc_slice_eq(value, TC_LIT("<unknown>")) ? TC_EMPTY : value;
+    bool unknown =
+        tc_slice_eq(value, TC_LIT("<unknown>")) || tc_slice_eq(value, TC_LIT("'<unknown>'"));
+    return unknown ? TC_EMPTY : value;
 }
 
 /* "Fatal" and "Nonfatal" of an Xid, "Non-fatal" of an SXid. */

@@ -25,9 +25,9 @@
  * minutes after the pressure has gone, and pressure may last for hours. */
 #define EVICTION_KEPT_NS (86400 * TC_SECOND)
 
-#define RUN_RING_BYTES ((size_t)2 << 20)
-#define EVICTION_RING_BYTES ((size_t)2 << 20)
-#define ARENA_BYTES ((size_t)8 << 20)
+#define RUN_RING_BYTES ((size_t)1 << 20)
+#define EVICTION_RING_BYTES ((size_t)4 << 20)
+#define ARENA_BYTES ((size_t)16 << 20)
 
 /* One source telling of one condition of one node, inside one step. */
 struct run {

@@ -27,7 +27,7 @@
 #define XID_RING_BYTES ((size_t)2 << 20)
 #define POD_RING_BYTES ((size_t)2 << 20)
 #define GPU_RING_BYTES ((size_t)1 << 20)
-#define ARENA_BYTES ((size_t)8 << 20)
+#define ARENA_BYTES ((size_t)16 << 20)
 
 /* The occurrences of one Xid of one GPU and process inside one step. */
 struct run {
@@ -474,9 +474,11 @@ static tc_status on_pod(struct state *st, struct xid_pod *pod, const struct tc_s
 /* What the pattern cannot do without, besides what is particular to a kind. */
 static bool usable(const struct tc_event *ev)
 {
-    /* TC_TIME_NONE is below zero. An inventory holds whenever it was taken. */
+    /* TC_TIME_NONE is below zero, and so is a code that is not known. An inventory holds
+     * whenever it was taken. */
     return ev->scope.node.len > 0 && tc__scope_fits(&ev->scope) &&
-           (ev->time_ns >= 0 || ev->kind == TC_EVENT_GPU_INVENTORY);
+           (ev->time_ns >= 0 || ev->kind == TC_EVENT_GPU_INVENTORY) &&
+           (ev->kind != TC_EVENT_XID || ev->xid.code >= 0);
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)

@@ -404,6 +404,25 @@ static bool prune(const struct nccl_hang *st, const struct nccl_eval *e, bool *k
     return changed;
 }
 
+/* The operation in which a rank of a cycle waits for another one of it. */
+static uint32_t wait_inside(const struct nccl_eval *e, uint32_t rank, const bool *kept)
+{
+    for (uint32_t i = e->rank_ops_at[rank]; i < e->rank_ops_at[rank + 1]; i++) {
+        const struct nccl_op *op = &e->ops[e->rank_ops[i]];
+        bool waits = false;
+        for (uint32_t k = 0; k < op->waiting_count; k++) {
+            waits |= e->lists[op->waiting_first + k] == rank;
+        }
+        for (uint32_t k = 0; waits && k < op->target_count; k++) {
+            const struct nccl_target *t = &e->targets[op->target_first + k];
+            if (is_strong(t) && kept[t->rank]) {
+                return e->rank_ops[i];
+            }
+        }
+    }
+    return e->rank_ops[e->rank_ops_at[rank]];
+}
+
 static bool find_cycles(struct nccl_hang *st, struct nccl_eval *e)
 {
     bool *kept = tc_new(&st->eval, bool, st->rank_count);
@@ -422,7 +441,7 @@ static bool find_cycles(struct nccl_hang *st, struct nccl_eval *e)
     }
     for (uint32_t r = 0; any && r < st->rank_count; r++) {
         if (kept[r]) {
-            blame(e, r, NCCL_BLAME_CYCLE, e->rank_ops[e->rank_ops_at[r]], NULL);
+            blame(e, r, NCCL_BLAME_CYCLE, wait_inside(e, r, kept), NULL);
         }
     }
     return true;

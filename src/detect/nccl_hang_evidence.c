@@ -50,8 +50,7 @@ static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
     tc_buf_lit(t, ", not completed");
     d->shared_text = cut(d, start);
     d->finding.plain &= tc_slice_is_plain(tc__nccl_op(r));
-    d->shared_seq = r->seq;
-    d->shared_state = r->state;
+    d->shared = r;
 }
 
 void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
@@ -59,23 +58,24 @@ void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
     if (d->evidence_count == TC_VERDICT_EVIDENCE_MAX) {
         return;
     }
-    if (d->shared_uid.len == 0 || d->shared_seq != r->seq || d->shared_state != r->state ||
-        r->is_p2p) {
+    const struct nccl_record *shared = d->shared;
+    if (shared == NULL || shared->seq != r->seq || shared->state != r->state || r->is_p2p ||
+        !tc_slice_eq(tc__nccl_op(shared), tc__nccl_op(r))) {
         put_shared(d, r);
     }
+    char *uid = tc_buf_begin(&d->text, d->shared_uid.len + d->shared_text.len + 64);
+    if (uid == NULL) {
+        return;
+    }
     struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
-    struct tc_buf *t = &d->text;
-    int32_t rank = rank_number(d, d->st->seats[r->seat].rank);
-    size_t start = t->len;
-    tc_buf_str(t, d->shared_uid);
-    tc_buf_i64(t, rank);
-    ev->uid = cut(d, start);
-    size_t digits = d->shared_uid.len;
-    start = t->len;
-    tc_buf_lit(t, "rank ");
-    tc_buf_str(t, tc_slice_from(ev->uid, digits));
-    tc_buf_str(t, d->shared_text);
-    ev->description = cut(d, start);
+    char *number = tc_put_str(uid, d->shared_uid);
+    char *text = tc_put_i64(number, rank_number(d, d->st->seats[r->seat].rank));
+    char *p = tc_put_lit(text, "rank ");
+    p = tc_put_str(p, tc_slice_make(number, (size_t)(text - number)));
+    p = tc_put_str(p, d->shared_text);
+    tc_buf_end(&d->text, p);
+    ev->uid = tc_slice_make(uid, (size_t)(text - uid));
+    ev->description = tc_slice_make(text, (size_t)(p - text));
     ev->kind = TC_LIT("nccl_record");
     ev->time_ns = r->created_ns;
     ev->raw = r->raw;

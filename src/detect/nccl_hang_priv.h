@@ -79,6 +79,8 @@ struct nccl_seat {
     int64_t pg_id;    /* process-local id of the group, -1 unknown */
     int64_t seen_max; /* highest collective seen issued, -1 none */
     int64_t done_max; /* highest collective seen completed, -1 none */
+    bool placed;      /* node and pod of its rank are known */
+    int64_t held_max; /* highest collective with a record in the window, -1 none */
     /* The analysis' own, valid while stamp matches. */
     uint32_t stamp;
     uint32_t head_at; /* index of its oldest pending record in nccl_eval.pending */
@@ -165,6 +167,7 @@ struct nccl_hang {
     uint32_t stamp;
     uint32_t last_group; /* of the previous record: dumps come group by group */
     uint32_t last_seat;
+    int64_t next_expiry_ns;
     uint64_t due;      /* ring position of the first record not yet looked at for its age */
     int64_t now_ns;    /* newest time seen */
     bool dirty;        /* something hangs that was not analysed yet */
@@ -211,10 +214,10 @@ enum nccl_blame {
     NCCL_BLAME_NONE,
     NCCL_BLAME_STOPPED, /* its device stopped: peers completed what it did not */
     NCCL_BLAME_MISSING, /* its host stopped: issued nothing more, waits for nothing */
-    NCCL_BLAME_PASSED,  /* peers that wait for the same went on, it did not */
     NCCL_BLAME_OP,      /* another call under the same sequence id */
     NCCL_BLAME_SIZE,
     NCCL_BLAME_DTYPE,
+    NCCL_BLAME_PASSED, /* peers that wait for the same went on, it did not */
     NCCL_BLAME_CYCLE,  /* waits for a rank that waits for it */
     NCCL_BLAME_ABSENT, /* no dump, and others wait for it */
     NCCL_BLAME_UNREADABLE,
@@ -318,7 +321,8 @@ struct nccl_draft {
     struct nccl_hang *st;
     struct nccl_eval *e;
     const struct nccl_said *said;
-    const struct nccl_op *op; /* the first */
+    const struct nccl_op *op;       /* the first */
+    const struct nccl_record *main; /* the record that stands for it */
     const struct nccl_group *group;
     struct nccl_desk *desk;
     struct tc_buf text;
@@ -328,8 +332,7 @@ struct nccl_draft {
     size_t evidence_count;
     size_t reason_count;
     /* The parts that the evidence of one collective has in common. */
-    int64_t shared_seq;
-    uint8_t shared_state;
+    const struct nccl_record *shared; /* the record they were taken from */
     struct tc_slice shared_uid;
     struct tc_slice shared_text;
 };

@@ -34,7 +34,7 @@ static void put_what(struct tc_buf *b, const struct nccl_draft *d)
         tc_buf_lit(b, "Collective ");
         tc_buf_i64(b, d->op->front);
         tc_buf_lit(b, " (");
-        tc_buf_str(b, tc__nccl_op(record_at(d, d->op->first)));
+        tc_buf_str(b, tc__nccl_op(d->main));
         tc_buf_lit(b, ") of ");
     }
     tc__nccl_put_group(b, d->group);
@@ -156,7 +156,9 @@ static struct nccl_blamed blamed_here(const struct nccl_draft *d, uint32_t rank)
         const struct nccl_op *op = &d->said->ops[o];
         for (uint32_t i = 0; i < op->target_count; i++) {
             const struct nccl_target *t = &d->e->targets[op->target_first + i];
-            bool fits = b.blame == NCCL_BLAME_STOPPED ? t->sync && t->head >= 0 : t->head < 0;
+            bool host = b.blame == NCCL_BLAME_MISSING || b.blame == NCCL_BLAME_PASSED;
+            bool fits =
+                b.blame == NCCL_BLAME_STOPPED ? t->sync && t->head >= 0 : host && t->head < 0;
             if (t->rank == rank && fits && !op->is_p2p) {
                 b.op = (uint32_t)(op - d->e->ops);
                 b.head = t->head;
@@ -345,7 +347,7 @@ static void put_facts(struct nccl_draft *d, int64_t stall_ns)
     if (d->group->desc.len > 0) {
         attr(d, ATTR("process_group_desc"), TC_ATTR_STRING)->string = d->group->desc;
     }
-    attr(d, ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(record_at(d, d->op->first));
+    attr(d, ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(d->main);
     attr(d, ATTR("seq"), TC_ATTR_INT)->integer = d->op->front;
     attr(d, ATTR("members"), TC_ATTR_INT)->integer = d->group->seat_count;
     attr(d, ATTR("queued_collectives"), TC_ATTR_INT)->integer = d->op->is_p2p ? 0 : queued(d);
@@ -397,6 +399,19 @@ static void put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t cou
     }
 }
 
+/* The record that stands for the operation: one at the front, of a rank that is no culprit. */
+static const struct nccl_record *main_record(const struct nccl_draft *d)
+{
+    for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
+        const struct nccl_record *r = record_at(d, i);
+        if (r->seq == d->op->front &&
+            d->e->blamed[d->st->seats[r->seat].rank].blame == NCCL_BLAME_NONE) {
+            return r;
+        }
+    }
+    return record_at(d, d->op->first);
+}
+
 static int64_t oldest_created(const struct nccl_draft *d)
 {
     int64_t created = INT64_MAX;
@@ -416,7 +431,7 @@ static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_
                 b->blame != NCCL_BLAME_OP && b->blame != NCCL_BLAME_SIZE &&
                 b->blame != NCCL_BLAME_DTYPE && b->blame != NCCL_BLAME_UNREADABLE;
     }
-    return plain && tc_slice_is_plain(tc__nccl_op(record_at(d, d->op->first)));
+    return plain && tc_slice_is_plain(tc__nccl_op(d->main));
 }
 
 tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
@@ -427,6 +442,7 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
     uint32_t culprits[NCCL_CULPRIT_BITS];
     size_t count = culprit_ranks(&d, culprits, NCCL_CULPRIT_BITS);
+    d.main = main_record(&d);
     int64_t first_ns = oldest_created(&d);
     int64_t stall_ns = st->now_ns - first_ns;
     d.finding = (struct tc_finding){
@@ -491,6 +507,7 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r
     put_scope(&d, NULL, 0);
     tc__nccl_record_evidence(&d, r);
     d.desk->evidence[0].description = TC_LIT("the last pending record completed");
+    d.desk->evidence[0].time_ns = when_ns;
     d.finding.evidence = d.desk->evidence;
     d.finding.evidence_count = d.evidence_count;
     attr(&d, ATTR("process_group"), TC_ATTR_STRING)->string = d.group->name;

@@ -37,6 +37,7 @@ static void forget(struct nccl_hang *st)
     st->job_count = st->rank_count = st->group_count = st->seat_count = st->status_count = 0;
     st->last_group = NCCL_NONE;
     st->last_seat = 0;
+    st->next_expiry_ns = INT64_MIN;
     st->due = TC_RING_NONE;
     st->dirty = false;
 }
@@ -98,12 +99,9 @@ static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
     return st->rank_count++;
 }
 
-static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
-                         struct tc_slice name, struct tc_slice desc)
+static uint32_t find_group(struct nccl_hang *st, struct tc_slice job, uint64_t key,
+                           struct tc_slice name, struct tc_slice desc)
 {
-    if (st->last_group != NCCL_NONE && st->groups[st->last_group].key == key) {
-        return st->last_group;
-    }
     struct tc_map_iter it = tc_map_find(&st->group_index, key);
     uint64_t v = tc_map_next(&st->group_index, &it);
     if (v != 0) {
@@ -125,6 +123,14 @@ static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key
     st->groups[st->group_count] = g;
     st->last_group = st->group_count;
     return st->group_count++;
+}
+
+/* Records come group after group: the last one is a good guess. */
+static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
+                         struct tc_slice name, struct tc_slice desc)
+{
+    bool same = st->last_group != NCCL_NONE && st->groups[st->last_group].key == key;
+    return same ? st->last_group : find_group(st, job, key, name, desc);
 }
 
 static uint64_t seat_hash(uint32_t group, int32_t rank)
@@ -161,7 +167,8 @@ static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
                                                    .next = g->first_seat,
                                                    .pg_id = -1,
                                                    .seen_max = -1,
-                                                   .done_max = -1};
+                                                   .done_max = -1,
+                                                   .held_max = -1};
     g->first_seat = st->seat_count;
     g->seat_count++;
     return st->seat_count++;
@@ -286,18 +293,16 @@ static uint64_t record_hash(uint32_t seat, bool is_p2p, int64_t seq)
     return tc_hash_mix(((uint64_t)seat << 1 | is_p2p) + 1, (uint64_t)seq);
 }
 
-/* The record, or NULL and *out_free where a new one would be indexed. */
+/* The record, or NULL and the search stands where a new one would be indexed. */
 static struct nccl_record *find_record(const struct nccl_hang *st, uint32_t seat,
-                                       const struct tc_ev_nccl *n, struct tc_map_iter *out_free)
+                                       const struct tc_ev_nccl *n, struct tc_map_iter *it)
 {
-    struct tc_map_iter it = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
-    for (uint64_t pos; (pos = tc_map_next(&st->record_index, &it)) != 0;) {
+    for (uint64_t pos; (pos = tc_map_next(&st->record_index, it)) != 0;) {
         struct nccl_record *r = tc_ring_at(&st->records, pos);
         if (r != NULL && r->seat == seat && r->seq == n->seq && r->is_p2p == n->is_p2p) {
             return r;
         }
     }
-    *out_free = it;
     return NULL;
 }
 
@@ -331,10 +336,9 @@ static bool add_record(struct nccl_hang *st, const struct tc_map_iter *at, uint3
         r->op_len = op;
         r->sizes_len = sizes;
         r->dtypes_len = dtypes;
-        struct tc_buf text = tc_buf_make(r->text, (size_t)op + sizes + dtypes);
-        tc_buf_str(&text, tc_slice_head(n->op, op));
-        tc_buf_str(&text, tc_slice_head(n->sizes_in, sizes));
-        tc_buf_str(&text, tc_slice_head(n->dtypes_in, dtypes));
+        char *p = tc_put_str(r->text, tc_slice_head(n->op, op));
+        p = tc_put_str(p, tc_slice_head(n->sizes_in, sizes));
+        (void)tc_put_str(p, tc_slice_head(n->dtypes_in, dtypes));
     }
     return tc_map_add_found(&st->record_index, at, pos, st->records.tail);
 }
@@ -348,6 +352,7 @@ static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
     }
     if (ev->nccl.state == TC_NCCL_COMPLETED) {
         r->state = TC_NCCL_COMPLETED;
+        r->raw = ev->raw;
         int64_t when = ev->nccl.completed_ns == TC_TIME_NONE ? ev->time_ns : ev->nccl.completed_ns;
         return r->open != 0 ? tc__nccl_report_done(st, r, when, out) : TC_OK;
     }
@@ -369,13 +374,13 @@ static void expire(struct nccl_hang *st)
             tc_map_reset(&st->record_index);
         }
     }
+    /* Nothing can expire before the oldest there is now has reached its age. */
+    st->next_expiry_ns = r == NULL ? st->now_ns + 1 : r->created_ns + st->retention_ns + 1;
 }
 
-static void note_place(struct nccl_hang *st, struct nccl_rank *r, const struct tc_scope *s)
+static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struct tc_scope *s)
 {
-    if (r->seen && r->node.len > 0 && r->pod.len > 0) {
-        return;
-    }
+    struct nccl_rank *r = &st->ranks[seat->rank];
     if (r->node.len == 0 && s->node.len > 0) {
         r->node = tc_arena_copy(&st->names, tc_slice_head(s->node, NCCL_TEXT_MAX));
     }
@@ -385,6 +390,22 @@ static void note_place(struct nccl_hang *st, struct nccl_rank *r, const struct t
     }
     r->plain = tc_slice_is_plain(r->node) && tc_slice_is_plain(r->ns) && tc_slice_is_plain(r->pod);
     r->seen = true;
+    seat->placed = r->node.len > 0 && r->pod.len > 0;
+}
+
+/*
+ * Collectives of a group complete in order on a rank, so the highest completed one
+ * stands for all below it: completed ones need no record, and one that comes late
+ * says nothing. False when the record changes nothing that is held.
+ */
+static bool is_news(struct nccl_seat *s, const struct tc_ev_nccl *n)
+{
+    s->seen_max = n->seq > s->seen_max ? n->seq : s->seen_max;
+    if (n->state == TC_NCCL_COMPLETED) {
+        s->done_max = n->seq > s->done_max ? n->seq : s->done_max;
+        return n->seq <= s->held_max;
+    }
+    return true;
 }
 
 /* False when a table is full. */
@@ -399,23 +420,26 @@ static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const str
     }
     st->last_seat = seat;
     struct nccl_seat *s = &st->seats[seat];
-    if (n->pg_id >= 0) {
-        s->pg_id = n->pg_id;
+    s->pg_id = n->pg_id >= 0 ? n->pg_id : s->pg_id;
+    if (!s->placed) {
+        note_place(st, s, &ev->scope);
     }
-    if (!n->is_p2p) {
-        s->seen_max = n->seq > s->seen_max ? n->seq : s->seen_max;
-        if (n->state == TC_NCCL_COMPLETED) {
-            s->done_max = n->seq > s->done_max ? n->seq : s->done_max;
-        }
+    if (!n->is_p2p && !is_news(s, n)) {
+        return true;
     }
-    note_place(st, &st->ranks[s->rank], &ev->scope);
-    struct tc_map_iter free_slot;
-    struct nccl_record *r = find_record(st, seat, n, &free_slot);
+    struct tc_map_iter slot = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
+    struct nccl_record *r = find_record(st, seat, n, &slot);
     if (r != NULL) {
         *out_status = change_record(st, r, ev, out);
         return true;
     }
-    return add_record(st, &free_slot, seat, ev);
+    if (!n->is_p2p) {
+        if (n->state == TC_NCCL_COMPLETED || n->seq <= s->done_max) {
+            return true;
+        }
+        s->held_max = n->seq > s->held_max ? n->seq : s->held_max;
+    }
+    return add_record(st, &slot, seat, ev);
 }
 
 tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
@@ -442,6 +466,8 @@ tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
         }
         restart(st);
     }
-    expire(st);
+    if (st->now_ns >= st->next_expiry_ns) {
+        expire(st);
+    }
     return status;
 }

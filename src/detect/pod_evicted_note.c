@@ -111,11 +111,16 @@ enum evict_condition tc__evict_condition(enum evict_pressure pressure)
     return EVICT_NONE;
 }
 
-/* What follows a marker, or "". */
+/* What follows a marker, in the kubelet's own spelling, or "". */
 static struct tc_slice after(struct tc_slice note, struct tc_slice marker)
 {
-    size_t at = tc_slice_find_nocase(note, marker);
+    size_t at = tc_slice_find(note, marker);
     return at == TC_NPOS ? TC_EMPTY : tc_slice_trim(tc_slice_from(note, at + marker.len));
+}
+
+static bool is_around_word(char c)
+{
+    return c == ',' || c == '.' || c == '"' || c == '[' || c == ']';
 }
 
 /* The first word, without quotes, brackets and punctuation around it. */
@@ -123,10 +128,10 @@ static struct tc_slice first_word(struct tc_slice s)
 {
     struct tc_slice rest;
     struct tc_slice word = tc_slice_cut(s, ' ', &rest);
-    while (word.len > 0 && (word.ptr[0] == '"' || word.ptr[0] == '[')) {
+    while (word.len > 0 && is_around_word(word.ptr[0])) {
         word = tc_slice_from(word, 1);
     }
-    while (word.len > 0 && memchr(",.\"]", word.ptr[word.len - 1], 4) != NULL) {
+    while (word.len > 0 && is_around_word(word.ptr[word.len - 1])) {
         word = tc_slice_head(word, word.len - 1);
     }
     return tc__text_clip(word, EVICT_WORD_MAX);
@@ -142,11 +147,29 @@ static struct tc_slice either(struct tc_slice a, struct tc_slice b)
     return a.len > 0 ? a : b;
 }
 
-/* The resource a note names in its place comes before words that occur anywhere in it. */
+/* The resource a note names in its place, which counts more than words anywhere in it. */
+static struct tc_slice named_resource(struct tc_slice note)
+{
+    static const struct tc_slice markers[] = {TEXT("low on resource:"), TEXT("had condition:")};
+    for (size_t i = 0; i < COUNT(markers); i++) {
+        struct tc_slice named = value_after(note, markers[i]);
+        if (named.len > 0) {
+            return named;
+        }
+    }
+    /* Not as the kubelet writes it; perhaps someone passed it on in other letters. */
+    for (size_t i = 0; i < COUNT(markers); i++) {
+        size_t at = tc_slice_find_nocase(note, markers[i]);
+        if (at != TC_NPOS) {
+            return first_word(tc_slice_trim(tc_slice_from(note, at + markers[i].len)));
+        }
+    }
+    return TC_EMPTY;
+}
+
 static enum evict_pressure pressure_of(struct tc_slice note)
 {
-    struct tc_slice named = either(value_after(note, TC_LIT("low on resource:")),
-                                   value_after(note, TC_LIT("had condition:")));
+    struct tc_slice named = named_resource(note);
     if (named.len > 0) {
         return tc__evict_resource(named);
     }
@@ -170,7 +193,8 @@ struct evict_note tc__evict_note(struct tc_slice message)
                                   value_after(note, TC_LIT("limit of containers "))));
     }
     struct tc_slice who = after(note, TC_LIT("Container "));
-    if (contains(who, TC_LIT(" was using ")) || contains(who, TC_LIT(" exceeded its "))) {
+    if (tc_slice_contains(who, TC_LIT(" was using ")) ||
+        tc_slice_contains(who, TC_LIT(" exceeded its "))) {
         out.container = first_word(who);
         out.usage = value_after(who, TC_LIT(" was using "));
         out.request = either(value_after(who, TC_LIT("request is ")),

@@ -77,15 +77,17 @@ static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
     tc_buf_time(b, e->time_ns);
     tc_buf_lit(b, ": ");
     tc_buf_str(b, tc_slice_cstr(PRESSURES[e->note.pressure].cause));
+    bool threshold = e->sign.source == EVICT_BY_THRESHOLD;
     if (e->sign.known) {
         tc_buf_lit(b, ", ");
         if (e->time_ns == e->sign.time_ns) {
-            tc_buf_lit(b, "at the time of ");
+            tc_buf_str(b, threshold ? TC_LIT("as ") : TC_LIT("at the time of "));
         } else {
             tc_buf_duration(b, e->time_ns - e->sign.time_ns);
             tc_buf_lit(b, " after ");
         }
-        tc_buf_str(b, condition_name(e));
+        /* A threshold that was met does not prove that the condition was reported. */
+        tc_buf_str(b, threshold ? TC_LIT("its eviction threshold was met") : condition_name(e));
     }
     return tc_buf_since(b, start);
 }
@@ -132,7 +134,13 @@ static struct tc_evidence sign_evidence(struct tc_draft *d, const struct evictio
     start = b->len;
     tc_buf_lit(b, "Node ");
     tc_buf_str(b, e->node);
-    tc_buf_str(b, relief ? TC_LIT(" left ") : TC_LIT(" was under "));
+    if (relief) {
+        tc_buf_lit(b, " left ");
+    } else if (sign->source == EVICT_BY_THRESHOLD) {
+        tc_buf_lit(b, " met the eviction threshold of ");
+    } else {
+        tc_buf_lit(b, " was under ");
+    }
     tc_buf_str(b, condition_name(e));
     if (sign->reason.len > 0) {
         tc_buf_lit(b, ", reason ");

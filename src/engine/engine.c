@@ -274,7 +274,7 @@ static tc_status tick(struct tc_engine *e, int64_t now_ns)
 
 tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
 {
-    if (now_ns <= e->now_ns) {
+    if (now_ns <= e->now_ns || now_ns > TC_TIME_MAX) {
         return TC_OK;
     }
     e->now_ns = now_ns;
@@ -286,6 +286,9 @@ tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
     e->counts.events++;
     if (ev->time_ns == TC_TIME_NONE) {
         e->counts.undated++;
+    } else if (ev->time_ns < 0 || ev->time_ns > TC_TIME_MAX) {
+        e->counts.misdated++;
+        return TC_OK;
     } else if (ev->time_ns < e->now_ns) {
         e->counts.late++;
     } else {

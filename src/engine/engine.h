@@ -29,10 +29,11 @@ struct tc_engine_out {
 };
 
 struct tc_engine_counts {
-    uint64_t events;  /* fed */
-    uint64_t wanted;  /* handed to at least one detector */
-    uint64_t late;    /* older than the newest seen */
-    uint64_t undated; /* without a date */
+    uint64_t events;   /* fed */
+    uint64_t wanted;   /* handed to at least one detector */
+    uint64_t late;     /* older than the newest seen */
+    uint64_t undated;  /* without a date */
+    uint64_t misdated; /* dated before 1970 or after 2200: not handed over */
     uint64_t verdicts;
     uint64_t unchanged; /* findings that said nothing new */
 };

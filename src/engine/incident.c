@@ -34,6 +34,8 @@ static uint64_t key_hash(struct tc_slice pattern_id, struct tc_slice key)
     return tc_slice_hash(key, tc_slice_hash(pattern_id, 0));
 }
 
+#define ID_TEXT_MAX 512
+
 static bool same_key(const struct incident *in, struct tc_slice pattern_id, struct tc_slice key)
 {
     return in->key_len == pattern_id.len + 1 + key.len &&
@@ -56,44 +58,29 @@ static struct incident *find(const struct tc_incidents *t, struct tc_slice patte
     return NULL;
 }
 
-static uint64_t hash_attr(uint64_t h, const struct tc_attr *a)
-{
-    switch (a->type) {
-    case TC_ATTR_STRING:
-        return tc_slice_hash(a->string, h);
-    case TC_ATTR_INT:
-        return tc_hash_mix(h, (uint64_t)a->integer);
-    case TC_ATTR_BOOL:
-        return tc_hash_mix(h, a->boolean);
-    case TC_ATTR_INTS:
-        return tc_slice_hash(tc_slice_make((const char *)a->ints, a->count * sizeof a->ints[0]),
-                             h + a->count);
-    case TC_ATTR_STRINGS:
-        for (size_t i = 0; i < a->count; i++) {
-            h = tc_slice_hash(a->strings[i], h);
-        }
-        return h;
-    }
-    return h;
-}
-
-/* Everything a reader would notice; not last_seen, which moves with every event. */
+/*
+ * What a reader would notice: the headline, which says who and where, every number
+ * and list, how much evidence there is. Not last_seen, which moves with every event.
+ */
 static uint64_t content_hash(const struct tc_finding *f)
 {
-    uint64_t h = tc_slice_hash(f->headline, 1);
-    h = tc_slice_hash(f->discriminator, h);
-    h = tc_hash_mix(h, (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
+    uint64_t h = tc_slice_hash(f->headline, f->discriminator.len);
+    h = tc_hash_mix(h, (uint64_t)f->evidence_count << 32 | (uint64_t)f->cause_count << 16 |
+                           (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
                            (uint64_t)f->root << 1 | (uint64_t)f->incomplete);
     for (size_t i = 0; i < f->attr_count; i++) {
-        h = hash_attr(h, &f->attrs[i]);
+        const struct tc_attr *a = &f->attrs[i];
+        if (a->type == TC_ATTR_INT) {
+            h = tc_hash_mix(h, (uint64_t)a->integer);
+        } else if (a->type == TC_ATTR_INTS && a->count > 0) {
+            size_t bytes = a->count * sizeof a->ints[0];
+            h = tc_slice_hash(tc_slice_make((const char *)a->ints, bytes), h);
+        } else if (a->type == TC_ATTR_STRING) {
+            h = tc_slice_hash(a->string, h);
+        }
     }
-    /* Evidence is only ever added: how much there is, and its end, tell. */
-    h = tc_hash_mix(h, f->evidence_count);
     if (f->evidence_count > 0) {
         h = tc_slice_hash(f->evidence[f->evidence_count - 1].uid, h);
-    }
-    for (size_t i = 0; i < f->cause_count; i++) {
-        h = tc_slice_hash(f->causes[i].key, h);
     }
     return h;
 }
@@ -102,7 +89,8 @@ static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, c
 {
     struct tc_slice first = f->evidence_count > 0 ? f->evidence[0].uid : TC_EMPTY;
     size_t len = f->pattern_id.len + f->key.len + first.len + 2;
-    char *text = tc_new(scratch, char, len);
+    char small[ID_TEXT_MAX];
+    char *text = len <= sizeof small ? small : tc_new(scratch, char, len);
     if (text == NULL) {
         return TC_E_NOMEM;
     }
@@ -114,9 +102,10 @@ static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, c
     tc_buf_str(&b, first);
     struct tc_digest digest;
     TC_TRY(tc_digest_sha256(tc_buf_slice(&b), &digest));
-    struct tc_buf hex = tc_buf_make(out, TC_INCIDENT_ID_LEN);
+    static const char hex[] = "0123456789abcdef";
     for (size_t i = 0; i < TC_INCIDENT_ID_LEN / 2; i++) {
-        tc_buf_hex(&hex, digest.bytes[i], 2);
+        out[2 * i] = hex[digest.bytes[i] >> 4];
+        out[2 * i + 1] = hex[digest.bytes[i] & 15];
     }
     return TC_OK;
 }
@@ -158,6 +147,9 @@ static struct incident *renew(struct tc_incidents *t, const struct incident *old
 static tc_status resolve_causes(const struct tc_incidents *t, const struct tc_finding *f,
                                 struct tc_arena *scratch, struct tc_verdict *out)
 {
+    if (f->cause_count == 0) {
+        return TC_OK;
+    }
     struct tc_verdict_cause *causes = tc_new(scratch, struct tc_verdict_cause, f->cause_count);
     if (causes == NULL) {
         return TC_E_NOMEM;

@@ -14,7 +14,7 @@ static void sift(struct tc_stream *heap, size_t count, size_t i)
     for (;;) {
         size_t least = i;
         for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < count; child++) {
-            if (tc_event_cmp(heap[child].head, heap[least].head) < 0) {
+            if (tc_event_order(heap[child].head, heap[least].head) < 0) {
                 least = child;
             }
         }

@@ -182,6 +182,15 @@ int tc_event_cmp(const struct tc_event *a, const struct tc_event *b)
     return order;
 }
 
+int tc_event_order(const struct tc_event *a, const struct tc_event *b)
+{
+    int order = tc_event_cmp(a, b);
+    if (order == 0) {
+        order = cmp_u64(a->raw.source, b->raw.source);
+    }
+    return order == 0 ? cmp_u64(a->raw.offset, b->raw.offset) : order;
+}
+
 uint64_t tc_nccl_group_key(struct tc_slice job, struct tc_slice name, struct tc_slice ranks)
 {
     uint64_t key = tc_slice_hash(name, tc_slice_hash(job, 0));

@@ -243,6 +243,9 @@ bool tc_event_own(struct tc_event *ev, struct tc_arena *arena);
  */
 int tc_event_cmp(const struct tc_event *a, const struct tc_event *b);
 
+/* The same, and of two reports of one fact the one in the earlier source, then place. */
+int tc_event_order(const struct tc_event *a, const struct tc_event *b);
+
 /*
  * The identity of a process group across ranks. Two groups may share a name
  * with other members, so the member list is part of it; `ranks` may be empty.

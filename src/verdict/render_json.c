@@ -3,6 +3,8 @@
 #include "verdict/render.h"
 
 #define RAW_PREFIX_MAX (TC_DIGEST_TEXT_MAX + 40)
+/* Keys, punctuation and our own words of the first fields. */
+#define HEAD_FIXED_MAX 256
 /* Keys, punctuation, time, raw and numbers of one piece of evidence. */
 #define EVIDENCE_FIXED_MAX (RAW_PREFIX_MAX + 160)
 #define KEY(b, name) tc_buf_lit((b), ",\"" name "\":")
@@ -43,12 +45,6 @@ static void string_member(const struct writer *w, struct tc_slice quoted_key, st
     }
 }
 
-static void name_member(struct tc_buf *b, struct tc_slice quoted_key, const char *value)
-{
-    tc_buf_str(b, quoted_key);
-    literal(b, tc_slice_cstr(value));
-}
-
 static void time_value(struct writer *w, int64_t ns)
 {
     tc_buf_char(w->b, '"');
@@ -82,9 +78,46 @@ static void render_scope(const struct writer *w, const struct tc_scope *s)
     }
 }
 
+/* Numbers and short strings are most attributes: written with one check. */
+static bool put_short_attr(const struct writer *w, const struct tc_attr *a)
+{
+    bool is_string = a->type == TC_ATTR_STRING && w->plain;
+    if (!is_string && a->type != TC_ATTR_INT && a->type != TC_ATTR_INTS) {
+        return false;
+    }
+    size_t value = is_string ? a->string.len + 2 : (a->count + 1) * (TC_PUT_U64_MAX + 2);
+    char *p = tc_buf_begin(w->b, a->key.len + value + 8);
+    if (p == NULL) {
+        return true;
+    }
+    p = tc_put_lit(p, ",\"");
+    p = tc_put_str(p, a->key);
+    p = tc_put_lit(p, "\":");
+    if (is_string) {
+        *p++ = '"';
+        p = tc_put_str(p, a->string);
+        *p++ = '"';
+    } else if (a->type == TC_ATTR_INT) {
+        p = tc_put_i64(p, a->integer);
+    } else {
+        *p++ = '[';
+        for (size_t i = 0; i < a->count; i++) {
+            p = tc_put_i64(p, a->ints[i]);
+            *p++ = ',';
+        }
+        p -= a->count > 0;
+        *p++ = ']';
+    }
+    tc_buf_end(w->b, p);
+    return true;
+}
+
 static void render_attr(const struct writer *w, const struct tc_attr *a)
 {
     struct tc_buf *b = w->b;
+    if (put_short_attr(w, a)) {
+        return;
+    }
     tc_buf_lit(b, ",\"");
     tc_buf_str(b, a->key);
     tc_buf_lit(b, "\":");
@@ -93,21 +126,17 @@ static void render_attr(const struct writer *w, const struct tc_attr *a)
         string(w, a->string);
         break;
     case TC_ATTR_INT:
-        tc_buf_i64(b, a->integer);
         break;
     case TC_ATTR_BOOL:
         tc_buf_str(b, a->boolean ? TC_LIT("true") : TC_LIT("false"));
         break;
     case TC_ATTR_INTS:
+        break;
     case TC_ATTR_STRINGS:
         tc_buf_char(b, '[');
         for (size_t i = 0; i < a->count; i++) {
             tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
-            if (a->type == TC_ATTR_INTS) {
-                tc_buf_i64(b, a->ints[i]);
-            } else {
-                string(w, a->strings[i]);
-            }
+            string(w, a->strings[i]);
         }
         tc_buf_char(b, ']');
         break;
@@ -207,6 +236,48 @@ static void render_causes(const struct writer *w, const struct tc_verdict *v)
     tc_buf_char(b, ']');
 }
 
+/* Everything up to the times, which every verdict has. */
+static void render_head(struct writer *w, const struct tc_verdict *v)
+{
+    const struct tc_finding *f = v->finding;
+    struct tc_slice status = tc_slice_cstr(tc_verdict_status_name(v->status));
+    struct tc_slice severity = tc_slice_cstr(tc_severity_name(f->severity));
+    struct tc_slice confidence = tc_slice_cstr(tc_confidence_name(f->confidence));
+    char *p = tc_buf_begin(w->b, f->pattern_id.len + f->pattern_name.len + v->incident_id.len +
+                                     f->discriminator.len + HEAD_FIXED_MAX);
+    if (p == NULL) {
+        return;
+    }
+    p = tc_put_lit(p, "{\"pattern.id\":\"");
+    p = tc_put_str(p, f->pattern_id);
+    p = tc_put_lit(p, "\",\"pattern.name\":\"");
+    p = tc_put_str(p, f->pattern_name);
+    p = tc_put_lit(p, "\",\"incident_id\":\"");
+    p = tc_put_str(p, v->incident_id);
+    p = tc_put_lit(p, "\",\"status\":\"");
+    p = tc_put_str(p, status);
+    p = tc_put_lit(p, "\",\"severity\":\"");
+    p = tc_put_str(p, severity);
+    p = tc_put_lit(p, "\",\"confidence\":\"");
+    p = tc_put_str(p, confidence);
+    p = tc_put_lit(p, "\",\"discriminator\":\"");
+    p = tc_put_str(p, f->discriminator);
+    *p++ = '"';
+    tc_buf_end(w->b, p);
+    string_member(w, TC_LIT(",\"headline\":"), f->headline);
+    string_member(w, TC_LIT(",\"remediation\":"), f->remediation);
+    p = tc_buf_begin(w->b, HEAD_FIXED_MAX);
+    if (p == NULL) {
+        return;
+    }
+    p = tc_put_lit(p, ",\"first_seen\":\"");
+    p = tc_put_time(p, v->first_ns, &w->time);
+    p = tc_put_lit(p, "\",\"last_seen\":\"");
+    p = tc_put_time(p, f->last_ns, &w->time);
+    *p++ = '"';
+    tc_buf_end(w->b, p);
+}
+
 void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
                             const struct tc_sources *sources)
 {
@@ -217,23 +288,7 @@ void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
     w.time.known = false;
     w.sources = sources;
     w.source = TC_SOURCE_NONE;
-    tc_buf_lit(b, "{\"pattern.id\":");
-    literal(b, f->pattern_id);
-    KEY(b, "pattern.name");
-    literal(b, f->pattern_name);
-    KEY(b, "incident_id");
-    literal(b, v->incident_id);
-    name_member(b, TC_LIT(",\"status\":"), tc_verdict_status_name(v->status));
-    name_member(b, TC_LIT(",\"severity\":"), tc_severity_name(f->severity));
-    name_member(b, TC_LIT(",\"confidence\":"), tc_confidence_name(f->confidence));
-    KEY(b, "discriminator");
-    literal(b, f->discriminator);
-    string_member(&w, TC_LIT(",\"headline\":"), f->headline);
-    string_member(&w, TC_LIT(",\"remediation\":"), f->remediation);
-    KEY(b, "first_seen");
-    time_value(&w, v->first_ns);
-    KEY(b, "last_seen");
-    time_value(&w, f->last_ns);
+    render_head(&w, v);
     tc_buf_str(b, f->incomplete ? TC_LIT(",\"incomplete\":true") : TC_EMPTY);
     tc_buf_str(b, f->root ? TC_LIT(",\"root\":true") : TC_EMPTY);
     if (v->cause_count > 0) {
@@ -243,8 +298,7 @@ void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
     for (size_t i = 0; i < f->attr_count; i++) {
         render_attr(&w, &f->attrs[i]);
     }
-    KEY(b, "evidence_trail");
-    tc_buf_char(b, '[');
+    tc_buf_lit(b, ",\"evidence_trail\":[");
     for (size_t i = 0; i < f->evidence_count; i++) {
         tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
         render_evidence(&w, &f->evidence[i]);

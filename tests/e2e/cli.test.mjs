@@ -378,6 +378,16 @@ describe('detect', () => {
     const b = run(['detect', '--json', 'order/events.json', 'order/dmesg-gpu-07.txt']);
     assert.equal(a.code, 1);
     assert.equal(a.out, b.out);
+    // The same events in two files: which of them is cited must not depend on the order either.
+    fs.copyFileSync(path.join(folder, 'order/events.json'), path.join(folder, 'order/replayed.json'));
+    fs.appendFileSync(path.join(folder, 'order/replayed.json'), '\n');
+    const files = ['dmesg-gpu-07.txt', 'events.json', 'replayed.json'].map((f) => `order/${f}`);
+    const expected = run(['detect', '--json', 'order']).out;
+    for (const i of [0, 1, 2]) {
+      const turned = [...files.slice(i), ...files.slice(0, i)];
+      assert.equal(run(['detect', '--json', ...turned]).out, expected);
+      assert.equal(run(['detect', '--json', ...turned.reverse()]).out, expected);
+    }
   });
 
   test('patterns can be chosen, left out and tuned', () => {

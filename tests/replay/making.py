@@ -45,7 +45,8 @@ def k8s_list(*items):
 
 def pod(name, node, phase, containers=(), reason=None, message=None, conditions=(), env=None):
     """containers: (name, exit code, reason, finished at) of those that ended."""
-    spec = {"nodeName": node, "containers": [{"name": c[0]} for c in containers] or [{"name": "main"}]}
+    names = [c[0] for c in containers] or ["main"]
+    spec = {"nodeName": node, "containers": [{"name": name} for name in names]}
     if env:
         spec["containers"][0]["env"] = [{"name": k, "value": v} for k, v in env.items()]
     status = {"phase": phase, "startTime": when(-7200)}

@@ -97,7 +97,8 @@ def check(case):
     for text in wrong:
         print(text)
     if wrong:
-        print(f"\nIf it should be so: tests/replay/replay.py --update {os.path.relpath(case, ROOT)}")
+        print("\nIf it should be so:")
+        print(f"  tests/replay/replay.py --update {os.path.relpath(case, ROOT)}")
     return 1 if wrong else 0
 
 

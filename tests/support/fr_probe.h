@@ -32,8 +32,10 @@ struct tc_fr_probe {
     struct tc_arena scratch;
 };
 
-/* Decode bytes under that name, job "job-1", source 7. Aborts when both arenas are not given back
- * as they were taken. Run as often as needed, then tc_fr_probe_fini. */
+/*
+ * Decode bytes under that name, job "job-1", source 7. Aborts when the codec leaves something in
+ * its scratch memory. Run as often as needed, then tc_fr_probe_fini.
+ */
 void tc_fr_probe_run(struct tc_fr_probe *p, struct tc_slice bytes, const char *name);
 void tc_fr_probe_fini(struct tc_fr_probe *p);
 

@@ -178,9 +178,9 @@ static void boot_times_are_for_all_or_for_one(void **state)
     add(x, "logs/dmesg-gpu-08.txt", &tc_codec_kmsg);
     add(x, "logs/dmesg-a=b.txt", &tc_codec_kmsg);
     add(x, "logs/dmesg-gpu-10.txt", &tc_codec_kmsg);
-    x->hints.boot_texts[x->hints.boot_count++] = "2026-11-15T03:04:05Z";
     x->hints.boot_texts[x->hints.boot_count++] = "gpu-08=2026-11-15T03:04:06Z";
     x->hints.boot_texts[x->hints.boot_count++] = "dmesg-a=b.txt=2026-11-15T03:04:07Z";
+    x->hints.boot_texts[x->hints.boot_count++] = "2026-11-15T03:04:05Z";
     x->hints.boot_texts[x->hints.boot_count++] = "logs/dmesg-gpu-10.txt=2026-11-15T03:04:08Z";
     assert_int_equal(apply(x), TC_OK);
     assert_int_equal(x->items[0].boot_ns, T0);

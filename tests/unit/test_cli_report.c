@@ -94,30 +94,49 @@ static void everything_of_a_verdict_is_copied(void **state)
     (void)state;
     struct tc_kept k = {0};
     struct made m;
-    make(&m, 7, 3, "00000000000000000000000000000003");
-    static const int32_t ints[] = {1, 2};
-    const struct tc_slice strings[] = {TC_LIT("a"), TC_LIT("")};
-    const struct tc_attr attrs[] = {
-        {.key = TC_LIT("i"), .type = TC_ATTR_INT, {.integer = 5}},
-        {.key = TC_LIT("b"), .type = TC_ATTR_BOOL, {.boolean = true}},
-        {.key = TC_LIT("s"), .type = TC_ATTR_STRING, {.string = TC_LIT("x")}},
-        {.key = TC_LIT("is"), .type = TC_ATTR_INTS, {.ints = ints}, .count = 2},
-        {.key = TC_LIT("ss"), .type = TC_ATTR_STRINGS, {.strings = strings}, .count = 2},
+    char cause[] = "00000000000000000000000000000003";
+    make(&m, 7, 3, cause);
+    /* All strings lie in memory that is overwritten before the copy is looked at. */
+    char letters[] = "abcdefghijklmnopqrstuvwxyz";
+#define LETTER(n) tc_slice_make(letters + (n), 1)
+    int32_t ints[] = {1, 2};
+    struct tc_slice strings[] = {LETTER(0), TC_EMPTY};
+    struct tc_attr attrs[] = {
+        {.key = LETTER(1), .type = TC_ATTR_INT, {.integer = 5}},
+        {.key = LETTER(2), .type = TC_ATTR_BOOL, {.boolean = true}},
+        {.key = LETTER(3), .type = TC_ATTR_STRING, {.string = LETTER(4)}},
+        {.key = LETTER(5), .type = TC_ATTR_INTS, {.ints = ints}, .count = 2},
+        {.key = LETTER(6), .type = TC_ATTR_STRINGS, {.strings = strings}, .count = 2},
     };
-    const struct tc_evidence evidence[] = {
-        {TC_LIT("k"), TC_LIT("u"), TC_LIT("d"), T0, {TC_SOURCE_NONE, 1, 2}}};
+    struct tc_evidence evidence[] = {{LETTER(7), LETTER(8), LETTER(9), T0, {TC_SOURCE_NONE, 1, 2}}};
     m.f.attrs = attrs;
     m.f.attr_count = 5;
     m.f.evidence = evidence;
     m.f.evidence_count = 1;
-    m.f.scope.node = TC_LIT("gpu-07");
+    m.f.pattern_id = LETTER(10);
+    m.f.pattern_name = LETTER(11);
+    m.f.discriminator = LETTER(12);
+    m.f.remediation = LETTER(13);
+    m.f.scope.node = LETTER(14);
+    m.f.scope.ns = LETTER(15);
+    m.f.scope.pod = LETTER(16);
+    m.f.scope.pod_uid = LETTER(17);
+    m.f.scope.container = LETTER(18);
+    m.f.scope.job = LETTER(19);
+    m.f.scope.gpu_uuid = LETTER(20);
     m.f.scope.rank = 3;
-    m.f.remediation = TC_LIT("look");
+    m.cause.why = LETTER(21);
     struct tc_buf before = tc_buf_make(text, sizeof text);
     tc_verdict_render_json(&before, &m.v, NULL);
     char *expected = strndup(text, before.len);
     assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
     memset(&m, 0xee, sizeof m);
+    memset(cause, 0xee, sizeof cause);
+    memset(letters, 0xee, sizeof letters);
+    memset(ints, 0xee, sizeof ints);
+    memset(strings, 0xee, sizeof strings);
+    memset(attrs, 0xee, sizeof attrs);
+    memset(evidence, 0xee, sizeof evidence);
     struct tc_buf after = tc_buf_make(text, sizeof text);
     tc_verdict_render_json(&after, &k.items[0].verdict, NULL);
     assert_int_equal(after.len, strlen(expected));
@@ -153,7 +172,9 @@ static void many_incidents_are_kept_and_then_counted(void **state)
     keep(&k, 5, -1, true); /* a known one still changes */
     assert_int_equal(k.left_out, 3);
     assert_true(k.items[5].finding.root);
-    assert_ptr_equal(k.items[5].verdict.finding, &k.items[5].finding);
+    for (size_t i = 0; i < k.count; i++) {
+        assert_ptr_equal(k.items[i].verdict.finding, &k.items[i].finding);
+    }
     tc_kept_fini(&k);
 }
 

@@ -171,9 +171,10 @@ static void a_directory_that_cannot_be_read_is_said(void **state)
 static const char XID[] = "2026-11-15T03:04:05,123456+00:00 NVRM: Xid (PCI:0000:b3:00): 79, "
                           "pid=1234, GPU has fallen off the bus.\n";
 
-static tc_status open_inputs(struct tc_inputs *in, char **paths, size_t count, bool verbose)
+static tc_status open_inputs(struct tc_inputs *in, char **paths, size_t count, bool verbose,
+                             bool by_path)
 {
-    struct tc_inputs_want want = {"test", NULL, verbose};
+    struct tc_inputs_want want = {"test", NULL, verbose, by_path};
     int saved = hide_stderr();
     tc_status status = tc_inputs_open(in, paths, count, &want);
     show_stderr(saved);
@@ -188,7 +189,7 @@ static void walked_files_that_are_not_recognised_are_counted_and_named_ones_fail
     make("empty", "");
     struct tc_inputs in;
     char *paths[] = {folder};
-    assert_int_equal(open_inputs(&in, paths, 1, false), TC_OK);
+    assert_int_equal(open_inputs(&in, paths, 1, false, false), TC_OK);
     assert_int_equal(in.count, 1);
     assert_int_equal(in.unrecognised, 1); /* an empty file is not counted */
     assert_false(in.failed);
@@ -198,14 +199,14 @@ static void walked_files_that_are_not_recognised_are_counted_and_named_ones_fail
     char junk[512];
     (void)snprintf(junk, sizeof junk, "%s", at("junk"));
     char *direct[] = {junk};
-    assert_int_equal(open_inputs(&in, direct, 1, false), TC_OK);
+    assert_int_equal(open_inputs(&in, direct, 1, false, false), TC_OK);
     assert_true(in.failed);
     assert_int_equal(in.count, 0);
     tc_inputs_close(&in);
     char empty[512];
     (void)snprintf(empty, sizeof empty, "%s", at("empty"));
     direct[0] = empty;
-    assert_int_equal(open_inputs(&in, direct, 1, false), TC_OK);
+    assert_int_equal(open_inputs(&in, direct, 1, false, false), TC_OK);
     assert_true(in.failed);
     tc_inputs_close(&in);
 }
@@ -219,11 +220,16 @@ static void the_same_file_twice_is_read_once(void **state)
     char again[512];
     (void)snprintf(again, sizeof again, "%s", at("dmesg-gpu-08.txt"));
     char *paths[] = {again, folder, again};
-    assert_int_equal(open_inputs(&in, paths, 3, true), TC_OK);
+    assert_int_equal(open_inputs(&in, paths, 3, true, false), TC_OK);
     assert_int_equal(in.count, 2);
     assert_string_equal(in.items[0].path, at("dmesg-gpu-08.txt"));
     assert_string_equal(in.items[1].path, at("dmesg-gpu-07.txt"));
     assert_int_equal(in.total_bytes, 2 * (sizeof XID - 1));
+    tc_inputs_close(&in);
+    assert_int_equal(open_inputs(&in, paths, 3, true, true), TC_OK);
+    assert_int_equal(in.count, 2);
+    assert_string_equal(in.items[0].path, at("dmesg-gpu-07.txt"));
+    assert_string_equal(in.items[1].path, at("dmesg-gpu-08.txt"));
     tc_inputs_close(&in);
 }
 
@@ -233,7 +239,7 @@ static void sources_have_name_digest_and_bytes(void **state)
     make("dmesg-gpu-07.txt", XID);
     struct tc_inputs in;
     char *paths[] = {folder};
-    assert_int_equal(open_inputs(&in, paths, 1, false), TC_OK);
+    assert_int_equal(open_inputs(&in, paths, 1, false, false), TC_OK);
     struct tc_sources sources = tc_inputs_sources(&in);
     struct tc_source_view view;
     assert_true(sources.view(sources.context, 0, &view));

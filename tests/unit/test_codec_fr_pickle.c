@@ -25,6 +25,8 @@ static void run(struct tc_slice bytes)
 /* String literals may hold NUL bytes: the length is the literal's. */
 #define RUN(literal) run(TC_LIT(literal))
 
+#define RAW(literal) tc_pickle_raw(&w, literal, sizeof(literal) - 1)
+
 static void assert_refused(tc_status status, const char *part)
 {
     assert_int_equal(probe.count, 1);
@@ -202,7 +204,7 @@ static void python_protocol_4_is_read(void **state)
 static void frame_inside_a_record_is_skipped(void **state)
 {
     (void)state;
-    RUN("\x80\4}(\x8c\7entries](}(\x8c\x09record_id\x95\x07\0\0\0\0\0\0\0K\5\x8c\5pg_idK\6ueu.");
+    RUN("\x80\4}(\x8c\7entries](}(\x8c\x09record_id\x95\x0f\0\0\0\0\0\0\0K\5\x8c\5pg_idK\6ueu.");
     assert_int_equal(probe.status, TC_OK);
     assert_int_equal(record(0)->record_id, 5);
     assert_int_equal(record(0)->pg_id, 6);
@@ -353,7 +355,7 @@ static void run_nested(const char *open, const char *close, size_t levels)
 {
     struct tc_pickle w = {0};
     tc_pickle_begin(&w);
-    tc_pickle_raw(&w, "}X\1\0\0\0x", 7);
+    RAW("}X\1\0\0\0x");
     for (size_t i = 0; i < levels; i++) {
         tc_pickle_raw(&w, open, strlen(open));
     }
@@ -361,7 +363,7 @@ static void run_nested(const char *open, const char *close, size_t levels)
     for (size_t i = 0; i < levels; i++) {
         tc_pickle_raw(&w, close, strlen(close));
     }
-    tc_pickle_raw(&w, "sX\7\0\0\0entries]s.", 16);
+    RAW("sX\7\0\0\0entries]s.");
     run(tc_pickle_slice(&w));
     tc_pickle_fini(&w);
 }
@@ -392,9 +394,9 @@ static void references_that_multiply_cost_nothing(void **state)
     (void)state;
     struct tc_pickle w = {0};
     tc_pickle_begin(&w);
-    tc_pickle_raw(&w, "}(X\1\0\0\0x]q\0", 11);
+    RAW("}(X\1\0\0\0x]q\0");
     for (unsigned level = 1; level <= 20; level++) {
-        tc_pickle_raw(&w, "](", 2);
+        RAW("](");
         for (int i = 0; i < 20; i++) {
             char get[2] = {'h', (char)(level - 1)};
             tc_pickle_raw(&w, get, 2);
@@ -402,7 +404,7 @@ static void references_that_multiply_cost_nothing(void **state)
         char put[3] = {'e', 'q', (char)level};
         tc_pickle_raw(&w, put, 3);
     }
-    tc_pickle_raw(&w, "X\7\0\0\0entries]u.", 15);
+    RAW("X\7\0\0\0entries]u.");
     run(tc_pickle_slice(&w));
     assert_int_equal(probe.status, TC_OK);
     tc_pickle_fini(&w);
@@ -414,15 +416,54 @@ static void references_that_make_us_look_too_often_are_refused(void **state)
     (void)state;
     struct tc_pickle w = {0};
     tc_pickle_begin(&w);
-    tc_pickle_raw(&w, "}(X\1\0\0\0a}(", 10);
+    RAW("}(X\1\0\0\0a}(");
     for (int i = 0; i < 20000; i++) {
-        tc_pickle_raw(&w, "NN", 2);
+        RAW("NN");
     }
-    tc_pickle_raw(&w, "uq\1X\7\0\0\0entries](", 17);
+    RAW("uq\1X\7\0\0\0entries](");
     for (int i = 0; i < 20000; i++) {
-        tc_pickle_raw(&w, "h\1", 2);
+        RAW("h\1");
     }
-    tc_pickle_raw(&w, "eu.", 3);
+    RAW("eu.");
+    run(tc_pickle_slice(&w));
+    assert_refused(TC_E_LIMIT, "refers to the same objects too often");
+    tc_pickle_fini(&w);
+}
+
+/* A large list of sizes in every entry: its text is made once, but compared each time. */
+static void lists_that_are_compared_too_often_are_refused(void **state)
+{
+    (void)state;
+    struct tc_pickle w = {0};
+    tc_pickle_begin(&w);
+    RAW("}(X\1\0\0\0a](](");
+    for (int i = 0; i < 20000; i++) {
+        RAW("K\1");
+    }
+    RAW("eeq\1X\1\0\0\0bX\x0b\0\0\0input_sizesq\2X\7\0\0\0entries](");
+    for (int i = 0; i < 1000; i++) {
+        RAW("}h\2h\1s");
+    }
+    RAW("eu.");
+    run(tc_pickle_slice(&w));
+    assert_refused(TC_E_LIMIT, "refers to the same objects too often");
+    tc_pickle_fini(&w);
+}
+
+/* A long group name in every entry: it stays where it is, but is looked up each time. */
+static void strings_that_are_looked_at_too_often_are_refused(void **state)
+{
+    (void)state;
+    static char name[40000];
+    struct tc_pickle w = {0};
+    tc_pickle_begin(&w);
+    RAW("}(X\1\0\0\0a");
+    tc_pickle_str(&w, tc_slice_make(name, sizeof name));
+    RAW("X\1\0\0\0bX\x0d\0\0\0process_groupq\2X\7\0\0\0entries](");
+    for (int i = 0; i < 1000; i++) {
+        RAW("}h\2h\0s");
+    }
+    RAW("eu.");
     run(tc_pickle_slice(&w));
     assert_refused(TC_E_LIMIT, "refers to the same objects too often");
     tc_pickle_fini(&w);
@@ -434,15 +475,15 @@ static void sizes_made_of_references_are_bounded(void **state)
     (void)state;
     struct tc_pickle w = {0};
     tc_pickle_begin(&w);
-    tc_pickle_raw(&w, "}(X\1\0\0\0a](", 10);
+    RAW("}(X\1\0\0\0a](");
     for (int i = 0; i < 2000; i++) {
-        tc_pickle_raw(&w, "K\1", 2);
+        RAW("K\1");
     }
-    tc_pickle_raw(&w, "eq\1X\7\0\0\0entries](}(X\x0b\0\0\0input_sizes](", 37);
+    RAW("eq\1X\7\0\0\0entries](}(X\x0b\0\0\0input_sizes](");
     for (int i = 0; i < 2000; i++) {
-        tc_pickle_raw(&w, "h\1", 2);
+        RAW("h\1");
     }
-    tc_pickle_raw(&w, "eueu.", 5);
+    RAW("eueu.");
     run(tc_pickle_slice(&w));
     assert_refused(TC_E_LIMIT, "input_sizes holds more than 1048576 numbers");
     tc_pickle_fini(&w);
@@ -455,13 +496,13 @@ static void types_made_of_references_are_bounded(void **state)
     struct tc_pickle w = {0};
     memset(text, 'F', sizeof text);
     tc_pickle_begin(&w);
-    tc_pickle_raw(&w, "}(X\1\0\0\0a", 8);
+    RAW("}(X\1\0\0\0a");
     tc_pickle_str(&w, tc_slice_make(text, sizeof text));
-    tc_pickle_raw(&w, "X\7\0\0\0entries](}(X\x0c\0\0\0input_dtypes](", 35);
+    RAW("X\7\0\0\0entries](}(X\x0c\0\0\0input_dtypes](");
     for (int i = 0; i < 100; i++) {
-        tc_pickle_raw(&w, "h\0", 2);
+        RAW("h\0");
     }
-    tc_pickle_raw(&w, "eueu.", 5);
+    RAW("eueu.");
     run(tc_pickle_slice(&w));
     assert_refused(TC_E_LIMIT, "input_dtypes holds more than 1048576 bytes");
     tc_pickle_fini(&w);
@@ -511,6 +552,8 @@ int main(void)
         cmocka_unit_test(nesting_is_bounded_however_it_is_written),
         cmocka_unit_test(references_that_multiply_cost_nothing),
         cmocka_unit_test(references_that_make_us_look_too_often_are_refused),
+        cmocka_unit_test(lists_that_are_compared_too_often_are_refused),
+        cmocka_unit_test(strings_that_are_looked_at_too_often_are_refused),
         cmocka_unit_test(sizes_made_of_references_are_bounded),
         cmocka_unit_test(types_made_of_references_are_bounded),
         cmocka_unit_test(strings_need_not_be_utf_8),

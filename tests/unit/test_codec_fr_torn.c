@@ -269,6 +269,20 @@ static void too_little_memory_is_an_error_and_never_half_a_dump(void **state)
     tc_pickle_fini(&w);
 }
 
+static void failed_dump_gives_back_the_strings_it_made(void **state)
+{
+    (void)state;
+    tc_fr_probe_run(&probe,
+                    TC_LIT("{\"entries\":[{\"input_sizes\":[[1111111111,2222222222,3333333333],"
+                           "[4444444444,5555555555,6666666666,7777777777,8888888888,9999999999]],"
+                           "\"input_dtypes\":[\"Float\"]},7]}"),
+                    "_dump_12");
+    assert_one_failed_dump(12);
+    /* The sanitizer's arena leaves a gap of a few bytes behind each object. */
+    assert_true(probe.arena.peak > strlen(probe.err.message) + 60);
+    assert_true(probe.arena.used <= strlen(probe.err.message) + 8);
+}
+
 static void pause_does_not_stop_a_dump(void **state)
 {
     (void)state;
@@ -394,6 +408,7 @@ int main(void)
         cmocka_unit_test(dumps_are_recognised_and_other_files_are_not),
         cmocka_unit_test(name_alone_claims_only_short_files),
         cmocka_unit_test(too_little_memory_is_an_error_and_never_half_a_dump),
+        cmocka_unit_test(failed_dump_gives_back_the_strings_it_made),
         cmocka_unit_test(pause_does_not_stop_a_dump),
         cmocka_unit_test(receiver_that_fails_ends_the_dump),
         cmocka_unit_test(decoding_again_after_the_end_gives_nothing),

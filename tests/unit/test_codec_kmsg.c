@@ -216,6 +216,74 @@ static void an_undatable_line_keeps_its_uptime(void **state)
     assert_int_equal(ev->uptime_ns, INT64_C(68183615790000));
 }
 
+static void torn_prefixes_are_no_prefixes(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "Sep",
+        "Sep 19",
+        "Sep 19 16:18:02",
+        "Sep 19 16:18:0",
+        "Sep 19 16:18 h kernel: " XID,
+        "Sep 19 16-18:02 h kernel: " XID,
+        "Sep 19 16:18-02 h kernel: " XID,
+        "Sep 19 1x:18:02 h kernel: " XID,
+        "Sep 19 x6:18:02 h kernel: " XID,
+        "Sep xx 16:18:02 h kernel: " XID,
+        "Sep 1916:18:02 h kernel: " XID,
+        "Sep19 16:18:02 h kernel: " XID,
+        "Sep 19 16:18:02x h kernel: " XID,
+        "Sie 19 16:18:02 h kernel: " XID,
+        "[",
+        "[ 12",
+        "[ 12.5",
+        "[ +",
+        "[ +] " XID,
+        "[12.] " XID,
+        "[ 1.5][T",
+        "[ 1.5][X1] " XID,
+        "[Thu",
+        "[Thu Sep 19 02:29:46] " XID,
+        "[Thu Sep 19 02:29:46 24] " XID,
+        "[Thu Sep 19 02:29:46 2024 " XID,
+        "[Thu Sep 19 02:29 2024] " XID,
+        "[thu Sep 19 02:29:46 2024] " XID,
+        "(Thu Sep 19 02:29:46 2024] " XID,
+        "<4",
+        "<>" XID,
+        "<x>" XID,
+        "4,1",
+        "4,1,2",
+        "4,1,2,-",
+        ",1,2,-;" XID,
+        "4,1,2,x;" XID,
+        "4,1;2,-;" XID,
+        "kern",
+        "kern  :",
+        "kern  :warn",
+        "2025-01-21T04:41:44,285060+00:00",
+        "2025-01-21T04:41:44x " XID,
+        "lower=1 " XID,
+        " =1 " XID,
+        " DEVICE",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_unknown(lines[i], "no rule for this message");
+    }
+    assert_int_equal(one_xid("[ 1.12345678999] " XID)->uptime_ns, INT64_C(1123456789));
+    assert_int_equal(one_xid("[ 1.5] " XID)->uptime_ns, INT64_C(1500000000));
+}
+
+static void hosts_have_the_letters_of_host_names(void **state)
+{
+    (void)state;
+    assert_slice(one_xid("gpu-7.rack_A.Zz kernel: " XID)->scope.node, "gpu-7.rack_A.Zz");
+    assert_slice(one_xid("fe80::1 kernel: " XID)->scope.node, "fe80::1");
+    assert_slice(one_xid("a/b kernel: " XID)->scope.node, "node-of-input");
+    assert_slice(one_xid("-- kernel: " XID)->scope.node, "node-of-input");
+    assert_unknown("note: kernel: " XID, "no rule for this message");
+}
+
 static void repeated_messages_carry_their_count(void **state)
 {
     (void)state;
@@ -380,8 +448,13 @@ static void inputs_are_recognised_by_their_lines(void **state)
     assert_int_equal(sniffed("[    0.000000] Linux version 6.1\n"), TC_SNIFF_LIKELY);
     assert_int_equal(sniffed("Sep 19 16:18:02 h systemd[1]: Started x.\n"), TC_SNIFF_LIKELY);
     assert_int_equal(sniffed("kern  :warn  : foo\n"), TC_SNIFF_LIKELY);
+    assert_int_equal(sniffed("gpu-07 kernel: foo\n"), TC_SNIFF_LIKELY);
+    assert_int_equal(sniffed("2025-01-21T04:41:44,285060+00:00 foo\n"), TC_SNIFF_LIKELY);
+    assert_int_equal(sniffed("2025-01-21T04:41:44.2+00:00 h app[1]: foo\n"), TC_SNIFF_LIKELY);
+    assert_int_equal(sniffed("2025-01-21T04:41:44.2+00:00 foo\n"), TC_SNIFF_NO);
     assert_int_equal(sniffed("# found by hand\n" XID "\n"), TC_SNIFF_LIKELY);
-    assert_int_equal(sniffed("a\nb\nc\n" XID "\n"), TC_SNIFF_MAYBE);
+    assert_int_equal(sniffed("a\n" XID "\n"), TC_SNIFF_LIKELY);
+    assert_int_equal(sniffed("a\nb\n" XID "\n"), TC_SNIFF_MAYBE);
     assert_int_equal(sniffed(""), TC_SNIFF_NO);
     assert_int_equal(sniffed("# only a comment\n"), TC_SNIFF_NO);
     assert_int_equal(sniffed("{\"kind\":\"xid\",\"message\":\"hello\"}\n"), TC_SNIFF_NO);
@@ -410,6 +483,8 @@ int main(void)
         cmocka_unit_test(dates_without_a_year_are_the_latest_up_to_a_day_after_now),
         cmocka_unit_test(dates_without_a_year_follow_boot_when_now_is_unknown),
         cmocka_unit_test(an_undatable_line_keeps_its_uptime),
+        cmocka_unit_test(torn_prefixes_are_no_prefixes),
+        cmocka_unit_test(hosts_have_the_letters_of_host_names),
         cmocka_unit_test(repeated_messages_carry_their_count),
         cmocka_unit_test(raw_names_the_exact_line_without_its_newline),
         cmocka_unit_test(long_lines_are_cut_and_counted),

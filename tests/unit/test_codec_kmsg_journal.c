@@ -123,6 +123,12 @@ static void error_reports_are_joined_across_records(void **state)
     assert_slice(ev->aer.errors, "BadTLP");
     assert_bdf(ev->aer.reporter, "0000:00:01.0");
     assert_bdf(ev->scope.pci, "0000:01:00.0");
+    ev = one_event(RECORD("p 00:01.0: AER: Corrected error received: 00:02.0"), TC_EVENT_AER);
+    assert_bdf(ev->scope.pci, "0000:00:02.0");
+    ev = one_event(RECORD("usb 1-1: new device") "\n\n" RECORD(
+                       "p 00:02.0:   device [1:2] error status/mask=00000001/0"),
+                   TC_EVENT_AER);
+    assert_slice(ev->aer.severity, "");
 #undef RECORD
 }
 

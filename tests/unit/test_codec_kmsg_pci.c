@@ -59,6 +59,10 @@ static void a_header_alone_is_the_event(void **state)
     ev =
         one_aer("pcieport 0000:00:03.1: AER: Correctable error message received from 0000:00:00.0");
     assert_bdf(ev->scope.pci, "0000:00:03.1");
+    ev = one_aer("pcieport 0000:00:03.1: AER: Corrected error received: id=ffff");
+    assert_bdf(ev->scope.pci, "0000:ff:1f.7");
+    ev = one_aer("pcieport 0000:00:03.1: AER: Corrected error received: id=10000");
+    assert_bdf(ev->scope.pci, "0000:00:03.1");
     ev = one_aer("pcieport 0000:00:03.1: AER: Corrected error received: id=x");
     assert_bdf(ev->scope.pci, "0000:00:03.1");
 }
@@ -234,6 +238,12 @@ static void firmware_first_reports_are_read(void **state)
     ev = one_aer("nvidia 0000:02:00.0: aer_status: 0x00004000, aer_mask: 0x00000000\n"
                  "nvidia 0000:02:00.0: aer_uncor_severity: 0x00062030\n");
     assert_slice(ev->aer.severity, "nonfatal");
+    ev = one_aer("nvidia 0000:02:00.0: aer_status: 0x00044000, aer_mask: 0x00040000\n"
+                 "nvidia 0000:02:00.0: aer_uncor_severity: 0x00062030\n");
+    assert_slice(ev->aer.severity, "nonfatal");
+    ev = one_aer("nvidia 0000:02:00.0: aer_status: 0x00040000\n"
+                 "nvidia 0000:02:00.0: aer_uncor_severity: 0x00062030\n");
+    assert_slice(ev->aer.severity, "fatal");
     const struct result *r =
         decode_text("nvidia 0000:02:00.0: aer_status: 0x00000001, aer_mask: 0x0\n"
                     "nvidia 0000:02:00.0: aer_status: 0x00004000, aer_mask: 0x0\n"
@@ -241,6 +251,57 @@ static void firmware_first_reports_are_read(void **state)
     assert_int_equal(r->count, 2);
     assert_slice(r->events[0].aer.severity, "corrected");
     assert_unknown("nvidia 0000:02:00.0: aer_status: 0xz", "no rule for this message");
+}
+
+static void details_of_a_report_are_told_from_other_lines(void **state)
+{
+    (void)state;
+    assert_int_equal(decode_text("p 00:02.0:    [31] TLPXlatBlocked\n")->unknown_count, 0);
+    assert_int_equal(decode_text("p 00:02.0:   TLP Header: 1 2 3 4\n")->unknown_count, 0);
+    assert_unknown("p 00:02.0:    [32] what", "no rule for this message");
+    assert_unknown("p 00:02.0:    [12]what", "no rule for this message");
+    assert_unknown("p 00:02.0", "no rule for this message");
+    assert_unknown("p 00:02.0 AER: Corrected error received: 00:02.0", "no rule for this message");
+}
+
+static void reports_of_two_devices_may_interleave(void **state)
+{
+    (void)state;
+    const struct result *r =
+        decode_text("a 00:01.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (x)\n"
+                    "b 00:02.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Physical Layer\n"
+                    "a 00:01.0:   device [1:2] error status/mask=00000001/0\n"
+                    "b 00:02.0:   device [1:2] error status/mask=00000010/0\n");
+    assert_int_equal(r->count, 2);
+    assert_slice(r->events[0].aer.severity, "corrected");
+    assert_slice(r->events[1].aer.severity, "fatal");
+    /* The header above the first of two bodies is not the second's. */
+    r = decode_text(HEADER BODY BODY);
+    assert_int_equal(r->count, 2);
+    assert_bdf(r->events[0].aer.reporter, "0000:00:02.0");
+    assert_bdf(r->events[1].aer.reporter, "0000:02:00.0");
+}
+
+static void lines_too_long_to_read_part_a_report(void **state)
+{
+    (void)state;
+    static char text[3 * 65536];
+    static const struct {
+        size_t filler;
+        size_t events;
+    } cases[] = {{65535, 1}, {65536, 1}, {65537, 2}, {100000, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_slice body = TC_LIT(BODY);
+        struct tc_slice status = TC_LIT(STATUS);
+        memcpy(text, body.ptr, body.len);
+        memset(text + body.len, 'x', cases[i].filler);
+        text[body.len + cases[i].filler] = '\n';
+        memcpy(text + body.len + cases[i].filler + 1, status.ptr, status.len);
+        size_t len = body.len + cases[i].filler + 1 + status.len;
+        const struct result *r = decode_input(harness_input(tc_slice_make(text, len)));
+        assert_int_equal(r->count, cases[i].events);
+        assert_slice(r->events[r->count - 1].aer.severity, cases[i].events == 1 ? "corrected" : "");
+    }
 }
 
 static void repeated_reports_are_counted(void **state)
@@ -273,6 +334,9 @@ static void slow_links_have_their_rate_and_their_best(void **state)
     assert_int_equal(ev->aer.width, 1);
     assert_int_equal(ev->aer.width_max, 0);
     assert_false(ev->aer.reporter.known);
+    ev = one_event("pci 00:01.0: 7 Gb/s available PCIe bandwidth, limited by 8. GT/s x32 link",
+                   TC_EVENT_PCIE_LINK);
+    assert_int_equal(ev->aer.width, 32);
     assert_unknown("pci 0000:01:00.0: 63 Gb/s available PCIe bandwidth (8 GT/s x8 link)",
                    "no rule for this message");
     const char *why = "PCIe bandwidth without a device or a rate";
@@ -298,6 +362,9 @@ int main(void)
         cmocka_unit_test(lines_are_joined_over_eight_lines_and_not_over_nine),
         cmocka_unit_test(reports_of_two_hosts_are_not_mixed),
         cmocka_unit_test(firmware_first_reports_are_read),
+        cmocka_unit_test(details_of_a_report_are_told_from_other_lines),
+        cmocka_unit_test(reports_of_two_devices_may_interleave),
+        cmocka_unit_test(lines_too_long_to_read_part_a_report),
         cmocka_unit_test(repeated_reports_are_counted),
         cmocka_unit_test(slow_links_have_their_rate_and_their_best),
     };

@@ -129,6 +129,14 @@ static void fallen_off_the_bus_is_xid_79_without_an_xid(void **state)
     assert_bdf(ev->scope.pci, "0000:b5:00.0");
     assert_unknown("NVRM: fallen off the bus and is not responding",
                    "a GPU fell off the bus, without its PCI address");
+    assert_int_equal(decode_text("NVRM: The NVIDIA GPU 0000:b5:00.0\na\nb\nc\n"
+                                 "NVRM: fallen off the bus and\n")
+                         ->count,
+                     1);
+    assert_int_equal(decode_text("NVRM: The NVIDIA GPU 0000:b5:00.0\na\nb\nc\nd\n"
+                                 "NVRM: fallen off the bus and\n")
+                         ->count,
+                     0);
     /* The address of another host's GPU is not this one's. */
     assert_int_equal(decode_text("h1 kernel: NVRM: The NVIDIA GPU 0000:b5:00.0\n"
                                  "h2 kernel: NVRM: fallen off the bus and\n")
@@ -232,6 +240,11 @@ static void cgroups_that_are_no_pods_or_containers_name_none(void **state)
     assert_slice(oom_of("/docker/abc123").oom.container_id, "abc123");
     assert_slice(oom_of("/system.slice/docker-" HEX64 ".scope").oom.container_id, HEX64);
     assert_slice(oom_of("/user.slice/session-4.scope").oom.container_id, "");
+    assert_slice(oom_of("/x/" HEX64).oom.container_id, HEX64);
+    assert_slice(oom_of("/x/abc").oom.container_id, "");
+    assert_slice(oom_of("/x/x123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+                     .oom.container_id,
+                 "");
     assert_slice(oom_of("/test").oom.container_id, "");
     assert_slice(oom_of("/").oom.container_id, "");
     assert_slice(oom_of("nothing").oom.container_id, "");
@@ -285,6 +298,9 @@ static void killed_processes_have_a_name_and_a_size(void **state)
     assert_slice(ev->oom.process, "Plex Media Server");
     assert_int_equal(ev->scope.pid, 1234);
     assert_unknown("Killed process invalid (test)", "killed process without a process id");
+    assert_slice(one_event("Killed process 9 )x(", kind)->oom.process, "");
+    assert_slice(one_event("Killed process 9 (x", kind)->oom.process, "");
+    assert_int_equal(one_event("Killed process 4194304 ()", kind)->scope.pid, 4194304);
     assert_unknown("Killed process 4194305 (test)", "killed process without a process id");
     assert_unknown("OOM encountered, victim process: x, pid: y", "OOM victim without a process id");
     assert_unknown("Out of memory: Kill process 456 (python) score 50 or sacrifice child",
@@ -313,6 +329,7 @@ static void memory_errors_have_a_dimm_and_a_count(void **state)
     ev =
         one_event("mce: [Hardware Error]: CPU 12: Machine Check: 0 Bank 7: 8c00004000010090", kind);
     assert_slice(ev->fault.device, "CPU 12");
+    assert_unknown("mce: [Hardware Error]: CPU 12: fine", "no rule for this message");
     assert_unknown("mce: [Hardware Error]: TSC 0 ADDR 1 MISC 2", "no rule for this message");
 }
 
@@ -432,7 +449,11 @@ static void network_faults_name_their_port(void **state)
         {"mlx5_core 0000:5c:00.0 ens1f0np0: Link up", "link_up", "ens1f0np0"},
         {"ixgbe 0000:01:00.0 eth0: NIC Link is Down", "link_down", "eth0"},
         {"e1000e: eth1 NIC Link is Up 1000 Mbps Full Duplex", "link_up", "eth1"},
+        {"igb 0000:01:00.0 eth2: igb: eth2 NIC Link is Down", "link_down", "eth2"},
         {"a user says that the NIC Link is Down", NULL, NULL},
+        {"note: now the NIC Link is Down", NULL, NULL},
+        {"mlx5_core 0000:5c:00.0: Link down", NULL, NULL},
+        {"mlx5_core 0000:5c:00.0 ens1f0np0: Link down again", NULL, NULL},
         {"ixgbe 0000:01:00.0 eth0: NIC Link is Sideways", NULL, NULL},
         {"NIC Link is Down", NULL, NULL},
         {"IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready", NULL, NULL},
@@ -465,6 +486,9 @@ static void stuck_tasks_have_a_process_and_a_time(void **state)
     assert_unknown("INFO: task xyz blocked for more than 60 seconds.", why);
     assert_unknown("INFO: task xyz:1 blocked for more than many seconds.", why);
     assert_unknown("INFO: task xyz:1 blocked for more than 60 hours.", why);
+    assert_unknown("INFO: task :1 blocked for more than 60 seconds.", why);
+    assert_unknown("INFO: task xyz:4194305 blocked for more than 60 seconds.", why);
+    assert_unknown("INFO: task xyz:1 blocked for more than 9999999999 seconds.", why);
     assert_unknown("BUG: soft lockup - CPU#1", "soft lockup without its time");
 }
 
@@ -484,6 +508,8 @@ static void segfaults_name_process_and_library(void **state)
     assert_int_equal(ev->scope.pid, -1);
     assert_slice(ev->fault.device, "");
     assert_unknown("app[x]: segfault at 0 ip 0 sp 0", "no rule for this message");
+    assert_unknown("app[1]: segfault at 0 sp 0", "no rule for this message");
+    assert_unknown("app[4194305]: segfault at 0 ip 0", "no rule for this message");
     assert_unknown("app]: segfault at 0 ip 0 sp 0", "no rule for this message");
     assert_unknown("app[1]: segfault at zero ip 0", "no rule for this message");
     assert_unknown("sixteen-letters-[1]: segfault at 0 ip 0 sp 0", "no rule for this message");

@@ -400,6 +400,20 @@ static void the_beginning_of_a_condition_beats_a_threshold_and_the_latest_wins(v
     assert_int_equal(f->evidence[0].raw.offset, 1010);
 }
 
+static void a_threshold_is_not_told_as_a_condition(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, node_event(40, "EvictionThresholdMet", "Attempting to reclaim memory"));
+    feed(h, evicted(41, LOW_MEMORY));
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    assert_says(f->headline, ", 1 s after its eviction threshold was met");
+    assert_text(f->evidence[0].description,
+                "Node gpu-04 met the eviction threshold of MemoryPressure, reason "
+                "EvictionThresholdMet");
+    feed(h, other_pod(evicted(40, LOW_MEMORY), "loader-4"));
+    assert_says(tc_harness_finding(h, 1)->headline, ", as its eviction threshold was met");
+}
+
 static void the_event_and_the_state_of_a_pod_are_one_incident(void **state)
 {
     struct tc_harness *h = *state;
@@ -905,6 +919,7 @@ int main(void)
         TEST(the_notes_of_the_samples_are_read),
         TEST(node_events_are_signs_of_pressure_too),
         TEST(the_beginning_of_a_condition_beats_a_threshold_and_the_latest_wins),
+        TEST(a_threshold_is_not_told_as_a_condition),
         TEST(the_event_and_the_state_of_a_pod_are_one_incident),
         TEST(a_state_alone_is_enough),
         TEST(the_kubelets_event_knows_the_time_better_than_the_state),

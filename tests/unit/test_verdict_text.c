@@ -450,6 +450,16 @@ static void one_hundred_umlauts_fill_one_hundred_columns(void **state)
     render_wide(&f, 100, false);
     const char *line = strchr(text, '\n') + 1;
     assert_ptr_equal(strchr(line, '\n'), line + 200);
+    /* Two words of 24 and 25 umlauts are 50 columns wide, not 99. */
+    umlauts[48] = ' ';
+    memmove(umlauts + 49, umlauts + 50, 50);
+    f.headline = tc_slice_make(umlauts, 99);
+    render_wide(&f, 50, false);
+    line = strchr(text, '\n') + 1;
+    assert_ptr_equal(strchr(line, '\n'), line + 99);
+    render_wide(&f, 49, false);
+    line = strchr(text, '\n') + 1;
+    assert_ptr_equal(strchr(line, '\n'), line + 48);
 }
 
 static void colour_is_there_only_when_asked_for(void **state)

@@ -143,10 +143,12 @@ def pickled(value):
     out = bytearray(b"\x80\x02")
     memo = {}
 
-    def put():
-        number = len(memo)
-        out.extend(struct.pack("<cB", b"q", number) if number < 256 else struct.pack("<cI", b"r", number))
-        return number
+    def numbered(short, long, number):
+        out.extend(short + bytes([number]) if number < 256 else long + struct.pack("<I", number))
+
+    def put(what):
+        memo[what] = len(memo)
+        numbered(b"q", b"r", memo[what])
 
     def write(v):
         if v is None:
@@ -158,26 +160,25 @@ def pickled(value):
         elif isinstance(v, int):
             out.extend(b"\x8a\x08" + struct.pack("<q", v))
         elif isinstance(v, str) and v in memo:
-            number = memo[v]
-            out.extend(struct.pack("<cB", b"h", number) if number < 256 else struct.pack("<cI", b"j", number))
+            numbered(b"h", b"j", memo[v])
         elif isinstance(v, str):
             out.extend(b"X" + struct.pack("<I", len(v.encode())) + v.encode())
-            memo[v] = put()
+            put(v)
         elif isinstance(v, tuple) and len(v) == 2:
             write(v[0])
             write(v[1])
             out.extend(b"\x86")
-            memo[object()] = put()
+            put(object())
         elif isinstance(v, (list, range)):
             out.extend(b"]")
-            memo[object()] = put()
+            put(object())
             out.extend(b"(")
             for item in v:
                 write(item)
             out.extend(b"e")
         elif isinstance(v, dict):
             out.extend(b"}")
-            memo[object()] = put()
+            put(object())
             out.extend(b"(")
             for key, item in v.items():
                 write(key)

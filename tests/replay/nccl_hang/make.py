@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the inputs of the nccl_hang cases. Run it after a change here; --check compares only."""
+"""Writes the inputs of the nccl_hang cases; --check compares only."""
 
 import pathlib
 import sys
@@ -66,8 +66,9 @@ def fires_on_op_mismatch_of_first_rank():
 
 
 def fires_on_op_mismatch_that_holds_up_another_group():
-    """As collective 7 of the whole job, rank 3 calls a broadcast where the others call an all_reduce.
-    Rank 2 went on to issue all_reduce 5 of the group it has with rank 3, who is stuck before it."""
+    """As collective 7 of the whole job, rank 3 calls a broadcast where the others call an
+    all_reduce. Rank 2 went on to issue all_reduce 5 of the group it has with rank 3, who is stuck
+    before it."""
     job = Job(4)
     job.group("1", "TENSOR_PARALLEL_GROUP", [2, 3])
     job.history("0", "all_reduce", 1, 6, at=0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the inputs of the pod_evicted cases. Run it after a change here; --check compares only."""
+"""Writes the inputs of the pod_evicted cases; --check compares only."""
 
 import pathlib
 import sys
@@ -85,6 +85,31 @@ items:
     return {"input/cluster.yaml": text}
 
 
+def fires_on_pid_pressure():
+    """Process ids ran out. The node's condition came as a node event of the kubelet."""
+    message = "Node gpu-07 status is now: NodeHasInsufficientPID"
+    said = event("gpu-07", "NodeHasInsufficientPID", message, 580, kind="Node")
+    note = "The node was low on resource: pids. Threshold quantity: 1000, available: 812. "
+    return {"input/events.json": k8s_list(said, evicted(600, note))}
+
+
+def fires_on_ephemeral_storage():
+    """A container wrote to its own layer until the node's disk was under pressure."""
+    note = (
+        "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: "
+        "9Gi. Container trainer was using 212Gi, request is 0, has larger consumption of "
+        "ephemeral-storage. "
+    )
+    disk = node("gpu-07", ("DiskPressure", "True", "KubeletHasDiskPressure", 598))
+    return {"input/events.json": k8s_list(evicted(600, note)), "input/nodes.json": k8s_list(disk)}
+
+
+def fires_on_pod_limit():
+    """The pod went over its own limit: the node is not at fault, and no condition is joined."""
+    note = 'Usage of EmptyDir volume "scratch" exceeds the limit "50Gi". '
+    return {"input/events.json": k8s_list(evicted(600, note))}
+
+
 def fires_partial_without_condition():
     """The kubelet's event says that memory ran low; nothing was seen of the node itself."""
     return {"input/events.json": k8s_list(evicted(600))}
@@ -138,7 +163,7 @@ def fires_in_deterministic_order():
 
 
 def stays_quiet_on_planned_eviction():
-    """A drain (Eviction API), a preemption and the taint manager: somebody wanted these pods gone."""
+    """A drain (Eviction API), a preemption and the taint manager: these were meant to go."""
     drained = {
         "type": "DisruptionTarget",
         "status": "True",
@@ -146,10 +171,12 @@ def stays_quiet_on_planned_eviction():
         "message": "Eviction API: evicting",
         "lastTransitionTime": when(600),
     }
+    preempted = "Preempted by pod train/pretrain-worker-9"
+    tainted = "Marking for deletion Pod train/eval-2"
     events = [
         evicted(600, "Eviction API: evicting", name="pretrain-worker-4"),
-        event("eval-1", "Preempted", "Preempted by pod train/pretrain-worker-9", 600, node="gpu-07"),
-        event("eval-2", "TaintManagerEviction", "Marking for deletion Pod train/eval-2", 600, "gpu-07"),
+        event("eval-1", "Preempted", preempted, 600, "gpu-07"),
+        event("eval-2", "TaintManagerEviction", tainted, 600, "gpu-07"),
     ]
     return {
         "input/events.json": k8s_list(*events),
@@ -161,9 +188,10 @@ def stays_quiet_on_planned_eviction():
 
 
 def stays_quiet_on_other_events():
-    """Pressure on the node and pods that fail, back off and are not scheduled: nobody was evicted."""
+    """Pressure on the node, and pods that fail, back off or wait: nobody was evicted."""
+    again = "Back-off restarting failed container"
     events = [
-        event("pretrain-worker-3", "BackOff", "Back-off restarting failed container", 600, "gpu-07"),
+        event("pretrain-worker-3", "BackOff", again, 600, "gpu-07"),
         event("pretrain-worker-4", "FailedScheduling", "0/64 nodes are available", 601, "gpu-07"),
     ]
     failed = pod("pretrain-worker-3", "gpu-07", "Failed", [("trainer", 1, "Error", 599)])
@@ -204,6 +232,9 @@ def degrades_empty_message():
 CASES = [
     fires_on_memory_pressure,
     fires_on_disk_pressure_yaml,
+    fires_on_pid_pressure,
+    fires_on_ephemeral_storage,
+    fires_on_pod_limit,
     fires_partial_without_condition,
     fires_from_pod_status_without_event,
     fires_at_window_edge,

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the inputs of the xid_correlation cases. Run it after a change here; --check compares only."""
+"""Writes the inputs of the xid_correlation cases; --check compares only."""
 
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from making import event, k8s_list, main, pod, uid, when  # noqa: E402
+from making import event, k8s_list, lines, main, pod, uid, when  # noqa: E402
 
 GPU_UUID = "GPU-" + uid("gpu", "gpu-07", "b3")
 OFF_THE_BUS = "GPU has fallen off the bus."
@@ -73,6 +73,22 @@ def fires_most_severe_wins():
     }
 
 
+def fires_on_driver_xid():
+    """Xid 38 is trouble of the driver, not of the board: a warning, and it says so."""
+    return {
+        "input/dmesg-gpu-07.txt": xid(0, 38, "00000000 00000000 00000000"),
+        "input/pods.json": k8s_list(failed_pod(12)),
+    }
+
+
+def fires_partial_on_unknown_xid():
+    """Xid 400 is in no catalogue we know. It is not kept quiet, and nothing is claimed about it."""
+    return {
+        "input/dmesg-gpu-07.txt": xid(0, 400, "a message of a driver to come"),
+        "input/pods.json": k8s_list(failed_pod(12)),
+    }
+
+
 def fires_at_window_edge():
     """The Xid is exactly 300 seconds older than the end of the pod."""
     return {
@@ -97,8 +113,8 @@ def stays_quiet_past_window():
 
 
 def stays_quiet_on_application_xids():
-    """Xids 13, 31, 43 and 45 come from what the program did: each on a node of its own, each followed
-    by a failed pod, and none blames the hardware."""
+    """Xids 13, 31, 43 and 45 come from what the program did: each on a node of its own, each
+    followed by a failed pod, and none blames the hardware."""
     texts = {
         13: "Graphics SM Warp Exception on (GPC 0, TPC 1, SM 0): Out Of Range Address",
         31: "Ch 00000008, intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0",
@@ -108,6 +124,15 @@ def stays_quiet_on_application_xids():
     files = {f"input/dmesg-gpu-{code}.txt": xid(0, code, text) for code, text in texts.items()}
     pods = [failed_pod(5, node=f"gpu-{code}", name=f"worker-{code}") for code in texts]
     return files | {"input/pods.json": k8s_list(*pods)}
+
+
+def stays_quiet_on_xid_without_number():
+    """An event of ours that does not say which Xid it was: what is not known proves nothing."""
+    known = {"kind": "xid", "time": when(0), "k8s.node.name": "gpu-07"}
+    return {
+        "input/events.ndjson": lines(known),
+        "input/pods.json": k8s_list(failed_pod(12)),
+    }
 
 
 def stays_quiet_xid_after_pod():
@@ -149,8 +174,8 @@ def degrades_replayed_events():
 
 
 def degrades_storm():
-    """Three hundred Xids of eight GPUs in five minutes, then a pod fails: one verdict, from the most
-    severe of them, with all of those inside the window counted."""
+    """Three hundred Xids of eight GPUs in five minutes, then a pod fails: one verdict, from the
+    most severe of them, with all of those inside the window counted."""
     log = ""
     for i in range(300):
         pci = f"0000:{(0x1B, 0x3B, 0x5C, 0x7A, 0x9B, 0xB3, 0xCF, 0xE5)[i % 8]:02x}:00"
@@ -163,8 +188,8 @@ def degrades_storm():
 
 
 def degrades_without_boot_time():
-    """The kernel log counts from boot, and nobody said when that was: nothing can be joined. That is
-    said, and it is no error."""
+    """The kernel log counts from boot, and nobody said when that was: nothing can be joined. That
+    is said, and it is no error."""
     return {
         "input/dmesg-gpu-07.txt": "[ 5321.000000] NVRM: Xid (PCI:0000:b3:00): 79, pid=4711, "
         f"name=python, {OFF_THE_BUS}\n",
@@ -177,10 +202,13 @@ CASES = [
     fires_on_xid79_then_failed_pod,
     fires_full_when_gpu_is_tied,
     fires_most_severe_wins,
+    fires_on_driver_xid,
+    fires_partial_on_unknown_xid,
     fires_at_window_edge,
     fires_with_boot_time,
     stays_quiet_past_window,
     stays_quiet_on_application_xids,
+    stays_quiet_on_xid_without_number,
     stays_quiet_xid_after_pod,
     stays_quiet_other_node,
     stays_quiet_planned_deletion,

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Replays: tests/replay/<pattern>/<case>/about.md is the test replay.<pattern>.<case>.
+
+if(NOT TC_TESTS OR NOT TARGET tracecore)
+  return()
+endif()
+
+set(replay "${CMAKE_SOURCE_DIR}/tests/replay")
+# A test never writes into the source tree, not even compiled Python.
+set(python Python3::Interpreter -B)
+
+file(GLOB cases CONFIGURE_DEPENDS "${replay}/*/*/about.md")
+foreach(file IN LISTS cases)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${replay}" OUTPUT_VARIABLE name)
+  string(REPLACE "/" "." name "${name}")
+  tc_add_test(NAME replay.${name} COMMAND ${python} "${replay}/replay.py" "${folder}" LABELS replay)
+endforeach()
+
+tc_add_test(NAME replay_catalogue COMMAND ${python} "${replay}/replay.py" --catalogue LABELS replay)
+tc_add_test(NAME replay_selftest COMMAND ${python} "${replay}/replay.py" --selftest LABELS replay)
+
+# The inputs are what their scripts write.
+file(GLOB scripts CONFIGURE_DEPENDS "${replay}/*/make.py")
+foreach(file IN LISTS scripts)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET folder FILENAME pattern)
+  tc_add_test(NAME replay_inputs.${pattern} COMMAND ${python} "${file}" --check LABELS replay)
+endforeach()
+tc_add_test(NAME replay_inputs.example COMMAND ${python} "${replay}/example.py" --check LABELS replay)

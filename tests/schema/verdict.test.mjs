@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+// The goldens of tests/replay conform to schemas/verdict, and nothing else does: every field the
+// schemas pin is falsified once, and the schema must refuse it. What a schema cannot say (lists in
+// order, causes that exist, bytes that can be walked back to) is checked here on every golden.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync, readdirSync, existsSync, statSync } from 'node:fs';
+import { join, dirname, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, it } from 'node:test';
+import Ajv2020 from 'ajv/dist/2020.js';
+
+const ROOT = process.env.TC_SOURCE_DIR ?? join(dirname(fileURLToPath(import.meta.url)), '../..');
+const HEX = 'ab'.repeat(32);
+
+const readSchema = (name) =>
+  JSON.parse(readFileSync(join(ROOT, 'schemas/verdict', `${name}.schema.json`), 'utf8'));
+const envelope = readSchema('envelope');
+const isEnvelope = new Ajv2020({ allErrors: true }).compile(envelope);
+
+/** The verdicts of all goldens of a pattern: {case, folder, verdict, all}. */
+function goldens(pattern) {
+  const folder = join(ROOT, 'tests/replay', pattern);
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((e) => e.isDirectory() && existsSync(join(folder, e.name, 'expected.ndjson')))
+    .flatMap((e) => {
+      const text = readFileSync(join(folder, e.name, 'expected.ndjson'), 'utf8');
+      const all = text.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+      return all.map((verdict) => ({ case: e.name, folder: join(folder, e.name), verdict, all }));
+    });
+}
+
+const copy = (value) => JSON.parse(JSON.stringify(value));
+
+// ---- what is pinned, apart from the schemas: a schema that drops a part of it fails here --------
+
+/** The sorts of fields: one value that is right, and named ones that are wrong. */
+const oneOf = (...values) => ({
+  right: values[0],
+  wrong: [['a value that is not listed', 'no_such_value'], ['a number', 1], ['null', null]],
+  values,
+});
+const text = {
+  right: 'text',
+  wrong: [['a number', 1], ['a list', ['text']], ['empty', ''], ['null', null]],
+};
+const anyText = { right: 'text', wrong: [['a number', 1], ['a list', ['text']], ['null', null]] };
+const atLeast = (min) => ({
+  right: min,
+  wrong: [['text', '7'], ['a fraction', min + 0.5], [`${min - 1}`, min - 1], ['null', null]],
+});
+const ranks = {
+  right: [0, 7],
+  wrong: [
+    ['text', '1'], ['a number', 1], ['null', null], ['a list with a rank twice', [1, 1]],
+    ['a list with a negative rank', [-1]], ['a list with a fraction', [0.5]],
+    ['a list with a rank as text', ['1']], ['a list of lists', [[1]]],
+  ],
+};
+const sentences = {
+  right: ['text'],
+  wrong: [['text', 'text'], ['a list of numbers', [1]], ['a list with an empty one', ['']]],
+};
+const onlyTrue = { right: true, wrong: [['false', false], ['text', 'true'], ['null', null]] };
+const time = {
+  right: '2026-03-04T05:06:07Z',
+  wrong: [
+    ['a number', 1772600767], ['empty', ''], ['null', null],
+    ['with an offset', '2026-03-04T05:06:07+01:00'],
+    ['without a zone', '2026-03-04T05:06:07'],
+    ['with a blank for the T', '2026-03-04 05:06:07Z'],
+    ['of month 13', '2026-13-04T05:06:07Z'],
+    ['of day 0', '2026-03-00T05:06:07Z'],
+    ['of hour 24', '2026-03-04T24:06:07Z'],
+    ['of minute 60', '2026-03-04T05:60:07Z'],
+    ['with two digits of fraction', '2026-03-04T05:06:07.12Z'],
+    ['with more after it', '2026-03-04T05:06:07Z '],
+  ],
+};
+const incidentId = {
+  right: '0123456789abcdef'.repeat(2),
+  wrong: [
+    ['a number', 1], ['empty', ''], ['in capitals', 'AB'.repeat(16)], ['too short', 'a'.repeat(31)],
+    ['too long', 'a'.repeat(33)], ['no hex', 'g'.repeat(32)], ['null', null],
+  ],
+};
+const digest = {
+  right: `sha256:${HEX}`,
+  wrong: [
+    ['a number', 1], ['without its algorithm', HEX], ['of another algorithm', `sha512:${HEX}`],
+    ['too short', `sha256:${HEX.slice(1)}`], ['too long', `sha256:${HEX}0`],
+    ['in capitals', `sha256:${HEX.toUpperCase()}`], ['null', null],
+  ],
+};
+const pci = {
+  right: '0000:b3:00.0',
+  wrong: [
+    ['a number', 1], ['without a function', '0000:b3:00'], ['without a domain', 'b3:00.0'],
+    ['of function 8', '0000:b3:00.8'], ['in capitals', '0000:B3:00.0'], ['null', null],
+  ],
+};
+const CAUSE = { incident_id: incidentId.right, why: 'text' };
+const causes = {
+  right: [CAUSE],
+  wrong: [
+    ['an empty list', []], ['text', 'text'], ['a list of texts', ['text']], ['an object', CAUSE],
+    ['without the incident', [{ why: 'text' }]],
+    ['without a reason', [{ incident_id: incidentId.right }]],
+    ['with an empty reason', [{ ...CAUSE, why: '' }]],
+    ['with a reason that is a number', [{ ...CAUSE, why: 1 }]],
+    ['with a field more', [{ ...CAUSE, note: 'text' }]],
+    ...incidentId.wrong.map(([name, value]) => [
+      `of an incident_id that is ${name}`,
+      [{ ...CAUSE, incident_id: value }],
+    ]),
+  ],
+};
+const trail = {
+  right: undefined, // no golden is without it
+  wrong: [['empty', []], ['text', 'text'], ['an object', {}], ['a list of texts', ['text']]],
+};
+const RAW = { digest, offset: atLeast(0), length: atLeast(0) };
+const EVIDENCE = { uid: text, description: text, time };
+
+const SHARED = {
+  incident_id: incidentId,
+  confidence: oneOf('full', 'partial'),
+  headline: text,
+  remediation: text,
+  first_seen: time,
+  last_seen: time,
+  incomplete: onlyTrue,
+  root: onlyTrue,
+  caused_by: causes,
+  'k8s.node.name': text,
+  'k8s.namespace.name': text,
+  'k8s.pod.name': text,
+  'k8s.pod.uid': text,
+  'k8s.container.name': text,
+  'job.id': text,
+  'gpu.uuid': text,
+  'pci.bdf': pci,
+  rank: atLeast(0),
+  'process.pid': atLeast(0),
+  evidence_trail: trail,
+};
+const REQUIRED = [
+  'pattern.id', 'pattern.name', 'incident_id', 'status', 'severity', 'confidence', 'discriminator',
+  'headline', 'remediation', 'first_seen', 'last_seen', 'evidence_trail',
+];
+/** The attributes of a pattern, under their full names. */
+const alert = (pattern, fields) =>
+  Object.fromEntries(
+    Object.entries(fields).map(([key, field]) => [`tracecore.alert.${pattern}.${key}`, field]),
+  );
+const PINNED = {
+  nccl_hang: {
+    kinds: ['nccl_record', 'nccl_dump', 'nccl_status'],
+    required: [
+      'culprit_ranks', 'waiting_ranks', 'blocking_ranks', 'culprit_reasons', 'process_group', 'op',
+      'seq', 'queued_collectives', 'members',
+    ].map((key) => `tracecore.alert.nccl_hang.${key}`),
+    fields: {
+      'pattern.id': oneOf('1'),
+      'pattern.name': oneOf('nccl_hang'),
+      status: oneOf('open', 'updated', 'resolved'),
+      severity: oneOf('info', 'warning', 'critical'),
+      discriminator: oneOf(
+        'missing_rank', 'op_mismatch', 'size_mismatch', 'dtype_mismatch', 'lagging_rank',
+        'all_stuck',
+      ),
+      ...alert('nccl_hang', {
+        culprit_ranks: ranks,
+        waiting_ranks: ranks,
+        blocking_ranks: ranks,
+        absent_ranks: ranks,
+        unreadable_ranks: ranks,
+        culprit_reasons: sentences,
+        process_group: anyText,
+        process_group_desc: text,
+        op: anyText,
+        seq: atLeast(0),
+        queued_collectives: atLeast(0),
+        members: atLeast(2),
+        stall_seconds: atLeast(1),
+      }),
+    },
+  },
+  pod_evicted: {
+    kinds: ['node_condition', 'pod_event'],
+    required: ['k8s.pod.name', 'tracecore.alert.pod_evicted.pressure'],
+    fields: {
+      'pattern.id': oneOf('8'),
+      'pattern.name': oneOf('pod_evicted'),
+      status: oneOf('open', 'updated', 'resolved'),
+      severity: oneOf('warning'),
+      discriminator: oneOf(
+        'memory_pressure', 'disk_pressure', 'pid_pressure', 'ephemeral_storage', 'pod_limit',
+        'unknown_pressure',
+      ),
+      ...alert('pod_evicted', {
+        pressure: oneOf('memory', 'disk', 'pid', 'ephemeral_storage', 'unknown'),
+        container: text,
+        usage: text,
+        request: text,
+        limit: text,
+        threshold: text,
+        available: text,
+        seconds_after_condition: atLeast(0),
+      }),
+    },
+  },
+  xid_correlation: {
+    kinds: ['xid', 'pod_event'],
+    required: [
+      'k8s.node.name',
+      'k8s.pod.name',
+      ...['xid', 'xid_class', 'seconds_before', 'xid_count'].map(
+        (key) => `tracecore.alert.xid_correlation.${key}`,
+      ),
+    ],
+    fields: {
+      'pattern.id': oneOf('2'),
+      'pattern.name': oneOf('xid_correlation'),
+      status: oneOf('open', 'updated'),
+      severity: oneOf('warning', 'critical'),
+      discriminator: oneOf('hardware_xid', 'driver_xid', 'unknown_xid'),
+      ...alert('xid_correlation', {
+        xid: atLeast(0),
+        xid_name: text,
+        xid_class: oneOf('hardware', 'driver', 'unknown'),
+        pod_reason: text,
+        seconds_before: atLeast(0),
+        xid_count: atLeast(1),
+      }),
+    },
+  },
+};
+
+/** Strictly ascending, which a JSON Schema cannot say. */
+const isAscending = (list) => list.every((v, i) => i === 0 || list[i - 1] < v);
+
+/** One golden that has as many fields as any, and is open. */
+function richest(list) {
+  const open = list.filter((g) => g.verdict.status === 'open');
+  return open.reduce((a, b) =>
+    Object.keys(b.verdict).length > Object.keys(a.verdict).length ? b : a,
+  ).verdict;
+}
+
+for (const pattern of Object.keys(PINNED)) {
+  const schema = readSchema(pattern);
+  const validate = new Ajv2020({ allErrors: true }).compile(schema);
+  const list = goldens(pattern);
+  const base = richest(list);
+  const pinned = PINNED[pattern];
+  const fields = { ...SHARED, ...pinned.fields };
+  const accepts = (v) => assert.ok(validate(v), JSON.stringify(validate.errors, null, 1));
+  const refuses = (v) => assert.ok(!validate(v), `accepted: ${JSON.stringify(v)}`);
+  const edited = (edit) => {
+    const v = copy(base);
+    edit(v);
+    return v;
+  };
+
+  describe(`${pattern}: schema conformance`, () => {
+    for (const g of list) {
+      it(`${g.case}: ${g.verdict.headline}`, () => {
+        accepts(g.verdict);
+        assert.ok(isEnvelope(g.verdict), JSON.stringify(isEnvelope.errors, null, 1));
+      });
+    }
+
+    it('every discriminator and every attribute of the schema is in some golden', () => {
+      for (const value of schema.properties.discriminator.enum) {
+        assert.ok(list.some((g) => g.verdict.discriminator === value), `no golden has ${value}`);
+      }
+      for (const key of Object.keys(schema.properties)) {
+        if (key.startsWith('tracecore.alert.')) {
+          assert.ok(list.some((g) => key in g.verdict), `no golden has ${key}`);
+        }
+      }
+      for (const kind of schema.$defs.evidence.properties.kind.enum) {
+        const has = (g) => g.verdict.evidence_trail.some((e) => e.kind === kind);
+        assert.ok(list.some(has), `no golden has evidence of kind ${kind}`);
+      }
+    });
+
+    it('the schema has all of the envelope, and says the same of it', () => {
+      for (const key of Object.keys(envelope.properties)) {
+        assert.ok(key in schema.properties, `${key} is missing`);
+      }
+      for (const key of envelope.required) {
+        assert.ok(schema.required.includes(key), `${key} is not required`);
+      }
+      for (const name of ['incident_id', 'time', 'text', 'cause', 'raw']) {
+        assert.deepEqual(schema.$defs[name], envelope.$defs[name], name);
+      }
+    });
+
+    it('every list of ranks ascends, and the check sees when one does not', () => {
+      for (const { verdict } of list) {
+        for (const [key, value] of Object.entries(verdict)) {
+          if (key.endsWith('_ranks')) assert.ok(isAscending(value), `${key}: ${value}`);
+        }
+      }
+      assert.ok(!isAscending([2, 1]));
+      assert.ok(!isAscending([1, 1]));
+    });
+
+    it('first_seen is not after last_seen', () => {
+      for (const g of list) {
+        const { first_seen: first, last_seen: last } = g.verdict;
+        assert.ok(Date.parse(first) <= Date.parse(last), `${g.case}: ${first} ${last}`);
+      }
+    });
+
+    it('what caused it is a root among the same verdicts', () => {
+      for (const g of list) {
+        for (const cause of g.verdict.caused_by ?? []) {
+          const origin = g.all.find((v) => v.incident_id === cause.incident_id);
+          assert.equal(origin?.root, true, `${g.case}: ${cause.incident_id}`);
+          assert.notEqual(cause.incident_id, g.verdict.incident_id);
+        }
+      }
+    });
+
+    it('every piece of evidence can be walked back to bytes of the input', () => {
+      for (const g of list) {
+        const sizes = new Map();
+        for (const file of readdirSync(join(g.folder, 'input'), { recursive: true })) {
+          const path = join(g.folder, 'input', file);
+          if (statSync(path).isFile()) {
+            const bytes = readFileSync(path);
+            sizes.set(`sha256:${createHash('sha256').update(bytes).digest('hex')}`, bytes.length);
+          }
+        }
+        for (const { raw, uid } of g.verdict.evidence_trail) {
+          const where = `${relative(ROOT, g.folder)}: ${uid}`;
+          assert.ok(raw, `${where} has no raw`);
+          assert.ok(raw.length > 0, where);
+          assert.ok(raw.offset + raw.length <= sizes.get(raw.digest), where);
+        }
+      }
+    });
+
+    it('an incident has one line', () => {
+      for (const g of list) {
+        const same = g.all.filter((v) => v.incident_id === g.verdict.incident_id);
+        assert.equal(same.length, 1, g.case);
+      }
+    });
+  });
+
+  describe(`${pattern}: schema drift battery, drift rejection`, () => {
+    it('the verdict that is falsified below is accepted as it is', () => accepts(base));
+
+    it('refuses: what is no object', () => [[base], 'text', 1, null].forEach(refuses));
+    it('the fields are those that are pinned', () => {
+      assert.deepEqual(Object.keys(schema.properties).sort(), Object.keys(fields).sort());
+    });
+
+    for (const key of [...REQUIRED, ...pinned.required]) {
+      it(`refuses: ${key} is missing`, () => refuses(edited((v) => delete v[key])));
+    }
+    for (const [key, field] of Object.entries(fields)) {
+      if (!(key in base)) {
+        it(`accepts: ${key}, which this one does not have`, () =>
+          accepts(edited((v) => (v[key] = field.right))));
+      }
+      for (const [name, value] of field.wrong) {
+        it(`refuses: ${key} is ${name}`, () => refuses(edited((v) => (v[key] = value))));
+      }
+    }
+    it('lists of values are those that are pinned', () => {
+      for (const [key, { values }] of Object.entries(fields)) {
+        const { enum: many, const: one } = schema.properties[key];
+        if (values !== undefined) assert.deepEqual(many ?? [one], values, key);
+      }
+      assert.deepEqual(schema.$defs.evidence.properties.kind.enum, pinned.kinds);
+    });
+
+    it('refuses: an unknown field', () => refuses(edited((v) => (v.note = 'text'))));
+    it('refuses: an attribute that is not of this pattern', () =>
+      refuses(edited((v) => (v['tracecore.alert.other.seconds'] = 1))));
+    it('refuses: an unknown attribute of this pattern', () =>
+      refuses(edited((v) => (v[`tracecore.alert.${pattern}.xyzzy`] = 1))));
+    it('refuses: an unknown field in evidence_trail', () =>
+      refuses(edited((v) => (v.evidence_trail[0].note = 'text'))));
+    it('refuses: an unknown field in raw', () =>
+      refuses(edited((v) => (v.evidence_trail[0].raw.path = '/etc/passwd'))));
+    for (const [name, value] of [['text', 'text'], ['a list', []], ['null', null], ['{}', {}]]) {
+      it(`refuses: evidence that is ${name}`, () =>
+        refuses(edited((v) => (v.evidence_trail[0] = value))));
+      it(`refuses: raw that is ${name}`, () =>
+        refuses(edited((v) => (v.evidence_trail[0].raw = value))));
+    }
+
+    for (const key of ['kind', 'uid', 'description']) {
+      it(`refuses: evidence without ${key}`, () =>
+        refuses(edited((v) => delete v.evidence_trail[0][key])));
+    }
+    it('accepts: evidence without time and raw', () =>
+      accepts(
+        edited((v) => {
+          delete v.evidence_trail[0].time;
+          delete v.evidence_trail[0].raw;
+        }),
+      ));
+    for (const [key, field] of Object.entries({ kind: oneOf(...pinned.kinds), ...EVIDENCE })) {
+      for (const [name, value] of field.wrong) {
+        it(`refuses: ${key} of evidence is ${name}`, () =>
+          refuses(edited((v) => (v.evidence_trail[0][key] = value))));
+      }
+    }
+    for (const [key, field] of Object.entries(RAW)) {
+      it(`refuses: raw without ${key}`, () =>
+        refuses(edited((v) => delete v.evidence_trail[0].raw[key])));
+      for (const [name, value] of field.wrong) {
+        it(`refuses: ${key} of raw is ${name}`, () =>
+          refuses(edited((v) => (v.evidence_trail[0].raw[key] = value))));
+      }
+    }
+    for (const fraction of ['.123', '.123456', '.123456789']) {
+      it(`accepts: a time with the fraction ${fraction}`, () =>
+        accepts(edited((v) => (v.first_seen = `2026-03-04T05:06:07${fraction}Z`))));
+    }
+  });
+
+  if (pattern === 'nccl_hang') {
+    const key = (name) => `tracecore.alert.nccl_hang.${name}`;
+    describe('nccl_hang: who is blamed', () => {
+      it('each culprit of the goldens has its reason, in the same order', () => {
+        for (const { verdict } of list) {
+          const reasons = verdict[key('culprit_reasons')];
+          assert.deepEqual(
+            reasons.map((r) => Number(/^rank (\d+): /.exec(r)[1])),
+            verdict[key('culprit_ranks')],
+          );
+        }
+      });
+      it('a culprit of the goldens is not among those who wait', () => {
+        for (const g of list) {
+          const waiting = new Set(g.verdict[key('waiting_ranks')]);
+          const both = g.verdict[key('culprit_ranks')].filter((r) => waiting.has(r));
+          assert.deepEqual(both, [], g.case);
+        }
+      });
+      // Who is to blame in each case, by hand: a golden that blames others is wrong.
+      for (const [name, culprits] of Object.entries({
+        fires_on_missing_rank: [2],
+        fires_on_missing_rank_pickle: [2],
+        fires_on_missing_first_rank: [0],
+        fires_on_op_mismatch: [3],
+        fires_on_op_mismatch_of_first_rank: [0],
+        fires_on_op_mismatch_that_holds_up_another_group: [3],
+        fires_on_size_mismatch: [1],
+        fires_on_dtype_mismatch: [2],
+        fires_on_lagging_rank: [3],
+        fires_on_all_stuck: [],
+        fires_on_absent_dump: [3],
+        fires_on_two_culprits_in_two_groups: [1, 6],
+        fires_on_culprit_behind_another: [0, 2],
+        fires_on_cycle_between_groups: [0, 1],
+        fires_not_on_healthy_pipeline_stage: [5],
+        fires_on_missing_rank_in_uneven_all_to_all: [3],
+        degrades_torn_dump: [2],
+        degrades_duplicate_records: [1],
+      })) {
+        it(`${name} blames exactly ${culprits.join(' and ') || 'nobody'}`, () => {
+          const own = list.filter((g) => g.case === name);
+          assert.ok(own.length > 0, 'there is no such golden');
+          const blamed = new Set(own.flatMap((g) => g.verdict[key('culprit_ranks')]));
+          assert.deepEqual([...blamed].sort((a, b) => a - b), culprits);
+        });
+      }
+    });
+  }
+
+  if (pattern === 'pod_evicted') {
+    describe('pod_evicted: schema drift battery of its conditions', () => {
+      const seconds = 'tracecore.alert.pod_evicted.seconds_after_condition';
+      const full = list.find((g) => g.verdict.confidence === 'full').verdict;
+      const resolved = list.find((g) => g.verdict.status === 'resolved').verdict;
+      const without = (verdict, edit) => { const v = copy(verdict); edit(v); return v; };
+      it('refuses: full confidence without the time after the condition', () =>
+        refuses(without(full, (v) => delete v[seconds])));
+      it('refuses: full confidence without the node', () =>
+        refuses(without(full, (v) => delete v['k8s.node.name'])));
+      it('refuses: full confidence with one piece of evidence', () =>
+        refuses(without(full, (v) => v.evidence_trail.splice(1))));
+      it('refuses: resolved with partial confidence', () =>
+        refuses(without(resolved, (v) => (v.confidence = 'partial'))));
+      it('refuses: resolved without evidence of relief', () =>
+        refuses(without(resolved, (v) => v.evidence_trail.splice(2))));
+      it('the remediation of the goldens names the node', () => {
+        for (const { verdict } of list) {
+          assert.ok(verdict.remediation.includes(verdict['k8s.node.name']));
+        }
+      });
+      it('the headline of the goldens carries the time of the eviction', () => {
+        for (const { verdict } of list) {
+          const evicted = verdict.evidence_trail.find((e) => e.kind === 'pod_event');
+          assert.ok(verdict.headline.includes(evicted.time));
+        }
+      });
+    });
+  }
+
+  if (pattern === 'xid_correlation') {
+    describe('xid_correlation: schema drift battery of its conditions', () => {
+      const unknown = list.find((g) => g.verdict.discriminator === 'unknown_xid').verdict;
+      const changed = (verdict, edit) => { const v = copy(verdict); edit(v); return v; };
+      for (const [what, edit] of [
+        ['an unknown Xid with full confidence', (v) => (v.confidence = 'full')],
+        ['an unknown Xid that is critical', (v) => (v.severity = 'critical')],
+        ['an unknown Xid of class hardware',
+          (v) => (v['tracecore.alert.xid_correlation.xid_class'] = 'hardware')],
+      ]) {
+        it(`refuses: ${what}`, () => refuses(changed(unknown, edit)));
+      }
+      it('refuses: a known Xid without its name', () =>
+        refuses(changed(base, (v) => delete v['tracecore.alert.xid_correlation.xid_name'])));
+      it('refuses: an Xid of an application as cause', () =>
+        refuses(changed(base,
+          (v) => (v['tracecore.alert.xid_correlation.xid_class'] = 'application'))));
+      it('refuses: one piece of evidence', () =>
+        refuses(changed(base, (v) => v.evidence_trail.splice(1))));
+      it('refuses: resolved, which this pattern never is', () =>
+        refuses(changed(base, (v) => (v.status = 'resolved'))));
+    });
+  }
+}
