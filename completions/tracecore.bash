@@ -113,7 +113,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --list --windows --log-mb --help"
+            _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "nccl_hang pod_evicted xid_correlation scale kernel_log startup"
         fi

@@ -14,6 +14,7 @@
 struct tc_bench_options {
     uint64_t windows;   /* of the detector benchmarks */
     uint64_t log_bytes; /* of the kernel log */
+    bool no_json;       /* detector benchmarks stop at the verdict with all its strings */
 };
 
 struct tc_bench {

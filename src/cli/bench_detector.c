@@ -18,6 +18,7 @@ struct bench_run {
     uint64_t verdicts;
     uint64_t json_bytes;
     bool overflowed;
+    bool no_json; /* stop at the verdict with all its strings */
 };
 
 /* Every verdict cites the same made-up source: a digest costs nothing to print. */
@@ -39,8 +40,11 @@ static tc_status take(void *context, const struct tc_verdict *v)
 {
     struct bench_run *run = context;
     struct tc_buf b = tc_buf_make(run->json, TC_VERDICT_JSON_MAX);
-    tc_verdict_render_json(&b, v, &SOURCES);
     run->verdicts++;
+    if (run->no_json) {
+        return TC_OK;
+    }
+    tc_verdict_render_json(&b, v, &SOURCES);
     run->json_bytes += b.len;
     run->overflowed |= b.overflowed;
     return TC_OK;
@@ -125,6 +129,7 @@ bool tc_bench_detector(const struct tc_bench *bench, const struct tc_bench_optio
     if (!open_run(&run, bench->pattern, NULL)) {
         return false;
     }
+    run.no_json = o->no_json;
     tc_bench_meter_init(&meter);
     /* The first windows fill tables and caches: the steady state is what counts. */
     bool ok = measure(&run, bench->name, 8, &meter);
@@ -133,7 +138,7 @@ bool tc_bench_detector(const struct tc_bench *bench, const struct tc_bench_optio
     ok = ok && measure(&run, bench->name, o->windows, &meter);
     if (ok) {
         uint64_t events = o->windows * TC_BENCH_WINDOW;
-        char text[512];
+        char text[640];
         struct tc_buf b = tc_buf_make(text, sizeof text);
         tc_buf_lit(&b, "{\"bench\":\"");
         tc_buf_str(&b, tc_slice_cstr(bench->name));

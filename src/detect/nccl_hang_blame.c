@@ -170,7 +170,7 @@ static void aim_at_stopped(struct nccl_hang *st, struct nccl_eval *e)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
         struct nccl_op *op = &e->ops[o];
-        if (!op->is_p2p || op->target_count > 0 || e->target_count == e->target_max) {
+        if (!op->is_p2p || op->target_count > 0 || e->target_count == NCCL_TARGETS_MAX) {
             continue;
         }
         const struct nccl_record *r = record_at(st, e, op->first);

@@ -59,8 +59,8 @@ void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
         return;
     }
     const struct nccl_record *shared = d->shared;
-    if (shared == NULL || shared->seq != r->seq || shared->state != r->state || r->is_p2p ||
-        !tc_slice_eq(tc__nccl_op(shared), tc__nccl_op(r))) {
+    bool may_differ = r->is_p2p || d->op->mismatch != NCCL_BLAME_NONE;
+    if (shared == NULL || shared->seq != r->seq || shared->state != r->state || may_differ) {
         put_shared(d, r);
     }
     char *uid = tc_buf_begin(&d->text, d->shared_uid.len + d->shared_text.len + 64);

@@ -13,6 +13,7 @@
  * rank waits for somebody; blame ends at ranks that do not (see
  * nccl_hang_blame.c).
  */
+#include "base/assert.h"
 #include "detect/nccl_hang_priv.h"
 
 #include <string.h>
@@ -92,36 +93,22 @@ static bool is_break(const struct nccl_eval *e, uint32_t i)
 
 static bool make_room(struct nccl_hang *st, struct nccl_eval *e)
 {
-    /* An episode of collectives lists each member of its group at most once. */
-    uint64_t targets = e->pending_count;
-    for (uint32_t i = 0; i < e->pending_count; i++) {
-        bool is_p2p = (e->pending[i].key >> SEQ_BITS & 1) != 0;
-        if (is_p2p || is_break(e, i)) {
-            e->op_max++;
-            targets += is_p2p ? 1 : st->groups[e->pending[i].key >> (SEQ_BITS + 1)].seat_count;
-        }
-    }
-    e->list_max = e->pending_count;
-    e->target_max = targets < NCCL_TARGETS_MAX ? (uint32_t)targets : NCCL_TARGETS_MAX;
-    e->ops = tc_new(&st->eval, struct nccl_op, e->op_max);
-    e->lists = tc_new(&st->eval, uint32_t, e->list_max);
-    e->targets = tc_new(&st->eval, struct nccl_target, e->target_max);
+    e->ops = st->ops;
+    e->targets = st->targets;
+    e->lists = tc_new(&st->eval, uint32_t, e->pending_count);
     e->blamed = tc_new(&st->eval, struct nccl_blamed, st->rank_count);
     return e->blamed != NULL;
 }
 
 static void list_rank(struct nccl_eval *e, uint32_t rank)
 {
-    if (e->list_count < e->list_max) {
-        e->lists[e->list_count++] = rank;
-    } else {
-        e->full = true;
-    }
+    TC_ASSERT(e->list_count < e->pending_count);
+    e->lists[e->list_count++] = rank;
 }
 
 static void add_target(struct nccl_eval *e, struct nccl_op *op, struct nccl_target t)
 {
-    if (e->target_count < e->target_max) {
+    if (e->target_count < NCCL_TARGETS_MAX) {
         e->targets[e->target_count++] = t;
         op->target_count++;
     } else {

@@ -37,7 +37,7 @@
 #define NCCL_RING_BYTES ((size_t)16 << 20)
 #define NCCL_NAMES_BYTES ((size_t)4 << 20)
 #define NCCL_EVAL_BYTES ((size_t)40 << 20)
-#define NCCL_ARENA_BYTES ((size_t)136 << 20)
+#define NCCL_ARENA_BYTES ((size_t)160 << 20)
 #define NCCL_OPEN_MAX 4096
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
@@ -159,7 +159,10 @@ struct nccl_hang {
     struct tc_ring records;
     struct tc_map record_index;
 
-    struct tc_sort_pair *pending; /* two arrays of NCCL_PENDING_MAX for the analysis */
+    /* Of the analysis, taken once because they need no zeroing. */
+    struct tc_sort_pair *pending; /* two arrays of NCCL_PENDING_MAX */
+    struct nccl_op *ops;          /* NCCL_PENDING_MAX */
+    struct nccl_target *targets;  /* NCCL_TARGETS_MAX */
     struct nccl_open *open;       /* by serial, modulo NCCL_OPEN_MAX */
     uint32_t open_serial;         /* of the last one opened */
     struct nccl_desk *desk;
@@ -273,13 +276,10 @@ struct nccl_eval {
     uint32_t pending_count;
     struct nccl_op *ops;
     uint32_t op_count;
-    uint32_t op_max;
-    uint32_t *lists; /* rank indices */
+    uint32_t *lists; /* rank indices, at most one for each pending record */
     uint32_t list_count;
-    uint32_t list_max;
     struct nccl_target *targets;
     uint32_t target_count;
-    uint32_t target_max;
     struct nccl_blamed *blamed; /* by rank index */
     uint32_t *rank_ops_at;      /* CSR: operations a rank takes part in */
     uint32_t *rank_ops;

@@ -26,18 +26,17 @@ static struct tc_slice cut(const struct nccl_draft *d, size_t start)
     return tc_buf_since(&d->text, start);
 }
 
-static void put_what(struct tc_buf *b, const struct nccl_draft *d)
+static void put_call(struct tc_buf *b, const struct nccl_draft *d)
 {
     if (d->op->is_p2p) {
-        tc_buf_lit(b, "Point-to-point traffic of ");
+        tc_buf_lit(b, "point-to-point traffic");
     } else {
-        tc_buf_lit(b, "Collective ");
+        tc_buf_lit(b, "collective ");
         tc_buf_i64(b, d->op->front);
         tc_buf_lit(b, " (");
         tc_buf_str(b, tc__nccl_op(d->main));
-        tc_buf_lit(b, ") of ");
+        tc_buf_char(b, ')');
     }
-    tc__nccl_put_group(b, d->group);
 }
 
 static struct tc_attr *attr(struct nccl_draft *d, struct tc_slice key, enum tc_attr_type type)
@@ -207,23 +206,34 @@ static struct tc_slice discriminator(const struct nccl_draft *d)
                                          : TC_LIT("all_stuck");
 }
 
+/* What is stuck opens the headline of a root; consequences are told apart by their group. */
+static void put_subject(struct nccl_draft *d)
+{
+    struct tc_buf *t = &d->text;
+    size_t start = t->len;
+    if (d->said->is_root) {
+        put_call(t, d);
+        tc_buf_lit(t, " of ");
+        tc__nccl_put_group(t, d->group);
+    } else {
+        tc__nccl_put_group(t, d->group);
+    }
+    /* Our own words open a sentence with a capital; a group's name stays as it is. */
+    if (start < t->len && (d->said->is_root || d->group->desc.len == 0)) {
+        t->data[start] = (char)(t->data[start] - 'a' + 'A');
+    }
+}
+
 static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t culprit_count,
                          const int32_t *blocking, size_t blocking_count, size_t waiting_count,
                          int64_t stall_ns)
 {
     struct tc_buf *t = &d->text;
     size_t start = t->len;
-    put_what(t, d);
-    if (culprit_count > 0 && d->said->is_direct) {
-        tc_buf_lit(t, " waits for ");
+    put_subject(d);
+    if (culprit_count > 0) {
+        tc_buf_str(t, d->said->is_direct ? TC_LIT(" waits for ") : TC_LIT(" is held up by "));
         tc__nccl_put_ranks(t, culprits, culprit_count);
-    } else if (culprit_count > 0) {
-        tc_buf_lit(t, " is held up by ");
-        tc__nccl_put_ranks(t, culprits, culprit_count);
-        if (blocking_count > 0) {
-            tc_buf_lit(t, " through ");
-            tc__nccl_put_ranks(t, blocking, blocking_count);
-        }
     } else if (blocking_count > 0) {
         tc_buf_lit(t, " waits for ");
         tc__nccl_put_ranks(t, blocking, blocking_count);
@@ -232,6 +242,14 @@ static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t c
         tc_buf_lit(t, ": ");
         tc_buf_u64(t, waiting_count);
         tc_buf_lit(t, " ranks entered, none completed");
+    }
+    if (!d->said->is_root) {
+        tc_buf_lit(t, " in ");
+        put_call(t, d);
+    }
+    if (culprit_count > 0 && !d->said->is_direct && blocking_count > 0) {
+        tc_buf_lit(t, " through ");
+        tc__nccl_put_ranks(t, blocking, blocking_count);
     }
     if (stall_ns >= d->st->threshold_ns) {
         tc_buf_lit(t, ", stalled for ");

@@ -10,6 +10,8 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
     st->seats = tc_new(a, struct nccl_seat, NCCL_SEATS_MAX);
     st->statuses = tc_new(a, struct nccl_status, NCCL_STATUS_MAX);
     st->pending = tc_new(a, struct tc_sort_pair, (size_t)2 * NCCL_PENDING_MAX);
+    st->ops = tc_new(a, struct nccl_op, NCCL_PENDING_MAX);
+    st->targets = tc_new(a, struct nccl_target, NCCL_TARGETS_MAX);
     st->open = tc_new(a, struct nccl_open, NCCL_OPEN_MAX);
     st->desk = tc_new(a, struct nccl_desk, 1);
     char *text = tc_new(a, char, NCCL_DESK_TEXT_BYTES);

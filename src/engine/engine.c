@@ -10,8 +10,8 @@
 
 #define TICK_NS TC_SECOND
 #define SCRATCH_BYTES ((size_t)4 << 20)
-#define INCIDENT_BYTES ((size_t)8 << 20)
-#define INCIDENT_ARENA_BYTES ((size_t)24 << 20) /* the records and their index */
+#define INCIDENT_BYTES ((size_t)2 << 20)
+#define INCIDENT_ARENA_BYTES ((size_t)8 << 20) /* the records and their index */
 #define DETECTORS_MAX 32
 #define PARAMS_MAX 16
 #define PATH_MAX_LEN 96

@@ -43,15 +43,14 @@ static bool same_key(const struct incident *in, struct tc_slice pattern_id, stru
            (key.len == 0 || memcmp(in->key + pattern_id.len + 1, key.ptr, key.len) == 0);
 }
 
-/* The live incident of that key and where the index holds it, or NULL. */
+/* The live incident of that key and where the index holds it; or NULL and where it would. */
 static struct incident *find(const struct tc_incidents *t, struct tc_slice pattern_id,
-                             struct tc_slice key, struct tc_map_iter *out_slot)
+                             struct tc_slice key, struct tc_map_iter *slot)
 {
-    struct tc_map_iter it = tc_map_find(&t->index, key_hash(pattern_id, key));
-    for (uint64_t pos; (pos = tc_map_next(&t->index, &it)) != 0;) {
+    *slot = tc_map_find(&t->index, key_hash(pattern_id, key));
+    for (uint64_t pos; (pos = tc_map_next(&t->index, slot)) != 0;) {
         struct incident *in = tc_ring_at(&t->ring, pos);
         if (in != NULL && same_key(in, pattern_id, key)) {
-            *out_slot = it;
             return in;
         }
     }
@@ -72,17 +71,17 @@ static uint64_t content_hash(const struct tc_finding *f)
         const struct tc_attr *a = &f->attrs[i];
         if (a->type == TC_ATTR_INT) {
             h = tc_hash_mix(h, (uint64_t)a->integer);
-        } else if (a->type == TC_ATTR_INTS && a->count > 0) {
-            size_t bytes = a->count * sizeof a->ints[0];
-            h = tc_slice_hash(tc_slice_make((const char *)a->ints, bytes), h);
+        } else if (a->type == TC_ATTR_INTS) {
+            for (size_t k = 0; k < a->count; k++) {
+                h = tc_hash_mix(h, (uint64_t)a->ints[k]);
+            }
         } else if (a->type == TC_ATTR_STRING) {
-            h = tc_slice_hash(a->string, h);
+            h = tc_hash_mix(h, tc_slice_hash(a->string, 0));
         }
     }
-    if (f->evidence_count > 0) {
-        h = tc_slice_hash(f->evidence[f->evidence_count - 1].uid, h);
-    }
-    return h;
+    return f->evidence_count == 0
+               ? h
+               : tc_hash_mix(h, tc_slice_hash(f->evidence[f->evidence_count - 1].uid, 0));
 }
 
 static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, char *out)
@@ -110,7 +109,8 @@ static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, c
     return TC_OK;
 }
 
-static struct incident *add(struct tc_incidents *t, const struct tc_finding *f)
+static struct incident *add(struct tc_incidents *t, const struct tc_finding *f,
+                            const struct tc_map_iter *slot)
 {
     uint64_t pos = TC_RING_NONE;
     size_t key_len = f->pattern_id.len + 1 + f->key.len;
@@ -123,8 +123,7 @@ static struct incident *add(struct tc_incidents *t, const struct tc_finding *f)
     tc_buf_str(&b, f->pattern_id);
     tc_buf_char(&b, '\0');
     tc_buf_str(&b, f->key);
-    bool added = tc_map_add(&t->index, key_hash(f->pattern_id, f->key), pos, t->ring.tail);
-    return added ? in : NULL;
+    return tc_map_add_found(&t->index, slot, pos, t->ring.tail) ? in : NULL;
 }
 
 /* Moves a changed incident to the young end of the ring, so that idle ones leave first. */
@@ -177,7 +176,7 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
     struct incident *in = find(t, f->pattern_id, f->key, &slot);
     enum tc_verdict_status status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED;
     if (in == NULL) {
-        in = add(t, f);
+        in = add(t, f, &slot);
         if (in == NULL) {
             return TC_E_NOMEM;
         }

@@ -218,6 +218,21 @@ static bool is_in_scope(const struct tc_attr *a, const struct tc_scope *s)
     return false;
 }
 
+/* What the headline says already, and counts of nothing, are left out. */
+static bool is_in_headline(const struct tc_attr *a, struct tc_slice headline)
+{
+    char digits[24];
+    struct tc_buf b = tc_buf_make(digits, sizeof digits);
+    if (a->type == TC_ATTR_STRING) {
+        return a->string.len > 1 && tc_slice_contains(headline, a->string);
+    }
+    if (a->type != TC_ATTR_INT) {
+        return a->type == TC_ATTR_INTS && a->count == 0;
+    }
+    tc_buf_i64(&b, a->integer);
+    return a->integer == 0 || (b.len > 1 && tc_slice_contains(headline, tc_buf_slice(&b)));
+}
+
 static void put_facts(struct tc__page *p, const struct tc_finding *f, const struct tc_attr *reasons)
 {
     struct tc__flow flow = tc__flow_begin(p, MARGIN, MARGIN);
@@ -227,7 +242,8 @@ static void put_facts(struct tc__page *p, const struct tc_finding *f, const stru
         /* With a reason for each, the bare list of culprits says nothing new. */
         bool said = reasons != NULL && a->type == TC_ATTR_INTS && a->count == reasons->count &&
                     tc_slice_ends(a->key, TC_LIT(".culprit_ranks"));
-        if (a != reasons && !said && !is_in_scope(a, &f->scope)) {
+        if (a != reasons && !said && !is_in_scope(a, &f->scope) &&
+            !is_in_headline(a, f->headline)) {
             put_attr(&flow, a);
         }
     }

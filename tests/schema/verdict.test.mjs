@@ -478,8 +478,8 @@ for (const pattern of Object.keys(PINNED)) {
   }
 
   if (pattern === 'pod_evicted') {
+    const seconds = 'tracecore.alert.pod_evicted.seconds_after_condition';
     describe('pod_evicted: schema drift battery of its conditions', () => {
-      const seconds = 'tracecore.alert.pod_evicted.seconds_after_condition';
       const full = list.find((g) => g.verdict.confidence === 'full').verdict;
       const resolved = list.find((g) => g.verdict.status === 'resolved').verdict;
       const without = (verdict, edit) => { const v = copy(verdict); edit(v); return v; };
@@ -489,13 +489,15 @@ for (const pattern of Object.keys(PINNED)) {
         refuses(without(full, (v) => delete v['k8s.node.name'])));
       it('refuses: full confidence with one piece of evidence', () =>
         refuses(without(full, (v) => v.evidence_trail.splice(1))));
+      it('refuses: partial confidence without evidence', () =>
+        refuses(without(full, (v) => Object.assign(v, { confidence: 'partial', evidence_trail: [] }))));
       it('refuses: resolved with partial confidence', () =>
         refuses(without(resolved, (v) => (v.confidence = 'partial'))));
       it('refuses: resolved without evidence of relief', () =>
         refuses(without(resolved, (v) => v.evidence_trail.splice(2))));
-      it('the remediation of the goldens names the node', () => {
+      it('remediation pins node name', () => {
         for (const { verdict } of list) {
-          assert.ok(verdict.remediation.includes(verdict['k8s.node.name']));
+          assert.ok(verdict.remediation.startsWith(`On node ${verdict['k8s.node.name']}: `));
         }
       });
       it('the headline of the goldens carries the time of the eviction', () => {
@@ -504,6 +506,60 @@ for (const pattern of Object.keys(PINNED)) {
           assert.ok(verdict.headline.includes(evicted.time));
         }
       });
+    });
+
+    // What each case is about, by hand: a golden that says something else is wrong.
+    describe('pod_evicted: what the goldens claim', () => {
+      const of = (name) => list.filter((g) => g.case === name).map((g) => g.verdict);
+      const one = (name) => {
+        const verdicts = of(name);
+        assert.equal(verdicts.length, 1, name);
+        return verdicts[0];
+      };
+      const kinds = (verdict) => verdict.evidence_trail.map((e) => e.kind);
+      const isAlone = (name) => {
+        assert.equal(one(name).confidence, 'partial');
+        assert.deepEqual(kinds(one(name)), ['pod_event']);
+      };
+      it('positive: memory, disk, pid and ephemeral storage are joined to their condition', () => {
+        for (const [name, discriminator] of Object.entries({
+          fires_on_memory_pressure: 'memory_pressure',
+          fires_on_disk_pressure_yaml: 'disk_pressure',
+          fires_on_pid_pressure: 'pid_pressure',
+          fires_on_ephemeral_storage: 'ephemeral_storage',
+          fires_from_pod_status_without_event: 'memory_pressure',
+        })) {
+          assert.equal(one(name).discriminator, discriminator);
+          assert.equal(one(name).confidence, 'full');
+          assert.deepEqual(kinds(one(name)), ['node_condition', 'pod_event']);
+        }
+      });
+      it('negative fixtures', () => {
+        for (const name of ['stays_quiet_on_planned_eviction', 'stays_quiet_on_other_events']) {
+          assert.deepEqual(of(name), []);
+        }
+      });
+      it('deterministic order: by time, then by incident', () => {
+        const verdicts = of('fires_in_deterministic_order');
+        assert.equal(new Set(verdicts.map((v) => v['k8s.pod.name'])).size, 3);
+        assert.ok(isAscending(verdicts.map((v) => v.incident_id)));
+      });
+      it('partial path', () => isAlone('fires_partial_without_condition'));
+      it('out-of-window', () => {
+        isAlone('fires_partial_past_window');
+        assert.equal(one('fires_at_window_edge')[seconds], 300);
+      });
+      it('future transition excluded', () => isAlone('fires_partial_future_transition'));
+      it('another pressure is not joined', () => isAlone('fires_partial_on_other_pressure'));
+      it('empty node message', () => {
+        isAlone('degrades_empty_message');
+        assert.equal(one('degrades_empty_message').discriminator, 'unknown_pressure');
+      });
+      it('replayed events are one verdict', () => one('degrades_replayed_events'));
+      it('resolved with the evidence of relief', () =>
+        assert.deepEqual(kinds(one('resolved_when_condition_clears')), [
+          'node_condition', 'pod_event', 'node_condition',
+        ]));
     });
   }
 
