@@ -244,7 +244,7 @@ void tc_buf_duration(struct tc_buf *b, int64_t ns)
     static const struct {
         int64_t seconds;
         const char *unit;
-    } units[] = {{86400, " d"}, {3600, " h"}, {60, " m"}, {1, " s"}};
+    } units[] = {{86400, " d"}, {3600, " h"}, {60, " min"}, {1, " s"}};
     if (ns < 0) {
         tc_buf_char(b, '-');
         ns = ns == INT64_MIN ? INT64_MAX : -ns;

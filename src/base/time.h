@@ -58,7 +58,7 @@ void tc_buf_time_cached(struct tc_buf *b, int64_t ns, struct tc_time_cache *cach
 #define TC_PUT_TIME_MAX 30
 /* At most TC_PUT_TIME_MAX bytes; returns the end. */
 char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache);
-/* A duration for people: "340 ms", "41 s", "5 m 3 s", "2 h 4 m", "3 d 2 h". */
+/* A duration for people: "340 ms", "41 s", "5 min 3 s", "2 h 4 min", "3 d 2 h". */
 void tc_buf_duration(struct tc_buf *b, int64_t ns);
 
 #endif

@@ -27,10 +27,12 @@ struct tc_alloc_count tc_alloc_count_now(void)
 #else
 
 /* glibc's own names for what the functions below replace. */
+/* NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming) */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *p, size_t size);
 extern void *__libc_memalign(size_t align, size_t size);
+/* NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming) */
 
 static uint64_t calls;
 static uint64_t bytes;

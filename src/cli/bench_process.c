@@ -96,10 +96,11 @@ bool tc_bench_startup(const struct tc_bench *b, const struct tc_bench_options *o
         }
     }
     qsort(times, STARTS, sizeof times[0], compare);
+    const int64_t *median = &times[STARTS / 2];
     return say_line(out,
                     "{\"bench\":\"startup\",\"runs\":%d,\"min_ms\":%.3f,\"median_ms\":%.3f,"
                     "\"max_ms\":%.3f}\n",
-                    STARTS, (double)times[0] / 1e6, (double)times[STARTS / 2] / 1e6,
+                    STARTS, (double)times[0] / 1e6, (double)*median / 1e6,
                     (double)times[STARTS - 1] / 1e6);
 }
 
@@ -186,11 +187,12 @@ static bool time_log(char *path, uint64_t bytes, struct tc_output *out)
         }
     }
     qsort(times, LOG_RUNS, sizeof times[0], compare);
+    const int64_t *median = &times[LOG_RUNS / 2];
     return say_line(out,
                     "{\"bench\":\"kernel_log\",\"bytes\":%llu,\"runs\":%d,\"best_gb_per_s\":"
                     "%.3f,\"median_gb_per_s\":%.3f}\n",
                     (unsigned long long)bytes, LOG_RUNS, (double)bytes / (double)times[0],
-                    (double)bytes / (double)times[LOG_RUNS / 2]);
+                    (double)bytes / (double)*median);
 }
 
 bool tc_bench_kernel_log(const struct tc_bench *b, const struct tc_bench_options *o,

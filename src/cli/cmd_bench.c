@@ -99,7 +99,6 @@ static bool read_options(int argc, char **argv, struct tc_bench_options *o, int 
     tc_option_walk_init(&walk, &tc_command_bench, argc, argv);
     *o = (struct tc_bench_options){.windows = 2000};
     for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        *out_status = TC_EXIT_BAD;
         if (option == TC_OPTION_HELP || option == OPTION_LIST) {
             *out_status =
                 option == OPTION_LIST ? show_list() : tc_command_show_help(&tc_command_bench);
@@ -109,6 +108,7 @@ static bool read_options(int argc, char **argv, struct tc_bench_options *o, int 
         if (option == TC_OPTION_BAD ||
             (option == OPTION_WINDOWS && !parse_count("windows", value, 1000000, &o->windows)) ||
             (option == OPTION_LOG_MB && !parse_count("log-mb", value, 100000, &mb))) {
+            *out_status = TC_EXIT_BAD;
             return false;
         }
     }

@@ -76,11 +76,12 @@ struct nccl_seat {
     uint32_t group;
     uint32_t rank; /* index in ranks */
     uint32_t next;
-    int64_t pg_id;    /* process-local id of the group, -1 unknown */
-    int64_t seen_max; /* highest collective seen issued, -1 none */
-    int64_t done_max; /* highest collective seen completed, -1 none */
-    bool placed;      /* node and pod of its rank are known */
-    int64_t held_max; /* highest collective with a record in the window, -1 none */
+    int64_t pg_id;     /* process-local id of the group, -1 unknown */
+    int64_t seen_max;  /* highest collective seen issued, -1 none */
+    int64_t done_max;  /* highest collective seen completed, -1 none */
+    bool placed;       /* node and pod of its rank are known */
+    uint64_t open_pos; /* its record in an open incident, TC_RING_NONE for none */
+    int64_t held_max;  /* highest collective with a record in the window, -1 none */
     /* The analysis' own, valid while stamp matches. */
     uint32_t stamp;
     uint32_t head_at; /* index of its oldest pending record in nccl_eval.pending */
@@ -121,6 +122,7 @@ struct nccl_open {
     int64_t oldest;
     uint32_t remaining; /* records that have not completed */
     int64_t first_ns;
+    struct tc_slice discriminator; /* a literal */
 };
 
 /* Where a finding is built: taken once, so that reporting allocates nothing. */

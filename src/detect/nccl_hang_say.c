@@ -33,9 +33,11 @@ static void put_call(struct tc_buf *b, const struct nccl_draft *d)
     } else {
         tc_buf_lit(b, "collective ");
         tc_buf_i64(b, d->op->front);
-        tc_buf_lit(b, " (");
-        tc_buf_str(b, tc__nccl_op(d->main));
-        tc_buf_char(b, ')');
+        if (d->main->op_len > 0) {
+            tc_buf_lit(b, " (");
+            tc_buf_str(b, tc__nccl_op(d->main));
+            tc_buf_char(b, ')');
+        }
     }
 }
 
@@ -231,7 +233,12 @@ static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t c
     struct tc_buf *t = &d->text;
     size_t start = t->len;
     put_subject(d);
-    if (culprit_count > 0) {
+    bool mismatch = tc_slice_ends(d->finding.discriminator, TC_LIT("_mismatch"));
+    if (culprit_count > 0 && mismatch && d->said->is_direct) {
+        tc_buf_lit(t, ": ");
+        tc__nccl_put_ranks(t, culprits, culprit_count);
+        tc_buf_lit(t, " made another call");
+    } else if (culprit_count > 0) {
         tc_buf_str(t, d->said->is_direct ? TC_LIT(" waits for ") : TC_LIT(" is held up by "));
         tc__nccl_put_ranks(t, culprits, culprit_count);
     } else if (blocking_count > 0) {
@@ -338,13 +345,18 @@ static void remember(struct nccl_draft *d, int64_t first_ns)
                             .group = d->op->group,
                             .is_p2p = d->op->is_p2p,
                             .oldest = d->op->oldest,
-                            .first_ns = first_ns};
+                            .first_ns = first_ns,
+                            .discriminator = d->finding.discriminator};
     for (uint32_t n = 0; n < d->said->op_count; n++) {
         const struct nccl_op *op = &d->said->ops[n];
         for (uint32_t i = op->first; i < op->first + op->count; i++) {
             struct nccl_record *r = tc_ring_at(&st->records, d->e->pending[i].value);
             r->open = serial;
             o->remaining++;
+            struct nccl_seat *seat = &st->seats[r->seat];
+            if (tc_ring_at(&st->records, seat->open_pos) == NULL) {
+                seat->open_pos = d->e->pending[i].value;
+            }
         }
     }
 }
@@ -505,7 +517,7 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r
         .pattern_name = TC_LIT("nccl_hang"),
         .resolved = true,
         .severity = TC_SEVERITY_INFO,
-        .discriminator = TC_LIT("all_stuck"),
+        .discriminator = o->discriminator,
         .remediation = TC_LIT("Nothing: it went on by itself. If it comes back, look for a "
                               "straggler or a slow link."),
         .first_ns = o->first_ns,

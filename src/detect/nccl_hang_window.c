@@ -410,6 +410,27 @@ static bool is_news(struct nccl_seat *s, const struct tc_ev_nccl *n)
     return true;
 }
 
+/*
+ * A rank that completes what it issued a whole threshold after the record we hold of it has
+ * gone on: the completion of that record was lost.
+ */
+static tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat *s, const struct tc_event *ev,
+                               const struct tc_sink *out)
+{
+    struct nccl_record *r = tc_ring_at(&st->records, s->open_pos);
+    if (r == NULL || r->state == TC_NCCL_COMPLETED) {
+        s->open_pos = TC_RING_NONE;
+        return TC_OK;
+    }
+    if (ev->nccl.seq <= r->seq || ev->time_ns - r->created_ns < st->threshold_ns) {
+        return TC_OK;
+    }
+    s->open_pos = TC_RING_NONE;
+    r->state = TC_NCCL_COMPLETED;
+    r->raw = ev->raw;
+    return tc__nccl_report_done(st, r, ev->time_ns, out);
+}
+
 /* False when a table is full. */
 static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const struct tc_sink *out,
                       tc_status *out_status)
@@ -427,6 +448,7 @@ static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const str
         note_place(st, s, &ev->scope);
     }
     if (!n->is_p2p && !is_news(s, n)) {
+        *out_status = s->open_pos == TC_RING_NONE ? TC_OK : end_overtaken(st, s, ev, out);
         return true;
     }
     struct tc_map_iter slot = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));

@@ -20,9 +20,11 @@ void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g)
         tc_buf_lit(b, " (group ");
         tc_buf_str(b, g->name);
         tc_buf_char(b, ')');
-    } else {
+    } else if (g->name.len > 0) {
         tc_buf_lit(b, "group ");
         tc_buf_str(b, g->name);
+    } else {
+        tc_buf_lit(b, "a group without a name");
     }
 }
 

@@ -33,7 +33,7 @@ static const struct {
                          "ephemeral-storage requests and limits, and put bulk data on a volume"},
     [EVICT_LIMIT] = {"pod_limit", "ephemeral_storage",
                      "it exceeded its own limit of ephemeral storage",
-                     "the node is not at fault: raise the limit of the pod or put its data on a "
+                     "leave the node as it is; raise the limit of the pod or put its data on a "
                      "volume"},
     [EVICT_UNKNOWN] = {"unknown_pressure", "unknown", "the note names no resource",
                        "look at the node's conditions and the kubelet's log at that time"},
@@ -75,8 +75,6 @@ static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
     tc_buf_str(b, node_name(e));
     tc_buf_lit(b, " at ");
     tc_buf_time(b, e->time_ns);
-    tc_buf_lit(b, ": ");
-    tc_buf_str(b, tc_slice_cstr(PRESSURES[e->note.pressure].cause));
     bool threshold = e->sign.source == EVICT_BY_THRESHOLD;
     if (e->sign.known) {
         tc_buf_lit(b, ", ");
@@ -89,6 +87,8 @@ static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
         /* A threshold that was met does not prove that the condition was reported. */
         tc_buf_str(b, threshold ? TC_LIT("its eviction threshold was met") : condition_name(e));
     }
+    tc_buf_lit(b, ": ");
+    tc_buf_str(b, tc_slice_cstr(PRESSURES[e->note.pressure].cause));
     return tc_buf_since(b, start);
 }
 

@@ -90,7 +90,9 @@ static void put_scope(struct tc__flow *flow, const struct tc_scope *s)
     put_item(flow, TC_LIT("namespace"), s->ns);
     put_item(flow, TC_LIT("pod"), s->pod);
     put_item(flow, TC_LIT("container"), s->container);
-    put_item(flow, TC_LIT("GPU"), s->gpu_uuid);
+    /* "GPU-34d8..." says what it is by itself. */
+    put_item(flow, tc_slice_starts(s->gpu_uuid, TC_LIT("GPU-")) ? TC_EMPTY : TC_LIT("GPU"),
+             s->gpu_uuid);
     if (s->pci.known) {
         char text[16];
         struct tc_buf b = tc_buf_make(text, sizeof text);

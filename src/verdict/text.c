@@ -266,6 +266,15 @@ static size_t line_of(struct tc_slice bytes, size_t offset)
     return line;
 }
 
+/* True when the piece is a line of a log; false when it is a part of a larger document. */
+static bool is_whole_line(struct tc_slice bytes, const struct tc_raw *raw)
+{
+    size_t start = (size_t)raw->offset;
+    size_t end = start + raw->length;
+    return (start == 0 || bytes.ptr[start - 1] == '\n') &&
+           (end >= bytes.len || bytes.ptr[end] == '\n' || bytes.ptr[end] == '\r');
+}
+
 void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_view *view,
                     const struct tc_raw *raw)
 {
@@ -280,7 +289,7 @@ void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_
     struct tc__flow flow = tc__flow_begin(p, indent, indent + 2);
     tc__flow_word(&flow, view->name);
     if (!text) {
-        tc__flow_word(&flow, TC_LIT("at"));
+        tc__flow_word(&flow, TC_LIT("--at"));
         tc__page_blank(p, 1);
         tc__page_number(p, (size_t)raw->offset);
         tc__page_text(p, TC_LIT(","));
@@ -290,6 +299,11 @@ void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_
     }
     tc__page_text(p, TC_LIT(":"));
     tc__page_number(p, line_of(view->bytes, (size_t)raw->offset));
+    if (!is_whole_line(view->bytes, raw)) {
+        /* A piece of a document: its first words are punctuation, the timeline says what it is. */
+        tc__flow_end(&flow);
+        return;
+    }
     tc__page_text(p, TC_LIT(":"));
     if (p->at + 1 + escaped_width(quote) > p->columns) {
         next_line(&flow);

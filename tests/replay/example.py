@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE / "nccl_hang"))
 from fr import Job  # noqa: E402
 from making import event, k8s_list, pod, uid, when  # noqa: E402
 
-TARGET = ROOT / "examples/incident"
+TARGET = ROOT / "examples"
 NODES = ("gpu-06", "gpu-07")
 BUSES = ("1b:00", "43:00", "52:00", "b3:00")
 BROKEN = 5
@@ -94,7 +94,7 @@ def events():
 README = """\
 # An example incident
 
-`./dev run` diagnoses the files of this directory. They are made up: no such cluster, job or fault
+`./dev run` diagnoses the files of `incident/`. They are made up: no such cluster, job or fault
 exists. `tests/replay/example.py` writes them.
 
 Eight ranks train a model, one pod and one GPU each, four on `gpu-06` and four on `gpu-07`. At
@@ -102,9 +102,9 @@ Eight ranks train a model, one pod and one GPU each, four on `gpu-06` and four o
 
 | file | what it is |
 | --- | --- |
-| `llama-pretrain/nccl_trace_rank_*.json` | the Flight Recorder dump of each rank |
-| `dmesg-gpu-07.txt` | the kernel log of gpu-07, `dmesg --time-format iso` |
-| `pods.json`, `events.json` | `kubectl get pods -o json`, `kubectl get events -o json` |
+| `incident/llama-pretrain/nccl_trace_rank_*.json` | the Flight Recorder dump of each rank |
+| `incident/dmesg-gpu-07.txt` | the kernel log of gpu-07, `dmesg --time-format iso` |
+| `incident/pods.json`, `incident/events.json` | `kubectl get pods -o json`, `kubectl get events -o json` |
 
 What to try next:
 
@@ -117,10 +117,10 @@ tracecore decode examples/incident          the events that were read
 
 
 def files():
-    made = {path: text.encode() for path, text in dumps().items()}
-    made["dmesg-gpu-07.txt"] = kernel_log().encode()
-    made["pods.json"] = pods().encode()
-    made["events.json"] = events().encode()
+    made = {f"incident/{path}": text.encode() for path, text in dumps().items()}
+    made["incident/dmesg-gpu-07.txt"] = kernel_log().encode()
+    made["incident/pods.json"] = pods().encode()
+    made["incident/events.json"] = events().encode()
     made["README.md"] = README.encode()
     return made
 
@@ -145,7 +145,7 @@ def main():
     have = {str(p.relative_to(TARGET)): p for p in sorted(TARGET.rglob("*")) if p.is_file()}
     if sys.argv[1:] == ["--check"]:
         wrong = [
-            f"examples/incident/{path} is not as example.py writes it"
+            f"examples/{path} is not as example.py writes it"
             for path in sorted(made.keys() | have.keys())
             if path not in have or made.get(path) != have[path].read_bytes()
         ]

@@ -510,6 +510,27 @@ static void lost_completion_of_a_rank_that_went_on_is_quiet(void **state)
     assert_int_equal(tc_harness_count(h), 0);
 }
 
+static void lost_completion_ends_when_the_rank_is_seen_to_have_gone_on(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, "tp", 5, 0, TC_NCCL_COMPLETED);
+    feed(h, "tp", 5, 1, TC_NCCL_STARTED);
+    tc_harness_tick(h, T0 + THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 1);
+    EXPECT_TEXT(tc_harness_finding(h, 0)->discriminator, "lagging_rank");
+    struct tc_event ev = record("tp", 6, 1, TC_NCCL_COMPLETED);
+    ev.time_ns = T0 + THRESHOLD - 1;
+    tc_harness_feed(h, &ev);
+    assert_int_equal(tc_harness_count(h), 1);
+    ev.nccl.seq = 7;
+    ev.time_ns = T0 + THRESHOLD;
+    tc_harness_feed(h, &ev);
+    assert_int_equal(tc_harness_count(h), 2);
+    const struct tc_finding *f = tc_harness_finding(h, 1);
+    assert_true(f->resolved);
+    EXPECT_TEXT(f->discriminator, "lagging_rank");
+}
+
 static void groups_of_one_name_with_other_members_stay_apart(void **state)
 {
     struct tc_harness *h = *state;
@@ -615,6 +636,7 @@ int main(void)
         TEST(torn_dump_is_blamed_where_nothing_else_explains_the_wait),
         TEST(rank_without_a_dump_is_blamed_unless_most_are_missing),
         TEST(lost_completion_of_a_rank_that_went_on_is_quiet),
+        TEST(lost_completion_ends_when_the_rank_is_seen_to_have_gone_on),
         TEST(groups_of_one_name_with_other_members_stay_apart),
         TEST(events_that_say_too_little_are_counted),
         TEST(full_window_drops_the_oldest_and_says_so),

@@ -124,8 +124,8 @@ static void an_eviction_after_its_condition_is_full(void **state)
     assert_int_equal(f->severity, TC_SEVERITY_WARNING);
     assert_false(f->incomplete);
     assert_text(f->headline,
-                "Pod ml/loader-3 was evicted from node gpu-04 at 2026-01-01T00:00:41Z: "
-                "the node was low on memory, 41 s after MemoryPressure");
+                "Pod ml/loader-3 was evicted from node gpu-04 at 2026-01-01T00:00:41Z, "
+                "41 s after MemoryPressure: the node was low on memory");
     assert_says(f->remediation, "On node gpu-04: ");
     assert_says(f->remediation,
                 "Start with container loader, which used 43Gi with a request of 4Gi.");

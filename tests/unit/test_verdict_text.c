@@ -163,8 +163,8 @@ static void the_scope_names_what_is_known(void **state)
     assert_has(
         render_wide(&f, 120, false),
         "  job dumps \xc2\xb7 node gpu-07 \xc2\xb7 namespace train \xc2\xb7 pod llm-0 \xc2\xb7 "
-        "container main \xc2\xb7 GPU GPU-1 \xc2\xb7 PCI 0000:b3:00.0 \xc2\xb7 rank 0 \xc2\xb7\n"
-        "  pid 42\n");
+        "container main \xc2\xb7 GPU-1 \xc2\xb7 PCI 0000:b3:00.0 \xc2\xb7 rank 0 \xc2\xb7 "
+        "pid 42\n");
 }
 
 static void attributes_of_every_type_are_shown_by_short_name(void **state)
@@ -213,6 +213,24 @@ static void what_the_scope_says_is_not_said_again(void **state)
     assert_has(render(&f), "\n  container main\n");
     f.scope.container = TC_LIT("other");
     assert_has(render(&f), "\n  container other \xc2\xb7 container main\n");
+}
+
+static void what_the_headline_says_is_not_said_again(void **state)
+{
+    (void)state;
+    struct tc_finding f = finding();
+    const struct tc_attr attrs[] = {
+        {.key = TC_LIT("tracecore.alert.p.seq"), .type = TC_ATTR_INT, {.integer = 4711}},
+        {.key = TC_LIT("tracecore.alert.p.op"), .type = TC_ATTR_STRING, {.string = TC_LIT("sum")}},
+        {.key = TC_LIT("tracecore.alert.p.none"), .type = TC_ATTR_INT, {.integer = 0}},
+        {.key = TC_LIT("tracecore.alert.p.left"), .type = TC_ATTR_INT, {.integer = 9}},
+    };
+    f.attrs = attrs;
+    f.attr_count = 4;
+    f.headline = TC_LIT("Collective 4711 (sum) stands still");
+    assert_has(render(&f), "\n  left 9\n");
+    f.headline = TC_LIT("It stands still");
+    assert_has(render(&f), "\n  seq 4711 \xc2\xb7 op sum \xc2\xb7 left 9\n");
 }
 
 static void long_lists_are_cut_and_counted(void **state)
@@ -368,10 +386,10 @@ static void bytes_that_are_no_text_are_named_as_evidence_cat_takes_them(void **s
     f.evidence = e;
     f.evidence_count = 5;
     assert_has(render(&f), "  Evidence\n"
-                           "    dumps/_dump_13 at 2,4\n"
-                           "    dumps/_dump_13 at 20,10\n"
-                           "    gone at 3,5\n"
-                           "    logs/dmesg-gpu-07.txt at 100000,5\n"
+                           "    dumps/_dump_13 --at 2,4\n"
+                           "    dumps/_dump_13 --at 20,10\n"
+                           "    gone --at 3,5\n"
+                           "    logs/dmesg-gpu-07.txt --at 100000,5\n"
                            "  Next\n");
 }
 
@@ -513,6 +531,7 @@ int main(void)
         cmocka_unit_test(the_scope_names_what_is_known),
         cmocka_unit_test(attributes_of_every_type_are_shown_by_short_name),
         cmocka_unit_test(what_the_scope_says_is_not_said_again),
+        cmocka_unit_test(what_the_headline_says_is_not_said_again),
         cmocka_unit_test(long_lists_are_cut_and_counted),
         cmocka_unit_test(sixteen_runs_are_not_cut),
         cmocka_unit_test(culprits_have_a_block_of_their_own),
