@@ -8,14 +8,9 @@
 /* The first position; TC_RING_NONE must stay free. */
 #define FIRST 8
 
-struct record {
-    uint32_t len;    /* of the whole record, header included */
-    uint32_t filler; /* non-zero: skip to the start of the block */
-};
-
-static struct record *header(const struct tc_ring *r, uint64_t pos)
+static struct tc_ring_record *header(const struct tc_ring *r, uint64_t pos)
 {
-    return (struct record *)(void *)(r->block + (pos & (r->size - 1)));
+    return (struct tc_ring_record *)(void *)(r->block + (pos & (r->size - 1)));
 }
 
 bool tc_ring_init(struct tc_ring *r, struct tc_arena *arena, size_t bytes)
@@ -56,20 +51,20 @@ static void drop_until_free(struct tc_ring *r, size_t need)
 
 void *tc_ring_push(struct tc_ring *r, size_t len, uint64_t *out_pos)
 {
-    if (len > r->size / 2 - sizeof(struct record)) {
+    if (len > r->size / 2 - sizeof(struct tc_ring_record)) {
         return NULL;
     }
-    size_t need = (sizeof(struct record) + len + 7) & ~(size_t)7;
+    size_t need = (sizeof(struct tc_ring_record) + len + 7) & ~(size_t)7;
     size_t to_end = r->size - (size_t)(r->head & (r->size - 1));
     if (need > to_end) {
         drop_until_free(r, to_end);
-        *header(r, r->head) = (struct record){(uint32_t)to_end, 1};
+        *header(r, r->head) = (struct tc_ring_record){(uint32_t)to_end, 1};
         r->head += to_end;
         skip_filler(r);
     }
     drop_until_free(r, need);
-    struct record *rec = header(r, r->head);
-    *rec = (struct record){(uint32_t)need, 0};
+    struct tc_ring_record *rec = header(r, r->head);
+    *rec = (struct tc_ring_record){(uint32_t)need, 0};
     memset(rec + 1, 0, need - sizeof *rec);
     *out_pos = r->head;
     r->head += need;

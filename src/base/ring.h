@@ -40,6 +40,12 @@ void tc_ring_reset(struct tc_ring *r);
  */
 void *tc_ring_push(struct tc_ring *r, size_t len, uint64_t *out_pos);
 
+/*
+ * The same for a caller that fills the whole record itself: not zeroed, and a few
+ * instructions where there is room without dropping or wrapping.
+ */
+static inline void *tc_ring_push_raw(struct tc_ring *r, size_t len, uint64_t *out_pos);
+
 /* The record, or NULL when it has left the window or pos is TC_RING_NONE. */
 void *tc_ring_at(const struct tc_ring *r, uint64_t pos);
 
@@ -47,6 +53,28 @@ void *tc_ring_at(const struct tc_ring *r, uint64_t pos);
 void *tc_ring_oldest(struct tc_ring *r, uint64_t *out_pos);
 /* The record after pos, or NULL at the end. pos must be alive. */
 void *tc_ring_next(const struct tc_ring *r, uint64_t pos, uint64_t *out_pos);
+/* In front of every record. */
+struct tc_ring_record {
+    uint32_t len;    /* of the whole record, header included */
+    uint32_t filler; /* non-zero: skip to the start of the block */
+};
+
+static inline void *tc_ring_push_raw(struct tc_ring *r, size_t len, uint64_t *out_pos)
+{
+    size_t need = (sizeof(struct tc_ring_record) + len + 7) & ~(size_t)7;
+    size_t at = (size_t)r->head & (r->size - 1);
+    if (__builtin_expect(len > r->size / 2 || need > r->size - at ||
+                             need > r->size - (size_t)(r->head - r->tail),
+                         0)) {
+        return tc_ring_push(r, len, out_pos);
+    }
+    struct tc_ring_record *rec = (struct tc_ring_record *)(void *)(r->block + at);
+    *rec = (struct tc_ring_record){(uint32_t)need, 0};
+    *out_pos = r->head;
+    r->head += need;
+    return rec + 1;
+}
+
 /* Removes the oldest record; the ring must not be empty. Not counted as a drop. */
 void tc_ring_pop(struct tc_ring *r);
 

@@ -25,12 +25,6 @@
 #define PASSES_MAX 4096
 #define PASSED_STEPS_MAX 4000000
 
-static const struct nccl_record *record_at(const struct nccl_hang *st, const struct nccl_eval *e,
-                                           uint32_t i)
-{
-    return tc_ring_at(&st->records, e->pending[i].value);
-}
-
 static bool is_strong(const struct nccl_target *t)
 {
     return t->block == NCCL_MISSING || t->block == NCCL_LAGGING;
@@ -75,7 +69,7 @@ static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, ui
     uint32_t for_leader = 0;
     bool differ = false;
     for (uint32_t i = from; i < to; i++) {
-        struct tc_slice v = tc__nccl_call_part(record_at(st, e, i), part);
+        struct tc_slice v = tc__nccl_call_part(tc__nccl_pending(e, i), part);
         leader = votes == 0 ? v : leader;
         bool same = tc_slice_eq(v, leader);
         votes += same ? 1U : UINT32_MAX;
@@ -85,28 +79,27 @@ static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, ui
         return false;
     }
     for (uint32_t i = from; i < to; i++) {
-        for_leader += tc_slice_eq(tc__nccl_call_part(record_at(st, e, i), part), leader);
+        for_leader += tc_slice_eq(tc__nccl_call_part(tc__nccl_pending(e, i), part), leader);
     }
     bool majority = for_leader * 2 > to - from;
     for (uint32_t i = from; i < to; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         if (!majority || !tc_slice_eq(tc__nccl_call_part(r, part), leader)) {
             blame(e, st->seats[r->seat].rank, part, op, NULL);
         }
     }
     e->ops[op].mismatch = (uint8_t)part;
-    e->ops[op].mismatch_seq = record_at(st, e, from)->seq;
+    e->ops[op].mismatch_seq = tc__nccl_pending(e, from)->seq;
     return true;
 }
 
 /* True when all records of a collective make the very same call. */
-static bool all_alike(const struct nccl_hang *st, const struct nccl_eval *e, uint32_t from,
-                      uint32_t to)
+static bool all_alike(const struct nccl_eval *e, uint32_t from, uint32_t to)
 {
-    const struct nccl_record *a = record_at(st, e, from);
+    const struct nccl_record *a = tc__nccl_pending(e, from);
     size_t len = (size_t)a->op_len + a->sizes_len + a->dtypes_len;
     for (uint32_t i = from + 1; i < to; i++) {
-        const struct nccl_record *b = record_at(st, e, i);
+        const struct nccl_record *b = tc__nccl_pending(e, i);
         if (a->op_len != b->op_len || a->sizes_len != b->sizes_len ||
             a->dtypes_len != b->dtypes_len || memcmp(a->text, b->text, len) != 0) {
             return false;
@@ -124,9 +117,9 @@ static void find_mismatch(struct nccl_hang *st, struct nccl_eval *e, uint32_t o)
         while (to < end && e->pending[to].key == e->pending[from].key) {
             to++;
         }
-        bool alike = all_alike(st, e, from, to);
+        bool alike = all_alike(e, from, to);
         bool found = !alike && blame_odd(st, e, o, from, to, NCCL_BLAME_OP);
-        if (!alike && !found && has_equal_sizes(tc__nccl_op(record_at(st, e, from)))) {
+        if (!alike && !found && has_equal_sizes(tc__nccl_op(tc__nccl_pending(e, from)))) {
             found = blame_odd(st, e, o, from, to, NCCL_BLAME_SIZE);
         }
         if (found || (!alike && blame_odd(st, e, o, from, to, NCCL_BLAME_DTYPE))) {
@@ -141,7 +134,7 @@ static void find_left_behind(const struct nccl_hang *st, struct nccl_eval *e, ui
 {
     const struct nccl_op *op = &e->ops[o];
     for (uint32_t i = op->first; op->passed_count > 0 && i < op->first + op->count; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         if (r->seq == op->front && op->hung && tc__nccl_is_sync(tc__nccl_op(r))) {
             struct nccl_target self = {.head = r->seq, .last = r->seq};
             blame(e, st->seats[r->seat].rank, NCCL_BLAME_STOPPED, o, &self);
@@ -173,7 +166,7 @@ static void aim_at_stopped(struct nccl_hang *st, struct nccl_eval *e)
         if (!op->is_p2p || op->target_count > 0 || e->target_count == NCCL_TARGETS_MAX) {
             continue;
         }
-        const struct nccl_record *r = record_at(st, e, op->first);
+        const struct nccl_record *r = tc__nccl_pending(e, op->first);
         uint32_t own = st->seats[r->seat].rank;
         const struct nccl_group *g = &st->groups[op->group];
         for (uint32_t i = g->first_seat; i != NCCL_NONE; i = st->seats[i].next) {

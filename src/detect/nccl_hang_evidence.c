@@ -8,11 +8,6 @@
 
 #include <stddef.h>
 
-static const struct nccl_record *record_at(const struct nccl_draft *d, uint32_t i)
-{
-    return tc_ring_at(&d->st->records, d->e->pending[i].value);
-}
-
 static int32_t rank_number(const struct nccl_draft *d, uint32_t rank)
 {
     return d->st->ranks[rank].rank;
@@ -69,7 +64,7 @@ void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
     }
     struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
     char *number = tc_put_str(uid, d->shared_uid);
-    char *text = tc_put_i64(number, rank_number(d, d->st->seats[r->seat].rank));
+    char *text = tc_put_i64(number, r->rank);
     char *p = tc_put_lit(text, "rank ");
     p = tc_put_str(p, tc_slice_make(number, (size_t)(text - number)));
     p = tc_put_str(p, d->shared_text);
@@ -158,7 +153,7 @@ void tc__nccl_put_evidence(struct nccl_draft *d, const uint32_t *culprits, size_
     for (uint32_t o = 0; o < d->said->op_count; o++) {
         const struct nccl_op *op = &d->said->ops[o];
         for (uint32_t i = op->first; i < op->first + op->count; i++) {
-            const struct nccl_record *r = record_at(d, i);
+            const struct nccl_record *r = tc__nccl_pending(d->e, i);
             if ((r->seq == op->front || is_last_step(d, op, r)) &&
                 d->evidence_count + keep < TC_VERDICT_EVIDENCE_MAX) {
                 tc__nccl_record_evidence(d, r);

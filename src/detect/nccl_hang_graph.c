@@ -21,20 +21,14 @@
 #define SEQ_BITS 43
 #define SEQ_MASK ((UINT64_C(1) << SEQ_BITS) - 1)
 
-static const struct nccl_record *record_at(const struct nccl_hang *st, const struct nccl_eval *e,
-                                           uint32_t i)
-{
-    return tc_ring_at(&st->records, e->pending[i].value);
-}
-
 static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, bool all)
 {
     return (all && r->from_dump) || st->now_ns - r->created_ns >= st->threshold_ns;
 }
 
-static uint64_t rank_key(const struct nccl_hang *st, const struct nccl_record *r)
+static uint64_t rank_key(const struct nccl_record *r)
 {
-    return (uint64_t)(uint32_t)st->ranks[st->seats[r->seat].rank].rank;
+    return (uint64_t)(uint32_t)r->rank;
 }
 
 static uint64_t place_key(const struct nccl_hang *st, const struct nccl_record *r)
@@ -48,11 +42,11 @@ static void sort_pending(struct nccl_hang *st, struct nccl_eval *e)
 {
     struct tc_sort_pair *scratch = st->pending + NCCL_PENDING_MAX;
     for (uint32_t i = 0; i < e->pending_count; i++) {
-        e->pending[i].key = rank_key(st, record_at(st, e, i));
+        e->pending[i].key = rank_key(tc__nccl_pending(e, i));
     }
     tc_sort_keys(e->pending, scratch, e->pending_count);
     for (uint32_t i = 0; i < e->pending_count; i++) {
-        e->pending[i].key = place_key(st, record_at(st, e, i));
+        e->pending[i].key = place_key(st, tc__nccl_pending(e, i));
     }
     tc_sort_keys(e->pending, scratch, e->pending_count);
 }
@@ -74,11 +68,11 @@ static void collect(struct nccl_hang *st, struct nccl_eval *e)
             break;
         }
         uint64_t key = place_key(st, r);
-        uint64_t rank = rank_key(st, r);
+        uint64_t rank = rank_key(r);
         in_order &= key > last_key || (key == last_key && rank >= last_rank);
         last_key = key;
         last_rank = rank;
-        e->pending[e->pending_count++] = (struct tc_sort_pair){key, pos};
+        e->pending[e->pending_count++] = (struct tc_sort_pair){key, (uintptr_t)r};
     }
     if (!in_order) {
         sort_pending(st, e);
@@ -144,7 +138,7 @@ static void mark_seats(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op
     st->stamp++;
     op->front = -1;
     for (uint32_t i = op->first; i < op->first + op->count; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         struct nccl_seat *s = &st->seats[r->seat];
         if (s->stamp != st->stamp) {
             s->stamp = st->stamp;
@@ -185,7 +179,7 @@ static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
     bool overtaken = true;
     for (int pass = 0; pass < 2; pass++) { /* those that wait first, then those behind */
         for (uint32_t i = op->first; i < op->first + op->count; i++) {
-            const struct nccl_record *r = record_at(st, e, i);
+            const struct nccl_record *r = tc__nccl_pending(e, i);
             const struct nccl_seat *s = &st->seats[r->seat];
             bool waits = s->head == op->front;
             if (s->head_at != i || waits != (pass == 0)) {
@@ -231,7 +225,7 @@ static void take_collectives(struct nccl_hang *st, struct nccl_eval *e, uint32_t
             end++;
         }
         struct nccl_op *op = &e->ops[e->op_count++];
-        const struct nccl_record *r = record_at(st, e, from);
+        const struct nccl_record *r = tc__nccl_pending(e, from);
         *op = (struct nccl_op){.group = st->seats[r->seat].group,
                                .first = from,
                                .count = end - from,
@@ -287,7 +281,7 @@ static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t f
     }
     st->stamp++;
     for (uint32_t i = from; i < to; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         struct nccl_seat *s = &st->seats[r->seat];
         if (s->stamp != st->stamp) {
             s->stamp = st->stamp;
@@ -302,7 +296,7 @@ static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t f
         }
     }
     for (uint32_t i = from; i < to; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         const struct nccl_seat *s = &st->seats[r->seat];
         if (s->head_at != i) {
             continue;

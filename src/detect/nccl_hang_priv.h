@@ -98,10 +98,12 @@ struct nccl_status {
 };
 
 struct nccl_record {
+    uint64_t pos; /* its own name in the ring */
     int64_t created_ns;
     int64_t seq;
     struct tc_raw raw;
     uint32_t seat;
+    int32_t rank; /* global */
     int32_t peer;
     uint32_t open; /* serial of the open incident it is part of, 0 none */
     uint8_t state; /* enum tc_nccl_state */
@@ -274,7 +276,7 @@ struct nccl_blamed {
 
 /* One analysis: everything in st->eval. */
 struct nccl_eval {
-    struct tc_sort_pair *pending; /* value: ring position */
+    struct tc_sort_pair *pending; /* value: address of the record, see tc__nccl_pending */
     uint32_t pending_count;
     struct nccl_op *ops;
     uint32_t op_count;
@@ -295,6 +297,12 @@ bool tc__nccl_is_sync(struct tc_slice op);
 
 /* Marks the culprits in e->blamed and what each rank has to do with them. */
 tc_status tc__nccl_blame(struct nccl_hang *st, struct nccl_eval *e);
+
+/* The i-th pending record. Nothing is pushed during an analysis, so records stay where they are. */
+static inline struct nccl_record *tc__nccl_pending(const struct nccl_eval *e, uint32_t i)
+{
+    return (struct nccl_record *)(uintptr_t)e->pending[i].value;
+}
 
 /* Who waits for whom. `all` takes what dumps say as hung whatever its age. */
 tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_eval *out);

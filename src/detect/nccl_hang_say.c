@@ -10,11 +10,6 @@
 
 #define ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
 
-static const struct nccl_record *record_at(const struct nccl_draft *d, uint32_t i)
-{
-    return tc_ring_at(&d->st->records, d->e->pending[i].value);
-}
-
 static int32_t rank_number(const struct nccl_draft *d, uint32_t rank)
 {
     return d->st->ranks[rank].rank;
@@ -335,7 +330,7 @@ static void put_cause(struct nccl_draft *d)
 static void remember(struct nccl_draft *d, int64_t first_ns)
 {
     struct nccl_hang *st = d->st;
-    uint32_t serial = record_at(d, d->op->first)->open;
+    uint32_t serial = tc__nccl_pending(d->e, d->op->first)->open;
     struct nccl_open *o = &st->open[serial % NCCL_OPEN_MAX];
     if (serial == 0 || o->serial != serial || o->oldest != d->op->oldest) {
         serial = ++st->open_serial;
@@ -350,12 +345,12 @@ static void remember(struct nccl_draft *d, int64_t first_ns)
     for (uint32_t n = 0; n < d->said->op_count; n++) {
         const struct nccl_op *op = &d->said->ops[n];
         for (uint32_t i = op->first; i < op->first + op->count; i++) {
-            struct nccl_record *r = tc_ring_at(&st->records, d->e->pending[i].value);
+            struct nccl_record *r = tc__nccl_pending(d->e, i);
             r->open = serial;
             o->remaining++;
             struct nccl_seat *seat = &st->seats[r->seat];
             if (tc_ring_at(&st->records, seat->open_pos) == NULL) {
-                seat->open_pos = d->e->pending[i].value;
+                seat->open_pos = r->pos;
             }
         }
     }
@@ -365,7 +360,7 @@ static int64_t queued(const struct nccl_draft *d)
 {
     int64_t highest = d->op->front;
     for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
-        const struct nccl_record *r = record_at(d, i);
+        const struct nccl_record *r = tc__nccl_pending(d->e, i);
         highest = r->seq > highest ? r->seq : highest;
     }
     return highest - d->op->front;
@@ -433,13 +428,13 @@ static void put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t cou
 static const struct nccl_record *main_record(const struct nccl_draft *d)
 {
     for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
-        const struct nccl_record *r = record_at(d, i);
+        const struct nccl_record *r = tc__nccl_pending(d->e, i);
         if (r->seq == d->op->front &&
             d->e->blamed[d->st->seats[r->seat].rank].blame == NCCL_BLAME_NONE) {
             return r;
         }
     }
-    return record_at(d, d->op->first);
+    return tc__nccl_pending(d->e, d->op->first);
 }
 
 static int64_t oldest_created(const struct nccl_draft *d)

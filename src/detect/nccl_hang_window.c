@@ -323,25 +323,25 @@ static bool add_record(struct nccl_hang *st, const struct tc_map_iter *at, uint3
     uint16_t sizes = done ? 0 : text_len(n->sizes_in);
     uint16_t dtypes = done ? 0 : text_len(n->dtypes_in);
     uint64_t pos = TC_RING_NONE;
-    struct nccl_record *r =
-        tc_ring_push(&st->records, sizeof *r + (size_t)op + (size_t)sizes + (size_t)dtypes, &pos);
-    r->created_ns = ev->time_ns;
-    r->seq = n->seq;
-    r->seat = seat;
-    r->peer = n->peer;
-    r->state = n->state;
-    r->is_p2p = n->is_p2p;
-    r->is_send = n->is_send;
-    r->from_dump = n->from_dump;
-    r->raw = ev->raw;
-    if (!done) {
-        r->op_len = op;
-        r->sizes_len = sizes;
-        r->dtypes_len = dtypes;
-        char *p = tc_put_str(r->text, tc_slice_head(n->op, op));
-        p = tc_put_str(p, tc_slice_head(n->sizes_in, sizes));
-        (void)tc_put_str(p, tc_slice_head(n->dtypes_in, dtypes));
-    }
+    struct nccl_record *r = tc_ring_push_raw(
+        &st->records, sizeof *r + (size_t)op + (size_t)sizes + (size_t)dtypes, &pos);
+    *r = (struct nccl_record){.pos = pos,
+                              .created_ns = ev->time_ns,
+                              .seq = n->seq,
+                              .raw = ev->raw,
+                              .seat = seat,
+                              .rank = ev->scope.rank,
+                              .peer = n->peer,
+                              .state = n->state,
+                              .is_p2p = n->is_p2p,
+                              .is_send = n->is_send,
+                              .from_dump = n->from_dump,
+                              .op_len = op,
+                              .sizes_len = sizes,
+                              .dtypes_len = dtypes};
+    char *p = tc_put_str(r->text, tc_slice_head(n->op, op));
+    p = tc_put_str(p, tc_slice_head(n->sizes_in, sizes));
+    (void)tc_put_str(p, tc_slice_head(n->dtypes_in, dtypes));
     return tc_map_add_found(&st->record_index, at, pos, st->records.tail);
 }
 
@@ -466,23 +466,13 @@ static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const str
     return add_record(st, &slot, seat, ev);
 }
 
-tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
-                            const struct tc_sink *out)
+/* Keeps an event; when a table is full the window starts anew and it is kept there. */
+static tc_status keep(struct nccl_hang *st, const struct tc_event *ev, const struct tc_sink *out)
 {
-    bool is_record = ev->kind == TC_EVENT_NCCL_RECORD;
-    bool is_group = ev->kind == TC_EVENT_NCCL_GROUP;
-    if ((!is_group && ev->scope.rank < 0) || (is_record && ev->time_ns == TC_TIME_NONE) ||
-        (is_record && ev->nccl.seq < 0)) {
-        st->ignored++;
-        return TC_OK;
-    }
-    if (ev->time_ns > st->now_ns) {
-        st->now_ns = ev->time_ns;
-    }
     tc_status status = TC_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
-        bool kept = is_record                          ? on_record(st, ev, out, &status)
-                    : is_group                         ? on_group(st, ev)
+        bool kept = ev->kind == TC_EVENT_NCCL_RECORD   ? on_record(st, ev, out, &status)
+                    : ev->kind == TC_EVENT_NCCL_GROUP  ? on_group(st, ev)
                     : ev->kind == TC_EVENT_NCCL_STATUS ? on_status(st, ev)
                                                        : on_dump(st, ev);
         if (kept) {
@@ -490,8 +480,27 @@ tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
         }
         restart(st);
     }
+    return status;
+}
+
+tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
+                            const struct tc_sink *out)
+{
+    bool is_record = ev->kind == TC_EVENT_NCCL_RECORD;
+    if ((ev->scope.rank < 0 && ev->kind != TC_EVENT_NCCL_GROUP) ||
+        (is_record && (ev->time_ns == TC_TIME_NONE || ev->nccl.seq < 0))) {
+        st->ignored++;
+        return TC_OK;
+    }
+    if (ev->time_ns > st->now_ns) {
+        st->now_ns = ev->time_ns;
+    }
     if (st->now_ns >= st->next_expiry_ns) {
         expire(st);
     }
-    return status;
+    tc_status status = TC_OK;
+    if (is_record && on_record(st, ev, out, &status)) {
+        return status;
+    }
+    return keep(st, ev, out);
 }

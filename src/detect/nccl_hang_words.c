@@ -7,12 +7,6 @@
 
 #include <stddef.h>
 
-static const struct nccl_record *record_at(const struct nccl_hang *st, const struct nccl_eval *e,
-                                           uint32_t i)
-{
-    return tc_ring_at(&st->records, e->pending[i].value);
-}
-
 void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g)
 {
     if (g->desc.len > 0) {
@@ -60,13 +54,13 @@ static const struct nccl_record *other_call(const struct nccl_hang *st, const st
     const struct nccl_record *other = NULL;
     *out_own = NULL;
     for (uint32_t i = op->first; i < op->first + op->count; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         if (r->seq == op->mismatch_seq && st->seats[r->seat].rank == rank) {
             *out_own = r;
         }
     }
     for (uint32_t i = op->first; i < op->first + op->count && *out_own != NULL; i++) {
-        const struct nccl_record *r = record_at(st, e, i);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
         enum nccl_blame part = (enum nccl_blame)op->mismatch;
         if (r->seq == op->mismatch_seq &&
             !tc_slice_eq(tc__nccl_call_part(r, part), tc__nccl_call_part(*out_own, part))) {

@@ -31,7 +31,11 @@ void tc_incidents_reset(struct tc_incidents *t)
 
 static uint64_t key_hash(struct tc_slice pattern_id, struct tc_slice key)
 {
-    return tc_slice_hash(key, tc_slice_hash(pattern_id, 0));
+    uint64_t seed = pattern_id.len;
+    for (size_t i = 0; i < pattern_id.len; i++) { /* a number of one or two digits */
+        seed = seed * 31 + (unsigned char)pattern_id.ptr[i];
+    }
+    return tc_slice_hash(key, seed);
 }
 
 #define ID_TEXT_MAX 512
@@ -76,7 +80,7 @@ static uint64_t content_hash(const struct tc_finding *f)
                 h = tc_hash_mix(h, (uint64_t)a->ints[k]);
             }
         } else if (a->type == TC_ATTR_STRING) {
-            h = tc_hash_mix(h, tc_slice_hash(a->string, 0));
+            h = tc_hash_mix(h, a->string.len); /* names are in the headline too */
         }
     }
     return f->evidence_count == 0
