@@ -29,13 +29,20 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return tc__nccl_on_event(state, ev, out);
 }
 
-static tc_status evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out)
+tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out)
 {
-    struct nccl_eval eval = {0};
+    struct nccl_all jobs;
     st->dirty = false;
-    tc_arena_reset(&st->eval);
-    TC_TRY(tc__nccl_analyse(st, all, &eval));
-    return tc__nccl_report(st, &eval, out);
+    tc__nccl_collect(st, &jobs);
+    for (bool found = true; found;) {
+        struct nccl_eval eval = {0};
+        tc_arena_reset(&st->eval);
+        TC_TRY(tc__nccl_analyse(st, all, &jobs, &eval, &found));
+        if (found) {
+            TC_TRY(tc__nccl_report(st, &eval, out));
+        }
+    }
+    return TC_OK;
 }
 
 /* Each record is looked at once for its age: the ring is in order of arrival. */
@@ -71,7 +78,7 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
     st->dirty = false;
     find_due(st, st->now_ns);
     if (st->dirty) {
-        return evaluate(st, false, out);
+        return tc__nccl_evaluate(st, false, out);
     }
     st->dirty = was_dirty;
     return TC_OK;
@@ -79,13 +86,15 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    return evaluate(state, now_ns == TC_TIME_NONE, out);
+    struct nccl_hang *st = state;
+    st->has_now = now_ns != TC_TIME_NONE;
+    return tc__nccl_evaluate(st, !st->has_now, out);
 }
 
 static void stats(const void *state, struct tc_detector_stats *out)
 {
     const struct nccl_hang *st = state;
-    out->dropped = st->records.dropped_count + st->restarts;
+    out->dropped = st->records.dropped_count + st->lost + st->restarts;
     out->late = st->late;
     out->ignored = st->ignored;
 }

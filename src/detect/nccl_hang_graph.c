@@ -18,7 +18,10 @@
 
 #include <string.h>
 
-#define SEQ_BITS 43
+/* A key is job, group, kind, sequence id. */
+#define SEQ_BITS 36
+#define GROUP_BITS 16
+#define JOB_SHIFT (SEQ_BITS + 1 + GROUP_BITS)
 #define SEQ_MASK ((UINT64_C(1) << SEQ_BITS) - 1)
 
 static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, bool all)
@@ -33,38 +36,44 @@ static uint64_t rank_key(const struct nccl_record *r)
 
 static uint64_t place_key(const struct nccl_hang *st, const struct nccl_record *r)
 {
-    return (uint64_t)st->seats[r->seat].group << (SEQ_BITS + 1) | (uint64_t)r->is_p2p << SEQ_BITS |
-           ((uint64_t)r->seq & SEQ_MASK);
+    uint32_t group = st->seats[r->seat].group;
+    return (uint64_t)st->groups[group].job << JOB_SHIFT | (uint64_t)group << (SEQ_BITS + 1) |
+           (uint64_t)r->is_p2p << SEQ_BITS | ((uint64_t)r->seq & SEQ_MASK);
 }
 
-/* By group, kind and sequence id, then by rank: two stable passes. */
-static void sort_pending(struct nccl_hang *st, struct nccl_eval *e)
+static struct nccl_record *record_of(const struct tc_sort_pair *p)
+{
+    return (struct nccl_record *)(uintptr_t)p->value;
+}
+
+/* By job, group, kind and sequence id, then by rank: two stable passes. */
+static void sort_pending(const struct nccl_hang *st, uint32_t count)
 {
     struct tc_sort_pair *scratch = st->pending + NCCL_PENDING_MAX;
-    for (uint32_t i = 0; i < e->pending_count; i++) {
-        e->pending[i].key = rank_key(tc__nccl_pending(e, i));
+    for (uint32_t i = 0; i < count; i++) {
+        st->pending[i].key = rank_key(record_of(&st->pending[i]));
     }
-    tc_sort_keys(e->pending, scratch, e->pending_count);
-    for (uint32_t i = 0; i < e->pending_count; i++) {
-        e->pending[i].key = place_key(st, tc__nccl_pending(e, i));
+    tc_sort_keys(st->pending, scratch, count);
+    for (uint32_t i = 0; i < count; i++) {
+        st->pending[i].key = place_key(st, record_of(&st->pending[i]));
     }
-    tc_sort_keys(e->pending, scratch, e->pending_count);
+    tc_sort_keys(st->pending, scratch, count);
 }
 
-static void collect(struct nccl_hang *st, struct nccl_eval *e)
+void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out)
 {
     uint64_t pos = st->records.tail;
     uint64_t last_key = 0;
     uint64_t last_rank = 0;
     bool in_order = true;
-    e->pending = st->pending;
-    const struct nccl_record *r = tc_ring_at(&st->records, pos);
+    *out = (struct nccl_all){0};
+    struct nccl_record *r = tc_ring_at(&st->records, pos);
     for (; r != NULL; r = tc_ring_next(&st->records, pos, &pos)) {
         if (r->state == TC_NCCL_COMPLETED) {
             continue;
         }
-        if (e->pending_count == NCCL_PENDING_MAX) {
-            e->full = true;
+        if (out->count == NCCL_PENDING_MAX) {
+            out->full = true;
             break;
         }
         uint64_t key = place_key(st, r);
@@ -72,11 +81,27 @@ static void collect(struct nccl_hang *st, struct nccl_eval *e)
         in_order &= key > last_key || (key == last_key && rank >= last_rank);
         last_key = key;
         last_rank = rank;
-        e->pending[e->pending_count++] = (struct tc_sort_pair){key, (uintptr_t)r};
+        st->pending[out->count++] = (struct tc_sort_pair){key, (uintptr_t)r};
     }
     if (!in_order) {
-        sort_pending(st, e);
+        sort_pending(st, out->count);
     }
+}
+
+/* The pending records of the next job. */
+static bool next_job(const struct nccl_hang *st, struct nccl_all *jobs, struct nccl_eval *e)
+{
+    uint32_t from = jobs->next;
+    uint32_t to = from;
+    while (to < jobs->count &&
+           st->pending[to].key >> JOB_SHIFT == st->pending[from].key >> JOB_SHIFT) {
+        to++;
+    }
+    jobs->next = to;
+    e->pending = st->pending + from;
+    e->pending_count = to - from;
+    e->full = jobs->full;
+    return to > from;
 }
 
 /* A run of adjacent sequence ids of one group and kind ends before i. */
@@ -344,9 +369,13 @@ static bool index_ranks(struct nccl_hang *st, struct nccl_eval *e)
     return true;
 }
 
-tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_eval *e)
+tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_all *jobs,
+                           struct nccl_eval *e, bool *out_found)
 {
-    collect(st, e);
+    *out_found = next_job(st, jobs, e);
+    if (!*out_found) {
+        return TC_OK;
+    }
     if (!make_room(st, e)) {
         return TC_E_NOMEM;
     }

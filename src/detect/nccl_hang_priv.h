@@ -27,9 +27,9 @@
 #include <stdint.h>
 
 #define NCCL_NONE UINT32_MAX
-#define NCCL_JOBS_MAX 256
+#define NCCL_JOBS_MAX 2048
 #define NCCL_RANKS_MAX 65536
-#define NCCL_GROUPS_MAX 16384
+#define NCCL_GROUPS_MAX 65536
 #define NCCL_SEATS_MAX 131072
 #define NCCL_STATUS_MAX 131072
 #define NCCL_PENDING_MAX 131072
@@ -37,7 +37,7 @@
 #define NCCL_RING_BYTES ((size_t)16 << 20)
 #define NCCL_NAMES_BYTES ((size_t)4 << 20)
 #define NCCL_EVAL_BYTES ((size_t)40 << 20)
-#define NCCL_ARENA_BYTES ((size_t)160 << 20)
+#define NCCL_ARENA_BYTES ((size_t)176 << 20)
 #define NCCL_OPEN_MAX 4096
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
@@ -131,6 +131,7 @@ struct nccl_open {
 struct nccl_desk {
     char *text;
     int32_t *ints;
+    uint32_t *named; /* rank indices of the culprits, TC_VERDICT_RANKS_MAX */
     struct tc_slice reasons[NCCL_REASONS_MAX];
     struct tc_evidence evidence[TC_VERDICT_EVIDENCE_MAX];
     struct tc_attr attrs[16];
@@ -147,6 +148,7 @@ struct nccl_hang {
     struct tc_arena eval;  /* one analysis at a time */
 
     struct tc_slice jobs[NCCL_JOBS_MAX];
+    int64_t job_last_ns[NCCL_JOBS_MAX]; /* newest time of the job's own events */
     uint32_t job_count;
     struct nccl_rank *ranks;
     uint32_t rank_count;
@@ -177,7 +179,9 @@ struct nccl_hang {
     int64_t next_expiry_ns;
     uint64_t due;      /* ring position of the first record not yet looked at for its age */
     int64_t now_ns;    /* newest time seen */
+    bool has_now;      /* the user said what time it is */
     bool dirty;        /* something hangs that was not analysed yet */
+    uint64_t lost;     /* pending records of those windows */
     uint64_t restarts; /* windows dropped because a table was full */
     uint64_t ignored;
     uint64_t late;
@@ -292,6 +296,13 @@ struct nccl_eval {
     bool full; /* a bound was hit: findings are incomplete */
 };
 
+/* All pending records, by job, group, kind, sequence id and rank: jobs are analysed one by one. */
+struct nccl_all {
+    uint32_t count;
+    uint32_t next; /* first record of the next job */
+    bool full;
+};
+
 /* True for collectives that no member completes before every member took part. */
 bool tc__nccl_is_sync(struct tc_slice op);
 
@@ -304,8 +315,18 @@ static inline struct nccl_record *tc__nccl_pending(const struct nccl_eval *e, ui
     return (struct nccl_record *)(uintptr_t)e->pending[i].value;
 }
 
-/* Who waits for whom. `all` takes what dumps say as hung whatever its age. */
-tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_eval *out);
+/* Orders what is pending, on st->pending. */
+void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out);
+
+/*
+ * Who waits for whom in the next job; false in *out_found when there is none.
+ * `all` takes what dumps say as hung whatever its age.
+ */
+tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_all *jobs,
+                           struct nccl_eval *out, bool *out_found);
+
+/* Analyses and reports everything. */
+tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out);
 
 /* Words: "TENSOR_PARALLEL_GROUP" or "group 35"; "ranks 3 and 5"; why; what to do. */
 void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g);
@@ -323,6 +344,7 @@ struct nccl_said {
     const struct nccl_op *root_op; /* first operation of the unit that explains it */
     uint64_t culprits;
     bool is_direct; /* it waits for the culprits itself */
+    bool has_more;  /* it waits for culprits that have no bit: there are too many */
     bool is_root;
 };
 

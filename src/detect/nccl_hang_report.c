@@ -17,7 +17,8 @@ struct unit {
     int64_t created_ns;
     uint32_t root; /* the unit that explains it; itself for a root */
     bool is_root;
-    bool is_pure; /* a collective that waits for nobody but its culprits */
+    bool has_more; /* it waits for culprits that have no bit */
+    bool is_pure;  /* a collective that waits for nobody but its culprits */
 };
 
 static uint64_t direct_of(const struct nccl_eval *e, const struct nccl_op *op)
@@ -34,6 +35,17 @@ static uint64_t direct_of(const struct nccl_eval *e, const struct nccl_op *op)
         mask |= own && b->bit != NCCL_NONE ? UINT64_C(1) << b->bit : 0;
     }
     return mask;
+}
+
+static bool has_unnumbered_target(const struct nccl_eval *e, const struct nccl_op *op)
+{
+    for (uint32_t i = 0; e->full && i < op->target_count; i++) {
+        const struct nccl_blamed *b = &e->blamed[e->targets[op->target_first + i].rank];
+        if (b->blame != NCCL_BLAME_NONE && b->bit == NCCL_NONE) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool has_innocent_target(const struct nccl_eval *e, const struct nccl_op *op)
@@ -63,6 +75,7 @@ static uint32_t make_units(const struct nccl_hang *st, const struct nccl_eval *e
         for (uint32_t i = o; i < end; i++) {
             const struct nccl_op *op = &e->ops[i];
             u.direct |= direct_of(e, op);
+            u.has_more |= has_unnumbered_target(e, op);
             reach |= op->reach;
             related |= op->related;
             hung |= op->hung;
@@ -109,6 +122,11 @@ static void choose_roots(struct unit *units, uint32_t count)
     uint64_t open = 0;
     for (uint32_t i = 0; i < count; i++) {
         open |= units[i].direct;
+        if (units[i].direct == 0 &&
+            units[i].has_more) { /* cannot be told from others: stands alone */
+            units[i].is_root = true;
+            units[i].root = i;
+        }
     }
     while (open != 0) {
         uint32_t best = NCCL_NONE;
@@ -181,7 +199,8 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
                                      .op_count = units[i].count,
                                      .root_op = &e->ops[units[units[i].root].first],
                                      .culprits = units[i].culprits,
-                                     .is_direct = units[i].direct != 0,
+                                     .is_direct = units[i].direct != 0 || units[i].has_more,
+                                     .has_more = units[i].has_more,
                                      .is_root = units[i].is_root};
             TC_TRY(tc__nccl_say(st, e, &said, out));
         }

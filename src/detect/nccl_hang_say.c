@@ -115,33 +115,43 @@ static size_t list_targets(struct nccl_draft *d, enum nccl_block from, enum nccl
     return tidy(out, count);
 }
 
-static size_t list_culprits(struct nccl_draft *d, int32_t *out)
+/* Adds the culprits the finding waits for that have no bit of their own. */
+static size_t add_unnumbered(const struct nccl_draft *d, struct tc_sort_pair *out, size_t count)
 {
+    for (uint32_t o = 0; d->said->has_more && o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count && count < TC_VERDICT_RANKS_MAX; i++) {
+            uint32_t rank = d->e->targets[op->target_first + i].rank;
+            const struct nccl_blamed *b = &d->e->blamed[rank];
+            if (b->blame != NCCL_BLAME_NONE && b->bit == NCCL_NONE) {
+                out[count++] = (struct tc_sort_pair){(uint64_t)rank_number(d, rank), rank};
+            }
+        }
+    }
+    return count;
+}
+
+/* The culprits of this finding in order of rank, in desk->named: how many. */
+static size_t name_culprits(const struct nccl_draft *d)
+{
+    /* The second half of st->pending is free once the records are sorted. */
+    struct tc_sort_pair *pairs = d->st->pending + NCCL_PENDING_MAX;
     size_t count = 0;
     for (uint32_t c = 0; c < d->e->culprit_count; c++) {
         if ((d->said->culprits >> c & 1) != 0) {
-            out[count++] = rank_number(d, d->e->culprits[c]);
+            uint32_t rank = d->e->culprits[c];
+            pairs[count++] = (struct tc_sort_pair){(uint64_t)rank_number(d, rank), rank};
         }
     }
-    return tidy(out, count);
-}
-
-/* The culprits of this finding in order of rank; returns how many indices were written. */
-static size_t culprit_ranks(const struct nccl_draft *d, uint32_t *out, size_t max)
-{
-    size_t count = 0;
-    for (uint32_t c = 0; c < d->e->culprit_count && count < max; c++) {
-        if ((d->said->culprits >> c & 1) == 0) {
-            continue;
+    count = add_unnumbered(d, pairs, count);
+    tc_sort_keys(pairs, pairs + TC_VERDICT_RANKS_MAX, count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || pairs[i].key != pairs[i - 1].key) {
+            d->desk->named[kept++] = (uint32_t)pairs[i].value;
         }
-        uint32_t rank = d->e->culprits[c];
-        size_t j = count++;
-        for (; j > 0 && rank_number(d, out[j - 1]) > rank_number(d, rank); j--) {
-            out[j] = out[j - 1];
-        }
-        out[j] = rank;
     }
-    return count;
+    return kept;
 }
 
 /* How it shows in this very finding, where it does; else where it shows best. */
@@ -381,7 +391,7 @@ static void put_facts(struct nccl_draft *d, int64_t stall_ns)
     }
 }
 
-static void put_lists(struct nccl_draft *d, int64_t stall_ns)
+static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_ns)
 {
     int32_t *waiting = int_list(d);
     int32_t *culprits = int_list(d);
@@ -389,7 +399,9 @@ static void put_lists(struct nccl_draft *d, int64_t stall_ns)
     int32_t *absent = int_list(d);
     int32_t *unreadable = int_list(d);
     size_t waiting_count = list_waiting(d, waiting);
-    size_t culprit_count = list_culprits(d, culprits);
+    for (size_t i = 0; i < culprit_count; i++) {
+        culprits[i] = rank_number(d, d->desk->named[i]);
+    }
     size_t blocking_count = list_targets(d, NCCL_MISSING, NCCL_LAGGING, blocking);
     size_t absent_count = list_targets(d, NCCL_ABSENT, NCCL_ABSENT, absent);
     size_t unreadable_count = list_targets(d, NCCL_UNREADABLE, NCCL_UNREADABLE, unreadable);
@@ -465,25 +477,28 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     struct nccl_draft d = {.st = st, .e = e, .said = said, .op = said->ops, .desk = st->desk};
     d.group = &st->groups[d.op->group];
     d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
-    uint32_t culprits[NCCL_CULPRIT_BITS];
-    size_t count = culprit_ranks(&d, culprits, NCCL_CULPRIT_BITS);
+    const uint32_t *culprits = st->desk->named;
+    size_t count = name_culprits(&d);
     d.main = main_record(&d);
     int64_t first_ns = oldest_created(&d);
-    int64_t stall_ns = st->now_ns - first_ns;
+    /* A dump has no clock: only the user or the job's own later events say how long it stands. */
+    bool has_clock = st->has_now || !d.main->from_dump;
+    int64_t now_ns = has_clock ? st->now_ns : st->job_last_ns[d.group->job];
+    int64_t stall_ns = now_ns - first_ns;
     d.finding = (struct tc_finding){
         .pattern_id = TC_LIT("1"),
         .pattern_name = TC_LIT("nccl_hang"),
         .incomplete = e->full || st->records.dropped_count + st->restarts > 0,
         .severity = TC_SEVERITY_CRITICAL,
         .first_ns = first_ns,
-        .last_ns = st->now_ns > first_ns ? st->now_ns : first_ns,
+        .last_ns = now_ns > first_ns ? now_ns : first_ns,
     };
     d.finding.plain = is_plain(&d, culprits, count);
     d.finding.key = put_key(&d, d.op);
     d.finding.discriminator = discriminator(&d);
     put_reasons(&d, culprits, count);
     put_facts(&d, stall_ns);
-    put_lists(&d, stall_ns);
+    put_lists(&d, count, stall_ns);
     put_remediation(&d, culprits, count);
     put_cause(&d);
     put_scope(&d, culprits, count);

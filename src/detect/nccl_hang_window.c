@@ -16,6 +16,7 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
     st->desk = tc_new(a, struct nccl_desk, 1);
     char *text = tc_new(a, char, NCCL_DESK_TEXT_BYTES);
     int32_t *ints = tc_new(a, int32_t, (size_t)5 * TC_VERDICT_RANKS_MAX);
+    uint32_t *named = tc_new(a, uint32_t, TC_VERDICT_RANKS_MAX);
     unsigned char *names = tc_new(a, unsigned char, NCCL_NAMES_BYTES);
     unsigned char *eval = tc_new(a, unsigned char, NCCL_EVAL_BYTES);
     if (eval == NULL) {
@@ -23,6 +24,7 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
     }
     st->desk->text = text;
     st->desk->ints = ints;
+    st->desk->named = named;
     tc_arena_init_zeroed(&st->names, "nccl_hang.names", names, NCCL_NAMES_BYTES);
     tc_arena_init_zeroed(&st->eval, "nccl_hang.eval", eval, NCCL_EVAL_BYTES);
     return tc_map_init(&st->rank_index, a, NCCL_RANKS_MAX) &&
@@ -79,6 +81,7 @@ static uint32_t job_of(struct nccl_hang *st, struct tc_slice job)
     if (st->job_count == NCCL_JOBS_MAX) {
         return NCCL_NONE;
     }
+    st->job_last_ns[st->job_count] = TC_TIME_NONE;
     st->jobs[st->job_count] = tc_arena_copy(&st->names, job);
     return tc_arena_ok(&st->names) ? st->job_count++ : NCCL_NONE;
 }
@@ -442,6 +445,8 @@ static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const str
         return false;
     }
     st->last_seat = seat;
+    int64_t *job_last_ns = &st->job_last_ns[st->groups[group].job];
+    *job_last_ns = ev->time_ns > *job_last_ns ? ev->time_ns : *job_last_ns;
     struct nccl_seat *s = &st->seats[seat];
     s->pg_id = n->pg_id >= 0 ? n->pg_id : s->pg_id;
     if (!s->placed) {
@@ -478,6 +483,11 @@ static tc_status keep(struct nccl_hang *st, const struct tc_event *ev, const str
         if (kept) {
             break;
         }
+        /* What hangs is told before it is forgotten. */
+        struct nccl_all jobs;
+        tc__nccl_collect(st, &jobs);
+        st->lost += jobs.count;
+        TC_TRY(tc__nccl_evaluate(st, true, out));
         restart(st);
     }
     return status;

@@ -571,7 +571,7 @@ static void full_window_drops_the_oldest_and_says_so(void **state)
 static void full_table_of_groups_starts_anew_and_says_so(void **state)
 {
     struct tc_harness *h = *state;
-    for (uint64_t i = 1; i < 20000; i++) {
+    for (uint64_t i = 1; i < 70000; i++) {
         struct tc_event ev = record("g", 1, 0, TC_NCCL_COMPLETED);
         ev.nccl.group_key = i;
         tc_harness_feed(h, &ev);
@@ -580,6 +580,71 @@ static void full_table_of_groups_starts_anew_and_says_so(void **state)
     tc_harness_tick(h, T0 + THRESHOLD);
     assert_int_equal(tc_harness_count(h), 1);
     assert_true(tc_harness_finding(h, 0)->incomplete);
+}
+
+static void every_job_has_its_own_culprits_however_many_jobs_hang(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int job = 0; job < 300; job++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "job-%d", job);
+        for (int32_t rank = 0; rank < 2; rank++) {
+            struct tc_event ev = record("tp", 6, rank, TC_NCCL_COMPLETED);
+            ev.scope.job = tc_slice_cstr(name);
+            ev.nccl.group_key = (uint64_t)job + 1;
+            tc_harness_feed(h, &ev);
+            ev.nccl.seq = 7;
+            ev.nccl.state = TC_NCCL_STARTED;
+            if (rank == 0) {
+                tc_harness_feed(h, &ev);
+            }
+        }
+    }
+    tc_harness_tick(h, T0 + THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 300);
+    for (long i = 0; i < 300; i++) {
+        const struct tc_finding *f = tc_harness_finding(h, i);
+        EXPECT_RANKS(f, "culprit_ranks", 1);
+        assert_true(f->root);
+        assert_false(f->incomplete);
+    }
+}
+
+static void more_culprits_than_bits_are_all_named_where_they_are_waited_for(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int32_t pair = 0; pair < 100; pair++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "g%d", pair);
+        feed(h, name, 6, 2 * pair, TC_NCCL_COMPLETED);
+        feed(h, name, 6, 2 * pair + 1, TC_NCCL_COMPLETED);
+        feed(h, name, 7, 2 * pair, TC_NCCL_STARTED);
+    }
+    tc_harness_tick(h, T0 + THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 100);
+    bool named[200] = {false};
+    for (long i = 0; i < 100; i++) {
+        const struct tc_attr *a = find(tc_harness_finding(h, i), "culprit_ranks");
+        assert_int_equal(a->count, 1);
+        assert_int_equal(a->ints[0] % 2, 1);
+        named[a->ints[0]] = true;
+    }
+    for (int32_t rank = 1; rank < 200; rank += 2) {
+        assert_true(named[rank]);
+    }
+}
+
+static void time_of_other_jobs_does_not_age_a_dump(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int32_t rank = 0; rank < 2; rank++) {
+        struct tc_event ev = record("tp", 7, rank, TC_NCCL_STARTED);
+        ev.nccl.from_dump = true;
+        tc_harness_feed(h, &ev);
+    }
+    tc_harness_tick(h, T0 + 100 * THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_false(tc_harness_has(tc_harness_finding(h, 0), ATTR "stall_seconds"));
 }
 
 static void names_from_outside_that_need_escaping_are_not_plain(void **state)
@@ -641,6 +706,9 @@ int main(void)
         TEST(events_that_say_too_little_are_counted),
         TEST(full_window_drops_the_oldest_and_says_so),
         TEST(full_table_of_groups_starts_anew_and_says_so),
+        TEST(every_job_has_its_own_culprits_however_many_jobs_hang),
+        TEST(more_culprits_than_bits_are_all_named_where_they_are_waited_for),
+        TEST(time_of_other_jobs_does_not_age_a_dump),
         TEST(names_from_outside_that_need_escaping_are_not_plain),
         TEST(too_small_a_budget_is_refused_at_start),
     };
