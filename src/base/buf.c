@@ -215,14 +215,33 @@ void tc_buf_json(struct tc_buf *b, struct tc_slice s)
     tc_buf_char(b, '"');
 }
 
+/*
+ * Characters that are not seen but change what is: C0 and C1 controls drive terminals; marks,
+ * embeddings and isolates of writing direction (U+061C, U+200E/F, U+202A..E, U+2066..9) show
+ * text in another order than it has; U+2028/9 break lines.
+ */
+static bool is_control(const unsigned char *at, size_t len)
+{
+    switch (len) {
+    case 1:
+        return at[0] < 0x20 || at[0] == 0x7f;
+    case 2:
+        return (at[0] == 0xc2 && at[1] < 0xa0) || (at[0] == 0xd8 && at[1] == 0x9c);
+    case 3:
+        return at[0] == 0xe2 && ((at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f)) ||
+                                 (at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
+                                 (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+    default:
+        return false;
+    }
+}
+
 void tc_buf_printable(struct tc_buf *b, struct tc_slice s)
 {
     for (size_t i = 0; i < s.len;) {
         const unsigned char *at = (const unsigned char *)s.ptr + i;
         size_t len = utf8_len(at, s.len - i);
-        /* C1 controls (U+0080..U+009F) drive terminals just as the C0 ones do. */
-        bool control = *at < 0x20 || *at == 0x7f || (len == 2 && at[0] == 0xc2 && at[1] < 0xa0);
-        if (len == 0 || control) {
+        if (len == 0 || is_control(at, len)) {
             tc_buf_lit(b, "\\x");
             tc_buf_hex(b, *at, 2);
             i++;

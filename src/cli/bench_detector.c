@@ -9,6 +9,7 @@
 #include "verdict/render.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* One run of one pattern's windows through an engine. */
 struct bench_run {
@@ -190,6 +191,13 @@ static bool time_windows(const struct tc_bench_pattern *p, const char *knob, uin
     return true;
 }
 
+/* Of the process so far; it must not follow the number of events. */
+static double peak_rss_mb(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
 static bool scale_events(const struct tc_bench_pattern *p, struct tc_output *out)
 {
     double previous = 0;
@@ -205,6 +213,7 @@ static bool scale_events(const struct tc_bench_pattern *p, struct tc_output *out
         tc_buf_lit(&b, "\",\"events\":");
         tc_buf_u64(&b, windows * TC_BENCH_WINDOW);
         put_number(&b, "ns_per_event", ns);
+        put_number(&b, "peak_rss_mb", peak_rss_mb());
         if (previous > 0) {
             put_number(&b, "time_for_ten_times_the_events", 10 * ns / previous);
         }

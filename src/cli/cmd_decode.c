@@ -119,6 +119,7 @@ static int decode_all(struct run *r)
 {
     tc_stream_pool_init(&r->pool, r->reading.memory_bytes, 1);
     r->pool.utc_offset_s = r->reading.hints.utc_offset_s;
+    r->pool.hints = &r->reading.hints;
     r->pool.error = on_error;
     r->pool.unknown = r->unknown ? on_unknown : NULL;
     r->pool.context = r;
@@ -132,6 +133,7 @@ static int decode_all(struct run *r)
     if (status == TC_E_NOMEM) {
         tc_say("decode", "out of memory");
     }
+    tc_reading_end(&r->reading);
     bool bad = r->reading.failed || status != TC_OK;
     return tc_output_end(&r->out, "decode", bad ? TC_EXIT_BAD : TC_EXIT_OK);
 }

@@ -208,6 +208,7 @@ static tc_status analyse(struct run *r)
     }
     tc_stream_pool_init(&r->pool, r->reading.memory_bytes, ordered);
     r->pool.utc_offset_s = r->reading.hints.utc_offset_s;
+    r->pool.hints = &r->reading.hints;
     r->pool.error = on_error;
     r->pool.progress = on_progress;
     r->pool.context = r;
@@ -225,14 +226,23 @@ static tc_status analyse(struct run *r)
     return status;
 }
 
-/* Events without a date join nothing: say how to give them one. */
-static void warn_undated(const struct run *r)
+/* Events without a date or a node join nothing: say how to give them one. */
+static void warn_incomplete(const struct run *r)
 {
     for (size_t i = 0; r->sources != NULL && i < r->reading.inputs.count; i++) {
         const struct tc_source_stream *s = &r->sources[i];
         const struct tc_input *in = s->input;
+        struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
+        if (s->nodeless > 0 && tc_hint_is_kernel_log(in)) {
+            tc_say_plain("%s: %llu event%s no node; give --node NAME=%.*s", in->path,
+                         (unsigned long long)s->nodeless, s->nodeless == 1 ? " names" : "s name",
+                         TC_FMT(base));
+        }
+        if (s->timeless > 0) {
+            tc_say_plain("%s: %llu event%s no time and cannot be ordered", in->path,
+                         (unsigned long long)s->timeless, s->timeless == 1 ? " has" : "s have");
+        }
         if (s->since_boot > 0) {
-            struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
             tc_say_plain("%s: %llu event%s only a time since boot; give --boot-time %.*s=TIME",
                          in->path, (unsigned long long)s->since_boot,
                          s->since_boot == 1 ? " has" : "s have",
@@ -266,6 +276,31 @@ static void put_drops(struct tc_buf *b, const struct run *r)
     }
 }
 
+/* What of the input was not used, and why. */
+static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_engine_counts *counts)
+{
+    size_t count = 0;
+    uint64_t late = 0;
+    (void)tc_detectors(&count);
+    for (size_t i = 0; i < count; i++) {
+        struct tc_detector_stats stats;
+        tc_engine_detector_stats(r->engine, i, &stats);
+        late += stats.late;
+    }
+    late = late < counts->late ? late : counts->late; /* two patterns may miss the same event */
+    if (late > 0) {
+        tc_buf_lit(b, "; ");
+        put_count(b, late, "event");
+        tc_buf_lit(b, " came too late: sort the input by time");
+    }
+    if (counts->misdated > 0) {
+        tc_buf_lit(b, "; ");
+        put_count(b, counts->misdated, "event");
+        tc_buf_str(b, counts->misdated == 1 ? TC_LIT(" is") : TC_LIT(" are"));
+        tc_buf_lit(b, " dated before 1970 or after 2200");
+    }
+}
+
 static void summarise(const struct run *r)
 {
     char text[1024];
@@ -285,6 +320,13 @@ static void summarise(const struct run *r)
     tc_buf_lit(&b, ", ");
     put_count(&b, r->kept.count, "verdict");
     put_drops(&b, r);
+    put_unused(&b, r, &counts);
+    if (in->skipped > 0) {
+        tc_buf_lit(&b, "; ");
+        put_count(&b, in->skipped,
+                  in->skipped == 1 ? "link, pipe or socket" : "links, pipes or socket");
+        tc_buf_str(&b, r->reading.verbose ? TC_LIT(" not read") : TC_LIT(" not read: use -v"));
+    }
     if (in->unrecognised > 0) {
         tc_buf_lit(&b, "; ");
         put_count(&b, in->unrecognised, "file");
@@ -298,7 +340,6 @@ static int finish(struct run *r, tc_status status)
 {
     struct tc_output out;
     struct tc_sources sources = tc_inputs_sources(&r->reading.inputs);
-    bool bad = r->reading.failed || status != TC_OK;
     if (status != TC_OK) {
         tc_say("detect", "stopped early: %s", tc_status_text(status));
     }
@@ -307,10 +348,11 @@ static int finish(struct run *r, tc_status status)
     if (reported == TC_E_NOMEM) {
         tc_say("detect", "no memory for the report");
     }
-    bad = bad || reported != TC_OK;
+    tc_reading_end(&r->reading);
+    bool bad = r->reading.failed || status != TC_OK || reported != TC_OK;
     int found = r->kept.count > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
     int code = tc_output_end(&out, "detect", bad ? TC_EXIT_BAD : found);
-    warn_undated(r);
+    warn_incomplete(r);
     if (r->kept.left_out > 0) {
         tc_say("detect", "%llu more verdicts were left out: only %d incidents are held",
                (unsigned long long)r->kept.left_out, TC_KEPT_MAX);

@@ -16,13 +16,15 @@ tc_status tc_hints_init(struct tc_hints *h, int argc)
     *h = (struct tc_hints){.now_ns = TC_TIME_NONE};
     h->node_texts = calloc((size_t)argc + 1, sizeof(char *));
     h->boot_texts = calloc((size_t)argc + 1, sizeof(char *));
-    return h->node_texts == NULL || h->boot_texts == NULL ? TC_E_NOMEM : TC_OK;
+    h->boots = calloc((size_t)argc + 1, sizeof *h->boots);
+    return h->node_texts == NULL || h->boot_texts == NULL || h->boots == NULL ? TC_E_NOMEM : TC_OK;
 }
 
 void tc_hints_fini(struct tc_hints *h)
 {
     free(h->node_texts);
     free(h->boot_texts);
+    free(h->boots);
     *h = (struct tc_hints){0};
 }
 
@@ -128,7 +130,7 @@ static tc_status read_time(const char *option, struct tc_slice text, int32_t off
     return TC_OK;
 }
 
-static tc_status apply_boot(const char *text, int32_t offset_s, struct tc_inputs *in,
+static tc_status apply_boot(struct tc_hints *h, const char *text, struct tc_inputs *in,
                             struct tc_error *err)
 {
     const char *equals = strrchr(text, '='); /* a file's name may have one, a time has none */
@@ -139,7 +141,7 @@ static tc_status apply_boot(const char *text, int32_t offset_s, struct tc_inputs
         who = tc_slice_make(text, (size_t)(equals - text));
         time = tc_slice_cstr(equals + 1);
     }
-    TC_TRY(read_time("--boot-time", time, offset_s, &ns, err));
+    TC_TRY(read_time("--boot-time", time, h->utc_offset_s, &ns, err));
     bool used = false;
     for (size_t i = 0; i < in->count; i++) {
         struct tc_input *file = &in->items[i];
@@ -150,11 +152,27 @@ static tc_status apply_boot(const char *text, int32_t offset_s, struct tc_inputs
             used = true;
         }
     }
-    if (!used && who.len > 0) {
-        return tc_fail(err, TC_E_USAGE, 0, "--boot-time %s: no input or node is called \"%.*s\"",
-                       text, TC_FMT(who));
+    if (who.len > 0) {
+        h->boots[h->boots_count++] = (struct tc_hint_boot){who, ns, used};
     }
     return TC_OK;
+}
+
+int64_t tc_hints_boot_of(struct tc_hints *h, struct tc_slice node)
+{
+    /* The last one for a node counts, as it does for files. */
+    for (size_t i = h->boots_count; i > 0; i--) {
+        if (tc_slice_eq(h->boots[i - 1].who, node)) {
+            h->boots[i - 1].used = true;
+            return h->boots[i - 1].boot_ns;
+        }
+    }
+    return TC_TIME_NONE;
+}
+
+bool tc_hint_is_kernel_log(const struct tc_input *in)
+{
+    return strcmp(in->codec->name, KERNEL_LOG) == 0;
 }
 
 /* The directory of a path, without what does not name it: "./", a slash at the end. */
@@ -236,15 +254,16 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     for (size_t i = 0; i < in->count; i++) {
         struct tc_input *file = &in->items[i];
         file->now_ns = h->now_ns != TC_TIME_NONE ? h->now_ns : file->mtime_ns;
-        if (strcmp(file->codec->name, KERNEL_LOG) == 0) {
+        if (tc_hint_is_kernel_log(file)) {
             file->node = tc_hint_node(tc_slice_cstr(file->path));
         }
     }
     for (size_t i = 0; i < h->node_count; i++) {
         TC_TRY(apply_node(h->node_texts[i], in, err));
     }
+    h->boots_count = 0;
     for (size_t i = 0; i < h->boot_count; i++) {
-        TC_TRY(apply_boot(h->boot_texts[i], h->utc_offset_s, in, err));
+        TC_TRY(apply_boot(h, h->boot_texts[i], in, err));
     }
     if (apply_jobs(in) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of jobs");

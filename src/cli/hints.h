@@ -15,12 +15,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A --boot-time for one file or node. */
+struct tc_hint_boot {
+    struct tc_slice who;
+    int64_t boot_ns;
+    bool used;
+};
+
 /* Initialise, collect the texts of the options, then tc_hints_apply. */
 struct tc_hints {
     const char **node_texts; /* as on the command line, borrowed */
     size_t node_count;
     const char **boot_texts;
     size_t boot_count;
+    struct tc_hint_boot *boots; /* those of boot_texts that name somebody */
+    size_t boots_count;
     const char *now_text;
     const char *tz_text;
     int64_t now_ns; /* of --now; TC_TIME_NONE without. Set by tc_hints_read. */
@@ -36,7 +45,8 @@ TC_CHECKED tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err);
 
 /*
  * Gives every input its hints. The inputs borrow h. A value that cannot be read,
- * or names no input, is TC_E_USAGE: err says which.
+ * or a --node that names no input, is TC_E_USAGE: err says which. A --boot-time
+ * may be for a node that only the lines of an input name.
  */
 TC_CHECKED tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_error *err);
 
@@ -46,6 +56,15 @@ TC_CHECKED tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, st
  * none or when it is a date, as log rotation leaves it.
  */
 struct tc_slice tc_hint_node(struct tc_slice path);
+
+/*
+ * When a node booted, for an event that names it and has only a time since then;
+ * TC_TIME_NONE when nobody said. Marks what it finds as used.
+ */
+int64_t tc_hints_boot_of(struct tc_hints *h, struct tc_slice node);
+
+/* Whether a file is a kernel log, which --node and the name of the file can give a node. */
+bool tc_hint_is_kernel_log(const struct tc_input *in);
 
 /* "+02:00", "-0730", "Z", "UTC": seconds east of UTC. */
 bool tc_hint_zone(struct tc_slice text, int32_t *out_seconds);

@@ -26,6 +26,54 @@
 /* Enough of the beginning to tell text from anything else. */
 #define TEXT_PROBE 4096
 
+/*
+ * Mappings that may lose their file. A signal handler is told an address and nothing else, so
+ * the list it searches has to be the process's. Changed by one thread, and never while the
+ * handler can run: that is only when a mapping is read.
+ */
+struct tc_mapping {
+    char *start;
+    size_t size;
+    volatile sig_atomic_t shrunk;
+    struct tc_mapping *next;
+    struct tc_mapping *prev;
+};
+
+static struct tc_mapping *mappings;
+
+static bool add_mapping(struct tc_input *in, void *start, size_t size)
+{
+    struct tc_mapping *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        return false;
+    }
+    m->start = start;
+    m->size = size;
+    m->next = mappings;
+    if (mappings != NULL) {
+        mappings->prev = m;
+    }
+    mappings = m;
+    in->mapping = m;
+    return true;
+}
+
+static void drop_mapping(struct tc_mapping *m)
+{
+    if (m == NULL) {
+        return;
+    }
+    if (m->next != NULL) {
+        m->next->prev = m->prev;
+    }
+    if (m->prev != NULL) {
+        m->prev->next = m->next;
+    } else {
+        mappings = m->next;
+    }
+    free(m);
+}
+
 static tc_status fail_errno(struct tc_error *err, const char *what)
 {
     char text[128];
@@ -91,6 +139,10 @@ static tc_status take_content(struct tc_input *in, int fd, const struct stat *st
     size_t size = (size_t)st->st_size;
     if (size >= COPY_BELOW || (size > 0 && *io_copied + size > COPY_TOTAL_MAX)) {
         void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (map != MAP_FAILED && !add_mapping(in, map, size)) {
+            (void)munmap(map, size);
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory for its mapping");
+        }
         if (map != MAP_FAILED) {
             (void)madvise(map, size, MADV_SEQUENTIAL);
             in->bytes = tc_slice_make(map, size);
@@ -171,6 +223,7 @@ void tc_input_close(struct tc_input *in)
         return;
     }
     if (in->mapped) {
+        drop_mapping(in->mapping);
         (void)munmap(own_bytes(in), in->bytes.len);
     } else {
         free(own_bytes(in));
@@ -193,7 +246,8 @@ struct tc_slice tc_input_digest(struct tc_input *in)
 {
     struct tc_digest digest;
     if (!in->has_digest) {
-        if (tc_digest_sha256(in->bytes, &digest) != TC_OK) {
+        /* Zeros in place of what is gone have a digest too, but not the file's. */
+        if (tc_digest_sha256(in->bytes, &digest) != TC_OK || tc_input_shrunk(in)) {
             return TC_EMPTY;
         }
         struct tc_buf b = tc_buf_make(in->digest, sizeof in->digest);
@@ -258,4 +312,52 @@ void tc_input_guard(void)
     struct sigaction action = {.sa_handler = on_bus_error};
     (void)sigemptyset(&action.sa_mask);
     (void)sigaction(SIGBUS, &action, NULL);
+}
+
+/* Zeros take the place of all pages from the one that is gone to the end of the mapping. */
+static void fill_gap(int signal_number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    uintptr_t at = (uintptr_t)info->si_addr;
+    (void)context;
+    for (struct tc_mapping *m = mappings; m != NULL; m = m->next) {
+        uintptr_t start = (uintptr_t)m->start;
+        if (at < start || at - start >= m->size) {
+            continue;
+        }
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        size_t gap = (at - start) / page * page;
+        void *zeros = mmap(m->start + gap, m->size - gap, PROT_READ,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (zeros == MAP_FAILED) {
+            break;
+        }
+        m->shrunk = 1;
+        errno = saved;
+        return;
+    }
+    on_bus_error(signal_number);
+}
+
+void tc_input_go_on(void)
+{
+    struct sigaction action = {.sa_sigaction = fill_gap, .sa_flags = SA_SIGINFO};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGBUS, &action, NULL);
+}
+
+bool tc_input_shrunk(const struct tc_input *in)
+{
+    return in->mapping != NULL && in->mapping->shrunk != 0;
+}
+
+bool tc_input_tell_shrunk(struct tc_input *in)
+{
+    bool shrunk = tc_input_shrunk(in);
+    if (shrunk && !in->shrunk_told) {
+        in->shrunk_told = true;
+        tc_say_plain("%s: changed while being read: it became shorter; copy it and try again",
+                     in->path);
+    }
+    return shrunk;
 }

@@ -2,8 +2,9 @@
 /*
  * One input of an offline command: the bytes of a file or of standard input.
  * Small files are copied, large ones mapped; a mapped file that shrinks while
- * it is read ends the program with a message instead of a crash
- * (tc_input_guard). The digest is made when it is first asked for.
+ * it is read does not crash the program: that ends with a message
+ * (tc_input_guard) or goes on without what is gone (tc_input_go_on). The digest is made when it is
+ * first asked for.
  */
 #ifndef TC_CLI_INPUT_H
 #define TC_CLI_INPUT_H
@@ -18,12 +19,15 @@
 #include <sys/types.h>
 
 struct tc_codec;
+struct tc_mapping;
 
 struct tc_input {
     char *path; /* as given or found; "-" is standard input; owned */
     struct tc_slice bytes;
     bool mapped;
-    bool direct; /* named by the user, not found in a directory */
+    bool shrunk_told;           /* the user knows that it became shorter */
+    struct tc_mapping *mapping; /* owned; NULL unless mapped */
+    bool direct;                /* named by the user, not found in a directory */
     dev_t device;
     ino_t inode;
     int64_t mtime_ns;
@@ -55,7 +59,8 @@ void tc_input_close(struct tc_input *in);
  */
 void tc_input_pass(struct tc_input *in, size_t offset);
 
-/* "sha256:..." of the whole content; lives in `in`. Empty when it cannot be made. */
+/* "sha256:..." of the whole content; lives in `in`. Empty when it cannot be made
+ * or the file has shrunk. */
 struct tc_slice tc_input_digest(struct tc_input *in);
 
 /* The part of a path behind the last slash. */
@@ -71,5 +76,13 @@ uint64_t tc_input_line(const struct tc_input *in, size_t offset);
  * process with TC_EXIT_BAD and a message.
  */
 void tc_input_guard(void);
+/*
+ * Instead: what is gone reads as zeros, and tc_input_shrunk says so. For callers that ask
+ * before they trust what they have read.
+ */
+void tc_input_go_on(void);
+bool tc_input_shrunk(const struct tc_input *in);
+/* Tells it once, "PATH: changed while being read: ..."; true when it has shrunk. */
+bool tc_input_tell_shrunk(struct tc_input *in);
 
 #endif

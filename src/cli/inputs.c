@@ -10,6 +10,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Enough of the beginning to tell text in 16-bit units. */
+#define UTF16_PROBE 64
+#define UTF16_MIN 8
+
+static bool is_ascii_text(char c)
+{
+    return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* A byte order mark, or one of the two bytes of every unit is zero and the other is ASCII. */
+static bool is_utf16(struct tc_slice bytes)
+{
+    struct tc_slice head = tc_slice_head(bytes, UTF16_PROBE);
+    if (tc_slice_starts(head, TC_LIT("\xff\xfe")) || tc_slice_starts(head, TC_LIT("\xfe\xff"))) {
+        return true;
+    }
+    bool little = head.len >= UTF16_MIN && head.len % 2 == 0;
+    bool big = little;
+    for (size_t i = 0; i + 1 < head.len && (little || big); i += 2) {
+        little = little && is_ascii_text(head.ptr[i]) && head.ptr[i + 1] == 0;
+        big = big && head.ptr[i] == 0 && is_ascii_text(head.ptr[i + 1]);
+    }
+    return little || big;
+}
+
+/* A file that says something, only not in a way we read: what it is and what makes it text. */
+struct wrapping {
+    const char *what;
+    const char *remedy;
+    const char *command;
+};
+
+static const struct wrapping *find_wrapping(struct tc_slice bytes)
+{
+    static const struct {
+        struct tc_slice magic;
+        struct wrapping wrapping;
+    } packed[] = {
+        {{"\x1f\x8b", 2}, {"compressed", "unpack", "zcat"}},
+        {{"\x28\xb5\x2f\xfd", 4}, {"compressed", "unpack", "zstdcat"}},
+        {{"\xfd\x37\x7a\x58\x5a", 5}, {"compressed", "unpack", "xzcat"}},
+        {{"BZh", 3}, {"compressed", "unpack", "bzcat"}},
+    };
+    static const struct wrapping utf16 = {"UTF-16 text", "convert", "iconv -f UTF-16 -t UTF-8"};
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        if (tc_slice_starts(bytes, packed[i].magic)) {
+            return &packed[i].wrapping;
+        }
+    }
+    return is_utf16(bytes) ? &utf16 : NULL;
+}
+
+/* A path as a word of a shell: names come from outside, and the line is there to be copied. */
+static void put_shell_word(struct tc_buf *b, struct tc_slice path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "_./+-:@%=,";
+    bool quote = false;
+    for (size_t i = 0; i < path.len; i++) {
+        quote = quote || memchr(plain, path.ptr[i], sizeof plain - 1) == NULL;
+    }
+    tc_buf_str(b, quote ? TC_LIT("'") : TC_EMPTY);
+    for (size_t i = 0; i < path.len; i++) {
+        if (path.ptr[i] == '\'') {
+            tc_buf_lit(b, "'\\''");
+        } else {
+            tc_buf_char(b, path.ptr[i]);
+        }
+    }
+    tc_buf_str(b, quote ? TC_LIT("'") : TC_EMPTY);
+}
+
+/* "dmesg.gz: compressed; unpack it first (zcat dmesg.gz | tracecore detect -)" */
+static void refuse_wrapped(struct tc_inputs *in, const struct tc_input *file,
+                           const struct wrapping *w, const char *command)
+{
+    char word[4096];
+    struct tc_buf b = tc_buf_make(word, sizeof word);
+    if (strcmp(file->path, "-") != 0) {
+        tc_buf_char(&b, ' ');
+        put_shell_word(&b, tc_slice_cstr(file->path));
+    }
+    in->failed = true;
+    if (b.overflowed) {
+        tc_say_plain("%s: %s; %s it first", file->path, w->what, w->remedy);
+        return;
+    }
+    tc_say_plain("%s: %s; %s it first (%s%.*s | tracecore %s -)", file->path, w->what, w->remedy,
+                 w->command, TC_FMT(tc_buf_slice(&b)), command);
+}
+
 static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
                            const struct tc_inputs_want *want)
 {
@@ -37,8 +128,17 @@ static tc_status keep(struct tc_inputs *in, struct tc_input *file,
 {
     file->codec = want->codec != NULL ? want->codec
                                       : tc_codec_recognise(file->bytes, tc_slice_cstr(file->path));
-    if (file->codec == NULL) {
-        not_recognised(in, file, want);
+    /* With --format too: reading what is compressed as lines would find nothing, silently. */
+    const struct wrapping *wrapping =
+        want->codec != NULL || file->codec == NULL ? find_wrapping(file->bytes) : NULL;
+    if (wrapping != NULL || file->codec == NULL) {
+        if (tc_input_tell_shrunk(file)) {
+            in->failed = true;
+        } else if (wrapping != NULL) {
+            refuse_wrapped(in, file, wrapping, want->command);
+        } else {
+            not_recognised(in, file, want);
+        }
         tc_input_close(file);
         return TC_OK;
     }
@@ -137,15 +237,17 @@ static tc_status open_all(struct tc_inputs *in, const struct tc_walk *walk,
 tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, size_t path_count,
                          const struct tc_inputs_want *want)
 {
-    struct tc_walk walk = {0};
+    struct tc_walk walk = {.verbose = want->verbose};
     tc_status status = TC_OK;
     *in = (struct tc_inputs){0};
-    tc_input_guard();
+    tc_input_go_on();
     for (size_t i = 0; i < path_count && status == TC_OK; i++) {
         status = tc_walk_add(&walk, paths[i], want->command);
     }
     if (status == TC_OK) {
+        tc_walk_end(&walk, want->command);
         in->failed = walk.failed;
+        in->skipped = walk.skipped;
         status = open_all(in, &walk, want);
     }
     tc_walk_fini(&walk);

@@ -21,6 +21,7 @@ struct tc_inputs {
     size_t copied_bytes;
     uint64_t total_bytes;
     size_t unrecognised; /* found in directories and left out */
+    size_t skipped;      /* links to directories, pipes and the like, found in directories */
     bool failed;         /* something the user named could not be read: the exit status is bad */
 };
 
@@ -34,7 +35,8 @@ struct tc_inputs_want {
 /*
  * Fills in with what the paths name, in the order given unless by_path; the files
  * of a directory are sorted by name. Names that do not lead to a file we read are
- * reported and set in->failed. TC_E_NOMEM or TC_E_LIMIT, reported too, when it
+ * reported and set in->failed, as do compressed files and UTF-16 text wherever they
+ * are: they may well be what the user means. TC_E_NOMEM, reported too, when it
  * cannot go on.
  */
 TC_CHECKED tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, size_t path_count,

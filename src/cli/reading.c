@@ -107,8 +107,27 @@ tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_
     }
     if (status != TC_OK) {
         tc_say(r->command, "%s", err.message);
+    } else if (r->inputs.count == 0) {
+        tc_say(r->command, "nothing was read; give kernel logs (dmesg, journalctl -k), Flight "
+                           "Recorder dumps, or events and pods of kubectl get -o json");
     }
     return status;
+}
+
+void tc_reading_end(struct tc_reading *r)
+{
+    for (size_t i = 0; i < r->inputs.count; i++) {
+        r->failed = tc_input_tell_shrunk(&r->inputs.items[i]) || r->failed;
+    }
+    for (size_t i = 0; i < r->hints.boots_count; i++) {
+        const struct tc_hint_boot *boot = &r->hints.boots[i];
+        if (!boot->used) {
+            tc_say(r->command,
+                   "--boot-time %.*s=... was not used: no input is called so, and no "
+                   "event that needs it names this node",
+                   TC_FMT(boot->who));
+        }
+    }
 }
 
 void tc_reading_say_error(const struct tc_input *input, const struct tc_error *err)

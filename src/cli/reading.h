@@ -85,6 +85,12 @@ TC_CHECKED tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_opt
 /* Opens what the paths name. Sets failed and goes on where it can. A failure is reported. */
 TC_CHECKED tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count);
 
+/*
+ * At the end: what was asked for in vain, and inputs that shrank while they were read, which
+ * sets failed.
+ */
+void tc_reading_end(struct tc_reading *r);
+
 /* "PATH: line L, at byte N: message" on standard error. */
 void tc_reading_say_error(const struct tc_input *input, const struct tc_error *err);
 

@@ -13,12 +13,17 @@
 /* Fewer events than this in a batch would repair no disorder worth the name. */
 #define BATCH_MIN 64
 #define EVENTS_FIRST 16
+/* Dumps are joined by sequence numbers; what they say about groups has no time to begin with. */
+#define NEVER_DATED                                                           \
+    (TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) | \
+     TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP))
 /* Progress inside of one call of a codec, which may take a whole file. */
 #define PROGRESS_STEP ((size_t)4 << 20)
 
 void tc_stream_pool_init(struct tc_stream_pool *p, size_t budget_bytes, size_t ordered_count)
 {
-    *p = (struct tc_stream_pool){.budget_bytes = budget_bytes, .batch = TC_STREAM_BATCH};
+    *p = (struct tc_stream_pool){
+        .budget_bytes = budget_bytes, .batch = TC_STREAM_BATCH, .whole_max = TC_STREAM_WHOLE_MAX};
     /* Half of the budget is for the streams that can do with less; each holds two batches. */
     size_t share = budget_bytes / 2 / (ordered_count == 0 ? 1 : ordered_count);
     size_t batch = share / (2 * (sizeof(struct tc_event) + sizeof(void *)));
@@ -175,6 +180,37 @@ static void report_progress(struct tc_source_stream *s, size_t offset)
     s->reported = offset > s->reported ? offset : s->reported;
 }
 
+/* Whether everything is decoded before anything leaves. */
+static bool is_whole(const struct tc_source_stream *s)
+{
+    const struct tc_stream_pool *p = s->pool;
+    return !s->input->codec->ordered ||
+           (!s->piecewise && !p->file_order && s->input->bytes.len <= p->whole_max);
+}
+
+/*
+ * An ordered input is no longer held whole when that, with so many bytes more, would take over
+ * half of the budget: the rest is for inputs that cannot do with less. Two batches it would need
+ * in any case.
+ */
+static void limit_whole(struct tc_source_stream *s, size_t more_bytes)
+{
+    const struct tc_stream_pool *p = s->pool;
+    size_t bytes = p->held_bytes + more_bytes;
+    s->piecewise = s->piecewise || (s->count > 2 * p->batch && bytes > p->budget_bytes / 2);
+}
+
+/* Room for one more event. */
+static tc_status make_room(struct tc_source_stream *s, size_t strings_bytes)
+{
+    size_t cap = s->cap == 0 ? EVENTS_FIRST : s->cap + s->cap / 2;
+    limit_whole(s, strings_bytes + (cap - s->cap) * (sizeof *s->events + sizeof *s->order));
+    if (!is_whole(s) && s->cap > 2 * s->pool->batch) {
+        cap = s->cap + EVENTS_FIRST; /* the batch ends here */
+    }
+    return resize(s, cap);
+}
+
 /* One call of a codec's decode, and what it delivers. */
 struct delivery {
     struct tc_source_stream *stream;
@@ -186,15 +222,24 @@ static tc_status take_event(void *context, const struct tc_event *ev)
 {
     struct delivery *d = context;
     struct tc_source_stream *s = d->stream;
+    const struct tc_arena *strings = d->out.arena;
     if (s->count == s->cap) {
-        TC_TRY(resize(s, s->cap == 0 ? EVENTS_FIRST : s->cap + s->cap / 2));
+        TC_TRY(make_room(s, strings->used));
     }
-    s->events[s->count++] = *ev;
+    struct tc_event *own = &s->events[s->count++];
+    *own = *ev;
+    if (own->time_ns == TC_TIME_NONE && own->uptime_ns != TC_TIME_NONE && s->pool->hints != NULL) {
+        int64_t boot_ns = tc_hints_boot_of(s->pool->hints, own->scope.node);
+        if (boot_ns == TC_TIME_NONE ||
+            __builtin_add_overflow(boot_ns, own->uptime_ns, &own->time_ns)) {
+            own->time_ns = TC_TIME_NONE;
+        }
+    }
     if (ev->raw.offset >= s->reported + PROGRESS_STEP) {
         report_progress(s, (size_t)ev->raw.offset);
     }
-    const struct tc_arena *strings = d->out.arena;
-    bool batch_full = s->input->codec->ordered && s->count - d->before >= s->pool->batch;
+    limit_whole(s, strings->used);
+    bool batch_full = !is_whole(s) && s->count - d->before >= s->pool->batch;
     d->out.pause = batch_full || strings->used > strings->size / 2;
     return TC_OK;
 }
@@ -334,6 +379,9 @@ static tc_status keep_waiting(struct tc_source_stream *s)
         }
         memcpy(s->events, p->carry, waiting * sizeof *s->events);
     }
+    if (s->cap > 4 * p->batch) { /* it was to be held whole */
+        TC_TRY(resize(s, 2 * p->batch));
+    }
     s->count = waiting;
     s->next = s->ready = 0;
     return TC_OK;
@@ -345,7 +393,7 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
     struct tc_stream_pool *p = s->pool;
     const struct tc_codec *codec = s->input->codec;
     struct tc_codec_input in = tc_stream_codec_input(p, s->input, s->source);
-    size_t want = codec->ordered ? ROOM_FIRST : s->input->bytes.len;
+    size_t want = is_whole(s) ? s->input->bytes.len : ROOM_FIRST;
     for (;;) {
         TC_TRY(tc_stream_pool_ready(p, want));
         struct delivery d = {.stream = s, .before = s->count};
@@ -397,9 +445,8 @@ static tc_status input_failed(struct tc_source_stream *s, tc_status status, stru
 /* Decodes until something may leave, or nothing is left. */
 static tc_status refill(struct tc_source_stream *s)
 {
-    bool ordered = s->input->codec->ordered;
     TC_TRY(keep_waiting(s));
-    while (!s->done && (!ordered || s->count <= s->pool->batch)) {
+    while (!s->done && (is_whole(s) || s->count <= s->pool->batch)) {
         struct tc_error err = {0};
         size_t before = s->count;
         tc_status status = decode_some(s, &err);
@@ -432,7 +479,11 @@ tc_status tc_source_stream_next(void *context, const struct tc_event **out)
     }
     if (s->next < s->ready) {
         *out = s->order[s->next++];
-        s->since_boot += (*out)->time_ns == TC_TIME_NONE && (*out)->uptime_ns != TC_TIME_NONE;
+        bool dated = (*out)->time_ns != TC_TIME_NONE;
+        s->since_boot += !dated && (*out)->uptime_ns != TC_TIME_NONE;
+        s->timeless += !dated && (*out)->uptime_ns == TC_TIME_NONE &&
+                       (TC_EVENT_BIT((*out)->kind) & NEVER_DATED) == 0;
+        s->nodeless += (*out)->scope.node.len == 0;
     } else {
         drop_events(s);
         *out = NULL;

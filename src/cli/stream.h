@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An input as an ordered stream of events, for tc_merge. A codec that delivers
- * in order is read a batch at a time, and two batches are kept in sight, so that
- * local disorder is repaired and memory does not depend on the file's size; any
- * other is read whole, within a budget that all streams share.
+ * An input as an ordered stream of events, for tc_merge. An input is read whole
+ * and sorted, within a budget that all streams share. A large one whose codec
+ * delivers in order is read a batch at a time instead, and two batches are kept
+ * in sight, so that local disorder is repaired and memory does not depend on the
+ * file's size.
  *
  * Arenas never grow, so a codec that needs more strings than fit is given more
  * room and the same bytes again.
@@ -12,6 +13,7 @@
 #define TC_CLI_STREAM_H
 
 #include "base/status.h"
+#include "cli/hints.h"
 #include "cli/input.h"
 #include "codec/codec.h"
 #include "event/event.h"
@@ -21,6 +23,8 @@
 #include <stdint.h>
 
 #define TC_STREAM_BATCH 8192
+/* Inputs up to this are sorted whole, whatever their codec says about their order. */
+#define TC_STREAM_WHOLE_MAX ((size_t)64 << 20)
 #define TC_STREAM_STRINGS_MAX 24 /* string fields of one kind of event */
 
 /* Memory that grows by being thrown away: the room a codec works in. */
@@ -44,8 +48,10 @@ typedef void (*tc_stream_progress_fn)(void *context, size_t bytes, bool finished
 struct tc_stream_pool {
     size_t budget_bytes; /* for held events and for each room */
     size_t held_bytes;
-    size_t batch; /* events of one batch */
+    size_t batch;     /* events of one batch */
+    size_t whole_max; /* TC_STREAM_WHOLE_MAX; tests lower it */
     int32_t utc_offset_s;
+    struct tc_hints *hints; /* for events that name a node --boot-time knows; may be NULL */
     struct tc_room strings;
     struct tc_room scratch;
     struct tc_event *carry; /* a batch on its way to the front of an array */
@@ -82,10 +88,13 @@ struct tc_source_stream {
     char *strings;
     size_t strings_bytes;
     uint64_t since_boot;  /* events that left with only a time since boot */
+    uint64_t timeless;    /* events that left with no time at all, though their kind has one */
+    uint64_t nodeless;    /* events that left without a node */
     size_t reported;      /* bytes the progress was told about */
     uint64_t unknown_end; /* what lies before it was reported: decoding again says it again */
     bool done;            /* nothing more to decode */
     bool over_budget;
+    bool piecewise; /* too many events to hold: from here on in batches */
 };
 
 /* Borrows all. */

@@ -43,13 +43,35 @@ static tc_status no_memory(const char *command)
     return TC_E_NOMEM;
 }
 
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct tc_walk_file *)a)->path, ((const struct tc_walk_file *)b)->path);
+}
+
+static size_t count_max(const struct tc_walk *w)
+{
+    return w->count_max == 0 ? TC_INPUTS_MAX : w->count_max;
+}
+
+/* Only the first files in order of path stay. */
+static void cut(struct tc_walk *w)
+{
+    size_t most = count_max(w);
+    if (w->count == 0 || (w->count <= most && w->left_out == 0)) {
+        return;
+    }
+    qsort(w->files, w->count, sizeof *w->files, by_path);
+    for (; w->count > most; w->count--) {
+        free(w->files[w->count - 1].path);
+        w->left_out++;
+    }
+}
+
 /* Takes path. */
 static tc_status add_file(struct tc_walk *w, char *path, bool direct, const char *command)
 {
-    if (w->count >= TC_INPUTS_MAX) {
-        tc_say(command, "more than %d files; give fewer directories at a time", TC_INPUTS_MAX);
-        free(path);
-        return TC_E_LIMIT;
+    if (w->count >= 2 * count_max(w)) {
+        cut(w); /* now and then, so that memory does not follow the size of the tree */
     }
     void *files = room(w->files, w->count, &w->cap, sizeof *w->files);
     if (files == NULL || path == NULL) {
@@ -82,21 +104,42 @@ static char *join(const char *folder, const char *name)
     return asprintf(&path, "%s%s%s", folder, slash, name) < 0 ? NULL : path;
 }
 
-/* What an entry is, as far as a walk cares: DT_REG, DT_DIR or DT_UNKNOWN for the rest. */
-static unsigned char entry_kind(const char *path, unsigned char type)
+/*
+ * What an entry is, as far as a walk cares: DT_REG, DT_DIR or DT_UNKNOWN for the rest, which
+ * *out_what then names.
+ */
+static unsigned char entry_kind(const char *path, unsigned char type, const char **out_what)
 {
     struct stat st;
+    *out_what = "gone";
     if (type == DT_REG || type == DT_DIR) {
         return type;
     }
-    if ((type != DT_LNK && type != DT_UNKNOWN) || lstat(path, &st) != 0) {
+    if (lstat(path, &st) != 0) {
         return DT_UNKNOWN;
     }
     if (S_ISDIR(st.st_mode)) {
         return DT_DIR;
     }
+    bool link = S_ISLNK(st.st_mode);
     /* A link is followed to a file, never to a directory: that could go in circles. */
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+    if (link && stat(path, &st) != 0) {
+        *out_what = "a link that leads nowhere";
+        return DT_UNKNOWN;
+    }
+    *out_what = S_ISDIR(st.st_mode)    ? "a link to a directory"
+                : S_ISFIFO(st.st_mode) ? "a pipe"
+                : S_ISSOCK(st.st_mode) ? "a socket"
+                                       : "a device";
+    return S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+}
+
+static void skip(struct tc_walk *w, const char *path, const char *what)
+{
+    w->skipped++;
+    if (w->verbose) {
+        tc_say_plain("%s: not read: %s", path, what);
+    }
 }
 
 static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct dir *now, DIR *stream,
@@ -110,7 +153,8 @@ static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct di
         if (path == NULL) {
             return no_memory(command);
         }
-        unsigned char kind = entry_kind(path, e->d_type);
+        const char *what = NULL;
+        unsigned char kind = entry_kind(path, e->d_type, &what);
         if (kind == DT_REG) {
             TC_TRY(add_file(w, path, false, command));
         } else if (kind == DT_DIR && now->depth + 1 <= TC_DIR_DEPTH_MAX) {
@@ -119,6 +163,8 @@ static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct di
             if (kind == DT_DIR) {
                 tc_say_plain("%s: not read: more than %d directories deep", path, TC_DIR_DEPTH_MAX);
                 w->failed = true;
+            } else {
+                skip(w, path, what);
             }
             free(path);
         }
@@ -141,11 +187,6 @@ static tc_status read_dir(struct tc_walk *w, struct dirs *d, const struct dir *n
     return status;
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const struct tc_walk_file *)a)->path, ((const struct tc_walk_file *)b)->path);
-}
-
 static tc_status walk_dir(struct tc_walk *w, const char *path, const char *command)
 {
     struct dirs waiting = {0};
@@ -160,7 +201,7 @@ static tc_status walk_dir(struct tc_walk *w, const char *path, const char *comma
         free(waiting.items[i].path);
     }
     free(waiting.items);
-    if (w->count > first) {
+    if (w->left_out == 0 && w->count > first) { /* tc_walk_end sorts what was cut */
         qsort(w->files + first, w->count - first, sizeof *w->files, by_path);
     }
     return status;
@@ -174,6 +215,16 @@ tc_status tc_walk_add(struct tc_walk *w, const char *path, const char *command)
     }
     /* Whether it exists is found out when it is opened. */
     return add_file(w, strdup(path), true, command);
+}
+
+void tc_walk_end(struct tc_walk *w, const char *command)
+{
+    cut(w);
+    if (w->left_out > 0) {
+        tc_say(command, "%zu file%s not read: more than %zu; give fewer at a time", w->left_out,
+               w->left_out == 1 ? " was" : "s were", count_max(w));
+        w->failed = true;
+    }
 }
 
 void tc_walk_fini(struct tc_walk *w)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paths on the command line become a list of files. Directories are walked to
- * TC_DIR_DEPTH_MAX levels; hidden entries and symbolic links to directories are
- * left out; the result does not depend on the order the file system has.
+ * TC_DIR_DEPTH_MAX levels; hidden entries are left out, and so are symbolic links
+ * to directories, pipes and the like, which are counted; the result does not depend on the order
+ * the file system has.
  */
 #ifndef TC_CLI_WALK_H
 #define TC_CLI_WALK_H
@@ -21,11 +22,20 @@ struct tc_walk {
     struct tc_walk_file *files;
     size_t count;
     size_t cap;
-    bool failed; /* a directory could not be read; it was reported */
+    size_t count_max; /* files kept in the end; 0: TC_INPUTS_MAX */
+    size_t left_out;  /* files over that */
+    size_t skipped;   /* entries that are neither a file nor a directory of this tree */
+    bool verbose;     /* name what is skipped */
+    bool failed;      /* something could not be read; it was reported */
 };
 
-/* Adds what path names. At most TC_INPUTS_MAX files: TC_E_LIMIT, reported. */
+/* Adds what path names. TC_E_NOMEM, reported. */
 TC_CHECKED tc_status tc_walk_add(struct tc_walk *w, const char *path, const char *command);
+/*
+ * After the last path. Of more files than can be read at once the first in order of path stay;
+ * that the others do not is reported, and failed is set.
+ */
+void tc_walk_end(struct tc_walk *w, const char *command);
 void tc_walk_fini(struct tc_walk *w);
 
 #endif

@@ -22,6 +22,16 @@ struct trail {
     bool relative; /* they are of different days */
 };
 
+/* Two columns behind what is there, or on the next line; broken only when no line holds it. */
+static void put_header_word(struct tc__page *p, struct tc_slice word)
+{
+    if (p->at + 2 + tc__text_width(word) > p->columns) {
+        tc__page_line(p);
+    }
+    struct tc__flow flow = tc__flow_begin(p, 2, 2);
+    tc__flow_word(&flow, word);
+}
+
 static void put_header(struct tc__page *p, const struct tc_verdict *v)
 {
     const struct tc_finding *f = v->finding;
@@ -42,12 +52,15 @@ static void put_header(struct tc__page *p, const struct tc_verdict *v)
                               v->status == TC_VERDICT_RESOLVED ? TC_LIT("resolved") : TC_EMPTY};
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
         if (rest[i].len > 0) {
-            tc__page_text(p, TC_LIT("  "));
-            tc__page_text(p, rest[i]);
+            put_header_word(p, rest[i]);
         }
     }
-    unsigned room = p->at + 2 + (unsigned)time.len;
-    tc__page_blank(p, room < p->columns ? p->columns - room + 2 : 2);
+    /* The time ends where the line does, on a line of its own when this one is full. */
+    unsigned width = (unsigned)time.len;
+    if (p->at + 2 + width > p->columns) {
+        tc__page_line(p);
+    }
+    tc__page_blank(p, p->columns > p->at + width ? p->columns - p->at - width : 0);
     tc__page_text(p, tc_buf_slice(&time));
     tc__page_line(p);
 }

@@ -88,8 +88,7 @@ struct tc__flow tc__flow_begin(struct tc__page *p, unsigned first, unsigned next
     return (struct tc__flow){.page = p, .first = first, .next = next};
 }
 
-/* The columns a word takes once it is escaped. */
-static unsigned escaped_width(struct tc_slice word)
+unsigned tc__text_width(struct tc_slice word)
 {
     unsigned width = 0;
     while (word.len > 0) {
@@ -126,7 +125,7 @@ static void put_broken(struct tc__flow *flow, struct tc_slice escaped)
 void tc__flow_word(struct tc__flow *flow, struct tc_slice word)
 {
     struct tc__page *p = flow->page;
-    unsigned width = escaped_width(word);
+    unsigned width = tc__text_width(word);
     if (!flow->started) {
         tc__page_blank(p, flow->first);
         flow->started = true;
@@ -167,7 +166,7 @@ static struct tc_slice next_word(struct tc_slice *io_rest)
 void tc__flow_together(struct tc__flow *flow, struct tc_slice a, struct tc_slice b)
 {
     struct tc__page *p = flow->page;
-    unsigned width = escaped_width(a) + 1 + escaped_width(b) + 2;
+    unsigned width = tc__text_width(a) + 1 + tc__text_width(b) + 2;
     bool on_next = flow->next + width <= p->columns;
     if (flow->started && on_next && p->at + 1 + width > p->columns) {
         next_line(flow);
@@ -205,7 +204,7 @@ static void put_cut(struct tc__page *p, struct tc_slice s, unsigned width)
     struct tc_slice rest = s;
     unsigned used = 0;
     for (struct tc_slice word = next_word(&rest); word.len > 0; word = next_word(&rest)) {
-        unsigned needed = escaped_width(word) + (used > 0);
+        unsigned needed = tc__text_width(word) + (used > 0);
         unsigned kept = rest.len > 0 ? 2 : 0; /* for " ..." should the next word not fit */
         if (used + needed + kept > width) {
             break;
@@ -228,7 +227,7 @@ static void put_cut(struct tc__page *p, struct tc_slice s, unsigned width)
             len++;
         }
         struct tc_slice point = tc_slice_head(word, len);
-        unsigned needed = escaped_width(point);
+        unsigned needed = tc__text_width(point);
         if (used + needed + 1 > width) {
             break;
         }
@@ -305,7 +304,7 @@ void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_
         return;
     }
     tc__page_text(p, TC_LIT(":"));
-    if (p->at + 1 + escaped_width(quote) > p->columns) {
+    if (p->at + 1 + tc__text_width(quote) > p->columns) {
         next_line(&flow);
     } else {
         tc__page_blank(p, 1);

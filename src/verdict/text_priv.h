@@ -34,6 +34,8 @@ struct tc__page {
 struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *style);
 /* Everything after it looks so, until the next. */
 void tc__page_style(struct tc__page *p, enum tc__text_style style);
+/* The columns s takes once it is escaped. */
+unsigned tc__text_width(struct tc_slice s);
 /* s as it is, but escaped; not wrapped. */
 void tc__page_text(struct tc__page *p, struct tc_slice s);
 void tc__page_number(struct tc__page *p, size_t number);

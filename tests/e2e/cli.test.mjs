@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of the real binary. Every input here is invented.
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import zlib from 'node:zlib';
 
 const binary = process.env.TC_BINARY;
 const source = process.env.TC_SOURCE_DIR ?? process.cwd();
@@ -71,6 +73,30 @@ const EVICTION = podEvent(
   'The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container main was using 9Gi, request is 1Gi, has larger consumption of memory.',
   '2026-11-15T03:05:05Z',
 );
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'llm-0', namespace: 'train', uid: 'pod-llm-0', creationTimestamp: '2026-11-15T01:00:00Z' },
+  spec: { nodeName: 'gpu-07', containers: [{ name: 'main' }] },
+  status: {
+    phase: 'Failed',
+    startTime: '2026-11-15T01:00:00Z',
+    containerStatuses: [
+      {
+        name: 'main',
+        state: {
+          terminated: {
+            exitCode: 1,
+            reason: 'Error',
+            startedAt: '2026-11-15T01:00:00Z',
+            finishedAt: '2026-11-15T03:01:00Z',
+          },
+        },
+      },
+    ],
+  },
+};
 
 function writeIncident(into) {
   write(`${into}/dmesg-gpu-07.txt`, `2026-11-15T03:00:00,000000+00:00 usb 1-1: quiet\n${XID_LINE}`);
@@ -308,7 +334,130 @@ describe('inputs', () => {
       assert.equal(ndjson(out)[0].time, '2026-11-15T03:01:40.500Z');
       assert.equal(ndjson(out)[0]['k8s.node.name'], 'gpu-07');
     }
-    assert.equal(run(['detect', '--boot-time', 'gpu-99=2026-11-15T03:00:00Z', 'boot']).code, 2);
+    const unused = run(['detect', '--boot-time', 'gpu-99=2026-11-15T03:00:00Z', 'boot']);
+    assert.equal(unused.code, 0);
+    assert.match(unused.err, /--boot-time gpu-99=\.\.\. was not used/);
+    assert.match(unused.err, /only a time since boot/);
+  });
+
+  test('--boot-time takes a node that only the lines name', () => {
+    const line = '[  100.500000] gpu-07 kernel: NVRM: Xid (PCI:0000:b3:00): 79, pid=1, GPU has fallen off the bus.\n';
+    write('bootline/x.log', line);
+    const known = ndjson(run(['decode', 'bootline']).out);
+    assert.equal(known[0]['k8s.node.name'], 'gpu-07');
+    assert.equal(known[0].time, undefined);
+    for (const command of ['decode', 'detect']) {
+      const { code, err } = run([command, '--boot-time', 'gpu-07=2026-11-15T03:00:00Z', 'bootline']);
+      assert.equal(code, 0);
+      assert.doesNotMatch(err, /was not used|only a time since boot/);
+      const other = run([command, '--boot-time', 'gpu-08=2026-11-15T03:00:00Z', 'bootline']);
+      assert.equal(other.code, 0);
+      assert.match(other.err, new RegExp(`tracecore ${command}: --boot-time gpu-08=... was not used`));
+    }
+    const { out } = run(['decode', '--boot-time', 'gpu-07=2026-11-15T03:00:00Z', 'bootline']);
+    assert.equal(ndjson(out)[0].time, '2026-11-15T03:01:40.500Z');
+  });
+
+  test('events without a node or without any time are warned about, once a file', () => {
+    write('nonode/dmesg.txt', XID_LINE + XID_LINE);
+    assert.match(
+      run(['detect', '-q', 'nonode']).err,
+      /^nonode\/dmesg\.txt: 2 events name no node; give --node NAME=dmesg\.txt$/m,
+    );
+    assert.equal(run(['detect', '-q', '--node', 'gpu-07=dmesg.txt', 'nonode']).err, '');
+    write('undated/dmesg-gpu-07.txt', 'NVRM: Xid (PCI:0000:b3:00): 79, pid=1, GPU has fallen off the bus.\n');
+    const undated = run(['detect', '-q', 'undated']);
+    assert.equal(undated.code, 0);
+    assert.equal(undated.err, 'undated/dmesg-gpu-07.txt: 1 event has no time and cannot be ordered\n');
+  });
+
+  test('compressed files and UTF-16 are named in a directory too, and are an error', () => {
+    const log = write('packed/dmesg-gpu-07.txt', XID_LINE);
+    write('packed/old.gz', zlib.gzipSync(XID_LINE));
+    write('packed/wide.txt', Buffer.from(`\ufeff${XID_LINE}`, 'utf16le'));
+    const { code, err } = run(['detect', 'packed']);
+    assert.equal(code, 2);
+    assert.match(err, /^packed\/old\.gz: compressed; unpack it first \(zcat packed\/old\.gz \| tracecore detect -\)$/m);
+    assert.match(err, /^packed\/wide\.txt: UTF-16 text; convert it first \(iconv -f UTF-16 -t UTF-8 packed\/wide\.txt \|/m);
+    assert.match(err, /1 file, 1 event /);
+    assert.doesNotMatch(err, /nothing was read|not recognised/);
+    const piped = run(['detect', '-'], { input: zlib.gzipSync(fs.readFileSync(path.join(folder, log))) });
+    assert.equal(piped.code, 2);
+    assert.match(piped.err, /^-: compressed; unpack it first \(zcat \| tracecore detect -\)$/m);
+  });
+
+  test('when nothing was read that is said, with what to give', () => {
+    fs.mkdirSync(path.join(folder, 'void'));
+    for (const command of ['detect', 'decode']) {
+      const { code, err } = run([command, 'void']);
+      assert.equal(code, 0);
+      assert.match(err, /nothing was read; give kernel logs .*Flight Recorder dumps/);
+    }
+  });
+
+  test('links to directories and pipes in a directory are counted, and named with -v', () => {
+    write('links/dmesg-gpu-07.txt', XID_LINE);
+    fs.symlinkSync('.', path.join(folder, 'links/circle'));
+    execFileSync('mkfifo', [path.join(folder, 'links/pipe')]);
+    assert.match(run(['detect', 'links']).err, /; 2 links, pipes or sockets not read: use -v$/m);
+    const { code, err } = run(['detect', '-v', 'links']);
+    assert.equal(code, 0);
+    assert.match(err, /^links\/circle: not read: a link to a directory$/m);
+    assert.match(err, /^links\/pipe: not read: a pipe$/m);
+  });
+
+  test('the order of events in a file of events does not matter', () => {
+    // The pod's end is the last line though it belongs near the first: two batches are not enough.
+    const lines = [];
+    const stamp = (s) => new Date(Date.UTC(2026, 10, 15, 3, 0, s)).toISOString().replace('Z', '');
+    for (let i = 0; i < 20000; i++) {
+      const fatal = i === 0 ? '79, pid=1, GPU has fallen off the bus.' : '13, pid=1, Graphics Exception';
+      lines.push(`${stamp(i).replace('.', ',')}000+00:00 NVRM: Xid (PCI:0000:b3:00): ${fatal}\n`);
+    }
+    write('disorder/dmesg-gpu-07.txt', lines.join(''));
+    write('disorder/pods.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [POD] }));
+    const straight = run(['detect', '--json', 'disorder']);
+    assert.equal(straight.code, 1);
+    write('disorder.ndjson', run(['decode', 'disorder']).out);
+    const { code, out, err } = run(['detect', '--json', 'disorder.ndjson']);
+    assert.equal(code, 1, err);
+    assert.equal(ndjson(out)[0].headline, ndjson(straight.out)[0].headline);
+    assert.doesNotMatch(err, /too late/);
+    // Without the memory to sort it, what came too late is at least said.
+    const tight = run(['detect', '--memory', '1M', 'disorder.ndjson']);
+    assert.match(tight.err, /; 1 event came too late: sort the input by time/);
+  });
+
+  test('events with an impossible date are counted', () => {
+    write('misdated.ndjson', run(['decode', '-'], { input: XID_LINE }).out.replace('2026-', '2250-'));
+    assert.match(run(['detect', 'misdated.ndjson']).err, /; 1 event is dated before 1970 or after 2200/);
+  });
+
+  test('a file that shrinks while it is read is an error, and the others are read', async () => {
+    const strange = `${'[    1.000000] NVRM: nobody knows this'.padEnd(400, '.')}\n`;
+    write('shrink/big.txt', XID_LINE + strange.repeat(8000));
+    write('shrink/small.txt', XID_LINE + strange);
+    const child = spawn(binary, ['decode', '--unknown', 'shrink/big.txt', 'shrink/small.txt'], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    // Its output is longer than a pipe: once it has begun, it waits in the middle of the file.
+    await once(child.stdout, 'readable');
+    fs.truncateSync(path.join(folder, 'shrink/big.txt'), 4096);
+    const texts = [child.stdout, child.stderr].map(async (stream) => {
+      let text = '';
+      for await (const piece of stream.setEncoding('utf8')) {
+        text += piece;
+      }
+      return text;
+    });
+    const [code, signal] = await once(child, 'close');
+    const [out, err] = await Promise.all(texts);
+    assert.equal(signal, null);
+    assert.equal(code, 2);
+    assert.match(err, /^shrink\/big\.txt: changed while being read: it became shorter/m);
+    assert.match(out, /^shrink\/big\.txt:2: /m);
+    assert.match(out, /^shrink\/small\.txt:2: /m);
   });
 
   test('names with control characters are shown escaped', () => {

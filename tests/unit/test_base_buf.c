@@ -433,6 +433,37 @@ static void printable_text_cannot_move_a_cursor(void **state)
     assert_buf("");
 }
 
+static void printable_text_cannot_change_its_direction_or_break_a_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *shown;
+    } cases[] = {
+        {"\xd8\x9c", "\\xd8\\x9c"},       /* U+061C */
+        {"\xd8\x9b", "\xd8\x9b"},         /* U+061B is a semicolon */
+        {"\xe2\x80\x8d", "\xe2\x80\x8d"}, /* U+200D joins emoji */
+        {"\xe2\x80\x8e", "\\xe2\\x80\\x8e"},
+        {"\xe2\x80\x8f", "\\xe2\\x80\\x8f"},
+        {"\xe2\x80\x90", "\xe2\x80\x90"}, /* U+2010 is a hyphen */
+        {"\xe2\x80\xa7", "\xe2\x80\xa7"}, /* U+2027 is a dot */
+        {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},
+        {"\xe2\x80\xa9", "\\xe2\\x80\\xa9"},
+        {"\xe2\x80\xaa", "\\xe2\\x80\\xaa"},
+        {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
+        {"\xe2\x80\xaf", "\xe2\x80\xaf"}, /* U+202F is a blank */
+        {"\xe2\x81\xa5", "\xe2\x81\xa5"},
+        {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},
+        {"\xe2\x81\xa9", "\\xe2\\x81\\xa9"},
+        {"\xe2\x81\xaa", "\xe2\x81\xaa"},
+        {"\xe3\x80\xae", "\xe3\x80\xae"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tc_buf_printable(&buf, tc_slice_cstr(cases[i].text));
+        assert_buf(cases[i].shown);
+    }
+}
+
 /* True when the call ended its process by abort(). */
 static bool aborts(void (*call)(void))
 {
@@ -487,6 +518,7 @@ int main(void)
         TEST(bytes_that_are_not_utf8_become_one_replacement_each),
         TEST(every_text_is_valid_json_and_valid_text_reads_back),
         TEST(printable_text_cannot_move_a_cursor),
+        TEST(printable_text_cannot_change_its_direction_or_break_a_line),
         TEST(broken_promises_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

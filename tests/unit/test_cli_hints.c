@@ -189,14 +189,33 @@ static void boot_times_are_for_all_or_for_one(void **state)
     assert_int_equal(x->items[3].boot_ns, T0 + 3 * TC_SECOND);
 }
 
-static void a_boot_time_that_is_none_or_for_nobody_is_an_error(void **state)
+static void a_boot_time_for_no_file_waits_for_a_node_that_lines_name(void **state)
+{
+    struct fixture *x = *state;
+    add(x, "dmesg-gpu-07.txt", &tc_codec_kmsg);
+    add(x, "events.json", &tc_codec_k8s);
+    x->hints.boot_texts[x->hints.boot_count++] = "gpu-99=2026-11-15T03:04:05Z";
+    x->hints.boot_texts[x->hints.boot_count++] = "gpu-07=2026-11-15T03:04:06Z";
+    x->hints.boot_texts[x->hints.boot_count++] = "gpu-99=2026-11-15T03:04:07Z";
+    x->hints.boot_texts[x->hints.boot_count++] = "2026-11-15T03:04:08Z";
+    assert_int_equal(apply(x), TC_OK);
+    assert_int_equal(x->items[0].boot_ns, T0 + TC_SECOND);
+    assert_int_equal(x->hints.boots_count, 3); /* the one for all is for files */
+    assert_true(x->hints.boots[1].used);
+    assert_false(x->hints.boots[0].used || x->hints.boots[2].used);
+    assert_int_equal(tc_hints_boot_of(&x->hints, TC_LIT("gpu-9")), TC_TIME_NONE);
+    assert_int_equal(tc_hints_boot_of(&x->hints, TC_EMPTY), TC_TIME_NONE);
+    assert_int_equal(tc_hints_boot_of(&x->hints, TC_LIT("gpu-99")), T0 + 2 * TC_SECOND);
+    assert_true(x->hints.boots[2].used);
+    assert_true(tc_hint_is_kernel_log(&x->items[0]));
+    assert_false(tc_hint_is_kernel_log(&x->items[1]));
+}
+
+static void a_boot_time_that_is_none_is_an_error(void **state)
 {
     struct fixture *x = *state;
     add(x, "dmesg-gpu-07.txt", &tc_codec_kmsg);
     x->hints.boot_count = 1;
-    x->hints.boot_texts[0] = "gpu-99=2026-11-15T03:04:05Z";
-    assert_int_equal(apply(x), TC_E_USAGE);
-    assert_non_null(strstr(x->err.message, "\"gpu-99\""));
     static const char *const bad[] = {"yesterday", "", "gpu-07=", "2026-11-15T03:04:05Zx"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         x->hints.boot_texts[0] = bad[i];
@@ -277,7 +296,8 @@ int main(void)
         TEST(node_names_a_file_by_path_or_last_component),
         TEST(a_node_for_no_file_is_an_error),
         TEST(boot_times_are_for_all_or_for_one),
-        TEST(a_boot_time_that_is_none_or_for_nobody_is_an_error),
+        TEST(a_boot_time_for_no_file_waits_for_a_node_that_lines_name),
+        TEST(a_boot_time_that_is_none_is_an_error),
         TEST(the_zone_holds_for_times_on_the_command_line),
         TEST(without_now_the_file_tells_the_year),
         TEST(dumps_of_one_directory_are_one_job),

@@ -262,6 +262,49 @@ static void a_mapped_file_that_shrinks_ends_the_process_with_a_message(void **st
     (void)unlink(path);
 }
 
+static void what_a_file_lost_reads_as_zeros_and_is_said_once(void **state)
+{
+    (void)state;
+    struct tc_input in;
+    struct tc_input other;
+    struct tc_error err;
+    char second[160];
+    size_t copied = 0;
+    (void)snprintf(second, sizeof second, "%s/second", folder);
+    assert_int_equal(tc_input_open(&in, make_file("x\ny", 4 * MIB), &copied, &err), TC_OK);
+    assert_int_equal(rename(path, second), 0);
+    assert_int_equal(tc_input_open(&other, make_file("x\ny\nz", 2 * MIB), &copied, &err), TC_OK);
+    tc_input_go_on();
+    assert_int_equal(tc_input_line(&in, in.bytes.len), 2);
+    assert_false(tc_input_shrunk(&in));
+    assert_int_equal(truncate(second, 3), 0);
+    assert_int_equal(tc_input_line(&in, in.bytes.len), 2);
+    assert_int_equal(in.bytes.ptr[in.bytes.len - 1], 0);
+    assert_true(tc_input_shrunk(&in));
+    assert_int_equal(tc_input_digest(&in).len, 0);
+    assert_false(tc_input_shrunk(&other));
+    assert_int_equal(tc_input_digest(&other).len, TC_DIGEST_TEXT_MAX);
+    int saved = dup(STDERR_FILENO);
+    int said = memfd_create("said", 0);
+    (void)dup2(said, STDERR_FILENO);
+    bool told = tc_input_tell_shrunk(&in) && tc_input_tell_shrunk(&in);
+    bool other_told = tc_input_tell_shrunk(&other);
+    (void)dup2(saved, STDERR_FILENO);
+    (void)close(saved);
+    char text[512] = {0};
+    assert_true(pread(said, text, sizeof text - 1, 0) > 0);
+    (void)close(said);
+    assert_true(told && !other_told);
+    const char *message = strstr(text, "/file: changed while being read");
+    assert_non_null(message);
+    assert_null(strstr(message + strlen("/file: changed"), "changed"));
+    tc_input_close(&in);
+    tc_input_close(&other);
+    (void)signal(SIGBUS, SIG_DFL);
+    (void)unlink(path);
+    (void)unlink(second);
+}
+
 static void output_arrives_whole_whatever_its_pieces(void **state)
 {
     (void)state;
@@ -332,6 +375,7 @@ int main(void)
         cmocka_unit_test(text_is_told_from_bytes),
         cmocka_unit_test(the_base_of_a_path_is_behind_the_last_slash),
         cmocka_unit_test(a_mapped_file_that_shrinks_ends_the_process_with_a_message),
+        cmocka_unit_test(what_a_file_lost_reads_as_zeros_and_is_said_once),
         cmocka_unit_test(output_arrives_whole_whatever_its_pieces),
         cmocka_unit_test(a_full_disk_is_an_error_and_a_gone_reader_is_not_told),
     };

@@ -196,6 +196,7 @@ static void start(struct fixture *x, const struct tc_codec *codec, size_t budget
         .node = TC_LIT("gpu-07"),
     };
     tc_stream_pool_init(&x->pool, budget_bytes, codec->ordered);
+    x->pool.whole_max = 0; /* in batches, whatever its size */
     x->pool.error = on_error;
     x->pool.progress = on_progress;
     x->pool.context = x;
@@ -296,26 +297,101 @@ static void an_old_event_may_wait_as_long_as_it_is_late(void **state)
     assert_int_equal(drain(x, true), 30000);
 }
 
+/* Every event is far from its place. */
+static void shuffle(struct fixture *x, size_t count)
+{
+    struct record *r = make(x, count);
+    for (size_t i = 0; i < count; i++) {
+        r[i].time_ns = (int64_t)((i * 7919) % count);
+        r[i].string_bytes = i % 2 == 0 ? 9 : 0;
+    }
+}
+
 static void a_codec_without_order_is_sorted_whole(void **state)
 {
     struct fixture *x = *state;
-    struct record *r = make(x, 30000);
-    for (size_t i = 0; i < 30000; i++) {
-        r[i].time_ns = (int64_t)((i * 7919) % 30000);
-        r[i].string_bytes = i % 2 == 0 ? 9 : 0;
-    }
+    shuffle(x, 30000);
     start(x, &WHOLE, GIB);
     assert_int_equal(drain(x, true), 30000);
     assert_int_equal(decode_calls, 1);
 }
 
+/* The same bytes once more. */
+static void again(struct fixture *x, const struct tc_codec *codec)
+{
+    tc_source_stream_fini(&x->stream);
+    tc_stream_pool_fini(&x->pool);
+    start(x, codec, GIB);
+}
+
+static void an_ordered_input_up_to_the_limit_is_sorted_whole(void **state)
+{
+    struct fixture *x = *state;
+    shuffle(x, 30000);
+    start(x, &ORDERED, GIB);
+    assert_int_equal(TC_STREAM_WHOLE_MAX, 64 * MIB);
+    x->pool.whole_max = x->input.bytes.len;
+    assert_int_equal(drain(x, true), 30000);
+    assert_int_equal(decode_calls, 1);
+    assert_int_equal(x->finished, 1);
+}
+
+static void an_ordered_input_over_the_limit_is_read_in_batches(void **state)
+{
+    struct fixture *x = *state;
+    shuffle(x, 30000);
+    start(x, &ORDERED, GIB);
+    x->pool.whole_max = x->input.bytes.len - 1;
+    assert_int_equal(drain(x, false), 30000);
+    assert_true(decode_calls > 2);
+    again(x, &ORDERED);
+    x->pool.whole_max = x->input.bytes.len;
+    x->pool.file_order = true; /* then there is nothing to sort */
+    assert_int_equal(drain(x, false), 30000);
+    assert_true(decode_calls > 2);
+}
+
+static void an_ordered_input_too_large_for_memory_goes_on_in_batches(void **state)
+{
+    struct fixture *x = *state;
+    struct record *r = make(x, 200000);
+    for (size_t i = 0; i < 200000; i++) {
+        r[i].string_bytes = i % 3 == 0 ? 40 : 0;
+    }
+    start(x, &ORDERED, 32 * MIB);
+    x->pool.whole_max = SIZE_MAX;
+    size_t count = 0;
+    size_t most = 0;
+    int64_t last = 0;
+    const struct tc_event *ev = NULL;
+    while (tc_source_stream_next(&x->stream, &ev) == TC_OK && ev != NULL) {
+        most = x->pool.held_bytes > most ? x->pool.held_bytes : most;
+        assert_true(ev->time_ns >= last);
+        last = ev->time_ns;
+        count++;
+    }
+    assert_int_equal(count, 200000);
+    assert_int_equal(x->errors, 0);
+    assert_true(most > 8 * MIB && most < 17 * MIB);
+}
+
+static void whole_inputs_leave_room_for_those_that_need_it(void **state)
+{
+    struct fixture *x = *state;
+    make(x, 60000);
+    start(x, &ORDERED, 32 * MIB);
+    x->pool.whole_max = SIZE_MAX;
+    x->pool.held_bytes = 17 * MIB; /* more than half is taken */
+    assert_int_equal(drain(x, true), 60000);
+    assert_true(decode_calls > 2);
+    assert_int_equal(x->pool.held_bytes, 17 * MIB);
+    x->pool.held_bytes = 0;
+}
+
 static void file_order_is_kept_when_asked_for(void **state)
 {
     struct fixture *x = *state;
-    struct record *r = make(x, 20000);
-    for (size_t i = 0; i < 20000; i++) {
-        r[i].time_ns = (int64_t)((i * 7919) % 20000);
-    }
+    shuffle(x, 20000);
     start(x, &ORDERED, GIB);
     x->pool.file_order = true;
     for (size_t i = 0; i < 20000; i++) {
@@ -388,6 +464,7 @@ static void many_ordered_streams_share_the_budget(void **state)
     make(x, 20000);
     start(x, &ORDERED, 64 * MIB);
     tc_stream_pool_init(&x->pool, 64 * MIB, 100000);
+    x->pool.whole_max = 0;
     assert_int_equal(x->pool.batch, 64);
     assert_int_equal(drain(x, true), 20000);
     struct tc_stream_pool other;
@@ -428,6 +505,70 @@ static void events_with_only_a_time_since_boot_are_counted(void **state)
     assert_int_equal(x->stream.since_boot, 0); /* no time at all is not a time since boot */
 }
 
+static void events_without_any_time_and_without_a_node_are_counted(void **state)
+{
+    struct fixture *x = *state;
+    struct record *r = make(x, 4);
+    r[1].time_ns = TC_TIME_NONE;
+    r[2].time_ns = TC_TIME_NONE;
+    start(x, &ORDERED, GIB);
+    assert_int_equal(drain(x, false), 4);
+    assert_int_equal(x->stream.timeless, 2);
+    assert_int_equal(x->stream.nodeless, 0);
+    again(x, &ORDERED);
+    x->input.node = TC_EMPTY;
+    const struct tc_event *ev = NULL;
+    do {
+        assert_int_equal(tc_source_stream_next(&x->stream, &ev), TC_OK);
+    } while (ev != NULL);
+    assert_int_equal(x->stream.nodeless, 4);
+}
+
+/* Two events, of gpu-01 and gpu-02, ten seconds after the boot of each. */
+static tc_status decode_uptime(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
+                               struct tc_codec_out *out, struct tc_error *err)
+{
+    static const struct tc_slice nodes[] = {{"gpu-01", 6}, {"gpu-02", 6}};
+    (void)in;
+    (void)err;
+    for (size_t i = 0; i < 2; i++) {
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_XID);
+        ev.uptime_ns = 10 * TC_SECOND;
+        ev.scope.node = nodes[i];
+        TC_TRY(out->event(out->context, &ev));
+    }
+    cursor->done = true;
+    return TC_OK;
+}
+
+static void a_boot_time_of_a_node_dates_events_that_name_it(void **state)
+{
+    static const struct tc_codec codec = {.name = "u", .ordered = true, .decode = decode_uptime};
+    struct fixture *x = *state;
+    struct tc_hint_boot boots[] = {{.who = {"gpu-02", 6}, .boot_ns = 1000 * TC_SECOND},
+                                   {.who = {"gpu-03", 6}, .boot_ns = 1}};
+    struct tc_hints hints = {.boots = boots, .boots_count = 2};
+    make(x, 1);
+    start(x, &codec, GIB);
+    x->pool.hints = &hints;
+    const struct tc_event *ev = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(tc_source_stream_next(&x->stream, &ev), TC_OK);
+        bool known = tc_slice_eq(ev->scope.node, TC_LIT("gpu-02"));
+        assert_int_equal(ev->time_ns, known ? 1010 * TC_SECOND : TC_TIME_NONE);
+    }
+    assert_int_equal(x->stream.since_boot, 1);
+    assert_true(boots[0].used);
+    assert_false(boots[1].used);
+    boots[0].boot_ns = INT64_MAX; /* no time at all is better than a wrong one */
+    again(x, &codec);
+    x->pool.hints = &hints;
+    assert_int_equal(tc_source_stream_next(&x->stream, &ev), TC_OK);
+    assert_int_equal(tc_source_stream_next(&x->stream, &ev), TC_OK);
+    assert_int_equal(ev->time_ns, TC_TIME_NONE);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -438,6 +579,10 @@ int main(void)
         TEST(memory_does_not_grow_with_the_file),
         TEST(an_old_event_may_wait_as_long_as_it_is_late),
         TEST(a_codec_without_order_is_sorted_whole),
+        TEST(an_ordered_input_up_to_the_limit_is_sorted_whole),
+        TEST(an_ordered_input_over_the_limit_is_read_in_batches),
+        TEST(an_ordered_input_too_large_for_memory_goes_on_in_batches),
+        TEST(whole_inputs_leave_room_for_those_that_need_it),
         TEST(file_order_is_kept_when_asked_for),
         TEST(rooms_grow_until_the_codec_fits),
         TEST(an_ordered_codec_goes_on_from_a_full_room),
@@ -447,6 +592,8 @@ int main(void)
         TEST(what_came_before_an_error_is_delivered),
         TEST(a_codec_that_makes_no_progress_is_stopped),
         TEST(events_with_only_a_time_since_boot_are_counted),
+        TEST(events_without_any_time_and_without_a_node_are_counted),
+        TEST(a_boot_time_of_a_node_dates_events_that_name_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,7 +100,48 @@ static void directories_give_their_files_by_name(void **state)
         assert_string_equal(w.files[i].path, at(names[i]));
         assert_false(w.files[i].direct);
     }
+    assert_int_equal(w.skipped, 3); /* circle, dangling, pipe; what is hidden is not counted */
+    tc_walk_end(&w, "test");
+    assert_int_equal(w.count, 4);
     assert_false(w.failed);
+    tc_walk_fini(&w);
+}
+
+static void of_too_many_files_the_first_in_order_of_path_stay(void **state)
+{
+    (void)state;
+    char path[512];
+    assert_int_equal(mkdir(at("d"), 0700), 0);
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(path, sizeof path, "%s%02d", i % 2 == 0 ? "d/" : "f", (i * 7) % 40);
+        make(path, "");
+    }
+    for (size_t most = 39; most <= 40; most++) {
+        struct tc_walk w = {.count_max = most};
+        int saved = hide_stderr();
+        tc_status status = tc_walk_add(&w, folder, "test");
+        tc_walk_end(&w, "test");
+        show_stderr(saved);
+        assert_int_equal(status, TC_OK);
+        assert_int_equal(w.count, most);
+        assert_int_equal(w.left_out, 40 - most);
+        assert_int_equal(w.failed, most < 40);
+        tc_walk_fini(&w);
+    }
+    struct tc_walk w = {.count_max = 7}; /* cut more than once on the way */
+    int saved = hide_stderr();
+    tc_status status = tc_walk_add(&w, folder, "test");
+    status = status == TC_OK ? tc_walk_add(&w, at("d/00"), "test") : status;
+    tc_walk_end(&w, "test");
+    show_stderr(saved);
+    assert_int_equal(status, TC_OK);
+    static const char *const names[] = {"d/00", "d/00", "d/02", "d/04", "d/06", "d/08", "d/10"};
+    assert_int_equal(w.count, 7);
+    for (size_t i = 0; i < 7; i++) {
+        assert_string_equal(w.files[i].path, at(names[i]));
+    }
+    assert_int_equal(w.left_out, 34);
+    assert_true(w.failed);
     tc_walk_fini(&w);
 }
 
@@ -211,6 +253,85 @@ static void walked_files_that_are_not_recognised_are_counted_and_named_ones_fail
     tc_inputs_close(&in);
 }
 
+static void make_bytes(const char *name, struct tc_slice bytes)
+{
+    int fd = open(at(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes.ptr, bytes.len), (ssize_t)bytes.len);
+    (void)close(fd);
+}
+
+/* What opening the folder says on standard error. */
+static const char *said_about_folder(struct tc_inputs *in, const struct tc_codec *codec)
+{
+    static char text[4096];
+    struct tc_inputs_want want = {"detect", codec, false, false};
+    char *paths[] = {folder};
+    int saved = dup(STDERR_FILENO);
+    int said = memfd_create("said", 0);
+    (void)dup2(said, STDERR_FILENO);
+    tc_status status = tc_inputs_open(in, paths, 1, &want);
+    show_stderr(saved);
+    assert_int_equal(status, TC_OK);
+    ssize_t len = pread(said, text, sizeof text - 1, 0);
+    text[len < 0 ? 0 : len] = '\0';
+    (void)close(said);
+    return text;
+}
+
+static void what_is_compressed_or_utf16_is_named_with_a_remedy_and_fails(void **state)
+{
+    (void)state;
+    static const struct {
+        struct tc_slice bytes;
+        const char *remedy; /* NULL: an ordinary file nobody knows */
+    } cases[] = {
+        {{"\x1f\x8b\x08\x00rest", 8}, "compressed; unpack it first (zcat "},
+        {{"\x28\xb5\x2f\xfdrest", 8}, "compressed; unpack it first (zstdcat "},
+        {{"\xfd\x37\x7a\x58\x5a\x00", 6}, "compressed; unpack it first (xzcat "},
+        {{"BZh91AY&SY", 10}, "compressed; unpack it first (bzcat "},
+        {{"\xff\xfe[\0 \0", 6}, "UTF-16 text; convert it first (iconv -f UTF-16 -t UTF-8 "},
+        {{"\xfe\xff\0[\0 ", 6}, "UTF-16 text; convert it first"},
+        {{"[\0 \0a\0\n\0", 8}, "UTF-16 text; convert it first"},
+        {{"\0[\0 \0a\0\n", 8}, "UTF-16 text; convert it first"},
+        {{"[\0 \0a\0", 6}, NULL},
+        {{"[\0 \0\x01\0\n\0", 8}, NULL},
+        {{"[\0 \0a\0bc", 8}, NULL},
+        {{"\x1f\x8a\x08", 3}, NULL},
+        {{"BZ-", 3}, NULL},
+        {{"\xfd\x37\x7a\x58", 4}, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_inputs in;
+        make_bytes("dmesg.gz", cases[i].bytes);
+        const char *said = said_about_folder(&in, NULL);
+        assert_int_equal(in.failed, cases[i].remedy != NULL);
+        assert_int_equal(in.unrecognised, cases[i].remedy == NULL);
+        assert_int_equal(in.count, 0);
+        if (cases[i].remedy != NULL) {
+            assert_non_null(strstr(said, cases[i].remedy));
+            assert_non_null(strstr(said, "/dmesg.gz | tracecore detect -)\n"));
+        }
+        tc_inputs_close(&in);
+        said = said_about_folder(&in, &tc_codec_kmsg); /* --format cannot read it either */
+        assert_int_equal(in.failed, cases[i].remedy != NULL);
+        assert_int_equal(in.count, cases[i].remedy == NULL);
+        tc_inputs_close(&in);
+    }
+}
+
+static void a_name_in_a_remedy_is_one_word_of_a_shell(void **state)
+{
+    (void)state;
+    struct tc_inputs in;
+    make_bytes("a $(b) 'c.gz", TC_LIT("\x1f\x8b\x08"));
+    const char *said = said_about_folder(&in, NULL);
+    char expected[512];
+    (void)snprintf(expected, sizeof expected, "(zcat '%s/a $(b) '\\''c.gz' | tracecore", folder);
+    assert_non_null(strstr(said, expected));
+    tc_inputs_close(&in);
+}
+
 static void the_same_file_twice_is_read_once(void **state)
 {
     (void)state;
@@ -256,11 +377,14 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(directories_give_their_files_by_name),
+        TEST(of_too_many_files_the_first_in_order_of_path_stay),
         TEST(what_is_named_is_taken_as_it_is),
         TEST(a_slash_at_the_end_is_not_doubled),
         TEST(depth_is_bounded_and_said),
         TEST(a_directory_that_cannot_be_read_is_said),
         TEST(walked_files_that_are_not_recognised_are_counted_and_named_ones_fail),
+        TEST(what_is_compressed_or_utf16_is_named_with_a_remedy_and_fails),
+        TEST(a_name_in_a_remedy_is_one_word_of_a_shell),
         TEST(the_same_file_twice_is_read_once),
         TEST(sources_have_name_digest_and_bytes),
     };
