@@ -15,13 +15,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define ARENA_BYTES ((size_t)16 << 10)
+#define ARENA_BYTES (2 * TC_LINE_MAX) /* any message made of numbers fits */
 
 struct count {
     const struct tc_codec_input *in;
     struct tc_codec_out *out;
     uint64_t events;
-    uint64_t digest; /* of kinds, places and times, in order */
+    uint64_t digest;  /* of kinds, places and times, in order */
+    tc_status status; /* how it ended, and where when that was in an error */
+    size_t error_offset;
     bool pause;
 };
 
@@ -65,7 +67,10 @@ static struct count run(struct tc_codec_input in, bool want_unknown, bool pause)
     while (!cursor.done) {
         size_t before = cursor.offset;
         tc_status status = tc_codec_kmsg.decode(&in, &cursor, &out, &err);
-        TC_ASSERT(status == TC_OK || status == TC_E_NOMEM);
+        TC_ASSERT(status == TC_OK || status == TC_E_NOMEM || status == TC_E_MALFORMED);
+        TC_ASSERT(status != TC_E_MALFORMED || (cursor.done && err.offset < in.bytes.len));
+        c.status = status;
+        c.error_offset = status == TC_E_MALFORMED ? err.offset : 0;
         TC_ASSERT(cursor.done || cursor.offset > before || status == TC_E_NOMEM);
         TC_ASSERT(cursor.offset <= in.bytes.len);
         tc_arena_reset(&arena);
@@ -94,5 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct count paused = run(in, false, true);
     TC_ASSERT(all.events == scanned.events && all.digest == scanned.digest);
     TC_ASSERT(all.events == paused.events && all.digest == paused.digest);
+    TC_ASSERT(all.status == scanned.status && all.error_offset == scanned.error_offset);
+    TC_ASSERT(all.status == paused.status && all.error_offset == paused.error_offset);
     return 0;
 }

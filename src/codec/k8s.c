@@ -93,6 +93,7 @@ static tc_status walk_array(struct tc_k8s *k, size_t *io_at, const struct array 
             continue;
         }
         if (step == STEP_BROKEN || !tc_json_raw_value(text, &end, &element)) {
+            k->is_broken = true;
             return tc_fail(k->err, TC_E_MALFORMED, start, "%.*s[%zu] is cut off or is not JSON",
                            TC_FMT(array->key), i);
         }
@@ -134,6 +135,7 @@ static tc_status walk_object(struct tc_k8s *k, size_t *io_at, const struct array
         }
         struct tc_slice skipped;
         if (!whole || !tc_json_raw_value(text, io_at, &skipped)) {
+            k->is_broken = true;
             return tc_fail(k->err, TC_E_MALFORMED, start,
                            "the object is cut off or is not JSON after %zu whole members", members);
         }
@@ -201,6 +203,7 @@ static tc_status walk_document(struct tc_k8s *k, size_t *io_at)
         return walk_array(k, io_at, &bare, NULL);
     }
     if (!byte_is(k->in->bytes, start, '{')) {
+        k->is_broken = true;
         return tc_fail(k->err, TC_E_MALFORMED, start, "expected a JSON object or array");
     }
     TC_TRY(walk_object(k, io_at, top, sizeof top / sizeof top[0], NULL, &found));
@@ -212,18 +215,49 @@ static tc_status walk_document(struct tc_k8s *k, size_t *io_at)
     return tc__k8s_item(k, tc_slice_make(k->in->bytes.ptr + start, k->raw_length));
 }
 
-/* Documents one after another, with or without line ends between them. */
+/*
+ * A document that could not be walked to its end is skipped where its brackets say where it ends:
+ * moves *io_at, which is at its start, behind it.
+ */
+static bool skip_document(struct tc_k8s *k, size_t *io_at, const struct tc_error *why)
+{
+    struct tc_slice skipped;
+    bool has_brackets = byte_is(k->in->bytes, *io_at, '{') || byte_is(k->in->bytes, *io_at, '[');
+    if (!k->is_broken || !has_brackets || !tc_json_raw_value(k->in->bytes, io_at, &skipped)) {
+        return false;
+    }
+    k->is_broken = false;
+    k->bad = k->bad.status == TC_OK ? *why : k->bad;
+    return true;
+}
+
+/*
+ * Documents one after another, with or without line ends between them. A bad one is told at the
+ * end, and what is told then cannot be kept over a pause: there is none any more.
+ */
 static tc_status walk_documents(struct tc_k8s *k, size_t at)
 {
+    struct tc_error *err = k->err;
+    struct tc_error why = {0};
     tc_status status = TC_OK;
+    k->err = &why;
     k->out->pause = false;
-    while (status == TC_OK && !k->out->pause) {
+    while (status == TC_OK && (!k->out->pause || k->bad.status != TC_OK)) {
         at = skip_space(k->in->bytes, at);
         if (at >= k->in->bytes.len) {
             k->cursor->done = true;
             break;
         }
+        size_t start = at;
         status = walk_document(k, &at);
+        if (status != TC_OK && skip_document(k, &start, &why)) {
+            status = TC_OK;
+            at = start;
+        }
+    }
+    k->err = err;
+    if (status != TC_OK && err != NULL) {
+        *err = why;
     }
     k->cursor->offset = at;
     return status;
@@ -266,6 +300,10 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         status = tc__k8s_yaml(&k);
     }
     tc_json_parser_destroy(k.parser);
+    /* Of two things that are wrong with the input the first is told; other failures come first. */
+    if (k.bad.status != TC_OK && (status == TC_OK || k.is_broken)) {
+        return tc_fail(err, k.bad.status, k.bad.offset, "%s", k.bad.message);
+    }
     return status;
 }
 

@@ -9,6 +9,9 @@
 
 #define S(literal) TC_LIT(literal)
 
+/* The kubelet cuts the message of a container's end here. */
+#define END_MESSAGE_MAX 4096
+
 tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
 {
     struct tc_codec_out *out = k->out;
@@ -52,6 +55,13 @@ tc_status tc__k8s_parse(struct tc_k8s *k, struct tc_slice json, const char *what
     struct tc_k8s_val root = {.v = {NULL, 0}, .there = true};
     struct tc_error why = {0};
     tc_status status = tc_json_parse(k->parser, json, &root.v, &why);
+    if (status == TC_E_MALFORMED || status == TC_E_LIMIT) {
+        *out = (struct tc_k8s_val){0};
+        if (k->bad.status == TC_OK) {
+            (void)tc_fail(&k->bad, status, k->raw_offset, "%s: %s", what, why.message);
+        }
+        return TC_OK;
+    }
     if (status != TC_OK) {
         return tc_fail(k->err, status, k->raw_offset, "%s: %s", what, why.message);
     }
@@ -104,17 +114,18 @@ static struct tc_slice either(struct tc_slice a, struct tc_slice b)
     return a.len > 0 ? a : b;
 }
 
-/* a + "/" + b in scratch; emit notices when that is full. */
-static struct tc_slice join(struct tc_k8s *k, struct tc_slice a, struct tc_slice b)
+/* a + between + b in scratch; emit notices when that is full. */
+static struct tc_slice join(struct tc_k8s *k, struct tc_slice a, struct tc_slice between,
+                            struct tc_slice b)
 {
-    size_t len = a.len + 1 + b.len;
+    size_t len = a.len + between.len + b.len;
     char *bytes = tc_new(k->out->scratch, char, len);
     if (bytes == NULL) {
         return TC_EMPTY;
     }
     struct tc_buf text = tc_buf_make(bytes, len);
     tc_buf_str(&text, a);
-    tc_buf_char(&text, '/');
+    tc_buf_str(&text, between);
     tc_buf_str(&text, b);
     return tc_buf_slice(&text);
 }
@@ -341,13 +352,30 @@ static void pod_conditions_read(struct tc_k8s_val status, struct pod_conditions 
     }
 }
 
+/*
+ * When the deletion of the pod was asked for: what ended from then on ended because of that. The
+ * API server writes down when it will be over, the grace period included. TC_TIME_NONE for a pod
+ * that nobody deleted.
+ */
+static int64_t deletion_request(struct tc_k8s_val meta)
+{
+    int64_t ns = TC_TIME_NONE;
+    prefer(&ns, meta, S("deletionTimestamp"));
+    int64_t grace_s = tc__k8s_int(meta, S("deletionGracePeriodSeconds"), 0);
+    if (ns == TC_TIME_NONE || grace_s <= 0) {
+        return ns;
+    }
+    return grace_s < ns / TC_SECOND ? ns - grace_s * TC_SECOND : 0;
+}
+
 /* The pod's start is the last resort: when the record was made is closer to its end. */
 static int64_t pod_time(const struct tc_k8s *k, struct tc_k8s_val pod,
                         const struct pod_conditions *conditions, int64_t finished_ns)
 {
     int64_t ns = conditions->disrupted_ns;
     if (ns == TC_TIME_NONE) {
-        ns = finished_ns != TC_TIME_NONE ? finished_ns : conditions->not_ready_ns;
+        /* TC_TIME_NONE is less than any time. */
+        ns = finished_ns > conditions->not_ready_ns ? finished_ns : conditions->not_ready_ns;
     }
     ns = ns == TC_TIME_NONE ? k->seen_ns : ns;
     prefer(&ns, tc__k8s_get(pod, S("status")), S("startTime"));
@@ -355,8 +383,19 @@ static int64_t pod_time(const struct tc_k8s *k, struct tc_k8s_val pod,
     return ns;
 }
 
+/* A container that ended as it was told to: why it ended goes into the message. */
+static void mark_deleted(struct tc_k8s *k, struct tc_ev_pod *pod)
+{
+    /* A longer one is not the kubelet's, and must not fill the scratch arena. */
+    bool both = pod->reason.len > 0 && pod->message.len > 0 && pod->message.len <= END_MESSAGE_MAX;
+    pod->message =
+        both ? join(k, pod->reason, S(": "), pod->message) : either(pod->reason, pod->message);
+    pod->reason = S("Deleted");
+}
+
 /* One event for each container that ended badly; `base` has what they share. */
-static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const struct tc_event *base)
+static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const struct tc_event *base,
+                           int64_t deletion_ns)
 {
     struct ends ends = {.status = status};
     struct tc_k8s_val end;
@@ -370,7 +409,7 @@ static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const str
         prefer(&ns, end, S("finishedAt"));
         ev.time_ns = ns == TC_TIME_NONE ? base->time_ns : ns;
         ev.scope.container = name;
-        ev.uid = base->uid.len == 0 ? TC_EMPTY : join(k, base->uid, name);
+        ev.uid = base->uid.len == 0 ? TC_EMPTY : join(k, base->uid, S("/"), name);
         ev.pod.reason = tc__k8s_string(end, S("reason"));
         ev.pod.message = tc__k8s_string(end, S("message"));
         ev.pod.exit_code = tc__k8s_int(end, S("exitCode"), -1);
@@ -378,6 +417,9 @@ static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const str
         /* A shell's way to say "ended by signal N". */
         if (ev.pod.signal == 0 && ev.pod.exit_code > 128 && ev.pod.exit_code < 160) {
             ev.pod.signal = ev.pod.exit_code - 128;
+        }
+        if (deletion_ns != TC_TIME_NONE && ns != TC_TIME_NONE && ns >= deletion_ns) {
+            mark_deleted(k, &ev.pod);
         }
         TC_TRY(tc__k8s_emit(k, &ev));
     }
@@ -399,15 +441,19 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     struct tc_k8s_val end;
     for (struct tc_slice name; next_end(&ends, &name, &end);) {
         int64_t ns = TC_TIME_NONE;
-        prefer(&ns, end, S("finishedAt"));
+        /* The end of a run before this one says nothing about the end of the pod. */
+        if (!ends.last) {
+            prefer(&ns, end, S("finishedAt"));
+        }
         finished_ns = ns > finished_ns ? ns : finished_ns;
         bad += ended_badly(end);
     }
     struct tc_slice phase = tc__k8s_string(status, S("phase"));
     struct tc_slice reason = tc__k8s_string(status, S("reason"));
     /* A pod that failed without saying why failed with its containers: they are the news. */
-    bool own =
-        reason.len > 0 || conditions.disrupted || (bad == 0 && tc_slice_eq(phase, S("Failed")));
+    int64_t deletion_ns = deletion_request(meta);
+    bool failed = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Failed"));
+    bool own = reason.len > 0 || conditions.disrupted || failed;
     if (!own && bad == 0) {
         return TC_OK;
     }
@@ -422,7 +468,7 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     ev.scope.pod_uid = ev.uid;
     ev.scope.gpu_uuid = pod_gpu(pod);
     ev.pod.phase = phase;
-    TC_TRY(emit_ends(k, status, &ev));
+    TC_TRY(emit_ends(k, status, &ev, deletion_ns));
     if (!own) {
         return TC_OK;
     }
@@ -446,7 +492,7 @@ static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
         struct tc_event ev;
         tc_event_init(&ev, TC_EVENT_NODE_CONDITION);
         prefer(&ev.time_ns, condition, S("lastTransitionTime"));
-        ev.uid = join(k, name, type);
+        ev.uid = join(k, name, S("/"), type);
         ev.scope.node = name;
         ev.k8s.type = type;
         ev.k8s.status = tc__k8s_string(condition, S("status"));
@@ -509,5 +555,5 @@ tc_status tc__k8s_item(struct tc_k8s *k, struct tc_slice json)
 {
     struct tc_k8s_val item = {0};
     TC_TRY(tc__k8s_parse(k, json, "a Kubernetes object", &item));
-    return tc__k8s_object(k, item);
+    return item.there ? tc__k8s_object(k, item) : TC_OK;
 }

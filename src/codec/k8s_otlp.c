@@ -307,6 +307,9 @@ tc_status tc__k8s_record(struct tc_k8s *k, const struct tc_k8s_resource *resourc
 {
     struct tc_k8s_val record;
     TC_TRY(tc__k8s_parse(k, json, "a log record", &record));
+    if (!record.there) {
+        return TC_OK;
+    }
     k->seen_ns = unix_nano(record, S("timeUnixNano"));
     if (k->seen_ns == TC_TIME_NONE) {
         k->seen_ns = unix_nano(record, S("observedTimeUnixNano"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the Kubernetes codec share. k8s.c recognises and cuts JSON
- * text, k8s_yaml.c does the same for YAML, k8s_otlp.c reads OpenTelemetry's
+ * text, k8s_yaml.c does the same for YAML after k8s_yaml_screen.c, k8s_otlp.c reads OpenTelemetry's
  * shapes, k8s_object.c turns Kubernetes objects into events.
  */
 #ifndef TC_CODEC_K8S_PRIV_H
@@ -29,6 +29,10 @@ struct tc_k8s {
     size_t raw_length;
     /* When a log record was made: the time of what bears none itself. TC_TIME_NONE. */
     int64_t seen_ns;
+    /* The first object or record that was skipped because it is not valid; TC_OK for none. */
+    struct tc_error bad;
+    /* The walk itself failed: brackets, commas or keys are not where JSON has them. */
+    bool is_broken;
 };
 
 /*
@@ -74,7 +78,10 @@ struct tc_slice tc__k8s_container(struct tc_slice field_path);
 /* Fills the scope of an event about an object: node and pod, where the object is one. */
 void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node);
 
-/* Parses the text of the object or record that raw_offset points at; `what` names it in errors. */
+/*
+ * Parses the text of the object or record that raw_offset points at; `what` names it in errors.
+ * One that is not valid is noted in k->bad and absent: where it ends is known, so the rest is read.
+ */
 TC_CHECKED tc_status tc__k8s_parse(struct tc_k8s *k, struct tc_slice json, const char *what,
                                    struct tc_k8s_val *out);
 /* One object: {kind, ...} or a watch's {type, object}, as JSON text. */
@@ -98,6 +105,11 @@ TC_CHECKED tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_slice json,
 TC_CHECKED tc_status tc__k8s_record(struct tc_k8s *k, const struct tc_k8s_resource *resource,
                                     struct tc_slice json);
 
+/*
+ * Finds what libfyaml must not see. The result says what that is, *out_at where the text has to be
+ * cut before it, *out_status what to return; NULL, the length and TC_OK when there is nothing.
+ */
+const char *tc__k8s_yaml_screen(struct tc_slice text, size_t *out_at, tc_status *out_status);
 /* All documents of a YAML text. */
 TC_CHECKED tc_status tc__k8s_yaml(struct tc_k8s *k);
 

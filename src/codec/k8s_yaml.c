@@ -314,64 +314,13 @@ static void on_problem(struct fy_diag *diag, void *user, const char *bytes, size
     }
 }
 
-/* The bytes of the UTF-8 character at text[at], 0 when it is none. */
-static size_t utf8_length(struct tc_slice text, size_t at)
-{
-    unsigned char c = (unsigned char)text.ptr[at];
-    size_t len = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    uint32_t code = len == 1 ? c : c & (0x7fU >> len);
-    if (len > text.len - at) {
-        return 0;
-    }
-    for (size_t i = 1; i < len; i++) {
-        c = (unsigned char)text.ptr[at + i];
-        if ((c & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (c & 0x3fU);
-    }
-    bool overlong = (len == 3 && code < 0x800) || (len == 4 && code < 0x10000);
-    bool surrogate = code >= 0xd800 && code < 0xe000;
-    return overlong || surrogate || code > 0x10ffff ? 0 : len;
-}
-
-/*
- * Finds what no writer of Kubernetes YAML emits and libfyaml 0.7 is not safe
- * with (it can loop for ever): directives, control characters, bytes that are
- * not UTF-8. Cuts the text there; the result is what to say about it.
- */
-static const char *screen(struct yaml *y, tc_status *out_status)
-{
-    bool line_start = true;
-    size_t len = 0;
-    for (size_t at = 0; at < y->text.len; at += len) {
-        char c = y->text.ptr[at];
-        const char *why = NULL;
-        *out_status = TC_E_MALFORMED;
-        len = utf8_length(y->text, at);
-        if (len == 0) {
-            why = "a byte that is not UTF-8";
-        } else if (len == 1 && (c < ' ' || c == 0x7f) && c != '\n' && c != '\r' && c != '\t') {
-            why = "a control character";
-        } else if (line_start && c == '%') {
-            *out_status = TC_E_UNSUPPORTED;
-            why = "directives are not read";
-        }
-        if (why != NULL) {
-            y->text.len = at;
-            y->is_cut = true;
-            return why;
-        }
-        /* A byte order mark does not begin the line. */
-        line_start = c == '\n' || c == '\r' || (at == 0 && len == 3);
-    }
-    return NULL;
-}
-
 static tc_status parse(struct yaml *y, struct fy_parser *parser)
 {
     tc_status cut_status = TC_OK;
-    const char *cut_why = screen(y, &cut_status);
+    size_t screened = 0;
+    const char *cut_why = tc__k8s_yaml_screen(y->text, &screened, &cut_status);
+    y->text.len = screened;
+    y->is_cut = cut_why != NULL;
     if (y->text.len > 0 && fy_parser_set_string(parser, y->text.ptr, y->text.len) != 0) {
         return refuse(y, TC_E_NOMEM, "no memory for a parser");
     }

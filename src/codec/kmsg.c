@@ -5,7 +5,7 @@
  * (base/scan.h) and only lines that hold one are parsed. Every rule needs
  * one of them: a new rule adds its own.
  *
- * Journal exports are walked record by record instead; see kmsg_journal.c.
+ * Journal exports and pretty JSON are walked record by record instead; see kmsg_journal.c.
  */
 #include "base/limits.h"
 #include "base/scan.h"
@@ -63,9 +63,15 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("ked for more"),
     LITERAL("soft lockup"),
     LITERAL("segfault at"),
+    /* A message of the journal as an array of numbers: "MESSAGE":[78,86. These come last. */
+    LITERAL("E\":["),
+    LITERAL("\": ["),
+    LITERAL("\" : ["),
 };
 
 #define LITERAL_COUNT (sizeof LITERALS / sizeof LITERALS[0])
+/* Without those that say nothing about the message. */
+#define MESSAGE_LITERAL_COUNT (LITERAL_COUNT - 3)
 
 struct walk {
     const struct tc_codec_input *in;
@@ -73,7 +79,7 @@ struct walk {
     struct tc_codec_out *out;
     struct tc_error *err;
     struct tc_scan scan;
-    bool is_export;
+    enum tc__kmsg_shape shape;
 };
 
 /* A line or record to look at, and where to go on behind it. */
@@ -148,8 +154,8 @@ static bool next_line(struct walk *w, struct unit *out)
 }
 
 /*
- * The next record worth a look. Records without a literal are stepped over field by
- * field, since only that tells where they end.
+ * The next record worth a look. Records without a literal are stepped over, since only
+ * that tells where they end; the last is always looked at, since an export may be torn there.
  */
 static bool next_record(struct walk *w, struct unit *out)
 {
@@ -160,17 +166,14 @@ static bool next_record(struct walk *w, struct unit *out)
         unsigned which = 0;
         if (!w->in->want_unknown && hit <= start) {
             hit = tc_scan_next(&w->scan, s, start, &which);
-            if (hit == TC_NPOS) {
-                return false;
-            }
         }
         out->next = start;
-        if (!tc__kmsg_export_next(w->in, &out->next, NULL)) {
+        if (!tc__kmsg_record_next(w->shape, w->in, &out->next, NULL)) {
             return false;
         }
-        if (w->in->want_unknown || out->next > hit) {
+        if (w->in->want_unknown || out->next > hit || out->next == s.len) {
             out->next = start;
-            return tc__kmsg_export_next(w->in, &out->next, &out->line);
+            return tc__kmsg_record_next(w->shape, w->in, &out->next, &out->line);
         }
         w->cursor->offset = out->next;
     }
@@ -214,12 +217,30 @@ static tc_status deliver(struct walk *w, const struct unit *u, struct tc_event *
     return TC_OK;
 }
 
-static tc_status handle_message(struct walk *w, const struct unit *u)
+/* What the rules make of the line; the arena keeps a message made of numbers only for an event. */
+static enum tc__kmsg_verdict judge(struct walk *w, struct unit *u, struct tc__kmsg_context *c,
+                                   struct tc_event *ev)
+{
+    if (u->line.numbers.len == 0) {
+        return tc__kmsg_apply(c, ev);
+    }
+    tc_arena_mark mark = tc_arena_snapshot(c->arena);
+    if (!tc__kmsg_unpack(w->in, c->arena, &u->line)) {
+        return TC__KMSG_NOMEM;
+    }
+    enum tc__kmsg_verdict verdict = tc__kmsg_apply(c, ev);
+    if (verdict != TC__KMSG_EVENT && verdict != TC__KMSG_NOMEM) {
+        tc_arena_rewind(c->arena, mark);
+    }
+    return verdict;
+}
+
+static tc_status handle_message(struct walk *w, struct unit *u)
 {
     struct tc_event ev;
     struct tc__kmsg_context c = {
-        .in = w->in, .line = &u->line, .arena = w->out->arena, .is_export = w->is_export};
-    switch (tc__kmsg_apply(&c, &ev)) {
+        .in = w->in, .line = &u->line, .arena = w->out->arena, .shape = w->shape};
+    switch (judge(w, u, &c, &ev)) {
     case TC__KMSG_EVENT:
         return deliver(w, u, &ev);
     case TC__KMSG_NOT_MINE:
@@ -235,7 +256,7 @@ static tc_status handle_message(struct walk *w, const struct unit *u)
                    w->out->arena->name);
 }
 
-static tc_status handle(struct walk *w, const struct unit *u)
+static tc_status handle(struct walk *w, struct unit *u)
 {
     switch (u->line.origin) {
     case TC__KMSG_KERNEL:
@@ -250,18 +271,29 @@ static tc_status handle(struct walk *w, const struct unit *u)
     return TC_OK;
 }
 
-/* On failure the cursor stays at the line, so the call can be made again. */
+static bool next_unit(struct walk *w, struct unit *out)
+{
+    return w->shape == TC__KMSG_LINES ? next_line(w, out) : next_record(w, out);
+}
+
+/* On failure the cursor stays at the line, so the call can be made again; a tear ends the input. */
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
     struct walk w = {.in = in, .cursor = cursor, .out = out, .err = err};
     struct unit u;
-    w.is_export = tc__kmsg_is_export(in->bytes);
+    w.shape = tc__kmsg_shape_of(in->bytes);
     tc_scan_init(&w.scan, LITERALS, LITERAL_COUNT);
-    while (w.is_export ? next_record(&w, &u) : next_line(&w, &u)) {
+    while (next_unit(&w, &u)) {
         uint64_t events = cursor->events;
         TC_TRY(handle(&w, &u));
         cursor->offset = u.next;
+        if (w.shape == TC__KMSG_EXPORT && u.line.torn) {
+            cursor->done = true;
+            return tc_fail(err, TC_E_MALFORMED, u.line.torn_at,
+                           "journal export: this field is cut off, or its length is wrong: "
+                           "nothing behind it can be read");
+        }
         if (cursor->events != events && out->pause) {
             return TC_OK;
         }
@@ -283,15 +315,16 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     struct tc_codec_cursor cursor = {0};
     struct walk w = {.in = &in, .cursor = &cursor};
     struct unit u;
-    tc_scan_init(&w.scan, LITERALS, LITERAL_COUNT);
-    if (tc__kmsg_is_export(head)) {
-        bool timed = tc_slice_starts(head, TC_LIT("__")) ||
+    w.shape = tc__kmsg_shape_of(head);
+    tc_scan_init(&w.scan, LITERALS, MESSAGE_LITERAL_COUNT);
+    if (w.shape == TC__KMSG_EXPORT) {
+        bool timed = tc_slice_starts(tc_slice_from(head, tc__kmsg_bom(head)), TC_LIT("__")) ||
                      tc_slice_contains(head, TC_LIT("\n__REALTIME_TIMESTAMP="));
         return timed ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
     }
     size_t lines = 0;
     size_t ours = 0;
-    while (lines < SNIFF_LINES && next_line(&w, &u)) {
+    while (lines < SNIFF_LINES && next_unit(&w, &u)) {
         cursor.offset = u.next;
         bool torn = !at_end && u.next == head.len;
         if (u.line.origin == TC__KMSG_COMMENT || (torn && lines > 0)) {

@@ -27,10 +27,11 @@ size_t tc__kmsg_offset(const struct tc__kmsg_context *c)
 bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
 {
     struct tc_slice s = c->in->bytes;
-    if (c->is_export) {
+    if (c->shape != TC__KMSG_LINES) {
         /* Over the record at *io_at, to the one behind it. */
         size_t at = *io_at;
-        if (!tc__kmsg_export_next(c->in, &at, NULL) || !tc__kmsg_export_next(c->in, &at, out)) {
+        if (!tc__kmsg_record_next(c->shape, c->in, &at, NULL) ||
+            !tc__kmsg_record_next(c->shape, c->in, &at, out)) {
             return false;
         }
         *io_at = (size_t)(out->raw.ptr - s.ptr);
@@ -51,8 +52,8 @@ bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__k
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
 {
     struct tc_slice s = c->in->bytes;
-    if (c->is_export) {
-        return tc__kmsg_export_prev(c->in, io_at, out);
+    if (c->shape != TC__KMSG_LINES) {
+        return tc__kmsg_record_prev(c->shape, c->in, io_at, out);
     }
     if (*io_at == 0) {
         return false;

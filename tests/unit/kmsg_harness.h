@@ -36,6 +36,7 @@ struct result {
     size_t unknown_count;
     struct tc_codec_cursor cursor;
     tc_status status;
+    size_t error_offset;
     size_t calls;
     bool pause;
     struct tc_codec_out *out;
@@ -83,6 +84,7 @@ static inline void harness_decode(struct result *r, const struct tc_codec_input 
     do {
         r->status = tc_codec_kmsg.decode(in, &r->cursor, &out, &err);
         r->calls++;
+        r->error_offset = err.offset;
         assert_true(r->calls <= HARNESS_EVENTS + 1);
     } while (pause && r->status == TC_OK && !r->cursor.done);
     r->out = NULL;
@@ -100,14 +102,14 @@ static inline void assert_same_events(const struct result *a, const struct resul
     assert_int_equal(a->cursor.undated, b->cursor.undated);
 }
 
-/* The result lives until the next call. */
-static inline const struct result *decode_input(struct tc_codec_input in)
+/* Decodes an input that ends in `status`, the three ways. The result lives until the next call. */
+static inline const struct result *decode_to(struct tc_codec_input in, tc_status status)
 {
     static struct result all;
     static struct result other;
     in.want_unknown = true;
     harness_decode(&all, &in, false);
-    assert_int_equal(all.status, TC_OK);
+    assert_int_equal(all.status, status);
     assert_true(all.cursor.done);
     assert_int_equal(all.cursor.offset, in.bytes.len);
     assert_int_equal(all.cursor.events, all.count);
@@ -115,15 +117,22 @@ static inline const struct result *decode_input(struct tc_codec_input in)
 
     in.want_unknown = false;
     harness_decode(&other, &in, false);
-    assert_int_equal(other.status, TC_OK);
+    assert_int_equal(other.status, status);
+    assert_int_equal(other.error_offset, all.error_offset);
     assert_same_events(&all, &other);
     assert_int_equal(other.unknown_count, 0);
 
     harness_decode(&other, &in, true);
-    assert_int_equal(other.status, TC_OK);
-    assert_int_equal(other.calls, all.count + 1);
+    assert_int_equal(other.status, status);
+    assert_int_equal(other.error_offset, all.error_offset);
+    assert_true(other.calls == all.count + 1 || status != TC_OK);
     assert_same_events(&all, &other);
     return &all;
+}
+
+static inline const struct result *decode_input(struct tc_codec_input in)
+{
+    return decode_to(in, TC_OK);
 }
 
 static inline const struct result *decode_text(const char *text)

@@ -395,7 +395,7 @@ static void failed_pod_without_a_reason_speaks_through_its_containers(void **sta
     SAME(t.events[0].pod.reason, "");
 }
 
-static void pod_time_prefers_disruption_then_end_then_readiness_then_start(void **state)
+static void pod_time_prefers_disruption_then_newest_of_end_and_readiness_then_start(void **state)
 {
     (void)state;
     static const struct {
@@ -410,7 +410,19 @@ static void pod_time_prefers_disruption_then_end_then_readiness_then_start(void 
         {"\"reason\":\"Preempted\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\","
          "\"lastTransitionTime\":\"2026-03-01T00:00:03Z\"}],\"containerStatuses\":[{\"state\":"
          "{\"terminated\":{\"finishedAt\":\"2026-03-01T00:00:02Z\"}}}]",
-         "2026-03-01T00:00:02Z"},
+         "2026-03-01T00:00:03Z"},
+        {"\"reason\":\"Preempted\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\","
+         "\"lastTransitionTime\":\"2026-03-01T00:00:03Z\"}],\"containerStatuses\":[{\"state\":"
+         "{\"terminated\":{\"finishedAt\":\"2026-03-01T00:00:04Z\"}}}]",
+         "2026-03-01T00:00:04Z"},
+        /* The run before this one does not date the pod, however late or early it ended. */
+        {"\"reason\":\"Evicted\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\","
+         "\"lastTransitionTime\":\"2026-03-01T00:00:03Z\"}],\"containerStatuses\":[{\"lastState\":"
+         "{\"terminated\":{\"finishedAt\":\"2026-03-01T00:00:08Z\"}}}]",
+         "2026-03-01T00:00:03Z"},
+        {"\"reason\":\"Evicted\",\"startTime\":\"2026-03-01T00:00:09Z\",\"containerStatuses\":["
+         "{\"lastState\":{\"terminated\":{\"finishedAt\":\"2026-02-01T00:00:08Z\"}}}]",
+         "2026-03-01T00:00:09Z"},
         {"\"reason\":\"NodeLost\",\"startTime\":\"2026-03-01T00:00:09Z\",\"conditions\":["
          "{\"type\":\"Ready\",\"status\":\"False\",\"lastTransitionTime\":\"2026-03-01T00:00:03Z\"}"
          ","
@@ -433,6 +445,77 @@ static void pod_time_prefers_disruption_then_end_then_readiness_then_start(void 
             SAME(t.events[0].pod.message, "m");
         }
     }
+}
+
+/* A deleted pod whose container ended then. */
+#define DELETED_POD(grace, end)                                                                  \
+    POD(",\"deletionTimestamp\":\"2026-03-01T10:00:50Z\"" grace, "",                             \
+        "\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"a\",\"state\":{\"terminated\":" \
+        "{" end "}}}]")
+
+static void what_ends_after_a_deletion_was_asked_for_is_deleted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *grace;
+        const char *end;
+        const char *reason;
+        const char *message;
+    } cases[] = {
+        {",\"deletionGracePeriodSeconds\":30",
+         "\"reason\":\"Error\",\"finishedAt\":\"2026-03-01T10:00:50Z\"", "Deleted", "Error"},
+        {",\"deletionGracePeriodSeconds\":30",
+         "\"reason\":\"Error\",\"finishedAt\":\"2026-03-01T10:00:20Z\"", "Deleted", "Error"},
+        {",\"deletionGracePeriodSeconds\":30",
+         "\"reason\":\"Error\",\"finishedAt\":\"2026-03-01T10:00:19Z\"", "Error", ""},
+        {"", "\"reason\":\"Error\",\"finishedAt\":\"2026-03-01T10:00:49Z\"", "Error", ""},
+        {"", "\"message\":\"m\",\"finishedAt\":\"2026-03-01T10:00:50Z\"", "Deleted", "m"},
+        {"", "\"reason\":\"R\",\"message\":\"m\",\"finishedAt\":\"2026-03-01T10:00:51Z\"",
+         "Deleted", "R: m"},
+        {",\"deletionGracePeriodSeconds\":-9",
+         "\"reason\":\"Error\",\"finishedAt\":\"2026-03-01T10:00:49Z\"", "Error", ""},
+        {",\"deletionGracePeriodSeconds\":9223372036854775807",
+         "\"reason\":\"Error\",\"finishedAt\":\"2026-02-01T10:00:49Z\"", "Deleted", "Error"},
+        {"", "\"reason\":\"Error\"", "Error", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text, DELETED_POD("%s", "\"exitCode\":137,%s"), cases[i].grace,
+                       cases[i].end);
+        assert_int_equal(decode(text), TC_OK);
+        assert_int_equal(t.count, 1);
+        if (!tc_slice_eq(t.events[0].pod.reason, tc_slice_cstr(cases[i].reason))) {
+            print_error("case %zu\n", i);
+        }
+        SAME(t.events[0].pod.reason, cases[i].reason);
+        SAME(t.events[0].pod.message, cases[i].message);
+        assert_int_equal(t.events[0].pod.exit_code, 137);
+        assert_int_equal(t.events[0].pod.signal, 9);
+    }
+    static char text[8192] = DELETED_POD("", "\"exitCode\":1,\"reason\":\"R\",\"finishedAt\":"
+                                             "\"2026-03-01T10:00:50Z\",\"message\":\"");
+    char *message = strstr(text, "\"message\":\"") + strlen("\"message\":\"");
+    memset(message, 'x', 4097);
+    (void)snprintf(message + 4097, 16, "\"}}}]}}");
+    assert_int_equal(decode(text), TC_OK);
+    SAME(t.events[0].pod.message, "R");
+    (void)snprintf(message + 4096, 16, "\"}}}]}}");
+    assert_int_equal(decode(text), TC_OK);
+    assert_int_equal(t.events[0].pod.message.len, 4099);
+}
+
+static void deleted_pod_has_no_event_of_its_own_without_a_reason(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode(POD(",\"deletionTimestamp\":\"2026-03-01T10:00:50Z\"", "", "\"phase\":\"Failed\"")),
+        TC_OK);
+    assert_int_equal(t.count, 0);
+    assert_int_equal(decode(POD(",\"deletionTimestamp\":\"2026-03-01T10:00:50Z\"", "",
+                                "\"phase\":\"Failed\",\"reason\":\"Evicted\"")),
+                     TC_OK);
+    assert_int_equal(t.count, 1);
+    SAME(t.events[0].pod.reason, "Evicted");
 }
 
 #define GPU_A "GPU-01234567-89ab-cdef-0123-456789abcdef"
@@ -571,8 +654,10 @@ int main(void)
         cmocka_unit_test_setup(a_bad_end_is_a_code_or_one_of_three_reasons, setup),
         cmocka_unit_test_setup(exit_codes_129_to_159_name_a_signal, setup),
         cmocka_unit_test_setup(failed_pod_without_a_reason_speaks_through_its_containers, setup),
-        cmocka_unit_test_setup(pod_time_prefers_disruption_then_end_then_readiness_then_start,
-                               setup),
+        cmocka_unit_test_setup(
+            pod_time_prefers_disruption_then_newest_of_end_and_readiness_then_start, setup),
+        cmocka_unit_test_setup(what_ends_after_a_deletion_was_asked_for_is_deleted, setup),
+        cmocka_unit_test_setup(deleted_pod_has_no_event_of_its_own_without_a_reason, setup),
         cmocka_unit_test_setup(gpu_is_known_when_the_pod_names_exactly_one, setup),
         cmocka_unit_test_setup(pod_without_uid_gives_events_without_uid, setup),
         cmocka_unit_test_setup(each_node_condition_is_an_event, setup),

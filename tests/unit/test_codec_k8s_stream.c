@@ -113,6 +113,66 @@ static void broken_json_is_an_error_with_its_offset(void **state)
     }
 }
 
+#define BAD_BEFORE "{\"kind\":\"Event\",\"apiVersion\":\"v1\",\"reason\":"
+
+static void a_bad_item_is_skipped_and_told_at_the_end(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        BAD_BEFORE "\"\xff\"}", BAD_BEFORE "\"\\ud800\"}", BAD_BEFORE "\"\x01\"}",
+        BAD_BEFORE "01}",       BAD_BEFORE "{]}",          BAD_BEFORE "nonsense}",
+    };
+    static const struct {
+        const char *before;
+        const char *between;
+        const char *after;
+    } shapes[] = {
+        {"{\"items\":[" EVICTED ",", "," EVICTED "," EVICTED, "]}"},
+        {"[" EVICTED ",", "," EVICTED "," EVICTED, "]"},
+        {EVICTED "\n", "\n" EVICTED "\n" EVICTED, "\n"},
+        {EVICTED, EVICTED EVICTED, ""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (size_t j = 0; j < sizeof shapes / sizeof shapes[0]; j++) {
+            char text[4096];
+            (void)snprintf(text, sizeof text, "%s%s%s%s", shapes[j].before, bad[i],
+                           shapes[j].between, shapes[j].after);
+            assert_int_equal(decode(text), TC_E_MALFORMED);
+            assert_int_equal(t.count, 3);
+            assert_int_equal(t.err.status, TC_E_MALFORMED);
+            assert_int_equal(t.err.offset, strlen(shapes[j].before));
+            assert_true(strlen(t.err.message) > 0);
+            assert_true(t.cursor.done);
+            t.pause_after_each = true;
+            assert_int_equal(decode(text), TC_E_MALFORMED);
+            assert_int_equal(t.count, 3);
+            assert_int_equal(t.err.offset, strlen(shapes[j].before));
+            t.pause_after_each = false;
+        }
+    }
+}
+
+static void the_first_of_several_bad_things_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("{\"items\":[{\"a\":x}," EVICTED ",{\"b\":y}]}\n{\"c\"}\n" EVICTED),
+                     TC_E_MALFORMED);
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.err.offset, 10);
+    /* A torn tail still ends the walk. */
+    assert_int_equal(decode("{\"items\":[{\"a\":x}," EVICTED ",{\"b\":"), TC_E_MALFORMED);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.err.offset, 10);
+    assert_false(t.cursor.done);
+    /* A document that cannot be walked, but whose end is known. */
+    assert_int_equal(decode(EVICTED "{\"kind\"}{\"items\":[1 2]}" EVICTED), TC_E_MALFORMED);
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.err.offset, strlen(EVICTED));
+    /* What the sink says comes before what the input says. */
+    t.refuse = TC_E_IO;
+    assert_int_equal(decode("[{\"a\":x}," EVICTED "]"), TC_E_IO);
+}
+
 static void nesting_beyond_the_limit_is_refused(void **state)
 {
     (void)state;
@@ -411,6 +471,20 @@ static void body_as_json_text_is_read_and_other_text_is_not(void **state)
         TC_E_LIMIT);
 }
 
+static void a_bad_record_or_resource_is_skipped_and_told_at_the_end(void **state)
+{
+    (void)state;
+    static const char logs[] =
+        LOGS(FLAT_RESOURCE, FLAT_RECORD("", "") ",{\"body\":x}," FLAT_RECORD("", ""));
+    assert_int_equal(decode(logs), TC_E_MALFORMED);
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.err.offset, strstr(logs, "{\"body\":x}") - logs);
+    SAME(t.events[1].scope.pod, "w-1");
+    assert_int_equal(decode(LOGS("{\"a\":x}", FLAT_RECORD("", ""))), TC_E_MALFORMED);
+    assert_int_equal(t.count, 1);
+    SAME(t.events[0].scope.pod, "");
+}
+
 static void torn_logs_give_the_records_before_the_cut(void **state)
 {
     (void)state;
@@ -471,6 +545,9 @@ int main(void)
         cmocka_unit_test_setup(empty_input_has_no_events, setup),
         cmocka_unit_test_setup(torn_list_gives_all_whole_items_wherever_it_is_cut, setup),
         cmocka_unit_test_setup(broken_json_is_an_error_with_its_offset, setup),
+        cmocka_unit_test_setup(a_bad_item_is_skipped_and_told_at_the_end, setup),
+        cmocka_unit_test_setup(the_first_of_several_bad_things_is_told, setup),
+        cmocka_unit_test_setup(a_bad_record_or_resource_is_skipped_and_told_at_the_end, setup),
         cmocka_unit_test_setup(nesting_beyond_the_limit_is_refused, setup),
         cmocka_unit_test_setup(full_arena_and_refusing_sink_stop_the_decoding, setup),
         cmocka_unit_test_setup(flattened_event_is_read_with_its_resource, setup),

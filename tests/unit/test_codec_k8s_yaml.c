@@ -252,6 +252,111 @@ static void yaml_beyond_a_limit_is_refused(void **state)
     assert_int_equal(t.unknown, sizeof text / 4);
 }
 
+/* Text of `count` times `part` between the two; the caller frees it. */
+static char *repeat(const char *before, const char *part, size_t count, const char *after)
+{
+    size_t part_len = strlen(part);
+    char *text = malloc(strlen(before) + part_len * count + strlen(after) + 1);
+    assert_non_null(text);
+    char *end = stpcpy(text, before);
+    for (size_t i = 0; i < count; i++, end += part_len) {
+        memcpy(end, part, part_len);
+    }
+    (void)stpcpy(end, after);
+    return text;
+}
+
+static void yaml_that_the_parser_would_keep_whole_is_refused(void **state)
+{
+    (void)state;
+    static const char head[] = "- kind: Event\n  reason: A\n- kind: Event\n  reason: B\n  x: y\n";
+    static const struct {
+        const char *opens;
+        const char *part;
+    } cases[] = {
+        {"  s: ", "["},
+        {"  s: ", "{"},
+        {"  s: ", "[ #c\n    "},
+        {"  s: ", "[\n    "},
+        {"  s: ", "[\n    - "},
+        {"  s: ", "[\r    "},
+        {"  s: ", "[\n\t\t"},
+        {"  s: [[", "a, "},
+        {"  s: ", "[\"]\", "},
+        {"  s: [[", "a\n- ,"},
+        {"  s: [[", "\n- k: v,"},
+        {"  s: [[", "\n- [\n"},
+        {"  s: [[", "\n]]#\n[,"},
+        {"  s: [[", "a,\xe2\x80\xa8 k: v\n"},
+        {"  s: it's\n  [", "k: [\n"},
+        {"  s: ", "!t "},
+        {"  s: ", "&a "},
+        {"--- ", "["},
+        {"--- [\n", "---\n["},
+        {"? ", "["},
+        {"  s: |\n", "    [\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        /* Something else that is wrong behind it does not hide it. */
+        char *tail = repeat(cases[i].opens, cases[i].part, 40000, i % 2 == 0 ? "\n" : "\x01");
+        char *text = repeat(head, tail, 1, "");
+        tc_status status = decode(text);
+        if (status != TC_E_LIMIT) {
+            print_error("case %zu: %s\n", i, t.err.message);
+        }
+        assert_int_equal(status, TC_E_LIMIT);
+        assert_true(t.count >= 1);
+        SAME(t.events[0].k8s.reason, "A");
+        assert_true(strstr(t.err.message, "brackets") != NULL);
+        free(tail);
+        free(text);
+    }
+}
+
+static void yaml_of_many_small_entries_has_no_limit(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {
+        "- kind: E\n  a: [x, y, z]\n  b: {}\n",
+        "- kind: E\n  a: it's\n  b: \"[{\"\n",
+        "- kind: E\n  b: 1\n  a: 'it''s [,,'\n",
+        "- kind: E\n  b: 1\n  a: |\n    [,\n    {,\n",
+        "- kind: E\n  a: 'x [\n    y,,'\n  b:\n  - [u, v]\n  - \"w,\\\"\"\n  c: d\n",
+        "- kind: E\n  f:a,b:\n    k:{\"c\",\"d\"}:\n      .: {}\n      f:e,: {}\n",
+        "-\n  kind: E\n  'a,': [[b],\n    c]\n  \"d,\": e\n",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char *text = repeat("items:\n", parts[i], 20000, "kind: List\n");
+        if (decode(text) != TC_OK) {
+            print_error("case %zu: %s\n", i, t.err.message);
+            fail();
+        }
+        assert_int_equal(t.unknown, 20000);
+        free(text);
+    }
+    char *text = repeat("---\n", "kind: E\na: [x, y,\n  z]\n---\n", 20000, "");
+    assert_int_equal(decode(text), TC_OK);
+    free(text);
+}
+
+static void yaml_entry_is_refused_from_its_length_on(void **state)
+{
+    (void)state;
+    size_t most = (size_t)1 << 20;
+    static const char head[] = "kind: Event\nreason: A\n---\n";
+    for (size_t more = 0; more < 2; more++) {
+        /* "a: '" and "'" are the entry too. */
+        char *text =
+            repeat("kind: Event\nreason: A\n---\na: '", "xx", (most - 6) / 2 + more, "'\n");
+        assert_int_equal(decode(text), TC_E_LIMIT);
+        assert_int_equal(t.count, 1);
+        /* The first is too large for the test's arena, the second is not looked at. */
+        assert_int_equal(strstr(t.err.message, "an entry is too long") != NULL, more);
+        assert_true(more == 0 || t.err.offset == sizeof head - 1);
+        free(text);
+    }
+}
+
 static void our_formats_are_recognised_by_content(void **state)
 {
     (void)state;
@@ -337,6 +442,9 @@ int main(void)
         cmocka_unit_test_setup(broken_yaml_is_an_error_with_its_place, setup),
         cmocka_unit_test_setup(yaml_that_the_parser_must_not_see_is_cut_away, setup),
         cmocka_unit_test_setup(yaml_beyond_a_limit_is_refused, setup),
+        cmocka_unit_test_setup(yaml_that_the_parser_would_keep_whole_is_refused, setup),
+        cmocka_unit_test_setup(yaml_of_many_small_entries_has_no_limit, setup),
+        cmocka_unit_test_setup(yaml_entry_is_refused_from_its_length_on, setup),
         cmocka_unit_test_setup(our_formats_are_recognised_by_content, setup),
         cmocka_unit_test_setup(foreign_formats_are_not_ours, setup),
     };
