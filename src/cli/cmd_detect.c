@@ -232,6 +232,9 @@ static void warn_incomplete(const struct run *r)
     for (size_t i = 0; r->sources != NULL && i < r->reading.inputs.count; i++) {
         const struct tc_source_stream *s = &r->sources[i];
         const struct tc_input *in = s->input;
+        if (in == NULL) { /* memory ran out before it was opened */
+            return;
+        }
         struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
         if (s->nodeless > 0 && tc_hint_is_kernel_log(in)) {
             tc_say_plain("%s: %llu event%s no node; give --node NAME=%.*s", in->path,

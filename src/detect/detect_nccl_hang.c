@@ -88,6 +88,7 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
 {
     struct nccl_hang *st = state;
     st->has_now = now_ns != TC_TIME_NONE;
+    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
     return tc__nccl_evaluate(st, !st->has_now, out);
 }
 

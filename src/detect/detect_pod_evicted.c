@@ -10,7 +10,7 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/pod_evicted_priv.h"
-#include "detect/window_priv.h"
+#include "detect/window_pod_priv.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -19,7 +19,7 @@
 /* Runs of one node and condition that one eviction may look at: three sources, STEPS a window,
  * a little over three windows kept. */
 #define RUNS_VISITED_MAX 256
-/* Evictions of one node and condition that one sign may look at. */
+/* Evictions of one node that one sign may look at. */
 #define EVICTIONS_VISITED_MAX 1024
 /* Evictions wait this long for their condition to clear: the kubelet holds a condition for
  * minutes after the pressure has gone, and pressure may last for hours. */
@@ -33,6 +33,7 @@
 struct run {
     struct tc_window_head head;
     int64_t step;
+    int64_t since_ns; /* the telling repeats, and began then; TC_TIME_NONE when it does not */
     enum evict_condition condition;
     enum evict_source source;
     struct tc_slice node;
@@ -63,34 +64,12 @@ static const size_t EVICTION_TEXTS[] = {
     offsetof(struct eviction, sign.reason),
 };
 
-/* What the node events of the kubelet say. */
-static const struct {
-    const char *reason;
-    enum evict_condition condition;
-    bool pressure;
-} NODE_EVENTS[] = {
-    {"NodeHasInsufficientMemory", EVICT_MEMORY_PRESSURE, true},
-    {"NodeHasDiskPressure", EVICT_DISK_PRESSURE, true},
-    {"NodeHasInsufficientPID", EVICT_PID_PRESSURE, true},
-    {"NodeHasSufficientMemory", EVICT_MEMORY_PRESSURE, false},
-    {"NodeHasNoDiskPressure", EVICT_DISK_PRESSURE, false},
-    {"NodeHasSufficientPID", EVICT_PID_PRESSURE, false},
-};
-
-/* What an event says about the pressure of a node. */
-struct news {
-    struct tc_slice node;
-    enum evict_condition condition;
-    bool pressure; /* it is there; else it has gone */
-    struct evict_sign sign;
-};
-
 static bool same_run(const void *record, const void *key)
 {
     const struct run *a = record;
     const struct run *b = key;
     return a->step == b->step && a->condition == b->condition && a->source == b->source &&
-           tc_slice_eq(a->node, b->node);
+           a->since_ns == b->since_ns && tc_slice_eq(a->node, b->node);
 }
 
 static bool same_run_chain(const void *record, const void *key)
@@ -100,28 +79,18 @@ static bool same_run_chain(const void *record, const void *key)
     return a->condition == b->condition && tc_slice_eq(a->node, b->node);
 }
 
-/* What is not known is no difference, but without a uid a later eviction is another pod's. */
-static bool same_eviction(const void *record, const void *key)
+/* Without a uid a later eviction is another pod's. */
+static bool same_eviction(const struct eviction *a, const struct eviction *b)
 {
-    const struct eviction *a = record;
-    const struct eviction *b = key;
-    if (!tc_slice_eq(a->name, b->name) || !tc_slice_eq(a->ns, b->ns) ||
-        (a->node.len > 0 && b->node.len > 0 && !tc_slice_eq(a->node, b->node))) {
-        return false;
-    }
-    if (a->uid.len > 0 && b->uid.len > 0) {
-        return tc_slice_eq(a->uid, b->uid);
-    }
-    return a->time_ns < b->time_ns ? b->time_ns - a->time_ns <= b->reach_ns
-                                   : a->time_ns - b->time_ns <= b->reach_ns;
+    int64_t apart_ns = a->time_ns < b->time_ns ? b->time_ns - a->time_ns : a->time_ns - b->time_ns;
+    return (a->uid.len > 0 && b->uid.len > 0) || apart_ns <= b->reach_ns;
 }
 
-static bool same_eviction_chain(const void *record, const void *key)
+static bool same_eviction_node(const void *record, const void *key)
 {
     const struct eviction *a = record;
     const struct eviction *b = key;
-    return tc__evict_condition(a->note.pressure) == tc__evict_condition(b->note.pressure) &&
-           tc_slice_eq(a->node, b->node);
+    return tc_slice_eq(a->node, b->node);
 }
 
 static uint64_t chain_hash(struct tc_slice node, enum evict_condition condition)
@@ -129,9 +98,9 @@ static uint64_t chain_hash(struct tc_slice node, enum evict_condition condition)
     return tc_slice_hash(node, (uint64_t)condition);
 }
 
-static uint64_t eviction_hash(const struct eviction *e)
+static uint64_t node_hash(struct tc_slice node)
 {
-    return tc_slice_hash(e->name, tc_slice_hash(e->ns, 0));
+    return tc_slice_hash(node, 0);
 }
 
 static bool better(const struct evict_sign *a, const struct evict_sign *b)
@@ -155,48 +124,90 @@ static bool improves(const struct eviction *e, const struct evict_sign *sign)
            (e->revisions < EVICT_REVISIONS_MAX || !e->sign.known || sign->source > e->sign.source);
 }
 
-/* Finds the sign of pressure that explains the eviction best. False when nothing changed. */
-static bool improve_sign(const struct state *st, struct eviction *e)
+/*
+ * What a run is as a sign for an eviction. What repeats began when it was first
+ * seen; from before the window it counts by its last time, and by its beginning
+ * when it went on until after the eviction.
+ */
+static struct evict_sign sign_of(const struct state *st, const struct run *run, int64_t evicted_ns)
 {
-    int64_t from_ns = e->time_ns - st->window_ns;
-    struct run key = {.node = e->node, .condition = tc__evict_condition(e->note.pressure)};
-    struct evict_sign best = {0};
-    if (e->node.len == 0 || key.condition == EVICT_NONE) {
-        return false;
+    struct evict_sign sign = {
+        .condition = run->condition,
+        .source = run->source,
+        .reason = run->reason,
+    };
+    int64_t from_ns = evicted_ns - st->window_ns;
+    sign.known = tc__span_inside(&run->span, from_ns, evicted_ns, &sign.time_ns, &sign.raw) > 0;
+    if (run->since_ns == TC_TIME_NONE || run->since_ns > evicted_ns) {
+        return sign;
     }
+    bool began_inside = run->since_ns >= from_ns;
+    if (began_inside || (!sign.known && run->span.last_ns > evicted_ns)) {
+        sign.known = true;
+        sign.ongoing = !began_inside;
+        sign.time_ns = run->since_ns;
+        sign.raw = run->span.first_raw;
+    }
+    return sign;
+}
+
+/* The best sign of one condition, if it is better than *io. True when runs were left out. */
+static bool best_sign(const struct state *st, const struct eviction *e,
+                      enum evict_condition condition, struct evict_sign *io)
+{
+    struct run key = {.node = e->node, .condition = condition};
     const struct run *run =
         tc__window_find(&st->runs, &st->runs.chains, chain_hash(key.node, key.condition),
                         same_run_chain, &key)
             .record;
     /* A run goes on for less than a step after it was kept, and what is behind it in the chain
      * was kept earlier: from here on everything is older than the window. */
-    int64_t seen_ns = from_ns - st->window_ns / STEPS;
+    int64_t seen_ns = e->time_ns - st->window_ns - st->window_ns / STEPS;
     unsigned visited = 0;
     for (; run != NULL && run->head.seen_ns >= seen_ns && visited < RUNS_VISITED_MAX; visited++) {
-        struct evict_sign sign = {.source = run->source, .reason = run->reason};
-        sign.known = tc__span_inside(&run->span, from_ns, e->time_ns, &sign.time_ns, &sign.raw) > 0;
-        best = better(&sign, &best) ? sign : best;
+        struct evict_sign sign = sign_of(st, run, e->time_ns);
+        *io = better(&sign, io) ? sign : *io;
         run = tc__window_at(&st->runs, run->head.older);
+    }
+    return visited == RUNS_VISITED_MAX;
+}
+
+/* Finds the sign of pressure that explains the eviction best. False when nothing changed. */
+static bool improve_sign(const struct state *st, struct eviction *e)
+{
+    struct evict_sign best = {0};
+    bool left_out = false;
+    if (e->node.len == 0 || e->note.conditions == 0) {
+        return false;
+    }
+    for (unsigned i = 0; i < EVICT_NONE; i++) {
+        if ((e->note.conditions & 1U << i) != 0) {
+            left_out = best_sign(st, e, (enum evict_condition)i, &best) || left_out;
+        }
     }
     bool improved = improves(e, &best);
     if (improved || !e->sign.known) {
         e->revisions += improved && e->revisions < EVICT_REVISIONS_MAX;
         e->sign = best;
-        e->incomplete = visited == RUNS_VISITED_MAX || st->runs.lost_ns >= from_ns;
+        e->incomplete = left_out || st->runs.lost_ns >= e->time_ns - st->window_ns;
+    }
+    /* Of several conditions that the note names, the one that was seen is told. */
+    if (improved && tc__evict_condition(e->note.pressure) != best.condition) {
+        e->note.pressure = tc__evict_pressure(best.condition);
     }
     return improved;
 }
 
 /* Keeps the eviction in the place of an older record of it, if there is one, and says it. */
-static tc_status settle(struct state *st, struct eviction *e, struct tc_window_place place,
+static tc_status settle(struct state *st, struct eviction *e, uint64_t old_pos,
                         const struct tc_sink *out)
 {
     struct tc_window *w = &st->evictions;
-    const struct eviction *old = place.record;
-    uint64_t old_pos = old == NULL ? TC_RING_NONE : old->head.pos;
-    enum evict_condition condition = tc__evict_condition(e->note.pressure);
-    struct tc_window_place chain =
-        tc__window_find(w, &w->chains, chain_hash(e->node, condition), same_eviction_chain, e);
+    bool chained = e->node.len > 0 && e->note.conditions != 0;
+    struct tc_window_place chain = {0};
+    if (chained) {
+        chain = tc__window_find(w, &w->chains, node_hash(e->node), same_eviction_node, e);
+    }
     if (e->key.len == 0 && !tc__evict_key(e, st->scratch)) {
         return TC_E_NOMEM;
     }
@@ -205,8 +216,8 @@ static tc_status settle(struct state *st, struct eviction *e, struct tc_window_p
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
-    tc__window_put(w, &w->index, place, kept);
-    if (e->node.len > 0 && condition != EVICT_NONE) {
+    tc__window_pod_put(w, kept);
+    if (chained) {
         tc__window_chain(w, chain, kept);
     }
     struct eviction *gone = tc__window_at(w, old_pos);
@@ -260,9 +271,12 @@ static bool merge(const struct state *st, struct eviction *known, const struct e
         learned = true;
     }
     /* A sign of another condition, or of another time, is none for this eviction. */
-    if (tc__evict_condition(base.note.pressure) != tc__evict_condition(known->note.pressure) ||
-        base.sign.time_ns > base.time_ns || base.time_ns - base.sign.time_ns > st->window_ns) {
+    if ((base.note.conditions & 1U << base.sign.condition) == 0 ||
+        base.sign.time_ns > base.time_ns ||
+        (!base.sign.ongoing && base.time_ns - base.sign.time_ns > st->window_ns)) {
         base.sign = (struct evict_sign){0};
+    } else if (base.sign.known && tc__evict_condition(base.note.pressure) != base.sign.condition) {
+        base.note.pressure = tc__evict_pressure(base.sign.condition);
     }
     *known = base;
     return changed || learned;
@@ -270,11 +284,10 @@ static bool merge(const struct state *st, struct eviction *known, const struct e
 
 static tc_status on_eviction(struct state *st, struct eviction *e, const struct tc_sink *out)
 {
-    struct tc_window *w = &st->evictions;
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, eviction_hash(e), same_eviction, e);
-    struct eviction *old = place.record;
-    if (old != NULL) {
+    struct eviction *old = tc__window_pod_find(&st->evictions, e);
+    uint64_t old_pos = TC_RING_NONE;
+    if (old != NULL && same_eviction(old, e)) {
+        old_pos = old->head.pos;
         /* Whoever tells it again keeps it from being forgotten and raised anew. */
         old->head.seen_ns = st->now_ns;
         struct eviction known = *old;
@@ -287,33 +300,29 @@ static tc_status on_eviction(struct state *st, struct eviction *e, const struct 
         st->newest_eviction_ns = e->time_ns;
     }
     (void)improve_sign(st, e);
-    return settle(st, e, place, out);
+    return settle(st, e, old_pos, out);
 }
 
-/* The newest eviction of a node and condition. */
-static struct eviction *newest_of(const struct state *st, const struct news *news)
+/* The newest eviction of a node. */
+static struct eviction *newest_of(const struct state *st, const struct evict_news *news)
 {
-    /* Any pressure that goes with the condition finds the chain. */
-    static const enum evict_pressure pressures[] = {
-        [EVICT_MEMORY_PRESSURE] = EVICT_MEMORY,
-        [EVICT_DISK_PRESSURE] = EVICT_DISK,
-        [EVICT_PID_PRESSURE] = EVICT_PID,
-    };
-    struct eviction key = {.node = news->node, .note.pressure = pressures[news->condition]};
-    return tc__window_find(&st->evictions, &st->evictions.chains,
-                           chain_hash(news->node, news->condition), same_eviction_chain, &key)
+    struct eviction key = {.node = news->node};
+    return tc__window_find(&st->evictions, &st->evictions.chains, node_hash(news->node),
+                           same_eviction_node, &key)
         .record;
 }
 
 /* A sign that came late may explain evictions that came before it. */
-static tc_status look_again(struct state *st, const struct news *news, const struct tc_sink *out)
+static tc_status look_again(struct state *st, const struct evict_news *news,
+                            const struct tc_sink *out)
 {
-    struct tc_window *w = &st->evictions;
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     struct eviction *e = newest_of(st, news);
     /* What was kept before the time of the sign happened before it, and so did all behind it. */
-    for (unsigned i = 0;
-         e != NULL && i < EVICTIONS_VISITED_MAX && e->head.seen_ns >= news->sign.time_ns; i++) {
+    int64_t late_ns = st->now_ns - 2 * st->window_ns;
+    int64_t from_ns = news->since_ns > late_ns ? news->since_ns : late_ns;
+    for (unsigned i = 0; e != NULL && i < EVICTIONS_VISITED_MAX && e->head.seen_ns >= from_ns;
+         i++) {
         uint64_t older = e->head.older;
         bool live = !e->gone && !e->resolved;
         if (live || link == NULL) {
@@ -321,24 +330,27 @@ static tc_status look_again(struct state *st, const struct news *news, const str
         } else {
             *link = older; /* walked once, then out of the way */
         }
-        bool after = live && e->time_ns >= news->sign.time_ns &&
+        bool after = live && (e->note.conditions & 1U << news->condition) != 0 &&
+                     e->time_ns >= news->since_ns &&
                      e->time_ns - news->sign.time_ns <= st->window_ns;
-        struct eviction next = *e;
-        if (after && improve_sign(st, &next)) {
-            struct tc_window_place place =
-                tc__window_find(w, &w->index, eviction_hash(&next), same_eviction, &next);
-            TC_TRY(settle(st, &next, place, out));
+        if (after) {
+            struct eviction next = *e;
+            if (improve_sign(st, &next)) {
+                TC_TRY(settle(st, &next, next.head.pos, out));
+            }
         }
-        e = tc__window_at(w, older);
+        e = tc__window_at(&st->evictions, older);
     }
     return TC_OK;
 }
 
-static tc_status on_pressure(struct state *st, const struct news *news, const struct tc_sink *out)
+static tc_status on_pressure(struct state *st, const struct evict_news *news,
+                             const struct tc_sink *out)
 {
     struct tc_window *w = &st->runs;
     struct run run = {
         .step = news->sign.time_ns / (st->window_ns / STEPS),
+        .since_ns = news->since_ns < news->sign.time_ns ? news->since_ns : TC_TIME_NONE,
         .condition = news->condition,
         .source = news->sign.source,
         .node = news->node,
@@ -351,6 +363,7 @@ static tc_status on_pressure(struct state *st, const struct news *news, const st
     }
     uint64_t chain = chain_hash(run.node, run.condition);
     uint64_t hash = tc_hash_mix(chain, tc_hash_mix((uint64_t)run.step, (uint64_t)run.source));
+    hash = tc_hash_mix(hash, (uint64_t)run.since_ns);
     struct tc_window_place place = tc__window_find(w, &w->index, hash, same_run, &run);
     struct run *known = place.record;
     if (known != NULL) {
@@ -365,17 +378,19 @@ static tc_status on_pressure(struct state *st, const struct news *news, const st
         tc__window_put(w, &w->index, place, kept);
         tc__window_chain(w, front, kept);
     }
-    return news->sign.time_ns <= st->newest_eviction_ns ? look_again(st, news, out) : TC_OK;
+    return news->since_ns <= st->newest_eviction_ns ? look_again(st, news, out) : TC_OK;
 }
 
 /* The condition has cleared: what it caused before is over. */
-static tc_status on_relief(struct state *st, const struct news *news, const struct tc_sink *out)
+static tc_status on_relief(struct state *st, const struct evict_news *news,
+                           const struct tc_sink *out)
 {
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     struct eviction *e = newest_of(st, news);
     for (unsigned i = 0; e != NULL && i < EVICTIONS_VISITED_MAX; i++) {
         bool live = !e->gone && !e->resolved;
-        if (live && e->sign.known && e->time_ns < news->sign.time_ns) {
+        if (live && e->sign.known && e->sign.condition == news->condition &&
+            e->time_ns < news->sign.time_ns) {
             TC_TRY(tc__evict_report(e, &news->sign, st->scratch, out));
             e->resolved = true;
             live = false;
@@ -392,99 +407,6 @@ static tc_status on_relief(struct state *st, const struct news *news, const stru
     return TC_OK;
 }
 
-static bool read_condition(const struct tc_event *ev, struct news *out)
-{
-    static const struct tc_slice types[] = {
-        [EVICT_MEMORY_PRESSURE] = {"MemoryPressure", sizeof "MemoryPressure" - 1},
-        [EVICT_DISK_PRESSURE] = {"DiskPressure", sizeof "DiskPressure" - 1},
-        [EVICT_PID_PRESSURE] = {"PIDPressure", sizeof "PIDPressure" - 1},
-    };
-    for (unsigned i = 0; i < COUNT(types); i++) {
-        if (tc_slice_eq(ev->k8s.type, types[i])) {
-            out->condition = (enum evict_condition)i;
-        }
-    }
-    out->pressure = tc_slice_eq(ev->k8s.status, TC_LIT("True"));
-    out->sign.source = EVICT_BY_CONDITION;
-    return out->condition != EVICT_NONE &&
-           (out->pressure || tc_slice_eq(ev->k8s.status, TC_LIT("False")));
-}
-
-static bool read_node_event(const struct tc_event *ev, struct news *out)
-{
-    out->node = out->node.len > 0 ? out->node : ev->k8s.object_name;
-    if (tc_slice_eq(ev->k8s.reason, TC_LIT("EvictionThresholdMet"))) {
-        struct tc_slice what = tc_slice_head(ev->k8s.message, EVICT_QUOTE_MAX);
-        out->condition = tc__evict_condition(tc__evict_resource(what));
-        out->pressure = true;
-        out->sign.source = EVICT_BY_THRESHOLD;
-        return out->condition != EVICT_NONE;
-    }
-    for (size_t i = 0; i < COUNT(NODE_EVENTS); i++) {
-        if (tc_slice_eq(ev->k8s.reason, tc_slice_cstr(NODE_EVENTS[i].reason))) {
-            out->condition = NODE_EVENTS[i].condition;
-            out->pressure = NODE_EVENTS[i].pressure;
-            out->sign.source = EVICT_BY_NODE_EVENT;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* True when the event is about the pressure of a node. */
-static bool read_news(const struct tc_event *ev, struct news *out)
-{
-    *out = (struct news){
-        .node = ev->scope.node,
-        .condition = EVICT_NONE,
-        .sign = {.known = true, .time_ns = ev->time_ns, .raw = ev->raw},
-    };
-    if (ev->kind == TC_EVENT_POD_STATE) {
-        return false;
-    }
-    out->sign.reason = tc__text_clip(ev->k8s.reason, EVICT_WORD_MAX);
-    if (ev->kind == TC_EVENT_NODE_CONDITION) {
-        return read_condition(ev, out);
-    }
-    return tc_slice_eq(ev->k8s.object_kind, TC_LIT("Node")) && read_node_event(ev, out);
-}
-
-/* True when the event is about the eviction of a pod. */
-static bool read_eviction(const struct tc_event *ev, struct eviction *out)
-{
-    bool state = ev->kind == TC_EVENT_POD_STATE;
-    struct tc_slice reason = state ? ev->pod.reason : ev->k8s.reason;
-    if (ev->kind == TC_EVENT_NODE_CONDITION || !tc_slice_eq(reason, TC_LIT("Evicted"))) {
-        return false;
-    }
-    *out = (struct eviction){
-        .node = ev->scope.node,
-        .ns = ev->scope.ns,
-        .name = ev->scope.pod,
-        .uid = ev->scope.pod_uid,
-        .container = ev->scope.container,
-        .event_uid = tc_slice_head(ev->uid, TC_SCOPE_TEXT_MAX),
-        .message = state ? ev->pod.message : ev->k8s.message,
-        .time_ns = ev->time_ns,
-        .kind = ev->kind,
-        .raw = ev->raw,
-    };
-    if (!state) {
-        bool about_pod = tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));
-        if (!about_pod && (ev->k8s.object_kind.len > 0 || out->name.len == 0)) {
-            return false;
-        }
-        (void)fill(&out->name, ev->k8s.object_name);
-        (void)fill(&out->uid, ev->k8s.object_uid);
-    }
-    out->note = tc__evict_note(out->message);
-    out->message = tc__text_clip(tc_slice_trim(out->message), EVICT_QUOTE_MAX);
-    if (out->note.container.len > 0) {
-        out->container = out->note.container;
-    }
-    return !out->note.planned;
-}
-
 static void advance(struct state *st, int64_t now_ns)
 {
     if (now_ns > st->now_ns) {
@@ -499,10 +421,10 @@ static void advance(struct state *st, int64_t now_ns)
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct state *st = state;
-    struct news news;
+    struct evict_news news;
     struct eviction eviction = {0};
-    bool is_news = read_news(ev, &news);
-    if (!is_news && !read_eviction(ev, &eviction)) {
+    bool is_news = tc__evict_read_news(ev, &news);
+    if (!is_news && !tc__evict_read(ev, &eviction)) {
         return TC_OK;
     }
     /* A sign needs its node, an eviction its pod; TC_TIME_NONE is below zero. */
@@ -538,10 +460,10 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     /* Every run names its node, every eviction its pod: none is smaller than this. */
     bool ok =
         tc__window_init(&st->runs, env->arena, RUN_RING_BYTES,
-                        RUN_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct run), 1), true) &&
+                        RUN_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct run), 1), 1, true) &&
         tc__window_init(&st->evictions, env->arena, EVICTION_RING_BYTES,
                         EVICTION_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct eviction), 1),
-                        true);
+                        TC_WINDOW_POD_NAMES, true);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 

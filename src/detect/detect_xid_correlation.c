@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
-#include "detect/window_priv.h"
+#include "detect/window_pod_priv.h"
 #include "detect/xid_correlation_priv.h"
 #include "event/xid.h"
 
@@ -23,6 +23,9 @@
  * few hundred pods. A pod whose node has more is reported as incomplete. */
 #define XIDS_VISITED_MAX 512
 #define PODS_VISITED_MAX 512
+/* Boards at one address after which pods are not looked at again for the next one: nobody swaps
+ * so many, and an inventory that flaps must not cost a walk each time. */
+#define GPU_CHANGES_MAX 16
 
 #define XID_RING_BYTES ((size_t)2 << 20)
 #define POD_RING_BYTES ((size_t)2 << 20)
@@ -47,6 +50,7 @@ struct run {
 struct gpu {
     struct tc_window_head head;
     struct tc_bdf pci;
+    unsigned changes; /* of the board, up to GPU_CHANGES_MAX */
     struct tc_slice node;
     struct tc_slice uuid;
 };
@@ -94,16 +98,6 @@ static bool same_run_node(const void *record, const void *key)
     return tc_slice_eq(((const struct run *)record)->node, ((const struct run *)key)->node);
 }
 
-/* A uid that is not known is no difference. */
-static bool same_pod(const void *record, const void *key)
-{
-    const struct xid_pod *a = record;
-    const struct xid_pod *b = key;
-    return tc_slice_eq(a->name, b->name) && tc_slice_eq(a->ns, b->ns) &&
-           tc_slice_eq(a->node, b->node) &&
-           (a->uid.len == 0 || b->uid.len == 0 || tc_slice_eq(a->uid, b->uid));
-}
-
 static bool same_pod_node(const void *record, const void *key)
 {
     return tc_slice_eq(((const struct xid_pod *)record)->node, ((const struct xid_pod *)key)->node);
@@ -116,28 +110,17 @@ static bool same_gpu(const void *record, const void *key)
     return tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node);
 }
 
-static uint64_t bdf_bits(struct tc_bdf b)
-{
-    return (uint64_t)b.known << 40 | (uint64_t)b.domain << 24 | (uint64_t)b.bus << 16 |
-           (uint64_t)b.device << 8 | b.function;
-}
-
 static uint64_t node_hash(struct tc_slice node)
 {
     return tc_slice_hash(node, 0);
-}
-
-static uint64_t pod_hash(const struct xid_pod *pod)
-{
-    return tc_slice_hash(pod->name, tc_slice_hash(pod->ns, node_hash(pod->node)));
 }
 
 static struct tc_window_place find_gpu(const struct state *st, struct tc_slice node,
                                        struct tc_bdf pci)
 {
     struct gpu key = {.node = node, .pci = pci};
-    return tc__window_find(&st->gpus, &st->gpus.index, tc_hash_mix(node_hash(node), bdf_bits(pci)),
-                           same_gpu, &key);
+    return tc__window_find(&st->gpus, &st->gpus.index,
+                           tc_hash_mix(node_hash(node), tc__xid_bdf_bits(pci)), same_gpu, &key);
 }
 
 /* The UUID as given, or the one of the GPU known to sit there; "" when neither is known. */
@@ -180,30 +163,14 @@ static bool tied(const struct state *st, const struct run *run, const struct xid
            tc_slice_eq(pod_uuid, gpu_uuid(st, run->node, run->gpu_uuid, run->pci));
 }
 
-/* The more severe; among equals the one of the pod's own GPU; then the later. */
-static bool better(const struct xid_join *a, const struct xid_join *b)
+/* Both are known, and they are not the same. The UUID of a MIG slice is not that of its GPU. */
+static bool other_gpu(struct tc_slice a_uuid, struct tc_bdf a_pci, struct tc_slice b_uuid,
+                      struct tc_bdf b_pci)
 {
-    if (a->rank != b->rank) {
-        return a->rank > b->rank;
+    if (tc_slice_starts(a_uuid, TC_LIT("GPU-")) && tc_slice_starts(b_uuid, TC_LIT("GPU-"))) {
+        return !tc_slice_eq(a_uuid, b_uuid);
     }
-    if (a->tied != b->tied) {
-        return a->tied;
-    }
-    if (a->time_ns != b->time_ns) {
-        return a->time_ns > b->time_ns;
-    }
-    /* Anything fixed will do from here: what counts is that order of arrival does not. */
-    if (!tc_bdf_eq(a->pci, b->pci)) {
-        return bdf_bits(a->pci) < bdf_bits(b->pci);
-    }
-    if (a->code != b->code) {
-        return a->code < b->code;
-    }
-    if (a->pid != b->pid) {
-        return a->pid > b->pid;
-    }
-    int order = tc_slice_cmp(a->gpu_uuid, b->gpu_uuid);
-    return order == 0 ? tc_slice_cmp(a->process, b->process) > 0 : order > 0;
+    return a_pci.known && b_pci.known && !tc_bdf_eq(a_pci, b_pci);
 }
 
 /* The Xid that explains an event of the pod best. False when there is none. */
@@ -211,6 +178,7 @@ static bool best_join(const struct state *st, const struct xid_pod *pod, int64_t
                       struct xid_join *out, bool *out_incomplete)
 {
     int64_t from_ns = time_ns - st->window_ns;
+    int64_t to_ns = tc__xid_latest(time_ns);
     int64_t total = 0;
     struct xid_join best = {0};
     struct run key = {.node = pod->node};
@@ -229,13 +197,14 @@ static bool best_join(const struct state *st, const struct xid_pod *pod, int64_t
             .pci = run->pci,
             .process = run->process,
         };
-        int64_t count = tc__span_inside(&run->span, from_ns, time_ns, &join.time_ns, &join.raw);
+        int64_t count = tc__span_inside(&run->span, from_ns, to_ns, &join.time_ns, &join.raw);
         total += count;
         join.rank = count == 0 ? XID_RANK_NEVER : rank_of(run);
         if (join.rank != XID_RANK_NEVER && join.rank >= best.rank) {
             join.tied = tied(st, run, pod, pod_uuid);
             join.gpu_uuid = gpu_uuid(st, run->node, run->gpu_uuid, run->pci);
-            best = best.rank == XID_RANK_NEVER || better(&join, &best) ? join : best;
+            bool apart = !join.tied && other_gpu(pod_uuid, pod->pci, join.gpu_uuid, run->pci);
+            best = !apart && tc__xid_join_better(&join, &best) ? join : best;
         }
         run = tc__window_at(&st->xids, run->head.older);
     }
@@ -245,37 +214,21 @@ static bool best_join(const struct state *st, const struct xid_pod *pod, int64_t
     return best.rank != XID_RANK_NEVER;
 }
 
-/* What ends after a request to stop ends by request, unless the node threw the pod out. */
-static bool joinable(const struct xid_pod *pod, const struct xid_pod_event *e)
-{
-    return e->time_ns != TC_TIME_NONE &&
-           (e->evicted || pod->planned_ns == TC_TIME_NONE || e->time_ns < pod->planned_ns);
-}
-
-/* A better Xid than the one of before; after some revisions only one that is clearly better. */
-static bool improves(const struct xid_pod *pod, const struct xid_join *join)
-{
-    if (pod->join.rank == XID_RANK_NEVER || join->rank > pod->join.rank) {
-        return true;
-    }
-    return better(join, &pod->join) &&
-           (pod->revisions < XID_REVISIONS_MAX || join->tied != pod->join.tied);
-}
-
 /* Puts the pod's end down to a better Xid than before, if there is one now. */
 static bool improve_join(const struct state *st, struct xid_pod *pod)
 {
     struct xid_join join;
     bool improved = false;
     bool incomplete = false;
-    if (joinable(pod, &pod->anchor) &&
-        best_join(st, pod, pod->anchor.time_ns, &join, &incomplete) && improves(pod, &join)) {
+    if (tc__xid_pod_joinable(pod, &pod->anchor) &&
+        best_join(st, pod, pod->anchor.time_ns, &join, &incomplete) &&
+        tc__xid_join_improves(pod, &join)) {
         pod->revisions += pod->revisions < XID_REVISIONS_MAX;
         pod->join = join;
         pod->incomplete = incomplete;
         improved = true;
     }
-    if (pod->last.time_ns > pod->anchor.time_ns && joinable(pod, &pod->last) &&
+    if (pod->last.time_ns > pod->anchor.time_ns && tc__xid_pod_joinable(pod, &pod->last) &&
         best_join(st, pod, pod->last.time_ns, &join, &incomplete) && join.rank > pod->join.rank) {
         pod->anchor = pod->last;
         pod->join = join;
@@ -286,21 +239,23 @@ static bool improve_join(const struct state *st, struct xid_pod *pod)
 }
 
 /* Keeps the pod in the place of an older record of it, if there is one. */
-static tc_status keep_pod(struct state *st, const struct xid_pod *pod, struct tc_window_place place,
+static tc_status keep_pod(struct state *st, const struct xid_pod *pod, uint64_t old_pos,
                           struct xid_pod **out)
 {
     struct tc_window *w = &st->pods;
-    const struct xid_pod *old = place.record;
-    uint64_t old_pos = old == NULL ? TC_RING_NONE : old->head.pos;
-    struct tc_window_place chain =
-        tc__window_find(w, &w->chains, node_hash(pod->node), same_pod_node, pod);
+    struct tc_window_place chain = {0};
+    if (pod->node.len > 0) {
+        chain = tc__window_find(w, &w->chains, node_hash(pod->node), same_pod_node, pod);
+    }
     struct xid_pod *kept =
         tc__window_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
-    tc__window_put(w, &w->index, place, kept);
-    tc__window_chain(w, chain, kept);
+    tc__window_pod_put(w, kept);
+    if (kept->node.len > 0) {
+        tc__window_chain(w, chain, kept);
+    }
     struct xid_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
         gone->gone = true;
@@ -309,62 +264,104 @@ static tc_status keep_pod(struct state *st, const struct xid_pod *pod, struct tc
     return TC_OK;
 }
 
-/* Keeps a changed pod and says what there is to say about it. */
-static tc_status settle(struct state *st, struct xid_pod *pod, struct tc_window_place place,
-                        const struct tc_sink *out)
+/* Why a join does not hold; "" when it does. */
+static struct tc_slice objection(const struct state *st, const struct xid_pod *pod)
 {
+    const struct xid_join *join = &pod->join;
+    if (!tc__xid_pod_joinable(pod, &pod->anchor)) {
+        bool asked = pod->planned_ns != TC_TIME_NONE && pod->anchor.time_ns >= pod->planned_ns;
+        return asked ? TC_LIT("it had been asked to stop") : TC_LIT("it ran out of host memory");
+    }
+    struct tc_slice pod_uuid = gpu_uuid(st, pod->node, pod->gpu_uuid, pod->pci);
+    struct tc_slice xid_uuid = gpu_uuid(st, pod->node, join->gpu_uuid, join->pci);
+    return !join->tied && other_gpu(pod_uuid, pod->pci, xid_uuid, join->pci)
+               ? TC_LIT("its own GPU is another")
+               : TC_EMPTY;
+}
+
+/*
+ * Looks at a pod again and says what there is to say about it. `changed` when
+ * something new is known about it, by `news` if that was a pod event.
+ */
+static tc_status revise(struct state *st, struct xid_pod *pod, uint64_t old_pos, bool changed,
+                        const struct xid_pod_event *news, const struct tc_sink *out)
+{
+    struct xid_pod told = *pod;
+    bool was_joined = told.join.rank != XID_RANK_NEVER;
+    struct tc_slice why = was_joined ? objection(st, pod) : TC_EMPTY;
+    if (why.len > 0) {
+        pod->join = (struct xid_join){0};
+    }
+    bool improved = improve_join(st, pod);
     bool joined = pod->join.rank != XID_RANK_NEVER;
+    if (!changed && !improved && why.len == 0) {
+        return TC_OK;
+    }
+    if (was_joined && !joined) {
+        TC_TRY(tc__xid_withdraw(&told, why, news, st->scratch, out));
+    }
     if (joined && pod->key.len == 0 && !tc__xid_pod_key(pod, st->scratch)) {
         return TC_E_NOMEM;
     }
     struct xid_pod *kept = NULL;
-    TC_TRY(keep_pod(st, pod, place, &kept));
+    TC_TRY(keep_pod(st, pod, old_pos, &kept));
     return joined ? tc__xid_report(kept, st->scratch, out) : TC_OK;
+}
+
+static bool knows_gpu(const struct xid_pod *pod)
+{
+    return pod->gpu_uuid.len > 0 || pod->pci.known || pod->pid > 0;
 }
 
 /* Whether a late Xid can change what is said about a pod. */
 static bool matters(const struct state *st, const struct xid_pod *pod, const struct run *run,
                     int64_t time_ns)
 {
-    bool in_anchor =
-        pod->anchor.time_ns >= time_ns && pod->anchor.time_ns - time_ns <= st->window_ns;
-    bool in_last = pod->last.time_ns >= time_ns && pod->last.time_ns - time_ns <= st->window_ns;
+    bool in_anchor = tc__xid_latest(pod->anchor.time_ns) >= time_ns &&
+                     pod->anchor.time_ns - time_ns <= st->window_ns;
+    bool in_last = tc__xid_latest(pod->last.time_ns) >= time_ns &&
+                   pod->last.time_ns - time_ns <= st->window_ns;
     int rank = rank_of(run);
     if ((!in_anchor && !in_last) || rank < pod->join.rank) {
         return false;
     }
-    bool has_gpu = pod->gpu_uuid.len > 0 || pod->pci.known || pod->pid > 0;
     return rank > pod->join.rank || pod->revisions < XID_REVISIONS_MAX ||
-           (has_gpu && !pod->join.tied);
+           (knows_gpu(pod) && !pod->join.tied);
 }
 
-/*
- * Looks again at the pods of a node after an Xid of that time came late, or
- * (run is NULL) after it became known which GPU sits where.
- */
-static tc_status look_again(struct state *st, struct tc_slice node, const struct run *run,
-                            int64_t time_ns, const struct tc_sink *out)
+/* Whether it can change what is said about a pod that a GPU sits there. */
+static bool matters_where(const struct xid_pod *pod, struct tc_bdf pci)
+{
+    return knows_gpu(pod) || (pod->join.rank != XID_RANK_NEVER &&
+                              pod->revisions < XID_REVISIONS_MAX && tc_bdf_eq(pod->join.pci, pci));
+}
+
+/* Looks again at the pods of a node after an Xid came late, or (run is NULL) after it became known
+ * which GPU sits at an address. */
+static tc_status look_again(struct state *st, const struct tc_event *ev, const struct run *run,
+                            const struct tc_sink *out)
 {
     struct tc_window *w = &st->pods;
-    struct xid_pod key = {.node = node};
+    struct xid_pod key = {.node = ev->scope.node};
     struct tc_window_place chain =
-        tc__window_find(w, &w->chains, node_hash(node), same_pod_node, &key);
+        tc__window_find(w, &w->chains, node_hash(key.node), same_pod_node, &key);
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     struct xid_pod *pod = chain.record;
-    /* What was kept before the time of the Xid ended before it, and so did all behind it. */
-    for (unsigned i = 0; pod != NULL && i < PODS_VISITED_MAX && pod->head.seen_ns >= time_ns; i++) {
+    /* What was kept before the time of the Xid ended before it, and so did all behind it; but
+     * for the second that the time of a pod event may have been cut by. */
+    int64_t seen_ns = run == NULL ? INT64_MIN : ev->time_ns - TC_SECOND;
+    for (unsigned i = 0; pod != NULL && i < PODS_VISITED_MAX && pod->head.seen_ns >= seen_ns; i++) {
         uint64_t older = pod->head.older;
         if (!pod->gone || link == NULL) {
             link = &pod->head.older;
         } else {
             *link = older; /* walked once, then out of the way */
         }
-        bool again = !pod->gone && (run == NULL || matters(st, pod, run, time_ns));
-        struct xid_pod next = *pod;
-        if (again && improve_join(st, &next)) {
-            struct tc_window_place place =
-                tc__window_find(w, &w->index, pod_hash(&next), same_pod, &next);
-            TC_TRY(settle(st, &next, place, out));
+        bool again = !pod->gone && (run == NULL ? matters_where(pod, ev->scope.pci)
+                                                : matters(st, pod, run, ev->time_ns));
+        if (again) {
+            struct xid_pod next = *pod;
+            TC_TRY(revise(st, &next, pod->head.pos, false, NULL, out));
         }
         pod = tc__window_at(w, older);
     }
@@ -406,7 +403,7 @@ static tc_status on_xid(struct state *st, const struct tc_event *ev, const struc
         .process = tc__text_clip(ev->xid.process, TC_SCOPE_TEXT_MAX),
         .span = tc__span_make(ev->time_ns, ev->raw),
     };
-    uint64_t hash = tc_hash_mix(node_hash(run.node), bdf_bits(run.pci));
+    uint64_t hash = tc_hash_mix(node_hash(run.node), tc__xid_bdf_bits(run.pci));
     hash = tc_hash_mix(hash, (uint64_t)run.code);
     hash = tc_hash_mix(hash, (uint64_t)run.pid);
     hash = tc_hash_mix(hash, (uint64_t)run.step);
@@ -428,7 +425,7 @@ static tc_status on_xid(struct state *st, const struct tc_event *ev, const struc
     if (ev->time_ns > st->newest_pod_ns || rank_of(kept) == XID_RANK_NEVER) {
         return TC_OK;
     }
-    return look_again(st, run.node, kept, ev->time_ns, out);
+    return look_again(st, ev, kept, out);
 }
 
 static tc_status on_inventory(struct state *st, const struct tc_event *ev,
@@ -444,39 +441,49 @@ static tc_status on_inventory(struct state *st, const struct tc_event *ev,
     if (known != NULL && tc_slice_eq(known->uuid, ev->scope.gpu_uuid)) {
         return TC_OK;
     }
-    struct gpu gpu = {.pci = ev->scope.pci, .node = ev->scope.node, .uuid = ev->scope.gpu_uuid};
+    struct gpu gpu = {
+        .pci = ev->scope.pci,
+        .changes = known == NULL ? 0 : known->changes + (known->changes < GPU_CHANGES_MAX),
+        .node = ev->scope.node,
+        .uuid = ev->scope.gpu_uuid,
+    };
     const struct gpu *kept =
         tc__window_push(w, st->scratch, &gpu, sizeof gpu, GPU_TEXTS, COUNT(GPU_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
     tc__window_put(w, &w->index, place, kept);
-    return look_again(st, ev->scope.node, NULL, INT64_MIN, out);
+    return gpu.changes < GPU_CHANGES_MAX ? look_again(st, ev, NULL, out) : TC_OK;
 }
 
-static tc_status on_pod(struct state *st, struct xid_pod *pod, const struct tc_sink *out)
+static tc_status on_pod(struct state *st, const struct tc_event *ev, struct xid_pod *pod,
+                        const struct tc_sink *out)
 {
-    struct tc_window *w = &st->pods;
-    int64_t time_ns = pod->anchor.time_ns;
-    struct tc_window_place place = tc__window_find(w, &w->index, pod_hash(pod), same_pod, pod);
-    if (place.record != NULL) {
-        struct xid_pod known = *(const struct xid_pod *)place.record;
+    struct xid_pod_event news = pod->anchor;
+    uint64_t old_pos = TC_RING_NONE;
+    const struct xid_pod *old = tc__window_pod_find(&st->pods, pod);
+    news.time_ns = ev->time_ns;
+    if (old != NULL) {
+        struct xid_pod known = *old;
         if (!tc__xid_pod_merge(&known, pod)) {
             return TC_OK;
         }
+        old_pos = old->head.pos;
         *pod = known;
     }
-    st->newest_pod_ns = time_ns > st->newest_pod_ns ? time_ns : st->newest_pod_ns;
-    (void)improve_join(st, pod);
-    return settle(st, pod, place, out);
+    int64_t latest_ns = tc__xid_latest(ev->time_ns);
+    st->newest_pod_ns = latest_ns > st->newest_pod_ns ? latest_ns : st->newest_pod_ns;
+    /* Without a node there is nothing to join, until another event of the pod names it. */
+    st->ignored += pod->node.len == 0 && pod->anchor.time_ns != TC_TIME_NONE;
+    return revise(st, pod, old_pos, true, &news, out);
 }
 
 /* What the pattern cannot do without, besides what is particular to a kind. */
-static bool usable(const struct tc_event *ev)
+static bool usable(const struct tc_event *ev, bool is_pod)
 {
     /* TC_TIME_NONE is below zero, and so is a code that is not known. An inventory holds
-     * whenever it was taken. */
-    return ev->scope.node.len > 0 && tc__scope_fits(&ev->scope) &&
+     * whenever it was taken. What the control plane says about a pod names no node. */
+    return (ev->scope.node.len > 0 || is_pod) && tc__scope_fits(&ev->scope) &&
            (ev->time_ns >= 0 || ev->kind == TC_EVENT_GPU_INVENTORY) &&
            (ev->kind != TC_EVENT_XID || ev->xid.code >= 0);
 }
@@ -485,13 +492,13 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 {
     struct state *st = state;
     struct xid_pod pod = {0};
-    bool is_pod = ev->kind == TC_EVENT_K8S_EVENT || ev->kind == TC_EVENT_POD_STATE;
+    bool is_pod = ev->kind != TC_EVENT_XID && ev->kind != TC_EVENT_GPU_INVENTORY;
     if (is_pod && tc__xid_pod_read(ev, &pod) == XID_POD_NOTHING) {
         return TC_OK;
     }
-    bool named = !is_pod || (pod.name.len > 0 && pod.name.len <= TC_SCOPE_TEXT_MAX &&
-                             pod.uid.len <= TC_SCOPE_TEXT_MAX);
-    if (!usable(ev) || !named) {
+    bool named = !is_pod || ((pod.name.len > 0 || ev->kind == TC_EVENT_OOM_KILL) &&
+                             pod.name.len <= TC_SCOPE_TEXT_MAX && pod.uid.len <= TC_SCOPE_TEXT_MAX);
+    if (!usable(ev, is_pod) || !named) {
         st->ignored++;
         return TC_OK;
     }
@@ -501,7 +508,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (too_late(st, ev->time_ns)) {
         return TC_OK;
     }
-    return is_pod ? on_pod(st, &pod, out) : on_xid(st, ev, out);
+    return is_pod ? on_pod(st, ev, &pod, out) : on_xid(st, ev, out);
 }
 
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
@@ -517,14 +524,15 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     st->scratch = env->scratch;
     st->now_ns = INT64_MIN;
     st->newest_pod_ns = INT64_MIN;
-    /* Every record names its node, and a pod or a GPU besides: none is smaller than this. */
+    /* Xids and GPUs name their node, a GPU its UUID and a pod itself: none is smaller than this. */
     bool ok =
         tc__window_init(&st->xids, env->arena, XID_RING_BYTES,
-                        XID_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct run), 1), true) &&
+                        XID_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct run), 1), 1, true) &&
         tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
-                        POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_pod), 2), true) &&
+                        POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_pod), 1),
+                        TC_WINDOW_POD_NAMES, true) &&
         tc__window_init(&st->gpus, env->arena, GPU_RING_BYTES,
-                        GPU_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct gpu), 2), false);
+                        GPU_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct gpu), 2), 1, false);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
@@ -556,7 +564,8 @@ const struct tc_detector tc_detector_xid_correlation = {
     .name = "xid_correlation",
     .summary = "A pod failed or was evicted soon after an Xid of the NVIDIA driver on its node.",
     .kinds = TC_EVENT_BIT(TC_EVENT_XID) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
-             TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE),
+             TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
+             TC_EVENT_BIT(TC_EVENT_OOM_KILL),
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

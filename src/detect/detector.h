@@ -61,7 +61,7 @@ struct tc_detector {
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
     /* May be NULL. now_ns only grows. */
     tc_status (*on_tick)(void *state, int64_t now_ns, const struct tc_sink *out);
-    /* May be NULL. now_ns is TC_TIME_NONE unless the user gave one. */
+    /* May be NULL, then a last on_tick comes. now_ns is TC_TIME_NONE unless the user gave one. */
     tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
     void (*stats)(const void *state, struct tc_detector_stats *out);
 };

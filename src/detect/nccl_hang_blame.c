@@ -24,6 +24,7 @@
 /* A chain of waits follows pipeline stages; no job has more of them than this. */
 #define PASSES_MAX 4096
 #define PASSED_STEPS_MAX 4000000
+#define UNIQUE_SCANS_MAX 64 /* of all that is pending */
 
 static bool is_strong(const struct nccl_target *t)
 {
@@ -60,7 +61,50 @@ static bool has_equal_sizes(struct tc_slice op)
     return false;
 }
 
-/* Blames those who differ from the majority; all of them when there is none. */
+/*
+ * True when some rank makes the very call of r in another group of the same kind: groups
+ * of a kind run one program, so that a call nobody else makes is the odd one.
+ */
+static bool is_made_elsewhere(const struct nccl_hang *st, const struct nccl_eval *e,
+                              const struct nccl_record *r)
+{
+    const struct nccl_group *own = &st->groups[st->seats[r->seat].group];
+    size_t len = (size_t)r->op_len + r->sizes_len + r->dtypes_len;
+    for (uint32_t i = 0; own->desc.len > 0 && i < e->pending_count; i++) {
+        const struct nccl_record *o = tc__nccl_pending(e, i);
+        const struct nccl_group *g = &st->groups[st->seats[o->seat].group];
+        if (g != own && !o->is_p2p && o->op_len == r->op_len && o->sizes_len == r->sizes_len &&
+            o->dtypes_len == r->dtypes_len && memcmp(o->text, r->text, len) == 0 &&
+            tc_slice_eq(g->desc, own->desc)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Without a majority, blames those whose call nobody makes in groups of the same kind,
+ * where the others' is made there. False when that does not tell them apart.
+ */
+static bool blame_unique(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, uint32_t from,
+                         uint32_t to, enum nccl_blame part)
+{
+    uint32_t usual = 0;
+    for (uint32_t i = from; i < to; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        st->seats[r->seat].usual = is_made_elsewhere(st, e, r);
+        usual += st->seats[r->seat].usual;
+    }
+    for (uint32_t i = from; usual > 0 && usual < to - from && i < to; i++) {
+        const struct nccl_seat *s = &st->seats[tc__nccl_pending(e, i)->seat];
+        if (!s->usual) {
+            blame(e, s->rank, part, op, NULL);
+        }
+    }
+    return usual > 0 && usual < to - from;
+}
+
+/* Blames those who differ from the majority; without one, those whose call is unusual, or all. */
 static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, uint32_t from,
                       uint32_t to, enum nccl_blame part)
 {
@@ -82,7 +126,10 @@ static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, ui
         for_leader += tc_slice_eq(tc__nccl_call_part(tc__nccl_pending(e, i), part), leader);
     }
     bool majority = for_leader * 2 > to - from;
-    for (uint32_t i = from; i < to; i++) {
+    bool told = !majority && e->unique_scans + (to - from) <= UNIQUE_SCANS_MAX;
+    e->unique_scans += told ? to - from : 0;
+    told = told && blame_unique(st, e, op, from, to, part);
+    for (uint32_t i = from; !told && i < to; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
         if (!majority || !tc_slice_eq(tc__nccl_call_part(r, part), leader)) {
             blame(e, st->seats[r->seat].rank, part, op, NULL);
@@ -135,7 +182,8 @@ static void find_left_behind(const struct nccl_hang *st, struct nccl_eval *e, ui
     const struct nccl_op *op = &e->ops[o];
     for (uint32_t i = op->first; op->passed_count > 0 && i < op->first + op->count; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
-        if (r->seq == op->front && op->hung && tc__nccl_is_sync(tc__nccl_op(r))) {
+        if ((r->seq == op->front || r->seq <= op->passed) && op->hung &&
+            tc__nccl_is_sync(tc__nccl_op(r))) {
             struct nccl_target self = {.head = r->seq, .last = r->seq};
             blame(e, st->seats[r->seat].rank, NCCL_BLAME_STOPPED, o, &self);
         }
@@ -183,24 +231,13 @@ static void aim_at_stopped(struct nccl_hang *st, struct nccl_eval *e)
     }
 }
 
-static bool has_strong_target(const struct nccl_eval *e, const struct nccl_op *op)
-{
-    for (uint32_t i = 0; i < op->target_count; i++) {
-        if (is_strong(&e->targets[op->target_first + i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void find_waits(const struct nccl_hang *st, struct nccl_eval *e)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
         const struct nccl_op *op = &e->ops[o];
-        bool strong = has_strong_target(e, op);
         for (uint32_t i = 0; i < op->waiting_count; i++) {
             struct nccl_blamed *b = &e->blamed[e->lists[op->waiting_first + i]];
-            b->waits |= strong && b->blame != NCCL_BLAME_STOPPED;
+            b->waits |= op->target_count > 0 && b->blame != NCCL_BLAME_STOPPED;
         }
     }
     for (uint32_t r = 0; r < st->rank_count; r++) {
@@ -260,9 +297,9 @@ static bool find_missing(struct nccl_hang *st, struct nccl_eval *e)
             }
             if (b->pending_ops == 0) {
                 blame(e, t->rank, NCCL_BLAME_MISSING, o, t);
-            } else if (t->head >= 0 && !op->is_p2p && !b->waits) {
+            } else if (t->head >= 0 && t->first && !op->is_p2p && !b->waits) {
                 blame(e, t->rank, NCCL_BLAME_STOPPED, o, t);
-            } else if (t->block == NCCL_MISSING && t->head < 0 && !op->is_p2p &&
+            } else if (t->block == NCCL_MISSING && t->head < 0 && !op->is_p2p && b->waits &&
                        steps < PASSED_STEPS_MAX && only_collectives(e, t->rank) &&
                        was_passed(e, op, t->rank, counts, &steps)) {
                 blame(e, t->rank, NCCL_BLAME_PASSED, o, t);
@@ -374,16 +411,17 @@ static bool prune(const struct nccl_hang *st, const struct nccl_eval *e, bool *k
     for (uint32_t o = 0; o < e->op_count; o++) {
         const struct nccl_op *op = &e->ops[o];
         const uint32_t *waiting = &e->lists[op->waiting_first];
+        const bool *firsts = &e->firsts[op->waiting_first];
         const struct nccl_target *targets = &e->targets[op->target_first];
         bool touches = false;
         for (uint32_t i = 0; forward && i < op->target_count; i++) {
             touches |= is_strong(&targets[i]) && kept[targets[i].rank];
         }
         for (uint32_t i = 0; !forward && i < op->waiting_count; i++) {
-            touches |= kept[waiting[i]];
+            touches |= firsts[i] && kept[waiting[i]];
         }
         for (uint32_t i = 0; touches && forward && i < op->waiting_count; i++) {
-            next[waiting[i]] = true;
+            next[waiting[i]] |= firsts[i];
         }
         for (uint32_t i = 0; touches && !forward && i < op->target_count; i++) {
             next[targets[i].rank] |= is_strong(&targets[i]);
@@ -404,7 +442,7 @@ static uint32_t wait_inside(const struct nccl_eval *e, uint32_t rank, const bool
         const struct nccl_op *op = &e->ops[e->rank_ops[i]];
         bool waits = false;
         for (uint32_t k = 0; k < op->waiting_count; k++) {
-            waits |= e->lists[op->waiting_first + k] == rank;
+            waits |= e->lists[op->waiting_first + k] == rank && e->firsts[op->waiting_first + k];
         }
         for (uint32_t k = 0; waits && k < op->target_count; k++) {
             const struct nccl_target *t = &e->targets[op->target_first + k];

@@ -115,14 +115,38 @@ static bool make_room(struct nccl_hang *st, struct nccl_eval *e)
     e->ops = st->ops;
     e->targets = st->targets;
     e->lists = tc_new(&st->eval, uint32_t, e->pending_count);
+    e->firsts = tc_new(&st->eval, bool, e->pending_count);
     e->blamed = tc_new(&st->eval, struct nccl_blamed, st->rank_count);
     return e->blamed != NULL;
 }
 
-static void list_rank(struct nccl_eval *e, uint32_t rank)
+/*
+ * A device takes up its work in the order of issue: what was issued after something
+ * that is still pending may merely be queued.
+ */
+static void find_oldest(const struct nccl_hang *st, struct nccl_eval *e)
+{
+    for (uint32_t r = 0; r < st->rank_count; r++) {
+        e->blamed[r].oldest_ns = INT64_MAX;
+    }
+    for (uint32_t i = 0; i < e->pending_count; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        struct nccl_blamed *b = &e->blamed[st->seats[r->seat].rank];
+        b->oldest_ns = r->created_ns < b->oldest_ns ? r->created_ns : b->oldest_ns;
+    }
+}
+
+static bool is_first(const struct nccl_hang *st, const struct nccl_eval *e,
+                     const struct nccl_record *r)
+{
+    return r->created_ns <= e->blamed[st->seats[r->seat].rank].oldest_ns;
+}
+
+static void list_rank(const struct nccl_hang *st, struct nccl_eval *e, const struct nccl_record *r)
 {
     TC_ASSERT(e->list_count < e->pending_count);
-    e->lists[e->list_count++] = rank;
+    e->firsts[e->list_count] = is_first(st, e, r);
+    e->lists[e->list_count++] = st->seats[r->seat].rank;
 }
 
 static void add_target(struct nccl_eval *e, struct nccl_op *op, struct nccl_target t)
@@ -146,10 +170,13 @@ static void classify_other(const struct nccl_hang *st, struct nccl_eval *e, stru
     } else if (rank->dump == NCCL_DUMP_NONE && !rank->seen) {
         t.block = NCCL_ABSENT;
     } else {
-        const struct nccl_status *status = tc__nccl_status_of(st, seat);
+        const struct nccl_status *status = op->mixed ? NULL : tc__nccl_status_of(st, seat);
         if (seat->done_max >= op->front || seat->seen_max >= op->front ||
             (status != NULL && status->completed >= op->front)) {
             op->passed_count++;
+            op->passed = seat->done_max > op->passed ? seat->done_max : op->passed;
+            op->passed =
+                status != NULL && status->completed > op->passed ? status->completed : op->passed;
             return;
         }
         t.last = status != NULL ? status->enqueued : seat->seen_max;
@@ -157,11 +184,23 @@ static void classify_other(const struct nccl_hang *st, struct nccl_eval *e, stru
     add_target(e, op, t);
 }
 
+/*
+ * What a status calls the last collective is the last operation: in a group with
+ * transfers, the sequence id of one. Then it can be beyond what is still pending.
+ */
+static bool counts_transfers(const struct nccl_hang *st, const struct nccl_seat *s)
+{
+    const struct nccl_status *status = tc__nccl_status_of(st, s);
+    return status != NULL && status->completed >= s->head && s->done_max < s->head;
+}
+
 /* Each member's oldest and newest pending record of the episode; the front. */
 static void mark_seats(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op)
 {
     st->stamp++;
     op->front = -1;
+    op->passed = -1;
+    op->mixed = st->groups[op->group].has_p2p;
     for (uint32_t i = op->first; i < op->first + op->count; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
         struct nccl_seat *s = &st->seats[r->seat];
@@ -169,7 +208,9 @@ static void mark_seats(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op
             s->stamp = st->stamp;
             s->head = r->seq;
             s->head_at = i;
+            s->overtaken = false;
             op->front = r->seq > op->front ? r->seq : op->front;
+            op->mixed |= counts_transfers(st, s);
         }
         s->last = r->seq;
     }
@@ -195,9 +236,23 @@ bool tc__nccl_is_sync(struct tc_slice op)
     return false;
 }
 
+/* Members at the front have completed all before it. */
+static void mark_overtaken(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_op *op)
+{
+    for (uint32_t i = op->first; i < op->first + op->count; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        if (r->seq >= op->front) {
+            break;
+        }
+        struct nccl_seat *s = &st->seats[r->seat];
+        s->overtaken = s->overtaken || tc__nccl_is_sync(tc__nccl_op(r));
+    }
+}
+
 static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op, bool all)
 {
     mark_seats(st, e, op);
+    mark_overtaken(st, e, op);
     op->waiting_first = e->list_count;
     op->target_first = e->target_count;
     op->created_ns = INT64_MAX;
@@ -210,7 +265,7 @@ static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
             if (s->head_at != i || waits != (pass == 0)) {
                 continue;
             }
-            list_rank(e, s->rank);
+            list_rank(st, e, r);
             op->hung |= is_hung(st, r, all);
             overtaken &= s->done_max > s->head;
             if (waits) {
@@ -224,7 +279,8 @@ static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
                                          .block = s->last < op->front ? NCCL_MISSING : NCCL_LAGGING,
                                          .head = s->head,
                                          .last = s->last,
-                                         .sync = tc__nccl_is_sync(tc__nccl_op(r))});
+                                         .sync = s->overtaken,
+                                         .first = is_first(st, e, r)});
             }
         }
     }
@@ -338,7 +394,7 @@ static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t f
                                .waiting_first = e->list_count,
                                .waiting_count = 1,
                                .target_first = e->target_count};
-        list_rank(e, s->rank);
+        list_rank(st, e, r);
         aim_transfer(st, e, op, r, &transfers);
     }
     tc_arena_rewind(&st->eval, mark);
@@ -379,6 +435,7 @@ tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_all *jobs
     if (!make_room(st, e)) {
         return TC_E_NOMEM;
     }
+    find_oldest(st, e);
     for (uint32_t from = 0; from < e->pending_count;) {
         uint32_t to = from + 1;
         uint64_t kind = e->pending[from].key >> SEQ_BITS;

@@ -66,7 +66,8 @@ struct nccl_group {
     uint32_t first_seat; /* list through nccl_seat.next */
     uint32_t seat_count;
     bool members_known;
-    bool plain; /* its names and its job's need no escaping */
+    bool has_p2p; /* its status counts two kinds of sequence ids */
+    bool plain;   /* its names and its job's need no escaping */
     struct tc_slice name;
     struct tc_slice desc;
 };
@@ -87,6 +88,8 @@ struct nccl_seat {
     uint32_t head_at; /* index of its oldest pending record in nccl_eval.pending */
     int64_t head;
     int64_t last;
+    bool usual;     /* others make the call it made */
+    bool overtaken; /* a synchronising call before the front is pending */
 };
 
 struct nccl_status {
@@ -239,7 +242,8 @@ struct nccl_target {
     uint8_t block; /* enum nccl_block */
     int64_t head;  /* its oldest pending sequence id, -1 none */
     int64_t last;  /* the highest it issued, -1 unknown */
-    bool sync;     /* its oldest pending is one that peers cannot complete without it */
+    bool sync;     /* something it has pending, peers completed and cannot complete without it */
+    bool first;    /* nothing of the rank, in any group, has been pending for longer */
 };
 
 /* One thing that is stuck: an episode of collectives of a group, or one rank's oldest p2p. */
@@ -247,6 +251,7 @@ struct nccl_op {
     uint32_t group;
     bool is_p2p;
     bool hung;      /* old enough to speak about */
+    bool mixed;     /* how far members got is told in ids of transfers, or may be */
     uint32_t first; /* its records in nccl_eval.pending */
     uint32_t count;
     int64_t front;  /* the collective the others wait in */
@@ -258,6 +263,7 @@ struct nccl_op {
     uint32_t target_first;
     uint32_t target_count;
     uint32_t passed_count; /* members that have completed the front */
+    int64_t passed;        /* the newest that one of them has completed */
     uint8_t mismatch;      /* enum nccl_blame: OP, SIZE, DTYPE or NONE */
     int64_t mismatch_seq;
     uint64_t reach;   /* culprits it waits for, over any number of steps */
@@ -271,9 +277,10 @@ struct nccl_blamed {
     int64_t last;  /* highest issued, -1 unknown */
     uint32_t bit;  /* in masks, or NCCL_NONE */
     uint32_t pending_ops;
-    bool waits;       /* for somebody, in the sense of a strong edge */
-    uint64_t reach;   /* culprits behind its waits */
-    uint64_t related; /* culprits behind anything it takes part in */
+    bool waits;        /* for somebody */
+    int64_t oldest_ns; /* issue of what it has had pending for longest */
+    uint64_t reach;    /* culprits behind its waits */
+    uint64_t related;  /* culprits behind anything it takes part in */
 };
 
 #define NCCL_CULPRIT_BITS 64
@@ -285,6 +292,7 @@ struct nccl_eval {
     struct nccl_op *ops;
     uint32_t op_count;
     uint32_t *lists; /* rank indices, at most one for each pending record */
+    bool *firsts;    /* beside lists: nothing of the rank has been pending for longer */
     uint32_t list_count;
     struct nccl_target *targets;
     uint32_t target_count;
@@ -293,6 +301,7 @@ struct nccl_eval {
     uint32_t *rank_ops;
     uint32_t culprits[NCCL_CULPRIT_BITS]; /* rank indices, ascending by rank */
     uint32_t culprit_count;
+    uint32_t unique_scans;
     bool full; /* a bound was hit: findings are incomplete */
 };
 

@@ -286,6 +286,9 @@ const struct nccl_status *tc__nccl_status_of(const struct nccl_hang *st,
                                              const struct nccl_seat *seat)
 {
     int64_t pg_id = seat->pg_id;
+    if (st->status_count == 0) {
+        return NULL;
+    }
     uint32_t next = st->groups[seat->group].first_seat;
     for (; pg_id < 0 && next != NCCL_NONE; next = st->seats[next].next) {
         pg_id = st->seats[next].pg_id;
@@ -452,6 +455,7 @@ static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const str
     if (!s->placed) {
         note_place(st, s, &ev->scope);
     }
+    st->groups[group].has_p2p |= n->is_p2p;
     if (!n->is_p2p && !is_news(s, n)) {
         *out_status = s->open_pos == TC_RING_NONE ? TC_OK : end_overtaken(st, s, ev, out);
         return true;

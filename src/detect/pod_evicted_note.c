@@ -111,6 +111,21 @@ enum evict_condition tc__evict_condition(enum evict_pressure pressure)
     return EVICT_NONE;
 }
 
+enum evict_pressure tc__evict_pressure(enum evict_condition condition)
+{
+    switch (condition) {
+    case EVICT_MEMORY_PRESSURE:
+        return EVICT_MEMORY;
+    case EVICT_DISK_PRESSURE:
+        return EVICT_DISK;
+    case EVICT_PID_PRESSURE:
+        return EVICT_PID;
+    case EVICT_NONE:
+        break;
+    }
+    return EVICT_UNKNOWN;
+}
+
 /* What follows a marker, in the kubelet's own spelling, or "". */
 static struct tc_slice after(struct tc_slice note, struct tc_slice marker)
 {
@@ -167,6 +182,32 @@ static struct tc_slice named_resource(struct tc_slice note)
     return TC_EMPTY;
 }
 
+static unsigned condition_bit(enum evict_pressure pressure)
+{
+    enum evict_condition condition = tc__evict_condition(pressure);
+    return condition == EVICT_NONE ? 0 : 1U << condition;
+}
+
+/* Every condition of "had condition: [DiskPressure MemoryPressure]": a list goes on to its bracket,
+ * and without one as long as there are commas. */
+static unsigned conditions_of(struct tc_slice note)
+{
+    static const struct tc_slice marker = TEXT("had condition:");
+    size_t at = tc_slice_find_nocase(note, marker);
+    if (at == TC_NPOS) {
+        return 0;
+    }
+    struct tc_slice rest = tc_slice_trim(tc_slice_from(note, at + marker.len));
+    bool bracket = tc_slice_starts(rest, TC_LIT("["));
+    unsigned conditions = 0;
+    for (bool more = true; more && rest.len > 0;) {
+        struct tc_slice word = tc_slice_cut(rest, ' ', &rest);
+        conditions |= condition_bit(tc__evict_resource(word));
+        more = bracket ? !tc_slice_contains(word, TC_LIT("]")) : tc_slice_ends(word, TC_LIT(","));
+    }
+    return conditions;
+}
+
 static enum evict_pressure pressure_of(struct tc_slice note)
 {
     struct tc_slice named = named_resource(note);
@@ -183,6 +224,7 @@ struct evict_note tc__evict_note(struct tc_slice message)
 {
     struct tc_slice note = tc_slice_head(message, EVICT_NOTE_MAX);
     struct evict_note out = {.pressure = pressure_of(note)};
+    out.conditions = condition_bit(out.pressure) | conditions_of(note);
     if (out.pressure == EVICT_UNKNOWN) {
         out.planned = contains_any(note, PLANNED, COUNT(PLANNED));
         return out;

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "detect/window_priv.h"
+#include "detect/window_pod_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -45,8 +45,9 @@ enum evict_source { EVICT_BY_THRESHOLD, EVICT_BY_NODE_EVENT, EVICT_BY_CONDITION 
 
 /* What a note tells. Strings are as written, "" when not there. */
 struct evict_note {
-    enum evict_pressure pressure;
-    bool planned; /* someone wanted the eviction */
+    enum evict_pressure pressure; /* the first that is named, or the one that was joined */
+    unsigned conditions;          /* every one that is named: bits of enum evict_condition */
+    bool planned;                 /* someone wanted the eviction */
     struct tc_slice container;
     struct tc_slice usage;
     struct tc_slice request;
@@ -58,15 +59,27 @@ struct evict_note {
 /* A node condition that came or went. */
 struct evict_sign {
     bool known;
+    bool ongoing; /* it began before the window and went on until after the eviction */
+    enum evict_condition condition;
     enum evict_source source;
     int64_t time_ns;
     struct tc_slice reason;
     struct tc_raw raw;
 };
 
+/* What an event says about the pressure of a node. */
+struct evict_news {
+    struct tc_slice node;
+    enum evict_condition condition;
+    bool pressure; /* it is there; else it has gone */
+    struct evict_sign sign;
+    int64_t since_ns; /* when it was first said; the time of the sign unless that repeats */
+};
+
 /*
  * One evicted pod. A change makes a new record: strings cannot grow in place.
- * Invariant: a known sign lies at most the window before time_ns, never after it.
+ * Invariant: a known sign does not lie after time_ns, and at most the window
+ * before it unless it was ongoing; its condition goes with note.pressure.
  */
 struct eviction {
     struct tc_window_head head;
@@ -90,11 +103,19 @@ struct eviction {
     bool incomplete;
 };
 
+_Static_assert(TC_WINDOW_IS_POD(struct eviction), "an eviction begins like a tc_window_pod");
+
+/* True when the event is about the pressure of a node. */
+bool tc__evict_read_news(const struct tc_event *ev, struct evict_news *out);
+/* True when the event is about a pod that its kubelet evicted. */
+bool tc__evict_read(const struct tc_event *ev, struct eviction *out);
 /* Reads the note of an eviction. Borrows it. */
 struct evict_note tc__evict_note(struct tc_slice message);
 /* What runs short when the kubelet names it so: "memory", "ephemeral-storage", "DiskPressure". */
 enum evict_pressure tc__evict_resource(struct tc_slice text);
 enum evict_condition tc__evict_condition(enum evict_pressure pressure);
+/* What runs short under a condition that is not EVICT_NONE. */
+enum evict_pressure tc__evict_pressure(enum evict_condition condition);
 
 /* Sets the key, in arena. False when that is full. */
 bool tc__evict_key(struct eviction *e, struct tc_arena *arena);

@@ -6,10 +6,11 @@
 #include <string.h>
 
 bool tc__window_init(struct tc_window *w, struct tc_arena *arena, size_t ring_bytes, size_t records,
-                     bool chains)
+                     size_t names, bool chains)
 {
     *w = (struct tc_window){.lost_ns = INT64_MIN};
-    return tc_ring_init(&w->ring, arena, ring_bytes) && tc_map_init(&w->index, arena, records) &&
+    return tc_ring_init(&w->ring, arena, ring_bytes) &&
+           tc_map_init(&w->index, arena, records * names) &&
            (!chains || tc_map_init(&w->chains, arena, records));
 }
 

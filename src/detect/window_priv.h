@@ -33,17 +33,19 @@ struct tc_window {
     struct tc_map index;
     struct tc_map chains;
     int64_t lost_ns; /* nothing newer than this was pushed out; INT64_MIN when nothing was */
+    bool bare;       /* a pod without a uid was kept: see window_pod_priv.h */
 };
 
 /* The bytes a record of `size` and at least `text` bytes of strings takes in the ring. */
 #define TC_WINDOW_RECORD_BYTES(size, text) ((8 + (size) + (text) + 7) / 8 * 8)
 
 /*
- * `records` is the most that fit into ring_bytes, so that the maps are never
- * full. A window that is not walked needs no chains. False when the arena is full.
+ * `records` is the most that fit into ring_bytes and `names` what each may be
+ * indexed by, so that the maps are never full. A window that is not walked needs
+ * no chains. False when the arena is full.
  */
 bool tc__window_init(struct tc_window *w, struct tc_arena *arena, size_t ring_bytes, size_t records,
-                     bool chains);
+                     size_t names, bool chains);
 
 /* Lets go of the oldest records that were last seen before a time. */
 void tc__window_expire(struct tc_window *w, int64_t before_ns);

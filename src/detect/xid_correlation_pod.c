@@ -28,15 +28,16 @@ static const struct tc_slice PLANNED[] = {
     TEXT("Shutdown"),
     TEXT("NodeShutdown"),
     TEXT("Terminated"),
+    TEXT("Deleted"),
 };
 
 /*
- * Ends that have a cause of their own, or none we know: host memory, success, a
- * pod that was refused before it ran, a pod whose node is gone.
+ * Ends that have a cause of their own, or none we know: success, a pod that was
+ * refused before it ran, a pod whose node is gone.
  */
 static const struct tc_slice UNRELATED[] = {
-    TEXT("OOMKilled"), TEXT("Completed"),       TEXT("NodeAffinity"),
-    TEXT("NodeLost"),  TEXT("DeletionByPodGC"), TEXT("TerminationByKubelet"),
+    TEXT("Completed"),       TEXT("NodeAffinity"),         TEXT("NodeLost"),
+    TEXT("DeletionByPodGC"), TEXT("TerminationByKubelet"),
 };
 
 /* A container that could not be set up for a reason in its own description. */
@@ -83,6 +84,10 @@ static bool names_setup_fault(struct tc_slice message)
 static enum xid_pod_meaning read_k8s(const struct tc_ev_k8s *k8s)
 {
     struct tc_slice message = tc_slice_head(k8s->message, XID_MESSAGE_MAX);
+    if (tc_slice_eq(k8s->reason, TC_LIT("Evicted")) && k8s->component.len > 0 &&
+        !tc_slice_contains(k8s->component, TC_LIT("kubelet"))) {
+        return XID_POD_PLANNED; /* a controller wanted so, not the node */
+    }
     if (LISTED(k8s->reason, EVICTED)) {
         /* The taint manager also says when it has changed its mind. */
         return tc_slice_starts(message, TC_LIT("Cancelling")) ? XID_POD_NOTHING : XID_POD_EVICTED;
@@ -90,9 +95,11 @@ static enum xid_pod_meaning read_k8s(const struct tc_ev_k8s *k8s)
     if (LISTED(k8s->reason, PLANNED)) {
         return XID_POD_PLANNED;
     }
-    /* A container killed for a failed probe is no request to stop. */
+    /* A container killed for a failed probe is no request to stop. The second wording is that of
+     * kubelets before 1.14. */
     if (tc_slice_eq(k8s->reason, TC_LIT("Killing")) &&
-        tc_slice_starts(message, TC_LIT("Stopping container"))) {
+        (tc_slice_starts(message, TC_LIT("Stopping container")) ||
+         tc_slice_contains(message, TC_LIT("Need to kill Pod")))) {
         return XID_POD_PLANNED;
     }
     return tc_slice_eq(k8s->reason, TC_LIT("Failed")) && !names_setup_fault(message)
@@ -107,6 +114,9 @@ static enum xid_pod_meaning read_state(const struct tc_ev_pod *pod)
     }
     if (LISTED(pod->reason, PLANNED)) {
         return XID_POD_PLANNED;
+    }
+    if (tc_slice_eq(pod->reason, TC_LIT("OOMKilled"))) {
+        return XID_POD_OOM;
     }
     bool asked = pod->signal == SIGNAL_TERMINATE || pod->signal == SIGNAL_INTERRUPT ||
                  pod->exit_code == 128 + SIGNAL_TERMINATE ||
@@ -124,6 +134,24 @@ static struct tc_slice either(struct tc_slice a, struct tc_slice b)
     return a.len > 0 ? a : b;
 }
 
+/* What did not fail of its own has nothing to say about GPUs, only when it ended. */
+static void set_excuse(const struct tc_event *ev, enum xid_pod_meaning meaning, struct xid_pod *out)
+{
+    out->container = TC_EMPTY;
+    out->gpu_uuid = meaning == XID_POD_OOM ? TC_EMPTY : out->gpu_uuid;
+    out->pid = -1;
+    out->anchor.time_ns = TC_TIME_NONE;
+    if (meaning == XID_POD_OOM) {
+        out->oom_ns = ev->time_ns;
+        return;
+    }
+    out->planned_ns = ev->time_ns;
+    /* A request that was repeated was made when it was first seen. */
+    if (ev->kind == TC_EVENT_K8S_EVENT && ev->k8s.first_ns >= 0 && ev->k8s.first_ns < ev->time_ns) {
+        out->planned_ns = ev->k8s.first_ns;
+    }
+}
+
 enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod *out)
 {
     enum xid_pod_meaning meaning = XID_POD_NOTHING;
@@ -137,6 +165,7 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
         .pci = ev->scope.pci,
         .pid = ev->scope.pid,
         .planned_ns = TC_TIME_NONE,
+        .oom_ns = TC_TIME_NONE,
     };
     struct xid_pod_event *e = &out->anchor;
     *e = (struct xid_pod_event){
@@ -158,6 +187,10 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
         e->reason = ev->k8s.reason;
         e->message = ev->k8s.message;
         meaning = read_k8s(&ev->k8s);
+    } else if (ev->kind == TC_EVENT_OOM_KILL) {
+        /* The kernel knows a pod by its cgroup, which holds the uid. */
+        e->message = ev->oom.message;
+        meaning = out->uid.len > 0 ? XID_POD_OOM : XID_POD_NOTHING;
     } else {
         e->exit_code = ev->pod.exit_code;
         e->message = ev->pod.message;
@@ -168,9 +201,8 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
     e->evicted = meaning == XID_POD_EVICTED;
     e->reason = tc__text_clip(e->reason, XID_REASON_MAX);
     e->message = tc__text_clip(tc_slice_trim(e->message), XID_MESSAGE_MAX);
-    if (meaning == XID_POD_PLANNED) {
-        out->planned_ns = ev->time_ns;
-        e->time_ns = TC_TIME_NONE;
+    if (meaning == XID_POD_PLANNED || meaning == XID_POD_OOM) {
+        set_excuse(ev, meaning, out);
     }
     out->last = *e;
     return meaning;
@@ -230,7 +262,10 @@ static bool merge_event(struct xid_pod *pod, const struct xid_pod_event *e)
 
 bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news)
 {
-    bool learned = fill(&pod->uid, news->uid);
+    bool learned = fill(&pod->node, news->node);
+    learned = fill(&pod->ns, news->ns) || learned;
+    learned = fill(&pod->name, news->name) || learned;
+    learned = fill(&pod->uid, news->uid) || learned;
     learned = fill(&pod->container, news->container) || learned;
     learned = fill(&pod->gpu_uuid, news->gpu_uuid) || learned;
     if (!pod->pci.known && news->pci.known) {
@@ -241,13 +276,67 @@ bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news)
         pod->pid = news->pid;
         learned = true;
     }
-    /* What was asked after the verdict is no news for it. */
-    if (pod->join.rank == XID_RANK_NEVER && news->planned_ns != TC_TIME_NONE &&
+    /* What was asked, or ran out of memory, after what the verdict is about is no news for it. */
+    int64_t until_ns = pod->join.rank == XID_RANK_NEVER ? INT64_MAX : pod->anchor.time_ns;
+    if (news->planned_ns != TC_TIME_NONE && news->planned_ns <= until_ns &&
         (pod->planned_ns == TC_TIME_NONE || news->planned_ns < pod->planned_ns)) {
         pod->planned_ns = news->planned_ns;
         learned = true;
     }
+    if (news->oom_ns != TC_TIME_NONE && news->oom_ns <= until_ns && news->oom_ns > pod->oom_ns) {
+        pod->oom_ns = news->oom_ns;
+        learned = true;
+    }
     return merge_event(pod, &news->anchor) || learned;
+}
+
+bool tc__xid_pod_joinable(const struct xid_pod *pod, const struct xid_pod_event *e)
+{
+    if (pod->node.len == 0 || e->time_ns == TC_TIME_NONE) {
+        return false;
+    }
+    /* That the node threw the pod out is no request of anyone. */
+    if (e->evicted) {
+        return true;
+    }
+    bool asked = pod->planned_ns != TC_TIME_NONE && e->time_ns >= pod->planned_ns;
+    bool memory = pod->oom_ns != TC_TIME_NONE && e->time_ns >= pod->oom_ns &&
+                  e->time_ns - pod->oom_ns <= XID_OOM_REACH_NS;
+    return !asked && !memory;
+}
+
+bool tc__xid_join_better(const struct xid_join *a, const struct xid_join *b)
+{
+    if (a->rank != b->rank) {
+        return a->rank > b->rank;
+    }
+    if (a->tied != b->tied) {
+        return a->tied;
+    }
+    if (a->time_ns != b->time_ns) {
+        return a->time_ns > b->time_ns;
+    }
+    /* Anything fixed will do from here: what counts is that order of arrival does not. */
+    if (!tc_bdf_eq(a->pci, b->pci)) {
+        return tc__xid_bdf_bits(a->pci) < tc__xid_bdf_bits(b->pci);
+    }
+    if (a->code != b->code) {
+        return a->code < b->code;
+    }
+    if (a->pid != b->pid) {
+        return a->pid > b->pid;
+    }
+    int order = tc_slice_cmp(a->gpu_uuid, b->gpu_uuid);
+    return order == 0 ? tc_slice_cmp(a->process, b->process) > 0 : order > 0;
+}
+
+bool tc__xid_join_improves(const struct xid_pod *pod, const struct xid_join *join)
+{
+    if (pod->join.rank == XID_RANK_NEVER || join->rank > pod->join.rank) {
+        return true;
+    }
+    return tc__xid_join_better(join, &pod->join) &&
+           (pod->revisions < XID_REVISIONS_MAX || join->tied != pod->join.tied);
 }
 
 bool tc__xid_pod_key(struct xid_pod *pod, struct tc_arena *arena)

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "detect/window_priv.h"
+#include "detect/window_pod_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -24,12 +24,17 @@
  * must not become a storm of verdicts. */
 #define XID_REVISIONS_MAX 16
 
+/* How long after a container of a pod ran out of host memory the end of another is put down to
+ * that: what depends on it dies within seconds, and what is then stopped has 30 s by default. */
+#define XID_OOM_REACH_NS (30 * TC_SECOND)
+
 /* Which Xid wins: NEVER is no Xid at all, KNOWN plus its severity one of the catalogue. */
 enum { XID_RANK_NEVER = 0, XID_RANK_UNKNOWN = 1, XID_RANK_KNOWN = 2 };
 
 enum xid_pod_meaning {
     XID_POD_NOTHING, /* says nothing about a GPU */
     XID_POD_PLANNED, /* someone asked the pod to stop; what ends after it ends by request */
+    XID_POD_OOM,     /* a container ran out of host memory; what ends with it is no news */
     XID_POD_FAILED,  /* a container failed or was killed, or could not start */
     XID_POD_EVICTED, /* the node or the control plane threw the pod out */
 };
@@ -65,11 +70,12 @@ struct xid_join {
 /*
  * One affected pod. A change makes a new record: strings cannot grow in place.
  * Invariants: anchor.time_ns <= last.time_ns, both TC_TIME_NONE while nothing but
- * a request to stop was seen; key is set exactly when there is a join.
+ * a request to stop was seen; key is set from the first join on; without a node
+ * there is no join.
  */
 struct xid_pod {
     struct tc_window_head head;
-    struct tc_slice node;
+    struct tc_slice node; /* "" not yet known */
     struct tc_slice ns;
     struct tc_slice name;
     struct tc_slice uid;
@@ -78,7 +84,8 @@ struct xid_pod {
     struct tc_slice key;
     struct tc_bdf pci;
     int64_t pid;
-    int64_t planned_ns;          /* when it was asked to stop; TC_TIME_NONE */
+    int64_t planned_ns;          /* when it was first asked to stop; TC_TIME_NONE */
+    int64_t oom_ns;              /* when it last ran out of host memory; TC_TIME_NONE */
     struct xid_pod_event anchor; /* the event that is joined, or the first one */
     struct xid_pod_event last;
     struct xid_join join;
@@ -87,6 +94,24 @@ struct xid_pod {
     bool incomplete; /* Xids of the window were dropped or not looked at */
 };
 
+_Static_assert(TC_WINDOW_IS_POD(struct xid_pod), "an xid_pod begins like a tc_window_pod");
+
+/* A number that is another for every PCI address. */
+static inline uint64_t tc__xid_bdf_bits(struct tc_bdf b)
+{
+    return (uint64_t)b.known << 40 | (uint64_t)b.domain << 24 | (uint64_t)b.bus << 16 |
+           (uint64_t)b.device << 8 | b.function;
+}
+
+/*
+ * The last moment that may be meant by the time of a pod event: Kubernetes cuts
+ * most times to whole seconds, kernel logs do not.
+ */
+static inline int64_t tc__xid_latest(int64_t time_ns)
+{
+    return time_ns % TC_SECOND == 0 ? time_ns + TC_SECOND - 1 : time_ns;
+}
+
 /*
  * What the event means. Unless that is nothing, *out is the pod as far as the
  * event tells, and borrows its strings.
@@ -94,6 +119,12 @@ struct xid_pod {
 enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod *out);
 /* Adds what another event about the same pod tells. False when that is nothing. */
 bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news);
+/* False when the pod ended by request, or of host memory. */
+bool tc__xid_pod_joinable(const struct xid_pod *pod, const struct xid_pod_event *e);
+/* The more severe; among equals the one of the pod's own GPU; then the later. */
+bool tc__xid_join_better(const struct xid_join *a, const struct xid_join *b);
+/* A better Xid than the one of before; after some revisions only one that is clearly better. */
+bool tc__xid_join_improves(const struct xid_pod *pod, const struct xid_join *join);
 /*
  * Sets the key, in arena: node, namespace, pod and uid; without a uid the time
  * tells two pods of one name apart. False when the arena is full.
@@ -103,5 +134,13 @@ bool tc__xid_pod_key(struct xid_pod *pod, struct tc_arena *arena);
 /* Emits the finding of a joined pod. */
 TC_CHECKED tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
                                     const struct tc_sink *out);
+/*
+ * Takes back what was said about a pod that was joined: says once more what it
+ * was, as a warning of partial confidence, and why it does not hold. `why` is a literal; `proof` is
+ * the pod event that shows it, NULL when that was none.
+ */
+TC_CHECKED tc_status tc__xid_withdraw(const struct xid_pod *pod, struct tc_slice why,
+                                      const struct xid_pod_event *proof, struct tc_arena *scratch,
+                                      const struct tc_sink *out);
 
 #endif

@@ -7,9 +7,10 @@
 
 #define KEY(name) TC_LIT("tracecore.alert.xid_correlation." name)
 #define ATTRS_MAX 6
-#define EVIDENCE_MAX 3
+#define EVIDENCE_MAX 4
 /* The fixed words of all strings together, with numbers, times and addresses. */
 #define WORDS_BYTES 1536
+#define WITHDRAWN TC_LIT("Nothing to do for this pod; the Xid itself stands.")
 
 static void put_pod(struct tc_buf *b, const struct xid_pod *pod)
 {
@@ -46,9 +47,10 @@ static struct tc_slice headline(struct tc_draft *d, const struct xid_pod *pod,
     struct tc_buf *b = &d->text;
     size_t start = b->len;
     int64_t gap_ns = pod->anchor.time_ns - pod->join.time_ns;
+    /* An Xid of the second that the pod's time was cut to is not before that time. */
     put_pod(b, pod);
     tc_buf_str(b, pod->anchor.evicted ? TC_LIT(" was evicted ") : TC_LIT(" failed "));
-    if (gap_ns == 0) {
+    if (gap_ns <= 0) {
         tc_buf_lit(b, "at the time of ");
     } else {
         tc_buf_duration(b, gap_ns);
@@ -125,8 +127,9 @@ static struct tc_evidence xid_evidence(struct tc_draft *d, const struct xid_pod 
     return e;
 }
 
-static struct tc_evidence pod_evidence(struct tc_draft *d, const struct xid_pod *pod,
-                                       const struct xid_pod_event *event)
+/* What all evidence about a pod has in common: everything but the description. */
+static struct tc_evidence any_pod_evidence(struct tc_draft *d, const struct xid_pod *pod,
+                                           const struct xid_pod_event *event)
 {
     struct tc_buf *b = &d->text;
     struct tc_evidence e = {
@@ -135,8 +138,8 @@ static struct tc_evidence pod_evidence(struct tc_draft *d, const struct xid_pod 
         .time_ns = event->time_ns,
         .raw = event->raw,
     };
-    size_t start = b->len;
     if (e.uid.len == 0) {
+        size_t start = b->len;
         tc_buf_lit(b, "pod:");
         tc_buf_str(b, pod->ns);
         tc_buf_char(b, '/');
@@ -144,8 +147,16 @@ static struct tc_evidence pod_evidence(struct tc_draft *d, const struct xid_pod 
         tc_buf_char(b, ':');
         tc_buf_time(b, event->time_ns);
         e.uid = tc_buf_since(b, start);
-        start = b->len;
     }
+    return e;
+}
+
+static struct tc_evidence pod_evidence(struct tc_draft *d, const struct xid_pod *pod,
+                                       const struct xid_pod_event *event)
+{
+    struct tc_buf *b = &d->text;
+    struct tc_evidence e = any_pod_evidence(d, pod, event);
+    size_t start = b->len;
     put_pod(b, pod);
     tc_buf_str(b, event->evicted ? TC_LIT(" was evicted") : TC_LIT(" failed"));
     if (event->reason.len > 0) {
@@ -162,6 +173,40 @@ static struct tc_evidence pod_evidence(struct tc_draft *d, const struct xid_pod 
     }
     e.description = tc_buf_since(b, start);
     return e;
+}
+
+/* What shows that a verdict does not hold. */
+static struct tc_evidence proof_evidence(struct tc_draft *d, const struct xid_pod *pod,
+                                         const struct xid_pod_event *event)
+{
+    struct tc_buf *b = &d->text;
+    struct tc_evidence e = any_pod_evidence(d, pod, event);
+    size_t start = b->len;
+    put_pod(b, pod);
+    if (event->reason.len > 0) {
+        tc_buf_lit(b, ", reason ");
+        tc_buf_str(b, event->reason);
+    }
+    if (event->message.len > 0) {
+        tc_buf_lit(b, ": ");
+        tc_buf_str(b, event->message);
+    }
+    e.description = tc_buf_since(b, start);
+    return e;
+}
+
+/* "Pod ml/a on gpu-07: not put down to Xid 79 (...) on 0000:b3:00.0 any more, it ..." */
+static struct tc_slice withdrawal(struct tc_draft *d, const struct xid_pod *pod,
+                                  const struct tc_xid *xid, struct tc_slice why)
+{
+    struct tc_buf *b = &d->text;
+    size_t start = b->len;
+    put_pod(b, pod);
+    tc_buf_lit(b, ": not put down to ");
+    put_xid(b, &pod->join, xid);
+    tc_buf_lit(b, " any more, ");
+    tc_buf_str(b, why);
+    return tc_buf_since(b, start);
 }
 
 static struct tc_slice discriminator(const struct tc_xid *xid)
@@ -184,28 +229,60 @@ static void put_scope(struct tc_scope *scope, const struct xid_pod *pod)
     scope->pid = pod->join.pid > 0 ? pod->join.pid : -1;
 }
 
-tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
-                         const struct tc_sink *out)
+/* In order of time: of a second that was cut, the pod event may come before its Xid. */
+static void put_trail(struct tc_draft *d, const struct xid_pod *pod, const struct tc_xid *xid,
+                      const struct xid_pod_event *proof)
+{
+    struct tc_evidence trail[EVIDENCE_MAX];
+    size_t count = 0;
+    trail[count++] = xid_evidence(d, pod, xid);
+    trail[count++] = pod_evidence(d, pod, &pod->anchor);
+    if (pod->last.time_ns > pod->anchor.time_ns) {
+        trail[count++] = pod_evidence(d, pod, &pod->last);
+    }
+    if (proof != NULL) {
+        trail[count++] = proof_evidence(d, pod, proof);
+    }
+    for (size_t i = 1; i < count; i++) {
+        struct tc_evidence e = trail[i];
+        size_t at = i;
+        for (; at > 0 && trail[at - 1].time_ns > e.time_ns; at--) {
+            trail[at] = trail[at - 1];
+        }
+        trail[at] = e;
+    }
+    for (size_t i = 0; i < count; i++) {
+        tc__draft_evidence(d, trail[i]);
+    }
+}
+
+static tc_status report(const struct xid_pod *pod, struct tc_slice why,
+                        const struct xid_pod_event *proof, struct tc_arena *scratch,
+                        const struct tc_sink *out)
 {
     const struct xid_join *join = &pod->join;
     const struct tc_xid *xid = tc_xid_find(join->code);
     /* How often each name is written, at most. */
-    size_t text_bytes = WORDS_BYTES + 6 * pod->node.len + 4 * (pod->ns.len + pod->name.len) +
+    size_t text_bytes = WORDS_BYTES + 6 * pod->node.len + 7 * (pod->ns.len + pod->name.len) +
                         4 * join->gpu_uuid.len + join->process.len + pod->anchor.reason.len +
                         pod->anchor.message.len + pod->last.reason.len + pod->last.message.len +
+                        why.len + (proof == NULL ? 0 : proof->reason.len + proof->message.len) +
                         (xid == NULL ? 0 : 2 * strlen(xid->name) + strlen(xid->action));
     struct tc_draft d;
     tc__draft_begin(&d, &tc_detector_xid_correlation, scratch, text_bytes, ATTRS_MAX, EVIDENCE_MAX);
     struct tc_finding *f = &d.finding;
-    bool fatal = join->rank == XID_RANK_KNOWN + TC_XID_FATAL;
+    bool withdrawn = why.len > 0;
+    bool fatal = join->rank == XID_RANK_KNOWN + TC_XID_FATAL && !withdrawn;
     f->key = pod->key;
     f->incomplete = pod->incomplete;
     f->severity = fatal ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
-    f->confidence = join->tied && xid != NULL ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL;
+    f->confidence =
+        join->tied && xid != NULL && !withdrawn ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL;
     f->discriminator = discriminator(xid);
-    f->headline = headline(&d, pod, xid);
-    f->remediation = remediation(&d, pod, xid);
-    f->first_ns = join->time_ns;
+    f->headline = withdrawn ? withdrawal(&d, pod, xid, why) : headline(&d, pod, xid);
+    f->remediation = withdrawn ? WITHDRAWN : remediation(&d, pod, xid);
+    int64_t gap_ns = pod->anchor.time_ns - join->time_ns;
+    f->first_ns = gap_ns < 0 ? pod->anchor.time_ns : join->time_ns;
     f->last_ns = pod->last.time_ns;
     put_scope(&f->scope, pod);
     tc__draft_attr_int(&d, KEY("xid"), join->code);
@@ -216,13 +293,21 @@ tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
                         xid == NULL ? TC_LIT("unknown")
                                     : tc_slice_cstr(tc_xid_class_name(xid->class)));
     tc__draft_attr_text(&d, KEY("pod_reason"), pod->anchor.reason);
-    tc__draft_attr_int(&d, KEY("seconds_before"),
-                       (pod->anchor.time_ns - join->time_ns) / TC_SECOND);
+    tc__draft_attr_int(&d, KEY("seconds_before"), gap_ns / TC_SECOND);
     tc__draft_attr_int(&d, KEY("xid_count"), join->xid_count);
-    tc__draft_evidence(&d, xid_evidence(&d, pod, xid));
-    tc__draft_evidence(&d, pod_evidence(&d, pod, &pod->anchor));
-    if (pod->last.time_ns > pod->anchor.time_ns) {
-        tc__draft_evidence(&d, pod_evidence(&d, pod, &pod->last));
-    }
+    put_trail(&d, pod, xid, proof);
     return tc__draft_emit(&d, out);
+}
+
+tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
+                         const struct tc_sink *out)
+{
+    return report(pod, TC_EMPTY, NULL, scratch, out);
+}
+
+tc_status tc__xid_withdraw(const struct xid_pod *pod, struct tc_slice why,
+                           const struct xid_pod_event *proof, struct tc_arena *scratch,
+                           const struct tc_sink *out)
+{
+    return report(pod, why, proof, scratch, out);
 }

@@ -308,17 +308,16 @@ tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
 
 tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
 {
-    if (now_ns != TC_TIME_NONE) {
-        TC_TRY(tc_engine_advance(e, now_ns));
-        TC_TRY(tick(e, e->now_ns));
-    } else if (e->now_ns != TC_TIME_NONE) {
-        TC_TRY(tick(e, e->now_ns));
+    if (now_ns > e->now_ns && now_ns <= TC_TIME_MAX) {
+        e->now_ns = now_ns;
     }
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
+        tc_arena_reset(&e->scratch);
         if (s->enabled && s->detector->on_finish != NULL) {
-            tc_arena_reset(&e->scratch);
             TC_TRY(s->detector->on_finish(s->state, now_ns, &s->sink));
+        } else if (s->enabled && s->detector->on_tick != NULL && e->now_ns != TC_TIME_NONE) {
+            TC_TRY(s->detector->on_tick(s->state, e->now_ns, &s->sink));
         }
     }
     return TC_OK;

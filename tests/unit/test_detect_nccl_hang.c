@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "support/detect_harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

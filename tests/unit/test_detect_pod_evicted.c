@@ -271,8 +271,8 @@ static void every_wording_of_the_note_is_read(void **state)
         {"The node was low on resource: [DiskPressure].", "disk_pressure", "DiskPressure", NULL,
          NULL},
         {"The node had condition: [DiskPressure]. ", "disk_pressure", "DiskPressure", NULL, NULL},
-        {"Pod was rejected: The node had condition: [MemoryPressure DiskPressure]. ",
-         "memory_pressure", "MemoryPressure", NULL, NULL},
+        {"Pod was rejected: The node had condition: [MemoryPressure]. ", "memory_pressure",
+         "MemoryPressure", NULL, NULL},
         {"The node had condition: [PIDPressure]. ", "pid_pressure", "PIDPressure", NULL, NULL},
         {"Container loader exceeded its local ephemeral storage limit \"1Gi\". ", "pod_limit",
          "DiskPressure", "loader", "1Gi"},
@@ -904,10 +904,154 @@ static void a_sink_that_fails_is_passed_on(void **state)
     tc_harness_destroy(h);
 }
 
+static struct tc_event repeated(struct tc_event ev, int64_t first_seconds)
+{
+    ev.k8s.count = 9;
+    ev.k8s.first_ns = AT(first_seconds);
+    return ev;
+}
+
+static void a_node_event_that_repeats_stands_for_all_its_time(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t first;
+        int64_t last;
+        int64_t
+            after; /* seconds_after_condition of an eviction at 1000; -1 when it does not join */
+    } cases[] = {
+        {970, 1060, 30},  /* went on over the eviction */
+        {970, 990, 30},   /* ended before it, began in the window */
+        {700, 1060, 300}, /* the edge */
+        {600, 990, 10},   /* began before the window: its last time counts */
+        {600, 1060, 400}, /* the same, but it was ongoing */
+        {1000, 1060, 0},  /* the same instant */
+        {1001, 1060, -1}, /* all of it after */
+        {600, 699, -1},   /* all of it before the window */
+    };
+    static const char *const reasons[] = {"EvictionThresholdMet", "NodeHasInsufficientMemory"};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_pod_evicted, NULL);
+        struct tc_event sign = node_event(cases[i / 2].last, reasons[i % 2], "memory");
+        sign = repeated(sign, cases[i / 2].first);
+        bool before = cases[i / 2].last < 1000;
+        if (before) {
+            feed(h, sign);
+        }
+        feed(h, evicted(1000, LOW_MEMORY));
+        if (!before) {
+            feed(h, sign);
+        }
+        const struct tc_finding *f = tc_harness_finding(h, -1);
+        tc_harness_conforms(f);
+        bool joins = cases[i / 2].after >= 0;
+        assert_int_equal(f->confidence, joins ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL);
+        if (joins) {
+            assert_int_equal(tc_harness_int(f, KEY("seconds_after_condition")), cases[i / 2].after);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
+static void pressure_that_was_ongoing_stays_joined_when_more_is_told(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event bare = evicted(1000, LOW_MEMORY);
+    bare.scope.pod_uid = TC_EMPTY;
+    feed(h, bare);
+    feed(h, repeated(node_event(1060, "NodeHasInsufficientMemory", ""), 600));
+    assert_int_equal(tc_harness_finding(h, -1)->confidence, TC_CONFIDENCE_FULL);
+    feed(h, evicted(1000, LOW_MEMORY)); /* the uid is news */
+    assert_int_equal(tc_harness_count(h), 3);
+    assert_int_equal(tc_harness_finding(h, -1)->confidence, TC_CONFIDENCE_FULL);
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, -1), KEY("seconds_after_condition")),
+                     400);
+}
+
+static void every_condition_that_the_note_names_may_join(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *note;
+        const char *condition;
+        const char *discriminator;
+        bool joins;
+    } cases[] = {
+        {"The node had condition: [DiskPressure MemoryPressure]. ", "MemoryPressure",
+         "memory_pressure", true},
+        {"The node had condition: [DiskPressure MemoryPressure]. ", "DiskPressure", "disk_pressure",
+         true},
+        {"The node had condition: [MemoryPressure, DiskPressure]. ", "DiskPressure",
+         "disk_pressure", true},
+        {"The node had condition: MemoryPressure, PIDPressure. ", "PIDPressure", "pid_pressure",
+         true},
+        {"The node had condition: [MemoryPressure]. Not DiskPressure. ", "DiskPressure",
+         "memory_pressure", false},
+        {"The node had condition: MemoryPressure. Not DiskPressure. ", "DiskPressure",
+         "memory_pressure", false},
+        {"The node had condition: [DiskPressure MemoryPressure", "PIDPressure", "disk_pressure",
+         false},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_pod_evicted, NULL);
+        bool late = i % 2 == 1;
+        if (!late) {
+            feed(h, condition(0, cases[i / 2].condition, "True"));
+        }
+        feed(h, evicted(41, cases[i / 2].note));
+        if (late) {
+            feed(h, condition(0, cases[i / 2].condition, "True"));
+        }
+        const struct tc_finding *f = tc_harness_finding(h, -1);
+        tc_harness_conforms(f);
+        assert_true(tc_slice_eq(f->discriminator, tc_slice_cstr(cases[i / 2].discriminator)));
+        assert_int_equal(f->confidence,
+                         cases[i / 2].joins ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL);
+        if (cases[i / 2].joins) {
+            assert_true(tc_slice_contains(f->headline, tc_slice_cstr(cases[i / 2].condition)));
+            feed(h, condition(60, "PIDPressure", "False"));
+            feed(h, condition(60, cases[i / 2].condition, "False"));
+            assert_true(tc_harness_finding(h, -1)->resolved);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
+static void the_end_of_another_condition_resolves_nothing(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, condition(0, "MemoryPressure", "True"));
+    feed(h, evicted(41, "The node had condition: [DiskPressure MemoryPressure]. "));
+    feed(h, condition(60, "DiskPressure", "False"));
+    assert_int_equal(tc_harness_count(h), 1);
+    feed(h, condition(60, "MemoryPressure", "False"));
+    assert_int_equal(tc_harness_count(h), 2);
+    assert_true(tc_harness_finding(h, 1)->resolved);
+}
+
+static void an_eviction_by_another_than_the_kubelet_is_silent(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = evicted(41, "Evicted by drain: node memory upgrade");
+    ev.k8s.component = TC_LIT("node-maintenance");
+    feed(h, ev);
+    ev.k8s.component = TC_LIT("sigs.k8s.io/descheduler");
+    feed(h, ev);
+    assert_int_equal(tc_harness_count(h), 0);
+    ev.k8s.component = TC_LIT("kubelet");
+    feed(h, ev);
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        TEST(a_node_event_that_repeats_stands_for_all_its_time),
+        TEST(pressure_that_was_ongoing_stays_joined_when_more_is_told),
+        TEST(every_condition_that_the_note_names_may_join),
+        TEST(the_end_of_another_condition_resolves_nothing),
+        TEST(an_eviction_by_another_than_the_kubelet_is_silent),
         TEST(an_eviction_after_its_condition_is_full),
         TEST(an_eviction_without_its_condition_is_partial),
         TEST(the_condition_must_be_of_that_type_on_that_node_and_true),

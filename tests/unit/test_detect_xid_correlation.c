@@ -181,9 +181,7 @@ static void an_xid_after_the_pod_event_never_joins(void **state)
 {
     struct tc_harness *h = *state;
     feed(h, pod_event(10, "Evicted", "train-7"));
-    struct tc_event after = xid(10, 79);
-    after.time_ns += 1;
-    feed(h, after);
+    feed(h, xid(11, 79)); /* what is in the same second may not be after it: see below */
     assert_int_equal(tc_harness_count(h), 0);
     feed(h, xid(10, 79)); /* the same instant does */
     assert_int_equal(tc_harness_count(h), 1);
@@ -275,10 +273,9 @@ static void a_shared_gpu_or_process_makes_it_full(void **state)
     }
 }
 
-static void another_gpu_or_no_process_ties_nothing(void **state)
+static void a_gpu_of_unknown_place_or_no_process_ties_nothing(void **state)
 {
     struct tc_harness *h = *state;
-    feed(h, inventory(UUID));
     feed(h, xid(0, 79)); /* pid unknown, -1, like the pod's */
     struct tc_event pod = pod_state(41, "Error", 1);
     pod.scope.gpu_uuid = TC_LIT("GPU-8d5f3a10-0000-4000-8000-00000000ffff");
@@ -999,10 +996,261 @@ static void a_sink_that_fails_is_passed_on(void **state)
     tc_harness_destroy(h);
 }
 
+static struct tc_event without_node(struct tc_event ev)
+{
+    ev.scope.node = TC_EMPTY;
+    return ev;
+}
+
+static void a_request_of_the_control_plane_names_no_node_and_still_counts(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, xid(0, 79));
+    feed(h, without_node(pod_event(5, "Preempted", "train-7")));
+    feed(h, pod_state(10, "Error", 137));
+    assert_int_equal(tc_harness_count(h), 0);
+    assert_int_equal(tc_harness_stats(h).ignored, 0);
+    /* Nor does it need a uid. */
+    struct tc_event bare = without_node(pod_event(5, "Preempted", "train-8"));
+    bare.scope.pod_uid = TC_EMPTY;
+    feed(h, bare);
+    struct tc_event ended = pod_state(10, "Error", 137);
+    ended.scope.pod = TC_LIT("train-8");
+    ended.scope.pod_uid = TC_LIT("pod-uid-8");
+    feed(h, ended);
+    assert_int_equal(tc_harness_count(h), 0);
+    /* A pod of the same name with another uid was not asked. */
+    feed(h, without_node(pod_event(5, "Preempted", "train-9")));
+    ended.scope.pod = TC_LIT("train-9");
+    ended.scope.pod_uid = TC_LIT("pod-uid-9");
+    feed(h, ended);
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
+static void an_eviction_without_a_node_joins_when_another_event_names_it(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_xid_correlation, NULL);
+        struct tc_event taint = without_node(pod_event(10, "TaintManagerEviction", "train-7"));
+        struct tc_event planned = pod_event(12, "Killing", "train-7");
+        planned.k8s.message = TC_LIT("Stopping container trainer");
+        planned.uid = TC_LIT("event-2");
+        feed(h, xid(0, 79));
+        feed(h, first == 0 ? taint : planned);
+        assert_int_equal(tc_harness_count(h), 0);
+        assert_int_equal(tc_harness_stats(h).ignored, first == 0);
+        feed(h, first == 0 ? planned : taint);
+        assert_int_equal(tc_harness_count(h), 1);
+        assert_text(tc_harness_finding(h, 0)->scope.node, "gpu-07");
+        assert_says(tc_harness_finding(h, 0)->headline, "was evicted 10 s after Xid 79");
+        tc_harness_destroy(h);
+    }
+}
+
+static void a_container_of_a_deleted_pod_ended_by_request(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, xid(0, 79));
+    feed(h, pod_state(10, "Deleted", 137));
+    struct tc_event other = pod_state(10, "Error", 1);
+    other.uid = TC_LIT("pod-uid-1/sidecar");
+    feed(h, other);
+    assert_int_equal(tc_harness_count(h), 0);
+}
+
+static void a_request_that_repeats_was_made_when_first_seen(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event killing = pod_event(20, "Killing", "train-7");
+    killing.k8s.message = TC_LIT("Stopping container trainer");
+    killing.k8s.count = 2;
+    killing.k8s.first_ns = AT(11);
+    feed(h, xid(0, 79));
+    feed(h, pod_state(10, "Error", 137));
+    feed(h, killing); /* first asked after the end */
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_int_equal(tc_harness_finding(h, 0)->severity, TC_SEVERITY_CRITICAL);
+    killing.k8s.first_ns = AT(10);
+    feed(h, killing);
+    assert_int_equal(tc_harness_count(h), 2);
+    const struct tc_finding *f = tc_harness_finding(h, 1);
+    tc_harness_conforms(f);
+    assert_int_equal(f->severity, TC_SEVERITY_WARNING);
+    assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
+    assert_true(tc_slice_eq(f->key, tc_harness_finding(h, 0)->key));
+    assert_text(f->headline, "Pod ml/train-7 on gpu-07: not put down to Xid 79 (GPU has fallen off "
+                             "the bus) on 0000:b3:00.0 any more, it had been asked to stop");
+    assert_int_equal(f->evidence_count, 3);
+    assert_text(f->evidence[0].kind, "xid");
+    assert_says(f->evidence[2].description, "reason Killing: Stopping container trainer");
+    feed(h, killing); /* said once */
+    assert_int_equal(tc_harness_count(h), 2);
+}
+
+static void the_old_wording_of_a_request_to_stop_is_known(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event killing = pod_event(5, "Killing", "train-7");
+    killing.k8s.message = TC_LIT("Killing container with id docker://trainer:Need to kill Pod");
+    feed(h, xid(0, 79));
+    feed(h, killing);
+    feed(h, pod_state(10, "Error", 137));
+    assert_int_equal(tc_harness_count(h), 0);
+}
+
+static void what_dies_soon_after_an_oom_of_its_pod_is_silent(void **state)
+{
+    (void)state;
+    for (int kernel = 0; kernel < 2; kernel++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_xid_correlation, NULL);
+        struct tc_event oom = pod_state(10, "OOMKilled", 137);
+        if (kernel == 1) {
+            tc_event_init(&oom, TC_EVENT_OOM_KILL);
+            oom.time_ns = AT(10);
+            oom.scope.node = TC_LIT("gpu-07");
+            oom.scope.pod_uid = TC_LIT("pod-uid-1");
+            oom.scope.pid = 99;
+        }
+        feed(h, xid(0, 79));
+        feed(h, oom);
+        feed(h, pod_state(10, "Error", 1));
+        feed(h, pod_state(40, "Error", 1));
+        assert_int_equal(tc_harness_count(h), 0);
+        struct tc_event over = pod_state(40, "Error", 1);
+        over.time_ns += 1;
+        feed(h, over); /* a container that was restarted since may well fail for its GPU */
+        assert_int_equal(tc_harness_count(h), 1);
+        assert_text(tc_harness_finding(h, 0)->scope.pod, "train-7");
+        assert_text(tc_harness_finding(h, 0)->scope.container, "trainer");
+        tc_harness_destroy(h);
+    }
+}
+
+static void an_oom_told_after_what_it_caused_takes_the_verdict_back(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event oom = pod_state(10, "OOMKilled", 137);
+    oom.uid = TC_LIT("pod-uid-1/loader");
+    feed(h, xid(0, 79));
+    feed(h, pod_state(10, "Error", 1));
+    feed(h, oom);
+    assert_int_equal(tc_harness_count(h), 2);
+    assert_says(tc_harness_finding(h, 1)->headline, "it ran out of host memory");
+    struct tc_event nobody;
+    tc_event_init(&nobody, TC_EVENT_OOM_KILL); /* of a pod that is not known */
+    nobody.time_ns = AT(11);
+    nobody.scope.node = TC_LIT("gpu-07");
+    feed(h, nobody);
+    assert_int_equal(tc_harness_stats(h).ignored, 0);
+}
+
+static void an_eviction_by_a_controller_is_a_request(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event foreign = pod_event(10, "Evicted", "train-7");
+    foreign.k8s.component = TC_LIT("sigs.k8s.io/descheduler");
+    feed(h, xid(0, 79));
+    feed(h, foreign);
+    feed(h, pod_state(12, "Error", 137));
+    assert_int_equal(tc_harness_count(h), 0);
+    struct tc_event own = pod_event(10, "Evicted", "train-8");
+    own.k8s.component = TC_LIT("kubelet");
+    feed(h, own);
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
+static void the_xid_of_a_gpu_that_is_not_the_pods_is_not_its_cause(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event mig = pod_state(41, "Error", 1);
+    mig.scope.pod = TC_LIT("slice");
+    mig.scope.pod_uid = TC_LIT("slice");
+    mig.scope.gpu_uuid = TC_LIT("MIG-8d5f3a10-0000-4000-8000-00000000ffff");
+    struct tc_event by_address = pod_state(41, "Error", 1);
+    by_address.scope.pod = TC_LIT("address");
+    by_address.scope.pod_uid = TC_LIT("address");
+    assert_int_not_equal(tc_bdf_parse(TC_LIT("0000:1b:00.0"), &by_address.scope.pci), 0);
+    feed(h, inventory(UUID));
+    feed(h, xid(0, 79));
+    feed(h, by_address);
+    assert_int_equal(tc_harness_count(h), 0);
+    feed(h, mig); /* a slice may be one of that GPU */
+    assert_int_equal(tc_harness_count(h), 1);
+    /* A less severe Xid of the pod's own GPU is. */
+    struct tc_event own = xid(1, 94);
+    own.scope.pci = by_address.scope.pci;
+    feed(h, own);
+    assert_text(tc_harness_finding(h, -1)->scope.pod, "address");
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, -1), KEY("xid")), 94);
+}
+
+static void an_inventory_that_shows_another_gpu_takes_the_verdict_back(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event pod = pod_state(41, "Error", 1);
+    pod.scope.gpu_uuid = TC_LIT("GPU-8d5f3a10-0000-4000-8000-00000000ffff");
+    feed(h, xid(0, 79));
+    feed(h, pod);
+    assert_int_equal(tc_harness_count(h), 1);
+    feed(h, inventory(UUID));
+    assert_int_equal(tc_harness_count(h), 2);
+    tc_harness_conforms(tc_harness_finding(h, 1));
+    assert_says(tc_harness_finding(h, 1)->headline, "its own GPU is another");
+    assert_int_equal(tc_harness_finding(h, 1)->evidence_count, 2);
+}
+
+static void an_inventory_that_flaps_is_looked_at_a_few_times_only(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, xid(0, 79));
+    feed(h, pod_event(41, "Evicted", "train-7"));
+    for (int i = 0; i < 1000; i++) {
+        char uuid[32];
+        (void)snprintf(uuid, sizeof uuid, "GPU-%06d", i);
+        feed(h, inventory(uuid));
+    }
+    assert_in_range(tc_harness_count(h), 2, 17);
+}
+
+static void a_time_of_whole_seconds_may_mean_any_part_of_the_second(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event late = xid(11, 79);
+    late.time_ns -= 1;
+    feed(h, pod_event(10, "Evicted", "whole"));
+    struct tc_event exact = pod_event(10, "Evicted", "exact");
+    exact.time_ns += TC_SECOND / 2;
+    feed(h, exact);
+    feed(h, late);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    tc_harness_conforms(f);
+    assert_text(f->scope.pod, "whole");
+    assert_says(f->headline, "was evicted at the time of Xid 79");
+    assert_int_equal(tc_harness_int(f, KEY("seconds_before")), 0);
+    assert_int_equal(f->first_ns, AT(10));
+    assert_int_equal(f->last_ns, AT(10));
+    assert_text(f->evidence[0].kind, "pod_event"); /* in order of the times as told */
+    assert_text(f->evidence[1].kind, "xid");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        TEST(a_request_of_the_control_plane_names_no_node_and_still_counts),
+        TEST(an_eviction_without_a_node_joins_when_another_event_names_it),
+        TEST(a_container_of_a_deleted_pod_ended_by_request),
+        TEST(a_request_that_repeats_was_made_when_first_seen),
+        TEST(the_old_wording_of_a_request_to_stop_is_known),
+        TEST(what_dies_soon_after_an_oom_of_its_pod_is_silent),
+        TEST(an_oom_told_after_what_it_caused_takes_the_verdict_back),
+        TEST(an_eviction_by_a_controller_is_a_request),
+        TEST(the_xid_of_a_gpu_that_is_not_the_pods_is_not_its_cause),
+        TEST(an_inventory_that_shows_another_gpu_takes_the_verdict_back),
+        TEST(an_inventory_that_flaps_is_looked_at_a_few_times_only),
+        TEST(a_time_of_whole_seconds_may_mean_any_part_of_the_second),
         TEST(an_xid_before_an_eviction_is_a_partial_verdict),
         TEST(a_lone_symptom_is_silent),
         TEST(application_and_information_xids_alone_never_blame),
@@ -1012,7 +1260,7 @@ int main(void)
         TEST(the_most_severe_xid_wins_and_the_latest_of_equals),
         TEST(among_equals_the_xid_of_the_pods_own_gpu_wins),
         TEST(a_shared_gpu_or_process_makes_it_full),
-        TEST(another_gpu_or_no_process_ties_nothing),
+        TEST(a_gpu_of_unknown_place_or_no_process_ties_nothing),
         TEST(an_inventory_that_comes_late_ties_the_gpu),
         TEST(a_swapped_board_has_its_new_uuid),
         TEST(an_unknown_code_is_a_partial_warning),

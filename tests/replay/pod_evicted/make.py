@@ -162,6 +162,31 @@ def fires_in_deterministic_order():
     }
 
 
+def fires_on_repeated_threshold():
+    """The kubelet tells of the threshold again and again: one event, first seen before the eviction
+    and last seen after it."""
+    threshold = event(
+        "gpu-07",
+        "EvictionThresholdMet",
+        "Attempting to reclaim memory",
+        660,
+        node="gpu-07",
+        kind="Node",
+        count=9,
+        first=570,
+    )
+    return {"input/events.json": k8s_list(evicted(600), threshold)}
+
+
+def fires_on_second_condition():
+    """The note names two conditions; the second is the one that was seen."""
+    note = "The node had condition: [DiskPressure MemoryPressure]. "
+    return {
+        "input/events.json": k8s_list(evicted(600, note)),
+        "input/nodes.json": k8s_list(pressure(555)),
+    }
+
+
 def stays_quiet_on_planned_eviction():
     """A drain (Eviction API), a preemption and the taint manager: these were meant to go."""
     drained = {
@@ -242,6 +267,8 @@ CASES = [
     fires_partial_future_transition,
     fires_partial_on_other_pressure,
     fires_in_deterministic_order,
+    fires_on_repeated_threshold,
+    fires_on_second_condition,
     stays_quiet_on_planned_eviction,
     stays_quiet_on_other_events,
     resolved_when_condition_clears,

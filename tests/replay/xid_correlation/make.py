@@ -162,6 +162,30 @@ def stays_quiet_planned_deletion():
     }
 
 
+def stays_quiet_preempted():
+    """The scheduler, which names no node, took the pod off for another one; its container was killed
+    after the grace period."""
+    taken = event("pretrain-worker-3", "Preempted", "Preempted by pod 4711 on node gpu-07", 5)
+    taken["source"] = {"component": "default-scheduler"}
+    taken["reportingComponent"] = "default-scheduler"
+    return {
+        "input/dmesg-gpu-07.txt": xid(0, 79, OFF_THE_BUS),
+        "input/events.json": k8s_list(taken),
+        "input/pods.json": k8s_list(failed_pod(35, code=137)),
+    }
+
+
+def stays_quiet_other_gpu():
+    """The pod was given another GPU than the one that fell off the bus."""
+    other = "GPU-" + uid("gpu", "gpu-07", "1b")
+    return {
+        "input/dmesg-gpu-07.txt": line(-86400, f"NVRM: GPU at PCI:0000:b3:00: {GPU_UUID}")
+        + line(-86400, f"NVRM: GPU at PCI:0000:1b:00: {other}")
+        + xid(0, 79, OFF_THE_BUS),
+        "input/pods.json": k8s_list(failed_pod(12, env={"NVIDIA_VISIBLE_DEVICES": other})),
+    }
+
+
 def degrades_replayed_events():
     """The collector restarted and told the same events again: one verdict, as if once."""
     before = k8s_list(kubelet_failed(12))
@@ -212,6 +236,8 @@ CASES = [
     stays_quiet_xid_after_pod,
     stays_quiet_other_node,
     stays_quiet_planned_deletion,
+    stays_quiet_preempted,
+    stays_quiet_other_gpu,
     degrades_replayed_events,
     degrades_storm,
     degrades_without_boot_time,

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/window_pod_priv.h"
+
+/* Keep the three kinds of names apart in one index. */
+enum { SEED_UID = 1, SEED_PLACE = 2, SEED_NAME = 3 };
+
+static bool same_uid(const void *record, const void *key)
+{
+    const struct tc_window_pod *a = record;
+    const struct tc_window_pod *b = key;
+    return tc_slice_eq(a->uid, b->uid);
+}
+
+static bool same_name(const void *record, const void *key)
+{
+    const struct tc_window_pod *a = record;
+    const struct tc_window_pod *b = key;
+    return tc_slice_eq(a->name, b->name) && tc_slice_eq(a->ns, b->ns);
+}
+
+static bool same_place(const void *record, const void *key)
+{
+    const struct tc_window_pod *a = record;
+    const struct tc_window_pod *b = key;
+    return same_name(a, b) && tc_slice_eq(a->node, b->node);
+}
+
+static uint64_t name_hash(const struct tc_window_pod *pod)
+{
+    return tc_slice_hash(pod->name, tc_slice_hash(pod->ns, SEED_NAME));
+}
+
+static struct tc_window_place find_uid(const struct tc_window *w, const struct tc_window_pod *pod)
+{
+    return tc__window_find(w, &w->index, tc_slice_hash(pod->uid, SEED_UID), same_uid, pod);
+}
+
+static struct tc_window_place find_place(const struct tc_window *w, const struct tc_window_pod *pod,
+                                         uint64_t name)
+{
+    uint64_t hash = tc_hash_mix(tc_slice_hash(pod->node, SEED_PLACE), name);
+    return tc__window_find(w, &w->index, hash, same_place, pod);
+}
+
+static struct tc_window_place find_name(const struct tc_window *w, const struct tc_window_pod *pod,
+                                        uint64_t name)
+{
+    return tc__window_find(w, &w->index, name, same_name, pod);
+}
+
+static bool agree(struct tc_slice a, struct tc_slice b)
+{
+    return a.len == 0 || b.len == 0 || tc_slice_eq(a, b);
+}
+
+static bool may_be(const struct tc_window_pod *a, const struct tc_window_pod *b)
+{
+    return a != NULL && agree(a->uid, b->uid) && agree(a->node, b->node) && agree(a->ns, b->ns) &&
+           agree(a->name, b->name);
+}
+
+void *tc__window_pod_find(const struct tc_window *w, const void *key)
+{
+    const struct tc_window_pod *pod = key;
+    struct tc_window_pod *found = NULL;
+    if (pod->uid.len > 0) {
+        found = find_uid(w, pod).record;
+        if (may_be(found, pod)) {
+            return found;
+        }
+    }
+    /* Only a pod whose uid nobody told, here or there, is looked for by its name. */
+    if (pod->name.len == 0 || (pod->uid.len > 0 && !w->bare)) {
+        return NULL;
+    }
+    uint64_t name = name_hash(pod);
+    if (pod->node.len > 0) {
+        found = find_place(w, pod, name).record;
+        if (may_be(found, pod)) {
+            return found;
+        }
+    }
+    found = find_name(w, pod, name).record;
+    return may_be(found, pod) ? found : NULL;
+}
+
+void tc__window_pod_put(struct tc_window *w, const void *record)
+{
+    const struct tc_window_pod *pod = record;
+    if (pod->uid.len > 0) {
+        tc__window_put(w, &w->index, find_uid(w, pod), pod);
+    } else {
+        w->bare = true;
+    }
+    if (pod->name.len == 0) {
+        return;
+    }
+    uint64_t name = name_hash(pod);
+    if (pod->node.len > 0) {
+        tc__window_put(w, &w->index, find_place(w, pod, name), pod);
+    }
+    tc__window_put(w, &w->index, find_name(w, pod, name), pod);
+}

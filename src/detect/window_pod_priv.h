@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pods in a window, found by uid, by name on a node and by name. Each of these
+ * leads to one record only, the newest, so many pods of one name cost what one
+ * costs. Not every event names the node or the uid of its pod.
+ */
+#ifndef TC_DETECT_WINDOW_POD_PRIV_H
+#define TC_DETECT_WINDOW_POD_PRIV_H
+
+#include "detect/window_priv.h"
+
+/* What a record of a pod begins with; "" is not known. */
+struct tc_window_pod {
+    struct tc_window_head head;
+    struct tc_slice node;
+    struct tc_slice ns;
+    struct tc_slice name;
+    struct tc_slice uid;
+};
+
+/* True when `type` begins like struct tc_window_pod, so that one may be read as the other. */
+#define TC_WINDOW_IS_POD(type)                                       \
+    (offsetof(type, head) == offsetof(struct tc_window_pod, head) && \
+     offsetof(type, node) == offsetof(struct tc_window_pod, node) && \
+     offsetof(type, ns) == offsetof(struct tc_window_pod, ns) &&     \
+     offsetof(type, name) == offsetof(struct tc_window_pod, name) && \
+     offsetof(type, uid) == offsetof(struct tc_window_pod, uid))
+
+/* A record is in the index under so many names at most. */
+#define TC_WINDOW_POD_NAMES 3
+
+/*
+ * The newest record that is about the same pod: what is not known is no
+ * difference, but a name must be known, or the uid. NULL when there is none.
+ */
+void *tc__window_pod_find(const struct tc_window *w, const void *pod);
+/* Makes everything that names the pod lead to a record that was just pushed. */
+void tc__window_pod_put(struct tc_window *w, const void *pod);
+
+#endif
