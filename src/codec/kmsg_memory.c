@@ -148,7 +148,7 @@ static enum tc__kmsg_verdict rule_constraint(struct tc__kmsg_context *c, struct 
         c->why = "oom-kill without a process id";
         return TC__KMSG_BROKEN;
     }
-    struct tc_slice head;
+    struct tc_slice head = TC_EMPTY;
     struct tc_slice cgroup = TC_EMPTY;
     struct tc_slice process = TC_EMPTY;
     if (!tc__kmsg_split(fields, TC_LIT(",task_memcg="), &head, &fields)) {
@@ -158,6 +158,13 @@ static enum tc__kmsg_verdict rule_constraint(struct tc__kmsg_context *c, struct 
     }
     struct tc_slice pod = TC_EMPTY;
     if (!find_pod(c, cgroup, &pod)) {
+        return TC__KMSG_NOMEM;
+    }
+    /* In a container with a cgroup namespace only the limit's own group names the pod. */
+    struct tc_slice before;
+    struct tc_slice limit;
+    if (pod.len == 0 && head.len > 0 &&
+        tc__kmsg_split(head, TC_LIT(",oom_memcg="), &before, &limit) && !find_pod(c, limit, &pod)) {
         return TC__KMSG_NOMEM;
     }
     tc_event_init(ev, TC_EVENT_OOM_KILL);

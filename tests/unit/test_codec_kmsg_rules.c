@@ -223,6 +223,13 @@ static void oom_constraint_names_pod_container_and_process(void **state)
     assert_slice(ev->scope.pod_uid, "aaaaaaaa-1111-2222-3333-444444444444");
     assert_slice(ev->oom.container_id, HEX64);
     assert_slice(ev->oom.process, "java");
+    /* Inside a cgroup namespace the task's own path is short: the limit's group names the pod. */
+    ev = one_event("oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+                   "oom_memcg=/kubepods/podbbbbbbbb-1111-2222-3333-444444444444,task_memcg=/,"
+                   "task=py,pid=7,uid=0",
+                   TC_EVENT_OOM_KILL);
+    assert_slice(ev->scope.pod_uid, "bbbbbbbb-1111-2222-3333-444444444444");
+    assert_slice(ev->oom.cgroup, "/");
 }
 
 static struct tc_event oom_of(const char *memcg)
