@@ -44,10 +44,9 @@ struct tc_codec_cursor {
     size_t offset; /* next byte to look at */
     bool done;
     uint64_t events;
-    uint64_t undated;   /* events that have only a time since boot */
-    uint64_t unknown;   /* lines or records that were not understood */
-    uint64_t cut;       /* lines that were longer than TC_LINE_MAX */
-    struct tc_bdf port; /* kernel log: the device an open AER report is about */
+    uint64_t undated; /* events that have only a time since boot */
+    uint64_t unknown; /* lines or records that were not understood */
+    uint64_t cut;     /* lines that were longer than TC_LINE_MAX */
 };
 
 /*

@@ -96,7 +96,6 @@ static void stats(const void *state, struct tc_detector_stats *out)
 {
     const struct nccl_hang *st = state;
     out->dropped = st->records.dropped_count + st->lost + st->restarts;
-    out->late = st->late;
     out->ignored = st->ignored;
 }
 

@@ -72,8 +72,6 @@ struct tc_detector {
 
 /* All detectors, in the order of detectors.def, which is also the dispatch order. */
 const struct tc_detector *const *tc_detectors(size_t *out_count);
-/* By name; NULL when there is none. */
-const struct tc_detector *tc_detector_by_name(struct tc_slice name);
 
 /*
  * Parse a knob's text ("300", "300s", "5m", "2h", "500" for counts) into *out and

@@ -15,16 +15,6 @@ const struct tc_detector *const *tc_detectors(size_t *out_count)
     return DETECTORS;
 }
 
-const struct tc_detector *tc_detector_by_name(struct tc_slice name)
-{
-    for (size_t i = 0; i < sizeof DETECTORS / sizeof DETECTORS[0]; i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(DETECTORS[i]->name))) {
-            return DETECTORS[i];
-        }
-    }
-    return NULL;
-}
-
 /* Nanoseconds of a duration's unit; no unit is seconds. 0 when it is none of ours. */
 static int64_t unit_ns(struct tc_slice unit)
 {

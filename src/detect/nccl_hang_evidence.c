@@ -8,17 +8,6 @@
 
 #include <stddef.h>
 
-static int32_t rank_number(const struct nccl_draft *d, uint32_t rank)
-{
-    return d->st->ranks[rank].rank;
-}
-
-/* Ends a piece of text that began at start. */
-static struct tc_slice cut(const struct nccl_draft *d, size_t start)
-{
-    return tc_buf_since(&d->text, start);
-}
-
 static struct tc_slice state_name(uint8_t state)
 {
     return state == TC_NCCL_STARTED ? TC_LIT("started") : TC_LIT("scheduled");
@@ -34,7 +23,7 @@ static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
     tc_buf_str(t, r->is_p2p ? TC_LIT(":p2p:") : TC_LIT(":"));
     tc_buf_i64(t, r->seq);
     tc_buf_char(t, ':');
-    d->shared_uid = cut(d, start);
+    d->shared_uid = tc__nccl_cut(d, start);
     start = t->len;
     tc_buf_char(t, ' ');
     tc_buf_str(t, tc__nccl_op(r));
@@ -43,7 +32,7 @@ static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
     tc_buf_char(t, ' ');
     tc_buf_str(t, state_name(r->state));
     tc_buf_lit(t, ", not completed");
-    d->shared_text = cut(d, start);
+    d->shared_text = tc__nccl_cut(d, start);
     d->finding.plain &= tc_slice_is_plain(tc__nccl_op(r));
     d->shared = r;
 }
@@ -84,17 +73,17 @@ static void status_evidence(struct nccl_draft *d, uint32_t rank, const struct nc
     tc_buf_lit(&d->text, "nccl:status:");
     tc_buf_str(&d->text, d->group->name);
     tc_buf_char(&d->text, ':');
-    tc_buf_i64(&d->text, rank_number(d, rank));
-    ev->uid = cut(d, start);
+    tc_buf_i64(&d->text, tc__nccl_rank_number(d, rank));
+    ev->uid = tc__nccl_cut(d, start);
     start = d->text.len;
     tc_buf_lit(&d->text, "rank ");
-    tc_buf_i64(&d->text, rank_number(d, rank));
+    tc_buf_i64(&d->text, tc__nccl_rank_number(d, rank));
     tc_buf_lit(&d->text, " reports ");
     tc_buf_i64(&d->text, status->enqueued);
     tc_buf_lit(&d->text, " as the last it issued and ");
     tc_buf_i64(&d->text, status->completed);
     tc_buf_lit(&d->text, " as the last completed");
-    ev->description = cut(d, start);
+    ev->description = tc__nccl_cut(d, start);
     ev->kind = TC_LIT("nccl_status");
     ev->time_ns = d->st->ranks[rank].dump_ns;
     ev->raw = status->raw;
@@ -117,7 +106,7 @@ static void dump_evidence(struct nccl_draft *d, uint32_t rank)
     size_t start = d->text.len;
     tc_buf_lit(&d->text, "nccl:dump:");
     tc_buf_i64(&d->text, r->rank);
-    ev->uid = cut(d, start);
+    ev->uid = tc__nccl_cut(d, start);
     start = d->text.len;
     tc_buf_lit(&d->text, "rank ");
     tc_buf_i64(&d->text, r->rank);
@@ -127,7 +116,7 @@ static void dump_evidence(struct nccl_draft *d, uint32_t rank)
     } else {
         tc_buf_lit(&d->text, " left a dump in which the operation does not occur");
     }
-    ev->description = cut(d, start);
+    ev->description = tc__nccl_cut(d, start);
     ev->kind = TC_LIT("nccl_dump");
     ev->time_ns = r->dump_ns;
     ev->raw = r->dump_raw;

@@ -187,7 +187,6 @@ struct nccl_hang {
     uint64_t lost;     /* pending records of those windows */
     uint64_t restarts; /* windows dropped because a table was full */
     uint64_t ignored;
-    uint64_t late;
 };
 
 static inline struct tc_slice tc__nccl_op(const struct nccl_record *r)
@@ -377,6 +376,17 @@ struct nccl_draft {
     struct tc_slice shared_uid;
     struct tc_slice shared_text;
 };
+
+static inline int32_t tc__nccl_rank_number(const struct nccl_draft *d, uint32_t rank)
+{
+    return d->st->ranks[rank].rank;
+}
+
+/* Ends a piece of text that began at start. */
+static inline struct tc_slice tc__nccl_cut(const struct nccl_draft *d, size_t start)
+{
+    return tc_buf_since(&d->text, start);
+}
 
 /* One stuck record as evidence; and all that a finding needs. culprits are rank indices. */
 void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r);

@@ -10,17 +10,6 @@
 
 #define ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
 
-static int32_t rank_number(const struct nccl_draft *d, uint32_t rank)
-{
-    return d->st->ranks[rank].rank;
-}
-
-/* Ends a piece of text that began at start. */
-static struct tc_slice cut(const struct nccl_draft *d, size_t start)
-{
-    return tc_buf_since(&d->text, start);
-}
-
 static void put_call(struct tc_buf *b, const struct nccl_draft *d)
 {
     if (d->op->is_p2p) {
@@ -89,7 +78,7 @@ static size_t list_waiting(struct nccl_draft *d, int32_t *out)
             uint32_t rank = d->e->lists[op->waiting_first + i];
             const struct nccl_blamed *b = &d->e->blamed[rank];
             if (b->bit == NCCL_NONE || (d->said->culprits >> b->bit & 1) == 0) {
-                out[count++] = rank_number(d, rank);
+                out[count++] = tc__nccl_rank_number(d, rank);
             }
         }
     }
@@ -108,7 +97,7 @@ static size_t list_targets(struct nccl_draft *d, enum nccl_block from, enum nccl
             bool innocent = d->e->blamed[t->rank].blame == NCCL_BLAME_NONE;
             if (t->block >= (uint8_t)from && t->block <= (uint8_t)to &&
                 (innocent || from != NCCL_MISSING)) {
-                out[count++] = rank_number(d, t->rank);
+                out[count++] = tc__nccl_rank_number(d, t->rank);
             }
         }
     }
@@ -124,7 +113,7 @@ static size_t add_unnumbered(const struct nccl_draft *d, struct tc_sort_pair *ou
             uint32_t rank = d->e->targets[op->target_first + i].rank;
             const struct nccl_blamed *b = &d->e->blamed[rank];
             if (b->blame != NCCL_BLAME_NONE && b->bit == NCCL_NONE) {
-                out[count++] = (struct tc_sort_pair){(uint64_t)rank_number(d, rank), rank};
+                out[count++] = (struct tc_sort_pair){(uint64_t)tc__nccl_rank_number(d, rank), rank};
             }
         }
     }
@@ -140,7 +129,7 @@ static size_t name_culprits(const struct nccl_draft *d)
     for (uint32_t c = 0; c < d->e->culprit_count; c++) {
         if ((d->said->culprits >> c & 1) != 0) {
             uint32_t rank = d->e->culprits[c];
-            pairs[count++] = (struct tc_sort_pair){(uint64_t)rank_number(d, rank), rank};
+            pairs[count++] = (struct tc_sort_pair){(uint64_t)tc__nccl_rank_number(d, rank), rank};
         }
     }
     count = add_unnumbered(d, pairs, count);
@@ -181,11 +170,11 @@ static void put_reasons(struct nccl_draft *d, const uint32_t *ranks, size_t coun
     for (size_t i = 0; i < count && i < NCCL_REASONS_MAX; i++) {
         size_t start = d->text.len;
         tc_buf_lit(&d->text, "rank ");
-        tc_buf_i64(&d->text, rank_number(d, ranks[i]));
+        tc_buf_i64(&d->text, tc__nccl_rank_number(d, ranks[i]));
         tc_buf_lit(&d->text, ": ");
         struct nccl_blamed why = blamed_here(d, ranks[i]);
         tc__nccl_put_reason(&d->text, d->st, d->e, ranks[i], &why);
-        d->desk->reasons[d->reason_count++] = cut(d, start);
+        d->desk->reasons[d->reason_count++] = tc__nccl_cut(d, start);
     }
 }
 
@@ -267,7 +256,7 @@ static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t c
         tc_buf_lit(t, ", stalled for ");
         tc_buf_duration(t, stall_ns);
     }
-    d->finding.headline = cut(d, start);
+    d->finding.headline = tc__nccl_cut(d, start);
 }
 
 static void put_place(struct nccl_draft *d, uint32_t rank)
@@ -303,7 +292,7 @@ static void put_remediation(struct nccl_draft *d, const uint32_t *culprits, size
         }
         tc_buf_str(&d->text, count > 1 ? TC_LIT(".") : TC_EMPTY);
     }
-    d->finding.remediation = cut(d, start);
+    d->finding.remediation = tc__nccl_cut(d, start);
 }
 
 static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op)
@@ -316,7 +305,7 @@ static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op)
     if (!op->is_p2p) {
         tc_buf_i64(&d->text, op->oldest);
     }
-    return cut(d, start);
+    return tc__nccl_cut(d, start);
 }
 
 static void put_cause(struct nccl_draft *d)
@@ -331,7 +320,7 @@ static void put_cause(struct nccl_draft *d)
     tc_buf_str(&d->text, d->said->culprits != 0 ? TC_LIT("the same culprits hold up ")
                                                 : TC_LIT("the same ranks are stuck in "));
     tc__nccl_put_group(&d->text, &d->st->groups[d->said->root_op->group]);
-    c->why = cut(d, start);
+    c->why = tc__nccl_cut(d, start);
     d->finding.causes = c;
     d->finding.cause_count = 1;
 }
@@ -400,7 +389,7 @@ static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_
     int32_t *unreadable = int_list(d);
     size_t waiting_count = list_waiting(d, waiting);
     for (size_t i = 0; i < culprit_count; i++) {
-        culprits[i] = rank_number(d, d->desk->named[i]);
+        culprits[i] = tc__nccl_rank_number(d, d->desk->named[i]);
     }
     size_t blocking_count = list_targets(d, NCCL_MISSING, NCCL_LAGGING, blocking);
     size_t absent_count = list_targets(d, NCCL_ABSENT, NCCL_ABSENT, absent);
@@ -543,7 +532,7 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r
     tc__nccl_put_group(&d.text, d.group);
     tc_buf_lit(&d.text, " completed after ");
     tc_buf_duration(&d.text, d.finding.last_ns - o->first_ns);
-    d.finding.headline = cut(&d, start);
+    d.finding.headline = tc__nccl_cut(&d, start);
     put_scope(&d, NULL, 0);
     tc__nccl_record_evidence(&d, r);
     d.desk->evidence[0].description = TC_LIT("the last pending record completed");

@@ -43,7 +43,6 @@ struct tc_engine {
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
-    size_t memory_bytes;
 };
 
 static tc_status emit(void *context, const struct tc_finding *finding)
@@ -62,14 +61,10 @@ static tc_status emit(void *context, const struct tc_finding *finding)
     return e->out.verdict(e->out.context, &verdict);
 }
 
-static unsigned char *take(struct tc_engine *e, size_t bytes)
+/* Zero pages that are never used cost no memory: see tc_arena_init_zeroed. */
+static unsigned char *take(size_t bytes)
 {
-    /* Zero pages that are never used cost no memory: see tc_arena_init_zeroed. */
-    unsigned char *p = calloc(1, bytes);
-    if (p != NULL) {
-        e->memory_bytes += bytes;
-    }
-    return p;
+    return calloc(1, bytes);
 }
 
 static void index_kinds(struct tc_engine *e)
@@ -103,8 +98,8 @@ static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
     struct slot *s = &e->slots[e->slot_count++];
     *s = (struct slot){.detector = d, .enabled = true, .engine = e};
     s->sink = (struct tc_sink){emit, s};
-    s->state = take(e, d->state_bytes);
-    s->block = take(e, d->arena_bytes);
+    s->state = take(d->state_bytes);
+    s->block = take(d->arena_bytes);
     if (s->state == NULL || s->block == NULL) {
         return false;
     }
@@ -122,9 +117,9 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
     bool ok = e != NULL;
     if (ok) {
         e->out = *out;
-        e->scratch_block = take(e, SCRATCH_BYTES);
-        e->number_block = take(e, SCRATCH_BYTES / 4);
-        e->incident_block = take(e, INCIDENT_ARENA_BYTES);
+        e->scratch_block = take(SCRATCH_BYTES);
+        e->number_block = take(SCRATCH_BYTES / 4);
+        e->incident_block = take(INCIDENT_ARENA_BYTES);
         ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL;
     }
     if (ok) {
@@ -335,9 +330,4 @@ void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
     if (index < e->slot_count && e->slots[index].detector->stats != NULL) {
         e->slots[index].detector->stats(e->slots[index].state, out);
     }
-}
-
-size_t tc_engine_memory(const struct tc_engine *e)
-{
-    return e->memory_bytes;
 }

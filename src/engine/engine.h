@@ -63,7 +63,5 @@ void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out);
 /* Of one detector, by its index in tc_detectors(). */
 void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
                               struct tc_detector_stats *out);
-/* Bytes the engine holds, all detectors together: its hard budget. */
-size_t tc_engine_memory(const struct tc_engine *e);
 
 #endif

@@ -22,13 +22,6 @@ bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t by
            tc_map_init(&t->index, arena, bytes / sizeof(struct incident));
 }
 
-void tc_incidents_reset(struct tc_incidents *t)
-{
-    tc_ring_reset(&t->ring);
-    tc_map_reset(&t->index);
-    t->opened = t->updated = t->resolved = t->unchanged = 0;
-}
-
 static uint64_t key_hash(struct tc_slice pattern_id, struct tc_slice key)
 {
     uint64_t seed = pattern_id.len;

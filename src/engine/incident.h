@@ -27,7 +27,6 @@ struct tc_incidents {
 
 /* About one incident per 512 bytes. False when the arena is full. */
 bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes);
-void tc_incidents_reset(struct tc_incidents *t);
 
 /*
  * Passes a finding through the table. *out_new is false when it changes nothing;
