@@ -163,6 +163,10 @@ const struct tc_command tc_command_bench = {
              "Examples:\n"
              "  tracecore bench nccl_hang\n"
              "  tracecore bench --log-mb=1000 kernel_log startup\n",
-    .words = "nccl_hang pod_evicted xid_correlation scale kernel_log startup",
+    .words =
+#define DETECTOR(name) #name " "
+#include "detect/detectors.def"
+#undef DETECTOR
+        "scale kernel_log startup",
     .run = run,
 };

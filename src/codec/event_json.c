@@ -52,6 +52,8 @@ static bool present(const struct tc_field *f, const void *at)
         return ((const struct tc_bdf *)at)->known;
     case TC_FIELD_STATE:
         return true;
+    case TC_FIELD_METRIC:
+        return *(const uint16_t *)at != TC_METRIC_NONE;
     }
     return false;
 }
@@ -65,6 +67,8 @@ static void write_quoted(struct tc_buf *b, const struct tc_field *f, const void 
         tc_buf_hex(b, *(const uint64_t *)at, 16);
     } else if (f->type == TC_FIELD_BDF) {
         tc_buf_bdf(b, *(const struct tc_bdf *)at);
+    } else if (f->type == TC_FIELD_METRIC) {
+        tc_buf_str(b, tc_metric_info((enum tc_metric) * (const uint16_t *)at)->name);
     } else {
         uint8_t state = *(const uint8_t *)at;
         TC_ASSERT(state < STATE_COUNT);
@@ -102,6 +106,7 @@ static void write_value(struct tc_buf *b, const struct tc_field *f, const void *
     case TC_FIELD_KEY:
     case TC_FIELD_BDF:
     case TC_FIELD_STATE:
+    case TC_FIELD_METRIC:
         write_quoted(b, f, at);
         return;
     }
@@ -271,6 +276,8 @@ static const char *expected(enum tc_field_type type)
         return "a PCI address such as \"0000:b3:00.0\"";
     case TC_FIELD_STATE:
         return "\"scheduled\", \"started\" or \"completed\"";
+    case TC_FIELD_METRIC:
+        return "the name of a metric, as docs/events.md lists them";
     }
     return "";
 }
@@ -321,6 +328,16 @@ static bool read_state(struct tc_slice s, uint8_t *out)
     return false;
 }
 
+static bool read_metric(struct tc_slice s, uint16_t *out)
+{
+    enum tc_metric metric;
+    if (!tc_metric_parse(s, &metric)) {
+        return false;
+    }
+    *out = (uint16_t)metric;
+    return true;
+}
+
 /* Puts v into its place in the event. False when it is not what the field's type expects. */
 static bool read_value(const struct tc_field *f, struct tc_json v, int32_t utc_offset_s,
                        struct reading *to)
@@ -356,6 +373,8 @@ static bool read_value(const struct tc_field *f, struct tc_json v, int32_t utc_o
         return tc_json_string(v, &s) && read_bdf(s, at);
     case TC_FIELD_STATE:
         return tc_json_string(v, &s) && read_state(s, at);
+    case TC_FIELD_METRIC:
+        return tc_json_string(v, &s) && read_metric(s, at);
     }
     return false;
 }

@@ -19,8 +19,7 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
     d->full = !tc_arena_ok(scratch);
     d->finding.pattern_id = tc_slice_cstr(detector->id);
     d->finding.pattern_name = tc_slice_cstr(detector->name);
-    d->finding.scope.rank = -1;
-    d->finding.scope.pid = -1;
+    d->finding.scope = TC_SCOPE_NONE;
 }
 
 void tc__draft_attr(struct tc_draft *d, struct tc_attr attr)

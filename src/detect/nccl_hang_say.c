@@ -414,7 +414,7 @@ static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_
 
 static void put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
-    d->finding.scope = (struct tc_scope){.rank = -1, .pid = -1};
+    d->finding.scope = TC_SCOPE_NONE;
     d->finding.scope.job = d->st->jobs[d->group->job];
     if (count == 1) {
         const struct nccl_rank *r = &d->st->ranks[culprits[0]];

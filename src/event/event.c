@@ -159,6 +159,8 @@ static int cmp_field(const struct tc_field *f, const void *a, const void *b)
     case TC_FIELD_BOOL:
     case TC_FIELD_STATE:
         return cmp_i64(*(const uint8_t *)a, *(const uint8_t *)b);
+    case TC_FIELD_METRIC:
+        return cmp_i64(*(const uint16_t *)a, *(const uint16_t *)b);
     case TC_FIELD_BDF:
         return cmp_u64(bdf_bits(*(const struct tc_bdf *)a), bdf_bits(*(const struct tc_bdf *)b));
     }

@@ -15,31 +15,39 @@
 #include "base/buf.h"
 #include "base/slice.h"
 #include "base/time.h"
+#include "event/metric.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* X(NAME, "name in NDJSON", payload member) */
-#define TC_EVENT_KIND_MAP(X)                                                                   \
-    X(NCCL_RECORD, "nccl_record", nccl)      /* one rank's view of one collective or p2p op */ \
-    X(NCCL_GROUP, "nccl_group", group)       /* a process group and its members */             \
-    X(NCCL_STATUS, "nccl_status", status)    /* how far one rank got in one process group */   \
-    X(NCCL_DUMP, "nccl_dump", dump)          /* a rank left a dump, readable or not */         \
-    X(XID, "xid", xid)                       /* NVIDIA driver error, by number */              \
-    X(SXID, "sxid", xid)                     /* NVSwitch error, by number */                   \
-    X(AER, "aer", aer)                       /* PCIe advanced error report */                  \
-    X(PCIE_LINK, "pcie_link", aer)           /* link runs below what the device can do */      \
-    X(GPU_INVENTORY, "gpu_inventory", fault) /* which GPU UUID sits at which PCI address */    \
-    X(OOM_KILL, "oom_kill", oom)             /* the kernel killed a process for memory */      \
-    X(MEMORY_ERROR, "memory_error", fault)   /* host DRAM: EDAC, GHES, machine check */        \
-    X(STORAGE_ERROR, "storage_error", fault) /* disk, RAID, file system, NFS */                \
-    X(NETWORK_FAULT, "network_fault", fault) /* NIC or InfiniBand port */                      \
-    X(STUCK_TASK, "stuck_task", fault)       /* hung task, soft lockup */                      \
-    X(PROCESS_FAULT, "process_fault", fault) /* a process crashed */                           \
-    X(DRIVER_FAULT, "driver_fault", fault)   /* GPU driver trouble without an Xid */           \
-    X(K8S_EVENT, "k8s_event", k8s)           /* a Kubernetes Event */                          \
-    X(POD_STATE, "pod_state", pod)           /* a pod's status, failed or evicted */           \
-    X(NODE_CONDITION, "node_condition", k8s) /* a node condition changed */
+#define TC_EVENT_KIND_MAP(X)                                                                       \
+    X(NCCL_RECORD, "nccl_record", nccl)        /* one rank's view of one collective or p2p op */   \
+    X(NCCL_GROUP, "nccl_group", group)         /* a process group and its members */               \
+    X(NCCL_STATUS, "nccl_status", status)      /* how far one rank got in one process group */     \
+    X(NCCL_DUMP, "nccl_dump", dump)            /* a rank left a dump, readable or not */           \
+    X(XID, "xid", xid)                         /* NVIDIA driver error, by number */                \
+    X(SXID, "sxid", xid)                       /* NVSwitch error, by number */                     \
+    X(AER, "aer", aer)                         /* PCIe advanced error report */                    \
+    X(PCIE_LINK, "pcie_link", aer)             /* link runs below what the device can do */        \
+    X(GPU_INVENTORY, "gpu_inventory", fault)   /* which GPU UUID sits at which PCI address */      \
+    X(OOM_KILL, "oom_kill", oom)               /* the kernel killed a process for memory */        \
+    X(MEMORY_ERROR, "memory_error", fault)     /* host DRAM: EDAC, GHES, machine check */          \
+    X(STORAGE_ERROR, "storage_error", fault)   /* disk, RAID, file system, NFS */                  \
+    X(NETWORK_FAULT, "network_fault", fault)   /* NIC or InfiniBand port */                        \
+    X(STUCK_TASK, "stuck_task", fault)         /* hung task, soft lockup */                        \
+    X(PROCESS_FAULT, "process_fault", fault)   /* a process crashed */                             \
+    X(DRIVER_FAULT, "driver_fault", fault)     /* GPU driver trouble without an Xid */             \
+    X(K8S_EVENT, "k8s_event", k8s)             /* a Kubernetes Event */                            \
+    X(POD_STATE, "pod_state", pod)             /* a pod's status, failed or evicted */             \
+    X(NODE_CONDITION, "node_condition", k8s)   /* a node condition changed */                      \
+    X(METRIC, "metric", metric)                /* one sample of a known metric */                  \
+    X(RANK_PLACE, "rank_place", place)         /* which node, GPU and pod a rank runs on */        \
+    X(NCCL_RAS, "nccl_ras", ras)               /* NCCL's own view of one rank of a communicator */ \
+    X(TRAIN_STEP, "train_step", train)         /* a training step ended */                         \
+    X(TRAIN_STALL, "train_stall", train)       /* a watchdog says that no step ends */             \
+    X(LOADER_ERROR, "dataloader_error", train) /* the data loader of a rank failed */              \
+    X(CHECKPOINT, "checkpoint", train)         /* a checkpoint began, ended or failed */
 
 enum tc_event_kind {
 #define TC_EVENT_KIND_ENUM(name, text, payload) TC_EVENT_##name,
@@ -192,7 +200,37 @@ struct tc_ev_pod {
     int64_t signal;    /* 0 none */
 };
 
-/* Zero means "not known" for slices; rank and pid are -1 then. */
+struct tc_ev_metric {
+    struct tc_slice device; /* port, link, interface, mount or target; "" for the GPU itself */
+    struct tc_slice rack;   /* of the node, where a label says so */
+    double value;           /* in the unit of metric.def; never NaN or infinite */
+    uint16_t metric;        /* enum tc_metric */
+};
+
+struct tc_ev_place {
+    struct tc_slice origin; /* who says so: "map", "ncclras", "pod" ... */
+    int64_t world_size;     /* -1 unknown */
+};
+
+struct tc_ev_ras {
+    struct tc_slice comm;   /* the communicator's hash */
+    struct tc_slice status; /* "running", "missing", "dead" ... as normalised by the codec */
+    int64_t comm_rank;      /* rank inside the communicator; scope.rank when that is all ranks */
+    int64_t comm_size;
+    int64_t ops; /* collectives issued so far, -1 unknown */
+};
+
+struct tc_ev_train {
+    struct tc_slice phase;       /* "train", "eval", "warmup"; "" unknown */
+    struct tc_slice state;       /* CHECKPOINT: "begin", "end", "failed" */
+    struct tc_slice error_class; /* LOADER_ERROR: "worker_killed", "timeout" ... */
+    struct tc_slice path;        /* CHECKPOINT: where it is written */
+    struct tc_slice message;
+    double seconds; /* TRAIN_STEP: how long it took; TRAIN_STALL: without progress; 0 unknown */
+    int64_t step;   /* -1 unknown */
+};
+
+/* Zero means "not known" for slices; rank, pid and gpu_index are -1 then. */
 struct tc_scope {
     struct tc_slice node;
     struct tc_slice ns;
@@ -203,8 +241,12 @@ struct tc_scope {
     struct tc_slice gpu_uuid;
     struct tc_bdf pci;
     int32_t rank;
+    int32_t gpu_index; /* on the node, as the driver counts */
     int64_t pid;
 };
+
+/* Nothing known. */
+#define TC_SCOPE_NONE ((struct tc_scope){.rank = -1, .gpu_index = -1, .pid = -1})
 
 struct tc_event {
     int64_t time_ns;   /* TC_TIME_NONE: no date is known */
@@ -224,6 +266,10 @@ struct tc_event {
         struct tc_ev_oom oom;
         struct tc_ev_k8s k8s;
         struct tc_ev_pod pod;
+        struct tc_ev_metric metric;
+        struct tc_ev_place place;
+        struct tc_ev_ras ras;
+        struct tc_ev_train train;
     };
 };
 

@@ -2,12 +2,13 @@
 #include "event/fields.h"
 
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
-#define ALL (BIT(NODE_CONDITION) * 2 - 1)
+#define ALL (BIT(CHECKPOINT) * 2 - 1)
 #define KERNEL_FAULT                                                                 \
     (BIT(MEMORY_ERROR) | BIT(STORAGE_ERROR) | BIT(NETWORK_FAULT) | BIT(STUCK_TASK) | \
      BIT(PROCESS_FAULT) | BIT(DRIVER_FAULT) | BIT(GPU_INVENTORY))
 #define XIDS (BIT(XID) | BIT(SXID))
 #define K8S (BIT(K8S_EVENT) | BIT(NODE_CONDITION))
+#define TRAIN (BIT(TRAIN_STEP) | BIT(TRAIN_STALL) | BIT(LOADER_ERROR) | BIT(CHECKPOINT))
 
 #define FIELD(json, kind_bits, kind_type, member, absent, text)                               \
     {                                                                                         \
@@ -29,6 +30,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("gpu.uuid", ALL, STRING, scope.gpu_uuid, 0, "GPU-..."),
     FIELD("pci.bdf", ALL, BDF, scope.pci, 0, "PCI address, domain:bus:device.function"),
     FIELD("rank", ALL, I32, scope.rank, -1, "global rank"),
+    FIELD("gpu.index", ALL, I32, scope.gpu_index, -1, "GPU on the node, as the driver counts"),
     FIELD("process.pid", ALL, I64, scope.pid, -1, "process id on the node"),
 
     FIELD("nccl.group", BIT(NCCL_RECORD), STRING, nccl.group, 0, "process group name"),
@@ -123,6 +125,29 @@ static const struct tc_field FIELDS[] = {
     FIELD("exit_code", BIT(POD_STATE), I64, pod.exit_code, -1, "of the container"),
     FIELD("signal", BIT(POD_STATE), I64, pod.signal, 0, "that ended the container"),
     FIELD("message", BIT(POD_STATE), STRING, pod.message, 0, "status message"),
+
+    FIELD("metric", BIT(METRIC), METRIC, metric.metric, 0, "which metric: see below"),
+    FIELD("value", BIT(METRIC), F64, metric.value, 0, "in the unit of that metric; 0 when absent"),
+    FIELD("device", BIT(METRIC), STRING, metric.device, 0, "link, port, interface, mount, target"),
+    FIELD("rack", BIT(METRIC), STRING, metric.rack, 0, "rack of the node"),
+
+    FIELD("origin", BIT(RANK_PLACE), STRING, place.origin, 0, "who says so"),
+    FIELD("world_size", BIT(RANK_PLACE), I64, place.world_size, -1, "ranks of the job"),
+
+    FIELD("nccl.comm", BIT(NCCL_RAS), STRING, ras.comm, 0, "hash of the communicator"),
+    FIELD("nccl.comm_rank", BIT(NCCL_RAS), I64, ras.comm_rank, -1, "rank in the communicator"),
+    FIELD("nccl.comm_size", BIT(NCCL_RAS), I64, ras.comm_size, -1, "ranks of the communicator"),
+    FIELD("nccl.ops", BIT(NCCL_RAS), I64, ras.ops, -1, "collectives issued so far"),
+    FIELD("status", BIT(NCCL_RAS), STRING, ras.status, 0, "what NCCL says of the rank"),
+
+    FIELD("step", TRAIN, I64, train.step, -1, "training step"),
+    FIELD("phase", TRAIN, STRING, train.phase, 0, "train, eval, warmup, ..."),
+    FIELD("duration", TRAIN, F64, train.seconds, 0,
+          "seconds the step or checkpoint took, or no step ended for"),
+    FIELD("state", BIT(CHECKPOINT), STRING, train.state, 0, "begin, end or failed"),
+    FIELD("path", BIT(CHECKPOINT), STRING, train.path, 0, "where it is written"),
+    FIELD("error_class", BIT(LOADER_ERROR), STRING, train.error_class, 0, "what went wrong"),
+    FIELD("message", TRAIN, STRING, train.message, 0, "the line"),
 };
 
 const struct tc_field *tc_fields(size_t *out_count)

@@ -23,6 +23,7 @@ enum tc_field_type {
     TC_FIELD_BOOL,   /* absent when false */
     TC_FIELD_BDF,    /* absent when not known */
     TC_FIELD_STATE,  /* enum tc_nccl_state by name; always there */
+    TC_FIELD_METRIC, /* uint16_t, enum tc_metric by name; absent when TC_METRIC_NONE */
 };
 
 struct tc_field {

@@ -72,6 +72,10 @@ static void render_scope(const struct writer *w, const struct tc_scope *s)
         KEY(b, "rank");
         tc_buf_i64(b, s->rank);
     }
+    if (s->gpu_index >= 0) {
+        KEY(b, "gpu.index");
+        tc_buf_i64(b, s->gpu_index);
+    }
     if (s->pid >= 0) {
         KEY(b, "process.pid");
         tc_buf_i64(b, s->pid);

@@ -9,9 +9,9 @@ import { join, dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, it } from 'node:test';
 import Ajv2020 from 'ajv/dist/2020.js';
+import { EVIDENCE, RAW, REQUIRED, SHARED } from './fields.mjs';
 
 const ROOT = process.env.TC_SOURCE_DIR ?? join(dirname(fileURLToPath(import.meta.url)), '../..');
-const HEX = 'ab'.repeat(32);
 
 const readSchema = (name) =>
   JSON.parse(readFileSync(join(ROOT, 'schemas/verdict', `${name}.schema.json`), 'utf8'));
@@ -34,209 +34,6 @@ const copy = (value) => JSON.parse(JSON.stringify(value));
 
 // ---- what is pinned, apart from the schemas: a schema that drops a part of it fails here --------
 
-/** The sorts of fields: one value that is right, and named ones that are wrong. */
-const oneOf = (...values) => ({
-  right: values[0],
-  wrong: [['a value that is not listed', 'no_such_value'], ['a number', 1], ['null', null]],
-  values,
-});
-const text = {
-  right: 'text',
-  wrong: [['a number', 1], ['a list', ['text']], ['empty', ''], ['null', null]],
-};
-const anyText = { right: 'text', wrong: [['a number', 1], ['a list', ['text']], ['null', null]] };
-const atLeast = (min) => ({
-  right: min,
-  wrong: [['text', '7'], ['a fraction', min + 0.5], [`${min - 1}`, min - 1], ['null', null]],
-});
-const ranks = {
-  right: [0, 7],
-  wrong: [
-    ['text', '1'], ['a number', 1], ['null', null], ['a list with a rank twice', [1, 1]],
-    ['a list with a negative rank', [-1]], ['a list with a fraction', [0.5]],
-    ['a list with a rank as text', ['1']], ['a list of lists', [[1]]],
-  ],
-};
-const sentences = {
-  right: ['text'],
-  wrong: [['text', 'text'], ['a list of numbers', [1]], ['a list with an empty one', ['']]],
-};
-const onlyTrue = { right: true, wrong: [['false', false], ['text', 'true'], ['null', null]] };
-const time = {
-  right: '2026-03-04T05:06:07Z',
-  wrong: [
-    ['a number', 1772600767], ['empty', ''], ['null', null],
-    ['with an offset', '2026-03-04T05:06:07+01:00'],
-    ['without a zone', '2026-03-04T05:06:07'],
-    ['with a blank for the T', '2026-03-04 05:06:07Z'],
-    ['of month 13', '2026-13-04T05:06:07Z'],
-    ['of day 0', '2026-03-00T05:06:07Z'],
-    ['of hour 24', '2026-03-04T24:06:07Z'],
-    ['of minute 60', '2026-03-04T05:60:07Z'],
-    ['with two digits of fraction', '2026-03-04T05:06:07.12Z'],
-    ['with more after it', '2026-03-04T05:06:07Z '],
-  ],
-};
-const incidentId = {
-  right: '0123456789abcdef'.repeat(2),
-  wrong: [
-    ['a number', 1], ['empty', ''], ['in capitals', 'AB'.repeat(16)], ['too short', 'a'.repeat(31)],
-    ['too long', 'a'.repeat(33)], ['no hex', 'g'.repeat(32)], ['null', null],
-  ],
-};
-const digest = {
-  right: `sha256:${HEX}`,
-  wrong: [
-    ['a number', 1], ['without its algorithm', HEX], ['of another algorithm', `sha512:${HEX}`],
-    ['too short', `sha256:${HEX.slice(1)}`], ['too long', `sha256:${HEX}0`],
-    ['in capitals', `sha256:${HEX.toUpperCase()}`], ['null', null],
-  ],
-};
-const pci = {
-  right: '0000:b3:00.0',
-  wrong: [
-    ['a number', 1], ['without a function', '0000:b3:00'], ['without a domain', 'b3:00.0'],
-    ['of function 8', '0000:b3:00.8'], ['in capitals', '0000:B3:00.0'], ['null', null],
-  ],
-};
-const CAUSE = { incident_id: incidentId.right, why: 'text' };
-const causes = {
-  right: [CAUSE],
-  wrong: [
-    ['an empty list', []], ['text', 'text'], ['a list of texts', ['text']], ['an object', CAUSE],
-    ['without the incident', [{ why: 'text' }]],
-    ['without a reason', [{ incident_id: incidentId.right }]],
-    ['with an empty reason', [{ ...CAUSE, why: '' }]],
-    ['with a reason that is a number', [{ ...CAUSE, why: 1 }]],
-    ['with a field more', [{ ...CAUSE, note: 'text' }]],
-    ...incidentId.wrong.map(([name, value]) => [
-      `of an incident_id that is ${name}`,
-      [{ ...CAUSE, incident_id: value }],
-    ]),
-  ],
-};
-const trail = {
-  right: undefined, // no golden is without it
-  wrong: [['empty', []], ['text', 'text'], ['an object', {}], ['a list of texts', ['text']]],
-};
-const RAW = { digest, offset: atLeast(0), length: atLeast(0) };
-const EVIDENCE = { uid: text, description: text, time };
-
-const SHARED = {
-  incident_id: incidentId,
-  confidence: oneOf('full', 'partial'),
-  headline: text,
-  remediation: text,
-  first_seen: time,
-  last_seen: time,
-  incomplete: onlyTrue,
-  root: onlyTrue,
-  caused_by: causes,
-  'k8s.node.name': text,
-  'k8s.namespace.name': text,
-  'k8s.pod.name': text,
-  'k8s.pod.uid': text,
-  'k8s.container.name': text,
-  'job.id': text,
-  'gpu.uuid': text,
-  'pci.bdf': pci,
-  rank: atLeast(0),
-  'process.pid': atLeast(0),
-  evidence_trail: trail,
-};
-const REQUIRED = [
-  'pattern.id', 'pattern.name', 'incident_id', 'status', 'severity', 'confidence', 'discriminator',
-  'headline', 'remediation', 'first_seen', 'last_seen', 'evidence_trail',
-];
-/** The attributes of a pattern, under their full names. */
-const alert = (pattern, fields) =>
-  Object.fromEntries(
-    Object.entries(fields).map(([key, field]) => [`tracecore.alert.${pattern}.${key}`, field]),
-  );
-const PINNED = {
-  nccl_hang: {
-    kinds: ['nccl_record', 'nccl_dump', 'nccl_status'],
-    required: [
-      'culprit_ranks', 'waiting_ranks', 'blocking_ranks', 'culprit_reasons', 'process_group', 'op',
-      'seq', 'queued_collectives', 'members',
-    ].map((key) => `tracecore.alert.nccl_hang.${key}`),
-    fields: {
-      'pattern.id': oneOf('1'),
-      'pattern.name': oneOf('nccl_hang'),
-      status: oneOf('open', 'updated', 'resolved'),
-      severity: oneOf('info', 'warning', 'critical'),
-      discriminator: oneOf(
-        'missing_rank', 'op_mismatch', 'size_mismatch', 'dtype_mismatch', 'lagging_rank',
-        'all_stuck',
-      ),
-      ...alert('nccl_hang', {
-        culprit_ranks: ranks,
-        waiting_ranks: ranks,
-        blocking_ranks: ranks,
-        absent_ranks: ranks,
-        unreadable_ranks: ranks,
-        culprit_reasons: sentences,
-        process_group: anyText,
-        process_group_desc: text,
-        op: anyText,
-        seq: atLeast(0),
-        queued_collectives: atLeast(0),
-        members: atLeast(2),
-        stall_seconds: atLeast(1),
-      }),
-    },
-  },
-  pod_evicted: {
-    kinds: ['node_condition', 'pod_event'],
-    required: ['k8s.pod.name', 'tracecore.alert.pod_evicted.pressure'],
-    fields: {
-      'pattern.id': oneOf('8'),
-      'pattern.name': oneOf('pod_evicted'),
-      status: oneOf('open', 'updated', 'resolved'),
-      severity: oneOf('warning'),
-      discriminator: oneOf(
-        'memory_pressure', 'disk_pressure', 'pid_pressure', 'ephemeral_storage', 'pod_limit',
-        'unknown_pressure',
-      ),
-      ...alert('pod_evicted', {
-        pressure: oneOf('memory', 'disk', 'pid', 'ephemeral_storage', 'unknown'),
-        container: text,
-        usage: text,
-        request: text,
-        limit: text,
-        threshold: text,
-        available: text,
-        seconds_after_condition: atLeast(0),
-      }),
-    },
-  },
-  xid_correlation: {
-    kinds: ['xid', 'pod_event'],
-    required: [
-      'k8s.node.name',
-      'k8s.pod.name',
-      ...['xid', 'xid_class', 'seconds_before', 'xid_count'].map(
-        (key) => `tracecore.alert.xid_correlation.${key}`,
-      ),
-    ],
-    fields: {
-      'pattern.id': oneOf('2'),
-      'pattern.name': oneOf('xid_correlation'),
-      status: oneOf('open', 'updated'),
-      severity: oneOf('warning', 'critical'),
-      discriminator: oneOf('hardware_xid', 'driver_xid', 'unknown_xid'),
-      ...alert('xid_correlation', {
-        xid: atLeast(0),
-        xid_name: text,
-        xid_class: oneOf('hardware', 'driver', 'unknown'),
-        pod_reason: text,
-        seconds_before: atLeast(0),
-        xid_count: atLeast(1),
-      }),
-    },
-  },
-};
-
 /** Strictly ascending, which a JSON Schema cannot say. */
 const isAscending = (list) => list.every((v, i) => i === 0 || list[i - 1] < v);
 
@@ -248,7 +45,16 @@ function richest(list) {
   ).verdict;
 }
 
-for (const pattern of Object.keys(PINNED)) {
+/** Every pattern with a schema has its pins in a file of its own. */
+const PATTERNS = readdirSync(join(ROOT, 'schemas/verdict'))
+  .map((file) => file.replace('.schema.json', ''))
+  .filter((name) => name !== 'envelope');
+const PINNED = {};
+for (const pattern of PATTERNS) {
+  PINNED[pattern] = (await import(`./pinned/${pattern}.mjs`)).default;
+}
+
+for (const pattern of PATTERNS) {
   const schema = readSchema(pattern);
   const validate = new Ajv2020({ allErrors: true }).compile(schema);
   const list = goldens(pattern);

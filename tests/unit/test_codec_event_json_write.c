@@ -187,6 +187,9 @@ static void random_field(const struct tc_field *f, void *at, uint64_t *seed, str
     case TC_FIELD_STATE:
         *(uint8_t *)at = (uint8_t)(next_random(seed) % 3);
         return;
+    case TC_FIELD_METRIC:
+        *(uint16_t *)at = (uint16_t)(1 + next_random(seed) % (TC_METRIC_COUNT - 1));
+        return;
     }
 }
 

@@ -167,6 +167,9 @@ static void raise_field(const struct tc_field *f, struct tc_event *ev)
     case TC_FIELD_STATE:
         *(uint8_t *)at = TC_NCCL_COMPLETED;
         break;
+    case TC_FIELD_METRIC:
+        *(uint16_t *)at = TC_METRIC_GPU_TEMP;
+        break;
     case TC_FIELD_BDF:
         *(struct tc_bdf *)at = (struct tc_bdf){0, 0, 0, 1, true};
         break;

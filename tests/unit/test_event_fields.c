@@ -46,6 +46,8 @@ static size_t size_of(enum tc_field_type type)
         return sizeof(struct tc_bdf);
     case TC_FIELD_STATE:
         return sizeof(uint8_t);
+    case TC_FIELD_METRIC:
+        return sizeof(uint16_t);
     }
     return 0;
 }
@@ -119,7 +121,7 @@ static void every_kind_has_the_common_fields_and_some_of_its_own(void **state)
             common += fields[i].kinds == all;
             own += fields[i].kinds != all && (fields[i].kinds & TC_EVENT_BIT(kind)) != 0;
         }
-        assert_int_equal(common, 13);
+        assert_int_equal(common, 14);
         assert_true(own > 0);
     }
 }
@@ -145,6 +147,8 @@ static const char *type_text(enum tc_field_type type)
         return "PCI address";
     case TC_FIELD_STATE:
         return "state";
+    case TC_FIELD_METRIC:
+        return "metric";
     }
     return "";
 }
@@ -174,6 +178,9 @@ static void put_absent(struct tc_buf *b, const struct tc_field *f)
         return;
     case TC_FIELD_STATE:
         tc_buf_lit(b, "scheduled");
+        return;
+    case TC_FIELD_METRIC:
+        tc_buf_lit(b, "\"\"");
         return;
     }
 }
@@ -213,6 +220,23 @@ static void put_table(struct tc_buf *b)
     }
 }
 
+static void put_metrics(struct tc_buf *b)
+{
+    tc_buf_lit(b, "| metric | sort | unit | meaning |\n"
+                  "| --- | --- | --- | --- |\n");
+    for (unsigned i = TC_METRIC_NONE + 1; i < TC_METRIC_COUNT; i++) {
+        const struct tc_metric_info *m = tc_metric_info((enum tc_metric)i);
+        tc_buf_lit(b, "| `");
+        tc_buf_str(b, m->name);
+        tc_buf_str(b,
+                   m->type == TC_METRIC_GAUGE ? TC_LIT("` | gauge | ") : TC_LIT("` | counter | "));
+        tc_buf_str(b, tc_slice_cstr(m->unit));
+        tc_buf_lit(b, " | ");
+        tc_buf_str(b, tc_slice_cstr(m->help));
+        tc_buf_lit(b, " |\n");
+    }
+}
+
 static struct tc_slice read_page(char *memory, size_t size)
 {
     const char *root = getenv("TC_SOURCE_DIR");
@@ -232,26 +256,37 @@ static struct tc_slice read_page(char *memory, size_t size)
 static char page_memory[1 << 17];
 static char table_memory[1 << 17];
 
-static void the_page_shows_the_table_as_it_is(void **state)
+/* The page has the text of `put` between two marks; otherwise the test prints what to put there. */
+static void page_shows(void (*put)(struct tc_buf *b), const char *begin_mark, const char *end_mark)
 {
-    (void)state;
     struct tc_slice page = read_page(page_memory, sizeof page_memory);
     struct tc_buf want = tc_buf_make(table_memory, sizeof table_memory);
-    put_table(&want);
+    put(&want);
     assert_false(want.overflowed);
-    size_t begin = tc_slice_find(page, TC_LIT(BEGIN_MARK));
-    size_t end = tc_slice_find(page, TC_LIT(END_MARK));
+    size_t begin = tc_slice_find(page, tc_slice_cstr(begin_mark));
+    size_t end = tc_slice_find(page, tc_slice_cstr(end_mark));
     assert_true(begin != TC_NPOS && end != TC_NPOS && begin < end);
-    begin += sizeof BEGIN_MARK - 1;
+    begin += strlen(begin_mark);
     struct tc_slice got = tc_slice_head(tc_slice_from(page, begin), end - begin);
     if (!tc_slice_eq(got, tc_buf_slice(&want))) {
-        (void)printf("docs/events.md: put this between the marks \"fields: begin\" and "
-                     "\"fields: end\":\n\n");
+        (void)printf("docs/events.md: put this between %s and %s:\n\n", begin_mark, end_mark);
         (void)fwrite(want.data, 1, want.len, stdout);
         (void)printf("\n");
         (void)fflush(stdout); /* before cmocka writes its own */
-        fail_msg("docs/events.md and src/event/fields.c differ");
+        fail_msg("docs/events.md and the tables of src/event differ");
     }
+}
+
+static void the_page_shows_the_table_as_it_is(void **state)
+{
+    (void)state;
+    page_shows(put_table, BEGIN_MARK, END_MARK);
+}
+
+static void the_page_shows_the_metrics_as_they_are(void **state)
+{
+    (void)state;
+    page_shows(put_metrics, "<!-- metrics: begin -->\n", "<!-- metrics: end -->");
 }
 
 static void the_page_names_every_kind(void **state)
@@ -279,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_name_has_one_type_but_for_status),
         cmocka_unit_test(every_kind_has_the_common_fields_and_some_of_its_own),
         cmocka_unit_test(the_page_shows_the_table_as_it_is),
+        cmocka_unit_test(the_page_shows_the_metrics_as_they_are),
         cmocka_unit_test(the_page_names_every_kind),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schemas/verdict/nccl_hang.schema.json pins.
+import { alert, anyText, atLeast, oneOf, ranks, sentences, text } from '../fields.mjs';
+
+export default {
+  kinds: ['nccl_record', 'nccl_dump', 'nccl_status'],
+  required: [
+    'culprit_ranks', 'waiting_ranks', 'blocking_ranks', 'culprit_reasons', 'process_group', 'op',
+    'seq', 'queued_collectives', 'members',
+  ].map((key) => `tracecore.alert.nccl_hang.${key}`),
+  fields: {
+    'pattern.id': oneOf('1'),
+    'pattern.name': oneOf('nccl_hang'),
+    status: oneOf('open', 'updated', 'resolved'),
+    severity: oneOf('info', 'warning', 'critical'),
+    discriminator: oneOf(
+      'missing_rank', 'op_mismatch', 'size_mismatch', 'dtype_mismatch', 'lagging_rank',
+      'all_stuck',
+    ),
+    ...alert('nccl_hang', {
+      culprit_ranks: ranks,
+      waiting_ranks: ranks,
+      blocking_ranks: ranks,
+      absent_ranks: ranks,
+      unreadable_ranks: ranks,
+      culprit_reasons: sentences,
+      process_group: anyText,
+      process_group_desc: text,
+      op: anyText,
+      seq: atLeast(0),
+      queued_collectives: atLeast(0),
+      members: atLeast(2),
+      stall_seconds: atLeast(1),
+    }),
+  },
+};

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schemas/verdict/pod_evicted.schema.json pins.
+import { alert, atLeast, oneOf, text } from '../fields.mjs';
+
+export default {
+  kinds: ['node_condition', 'pod_event'],
+  required: ['k8s.pod.name', 'tracecore.alert.pod_evicted.pressure'],
+  fields: {
+    'pattern.id': oneOf('8'),
+    'pattern.name': oneOf('pod_evicted'),
+    status: oneOf('open', 'updated', 'resolved'),
+    severity: oneOf('warning'),
+    discriminator: oneOf(
+      'memory_pressure', 'disk_pressure', 'pid_pressure', 'ephemeral_storage', 'pod_limit',
+      'unknown_pressure',
+    ),
+    ...alert('pod_evicted', {
+      pressure: oneOf('memory', 'disk', 'pid', 'ephemeral_storage', 'unknown'),
+      container: text,
+      usage: text,
+      request: text,
+      limit: text,
+      threshold: text,
+      available: text,
+      seconds_after_condition: atLeast(0),
+    }),
+  },
+};
