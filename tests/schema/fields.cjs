@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sorts of fields that schemas pin, each with a value that is right and named ones that are
-// wrong, and the fields that every verdict may have.
+// wrong, and the fields that every verdict may have. CommonJS, so that the test can load the pins
+// of every pattern without waiting.
+'use strict';
+
 const HEX = 'ab'.repeat(32);
 
 /** The sorts of fields: one value that is right, and named ones that are wrong. */
-export const oneOf = (...values) => ({
+const oneOf = (...values) => ({
   right: values[0],
   wrong: [['a value that is not listed', 'no_such_value'], ['a number', 1], ['null', null]],
   values,
 });
-export const text = {
+const text = {
   right: 'text',
   wrong: [['a number', 1], ['a list', ['text']], ['empty', ''], ['null', null]],
 };
-export const anyText = { right: 'text', wrong: [['a number', 1], ['a list', ['text']], ['null', null]] };
-export const atLeast = (min) => ({
+const anyText = { right: 'text', wrong: [['a number', 1], ['a list', ['text']], ['null', null]] };
+const atLeast = (min) => ({
   right: min,
   wrong: [['text', '7'], ['a fraction', min + 0.5], [`${min - 1}`, min - 1], ['null', null]],
 });
-export const ranks = {
+const ranks = {
   right: [0, 7],
   wrong: [
     ['text', '1'], ['a number', 1], ['null', null], ['a list with a rank twice', [1, 1]],
@@ -26,12 +29,12 @@ export const ranks = {
     ['a list with a rank as text', ['1']], ['a list of lists', [[1]]],
   ],
 };
-export const sentences = {
+const sentences = {
   right: ['text'],
   wrong: [['text', 'text'], ['a list of numbers', [1]], ['a list with an empty one', ['']]],
 };
-export const onlyTrue = { right: true, wrong: [['false', false], ['text', 'true'], ['null', null]] };
-export const time = {
+const onlyTrue = { right: true, wrong: [['false', false], ['text', 'true'], ['null', null]] };
+const time = {
   right: '2026-03-04T05:06:07Z',
   wrong: [
     ['a number', 1772600767], ['empty', ''], ['null', null],
@@ -46,14 +49,14 @@ export const time = {
     ['with more after it', '2026-03-04T05:06:07Z '],
   ],
 };
-export const incidentId = {
+const incidentId = {
   right: '0123456789abcdef'.repeat(2),
   wrong: [
     ['a number', 1], ['empty', ''], ['in capitals', 'AB'.repeat(16)], ['too short', 'a'.repeat(31)],
     ['too long', 'a'.repeat(33)], ['no hex', 'g'.repeat(32)], ['null', null],
   ],
 };
-export const digest = {
+const digest = {
   right: `sha256:${HEX}`,
   wrong: [
     ['a number', 1], ['without its algorithm', HEX], ['of another algorithm', `sha512:${HEX}`],
@@ -61,7 +64,7 @@ export const digest = {
     ['in capitals', `sha256:${HEX.toUpperCase()}`], ['null', null],
   ],
 };
-export const pci = {
+const pci = {
   right: '0000:b3:00.0',
   wrong: [
     ['a number', 1], ['without a function', '0000:b3:00'], ['without a domain', 'b3:00.0'],
@@ -69,7 +72,7 @@ export const pci = {
   ],
 };
 const CAUSE = { incident_id: incidentId.right, why: 'text' };
-export const causes = {
+const causes = {
   right: [CAUSE],
   wrong: [
     ['an empty list', []], ['text', 'text'], ['a list of texts', ['text']], ['an object', CAUSE],
@@ -84,14 +87,14 @@ export const causes = {
     ]),
   ],
 };
-export const trail = {
+const trail = {
   right: undefined, // no golden is without it
   wrong: [['empty', []], ['text', 'text'], ['an object', {}], ['a list of texts', ['text']]],
 };
-export const RAW = { digest, offset: atLeast(0), length: atLeast(0) };
-export const EVIDENCE = { uid: text, description: text, time };
+const RAW = { digest, offset: atLeast(0), length: atLeast(0) };
+const EVIDENCE = { uid: text, description: text, time };
 
-export const SHARED = {
+const SHARED = {
   incident_id: incidentId,
   confidence: oneOf('full', 'partial'),
   headline: text,
@@ -115,12 +118,17 @@ export const SHARED = {
   'process.pid': atLeast(0),
   evidence_trail: trail,
 };
-export const REQUIRED = [
+const REQUIRED = [
   'pattern.id', 'pattern.name', 'incident_id', 'status', 'severity', 'confidence', 'discriminator',
   'headline', 'remediation', 'first_seen', 'last_seen', 'evidence_trail',
 ];
 /** The attributes of a pattern, under their full names. */
-export const alert = (pattern, fields) =>
+const alert = (pattern, fields) =>
   Object.fromEntries(
     Object.entries(fields).map(([key, field]) => [`tracecore.alert.${pattern}.${key}`, field]),
   );
+
+module.exports = {
+  oneOf, text, anyText, atLeast, ranks, sentences, onlyTrue, time, incidentId, digest, pci,
+  causes, trail, RAW, EVIDENCE, SHARED, REQUIRED, alert,
+};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What schemas/verdict/pod_evicted.schema.json pins.
-import { alert, atLeast, oneOf, text } from '../fields.mjs';
+'use strict';
 
-export default {
+const { alert, atLeast, oneOf, text } = require('../fields.cjs');
+
+module.exports = {
   kinds: ['node_condition', 'pod_event'],
   required: ['k8s.pod.name', 'tracecore.alert.pod_evicted.pressure'],
   fields: {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What schemas/verdict/nccl_hang.schema.json pins.
-import { alert, anyText, atLeast, oneOf, ranks, sentences, text } from '../fields.mjs';
+'use strict';
 
-export default {
+const { alert, anyText, atLeast, oneOf, ranks, sentences, text } = require('../fields.cjs');
+
+module.exports = {
   kinds: ['nccl_record', 'nccl_dump', 'nccl_status'],
   required: [
     'culprit_ranks', 'waiting_ranks', 'blocking_ranks', 'culprit_reasons', 'process_group', 'op',

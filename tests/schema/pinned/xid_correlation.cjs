@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What schemas/verdict/xid_correlation.schema.json pins.
-import { alert, atLeast, oneOf, text } from '../fields.mjs';
+'use strict';
 
-export default {
+const { alert, atLeast, oneOf, text } = require('../fields.cjs');
+
+module.exports = {
   kinds: ['xid', 'pod_event'],
   required: [
     'k8s.node.name',
