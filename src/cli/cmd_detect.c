@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/kept.h"
 #include "cli/patterns.h"
 #include "cli/progress.h"
 #include "cli/reading.h"
@@ -12,6 +11,7 @@
 #include "codec/codec.h"
 #include "engine/engine.h"
 #include "engine/merge.h"
+#include "story/story.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
 struct run {
     struct tc_reading reading;
     struct tc_engine *engine;
-    struct tc_kept kept;
+    struct tc_story *story;
     struct tc_report_style style;
     struct tc_progress progress;
     struct tc_stream_pool pool;
@@ -80,8 +80,15 @@ struct run {
 /* The engine takes its memory at once, so it is made only when something needs it. */
 static tc_status need_engine(struct run *r)
 {
-    struct tc_engine_out out = {tc_kept_add, &r->kept};
     struct tc_error err;
+    if (r->story == NULL) {
+        r->story = tc_story_create();
+    }
+    if (r->story == NULL) {
+        tc_say("detect", "no memory for the verdicts");
+        return TC_E_NOMEM;
+    }
+    struct tc_engine_out out = {tc_story_add, r->story};
     if (r->engine == NULL && tc_engine_create(&out, &r->engine, &err) != TC_OK) {
         tc_say("detect", "%s", err.message);
         return TC_E_NOMEM;
@@ -190,6 +197,7 @@ static tc_status feed(void *context, const struct tc_event *ev)
             r->first_ns == TC_TIME_NONE || ev->time_ns < r->first_ns ? ev->time_ns : r->first_ns;
         r->last_ns = ev->time_ns > r->last_ns ? ev->time_ns : r->last_ns;
     }
+    tc_story_note(r->story, ev);
     return tc_engine_feed(r->engine, ev);
 }
 
@@ -321,7 +329,7 @@ static void summarise(const struct run *r)
         tc_buf_time(&b, r->last_ns - r->last_ns % TC_SECOND);
     }
     tc_buf_lit(&b, ", ");
-    put_count(&b, r->kept.count, "verdict");
+    put_count(&b, tc_story_verdicts(r->story)->count, "verdict");
     put_drops(&b, r);
     put_unused(&b, r, &counts);
     if (in->skipped > 0) {
@@ -347,18 +355,23 @@ static int finish(struct run *r, tc_status status)
         tc_say("detect", "stopped early: %s", tc_status_text(status));
     }
     tc_output_init(&out, STDOUT_FILENO);
-    tc_status reported = tc_report(&r->kept, &sources, &r->style, &out);
+    struct tc_kept *kept = tc_story_verdicts(r->story);
+    tc_status linked = tc_story_link(r->story);
+    if (linked != TC_OK) {
+        tc_say("detect", "no memory to join the verdicts; each stands alone");
+    }
+    tc_status reported = tc_report(kept, &sources, &r->style, &out);
     if (reported == TC_E_NOMEM) {
         tc_say("detect", "no memory for the report");
     }
     tc_reading_end(&r->reading);
-    bool bad = r->reading.failed || status != TC_OK || reported != TC_OK;
-    int found = r->kept.count > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+    bool bad = r->reading.failed || status != TC_OK || linked != TC_OK || reported != TC_OK;
+    int found = kept->count > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
     int code = tc_output_end(&out, "detect", bad ? TC_EXIT_BAD : found);
     warn_incomplete(r);
-    if (r->kept.left_out > 0) {
+    if (kept->left_out > 0) {
         tc_say("detect", "%llu more verdicts were left out: only %d incidents are held",
-               (unsigned long long)r->kept.left_out, TC_KEPT_MAX);
+               (unsigned long long)kept->left_out, TC_KEPT_MAX);
     }
     if (!r->quiet) {
         summarise(r);
@@ -421,8 +434,8 @@ static int run(int argc, char **argv)
     free(r.sources);
     free(r.streams);
     tc_stream_pool_fini(&r.pool);
-    tc_kept_fini(&r.kept);
     tc_engine_destroy(r.engine);
+    tc_story_destroy(r.story);
     tc_reading_fini(&r.reading);
     return code;
 }

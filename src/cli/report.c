@@ -12,7 +12,6 @@
 #define CONSEQUENCES_SHOWN 12
 /* Causes of causes; a longer chain, or a circle, is shown in full. */
 #define CHAIN_MAX 64
-#define ELLIPSIS "\xe2\x80\xa6"
 
 struct report {
     struct tc_kept *kept;
@@ -24,23 +23,32 @@ struct report {
     bool too_large;
 };
 
-static void render(const struct report *r, struct tc_buf *b, const struct tc_verdict *v)
+/* A verdict, and what is told under it. */
+struct entry {
+    const struct tc_verdict *verdict;
+    struct tc_follower followers[CONSEQUENCES_SHOWN];
+    size_t count;
+    size_t more;
+};
+
+static void render(const struct report *r, struct tc_buf *b, const struct entry *e)
 {
     if (r->style->json) {
-        tc_verdict_render_json(b, v, r->sources);
+        tc_verdict_render_json(b, e->verdict, r->sources);
         tc_buf_char(b, '\n');
     } else {
-        tc_verdict_render_text(b, v, r->sources, &r->style->text);
+        tc_verdict_render_story(b, e->verdict, e->followers, e->count, e->more, r->sources,
+                                &r->style->text);
     }
 }
 
-/* One verdict, whole or not at all. */
-static tc_status put_verdict(struct report *r, const struct tc_verdict *v)
+/* One entry, whole or not at all. */
+static tc_status put_entry(struct report *r, const struct entry *e)
 {
     for (;;) {
         struct tc_buf b = tc_buf_make(r->data, r->cap);
         if (r->data != NULL) {
-            render(r, &b, v);
+            render(r, &b, e);
             if (!b.overflowed) {
                 (void)tc_output_put(r->out, tc_buf_slice(&b));
                 return TC_OK;
@@ -49,7 +57,7 @@ static tc_status put_verdict(struct report *r, const struct tc_verdict *v)
         size_t cap = r->cap == 0 ? TC_VERDICT_JSON_MAX : r->cap * 2;
         if (cap > RENDER_MAX) {
             tc_say("detect", "incident %.*s is left out: it needs more than %zu MiB of output",
-                   TC_FMT(v->incident_id), RENDER_MAX >> 20);
+                   TC_FMT(e->verdict->incident_id), RENDER_MAX >> 20);
             r->too_large = true;
             return TC_OK;
         }
@@ -94,67 +102,11 @@ static size_t origin_of(const struct tc_kept *k, size_t index)
 }
 
 /*
- * The headline of a consequence on one line, and its pattern where that is another than the
- * cause's. Width counts code points of the escaped text.
- */
-static void put_consequence(struct report *r, const struct tc_kept_verdict *v)
-{
-    struct tc_slice cause = r->kept->items[v->cause].finding.pattern_name;
-    char text[2048];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    char escaped[1024];
-    struct tc_buf headline = tc_buf_make(escaped, sizeof escaped);
-    tc_buf_printable(&headline, tc_slice_head(v->finding.headline, sizeof escaped / 4));
-    tc_buf_lit(&b, "    ");
-    if (!tc_slice_eq(cause, v->finding.pattern_name)) {
-        tc_buf_printable(&b, tc_slice_head(v->finding.pattern_name, 64));
-        tc_buf_lit(&b, "  ");
-    }
-    unsigned column = (unsigned)b.len;
-    struct tc_slice rest = tc_buf_slice(&headline);
-    size_t end = 0;
-    size_t cut = 0; /* where the ellipsis would go */
-    for (unsigned at = column; end < rest.len; at++) {
-        size_t len = 1;
-        while (end + len < rest.len && ((unsigned char)rest.ptr[end + len] & 0xc0) == 0x80) {
-            len++;
-        }
-        if (at + 1 > r->style->text.columns) {
-            break;
-        }
-        cut = at + 2 > r->style->text.columns ? cut : end + len;
-        end += len;
-    }
-    tc_buf_str(&b, tc_slice_head(rest, end < rest.len ? cut : end));
-    tc_buf_str(&b, end < rest.len ? TC_LIT(ELLIPSIS) : TC_EMPTY);
-    tc_buf_char(&b, '\n');
-    (void)tc_output_put(r->out, tc_buf_slice(&b));
-}
-
-static void put_consequences(struct report *r, const size_t *list, size_t count)
-{
-    char text[96];
-    if (count == 0) {
-        return;
-    }
-    (void)tc_output_put(r->out, TC_LIT("  Also because of this\n"));
-    for (size_t i = 0; i < count && i < CONSEQUENCES_SHOWN; i++) {
-        put_consequence(r, &r->kept->items[list[i]]);
-    }
-    if (count > CONSEQUENCES_SHOWN) {
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&b, "    " ELLIPSIS " and ");
-        tc_buf_u64(&b, count - CONSEQUENCES_SHOWN);
-        tc_buf_lit(&b, " more (--all shows them)\n");
-        (void)tc_output_put(r->out, tc_buf_slice(&b));
-    }
-}
-
-/*
  * Consequences grouped by their origin: first[i] .. first[i + 1] of list are those of i.
  * A counting sort, so that a thousand consequences of a thousand causes cost no more.
  */
 struct groups {
+    size_t *origins; /* of each verdict, or TC_KEPT_NONE: it stands for itself */
     size_t *first;
     size_t *list;
 };
@@ -162,26 +114,54 @@ struct groups {
 static tc_status group(struct report *r, struct groups *g)
 {
     struct tc_kept *k = r->kept;
+    g->origins = calloc(k->count + 1, sizeof *g->origins);
     g->first = calloc(k->count + 2, sizeof *g->first);
     g->list = calloc(k->count + 1, sizeof *g->list);
-    if (g->first == NULL || g->list == NULL) {
+    if (g->origins == NULL || g->first == NULL || g->list == NULL) {
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < k->count; i++) {
-        k->items[i].cause = r->style->all ? TC_KEPT_NONE : origin_of(k, i);
-        if (k->items[i].cause != TC_KEPT_NONE) {
-            g->first[k->items[i].cause + 2]++;
+        g->origins[i] = r->style->all ? TC_KEPT_NONE : origin_of(k, i);
+        if (g->origins[i] != TC_KEPT_NONE) {
+            g->first[g->origins[i] + 2]++;
         }
     }
     for (size_t i = 2; i < k->count + 2; i++) {
         g->first[i] += g->first[i - 1];
     }
     for (size_t i = 0; i < k->count; i++) {
-        if (k->items[i].cause != TC_KEPT_NONE) {
-            g->list[g->first[k->items[i].cause + 1]++] = i;
+        if (g->origins[i] != TC_KEPT_NONE) {
+            g->list[g->first[g->origins[i] + 1]++] = i;
         }
     }
     return TC_OK;
+}
+
+/* More of the same: its cause is of the same pattern, as for the groups that a hang holds up. */
+static bool is_brief(const struct tc_kept *k, size_t index)
+{
+    size_t cause = cause_of(k, index);
+    return cause != TC_KEPT_NONE &&
+           tc_slice_eq(k->items[cause].finding.pattern_name, k->items[index].finding.pattern_name);
+}
+
+/* The verdicts that tell something new first, then those that are more of the same. */
+static void add_followers(const struct tc_kept *k, struct entry *e, const size_t *list,
+                          size_t count)
+{
+    for (int brief = 0; brief <= 1; brief++) {
+        for (size_t i = 0; i < count; i++) {
+            if (is_brief(k, list[i]) != (brief == 1)) {
+                continue;
+            }
+            if (e->count == CONSEQUENCES_SHOWN) {
+                e->more++;
+            } else {
+                e->followers[e->count++] =
+                    (struct tc_follower){&k->items[list[i]].verdict, brief == 1};
+            }
+        }
+    }
 }
 
 /* Those that explain others come first, then what stands alone. */
@@ -192,15 +172,16 @@ static tc_status put_text(struct report *r, const struct groups *g)
     for (int roots = 1; roots >= 0; roots--) {
         for (size_t i = 0; i < k->count; i++) {
             const struct tc_kept_verdict *v = &k->items[i];
-            if (v->cause != TC_KEPT_NONE || v->finding.root != (roots == 1)) {
+            if (g->origins[i] != TC_KEPT_NONE || v->finding.root != (roots == 1)) {
                 continue;
             }
             if (some) {
                 (void)tc_output_put(r->out, TC_LIT("\n"));
             }
             some = true;
-            TC_TRY(put_verdict(r, &v->verdict));
-            put_consequences(r, g->list + g->first[i], g->first[i + 1] - g->first[i]);
+            struct entry e = {.verdict = &v->verdict};
+            add_followers(k, &e, g->list + g->first[i], g->first[i + 1] - g->first[i]);
+            TC_TRY(put_entry(r, &e));
         }
     }
     return TC_OK;
@@ -209,7 +190,8 @@ static tc_status put_text(struct report *r, const struct groups *g)
 static tc_status put_json(struct report *r)
 {
     for (size_t i = 0; i < r->kept->count; i++) {
-        TC_TRY(put_verdict(r, &r->kept->items[i].verdict));
+        struct entry e = {.verdict = &r->kept->items[i].verdict};
+        TC_TRY(put_entry(r, &e));
     }
     return TC_OK;
 }
@@ -219,7 +201,6 @@ tc_status tc_report(struct tc_kept *kept, const struct tc_sources *sources,
 {
     struct report r = {.kept = kept, .sources = sources, .style = style, .out = out};
     struct groups g = {0};
-    tc_kept_sort(kept);
     tc_status status = TC_OK;
     if (style->json) {
         status = put_json(&r);
@@ -227,6 +208,7 @@ tc_status tc_report(struct tc_kept *kept, const struct tc_sources *sources,
         status = group(&r, &g);
         status = status == TC_OK ? put_text(&r, &g) : status;
     }
+    free(g.origins);
     free(g.first);
     free(g.list);
     free(r.data);

@@ -7,9 +7,9 @@
 #define TC_CLI_REPORT_H
 
 #include "base/status.h"
-#include "cli/kept.h"
 #include "cli/output.h"
 #include "event/source.h"
+#include "story/kept.h"
 #include "verdict/render.h"
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct tc_report_style {
 };
 
 /*
- * Sorts and prints what was kept. A verdict that is too large to be rendered is
+ * Prints what was kept, in the order in which it is. A verdict that is too large to be rendered is
  * left out, said on standard error, and the result is TC_E_LIMIT; the others are
  * printed. A failed write is left to tc_output_end.
  */

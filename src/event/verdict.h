@@ -24,6 +24,7 @@ struct tc_verdict {
     int64_t first_ns; /* of the whole incident, not only of this finding */
     const struct tc_verdict_cause *causes;
     size_t cause_count;
+    struct tc_slice group; /* incident id of the first root of its story; "" alone */
 };
 
 typedef tc_status (*tc_verdict_fn)(void *context, const struct tc_verdict *verdict);

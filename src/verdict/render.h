@@ -29,4 +29,18 @@ struct tc_text_style {
 void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
                             const struct tc_sources *sources, const struct tc_text_style *style);
 
+/* What followed from a verdict: told in short under it. */
+struct tc_follower {
+    const struct tc_verdict *verdict;
+    bool brief; /* one line: more of the same, as the other groups that a hang holds up */
+};
+
+/*
+ * One story: the verdict that explains the others in full, what followed from it in order, each
+ * with the reason of the link, and one timeline of all of it. `more` followers are only counted.
+ */
+void tc_verdict_render_story(struct tc_buf *b, const struct tc_verdict *root,
+                             const struct tc_follower *followers, size_t count, size_t more,
+                             const struct tc_sources *sources, const struct tc_text_style *style);
+
 #endif

@@ -298,6 +298,10 @@ void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
     if (v->cause_count > 0) {
         render_causes(&w, v);
     }
+    if (v->group.len > 0) {
+        KEY(b, "incident_group");
+        literal(b, v->group);
+    }
     render_scope(&w, &f->scope);
     for (size_t i = 0; i < f->attr_count; i++) {
         render_attr(&w, &f->attrs[i]);

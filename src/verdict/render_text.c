@@ -6,21 +6,12 @@
 /* How much of a long list a person is shown; --json has all of it. */
 #define LIST_SHOWN 16
 #define EVIDENCE_SHOWN 8
+#define EVIDENCE_OF_FOLLOWER 4
+#define STORY_SHOWN 20
 #define STAMP_MAX 48
-#define DAY_NS (86400 * TC_SECOND)
 
-#define MARGIN 2
-#define BLOCK 4
-
-/* The pieces of evidence in order of time, and which of them are shown. */
-struct trail {
-    const struct tc_evidence *all;
-    size_t order[TC_VERDICT_EVIDENCE_MAX];
-    size_t count;
-    size_t shown;
-    size_t more;
-    bool relative; /* they are of different days */
-};
+#define MARGIN TC__TEXT_MARGIN
+#define BLOCK TC__TEXT_BLOCK
 
 /* Two columns behind what is there, or on the next line; broken only when no line holds it. */
 static void put_header_word(struct tc__page *p, struct tc_slice word)
@@ -65,15 +56,6 @@ static void put_header(struct tc__page *p, const struct tc_verdict *v)
     tc__page_line(p);
 }
 
-static void put_title(struct tc__page *p, const char *title)
-{
-    tc__page_blank(p, MARGIN);
-    tc__page_style(p, TC__TEXT_BOLD);
-    tc__page_text(p, tc_slice_cstr(title));
-    tc__page_style(p, TC__TEXT_PLAIN);
-    tc__page_line(p);
-}
-
 /* "name value", with a dot between items. */
 static void put_item(struct tc__flow *flow, struct tc_slice name, struct tc_slice value)
 {
@@ -111,6 +93,9 @@ static void put_scope(struct tc__flow *flow, const struct tc_scope *s)
         struct tc_buf b = tc_buf_make(text, sizeof text);
         tc_buf_bdf(&b, s->pci);
         put_item(flow, TC_LIT("PCI"), tc_buf_slice(&b));
+    }
+    if (s->gpu_index >= 0 && s->gpu_uuid.len == 0) {
+        put_number(flow, TC_LIT("GPU index"), s->gpu_index);
     }
     if (s->rank >= 0) {
         put_number(flow, TC_LIT("rank"), s->rank);
@@ -265,141 +250,19 @@ static void put_facts(struct tc__page *p, const struct tc_finding *f, const stru
     tc__flow_end(&flow);
 }
 
-static void put_more(struct tc__page *p, size_t more)
-{
-    if (more > 0) {
-        tc__page_blank(p, BLOCK);
-        tc__page_text(p, TC_LIT("\xe2\x80\xa6 and "));
-        tc__page_number(p, more);
-        tc__page_text(p, TC_LIT(" more in --json"));
-        tc__page_line(p);
-    }
-}
-
 static void put_reasons(struct tc__page *p, const struct tc_attr *reasons)
 {
-    put_title(p, reasons->count == 1 ? "Culprit" : "Culprits");
+    tc__page_title(p, reasons->count == 1 ? "Culprit" : "Culprits");
     size_t shown = reasons->count < LIST_SHOWN ? reasons->count : LIST_SHOWN;
     for (size_t i = 0; i < shown; i++) {
         tc__page_paragraph(p, BLOCK, BLOCK + MARGIN, reasons->strings[i]);
     }
-    put_more(p, reasons->count - shown);
-}
-
-/* Undated pieces come last; equal times keep the order of the verdict. */
-static bool is_before(const struct tc_evidence *a, const struct tc_evidence *b)
-{
-    if (a->time_ns == TC_TIME_NONE || b->time_ns == TC_TIME_NONE) {
-        return a->time_ns != TC_TIME_NONE && b->time_ns == TC_TIME_NONE;
-    }
-    return a->time_ns < b->time_ns;
-}
-
-static struct trail make_trail(const struct tc_finding *f)
-{
-    struct trail t = {.all = f->evidence};
-    size_t known =
-        f->evidence_count < TC_VERDICT_EVIDENCE_MAX ? f->evidence_count : TC_VERDICT_EVIDENCE_MAX;
-    for (; t.count < known; t.count++) {
-        size_t at = t.count;
-        while (at > 0 && is_before(&t.all[t.count], &t.all[t.order[at - 1]])) {
-            t.order[at] = t.order[at - 1];
-            at--;
-        }
-        t.order[at] = t.count;
-    }
-    t.shown = t.count < EVIDENCE_SHOWN ? t.count : EVIDENCE_SHOWN;
-    t.more = f->evidence_count - t.shown;
-    for (size_t i = 1; i < t.shown; i++) {
-        int64_t first = t.all[t.order[0]].time_ns;
-        int64_t now = t.all[t.order[i]].time_ns;
-        t.relative = t.relative || (now != TC_TIME_NONE && now / DAY_NS != first / DAY_NS);
-    }
-    return t;
-}
-
-/* The time of one piece: of day, or since the first when they are of different days. */
-static void stamp(struct tc_buf *b, const struct trail *t, size_t i)
-{
-    int64_t first = t->all[t->order[0]].time_ns;
-    int64_t now = t->all[t->order[i]].time_ns;
-    if (now == TC_TIME_NONE) {
-        tc_buf_lit(b, "undated");
-    } else if (t->relative && i > 0 && now != first) {
-        tc_buf_char(b, '+');
-        tc_buf_duration(b, now - first);
-    } else if (t->relative) {
-        tc_buf_time(b, now - now % TC_SECOND);
-    } else {
-        char text[STAMP_MAX];
-        struct tc_buf full = tc_buf_make(text, sizeof text);
-        int64_t ms = now - now % (TC_SECOND / 1000);
-        tc_buf_time(&full, ms);
-        tc_buf_str(b, tc_slice_make(text + 11, full.len - 12)); /* between "T" and "Z" */
-        tc_buf_str(b, ms % TC_SECOND == 0 ? TC_LIT(".000") : TC_EMPTY);
-    }
-}
-
-static void put_timeline(struct tc__page *p, const struct trail *t)
-{
-    unsigned width = 0;
-    char text[STAMP_MAX];
-    for (size_t i = 0; i < t->shown; i++) {
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        stamp(&b, t, i);
-        width = b.len > width ? (unsigned)b.len : width;
-    }
-    put_title(p, "Timeline");
-    for (size_t i = 0; i < t->shown; i++) {
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        stamp(&b, t, i);
-        const struct tc_evidence *e = &t->all[t->order[i]];
-        tc__page_blank(p, BLOCK + width - (unsigned)b.len);
-        tc__page_text(p, tc_buf_slice(&b));
-        tc__page_blank(p, 2);
-        tc__page_paragraph(p, 0, BLOCK + width + 2,
-                           e->description.len > 0 ? e->description : e->kind);
-    }
-    put_more(p, t->more);
-}
-
-static bool same_bytes(const struct tc_raw *a, const struct tc_raw *b)
-{
-    return a->source == b->source && a->offset == b->offset && a->length == b->length;
-}
-
-static bool was_quoted(const struct trail *t, size_t i)
-{
-    for (size_t j = 0; j < i; j++) {
-        if (same_bytes(&t->all[t->order[j]].raw, &t->all[t->order[i]].raw)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void put_evidence(struct tc__page *p, const struct trail *t,
-                         const struct tc_sources *sources)
-{
-    bool titled = false;
-    for (size_t i = 0; i < t->shown; i++) {
-        const struct tc_raw *raw = &t->all[t->order[i]].raw;
-        struct tc_source_view view;
-        if (raw->source == TC_SOURCE_NONE || was_quoted(t, i) ||
-            !sources->view(sources->context, raw->source, &view)) {
-            continue;
-        }
-        if (!titled) {
-            put_title(p, "Evidence");
-            titled = true;
-        }
-        tc__page_quote(p, BLOCK, &view, raw);
-    }
+    tc__page_more(p, reasons->count - shown);
 }
 
 static void put_causes(struct tc__page *p, const struct tc_verdict *v)
 {
-    put_title(p, "Because of");
+    tc__page_title(p, "Because of");
     for (size_t i = 0; i < v->cause_count; i++) {
         struct tc__flow flow = tc__flow_begin(p, BLOCK, BLOCK + MARGIN);
         if (v->causes[i].incident_id.len > 0) {
@@ -426,8 +289,67 @@ static void put_footer(struct tc__page *p, const struct tc_verdict *v)
     tc__flow_end(&flow);
 }
 
-void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
-                            const struct tc_sources *sources, const struct tc_text_style *style)
+/* "pattern  headline" on one line, cut where it does not fit. Width counts escaped code points. */
+static void put_brief(struct tc__page *p, const struct tc_finding *f)
+{
+    char escaped[1024];
+    struct tc_buf line = tc_buf_make(escaped, sizeof escaped);
+    tc_buf_printable(&line, tc_slice_head(f->headline, sizeof escaped / 4));
+    struct tc_slice rest = tc_buf_slice(&line);
+    tc__page_blank(p, BLOCK);
+    size_t end = 0;
+    size_t cut = 0; /* where the ellipsis would go */
+    for (unsigned at = p->at; end < rest.len && at + 1 <= p->columns; at++) {
+        size_t len = 1;
+        while (end + len < rest.len && ((unsigned char)rest.ptr[end + len] & 0xc0) == 0x80) {
+            len++;
+        }
+        cut = at + 2 > p->columns ? cut : end + len;
+        end += len;
+    }
+    tc__page_text(p, tc_slice_head(rest, end < rest.len ? cut : end));
+    tc__page_text(p, end < rest.len ? TC_LIT("\xe2\x80\xa6") : TC_EMPTY);
+    tc__page_line(p);
+}
+
+static void put_follower(struct tc__page *p, const struct tc_verdict *v)
+{
+    struct tc__flow flow = tc__flow_begin(p, BLOCK, BLOCK + MARGIN);
+    tc__flow_words(&flow, v->finding->pattern_name);
+    tc__flow_words(&flow, TC_LIT("\xc2\xb7"));
+    tc__flow_words(&flow, v->finding->headline);
+    tc__flow_end(&flow);
+    for (size_t i = 0; i < v->cause_count; i++) {
+        flow = tc__flow_begin(p, BLOCK + MARGIN, BLOCK + 2 * MARGIN);
+        tc__flow_words(&flow, TC_LIT("because"));
+        tc__flow_words(&flow, v->causes[i].why);
+        tc__flow_end(&flow);
+    }
+}
+
+static void put_followers(struct tc__page *p, const struct tc_follower *followers, size_t count,
+                          size_t more)
+{
+    tc__page_title(p, "What followed");
+    for (size_t i = 0; i < count; i++) {
+        if (followers[i].brief) {
+            put_brief(p, followers[i].verdict->finding);
+        } else {
+            put_follower(p, followers[i].verdict);
+        }
+    }
+    if (more > 0) {
+        tc__page_blank(p, BLOCK);
+        tc__page_text(p, TC_LIT("\xe2\x80\xa6 and "));
+        tc__page_number(p, more);
+        tc__page_text(p, TC_LIT(" more (--all shows them)"));
+        tc__page_line(p);
+    }
+}
+
+void tc_verdict_render_story(struct tc_buf *b, const struct tc_verdict *v,
+                             const struct tc_follower *followers, size_t count, size_t more,
+                             const struct tc_sources *sources, const struct tc_text_style *style)
 {
     const struct tc_finding *f = v->finding;
     struct tc__page page = tc__page_begin(b, style);
@@ -444,16 +366,32 @@ void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
     if (v->cause_count > 0) {
         put_causes(p, v);
     }
-    if (f->evidence_count > 0) {
-        struct trail trail = make_trail(f);
-        put_timeline(p, &trail);
+    if (count > 0) {
+        put_followers(p, followers, count, more);
+    }
+    struct tc__trail trail = {0};
+    tc__trail_add(&trail, f, EVIDENCE_SHOWN);
+    for (size_t i = 0; i < count; i++) {
+        if (!followers[i].brief) {
+            tc__trail_add(&trail, followers[i].verdict->finding, EVIDENCE_OF_FOLLOWER);
+        }
+    }
+    tc__trail_end(&trail, count > 0 ? STORY_SHOWN : EVIDENCE_SHOWN);
+    if (trail.count > 0) {
+        tc__page_timeline(p, &trail);
         if (sources != NULL) {
-            put_evidence(p, &trail, sources);
+            tc__page_evidence(p, &trail, sources);
         }
     }
     if (f->remediation.len > 0) {
-        put_title(p, "Next");
+        tc__page_title(p, "Next");
         tc__page_paragraph(p, BLOCK, BLOCK, f->remediation);
     }
     put_footer(p, v);
+}
+
+void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
+                            const struct tc_sources *sources, const struct tc_text_style *style)
+{
+    tc_verdict_render_story(b, v, NULL, 0, 0, sources, style);
 }

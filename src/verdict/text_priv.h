@@ -7,7 +7,9 @@
 #define TC_VERDICT_TEXT_PRIV_H
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "event/event.h"
+#include "event/finding.h"
 #include "event/source.h"
 #include "verdict/render.h"
 
@@ -65,6 +67,14 @@ void tc__flow_together(struct tc__flow *flow, struct tc_slice a, struct tc_slice
 void tc__flow_words(struct tc__flow *flow, struct tc_slice s);
 void tc__flow_end(struct tc__flow *flow);
 
+#define TC__TEXT_MARGIN 2
+#define TC__TEXT_BLOCK 4
+
+/* A bold line of its own. */
+void tc__page_title(struct tc__page *p, const char *title);
+/* "... and N more in --json"; nothing when there are none. */
+void tc__page_more(struct tc__page *p, size_t more);
+
 /*
  * Where a piece of evidence is and, for text, what it says: "PATH:LINE: quote",
  * on two lines when one is too short; "PATH at OFFSET,LENGTH" for anything else,
@@ -72,5 +82,21 @@ void tc__flow_end(struct tc__flow *flow);
  */
 void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_view *view,
                     const struct tc_raw *raw);
+
+/* Pieces of evidence in order of time. Zero it first; tc__trail_end when all are added. */
+struct tc__trail {
+    const struct tc_evidence *pieces[TC_VERDICT_EVIDENCE_MAX];
+    size_t count;
+    size_t left_out;
+    bool relative; /* they are of different days */
+};
+
+/* At most so many pieces of a finding, the first ones; not what another finding told already. */
+void tc__trail_add(struct tc__trail *t, const struct tc_finding *f, size_t most);
+void tc__trail_end(struct tc__trail *t, size_t shown);
+/* What happened when, and the bytes that say so. */
+void tc__page_timeline(struct tc__page *p, const struct tc__trail *t);
+void tc__page_evidence(struct tc__page *p, const struct tc__trail *t,
+                       const struct tc_sources *sources);
 
 #endif

@@ -40,8 +40,7 @@ static struct tc_finding finding(void)
         .first_ns = T0,
         .last_ns = T0 + TC_SECOND,
     };
-    f.scope.rank = -1;
-    f.scope.pid = -1;
+    f.scope = TC_SCOPE_NONE;
     return f;
 }
 

@@ -55,8 +55,7 @@ static struct tc_finding finding(void)
         .first_ns = T0,
         .last_ns = T0,
     };
-    f.scope.rank = -1;
-    f.scope.pid = -1;
+    f.scope = TC_SCOPE_NONE;
     return f;
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdicts of an offline run, as they stand at its end: one an incident, the
- * latest wins. A verdict only lives as long as the engine's call, so each is
- * copied whole; rendering, and the digests it needs, wait until nothing changes
- * any more.
+ * The verdicts of a run as they stand: one an incident, the latest wins. A verdict
+ * only lives as long as the engine's call, so each is copied whole; rendering, and
+ * the digests it needs, wait until nothing changes any more.
  */
-#ifndef TC_CLI_KEPT_H
-#define TC_CLI_KEPT_H
+#ifndef TC_STORY_KEPT_H
+#define TC_STORY_KEPT_H
 
 #include "base/status.h"
 #include "event/verdict.h"
@@ -22,7 +21,11 @@ struct tc_kept_verdict {
     struct tc_verdict verdict; /* everything it refers to lies in block */
     struct tc_finding finding;
     void *block;
-    size_t cause; /* for reports: index of the verdict that explains it, or TC_KEPT_NONE */
+    /* What the detector said, before the story changed it: see tc_kept_unlink. */
+    const struct tc_verdict_cause *own_causes;
+    size_t own_cause_count;
+    struct tc_slice own_discriminator;
+    bool own_root;
 };
 
 struct tc_kept {
@@ -40,6 +43,9 @@ void tc_kept_fini(struct tc_kept *k);
 
 /* The index of an incident, or TC_KEPT_NONE. */
 size_t tc_kept_find(const struct tc_kept *k, struct tc_slice incident_id);
+
+/* Every verdict as its detector gave it: own causes, root and discriminator, no group. */
+void tc_kept_unlink(struct tc_kept *k);
 
 /* By first_seen, then pattern id as a number, then incident id. Forgets nothing. */
 void tc_kept_sort(struct tc_kept *k);

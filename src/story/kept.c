@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/kept.h"
+#include "story/kept.h"
 
 #include "base/arena.h"
 
@@ -148,7 +148,10 @@ static tc_status copy_verdict(struct tc_kept_verdict *to, const struct tc_verdic
         own(&a, &causes[i].why);
     }
     to->verdict.causes = causes;
-    to->cause = TC_KEPT_NONE;
+    to->own_causes = causes;
+    to->own_cause_count = v->cause_count;
+    to->own_discriminator = to->finding.discriminator;
+    to->own_root = to->finding.root;
     bool ok = tc_arena_ok(&a);
     tc_arena_fini(&a);
     if (!ok) {
@@ -252,6 +255,18 @@ void tc_kept_fini(struct tc_kept *k)
     free(k->items);
     free(k->slots);
     *k = (struct tc_kept){0};
+}
+
+void tc_kept_unlink(struct tc_kept *k)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        struct tc_kept_verdict *v = &k->items[i];
+        v->verdict.causes = v->own_causes;
+        v->verdict.cause_count = v->own_cause_count;
+        v->verdict.group = TC_EMPTY;
+        v->finding.discriminator = v->own_discriminator;
+        v->finding.root = v->own_root;
+    }
 }
 
 static int by_time(const void *a, const void *b)

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Links. For every verdict the candidates are those that name the same thing: the postings of its
+ * names, in order of time. What remains of them is one cause a pattern and thing, the nearest by
+ * identity and then by time, without those that another cause already leads back to.
+ */
+#include "base/sort.h"
+#include "base/time.h"
+#include "story/story_priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* Verdicts about one thing that are looked at as causes of one other. */
+#define POSTINGS_MAX 512
+#define CANDIDATES_MAX 64
+/* Causes of causes that are followed. */
+#define STEPS_MAX 4096
+
+static const struct tc__rule RULES[] = {
+#define RULE(from, to, same, before, late, kind) \
+    {.cause = {#from, sizeof(#from) - 1},        \
+     .effect = {#to, sizeof(#to) - 1},           \
+     .at = {kind, sizeof(kind) - 1},             \
+     .before_ns = (before) * (int64_t)TC_SECOND, \
+     .late_ns = (late) * (int64_t)TC_SECOND,     \
+     .by = (same)},
+#include "story/rules.def"
+#undef RULE
+};
+
+struct candidate {
+    uint32_t cause;
+    enum tc__class by;
+    struct tc__token token; /* of the effect */
+    const struct tc__rule *rule;
+};
+
+struct linker {
+    struct tc_kept *kept;
+    struct tc__places *places;
+    struct tc_arena *arena;
+    struct tc__where *as_cause;
+    struct tc_sort_pair *postings; /* key: name << 32 | verdict; value: the class */
+    size_t posting_count;
+    struct candidate **causes; /* of each verdict, cause_counts of them; own ones come first */
+    size_t *cause_counts;
+    uint32_t *marks; /* one a verdict, == mark: visited */
+    uint32_t mark;
+    uint32_t *stack;
+};
+
+static const struct tc__rule *rule_of(const struct tc_kept_verdict *cause,
+                                      const struct tc_kept_verdict *effect)
+{
+    for (size_t i = 0; i < COUNT(RULES); i++) {
+        if (tc_slice_eq(RULES[i].cause, cause->finding.pattern_name) &&
+            tc_slice_eq(RULES[i].effect, effect->finding.pattern_name)) {
+            return &RULES[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_cause(struct tc_slice pattern)
+{
+    for (size_t i = 0; i < COUNT(RULES); i++) {
+        if (tc_slice_eq(RULES[i].cause, pattern)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tc_status post(struct linker *l)
+{
+    size_t total = 0;
+    l->as_cause = tc_new(l->arena, struct tc__where, l->kept->count);
+    if (l->as_cause == NULL) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < l->kept->count; i++) {
+        const struct tc_kept_verdict *v = &l->kept->items[i];
+        if (!is_cause(v->finding.pattern_name)) {
+            continue;
+        }
+        if (!tc__places_where(l->places, v, true, l->arena, &l->as_cause[i])) {
+            return TC_E_NOMEM;
+        }
+        for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
+            total += l->as_cause[i].count[c];
+        }
+    }
+    l->postings = tc_new(l->arena, struct tc_sort_pair, total);
+    struct tc_sort_pair *scratch = tc_new(l->arena, struct tc_sort_pair, total);
+    if (l->postings == NULL || scratch == NULL) {
+        return total == 0 ? TC_OK : TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < l->kept->count; i++) {
+        const struct tc__where *w = &l->as_cause[i];
+        for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
+            for (size_t t = 0; t < w->count[c]; t++) {
+                uint64_t key = (uint64_t)w->tokens[c][t].name << 32 | i;
+                l->postings[l->posting_count++] = (struct tc_sort_pair){key, c};
+            }
+        }
+    }
+    tc_sort_keys(l->postings, scratch, l->posting_count);
+    return TC_OK;
+}
+
+/* The first posting at or after a key. */
+static size_t posting_at(const struct linker *l, uint64_t key)
+{
+    size_t low = 0;
+    size_t high = l->posting_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (l->postings[middle].key < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static int64_t effect_time(const struct tc_kept_verdict *v, const struct tc__rule *rule)
+{
+    int64_t time_ns = v->verdict.first_ns;
+    for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
+        const struct tc_evidence *e = &v->finding.evidence[i];
+        if (tc_slice_eq(e->kind, rule->at) && e->time_ns != TC_TIME_NONE) {
+            time_ns = e->time_ns;
+        }
+    }
+    return time_ns;
+}
+
+static bool in_order(const struct tc__rule *rule, const struct tc_kept_verdict *cause,
+                     const struct tc_kept_verdict *effect)
+{
+    int64_t at = effect_time(effect, rule);
+    int64_t first = cause->verdict.first_ns;
+    if (at == TC_TIME_NONE || first == TC_TIME_NONE) {
+        return false;
+    }
+    return first <= at + rule->late_ns && at - cause->finding.last_ns <= rule->before_ns;
+}
+
+/* Both sides name things of a class, and none in common. */
+static bool differ(const struct tc__where *a, const struct tc__where *b, enum tc__class class)
+{
+    for (size_t i = 0; i < a->count[class]; i++) {
+        for (size_t k = 0; k < b->count[class]; k++) {
+            if (a->tokens[class][i].name == b->tokens[class][k].name) {
+                return false;
+            }
+        }
+    }
+    return a->count[class] > 0 && b->count[class] > 0;
+}
+
+/* The same node, or pod, proves nothing when both sides name a GPU and it is another one. */
+static bool contradicted(const struct tc__rule *rule, enum tc__class by,
+                         const struct tc__where *cause, const struct tc__where *effect)
+{
+    if (by == TC__CLASS_GPU || by == TC__CLASS_RANK ||
+        (by == TC__CLASS_NODE && (rule->by & BY_WHOLE_NODE) != 0)) {
+        return false;
+    }
+    return differ(cause, effect, TC__CLASS_GPU) ||
+           (by == TC__CLASS_NODE && differ(cause, effect, TC__CLASS_POD));
+}
+
+/* An eviction whose pressure was seen on the node needs no GPU of some other pod to explain it. */
+static bool explained(enum tc__class by, const struct tc_kept_verdict *effect)
+{
+    return by == TC__CLASS_NODE && effect->finding.confidence == TC_CONFIDENCE_FULL &&
+           tc_slice_eq(effect->finding.pattern_name, TC_LIT("pod_evicted"));
+}
+
+static void consider(struct linker *l, size_t effect, const struct tc__where *where,
+                     enum tc__class by, const struct tc__token *token, uint32_t cause,
+                     struct candidate *list, size_t *io_count)
+{
+    const struct tc_kept_verdict *c = &l->kept->items[cause];
+    const struct tc_kept_verdict *e = &l->kept->items[effect];
+    const struct tc__rule *rule = rule_of(c, e);
+    if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
+        contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e)) {
+        return;
+    }
+    struct candidate new = {cause, by, *token, rule};
+    for (size_t i = 0; i < *io_count; i++) {
+        struct candidate *old = &list[i];
+        const struct tc_kept_verdict *o = &l->kept->items[old->cause];
+        if (old->cause == cause) {
+            *old = old->by < by ? new : *old;
+            return;
+        }
+        if (tc_slice_eq(o->finding.pattern_name, c->finding.pattern_name) && old->by == by &&
+            old->token.name == token->name) {
+            *old = c->verdict.first_ns > o->verdict.first_ns ? new : *old;
+            return;
+        }
+    }
+    if (*io_count < CANDIDATES_MAX) {
+        list[(*io_count)++] = new;
+    }
+}
+
+/* Of the causes of one pattern only those of the closest identity stay. */
+static size_t keep_closest(const struct linker *l, struct candidate *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct tc_slice pattern = l->kept->items[list[i].cause].finding.pattern_name;
+        bool closest = true;
+        for (size_t k = 0; k < count; k++) {
+            closest = closest &&
+                      !(list[k].by > list[i].by &&
+                        tc_slice_eq(l->kept->items[list[k].cause].finding.pattern_name, pattern));
+        }
+        /* What was thrown out may still be compared with: it loses to the same ones. */
+        if (closest) {
+            struct candidate c = list[kept];
+            list[kept++] = list[i];
+            list[i] = c;
+        }
+    }
+    return kept;
+}
+
+static tc_status find_causes(struct linker *l, size_t effect, struct candidate *list,
+                             size_t *out_count)
+{
+    struct tc__where where;
+    tc_arena_mark mark = tc_arena_snapshot(l->arena);
+    if (!tc__places_where(l->places, &l->kept->items[effect], false, l->arena, &where)) {
+        return TC_E_NOMEM;
+    }
+    size_t count = 0;
+    for (int class = TC__CLASS_COUNT - 1; class >= 0; class --) {
+        for (size_t t = 0; t < where.count[class]; t++) {
+            const struct tc__token *token = &where.tokens[class][t];
+            uint64_t first = (uint64_t)token->name << 32;
+            size_t from = posting_at(l, first);
+            size_t to = posting_at(l, first + ((uint64_t)1 << 32));
+            from = to - from > POSTINGS_MAX ? to - POSTINGS_MAX : from;
+            for (size_t i = from; i < to; i++) {
+                consider(l, effect, &where, (enum tc__class) class, token,
+                         (uint32_t)l->postings[i].key, list, &count);
+            }
+        }
+    }
+    tc_arena_rewind(l->arena, mark);
+    *out_count = keep_closest(l, list, count);
+    return TC_OK;
+}
+
+/* Whether `from` is among the causes, and their causes, of `at`. */
+static bool leads_back(struct linker *l, uint32_t at, uint32_t from)
+{
+    size_t depth = 0;
+    unsigned steps = 0;
+    l->mark++;
+    l->stack[depth++] = at;
+    l->marks[at] = l->mark;
+    while (depth > 0 && steps++ < STEPS_MAX) {
+        uint32_t now = l->stack[--depth];
+        for (size_t i = 0; i < l->cause_counts[now]; i++) {
+            uint32_t cause = l->causes[now][i].cause;
+            if (cause == from) {
+                return true;
+            }
+            if (l->marks[cause] != l->mark) {
+                l->marks[cause] = l->mark;
+                l->stack[depth++] = cause;
+            }
+        }
+    }
+    return false;
+}
+
+/* The causes a detector gave, as candidates without a rule, and room for those of the rules. */
+static tc_status start_causes(struct linker *l, size_t i)
+{
+    const struct tc_kept_verdict *v = &l->kept->items[i];
+    l->causes[i] = tc_new(l->arena, struct candidate, v->own_cause_count + TC__CAUSES_MAX);
+    if (l->causes[i] == NULL) {
+        return TC_E_NOMEM;
+    }
+    for (size_t k = 0; k < v->own_cause_count; k++) {
+        size_t at = tc_kept_find(l->kept, v->own_causes[k].incident_id);
+        if (at != TC_KEPT_NONE && at != i) {
+            l->causes[i][l->cause_counts[i]++] = (struct candidate){.cause = (uint32_t)at};
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status find_all(struct linker *l)
+{
+    size_t n = l->kept->count;
+    struct candidate list[CANDIDATES_MAX];
+    l->causes = tc_new(l->arena, struct candidate *, n);
+    l->cause_counts = tc_new(l->arena, size_t, n);
+    l->marks = tc_new(l->arena, uint32_t, n);
+    l->stack = tc_new(l->arena, uint32_t, n + 1);
+    if (!tc_arena_ok(l->arena)) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < n; i++) {
+        TC_TRY(start_causes(l, i));
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t count = 0;
+        TC_TRY(find_causes(l, i, list, &count));
+        size_t room = l->cause_counts[i] + TC__CAUSES_MAX;
+        for (size_t k = 0; k < count && l->cause_counts[i] < room; k++) {
+            /* A circle would be a story without a beginning: the link that closes it is none. */
+            if (!leads_back(l, list[k].cause, (uint32_t)i)) {
+                l->causes[i][l->cause_counts[i]++] = list[k];
+            }
+        }
+    }
+    return TC_OK;
+}
+
+/* Drops a cause that another cause of the same verdict leads back to: it is told once. */
+static void reduce(struct linker *l, size_t i)
+{
+    size_t count = l->cause_counts[i];
+    for (size_t k = count; k-- > 0;) {
+        bool twice = false;
+        for (size_t o = 0; l->causes[i][k].rule != NULL && o < count && !twice; o++) {
+            twice = o != k && leads_back(l, l->causes[i][o].cause, l->causes[i][k].cause);
+        }
+        if (twice) {
+            for (size_t o = k + 1; o < count; o++) {
+                l->causes[i][o - 1] = l->causes[i][o];
+            }
+            count--;
+        }
+    }
+    l->cause_counts[i] = count;
+}
+
+static tc_status write_causes(struct linker *l, size_t i)
+{
+    struct tc_kept_verdict *v = &l->kept->items[i];
+    size_t max = v->own_cause_count + l->cause_counts[i];
+    struct tc_verdict_cause *causes = tc_new(l->arena, struct tc_verdict_cause, max);
+    if (causes == NULL) {
+        return TC_E_NOMEM;
+    }
+    size_t count = 0;
+    for (; count < v->own_cause_count; count++) {
+        causes[count] = v->own_causes[count];
+    }
+    for (size_t k = 0; k < l->cause_counts[i]; k++) {
+        const struct candidate *c = &l->causes[i][k];
+        const struct tc_kept_verdict *cause = &l->kept->items[c->cause];
+        if (c->rule == NULL) {
+            continue;
+        }
+        causes[count].incident_id = cause->verdict.incident_id;
+        causes[count].why =
+            tc__link_why(l->places, l->arena, cause, effect_time(v, c->rule), c->by, &c->token);
+        count++;
+        bool gpu = c->by == TC__CLASS_GPU &&
+                   !tc_slice_eq(cause->finding.pattern_name, TC_LIT("nvlink_degraded"));
+        if (gpu && tc_slice_eq(v->finding.discriminator, TC_LIT("slow_host")) &&
+            tc_slice_eq(v->finding.pattern_name, TC_LIT("straggler"))) {
+            v->finding.discriminator = TC_LIT("slow_gpu");
+        }
+    }
+    v->verdict.causes = causes;
+    v->verdict.cause_count = count;
+    return tc_arena_ok(l->arena) ? TC_OK : TC_E_NOMEM;
+}
+
+/* ---- groups ---- */
+
+static uint32_t group_root(uint32_t *parents, uint32_t i)
+{
+    while (parents[i] != i) {
+        parents[i] = parents[parents[i]];
+        i = parents[i];
+    }
+    return i;
+}
+
+/* A story is what links hold together; it is named after its first root. */
+static tc_status group(struct linker *l)
+{
+    size_t n = l->kept->count;
+    uint32_t *parents = tc_new(l->arena, uint32_t, n);
+    uint32_t *names = tc_new(l->arena, uint32_t, n);
+    bool *linked = tc_new(l->arena, bool, n);
+    if (!tc_arena_ok(l->arena)) {
+        return TC_E_NOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        parents[i] = i;
+        names[i] = TC__NONE;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < l->cause_counts[i]; k++) {
+            uint32_t cause = l->causes[i][k].cause;
+            uint32_t a = group_root(parents, i);
+            uint32_t b = group_root(parents, cause);
+            parents[a < b ? b : a] = a < b ? a : b;
+            linked[i] = linked[cause] = true;
+            struct tc_kept_verdict *c = &l->kept->items[cause];
+            c->finding.root = l->cause_counts[cause] == 0;
+        }
+        struct tc_kept_verdict *v = &l->kept->items[i];
+        v->finding.root = v->finding.root && v->verdict.cause_count == 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t g = group_root(parents, i);
+        names[g] = names[g] == TC__NONE && l->kept->items[i].finding.root ? i : names[g];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t name = names[group_root(parents, i)];
+        if (linked[i] && name != TC__NONE) {
+            l->kept->items[i].verdict.group = l->kept->items[name].verdict.incident_id;
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc__link(struct tc_kept *kept, struct tc__places *places, struct tc_arena *arena)
+{
+    struct linker l = {.kept = kept, .places = places, .arena = arena};
+    TC_TRY(post(&l));
+    TC_TRY(find_all(&l));
+    for (size_t i = 0; i < kept->count; i++) {
+        reduce(&l, i);
+    }
+    for (size_t i = 0; i < kept->count; i++) {
+        TC_TRY(write_causes(&l, i));
+    }
+    return group(&l);
+}

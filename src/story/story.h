@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The story: what went wrong first, and what followed from it. The patterns look at one kind of
+ * trouble each; here their verdicts are joined. Two things make a link: identity (the same GPU,
+ * pod, rank or node, as the data says) and order in time, with some room for clocks that differ.
+ * Which pattern can explain which is a table, rules.def. docs/story.md says the rest.
+ *
+ * Feed every event to tc_story_note (it learns who runs where), every verdict to tc_story_add,
+ * then call tc_story_link: causes, roots and groups of all verdicts are worked out anew.
+ */
+#ifndef TC_STORY_STORY_H
+#define TC_STORY_STORY_H
+
+#include "base/status.h"
+#include "event/event.h"
+#include "event/verdict.h"
+#include "story/kept.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_story;
+
+/* NULL when there is no memory. Takes address space at once, memory as it is needed. */
+struct tc_story *tc_story_create(void);
+void tc_story_destroy(struct tc_story *s);
+
+/* Takes in what an event says of who runs where. Borrows ev. What does not fit is counted. */
+void tc_story_note(struct tc_story *s, const struct tc_event *ev);
+/* A tc_verdict_fn; context is the story. Borrows v. */
+TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
+
+/*
+ * Sorts the verdicts and links them. TC_E_NOMEM when the links do not fit; the verdicts are whole
+ * then, with the causes that their detectors gave.
+ */
+TC_CHECKED tc_status tc_story_link(struct tc_story *s);
+
+/* The verdicts as they stand; the story's own. */
+struct tc_kept *tc_story_verdicts(struct tc_story *s);
+/* Statements about places that did not fit. */
+uint64_t tc_story_dropped(const struct tc_story *s);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+#include "base/time.h"
+#include "story/story_priv.h"
+
+#define WORDS_MAX 256
+
+static void put_name(struct tc_buf *b, const struct tc__name *n)
+{
+    switch (n->kind) {
+    case TC__NAME_NODE:
+        tc_buf_lit(b, "node ");
+        tc_buf_str(b, n->where);
+        return;
+    case TC__NAME_GPU_UUID:
+        tc_buf_str(b, tc_slice_starts(n->text, TC_LIT("GPU-")) ? TC_EMPTY : TC_LIT("GPU "));
+        tc_buf_str(b, n->text);
+        return;
+    case TC__NAME_GPU_PCI:
+        tc_buf_bdf(b, (struct tc_bdf){(uint16_t)(n->number >> 24), (uint8_t)(n->number >> 16),
+                                      (uint8_t)(n->number >> 8), (uint8_t)n->number, true});
+        tc_buf_lit(b, " of node ");
+        tc_buf_str(b, n->where);
+        return;
+    case TC__NAME_GPU_INDEX:
+        tc_buf_lit(b, "GPU ");
+        tc_buf_u64(b, n->number);
+        tc_buf_lit(b, " of node ");
+        tc_buf_str(b, n->where);
+        return;
+    case TC__NAME_POD_UID:
+    case TC__NAME_POD_BARE:
+        tc_buf_lit(b, "pod ");
+        tc_buf_str(b, n->text);
+        return;
+    case TC__NAME_POD:
+        tc_buf_lit(b, "pod ");
+        tc_buf_str(b, n->where);
+        tc_buf_char(b, '/');
+        tc_buf_str(b, n->text);
+        return;
+    case TC__NAME_RANK:
+        tc_buf_lit(b, "rank ");
+        tc_buf_u64(b, n->number);
+        tc_buf_str(b, n->where.len > 0 ? TC_LIT(" of job ") : TC_EMPTY);
+        tc_buf_str(b, n->where);
+        return;
+    }
+}
+
+/* The name of a thing that says most to a person: a pod by its name, a GPU by its UUID. */
+static const struct tc__name *best_name(struct tc__places *p, uint32_t root,
+                                        const struct tc_scope *cause)
+{
+    struct tc__names *names = &p->names;
+    const struct tc__name *n = &names->items[root];
+    uint32_t other = TC__NONE;
+    if (n->kind == TC__NAME_GPU_PCI || n->kind == TC__NAME_GPU_INDEX) {
+        other = cause->gpu_uuid.len == 0
+                    ? TC__NONE
+                    : tc__names_add(names, TC__NAME_GPU_UUID, TC_EMPTY, cause->gpu_uuid, 0);
+    } else if ((n->kind == TC__NAME_POD_UID || n->kind == TC__NAME_POD_BARE) &&
+               cause->pod.len > 0 && cause->ns.len > 0) {
+        other = tc__names_add(names, TC__NAME_POD, cause->ns, cause->pod, 0);
+    }
+    return other != TC__NONE && tc__names_root(names, other) == root ? &names->items[other] : n;
+}
+
+static struct tc_slice origin_words(const struct tc__fact *f)
+{
+    static const struct {
+        const char *origin;
+        const char *words;
+    } table[] = {
+        {"map", ", by --map"},
+        {"ncclras", ", by NCCL's monitor"},
+        {"labels", ", by an exporter's labels"},
+        {"pod", ", by its pod's specification"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (tc_slice_eq(f->origin, tc_slice_cstr(table[i].origin))) {
+            return tc_slice_cstr(table[i].words);
+        }
+    }
+    return TC_EMPTY;
+}
+
+/* "rank 5 ran on GPU-... of node gpu-07, by --map": how the effect comes to the thing. */
+static void put_thing(struct tc_buf *b, struct tc__places *p, enum tc__class by,
+                      const struct tc__token *token, const struct tc_scope *cause)
+{
+    if (token->rank >= 0 && by != TC__CLASS_RANK) {
+        tc_buf_lit(b, "rank ");
+        tc_buf_i64(b, token->rank);
+        tc_buf_str(b, by == TC__CLASS_POD ? TC_LIT(" ran in ") : TC_LIT(" ran on "));
+    } else {
+        tc_buf_lit(b, "both are about ");
+    }
+    put_name(b, best_name(p, token->name, cause));
+    if (by == TC__CLASS_GPU && cause->node.len > 0 && cause->gpu_uuid.len > 0) {
+        tc_buf_lit(b, " of node ");
+        tc_buf_str(b, cause->node);
+    }
+    if (token->fact != TC__NONE && token->rank >= 0) {
+        tc_buf_str(b, origin_words(&p->facts[token->fact]));
+    }
+}
+
+struct tc_slice tc__link_why(struct tc__places *p, struct tc_arena *arena,
+                             const struct tc_kept_verdict *cause, int64_t effect_ns,
+                             enum tc__class by, const struct tc__token *token)
+{
+    const struct tc_finding *f = &cause->finding;
+    const struct tc__name *n = &p->names.items[token->name];
+    size_t max = WORDS_MAX + n->where.len + n->text.len + f->scope.node.len + f->scope.ns.len +
+                 f->scope.pod.len + f->scope.gpu_uuid.len + f->pattern_name.len;
+    char *text = tc_new(arena, char, max);
+    if (text == NULL) {
+        return TC_EMPTY;
+    }
+    struct tc_buf b = tc_buf_make(text, max);
+    put_thing(&b, p, by, token, &f->scope);
+    tc_buf_lit(&b, "; ");
+    tc_buf_str(&b, f->pattern_name);
+    tc_buf_lit(&b, " began ");
+    int64_t before = effect_ns - cause->verdict.first_ns;
+    if (before > 0) {
+        tc_buf_duration(&b, before);
+        tc_buf_lit(&b, " before");
+    } else if (before == 0) {
+        tc_buf_lit(&b, "at the same time");
+    } else {
+        tc_buf_duration(&b, -before);
+        tc_buf_lit(&b, " into it");
+    }
+    if (by == TC__CLASS_NODE && (f->scope.gpu_uuid.len > 0 || f->scope.pci.known)) {
+        tc_buf_lit(&b, " (same node; nothing says that it is another GPU)");
+    }
+    return tc_buf_slice(&b);
+}
