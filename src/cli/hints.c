@@ -2,14 +2,14 @@
 #include "cli/hints.h"
 
 #include "base/time.h"
+#include "cli/jobs.h"
 #include "codec/codec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The codecs whose files are named after nodes, and after jobs. */
+/* The codec whose files are named after nodes. */
 #define KERNEL_LOG "kmsg"
-#define DUMP "flight_recorder"
 
 tc_status tc_hints_init(struct tc_hints *h, int argc)
 {
@@ -175,68 +175,6 @@ bool tc_hint_is_kernel_log(const struct tc_input *in)
     return strcmp(in->codec->name, KERNEL_LOG) == 0;
 }
 
-/* The directory of a path, without what does not name it: "./", a slash at the end. */
-static struct tc_slice folder_of(const char *path)
-{
-    struct tc_slice all = tc_slice_cstr(path);
-    struct tc_slice folder = tc_slice_head(all, all.len - tc_path_base(all).len);
-    while (folder.len > 0 && folder.ptr[folder.len - 1] == '/') {
-        folder.len--;
-    }
-    while (tc_slice_starts(folder, TC_LIT("./"))) {
-        folder = tc_slice_from(folder, 2);
-    }
-    struct tc_slice base = tc_path_base(folder);
-    bool nameless = tc_slice_eq(base, TC_LIT(".")) || tc_slice_eq(base, TC_LIT(".."));
-    return nameless ? TC_EMPTY : folder;
-}
-
-static int by_job(const void *a, const void *b)
-{
-    struct tc_slice x = folder_of((*(struct tc_input *const *)a)->path);
-    struct tc_slice y = folder_of((*(struct tc_input *const *)b)->path);
-    int order = tc_slice_cmp(tc_path_base(x), tc_path_base(y));
-    return order != 0 ? order : tc_slice_cmp(x, y);
-}
-
-/*
- * Dumps of one directory are one job, named after it. Where two directories have
- * the same name, the path tells them apart.
- */
-static tc_status apply_jobs(struct tc_inputs *in)
-{
-    struct tc_input **dumps = calloc(in->count + 1, sizeof(struct tc_input *));
-    size_t count = 0;
-    if (dumps == NULL) {
-        return TC_E_NOMEM;
-    }
-    for (size_t i = 0; i < in->count; i++) {
-        if (strcmp(in->items[i].codec->name, DUMP) == 0) {
-            dumps[count++] = &in->items[i];
-        }
-    }
-    qsort(dumps, count, sizeof(struct tc_input *), by_job);
-    for (size_t start = 0; start < count;) {
-        struct tc_slice first = folder_of(dumps[start]->path);
-        struct tc_slice base = tc_path_base(first);
-        bool alone = true;
-        size_t end = start;
-        for (; end < count; end++) {
-            struct tc_slice folder = folder_of(dumps[end]->path);
-            if (!tc_slice_eq(tc_path_base(folder), base)) {
-                break;
-            }
-            alone = alone && tc_slice_eq(folder, first);
-        }
-        for (; start < end; start++) {
-            struct tc_slice folder = folder_of(dumps[start]->path);
-            dumps[start]->job = alone ? tc_path_base(folder) : folder;
-        }
-    }
-    free(dumps);
-    return TC_OK;
-}
-
 tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err)
 {
     if (h->tz_text != NULL && !tc_hint_zone(tc_slice_cstr(h->tz_text), &h->utc_offset_s)) {
@@ -265,7 +203,7 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     for (size_t i = 0; i < h->boot_count; i++) {
         TC_TRY(apply_boot(h, h->boot_texts[i], in, err));
     }
-    if (apply_jobs(in) != TC_OK) {
+    if (tc_jobs_apply(in) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of jobs");
     }
     return TC_OK;

@@ -36,6 +36,7 @@ struct tc_input {
     /* What is known about it from outside; see cli/hints.h. Slices of strings that live as long. */
     struct tc_slice node;
     struct tc_slice job;
+    struct tc_slice place; /* node or pod that its directory is named after */
     int64_t boot_ns;
     int64_t now_ns;
 

@@ -33,6 +33,7 @@ struct tc_codec_input {
     uint32_t source;       /* for tc_raw */
     struct tc_slice node;  /* node of lines that do not name one */
     struct tc_slice job;   /* job of a dump */
+    struct tc_slice place; /* node or pod of a dump, by the name of its directory */
     int64_t boot_ns;       /* when the node booted, for times since boot; TC_TIME_NONE */
     int64_t now_ns;        /* decides the year of dates without one; TC_TIME_NONE */
     int32_t utc_offset_s;  /* zone of dates without one */

@@ -56,6 +56,31 @@ static int32_t rank_of(struct tc_slice stem, struct tc_slice *out_before)
     return (int32_t)rank;
 }
 
+/*
+ * The host in a name like "nccl_trace_gpu-07_5", which is what a prefix with the host's name in
+ * it gives: what lies between the usual beginnings and the rank. Empty when there is none.
+ */
+static struct tc_slice host_of(struct tc_slice before)
+{
+    static const struct tc_slice beginnings[] = {
+        {"nccl_trace_rank_", sizeof "nccl_trace_rank_" - 1},
+        {"comm_lib_trace_rank_", sizeof "comm_lib_trace_rank_" - 1},
+        {"nccl_trace_", sizeof "nccl_trace_" - 1},
+        {"comm_lib_trace_", sizeof "comm_lib_trace_" - 1},
+        {"fr_trace_", sizeof "fr_trace_" - 1},
+        {"trace_", sizeof "trace_" - 1},
+    };
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        struct tc_slice host = tc_slice_from(before, beginnings[i].len);
+        if (tc_slice_starts(before, beginnings[i]) && tc_slice_ends(before, TC_LIT("_"))) {
+            host = host.len > 0 ? tc_slice_head(host, host.len - 1) : TC_EMPTY;
+            bool part = tc_slice_eq(host, TC_LIT("rank")) || tc_slice_ends(host, TC_LIT("_rank"));
+            return part ? TC_EMPTY : host;
+        }
+    }
+    return TC_EMPTY;
+}
+
 static bool has_dump_name(struct tc_slice name)
 {
     struct tc_slice before = TC_EMPTY;
@@ -173,6 +198,19 @@ static tc_status deliver(const struct tc_codec_input *in, const struct tc__fr_du
     return TC_OK;
 }
 
+/* Where the rank ran, by the name of its file or folder. The word may be a node's or a pod's name:
+ * whoever uses it looks for one that is known from elsewhere. */
+static tc_status deliver_place(const struct tc_codec_input *in, int32_t rank,
+                               struct tc_slice before, struct tc_codec_cursor *cursor,
+                               struct tc_codec_out *out)
+{
+    struct tc_slice host = host_of(before);
+    struct tc_event ev = event_of(in, TC_EVENT_RANK_PLACE, rank);
+    ev.scope.node = host.len > 0 ? host : in->place;
+    ev.place.origin = TC_LIT("name");
+    return rank < 0 || ev.scope.node.len == 0 ? TC_OK : emit(out, cursor, &ev);
+}
+
 /* Says that this rank's dump is unreadable. The receiver's own failure does not count here:
  * the dump's is the one to report. */
 static void deliver_failure(const struct tc_codec_input *in, int32_t rank,
@@ -250,6 +288,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         cursor->offset = doc.err->offset;
         tc_arena_rewind(out->arena, arena_mark);
         deliver_failure(in, rank, doc.err, cursor, out);
+    }
+    if (status == TC_OK) {
+        status = deliver_place(in, rank, before, cursor, out);
     }
     tc_json_parser_destroy(doc.parser);
     tc_arena_rewind(out->scratch, scratch_mark);

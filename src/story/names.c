@@ -8,12 +8,17 @@ bool tc__names_init(struct tc__names *n, struct tc_arena *arena, uint32_t max)
     return n->items != NULL && tc_map_init(&n->index, arena, max);
 }
 
-uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_slice where,
-                       struct tc_slice text, uint64_t number)
+static uint64_t name_hash(enum tc__name_kind kind, struct tc_slice where, struct tc_slice text,
+                          uint64_t number)
 {
     uint64_t hash = tc_slice_hash(text, tc_slice_hash(where, (uint64_t)kind));
-    hash = tc_hash_mix(hash, number);
-    struct tc_map_iter it = tc_map_find(&n->index, hash);
+    return tc_hash_mix(hash, number);
+}
+
+uint32_t tc__names_find(const struct tc__names *n, enum tc__name_kind kind, struct tc_slice where,
+                        struct tc_slice text, uint64_t number)
+{
+    struct tc_map_iter it = tc_map_find(&n->index, name_hash(kind, where, text, number));
     for (uint64_t value; (value = tc_map_next(&n->index, &it)) != 0;) {
         const struct tc__name *name = &n->items[value - 1];
         if (name->kind == kind && name->number == number && tc_slice_eq(name->where, where) &&
@@ -21,8 +26,15 @@ uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_s
             return (uint32_t)value - 1;
         }
     }
-    if (n->count == n->max) {
-        return TC__NONE;
+    return TC__NONE;
+}
+
+uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_slice where,
+                       struct tc_slice text, uint64_t number)
+{
+    uint32_t known = tc__names_find(n, kind, where, text, number);
+    if (known != TC__NONE || n->count == n->max) {
+        return known;
     }
     uint32_t at = n->count++;
     n->items[at] = (struct tc__name){.kind = kind,
@@ -32,7 +44,7 @@ uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_s
                                      .parent = at,
                                      .owner = TC__NONE};
     /* The index has room for every name of the table. */
-    (void)tc_map_add(&n->index, hash, (uint64_t)at + 1, 1);
+    (void)tc_map_add(&n->index, name_hash(kind, where, text, number), (uint64_t)at + 1, 1);
     return at;
 }
 

@@ -93,12 +93,38 @@ static uint64_t thing_hash(uint32_t root)
     return tc_hash_mix(2, root);
 }
 
-static void index_fact(struct tc__places *p, struct tc__fact *f, uint32_t at)
+/* The name of a file or directory is a word that may be a node, a pod, or nothing of the kind. */
+static bool is_word(const struct tc__fact *f)
+{
+    return tc_slice_eq(f->origin, TC_LIT("name"));
+}
+
+static void place_word(struct tc__places *p, struct tc__fact *f)
+{
+    struct tc_slice word = f->scope.node;
+    f->node = tc__names_find(&p->names, TC__NAME_NODE, word, TC_EMPTY, 0);
+    f->gpu = TC__NONE;
+    f->pod = f->node != TC__NONE
+                 ? TC__NONE
+                 : root_or_none(&p->names,
+                                tc__names_find(&p->names, TC__NAME_POD_BARE, TC_EMPTY, word, 0));
+}
+
+static void place_fact(struct tc__places *p, struct tc__fact *f)
 {
     struct scope_names m = name_scope(&p->names, &f->scope);
     f->node = m.node;
     f->gpu = root_or_none(&p->names, first_of(m.uuid, m.pci, m.index));
     f->pod = root_or_none(&p->names, first_of(m.uid, m.pod, m.bare));
+}
+
+static void index_fact(struct tc__places *p, struct tc__fact *f, uint32_t at)
+{
+    if (is_word(f)) {
+        place_word(p, f);
+    } else {
+        place_fact(p, f);
+    }
     /* The maps have room for all. */
     if (f->gpu != TC__NONE) {
         (void)tc_map_add(&p->by_thing, thing_hash(f->gpu), (uint64_t)at + 1, 1);
@@ -113,6 +139,20 @@ static void index_fact(struct tc__places *p, struct tc__fact *f, uint32_t at)
     if (f->scope.job.len > 0) {
         p->one_job = p->only_job.len == 0 || (p->one_job && tc_slice_eq(p->only_job, f->scope.job));
         p->only_job = f->scope.job;
+    }
+}
+
+static void name_all(struct tc__places *p, const struct tc__facts *facts,
+                     const struct tc_kept *kept,
+                     void (*name)(struct tc__names *n, const struct tc_scope *s))
+{
+    for (uint32_t i = 0; i < facts->count; i++) {
+        if (!is_word(&facts->items[i])) {
+            name(&p->names, &facts->items[i].scope);
+        }
+    }
+    for (size_t i = 0; i < kept->count; i++) {
+        name(&p->names, &kept->items[i].finding.scope);
     }
 }
 
@@ -142,18 +182,8 @@ bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struc
     if (!tc_arena_ok(arena)) {
         return false;
     }
-    for (uint32_t i = 0; i < facts->count; i++) {
-        own(&p->names, &facts->items[i].scope);
-    }
-    for (size_t i = 0; i < kept->count; i++) {
-        own(&p->names, &kept->items[i].finding.scope);
-    }
-    for (uint32_t i = 0; i < facts->count; i++) {
-        join(&p->names, &facts->items[i].scope);
-    }
-    for (size_t i = 0; i < kept->count; i++) {
-        join(&p->names, &kept->items[i].finding.scope);
-    }
+    name_all(p, facts, kept, own);
+    name_all(p, facts, kept, join);
     for (uint32_t i = 0; i < facts->count; i++) {
         index_fact(p, &facts->items[i], i);
     }

@@ -54,10 +54,12 @@ struct tc__names {
 };
 
 bool tc__names_init(struct tc__names *n, struct tc_arena *arena, uint32_t max);
-/* The number of a name; TC__NONE when the table is full or text is empty where there must be some.
- * Borrows the slices for the life of the table. */
+/* The number of a name; TC__NONE when the table is full. Borrows the slices. */
 uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_slice where,
                        struct tc_slice text, uint64_t number);
+/* The same without adding: TC__NONE when nobody used that name. */
+uint32_t tc__names_find(const struct tc__names *n, enum tc__name_kind kind, struct tc_slice where,
+                        struct tc_slice text, uint64_t number);
 /* The name that stands for the thing. */
 uint32_t tc__names_root(struct tc__names *n, uint32_t name);
 /* Two names were seen together: first who owns what, for all facts, then which are one thing. */

@@ -76,6 +76,7 @@ static struct tc_slice origin_words(const struct tc__fact *f)
         {"ncclras", ", by NCCL's monitor"},
         {"labels", ", by an exporter's labels"},
         {"pod", ", by its pod's specification"},
+        {"name", ", by the name of its dump"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (tc_slice_eq(f->origin, tc_slice_cstr(table[i].origin))) {

@@ -284,6 +284,24 @@ static void directories_of_one_name_are_told_apart_by_their_path(void **state)
     assert_slice(x->items[3].job, "b/dumps");
 }
 
+static void directories_side_by_side_without_a_rank_in_common_are_one_job(void **state)
+{
+    struct fixture *x = *state;
+    add(x, "run/dumps/gpu-06/nccl_trace_rank_0.json", &tc_codec_flight_recorder);
+    add(x, "run/dumps/gpu-06/nccl_trace_rank_1.json", &tc_codec_flight_recorder);
+    add(x, "run/dumps/gpu-07/nccl_trace_rank_2.json", &tc_codec_flight_recorder);
+    add(x, "jobs/a/_dump_0", &tc_codec_flight_recorder);
+    add(x, "jobs/b/_dump_0", &tc_codec_flight_recorder);
+    add(x, "jobs/b/_dump_1", &tc_codec_flight_recorder);
+    assert_int_equal(apply(x), TC_OK);
+    static const char *const jobs[] = {"dumps", "dumps", "dumps", "a", "b", "b"};
+    static const char *const places[] = {"gpu-06", "gpu-06", "gpu-07", "", "", ""};
+    for (size_t i = 0; i < 6; i++) {
+        assert_slice(x->items[i].job, jobs[i]);
+        assert_slice(x->items[i].place, places[i]);
+    }
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -301,6 +319,7 @@ int main(void)
         TEST(the_zone_holds_for_times_on_the_command_line),
         TEST(without_now_the_file_tells_the_year),
         TEST(dumps_of_one_directory_are_one_job),
+        TEST(directories_side_by_side_without_a_rank_in_common_are_one_job),
         TEST(directories_of_one_name_are_told_apart_by_their_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -422,6 +422,30 @@ static void the_only_job_that_is_known_is_the_job_of_the_dumps(void **state)
     assert_linked(story, "hbm_ecc", "nccl_hang");
 }
 
+/* The word in the name of a dump is a node, a pod or nothing, as other data knows it. */
+static void the_name_of_a_dump_leads_to_what_is_known_by_it(void **state)
+{
+    static const struct {
+        const char *word;
+        bool linked;
+    } cases[] = {{"gpu-07", true}, {"worker-5", true}, {"rank", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_story *story = tc_story_create();
+        assert_non_null(story);
+        note(story, 0,
+             (struct at){.rank = 6, .node = cases[i].word, .origin = "name", .undated = true});
+        note(story, T0, (struct at){.node = "gpu-07", .uuid = UUID, .pod = "worker-5"});
+        ecc(story, T0);
+        hang(story, T0 + S);
+        link_all(story);
+        if ((link_of(story, "hbm_ecc", "nccl_hang") != NULL) != cases[i].linked) {
+            fail_msg("%s", cases[i].word);
+        }
+        tc_story_destroy(story);
+    }
+    (void)state;
+}
+
 static void two_culprits_have_two_causes(void **state)
 {
     struct tc_story *story = *state;
@@ -527,6 +551,7 @@ int main(void)
         TEST(a_rank_that_moved_is_where_it_was_last),
         TEST(ranks_of_another_job_are_other_ranks),
         TEST(the_only_job_that_is_known_is_the_job_of_the_dumps),
+        TEST(the_name_of_a_dump_leads_to_what_is_known_by_it),
         TEST(two_culprits_have_two_causes),
         TEST(a_detectors_own_causes_stay),
         TEST(a_straggler_with_a_hot_gpu_is_a_slow_gpu),
