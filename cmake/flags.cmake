@@ -40,6 +40,11 @@ add_link_options(-Wl,--as-needed)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
   add_link_options(-Wl,-z,relro,-z,now)
+  # gcc zeroes structs of a few hundred bytes with "rep stos", which takes 30 cycles to start:
+  # 3 % of what a detector does.
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    add_compile_options(-mmemset-strategy=unrolled_loop:768:noalign,libcall:-1:noalign)
+  endif()
 endif()
 
 if(TC_LTO)

@@ -59,19 +59,21 @@ void tc_arena_fini(struct tc_arena *a)
     }
 }
 
-static void *fail(struct tc_arena *a)
+static void fail(struct tc_arena *a)
 {
     a->overflowed = true;
     a->overflow_count++;
-    return NULL;
 }
 
-void *tc_arena_alloc(struct tc_arena *a, size_t count, size_t size, size_t align)
+/* The bytes, and where they begin; NULL when they do not fit. */
+static unsigned char *take(struct tc_arena *a, size_t count, size_t size, size_t align,
+                           size_t *out_bytes)
 {
     TC_ASSERT(align != 0 && (align & (align - 1)) == 0);
     size_t bytes = 0;
     if (a->overflowed || __builtin_mul_overflow(count, size, &bytes)) {
-        return fail(a);
+        fail(a);
+        return NULL;
     }
     uintptr_t base = (uintptr_t)a->block;
     uintptr_t start = (base + a->used + align - 1) & ~((uintptr_t)align - 1);
@@ -79,19 +81,41 @@ void *tc_arena_alloc(struct tc_arena *a, size_t count, size_t size, size_t align
     size_t with_gap = 0;
     if (offset > a->size || __builtin_add_overflow(bytes, REDZONE, &with_gap) ||
         with_gap > a->size - offset) {
-        return fail(a);
+        fail(a);
+        return NULL;
     }
     a->used = offset + with_gap;
     if (a->used > a->peak) {
         a->peak = a->used;
     }
-    unsigned char *p = a->block + offset;
-    unpoison(p, bytes);
+    unpoison(a->block + offset, bytes);
+    *out_bytes = bytes;
+    return a->block + offset;
+}
+
+void *tc_arena_alloc(struct tc_arena *a, size_t count, size_t size, size_t align)
+{
+    size_t bytes = 0;
+    unsigned char *p = take(a, count, size, align, &bytes);
+    if (p == NULL) {
+        return NULL;
+    }
+    size_t offset = (size_t)(p - a->block);
     if (offset < a->dirty) {
         size_t used_before = a->dirty - offset;
         memset(p, 0, used_before < bytes ? used_before : bytes);
     }
     if (a->used > a->dirty) {
+        a->dirty = a->used;
+    }
+    return p;
+}
+
+void *tc_arena_alloc_raw(struct tc_arena *a, size_t bytes, size_t align)
+{
+    size_t taken = 0;
+    unsigned char *p = take(a, bytes, 1, align, &taken);
+    if (p != NULL && a->used > a->dirty) {
         a->dirty = a->used;
     }
     return p;
@@ -122,9 +146,4 @@ void tc_arena_rewind(struct tc_arena *a, tc_arena_mark mark)
     }
     a->used = mark;
     a->overflowed = false;
-}
-
-void tc_arena_reset(struct tc_arena *a)
-{
-    tc_arena_rewind(a, 0);
 }

@@ -41,13 +41,25 @@ void tc_arena_fini(struct tc_arena *a);
 void *tc_arena_alloc(struct tc_arena *a, size_t count, size_t size, size_t align)
     __attribute__((alloc_size(2, 3), warn_unused_result));
 
+/* The same for a caller that writes before it reads: the content is whatever was there. A large
+ * block costs nothing then, also in an arena that was used before. */
+void *tc_arena_alloc_raw(struct tc_arena *a, size_t bytes, size_t align)
+    __attribute__((alloc_size(2), warn_unused_result));
+
 /* A copy of s in the arena; the empty slice when it is full (see tc_arena_ok). */
 struct tc_slice tc_arena_copy(struct tc_arena *a, struct tc_slice s);
 
 tc_arena_mark tc_arena_snapshot(const struct tc_arena *a);
 /* Gives back everything since mark, and clears the overflow. */
 void tc_arena_rewind(struct tc_arena *a, tc_arena_mark mark);
-void tc_arena_reset(struct tc_arena *a);
+
+/* Most resets are of an arena that nobody has used since the last one. */
+static inline void tc_arena_reset(struct tc_arena *a)
+{
+    if (a->used > 0 || a->overflowed) {
+        tc_arena_rewind(a, 0);
+    }
+}
 
 static inline bool tc_arena_ok(const struct tc_arena *a)
 {

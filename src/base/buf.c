@@ -9,50 +9,57 @@
 
 static const char HEX[] = "0123456789abcdef";
 
-static const char PAIRS[201] = "00010203040506070809101112131415161718192021222324"
-                               "25262728293031323334353637383940414243444546474849"
-                               "50515253545556575859606162636465666768697071727374"
-                               "75767778798081828384858687888990919293949596979899";
+const char tc_pairs[201] = "00010203040506070809101112131415161718192021222324"
+                           "25262728293031323334353637383940414243444546474849"
+                           "50515253545556575859606162636465666768697071727374"
+                           "75767778798081828384858687888990919293949596979899";
 
-/* Four digits, leading zeros included. */
-static inline char *put_four(char *p, uint32_t value)
+/* A digit of v, or nothing where v is too short. */
+#define DIGIT(v, least, unit) ((v) < (least) ? 0 : '0' + (v) / (unit) % 10)
+#define SMALL(v)                                              \
+    {                                                         \
+        {DIGIT(v, 0,                                          \
+               (v) < 10    ? 1                                \
+               : (v) < 100 ? 10                               \
+                           : 100),                            \
+         DIGIT(v, 10, (v) < 100 ? 1 : 10), DIGIT(v, 100, 1)}, \
+            (v) < 10    ? 1                                   \
+            : (v) < 100 ? 2                                   \
+                        : 3                                   \
+    }
+#define SMALL_10(v)                                                                           \
+    SMALL(v), SMALL((v) + 1), SMALL((v) + 2), SMALL((v) + 3), SMALL((v) + 4), SMALL((v) + 5), \
+        SMALL((v) + 6), SMALL((v) + 7), SMALL((v) + 8), SMALL((v) + 9)
+#define SMALL_100(v)                                                                             \
+    SMALL_10(v), SMALL_10((v) + 10), SMALL_10((v) + 20), SMALL_10((v) + 30), SMALL_10((v) + 40), \
+        SMALL_10((v) + 50), SMALL_10((v) + 60), SMALL_10((v) + 70), SMALL_10((v) + 80),          \
+        SMALL_10((v) + 90)
+
+const struct tc_small tc_smalls[TC_SMALL_COUNT] = {
+    SMALL_100(0),   SMALL_100(100), SMALL_100(200), SMALL_100(300), SMALL_100(400),
+    SMALL_100(500), SMALL_100(600), SMALL_100(700), SMALL_100(800), SMALL_100(900)};
+
+void tc_copy_long(char *to, const char *from, size_t len)
 {
-    memcpy(p, PAIRS + (size_t)(value / 100) * 2, 2);
-    memcpy(p + 2, PAIRS + (size_t)(value % 100) * 2, 2);
-    return p + 4;
+    memcpy(to, from, len);
 }
 
-/* Below 10,000, without leading zeros. */
-static inline char *put_small(char *p, uint32_t value)
+/* Three digits, leading zeros included. */
+static inline char *put_three(char *p, uint32_t value)
 {
-    if (value < 10) {
-        *p = (char)('0' + value);
-        return p + 1;
-    }
-    if (value < 100) {
-        memcpy(p, PAIRS + (size_t)value * 2, 2);
-        return p + 2;
-    }
-    if (value < 1000) {
-        *p = (char)('0' + value / 100);
-        memcpy(p + 1, PAIRS + (size_t)(value % 100) * 2, 2);
-        return p + 3;
-    }
-    return put_four(p, value);
+    *p = (char)('0' + value / 100);
+    return tc_put_two(p + 1, value % 100);
 }
 
-char *tc_put_u64(char *p, uint64_t value)
+char *tc_put_large(char *p, uint64_t value)
 {
-    if (value < 10000) {
-        return put_small(p, (uint32_t)value);
-    }
-    if (value < 100000000) {
+    if (value < 1000000) {
         uint32_t v = (uint32_t)value;
-        return put_four(put_small(p, v / 10000), v % 10000);
+        return put_three(tc_put_u64(p, v / 1000), v % 1000);
     }
-    uint32_t low = (uint32_t)(value % 100000000);
-    p = tc_put_u64(p, value / 100000000); /* at most twice */
-    return put_four(put_four(p, low / 10000), low % 10000);
+    uint32_t low = (uint32_t)(value % 1000000);
+    p = tc_put_u64(p, value / 1000000); /* at most three times */
+    return put_three(put_three(p, low / 1000), low % 1000);
 }
 
 void tc_buf_u64(struct tc_buf *b, uint64_t value)
@@ -87,6 +94,30 @@ void tc_buf_hex(struct tc_buf *b, uint64_t value, unsigned digits)
         value >>= 4;
     }
     tc_buf_put(b, out, digits);
+}
+
+/* Four bytes become eight digits at once: each nibble in a byte of its own, then '0'.. or 'a'.. */
+static char *put_hex4(char *p, const uint8_t *bytes)
+{
+    uint64_t x = (uint64_t)bytes[0] | (uint64_t)bytes[1] << 16 | (uint64_t)bytes[2] << 32 |
+                 (uint64_t)bytes[3] << 48;
+    x = (x >> 4 & 0x000f000f000f000fULL) | (x & 0x000f000f000f000fULL) << 8;
+    uint64_t letters = (x + 0x0606060606060606ULL) >> 4 & 0x0101010101010101ULL;
+    x += 0x3030303030303030ULL + letters * ('a' - '0' - 10);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    memcpy(p, &x, sizeof x);
+    return p + sizeof x;
+}
+
+char *tc_put_hex_bytes(char *p, const uint8_t *bytes, size_t count)
+{
+    TC_ASSERT(count % 4 == 0);
+    for (size_t i = 0; i < count; i += 4) {
+        p = put_hex4(p, bytes + i);
+    }
+    return p;
 }
 
 void tc_buf_f64(struct tc_buf *b, double value)
@@ -148,8 +179,11 @@ static bool plain(char c)
 bool tc_slice_is_plain(struct tc_slice s)
 {
     size_t i = 0;
-    while (i + 8 <= s.len && plain8(s.ptr + i)) {
-        i += 8;
+    if (s.len >= 8) {
+        while (i + 8 <= s.len && plain8(s.ptr + i)) {
+            i += 8;
+        }
+        return i + 8 > s.len && plain8(s.ptr + s.len - 8); /* the last eight, some of them again */
     }
     while (i < s.len && plain(s.ptr[i])) {
         i++;

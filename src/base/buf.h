@@ -45,17 +45,27 @@ static inline struct tc_slice tc_buf_since(const struct tc_buf *b, size_t start)
     return tc_slice_make(b->data + start, b->len - start);
 }
 
+/* memcpy, out of line: see tc_copy_short. */
+void tc_copy_long(char *to, const char *from, size_t len) __attribute__((noinline));
+
 /*
- * memcpy for the short pieces that text is made of: two overlapping moves instead
- * of a call. The caller has checked the room; the builtins leave out a second check.
+ * memcpy for the short pieces that text is made of: overlapping moves instead of a
+ * call. The caller has checked the room; the builtins leave out a second check.
  */
 static inline __attribute__((always_inline)) void tc_copy_short(char *to, const char *from,
                                                                 size_t len)
 {
     if (len >= 16) {
-        if (len > 32) {
-            __builtin_memcpy(to, from, len);
+        if (len > 64) {
+            tc_copy_long(to, from, len);
             return;
+        }
+        if (len > 32) {
+            char middle[16];
+            __builtin_memcpy(middle, from + 16, 16);
+            __builtin_memcpy(to + 16, middle, 16);
+            __builtin_memcpy(middle, from + len - 32, 16);
+            __builtin_memcpy(to + len - 32, middle, 16);
         }
         char head[16];
         char tail[16];
@@ -91,6 +101,18 @@ static inline void tc_buf_put(struct tc_buf *b, const char *bytes, size_t len)
         return;
     }
     tc_copy_short(b->data + b->len, bytes, len);
+    b->len += len;
+}
+
+/* For a length the compiler knows. */
+static inline __attribute__((always_inline)) void tc_buf_const(struct tc_buf *b, const char *bytes,
+                                                               size_t len)
+{
+    if (__builtin_expect(len > b->cap - b->len, 0)) {
+        b->overflowed = true;
+        return;
+    }
+    __builtin_memcpy(b->data + b->len, bytes, len);
     b->len += len;
 }
 
@@ -130,9 +152,35 @@ static inline __attribute__((always_inline)) char *tc_put_str(char *p, struct tc
     return p + s.len;
 }
 
+/* Numbers of up to three digits, ready to be copied. */
+#define TC_SMALL_COUNT 1000
+struct tc_small {
+    char text[3];
+    uint8_t len;
+};
+extern const struct tc_small tc_smalls[TC_SMALL_COUNT];
+extern const char tc_pairs[201]; /* "000102...99" */
+
+/* 0..99 as two digits. */
+static inline char *tc_put_two(char *p, uint32_t value)
+{
+    __builtin_memcpy(p, tc_pairs + (size_t)value * 2, 2);
+    return p + 2;
+}
+
+/* For tc_put_u64: from TC_SMALL_COUNT on. */
+char *tc_put_large(char *p, uint64_t value);
+
 #define TC_PUT_U64_MAX 20
-/* At most TC_PUT_U64_MAX bytes; returns the end. */
-char *tc_put_u64(char *p, uint64_t value);
+/* Writes the digits, and four bytes at least; returns the end of the digits. */
+static inline char *tc_put_u64(char *p, uint64_t value)
+{
+    if (value >= TC_SMALL_COUNT) {
+        return tc_put_large(p, value);
+    }
+    __builtin_memcpy(p, &tc_smalls[value], sizeof tc_smalls[value]);
+    return p + tc_smalls[value].len;
+}
 
 static inline char *tc_put_i64(char *p, int64_t value)
 {
@@ -143,8 +191,11 @@ static inline char *tc_put_i64(char *p, int64_t value)
     return tc_put_u64(p, (uint64_t)value);
 }
 
+/* Two lower-case hex digits for each byte; count is a multiple of 4. */
+char *tc_put_hex_bytes(char *p, const uint8_t *bytes, size_t count);
+
 /* A string literal: the length is a constant, so the copy is a few stores. */
-#define tc_buf_lit(b, s) tc_buf_put((b), (s), sizeof(s) - 1)
+#define tc_buf_lit(b, s) tc_buf_const((b), (s), sizeof(s) - 1)
 
 static inline void tc_buf_str(struct tc_buf *b, struct tc_slice s)
 {

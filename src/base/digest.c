@@ -6,10 +6,38 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
 
-tc_status tc_digest_sha256(struct tc_slice s, struct tc_digest *out)
+#define BLOCK 64
+#define SHORT_MAX (BLOCK - 9) /* with the end mark and the length, still one block */
+
+/* What fits one block is padded here: the library's buffering costs as much as the block itself. */
+static tc_status digest_short(struct tc_slice s, struct tc_digest *out)
 {
     SHA256_CTX context;
-    if (SHA256_Init(&context) != 1 || (s.len > 0 && SHA256_Update(&context, s.ptr, s.len) != 1) ||
+    unsigned char block[BLOCK] = {0};
+    if (SHA256_Init(&context) != 1) {
+        return TC_E_NOMEM;
+    }
+    tc_copy_short((char *)block, s.ptr, s.len);
+    block[s.len] = 0x80;
+    block[BLOCK - 2] = (unsigned char)(s.len >> 5); /* in bits, big-endian */
+    block[BLOCK - 1] = (unsigned char)(s.len << 3);
+    SHA256_Transform(&context, block);
+    for (size_t i = 0; i < TC_DIGEST_BYTES / 4; i++) {
+        uint32_t word = (uint32_t)context.h[i];
+        for (size_t k = 0; k < 4; k++) {
+            out->bytes[4 * i + k] = (uint8_t)(word >> (24 - 8 * k));
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_digest_sha256(struct tc_slice s, struct tc_digest *out)
+{
+    if (s.len <= SHORT_MAX) {
+        return digest_short(s, out);
+    }
+    SHA256_CTX context;
+    if (SHA256_Init(&context) != 1 || SHA256_Update(&context, s.ptr, s.len) != 1 ||
         SHA256_Final(out->bytes, &context) != 1) {
         return TC_E_NOMEM;
     }
@@ -18,11 +46,7 @@ tc_status tc_digest_sha256(struct tc_slice s, struct tc_digest *out)
 
 void tc_buf_digest(struct tc_buf *b, const struct tc_digest *d)
 {
-    static const char hex[] = "0123456789abcdef";
     char text[7 + 2 * TC_DIGEST_BYTES] = "sha256:";
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        text[7 + 2 * i] = hex[d->bytes[i] >> 4];
-        text[8 + 2 * i] = hex[d->bytes[i] & 15];
-    }
+    (void)tc_put_hex_bytes(text + 7, d->bytes, TC_DIGEST_BYTES);
     tc_buf_put(b, text, sizeof text);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 
-#include "base/assert.h"
-
 #include <string.h>
 
 #define SLOTS_MIN 1024
@@ -15,12 +13,16 @@ bool tc_map_init(struct tc_map *m, struct tc_arena *arena, size_t count)
     while (capacity / 4 * 3 <= count + count / 4) {
         capacity *= 2;
     }
-    m->slots = tc_new(arena, struct tc_map_slot, capacity);
-    m->spare = tc_new(arena, struct tc_map_slot, capacity);
+    size_t bytes = capacity * sizeof *m->slots;
+    m->slots = tc_arena_alloc_raw(arena, bytes, alignof(struct tc_map_slot));
+    m->spare = tc_arena_alloc_raw(arena, bytes, alignof(struct tc_map_slot));
     m->mask_max = capacity - 1;
     m->mask = capacity < SLOTS_MIN ? capacity - 1 : SLOTS_MIN - 1;
-    m->used = 0;
-    return m->spare != NULL;
+    if (m->spare == NULL) {
+        return false;
+    }
+    tc_map_reset(m);
+    return true;
 }
 
 void tc_map_reset(struct tc_map *m)
@@ -29,24 +31,9 @@ void tc_map_reset(struct tc_map *m)
     m->used = 0;
 }
 
-static void insert(struct tc_map *m, uint64_t hash, uint64_t value)
-{
-    size_t at = (size_t)hash & m->mask;
-    while (m->slots[at].value != 0) {
-        at = (at + 1) & m->mask;
-    }
-    m->slots[at] = (struct tc_map_slot){hash, value};
-    m->used++;
-}
-
-static size_t limit(const struct tc_map *m)
-{
-    return (m->mask + 1) / 4 * 3;
-}
-
 /* Moves the live entries to the spare half, with as many slots as they need: at most a third
  * of them taken, so that many inserts follow before the next move. */
-static void rebuild(struct tc_map *m, uint64_t floor)
+bool tc_map_sweep(struct tc_map *m, uint64_t floor)
 {
     struct tc_map_slot *old = m->slots;
     size_t old_mask = m->mask;
@@ -63,20 +50,8 @@ static void rebuild(struct tc_map *m, uint64_t floor)
     tc_map_reset(m);
     for (size_t i = 0; i <= old_mask; i++) {
         if (old[i].value != 0 && old[i].value >= floor) {
-            insert(m, old[i].hash, old[i].value);
+            tc_map_insert(m, old[i].hash, old[i].value);
         }
     }
-}
-
-bool tc_map_add(struct tc_map *m, uint64_t hash, uint64_t value, uint64_t floor)
-{
-    TC_ASSERT(value != 0);
-    if (m->used >= limit(m)) {
-        rebuild(m, floor);
-        if (m->used >= limit(m)) {
-            return false;
-        }
-    }
-    insert(m, hash, value);
-    return true;
+    return !tc_map_is_full(m);
 }

@@ -12,6 +12,7 @@
 #define TC_BASE_MAP_H
 
 #include "base/arena.h"
+#include "base/assert.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,12 @@ static inline struct tc_map_iter tc_map_find(const struct tc_map *m, uint64_t ha
     return (struct tc_map_iter){(size_t)hash & m->mask, hash, NULL};
 }
 
+/* Brings the place of a hash into the cache, for a search that comes a little later. */
+static inline void tc_map_prefetch(const struct tc_map *m, uint64_t hash)
+{
+    __builtin_prefetch(&m->slots[(size_t)hash & m->mask], 1);
+}
+
 /* The next value under the hash, stale ones included; 0 at the end. */
 static inline uint64_t tc_map_next(const struct tc_map *m, struct tc_map_iter *it)
 {
@@ -68,23 +75,50 @@ static inline void tc_map_replace(struct tc_map_iter *it, uint64_t value)
     it->slot->value = value;
 }
 
+static inline bool tc_map_is_full(const struct tc_map *m)
+{
+    return m->used >= (m->mask + 1) / 4 * 3;
+}
+
 /*
- * Adds an entry after a search of its hash that ran to the end: the search stands
- * on the free slot. As tc_map_add otherwise.
+ * Sweeps stale entries, those with a value below floor, and makes room; false when
+ * the map is full of live ones. tc_map_add does it when needed.
  */
-static inline bool tc_map_add_found(struct tc_map *m, const struct tc_map_iter *it, uint64_t value,
-                                    uint64_t floor);
+bool tc_map_sweep(struct tc_map *m, uint64_t floor);
+
+/* Adds an entry where there is room: see tc_map_add. */
+static inline void tc_map_insert(struct tc_map *m, uint64_t hash, uint64_t value)
+{
+    size_t at = (size_t)hash & m->mask;
+    while (m->slots[at].value != 0) {
+        at = (at + 1) & m->mask;
+    }
+    m->slots[at] = (struct tc_map_slot){hash, value};
+    m->used++;
+}
 
 /*
  * Adds an entry (value != 0). Entries with a value below floor may be forgotten.
  * False when the map is full of live entries: nothing was added then.
  */
-bool tc_map_add(struct tc_map *m, uint64_t hash, uint64_t value, uint64_t floor);
+static inline bool tc_map_add(struct tc_map *m, uint64_t hash, uint64_t value, uint64_t floor)
+{
+    TC_ASSERT(value != 0);
+    if (__builtin_expect(tc_map_is_full(m), 0) && !tc_map_sweep(m, floor)) {
+        return false;
+    }
+    tc_map_insert(m, hash, value);
+    return true;
+}
 
+/*
+ * The same after a search of the hash that ran to the end: the search stands on the
+ * free slot.
+ */
 static inline bool tc_map_add_found(struct tc_map *m, const struct tc_map_iter *it, uint64_t value,
                                     uint64_t floor)
 {
-    if (__builtin_expect(m->used >= (m->mask + 1) / 4 * 3, 0)) {
+    if (__builtin_expect(tc_map_is_full(m), 0)) {
         return tc_map_add(m, it->hash, value, floor);
     }
     m->slots[it->at] = (struct tc_map_slot){it->hash, value};

@@ -10,6 +10,7 @@
 #define TC_BASE_RING_H
 
 #include "base/arena.h"
+#include "base/assert.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ struct tc_ring {
     size_t size;
     uint64_t tail;          /* position of the oldest record */
     uint64_t head;          /* position of the next record */
+    uint64_t limit;         /* up to here records fit without dropping or wrapping */
     uint64_t dropped_count; /* records pushed out because the block was full */
 };
 
@@ -41,41 +43,111 @@ void tc_ring_reset(struct tc_ring *r);
 void *tc_ring_push(struct tc_ring *r, size_t len, uint64_t *out_pos);
 
 /*
- * The same for a caller that fills the whole record itself: not zeroed, and a few
- * instructions where there is room without dropping or wrapping.
+ * The same for a caller that fills the whole record itself and knows that len is at most half
+ * the block: not zeroed, never NULL, and a few instructions where the record fits as it is.
  */
 static inline void *tc_ring_push_raw(struct tc_ring *r, size_t len, uint64_t *out_pos);
 
-/* The record, or NULL when it has left the window or pos is TC_RING_NONE. */
-void *tc_ring_at(const struct tc_ring *r, uint64_t pos);
+/* For tc_ring_push_raw: drops and wraps until `need` bytes fit at head. */
+void tc_ring_make_room(struct tc_ring *r, size_t need);
 
-/* The oldest record, or NULL when empty. */
-void *tc_ring_oldest(struct tc_ring *r, uint64_t *out_pos);
-/* The record after pos, or NULL at the end. pos must be alive. */
-void *tc_ring_next(const struct tc_ring *r, uint64_t pos, uint64_t *out_pos);
 /* In front of every record. */
 struct tc_ring_record {
     uint32_t len;    /* of the whole record, header included */
     uint32_t filler; /* non-zero: skip to the start of the block */
 };
 
+static inline struct tc_ring_record *tc_ring_header(const struct tc_ring *r, uint64_t pos)
+{
+    return (struct tc_ring_record *)(void *)(r->block + (pos & (r->size - 1)));
+}
+
+/* The record, or NULL when it has left the window or pos is TC_RING_NONE. */
+static inline void *tc_ring_at(const struct tc_ring *r, uint64_t pos)
+{
+    return pos < r->tail || pos >= r->head ? NULL : tc_ring_header(r, pos) + 1;
+}
+
+/* The oldest record, or NULL when empty. */
+static inline void *tc_ring_oldest(const struct tc_ring *r, uint64_t *out_pos)
+{
+    if (r->tail == r->head) {
+        return NULL;
+    }
+    *out_pos = r->tail;
+    return tc_ring_header(r, r->tail) + 1;
+}
+
+/* The record after pos, or NULL at the end. pos must be alive. */
+static inline void *tc_ring_next(const struct tc_ring *r, uint64_t pos, uint64_t *out_pos)
+{
+    TC_ASSERT(pos - r->tail < r->head - r->tail);
+    uint64_t next = pos + tc_ring_header(r, pos)->len;
+    if (next < r->head && tc_ring_header(r, next)->filler != 0) {
+        next += tc_ring_header(r, next)->len;
+    }
+    if (next >= r->head) {
+        return NULL;
+    }
+    *out_pos = next;
+    return tc_ring_header(r, next) + 1;
+}
+
+/* The same for a record that is at hand, and its name. */
+static inline void *tc_ring_follow(const struct tc_ring *r, const void *record, uint64_t *io_pos)
+{
+    uint64_t next = *io_pos + ((const struct tc_ring_record *)record - 1)->len;
+    struct tc_ring_record *rec = tc_ring_header(r, next);
+    if (next < r->head && rec->filler != 0) {
+        next += rec->len;
+        rec = tc_ring_header(r, next);
+    }
+    *io_pos = next;
+    return next < r->head ? rec + 1 : NULL;
+}
+
+/*
+ * The first record after pos, which may have left the window or be TC_RING_NONE: for a walk
+ * that goes on where it stopped. NULL at the end.
+ */
+static inline void *tc_ring_after(const struct tc_ring *r, uint64_t pos, uint64_t *out_pos)
+{
+    return pos < r->tail ? tc_ring_oldest(r, out_pos) : tc_ring_next(r, pos, out_pos);
+}
+
 static inline void *tc_ring_push_raw(struct tc_ring *r, size_t len, uint64_t *out_pos)
 {
     size_t need = (sizeof(struct tc_ring_record) + len + 7) & ~(size_t)7;
-    size_t at = (size_t)r->head & (r->size - 1);
-    if (__builtin_expect(len > r->size / 2 || need > r->size - at ||
-                             need > r->size - (size_t)(r->head - r->tail),
-                         0)) {
-        return tc_ring_push(r, len, out_pos);
+    if (__builtin_expect(r->head + need > r->limit, 0)) {
+        tc_ring_make_room(r, need);
     }
-    struct tc_ring_record *rec = (struct tc_ring_record *)(void *)(r->block + at);
+    struct tc_ring_record *rec = tc_ring_header(r, r->head);
     *rec = (struct tc_ring_record){(uint32_t)need, 0};
     *out_pos = r->head;
     r->head += need;
     return rec + 1;
 }
 
+/* Moves the tail over a filler, so that it always names a record or equals head. */
+static inline void tc_ring_skip_filler(struct tc_ring *r)
+{
+    if (r->tail < r->head && tc_ring_header(r, r->tail)->filler != 0) {
+        r->tail += tc_ring_header(r, r->tail)->len;
+    }
+}
+
 /* Removes the oldest record; the ring must not be empty. Not counted as a drop. */
-void tc_ring_pop(struct tc_ring *r);
+static inline void tc_ring_pop(struct tc_ring *r)
+{
+    TC_ASSERT(r->tail < r->head);
+    r->tail += tc_ring_header(r, r->tail)->len;
+    tc_ring_skip_filler(r);
+    if (r->tail == r->head) {
+        /* Empty: go on at the start of the block, whose memory is in the cache. */
+        r->head = (r->head | (r->size - 1)) + 1;
+        r->tail = r->head;
+        r->limit = r->head + r->size;
+    }
+}
 
 #endif

@@ -34,6 +34,9 @@ struct tc_error {
 };
 
 #define TC_CHECKED __attribute__((warn_unused_result))
+/* The seldom part of a function that runs for every event: the often part saves no registers for
+ * it. */
+#define TC_SELDOM __attribute__((noinline))
 
 /* Forward a failure to the caller. For functions that hold nothing to release. */
 #define TC_TRY(expr)                      \

@@ -45,7 +45,22 @@ bool tc_time_from_civil(const struct tc_civil *c, int64_t *out_ns)
     return true;
 }
 
-void tc_time_to_civil(int64_t ns, struct tc_civil *out)
+/* The other way round. */
+static void date_from_days(int64_t days, struct tc_civil *out)
+{
+    int64_t z = days + 719468;
+    int64_t era = z / 146097;
+    int32_t doe = (int32_t)(z - era * 146097);
+    int32_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int32_t mp = (5 * doy + 2) / 153;
+    out->month = mp < 10 ? mp + 3 : mp - 9;
+    out->year = yoe + (int32_t)era * 400 + (out->month <= 2);
+    out->day = doy - (153 * mp + 2) / 5 + 1;
+}
+
+/* A time as day since 1970, second of the day and nanosecond: all but the day are positive. */
+static int64_t split(int64_t ns, int32_t *out_second, int32_t *out_nanos)
 {
     int64_t seconds = ns / TC_SECOND;
     int64_t nanos = ns % TC_SECOND;
@@ -53,28 +68,19 @@ void tc_time_to_civil(int64_t ns, struct tc_civil *out)
         nanos += TC_SECOND;
         seconds--;
     }
-    int64_t days = seconds / DAY_S;
-    int64_t rest = seconds % DAY_S;
-    if (rest < 0) {
-        rest += DAY_S;
-        days--;
-    }
-    int64_t z = days + 719468;
-    int64_t era = z / 146097;
-    int64_t doe = z - era * 146097;
-    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int64_t mp = (5 * doy + 2) / 153;
-    int64_t month = mp < 10 ? mp + 3 : mp - 9;
-    *out = (struct tc_civil){
-        .year = (int32_t)(yoe + era * 400 + (month <= 2)),
-        .month = (int32_t)month,
-        .day = (int32_t)(doy - (153 * mp + 2) / 5 + 1),
-        .hour = (int32_t)(rest / 3600),
-        .minute = (int32_t)(rest / 60 % 60),
-        .second = (int32_t)(rest % 60),
-        .nanos = (int32_t)nanos,
-    };
+    int64_t day = seconds / DAY_S - (seconds % DAY_S < 0);
+    *out_second = (int32_t)(seconds - day * DAY_S);
+    *out_nanos = (int32_t)nanos;
+    return day;
+}
+
+void tc_time_to_civil(int64_t ns, struct tc_civil *out)
+{
+    int32_t second = 0;
+    date_from_days(split(ns, &second, &out->nanos), out);
+    out->hour = second / 3600;
+    out->minute = second / 60 % 60;
+    out->second = second % 60;
 }
 
 /* Exactly `count` digits at s[at]; false otherwise. */
@@ -164,60 +170,41 @@ int32_t tc_time_month(struct tc_slice name)
     return 0;
 }
 
-static void two(char *at, int32_t value)
+/* Everything up to the hour. */
+static void show_day(struct tc_time_cache *cache, int64_t day)
 {
-    at[0] = (char)('0' + value / 10 % 10);
-    at[1] = (char)('0' + value % 10);
+    struct tc_civil c;
+    date_from_days(day, &c);
+    memcpy(cache->text, "0000-00-00T00:00:00", 19);
+    (void)tc_put_two(cache->text, (uint32_t)(c.year / 100));
+    (void)tc_put_two(cache->text + 2, (uint32_t)(c.year % 100));
+    (void)tc_put_two(cache->text + 5, (uint32_t)(c.month));
+    (void)tc_put_two(cache->text + 8, (uint32_t)(c.day));
+    cache->day = day;
 }
 
-/* ns is any time of that second: the second's own beginning may not fit. */
-static int64_t floor_div(int64_t a, int64_t b)
+void tc_time_show(struct tc_time_cache *cache, int64_t ns)
 {
-    return a / b - (a % b < 0);
-}
-
-static void fill_cache(struct tc_time_cache *cache, int64_t ns, int64_t second)
-{
-    int64_t day = floor_div(second, DAY_S);
-    int32_t rest = (int32_t)(second - day * DAY_S);
+    int32_t second = 0;
+    int32_t nanos = 0;
+    int64_t day = split(ns, &second, &nanos);
     if (!cache->known || cache->day != day) {
-        struct tc_civil c;
-        tc_time_to_civil(ns, &c);
-        memcpy(cache->text, "0000-00-00T00:00:00", sizeof cache->text);
-        two(cache->text, c.year / 100);
-        two(cache->text + 2, c.year % 100);
-        two(cache->text + 5, c.month);
-        two(cache->text + 8, c.day);
-        cache->day = day;
+        show_day(cache, day);
     }
-    two(cache->text + 11, rest / 3600);
-    two(cache->text + 14, rest / 60 % 60);
-    two(cache->text + 17, rest % 60);
-    cache->second = second;
-    cache->known = true;
-}
-
-char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache)
-{
-    int64_t second = ns / TC_SECOND;
-    int64_t nanos = ns % TC_SECOND;
-    if (nanos < 0) {
-        nanos += TC_SECOND;
-        second--;
-    }
-    if (!cache->known || cache->second != second) {
-        fill_cache(cache, ns, second);
-    }
-    memcpy(p, cache->text, sizeof cache->text);
-    size_t len = sizeof cache->text;
+    (void)tc_put_two(cache->text + 11, (uint32_t)(second / 3600));
+    (void)tc_put_two(cache->text + 14, (uint32_t)(second / 60 % 60));
+    (void)tc_put_two(cache->text + 17, (uint32_t)(second % 60));
+    size_t len = 19;
     if (nanos != 0) {
         /* A leading 1 keeps the zeros in front; the point takes its place. */
-        (void)tc_put_u64(p + 19, (uint64_t)(nanos + TC_SECOND));
-        p[19] = '.';
+        (void)tc_put_u64(cache->text + len, (uint64_t)(nanos + TC_SECOND));
+        cache->text[len] = '.';
         len = nanos % 1000000 == 0 ? 23 : nanos % 1000 == 0 ? 26 : 29;
     }
-    p[len] = 'Z';
-    return p + len + 1;
+    cache->text[len] = 'Z';
+    cache->len = len + 1;
+    cache->ns = ns;
+    cache->known = true;
 }
 
 void tc_buf_time_cached(struct tc_buf *b, int64_t ns, struct tc_time_cache *cache)

@@ -45,19 +45,31 @@ int32_t tc_time_month(struct tc_slice name);
 /* "2026-11-15T03:04:05.123456789Z" with as many fraction digits as needed (0, 3, 6, 9). */
 void tc_buf_time(struct tc_buf *b, int64_t ns);
 
-/* The same for many times close together: the calendar is worked out once a second. */
+#define TC_PUT_TIME_MAX 30
+
+/* The same for many times close together: the calendar is worked out once a day. */
 struct tc_time_cache {
-    int64_t second;
-    int64_t day;   /* since 1970 */
-    char text[19]; /* "2026-11-15T03:04:05" */
+    int64_t ns;  /* the time that text shows */
+    int64_t day; /* since 1970 */
+    size_t len;
+    char text[TC_PUT_TIME_MAX];
     bool known;
 };
 
 void tc_buf_time_cached(struct tc_buf *b, int64_t ns, struct tc_time_cache *cache);
+/* Makes the cache show ns. */
+void tc_time_show(struct tc_time_cache *cache, int64_t ns);
 
-#define TC_PUT_TIME_MAX 30
-/* At most TC_PUT_TIME_MAX bytes; returns the end. */
-char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache);
+/* The caller has TC_PUT_TIME_MAX bytes of room, all of which may be written; returns the end. */
+static inline char *tc_put_time(char *p, int64_t ns, struct tc_time_cache *cache)
+{
+    if (!cache->known || cache->ns != ns) {
+        tc_time_show(cache, ns);
+    }
+    __builtin_memcpy(p, cache->text, TC_PUT_TIME_MAX);
+    return p + cache->len;
+}
+
 /* A duration for people: "340 ms", "41 s", "5 min 3 s", "2 h 4 min", "3 d 2 h". */
 void tc_buf_duration(struct tc_buf *b, int64_t ns);
 

@@ -254,9 +254,10 @@ tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment, struct 
     return no_such(err, "knob", path, names);
 }
 
-static tc_status tick(struct tc_engine *e, int64_t now_ns)
+static TC_SELDOM tc_status tick(struct tc_engine *e, int64_t now_ns)
 {
-    e->next_tick_ns = now_ns - now_ns % TICK_NS + TICK_NS;
+    int64_t next_ns = now_ns - now_ns % TICK_NS + TICK_NS;
+    e->next_tick_ns = next_ns > TC_TIME_MAX ? TC_TIME_MAX + 1 : next_ns;
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
         if (s->enabled && s->detector->on_tick != NULL) {
@@ -276,9 +277,35 @@ tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
     return now_ns >= e->next_tick_ns ? tick(e, now_ns) : TC_OK;
 }
 
-tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
+static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, struct slot **wanted,
+                                        const struct tc_event *ev)
 {
-    e->counts.events++;
+    for (; *wanted != NULL; wanted++) {
+        tc_arena_reset(&e->scratch);
+        TC_TRY((*wanted)->detector->on_event((*wanted)->state, ev, &(*wanted)->sink));
+    }
+    return TC_OK;
+}
+
+/* Most kinds have one detector: the call is the last thing that happens then. */
+static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
+{
+    struct slot **wanted = e->wanted[ev->kind];
+    const struct slot *s = wanted[0];
+    if (s == NULL) {
+        return TC_OK;
+    }
+    e->counts.wanted++;
+    if (wanted[1] != NULL) {
+        return dispatch_all(e, wanted, ev);
+    }
+    tc_arena_reset(&e->scratch);
+    return s->detector->on_event(s->state, ev, &s->sink);
+}
+
+/* Without a date, out of range, late, or a tick is due. */
+static TC_SELDOM tc_status feed_odd(struct tc_engine *e, const struct tc_event *ev)
+{
     if (ev->time_ns == TC_TIME_NONE) {
         e->counts.undated++;
     } else if (ev->time_ns < 0 || ev->time_ns > TC_TIME_MAX) {
@@ -292,13 +319,18 @@ tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
             TC_TRY(tick(e, ev->time_ns));
         }
     }
-    struct slot **wanted = e->wanted[ev->kind];
-    e->counts.wanted += wanted[0] != NULL;
-    for (; *wanted != NULL; wanted++) {
-        tc_arena_reset(&e->scratch);
-        TC_TRY((*wanted)->detector->on_event((*wanted)->state, ev, &(*wanted)->sink));
+    return dispatch(e, ev);
+}
+
+tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
+{
+    e->counts.events++;
+    /* Once there was a date, now_ns is one: what is not before it has a date too. */
+    if (ev->time_ns < e->now_ns || ev->time_ns >= e->next_tick_ns) {
+        return feed_odd(e, ev);
     }
-    return TC_OK;
+    e->now_ns = ev->time_ns;
+    return dispatch(e, ev);
 }
 
 tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)

@@ -42,9 +42,9 @@ static bool same_key(const struct incident *in, struct tc_slice pattern_id, stru
 
 /* The live incident of that key and where the index holds it; or NULL and where it would. */
 static struct incident *find(const struct tc_incidents *t, struct tc_slice pattern_id,
-                             struct tc_slice key, struct tc_map_iter *slot)
+                             struct tc_slice key, uint64_t hash, struct tc_map_iter *slot)
 {
-    *slot = tc_map_find(&t->index, key_hash(pattern_id, key));
+    *slot = tc_map_find(&t->index, hash);
     for (uint64_t pos; (pos = tc_map_next(&t->index, slot)) != 0;) {
         struct incident *in = tc_ring_at(&t->ring, pos);
         if (in != NULL && same_key(in, pattern_id, key)) {
@@ -54,31 +54,39 @@ static struct incident *find(const struct tc_incidents *t, struct tc_slice patte
     return NULL;
 }
 
+/* One more number of the content. */
+static uint64_t add_number(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * 0xff51afd7ed558ccdULL;
+    return h ^ h >> 32;
+}
+
 /*
  * What a reader would notice: the headline, which says who and where, every number
  * and list, how much evidence there is. Not last_seen, which moves with every event.
  */
 static uint64_t content_hash(const struct tc_finding *f)
 {
-    uint64_t h = tc_slice_hash(f->headline, f->discriminator.len);
-    h = tc_hash_mix(h, (uint64_t)f->evidence_count << 32 | (uint64_t)f->cause_count << 16 |
-                           (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
-                           (uint64_t)f->root << 1 | (uint64_t)f->incomplete);
+    uint64_t h = f->discriminator.len;
     for (size_t i = 0; i < f->attr_count; i++) {
         const struct tc_attr *a = &f->attrs[i];
         if (a->type == TC_ATTR_INT) {
-            h = tc_hash_mix(h, (uint64_t)a->integer);
+            h = add_number(h, (uint64_t)a->integer);
         } else if (a->type == TC_ATTR_INTS) {
             for (size_t k = 0; k < a->count; k++) {
-                h = tc_hash_mix(h, (uint64_t)a->ints[k]);
+                h = add_number(h, (uint64_t)a->ints[k]);
             }
         } else if (a->type == TC_ATTR_STRING) {
-            h = tc_hash_mix(h, a->string.len); /* names are in the headline too */
+            h = add_number(h, a->string.len); /* names are in the headline too */
         }
     }
-    return f->evidence_count == 0
-               ? h
-               : tc_hash_mix(h, tc_slice_hash(f->evidence[f->evidence_count - 1].uid, 0));
+    h = add_number(h, (uint64_t)f->evidence_count << 32 | (uint64_t)f->cause_count << 16 |
+                          (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
+                          (uint64_t)f->root << 1 | (uint64_t)f->incomplete);
+    if (f->evidence_count > 0) {
+        h = tc_slice_hash(f->evidence[f->evidence_count - 1].uid, h);
+    }
+    return tc_slice_hash(f->headline, h);
 }
 
 static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, char *out)
@@ -98,11 +106,7 @@ static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, c
     tc_buf_str(&b, first);
     struct tc_digest digest;
     TC_TRY(tc_digest_sha256(tc_buf_slice(&b), &digest));
-    static const char hex[] = "0123456789abcdef";
-    for (size_t i = 0; i < TC_INCIDENT_ID_LEN / 2; i++) {
-        out[2 * i] = hex[digest.bytes[i] >> 4];
-        out[2 * i + 1] = hex[digest.bytes[i] & 15];
-    }
+    (void)tc_put_hex_bytes(out, digest.bytes, TC_INCIDENT_ID_LEN / 2);
     return TC_OK;
 }
 
@@ -152,16 +156,16 @@ static tc_status resolve_causes(const struct tc_incidents *t, const struct tc_fi
     }
     for (size_t i = 0; i < f->cause_count; i++) {
         struct tc_map_iter slot;
-        const struct incident *cause = find(t, f->pattern_id, f->causes[i].key, &slot);
+        struct tc_slice key = f->causes[i].key;
+        const struct incident *cause =
+            find(t, f->pattern_id, key, key_hash(f->pattern_id, key), &slot);
         causes[i].why = f->causes[i].why;
-        if (cause != NULL) {
-            causes[i].incident_id =
-                tc_arena_copy(scratch, tc_slice_make(cause->id, TC_INCIDENT_ID_LEN));
-        }
+        causes[i].incident_id =
+            cause == NULL ? TC_EMPTY : tc_slice_make(cause->id, TC_INCIDENT_ID_LEN);
     }
     out->causes = causes;
     out->cause_count = f->cause_count;
-    return tc_arena_ok(scratch) ? TC_OK : TC_E_NOMEM;
+    return TC_OK;
 }
 
 tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
@@ -169,8 +173,10 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
 {
     *out_new = false;
     struct tc_map_iter slot;
+    uint64_t hash = key_hash(f->pattern_id, f->key);
+    tc_map_prefetch(&t->index, hash); /* seldom in the cache, and needed only after the content */
     uint64_t content = content_hash(f);
-    struct incident *in = find(t, f->pattern_id, f->key, &slot);
+    struct incident *in = find(t, f->pattern_id, f->key, hash, &slot);
     enum tc_verdict_status status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED;
     if (in == NULL) {
         in = add(t, f, &slot);
@@ -196,7 +202,7 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
     in->content = content;
     in->status = (uint8_t)status;
     *out = (struct tc_verdict){.finding = f, .status = status, .first_ns = in->first_ns};
-    out->incident_id = tc_arena_copy(scratch, tc_slice_make(in->id, TC_INCIDENT_ID_LEN));
+    out->incident_id = tc_slice_make(in->id, TC_INCIDENT_ID_LEN);
     TC_TRY(resolve_causes(t, f, scratch, out));
     *out_new = true;
     return TC_OK;

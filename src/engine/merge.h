@@ -24,9 +24,13 @@ struct tc_stream {
     const struct tc_event *head; /* the merge's own */
 };
 
-/* Feeds `take` every event of all streams in order. Borrows streams; its order is changed. */
+/*
+ * Feeds `take` every event of all streams in order. Borrows streams; its order is changed. An
+ * event that another source tells word for word (a copy of a file, an export made twice) is told
+ * once, as often as the source that has it most often; *out_copies counts the others.
+ */
 TC_CHECKED tc_status tc_merge(struct tc_stream *streams, size_t count,
                               tc_status (*take)(void *context, const struct tc_event *ev),
-                              void *context);
+                              void *context, uint64_t *out_copies);
 
 #endif

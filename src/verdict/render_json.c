@@ -2,7 +2,9 @@
 #include "base/time.h"
 #include "verdict/render.h"
 
-#define RAW_PREFIX_MAX (TC_DIGEST_TEXT_MAX + 40)
+#include <string.h>
+
+#define RAW_PREFIX_MAX (TC_DIGEST_TEXT_MAX + 41) /* a multiple of 16 */
 /* Keys, punctuation and our own words of the first fields. */
 #define HEAD_FIXED_MAX 256
 /* Keys, punctuation, time, raw and numbers of one piece of evidence. */
@@ -82,68 +84,62 @@ static void render_scope(const struct writer *w, const struct tc_scope *s)
     }
 }
 
-/* Numbers and short strings are most attributes: written with one check. */
-static bool put_short_attr(const struct writer *w, const struct tc_attr *a)
+static char *put_ints(char *p, const struct tc_attr *a)
 {
-    bool is_string = a->type == TC_ATTR_STRING && w->plain;
-    if (!is_string && a->type != TC_ATTR_INT && a->type != TC_ATTR_INTS) {
-        return false;
+    *p++ = '[';
+    for (size_t i = 0; i < a->count; i++) {
+        p = tc_put_i64(p, a->ints[i]);
+        *p++ = ',';
     }
-    size_t value = is_string ? a->string.len + 2 : (a->count + 1) * (TC_PUT_U64_MAX + 2);
-    char *p = tc_buf_begin(w->b, a->key.len + value + 8);
+    p -= a->count > 0;
+    *p++ = ']';
+    return p;
+}
+
+/* The key, and the value where it is short or of a known length: with one check for room. */
+static void render_attr(const struct writer *w, const struct tc_attr *a)
+{
+    struct tc_buf *b = w->b;
+    bool has_ints = a->type == TC_ATTR_INTS;
+    bool is_plain = a->type == TC_ATTR_STRING && w->plain;
+    size_t value = has_ints ? a->count * (TC_PUT_U64_MAX + 2) : is_plain ? a->string.len : 0;
+    char *p = tc_buf_begin(b, a->key.len + value + TC_PUT_U64_MAX + 8);
     if (p == NULL) {
-        return true;
+        return;
     }
     p = tc_put_lit(p, ",\"");
     p = tc_put_str(p, a->key);
     p = tc_put_lit(p, "\":");
-    if (is_string) {
-        *p++ = '"';
-        p = tc_put_str(p, a->string);
-        *p++ = '"';
-    } else if (a->type == TC_ATTR_INT) {
-        p = tc_put_i64(p, a->integer);
-    } else {
-        *p++ = '[';
-        for (size_t i = 0; i < a->count; i++) {
-            p = tc_put_i64(p, a->ints[i]);
-            *p++ = ',';
-        }
-        p -= a->count > 0;
-        *p++ = ']';
-    }
-    tc_buf_end(w->b, p);
-    return true;
-}
-
-static void render_attr(const struct writer *w, const struct tc_attr *a)
-{
-    struct tc_buf *b = w->b;
-    if (put_short_attr(w, a)) {
-        return;
-    }
-    tc_buf_lit(b, ",\"");
-    tc_buf_str(b, a->key);
-    tc_buf_lit(b, "\":");
     switch (a->type) {
     case TC_ATTR_STRING:
-        string(w, a->string);
+        if (is_plain) {
+            *p++ = '"';
+            p = tc_put_str(p, a->string);
+            *p++ = '"';
+        }
         break;
     case TC_ATTR_INT:
+        p = tc_put_i64(p, a->integer);
         break;
     case TC_ATTR_BOOL:
-        tc_buf_str(b, a->boolean ? TC_LIT("true") : TC_LIT("false"));
+        p = a->boolean ? tc_put_lit(p, "true") : tc_put_lit(p, "false");
         break;
     case TC_ATTR_INTS:
+        p = put_ints(p, a);
         break;
     case TC_ATTR_STRINGS:
+        break;
+    }
+    tc_buf_end(b, p);
+    if (a->type == TC_ATTR_STRING && !is_plain) {
+        string(w, a->string);
+    } else if (a->type == TC_ATTR_STRINGS) {
         tc_buf_char(b, '[');
         for (size_t i = 0; i < a->count; i++) {
             tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
             string(w, a->strings[i]);
         }
         tc_buf_char(b, ']');
-        break;
     }
 }
 
@@ -188,8 +184,8 @@ static void put_plain_evidence(struct writer *w, const struct tc_evidence *e, bo
     p = tc_put_str(p, e->description);
     *p++ = '"';
     if (has_raw) {
-        p = tc_put_str(p, tc_slice_make(w->raw, w->raw_len));
-        p = tc_put_u64(p, e->raw.offset);
+        memcpy(p, w->raw, sizeof w->raw); /* a fixed length is a few moves */
+        p = tc_put_u64(p + w->raw_len, e->raw.offset);
         p = tc_put_lit(p, ",\"length\":");
         p = tc_put_u64(p, e->raw.length);
         *p++ = '}';
@@ -234,7 +230,8 @@ static void render_causes(const struct writer *w, const struct tc_verdict *v)
         tc_buf_str(b, i == 0 ? TC_LIT("{\"incident_id\":") : TC_LIT(",{\"incident_id\":"));
         literal(b, v->causes[i].incident_id);
         KEY(b, "why");
-        string(w, v->causes[i].why);
+        /* The story may name what is not of this finding: never plain. */
+        tc_buf_json(b, v->causes[i].why);
         tc_buf_char(b, '}');
     }
     tc_buf_char(b, ']');
@@ -277,7 +274,8 @@ static void render_head(struct writer *w, const struct tc_verdict *v)
     p = tc_put_lit(p, ",\"first_seen\":\"");
     p = tc_put_time(p, v->first_ns, &w->time);
     p = tc_put_lit(p, "\",\"last_seen\":\"");
-    p = tc_put_time(p, f->last_ns, &w->time);
+    struct tc_time_cache last = w->time; /* w->time stays at the first: evidence is of then */
+    p = tc_put_time(p, f->last_ns, &last);
     *p++ = '"';
     tc_buf_end(w->b, p);
 }

@@ -112,6 +112,18 @@ static void integers_print_as_printf_does(void **state)
         tc_buf_i64(&buf, (int64_t)(0 - v));
         assert_buf(want);
     }
+    for (uint64_t v = 0; v < 12000; v++) { /* those that come from a table, and what joins them */
+        char want[32];
+        (void)snprintf(want, sizeof want, "%" PRIu64, v * 83);
+        tc_buf_u64(&buf, v * 83);
+        assert_buf(want);
+    }
+    for (uint64_t v = 0; v < 1100; v++) {
+        char want[32];
+        (void)snprintf(want, sizeof want, "%" PRIu64, v);
+        tc_buf_u64(&buf, v);
+        assert_buf(want);
+    }
     static const struct {
         int64_t value;
         const char *text;

@@ -97,6 +97,33 @@ static void walking_goes_from_oldest_to_newest(void **state)
     assert_int_equal(want, 10);
 }
 
+/* The block wraps many times: where a walk stopped, a filler may be written later. */
+static void a_walk_goes_on_where_it_stopped(void **state)
+{
+    (void)state;
+    uint64_t pos = 0;
+    uint64_t seen = TC_RING_NONE;
+    int want = 0;
+    for (int i = 0; i < 500; i++) {
+        *(int *)tc_ring_push(&ring, i % 3 == 0 ? 100 : 36, &pos) = i;
+        if (i % 4 != 0) {
+            continue;
+        }
+        for (int *p = tc_ring_after(&ring, seen, &pos); p != NULL;
+             p = tc_ring_next(&ring, pos, &pos)) {
+            assert_int_equal(*p, want++);
+            seen = pos;
+        }
+        assert_int_equal(want, i + 1);
+    }
+    for (int i = 0; i < 100; i++) { /* the one it stopped at leaves the window */
+        *(int *)tc_ring_push(&ring, 36, &pos) = 1000 + i;
+    }
+    assert_ptr_equal(tc_ring_after(&ring, seen, &pos), tc_ring_oldest(&ring, &pos));
+    tc_ring_reset(&ring);
+    assert_null(tc_ring_after(&ring, seen, &pos));
+}
+
 static void a_full_ring_drops_the_oldest_and_counts_it(void **state)
 {
     (void)state;
@@ -320,6 +347,7 @@ int main(void)
         TEST(a_new_ring_is_empty),
         TEST(records_are_zeroed_aligned_and_named),
         TEST(walking_goes_from_oldest_to_newest),
+        TEST(a_walk_goes_on_where_it_stopped),
         TEST(a_full_ring_drops_the_oldest_and_counts_it),
         TEST(popping_is_no_drop_and_makes_the_name_stale),
         TEST(a_name_of_the_future_is_no_record),
