@@ -190,7 +190,8 @@ const struct tc_command tc_command_decode = {
              "\n"
              "Prints every event of the files as a line of JSON, in the order of the file,\n"
              "with the place of the bytes it was read from: {\"digest\", \"offset\", \"length\"}.\n"
-             "What it prints can be read again by decode and detect.\n"
+             "What it prints can be read again by decode and detect. All formats that detect\n"
+             "reads are read.\n"
              "\n"
              "PATH is a file, a directory (read with all below it, but for hidden files) or -\n"
              "for standard input.\n",
@@ -203,6 +204,8 @@ const struct tc_command tc_command_decode = {
              "\n"
              "Examples:\n"
              "  tracecore decode dmesg-gpu-07.txt | jq -c 'select(.kind == \"xid\")'\n"
-             "  tracecore decode --unknown /var/log/kern.log\n",
+             "  tracecore decode --unknown /var/log/kern.log\n"
+             "  tracecore decode --scrape-interval 30s scrapes | jq -r .metric\n"
+             "  tracecore decode --format rank_map hostfile\n",
     .run = run,
 };

@@ -72,6 +72,7 @@ struct run {
     struct tc_stream *streams;
     int64_t first_ns;
     int64_t last_ns;
+    uint64_t copies; /* events that two inputs tell */
     bool only;
     bool list;
     bool quiet;
@@ -226,7 +227,7 @@ static tc_status analyse(struct run *r)
         r->streams[i] =
             (struct tc_stream){.next = tc_source_stream_next, .context = &r->sources[i]};
     }
-    tc_status status = tc_merge(r->streams, in->count, feed, r);
+    tc_status status = tc_merge(r->streams, in->count, feed, r, &r->copies);
     if (status == TC_OK) {
         status = tc_engine_finish(r->engine, r->reading.hints.now_ns);
     }
@@ -244,7 +245,7 @@ static void warn_incomplete(const struct run *r)
             return;
         }
         struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
-        if (s->nodeless > 0 && tc_hint_is_kernel_log(in)) {
+        if (s->nodeless > 0 && tc_hint_takes_node(in)) {
             tc_say_plain("%s: %llu event%s no node; give --node NAME=%.*s", in->path,
                          (unsigned long long)s->nodeless, s->nodeless == 1 ? " names" : "s name",
                          TC_FMT(base));
@@ -303,6 +304,11 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
         tc_buf_lit(b, "; ");
         put_count(b, late, "event");
         tc_buf_lit(b, " came too late: sort the input by time");
+    }
+    if (r->copies > 0) {
+        tc_buf_lit(b, "; ");
+        put_count(b, r->copies, "event");
+        tc_buf_str(b, r->copies == 1 ? TC_LIT(" is in two files") : TC_LIT(" are in two files"));
     }
     if (counts->misdated > 0) {
         tc_buf_lit(b, "; ");
@@ -427,6 +433,7 @@ static int run(int argc, char **argv)
     }
     /* Events that are alike but for their place are taken in the order of the inputs. */
     r.reading.by_path = true;
+    r.reading.hints.assume_boot = true;
     int code = run_command(&r, argc, argv);
     for (size_t i = 0; r.sources != NULL && i < r.reading.inputs.count; i++) {
         tc_source_stream_fini(&r.sources[i]);
@@ -446,12 +453,21 @@ const struct tc_command tc_command_detect = {
     .usage = "usage: tracecore detect [OPTIONS] PATH...\n"
              "\n"
              "Reads files, recognises the format of each, and prints what went wrong: which\n"
-             "rank, GPU, node or pod to look at first, and the lines that prove it. Flight\n"
-             "Recorder dumps, kernel logs, Kubernetes events and tracecore's own events can\n"
-             "be mixed; their events are put in order of time first.\n"
+             "rank, GPU, node or pod to look at first, and the lines that prove it. What\n"
+             "explains the rest comes first, what followed is told under it.\n"
+             "\n"
+             "These can be mixed; their events are put in order of time first:\n"
+             "  NCCL Flight Recorder dumps (pickle, JSON), reports of ncclras\n"
+             "  kernel logs: dmesg, /dev/kmsg, syslog, journalctl\n"
+             "  Kubernetes objects and events: kubectl get -o json or yaml\n"
+             "  scrapes of exporters: Prometheus text, OpenMetrics, promtool tsdb dump\n"
+             "  OpenTelemetry logs and metrics: OTLP as JSON\n"
+             "  logs of training programs\n"
+             "  tables of where ranks run, and tracecore's own events\n"
              "\n"
              "PATH is a file, a directory (read with all below it, but for hidden files) or -\n"
-             "for standard input. Dumps of one directory are one job, named after it.\n",
+             "for standard input. Dumps of one directory are one job, named after it.\n"
+             "Compressed files have to be unpacked first.\n",
     .options = OPTIONS,
     .option_count = OPT_COUNT,
     .notes = "Exit status:\n"
@@ -462,6 +478,8 @@ const struct tc_command tc_command_detect = {
              "\n"
              "Examples:\n"
              "  tracecore detect /shared/fr-dumps dmesg-gpu-07.txt events.json\n"
+             "  tracecore detect --map ranks.csv dumps dmesg-gpu-07.txt dcgm-gpu-07.prom\n"
+             "  tracecore detect --scrape-interval 30s scrapes\n"
              "  dmesg | tracecore detect --node gpu-07=- --boot-time 2026-11-15T02:00:00Z -\n"
              "  tracecore detect --json logs | jq -r .headline\n"
              "  tracecore detect --only nccl_hang --set nccl_hang.threshold=60s dumps\n",

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/hints.h"
 
+#include "base/buf.h"
 #include "base/time.h"
 #include "cli/jobs.h"
+#include "cli/say.h"
+#include "cli/scrapes.h"
 #include "codec/codec.h"
+#include "detect/detector.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The codec whose files are named after nodes. */
+/* The codecs whose files are logs of one node, and may be named after it. */
 #define KERNEL_LOG "kmsg"
+#define FABRIC_LOG "fabric_manager"
+/* How far from its end a kernel log is searched for the last time in it. */
+#define TAIL_BYTES ((size_t)64 << 10)
 
 tc_status tc_hints_init(struct tc_hints *h, int argc)
 {
@@ -170,9 +177,14 @@ int64_t tc_hints_boot_of(struct tc_hints *h, struct tc_slice node)
     return TC_TIME_NONE;
 }
 
-bool tc_hint_is_kernel_log(const struct tc_input *in)
+static bool is_node_log(const struct tc_input *in)
 {
-    return strcmp(in->codec->name, KERNEL_LOG) == 0;
+    return strcmp(in->codec->name, KERNEL_LOG) == 0 || strcmp(in->codec->name, FABRIC_LOG) == 0;
+}
+
+bool tc_hint_takes_node(const struct tc_input *in)
+{
+    return is_node_log(in) || tc_scrapes_is_one(in);
 }
 
 tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err)
@@ -184,7 +196,88 @@ tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err)
     if (h->now_text != NULL) {
         TC_TRY(read_time("--now", tc_slice_cstr(h->now_text), h->utc_offset_s, &h->now_ns, err));
     }
+    if (h->interval_text != NULL) {
+        static const struct tc_param interval = {
+            .type = TC_PARAM_DURATION, .min = TC_SECOND, .max = 86400 * TC_SECOND};
+        TC_TRY(tc_param_parse(&interval, "--scrape-interval", tc_slice_cstr(h->interval_text),
+                              &h->interval_ns, err));
+    }
     return TC_OK;
+}
+
+/* The time since boot that a line starts with: "[  12.345678] ..." or "6,17,12345678,-;...". */
+static bool line_uptime(struct tc_slice line, int64_t *out_ns)
+{
+    uint64_t n[3] = {0};
+    if (tc_slice_starts(line, TC_LIT("<"))) { /* dmesg -r */
+        line = tc_slice_from(line, tc_slice_find_byte(tc_slice_head(line, 5), '>') + 1);
+    }
+    bool brackets = tc_slice_starts(line, TC_LIT("["));
+    line = brackets ? tc_slice_trim(tc_slice_from(line, 1)) : line;
+    char between = brackets ? '.' : ',';
+    size_t digits = 0;
+    for (size_t i = 0; i < (brackets ? 2 : 3); i++) {
+        digits = tc_slice_u64(line, &n[i]);
+        line = tc_slice_from(line, digits);
+        bool ends = brackets && i == 1;
+        if (digits == 0 || line.len == 0 || line.ptr[0] != (ends ? ']' : between)) {
+            return false;
+        }
+        line = tc_slice_from(line, 1);
+    }
+    uint64_t us = n[2];
+    if (brackets && (digits != 6 || __builtin_mul_overflow(n[0], UINT64_C(1000000), &us) ||
+                     __builtin_add_overflow(us, n[1], &us))) {
+        return false;
+    }
+    *out_ns = us <= (uint64_t)TC_TIME_MAX / 1000 ? (int64_t)us * 1000 : TC_TIME_NONE;
+    return *out_ns != TC_TIME_NONE;
+}
+
+/* The last time since boot near the end of a log. */
+static bool last_uptime(struct tc_slice bytes, int64_t *out_ns)
+{
+    size_t from = bytes.len > TAIL_BYTES ? bytes.len - TAIL_BYTES : 0;
+    for (size_t end = bytes.len, start = end; start > from; end = start - 1) {
+        start = end;
+        while (start > from && bytes.ptr[start - 1] != '\n') {
+            start--;
+        }
+        if (line_uptime(tc_slice_make(bytes.ptr + start, end - start), out_ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Kernel logs that only count from boot, and nothing beside them to join by time: their last
+ * line is put at the time they were taken, so that what they prove on their own is told.
+ */
+static void assume_boot(const struct tc_hints *h, struct tc_inputs *in)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        if (!h->assume_boot || h->boot_count > 0 || !is_node_log(&in->items[i])) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < in->count; i++) {
+        struct tc_input *file = &in->items[i];
+        int64_t uptime_ns = 0;
+        if (file->now_ns == TC_TIME_NONE || !last_uptime(file->bytes, &uptime_ns) ||
+            uptime_ns > file->now_ns) {
+            continue;
+        }
+        char text[64];
+        struct tc_buf b = tc_buf_make(text, sizeof text);
+        tc_buf_time(&b, file->now_ns);
+        file->boot_ns = file->now_ns - uptime_ns;
+        struct tc_slice who =
+            file->node.len > 0 ? file->node : tc_path_base(tc_slice_cstr(file->path));
+        tc_say_plain("%s: has only times since boot; assumed: it ends at %.*s. "
+                     "--boot-time %.*s=TIME sets them right",
+                     file->path, TC_FMT(tc_buf_slice(&b)), TC_FMT(who));
+    }
 }
 
 tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_error *err)
@@ -192,8 +285,10 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     for (size_t i = 0; i < in->count; i++) {
         struct tc_input *file = &in->items[i];
         file->now_ns = h->now_ns != TC_TIME_NONE ? h->now_ns : file->mtime_ns;
-        if (tc_hint_is_kernel_log(file)) {
+        if (is_node_log(file)) {
             file->node = tc_hint_node(tc_slice_cstr(file->path));
+        } else if (tc_scrapes_is_one(file)) {
+            file->node = tc_scrape_node(tc_slice_cstr(file->path));
         }
     }
     for (size_t i = 0; i < h->node_count; i++) {
@@ -203,8 +298,13 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     for (size_t i = 0; i < h->boot_count; i++) {
         TC_TRY(apply_boot(h, h->boot_texts[i], in, err));
     }
+    assume_boot(h, in);
     if (tc_jobs_apply(in) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of jobs");
+    }
+    struct tc_scrape_options options = {h->now_ns, h->interval_ns, h->utc_offset_s};
+    if (tc_scrapes_apply(in, &options) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the times of scrapes");
     }
     return TC_OK;
 }

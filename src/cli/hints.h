@@ -2,7 +2,7 @@
 /*
  * What the user, or the name of a file, says about an input that its bytes do
  * not: the node of a kernel log, when that node booted, the zone and year of
- * its dates, the job of a dump.
+ * its dates, the job of a dump, the time of a scrape.
  */
 #ifndef TC_CLI_HINTS_H
 #define TC_CLI_HINTS_H
@@ -32,15 +32,18 @@ struct tc_hints {
     size_t boots_count;
     const char *now_text;
     const char *tz_text;
-    int64_t now_ns; /* of --now; TC_TIME_NONE without. Set by tc_hints_read. */
+    const char *interval_text;
+    int64_t now_ns;      /* of --now; TC_TIME_NONE without. Set by tc_hints_read. */
+    int64_t interval_ns; /* of --scrape-interval; 0 without. The same. */
     int32_t utc_offset_s;
+    bool assume_boot; /* kernel logs that only count from boot may be dated by when they end */
 };
 
 /* Room for as many --node and --boot-time as argc allows. */
 TC_CHECKED tc_status tc_hints_init(struct tc_hints *h, int argc);
 void tc_hints_fini(struct tc_hints *h);
 
-/* Reads --tz and --now. TC_E_USAGE when they are no zone or time. */
+/* Reads --tz, --now and --scrape-interval. TC_E_USAGE when they are no zone, time or duration. */
 TC_CHECKED tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err);
 
 /*
@@ -63,8 +66,8 @@ struct tc_slice tc_hint_node(struct tc_slice path);
  */
 int64_t tc_hints_boot_of(struct tc_hints *h, struct tc_slice node);
 
-/* Whether a file is a kernel log, which --node and the name of the file can give a node. */
-bool tc_hint_is_kernel_log(const struct tc_input *in);
+/* Whether --node and the name of the file can give a file a node: kernel logs and scrapes. */
+bool tc_hint_takes_node(const struct tc_input *in);
 
 /* "+02:00", "-0730", "Z", "UTC": seconds east of UTC. */
 bool tc_hint_zone(struct tc_slice text, int32_t *out_seconds);

@@ -197,8 +197,10 @@ static tc_status open_file(struct tc_input *in, const char *path, size_t *io_cop
 tc_status tc_input_open(struct tc_input *in, const char *path, size_t *io_copied,
                         struct tc_error *err)
 {
-    *in = (struct tc_input){
-        .mtime_ns = TC_TIME_NONE, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
+    *in = (struct tc_input){.mtime_ns = TC_TIME_NONE,
+                            .boot_ns = TC_TIME_NONE,
+                            .now_ns = TC_TIME_NONE,
+                            .taken_ns = TC_TIME_NONE};
     in->path = strdup(path);
     if (in->path == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for its name");

@@ -11,6 +11,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "codec/prometheus.h"
 #include "event/source.h"
 
 #include <stdbool.h>
@@ -39,6 +40,9 @@ struct tc_input {
     struct tc_slice place; /* node or pod that its directory is named after */
     int64_t boot_ns;
     int64_t now_ns;
+    int64_t taken_ns;               /* of the last scrape in it; TC_TIME_NONE */
+    int64_t interval_ns;            /* between its scrapes; 0 by default */
+    struct tc_prom_scrapes scrapes; /* in it; count is 0 when it holds none */
 
     size_t passed; /* bytes of a mapping whose pages were given back */
     bool has_digest;

@@ -122,6 +122,29 @@ static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
                  file->bytes.len == 0 ? "empty, " : "", TC_FMT(tc_buf_slice(&b)));
 }
 
+/* Takes file over, or closes it. */
+static tc_status append(struct tc_inputs *in, struct tc_input *file,
+                        const struct tc_inputs_want *want)
+{
+    if (in->count == in->cap) {
+        size_t cap = in->cap == 0 ? 16 : in->cap * 2;
+        struct tc_input *items = reallocarray(in->items, cap, sizeof *items);
+        if (items == NULL) {
+            tc_input_close(file);
+            tc_say(want->command, "no memory for the list of files");
+            return TC_E_NOMEM;
+        }
+        in->items = items;
+        in->cap = cap;
+    }
+    if (want->verbose) {
+        tc_say_plain("%s: %s, %zu bytes", file->path, file->codec->name, file->bytes.len);
+    }
+    in->total_bytes += file->bytes.len;
+    in->items[in->count++] = *file;
+    return TC_OK;
+}
+
 /* Takes what file holds, or closes it. */
 static tc_status keep(struct tc_inputs *in, struct tc_input *file,
                       const struct tc_inputs_want *want)
@@ -142,23 +165,7 @@ static tc_status keep(struct tc_inputs *in, struct tc_input *file,
         tc_input_close(file);
         return TC_OK;
     }
-    if (in->count == in->cap) {
-        size_t cap = in->cap == 0 ? 16 : in->cap * 2;
-        struct tc_input *items = reallocarray(in->items, cap, sizeof *items);
-        if (items == NULL) {
-            tc_input_close(file);
-            tc_say(want->command, "no memory for the list of files");
-            return TC_E_NOMEM;
-        }
-        in->items = items;
-        in->cap = cap;
-    }
-    if (want->verbose) {
-        tc_say_plain("%s: %s, %zu bytes", file->path, file->codec->name, file->bytes.len);
-    }
-    in->total_bytes += file->bytes.len;
-    in->items[in->count++] = *file;
-    return TC_OK;
+    return append(in, file, want);
 }
 
 static int by_path(const void *a, const void *b)
@@ -255,6 +262,19 @@ tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, size_t path_c
         tc_inputs_close(in);
     }
     return status;
+}
+
+tc_status tc_inputs_add(struct tc_inputs *in, const char *path, const struct tc_inputs_want *want,
+                        struct tc_error *err)
+{
+    struct tc_input file;
+    TC_TRY(tc_input_open(&file, path, &in->copied_bytes, err));
+    file.codec = want->codec;
+    file.direct = true;
+    if (append(in, &file, want) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the list of files");
+    }
+    return TC_OK;
 }
 
 void tc_inputs_close(struct tc_inputs *in)

@@ -41,6 +41,12 @@ struct tc_inputs_want {
  */
 TC_CHECKED tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, size_t path_count,
                                     const struct tc_inputs_want *want);
+/*
+ * One file more, behind the others, read with want->codec whatever it holds. err says what is
+ * wrong with it.
+ */
+TC_CHECKED tc_status tc_inputs_add(struct tc_inputs *in, const char *path,
+                                   const struct tc_inputs_want *want, struct tc_error *err);
 void tc_inputs_close(struct tc_inputs *in);
 
 /* The inputs as sources of evidence. Borrows in as long as the result is used. */

@@ -12,8 +12,9 @@
 struct dump {
     struct tc_input *input;
     struct tc_slice folder;
-    struct tc_slice parent; /* of the folder */
-    uint64_t rank;          /* in its name; UINT64_MAX without */
+    struct tc_slice parent;   /* of the folder */
+    uint64_t rank;            /* in its name; UINT64_MAX without */
+    struct tc_slice original; /* the folder of the first dump with that name and these bytes */
 };
 
 /* The directory of a path, without what does not name it: "./", a slash at the end. */
@@ -41,6 +42,60 @@ static uint64_t rank_of(struct tc_slice name)
         at--;
     }
     return tc_slice_is_u64(tc_slice_from(stem, at), &rank) ? rank : UINT64_MAX;
+}
+
+static int by_file(const void *a, const void *b)
+{
+    const struct dump *x = a;
+    const struct dump *y = b;
+    struct tc_slice x_path = tc_slice_cstr(x->input->path);
+    struct tc_slice y_path = tc_slice_cstr(y->input->path);
+    int order = tc_slice_cmp(tc_path_base(x_path), tc_path_base(y_path));
+    if (order == 0 && x->input->bytes.len != y->input->bytes.len) {
+        order = x->input->bytes.len < y->input->bytes.len ? -1 : 1;
+    }
+    return order != 0 ? order : tc_slice_cmp(x_path, y_path);
+}
+
+static int by_folder(const void *a, const void *b)
+{
+    const struct dump *x = a;
+    const struct dump *y = b;
+    return tc_slice_cmp(x->folder, y->folder);
+}
+
+/* For each dump the folder of the first one that has its name and its bytes. */
+static void find_originals(struct dump *dumps, size_t count)
+{
+    qsort(dumps, count, sizeof *dumps, by_file);
+    for (size_t i = 0; i < count; i++) {
+        const struct dump *last = i == 0 ? NULL : &dumps[i - 1];
+        struct tc_slice name = tc_path_base(tc_slice_cstr(dumps[i].input->path));
+        bool copy = last != NULL && dumps[i].rank != UINT64_MAX && dumps[i].input->bytes.len > 0 &&
+                    tc_slice_eq(name, tc_path_base(tc_slice_cstr(last->input->path))) &&
+                    tc_slice_eq(dumps[i].input->bytes, last->input->bytes);
+        dumps[i].original = copy ? last->original : dumps[i].folder;
+    }
+}
+
+/* A directory of which every dump lies in another one too is a copy of it, and no second job. */
+static void join_copies(struct dump *dumps, size_t count)
+{
+    find_originals(dumps, count);
+    qsort(dumps, count, sizeof *dumps, by_folder);
+    for (size_t start = 0; start < count;) {
+        struct tc_slice folder = dumps[start].folder;
+        struct tc_slice original = dumps[start].original;
+        bool copy = true;
+        size_t end = start;
+        for (; end < count && tc_slice_eq(dumps[end].folder, folder); end++) {
+            copy = copy && tc_slice_eq(dumps[end].original, original);
+        }
+        for (; start < end; start++) {
+            dumps[start].folder = copy ? original : folder;
+            dumps[start].parent = folder_of(dumps[start].folder);
+        }
+    }
 }
 
 static int by_place(const void *a, const void *b)
@@ -105,12 +160,10 @@ tc_status tc_jobs_apply(struct tc_inputs *in)
             struct tc_slice folder = folder_of(path);
             /* Without a directory of its own a dump is part of nothing. */
             uint64_t rank = folder.len == 0 ? UINT64_MAX : rank_of(tc_path_base(path));
-            dumps[count++] = (struct dump){.input = &in->items[i],
-                                           .folder = folder,
-                                           .parent = folder_of(folder),
-                                           .rank = rank};
+            dumps[count++] = (struct dump){.input = &in->items[i], .folder = folder, .rank = rank};
         }
     }
+    join_copies(dumps, count);
     qsort(dumps, count, sizeof *dumps, by_place);
     for (size_t start = 0; start < count;) {
         size_t end = start;

@@ -2,7 +2,8 @@
 /*
  * Which dumps belong together. Dumps of one directory are one job, named after it. Directories
  * side by side in which no rank is there twice are one job too, with a directory a node or a pod:
- * it is named after the directory above.
+ * it is named after the directory above. A directory that holds nothing but copies of the dumps of
+ * another one is that one.
  */
 #ifndef TC_CLI_JOBS_H
 #define TC_CLI_JOBS_H

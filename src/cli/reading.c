@@ -2,6 +2,7 @@
 #include "cli/reading.h"
 
 #include "cli/say.h"
+#include "cli/stream.h"
 #include "codec/codec.h"
 
 #include <string.h>
@@ -9,6 +10,9 @@
 #define MEMORY_DEFAULT ((size_t)1 << 30)
 /* Less does not hold one batch of events. */
 #define MEMORY_MIN ((size_t)1 << 20)
+/* Of a map: mistakes that are shown, and how much of the text at each. */
+#define MAP_MISTAKES_SHOWN 50
+#define MAP_QUOTE_MAX 60
 
 tc_status tc_reading_init(struct tc_reading *r, const char *command, int argc)
 {
@@ -69,6 +73,13 @@ tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option,
     case TC_READ_NODE:
         r->hints.node_texts[r->hints.node_count++] = value;
         return TC_OK;
+    case TC_READ_MAP:
+        if (r->map_path != NULL) {
+            tc_say(r->command, "--map: given twice; put both maps into one file");
+            return TC_E_USAGE;
+        }
+        r->map_path = value;
+        return TC_OK;
     case TC_READ_BOOT_TIME:
         r->hints.boot_texts[r->hints.boot_count++] = value;
         return TC_OK;
@@ -77,6 +88,9 @@ tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option,
         return TC_OK;
     case TC_READ_TZ:
         r->hints.tz_text = value;
+        return TC_OK;
+    case TC_READ_INTERVAL:
+        r->hints.interval_text = value;
         return TC_OK;
     case TC_READ_MEMORY:
         if (!tc_size_parse(tc_slice_cstr(value), &r->memory_bytes) ||
@@ -95,6 +109,92 @@ tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option,
     return TC_E_USAGE;
 }
 
+/* What is wrong with a map: every mistake is shown, up to a bound. */
+struct map_check {
+    uint64_t mistakes;
+};
+
+static tc_status on_map_mistake(void *context, const struct tc_input *input, uint64_t offset,
+                                size_t length, const char *why)
+{
+    struct map_check *check = context;
+    if (check->mistakes++ >= MAP_MISTAKES_SHOWN) {
+        return TC_OK;
+    }
+    size_t at = (size_t)offset;
+    size_t start = at;
+    while (start > 0 && input->bytes.ptr[start - 1] != '\n') {
+        start--;
+    }
+    char text[MAP_QUOTE_MAX * 4];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_slice rest = tc_slice_head(tc_slice_from(input->bytes, at), length);
+    tc_buf_printable(&b, tc_slice_head(tc_slice_trim(rest), MAP_QUOTE_MAX));
+    tc_say_plain("%s: line %llu, column %zu: %s: \"%.*s\"", input->path,
+                 (unsigned long long)tc_input_line(input, at), at - start + 1, why,
+                 TC_FMT(tc_buf_slice(&b)));
+    return TC_OK;
+}
+
+/* Told when it cannot be read at all; mistakes were told one by one. */
+static void on_map_error(void *context, const struct tc_input *input, const struct tc_error *err)
+{
+    struct map_check *check = context;
+    if (check->mistakes == 0) {
+        check->mistakes++;
+        tc_reading_say_error(input, err);
+    }
+}
+
+/* Reads the map once to see whether all of it is right. */
+static tc_status check_map(struct tc_reading *r, struct tc_input *map)
+{
+    struct map_check check = {0};
+    struct tc_stream_pool pool;
+    struct tc_source_stream stream;
+    const struct tc_event *ev = NULL;
+    uint64_t ranks = 0;
+    tc_stream_pool_init(&pool, r->memory_bytes, 0);
+    pool.unknown = on_map_mistake;
+    pool.error = on_map_error;
+    pool.context = &check;
+    tc_source_stream_init(&stream, &pool, map, 0);
+    tc_status status = tc_source_stream_next(&stream, &ev);
+    while (status == TC_OK && ev != NULL) {
+        ranks++;
+        status = tc_source_stream_next(&stream, &ev);
+    }
+    tc_source_stream_fini(&stream);
+    tc_stream_pool_fini(&pool);
+    if (status != TC_OK) {
+        return status;
+    }
+    if (check.mistakes > MAP_MISTAKES_SHOWN) {
+        tc_say_plain("%s: and %llu mistakes more", map->path,
+                     (unsigned long long)(check.mistakes - MAP_MISTAKES_SHOWN));
+    }
+    if (check.mistakes > 0 || ranks == 0) {
+        tc_say(r->command,
+               "--map %s: %s; write a header such as rank,node,gpu and a line a rank, or a "
+               "hostfile with lines such as gpu-07 slots=8",
+               map->path, check.mistakes > 0 ? "not a map of ranks" : "it names no rank");
+        return TC_E_USAGE;
+    }
+    return TC_OK;
+}
+
+static tc_status add_map(struct tc_reading *r)
+{
+    struct tc_error err;
+    struct tc_inputs_want want = {.command = r->command, .verbose = r->verbose};
+    want.codec = tc_codec_by_name(TC_LIT("rank_map"));
+    if (tc_inputs_add(&r->inputs, r->map_path, &want, &err) != TC_OK) {
+        tc_say(r->command, "--map %s: %s", r->map_path, err.message);
+        return TC_E_USAGE;
+    }
+    return check_map(r, &r->inputs.items[r->inputs.count - 1]);
+}
+
 tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count)
 {
     struct tc_error err;
@@ -103,13 +203,17 @@ tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_
     if (status == TC_OK) {
         TC_TRY(tc_inputs_open(&r->inputs, paths, path_count, &want));
         r->failed = r->inputs.failed;
+        if (r->map_path != NULL && r->inputs.count > 0) {
+            TC_TRY(add_map(r));
+        }
         status = tc_hints_apply(&r->hints, &r->inputs, &err);
     }
     if (status != TC_OK) {
         tc_say(r->command, "%s", err.message);
     } else if (r->inputs.count == 0) {
         tc_say(r->command, "nothing was read; give kernel logs (dmesg, journalctl -k), Flight "
-                           "Recorder dumps, or events and pods of kubectl get -o json");
+                           "Recorder dumps, scrapes of metrics, or events and pods of kubectl "
+                           "get -o json");
     }
     return status;
 }

@@ -17,9 +17,11 @@
 enum tc_reading_option {
     TC_READ_FORMAT,
     TC_READ_NODE,
+    TC_READ_MAP,
     TC_READ_BOOT_TIME,
     TC_READ_NOW,
     TC_READ_TZ,
+    TC_READ_INTERVAL,
     TC_READ_MEMORY,
     TC_READ_VERBOSE,
     TC_READ_COUNT
@@ -34,12 +36,18 @@ enum tc_reading_option {
                            .values = TC_VALUES_FORMATS,                                            \
                            .help = "Read every file as this format. By default the content "       \
                                    "of each file tells."},                                         \
-        [(base) + TC_READ_NODE] = {.name = "node",                                                 \
-                                   .argument = "NAME=FILE",                                        \
-                                   .help =                                                         \
-                                       "FILE is the kernel log of node NAME. By default the node " \
-                                       "is what follows the first dash of the file's name: "       \
-                                       "dmesg-gpu-07.txt is from gpu-07. May be repeated."},       \
+        [(base) + TC_READ_NODE] =                                                                  \
+            {.name = "node",                                                                       \
+             .argument = "NAME=FILE",                                                              \
+             .help = "FILE is the kernel log or scrape of node NAME. By default the node "         \
+                     "is what follows the first dash of the file's name: "                         \
+                     "dmesg-gpu-07.txt is from gpu-07. May be repeated."},                         \
+        [(base) + TC_READ_MAP] = {.name = "map",                                                   \
+                                  .argument = "FILE",                                              \
+                                  .help =                                                          \
+                                      "Where each rank runs, when the data does not say. A table " \
+                                      "with columns such as rank, node, gpu, gpu_uuid, pci, pod, " \
+                                      "namespace and job, JSON, or a hostfile."},                  \
         [(base) + TC_READ_BOOT_TIME] = {.name = "boot-time",                                       \
                                         .argument = "[WHO=]TIME",                                  \
                                         .help =                                                    \
@@ -50,11 +58,19 @@ enum tc_reading_option {
                                   .argument = "TIME",                                              \
                                   .help =                                                          \
                                       "When the inputs were taken: gives dates without a year "    \
-                                      "theirs, and says how long what is still stuck has been. "   \
+                                      "theirs, dates a scrape that says no time, and says how "    \
+                                      "long what is still stuck has been. "                        \
                                       "By default each file's modification time gives the year."}, \
         [(base) + TC_READ_TZ] = {.name = "tz",                                                     \
                                  .argument = "+HH:MM",                                             \
                                  .help = "Zone of dates that name none. By default UTC."},         \
+        [(base) +                                                                                  \
+            TC_READ_INTERVAL] = {.name = "scrape-interval",                                        \
+                                 .argument = "DURATION",                                           \
+                                 .help = "Scrapes of metrics that say no time, in themselves or "  \
+                                         "in their names, were taken so far apart, in the "        \
+                                         "order of their names. By default 15s, and only where "   \
+                                         "their modification times do not tell."},                 \
         [(base) + TC_READ_MEMORY] = {.name = "memory",                                             \
                                      .argument = "SIZE",                                           \
                                      .help =                                                       \
@@ -67,6 +83,7 @@ enum tc_reading_option {
 struct tc_reading {
     const char *command;
     const struct tc_codec *codec; /* of --format, or NULL */
+    const char *map_path;         /* of --map, or NULL */
     struct tc_hints hints;
     struct tc_inputs inputs;
     size_t memory_bytes;

@@ -13,10 +13,12 @@
 /* Fewer events than this in a batch would repair no disorder worth the name. */
 #define BATCH_MIN 64
 #define EVENTS_FIRST 16
-/* Dumps are joined by sequence numbers; what they say about groups has no time to begin with. */
+/* Dumps are joined by sequence numbers; what they say about groups has no time to begin with, and
+ * neither has a map of ranks. */
 #define NEVER_DATED                                                           \
     (TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) | \
-     TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP))
+     TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |  \
+     TC_EVENT_BIT(TC_EVENT_RANK_PLACE))
 /* Progress inside of one call of a codec, which may take a whole file. */
 #define PROGRESS_STEP ((size_t)4 << 20)
 
@@ -112,6 +114,9 @@ struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
         .place = input->place,
         .boot_ns = input->boot_ns,
         .now_ns = input->now_ns,
+        .taken_ns = input->taken_ns,
+        .scrapes = input->scrapes.count > 0 ? &input->scrapes : NULL,
+        .interval_ns = input->interval_ns,
         .utc_offset_s = pool->utc_offset_s,
         .want_unknown = pool->unknown != NULL,
     };
@@ -120,7 +125,10 @@ struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
 void tc_source_stream_init(struct tc_source_stream *s, struct tc_stream_pool *pool,
                            struct tc_input *input, uint32_t source)
 {
+    const struct tc_codec *codec = input->codec;
     *s = (struct tc_source_stream){.pool = pool, .input = input, .source = source};
+    s->ordered = codec->ordered && (codec->in_order == NULL ||
+                                    codec->in_order(tc_slice_head(input->bytes, TC_SNIFF_BYTES)));
 }
 
 static size_t held_bytes(const struct tc_source_stream *s)
@@ -185,8 +193,7 @@ static void report_progress(struct tc_source_stream *s, size_t offset)
 static bool is_whole(const struct tc_source_stream *s)
 {
     const struct tc_stream_pool *p = s->pool;
-    return !s->input->codec->ordered ||
-           (!s->piecewise && !p->file_order && s->input->bytes.len <= p->whole_max);
+    return !s->ordered || (!s->piecewise && !p->file_order && s->input->bytes.len <= p->whole_max);
 }
 
 /*
@@ -412,7 +419,7 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
             return stuck ? tc_fail(err, TC_E_MALFORMED, start.offset, "nothing more can be read")
                          : status;
         }
-        if (codec->ordered && s->count > d.before) {
+        if (s->ordered && s->count > d.before) {
             return TC_OK; /* as if it had paused */
         }
         s->count = d.before;

@@ -92,6 +92,7 @@ struct tc_source_stream {
     uint64_t nodeless;    /* events that left without a node */
     size_t reported;      /* bytes the progress was told about */
     uint64_t unknown_end; /* what lies before it was reported: decoding again says it again */
+    bool ordered;         /* its events come in order, as far as its codec can tell */
     bool done;            /* nothing more to decode */
     bool over_budget;
     bool piecewise; /* too many events to hold: from here on in batches */

@@ -26,6 +26,8 @@
 #define TC_SNIFF_LIKELY 60
 #define TC_SNIFF_SURE 100 /* a magic number or an unmistakable key */
 
+struct tc_prom_scrapes;
+
 /* What is decoded, and what is known about it from outside. Unknown hints are empty. */
 struct tc_codec_input {
     struct tc_slice bytes; /* the whole input; events may point into it */
@@ -36,18 +38,26 @@ struct tc_codec_input {
     struct tc_slice place; /* node or pod of a dump, by the name of its directory */
     int64_t boot_ns;       /* when the node booted, for times since boot; TC_TIME_NONE */
     int64_t now_ns;        /* decides the year of dates without one; TC_TIME_NONE */
-    int32_t utc_offset_s;  /* zone of dates without one */
-    bool want_unknown;     /* report what was not understood */
+    int64_t taken_ns;      /* when the last scrape in it was taken, for samples without a time;
+                              0 or TC_TIME_NONE: not known */
+    const struct tc_prom_scrapes *scrapes; /* in it, where counted before; NULL */
+    int64_t interval_ns;  /* between scrapes without a time; 0: TC_SCRAPE_INTERVAL */
+    int32_t utc_offset_s; /* zone of dates without one */
+    bool want_unknown;    /* report what was not understood */
 };
+
+#define TC_SCRAPE_INTERVAL (15 * TC_SECOND)
+#define TC_CURSOR_OWN 8
 
 /* Where decoding stands. Zero it before the first call. */
 struct tc_codec_cursor {
     size_t offset; /* next byte to look at */
     bool done;
     uint64_t events;
-    uint64_t undated; /* events that have only a time since boot */
-    uint64_t unknown; /* lines or records that were not understood */
-    uint64_t cut;     /* lines that were longer than TC_LINE_MAX */
+    uint64_t undated;            /* events that have only a time since boot */
+    uint64_t unknown;            /* lines or records that were not understood */
+    uint64_t cut;                /* lines that were longer than TC_LINE_MAX */
+    uint64_t own[TC_CURSOR_OWN]; /* what the codec remembers between calls */
 };
 
 /*
@@ -70,6 +80,8 @@ struct tc_codec {
     const char *name;    /* stable id: "kmsg" */
     const char *summary; /* one sentence for --help and docs */
     bool ordered;        /* events come in time order but for small local disorder */
+    /* Whether those of this input do, from its first bytes; NULL: as `ordered` says. */
+    bool (*in_order)(struct tc_slice head);
     /* head is the input's first bytes (up to TC_SNIFF_BYTES), whole when at_end. */
     int (*sniff)(struct tc_slice head, bool at_end, struct tc_slice name);
     tc_status (*decode)(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,

@@ -433,6 +433,7 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     if (!status.there) {
         return tc__k8s_unknown(k, "a Pod without a status");
     }
+    TC_TRY(tc__k8s_pod_ranks(k, pod, pod_gpu(pod)));
     struct pod_conditions conditions;
     pod_conditions_read(status, &conditions);
     int64_t finished_ns = TC_TIME_NONE;
@@ -453,7 +454,9 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     /* A pod that failed without saying why failed with its containers: they are the news. */
     int64_t deletion_ns = deletion_request(meta);
     bool failed = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Failed"));
-    bool own = reason.len > 0 || conditions.disrupted || failed;
+    /* That it did its work is news to whoever waits for it. */
+    bool own =
+        reason.len > 0 || conditions.disrupted || failed || tc_slice_eq(phase, S("Succeeded"));
     if (!own && bad == 0) {
         return TC_OK;
     }

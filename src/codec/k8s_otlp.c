@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes through OpenTelemetry: the log records of the Collector's
- * k8seventsreceiver (a flattened Event) and k8sobjectsreceiver (the object as
- * an AnyValue, or as JSON in a string), and reading values in either notation.
+ * Kubernetes through OpenTelemetry: the log records (found by the otlp codec, or
+ * in YAML by k8s_yaml.c) of the Collector's k8seventsreceiver (a flattened Event) and
+ * k8sobjectsreceiver (the object as an AnyValue, or as JSON in a string), and reading values in
+ * either notation.
  */
 #include "codec/k8s_priv.h"
 
@@ -127,14 +128,15 @@ bool tc__k8s_next(struct tc_k8s_iter *it, struct tc_slice *out_key, struct tc_k8
 }
 
 /* A list of {key, value}, as resources and records carry it, to be read as an object. */
-static struct tc_k8s_iter attributes(struct tc_k8s_val owner)
+struct tc_k8s_iter tc__k8s_attributes(struct tc_k8s_val owner)
 {
     struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(owner, S("attributes")));
     it.pairs = !it.it.is_object;
     return it;
 }
 
-tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_slice json, struct tc_k8s_resource *out)
+tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_k8s_val resource,
+                           struct tc_k8s_resource *out)
 {
     struct tc_k8s_resource found = {0};
     const struct {
@@ -145,11 +147,9 @@ tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_slice json, struct tc_k8s
         {S("k8s.object.kind"), &found.object_kind}, {S("k8s.object.name"), &found.object_name},
         {S("k8s.object.uid"), &found.object_uid},   {S("k8s.object.fieldpath"), &found.object_path},
     };
-    struct tc_k8s_val resource;
     struct tc_k8s_val value;
     struct tc_slice key;
-    TC_TRY(tc__k8s_parse(k, json, "the resource of log records", &resource));
-    struct tc_k8s_iter it = attributes(resource);
+    struct tc_k8s_iter it = tc__k8s_attributes(resource);
     while (tc__k8s_next(&it, &key, &value)) {
         for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
             /* The first of a name counts, so that repeating one cannot fill the arena. */
@@ -191,7 +191,7 @@ static struct flat_event flat_event_read(struct tc_k8s_val record)
         {S("k8s.event.reporting_instance"), &e.instance},
         {S("k8s.namespace.name"), &e.ns},
     };
-    struct tc_k8s_iter it = attributes(record);
+    struct tc_k8s_iter it = tc__k8s_attributes(record);
     struct tc_slice key;
     struct tc_k8s_val value;
     while (tc__k8s_next(&it, &key, &value)) {
@@ -208,11 +208,16 @@ static struct flat_event flat_event_read(struct tc_k8s_val record)
     return e;
 }
 
-/* A member that counts nanoseconds since 1970; 0 is OpenTelemetry's "not known". */
-static int64_t unix_nano(struct tc_k8s_val record, struct tc_slice key)
+int64_t tc__k8s_unix_nano(struct tc_k8s_val v, struct tc_slice key)
 {
-    int64_t ns = tc__k8s_int(record, key, 0);
-    return ns > 0 ? ns : TC_TIME_NONE;
+    int64_t ns = tc__k8s_int(v, key, 0);
+    return ns > 0 && ns <= TC_TIME_MAX ? ns : TC_TIME_NONE;
+}
+
+int64_t tc__k8s_record_time(struct tc_k8s_val record)
+{
+    int64_t ns = tc__k8s_unix_nano(record, S("timeUnixNano"));
+    return ns != TC_TIME_NONE ? ns : tc__k8s_unix_nano(record, S("observedTimeUnixNano"));
 }
 
 static struct tc_slice severity(struct tc_k8s_val record)
@@ -238,7 +243,7 @@ static tc_status flat_event_emit(struct tc_k8s *k, const struct tc_k8s_resource 
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_K8S_EVENT);
     (void)tc__k8s_time(e->start_time, &ev.k8s.first_ns);
-    ev.time_ns = unix_nano(record, S("timeUnixNano"));
+    ev.time_ns = tc__k8s_unix_nano(record, S("timeUnixNano"));
     if (ev.time_ns == TC_TIME_NONE) {
         ev.time_ns = ev.k8s.first_ns;
     }
@@ -303,17 +308,9 @@ static tc_status read_record(struct tc_k8s *k, const struct tc_k8s_resource *res
 }
 
 tc_status tc__k8s_record(struct tc_k8s *k, const struct tc_k8s_resource *resource,
-                         struct tc_slice json)
+                         struct tc_k8s_val record)
 {
-    struct tc_k8s_val record;
-    TC_TRY(tc__k8s_parse(k, json, "a log record", &record));
-    if (!record.there) {
-        return TC_OK;
-    }
-    k->seen_ns = unix_nano(record, S("timeUnixNano"));
-    if (k->seen_ns == TC_TIME_NONE) {
-        k->seen_ns = unix_nano(record, S("observedTimeUnixNano"));
-    }
+    k->seen_ns = tc__k8s_record_time(record);
     tc_arena_mark mark = tc_arena_snapshot(k->out->scratch);
     tc_status status = read_record(k, resource, record);
     tc_arena_rewind(k->out->scratch, mark);

@@ -2,7 +2,8 @@
 /*
  * What the files of the Kubernetes codec share. k8s.c recognises and cuts JSON
  * text, k8s_yaml.c does the same for YAML after k8s_yaml_screen.c, k8s_otlp.c reads OpenTelemetry's
- * shapes, k8s_object.c turns Kubernetes objects into events.
+ * shapes, k8s_object.c turns Kubernetes objects into events, k8s_rank.c says which ranks a pod
+ * runs.
  */
 #ifndef TC_CODEC_K8S_PRIV_H
 #define TC_CODEC_K8S_PRIV_H
@@ -31,7 +32,7 @@ struct tc_k8s {
     int64_t seen_ns;
     /* The first object or record that was skipped because it is not valid; TC_OK for none. */
     struct tc_error bad;
-    /* The walk itself failed: brackets, commas or keys are not where JSON has them. */
+    /* The walk of the text failed, see tc__json_walk: of two things wrong the first is told. */
     bool is_broken;
 };
 
@@ -78,6 +79,11 @@ struct tc_slice tc__k8s_container(struct tc_slice field_path);
 /* Fills the scope of an event about an object: node and pod, where the object is one. */
 void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node);
 
+/* Where the ranks of a pod run, when the pod says which they are; gpu_uuid is its only GPU or "".
+ */
+TC_CHECKED tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod,
+                                       struct tc_slice gpu_uuid);
+
 /*
  * Parses the text of the object or record that raw_offset points at; `what` names it in errors.
  * One that is not valid is noted in k->bad and absent: where it ends is known, so the rest is read.
@@ -99,11 +105,20 @@ struct tc_k8s_resource {
     struct tc_slice object_path;
 };
 
-TC_CHECKED tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_slice json,
+TC_CHECKED tc_status tc__k8s_resource(struct tc_k8s *k, struct tc_k8s_val resource,
                                       struct tc_k8s_resource *out);
-/* One log record, as JSON text. */
+/*
+ * One log record, parsed: a flattened Event, an object as AnyValue or as JSON text. That text
+ * takes the parser: nothing of the record can be read afterwards.
+ */
 TC_CHECKED tc_status tc__k8s_record(struct tc_k8s *k, const struct tc_k8s_resource *resource,
-                                    struct tc_slice json);
+                                    struct tc_k8s_val record);
+/* When a log record was made, else when it was seen; TC_TIME_NONE. */
+int64_t tc__k8s_record_time(struct tc_k8s_val record);
+/* A member that counts nanoseconds since 1970; 0 is OpenTelemetry's "not known". */
+int64_t tc__k8s_unix_nano(struct tc_k8s_val v, struct tc_slice key);
+/* The attributes of a resource, record or data point. */
+struct tc_k8s_iter tc__k8s_attributes(struct tc_k8s_val owner);
 
 /*
  * Finds what libfyaml must not see. The result says what that is, *out_at where the text has to be

@@ -135,6 +135,21 @@ static enum role begin_value(struct yaml *y)
     return role;
 }
 
+/* A resource, or one of the records that follow it. */
+static tc_status read_log_part(struct yaml *y, enum role role, struct tc_slice json)
+{
+    struct tc_k8s *k = y->k;
+    struct tc_k8s_val value;
+    bool is_record = role == LOG_RECORD;
+    TC_TRY(
+        tc__k8s_parse(k, json, is_record ? "a log record" : "the resource of log records", &value));
+    if (is_record) {
+        return value.there ? tc__k8s_record(k, &y->resource, value) : TC_OK;
+    }
+    tc_arena_rewind(k->out->scratch, y->resource_mark);
+    return tc__k8s_resource(k, value, &y->resource);
+}
+
 /* A value is complete in the JSON text from json_start on: reads it if its role says so. */
 static tc_status end_value(struct yaml *y, enum role role, size_t json_start, size_t text_start)
 {
@@ -152,11 +167,8 @@ static tc_status end_value(struct yaml *y, enum role role, size_t json_start, si
     tc_status status = TC_OK;
     if (role == ITEM || (role == ROOT && !y->has_list)) {
         status = tc__k8s_item(k, json);
-    } else if (role == LOG_RECORD) {
-        status = tc__k8s_record(k, &y->resource, json);
-    } else if (role == RESOURCE) {
-        tc_arena_rewind(k->out->scratch, y->resource_mark);
-        status = tc__k8s_resource(k, json, &y->resource);
+    } else if (role == LOG_RECORD || role == RESOURCE) {
+        status = read_log_part(y, role, json);
     }
     y->json.len = json_start;
     return status;

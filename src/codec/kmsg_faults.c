@@ -52,10 +52,28 @@ static bool take_filesystem(struct tc_slice *io_s, struct tc_slice *out_device)
     return false;
 }
 
+/* "EXT4-fs error (device sda1): func:83: comm python: ...", "Aborting journal on device sda1-8." */
+static bool take_fs_error(struct tc_slice s, struct tc_slice *out_device)
+{
+    if (tc__kmsg_take(&s, TC_LIT("Aborting journal on device "))) {
+        *out_device = device_of(s);
+        return true;
+    }
+    if (!tc__kmsg_take(&s, TC_LIT("EXT4-fs error (device ")) &&
+        !tc__kmsg_take(&s, TC_LIT("EXT3-fs error (device "))) {
+        return false;
+    }
+    *out_device = tc_slice_cut(s, ')', &s);
+    return true;
+}
+
 static enum tc__kmsg_verdict rule_filesystem(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
     struct tc_slice device = TC_EMPTY;
+    if (take_fs_error(s, &device)) {
+        return storage(c, ev, TC_LIT("fs_error"), device);
+    }
     bool named = take_filesystem(&s, &device);
     if (tc_slice_starts(s, TC_LIT("Remounting filesystem read-only"))) {
         return storage(c, ev, TC_LIT("fs_readonly"), device);
@@ -254,8 +272,32 @@ static enum tc__kmsg_verdict rule_mlx5(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
+static enum tc__kmsg_verdict link_event(struct tc__kmsg_context *c, struct tc_event *ev,
+                                        struct tc_slice fault, struct tc_slice device,
+                                        struct tc_bdf pci)
+{
+    tc__kmsg_fault(c, ev, TC_EVENT_NETWORK_FAULT, fault, device);
+    ev->scope.pci = pci;
+    return TC__KMSG_EVENT;
+}
+
+/* The word at the start of s is `word`, whatever the case of its letters. */
+static bool starts_with_word(struct tc_slice s, struct tc_slice word)
+{
+    return tc_slice_eq_nocase(tc_slice_head(s, word.len), word) &&
+           (s.len == word.len || !tc__kmsg_is_alnum(s.ptr[word.len]));
+}
+
+static bool drop_end(struct tc_slice *io_s, struct tc_slice end)
+{
+    bool has = tc_slice_ends(*io_s, end);
+    *io_s = has ? tc_slice_head(*io_s, io_s->len - end.len) : *io_s;
+    return has;
+}
+
 /*
- * "ixgbe 0000:01:00.0 eth0: NIC Link is Down", "e1000e: eth0 NIC Link is Up 1000 Mbps ...".
+ * "ixgbe 0000:01:00.0 eth0: NIC Link is Down", "e1000e: eth0 NIC Link is Up 1000 Mbps ...",
+ * "bnx2 0000:01:00.0: eth0: NIC Copper Link is Down", "tg3 0000:01:00.0 eth0: Link is up at ...".
  * The text may stand anywhere, so what is before it must be a driver with its
  * address, or with the interface alone.
  */
@@ -265,32 +307,122 @@ static enum tc__kmsg_verdict rule_nic(struct tc__kmsg_context *c, struct tc_even
     struct tc_slice s;
     struct tc_slice rest;
     struct tc_bdf pci = {0};
-    if (!tc__kmsg_split(c->line->message, TC_LIT(" NIC Link is "), &head, &s)) {
+    if (!tc__kmsg_split(c->line->message, TC_LIT(" Link is "), &head, &s)) {
         return TC__KMSG_NOT_MINE;
     }
-    bool up = tc_slice_starts(s, TC_LIT("Up"));
+    bool up = starts_with_word(s, TC_LIT("Up"));
+    (void)(drop_end(&head, TC_LIT(" Copper")) || drop_end(&head, TC_LIT(" SerDes")));
+    bool nic = drop_end(&head, TC_LIT(" NIC"));
     struct tc_slice driver = tc_slice_cut(head, ' ', &rest);
-    bool anchored = tc_bdf_parse(rest, &pci) > 0 || (tc_slice_ends(driver, TC_LIT(":")) &&
+    bool anchored = tc_bdf_parse(rest, &pci) > 0 || (nic && tc_slice_ends(driver, TC_LIT(":")) &&
                                                      tc_slice_find_byte(rest, ' ') == TC_NPOS);
-    if (!anchored || (!up && !tc_slice_starts(s, TC_LIT("Down")))) {
+    const char *space = rest.len == 0 ? NULL : memrchr(rest.ptr, ' ', rest.len);
+    /* An address alone names no interface. */
+    if (!anchored || (pci.known && space == NULL) ||
+        (!up && !starts_with_word(s, TC_LIT("Down")))) {
         return TC__KMSG_NOT_MINE;
     }
-    const char *space = memrchr(rest.ptr, ' ', rest.len);
     struct tc_slice device =
         space == NULL ? rest : tc_slice_from(rest, (size_t)(space - rest.ptr) + 1);
-    if (tc_slice_ends(device, TC_LIT(":"))) {
-        device = tc_slice_head(device, device.len - 1);
+    (void)drop_end(&device, TC_LIT(":"));
+    return link_event(c, ev, up ? TC_LIT("link_up") : TC_LIT("link_down"), device, pci);
+}
+
+/* "mlx4_en: eth2: Link Up" */
+static enum tc__kmsg_verdict rule_mlx4(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    if (!tc__kmsg_take(&s, TC_LIT("mlx4_en: "))) {
+        return TC__KMSG_NOT_MINE;
     }
-    tc__kmsg_fault(c, ev, TC_EVENT_NETWORK_FAULT, up ? TC_LIT("link_up") : TC_LIT("link_down"),
-                   device);
-    ev->scope.pci = pci;
-    return TC__KMSG_EVENT;
+    struct tc_slice device = tc_slice_cut(s, ':', &s);
+    bool up = tc_slice_eq(s, TC_LIT(" Link Up"));
+    if (device.len == 0 || tc_slice_find_byte(device, ' ') != TC_NPOS ||
+        (!up && !tc_slice_eq(s, TC_LIT(" Link Down")))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    return link_event(c, ev, up ? TC_LIT("link_up") : TC_LIT("link_down"), device,
+                      (struct tc_bdf){0});
+}
+
+/*
+ * "mlx5_core 0000:08:00.0 mlx5_0: Port: 1 Link DOWN", of ib_core from Linux 6.13 on, any driver.
+ * A second port is "mlx4_0/2", the first is called like the device.
+ */
+static enum tc__kmsg_verdict rule_ib(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice head;
+    struct tc_slice s;
+    struct tc_slice name;
+    struct tc_bdf pci = {0};
+    uint64_t port = 0;
+    if (!tc__kmsg_split(c->line->message, TC_LIT(": Port: "), &head, &s)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    struct tc_slice number = tc_slice_cut(s, ' ', &s);
+    bool up = tc_slice_eq(s, TC_LIT("Link ACTIVE"));
+    (void)tc_slice_cut(head, ' ', &name);
+    size_t used = tc_bdf_parse(name, &pci);
+    name = tc__kmsg_skip_spaces(tc_slice_from(name, used));
+    if (used == 0 || name.len == 0 || tc_slice_find_byte(name, ' ') != TC_NPOS ||
+        !tc_slice_is_u64(number, &port) || (!up && !tc_slice_eq(s, TC_LIT("Link DOWN")))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (port > 1) {
+        struct tc_buf b = tc_buf_make(tc_new(c->arena, char, name.len + TC_PUT_U64_MAX + 1),
+                                      name.len + TC_PUT_U64_MAX + 1);
+        if (b.data == NULL) {
+            return TC__KMSG_NOMEM;
+        }
+        tc_buf_str(&b, name);
+        tc_buf_char(&b, '/');
+        tc_buf_u64(&b, port);
+        name = tc_buf_slice(&b);
+    }
+    return link_event(c, ev, up ? TC_LIT("ib_link_up") : TC_LIT("ib_link_down"), name, pci);
+}
+
+/*
+ * "bond0: (slave eth1): link status definitely down, disabling slave", and before Linux 5.3
+ * "bond0: link status definitely down for interface eth1, disabling it".
+ */
+static enum tc__kmsg_verdict rule_bond(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_slice device = TC_EMPTY;
+    (void)tc__kmsg_take(&s, TC_LIT("bonding: "));
+    struct tc_slice bond = tc_slice_cut(s, ':', &s);
+    if (bond.len == 0 || tc_slice_find_byte(bond, ' ') != TC_NPOS) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (tc__kmsg_take(&s, TC_LIT(" (slave "))) {
+        device = tc_slice_cut(s, ')', &s);
+        (void)tc__kmsg_take(&s, TC_LIT(":"));
+    }
+    if (!tc__kmsg_take(&s, TC_LIT(" link status definitely "))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    bool up = starts_with_word(s, TC_LIT("up"));
+    bool down = starts_with_word(s, TC_LIT("down"));
+    s = tc_slice_from(s, up ? 2 : 4);
+    if (device.len == 0 && tc__kmsg_take(&s, TC_LIT(" for interface "))) {
+        device = device_of(s);
+    }
+    if (device.len == 0 || (!up && !down)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    return link_event(c, ev, up ? TC_LIT("bond_link_up") : TC_LIT("bond_link_down"), device,
+                      (struct tc_bdf){0});
 }
 
 enum tc__kmsg_verdict tc__kmsg_rule_network(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    enum tc__kmsg_verdict verdict = rule_mlx5(c, ev);
-    return verdict == TC__KMSG_NOT_MINE ? rule_nic(c, ev) : verdict;
+    static const tc__kmsg_rule rules[] = {rule_ib, rule_mlx5, rule_nic, rule_mlx4, rule_bond};
+    enum tc__kmsg_verdict verdict = TC__KMSG_NOT_MINE;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0] && verdict == TC__KMSG_NOT_MINE; i++) {
+        verdict = rules[i](c, ev);
+    }
+    return verdict;
 }
 
 /* "name:123": a name may hold colons (kworker/u8:2), so the pid is behind the last one. */

@@ -4,7 +4,8 @@
  *
  * One kill is usually logged twice, as "oom-kill:constraint=..." with the cgroup
  * and as "Killed process ..." with the sizes. Both become events, since either
- * may be missing; detectors join them by pid.
+ * may be missing; detectors join them by pid. Kernels before 5.0 say "Task in ..."
+ * instead of the first.
  */
 #include "codec/kmsg_priv.h"
 
@@ -14,6 +15,8 @@
 /* A GHES report has a dozen lines; the DIMM, if named, comes soon after its section. */
 #define GHES_LOOK_LINES 12
 #define PID_MAX 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
+/* Old kernels list every process of the cgroup before they kill one. */
+#define OLD_KILL_LOOK_LINES 512
 
 /* Offset of the last occurrence, or TC_NPOS. The needle is not empty. */
 static size_t find_last(struct tc_slice s, struct tc_slice needle)
@@ -226,6 +229,54 @@ static enum tc__kmsg_verdict rule_killed(struct tc__kmsg_context *c, struct tc_e
     return TC__KMSG_EVENT;
 }
 
+/* The pid of the first "Killed process" below the line, of the same node; -1 when there is none. */
+static int64_t killed_below(const struct tc__kmsg_context *c)
+{
+    struct tc__kmsg_line line;
+    size_t at = tc__kmsg_offset(c);
+    for (int i = 0; i < OLD_KILL_LOOK_LINES && tc__kmsg_next(c, &at, &line); i++) {
+        struct tc_slice s = line.message;
+        int64_t pid = -1;
+        if (line.origin != TC__KMSG_KERNEL || !tc_slice_eq(line.node, c->line->node)) {
+            continue;
+        }
+        if (tc_slice_starts(s, TC_LIT("Task in "))) {
+            break;
+        }
+        if (tc__kmsg_take(&s, TC_LIT("Killed process ")) && read_pid(s, &pid)) {
+            return pid;
+        }
+    }
+    return -1;
+}
+
+/*
+ * "Task in /kubepods/... killed as a result of limit of /kubepods/...": how kernels before 5.0
+ * name the cgroup, a page above their "Killed process". With its pid both are one kill.
+ */
+static enum tc__kmsg_verdict rule_task_in(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_slice cgroup;
+    struct tc_slice limit;
+    struct tc_slice pod = TC_EMPTY;
+    if (!tc__kmsg_take(&s, TC_LIT("Task in ")) ||
+        !tc__kmsg_split(s, TC_LIT(" killed as a result of limit of "), &cgroup, &limit)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (!find_pod(c, cgroup, &pod) || (pod.len == 0 && !find_pod(c, limit, &pod))) {
+        return TC__KMSG_NOMEM;
+    }
+    tc_event_init(ev, TC_EVENT_OOM_KILL);
+    ev->scope.pid = killed_below(c);
+    ev->scope.pod_uid = pod;
+    ev->oom.constraint = TC_LIT("CONSTRAINT_MEMCG");
+    ev->oom.cgroup = cgroup;
+    ev->oom.container_id = find_container(cgroup);
+    ev->oom.message = c->line->message;
+    return TC__KMSG_EVENT;
+}
+
 /* "[System ]OOM encountered, victim process: postgres, pid: 12345" */
 static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_event *ev)
 {
@@ -249,11 +300,14 @@ static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_e
 
 enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    enum tc__kmsg_verdict verdict = rule_constraint(c, ev);
-    if (verdict == TC__KMSG_NOT_MINE) {
-        verdict = rule_killed(c, ev);
+    static const tc__kmsg_rule rules[] = {rule_constraint, rule_killed, rule_task_in, rule_victim};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        enum tc__kmsg_verdict verdict = rules[i](c, ev);
+        if (verdict != TC__KMSG_NOT_MINE) {
+            return verdict;
+        }
     }
-    return verdict == TC__KMSG_NOT_MINE ? rule_victim(c, ev) : verdict;
+    return TC__KMSG_NOT_MINE;
 }
 
 /* "EDAC MC1: 262 CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 ..." */

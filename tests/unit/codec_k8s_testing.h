@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of the Kubernetes codec share: decoding a text into an array
- * of events, and one event. Names, uids and times are invented; the message has
- * the wording of the kubelet. Included after cmocka.h.
+ * What the tests of the Kubernetes codec, and of Kubernetes through OTLP, share:
+ * decoding a text into an array of events, and one event. Names, uids and times
+ * are invented; the message has the wording of the kubelet. Included after
+ * cmocka.h; TESTED_CODEC may name another codec before.
  */
 #ifndef TC_TESTS_CODEC_K8S_TESTING_H
 #define TC_TESTS_CODEC_K8S_TESTING_H
@@ -13,6 +14,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#ifndef TESTED_CODEC
+#define TESTED_CODEC tc_codec_k8s
+#endif
 
 #define EVENTS_MAX 64
 #define ARENA_BYTES ((size_t)1 << 20)
@@ -97,7 +102,7 @@ static inline tc_status decode_bytes(const char *bytes, size_t len)
     tc_status status = TC_OK;
     do {
         t.calls++;
-        status = tc_codec_k8s.decode(&in, &t.cursor, &t.out, &t.err);
+        status = TESTED_CODEC.decode(&in, &t.cursor, &t.out, &t.err);
     } while (status == TC_OK && !t.cursor.done);
     assert_int_equal(t.scratch.used, 0);
     assert_int_equal(t.cursor.events, t.count);
@@ -112,7 +117,7 @@ static inline tc_status decode(const char *text)
 
 static inline int sniff(const char *text)
 {
-    return tc_codec_k8s.sniff(tc_slice_cstr(text), true, TC_LIT("file"));
+    return TESTED_CODEC.sniff(tc_slice_cstr(text), true, TC_LIT("file"));
 }
 
 static inline int64_t at(const char *text)

@@ -207,8 +207,8 @@ static void a_boot_time_for_no_file_waits_for_a_node_that_lines_name(void **stat
     assert_int_equal(tc_hints_boot_of(&x->hints, TC_EMPTY), TC_TIME_NONE);
     assert_int_equal(tc_hints_boot_of(&x->hints, TC_LIT("gpu-99")), T0 + 2 * TC_SECOND);
     assert_true(x->hints.boots[2].used);
-    assert_true(tc_hint_is_kernel_log(&x->items[0]));
-    assert_false(tc_hint_is_kernel_log(&x->items[1]));
+    assert_true(tc_hint_takes_node(&x->items[0]));
+    assert_false(tc_hint_takes_node(&x->items[1]));
 }
 
 static void a_boot_time_that_is_none_is_an_error(void **state)

@@ -307,14 +307,28 @@ static void the_run_before_comes_before_this_one(void **state)
     assert_int_equal(t.events[1].pod.exit_code, 2);
 }
 
+static void a_pod_that_did_its_work_is_told_with_the_time_of_its_end(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode(POD("", "",
+                   "\"phase\":\"Succeeded\",\"containerStatuses\":[{\"name\":\"a\",\"state\":"
+                   "{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\","
+                   "\"finishedAt\":\"2026-03-01T09:10:11Z\"}}}]")),
+        TC_OK);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.events[0].kind, TC_EVENT_POD_STATE);
+    SAME(t.events[0].pod.phase, "Succeeded");
+    SAME(t.events[0].pod.reason, "");
+    assert_int_equal(t.events[0].pod.exit_code, -1);
+    assert_int_equal(t.events[0].time_ns, INT64_C(1772356211) * TC_SECOND);
+}
+
 static void pods_that_are_well_give_no_event(void **state)
 {
     (void)state;
     static const char *const healthy[] = {
         POD("", "", "\"phase\":\"Running\""),
-        POD("", "",
-            "\"phase\":\"Succeeded\",\"containerStatuses\":[{\"name\":\"a\",\"state\":"
-            "{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\"}}}]"),
         POD("", "",
             "\"phase\":\"Pending\",\"conditions\":[{\"type\":\"DisruptionTarget\","
             "\"status\":\"False\"},{\"type\":\"Ready\",\"status\":\"False\"}]"),
@@ -650,6 +664,7 @@ int main(void)
         cmocka_unit_test_setup(oom_killed_container_is_reported_with_signal_and_time, setup),
         cmocka_unit_test_setup(every_bad_end_and_the_pods_own_reason_are_one_event_each, setup),
         cmocka_unit_test_setup(the_run_before_comes_before_this_one, setup),
+        cmocka_unit_test_setup(a_pod_that_did_its_work_is_told_with_the_time_of_its_end, setup),
         cmocka_unit_test_setup(pods_that_are_well_give_no_event, setup),
         cmocka_unit_test_setup(a_bad_end_is_a_code_or_one_of_three_reasons, setup),
         cmocka_unit_test_setup(exit_codes_129_to_159_name_a_signal, setup),

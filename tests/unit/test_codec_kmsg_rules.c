@@ -314,6 +314,36 @@ static void killed_processes_have_a_name_and_a_size(void **state)
                    "no rule for this message");
 }
 
+static void old_kernels_name_the_cgroup_above_the_kill(void **state)
+{
+    (void)state;
+#define OLD_POD "/kubepods/burstable/podaaaaaaaa-1111-2222-3333-444444444444"
+#define OLD_TASK "Task in " OLD_POD "/" HEX64 " killed as a result of limit of " OLD_POD
+    const struct result *r = decode_text(
+        OLD_TASK "\nmemory: usage 4kB, limit 4kB, failcnt 9\n"
+                 "[ pid ]   uid  tgid total_vm      rss nr_ptes swapents oom_score_adj name\n"
+                 "Memory cgroup out of memory: Kill process 24572 (java) score 0 or "
+                 "sacrifice child\n"
+                 "Killed process 28438 (java) total-vm:20kB, anon-rss:4kB, file-rss:1kB\n");
+    assert_int_equal(r->count, 2);
+    assert_int_equal(r->events[0].kind, TC_EVENT_OOM_KILL);
+    assert_int_equal(r->events[0].scope.pid, 28438);
+    assert_slice(r->events[0].scope.pod_uid, "aaaaaaaa-1111-2222-3333-444444444444");
+    assert_slice(r->events[0].oom.container_id, HEX64);
+    assert_slice(r->events[0].oom.constraint, "CONSTRAINT_MEMCG");
+    assert_int_equal(r->events[1].scope.pid, 28438);
+    /* The kill of another report is not its own, and without one it is still a kill. */
+    r = decode_text(OLD_TASK "\nTask in /a killed as a result of limit of /a\n"
+                             "Killed process 7 (x) total-vm:20kB, anon-rss:4kB, file-rss:1kB\n");
+    assert_int_equal(r->count, 3);
+    assert_int_equal(r->events[0].scope.pid, -1);
+    assert_int_equal(r->events[1].scope.pid, 7);
+    assert_slice(r->events[1].scope.pod_uid, "");
+    assert_unknown("Task in limbo", "no rule for this message");
+#undef OLD_TASK
+#undef OLD_POD
+}
+
 static void memory_errors_have_a_dimm_and_a_count(void **state)
 {
     (void)state;
@@ -396,6 +426,12 @@ static void storage_errors_name_their_device(void **state)
         {"XFS (dm-1): metadata I/O error in \"xfs_buf\" at daddr 0x1", "io_error", "dm-1"},
         {"XFS (dm-1): Log error. Shutting down filesystem", "fs_shutdown", "dm-1"},
         {"EXT4-fs (md0): Remounting filesystem read-only", "fs_readonly", "md0"},
+        {"EXT4-fs error (device nvme0n1p1): ext4_journal_check_start:83: comm python: Detected "
+         "aborted journal",
+         "fs_error", "nvme0n1p1"},
+        {"EXT4-fs error (device dm-2) in ext4_reserve_inode_write:5748: IO failure", "fs_error",
+         "dm-2"},
+        {"Aborting journal on device nvme0n1p1-8.", "fs_error", "nvme0n1p1-8"},
         {"Remounting filesystem read-only", "fs_readonly", ""},
         {"nvme nvme4: I/O tag 22 (2016) opcode 0x2 QID 0 timeout, reset controller", "nvme_timeout",
          "nvme4"},
@@ -457,6 +493,42 @@ static void network_faults_name_their_port(void **state)
         {"ixgbe 0000:01:00.0 eth0: NIC Link is Down", "link_down", "eth0"},
         {"e1000e: eth1 NIC Link is Up 1000 Mbps Full Duplex", "link_up", "eth1"},
         {"igb 0000:01:00.0 eth2: igb: eth2 NIC Link is Down", "link_down", "eth2"},
+        {"ice 0000:4b:00.0 ens2f0: NIC Link is up 100 Gbps Full Duplex, Requested FEC: RS-FEC",
+         "link_up", "ens2f0"},
+        {"bnxt_en 0000:01:00.0 enp1s0f0np0: NIC Link is Up, 100000 Mbps full duplex, Flow control: "
+         "none",
+         "link_up", "enp1s0f0np0"},
+        {"i40e 0000:d8:00.1 eth1: NIC Link is Down", "link_down", "eth1"},
+        {"bnx2 0000:03:00.0: eth0: NIC Copper Link is Down", "link_down", "eth0"},
+        {"bnx2: eth0 NIC SerDes Link is Up, 1000 Mbps full duplex", "link_up", "eth0"},
+        {"tg3 0000:01:00.0 eth3: Link is down", "link_down", "eth3"},
+        {"r8169 0000:02:00.0 enp2s0: Link is Up - 1Gbps/Full - flow control off", "link_up",
+         "enp2s0"},
+        {"tg3: eth3: Link is down", NULL, NULL},
+        {"tg3 0000:01:00.0: Link is down", NULL, NULL},
+        {"tg3 0000:01:00.0 eth3: Link is downloading", NULL, NULL},
+        {"mlx4_en: eth2: Link Up", "link_up", "eth2"},
+        {"mlx4_en: eth2: Link Down", "link_down", "eth2"},
+        {"mlx4_en: the eth2: Link Down", NULL, NULL},
+        {"mlx4_en: eth2: Link Downwards", NULL, NULL},
+        {"mlx5_core 0000:08:00.0 mlx5_0: Port: 1 Link DOWN", "ib_link_down", "mlx5_0"},
+        {"bnxt_en 0000:08:00.0 rocep8s0: Port: 1 Link ACTIVE", "ib_link_up", "rocep8s0"},
+        {"mlx4_core 0000:08:00.0 mlx4_0: Port: 2 Link ACTIVE", "ib_link_up", "mlx4_0/2"},
+        {"mlx5_core 0000:08:00.0 mlx5_0: Port: 1 Link INIT", NULL, NULL},
+        {"mlx5_core 0000:08:00.0 mlx5_0: Port: x Link DOWN", NULL, NULL},
+        {"mlx5_core 0000:08:00.0: Port: 1 Link DOWN", NULL, NULL},
+        {"someone wrote: Port: 1 Link DOWN", NULL, NULL},
+        {"bond0: (slave enp83s0f0np0): link status definitely down, disabling slave",
+         "bond_link_down", "enp83s0f0np0"},
+        {"bond0: (slave eth1): link status definitely up, 40000 Mbps full duplex", "bond_link_up",
+         "eth1"},
+        {"bonding: bond0: link status definitely down for interface eth8, disabling it",
+         "bond_link_down", "eth8"},
+        {"bond1: link status definitely up for interface eth0, 1000 Mbps full duplex",
+         "bond_link_up", "eth0"},
+        {"bond1: link status definitely up, 1000 Mbps full duplex", NULL, NULL},
+        {"bond1: link status definitely lost for interface eth0", NULL, NULL},
+        {"the bond0: link status definitely up for interface eth0", NULL, NULL},
         {"a user says that the NIC Link is Down", NULL, NULL},
         {"note: now the NIC Link is Down", NULL, NULL},
         {"mlx5_core 0000:5c:00.0: Link down", NULL, NULL},
@@ -540,6 +612,7 @@ int main(void)
         cmocka_unit_test(cgroups_that_are_no_pods_or_containers_name_none),
         cmocka_unit_test(torn_oom_lines_prove_the_kill_and_wrong_ones_do_not),
         cmocka_unit_test(killed_processes_have_a_name_and_a_size),
+        cmocka_unit_test(old_kernels_name_the_cgroup_above_the_kill),
         cmocka_unit_test(memory_errors_have_a_dimm_and_a_count),
         cmocka_unit_test(firmware_memory_errors_are_one_event_for_each_section),
         cmocka_unit_test(storage_errors_name_their_device),

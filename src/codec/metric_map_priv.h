@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From exporters' names to ours: which metric of event/metric.def a sample is, in
+ * which unit, and what its labels say about node, GPU, pod, rank and device. Shared
+ * by every codec that reads metrics. One table a kind of name: metric_names.def and
+ * metric_labels.def.
+ *
+ * Names are compared without case, and every byte that is no letter or digit counts
+ * as '_': "DCGM_FI_DEV_GPU_TEMP", "k8s.node.name" and "k8s_node_name" each have one row.
+ *
+ *     struct tc__metric_use use;
+ *     if (tc__metric_map(name, &use)) {
+ *         tc__metric_begin(&sample, &use, arena);
+ *         tc__metric_label(&sample, key, value);   for each label, in any order
+ *         if (tc__metric_end(&sample, value, &ev) == TC__METRIC_READ) { ... }
+ *     }
+ */
+#ifndef TC_CODEC_METRIC_MAP_PRIV_H
+#define TC_CODEC_METRIC_MAP_PRIV_H
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a metric is about: decides which labels count. */
+enum tc__metric_about {
+    TC__ABOUT_GPU,  /* labels of pods name the pod that uses it */
+    TC__ABOUT_NODE, /* labels of pods name the exporter's own pod, and do not count */
+    TC__ABOUT_RANK, /* a process of a training job: its own pod */
+};
+
+/* What becomes the event's `device`. */
+enum tc__metric_device {
+    TC__DEVICE_NONE,
+    TC__DEVICE_NAMED,  /* label device: interface or disk */
+    TC__DEVICE_PORT,   /* labels device and port: "mlx5_0", or "mlx4_0/2" for a second port */
+    TC__DEVICE_LINK,   /* NVLink: the number in the metric's name, or labels nvswitch and nvlink */
+    TC__DEVICE_MOUNT,  /* label mountpoint */
+    TC__DEVICE_EXPORT, /* label export of an NFS mount, else its mountpoint */
+    TC__DEVICE_TARGET, /* label target of a probe */
+    TC__DEVICE_XID,    /* label xid */
+};
+
+/* How a value becomes ours. */
+enum tc__metric_value {
+    TC__VALUE_SCALED,        /* times scale */
+    TC__VALUE_DCGM,          /* the same, and DCGM's words for "no value" are not values */
+    TC__VALUE_NVSWITCH_LINK, /* off 0, safe 1, active 2, error 3: to our states of a link */
+};
+
+/* Only samples with this label count. */
+enum tc__metric_only {
+    TC__ONLY_ALL,
+    TC__ONLY_WRITES,   /* operation="WRITE", or direction="write" */
+    TC__ONLY_RECEIVED, /* direction="receive" */
+};
+
+struct tc__metric_row {
+    struct tc_slice name; /* lower case, '_' between words, without "_total" at its end */
+    double scale;
+    uint16_t metric; /* enum tc_metric */
+    uint8_t about;
+    uint8_t device;
+    uint8_t value;
+    uint8_t only;
+};
+
+struct tc__metric_use {
+    const struct tc__metric_row *row;
+    struct tc_slice link; /* the number in the name of a counter of one NVLink; of that name */
+};
+
+/* False when no detector reads a metric of that name. out->link lies in name. */
+bool tc__metric_map(struct tc_slice name, struct tc__metric_use *out);
+
+/* All rows, sorted by name; for tests. */
+const struct tc__metric_row *tc__metric_rows(size_t *out_count);
+
+/* What labels can say. */
+enum tc__metric_field {
+    TC__FIELD_NODE,
+    TC__FIELD_NS,
+    TC__FIELD_POD,
+    TC__FIELD_POD_UID,
+    TC__FIELD_CONTAINER,
+    TC__FIELD_JOB,
+    TC__FIELD_UUID,
+    TC__FIELD_PCI,
+    TC__FIELD_INDEX,
+    TC__FIELD_RANK,
+    TC__FIELD_LOCAL_RANK,
+    TC__FIELD_PID,
+    TC__FIELD_RACK,
+    TC__FIELD_DEVICE,
+    TC__FIELD_PORT,
+    TC__FIELD_LINK,
+    TC__FIELD_SWITCH,
+    TC__FIELD_MOUNT,
+    TC__FIELD_EXPORT,
+    TC__FIELD_TARGET,
+    TC__FIELD_XID,
+    TC__FIELD_IP,
+    TC__FIELD_INSTANCE,
+    TC__FIELD_OPERATION,
+    TC__FIELD_DIRECTION,
+    TC__FIELD_COUNT
+};
+
+/*
+ * One sample while its labels come in. Invariant: texts[f] is the value of the label with the
+ * highest claim on f so far; claims[f] is that claim, 0 when there was none.
+ */
+struct tc__metric_sample {
+    struct tc__metric_use use;
+    struct tc_arena *arena; /* for the few strings that have to be made */
+    struct tc_slice texts[TC__FIELD_COUNT];
+    uint8_t claims[TC__FIELD_COUNT];
+};
+
+/* Borrows arena until tc__metric_end, and what it makes of strings stays there. */
+void tc__metric_begin(struct tc__metric_sample *s, const struct tc__metric_use *use,
+                      struct tc_arena *arena);
+
+/*
+ * One label. Value must be as it is meant (unescaped) and live as long as the event; empty
+ * ones say nothing. False when nothing uses a label of that key.
+ */
+bool tc__metric_label(struct tc__metric_sample *s, struct tc_slice key, struct tc_slice value);
+
+/* Whether anything uses a label of that key. */
+bool tc__metric_wants(struct tc_slice key);
+
+/* The same in two steps, for callers that see the same keys again and again. */
+struct tc__metric_label_row;
+/* NULL when nothing uses a label of that key. */
+const struct tc__metric_label_row *tc__metric_label_find(struct tc_slice key);
+void tc__metric_label_set(struct tc__metric_sample *s, const struct tc__metric_label_row *row,
+                          struct tc_slice value);
+
+enum tc__metric_verdict {
+    TC__METRIC_READ,
+    TC__METRIC_OTHER,      /* another series of a metric of which only one sort is read */
+    TC__METRIC_NO_VALUE,   /* the producer says that it has no value: "not supported" */
+    TC__METRIC_NOT_FINITE, /* NaN or infinite */
+    TC__METRIC_NOMEM,      /* the arena is full */
+};
+
+/* Why a sample is not an event, for people; "" for TC__METRIC_READ. */
+const char *tc__metric_why(enum tc__metric_verdict verdict);
+
+/* Makes the event, of kind metric, but for time and raw; *out is untouched unless READ. */
+enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value,
+                                       struct tc_event *out);
+
+/*
+ * Where the labels say that a rank runs: true when they name a rank and its pod or node. *out
+ * is a rank_place then, but for time and raw, with the scope of `metric`, which
+ * tc__metric_end made.
+ */
+bool tc__metric_place(const struct tc_event *metric, struct tc_event *out);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a log record is, by its content. Attributes come first, since whoever set
+ * them has decided already; then the body: a structured one (an object of
+ * Kubernetes, a record of the journal), a line of a training program, a line of
+ * the kernel, or JSON text.
+ */
+#include "base/limits.h"
+#include "codec/otlp_priv.h"
+
+#include <math.h>
+
+#define S(literal) TC_LIT(literal)
+
+/* One record; the Collector's receivers cut lines far below this. */
+#define RECORD_MAX ((size_t)16 << 20)
+/* Lines of one body that are looked at: a Python traceback has some tens. */
+#define BODY_LINES 256
+/* Above this a duration is not one: 100 years. */
+#define SECONDS_MAX 3e9
+#define STEP_MAX 1e12
+
+/* One record while it is being read. Borrowed from the parser. */
+struct record {
+    const struct tc__otlp_resource *resource;
+    struct tc_k8s_val v;
+    struct tc_k8s_val body;
+    struct tc__otlp_attrs attrs;
+    struct tc_slice text; /* the message: of the body, or of the journal's field */
+};
+
+static struct tc__otlp_value get(const struct record *r, enum tc__otlp_attr attr)
+{
+    return tc__otlp_get(&r->attrs, r->resource, attr);
+}
+
+static double seconds_of(struct tc__otlp_value v)
+{
+    return v.is_number && v.number > 0 && v.number <= SECONDS_MAX ? v.number : 0;
+}
+
+/* What every event of training takes from the attributes, unless it is known already. */
+static tc_status emit_training(struct tc__otlp *o, const struct record *r, struct tc_event *ev)
+{
+    struct tc__otlp_value step = get(r, TC__OTLP_STEP);
+    struct tc__otlp_value phase = get(r, TC__OTLP_PHASE);
+    step = step.claim > 0 ? step : get(r, TC__OTLP_ANY_STEP);
+    phase = phase.claim > 0 ? phase : get(r, TC__OTLP_ANY_PHASE);
+    if (step.is_number && step.number >= 0 && step.number <= STEP_MAX) {
+        ev->train.step = ev->train.step >= 0 ? ev->train.step : (int64_t)step.number;
+    }
+    if (phase.text.len > 0) {
+        ev->train.phase = phase.text;
+    }
+    if (ev->train.message.len == 0) {
+        ev->train.message = tc_slice_head(tc_slice_trim(r->text), TC__TRAIN_MESSAGE_MAX);
+    }
+    ev->uid = get(r, TC__OTLP_UID).text;
+    ev->time_ns = tc__k8s_record_time(r->v);
+    tc__otlp_scope(&r->attrs, r->resource, &ev->scope);
+    if (ev->scope.node.len == 0) {
+        ev->scope.node = o->k.in->node;
+    }
+    if (ev->scope.job.len == 0) {
+        ev->scope.job = o->k.in->job;
+    }
+    TC_TRY(tc__otlp_flush(o));
+    TC_TRY(tc__k8s_emit(&o->k, ev));
+    return tc__otlp_place(o, ev);
+}
+
+/* "begin", "end" or "failed" in the words that producers have for them; "" for another word. */
+static struct tc_slice checkpoint_state(struct tc_slice word, bool must_be_named)
+{
+    static const struct {
+        const char *word;
+        const char *state;
+    } words[] = {
+        {"begin", "begin"},       {"start", "begin"},
+        {"started", "begin"},     {"save_started", "begin"},
+        {"save_start", "begin"},  {"save_begin", "begin"},
+        {"end", "end"},           {"complete", "end"},
+        {"completed", "end"},     {"finished", "end"},
+        {"saved", "end"},         {"save_completed", "end"},
+        {"save_complete", "end"}, {"save_end", "end"},
+        {"failed", "failed"},     {"failure", "failed"},
+        {"error", "failed"},      {"save_failed", "failed"},
+        {"save_error", "failed"},
+    };
+    bool named = tc_slice_starts(word, S("checkpoint.")) || tc_slice_starts(word, S("checkpoint_"));
+    if (named) {
+        word = tc_slice_from(word, S("checkpoint.").len);
+    } else if (must_be_named) {
+        return TC_EMPTY;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct tc_slice is = tc_slice_cstr(words[i].word);
+        /* "save.started" as well. */
+        if (tc_slice_eq_nocase(word, is) ||
+            (word.len == is.len && is.len > 5 && tc_slice_starts(word, S("save.")) &&
+             tc_slice_starts(is, S("save_")) &&
+             tc_slice_eq(tc_slice_from(word, 5), tc_slice_from(is, 5)))) {
+            return tc_slice_cstr(words[i].state);
+        }
+    }
+    return TC_EMPTY;
+}
+
+/* The name of an event, an attribute once and a member of the record by now. */
+static struct tc_slice event_name(const struct record *r)
+{
+    struct tc_slice name = tc__k8s_string(r->v, S("eventName"));
+    return name.len > 0 ? name : r->attrs.of[TC__OTLP_EVENT_NAME].text;
+}
+
+/* Whether attributes make it an event of training, and of which kind. */
+static bool read_training(const struct record *r, struct tc_event *ev)
+{
+    struct tc__otlp_value stall = r->attrs.of[TC__OTLP_STALL];
+    struct tc__otlp_value loader = r->attrs.of[TC__OTLP_LOADER_ERROR];
+    if (stall.is_number) {
+        tc_event_init(ev, TC_EVENT_TRAIN_STALL);
+        ev->train.seconds = seconds_of(stall);
+        return true;
+    }
+    if (loader.text.len > 0) {
+        tc_event_init(ev, TC_EVENT_LOADER_ERROR);
+        ev->train.error_class = loader.text;
+        return true;
+    }
+    struct tc_slice state = checkpoint_state(r->attrs.of[TC__OTLP_CHECKPOINT].text, false);
+    if (state.len == 0) {
+        state = checkpoint_state(event_name(r), true);
+    }
+    if (state.len == 0) {
+        return false;
+    }
+    tc_event_init(ev, TC_EVENT_CHECKPOINT);
+    ev->train.state = state;
+    ev->train.path = get(r, TC__OTLP_CHECKPOINT_PATH).text;
+    ev->train.seconds = seconds_of(get(r, TC__OTLP_CHECKPOINT_SECONDS));
+    return true;
+}
+
+/*
+ * A record that says at which step it was made. "step" alone may be anybody's (a pipeline's, a
+ * wizard's): it counts with a rank, a phase or a duration of a step beside it.
+ */
+static bool read_step(const struct record *r, struct tc_event *ev)
+{
+    const struct tc__otlp_value *of = r->attrs.of;
+    bool company = of[TC__OTLP_PHASE].claim > 0 || of[TC__OTLP_ANY_PHASE].claim > 0 ||
+                   of[TC__OTLP_STEP_SECONDS].claim > 0 || get(r, TC__OTLP_RANK).claim > 0;
+    if (!of[TC__OTLP_STEP].is_number && !(of[TC__OTLP_ANY_STEP].is_number && company)) {
+        return false;
+    }
+    tc_event_init(ev, TC_EVENT_TRAIN_STEP);
+    ev->train.seconds = seconds_of(of[TC__OTLP_STEP_SECONDS]);
+    return true;
+}
+
+static bool read_text(const struct tc__otlp *o, struct tc_slice text, struct tc_event *ev)
+{
+    for (size_t i = 0; i < BODY_LINES && text.len > 0; i++) {
+        struct tc_slice line = tc_slice_cut(text, '\n', &text);
+        if (tc__train_text_read(&o->train, line, ev)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum origin {
+    ORIGIN_KERNEL,  /* the attributes say that the kernel wrote it */
+    ORIGIN_OTHER,   /* ... or that somebody else did */
+    ORIGIN_UNKNOWN, /* they say nothing: the text decides */
+};
+
+/* "kern.log", "kern.log.1" */
+static bool is_file(struct tc_slice name, struct tc_slice base)
+{
+    struct tc_slice rest = tc_slice_from(name, base.len);
+    return tc_slice_starts(name, base) &&
+           (rest.len == 0 || rest.ptr[0] == '.' || rest.ptr[0] == '-');
+}
+
+static enum origin origin_of(const struct record *r)
+{
+    struct tc_slice said = r->attrs.of[TC__OTLP_TRANSPORT].text;
+    said = said.len > 0 ? said : r->attrs.of[TC__OTLP_IDENTIFIER].text;
+    if (said.len > 0) {
+        return tc_slice_eq(said, S("kernel")) ? ORIGIN_KERNEL : ORIGIN_OTHER;
+    }
+    struct tc_slice name = get(r, TC__OTLP_FILE).text;
+    const char *slash = name.len == 0 ? NULL : memrchr(name.ptr, '/', name.len);
+    if (slash != NULL) {
+        name = tc_slice_from(name, (size_t)(slash - name.ptr) + 1);
+    }
+    bool kernels =
+        is_file(name, S("kern.log")) || is_file(name, S("dmesg")) || tc_slice_eq(name, S("kmsg"));
+    return kernels ? ORIGIN_KERNEL : ORIGIN_UNKNOWN;
+}
+
+static tc_status read_kubernetes(struct tc__otlp *o, const struct record *r)
+{
+    TC_TRY(tc__otlp_flush(o));
+    return tc__k8s_record(&o->k, &r->resource->k8s, r->v);
+}
+
+/* JSON in a string: one of our events, an object of Kubernetes, or somebody's own. */
+static tc_status read_json_text(struct tc__otlp *o, const struct record *r)
+{
+    struct tc_slice text = tc_slice_trim(r->text);
+    if (tc_codec_event_json.sniff(text, true, TC_EMPTY) == TC_SNIFF_SURE &&
+        tc_slice_find_byte(text, '\n') == TC_NPOS) {
+        return tc__otlp_event_line(o, r->v, &r->attrs, r->resource, text);
+    }
+    return read_kubernetes(o, r);
+}
+
+static tc_status read_body(struct tc__otlp *o, const struct record *r)
+{
+    struct tc_event ev;
+    enum origin origin = origin_of(r);
+    bool taken = false;
+    if (origin == ORIGIN_KERNEL) {
+        TC_TRY(tc__otlp_kernel(o, r->v, &r->attrs, r->resource, r->text, true, &taken));
+        return taken ? TC_OK : tc__k8s_unknown(&o->k, "no kernel message in this record");
+    }
+    if (read_training(r, &ev) || read_text(o, r->text, &ev) || read_step(r, &ev)) {
+        return emit_training(o, r, &ev);
+    }
+    if (origin == ORIGIN_UNKNOWN) {
+        TC_TRY(tc__otlp_kernel(o, r->v, &r->attrs, r->resource, r->text, false, &taken));
+    }
+    if (!taken && tc_slice_starts(tc_slice_trim(r->text), S("{"))) {
+        return read_json_text(o, r);
+    }
+    return taken ? TC_OK : tc__k8s_unknown(&o->k, "a log record that no pattern reads");
+}
+
+/* A message of the journal that is not text: its bytes as numbers. */
+static struct tc_slice message_of_bytes(struct tc__otlp *o, struct tc_k8s_val message)
+{
+    struct tc_k8s_iter it = tc__k8s_iter(message);
+    struct tc_k8s_val byte;
+    size_t len = 0;
+    if (!message.there || it.pairs) {
+        return TC_EMPTY;
+    }
+    while (len < TC_LINE_MAX && tc__k8s_next(&it, NULL, &byte)) {
+        len++;
+    }
+    char *bytes = len == 0 ? NULL : tc_new(o->k.out->scratch, char, len);
+    it = tc__k8s_iter(message);
+    for (size_t i = 0; i < len && bytes != NULL && tc__k8s_next(&it, NULL, &byte); i++) {
+        int64_t value = tc__k8s_number(byte, -1);
+        if (value < 0 || value > UINT8_MAX) {
+            return TC_EMPTY;
+        }
+        bytes[i] = (char)(unsigned char)value;
+    }
+    return tc_slice_make(bytes, bytes == NULL ? 0 : len);
+}
+
+/* An object that k8sobjectsreceiver pulled. Of these an Event has a `message` as well. */
+static bool is_object(struct tc_k8s_val body)
+{
+    return tc__k8s_string(body, S("apiVersion")).len > 0 && tc__k8s_string(body, S("kind")).len > 0;
+}
+
+static tc_status read_record(struct tc__otlp *o, struct record *r)
+{
+    enum tc_event_kind kind;
+    tc__otlp_attrs_add(o, tc__k8s_attributes(r->v), TC__OTLP_BOOST_ATTRIBUTE, &r->attrs);
+    if (r->attrs.has_k8s_event) {
+        return read_kubernetes(o, r);
+    }
+    if (tc_event_kind_parse(r->attrs.of[TC__OTLP_KIND].text, &kind)) {
+        return tc__otlp_event(o, r->v, &r->attrs, r->resource, kind);
+    }
+    struct tc_k8s_iter fields = tc__k8s_iter(r->body);
+    tc__otlp_attrs_add(o, fields, TC__OTLP_BOOST_BODY, &r->attrs);
+    struct tc_slice message = r->attrs.of[TC__OTLP_MESSAGE].text;
+    if (message.len == 0 && fields.pairs) {
+        message = message_of_bytes(o, tc__k8s_get(r->body, S("MESSAGE")));
+    }
+    r->text = tc__k8s_text(r->body);
+    struct tc_event ev;
+    /* A structured body is the journal's, of training, or an object. Syslog's parser leaves the
+     * line in the body and its message in an attribute. */
+    bool parsed = message.len > 0 && r->attrs.of[TC__OTLP_IDENTIFIER].claim > 0;
+    if (!parsed && fields.pairs && message.len > 0 && is_object(r->body)) {
+        return read_kubernetes(o, r);
+    }
+    if (parsed || (fields.pairs && message.len > 0)) {
+        r->text = message;
+    } else if (fields.pairs && !read_training(r, &ev) && !read_step(r, &ev)) {
+        return read_kubernetes(o, r);
+    }
+    return read_body(o, r);
+}
+
+tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                          struct tc_slice json)
+{
+    struct record r = {.resource = resource};
+    if (json.len > RECORD_MAX) {
+        if (o->k.bad.status == TC_OK) {
+            (void)tc_fail(&o->k.bad, TC_E_LIMIT, o->k.raw_offset,
+                          "a log record of %zu bytes; the limit is %zu", json.len, RECORD_MAX);
+        }
+        return TC_OK;
+    }
+    TC_TRY(tc__k8s_parse(&o->k, json, "a log record", &r.v));
+    if (!r.v.there) {
+        return TC_OK;
+    }
+    r.body = tc__k8s_get(r.v, S("body"));
+    r.body.any = true;
+    tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+    tc_status status = read_record(o, &r);
+    tc_arena_rewind(o->k.out->scratch, mark);
+    return status;
+}

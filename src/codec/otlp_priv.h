@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the OTLP/JSON codec. otlp.c walks documents, resources and scopes to
+ * log records and metrics; otlp_attrs.c knows which attribute means what;
+ * otlp_log.c decides what a log record is; otlp_block.c hands lines that are in
+ * another format of ours (kernel messages, tracecore's events) to the codec of
+ * that format; otlp_metric.c reads data points. What is Kubernetes' goes to
+ * k8s_otlp.c, whose reading of AnyValues all of these use.
+ */
+#ifndef TC_CODEC_OTLP_PRIV_H
+#define TC_CODEC_OTLP_PRIV_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "codec/codec.h"
+#include "codec/k8s_priv.h"
+#include "codec/train_text_priv.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What attributes, and the fields of journald, say. */
+enum tc__otlp_attr {
+    TC__OTLP_NODE,
+    TC__OTLP_HOSTNAME, /* of the journal or of syslog: the machine that logged */
+    TC__OTLP_HOST,     /* host.name: perhaps only where the collector runs */
+    TC__OTLP_NS,
+    TC__OTLP_POD,
+    TC__OTLP_POD_UID,
+    TC__OTLP_CONTAINER,
+    TC__OTLP_JOB,
+    TC__OTLP_RANK,
+    TC__OTLP_GPU_UUID,
+    TC__OTLP_HW_ID, /* a GPU's UUID when it looks like one */
+    TC__OTLP_GPU_INDEX,
+    TC__OTLP_PCI,
+    TC__OTLP_UID,
+    TC__OTLP_STALL,
+    TC__OTLP_LOADER_ERROR,
+    TC__OTLP_STEP,
+    TC__OTLP_ANY_STEP, /* "step": of training only in the company of others */
+    TC__OTLP_PHASE,
+    TC__OTLP_ANY_PHASE,
+    TC__OTLP_STEP_SECONDS,
+    TC__OTLP_CHECKPOINT,
+    TC__OTLP_EVENT_NAME,
+    TC__OTLP_CHECKPOINT_PATH,
+    TC__OTLP_CHECKPOINT_SECONDS,
+    TC__OTLP_KIND,
+    TC__OTLP_TRANSPORT,
+    TC__OTLP_IDENTIFIER,
+    TC__OTLP_MESSAGE,
+    TC__OTLP_FILE,
+    TC__OTLP_ATTR_COUNT
+};
+
+/* An attribute's value: text of a string or of an integer, and the number where it is one. */
+struct tc__otlp_value {
+    struct tc_slice text;
+    double number;
+    bool is_number;
+    uint8_t claim; /* of the name it came under; 0 when it did not come */
+};
+
+struct tc__otlp_attrs {
+    struct tc__otlp_value of[TC__OTLP_ATTR_COUNT];
+    bool has_k8s_event; /* one of k8s.event.* is there */
+};
+
+/* The most label pairs of a resource that are kept for its data points. */
+#define TC__OTLP_LABELS_MAX 64
+
+struct tc__otlp_label {
+    struct tc_slice key;
+    struct tc_slice value;
+};
+
+/* What a resource says about its records or data points. Strings in scratch. */
+struct tc__otlp_resource {
+    struct tc_k8s_resource k8s;
+    struct tc__otlp_attrs attrs;
+    struct tc__otlp_label labels[TC__OTLP_LABELS_MAX];
+    size_t label_count;
+};
+
+/* Where a line of a block came from. */
+struct tc__otlp_line {
+    size_t start; /* in the block's text */
+    size_t raw_offset;
+    size_t raw_length;
+    int64_t time_ns; /* for events that bear none */
+    struct tc_scope scope;
+};
+
+/*
+ * Lines in another format, gathered until there are many or the call ends, so that lines which
+ * belong together (a PCIe error has three) see each other. Invariant: lines are in the order of
+ * start, and the text of each ends with a newline. The strings of their scopes are in names.
+ */
+struct tc__otlp_block {
+    const struct tc_codec *codec;
+    struct tc_buf text;
+    struct tc_buf names;
+    struct tc__otlp_line *lines;
+    size_t count;
+    size_t cap; /* 0: scratch had no room for a block */
+    int64_t now_ns;
+};
+
+/* Ranks of which it is remembered that their place was told; a power of two. */
+#define TC__OTLP_PLACES 4096
+
+/* One call of decode. k comes first: the walker and k8s_otlp.c know only that. */
+struct tc__otlp {
+    struct tc_k8s k;
+    struct tc__train_text train;
+    struct tc__otlp_block kernel;
+    struct tc__otlp_block events;
+    /* Hashes of the places of ranks that were told, each at its own remainder: every record
+     * repeats the place, and once is enough. */
+    uint64_t places[TC__OTLP_PLACES];
+};
+
+/* otlp_attrs.c */
+/* What is told by attributes comes before what a structured body tells. */
+#define TC__OTLP_BOOST_ATTRIBUTE 10
+#define TC__OTLP_BOOST_BODY 0
+/* Adds the attributes of a resource or record, or the fields of a body; of one name the first
+ * counts. Text is borrowed from the parser, but for integers, which are written to scratch. */
+void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
+                        struct tc__otlp_attrs *io);
+/* Copies the texts to scratch, so that they outlive the parse. */
+void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io);
+/* The value of the record, else of its resource. */
+struct tc__otlp_value tc__otlp_get(const struct tc__otlp_attrs *record,
+                                   const struct tc__otlp_resource *resource,
+                                   enum tc__otlp_attr attr);
+/* Fills what is not known yet of an event's scope. */
+void tc__otlp_scope(const struct tc__otlp_attrs *record, const struct tc__otlp_resource *resource,
+                    struct tc_scope *io);
+/* One value of any type, as text and number. */
+struct tc__otlp_value tc__otlp_value_read(struct tc__otlp *o, struct tc_k8s_val v);
+
+/* otlp_log.c: one log record, as JSON text that k.raw_offset points at. */
+TC_CHECKED tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                                     struct tc_slice json);
+
+/* Says where a rank runs, from the scope of an event of it, unless that was just said. */
+TC_CHECKED tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev);
+
+/* otlp_metric.c: one metric with its data points, a part of the input. */
+TC_CHECKED tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                                     struct tc_slice json);
+/* Keeps what a resource says in the words of metrics. */
+void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io);
+
+/* otlp_block.c */
+void tc__otlp_block_init(struct tc__otlp *o, struct tc__otlp_block *b,
+                         const struct tc_codec *codec);
+/*
+ * Begins a line of at most `bytes` bytes for the record that k.raw_offset points at; the caller
+ * writes it to b->text and ends it. Empties the block first where that is needed.
+ */
+TC_CHECKED tc_status tc__otlp_block_begin(struct tc__otlp *o, struct tc__otlp_block *b,
+                                          size_t bytes, int64_t time_ns,
+                                          const struct tc_scope *scope);
+void tc__otlp_block_end(struct tc__otlp_block *b);
+/* Reads the lines and delivers their events. */
+TC_CHECKED tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b);
+/* The same for both blocks: before any other event, so that events come in the order of records. */
+TC_CHECKED tc_status tc__otlp_flush(struct tc__otlp *o);
+/* One body of the kernel's, perhaps of several lines. `trusted`: it is known to be the kernel's.
+ * *out_taken is false when it is not, and nothing was done. */
+TC_CHECKED tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
+                                     const struct tc__otlp_attrs *attrs,
+                                     const struct tc__otlp_resource *resource, struct tc_slice body,
+                                     bool trusted, bool *out_taken);
+/* A record whose attributes are the fields of one of tracecore's events. */
+TC_CHECKED tc_status tc__otlp_event(struct tc__otlp *o, struct tc_k8s_val record,
+                                    const struct tc__otlp_attrs *attrs,
+                                    const struct tc__otlp_resource *resource,
+                                    enum tc_event_kind kind);
+/* A record whose body is the line of one. */
+TC_CHECKED tc_status tc__otlp_event_line(struct tc__otlp *o, struct tc_k8s_val record,
+                                         const struct tc__otlp_attrs *attrs,
+                                         const struct tc__otlp_resource *resource,
+                                         struct tc_slice line);
+
+#endif
