@@ -65,6 +65,9 @@ void tc_bench_next_window(struct tc_bench_fixture *f)
         ev->time_ns += f->span_ns;
         if (ev->kind == TC_EVENT_NCCL_RECORD) {
             ev->nccl.seq += 1000;
+            if (ev->nccl.completed_ns != TC_TIME_NONE) {
+                ev->nccl.completed_ns += f->span_ns;
+            }
         } else if (ev->kind == TC_EVENT_METRIC) {
             ev->metric.value += f->metric_step;
         } else if (ev->kind == TC_EVENT_TRAIN_STEP) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/time.h"
 #include "detect/nccl_hang_priv.h"
+#include "detect/nccl_hang_watch_priv.h"
 
 static const struct tc_param PARAMS[] = {
     {.name = "threshold",
@@ -21,12 +22,20 @@ static const struct tc_param PARAMS[] = {
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
-    return tc__nccl_init(state, env);
+    struct nccl_hang *st = state;
+    TC_TRY(tc__nccl_init(st, env));
+    st->watch = tc__watch_create(env, &st->threshold_ns, &st->retention_ns);
+    return st->watch == NULL ? TC_E_NOMEM : TC_OK;
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
-    return tc__nccl_on_event(state, ev, out);
+    struct nccl_hang *st = state;
+    if (ev->kind == TC_EVENT_NCCL_RECORD) { /* most events by far */
+        return tc__nccl_on_record(st, ev, out);
+    }
+    return tc__watch_wants(ev) ? tc__watch_on_event(st->watch, ev, out)
+                               : tc__nccl_on_other(st, ev, out);
 }
 
 tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out)
@@ -48,24 +57,18 @@ tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink
 /* Each record is looked at once for its age: the ring is in order of arrival. */
 static void find_due(struct nccl_hang *st, int64_t now_ns)
 {
-    uint64_t pos = st->due;
-    struct nccl_record *r = tc_ring_at(&st->records, pos);
-    if (r == NULL) {
-        r = tc_ring_oldest(&st->records, &pos);
-        if (r == NULL || pos < st->due) {
-            return;
-        }
+    uint64_t pos = st->aged;
+    uint64_t aged = pos;
+    int64_t issued_by_ns = now_ns - st->threshold_ns;
+    bool dirty = false;
+    const struct nccl_record *r = tc_ring_after(&st->records, pos, &pos);
+    while (r != NULL && r->created_ns <= issued_by_ns) {
+        dirty |= r->state != TC_NCCL_COMPLETED;
+        aged = pos;
+        r = tc_ring_follow(&st->records, r, &pos);
     }
-    while (r != NULL && now_ns - r->created_ns >= st->threshold_ns) {
-        st->dirty |= r->state != TC_NCCL_COMPLETED;
-        uint64_t next = TC_RING_NONE;
-        r = tc_ring_next(&st->records, pos, &next);
-        if (r == NULL) {
-            next = st->records.head;
-        }
-        pos = next;
-    }
-    st->due = pos;
+    st->aged = aged;
+    st->dirty |= dirty;
 }
 
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
@@ -74,6 +77,7 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
     if (now_ns > st->now_ns) {
         st->now_ns = now_ns;
     }
+    TC_TRY(tc__watch_on_tick(st->watch, now_ns, out));
     bool was_dirty = st->dirty;
     st->dirty = false;
     find_due(st, st->now_ns);
@@ -87,6 +91,7 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct nccl_hang *st = state;
+    TC_TRY(tc__watch_on_tick(st->watch, INT64_MAX, out));
     st->has_now = now_ns != TC_TIME_NONE;
     st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
     return tc__nccl_evaluate(st, !st->has_now, out);
@@ -95,8 +100,9 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
 static void stats(const void *state, struct tc_detector_stats *out)
 {
     const struct nccl_hang *st = state;
-    out->dropped = st->records.dropped_count + st->lost + st->restarts;
-    out->ignored = st->ignored;
+    out->dropped =
+        st->records.dropped_count + st->lost + st->restarts + tc__watch_dropped(st->watch);
+    out->ignored = st->ignored + st->watch->ignored;
 }
 
 const struct tc_detector tc_detector_nccl_hang = {
@@ -104,7 +110,8 @@ const struct tc_detector tc_detector_nccl_hang = {
     .name = "nccl_hang",
     .summary = "A collective that does not complete, and the ranks it waits for",
     .kinds = TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) |
-             TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP),
+             TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |
+             TC_EVENT_BIT(TC_EVENT_NCCL_RAS) | TC_EVENT_BIT(TC_EVENT_METRIC),
     .state_bytes = sizeof(struct nccl_hang),
     .arena_bytes = NCCL_ARENA_BYTES,
     .params = PARAMS,

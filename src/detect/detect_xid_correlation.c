@@ -44,6 +44,8 @@ struct run {
     struct tc_slice gpu_uuid;
     struct tc_slice process;
     struct tc_span span;
+    int64_t counted_ns; /* the one that was counted last, and who told of it */
+    uint32_t counted_source;
 };
 
 /* Which GPU sits where. Does not expire: it is said once, at boot. */
@@ -389,6 +391,21 @@ static bool too_late(struct state *st, int64_t time_ns)
     return true;
 }
 
+/* One more of a run. Another source that tells of it within a second tells of the same one: the
+ * journal dates a line a little later than the kernel, and syslog cuts to seconds. */
+static void add_to_run(struct run *run, const struct tc_event *ev)
+{
+    int64_t apart_ns = ev->time_ns - run->counted_ns;
+    bool again =
+        ev->raw.source != run->counted_source && apart_ns > -TC_SECOND && apart_ns < TC_SECOND;
+    if (again) {
+        return;
+    }
+    tc__span_add(&run->span, ev->time_ns, ev->raw);
+    run->counted_ns = ev->time_ns;
+    run->counted_source = ev->raw.source;
+}
+
 static tc_status on_xid(struct state *st, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct tc_window *w = &st->xids;
@@ -402,6 +419,8 @@ static tc_status on_xid(struct state *st, const struct tc_event *ev, const struc
         .gpu_uuid = ev->scope.gpu_uuid,
         .process = tc__text_clip(ev->xid.process, TC_SCOPE_TEXT_MAX),
         .span = tc__span_make(ev->time_ns, ev->raw),
+        .counted_ns = ev->time_ns,
+        .counted_source = ev->raw.source,
     };
     uint64_t hash = tc_hash_mix(node_hash(run.node), tc__xid_bdf_bits(run.pci));
     hash = tc_hash_mix(hash, (uint64_t)run.code);
@@ -410,7 +429,7 @@ static tc_status on_xid(struct state *st, const struct tc_event *ev, const struc
     struct tc_window_place place = tc__window_find(w, &w->index, hash, same_run, &run);
     struct run *kept = place.record;
     if (kept != NULL) {
-        tc__span_add(&kept->span, ev->time_ns, ev->raw);
+        add_to_run(kept, ev);
     } else {
         struct tc_window_place chain =
             tc__window_find(w, &w->chains, node_hash(run.node), same_run_node, &run);

@@ -52,6 +52,18 @@ void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence)
     d->evidence[d->finding.evidence_count++] = evidence;
 }
 
+void tc__draft_sort(struct tc_draft *d)
+{
+    for (size_t i = 1; i < d->finding.evidence_count; i++) {
+        struct tc_evidence e = d->evidence[i];
+        size_t at = i;
+        for (; at > 0 && d->evidence[at - 1].time_ns > e.time_ns; at--) {
+            d->evidence[at] = d->evidence[at - 1];
+        }
+        d->evidence[at] = e;
+    }
+}
+
 tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out)
 {
     tc_status status = TC_OK;

@@ -44,6 +44,8 @@ void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value);
 /* An empty value is "not known" and leaves the attribute out. */
 void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slice value);
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
+/* Puts the evidence in the order of time; what has the same time stays as it was added. */
+void tc__draft_sort(struct tc_draft *d);
 /*
  * Passes the finding on and gives the scratch memory back. TC_E_NOMEM when the
  * arena was too small, TC_E_LIMIT when text_bytes or an array was; nothing is

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/gpu_book_priv.h"
 
+#include "detect/finding_priv.h"
+
 /* Keep the three kinds of names apart in one index. */
 enum { SEED_UUID = 1, SEED_PCI = 2, SEED_INDEX = 3, NAMES = 3 };
 
@@ -9,11 +11,17 @@ static const size_t TEXTS[] = {
     offsetof(struct tc_gpu, pod),  offsetof(struct tc_gpu, container), offsetof(struct tc_gpu, job),
 };
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* No record is longer: every name was looked at. Twice, as the end of the ring may not hold one. */
+#define ROOM_BYTES \
+    (2 * TC_WINDOW_RECORD_BYTES(sizeof(struct tc_gpu), COUNT(TEXTS) * TC_SCOPE_TEXT_MAX))
+
 bool tc__gpu_book_init(struct tc_gpu_book *book, struct tc_arena *arena, struct tc_arena *scratch,
                        size_t bytes)
 {
     *book = (struct tc_gpu_book){.scratch = scratch};
-    return tc__window_init(&book->window, arena, bytes,
+    return bytes >= 2 * ROOM_BYTES &&
+           tc__window_init(&book->window, arena, bytes,
                            bytes / TC_WINDOW_RECORD_BYTES(sizeof(struct tc_gpu), 0), NAMES, false);
 }
 
@@ -82,7 +90,7 @@ static struct tc_gpu from_scope(const struct tc_scope *s)
 }
 
 /* A board that was exchanged has the place of the old one and another UUID. */
-static const struct tc_gpu *unless_other(const struct tc_gpu *found, const struct tc_gpu *gpu)
+static struct tc_gpu *unless_other(struct tc_gpu *found, const struct tc_gpu *gpu)
 {
     bool other = found != NULL && found->uuid.len > 0 && gpu->uuid.len > 0 &&
                  !tc_slice_eq(found->uuid, gpu->uuid);
@@ -91,7 +99,7 @@ static const struct tc_gpu *unless_other(const struct tc_gpu *found, const struc
 
 /* The records under each name of the GPU; NULL where there is none. */
 struct found {
-    const struct tc_gpu *by[NAMES];
+    struct tc_gpu *by[NAMES];
 };
 
 static struct found find_all(const struct tc_gpu_book *book, const struct tc_gpu *gpu)
@@ -109,11 +117,17 @@ static struct found find_all(const struct tc_gpu_book *book, const struct tc_gpu
     return f;
 }
 
+/* The UUID says most, the index least. */
+static struct tc_gpu *best(const struct found *f)
+{
+    return f->by[0] != NULL ? f->by[0] : (f->by[1] != NULL ? f->by[1] : f->by[2]);
+}
+
 const struct tc_gpu *tc__gpu_book_find(const struct tc_gpu_book *book, const struct tc_scope *scope)
 {
     struct tc_gpu gpu = from_scope(scope);
     struct found f = find_all(book, &gpu);
-    return f.by[0] != NULL ? f.by[0] : (f.by[1] != NULL ? f.by[1] : f.by[2]);
+    return best(&f);
 }
 
 static struct tc_slice either(struct tc_slice first, struct tc_slice second)
@@ -124,6 +138,11 @@ static struct tc_slice either(struct tc_slice first, struct tc_slice second)
 /* What `old` knows and `gpu` does not. Who uses the GPU is one fact: it is taken whole or not. */
 static void fill_in(struct tc_gpu *gpu, const struct tc_gpu *old)
 {
+    if (gpu->id != 0 && gpu->id != old->id) {
+        gpu->also = old->id < gpu->id ? gpu->id : old->id;
+    } else if (gpu->also == 0) {
+        gpu->also = old->also;
+    }
     gpu->id = gpu->id == 0 || old->id < gpu->id ? old->id : gpu->id;
     gpu->node = either(gpu->node, old->node);
     gpu->uuid = either(gpu->uuid, old->uuid);
@@ -138,12 +157,11 @@ static void fill_in(struct tc_gpu *gpu, const struct tc_gpu *old)
     }
 }
 
-static bool says_nothing_new(const struct tc_gpu *merged, const struct found *f)
+static bool says_nothing_new(const struct tc_gpu *merged, const struct tc_gpu *old)
 {
-    const struct tc_gpu *old = f->by[0] != NULL ? f->by[0] : (f->by[1] ? f->by[1] : f->by[2]);
     if (old == NULL || (merged->uuid.len > 0) != (old->uuid.len > 0) ||
         !tc_bdf_eq(merged->pci, old->pci) || merged->index != old->index ||
-        merged->rank != old->rank || merged->id != old->id) {
+        merged->rank != old->rank || merged->id != old->id || merged->also != old->also) {
         return false;
     }
     return tc_slice_eq(merged->node, old->node) && tc_slice_eq(merged->pod, old->pod) &&
@@ -151,26 +169,20 @@ static bool says_nothing_new(const struct tc_gpu *merged, const struct found *f)
            tc_slice_eq(merged->job, old->job);
 }
 
-const struct tc_gpu *tc__gpu_book_learn(struct tc_gpu_book *book, const struct tc_scope *scope,
-                                        int64_t time_ns)
+/* A record that no name leads to any more was replaced by a newer one. */
+static bool is_live(const struct tc_gpu_book *book, const struct tc_gpu *gpu)
 {
-    struct tc_gpu gpu = from_scope(scope);
-    if (gpu.uuid.len == 0 && !has_pci(&gpu) && !has_index(&gpu)) {
-        return NULL;
-    }
-    struct found f = find_all(book, &gpu);
-    for (size_t i = 0; i < NAMES; i++) {
-        if (f.by[i] != NULL) {
-            fill_in(&gpu, f.by[i]);
-        }
-    }
-    if (says_nothing_new(&gpu, &f)) {
-        return f.by[0] != NULL ? f.by[0] : (f.by[1] != NULL ? f.by[1] : f.by[2]);
-    }
-    gpu.id = gpu.id == 0 ? ++book->last_id : gpu.id;
+    return (gpu->uuid.len > 0 && find_uuid(book, gpu).record == gpu) ||
+           (has_pci(gpu) && find_pci(book, gpu).record == gpu) ||
+           (has_index(gpu) && find_index(book, gpu).record == gpu);
+}
+
+/* Keeps a record and makes its names lead to it. Room was made. NULL when scratch is full. */
+static struct tc_gpu *keep(struct tc_gpu_book *book, const struct tc_gpu *gpu, int64_t time_ns)
+{
     struct tc_window *w = &book->window;
-    struct tc_gpu *kept = tc__window_push(w, book->scratch, &gpu, sizeof gpu, TEXTS,
-                                          sizeof TEXTS / sizeof TEXTS[0], time_ns);
+    struct tc_gpu *kept =
+        tc__window_push(w, book->scratch, gpu, sizeof *gpu, TEXTS, COUNT(TEXTS), time_ns);
     if (kept == NULL) {
         return NULL;
     }
@@ -184,6 +196,65 @@ const struct tc_gpu *tc__gpu_book_learn(struct tc_gpu_book *book, const struct t
         tc__window_put(w, &w->index, find_index(book, kept), kept);
     }
     return kept;
+}
+
+static bool has_room(const struct tc_ring *r)
+{
+    return r->size - (size_t)(r->head - r->tail) >= ROOM_BYTES;
+}
+
+/*
+ * Lets go of the oldest records until one more fits. A GPU that was heard of since it
+ * was kept gets a second turn: it goes to the young end once. Each move uses up what an
+ * event has set, so that an event costs one at most on average.
+ */
+static void make_room(struct tc_gpu_book *book)
+{
+    struct tc_ring *r = &book->window.ring;
+    while (!has_room(r)) {
+        uint64_t pos = TC_RING_NONE;
+        const struct tc_gpu *oldest = tc_ring_oldest(r, &pos);
+        bool live = is_live(book, oldest);
+        struct tc_gpu gpu = *oldest; /* its strings stay until the next push */
+        gpu.used = false;
+        tc_ring_pop(r);
+        bool moved = live && oldest->used && keep(book, &gpu, gpu.head.seen_ns);
+        book->forgotten += live && !moved;
+    }
+}
+
+/* Some names may lead to a GPU, of which others say that it is not this one. */
+static void merge(struct tc_gpu *gpu, const struct found *f)
+{
+    for (size_t i = 0; i < NAMES; i++) {
+        const struct tc_gpu *old = unless_other(f->by[i], gpu);
+        if (old != NULL) {
+            fill_in(gpu, old);
+        }
+    }
+}
+
+const struct tc_gpu *tc__gpu_book_learn(struct tc_gpu_book *book, const struct tc_scope *scope,
+                                        int64_t time_ns)
+{
+    struct tc_gpu gpu = from_scope(scope);
+    if ((gpu.uuid.len == 0 && !has_pci(&gpu) && !has_index(&gpu)) || !tc__scope_fits(scope) ||
+        gpu.job.len > TC_SCOPE_TEXT_MAX) {
+        return NULL;
+    }
+    if (!has_room(&book->window.ring)) {
+        make_room(book);
+    }
+    struct found f = find_all(book, &gpu);
+    struct tc_gpu *old = best(&f);
+    merge(&gpu, &f);
+    if (says_nothing_new(&gpu, old)) {
+        old->used = true;
+        return old;
+    }
+    gpu.id = gpu.id == 0 ? ++book->last_id : gpu.id;
+    gpu.used = old != NULL;
+    return keep(book, &gpu, time_ns);
 }
 
 void tc__gpu_complete(const struct tc_gpu *gpu, struct tc_scope *scope)

@@ -69,13 +69,10 @@ static bool is_made_elsewhere(const struct nccl_hang *st, const struct nccl_eval
                               const struct nccl_record *r)
 {
     const struct nccl_group *own = &st->groups[st->seats[r->seat].group];
-    size_t len = (size_t)r->op_len + r->sizes_len + r->dtypes_len;
     for (uint32_t i = 0; own->desc.len > 0 && i < e->pending_count; i++) {
         const struct nccl_record *o = tc__nccl_pending(e, i);
         const struct nccl_group *g = &st->groups[st->seats[o->seat].group];
-        if (g != own && !o->is_p2p && o->op_len == r->op_len && o->sizes_len == r->sizes_len &&
-            o->dtypes_len == r->dtypes_len && memcmp(o->text, r->text, len) == 0 &&
-            tc_slice_eq(g->desc, own->desc)) {
+        if (g != own && !o->is_p2p && tc__nccl_same_call(o, r) && tc_slice_eq(g->desc, own->desc)) {
             return true;
         }
     }
@@ -132,26 +129,11 @@ static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, ui
     for (uint32_t i = from; !told && i < to; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
         if (!majority || !tc_slice_eq(tc__nccl_call_part(r, part), leader)) {
-            blame(e, st->seats[r->seat].rank, part, op, NULL);
+            blame(e, r->rank_at, part, op, NULL);
         }
     }
     e->ops[op].mismatch = (uint8_t)part;
     e->ops[op].mismatch_seq = tc__nccl_pending(e, from)->seq;
-    return true;
-}
-
-/* True when all records of a collective make the very same call. */
-static bool all_alike(const struct nccl_eval *e, uint32_t from, uint32_t to)
-{
-    const struct nccl_record *a = tc__nccl_pending(e, from);
-    size_t len = (size_t)a->op_len + a->sizes_len + a->dtypes_len;
-    for (uint32_t i = from + 1; i < to; i++) {
-        const struct nccl_record *b = tc__nccl_pending(e, i);
-        if (a->op_len != b->op_len || a->sizes_len != b->sizes_len ||
-            a->dtypes_len != b->dtypes_len || memcmp(a->text, b->text, len) != 0) {
-            return false;
-        }
-    }
     return true;
 }
 
@@ -160,13 +142,15 @@ static void find_mismatch(struct nccl_hang *st, struct nccl_eval *e, uint32_t o)
     const struct nccl_op *op = &e->ops[o];
     uint32_t end = op->first + op->count;
     for (uint32_t from = op->first; from < end;) {
+        const struct nccl_record *first = tc__nccl_pending(e, from);
+        uint64_t key = e->pending[from].key;
+        bool alike = true;
         uint32_t to = from + 1;
-        while (to < end && e->pending[to].key == e->pending[from].key) {
-            to++;
+        for (; to < end && e->pending[to].key == key; to++) {
+            alike = alike && tc__nccl_same_call(first, tc__nccl_pending(e, to));
         }
-        bool alike = all_alike(e, from, to);
         bool found = !alike && blame_odd(st, e, o, from, to, NCCL_BLAME_OP);
-        if (!alike && !found && has_equal_sizes(tc__nccl_op(tc__nccl_pending(e, from)))) {
+        if (!alike && !found && has_equal_sizes(tc__nccl_op(first))) {
             found = blame_odd(st, e, o, from, to, NCCL_BLAME_SIZE);
         }
         if (found || (!alike && blame_odd(st, e, o, from, to, NCCL_BLAME_DTYPE))) {
@@ -177,7 +161,7 @@ static void find_mismatch(struct nccl_hang *st, struct nccl_eval *e, uint32_t o)
 }
 
 /* Others have completed the very collective in which these wait. */
-static void find_left_behind(const struct nccl_hang *st, struct nccl_eval *e, uint32_t o)
+static void find_left_behind(struct nccl_eval *e, uint32_t o)
 {
     const struct nccl_op *op = &e->ops[o];
     for (uint32_t i = op->first; op->passed_count > 0 && i < op->first + op->count; i++) {
@@ -185,17 +169,17 @@ static void find_left_behind(const struct nccl_hang *st, struct nccl_eval *e, ui
         if ((r->seq == op->front || r->seq <= op->passed) && op->hung &&
             tc__nccl_is_sync(tc__nccl_op(r))) {
             struct nccl_target self = {.head = r->seq, .last = r->seq};
-            blame(e, st->seats[r->seat].rank, NCCL_BLAME_STOPPED, o, &self);
+            blame(e, r->rank_at, NCCL_BLAME_STOPPED, o, &self);
         }
     }
 }
 
-static void find_stopped(const struct nccl_hang *st, struct nccl_eval *e)
+static void find_stopped(struct nccl_eval *e)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
         const struct nccl_op *op = &e->ops[o];
         if (!op->is_p2p) {
-            find_left_behind(st, e, o);
+            find_left_behind(e, o);
         }
         for (uint32_t i = 0; !op->is_p2p && i < op->target_count; i++) {
             const struct nccl_target *t = &e->targets[op->target_first + i];
@@ -215,7 +199,7 @@ static void aim_at_stopped(struct nccl_hang *st, struct nccl_eval *e)
             continue;
         }
         const struct nccl_record *r = tc__nccl_pending(e, op->first);
-        uint32_t own = st->seats[r->seat].rank;
+        uint32_t own = r->rank_at;
         const struct nccl_group *g = &st->groups[op->group];
         for (uint32_t i = g->first_seat; i != NCCL_NONE; i = st->seats[i].next) {
             uint32_t peer = st->seats[i].rank;
@@ -223,21 +207,70 @@ static void aim_at_stopped(struct nccl_hang *st, struct nccl_eval *e)
                 e->blamed[peer].blame == NCCL_BLAME_STOPPED) {
                 op->target_first = e->target_count;
                 op->target_count = 1;
-                e->targets[e->target_count++] = (struct nccl_target){
-                    .rank = peer, .block = NCCL_LAGGING, .head = st->seats[i].head, .last = -1};
+                e->targets[e->target_count++] = (struct nccl_target){.rank = peer,
+                                                                     .block = NCCL_LAGGING,
+                                                                     .head = st->seats[i].head,
+                                                                     .last = -1,
+                                                                     .created_ns = INT64_MAX};
                 break;
             }
         }
     }
 }
 
+/*
+ * A device takes up its work in the order of issue: what was issued after something
+ * that is still pending may merely be queued.
+ */
+static void find_oldest(const struct nccl_hang *st, struct nccl_eval *e)
+{
+    for (uint32_t r = 0; r < st->rank_count; r++) {
+        e->blamed[r].oldest_ns = INT64_MAX;
+    }
+    for (uint32_t i = 0; i < e->pending_count; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        struct nccl_blamed *b = &e->blamed[r->rank_at];
+        b->oldest_ns = r->created_ns < b->oldest_ns ? r->created_ns : b->oldest_ns;
+    }
+}
+
+/* Nothing of the rank, in any group, has been pending for longer. */
+static bool is_first(const struct nccl_eval *e, uint32_t rank, int64_t created_ns)
+{
+    return created_ns <= e->blamed[rank].oldest_ns;
+}
+
+/* CSR from rank to the operations it takes part in. */
+static bool index_ranks(struct nccl_hang *st, struct nccl_eval *e)
+{
+    e->rank_ops_at = tc_new(&st->eval, uint32_t, (size_t)st->rank_count + 2);
+    e->rank_ops = tc_new(&st->eval, uint32_t, e->list_count);
+    if (e->rank_ops == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < e->list_count; i++) {
+        e->rank_ops_at[e->lists[i] + 2]++;
+    }
+    for (uint32_t r = 2; r < st->rank_count + 2; r++) {
+        e->rank_ops_at[r] += e->rank_ops_at[r - 1];
+    }
+    for (uint32_t o = 0; o < e->op_count; o++) {
+        const struct nccl_op *op = &e->ops[o];
+        for (uint32_t i = 0; i < op->waiting_count + op->behind_count; i++) {
+            uint32_t rank = e->lists[op->waiting_first + i];
+            e->rank_ops[e->rank_ops_at[rank + 1]++] = o;
+        }
+    }
+    return true;
+}
+
 static void find_waits(const struct nccl_hang *st, struct nccl_eval *e)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
         const struct nccl_op *op = &e->ops[o];
-        for (uint32_t i = 0; i < op->waiting_count; i++) {
+        for (uint32_t i = 0; op->target_count > 0 && i < op->waiting_count; i++) {
             struct nccl_blamed *b = &e->blamed[e->lists[op->waiting_first + i]];
-            b->waits |= op->target_count > 0 && b->blame != NCCL_BLAME_STOPPED;
+            b->waits |= b->blame != NCCL_BLAME_STOPPED;
         }
     }
     for (uint32_t r = 0; r < st->rank_count; r++) {
@@ -297,7 +330,8 @@ static bool find_missing(struct nccl_hang *st, struct nccl_eval *e)
             }
             if (b->pending_ops == 0) {
                 blame(e, t->rank, NCCL_BLAME_MISSING, o, t);
-            } else if (t->head >= 0 && t->first && !op->is_p2p && !b->waits) {
+            } else if (t->head >= 0 && !op->is_p2p && is_first(e, t->rank, t->created_ns) &&
+                       !b->waits) {
                 blame(e, t->rank, NCCL_BLAME_STOPPED, o, t);
             } else if (t->block == NCCL_MISSING && t->head < 0 && !op->is_p2p && b->waits &&
                        steps < PASSED_STEPS_MAX && only_collectives(e, t->rank) &&
@@ -411,17 +445,17 @@ static bool prune(const struct nccl_hang *st, const struct nccl_eval *e, bool *k
     for (uint32_t o = 0; o < e->op_count; o++) {
         const struct nccl_op *op = &e->ops[o];
         const uint32_t *waiting = &e->lists[op->waiting_first];
-        const bool *firsts = &e->firsts[op->waiting_first];
+        const int64_t *created = &e->created[op->waiting_first];
         const struct nccl_target *targets = &e->targets[op->target_first];
         bool touches = false;
         for (uint32_t i = 0; forward && i < op->target_count; i++) {
             touches |= is_strong(&targets[i]) && kept[targets[i].rank];
         }
         for (uint32_t i = 0; !forward && i < op->waiting_count; i++) {
-            touches |= firsts[i] && kept[waiting[i]];
+            touches |= kept[waiting[i]] && is_first(e, waiting[i], created[i]);
         }
         for (uint32_t i = 0; touches && forward && i < op->waiting_count; i++) {
-            next[waiting[i]] |= firsts[i];
+            next[waiting[i]] |= is_first(e, waiting[i], created[i]);
         }
         for (uint32_t i = 0; touches && !forward && i < op->target_count; i++) {
             next[targets[i].rank] |= is_strong(&targets[i]);
@@ -442,7 +476,8 @@ static uint32_t wait_inside(const struct nccl_eval *e, uint32_t rank, const bool
         const struct nccl_op *op = &e->ops[e->rank_ops[i]];
         bool waits = false;
         for (uint32_t k = 0; k < op->waiting_count; k++) {
-            waits |= e->lists[op->waiting_first + k] == rank && e->firsts[op->waiting_first + k];
+            waits |= e->lists[op->waiting_first + k] == rank &&
+                     is_first(e, rank, e->created[op->waiting_first + k]);
         }
         for (uint32_t k = 0; waits && k < op->target_count; k++) {
             const struct nccl_target *t = &e->targets[op->target_first + k];
@@ -520,8 +555,16 @@ tc_status tc__nccl_blame(struct nccl_hang *st, struct nccl_eval *e)
             find_mismatch(st, e, o);
         }
     }
-    find_stopped(st, e);
+    find_stopped(e);
     aim_at_stopped(st, e);
+    if (e->target_count == 0) { /* nobody waits for anybody: there is no chain to follow */
+        spread(st, e);
+        return TC_OK;
+    }
+    find_oldest(st, e);
+    if (!index_ranks(st, e)) {
+        return TC_E_NOMEM;
+    }
     find_waits(st, e);
     if (!find_missing(st, e)) {
         return TC_E_NOMEM;

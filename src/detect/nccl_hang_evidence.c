@@ -8,61 +8,72 @@
 
 #include <stddef.h>
 
-static struct tc_slice state_name(uint8_t state)
-{
-    return state == TC_NCCL_STARTED ? TC_LIT("started") : TC_LIT("scheduled");
-}
+/* Digits of a rank: copied whole, which is one move. */
+#define RANK_MAX 16
 
 /* What the records of one collective share, written once. */
-static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
+static TC_SELDOM void put_shared(struct nccl_draft *d, const struct nccl_record *r)
 {
     struct tc_buf *t = &d->text;
-    size_t start = t->len;
-    tc_buf_lit(t, "nccl:");
-    tc_buf_str(t, d->group->name);
-    tc_buf_str(t, r->is_p2p ? TC_LIT(":p2p:") : TC_LIT(":"));
-    tc_buf_i64(t, r->seq);
-    tc_buf_char(t, ':');
-    d->shared_uid = tc__nccl_cut(d, start);
-    start = t->len;
-    tc_buf_char(t, ' ');
-    tc_buf_str(t, tc__nccl_op(r));
-    tc_buf_char(t, ' ');
-    tc_buf_i64(t, r->seq);
-    tc_buf_char(t, ' ');
-    tc_buf_str(t, state_name(r->state));
-    tc_buf_lit(t, ", not completed");
-    d->shared_text = tc__nccl_cut(d, start);
-    d->finding.plain &= tc_slice_is_plain(tc__nccl_op(r));
-    d->shared = r;
-}
-
-void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
-{
-    if (d->evidence_count == TC_VERDICT_EVIDENCE_MAX) {
+    struct tc_slice op = tc__nccl_op(r);
+    d->shared_seq = r->seq;
+    d->shared_state = r->state;
+    d->shared_uid = d->shared_text = TC_EMPTY;
+    char *uid = tc_buf_begin(t, d->group->name.len + op.len + 2 * TC_PUT_U64_MAX + 64);
+    if (uid == NULL) {
         return;
     }
-    const struct nccl_record *shared = d->shared;
-    bool may_differ = r->is_p2p || d->op->mismatch != NCCL_BLAME_NONE;
-    if (shared == NULL || shared->seq != r->seq || shared->state != r->state || may_differ) {
+    char *p = tc_put_lit(uid, "nccl:");
+    p = tc_put_str(p, d->group->name);
+    p = r->is_p2p ? tc_put_lit(p, ":p2p:") : tc_put_lit(p, ":");
+    char *number = p;
+    char *text = tc_put_u64(number, (uint64_t)r->seq);
+    struct tc_slice seq = tc_slice_make(number, (size_t)(text - number));
+    *text++ = ':';
+    p = tc_put_lit(text, " ");
+    p = tc_put_str(p, op);
+    *p++ = ' ';
+    p = tc_put_str(p, seq);
+    p = r->state == TC_NCCL_STARTED ? tc_put_lit(p, " started, not completed")
+                                    : tc_put_lit(p, " scheduled, not completed");
+    tc_buf_end(t, p);
+    d->shared_uid = tc_slice_make(uid, (size_t)(text - uid));
+    d->shared_text = tc_slice_make(text, (size_t)(p - text));
+    d->finding.plain &= r == d->main || tc_slice_is_plain(op);
+}
+
+/* One stuck record. Inlined where all of a finding are written. */
+static inline __attribute__((always_inline)) void
+put_record(struct nccl_draft *d, const struct nccl_record *r, bool may_differ)
+{
+    if (d->shared_seq != r->seq || d->shared_state != r->state || may_differ) {
         put_shared(d, r);
     }
-    char *uid = tc_buf_begin(&d->text, d->shared_uid.len + d->shared_text.len + 64);
+    struct tc_slice head = d->shared_uid;
+    struct tc_slice rest = d->shared_text;
+    char *uid = tc_buf_begin(&d->text, head.len + rest.len + 2 * RANK_MAX + 8);
     if (uid == NULL) {
         return;
     }
     struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
-    char *number = tc_put_str(uid, d->shared_uid);
-    char *text = tc_put_i64(number, r->rank);
+    char *number = tc_put_str(uid, head);
+    char *text = tc_put_u64(number, (uint64_t)r->rank);
     char *p = tc_put_lit(text, "rank ");
-    p = tc_put_str(p, tc_slice_make(number, (size_t)(text - number)));
-    p = tc_put_str(p, d->shared_text);
+    char digits[RANK_MAX];
+    __builtin_memcpy(digits, number, sizeof digits);
+    __builtin_memcpy(p, digits, sizeof digits);
+    p = tc_put_str(p + (text - number), rest);
     tc_buf_end(&d->text, p);
+    ev->kind = TC_LIT("nccl_record");
     ev->uid = tc_slice_make(uid, (size_t)(text - uid));
     ev->description = tc_slice_make(text, (size_t)(p - text));
-    ev->kind = TC_LIT("nccl_record");
     ev->time_ns = r->created_ns;
     ev->raw = r->raw;
+}
+
+void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
+{
+    put_record(d, r, true);
 }
 
 /* What the rank itself reports of the group: the last sequence id it issued. */
@@ -128,7 +139,7 @@ static bool is_last_step(const struct nccl_draft *d, const struct nccl_op *op,
 {
     for (uint32_t i = 0; op->behind_count > 0 && i < op->target_count; i++) {
         const struct nccl_target *t = &d->e->targets[op->target_first + i];
-        if (t->head == r->seq && t->rank == d->st->seats[r->seat].rank) {
+        if (t->head == r->seq && t->rank == r->rank_at) {
             return true;
         }
     }
@@ -139,13 +150,15 @@ static bool is_last_step(const struct nccl_draft *d, const struct nccl_op *op,
 void tc__nccl_put_evidence(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
     size_t keep = count < 16 ? count : 16; /* room left for the culprits */
+    bool may_differ = d->op->is_p2p || d->op->mismatch != NCCL_BLAME_NONE;
     for (uint32_t o = 0; o < d->said->op_count; o++) {
         const struct nccl_op *op = &d->said->ops[o];
-        for (uint32_t i = op->first; i < op->first + op->count; i++) {
+        uint32_t end = op->first + op->count;
+        for (uint32_t i = op->first; i < end; i++) {
             const struct nccl_record *r = tc__nccl_pending(d->e, i);
             if ((r->seq == op->front || is_last_step(d, op, r)) &&
                 d->evidence_count + keep < TC_VERDICT_EVIDENCE_MAX) {
-                tc__nccl_record_evidence(d, r);
+                put_record(d, r, may_differ);
             }
         }
     }

@@ -18,12 +18,6 @@
 
 #include <string.h>
 
-/* A key is job, group, kind, sequence id. */
-#define SEQ_BITS 36
-#define GROUP_BITS 16
-#define JOB_SHIFT (SEQ_BITS + 1 + GROUP_BITS)
-#define SEQ_MASK ((UINT64_C(1) << SEQ_BITS) - 1)
-
 static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, bool all)
 {
     return (all && r->from_dump) || st->now_ns - r->created_ns >= st->threshold_ns;
@@ -32,13 +26,6 @@ static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, boo
 static uint64_t rank_key(const struct nccl_record *r)
 {
     return (uint64_t)(uint32_t)r->rank;
-}
-
-static uint64_t place_key(const struct nccl_hang *st, const struct nccl_record *r)
-{
-    uint32_t group = st->seats[r->seat].group;
-    return (uint64_t)st->groups[group].job << JOB_SHIFT | (uint64_t)group << (SEQ_BITS + 1) |
-           (uint64_t)r->is_p2p << SEQ_BITS | ((uint64_t)r->seq & SEQ_MASK);
 }
 
 static struct nccl_record *record_of(const struct tc_sort_pair *p)
@@ -55,7 +42,7 @@ static void sort_pending(const struct nccl_hang *st, uint32_t count)
     }
     tc_sort_keys(st->pending, scratch, count);
     for (uint32_t i = 0; i < count; i++) {
-        st->pending[i].key = place_key(st, record_of(&st->pending[i]));
+        st->pending[i].key = record_of(&st->pending[i])->place;
     }
     tc_sort_keys(st->pending, scratch, count);
 }
@@ -65,25 +52,26 @@ void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out)
     uint64_t pos = st->records.tail;
     uint64_t last_key = 0;
     uint64_t last_rank = 0;
-    bool in_order = true;
-    *out = (struct nccl_all){0};
+    bool out_of_order = false;
+    struct tc_sort_pair *next = st->pending;
+    const struct tc_sort_pair *end = next + NCCL_PENDING_MAX;
     struct nccl_record *r = tc_ring_at(&st->records, pos);
-    for (; r != NULL; r = tc_ring_next(&st->records, pos, &pos)) {
+    for (; r != NULL; r = tc_ring_follow(&st->records, r, &pos)) {
         if (r->state == TC_NCCL_COMPLETED) {
             continue;
         }
-        if (out->count == NCCL_PENDING_MAX) {
-            out->full = true;
+        if (next == end) {
             break;
         }
-        uint64_t key = place_key(st, r);
+        uint64_t key = r->place;
         uint64_t rank = rank_key(r);
-        in_order &= key > last_key || (key == last_key && rank >= last_rank);
+        out_of_order |= key == last_key ? rank < last_rank : key < last_key;
         last_key = key;
         last_rank = rank;
-        st->pending[out->count++] = (struct tc_sort_pair){key, (uintptr_t)r};
+        *next++ = (struct tc_sort_pair){key, (uintptr_t)r};
     }
-    if (!in_order) {
+    *out = (struct nccl_all){.count = (uint32_t)(next - st->pending), .full = r != NULL};
+    if (out_of_order) {
         sort_pending(st, out->count);
     }
 }
@@ -92,9 +80,12 @@ void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out)
 static bool next_job(const struct nccl_hang *st, struct nccl_all *jobs, struct nccl_eval *e)
 {
     uint32_t from = jobs->next;
-    uint32_t to = from;
-    while (to < jobs->count &&
-           st->pending[to].key >> JOB_SHIFT == st->pending[from].key >> JOB_SHIFT) {
+    uint32_t to = from < jobs->count ? from + 1 : from;
+    uint64_t job = from < jobs->count ? st->pending[from].key >> NCCL_JOB_SHIFT : 0;
+    if (from < jobs->count && st->pending[jobs->count - 1].key >> NCCL_JOB_SHIFT == job) {
+        to = jobs->count; /* one job is all there is, or the last one */
+    }
+    while (to < jobs->count && st->pending[to].key >> NCCL_JOB_SHIFT == job) {
         to++;
     }
     jobs->next = to;
@@ -104,49 +95,23 @@ static bool next_job(const struct nccl_hang *st, struct nccl_all *jobs, struct n
     return to > from;
 }
 
-/* A run of adjacent sequence ids of one group and kind ends before i. */
-static bool is_break(const struct nccl_eval *e, uint32_t i)
-{
-    return i == 0 || e->pending[i].key > e->pending[i - 1].key + 1;
-}
-
 static bool make_room(struct nccl_hang *st, struct nccl_eval *e)
 {
     e->ops = st->ops;
     e->targets = st->targets;
-    e->lists = tc_new(&st->eval, uint32_t, e->pending_count);
-    e->firsts = tc_new(&st->eval, bool, e->pending_count);
+    e->lists = st->lists;
+    e->created = st->created;
     e->blamed = tc_new(&st->eval, struct nccl_blamed, st->rank_count);
     return e->blamed != NULL;
 }
 
-/*
- * A device takes up its work in the order of issue: what was issued after something
- * that is still pending may merely be queued.
- */
-static void find_oldest(const struct nccl_hang *st, struct nccl_eval *e)
+/* Puts the rank of r on the list, and tells where the list goes on. */
+static inline uint32_t list_rank(struct nccl_eval *e, uint32_t at, const struct nccl_record *r)
 {
-    for (uint32_t r = 0; r < st->rank_count; r++) {
-        e->blamed[r].oldest_ns = INT64_MAX;
-    }
-    for (uint32_t i = 0; i < e->pending_count; i++) {
-        const struct nccl_record *r = tc__nccl_pending(e, i);
-        struct nccl_blamed *b = &e->blamed[st->seats[r->seat].rank];
-        b->oldest_ns = r->created_ns < b->oldest_ns ? r->created_ns : b->oldest_ns;
-    }
-}
-
-static bool is_first(const struct nccl_hang *st, const struct nccl_eval *e,
-                     const struct nccl_record *r)
-{
-    return r->created_ns <= e->blamed[st->seats[r->seat].rank].oldest_ns;
-}
-
-static void list_rank(const struct nccl_hang *st, struct nccl_eval *e, const struct nccl_record *r)
-{
-    TC_ASSERT(e->list_count < e->pending_count);
-    e->firsts[e->list_count] = is_first(st, e, r);
-    e->lists[e->list_count++] = st->seats[r->seat].rank;
+    TC_ASSERT(at < e->pending_count);
+    e->created[at] = r->created_ns;
+    e->lists[at] = r->rank_at;
+    return at + 1;
 }
 
 static void add_target(struct nccl_eval *e, struct nccl_op *op, struct nccl_target t)
@@ -164,7 +129,8 @@ static void classify_other(const struct nccl_hang *st, struct nccl_eval *e, stru
                            const struct nccl_seat *seat)
 {
     const struct nccl_rank *rank = &st->ranks[seat->rank];
-    struct nccl_target t = {.rank = seat->rank, .block = NCCL_MISSING, .head = -1, .last = -1};
+    struct nccl_target t = {
+        .rank = seat->rank, .block = NCCL_MISSING, .head = -1, .last = -1, .created_ns = INT64_MAX};
     if (rank->dump == NCCL_DUMP_UNREADABLE) {
         t.block = NCCL_UNREADABLE;
     } else if (rank->dump == NCCL_DUMP_NONE && !rank->seen) {
@@ -194,26 +160,49 @@ static bool counts_transfers(const struct nccl_hang *st, const struct nccl_seat 
     return status != NULL && status->completed >= s->head && s->done_max < s->head;
 }
 
+/* What the records of an episode say together. */
+struct episode {
+    uint32_t front_at; /* the first record of a member that waits in the front */
+    uint32_t members;  /* with a pending record */
+    bool overtaken;    /* each of them has completed something beyond its oldest record */
+};
+
 /* Each member's oldest and newest pending record of the episode; the front. */
-static void mark_seats(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op)
+static struct episode mark_seats(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op,
+                                 bool all)
 {
-    st->stamp++;
-    op->front = -1;
-    op->passed = -1;
-    op->mixed = st->groups[op->group].has_p2p;
-    for (uint32_t i = op->first; i < op->first + op->count; i++) {
+    struct episode found = {.overtaken = true};
+    uint32_t stamp = ++st->stamp;
+    uint32_t end = op->first + op->count;
+    int64_t front = -1;
+    bool hung = false;
+    bool mixed = st->groups[op->group].has_p2p;
+    bool has_status = st->status_count > 0;
+    for (uint32_t i = op->first; i < end; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
         struct nccl_seat *s = &st->seats[r->seat];
-        if (s->stamp != st->stamp) {
-            s->stamp = st->stamp;
-            s->head = r->seq;
-            s->head_at = i;
-            s->overtaken = false;
-            op->front = r->seq > op->front ? r->seq : op->front;
-            op->mixed |= counts_transfers(st, s);
-        }
         s->last = r->seq;
+        if (s->stamp == stamp) {
+            continue;
+        }
+        s->stamp = stamp;
+        s->head = r->seq;
+        s->head_at = i;
+        s->overtaken = false;
+        if (r->seq > front) {
+            front = r->seq;
+            found.front_at = i;
+        }
+        found.members++;
+        found.overtaken &= s->done_max > r->seq;
+        hung |= is_hung(st, r, all);
+        mixed = mixed || (has_status && counts_transfers(st, s));
     }
+    op->front = front;
+    op->passed = -1;
+    op->hung = hung;
+    op->mixed = mixed;
+    return found;
 }
 
 /*
@@ -249,71 +238,79 @@ static void mark_overtaken(struct nccl_hang *st, struct nccl_eval *e, const stru
     }
 }
 
+/* Lists those that wait in the front, then those behind it. */
+static void list_members(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op,
+                         const struct episode *found)
+{
+    uint32_t end = op->first + op->count;
+    uint32_t listed = e->list_count;
+    int64_t front = op->front;
+    int64_t created_ns = INT64_MAX;
+    const struct nccl_seat *seats = st->seats;
+    for (uint32_t i = found->front_at; i < end; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        if (r->seq == front && seats[r->seat].head_at == i) {
+            listed = list_rank(e, listed, r);
+            created_ns = r->created_ns < created_ns ? r->created_ns : created_ns;
+        }
+    }
+    op->created_ns = created_ns;
+    op->waiting_count = listed - e->list_count;
+    e->list_count = listed;
+    for (uint32_t i = op->first; op->waiting_count < found->members && i < end; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        const struct nccl_seat *s = &st->seats[r->seat];
+        if (s->head_at != i || r->seq == op->front) {
+            continue;
+        }
+        e->list_count = list_rank(e, e->list_count, r);
+        op->behind_count++;
+        add_target(e, op,
+                   (struct nccl_target){.rank = s->rank,
+                                        .block = s->last < op->front ? NCCL_MISSING : NCCL_LAGGING,
+                                        .head = s->head,
+                                        .last = s->last,
+                                        .sync = s->overtaken,
+                                        .created_ns = r->created_ns});
+    }
+}
+
 static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op, bool all)
 {
-    mark_seats(st, e, op);
+    struct episode found = mark_seats(st, e, op, all);
     mark_overtaken(st, e, op);
     op->waiting_first = e->list_count;
     op->target_first = e->target_count;
-    op->created_ns = INT64_MAX;
-    bool overtaken = true;
-    for (int pass = 0; pass < 2; pass++) { /* those that wait first, then those behind */
-        for (uint32_t i = op->first; i < op->first + op->count; i++) {
-            const struct nccl_record *r = tc__nccl_pending(e, i);
-            const struct nccl_seat *s = &st->seats[r->seat];
-            bool waits = s->head == op->front;
-            if (s->head_at != i || waits != (pass == 0)) {
-                continue;
-            }
-            list_rank(st, e, r);
-            op->hung |= is_hung(st, r, all);
-            overtaken &= s->done_max > s->head;
-            if (waits) {
-                op->waiting_count++;
-                op->created_ns = r->created_ns < op->created_ns ? r->created_ns : op->created_ns;
-            } else {
-                op->behind_count++;
-                add_target(
-                    e, op,
-                    (struct nccl_target){.rank = s->rank,
-                                         .block = s->last < op->front ? NCCL_MISSING : NCCL_LAGGING,
-                                         .head = s->head,
-                                         .last = s->last,
-                                         .sync = s->overtaken,
-                                         .first = is_first(st, e, r)});
-            }
-        }
-    }
+    list_members(st, e, op, &found);
     const struct nccl_group *g = &st->groups[op->group];
-    for (uint32_t i = g->first_seat; i != NCCL_NONE; i = st->seats[i].next) {
-        if (st->seats[i].stamp != st->stamp) {
-            classify_other(st, e, op, &st->seats[i]);
+    uint32_t next = found.members < g->seat_count ? g->first_seat : NCCL_NONE;
+    for (; next != NCCL_NONE; next = st->seats[next].next) {
+        if (st->seats[next].stamp != st->stamp) {
+            classify_other(st, e, op, &st->seats[next]);
         }
     }
     /* Everybody else is past it, and so are those it is pending on: a completion was lost. */
-    if (overtaken && op->passed_count > 0 && op->target_count == 0) {
+    if (found.overtaken && op->passed_count > 0 && op->target_count == 0) {
         op->hung = false;
     }
 }
 
-/* Cuts the collectives of one group into episodes of adjacent sequence ids. */
-static void take_collectives(struct nccl_hang *st, struct nccl_eval *e, uint32_t from, uint32_t to,
-                             bool all)
+/* The next episode: collectives of one group with adjacent sequence ids. Returns its end. */
+static uint32_t take_collectives(struct nccl_hang *st, struct nccl_eval *e, uint32_t from, bool all)
 {
-    while (from < to) {
-        uint32_t end = from + 1;
-        while (end < to && !is_break(e, end)) {
-            end++;
-        }
-        struct nccl_op *op = &e->ops[e->op_count++];
-        const struct nccl_record *r = tc__nccl_pending(e, from);
-        *op = (struct nccl_op){.group = st->seats[r->seat].group,
-                               .first = from,
-                               .count = end - from,
-                               .oldest = r->seq};
-        take_episode(st, e, op, all);
-        from = end;
+    const struct tc_sort_pair *pending = e->pending;
+    uint64_t last = pending[from].key | NCCL_SEQ_MASK; /* the last place of the group and kind */
+    uint32_t to = from + 1;
+    while (to < e->pending_count && pending[to].key <= pending[to - 1].key + 1 &&
+           pending[to].key <= last) {
+        to++;
     }
+    struct nccl_op *op = &e->ops[e->op_count++];
+    const struct nccl_record *r = tc__nccl_pending(e, from);
+    *op = (struct nccl_op){
+        .group = st->seats[r->seat].group, .first = from, .count = to - from, .oldest = r->seq};
+    take_episode(st, e, op, all);
+    return to;
 }
 
 static uint64_t transfer_hash(uint32_t seat, int32_t peer, bool is_send)
@@ -331,8 +328,8 @@ static void aim_transfer(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
     }
     const struct nccl_seat *s = &st->seats[peer];
     const struct nccl_rank *rank = &st->ranks[s->rank];
-    struct nccl_target t = {.rank = s->rank, .head = -1, .last = -1};
-    int32_t own = st->ranks[st->seats[r->seat].rank].rank;
+    struct nccl_target t = {.rank = s->rank, .head = -1, .last = -1, .created_ns = INT64_MAX};
+    int32_t own = r->rank;
     struct tc_map_iter it = tc_map_find(transfers, transfer_hash(peer, own, !r->is_send));
     uint64_t found = tc_map_next(transfers, &it);
     if (found != 0) {
@@ -394,34 +391,10 @@ static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t f
                                .waiting_first = e->list_count,
                                .waiting_count = 1,
                                .target_first = e->target_count};
-        list_rank(st, e, r);
+        e->list_count = list_rank(e, e->list_count, r);
         aim_transfer(st, e, op, r, &transfers);
     }
     tc_arena_rewind(&st->eval, mark);
-    return true;
-}
-
-/* CSR from rank to the operations it takes part in. */
-static bool index_ranks(struct nccl_hang *st, struct nccl_eval *e)
-{
-    e->rank_ops_at = tc_new(&st->eval, uint32_t, (size_t)st->rank_count + 2);
-    e->rank_ops = tc_new(&st->eval, uint32_t, e->list_count);
-    if (e->rank_ops == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < e->list_count; i++) {
-        e->rank_ops_at[e->lists[i] + 2]++;
-    }
-    for (uint32_t r = 2; r < st->rank_count + 2; r++) {
-        e->rank_ops_at[r] += e->rank_ops_at[r - 1];
-    }
-    for (uint32_t o = 0; o < e->op_count; o++) {
-        const struct nccl_op *op = &e->ops[o];
-        for (uint32_t i = 0; i < op->waiting_count + op->behind_count; i++) {
-            uint32_t rank = e->lists[op->waiting_first + i];
-            e->rank_ops[e->rank_ops_at[rank + 1]++] = o;
-        }
-    }
     return true;
 }
 
@@ -435,22 +408,20 @@ tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_all *jobs
     if (!make_room(st, e)) {
         return TC_E_NOMEM;
     }
-    find_oldest(st, e);
     for (uint32_t from = 0; from < e->pending_count;) {
+        uint64_t kind = e->pending[from].key >> NCCL_SEQ_BITS;
+        if ((kind & 1) == 0) {
+            from = take_collectives(st, e, from, all);
+            continue;
+        }
         uint32_t to = from + 1;
-        uint64_t kind = e->pending[from].key >> SEQ_BITS;
-        while (to < e->pending_count && e->pending[to].key >> SEQ_BITS == kind) {
+        while (to < e->pending_count && e->pending[to].key >> NCCL_SEQ_BITS == kind) {
             to++;
         }
-        if ((kind & 1) == 0) {
-            take_collectives(st, e, from, to, all);
-        } else if (!take_transfers(st, e, from, to, all)) {
+        if (!take_transfers(st, e, from, to, all)) {
             return TC_E_NOMEM;
         }
         from = to;
-    }
-    if (!index_ranks(st, e)) {
-        return TC_E_NOMEM;
     }
     return tc__nccl_blame(st, e);
 }

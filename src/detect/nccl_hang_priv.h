@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define NCCL_NONE UINT32_MAX
 #define NCCL_JOBS_MAX 2048
@@ -37,7 +38,7 @@
 #define NCCL_RING_BYTES ((size_t)16 << 20)
 #define NCCL_NAMES_BYTES ((size_t)4 << 20)
 #define NCCL_EVAL_BYTES ((size_t)40 << 20)
-#define NCCL_ARENA_BYTES ((size_t)176 << 20)
+#define NCCL_ARENA_BYTES ((size_t)200 << 20)
 #define NCCL_OPEN_MAX 4096
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
@@ -70,26 +71,31 @@ struct nccl_group {
     bool plain;   /* its names and its job's need no escaping */
     struct tc_slice name;
     struct tc_slice desc;
+    char hex[16]; /* key, as findings have it */
 };
 
-/* One rank in one group. */
+/* One rank in one group. What every record needs comes first, in one line of the cache. */
 struct nccl_seat {
+    _Alignas(64) uint64_t key; /* of its group */
+    uint64_t place;            /* what its records' places begin with */
+    int32_t number;            /* the global rank */
+    uint32_t rank;             /* index in ranks */
+    uint32_t after;            /* the seat whose record came after the last one of this */
+    bool placed;               /* node and pod of its rank are known */
+    int64_t seen_max;          /* highest collective seen issued, -1 none */
+    int64_t done_max;          /* highest collective seen completed, -1 none */
+    int64_t held_max;          /* highest collective with a record in the window, -1 none */
+    uint64_t open_pos;         /* its record in an open incident, TC_RING_NONE for none */
     uint32_t group;
-    uint32_t rank; /* index in ranks */
-    uint32_t next;
-    int64_t pg_id;     /* process-local id of the group, -1 unknown */
-    int64_t seen_max;  /* highest collective seen issued, -1 none */
-    int64_t done_max;  /* highest collective seen completed, -1 none */
-    bool placed;       /* node and pod of its rank are known */
-    uint64_t open_pos; /* its record in an open incident, TC_RING_NONE for none */
-    int64_t held_max;  /* highest collective with a record in the window, -1 none */
+    uint32_t next; /* of the group */
+    int64_t pg_id; /* process-local id of the group, -1 unknown */
     /* The analysis' own, valid while stamp matches. */
+    bool usual;     /* others make the call it made */
+    bool overtaken; /* a synchronising call before the front is pending */
     uint32_t stamp;
     uint32_t head_at; /* index of its oldest pending record in nccl_eval.pending */
     int64_t head;
     int64_t last;
-    bool usual;     /* others make the call it made */
-    bool overtaken; /* a synchronising call before the front is pending */
 };
 
 struct nccl_status {
@@ -100,22 +106,37 @@ struct nccl_status {
     struct tc_raw raw;
 };
 
+/*
+ * The place of a record is job, group, kind, sequence id: everything pending is
+ * analysed in that order.
+ */
+#define NCCL_SEQ_BITS 36
+#define NCCL_GROUP_BITS 16
+#define NCCL_JOB_SHIFT (NCCL_SEQ_BITS + 1 + NCCL_GROUP_BITS)
+#define NCCL_SEQ_MASK ((UINT64_C(1) << NCCL_SEQ_BITS) - 1)
+
 struct nccl_record {
-    uint64_t pos; /* its own name in the ring */
+    uint64_t pos;   /* its own name in the ring */
+    uint64_t place; /* see above */
     int64_t created_ns;
     int64_t seq;
     struct tc_raw raw;
     uint32_t seat;
-    int32_t rank; /* global */
+    uint32_t rank_at; /* index in ranks */
+    int32_t rank;     /* global */
     int32_t peer;
     uint32_t open; /* serial of the open incident it is part of, 0 none */
     uint8_t state; /* enum tc_nccl_state */
     bool is_p2p;
     bool is_send;
     bool from_dump;
-    uint16_t op_len;
-    uint16_t sizes_len;
-    uint16_t dtypes_len;
+    /* The call: lengths of its parts, then their text. */
+    struct nccl_lens {
+        uint16_t op;
+        uint16_t sizes;
+        uint16_t dtypes;
+        uint16_t all;
+    } len;
     char text[]; /* op, sizes, dtypes */
 };
 
@@ -141,10 +162,14 @@ struct nccl_desk {
     struct tc_cause cause;
 };
 
+struct nccl_watch;
+
 struct nccl_hang {
     /* Knobs first: tc_param.offset. */
     int64_t threshold_ns;
     int64_t retention_ns;
+
+    struct nccl_watch *watch; /* flags and reports: nccl_hang_watch_priv.h */
 
     struct tc_arena *scratch;
     struct tc_arena names; /* strings of ranks and groups */
@@ -166,21 +191,23 @@ struct nccl_hang {
     uint32_t status_count;
     struct tc_map status_index;
     struct tc_ring records;
-    struct tc_map record_index;
+    struct tc_map record_index; /* up to the record at `indexed` */
+    uint64_t indexed;
 
     /* Of the analysis, taken once because they need no zeroing. */
     struct tc_sort_pair *pending; /* two arrays of NCCL_PENDING_MAX */
     struct nccl_op *ops;          /* NCCL_PENDING_MAX */
+    uint32_t *lists;              /* NCCL_PENDING_MAX */
+    int64_t *created;             /* NCCL_PENDING_MAX */
     struct nccl_target *targets;  /* NCCL_TARGETS_MAX */
     struct nccl_open *open;       /* by serial, modulo NCCL_OPEN_MAX */
     uint32_t open_serial;         /* of the last one opened */
     struct nccl_desk *desk;
 
     uint32_t stamp;
-    uint32_t last_group; /* of the previous record: dumps come group by group */
-    uint32_t last_seat;
+    uint32_t last_seat; /* of the previous record */
     int64_t next_expiry_ns;
-    uint64_t due;      /* ring position of the first record not yet looked at for its age */
+    uint64_t aged;     /* ring position of the last record that has reached the threshold */
     int64_t now_ns;    /* newest time seen */
     bool has_now;      /* the user said what time it is */
     bool dirty;        /* something hangs that was not analysed yet */
@@ -191,22 +218,32 @@ struct nccl_hang {
 
 static inline struct tc_slice tc__nccl_op(const struct nccl_record *r)
 {
-    return tc_slice_make(r->text, r->op_len);
+    return tc_slice_make(r->text, r->len.op);
 }
 
 static inline struct tc_slice tc__nccl_sizes(const struct nccl_record *r)
 {
-    return tc_slice_make(r->text + r->op_len, r->sizes_len);
+    return tc_slice_make(r->text + r->len.op, r->len.sizes);
 }
 
 static inline struct tc_slice tc__nccl_dtypes(const struct nccl_record *r)
 {
-    return tc_slice_make(r->text + r->op_len + r->sizes_len, r->dtypes_len);
+    return tc_slice_make(r->text + r->len.op + r->len.sizes, r->len.dtypes);
+}
+
+/* True when both make the very same call. */
+static inline bool tc__nccl_same_call(const struct nccl_record *a, const struct nccl_record *b)
+{
+    return memcmp(&a->len, &b->len, sizeof a->len) == 0 &&
+           memcmp(a->text, b->text, a->len.all) == 0;
 }
 
 /* The window. */
 tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env);
-tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
+tc_status tc__nccl_on_record(struct nccl_hang *st, const struct tc_event *ev,
+                             const struct tc_sink *out);
+/* What a dump says beside its records. */
+tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_event *ev,
                             const struct tc_sink *out);
 /* The seat of a global rank in a group, or NCCL_NONE. */
 uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank);
@@ -242,7 +279,7 @@ struct nccl_target {
     int64_t head;  /* its oldest pending sequence id, -1 none */
     int64_t last;  /* the highest it issued, -1 unknown */
     bool sync;     /* something it has pending, peers completed and cannot complete without it */
-    bool first;    /* nothing of the rank, in any group, has been pending for longer */
+    int64_t created_ns; /* of its oldest pending record here, INT64_MAX none */
 };
 
 /* One thing that is stuck: an episode of collectives of a group, or one rank's oldest p2p. */
@@ -290,8 +327,8 @@ struct nccl_eval {
     uint32_t pending_count;
     struct nccl_op *ops;
     uint32_t op_count;
-    uint32_t *lists; /* rank indices, at most one for each pending record */
-    bool *firsts;    /* beside lists: nothing of the rank has been pending for longer */
+    uint32_t *lists;  /* rank indices, at most one for each pending record */
+    int64_t *created; /* beside lists: issue of the rank's oldest pending record there */
     uint32_t list_count;
     struct nccl_target *targets;
     uint32_t target_count;
@@ -372,7 +409,8 @@ struct nccl_draft {
     size_t evidence_count;
     size_t reason_count;
     /* The parts that the evidence of one collective has in common. */
-    const struct nccl_record *shared; /* the record they were taken from */
+    int64_t shared_seq; /* of the record they were taken from, -1 none */
+    uint8_t shared_state;
     struct tc_slice shared_uid;
     struct tc_slice shared_text;
 };

@@ -24,6 +24,9 @@ struct unit {
 static uint64_t direct_of(const struct nccl_eval *e, const struct nccl_op *op)
 {
     uint64_t mask = 0;
+    if (e->culprit_count == 0) {
+        return 0;
+    }
     for (uint32_t i = 0; i < op->target_count; i++) {
         const struct nccl_blamed *b = &e->blamed[e->targets[op->target_first + i].rank];
         mask |= b->bit == NCCL_NONE ? 0 : UINT64_C(1) << b->bit;
@@ -94,6 +97,13 @@ static uint32_t make_units(const struct nccl_hang *st, const struct nccl_eval *e
 /* Oldest first; of equal age the order of groups and sequence ids stays. */
 static bool sort_units(struct nccl_hang *st, struct unit *units, uint32_t count)
 {
+    uint32_t in_order = 1;
+    while (in_order < count && units[in_order - 1].created_ns <= units[in_order].created_ns) {
+        in_order++;
+    }
+    if (in_order >= count) {
+        return true;
+    }
     struct tc_sort_pair *pairs = tc_new(&st->eval, struct tc_sort_pair, count);
     struct tc_sort_pair *scratch = tc_new(&st->eval, struct tc_sort_pair, count);
     struct unit *copy = tc_new(&st->eval, struct unit, count);
@@ -162,16 +172,21 @@ static void choose_oldest(const struct nccl_eval *e, struct unit *units, uint32_
             continue;
         }
         uint32_t found = 0;
-        for (uint32_t o = u->first; o < u->first + u->count; o++) {
-            for (uint32_t i = 0; i < e->ops[o].waiting_count && found == 0; i++) {
-                found = owner[e->lists[e->ops[o].waiting_first + i]];
+        for (uint32_t o = u->first; o < u->first + u->count && found == 0; o++) {
+            const uint32_t *ranks = &e->lists[e->ops[o].waiting_first];
+            uint32_t ranks_count = e->ops[o].waiting_count;
+            for (uint32_t i = 0; i < ranks_count && found == 0; i++) {
+                found = owner[ranks[i]];
             }
         }
         u->is_root = found == 0;
-        u->root = found == 0 ? n : found - 1;
+        uint32_t root = found == 0 ? n : found - 1;
+        u->root = root;
         for (uint32_t o = u->first; o < u->first + u->count; o++) {
-            for (uint32_t i = 0; i < e->ops[o].waiting_count; i++) {
-                owner[e->lists[e->ops[o].waiting_first + i]] = u->root + 1;
+            const uint32_t *ranks = &e->lists[e->ops[o].waiting_first];
+            uint32_t ranks_count = e->ops[o].waiting_count;
+            for (uint32_t i = 0; i < ranks_count; i++) {
+                owner[ranks[i]] = root + 1;
             }
         }
     }

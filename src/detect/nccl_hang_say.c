@@ -7,6 +7,7 @@
 #include "detect/nccl_hang_priv.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
 
@@ -17,7 +18,7 @@ static void put_call(struct tc_buf *b, const struct nccl_draft *d)
     } else {
         tc_buf_lit(b, "collective ");
         tc_buf_i64(b, d->op->front);
-        if (d->main->op_len > 0) {
+        if (d->main->len.op > 0) {
             tc_buf_lit(b, " (");
             tc_buf_str(b, tc__nccl_op(d->main));
             tc_buf_char(b, ')');
@@ -28,15 +29,15 @@ static void put_call(struct tc_buf *b, const struct nccl_draft *d)
 static struct tc_attr *attr(struct nccl_draft *d, struct tc_slice key, enum tc_attr_type type)
 {
     struct tc_attr *a = &d->desk->attrs[d->attr_count++];
-    *a = (struct tc_attr){.key = key, .type = type};
+    a->key = key;
+    a->type = type; /* says what else is read */
+    a->count = 0;
     return a;
 }
 
-/* Sorts and removes doubles in place; the lists are short or sorted already. */
-static size_t tidy(int32_t *v, size_t count)
+static TC_SELDOM size_t sort_rest(int32_t *v, size_t kept, size_t count)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = kept; i < count; i++) {
         int32_t x = v[i];
         size_t j = kept;
         while (j > 0 && v[j - 1] > x) {
@@ -52,6 +53,16 @@ static size_t tidy(int32_t *v, size_t count)
         kept++;
     }
     return kept;
+}
+
+/* Sorts and removes doubles in place; the lists are short or sorted already. */
+static inline size_t tidy(int32_t *v, size_t count)
+{
+    size_t kept = count > 0;
+    while (kept < count && v[kept - 1] < v[kept]) {
+        kept++;
+    }
+    return kept == count ? count : sort_rest(v, kept, count);
 }
 
 /* Room for one list of ranks on the desk: five of them fit. */
@@ -72,36 +83,61 @@ static void attr_ints(struct nccl_draft *d, struct tc_slice key, const int32_t *
 static size_t list_waiting(struct nccl_draft *d, int32_t *out)
 {
     size_t count = 0;
+    uint64_t culprits = d->said->culprits;
+    const struct nccl_rank *all = d->st->ranks;
     for (uint32_t o = 0; o < d->said->op_count; o++) {
         const struct nccl_op *op = &d->said->ops[o];
-        for (uint32_t i = 0; i < op->waiting_count && count < TC_VERDICT_RANKS_MAX; i++) {
-            uint32_t rank = d->e->lists[op->waiting_first + i];
-            const struct nccl_blamed *b = &d->e->blamed[rank];
-            if (b->bit == NCCL_NONE || (d->said->culprits >> b->bit & 1) == 0) {
-                out[count++] = tc__nccl_rank_number(d, rank);
+        const uint32_t *ranks = &d->e->lists[op->waiting_first];
+        uint32_t waiting = op->waiting_count;
+        for (uint32_t i = 0; i < waiting && count < TC_VERDICT_RANKS_MAX; i++) {
+            uint32_t bit = culprits == 0 ? NCCL_NONE : d->e->blamed[ranks[i]].bit;
+            if (bit == NCCL_NONE || (culprits >> bit & 1) == 0) {
+                out[count++] = all[ranks[i]].rank;
             }
         }
     }
     return tidy(out, count);
 }
 
-/* Targets of one sort; of the strong ones only those that are no culprits. */
-static size_t list_targets(struct nccl_draft *d, enum nccl_block from, enum nccl_block to,
-                           int32_t *out)
+/* The ranks it waits for that are no culprits, those that left nothing, those whose dump is torn.
+ */
+struct blockers {
+    int32_t *blocking;
+    int32_t *absent;
+    int32_t *unreadable;
+    size_t blocking_count;
+    size_t absent_count;
+    size_t unreadable_count;
+};
+
+static void list_rank(int32_t *list, size_t *count, int32_t rank)
 {
-    size_t count = 0;
+    if (*count < TC_VERDICT_RANKS_MAX) {
+        list[(*count)++] = rank;
+    }
+}
+
+static struct blockers list_targets(struct nccl_draft *d)
+{
+    struct blockers b = {int_list(d), int_list(d), int_list(d), 0, 0, 0};
     for (uint32_t o = 0; o < d->said->op_count; o++) {
         const struct nccl_op *op = &d->said->ops[o];
-        for (uint32_t i = 0; i < op->target_count && count < TC_VERDICT_RANKS_MAX; i++) {
+        for (uint32_t i = 0; i < op->target_count; i++) {
             const struct nccl_target *t = &d->e->targets[op->target_first + i];
-            bool innocent = d->e->blamed[t->rank].blame == NCCL_BLAME_NONE;
-            if (t->block >= (uint8_t)from && t->block <= (uint8_t)to &&
-                (innocent || from != NCCL_MISSING)) {
-                out[count++] = tc__nccl_rank_number(d, t->rank);
+            int32_t rank = tc__nccl_rank_number(d, t->rank);
+            if (t->block == NCCL_ABSENT) {
+                list_rank(b.absent, &b.absent_count, rank);
+            } else if (t->block == NCCL_UNREADABLE) {
+                list_rank(b.unreadable, &b.unreadable_count, rank);
+            } else if (d->e->blamed[t->rank].blame == NCCL_BLAME_NONE) {
+                list_rank(b.blocking, &b.blocking_count, rank);
             }
         }
     }
-    return tidy(out, count);
+    b.blocking_count = tidy(b.blocking, b.blocking_count);
+    b.absent_count = tidy(b.absent, b.absent_count);
+    b.unreadable_count = tidy(b.unreadable, b.unreadable_count);
+    return b;
 }
 
 /* Adds the culprits the finding waits for that have no bit of their own. */
@@ -221,8 +257,7 @@ static void put_subject(struct nccl_draft *d)
 }
 
 static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t culprit_count,
-                         const int32_t *blocking, size_t blocking_count, size_t waiting_count,
-                         int64_t stall_ns)
+                         const struct blockers *b, size_t waiting_count, int64_t stall_ns)
 {
     struct tc_buf *t = &d->text;
     size_t start = t->len;
@@ -235,9 +270,9 @@ static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t c
     } else if (culprit_count > 0) {
         tc_buf_str(t, d->said->is_direct ? TC_LIT(" waits for ") : TC_LIT(" is held up by "));
         tc__nccl_put_ranks(t, culprits, culprit_count);
-    } else if (blocking_count > 0) {
+    } else if (b->blocking_count > 0) {
         tc_buf_lit(t, " waits for ");
-        tc__nccl_put_ranks(t, blocking, blocking_count);
+        tc__nccl_put_ranks(t, b->blocking, b->blocking_count);
         tc_buf_lit(t, ", held up elsewhere");
     } else {
         tc_buf_lit(t, ": ");
@@ -248,9 +283,9 @@ static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t c
         tc_buf_lit(t, " in ");
         put_call(t, d);
     }
-    if (culprit_count > 0 && !d->said->is_direct && blocking_count > 0) {
+    if (culprit_count > 0 && !d->said->is_direct && b->blocking_count > 0) {
         tc_buf_lit(t, " through ");
-        tc__nccl_put_ranks(t, blocking, blocking_count);
+        tc__nccl_put_ranks(t, b->blocking, b->blocking_count);
     }
     if (stall_ns >= d->st->threshold_ns) {
         tc_buf_lit(t, ", stalled for ");
@@ -279,31 +314,36 @@ static void put_remediation(struct nccl_draft *d, const uint32_t *culprits, size
 {
     size_t start = d->text.len;
     if (count == 0) {
-        tc_buf_lit(&d->text,
-                   "No rank stands out: check the links between the members (NIC and NVLink "
+        d->finding.remediation =
+            TC_LIT("No rank stands out: check the links between the members (NIC and NVLink "
                    "errors, NCCL_DEBUG=INFO), then their GPUs, before restarting the job.");
-    } else {
-        tc_buf_lit(&d->text, "Look first at ");
-        put_place(d, culprits[0]);
-        tc_buf_str(&d->text, tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
-        for (size_t i = 1; i < count && i < NCCL_RANKS_SHOWN; i++) {
-            tc_buf_str(&d->text, i == 1 ? TC_LIT(" Then look at ") : TC_LIT(", "));
-            put_place(d, culprits[i]);
-        }
-        tc_buf_str(&d->text, count > 1 ? TC_LIT(".") : TC_EMPTY);
+        return;
     }
+    tc_buf_lit(&d->text, "Look first at ");
+    put_place(d, culprits[0]);
+    tc_buf_str(&d->text, tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
+    for (size_t i = 1; i < count && i < NCCL_RANKS_SHOWN; i++) {
+        tc_buf_str(&d->text, i == 1 ? TC_LIT(" Then look at ") : TC_LIT(", "));
+        put_place(d, culprits[i]);
+    }
+    tc_buf_str(&d->text, count > 1 ? TC_LIT(".") : TC_EMPTY);
     d->finding.remediation = tc__nccl_cut(d, start);
 }
 
 static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op)
 {
     size_t start = d->text.len;
-    tc_buf_str(&d->text, d->st->jobs[d->st->groups[op->group].job]);
-    tc_buf_char(&d->text, '/');
-    tc_buf_hex(&d->text, d->st->groups[op->group].key, 16);
-    tc_buf_str(&d->text, op->is_p2p ? TC_LIT("/p2p") : TC_LIT("/"));
-    if (!op->is_p2p) {
-        tc_buf_i64(&d->text, op->oldest);
+    const struct nccl_group *g = &d->st->groups[op->group];
+    struct tc_slice job = d->st->jobs[g->job];
+    char *p = tc_buf_begin(&d->text, job.len + sizeof g->hex + TC_PUT_U64_MAX + 2);
+    if (p != NULL) {
+        p = tc_put_str(p, job);
+        *p++ = '/';
+        memcpy(p, g->hex, sizeof g->hex);
+        p += sizeof g->hex;
+        p = op->is_p2p ? tc_put_lit(p, "/p2p")
+                       : tc_put_u64(tc_put_lit(p, "/"), (uint64_t)op->oldest);
+        tc_buf_end(&d->text, p);
     }
     return tc__nccl_cut(d, start);
 }
@@ -329,6 +369,8 @@ static void put_cause(struct nccl_draft *d)
 static void remember(struct nccl_draft *d, int64_t first_ns)
 {
     struct nccl_hang *st = d->st;
+    struct nccl_seat *seats = st->seats;
+    uint64_t oldest_pos = st->records.tail;
     uint32_t serial = tc__nccl_pending(d->e, d->op->first)->open;
     struct nccl_open *o = &st->open[serial % NCCL_OPEN_MAX];
     if (serial == 0 || o->serial != serial || o->oldest != d->op->oldest) {
@@ -343,26 +385,25 @@ static void remember(struct nccl_draft *d, int64_t first_ns)
                             .discriminator = d->finding.discriminator};
     for (uint32_t n = 0; n < d->said->op_count; n++) {
         const struct nccl_op *op = &d->said->ops[n];
-        for (uint32_t i = op->first; i < op->first + op->count; i++) {
-            struct nccl_record *r = tc__nccl_pending(d->e, i);
+        const struct tc_sort_pair *pending = &d->e->pending[op->first];
+        uint32_t count = op->count;
+        o->remaining += count;
+        for (uint32_t i = 0; i < count; i++) {
+            struct nccl_record *r = (struct nccl_record *)(uintptr_t)pending[i].value;
+            struct nccl_seat *seat = &seats[r->seat];
             r->open = serial;
-            o->remaining++;
-            struct nccl_seat *seat = &st->seats[r->seat];
-            if (tc_ring_at(&st->records, seat->open_pos) == NULL) {
+            if (seat->open_pos < oldest_pos) { /* none, or it has left the window */
                 seat->open_pos = r->pos;
             }
         }
     }
 }
 
+/* Collectives issued behind the front: the records of an episode are in the order of their ids. */
 static int64_t queued(const struct nccl_draft *d)
 {
-    int64_t highest = d->op->front;
-    for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
-        const struct nccl_record *r = tc__nccl_pending(d->e, i);
-        highest = r->seq > highest ? r->seq : highest;
-    }
-    return highest - d->op->front;
+    int64_t last = tc__nccl_pending(d->e, d->op->first + d->op->count - 1)->seq;
+    return last > d->op->front ? last - d->op->front : 0;
 }
 
 static void put_facts(struct nccl_draft *d, int64_t stall_ns)
@@ -384,37 +425,34 @@ static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_
 {
     int32_t *waiting = int_list(d);
     int32_t *culprits = int_list(d);
-    int32_t *blocking = int_list(d);
-    int32_t *absent = int_list(d);
-    int32_t *unreadable = int_list(d);
     size_t waiting_count = list_waiting(d, waiting);
     for (size_t i = 0; i < culprit_count; i++) {
         culprits[i] = tc__nccl_rank_number(d, d->desk->named[i]);
     }
-    size_t blocking_count = list_targets(d, NCCL_MISSING, NCCL_LAGGING, blocking);
-    size_t absent_count = list_targets(d, NCCL_ABSENT, NCCL_ABSENT, absent);
-    size_t unreadable_count = list_targets(d, NCCL_UNREADABLE, NCCL_UNREADABLE, unreadable);
-    put_headline(d, culprits, culprit_count, blocking, blocking_count, waiting_count, stall_ns);
+    struct blockers b = list_targets(d);
+    put_headline(d, culprits, culprit_count, &b, waiting_count, stall_ns);
     attr_ints(d, ATTR("culprit_ranks"), culprits, culprit_count);
     struct tc_attr *reasons = attr(d, ATTR("culprit_reasons"), TC_ATTR_STRINGS);
     reasons->strings = d->desk->reasons;
     reasons->count = d->reason_count;
     attr_ints(d, ATTR("waiting_ranks"), waiting, waiting_count);
-    attr_ints(d, ATTR("blocking_ranks"), blocking, blocking_count);
-    if (absent_count > 0) {
-        attr_ints(d, ATTR("absent_ranks"), absent, absent_count);
+    attr_ints(d, ATTR("blocking_ranks"), b.blocking, b.blocking_count);
+    if (b.absent_count > 0) {
+        attr_ints(d, ATTR("absent_ranks"), b.absent, b.absent_count);
     }
-    if (unreadable_count > 0) {
-        attr_ints(d, ATTR("unreadable_ranks"), unreadable, unreadable_count);
+    if (b.unreadable_count > 0) {
+        attr_ints(d, ATTR("unreadable_ranks"), b.unreadable, b.unreadable_count);
     }
-    d->finding.confidence = absent_count + unreadable_count > 0 && culprit_count == 0
+    d->finding.confidence = b.absent_count + b.unreadable_count > 0 && culprit_count == 0
                                 ? TC_CONFIDENCE_PARTIAL
                                 : TC_CONFIDENCE_FULL;
 }
 
 static void put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
-    d->finding.scope = TC_SCOPE_NONE;
+    d->finding.scope.rank = -1;
+    d->finding.scope.gpu_index = -1;
+    d->finding.scope.pid = -1;
     d->finding.scope.job = d->st->jobs[d->group->job];
     if (count == 1) {
         const struct nccl_rank *r = &d->st->ranks[culprits[0]];
@@ -430,8 +468,7 @@ static const struct nccl_record *main_record(const struct nccl_draft *d)
 {
     for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
         const struct nccl_record *r = tc__nccl_pending(d->e, i);
-        if (r->seq == d->op->front &&
-            d->e->blamed[d->st->seats[r->seat].rank].blame == NCCL_BLAME_NONE) {
+        if (r->seq == d->op->front && d->e->blamed[r->rank_at].blame == NCCL_BLAME_NONE) {
             return r;
         }
     }
@@ -463,7 +500,8 @@ static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_
 tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
                        const struct tc_sink *out)
 {
-    struct nccl_draft d = {.st = st, .e = e, .said = said, .op = said->ops, .desk = st->desk};
+    struct nccl_draft d = {
+        .st = st, .e = e, .said = said, .op = said->ops, .desk = st->desk, .shared_seq = -1};
     d.group = &st->groups[d.op->group];
     d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
     const uint32_t *culprits = st->desk->named;
@@ -474,14 +512,13 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     bool has_clock = st->has_now || !d.main->from_dump;
     int64_t now_ns = has_clock ? st->now_ns : st->job_last_ns[d.group->job];
     int64_t stall_ns = now_ns - first_ns;
-    d.finding = (struct tc_finding){
-        .pattern_id = TC_LIT("1"),
-        .pattern_name = TC_LIT("nccl_hang"),
-        .incomplete = e->full || st->records.dropped_count + st->restarts > 0,
-        .severity = TC_SEVERITY_CRITICAL,
-        .first_ns = first_ns,
-        .last_ns = now_ns > first_ns ? now_ns : first_ns,
-    };
+    /* Not by a literal: d is zero already, and this runs for every finding. */
+    d.finding.pattern_id = TC_LIT("1");
+    d.finding.pattern_name = TC_LIT("nccl_hang");
+    d.finding.incomplete = e->full || st->records.dropped_count + st->restarts > 0;
+    d.finding.severity = TC_SEVERITY_CRITICAL;
+    d.finding.first_ns = first_ns;
+    d.finding.last_ns = now_ns > first_ns ? now_ns : first_ns;
     d.finding.plain = is_plain(&d, culprits, count);
     d.finding.key = put_key(&d, d.op);
     d.finding.discriminator = discriminator(&d);
@@ -509,7 +546,8 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r
         return TC_OK;
     }
     struct nccl_op op = {.group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest};
-    struct nccl_draft d = {.st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk};
+    struct nccl_draft d = {
+        .st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk, .shared_seq = -1};
     d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
     d.finding = (struct tc_finding){
         .pattern_id = TC_LIT("1"),

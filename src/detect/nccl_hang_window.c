@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "detect/nccl_hang_priv.h"
 
 #include <string.h>
@@ -11,6 +12,8 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
     st->statuses = tc_new(a, struct nccl_status, NCCL_STATUS_MAX);
     st->pending = tc_new(a, struct tc_sort_pair, (size_t)2 * NCCL_PENDING_MAX);
     st->ops = tc_new(a, struct nccl_op, NCCL_PENDING_MAX);
+    st->lists = tc_new(a, uint32_t, NCCL_PENDING_MAX);
+    st->created = tc_new(a, int64_t, NCCL_PENDING_MAX);
     st->targets = tc_new(a, struct nccl_target, NCCL_TARGETS_MAX);
     st->open = tc_new(a, struct nccl_open, NCCL_OPEN_MAX);
     st->desk = tc_new(a, struct nccl_desk, 1);
@@ -39,10 +42,10 @@ static void forget(struct nccl_hang *st)
 {
     st->open_serial = 0;
     st->job_count = st->rank_count = st->group_count = st->seat_count = st->status_count = 0;
-    st->last_group = NCCL_NONE;
     st->last_seat = 0;
     st->next_expiry_ns = INT64_MIN;
-    st->due = TC_RING_NONE;
+    st->aged = TC_RING_NONE;
+    st->indexed = TC_RING_NONE;
     st->dirty = false;
 }
 
@@ -54,7 +57,7 @@ tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env)
     return make_tables(st, env->arena) ? TC_OK : TC_E_NOMEM;
 }
 
-/* A table is full: the window starts anew, and says so. */
+/* The window starts anew, and says so. */
 static void restart(struct nccl_hang *st)
 {
     uint64_t dropped = st->records.dropped_count;
@@ -104,14 +107,13 @@ static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
     return st->rank_count++;
 }
 
-static uint32_t find_group(struct nccl_hang *st, struct tc_slice job, uint64_t key,
-                           struct tc_slice name, struct tc_slice desc)
+static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
+                         struct tc_slice name, struct tc_slice desc)
 {
     struct tc_map_iter it = tc_map_find(&st->group_index, key);
     uint64_t v = tc_map_next(&st->group_index, &it);
     if (v != 0) {
-        st->last_group = (uint32_t)(v - 1);
-        return st->last_group;
+        return (uint32_t)(v - 1);
     }
     uint32_t j = job_of(st, job);
     struct nccl_group g = {.key = key,
@@ -125,17 +127,10 @@ static uint32_t find_group(struct nccl_hang *st, struct tc_slice job, uint64_t k
         !tc_map_add(&st->group_index, key, st->group_count + 1, 0)) {
         return NCCL_NONE;
     }
+    struct tc_buf hex = tc_buf_make(g.hex, sizeof g.hex);
+    tc_buf_hex(&hex, key, sizeof g.hex);
     st->groups[st->group_count] = g;
-    st->last_group = st->group_count;
     return st->group_count++;
-}
-
-/* Records come group after group: the last one is a good guess. */
-static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
-                         struct tc_slice name, struct tc_slice desc)
-{
-    bool same = st->last_group != NCCL_NONE && st->groups[st->last_group].key == key;
-    return same ? st->last_group : find_group(st, job, key, name, desc);
 }
 
 static uint64_t seat_hash(uint32_t group, int32_t rank)
@@ -148,7 +143,7 @@ uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank)
     struct tc_map_iter it = tc_map_find(&st->seat_index, seat_hash(group, rank));
     for (uint64_t v; (v = tc_map_next(&st->seat_index, &it)) != 0;) {
         const struct nccl_seat *s = &st->seats[v - 1];
-        if (s->group == group && st->ranks[s->rank].rank == rank) {
+        if (s->group == group && s->number == rank) {
             return (uint32_t)(v - 1);
         }
     }
@@ -167,7 +162,11 @@ static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
         !tc_map_add(&st->seat_index, seat_hash(group, rank), st->seat_count + 1, 0)) {
         return NCCL_NONE;
     }
-    st->seats[st->seat_count] = (struct nccl_seat){.group = group,
+    st->seats[st->seat_count] = (struct nccl_seat){.key = g->key,
+                                                   .place = (uint64_t)g->job << NCCL_JOB_SHIFT |
+                                                            (uint64_t)group << (NCCL_SEQ_BITS + 1),
+                                                   .group = group,
+                                                   .number = rank,
                                                    .rank = r,
                                                    .next = g->first_seat,
                                                    .pg_id = -1,
@@ -179,15 +178,25 @@ static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
     return st->seat_count++;
 }
 
-/* Records come rank after rank: the seat made after the last one is a good guess. */
-static uint32_t guess_seat(struct nccl_hang *st, uint32_t group, int32_t rank)
+static uint32_t look_up_seat(struct nccl_hang *st, const struct tc_event *ev)
 {
-    uint32_t guess = st->last_seat + 1;
-    if (guess < st->seat_count && st->seats[guess].group == group &&
-        st->ranks[st->seats[guess].rank].rank == rank) {
-        return guess;
+    const struct tc_ev_nccl *n = &ev->nccl;
+    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
+    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : seat_of(st, group, ev->scope.rank);
+    if (seat != NCCL_NONE) {
+        st->seats[st->last_seat].after = seat;
     }
-    return seat_of(st, group, rank);
+    return seat;
+}
+
+/* Records come in the same order again and again: who followed last time is a good guess. */
+static inline uint32_t guess_seat(const struct nccl_hang *st, const struct tc_event *ev)
+{
+    uint32_t seat = st->seats[st->last_seat].after;
+    const struct nccl_seat *s = &st->seats[seat];
+    return seat < st->seat_count && s->key == ev->nccl.group_key && s->number == ev->scope.rank
+               ? seat
+               : NCCL_NONE;
 }
 
 static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
@@ -301,11 +310,26 @@ static uint64_t record_hash(uint32_t seat, bool is_p2p, int64_t seq)
     return tc_hash_mix(((uint64_t)seat << 1 | is_p2p) + 1, (uint64_t)seq);
 }
 
-/* The record, or NULL and the search stands where a new one would be indexed. */
-static struct nccl_record *find_record(const struct nccl_hang *st, uint32_t seat,
-                                       const struct tc_ev_nccl *n, struct tc_map_iter *it)
+/* Dumps tell of each record once: the index is made when a record is first looked for. */
+static void index_records(struct nccl_hang *st)
 {
-    for (uint64_t pos; (pos = tc_map_next(&st->record_index, it)) != 0;) {
+    uint64_t pos = st->indexed;
+    const struct nccl_record *r = tc_ring_after(&st->records, pos, &pos);
+    for (; r != NULL; r = tc_ring_follow(&st->records, r, &pos)) {
+        /* It has room for as many records as the ring. */
+        bool added = tc_map_add(&st->record_index, record_hash(r->seat, r->is_p2p, r->seq), pos,
+                                st->records.tail);
+        TC_ASSERT(added);
+        st->indexed = pos;
+    }
+}
+
+static struct nccl_record *find_record(struct nccl_hang *st, uint32_t seat,
+                                       const struct tc_ev_nccl *n)
+{
+    index_records(st);
+    struct tc_map_iter it = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
+    for (uint64_t pos; (pos = tc_map_next(&st->record_index, &it)) != 0;) {
         struct nccl_record *r = tc_ring_at(&st->records, pos);
         if (r != NULL && r->seat == seat && r->seq == n->seq && r->is_p2p == n->is_p2p) {
             return r;
@@ -314,41 +338,42 @@ static struct nccl_record *find_record(const struct nccl_hang *st, uint32_t seat
     return NULL;
 }
 
-static uint16_t text_len(struct tc_slice s)
+static struct tc_slice text_head(struct tc_slice s, bool done)
 {
-    return (uint16_t)(s.len < NCCL_TEXT_MAX ? s.len : NCCL_TEXT_MAX);
+    return done ? TC_EMPTY : tc_slice_head(s, NCCL_TEXT_MAX);
 }
 
 /* Completed records are kept without text: they only say that a late one is not news. */
-static bool add_record(struct nccl_hang *st, const struct tc_map_iter *at, uint32_t seat,
-                       const struct tc_event *ev)
+static TC_SELDOM tc_status add_record(struct nccl_hang *st, uint32_t seat,
+                                      const struct tc_event *ev)
 {
     const struct tc_ev_nccl *n = &ev->nccl;
+    const struct nccl_seat *s = &st->seats[seat];
     bool done = n->state == TC_NCCL_COMPLETED;
-    uint16_t op = done ? 0 : text_len(n->op);
-    uint16_t sizes = done ? 0 : text_len(n->sizes_in);
-    uint16_t dtypes = done ? 0 : text_len(n->dtypes_in);
+    struct tc_slice op = text_head(n->op, done);
+    struct tc_slice sizes = text_head(n->sizes_in, done);
+    struct tc_slice dtypes = text_head(n->dtypes_in, done);
+    size_t text_len = op.len + sizes.len + dtypes.len;
     uint64_t pos = TC_RING_NONE;
-    struct nccl_record *r = tc_ring_push_raw(
-        &st->records, sizeof *r + (size_t)op + (size_t)sizes + (size_t)dtypes, &pos);
-    *r = (struct nccl_record){.pos = pos,
-                              .created_ns = ev->time_ns,
-                              .seq = n->seq,
-                              .raw = ev->raw,
-                              .seat = seat,
-                              .rank = ev->scope.rank,
-                              .peer = n->peer,
-                              .state = n->state,
-                              .is_p2p = n->is_p2p,
-                              .is_send = n->is_send,
-                              .from_dump = n->from_dump,
-                              .op_len = op,
-                              .sizes_len = sizes,
-                              .dtypes_len = dtypes};
-    char *p = tc_put_str(r->text, tc_slice_head(n->op, op));
-    p = tc_put_str(p, tc_slice_head(n->sizes_in, sizes));
-    (void)tc_put_str(p, tc_slice_head(n->dtypes_in, dtypes));
-    return tc_map_add_found(&st->record_index, at, pos, st->records.tail);
+    struct nccl_record *r = tc_ring_push_raw(&st->records, sizeof *r + text_len, &pos);
+    *r = (struct nccl_record){
+        .pos = pos,
+        .place =
+            s->place | (uint64_t)n->is_p2p << NCCL_SEQ_BITS | ((uint64_t)n->seq & NCCL_SEQ_MASK),
+        .created_ns = ev->time_ns,
+        .seq = n->seq,
+        .raw = ev->raw,
+        .seat = seat,
+        .rank_at = s->rank,
+        .rank = ev->scope.rank,
+        .peer = n->peer,
+        .state = n->state,
+        .is_p2p = n->is_p2p,
+        .is_send = n->is_send,
+        .from_dump = n->from_dump,
+        .len = {(uint16_t)op.len, (uint16_t)sizes.len, (uint16_t)dtypes.len, (uint16_t)text_len}};
+    (void)tc_put_str(tc_put_str(tc_put_str(r->text, op), sizes), dtypes);
+    return TC_OK;
 }
 
 /* Completed always supersedes; otherwise the later one does, and of two at once the further one. */
@@ -378,9 +403,9 @@ static void expire(struct nccl_hang *st)
     while ((r = tc_ring_oldest(&st->records, &pos)) != NULL &&
            st->now_ns - r->created_ns > st->retention_ns) {
         tc_ring_pop(&st->records);
-        if (st->records.tail == st->records.head) {
-            tc_map_reset(&st->record_index);
-        }
+    }
+    if (r == NULL && st->record_index.used > 0) {
+        tc_map_reset(&st->record_index);
     }
     /* Nothing can expire before the oldest there is now has reached its age. */
     st->next_expiry_ns = r == NULL ? st->now_ns + 1 : r->created_ns + st->retention_ns + 1;
@@ -402,26 +427,11 @@ static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struc
 }
 
 /*
- * Collectives of a group complete in order on a rank, so the highest completed one
- * stands for all below it: completed ones need no record, and one that comes late
- * says nothing. False when the record changes nothing that is held.
- */
-static bool is_news(struct nccl_seat *s, const struct tc_ev_nccl *n)
-{
-    s->seen_max = n->seq > s->seen_max ? n->seq : s->seen_max;
-    if (n->state == TC_NCCL_COMPLETED) {
-        s->done_max = n->seq > s->done_max ? n->seq : s->done_max;
-        return n->seq <= s->held_max;
-    }
-    return true;
-}
-
-/*
  * A rank that completes what it issued a whole threshold after the record we hold of it has
  * gone on: the completion of that record was lost.
  */
-static tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat *s, const struct tc_event *ev,
-                               const struct tc_sink *out)
+static TC_SELDOM tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat *s,
+                                         const struct tc_event *ev, const struct tc_sink *out)
 {
     struct nccl_record *r = tc_ring_at(&st->records, s->open_pos);
     if (r == NULL || r->state == TC_NCCL_COMPLETED) {
@@ -437,84 +447,134 @@ static tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat *s, const 
     return tc__nccl_report_done(st, r, ev->time_ns, out);
 }
 
-/* False when a table is full. */
-static bool on_record(struct nccl_hang *st, const struct tc_event *ev, const struct tc_sink *out,
-                      tc_status *out_status)
+/* The window may hold a record of it. */
+static TC_SELDOM tc_status on_held_record(struct nccl_hang *st, uint32_t seat,
+                                          const struct tc_event *ev, const struct tc_sink *out)
 {
     const struct tc_ev_nccl *n = &ev->nccl;
-    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
-    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : guess_seat(st, group, ev->scope.rank);
-    if (seat == NCCL_NONE) {
-        return false;
-    }
-    st->last_seat = seat;
-    int64_t *job_last_ns = &st->job_last_ns[st->groups[group].job];
-    *job_last_ns = ev->time_ns > *job_last_ns ? ev->time_ns : *job_last_ns;
-    struct nccl_seat *s = &st->seats[seat];
-    s->pg_id = n->pg_id >= 0 ? n->pg_id : s->pg_id;
-    if (!s->placed) {
-        note_place(st, s, &ev->scope);
-    }
-    st->groups[group].has_p2p |= n->is_p2p;
-    if (!n->is_p2p && !is_news(s, n)) {
-        *out_status = s->open_pos == TC_RING_NONE ? TC_OK : end_overtaken(st, s, ev, out);
-        return true;
-    }
-    struct tc_map_iter slot = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
-    struct nccl_record *r = find_record(st, seat, n, &slot);
+    struct nccl_record *r = find_record(st, seat, n);
     if (r != NULL) {
-        *out_status = change_record(st, r, ev, out);
-        return true;
+        return change_record(st, r, ev, out);
     }
-    if (!n->is_p2p) {
-        if (n->state == TC_NCCL_COMPLETED || n->seq <= s->done_max) {
-            return true;
-        }
-        s->held_max = n->seq > s->held_max ? n->seq : s->held_max;
-    }
-    return add_record(st, &slot, seat, ev);
+    bool is_news =
+        n->is_p2p || (n->state != TC_NCCL_COMPLETED && n->seq > st->seats[seat].done_max);
+    return is_news ? add_record(st, seat, ev) : TC_OK;
 }
 
-/* Keeps an event; when a table is full the window starts anew and it is kept there. */
-static tc_status keep(struct nccl_hang *st, const struct tc_event *ev, const struct tc_sink *out)
+/*
+ * Collectives of a group complete in order on a rank, so the highest completed one
+ * stands for all below it: completed ones need no record, and one that comes late
+ * says nothing.
+ */
+static inline tc_status on_record(struct nccl_hang *st, uint32_t seat, const struct tc_event *ev,
+                                  const struct tc_sink *out)
 {
-    tc_status status = TC_OK;
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct nccl_seat *s = &st->seats[seat];
+    int64_t *job_last_ns = &st->job_last_ns[s->place >> NCCL_JOB_SHIFT];
+    st->last_seat = seat;
+    if (ev->time_ns > *job_last_ns) {
+        *job_last_ns = ev->time_ns;
+    }
+    if (n->pg_id >= 0) {
+        s->pg_id = n->pg_id;
+    }
+    if (n->is_p2p) {
+        st->groups[s->group].has_p2p = true;
+        return on_held_record(st, seat, ev, out);
+    }
+    int64_t seq = n->seq;
+    s->seen_max = seq > s->seen_max ? seq : s->seen_max;
+    if (n->state == TC_NCCL_COMPLETED) {
+        s->done_max = seq > s->done_max ? seq : s->done_max;
+        return seq <= s->held_max            ? on_held_record(st, seat, ev, out)
+               : s->open_pos == TC_RING_NONE ? TC_OK
+                                             : end_overtaken(st, s, ev, out);
+    }
+    if (seq <= s->held_max) {
+        return on_held_record(st, seat, ev, out);
+    }
+    if (seq <= s->done_max) {
+        return TC_OK;
+    }
+    s->held_max = seq;
+    return add_record(st, seat, ev);
+}
+
+/* A table is full: the window starts anew. What hangs is told before it is forgotten. */
+static tc_status make_room(struct nccl_hang *st, const struct tc_sink *out)
+{
+    struct nccl_all jobs;
+    tc__nccl_collect(st, &jobs);
+    st->lost += jobs.count;
+    TC_TRY(tc__nccl_evaluate(st, true, out));
+    restart(st);
+    return TC_OK;
+}
+
+static void move_clock(struct nccl_hang *st, int64_t time_ns)
+{
+    if (time_ns > st->now_ns) {
+        st->now_ns = time_ns;
+    }
+    if (st->now_ns >= st->next_expiry_ns) {
+        expire(st);
+    }
+}
+
+TC_SELDOM tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_event *ev,
+                                      const struct tc_sink *out)
+{
+    if (ev->scope.rank < 0 && ev->kind != TC_EVENT_NCCL_GROUP) {
+        st->ignored++;
+        return TC_OK;
+    }
+    move_clock(st, ev->time_ns);
     for (int attempt = 0; attempt < 2; attempt++) {
-        bool kept = ev->kind == TC_EVENT_NCCL_RECORD   ? on_record(st, ev, out, &status)
-                    : ev->kind == TC_EVENT_NCCL_GROUP  ? on_group(st, ev)
+        bool kept = ev->kind == TC_EVENT_NCCL_GROUP    ? on_group(st, ev)
                     : ev->kind == TC_EVENT_NCCL_STATUS ? on_status(st, ev)
                                                        : on_dump(st, ev);
         if (kept) {
             break;
         }
-        /* What hangs is told before it is forgotten. */
-        struct nccl_all jobs;
-        tc__nccl_collect(st, &jobs);
-        st->lost += jobs.count;
-        TC_TRY(tc__nccl_evaluate(st, true, out));
-        restart(st);
+        TC_TRY(make_room(st, out));
     }
-    return status;
+    return TC_OK;
 }
 
-tc_status tc__nccl_on_event(struct nccl_hang *st, const struct tc_event *ev,
-                            const struct tc_sink *out)
+/* A record that needs more than its seat's line. */
+static TC_SELDOM tc_status on_unusual_record(struct nccl_hang *st, const struct tc_event *ev,
+                                             const struct tc_sink *out)
 {
-    bool is_record = ev->kind == TC_EVENT_NCCL_RECORD;
-    if ((ev->scope.rank < 0 && ev->kind != TC_EVENT_NCCL_GROUP) ||
-        (is_record && (ev->time_ns == TC_TIME_NONE || ev->nccl.seq < 0))) {
+    if (ev->scope.rank < 0 || ev->time_ns == TC_TIME_NONE || ev->nccl.seq < 0) {
         st->ignored++;
         return TC_OK;
     }
-    if (ev->time_ns > st->now_ns) {
-        st->now_ns = ev->time_ns;
+    move_clock(st, ev->time_ns);
+    uint32_t seat = guess_seat(st, ev);
+    seat = seat == NCCL_NONE ? look_up_seat(st, ev) : seat;
+    if (seat == NCCL_NONE) {
+        TC_TRY(make_room(st, out));
+        seat = look_up_seat(st, ev);
+        if (seat == NCCL_NONE) {
+            return TC_OK;
+        }
     }
-    if (st->now_ns >= st->next_expiry_ns) {
-        expire(st);
+    if (!st->seats[seat].placed) {
+        note_place(st, &st->seats[seat], &ev->scope);
     }
-    tc_status status = TC_OK;
-    if (is_record && on_record(st, ev, out, &status)) {
-        return status;
+    return on_record(st, seat, ev, out);
+}
+
+tc_status tc__nccl_on_record(struct nccl_hang *st, const struct tc_event *ev,
+                             const struct tc_sink *out)
+{
+    uint32_t seat = guess_seat(st, ev);
+    int64_t now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
+    if (seat == NCCL_NONE || !st->seats[seat].placed || ev->nccl.seq < 0 ||
+        ev->time_ns == TC_TIME_NONE || now_ns >= st->next_expiry_ns) {
+        return on_unusual_record(st, ev, out);
     }
-    return keep(st, ev, out);
+    st->now_ns = now_ns;
+    return on_record(st, seat, ev, out);
 }

@@ -47,15 +47,14 @@ struct tc_slice tc__nccl_call_part(const struct nccl_record *r, enum nccl_blame 
 }
 
 /* The first record of the mismatching collective that makes the other call. */
-static const struct nccl_record *other_call(const struct nccl_hang *st, const struct nccl_eval *e,
-                                            const struct nccl_op *op, uint32_t rank,
-                                            const struct nccl_record **out_own)
+static const struct nccl_record *other_call(const struct nccl_eval *e, const struct nccl_op *op,
+                                            uint32_t rank, const struct nccl_record **out_own)
 {
     const struct nccl_record *other = NULL;
     *out_own = NULL;
     for (uint32_t i = op->first; i < op->first + op->count; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
-        if (r->seq == op->mismatch_seq && st->seats[r->seat].rank == rank) {
+        if (r->seq == op->mismatch_seq && r->rank_at == rank) {
             *out_own = r;
         }
     }
@@ -80,11 +79,11 @@ static void put_call(struct tc_buf *b, const struct nccl_record *r)
     tc_buf_str(b, tc__nccl_dtypes(r));
 }
 
-static void put_mismatch(struct tc_buf *b, const struct nccl_hang *st, const struct nccl_eval *e,
-                         const struct nccl_op *op, uint32_t rank)
+static void put_mismatch(struct tc_buf *b, const struct nccl_eval *e, const struct nccl_op *op,
+                         uint32_t rank)
 {
     const struct nccl_record *own = NULL;
-    const struct nccl_record *other = other_call(st, e, op, rank, &own);
+    const struct nccl_record *other = other_call(e, op, rank, &own);
     tc_buf_lit(b, "called ");
     if (own != NULL) {
         put_call(b, own);
@@ -93,7 +92,7 @@ static void put_mismatch(struct tc_buf *b, const struct nccl_hang *st, const str
     tc_buf_i64(b, op->mismatch_seq);
     if (other != NULL) {
         tc_buf_lit(b, ", rank ");
-        tc_buf_i64(b, st->ranks[st->seats[other->seat].rank].rank);
+        tc_buf_i64(b, other->rank);
         tc_buf_lit(b, " called ");
         put_call(b, other);
     }
@@ -135,7 +134,7 @@ void tc__nccl_put_reason(struct tc_buf *t, const struct nccl_hang *st, const str
     case NCCL_BLAME_OP:
     case NCCL_BLAME_SIZE:
     case NCCL_BLAME_DTYPE:
-        put_mismatch(t, st, e, op, rank);
+        put_mismatch(t, e, op, rank);
         break;
     case NCCL_BLAME_CYCLE:
         tc_buf_lit(t, "waits in ");

@@ -73,7 +73,7 @@ static bool names_pids(struct tc_slice s)
         if (i < s.len && is_letter(s.ptr[i])) {
             continue;
         }
-        struct tc_slice word = tc_slice_make(s.ptr + start, i - start);
+        struct tc_slice word = tc_slice_head(tc_slice_from(s, start), i - start);
         for (size_t k = 0; k < COUNT(PIDS) && word.len > 0; k++) {
             if (tc_slice_eq_nocase(word, PIDS[k])) {
                 return true;

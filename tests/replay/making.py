@@ -145,7 +145,7 @@ def files_of(case):
 
 
 def on_disk(folder):
-    made = [folder / name for name in ("about.md", "args", "exit", "stderr")]
+    made = [folder / name for name in ("about.md", "args", "exit", "map.csv", "stderr")]
     made += sorted((folder / "input").rglob("*"))
     return {str(p.relative_to(folder)): p.read_bytes() for p in made if p.is_file()}
 

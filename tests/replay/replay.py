@@ -14,6 +14,7 @@ A case holds
   args             optional: more arguments, one a line
   exit             optional: the exit status, where it is not 1 for verdicts and 0 for none
   stderr           optional: texts that standard error must contain, one a line
+  map.csv          optional: for --map
 
 The files of input/ are given once as a directory, then one by one in reverse and in mixed order:
 the bytes must be the same each time. The program is $TC_BINARY, or build/release/tracecore.
@@ -127,7 +128,7 @@ def catalogue():
             if not (ROOT / page).is_file():
                 wrong.append(f"there is no {page}")
     for folder in sorted(p.parent for p in HERE.glob("*/*/input")):
-        if folder.parent.name not in names:
+        if folder.parent.name not in (*names, "story"):
             wrong.append(f"{folder.relative_to(ROOT)}: there is no such pattern")
         for part in ("about.md", "expected.ndjson"):
             if not (folder / part).is_file():

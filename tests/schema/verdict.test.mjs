@@ -231,6 +231,57 @@ for (const pattern of PATTERNS) {
     }
   });
 
+  if (pattern === 'dataloader_hang') {
+    describe('dataloader_hang: schema drift battery of its conditions', () => {
+      const storage = list.find((g) => g.verdict.discriminator === 'storage_event').verdict;
+      const worker = list.find((g) => g.verdict.discriminator === 'worker_killed').verdict;
+      const changed = (verdict, edit) => { const v = copy(verdict); edit(v); return v; };
+      const drop = (kind) => (v) => {
+        v.evidence_trail = v.evidence_trail.filter((e) => e.kind !== kind);
+      };
+      it('refuses: a storage event without its reason', () =>
+        refuses(changed(storage, (v) => delete v['event.reason'])));
+      it('refuses: a killed worker with the reason of an event', () =>
+        refuses(changed(worker, (v) => (v['event.reason'] = 'FailedMount'))));
+      it('refuses: a storage event without its evidence', () =>
+        refuses(changed(storage, drop('storage_event'))));
+      it('refuses: a killed worker without its evidence', () =>
+        refuses(changed(worker, drop('dataloader_error'))));
+      it('refuses: a stall that nothing proves', () =>
+        refuses(changed(worker, drop('training_step_stall'))));
+      it('both joined: worker_killed, all three pieces, no reason', () => {
+        const { verdict } = list.find((g) => g.case === 'fires_on_both');
+        assert.equal(verdict.discriminator, 'worker_killed');
+        assert.deepEqual(verdict.evidence_trail.map((e) => e.kind).sort(), pinned.kinds.toSorted());
+        assert.ok(!('event.reason' in verdict));
+      });
+      it('confidence is full in every golden', () => {
+        assert.ok(list.every((g) => g.verdict.confidence === 'full'));
+      });
+    });
+  }
+
+  if (pattern === 'host_oom') {
+    describe('host_oom: schema drift battery of its conditions', () => {
+      const tiedBy = 'tracecore.alert.host_oom.tied_by';
+      const partial = list.find((g) => g.verdict.confidence === 'partial').verdict;
+      const full = list.find((g) => g.verdict.confidence === 'full').verdict;
+      const changed = (verdict, edit) => { const v = copy(verdict); edit(v); return v; };
+      it('refuses: full confidence for the node alone', () =>
+        refuses(changed(partial, (v) => (v.confidence = 'full'))));
+      it('refuses: partial confidence with a cgroup', () =>
+        refuses(changed(full, (v) => (v.confidence = 'partial'))));
+      it('refuses: the node alone without the end of a pod', () =>
+        refuses(changed(partial, (v) => v.evidence_trail.splice(1))));
+      it('refuses: resolved, which this pattern never is', () =>
+        refuses(changed(full, (v) => (v.status = 'resolved'))));
+      it('every tie is in some golden', () => {
+        assert.deepEqual([...new Set(list.map((g) => g.verdict[tiedBy]))].sort(),
+          ['cgroup', 'node', 'pid']);
+      });
+    });
+  }
+
   if (pattern === 'nccl_hang') {
     const key = (name) => `tracecore.alert.nccl_hang.${name}`;
     describe('nccl_hang: who is blamed', () => {

@@ -231,6 +231,12 @@ tc_status tc_harness_try_feed(struct tc_harness *h, const struct tc_event *ev)
     return h->detector->on_event(h->state, ev, &h->sink);
 }
 
+tc_status tc_harness_try_finish(struct tc_harness *h, int64_t now_ns)
+{
+    tc_arena_reset(&h->scratch);
+    return h->detector->on_finish(h->state, now_ns, &h->sink);
+}
+
 void tc_harness_feed(struct tc_harness *h, const struct tc_event *ev)
 {
     assert_int_equal(h->init_status, TC_OK);
@@ -241,6 +247,12 @@ void tc_harness_tick(struct tc_harness *h, int64_t now_ns)
 {
     tc_arena_reset(&h->scratch);
     assert_int_equal(h->detector->on_tick(h->state, now_ns, &h->sink), TC_OK);
+}
+
+void tc_harness_finish(struct tc_harness *h, int64_t now_ns)
+{
+    tc_arena_reset(&h->scratch);
+    assert_int_equal(h->detector->on_finish(h->state, now_ns, &h->sink), TC_OK);
 }
 
 size_t tc_harness_count(const struct tc_harness *h)

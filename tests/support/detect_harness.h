@@ -35,7 +35,10 @@ tc_status tc_harness_init_status(const struct tc_harness *h);
 
 void tc_harness_feed(struct tc_harness *h, const struct tc_event *ev);
 tc_status tc_harness_try_feed(struct tc_harness *h, const struct tc_event *ev);
+tc_status tc_harness_try_finish(struct tc_harness *h, int64_t now_ns);
 void tc_harness_tick(struct tc_harness *h, int64_t now_ns);
+/* The input ends; for detectors that have an on_finish. */
+void tc_harness_finish(struct tc_harness *h, int64_t now_ns);
 
 size_t tc_harness_count(const struct tc_harness *h);
 /* By index from the first, or from the last with a negative one (-1 is the last). */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the inputs of the nccl_hang cases; --check compares only."""
 
+import json
 import pathlib
 import sys
 
@@ -307,6 +308,164 @@ def resolved_when_completion_comes():
     )
 
 
+def hang_flag(at, rank, value):
+    return {
+        "kind": "metric",
+        "time": when(at),
+        "k8s.node.name": f"gpu-{rank // 8:02}",
+        "job.id": "llm-7",
+        "rank": rank,
+        "metric": "hang_flag",
+        "value": value,
+    }
+
+
+def flags(*samples):
+    """samples: (seconds, the value of each rank)"""
+    return {
+        "input/flags.ndjson": lines(
+            *(hang_flag(at, rank, v) for at, values in samples for rank, v in enumerate(values))
+        )
+    }
+
+
+def fires_on_watchdog_flag():
+    """The watchdogs of seven of eight ranks raise their flag; the eighth is not blamed for that."""
+    return flags((0, [0] * 8), (60, [1] * 7 + [0]), (120, [1] * 7 + [0]))
+
+
+def stays_quiet_watchdog_normal():
+    """No watchdog ever raises its flag."""
+    return flags(*((60 * i, [0] * 8) for i in range(10)))
+
+
+def resolved_when_watchdogs_calm_down():
+    """Two ranks raise their flag, and both lower it again."""
+    return flags((0, [1, 0]), (60, [1, 1]), (120, [0, 0]))
+
+
+def ras_rank(rank, count):
+    return {
+        "rank": rank,
+        "host": f"10.0.0.{5 + rank // 2}",
+        "pid": 8800 + rank,
+        "cuda_dev": rank % 2,
+        "nvml_dev": rank % 2,
+        "status": {
+            "init_state": 0,
+            "async_error": 0,
+            "finalize_called": False,
+            "destroy_flag": False,
+            "abort_flag": False,
+        },
+        "collective_counts": {
+            "Broadcast": 2,
+            "Reduce": 0,
+            "AllGather": 0,
+            "ReduceScatter": 0,
+            "AllReduce": count,
+        },
+    }
+
+
+def ras_missing(rank, dead):
+    known = ras_rank(rank, 0)
+    del known["collective_counts"]
+    return known | {"status": {"unresponsive": True, "considered_dead": dead}}
+
+
+def ras_report(at, counts, missing=(), subset=None):
+    """counts: by rank; missing: (rank, dead). The subset is a second communicator of some ranks."""
+
+    def communicator(number, ranks, gone):
+        return {
+            "hash": f"0x{number:x}",
+            "secondary_hash": "0x1:0x2",
+            "size": len(ranks) + len(gone),
+            "ranks_count": len(ranks),
+            "missing_ranks_count": len(gone),
+            "ranks": ranks,
+            "missing_ranks": gone,
+        }
+
+    comms = [
+        communicator(
+            0xA7, [ras_rank(r, c) for r, c in counts.items()], [ras_missing(*m) for m in missing]
+        )
+    ]
+    if subset:
+        ranks = [ras_rank(r, counts[r]) | {"rank": i} for i, r in enumerate(subset) if r in counts]
+        gone = [
+            ras_missing(*m) | {"rank": subset.index(m[0])} for m in missing if m[0] in subset
+        ]
+        comms.append(communicator(0xB1, ranks, gone))
+    report = {
+        "nccl_version": "2.28.9",
+        "cuda_runtime_version": 12090,
+        "cuda_driver_version": 13000,
+        "timestamp": when(at).replace("T", " ")[:-1],
+        "communicators_count": len(comms),
+        "communicators": comms,
+        "ras": {"collection_time_sec": 0.002, "timeouts_count": 0},
+    }
+    return json.dumps(report, indent=2) + "\n"
+
+
+def fires_on_ras_missing_rank():
+    """ncclras twice, six minutes apart: rank 2 has issued one collective less than the others, and
+    nothing has moved."""
+    counts = {0: 41, 1: 41, 2: 40, 3: 41}
+    return {
+        "input/ras-1.json": ras_report(0, counts),
+        "input/ras-2.json": ras_report(360, counts),
+    }
+
+
+def fires_on_ras_dead_rank():
+    """One report of ncclras, in which rank 3 is considered dead. NCCL 2.28.9 leaves out a comma there.
+    Both communicators of the rank have lost it: one verdict."""
+    text = ras_report(0, {0: 41, 1: 41, 2: 41}, [(3, True)], subset=[2, 3])
+    torn = text.replace('"nvml_dev": 1,\n          "status": {\n            "unresponsive"',
+                        '"nvml_dev": 1\n          "status": {\n            "unresponsive"')
+    assert torn != text
+    return {"input/ras.json": torn}
+
+
+def stays_quiet_ras_idle():
+    """Equal counts that do not move: idle or stuck, nobody can tell."""
+    counts = dict.fromkeys(range(4), 41)
+    return {f"input/ras-{i}.json": ras_report(400 * i, counts) for i in range(3)}
+
+
+def stays_quiet_ras_moving():
+    """Rank 2 is behind in every report, but all go on."""
+    return {
+        f"input/ras-{i}.json": ras_report(400 * i, {0: 41 + i, 1: 41 + i, 2: 40 + i, 3: 41 + i})
+        for i in range(3)
+    }
+
+
+def degrades_ras_torn_report():
+    """The second report is cut off: what is whole in the first is not enough."""
+    counts = {0: 41, 1: 41, 2: 40, 3: 41}
+    return {
+        "input/ras-1.json": ras_report(0, counts),
+        "input/ras-2.json": ras_report(360, counts)[:900],
+        "exit": "2\n",
+        "stderr": "the report is cut off\n",
+    }
+
+
+def resolved_when_ras_counts_move():
+    """Rank 2 was behind for six minutes and then caught up."""
+    counts = {0: 41, 1: 41, 2: 40, 3: 41}
+    return {
+        "input/ras-1.json": ras_report(0, counts),
+        "input/ras-2.json": ras_report(360, counts),
+        "input/ras-3.json": ras_report(600, dict.fromkeys(range(4), 44)),
+    }
+
+
 CASES = [
     fires_on_missing_rank,
     fires_on_missing_rank_pickle,
@@ -335,6 +494,15 @@ CASES = [
     degrades_duplicate_records,
     degrades_lost_completion,
     resolved_when_completion_comes,
+    fires_on_watchdog_flag,
+    stays_quiet_watchdog_normal,
+    resolved_when_watchdogs_calm_down,
+    fires_on_ras_missing_rank,
+    fires_on_ras_dead_rank,
+    stays_quiet_ras_idle,
+    stays_quiet_ras_moving,
+    degrades_ras_torn_report,
+    resolved_when_ras_counts_move,
 ]
 
 if __name__ == "__main__":

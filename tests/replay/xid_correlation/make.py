@@ -8,9 +8,12 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from making import event, k8s_list, lines, main, pod, uid, when  # noqa: E402
+from otlp import logs, record  # noqa: E402
 
 GPU_UUID = "GPU-" + uid("gpu", "gpu-07", "b3")
 OFF_THE_BUS = "GPU has fallen off the bus."
+# hbm_ecc has a verdict of its own about Xids of memory.
+ALONE = {"args": "--only=xid_correlation\n"}
 
 
 def line(at, text):
@@ -62,10 +65,32 @@ def fires_full_when_gpu_is_tied():
     return files
 
 
+def fires_through_otlp():
+    """The same out of one file of the OpenTelemetry Collector: the journal's kernel records of the
+    node, and the pod as k8sobjectsreceiver sees it. A program that quotes the driver's line to the
+    journal is not the driver."""
+    kernel = {"_TRANSPORT": "kernel", "SYSLOG_IDENTIFIER": "kernel", "_HOSTNAME": "gpu-07"}
+    said = f"NVRM: Xid (PCI:0000:b3:00): 79, pid=4711, name=python, {OFF_THE_BUS}"
+    quoted = {"_TRANSPORT": "stdout", "SYSLOG_IDENTIFIER": "watchdog", "_HOSTNAME": "gpu-08"}
+    watched = {"type": "MODIFIED", "object": failed_pod(12, env={"NVIDIA_VISIBLE_DEVICES": GPU_UUID})}
+    return {
+        "input/collector.json": lines(
+            logs(
+                {"host.name": "collector-0"},
+                record(-86400, kernel | {"MESSAGE": f"NVRM: GPU at PCI:0000:b3:00: {GPU_UUID}"}),
+                record(0, kernel | {"MESSAGE": said}),
+                record(0, quoted | {"MESSAGE": said}),
+            ),
+            logs({}, record(12, watched, attributes={"k8s.resource.name": "pods"})),
+        ),
+    }
+
+
 def fires_most_severe_wins():
     """Within the window: 79 a minute before the pod failed, then 63 and 31. The pod's end is put
     down to 79, the most severe, although it came first; all three are counted."""
     return {
+        **ALONE,
         "input/dmesg-gpu-07.txt": xid(0, 79, OFF_THE_BUS)
         + xid(30, 63, "Row Remapper: New row marked for remapping, reset gpu to activate.")
         + xid(55, 31, "Ch 00000008, intr 00000000. MMU Fault"),
@@ -208,7 +233,11 @@ def degrades_storm():
             if i == 150
             else xid(i, 94, "Contained: SM (0x1). RST: No, D-RST: No", pci)
         )
-    return {"input/dmesg-gpu-07.txt": log, "input/pods.json": k8s_list(failed_pod(300))}
+    return {
+        **ALONE,
+        "input/dmesg-gpu-07.txt": log,
+        "input/pods.json": k8s_list(failed_pod(300)),
+    }
 
 
 def degrades_without_boot_time():
@@ -225,6 +254,7 @@ def degrades_without_boot_time():
 CASES = [
     fires_on_xid79_then_failed_pod,
     fires_full_when_gpu_is_tied,
+    fires_through_otlp,
     fires_most_severe_wins,
     fires_on_driver_xid,
     fires_partial_on_unknown_xid,

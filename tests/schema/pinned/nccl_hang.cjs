@@ -5,7 +5,7 @@
 const { alert, anyText, atLeast, oneOf, ranks, sentences, text } = require('../fields.cjs');
 
 module.exports = {
-  kinds: ['nccl_record', 'nccl_dump', 'nccl_status'],
+  kinds: ['nccl_record', 'nccl_dump', 'nccl_status', 'nccl_ras', 'metric'],
   required: [
     'culprit_ranks', 'waiting_ranks', 'blocking_ranks', 'culprit_reasons', 'process_group', 'op',
     'seq', 'queued_collectives', 'members',
@@ -17,7 +17,7 @@ module.exports = {
     severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf(
       'missing_rank', 'op_mismatch', 'size_mismatch', 'dtype_mismatch', 'lagging_rank',
-      'all_stuck',
+      'all_stuck', 'watchdog',
     ),
     ...alert('nccl_hang', {
       culprit_ranks: ranks,
@@ -31,7 +31,7 @@ module.exports = {
       op: anyText,
       seq: atLeast(0),
       queued_collectives: atLeast(0),
-      members: atLeast(2),
+      members: atLeast(1),
       stall_seconds: atLeast(1),
     }),
   },
