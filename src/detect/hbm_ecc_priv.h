@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the parts of hbm_ecc share: the facts that can be seen of a GPU's memory,
+ * and the incident they make up.
+ */
+#ifndef TC_DETECT_HBM_ECC_PRIV_H
+#define TC_DETECT_HBM_ECC_PRIV_H
+
+#include "base/arena.h"
+#include "detect/counter_priv.h"
+#include "detect/due_priv.h"
+#include "detect/gpu_book_priv.h"
+#include "detect/window_priv.h"
+#include "event/finding.h"
+
+/* Ascending: the worst that was seen names the incident. */
+enum ecc_kind {
+    ECC_NONE,
+    ECC_CORRECTED_STORM,
+    ECC_REMAP_PENDING,
+    ECC_CONTAINED,
+    ECC_UNCORRECTABLE,
+    ECC_UNCONTAINED,
+    ECC_REMAP_FAILED,
+};
+
+/* X(NAME, Xid or 0, kind) */
+#define ECC_FACT_MAP(X)                    \
+    X(XID_48, 48, ECC_UNCORRECTABLE)       \
+    X(XID_63, 63, ECC_REMAP_PENDING)       \
+    X(XID_64, 64, ECC_REMAP_FAILED)        \
+    X(XID_92, 92, ECC_CORRECTED_STORM)     \
+    X(XID_94, 94, ECC_CONTAINED)           \
+    X(XID_95, 95, ECC_UNCONTAINED)         \
+    X(XID_140, 140, ECC_UNCORRECTABLE)     \
+    X(XID_171, 171, ECC_UNCORRECTABLE)     \
+    X(XID_172, 172, ECC_UNCORRECTABLE)     \
+    X(UNCORRECTED, 0, ECC_UNCORRECTABLE)   \
+    X(CORRECTED, 0, ECC_CORRECTED_STORM)   \
+    X(ROWS, 0, ECC_REMAP_PENDING)          \
+    X(ROW_PENDING, 0, ECC_REMAP_PENDING)   \
+    X(PAGES_PENDING, 0, ECC_REMAP_PENDING) \
+    X(ROW_FAILURE, 0, ECC_REMAP_FAILED)
+
+enum ecc_fact_name {
+#define ECC_FACT_ENUM(name, xid, kind) ECC_##name,
+    ECC_FACT_MAP(ECC_FACT_ENUM)
+#undef ECC_FACT_ENUM
+        ECC_FACTS
+};
+
+#define ECC_XIDS (ECC_XID_172 + 1)
+#define ECC_UID_MAX 64
+#define ECC_PROCESS_MAX 32
+
+/* One sort of fact, every time it was seen. Seen when span.count > 0. */
+struct ecc_fact {
+    struct tc_span span;
+    int64_t lines;   /* Xids that the kernel logged */
+    int64_t gauged;  /* the same ones, as an exporter's last Xid told them */
+    int64_t counted; /* the same ones, as an exporter counted them */
+    double amount; /* errors or rows that the counter rose by; for CORRECTED the most in a window */
+    double lifetime; /* the same errors by the counter of the board's life */
+    int64_t pid;     /* of the first Xid, -1 unknown */
+    uint8_t uid_len;
+    uint8_t process_len;
+    char uid[ECC_UID_MAX]; /* the producer's own, of the first */
+    char process[ECC_PROCESS_MAX];
+};
+
+/* The node of a kernel log that names none: its GPUs are told apart by address alone. */
+#define ECC_NO_NODE TC_LIT("(name unknown)")
+
+enum ecc_end { ECC_OPEN, ECC_BY_COUNTER, ECC_BY_PENDING, ECC_BY_FAILURE, ECC_BY_CALM };
+
+/* One incident of one GPU. What it is called may be known better later: see the book. */
+struct ecc_incident {
+    struct tc_window_head head;
+    struct tc_slice key;
+    struct tc_slice node;
+    struct tc_slice uuid;
+    struct tc_slice ns; /* who used the GPU when it began */
+    struct tc_slice pod;
+    struct tc_slice container;
+    struct tc_slice job;
+    struct tc_bdf pci;
+    int32_t index;
+    int32_t rank;
+    int64_t first_ns;
+    int64_t last_ns;
+    int64_t window_ns; /* of a storm, as the knob says */
+    struct ecc_fact facts[ECC_FACTS];
+    enum ecc_end end;
+    int64_t end_ns;
+    struct tc_raw end_raw;
+    /* What was told last, so that only news is told. */
+    enum ecc_kind told;
+    uint32_t told_facts;
+    uint32_t told_names;
+    int64_t told_count;
+    int64_t told_ns;
+    bool soon; /* waits in a queue */
+    bool later;
+};
+
+/* Sums over a window are kept in so many parts of it. */
+#define ECC_PARTS 32
+
+/* Corrected errors of the last window, of a GPU that has any. Invariant: from_ns ascends. */
+struct ecc_storm {
+    struct tc_window_head head;
+    size_t first;
+    size_t count;
+    struct ecc_part {
+        int64_t from_ns; /* the sample before: all of the errors came after it */
+        double errors;
+        double lifetime; /* the same errors by the counter of the board's life */
+    } parts[ECC_PARTS + 1];
+};
+
+/*
+ * Adds a rise between two samples, and gives the errors that are known to lie in the window
+ * before time_ns. Of a rise over more than a window, its share of one is taken.
+ */
+double tc__ecc_storm_add(struct ecc_storm *storm, int64_t window_ns, int64_t from_ns,
+                         int64_t time_ns, double rise, bool lifetime);
+
+/* The Xid of a fact, 0 when it is none. */
+int32_t tc__ecc_xid(enum ecc_fact_name name);
+enum ecc_kind tc__ecc_fact_kind(enum ecc_fact_name name);
+/* How often an Xid was seen, by whoever saw most of them. */
+int64_t tc__ecc_xid_count(const struct ecc_fact *fact);
+/* Uncorrectable errors: what lines, exporters and counters tell are the same ones. */
+int64_t tc__ecc_uncorrected(const struct ecc_incident *in);
+/* The worst that was seen; so many uncorrectable errors are needed for that one. */
+enum ecc_kind tc__ecc_kind(const struct ecc_incident *in, int64_t uncorrected_min);
+/* What the GPU is called: bits, to see whether more became known. */
+uint32_t tc__ecc_names(const struct tc_gpu *gpu);
+
+/* A gauge as it was last seen. */
+struct ecc_gauge {
+    double value;
+    int64_t time_ns;
+    bool known;
+};
+
+/* What was last seen of a GPU. */
+struct ecc_gpu {
+    struct tc_window_head head;
+    uint64_t id;
+    uint64_t joined; /* the id that turned out to be this GPU and was taken over */
+    uint64_t storm;
+    uint64_t incident;
+    struct tc_counter corrected;
+    struct tc_counter uncorrected;
+    struct tc_counter corrected_ever;
+    struct tc_counter uncorrected_ever;
+    struct tc_counter rows_corrected;
+    struct tc_counter rows_uncorrected;
+    struct ecc_gauge xid_last;
+    struct ecc_gauge row_pending;
+    struct ecc_gauge pages_pending;
+    struct ecc_gauge row_failure;
+    struct ecc_gauge xid_counts[ECC_XIDS];
+};
+
+struct ecc_state {
+    int64_t uncorrected; /* knobs */
+    int64_t corrected;
+    int64_t window_ns;
+    int64_t apart_ns;
+    struct tc_arena *scratch;
+    struct tc_gpu_book book;
+    struct tc_window gpus;
+    struct tc_window storms;
+    struct tc_window incidents;
+    struct tc_due_queue soon;
+    struct tc_due_queue later;
+    int64_t now_ns;
+    uint64_t late;
+    uint64_t ignored;
+};
+
+/* One event, and the GPU it is about. */
+struct ecc_news {
+    const struct tc_event *ev;
+    const struct tc_gpu *names;
+    struct ecc_gpu *gpu;
+};
+
+/*
+ * Another time of a fact, in the incident that is open or in a new one. The incident
+ * goes to *out_in. NULL when scratch is full.
+ */
+struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
+                              enum ecc_fact_name name, struct ecc_incident **out_in);
+/* A fact was added: it is told soon, later or not yet. */
+TC_CHECKED tc_status tc__ecc_announce(struct ecc_state *st, struct ecc_incident *in,
+                                      enum ecc_fact_name name, const struct tc_sink *out);
+/* The last incident of a GPU, NULL when there is none. */
+struct ecc_incident *tc__ecc_incident_at(const struct ecc_state *st, const struct ecc_gpu *gpu);
+/* The incident a fact of that time belongs to; NULL when there is none. */
+struct ecc_incident *tc__ecc_open_incident(const struct ecc_state *st, const struct ecc_gpu *gpu,
+                                           int64_t time_ns);
+/* The GPU was reset, or calmed down: what that mends is over. */
+TC_CHECKED tc_status tc__ecc_end(struct ecc_state *st, const struct ecc_news *n, enum ecc_end end,
+                                 const struct tc_sink *out);
+/* At the next tick. */
+TC_CHECKED tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
+                                       const struct tc_sink *out);
+/* All that is due. */
+TC_CHECKED tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns,
+                                      const struct tc_sink *out);
+
+/* What an event says; each takes only events of its kind. */
+enum ecc_fact_name tc__ecc_fact_of_xid(int64_t code); /* ECC_FACTS: not about memory */
+TC_CHECKED tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n,
+                                    const struct tc_sink *out);
+/* False for metrics that say nothing of memory. */
+bool tc__ecc_wants_metric(const struct tc_ev_metric *m);
+TC_CHECKED tc_status tc__ecc_on_metric(struct ecc_state *st, const struct ecc_news *n,
+                                       const struct tc_sink *out);
+bool tc__ecc_is_up(const struct ecc_gauge *flag);
+
+/* Says what is known. `scope` is the GPU, as complete as the book knows it. */
+TC_CHECKED tc_status tc__ecc_report(const struct ecc_incident *in, enum ecc_kind kind,
+                                    const struct tc_scope *scope, struct tc_arena *scratch,
+                                    const struct tc_sink *out);
+
+#endif
