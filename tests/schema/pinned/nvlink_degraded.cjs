@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schemas/verdict/nvlink_degraded.schema.json pins.
+'use strict';
+
+const { alert, atLeast, oneOf, ranks, text } = require('../fields.cjs');
+
+module.exports = {
+  kinds: ['sxid', 'xid', 'link_state', 'nvlink_counter', 'driver_fault'],
+  required: ['tracecore.alert.nvlink_degraded.device_type'],
+  fields: {
+    'pattern.id': oneOf('9'),
+    'pattern.name': oneOf('nvlink_degraded'),
+    status: oneOf('open', 'updated', 'resolved'),
+    severity: oneOf('warning', 'critical'),
+    discriminator: oneOf('fatal_sxid', 'link_down', 'nvlink_xid', 'error_storm'),
+    ...alert('nvlink_degraded', {
+      device_type: oneOf('gpu', 'nvswitch'),
+      sxid: atLeast(0),
+      xid: atLeast(0),
+      name: text,
+      unit: text,
+      links: ranks,
+      gpu_count: atLeast(1),
+      crc_errors: atLeast(0),
+      replay_errors: atLeast(0),
+      recovery_errors: atLeast(0),
+    }),
+  },
+};
