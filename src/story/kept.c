@@ -286,14 +286,34 @@ static int by_time(const void *a, const void *b)
     return tc_slice_cmp(x->verdict.incident_id, y->verdict.incident_id);
 }
 
-void tc_kept_sort(struct tc_kept *k)
+static void sort(struct tc_kept *k, int (*order)(const void *a, const void *b))
 {
     if (k->count == 0) {
         return;
     }
-    qsort(k->items, k->count, sizeof *k->items, by_time);
+    qsort(k->items, k->count, sizeof *k->items, order);
     for (size_t i = 0; i < k->count; i++) {
         k->items[i].verdict.finding = &k->items[i].finding;
     }
     index_all(k);
+}
+
+void tc_kept_sort(struct tc_kept *k)
+{
+    sort(k, by_time);
+}
+
+static int by_story(const void *a, const void *b)
+{
+    const struct tc_kept_verdict *x = a;
+    const struct tc_kept_verdict *y = b;
+    if (x->story != y->story) {
+        return x->story < y->story ? -1 : 1;
+    }
+    return x->finding.root != y->finding.root ? (x->finding.root ? -1 : 1) : by_time(a, b);
+}
+
+void tc_kept_arrange(struct tc_kept *k)
+{
+    sort(k, by_story);
 }

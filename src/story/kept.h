@@ -26,6 +26,7 @@ struct tc_kept_verdict {
     size_t own_cause_count;
     struct tc_slice own_discriminator;
     bool own_root;
+    size_t story; /* index of the first verdict of its story, before tc_kept_arrange */
 };
 
 struct tc_kept {
@@ -46,6 +47,9 @@ size_t tc_kept_find(const struct tc_kept *k, struct tc_slice incident_id);
 
 /* Every verdict as its detector gave it: own causes, root and discriminator, no group. */
 void tc_kept_unlink(struct tc_kept *k);
+
+/* Stories together, the earliest first; in each the roots first, then what followed, by time. */
+void tc_kept_arrange(struct tc_kept *k);
 
 /* By first_seen, then pattern id as a number, then incident id. Forgets nothing. */
 void tc_kept_sort(struct tc_kept *k);

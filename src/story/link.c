@@ -422,6 +422,7 @@ static tc_status group(struct linker *l)
         names[g] = names[g] == TC__NONE && l->kept->items[i].finding.root ? i : names[g];
     }
     for (uint32_t i = 0; i < n; i++) {
+        l->kept->items[i].story = group_root(parents, i); /* the first: parents go down */
         uint32_t name = names[group_root(parents, i)];
         if (linked[i] && name != TC__NONE) {
             l->kept->items[i].verdict.group = l->kept->items[name].verdict.incident_id;
@@ -441,5 +442,7 @@ tc_status tc__link(struct tc_kept *kept, struct tc__places *places, struct tc_ar
     for (size_t i = 0; i < kept->count; i++) {
         TC_TRY(write_causes(&l, i));
     }
-    return group(&l);
+    TC_TRY(group(&l));
+    tc_kept_arrange(kept);
+    return TC_OK;
 }
