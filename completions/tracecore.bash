@@ -24,11 +24,11 @@ _tracecore() {
     detect)
         case $prev in
         --only)
-            _tracecore_words "nccl_hang pod_evicted xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
             return
             ;;
         --disable)
-            _tracecore_words "nccl_hang pod_evicted xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
             return
             ;;
         --set)
@@ -39,10 +39,13 @@ _tracecore() {
             return
             ;;
         --format | -f)
-            _tracecore_words "flight_recorder event_json k8s kmsg"
+            _tracecore_words "flight_recorder event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
+            return
+            ;;
+        --map)
             return
             ;;
         --boot-time)
@@ -54,21 +57,27 @@ _tracecore() {
         --tz)
             return
             ;;
+        --scrape-interval)
+            return
+            ;;
         --memory)
             return
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --all --only --disable --set --list-patterns --color --quiet --format --node --boot-time --now --tz --memory --verbose --help"
+            _tracecore_words "--json --all --only --disable --set --list-patterns --color --quiet --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     decode)
         case $prev in
         --format | -f)
-            _tracecore_words "flight_recorder event_json k8s kmsg"
+            _tracecore_words "flight_recorder event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
+            return
+            ;;
+        --map)
             return
             ;;
         --boot-time)
@@ -80,12 +89,15 @@ _tracecore() {
         --tz)
             return
             ;;
+        --scrape-interval)
+            return
+            ;;
         --memory)
             return
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--unknown --format --node --boot-time --now --tz --memory --verbose --help"
+            _tracecore_words "--unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     evidence)
@@ -115,7 +127,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "nccl_hang pod_evicted xid_correlation scale kernel_log startup"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log startup"
         fi
         ;;
     completion)

@@ -327,8 +327,10 @@ describe('inputs', () => {
   test('times since boot are warned about, and --boot-time dates them', () => {
     const line = '[  100.500000] NVRM: Xid (PCI:0000:b3:00): 79, pid=1, GPU has fallen off the bus.\n';
     write('boot/dmesg-gpu-07.txt', line);
-    const { err } = run(['detect', 'boot']);
-    assert.match(err, /^boot\/dmesg-gpu-07\.txt: 1 event has only a time since boot; give --boot-time gpu-07=TIME$/m);
+    write('bootpod/dmesg-gpu-07.txt', line);
+    write('bootpod/pod.json', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n"},"spec":{"nodeName":"gpu-07"},"status":{"phase":"Running"}}\n');
+    const { err } = run(['detect', 'bootpod']);
+    assert.match(err, /^bootpod\/dmesg-gpu-07\.txt: 1 event has only a time since boot; give --boot-time gpu-07=TIME$/m);
     for (const who of ['', 'gpu-07=', 'dmesg-gpu-07.txt=', 'boot/dmesg-gpu-07.txt=']) {
       const { out } = run(['decode', '--boot-time', `${who}2026-11-15T03:00:00Z`, 'boot']);
       assert.equal(ndjson(out)[0].time, '2026-11-15T03:01:40.500Z');
@@ -338,6 +340,28 @@ describe('inputs', () => {
     assert.equal(unused.code, 0);
     assert.match(unused.err, /--boot-time gpu-99=\.\.\. was not used/);
     assert.match(unused.err, /only a time since boot/);
+  });
+
+  test('kernel logs by themselves are dated by their end, and that is said', () => {
+    const xid = 'NVRM: Xid (PCI:0000:b3:00): 95, pid=1, name=p, Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No\n';
+    const last = 'usb 1-1: new high-speed USB device\n';
+    const shapes = {
+      dmesg: `[  100.500000] ${xid}[  160.500000] ${last}`,
+      raw: `<3>[  100.500000] ${xid}<6>[  160.500000] ${last}`,
+      thread: `[  100.500000][  T291] ${xid}[  160.500000][   T12] ${last}`,
+      kmsg: `3,17,100500000,-;${xid}6,18,160500000,-;${last} SUBSYSTEM=usb\n`,
+      torn: `[  100.500000] ${xid}[  160.500000] ${last}[  161.50`,
+    };
+    for (const [name, text] of Object.entries(shapes)) {
+      write(`bootend/${name}/dmesg-gpu-07.txt`, text);
+      const { code, out, err } = run(['detect', '--json', '--now', '2026-11-15T03:01:00Z', `bootend/${name}`]);
+      assert.equal(code, 1, name);
+      assert.equal(ndjson(out)[0].first_seen, '2026-11-15T03:00:00Z', name);
+      assert.match(err, /^bootend\/\w+\/dmesg-gpu-07\.txt: has only times since boot; assumed: it ends at 2026-11-15T03:01:00Z\. --boot-time gpu-07=TIME sets them right$/m);
+      assert.equal(ndjson(run(['decode', '--now', '2026-11-15T03:01:00Z', `bootend/${name}`]).out)[0].time, undefined);
+    }
+    write('bootend/long/dmesg.txt', `[9999999999.500000] ${xid}`);
+    assert.equal(run(['detect', '--now', '2026-11-15T03:01:00Z', 'bootend/long']).code, 0);
   });
 
   test('--boot-time takes a node that only the lines name', () => {
@@ -740,7 +764,7 @@ describe('recorded dumps', () => {
     assert.equal(text.code, 1);
     assert.match(text.out, /^CRITICAL {2}nccl_hang/);
     assert.match(text.out, /^ {2}Culprits?$/m);
-    assert.match(text.out, /^ {2}Also because of this$/m);
+    assert.match(text.out, /^ {2}What followed$/m);
     const listed = text.out.match(/and (\d+) more \(--all shows them\)/);
     const verdicts = ndjson(run(['detect', '--json', dumps]).out);
     const full = run(['detect', '--all', dumps]).out;
@@ -754,7 +778,9 @@ describe('recorded dumps', () => {
     for (const v of verdicts) {
       assert.equal(v['job.id'], 'gpu_error_1st');
     }
-    const sorted = [...verdicts].sort((a, b) => (a.first_seen < b.first_seen ? -1 : a.first_seen > b.first_seen ? 1 : 0));
-    assert.deepEqual(verdicts.map((v) => v.first_seen), sorted.map((v) => v.first_seen));
+    // One story: its roots first, then what followed, by time.
+    const key = (v) => `${v.root ? 0 : 1} ${v.first_seen}`;
+    assert.equal(new Set(verdicts.map((v) => v.incident_group)).size, 1);
+    assert.deepEqual(verdicts.map(key), verdicts.map(key).sort());
   });
 });
