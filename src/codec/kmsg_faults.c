@@ -284,8 +284,9 @@ static enum tc__kmsg_verdict link_event(struct tc__kmsg_context *c, struct tc_ev
 /* The word at the start of s is `word`, whatever the case of its letters. */
 static bool starts_with_word(struct tc_slice s, struct tc_slice word)
 {
+    struct tc_slice rest = tc_slice_from(s, word.len);
     return tc_slice_eq_nocase(tc_slice_head(s, word.len), word) &&
-           (s.len == word.len || !tc__kmsg_is_alnum(s.ptr[word.len]));
+           (rest.len == 0 || !tc__kmsg_is_alnum(rest.ptr[0]));
 }
 
 static bool drop_end(struct tc_slice *io_s, struct tc_slice end)

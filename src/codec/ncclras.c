@@ -94,7 +94,6 @@ static enum step next_member(struct tc_slice object, size_t *io_at, struct tc_sl
                              struct tc_slice *out)
 {
     struct tc_slice key;
-    struct tc_slice colon = TC_EMPTY;
     enum step step = next_item(object, io_at);
     if (step != STEP_ITEM) {
         return step;
@@ -102,7 +101,7 @@ static enum step next_member(struct tc_slice object, size_t *io_at, struct tc_sl
     if (object.ptr[*io_at] != '"' || !tc_json_raw_value(object, io_at, &key)) {
         return STEP_BROKEN;
     }
-    colon = tc_slice_trim(tc_slice_from(object, *io_at));
+    struct tc_slice colon = tc_slice_trim(tc_slice_from(object, *io_at));
     if (colon.len == 0 || colon.ptr[0] != ':') {
         return STEP_BROKEN;
     }

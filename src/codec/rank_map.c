@@ -459,7 +459,7 @@ static tc_status read_json(struct reader *r, struct tc_slice text)
     struct tc_slice rest = text;
     tc_status status = parser == NULL ? TC_E_NOMEM : TC_OK;
     size_t at = 0;
-    if (text.ptr[0] == '[') {
+    if (tc_slice_starts(text, TC_LIT("["))) {
         size_t end = 0;
         if (status == TC_OK && !tc_json_raw_value(text, &end, &rest)) {
             status = mistake(r, tc_slice_head(text, 1), "the array is cut off");

@@ -7,6 +7,7 @@
  * age reaches the threshold it is looked at once and, still open, joins the stall of
  * its checkpoint. A stall is told when a sign of storage trouble joins it.
  */
+#include "base/assert.h"
 #include "detect/checkpoint_stall_priv.h"
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
@@ -188,6 +189,7 @@ static struct ckpt_stall *stall_of(struct checkpoint_stall *st, const struct ckp
         st->dropped++;
         spare = oldest;
     }
+    TC_ASSERT(spare != NULL);
     *spare = (struct ckpt_stall){.used = true};
     return spare;
 }

@@ -4,6 +4,7 @@
  * collectives than the others of a communicator while nothing moves. A rank is in
  * many communicators; the largest in which it is to blame tells of it.
  */
+#include "base/assert.h"
 #include "detect/detector.h"
 #include "detect/nccl_hang_watch_priv.h"
 
@@ -395,6 +396,7 @@ static void put_scope(struct tc_finding *f, const struct view *v, const struct l
     f->scope.job = v->comm->job;
     if (l->culprit_count == 1) {
         const struct member *m = l->shown[0];
+        TC_ASSERT(m != NULL);
         f->scope.rank = m->rank;
         f->scope.node = m->node;
         f->scope.pid = m->pid;

@@ -307,7 +307,6 @@ bool tc__link_is_metric(const struct tc_event *ev)
     case TC_METRIC_IB_SYMBOL_ERRORS:
     case TC_METRIC_IB_RCV_ERRORS:
     case TC_METRIC_IB_STATE:
-        return ev->metric.device.len > 0;
     case TC_METRIC_PING_LOSS:
         return ev->metric.device.len > 0;
     case TC_METRIC_NET_CARRIER_CHANGES:
