@@ -236,31 +236,24 @@ static struct tc_evidence end_evidence(struct tc_draft *d, const struct dl_pod *
 static void put_evidence(struct tc_draft *d, const struct dl_pod *pod)
 {
     const struct dl_incident *in = &pod->incident;
-    struct tc_evidence list[EVIDENCE_MAX];
-    size_t count = 0;
-    list[count++] = stall_evidence(d, pod);
+    tc__draft_evidence(d, stall_evidence(d, pod));
     if (in->error.known) {
-        list[count++] = error_evidence(d, pod);
+        tc__draft_evidence(d, error_evidence(d, pod));
     }
     if (in->storage.known) {
-        list[count++] = storage_evidence(d, pod);
+        tc__draft_evidence(d, storage_evidence(d, pod));
     }
     if (in->end.known) {
-        list[count++] = end_evidence(d, pod);
+        tc__draft_evidence(d, end_evidence(d, pod));
     }
-    for (size_t i = 1; i < count; i++) {
-        struct tc_evidence e = list[i];
-        size_t at = i;
-        for (; at > 0 && list[at - 1].time_ns > e.time_ns; at--) {
-            list[at] = list[at - 1];
-        }
-        list[at] = e;
+    tc__draft_sort(d);
+    if (d->full) { /* emit says so */
+        return;
     }
-    for (size_t i = 0; i < count; i++) {
-        tc__draft_evidence(d, list[i]);
-    }
-    d->finding.first_ns = list[0].time_ns < in->start_ns ? list[0].time_ns : in->start_ns;
-    d->finding.last_ns = tc__dl_max(list[count - 1].time_ns, in->end.known ? 0 : in->stall.to_ns);
+    int64_t first_ns = d->evidence[0].time_ns;
+    int64_t last_ns = d->evidence[d->finding.evidence_count - 1].time_ns;
+    d->finding.first_ns = first_ns < in->start_ns ? first_ns : in->start_ns;
+    d->finding.last_ns = tc__dl_max(last_ns, in->end.known ? 0 : in->stall.to_ns);
 }
 
 bool tc__dl_key(struct dl_pod *pod, struct tc_arena *arena)

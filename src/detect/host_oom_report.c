@@ -230,33 +230,25 @@ static bool same_raw(const struct oom_line *a, const struct oom_line *b)
 static void put_evidence(struct tc_draft *d, const struct oom_pod *pod)
 {
     const struct oom_burst *burst = &pod->burst;
-    struct tc_evidence list[EVIDENCE_MAX];
-    size_t count = 0;
-    list[count++] = line_evidence(d, pod, &burst->first);
+    tc__draft_evidence(d, line_evidence(d, pod, &burst->first));
     if (burst->biggest.known && !same_raw(&burst->biggest, &burst->first)) {
-        list[count++] = line_evidence(d, pod, &burst->biggest);
+        tc__draft_evidence(d, line_evidence(d, pod, &burst->biggest));
     }
     if (burst->kills > 1 && !same_raw(&burst->last, &burst->first) &&
         !(burst->biggest.known && same_raw(&burst->last, &burst->biggest))) {
-        list[count++] = line_evidence(d, pod, &burst->last);
+        tc__draft_evidence(d, line_evidence(d, pod, &burst->last));
     }
     if (pod->end.known) {
-        list[count++] = end_evidence(d, pod);
+        tc__draft_evidence(d, end_evidence(d, pod));
     }
-    for (size_t i = 1; i < count; i++) {
-        struct tc_evidence e = list[i];
-        size_t at = i;
-        for (; at > 0 && list[at - 1].time_ns > e.time_ns; at--) {
-            list[at] = list[at - 1];
-        }
-        list[at] = e;
+    tc__draft_sort(d);
+    if (d->full) { /* emit says so */
+        return;
     }
-    for (size_t i = 0; i < count; i++) {
-        tc__draft_evidence(d, list[i]);
-    }
-    d->finding.first_ns = list[0].time_ns;
-    d->finding.last_ns =
-        list[count - 1].time_ns > burst->last_ns ? list[count - 1].time_ns : burst->last_ns;
+    int64_t first_ns = d->evidence[0].time_ns;
+    int64_t last_ns = d->evidence[d->finding.evidence_count - 1].time_ns;
+    d->finding.first_ns = first_ns;
+    d->finding.last_ns = last_ns > burst->last_ns ? last_ns : burst->last_ns;
 }
 
 static void put_attrs(struct tc_draft *d, const struct oom_pod *pod, struct tc_slice *names)

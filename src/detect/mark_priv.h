@@ -8,7 +8,6 @@
 #define TC_DETECT_MARK_PRIV_H
 
 #include "event/event.h"
-#include "event/finding.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,19 +65,6 @@ static inline bool tc__mark_same(const struct tc_mark *a, const struct tc_mark *
 {
     return a->known == b->known && a->time_ns == b->time_ns &&
            (a->raw.source != b->raw.source || a->raw.offset == b->raw.offset);
-}
-
-/* Puts a trail into the order of time. It has a handful of entries. */
-static inline void tc__trail_sort(struct tc_evidence *trail, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        struct tc_evidence one = trail[i];
-        size_t at = i;
-        for (; at > 0 && trail[at - 1].time_ns > one.time_ns; at--) {
-            trail[at] = trail[at - 1];
-        }
-        trail[at] = one;
-    }
 }
 
 /* The producer's id, or what `made` says when there is none. Points into the mark. */

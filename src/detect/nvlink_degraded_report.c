@@ -415,6 +415,6 @@ tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_s
     f->scope = t.scope;
     put_attrs(&t);
     put_trail(&t, node, relief);
-    tc__trail_sort(t.draft.evidence, f->evidence_count);
+    tc__draft_sort(&t.draft);
     return tc__draft_emit(&t.draft, out);
 }

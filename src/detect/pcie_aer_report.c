@@ -246,7 +246,7 @@ tc_status tc__pcie_report_errors(const struct pcie_errors *e, const struct pcie_
             }
         }
     }
-    tc__trail_sort(d.evidence, f->evidence_count);
+    tc__draft_sort(&d);
     return tc__draft_emit(&d, out);
 }
 
@@ -466,6 +466,6 @@ tc_status tc__pcie_report_link(const struct pcie_link *l, const struct pcie_stat
     f->scope = p.scope;
     link_attrs(&d, l, st->replay_count);
     link_evidence(&d, l, &p, st->replay_count, back);
-    tc__trail_sort(d.evidence, f->evidence_count);
+    tc__draft_sort(&d);
     return tc__draft_emit(&d, out);
 }
