@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/say.h"
+#include "sim/sim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    OPT_NODES,
+    OPT_GPUS,
+    OPT_HOURS,
+    OPT_SEED,
+    OPT_FAULTS,
+    OPT_START,
+    OPT_OUT,
+    OPT_LIST,
+    OPT_QUIET,
+    OPT_COUNT,
+};
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_NODES] = {.name = "nodes",
+                   .argument = "N",
+                   .help = "Nodes of the cluster; 16 unless given."},
+    [OPT_GPUS] = {.name = "gpus-per-node", .argument = "N", .help = "1 to 16; 8 unless given."},
+    [OPT_HOURS] = {.name = "hours",
+                   .argument = "H",
+                   .help = "How long to watch it: 0.5 or more; 1 unless given."},
+    [OPT_SEED] = {.name = "seed",
+                  .argument = "S",
+                  .help =
+                      "Where chance begins; 1 unless given. The same seed gives the same bytes."},
+    [OPT_FAULTS] = {.name = "faults",
+                    .argument = "SPEC",
+                    .help =
+                        "What goes wrong: mixed (unless given), none, items such as \"hbm_ecc "
+                        "count=2, nccl_hang variant=host at=20m node=gpu-0003 gpu=1, noise 50\", "
+                        "or a file with an item a line."},
+    [OPT_START] = {.name = "start",
+                   .argument = "TIME",
+                   .help = "When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given."},
+    [OPT_OUT] = {.name = "out",
+                 .argument = "DIR",
+                 .help = "Where to write it: a directory that is empty or not there yet.",
+                 .letter = 'o'},
+    [OPT_LIST] = {.name = "list-faults", .help = "Print what can go wrong, and end."},
+    [OPT_QUIET] = {.name = "quiet", .help = "No summary and no progress.", .letter = 'q'},
+};
+
+#define SPEC_FILE_MAX (1u << 20)
+#define PATH_ROOM 4096
+
+struct run {
+    struct tc_sim_options sim;
+    const char *out;
+    bool quiet;
+    struct tc_input spec; /* when the SPEC is a file */
+    bool has_spec_file;
+    struct tc_progress progress;
+    int fd;
+    uint64_t bytes;
+};
+
+/* ---- options ------------------------------------------------------------------------------- */
+
+static bool parse_count(const char *option, const char *text, uint32_t *out)
+{
+    uint64_t value = 0;
+    if (!tc_slice_is_u64(tc_slice_cstr(text), &value) || value > UINT32_MAX) {
+        tc_say("simulate", "--%s: \"%s\" is no whole number", option, text);
+        return false;
+    }
+    *out = (uint32_t)value;
+    return true;
+}
+
+/* "2", "0.5", "1.25": in minutes. */
+static bool parse_hours(const char *text, uint32_t *out)
+{
+    uint64_t whole = 0;
+    struct tc_slice fraction;
+    struct tc_slice all = tc_slice_cstr(text);
+    struct tc_slice head = tc_slice_cut(all, '.', &fraction);
+    uint64_t part = 0;
+    bool ok = tc_slice_is_u64(head, &whole) && whole <= 100000;
+    if (ok && fraction.len > 0) {
+        ok = fraction.len <= 2 && tc_slice_is_u64(fraction, &part);
+        part *= fraction.len == 1 ? 10 : 1;
+    }
+    if (!ok) {
+        tc_say("simulate", "--hours: \"%s\" is no number of hours, such as 2 or 0.5", text);
+        return false;
+    }
+    *out = (uint32_t)(whole * 60 + part * 60 / 100);
+    return true;
+}
+
+static bool parse_seed(const char *text, uint64_t *out)
+{
+    if (!tc_slice_is_u64(tc_slice_cstr(text), out)) {
+        tc_say("simulate", "--seed: \"%s\" is no whole number", text);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_start(const char *text, int64_t *out)
+{
+    struct tc_slice all = tc_slice_cstr(text);
+    size_t used = tc_time_parse(all, 0, out);
+    if (used == 0 || used != all.len) {
+        tc_say("simulate", "--start: \"%s\" is no time, such as 2026-03-02T00:00:00Z", text);
+        return false;
+    }
+    return true;
+}
+
+/* A SPEC is a file when there is one of that name, and text otherwise. */
+static bool open_spec(struct run *r, const char *text)
+{
+    struct stat st;
+    r->sim.faults = tc_slice_cstr(text);
+    r->sim.label = r->sim.faults;
+    if (stat(text, &st) != 0 || !S_ISREG(st.st_mode)) {
+        if (strchr(text, '/') != NULL) {
+            tc_say("simulate", "--faults: %s: %s", text, strerror(errno));
+            return false;
+        }
+        return true;
+    }
+    struct tc_error err = {0};
+    size_t copied = 0;
+    if (tc_input_open(&r->spec, text, &copied, &err) != TC_OK) {
+        tc_say("simulate", "--faults: %s: %s", text, err.message);
+        return false;
+    }
+    r->has_spec_file = true;
+    if (r->spec.bytes.len > SPEC_FILE_MAX) {
+        tc_say("simulate", "--faults: %s: more than 1 MiB is no SPEC", text);
+        return false;
+    }
+    r->sim.faults = r->spec.bytes;
+    return true;
+}
+
+static bool set_option(struct run *r, int option, const char *value)
+{
+    switch (option) {
+    case OPT_NODES:
+        return parse_count("nodes", value, &r->sim.nodes);
+    case OPT_GPUS:
+        return parse_count("gpus-per-node", value, &r->sim.gpus_per_node);
+    case OPT_HOURS:
+        return parse_hours(value, &r->sim.minutes);
+    case OPT_SEED:
+        return parse_seed(value, &r->sim.seed);
+    case OPT_FAULTS:
+        return open_spec(r, value);
+    case OPT_START:
+        return parse_start(value, &r->sim.start_ns);
+    case OPT_OUT:
+        r->out = value;
+        return true;
+    default:
+        r->quiet = true;
+        return true;
+    }
+}
+
+static int list_faults(void)
+{
+    char text[8192];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_sim_describe(&b);
+    struct tc_output out;
+    tc_output_init(&out, STDOUT_FILENO);
+    (void)tc_output_put(&out, tc_buf_slice(&b));
+    return tc_output_end(&out, "simulate", TC_EXIT_OK);
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static bool make_directory(const char *path)
+{
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        tc_say("simulate", "%s: cannot be made: %s", path, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* Nothing that is there already is written over. */
+static bool prepare_out(const char *path)
+{
+    if (!make_directory(path)) {
+        return false;
+    }
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        tc_say("simulate", "%s: %s", path, strerror(errno));
+        return false;
+    }
+    bool empty = true;
+    for (const struct dirent *e; empty && (e = readdir(dir)) != NULL;) {
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    }
+    (void)closedir(dir);
+    if (!empty) {
+        tc_say("simulate", "%s is not empty; give --out a new directory", path);
+    }
+    return empty;
+}
+
+static tc_status write_piece(void *context, struct tc_slice bytes)
+{
+    struct run *r = context;
+    while (bytes.len > 0) {
+        ssize_t n = write(r->fd, bytes.ptr, bytes.len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return TC_E_IO;
+        }
+        bytes = tc_slice_from(bytes, (size_t)n);
+        r->bytes += (uint64_t)n;
+        tc_progress_add(&r->progress, (uint64_t)n, 0);
+    }
+    return TC_OK;
+}
+
+/* The directories of a path below the output directory. */
+static bool make_parents(char *path, size_t from)
+{
+    for (char *slash = strchr(path + from, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool ok = make_directory(path);
+        *slash = '/';
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool write_one(struct run *r, const struct tc_sim *sim, size_t file)
+{
+    char path[PATH_ROOM];
+    struct tc_buf b = tc_buf_make(path, sizeof path - 1);
+    tc_buf_str(&b, tc_slice_cstr(r->out));
+    tc_buf_char(&b, '/');
+    size_t from = b.len;
+    tc_sim_file_path(sim, file, &b);
+    if (b.overflowed) {
+        tc_say("simulate", "%s: the path is too long", r->out);
+        return false;
+    }
+    path[b.len] = '\0';
+    if (!make_parents(path, from)) {
+        return false;
+    }
+    r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (r->fd < 0) {
+        tc_say("simulate", "%s: %s", path, strerror(errno));
+        return false;
+    }
+    tc_status status = tc_sim_file_write(sim, file, write_piece, r);
+    int error = errno;
+    if (close(r->fd) != 0 && status == TC_OK) {
+        error = errno;
+        status = TC_E_IO;
+    }
+    if (status != TC_OK) {
+        tc_progress_clear(&r->progress);
+        tc_say("simulate", "%s: %s", path,
+               status == TC_E_IO ? strerror(error) : tc_status_text(status));
+    }
+    tc_progress_add(&r->progress, 0, 1);
+    return status == TC_OK;
+}
+
+static void summarise(const struct run *r, const struct tc_sim *sim)
+{
+    struct tc_sim_counts c;
+    tc_sim_counts(sim, &c);
+    tc_say("simulate",
+           "%u nodes, %u jobs with %u ranks, %u faults, %u pieces of labelled noise: %zu files, "
+           "%llu MB in %s",
+           r->sim.nodes, c.jobs, c.ranks, c.faults, c.noise, tc_sim_file_count(sim),
+           (unsigned long long)(r->bytes / 1000000), r->out);
+    if (c.left_out > 0) {
+        tc_say("simulate", "%u faults found no place; there is room for more on more nodes",
+               c.left_out);
+    }
+}
+
+/* The message begins with the option it is about; one about a SPEC in a file gets the line. */
+static void tell(const struct run *r, tc_status status, const struct tc_error *err)
+{
+    static const char FAULTS[] = "faults: ";
+    size_t len = sizeof FAULTS - 1;
+    if (r->has_spec_file && strncmp(err->message, FAULTS, len) == 0) {
+        tc_say("simulate", "%s:%llu: %s", r->spec.path,
+               (unsigned long long)tc_input_line(&r->spec, err->offset), err->message + len);
+    } else {
+        tc_say("simulate", status == TC_E_USAGE ? "--%s" : "%s", err->message);
+    }
+}
+
+static int simulate(struct run *r)
+{
+    struct tc_error err = {0};
+    struct tc_sim *sim = NULL;
+    tc_status status = tc_sim_create(&r->sim, &sim, &err);
+    if (status != TC_OK) {
+        tell(r, status, &err);
+        return TC_EXIT_BAD;
+    }
+    bool ok = prepare_out(r->out);
+    size_t files = tc_sim_file_count(sim);
+    tc_progress_init(&r->progress, !r->quiet, files, 0);
+    for (size_t i = 0; i < files && ok; i++) {
+        ok = write_one(r, sim, i);
+    }
+    tc_progress_clear(&r->progress);
+    if (ok && !r->quiet) {
+        summarise(r, sim);
+    }
+    tc_sim_destroy(sim);
+    return ok ? TC_EXIT_OK : TC_EXIT_BAD;
+}
+
+static int run_simulate(int argc, char **argv)
+{
+    struct run r = {.sim = {.nodes = 16,
+                            .gpus_per_node = 8,
+                            .minutes = 60,
+                            .seed = 1,
+                            .start_ns = TC_SIM_START,
+                            .faults = TC_LIT("mixed"),
+                            .label = TC_LIT("mixed")}};
+    struct tc_option_walk walk;
+    tc_option_walk_init(&walk, &tc_command_simulate, argc, argv);
+    const char *value = NULL;
+    int status = TC_EXIT_OK;
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(&tc_command_simulate);
+        }
+        if (option == OPT_LIST) {
+            return list_faults();
+        }
+        if (option == TC_OPTION_BAD) {
+            return tc_command_misused(&tc_command_simulate);
+        }
+        if (!set_option(&r, option, value)) {
+            status = TC_EXIT_BAD;
+            break;
+        }
+    }
+    if (status == TC_EXIT_OK && (r.out == NULL || optind < argc)) {
+        tc_say("simulate", r.out == NULL ? "--out DIR is missing" : "it takes options only");
+        status = tc_command_misused(&tc_command_simulate);
+    }
+    if (status == TC_EXIT_OK) {
+        status = simulate(&r);
+    }
+    if (r.has_spec_file) {
+        tc_input_close(&r.spec);
+    }
+    return status;
+}
+
+const struct tc_command tc_command_simulate = {
+    .name = "simulate",
+    .summary = "a labelled fleet: telemetry with known faults",
+    .usage = "tracecore simulate [OPTION]... --out DIR\n"
+             "\n"
+             "Writes what a cluster with known faults would have left behind, in the\n"
+             "formats of the real programs: kernel logs, Kubernetes events and objects,\n"
+             "scrapes of dcgm-exporter, Flight Recorder dumps, training logs; and\n"
+             "truth.ndjson, which says what was injected and where.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status: 0 written, 2 wrong usage or unwritable output.\n"
+             "\n"
+             "  tracecore simulate --nodes 32 --hours 1 --seed 7 --out fleet\n"
+             "  tracecore detect --json fleet > verdicts.ndjson\n"
+             "  tracecore score --truth fleet/truth.ndjson verdicts.ndjson\n",
+    .words = "",
+    .run = run_simulate,
+};

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/file_priv.h"
+#include "sim/program_priv.h"
+
+#include <stdlib.h>
+
+#define OUT_BYTES (512u << 10)
+
+bool tc__sim_drain(struct sim_out *out)
+{
+    if (out->status == TC_OK && out->size - out->b.len < SIM_OUT_ROOM) {
+        out->status = out->write(out->context, tc_buf_slice(&out->b));
+        tc_buf_reset(&out->b);
+    }
+    return out->status == TC_OK;
+}
+
+static tc_status add_file(struct tc_sim *s, enum sim_file_kind kind, uint32_t which, uint32_t rank)
+{
+    struct sim_file *f = tc__sim_add(&s->files, sizeof *f);
+    if (f == NULL) {
+        return TC_E_NOMEM;
+    }
+    *f = (struct sim_file){kind, which, rank};
+    return TC_OK;
+}
+
+/* Dumps are written when the watchdog gives up, if that is before the end. */
+static bool dumps(const struct tc_sim *s, const struct sim_job *j)
+{
+    return j->stop == SIM_STOP_HANG && j->stop_ns + (j->live_dump ? 0 : j->watchdog_ns) < s->end_ns;
+}
+
+/* Where each rank of a hung job comes to wait. */
+static tc_status find_waits(const struct tc_sim *s, struct sim_job *j)
+{
+    uint16_t *entered = calloc((size_t)j->ranks * SIM_ENTERED_PER_RANK, sizeof *entered);
+    j->waits = calloc(j->ranks, sizeof *j->waits);
+    bool ok = entered != NULL && j->waits != NULL;
+    if (ok) {
+        tc__sim_propagate(s, j, j->waits, entered);
+    }
+    free(entered);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+tc_status tc__sim_list_files(struct tc_sim *s)
+{
+    TC_TRY(add_file(s, SIM_FILE_TRUTH, 0, 0));
+    TC_TRY(add_file(s, SIM_FILE_EVENTS, 0, 0));
+    TC_TRY(add_file(s, SIM_FILE_OBJECTS, 0, 0));
+    for (uint32_t node = 0; node < s->options.nodes; node++) {
+        TC_TRY(add_file(s, SIM_FILE_KERNEL, node, 0));
+        TC_TRY(add_file(s, SIM_FILE_DCGM, node, 0));
+    }
+    for (uint32_t job = 0; job < s->jobs.count; job++) {
+        struct sim_job *j = tc__sim_job(s, job);
+        TC_TRY(add_file(s, SIM_FILE_TRAIN, job, 0));
+        if (!dumps(s, j)) {
+            continue;
+        }
+        if (!j->live_dump) {
+            TC_TRY(find_waits(s, j));
+        }
+        for (uint32_t rank = 0; rank < j->ranks; rank++) {
+            if (tc__sim_has_dump(s, j, rank)) {
+                TC_TRY(add_file(s, SIM_FILE_DUMP, job, rank));
+            }
+        }
+    }
+    return TC_OK;
+}
+
+size_t tc_sim_file_count(const struct tc_sim *s)
+{
+    return s->files.count;
+}
+
+void tc_sim_file_path(const struct tc_sim *s, size_t file, struct tc_buf *out)
+{
+    const struct sim_file *f = SIM_AT(s->files, struct sim_file, file);
+    switch (f->kind) {
+    case SIM_FILE_TRUTH:
+        tc_buf_lit(out, "truth.ndjson");
+        break;
+    case SIM_FILE_EVENTS:
+        tc_buf_lit(out, "k8s/events.json");
+        break;
+    case SIM_FILE_OBJECTS:
+        tc_buf_lit(out, "k8s/objects.json");
+        break;
+    case SIM_FILE_KERNEL:
+        tc_buf_lit(out, "kernel/kern-");
+        tc__sim_node_name(out, f->which);
+        tc_buf_lit(out, ".log");
+        break;
+    case SIM_FILE_DCGM:
+        tc_buf_lit(out, "dcgm/dcgm-");
+        tc__sim_node_name(out, f->which);
+        tc_buf_lit(out, ".prom");
+        break;
+    case SIM_FILE_TRAIN:
+        tc_buf_lit(out, "training/");
+        tc__sim_job_name(out, f->which);
+        tc_buf_lit(out, ".json");
+        break;
+    case SIM_FILE_DUMP:
+        tc_buf_lit(out, "dumps/");
+        tc__sim_job_name(out, f->which);
+        tc_buf_lit(out, "/nccl_trace_rank_");
+        tc_buf_u64(out, f->rank);
+        break;
+    }
+}
+
+static bool is_before(const struct sim_line *line, enum sim_stream stream, uint32_t place)
+{
+    return line->stream < stream || (line->stream == stream && line->place < place);
+}
+
+struct sim_lines tc__sim_lines(const struct tc_sim *s, enum sim_stream stream, uint32_t place)
+{
+    size_t low = 0;
+    size_t high = s->lines.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (is_before(SIM_AT(s->lines, struct sim_line, middle), stream, place)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    struct sim_lines lines = {SIM_AT(s->lines, struct sim_line, low), NULL};
+    while (low < s->lines.count && SIM_AT(s->lines, struct sim_line, low)->stream == stream &&
+           SIM_AT(s->lines, struct sim_line, low)->place == place) {
+        low++;
+    }
+    lines.end = SIM_AT(s->lines, struct sim_line, low);
+    return lines;
+}
+
+static tc_status write_file(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
+{
+    switch (f->kind) {
+    case SIM_FILE_TRUTH:
+        tc__sim_write_truth(s, out);
+        break;
+    case SIM_FILE_EVENTS:
+        tc__sim_write_stream(s, SIM_EVENTS, out);
+        break;
+    case SIM_FILE_OBJECTS:
+        tc__sim_write_stream(s, SIM_OBJECTS, out);
+        break;
+    case SIM_FILE_KERNEL:
+        tc__sim_write_kernel(s, f->which, out);
+        break;
+    case SIM_FILE_DCGM:
+        tc__sim_write_dcgm(s, f->which, out);
+        break;
+    case SIM_FILE_TRAIN:
+        tc__sim_write_train(s, f->which, out);
+        break;
+    case SIM_FILE_DUMP:
+        return tc__sim_write_dump(s, f->which, f->rank, out);
+    }
+    return TC_OK;
+}
+
+tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn write,
+                            void *context)
+{
+    struct sim_out out = {.write = write, .context = context, .size = OUT_BYTES};
+    out.text = malloc(OUT_BYTES);
+    if (out.text == NULL) {
+        return TC_E_NOMEM;
+    }
+    out.b = tc_buf_make(out.text, OUT_BYTES);
+    tc_status status = write_file(s, SIM_AT(s->files, struct sim_file, file), &out);
+    status = status == TC_OK ? out.status : status;
+    if (status == TC_OK && out.b.overflowed) {
+        status = TC_E_LIMIT;
+    }
+    if (status == TC_OK && out.b.len > 0) {
+        status = write(context, tc_buf_slice(&out.b));
+    }
+    free(out.text);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files of a fleet and how they are written. A writer appends to out->b and
+ * calls tc__sim_drain between records; whatever a record needs fits SIM_OUT_ROOM.
+ */
+#ifndef TC_SIM_FILE_PRIV_H
+#define TC_SIM_FILE_PRIV_H
+
+#include "sim/sim_priv.h"
+
+#define SIM_OUT_ROOM (128u << 10)
+
+struct sim_out {
+    struct tc_buf b;
+    tc_sim_write_fn write;
+    void *context;
+    tc_status status;
+    char *text;
+    size_t size;
+};
+
+/* Passes on what has gathered when less than SIM_OUT_ROOM is left. False once it failed. */
+bool tc__sim_drain(struct sim_out *out);
+
+enum sim_file_kind {
+    SIM_FILE_TRUTH,
+    SIM_FILE_EVENTS,
+    SIM_FILE_OBJECTS,
+    SIM_FILE_KERNEL, /* which: node */
+    SIM_FILE_DCGM,   /* node */
+    SIM_FILE_TRAIN,  /* job */
+    SIM_FILE_DUMP,   /* rank of job */
+};
+
+struct sim_file {
+    enum sim_file_kind kind;
+    uint32_t which;
+    uint32_t rank;
+};
+
+/* The planned lines of a stream and place, by time. */
+struct sim_lines {
+    const struct sim_line *at;
+    const struct sim_line *end;
+};
+
+struct sim_lines tc__sim_lines(const struct tc_sim *s, enum sim_stream stream, uint32_t place);
+
+void tc__sim_write_truth(const struct tc_sim *s, struct sim_out *out);
+void tc__sim_write_stream(const struct tc_sim *s, enum sim_stream stream, struct sim_out *out);
+void tc__sim_write_kernel(const struct tc_sim *s, uint32_t node, struct sim_out *out);
+void tc__sim_write_dcgm(const struct tc_sim *s, uint32_t node, struct sim_out *out);
+void tc__sim_write_train(const struct tc_sim *s, uint32_t job, struct sim_out *out);
+TC_CHECKED tc_status tc__sim_write_dump(const struct tc_sim *s, uint32_t job, uint32_t rank,
+                                        struct sim_out *out);
+/* Whether that rank of a job that dumps leaves a dump. */
+bool tc__sim_has_dump(const struct tc_sim *s, const struct sim_job *j, uint32_t rank);
+
+#endif

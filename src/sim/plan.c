@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/sim_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (1u << 20)
+#define TEXT_MAX 4096
+
+void *tc__sim_add(struct sim_list *list, size_t size)
+{
+    if (list->count == list->room) {
+        size_t room = list->room == 0 ? 64 : 2 * list->room;
+        void *items = realloc(list->items, room * size);
+        if (items == NULL) {
+            return NULL;
+        }
+        list->items = items;
+        list->room = room;
+    }
+    void *item = (char *)list->items + list->count * size;
+    memset(item, 0, size);
+    list->count++;
+    return item;
+}
+
+struct tc_slice tc__sim_keep(struct tc_sim *s, const struct tc_buf *b)
+{
+    if (b->overflowed || b->len > CHUNK_BYTES - sizeof(struct sim_chunk)) {
+        s->nomem = true;
+        return TC_EMPTY;
+    }
+    struct sim_chunk *c = s->chunks;
+    if (c == NULL || CHUNK_BYTES - sizeof *c - c->used < b->len) {
+        c = malloc(CHUNK_BYTES);
+        if (c == NULL) {
+            s->nomem = true;
+            return TC_EMPTY;
+        }
+        c->next = s->chunks;
+        c->used = 0;
+        s->chunks = c;
+    }
+    char *text = c->text + c->used;
+    memcpy(text, b->data, b->len);
+    c->used += b->len;
+    return tc_slice_make(text, b->len);
+}
+
+static struct tc_slice keep_formatted(struct tc_sim *s, const char *format, va_list args)
+{
+    char text[TEXT_MAX];
+    int len = vsnprintf(text, sizeof text, format, args);
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    b.len = len < 0 ? 0 : (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
+    return tc__sim_keep(s, &b);
+}
+
+struct tc_slice tc__sim_text(struct tc_sim *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct tc_slice kept = keep_formatted(s, format, args);
+    va_end(args);
+    return kept;
+}
+
+void tc__sim_line(struct tc_sim *s, enum sim_stream stream, uint32_t place, uint32_t node,
+                  int64_t at_ns, struct tc_slice text)
+{
+    if (at_ns < s->options.start_ns || at_ns >= s->end_ns) {
+        return;
+    }
+    uint32_t number = (uint32_t)s->lines.count;
+    struct sim_line *line = tc__sim_add(&s->lines, sizeof *line);
+    if (line == NULL) {
+        s->nomem = true;
+        return;
+    }
+    *line = (struct sim_line){at_ns, stream, place, number, node, false, text};
+}
+
+void tc__sim_kernel(struct tc_sim *s, uint32_t node, int64_t at_ns, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct tc_slice text = keep_formatted(s, format, args);
+    va_end(args);
+    tc__sim_line(s, SIM_KERNEL, node, node, at_ns, text);
+}
+
+static void change(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns,
+                   enum sim_gauge gauge, bool adds, int64_t value)
+{
+    uint32_t number = (uint32_t)s->changes.count;
+    struct sim_change *c = tc__sim_add(&s->changes, sizeof *c);
+    if (c == NULL) {
+        s->nomem = true;
+        return;
+    }
+    *c = (struct sim_change){at_ns, node * s->options.gpus_per_node + gpu, number, gauge, adds,
+                             value};
+}
+
+void tc__sim_set(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, enum sim_gauge gauge,
+                 int64_t value)
+{
+    change(s, node, gpu, at_ns, gauge, false, value);
+}
+
+void tc__sim_raise(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns,
+                   enum sim_gauge gauge, int64_t by)
+{
+    change(s, node, gpu, at_ns, gauge, true, by);
+}
+
+struct sim_truth *tc__sim_truth(struct tc_sim *s, bool noise, const char *pattern,
+                                const char *discriminator, int64_t start_ns, int64_t end_ns,
+                                const char *what)
+{
+    static _Thread_local struct sim_truth thrown_away;
+    uint32_t number = (uint32_t)s->truths.count;
+    struct sim_truth *t = tc__sim_add(&s->truths, sizeof *t);
+    if (t == NULL) {
+        s->nomem = true;
+        t = &thrown_away;
+    }
+    *t = (struct sim_truth){.noise = noise,
+                            .number = number,
+                            .pattern = pattern,
+                            .discriminator = discriminator,
+                            .start_ns = start_ns,
+                            .end_ns = end_ns < s->end_ns ? end_ns : s->end_ns,
+                            .causes = {SIM_NONE, SIM_NONE},
+                            .node = SIM_NONE,
+                            .gpu = SIM_NONE,
+                            .job = SIM_NONE,
+                            .rank = SIM_NONE,
+                            .pod_job = SIM_NONE,
+                            .pod_node = SIM_NONE,
+                            .dev = SIM_NONE,
+                            .affected_job = SIM_NONE,
+                            .what = what};
+    return t;
+}
+
+static int by_place_and_time(const void *a, const void *b)
+{
+    const struct sim_line *x = a;
+    const struct sim_line *y = b;
+    if (x->stream != y->stream) {
+        return x->stream < y->stream ? -1 : 1;
+    }
+    if (x->place != y->place) {
+        return x->place < y->place ? -1 : 1;
+    }
+    if (x->at_ns != y->at_ns) {
+        return x->at_ns < y->at_ns ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int by_gpu_and_time(const void *a, const void *b)
+{
+    const struct sim_change *x = a;
+    const struct sim_change *y = b;
+    if (x->gpu != y->gpu) {
+        return x->gpu < y->gpu ? -1 : 1;
+    }
+    if (x->at_ns != y->at_ns) {
+        return x->at_ns < y->at_ns ? -1 : 1;
+    }
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void sort(struct sim_list *list, size_t size, int (*order)(const void *, const void *))
+{
+    if (list->count > 1) {
+        qsort(list->items, list->count, size, order);
+    }
+}
+
+static tc_status make_plan(struct tc_sim *s, struct tc_error *err)
+{
+    TC_TRY(tc__sim_layout(s));
+    TC_TRY(tc__sim_faults(s, err));
+    tc__sim_noise(s);
+    tc__sim_pods(s);
+    sort(&s->lines, sizeof(struct sim_line), by_place_and_time);
+    sort(&s->changes, sizeof(struct sim_change), by_gpu_and_time);
+    TC_TRY(tc__sim_list_files(s));
+    return s->nomem ? TC_E_NOMEM : TC_OK;
+}
+
+static tc_status check(const struct tc_sim_options *o, struct tc_error *err)
+{
+    if (o->nodes < 1 || o->nodes > TC_SIM_NODES_MAX) {
+        return tc_fail(err, TC_E_USAGE, 0, "nodes: %u is not between 1 and %d", o->nodes,
+                       TC_SIM_NODES_MAX);
+    }
+    if (o->gpus_per_node < 1 || o->gpus_per_node > TC_SIM_GPUS_MAX) {
+        return tc_fail(err, TC_E_USAGE, 0, "gpus-per-node: %u is not between 1 and %d",
+                       o->gpus_per_node, TC_SIM_GPUS_MAX);
+    }
+    if (o->minutes < TC_SIM_MINUTES_MIN || o->minutes > TC_SIM_MINUTES_MAX) {
+        return tc_fail(err, TC_E_USAGE, 0, "hours: %u minutes is not between %d minutes and %d h",
+                       o->minutes, TC_SIM_MINUTES_MIN, TC_SIM_MINUTES_MAX / 60);
+    }
+    if (o->start_ns < 0 || o->start_ns > TC_TIME_MAX - TC_SIM_MINUTES_MAX * SIM_MINUTE) {
+        return tc_fail(err, TC_E_USAGE, 0, "start: not between 1970 and 2199");
+    }
+    return TC_OK;
+}
+
+tc_status tc_sim_create(const struct tc_sim_options *options, struct tc_sim **out_sim,
+                        struct tc_error *err)
+{
+    TC_TRY(check(options, err));
+    struct tc_sim *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "out of memory");
+    }
+    s->options = *options;
+    s->end_ns = options->start_ns + options->minutes * SIM_MINUTE;
+    s->noise_percent = 100;
+    s->options.label = tc__sim_text(s, "%.*s", TC_FMT(options->label));
+    tc_status status = make_plan(s, err);
+    s->options.faults = TC_EMPTY;
+    if (status != TC_OK) {
+        tc_sim_destroy(s);
+        return status == TC_E_NOMEM ? tc_fail(err, status, 0, "out of memory") : status;
+    }
+    *out_sim = s;
+    return TC_OK;
+}
+
+void tc_sim_destroy(struct tc_sim *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    while (s->chunks != NULL) {
+        struct sim_chunk *next = s->chunks->next;
+        free(s->chunks);
+        s->chunks = next;
+    }
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        free(tc__sim_job(s, (uint32_t)i)->waits);
+    }
+    free(s->nodes);
+    free(s->jobs.items);
+    free(s->lines.items);
+    free(s->changes.items);
+    free(s->truths.items);
+    free(s->files.items);
+    free(s);
+}
+
+void tc_sim_counts(const struct tc_sim *s, struct tc_sim_counts *out)
+{
+    *out = (struct tc_sim_counts){.jobs = (uint32_t)s->jobs.count, .left_out = s->left_out};
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        out->ranks += tc__sim_job(s, (uint32_t)i)->ranks;
+    }
+    for (size_t i = 0; i < s->truths.count; i++) {
+        bool noise = SIM_AT(s->truths, struct sim_truth, i)->noise;
+        out->noise += noise;
+        out->faults += !noise;
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A labelled fleet: what a cluster with known faults would have left behind, in the
+ * formats that real programs write. First everything that happens is planned, in
+ * memory; that grows with the faults and the noise, not with the telemetry. Then
+ * each file is written by itself, in one pass, from the plan alone: in any order, by
+ * several threads, in bounded memory.
+ *
+ * All is made from the seed with integers only, so the bytes are the same on every
+ * machine. Nothing here is known to codecs or detectors, and nothing of theirs here.
+ */
+#ifndef TC_SIM_SIM_H
+#define TC_SIM_SIM_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_SIM_NODES_MAX 20000
+#define TC_SIM_GPUS_MAX 16
+/* Faults need time to show, and dumps are written ten minutes after a hang. */
+#define TC_SIM_MINUTES_MIN 30
+#define TC_SIM_MINUTES_MAX (7 * 24 * 60)
+/* 2026-03-02T00:00:00Z, a Monday. */
+#define TC_SIM_START (INT64_C(1772409600) * 1000000000)
+
+struct tc_sim_options {
+    uint32_t nodes;
+    uint32_t gpus_per_node;
+    uint32_t minutes;
+    uint64_t seed;
+    int64_t start_ns;
+    struct tc_slice faults; /* the SPEC; borrowed until tc_sim_create returns */
+    struct tc_slice label;  /* how the truth names it; borrowed likewise */
+};
+
+struct tc_sim;
+
+/* Plans everything. The error names the item of the SPEC and lists what exists. */
+TC_CHECKED tc_status tc_sim_create(const struct tc_sim_options *options, struct tc_sim **out_sim,
+                                   struct tc_error *err);
+void tc_sim_destroy(struct tc_sim *s);
+
+struct tc_sim_counts {
+    uint32_t jobs;
+    uint32_t ranks;
+    uint32_t faults;
+    uint32_t noise;    /* labelled pieces of it */
+    uint32_t left_out; /* faults of a built-in SPEC that found no place */
+};
+
+void tc_sim_counts(const struct tc_sim *s, struct tc_sim_counts *out);
+
+/* The files of the fleet, by number. */
+size_t tc_sim_file_count(const struct tc_sim *s);
+/* Its path below the output directory. */
+void tc_sim_file_path(const struct tc_sim *s, size_t file, struct tc_buf *out);
+
+typedef tc_status (*tc_sim_write_fn)(void *context, struct tc_slice bytes);
+
+/*
+ * Writes one file, in pieces. Threads may write different files at once. Stops at
+ * the first failure of write and returns it.
+ */
+TC_CHECKED tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn write,
+                                       void *context);
+
+/* The built-in SPECs and what can be injected, as text for people. */
+void tc_sim_describe(struct tc_buf *out);
+
+#endif
