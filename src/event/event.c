@@ -167,11 +167,27 @@ static int cmp_field(const struct tc_field *f, const void *a, const void *b)
     return 0;
 }
 
+/* A few numbers that tell most events of one time apart: those of a scrape, of a job's ranks. */
+static int cmp_numbers(const struct tc_event *a, const struct tc_event *b)
+{
+    int order = cmp_i64((int64_t)a->kind, (int64_t)b->kind);
+    if (order == 0) {
+        order = cmp_i64(a->scope.rank, b->scope.rank);
+    }
+    if (order == 0) {
+        order = cmp_i64(a->scope.gpu_index, b->scope.gpu_index);
+    }
+    if (order == 0 && a->kind == TC_EVENT_METRIC) {
+        order = cmp_i64((int64_t)a->metric.metric, (int64_t)b->metric.metric);
+    }
+    return order;
+}
+
 int tc_event_cmp(const struct tc_event *a, const struct tc_event *b)
 {
     int order = cmp_i64(a->time_ns, b->time_ns);
     if (order == 0) {
-        order = cmp_i64((int64_t)a->kind, (int64_t)b->kind);
+        order = cmp_numbers(a, b);
     }
     size_t count = 0;
     const struct tc_field *fields = tc_fields(&count);

@@ -127,8 +127,7 @@ void tc__sim_fault_straggler(struct tc_sim *s, const struct sim_ask *ask)
 {
     static const char *const KINDS[] = {"slow_host", "slow_gpu", "slow_link"};
     struct sim_job *j = tc__sim_job(s, ask->job);
-    bool link = ask->variant == 2 && j->pipe > 1;
-    uint32_t kind = ask->variant == 2 && !link ? 0 : ask->variant;
+    bool link = ask->variant == 2;
     uint32_t cause = SIM_NONE;
     j->slow_from = ask->at_ns;
     j->slow_until = ask->at_ns + sim_between(ask->luck, 15 * 60, 21 * 60) * TC_SECOND;
@@ -144,10 +143,10 @@ void tc__sim_fault_straggler(struct tc_sim *s, const struct sim_ask *ask)
         j->stop = SIM_STOP_HANG;
         j->stop_ns = j->slow_until - SIM_MINUTE;
         j->slow_percent *= 10;
-    } else if (kind == 1) {
+    } else if (ask->variant == 1) {
         cause = heat_up(s, ask, j->slow_until, 100 * 100 / (100 + j->slow_percent))->number;
     }
-    struct sim_truth *t = tc__sim_truth(s, false, "straggler", KINDS[kind], ask->at_ns,
+    struct sim_truth *t = tc__sim_truth(s, false, "straggler", KINDS[ask->variant], ask->at_ns,
                                         j->slow_until, "a rank is slower than its peers");
     t->causes[0] = cause;
     t->job = ask->job;
@@ -156,6 +155,7 @@ void tc__sim_fault_straggler(struct tc_sim *s, const struct sim_ask *ask)
     if (link) {
         t->what = "the link between two ranks of a pipeline is slow";
         t->rank = j->slow_first < j->slow_peer ? j->slow_first : j->slow_peer;
+        t->other_rank = j->slow_first + j->slow_peer - t->rank;
     }
 }
 

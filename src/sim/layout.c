@@ -19,7 +19,7 @@ static uint64_t draw(const struct tc_sim *s, uint64_t a, uint64_t b)
 /* Nodes of the next job: a few large ones, many small ones. */
 static uint32_t next_size(uint32_t nodes, uint32_t job)
 {
-    static const uint8_t SIZES[] = {16, 8, 4, 2, 32, 8, 4, 2, 4, 8, 2, 4, 16, 2, 4, 8};
+    static const uint8_t SIZES[] = {16, 4, 2, 8, 2, 4, 2, 8, 4, 2, 2, 4, 8, 2, 4, 2};
     if (job == 0 && nodes >= 256) {
         uint32_t size = 32;
         while (size * 8 <= nodes && size < JOB_NODES_MAX) {

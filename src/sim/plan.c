@@ -138,6 +138,7 @@ struct sim_truth *tc__sim_truth(struct tc_sim *s, bool noise, const char *patter
                             .gpu = SIM_NONE,
                             .job = SIM_NONE,
                             .rank = SIM_NONE,
+                            .other_rank = SIM_NONE,
                             .pod_job = SIM_NONE,
                             .pod_node = SIM_NONE,
                             .dev = SIM_NONE,

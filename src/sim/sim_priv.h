@@ -203,7 +203,8 @@ struct sim_truth {
     uint32_t gpu;       /* of the node; SIM_NONE likewise */
     uint32_t job;
     uint32_t rank;
-    uint32_t pod_job; /* the pod is that of this job on `pod_node` */
+    uint32_t other_rank; /* of a link; above rank */
+    uint32_t pod_job;    /* the pod is that of this job on `pod_node` */
     uint32_t pod_node;
     uint32_t dev; /* or this pod of people's */
     const char *device;

@@ -11,7 +11,7 @@ static const struct sim_fault FAULTS[] = {
 #define FAULT_COUNT (sizeof FAULTS / sizeof FAULTS[0])
 #define COUNT_MAX 100000
 /* "mixed": one fault on so many node-minutes. */
-#define MIXED_NODE_MINUTES 720
+#define MIXED_NODE_MINUTES 900
 
 /* An item of the SPEC. */
 struct item {
@@ -193,9 +193,9 @@ static tc_status read_noise(struct tc_sim *s, struct tc_slice rest, struct tc_er
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-static bool fits_job(const struct tc_sim *s, const struct sim_job *j)
+static bool fits_job(const struct tc_sim *s, const struct sim_job *j, uint32_t stages)
 {
-    if (j->taken || !j->warm || j->stop != SIM_GOES_ON || j->ranks < 2) {
+    if (j->taken || !j->warm || j->stop != SIM_GOES_ON || j->ranks < 3 || j->pipe < stages) {
         return false;
     }
     for (uint32_t i = 0; i < j->nodes; i++) {
@@ -228,13 +228,15 @@ static bool find_place(const struct tc_sim *s, const struct item *item, uint64_t
 {
     enum sim_where where = item->fault->where;
     if (where == SIM_ON_JOB) {
+        /* A slow link shows only beside other links of its pipeline. */
+        bool link = tc_slice_eq(word(item->fault->variants, ask->variant), TC_LIT("slow_link"));
         uint32_t count = (uint32_t)s->jobs.count;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t job = (sim_below(luck, count) + i) % count;
             const struct sim_job *j = tc__sim_job(s, job);
             bool here = item->node == SIM_NONE ||
                         (item->node >= j->first_node && item->node - j->first_node < j->nodes);
-            if (here && fits_job(s, j)) {
+            if (here && fits_job(s, j, link ? 3 : 1)) {
                 ask->job = job;
                 ask->node = item->node != SIM_NONE
                                 ? item->node
@@ -284,12 +286,12 @@ static bool plan_one(struct tc_sim *s, const struct item *item, uint32_t k)
     uint64_t seed = s->options.seed;
     uint64_t which = (uint64_t)item->number << 32 | k;
     struct sim_ask ask = {.luck = sim_draw(seed, SIM_FOR_DETAIL, 1, which)};
-    if (!find_place(s, item, sim_draw(seed, SIM_FOR_PLACE, 0, which), &ask)) {
-        return false;
-    }
     uint32_t variants = variant_count(item->fault);
     uint32_t first = sim_below(sim_draw(seed, SIM_FOR_VARIANT, item->number, 0), variants);
     ask.variant = item->variant != SIM_NONE ? item->variant : (first + k) % variants;
+    if (!find_place(s, item, sim_draw(seed, SIM_FOR_PLACE, 0, which), &ask)) {
+        return false;
+    }
     ask.gpu = item->gpu != SIM_NONE ? item->gpu : sim_below(ask.luck, s->options.gpus_per_node);
     ask.at_ns = item->at_ns != TC_TIME_NONE ? s->options.start_ns + item->at_ns
                                             : draw_time(s, sim_draw(seed, SIM_FOR_TIME, 0, which));

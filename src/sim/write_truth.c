@@ -81,6 +81,10 @@ static void put_culprit(const struct tc_sim *s, struct tc_buf *b, const struct s
         put_string(b, "job.id", tc_buf_slice(&n));
         tc_buf_lit(b, ",\"ranks\":[");
         tc_buf_u64(b, t->rank);
+        if (t->other_rank != SIM_NONE) {
+            tc_buf_char(b, ',');
+            tc_buf_u64(b, t->other_rank);
+        }
         tc_buf_char(b, ']');
     }
     tc_buf_char(b, '}');
