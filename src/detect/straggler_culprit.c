@@ -166,20 +166,26 @@ static struct strag_culprit *gather_node(struct straggler *st, struct strag_culp
     return leader;
 }
 
-/* True when the rank has several links in the lane and all of them are slow. */
+/*
+ * True when the rank has links with several others in the lane and all of them are slow. There and
+ * back with one other is one link.
+ */
 static bool all_links_slow(const struct straggler *st, uint32_t lane, uint32_t rank)
 {
-    uint32_t links = 0;
+    uint32_t first = STRAG_NONE;
+    bool several = false;
     for (uint32_t s = st->lanes[lane].first_seat; s != STRAG_NONE; s = st->seats[s].next) {
         const struct strag_seat *seat = &st->seats[s];
         if (seat->rank == rank || seat->peer == rank) {
-            links++;
+            uint32_t other = seat->rank == rank ? seat->peer : seat->rank;
+            several = several || (first != STRAG_NONE && other != first);
+            first = other;
             if (seat->culprit == STRAG_NONE) {
                 return false;
             }
         }
     }
-    return links >= 2;
+    return several;
 }
 
 /* The end of a slow link that has no other kind of link, if that is one of the two. */

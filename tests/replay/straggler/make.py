@@ -161,6 +161,23 @@ def fires_on_slow_link():
     return written(*transfers(14, lambda a, b: 0.09 if (a, b) == (1, 2) else 0.02))
 
 
+def fires_on_slow_link_there_and_back():
+    """The last stage of a pipeline has one neighbour: the way there and the way back are one
+    link, and the rank is not blamed for it."""
+    events = []
+    for i in range(14):
+        for a, b in ((0, 1), (1, 2), (2, 3), (3, 2), (2, 1), (1, 0)):
+            start = i + 0.1 * a + (0.5 if a > b else 0)
+            end = start + 0.03 + (0.09 if 3 in (a, b) else 0.02)
+            for rank, peer, send, entered in ((a, b, True, start), (b, a, False, start + 0.03)):
+                more = {"nccl.op": f"send {a}->{b}" if send else f"recv {b}<-{a}", "nccl.p2p": True,
+                        "nccl.send": send, "nccl.peer": peer, "nccl.sizes_in": "[[2048, 1, 5120]]",
+                        "nccl.started": nanoseconds(entered)}
+                seq = 50 + 12 * i + 2 * (a + (3 if a > b else 0)) + (not send)
+                events.append(record(rank, seq, entered - 0.01, end, group="pp", **more))
+    return written(*events)
+
+
 def fires_on_slow_links_of_rank():
     """Both links of rank 2 are slow: the rank is named. (A fifth and sixth link are as usual.)"""
     events = transfers(14, lambda a, b: 0.09 if 2 in (a, b) else 0.02)
@@ -324,6 +341,7 @@ CASES = [
     fires_on_first_cause,
     fires_on_throttled_gpu,
     fires_on_slow_link,
+    fires_on_slow_link_there_and_back,
     fires_on_slow_links_of_rank,
     fires_on_step_times,
     fires_on_step_metric,
