@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where an item is: its keys, the index by them, and whether a verdict names the culprit. */
+#include "score/score_priv.h"
+
+#include <stdlib.h>
+
+enum tag { TAG_NODE, TAG_GPU, TAG_POD, TAG_JOB, TAG_RANK, TAG_RANK_NO_JOB };
+
+struct keys {
+    uint64_t *out;
+    size_t cap;
+    size_t count;
+    uint32_t pattern;
+};
+
+static uint64_t seed_of(const struct keys *k, enum tag tag)
+{
+    return tc_hash_mix((uint64_t)k->pattern + 1, (uint64_t)tag + 1);
+}
+
+static void put(struct keys *k, uint64_t key)
+{
+    if (k->count < k->cap) {
+        k->out[k->count] = key;
+    }
+    k->count++;
+}
+
+static void put_name(struct keys *k, enum tag tag, struct tc_slice name)
+{
+    if (name.len > 0) {
+        put(k, tc_slice_hash(name, seed_of(k, tag)));
+    }
+}
+
+static void put_pod(struct keys *k, struct tc_slice ns, struct tc_slice pod)
+{
+    if (pod.len > 0) {
+        put(k, tc_slice_hash(pod, tc_slice_hash(ns, seed_of(k, TAG_POD))));
+    }
+}
+
+/* "namespace/name" */
+static void put_pod_path(struct keys *k, struct tc_slice path)
+{
+    struct tc_slice name;
+    struct tc_slice ns = tc_slice_cut(path, '/', &name);
+    if (ns.len == path.len) {
+        put_pod(k, TC_EMPTY, path);
+    } else {
+        put_pod(k, ns, name);
+    }
+}
+
+/*
+ * Between two items of one job the job is the key; of two jobs a rank says nothing. That
+ * leaves pairs in which one names no job: what is found has its ranks under a key for
+ * everyone and, when it has no job, under one for those who have.
+ */
+static void put_rank(struct keys *k, const struct tc__item *item, bool asks, int32_t rank)
+{
+    bool has_job = item->job.len > 0;
+    uint64_t any = tc_hash_mix(seed_of(k, TAG_RANK), (uint64_t)rank);
+    uint64_t no_job = tc_hash_mix(seed_of(k, TAG_RANK_NO_JOB), (uint64_t)rank);
+    if (asks) {
+        put(k, has_job ? no_job : any);
+        return;
+    }
+    put(k, any);
+    if (!has_job) {
+        put(k, no_job);
+    }
+}
+
+size_t tc__place_keys(const struct tc__item *item, bool asks, uint64_t *out, size_t cap)
+{
+    struct keys k = {.out = out, .cap = cap, .pattern = item->pattern};
+    put_name(&k, TAG_NODE, item->node);
+    for (size_t i = 0; i < item->nodes.count; i++) {
+        put_name(&k, TAG_NODE, item->nodes.at[i]);
+    }
+    put_name(&k, TAG_GPU, item->gpu_uuid);
+    put_name(&k, TAG_JOB, item->job);
+    put_pod(&k, item->ns, item->pod);
+    for (size_t i = 0; i < item->pods.count; i++) {
+        put_pod_path(&k, item->pods.at[i]);
+    }
+    if (item->rank >= 0) {
+        put_rank(&k, item, asks, item->rank);
+    }
+    for (size_t i = 0; i < item->ranks.count; i++) {
+        put_rank(&k, item, asks, item->ranks.at[i]);
+    }
+    for (size_t i = 0; i < item->affected.count; i++) {
+        put_rank(&k, item, asks, item->affected.at[i]);
+    }
+    return k.count;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct tc__entry *x = a;
+    const struct tc__entry *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    if (x->start_ns != y->start_ns) {
+        return x->start_ns < y->start_ns ? -1 : 1;
+    }
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+/* The entries of one item. */
+static void add_item(struct tc__entry *out, const struct tc__item *item, uint32_t number,
+                     size_t count, uint64_t *keys)
+{
+    (void)tc__place_keys(item, false, keys, count);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct tc__entry){
+            .key = keys[i], .start_ns = item->start_ns, .end_ns = item->end_ns, .item = number};
+    }
+}
+
+bool tc__index_build(struct tc__index *index, const struct tc__items *items,
+                     tc__item_filter_fn filter)
+{
+    size_t total = 0;
+    size_t most = 0;
+    *index = (struct tc__index){0};
+    for (size_t i = 0; i < items->count; i++) {
+        size_t count = filter(&items->at[i]) ? tc__place_keys(&items->at[i], false, NULL, 0) : 0;
+        total += count;
+        most = count > most ? count : most;
+    }
+    index->at = calloc(total + 1, sizeof *index->at);
+    uint64_t *keys = calloc(most + 1, sizeof *keys);
+    if (index->at == NULL || keys == NULL) {
+        free(keys);
+        tc__index_fini(index);
+        return false;
+    }
+    for (size_t i = 0; i < items->count; i++) {
+        if (filter(&items->at[i])) {
+            size_t count = tc__place_keys(&items->at[i], false, NULL, 0);
+            add_item(&index->at[index->count], &items->at[i], (uint32_t)i, count, keys);
+            index->count += count;
+        }
+    }
+    free(keys);
+    qsort(index->at, index->count, sizeof *index->at, by_key);
+    for (size_t i = 0; i < index->count; i++) {
+        struct tc__entry *e = &index->at[i];
+        bool goes_on = i > 0 && e[-1].key == e->key && e[-1].reach_ns > e->end_ns;
+        e->reach_ns = goes_on ? e[-1].reach_ns : e->end_ns;
+    }
+    return true;
+}
+
+void tc__index_fini(struct tc__index *index)
+{
+    free(index->at);
+    *index = (struct tc__index){0};
+}
+
+/* The first entry of at least that key, and of that key at least that start. */
+static size_t lower_bound(const struct tc__index *index, uint64_t key, int64_t start_ns)
+{
+    size_t from = 0;
+    size_t to = index->count;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        const struct tc__entry *e = &index->at[mid];
+        if (e->key < key || (e->key == key && e->start_ns < start_ns)) {
+            from = mid + 1;
+        } else {
+            to = mid;
+        }
+    }
+    return from;
+}
+
+struct tc__range tc__index_range(const struct tc__index *index, uint64_t key, int64_t start_ns,
+                                 int64_t end_ns)
+{
+    struct tc__range r = {.group = lower_bound(index, key, INT64_MIN)};
+    r.to = end_ns == INT64_MAX ? lower_bound(index, key + 1, INT64_MIN)
+                               : lower_bound(index, key, end_ns + 1);
+    /* reach only grows inside a key; where it first gets to start_ns, that very entry does. */
+    size_t from = r.group;
+    size_t to = r.to;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (index->at[mid].reach_ns < start_ns) {
+            from = mid + 1;
+        } else {
+            to = mid;
+        }
+    }
+    r.from = from;
+    return r;
+}
+
+/* ---- culprits ---------------------------------------------------------------------------- */
+
+static bool names_node(const struct tc__item *verdict, struct tc_slice node)
+{
+    if (tc_slice_eq(verdict->node, node)) {
+        return true;
+    }
+    for (size_t i = 0; i < verdict->nodes.count; i++) {
+        if (tc_slice_eq(verdict->nodes.at[i], node)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One GPU has several names: the strongest that both use decides. */
+static bool names_gpu(const struct tc__item *fault, const struct tc__item *verdict)
+{
+    if (fault->gpu_uuid.len == 0 && !fault->pci.known && fault->gpu_index < 0) {
+        return true;
+    }
+    if (fault->gpu_uuid.len > 0 && verdict->gpu_uuid.len > 0) {
+        return tc_slice_eq(fault->gpu_uuid, verdict->gpu_uuid);
+    }
+    bool same_node = fault->node.len > 0 && tc_slice_eq(fault->node, verdict->node);
+    if (fault->pci.known && verdict->pci.known) {
+        return same_node && tc_bdf_eq(fault->pci, verdict->pci);
+    }
+    return same_node && fault->gpu_index >= 0 && fault->gpu_index == verdict->gpu_index;
+}
+
+/* The ranks that a verdict blames: the list, else the one. */
+static struct tc__ranks blamed(const struct tc__item *item)
+{
+    if (item->ranks.count > 0 || item->rank < 0) {
+        return item->ranks;
+    }
+    return (struct tc__ranks){&item->rank, 1};
+}
+
+static bool names_ranks(const struct tc__item *fault, const struct tc__item *verdict)
+{
+    struct tc__ranks want = blamed(fault);
+    struct tc__ranks have = blamed(verdict);
+    if (fault->ranks.count == 0 && fault->rank >= 0 && fault->rank == verdict->rank) {
+        return true;
+    }
+    return want.count == 0 || (want.count == have.count &&
+                               memcmp(want.at, have.at, want.count * sizeof *want.at) == 0);
+}
+
+static bool is_same(struct tc_slice want, struct tc_slice have)
+{
+    return want.len == 0 || tc_slice_eq(want, have);
+}
+
+bool tc__names_culprit(const struct tc__item *fault, const struct tc__item *verdict)
+{
+    return (fault->node.len == 0 || names_node(verdict, fault->node)) &&
+           names_gpu(fault, verdict) && is_same(fault->ns, verdict->ns) &&
+           is_same(fault->pod, verdict->pod) && is_same(fault->job, verdict->job) &&
+           names_ranks(fault, verdict) &&
+           (is_same(fault->device, verdict->device) || is_same(fault->device, verdict->volume));
+}
+
+/* ---- for people -------------------------------------------------------------------------- */
+
+#define RANKS_SHOWN 8
+
+static void put_word(struct tc_buf *b, const char *before, struct tc_slice word)
+{
+    if (word.len > 0) {
+        tc_buf_str(b, b->len == 0 ? TC_EMPTY : TC_LIT(" "));
+        tc_buf_str(b, tc_slice_cstr(before));
+        tc_buf_str(b, word);
+    }
+}
+
+static void put_ranks(struct tc_buf *b, struct tc__ranks ranks)
+{
+    if (ranks.count == 0) {
+        return;
+    }
+    put_word(b, "", ranks.count == 1 ? TC_LIT("rank ") : TC_LIT("ranks "));
+    for (size_t i = 0; i < ranks.count && i < RANKS_SHOWN; i++) {
+        tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
+        tc_buf_i64(b, ranks.at[i]);
+    }
+    tc_buf_str(b, ranks.count > RANKS_SHOWN ? TC_LIT(",...") : TC_EMPTY);
+}
+
+void tc__item_place(struct tc_buf *b, const struct tc__item *item)
+{
+    put_word(b, "", item->node);
+    if (item->node.len == 0 && item->nodes.count > 0) {
+        put_word(b, "", item->nodes.at[0]);
+        tc_buf_str(b, item->nodes.count > 1 ? TC_LIT(",...") : TC_EMPTY);
+    }
+    put_word(b, "", item->gpu_uuid);
+    if (item->pci.known) {
+        tc_buf_str(b, b->len == 0 ? TC_EMPTY : TC_LIT(" "));
+        tc_buf_bdf(b, item->pci);
+    }
+    if (item->gpu_index >= 0) {
+        put_word(b, "", TC_LIT("GPU "));
+        tc_buf_i64(b, item->gpu_index);
+    }
+    put_word(b, "device ", item->device);
+    if (item->pod.len > 0) {
+        put_word(b, "pod ", item->ns.len > 0 ? item->ns : item->pod);
+        tc_buf_str(b, item->ns.len > 0 ? TC_LIT("/") : TC_EMPTY);
+        tc_buf_str(b, item->ns.len > 0 ? item->pod : TC_EMPTY);
+    }
+    put_word(b, "job ", item->job);
+    put_ranks(b, blamed(item));
+}
