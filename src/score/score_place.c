@@ -4,7 +4,17 @@
 
 #include <stdlib.h>
 
-enum tag { TAG_NODE, TAG_GPU, TAG_POD, TAG_JOB, TAG_RANK, TAG_RANK_NO_JOB };
+enum tag {
+    TAG_NODE,
+    TAG_GPU,
+    TAG_GPU_ADDRESS,
+    TAG_GPU_INDEX,
+    TAG_POD,
+    TAG_JOB,
+    TAG_JOB_RANK,
+    TAG_RANK,
+    TAG_RANK_NO_JOB
+};
 
 struct keys {
     uint64_t *out;
@@ -37,6 +47,30 @@ static void put_pod(struct keys *k, struct tc_slice ns, struct tc_slice pod)
 {
     if (pod.len > 0) {
         put(k, tc_slice_hash(pod, tc_slice_hash(ns, seed_of(k, TAG_POD))));
+    }
+}
+
+/*
+ * A GPU of a node and a rank of a job are places inside of places: they add no pair, but lead
+ * past the crowd of a busy node or job to the verdict that names the culprit.
+ */
+static void put_inner(struct keys *k, enum tag tag, struct tc_slice outer, uint64_t inner)
+{
+    if (outer.len > 0) {
+        put(k, tc_hash_mix(tc_slice_hash(outer, seed_of(k, tag)), inner));
+    }
+}
+
+static void put_gpu(struct keys *k, const struct tc__item *item)
+{
+    put_name(k, TAG_GPU, item->gpu_uuid);
+    if (item->pci.known) {
+        uint64_t address = (uint64_t)item->pci.domain << 24 | (uint64_t)item->pci.bus << 16 |
+                           (uint64_t)item->pci.device << 8 | item->pci.function;
+        put_inner(k, TAG_GPU_ADDRESS, item->node, address);
+    }
+    if (item->gpu_index >= 0) {
+        put_inner(k, TAG_GPU_INDEX, item->node, (uint64_t)item->gpu_index);
     }
 }
 
@@ -79,7 +113,7 @@ size_t tc__place_keys(const struct tc__item *item, bool asks, uint64_t *out, siz
     for (size_t i = 0; i < item->nodes.count; i++) {
         put_name(&k, TAG_NODE, item->nodes.at[i]);
     }
-    put_name(&k, TAG_GPU, item->gpu_uuid);
+    put_gpu(&k, item);
     put_name(&k, TAG_JOB, item->job);
     put_pod(&k, item->ns, item->pod);
     for (size_t i = 0; i < item->pods.count; i++) {
@@ -87,8 +121,10 @@ size_t tc__place_keys(const struct tc__item *item, bool asks, uint64_t *out, siz
     }
     if (item->rank >= 0) {
         put_rank(&k, item, asks, item->rank);
+        put_inner(&k, TAG_JOB_RANK, item->job, (uint64_t)item->rank);
     }
     for (size_t i = 0; i < item->ranks.count; i++) {
+        put_inner(&k, TAG_JOB_RANK, item->job, (uint64_t)item->ranks.at[i]);
         put_rank(&k, item, asks, item->ranks.at[i]);
     }
     for (size_t i = 0; i < item->affected.count; i++) {

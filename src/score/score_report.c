@@ -3,6 +3,8 @@
 #include "base/time.h"
 #include "score/score_priv.h"
 
+#include <string.h>
+
 /* One row or list entry: bounded strings, each byte of which may need six as JSON. */
 #define PIECE_MAX ((size_t)64 << 10)
 #define MS INT64_C(1000000)
@@ -76,16 +78,13 @@ static void put_left(struct tc_buf *b, struct tc_slice text, size_t width)
     }
 }
 
-static const struct column {
-    const char *title;
-    size_t width;
-} COLUMNS[] = {
-    {"faults", 7},      {"TP", 6},         {"FP", 5},     {"FN", 5},       {"TN", 6},
-    {"explained", 11},  {"precision", 11}, {"recall", 8}, {"culprit", 19}, {"discriminator", 19},
-    {"TTD median", 12}, {"TTD p95", 11}};
+static const char *const TITLES[] = {
+    "faults",     "TP",        "FP",     "FN",      "TN",
+    "explained",  "precision", "recall", "culprit", "discriminator",
+    "TTD median", "TTD p95"};
 
-#define COLUMN_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
-#define NAME_WIDTH 18
+#define COLUMN_COUNT (sizeof TITLES / sizeof TITLES[0])
+#define GAP 2
 
 /* "0.750 (3/4)" */
 static void put_counted(struct tc_buf *b, uint64_t part, uint64_t whole)
@@ -126,23 +125,42 @@ static void put_cell(struct tc_buf *b, const struct tc_score_row *row, size_t co
     }
 }
 
+static struct tc_slice cell_of(const struct tc_score_row *row, size_t column, char *data)
+{
+    struct tc_buf b = tc_buf_make(data, COLUMN_MAX);
+    put_cell(&b, row, column);
+    return tc_buf_slice(&b);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static tc_status text_table(struct report *r)
 {
+    char cell[COLUMN_MAX];
     size_t count = 0;
+    size_t name_width = TC_LIT("pattern").len;
+    size_t widths[COLUMN_COUNT];
     const struct tc_score_row *rows = tc_score_rows(r->s, &count);
     struct tc_buf b = start(r);
-    put_left(&b, TC_LIT("pattern"), NAME_WIDTH);
-    for (size_t i = 0; i < COLUMN_COUNT; i++) {
-        put_right(&b, tc_slice_cstr(COLUMNS[i].title), COLUMNS[i].width);
+    for (size_t i = 0; i < count; i++) {
+        name_width = larger(name_width, rows[i].pattern.len);
+    }
+    put_left(&b, TC_LIT("pattern"), name_width);
+    for (size_t j = 0; j < COLUMN_COUNT; j++) {
+        widths[j] = strlen(TITLES[j]);
+        for (size_t i = 0; i < count; i++) {
+            widths[j] = larger(widths[j], cell_of(&rows[i], j, cell).len);
+        }
+        put_right(&b, tc_slice_cstr(TITLES[j]), widths[j] + GAP);
     }
     tc_buf_char(&b, '\n');
     for (size_t i = 0; i < count; i++) {
-        put_left(&b, rows[i].pattern, NAME_WIDTH);
+        put_left(&b, rows[i].pattern, name_width);
         for (size_t j = 0; j < COLUMN_COUNT; j++) {
-            char cell[COLUMN_MAX];
-            struct tc_buf c = tc_buf_make(cell, sizeof cell);
-            put_cell(&c, &rows[i], j);
-            put_right(&b, tc_buf_slice(&c), COLUMNS[j].width);
+            put_right(&b, cell_of(&rows[i], j, cell), widths[j] + GAP);
         }
         tc_buf_char(&b, '\n');
         TC_TRY(send(r, &b));
