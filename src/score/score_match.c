@@ -106,6 +106,11 @@ static bool is_free_verdict(const struct tc__item *v)
     return v->fate == TC__LEFT;
 }
 
+static bool is_free_fault(const struct tc__item *t)
+{
+    return t->kind == TC__FAULT && t->fate == TC__LEFT;
+}
+
 static int64_t later(int64_t ns, int64_t by_ns)
 {
     return ns > INT64_MAX - by_ns ? INT64_MAX : ns + by_ns;
@@ -288,13 +293,14 @@ static size_t take_best(struct matcher *m)
 static tc_status pair_round(struct matcher *m, size_t *out_made)
 {
     m->pair_count = 0;
-    if (!tc__index_build(&m->free, m->verdicts, is_free_verdict)) {
+    struct tc__some verdicts = {m->verdicts, is_free_verdict};
+    struct tc__some faults = {m->truths, is_free_fault};
+    if (!tc__index_build(&m->free, verdicts, faults)) {
         return TC_E_NOMEM;
     }
     bool ok = true;
     for (size_t i = 0; i < m->truths->count && ok && m->pair_count < PAIRS_MAX; i++) {
-        const struct tc__item *t = &m->truths->at[i];
-        ok = t->kind != TC__FAULT || t->fate != TC__LEFT || weigh_fault(m, (uint32_t)i);
+        ok = !is_free_fault(&m->truths->at[i]) || weigh_fault(m, (uint32_t)i);
     }
     tc__index_fini(&m->free);
     struct tc_sort_pair *scratch = ok ? calloc(m->pair_count + 1, sizeof *scratch) : NULL;
@@ -431,25 +437,18 @@ static void mark_fooled(struct tc__item *noise, uint32_t verdict)
 }
 
 /* Who asks, who is found, and what that makes of the one who asks. */
-struct relation {
-    struct tc__items *askers;
-    const struct tc__items *others;
-    tc__item_filter_fn asks;
-    tc__item_filter_fn is_other;
-    void (*mark)(struct tc__item *item, uint32_t other);
-};
-
-static tc_status relate(struct matcher *m, struct relation r)
+static tc_status relate(struct matcher *m, struct tc__items *items, struct tc__some askers,
+                        struct tc__some found, void (*mark)(struct tc__item *item, uint32_t other))
 {
     struct tc__index index;
     uint32_t other = TC__NONE;
-    bool ok = tc__index_build(&index, r.others, r.is_other);
-    for (size_t i = 0; ok && i < r.askers->count; i++) {
-        struct tc__item *item = &r.askers->at[i];
-        if (r.asks(item)) {
-            ok = find_fit(m, &index, r.others, item, &other);
+    bool ok = tc__index_build(&index, found, askers);
+    for (size_t i = 0; ok && i < items->count; i++) {
+        struct tc__item *item = &items->at[i];
+        if (askers.passes(item)) {
+            ok = find_fit(m, &index, found.items, item, &other);
             if (ok && other != TC__NONE) {
-                r.mark(item, other);
+                mark(item, other);
             }
         }
     }
@@ -464,12 +463,14 @@ static tc_status relate(struct matcher *m, struct relation r)
  */
 static tc_status judge_rest(struct matcher *m)
 {
-    struct tc__items *t = m->truths;
-    struct tc__items *v = m->verdicts;
-    TC_TRY(explain(v));
-    TC_TRY(relate(m, (struct relation){v, t, is_free_verdict, is_noise, mark_noise}));
-    TC_TRY(relate(m, (struct relation){v, t, is_free_verdict, is_paired_fault, mark_duplicate}));
-    return relate(m, (struct relation){t, v, is_noise, is_false_positive, mark_fooled});
+    struct tc__some left = {m->verdicts, is_free_verdict};
+    struct tc__some wrong = {m->verdicts, is_false_positive};
+    struct tc__some noises = {m->truths, is_noise};
+    struct tc__some proved = {m->truths, is_paired_fault};
+    TC_TRY(explain(m->verdicts));
+    TC_TRY(relate(m, m->verdicts, left, noises, mark_noise));
+    TC_TRY(relate(m, m->verdicts, left, proved, mark_duplicate));
+    return relate(m, m->truths, noises, wrong, mark_fooled);
 }
 
 tc_status tc__match(struct tc_score *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where an item is: its keys, the index by them, and whether a verdict names the culprit. */
+#include "base/limits.h"
 #include "score/score_priv.h"
 
 #include <stdlib.h>
@@ -146,49 +147,113 @@ static int by_key(const void *a, const void *b)
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
-/* The entries of one item. */
-static void add_item(struct tc__entry *out, const struct tc__item *item, uint32_t number,
-                     size_t count, uint64_t *keys)
+/* A set of keys that may hold some more: one bit a key. */
+#define KEY_BITS ((size_t)1 << 24)
+
+struct key_set {
+    uint64_t *bits;
+    uint64_t *keys; /* of one item */
+    size_t key_cap;
+};
+
+static bool holds(const struct key_set *set, uint64_t key)
 {
-    (void)tc__place_keys(item, false, keys, count);
-    for (size_t i = 0; i < count; i++) {
-        out[i] = (struct tc__entry){
-            .key = keys[i], .start_ns = item->start_ns, .end_ns = item->end_ns, .item = number};
-    }
+    return (set->bits[key % KEY_BITS / 64] >> (key % 64) & 1) != 0;
 }
 
-bool tc__index_build(struct tc__index *index, const struct tc__items *items,
-                     tc__item_filter_fn filter)
+/* The keys of an item in set->keys; false when out of memory. */
+static bool take_keys(struct key_set *set, const struct tc__item *item, bool asks,
+                      size_t *out_count)
 {
-    size_t total = 0;
-    size_t most = 0;
-    *index = (struct tc__index){0};
-    for (size_t i = 0; i < items->count; i++) {
-        size_t count = filter(&items->at[i]) ? tc__place_keys(&items->at[i], false, NULL, 0) : 0;
-        total += count;
-        most = count > most ? count : most;
+    size_t count = tc__place_keys(item, asks, set->keys, set->key_cap);
+    if (count > set->key_cap) {
+        uint64_t *keys = realloc(set->keys, count * 2 * sizeof *keys);
+        if (keys == NULL) {
+            return false;
+        }
+        set->keys = keys;
+        set->key_cap = count * 2;
+        (void)tc__place_keys(item, asks, keys, count);
     }
-    index->at = calloc(total + 1, sizeof *index->at);
-    uint64_t *keys = calloc(most + 1, sizeof *keys);
-    if (index->at == NULL || keys == NULL) {
-        free(keys);
-        tc__index_fini(index);
-        return false;
-    }
-    for (size_t i = 0; i < items->count; i++) {
-        if (filter(&items->at[i])) {
-            size_t count = tc__place_keys(&items->at[i], false, NULL, 0);
-            add_item(&index->at[index->count], &items->at[i], (uint32_t)i, count, keys);
-            index->count += count;
+    *out_count = count;
+    return true;
+}
+
+static bool note_askers(struct key_set *set, struct tc__some askers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < askers.items->count; i++) {
+        const struct tc__item *item = &askers.items->at[i];
+        if (askers.passes(item)) {
+            if (!take_keys(set, item, true, &count)) {
+                return false;
+            }
+            for (size_t j = 0; j < count; j++) {
+                set->bits[set->keys[j] % KEY_BITS / 64] |= UINT64_C(1) << (set->keys[j] % 64);
+            }
         }
     }
-    free(keys);
+    return true;
+}
+
+/* Enters what is found, or with out NULL counts it. */
+static bool enter(struct key_set *set, struct tc__some found, struct tc__entry *out,
+                  size_t *out_count)
+{
+    size_t total = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < found.items->count; i++) {
+        const struct tc__item *item = &found.items->at[i];
+        if (!found.passes(item)) {
+            continue;
+        }
+        if (!take_keys(set, item, false, &count)) {
+            return false;
+        }
+        for (size_t j = 0; j < count; j++) {
+            if (holds(set, set->keys[j])) {
+                if (out != NULL) {
+                    out[total] = (struct tc__entry){.key = set->keys[j],
+                                                    .start_ns = item->start_ns,
+                                                    .end_ns = item->end_ns,
+                                                    .item = (uint32_t)i};
+                }
+                total++;
+            }
+        }
+    }
+    *out_count = total;
+    return true;
+}
+
+static void sort_entries(struct tc__index *index)
+{
     qsort(index->at, index->count, sizeof *index->at, by_key);
     for (size_t i = 0; i < index->count; i++) {
         struct tc__entry *e = &index->at[i];
         bool goes_on = i > 0 && e[-1].key == e->key && e[-1].reach_ns > e->end_ns;
         e->reach_ns = goes_on ? e[-1].reach_ns : e->end_ns;
     }
+}
+
+bool tc__index_build(struct tc__index *index, struct tc__some found, struct tc__some askers)
+{
+    struct key_set set = {.bits = calloc(KEY_BITS / 64, sizeof *set.bits)};
+    *index = (struct tc__index){0};
+    bool ok = set.bits != NULL && note_askers(&set, askers) &&
+              enter(&set, found, NULL, &index->count) &&
+              index->count <= TC_SCORE_MEMORY_MAX / sizeof *index->at;
+    if (ok) {
+        index->at = calloc(index->count + 1, sizeof *index->at);
+        ok = index->at != NULL && enter(&set, found, index->at, &index->count);
+    }
+    free(set.bits);
+    free(set.keys);
+    if (!ok) {
+        tc__index_fini(index);
+        return false;
+    }
+    sort_entries(index);
     return true;
 }
 

@@ -118,9 +118,18 @@ struct tc__index {
 size_t tc__place_keys(const struct tc__item *item, bool asks, uint64_t *out, size_t cap);
 
 typedef bool (*tc__item_filter_fn)(const struct tc__item *item);
-/* Of the items that pass; false when out of memory. */
-bool tc__index_build(struct tc__index *index, const struct tc__items *items,
-                     tc__item_filter_fn filter);
+
+/* Those of the items that pass. */
+struct tc__some {
+    const struct tc__items *items;
+    tc__item_filter_fn passes;
+};
+
+/*
+ * An index of what may be found, under the keys that anyone asks for: a fault that affects ten
+ * thousand ranks is not entered ten thousand times. False when out of memory.
+ */
+bool tc__index_build(struct tc__index *index, struct tc__some found, struct tc__some askers);
 void tc__index_fini(struct tc__index *index);
 
 /* The entries of a key that start early enough and, the first of them, last long enough. */
