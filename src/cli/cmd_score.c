@@ -374,17 +374,16 @@ static int run(int argc, char **argv)
 const struct tc_command tc_command_score = {
     .name = "score",
     .summary = "measure verdicts against what was injected",
-    .usage =
-        "usage: tracecore score [OPTIONS] --truth FILE VERDICTS... [--truth FILE VERDICTS...]\n"
-        "\n"
-        "Compares verdicts, as 'tracecore detect --json' prints them, with the truth of the\n"
-        "run they were made from. Prints for each pattern: faults, true and false\n"
-        "positives and negatives, verdicts that follow from another, precision, recall,\n"
-        "how many name the right culprit and discriminator, and the time to detection in\n"
-        "event time; then what is wrong, one by one.\n"
-        "\n"
-        "VERDICTS is a file, or - for standard input. Pairs of a truth and its verdicts\n"
-        "are summed. docs/score.md says how a verdict is paired with a fault.\n",
+    .usage = "usage: tracecore score [OPTIONS] --truth FILE VERDICTS... [--truth ...]\n"
+             "\n"
+             "Compares verdicts, as 'tracecore detect --json' prints them, with the truth of\n"
+             "the run they were made from. Prints for each pattern: faults, true and false\n"
+             "positives and negatives, verdicts that follow from another, precision, recall,\n"
+             "how many name the right culprit and discriminator, and the time to detection in\n"
+             "event time; then what is wrong, one by one.\n"
+             "\n"
+             "VERDICTS is a file, or - for standard input. Pairs of a truth and its verdicts\n"
+             "are summed. docs/score.md says how a verdict is paired with a fault.\n",
     .options = OPTIONS,
     .option_count = OPT_COUNT,
     .notes = "Exit status:\n"
