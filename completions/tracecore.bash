@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode evidence bench completion help --help --version"
+        _tracecore_words "detect decode evidence score bench completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -39,7 +39,7 @@ _tracecore() {
             return
             ;;
         --format | -f)
-            _tracecore_words "flight_recorder event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
@@ -71,7 +71,7 @@ _tracecore() {
     decode)
         case $prev in
         --format | -f)
-            _tracecore_words "flight_recorder event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
@@ -115,6 +115,31 @@ _tracecore() {
             _tracecore_words "cat"
         fi
         ;;
+    score)
+        case $prev in
+        --truth)
+            return
+            ;;
+        --list)
+            return
+            ;;
+        --grace)
+            return
+            ;;
+        --min-precision)
+            return
+            ;;
+        --min-recall)
+            return
+            ;;
+        --min-culprit)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--truth --json --list --grace --min-precision --min-recall --min-culprit --per-pattern --help"
+        fi
+        ;;
     bench)
         case $prev in
         --windows)
@@ -141,7 +166,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode evidence bench completion help"
+            _tracecore_words " detect decode evidence score bench completion help"
         fi
         ;;
     esac

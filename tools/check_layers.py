@@ -34,7 +34,7 @@ THIRD_PARTY = [
 ]
 
 # These rooms are pure: a recorded day replays identically. No files, sockets or threads.
-PURE = {"codec", "detect", "engine", "verdict"}
+PURE = {"codec", "detect", "engine", "score", "sim", "verdict"}
 IMPURE_HEADERS = re.compile(
     r"(pthread|threads|unistd|fcntl|dirent|poll|signal|netdb)\.h$"
     r"|sys/(socket|stat|mman|epoll|file|time|select|uio|un)\.h$|(netinet|arpa)/"

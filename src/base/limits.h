@@ -28,6 +28,14 @@
 #define TC_VERDICT_RANKS_MAX 4096
 #define TC_VERDICT_JSON_MAX ((size_t)256 << 10)
 
+/* `tracecore score`: of one truth and its verdicts. A line of a verdict that names every rank of
+ * a large job is long; a million of each is a year of a large fleet. */
+#define TC_SCORE_LINE_MAX ((size_t)16 << 20)
+#define TC_SCORE_ITEMS_MAX 1000000
+#define TC_SCORE_MEMORY_MAX ((size_t)2 << 30)
+#define TC_SCORE_NAME_MAX 1024
+#define TC_SCORE_LIST_MAX 10000
+
 /* Inputs of one offline command. */
 #define TC_INPUTS_MAX 65536
 #define TC_DIR_DEPTH_MAX 16

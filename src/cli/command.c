@@ -123,6 +123,13 @@ void tc_option_walk_init(struct tc_option_walk *w, const struct tc_command *comm
     optind = 0; /* makes glibc start over */
 }
 
+void tc_option_walk_in_order(struct tc_option_walk *w)
+{
+    size_t len = strlen(w->letters);
+    memmove(w->letters + 1, w->letters, len + 1);
+    w->letters[0] = '-';
+}
+
 static int bad_long(const struct tc_option_walk *w, const char *token)
 {
     const char *command = w->command->name;
@@ -157,6 +164,10 @@ int tc_option_next(struct tc_option_walk *w, const char **out_value)
     }
     if (c == LONG_HELP || c == 'h') {
         return TC_OPTION_HELP;
+    }
+    if (c == 1) { /* glibc's way of saying that it is no option */
+        *out_value = optarg;
+        return TC_OPTION_WORD;
     }
     const char *token = w->argv[optind > 0 ? optind - 1 : 0];
     bool is_long = strncmp(token, "--", 2) == 0;

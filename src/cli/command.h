@@ -77,15 +77,19 @@ struct tc_option_walk {
     int argc;
     char **argv;
     struct option longs[TC_OPTIONS_MAX + 2];
-    char letters[2 * TC_OPTIONS_MAX + 4];
+    char letters[2 * TC_OPTIONS_MAX + 5];
 };
 
 #define TC_OPTION_END (-1)  /* optind is the first argument that is no option */
 #define TC_OPTION_BAD (-2)  /* wrong, and the user has been told */
 #define TC_OPTION_HELP (-3) /* help was asked for */
+#define TC_OPTION_WORD (-4) /* no option: see tc_option_walk_in_order */
 
 void tc_option_walk_init(struct tc_option_walk *w, const struct tc_command *command, int argc,
                          char **argv);
+/* Makes arguments that are no options come as TC_OPTION_WORD, where they stand among the options.
+ */
+void tc_option_walk_in_order(struct tc_option_walk *w);
 /* The index of the next option in the command's table, its value (or NULL) in *out_value;
  * or one of the above. */
 int tc_option_next(struct tc_option_walk *w, const char **out_value);

@@ -257,7 +257,9 @@ static bool last_uptime(struct tc_slice bytes, int64_t *out_ns)
 static void assume_boot(const struct tc_hints *h, struct tc_inputs *in)
 {
     for (size_t i = 0; i < in->count; i++) {
-        if (!h->assume_boot || h->boot_count > 0 || !is_node_log(&in->items[i])) {
+        const struct tc_input *file = &in->items[i];
+        bool has_times = !is_node_log(file) && file->codec != &tc_codec_truth;
+        if (!h->assume_boot || h->boot_count > 0 || has_times) {
             return;
         }
     }

@@ -107,7 +107,7 @@ function writeIncident(into) {
   return into;
 }
 
-const commands = ['detect', 'decode', 'evidence', 'bench', 'completion', 'help'];
+const commands = ['detect', 'decode', 'evidence', 'score', 'bench', 'completion', 'help'];
 
 // { command: [[long option, takes a value], ...] } as --help has them.
 function helpOptions(command) {
@@ -143,7 +143,7 @@ describe('help', () => {
       assert.equal(run(['help', command]).out, out);
       assert.equal(run([command, '-h']).out, out);
     }
-    for (const command of ['detect', 'decode', 'evidence']) {
+    for (const command of ['detect', 'decode', 'evidence', 'score']) {
       const { out } = run(['help', command]);
       assert.match(out, /^Exit status:$/m);
       assert.match(out, /^Examples:$/m);

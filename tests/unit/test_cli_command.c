@@ -92,6 +92,29 @@ static void options_come_by_index_with_their_values(void **state)
     assert_string_equal(captured, "");
 }
 
+static void words_can_come_where_they_stand(void **state)
+{
+    (void)state;
+    struct tc_option_walk w;
+    const char *value = NULL;
+    char name[] = "made-up";
+    char a[] = "a";
+    char json[] = "--json";
+    char dash[] = "-";
+    char end[] = "--";
+    char rest[] = "--node";
+    char *argv[] = {name, a, json, dash, end, rest, NULL};
+    tc_option_walk_init(&w, &COMMAND, 6, argv);
+    tc_option_walk_in_order(&w);
+    assert_int_equal(tc_option_next(&w, &value), TC_OPTION_WORD);
+    assert_string_equal(value, "a");
+    assert_int_equal(tc_option_next(&w, &value), 0);
+    assert_int_equal(tc_option_next(&w, &value), TC_OPTION_WORD);
+    assert_string_equal(value, "-");
+    assert_int_equal(tc_option_next(&w, &value), TC_OPTION_END);
+    assert_int_equal(optind, 5);
+}
+
 static void an_unambiguous_beginning_is_enough(void **state)
 {
     (void)state;
@@ -249,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_come_by_index_with_their_values),
+        cmocka_unit_test(words_can_come_where_they_stand),
         cmocka_unit_test(an_unambiguous_beginning_is_enough),
         cmocka_unit_test(arguments_and_a_double_dash_end_the_options),
         cmocka_unit_test(help_is_known_to_every_command),
