@@ -37,3 +37,6 @@ foreach(pattern IN ITEMS
   tc_add_test(NAME field.${pattern} COMMAND ${python} "${field}" --pattern ${pattern} LABELS field)
 endforeach()
 tc_add_test(NAME field_selftest COMMAND ${python} "${field}" --selftest LABELS field)
+
+# Inputs that are meant to hurt.
+tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
