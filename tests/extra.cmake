@@ -28,3 +28,15 @@ foreach(file IN LISTS scripts)
   tc_add_test(NAME replay_inputs.${pattern} COMMAND ${python} "${file}" --check LABELS replay)
 endforeach()
 tc_add_test(NAME replay_inputs.example COMMAND ${python} "${replay}/example.py" --check LABELS replay)
+
+# Incidents in real formats, by pattern.
+set(field "${CMAKE_SOURCE_DIR}/tests/field/run.py")
+foreach(pattern IN ITEMS
+    checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded
+    pcie_aer pod_evicted straggler thermal_throttle xid_correlation)
+  tc_add_test(NAME field.${pattern} COMMAND ${python} "${field}" --pattern ${pattern} LABELS field)
+endforeach()
+tc_add_test(NAME field_selftest COMMAND ${python} "${field}" --selftest LABELS field)
+
+# Inputs that are meant to hurt.
+tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)

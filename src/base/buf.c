@@ -252,7 +252,9 @@ void tc_buf_json(struct tc_buf *b, struct tc_slice s)
 /*
  * Characters that are not seen but change what is: C0 and C1 controls drive terminals; marks,
  * embeddings and isolates of writing direction (U+061C, U+200E/F, U+202A..E, U+2066..9) show
- * text in another order than it has; U+2028/9 break lines.
+ * text in another order than it has; U+2028/9 break lines; others are nothing at all and make two
+ * names look like one (U+200B, U+2060..F, U+FEFF, U+FFF9..B, tags U+E0000..7F). Joiners
+ * (U+200C/D) stay: some scripts need them.
  */
 static bool is_control(const unsigned char *at, size_t len)
 {
@@ -262,9 +264,14 @@ static bool is_control(const unsigned char *at, size_t len)
     case 2:
         return (at[0] == 0xc2 && at[1] < 0xa0) || (at[0] == 0xd8 && at[1] == 0x9c);
     case 3:
-        return at[0] == 0xe2 && ((at[1] == 0x80 && (at[2] == 0x8e || at[2] == 0x8f)) ||
-                                 (at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) ||
-                                 (at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9));
+        return (at[0] == 0xe2 && at[1] == 0x80 &&
+                (at[2] == 0x8b || at[2] == 0x8e || at[2] == 0x8f ||
+                 (at[2] >= 0xa8 && at[2] <= 0xae))) ||
+               (at[0] == 0xe2 && at[1] == 0x81 && at[2] >= 0xa0 && at[2] <= 0xaf) ||
+               (at[0] == 0xef && at[1] == 0xbb && at[2] == 0xbf) ||
+               (at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xb9 && at[2] <= 0xbb);
+    case 4:
+        return at[0] == 0xf3 && at[1] == 0xa0 && at[2] <= 0x81;
     default:
         return false;
     }

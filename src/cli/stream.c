@@ -14,11 +14,11 @@
 #define BATCH_MIN 64
 #define EVENTS_FIRST 16
 /* Dumps are joined by sequence numbers; what they say about groups has no time to begin with, and
- * neither has a map of ranks. */
+ * neither has a map of ranks or the address of a node. */
 #define NEVER_DATED                                                           \
     (TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) | \
      TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |  \
-     TC_EVENT_BIT(TC_EVENT_RANK_PLACE))
+     TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS))
 /* Progress inside of one call of a codec, which may take a whole file. */
 #define PROGRESS_STEP ((size_t)4 << 20)
 

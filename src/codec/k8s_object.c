@@ -434,6 +434,7 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
         return tc__k8s_unknown(k, "a Pod without a status");
     }
     TC_TRY(tc__k8s_pod_ranks(k, pod, pod_gpu(pod)));
+    TC_TRY(tc__k8s_pod_addresses(k, pod));
     struct pod_conditions conditions;
     pod_conditions_read(status, &conditions);
     int64_t finished_ns = TC_TIME_NONE;
@@ -487,6 +488,7 @@ static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
         tc__k8s_iter(tc__k8s_get(tc__k8s_get(node, S("status")), S("conditions")));
     struct tc_k8s_val condition;
     size_t count = 0;
+    TC_TRY(tc__k8s_node_addresses(k, node));
     while (name.len > 0 && tc__k8s_next(&it, NULL, &condition)) {
         struct tc_slice type = tc__k8s_string(condition, S("type"));
         if (type.len == 0) {

@@ -3,7 +3,7 @@
  * What the files of the Kubernetes codec share. k8s.c recognises and cuts JSON
  * text, k8s_yaml.c does the same for YAML after k8s_yaml_screen.c, k8s_otlp.c reads OpenTelemetry's
  * shapes, k8s_object.c turns Kubernetes objects into events, k8s_rank.c says which ranks a pod
- * runs.
+ * runs, k8s_address.c what nodes and pods are called on the network.
  */
 #ifndef TC_CODEC_K8S_PRIV_H
 #define TC_CODEC_K8S_PRIV_H
@@ -83,6 +83,10 @@ void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node
  */
 TC_CHECKED tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod,
                                        struct tc_slice gpu_uuid);
+
+/* The addresses of a pod and its node, of a node. */
+TC_CHECKED tc_status tc__k8s_pod_addresses(struct tc_k8s *k, struct tc_k8s_val pod);
+TC_CHECKED tc_status tc__k8s_node_addresses(struct tc_k8s *k, struct tc_k8s_val node);
 
 /*
  * Parses the text of the object or record that raw_offset points at; `what` names it in errors.

@@ -255,7 +255,8 @@ static tc_status read_communicator(struct ras *r, struct tc_slice object, struct
         return broken(r, object, "a communicator that is not JSON");
     }
     if (out->hash.len == 0 || out->size <= 0) {
-        return broken(r, object, "a communicator without \"hash\" or \"size\"");
+        return broken(r, object,
+                      "a communicator without \"hash\", or whose \"size\" is no number of ranks");
     }
     return TC_OK;
 }

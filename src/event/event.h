@@ -47,7 +47,8 @@
     X(TRAIN_STEP, "train_step", train)         /* a training step ended */                         \
     X(TRAIN_STALL, "train_stall", train)       /* a watchdog says that no step ends */             \
     X(LOADER_ERROR, "dataloader_error", train) /* the data loader of a rank failed */              \
-    X(CHECKPOINT, "checkpoint", train)         /* a checkpoint began, ended or failed */
+    X(CHECKPOINT, "checkpoint", train)         /* a checkpoint began, ended or failed */           \
+    X(ADDRESS, "address", address)             /* what a node or a pod is called on the network */
 
 enum tc_event_kind {
 #define TC_EVENT_KIND_ENUM(name, text, payload) TC_EVENT_##name,
@@ -212,6 +213,10 @@ struct tc_ev_place {
     int64_t world_size;     /* -1 unknown */
 };
 
+struct tc_ev_address {
+    struct tc_slice address; /* IP address or host name, as its users write it */
+};
+
 struct tc_ev_ras {
     struct tc_slice comm;   /* the communicator's hash */
     struct tc_slice status; /* "running", "missing", "dead" ... as normalised by the codec */
@@ -270,6 +275,7 @@ struct tc_event {
         struct tc_ev_place place;
         struct tc_ev_ras ras;
         struct tc_ev_train train;
+        struct tc_ev_address address;
     };
 };
 

@@ -2,7 +2,7 @@
 #include "event/fields.h"
 
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
-#define ALL (BIT(CHECKPOINT) * 2 - 1)
+#define ALL (BIT(ADDRESS) * 2 - 1)
 #define KERNEL_FAULT                                                                 \
     (BIT(MEMORY_ERROR) | BIT(STORAGE_ERROR) | BIT(NETWORK_FAULT) | BIT(STUCK_TASK) | \
      BIT(PROCESS_FAULT) | BIT(DRIVER_FAULT) | BIT(GPU_INVENTORY))
@@ -148,6 +148,8 @@ static const struct tc_field FIELDS[] = {
     FIELD("path", BIT(CHECKPOINT), STRING, train.path, 0, "where it is written"),
     FIELD("error_class", BIT(LOADER_ERROR), STRING, train.error_class, 0, "what went wrong"),
     FIELD("message", TRAIN, STRING, train.message, 0, "the line"),
+
+    FIELD("address", BIT(ADDRESS), STRING, address.address, 0, "IP address or host name"),
 };
 
 const struct tc_field *tc_fields(size_t *out_count)

@@ -149,6 +149,9 @@ static bool in_order(const struct tc__rule *rule, const struct tc_kept_verdict *
 /* Both sides name things of a class, and none in common. */
 static bool differ(const struct tc__where *a, const struct tc__where *b, enum tc__class class)
 {
+    if (a->more[class] || b->more[class]) {
+        return false;
+    }
     for (size_t i = 0; i < a->count[class]; i++) {
         for (size_t k = 0; k < b->count[class]; k++) {
             if (a->tokens[class][i].name == b->tokens[class][k].name) {
@@ -185,6 +188,7 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
     const struct tc_kept_verdict *c = &l->kept->items[cause];
     const struct tc_kept_verdict *e = &l->kept->items[effect];
     const struct tc__rule *rule = rule_of(c, e);
+    l->places->steps++;
     if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
         contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e)) {
         return;
@@ -269,6 +273,7 @@ static bool leads_back(struct linker *l, uint32_t at, uint32_t from)
         uint32_t now = l->stack[--depth];
         for (size_t i = 0; i < l->cause_counts[now]; i++) {
             uint32_t cause = l->causes[now][i].cause;
+            l->places->steps++;
             if (cause == from) {
                 return true;
             }
@@ -364,8 +369,10 @@ static tc_status write_causes(struct linker *l, size_t i)
             continue;
         }
         causes[count].incident_id = cause->verdict.incident_id;
-        causes[count].why =
-            tc__link_why(l->places, l->arena, cause, effect_time(v, c->rule), c->by, &c->token);
+        bool guessed = c->by == TC__CLASS_NODE && (c->rule->by & BY_WHOLE_NODE) == 0 &&
+                       l->as_cause[c->cause].count[TC__CLASS_GPU] > 0;
+        causes[count].why = tc__link_why(l->places, l->arena, cause, effect_time(v, c->rule), c->by,
+                                         &c->token, guessed);
         count++;
         bool gpu = c->by == TC__CLASS_GPU &&
                    !tc_slice_eq(cause->finding.pattern_name, TC_LIT("nvlink_degraded"));

@@ -24,8 +24,11 @@ struct scope_names {
     uint32_t bare;
 };
 
-static struct scope_names name_scope(struct tc__names *n, const struct tc_scope *s)
+static struct scope_names name_scope(struct tc__places *p, const struct tc_scope *scope)
 {
+    struct tc__names *n = &p->names;
+    struct tc_scope resolved = tc__places_resolve(p, scope);
+    const struct tc_scope *s = &resolved;
     struct scope_names out = {TC__NONE, TC__NONE, TC__NONE, TC__NONE, TC__NONE, TC__NONE, TC__NONE};
     if (s->node.len > 0) {
         out.node = tc__names_add(n, TC__NAME_NODE, s->node, TC_EMPTY, 0);
@@ -59,18 +62,20 @@ static uint32_t first_of(uint32_t a, uint32_t b, uint32_t c)
     return a != TC__NONE ? a : (b != TC__NONE ? b : c);
 }
 
-static void own(struct tc__names *n, const struct tc_scope *s)
+static void own(struct tc__places *p, const struct tc_scope *s)
 {
-    struct scope_names m = name_scope(n, s);
+    struct tc__names *n = &p->names;
+    struct scope_names m = name_scope(p, s);
     tc__names_own(n, m.uuid, m.pci);
     tc__names_own(n, m.uuid, m.index);
     tc__names_own(n, m.uid, m.pod);
     tc__names_own(n, m.pod, m.bare);
 }
 
-static void join(struct tc__names *n, const struct tc_scope *s)
+static void join(struct tc__places *p, const struct tc_scope *s)
 {
-    struct scope_names m = name_scope(n, s);
+    struct tc__names *n = &p->names;
+    struct scope_names m = name_scope(p, s);
     tc__names_join(n, m.uuid, m.pci);
     tc__names_join(n, m.uuid, m.index);
     tc__names_join(n, m.pci, m.index);
@@ -101,7 +106,7 @@ static bool is_word(const struct tc__fact *f)
 
 static void place_word(struct tc__places *p, struct tc__fact *f)
 {
-    struct tc_slice word = f->scope.node;
+    struct tc_slice word = tc__places_resolve(p, &f->scope).node;
     f->node = tc__names_find(&p->names, TC__NAME_NODE, word, TC_EMPTY, 0);
     f->gpu = TC__NONE;
     f->pod = f->node != TC__NONE
@@ -112,7 +117,7 @@ static void place_word(struct tc__places *p, struct tc__fact *f)
 
 static void place_fact(struct tc__places *p, struct tc__fact *f)
 {
-    struct scope_names m = name_scope(&p->names, &f->scope);
+    struct scope_names m = name_scope(p, &f->scope);
     f->node = m.node;
     f->gpu = root_or_none(&p->names, first_of(m.uuid, m.pci, m.index));
     f->pod = root_or_none(&p->names, first_of(m.uid, m.pod, m.bare));
@@ -144,15 +149,15 @@ static void index_fact(struct tc__places *p, struct tc__fact *f, uint32_t at)
 
 static void name_all(struct tc__places *p, const struct tc__facts *facts,
                      const struct tc_kept *kept,
-                     void (*name)(struct tc__names *n, const struct tc_scope *s))
+                     void (*name)(struct tc__places *p, const struct tc_scope *s))
 {
     for (uint32_t i = 0; i < facts->count; i++) {
         if (!is_word(&facts->items[i])) {
-            name(&p->names, &facts->items[i].scope);
+            name(p, &facts->items[i].scope);
         }
     }
     for (size_t i = 0; i < kept->count; i++) {
-        name(&p->names, &kept->items[i].finding.scope);
+        name(p, &kept->items[i].finding.scope);
     }
 }
 
@@ -172,7 +177,7 @@ bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struc
         }
     }
     if (!tc__names_init(&p->names, arena, (scopes + 1) * SCOPE_NAMES + ranks) ||
-        !tc_map_init(&p->by_rank, arena, facts->count + 1) ||
+        !tc__places_addresses(p, arena) || !tc_map_init(&p->by_rank, arena, facts->count + 1) ||
         !tc_map_init(&p->by_thing, arena, (size_t)facts->count * 2 + 1)) {
         return false;
     }
@@ -308,10 +313,11 @@ static void add_rank(struct gather *g, struct tc_slice job, int32_t rank)
     }
 }
 
-static const struct tc_attr *ranks_attr(const struct tc_finding *f, struct tc_slice suffix)
+static const struct tc_attr *attr_of(const struct tc_finding *f, enum tc_attr_type type,
+                                     struct tc_slice suffix)
 {
     for (size_t i = 0; i < f->attr_count; i++) {
-        if (f->attrs[i].type == TC_ATTR_INTS && tc_slice_ends(f->attrs[i].key, suffix)) {
+        if (f->attrs[i].type == type && tc_slice_ends(f->attrs[i].key, suffix)) {
             return &f->attrs[i];
         }
     }
@@ -327,8 +333,8 @@ static void add_ranks(struct gather *g, const struct tc_finding *f, const struct
 
 static void gather_ranks(struct gather *g, const struct tc_finding *f, bool as_cause)
 {
-    const struct tc_attr *culprits = ranks_attr(f, TC_LIT(".culprit_ranks"));
-    const struct tc_attr *waiting = ranks_attr(f, TC_LIT(".waiting_ranks"));
+    const struct tc_attr *culprits = attr_of(f, TC_ATTR_INTS, TC_LIT(".culprit_ranks"));
+    const struct tc_attr *waiting = attr_of(f, TC_ATTR_INTS, TC_LIT(".waiting_ranks"));
     if (f->scope.rank >= 0) {
         add_rank(g, f->scope.job, f->scope.rank);
     }
@@ -336,14 +342,46 @@ static void gather_ranks(struct gather *g, const struct tc_finding *f, bool as_c
     if (as_cause || culprits == NULL || culprits->count == 0) {
         add_ranks(g, f, waiting);
     }
-    add_ranks(g, f, ranks_attr(f, TC_LIT(".ranks")));
+    add_ranks(g, f, attr_of(f, TC_ATTR_INTS, TC_LIT(".ranks")));
+}
+
+/* A verdict about many lists them: heat of a node its GPUs, heat of a rack its nodes as well. */
+static void gather_lists(struct gather *g, const struct tc_finding *f)
+{
+    struct tc__names *n = &g->places->names;
+    const struct tc_attr *gpus = attr_of(f, TC_ATTR_STRINGS, TC_LIT(".gpus"));
+    const struct tc_attr *nodes = attr_of(f, TC_ATTR_STRINGS, TC_LIT(".nodes"));
+    const struct tc_attr *total = attr_of(f, TC_ATTR_INT, TC_LIT(".gpu_count"));
+    for (size_t i = 0; gpus != NULL && i < gpus->count; i++) {
+        uint32_t gpu = tc__names_find(n, TC__NAME_GPU_UUID, TC_EMPTY, gpus->strings[i], 0);
+        add(g, TC__CLASS_GPU, gpu, TC__NONE, -1);
+        /* One that nobody else names cannot be told from others by it. */
+        g->where.more[TC__CLASS_GPU] = g->where.more[TC__CLASS_GPU] || gpu == TC__NONE;
+    }
+    if (gpus != NULL && total != NULL && total->integer > (int64_t)gpus->count) {
+        g->where.more[TC__CLASS_GPU] = true;
+    }
+    for (size_t i = 0; nodes != NULL && i < nodes->count; i++) {
+        struct tc_scope at = TC_SCOPE_NONE;
+        at.node = nodes->strings[i];
+        at = tc__places_resolve(g->places, &at);
+        add(g, TC__CLASS_NODE, tc__names_find(n, TC__NAME_NODE, at.node, TC_EMPTY, 0), TC__NONE,
+            -1);
+    }
+}
+
+/* The address of a switch is no GPU's: a switch that fails concerns every GPU of its node. */
+static bool is_switch(const struct tc_finding *f)
+{
+    const struct tc_attr *type = attr_of(f, TC_ATTR_STRING, TC_LIT(".device_type"));
+    return type != NULL && tc_slice_eq(type->string, TC_LIT("nvswitch"));
 }
 
 static void gather_scope(struct gather *g, const struct tc_finding *f, bool as_cause)
 {
     struct tc__names *n = &g->places->names;
-    struct scope_names m = name_scope(n, &f->scope);
-    uint32_t gpu = first_of(m.uuid, m.pci, m.index);
+    struct scope_names m = name_scope(g->places, &f->scope);
+    uint32_t gpu = is_switch(f) ? TC__NONE : first_of(m.uuid, m.pci, m.index);
     uint32_t pod = first_of(m.uid, m.pod, m.bare);
     add(g, TC__CLASS_NODE, m.node, TC__NONE, -1);
     add(g, TC__CLASS_GPU, gpu, TC__NONE, -1);
@@ -364,6 +402,7 @@ bool tc__places_where(struct tc__places *p, const struct tc_kept_verdict *v, boo
         g.where.tokens[c] = p->room[c];
     }
     gather_scope(&g, &v->finding, as_cause);
+    gather_lists(&g, &v->finding);
     gather_ranks(&g, &v->finding, as_cause);
     *out = g.where;
     for (size_t c = 0; c < TC__CLASS_COUNT; c++) {

@@ -17,6 +17,7 @@ struct tc_story {
     struct tc__facts facts;
     unsigned char *link_block; /* what the verdicts' causes point into */
     struct tc_arena link_arena;
+    uint64_t link_steps;
 };
 
 static bool facts_init(struct tc__facts *f)
@@ -71,10 +72,16 @@ static bool says_something(const struct tc_scope *s)
     return (s->node.len > 0) + gpu + pod + (s->rank >= 0) >= 2;
 }
 
-/* The names of a scope, without what changes from event to event. */
-static uint64_t scope_hash(const struct tc_scope *s)
+/* An address of something is a statement too. */
+static struct tc_slice address_of(const struct tc_event *ev)
 {
-    uint64_t h = tc_slice_hash(s->node, 0);
+    return ev->kind == TC_EVENT_ADDRESS && ev->scope.node.len > 0 ? ev->address.address : TC_EMPTY;
+}
+
+/* The names of a scope, without what changes from event to event. */
+static uint64_t scope_hash(const struct tc_scope *s, struct tc_slice address)
+{
+    uint64_t h = tc_slice_hash(s->node, tc_slice_hash(address, 0));
     h = tc_slice_hash(s->ns, h);
     h = tc_slice_hash(s->pod, h);
     h = tc_slice_hash(s->pod_uid, h);
@@ -94,12 +101,14 @@ static bool same_scope(const struct tc_scope *a, const struct tc_scope *b)
            tc_slice_eq(a->job, b->job) && tc_slice_eq(a->gpu_uuid, b->gpu_uuid);
 }
 
-static struct tc__fact *find_fact(struct tc__facts *f, const struct tc_scope *s, uint64_t hash)
+static struct tc__fact *find_fact(struct tc__facts *f, const struct tc_scope *s,
+                                  struct tc_slice address, uint64_t hash)
 {
     struct tc_map_iter it = tc_map_find(&f->seen, hash);
     for (uint64_t value; (value = tc_map_next(&f->seen, &it)) != 0;) {
-        if (same_scope(&f->items[value - 1].scope, s)) {
-            return &f->items[value - 1];
+        struct tc__fact *fact = &f->items[value - 1];
+        if (same_scope(&fact->scope, s) && tc_slice_eq(fact->address, address)) {
+            return fact;
         }
     }
     return NULL;
@@ -118,6 +127,7 @@ static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t ha
         .scope = TC_SCOPE_NONE,
         .first_ns = ev->time_ns,
         .origin = copy(&f->arena, ev->kind == TC_EVENT_RANK_PLACE ? ev->place.origin : TC_EMPTY),
+        .address = copy(&f->arena, address_of(ev)),
     };
     fact.scope.node = copy(&f->arena, s->node);
     fact.scope.ns = copy(&f->arena, s->ns);
@@ -140,12 +150,14 @@ static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t ha
 
 void tc_story_note(struct tc_story *s, const struct tc_event *ev)
 {
-    /* An AER report or a network fault is about a device that is no GPU of anybody. */
-    if (ev->kind == TC_EVENT_AER || ev->kind == TC_EVENT_PCIE_LINK || !says_something(&ev->scope)) {
+    struct tc_slice address = address_of(ev);
+    /* A PCIe report or a switch's error is about a device that may be no GPU of anybody. */
+    if (ev->kind == TC_EVENT_AER || ev->kind == TC_EVENT_PCIE_LINK || ev->kind == TC_EVENT_SXID ||
+        (address.len == 0 && !says_something(&ev->scope))) {
         return;
     }
-    uint64_t hash = scope_hash(&ev->scope);
-    struct tc__fact *known = find_fact(&s->facts, &ev->scope, hash);
+    uint64_t hash = scope_hash(&ev->scope, address);
+    struct tc__fact *known = find_fact(&s->facts, &ev->scope, address, hash);
     if (known == NULL) {
         add_fact(&s->facts, ev, hash);
     } else if (ev->time_ns == TC_TIME_NONE ||
@@ -180,6 +192,7 @@ tc_status tc_story_link(struct tc_story *s)
     tc_status status = TC_E_NOMEM;
     if (tc__places_build(&places, &s->facts, &s->kept, &s->link_arena)) {
         status = tc__link(&s->kept, &places, &s->link_arena);
+        s->link_steps = places.steps;
     }
     if (status != TC_OK) {
         tc_kept_unlink(&s->kept);
@@ -190,6 +203,11 @@ tc_status tc_story_link(struct tc_story *s)
 struct tc_kept *tc_story_verdicts(struct tc_story *s)
 {
     return &s->kept;
+}
+
+uint64_t tc_story_steps(const struct tc_story *s)
+{
+    return s->link_steps;
 }
 
 uint64_t tc_story_dropped(const struct tc_story *s)

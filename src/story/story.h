@@ -38,6 +38,8 @@ TC_CHECKED tc_status tc_story_link(struct tc_story *s);
 
 /* The verdicts as they stand; the story's own. */
 struct tc_kept *tc_story_verdicts(struct tc_story *s);
+/* Comparisons that the last linking took: tests hold it to be linear without a clock. */
+uint64_t tc_story_steps(const struct tc_story *s);
 /* Statements about places that did not fit. */
 uint64_t tc_story_dropped(const struct tc_story *s);
 

@@ -70,8 +70,9 @@ void tc__names_join(struct tc__names *n, uint32_t a, uint32_t b);
 struct tc__fact {
     struct tc_scope scope;
     struct tc_slice origin;
-    int64_t first_ns; /* TC_TIME_NONE: holds at all times */
-    uint32_t node;    /* names, set by tc__places_build; TC__NONE */
+    struct tc_slice address; /* of the pod, or of the node where no pod is named; "" */
+    int64_t first_ns;        /* TC_TIME_NONE: holds at all times */
+    uint32_t node;           /* names, set by tc__places_build; TC__NONE */
     uint32_t gpu;
     uint32_t pod;
 };
@@ -101,9 +102,12 @@ struct tc__places {
     uint32_t fact_count;
     struct tc_map by_rank;
     struct tc_map by_thing;   /* GPU or pod, as its root: the facts about it */
+    struct tc_map by_address; /* the facts that say whose it is */
+    bool addresses;           /* there are any */
     struct tc_slice only_job; /* the one job that facts about ranks name */
     bool one_job;
     struct tc__token *room[TC__CLASS_COUNT]; /* of TC__WHERE_MAX each, while one is gathered */
+    uint64_t steps;                          /* comparisons of verdicts and their names */
 };
 
 /* Makes places from facts and from the scopes of the verdicts. False when the arena is full. */
@@ -113,7 +117,16 @@ bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struc
 struct tc__where {
     struct tc__token *tokens[TC__CLASS_COUNT];
     size_t count[TC__CLASS_COUNT];
+    bool more[TC__CLASS_COUNT]; /* the verdict is about others too, which it does not list */
 };
+
+/*
+ * The scope with the node, and the pod, that its node's name is an address of: NCCL's monitor
+ * knows hosts by IP. As it is when the address is unknown, or two things had it.
+ */
+struct tc_scope tc__places_resolve(const struct tc__places *p, const struct tc_scope *scope);
+/* Indexes the facts with addresses. False when the arena is full. */
+bool tc__places_addresses(struct tc__places *p, struct tc_arena *arena);
 
 /*
  * What a verdict is about. As an effect, a hang is about its culprits; as a cause it is about all
@@ -143,9 +156,12 @@ struct tc__rule {
 TC_CHECKED tc_status tc__link(struct tc_kept *kept, struct tc__places *places,
                               struct tc_arena *arena);
 
-/* One sentence: why effect follows from cause. The empty slice when the arena is full. */
+/*
+ * One sentence: why effect follows from cause. The empty slice when the arena is full. `guessed`:
+ * the cause is about one GPU of the node, and nothing says whether it is the effect's.
+ */
 struct tc_slice tc__link_why(struct tc__places *places, struct tc_arena *arena,
                              const struct tc_kept_verdict *cause, int64_t effect_ns,
-                             enum tc__class by, const struct tc__token *effect_token);
+                             enum tc__class by, const struct tc__token *effect_token, bool guessed);
 
 #endif

@@ -109,7 +109,7 @@ static void put_thing(struct tc_buf *b, struct tc__places *p, enum tc__class by,
 
 struct tc_slice tc__link_why(struct tc__places *p, struct tc_arena *arena,
                              const struct tc_kept_verdict *cause, int64_t effect_ns,
-                             enum tc__class by, const struct tc__token *token)
+                             enum tc__class by, const struct tc__token *token, bool guessed)
 {
     const struct tc_finding *f = &cause->finding;
     const struct tc__name *n = &p->names.items[token->name];
@@ -134,7 +134,7 @@ struct tc_slice tc__link_why(struct tc__places *p, struct tc_arena *arena,
         tc_buf_duration(&b, -before);
         tc_buf_lit(&b, " into it");
     }
-    if (by == TC__CLASS_NODE && (f->scope.gpu_uuid.len > 0 || f->scope.pci.known)) {
+    if (guessed) {
         tc_buf_lit(&b, " (same node; nothing says that it is another GPU)");
     }
     return tc_buf_slice(&b);

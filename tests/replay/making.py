@@ -43,13 +43,17 @@ def k8s_list(*items):
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)}, indent=1) + "\n"
 
 
-def pod(name, node, phase, containers=(), reason=None, message=None, conditions=(), env=None):
-    """containers: (name, exit code, reason, finished at) of those that ended."""
+def pod(name, node, phase, containers=(), reason=None, message=None, conditions=(), env=None,
+        addresses=None):
+    """containers: (name, exit code, reason, finished at) of those that ended; addresses: of the
+    pod and of its node."""
     names = [c[0] for c in containers] or ["main"]
     spec = {"nodeName": node, "containers": [{"name": name} for name in names]}
     if env:
         spec["containers"][0]["env"] = [{"name": k, "value": v} for k, v in env.items()]
     status = {"phase": phase, "startTime": when(-7200)}
+    if addresses:
+        status["podIP"], status["hostIP"] = addresses
     if reason:
         status["reason"] = reason
     if message:

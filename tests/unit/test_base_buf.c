@@ -445,6 +445,27 @@ static void printable_text_cannot_move_a_cursor(void **state)
     assert_buf("");
 }
 
+static void printable_text_has_nothing_that_is_not_seen(void **state)
+{
+    (void)state;
+    static const char *const hidden[] = {"\xe2\x80\x8b",    "\xe2\x81\xa0", "\xe2\x81\xaf",
+                                         "\xef\xbb\xbf",    "\xef\xbf\xb9", "\xf3\xa0\x80\x81",
+                                         "\xf3\xa0\x81\xbf"};
+    static const char *const shown[] = {"\xe2\x80\x8c", "\xe2\x80\x8d", "\xe2\x81\xb0",
+                                        "\xef\xbf\xbd", "\xf3\xa0\x84\x80"};
+    char text[64];
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        struct tc_buf b = tc_buf_make(text, sizeof text);
+        tc_buf_printable(&b, tc_slice_cstr(hidden[i]));
+        assert_int_equal(text[0], '\\');
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        struct tc_buf b = tc_buf_make(text, sizeof text);
+        tc_buf_printable(&b, tc_slice_cstr(shown[i]));
+        assert_true(tc_slice_eq(tc_buf_slice(&b), tc_slice_cstr(shown[i])));
+    }
+}
+
 static void printable_text_cannot_change_its_direction_or_break_a_line(void **state)
 {
     (void)state;
@@ -464,10 +485,10 @@ static void printable_text_cannot_change_its_direction_or_break_a_line(void **st
         {"\xe2\x80\xaa", "\\xe2\\x80\\xaa"},
         {"\xe2\x80\xae", "\\xe2\\x80\\xae"},
         {"\xe2\x80\xaf", "\xe2\x80\xaf"}, /* U+202F is a blank */
-        {"\xe2\x81\xa5", "\xe2\x81\xa5"},
+        {"\xe2\x81\x9f", "\xe2\x81\x9f"}, /* U+205F is a blank */
         {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},
         {"\xe2\x81\xa9", "\\xe2\\x81\\xa9"},
-        {"\xe2\x81\xaa", "\xe2\x81\xaa"},
+        {"\xe2\x81\xb0", "\xe2\x81\xb0"}, /* U+2070 is a zero */
         {"\xe3\x80\xae", "\xe3\x80\xae"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -530,6 +551,7 @@ int main(void)
         TEST(bytes_that_are_not_utf8_become_one_replacement_each),
         TEST(every_text_is_valid_json_and_valid_text_reads_back),
         TEST(printable_text_cannot_move_a_cursor),
+        TEST(printable_text_has_nothing_that_is_not_seen),
         TEST(printable_text_cannot_change_its_direction_or_break_a_line),
         TEST(broken_promises_abort),
     };
