@@ -9,6 +9,7 @@
 /* No name or key of the tables is longer. */
 #define KEY_MAX 64
 #define TOTAL TC_LIT("_total")
+#define REASONS TC_LIT("_reasons_")
 /* "GPU-" and this many characters name a GPU; some exporters leave the prefix out. */
 #define UUID_TEXT 36
 
@@ -214,6 +215,11 @@ static bool convert(const struct tc__metric_row *row, double *io_value)
         break;
     case TC__VALUE_SCALED:
         break;
+    case TC__VALUE_FLAG:
+        if (*io_value != 0 && *io_value != 1) {
+            return false;
+        }
+        break;
     case TC__VALUE_NVSWITCH_LINK:
         /* Safe is a state on the way up or down, and says nothing of whether the link works. */
         if (*io_value != 0 && *io_value != 2 && *io_value != 3) {
@@ -387,6 +393,9 @@ static struct tc_slice device_of(struct tc__metric_sample *s)
         return t[TC__FIELD_TARGET].len > 0 ? t[TC__FIELD_TARGET] : t[TC__FIELD_IP];
     case TC__DEVICE_XID:
         return t[TC__FIELD_XID];
+    case TC__DEVICE_REASON:
+        return tc_slice_from(s->use.row->name,
+                             tc_slice_find(s->use.row->name, REASONS) + REASONS.len);
     }
     return TC_EMPTY;
 }
