@@ -205,8 +205,10 @@ static bool is_dcgm_blank(double v)
 }
 
 /* False when there is no value. */
-static bool convert(const struct tc__metric_row *row, double *io_value)
+static bool convert(const struct tc__metric_sample *s, double *io_value)
 {
+    const struct tc__metric_row *row = s->use.row;
+    struct tc_slice admin = s->texts[TC__FIELD_ADMIN_STATE];
     switch ((enum tc__metric_value)row->value) {
     case TC__VALUE_DCGM:
         if (is_dcgm_blank(*io_value)) {
@@ -219,6 +221,13 @@ static bool convert(const struct tc__metric_row *row, double *io_value)
         if (*io_value != 0 && *io_value != 1) {
             return false;
         }
+        break;
+    case TC__VALUE_ADMIN_STATE:
+        if (*io_value != 1 ||
+            (!tc_slice_eq(admin, TC_LIT("up")) && !tc_slice_eq(admin, TC_LIT("down")))) {
+            return false;
+        }
+        *io_value = tc_slice_eq(admin, TC_LIT("up")) ? 1 : 0;
         break;
     case TC__VALUE_NVSWITCH_LINK:
         /* Safe is a state on the way up or down, and says nothing of whether the link works. */
@@ -411,7 +420,7 @@ enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value
     if (!isfinite(value)) {
         return TC__METRIC_NOT_FINITE;
     }
-    if (!convert(s->use.row, &value)) {
+    if (!convert(s, &value)) {
         return TC__METRIC_NO_VALUE;
     }
     if (!isfinite(value)) { /* the scale was too much for it */
