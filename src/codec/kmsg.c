@@ -38,6 +38,7 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("PCIe bandwidth, l"),
     LITERAL("kill:constraint"),
     LITERAL("Killed process"),
+    LITERAL("Killed /"),
     LITERAL("as a result of li"),
     LITERAL("OOM encountered"),
     LITERAL("EDAC MC"),
@@ -268,6 +269,7 @@ static tc_status handle(struct walk *w, struct unit *u)
 {
     switch (u->line.origin) {
     case TC__KMSG_KERNEL:
+    case TC__KMSG_OOMD:
         return handle_message(w, u);
     case TC__KMSG_FOREIGN:
         return report_unknown(w, u, "not a kernel line");
