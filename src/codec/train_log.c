@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/last_time_priv.h"
 #include "codec/train_text_priv.h"
 
 #define S(literal) TC_LIT(literal)
@@ -200,10 +201,21 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     return score;
 }
 
+static int64_t time_in(const struct tc_codec_input *in, struct tc_slice line)
+{
+    return date_of(line, in->utc_offset_s);
+}
+
+static int64_t last_time(const struct tc_codec_input *in)
+{
+    return tc__last_time(in, time_in);
+}
+
 const struct tc_codec tc_codec_train_log = {
     .name = "train_log",
     .summary = "logs of training programs: steps, checkpoints and data loaders' failures",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,
+    .last_time = last_time,
 };
