@@ -7,7 +7,9 @@
  * A line's time is the first date in its head, whatever is around it: Python's
  * logging, "[rank0]:[titan] 2026-03-01 10:05:01,123 - ", "[2026-03-01 10:05:01] ",
  * "[NeMo I 2026-03-01 10:05:01 ...]", or what Kubernetes puts before each line. A
- * line without one (a traceback, print()) has that of the nearest line above.
+ * line without one (a traceback, print()) has that of the nearest line above. A line
+ * that names no rank is of the rank that the file is named after ("rank3.log"): ranks that
+ * say the same at the same time are not copies of one log.
  */
 #include "base/limits.h"
 #include "base/time.h"
@@ -53,6 +55,7 @@ struct walk {
     struct tc_codec_cursor *cursor;
     struct tc_codec_out *out;
     struct tc__train_text text;
+    int32_t rank; /* by the name of the file, for lines that name none; -1 */
     /* Lines up to here were looked through for dates; the last of them, and where it stands. */
     size_t dated_to;
     size_t date_at;
@@ -100,6 +103,9 @@ static tc_status deliver(struct walk *w, struct tc_slice line, struct tc_event *
     ev->scope.node = w->in->node;
     ev->scope.job = w->in->job;
     tc__train_pod(w->in->name, &ev->scope);
+    if (ev->scope.rank < 0) {
+        ev->scope.rank = w->rank;
+    }
     ev->raw = (struct tc_raw){
         .source = w->in->source, .length = (uint32_t)line.len, .offset = (uint64_t)start};
     w->cursor->events++;
@@ -155,6 +161,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     size_t next = 0;
     (void)err;
     tc__train_text_init(&w.text);
+    w.rank = tc__train_path_rank(in->name);
     while (next_line(&w, &line, &next)) {
         struct tc_event ev;
         bool ours = tc__train_text_read(&w.text, line, &ev);
