@@ -48,7 +48,8 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
                  .help = "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be "
                          "repeated."},
     [OPT_LIST] = {.name = "list-patterns",
-                  .help = "List the patterns and their knobs, and do nothing else."},
+                  .help = "List the patterns that are looked for and their knobs, and do nothing "
+                          "else."},
     [OPT_COLOR] = {.name = "color",
                    .argument = "WHEN",
                    .values = TC_VALUES_COLOURS,
@@ -409,7 +410,7 @@ static int list_patterns(const struct run *r)
 {
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    tc_patterns_list(&out, r->style.json);
+    tc_patterns_list(&out, r->engine, r->style.json);
     return tc_output_end(&out, "detect", TC_EXIT_OK);
 }
 
