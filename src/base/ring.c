@@ -37,6 +37,7 @@ static void drop_until_free(struct tc_ring *r, size_t need)
 
 void tc_ring_make_room(struct tc_ring *r, size_t need)
 {
+    TC_ASSERT(need <= r->size / 2);
     size_t to_end = r->size - (size_t)(r->head & (r->size - 1));
     if (need > to_end) {
         drop_until_free(r, to_end);

@@ -196,6 +196,8 @@ static void zsh_option(struct tc_output *out, const struct tc_option *o, bool is
             tc_buf_char(&b, '(');
             tc_buf_str(&b, tc_buf_slice(&words));
             tc_buf_char(&b, ')');
+        } else if (strcmp(o->argument, "FILE") == 0) {
+            tc_buf_lit(&b, "_files");
         }
     }
     tc_buf_lit(&b, "' \\\n");

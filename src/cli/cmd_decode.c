@@ -159,7 +159,7 @@ static int run_command(struct run *r, int argc, char **argv)
             return TC_EXIT_BAD;
         }
     }
-    if (optind == argc) {
+    if (optind == argc && r->reading.map_path == NULL) {
         tc_say("decode", "nothing to read; give files or directories, or - for standard input");
         return tc_command_misused(&tc_command_decode);
     }

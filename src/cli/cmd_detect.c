@@ -48,7 +48,8 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
                  .help = "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be "
                          "repeated."},
     [OPT_LIST] = {.name = "list-patterns",
-                  .help = "List the patterns and their knobs, and do nothing else."},
+                  .help = "List the patterns that are looked for and their knobs, and do nothing "
+                          "else."},
     [OPT_COLOR] = {.name = "color",
                    .argument = "WHEN",
                    .values = TC_VALUES_COLOURS,
@@ -202,6 +203,23 @@ static tc_status feed(void *context, const struct tc_event *ev)
     return tc_engine_feed(r->engine, ev);
 }
 
+/*
+ * How far the inputs reach: a log that goes on with lines that are no events shows that time
+ * passed. The latest of all, so the order of the inputs makes no difference.
+ */
+static int64_t last_time(const struct run *r)
+{
+    const struct tc_inputs *in = &r->reading.inputs;
+    int64_t last_ns = TC_TIME_NONE;
+    for (size_t i = 0; i < in->count; i++) {
+        struct tc_codec_input input = tc_stream_codec_input(&r->pool, &in->items[i], (uint32_t)i);
+        const struct tc_codec *codec = in->items[i].codec;
+        int64_t ns = codec->last_time == NULL ? TC_TIME_NONE : codec->last_time(&input);
+        last_ns = ns > last_ns ? ns : last_ns;
+    }
+    return last_ns;
+}
+
 /* All events of all inputs go through the engine. */
 static tc_status analyse(struct run *r)
 {
@@ -228,6 +246,9 @@ static tc_status analyse(struct run *r)
             (struct tc_stream){.next = tc_source_stream_next, .context = &r->sources[i]};
     }
     tc_status status = tc_merge(r->streams, in->count, feed, r, &r->copies);
+    if (status == TC_OK) {
+        status = tc_engine_advance(r->engine, last_time(r));
+    }
     if (status == TC_OK) {
         status = tc_engine_finish(r->engine, r->reading.hints.now_ns);
     }
@@ -389,7 +410,7 @@ static int list_patterns(const struct run *r)
 {
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    tc_patterns_list(&out, r->style.json);
+    tc_patterns_list(&out, r->engine, r->style.json);
     return tc_output_end(&out, "detect", TC_EXIT_OK);
 }
 

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/time.h"
 #include "detect/detector.h"
+#include "engine/engine.h"
 
 /* One detector with its knobs; all texts are ours. */
 #define ENTRY_MAX 16384
@@ -82,17 +83,21 @@ static void put_json(struct tc_buf *b, const struct tc_detector *d)
     tc_buf_lit(b, "]}\n");
 }
 
-void tc_patterns_list(struct tc_output *out, bool json)
+void tc_patterns_list(struct tc_output *out, const struct tc_engine *engine, bool json)
 {
     size_t count = 0;
+    size_t listed = 0;
     const struct tc_detector *const *all = tc_detectors(&count);
     for (size_t i = 0; i < count; i++) {
+        if (engine != NULL && !tc_engine_is_enabled(engine, i)) {
+            continue;
+        }
         char text[ENTRY_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text);
         if (json) {
             put_json(&b, all[i]);
         } else {
-            tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT("\n"));
+            tc_buf_str(&b, listed++ == 0 ? TC_EMPTY : TC_LIT("\n"));
             put_text(&b, all[i]);
         }
         (void)tc_output_put(out, tc_buf_slice(&b));

@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 
-/* Text for people, or one JSON object a line. */
-void tc_patterns_list(struct tc_output *out, bool json);
+struct tc_engine;
+
+/* Text for people, or one JSON object a line. All of them, or those that `engine` has on. */
+void tc_patterns_list(struct tc_output *out, const struct tc_engine *engine, bool json);
 
 #endif

@@ -203,7 +203,7 @@ tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_
     if (status == TC_OK) {
         TC_TRY(tc_inputs_open(&r->inputs, paths, path_count, &want));
         r->failed = r->inputs.failed;
-        if (r->map_path != NULL && r->inputs.count > 0) {
+        if (r->map_path != NULL && (r->inputs.count > 0 || path_count == 0)) {
             TC_TRY(add_map(r));
         }
         status = tc_hints_apply(&r->hints, &r->inputs, &err);

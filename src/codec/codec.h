@@ -86,6 +86,11 @@ struct tc_codec {
     int (*sniff)(struct tc_slice head, bool at_end, struct tc_slice name);
     tc_status (*decode)(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err);
+    /*
+     * The time of the last line or record with one, event or not; TC_TIME_NONE. Looks at the
+     * end of the input only. NULL: its events are all that it says of time.
+     */
+    int64_t (*last_time)(const struct tc_codec_input *in);
 };
 
 #define TC_SNIFF_BYTES ((size_t)64 << 10)

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/last_time_priv.h"
 
 #define S(literal) TC_LIT(literal)
 /* Lines that decide what an input is, and how many of them must look like it. */
@@ -185,10 +186,22 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     return TC_OK;
 }
 
+static int64_t time_in(const struct tc_codec_input *in, struct tc_slice line)
+{
+    int64_t ns = 0;
+    return take_time(&line, in->utc_offset_s, &ns) ? ns : TC_TIME_NONE;
+}
+
+static int64_t last_time(const struct tc_codec_input *in)
+{
+    return tc__last_time(in, time_in);
+}
+
 const struct tc_codec tc_codec_fabric_manager = {
     .name = "fabric_manager",
     .summary = "log of NVIDIA's Fabric Manager: the errors of NVSwitches",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,
+    .last_time = last_time,
 };

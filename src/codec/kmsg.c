@@ -11,6 +11,7 @@
 #include "base/scan.h"
 #include "codec/codec.h"
 #include "codec/kmsg_priv.h"
+#include "codec/last_time_priv.h"
 
 /* Lines that decide what an input is: enough to see past a banner. */
 #define SNIFF_LINES 200
@@ -38,6 +39,7 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("PCIe bandwidth, l"),
     LITERAL("kill:constraint"),
     LITERAL("Killed process"),
+    LITERAL("Killed /"),
     LITERAL("as a result of li"),
     LITERAL("OOM encountered"),
     LITERAL("EDAC MC"),
@@ -268,6 +270,7 @@ static tc_status handle(struct walk *w, struct unit *u)
 {
     switch (u->line.origin) {
     case TC__KMSG_KERNEL:
+    case TC__KMSG_OOMD:
         return handle_message(w, u);
     case TC__KMSG_FOREIGN:
         return report_unknown(w, u, "not a kernel line");
@@ -351,10 +354,26 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     return ours * 2 >= lines ? TC_SNIFF_LIKELY : TC_SNIFF_MAYBE;
 }
 
+static int64_t time_in(const struct tc_codec_input *in, struct tc_slice raw)
+{
+    struct tc__kmsg_line line;
+    tc__kmsg_frame(in, raw, &line);
+    return line.time_ns;
+}
+
+static int64_t last_time(const struct tc_codec_input *in)
+{
+    if (tc__kmsg_shape_of(in->bytes) == TC__KMSG_LINES) {
+        return tc__last_time(in, time_in);
+    }
+    return tc__last_time_by_key(in->bytes, TC_LIT("__REALTIME_TIMESTAMP"), TC_SECOND / 1000000);
+}
+
 const struct tc_codec tc_codec_kmsg = {
     .name = "kmsg",
     .summary = "kernel log: /dev/kmsg, dmesg, syslog, systemd journal",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,
+    .last_time = last_time,
 };

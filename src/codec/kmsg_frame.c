@@ -17,7 +17,8 @@
  *   1726712986.123456 host kernel: msg              journalctl -o short-unix
  *   host kernel: msg, kernel: msg, msg              quoted without a time
  *
- * A line with a syslog date and another tag than "kernel:" is another program's.
+ * A line with a syslog date and another tag than "kernel:" is another program's. Of these
+ * only systemd-oomd is read: "Sep 19 16:18:02 host systemd-oomd[812]: msg".
  */
 #include "base/time.h"
 #include "codec/kmsg_priv.h"
@@ -90,6 +91,33 @@ static bool take_tag(const struct tc_codec_input *in, struct tc_slice *io_s,
     (void)tc__kmsg_take_uptime(in, &s, out);
     *io_s = s;
     return true;
+}
+
+/* "systemd-oomd[812]:", "systemd-oomd:" */
+static bool is_oomd_tag(struct tc_slice word)
+{
+    return tc__kmsg_take(&word, TC_LIT("systemd-oomd")) && word.len > 0 &&
+           (tc_slice_eq(word, TC_LIT(":")) || word.ptr[0] == '[') &&
+           tc_slice_ends(word, TC_LIT(":"));
+}
+
+/* The line is not the kernel's. Takes "[host] systemd-oomd[812]:" off where that is there. */
+static void set_foreign(struct tc_slice *io_s, struct tc__kmsg_line *out)
+{
+    struct tc_slice host = TC_EMPTY;
+    struct tc_slice s = *io_s;
+    struct tc_slice word = word_of(s, &s);
+    if (!is_oomd_tag(word)) {
+        host = word;
+        word = word_of(s, &s);
+    }
+    out->origin = TC__KMSG_FOREIGN;
+    if (!is_oomd_tag(word)) {
+        return;
+    }
+    out->origin = TC__KMSG_OOMD;
+    out->node = is_host(host) ? host : out->node;
+    *io_s = s;
 }
 
 /* 206764307 of "6,3964,206764307,-;msg". Facilities other than 0 are written by programs. */
@@ -187,7 +215,8 @@ static bool take_rfc5424(const struct tc_codec_input *in, struct tc_slice *io_s,
         out->node = host;
     }
     if (!tc_slice_eq(app, TC_LIT("kernel"))) {
-        out->origin = TC__KMSG_FOREIGN;
+        bool oomd = tc_slice_eq(app, TC_LIT("systemd-oomd"));
+        out->origin = oomd ? TC__KMSG_OOMD : TC__KMSG_FOREIGN;
     }
     tc__kmsg_set_date(ns, out);
     out->framed = true;
@@ -255,10 +284,12 @@ static bool take_iso(const struct tc_codec_input *in, struct tc_slice *io_s,
     if (!take_tag(in, &s, out) && (dmesg || !take_inner_time(in, &s, out))) {
         struct tc_slice rest;
         struct tc_slice host = word_of(s, &rest);
-        bool program = !dmesg && (is_program_tag(host) || is_program_tag(word_of(rest, &rest)));
+        struct tc_slice tag = word_of(rest, &rest);
+        bool program = !dmesg && (is_program_tag(host) || is_program_tag(tag) ||
+                                  is_oomd_tag(host) || is_oomd_tag(tag));
         out->framed = out->framed || dmesg || program;
         if (program) {
-            out->origin = TC__KMSG_FOREIGN;
+            set_foreign(&s, out);
         }
     }
     *io_s = s;
@@ -274,7 +305,7 @@ static bool take_syslog(const struct tc_codec_input *in, struct tc_slice *io_s,
     }
     out->framed = true;
     if (!take_tag(in, io_s, out)) {
-        out->origin = TC__KMSG_FOREIGN;
+        set_foreign(io_s, out);
     }
     return true;
 }
@@ -294,7 +325,7 @@ static bool take_unix(const struct tc_codec_input *in, struct tc_slice *io_s,
         if (!is_program_tag(word_of(rest, &rest))) {
             return false;
         }
-        line.origin = TC__KMSG_FOREIGN;
+        set_foreign(&s, &line);
         line.framed = true;
     }
     *out = line;

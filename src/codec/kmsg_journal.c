@@ -80,6 +80,14 @@ static bool is_kernels(const struct fields *f)
     return f->identifier.len == 0 || tc_slice_eq(f->identifier, TC_LIT("kernel"));
 }
 
+static enum tc__kmsg_origin origin_of(const struct fields *f)
+{
+    if (is_kernels(f)) {
+        return TC__KMSG_KERNEL;
+    }
+    return tc_slice_eq(f->identifier, TC_LIT("systemd-oomd")) ? TC__KMSG_OOMD : TC__KMSG_FOREIGN;
+}
+
 static void fill_line(const struct tc_codec_input *in, const struct fields *f, struct tc_slice raw,
                       struct tc__kmsg_line *out)
 {
@@ -89,7 +97,7 @@ static void fill_line(const struct tc_codec_input *in, const struct fields *f, s
                                   .time_ns = usec_time(f->realtime),
                                   .uptime_ns = TC_TIME_NONE,
                                   .count = 1,
-                                  .origin = is_kernels(f) ? TC__KMSG_KERNEL : TC__KMSG_FOREIGN,
+                                  .origin = origin_of(f),
                                   .framed = true,
                                   .sure = true,
                                   .numbers = f->numbers,

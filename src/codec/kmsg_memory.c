@@ -4,8 +4,8 @@
  *
  * One kill is usually logged twice, as "oom-kill:constraint=..." with the cgroup
  * and as "Killed process ..." with the sizes. Both become events, since either
- * may be missing; detectors join them by pid. Kernels before 5.0 say "Task in ..."
- * instead of the first.
+ * may be missing; detectors join them by pid. systemd-oomd kills whole cgroups, on one line.
+ * Kernels before 5.0 say "Task in ..." instead of the first.
  */
 #include "codec/kmsg_priv.h"
 
@@ -294,6 +294,33 @@ static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_e
     tc_event_init(ev, TC_EVENT_OOM_KILL);
     ev->scope.pid = pid;
     ev->oom.process = tc_slice_head(s, at);
+    ev->oom.message = c->line->message;
+    return TC__KMSG_EVENT;
+}
+
+/*
+ * "Killed /kubepods.slice/... due to memory pressure for /kubepods.slice being 71.23% > 60.00% for
+ * > 30s with reclaim activity", "... due to memory used (N) / total (N) and swap used (N) / ...".
+ */
+enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_slice cgroup;
+    struct tc_slice why;
+    struct tc_slice pod = TC_EMPTY;
+    if (!tc__kmsg_take(&s, TC_LIT("Killed ")) || !tc_slice_starts(s, TC_LIT("/")) ||
+        !tc__kmsg_split(s, TC_LIT(" due to memory "), &cgroup, &why)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (!find_pod(c, cgroup, &pod)) {
+        return TC__KMSG_NOMEM;
+    }
+    tc_event_init(ev, TC_EVENT_OOM_KILL);
+    ev->scope.pod_uid = pod;
+    bool pressure = tc_slice_starts(why, TC_LIT("pressure"));
+    ev->oom.constraint = pressure ? TC_LIT("OOMD_PRESSURE") : TC_LIT("OOMD_SWAP");
+    ev->oom.cgroup = cgroup;
+    ev->oom.container_id = find_container(cgroup);
     ev->oom.message = c->line->message;
     return TC__KMSG_EVENT;
 }

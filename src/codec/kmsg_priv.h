@@ -23,6 +23,7 @@
 
 enum tc__kmsg_origin {
     TC__KMSG_KERNEL,       /* the kernel's own, or nothing says otherwise */
+    TC__KMSG_OOMD,         /* systemd-oomd logged it: it kills as the kernel does */
     TC__KMSG_FOREIGN,      /* another program logged it */
     TC__KMSG_COMMENT,      /* "# ..." */
     TC__KMSG_CONTINUATION, /* " KEY=value" of the /dev/kmsg record above */
@@ -121,6 +122,7 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
 enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_link(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev);
+enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_memory(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_storage(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_nfs(struct tc__kmsg_context *c, struct tc_event *ev);

@@ -331,6 +331,9 @@ static enum tc__kmsg_verdict rule_driver(struct tc__kmsg_context *c, struct tc_e
 
 enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev)
 {
+    if (c->line->origin == TC__KMSG_OOMD) {
+        return tc__kmsg_rule_oomd(c, ev);
+    }
     static const tc__kmsg_rule rules[] = {
         rule_xid,
         rule_sxid,

@@ -9,6 +9,7 @@
 /* No name or key of the tables is longer. */
 #define KEY_MAX 64
 #define TOTAL TC_LIT("_total")
+#define REASONS TC_LIT("_reasons_")
 /* "GPU-" and this many characters name a GPU; some exporters leave the prefix out. */
 #define UUID_TEXT 36
 
@@ -204,8 +205,10 @@ static bool is_dcgm_blank(double v)
 }
 
 /* False when there is no value. */
-static bool convert(const struct tc__metric_row *row, double *io_value)
+static bool convert(const struct tc__metric_sample *s, double *io_value)
 {
+    const struct tc__metric_row *row = s->use.row;
+    struct tc_slice admin = s->texts[TC__FIELD_ADMIN_STATE];
     switch ((enum tc__metric_value)row->value) {
     case TC__VALUE_DCGM:
         if (is_dcgm_blank(*io_value)) {
@@ -213,6 +216,18 @@ static bool convert(const struct tc__metric_row *row, double *io_value)
         }
         break;
     case TC__VALUE_SCALED:
+        break;
+    case TC__VALUE_FLAG:
+        if (*io_value != 0 && *io_value != 1) {
+            return false;
+        }
+        break;
+    case TC__VALUE_ADMIN_STATE:
+        if (*io_value != 1 ||
+            (!tc_slice_eq(admin, TC_LIT("up")) && !tc_slice_eq(admin, TC_LIT("down")))) {
+            return false;
+        }
+        *io_value = tc_slice_eq(admin, TC_LIT("up")) ? 1 : 0;
         break;
     case TC__VALUE_NVSWITCH_LINK:
         /* Safe is a state on the way up or down, and says nothing of whether the link works. */
@@ -387,6 +402,9 @@ static struct tc_slice device_of(struct tc__metric_sample *s)
         return t[TC__FIELD_TARGET].len > 0 ? t[TC__FIELD_TARGET] : t[TC__FIELD_IP];
     case TC__DEVICE_XID:
         return t[TC__FIELD_XID];
+    case TC__DEVICE_REASON:
+        return tc_slice_from(s->use.row->name,
+                             tc_slice_find(s->use.row->name, REASONS) + REASONS.len);
     }
     return TC_EMPTY;
 }
@@ -402,7 +420,7 @@ enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value
     if (!isfinite(value)) {
         return TC__METRIC_NOT_FINITE;
     }
-    if (!convert(s->use.row, &value)) {
+    if (!convert(s, &value)) {
         return TC__METRIC_NO_VALUE;
     }
     if (!isfinite(value)) { /* the scale was too much for it */

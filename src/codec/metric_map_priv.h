@@ -42,6 +42,7 @@ enum tc__metric_device {
     TC__DEVICE_EXPORT, /* label export of an NFS mount, else its mountpoint */
     TC__DEVICE_TARGET, /* label target of a probe */
     TC__DEVICE_XID,    /* label xid */
+    TC__DEVICE_REASON, /* what follows "_reasons_" in the metric's name */
 };
 
 /* How a value becomes ours. */
@@ -49,6 +50,8 @@ enum tc__metric_value {
     TC__VALUE_SCALED,        /* times scale */
     TC__VALUE_DCGM,          /* the same, and DCGM's words for "no value" are not values */
     TC__VALUE_NVSWITCH_LINK, /* off 0, safe 1, active 2, error 3: to our states of a link */
+    TC__VALUE_FLAG,          /* 1 is scale, 0 is 0, and nothing else is a value */
+    TC__VALUE_ADMIN_STATE,   /* the value is 1, and label adminstate says "up" or "down" */
 };
 
 /* Only samples with this label count. */
@@ -106,6 +109,7 @@ enum tc__metric_field {
     TC__FIELD_INSTANCE,
     TC__FIELD_OPERATION,
     TC__FIELD_DIRECTION,
+    TC__FIELD_ADMIN_STATE,
     TC__FIELD_COUNT
 };
 

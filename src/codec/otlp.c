@@ -10,6 +10,7 @@
  */
 #include "base/json_raw.h"
 #include "codec/json_walk_priv.h"
+#include "codec/last_time_priv.h"
 #include "codec/otlp_priv.h"
 
 #define S(literal) TC_LIT(literal)
@@ -308,10 +309,18 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     return tc__json_byte_is(head, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
 }
 
+static int64_t last_time(const struct tc_codec_input *in)
+{
+    int64_t ns = tc__last_time_by_key(in->bytes, TC_LIT("\"timeUnixNano"), 1);
+    int64_t seen_ns = tc__last_time_by_key(in->bytes, TC_LIT("\"observedTimeUnixNano"), 1);
+    return ns != TC_TIME_NONE ? ns : seen_ns;
+}
+
 const struct tc_codec tc_codec_otlp = {
     .name = "otlp",
     .summary = "OpenTelemetry logs and metrics as JSON: the Collector's file exporter",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,
+    .last_time = last_time,
 };

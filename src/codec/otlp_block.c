@@ -249,7 +249,7 @@ static bool is_plain_name(struct tc_slice name)
 
 /* The line as syslog would have it: "2026-03-01T10:00:00.5Z node kernel: message". */
 static tc_status add_kernel_line(struct tc__otlp *o, const struct tc__kmsg_line *line,
-                                 int64_t time_ns, struct tc_slice node)
+                                 int64_t time_ns, struct tc_slice node, struct tc_slice tag)
 {
     struct tc__otlp_block *b = &o->kernel;
     struct tc_scope scope = TC_SCOPE_NONE;
@@ -264,7 +264,8 @@ static tc_status add_kernel_line(struct tc__otlp *o, const struct tc__kmsg_line 
         tc_buf_str(&b->text, node);
         tc_buf_char(&b->text, ' ');
     }
-    tc_buf_lit(&b->text, "kernel: ");
+    tc_buf_str(&b->text, tag);
+    tc_buf_lit(&b->text, ": ");
     if (line->count > 1) {
         tc_buf_lit(&b->text, "message repeated ");
         tc_buf_i64(&b->text, line->count);
@@ -294,7 +295,7 @@ static int64_t time_of_line(struct tc_k8s_val record, const struct tc__kmsg_line
 tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
                           const struct tc__otlp_attrs *attrs,
                           const struct tc__otlp_resource *resource, struct tc_slice body,
-                          bool trusted, bool *out_taken)
+                          struct tc_slice writer, bool *out_taken)
 {
     struct tc_scope scope = TC_SCOPE_NONE;
     struct tc_slice host = tc__otlp_get(attrs, resource, TC__OTLP_HOST).text;
@@ -312,7 +313,7 @@ tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
         o->k.cursor->cut += raw.len > TC_LINE_MAX;
         tc__kmsg_frame(&in, tc_slice_head(raw, TC_LINE_MAX), &line);
         bool kernels = line.origin == TC__KMSG_KERNEL &&
-                       (trusted || line.framed || is_unmistakable(line.message));
+                       (writer.len > 0 || line.framed || is_unmistakable(line.message));
         if (!kernels || line.message.len == 0) {
             continue;
         }
@@ -321,7 +322,8 @@ tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
         fill(&node, host);
         fill(&node, o->k.in->node);
         *out_taken = true;
-        TC_TRY(add_kernel_line(o, &line, time_of_line(record, &line), node));
+        TC_TRY(add_kernel_line(o, &line, time_of_line(record, &line), node,
+                               writer.len > 0 ? writer : S("kernel")));
     }
     return TC_OK;
 }

@@ -172,6 +172,7 @@ static bool read_text(const struct tc__otlp *o, struct tc_slice text, struct tc_
 
 enum origin {
     ORIGIN_KERNEL,  /* the attributes say that the kernel wrote it */
+    ORIGIN_OOMD,    /* ... or systemd-oomd */
     ORIGIN_OTHER,   /* ... or that somebody else did */
     ORIGIN_UNKNOWN, /* they say nothing: the text decides */
 };
@@ -188,6 +189,9 @@ static enum origin origin_of(const struct record *r)
 {
     struct tc_slice said = r->attrs.of[TC__OTLP_TRANSPORT].text;
     said = said.len > 0 ? said : r->attrs.of[TC__OTLP_IDENTIFIER].text;
+    if (tc_slice_eq(r->attrs.of[TC__OTLP_IDENTIFIER].text, S("systemd-oomd"))) {
+        return ORIGIN_OOMD;
+    }
     if (said.len > 0) {
         return tc_slice_eq(said, S("kernel")) ? ORIGIN_KERNEL : ORIGIN_OTHER;
     }
@@ -223,15 +227,16 @@ static tc_status read_body(struct tc__otlp *o, const struct record *r)
     struct tc_event ev;
     enum origin origin = origin_of(r);
     bool taken = false;
-    if (origin == ORIGIN_KERNEL) {
-        TC_TRY(tc__otlp_kernel(o, r->v, &r->attrs, r->resource, r->text, true, &taken));
+    if (origin == ORIGIN_KERNEL || origin == ORIGIN_OOMD) {
+        struct tc_slice writer = origin == ORIGIN_KERNEL ? S("kernel") : S("systemd-oomd");
+        TC_TRY(tc__otlp_kernel(o, r->v, &r->attrs, r->resource, r->text, writer, &taken));
         return taken ? TC_OK : tc__k8s_unknown(&o->k, "no kernel message in this record");
     }
     if (read_training(r, &ev) || read_text(o, r->text, &ev) || read_step(r, &ev)) {
         return emit_training(o, r, &ev);
     }
     if (origin == ORIGIN_UNKNOWN) {
-        TC_TRY(tc__otlp_kernel(o, r->v, &r->attrs, r->resource, r->text, false, &taken));
+        TC_TRY(tc__otlp_kernel(o, r->v, &r->attrs, r->resource, r->text, TC_EMPTY, &taken));
     }
     if (!taken && tc_slice_starts(tc_slice_trim(r->text), S("{"))) {
         return read_json_text(o, r);

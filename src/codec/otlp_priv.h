@@ -172,12 +172,13 @@ void tc__otlp_block_end(struct tc__otlp_block *b);
 TC_CHECKED tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b);
 /* The same for both blocks: before any other event, so that events come in the order of records. */
 TC_CHECKED tc_status tc__otlp_flush(struct tc__otlp *o);
-/* One body of the kernel's, perhaps of several lines. `trusted`: it is known to be the kernel's.
- * *out_taken is false when it is not, and nothing was done. */
+/* One body of the kernel's, perhaps of several lines. `writer`: "kernel" or
+ * "systemd-oomd" where that is known, else empty. *out_taken is false when it is not, and nothing
+ * was done. */
 TC_CHECKED tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
                                      const struct tc__otlp_attrs *attrs,
                                      const struct tc__otlp_resource *resource, struct tc_slice body,
-                                     bool trusted, bool *out_taken);
+                                     struct tc_slice writer, bool *out_taken);
 /* A record whose attributes are the fields of one of tracecore's events. */
 TC_CHECKED tc_status tc__otlp_event(struct tc__otlp *o, struct tc_k8s_val record,
                                     const struct tc__otlp_attrs *attrs,

@@ -7,11 +7,14 @@
  * A line's time is the first date in its head, whatever is around it: Python's
  * logging, "[rank0]:[titan] 2026-03-01 10:05:01,123 - ", "[2026-03-01 10:05:01] ",
  * "[NeMo I 2026-03-01 10:05:01 ...]", or what Kubernetes puts before each line. A
- * line without one (a traceback, print()) has that of the nearest line above.
+ * line without one (a traceback, print()) has that of the nearest line above. A line
+ * that names no rank is of the rank that the file is named after ("rank3.log"): ranks that
+ * say the same at the same time are not copies of one log.
  */
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/last_time_priv.h"
 #include "codec/train_text_priv.h"
 
 #define S(literal) TC_LIT(literal)
@@ -52,6 +55,7 @@ struct walk {
     struct tc_codec_cursor *cursor;
     struct tc_codec_out *out;
     struct tc__train_text text;
+    int32_t rank; /* by the name of the file, for lines that name none; -1 */
     /* Lines up to here were looked through for dates; the last of them, and where it stands. */
     size_t dated_to;
     size_t date_at;
@@ -99,6 +103,9 @@ static tc_status deliver(struct walk *w, struct tc_slice line, struct tc_event *
     ev->scope.node = w->in->node;
     ev->scope.job = w->in->job;
     tc__train_pod(w->in->name, &ev->scope);
+    if (ev->scope.rank < 0) {
+        ev->scope.rank = w->rank;
+    }
     ev->raw = (struct tc_raw){
         .source = w->in->source, .length = (uint32_t)line.len, .offset = (uint64_t)start};
     w->cursor->events++;
@@ -154,6 +161,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     size_t next = 0;
     (void)err;
     tc__train_text_init(&w.text);
+    w.rank = tc__train_path_rank(in->name);
     while (next_line(&w, &line, &next)) {
         struct tc_event ev;
         bool ours = tc__train_text_read(&w.text, line, &ev);
@@ -200,10 +208,21 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     return score;
 }
 
+static int64_t time_in(const struct tc_codec_input *in, struct tc_slice line)
+{
+    return date_of(line, in->utc_offset_s);
+}
+
+static int64_t last_time(const struct tc_codec_input *in)
+{
+    return tc__last_time(in, time_in);
+}
+
 const struct tc_codec tc_codec_train_log = {
     .name = "train_log",
     .summary = "logs of training programs: steps, checkpoints and data loaders' failures",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,
+    .last_time = last_time,
 };

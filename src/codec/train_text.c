@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include <string.h>
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -130,6 +132,35 @@ void tc__train_pod(struct tc_slice path, struct tc_scope *io)
         io->pod_uid = uid;
         io->container = container;
     }
+}
+
+static bool ends_nocase(struct tc_slice s, struct tc_slice word)
+{
+    return s.len >= word.len && tc_slice_eq_nocase(tc_slice_from(s, s.len - word.len), word);
+}
+
+int32_t tc__train_path_rank(struct tc_slice path)
+{
+    const char *slash = path.len == 0 ? NULL : memrchr(path.ptr, '/', path.len);
+    struct tc_slice name = tc_slice_from(path, slash == NULL ? 0 : (size_t)(slash - path.ptr) + 1);
+    size_t at = tc_slice_find_nocase(name, S("rank"));
+    struct tc_slice before = tc_slice_head(name, at == TC_NPOS ? 0 : at);
+    struct tc_slice rest = tc_slice_from(name, at == TC_NPOS ? name.len : at + S("rank").len);
+    int64_t rank = -1;
+    if (before.len > 0 && (before.ptr[before.len - 1] == '_' || before.ptr[before.len - 1] == '-' ||
+                           before.ptr[before.len - 1] == '.')) {
+        before.len--;
+    } else if (before.len > 0) {
+        return -1; /* "noderank3", "frank1" */
+    }
+    if (ends_nocase(before, S("node")) || ends_nocase(before, S("local")) ||
+        ends_nocase(before, S("group"))) {
+        return -1;
+    }
+    if (rest.len > 0 && (rest.ptr[0] == '_' || rest.ptr[0] == '-' || rest.ptr[0] == '.')) {
+        rest = tc_slice_from(rest, 1);
+    }
+    return take_count(&rest, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
 }
 
 /* One wording: what stands before it and behind it in the line. */

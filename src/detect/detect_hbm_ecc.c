@@ -33,8 +33,16 @@ static struct tc_window_place find_gpu(const struct ecc_state *st, uint64_t id)
     return tc__window_find(&st->gpus, &st->gpus.index, tc_hash_mix(1, id), same_gpu, &key);
 }
 
+/* NULL when scratch is full, or when all places are taken: see tc__ecc_no_room. */
 static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
 {
+    uint64_t pos = TC_RING_NONE;
+    const struct ecc_gpu *oldest = tc_ring_oldest(&st->gpus.ring, &pos);
+    if (oldest != NULL &&
+        tc__ecc_is_full(st, &st->gpus, sizeof *gpu, tc__ecc_incident_at(st, oldest))) {
+        st->left_out++;
+        return NULL;
+    }
     struct ecc_gpu *kept =
         tc__window_push(&st->gpus, st->scratch, gpu, sizeof *gpu, NULL, 0, st->now_ns);
     if (kept != NULL) {
@@ -90,7 +98,7 @@ static struct ecc_gpu *known_gpu(const struct ecc_state *st, const struct tc_gpu
     return gpu;
 }
 
-/* The same, made when there is none. NULL when scratch is full. */
+/* The same, made when there is none. NULL when there is no room for it. */
 static struct ecc_gpu *gpu_of(struct ecc_state *st, const struct tc_gpu *names)
 {
     struct ecc_gpu *gpu = known_gpu(st, names);
@@ -138,7 +146,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     struct ecc_news n = {ev, names, gpu_of(st, names)};
     if (n.gpu == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     TC_TRY(on_names(st, names, n.gpu, out));
     return xid ? tc__ecc_on_xid(st, &n, out) : tc__ecc_on_metric(st, &n, out);
@@ -178,7 +186,7 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct ecc_state *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->book.forgotten + st->gpus.ring.dropped_count +
-                   st->storms.ring.dropped_count + st->incidents.ring.dropped_count,
+                   st->storms.ring.dropped_count + st->incidents.ring.dropped_count + st->left_out,
         .late = st->late,
         .ignored = st->ignored,
     };

@@ -65,7 +65,10 @@ static bool same_kill(const void *record, const void *key)
 {
     const struct oom_kill *a = record;
     const struct oom_kill *b = key;
-    return a->pid == b->pid && tc_slice_eq(a->node, b->node);
+    /* Without a pid, kills are told apart by whom they hit. */
+    return a->pid == b->pid && tc_slice_eq(a->node, b->node) &&
+           (a->pid >= 0 ||
+            (tc_slice_eq(a->pod_uid, b->pod_uid) && tc_slice_eq(a->container_id, b->container_id)));
 }
 
 static bool same_kill_node(const void *record, const void *key)

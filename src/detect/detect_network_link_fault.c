@@ -75,6 +75,8 @@ static struct link_port new_port(struct tc_slice node, struct tc_slice device, s
     p.scrape.time_ns = TC_TIME_NONE;
     p.loss.calm_ns = TC_TIME_NONE;
     p.down_ns = TC_TIME_NONE;
+    p.shut_ns = TC_TIME_NONE;
+    p.admin_ns = TC_TIME_NONE;
     p.gauge.time_ns = TC_TIME_NONE;
     p.alive_ns = TC_TIME_NONE;
     p.up.time_ns = TC_TIME_NONE;

@@ -4,8 +4,8 @@
  * of GPUs, and links that make errors at a rate. docs/patterns/nvlink_degraded.md says
  * what it claims and what it never does.
  *
- * One record a GPU or switch with faults, one a GPU with sampled links; neither grows
- * with the number of events.
+ * One record a GPU or switch with faults, one a GPU or switch with sampled links; neither
+ * grows with the number of events.
  */
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
@@ -15,18 +15,21 @@
 
 #define DEVICE_RING_BYTES ((size_t)8 << 20)
 #define METER_RING_BYTES ((size_t)32 << 20)
+#define SWITCH_RING_BYTES ((size_t)20 << 20)
 #define BOOK_BYTES ((size_t)2 << 20)
-#define ARENA_BYTES ((size_t)48 << 20)
+#define ARENA_BYTES ((size_t)72 << 20)
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct nvlink_state *st = state;
     size_t devices = DEVICE_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_device), 0);
     size_t meters = METER_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_meter), 0);
+    size_t switches = SWITCH_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_switch), 0);
     st->scratch = env->scratch;
     st->now_ns = TC_TIME_NONE;
     bool ok = tc__window_init(&st->devices, env->arena, DEVICE_RING_BYTES, devices, 1, true) &&
               tc__window_init(&st->meters, env->arena, METER_RING_BYTES, meters, 1, false) &&
+              tc__window_init(&st->switches, env->arena, SWITCH_RING_BYTES, switches, 1, false) &&
               tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
               tc__waiting_init(&st->due, env->arena, devices);
     return ok ? TC_OK : TC_E_NOMEM;
@@ -87,7 +90,8 @@ static void stats(const void *state, struct tc_detector_stats *out)
 {
     const struct nvlink_state *st = state;
     *out = (struct tc_detector_stats){
-        .dropped = st->devices.ring.dropped_count + st->meters.ring.dropped_count,
+        .dropped = st->devices.ring.dropped_count + st->meters.ring.dropped_count +
+                   st->switches.ring.dropped_count,
         .late = st->late,
         .ignored = st->ignored,
     };

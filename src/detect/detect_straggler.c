@@ -207,9 +207,15 @@ static void on_throttle(struct straggler *st, const struct tc_event *ev)
         return;
     }
     /* That it is slowed down is kept; that it is not any more does not undo it. */
-    if (((uint64_t)bits & STRAG_HOT_BITS) != 0) {
-        st->hot[gpu->id % STRAG_HOT_MAX] =
-            (struct strag_hot){gpu->id, ev->time_ns, (uint64_t)bits, ev->raw};
+    struct strag_hot *hot = &st->hot[gpu->id % STRAG_HOT_MAX];
+    if (((uint64_t)bits & STRAG_HOT_BITS) == 0) {
+        return;
+    }
+    if (hot->id == gpu->id && hot->time_ns == ev->time_ns) { /* another reason of that moment */
+        hot->bits |= (uint64_t)bits;
+        hot->raw = tc__raw_before(ev->raw, hot->raw) ? ev->raw : hot->raw;
+    } else if (hot->id != gpu->id || hot->time_ns < ev->time_ns) {
+        *hot = (struct strag_hot){gpu->id, ev->time_ns, (uint64_t)bits, ev->raw};
     }
 }
 

@@ -68,6 +68,7 @@ static struct heat_gpu *gpu_of(struct heat_state *st, const struct tc_gpu *names
             .pci = names->pci,
             .index = names->index,
             .sampled_ns = TC_TIME_NONE,
+            .whole_ns = TC_TIME_NONE,
             .clear_ns = TC_TIME_NONE,
         };
         gpu = tc__window_push(w, st->scratch, &fresh, sizeof fresh, GPU_TEXTS, COUNT(GPU_TEXTS),
@@ -216,6 +217,47 @@ static tc_status on_reasons(struct heat_state *st, struct heat_gpu *gpu, const s
     return run == NULL ? TC_OK : sustain(st, gpu, ev, kind, run, out);
 }
 
+/* All reasons of one moment are known: from here on they are as any other sample. */
+static tc_status close_parts(struct heat_state *st, struct heat_gpu *gpu, const struct tc_sink *out)
+{
+    struct heat_parts *p = &gpu->parts;
+    if (!p->pending) {
+        return TC_OK;
+    }
+    struct tc_event ev;
+    p->pending = false;
+    tc_event_init(&ev, TC_EVENT_METRIC);
+    ev.time_ns = p->time_ns;
+    ev.raw = p->raw;
+    ev.metric.metric = TC_METRIC_GPU_THROTTLE;
+    ev.metric.value = p->bits;
+    ev.metric.rack = tc_slice_make(p->rack, p->rack_len);
+    return on_reasons(st, gpu, &ev, out);
+}
+
+/* One reason, on or off; those of one moment come in any order. */
+static void on_reason(const struct heat_state *st, struct heat_gpu *gpu, const struct tc_event *ev)
+{
+    struct heat_parts *p = &gpu->parts;
+    bool whole = gpu->whole_ns != TC_TIME_NONE && ev->time_ns - gpu->whole_ns <= st->gap_ns;
+    if (whole || (p->time_ns > ev->time_ns && p->time_ns != TC_TIME_NONE)) {
+        return; /* known already, or late */
+    }
+    uint32_t bits = (uint32_t)ev->metric.value;
+    bool first = !p->pending;
+    bool better = (bits != 0) == (p->bits != 0) ? tc__raw_before(ev->raw, p->raw) : bits != 0;
+    if (first || better) {
+        p->raw = ev->raw;
+    }
+    p->bits = first ? bits : p->bits | bits;
+    p->time_ns = ev->time_ns;
+    p->pending = true;
+    if (ev->metric.rack.len <= HEAT_RACK_MAX && ev->metric.rack.len > 0) {
+        p->rack_len = (uint8_t)ev->metric.rack.len;
+        memcpy(p->rack, ev->metric.rack.ptr, p->rack_len);
+    }
+}
+
 /* The reasons say that it is slowed, and are not old. */
 static bool has_reasons(const struct heat_state *st, const struct heat_gpu *gpu, int64_t time_ns)
 {
@@ -321,8 +363,16 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (gpu == NULL) {
         return TC_E_NOMEM;
     }
+    if (gpu->parts.pending && ev->time_ns > gpu->parts.time_ns) {
+        TC_TRY(close_parts(st, gpu, out));
+    }
     switch (ev->metric.metric) {
     case TC_METRIC_GPU_THROTTLE:
+        if (ev->metric.device.len > 0) {
+            on_reason(st, gpu, ev);
+            return TC_OK;
+        }
+        gpu->whole_ns = ev->time_ns > gpu->whole_ns ? ev->time_ns : gpu->whole_ns;
         return on_reasons(st, gpu, ev, out);
     case TC_METRIC_GPU_THERMAL_VIOLATION:
         return on_violation(st, gpu, ev, out);
@@ -341,7 +391,14 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
+    struct heat_state *st = state;
+    const struct tc_ring *ring = &st->gpus_window.ring;
+    uint64_t pos = TC_RING_NONE;
+    struct heat_gpu *gpu = tc_ring_oldest(&st->gpus_window.ring, &pos);
     (void)now_ns;
+    for (; gpu != NULL; gpu = tc_ring_next(ring, pos, &pos)) {
+        TC_TRY(close_parts(st, gpu, out));
+    }
     return tc__heat_tell_all(state, out);
 }
 

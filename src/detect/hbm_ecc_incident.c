@@ -124,6 +124,15 @@ struct ecc_incident *tc__ecc_open_incident(const struct ecc_state *st, const str
     return told || time_ns - in->first_ns <= st->window_ns ? in : NULL;
 }
 
+bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, size_t bytes,
+                     const struct ecc_incident *oldest)
+{
+    bool fits = w->ring.head + TC_WINDOW_RECORD_BYTES(bytes, 0) <= w->ring.limit;
+    return !fits && oldest != NULL && oldest->end == ECC_OPEN &&
+           (oldest->told != ECC_NONE || oldest->soon) &&
+           st->now_ns - oldest->last_ns <= st->apart_ns;
+}
+
 static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ecc_news *n)
 {
     char text[KEY_MAX];
@@ -143,6 +152,14 @@ static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ec
         .last_ns = n->ev->time_ns,
         .window_ns = st->window_ns,
     };
+    uint64_t pos = TC_RING_NONE;
+    size_t texts = fresh.key.len + g->node.len + g->uuid.len + g->ns.len + g->pod.len +
+                   g->container.len + g->job.len;
+    if (tc__ecc_is_full(st, &st->incidents, sizeof fresh + texts + COUNT(INCIDENT_TEXTS),
+                        tc_ring_oldest(&st->incidents.ring, &pos))) {
+        st->left_out++;
+        return NULL;
+    }
     struct ecc_incident *in = tc__window_push(&st->incidents, st->scratch, &fresh, sizeof fresh,
                                               INCIDENT_TEXTS, COUNT(INCIDENT_TEXTS), st->now_ns);
     n->gpu->incident = in == NULL ? TC_RING_NONE : in->head.pos;

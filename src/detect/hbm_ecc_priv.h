@@ -177,6 +177,7 @@ struct ecc_state {
     struct tc_due_queue soon;
     struct tc_due_queue later;
     int64_t now_ns;
+    uint64_t left_out; /* GPUs and incidents that found no place */
     uint64_t late;
     uint64_t ignored;
 };
@@ -190,10 +191,22 @@ struct ecc_news {
 
 /*
  * Another time of a fact, in the incident that is open or in a new one. The incident
- * goes to *out_in. NULL when scratch is full.
+ * goes to *out_in. NULL when scratch is full, or no place for another incident: see
+ * tc__ecc_no_room.
  */
 struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
                               enum ecc_fact_name name, struct ecc_incident **out_in);
+/*
+ * Whether one more record of so many bytes would push out the oldest of a window, which is in an
+ * incident that is open: that one stays, or it would be told again under another name.
+ */
+bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, size_t bytes,
+                     const struct ecc_incident *oldest);
+/* Nothing was made: TC_OK where it was left out, and counted. */
+static inline tc_status tc__ecc_no_room(const struct ecc_state *st)
+{
+    return tc_arena_ok(st->scratch) ? TC_OK : TC_E_NOMEM;
+}
 /* A fact was added: it is told soon, later or not yet. */
 TC_CHECKED tc_status tc__ecc_announce(struct ecc_state *st, struct ecc_incident *in,
                                       enum ecc_fact_name name, const struct tc_sink *out);

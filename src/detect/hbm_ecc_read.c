@@ -61,7 +61,7 @@ tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n, const s
     }
     struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
     if (fact == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     fact->lines++;
     return tc__ecc_announce(st, in, name, out);
@@ -75,7 +75,7 @@ static tc_status on_exported(struct ecc_state *st, const struct ecc_news *n,
     struct ecc_incident *in = NULL;
     struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
     if (fact == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     fact->gauged += gauged;
     fact->counted += counted;
@@ -149,7 +149,7 @@ static tc_status on_uncorrected(struct ecc_state *st, const struct ecc_news *n,
     struct ecc_incident *in = NULL;
     struct ecc_fact *fact = tc__ecc_note(st, n, ECC_UNCORRECTED, &in);
     if (fact == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     fact->amount += ever ? 0 : rise;
     fact->lifetime += ever ? rise : 0;
@@ -168,7 +168,7 @@ static tc_status on_rows(struct ecc_state *st, const struct ecc_news *n, const s
     struct ecc_incident *in = NULL;
     struct ecc_fact *fact = tc__ecc_note(st, n, ECC_ROWS, &in);
     if (fact == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     fact->amount += rise;
     return tc__ecc_announce(st, in, ECC_ROWS, out);
@@ -193,7 +193,7 @@ static tc_status on_flag(struct ecc_state *st, const struct ecc_news *n, struct 
     struct ecc_incident *in = NULL;
     struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
     if (fact == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     fact->amount = n->ev->metric.value;
     return tc__ecc_announce(st, in, name, out);
@@ -218,7 +218,7 @@ static tc_status on_storm(struct ecc_state *st, const struct ecc_news *n, double
     struct ecc_incident *in = NULL;
     struct ecc_fact *fact = tc__ecc_note(st, n, ECC_CORRECTED, &in);
     if (fact == NULL) {
-        return TC_E_NOMEM;
+        return tc__ecc_no_room(st);
     }
     bool doubled = errors >= 2 * fact->amount;
     fact->amount = errors > fact->amount ? errors : fact->amount;

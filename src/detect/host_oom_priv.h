@@ -29,7 +29,7 @@ struct oom_word {
 };
 
 /* Whose memory ran out. UNKNOWN: the line does not say. */
-enum oom_cause { OOM_UNKNOWN, OOM_LIMIT, OOM_NODE, OOM_NUMA };
+enum oom_cause { OOM_UNKNOWN, OOM_LIMIT, OOM_NODE, OOM_NUMA, OOM_PRESSURE };
 
 /* Who says so. Of two that say the same the lower is told. */
 enum oom_source { OOM_BY_KERNEL, OOM_BY_NODE_EVENT };
@@ -50,6 +50,7 @@ struct oom_line {
     struct oom_word constraint; /* without "CONSTRAINT_" */
     char uid[40];               /* the producer's */
     uint8_t uid_len;
+    bool oomd; /* of systemd-oomd: a whole cgroup */
 };
 
 /* A process that the kernel killed, from all lines that tell of it. */

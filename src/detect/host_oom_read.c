@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* What the constraint of a kill by systemd-oomd starts with. */
+#define OOMD TC_LIT("OOMD_")
 
 static void word_set(struct oom_word *w, struct tc_slice s)
 {
@@ -75,6 +77,9 @@ static enum oom_cause cause_of(const struct tc_event *ev)
         tc_slice_eq(c, TC_LIT("CONSTRAINT_MEMORY_POLICY"))) {
         return OOM_NUMA;
     }
+    if (tc_slice_starts(c, OOMD)) {
+        return OOM_PRESSURE;
+    }
     bool global = tc_slice_eq(c, TC_LIT("CONSTRAINT_NONE")) ||
                   tc_slice_starts(message, TC_LIT("Out of memory")) ||
                   tc_slice_starts(message, TC_LIT("System OOM"));
@@ -95,9 +100,13 @@ static void read_line(const struct tc_event *ev, struct oom_kill *out)
     struct tc_slice constraint = ev->oom.constraint;
     struct tc_slice prefix = TC_LIT("CONSTRAINT_");
     word_set(&line.process, ev->oom.process);
-    word_set(&line.constraint, tc_slice_starts(constraint, prefix)
-                                   ? tc_slice_from(constraint, prefix.len)
-                                   : TC_EMPTY);
+    if (tc_slice_starts(constraint, prefix)) {
+        constraint = tc_slice_from(constraint, prefix.len);
+    } else if (!tc_slice_starts(constraint, OOMD)) {
+        constraint = TC_EMPTY;
+    }
+    word_set(&line.constraint, constraint);
+    line.oomd = tc_slice_starts(constraint, OOMD);
     line.uid_len = uid_set(line.uid, sizeof line.uid, ev->uid);
     out->pod_uid = ev->scope.pod_uid;
     out->pod_ns = ev->scope.ns;
@@ -420,6 +429,6 @@ uint32_t tc__oom_told_bits(const struct oom_pod *pod)
     const struct oom_burst *b = &pod->burst;
     return 1U | (uint32_t)(pod->name.len > 0) << 1 | (uint32_t)pod->end.known << 2 |
            (uint32_t)(b->biggest.known) << 3 | (uint32_t)b->tie << 4 | (uint32_t)b->cause << 6 |
-           (uint32_t)b->name_count << 8 | (uint32_t)(pod->node.len > 0) << 12 |
+           (uint32_t)b->name_count << 9 | (uint32_t)(pod->node.len > 0) << 12 |
            (uint32_t)(pod->container_id.len > 0) << 13;
 }

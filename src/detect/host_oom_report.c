@@ -23,6 +23,7 @@ static const struct {
     [OOM_LIMIT] = {"container_limit", "the container hit its memory limit"},
     [OOM_NODE] = {"node_memory", "the node ran out of memory"},
     [OOM_NUMA] = {"cpuset_numa", "the NUMA nodes it is bound to ran out of memory"},
+    [OOM_PRESSURE] = {"memory_pressure", "the memory pressure was too high for too long"},
 };
 
 static const char *const TIES[] = {
@@ -94,16 +95,24 @@ static struct tc_slice headline(struct tc_draft *d, const struct oom_pod *pod)
     struct tc_buf *b = &d->text;
     size_t start = b->len;
     bool sure = pod->burst.tie != OOM_TIE_NODE;
-    tc_buf_lit(b, "The kernel killed ");
-    put_victims(b, &pod->burst);
+    if (pod->burst.first.oomd) {
+        tc_buf_lit(b, "systemd-oomd killed ");
+        tc_buf_str(b, pod->burst.kills > 1 ? TC_LIT("the processes of several cgroups")
+                                           : TC_LIT("all processes of a cgroup"));
+    } else {
+        tc_buf_lit(b, "The kernel killed ");
+        put_victims(b, &pod->burst);
+    }
     tc_buf_str(b, sure ? TC_LIT(" of ") : TC_LIT(", it seems of "));
     put_pod(b, pod);
     tc_buf_str(b, sure ? TC_LIT(" on node ") : TC_LIT(", on node "));
     tc_buf_str(b, node_name(pod));
     tc_buf_lit(b, ": ");
     bool own = pod->podless && pod->burst.cause == OOM_LIMIT;
-    tc_buf_str(b, own ? TC_LIT("its cgroup hit its memory limit")
-                      : tc_slice_cstr(CAUSES[pod->burst.cause].cause));
+    bool swap = tc_slice_eq(tc__oom_word(&pod->burst.first.constraint), TC_LIT("OOMD_SWAP"));
+    struct tc_slice cause = tc_slice_cstr(CAUSES[pod->burst.cause].cause);
+    cause = own ? TC_LIT("its cgroup hit its memory limit") : cause;
+    tc_buf_str(b, swap ? TC_LIT("memory and swap were nearly full") : cause);
     return tc_buf_since(b, start);
 }
 
@@ -142,6 +151,14 @@ static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod
         put_pod(b, pod);
         tc_buf_lit(b, ", or move what shares its NUMA node.");
         break;
+    case OOM_PRESSURE:
+        tc_buf_lit(b, "On node ");
+        tc_buf_str(b, node_name(pod));
+        tc_buf_lit(b, ": oomctl shows which slice systemd-oomd watches, and its limit. Give ");
+        put_pod(b, pod);
+        tc_buf_lit(b, " memory that it stays below, find what else fills the node, or take the "
+                      "pods' slice away from systemd-oomd.");
+        break;
     }
     return tc_buf_since(b, start);
 }
@@ -168,8 +185,13 @@ static struct tc_evidence line_evidence(struct tc_draft *d, const struct oom_pod
         out.uid = tc_buf_since(b, start);
         start = b->len;
     }
-    tc_buf_str(b, kernel ? TC_LIT("The kernel killed ") : TC_LIT("A node event tells of a kill: "));
-    tc_buf_str(b, line->process.len > 0 ? tc__oom_word(&line->process) : TC_LIT("a process"));
+    if (line->oomd) {
+        tc_buf_lit(b, "systemd-oomd killed a cgroup");
+    } else {
+        tc_buf_str(b, kernel ? TC_LIT("The kernel killed ")
+                             : TC_LIT("A node event tells of a kill: "));
+        tc_buf_str(b, line->process.len > 0 ? tc__oom_word(&line->process) : TC_LIT("a process"));
+    }
     if (line->pid >= 0) {
         tc_buf_lit(b, ", pid ");
         tc_buf_i64(b, line->pid);

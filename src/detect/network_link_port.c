@@ -237,6 +237,9 @@ tc_status tc__link_judge(struct link_state *st, struct link_port *p, unsigned do
     const struct link_knobs *k = &st->knobs;
     struct flapping f = flapping_of(p, k, now_ns);
     unsigned had = p->faults;
+    if (tc__link_is_shut(p, now_ns)) {
+        down &= had; /* what was told before it was taken down stays told */
+    }
     p->faults = (had & ~(1U << LINK_DOWN)) | down;
     p->faults = find_faults(p, k, &f, now_ns);
     if ((had | p->faults) == 0) {

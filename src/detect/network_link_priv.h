@@ -111,8 +111,11 @@ struct link_port {
     struct link_mark cable_first; /* count: how often; 0 never */
     struct link_mark cable_last;
     bool cable_hot;
-    bool seen_up;    /* a metric said that it was up */
-    int64_t down_ns; /* since when it is down */
+    bool seen_up;     /* a metric said that it was up */
+    bool shut;        /* somebody took it down */
+    int64_t shut_ns;  /* when, or when it was to be up again; TC_TIME_NONE */
+    int64_t admin_ns; /* the last sample that said so; TC_TIME_NONE */
+    int64_t down_ns;  /* since when it is down */
     struct tc_raw down_raw;
     bool down_shared;       /* with other ports of the node: no fault of this port */
     struct link_mark gauge; /* the first sample that said down; time_ns TC_TIME_NONE */
@@ -232,6 +235,15 @@ TC_CHECKED tc_status tc__link_report(const struct link_port *p, const struct lin
 static inline unsigned tc__link_down_bit(const struct link_port *p)
 {
     return p->faults & 1U << LINK_DOWN;
+}
+
+/*
+ * Somebody had taken the port down before that time. What is said at one time comes in any
+ * order, so it counts from the next on.
+ */
+static inline bool tc__link_is_shut(const struct link_port *p, int64_t time_ns)
+{
+    return p->shut ? time_ns > p->shut_ns : p->shut_ns != TC_TIME_NONE && time_ns <= p->shut_ns;
 }
 
 #endif

@@ -201,6 +201,23 @@ tc_status tc__link_on_fault(struct link_state *st, struct link_node *n, const st
     return TC_OK;
 }
 
+/* Whether the port is meant to be up. */
+static void on_admin(struct link_state *st, struct link_port *p, const struct tc_event *ev)
+{
+    bool shut = ev->metric.value == 0;
+    if (p->admin_ns != TC_TIME_NONE && ev->time_ns < p->admin_ns) {
+        st->late++;
+        return;
+    }
+    bool second = p->admin_ns == ev->time_ns;
+    p->admin_ns = ev->time_ns;
+    if (shut == p->shut || (second && !shut)) { /* of two that disagree, the one that excuses */
+        return;
+    }
+    p->shut = shut;
+    p->shut_ns = ev->time_ns;
+}
+
 static tc_status on_gauge(struct link_state *st, struct link_node *n, struct link_port *p, bool up,
                           bool down, const struct tc_event *ev, const struct tc_sink *out)
 {
@@ -209,6 +226,11 @@ static tc_status on_gauge(struct link_state *st, struct link_node *n, struct lin
         return set_up(st, p, ev, out);
     }
     if (!down || !p->seen_up) {
+        return TC_OK;
+    }
+    if (tc__link_is_shut(p, ev->time_ns) && tc__link_down_bit(p) == 0) {
+        p->gauge.time_ns = TC_TIME_NONE;
+        p->down_ns = TC_TIME_NONE;
         return TC_OK;
     }
     if (p->gauge.time_ns == TC_TIME_NONE) {
@@ -311,6 +333,7 @@ bool tc__link_is_metric(const struct tc_event *ev)
         return ev->metric.device.len > 0;
     case TC_METRIC_NET_CARRIER_CHANGES:
     case TC_METRIC_NET_UP:
+    case TC_METRIC_NET_ADMIN_UP:
     case TC_METRIC_NET_RX_PACKETS:
     case TC_METRIC_NET_RX_DROPS:
     case TC_METRIC_NET_RX_ERRORS:
@@ -350,6 +373,9 @@ tc_status tc__link_on_metric(struct link_state *st, struct link_node *n, const s
         return on_gauge(st, n, p, value == 4, value == 1, ev, out);
     case TC_METRIC_NET_UP:
         return on_gauge(st, n, p, value == 1, value == 0, ev, out);
+    case TC_METRIC_NET_ADMIN_UP:
+        on_admin(st, p, ev);
+        return TC_OK;
     case TC_METRIC_PING_LOSS:
         return on_ping(st, p, ev, out);
     default:

@@ -20,7 +20,8 @@
 #define NVLINK5_LAST 150
 
 static const size_t DEVICE_TEXTS[] = {offsetof(struct nvlink_device, node),
-                                      offsetof(struct nvlink_device, uuid)};
+                                      offsetof(struct nvlink_device, uuid),
+                                      offsetof(struct nvlink_device, name)};
 
 static uint32_t address(struct tc_bdf pci)
 {
@@ -33,7 +34,8 @@ static uint64_t device_hash(const struct nvlink_device *d)
     if (d->id != 0) {
         return tc_hash_mix(11, d->id);
     }
-    return tc_hash_mix(tc_slice_hash(d->node, d->role), address(d->pci));
+    uint64_t hash = tc_slice_hash(d->name, tc_slice_hash(d->node, d->role));
+    return tc_hash_mix(hash, address(d->pci));
 }
 
 static bool same_device(const void *record, const void *key)
@@ -41,7 +43,8 @@ static bool same_device(const void *record, const void *key)
     const struct nvlink_device *a = record;
     const struct nvlink_device *b = key;
     return a->role == b->role && a->id == b->id &&
-           (a->id != 0 || (tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node)));
+           (a->id != 0 || (tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node) &&
+                           tc_slice_eq(a->name, b->name)));
 }
 
 static bool same_node(const void *record, const void *key)
@@ -103,6 +106,13 @@ struct nvlink_device *tc__nvlink_gpu(struct nvlink_state *st, const struct tc_gp
     return get_device(st, &key);
 }
 
+struct nvlink_device *tc__nvlink_switch(struct nvlink_state *st, struct tc_slice node,
+                                        struct tc_slice name)
+{
+    struct nvlink_device key = {.role = NVLINK_SWITCH, .node = node, .name = name, .index = -1};
+    return get_device(st, &key);
+}
+
 static struct nvlink_device *device_at(struct nvlink_state *st, enum nvlink_role role,
                                        struct tc_slice node, struct tc_bdf pci)
 {
@@ -161,6 +171,7 @@ static bool waits_before(const void *a, const void *b)
     int order = tc_slice_cmp(x->node, y->node);
     order = order != 0 ? order : (int)x->role - (int)y->role;
     order = order != 0 ? order : tc_slice_cmp(x->uuid, y->uuid);
+    order = order != 0 ? order : tc_slice_cmp(x->name, y->name);
     return order != 0 ? order < 0 : address(x->pci) < address(y->pci);
 }
 
@@ -181,10 +192,15 @@ void tc__nvlink_announce(struct nvlink_state *st, struct nvlink_device *d, int64
     d->waits = true;
 }
 
+bool tc__nvlink_has_link(const struct nvlink_device *d, int64_t link)
+{
+    return link >= 0 && link < NVLINK_LINKS_MAX && (d->links[link / 64] >> link % 64 & 1) != 0;
+}
+
 /* A link that was not among those of the episode. */
 static bool is_new_link(const struct nvlink_device *d, int64_t link)
 {
-    return link >= 0 && link < NVLINK_LINKS_MAX && (d->links[link / 64] >> link % 64 & 1) == 0;
+    return link >= 0 && link < NVLINK_LINKS_MAX && !tc__nvlink_has_link(d, link);
 }
 
 void tc__nvlink_add_link(struct nvlink_device *d, int64_t link)
@@ -269,9 +285,17 @@ static struct nvlink_device *find_culprit(const struct nvlink_state *st, struct 
     return best;
 }
 
-/* The GPU's fault becomes evidence of the switch's incident. */
+/*
+ * The GPU's fault becomes evidence of the switch's incident. What samples say of a switch's
+ * links adds nothing to its SXid.
+ */
 static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvlink_device *culprit)
 {
+    if (gpu->role == NVLINK_SWITCH) {
+        gpu->joined_ns = culprit->since_ns;
+        end_episode(gpu);
+        return;
+    }
     const struct nvlink_sign *s = gpu->fatal.first.known ? &gpu->fatal : &gpu->down;
     if (tc__mark_first(&culprit->joined.first, &s->first)) {
         culprit->joined.code = gpu->fatal.first.known ? s->code : -1;
@@ -371,11 +395,15 @@ static bool is_denied(const struct nvlink_state *st, const struct nvlink_device 
            apart_ns <= st->join_ns;
 }
 
-/* Faults of a GPU that a switch explains. Counters that rise are the GPU's own affair. */
+/*
+ * Faults that a fatal error of a switch explains: of a GPU, and links of a switch of which only
+ * the name is known. Counters that rise are the GPU's own affair.
+ */
 static struct nvlink_device *culprit_of(const struct nvlink_state *st,
                                         const struct nvlink_device *d)
 {
-    if (d->role != NVLINK_GPU || d->open) {
+    bool victim = d->role == NVLINK_GPU || d->name.len > 0;
+    if (!victim || d->open) {
         return NULL;
     }
     if (d->fatal.first.known) {

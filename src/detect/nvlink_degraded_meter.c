@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters and states of the links of GPUs. A link is down when it was up before:
- * links that a board does not use are never up. A counter's rise between two samples
+ * Counters and states of the links of GPUs, and states of those of switches. A link is down when it
+ * was up before: links that a board does not use are never up. A counter's rise between two samples
  * that are further apart than the window counts with the part that falls into one.
  */
+#include "detect/finding_priv.h"
 #include "detect/nvlink_degraded_priv.h"
 
 #define STATE_DISABLED 1
@@ -12,6 +13,12 @@
 /* One rise counts for no more: keeps sums in range whatever a producer claims. */
 #define RISE_MAX 1e8
 #define NO_LINK (-1)
+
+/* The states of the links of a device. */
+struct ports {
+    struct nvlink_port *at;
+    int64_t count;
+};
 
 static const struct {
     uint16_t metric;
@@ -33,6 +40,48 @@ static struct tc_window_place find_meter(const struct nvlink_state *st, uint64_t
     return tc__window_find(&st->meters, &st->meters.index, tc_hash_mix(13, id), same_meter, &id);
 }
 
+static bool same_switch(const void *record, const void *key)
+{
+    const struct nvlink_switch *a = record;
+    const struct nvlink_switch *b = key;
+    return tc_slice_eq(a->node, b->node) && tc_slice_eq(a->name, b->name);
+}
+
+static struct tc_window_place find_switch(const struct nvlink_state *st, struct tc_slice node,
+                                          struct tc_slice name)
+{
+    struct nvlink_switch key = {.node = node, .name = name};
+    uint64_t hash = tc_slice_hash(name, tc_slice_hash(node, 17));
+    return tc__window_find(&st->switches, &st->switches.index, hash, same_switch, &key);
+}
+
+static void clear_ports(struct nvlink_port *ports, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        ports[i].time_ns = TC_TIME_NONE;
+        ports[i].up.time_ns = TC_TIME_NONE;
+    }
+}
+
+static struct nvlink_switch *get_switch(struct nvlink_state *st, struct tc_slice node,
+                                        struct tc_slice name)
+{
+    static const size_t texts[] = {offsetof(struct nvlink_switch, node),
+                                   offsetof(struct nvlink_switch, name)};
+    struct tc_window_place place = find_switch(st, node, name);
+    if (place.record != NULL) {
+        return place.record;
+    }
+    struct nvlink_switch key = {.node = node, .name = name};
+    clear_ports(key.ports, NVLINK_LINKS_MAX);
+    struct nvlink_switch *s =
+        tc__window_push(&st->switches, st->scratch, &key, sizeof key, texts, 2, st->now_ns);
+    if (s != NULL) {
+        tc__window_put(&st->switches, &st->switches.index, place, s);
+    }
+    return s;
+}
+
 static struct nvlink_meter *get_meter(struct nvlink_state *st, uint64_t id)
 {
     struct tc_window_place place = find_meter(st, id);
@@ -40,10 +89,7 @@ static struct nvlink_meter *get_meter(struct nvlink_state *st, uint64_t id)
         return place.record;
     }
     struct nvlink_meter key = {.id = id};
-    for (size_t i = 0; i < NVLINK_METERED; i++) {
-        key.ports[i].time_ns = TC_TIME_NONE;
-        key.ports[i].up.time_ns = TC_TIME_NONE;
-    }
+    clear_ports(key.ports, NVLINK_METERED);
     struct nvlink_meter *m =
         tc__window_push(&st->meters, st->scratch, &key, sizeof key, NULL, 0, st->now_ns);
     if (m != NULL) {
@@ -63,7 +109,7 @@ static struct tc_mark mark_of(struct nvlink_sample s)
 }
 
 /* The number at the end of "3", "L3", "link 3"; NO_LINK without one. */
-static int64_t link_of(struct tc_slice device)
+static int64_t link_of(struct tc_slice device, int64_t count)
 {
     size_t at = device.len;
     while (at > 0 && device.ptr[at - 1] >= '0' && device.ptr[at - 1] <= '9') {
@@ -71,18 +117,19 @@ static int64_t link_of(struct tc_slice device)
     }
     uint64_t link = 0;
     bool number = tc_slice_is_u64(tc_slice_from(device, at), &link);
-    return number && link < NVLINK_METERED ? (int64_t)link : NO_LINK;
+    return number && link < (uint64_t)count ? (int64_t)link : NO_LINK;
 }
 
-static void read_port(struct nvlink_state *st, const struct tc_gpu *gpu, struct nvlink_meter *m,
+/* `d` may be NULL: then only the state is kept. */
+static void read_port(struct nvlink_state *st, struct nvlink_device *d, struct ports ports,
                       const struct tc_event *ev)
 {
-    int64_t link = link_of(ev->metric.device);
+    int64_t link = link_of(ev->metric.device, ports.count);
     double value = ev->metric.value;
     if (link == NO_LINK || (value != STATE_DISABLED && value != STATE_DOWN && value != STATE_UP)) {
         return; /* a link that is not there says nothing */
     }
-    struct nvlink_port *p = &m->ports[link];
+    struct nvlink_port *p = &ports.at[link];
     uint8_t state = (uint8_t)value;
     if (p->time_ns != TC_TIME_NONE && ev->time_ns <= p->time_ns) {
         /* Of two states at one time the better, whichever came first. */
@@ -91,7 +138,6 @@ static void read_port(struct nvlink_state *st, const struct tc_gpu *gpu, struct 
     }
     p->time_ns = ev->time_ns > p->time_ns ? ev->time_ns : p->time_ns;
     p->state = state;
-    struct nvlink_device *d = tc__nvlink_gpu(st, gpu);
     struct tc_mark mark = tc__mark(ev);
     if (state == STATE_UP) {
         if (ev->time_ns == p->time_ns) {
@@ -106,7 +152,7 @@ static void read_port(struct nvlink_state *st, const struct tc_gpu *gpu, struct 
     if (d == NULL || p->up.time_ns == TC_TIME_NONE || ev->time_ns < p->time_ns) {
         return;
     }
-    bool known = d->down.first.known && (d->links[0] >> link & 1) != 0;
+    bool known = d->down.first.known && tc__nvlink_has_link(d, link);
     if (known || (d->joined_ns != TC_TIME_NONE && d->joined_ns >= p->up.time_ns - st->join_ns)) {
         return; /* told, or put down to a switch */
     }
@@ -120,14 +166,24 @@ static void read_port(struct nvlink_state *st, const struct tc_gpu *gpu, struct 
     tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
 }
 
+static struct ports ports_of(const struct nvlink_state *st, const struct nvlink_device *d)
+{
+    if (d->role == NVLINK_SWITCH) {
+        struct nvlink_switch *s = find_switch(st, d->node, d->name).record;
+        return s == NULL ? (struct ports){NULL, 0} : (struct ports){s->ports, NVLINK_LINKS_MAX};
+    }
+    struct nvlink_meter *m = find_meter(st, d->id).record;
+    return m == NULL ? (struct ports){NULL, 0} : (struct ports){m->ports, NVLINK_METERED};
+}
+
 bool tc__nvlink_all_up(const struct nvlink_state *st, const struct nvlink_device *d,
                        struct tc_mark *out)
 {
-    const struct nvlink_meter *m = find_meter(st, d->id).record;
+    struct ports ports = ports_of(st, d);
     *out = (struct tc_mark){.known = false};
-    for (size_t i = 0; m != NULL && i < NVLINK_METERED; i++) {
-        const struct nvlink_port *p = &m->ports[i];
-        if ((d->links[0] >> i & 1) == 0 || p->time_ns == TC_TIME_NONE) {
+    for (int64_t i = 0; i < ports.count; i++) {
+        const struct nvlink_port *p = &ports.at[i];
+        if (!tc__nvlink_has_link(d, i) || p->time_ns == TC_TIME_NONE) {
             continue;
         }
         if (p->state != STATE_UP) {
@@ -193,7 +249,7 @@ void tc__nvlink_measure(const struct nvlink_state *st, struct nvlink_device *d)
 static void read_counter(struct nvlink_state *st, const struct tc_gpu *gpu, struct nvlink_meter *m,
                          const struct tc_event *ev, size_t which)
 {
-    int64_t link = link_of(ev->metric.device);
+    int64_t link = link_of(ev->metric.device, NVLINK_METERED);
     size_t at = link == NO_LINK ? NVLINK_METERED : (size_t)link;
     struct tc_counter *c = &m->counters[which][at];
     int64_t apart_ns = ev->time_ns - (c->known ? c->time_ns : ev->time_ns);
@@ -227,6 +283,36 @@ static void read_counter(struct nvlink_state *st, const struct tc_gpu *gpu, stru
     }
 }
 
+/* "nvswitch1/7": the name before the link's number; empty when it is no link of a switch. */
+static struct tc_slice switch_of(struct tc_slice device)
+{
+    size_t at = device.len;
+    while (at > 0 && device.ptr[at - 1] != '/') {
+        at--;
+    }
+    return at > 1 ? tc_slice_head(device, at - 1) : TC_EMPTY;
+}
+
+static bool read_switch(struct nvlink_state *st, const struct tc_event *ev)
+{
+    struct tc_slice name = switch_of(ev->metric.device);
+    if (name.len == 0 || name.len > TC_SCOPE_TEXT_MAX || ev->scope.node.len == 0) {
+        return false;
+    }
+    struct nvlink_switch *s = get_switch(st, ev->scope.node, name);
+    if (s == NULL) {
+        return false;
+    }
+    read_port(st, tc__nvlink_switch(st, ev->scope.node, name),
+              (struct ports){s->ports, NVLINK_LINKS_MAX}, ev);
+    return true;
+}
+
+static bool names_no_gpu(const struct tc_scope *s)
+{
+    return s->gpu_uuid.len == 0 && s->gpu_index < 0 && !s->pci.known;
+}
+
 void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev)
 {
     bool state = ev->metric.metric == TC_METRIC_NVLINK_STATE;
@@ -237,6 +323,10 @@ void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev)
     if ((!state && which == 4) || ev->metric.value < 0) {
         return;
     }
+    if (state && names_no_gpu(&ev->scope)) {
+        st->ignored += !read_switch(st, ev);
+        return;
+    }
     const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
     struct nvlink_meter *m = gpu == NULL ? NULL : get_meter(st, gpu->id);
     if (m == NULL) {
@@ -244,7 +334,7 @@ void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev)
         return;
     }
     if (state) {
-        read_port(st, gpu, m, ev);
+        read_port(st, tc__nvlink_gpu(st, gpu), (struct ports){m->ports, NVLINK_METERED}, ev);
     } else {
         read_counter(st, gpu, m, ev, which);
     }

@@ -62,6 +62,7 @@ struct nvlink_device {
     uint64_t id; /* of the GPU in the book; 0 when the book cannot know it */
     struct tc_slice node;
     struct tc_slice uuid;
+    struct tc_slice name; /* of a switch that samples name: these have no address */
     struct tc_bdf pci;
     int32_t index;
     struct nvlink_sign fatal; /* SXids of a switch, Xids of a GPU */
@@ -119,6 +120,14 @@ struct nvlink_meter {
     struct nvlink_step steps[NVLINK_STEPS];
 };
 
+/* The states of the links of a switch, by the name that samples give it. */
+struct nvlink_switch {
+    struct tc_window_head head;
+    struct tc_slice node;
+    struct tc_slice name;
+    struct nvlink_port ports[NVLINK_LINKS_MAX];
+};
+
 struct nvlink_state {
     int64_t join_ns; /* knobs */
     int64_t window_ns;
@@ -127,6 +136,7 @@ struct nvlink_state {
     struct tc_gpu_book book;
     struct tc_window devices;
     struct tc_window meters;
+    struct tc_window switches;
     struct tc_waiting due;
     int64_t now_ns;
     bool finishing;
@@ -137,12 +147,17 @@ struct nvlink_state {
 /* nvlink_degraded_fault.c */
 /* The record of a GPU that the book knows. NULL when scratch is full. */
 struct nvlink_device *tc__nvlink_gpu(struct nvlink_state *st, const struct tc_gpu *gpu);
+/* The record of a switch that samples name. NULL when scratch is full. */
+struct nvlink_device *tc__nvlink_switch(struct nvlink_state *st, struct tc_slice node,
+                                        struct tc_slice name);
 /* What has happened to a GPU before this was of another episode, when it was long ago. */
 void tc__nvlink_begin(struct nvlink_device *d, int64_t time_ns);
 /* There is something to tell about the device, at due_ns. */
 void tc__nvlink_announce(struct nvlink_state *st, struct nvlink_device *d, int64_t time_ns,
                          int64_t due_ns);
 void tc__nvlink_add_link(struct nvlink_device *d, int64_t link);
+/* Whether the link is one of those of the episode. */
+bool tc__nvlink_has_link(const struct nvlink_device *d, int64_t link);
 void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev);
 void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev);
 void tc__nvlink_driver_fault(struct nvlink_state *st, const struct tc_event *ev);
@@ -152,7 +167,8 @@ TC_CHECKED tc_status tc__nvlink_run(struct nvlink_state *st, int64_t now_ns,
 
 /* nvlink_degraded_meter.c */
 void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev);
-/* Every link of the GPU that was told to be down is up again; *out is the newest sample. */
+/* Every link of the GPU or switch that was told to be down is up again; *out is the newest sample.
+ */
 bool tc__nvlink_all_up(const struct nvlink_state *st, const struct nvlink_device *d,
                        struct tc_mark *out);
 /* Fills in what the counters say of a storm: sums, links, first and last error. */

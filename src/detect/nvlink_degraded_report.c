@@ -49,12 +49,16 @@ static void put_node(struct tc_buf *b, struct tc_slice node)
     tc_buf_str(b, node.len > 0 ? node : TC_LIT("(unknown)"));
 }
 
-/* "GPU 3 (0000:b3:00.0)", "NVSwitch 0000:c1:00.0" */
+/* "GPU 3 (0000:b3:00.0)", "NVSwitch 0000:c1:00.0", "NVSwitch nvswitch1" */
 static void put_device(struct tc_buf *b, const struct telling *t)
 {
     if (t->d->role == NVLINK_SWITCH) {
         tc_buf_lit(b, "NVSwitch ");
-        tc_buf_bdf(b, t->d->pci);
+        if (t->d->pci.known) {
+            tc_buf_bdf(b, t->d->pci);
+        } else {
+            tc_buf_str(b, t->d->name);
+        }
         return;
     }
     tc_buf_lit(b, "GPU ");
@@ -198,7 +202,7 @@ static struct tc_slice remediation(struct telling *t)
                       "reset together. Replace the baseboard of ");
         put_device(b, t);
         tc_buf_lit(b, " if it comes back.");
-    } else if (t->reason == NVLINK_FATAL_SXID) {
+    } else if (t->d->role == NVLINK_SWITCH) {
         tc_buf_lit(b, "; reset the GPUs behind the links of ");
         put_device(b, t);
         tc_buf_lit(b, " and restart the fabric manager, or reboot. If it comes back, check the "
@@ -225,7 +229,7 @@ static void put_evidence(struct telling *t, struct tc_slice kind, const struct t
     if (t->scope.pci.known) {
         tc_buf_bdf(b, t->scope.pci);
     } else {
-        tc_buf_str(b, t->scope.gpu_uuid);
+        tc_buf_str(b, t->d->name.len > 0 ? t->d->name : t->scope.gpu_uuid);
     }
     tc_buf_char(b, ':');
     tc_buf_time(b, mark->time_ns);
@@ -318,6 +322,7 @@ static void put_attrs(struct telling *t)
     struct tc_draft *draft = &t->draft;
     bool sxid = d->role == NVLINK_SWITCH;
     tc__draft_attr_text(draft, KEY("device_type"), sxid ? TC_LIT("nvswitch") : TC_LIT("gpu"));
+    tc__draft_attr_text(draft, KEY("switch"), d->name);
     if (d->fatal.first.known) {
         tc__draft_attr_int(draft, sxid ? KEY("sxid") : KEY("xid"), d->fatal.code);
         tc__draft_attr_text(draft, KEY("name"),
@@ -354,8 +359,8 @@ static struct tc_slice put_key(struct telling *t)
     size_t start = b->len;
     tc_buf_str(b, t->d->node);
     tc_buf_char(b, '|');
-    if (t->d->uuid.len > 0) {
-        tc_buf_str(b, t->d->uuid);
+    if (t->d->uuid.len > 0 || t->d->name.len > 0) {
+        tc_buf_str(b, t->d->uuid.len > 0 ? t->d->uuid : t->d->name);
     } else if (t->d->pci.known) {
         tc_buf_bdf(b, t->d->pci);
     } else {
@@ -392,12 +397,13 @@ tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_s
 {
     struct telling t = {.d = d, .st = st, .reason = tc__nvlink_reason(d)};
     read_place(&t);
-    size_t names = t.scope.node.len + t.scope.gpu_uuid.len;
+    size_t names = t.scope.node.len + t.scope.gpu_uuid.len + d->name.len;
     tc__draft_begin(&t.draft, &tc_detector_nvlink_degraded, st->scratch,
                     WORDS_BYTES + NAMES_MAX * names, ATTRS_MAX, EVIDENCE_MAX);
     struct tc_finding *f = &t.draft.finding;
     f->resolved = resolved;
-    f->incomplete = st->devices.lost_ns >= d->since_ns || st->meters.lost_ns >= d->since_ns;
+    f->incomplete = st->devices.lost_ns >= d->since_ns || st->meters.lost_ns >= d->since_ns ||
+                    st->switches.lost_ns >= d->since_ns;
     f->severity = t.reason == NVLINK_ERROR_STORM ? TC_SEVERITY_WARNING : TC_SEVERITY_CRITICAL;
     f->confidence =
         t.reason == NVLINK_FATAL_SXID && !d->said ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;

@@ -28,6 +28,19 @@ struct heat_peak {
 
 enum { HEAT_CORE, HEAT_MEMORY, HEAT_SENSORS };
 
+/* A rack with a longer name is not told by producers that give each reason on its own. */
+#define HEAT_RACK_MAX 64
+
+/* Reasons that come one by one, until time moves on: their sum is one sample. */
+struct heat_parts {
+    int64_t time_ns;
+    struct tc_raw raw; /* of a reason that holds, where one does */
+    uint32_t bits;
+    uint8_t rack_len;
+    bool pending;
+    char rack[HEAT_RACK_MAX];
+};
+
 /* What is known of one GPU. Runs have a count of 0 when they do not go on. */
 struct heat_gpu {
     struct tc_window_head head;
@@ -37,7 +50,9 @@ struct heat_gpu {
     struct tc_bdf pci;
     int32_t index;
     int64_t sampled_ns; /* the last sample of reasons; TC_TIME_NONE when there is none */
+    int64_t whole_ns;   /* the last of them with all reasons at once */
     int64_t clear_ns;   /* nothing slows it since then; TC_TIME_NONE when something does */
+    struct heat_parts parts;
     struct tc_span runs[HEAT_KINDS];
     struct tc_span heat;    /* hardware or software for heat, in turns too */
     int64_t heat_hw_count;  /* of its samples, those with the hardware's */

@@ -121,7 +121,7 @@ struct tc_span tc__span_make(int64_t time_ns, struct tc_raw raw)
     return (struct tc_span){time_ns, time_ns, 1, raw, raw};
 }
 
-static bool raw_before(struct tc_raw a, struct tc_raw b)
+bool tc__raw_before(struct tc_raw a, struct tc_raw b)
 {
     return a.source == b.source ? a.offset < b.offset : a.source < b.source;
 }
@@ -130,11 +130,12 @@ void tc__span_add(struct tc_span *span, int64_t time_ns, struct tc_raw raw)
 {
     span->count++;
     if (time_ns < span->first_ns ||
-        (time_ns == span->first_ns && raw_before(raw, span->first_raw))) {
+        (time_ns == span->first_ns && tc__raw_before(raw, span->first_raw))) {
         span->first_ns = time_ns;
         span->first_raw = raw;
     }
-    if (time_ns > span->last_ns || (time_ns == span->last_ns && raw_before(raw, span->last_raw))) {
+    if (time_ns > span->last_ns ||
+        (time_ns == span->last_ns && tc__raw_before(raw, span->last_raw))) {
         span->last_ns = time_ns;
         span->last_raw = raw;
     }

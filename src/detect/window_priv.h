@@ -90,6 +90,9 @@ struct tc_span {
     struct tc_raw last_raw;
 };
 
+/* The order of evidence of one time: by source, then by place. */
+bool tc__raw_before(struct tc_raw a, struct tc_raw b);
+
 struct tc_span tc__span_make(int64_t time_ns, struct tc_raw raw);
 /* Adds an occurrence. Of two at the same time the first in the input is the evidence. */
 void tc__span_add(struct tc_span *span, int64_t time_ns, struct tc_raw raw);

@@ -350,6 +350,11 @@ tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
     return TC_OK;
 }
 
+bool tc_engine_is_enabled(const struct tc_engine *e, size_t index)
+{
+    return index < e->slot_count && e->slots[index].enabled;
+}
+
 void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out)
 {
     *out = e->counts;

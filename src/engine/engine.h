@@ -46,6 +46,8 @@ void tc_engine_destroy(struct tc_engine *e);
 /* Turns a detector on or off by name; "all" for every one. Before the first event. */
 TC_CHECKED tc_status tc_engine_enable(struct tc_engine *e, struct tc_slice name, bool on,
                                       struct tc_error *err);
+/* Whether a detector is on, by its index in tc_detectors(). */
+bool tc_engine_is_enabled(const struct tc_engine *e, size_t index);
 /* "pattern.key=value". Before the first event. The error names the path and what exists. */
 TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
                                    struct tc_error *err);

@@ -103,7 +103,8 @@ static const struct tc_field FIELDS[] = {
     FIELD("message", KERNEL_FAULT, STRING, fault.message, 0, "the line"),
 
     FIELD("process.name", BIT(OOM_KILL), STRING, oom.process, 0, "process killed"),
-    FIELD("constraint", BIT(OOM_KILL), STRING, oom.constraint, 0, "CONSTRAINT_MEMCG, ..."),
+    FIELD("constraint", BIT(OOM_KILL), STRING, oom.constraint, 0,
+          "CONSTRAINT_MEMCG, ...; OOMD_PRESSURE, OOMD_SWAP"),
     FIELD("cgroup", BIT(OOM_KILL), STRING, oom.cgroup, 0, "memory cgroup of the process"),
     FIELD("container.id", BIT(OOM_KILL), STRING, oom.container_id, 0, "container"),
     FIELD("anon_rss_kb", BIT(OOM_KILL), I64, oom.anon_rss_kb, -1, "memory it held, kB"),

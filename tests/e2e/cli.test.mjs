@@ -586,6 +586,24 @@ describe('detect', () => {
     const knob = hang.knobs.find((k) => k.name === 'threshold');
     assert.equal(knob.default, 300);
     assert.ok(knob.min >= 1 && knob.max > knob.default);
+    const names = (...args) =>
+      ndjson(run(['detect', '--list-patterns', '--json', ...args]).out).map((p) => p['pattern.name']);
+    assert.deepEqual(names('--only', 'straggler,pcie_aer'), ['pcie_aer', 'straggler']);
+    assert.equal(names('--disable', 'straggler').length, json.length - 1);
+    assert.match(run(['detect', '--list-patterns', '--only', 'host_oom']).out, /^host_oom /);
+  });
+
+  test('a map of ranks can be decoded alone', () => {
+    fs.writeFileSync(path.join(folder, 'ranks.csv'), 'rank,node\n0,gpu-01\n1,gpu-02\n');
+    const { code, out } = run(['decode', '--map', 'ranks.csv']);
+    assert.equal(code, 0);
+    assert.deepEqual(ndjson(out).map((e) => [e.kind, e.rank]), [['rank_place', 0], ['rank_place', 1]]);
+    assert.equal(run(['detect', '--map', 'ranks.csv']).code, 2);
+    assert.equal(run(['decode']).code, 2);
+  });
+
+  test('zsh completes files where an option takes one', () => {
+    assert.match(run(['completion', 'zsh']).out, /'\*--map=\[.*\]:FILE:_files' /);
   });
 
   test('colour is for terminals, unless asked for or refused', () => {

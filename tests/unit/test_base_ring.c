@@ -330,9 +330,42 @@ static void next_of_stale(void)
     (void)tc_ring_next(&ring, ring.head, &pos);
 }
 
+static void push_too_much(void)
+{
+    uint64_t pos = 0;
+    for (int i = 0; i < 2; i++) { /* the second does not fit behind the first */
+        (void)tc_ring_push_raw(&ring, 1024 / 2, &pos);
+    }
+}
+
+static void following_a_record_is_walking_on(void **state)
+{
+    (void)state;
+    uint64_t pos = 0;
+    for (unsigned i = 0; i < 200; i++) { /* wraps several times, with fillers */
+        unsigned char *record = tc_ring_push(&ring, 24 + i % 7 * 8, &pos);
+        record[0] = (unsigned char)i;
+        uint64_t at = 0;
+        uint64_t next = 0;
+        void *walked = tc_ring_oldest(&ring, &at);
+        uint64_t followed_at = at;
+        void *followed = walked;
+        while (walked != NULL) {
+            followed = tc_ring_follow(&ring, followed, &followed_at);
+            walked = tc_ring_next(&ring, at, &next);
+            assert_ptr_equal(walked, followed);
+            assert_true(walked == NULL || followed_at == next);
+            at = next;
+        }
+        assert_int_equal(followed_at, ring.head);
+    }
+    assert_true(ring.dropped_count > 0);
+}
+
 static void broken_promises_abort(void **state)
 {
     (void)state;
+    assert_true(aborts(push_too_much));
     assert_true(aborts(pop_empty));
     assert_true(aborts(next_of_stale));
 }
@@ -355,6 +388,7 @@ int main(void)
         TEST(an_empty_ring_wraps_too),
         TEST(reset_empties_the_ring_and_old_names_stay_stale),
         TEST(random_pushes_and_pops_agree_with_a_list),
+        TEST(following_a_record_is_walking_on),
         TEST(broken_promises_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

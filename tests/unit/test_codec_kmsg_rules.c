@@ -262,6 +262,50 @@ static void cgroups_that_are_no_pods_or_containers_name_none(void **state)
     assert_slice(oom_of("/podman/pods").scope.pod_uid, "");
 }
 
+#define OOMD_PATH "/kubepods.slice/kubepods-podaaaaaaaa_1111_2222_3333_444444444444.slice/"
+#define OOMD_KILL                                                                            \
+    "Killed " OOMD_PATH "cri-containerd-" HEX64                                              \
+    ".scope due to memory pressure for /kubepods.slice being 71.23% > 60.00% for > 30s with" \
+    " reclaim activity"
+
+static void systemd_oomd_kills_cgroups(void **state)
+{
+    (void)state;
+    const enum tc_event_kind kind = TC_EVENT_OOM_KILL;
+    static const char *const lines[] = {
+        "2026-03-04T05:06:00+00:00 gpu-07 systemd-oomd[812]: " OOMD_KILL,
+        "2026-03-04T05:06:00+00:00 gpu-07 systemd-oomd: " OOMD_KILL,
+        "Wed 2026-03-04 05:06:00 UTC gpu-07 systemd-oomd[812]: " OOMD_KILL,
+        "1772600760.000000 gpu-07 systemd-oomd[812]: " OOMD_KILL,
+        "<30>1 2026-03-04T05:06:00Z gpu-07 systemd-oomd 812 - - " OOMD_KILL,
+        "{\"__REALTIME_TIMESTAMP\":\"1772600760000000\",\"_TRANSPORT\":\"journal\","
+        "\"SYSLOG_IDENTIFIER\":\"systemd-oomd\",\"_HOSTNAME\":\"gpu-07\","
+        "\"MESSAGE\":\"" OOMD_KILL "\"}",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const struct tc_event *ev = one_event(lines[i], kind);
+        assert_slice(ev->scope.pod_uid, "aaaaaaaa-1111-2222-3333-444444444444");
+        assert_slice(ev->scope.node, "gpu-07");
+        assert_int_equal(ev->scope.pid, -1);
+        assert_int_equal(ev->time_ns, INT64_C(1772600760) * TC_SECOND);
+        assert_slice(ev->oom.container_id, HEX64);
+        assert_slice(ev->oom.constraint, "OOMD_PRESSURE");
+    }
+    const struct tc_event *ev =
+        one_event("Mar  4 05:06:00 gpu-07 systemd-oomd[812]: Killed /user.slice/x due to memory "
+                  "used (9) / total (9) and swap used (9) / total (9) being more than 90.00%",
+                  kind);
+    assert_slice(ev->oom.constraint, "OOMD_SWAP");
+    assert_slice(ev->scope.pod_uid, "");
+    /* Others say it too, and the kernel says it otherwise. */
+    assert_unknown("Mar  4 05:06:00 gpu-07 myapp[812]: " OOMD_KILL, "not a kernel line");
+    assert_unknown("Mar  4 05:06:00 gpu-07 kernel: " OOMD_KILL, "no rule for this message");
+    assert_unknown("Mar  4 05:06:00 gpu-07 systemd-oomd[812]: Killed /x for fun",
+                   "no rule for this message");
+    assert_unknown("Mar  4 05:06:00 gpu-07 systemd-oomd[812]: NVRM: Xid (PCI:0000:b3:00): 79",
+                   "no rule for this message");
+}
+
 static void torn_oom_lines_prove_the_kill_and_wrong_ones_do_not(void **state)
 {
     (void)state;
@@ -610,6 +654,7 @@ int main(void)
         cmocka_unit_test(driver_faults_are_named),
         cmocka_unit_test(oom_constraint_names_pod_container_and_process),
         cmocka_unit_test(cgroups_that_are_no_pods_or_containers_name_none),
+        cmocka_unit_test(systemd_oomd_kills_cgroups),
         cmocka_unit_test(torn_oom_lines_prove_the_kill_and_wrong_ones_do_not),
         cmocka_unit_test(killed_processes_have_a_name_and_a_size),
         cmocka_unit_test(old_kernels_name_the_cgroup_above_the_kill),

@@ -290,6 +290,37 @@ static void states_of_switch_links_become_ours(void **state)
     assert_slice(sample_of(status, labels, 2).metric.device, "nvswitch0/12");
 }
 
+static void one_reason_is_its_bit(void **state)
+{
+    (void)state;
+    struct tc_event ev;
+    const char *hot = "nvidia_smi_clocks_throttle_reasons_hw_thermal_slowdown";
+    const char *brake = "nvidia_smi_clocks_event_reasons_hw_power_brake_slowdown";
+    const char *labels = "uuid=df6e7a7c-7314-46f8-abc4-b88b36dcf3aa";
+    ev = sample_of(hot, labels, 1);
+    assert_int_equal(ev.metric.metric, TC_METRIC_GPU_THROTTLE);
+    assert_true(ev.metric.value == 0x40);
+    assert_slice(ev.metric.device, "hw_thermal_slowdown");
+    assert_slice(ev.scope.gpu_uuid, "GPU-df6e7a7c-7314-46f8-abc4-b88b36dcf3aa");
+    assert_true(sample_of(hot, labels, 0).metric.value == 0);
+    assert_true(sample_of(brake, labels, 1).metric.value == 0x80);
+    assert_int_equal(read_sample(hot, labels, 2, &ev), TC__METRIC_NO_VALUE);
+    assert_int_equal(read_sample(hot, labels, -1, &ev), TC__METRIC_NO_VALUE);
+}
+
+static void the_admin_state_is_in_a_label(void **state)
+{
+    (void)state;
+    struct tc_event ev = sample_of("node_network_info", "device=ens1f0,adminstate=down", 1);
+    assert_int_equal(ev.metric.metric, TC_METRIC_NET_ADMIN_UP);
+    assert_slice(ev.metric.device, "ens1f0");
+    assert_true(ev.metric.value == 0);
+    assert_true(sample_of("node_network_info", "device=e,adminstate=up", 1).metric.value == 1);
+    assert_int_equal(read_sample("node_network_info", "device=e,adminstate=up", 0, &ev),
+                     TC__METRIC_NO_VALUE);
+    assert_int_equal(read_sample("node_network_info", "device=e", 1, &ev), TC__METRIC_NO_VALUE);
+}
+
 static void ranks_have_places(void **state)
 {
     (void)state;
@@ -365,6 +396,8 @@ int main(void)
         cmocka_unit_test(only_writes_and_what_was_received_count),
         cmocka_unit_test(what_dcgm_writes_for_no_value_is_no_value),
         cmocka_unit_test(states_of_switch_links_become_ours),
+        cmocka_unit_test(one_reason_is_its_bit),
+        cmocka_unit_test(the_admin_state_is_in_a_label),
         cmocka_unit_test(ranks_have_places),
         cmocka_unit_test(a_full_arena_is_told),
         cmocka_unit_test(labels_that_nothing_uses_are_refused),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #define TESTED_CODEC tc_codec_train_log
+#include "codec/train_text_priv.h"
 #include "codec_k8s_testing.h"
 
 #define TITAN(time) "[rank3]:[titan] " time " - root - INFO - "
@@ -144,6 +145,30 @@ static void pod_is_in_the_path_where_kubernetes_keeps_logs(void **state)
     }
 }
 
+static void the_rank_is_in_the_name_of_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        int32_t rank;
+    } cases[] = {
+        {"rank3.log", 3},
+        {"logs/train_rank-07.out", 7},
+        {"logs/job.RANK_12.txt", 12},
+        {"/rank9/out.log", -1},
+        {"node_rank3.log", -1},
+        {"local-rank3.log", -1},
+        {"noderank3.log", -1},
+        {"frank3.log", -1},
+        {"rank.log", -1},
+        {"rank99999999999.log", -1},
+        {"", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(tc__train_path_rank(tc_slice_cstr(cases[i].path)), cases[i].rank);
+    }
+}
+
 static void training_logs_are_recognised_and_others_are_left_alone(void **state)
 {
     (void)state;
@@ -183,6 +208,7 @@ int main(void)
         cmocka_unit_test_setup(a_date_too_far_above_is_not_taken, setup),
         cmocka_unit_test_setup(what_is_not_understood_is_counted_and_long_lines_are_cut, setup),
         cmocka_unit_test_setup(pod_is_in_the_path_where_kubernetes_keeps_logs, setup),
+        cmocka_unit_test_setup(the_rank_is_in_the_name_of_the_file, setup),
         cmocka_unit_test_setup(training_logs_are_recognised_and_others_are_left_alone, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

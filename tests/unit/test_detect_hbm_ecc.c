@@ -630,6 +630,37 @@ static void a_storm_of_xids_is_one_incident_and_few_tellings(void **state)
     assert_int_equal(f->evidence_count, 2); /* the first and the last */
 }
 
+/* More GPUs with open incidents than there are places: what is open stays, and nothing is told
+ * twice; the rest is left out and counted. */
+static void open_incidents_are_not_forgotten_for_others(void **state)
+{
+    struct tc_harness *h = *state;
+    char name[32];
+    size_t opened = 0;
+    for (int64_t round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 25000; i++) {
+            (void)snprintf(name, sizeof name, "GPU-%u", i);
+            struct tc_event ev = metric(600 * round + i / 100, TC_METRIC_GPU_ROW_PENDING, 1);
+            ev.scope.gpu_uuid = tc_slice_cstr(name);
+            ev.scope.gpu_index = -1;
+            feed(h, ev);
+            if (i % 1000 == 999) {
+                tc_harness_tick(h, ev.time_ns + 1);
+                opened += round == 0 ? tc_harness_count(h) : 0;
+                assert_true(round == 0 || tc_harness_count(h) == 0);
+                tc_harness_clear(h);
+            }
+        }
+    }
+    assert_in_range(opened, 10000, 24999);
+    assert_true(tc_harness_stats(h).dropped > 0);
+    /* A day later nobody knows of them any more. */
+    struct tc_event ev = metric(90000, TC_METRIC_GPU_ROW_PENDING, 1);
+    ev.scope.gpu_uuid = TC_LIT("GPU-new");
+    feed(h, ev);
+    assert_non_null(told(h, 90001));
+}
+
 static void many_gpus_fill_the_window_and_are_counted(void **state)
 {
     struct tc_harness *h = *state;
@@ -807,6 +838,7 @@ int main(void)
         TEST(a_log_that_names_no_node_is_partial),
         TEST(what_names_no_gpu_or_no_time_is_counted),
         TEST(a_storm_of_xids_is_one_incident_and_few_tellings),
+        TEST(open_incidents_are_not_forgotten_for_others),
         TEST(many_gpus_fill_the_window_and_are_counted),
         TEST(the_order_of_equal_times_does_not_matter),
         TEST(samples_that_come_late_or_twice_say_nothing),

@@ -218,6 +218,8 @@ static void what_ran_out_is_told_apart(void **state)
         {"CONSTRAINT_NONE", "", "node_memory", "then restart the pod with uid"},
         {"CONSTRAINT_CPUSET", "", "cpuset_numa", "Widen cpuset.mems"},
         {"CONSTRAINT_MEMORY_POLICY", "", "cpuset_numa", "NUMA node"},
+        {"OOMD_PRESSURE", "", "memory_pressure", "oomctl shows"},
+        {"OOMD_SWAP", "", "memory_pressure", "oomctl shows"},
         {"", "Out of memory: Killed process 4711 (python)", "node_memory", "On node gpu-07: "},
         {"", "Killed process 4711 (python)", "container_limit", "raise the memory limit"},
     };
@@ -233,6 +235,30 @@ static void what_ran_out_is_told_apart(void **state)
         assert_true(tc_slice_eq(f->discriminator, tc_slice_cstr(cases[i].discriminator)));
         assert_true(tc_slice_contains(f->remediation, tc_slice_cstr(cases[i].says)));
         tc_harness_destroy(h);
+    }
+}
+
+static void kills_of_cgroups_are_told_apart_without_a_pid(void **state)
+{
+    struct tc_harness *h = *state;
+    static const char *const pods[] = {"aaaaaaaa-1111-2222-3333-444444444444",
+                                       "bbbbbbbb-1111-2222-3333-444444444444"};
+    for (int64_t at = 0; at < 4; at++) { /* each told by two collectors */
+        struct tc_event ev = oom_line(10 + at / 2, 1);
+        ev.scope.pid = -1;
+        ev.scope.pod_uid = tc_slice_cstr(pods[at / 2]);
+        ev.oom.constraint = TC_LIT("OOMD_PRESSURE");
+        ev.oom.process = TC_EMPTY;
+        feed(h, ev);
+    }
+    assert_int_equal(findings_at(h, 60), 2);
+    for (int i = 0; i < 2; i++) {
+        const struct tc_finding *f = tc_harness_finding(h, i);
+        tc_harness_conforms(f);
+        assert_true(tc_slice_starts(f->headline, TC_LIT("systemd-oomd killed all processes of a "
+                                                        "cgroup of the pod with uid ")));
+        assert_int_equal(tc_harness_int(f, KEY("kills")), 1);
+        assert_text(tc_harness_text(f, KEY("constraint")), "OOMD_PRESSURE");
     }
 }
 
@@ -733,6 +759,7 @@ int main(void)
         CASE(the_cgroup_alone_ties_the_kill),
         CASE(a_name_that_was_told_before_is_known),
         CASE(what_ran_out_is_told_apart),
+        CASE(kills_of_cgroups_are_told_apart_without_a_pid),
         CASE(the_second_line_does_not_change_whose_limit_it_was),
         CASE(a_kill_in_no_pod_is_nobodys),
         CASE(a_pod_that_was_oomkilled_alone_is_silent),

@@ -257,6 +257,44 @@ static void ports_that_stay_down_together_are_told_by_metrics_only(void **state)
     assert_text(tc_harness_finding(h, 0)->discriminator, "link_down");
 }
 
+/* One scrape of an interface, its parts in either order. */
+static void admin_scrape(struct tc_harness *h, int64_t s, double up, double admin, bool backwards)
+{
+    for (int i = 0; i < 2; i++) {
+        bool state = (i == 0) != backwards;
+        feed(h, state ? sample(s, TC_METRIC_NET_UP, "ens1f0", up)
+                      : sample(s, TC_METRIC_NET_ADMIN_UP, "ens1f0", admin));
+    }
+}
+
+static void a_port_that_somebody_took_down_is_not_told(void **state)
+{
+    (void)state;
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_network_link_fault, NULL);
+        admin_scrape(h, 0, 1, 1, backwards);
+        feed(h, line(10, "link_down", "ens1f0"));
+        for (int64_t s = 15; s <= 300; s += 15) {
+            admin_scrape(h, s, 0, 0, backwards);
+        }
+        live(h, 310, 500);
+        assert_int_equal(tc_harness_count(h), 0);
+        for (int64_t s = 600; s <= 660; s += 15) { /* meant to be up again, and stays down */
+            admin_scrape(h, s, 0, 1, backwards);
+        }
+        assert_int_equal(tc_harness_count(h), 0); /* from 615 on: 45 s */
+        admin_scrape(h, 675, 0, 1, backwards);
+        assert_int_equal(tc_harness_count(h), 1);
+        admin_scrape(h, 690, 0, 0, backwards); /* taken down after it was told: still that fault */
+        admin_scrape(h, 705, 0, 0, backwards);
+        assert_int_equal(tc_harness_count(h), 1);
+        admin_scrape(h, 720, 1, 1, backwards);
+        assert_int_equal(tc_harness_count(h), 2);
+        assert_true(tc_harness_finding(h, 1)->resolved);
+        tc_harness_destroy(h);
+    }
+}
+
 static void two_ports_at_once_are_each_their_own(void **state)
 {
     struct tc_harness *h = *state;
@@ -786,6 +824,7 @@ int main(void)
         TEST(odd_carrier_changes_are_kept_for_the_next),
         TEST(ports_that_go_down_together_were_taken_down),
         TEST(ports_that_stay_down_together_are_told_by_metrics_only),
+        TEST(a_port_that_somebody_took_down_is_not_told),
         TEST(two_ports_at_once_are_each_their_own),
         TEST(lines_of_the_boot_do_not_count),
         TEST(a_link_that_stays_down_while_its_node_lives_is_a_fault),

@@ -325,6 +325,62 @@ static void a_link_that_was_up_and_is_down_is_told(void **state)
     assert_true(tc_slice_eq(tc_harness_finding(h, 2)->key, f->key));
 }
 
+static struct tc_event switch_link(int64_t seconds, const char *device, double value)
+{
+    struct tc_event ev = metric(seconds, TC_METRIC_NVLINK_STATE, device, value);
+    ev.scope.gpu_uuid = TC_EMPTY;
+    ev.scope.gpu_index = -1;
+    return ev;
+}
+
+static void a_link_of_a_switch_that_was_up_and_is_down_is_told(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int64_t at = 0; at <= 60; at += 30) {
+        feed(h, switch_link(at, "nvswitch1/7", at < 60 ? UP : DOWN));
+        feed(h, switch_link(at, "nvswitch1/71", at < 60 ? UP : 1));
+        feed(h, switch_link(at, "nvswitch1/8", DOWN)); /* never up */
+        feed(h, switch_link(at, "nvswitch2/7", UP));
+        feed(h, switch_link(at, "7", at < 60 ? UP : DOWN)); /* of which switch? */
+        feed(h, switch_link(at, "/7", at < 60 ? UP : DOWN));
+        struct tc_event nowhere = switch_link(at, "nvswitch1/9", at < 60 ? UP : DOWN);
+        nowhere.scope.node = TC_EMPTY;
+        feed(h, nowhere);
+    }
+    assert_int_equal(tc_harness_stats(h).ignored, 9);
+    tc_harness_tick(h, AT(60 + JOIN) + 1);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    tc_harness_conforms(f);
+    assert_text(f->discriminator, "link_down");
+    assert_text(f->headline, "NVSwitch nvswitch1 on node gpu-04: NVLinks 7, 71 went down");
+    assert_text(f->key, "gpu-04|nvswitch1|2026-01-01T00:01:00Z");
+    assert_says(f->remediation, "GPUs behind the links of NVSwitch nvswitch1");
+    feed(h, switch_link(90, "nvswitch1/7", DOWN));
+    feed(h, switch_link(90, "nvswitch1/71", UP));
+    tc_harness_tick(h, AT(110));
+    assert_int_equal(tc_harness_count(h), 1);
+    feed(h, switch_link(120, "nvswitch1/7", UP));
+    tc_harness_tick(h, AT(121));
+    assert_int_equal(tc_harness_count(h), 2);
+    tc_harness_conforms(tc_harness_finding(h, 1));
+    assert_true(tc_harness_finding(h, 1)->resolved);
+}
+
+/* The SXid names the switch by its address, samples name it by its number: one incident. */
+static void samples_of_a_switch_add_nothing_to_its_fatal_sxid(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, switch_link(0, "nvswitch1/30", UP));
+    feed(h, sxid(12, 20034, "fatal", 30));
+    feed(h, switch_link(15, "nvswitch1/30", DOWN));
+    feed(h, switch_link(30, "nvswitch1/30", DOWN));
+    tc_harness_tick(h, AT(200));
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(tc_harness_finding(h, 0)->discriminator, "fatal_sxid");
+    assert_false(tc_harness_has(tc_harness_finding(h, 0), KEY("gpu_count")));
+}
+
 static void a_link_that_is_back_in_no_time_is_not_told(void **state)
 {
     struct tc_harness *h = *state;
@@ -664,6 +720,8 @@ int main(void)
         TEST(xids_of_nvlink_are_told),
         TEST(a_gpu_without_a_node_is_known_by_its_address),
         TEST(a_link_that_was_up_and_is_down_is_told),
+        TEST(a_link_of_a_switch_that_was_up_and_is_down_is_told),
+        TEST(samples_of_a_switch_add_nothing_to_its_fatal_sxid),
         TEST(a_link_that_is_back_in_no_time_is_not_told),
         TEST(links_that_went_down_with_a_switch_join_it),
         TEST(an_xid_and_a_link_that_is_down_are_one_incident),

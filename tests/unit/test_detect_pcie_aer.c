@@ -487,12 +487,13 @@ static void a_slow_link_of_a_busy_gpu_is_a_collapse(void **state)
 {
     struct tc_harness *h = *state;
     feed(h, inventory(-1));
-    scrapes(h, 0, 30, 1, 16, 97);
-    scrape(h, 59, 1, 16, 97); /* 59 s */
-    tc_harness_tick(h, AT(60));
+    scrape(h, 0, 1, 16, 97);
+    scrape(h, 15, 1, 16, 97);
+    scrape(h, 29, 1, 16, 97); /* 29 s */
+    tc_harness_tick(h, AT(30));
     assert_int_equal(tc_harness_count(h), 0);
-    scrape(h, 60, 1, 16, 97);
-    tc_harness_tick(h, AT(61));
+    scrape(h, 30, 1, 16, 97);
+    tc_harness_tick(h, AT(31));
     assert_int_equal(tc_harness_count(h), 1);
     const struct tc_finding *f = tc_harness_finding(h, 0);
     tc_harness_conforms(f);
@@ -501,11 +502,11 @@ static void a_slow_link_of_a_busy_gpu_is_a_collapse(void **state)
     assert_int_equal(f->severity, TC_SEVERITY_WARNING);
     assert_int_equal(f->confidence, TC_CONFIDENCE_FULL);
     assert_text(f->headline, "GPU 3 (0000:b3:00.0) on node gpu-04 runs at PCIe Gen 1 x16 instead "
-                             "of Gen 5 x16 while busy (97 %), for 60 s");
+                             "of Gen 5 x16 while busy (97 %), for 30 s");
     assert_int_equal(tc_harness_int(f, KEY("gen")), 1);
     assert_int_equal(tc_harness_int(f, KEY("gen_max")), 5);
     assert_int_equal(tc_harness_int(f, KEY("utilization")), 97);
-    scrapes(h, 90, 900, 1, 16, 97);
+    scrapes(h, 60, 900, 1, 16, 97);
     assert_int_equal(tc_harness_count(h), 1); /* told once */
 }
 
@@ -745,6 +746,25 @@ static void the_order_within_an_instant_makes_no_difference(void **state)
     tc_harness_destroy(kept);
 }
 
+/* Three scrapes at the usual 15 s are enough; a link that is still waking up is not. */
+static void a_link_that_wakes_up_is_not_a_collapse(void **state)
+{
+    struct tc_harness *h = *state;
+    scrapes(h, -300, -30, 1, 16, 0);
+    for (int64_t at = 0; at <= 25; at += 5) {
+        scrape(h, at, 1, 16, 97);
+    }
+    scrape(h, 29, 1, 16, 97);
+    scrape(h, 30, 5, 16, 97);
+    tc_harness_tick(h, AT(31));
+    assert_int_equal(tc_harness_count(h), 0);
+    for (int64_t at = 300; at <= 330; at += 15) {
+        scrape(h, at, 1, 16, 97);
+    }
+    tc_harness_tick(h, AT(331));
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
 static size_t storm_with(const char *knob, int64_t value, int64_t step, int count)
 {
     struct tc_harness_options options = {.param = knob, .value = value};
@@ -851,6 +871,7 @@ int main(void)
         TEST(what_lacks_the_essentials_is_ignored),
         TEST(the_port_stands_in_for_an_unknown_device_and_no_node_is_no_bar),
         TEST(a_slow_link_of_a_busy_gpu_is_a_collapse),
+        TEST(a_link_that_wakes_up_is_not_a_collapse),
         TEST(two_samples_are_not_enough),
         TEST(samples_far_apart_are_no_run),
         TEST(an_idle_link_may_be_slow),

@@ -92,6 +92,65 @@ static const struct tc_finding *told(struct tc_harness *h, int64_t seconds)
     return tc_harness_finding(h, -1);
 }
 
+/* One moment as told by an exporter with a gauge for each reason, last to first when told to. */
+static void reasons_one_by_one(struct tc_harness *h, int64_t seconds, unsigned bits, bool backwards)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } all[] = {{"hw_power_brake_slowdown", 0x80},
+               {"hw_slowdown", 0x8},
+               {"hw_thermal_slowdown", 0x40},
+               {"sw_thermal_slowdown", 0x20}};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned at = backwards ? 3 - i : i;
+        struct tc_event ev = reasons(seconds, 3, bits & all[at].bit);
+        ev.metric.device = tc_slice_cstr(all[at].name);
+        ev.raw.offset = (uint64_t)(seconds + 10000) * 8 + at;
+        feed(h, ev);
+    }
+}
+
+static void reasons_that_come_one_by_one_are_one_sample(void **state)
+{
+    (void)state;
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_thermal_throttle, NULL);
+        reasons_one_by_one(h, -10, 0, backwards);
+        reasons_one_by_one(h, 0, HW_THERMAL, backwards);
+        reasons_one_by_one(h, 15, HW_THERMAL, backwards);
+        tc_harness_finish(h, AT(15));
+        assert_int_equal(tc_harness_count(h), 0); /* 15 s */
+        reasons_one_by_one(h, 30, HW_THERMAL, backwards);
+        reasons_one_by_one(h, 20, 0, backwards); /* late */
+        tc_harness_finish(h, AT(30));
+        assert_int_equal(tc_harness_count(h), 1);
+        const struct tc_finding *f = tc_harness_finding(h, 0);
+        tc_harness_conforms(f);
+        assert_text(f->discriminator, "hw_thermal"); /* and not the slowdown that comes with it */
+        assert_int_equal(f->evidence[0].raw.offset, 10000 * 8 + 1);
+        assert_says(f->evidence[0].description, ", reasons 0x48");
+        for (int64_t at = 45; at <= 120; at += 15) {
+            reasons_one_by_one(h, at, 0, backwards);
+        }
+        tc_harness_tick(h, AT(130));
+        assert_int_equal(tc_harness_count(h), 2);
+        assert_true(tc_harness_finding(h, 1)->resolved);
+        tc_harness_destroy(h);
+    }
+}
+
+static void single_reasons_count_only_where_no_sample_has_all(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int64_t at = 0; at <= 120; at += 15) {
+        reasons_one_by_one(h, at, HW_SLOWDOWN, false);
+        feed(h, reasons(at, 3, HARMLESS));
+    }
+    tc_harness_finish(h, AT(120));
+    assert_int_equal(tc_harness_count(h), 0);
+}
+
 static void a_gpu_that_is_slowed_for_long_enough_is_told(void **state)
 {
     struct tc_harness *h = *state;
@@ -709,6 +768,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(reasons_that_come_one_by_one_are_one_sample),
+        TEST(single_reasons_count_only_where_no_sample_has_all),
         TEST(a_gpu_that_is_slowed_for_long_enough_is_told),
         TEST(every_reason_has_its_discriminator),
         TEST(the_time_includes_its_edge_and_one_sample_is_no_proof),

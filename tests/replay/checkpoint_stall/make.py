@@ -77,6 +77,26 @@ def fires_on_io_error():
     )
 
 
+def logs(last):
+    """The log of a trainer that stops at a checkpoint, and a kernel log that goes on until then."""
+    stamp = lambda at: when(at)[:-1] + ".000000+00:00"
+    train = f"{when(-10)[:-1].replace('T', ' ')},000 - root - INFO - [titan] step: 499  loss: 2.1\n"
+    train += f"{when(0)[:-1].replace('T', ' ')},000 - root - INFO - Saving the checkpoint (or staging if async is enabled).\n"
+    kern = f"{stamp(30)} gpu-03 kernel: blk_update_request: I/O error, dev nvme1n1, sector 12345 op 0x1:(WRITE) flags 0x800\n"
+    kern += f"{stamp(last)} gpu-03 systemd[1]: Started Daily apt download activities.\n"
+    return {"args": "--node=gpu-03=train.log\n", "input/train.log": train, "input/kern.log": kern}
+
+
+def fires_when_only_time_passes():
+    """Nothing that is an event comes any more, but the kernel log goes on past the threshold."""
+    return logs(605)
+
+
+def stays_quiet_when_logs_end_early():
+    """The same, but the logs end before the threshold: nobody knows."""
+    return logs(595)
+
+
 def fires_on_slow_writes():
     """Between two scrapes a write took 2.5 s on average."""
     return written(
@@ -248,6 +268,7 @@ def degrades_late_evidence():
 CASES = [
     fires_on_failed_mount,
     fires_on_io_error,
+    fires_when_only_time_passes,
     fires_on_slow_writes,
     fires_on_all_evidence,
     fires_on_many_ranks,
@@ -259,6 +280,7 @@ CASES = [
     resolved_when_it_ends_late,
     stays_quiet_without_evidence,
     stays_quiet_below_threshold,
+    stays_quiet_when_logs_end_early,
     stays_quiet_on_other_node,
     stays_quiet_past_window,
     stays_quiet_when_server_answers,

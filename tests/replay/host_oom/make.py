@@ -81,6 +81,24 @@ def fires_on_cpuset_numa():
     return log(oom(600, constraint="CPUSET"), killed(600, what="Out"))
 
 
+def oomd(at, name=POD, tag="systemd-oomd[812]", why="pressure for /kubepods.slice being 71.23% > 60.00% for > 30s with reclaim activity"):
+    """A line of syslog: systemd-oomd killed a container's cgroup."""
+    return f"{when(at)[:-1]}+00:00 gpu-07 {tag}: Killed {group(name)}/cri-containerd-{CONTAINER}.scope due to memory {why}\n"
+
+
+def fires_on_systemd_oomd():
+    """systemd-oomd kills the container of one pod for pressure, and that of another when the swap is full."""
+    swap = "used (540234829824) / total (540432097280) and swap used (8053063680) / total (8589930496) being more than 90.00%"
+    return {"input/syslog": oomd(600) + oomd(620, "other-pod", why=swap)} | pods(ended(601, reason="Error"))
+
+
+def stays_quiet_on_who_quotes_systemd_oomd():
+    """Another program says what systemd-oomd says; and systemd-oomd kills what is no pod's."""
+    path = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-code-9571.scope"
+    mine = f"{when(620)[:-1]}+00:00 gpu-07 systemd-oomd[812]: Killed {path} due to memory pressure for /user.slice being 70.24% > 50.00% for > 20s with reclaim activity\n"
+    return {"input/syslog": oomd(600, tag="log-shipper[99]") + mine}
+
+
 def fires_once_for_many_processes():
     """Data loader workers of one pod go one after the other: one verdict."""
     entries = []
@@ -182,12 +200,14 @@ CASES = [
     fires_on_node_memory,
     fires_on_the_limit_of_all_pods,
     fires_on_cpuset_numa,
+    fires_on_systemd_oomd,
     fires_once_for_many_processes,
     fires_twice_for_two_bursts,
     fires_partial_without_cgroup,
     fires_partial_on_node_event,
     fires_on_rank_by_pid,
     stays_quiet_on_host_process,
+    stays_quiet_on_who_quotes_systemd_oomd,
     stays_quiet_on_oomkilled_pod_alone,
     stays_quiet_past_window,
     stays_quiet_on_pod_of_another_node,

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from making import lines, main, when  # noqa: E402
+from making import lines, main, nanoseconds, when  # noqa: E402
 
 
 def metric(at, name, device, value, node="gpu-07"):
@@ -224,6 +224,28 @@ def stays_quiet_on_unused_port():
         events.append(metric(30 * i, "ib_state", "mlx5_7", 1))
         events.append(metric(30 * i, "net_carrier_changes", "cali317e2eeb40", 2 * i))
     return {"input/metrics.ndjson": ordered(events)}
+
+
+def node_exporter(rows):
+    """node_network_up and node_network_info of one interface; rows: time, up, adminstate."""
+    return {
+        "input/node.prom": "".join(
+            f'node_network_up{{device="ens1f0np0",node="gpu-07"}} {up} {nanoseconds(at) // 1_000_000}\n'
+            f'node_network_info{{adminstate="{admin}",device="ens1f0np0",duplex="full",node="gpu-07",'
+            f'operstate="{"up" if up else "down"}"}} 1 {nanoseconds(at) // 1_000_000}\n'
+            for at, up, admin in rows
+        )
+    }
+
+
+def stays_quiet_on_port_taken_down():
+    """Somebody takes a port down for maintenance; its adminstate says so."""
+    return node_exporter([(15 * i, int(i < 4), "up" if i < 4 else "down") for i in range(20)])
+
+
+def fires_on_port_meant_to_be_up():
+    """The same, but the port is meant to be up."""
+    return node_exporter([(15 * i, int(i < 4), "up") for i in range(20)])
 
 
 def stays_quiet_on_idle_drops():

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from making import lines, main, when  # noqa: E402
+from making import lines, main, nanoseconds, when  # noqa: E402
 
 GPU = "GPU-4f1c2a7e-5b1d-4c5e-9a51-0c2f5b7d9e11"
 HOST = "gpu-07"
@@ -102,6 +102,34 @@ def fires_on_nvlink5_xid():
 def fires_on_link_down():
     """Two of four links are down in the third scrape."""
     return events(*states(0, 3, 3, 3, 3), *states(30, 3, 3, 3, 3), *states(60, 3, 2, 3, 1), *states(90, 3, 2, 3, 1))
+
+
+def switch_scrapes(values):
+    """dcgm-exporter's samples of the links of a switch: 2 is active, 3 an error."""
+    head = "# TYPE DCGM_FI_DEV_NVSWITCH_LINK_STATUS gauge\n"
+    return {
+        "input/dcgm.prom": head
+        + "".join(
+            f'DCGM_FI_DEV_NVSWITCH_LINK_STATUS{{nvlink="{link}",nvswitch="nvswitch1",Hostname="{HOST}"}} {value} {nanoseconds(15 * i) // 1_000_000}\n'
+            for i, row in enumerate(values)
+            for link, value in enumerate(row)
+        )
+    }
+
+
+def fires_on_link_down_of_switch():
+    """A link of a switch that was active is in error, and stays so; another was never active."""
+    return switch_scrapes([(2, 2, 0, 3)] * 3 + [(2, 3, 0, 3)] * 4)
+
+
+def resolved_when_links_of_switch_are_up():
+    """A link of a switch goes down, and is active again."""
+    return switch_scrapes([(2, 2)] * 2 + [(2, 3)] * 3 + [(2, 2)] * 2)
+
+
+def stays_quiet_on_links_of_switch_never_up():
+    """Links of a switch that are off or in error from the first sample on, and one on its way up."""
+    return switch_scrapes([(3, 0, 1)] * 3 + [(2, 0, 2)] * 4)
 
 
 def fires_on_error_storm():

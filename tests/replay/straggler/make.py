@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from making import lines, main, nanoseconds  # noqa: E402
+from making import lines, main, nanoseconds, when  # noqa: E402
 
 JOB = "pretrain-70b"
 KEY = "00000000000000a7"
@@ -207,6 +207,40 @@ def fires_on_step_times():
     return written(*steps(10, lambda r, i: 1.3 if r == 3 else 1.0 + 0.01 * r))
 
 
+def megatron(slow, names):
+    """Megatron's log of each of 8 ranks: most lines of two ranks are the same, to the letter."""
+    def line(rank, i):
+        took = 1400.0 if rank == slow else 1000.0
+        return (f"[{when(2 * i)[:-1].replace('T', ' ')}] iteration {100 + i}/ 5000 | consumed samples: {100 + i} | "
+                f"elapsed time per iteration (ms): {took:.1f} | learning rate: 1.0E-4 |\n")
+    return {f"input/{names(r)}": "".join(line(r, i) for i in range(15)) for r in range(8)}
+
+
+def fires_on_logs_of_ranks():
+    """A log for each rank, named after it; the lines name none."""
+    return megatron(3, lambda r: f"rank{r}.log")
+
+
+def stays_quiet_on_equal_logs_of_ranks():
+    """The same without a straggler."""
+    return megatron(None, lambda r: f"rank{r}.log")
+
+
+def stays_quiet_on_logs_of_nobody():
+    """Logs that say nothing of ranks, neither in their lines nor in their names."""
+    return megatron(3, lambda r: f"output-{chr(97 + r)}.log")
+
+
+def fires_on_scraped_steps():
+    """training_step_seconds of each rank, as its program exports it."""
+    rows = [
+        f'training_step_seconds{{rank="{r}",node="{node_of(r)}",job_id="{JOB}"}} {1.4 if r == 3 else 1.0} {nanoseconds(15 * i) // 1_000_000}\n'
+        for i in range(12)
+        for r in range(8)
+    ]
+    return {"input/steps.prom": "".join(rows)}
+
+
 def fires_on_step_metric():
     """Scraped: step_seconds of rank 3 is 2.6, that of its peers 2.0; a scrape every 15 s."""
     return written(
@@ -335,6 +369,10 @@ def degrades_replayed_events():
 
 CASES = [
     fires_on_late_rank,
+    fires_on_logs_of_ranks,
+    fires_on_scraped_steps,
+    stays_quiet_on_equal_logs_of_ranks,
+    stays_quiet_on_logs_of_nobody,
     fires_with_clock_skew,
     fires_on_late_node,
     fires_by_kernel_start,

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from making import lines, main, uid, when  # noqa: E402
+from making import lines, main, nanoseconds, uid, when  # noqa: E402
 
 HW_THERMAL = 0x48
 SW_THERMAL = 0x20
@@ -55,6 +55,36 @@ def fires_on_hw_thermal():
 def fires_on_hw_thermal_at_the_end():
     """The input ends before the grace does: told all the same."""
     return only(*scrapes(600, 645, HW_THERMAL, 91))
+
+
+def gauges(rows):
+    """nvidia_gpu_exporter: a gauge for each reason, its own names for all, and no node."""
+    reasons = ("gpu_idle", "hw_power_brake_slowdown", "hw_slowdown", "hw_thermal_slowdown", "sw_power_cap", "sw_thermal_slowdown")
+    out = []
+    for at, active, celsius in rows:
+        stamp = nanoseconds(at) // 1_000_000
+        label = '{uuid="4f1c2a7e-5b1d-4c5e-9a51-0c2f5b7d9e11"}'
+        out += [
+            f"nvidia_smi_clocks_event_reasons_{name}{label} {int(name in active)} {stamp}\n" for name in reasons
+        ]
+        out.append(f"nvidia_smi_temperature_gpu{label} {celsius} {stamp}\n")
+    return {"args": "--only=thermal_throttle\n--node=gpu-07=smi.prom\n", "input/smi.prom": "".join(out)}
+
+
+def fires_on_gauges_of_single_reasons():
+    """An exporter with a gauge for each reason: the slowdown that comes with the heat is not told apart."""
+    hot = ("hw_slowdown", "hw_thermal_slowdown")
+    return gauges([(0, (), 80)] + [(15 * i, hot, 90 + i) for i in range(1, 4)])
+
+
+def resolved_when_gauges_are_clear():
+    """The same, and then a minute without."""
+    return gauges([(15 * i, ("sw_thermal_slowdown",), 88) for i in range(4)] + [(60 + 15 * i, ("sw_power_cap",), 70) for i in range(7)])
+
+
+def stays_quiet_on_gauges_of_harmless_reasons():
+    """Idle, or at the power cap, and one sample of heat."""
+    return gauges([(15 * i, ("gpu_idle",) if i < 5 else ("sw_power_cap",), 60) for i in range(9)] + [(140, ("hw_thermal_slowdown",), 88)])
 
 
 def fires_on_sw_thermal():
@@ -189,6 +219,7 @@ def resolved_when_clear():
 CASES = [
     fires_on_hw_thermal,
     fires_on_hw_thermal_at_the_end,
+    fires_on_gauges_of_single_reasons,
     fires_on_sw_thermal,
     fires_on_power_brake,
     fires_on_hw_slowdown,
@@ -204,9 +235,11 @@ CASES = [
     stays_quiet_on_one_sample,
     stays_quiet_on_rare_samples,
     stays_quiet_on_little_violation,
+    stays_quiet_on_gauges_of_harmless_reasons,
     degrades_duplicate_samples,
     degrades_missing_samples,
     resolved_when_clear,
+    resolved_when_gauges_are_clear,
 ]
 
 if __name__ == "__main__":

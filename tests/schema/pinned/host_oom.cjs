@@ -12,7 +12,7 @@ module.exports = {
     'pattern.name': oneOf('host_oom'),
     status: oneOf('open', 'updated'),
     severity: oneOf('critical'),
-    discriminator: oneOf('container_limit', 'node_memory', 'cpuset_numa'),
+    discriminator: oneOf('container_limit', 'node_memory', 'cpuset_numa', 'memory_pressure'),
     ...alert('host_oom', {
       kills: atLeast(1),
       processes: sentences,

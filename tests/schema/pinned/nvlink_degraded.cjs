@@ -15,6 +15,7 @@ module.exports = {
     discriminator: oneOf('fatal_sxid', 'link_down', 'nvlink_xid', 'error_storm'),
     ...alert('nvlink_degraded', {
       device_type: oneOf('gpu', 'nvswitch'),
+      switch: text,
       sxid: atLeast(0),
       xid: atLeast(0),
       name: text,

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the reader and the writer of our own event format share. */
+#ifndef TC_CODEC_EVENT_JSON_PRIV_H
+#define TC_CODEC_EVENT_JSON_PRIV_H
+
+#include "base/slice.h"
+#include "event/event.h"
+
+#define TC__EVENT_STATES (TC_NCCL_COMPLETED + 1)
+
+/* The names of enum tc_nccl_state. */
+extern const struct tc_slice tc__event_states[TC__EVENT_STATES];
+
+#endif
