@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the xid_correlation detector: detect_xid_correlation.c keeps the
- * windows and joins, xid_correlation_pod.c decides what a pod event means, and
+ * The parts of the xid_correlation detector: detect_xid_correlation.c takes the
+ * events and keeps the pods, xid_correlation_xid.c keeps the Xids and finds the one
+ * behind the end of a pod, xid_correlation_gpu.c knows which GPU sits where,
+ * xid_correlation_pod.c decides what a pod event means, and
  * xid_correlation_report.c says what was found.
  */
 #ifndef TC_DETECT_XID_CORRELATION_PRIV_H
@@ -53,6 +55,22 @@ struct xid_pod_event {
     bool terminal; /* the pod will not run again, so that it is said again is no news */
 };
 
+/* The occurrences of one Xid of one GPU and process inside one step. */
+struct xid_run {
+    struct tc_window_head head;
+    int64_t step;
+    int64_t code;
+    int64_t pid;
+    struct tc_bdf pci;
+    bool fatal; /* the line itself says so */
+    struct tc_slice node;
+    struct tc_slice gpu_uuid;
+    struct tc_slice process;
+    struct tc_span span;
+    int64_t counted_ns; /* the one that was counted last, and who told of it */
+    uint32_t counted_source;
+};
+
 /* The Xid that the end of a pod is put down to. */
 struct xid_join {
     int64_t time_ns;
@@ -94,7 +112,32 @@ struct xid_pod {
     bool incomplete; /* Xids of the window were dropped or not looked at */
 };
 
+struct xid_state {
+    int64_t window_ns; /* knob */
+    struct tc_arena *scratch;
+    struct tc_window xids;
+    struct tc_window pods;
+    struct tc_window places;
+    int64_t now_ns;
+    int64_t newest_pod_ns;
+    uint64_t late;
+    uint64_t ignored;
+};
+
 _Static_assert(TC_WINDOW_IS_POD(struct xid_pod), "an xid_pod begins like a tc_window_pod");
+
+/* A step is shorter than the window, so no run begins before a window and ends after it. */
+#define XID_STEPS 16
+
+static inline int64_t tc__xid_step_ns(const struct xid_state *st)
+{
+    return st->window_ns / XID_STEPS;
+}
+
+static inline uint64_t tc__xid_node_hash(struct tc_slice node)
+{
+    return tc_slice_hash(node, 0);
+}
 
 /* A number that is another for every PCI address. */
 static inline uint64_t tc__xid_bdf_bits(struct tc_bdf b)
@@ -111,6 +154,33 @@ static inline int64_t tc__xid_latest(int64_t time_ns)
 {
     return time_ns % TC_SECOND == 0 ? time_ns + TC_SECOND - 1 : time_ns;
 }
+
+bool tc__xid_xids_init(struct xid_state *st, struct tc_arena *arena);
+/* How severe an Xid is: XID_RANK_*. */
+int tc__xid_rank(const struct xid_run *run);
+/*
+ * Takes in the Xid of an event. *out is the run it belongs to, NULL when another
+ * source has told of it.
+ */
+TC_CHECKED tc_status tc__xid_note(struct xid_state *st, const struct tc_event *ev,
+                                  const struct xid_run **out);
+/* The Xid that explains an event of the pod best. False when there is none. */
+bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns,
+                       struct xid_join *out, bool *out_incomplete);
+
+bool tc__xid_places_init(struct xid_state *st, struct tc_arena *arena);
+/*
+ * Takes in which GPU sits at an address. *out_again when pods of the node are to be
+ * looked at again for that.
+ */
+TC_CHECKED tc_status tc__xid_learn_place(struct xid_state *st, const struct tc_scope *scope,
+                                         bool *out_again);
+/* The UUID as given, or the one of the GPU known to sit there; "" when neither is known. */
+struct tc_slice tc__xid_gpu_uuid(const struct xid_state *st, struct tc_slice node,
+                                 struct tc_slice given, struct tc_bdf pci);
+/* Both are known, and they are not the same. The UUID of a MIG slice is not that of its GPU. */
+bool tc__xid_other_gpu(struct tc_slice a_uuid, struct tc_bdf a_pci, struct tc_slice b_uuid,
+                       struct tc_bdf b_pci);
 
 /*
  * What the event means. Unless that is nothing, *out is the pod as far as the
