@@ -274,6 +274,7 @@ static tc_status report(const struct xid_pod *pod, struct tc_slice why,
     bool withdrawn = why.len > 0;
     bool fatal = join->rank == XID_RANK_KNOWN + TC_XID_FATAL && !withdrawn;
     f->key = pod->key;
+    f->resolved = withdrawn;
     f->incomplete = pod->incomplete;
     f->severity = fatal ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
     f->confidence =

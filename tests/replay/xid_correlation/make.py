@@ -251,7 +251,27 @@ def degrades_without_boot_time():
     }
 
 
+def resolved_when_the_request_is_told_late():
+    """The pod failed 12 seconds after the Xid. Eight seconds later it is told that it had been asked
+    to stop before: the verdict is taken back."""
+    stop = event(
+        "pretrain-worker-3",
+        "Killing",
+        "Stopping container trainer",
+        20,
+        node="gpu-07",
+        count=2,
+        first=10,
+    )
+    return {
+        "input/dmesg-gpu-07.txt": xid(0, 79, OFF_THE_BUS),
+        "input/events.json": k8s_list(stop),
+        "input/pods.json": k8s_list(failed_pod(12, code=137)),
+    }
+
+
 CASES = [
+    resolved_when_the_request_is_told_late,
     fires_on_xid79_then_failed_pod,
     fires_full_when_gpu_is_tied,
     fires_through_otlp,

@@ -16,7 +16,7 @@ module.exports = {
   fields: {
     'pattern.id': oneOf('2'),
     'pattern.name': oneOf('xid_correlation'),
-    status: oneOf('open', 'updated'),
+    status: oneOf('open', 'updated', 'resolved'),
     severity: oneOf('warning', 'critical'),
     discriminator: oneOf('hardware_xid', 'driver_xid', 'unknown_xid'),
     ...alert('xid_correlation', {
