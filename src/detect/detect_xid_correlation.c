@@ -61,10 +61,17 @@ static bool improve_join(const struct xid_state *st, struct xid_pod *pod)
 }
 
 /* Keeps the pod in the place of an older record of it, if there is one. */
-static tc_status keep_pod(struct xid_state *st, const struct xid_pod *pod, uint64_t old_pos,
+static tc_status keep_pod(struct xid_state *st, struct xid_pod *pod, uint64_t old_pos,
                           struct xid_pod **out)
 {
     struct tc_window *w = &st->pods;
+    struct xid_pod *old = tc__window_at(w, old_pos);
+    if (old != NULL &&
+        tc__window_rewrite(old, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns)) {
+        st->rewritten_ns = st->now_ns;
+        *out = old;
+        return TC_OK;
+    }
     struct tc_window_place chain = {0};
     if (pod->node.len > 0) {
         chain = tc__window_find(w, &w->chains, tc__xid_node_hash(pod->node), same_pod_node, pod);
@@ -169,9 +176,11 @@ static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
         tc__window_find(w, &w->chains, tc__xid_node_hash(key.node), same_pod_node, &key);
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     struct xid_pod *pod = chain.record;
-    /* What was kept before the time of the Xid ended before it, and so did all behind it; but
-     * for the second that the time of a pod event may have been cut by. */
-    int64_t seen_ns = run == NULL ? INT64_MIN : ev->time_ns - TC_SECOND;
+    /* What was kept before the time of the Xid ended before it, and so did all behind it that was
+     * not written anew since; but for the second that the time of a pod event may have been cut
+     * by. */
+    int64_t seen_ns = ev->time_ns - TC_SECOND;
+    seen_ns = run == NULL || st->rewritten_ns >= seen_ns ? INT64_MIN : seen_ns;
     for (unsigned i = 0; pod != NULL && i < PODS_VISITED_MAX && pod->head.seen_ns >= seen_ns; i++) {
         uint64_t older = pod->head.older;
         if (!pod->gone || link == NULL) {
@@ -301,6 +310,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     st->scratch = env->scratch;
     st->now_ns = INT64_MIN;
     st->newest_pod_ns = INT64_MIN;
+    st->rewritten_ns = INT64_MIN;
     /* A pod names itself: none is smaller than this. */
     bool ok = tc__xid_xids_init(st, env->arena) &&
               tc__window_init(&st->pods, env->arena, POD_RING_BYTES,

@@ -86,7 +86,8 @@ struct xid_join {
 };
 
 /*
- * One affected pod. A change makes a new record: strings cannot grow in place.
+ * One affected pod. A change of its strings makes a new record: they cannot grow in
+ * place. All else is written in place, so that what is told again and again costs nothing.
  * Invariants: anchor.time_ns <= last.time_ns, both TC_TIME_NONE while nothing but
  * a request to stop was seen; key is set from the first join on; without a node
  * there is no join.
@@ -120,6 +121,7 @@ struct xid_state {
     struct tc_window places;
     int64_t now_ns;
     int64_t newest_pod_ns;
+    int64_t rewritten_ns; /* when a pod was last written anew in its old place */
     uint64_t late;
     uint64_t ignored;
 };
@@ -205,9 +207,9 @@ bool tc__xid_pod_key(struct xid_pod *pod, struct tc_arena *arena);
 TC_CHECKED tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
                                     const struct tc_sink *out);
 /*
- * Takes back what was said about a pod that was joined: says once more what it
- * was, as a warning of partial confidence, and why it does not hold. `why` is a literal; `proof` is
- * the pod event that shows it, NULL when that was none.
+ * Takes back what was said about a pod that was joined: resolves it, says once more what
+ * it was, as a warning of partial confidence, and why it does not hold. `why` is a literal; `proof`
+ * is the pod event that shows it, NULL when that was none.
  */
 TC_CHECKED tc_status tc__xid_withdraw(const struct xid_pod *pod, struct tc_slice why,
                                       const struct xid_pod_event *proof, struct tc_arena *scratch,

@@ -120,12 +120,25 @@ static struct tc_window_place find_run(const struct xid_state *st, const struct 
     return tc__window_find(&st->xids, &st->xids.index, hash, same_run, run);
 }
 
-/* Another source that tells of an Xid within a second tells of the same one: the journal dates a
- * line a little later than the kernel, and syslog cuts to seconds. */
-static bool told_already(const struct xid_run *run, const struct tc_event *ev)
+/*
+ * Another source that tells of an Xid within a second tells of the same one: the journal
+ * dates a line a little later than the kernel, and syslog cuts to seconds. That second
+ * may reach into the steps beside; into several, when the window is short.
+ */
+static bool told_already(const struct xid_state *st, const struct xid_run *run)
 {
-    int64_t apart_ns = ev->time_ns - run->counted_ns;
-    return ev->raw.source != run->counted_source && apart_ns > -TC_SECOND && apart_ns < TC_SECOND;
+    struct xid_run key = *run;
+    int64_t last = (run->counted_ns + TC_SECOND - 1) / tc__xid_step_ns(st);
+    key.step = (run->counted_ns - TC_SECOND + 1) / tc__xid_step_ns(st);
+    for (; key.step <= last; key.step++) {
+        const struct xid_run *near = find_run(st, &key).record;
+        int64_t apart_ns = near == NULL ? TC_SECOND : run->counted_ns - near->counted_ns;
+        if (apart_ns > -TC_SECOND && apart_ns < TC_SECOND &&
+            near->counted_source != run->counted_source) {
+            return true;
+        }
+    }
+    return false;
 }
 
 tc_status tc__xid_note(struct xid_state *st, const struct tc_event *ev, const struct xid_run **out)
@@ -145,12 +158,12 @@ tc_status tc__xid_note(struct xid_state *st, const struct tc_event *ev, const st
         .counted_source = ev->raw.source,
     };
     *out = NULL;
+    if (told_already(st, &run)) {
+        return TC_OK;
+    }
     struct tc_window_place place = find_run(st, &run);
     struct xid_run *kept = place.record;
     if (kept != NULL) {
-        if (told_already(kept, ev)) {
-            return TC_OK;
-        }
         tc__span_add(&kept->span, ev->time_ns, ev->raw);
         kept->counted_ns = ev->time_ns;
         kept->counted_source = ev->raw.source;
