@@ -3,14 +3,16 @@
  * xid_correlation: an Xid on a node, then a pod of that node evicted or failed.
  * docs/patterns/xid_correlation.md says what it claims and what it never does.
  *
- * Three windows: Xids, affected pods, and which GPU sits where. A pod event looks
- * at the Xids of its node; an Xid that comes late looks at the pods of its node.
+ * Windows of Xids, of affected pods, and of what is known about GPUs: which sits where,
+ * and who uses it. A pod event looks at the Xids of its node; what comes late, an Xid or
+ * news about a GPU, looks at the pods it may be about.
  */
 #include "base/assert.h"
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/window_pod_priv.h"
 #include "detect/xid_correlation_priv.h"
+#include "event/metric.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -101,11 +103,16 @@ static struct tc_slice objection(const struct xid_state *st, const struct xid_po
         bool asked = pod->planned_ns != TC_TIME_NONE && pod->anchor.time_ns >= pod->planned_ns;
         return asked ? TC_LIT("it had been asked to stop") : TC_LIT("it ran out of host memory");
     }
-    struct tc_slice pod_uuid = tc__xid_gpu_uuid(st, pod->node, pod->gpu_uuid, pod->pci);
-    struct tc_slice xid_uuid = tc__xid_gpu_uuid(st, pod->node, join->gpu_uuid, join->pci);
-    return !join->tied && tc__xid_other_gpu(pod_uuid, pod->pci, xid_uuid, join->pci)
-               ? TC_LIT("its own GPU is another")
-               : TC_EMPTY;
+    struct xid_join now = *join;
+    return tc__xid_tie(st, pod, &now) ? TC_EMPTY : TC_LIT("its own GPU is another");
+}
+
+/* It was tied by a use that has turned out to have ended before. */
+static bool came_loose(const struct xid_state *st, const struct xid_pod *pod)
+{
+    struct xid_join now = pod->join;
+    (void)tc__xid_tie(st, pod, &now);
+    return pod->join.tied && !now.tied;
 }
 
 /*
@@ -118,7 +125,7 @@ static tc_status revise(struct xid_state *st, struct xid_pod *pod, uint64_t old_
     struct xid_pod told = *pod;
     bool was_joined = told.join.rank != XID_RANK_NEVER;
     struct tc_slice why = was_joined ? objection(st, pod) : TC_EMPTY;
-    if (why.len > 0) {
+    if (why.len > 0 || (was_joined && came_loose(st, pod))) {
         pod->join = (struct xid_join){0};
     }
     bool improved = improve_join(st, pod);
@@ -220,14 +227,69 @@ static bool too_late(struct xid_state *st, int64_t time_ns)
     return true;
 }
 
-static tc_status on_xid(struct xid_state *st, const struct tc_event *ev, const struct tc_sink *out)
+/* What an event says of one Xid, as a run of one. */
+static struct xid_run run_of(const struct tc_event *ev)
+{
+    return (struct xid_run){
+        .since_ns = TC_TIME_NONE,
+        .pid = ev->scope.pid,
+        .pci = ev->scope.pci,
+        .node = ev->scope.node,
+        .gpu_uuid = ev->scope.gpu_uuid,
+        .span = tc__span_make(ev->time_ns, ev->raw),
+        .counted_ns = ev->time_ns,
+        .counted_source = ev->raw.source,
+    };
+}
+
+static tc_status keep_xid(struct xid_state *st, const struct tc_event *ev, struct xid_run *one,
+                          const struct tc_sink *out)
 {
     const struct xid_run *run = NULL;
-    TC_TRY(tc__xid_note(st, ev, &run));
+    TC_TRY(tc__xid_note(st, one, &run));
     if (run == NULL || ev->time_ns > st->newest_pod_ns || tc__xid_rank(run) == XID_RANK_NEVER) {
         return TC_OK;
     }
     return look_again(st, ev, run, out);
+}
+
+/* Looks again at a pod after it became known that it uses a GPU, or does no longer. */
+static tc_status look_at_user(struct xid_state *st, const struct xid_use *use,
+                              const struct tc_sink *out)
+{
+    struct xid_pod key = {.ns = use->ns, .name = use->name};
+    const struct xid_pod *pod = tc__window_pod_find(&st->pods, &key);
+    if (pod == NULL || pod->gone) {
+        return TC_OK;
+    }
+    struct xid_pod next = *pod;
+    return revise(st, &next, pod->head.pos, false, NULL, out);
+}
+
+/* Who uses the GPU of an event. */
+static tc_status on_use(struct xid_state *st, const struct tc_event *ev, const struct tc_sink *out)
+{
+    const struct xid_use *use = NULL;
+    const struct xid_use *before = NULL;
+    if (ev->scope.gpu_uuid.len == 0 || ev->scope.pod.len == 0) {
+        return TC_OK;
+    }
+    TC_TRY(tc__xid_learn_use(st, ev, &use, &before));
+    if (use == NULL || ev->time_ns > st->newest_pod_ns) {
+        return TC_OK;
+    }
+    TC_TRY(look_at_user(st, use, out));
+    return before == NULL ? TC_OK : look_at_user(st, before, out);
+}
+
+static tc_status on_xid(struct xid_state *st, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct xid_run one = run_of(ev);
+    one.code = ev->xid.code;
+    one.fatal = tc_slice_eq(ev->xid.severity, TC_LIT("fatal"));
+    one.process = tc__text_clip(ev->xid.process, TC_SCOPE_TEXT_MAX);
+    TC_TRY(on_use(st, ev, out));
+    return keep_xid(st, ev, &one, out);
 }
 
 static tc_status on_inventory(struct xid_state *st, const struct tc_event *ev,
@@ -240,6 +302,26 @@ static tc_status on_inventory(struct xid_state *st, const struct tc_event *ev,
     }
     TC_TRY(tc__xid_learn_place(st, &ev->scope, &again));
     return again ? look_again(st, ev, NULL, out) : TC_OK;
+}
+
+/* An exporter's sample: whose GPU it is, where that sits, and the last Xid it saw. */
+static tc_status on_metric(struct xid_state *st, const struct tc_event *ev,
+                           const struct tc_sink *out)
+{
+    bool fresh = false;
+    struct xid_run one = run_of(ev);
+    if (ev->scope.pci.known && tc_slice_starts(ev->scope.gpu_uuid, TC_LIT("GPU-"))) {
+        TC_TRY(on_inventory(st, ev, out));
+    }
+    TC_TRY(on_use(st, ev, out));
+    if (ev->metric.metric == TC_METRIC_GPU_XID_LAST) {
+        TC_TRY(tc__xid_learn_gauge(st, ev, &fresh, &one.since_ns));
+    }
+    if (!fresh || ev->metric.value > INT32_MAX) {
+        return TC_OK;
+    }
+    one.code = (int64_t)ev->metric.value;
+    return keep_xid(st, ev, &one, out);
 }
 
 static tc_status on_pod(struct xid_state *st, const struct tc_event *ev, struct xid_pod *pod,
@@ -274,12 +356,25 @@ static bool usable(const struct tc_event *ev, bool is_pod)
            (ev->kind != TC_EVENT_XID || ev->xid.code >= 0);
 }
 
+static bool is_pod_kind(enum tc_event_kind kind)
+{
+    return kind == TC_EVENT_K8S_EVENT || kind == TC_EVENT_POD_STATE || kind == TC_EVENT_OOM_KILL;
+}
+
+/* Metrics of other things than GPUs say nothing here. */
+static bool is_gpu_metric(const struct tc_event *ev)
+{
+    return ev->scope.gpu_uuid.len > 0 ||
+           (ev->metric.metric == TC_METRIC_GPU_XID_LAST && ev->scope.gpu_index >= 0);
+}
+
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct xid_state *st = state;
     struct xid_pod pod = {0};
-    bool is_pod = ev->kind != TC_EVENT_XID && ev->kind != TC_EVENT_GPU_INVENTORY;
-    if (is_pod && tc__xid_pod_read(ev, &pod) == XID_POD_NOTHING) {
+    bool is_pod = is_pod_kind(ev->kind);
+    if ((is_pod && tc__xid_pod_read(ev, &pod) == XID_POD_NOTHING) ||
+        (ev->kind == TC_EVENT_METRIC && !is_gpu_metric(ev))) {
         return TC_OK;
     }
     bool named = !is_pod || ((pod.name.len > 0 || ev->kind == TC_EVENT_OOM_KILL) &&
@@ -293,6 +388,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     if (too_late(st, ev->time_ns)) {
         return TC_OK;
+    }
+    if (ev->kind == TC_EVENT_METRIC) {
+        return on_metric(st, ev, out);
     }
     return is_pod ? on_pod(st, ev, &pod, out) : on_xid(st, ev, out);
 }
@@ -316,7 +414,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
               tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
                               POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_pod), 1),
                               TC_WINDOW_POD_NAMES, true) &&
-              tc__xid_places_init(st, env->arena);
+              tc__xid_gpus_init(st, env->arena);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
@@ -325,7 +423,8 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct xid_state *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->xids.ring.dropped_count + st->pods.ring.dropped_count +
-                   st->places.ring.dropped_count,
+                   st->places.ring.dropped_count + st->uses.ring.dropped_count +
+                   st->gauges.ring.dropped_count,
         .late = st->late,
         .ignored = st->ignored,
     };
@@ -349,7 +448,7 @@ const struct tc_detector tc_detector_xid_correlation = {
     .summary = "A pod failed or was evicted soon after an Xid of the NVIDIA driver on its node.",
     .kinds = TC_EVENT_BIT(TC_EVENT_XID) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
              TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
-             TC_EVENT_BIT(TC_EVENT_OOM_KILL),
+             TC_EVENT_BIT(TC_EVENT_OOM_KILL) | TC_EVENT_BIT(TC_EVENT_METRIC),
     .state_bytes = sizeof(struct xid_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -5,7 +5,7 @@
 const { alert, atLeast, oneOf, text } = require('../fields.cjs');
 
 module.exports = {
-  kinds: ['xid', 'pod_event'],
+  kinds: ['xid', 'gpu_use', 'pod_event'],
   required: [
     'k8s.node.name',
     'k8s.pod.name',
