@@ -59,7 +59,7 @@ void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void 
     for (size_t i = 0; i < offset_count; i++) {
         text += ((const struct tc_slice *)(const void *)((const char *)record + offsets[i]))->len;
     }
-    char *copy = tc_arena_alloc(scratch, size + text, 1, _Alignof(max_align_t));
+    char *copy = tc_arena_alloc_raw(scratch, size + text, _Alignof(max_align_t));
     if (copy == NULL) {
         return NULL;
     }

@@ -97,6 +97,12 @@ bool tc__xid_tie(const struct xid_state *st, const struct xid_pod *pod, struct x
            (usage != XID_USAGE_OTHER && !tc__xid_other_gpu(pod_uuid, pod->pci, uuid, join->pci));
 }
 
+struct gauge {
+    const struct xid_run *run;
+    bool told;  /* by a line, of the same GPU */
+    bool maybe; /* by a line, of a GPU that is not known to be another */
+};
+
 /* What is asked about the Xids of a node, and the answer so far. */
 struct search {
     const struct xid_state *st;
@@ -104,11 +110,7 @@ struct search {
     int64_t from_ns;
     int64_t to_ns;
     struct xid_join best;
-    struct gauge {
-        const struct xid_run *run;
-        bool told;  /* by a line, of the same GPU */
-        bool maybe; /* by a line, of a GPU that is not known to be another */
-    } gauges[GAUGES_MAX];
+    struct gauge *gauges; /* up to GAUGES_MAX */
     unsigned gauge_count;
     bool left_out;
 };
@@ -175,9 +177,11 @@ static void look_at_gauges(struct search *s)
 bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns,
                        struct xid_join *out, bool *out_incomplete)
 {
+    struct gauge gauges[GAUGES_MAX];
     struct search s = {
         .st = st,
         .pod = pod,
+        .gauges = gauges,
         .from_ns = time_ns - st->window_ns,
         .to_ns = tc__xid_latest(time_ns),
     };
