@@ -32,11 +32,6 @@ static const size_t POD_TEXTS[] = {
     offsetof(struct xid_pod, last.message),  offsetof(struct xid_pod, join.gpu_uuid),
     offsetof(struct xid_pod, join.process),
 };
-static bool same_pod_node(const void *record, const void *key)
-{
-    return tc_slice_eq(((const struct xid_pod *)record)->node, ((const struct xid_pod *)key)->node);
-}
-
 /* Puts the pod's end down to a better Xid than before, if there is one now. */
 static bool improve_join(const struct xid_state *st, struct xid_pod *pod)
 {
@@ -74,18 +69,10 @@ static tc_status keep_pod(struct xid_state *st, struct xid_pod *pod, uint64_t ol
         *out = old;
         return TC_OK;
     }
-    struct tc_window_place chain = {0};
-    if (pod->node.len > 0) {
-        chain = tc__window_find(w, &w->chains, tc__xid_node_hash(pod->node), same_pod_node, pod);
-    }
-    struct xid_pod *kept =
-        tc__window_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns);
+    struct xid_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
+                                               COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
-    }
-    tc__window_pod_put(w, kept);
-    if (kept->node.len > 0) {
-        tc__window_chain(w, chain, kept);
     }
     struct xid_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
@@ -178,11 +165,8 @@ static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
                             const struct xid_run *run, const struct tc_sink *out)
 {
     struct tc_window *w = &st->pods;
-    struct xid_pod key = {.node = ev->scope.node};
-    struct tc_window_place chain =
-        tc__window_find(w, &w->chains, tc__xid_node_hash(key.node), same_pod_node, &key);
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
-    struct xid_pod *pod = chain.record;
+    struct xid_pod *pod = tc__window_pod_of_node(w, ev->scope.node);
     /* What was kept before the time of the Xid ended before it, and so did all behind it that was
      * not written anew since; but for the second that the time of a pod event may have been cut
      * by. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "detect/detector.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -19,9 +20,6 @@
 #define LOW_MEMORY                                                                       \
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi. " \
     "Container loader was using 43Gi, request is 4Gi, has larger consumption of memory. "
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static int set_up(void **state)
 {

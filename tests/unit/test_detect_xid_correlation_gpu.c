@@ -10,6 +10,7 @@
 
 #include "detect/detector.h"
 #include "event/metric.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -18,9 +19,6 @@
 #define AT(seconds) ((INT64_C(1767225600) + (seconds)) * TC_SECOND) /* 2026-01-01T00:00:00Z */
 #define UUID "GPU-8d5f3a10-0000-4000-8000-00000000b300"
 #define OTHER_UUID "GPU-8d5f3a10-0000-4000-8000-000000001b00"
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static int set_up(void **state)
 {
