@@ -55,13 +55,6 @@ static const size_t POD_TEXTS[] = {
 static const size_t JOB_TEXTS[] = {offsetof(struct dl_job, name)};
 static const size_t NODE_TEXTS[] = {offsetof(struct dl_node, name)};
 
-static bool same_node(const void *record, const void *key)
-{
-    const struct tc_window_pod *a = record;
-    const struct tc_window_pod *b = key;
-    return tc_slice_eq(a->node, b->node);
-}
-
 static bool same_job(const void *record, const void *key)
 {
     return tc_slice_eq(((const struct dl_job *)record)->name, ((const struct dl_job *)key)->name);
@@ -82,18 +75,10 @@ static bool is_old(const struct tc_window *w, const void *record)
 static struct dl_pod *put_pod(struct state *st, const struct dl_pod *pod, uint64_t old_pos)
 {
     struct tc_window *w = &st->pods;
-    struct tc_window_place chain = {0};
-    if (pod->node.len > 0) {
-        chain = tc__window_find(w, &w->chains, tc_slice_hash(pod->node, 0), same_node, pod);
-    }
-    struct dl_pod *kept =
-        tc__window_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns);
+    struct dl_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
+                                              COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return NULL;
-    }
-    tc__window_pod_put(w, kept);
-    if (pod->node.len > 0) {
-        tc__window_chain(w, chain, kept);
     }
     struct dl_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
@@ -371,10 +356,8 @@ static tc_status on_storage(struct state *st, const struct tc_event *ev, const s
     if (!tc__dl_signs_add(&node->storage, sign, st->limits.window_ns)) {
         return TC_OK;
     }
-    struct tc_window_pod of = {.node = key.name};
     struct tc_window *w = &st->pods;
-    struct dl_pod *pod =
-        tc__window_find(w, &w->chains, tc_slice_hash(of.node, 0), same_node, &of).record;
+    struct dl_pod *pod = tc__window_pod_of_node(w, key.name);
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     for (unsigned i = 0; pod != NULL && i < PODS_VISITED_MAX; i++) {
         uint64_t older = pod->head.older;

@@ -77,13 +77,6 @@ static bool same_kill_node(const void *record, const void *key)
                        ((const struct oom_kill *)key)->node);
 }
 
-static bool same_pod_node(const void *record, const void *key)
-{
-    const struct tc_window_pod *a = record;
-    const struct tc_window_pod *b = key;
-    return tc_slice_eq(a->node, b->node);
-}
-
 static bool same_process(const void *record, const void *key)
 {
     const struct oom_process *a = record;
@@ -117,18 +110,10 @@ static void fill(struct tc_slice *io, struct tc_slice other)
 static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint64_t old_pos)
 {
     struct tc_window *w = &st->pods;
-    struct tc_window_place chain = {0};
-    if (pod->node.len > 0) {
-        chain = tc__window_find(w, &w->chains, tc_slice_hash(pod->node, 0), same_pod_node, pod);
-    }
-    struct oom_pod *kept =
-        tc__window_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns);
+    struct oom_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
+                                               COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return NULL;
-    }
-    tc__window_pod_put(w, kept);
-    if (pod->node.len > 0) {
-        tc__window_chain(w, chain, kept);
     }
     struct oom_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
@@ -363,9 +348,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
     struct tc_window *w = &st->pods;
     struct oom_pod *pod = kill->node.len == 0 || !tc__oom_may_be_pods(kill)
                               ? NULL
-                              : tc__window_find(w, &w->chains, tc_slice_hash(kill->node, 0),
-                                                same_pod_node, &names.pod)
-                                    .record;
+                              : tc__window_pod_of_node(w, kill->node);
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     for (unsigned i = 0; pod != NULL && i < VISITED_MAX; i++) {
         uint64_t older = pod->head.older;

@@ -79,9 +79,12 @@ static bool same_run_chain(const void *record, const void *key)
     return a->condition == b->condition && tc_slice_eq(a->node, b->node);
 }
 
-/* Without a uid a later eviction is another pod's. */
+/* Without a uid a later eviction is another pod's, unless one event repeats. */
 static bool same_eviction(const struct eviction *a, const struct eviction *b)
 {
+    if (a->kind == b->kind && a->event_uid.len > 0 && tc_slice_eq(a->event_uid, b->event_uid)) {
+        return true;
+    }
     int64_t apart_ns = a->time_ns < b->time_ns ? b->time_ns - a->time_ns : a->time_ns - b->time_ns;
     return (a->uid.len > 0 && b->uid.len > 0) || apart_ns <= b->reach_ns;
 }

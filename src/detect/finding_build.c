@@ -13,7 +13,7 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
     };
     d->attrs = tc_new(scratch, struct tc_attr, attr_max);
     d->evidence = tc_new(scratch, struct tc_evidence, evidence_max);
-    char *text = tc_new(scratch, char, text_bytes);
+    char *text = tc_arena_alloc_raw(scratch, text_bytes, 1); /* a buffer is written, then read */
     /* Without memory every append overflows, which emit reports. */
     d->text = tc_buf_make(text, text == NULL ? 0 : text_bytes);
     d->full = !tc_arena_ok(scratch);

@@ -59,7 +59,7 @@ void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void 
     for (size_t i = 0; i < offset_count; i++) {
         text += ((const struct tc_slice *)(const void *)((const char *)record + offsets[i]))->len;
     }
-    char *copy = tc_arena_alloc(scratch, size + text, 1, _Alignof(max_align_t));
+    char *copy = tc_arena_alloc_raw(scratch, size + text, _Alignof(max_align_t));
     if (copy == NULL) {
         return NULL;
     }
@@ -92,6 +92,24 @@ void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void 
     }
     tc_arena_rewind(scratch, mark);
     return kept;
+}
+
+bool tc__window_rewrite(void *old, void *record, size_t size, const size_t *offsets,
+                        size_t offset_count, int64_t seen_ns)
+{
+    for (size_t i = 0; i < offset_count; i++) {
+        if (!tc_slice_eq(*slice_at(old, offsets[i]), *slice_at(record, offsets[i]))) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < offset_count; i++) {
+        *slice_at(record, offsets[i]) = *slice_at(old, offsets[i]);
+    }
+    struct tc_window_head head = *(struct tc_window_head *)old;
+    head.seen_ns = seen_ns;
+    memcpy(old, record, size);
+    *(struct tc_window_head *)old = head;
+    return true;
 }
 
 void tc__window_put(struct tc_window *w, struct tc_map *map, struct tc_window_place place,

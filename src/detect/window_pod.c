@@ -101,3 +101,41 @@ void tc__window_pod_put(struct tc_window *w, const void *record)
     }
     tc__window_put(w, &w->index, find_name(w, pod, name), pod);
 }
+
+static bool same_node(const void *record, const void *key)
+{
+    const struct tc_window_pod *a = record;
+    const struct tc_window_pod *b = key;
+    return tc_slice_eq(a->node, b->node);
+}
+
+static struct tc_window_place find_node(const struct tc_window *w, const struct tc_window_pod *pod)
+{
+    return tc__window_find(w, &w->chains, tc_slice_hash(pod->node, 0), same_node, pod);
+}
+
+void *tc__window_pod_push(struct tc_window *w, struct tc_arena *scratch, const void *pod,
+                          size_t size, const size_t *offsets, size_t offset_count, int64_t now_ns)
+{
+    const struct tc_window_pod *names = pod;
+    struct tc_window_place chain = {0};
+    if (names->node.len > 0) {
+        chain = find_node(w, names);
+    }
+    struct tc_window_pod *kept =
+        tc__window_push(w, scratch, pod, size, offsets, offset_count, now_ns);
+    if (kept == NULL) {
+        return NULL;
+    }
+    tc__window_pod_put(w, kept);
+    if (kept->node.len > 0) {
+        tc__window_chain(w, chain, kept);
+    }
+    return kept;
+}
+
+void *tc__window_pod_of_node(const struct tc_window *w, struct tc_slice node)
+{
+    struct tc_window_pod key = {.node = node};
+    return find_node(w, &key).record;
+}

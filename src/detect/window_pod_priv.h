@@ -37,4 +37,13 @@ void *tc__window_pod_find(const struct tc_window *w, const void *pod);
 /* Makes everything that names the pod lead to a record that was just pushed. */
 void tc__window_pod_put(struct tc_window *w, const void *pod);
 
+/*
+ * Pushes a pod (see tc__window_push), makes its names lead to it, and puts it in front of
+ * the pods of its node, if that is known. NULL when scratch is full.
+ */
+void *tc__window_pod_push(struct tc_window *w, struct tc_arena *scratch, const void *pod,
+                          size_t size, const size_t *offsets, size_t offset_count, int64_t now_ns);
+/* The newest pod of a node, from which w->chains leads to the others; NULL when there is none. */
+void *tc__window_pod_of_node(const struct tc_window *w, struct tc_slice node);
+
 #endif

@@ -72,6 +72,13 @@ struct tc_window_place tc__window_find(const struct tc_window *w, const struct t
 void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void *record,
                       size_t size, const size_t *offsets, size_t offset_count, int64_t seen_ns);
 
+/*
+ * Writes record in the place of `old`, the same one in the window, when no string of it has
+ * changed; its slices are the window's then. False when it has to be pushed anew.
+ */
+bool tc__window_rewrite(void *old, void *record, size_t size, const size_t *offsets,
+                        size_t offset_count, int64_t seen_ns);
+
 /* Makes `place` lead to a record that was just pushed. */
 void tc__window_put(struct tc_window *w, struct tc_map *map, struct tc_window_place place,
                     const void *record);

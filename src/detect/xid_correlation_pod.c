@@ -313,6 +313,9 @@ bool tc__xid_join_better(const struct xid_join *a, const struct xid_join *b)
     if (a->tied != b->tied) {
         return a->tied;
     }
+    if (a->gauged != b->gauged && b->rank != XID_RANK_NEVER) {
+        return b->gauged;
+    }
     if (a->time_ns != b->time_ns) {
         return a->time_ns > b->time_ns;
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the xid_correlation detector: detect_xid_correlation.c keeps the
- * windows and joins, xid_correlation_pod.c decides what a pod event means, and
+ * The parts of the xid_correlation detector: detect_xid_correlation.c takes the
+ * events and keeps the pods, xid_correlation_xid.c keeps the Xids and finds the one
+ * behind the end of a pod, xid_correlation_gpu.c knows which GPU sits where and who uses it,
+ * xid_correlation_pod.c decides what a pod event means, and
  * xid_correlation_report.c says what was found.
  */
 #ifndef TC_DETECT_XID_CORRELATION_PRIV_H
@@ -53,6 +55,23 @@ struct xid_pod_event {
     bool terminal; /* the pod will not run again, so that it is said again is no news */
 };
 
+/* The occurrences of one Xid of one GPU and process inside one step. */
+struct xid_run {
+    struct tc_window_head head;
+    int64_t step;
+    int64_t since_ns; /* told by a gauge that changed after this; TC_TIME_NONE of a line */
+    int64_t code;
+    int64_t pid;
+    struct tc_bdf pci;
+    bool fatal; /* the line itself says so */
+    struct tc_slice node;
+    struct tc_slice gpu_uuid;
+    struct tc_slice process;
+    struct tc_span span;
+    int64_t counted_ns; /* the one that was counted last, and who told of it */
+    uint32_t counted_source;
+};
+
 /* The Xid that the end of a pod is put down to. */
 struct xid_join {
     int64_t time_ns;
@@ -63,12 +82,34 @@ struct xid_join {
     struct tc_slice gpu_uuid;
     struct tc_slice process;
     struct tc_raw raw;
-    int rank;  /* the higher, the more severe; see XID_RANK_* */
-    bool tied; /* to the pod, by its GPU or its process */
+    int64_t used_ns;        /* the pod is known to have used the GPU since; TC_TIME_NONE */
+    struct tc_raw used_raw; /* what says so */
+    int rank;               /* the higher, the more severe; see XID_RANK_* */
+    bool tied;              /* to the pod, by its GPU or its process */
+    bool by_use;            /* by nothing but that the pod used the GPU */
+    bool gauged;            /* told by an exporter, not by the kernel */
+};
+
+/* A pod uses a GPU, as an exporter labels it. Invariant: first_ns <= last_ns. */
+struct xid_use {
+    struct tc_window_head head;
+    struct tc_slice uuid;
+    struct tc_slice ns;
+    struct tc_slice name;
+    int64_t first_ns;
+    int64_t last_ns;
+    struct tc_raw raw; /* of the first */
+};
+
+enum xid_usage {
+    XID_USAGE_UNKNOWN,
+    XID_USAGE_OWN,   /* the pod used the GPU */
+    XID_USAGE_OTHER, /* others did, and the pod used another one */
 };
 
 /*
- * One affected pod. A change makes a new record: strings cannot grow in place.
+ * One affected pod. A change of its strings makes a new record: they cannot grow in
+ * place. All else is written in place, so that what is told again and again costs nothing.
  * Invariants: anchor.time_ns <= last.time_ns, both TC_TIME_NONE while nothing but
  * a request to stop was seen; key is set from the first join on; without a node
  * there is no join.
@@ -94,7 +135,35 @@ struct xid_pod {
     bool incomplete; /* Xids of the window were dropped or not looked at */
 };
 
+struct xid_state {
+    int64_t window_ns; /* knob */
+    struct tc_arena *scratch;
+    struct tc_window xids;
+    struct tc_window pods;
+    struct tc_window places;
+    struct tc_window uses;
+    struct tc_window gauges;
+    int64_t now_ns;
+    int64_t newest_pod_ns;
+    int64_t rewritten_ns; /* when a pod was last written anew in its old place */
+    uint64_t late;
+    uint64_t ignored;
+};
+
 _Static_assert(TC_WINDOW_IS_POD(struct xid_pod), "an xid_pod begins like a tc_window_pod");
+
+/* A step is shorter than the window, so no run begins before a window and ends after it. */
+#define XID_STEPS 16
+
+static inline int64_t tc__xid_step_ns(const struct xid_state *st)
+{
+    return st->window_ns / XID_STEPS;
+}
+
+static inline uint64_t tc__xid_node_hash(struct tc_slice node)
+{
+    return tc_slice_hash(node, 0);
+}
 
 /* A number that is another for every PCI address. */
 static inline uint64_t tc__xid_bdf_bits(struct tc_bdf b)
@@ -112,6 +181,55 @@ static inline int64_t tc__xid_latest(int64_t time_ns)
     return time_ns % TC_SECOND == 0 ? time_ns + TC_SECOND - 1 : time_ns;
 }
 
+bool tc__xid_xids_init(struct xid_state *st, struct tc_arena *arena);
+/* How severe an Xid is: XID_RANK_*. */
+int tc__xid_rank(const struct xid_run *run);
+/*
+ * Takes in an Xid: a run of one, whose strings are an event's. *out is the run it belongs
+ * to, NULL when another source has told of it.
+ */
+TC_CHECKED tc_status tc__xid_note(struct xid_state *st, struct xid_run *run,
+                                  const struct xid_run **out);
+/*
+ * Sets what ties a join to the pod as far as that is known now, and its UUID. False when the pod is
+ * known to use another GPU.
+ */
+bool tc__xid_tie(const struct xid_state *st, const struct xid_pod *pod, struct xid_join *join);
+/* The Xid that explains an event of the pod best. False when there is none. */
+bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns,
+                       struct xid_join *out, bool *out_incomplete);
+
+bool tc__xid_gpus_init(struct xid_state *st, struct tc_arena *arena);
+/*
+ * Takes in which GPU sits at an address. *out_again when pods of the node are to be
+ * looked at again for that.
+ */
+TC_CHECKED tc_status tc__xid_learn_place(struct xid_state *st, const struct tc_scope *scope,
+                                         bool *out_again);
+/* The UUID as given, or the one of the GPU known to sit there; "" when neither is known. */
+struct tc_slice tc__xid_gpu_uuid(const struct xid_state *st, struct tc_slice node,
+                                 struct tc_slice given, struct tc_bdf pci);
+/* Both are known, and they are not the same. The UUID of a MIG slice is not that of its GPU. */
+bool tc__xid_other_gpu(struct tc_slice a_uuid, struct tc_bdf a_pci, struct tc_slice b_uuid,
+                       struct tc_bdf b_pci);
+
+/*
+ * Takes in that a pod uses a GPU. *out_new is the use that began, NULL when none did, and
+ * *out_before the newest one of before.
+ */
+TC_CHECKED tc_status tc__xid_learn_use(struct xid_state *st, const struct tc_event *ev,
+                                       const struct xid_use **out_new,
+                                       const struct xid_use **out_before);
+/* Whether the pod used a GPU at a time. *out is its use, NULL when it is not known. */
+enum xid_usage tc__xid_usage(const struct xid_state *st, const struct xid_pod *pod,
+                             struct tc_slice uuid, int64_t time_ns, const struct xid_use **out);
+/*
+ * Takes in a sample of the last Xid of a GPU, a gauge that never clears: only that it
+ * became another says that something happened, after *out_since_ns.
+ */
+TC_CHECKED tc_status tc__xid_learn_gauge(struct xid_state *st, const struct tc_event *ev,
+                                         bool *out_xid, int64_t *out_since_ns);
+
 /*
  * What the event means. Unless that is nothing, *out is the pod as far as the
  * event tells, and borrows its strings.
@@ -121,7 +239,8 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
 bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news);
 /* False when the pod ended by request, or of host memory. */
 bool tc__xid_pod_joinable(const struct xid_pod *pod, const struct xid_pod_event *e);
-/* The more severe; among equals the one of the pod's own GPU; then the later. */
+/* The more severe; among equals the one of the pod's own GPU; then what the kernel told; then the
+ * later. */
 bool tc__xid_join_better(const struct xid_join *a, const struct xid_join *b);
 /* A better Xid than the one of before; after some revisions only one that is clearly better. */
 bool tc__xid_join_improves(const struct xid_pod *pod, const struct xid_join *join);
@@ -135,9 +254,9 @@ bool tc__xid_pod_key(struct xid_pod *pod, struct tc_arena *arena);
 TC_CHECKED tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
                                     const struct tc_sink *out);
 /*
- * Takes back what was said about a pod that was joined: says once more what it
- * was, as a warning of partial confidence, and why it does not hold. `why` is a literal; `proof` is
- * the pod event that shows it, NULL when that was none.
+ * Takes back what was said about a pod that was joined: resolves it, says once more what
+ * it was, as a warning of partial confidence, and why it does not hold. `why` is a literal; `proof`
+ * is the pod event that shows it, NULL when that was none.
  */
 TC_CHECKED tc_status tc__xid_withdraw(const struct xid_pod *pod, struct tc_slice why,
                                       const struct xid_pod_event *proof, struct tc_arena *scratch,

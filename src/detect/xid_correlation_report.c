@@ -7,19 +7,24 @@
 
 #define KEY(name) TC_LIT("tracecore.alert.xid_correlation." name)
 #define ATTRS_MAX 6
-#define EVIDENCE_MAX 4
+#define EVIDENCE_MAX 5
 /* The fixed words of all strings together, with numbers, times and addresses. */
-#define WORDS_BYTES 1536
+#define WORDS_BYTES 1792
 #define WITHDRAWN TC_LIT("Nothing to do for this pod; the Xid itself stands.")
 
-static void put_pod(struct tc_buf *b, const struct xid_pod *pod)
+static void put_name(struct tc_buf *b, const struct xid_pod *pod)
 {
-    tc_buf_lit(b, "Pod ");
     if (pod->ns.len > 0) {
         tc_buf_str(b, pod->ns);
         tc_buf_char(b, '/');
     }
     tc_buf_str(b, pod->name);
+}
+
+static void put_pod(struct tc_buf *b, const struct xid_pod *pod)
+{
+    tc_buf_lit(b, "Pod ");
+    put_name(b, pod);
     tc_buf_lit(b, " on ");
     tc_buf_str(b, pod->node);
 }
@@ -123,6 +128,35 @@ static struct tc_evidence xid_evidence(struct tc_draft *d, const struct xid_pod 
         tc_buf_lit(b, ", process ");
         tc_buf_str(b, join->process);
     }
+    if (join->gauged) {
+        tc_buf_lit(b, ", the last Xid of the exporter since this sample");
+    }
+    e.description = tc_buf_since(b, start);
+    return e;
+}
+
+/* The exporter's sample that shows whose the GPU is. */
+static struct tc_evidence use_evidence(struct tc_draft *d, const struct xid_pod *pod)
+{
+    struct tc_buf *b = &d->text;
+    const struct xid_join *join = &pod->join;
+    struct tc_evidence e = {
+        .kind = TC_LIT("gpu_use"),
+        .time_ns = join->used_ns,
+        .raw = join->used_raw,
+    };
+    size_t start = b->len;
+    tc_buf_lit(b, "gpu_use:");
+    tc_buf_str(b, join->gpu_uuid);
+    tc_buf_char(b, ':');
+    put_name(b, pod);
+    e.uid = tc_buf_since(b, start); /* without the time, which depends on where the input begins */
+    start = b->len;
+    tc_buf_lit(b, "GPU ");
+    tc_buf_str(b, join->gpu_uuid);
+    tc_buf_lit(b, " is used by pod ");
+    put_name(b, pod);
+    tc_buf_lit(b, ", as its exporter says");
     e.description = tc_buf_since(b, start);
     return e;
 }
@@ -229,7 +263,8 @@ static void put_scope(struct tc_scope *scope, const struct xid_pod *pod)
     scope->pid = pod->join.pid > 0 ? pod->join.pid : -1;
 }
 
-/* In order of time: of a second that was cut, the pod event may come before its Xid. */
+/* In order of time: of a second that was cut, the pod event may come
+ * before its Xid. */
 static void put_trail(struct tc_draft *d, const struct xid_pod *pod, const struct tc_xid *xid,
                       const struct xid_pod_event *proof)
 {
@@ -242,6 +277,9 @@ static void put_trail(struct tc_draft *d, const struct xid_pod *pod, const struc
     }
     if (proof != NULL) {
         trail[count++] = proof_evidence(d, pod, proof);
+    }
+    if (pod->join.by_use) {
+        trail[count++] = use_evidence(d, pod);
     }
     for (size_t i = 1; i < count; i++) {
         struct tc_evidence e = trail[i];
@@ -263,8 +301,8 @@ static tc_status report(const struct xid_pod *pod, struct tc_slice why,
     const struct xid_join *join = &pod->join;
     const struct tc_xid *xid = tc_xid_find(join->code);
     /* How often each name is written, at most. */
-    size_t text_bytes = WORDS_BYTES + 6 * pod->node.len + 7 * (pod->ns.len + pod->name.len) +
-                        4 * join->gpu_uuid.len + join->process.len + pod->anchor.reason.len +
+    size_t text_bytes = WORDS_BYTES + 7 * pod->node.len + 9 * (pod->ns.len + pod->name.len) +
+                        6 * join->gpu_uuid.len + join->process.len + pod->anchor.reason.len +
                         pod->anchor.message.len + pod->last.reason.len + pod->last.message.len +
                         why.len + (proof == NULL ? 0 : proof->reason.len + proof->message.len) +
                         (xid == NULL ? 0 : 2 * strlen(xid->name) + strlen(xid->action));
@@ -274,6 +312,7 @@ static tc_status report(const struct xid_pod *pod, struct tc_slice why,
     bool withdrawn = why.len > 0;
     bool fatal = join->rank == XID_RANK_KNOWN + TC_XID_FATAL && !withdrawn;
     f->key = pod->key;
+    f->resolved = withdrawn;
     f->incomplete = pod->incomplete;
     f->severity = fatal ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
     f->confidence =

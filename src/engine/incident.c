@@ -61,24 +61,39 @@ static uint64_t add_number(uint64_t h, uint64_t value)
     return h ^ h >> 32;
 }
 
+/* The value of an attribute, whatever its type. */
+static uint64_t add_attr(uint64_t h, const struct tc_attr *a)
+{
+    switch (a->type) {
+    case TC_ATTR_STRING:
+        return tc_slice_hash(a->string, h);
+    case TC_ATTR_INT:
+        return add_number(h, (uint64_t)a->integer);
+    case TC_ATTR_BOOL:
+        return add_number(h, a->boolean);
+    case TC_ATTR_INTS:
+        for (size_t i = 0; i < a->count; i++) {
+            h = add_number(h, (uint64_t)a->ints[i]);
+        }
+        return add_number(h, a->count);
+    case TC_ATTR_STRINGS:
+        for (size_t i = 0; i < a->count; i++) {
+            h = tc_slice_hash(a->strings[i], h);
+        }
+        return add_number(h, a->count);
+    }
+    return h;
+}
+
 /*
- * What a reader would notice: the headline, which says who and where, every number
- * and list, how much evidence there is. Not last_seen, which moves with every event.
+ * What a reader would notice: the headline, which says who and where, every
+ * attribute, how much evidence there is. Not last_seen, which moves with every event.
  */
 static uint64_t content_hash(const struct tc_finding *f)
 {
-    uint64_t h = f->discriminator.len;
+    uint64_t h = tc_slice_hash(f->discriminator, f->attr_count);
     for (size_t i = 0; i < f->attr_count; i++) {
-        const struct tc_attr *a = &f->attrs[i];
-        if (a->type == TC_ATTR_INT) {
-            h = add_number(h, (uint64_t)a->integer);
-        } else if (a->type == TC_ATTR_INTS) {
-            for (size_t k = 0; k < a->count; k++) {
-                h = add_number(h, (uint64_t)a->ints[k]);
-            }
-        } else if (a->type == TC_ATTR_STRING) {
-            h = add_number(h, a->string.len); /* names are in the headline too */
-        }
+        h = add_attr(h, &f->attrs[i]);
     }
     h = add_number(h, (uint64_t)f->evidence_count << 32 | (uint64_t)f->cause_count << 16 |
                           (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |

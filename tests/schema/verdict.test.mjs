@@ -437,8 +437,11 @@ for (const pattern of PATTERNS) {
           (v) => (v['tracecore.alert.xid_correlation.xid_class'] = 'application'))));
       it('refuses: one piece of evidence', () =>
         refuses(changed(base, (v) => v.evidence_trail.splice(1))));
-      it('refuses: resolved, which this pattern never is', () =>
-        refuses(changed(base, (v) => (v.status = 'resolved'))));
+      const resolved = list.find((g) => g.verdict.status === 'resolved').verdict;
+      it('refuses: resolved with full confidence', () =>
+        refuses(changed(resolved, (v) => (v.confidence = 'full'))));
+      it('refuses: resolved and critical', () =>
+        refuses(changed(resolved, (v) => (v.severity = 'critical'))));
     });
   }
 }

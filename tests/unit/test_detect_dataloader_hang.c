@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "detect/detector.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -17,9 +18,6 @@
 #define AT(seconds) ((INT64_C(1767225600) + (seconds)) * TC_SECOND) /* 2026-01-01T00:00:00Z */
 #define THRESHOLD 120
 #define WINDOW 300
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static int set_up(void **state)
 {

@@ -8,6 +8,7 @@
 
 #include "detect/counter_priv.h"
 #include "detect/gpu_book_priv.h"
+#include "support/assert_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +17,6 @@
 #define ARENA_BYTES ((size_t)1 << 20)
 #define UUID_A "GPU-aaaaaaaa-0000-0000-0000-000000000000"
 #define UUID_B "GPU-bbbbbbbb-0000-0000-0000-000000000000"
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
 
 struct fixture {
     struct tc_arena arena;

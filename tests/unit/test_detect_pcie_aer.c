@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "detect/detector.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -17,9 +18,6 @@
 #define AT(seconds) ((INT64_C(1767225600) + (seconds)) * TC_SECOND) /* 2026-01-01T00:00:00Z */
 #define WINDOW 300
 #define GPU "GPU-0a"
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static const struct tc_bdf GPU_AT = {0, 0xb3, 0, 0, true};
 static const struct tc_bdf PORT_AT = {0, 0xb2, 1, 0, true};

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "detect/detector.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -19,9 +20,6 @@
 #define LOW_MEMORY                                                                       \
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi. " \
     "Container loader was using 43Gi, request is 4Gi, has larger consumption of memory. "
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static int set_up(void **state)
 {
@@ -493,6 +491,7 @@ static void without_a_uid_a_later_eviction_is_another_pods(void **state)
     second.time_ns = AT(WINDOW);
     struct tc_event third = first;
     third.time_ns = AT(WINDOW) + 1;
+    third.uid = TC_LIT("event-2"); /* the same event again would be the same eviction */
     feed(h, first);
     feed(h, second);
     assert_int_equal(tc_harness_count(h), 1);
@@ -1043,10 +1042,39 @@ static void an_eviction_by_another_than_the_kubelet_is_silent(void **state)
     assert_int_equal(tc_harness_count(h), 1);
 }
 
+/* One event that the API server counts on, and one of a pod whose uid it does not tell. */
+static void a_count_that_grows_is_one_eviction(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, condition(0, "MemoryPressure", "True"));
+    for (int64_t i = 0; i < 20000; i++) {
+        struct tc_event ev = evicted(1 + i / 10, LOW_MEMORY);
+        ev.k8s.count = i + 1;
+        ev.k8s.first_ns = AT(1);
+        feed(h, ev);
+        ev = other_pod(ev, "loader-4");
+        ev.scope.pod_uid = TC_EMPTY;
+        feed(h, ev);
+        struct tc_event pressure = node_event(1 + i / 10, "NodeHasInsufficientMemory", "");
+        pressure.uid = TC_LIT("event-9");
+        pressure.k8s.count = i + 1;
+        pressure.k8s.first_ns = AT(0);
+        feed(h, pressure);
+    }
+    assert_int_equal(tc_harness_stats(h).dropped, 0);
+    for (size_t i = 0; i < tc_harness_count(h); i++) {
+        struct tc_slice key = tc_harness_finding(h, (long)i)->key;
+        assert_true(tc_slice_eq(key, TC_LIT("ml/loader-3/pod-uid-3")) ||
+                    tc_slice_eq(key, tc_harness_finding(h, 1)->key));
+    }
+    assert_in_range(tc_harness_count(h), 2, 2 + 2 * 16);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
+        TEST(a_count_that_grows_is_one_eviction),
         TEST(a_node_event_that_repeats_stands_for_all_its_time),
         TEST(pressure_that_was_ongoing_stays_joined_when_more_is_told),
         TEST(every_condition_that_the_note_names_may_join),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "detect/detector.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -20,9 +21,6 @@
 #define POWER_BRAKE 0x88
 #define HW_SLOWDOWN 0x8
 #define HARMLESS 0x117 /* idle, application clocks, power cap, sync boost, display */
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static int set_up(void **state)
 {

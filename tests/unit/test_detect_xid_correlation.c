@@ -9,6 +9,7 @@
 
 #include "detect/detector.h"
 #include "event/xid.h"
+#include "support/assert_text.h"
 #include "support/detect_harness.h"
 
 #include <stdio.h>
@@ -17,9 +18,6 @@
 #define AT(seconds) ((INT64_C(1767225600) + (seconds)) * TC_SECOND) /* 2026-01-01T00:00:00Z */
 #define WINDOW 300
 #define UUID "GPU-8d5f3a10-0000-4000-8000-00000000b300"
-
-#define assert_text(slice, literal) assert_true(tc_slice_eq((slice), TC_LIT(literal)))
-#define assert_says(slice, literal) assert_true(tc_slice_contains((slice), TC_LIT(literal)))
 
 static int set_up(void **state)
 {
@@ -530,6 +528,34 @@ static void a_count_that_grows_is_news(void **state)
     assert_int_equal(tc_harness_finding(h, 1)->last_ns, AT(61));
 }
 
+static void a_count_that_grows_is_one_record(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, xid(0, 94));
+    for (int64_t i = 0; i < 20000; i++) {
+        bool even = i % 2 == 0;
+        struct tc_event ev = pod_event(1, "Failed", even ? "train-7" : "train-8");
+        ev.uid = even ? TC_LIT("event-1") : TC_LIT("event-2");
+        ev.scope.pod_uid = even ? TC_LIT("pod-uid-1") : TC_LIT("pod-uid-2");
+        ev.time_ns += i * TC_SECOND / 100;
+        ev.k8s.count = i / 2 + 1;
+        feed(h, ev);
+        if (i == 1) {
+            struct tc_event once = pod_event(1, "Failed", "train-9");
+            once.scope.pod_uid = TC_LIT("pod-uid-3");
+            feed(h, once);
+        }
+    }
+    assert_int_equal(tc_harness_stats(h).dropped, 0);
+    assert_int_equal(tc_harness_finding(h, -1)->last_ns, AT(201) - TC_SECOND / 100);
+    tc_harness_clear(h);
+    /* A worse Xid that comes late finds both, behind a pod that ended before it. */
+    feed(h, xid(150, 79));
+    assert_int_equal(tc_harness_count(h), 2);
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("xid")), 79);
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, 1), KEY("xid")), 79);
+}
+
 static void the_state_of_a_failed_pod_read_again_is_no_news(void **state)
 {
     struct tc_harness *h = *state;
@@ -759,6 +785,47 @@ static void a_storm_costs_one_record_a_step_and_counts_all(void **state)
     assert_int_equal(tc_harness_int(f, KEY("xid")), 79);
     assert_false(f->incomplete);
     assert_int_equal(tc_harness_stats(h).dropped, 0);
+}
+
+/* One Xid that two sources tell of, apart by less than a second, wherever steps begin. */
+static void an_xid_told_twice_at_the_edge_of_a_step_is_one(void **state)
+{
+    static const int64_t windows[] = {1, WINDOW};
+    (void)state;
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        struct tc_harness_options options = {.param = "window", .value = windows[i] * TC_SECOND};
+        int64_t step = windows[i] * TC_SECOND / 16;
+        for (int order = 0; order < 2; order++) {
+            struct tc_harness *h = tc_harness_create(&tc_detector_xid_correlation, &options);
+            struct tc_event kernel = xid(0, 79);
+            kernel.time_ns = AT(0) / step * step + step - 1;
+            struct tc_event journal = kernel;
+            journal.time_ns += TC_SECOND / 3;
+            journal.raw.source = 5;
+            feed(h, order == 0 ? kernel : journal);
+            feed(h, order == 0 ? journal : kernel);
+            struct tc_event pod = pod_event(0, "Evicted", "train-7");
+            pod.time_ns = kernel.time_ns + TC_SECOND / 2;
+            feed(h, pod);
+            assert_int_equal(tc_harness_count(h), 1);
+            assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("xid_count")), 1);
+            tc_harness_destroy(h);
+        }
+    }
+}
+
+static void what_one_source_tells_on_both_sides_of_an_edge_is_two(void **state)
+{
+    struct tc_harness *h = *state;
+    int64_t step = WINDOW * TC_SECOND / 16;
+    struct tc_event before = xid(0, 79);
+    before.time_ns = AT(0) / step * step + step - 1;
+    struct tc_event after = before;
+    after.time_ns += 1;
+    feed(h, before);
+    feed(h, after);
+    feed(h, pod_event(41, "Evicted", "train-7"));
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("xid_count")), 2);
 }
 
 static void xids_before_the_window_are_not_counted(void **state)
@@ -1076,6 +1143,7 @@ static void a_request_that_repeats_was_made_when_first_seen(void **state)
     assert_int_equal(tc_harness_count(h), 2);
     const struct tc_finding *f = tc_harness_finding(h, 1);
     tc_harness_conforms(f);
+    assert_true(f->resolved);
     assert_int_equal(f->severity, TC_SEVERITY_WARNING);
     assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
     assert_true(tc_slice_eq(f->key, tc_harness_finding(h, 0)->key));
@@ -1274,6 +1342,7 @@ int main(void)
         TEST(a_request_to_stop_after_the_failure_changes_nothing),
         TEST(one_pod_is_one_incident),
         TEST(a_count_that_grows_is_news),
+        TEST(a_count_that_grows_is_one_record),
         TEST(the_state_of_a_failed_pod_read_again_is_no_news),
         TEST(pods_with_other_uids_are_other_pods),
         TEST(a_uid_learned_later_is_the_same_pod),
@@ -1287,6 +1356,8 @@ int main(void)
         TEST(what_comes_after_two_windows_is_late),
         TEST(events_without_time_node_or_pod_are_counted),
         TEST(a_storm_costs_one_record_a_step_and_counts_all),
+        TEST(an_xid_told_twice_at_the_edge_of_a_step_is_one),
+        TEST(what_one_source_tells_on_both_sides_of_an_edge_is_two),
         TEST(xids_before_the_window_are_not_counted),
         TEST(a_flood_drops_the_oldest_and_says_so),
         TEST(floods_of_pods_and_gpus_are_bounded),

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from making import event, k8s_list, lines, main, pod, uid, when  # noqa: E402
+from making import MORNING, event, k8s_list, lines, main, pod, uid, when  # noqa: E402
 from otlp import logs, record  # noqa: E402
 
 GPU_UUID = "GPU-" + uid("gpu", "gpu-07", "b3")
@@ -251,7 +251,78 @@ def degrades_without_boot_time():
     }
 
 
+def resolved_when_the_request_is_told_late():
+    """The pod failed 12 seconds after the Xid. Eight seconds later it is told that it had been asked
+    to stop before: the verdict is taken back."""
+    stop = event(
+        "pretrain-worker-3",
+        "Killing",
+        "Stopping container trainer",
+        20,
+        node="gpu-07",
+        count=2,
+        first=10,
+    )
+    return {
+        "input/dmesg-gpu-07.txt": xid(0, 79, OFF_THE_BUS),
+        "input/events.json": k8s_list(stop),
+        "input/pods.json": k8s_list(failed_pod(12, code=137)),
+    }
+
+
+def scrape(at, code, name="pretrain-worker-3", gpu=GPU_UUID):
+    """What a scrape of dcgm-exporter says of a GPU: its last Xid, and who uses it."""
+    labels = (
+        f'gpu="5",UUID="{gpu}",pci_bus_id="00000000:B3:00.0",device="nvidia5",Hostname="gpu-07",'
+        f'container="trainer",namespace="train",pod="{name}"'
+    )
+    return f"DCGM_FI_DEV_XID_ERRORS{{{labels}}} {code} {(int(MORNING.timestamp()) + at) * 1000}\n"
+
+
+def scrapes(*samples):
+    return "# TYPE DCGM_FI_DEV_XID_ERRORS gauge\n" + "".join(samples)
+
+
+def fires_on_exporters_xid():
+    """Nobody kept the kernel log. The exporter's gauge of the last Xid becomes 79, and stays so; it
+    is labelled with the pod that fails 20 seconds later."""
+    return {
+        "input/dcgm.prom": scrapes(*(scrape(at, 79 if at >= 0 else 0) for at in range(-30, 60, 15))),
+        "input/pods.json": k8s_list(failed_pod(20)),
+    }
+
+
+def fires_once_for_line_and_exporter():
+    """The kernel's line and the exporter's gauge tell of one Xid: it is counted once, told by the
+    line, and tied to the pod by the exporter's label."""
+    files = fires_on_exporters_xid()
+    return files | {"input/dmesg-gpu-07.txt": xid(-4, 79, OFF_THE_BUS)}
+
+
+def stays_quiet_on_old_xid_of_exporter():
+    """The gauge never clears: in the first sample it tells of an Xid of nobody knows when."""
+    return {
+        "input/dcgm.prom": scrapes(*(scrape(at, 79) for at in range(-30, 60, 15))),
+        "input/pods.json": k8s_list(failed_pod(20)),
+    }
+
+
+def stays_quiet_when_another_pod_used_the_gpu():
+    """The exporter says that the GPU had gone to another pod before the Xid."""
+    log = xid(0, 79, OFF_THE_BUS)
+    return {
+        "input/dmesg-gpu-07.txt": log,
+        "input/dcgm.prom": scrapes(scrape(-60, 0), scrape(-30, 0, name="other-worker-0")),
+        "input/pods.json": k8s_list(failed_pod(12)),
+    }
+
+
 CASES = [
+    fires_on_exporters_xid,
+    fires_once_for_line_and_exporter,
+    stays_quiet_on_old_xid_of_exporter,
+    stays_quiet_when_another_pod_used_the_gpu,
+    resolved_when_the_request_is_told_late,
     fires_on_xid79_then_failed_pod,
     fires_full_when_gpu_is_tied,
     fires_through_otlp,

@@ -5,7 +5,7 @@
 const { alert, atLeast, oneOf, text } = require('../fields.cjs');
 
 module.exports = {
-  kinds: ['xid', 'pod_event'],
+  kinds: ['xid', 'gpu_use', 'pod_event'],
   required: [
     'k8s.node.name',
     'k8s.pod.name',
@@ -16,7 +16,7 @@ module.exports = {
   fields: {
     'pattern.id': oneOf('2'),
     'pattern.name': oneOf('xid_correlation'),
-    status: oneOf('open', 'updated'),
+    status: oneOf('open', 'updated', 'resolved'),
     severity: oneOf('warning', 'critical'),
     discriminator: oneOf('hardware_xid', 'driver_xid', 'unknown_xid'),
     ...alert('xid_correlation', {
