@@ -98,6 +98,7 @@ static void step_run(struct tc_span *run, bool goes_on, const struct tc_event *e
 /* A temperature from the time before counts when it is not older than a gap. */
 static void begin_peaks(const struct heat_state *st, struct heat_gpu *gpu, int64_t time_ns)
 {
+    gpu->peaks_ns = time_ns;
     for (size_t i = 0; i < HEAT_SENSORS; i++) {
         gpu->peak[i] = gpu->now[i];
         gpu->peak[i].known = gpu->now[i].known && time_ns - gpu->now[i].time_ns <= st->gap_ns;
@@ -272,7 +273,9 @@ static void on_temperature(struct heat_gpu *gpu, const struct tc_event *ev)
         return;
     }
     *last = now;
-    if (gpu->slowed && (!peak->known || now.celsius > peak->celsius)) {
+    /* One of the scrape that it began with stands for those before, whichever is told first. */
+    bool with_it = now.time_ns == gpu->peaks_ns && peak->time_ns < now.time_ns;
+    if (gpu->slowed && (!peak->known || with_it || now.celsius > peak->celsius)) {
         *peak = now;
     }
 }

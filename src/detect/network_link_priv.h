@@ -94,6 +94,8 @@ struct link_port {
     struct tc_window_head head;
     struct tc_slice node;
     struct tc_slice device; /* "" when the line does not name it */
+    char name[32];          /* the text of device, when a better name came at once */
+    int64_t born_ns;
     struct tc_bdf pci;
     uint64_t alias; /* hash of another name of the same card, 0 for none: "mlx5_3", "ens1f0" */
     struct link_log logs[LINK_SOURCES];
