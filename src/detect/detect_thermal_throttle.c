@@ -25,6 +25,8 @@
 #define SLOWED_SHARE 0.5
 /* It cannot grow faster than time, but for the jitter of two clocks. */
 #define SLOWED_SHARE_MAX 1.1
+/* An exporter measures this often and hands out the same number until then, to two servers too. */
+#define COLLECTED_NS (30 * TC_SECOND)
 /* No GPU is hotter; what says so is no temperature. */
 #define CELSIUS_MAX 200
 
@@ -234,6 +236,10 @@ static tc_status on_violation(struct heat_state *st, struct heat_gpu *gpu,
 {
     struct tc_counter before = gpu->violation;
     struct tc_raw before_raw = gpu->violation_raw;
+    if (before.known && ev->metric.value == before.value &&
+        ev->time_ns - before.time_ns < COLLECTED_NS) {
+        return TC_OK; /* not measured anew, as far as anyone can tell */
+    }
     double rise = tc__counter_rise(&gpu->violation, ev->metric.value, ev->time_ns);
     if (before.known && ev->time_ns <= before.time_ns) {
         return TC_OK;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "detect/counter_priv.h"
+#include "detect/teller_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -110,6 +111,7 @@ struct link_port {
     struct link_scrape before;
     struct link_scrape scrape;
     struct link_loss loss;
+    struct tc_tellers cable_tellers;
     struct link_mark cable_first; /* count: how often; 0 never */
     struct link_mark cable_last;
     bool cable_hot;
