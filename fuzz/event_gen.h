@@ -227,6 +227,55 @@ static void gen_field(struct event_gen *g, struct tc_event *ev, const struct tc_
     }
 }
 
+/* A GPU, its pod and its rank: whichever names of one are there, they are those of the same. */
+static void gen_settle(struct tc_scope *s)
+{
+    static const char *const uuids[] = {"GPU-b849a72f-31f5-5cd4-81ce-d2763ce3af4c", "GPU-2",
+                                        "GPU-3"};
+    static const char *const pods[] = {"worker-0", "worker-1", "worker-2"};
+    static const char *const uids[] = {"6d1f0c52-3a52-4b6b-9f5d-000000000001", "uid-2", "uid-3"};
+    static const char *const nodes[] = {"gpu-07", "gpu-07", "gpu-08"};
+    unsigned id = 0;
+    bool gpu = s->gpu_uuid.len > 0 || s->pci.known || s->gpu_index >= 0;
+    bool pod = s->pod.len > 0 || s->pod_uid.len > 0;
+    if (s->gpu_uuid.len > 0) {
+        id = (unsigned char)s->gpu_uuid.ptr[s->gpu_uuid.len - 1];
+    } else if (s->pci.known) {
+        id = s->pci.bus;
+    } else if (s->gpu_index >= 0) {
+        id = (unsigned)s->gpu_index;
+    } else {
+        id = pod && s->pod.len > 0 ? (unsigned char)s->pod.ptr[s->pod.len - 1] : (unsigned)s->rank;
+    }
+    id %= 3;
+    if (!gpu && !pod) {
+        return;
+    }
+    s->gpu_uuid = s->gpu_uuid.len > 0 ? tc_slice_cstr(uuids[id]) : TC_EMPTY;
+    s->pci.bus = s->pci.known ? (uint8_t)(0xb0 + id) : s->pci.bus;
+    s->gpu_index = s->gpu_index >= 0 ? (int32_t)id : -1;
+    s->rank = s->rank >= 0 ? (int32_t)id : -1;
+    s->node = s->node.len > 0 ? tc_slice_cstr(nodes[id]) : TC_EMPTY;
+    s->ns = pod ? TC_LIT("train") : s->ns;
+    s->pod = s->pod.len > 0 ? tc_slice_cstr(pods[id]) : TC_EMPTY;
+    s->pod_uid = s->pod_uid.len > 0 ? tc_slice_cstr(uids[id]) : TC_EMPTY;
+}
+
+/* Names and key of a process group belong together: what a codec would say of it. */
+static void gen_group(struct tc_event *ev)
+{
+    struct tc_slice job = ev->scope.job;
+    if (ev->kind == TC_EVENT_NCCL_RECORD) {
+        ev->nccl.group_key = tc_nccl_group_key(job, ev->nccl.group, TC_EMPTY);
+        ev->nccl.group_desc = TC_EMPTY;
+    } else if (ev->kind == TC_EVENT_NCCL_GROUP) {
+        ev->group.group_key = tc_nccl_group_key(job, ev->group.group, TC_EMPTY);
+        ev->group.group_desc = TC_EMPTY;
+    } else if (ev->kind == TC_EVENT_NCCL_STATUS) {
+        ev->status.group_key = tc_nccl_group_key(job, ev->status.group, TC_EMPTY);
+    }
+}
+
 /* The next event of the bytes; false at their end. Strings point into the bytes or are constant. */
 static bool gen_event(struct event_gen *g, struct tc_event *ev)
 {
@@ -243,6 +292,10 @@ static bool gen_event(struct event_gen *g, struct tc_event *ev)
         if (!time && !rare && (fields[i].kinds & TC_EVENT_BIT(ev->kind)) != 0) {
             gen_field(g, ev, &fields[i]);
         }
+    }
+    if (g->tame) {
+        gen_settle(&ev->scope);
+        gen_group(ev);
     }
     ev->time_ns = g->now_ns;
     if (gen_byte(g) == 255 && !g->tame) {
@@ -261,7 +314,8 @@ static void gen_again(struct event_gen *g, struct tc_event *ev, int64_t step_ns,
     g->now_ns += step_ns;
     ev->time_ns = g->now_ns;
     if (ev->kind == TC_EVENT_METRIC) {
-        ev->metric.value += rise;
+        /* A series has one value at a time. */
+        ev->metric.value += g->tame && step_ns == 0 ? 0 : rise;
     } else if (ev->kind == TC_EVENT_TRAIN_STEP && ev->train.step < INT32_MAX) {
         ev->train.step++;
     } else if (ev->kind == TC_EVENT_NCCL_RECORD && ev->nccl.seq < INT32_MAX) {

@@ -40,3 +40,18 @@ tc_add_test(NAME field_selftest COMMAND ${python} "${field}" --selftest LABELS f
 
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
+# The order of events does not matter: order.<pattern> shuffles the events of its cases.
+foreach(program order_replay order_worlds)
+  add_executable(${program} tests/order/${program}.c)
+  target_link_libraries(${program} PRIVATE tc_testing)
+  target_include_directories(${program} PRIVATE "${CMAKE_SOURCE_DIR}")
+  set_target_properties(${program} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+endforeach()
+file(GLOB scripts CONFIGURE_DEPENDS "${replay}/*/make.py")
+foreach(file IN LISTS scripts)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET folder FILENAME pattern)
+  tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS order)
+endforeach()
+tc_add_test(NAME order_worlds COMMAND order_worlds LABELS order)

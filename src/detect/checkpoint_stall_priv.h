@@ -144,6 +144,7 @@ struct ckpt_disk {
     double seconds;
     int64_t writes_ns; /* TC_TIME_NONE: not seen */
     int64_t seconds_ns;
+    struct tc_raw seconds_raw;
     double base_writes;
     double base_seconds;
     int64_t base_ns;

@@ -240,7 +240,8 @@ static struct ckpt_disk *disk_of(struct checkpoint_stall *st, const struct tc_ev
 }
 
 static tc_status keep_metric(struct checkpoint_stall *st, const struct tc_event *ev,
-                             struct tc_slice what, int64_t since_ns, int64_t value)
+                             struct tc_slice what, int64_t since_ns, int64_t value,
+                             struct tc_raw raw)
 {
     bool mount = ev->metric.metric == TC_METRIC_FS_READONLY;
     struct ckpt_sign sign = {
@@ -254,12 +255,15 @@ static tc_status keep_metric(struct checkpoint_stall *st, const struct tc_event 
         .first_ns = since_ns,
         .last_ns = ev->time_ns,
         .cleared_ns = TC_TIME_NONE,
-        .raw = ev->raw,
+        .raw = raw,
     };
     return keep(st, &sign);
 }
 
-/* Both counters of a scrape are there: how long a write took since the scrape before. */
+/*
+ * Both counters of a scrape are there: how long a write took since the scrape before. The sample of
+ * the seconds proves it, whichever of the two came last.
+ */
 static tc_status weigh_writes(struct checkpoint_stall *st, const struct tc_event *ev,
                               struct ckpt_disk *d)
 {
@@ -285,7 +289,8 @@ static tc_status weigh_writes(struct checkpoint_stall *st, const struct tc_event
         return TC_OK;
     }
     return keep_metric(st, ev, TC_LIT("slow_write"), since_ns,
-                       mean_ms < 1e15 ? (int64_t)mean_ms : INT64_C(1000000000000000));
+                       mean_ms < 1e15 ? (int64_t)mean_ms : INT64_C(1000000000000000),
+                       d->seconds_raw);
 }
 
 static tc_status take_metric(struct checkpoint_stall *st, const struct tc_event *ev)
@@ -313,7 +318,7 @@ static tc_status take_metric(struct checkpoint_stall *st, const struct tc_event 
         }
         d->readonly = ev->metric.value;
         d->readonly_ns = ev->time_ns;
-        return became ? keep_metric(st, ev, TC_LIT("fs_readonly"), ev->time_ns, 0) : TC_OK;
+        return became ? keep_metric(st, ev, TC_LIT("fs_readonly"), ev->time_ns, 0, ev->raw) : TC_OK;
     }
     bool writes = metric == TC_METRIC_STORAGE_WRITES;
     int64_t *time_ns = writes ? &d->writes_ns : &d->seconds_ns;
@@ -322,6 +327,7 @@ static tc_status take_metric(struct checkpoint_stall *st, const struct tc_event 
     }
     *time_ns = ev->time_ns;
     *(writes ? &d->writes : &d->seconds) = ev->metric.value;
+    d->seconds_raw = writes ? d->seconds_raw : ev->raw;
     return weigh_writes(st, ev, d);
 }
 

@@ -218,7 +218,8 @@ static bool end_stall(struct dl_pod *pod, const struct dl_step *step, bool pod_e
 
 /*
  * A sample of the step says that a step has ended only when it is another one
- * than before: up, or down after a restart. An event says so by itself.
+ * than before: up, or down after a restart. An event says so by itself; several
+ * may end in one second, which is all that some logs tell.
  */
 static bool is_progress(const struct dl_rank *known, const struct tc_event *ev, int32_t rank,
                         int64_t step)
@@ -226,7 +227,8 @@ static bool is_progress(const struct dl_rank *known, const struct tc_event *ev, 
     if (!known->known || known->rank != rank) {
         return true;
     }
-    return ev->time_ns > known->time_ns && (ev->kind == TC_EVENT_TRAIN_STEP || step != known->step);
+    return ev->kind == TC_EVENT_TRAIN_STEP ? ev->time_ns >= known->time_ns
+                                           : ev->time_ns > known->time_ns && step != known->step;
 }
 
 /* Seconds as nanoseconds, cut at SECONDS_MAX. */
@@ -255,21 +257,23 @@ bool tc__dl_on_step(struct dl_pod *pod, const struct tc_event *ev)
     if (!is_progress(slot, ev, rank, now.step)) {
         return false;
     }
-    *slot = (struct dl_rank){now.step, now.time_ns, rank, true};
+    bool same_time = slot->known && slot->rank == rank && slot->time_ns == now.time_ns;
+    int64_t step = same_time ? tc__dl_max(slot->step, now.step) : now.step;
+    *slot = (struct dl_rank){step, now.time_ns, rank, true};
     struct dl_step *last = &pod->progress;
     int64_t gap_ns = last->known ? now.time_ns - last->time_ns : 0;
     bool newer = !last->known || gap_ns > 0 ||
                  (gap_ns == 0 && (now.step > last->step ||
                                   (now.step == last->step && cmp_raw(now.raw, last->raw) < 0)));
-    if (newer) {
+    if (gap_ns >= 0) {
         int64_t took_ns = ev->kind == TC_EVENT_TRAIN_STEP ? span_of(ev->train.seconds) : 0;
-        if (gap_ns > 0 || took_ns > 0) {
-            int64_t pace_ns = pod->pace_ns - pod->pace_ns / 8;
-            pod->pace_ns = tc__dl_max(pace_ns, tc__dl_max(gap_ns, took_ns));
-        }
+        int64_t pace_ns = gap_ns > 0 ? pod->pace_ns - pod->pace_ns / 8 : pod->pace_ns;
+        pod->pace_ns = tc__dl_max(pace_ns, tc__dl_max(gap_ns, took_ns));
         /* Of two steps that end at one time either may be the one of evaluation. */
         bool pauses = ev->kind == TC_EVENT_TRAIN_STEP && phase_pauses(ev->train.phase);
         pod->paused = pauses || (pod->paused && gap_ns == 0 && last->known);
+    }
+    if (newer) {
         *last = now;
     }
     const struct dl_incident *in = &pod->incident;

@@ -83,6 +83,25 @@ static struct link_port new_port(struct tc_slice node, struct tc_slice device, s
     return p;
 }
 
+/*
+ * Another name of a port; whether it is to be found by it. It goes by the first name, and of those
+ * that come at one time by the last in the alphabet: mlx5_3 rather than ens1f0np0.
+ */
+static bool take_name(const struct link_state *st, struct link_port *p, struct tc_slice name)
+{
+    bool better = p->born_ns == st->now_ns && p->faults == 0 && name.len <= sizeof p->name &&
+                  tc_slice_cmp(name, p->device) > 0;
+    if (!better && p->alias != 0) {
+        return false;
+    }
+    p->alias = tc_slice_hash(better ? p->device : name, ALIAS_SEED);
+    if (better) {
+        memcpy(p->name, name.ptr, name.len);
+        p->device = tc_slice_make(p->name, name.len);
+    }
+    return true;
+}
+
 struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, struct tc_slice device,
                                 struct tc_bdf pci)
 {
@@ -93,13 +112,13 @@ struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, str
     pci.known = pci.known && tc_slice_find_byte(device, '/') == TC_NPOS;
     if (p == NULL && pci.known) {
         p = find_pci(st, &key).record;
-        if (p != NULL && p->alias == 0 && device.len > 0) {
-            p->alias = tc_slice_hash(device, ALIAS_SEED);
+        if (p != NULL && device.len > 0 && take_name(st, p, device)) {
             tc__window_put(&st->ports, &st->ports.index, place, p);
         }
     }
     if (p == NULL) {
         struct link_port fresh = new_port(node, device, pci);
+        fresh.born_ns = st->now_ns;
         p = tc__window_push(&st->ports, st->scratch, &fresh, sizeof fresh, PORT_TEXTS,
                             COUNT(PORT_TEXTS), st->now_ns);
         if (p == NULL) {

@@ -25,6 +25,8 @@
 #define SLOWED_SHARE 0.5
 /* It cannot grow faster than time, but for the jitter of two clocks. */
 #define SLOWED_SHARE_MAX 1.1
+/* An exporter measures this often and hands out the same number until then, to two servers too. */
+#define COLLECTED_NS (30 * TC_SECOND)
 /* No GPU is hotter; what says so is no temperature. */
 #define CELSIUS_MAX 200
 
@@ -99,6 +101,7 @@ static void step_run(struct tc_span *run, bool goes_on, const struct tc_event *e
 /* A temperature from the time before counts when it is not older than a gap. */
 static void begin_peaks(const struct heat_state *st, struct heat_gpu *gpu, int64_t time_ns)
 {
+    gpu->peaks_ns = time_ns;
     for (size_t i = 0; i < HEAT_SENSORS; i++) {
         gpu->peak[i] = gpu->now[i];
         gpu->peak[i].known = gpu->now[i].known && time_ns - gpu->now[i].time_ns <= st->gap_ns;
@@ -275,6 +278,10 @@ static tc_status on_violation(struct heat_state *st, struct heat_gpu *gpu,
 {
     struct tc_counter before = gpu->violation;
     struct tc_raw before_raw = gpu->violation_raw;
+    if (before.known && ev->metric.value == before.value &&
+        ev->time_ns - before.time_ns < COLLECTED_NS) {
+        return TC_OK; /* not measured anew, as far as anyone can tell */
+    }
     double rise = tc__counter_rise(&gpu->violation, ev->metric.value, ev->time_ns);
     if (before.known && ev->time_ns <= before.time_ns) {
         return TC_OK;
@@ -314,7 +321,9 @@ static void on_temperature(struct heat_gpu *gpu, const struct tc_event *ev)
         return;
     }
     *last = now;
-    if (gpu->slowed && (!peak->known || now.celsius > peak->celsius)) {
+    /* One of the scrape that it began with stands for those before, whichever is told first. */
+    bool with_it = now.time_ns == gpu->peaks_ns && peak->time_ns < now.time_ns;
+    if (gpu->slowed && (!peak->known || with_it || now.celsius > peak->celsius)) {
         *peak = now;
     }
 }

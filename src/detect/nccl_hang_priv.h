@@ -147,6 +147,8 @@ struct nccl_open {
     bool is_p2p;
     int64_t oldest;
     uint32_t remaining; /* records that have not completed */
+    uint64_t last;   /* the record that completed last, of equal times that of the highest rank */
+    int64_t last_ns; /* when it did */
     int64_t first_ns;
     struct tc_slice discriminator; /* a literal */
 };
@@ -436,8 +438,11 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
 
 /* Says it. */
 tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struct tc_sink *out);
+/* One record more of an open incident has completed; false while others have not. */
+bool tc__nccl_complete(const struct nccl_hang *st, struct nccl_open *o, const struct nccl_record *r,
+                       int64_t when_ns);
 /* The collective or transfer of this record, part of an open incident, has completed. */
-tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r, int64_t when_ns,
-                               const struct tc_sink *out);
+tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,
+                               int64_t done_ns, const struct tc_sink *out);
 
 #endif

@@ -222,3 +222,21 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
     }
     return TC_OK;
 }
+
+bool tc__nccl_complete(const struct nccl_hang *st, struct nccl_open *o, const struct nccl_record *r,
+                       int64_t when_ns)
+{
+    if (o->serial != r->open || o->remaining == 0) {
+        return false;
+    }
+    const struct nccl_record *last = tc_ring_at(&st->records, o->last);
+    bool later = last == NULL || when_ns > o->last_ns;
+    if (!later && when_ns == o->last_ns) {
+        later = r->rank != last->rank ? r->rank > last->rank : r->seq > last->seq;
+    }
+    if (later) {
+        o->last = r->pos;
+        o->last_ns = when_ns;
+    }
+    return --o->remaining == 0;
+}

@@ -538,13 +538,15 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     return tc_sink_emit(out, &d.finding);
 }
 
-tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r, int64_t when_ns,
-                               const struct tc_sink *out)
+tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,
+                               int64_t done_ns, const struct tc_sink *out)
 {
-    struct nccl_open *o = &st->open[r->open % NCCL_OPEN_MAX];
-    if (o->serial != r->open || o->remaining == 0 || --o->remaining > 0) {
+    struct nccl_open *o = &st->open[done->open % NCCL_OPEN_MAX];
+    if (!tc__nccl_complete(st, o, done, done_ns)) {
         return TC_OK;
     }
+    const struct nccl_record *r = tc_ring_at(&st->records, o->last);
+    int64_t when_ns = o->last_ns;
     struct nccl_op op = {.group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest};
     struct nccl_draft d = {
         .st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk, .shared_seq = -1};

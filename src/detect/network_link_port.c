@@ -2,6 +2,9 @@
 /* What is wrong with one port: flaps, errors and loss against the knobs. */
 #include "detect/network_link_priv.h"
 
+/* Two scrapes so close that tell the same numbers are of one moment. */
+#define SAME_NS (15 * TC_SECOND)
+
 void tc__link_mark(struct link_log *log, int64_t time_ns, int64_t count, struct tc_raw raw)
 {
     log->marks[log->pushed++ % LINK_MARKS] = (struct link_mark){time_ns, count, raw};
@@ -97,6 +100,14 @@ void tc__link_close_scrape(struct link_port *p, const struct link_knobs *k)
     struct link_scrape *now = &p->scrape;
     const struct link_scrape *before = &p->before;
     if (now->time_ns == TC_TIME_NONE || !now->has_packets) {
+        return;
+    }
+    bool same = before->time_ns != TC_TIME_NONE && now->time_ns - before->time_ns < SAME_NS &&
+                now->packets == before->packets && now->drops == before->drops &&
+                now->errors == before->errors;
+    if (same) { /* two servers scrape one exporter: the port was not idle in between */
+        now->time_ns = TC_TIME_NONE;
+        now->has_packets = false;
         return;
     }
     if (before->time_ns != TC_TIME_NONE) {

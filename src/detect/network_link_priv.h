@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "detect/counter_priv.h"
+#include "detect/teller_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -94,6 +95,8 @@ struct link_port {
     struct tc_window_head head;
     struct tc_slice node;
     struct tc_slice device; /* "" when the line does not name it */
+    char name[32];          /* the text of device, when a better name came at once */
+    int64_t born_ns;
     struct tc_bdf pci;
     uint64_t alias; /* hash of another name of the same card, 0 for none: "mlx5_3", "ens1f0" */
     struct link_log logs[LINK_SOURCES];
@@ -108,6 +111,7 @@ struct link_port {
     struct link_scrape before;
     struct link_scrape scrape;
     struct link_loss loss;
+    struct tc_tellers cable_tellers;
     struct link_mark cable_first; /* count: how often; 0 never */
     struct link_mark cable_last;
     bool cable_hot;

@@ -163,8 +163,8 @@ static tc_status on_module(struct link_state *st, const struct tc_event *ev, boo
     if (p == NULL) {
         return TC_E_NOMEM;
     }
-    bool again = p->cable_first.count > 0 && ev->time_ns <= p->cable_last.time_ns;
-    if (again) { /* the same line of another log, or one that comes late */
+    bool late = p->cable_first.count > 0 && ev->time_ns <= p->cable_last.time_ns;
+    if (late || !tc__tell(&p->cable_tellers, ev->raw.source, ev->time_ns)) {
         return TC_OK;
     }
     p->cable_last = (struct link_mark){ev->time_ns, p->cable_last.count + 1, ev->raw};

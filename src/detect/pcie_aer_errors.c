@@ -109,8 +109,7 @@ static struct tc_slice read_layer(struct tc_slice text)
 static struct pcie_errors *get_device(struct pcie_state *st, const struct tc_event *ev,
                                       struct tc_bdf pci)
 {
-    struct pcie_errors key = {
-        .node = ev->scope.node, .pci = pci, .news_ns = TC_WAITING_NEVER, .same_ns = TC_TIME_NONE};
+    struct pcie_errors key = {.node = ev->scope.node, .pci = pci, .news_ns = TC_WAITING_NEVER};
     struct tc_window *w = &st->errors;
     struct tc_window_place place =
         tc__window_find(w, &w->index, place_hash(key.node, pci), same_device, &key);
@@ -126,34 +125,32 @@ static struct pcie_errors *get_device(struct pcie_state *st, const struct tc_eve
 }
 
 /*
- * The same report told again: by id; or, without one, by a second source that
- * tells of the same instant; or by the same words at a time finer than a second,
- * since no device makes two reports in one microsecond.
+ * The same report told again: by id; or, without one, by the same words at a time
+ * finer than a second, since no device makes two reports in one microsecond; or by
+ * another source within a second.
  */
 static bool is_repeat(struct pcie_errors *e, const struct tc_event *ev)
 {
+    bool named = ev->uid.len > 0;
+    bool fine = ev->time_ns % TC_SECOND != 0;
     uint64_t fact = 0;
-    if (ev->uid.len > 0) {
+    if (named) {
         fact = tc_hash_mix(tc_slice_hash(ev->uid, 1), (uint64_t)ev->aer.count);
-    } else {
-        if (e->same_ns != ev->time_ns) {
-            e->same_ns = ev->time_ns;
-            e->same_source = ev->raw.source;
-        } else if (e->same_source != ev->raw.source) {
-            return true;
-        }
-        if (ev->time_ns % TC_SECOND == 0) {
-            return false;
-        }
+    } else if (fine) {
         fact = tc_hash_mix((uint64_t)ev->time_ns, tc_slice_hash(ev->aer.severity, 2));
         fact = tc_hash_mix(fact, (uint64_t)ev->aer.status);
         fact = tc_hash_mix(fact, place_hash(ev->aer.errors, ev->aer.reporter));
     }
-    fact |= 1; /* 0 is an empty place */
-    uint64_t *kept = &e->recent[fact / 2 % PCIE_RECENT];
-    bool repeat = *kept == fact;
-    *kept = fact;
-    return repeat;
+    if (named || fine) {
+        fact |= 1; /* 0 is an empty place */
+        uint64_t *kept = &e->recent[fact / 2 % PCIE_RECENT];
+        bool repeat = *kept == fact;
+        *kept = fact;
+        if (repeat || named) {
+            return repeat;
+        }
+    }
+    return !tc__tell(&e->tellers, ev->raw.source, ev->time_ns);
 }
 
 /* Puts corrected errors into their step. False when they are older than the window. */

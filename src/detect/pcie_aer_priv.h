@@ -10,6 +10,7 @@
 #include "detect/counter_priv.h"
 #include "detect/gpu_book_priv.h"
 #include "detect/mark_priv.h"
+#include "detect/teller_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
@@ -83,8 +84,7 @@ struct pcie_errors {
     int64_t live; /* corrected errors in steps, at least those inside the window */
     struct pcie_step steps[PCIE_SLOTS];
     uint64_t recent[PCIE_RECENT];
-    uint32_t same_source; /* who first reported what happened at same_ns */
-    int64_t same_ns;
+    struct tc_tellers tellers;
 };
 
 /* A gauge as last sampled. */

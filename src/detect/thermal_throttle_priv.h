@@ -61,8 +61,9 @@ struct heat_gpu {
     struct tc_raw violation_raw; /* of its last sample */
     struct heat_peak now[HEAT_SENSORS];
     struct heat_peak peak[HEAT_SENSORS];
-    bool slowed; /* by the last sample */
-    bool hot;    /* for long enough, and not clear for long enough */
+    int64_t peaks_ns; /* the peaks count from then on */
+    bool slowed;      /* by the last sample */
+    bool hot;         /* for long enough, and not clear for long enough */
     /* The episode, while it is a member of a group. */
     uint64_t group;
     uint64_t serial; /* of the incident of the group */

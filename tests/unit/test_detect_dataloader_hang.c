@@ -951,6 +951,23 @@ static void a_pod_that_steps_is_not_pushed_out(void **state)
     assert_int_equal(tc_harness_finding(h, 0)->evidence[0].raw.offset, 100079);
 }
 
+/* Logs that tell seconds have several steps at one time: the last one is where it stopped. */
+static void steps_that_end_in_one_second_are_all_progress(void **state)
+{
+    (void)state;
+    for (int64_t first = 19; first <= 20; first++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_dataloader_hang, NULL);
+        feed(h, step(0, first));
+        feed(h, step(0, 39 - first));
+        feed(h, heartbeat(700));
+        feed(h, loader_error(701));
+        tc_harness_tick(h, AT(800));
+        assert_true(tc_harness_count(h) > 0);
+        assert_says(tc_harness_finding(h, -1)->headline, "at step 20");
+        tc_harness_destroy(h);
+    }
+}
+
 /* The same events at the same time in every order: the same findings. */
 static void the_order_of_equal_times_does_not_matter(void **state)
 {
@@ -1097,6 +1114,7 @@ int main(void)
         CASE(a_storm_of_errors_is_one_verdict),
         CASE(a_flood_of_pods_is_bounded_and_counted),
         CASE(a_pod_that_steps_is_not_pushed_out),
+        CASE(steps_that_end_in_one_second_are_all_progress),
         CASE(the_order_of_equal_times_does_not_matter),
         CASE(the_end_of_the_input_is_the_last_word),
         CASE(memory_that_is_too_small_is_reported),

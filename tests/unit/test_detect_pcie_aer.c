@@ -317,6 +317,30 @@ static void a_report_told_again_is_one_report(void **state)
     assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("corrected_count")), 50);
 }
 
+/* A journal that is sent on dates the lines some milliseconds later; another log goes on later. */
+static void a_storm_in_two_logs_is_counted_once(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int i = 0; i < 600; i++) {
+        struct tc_event ev = aer(i / 10, "corrected");
+        ev.time_ns += (i % 10) * (TC_SECOND / 10) + 1;
+        feed(h, ev);
+        if (i >= 3 && i < 400) {
+            ev.raw.source = 9;
+            ev.time_ns -= 3 * (TC_SECOND / 10) - 3000000;
+            feed(h, ev);
+        }
+    }
+    for (int i = 0; i < 10; i++) {
+        struct tc_event ev = aer(65 + i, "corrected");
+        ev.raw.source = 10;
+        feed(h, ev);
+    }
+    tc_harness_finish(h, AT(100));
+    int64_t count = tc_harness_int(tc_harness_finding(h, -1), KEY("corrected_count"));
+    assert_int_equal(count, 610);
+}
+
 static void errors_of_one_second_all_count(void **state)
 {
     struct tc_harness *h = *state;
@@ -859,6 +883,7 @@ int main(void)
         TEST(an_event_may_stand_for_many_errors),
         TEST(masked_errors_do_not_count),
         TEST(a_report_told_again_is_one_report),
+        TEST(a_storm_in_two_logs_is_counted_once),
         TEST(errors_of_one_second_all_count),
         TEST(devices_and_nodes_are_apart),
         TEST(a_storm_that_becomes_fatal_is_one_incident),

@@ -690,6 +690,19 @@ static void many_gpus_fill_the_window_and_are_counted(void **state)
     (void)told(h, 1000);
 }
 
+/* dcgm-exporter measures every half minute: who scrapes more often sees each number twice. */
+static void a_number_that_was_not_measured_anew_ends_nothing(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int64_t t = 0; t <= 120; t += 15) {
+        double slowed_ns = (double)(t / 30 * 30) * 0.9 * 1e9;
+        feed(h, metric(t, 3, TC_METRIC_GPU_THERMAL_VIOLATION, slowed_ns));
+    }
+    const struct tc_finding *f = told(h, 200);
+    assert_non_null(f);
+    assert_text(f->discriminator, "sw_thermal");
+}
+
 /* The same events at the same time in every order: the last word is the same. */
 static void the_order_of_equal_times_does_not_matter(void **state)
 {
@@ -796,6 +809,7 @@ int main(void)
         TEST(other_names_of_a_gpu_are_told),
         TEST(a_rack_with_more_gpus_than_fit_is_counted),
         TEST(many_gpus_fill_the_window_and_are_counted),
+        TEST(a_number_that_was_not_measured_anew_ends_nothing),
         TEST(the_order_of_equal_times_does_not_matter),
         TEST(memory_that_is_too_small_is_reported),
         TEST(a_sink_that_fails_is_passed_on),

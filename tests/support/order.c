@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/order.h"
+
+#include "base/buf.h"
+#include "base/sort.h"
+#include "base/time.h"
+#include "engine/merge.h"
+#include "verdict/render.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SHOWN_MAX 4000
+
+struct tc_order_out {
+    size_t len;
+    char bytes[TC_ORDER_OUT_BYTES];
+};
+
+/* An event, and what decides between those of one time. */
+struct place {
+    const struct tc_event *event;
+    uint64_t lot;
+};
+
+static struct tc_order_out said;
+
+static void need(bool ok, const char *what)
+{
+    if (!ok) {
+        (void)fprintf(stderr, "order: %s\n", what);
+        abort();
+    }
+}
+
+uint64_t tc_order_random(uint64_t *io_seed)
+{
+    uint64_t x = *io_seed += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+void tc_order_init(struct tc_order *o)
+{
+    struct tc_error err = {0};
+    *o = (struct tc_order){.now_ns = TC_TIME_NONE};
+    o->story = tc_story_create();
+    need(o->story != NULL, "no memory for the story");
+    struct tc_engine_out out = {tc_story_add, o->story};
+    need(tc_engine_create(&out, &o->engine, &err) == TC_OK, err.message);
+    o->expected =
+        mmap(NULL, sizeof *o->expected, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    need(o->expected != MAP_FAILED, "no memory for what is expected");
+}
+
+void tc_order_fini(struct tc_order *o)
+{
+    tc_engine_destroy(o->engine);
+    tc_story_destroy(o->story);
+    (void)munmap(o->expected, sizeof *o->expected);
+}
+
+/* ---- one run, in the child ---- */
+
+static tc_status feed(void *context, const struct tc_event *ev)
+{
+    struct tc_order *o = context;
+    tc_story_note(o->story, ev);
+    return tc_engine_feed(o->engine, ev);
+}
+
+static void end_run(struct tc_order *o, struct tc_order_out *out)
+{
+    need(tc_engine_finish(o->engine, o->now_ns) == TC_OK, "the finish failed");
+    need(tc_story_link(o->story) == TC_OK, "the story failed");
+    struct tc_buf b = tc_buf_make(out->bytes, sizeof out->bytes);
+    const struct tc_kept *kept = tc_story_verdicts(o->story);
+    for (size_t i = 0; i < kept->count; i++) {
+        tc_verdict_render_json(&b, &kept->items[i].verdict, o->sources);
+        tc_buf_char(&b, '\n');
+    }
+    need(!b.overflowed, "the verdicts do not fit");
+    out->len = b.len;
+}
+
+struct deal {
+    const void *order[TC_ORDER_EVENTS_MAX];
+    size_t count;
+    size_t next;
+};
+
+static tc_status next_event(void *context, const struct tc_event **out)
+{
+    struct deal *d = context;
+    *out = d->next < d->count ? d->order[d->next++] : NULL;
+    return TC_OK;
+}
+
+static int by_order(const void *a, const void *b, void *context)
+{
+    (void)context;
+    return tc_event_order(a, b);
+}
+
+/* Merges the inputs, a stream each, named in any order and each in disorder. */
+static void merge(struct tc_order *o, uint64_t seed,
+                  tc_status (*take)(void *context, const struct tc_event *ev))
+{
+    static struct deal deals[TC_ORDER_INPUTS_MAX];
+    static const void *scratch[TC_ORDER_EVENTS_MAX];
+    struct tc_stream heads[TC_ORDER_INPUTS_MAX];
+    uint64_t copies = 0;
+    for (size_t i = 0; i < TC_ORDER_INPUTS_MAX; i++) {
+        size_t j = tc_order_random(&seed) % (i + 1);
+        deals[i].count = deals[i].next = 0;
+        heads[i] = heads[j];
+        heads[j] = (struct tc_stream){.next = next_event, .context = &deals[i]};
+    }
+    for (size_t i = 0; i < o->count; i++) {
+        need(o->events[i].raw.source < TC_ORDER_INPUTS_MAX, "too many inputs");
+        struct deal *d = &deals[o->events[i].raw.source];
+        size_t j = tc_order_random(&seed) % (d->count + 1);
+        d->order[d->count++] = d->order[j];
+        d->order[j] = &o->events[i];
+    }
+    for (size_t i = 0; i < TC_ORDER_INPUTS_MAX; i++) {
+        tc_sort_ptrs(deals[i].order, scratch, deals[i].count, by_order, NULL);
+    }
+    need(tc_merge(heads, TC_ORDER_INPUTS_MAX, take, o, &copies) == TC_OK, "the merge failed");
+}
+
+/* By time; what says the same as another stays in front of or behind it. */
+static int by_place(const void *a, const void *b, void *context)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+    (void)context;
+    if (x->event->time_ns != y->event->time_ns) {
+        return x->event->time_ns < y->event->time_ns ? -1 : 1;
+    }
+    return x->lot < y->lot ? -1 : x->lot > y->lot;
+}
+
+static void feed_shuffled(struct tc_order *o, uint64_t seed)
+{
+    static struct place places[TC_ORDER_EVENTS_MAX];
+    static const void *order[TC_ORDER_EVENTS_MAX];
+    static const void *scratch[TC_ORDER_EVENTS_MAX];
+    for (size_t i = 0; i < o->merged_count; i++) {
+        bool again = i > 0 && tc_event_cmp(o->merged[i], o->merged[i - 1]) == 0;
+        places[i].event = o->merged[i];
+        places[i].lot = again ? places[i - 1].lot : tc_order_random(&seed);
+        order[i] = &places[i];
+    }
+    tc_sort_ptrs(order, scratch, o->merged_count, by_place, NULL);
+    for (size_t i = 0; i < o->merged_count; i++) {
+        const struct place *p = order[i];
+        need(feed(o, p->event) == TC_OK, "the engine failed");
+    }
+}
+
+/* The first line that differs, of both. */
+static void show_difference(const struct tc_order *o, const char *what, uint64_t seed)
+{
+    size_t at = 0;
+    size_t line = 0;
+    for (; at < said.len && at < o->expected->len && said.bytes[at] == o->expected->bytes[at];
+         at++) {
+        line = said.bytes[at] == '\n' ? at + 1 : line;
+    }
+    (void)fprintf(stderr, "%s: %s, seed %#llx: other verdicts, from byte %zu of the line\n",
+                  o->name, what, (unsigned long long)seed, at - line);
+    struct tc_slice a = tc_slice_make(o->expected->bytes + line, o->expected->len - line);
+    struct tc_slice b = tc_slice_make(said.bytes + line, said.len - line);
+    struct tc_slice rest;
+    (void)fprintf(stderr, "expected: %.*s\n",
+                  TC_FMT(tc_slice_head(tc_slice_cut(a, '\n', &rest), SHOWN_MAX)));
+    (void)fprintf(stderr, "now:      %.*s\n",
+                  TC_FMT(tc_slice_head(tc_slice_cut(b, '\n', &rest), SHOWN_MAX)));
+}
+
+static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
+{
+    static const char *const names[] = {"files in another order", "equal times shuffled"};
+    switch (kind) {
+    case TC_ORDER_FILES:
+        merge(o, seed, feed);
+        break;
+    case TC_ORDER_TIES:
+        feed_shuffled(o, seed);
+        break;
+    case TC_ORDER_KINDS:
+        break;
+    }
+    end_run(o, &said);
+    if (said.len == o->expected->len && memcmp(said.bytes, o->expected->bytes, said.len) == 0) {
+        return 0;
+    }
+    if (!o->quiet) {
+        show_difference(o, names[kind], seed);
+    }
+    return 1;
+}
+
+/* ---- the parent ---- */
+
+static bool wait_for(pid_t child)
+{
+    int status = 0;
+    need(child > 0 && waitpid(child, &status, 0) == child, "cannot fork");
+    need(WIFEXITED(status) && WEXITSTATUS(status) <= 1, "a run crashed");
+    return WEXITSTATUS(status) == 0;
+}
+
+static tc_status note_merged(void *context, const struct tc_event *ev)
+{
+    struct tc_order *o = context;
+    o->merged[o->merged_count++] = ev;
+    return TC_OK;
+}
+
+struct tc_slice tc_order_expect(struct tc_order *o)
+{
+    need(o->count <= TC_ORDER_EVENTS_MAX, "too many events");
+    o->merged_count = 0;
+    merge(o, 0, note_merged);
+    pid_t child = fork();
+    if (child == 0) {
+        for (size_t i = 0; i < o->merged_count; i++) {
+            need(feed(o, o->merged[i]) == TC_OK, "the engine failed");
+        }
+        end_run(o, o->expected);
+        _exit(0);
+    }
+    need(wait_for(child), "the first run failed");
+    return tc_slice_make(o->expected->bytes, o->expected->len);
+}
+
+bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct tc_order own = *o;
+        _exit(run(&own, kind, seed));
+    }
+    return wait_for(child);
+}

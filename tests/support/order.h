@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Does the order of events matter? Events go through the engine, the story and the JSON renderer
+ * in one order after the other, and the bytes are compared.
+ *
+ * The engine and the story are made once and stay fresh: every run is a child process, which
+ * shares their pages until it writes to them. To zero the windows of all detectors for each run
+ * would cost some twenty times as much.
+ */
+#ifndef TC_TESTS_SUPPORT_ORDER_H
+#define TC_TESTS_SUPPORT_ORDER_H
+
+#include "base/slice.h"
+#include "engine/engine.h"
+#include "event/event.h"
+#include "event/source.h"
+#include "story/story.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_ORDER_EVENTS_MAX 8192
+#define TC_ORDER_INPUTS_MAX 64
+#define TC_ORDER_OUT_BYTES ((size_t)4 << 20)
+
+enum tc_order_kind {
+    TC_ORDER_FILES, /* inputs in any order, and events in each: sorted and merged as detect does */
+    TC_ORDER_TIES,  /* straight into the engine; events of one time in any order */
+    TC_ORDER_KINDS
+};
+
+struct tc_order {
+    const char *name; /* for messages */
+    struct tc_engine *engine;
+    struct tc_story *story;
+    const struct tc_event *events; /* of all inputs, in any order; raw.source says which input */
+    size_t count;
+    int64_t now_ns;                                     /* for the finish */
+    const struct tc_sources *sources;                   /* for digests; may be NULL */
+    struct tc_order_out *expected;                      /* shared with the children */
+    const struct tc_event *merged[TC_ORDER_EVENTS_MAX]; /* without what two inputs tell */
+    size_t merged_count;
+    bool quiet; /* do not show a difference */
+};
+
+/* All detectors, nothing fed. Ends the program when it cannot. */
+void tc_order_init(struct tc_order *o);
+void tc_order_fini(struct tc_order *o);
+
+/* Takes the events as they stand in o, in the canonical order; what is said of them. */
+struct tc_slice tc_order_expect(struct tc_order *o);
+
+/* Whether a shuffle of that kind says the same. Says on stderr what differs, unless quiet. */
+bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed);
+
+uint64_t tc_order_random(uint64_t *io_seed);
+
+#endif
