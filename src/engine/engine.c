@@ -43,6 +43,7 @@ struct tc_engine {
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
+    bool ends; /* in tc_engine_finish: what is told now says nothing about when */
 };
 
 static tc_status emit(void *context, const struct tc_finding *finding)
@@ -52,7 +53,8 @@ static tc_status emit(void *context, const struct tc_finding *finding)
     struct tc_verdict verdict;
     bool is_new = false;
     tc_arena_reset(&e->number);
-    TC_TRY(tc_incidents_apply(&e->incidents, finding, &e->number, &verdict, &is_new));
+    TC_TRY(tc_incidents_apply(&e->incidents, finding, e->ends ? TC_TIME_NONE : e->now_ns,
+                              &e->number, &verdict, &is_new));
     if (!is_new) {
         e->counts.unchanged++;
         return TC_OK;
@@ -173,6 +175,7 @@ tc_status tc_engine_reset(struct tc_engine *e)
     index_kinds(e);
     e->counts = (struct tc_engine_counts){0};
     e->now_ns = TC_TIME_NONE;
+    e->ends = false;
     e->next_tick_ns = TC_TIME_NONE;
     return TC_OK;
 }
@@ -338,6 +341,7 @@ tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
     if (now_ns > e->now_ns && now_ns <= TC_TIME_MAX) {
         e->now_ns = now_ns;
     }
+    e->ends = true;
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
         tc_arena_reset(&e->scratch);

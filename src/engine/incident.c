@@ -8,6 +8,7 @@
 struct incident {
     uint64_t content; /* hash of what was last said */
     int64_t first_ns;
+    int64_t detected_ns;
     uint32_t key_len;
     uint8_t status; /* enum tc_verdict_status of what was last said */
     char id[TC_INCIDENT_ID_LEN];
@@ -183,7 +184,7 @@ static tc_status resolve_causes(const struct tc_incidents *t, const struct tc_fi
     return TC_OK;
 }
 
-tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
+tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f, int64_t now_ns,
                              struct tc_arena *scratch, struct tc_verdict *out, bool *out_new)
 {
     *out_new = false;
@@ -200,6 +201,7 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
         }
         TC_TRY(make_id(f, scratch, in->id));
         in->first_ns = f->first_ns;
+        in->detected_ns = now_ns;
         status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_OPEN;
     } else {
         bool was_resolved = in->status == TC_VERDICT_RESOLVED;
@@ -216,7 +218,8 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
     t->resolved += status == TC_VERDICT_RESOLVED;
     in->content = content;
     in->status = (uint8_t)status;
-    *out = (struct tc_verdict){.finding = f, .status = status, .first_ns = in->first_ns};
+    *out = (struct tc_verdict){
+        .finding = f, .status = status, .first_ns = in->first_ns, .detected_ns = in->detected_ns};
     out->incident_id = tc_slice_make(in->id, TC_INCIDENT_ID_LEN);
     TC_TRY(resolve_causes(t, f, scratch, out));
     *out_new = true;

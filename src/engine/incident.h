@@ -31,10 +31,11 @@ bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t by
 /*
  * Passes a finding through the table. *out_new is false when it changes nothing;
  * otherwise *out is filled: its causes are in scratch, its ids in the table, where
- * the next finding may drop them. Borrows finding.
+ * the next finding may drop them. now_ns is when an incident that this opens was
+ * detected. Borrows finding.
  */
 TC_CHECKED tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *finding,
-                                        struct tc_arena *scratch, struct tc_verdict *out,
-                                        bool *out_new);
+                                        int64_t now_ns, struct tc_arena *scratch,
+                                        struct tc_verdict *out, bool *out_new);
 
 #endif

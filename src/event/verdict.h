@@ -22,6 +22,8 @@ struct tc_verdict {
     struct tc_slice incident_id;
     enum tc_verdict_status status;
     int64_t first_ns; /* of the whole incident, not only of this finding */
+    /* Event time when it was opened; TC_TIME_NONE when it was told only because the input ended. */
+    int64_t detected_ns;
     const struct tc_verdict_cause *causes;
     size_t cause_count;
     struct tc_slice group; /* incident id of the first root of its story; "" alone */

@@ -62,8 +62,12 @@ void tc_score_destroy(struct tc_score *s)
 
 /* ---- sums -------------------------------------------------------------------------------- */
 
+/* A verdict that was raised only because its input ended says nothing about when. */
 static bool add_delay(struct tc_score *s, const struct tc__item *fault, const struct tc__item *v)
 {
+    if (v->detected_ns == TC_TIME_NONE) {
+        return true;
+    }
     if (s->delay_count == s->delay_cap) {
         size_t cap = s->delay_cap == 0 ? DELAYS_MIN : s->delay_cap * 2;
         struct tc__delay *delays = realloc(s->delays, cap * sizeof *delays);

@@ -50,16 +50,14 @@ static void join_lines(struct tc__items *verdicts)
     size_t kept = 0;
     tc__items_sort(verdicts);
     for (size_t i = 0; i < verdicts->count;) {
-        const struct tc__item *first = &verdicts->at[i];
         int64_t detected_ns = TC_TIME_NONE;
-        int64_t fallback_ns = first->end_ns;
-        struct tc_slice id = first->id;
+        struct tc_slice id = verdicts->at[i].id;
         for (; i < verdicts->count && tc_slice_eq(verdicts->at[i].id, id); i++) {
             detected_ns = detected_ns == TC_TIME_NONE ? verdicts->at[i].detected_ns : detected_ns;
         }
         struct tc__item *item = &verdicts->at[kept++];
         *item = verdicts->at[i - 1];
-        item->detected_ns = detected_ns == TC_TIME_NONE ? fallback_ns : detected_ns;
+        item->detected_ns = detected_ns;
     }
     verdicts->count = kept;
 }

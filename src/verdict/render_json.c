@@ -276,6 +276,10 @@ static void render_head(struct writer *w, const struct tc_verdict *v)
     p = tc_put_lit(p, "\",\"last_seen\":\"");
     struct tc_time_cache last = w->time; /* w->time stays at the first: evidence is of then */
     p = tc_put_time(p, f->last_ns, &last);
+    if (v->detected_ns != TC_TIME_NONE) {
+        p = tc_put_lit(p, "\",\"detected_at\":\"");
+        p = tc_put_time(p, v->detected_ns, &last);
+    }
     *p++ = '"';
     tc_buf_end(w->b, p);
 }

@@ -101,6 +101,7 @@ const SHARED = {
   remediation: text,
   first_seen: time,
   last_seen: time,
+  detected_at: time,
   incomplete: onlyTrue,
   root: onlyTrue,
   caused_by: causes,

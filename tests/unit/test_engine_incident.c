@@ -66,7 +66,7 @@ static int told(struct table *t, const struct tc_finding *f)
 {
     struct tc_verdict verdict;
     bool fresh = false;
-    assert_int_equal(tc_incidents_apply(&t->incidents, f, &t->scratch, &verdict, &fresh), TC_OK);
+    assert_int_equal(tc_incidents_apply(&t->incidents, f, 0, &t->scratch, &verdict, &fresh), TC_OK);
     return fresh ? (int)verdict.status : -1;
 }
 
