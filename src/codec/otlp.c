@@ -205,7 +205,8 @@ static tc_status read_document(struct tc__otlp *o, struct tc__json_walk *w, size
 
 /*
  * Documents one after another, with or without line ends between them. A bad one is told at the
- * end, and what is told then cannot be kept over a pause: there is none any more.
+ * end, and what is told then cannot be kept over a pause: there is none any more. Nor is there one
+ * between lines of the kernel that may belong together.
  */
 static tc_status walk_documents(struct tc__otlp *o, size_t at)
 {
@@ -214,7 +215,8 @@ static tc_status walk_documents(struct tc__otlp *o, size_t at)
     tc_status status = TC_OK;
     size_t limit = 0;
     o->k.out->pause = false;
-    while (status == TC_OK && (!o->k.out->pause || o->k.bad.status != TC_OK)) {
+    while (status == TC_OK &&
+           (!o->k.out->pause || o->k.bad.status != TC_OK || o->kernel.count > 0)) {
         at = tc__json_skip_space(bytes, at);
         if (at >= bytes.len) {
             o->k.cursor->done = true;
@@ -309,6 +311,13 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     return tc__json_byte_is(head, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
 }
 
+/* The file exporter writes a request a line as they come; a document may hold anything. */
+static bool in_order(struct tc_slice head)
+{
+    size_t newline = tc_slice_find_byte(head, '\n');
+    return newline != TC_NPOS && is_request(head, tc__json_skip_space(head, newline));
+}
+
 static int64_t last_time(const struct tc_codec_input *in)
 {
     int64_t ns = tc__last_time_by_key(in->bytes, TC_LIT("\"timeUnixNano"), 1);
@@ -319,7 +328,8 @@ static int64_t last_time(const struct tc_codec_input *in)
 const struct tc_codec tc_codec_otlp = {
     .name = "otlp",
     .summary = "OpenTelemetry logs and metrics as JSON: the Collector's file exporter",
-    .ordered = false,
+    .ordered = true,
+    .in_order = in_order,
     .sniff = sniff,
     .decode = decode,
     .last_time = last_time,

@@ -31,23 +31,32 @@ int64_t tc__ecc_xid_count(const struct ecc_fact *fact)
     return most(fact->lines, most(fact->gauged, fact->counted));
 }
 
+/* What the counters rose by. */
+static int64_t counted(const struct ecc_incident *in)
+{
+    const struct ecc_fact *c = &in->facts[ECC_UNCORRECTED];
+    return (int64_t)(c->amount > c->lifetime ? c->amount : c->lifetime);
+}
+
 int64_t tc__ecc_uncorrected(const struct ecc_incident *in)
 {
     const struct ecc_fact *f = in->facts;
     /* 171 and 172 are details of a 48. */
     int64_t details = tc__ecc_xid_count(&f[ECC_XID_171]) + tc__ecc_xid_count(&f[ECC_XID_172]);
     int64_t xids = tc__ecc_xid_count(&f[ECC_XID_48]) + tc__ecc_xid_count(&f[ECC_XID_140]);
-    const struct ecc_fact *c = &f[ECC_UNCORRECTED];
-    int64_t counted = (int64_t)(c->amount > c->lifetime ? c->amount : c->lifetime);
-    return most(most(details, xids), counted);
+    return most(most(details, xids), counted(in));
 }
 
 enum ecc_kind tc__ecc_kind(const struct ecc_incident *in, int64_t uncorrected_min)
 {
     enum ecc_kind worst = ECC_NONE;
     bool enough = tc__ecc_uncorrected(in) >= uncorrected_min;
+    /* Errors that were contained are counted with the others. */
+    bool contained = tc__ecc_xid_count(&in->facts[ECC_XID_94]) >= counted(in);
     for (unsigned i = 0; i < ECC_FACTS; i++) {
-        bool counts = in->facts[i].span.count > 0 && (enough || FACTS[i].kind != ECC_UNCORRECTABLE);
+        bool counts = in->facts[i].span.count > 0 &&
+                      (enough || FACTS[i].kind != ECC_UNCORRECTABLE) &&
+                      (!contained || i != ECC_UNCORRECTED);
         worst = counts && FACTS[i].kind > worst ? FACTS[i].kind : worst;
     }
     return worst;

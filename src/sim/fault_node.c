@@ -209,7 +209,7 @@ void tc__sim_fault_network_link_fault(struct tc_sim *s, const struct sim_ask *as
         tc__sim_link(s, ask->node, port, end, true);
     }
     struct sim_truth *t =
-        gpu_truth(s, ask, "network_link_fault", ask->variant == 0 ? "flapping" : "link_down", end,
+        gpu_truth(s, ask, "network_link_fault", ask->variant == 0 ? "link_flap" : "link_down", end,
                   ask->variant == 0 ? "a port goes up and down" : "a port is down");
     t->gpu = SIM_NONE;
 }

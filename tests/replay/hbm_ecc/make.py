@@ -88,6 +88,22 @@ def fires_on_contained():
     return only(logged(xid(600, 94, "Contained: CE User Channel (0x9). RST: No, D-RST: No")))
 
 
+def fires_on_contained_and_counted():
+    """Xid 94, and the counter of uncorrectable errors rises by the same error: it was contained."""
+    return only(
+        logged(xid(600, 94, "Contained: SM (0x1). RST: No, D-RST: No"))
+        | scraped(sample(570, "gpu_ecc_uncorrected", 0), sample(615, "gpu_ecc_uncorrected", 1))
+    )
+
+
+def fires_on_one_error_more_than_contained():
+    """One Xid 94, and the counter rises by two: one of them was not contained."""
+    return only(
+        logged(xid(600, 94, "Contained: SM (0x1). RST: No, D-RST: No"))
+        | scraped(sample(570, "gpu_ecc_uncorrected", 0), sample(615, "gpu_ecc_uncorrected", 2))
+    )
+
+
 def fires_on_uncontained():
     """Xid 95: all that ran on the GPU is lost."""
     return only(logged(xid(600, 95, "Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No")))
@@ -250,6 +266,8 @@ CASES = [
     fires_on_uncorrectable,
     fires_on_uncorrectable_counter,
     fires_on_contained,
+    fires_on_contained_and_counted,
+    fires_on_one_error_more_than_contained,
     fires_on_uncontained,
     fires_on_remap_pending,
     fires_on_page_retirement,
