@@ -339,11 +339,23 @@ static void gather_ranks(struct gather *g, const struct tc_finding *f, bool as_c
     add_ranks(g, f, ranks_attr(f, TC_LIT(".ranks")));
 }
 
+/* A switch has a PCI address as a GPU has one, but serves all GPUs of its node. */
+static bool is_switch(const struct tc_finding *f)
+{
+    for (size_t i = 0; i < f->attr_count; i++) {
+        const struct tc_attr *a = &f->attrs[i];
+        if (a->type == TC_ATTR_STRING && tc_slice_ends(a->key, TC_LIT(".device_type"))) {
+            return tc_slice_eq(a->string, TC_LIT("nvswitch"));
+        }
+    }
+    return false;
+}
+
 static void gather_scope(struct gather *g, const struct tc_finding *f, bool as_cause)
 {
     struct tc__names *n = &g->places->names;
     struct scope_names m = name_scope(n, &f->scope);
-    uint32_t gpu = first_of(m.uuid, m.pci, m.index);
+    uint32_t gpu = is_switch(f) ? TC__NONE : first_of(m.uuid, m.pci, m.index);
     uint32_t pod = first_of(m.uid, m.pod, m.bare);
     add(g, TC__CLASS_NODE, m.node, TC__NONE, -1);
     add(g, TC__CLASS_GPU, gpu, TC__NONE, -1);
