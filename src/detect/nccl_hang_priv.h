@@ -87,8 +87,9 @@ struct nccl_seat {
     int64_t held_max;          /* highest collective with a record in the window, -1 none */
     uint64_t open_pos;         /* its record in an open incident, TC_RING_NONE for none */
     uint32_t group;
-    uint32_t next; /* of the group */
-    int64_t pg_id; /* process-local id of the group, -1 unknown */
+    uint32_t next;    /* of the group */
+    int64_t pg_id;    /* process-local id of the group, -1 unknown */
+    int64_t moved_ns; /* newest issue of a transfer, TC_TIME_NONE none */
     /* The analysis' own, valid while stamp matches. */
     bool usual;     /* others make the call it made */
     bool overtaken; /* a synchronising call before the front is pending */

@@ -186,6 +186,54 @@ def fires_not_on_healthy_pipeline_stage():
     return job.json_files()
 
 
+def batched_pipeline(last, flagged, stopped=None):
+    """Four stages that receive and send in one batch a micro-batch. A stage that stopped does not
+    issue the last one, and its neighbours stand in it."""
+    job = Job(4)
+    job.group("1", "PIPELINE_PARALLEL_GROUP", range(4))
+    job.history("0", "all_reduce", 1, 6, at=0)
+    for seq in range(1, last + 1):
+        for rank in range(4):
+            peers = [(rank - 1, False)] * (rank > 0) + [(rank + 1, True)] * (rank < 3)
+            held = seq == last and stopped in [peer for peer, _ in peers]
+            if seq < last or rank != stopped:
+                state = "started" if held else "completed"
+                job.batch("1", rank, peers, seq, 7 + seq, state, flagged)
+    return job
+
+
+def stays_quiet_on_batched_pipeline():
+    """Stages that receive and send in one batch, ten times. The records of the single transfers stay
+    scheduled for ever; the one that closes each batch says that all is well."""
+    return batched_pipeline(10, flagged=True).json_files() | {"args": f"--now={when(3600)}\n"}
+
+
+def stays_quiet_on_batched_pipeline_of_older_torch():
+    """The same, where the record that closes a batch is not flagged as p2p."""
+    files = batched_pipeline(10, flagged=False).pickle_files()
+    return files | {"args": f"--now={when(3600)}\n"}
+
+
+def fires_on_missing_rank_in_batched_pipeline():
+    """The same stages; rank 2 does not issue the tenth batch. Ranks 1 and 3 stand in it. Rank 0, whom
+    rank 1 receives from in the same batch, has completed its part and is innocent."""
+    return batched_pipeline(10, flagged=False, stopped=2).json_files()
+
+
+def stays_quiet_when_only_the_status_tells():
+    """Records of a backend that never says that what was issued together has completed. There are no
+    transfers, so that pg_status speaks of the same collectives: all have completed."""
+    job = Job(2)
+    for seq in range(1, 11):
+        for size in ([[1, 2]], [[2, 2]]):
+            job.issue("0", "_broadcast_oop", seq, seq, state="scheduled", sizes=size)
+    for rank in job.ranks:
+        job.statuses[rank, "0"] = dict.fromkeys(
+            ("last_enqueued_collective", "last_started_collective", "last_completed_collective"), 10
+        )
+    return job.json_files() | {"args": f"--now={when(3600)}\n"}
+
+
 def fires_on_missing_rank_in_uneven_all_to_all():
     """Experts get uneven shares, so the sizes of all_to_all differ by design. Rank 3 is missing
     from all_to_all 7, and that is what is said: not that sizes differ."""
@@ -482,6 +530,10 @@ CASES = [
     fires_on_culprit_behind_another,
     fires_on_cycle_between_groups,
     fires_not_on_healthy_pipeline_stage,
+    stays_quiet_on_batched_pipeline,
+    stays_quiet_on_batched_pipeline_of_older_torch,
+    fires_on_missing_rank_in_batched_pipeline,
+    stays_quiet_when_only_the_status_tells,
     fires_on_missing_rank_in_uneven_all_to_all,
     fires_at_threshold,
     fires_with_configured_threshold,
