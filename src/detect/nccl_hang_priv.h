@@ -164,6 +164,7 @@ struct nccl_desk {
 };
 
 struct nccl_watch;
+struct nccl_exits;
 
 struct nccl_hang {
     /* Knobs first: tc_param.offset. */
@@ -171,6 +172,7 @@ struct nccl_hang {
     int64_t retention_ns;
 
     struct nccl_watch *watch; /* flags and reports: nccl_hang_watch_priv.h */
+    struct nccl_exits *exits; /* pods that succeeded: nccl_hang_exit_priv.h */
 
     struct tc_arena *scratch;
     struct tc_arena names; /* strings of ranks and groups */
@@ -437,8 +439,9 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
 
 /* Says it. */
 tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struct tc_sink *out);
-/* The collective or transfer of this record, part of an open incident, has completed. */
+/* The collective or transfer of this record, part of an open incident, has completed, or its job
+ * has exited. */
 tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *r, int64_t when_ns,
-                               const struct tc_sink *out);
+                               bool exited, const struct tc_sink *out);
 
 #endif

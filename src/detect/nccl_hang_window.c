@@ -395,7 +395,7 @@ static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
         r->state = TC_NCCL_COMPLETED;
         r->raw = ev->raw;
         int64_t when = ev->nccl.completed_ns == TC_TIME_NONE ? ev->time_ns : ev->nccl.completed_ns;
-        return r->open != 0 ? tc__nccl_report_done(st, r, when, out) : TC_OK;
+        return r->open != 0 ? tc__nccl_report_done(st, r, when, false, out) : TC_OK;
     }
     if (ev->time_ns >= r->created_ns && ev->nccl.state > r->state) {
         r->state = ev->nccl.state;
@@ -452,7 +452,7 @@ static TC_SELDOM tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat 
     s->open_pos = TC_RING_NONE;
     r->state = TC_NCCL_COMPLETED;
     r->raw = ev->raw;
-    return tc__nccl_report_done(st, r, ev->time_ns, out);
+    return tc__nccl_report_done(st, r, ev->time_ns, false, out);
 }
 
 /* The window may hold a record of it. */
