@@ -71,7 +71,7 @@ static tc_status emit(struct text *t, struct tc_slice line, int64_t rank, int64_
     struct tc_event ev;
     int64_t gpu = -1;
     int64_t pid = -1;
-    if (rank >= RANKS_MAX) {
+    if (rank >= t->size || rank >= RANKS_MAX) {
         return TC_OK;
     }
     tc_event_init(&ev, TC_EVENT_NCCL_RAS);
@@ -179,7 +179,7 @@ static tc_status read_rank(struct text *t, struct tc_slice line)
 {
     int64_t rank = 0;
     struct tc_slice rest = tc_slice_from(line, 5);
-    if (!take_number(&rest, &rank) || rank >= RANKS_MAX) {
+    if (!take_number(&rest, &rank) || rank >= t->size || rank >= RANKS_MAX) {
         return TC_OK;
     }
     if (t->part == PART_MISSING) {
