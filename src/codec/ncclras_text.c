@@ -278,6 +278,8 @@ tc_status tc__ras_text_decode(const struct tc_codec_input *in, struct tc_codec_c
 {
     struct text t = {.in = in, .cursor = cursor, .out = out, .gpus = -1};
     tc_arena_mark mark = tc_arena_snapshot(out->scratch);
+    cursor->offset = in->bytes.len;
+    cursor->done = true;
     t.named = tc_new(out->scratch, bool, RANKS_MAX);
     if (t.named == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for %d ranks", RANKS_MAX);
@@ -289,7 +291,5 @@ tc_status tc__ras_text_decode(const struct tc_codec_input *in, struct tc_codec_c
     }
     status = status == TC_OK ? end_part(&t) : status;
     tc_arena_rewind(out->scratch, mark);
-    cursor->offset = in->bytes.len;
-    cursor->done = true;
     return status;
 }
