@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports of ncclras. The first byte chooses how much memory there is; the rest is
- * the input. Every event must point at an object of the input and name a rank.
+ * the input. Every event must point at an object or a line of the input and name a rank.
  */
 #include "base/assert.h"
 #include "codec/codec.h"
@@ -18,7 +18,8 @@ static tc_status on_event(void *context, const struct tc_event *ev)
 {
     const struct tc_slice *text = context;
     TC_ASSERT(ev->raw.offset < text->len && ev->raw.length <= text->len - ev->raw.offset);
-    TC_ASSERT(text->ptr[ev->raw.offset] == '{');
+    struct tc_slice raw = tc_slice_make(text->ptr + ev->raw.offset, ev->raw.length);
+    TC_ASSERT(raw.len > 0 && (raw.ptr[0] == '{' || tc_slice_find_byte(raw, '\n') == TC_NPOS));
     if (ev->kind == TC_EVENT_RANK_PLACE) {
         TC_ASSERT(ev->scope.rank >= 0 && ev->scope.rank < ev->place.world_size);
     } else {

@@ -111,17 +111,23 @@ struct tc__fr_group {
     struct tc__fr_range range;
     const int32_t *members; /* global ranks by group-local rank */
     size_t member_count;
+    size_t last; /* 1 + index of its newest record, 0 none */
 };
 
 struct tc__fr_status {
     struct tc_ev_status ev;
     struct tc__fr_range range;
+    bool has_p2p;  /* the dump has transfers of it */
+    bool has_last; /* the dump has the collective that is said to have completed last */
 };
 
 struct tc__fr_record {
     struct tc_ev_nccl ev;
     struct tc__fr_range range;
     int64_t time_ns;
+    int64_t p2p_seq;   /* of a transfer, or of what closes a batch; -1 none */
+    size_t before;     /* 1 + index of the record before it in its group, 0 none */
+    bool closes_batch; /* of operations that were issued together */
 };
 
 /* A whole dump. Arrays live in the scratch arena, made strings in `arena`. */
@@ -157,7 +163,8 @@ struct tc__fr_reader {
     struct tc_map group_index;  /* name -> 1 + index in dump->groups */
     struct tc_map status_index; /* pg_id -> 1 + index in dump->statuses */
     struct tc__fr_cached_text *cache;
-    bool newer; /* than the formats we know */
+    size_t last_loose; /* 1 + index of the newest record of a group that is not configured */
+    bool newer;        /* than the formats we know */
 };
 
 static inline bool tc__fr_is_absent(const struct tc__fr_value *v)
@@ -208,6 +215,18 @@ struct tc__fr_status *tc__fr_find_status(struct tc__fr_reader *r, int64_t pg_id)
 /* One record; links its pg_id's state to its group. */
 TC_CHECKED tc_status tc__fr_entry_read(struct tc__fr_reader *r, const struct tc__fr_value *v,
                                        struct tc__fr_record *out);
+
+/* The state of the group a record is of, NULL when the dump does not say. */
+static inline struct tc__fr_status *tc__fr_status_of(struct tc__fr_reader *r,
+                                                     const struct tc__fr_record *record)
+{
+    return record->ev.pg_id < 0 ? NULL : tc__fr_find_status(r, record->ev.pg_id);
+}
+
+/* fr_settle.c: takes in the next record, in the order of the dump; and when all are there. */
+void tc__fr_link(struct tc__fr_reader *r, struct tc__fr_group *group, struct tc__fr_status *status,
+                 struct tc__fr_record *record);
+void tc__fr_settle(struct tc__fr_reader *r);
 
 /* Read the schema of a dump from an opened document: all of it or nothing. */
 TC_CHECKED tc_status tc__fr_dump_read(struct tc__fr_doc *doc, const struct tc__fr_value *root,

@@ -249,6 +249,7 @@ static tc_status read_entries(struct tc__fr_reader *r, const struct tc__fr_value
         }
     }
     dump->record_count = count;
+    tc__fr_settle(r);
     return TC_OK;
 }
 

@@ -232,8 +232,9 @@ static bool split_p2p(struct tc_slice op, bool *out_send, uint64_t *out_local)
 }
 
 static tc_status get_op(struct tc__fr_reader *r, const struct tc__fr_value *fields,
-                        const struct tc__fr_group *group, struct tc_ev_nccl *ev)
+                        const struct tc__fr_group *group, struct tc__fr_record *out)
 {
+    struct tc_ev_nccl *ev = &out->ev;
     struct tc_slice name = TC_EMPTY;
     uint64_t local = 0;
     TC_TRY(tc__fr_get_string(r, &fields[FIELD_OP], NAMES[FIELD_OP].ptr, &name));
@@ -245,9 +246,16 @@ static tc_status get_op(struct tc__fr_reader *r, const struct tc__fr_value *fiel
     }
     ev->is_p2p = has_peer; /* for dumps that do not say */
     TC_TRY(tc__fr_get_bool(r, &fields[FIELD_IS_P2P], NAMES[FIELD_IS_P2P].ptr, &ev->is_p2p));
-    enum entry_field seq = ev->is_p2p ? FIELD_P2P_SEQ : FIELD_SEQ;
-    TC_TRY(tc__fr_get_int(r, &fields[seq], NAMES[seq].ptr, &ev->seq));
-    return TC_OK;
+    out->closes_batch = tc_slice_eq(ev->op, TC_LIT("coalesced"));
+    if (ev->is_p2p || out->closes_batch) {
+        const char *field = NAMES[FIELD_P2P_SEQ].ptr;
+        TC_TRY(tc__fr_get_int(r, &fields[FIELD_P2P_SEQ], field, &out->p2p_seq));
+    }
+    if (ev->is_p2p) {
+        ev->seq = out->p2p_seq;
+        return TC_OK;
+    }
+    return tc__fr_get_int(r, &fields[FIELD_SEQ], NAMES[FIELD_SEQ].ptr, &ev->seq);
 }
 
 /* By its word; by its times when there is none or a newer format has a new one. */
@@ -304,18 +312,19 @@ tc_status tc__fr_entry_read(struct tc__fr_reader *r, const struct tc__fr_value *
     }
     *out = (struct tc__fr_record){
         .range = tc__fr_range_of(v),
+        .p2p_seq = -1,
         .ev = {.seq = -1, .record_id = -1, .pg_id = -1, .peer = -1, .from_dump = true}};
     TC_TRY(tc__fr_gather(r, v, NAMES, fields, FIELD_COUNT));
     TC_TRY(get_scalars(r, fields, out));
     TC_TRY(get_group(r, &fields[FIELD_GROUP], ev));
-    const struct tc__fr_group *group = tc__fr_find_group(r, ev->group);
+    struct tc__fr_group *group = tc__fr_find_group(r, ev->group);
     if (group != NULL) {
         ev->group_key = group->ev.group_key;
         ev->group_desc = ev->group_desc.len > 0 ? ev->group_desc : group->ev.group_desc;
     } else {
         ev->group_key = tc_nccl_group_key(r->job, ev->group, TC_EMPTY);
     }
-    TC_TRY(get_op(r, fields, group, ev));
+    TC_TRY(get_op(r, fields, group, out));
     TC_TRY(get_state(r, &fields[FIELD_STATE], ev));
     TC_TRY(get_list(r, fields, FIELD_SIZES_IN, &ev->sizes_in));
     TC_TRY(get_list(r, fields, FIELD_SIZES_OUT, &ev->sizes_out));
@@ -323,10 +332,11 @@ tc_status tc__fr_entry_read(struct tc__fr_reader *r, const struct tc__fr_value *
     TC_TRY(get_list(r, fields, FIELD_DTYPES_OUT, &ev->dtypes_out));
 
     /* pg_status knows groups by a number of this process; only an entry says which it is. */
-    struct tc__fr_status *status = ev->pg_id < 0 ? NULL : tc__fr_find_status(r, ev->pg_id);
+    struct tc__fr_status *status = tc__fr_status_of(r, out);
     if (status != NULL && status->ev.group_key == 0) {
         status->ev.group = ev->group;
         status->ev.group_key = ev->group_key;
     }
+    tc__fr_link(r, group, status, out);
     return TC_OK;
 }

@@ -15,6 +15,7 @@
 #include "base/sort.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/ncclras_priv.h"
 
 #define NCCL_IN_PROGRESS 7 /* ncclInProgress of nccl.h: no error */
 
@@ -554,7 +555,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
                         struct tc_codec_out *out, struct tc_error *err)
 {
     struct ras r = {.in = in, .cursor = cursor, .out = out, .err = err, .time_ns = TC_TIME_NONE};
-    return cursor->done ? TC_OK : read_documents(&r);
+    return cursor->done                 ? TC_OK
+           : tc__ras_is_text(in->bytes) ? tc__ras_text_decode(in, cursor, out, err)
+                                        : read_documents(&r);
 }
 
 /* Nothing else has both members; a job without communicators has an empty list. */
@@ -566,12 +569,12 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
                  tc_slice_contains(head, TC_LIT("\"communicators_count\""));
     bool shape = tc_slice_contains(head, TC_LIT("\"communicators\"")) &&
                  tc_slice_contains(head, TC_LIT("\"collective_counts\""));
-    return lists || shape ? TC_SNIFF_SURE : TC_SNIFF_NO;
+    return lists || shape || tc__ras_is_text(head) ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_ncclras = {
     .name = "ncclras",
-    .summary = "NCCL's own monitor: ncclras -f json",
+    .summary = "NCCL's own monitor: ncclras, as JSON or text",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

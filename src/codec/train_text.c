@@ -323,6 +323,13 @@ static bool rule_running_eval(const struct hit *h, struct tc_event *ev)
     return tc_slice_ends(h->before, S("***** ")) && step_ended(ev, S("eval"), -1, 0);
 }
 
+/* Megatron-LM: "[after training is done] datetime: 2026-03-04 05:06:07", after a barrier */
+static bool rule_done(const struct hit *h, struct tc_event *ev)
+{
+    (void)h;
+    return step_ended(ev, S("done"), -1, 0);
+}
+
 static bool checkpoint(struct tc_event *ev, struct tc_slice state, int64_t step,
                        struct tc_slice path)
 {
@@ -463,6 +470,7 @@ static bool rule_failed(const struct hit *h, struct tc_event *ev)
     X("iteration ", rule_iteration)                             \
     X("Evaluating on ", rule_evaluating)                        \
     X("Running Evaluation", rule_running_eval)                  \
+    X("[after training is done] datetime:", rule_done)          \
     X("Saving the checkpoint", rule_titan_begin)                \
     X("Saving a full", rule_titan_last)                         \
     X("Saving a model", rule_titan_last)                        \

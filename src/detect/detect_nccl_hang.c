@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/time.h"
+#include "detect/nccl_hang_exit_priv.h"
 #include "detect/nccl_hang_priv.h"
 #include "detect/nccl_hang_watch_priv.h"
 
@@ -25,7 +26,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     struct nccl_hang *st = state;
     TC_TRY(tc__nccl_init(st, env));
     st->watch = tc__watch_create(env, &st->threshold_ns, &st->retention_ns);
-    return st->watch == NULL ? TC_E_NOMEM : TC_OK;
+    st->exits = tc__exits_create(env->arena);
+    return st->watch == NULL || st->exits == NULL ? TC_E_NOMEM : TC_OK;
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
@@ -34,8 +36,26 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (ev->kind == TC_EVENT_NCCL_RECORD) { /* most events by far */
         return tc__nccl_on_record(st, ev, out);
     }
+    if (tc__exits_wants(ev)) {
+        tc__exits_on_event(st->exits, ev);
+        return TC_OK;
+    }
     return tc__watch_wants(ev) ? tc__watch_on_event(st->watch, ev, out)
                                : tc__nccl_on_other(st, ev, out);
+}
+
+/* What a job had pending when it exited cleanly has gone with it. */
+static tc_status forget_job(struct nccl_hang *st, const struct nccl_eval *e, int64_t end_ns,
+                            const struct tc_sink *out)
+{
+    for (uint32_t i = 0; i < e->pending_count; i++) {
+        struct nccl_record *r = tc__nccl_pending(e, i);
+        if (r->open != 0) {
+            TC_TRY(tc__nccl_report_done(st, r, end_ns, true, out));
+        }
+        r->state = TC_NCCL_COMPLETED;
+    }
+    return TC_OK;
 }
 
 tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out)
@@ -47,7 +67,10 @@ tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink
         struct nccl_eval eval = {0};
         tc_arena_reset(&st->eval);
         TC_TRY(tc__nccl_analyse(st, all, &jobs, &eval, &found));
-        if (found) {
+        int64_t end_ns = TC_TIME_NONE;
+        if (found && tc__exits_is_over(st, &eval, &end_ns)) {
+            TC_TRY(forget_job(st, &eval, end_ns, out));
+        } else if (found) {
             TC_TRY(tc__nccl_report(st, &eval, out));
         }
     }
@@ -81,7 +104,7 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
     bool was_dirty = st->dirty;
     st->dirty = false;
     find_due(st, st->now_ns);
-    if (st->dirty) {
+    if (st->dirty || tc__exits_take_news(st->exits)) {
         return tc__nccl_evaluate(st, false, out);
     }
     st->dirty = was_dirty;
@@ -102,7 +125,7 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct nccl_hang *st = state;
     out->dropped =
         st->records.dropped_count + st->lost + st->restarts + tc__watch_dropped(st->watch);
-    out->ignored = st->ignored + st->watch->ignored;
+    out->ignored = st->ignored + st->watch->ignored + tc__exits_ignored(st->exits);
 }
 
 const struct tc_detector tc_detector_nccl_hang = {
@@ -111,7 +134,9 @@ const struct tc_detector tc_detector_nccl_hang = {
     .summary = "A collective that does not complete, and the ranks it waits for",
     .kinds = TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) |
              TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |
-             TC_EVENT_BIT(TC_EVENT_NCCL_RAS) | TC_EVENT_BIT(TC_EVENT_METRIC),
+             TC_EVENT_BIT(TC_EVENT_NCCL_RAS) | TC_EVENT_BIT(TC_EVENT_METRIC) |
+             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
+             TC_EVENT_BIT(TC_EVENT_TRAIN_STEP),
     .state_bytes = sizeof(struct nccl_hang),
     .arena_bytes = NCCL_ARENA_BYTES,
     .params = PARAMS,

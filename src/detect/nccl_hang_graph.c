@@ -23,9 +23,10 @@ static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, boo
     return (all && r->from_dump) || st->now_ns - r->created_ns >= st->threshold_ns;
 }
 
-static uint64_t rank_key(const struct nccl_record *r)
+/* What orders the records of one place: rank, then the peer of a transfer. */
+static uint64_t order_key(const struct nccl_record *r)
 {
-    return (uint64_t)(uint32_t)r->rank;
+    return (uint64_t)(uint32_t)r->rank << 33 | (uint64_t)((uint32_t)r->peer + 1) << 1 | r->is_send;
 }
 
 static struct nccl_record *record_of(const struct tc_sort_pair *p)
@@ -33,12 +34,12 @@ static struct nccl_record *record_of(const struct tc_sort_pair *p)
     return (struct nccl_record *)(uintptr_t)p->value;
 }
 
-/* By job, group, kind and sequence id, then by rank: two stable passes. */
+/* By job, group, kind and sequence id, then by rank and peer: two stable passes. */
 static void sort_pending(const struct nccl_hang *st, uint32_t count)
 {
     struct tc_sort_pair *scratch = st->pending + NCCL_PENDING_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        st->pending[i].key = rank_key(record_of(&st->pending[i]));
+        st->pending[i].key = order_key(record_of(&st->pending[i]));
     }
     tc_sort_keys(st->pending, scratch, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -51,7 +52,7 @@ void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out)
 {
     uint64_t pos = st->records.tail;
     uint64_t last_key = 0;
-    uint64_t last_rank = 0;
+    int64_t last_rank = -1;
     bool out_of_order = false;
     struct tc_sort_pair *next = st->pending;
     const struct tc_sort_pair *end = next + NCCL_PENDING_MAX;
@@ -64,8 +65,8 @@ void tc__nccl_collect(struct nccl_hang *st, struct nccl_all *out)
             break;
         }
         uint64_t key = r->place;
-        uint64_t rank = rank_key(r);
-        out_of_order |= key == last_key ? rank < last_rank : key < last_key;
+        int64_t rank = r->rank;
+        out_of_order |= key == last_key ? rank <= last_rank : key < last_key;
         last_key = key;
         last_rank = rank;
         *next++ = (struct tc_sort_pair){key, (uintptr_t)r};
@@ -318,13 +319,53 @@ static uint64_t transfer_hash(uint32_t seat, int32_t peer, bool is_send)
     return tc_hash_mix(((uint64_t)seat << 1 | is_send) + 1, (uint64_t)(uint32_t)peer);
 }
 
-/* Whom the oldest transfer of a rank waits for. */
-static void aim_transfer(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op,
-                         const struct nccl_record *r, const struct tc_map *transfers)
+/* When a rank last issued a transfer of the group; of one that left nothing, nothing is known. */
+static int64_t moved_ns(const struct nccl_hang *st, const struct nccl_op *op,
+                        const struct nccl_record *r)
+{
+    uint32_t seat = tc__nccl_seat(st, op->group, r->peer);
+    return r->peer < 0 ? INT64_MAX : seat == NCCL_NONE ? TC_TIME_NONE : st->seats[seat].moved_ns;
+}
+
+/* Transfers from .. to of one rank, issued together. */
+struct batch {
+    uint32_t from;
+    uint32_t to;
+    bool has_peers;     /* several */
+    int64_t slowest_ns; /* the oldest last issue of those */
+};
+
+static struct batch batch_at(const struct nccl_hang *st, const struct nccl_eval *e,
+                             const struct nccl_op *op, uint32_t end)
+{
+    const struct nccl_record *head = tc__nccl_pending(e, op->first);
+    struct batch b = {.from = op->first, .to = op->first, .slowest_ns = INT64_MAX};
+    int32_t peer = -1;
+    for (; b.to < end; b.to++) {
+        const struct nccl_record *r = tc__nccl_pending(e, b.to);
+        if (r->seat != head->seat || r->seq != head->seq) {
+            break;
+        }
+        b.has_peers |= peer >= 0 && r->peer >= 0 && r->peer != peer;
+        peer = r->peer >= 0 ? r->peer : peer;
+        int64_t moved = moved_ns(st, op, r);
+        b.slowest_ns = moved < b.slowest_ns ? moved : b.slowest_ns;
+    }
+    return b;
+}
+
+/*
+ * Whom a transfer of a rank's oldest batch waits for. A batch completes as a whole: of several
+ * peers without a counterpart pending, most have completed theirs. The one that did not issue it is
+ * the one that has issued nothing for longest.
+ */
+static bool aim_transfer(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op,
+                         const struct batch *b, const struct nccl_record *r,
+                         const struct tc_map *transfers)
 {
     uint32_t peer = tc__nccl_seat(st, op->group, r->peer);
     if (peer == NCCL_NONE) {
-        return;
+        return false;
     }
     const struct nccl_seat *s = &st->seats[peer];
     const struct nccl_rank *rank = &st->ranks[s->rank];
@@ -333,8 +374,8 @@ static void aim_transfer(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
     struct tc_map_iter it = tc_map_find(transfers, transfer_hash(peer, own, !r->is_send));
     uint64_t found = tc_map_next(transfers, &it);
     if (found != 0) {
-        if (s->head_at == found - 1) {
-            return; /* both stand at it: neither waits for the other */
+        if (tc__nccl_pending(e, (uint32_t)found - 1)->seq == s->head) {
+            return false; /* both stand at it: neither waits for the other */
         }
         t.block = NCCL_LAGGING;
         t.head = s->head;
@@ -343,20 +384,38 @@ static void aim_transfer(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
         t.block = NCCL_UNREADABLE;
     } else if (rank->dump == NCCL_DUMP_NONE && !rank->seen) {
         t.block = NCCL_ABSENT;
+    } else if (b->has_peers && s->moved_ns > b->slowest_ns) {
+        return false;
     } else {
         t.block = NCCL_MISSING;
     }
+    if (op->target_count > 0 && e->targets[e->target_count - 1].rank == t.rank) {
+        return false; /* another transfer with it, right before this one */
+    }
     add_target(e, op, t);
+    return true;
 }
 
-static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t from, uint32_t to,
-                           bool all)
+/* The oldest batch of a rank; it is shown by the transfer that waits for somebody. */
+static void take_batch(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op, uint32_t end,
+                       const struct tc_map *transfers)
 {
-    struct tc_map transfers;
-    tc_arena_mark mark = tc_arena_snapshot(&st->eval);
-    if (!tc_map_init(&transfers, &st->eval, to - from)) {
-        return false;
+    struct batch b = batch_at(st, e, op, end);
+    bool named = tc__nccl_pending(e, b.from)->peer >= 0;
+    for (uint32_t i = b.from; i < b.to; i++) {
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        bool first = aim_transfer(st, e, op, &b, r, transfers) && op->target_count == 1;
+        if (first || (!named && r->peer >= 0)) {
+            op->first = i;
+            named = true;
+        }
     }
+}
+
+/* Each rank's oldest pending transfer, and the first of each kind and peer. */
+static void mark_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t from, uint32_t to,
+                           struct tc_map *transfers)
+{
     st->stamp++;
     for (uint32_t i = from; i < to; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
@@ -368,11 +427,22 @@ static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t f
         }
         s->last = r->seq;
         uint64_t hash = transfer_hash(r->seat, r->peer, r->is_send);
-        struct tc_map_iter it = tc_map_find(&transfers, hash);
-        if (tc_map_next(&transfers, &it) == 0) { /* the first of its kind is the oldest */
-            (void)tc_map_add(&transfers, hash, i + 1, 0);
+        struct tc_map_iter it = tc_map_find(transfers, hash);
+        if (tc_map_next(transfers, &it) == 0) { /* the first of its kind is the oldest */
+            (void)tc_map_add(transfers, hash, i + 1, 0);
         }
     }
+}
+
+static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t from, uint32_t to,
+                           bool all)
+{
+    struct tc_map transfers;
+    tc_arena_mark mark = tc_arena_snapshot(&st->eval);
+    if (!tc_map_init(&transfers, &st->eval, to - from)) {
+        return false;
+    }
+    mark_transfers(st, e, from, to, &transfers);
     for (uint32_t i = from; i < to; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
         const struct nccl_seat *s = &st->seats[r->seat];
@@ -392,7 +462,7 @@ static bool take_transfers(struct nccl_hang *st, struct nccl_eval *e, uint32_t f
                                .waiting_count = 1,
                                .target_first = e->target_count};
         e->list_count = list_rank(e, e->list_count, r);
-        aim_transfer(st, e, op, r, &transfers);
+        take_batch(st, e, op, to, &transfers);
     }
     tc_arena_rewind(&st->eval, mark);
     return true;

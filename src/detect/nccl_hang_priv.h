@@ -87,8 +87,9 @@ struct nccl_seat {
     int64_t held_max;          /* highest collective with a record in the window, -1 none */
     uint64_t open_pos;         /* its record in an open incident, TC_RING_NONE for none */
     uint32_t group;
-    uint32_t next; /* of the group */
-    int64_t pg_id; /* process-local id of the group, -1 unknown */
+    uint32_t next;    /* of the group */
+    int64_t pg_id;    /* process-local id of the group, -1 unknown */
+    int64_t moved_ns; /* newest issue of a transfer, TC_TIME_NONE none */
     /* The analysis' own, valid while stamp matches. */
     bool usual;     /* others make the call it made */
     bool overtaken; /* a synchronising call before the front is pending */
@@ -165,6 +166,7 @@ struct nccl_desk {
 };
 
 struct nccl_watch;
+struct nccl_exits;
 
 struct nccl_hang {
     /* Knobs first: tc_param.offset. */
@@ -172,6 +174,7 @@ struct nccl_hang {
     int64_t retention_ns;
 
     struct nccl_watch *watch; /* flags and reports: nccl_hang_watch_priv.h */
+    struct nccl_exits *exits; /* pods that succeeded: nccl_hang_exit_priv.h */
 
     struct tc_arena *scratch;
     struct tc_arena names; /* strings of ranks and groups */
@@ -441,8 +444,9 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
 /* One record more of an open incident has completed; false while others have not. */
 bool tc__nccl_complete(const struct nccl_hang *st, struct nccl_open *o, const struct nccl_record *r,
                        int64_t when_ns);
-/* The collective or transfer of this record, part of an open incident, has completed. */
+/* The collective or transfer of this record, part of an open incident, has completed, or its job
+ * has exited. */
 tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,
-                               int64_t done_ns, const struct tc_sink *out);
+                               int64_t done_ns, bool exited, const struct tc_sink *out);
 
 #endif

@@ -539,7 +539,7 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
 }
 
 tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,
-                               int64_t done_ns, const struct tc_sink *out)
+                               int64_t done_ns, bool exited, const struct tc_sink *out)
 {
     struct nccl_open *o = &st->open[done->open % NCCL_OPEN_MAX];
     if (!tc__nccl_complete(st, o, done, done_ns)) {
@@ -557,8 +557,9 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
         .resolved = true,
         .severity = TC_SEVERITY_INFO,
         .discriminator = o->discriminator,
-        .remediation = TC_LIT("Nothing: it went on by itself. If it comes back, look for a "
-                              "straggler or a slow link."),
+        .remediation = exited ? TC_LIT("Nothing: the job has ended well.")
+                              : TC_LIT("Nothing: it went on by itself. If it comes back, look for "
+                                       "a straggler or a slow link."),
         .first_ns = o->first_ns,
         .last_ns = when_ns > o->first_ns ? when_ns : o->first_ns,
     };
@@ -570,12 +571,14 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
         tc_buf_lit(&d.text, " of ");
     }
     tc__nccl_put_group(&d.text, d.group);
-    tc_buf_lit(&d.text, " completed after ");
+    tc_buf_str(&d.text,
+               exited ? TC_LIT(" ended with its job after ") : TC_LIT(" completed after "));
     tc_buf_duration(&d.text, d.finding.last_ns - o->first_ns);
     d.finding.headline = tc__nccl_cut(&d, start);
     put_scope(&d, NULL, 0);
     tc__nccl_record_evidence(&d, r);
-    d.desk->evidence[0].description = TC_LIT("the last pending record completed");
+    d.desk->evidence[0].description = exited ? TC_LIT("was pending when the job ended well")
+                                             : TC_LIT("the last pending record completed");
     d.desk->evidence[0].time_ns = when_ns;
     d.finding.evidence = d.desk->evidence;
     d.finding.evidence_count = d.evidence_count;

@@ -170,6 +170,7 @@ static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
                                                    .rank = r,
                                                    .next = g->first_seat,
                                                    .pg_id = -1,
+                                                   .moved_ns = TC_TIME_NONE,
                                                    .seen_max = -1,
                                                    .done_max = -1,
                                                    .held_max = -1};
@@ -324,6 +325,12 @@ static void index_records(struct nccl_hang *st)
     }
 }
 
+/* Transfers of one batch share a sequence id. */
+static bool is_transfer(const struct nccl_record *r, const struct tc_ev_nccl *n)
+{
+    return !n->is_p2p || (r->peer == n->peer && r->is_send == n->is_send);
+}
+
 static struct nccl_record *find_record(struct nccl_hang *st, uint32_t seat,
                                        const struct tc_ev_nccl *n)
 {
@@ -331,7 +338,8 @@ static struct nccl_record *find_record(struct nccl_hang *st, uint32_t seat,
     struct tc_map_iter it = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
     for (uint64_t pos; (pos = tc_map_next(&st->record_index, &it)) != 0;) {
         struct nccl_record *r = tc_ring_at(&st->records, pos);
-        if (r != NULL && r->seat == seat && r->seq == n->seq && r->is_p2p == n->is_p2p) {
+        if (r != NULL && r->seat == seat && r->seq == n->seq && r->is_p2p == n->is_p2p &&
+            is_transfer(r, n)) {
             return r;
         }
     }
@@ -387,7 +395,7 @@ static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
         r->state = TC_NCCL_COMPLETED;
         r->raw = ev->raw;
         int64_t when = ev->nccl.completed_ns == TC_TIME_NONE ? ev->time_ns : ev->nccl.completed_ns;
-        return r->open != 0 ? tc__nccl_report_done(st, r, when, out) : TC_OK;
+        return r->open != 0 ? tc__nccl_report_done(st, r, when, false, out) : TC_OK;
     }
     if (ev->time_ns >= r->created_ns && ev->nccl.state > r->state) {
         r->state = ev->nccl.state;
@@ -444,7 +452,7 @@ static TC_SELDOM tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat 
     s->open_pos = TC_RING_NONE;
     r->state = TC_NCCL_COMPLETED;
     r->raw = ev->raw;
-    return tc__nccl_report_done(st, r, ev->time_ns, out);
+    return tc__nccl_report_done(st, r, ev->time_ns, false, out);
 }
 
 /* The window may hold a record of it. */
@@ -481,6 +489,7 @@ static inline tc_status on_record(struct nccl_hang *st, uint32_t seat, const str
     }
     if (n->is_p2p) {
         st->groups[s->group].has_p2p = true;
+        s->moved_ns = ev->time_ns > s->moved_ns ? ev->time_ns : s->moved_ns;
         return on_held_record(st, seat, ev, out);
     }
     int64_t seq = n->seq;

@@ -224,6 +224,98 @@ static void peer_is_read_from_the_operation_or_unknown(void **state)
     }
 }
 
+#define PART(op, seq)                                                                     \
+    "{\"process_group\":[\"7\",\"\"],\"profiling_name\":\"nccl:" op "\",\"is_p2p\":true," \
+    "\"collective_seq_id\":29,\"p2p_seq_id\":" seq ",\"state\":\"scheduled\"},"
+#define CLOSING(p2p, seq, state)                                                              \
+    "{\"process_group\":[\"7\",\"\"],\"profiling_name\":\"nccl:coalesced\",\"is_p2p\":" p2p   \
+    ",\"collective_seq_id\":29,\"p2p_seq_id\":" seq ",\"state\":\"" state                     \
+    "\",\"time_discovered_started_ns\":1700000000000000005,\"time_discovered_completed_ns\":" \
+    "1700000000000000009}"
+
+static void batch_of_transfers_ends_with_the_record_that_closes_it(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        DUMP(PART("recv 0<-1", "4") CLOSING("true", "4", "completed") "," PART("send 0->1", "5")
+                 PART("recv 0<-1", "5") CLOSING("true", "5", "started")),
+        DUMP(PART("recv 0<-1", "4") CLOSING("false", "4", "completed") "," PART("send 0->1", "5")
+                 PART("recv 0<-1", "5") CLOSING("false", "5", "started")),
+    };
+    for (size_t i = 0; i < 2; i++) {
+        run_json(texts[i]);
+        assert_int_equal(probe.status, TC_OK);
+        const struct tc_ev_nccl *part = &event(TC_EVENT_NCCL_RECORD, 0)->nccl;
+        assert_int_equal(part->state, TC_NCCL_COMPLETED);
+        assert_int_equal(part->started_ns, 1700000000000000005);
+        assert_int_equal(part->completed_ns, 1700000000000000009);
+        const struct tc_ev_nccl *end = &event(TC_EVENT_NCCL_RECORD, 1)->nccl;
+        assert_true(end->is_p2p);
+        assert_int_equal(end->seq, 4);
+        /* One that has not ended: its parts are as the dump says. */
+        assert_int_equal(event(TC_EVENT_NCCL_RECORD, 2)->nccl.state, TC_NCCL_SCHEDULED);
+        assert_int_equal(event(TC_EVENT_NCCL_RECORD, 3)->nccl.state, TC_NCCL_SCHEDULED);
+        end = &event(TC_EVENT_NCCL_RECORD, 4)->nccl;
+        assert_true(end->is_p2p);
+        assert_int_equal(end->seq, 5);
+        assert_int_equal(end->state, TC_NCCL_STARTED);
+    }
+}
+
+static void record_that_closes_no_transfers_is_a_collective(void **state)
+{
+    (void)state;
+    run_json(DUMP(PART("recv 0<-1", "3") CLOSING("false", "4", "completed")));
+    assert_int_equal(event(TC_EVENT_NCCL_RECORD, 0)->nccl.state, TC_NCCL_SCHEDULED);
+    const struct tc_ev_nccl *end = &event(TC_EVENT_NCCL_RECORD, 1)->nccl;
+    assert_false(end->is_p2p);
+    assert_int_equal(end->seq, 29);
+}
+
+#define PLAIN(seq, state)                                                                 \
+    "{\"process_group\":[\"7\",\"\"],\"pg_id\":4,\"profiling_name\":\"xccl:all_gather\"," \
+    "\"is_p2p\":false,\"collective_seq_id\":" seq ",\"state\":\"" state "\"}"
+
+static void status_ends_the_collectives_it_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *entries;
+        int completed; /* the status' last */
+        int states[3];
+    } cases[] = {
+        {PLAIN("8", "scheduled") "," PLAIN("9", "scheduled") "," PLAIN("10", "scheduled"),
+         9,
+         {TC_NCCL_COMPLETED, TC_NCCL_COMPLETED, TC_NCCL_SCHEDULED}},
+        /* It tells of something that the dump does not hold: of transfers, perhaps. */
+        {PLAIN("8", "scheduled") "," PLAIN("9", "scheduled") "," PLAIN("10", "scheduled"),
+         40,
+         {TC_NCCL_SCHEDULED, TC_NCCL_SCHEDULED, TC_NCCL_SCHEDULED}},
+        {PLAIN("8", "started") "," PLAIN("9", "scheduled") "," PLAIN("10", "scheduled"),
+         10,
+         {TC_NCCL_STARTED, TC_NCCL_COMPLETED, TC_NCCL_COMPLETED}},
+        /* A group with transfers counts those. */
+        {PLAIN("8", "scheduled") ",{\"process_group\":[\"7\",\"\"],\"pg_id\":4,"
+                                 "\"profiling_name\":\"nccl:send 0->1\",\"p2p_seq_id\":9}," PLAIN(
+                                     "9", "scheduled"),
+         9,
+         {TC_NCCL_SCHEDULED, TC_NCCL_SCHEDULED, TC_NCCL_SCHEDULED}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[2048];
+        (void)snprintf(text, sizeof text,
+                       "{\"version\":\"2.9\",\"pg_config\":{\"7\":{\"ranks\":\"[0, 1]\"}},"
+                       "\"pg_status\":{\"4\":{\"last_completed_collective\":%d}},"
+                       "\"entries\":[%s]}",
+                       cases[i].completed, cases[i].entries);
+        run_json(text);
+        assert_int_equal(probe.status, TC_OK);
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(event(TC_EVENT_NCCL_RECORD, k)->nccl.state, cases[i].states[k]);
+        }
+    }
+}
+
 static void json_and_pickle_of_one_dump_give_equal_events(void **state)
 {
     (void)state;
@@ -503,6 +595,9 @@ int main(void)
         cmocka_unit_test(record_carries_every_field),
         cmocka_unit_test(point_to_point_names_the_global_rank_of_its_other_end),
         cmocka_unit_test(peer_is_read_from_the_operation_or_unknown),
+        cmocka_unit_test(batch_of_transfers_ends_with_the_record_that_closes_it),
+        cmocka_unit_test(record_that_closes_no_transfers_is_a_collective),
+        cmocka_unit_test(status_ends_the_collectives_it_counts),
         cmocka_unit_test(json_and_pickle_of_one_dump_give_equal_events),
         cmocka_unit_test(equal_lists_of_one_dump_share_their_text),
         cmocka_unit_test(raw_is_exactly_the_bytes_of_the_record),

@@ -43,7 +43,7 @@ static tc_status on_event(void *context, const struct tc_event *ev)
     (void)context;
     assert_true(t.count < EVENTS_MAX);
     assert_true(ev->raw.offset + ev->raw.length <= t.input_bytes);
-    assert_int_equal(t.copy[ev->raw.offset], '{');
+    assert_true(strchr("{RT0123456789", t.copy[ev->raw.offset]) != NULL);
     t.events[t.count++] = *ev;
     return t.refuse;
 }
@@ -380,6 +380,121 @@ static void it_is_recognised_among_the_others(void **state)
                      TC_SNIFF_NO);
 }
 
+#define TEXT(status, below)                                                       \
+    "NCCL version 2.24.3 compiled with CUDA 12.6\n\nJob summary\n===========\n\n" \
+    "  Nodes  Processes         GPUs  Processes     GPUs\n"                       \
+    "(total)   per node  per process    (total)  (total)\n"                       \
+    "      2          2            1          4        4\n\n"                     \
+    "Communicators... (0.00s)\n=============\n\n"                                 \
+    "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors\n" \
+    "    #  in group  per comm  per node  per comm  in group\n"                   \
+    "    0         1         2       1-2         4         4  " status "\n\n" below
+#define BEHIND(line)                                 \
+    "Warnings\n========\n\n#0-0 (27a079) MISMATCH\n" \
+    "  Communicator ranks have different collective operation counts\n" line
+
+static void the_form_for_people_names_who_is_behind(void **state)
+{
+    static const char *const texts[] = {
+        TEXT("RUNNING  MISMATCH",
+             BEHIND("  3 ranks have launched up to operation 64\n"
+                    "  Rank 2 has launched up to operation 60 -- GPU 1 managed by process 871 on "
+                    "node 10.0.0.6\n")),
+        TEXT("RUNNING  MISMATCH", BEHIND("  2 ranks have launched up to operation 64\n"
+                                         "  2 ranks have launched up to operation 60\n"
+                                         "  Rank 2 -- GPU 1 managed by process 871 on node "
+                                         "10.0.0.6\n"
+                                         "  Rank 3 -- GPU 2 managed by process 872 on node "
+                                         "10.0.0.6\n\n")),
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(decode(texts[i]), TC_OK);
+        assert_int_equal(t.count, 4);
+        const struct tc_event *ev = &t.events[0];
+        assert_int_equal(ev->kind, TC_EVENT_NCCL_RAS);
+        assert_int_equal(ev->time_ns, NOON);
+        assert_text(ev->ras.comm, "27a079");
+        assert_text(ev->ras.status, "running");
+        assert_int_equal(ev->ras.comm_rank, 2);
+        assert_int_equal(ev->ras.comm_size, 4);
+        assert_int_equal(ev->ras.ops, 60);
+        assert_int_equal(ev->scope.rank, 2);
+        assert_int_equal(ev->scope.pid, 871);
+        assert_int_equal(ev->scope.gpu_index, 1);
+        assert_text(ev->scope.node, "10.0.0.6");
+        /* The others: by no name, with the count that names nobody. */
+        assert_int_equal(t.events[3].ras.ops, 64);
+        assert_int_equal(t.events[3].scope.rank, i == 0 ? 3 : 1);
+        assert_int_equal(t.events[3].scope.pid, -1);
+    }
+}
+
+static void the_form_for_people_names_who_is_missing(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode(TEXT("RUNNING  INCOMPLETE",
+                    "Errors\n======\n\nINCOMPLETE\n  Missing communicator data from 2 job "
+                    "processes\n  Process 871 on node 10.0.0.6 managing GPU 1\n\n"
+                    "#0-0 (27a079) INCOMPLETE\n  Missing communicator data from 2 ranks\n"
+                    "  The missing ranks: 1, 3\n  Rank 2 -- GPU 1 managed by process 871 on node "
+                    "10.0.0.6\n")),
+        TC_OK);
+    assert_int_equal(t.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        static const int64_t ranks[] = {1, 3, 2};
+        assert_text(t.events[i].ras.status, "missing");
+        assert_int_equal(t.events[i].ras.comm_rank, ranks[i]);
+        assert_int_equal(t.events[i].ras.ops, -1);
+    }
+}
+
+static void the_form_for_people_may_say_nothing(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t events;
+    } cases[] = {
+        {TEXT("RUNNING      OK", ""), 0},
+        /* Being torn down. */
+        {TEXT("FINALIZE  INCOMPLETE",
+              "#0-0 (27a079) INCOMPLETE\n  Missing communicator data from 1 rank\n"
+              "  The missing rank: 1\n"),
+         0},
+        /* They differ in something else. */
+        {TEXT("RUNNING  MISMATCH",
+              "#0-0 (27a079) MISMATCH\n  Communicator ranks have different status\n"
+              "  3 ranks have status RUNNING\n"
+              "  Rank 1 has status FINALIZE -- GPU 1 managed by process 8 on node a\n"),
+         0},
+        /* Nobody is named, or who the others are is not clear. */
+        {TEXT("RUNNING  MISMATCH", BEHIND("  2 ranks have launched up to operation 64\n"
+                                          "  2 ranks have launched up to operation 60\n")),
+         0},
+        {TEXT("RUNNING  MISMATCH", BEHIND("  2 ranks have launched up to operation 64\n"
+                                          "  Rank 2 has not launched any operations\n")),
+         1},
+        /* Numbers without end, and a communicator of no group. */
+        {TEXT("RUNNING  MISMATCH",
+              BEHIND("  Rank 99999999999999999999 -- GPU 1\n  Rank 70000 has launched up to "
+                     "operation 1\n#9-0 (1) INCOMPLETE\n  The missing rank: 1\n#9-0\n#\n#1")),
+         0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].text), TC_OK);
+        if (t.count != cases[i].events) {
+            print_error("case %zu: %zu\n", i, t.count);
+        }
+        assert_int_equal(t.count, cases[i].events);
+    }
+    assert_ptr_equal(tc_codec_recognise(tc_slice_cstr(cases[0].text), TC_LIT("ras.txt")),
+                     &tc_codec_ncclras);
+    t.scratch_bytes = 64;
+    assert_int_equal(decode(cases[0].text), TC_E_NOMEM);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -396,6 +511,9 @@ int main(void)
         TEST(a_torn_report_gives_nothing),
         TEST(counts_that_do_not_fit_are_unknown),
         TEST(memory_and_the_sink_may_fail),
+        TEST(the_form_for_people_names_who_is_behind),
+        TEST(the_form_for_people_names_who_is_missing),
+        TEST(the_form_for_people_may_say_nothing),
         TEST(it_is_recognised_among_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,6 +116,7 @@ static void steps_are_read_with_what_the_line_has(void **state)
          10, 0, "train", 0},
         {"Evaluating on 1280 samples", -1, 0, "eval", -1},
         {"***** Running Evaluation *****", -1, 0, "eval", -1},
+        {"[after training is done] datetime: 2026-03-04 05:06:07 ", -1, 0, "done", -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (!reads(cases[i].text) || ev.train.step != cases[i].step) {
@@ -225,6 +226,7 @@ static void what_only_looks_similar_is_not_read(void **state)
         "[Torch] Loading checkpoint from /a...",
         "Running Evaluation",
         "Evaluating on the test set",
+        "what happens after training is done",
         /* Their logs never say when it ended. */
         "Saving model checkpoint to output/checkpoint-500",
         "Epoch 0, global step 100: 'val_loss' reached 1.2, saving model to '/a.ckpt' as top 1",

@@ -90,6 +90,7 @@ struct made {
     int64_t pod_ns; /* the time of its pod_event; 0 for none */
     bool partial;
     const char *own_cause;
+    const char *device; /* its device_type */
 };
 
 static struct tc_slice id_text(char *out, const char *pattern, int n)
@@ -111,6 +112,11 @@ static void add(struct tc_story *story, struct made m)
                            .type = TC_ATTR_INTS,
                            .ints = ranks,
                            .count = count};
+    if (m.device != NULL) {
+        attr = (struct tc_attr){.key = TC_LIT("tracecore.alert.x.device_type"),
+                                .type = TC_ATTR_STRING,
+                                .string = tc_slice_cstr(m.device)};
+    }
     struct tc_evidence evidence = {
         .kind = TC_LIT("pod_event"), .uid = TC_LIT("u"), .time_ns = m.pod_ns};
     struct tc_finding f = {
@@ -123,7 +129,7 @@ static void add(struct tc_story *story, struct made m)
         .scope = scope_of(m.at),
         .confidence = m.partial ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL,
         .attrs = &attr,
-        .attr_count = count > 0,
+        .attr_count = count > 0 || m.device != NULL,
         .evidence = &evidence,
         .evidence_count = m.pod_ns != 0,
     };
@@ -519,6 +525,25 @@ static void a_network_fault_is_about_the_whole_node(void **state)
     assert_linked(story, "network_link_fault", "nccl_hang");
 }
 
+static void a_switch_is_no_gpu_of_its_node(void **state)
+{
+    static const char *const devices[] = {"nvswitch", "gpu"};
+    for (size_t i = 0; i < 2; i++) {
+        struct tc_story *story = tc_story_create();
+        assert_non_null(story);
+        note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .bus = 0x43 + 1, .undated = true});
+        add(story, (struct made){.pattern = "nvlink_degraded",
+                                 .first_ns = T0,
+                                 .at = {.node = "gpu-07", .bus = 0xc1 + 1},
+                                 .device = devices[i]});
+        hang(story, T0 + S);
+        link_all(story);
+        assert_int_equal(link_of(story, "nvlink_degraded", "nccl_hang") != NULL, i == 0);
+        tc_story_destroy(story);
+    }
+    (void)state;
+}
+
 static void too_many_statements_are_counted(void **state)
 {
     struct tc_story *story = *state;
@@ -556,6 +581,7 @@ int main(void)
         TEST(a_detectors_own_causes_stay),
         TEST(a_straggler_with_a_hot_gpu_is_a_slow_gpu),
         TEST(a_network_fault_is_about_the_whole_node),
+        TEST(a_switch_is_no_gpu_of_its_node),
         TEST(too_many_statements_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

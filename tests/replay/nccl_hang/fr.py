@@ -49,6 +49,14 @@ class Job:
         op = f"send {here}->{there}" if send else f"recv {here}<-{there}"
         self._add(rank, group, op, seq, at, state, [[4096, 1, 5120]], DTYPES, True)
 
+    def batch(self, group, rank, transfers, seq, at, state="completed", flagged=True):
+        """Transfers (peer, send) issued together. PyTorch never touches their records again, the one
+        that closes the batch has the state of all; older versions do not flag it as p2p."""
+        for peer, send in transfers:
+            self.transfer(group, rank, peer, send, seq, at)
+        self._add(rank, group, "coalesced", seq, at, state, [], [], True)
+        self.entries[rank][-1]["is_p2p"] = flagged
+
     def _add(self, rank, group, op, seq, at, state, sizes, dtypes, is_p2p):
         created = nanoseconds(at + 0.003 * rank)
         done = state == "completed"

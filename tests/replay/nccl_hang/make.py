@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from fr import Job  # noqa: E402
-from making import lines, main, when  # noqa: E402
+from making import k8s_list, lines, main, pod, when  # noqa: E402
 
 # Peers of a pipeline of four stages, each of two tensor-parallel ranks.
 STAGES = [(0, 1), (2, 3), (4, 5), (6, 7)]
@@ -186,6 +186,54 @@ def fires_not_on_healthy_pipeline_stage():
     return job.json_files()
 
 
+def batched_pipeline(last, flagged, stopped=None):
+    """Four stages that receive and send in one batch a micro-batch. A stage that stopped does not
+    issue the last one, and its neighbours stand in it."""
+    job = Job(4)
+    job.group("1", "PIPELINE_PARALLEL_GROUP", range(4))
+    job.history("0", "all_reduce", 1, 6, at=0)
+    for seq in range(1, last + 1):
+        for rank in range(4):
+            peers = [(rank - 1, False)] * (rank > 0) + [(rank + 1, True)] * (rank < 3)
+            held = seq == last and stopped in [peer for peer, _ in peers]
+            if seq < last or rank != stopped:
+                state = "started" if held else "completed"
+                job.batch("1", rank, peers, seq, 7 + seq, state, flagged)
+    return job
+
+
+def stays_quiet_on_batched_pipeline():
+    """Stages that receive and send in one batch, ten times. The records of the single transfers stay
+    scheduled for ever; the one that closes each batch says that all is well."""
+    return batched_pipeline(10, flagged=True).json_files() | {"args": f"--now={when(3600)}\n"}
+
+
+def stays_quiet_on_batched_pipeline_of_older_torch():
+    """The same, where the record that closes a batch is not flagged as p2p."""
+    files = batched_pipeline(10, flagged=False).pickle_files()
+    return files | {"args": f"--now={when(3600)}\n"}
+
+
+def fires_on_missing_rank_in_batched_pipeline():
+    """The same stages; rank 2 does not issue the tenth batch. Ranks 1 and 3 stand in it. Rank 0, whom
+    rank 1 receives from in the same batch, has completed its part and is innocent."""
+    return batched_pipeline(10, flagged=False, stopped=2).json_files()
+
+
+def stays_quiet_when_only_the_status_tells():
+    """Records of a backend that never says that what was issued together has completed. There are no
+    transfers, so that pg_status speaks of the same collectives: all have completed."""
+    job = Job(2)
+    for seq in range(1, 11):
+        for size in ([[1, 2]], [[2, 2]]):
+            job.issue("0", "_broadcast_oop", seq, seq, state="scheduled", sizes=size)
+    for rank in job.ranks:
+        job.statuses[rank, "0"] = dict.fromkeys(
+            ("last_enqueued_collective", "last_started_collective", "last_completed_collective"), 10
+        )
+    return job.json_files() | {"args": f"--now={when(3600)}\n"}
+
+
 def fires_on_missing_rank_in_uneven_all_to_all():
     """Experts get uneven shares, so the sizes of all_to_all differ by design. Rank 3 is missing
     from all_to_all 7, and that is what is said: not that sizes differ."""
@@ -215,6 +263,72 @@ def stays_quiet_below_threshold():
 def stays_quiet_when_completed():
     """Everybody completed everything, and an hour has passed: the job is over."""
     return small_job().json_files() | {"args": f"--now={when(3600)}\n"}
+
+
+def placed(files, *done):
+    """Two ranks a pod, by the map; those of `done` have succeeded."""
+    rows = [f"{rank},gpu-0{rank // 2},worker-{rank // 2},train" for rank in range(4)]
+    ended = [("main", 0, "Completed", 40)]
+    pods = [
+        pod(f"worker-{i}", f"gpu-0{i}", "Succeeded", ended)
+        if i in done
+        else pod(f"worker-{i}", f"gpu-0{i}", "Running")
+        for i in range(2)
+    ]
+    return files | {
+        "input/pods.json": k8s_list(*pods),
+        "map.csv": "rank,node,pod,namespace\n" + "\n".join(rows) + "\n",
+        "args": f"--now={when(3600)}\n--map=map.csv\n",
+    }
+
+
+def stays_quiet_when_all_pods_succeeded():
+    """The missing rank again; half a minute later every pod of the job has succeeded. What was dumped
+    had completed by then."""
+    return placed(missing_rank().json_files(), 0, 1)
+
+
+def fires_when_only_its_pod_succeeded():
+    """The pod of rank 2 has succeeded, that of ranks 0 and 1 runs: they wait for a rank that left."""
+    return placed(missing_rank().json_files(), 1)
+
+
+def training_done(at):
+    return lines(
+        {
+            "kind": "train_step",
+            "time": when(at),
+            "k8s.namespace.name": "train",
+            "k8s.pod.name": "worker-0",
+            "phase": "done",
+        }
+    )
+
+
+def stays_quiet_when_training_is_done():
+    """The missing rank again; half a minute later the log of rank 0 says that training is done, which
+    Megatron-LM says after a barrier of all ranks."""
+    return placed(missing_rank().json_files()) | {"input/log.ndjson": training_done(40)}
+
+
+def fires_after_training_is_done():
+    """The same line, but all_reduce 7 was issued after it: by an evaluation at the end."""
+    return placed(missing_rank().json_files()) | {"input/log.ndjson": training_done(8)}
+
+
+def resolved_when_the_job_exits():
+    """Collective 5 hung for more than the threshold; then the job was done."""
+    end = {
+        "kind": "train_step",
+        "time": when(420),
+        "job.id": "pretrain",
+        "phase": "done",
+    }
+    return stream(
+        *(record(rank, 5, 0, "started") for rank in (0, 1)),
+        *(ended(rank, 1, 400) | {"nccl.group": "heartbeat"} for rank in (0, 1)),
+        end,
+    )
 
 
 def stays_quiet_for_group_of_one():
@@ -482,11 +596,20 @@ CASES = [
     fires_on_culprit_behind_another,
     fires_on_cycle_between_groups,
     fires_not_on_healthy_pipeline_stage,
+    stays_quiet_on_batched_pipeline,
+    stays_quiet_on_batched_pipeline_of_older_torch,
+    fires_on_missing_rank_in_batched_pipeline,
+    stays_quiet_when_only_the_status_tells,
     fires_on_missing_rank_in_uneven_all_to_all,
     fires_at_threshold,
     fires_with_configured_threshold,
     stays_quiet_below_threshold,
     stays_quiet_when_completed,
+    stays_quiet_when_all_pods_succeeded,
+    fires_when_only_its_pod_succeeded,
+    stays_quiet_when_training_is_done,
+    fires_after_training_is_done,
+    resolved_when_the_job_exits,
     stays_quiet_for_group_of_one,
     stays_quiet_on_uneven_all_to_all,
     degrades_torn_dump,

@@ -167,6 +167,21 @@ def stays_quiet_when_the_error_comes_later():
     }
 
 
+def fires_on_a_switch_of_the_node():
+    """An NVSwitch of gpu-07 reports a fatal error, and everybody stands in the same all_reduce. The
+    map names the GPUs of the ranks, and the switch is none of them: it serves the whole node."""
+    job = Job(8)
+    job.history("0", "all_reduce", 1, 9, at=FAILED - 10)
+    job.issue("0", "all_reduce", 10, FAILED, state="started")
+    text = "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"
+    return {
+        **job.json_files("input/llama"),
+        "input/dmesg-gpu-07.txt": f"{when(FAILED - 2)[:-1]},104729+00:00 {text}\n",
+        "map.csv": rank_map(),
+        "args": MAP_ARGS,
+    }
+
+
 def fires_by_directory_names():
     """No map: a directory of dumps a node, and the exporter's labels, say where rank 5 ran."""
     files = {}
