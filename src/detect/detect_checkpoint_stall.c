@@ -425,7 +425,8 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
 static tc_status on_step(struct checkpoint_stall *st, const struct tc_event *ev)
 {
     struct ckpt_job *job = job_of(st, ev->scope.job, true);
-    if (job != NULL && ev->train.step >= job->step && ev->time_ns > job->step_ns) {
+    /* Of two at one time the higher. */
+    if (job != NULL && ev->train.step >= job->step && ev->time_ns >= job->step_ns) {
         job->step = ev->train.step;
         job->step_ns = ev->time_ns;
         job->head.seen_ns = st->now_ns;

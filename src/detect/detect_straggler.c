@@ -11,7 +11,7 @@
 #include "detect/straggler_priv.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define ARENA_BYTES ((size_t)80 << 20)
+#define ARENA_BYTES ((size_t)224 << 20)
 /* A training step is no longer than this; a step time above it is no step time. */
 #define STEP_SECONDS_MAX 864000.0
 

@@ -413,6 +413,7 @@ void tc__strag_judge(struct straggler *st, struct strag_cohort *c)
     /* No seat has a place beyond: what follows walks the cohort several times. */
     c->capacity = c->capacity < lane->seat_count ? c->capacity : lane->seat_count;
     lane->open_count--;
+    lane->moved -= c->moved;
     if (c->seq >= 0 && c->seq <= lane->closed_seq) {
         return;
     }

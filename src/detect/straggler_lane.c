@@ -11,6 +11,8 @@
 /* Room for ranks that a lane without a list of members has not heard of. */
 #define ROOM_NEW 64
 #define ROOM_OLD 8
+/* Cohorts that are looked at for one that grew and lies behind newer ones. */
+#define BEHIND_MAX 1024
 /* A sequence id that was judged so long ago starts again: the job was restarted. */
 #define RESTART_NS (60 * TC_SECOND)
 /* A checkpoint whose end was lost does not excuse for ever. */
@@ -212,9 +214,32 @@ void tc__strag_place(struct straggler *st, struct strag_rank *rank, const struct
     known->gpu_index = scope->gpu_index >= 0 ? scope->gpu_index : known->gpu_index;
 }
 
-/* Judges cohorts, the oldest first, until one more of that size fits. */
-static void make_room(struct straggler *st, size_t bytes)
+/* Judges a cohort that leaves the ring, and before it what is older and has moved behind it. */
+static void judge_in_turn(struct straggler *st, struct strag_cohort *c)
 {
+    const struct strag_lane *lane = &st->lanes[c->lane];
+    while (lane->moved > (c->moved ? 1U : 0U)) {
+        struct strag_cohort *first = c;
+        uint64_t pos = c->pos;
+        struct strag_cohort *o = c;
+        for (unsigned i = 0; o != NULL && i < BEHIND_MAX; i++) {
+            bool older = o->lane == c->lane && o->moved && !o->closed && o->seq < first->seq;
+            first = older ? o : first;
+            o = tc_ring_follow(&st->cohorts, o, &pos);
+        }
+        if (first == c) {
+            break;
+        }
+        tc__strag_judge(st, first);
+    }
+    tc__strag_judge(st, c);
+}
+
+/* Judges cohorts, the oldest first, until one more of that size fits. */
+static void make_room(struct straggler *st, uint32_t capacity)
+{
+    size_t bytes = sizeof(struct tc_ring_record) + sizeof(struct strag_cohort) +
+                   capacity * sizeof(struct strag_slot);
     uint64_t pos = TC_RING_NONE;
     /* What wraps around wastes less than its own size. */
     while (st->cohorts.size - (size_t)(st->cohorts.head - st->cohorts.tail) < 2 * bytes) {
@@ -225,10 +250,43 @@ static void make_room(struct straggler *st, size_t bytes)
         if (!oldest->closed) {
             st->lanes[oldest->lane].lost = true;
             st->dropped++;
-            tc__strag_judge(st, oldest);
+            judge_in_turn(st, oldest);
         }
         tc_ring_pop(&st->cohorts);
     }
+}
+
+static uint64_t cohort_hash(uint32_t lane, int64_t seq)
+{
+    return tc_hash_mix(lane, (uint64_t)seq);
+}
+
+/* An empty cohort, found by its sequence id or as the one that is open; NULL when it is too large.
+ */
+static struct strag_cohort *push_cohort(struct straggler *st, uint32_t lane, int64_t seq,
+                                        uint32_t capacity)
+{
+    struct strag_lane *l = &st->lanes[lane];
+    size_t bytes = sizeof(struct strag_cohort) + capacity * sizeof(struct strag_slot);
+    uint64_t pos = TC_RING_NONE;
+    struct strag_cohort *c = tc_ring_push(&st->cohorts, bytes, &pos);
+    if (c == NULL) {
+        return NULL;
+    }
+    c->pos = pos;
+    c->seq = seq;
+    c->lane = lane;
+    c->capacity = capacity;
+    for (uint32_t i = 0; i < capacity; i++) {
+        c->slots[i].seat = STRAG_NONE;
+    }
+    if (seq >= 0) {
+        (void)tc_map_add(&st->cohort_index, cohort_hash(lane, seq), pos, st->cohorts.tail);
+        l->cached_pos = pos;
+    } else {
+        l->open_pos = pos;
+    }
+    return c;
 }
 
 static struct strag_cohort *open_cohort(struct straggler *st, uint32_t lane, int64_t seq,
@@ -239,27 +297,47 @@ static struct strag_cohort *open_cohort(struct straggler *st, uint32_t lane, int
     capacity = l->listed > capacity || (l->listed >= l->seat_count && l->listed > 0) ? l->listed
                                                                                      : capacity;
     capacity = capacity < STRAG_SLOTS_MAX ? capacity : STRAG_SLOTS_MAX;
-    size_t bytes = sizeof(struct strag_cohort) + capacity * sizeof(struct strag_slot);
-    uint64_t pos = TC_RING_NONE;
-    make_room(st, bytes + sizeof(struct tc_ring_record));
-    struct strag_cohort *c = tc_ring_push(&st->cohorts, bytes, &pos);
+    make_room(st, capacity);
+    struct strag_cohort *c = push_cohort(st, lane, seq, capacity);
     if (c == NULL) {
         return NULL;
     }
-    c->pos = pos;
-    c->seq = seq;
     c->first_ns = time_ns;
     c->last_ns = time_ns;
     c->before_ns = l->opened_ns == INT64_MIN ? time_ns : l->opened_ns;
     c->step = st->jobs[l->job].step;
-    c->lane = lane;
-    c->capacity = capacity;
     l->opened_ns = time_ns;
     l->open_count++;
-    for (uint32_t i = 0; i < capacity; i++) {
-        c->slots[i].seat = STRAG_NONE;
-    }
     return c;
+}
+
+/*
+ * The lane has more members than was thought when the cohort was opened: a larger one takes its
+ * place. NULL when there cannot be as many, or when it had to be judged to make room.
+ */
+static struct strag_cohort *grow_cohort(struct straggler *st, struct strag_cohort *c, uint32_t slot)
+{
+    uint64_t pos = c->pos;
+    uint32_t capacity = 2 * c->capacity > slot ? 2 * c->capacity : slot + ROOM_NEW;
+    capacity = capacity < STRAG_SLOTS_MAX ? capacity : STRAG_SLOTS_MAX;
+    if (slot >= capacity) {
+        return NULL;
+    }
+    make_room(st, capacity);
+    c = tc_ring_at(&st->cohorts, pos);
+    struct strag_cohort *more =
+        c == NULL || c->closed ? NULL : push_cohort(st, c->lane, c->seq, capacity);
+    if (more == NULL) {
+        return NULL;
+    }
+    pos = more->pos;
+    memcpy(more, c, sizeof *c + c->capacity * sizeof c->slots[0]);
+    more->pos = pos;
+    more->capacity = capacity;
+    st->lanes[c->lane].moved += !c->moved;
+    more->moved = true;
+    c->closed = true;
+    return more;
 }
 
 static struct strag_cohort *find_cohort(struct straggler *st, uint32_t lane, int64_t seq,
@@ -270,8 +348,7 @@ static struct strag_cohort *find_cohort(struct straggler *st, uint32_t lane, int
     if (c != NULL && !c->closed && (seq < 0 || c->seq == seq)) {
         return c;
     }
-    uint64_t hash = tc_hash_mix(lane, (uint64_t)seq);
-    struct tc_map_iter it = tc_map_find(&st->cohort_index, hash);
+    struct tc_map_iter it = tc_map_find(&st->cohort_index, cohort_hash(lane, seq));
     for (uint64_t pos; seq >= 0 && (pos = tc_map_next(&st->cohort_index, &it)) != 0;) {
         c = tc_ring_at(&st->cohorts, pos);
         if (c != NULL && c->lane == lane && c->seq == seq && !c->closed) {
@@ -279,14 +356,7 @@ static struct strag_cohort *find_cohort(struct straggler *st, uint32_t lane, int
             return c;
         }
     }
-    c = open_cohort(st, lane, seq, time_ns);
-    if (c != NULL && seq >= 0) {
-        (void)tc_map_add(&st->cohort_index, hash, c->pos, st->cohorts.tail);
-        l->cached_pos = c->pos;
-    } else if (c != NULL) {
-        l->open_pos = c->pos;
-    }
-    return c;
+    return open_cohort(st, lane, seq, time_ns);
 }
 
 /* The job was restarted and counts from the beginning: nothing of before holds. */
@@ -332,7 +402,10 @@ struct strag_slot *tc__strag_slot(struct straggler *st, uint32_t seat, int64_t s
         restart_lane(st, lane);
     }
     struct strag_cohort *c = find_cohort(st, s->lane, seq, time_ns);
-    if (c == NULL || s->slot >= c->capacity) {
+    if (c != NULL && s->slot >= c->capacity) {
+        c = grow_cohort(st, c, s->slot);
+    }
+    if (c == NULL) {
         lane->lost = true;
         st->dropped++;
         return NULL;
@@ -384,7 +457,7 @@ void tc__strag_expire(struct straggler *st, int64_t now_ns)
             }
             bool all = oldest->count == lane->seat_count;
             lane->whole = all ? lane->whole + (lane->whole < SETTLED) : 0;
-            tc__strag_judge(st, oldest);
+            judge_in_turn(st, oldest);
         }
         tc_ring_pop(&st->cohorts);
     }

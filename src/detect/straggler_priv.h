@@ -11,8 +11,9 @@
  * by time that was measured on one clock each, so clocks need not agree.
  *
  * What grows with what: a seat for each rank (or link) of a lane, a cohort for each
- * operation that is not judged yet. Tables that are full start anew, a full ring
- * judges its oldest cohort early; both are counted.
+ * operation that is not judged yet, with a slot for each seat. Tables that are full start
+ * anew, a full ring judges its oldest cohort early; both are counted. There is room for the
+ * groups of 10,000 ranks.
  */
 #ifndef TC_DETECT_STRAGGLER_PRIV_H
 #define TC_DETECT_STRAGGLER_PRIV_H
@@ -33,14 +34,15 @@
 #define STRAG_JOBS_MAX 1024
 #define STRAG_RANKS_MAX 32768
 #define STRAG_LANES_MAX 16384
-#define STRAG_SEATS_MAX 65536
-#define STRAG_NAMES_MAX 65536
-#define STRAG_NAMES_BYTES ((size_t)4 << 20)
-#define STRAG_SLOTS_MAX 8192 /* members of one cohort */
-#define STRAG_RING_BYTES ((size_t)16 << 20)
+#define STRAG_SEATS_MAX 131072
+#define STRAG_NAMES_MAX 131072
+#define STRAG_NAMES_BYTES ((size_t)8 << 20)
+#define STRAG_SLOTS_MAX 16384 /* members of one cohort */
+/* A minute of steps of 10,000 ranks, one every 0.6 s. */
+#define STRAG_RING_BYTES ((size_t)64 << 20)
 #define STRAG_CULPRITS_MAX 512
-#define STRAG_BOOK_BYTES ((size_t)1 << 20)
-#define STRAG_HOT_MAX 1024
+#define STRAG_BOOK_BYTES ((size_t)8 << 20)
+#define STRAG_HOT_MAX 16384
 /* NVML's reasons that a GPU is slowed down against its will: hw slowdown, sw and hw thermal, power
  * brake. Idle, application clocks, the power cap and sync boost are as usual. */
 #define STRAG_HOT_BITS UINT64_C(0xe8)
@@ -89,6 +91,7 @@ struct strag_lane {
     uint32_t listed;     /* members, where a list of them was seen */
     uint32_t whole;      /* cohorts judged with every seat, up to SETTLED */
     uint32_t open_count; /* cohorts that are not judged */
+    uint32_t moved;      /* of them, those that grew and so lie behind newer ones */
     uint32_t interval_count;
     int64_t intervals[STRAG_INTERVALS]; /* a ring, interval_at is the oldest */
     uint32_t interval_at;
@@ -157,6 +160,7 @@ struct strag_cohort {
     uint32_t count;
     uint32_t done;
     bool closed;
+    bool moved;   /* it grew: see strag_lane */
     bool mixed;   /* not the same call everywhere */
     bool excused; /* no training as usual: another phase, a checkpoint */
     struct strag_slot slots[];

@@ -26,33 +26,57 @@ static void sift(struct tc_stream *heap, size_t count, size_t i)
     }
 }
 
-/* The head of heap[i] has been dealt with: its stream goes on, or leaves. */
-static tc_status go_on(struct tc_stream *heap, size_t *io_live, size_t i)
+/* The stream behind the heap becomes a part of it. */
+static void join(struct tc_stream *heap, size_t *io_live)
 {
-    TC_TRY(heap[i].next(heap[i].context, &heap[i].head));
-    if (heap[i].head == NULL) {
-        heap[i] = heap[--*io_live];
+    size_t i = (*io_live)++;
+    for (size_t parent; i > 0; i = parent) {
+        parent = (i - 1) / 2;
+        if (tc_event_order(heap[i].head, heap[parent].head) >= 0) {
+            return;
+        }
+        swap(&heap[i], &heap[parent]);
     }
-    sift(heap, *io_live, i);
+}
+
+/* The head of heap[0] has been dealt with: its stream goes on, or leaves. */
+static tc_status go_on(struct tc_stream *heap, size_t *io_live)
+{
+    TC_TRY(heap[0].next(heap[0].context, &heap[0].head));
+    if (heap[0].head == NULL) {
+        heap[0] = heap[--*io_live];
+    }
+    sift(heap, *io_live, 0);
     return TC_OK;
 }
 
-/*
- * Whatever other sources say word for word as heap[0] does is passed over. What is equal to the
- * earliest is next to it, in one of its two children.
- */
-static tc_status skip_copies(struct tc_stream *heap, size_t *io_live, uint64_t *io_copies)
+/* Whether another stream says word for word what heap[0] does: then one of its two children. */
+static bool has_copy(const struct tc_stream *heap, size_t live)
 {
+    return (live > 1 && tc_event_cmp(heap[1].head, heap[0].head) == 0) ||
+           (live > 2 && tc_event_cmp(heap[2].head, heap[0].head) == 0);
+}
+
+/*
+ * One event was told for all streams that begin with it: each of them goes on by one. Who has it
+ * once more than the others tells it once more, whichever of them comes first. They are set aside
+ * behind the heap meanwhile.
+ */
+static tc_status go_on_all(struct tc_stream *heap, size_t *io_live, uint64_t *io_copies)
+{
+    size_t end = *io_live;
     const struct tc_event *ev = heap[0].head;
-    for (size_t i = 1; i < 3 && i < *io_live;) {
-        const struct tc_event *other = heap[i].head;
-        if (other->raw.source == ev->raw.source || tc_event_cmp(other, ev) != 0) {
-            i++;
-            continue;
+    do {
+        swap(&heap[0], &heap[--*io_live]);
+        sift(heap, *io_live, 0);
+    } while (*io_live > 0 && tc_event_cmp(heap[0].head, ev) == 0);
+    *io_copies += end - *io_live - 1;
+    for (size_t i = *io_live; i < end; i++) {
+        TC_TRY(heap[i].next(heap[i].context, &heap[i].head));
+        if (heap[i].head != NULL) {
+            swap(&heap[i], &heap[*io_live]);
+            join(heap, io_live);
         }
-        ++*io_copies;
-        TC_TRY(go_on(heap, io_live, i));
-        i = 1;
     }
     return TC_OK;
 }
@@ -74,8 +98,11 @@ tc_status tc_merge(struct tc_stream *streams, size_t count,
     }
     while (live > 0) {
         TC_TRY(take(context, streams[0].head));
-        TC_TRY(skip_copies(streams, &live, out_copies));
-        TC_TRY(go_on(streams, &live, 0));
+        if (has_copy(streams, live)) {
+            TC_TRY(go_on_all(streams, &live, out_copies));
+        } else {
+            TC_TRY(go_on(streams, &live));
+        }
     }
     return TC_OK;
 }

@@ -25,9 +25,9 @@ struct tc_stream {
 };
 
 /*
- * Feeds `take` every event of all streams in order. Borrows streams; its order is changed. An
- * event that another source tells word for word (a copy of a file, an export made twice) is told
- * once, as often as the source that has it most often; *out_copies counts the others.
+ * Feeds `take` every event of all streams in order. Borrows streams, one for each source; their
+ * order is changed. What several sources tell word for word (a copy of a file, an export made
+ * twice) is told as often as the one that has it most often; *out_copies counts the others.
  */
 TC_CHECKED tc_status tc_merge(struct tc_stream *streams, size_t count,
                               tc_status (*take)(void *context, const struct tc_event *ev),

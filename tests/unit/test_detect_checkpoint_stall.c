@@ -506,6 +506,21 @@ static void steps_that_go_on_make_it_partial(void **state)
     assert_says(f->remediation, "Steps go on: ");
 }
 
+static void of_steps_at_one_time_the_highest_counts(void **state)
+{
+    (void)state;
+    for (int64_t first = 0; first < 2; first++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+        feed(h, checkpoint(0, 0, "begin"));
+        feed(h, kernel(10, "io_error", "sda"));
+        feed(h, step(20, 1200 + first));
+        feed(h, step(20, 1201 - first));
+        tick(h, THRESHOLD);
+        assert_int_equal(tc_harness_finding(h, 0)->confidence, TC_CONFIDENCE_PARTIAL);
+        tc_harness_destroy(h);
+    }
+}
+
 static void a_job_or_pod_that_ended_is_silent(void **state)
 {
     struct tc_harness *h = *state;
@@ -760,6 +775,7 @@ int main(void)
         TEST(many_ranks_are_one_verdict),
         TEST(the_next_checkpoint_takes_its_place),
         TEST(steps_that_go_on_make_it_partial),
+        TEST(of_steps_at_one_time_the_highest_counts),
         TEST(a_job_or_pod_that_ended_is_silent),
         TEST(a_pod_that_ends_resolves_what_was_told),
         TEST(the_place_of_a_rank_is_learned),

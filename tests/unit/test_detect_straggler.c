@@ -430,6 +430,42 @@ static void first_steps_are_warm_up(void **state)
     assert_int_equal(steps_verdicts(*state, 0, 11, 2, "train"), 0);
 }
 
+/* Steps of a job of so many ranks whose second half is `behind` steps later; the last is slow. */
+static void many_ranks_lose_nobody(struct tc_harness *h, int32_t ranks, int64_t behind)
+{
+    for (int64_t i = 0; i < 10 + behind; i++) {
+        for (int32_t rank = 0; rank < ranks; rank++) {
+            int64_t step = rank < ranks / 2 ? i : i - behind;
+            if (step >= 0 && step < 10) {
+                struct tc_event ev = step_event(rank, 10 + step, 2 * i, rank == ranks - 1 ? 2 : 1);
+                tc_harness_feed(h, &ev);
+            }
+        }
+    }
+    finish(h);
+    assert_int_equal(tc_harness_stats(h).dropped, 0);
+    assert_int_equal(tc_harness_stats(h).late, 0);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_int_equal(tc_harness_finding(h, 0)->scope.rank, ranks - 1);
+    assert_false(tc_harness_finding(h, 0)->incomplete);
+    assert_says(tc_harness_finding(h, 0)->headline, "in 10 of the last 10 steps");
+}
+
+static void a_step_has_room_for_as_many_ranks_as_come(void **state)
+{
+    many_ranks_lose_nobody(*state, 1000, 0);
+}
+
+static void a_step_that_grew_is_judged_before_the_next(void **state)
+{
+    many_ranks_lose_nobody(*state, 300, 3);
+}
+
+static void a_job_of_ten_thousand_ranks_fits(void **state)
+{
+    many_ranks_lose_nobody(*state, 10000, 1);
+}
+
 static void steps_without_numbers_are_compared_in_rounds(void **state)
 {
     struct tc_harness *h = *state;
@@ -983,6 +1019,9 @@ int main(void)
         TEST(steps_of_other_phases_are_silent),
         TEST(a_missing_phase_does_not_excuse),
         TEST(first_steps_are_warm_up),
+        TEST(a_step_has_room_for_as_many_ranks_as_come),
+        TEST(a_step_that_grew_is_judged_before_the_next),
+        TEST(a_job_of_ten_thousand_ranks_fits),
         TEST(steps_without_numbers_are_compared_in_rounds),
         TEST(a_gauge_that_is_read_twice_in_a_step_counts_once),
         TEST(step_times_say_nothing_where_collectives_are_known),
