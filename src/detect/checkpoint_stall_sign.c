@@ -181,6 +181,14 @@ static void clear_nfs(struct checkpoint_stall *st, const struct tc_event *ev)
     }
 }
 
+/* "fd0", "sr0": a floppy or optical drive, which virtual machines have without a medium in it. */
+static bool is_empty_drive(struct tc_slice device)
+{
+    bool named = tc_slice_starts(device, TC_LIT("fd")) || tc_slice_starts(device, TC_LIT("sr"));
+    uint64_t number = 0;
+    return named && tc_slice_is_u64(tc_slice_from(device, 2), &number);
+}
+
 static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event *ev)
 {
     if (ev->scope.node.len == 0 || ev->fault.device.len > TC_SCOPE_TEXT_MAX ||
@@ -190,6 +198,9 @@ static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event 
     }
     if (tc_slice_eq(ev->fault.fault, TC_LIT("nfs_ok"))) {
         clear_nfs(st, ev);
+        return TC_OK;
+    }
+    if (is_empty_drive(ev->fault.device)) {
         return TC_OK;
     }
     struct ckpt_sign sign = {
