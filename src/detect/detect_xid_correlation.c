@@ -272,7 +272,9 @@ static struct tc_slice objection(const struct state *st, const struct xid_pod *p
     const struct xid_join *join = &pod->join;
     if (!tc__xid_pod_joinable(pod, &pod->anchor)) {
         bool asked = pod->planned_ns != TC_TIME_NONE && pod->anchor.time_ns >= pod->planned_ns;
-        return asked ? TC_LIT("it had been asked to stop") : TC_LIT("it ran out of host memory");
+        return asked              ? TC_LIT("it had been asked to stop")
+               : pod->without_gpu ? TC_LIT("it asks for no GPU")
+                                  : TC_LIT("it ran out of host memory");
     }
     struct tc_slice pod_uuid = gpu_uuid(st, pod->node, pod->gpu_uuid, pod->pci);
     struct tc_slice xid_uuid = gpu_uuid(st, pod->node, join->gpu_uuid, join->pci);

@@ -124,6 +124,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("reason", BIT(POD_STATE), STRING, pod.reason, 0, "Evicted, OOMKilled, Error, ..."),
     FIELD("exit_code", BIT(POD_STATE), I64, pod.exit_code, -1, "of the container"),
     FIELD("signal", BIT(POD_STATE), I64, pod.signal, 0, "that ended the container"),
+    FIELD("gpus", BIT(POD_STATE), I64, pod.gpus, -1, "GPUs that the pod asks for"),
     FIELD("message", BIT(POD_STATE), STRING, pod.message, 0, "status message"),
 
     FIELD("metric", BIT(METRIC), METRIC, metric.metric, 0, "which metric: see below"),
