@@ -99,6 +99,7 @@ static tc_status deliver(struct walk *w, struct tc_slice line, struct tc_event *
     ev->scope.node = w->in->node;
     ev->scope.job = w->in->job;
     tc__train_pod(w->in->name, &ev->scope);
+    tc__train_prefix(line, &ev->scope);
     ev->raw = (struct tc_raw){
         .source = w->in->source, .length = (uint32_t)line.len, .offset = (uint64_t)start};
     w->cursor->events++;

@@ -7,7 +7,8 @@
  *
  * A wording is taken in only when it says both ends of what it announces, or one
  * that needs no other: a checkpoint that begins in a log that never says when it
- * ended would look stalled for ever.
+ * ended would look stalled for ever. One that the training waits for says so by its
+ * phase, and the next step is its end.
  */
 #ifndef TC_CODEC_TRAIN_TEXT_PRIV_H
 #define TC_CODEC_TRAIN_TEXT_PRIV_H
@@ -44,5 +45,8 @@ int32_t tc__train_rank(struct tc_slice line);
 /* The pod whose log a path names, where it has the form that Kubernetes keeps logs in:
  * .../pods/NAMESPACE_POD_UID/CONTAINER/0.log. Slices of path; *io is untouched otherwise. */
 void tc__train_pod(struct tc_slice path, struct tc_scope *io);
+/* The pod that `kubectl logs --prefix` puts before a line: "[pod/POD/CONTAINER] ". Slices of line;
+ * *io is untouched when there is none, or it has a pod. */
+void tc__train_prefix(struct tc_slice line, struct tc_scope *io);
 
 #endif

@@ -44,6 +44,7 @@ static struct ckpt_job *job_made(struct checkpoint_stall *st, struct ckpt_job ke
     key.step = -1;
     key.end_step = -1;
     key.step_ns = TC_TIME_NONE;
+    key.any_ns = TC_TIME_NONE;
     key.end_ns = TC_TIME_NONE;
     struct ckpt_job *kept =
         tc__window_push(w, st->scratch, &key, sizeof key, JOB_TEXTS, COUNT(JOB_TEXTS), st->now_ns);
@@ -108,16 +109,52 @@ tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const struct tc_ev
     return s->pod.len > 0 ? end_all(st, ev, (struct ckpt_job){.ns = s->ns, .pod = s->pod}) : TC_OK;
 }
 
+static tc_status step_of(struct checkpoint_stall *st, const struct tc_event *ev,
+                         struct ckpt_job key)
+{
+    struct ckpt_job *all = job_made(st, key);
+    if (all == NULL) {
+        return TC_E_NOMEM;
+    }
+    if (ev->time_ns > all->any_ns) {
+        /* What a checkpoint waits for may have come. */
+        st->moved = st->moved || all->any_ns <= st->newest_loop_ns;
+        all->any_ns = ev->time_ns;
+        all->any_raw = ev->raw;
+    }
+    if (ev->train.step >= all->step && ev->time_ns > all->step_ns) {
+        all->step = ev->train.step;
+        all->step_ns = ev->time_ns;
+        all->head.seen_ns = st->now_ns;
+    }
+    return TC_OK;
+}
+
 tc_status tc__ckpt_on_step(struct checkpoint_stall *st, const struct tc_event *ev)
 {
-    if (ev->scope.job.len == 0) {
-        return TC_OK;
+    const struct tc_scope *s = &ev->scope;
+    if (s->job.len > 0) {
+        TC_TRY(step_of(st, ev, (struct ckpt_job){.job = s->job}));
     }
-    struct ckpt_job *job = job_made(st, (struct ckpt_job){.job = ev->scope.job});
-    if (job != NULL && ev->train.step >= job->step && ev->time_ns > job->step_ns) {
-        job->step = ev->train.step;
-        job->step_ns = ev->time_ns;
-        job->head.seen_ns = st->now_ns;
+    return s->pod.len > 0 ? step_of(st, ev, (struct ckpt_job){.ns = s->ns, .pod = s->pod}) : TC_OK;
+}
+
+static bool stepped(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                    const struct ckpt_job *key, struct ckpt_over *out)
+{
+    const struct ckpt_job *all = job_at(st, key);
+    if (all == NULL || all->any_ns <= w->begin_ns) {
+        return false;
     }
-    return job == NULL ? TC_E_NOMEM : TC_OK;
+    *out = (struct ckpt_over){CKPT_NEXT, all->any_ns, all->any_raw};
+    return true;
+}
+
+bool tc__ckpt_step_since(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                         struct ckpt_over *out)
+{
+    struct ckpt_job job = {.job = w->job};
+    struct ckpt_job pod = {.ns = w->ns, .pod = w->pod};
+    return (w->job.len > 0 && stepped(st, w, &job, out)) ||
+           (w->pod.len > 0 && stepped(st, w, &pod, out));
 }

@@ -72,7 +72,8 @@ struct ckpt_writer {
     int64_t begin_ns;
     int64_t end_ns; /* TC_TIME_NONE while it is being written */
     int32_t rank;
-    bool failed; /* and that was said */
+    bool failed;  /* and that was said */
+    bool in_loop; /* the training waits for it */
     bool in_stall;
     uint64_t before; /* one that failed before, until one ends; TC_RING_NONE */
     int64_t next_ns; /* something newer took its place; TC_TIME_NONE */
@@ -98,6 +99,8 @@ struct ckpt_job {
     struct tc_slice pod;
     int64_t step; /* highest that ended */
     int64_t step_ns;
+    int64_t any_ns; /* any step ended, whichever */
+    struct tc_raw any_raw;
     int64_t end_ns; /* a checkpoint of all of it ended */
     int64_t end_step;
     struct tc_raw end_raw;
@@ -168,9 +171,10 @@ struct checkpoint_stall {
     struct tc_rank_places places;
     struct tc_window ended; /* pods: ckpt_writer with end_ns */
     struct ckpt_stall *stalls;
-    uint32_t stall_count; /* entries in use lie below */
-    uint64_t due;         /* the first writer whose age was not looked at */
-    uint64_t newest;      /* the last one that began */
+    uint32_t stall_count;   /* entries in use lie below */
+    uint64_t due;           /* the first writer whose age was not looked at */
+    uint64_t newest;        /* the last one that began */
+    int64_t newest_loop_ns; /* the last begin of one that the training waits for */
     int64_t now_ns;
     bool dirty; /* something came that may join a stall */
     bool moved; /* something came that may end one */
@@ -187,6 +191,9 @@ TC_CHECKED tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const s
 /* True when a checkpoint of all of the writer's job or pod ended that can be its own. */
 bool tc__ckpt_ended_with_all(const struct checkpoint_stall *st, const struct ckpt_writer *w,
                              struct ckpt_over *out);
+/* True when a step of the writer's job or pod ended after it began. */
+bool tc__ckpt_step_since(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                         struct ckpt_over *out);
 /* Whether steps have ended since the writer began: then it writes beside the training. */
 bool tc__ckpt_went_on(const struct checkpoint_stall *st, const struct ckpt_writer *w);
 

@@ -87,7 +87,7 @@ static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer 
         *out = (struct ckpt_over){CKPT_NEXT, w->next_ns, w->next_raw};
         return true;
     }
-    if (tc__ckpt_ended_with_all(st, w, out)) {
+    if (tc__ckpt_ended_with_all(st, w, out) || (w->in_loop && tc__ckpt_step_since(st, w, out))) {
         return true;
     }
     if (w->pod.len == 0) {
@@ -282,6 +282,7 @@ static tc_status on_begin(struct checkpoint_stall *st, const struct tc_event *ev
         return TC_OK; /* said again, by another */
     }
     w->step = ev->train.step;
+    w->in_loop = tc_slice_eq(ev->train.phase, TC_LIT("train"));
     w->path = tc__text_clip(ev->train.path, CKPT_PATH_MAX);
     w->uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX);
     w->raw = ev->raw;
@@ -291,6 +292,9 @@ static tc_status on_begin(struct checkpoint_stall *st, const struct tc_event *ev
     }
     /* That another attempt begins does not undo a failure; that one ends does. */
     w->before = old == NULL ? TC_RING_NONE : (old->failed ? old->head.pos : old->before);
+    if (w->in_loop && w->begin_ns > st->newest_loop_ns) {
+        st->newest_loop_ns = w->begin_ns;
+    }
     struct ckpt_writer *kept = NULL;
     TC_TRY(keep_writer(st, &st->writers, writer_hash(w), same_writer, w, &kept));
     struct ckpt_writer *before = tc__window_at(&st->writers, st->newest);
@@ -377,13 +381,11 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     st->moved = st->moved || ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_POD_STATE;
-    if (ev->kind == TC_EVENT_CHECKPOINT) {
+    if (ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_TRAIN_STEP) {
         struct tc_event placed = *ev;
         tc__rank_places_fill(&st->places, &placed.scope);
-        return on_checkpoint(st, &placed);
-    }
-    if (ev->kind == TC_EVENT_TRAIN_STEP) {
-        return tc__ckpt_on_step(st, ev);
+        return ev->kind == TC_EVENT_CHECKPOINT ? on_checkpoint(st, &placed)
+                                               : tc__ckpt_on_step(st, &placed);
     }
     return ev->kind == TC_EVENT_POD_STATE ? on_pod(st, ev) : tc__ckpt_take_sign(st, ev);
 }

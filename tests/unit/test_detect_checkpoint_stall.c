@@ -616,6 +616,31 @@ static void an_end_without_a_rank_ends_those_of_its_pod(void **state)
     }
 }
 
+/* The training waits for it: a step that ended shows that it is over, told or not. */
+static void a_step_ends_what_the_training_waits_for(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+        struct tc_event begin = checkpoint(0, 0, "begin");
+        begin.train.phase = TC_LIT("train");
+        feed(h, begin);
+        feed(h, kernel(60, "nfs_not_responding", "10.0.0.5"));
+        if (i == 0) {
+            feed(h, step(100, -1));
+        }
+        tick(h, THRESHOLD);
+        assert_int_equal(tc_harness_count(h), i == 0 ? 0 : 1);
+        if (i == 2) {
+            feed(h, step(THRESHOLD + 10, 1201));
+            tick(h, THRESHOLD + 11);
+            assert_int_equal(tc_harness_count(h), 2);
+            assert_true(tc_harness_finding(h, 1)->resolved);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
 static void a_drive_without_a_medium_is_no_trouble(void **state)
 {
     struct tc_harness *h = *state;
@@ -825,6 +850,7 @@ int main(void)
         TEST(the_place_of_a_rank_is_learned),
         TEST(the_place_of_a_rank_needs_no_job),
         TEST(an_end_without_a_rank_ends_those_of_its_pod),
+        TEST(a_step_ends_what_the_training_waits_for),
         TEST(a_drive_without_a_medium_is_no_trouble),
         TEST(without_a_job_the_pod_or_the_node_is_the_writer),
         TEST(the_input_that_ends_has_its_newest_time_or_the_users),
