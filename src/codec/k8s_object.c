@@ -434,9 +434,18 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     return tc__k8s_emit(k, &ev);
 }
 
+/* Kubernetes has no label of its own for a rack; this is what those who need one write. */
+static struct tc_slice rack_of(struct tc_k8s_val labels)
+{
+    struct tc_slice rack = tc__k8s_string(labels, S("topology.kubernetes.io/rack"));
+    return either(rack, tc__k8s_string(labels, S("rack")));
+}
+
 static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
 {
-    struct tc_slice name = tc__k8s_string(tc__k8s_get(node, S("metadata")), S("name"));
+    struct tc_k8s_val meta = tc__k8s_get(node, S("metadata"));
+    struct tc_slice name = tc__k8s_string(meta, S("name"));
+    struct tc_slice rack = rack_of(tc__k8s_get(meta, S("labels")));
     struct tc_k8s_iter it =
         tc__k8s_iter(tc__k8s_get(tc__k8s_get(node, S("status")), S("conditions")));
     struct tc_k8s_val condition;
@@ -452,6 +461,7 @@ static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
         ev.uid = join(k, name, S("/"), type);
         ev.scope.node = name;
         ev.k8s.type = type;
+        ev.k8s.rack = rack;
         ev.k8s.status = tc__k8s_string(condition, S("status"));
         ev.k8s.reason = tc__k8s_string(condition, S("reason"));
         ev.k8s.message = tc__k8s_string(condition, S("message"));

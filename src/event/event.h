@@ -188,6 +188,7 @@ struct tc_ev_k8s {
     struct tc_slice object_name;
     struct tc_slice object_uid;
     struct tc_slice component; /* who reported it */
+    struct tc_slice rack;      /* condition: of the node, where a label says so */
     int64_t count;
     int64_t first_ns; /* when a repeated event was first seen; TC_TIME_NONE */
 };

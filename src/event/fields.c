@@ -118,6 +118,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("component", BIT(K8S_EVENT), STRING, k8s.component, 0, "who reported it"),
     FIELD("count", BIT(K8S_EVENT), I64, k8s.count, 1, "how often"),
     FIELD("first_time", BIT(K8S_EVENT), TIME, k8s.first_ns, 0, "first time of a repeated event"),
+    FIELD("rack", BIT(NODE_CONDITION), STRING, k8s.rack, 0, "rack of the node"),
     FIELD("message", K8S, STRING, k8s.message, 0, "note or message"),
 
     FIELD("phase", BIT(POD_STATE), STRING, pod.phase, 0, "pod phase"),

@@ -634,7 +634,8 @@ static void each_node_condition_is_an_event(void **state)
     (void)state;
     assert_int_equal(
         decode("{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":"
-               "\"gpu-01\"},\"status\":{\"nodeInfo\":{},\"conditions\":["
+               "\"gpu-01\",\"labels\":{\"rack\":\"x\",\"topology.kubernetes.io/rack\":\"r7\"}},"
+               "\"status\":{\"nodeInfo\":{},\"conditions\":["
                "{\"type\":\"MemoryPressure\",\"status\":\"True\",\"reason\":"
                "\"KubeletHasInsufficientMemory\",\"message\":\"kubelet has insufficient memory "
                "available\",\"lastHeartbeatTime\":\"2026-03-01T10:10:00Z\","
@@ -649,6 +650,7 @@ static void each_node_condition_is_an_event(void **state)
     SAME(ev->uid, "gpu-01/MemoryPressure");
     SAME(ev->scope.node, "gpu-01");
     SAME(ev->k8s.type, "MemoryPressure");
+    SAME(ev->k8s.rack, "r7");
     SAME(ev->k8s.status, "True");
     SAME(ev->k8s.reason, "KubeletHasInsufficientMemory");
     SAME(ev->k8s.message, "kubelet has insufficient memory available");
