@@ -227,55 +227,6 @@ static tc_status read_event(struct tc_k8s *k, struct tc_k8s_val event)
     return tc__k8s_emit(k, &ev);
 }
 
-/* "GPU-" and a UUID: exactly one GPU, not a list, an index or "all". */
-static bool is_gpu_uuid(struct tc_slice s)
-{
-    if (s.len != 40 || !tc_slice_starts(s, S("GPU-"))) {
-        return false;
-    }
-    for (size_t i = 4; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool dash = i == 12 || i == 17 || i == 22 || i == 27;
-        bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-        if (dash ? c != '-' : !hex) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Remembers one GPU; two different ones tell nothing about the pod. */
-static void note_gpu(struct tc_slice text, struct tc_slice *io_gpu, bool *io_ambiguous)
-{
-    if (is_gpu_uuid(text)) {
-        *io_ambiguous = *io_ambiguous || (io_gpu->len > 0 && !tc_slice_eq(*io_gpu, text));
-        *io_gpu = text;
-    }
-}
-
-static struct tc_slice pod_gpu(struct tc_k8s_val pod)
-{
-    struct tc_slice gpu = TC_EMPTY;
-    bool ambiguous = false;
-    struct tc_k8s_val v;
-    struct tc_k8s_val container;
-    struct tc_k8s_iter it =
-        tc__k8s_iter(tc__k8s_get(tc__k8s_get(pod, S("metadata")), S("annotations")));
-    while (tc__k8s_next(&it, NULL, &v)) {
-        note_gpu(tc__k8s_text(v), &gpu, &ambiguous);
-    }
-    it = tc__k8s_iter(tc__k8s_get(tc__k8s_get(pod, S("spec")), S("containers")));
-    while (tc__k8s_next(&it, NULL, &container)) {
-        struct tc_k8s_iter env = tc__k8s_iter(tc__k8s_get(container, S("env")));
-        while (tc__k8s_next(&env, NULL, &v)) {
-            if (tc_slice_eq(tc__k8s_string(v, S("name")), S("NVIDIA_VISIBLE_DEVICES"))) {
-                note_gpu(tc__k8s_string(v, S("value")), &gpu, &ambiguous);
-            }
-        }
-    }
-    return ambiguous ? TC_EMPTY : gpu;
-}
-
 /* The ends of containers, oldest first: the run before, then this one; init containers first. */
 struct ends {
     struct tc_k8s_val status;
@@ -433,7 +384,7 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     if (!status.there) {
         return tc__k8s_unknown(k, "a Pod without a status");
     }
-    TC_TRY(tc__k8s_pod_ranks(k, pod, pod_gpu(pod)));
+    TC_TRY(tc__k8s_pod_ranks(k, pod, tc__k8s_pod_gpu(pod)));
     TC_TRY(tc__k8s_pod_addresses(k, pod));
     struct pod_conditions conditions;
     pod_conditions_read(status, &conditions);
@@ -455,9 +406,11 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     /* A pod that failed without saying why failed with its containers: they are the news. */
     int64_t deletion_ns = deletion_request(meta);
     bool failed = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Failed"));
-    /* That it did its work is news to whoever waits for it. */
-    bool own =
-        reason.len > 0 || conditions.disrupted || failed || tc_slice_eq(phase, S("Succeeded"));
+    /* That it did its work is news to whoever waits for it; that it runs tells its name to those
+     * who know its uid. */
+    bool runs = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Running"));
+    bool own = reason.len > 0 || conditions.disrupted || failed || runs ||
+               tc_slice_eq(phase, S("Succeeded"));
     if (!own && bad == 0) {
         return TC_OK;
     }
@@ -470,8 +423,9 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     ev.scope.ns = tc__k8s_string(meta, S("namespace"));
     ev.scope.pod = tc__k8s_string(meta, S("name"));
     ev.scope.pod_uid = ev.uid;
-    ev.scope.gpu_uuid = pod_gpu(pod);
+    ev.scope.gpu_uuid = tc__k8s_pod_gpu(pod);
     ev.pod.phase = phase;
+    ev.pod.gpus = tc__k8s_pod_gpus(pod);
     TC_TRY(emit_ends(k, status, &ev, deletion_ns));
     if (!own) {
         return TC_OK;
@@ -481,9 +435,18 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
     return tc__k8s_emit(k, &ev);
 }
 
+/* Kubernetes has no label of its own for a rack; this is what those who need one write. */
+static struct tc_slice rack_of(struct tc_k8s_val labels)
+{
+    struct tc_slice rack = tc__k8s_string(labels, S("topology.kubernetes.io/rack"));
+    return either(rack, tc__k8s_string(labels, S("rack")));
+}
+
 static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
 {
-    struct tc_slice name = tc__k8s_string(tc__k8s_get(node, S("metadata")), S("name"));
+    struct tc_k8s_val meta = tc__k8s_get(node, S("metadata"));
+    struct tc_slice name = tc__k8s_string(meta, S("name"));
+    struct tc_slice rack = rack_of(tc__k8s_get(meta, S("labels")));
     struct tc_k8s_iter it =
         tc__k8s_iter(tc__k8s_get(tc__k8s_get(node, S("status")), S("conditions")));
     struct tc_k8s_val condition;
@@ -500,6 +463,7 @@ static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
         ev.uid = join(k, name, S("/"), type);
         ev.scope.node = name;
         ev.k8s.type = type;
+        ev.k8s.rack = rack;
         ev.k8s.status = tc__k8s_string(condition, S("status"));
         ev.k8s.reason = tc__k8s_string(condition, S("reason"));
         ev.k8s.message = tc__k8s_string(condition, S("message"));

@@ -79,6 +79,11 @@ struct tc_slice tc__k8s_container(struct tc_slice field_path);
 /* Fills the scope of an event about an object: node and pod, where the object is one. */
 void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node);
 
+/* The UUID of the only GPU that a pod names; "" when it names none, or several. */
+struct tc_slice tc__k8s_pod_gpu(struct tc_k8s_val pod);
+/* How many GPUs the containers of a pod ask for; -1 when it may have some that they do not. */
+int64_t tc__k8s_pod_gpus(struct tc_k8s_val pod);
+
 /* Where the ranks of a pod run, when the pod says which they are; gpu_uuid is its only GPU or "".
  */
 TC_CHECKED tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod,

@@ -67,12 +67,34 @@ static bool take_fs_error(struct tc_slice s, struct tc_slice *out_device)
     return true;
 }
 
+/* "BTRFS error (device nvme1n1 state EA): bdev /dev/nvme1n1 errs: wr 12, rd 0, ...". At mount it is
+ * "BTRFS info", of errors long ago. */
+static bool take_btrfs_error(struct tc_slice s, struct tc_slice *out_device)
+{
+    if (!tc__kmsg_take(&s, TC_LIT("BTRFS error (device "))) {
+        return false;
+    }
+    *out_device = device_of(tc_slice_cut(s, ')', &s));
+    return tc_slice_starts(s, TC_LIT(": bdev ")) && tc_slice_contains(s, TC_LIT(" errs: wr "));
+}
+
+/* "JBD2: Detected IO errors while flushing file data on sda1-8", newer kernels with a number. */
+static bool take_journal_error(struct tc_slice s, struct tc_slice *out_device)
+{
+    struct tc_slice head;
+    return tc__kmsg_take(&s, TC_LIT("JBD2: Detected IO errors ")) &&
+           tc__kmsg_split(s, TC_LIT("while flushing file data on "), &head, out_device);
+}
+
 static enum tc__kmsg_verdict rule_filesystem(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
     struct tc_slice device = TC_EMPTY;
-    if (take_fs_error(s, &device)) {
+    if (take_fs_error(s, &device) || take_btrfs_error(s, &device)) {
         return storage(c, ev, TC_LIT("fs_error"), device);
+    }
+    if (take_journal_error(s, &device)) {
+        return storage(c, ev, TC_LIT("io_error"), device);
     }
     bool named = take_filesystem(&s, &device);
     if (tc_slice_starts(s, TC_LIT("Remounting filesystem read-only"))) {
@@ -138,6 +160,9 @@ static enum tc__kmsg_verdict rule_nvme(struct tc__kmsg_context *c, struct tc_eve
         tc_slice_contains(s, TC_LIT(" timeout, ")) &&
         !tc_slice_contains(s, TC_LIT("completion polled"))) {
         return storage(c, ev, TC_LIT("nvme_timeout"), device);
+    }
+    if (tc_slice_starts(s, TC_LIT(" controller is down; will reset: "))) {
+        return storage(c, ev, TC_LIT("nvme_down"), device);
     }
     if (tc_slice_starts(s, TC_LIT(" Disabling device after reset failure"))) {
         return storage(c, ev, TC_LIT("nvme_disabled"), device);

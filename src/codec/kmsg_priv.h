@@ -126,6 +126,7 @@ enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_e
 enum tc__kmsg_verdict tc__kmsg_rule_memory(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_storage(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_nfs(struct tc__kmsg_context *c, struct tc_event *ev);
+enum tc__kmsg_verdict tc__kmsg_rule_remote(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_network(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_task(struct tc__kmsg_context *c, struct tc_event *ev);
 

@@ -346,6 +346,7 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
         tc__kmsg_rule_memory,
         tc__kmsg_rule_storage,
         tc__kmsg_rule_nfs,
+        tc__kmsg_rule_remote,
         tc__kmsg_rule_network,
         tc__kmsg_rule_task,
     };

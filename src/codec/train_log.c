@@ -106,6 +106,7 @@ static tc_status deliver(struct walk *w, struct tc_slice line, struct tc_event *
     if (ev->scope.rank < 0) {
         ev->scope.rank = w->rank;
     }
+    tc__train_prefix(line, &ev->scope);
     ev->raw = (struct tc_raw){
         .source = w->in->source, .length = (uint32_t)line.len, .offset = (uint64_t)start};
     w->cursor->events++;

@@ -163,6 +163,21 @@ int32_t tc__train_path_rank(struct tc_slice path)
     return take_count(&rest, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
 }
 
+void tc__train_prefix(struct tc_slice line, struct tc_scope *io)
+{
+    struct tc_slice rest;
+    struct tc_slice head = tc_slice_cut(line, ']', &rest);
+    if (io->pod.len > 0 || !tc_slice_starts(head, S("[pod/")) || rest.len == 0) {
+        return;
+    }
+    struct tc_slice container;
+    struct tc_slice pod = tc_slice_cut(tc_slice_from(head, S("[pod/").len), '/', &container);
+    if (pod.len > 0 && container.len > 0 && !tc_slice_contains(head, S(" "))) {
+        io->pod = pod;
+        io->container = container;
+    }
+}
+
 /* One wording: what stands before it and behind it in the line. */
 struct hit {
     struct tc_slice before;
@@ -449,6 +464,66 @@ static bool rule_torch_saved(const struct hit *h, struct tc_event *ev)
                       tc_slice_head(path, path.len - 1));
 }
 
+/*
+ * The Transformers trainer: "Saving model checkpoint to /ckpt/checkpoint-500", and DeepSpeed:
+ * "Saving model checkpoint: /ckpt/global_step500/mp_rank_00_model_states.pt". Neither need say that
+ * it ended; but the training waits for it, which the phase says.
+ */
+static bool rule_in_loop(const struct hit *h, struct tc_event *ev)
+{
+    bool named = tc_slice_starts(h->after, S(" to ")) || tc_slice_starts(h->after, S(": "));
+    struct tc_slice path =
+        named ? word_of(tc_slice_from(h->after, h->after.ptr[0] == ':' ? 2 : 4)) : TC_EMPTY;
+    int64_t step = count_after(path, S("checkpoint-"));
+    if (!tc_slice_contains(path, S("/"))) {
+        return false;
+    }
+    (void)checkpoint(ev, S("begin"), step >= 0 ? step : count_after(path, S("global_step")), path);
+    ev->train.phase = S("train");
+    return true;
+}
+
+/* Accelerate: "Saving current state to /ckpt/step_500", ... "Random states saved in /ckpt/..." */
+static bool rule_accelerate_begin(const struct hit *h, struct tc_event *ev)
+{
+    struct tc_slice path = word_of(h->after);
+    return path.len > 0 && checkpoint(ev, S("begin"), -1, path);
+}
+
+static bool rule_accelerate_end(const struct hit *h, struct tc_event *ev)
+{
+    struct tc_slice path = word_of(h->after);
+    return path.len > 0 && checkpoint(ev, S("end"), -1, path);
+}
+
+/* torchtune: "Saving checkpoint. This may take some time. Retrieving full model state dict..." */
+static bool rule_tune_begin(const struct hit *h, struct tc_event *ev)
+{
+    return tc_slice_starts(h->after, S(" may take some time")) &&
+           checkpoint(ev, S("begin"), -1, TC_EMPTY);
+}
+
+/* torchtune: "Saving checkpoint took 12.30 secs" */
+static bool rule_tune_end(const struct hit *h, struct tc_event *ev)
+{
+    double seconds = seconds_after(h->after, TC_EMPTY);
+    if (!tc_slice_contains(h->after, S(" secs"))) {
+        return false;
+    }
+    (void)checkpoint(ev, S("end"), -1, TC_EMPTY);
+    ev->train.seconds = seconds;
+    return true;
+}
+
+/* The Transformers trainer: "{'loss': 1.98, 'grad_norm': 0.51, 'learning_rate': 1e-05, 'epoch':
+ * 0.2}"
+ */
+static bool rule_trainer_log(const struct hit *h, struct tc_event *ev)
+{
+    return tc_slice_contains(h->after, S("'learning_rate': ")) &&
+           tc_slice_contains(h->after, S("'epoch': ")) && step_ended(ev, S("train"), -1, 0);
+}
+
 /* torch.distributed.checkpoint: "CheckpointException: CheckpointException ranks:dict_keys([0])" */
 static bool rule_failed(const struct hit *h, struct tc_event *ev)
 {
@@ -481,7 +556,13 @@ static bool rule_failed(const struct hit *h, struct tc_event *ev)
     X("Async checkpoint save for step ", rule_nemo_end)         \
     X("Checkpoint ", rule_deepspeed_tag)                        \
     X("[Torch] Saving ", rule_torch_saving)                     \
-    X("[Torch] Saved ", rule_torch_saved)
+    X("[Torch] Saved ", rule_torch_saved)                       \
+    X("Saving model checkpoint", rule_in_loop)                  \
+    X("Saving current state to ", rule_accelerate_begin)        \
+    X("Random states saved in ", rule_accelerate_end)           \
+    X("Saving checkpoint. This", rule_tune_begin)               \
+    X("Saving checkpoint took ", rule_tune_end)                 \
+    X("{'loss': ", rule_trainer_log)
 
 #define RULE_LITERAL(text, rule) {(text), sizeof(text) - 1},
 #define RULE_FUNCTION(text, rule) rule,

@@ -7,7 +7,8 @@
  *
  * A wording is taken in only when it says both ends of what it announces, or one
  * that needs no other: a checkpoint that begins in a log that never says when it
- * ended would look stalled for ever.
+ * ended would look stalled for ever. One that the training waits for says so by its
+ * phase, and the next step is its end.
  */
 #ifndef TC_CODEC_TRAIN_TEXT_PRIV_H
 #define TC_CODEC_TRAIN_TEXT_PRIV_H
@@ -47,5 +48,8 @@ void tc__train_pod(struct tc_slice path, struct tc_scope *io);
 /* The rank whose log a path names, by its last part: "rank3.log", "train_rank-07.out"; -1. Ranks
  * of nodes, and those within a node, are not meant. */
 int32_t tc__train_path_rank(struct tc_slice path);
+/* The pod that `kubectl logs --prefix` puts before a line: "[pod/POD/CONTAINER] ". Slices of line;
+ * *io is untouched when there is none, or it has a pod. */
+void tc__train_prefix(struct tc_slice line, struct tc_scope *io);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the checkpoint_stall detector: detect_checkpoint_stall.c follows
- * checkpoints, checkpoint_stall_sign.c keeps signs of storage trouble,
- * checkpoint_stall_report.c says what was found. docs/patterns/checkpoint_stall.md
- * has the rules.
+ * checkpoints, checkpoint_stall_job.c knows jobs and pods as a whole,
+ * checkpoint_stall_sign.c keeps signs of storage trouble, checkpoint_stall_report.c
+ * says what was found. docs/patterns/checkpoint_stall.md has the rules.
  */
 #ifndef TC_DETECT_CHECKPOINT_STALL_PRIV_H
 #define TC_DETECT_CHECKPOINT_STALL_PRIV_H
@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/detector.h"
+#include "detect/rank_place_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -71,7 +72,8 @@ struct ckpt_writer {
     int64_t begin_ns;
     int64_t end_ns; /* TC_TIME_NONE while it is being written */
     int32_t rank;
-    bool failed; /* and that was said */
+    bool failed;  /* and that was said */
+    bool in_loop; /* the training waits for it */
     bool in_stall;
     uint64_t before; /* one that failed before, until one ends; TC_RING_NONE */
     int64_t next_ns; /* something newer took its place; TC_TIME_NONE */
@@ -89,13 +91,17 @@ struct ckpt_over {
     struct tc_raw raw; /* empty when no event of the checkpoint says so */
 };
 
-/* What is known of a job besides its checkpoints. */
+/* What is known of a job besides its checkpoints; or of a pod, whose job is then left out. */
 struct ckpt_job {
     struct tc_window_head head;
     struct tc_slice job;
+    struct tc_slice ns;
+    struct tc_slice pod;
     int64_t step; /* highest that ended */
     int64_t step_ns;
-    int64_t end_ns; /* a checkpoint of the whole job ended */
+    int64_t any_ns; /* any step ended, whichever */
+    struct tc_raw any_raw;
+    int64_t end_ns; /* a checkpoint of all of it ended */
     int64_t end_step;
     struct tc_raw end_raw;
 };
@@ -163,18 +169,39 @@ struct checkpoint_stall {
     struct tc_window disks;
     struct tc_window writers;
     struct tc_window jobs;
-    struct tc_window places; /* of ranks: ckpt_writer without a checkpoint */
-    struct tc_window ended;  /* pods: ckpt_writer with end_ns */
+    struct tc_rank_places places;
+    struct tc_window ended; /* pods: ckpt_writer with end_ns */
     struct ckpt_stall *stalls;
-    uint32_t stall_count; /* entries in use lie below */
-    uint64_t due;         /* the first writer whose age was not looked at */
-    uint64_t newest;      /* the last one that began */
+    uint32_t stall_count;   /* entries in use lie below */
+    uint64_t due;           /* the first writer whose age was not looked at */
+    uint64_t newest;        /* the last one that began */
+    int64_t newest_loop_ns; /* the last begin of one that the training waits for */
     int64_t now_ns;
     bool dirty; /* something came that may join a stall */
     bool moved; /* something came that may end one */
     uint64_t dropped;
     uint64_t ignored;
 };
+
+/* ---- checkpoint_stall_job.c ------------------------------------------------------------------ */
+
+bool tc__ckpt_jobs_init(struct checkpoint_stall *st, struct tc_arena *arena);
+TC_CHECKED tc_status tc__ckpt_on_step(struct checkpoint_stall *st, const struct tc_event *ev);
+/* A checkpoint ended, and no rank is said. */
+TC_CHECKED tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const struct tc_event *ev);
+/* True when a checkpoint of all of the writer's job or pod ended that can be its own. */
+bool tc__ckpt_ended_with_all(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                             struct ckpt_over *out);
+/* True when a step of the writer's job or pod ended after it began. */
+bool tc__ckpt_step_since(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                         struct ckpt_over *out);
+/* Whether steps have ended since the writer began: then it writes beside the training. */
+bool tc__ckpt_went_on(const struct checkpoint_stall *st, const struct ckpt_writer *w);
+
+static inline bool tc__ckpt_same_step(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 || a == b;
+}
 
 /* ---- checkpoint_stall_sign.c ----------------------------------------------------------------- */
 

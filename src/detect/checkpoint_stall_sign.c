@@ -15,6 +15,8 @@
 /* Two counters of one scrape have the same time, or nearly. */
 #define SCRAPE_NS TC_SECOND
 
+#define OK TC_LIT("_ok")
+
 enum { SEED_NODE = 1, SEED_POD = 2, SEED_DISK = 3 };
 
 static const size_t SIGN_TEXTS[] = {
@@ -166,19 +168,28 @@ static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev
     return sign.node.len > 0 ? keep(st, &sign) : TC_OK;
 }
 
-/* The server answers again. */
-static void clear_nfs(struct checkpoint_stall *st, const struct tc_event *ev)
+/* "nfs_ok", "lustre_ok", "ceph_ok", "path_ok": takes back what the same one said before. */
+static void clear_signs(struct checkpoint_stall *st, const struct tc_event *ev)
 {
+    struct tc_slice family = tc_slice_head(ev->fault.fault, ev->fault.fault.len - OK.len + 1);
     struct ckpt_sign key = {.node = ev->scope.node, .of_node = true};
     struct ckpt_sign *s =
         tc__window_find(&st->signs, &st->signs.chains, place_hash(&key), same_place, &key).record;
     for (unsigned i = 0; s != NULL && i < CKPT_SIGNS_VISITED_MAX; i++) {
-        if (s->cleared_ns == TC_TIME_NONE && tc_slice_eq(s->what, TC_LIT("nfs_not_responding")) &&
+        if (s->cleared_ns == TC_TIME_NONE && tc_slice_starts(s->what, family) &&
             tc_slice_eq(s->device, ev->fault.device) && s->first_ns <= ev->time_ns) {
             s->cleared_ns = ev->time_ns;
         }
         s = tc__window_at(&st->signs, s->head.older);
     }
+}
+
+/* "fd0", "sr0": a floppy or optical drive, which virtual machines have without a medium in it. */
+static bool is_empty_drive(struct tc_slice device)
+{
+    bool named = tc_slice_starts(device, TC_LIT("fd")) || tc_slice_starts(device, TC_LIT("sr"));
+    uint64_t number = 0;
+    return named && tc_slice_is_u64(tc_slice_from(device, 2), &number);
 }
 
 static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event *ev)
@@ -188,8 +199,11 @@ static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event 
         st->ignored++;
         return TC_OK;
     }
-    if (tc_slice_eq(ev->fault.fault, TC_LIT("nfs_ok"))) {
-        clear_nfs(st, ev);
+    if (tc_slice_ends(ev->fault.fault, OK)) {
+        clear_signs(st, ev);
+        return TC_OK;
+    }
+    if (is_empty_drive(ev->fault.device)) {
         return TC_OK;
     }
     struct ckpt_sign sign = {

@@ -108,6 +108,21 @@ bool tc__dl_find_stall(const struct dl_pod *pod, const struct dl_job *job,
     return found && !excused(pod, job, limits, out);
 }
 
+void tc__dl_keep_past(struct dl_pod *pod, const struct dl_job *job, const struct dl_limits *limits,
+                      const struct tc_event *ev)
+{
+    /* A run that begins anew goes back: only a step that follows shows that the pod stood still. */
+    struct dl_stall stall;
+    if (ev->kind != TC_EVENT_TRAIN_STEP || pod->incident.open || !pod->progress.known ||
+        pod->progress.step < 0 || ev->train.step <= pod->progress.step ||
+        !tracked_stall(pod, job, limits, ev->time_ns, &stall) ||
+        excused(pod, job, limits, &stall)) {
+        return;
+    }
+    pod->past = stall;
+    pod->past_end = (struct dl_step){ev->time_ns, ev->train.step, ev->raw, true};
+}
+
 static bool inside(const struct dl_sign *s, int64_t from_ns, int64_t to_ns)
 {
     bool first_in = s->time_ns >= from_ns && s->time_ns <= to_ns;

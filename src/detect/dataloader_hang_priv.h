@@ -137,9 +137,11 @@ struct dl_pod {
     struct dl_signs errors;
     struct dl_report report;
     struct dl_incident incident;
-    uint32_t watch;     /* its place among the watched and one more; 0 when it is not */
-    int32_t first_rank; /* a rank of the pod, -1 unknown */
-    bool paused;        /* the last step was of evaluation, or the last one */
+    struct dl_stall past;    /* that a step has just ended, before anything was said of it */
+    struct dl_step past_end; /* known while there is such a one */
+    uint32_t watch;          /* its place among the watched and one more; 0 when it is not */
+    int32_t first_rank;      /* a rank of the pod, -1 unknown */
+    bool paused;             /* the last step was of evaluation, or the last one */
     bool podless;
     bool dirty;
     bool gone; /* a newer record took its place */
@@ -199,6 +201,10 @@ uint64_t tc__dl_pod_hash(struct tc_slice ns, struct tc_slice name);
 bool tc__dl_read_names(const struct tc_scope *s, struct tc_arena *arena, struct dl_names *out);
 /* True when the names add to what is known of the pod. */
 bool tc__dl_tells_more(const struct dl_pod *pod, const struct dl_names *names);
+/* Takes from the names what was not known of the pod. */
+void tc__dl_add_names(struct dl_pod *io, const struct dl_names *names);
+/* Which events are about a pod that trains, whether it is known yet or not. */
+bool tc__dl_makes_pod(const struct tc_event *ev);
 
 /* Reads a data loader's error. */
 void tc__dl_read_error(const struct tc_event *ev, struct dl_sign *out);
@@ -224,6 +230,9 @@ int64_t tc__dl_silent_since(const struct dl_pod *pod, const struct dl_job *job);
 /* Finds the stall that lasts at now_ns. job and node may be NULL. */
 bool tc__dl_find_stall(const struct dl_pod *pod, const struct dl_job *job,
                        const struct dl_limits *limits, int64_t now_ns, struct dl_stall *out);
+/* A step is about to end: keeps the stall that it ends, if there was one that we saw ourselves. */
+void tc__dl_keep_past(struct dl_pod *pod, const struct dl_job *job, const struct dl_limits *limits,
+                      const struct tc_event *ev);
 /* Adds the evidence for the stall to io; true when there is any. job and node may be NULL. */
 bool tc__dl_join(const struct dl_pod *pod, const struct dl_job *job, const struct dl_node *node,
                  const struct dl_limits *limits, const struct dl_stall *stall,

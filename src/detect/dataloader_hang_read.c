@@ -88,6 +88,27 @@ bool tc__dl_tells_more(const struct dl_pod *pod, const struct dl_names *names)
            (pod->container.len == 0 && names->container.len > 0);
 }
 
+static void fill(struct tc_slice *io, struct tc_slice other)
+{
+    *io = io->len == 0 ? other : *io;
+}
+
+void tc__dl_add_names(struct dl_pod *io, const struct dl_names *names)
+{
+    fill(&io->node, names->pod.node);
+    fill(&io->ns, names->pod.ns);
+    fill(&io->name, names->pod.name);
+    fill(&io->uid, names->pod.uid);
+    fill(&io->job, names->job);
+    fill(&io->container, names->container);
+}
+
+bool tc__dl_makes_pod(const struct tc_event *ev)
+{
+    return ev->kind != TC_EVENT_K8S_EVENT &&
+           (ev->kind != TC_EVENT_METRIC || ev->metric.metric == TC_METRIC_STEP);
+}
+
 void tc__dl_read_error(const struct tc_event *ev, struct dl_sign *out)
 {
     *out = (struct dl_sign){
@@ -384,6 +405,11 @@ bool tc__dl_on_end(struct dl_pod *pod, const struct tc_event *ev)
         if (!ended && !tc_slice_eq(ev->k8s.reason, TC_LIT("Killing"))) {
             return false;
         }
+    }
+    /* That it runs says nothing of an end. */
+    if (!ended && ev->kind == TC_EVENT_POD_STATE && ev->pod.exit_code < 0 &&
+        ev->pod.reason.len == 0) {
+        return false;
     }
     pod->restarted_ns = tc__dl_max(pod->restarted_ns, ev->time_ns);
     if (!ended) {

@@ -14,14 +14,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define WRITER_RING_BYTES ((size_t)4 << 20)
-#define JOB_RING_BYTES ((size_t)1 << 20)
-#define PLACE_RING_BYTES ((size_t)4 << 20)
 #define ENDED_RING_BYTES ((size_t)1 << 20)
 /* A begin of the same checkpoint within this is the same begin, told by another clock. */
 #define AGAIN_NS (60 * TC_SECOND)
 #define ARENA_BYTES ((size_t)32 << 20)
 
-enum { SEED_RANK = 1, SEED_POD = 2, SEED_NODE = 3, SEED_JOB = 4 };
+enum { SEED_RANK = 1, SEED_POD = 2, SEED_NODE = 3 };
 
 static const size_t WRITER_TEXTS[] = {
     offsetof(struct ckpt_writer, job),     offsetof(struct ckpt_writer, node),
@@ -29,8 +27,6 @@ static const size_t WRITER_TEXTS[] = {
     offsetof(struct ckpt_writer, pod_uid), offsetof(struct ckpt_writer, container),
     offsetof(struct ckpt_writer, path),    offsetof(struct ckpt_writer, uid),
 };
-static const size_t JOB_TEXTS[] = {offsetof(struct ckpt_job, job)};
-
 /* A writer is a rank of a job; without a rank a pod, without a pod a node. */
 static bool same_writer(const void *record, const void *key)
 {
@@ -63,13 +59,6 @@ static bool same_pod(const void *record, const void *key)
     return tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
 }
 
-static bool same_job(const void *record, const void *key)
-{
-    const struct ckpt_job *a = record;
-    const struct ckpt_job *b = key;
-    return tc_slice_eq(a->job, b->job);
-}
-
 static struct ckpt_writer writer_from(const struct tc_event *ev)
 {
     return (struct ckpt_writer){
@@ -86,30 +75,6 @@ static struct ckpt_writer writer_from(const struct tc_event *ev)
     };
 }
 
-/* What is known of a job, made when `make`; NULL when it is not, or scratch is full. */
-static struct ckpt_job *job_of(struct checkpoint_stall *st, struct tc_slice name, bool make)
-{
-    struct tc_window *w = &st->jobs;
-    struct ckpt_job key = {
-        .job = name, .step = -1, .end_step = -1, .step_ns = TC_TIME_NONE, .end_ns = TC_TIME_NONE};
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, tc_slice_hash(name, SEED_JOB), same_job, &key);
-    if (place.record != NULL || !make || name.len == 0) {
-        return place.record;
-    }
-    struct ckpt_job *kept =
-        tc__window_push(w, st->scratch, &key, sizeof key, JOB_TEXTS, COUNT(JOB_TEXTS), st->now_ns);
-    if (kept != NULL) {
-        tc__window_put(w, &w->index, place, kept);
-    }
-    return kept;
-}
-
-static bool same_step(int64_t a, int64_t b)
-{
-    return a < 0 || b < 0 || a == b;
-}
-
 /* True when the checkpoint is no longer being written, whether it ended or not. */
 static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer *w,
                     struct ckpt_over *out)
@@ -122,15 +87,7 @@ static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer 
         *out = (struct ckpt_over){CKPT_NEXT, w->next_ns, w->next_raw};
         return true;
     }
-    struct ckpt_job job_key = {.job = w->job};
-    const struct ckpt_job *job =
-        w->job.len == 0 ? NULL
-                        : tc__window_find(&st->jobs, &st->jobs.index,
-                                          tc_slice_hash(w->job, SEED_JOB), same_job, &job_key)
-                              .record;
-    if (job != NULL && job->end_ns != TC_TIME_NONE && job->end_ns >= w->begin_ns &&
-        (same_step(job->end_step, w->step) || job->end_step > w->step)) {
-        *out = (struct ckpt_over){CKPT_ENDED, job->end_ns, job->end_raw};
+    if (tc__ckpt_ended_with_all(st, w, out) || (w->in_loop && tc__ckpt_step_since(st, w, out))) {
         return true;
     }
     if (w->pod.len == 0) {
@@ -147,17 +104,9 @@ static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer 
     return true;
 }
 
-/* Whether steps have ended since the writer began: then it writes beside the training. */
-static bool went_on(struct checkpoint_stall *st, const struct ckpt_writer *w)
-{
-    const struct ckpt_job *job = job_of(st, w->job, false);
-    return job != NULL && job->step_ns != TC_TIME_NONE && job->step_ns > w->begin_ns &&
-           (w->step < 0 || job->step > w->step);
-}
-
 static bool same_checkpoint(const struct ckpt_writer *a, const struct ckpt_writer *b)
 {
-    if (!tc_slice_eq(a->job, b->job) || !same_step(a->step, b->step)) {
+    if (!tc_slice_eq(a->job, b->job) || !tc__ckpt_same_step(a->step, b->step)) {
         return false;
     }
     return a->job.len > 0 ||
@@ -254,7 +203,7 @@ static tc_status tend(struct checkpoint_stall *st, struct ckpt_stall *s, bool di
     if (!has_proof(s) || (!changed && !grown)) {
         return TC_OK;
     }
-    s->partial = went_on(st, first);
+    s->partial = tc__ckpt_went_on(st, first);
     s->reported = true;
     s->told = s->writer_count + s->more;
     s->told_ns = (s->failed && first->failed ? first->end_ns : st->now_ns) - first->begin_ns;
@@ -307,25 +256,6 @@ static tc_status advance(struct checkpoint_stall *st, int64_t now_ns, const stru
     return TC_OK;
 }
 
-/* Where a rank runs, as it was told apart from its checkpoints. */
-static void fill_place(const struct checkpoint_stall *st, struct ckpt_writer *w)
-{
-    if (w->rank < 0 || w->job.len == 0 || (w->node.len > 0 && w->pod.len > 0)) {
-        return;
-    }
-    const struct ckpt_writer *p =
-        tc__window_find(&st->places, &st->places.index, writer_hash(w), same_writer, w).record;
-    if (p == NULL) {
-        return;
-    }
-    w->node = w->node.len > 0 ? w->node : p->node;
-    if (w->pod.len == 0) {
-        w->ns = p->ns;
-        w->pod = p->pod;
-        w->pod_uid = p->pod_uid;
-    }
-}
-
 static tc_status keep_writer(struct checkpoint_stall *st, struct tc_window *window, uint64_t hash,
                              tc_window_same_fn same, const struct ckpt_writer *w,
                              struct ckpt_writer **out)
@@ -352,16 +282,19 @@ static tc_status on_begin(struct checkpoint_stall *st, const struct tc_event *ev
         return TC_OK; /* said again, by another */
     }
     w->step = ev->train.step;
+    w->in_loop = tc_slice_eq(ev->train.phase, TC_LIT("train"));
     w->path = tc__text_clip(ev->train.path, CKPT_PATH_MAX);
     w->uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX);
     w->raw = ev->raw;
-    fill_place(st, w);
     if (old != NULL && old->end_ns == TC_TIME_NONE) {
         old->next_ns = ev->time_ns;
         old->next_raw = ev->raw;
     }
     /* That another attempt begins does not undo a failure; that one ends does. */
     w->before = old == NULL ? TC_RING_NONE : (old->failed ? old->head.pos : old->before);
+    if (w->in_loop && w->begin_ns > st->newest_loop_ns) {
+        st->newest_loop_ns = w->begin_ns;
+    }
     struct ckpt_writer *kept = NULL;
     TC_TRY(keep_writer(st, &st->writers, writer_hash(w), same_writer, w, &kept));
     struct ckpt_writer *before = tc__window_at(&st->writers, st->newest);
@@ -391,7 +324,7 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
         return on_begin(st, ev, old, &w);
     }
     bool matches = old != NULL && ev->time_ns >= old->begin_ns &&
-                   (same_step(old->step, ev->train.step) || ev->train.step > old->step);
+                   (tc__ckpt_same_step(old->step, ev->train.step) || ev->train.step > old->step);
     if (failed && !matches) {
         /* Its begin was not seen. */
         TC_TRY(on_begin(st, ev, NULL, &w));
@@ -410,28 +343,7 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
             before->next_raw = ev->raw;
         }
     }
-    if (end && w.rank < 0 && w.job.len > 0) {
-        struct ckpt_job *job = job_of(st, w.job, true);
-        if (job == NULL) {
-            return TC_E_NOMEM;
-        }
-        job->end_ns = ev->time_ns > job->end_ns ? ev->time_ns : job->end_ns;
-        job->end_step = ev->train.step > job->end_step ? ev->train.step : job->end_step;
-        job->end_raw = ev->raw;
-    }
-    return TC_OK;
-}
-
-static tc_status on_step(struct checkpoint_stall *st, const struct tc_event *ev)
-{
-    struct ckpt_job *job = job_of(st, ev->scope.job, true);
-    /* Of two at one time the higher. */
-    if (job != NULL && ev->train.step >= job->step && ev->time_ns >= job->step_ns) {
-        job->step = ev->train.step;
-        job->step_ns = ev->time_ns;
-        job->head.seen_ns = st->now_ns;
-    }
-    return job == NULL && ev->scope.job.len > 0 ? TC_E_NOMEM : TC_OK;
+    return end && w.rank < 0 ? tc__ckpt_on_end_of_all(st, ev) : TC_OK;
 }
 
 /* The pod has ended: nothing is written any more. */
@@ -455,20 +367,6 @@ static tc_status on_pod(struct checkpoint_stall *st, const struct tc_event *ev)
     return keep_writer(st, &st->ended, hash, same_pod, &w, &known);
 }
 
-static tc_status on_place(struct checkpoint_stall *st, const struct tc_event *ev)
-{
-    struct ckpt_writer w = writer_from(ev);
-    if (w.rank < 0 || w.job.len == 0) {
-        return TC_OK;
-    }
-    struct ckpt_writer *known =
-        tc__window_find(&st->places, &st->places.index, writer_hash(&w), same_writer, &w).record;
-    if (known != NULL && tc_slice_eq(known->node, w.node) && tc_slice_eq(known->pod, w.pod)) {
-        return TC_OK;
-    }
-    return keep_writer(st, &st->places, writer_hash(&w), same_writer, &w, &known);
-}
-
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct checkpoint_stall *st = state;
@@ -479,15 +377,15 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         return TC_OK;
     }
     if (ev->kind == TC_EVENT_RANK_PLACE) {
-        return on_place(st, ev);
+        return tc__rank_places_learn(&st->places, ev, st->scratch);
     }
     st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     st->moved = st->moved || ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_POD_STATE;
-    if (ev->kind == TC_EVENT_CHECKPOINT) {
-        return on_checkpoint(st, ev);
-    }
-    if (ev->kind == TC_EVENT_TRAIN_STEP) {
-        return on_step(st, ev);
+    if (ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_TRAIN_STEP) {
+        struct tc_event placed = *ev;
+        tc__rank_places_fill(&st->places, &placed.scope);
+        return ev->kind == TC_EVENT_CHECKPOINT ? on_checkpoint(st, &placed)
+                                               : tc__ckpt_on_step(st, &placed);
     }
     return ev->kind == TC_EVENT_POD_STATE ? on_pod(st, ev) : tc__ckpt_take_sign(st, ev);
 }
@@ -516,11 +414,9 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     st->stalls = tc_new(env->arena, struct ckpt_stall, CKPT_STALLS_MAX);
     bool ok = st->stalls != NULL && tc__ckpt_signs_init(st, env->arena) &&
               init_writers(&st->writers, env->arena, WRITER_RING_BYTES) &&
-              init_writers(&st->places, env->arena, PLACE_RING_BYTES) &&
+              tc__rank_places_init(&st->places, env->arena) &&
               init_writers(&st->ended, env->arena, ENDED_RING_BYTES) &&
-              tc__window_init(&st->jobs, env->arena, JOB_RING_BYTES,
-                              JOB_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_job), 1),
-                              1, false);
+              tc__ckpt_jobs_init(st, env->arena);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
@@ -529,7 +425,7 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct checkpoint_stall *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->dropped + st->writers.ring.dropped_count + st->signs.ring.dropped_count +
-                   st->disks.ring.dropped_count + st->places.ring.dropped_count +
+                   st->disks.ring.dropped_count + st->places.window.ring.dropped_count +
                    st->ended.ring.dropped_count + st->jobs.ring.dropped_count,
         .ignored = st->ignored,
     };

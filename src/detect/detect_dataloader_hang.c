@@ -13,6 +13,7 @@
 #include "detect/dataloader_hang_priv.h"
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
+#include "detect/rank_place_priv.h"
 #include "detect/window_pod_priv.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -27,7 +28,7 @@
 #define POD_RING_BYTES ((size_t)8 << 20)
 #define JOB_RING_BYTES ((size_t)1 << 20)
 #define NODE_RING_BYTES ((size_t)4 << 20)
-#define ARENA_BYTES ((size_t)16 << 20)
+#define ARENA_BYTES ((size_t)24 << 20)
 
 struct state {
     struct dl_limits limits; /* knobs */
@@ -35,6 +36,7 @@ struct state {
     struct tc_window pods;
     struct tc_window jobs;
     struct tc_window nodes;
+    struct tc_rank_places places;
     uint64_t *watched; /* positions of pods; TC_RING_NONE is free */
     uint32_t *dirty;   /* indexes of watched pods to look at when time moves on */
     size_t watched_count;
@@ -109,12 +111,6 @@ static struct dl_pod *make_pod(struct state *st, const struct dl_names *names)
     return put_pod(st, &pod, TC_RING_NONE);
 }
 
-/* Takes what was not known before. */
-static void fill(struct tc_slice *io, struct tc_slice other)
-{
-    *io = io->len == 0 ? other : *io;
-}
-
 /*
  * The pod that an event is about, with what the event adds to it. *out is NULL when
  * the event names none, or one that is not known and that need not be.
@@ -139,12 +135,7 @@ static tc_status find_pod(struct state *st, const struct tc_event *ev, bool make
     *out = known;
     if (tc__dl_tells_more(known, &names) || is_old(&st->pods, known)) {
         struct dl_pod next = *known;
-        fill(&next.node, names.pod.node);
-        fill(&next.ns, names.pod.ns);
-        fill(&next.name, names.pod.name);
-        fill(&next.uid, names.pod.uid);
-        fill(&next.job, names.job);
-        fill(&next.container, names.container);
+        tc__dl_add_names(&next, &names);
         *out = put_pod(st, &next, known->head.pos);
     }
     return *out == NULL ? TC_E_NOMEM : TC_OK;
@@ -256,6 +247,24 @@ static tc_status resolve(struct state *st, struct dl_pod *pod, const struct tc_s
     return TC_OK;
 }
 
+/* Says what there was of a stall that a step ended before anything was said: the step is the sign
+ * of life that was missing. */
+static tc_status look_back(struct state *st, struct dl_pod **io, const struct dl_job *job,
+                           const struct dl_node *node, const struct tc_sink *out)
+{
+    struct dl_pod *pod = *io;
+    struct dl_incident past = {.stall = pod->past, .start_ns = pod->past.start_ns, .open = true};
+    struct dl_step end = pod->past_end;
+    pod->past_end.known = false;
+    if (pod->incident.open || !tc__dl_join(pod, job, node, &st->limits, &past.stall, &past)) {
+        return TC_OK;
+    }
+    pod->incident = past;
+    TC_TRY(say(st, io, out));
+    (*io)->incident.end = end;
+    return resolve(st, *io, out);
+}
+
 /* Looks for a stall and its evidence, and says what is new. */
 static tc_status look(struct state *st, struct dl_pod **io, bool last_word,
                       const struct tc_sink *out)
@@ -263,6 +272,10 @@ static tc_status look(struct state *st, struct dl_pod **io, bool last_word,
     struct dl_pod *pod = *io;
     const struct dl_job *job = pod->job.len == 0 ? NULL : job_at(st, pod->job);
     const struct dl_node *node = pod->node.len == 0 ? NULL : node_at(st, pod->node);
+    if (pod->past_end.known) {
+        TC_TRY(look_back(st, io, job, node, out));
+        pod = *io;
+    }
     struct dl_incident *in = &pod->incident;
     if (in->open && in->end.known) {
         TC_TRY(resolve(st, pod, out));
@@ -408,7 +421,9 @@ static bool tell(struct state *st, struct dl_pod *pod, const struct tc_event *ev
         return tc__dl_on_report(pod, ev, &st->limits);
     }
     if (ev->kind == TC_EVENT_TRAIN_STEP || sample) {
-        bool changed = tc__dl_on_step(pod, ev);
+        const struct dl_job *job = pod->job.len == 0 ? NULL : job_at(st, pod->job);
+        tc__dl_keep_past(pod, job, &st->limits, ev);
+        bool changed = tc__dl_on_step(pod, ev) || pod->past_end.known;
         /* A mount that failed before the pod was known may explain its next stall. */
         int64_t over_ns = pod->progress.time_ns + st->limits.threshold_ns;
         bool explained = st->newest_storage_ns >= over_ns - st->limits.window_ns &&
@@ -430,17 +445,38 @@ static bool is_fit(const struct tc_event *ev)
     return ev->time_ns >= 0 && tc__scope_fits(&ev->scope) && ev->scope.job.len <= TC_SCOPE_TEXT_MAX;
 }
 
-/* Which events are about a pod that trains, whether it is known yet or not. */
-static bool makes_pod(const struct tc_event *ev)
+/* What an event says of its pod. */
+static tc_status on_pod(struct state *st, const struct tc_event *ev)
 {
-    return ev->kind != TC_EVENT_K8S_EVENT &&
-           (ev->kind != TC_EVENT_METRIC || ev->metric.metric == TC_METRIC_STEP);
+    struct dl_pod *pod = NULL;
+    TC_TRY(find_pod(st, ev, tc__dl_makes_pod(ev), &pod));
+    if (pod == NULL) {
+        st->ignored +=
+            tc__dl_makes_pod(ev) && ev->scope.pod.len == 0 && ev->kind != TC_EVENT_CHECKPOINT;
+        return TC_OK;
+    }
+    if (tell(st, pod, ev)) {
+        watch(st, pod);
+    }
+    return TC_OK;
+}
+
+/* The training itself speaks: its rank may be all that it says of where it runs. */
+static tc_status on_training(struct state *st, const struct tc_event *ev)
+{
+    struct tc_event placed = *ev;
+    tc__rank_places_fill(&st->places, &placed.scope);
+    TC_TRY(on_job(st, &placed));
+    return on_pod(st, &placed);
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct state *st = state;
     struct dl_sign sign;
+    if (ev->kind == TC_EVENT_RANK_PLACE) {
+        return tc__rank_places_learn(&st->places, ev, st->scratch);
+    }
     bool storage =
         ev->kind == TC_EVENT_K8S_EVENT && tc__dl_read_storage(ev, st->limits.window_ns, &sign);
     if (!is_fit(ev) || (storage && ev->scope.node.len == 0)) {
@@ -452,20 +488,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (storage) {
         return on_storage(st, ev, &sign);
     }
-    bool training = ev->kind != TC_EVENT_K8S_EVENT && ev->kind != TC_EVENT_POD_STATE;
-    if (training) {
-        TC_TRY(on_job(st, ev));
-    }
-    struct dl_pod *pod = NULL;
-    TC_TRY(find_pod(st, ev, makes_pod(ev), &pod));
-    if (pod == NULL) {
-        st->ignored += makes_pod(ev) && ev->scope.pod.len == 0 && ev->kind != TC_EVENT_CHECKPOINT;
-        return TC_OK;
-    }
-    if (tell(st, pod, ev)) {
-        watch(st, pod);
-    }
-    return TC_OK;
+    return ev->kind == TC_EVENT_K8S_EVENT || ev->kind == TC_EVENT_POD_STATE ? on_pod(st, ev)
+                                                                            : on_training(st, ev);
 }
 
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
@@ -492,6 +516,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     st->watched = tc_new(env->arena, uint64_t, WATCHED_MAX);
     st->dirty = tc_new(env->arena, uint32_t, WATCHED_MAX);
     bool ok = st->watched != NULL && st->dirty != NULL &&
+              tc__rank_places_init(&st->places, env->arena) &&
               tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
                               POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct dl_pod), 1),
                               TC_WINDOW_POD_NAMES, true) &&
@@ -509,7 +534,8 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct state *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->pods.ring.dropped_count + st->jobs.ring.dropped_count +
-                   st->nodes.ring.dropped_count + st->unwatched,
+                   st->nodes.ring.dropped_count + st->places.window.ring.dropped_count +
+                   st->unwatched,
         .late = st->late,
         .ignored = st->ignored,
     };
@@ -544,7 +570,7 @@ const struct tc_detector tc_detector_dataloader_hang = {
     .kinds = TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_TRAIN_STALL) |
              TC_EVENT_BIT(TC_EVENT_LOADER_ERROR) | TC_EVENT_BIT(TC_EVENT_CHECKPOINT) |
              TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_K8S_EVENT) |
-             TC_EVENT_BIT(TC_EVENT_POD_STATE),
+             TC_EVENT_BIT(TC_EVENT_POD_STATE) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

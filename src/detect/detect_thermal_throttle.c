@@ -354,6 +354,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 {
     struct heat_state *st = state;
     bool metric = ev->kind == TC_EVENT_METRIC;
+    if (ev->kind == TC_EVENT_NODE_CONDITION) {
+        return tc__heat_learn_rack(st, ev);
+    }
     if (metric && !is_wanted(&ev->metric)) {
         return TC_OK;
     }
@@ -424,7 +427,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
                               false) &&
               tc__window_init(&st->groups, a, GROUP_RING_BYTES, GROUP_RING_BYTES / group_bytes, 1,
                               false) &&
-              tc__due_init(&st->queue, a, QUEUE_MAX);
+              tc__heat_racks_init(st, a) && tc__due_init(&st->queue, a, QUEUE_MAX);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
@@ -433,7 +436,7 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct heat_state *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->book.forgotten + st->gpus_window.ring.dropped_count +
-                   st->groups.ring.dropped_count + st->left_out,
+                   st->groups.ring.dropped_count + st->racks.ring.dropped_count + st->left_out,
         .ignored = st->ignored,
     };
 }
@@ -491,7 +494,7 @@ const struct tc_detector tc_detector_thermal_throttle = {
     .name = "thermal_throttle",
     .summary = "Heat or power supply slows GPUs down; says whether GPU, node or rack is at fault.",
     .kinds = TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
+             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_NODE_CONDITION),
     .state_bytes = sizeof(struct heat_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -88,7 +88,9 @@ static struct tc_slice objection(const struct xid_state *st, const struct xid_po
     const struct xid_join *join = &pod->join;
     if (!tc__xid_pod_joinable(pod, &pod->anchor)) {
         bool asked = pod->planned_ns != TC_TIME_NONE && pod->anchor.time_ns >= pod->planned_ns;
-        return asked ? TC_LIT("it had been asked to stop") : TC_LIT("it ran out of host memory");
+        return asked              ? TC_LIT("it had been asked to stop")
+               : pod->without_gpu ? TC_LIT("it asks for no GPU")
+                                  : TC_LIT("it ran out of host memory");
     }
     struct xid_join now = *join;
     return tc__xid_tie(st, pod, &now) ? TC_EMPTY : TC_LIT("its own GPU is another");

@@ -30,7 +30,7 @@ enum link_source {
     LINK_BY_DRIVER,   /* kernel log: the driver of the card */
     LINK_BY_IB_CORE,  /* kernel log: state of the InfiniBand or RoCE port */
     LINK_BY_BOND,     /* kernel log: the bond that the interface is part of */
-    LINK_BY_DOWNED,   /* counter of link failures of an InfiniBand port */
+    LINK_BY_DOWNED,   /* counter of link failures of a port or interface */
     LINK_BY_RECOVERY, /* counter of link recoveries of an InfiniBand port */
     LINK_BY_CARRIER,  /* counter of carrier changes of an interface: two are a flap */
     LINK_SOURCES,

@@ -332,6 +332,7 @@ bool tc__link_is_metric(const struct tc_event *ev)
     case TC_METRIC_PING_LOSS:
         return ev->metric.device.len > 0;
     case TC_METRIC_NET_CARRIER_CHANGES:
+    case TC_METRIC_NET_CARRIER_DOWNS:
     case TC_METRIC_NET_UP:
     case TC_METRIC_NET_ADMIN_UP:
     case TC_METRIC_NET_RX_PACKETS:
@@ -353,6 +354,7 @@ tc_status tc__link_on_metric(struct link_state *st, struct link_node *n, const s
     }
     switch (ev->metric.metric) {
     case TC_METRIC_IB_LINK_DOWNED:
+    case TC_METRIC_NET_CARRIER_DOWNS:
         value = tc__counter_rise(&p->downed, value, ev->time_ns);
         return on_flaps(st, p, LINK_BY_DOWNED, value, ev, out);
     case TC_METRIC_IB_LINK_RECOVERY:

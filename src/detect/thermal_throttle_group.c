@@ -10,6 +10,8 @@
 /* A group of which nothing was heard for so long is forgotten, not resolved. */
 #define GROUP_KEPT_NS (86400 * TC_SECOND)
 
+#define RACK_RING_BYTES ((size_t)1 << 20)
+
 enum { SEED_RACK = 1, SEED_NODE = 2, SEED_GPU = 3 };
 
 static bool same_group(const void *record, const void *key)
@@ -17,6 +19,55 @@ static bool same_group(const void *record, const void *key)
     const struct heat_group *a = record;
     const struct heat_group *b = key;
     return tc_slice_eq(a->name, b->name) && tc_slice_eq(a->rack, b->rack);
+}
+
+/* Where a node stands. */
+struct heat_rack {
+    struct tc_window_head head;
+    struct tc_slice node;
+    struct tc_slice rack;
+};
+
+static const size_t RACK_TEXTS[] = {offsetof(struct heat_rack, node),
+                                    offsetof(struct heat_rack, rack)};
+
+static bool same_rack_node(const void *record, const void *key)
+{
+    return tc_slice_eq(((const struct heat_rack *)record)->node,
+                       ((const struct heat_rack *)key)->node);
+}
+
+static struct tc_window_place find_rack(const struct heat_state *st, const struct heat_rack *key)
+{
+    return tc__window_find(&st->racks, &st->racks.index, tc_slice_hash(key->node, SEED_NODE),
+                           same_rack_node, key);
+}
+
+bool tc__heat_racks_init(struct heat_state *st, struct tc_arena *arena)
+{
+    return tc__window_init(&st->racks, arena, RACK_RING_BYTES,
+                           RACK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct heat_rack), 1), 1,
+                           false);
+}
+
+tc_status tc__heat_learn_rack(struct heat_state *st, const struct tc_event *ev)
+{
+    struct heat_rack key = {.node = ev->scope.node, .rack = ev->k8s.rack};
+    if (key.node.len == 0 || key.rack.len == 0 || key.node.len > TC_SCOPE_TEXT_MAX ||
+        key.rack.len > TC_SCOPE_TEXT_MAX) {
+        return TC_OK;
+    }
+    const struct heat_rack *known = find_rack(st, &key).record;
+    if (known != NULL && tc_slice_eq(known->rack, key.rack)) {
+        return TC_OK;
+    }
+    struct heat_rack *kept = tc__window_push(&st->racks, st->scratch, &key, sizeof key, RACK_TEXTS,
+                                             sizeof RACK_TEXTS / sizeof RACK_TEXTS[0], st->now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_put(&st->racks, &st->racks.index, find_rack(st, kept), kept);
+    return TC_OK;
 }
 
 static const size_t GROUP_TEXTS[] = {offsetof(struct heat_group, name),
@@ -142,7 +193,9 @@ tc_status tc__heat_join(struct heat_state *st, struct heat_gpu *gpu, struct tc_s
     struct heat_group *g = current(st, gpu);
     bool again = g != NULL; /* it had left, but others keep the incident open */
     if (!again) {
-        g = group_of(st, gpu, rack);
+        struct heat_rack key = {.node = gpu->node};
+        const struct heat_rack *known = rack.len > 0 ? NULL : find_rack(st, &key).record;
+        g = group_of(st, gpu, known == NULL ? rack : known->rack);
     }
     if (g == NULL) {
         return TC_E_NOMEM;

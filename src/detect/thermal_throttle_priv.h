@@ -103,6 +103,7 @@ struct heat_state {
     struct tc_gpu_book book;
     struct tc_window gpus_window;
     struct tc_window groups;
+    struct tc_window racks; /* of nodes, as their objects say */
     struct tc_due_queue queue;
     uint64_t last_serial;
     int64_t now_ns;
@@ -110,6 +111,9 @@ struct heat_state {
     uint64_t ignored;
 };
 
+bool tc__heat_racks_init(struct heat_state *st, struct tc_arena *arena);
+/* Takes in which rack a node stands in. */
+TC_CHECKED tc_status tc__heat_learn_rack(struct heat_state *st, const struct tc_event *ev);
 /* The GPU is slowed for long enough: it becomes a member of its group. */
 TC_CHECKED tc_status tc__heat_join(struct heat_state *st, struct heat_gpu *gpu,
                                    struct tc_slice rack, const struct tc_sink *out);

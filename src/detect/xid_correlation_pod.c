@@ -193,6 +193,7 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
         meaning = out->uid.len > 0 ? XID_POD_OOM : XID_POD_NOTHING;
     } else {
         e->exit_code = ev->pod.exit_code;
+        out->without_gpu = ev->pod.gpus == 0 && out->gpu_uuid.len == 0;
         e->message = ev->pod.message;
         e->terminal = tc_slice_eq(ev->pod.phase, TC_LIT("Failed"));
         e->reason = either(ev->pod.reason, e->terminal ? ev->pod.phase : TC_EMPTY);
@@ -276,6 +277,10 @@ bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news)
         pod->pid = news->pid;
         learned = true;
     }
+    if (news->without_gpu && !pod->without_gpu) {
+        pod->without_gpu = true;
+        learned = true;
+    }
     /* What was asked, or ran out of memory, after what the verdict is about is no news for it. */
     int64_t until_ns = pod->join.rank == XID_RANK_NEVER ? INT64_MAX : pod->anchor.time_ns;
     if (news->planned_ns != TC_TIME_NONE && news->planned_ns <= until_ns &&
@@ -302,7 +307,7 @@ bool tc__xid_pod_joinable(const struct xid_pod *pod, const struct xid_pod_event 
     bool asked = pod->planned_ns != TC_TIME_NONE && e->time_ns >= pod->planned_ns;
     bool memory = pod->oom_ns != TC_TIME_NONE && e->time_ns >= pod->oom_ns &&
                   e->time_ns - pod->oom_ns <= XID_OOM_REACH_NS;
-    return !asked && !memory;
+    return !asked && !memory && !pod->without_gpu;
 }
 
 bool tc__xid_join_better(const struct xid_join *a, const struct xid_join *b)

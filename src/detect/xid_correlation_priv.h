@@ -131,6 +131,7 @@ struct xid_pod {
     struct xid_pod_event last;
     struct xid_join join;
     unsigned revisions;
+    bool without_gpu; /* it asks for none */
     bool gone;       /* a newer record took its place */
     bool incomplete; /* Xids of the window were dropped or not looked at */
 };
@@ -237,7 +238,7 @@ TC_CHECKED tc_status tc__xid_learn_gauge(struct xid_state *st, const struct tc_e
 enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod *out);
 /* Adds what another event about the same pod tells. False when that is nothing. */
 bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news);
-/* False when the pod ended by request, or of host memory. */
+/* False when the pod ended by request, or of host memory, or failed and has no GPU. */
 bool tc__xid_pod_joinable(const struct xid_pod *pod, const struct xid_pod_event *e);
 /* The more severe; among equals the one of the pod's own GPU; then what the kernel told; then the
  * later. */

@@ -39,7 +39,7 @@
     X(PROCESS_FAULT, "process_fault", fault)   /* a process crashed */                             \
     X(DRIVER_FAULT, "driver_fault", fault)     /* GPU driver trouble without an Xid */             \
     X(K8S_EVENT, "k8s_event", k8s)             /* a Kubernetes Event */                            \
-    X(POD_STATE, "pod_state", pod)             /* a pod's status: failed, evicted, done */         \
+    X(POD_STATE, "pod_state", pod)             /* a pod's status: runs, failed, evicted, done */   \
     X(NODE_CONDITION, "node_condition", k8s)   /* a node condition changed */                      \
     X(METRIC, "metric", metric)                /* one sample of a known metric */                  \
     X(RANK_PLACE, "rank_place", place)         /* which node, GPU and pod a rank runs on */        \
@@ -189,6 +189,7 @@ struct tc_ev_k8s {
     struct tc_slice object_name;
     struct tc_slice object_uid;
     struct tc_slice component; /* who reported it */
+    struct tc_slice rack;      /* condition: of the node, where a label says so */
     int64_t count;
     int64_t first_ns; /* when a repeated event was first seen; TC_TIME_NONE */
 };
@@ -199,6 +200,7 @@ struct tc_ev_pod {
     struct tc_slice message;
     int64_t exit_code; /* -1 unknown */
     int64_t signal;    /* 0 none */
+    int64_t gpus;      /* that the pod asks for, -1 unknown */
 };
 
 struct tc_ev_metric {

@@ -119,12 +119,14 @@ static const struct tc_field FIELDS[] = {
     FIELD("component", BIT(K8S_EVENT), STRING, k8s.component, 0, "who reported it"),
     FIELD("count", BIT(K8S_EVENT), I64, k8s.count, 1, "how often"),
     FIELD("first_time", BIT(K8S_EVENT), TIME, k8s.first_ns, 0, "first time of a repeated event"),
+    FIELD("rack", BIT(NODE_CONDITION), STRING, k8s.rack, 0, "rack of the node"),
     FIELD("message", K8S, STRING, k8s.message, 0, "note or message"),
 
     FIELD("phase", BIT(POD_STATE), STRING, pod.phase, 0, "pod phase"),
     FIELD("reason", BIT(POD_STATE), STRING, pod.reason, 0, "Evicted, OOMKilled, Error, ..."),
     FIELD("exit_code", BIT(POD_STATE), I64, pod.exit_code, -1, "of the container"),
     FIELD("signal", BIT(POD_STATE), I64, pod.signal, 0, "that ended the container"),
+    FIELD("gpus", BIT(POD_STATE), I64, pod.gpus, -1, "GPUs that the pod asks for"),
     FIELD("message", BIT(POD_STATE), STRING, pod.message, 0, "status message"),
 
     FIELD("metric", BIT(METRIC), METRIC, metric.metric, 0, "which metric: see below"),

@@ -227,8 +227,9 @@ static void evicted_pod_in_a_list_is_reported_without_any_event(void **state)
                                                                       "\"List\"\n}\n";
     assert_int_equal(sniff(list), TC_SNIFF_SURE);
     assert_int_equal(decode(list), TC_OK);
-    assert_int_equal(t.count, 1);
-    const struct tc_event *ev = &t.events[0];
+    assert_int_equal(t.count, 2);
+    SAME(t.events[0].pod.phase, "Running");
+    const struct tc_event *ev = &t.events[1];
     assert_int_equal(ev->kind, TC_EVENT_POD_STATE);
     assert_true(ev->time_ns == at("2026-03-01T08:00:05Z"));
     SAME(ev->uid, "p-1");
@@ -243,8 +244,8 @@ static void evicted_pod_in_a_list_is_reported_without_any_event(void **state)
     SAME(ev->scope.pod, "w-0");
     SAME(ev->scope.pod_uid, "p-1");
     SAME(ev->scope.container, "");
-    assert_true(tc_slice_starts(raw_of(0), TC_LIT("{\"apiVersion\":\"v1\",\"kind\":\"Pod\"")));
-    assert_true(tc_slice_ends(raw_of(0), TC_LIT("\"2026-03-01T08:00:05Z\"}}")));
+    assert_true(tc_slice_starts(raw_of(1), TC_LIT("{\"apiVersion\":\"v1\",\"kind\":\"Pod\"")));
+    assert_true(tc_slice_ends(raw_of(1), TC_LIT("\"2026-03-01T08:00:05Z\"}}")));
     assert_int_equal(t.unknown, 0);
 }
 
@@ -324,15 +325,62 @@ static void a_pod_that_did_its_work_is_told_with_the_time_of_its_end(void **stat
     assert_int_equal(t.events[0].time_ns, INT64_C(1772356211) * TC_SECOND);
 }
 
-static void pods_that_are_well_give_no_event(void **state)
+/* The kernel knows a pod by its uid: that it runs is how its name is learned. */
+static void a_pod_that_runs_tells_its_name(void **state)
+{
+    (void)state;
+    assert_int_equal(decode(POD("", "", "\"phase\":\"Running\",\"containerStatuses\":7")), TC_OK);
+    assert_int_equal(t.count, 1);
+    SAME(t.events[0].pod.phase, "Running");
+    SAME(t.events[0].pod.reason, "");
+    SAME(t.events[0].scope.pod, "w-0");
+    SAME(t.events[0].scope.pod_uid, "p-1");
+    assert_int_equal(t.events[0].pod.exit_code, -1);
+    assert_true(t.events[0].time_ns == at("2026-03-01T08:00:00Z"));
+}
+
+static void a_pod_says_how_many_gpus_it_asks_for(void **state)
+{
+    (void)state;
+#define SPEC(container) ",\"containers\":[{\"name\":\"c\"," container "}]"
+    static const struct {
+        const char *pod;
+        int64_t gpus;
+    } cases[] = {
+        {POD("", SPEC("\"resources\":{\"limits\":{\"nvidia.com/gpu\":\"8\"}}"),
+             "\"phase\":\"Running\""),
+         8},
+        {POD("", SPEC("\"resources\":{\"limits\":{\"memory\":\"1Gi\"}}"), "\"phase\":\"Running\""),
+         0},
+        /* Nobody wrote down what it needs, or it may have what it does not ask for. */
+        {POD("", SPEC("\"image\":\"x\""), "\"phase\":\"Running\""), -1},
+        {POD("", "", "\"phase\":\"Running\""), -1},
+        {POD("",
+             SPEC("\"resources\":{\"limits\":{\"memory\":\"1Gi\"}},\"env\":[{\"name\":"
+                  "\"NVIDIA_VISIBLE_DEVICES\",\"value\":\"all\"}]"),
+             "\"phase\":\"Running\""),
+         -1},
+        {POD("", SPEC("\"resources\":{\"limits\":{\"memory\":\"1Gi\"}}") ",\"resourceClaims\":[{}]",
+             "\"phase\":\"Running\""),
+         -1},
+    };
+#undef SPEC
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].pod), TC_OK);
+        assert_int_equal(t.count, 1);
+        assert_int_equal(t.events[0].pod.gpus, cases[i].gpus);
+    }
+}
+
+static void pods_that_wait_give_no_event(void **state)
 {
     (void)state;
     static const char *const healthy[] = {
-        POD("", "", "\"phase\":\"Running\""),
+        POD("", "", "\"phase\":\"Pending\""),
         POD("", "",
             "\"phase\":\"Pending\",\"conditions\":[{\"type\":\"DisruptionTarget\","
             "\"status\":\"False\"},{\"type\":\"Ready\",\"status\":\"False\"}]"),
-        POD("", "", "\"phase\":\"Running\",\"reason\":\"\",\"containerStatuses\":7"),
+        POD("", "", "\"phase\":\"Pending\",\"reason\":\"\",\"containerStatuses\":7"),
     };
     for (size_t i = 0; i < sizeof healthy / sizeof healthy[0]; i++) {
         assert_int_equal(decode(healthy[i]), TC_OK);
@@ -586,7 +634,8 @@ static void each_node_condition_is_an_event(void **state)
     (void)state;
     assert_int_equal(
         decode("{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":"
-               "\"gpu-01\"},\"status\":{\"nodeInfo\":{},\"conditions\":["
+               "\"gpu-01\",\"labels\":{\"rack\":\"x\",\"topology.kubernetes.io/rack\":\"r7\"}},"
+               "\"status\":{\"nodeInfo\":{},\"conditions\":["
                "{\"type\":\"MemoryPressure\",\"status\":\"True\",\"reason\":"
                "\"KubeletHasInsufficientMemory\",\"message\":\"kubelet has insufficient memory "
                "available\",\"lastHeartbeatTime\":\"2026-03-01T10:10:00Z\","
@@ -601,6 +650,7 @@ static void each_node_condition_is_an_event(void **state)
     SAME(ev->uid, "gpu-01/MemoryPressure");
     SAME(ev->scope.node, "gpu-01");
     SAME(ev->k8s.type, "MemoryPressure");
+    SAME(ev->k8s.rack, "r7");
     SAME(ev->k8s.status, "True");
     SAME(ev->k8s.reason, "KubeletHasInsufficientMemory");
     SAME(ev->k8s.message, "kubelet has insufficient memory available");
@@ -665,7 +715,9 @@ int main(void)
         cmocka_unit_test_setup(every_bad_end_and_the_pods_own_reason_are_one_event_each, setup),
         cmocka_unit_test_setup(the_run_before_comes_before_this_one, setup),
         cmocka_unit_test_setup(a_pod_that_did_its_work_is_told_with_the_time_of_its_end, setup),
-        cmocka_unit_test_setup(pods_that_are_well_give_no_event, setup),
+        cmocka_unit_test_setup(a_pod_that_runs_tells_its_name, setup),
+        cmocka_unit_test_setup(a_pod_says_how_many_gpus_it_asks_for, setup),
+        cmocka_unit_test_setup(pods_that_wait_give_no_event, setup),
         cmocka_unit_test_setup(a_bad_end_is_a_code_or_one_of_three_reasons, setup),
         cmocka_unit_test_setup(exit_codes_129_to_159_name_a_signal, setup),
         cmocka_unit_test_setup(failed_pod_without_a_reason_speaks_through_its_containers, setup),

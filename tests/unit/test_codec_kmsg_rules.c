@@ -496,12 +496,69 @@ static void storage_errors_name_their_device(void **state)
         {"nfs: server n.example OK", "nfs_ok", "n.example"},
         {"nfs: server n.example starting", NULL, NULL},
         {"NFS: nfs4_reclaim_open_state: Lock reclaim failed!", "nfs_reclaim_failed", ""},
+        {"nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff",
+         "nvme_down", "nvme1"},
+        {"BTRFS error (device nvme1n1 state EA): bdev /dev/nvme1n1 errs: wr 12, rd 0, flush 0, "
+         "corrupt 0, gen 0",
+         "fs_error", "nvme1n1"},
+        {"BTRFS info (device nvme1n1): bdev /dev/nvme1n1 errs: wr 12, rd 0, flush 0, corrupt 0, "
+         "gen 0",
+         NULL, NULL},
+        {"JBD2: Detected IO errors while flushing file data on sda1-8", "io_error", "sda1-8"},
+        {"JBD2: Detected IO errors -5 while flushing file data on sda1-8", "io_error", "sda1-8"},
     };
     CHECK_FAULTS(cases, TC_EVENT_STORAGE_ERROR);
     assert_slice(
         one_event("kworker/u203:1: attempt to access beyond end of device", TC_EVENT_STORAGE_ERROR)
             ->fault.process,
         "kworker/u203:1");
+}
+
+static void storage_behind_a_network_names_its_server(void **state)
+{
+    (void)state;
+    static const struct fault_case cases[] = {
+        {"Lustre: fs-OST0018-osc-ffff8a: Connection to fs-OST0018 (at 10.0.0.9@o2ib) was lost; in "
+         "progress operations using this service will wait for recovery to complete",
+         "lustre_lost", "fs-OST0018-osc-ffff8a"},
+        {"Lustre: fs-OST0018-osc-ffff8a: Connection restored to  (at 10.0.0.9@o2ib)", "lustre_ok",
+         "fs-OST0018-osc-ffff8a"},
+        {"LustreError: 11-0: fs-OST0018-osc-ffff8a: operation ost_write to node 10.0.0.9@o2ib "
+         "failed: rc = -107",
+         "lustre_error", "fs-OST0018-osc-ffff8a"},
+        {"LustreError: 167-0: fs-MDT0000-mdc-ffff8a: This client was evicted by fs-MDT0000; in "
+         "progress operations using this service will fail.",
+         "client_evicted", "fs-MDT0000-mdc-ffff8a"},
+        {"LustreError: 166-1: MGC10.0.0.1@o2ib: Connection to MGS (at 10.0.0.1@o2ib) was lost; in "
+         "progress operations using this service will fail",
+         NULL, NULL},
+        {"LustreError: 12345:0:(osc_request.c:1234:osc_build_rpc()) rc = -5", NULL, NULL},
+        {"LustreError: Skipped 3 previous similar messages", NULL, NULL},
+        {"Lustre: Mounted fs-client", NULL, NULL},
+        {"ceph: mds0 hung", "ceph_hung", "mds0"},
+        {"ceph: [2c3f 4711]: mds0 caps stale", "ceph_stale", "mds0"},
+        {"ceph: mds0 came back", "ceph_ok", "mds0"},
+        {"libceph: osd12 down", "ceph_down", "osd12"},
+        {"libceph: (2c3f e99): osd12 down", "ceph_down", "osd12"},
+        {"libceph: osd12 up", "ceph_ok", "osd12"},
+        {"libceph: osd12 (1)10.0.0.9:6801 socket closed (con state OPEN)", NULL, NULL},
+        {"device-mapper: multipath: Failing path 8:32.", "path_failed", "8:32"},
+        {"device-mapper: multipath: 253:3: Failing path 8:16.", "path_failed", "8:16"},
+        {"device-mapper: multipath: 253:3: Reinstating path 8:16.", "path_ok", "8:16"},
+        {"device-mapper: multipath: version 1.14.0 loaded", NULL, NULL},
+        {"sd 0:0:0:0: [sdb] tag#5 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK "
+         "cmd_age=30s",
+         "scsi_failed", "sdb"},
+        {"sd 0:0:0:0: [sdb] tag#5 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE", NULL,
+         NULL},
+        {"connection1:0: detected conn error (1022)", "iscsi_error", "connection1:0"},
+        {"CIFS: VFS: \\\\nas.example has not responded in 180 seconds. Reconnecting...",
+         "smb_not_responding", "nas.example"},
+        {"CIFS VFS: Server nas has not responded in 120 seconds. Reconnecting...",
+         "smb_not_responding", "nas"},
+        {"The client has not responded in 3 seconds", NULL, NULL},
+    };
+    CHECK_FAULTS(cases, TC_EVENT_STORAGE_ERROR);
 }
 
 static void network_faults_name_their_port(void **state)
@@ -661,6 +718,7 @@ int main(void)
         cmocka_unit_test(memory_errors_have_a_dimm_and_a_count),
         cmocka_unit_test(firmware_memory_errors_are_one_event_for_each_section),
         cmocka_unit_test(storage_errors_name_their_device),
+        cmocka_unit_test(storage_behind_a_network_names_its_server),
         cmocka_unit_test(network_faults_name_their_port),
         cmocka_unit_test(stuck_tasks_have_a_process_and_a_time),
         cmocka_unit_test(segfaults_name_process_and_library),

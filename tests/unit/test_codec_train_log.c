@@ -169,6 +169,20 @@ static void the_rank_is_in_the_name_of_the_file(void **state)
     }
 }
 
+/* kubectl logs --prefix --timestamps */
+static void pod_is_in_the_prefix_of_the_line(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("[pod/w-0/trainer] 2026-03-01T10:00:00.5Z step: 1 loss: 1\n"
+                            "[pod/w-1] step: 2 loss: 1\n[podium/w-1/c] step: 3 loss: 1\n"),
+                     TC_OK);
+    assert_int_equal(t.count, 3);
+    SAME(t.events[0].scope.pod, "w-0");
+    SAME(t.events[0].scope.container, "trainer");
+    SAME(t.events[1].scope.pod, "");
+    SAME(t.events[2].scope.pod, "");
+}
+
 static void training_logs_are_recognised_and_others_are_left_alone(void **state)
 {
     (void)state;
@@ -209,6 +223,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_not_understood_is_counted_and_long_lines_are_cut, setup),
         cmocka_unit_test_setup(pod_is_in_the_path_where_kubernetes_keeps_logs, setup),
         cmocka_unit_test_setup(the_rank_is_in_the_name_of_the_file, setup),
+        cmocka_unit_test_setup(pod_is_in_the_prefix_of_the_line, setup),
         cmocka_unit_test_setup(training_logs_are_recognised_and_others_are_left_alone, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

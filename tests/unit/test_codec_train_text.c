@@ -172,6 +172,17 @@ static void checkpoints_are_read_from_begin_to_end(void **state)
          "/ckpt/global_step10/mp_rank_00_model_states.pt", 0},
         {"[INFO] [Torch] Saved /ckpt/global_step10/mp_rank_00_model_states.pt.", "end", 10,
          "/ckpt/global_step10/mp_rank_00_model_states.pt", 0},
+        {"Saving model checkpoint to output/checkpoint-500", "begin", 500, "output/checkpoint-500",
+         0},
+        {"[2023-07-24 13:21:33,261] [INFO] [logging.py:96:log_dist] [Rank 0] Saving model "
+         "checkpoint: /ckpt/global_step10/mp_rank_00_model_states.pt",
+         "begin", 10, "/ckpt/global_step10/mp_rank_00_model_states.pt", 0},
+        {"Saving current state to /ckpt/step_500", "begin", -1, "/ckpt/step_500", 0},
+        {"Random states saved in /ckpt/step_500/random_states_0.pkl", "end", -1,
+         "/ckpt/step_500/random_states_0.pkl", 0},
+        {"Saving checkpoint. This may take some time. Retrieving full model state dict...", "begin",
+         -1, "", 0},
+        {"Saving checkpoint took 12.50 secs", "end", -1, "", 12.5},
         {"torch.distributed.checkpoint.api.CheckpointException: CheckpointException "
          "ranks:dict_keys([0, 1])",
          "failed", -1, "", 0},
@@ -187,6 +198,19 @@ static void checkpoints_are_read_from_begin_to_end(void **state)
         assert_true(is(ev.train.path, cases[i].path));
         assert_true(ev.train.seconds == cases[i].seconds);
     }
+}
+
+/* Where nothing says that it ended, the next step does: the trainer's own lines are steps. */
+static void what_the_training_waits_for_says_so(void **state)
+{
+    (void)state;
+    assert_true(reads("Saving model checkpoint to /ckpt/checkpoint-500"));
+    assert_true(is(ev.train.phase, "train"));
+    assert_true(reads("Saving current state to /ckpt/step_500"));
+    assert_true(is(ev.train.phase, ""));
+    assert_true(reads("{'loss': 1.98, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.2}"));
+    assert_int_equal(ev.kind, TC_EVENT_TRAIN_STEP);
+    assert_int_equal(ev.train.step, -1);
 }
 
 static void what_only_looks_similar_is_not_read(void **state)
@@ -227,8 +251,10 @@ static void what_only_looks_similar_is_not_read(void **state)
         "Running Evaluation",
         "Evaluating on the test set",
         "what happens after training is done",
+        "Saving model checkpoint failed",
+        "Saving checkpoint took a while",
+        "{'loss': 1.98, 'step': 3}",
         /* Their logs never say when it ended. */
-        "Saving model checkpoint to output/checkpoint-500",
         "Epoch 0, global step 100: 'val_loss' reached 1.2, saving model to '/a.ckpt' as top 1",
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -299,6 +325,7 @@ int main(void)
         cmocka_unit_test_setup(loader_errors_are_read_in_pytorchs_words, setup),
         cmocka_unit_test_setup(steps_are_read_with_what_the_line_has, setup),
         cmocka_unit_test_setup(checkpoints_are_read_from_begin_to_end, setup),
+        cmocka_unit_test_setup(what_the_training_waits_for_says_so, setup),
         cmocka_unit_test_setup(what_only_looks_similar_is_not_read, setup),
         cmocka_unit_test_setup(rank_is_read_from_the_head_of_the_line_only, setup),
         cmocka_unit_test_setup(long_lines_cost_a_bounded_time_and_keep_a_short_message, setup),

@@ -584,6 +584,89 @@ static void the_place_of_a_rank_is_learned(void **state)
     assert_text(tc_harness_finding(h, 0)->scope.pod, "worker-0");
 }
 
+/* Neither the log nor the map names a job. */
+static void the_place_of_a_rank_needs_no_job(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event place;
+    tc_event_init(&place, TC_EVENT_RANK_PLACE);
+    place.scope = checkpoint(0, 0, "").scope;
+    place.scope.job = TC_EMPTY;
+    feed(h, place);
+    struct tc_event begin = checkpoint(0, 0, "begin");
+    begin.scope = TC_SCOPE_NONE;
+    begin.scope.rank = 0;
+    feed(h, begin);
+    feed(h, kernel(10, "io_error", "sda"));
+    tick(h, THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(tc_harness_finding(h, 0)->scope.node, "gpu-03");
+}
+
+/* DeepSpeed names the rank where a checkpoint begins, and not where it ends. */
+static void an_end_without_a_rank_ends_those_of_its_pod(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pod;
+        int64_t step;
+        size_t count;
+    } cases[] = {{"worker-0", 1200, 0}, {"worker-1", 1200, 1}, {"worker-0", 1100, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+        struct tc_event begin = checkpoint(0, 0, "begin");
+        struct tc_event end = checkpoint(30, -1, "end");
+        begin.scope.job = TC_EMPTY;
+        end.scope.job = TC_EMPTY;
+        end.scope.pod = tc_slice_cstr(cases[i].pod);
+        end.train.step = cases[i].step;
+        feed(h, begin);
+        feed(h, end);
+        feed(h, kernel(60, "nfs_not_responding", "10.0.0.5"));
+        tick(h, THRESHOLD);
+        assert_int_equal(tc_harness_count(h), cases[i].count);
+        tc_harness_destroy(h);
+    }
+}
+
+/* The training waits for it: a step that ended shows that it is over, told or not. */
+static void a_step_ends_what_the_training_waits_for(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+        struct tc_event begin = checkpoint(0, 0, "begin");
+        begin.train.phase = TC_LIT("train");
+        feed(h, begin);
+        feed(h, kernel(60, "nfs_not_responding", "10.0.0.5"));
+        if (i == 0) {
+            feed(h, step(100, -1));
+        }
+        tick(h, THRESHOLD);
+        assert_int_equal(tc_harness_count(h), i == 0 ? 0 : 1);
+        if (i == 2) {
+            feed(h, step(THRESHOLD + 10, 1201));
+            tick(h, THRESHOLD + 11);
+            assert_int_equal(tc_harness_count(h), 2);
+            assert_true(tc_harness_finding(h, 1)->resolved);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
+static void a_drive_without_a_medium_is_no_trouble(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, checkpoint(0, 0, "begin"));
+    feed(h, kernel(10, "io_error", "fd0"));
+    feed(h, kernel(11, "io_error", "sr0"));
+    tick(h, THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 0);
+    feed(h, kernel(THRESHOLD + 1, "io_error", "sda"));
+    tick(h, THRESHOLD + 2);
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
 static void without_a_job_the_pod_or_the_node_is_the_writer(void **state)
 {
     struct tc_harness *h = *state;
@@ -779,6 +862,10 @@ int main(void)
         TEST(a_job_or_pod_that_ended_is_silent),
         TEST(a_pod_that_ends_resolves_what_was_told),
         TEST(the_place_of_a_rank_is_learned),
+        TEST(the_place_of_a_rank_needs_no_job),
+        TEST(an_end_without_a_rank_ends_those_of_its_pod),
+        TEST(a_step_ends_what_the_training_waits_for),
+        TEST(a_drive_without_a_medium_is_no_trouble),
         TEST(without_a_job_the_pod_or_the_node_is_the_writer),
         TEST(the_input_that_ends_has_its_newest_time_or_the_users),
         TEST(what_is_told_again_changes_nothing),

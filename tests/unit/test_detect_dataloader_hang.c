@@ -564,6 +564,66 @@ static void a_failed_mount_needs_a_sign_of_life(void **state)
     }
 }
 
+/* The step that ends a stall shows that the pod was there. */
+static void a_step_after_the_stall_is_the_sign_of_life(void **state)
+{
+    (void)state;
+    /* The next step, a run that begins anew, and a step before the threshold. */
+    static const struct {
+        int64_t seconds;
+        int64_t step;
+        size_t count;
+    } cases[] = {{300, 760, 2}, {300, 700, 0}, {170, 760, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_dataloader_hang, NULL);
+        for (int64_t t = 1; t < 60; t++) {
+            feed(h, step(t, 700 + t));
+        }
+        feed(h, failed_mount(100));
+        feed(h, step(cases[i].seconds, cases[i].step));
+        assert_int_equal(findings_at(h, cases[i].seconds + 5), cases[i].count);
+        if (cases[i].count == 2) {
+            assert_text(tc_harness_finding(h, 0)->discriminator, "storage_event");
+            assert_true(tc_harness_finding(h, 1)->resolved);
+            assert_int_equal(findings_at(h, cases[i].seconds + 60), 2);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
+/* A log names its rank; a map, which may name the job too, says where that runs. */
+static void the_place_of_a_rank_is_learned(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_dataloader_hang, NULL);
+        struct tc_event place = in_pod(TC_EVENT_RANK_PLACE, 0, "worker-3");
+        place.time_ns = TC_TIME_NONE;
+        place.scope.rank = 3;
+        place.scope.job = i == 0 ? TC_EMPTY : TC_LIT("llm-7");
+        feed(h, place);
+        if (i == 2) { /* of two jobs with that rank none is meant */
+            place.scope.job = TC_LIT("llm-8");
+            place.scope.pod = TC_LIT("worker-4");
+            feed(h, place);
+        }
+        for (int64_t t = 1; t < 60; t++) {
+            struct tc_event ev = of_pod(on_node(step(t, 700 + t), ""), "");
+            ev.scope.rank = 3;
+            feed(h, ev);
+        }
+        struct tc_event error = of_pod(on_node(loader_error(60), ""), "");
+        error.scope.rank = 3;
+        feed(h, error);
+        assert_int_equal(findings_at(h, 200), i == 2 ? 0 : 1);
+        if (i < 2) {
+            assert_text(tc_harness_finding(h, 0)->scope.pod, "worker-3");
+            assert_text(tc_harness_finding(h, 0)->scope.node, "gpu-07");
+        }
+        tc_harness_destroy(h);
+    }
+}
+
 static void a_mount_that_failed_before_the_pod_was_known_is_remembered(void **state)
 {
     struct tc_harness *h = *state;
@@ -1092,6 +1152,8 @@ int main(void)
         CASE(steps_that_stop_are_a_stall_with_an_error),
         CASE(steps_that_stop_alone_never_fire),
         CASE(a_failed_mount_needs_a_sign_of_life),
+        CASE(a_step_after_the_stall_is_the_sign_of_life),
+        CASE(the_place_of_a_rank_is_learned),
         CASE(a_mount_that_failed_before_the_pod_was_known_is_remembered),
         CASE(samples_of_the_step_are_progress_only_when_they_change),
         CASE(a_restart_at_an_older_step_is_progress),

@@ -178,6 +178,7 @@ static void counters_count_flaps(void **state)
         {TC_METRIC_IB_LINK_DOWNED, 3, 2},
         {TC_METRIC_IB_LINK_RECOVERY, 3, 2},
         {TC_METRIC_NET_CARRIER_CHANGES, 6, 5},
+        {TC_METRIC_NET_CARRIER_DOWNS, 3, 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -406,6 +406,31 @@ static void nodes_without_a_rack_are_told_apart(void **state)
     assert_int_equal(tc_harness_count(h), 2);
 }
 
+/* Samples without a label: the objects of the nodes say where they stand. */
+static void the_rack_of_a_node_is_learned(void **state)
+{
+    struct tc_harness *h = *state;
+    static const char *const nodes[] = {"gpu-07", "gpu-08"};
+    for (size_t i = 0; i < 2; i++) {
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_NODE_CONDITION);
+        ev.scope.node = tc_slice_cstr(nodes[i]);
+        ev.k8s.rack = TC_LIT("r12");
+        feed(h, ev);
+        feed(h, ev);
+    }
+    for (int64_t t = 0; t <= 60; t += 10) {
+        for (int i = 0; i < 2; i++) {
+            struct tc_event ev = in_rack(reasons(t, i, HW_THERMAL), nodes[i]);
+            ev.metric.rack = TC_EMPTY;
+            feed(h, ev);
+        }
+    }
+    const struct tc_finding *f = told(h, 100);
+    assert_text(tc_harness_text(f, KEY("rack")), "r12");
+    assert_text(tc_harness_text(f, KEY("level")), "rack");
+}
+
 static void several_nodes_of_a_rack_are_the_racks(void **state)
 {
     struct tc_harness *h = *state;
@@ -795,6 +820,7 @@ int main(void)
         TEST(one_gpu_that_becomes_several_stays_one_incident),
         TEST(nodes_without_a_rack_are_told_apart),
         TEST(several_nodes_of_a_rack_are_the_racks),
+        TEST(the_rack_of_a_node_is_learned),
         TEST(the_counter_of_time_slowed_is_a_proof_too),
         TEST(the_counter_of_time_slowed_tells_the_end_too),
         TEST(a_restart_of_the_counter_is_no_rise),

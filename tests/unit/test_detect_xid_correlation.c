@@ -93,6 +93,20 @@ static void feed(struct tc_harness *h, struct tc_event ev)
     tc_harness_feed(h, &ev);
 }
 
+/* What has no GPU does not fail for one; that its node threw it out may be for the Xid all the
+ * same. */
+static void a_pod_without_a_gpu_failed_of_something_else(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event end = pod_state(41, "Error", 1);
+    end.pod.gpus = 0;
+    feed(h, xid(0, 79));
+    feed(h, end);
+    assert_int_equal(tc_harness_count(h), 0);
+    feed(h, pod_event(60, "Evicted", "train-7"));
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
 static void an_xid_before_an_eviction_is_a_partial_verdict(void **state)
 {
     struct tc_harness *h = *state;
@@ -1320,6 +1334,7 @@ int main(void)
         TEST(an_inventory_that_flaps_is_looked_at_a_few_times_only),
         TEST(a_time_of_whole_seconds_may_mean_any_part_of_the_second),
         TEST(an_xid_before_an_eviction_is_a_partial_verdict),
+        TEST(a_pod_without_a_gpu_failed_of_something_else),
         TEST(a_lone_symptom_is_silent),
         TEST(application_and_information_xids_alone_never_blame),
         TEST(the_window_includes_its_edge_and_nothing_beyond),
