@@ -191,7 +191,7 @@ static inline char *tc_put_i64(char *p, int64_t value)
     return tc_put_u64(p, (uint64_t)value);
 }
 
-/* Two lower-case hex digits for each byte; count is a multiple of 4. */
+/* Two lower-case hex digits for each byte; count is a multiple of 16. */
 char *tc_put_hex_bytes(char *p, const uint8_t *bytes, size_t count);
 
 /* A string literal: the length is a constant, so the copy is a few stores. */

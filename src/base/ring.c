@@ -5,6 +5,8 @@
 
 /* The first position; TC_RING_NONE must stay free. */
 #define FIRST 8
+/* How far behind the oldest record the next ones to be dropped are brought into the cache. */
+#define DROP_AHEAD 512
 
 bool tc_ring_init(struct tc_ring *r, struct tc_arena *arena, size_t bytes)
 {
@@ -30,6 +32,8 @@ static void drop_until_free(struct tc_ring *r, size_t need)
 {
     while (r->size - (size_t)(r->head - r->tail) < need) {
         r->tail += tc_ring_header(r, r->tail)->len;
+        /* Every push drops one by now, the next ones a little later. */
+        __builtin_prefetch(tc_ring_header(r, r->tail + DROP_AHEAD));
         r->dropped_count++;
         tc_ring_skip_filler(r);
     }

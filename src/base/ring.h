@@ -136,6 +136,15 @@ static inline void tc_ring_skip_filler(struct tc_ring *r)
     }
 }
 
+/* Removes all records. Not counted as drops. */
+static inline void tc_ring_clear(struct tc_ring *r)
+{
+    /* Go on at the start of the block, whose memory is in the cache. */
+    r->head = (r->head | (r->size - 1)) + 1;
+    r->tail = r->head;
+    r->limit = r->head + r->size;
+}
+
 /* Removes the oldest record; the ring must not be empty. Not counted as a drop. */
 static inline void tc_ring_pop(struct tc_ring *r)
 {
@@ -143,10 +152,7 @@ static inline void tc_ring_pop(struct tc_ring *r)
     r->tail += tc_ring_header(r, r->tail)->len;
     tc_ring_skip_filler(r);
     if (r->tail == r->head) {
-        /* Empty: go on at the start of the block, whose memory is in the cache. */
-        r->head = (r->head | (r->size - 1)) + 1;
-        r->tail = r->head;
-        r->limit = r->head + r->size;
+        tc_ring_clear(r);
     }
 }
 

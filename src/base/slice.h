@@ -32,6 +32,26 @@ static inline struct tc_slice tc_slice_cstr(const char *s)
     return (struct tc_slice){s, s == NULL ? 0 : strlen(s)};
 }
 
+/* Sixteen bytes at once, anywhere. */
+typedef uint64_t tc_two_words __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* memcmp for equality: without a call where the length is that of most names. */
+static inline bool tc_bytes_eq(const char *a, const char *b, size_t len)
+{
+    if (len < 16 || len > 64) {
+        return len == 0 || memcmp(a, b, len) == 0;
+    }
+    const char *a_end = a + len;
+    const char *b_end = b + len;
+    tc_two_words differ = *(const tc_two_words *)a ^ *(const tc_two_words *)b;
+    differ |= *(const tc_two_words *)(a_end - 16) ^ *(const tc_two_words *)(b_end - 16);
+    if (len > 32) {
+        differ |= *(const tc_two_words *)(a + 16) ^ *(const tc_two_words *)(b + 16);
+        differ |= *(const tc_two_words *)(a_end - 32) ^ *(const tc_two_words *)(b_end - 32);
+    }
+    return (differ[0] | differ[1]) == 0;
+}
+
 static inline bool tc_slice_eq(struct tc_slice a, struct tc_slice b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);

@@ -45,18 +45,23 @@ bool tc_time_from_civil(const struct tc_civil *c, int64_t *out_ns)
     return true;
 }
 
-/* The other way round. */
+/*
+ * The other way round, by Neri and Schneider ("Euclidean affine functions and their application to
+ * calendar algorithms", 2022): three multiplications instead of a chain of divisions.
+ */
 static void date_from_days(int64_t days, struct tc_civil *out)
 {
-    int64_t z = days + 719468;
-    int64_t era = z / 146097;
-    int32_t doe = (int32_t)(z - era * 146097);
-    int32_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-    int32_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    int32_t mp = (5 * doy + 2) / 153;
-    out->month = mp < 10 ? mp + 3 : mp - 9;
-    out->year = yoe + (int32_t)era * 400 + (out->month <= 2);
-    out->day = doy - (153 * mp + 2) / 5 + 1;
+    uint32_t n1 = 4 * (uint32_t)(days + 719468) + 3;
+    uint32_t century = n1 / 146097;
+    uint32_t n2 = (n1 % 146097) | 3;
+    uint64_t p2 = UINT64_C(2939745) * n2;
+    uint32_t year = 100 * century + (uint32_t)(p2 >> 32);
+    uint32_t day_of_year = (uint32_t)p2 / 2939745 / 4; /* from March */
+    uint32_t n3 = 2141 * day_of_year + 197913;
+    bool next_year = day_of_year >= 306;
+    out->year = (int32_t)(year + next_year);
+    out->month = (int32_t)((n3 >> 16) - (next_year ? 12 : 0));
+    out->day = (int32_t)((n3 & 0xffff) / 2141 + 1);
 }
 
 /* A time as day since 1970, second of the day and nanosecond: all but the day are positive. */
@@ -230,8 +235,8 @@ void tc_buf_duration(struct tc_buf *b, int64_t ns)
 {
     static const struct {
         int64_t seconds;
-        const char *unit;
-    } units[] = {{86400, " d"}, {3600, " h"}, {60, " min"}, {1, " s"}};
+        struct tc_slice unit;
+    } units[] = {{86400, {" d", 2}}, {3600, {" h", 2}}, {60, {" min", 4}}, {1, {" s", 2}}};
     if (ns < 0) {
         tc_buf_char(b, '-');
         ns = ns == INT64_MIN ? INT64_MAX : -ns;
@@ -242,18 +247,16 @@ void tc_buf_duration(struct tc_buf *b, int64_t ns)
         return;
     }
     int64_t rest = ns / TC_SECOND;
-    for (size_t i = 0, shown = 0; i < 4 && shown < 2; i++) {
-        int64_t n = rest / units[i].seconds;
-        rest %= units[i].seconds;
-        if (n > 0) {
-            if (shown > 0) {
-                tc_buf_char(b, ' ');
-            }
-            tc_buf_i64(b, n);
-            tc_buf_str(b, tc_slice_cstr(units[i].unit));
-            shown++;
-        } else if (shown > 0) {
-            break;
-        }
+    size_t i = 0;
+    while (rest < units[i].seconds) { /* ends at the seconds: there is one at least */
+        i++;
+    }
+    tc_buf_i64(b, rest / units[i].seconds);
+    tc_buf_str(b, units[i].unit);
+    rest %= units[i].seconds;
+    if (rest > 0 && rest >= units[i + 1].seconds) {
+        tc_buf_char(b, ' ');
+        tc_buf_i64(b, rest / units[i + 1].seconds);
+        tc_buf_str(b, units[i + 1].unit);
     }
 }

@@ -88,6 +88,10 @@ static void find_due(struct nccl_hang *st, int64_t now_ns)
     while (r != NULL && r->created_ns <= issued_by_ns) {
         dirty |= r->state != TC_NCCL_COMPLETED;
         aged = pos;
+        if (dirty && st->newest_ns <= issued_by_ns) { /* so have all that follow */
+            aged = st->newest_pos;
+            break;
+        }
         r = tc_ring_follow(&st->records, r, &pos);
     }
     st->aged = aged;

@@ -551,7 +551,7 @@ static void find_unknown(const struct nccl_hang *st, struct nccl_eval *e)
 tc_status tc__nccl_blame(struct nccl_hang *st, struct nccl_eval *e)
 {
     for (uint32_t o = 0; o < e->op_count; o++) {
-        if (!e->ops[o].is_p2p) {
+        if (!e->ops[o].is_p2p && !e->ops[o].alike) {
             find_mismatch(st, e, o);
         }
     }

@@ -8,18 +8,22 @@
 
 #include <stddef.h>
 
-/* Digits of a rank: copied whole, which is one move. */
-#define RANK_MAX 16
+/* What records share is copied in whole moves where it fits these; most of it does. */
+#define SHORT_UID 32
+#define SHORT_TEXT 64
+#define ALIKE_MAX (SHORT_UID + SHORT_TEXT + 2 * TC_PUT_U64_MAX)
 
-/* What the records of one collective share, written once. */
+/* What the records of one collective share, written once; SHORT_TEXT bytes behind the uid can be
+ * read where it is short. */
 static TC_SELDOM void put_shared(struct nccl_draft *d, const struct nccl_record *r)
 {
     struct tc_buf *t = &d->text;
     struct tc_slice op = tc__nccl_op(r);
     d->shared_seq = r->seq;
     d->shared_state = r->state;
+    d->shared_short = false;
     d->shared_uid = d->shared_text = TC_EMPTY;
-    char *uid = tc_buf_begin(t, d->group->name.len + op.len + 2 * TC_PUT_U64_MAX + 64);
+    char *uid = tc_buf_begin(t, d->group->name.len + op.len + 2 * TC_PUT_U64_MAX + SHORT_TEXT);
     if (uid == NULL) {
         return;
     }
@@ -36,44 +40,88 @@ static TC_SELDOM void put_shared(struct nccl_draft *d, const struct nccl_record 
     p = tc_put_str(p, seq);
     p = r->state == TC_NCCL_STARTED ? tc_put_lit(p, " started, not completed")
                                     : tc_put_lit(p, " scheduled, not completed");
-    tc_buf_end(t, p);
     d->shared_uid = tc_slice_make(uid, (size_t)(text - uid));
     d->shared_text = tc_slice_make(text, (size_t)(p - text));
+    d->shared_short = d->shared_uid.len <= SHORT_UID && d->shared_text.len <= SHORT_TEXT;
+    tc_buf_end(t, d->shared_short ? text + SHORT_TEXT : p);
     d->finding.plain &= r == d->main || tc_slice_is_plain(op);
 }
 
-/* One stuck record. Inlined where all of a finding are written. */
-static inline __attribute__((always_inline)) void
-put_record(struct nccl_draft *d, const struct nccl_record *r, bool may_differ)
+static void fill(struct tc_evidence *ev, const struct nccl_record *r, const char *uid,
+                 const char *text, const char *end)
 {
-    if (d->shared_seq != r->seq || d->shared_state != r->state || may_differ) {
+    ev->kind = TC_LIT("nccl_record");
+    ev->uid = tc_slice_make(uid, (size_t)(text - uid));
+    ev->description = tc_slice_make(text, (size_t)(end - text));
+    ev->time_ns = r->created_ns;
+    ev->raw = r->raw;
+}
+
+/* Whether the words that records share are those of r. */
+static bool has_shared(const struct nccl_draft *d, const struct nccl_record *r)
+{
+    return d->shared_seq == r->seq && d->shared_state == r->state;
+}
+
+static void put_record(struct nccl_draft *d, const struct nccl_record *r, bool may_differ)
+{
+    if (may_differ || !has_shared(d, r)) {
         put_shared(d, r);
     }
     struct tc_slice head = d->shared_uid;
     struct tc_slice rest = d->shared_text;
-    char *uid = tc_buf_begin(&d->text, head.len + rest.len + 2 * RANK_MAX + 8);
+    uint64_t rank = (uint64_t)r->rank;
+    char *uid = tc_buf_begin(&d->text, head.len + rest.len + 2 * TC_PUT_U64_MAX);
     if (uid == NULL) {
         return;
     }
-    struct tc_evidence *ev = &d->desk->evidence[d->evidence_count++];
-    char *number = tc_put_str(uid, head);
-    char *text = tc_put_u64(number, (uint64_t)r->rank);
-    char *p = tc_put_lit(text, "rank ");
-    char digits[RANK_MAX];
-    __builtin_memcpy(digits, number, sizeof digits);
-    __builtin_memcpy(p, digits, sizeof digits);
-    p = tc_put_str(p + (text - number), rest);
+    char *text = tc_put_u64(tc_put_str(uid, head), rank);
+    char *p = tc_put_str(tc_put_u64(tc_put_lit(text, "rank "), rank), rest);
     tc_buf_end(&d->text, p);
-    ev->kind = TC_LIT("nccl_record");
-    ev->uid = tc_slice_make(uid, (size_t)(text - uid));
-    ev->description = tc_slice_make(text, (size_t)(p - text));
-    ev->time_ns = r->created_ns;
-    ev->raw = r->raw;
+    fill(&d->desk->evidence[d->evidence_count++], r, uid, text, p);
 }
 
 void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
 {
     put_record(d, r, true);
+}
+
+/*
+ * Records of one collective, as far as they share their words and those are short: with one
+ * check for room, and fixed moves. Returns how many.
+ */
+static uint32_t put_alike(struct nccl_draft *d, const struct tc_sort_pair *pending, uint32_t count)
+{
+    const struct nccl_record *first = (const struct nccl_record *)(uintptr_t)pending[0].value;
+    if (!has_shared(d, first)) {
+        put_shared(d, first);
+    }
+    if (!d->shared_short || d->text.cap - d->text.len < count * ALIKE_MAX) {
+        return 0;
+    }
+    char *uid = d->text.data + d->text.len;
+    struct tc_slice head = d->shared_uid;
+    struct tc_slice rest = d->shared_text;
+    struct tc_evidence *ev = &d->desk->evidence[d->evidence_count];
+    uint8_t state = first->state;
+    uint32_t done = 0;
+    for (; done < count; done++) {
+        const struct nccl_record *r = (const struct nccl_record *)(uintptr_t)pending[done].value;
+        if (r->state != state) {
+            break;
+        }
+        uint64_t rank = (uint64_t)r->rank;
+        __builtin_memcpy(uid, head.ptr, SHORT_UID);
+        char *text = tc_put_u64(uid + head.len, rank);
+        char *p = tc_put_u64(tc_put_lit(text, "rank "), rank);
+        __builtin_memcpy(p, rest.ptr, SHORT_TEXT);
+        p += rest.len;
+        fill(ev++, r, uid, text, p);
+        uid = p;
+    }
+    tc_buf_end(&d->text, uid);
+    d->evidence_count += done;
+    return done;
 }
 
 /* What the rank itself reports of the group: the last sequence id it issued. */
@@ -146,21 +194,29 @@ static bool is_last_step(const struct nccl_draft *d, const struct nccl_op *op,
     return false;
 }
 
+/* The stuck records of an operation: those at the front, and the last steps of those behind it. */
+static void put_stuck(struct nccl_draft *d, const struct nccl_op *op, size_t limit)
+{
+    const struct tc_sort_pair *pending = &d->e->pending[op->first];
+    bool may_differ = d->op->is_p2p || d->op->mismatch != NCCL_BLAME_NONE;
+    for (uint32_t i = 0; i < op->count && d->evidence_count < limit;) {
+        const struct nccl_record *r = (const struct nccl_record *)(uintptr_t)pending[i].value;
+        size_t left = limit - d->evidence_count;
+        uint32_t count = op->count - i < left ? op->count - i : (uint32_t)left;
+        uint32_t done = op->alike ? put_alike(d, pending + i, count) : 0;
+        if (done == 0 && (r->seq == op->front || is_last_step(d, op, r))) {
+            put_record(d, r, may_differ);
+        }
+        i += done == 0 ? 1 : done;
+    }
+}
+
 /* What is stuck, then what shows the culprits: the first entry names the incident. */
 void tc__nccl_put_evidence(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
     size_t keep = count < 16 ? count : 16; /* room left for the culprits */
-    bool may_differ = d->op->is_p2p || d->op->mismatch != NCCL_BLAME_NONE;
     for (uint32_t o = 0; o < d->said->op_count; o++) {
-        const struct nccl_op *op = &d->said->ops[o];
-        uint32_t end = op->first + op->count;
-        for (uint32_t i = op->first; i < end; i++) {
-            const struct nccl_record *r = tc__nccl_pending(d->e, i);
-            if ((r->seq == op->front || is_last_step(d, op, r)) &&
-                d->evidence_count + keep < TC_VERDICT_EVIDENCE_MAX) {
-                put_record(d, r, may_differ);
-            }
-        }
+        put_stuck(d, &d->said->ops[o], TC_VERDICT_EVIDENCE_MAX - keep);
     }
     for (size_t i = 0; i < keep; i++) {
         uint8_t why = d->e->blamed[culprits[i]].blame;

@@ -276,13 +276,73 @@ static void list_members(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
     }
 }
 
+/*
+ * Most episodes are one collective: everybody who has a record of it waits in the front.
+ * The three steps above are one then. False when it is none of those: they begin anew.
+ */
+static bool take_level(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op, bool all,
+                       struct episode *out)
+{
+    uint32_t stamp = ++st->stamp;
+    int64_t seq = op->oldest;
+    int64_t created_ns = INT64_MAX;
+    bool alike = true;
+    bool from_dump = false;
+    bool overtaken = true;
+    const struct nccl_record *first = tc__nccl_pending(e, op->first);
+    /* In locals: the compiler takes any store for one to the tables' own addresses. */
+    struct nccl_seat *seats = st->seats;
+    const struct tc_sort_pair *pending = &e->pending[op->first];
+    uint32_t *list = &e->lists[e->list_count];
+    int64_t *created = &e->created[e->list_count];
+    uint32_t count = op->count;
+    uint32_t head_at = op->first;
+    TC_ASSERT(e->list_count + count <= e->pending_count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct nccl_record *r = (const struct nccl_record *)(uintptr_t)pending[i].value;
+        struct nccl_seat *s = &seats[r->seat];
+        if (r->seq != seq || s->stamp == stamp) {
+            return false;
+        }
+        s->stamp = stamp;
+        s->overtaken = false;
+        s->head_at = head_at + i;
+        s->head = seq;
+        s->last = seq;
+        list[i] = r->rank_at;
+        created[i] = r->created_ns;
+        created_ns = r->created_ns < created_ns ? r->created_ns : created_ns;
+        from_dump |= r->from_dump;
+        overtaken &= s->done_max > seq;
+        alike = alike && (i == 0 || tc__nccl_same_call(first, r));
+    }
+    bool mixed = st->groups[op->group].has_p2p;
+    for (uint32_t i = 0; st->status_count > 0 && i < count; i++) {
+        mixed = mixed || counts_transfers(st, &seats[tc__nccl_pending(e, head_at + i)->seat]);
+    }
+    op->front = seq;
+    op->passed = -1;
+    op->hung = (all && from_dump) || st->now_ns - created_ns >= st->threshold_ns;
+    op->mixed = mixed;
+    op->alike = alike;
+    op->created_ns = created_ns;
+    op->waiting_count = count;
+    e->list_count += count;
+    *out = (struct episode){.members = count, .overtaken = overtaken};
+    return true;
+}
+
 static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op, bool all)
 {
-    struct episode found = mark_seats(st, e, op, all);
-    mark_overtaken(st, e, op);
+    struct episode found;
     op->waiting_first = e->list_count;
     op->target_first = e->target_count;
-    list_members(st, e, op, &found);
+    uint32_t last = op->first + op->count - 1;
+    if (e->pending[op->first].key != e->pending[last].key || !take_level(st, e, op, all, &found)) {
+        found = mark_seats(st, e, op, all);
+        mark_overtaken(st, e, op);
+        list_members(st, e, op, &found);
+    }
     const struct nccl_group *g = &st->groups[op->group];
     uint32_t next = found.members < g->seat_count ? g->first_seat : NCCL_NONE;
     for (; next != NCCL_NONE; next = st->seats[next].next) {
@@ -300,11 +360,12 @@ static void take_episode(struct nccl_hang *st, struct nccl_eval *e, struct nccl_
 static uint32_t take_collectives(struct nccl_hang *st, struct nccl_eval *e, uint32_t from, bool all)
 {
     const struct tc_sort_pair *pending = e->pending;
-    uint64_t last = pending[from].key | NCCL_SEQ_MASK; /* the last place of the group and kind */
+    uint64_t key = pending[from].key;
+    uint64_t last = key | NCCL_SEQ_MASK; /* the last place of the group and kind */
+    uint32_t count = e->pending_count;
     uint32_t to = from + 1;
-    while (to < e->pending_count && pending[to].key <= pending[to - 1].key + 1 &&
-           pending[to].key <= last) {
-        to++;
+    while (to < count && pending[to].key <= key + 1 && pending[to].key <= last) {
+        key = pending[to++].key;
     }
     struct nccl_op *op = &e->ops[e->op_count++];
     const struct nccl_record *r = tc__nccl_pending(e, from);

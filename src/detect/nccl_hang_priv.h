@@ -212,12 +212,14 @@ struct nccl_hang {
     uint32_t stamp;
     uint32_t last_seat; /* of the previous record */
     int64_t next_expiry_ns;
-    uint64_t aged;     /* ring position of the last record that has reached the threshold */
-    int64_t now_ns;    /* newest time seen */
-    bool has_now;      /* the user said what time it is */
-    bool dirty;        /* something hangs that was not analysed yet */
-    uint64_t lost;     /* pending records of those windows */
-    uint64_t restarts; /* windows dropped because a table was full */
+    uint64_t newest_pos; /* ring position of the last record */
+    int64_t newest_ns;   /* no record was issued later */
+    uint64_t aged;       /* ring position of the last record that has reached the threshold */
+    int64_t now_ns;      /* newest time seen */
+    bool has_now;        /* the user said what time it is */
+    bool dirty;          /* something hangs that was not analysed yet */
+    uint64_t lost;       /* pending records of those windows */
+    uint64_t restarts;   /* windows dropped because a table was full */
     uint64_t ignored;
 };
 
@@ -240,7 +242,7 @@ static inline struct tc_slice tc__nccl_dtypes(const struct nccl_record *r)
 static inline bool tc__nccl_same_call(const struct nccl_record *a, const struct nccl_record *b)
 {
     return memcmp(&a->len, &b->len, sizeof a->len) == 0 &&
-           memcmp(a->text, b->text, a->len.all) == 0;
+           tc_bytes_eq(a->text, b->text, a->len.all);
 }
 
 /* The window. */
@@ -293,6 +295,7 @@ struct nccl_op {
     bool is_p2p;
     bool hung;      /* old enough to speak about */
     bool mixed;     /* how far members got is told in ids of transfers, or may be */
+    bool alike;     /* one collective, and all made the same call */
     uint32_t first; /* its records in nccl_eval.pending */
     uint32_t count;
     int64_t front;  /* the collective the others wait in */
@@ -416,6 +419,7 @@ struct nccl_draft {
     /* The parts that the evidence of one collective has in common. */
     int64_t shared_seq; /* of the record they were taken from, -1 none */
     uint8_t shared_state;
+    bool shared_short; /* both are, and may be read to a fixed length */
     struct tc_slice shared_uid;
     struct tc_slice shared_text;
 };

@@ -89,9 +89,16 @@ static size_t list_waiting(struct nccl_draft *d, int32_t *out)
         const struct nccl_op *op = &d->said->ops[o];
         const uint32_t *ranks = &d->e->lists[op->waiting_first];
         uint32_t waiting = op->waiting_count;
+        if (culprits == 0 && waiting <= TC_VERDICT_RANKS_MAX - count) { /* all of them */
+            for (uint32_t i = 0; i < waiting; i++) {
+                out[count + i] = all[ranks[i]].rank;
+            }
+            count += waiting;
+            continue;
+        }
         for (uint32_t i = 0; i < waiting && count < TC_VERDICT_RANKS_MAX; i++) {
-            uint32_t bit = culprits == 0 ? NCCL_NONE : d->e->blamed[ranks[i]].bit;
-            if (bit == NCCL_NONE || (culprits >> bit & 1) == 0) {
+            uint32_t bit = d->e->blamed[ranks[i]].bit;
+            if (culprits == 0 || bit == NCCL_NONE || (culprits >> bit & 1) == 0) {
                 out[count++] = all[ranks[i]].rank;
             }
         }

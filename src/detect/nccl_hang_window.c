@@ -44,6 +44,7 @@ static void forget(struct nccl_hang *st)
     st->job_count = st->rank_count = st->group_count = st->seat_count = st->status_count = 0;
     st->last_seat = 0;
     st->next_expiry_ns = INT64_MIN;
+    st->newest_ns = INT64_MIN;
     st->aged = TC_RING_NONE;
     st->indexed = TC_RING_NONE;
     st->dirty = false;
@@ -364,6 +365,8 @@ static TC_SELDOM tc_status add_record(struct nccl_hang *st, uint32_t seat,
     size_t text_len = op.len + sizes.len + dtypes.len;
     uint64_t pos = TC_RING_NONE;
     struct nccl_record *r = tc_ring_push_raw(&st->records, sizeof *r + text_len, &pos);
+    st->newest_pos = pos;
+    st->newest_ns = ev->time_ns > st->newest_ns ? ev->time_ns : st->newest_ns;
     *r = (struct nccl_record){
         .pos = pos,
         .place =
@@ -408,6 +411,10 @@ static void expire(struct nccl_hang *st)
 {
     uint64_t pos = TC_RING_NONE;
     const struct nccl_record *r = NULL;
+    bool is_empty = st->records.tail == st->records.head;
+    if (!is_empty && st->now_ns - st->newest_ns > st->retention_ns) { /* all of them */
+        tc_ring_clear(&st->records);
+    }
     while ((r = tc_ring_oldest(&st->records, &pos)) != NULL &&
            st->now_ns - r->created_ns > st->retention_ns) {
         tc_ring_pop(&st->records);
@@ -580,8 +587,9 @@ tc_status tc__nccl_on_record(struct nccl_hang *st, const struct tc_event *ev,
 {
     uint32_t seat = guess_seat(st, ev);
     int64_t now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
-    if (seat == NCCL_NONE || !st->seats[seat].placed || ev->nccl.seq < 0 ||
-        ev->time_ns == TC_TIME_NONE || now_ns >= st->next_expiry_ns) {
+    /* No time is a negative one, too. */
+    if (seat == NCCL_NONE || !st->seats[seat].placed || (ev->nccl.seq | ev->time_ns) < 0 ||
+        now_ns >= st->next_expiry_ns) {
         return on_unusual_record(st, ev, out);
     }
     st->now_ns = now_ns;

@@ -28,11 +28,19 @@ struct slot {
     int64_t params[PARAMS_MAX];
 };
 
+/* What most kinds have: one detector. Its parts side by side, for the way of every event. */
+struct lane {
+    tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
+    void *state;
+    const struct tc_sink *sink;
+};
+
 struct tc_engine {
     struct tc_engine_out out;
     struct slot slots[DETECTORS_MAX];
     size_t slot_count;
     struct slot *wanted[TC_EVENT_KIND_COUNT][DETECTORS_MAX]; /* NULL-terminated, dispatch order */
+    struct lane lanes[TC_EVENT_KIND_COUNT];                  /* without on_event: look at wanted */
     unsigned char *scratch_block;
     unsigned char *number_block;
     unsigned char *incident_block;
@@ -80,6 +88,11 @@ static void index_kinds(struct tc_engine *e)
             }
         }
         e->wanted[kind][n] = NULL;
+        const struct slot *only = n == 1 ? e->wanted[kind][0] : NULL;
+        e->lanes[kind] = only == NULL ? (struct lane){0}
+                                      : (struct lane){.on_event = only->detector->on_event,
+                                                      .state = only->state,
+                                                      .sink = &only->sink};
     }
 }
 
@@ -280,9 +293,10 @@ tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
     return now_ns >= e->next_tick_ns ? tick(e, now_ns) : TC_OK;
 }
 
-static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, struct slot **wanted,
-                                        const struct tc_event *ev)
+static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_event *ev)
 {
+    struct slot **wanted = e->wanted[ev->kind];
+    e->counts.wanted += *wanted != NULL;
     for (; *wanted != NULL; wanted++) {
         tc_arena_reset(&e->scratch);
         TC_TRY((*wanted)->detector->on_event((*wanted)->state, ev, &(*wanted)->sink));
@@ -293,17 +307,13 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, struct slot **wante
 /* Most kinds have one detector: the call is the last thing that happens then. */
 static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
 {
-    struct slot **wanted = e->wanted[ev->kind];
-    const struct slot *s = wanted[0];
-    if (s == NULL) {
-        return TC_OK;
+    const struct lane *lane = &e->lanes[ev->kind];
+    if (lane->on_event == NULL) {
+        return dispatch_all(e, ev);
     }
     e->counts.wanted++;
-    if (wanted[1] != NULL) {
-        return dispatch_all(e, wanted, ev);
-    }
     tc_arena_reset(&e->scratch);
-    return s->detector->on_event(s->state, ev, &s->sink);
+    return lane->on_event(lane->state, ev, lane->sink);
 }
 
 /* Without a date, out of range, late, or a tick is due. */

@@ -206,6 +206,25 @@ static void an_empty_ring_wraps_too(void **state)
     assert_int_equal(ring.dropped_count, 0);
 }
 
+static void clearing_is_no_drop_and_makes_every_name_stale(void **state)
+{
+    (void)state;
+    uint64_t names[3];
+    for (size_t i = 0; i < 3; i++) {
+        assert_non_null(tc_ring_push(&ring, 40, &names[i]));
+    }
+    tc_ring_clear(&ring);
+    uint64_t pos = 0;
+    assert_null(tc_ring_oldest(&ring, &pos));
+    for (size_t i = 0; i < 3; i++) {
+        assert_null(tc_ring_at(&ring, names[i]));
+    }
+    assert_int_equal(ring.dropped_count, 0);
+    assert_non_null(tc_ring_push(&ring, 40, &pos));
+    assert_true(pos > names[2]);
+    assert_ptr_equal(tc_ring_header(&ring, pos), ring.block);
+}
+
 static void reset_empties_the_ring_and_old_names_stay_stale(void **state)
 {
     (void)state;
@@ -386,6 +405,7 @@ int main(void)
         TEST(a_name_of_the_future_is_no_record),
         TEST(a_record_of_half_the_block_fits_and_a_larger_one_drops_nothing),
         TEST(an_empty_ring_wraps_too),
+        TEST(clearing_is_no_drop_and_makes_every_name_stale),
         TEST(reset_empties_the_ring_and_old_names_stay_stale),
         TEST(random_pushes_and_pops_agree_with_a_list),
         TEST(following_a_record_is_walking_on),

@@ -62,6 +62,25 @@ static void equality_needs_length_and_bytes(void **state)
     assert_true(tc_slice_eq_nocase(TC_EMPTY, TC_EMPTY));
 }
 
+static void bytes_are_equal_at_every_length_or_one_differs(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len <= 80; len++) {
+        char *a = test_malloc(len + 1);
+        char *b = test_malloc(len + 1);
+        memset(a, 'x', len);
+        memset(b, 'x', len);
+        assert_true(tc_bytes_eq(a, b, len));
+        for (size_t i = 0; i < len; i++) {
+            b[i] = 'y';
+            assert_false(tc_bytes_eq(a, b, len));
+            b[i] = 'x';
+        }
+        test_free(a);
+        test_free(b);
+    }
+}
+
 static void order_is_bytewise_and_a_prefix_comes_first(void **state)
 {
     (void)state;
@@ -255,6 +274,7 @@ int main(void)
         cmocka_unit_test(slices_are_made_from_literals_strings_and_nothing),
         cmocka_unit_test(format_macro_prints_nothing_for_nothing_and_bounds_the_rest),
         cmocka_unit_test(equality_needs_length_and_bytes),
+        cmocka_unit_test(bytes_are_equal_at_every_length_or_one_differs),
         cmocka_unit_test(order_is_bytewise_and_a_prefix_comes_first),
         cmocka_unit_test(starts_and_ends_at_every_length),
         cmocka_unit_test(from_and_head_stop_at_the_end),
