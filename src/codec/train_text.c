@@ -332,6 +332,15 @@ static bool rule_evaluating(const struct hit *h, struct tc_event *ev)
            step_ended(ev, S("eval"), -1, 0);
 }
 
+/* Megatron-LM: "Evaluating iter 1/100", "validation loss at iteration 120 | lm loss value: ..." */
+static bool rule_eval_iter(const struct hit *h, struct tc_event *ev)
+{
+    struct tc_slice rest = h->after;
+    int64_t count = 0;
+    return take_count(&rest, &count) && (take(&rest, S("/")) || take(&rest, S("|"))) &&
+           step_ended(ev, S("eval"), -1, 0);
+}
+
 /* The Transformers trainer: "***** Running Evaluation *****" */
 static bool rule_running_eval(const struct hit *h, struct tc_event *ev)
 {
@@ -544,6 +553,8 @@ static bool rule_failed(const struct hit *h, struct tc_event *ev)
     X("step=", rule_deepspeed)                                  \
     X("iteration ", rule_iteration)                             \
     X("Evaluating on ", rule_evaluating)                        \
+    X("Evaluating iter ", rule_eval_iter)                       \
+    X("validation loss at iteration ", rule_eval_iter)          \
     X("Running Evaluation", rule_running_eval)                  \
     X("[after training is done] datetime:", rule_done)          \
     X("Saving the checkpoint", rule_titan_begin)                \

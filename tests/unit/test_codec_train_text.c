@@ -211,6 +211,10 @@ static void what_the_training_waits_for_says_so(void **state)
     assert_true(reads("{'loss': 1.98, 'grad_norm': 0.5, 'learning_rate': 1e-05, 'epoch': 0.2}"));
     assert_int_equal(ev.kind, TC_EVENT_TRAIN_STEP);
     assert_int_equal(ev.train.step, -1);
+    assert_true(reads("Evaluating iter 1/100"));
+    assert_true(is(ev.train.phase, "eval"));
+    assert_true(reads(" validation loss at iteration 120 | lm loss value: 2.1E+00 |"));
+    assert_true(is(ev.train.phase, "eval"));
 }
 
 static void what_only_looks_similar_is_not_read(void **state)
