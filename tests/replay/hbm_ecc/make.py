@@ -91,7 +91,7 @@ def fires_on_contained():
 def fires_on_contained_and_counted():
     """Xid 94, and the counter of uncorrectable errors rises by the same error: it was contained."""
     return only(
-        logged(xid(600, 94, "Contained: SM (0x1). RST: No, D-RST: No"))
+        logged(inventory(598), xid(600, 94, "Contained: SM (0x1). RST: No, D-RST: No"))
         | scraped(sample(570, "gpu_ecc_uncorrected", 0), sample(615, "gpu_ecc_uncorrected", 1))
     )
 
@@ -99,7 +99,7 @@ def fires_on_contained_and_counted():
 def fires_on_one_error_more_than_contained():
     """One Xid 94, and the counter rises by two: one of them was not contained."""
     return only(
-        logged(xid(600, 94, "Contained: SM (0x1). RST: No, D-RST: No"))
+        logged(inventory(598), xid(600, 94, "Contained: SM (0x1). RST: No, D-RST: No"))
         | scraped(sample(570, "gpu_ecc_uncorrected", 0), sample(615, "gpu_ecc_uncorrected", 2))
     )
 
