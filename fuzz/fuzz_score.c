@@ -39,7 +39,7 @@ static void check(struct tc_score *s)
         TC_ASSERT(r->discriminators_right <= r->discriminators_stated);
         TC_ASSERT(r->discriminators_stated <= r->true_positives);
         TC_ASSERT(r->true_negatives <= r->noises && r->median_ns <= r->p95_ns);
-        TC_ASSERT((r->median_ns == TC_SCORE_NO_TIME) == (r->true_positives == 0));
+        TC_ASSERT(r->median_ns == TC_SCORE_NO_TIME || r->true_positives > 0);
     }
     struct tc_json root;
     struct tc_json_parser *parser = tc_json_parser_create();

@@ -383,7 +383,7 @@ static int run_simulate(int argc, char **argv)
 const struct tc_command tc_command_simulate = {
     .name = "simulate",
     .summary = "a labelled fleet: telemetry with known faults",
-    .usage = "tracecore simulate [OPTION]... --out DIR\n"
+    .usage = "usage: tracecore simulate [OPTION]... --out DIR\n"
              "\n"
              "Writes what a cluster with known faults would have left behind, in the\n"
              "formats of the real programs: kernel logs, Kubernetes events and objects,\n"

@@ -18,8 +18,9 @@ static void a_pod_has_its_own_address_and_its_nodes(void **state)
                "\"status\":{\"phase\":\"Running\",\"startTime\":\"2026-03-01T10:00:00Z\","
                "\"podIP\":\"10.244.1.5\",\"hostIP\":\"10.0.0.1\"}}"),
         TC_OK);
-    assert_int_equal(t.count, 2);
+    assert_int_equal(t.count, 3);
     const struct tc_event *ev = t.events;
+    assert_int_equal(ev[2].kind, TC_EVENT_POD_STATE);
     assert_int_equal(ev[0].kind, TC_EVENT_ADDRESS);
     SAME(ev[0].address.address, "10.0.0.1");
     SAME(ev[0].scope.node, "gpu-01");

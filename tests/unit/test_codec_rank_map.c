@@ -288,6 +288,8 @@ static size_t pod_places(const char *labels, const char *annotations, const char
         "\"status\":{\"phase\":\"Running\",\"startTime\":\"2026-03-04T05:06:00Z\"}}",
         labels, annotations, env, gpus);
     assert_int_equal(decode_with(&tc_codec_k8s, text), TC_OK);
+    assert_true(t.count > 0 && t.events[t.count - 1].kind == TC_EVENT_POD_STATE);
+    t.count--;
     for (size_t i = 0; i < t.count; i++) {
         assert_int_equal(t.events[i].kind, TC_EVENT_RANK_PLACE);
         assert_text(t.events[i].place.origin, "pod");

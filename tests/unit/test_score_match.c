@@ -231,9 +231,10 @@ static void the_nearest_start_decides(void **state)
     (void)state;
     const char *truth = RUN FAULT("f1", "hbm_ecc", "01:00:00", "01:00:00", N1)
         FAULT("f2", "hbm_ecc", "01:02:00", "01:02:00", N1);
-    struct tc_score_row row =
-        score_of(truth, VERDICT("a", "hbm_ecc", "01:02:10", "01:02:10", N1)
-                            VERDICT("b", "hbm_ecc", "01:00:03", "01:00:03", N1));
+    struct tc_score_row row = score_of(
+        truth,
+        VERDICT("a", "hbm_ecc", "01:02:10", "01:02:10", N1 ",\"detected_at\":" AT("01:02:10"))
+            VERDICT("b", "hbm_ecc", "01:00:03", "01:00:03", N1 ",\"detected_at\":" AT("01:00:03")));
     assert_int_equal(row.median_ns, 3 * TC_SECOND);
     assert_int_equal(row.p95_ns, 10 * TC_SECOND);
 }
@@ -306,7 +307,8 @@ static void the_root_of_a_cascade_is_paired(void **state)
     (void)state;
     struct tc_score_row row =
         score_of(HANG, HUNG("a", "," CAUSED_BY("z")) VERDICT(
-                           "z", "nccl_hang", "01:00:30", "01:00:30", JOB("j") "," CULPRITS("[5]")));
+                           "z", "nccl_hang", "01:00:30", "01:00:30",
+                           JOB("j") "," CULPRITS("[5]") ",\"detected_at\":" AT("01:00:30")));
     assert_int_equal(row.true_positives, 1);
     assert_int_equal(row.explained, 1);
     assert_int_equal(row.false_positives, 0);

@@ -38,12 +38,12 @@ static struct tc_score_row delays_of(unsigned n)
         unsigned seconds = (i * 7 + 3) % n + 1; /* n is no multiple of 7 */
         (void)snprintf(truth, sizeof truth, "%s",
                        RUN FAULT("f", "hbm_ecc", "01:00:00", "01:00:00", N1));
-        (void)snprintf(
-            verdict, sizeof verdict,
-            "{\"pattern.name\":\"hbm_ecc\",\"incident_id\":\"a\",\"status\":\"open\","
-            "\"first_seen\":" AT("01:00:00") ",\"last_seen\":\"2026-03-02T01:%02u:%02uZ\","
-                                             "\"k8s.node.name\":\"n1\"}",
-            seconds / 60, seconds % 60);
+        (void)snprintf(verdict, sizeof verdict,
+                       "{\"pattern.name\":\"hbm_ecc\",\"incident_id\":\"a\",\"status\":\"open\","
+                       "\"first_seen\":" AT("01:00:00") ",\"last_seen\":" AT(
+                           "01:00:00") ",\"detected_at\":\"2026-03-02T01:%02u:%02uZ\",\"k8s.node."
+                                       "name\":\"n1\"}",
+                       seconds / 60, seconds % 60);
         add_pair(s, "t", truth, verdict);
     }
     struct tc_score_row row = tc_score_rows(s, &count)[0];
@@ -94,10 +94,12 @@ static void shares_are_of_what_there_is(void **state)
             FAULT_WITH("f3", "nccl_hang", "01:00:00", "01:00:00", JOB("j") ",\"ranks\":[5]", \
                        ",\"what\":\"rank 5 \\u001b[2J stopped\"")                            \
                 NOISE("n1", "pod_evicted", "01:00:00", "01:00:00", NODE("n3"))
-#define MIXED_VERDICTS                                                             \
-    VERDICT("a", "hbm_ecc", "01:00:00", "01:00:01.2345", N1 "," DISC("contained")) \
-    VERDICT("b", "hbm_ecc", "01:00:10", "01:00:10", N1)                            \
-    VERDICT("c", "hbm_ecc", "03:00:00", "03:00:20", NODE("n2") "," UUID("GPU-3"))  \
+#define MIXED_VERDICTS                                                        \
+    VERDICT("a", "hbm_ecc", "01:00:00", "01:00:01.2345",                      \
+            N1 "," DISC("contained") ",\"detected_at\":" AT("01:00:01.2345")) \
+    VERDICT("b", "hbm_ecc", "01:00:10", "01:00:10", N1)                       \
+    VERDICT("c", "hbm_ecc", "03:00:00", "03:00:20",                           \
+            NODE("n2") "," UUID("GPU-3") ",\"detected_at\":" AT("03:00:20"))  \
     VERDICT("d", "pod_evicted", "01:00:00", "01:00:00", NODE("n3"))
 
 static void the_table_has_a_row_for_each_pattern_and_the_sums(void **state)

@@ -60,7 +60,8 @@ static struct tc_verdict verdict(const struct tc_finding *f)
     return (struct tc_verdict){.finding = f,
                                .incident_id = TC_LIT("0123"),
                                .status = TC_VERDICT_UPDATED,
-                               .first_ns = T0 - TC_SECOND};
+                               .first_ns = T0 - TC_SECOND,
+                               .detected_ns = T0 + 2 * TC_SECOND};
 }
 
 static void the_envelope_comes_in_the_order_of_the_schema(void **state)
@@ -74,7 +75,17 @@ static void the_envelope_comes_in_the_order_of_the_schema(void **state)
         "\"status\":\"updated\",\"severity\":\"warning\",\"confidence\":\"partial\","
         "\"discriminator\":\"memory\",\"headline\":\"a \\\"quoted\\\" headline\","
         "\"remediation\":\"look\",\"first_seen\":\"2026-11-15T03:04:04.123Z\","
-        "\"last_seen\":\"2026-11-15T03:04:06.123Z\",\"evidence_trail\":[]}");
+        "\"last_seen\":\"2026-11-15T03:04:06.123Z\","
+        "\"detected_at\":\"2026-11-15T03:04:07.123Z\",\"evidence_trail\":[]}");
+}
+
+static void what_was_told_at_the_end_has_no_time_of_detection(void **state)
+{
+    (void)state;
+    struct tc_finding f = finding();
+    struct tc_verdict v = verdict(&f);
+    v.detected_ns = TC_TIME_NONE;
+    assert_null(strstr(render(&v, &SOURCES), "detected_at"));
 }
 
 static void flags_and_causes_are_written_when_they_apply(void **state)
@@ -201,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_envelope_comes_in_the_order_of_the_schema),
+        cmocka_unit_test(what_was_told_at_the_end_has_no_time_of_detection),
         cmocka_unit_test(flags_and_causes_are_written_when_they_apply),
         cmocka_unit_test(the_scope_leaves_out_what_is_not_known),
         cmocka_unit_test(attributes_keep_their_types),
