@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated fleets through the detectors, scored: the figures of docs/accuracy.md.
+
+  accuracy.py [--seeds N] [--nodes N] [--hours H] [--faults SPEC] [--update]
+  accuracy.py --fleet     1,250 nodes for an hour: events a second and peak memory
+
+One fleet at a time: each is written, read by `tracecore detect`, and taken away again. --update
+writes the table into docs/accuracy.md. Exit status 1 when a figure is below what we promise.
+The program is $TC_BINARY, or build/release/tracecore.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/accuracy.md"
+PROMISED = ("--min-precision", "0.98", "--min-recall", "0.95", "--min-culprit", "0.97")
+
+
+def binary():
+    return os.environ.get("TC_BINARY", str(ROOT / "build/release/tracecore"))
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def simulate(options, seed, out):
+    command = [binary(), "simulate", "-q", "--nodes", str(options.nodes), "--hours", options.hours,
+               "--seed", str(seed), "--faults", options.faults, "--out", str(out)]
+    subprocess.run(command, check=True)
+
+
+def detect(fleet, verdicts):
+    """What the program said on standard error, and how long it took."""
+    before = time.monotonic()
+    with open(verdicts, "wb") as out:
+        run = subprocess.run([binary(), "detect", "--json", str(fleet)], stdout=out,
+                             stderr=subprocess.PIPE, check=False)
+    if run.returncode not in (0, 1):
+        sys.exit(f"detect failed on {fleet}: {run.stderr.decode()}")
+    return run.stderr.decode().strip(), time.monotonic() - before
+
+
+def size_of(fleet):
+    return sum(p.stat().st_size for p in fleet.rglob("*") if p.is_file())
+
+
+def score(pairs, *more):
+    command = [binary(), "score", *more]
+    for truth, verdicts in pairs:
+        command += ["--truth", str(truth), str(verdicts)]
+    return subprocess.run(command, stdout=subprocess.PIPE, check=False)
+
+
+def gather(options, folder):
+    pairs = []
+    for seed in range(1, options.seeds + 1):
+        fleet = folder / f"fleet-{seed}"
+        simulate(options, seed, fleet)
+        said, took = detect(fleet, folder / f"{seed}.verdicts")
+        shutil.move(fleet / "truth.ndjson", folder / f"{seed}.truth")
+        say(f"seed {seed}: {size_of(fleet) / 1e9:.2f} GB in {took:.0f} s; {said.splitlines()[-1]}")
+        shutil.rmtree(fleet)
+        pairs.append((folder / f"{seed}.truth", folder / f"{seed}.verdicts"))
+    return pairs
+
+
+def share(value):
+    return "-" if value is None else f"{value:.3f}"
+
+
+def seconds(value):
+    return "-" if value is None else f"{value:.1f} s"
+
+
+def row(name, r):
+    return (f"| {name} | {r['faults']} | {r['true_positives']} | {r['false_positives']} | "
+            f"{r['false_negatives']} | {r['true_negatives']} | {r['explained']} | {share(r['precision'])} | "
+            f"{share(r['recall'])} | {share(r['culprit_accuracy'])} | "
+            f"{seconds(r['time_to_detection_median_seconds'])} | "
+            f"{seconds(r['time_to_detection_p95_seconds'])} |")
+
+
+def table(figures, options):
+    head = ("| pattern | faults | TP | FP | FN | TN | explained | precision | recall | culprit | "
+            "TTD median | TTD p95 |")
+    lines = [f"{options.seeds} seeds x {options.nodes} nodes x {options.hours} h, `{options.faults}`, full noise:",
+             "", head, "| --- " * 12 + "|"]
+    lines += [row(r["pattern"], r) for r in figures["patterns"]]
+    lines.append(row("**all**", figures["all"]))
+    return "\n".join(lines) + "\n"
+
+
+def update(text):
+    page = PAGE.read_text()
+    marked = re.compile(r"(<!-- figures: begin -->\n).*(<!-- figures: end -->)", re.S)
+    PAGE.write_text(marked.sub(lambda m: m[1] + text + m[2], page))
+
+
+def accuracy(options):
+    with tempfile.TemporaryDirectory(prefix="tc_accuracy_") as name:
+        pairs = gather(options, pathlib.Path(name))
+        sys.stdout.buffer.write(score(pairs).stdout)
+        figures = json.loads(score(pairs, "--json").stdout)
+        if options.update:
+            update(table(figures, options))
+        return score(pairs, *PROMISED).returncode
+
+
+def fleet(options):
+    with tempfile.TemporaryDirectory(prefix="tc_accuracy_") as name:
+        folder = pathlib.Path(name)
+        before = time.monotonic()
+        simulate(options, 1, folder / "fleet")
+        wrote = time.monotonic() - before
+        size = size_of(folder / "fleet")
+        built = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        said, took = detect(folder / "fleet", folder / "verdicts")
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        events = int(re.search(r"(\d+) events", said)[1])
+        print(f"simulate: {size / 1e9:.2f} GB in {wrote:.1f} s ({size / wrote / 1e6:.0f} MB/s), "
+              f"peak memory {built / 1024:.0f} MiB")
+        print(f"detect: {events} events in {took:.1f} s, {events / took:.0f} events/s "
+              f"({size / took / 1e6:.0f} MB/s), peak memory {peak / 1024:.0f} MiB with mapped input")
+        print(said)
+        run = score([(folder / "fleet/truth.ndjson", folder / "verdicts")])
+        print(run.stdout.decode().splitlines()[-1] if run.returncode else "", end="")
+        return run.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--nodes", type=int)
+    parser.add_argument("--hours")
+    parser.add_argument("--faults", default="mixed")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--fleet", action="store_true")
+    options = parser.parse_args()
+    options.nodes = options.nodes or (1250 if options.fleet else 256)
+    options.hours = options.hours or ("1" if options.fleet else "2")
+    sys.exit(fleet(options) if options.fleet else accuracy(options))
+
+
+if __name__ == "__main__":
+    main()
