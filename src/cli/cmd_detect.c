@@ -203,23 +203,6 @@ static tc_status feed(void *context, const struct tc_event *ev)
     return tc_engine_feed(r->engine, ev);
 }
 
-/*
- * How far the inputs reach: a log that goes on with lines that are no events shows that time
- * passed. The latest of all, so the order of the inputs makes no difference.
- */
-static int64_t last_time(const struct run *r)
-{
-    const struct tc_inputs *in = &r->reading.inputs;
-    int64_t last_ns = TC_TIME_NONE;
-    for (size_t i = 0; i < in->count; i++) {
-        struct tc_codec_input input = tc_stream_codec_input(&r->pool, &in->items[i], (uint32_t)i);
-        const struct tc_codec *codec = in->items[i].codec;
-        int64_t ns = codec->last_time == NULL ? TC_TIME_NONE : codec->last_time(&input);
-        last_ns = ns > last_ns ? ns : last_ns;
-    }
-    return last_ns;
-}
-
 /* All events of all inputs go through the engine. */
 static tc_status analyse(struct run *r)
 {
@@ -247,7 +230,7 @@ static tc_status analyse(struct run *r)
     }
     tc_status status = tc_merge(r->streams, in->count, feed, r, &r->copies);
     if (status == TC_OK) {
-        status = tc_engine_advance(r->engine, last_time(r));
+        status = tc_engine_advance(r->engine, tc_stream_last_time(&r->pool, in->items, in->count));
     }
     if (status == TC_OK) {
         status = tc_engine_finish(r->engine, r->reading.hints.now_ns);

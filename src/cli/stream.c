@@ -122,6 +122,19 @@ struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
     };
 }
 
+int64_t tc_stream_last_time(const struct tc_stream_pool *p, const struct tc_input *inputs,
+                            size_t count)
+{
+    int64_t last_ns = TC_TIME_NONE;
+    for (size_t i = 0; i < count; i++) {
+        struct tc_codec_input input = tc_stream_codec_input(p, &inputs[i], (uint32_t)i);
+        const struct tc_codec *codec = inputs[i].codec;
+        int64_t ns = codec->last_time == NULL ? TC_TIME_NONE : codec->last_time(&input);
+        last_ns = ns > last_ns ? ns : last_ns;
+    }
+    return last_ns;
+}
+
 void tc_source_stream_init(struct tc_source_stream *s, struct tc_stream_pool *pool,
                            struct tc_input *input, uint32_t source)
 {

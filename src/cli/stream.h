@@ -110,6 +110,13 @@ struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
                                             const struct tc_input *input, uint32_t source);
 
 /*
+ * How far the inputs reach: a log that goes on with lines that are no events shows that time
+ * passed. The latest of all, so the order of the inputs makes no difference.
+ */
+int64_t tc_stream_last_time(const struct tc_stream_pool *p, const struct tc_input *inputs,
+                            size_t count);
+
+/*
  * Makes both rooms usable and empty, of at least want_bytes. Then, after a
  * TC_E_NOMEM from a codec, tc_stream_pool_grow makes the one that was full
  * larger: false when that would exceed the budget, or when neither was full.

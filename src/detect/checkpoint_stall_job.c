@@ -94,9 +94,12 @@ static tc_status end_all(struct checkpoint_stall *st, const struct tc_event *ev,
     if (all == NULL) {
         return TC_E_NOMEM;
     }
-    all->end_ns = ev->time_ns > all->end_ns ? ev->time_ns : all->end_ns;
+    if (ev->time_ns > all->end_ns ||
+        (ev->time_ns == all->end_ns && tc__raw_before(ev->raw, all->end_raw))) {
+        all->end_ns = ev->time_ns;
+        all->end_raw = ev->raw;
+    }
     all->end_step = ev->train.step > all->end_step ? ev->train.step : all->end_step;
-    all->end_raw = ev->raw;
     return TC_OK;
 }
 
@@ -120,6 +123,8 @@ static tc_status step_of(struct checkpoint_stall *st, const struct tc_event *ev,
         /* What a checkpoint waits for may have come. */
         st->moved = st->moved || all->any_ns <= st->newest_loop_ns;
         all->any_ns = ev->time_ns;
+        all->any_raw = ev->raw;
+    } else if (ev->time_ns == all->any_ns && tc__raw_before(ev->raw, all->any_raw)) {
         all->any_raw = ev->raw;
     }
     if (ev->train.step >= all->step && ev->time_ns >= all->step_ns) {

@@ -143,6 +143,7 @@ static void read_events(struct replay *r, const char *name)
     pool.hints = &r->reading.hints;
     pool.utc_offset_s = r->reading.hints.utc_offset_s;
     r->order.events = events;
+    r->order.last_ns = tc_stream_last_time(&pool, in->items, in->count);
     for (size_t i = 0; i < in->count; i++) {
         struct tc_source_stream stream;
         const struct tc_event *ev = NULL;

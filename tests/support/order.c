@@ -48,7 +48,7 @@ uint64_t tc_order_random(uint64_t *io_seed)
 void tc_order_init(struct tc_order *o)
 {
     struct tc_error err = {0};
-    *o = (struct tc_order){.now_ns = TC_TIME_NONE};
+    *o = (struct tc_order){.now_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
     o->story = tc_story_create();
     need(o->story != NULL, "no memory for the story");
     struct tc_engine_out out = {tc_story_add, o->story};
@@ -76,6 +76,7 @@ static tc_status feed(void *context, const struct tc_event *ev)
 
 static void end_run(struct tc_order *o, struct tc_order_out *out)
 {
+    need(tc_engine_advance(o->engine, o->last_ns) == TC_OK, "the advance failed");
     need(tc_engine_finish(o->engine, o->now_ns) == TC_OK, "the finish failed");
     need(tc_story_link(o->story) == TC_OK, "the story failed");
     struct tc_buf b = tc_buf_make(out->bytes, sizeof out->bytes);

@@ -37,6 +37,7 @@ struct tc_order {
     const struct tc_event *events; /* of all inputs, in any order; raw.source says which input */
     size_t count;
     int64_t now_ns;                                     /* for the finish */
+    int64_t last_ns;                                    /* how far the inputs reach */
     const struct tc_sources *sources;                   /* for digests; may be NULL */
     struct tc_order_out *expected;                      /* shared with the children */
     const struct tc_event *merged[TC_ORDER_EVENTS_MAX]; /* without what two inputs tell */
