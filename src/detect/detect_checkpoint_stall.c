@@ -17,8 +17,6 @@
 #define JOB_RING_BYTES ((size_t)1 << 20)
 #define PLACE_RING_BYTES ((size_t)4 << 20)
 #define ENDED_RING_BYTES ((size_t)1 << 20)
-/* A begin of the same checkpoint within this is the same begin, told by another clock. */
-#define AGAIN_NS (60 * TC_SECOND)
 #define ARENA_BYTES ((size_t)32 << 20)
 
 enum { SEED_RANK = 1, SEED_POD = 2, SEED_NODE = 3, SEED_JOB = 4 };
@@ -83,6 +81,7 @@ static struct ckpt_writer writer_from(const struct tc_event *ev)
         .step = -1,
         .end_ns = TC_TIME_NONE,
         .next_ns = TC_TIME_NONE,
+        .told_end_ns = TC_TIME_NONE,
     };
 }
 
@@ -105,11 +104,6 @@ static struct ckpt_job *job_of(struct checkpoint_stall *st, struct tc_slice name
     return kept;
 }
 
-static bool same_step(int64_t a, int64_t b)
-{
-    return a < 0 || b < 0 || a == b;
-}
-
 /* True when the checkpoint is no longer being written, whether it ended or not. */
 static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer *w,
                     struct ckpt_over *out)
@@ -129,7 +123,7 @@ static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer 
                                           tc_slice_hash(w->job, SEED_JOB), same_job, &job_key)
                               .record;
     if (job != NULL && job->end_ns != TC_TIME_NONE && job->end_ns >= w->begin_ns &&
-        (same_step(job->end_step, w->step) || job->end_step > w->step)) {
+        (tc__ckpt_same_step(job->end_step, w->step) || job->end_step > w->step)) {
         *out = (struct ckpt_over){CKPT_ENDED, job->end_ns, job->end_raw};
         return true;
     }
@@ -157,7 +151,7 @@ static bool went_on(struct checkpoint_stall *st, const struct ckpt_writer *w)
 
 static bool same_checkpoint(const struct ckpt_writer *a, const struct ckpt_writer *b)
 {
-    if (!tc_slice_eq(a->job, b->job) || !same_step(a->step, b->step)) {
+    if (!tc_slice_eq(a->job, b->job) || !tc__ckpt_same_step(a->step, b->step)) {
         return false;
     }
     return a->job.len > 0 ||
@@ -344,18 +338,21 @@ static tc_status keep_writer(struct checkpoint_stall *st, struct tc_window *wind
 static tc_status on_begin(struct checkpoint_stall *st, const struct tc_event *ev,
                           struct ckpt_writer *old, struct ckpt_writer *w)
 {
-    if (old != NULL && old->begin_ns >= w->begin_ns) {
-        return TC_OK; /* told before, or late */
-    }
-    if (old != NULL && old->step == w->step && old->end_ns == TC_TIME_NONE &&
-        w->begin_ns - old->begin_ns <= AGAIN_NS) {
-        return TC_OK; /* said again, by another */
-    }
     w->step = ev->train.step;
     w->path = tc__text_clip(ev->train.path, CKPT_PATH_MAX);
     w->uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX);
     w->raw = ev->raw;
+    if (old != NULL && !tc__ckpt_is_next(old, w)) {
+        return TC_OK; /* told before, or late */
+    }
     fill_place(st, w);
+    if (old != NULL && old->told_end_ns == w->begin_ns) {
+        w->told_end_ns = old->told_end_ns;
+        w->told_end_step = old->told_end_step;
+        w->told_end_raw = old->told_end_raw;
+        w->end_ns = tc__ckpt_ends(w, w->told_end_step) ? w->told_end_ns : TC_TIME_NONE;
+        w->end_raw = w->told_end_raw;
+    }
     if (old != NULL && old->end_ns == TC_TIME_NONE) {
         old->next_ns = ev->time_ns;
         old->next_raw = ev->raw;
@@ -390,13 +387,19 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
     if (begin) {
         return on_begin(st, ev, old, &w);
     }
-    bool matches = old != NULL && ev->time_ns >= old->begin_ns &&
-                   (same_step(old->step, ev->train.step) || ev->train.step > old->step);
-    if (failed && !matches) {
-        /* Its begin was not seen. */
+    bool matches =
+        old != NULL && ev->time_ns >= old->begin_ns && tc__ckpt_ends(old, ev->train.step);
+    if (!matches && (failed || old == NULL)) {
+        /* Its begin was not seen, or comes with the same time. */
         TC_TRY(on_begin(st, ev, NULL, &w));
         old = tc__window_at(&st->writers, st->newest);
         matches = true;
+    }
+    if (end && ev->time_ns >= old->told_end_ns) {
+        bool later = ev->time_ns > old->told_end_ns || ev->train.step > old->told_end_step;
+        old->told_end_step = later ? ev->train.step : old->told_end_step;
+        old->told_end_raw = later ? ev->raw : old->told_end_raw;
+        old->told_end_ns = ev->time_ns;
     }
     if (matches && (old->end_ns == TC_TIME_NONE || (old->failed && end))) {
         old->end_ns = ev->time_ns;
@@ -415,9 +418,10 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
         if (job == NULL) {
             return TC_E_NOMEM;
         }
+        bool first = ev->time_ns == job->end_ns && tc__raw_before(ev->raw, job->end_raw);
+        job->end_raw = ev->time_ns > job->end_ns || first ? ev->raw : job->end_raw;
         job->end_ns = ev->time_ns > job->end_ns ? ev->time_ns : job->end_ns;
         job->end_step = ev->train.step > job->end_step ? ev->train.step : job->end_step;
-        job->end_raw = ev->raw;
     }
     return TC_OK;
 }
