@@ -21,7 +21,7 @@
 
 #define POD_RING_BYTES ((size_t)2 << 20)
 #define RECOUNTS_MAX 1024
-#define ARENA_BYTES ((size_t)16 << 20)
+#define ARENA_BYTES ((size_t)48 << 20)
 
 static const size_t POD_TEXTS[] = {
     offsetof(struct xid_pod, node),          offsetof(struct xid_pod, ns),
