@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the checkpoint_stall detector: detect_checkpoint_stall.c follows
- * checkpoints, checkpoint_stall_job.c knows jobs and pods as a whole,
- * checkpoint_stall_sign.c keeps signs of storage trouble, checkpoint_stall_report.c
- * says what was found. docs/patterns/checkpoint_stall.md has the rules.
+ * checkpoints, checkpoint_stall_writer.c tells them apart, checkpoint_stall_job.c knows
+ * jobs and pods as a whole, checkpoint_stall_sign.c keeps signs of storage trouble,
+ * checkpoint_stall_report.c says what was found. docs/patterns/checkpoint_stall.md has
+ * the rules.
  */
 #ifndef TC_DETECT_CHECKPOINT_STALL_PRIV_H
 #define TC_DETECT_CHECKPOINT_STALL_PRIV_H
@@ -75,11 +76,14 @@ struct ckpt_writer {
     bool failed;  /* and that was said */
     bool in_loop; /* the training waits for it */
     bool in_stall;
-    uint64_t before; /* one that failed before, until one ends; TC_RING_NONE */
-    int64_t next_ns; /* something newer took its place; TC_TIME_NONE */
+    uint64_t before;     /* one that failed before, until one ends; TC_RING_NONE */
+    int64_t next_ns;     /* something newer took its place; TC_TIME_NONE */
+    int64_t told_end_ns; /* of the last end that was told of the writer, of whatever checkpoint */
+    int64_t told_end_step;
     struct tc_raw raw;
     struct tc_raw end_raw;
     struct tc_raw next_raw;
+    struct tc_raw told_end_raw;
 };
 
 enum ckpt_why { CKPT_ENDED, CKPT_NEXT, CKPT_POD_GONE };
@@ -226,5 +230,15 @@ static inline struct ckpt_writer *tc__ckpt_writer(const struct checkpoint_stall 
 {
     return tc__window_at(&st->writers, s->writers[i]);
 }
+
+/* ---- checkpoint_stall_writer.c ---- */
+
+/* One that is not known may be any. */
+bool tc__ckpt_same_step(int64_t a, int64_t b);
+/* An end of that step is the end of the writer's checkpoint. */
+bool tc__ckpt_ends(const struct ckpt_writer *w, int64_t step);
+/* Whether a begin is news. Of two at one time the one of the higher step is, then the last by name.
+ */
+bool tc__ckpt_is_next(const struct ckpt_writer *old, const struct ckpt_writer *w);
 
 #endif

@@ -15,8 +15,6 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define WRITER_RING_BYTES ((size_t)4 << 20)
 #define ENDED_RING_BYTES ((size_t)1 << 20)
-/* A begin of the same checkpoint within this is the same begin, told by another clock. */
-#define AGAIN_NS (60 * TC_SECOND)
 #define ARENA_BYTES ((size_t)32 << 20)
 
 enum { SEED_RANK = 1, SEED_POD = 2, SEED_NODE = 3 };
@@ -72,6 +70,7 @@ static struct ckpt_writer writer_from(const struct tc_event *ev)
         .step = -1,
         .end_ns = TC_TIME_NONE,
         .next_ns = TC_TIME_NONE,
+        .told_end_ns = TC_TIME_NONE,
     };
 }
 
@@ -274,18 +273,21 @@ static tc_status keep_writer(struct checkpoint_stall *st, struct tc_window *wind
 static tc_status on_begin(struct checkpoint_stall *st, const struct tc_event *ev,
                           struct ckpt_writer *old, struct ckpt_writer *w)
 {
-    if (old != NULL && old->begin_ns >= w->begin_ns) {
-        return TC_OK; /* told before, or late */
-    }
-    if (old != NULL && old->step == w->step && old->end_ns == TC_TIME_NONE &&
-        w->begin_ns - old->begin_ns <= AGAIN_NS) {
-        return TC_OK; /* said again, by another */
-    }
     w->step = ev->train.step;
     w->in_loop = tc_slice_eq(ev->train.phase, TC_LIT("train"));
     w->path = tc__text_clip(ev->train.path, CKPT_PATH_MAX);
     w->uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX);
     w->raw = ev->raw;
+    if (old != NULL && !tc__ckpt_is_next(old, w)) {
+        return TC_OK; /* told before, or late */
+    }
+    if (old != NULL && old->told_end_ns == w->begin_ns) {
+        w->told_end_ns = old->told_end_ns;
+        w->told_end_step = old->told_end_step;
+        w->told_end_raw = old->told_end_raw;
+        w->end_ns = tc__ckpt_ends(w, w->told_end_step) ? w->told_end_ns : TC_TIME_NONE;
+        w->end_raw = w->told_end_raw;
+    }
     if (old != NULL && old->end_ns == TC_TIME_NONE) {
         old->next_ns = ev->time_ns;
         old->next_raw = ev->raw;
@@ -323,13 +325,19 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
     if (begin) {
         return on_begin(st, ev, old, &w);
     }
-    bool matches = old != NULL && ev->time_ns >= old->begin_ns &&
-                   (tc__ckpt_same_step(old->step, ev->train.step) || ev->train.step > old->step);
-    if (failed && !matches) {
-        /* Its begin was not seen. */
+    bool matches =
+        old != NULL && ev->time_ns >= old->begin_ns && tc__ckpt_ends(old, ev->train.step);
+    if (!matches && (failed || old == NULL)) {
+        /* Its begin was not seen, or comes with the same time. */
         TC_TRY(on_begin(st, ev, NULL, &w));
         old = tc__window_at(&st->writers, st->newest);
         matches = true;
+    }
+    if (end && ev->time_ns >= old->told_end_ns) {
+        bool later = ev->time_ns > old->told_end_ns || ev->train.step > old->told_end_step;
+        old->told_end_step = later ? ev->train.step : old->told_end_step;
+        old->told_end_raw = later ? ev->raw : old->told_end_raw;
+        old->told_end_ns = ev->time_ns;
     }
     if (matches && (old->end_ns == TC_TIME_NONE || (old->failed && end))) {
         old->end_ns = ev->time_ns;

@@ -33,6 +33,11 @@ static struct tc_window_place find_gpu(const struct ecc_state *st, uint64_t id)
     return tc__window_find(&st->gpus, &st->gpus.index, tc_hash_mix(1, id), same_gpu, &key);
 }
 
+struct ecc_gpu *tc__ecc_gpu(const struct ecc_state *st, uint64_t id)
+{
+    return find_gpu(st, id).record;
+}
+
 /* NULL when scratch is full, or when all places are taken: see tc__ecc_no_room. */
 static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
 {
@@ -134,6 +139,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (xid && scope.node.len == 0 && scope.gpu_uuid.len == 0) {
         scope.node = ECC_NO_NODE;
     }
+    if (ev->time_ns > st->now_ns) {
+        tc__ecc_settle_names(st);
+    }
     const struct tc_gpu *names =
         ev->time_ns < 0 || bad ? NULL : tc__gpu_book_learn(&st->book, &scope, ev->time_ns);
     if (names == NULL) {
@@ -177,7 +185,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
                               false) &&
               tc__window_init(&st->storms, a, STORM_RING_BYTES, 1, 1, false) &&
               tc__window_init(&st->incidents, a, INCIDENT_RING_BYTES, 1, 1, false) &&
-              tc__due_init(&st->soon, a, QUEUE_MAX) && tc__due_init(&st->later, a, QUEUE_MAX);
+              tc__due_init(&st->begun, a, QUEUE_MAX) && tc__due_init(&st->soon, a, QUEUE_MAX) &&
+              tc__due_init(&st->later, a, QUEUE_MAX);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 

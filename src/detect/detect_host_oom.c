@@ -145,7 +145,10 @@ static struct oom_pod *find_pod(struct state *st, const struct oom_names *names)
     fill(&next.name, names->pod.name);
     fill(&next.uid, names->pod.uid);
     fill(&next.job, names->job);
-    fill(&next.container_id, names->container_id);
+    if (tc__oom_container_first(&next, names)) {
+        next.container_id = names->container_id;
+        next.container_ns = names->container_ns;
+    }
     return put_pod(st, &next, known == NULL ? TC_RING_NONE : known->head.pos);
 }
 
@@ -319,6 +322,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
                 .uid = kill->pod_uid},
         .job = kill->job,
         .container_id = kill->container_id,
+        .container_ns = kill->time_ns,
         .rank = kill->rank,
     };
     enum oom_tie tie = OOM_TIE_CGROUP;
@@ -366,10 +370,11 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
     return TC_OK;
 }
 
-/* Grows whenever a string is learned. */
-static size_t texts_len(const struct oom_kill *k)
+static bool same_texts(const struct oom_kill *a, const struct oom_kill *b)
 {
-    return k->pod_uid.len + k->pod_ns.len + k->pod_name.len + k->job.len + k->container_id.len;
+    return tc_slice_eq(a->pod_uid, b->pod_uid) && tc_slice_eq(a->pod_ns, b->pod_ns) &&
+           tc_slice_eq(a->pod_name, b->pod_name) && tc_slice_eq(a->job, b->job) &&
+           tc_slice_eq(a->container_id, b->container_id);
 }
 
 static tc_status on_kill(struct state *st, const struct oom_kill *news, const struct tc_sink *out)
@@ -384,9 +389,9 @@ static tc_status on_kill(struct state *st, const struct oom_kill *news, const st
         if (!tc__oom_kill_merge(&next, news)) {
             return TC_OK;
         }
-        if (texts_len(&next) == texts_len(known)) {
+        if (same_texts(&next, known)) {
             struct tc_window_head head = known->head;
-            *known = next; /* no string has changed */
+            *known = next; /* its slices are the window's */
             known->head = head;
             return place_kill(st, known, out);
         }
@@ -423,7 +428,7 @@ static tc_status on_end(struct state *st, struct oom_pod *pod, const struct oom_
     struct oom_end *known = &pod->end;
     bool replaces = !known->known || (!pod->burst.known && end->time_ns > known->time_ns) ||
                     (pod->burst.known && end->time_ns < known->time_ns) ||
-                    (end->time_ns == known->time_ns && end->kind > known->kind);
+                    (end->time_ns == known->time_ns && tc__oom_end_first(end, known));
     if (replaces) {
         *known = *end;
         changed(st, pod);

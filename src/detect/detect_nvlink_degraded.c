@@ -14,10 +14,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define DEVICE_RING_BYTES ((size_t)8 << 20)
-#define METER_RING_BYTES ((size_t)32 << 20)
+#define METER_RING_BYTES ((size_t)64 << 20)
 #define SWITCH_RING_BYTES ((size_t)20 << 20)
-#define BOOK_BYTES ((size_t)2 << 20)
-#define ARENA_BYTES ((size_t)72 << 20)
+#define BOOK_BYTES ((size_t)8 << 20)
+#define ARENA_BYTES ((size_t)136 << 20)
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {

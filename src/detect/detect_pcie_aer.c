@@ -14,10 +14,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define ERROR_RING_BYTES ((size_t)8 << 20)
-#define LINK_RING_BYTES ((size_t)8 << 20)
+#define LINK_RING_BYTES ((size_t)16 << 20)
 #define NIC_RING_BYTES ((size_t)256 << 10)
-#define BOOK_BYTES ((size_t)2 << 20)
-#define ARENA_BYTES ((size_t)24 << 20)
+#define BOOK_BYTES ((size_t)8 << 20)
+#define ARENA_BYTES ((size_t)56 << 20)
 
 /* A card's record, at least. */
 #define NIC_BYTES 64

@@ -20,7 +20,8 @@
 #define PODS_VISITED_MAX 512
 
 #define POD_RING_BYTES ((size_t)2 << 20)
-#define ARENA_BYTES ((size_t)16 << 20)
+#define RECOUNTS_MAX 1024
+#define ARENA_BYTES ((size_t)48 << 20)
 
 static const size_t POD_TEXTS[] = {
     offsetof(struct xid_pod, node),          offsetof(struct xid_pod, ns),
@@ -138,16 +139,51 @@ static bool knows_gpu(const struct xid_pod *pod)
     return pod->gpu_uuid.len > 0 || pod->pci.known || pod->pid > 0;
 }
 
+static bool in_window(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns)
+{
+    return tc__xid_latest(pod->anchor.time_ns) >= time_ns &&
+           pod->anchor.time_ns - time_ns <= st->window_ns;
+}
+
+/* One more Xid of the moment of the pod's end, not a late one: told when time goes on, once for all
+ * that come; in a storm with the next tick. */
+static void recount_soon(struct xid_state *st, struct xid_pod *pod)
+{
+    int64_t wait_ns = pod->recounts < XID_REVISIONS_MAX ? 1 : TC_SECOND;
+    pod->recount = pod->recount || tc__due_put(&st->recounts, pod->head.pos, st->now_ns + wait_ns);
+}
+
+static tc_status recount(struct xid_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    uint64_t pos = TC_RING_NONE;
+    while (tc__due_take(&st->recounts, now_ns, &pos)) {
+        struct xid_pod *pod = tc__window_at(&st->pods, pos);
+        pod = pod == NULL || !pod->gone ? pod : tc__window_pod_find(&st->pods, pod);
+        struct xid_join join;
+        if (pod == NULL) {
+            continue;
+        }
+        pod->recount = false;
+        if (pod->join.rank != XID_RANK_NEVER &&
+            tc__xid_best_join(st, pod, pod->anchor.time_ns, &join, &pod->incomplete) &&
+            join.xid_count != pod->join.xid_count) {
+            pod->join.xid_count = join.xid_count;
+            pod->recounts += pod->recounts < XID_REVISIONS_MAX;
+            TC_TRY(tc__xid_report(pod, st->scratch, out));
+        }
+    }
+    return TC_OK;
+}
+
 /* Whether a late Xid can change what is said about a pod. */
 static bool matters(const struct xid_state *st, const struct xid_pod *pod,
                     const struct xid_run *run, int64_t time_ns)
 {
-    bool in_anchor = tc__xid_latest(pod->anchor.time_ns) >= time_ns &&
-                     pod->anchor.time_ns - time_ns <= st->window_ns;
+    bool in_anchor = in_window(st, pod, time_ns);
     bool in_last = tc__xid_latest(pod->last.time_ns) >= time_ns &&
                    pod->last.time_ns - time_ns <= st->window_ns;
     int rank = tc__xid_rank(run);
-    if ((!in_anchor && !in_last) || rank < pod->join.rank) {
+    if ((!in_anchor && !in_last) || rank == XID_RANK_NEVER || rank < pod->join.rank) {
         return false;
     }
     return rank > pod->join.rank || pod->revisions < XID_REVISIONS_MAX ||
@@ -180,6 +216,10 @@ static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
             link = &pod->head.older;
         } else {
             *link = older; /* walked once, then out of the way */
+        }
+        if (!pod->gone && run != NULL && ev->time_ns == st->now_ns &&
+            in_window(st, pod, ev->time_ns)) {
+            recount_soon(st, pod);
         }
         bool again = !pod->gone && (run == NULL ? matters_where(pod, ev->scope.pci)
                                                 : matters(st, pod, run, ev->time_ns));
@@ -233,7 +273,7 @@ static tc_status keep_xid(struct xid_state *st, const struct tc_event *ev, struc
 {
     const struct xid_run *run = NULL;
     TC_TRY(tc__xid_note(st, one, &run));
-    if (run == NULL || ev->time_ns > st->newest_pod_ns || tc__xid_rank(run) == XID_RANK_NEVER) {
+    if (run == NULL || ev->time_ns > st->newest_pod_ns) {
         return TC_OK;
     }
     return look_again(st, ev, run, out);
@@ -372,6 +412,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (ev->kind == TC_EVENT_GPU_INVENTORY) {
         return on_inventory(st, ev, out);
     }
+    TC_TRY(recount(st, ev->time_ns, out));
     if (too_late(st, ev->time_ns)) {
         return TC_OK;
     }
@@ -383,9 +424,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    (void)out;
     advance(state, now_ns);
-    return TC_OK;
+    return recount(state, INT64_MAX, out);
 }
 
 static tc_status init(void *state, const struct tc_detector_env *env)
@@ -400,6 +440,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
               tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
                               POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_pod), 1),
                               TC_WINDOW_POD_NAMES, true) &&
+              tc__due_init(&st->recounts, env->arena, RECOUNTS_MAX) &&
               tc__xid_gpus_init(st, env->arena);
     return ok ? TC_OK : TC_E_NOMEM;
 }

@@ -135,6 +135,27 @@ static struct tc_slice either(struct tc_slice first, struct tc_slice second)
     return first.len > 0 ? first : second;
 }
 
+/* The users in the order of the alphabet. */
+static int user_cmp(const struct tc_gpu *a, const struct tc_gpu *b)
+{
+    int order = tc_slice_cmp(a->pod, b->pod);
+    order = order == 0 ? tc_slice_cmp(a->ns, b->ns) : order;
+    return order == 0 ? tc_slice_cmp(a->container, b->container) : order;
+}
+
+/* Whether the user that is known stays the one. */
+static bool keeps_user(const struct tc_gpu *gpu, const struct tc_gpu *old)
+{
+    if (gpu->pod.len == 0 || old->pod.len == 0) {
+        return gpu->pod.len == 0;
+    }
+    bool same = tc_slice_eq(gpu->pod, old->pod) && tc_slice_eq(gpu->ns, old->ns);
+    if (same && (gpu->container.len == 0) != (old->container.len == 0)) {
+        return gpu->container.len == 0;
+    }
+    return gpu->user_ns == old->user_ns && user_cmp(old, gpu) > 0;
+}
+
 /* What `old` knows and `gpu` does not. Who uses the GPU is one fact: it is taken whole or not. */
 static void fill_in(struct tc_gpu *gpu, const struct tc_gpu *old)
 {
@@ -150,10 +171,12 @@ static void fill_in(struct tc_gpu *gpu, const struct tc_gpu *old)
     gpu->index = gpu->index >= 0 ? gpu->index : old->index;
     gpu->job = either(gpu->job, old->job);
     gpu->rank = gpu->rank >= 0 ? gpu->rank : old->rank;
-    if (gpu->pod.len == 0) {
+    if (keeps_user(gpu, old)) {
+        bool told = gpu->pod.len > 0;
         gpu->ns = old->ns;
         gpu->pod = old->pod;
         gpu->container = old->container;
+        gpu->user_ns = told && gpu->user_ns > old->user_ns ? gpu->user_ns : old->user_ns;
     }
 }
 
@@ -238,6 +261,7 @@ const struct tc_gpu *tc__gpu_book_learn(struct tc_gpu_book *book, const struct t
                                         int64_t time_ns)
 {
     struct tc_gpu gpu = from_scope(scope);
+    gpu.user_ns = gpu.pod.len > 0 ? time_ns : INT64_MIN;
     if ((gpu.uuid.len == 0 && !has_pci(&gpu) && !has_index(&gpu)) || !tc__scope_fits(scope) ||
         gpu.job.len > TC_SCOPE_TEXT_MAX) {
         return NULL;
@@ -250,6 +274,7 @@ const struct tc_gpu *tc__gpu_book_learn(struct tc_gpu_book *book, const struct t
     merge(&gpu, &f);
     if (says_nothing_new(&gpu, old)) {
         old->used = true;
+        old->user_ns = gpu.user_ns > old->user_ns ? gpu.user_ns : old->user_ns;
         return old;
     }
     gpu.id = gpu.id == 0 ? ++book->last_id : gpu.id;

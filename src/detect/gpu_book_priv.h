@@ -21,9 +21,10 @@ struct tc_gpu {
                       kept under that one belongs to this one */
     struct tc_slice node;
     struct tc_slice uuid;
-    struct tc_slice ns; /* who used it last */
+    struct tc_slice ns; /* who used it last; of several at one time the last by name */
     struct tc_slice pod;
     struct tc_slice container;
+    int64_t user_ns; /* when that was told */
     struct tc_slice job;
     struct tc_bdf pci;
     int32_t index;

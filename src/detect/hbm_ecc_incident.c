@@ -69,26 +69,6 @@ static void tell_later(struct ecc_state *st, struct ecc_incident *in)
     }
 }
 
-tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns, const struct tc_sink *out)
-{
-    uint64_t pos = TC_RING_NONE;
-    while (tc__due_take(&st->soon, now_ns, &pos)) {
-        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
-        if (in != NULL) {
-            in->soon = false;
-            TC_TRY(tell(st, in, out));
-        }
-    }
-    while (tc__due_take(&st->later, now_ns, &pos)) {
-        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
-        if (in != NULL) {
-            in->later = false;
-            TC_TRY(tell(st, in, out));
-        }
-    }
-    return TC_OK;
-}
-
 static struct tc_slice incident_key(const struct tc_gpu *names, int64_t time_ns, char text[KEY_MAX])
 {
     struct tc_buf b = tc_buf_make(text, KEY_MAX);
@@ -104,6 +84,106 @@ static struct tc_slice incident_key(const struct tc_gpu *names, int64_t time_ns,
     tc_buf_char(&b, '|');
     tc_buf_time(&b, time_ns);
     return tc_buf_slice(&b);
+}
+
+/* Keeps an incident under what its GPU is called. NULL when scratch or the window is full. */
+static struct ecc_incident *push_incident(struct ecc_state *st, const struct ecc_incident *like,
+                                          const struct tc_gpu *g)
+{
+    char text[KEY_MAX];
+    struct ecc_incident next = *like;
+    next.key = incident_key(g, like->first_ns, text);
+    next.node = g->node;
+    next.uuid = g->uuid;
+    next.ns = g->ns;
+    next.pod = g->pod;
+    next.container = g->container;
+    next.job = g->job;
+    next.pci = g->pci;
+    next.index = g->index;
+    next.rank = g->rank;
+    uint64_t pos = TC_RING_NONE;
+    size_t texts = next.key.len + g->node.len + g->uuid.len + g->ns.len + g->pod.len +
+                   g->container.len + g->job.len;
+    if (tc__ecc_is_full(st, &st->incidents, sizeof next + texts + COUNT(INCIDENT_TEXTS),
+                        tc_ring_oldest(&st->incidents.ring, &pos))) {
+        st->left_out++;
+        return NULL;
+    }
+    return tc__window_push(&st->incidents, st->scratch, &next, sizeof next, INCIDENT_TEXTS,
+                           COUNT(INCIDENT_TEXTS), st->now_ns);
+}
+
+static bool is_called(const struct ecc_incident *in, const struct tc_gpu *g)
+{
+    return in->index == g->index && in->rank == g->rank && tc_bdf_eq(in->pci, g->pci) &&
+           tc_slice_eq(in->node, g->node) && tc_slice_eq(in->uuid, g->uuid) &&
+           tc_slice_eq(in->ns, g->ns) && tc_slice_eq(in->pod, g->pod) &&
+           tc_slice_eq(in->container, g->container) && tc_slice_eq(in->job, g->job);
+}
+
+/* What else was said of the GPU when the incident began may have come after that. */
+static void settle_names(struct ecc_state *st, struct ecc_incident *in)
+{
+    struct tc_scope scope = TC_SCOPE_NONE;
+    scope.node = in->node;
+    scope.gpu_uuid = in->uuid;
+    scope.pci = in->pci;
+    scope.gpu_index = in->index;
+    const struct tc_gpu *g = tc__gpu_book_find(&st->book, &scope);
+    if (g == NULL || is_called(in, g)) {
+        return;
+    }
+    uint64_t ids[] = {g->id, g->also};
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        struct ecc_gpu *gpu = tc__ecc_gpu(st, ids[i]);
+        uint64_t pos = in->head.pos;
+        struct ecc_incident *next =
+            gpu != NULL && gpu->incident == pos ? push_incident(st, in, g) : NULL;
+        if (next != NULL) {
+            gpu->incident = next->head.pos;
+            in = tc__window_at(&st->incidents, pos);
+            if (in != NULL) {
+                in->renamed = next->head.pos;
+            }
+            return;
+        }
+    }
+}
+
+void tc__ecc_settle_names(struct ecc_state *st)
+{
+    uint64_t pos = TC_RING_NONE;
+    while (tc__due_take(&st->begun, INT64_MAX, &pos)) {
+        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
+        if (in != NULL) {
+            settle_names(st, in);
+        }
+    }
+}
+
+tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    uint64_t pos = TC_RING_NONE;
+    tc__ecc_settle_names(st);
+    while (tc__due_take(&st->soon, now_ns, &pos)) {
+        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
+        if (in != NULL && in->renamed != TC_RING_NONE) {
+            in = tc__window_at(&st->incidents, in->renamed);
+        }
+        if (in != NULL) {
+            in->soon = false;
+            TC_TRY(tell(st, in, out));
+        }
+    }
+    while (tc__due_take(&st->later, now_ns, &pos)) {
+        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
+        if (in != NULL) {
+            in->later = false;
+            TC_TRY(tell(st, in, out));
+        }
+    }
+    return TC_OK;
 }
 
 struct ecc_incident *tc__ecc_incident_at(const struct ecc_state *st, const struct ecc_gpu *gpu)
@@ -135,34 +215,16 @@ bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, size
 
 static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ecc_news *n)
 {
-    char text[KEY_MAX];
-    const struct tc_gpu *g = n->names;
     struct ecc_incident fresh = {
-        .key = incident_key(g, n->ev->time_ns, text),
-        .node = g->node,
-        .uuid = g->uuid,
-        .ns = g->ns,
-        .pod = g->pod,
-        .container = g->container,
-        .job = g->job,
-        .pci = g->pci,
-        .index = g->index,
-        .rank = g->rank,
         .first_ns = n->ev->time_ns,
         .last_ns = n->ev->time_ns,
         .window_ns = st->window_ns,
     };
-    uint64_t pos = TC_RING_NONE;
-    size_t texts = fresh.key.len + g->node.len + g->uuid.len + g->ns.len + g->pod.len +
-                   g->container.len + g->job.len;
-    if (tc__ecc_is_full(st, &st->incidents, sizeof fresh + texts + COUNT(INCIDENT_TEXTS),
-                        tc_ring_oldest(&st->incidents.ring, &pos))) {
-        st->left_out++;
-        return NULL;
-    }
-    struct ecc_incident *in = tc__window_push(&st->incidents, st->scratch, &fresh, sizeof fresh,
-                                              INCIDENT_TEXTS, COUNT(INCIDENT_TEXTS), st->now_ns);
+    struct ecc_incident *in = push_incident(st, &fresh, n->names);
     n->gpu->incident = in == NULL ? TC_RING_NONE : in->head.pos;
+    if (in != NULL) {
+        (void)tc__due_put(&st->begun, in->head.pos, st->now_ns);
+    }
     return in;
 }
 

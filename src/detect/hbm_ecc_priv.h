@@ -101,6 +101,7 @@ struct ecc_incident {
     int64_t told_ns;
     bool soon; /* waits in a queue */
     bool later;
+    uint64_t renamed; /* the record that took its place; TC_RING_NONE */
 };
 
 /* Sums over a window are kept in so many parts of it. */
@@ -174,6 +175,7 @@ struct ecc_state {
     struct tc_window gpus;
     struct tc_window storms;
     struct tc_window incidents;
+    struct tc_due_queue begun; /* incidents of now_ns: more may be said of their GPUs */
     struct tc_due_queue soon;
     struct tc_due_queue later;
     int64_t now_ns;
@@ -210,6 +212,8 @@ static inline tc_status tc__ecc_no_room(const struct ecc_state *st)
 /* A fact was added: it is told soon, later or not yet. */
 TC_CHECKED tc_status tc__ecc_announce(struct ecc_state *st, struct ecc_incident *in,
                                       enum ecc_fact_name name, const struct tc_sink *out);
+/* What is kept under an id of the book; NULL when nothing is. */
+struct ecc_gpu *tc__ecc_gpu(const struct ecc_state *st, uint64_t id);
 /* The last incident of a GPU, NULL when there is none. */
 struct ecc_incident *tc__ecc_incident_at(const struct ecc_state *st, const struct ecc_gpu *gpu);
 /* The incident a fact of that time belongs to; NULL when there is none. */
@@ -218,6 +222,8 @@ struct ecc_incident *tc__ecc_open_incident(const struct ecc_state *st, const str
 /* The GPU was reset, or calmed down: what that mends is over. */
 TC_CHECKED tc_status tc__ecc_end(struct ecc_state *st, const struct ecc_news *n, enum ecc_end end,
                                  const struct tc_sink *out);
+/* Time goes on: what was said of GPUs when their incidents began is all that names those. */
+void tc__ecc_settle_names(struct ecc_state *st);
 /* At the next tick. */
 TC_CHECKED tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
                                        const struct tc_sink *out);

@@ -113,9 +113,10 @@ struct oom_pod {
     struct tc_slice container_id;
     struct tc_slice key;
     int32_t rank;
-    int64_t dirty_ns; /* when something changed that was not said yet */
-    uint32_t slot;    /* its place among those, and one more; 0 when there is nothing */
-    uint32_t said;    /* what a reader was told, as bits; 0 nothing */
+    int64_t container_ns; /* of the kill that container_id is of */
+    int64_t dirty_ns;     /* when something changed that was not said yet */
+    uint32_t slot;        /* its place among those, and one more; 0 when there is nothing */
+    uint32_t said;        /* what a reader was told, as bits; 0 nothing */
     int64_t said_kills;
     struct oom_burst burst;
     struct oom_end end;
@@ -143,6 +144,7 @@ struct oom_names {
     struct tc_window_pod pod;
     struct tc_slice job;
     struct tc_slice container_id;
+    int64_t container_ns; /* when that one was killed */
     int32_t rank;
     bool podless;
 };
@@ -160,6 +162,10 @@ bool tc__oom_read_end(const struct tc_event *ev, struct oom_end *out);
 bool tc__oom_kill_merge(struct oom_kill *kill, const struct oom_kill *news);
 /* True when the kill may be put down to a pod of its node that ended as OOMKilled. */
 bool tc__oom_may_be_pods(const struct oom_kill *kill);
+/* Whether an end is told rather than the known one of the same time. */
+bool tc__oom_end_first(const struct oom_end *end, const struct oom_end *known);
+/* Whether the names have a container that was killed before the one known, or with it. */
+bool tc__oom_container_first(const struct oom_pod *pod, const struct oom_names *names);
 /* Adds a kill, or what was learned of one that was added before. False when nothing changed. */
 bool tc__oom_burst_add(struct oom_burst *burst, const struct oom_kill *kill, bool again,
                        enum oom_tie tie);

@@ -207,6 +207,38 @@ bool tc__oom_read_end(const struct tc_event *ev, struct oom_end *out)
     return listed && tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));
 }
 
+/* The smaller of two texts, of which one that is empty says nothing. <0: a. */
+static int text_order(struct tc_slice a, struct tc_slice b)
+{
+    return a.len == 0 || b.len == 0 ? (a.len == 0) - (b.len == 0) : tc_slice_cmp(a, b);
+}
+
+/* A state goes before an event; then facts decide, not the order in which they come. */
+bool tc__oom_end_first(const struct oom_end *end, const struct oom_end *known)
+{
+    if (end->kind != known->kind) {
+        return end->kind > known->kind;
+    }
+    int order = text_order(tc__oom_word(&end->container), tc__oom_word(&known->container));
+    if (order == 0 && end->exit_code != known->exit_code) {
+        return end->exit_code > known->exit_code;
+    }
+    order = order == 0 ? text_order(tc_slice_make(end->uid, end->uid_len),
+                                    tc_slice_make(known->uid, known->uid_len))
+                       : order;
+    return order < 0 || (order == 0 && tc__raw_before(end->raw, known->raw));
+}
+
+bool tc__oom_container_first(const struct oom_pod *pod, const struct oom_names *names)
+{
+    if (names->container_id.len == 0 || pod->container_id.len == 0 ||
+        names->container_ns != pod->container_ns) {
+        return names->container_id.len > 0 &&
+               (pod->container_id.len == 0 || names->container_ns < pod->container_ns);
+    }
+    return tc_slice_cmp(names->container_id, pod->container_id) < 0;
+}
+
 /* An order of lines that depends on nothing but the facts. */
 static int line_cmp(const struct oom_line *a, const struct oom_line *b)
 {
@@ -277,6 +309,14 @@ static bool fill(struct tc_slice *io, struct tc_slice other)
     return learned;
 }
 
+/* The same; of two that are told at one time the smaller. */
+static bool fill_tie(struct tc_slice *io, struct tc_slice other, bool tie)
+{
+    bool learned = tie ? text_order(other, *io) < 0 : io->len == 0 && other.len > 0;
+    *io = learned ? other : *io;
+    return learned;
+}
+
 /* The kernel's own line knows the cause better than "Killed process", which need not say it. */
 static enum oom_cause surer(enum oom_cause a, enum oom_cause b)
 {
@@ -289,11 +329,12 @@ static enum oom_cause surer(enum oom_cause a, enum oom_cause b)
 
 bool tc__oom_kill_merge(struct oom_kill *kill, const struct oom_kill *news)
 {
-    bool changed = fill(&kill->pod_uid, news->pod_uid);
-    changed = fill(&kill->pod_ns, news->pod_ns) || changed;
-    changed = fill(&kill->pod_name, news->pod_name) || changed;
-    changed = fill(&kill->job, news->job) || changed;
-    changed = fill(&kill->container_id, news->container_id) || changed;
+    bool tie = news->time_ns == kill->time_ns;
+    bool changed = fill_tie(&kill->pod_uid, news->pod_uid, tie);
+    changed = fill_tie(&kill->pod_ns, news->pod_ns, tie) || changed;
+    changed = fill_tie(&kill->pod_name, news->pod_name, tie) || changed;
+    changed = fill_tie(&kill->job, news->job, tie) || changed;
+    changed = fill_tie(&kill->container_id, news->container_id, tie) || changed;
     kill->rank = kill->rank >= 0 ? kill->rank : news->rank;
     enum oom_cause cause = surer(kill->cause, news->cause);
     changed = changed || cause != kill->cause;
@@ -420,8 +461,7 @@ bool tc__oom_tells_more(const struct oom_pod *pod, const struct oom_names *names
            (pod->ns.len == 0 && names->pod.ns.len > 0) ||
            (pod->name.len == 0 && names->pod.name.len > 0) ||
            (pod->uid.len == 0 && names->pod.uid.len > 0) ||
-           (pod->job.len == 0 && names->job.len > 0) ||
-           (pod->container_id.len == 0 && names->container_id.len > 0);
+           (pod->job.len == 0 && names->job.len > 0) || tc__oom_container_first(pod, names);
 }
 
 uint32_t tc__oom_told_bits(const struct oom_pod *pod)

@@ -15,9 +15,9 @@
 /* Uses of one GPU that one question may look at: the pods that share it, and those before. */
 #define USES_VISITED_MAX 32
 
-#define PLACE_RING_BYTES ((size_t)1 << 20)
-#define USE_RING_BYTES ((size_t)1 << 20)
-#define GAUGE_RING_BYTES ((size_t)1 << 20)
+#define PLACE_RING_BYTES ((size_t)4 << 20)
+#define USE_RING_BYTES ((size_t)8 << 20)
+#define GAUGE_RING_BYTES ((size_t)4 << 20)
 
 /* Keep the two kinds of names apart in the index of uses. */
 enum { SEED_USE = 1, SEED_USER = 2, USE_NAMES = 2 };

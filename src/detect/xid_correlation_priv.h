@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "detect/due_priv.h"
 #include "detect/window_pod_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -70,6 +71,8 @@ struct xid_run {
     struct tc_span span;
     int64_t counted_ns; /* the one that was counted last, and who told of it */
     uint32_t counted_source;
+    bool bound;      /* that source had told of one less than a second before */
+    int64_t at_once; /* how many it told of at counted_ns */
 };
 
 /* The Xid that the end of a pod is put down to. */
@@ -134,6 +137,8 @@ struct xid_pod {
     bool without_gpu; /* it asks for none */
     bool gone;       /* a newer record took its place */
     bool incomplete; /* Xids of the window were dropped or not looked at */
+    bool recount;    /* waits for its Xids to be counted again */
+    unsigned recounts;
 };
 
 struct xid_state {
@@ -144,6 +149,7 @@ struct xid_state {
     struct tc_window places;
     struct tc_window uses;
     struct tc_window gauges;
+    struct tc_due_queue recounts; /* pods with more Xids than were told */
     int64_t now_ns;
     int64_t newest_pod_ns;
     int64_t rewritten_ns; /* when a pod was last written anew in its old place */

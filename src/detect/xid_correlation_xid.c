@@ -220,7 +220,8 @@ static struct tc_window_place find_run(const struct xid_state *st, const struct 
 /*
  * Another source that tells of an Xid within a second tells of the same one: the journal
  * dates a line a little later than the kernel, and syslog cuts to seconds. That second
- * may reach into the steps beside; into several, when the window is short.
+ * may reach into the steps beside; into several, when the window is short. Of several
+ * that begin to tell at one moment the first source is the one that counts.
  */
 static bool told_already(const struct xid_state *st, const struct xid_run *run)
 {
@@ -230,12 +231,30 @@ static bool told_already(const struct xid_state *st, const struct xid_run *run)
     for (; key.step <= last; key.step++) {
         const struct xid_run *near = find_run(st, &key).record;
         int64_t apart_ns = near == NULL ? TC_SECOND : run->counted_ns - near->counted_ns;
+        bool first = apart_ns == 0 && !near->bound && run->counted_source < near->counted_source;
         if (apart_ns > -TC_SECOND && apart_ns < TC_SECOND &&
-            near->counted_source != run->counted_source) {
+            near->counted_source != run->counted_source && !first) {
             return true;
         }
     }
     return false;
+}
+
+/* One more of a run. Where another source told of that moment, it counts instead of that. */
+static void count_again(struct xid_run *kept, const struct xid_run *one)
+{
+    int64_t apart_ns = one->counted_ns - kept->counted_ns;
+    if (apart_ns != 0) {
+        kept->bound = apart_ns > -TC_SECOND && apart_ns < TC_SECOND;
+        kept->at_once = 0;
+    } else if (kept->counted_source != one->counted_source) {
+        kept->span.count -= kept->at_once;
+        kept->at_once = 0;
+    }
+    tc__span_add(&kept->span, one->counted_ns, one->span.first_raw);
+    kept->counted_ns = one->counted_ns;
+    kept->counted_source = one->counted_source;
+    kept->at_once++;
 }
 
 tc_status tc__xid_note(struct xid_state *st, struct xid_run *run, const struct xid_run **out)
@@ -249,12 +268,11 @@ tc_status tc__xid_note(struct xid_state *st, struct xid_run *run, const struct x
     struct tc_window_place place = find_run(st, run);
     struct xid_run *kept = place.record;
     if (kept != NULL) {
-        tc__span_add(&kept->span, run->counted_ns, run->span.first_raw);
-        kept->counted_ns = run->counted_ns;
-        kept->counted_source = run->counted_source;
+        count_again(kept, run);
         *out = kept;
         return TC_OK;
     }
+    run->at_once = 1;
     struct tc_window_place chain =
         tc__window_find(w, &w->chains, tc__xid_node_hash(run->node), same_node, run);
     kept =

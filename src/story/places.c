@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/sort.h"
 #include "base/time.h"
 #include "story/story_priv.h"
 
@@ -147,13 +148,12 @@ static void index_fact(struct tc__places *p, struct tc__fact *f, uint32_t at)
     }
 }
 
-static void name_all(struct tc__places *p, const struct tc__facts *facts,
-                     const struct tc_kept *kept,
+static void name_all(struct tc__places *p, const struct tc_kept *kept,
                      void (*name)(struct tc__places *p, const struct tc_scope *s))
 {
-    for (uint32_t i = 0; i < facts->count; i++) {
-        if (!is_word(&facts->items[i])) {
-            name(p, &facts->items[i].scope);
+    for (uint32_t i = 0; i < p->fact_count; i++) {
+        if (!is_word(&p->facts[i])) {
+            name(p, &p->facts[i].scope);
         }
     }
     for (size_t i = 0; i < kept->count; i++) {
@@ -161,10 +161,62 @@ static void name_all(struct tc__places *p, const struct tc__facts *facts,
     }
 }
 
-bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struct tc_kept *kept,
-                      struct tc_arena *arena)
+static int cmp_i64(int64_t a, int64_t b)
 {
-    *p = (struct tc__places){.facts = facts->items, .fact_count = facts->count};
+    return (a > b) - (a < b);
+}
+
+static int64_t pci_bits(struct tc_bdf b)
+{
+    return (int64_t)b.known << 40 | (int64_t)b.domain << 24 | (int64_t)b.bus << 16 |
+           (int64_t)b.device << 8 | b.function;
+}
+
+/* By time, then by what is said: no two facts say the same. */
+static int by_fact(const void *a, const void *b, void *context)
+{
+    const struct tc__fact *x = a;
+    const struct tc__fact *y = b;
+    const struct tc_scope *s = &x->scope;
+    const struct tc_scope *t = &y->scope;
+    (void)context;
+    int order = cmp_i64(x->first_ns, y->first_ns);
+    order = order == 0 ? tc_slice_cmp(s->node, t->node) : order;
+    order = order == 0 ? tc_slice_cmp(s->ns, t->ns) : order;
+    order = order == 0 ? tc_slice_cmp(s->pod, t->pod) : order;
+    order = order == 0 ? tc_slice_cmp(s->pod_uid, t->pod_uid) : order;
+    order = order == 0 ? tc_slice_cmp(s->job, t->job) : order;
+    order = order == 0 ? tc_slice_cmp(s->gpu_uuid, t->gpu_uuid) : order;
+    order = order == 0 ? cmp_i64(pci_bits(s->pci), pci_bits(t->pci)) : order;
+    order = order == 0 ? cmp_i64(s->rank, t->rank) : order;
+    order = order == 0 ? cmp_i64(s->gpu_index, t->gpu_index) : order;
+    return order == 0 ? tc_slice_cmp(x->address, y->address) : order;
+}
+
+/* The facts in an order that does not follow the one in which they came. */
+static struct tc__fact *sorted(const struct tc__facts *facts, struct tc_arena *arena)
+{
+    struct tc__fact *out = tc_new(arena, struct tc__fact, facts->count + 1);
+    const void **order = tc_new(arena, const void *, facts->count + 1);
+    const void **scratch = tc_new(arena, const void *, facts->count + 1);
+    if (!tc_arena_ok(arena)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < facts->count; i++) {
+        order[i] = &facts->items[i];
+    }
+    tc_sort_ptrs(order, scratch, facts->count, by_fact, NULL);
+    for (uint32_t i = 0; i < facts->count; i++) {
+        out[i] = *(const struct tc__fact *)order[i];
+    }
+    return out;
+}
+
+bool tc__places_build(struct tc__places *p, const struct tc__facts *facts,
+                      const struct tc_kept *kept, struct tc_arena *arena)
+{
+    struct tc__fact *own_facts = sorted(facts, arena);
+    *p = (struct tc__places){.facts = own_facts, .fact_count = facts->count};
     uint32_t scopes = facts->count + (uint32_t)kept->count;
     /* The ranks of verdicts are names too. */
     uint32_t ranks = 0;
@@ -176,7 +228,8 @@ bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struc
                          : TC__WHERE_MAX * (attr->type == TC_ATTR_INTS);
         }
     }
-    if (!tc__names_init(&p->names, arena, (scopes + 1) * SCOPE_NAMES + ranks) ||
+    if (own_facts == NULL ||
+        !tc__names_init(&p->names, arena, (scopes + 1) * SCOPE_NAMES + ranks) ||
         !tc__places_addresses(p, arena) || !tc_map_init(&p->by_rank, arena, facts->count + 1) ||
         !tc_map_init(&p->by_thing, arena, (size_t)facts->count * 2 + 1)) {
         return false;
@@ -187,10 +240,10 @@ bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struc
     if (!tc_arena_ok(arena)) {
         return false;
     }
-    name_all(p, facts, kept, own);
-    name_all(p, facts, kept, join);
+    name_all(p, kept, own);
+    name_all(p, kept, join);
     for (uint32_t i = 0; i < facts->count; i++) {
-        index_fact(p, &facts->items[i], i);
+        index_fact(p, &own_facts[i], i);
     }
     return true;
 }

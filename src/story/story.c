@@ -119,6 +119,26 @@ static struct tc_slice copy(struct tc_arena *a, struct tc_slice s)
     return s.len == 0 ? TC_EMPTY : tc_arena_copy(a, s);
 }
 
+static struct tc_slice origin_of(const struct tc_event *ev)
+{
+    return ev->kind == TC_EVENT_RANK_PLACE ? ev->place.origin : TC_EMPTY;
+}
+
+/* Who said it first says how it is known. */
+static void take_origin(struct tc__facts *f, struct tc__fact *fact, const struct tc_event *ev)
+{
+    tc_arena_mark mark = tc_arena_snapshot(&f->arena);
+    if (tc_slice_eq(fact->origin, origin_of(ev))) {
+        return;
+    }
+    struct tc_slice origin = copy(&f->arena, origin_of(ev));
+    if (!tc_arena_ok(&f->arena)) {
+        tc_arena_rewind(&f->arena, mark);
+        return;
+    }
+    fact->origin = origin;
+}
+
 static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t hash)
 {
     tc_arena_mark mark = tc_arena_snapshot(&f->arena);
@@ -126,7 +146,7 @@ static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t ha
     struct tc__fact fact = {
         .scope = TC_SCOPE_NONE,
         .first_ns = ev->time_ns,
-        .origin = copy(&f->arena, ev->kind == TC_EVENT_RANK_PLACE ? ev->place.origin : TC_EMPTY),
+        .origin = copy(&f->arena, origin_of(ev)),
         .address = copy(&f->arena, address_of(ev)),
     };
     fact.scope.node = copy(&f->arena, s->node);
@@ -160,9 +180,11 @@ void tc_story_note(struct tc_story *s, const struct tc_event *ev)
     struct tc__fact *known = find_fact(&s->facts, &ev->scope, address, hash);
     if (known == NULL) {
         add_fact(&s->facts, ev, hash);
-    } else if (ev->time_ns == TC_TIME_NONE ||
-               (known->first_ns != TC_TIME_NONE && ev->time_ns < known->first_ns)) {
-        known->first_ns = ev->time_ns;
+    } else if (ev->time_ns < known->first_ns) {
+        known->first_ns = ev->time_ns; /* TC_TIME_NONE is below all */
+        take_origin(&s->facts, known, ev);
+    } else if (ev->time_ns == known->first_ns && tc_slice_cmp(origin_of(ev), known->origin) > 0) {
+        take_origin(&s->facts, known, ev);
     }
 }
 

@@ -111,8 +111,8 @@ struct tc__places {
 };
 
 /* Makes places from facts and from the scopes of the verdicts. False when the arena is full. */
-bool tc__places_build(struct tc__places *p, struct tc__facts *facts, const struct tc_kept *kept,
-                      struct tc_arena *arena);
+bool tc__places_build(struct tc__places *p, const struct tc__facts *facts,
+                      const struct tc_kept *kept, struct tc_arena *arena);
 
 struct tc__where {
     struct tc__token *tokens[TC__CLASS_COUNT];

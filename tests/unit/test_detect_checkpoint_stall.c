@@ -836,6 +836,65 @@ static void a_sink_or_scratch_that_fails_is_passed_on(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+static void an_end_at_the_time_of_its_begin_ends_it(void **state)
+{
+    (void)state;
+    for (unsigned before = 0; before < 2; before++) {
+        for (unsigned first = 0; first < 2; first++) {
+            struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+            if (before == 1) { /* one that was written, or is still */
+                struct tc_event old = checkpoint(-100, 0, "begin");
+                old.train.step = 1000;
+                feed(h, old);
+            }
+            feed(h, checkpoint(0, 0, first == 0 ? "begin" : "end"));
+            feed(h, checkpoint(0, 0, first == 0 ? "end" : "begin"));
+            feed(h, kernel(10, "io_error", "sda"));
+            tick(h, THRESHOLD);
+            assert_int_equal(tc_harness_count(h), 0);
+            tc_harness_destroy(h);
+        }
+    }
+}
+
+static void the_end_of_the_one_before_ends_no_other(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event next = checkpoint(0, 0, "begin");
+    next.train.step = 1300;
+    feed(h, checkpoint(-100, 0, "begin"));
+    feed(h, checkpoint(0, 0, "end"));
+    feed(h, next);
+    feed(h, kernel(10, "io_error", "sda"));
+    tick(h, THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("step")), 1300);
+}
+
+static void of_begins_at_one_time_the_higher_step_is_told(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_checkpoint_stall, NULL);
+        struct tc_event a = checkpoint(0, 0, "begin");
+        struct tc_event b = checkpoint(0, 0, "begin");
+        struct tc_event c = checkpoint(0, 0, "begin");
+        b.train.step = 1300;
+        c.train.step = 1300;
+        c.train.path = TC_LIT("/ckpt/z");
+        feed(h, first == 0 ? a : c);
+        feed(h, b);
+        feed(h, first == 0 ? c : a);
+        feed(h, kernel(10, "io_error", "sda"));
+        tick(h, THRESHOLD);
+        assert_int_equal(tc_harness_count(h), 1);
+        assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("step")), 1300);
+        assert_int_equal(tc_harness_int(tc_harness_finding(h, 0), KEY("writers")), 1);
+        assert_text(tc_harness_text(tc_harness_finding(h, 0), KEY("path")), "/ckpt/z");
+        tc_harness_destroy(h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -858,6 +917,9 @@ int main(void)
         TEST(many_ranks_are_one_verdict),
         TEST(the_next_checkpoint_takes_its_place),
         TEST(steps_that_go_on_make_it_partial),
+        TEST(of_begins_at_one_time_the_higher_step_is_told),
+        TEST(the_end_of_the_one_before_ends_no_other),
+        TEST(an_end_at_the_time_of_its_begin_ends_it),
         TEST(of_steps_at_one_time_the_highest_counts),
         TEST(a_job_or_pod_that_ended_is_silent),
         TEST(a_pod_that_ends_resolves_what_was_told),

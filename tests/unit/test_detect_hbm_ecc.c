@@ -806,6 +806,28 @@ static void a_sink_that_fails_is_passed_on(void **state)
     tc_harness_destroy(h);
 }
 
+static void an_incident_is_named_by_all_that_is_said_when_it_begins(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_hbm_ecc, NULL);
+        struct tc_event other = inventory(0);
+        other.scope.ns = TC_LIT("ml");
+        other.scope.pod = TC_LIT("worker-3");
+        other.scope.container = TC_LIT("trainer");
+        feed(h, first == 0 ? xid(0, 48) : other);
+        feed(h, first == 0 ? other : xid(0, 48));
+        struct tc_event next = metric(30, TC_METRIC_GPU_ROW_PENDING, 1);
+        next.scope.pod = TC_LIT("worker-9");
+        feed(h, next);
+        const struct tc_finding *f = told(h, 31);
+        assert_text(f->key, "gpu-07|" UUID "|2026-01-01T00:00:00Z");
+        assert_text(f->scope.pod, "worker-3");
+        assert_text(f->scope.container, "trainer");
+        tc_harness_destroy(h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -831,6 +853,7 @@ int main(void)
         TEST(the_thresholds_are_knobs),
         TEST(gpus_are_told_apart),
         TEST(names_that_become_known_join_what_was_apart),
+        TEST(an_incident_is_named_by_all_that_is_said_when_it_begins),
         TEST(the_pod_that_was_hit_stays_named),
         TEST(the_rank_of_a_gpu_is_named),
         TEST(a_log_that_names_no_node_is_partial),

@@ -749,6 +749,38 @@ static void a_sink_that_fails_is_passed_on(void **state)
     tc_harness_destroy(h);
 }
 
+/* Two facts of one time, in both orders. */
+static void expect_container(struct tc_event a, struct tc_event b, const char *id, const char *name)
+{
+    for (unsigned first = 0; first < 2; first++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_host_oom, NULL);
+        feed(h, first == 0 ? a : b);
+        feed(h, first == 0 ? b : a);
+        feed(h, oom_line(0, 4711));
+        assert_int_equal(findings_at(h, 10), 1);
+        const struct tc_finding *f = tc_harness_finding(h, 0);
+        assert_true(tc_slice_eq(tc_harness_text(f, KEY("container_id")), tc_slice_cstr(id)));
+        assert_true(tc_slice_eq(f->scope.container, tc_slice_cstr(name)));
+        tc_harness_destroy(h);
+    }
+}
+
+static void of_containers_killed_at_one_time_the_first_by_name_is_told(void **state)
+{
+    (void)state;
+    struct tc_event a = oom_line(0, 4711);
+    struct tc_event b = oom_line(0, 4712);
+    a.oom.container_id = TC_LIT("ffff");
+    b.oom.container_id = TC_LIT("0000");
+    expect_container(a, b, "0000", "");
+    a = oom_killed(0);
+    b = oom_killed(0);
+    b.scope.container = TC_LIT("sidecar");
+    expect_container(a, b, "ec9ee266", "sidecar");
+    b.scope.container = TC_EMPTY;
+    expect_container(a, b, "ec9ee266", "trainer");
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -780,6 +812,7 @@ int main(void)
         CASE(times_from_1970_to_2200_are_fine),
         CASE(a_storm_is_one_verdict),
         CASE(a_flood_of_pods_is_bounded_and_counted),
+        CASE(of_containers_killed_at_one_time_the_first_by_name_is_told),
         CASE(the_order_of_equal_times_does_not_matter),
         CASE(memory_that_is_too_small_is_reported),
         CASE(a_sink_that_fails_is_passed_on),

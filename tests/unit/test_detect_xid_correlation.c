@@ -1317,6 +1317,61 @@ static void a_time_of_whole_seconds_may_mean_any_part_of_the_second(void **state
     assert_text(f->evidence[1].kind, "xid");
 }
 
+static int64_t count_of(struct tc_harness *h)
+{
+    tc_harness_tick(h, AT(100));
+    return tc_harness_int(tc_harness_finding(h, -1), KEY("xid_count"));
+}
+
+static void xids_of_the_moment_count_whether_before_or_after_the_pod(void **state)
+{
+    (void)state;
+    for (unsigned before = 0; before <= 3; before++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_xid_correlation, NULL);
+        for (unsigned i = 0; i < 4; i++) {
+            struct tc_event x = xid(41, 79);
+            x.raw.offset = i;
+            feed(h, i == before ? pod_event(41, "Evicted", "train-7") : x);
+        }
+        assert_int_equal(count_of(h), 3);
+        tc_harness_destroy(h);
+    }
+}
+
+static void a_storm_at_the_moment_of_the_pod_is_few_verdicts(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, pod_event(41, "Evicted", "train-7"));
+    for (unsigned i = 0; i < 10000; i++) {
+        struct tc_event x = xid(41, 79);
+        x.time_ns += i * 50000;
+        x.raw.offset = i;
+        feed(h, x);
+    }
+    assert_int_equal(count_of(h), 10000);
+    assert_in_range(tc_harness_count(h), 1, 64);
+}
+
+/* Two sources tell of one moment, one of them twice: the first source counts, in any order. */
+static void of_sources_at_one_moment_the_first_counts(void **state)
+{
+    (void)state;
+    static const uint32_t orders[][3] = {{1, 2, 2}, {2, 1, 2}, {2, 2, 1}};
+    for (size_t i = 0; i < 2 * (sizeof orders / sizeof orders[0]); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_xid_correlation, NULL);
+        bool swapped = i >= 3;
+        for (unsigned k = 0; k < 3; k++) {
+            struct tc_event x = xid(0, 79);
+            x.raw.source = swapped ? 3 - orders[i % 3][k] : orders[i % 3][k];
+            x.raw.offset = k;
+            feed(h, x);
+        }
+        feed(h, pod_event(41, "Evicted", "train-7"));
+        assert_int_equal(count_of(h), swapped ? 2 : 1);
+        tc_harness_destroy(h);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -1378,6 +1433,9 @@ int main(void)
         TEST(floods_of_pods_and_gpus_are_bounded),
         TEST(more_xids_than_may_be_visited_is_incomplete),
         TEST(the_order_of_equal_times_does_not_matter),
+        TEST(of_sources_at_one_moment_the_first_counts),
+        TEST(a_storm_at_the_moment_of_the_pod_is_few_verdicts),
+        TEST(xids_of_the_moment_count_whether_before_or_after_the_pod),
         TEST(the_same_events_give_the_same_findings),
         TEST(hostile_text_is_quoted_and_cut),
         TEST(a_message_is_not_cut_inside_a_character),

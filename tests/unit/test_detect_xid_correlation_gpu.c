@@ -364,14 +364,14 @@ static void floods_of_users_and_gauges_are_bounded(void **state)
 {
     struct tc_harness *h = *state;
     char name[48];
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 80000; i++) {
         (void)snprintf(name, sizeof name, "GPU-%d", i);
-        feed(h, used_by(i / 100, "a", name));
-        struct tc_event gauge = last_xid(i / 100, 0);
+        feed(h, used_by(i / 400, "a", name));
+        struct tc_event gauge = last_xid(i / 400, 0);
         gauge.scope.gpu_uuid = tc_slice_cstr(name);
         feed(h, gauge);
         (void)snprintf(name, sizeof name, "p%d", i);
-        feed(h, used_by(i / 100, name, UUID));
+        feed(h, used_by(i / 400, name, UUID));
     }
     assert_true(tc_harness_stats(h).dropped > 0);
     feed(h, inventory());

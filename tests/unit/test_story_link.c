@@ -248,6 +248,37 @@ static void the_node_is_enough_while_the_gpu_of_the_rank_is_not_known(void **sta
                "node; nothing says that it is another GPU)");
 }
 
+static void facts_of_one_time_are_told_in_one_order(void **state)
+{
+    (void)state;
+    static const struct at facts[] = {
+        {.rank = 6, .node = "gpu-07", .index = 4, .origin = "ncclras"},
+        {.rank = 6, .node = "gpu-07", .index = 4, .origin = "labels"},
+        {.rank = 6, .node = "gpu-07", .bus = 0x43 + 1, .index = 4, .origin = "map"},
+        {.node = "gpu-07", .index = 4, .uuid = UUID},
+    };
+    for (size_t first = 0; first < 24; first++) {
+        struct at order[4];
+        for (size_t i = 0, left = first; i < 4; i++) {
+            size_t j = left % (i + 1);
+            left /= i + 1;
+            order[i] = order[j];
+            order[j] = facts[i];
+        }
+        struct tc_story *story = tc_story_create();
+        for (size_t i = 0; i < 4; i++) {
+            note(story, T0, order[i]);
+        }
+        ecc(story, T0);
+        hang(story, T0 + 12 * S);
+        link_all(story);
+        assert_why(story, "hbm_ecc", "nccl_hang",
+                   "rank 5 ran on " UUID
+                   " of node gpu-07, by NCCL's monitor; hbm_ecc began 12 s before");
+        tc_story_destroy(story);
+    }
+}
+
 static void without_a_place_nothing_is_linked(void **state)
 {
     struct tc_story *story = *state;
@@ -565,6 +596,7 @@ int main(void)
         TEST(a_rank_of_the_map_leads_to_its_gpu),
         TEST(another_gpu_of_the_same_node_is_no_cause),
         TEST(the_node_is_enough_while_the_gpu_of_the_rank_is_not_known),
+        TEST(facts_of_one_time_are_told_in_one_order),
         TEST(without_a_place_nothing_is_linked),
         TEST(time_has_two_edges),
         TEST(a_cause_counts_from_when_it_was_last_seen),
