@@ -38,6 +38,13 @@ foreach(pattern IN ITEMS
 endforeach()
 tc_add_test(NAME field_selftest COMMAND ${python} "${field}" --selftest LABELS field)
 
+# Clusters told in other words and with other timing than the simulator's.
+set(scenario "${CMAKE_SOURCE_DIR}/tests/scenario/run.py")
+foreach(name IN ITEMS other_timing other_wordings)
+  tc_add_test(NAME scenario.${name} COMMAND ${python} "${scenario}" ${name} LABELS scenario)
+endforeach()
+tc_add_test(NAME scenario_selftest COMMAND ${python} "${scenario}" --selftest LABELS scenario)
+
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
 # The order of events does not matter: order.<pattern> shuffles the events of its cases.

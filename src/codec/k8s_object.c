@@ -211,6 +211,9 @@ static tc_status read_event(struct tc_k8s *k, struct tc_k8s_val event)
     ev.k8s.component = modern ? either(reporter, emitter) : either(emitter, reporter);
     ev.k8s.count = event_count(event, modern);
     prefer(&ev.k8s.first_ns, event, modern ? S("deprecatedFirstTimestamp") : S("firstTimestamp"));
+    if (ev.k8s.count > 1) {
+        prefer(&ev.k8s.first_ns, event, S("eventTime")); /* when a series began */
+    }
     if (ev.k8s.reason.len == 0 && ev.k8s.message.len == 0 && ev.k8s.object_name.len == 0) {
         return tc__k8s_unknown(k, "an Event without reason, message and object");
     }

@@ -17,6 +17,8 @@
 #define PID_MAX 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 /* Old kernels list every process of the cgroup before they kill one. */
 #define OLD_KILL_LOOK_LINES 512
+/* And they say right above it whose memory ran out. */
+#define OLD_REASON_LOOK_LINES 4
 
 /* Offset of the last occurrence, or TC_NPOS. The needle is not empty. */
 static size_t find_last(struct tc_slice s, struct tc_slice needle)
@@ -196,6 +198,31 @@ static struct tc_slice killed_name(struct tc_slice s)
 }
 
 /*
+ * The constraint in what kernels before 5 print above a kill, "Out of memory: Kill process 7 (x)
+ * score 9 or sacrifice child"; empty when it is not there.
+ */
+static struct tc_slice reason_above(const struct tc__kmsg_context *c)
+{
+    struct tc__kmsg_line line;
+    size_t at = tc__kmsg_offset(c);
+    for (int i = 0; i < OLD_REASON_LOOK_LINES && tc__kmsg_prev(c, &at, &line); i++) {
+        if (line.origin != TC__KMSG_KERNEL || !tc_slice_eq(line.node, c->line->node)) {
+            continue;
+        }
+        if (tc_slice_starts(line.message, TC_LIT("Memory cgroup out of memory: Kill process "))) {
+            return TC_LIT("CONSTRAINT_MEMCG");
+        }
+        if (tc_slice_starts(line.message, TC_LIT("Out of memory: Kill process "))) {
+            return TC_LIT("CONSTRAINT_NONE");
+        }
+        if (tc_slice_contains(line.message, TC_LIT("Killed process "))) {
+            break; /* what is above is another kill's */
+        }
+    }
+    return TC_EMPTY;
+}
+
+/*
  * "[Memory cgroup out of memory: |Out of memory: ]Killed process 63214 (uwsgi) total-vm:...".
  * The "Kill process ... or sacrifice child" of kernels before 5 only announces a kill,
  * often of another process: no event.
@@ -205,10 +232,8 @@ static enum tc__kmsg_verdict rule_killed(struct tc__kmsg_context *c, struct tc_e
     struct tc_slice s = c->line->message;
     int64_t pid = -1;
     bool memcg = tc__kmsg_take(&s, TC_LIT("Memory cgroup out of memory: "));
-    if (!memcg) {
-        (void)(tc__kmsg_take(&s, TC_LIT("Out of memory: ")) ||
-               tc__kmsg_take(&s, TC_LIT("Out of memory (oom_kill_allocating_task): ")));
-    }
+    bool alone = !memcg && !tc__kmsg_take(&s, TC_LIT("Out of memory: ")) &&
+                 !tc__kmsg_take(&s, TC_LIT("Out of memory (oom_kill_allocating_task): "));
     if (!tc__kmsg_take(&s, TC_LIT("Killed process "))) {
         return TC__KMSG_NOT_MINE;
     }
@@ -219,7 +244,7 @@ static enum tc__kmsg_verdict rule_killed(struct tc__kmsg_context *c, struct tc_e
     tc_event_init(ev, TC_EVENT_OOM_KILL);
     ev->scope.pid = pid;
     ev->oom.process = killed_name(s);
-    ev->oom.constraint = memcg ? TC_LIT("CONSTRAINT_MEMCG") : TC_EMPTY;
+    ev->oom.constraint = memcg ? TC_LIT("CONSTRAINT_MEMCG") : alone ? reason_above(c) : TC_EMPTY;
     ev->oom.message = c->line->message;
     struct tc_slice rss = between(s, TC_LIT("anon-rss:"), TC_LIT("kB"));
     uint64_t kb = 0;

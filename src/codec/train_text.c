@@ -120,7 +120,8 @@ static struct tc_slice after(struct tc_slice s, struct tc_slice word)
 
 void tc__train_pod(struct tc_slice path, struct tc_scope *io)
 {
-    struct tc_slice rest = after(path, S("/pods/"));
+    struct tc_slice rest = tc_slice_starts(path, S("pods/")) ? tc_slice_from(path, S("pods/").len)
+                                                             : after(path, S("/pods/"));
     struct tc_slice folder = tc_slice_cut(rest, '/', &rest);
     struct tc_slice container = tc_slice_cut(rest, '/', &rest);
     struct tc_slice uid;

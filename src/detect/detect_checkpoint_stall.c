@@ -379,12 +379,13 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 {
     struct checkpoint_stall *st = state;
     (void)out; /* what was found is told with the next tick */
+    bool place = ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_ADDRESS;
     if (!tc__scope_fits(&ev->scope) || ev->scope.job.len > TC_SCOPE_TEXT_MAX ||
-        (ev->time_ns < 0 && ev->kind != TC_EVENT_RANK_PLACE)) {
+        (ev->time_ns < 0 && !place)) {
         st->ignored++;
         return TC_OK;
     }
-    if (ev->kind == TC_EVENT_RANK_PLACE) {
+    if (place) {
         return tc__rank_places_learn(&st->places, ev, st->scratch);
     }
     st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
@@ -476,7 +477,7 @@ const struct tc_detector tc_detector_checkpoint_stall = {
     .kinds = TC_EVENT_BIT(TC_EVENT_CHECKPOINT) | TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) |
              TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
              TC_EVENT_BIT(TC_EVENT_STORAGE_ERROR) | TC_EVENT_BIT(TC_EVENT_METRIC) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
+             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS),
     .state_bytes = sizeof(struct checkpoint_stall),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -474,7 +474,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 {
     struct state *st = state;
     struct dl_sign sign;
-    if (ev->kind == TC_EVENT_RANK_PLACE) {
+    if (ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_ADDRESS) {
         return tc__rank_places_learn(&st->places, ev, st->scratch);
     }
     bool storage =
@@ -486,6 +486,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     TC_TRY(advance(st, ev->time_ns, out));
     st->late += ev->time_ns < st->now_ns - st->limits.window_ns;
     if (storage) {
+        /* A pod that trains may not have told its node: its own mount does. */
+        struct dl_pod *pod = NULL;
+        TC_TRY(find_pod(st, ev, false, &pod));
         return on_storage(st, ev, &sign);
     }
     return ev->kind == TC_EVENT_K8S_EVENT || ev->kind == TC_EVENT_POD_STATE ? on_pod(st, ev)
@@ -570,7 +573,8 @@ const struct tc_detector tc_detector_dataloader_hang = {
     .kinds = TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_TRAIN_STALL) |
              TC_EVENT_BIT(TC_EVENT_LOADER_ERROR) | TC_EVENT_BIT(TC_EVENT_CHECKPOINT) |
              TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_K8S_EVENT) |
-             TC_EVENT_BIT(TC_EVENT_POD_STATE) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
+             TC_EVENT_BIT(TC_EVENT_POD_STATE) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |
+             TC_EVENT_BIT(TC_EVENT_ADDRESS),
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -236,6 +236,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     TC_TRY(note_life(st, ev, fault || metric, &n));
     if (fault) {
+        /* That a link is up again now proves how long it was down. */
+        TC_TRY(check_down(st, n, ev->time_ns, false, out));
         TC_TRY(tc__link_on_fault(st, n, ev, out));
     } else if (metric) {
         TC_TRY(tc__link_on_metric(st, n, ev, out));

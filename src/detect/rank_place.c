@@ -6,9 +6,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RING_BYTES ((size_t)4 << 20)
 
-enum { SEED_RANK = 1, SEED_NUMBER = 2, NAMES = 2 };
+enum { SEED_RANK = 1, SEED_NUMBER = 2, SEED_POD = 3, NAMES = 2 };
 
-/* A record is found by job and rank, and by its rank alone. */
+/* A record is found by job and rank, and by its rank alone; a pod's, which has no rank, by name. */
 struct place {
     struct tc_window_head head;
     struct tc_slice job;
@@ -48,6 +48,19 @@ static struct tc_window_place by_number(const struct tc_window *w, const struct 
     return tc__window_find(w, &w->index, hash, same_number, key);
 }
 
+static bool same_pod(const void *record, const void *key)
+{
+    const struct place *a = record;
+    const struct place *b = key;
+    return a->rank < 0 && tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
+}
+
+static struct tc_window_place by_pod(const struct tc_window *w, const struct place *key)
+{
+    uint64_t hash = tc_slice_hash(key->pod, tc_slice_hash(key->ns, SEED_POD));
+    return tc__window_find(w, &w->index, hash, same_pod, key);
+}
+
 bool tc__rank_places_init(struct tc_rank_places *p, struct tc_arena *arena)
 {
     return tc__window_init(&p->window, arena, RING_BYTES,
@@ -55,9 +68,33 @@ bool tc__rank_places_init(struct tc_rank_places *p, struct tc_arena *arena)
                            false);
 }
 
+/* The address of a pod comes with its node. */
+static tc_status learn_pod(struct tc_window *w, const struct tc_scope *s, struct tc_arena *scratch)
+{
+    struct place next = {
+        .node = s->node, .ns = s->ns, .pod = s->pod, .pod_uid = s->pod_uid, .rank = -1};
+    if (s->pod.len == 0 || s->node.len == 0 || !tc__scope_fits(s)) {
+        return TC_OK;
+    }
+    const struct place *known = by_pod(w, &next).record;
+    if (known != NULL && tc_slice_eq(known->node, s->node) &&
+        tc_slice_eq(known->pod_uid, s->pod_uid)) {
+        return TC_OK;
+    }
+    struct place *kept = tc__window_push(w, scratch, &next, sizeof next, TEXTS, COUNT(TEXTS), 0);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_put(w, &w->index, by_pod(w, kept), kept);
+    return TC_OK;
+}
+
 tc_status tc__rank_places_learn(struct tc_rank_places *p, const struct tc_event *ev,
                                 struct tc_arena *scratch)
 {
+    if (ev->kind == TC_EVENT_ADDRESS) {
+        return learn_pod(&p->window, &ev->scope, scratch);
+    }
     const struct tc_scope *s = &ev->scope;
     struct tc_window *w = &p->window;
     struct place next = {.job = s->job,
@@ -86,7 +123,7 @@ tc_status tc__rank_places_learn(struct tc_rank_places *p, const struct tc_event 
     return TC_OK;
 }
 
-void tc__rank_places_fill(const struct tc_rank_places *p, struct tc_scope *io)
+static void fill_by_rank(const struct tc_rank_places *p, struct tc_scope *io)
 {
     if (io->rank < 0 || (io->node.len > 0 && (io->pod.len > 0 || io->pod_uid.len > 0))) {
         return;
@@ -114,4 +151,20 @@ void tc__rank_places_fill(const struct tc_rank_places *p, struct tc_scope *io)
         return;
     }
     io->node = io->node.len > 0 ? io->node : found->node;
+}
+
+void tc__rank_places_fill(const struct tc_rank_places *p, struct tc_scope *io)
+{
+    fill_by_rank(p, io);
+    if (io->node.len > 0 || io->pod.len == 0) {
+        return;
+    }
+    struct place key = {.ns = io->ns, .pod = io->pod, .rank = -1};
+    const struct place *found = by_pod(&p->window, &key).record;
+    /* Another pod of that name ran elsewhere. */
+    bool other = found != NULL && found->pod_uid.len > 0 && io->pod_uid.len > 0 &&
+                 !tc_slice_eq(found->pod_uid, io->pod_uid);
+    if (found != NULL && !other) {
+        io->node = found->node;
+    }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where ranks run, as a map or an exporter told, for events that name a rank and
- * no place: the lines of a training log.
+ * Where ranks and pods run, as a map, an exporter or Kubernetes told, for events that name a
+ * rank or a pod and no node: the lines of a training log.
  */
 #ifndef TC_DETECT_RANK_PLACE_PRIV_H
 #define TC_DETECT_RANK_PLACE_PRIV_H
@@ -19,13 +19,14 @@ struct tc_rank_places {
 
 /* False when the arena is full. */
 bool tc__rank_places_init(struct tc_rank_places *p, struct tc_arena *arena);
-/* Takes in a rank_place event; one that names no rank or no place says nothing. */
+/* Takes in a rank_place or address event; one that names no rank or pod, or no place, says nothing.
+ */
 TC_CHECKED tc_status tc__rank_places_learn(struct tc_rank_places *p, const struct tc_event *ev,
                                            struct tc_arena *scratch);
 /*
- * Adds node and pod to a scope that has a rank and lacks them. Whoever names no job
- * means the only one with that rank; with several it is nobody's. What is added
- * lies in the window, good until the next event is learned.
+ * Adds node and pod to a scope that has a rank and lacks them, and the node to one that has a pod.
+ * Whoever names no job means the only one with that rank; with several it is nobody's. What is
+ * added lies in the window, good until the next event is learned.
  */
 void tc__rank_places_fill(const struct tc_rank_places *p, struct tc_scope *io);
 

@@ -128,6 +128,20 @@ static void times_are_preferred_in_order_and_bad_ones_fall_through(void **state)
     }
 }
 
+static void the_first_time_of_a_series_is_when_it_was_first_seen(void **state)
+{
+    (void)state;
+    static const char series[] = "\"eventTime\":\"2026-01-01T00:00:02.5Z\",\"series\":{\"count\":9,"
+                                 "\"lastObservedTime\":\"2026-01-01T00:05:00Z\"}";
+    int64_t want = at("2026-01-01T00:00:02.5Z");
+    assert_true(event_with("events.k8s.io/v1", series)->k8s.first_ns == want);
+    assert_true(event_with("v1", series)->k8s.first_ns == want);
+    /* What was seen once has no first time but its own. */
+    const struct tc_event *once = event_with("v1", "\"eventTime\":\"2026-01-01T00:00:02.5Z\"");
+    assert_true(once->time_ns == want);
+    assert_true(once->k8s.first_ns == TC_TIME_NONE);
+}
+
 static void count_is_what_its_own_api_says_and_at_least_one(void **state)
 {
     (void)state;
@@ -706,6 +720,7 @@ int main(void)
         cmocka_unit_test_setup(core_event_is_read_whole, setup),
         cmocka_unit_test_setup(modern_event_is_read_with_its_own_names, setup),
         cmocka_unit_test_setup(times_are_preferred_in_order_and_bad_ones_fall_through, setup),
+        cmocka_unit_test_setup(the_first_time_of_a_series_is_when_it_was_first_seen, setup),
         cmocka_unit_test_setup(count_is_what_its_own_api_says_and_at_least_one, setup),
         cmocka_unit_test_setup(node_comes_from_host_then_kubelet_then_the_node_itself, setup),
         cmocka_unit_test_setup(container_is_read_from_well_formed_field_paths_only, setup),

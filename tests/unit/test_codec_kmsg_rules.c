@@ -376,6 +376,7 @@ static void old_kernels_name_the_cgroup_above_the_kill(void **state)
     assert_slice(r->events[0].oom.container_id, HEX64);
     assert_slice(r->events[0].oom.constraint, "CONSTRAINT_MEMCG");
     assert_int_equal(r->events[1].scope.pid, 28438);
+    assert_slice(r->events[1].oom.constraint, "CONSTRAINT_MEMCG");
     /* The kill of another report is not its own, and without one it is still a kill. */
     r = decode_text(OLD_TASK "\nTask in /a killed as a result of limit of /a\n"
                              "Killed process 7 (x) total-vm:20kB, anon-rss:4kB, file-rss:1kB\n");
@@ -386,6 +387,32 @@ static void old_kernels_name_the_cgroup_above_the_kill(void **state)
     assert_unknown("Task in limbo", "no rule for this message");
 #undef OLD_TASK
 #undef OLD_POD
+}
+
+static void old_kernels_say_whose_memory_ran_out_above_the_kill(void **state)
+{
+    (void)state;
+#define KILLED "Killed process 7 (x) total-vm:20kB, anon-rss:4kB, file-rss:1kB\n"
+#define ABOVE "Kill process 7 (x) score 9 or sacrifice child\n"
+    static const struct {
+        const char *text;
+        const char *want;
+    } cases[] = {
+        {"Out of memory: " ABOVE KILLED, "CONSTRAINT_NONE"},
+        {"Out of memory: " ABOVE "x\n" KILLED, "CONSTRAINT_NONE"},
+        {"Memory cgroup out of memory: " ABOVE KILLED, "CONSTRAINT_MEMCG"},
+        {"Out of memory: " ABOVE "1\n2\n3\n4\n" KILLED, ""},
+        {"Memory cgroup out of memory: " ABOVE KILLED "1\n" KILLED, ""},
+        {"someone: Out of memory: " ABOVE KILLED, ""},
+        {KILLED, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct result *r = decode_text(cases[i].text);
+        assert_true(r->count > 0);
+        assert_slice(r->events[r->count - 1].oom.constraint, cases[i].want);
+    }
+#undef ABOVE
+#undef KILLED
 }
 
 static void memory_errors_have_a_dimm_and_a_count(void **state)
@@ -714,6 +741,7 @@ int main(void)
         cmocka_unit_test(systemd_oomd_kills_cgroups),
         cmocka_unit_test(torn_oom_lines_prove_the_kill_and_wrong_ones_do_not),
         cmocka_unit_test(killed_processes_have_a_name_and_a_size),
+        cmocka_unit_test(old_kernels_say_whose_memory_ran_out_above_the_kill),
         cmocka_unit_test(old_kernels_name_the_cgroup_above_the_kill),
         cmocka_unit_test(memory_errors_have_a_dimm_and_a_count),
         cmocka_unit_test(firmware_memory_errors_are_one_event_for_each_section),

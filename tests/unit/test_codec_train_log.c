@@ -121,6 +121,8 @@ static void pod_is_in_the_path_where_kubernetes_keeps_logs(void **state)
     } cases[] = {
         {"/var/log/pods/train_llm-7-worker-3_6a0d1c52/main/0.log", "llm-7-worker-3"},
         {"copy/pods/train_llm-7-worker-3_6a0d1c52/main/0.log", "llm-7-worker-3"},
+        {"pods/train_llm-7-worker-3_6a0d1c52/main/0.log", "llm-7-worker-3"},
+        {"tripods/train_llm-7-worker-3_6a0d1c52/main/0.log", ""},
         {"/var/log/pods/train_llm-7-worker-3/main/0.log", ""},
         {"/var/log/pods/train_llm-7_6a0d1c52", ""},
         {"/home/pods/a.log", ""},

@@ -258,6 +258,21 @@ static void a_server_that_answers_again_is_no_trouble(void **state)
     assert_text(tc_harness_text(tc_harness_finding(h, 0), KEY("device")), "10.0.0.5");
 }
 
+static void a_target_of_lustre_that_is_back_is_no_trouble(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, checkpoint(0, 0, "begin"));
+    feed(h, kernel(10, "lustre_lost", "fs-OST0007"));
+    feed(h, kernel(11, "nfs_ok", "fs-OST0007")); /* of something else */
+    feed(h, kernel(20, "lustre_ok", "fs-OST0007"));
+    tick(h, THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 0);
+    feed(h, kernel(THRESHOLD + 10, "lustre_lost", "fs-OST0007"));
+    feed(h, kernel(THRESHOLD + 11, "nfs_ok", "fs-OST0007"));
+    tick(h, THRESHOLD + 12);
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
 static void mount_events_of_other_reasons_or_for_configuration_are_no_trouble(void **state)
 {
     static const struct {
@@ -667,6 +682,39 @@ static void a_drive_without_a_medium_is_no_trouble(void **state)
     assert_int_equal(tc_harness_count(h), 1);
 }
 
+static void the_place_of_a_pod_is_learned_from_its_address(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event address;
+    tc_event_init(&address, TC_EVENT_ADDRESS);
+    address.time_ns = AT(-86400);
+    address.address.address = TC_LIT("10.0.0.7");
+    address.scope.node = TC_LIT("gpu-03"); /* that of the node itself */
+    feed(h, address);
+    address.scope.ns = TC_LIT("train");
+    address.scope.pod = TC_LIT("worker-0");
+    address.scope.pod_uid = TC_LIT("uid-0");
+    feed(h, address);
+    feed(h, address);
+    struct tc_event begin = checkpoint(0, -1, "begin");
+    begin.scope.node = TC_EMPTY;
+    begin.scope.job = TC_EMPTY;
+    begin.scope.pod_uid = TC_LIT("uid-0");
+    feed(h, begin);
+    begin.scope.pod = TC_LIT("worker-1"); /* nobody says where */
+    feed(h, begin);
+    begin.scope.pod = TC_LIT("worker-2"); /* another one of that name is */
+    address.scope.pod = TC_LIT("worker-2");
+    address.scope.pod_uid = TC_LIT("uid-2");
+    feed(h, address);
+    feed(h, begin);
+    feed(h, kernel(10, "io_error", "sda"));
+    tick(h, THRESHOLD);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(tc_harness_finding(h, 0)->scope.node, "gpu-03");
+    assert_text(tc_harness_finding(h, 0)->scope.pod, "worker-0");
+}
+
 static void without_a_job_the_pod_or_the_node_is_the_writer(void **state)
 {
     struct tc_harness *h = *state;
@@ -905,6 +953,7 @@ int main(void)
         TEST(knobs_are_knobs),
         TEST(the_window_includes_its_edge_and_nothing_beyond),
         TEST(each_kind_of_trouble_counts_on_its_node),
+        TEST(a_target_of_lustre_that_is_back_is_no_trouble),
         TEST(a_server_that_answers_again_is_no_trouble),
         TEST(mount_events_of_other_reasons_or_for_configuration_are_no_trouble),
         TEST(the_pod_or_the_node_joins),
@@ -923,6 +972,7 @@ int main(void)
         TEST(of_steps_at_one_time_the_highest_counts),
         TEST(a_job_or_pod_that_ended_is_silent),
         TEST(a_pod_that_ends_resolves_what_was_told),
+        TEST(the_place_of_a_pod_is_learned_from_its_address),
         TEST(the_place_of_a_rank_is_learned),
         TEST(the_place_of_a_rank_needs_no_job),
         TEST(an_end_without_a_rank_ends_those_of_its_pod),

@@ -564,6 +564,23 @@ static void a_failed_mount_needs_a_sign_of_life(void **state)
     }
 }
 
+static void the_mount_of_the_pod_itself_says_which_node_it_is_on(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int64_t i = 1; i <= 60; i++) {
+        feed(h, on_node(step(i, 700 + i), ""));
+    }
+    struct tc_event own = of_pod(failed_mount(100), "worker-3");
+    own.k8s.object_name = own.scope.pod;
+    feed(h, own);
+    for (int64_t t = 101; t < 200; t += 10) {
+        (void)findings_at(h, t);
+    }
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(tc_harness_finding(h, 0)->discriminator, "storage_event");
+    assert_text(tc_harness_finding(h, 0)->scope.node, "gpu-07");
+}
+
 /* The step that ends a stall shows that the pod was there. */
 static void a_step_after_the_stall_is_the_sign_of_life(void **state)
 {
@@ -1152,6 +1169,7 @@ int main(void)
         CASE(steps_that_stop_are_a_stall_with_an_error),
         CASE(steps_that_stop_alone_never_fire),
         CASE(a_failed_mount_needs_a_sign_of_life),
+        CASE(the_mount_of_the_pod_itself_says_which_node_it_is_on),
         CASE(a_step_after_the_stall_is_the_sign_of_life),
         CASE(the_place_of_a_rank_is_learned),
         CASE(a_mount_that_failed_before_the_pod_was_known_is_remembered),

@@ -344,6 +344,30 @@ static void a_link_that_stays_down_while_its_node_lives_is_a_fault(void **state)
     assert_int_equal(f->severity, TC_SEVERITY_INFO);
 }
 
+/* No sample comes between the time that counts and the line that ends it. */
+static void the_line_that_ends_it_proves_how_long_it_was_down(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t up;
+        size_t count;
+    } cases[] = {{129, 0}, {130, 2}, {132, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_network_link_fault, NULL);
+        live(h, 0, 60);
+        feed(h, line(70, "link_down", "eth0"));
+        live(h, 80, 128);
+        feed(h, line(cases[i].up, "link_up", "eth0"));
+        live(h, 133, 400);
+        assert_int_equal(tc_harness_count(h), cases[i].count);
+        if (cases[i].count > 0) {
+            assert_text(tc_harness_finding(h, 0)->discriminator, "link_down");
+            assert_true(tc_harness_finding(h, 1)->resolved);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
 static void a_link_of_a_node_that_is_gone_is_no_fault(void **state)
 {
     struct tc_harness *h = *state;
@@ -827,6 +851,7 @@ int main(void)
         TEST(two_ports_at_once_are_each_their_own),
         TEST(lines_of_the_boot_do_not_count),
         TEST(a_link_that_stays_down_while_its_node_lives_is_a_fault),
+        TEST(the_line_that_ends_it_proves_how_long_it_was_down),
         TEST(a_link_of_a_node_that_is_gone_is_no_fault),
         TEST(a_reboot_is_no_fault),
         TEST(a_link_that_is_still_down_long_after_a_gap_is_partial),
