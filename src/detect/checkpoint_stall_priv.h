@@ -233,8 +233,6 @@ static inline struct ckpt_writer *tc__ckpt_writer(const struct checkpoint_stall 
 
 /* ---- checkpoint_stall_writer.c ---- */
 
-/* One that is not known may be any. */
-bool tc__ckpt_same_step(int64_t a, int64_t b);
 /* An end of that step is the end of the writer's checkpoint. */
 bool tc__ckpt_ends(const struct ckpt_writer *w, int64_t step);
 /* Whether a begin is news. Of two at one time the one of the higher step is, then the last by name.
