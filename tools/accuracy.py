@@ -111,7 +111,7 @@ def update(text):
 def accuracy(options):
     with tempfile.TemporaryDirectory(prefix="tc_accuracy_") as name:
         pairs = gather(options, pathlib.Path(name))
-        sys.stdout.buffer.write(score(pairs).stdout)
+        sys.stdout.buffer.write(score(pairs, "--list", "200").stdout)
         figures = json.loads(score(pairs, "--json").stdout)
         if options.update:
             update(table(figures, options))

@@ -6,17 +6,27 @@
 #include "codec/codec.h"
 
 #include <string.h>
+#include <unistd.h>
 
-#define MEMORY_DEFAULT ((size_t)1 << 30)
+/* A quarter of the machine, but this at least. */
+#define MEMORY_LEAST ((size_t)1 << 30)
 /* Less does not hold one batch of events. */
 #define MEMORY_MIN ((size_t)1 << 20)
 /* Of a map: mistakes that are shown, and how much of the text at each. */
 #define MAP_MISTAKES_SHOWN 50
 #define MAP_QUOTE_MAX 60
 
+static size_t memory_default(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long size = sysconf(_SC_PAGESIZE);
+    size_t quarter = pages > 0 && size > 0 ? (size_t)pages / 4 * (size_t)size : 0;
+    return quarter > MEMORY_LEAST ? quarter : MEMORY_LEAST;
+}
+
 tc_status tc_reading_init(struct tc_reading *r, const char *command, int argc)
 {
-    *r = (struct tc_reading){.command = command, .memory_bytes = MEMORY_DEFAULT};
+    *r = (struct tc_reading){.command = command, .memory_bytes = memory_default()};
     if (tc_hints_init(&r->hints, argc) != TC_OK) {
         tc_hints_fini(&r->hints);
         tc_say(command, "no memory for its options");

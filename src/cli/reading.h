@@ -75,7 +75,8 @@ enum tc_reading_option {
                                      .argument = "SIZE",                                           \
                                      .help =                                                       \
                                          "Memory for events that are held at once, such as 512M "  \
-                                         "or 4G. By default 1G."},                                 \
+                                         "or 4G. By default a quarter of the machine's, 1G at "    \
+                                         "least."},                                                \
         [(base) + TC_READ_VERBOSE] = {.name = "verbose",                                           \
                                       .letter = 'v',                                               \
                                       .help = "Say what each file is, and which were left out."}

@@ -23,7 +23,6 @@
 
 /* The order of pairs: these bits, then how far apart they start. */
 #define OTHER_CULPRIT (UINT64_C(4) << 61)
-#define CONSEQUENCE (UINT64_C(2) << 61)
 #define OTHER_DISCRIMINATOR (UINT64_C(1) << 61)
 #define DISTANCE_MAX ((UINT64_C(1) << 61) - 1)
 
@@ -102,6 +101,11 @@ static void mark_consequences(struct tc__items *verdicts)
 static bool is_free_verdict(const struct tc__item *v)
 {
     return v->fate == TC__LEFT;
+}
+
+static bool is_free_root(const struct tc__item *v)
+{
+    return is_free_verdict(v) && !v->is_consequence;
 }
 
 static bool is_free_fault(const struct tc__item *t)
@@ -225,7 +229,6 @@ static uint64_t weigh(const struct tc__item *fault, const struct tc__item *v)
     uint64_t apart = distance(fault->start_ns, v->start_ns);
     uint64_t key = apart < DISTANCE_MAX ? apart : DISTANCE_MAX;
     key |= tc__names_culprit(fault, v) ? 0 : OTHER_CULPRIT;
-    key |= v->is_consequence ? CONSEQUENCE : 0;
     key |= fault->discriminator.len > 0 && !tc_slice_eq(fault->discriminator, v->discriminator)
                ? OTHER_DISCRIMINATOR
                : 0;
@@ -288,10 +291,11 @@ static size_t take_best(struct matcher *m)
     return made;
 }
 
-static tc_status pair_round(struct matcher *m, size_t *out_made)
+static tc_status pair_round(struct matcher *m, bool (*wanted)(const struct tc__item *),
+                            size_t *out_made)
 {
     m->pair_count = 0;
-    struct tc__some verdicts = {m->verdicts, is_free_verdict};
+    struct tc__some verdicts = {m->verdicts, wanted};
     struct tc__some faults = {m->truths, is_free_fault};
     if (!tc__index_build(&m->free, verdicts, faults)) {
         return TC_E_NOMEM;
@@ -311,11 +315,16 @@ static tc_status pair_round(struct matcher *m, size_t *out_made)
     return TC_OK;
 }
 
+/* Roots first: what a verdict explains is no better proof than itself, and there may be hundreds.
+ */
 static tc_status pair_all(struct matcher *m)
 {
-    size_t made = 1;
-    for (m->round = 0; m->round < ROUNDS_MAX && made > 0; m->round++) {
-        TC_TRY(pair_round(m, &made));
+    bool (*const turns[])(const struct tc__item *) = {is_free_root, is_free_verdict};
+    for (size_t turn = 0; turn < sizeof turns / sizeof turns[0]; turn++) {
+        size_t made = 1;
+        for (m->round = 0; m->round < ROUNDS_MAX && made > 0; m->round++) {
+            TC_TRY(pair_round(m, turns[turn], &made));
+        }
     }
     return TC_OK;
 }
