@@ -105,7 +105,7 @@ def hundred_corrected_errors(c):
         begin = 1000
         times = [begin + 5 * i + jitter(i, 0.9) for i in range(-60, 240)]
         scraped(c, name, times, lambda at, gpu: {
-            "ECC_SBE_VOL_TOTAL": 12 + (share(total, at, begin, 580) if gpu == 0 else 0),
+            "ECC_SBE_VOL_TOTAL": 12 + (share(total, at, begin, 590) if gpu == 0 else 0),
             "ECC_DBE_VOL_TOTAL": 0,
         })
         c.edge(fires, "hbm_ecc", begin, f"{total} corrected errors in 590 s", end=begin + 590,
@@ -154,7 +154,7 @@ def thousand_crc_errors(c):
         times = [60 * i + jitter(i, 8) for i in range(1, 100)]
         times += [begin + 5 * i + jitter(i, 0.9) for i in range(-30, 90)]
         scraped(c, name, times, lambda at, gpu: {
-            "NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": share(total, at, begin, 280) if gpu == 1 else 0,
+            "NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL": share(total, at, begin, 290) if gpu == 1 else 0,
         })
         c.edge(fires, "nvlink_degraded", begin, f"{total} CRC errors in 290 s", end=begin + 290,
                node=name, gpu=gpu_uuid(name, 1), disc="error_storm")
