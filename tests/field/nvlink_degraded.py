@@ -173,7 +173,7 @@ case.fires(
             (
                 'DCGM_FI_DEV_NVSWITCH_LINK_STATUS{nvlink="%d",nvswitch="nvswitch1",'
                 'Hostname="gpu-07"} %d %d\n'
-            ) % (l, 2 if l == 7 and i > 3 else 3, millis(i * 15))
+            ) % (l, 3 if l == 7 and i > 3 else 2, millis(i * 15))  # DCGM: 2 active, 3 error
             for i in range(10)
             for l in range(12)
         ),
