@@ -506,8 +506,8 @@ def port_state():
 def fires_nic_error_downs_its_rdma_port():
     """The kernel names mlx5_0 with the PCI address of the failed card: one port, and its cause."""
     log = nic_error()
-    log += logged(22, f"mlx5_core {NIC} ens1f0np0: Link down")
     log += logged(22, f"mlx5_core {NIC} mlx5_0: Port: 1 Link DOWN")
+    log += logged(23, f"mlx5_core {NIC} ens1f0np0: Link down")
     return {"input/dmesg-gpu-07.txt": log, "input/node.prom": port_state()}
 
 
