@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode evidence score bench completion help --help --version"
+        _tracecore_words "detect decode evidence simulate score bench completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -115,6 +115,36 @@ _tracecore() {
             _tracecore_words "cat"
         fi
         ;;
+    simulate)
+        case $prev in
+        --nodes)
+            return
+            ;;
+        --gpus-per-node)
+            return
+            ;;
+        --hours)
+            return
+            ;;
+        --seed)
+            return
+            ;;
+        --faults)
+            return
+            ;;
+        --start)
+            return
+            ;;
+        --out | -o)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --start --out --list-faults --quiet --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words ""
+        fi
+        ;;
     score)
         case $prev in
         --truth)
@@ -166,7 +196,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode evidence score bench completion help"
+            _tracecore_words " detect decode evidence simulate score bench completion help"
         fi
         ;;
     esac
