@@ -135,7 +135,8 @@ def fleet(options):
               f"({size / took / 1e6:.0f} MB/s), peak memory {peak / 1024:.0f} MiB with mapped input")
         print(said)
         run = score([(folder / "fleet/truth.ndjson", folder / "verdicts")])
-        print(run.stdout.decode().splitlines()[-1] if run.returncode else "", end="")
+        rows = run.stdout.decode().splitlines()
+        print("\n".join([rows[0]] + [line for line in rows if line.startswith("all ")]))
         return run.returncode
 
 

@@ -135,9 +135,9 @@ struct xid_pod {
     struct xid_join join;
     unsigned revisions;
     bool without_gpu; /* it asks for none */
-    bool gone;       /* a newer record took its place */
-    bool incomplete; /* Xids of the window were dropped or not looked at */
-    bool recount;    /* waits for its Xids to be counted again */
+    bool gone;        /* a newer record took its place */
+    bool incomplete;  /* Xids of the window were dropped or not looked at */
+    bool recount;     /* waits for its Xids to be counted again */
     unsigned recounts;
 };
 
