@@ -2,7 +2,6 @@
 /*
  * `tracecore detect` and `decode` with every allocation and every write failing
  * in turn: no crash, no leak, no half verdict, and an exit status that says so.
- * The linker puts __wrap_* in front of our own calls (tests/extra.cmake).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/say.h"
+#include "support/faulty.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,61 +26,6 @@
 
 #define CALLS_MAX 5000
 #define PATHS 3
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-ssize_t __real_write(int fd, const void *bytes, size_t len);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t len);
-
-enum fault { FAULT_NONE, FAULT_ALLOC, FAULT_WRITE };
-
-/* Shared with the child: how many calls there were, and which one fails. */
-struct plan {
-    enum fault fault;
-    long fail_at;
-    long calls;
-    bool hit;
-};
-
-static struct plan *plan;
-
-static bool fails(enum fault fault)
-{
-    if (plan == NULL || plan->fault != fault) {
-        return false;
-    }
-    bool hit = plan->calls++ == plan->fail_at;
-    plan->hit |= hit;
-    return hit;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails(FAULT_ALLOC) ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails(FAULT_ALLOC) ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails(FAULT_ALLOC) ? NULL : __real_realloc(p, size);
-}
-
-ssize_t __wrap_write(int fd, const void *bytes, size_t len)
-{
-    if (fd == STDOUT_FILENO && fails(FAULT_WRITE)) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return __real_write(fd, bytes, len);
-}
 
 /* Runs a command in a child; its exit status, or -1 when it was killed. */
 static int run(const struct tc_command *command, const char *option, int out_fd)
@@ -101,7 +46,7 @@ static int run(const struct tc_command *command, const char *option, int out_fd)
         (void)dup2(out_fd, STDOUT_FILENO);
         (void)dup2(null, STDERR_FILENO);
         int status = command->run(PATHS + 2, argv);
-        plan->fault = FAULT_NONE;
+        tc_faulty_plan->fault = FAULT_NONE;
         free(argv[0]);
         free(argv[1]);
         _exit(status);
@@ -143,14 +88,14 @@ static void fail_each(const struct tc_command *command, const char *option, enum
     whole.fd = memfd_create("whole", 0);
     now.fd = memfd_create("now", 0);
     assert_true(whole.fd >= 0 && now.fd >= 0);
-    *plan = (struct plan){.fault = FAULT_NONE};
+    *tc_faulty_plan = (struct plan){.fault = FAULT_NONE, .write_fd = STDOUT_FILENO};
     assert_int_equal(run_and_keep(command, option, &whole), good);
     for (long n = 0; n < CALLS_MAX; n++) {
-        *plan = (struct plan){.fault = fault, .fail_at = n};
+        *tc_faulty_plan = (struct plan){.fault = fault, .write_fd = STDOUT_FILENO, .fail_at = n};
         int status = run_and_keep(command, option, &now);
         bool same =
             status == good && now.len == whole.len && memcmp(now.text, whole.text, now.len) == 0;
-        if (!plan->hit) {
+        if (!tc_faulty_plan->hit) {
             assert_true(same && n > 0);
             (void)close(whole.fd);
             (void)close(now.fd);
@@ -190,10 +135,7 @@ static void detect_reports_every_failing_write(void **state)
 static int setup(void **state)
 {
     (void)state;
-    void *shared =
-        mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    plan = shared == MAP_FAILED ? NULL : shared;
-    return plan == NULL ? -1 : 0;
+    return tc_faulty_init();
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/say.h"
+#include "support/faulty.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,61 +26,6 @@
 
 #define CALLS_MAX 1000
 #define ARGS 5
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *p, size_t size);
-ssize_t __real_write(int fd, const void *bytes, size_t len);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-ssize_t __wrap_write(int fd, const void *bytes, size_t len);
-
-enum fault { FAULT_NONE, FAULT_ALLOC, FAULT_WRITE };
-
-/* Shared with the child: how many calls there were, and which one fails. */
-struct plan {
-    enum fault fault;
-    long fail_at;
-    long calls;
-    bool hit;
-};
-
-static struct plan *plan;
-
-static bool fails(enum fault fault)
-{
-    if (plan == NULL || plan->fault != fault) {
-        return false;
-    }
-    bool hit = plan->calls++ == plan->fail_at;
-    plan->hit |= hit;
-    return hit;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails(FAULT_ALLOC) ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails(FAULT_ALLOC) ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails(FAULT_ALLOC) ? NULL : __real_realloc(p, size);
-}
-
-ssize_t __wrap_write(int fd, const void *bytes, size_t len)
-{
-    if (fd == STDOUT_FILENO && fails(FAULT_WRITE)) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return __real_write(fd, bytes, len);
-}
 
 /* Of two files of the tree: a chain that is proved, and one verdict too many. */
 static char truth_path[512];
@@ -99,7 +45,7 @@ static int run(const char *option, int out_fd)
         (void)dup2(out_fd, STDOUT_FILENO);
         (void)dup2(null, STDERR_FILENO);
         int status = tc_command_score.run(ARGS, argv);
-        plan->fault = FAULT_NONE;
+        tc_faulty_plan->fault = FAULT_NONE;
         _exit(status);
     }
     for (int i = 0; i < ARGS; i++) {
@@ -135,15 +81,15 @@ static void fail_each(const char *option, enum fault fault)
     whole.fd = memfd_create("whole", 0);
     now.fd = memfd_create("now", 0);
     assert_true(whole.fd >= 0 && now.fd >= 0);
-    *plan = (struct plan){.fault = FAULT_NONE};
+    *tc_faulty_plan = (struct plan){.fault = FAULT_NONE, .write_fd = STDOUT_FILENO};
     assert_int_equal(run_and_keep(option, &whole), TC_EXIT_OK);
     assert_true(whole.len > 0);
     for (long n = 0; n < CALLS_MAX; n++) {
-        *plan = (struct plan){.fault = fault, .fail_at = n};
+        *tc_faulty_plan = (struct plan){.fault = fault, .write_fd = STDOUT_FILENO, .fail_at = n};
         int status = run_and_keep(option, &now);
         bool same = status == TC_EXIT_OK && now.len == whole.len &&
                     memcmp(now.text, whole.text, now.len) == 0;
-        if (!plan->hit) {
+        if (!tc_faulty_plan->hit) {
             assert_true(same && n > 0);
             (void)close(whole.fd);
             (void)close(now.fd);
@@ -177,10 +123,7 @@ static int setup(void **state)
                    root == NULL ? "." : root);
     (void)snprintf(verdicts_path, sizeof verdicts_path, "%s/docs/score/verdicts.ndjson",
                    root == NULL ? "." : root);
-    void *shared =
-        mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    plan = shared == MAP_FAILED ? NULL : shared;
-    return plan == NULL ? -1 : 0;
+    return tc_faulty_init();
 }
 
 int main(void)
