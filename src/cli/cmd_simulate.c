@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/input.h"
@@ -201,6 +202,7 @@ static bool make_directory(const char *path)
 /* Nothing that is there already is written over. */
 static bool prepare_out(const char *path)
 {
+    TC_ASSERT(path != NULL);
     if (!make_directory(path)) {
         return false;
     }

@@ -66,7 +66,7 @@ int64_t tc__last_time_by_key(struct tc_slice bytes, struct tc_slice key, int64_t
     struct tc_slice tail = tail_of(bytes);
     int64_t ns = TC_TIME_NONE;
     size_t end = tail.len;
-    while (end >= key.len) {
+    while (tail.ptr != NULL && end >= key.len) {
         const char *last = memrchr(tail.ptr, key.ptr[key.len - 1], end);
         size_t at = last == NULL ? 0 : (size_t)(last - tail.ptr) + 1;
         if (at < key.len) {

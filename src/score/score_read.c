@@ -434,7 +434,7 @@ static tc_status read_members(const struct reader *r)
 static tc_status read_verdict_line(struct reader *r)
 {
     struct tc_json v;
-    struct tc_slice status;
+    struct tc_slice status = TC_EMPTY;
     if (tc_json_get(r->root, TC_LIT("truth"), &v)) {
         return wrong(r, TC_LIT("truth"),
                      "does not belong in verdicts: this is a truth; give it "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/spec_priv.h"
 
+#include "base/assert.h"
+
 static const struct sim_fault FAULTS[] = {
 #define FAULT(id, where, variants, weight, help) \
     {#id, SIM_##where, variants, weight, help, tc__sim_fault_##id},
@@ -287,6 +289,7 @@ static bool plan_one(struct tc_sim *s, const struct item *item, uint32_t k)
     uint64_t which = (uint64_t)item->number << 32 | k;
     struct sim_ask ask = {.luck = sim_draw(seed, SIM_FOR_DETAIL, 1, which)};
     uint32_t variants = variant_count(item->fault);
+    TC_ASSERT(variants > 0);
     uint32_t first = sim_below(sim_draw(seed, SIM_FOR_VARIANT, item->number, 0), variants);
     ask.variant = item->variant != SIM_NONE ? item->variant : (first + k) % variants;
     if (!find_place(s, item, sim_draw(seed, SIM_FOR_PLACE, 0, which), &ask)) {

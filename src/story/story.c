@@ -121,7 +121,7 @@ static struct tc_slice copy(struct tc_arena *a, struct tc_slice s)
 
 static struct tc_slice origin_of(const struct tc_event *ev)
 {
-    return ev->kind == TC_EVENT_RANK_PLACE ? ev->place.origin : TC_EMPTY;
+    return ev->kind == TC_EVENT_RANK_PLACE ? ev->place.origin : TC_LIT("");
 }
 
 /* Who said it first says how it is known. */
