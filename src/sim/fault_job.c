@@ -38,6 +38,21 @@ static uint32_t step_at(const struct tc_sim *s, const struct sim_job *j, int64_t
     return beat.step;
 }
 
+/* The time, or the next at which the job is well inside of a step: not in a pause, nor at its edge.
+ */
+static int64_t within_step(const struct tc_sim *s, const struct sim_job *j, int64_t at_ns)
+{
+    struct sim_clock c = tc__sim_clock(s, j);
+    struct sim_beat beat;
+    int64_t edge = j->step_ns / 6;
+    while (tc__sim_clock_next(&c, &beat)) {
+        if (beat.kind == SIM_BEAT_STEP && beat.end_ns - edge > at_ns) {
+            return at_ns > beat.start_ns + edge ? at_ns : beat.start_ns + edge;
+        }
+    }
+    return at_ns;
+}
+
 /* ---- nccl_hang ----------------------------------------------------------------------------- */
 
 /* The rank stops for ever; the others wait, dump and abort when the watchdog's time is up. */
@@ -73,7 +88,8 @@ static struct sim_truth *hang(struct tc_sim *s, const struct sim_ask *ask, enum 
 void tc__sim_fault_nccl_hang(struct tc_sim *s, const struct sim_ask *ask)
 {
     enum sim_hang how = (enum sim_hang)ask->variant;
-    (void)hang(s, ask, how, ask->at_ns, SIM_WATCHDOG);
+    int64_t at = within_step(s, tc__sim_job(s, ask->job), ask->at_ns);
+    (void)hang(s, ask, how, at, SIM_WATCHDOG);
 }
 
 /* ---- xid_correlation ----------------------------------------------------------------------- */
@@ -248,7 +264,7 @@ void tc__sim_fault_checkpoint_stall(struct tc_sim *s, const struct sim_ask *ask)
 /* A memory error, its Xid, the hang of that rank, and the node's pod evicted after the dumps. */
 static void chain_of_memory(struct tc_sim *s, const struct sim_ask *ask)
 {
-    int64_t at = ask->at_ns;
+    int64_t at = within_step(s, tc__sim_job(s, ask->job), ask->at_ns);
     int64_t evicted = at + SIM_WATCHDOG_SHORT + sim_between(ask->luck, 20, 40) * TC_SECOND;
     struct sim_pod pod = pod_of(s, ask);
     tc__sim_raise(s, ask->node, ask->gpu, at, SIM_DBE, 1);

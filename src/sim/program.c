@@ -146,13 +146,27 @@ void tc__sim_program(const struct sim_job *j, uint32_t stage, struct sim_program
 
 /* ---- a hang -------------------------------------------------------------------------------- */
 
+/* Where in its step the job is when it stops; a drawn place when it makes no step. */
+static uint32_t op_at_stop(const struct tc_sim *s, const struct sim_job *j, uint32_t count)
+{
+    struct sim_clock clock = tc__sim_clock(s, j);
+    struct sim_beat beat;
+    while (tc__sim_clock_next(&clock, &beat)) {
+        if (beat.end_ns > j->stop_ns) {
+            int64_t slot = j->step_ns / (int64_t)(count + 2);
+            int64_t op = slot > 0 ? (j->stop_ns - beat.start_ns) / slot : 0;
+            return op < 0 ? 0 : op >= (int64_t)count ? count - 1 : (uint32_t)op;
+        }
+    }
+    return sim_below(sim_draw(s->options.seed, SIM_FOR_DUMP, j->id, 0), count);
+}
+
 uint32_t tc__sim_hang_op(const struct tc_sim *s, const struct sim_job *j)
 {
     struct sim_program p;
     tc__sim_program(j, tc__sim_seat(j, j->culprit).stage, &p);
-    uint32_t first = sim_below(sim_draw(s->options.seed, SIM_FOR_DUMP, j->id, 0), p.count);
-    for (uint32_t i = 0; i < p.count; i++) {
-        uint32_t at = (first + i) % p.count;
+    uint32_t first = op_at_stop(s, j, p.count);
+    for (uint32_t at = first; at < p.count; at++) {
         if (p.ops[at].group != SIM_PIPE &&
             tc__sim_group_size(j, (enum sim_group)p.ops[at].group) > 2) {
             return at;
