@@ -67,7 +67,7 @@ struct run {
     struct tc_input spec; /* when the SPEC is a file */
     bool has_spec_file;
     struct tc_progress progress;
-    int fd;
+    struct tc_output file; /* the one that is being written */
     uint64_t bytes;
 };
 
@@ -225,19 +225,9 @@ static bool prepare_out(const char *path)
 static tc_status write_piece(void *context, struct tc_slice bytes)
 {
     struct run *r = context;
-    while (bytes.len > 0) {
-        ssize_t n = write(r->fd, bytes.ptr, bytes.len);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return TC_E_IO;
-        }
-        bytes = tc_slice_from(bytes, (size_t)n);
-        r->bytes += (uint64_t)n;
-        tc_progress_add(&r->progress, (uint64_t)n, 0);
-    }
-    return TC_OK;
+    r->bytes += bytes.len;
+    tc_progress_add(&r->progress, bytes.len, 0);
+    return tc_output_put(&r->file, bytes) ? TC_OK : TC_E_IO;
 }
 
 /* The directories of a path below the output directory. */
@@ -270,14 +260,18 @@ static bool write_one(struct run *r, const struct tc_sim *sim, size_t file)
     if (!make_parents(path, from)) {
         return false;
     }
-    r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (r->fd < 0) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
         tc_say("simulate", "%s: %s", path, strerror(errno));
         return false;
     }
+    tc_output_init(&r->file, fd);
     tc_status status = tc_sim_file_write(sim, file, write_piece, r);
-    int error = errno;
-    if (close(r->fd) != 0 && status == TC_OK) {
+    if (status == TC_OK && !tc_output_flush(&r->file)) {
+        status = TC_E_IO;
+    }
+    int error = r->file.error;
+    if (close(fd) != 0 && status == TC_OK) {
         error = errno;
         status = TC_E_IO;
     }

@@ -380,19 +380,6 @@ static size_t text_bytes(const struct heat_group *group, const struct heat_membe
     return WORDS_BYTES + (3 * EVIDENCE_MAX + 4) * names + 4 * (group->name.len + group->rack.len);
 }
 
-/* In the order of time; what is of one time stays as it was put. */
-static void sort_evidence(struct tc_draft *d)
-{
-    for (size_t i = 1; i < d->finding.evidence_count; i++) {
-        struct tc_evidence e = d->evidence[i];
-        size_t at = i;
-        for (; at > 0 && d->evidence[at - 1].time_ns > e.time_ns; at--) {
-            d->evidence[at] = d->evidence[at - 1];
-        }
-        d->evidence[at] = e;
-    }
-}
-
 tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *group,
                           const struct heat_member *members, size_t count,
                           const struct tc_sink *out)
@@ -434,6 +421,6 @@ tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *
     }
     put_temperature(&w);
     put_end(&w);
-    sort_evidence(&w.d);
+    tc__draft_sort(&w.d);
     return tc__draft_emit(&w.d, out);
 }

@@ -38,7 +38,8 @@ static tc_status find_waits(const struct tc_sim *s, struct sim_job *j)
     j->waits = calloc(j->ranks, sizeof *j->waits);
     bool ok = entered != NULL && j->waits != NULL;
     if (ok) {
-        tc__sim_propagate(s, j, j->waits, entered);
+        j->stuck = tc__sim_hang_op(s, j);
+        tc__sim_propagate(j, j->waits, entered);
     }
     free(entered);
     return ok ? TC_OK : TC_E_NOMEM;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/k8s_priv.h"
+#include "sim/otlp_priv.h"
 
 #define OBJECT_MAX 8192
 #define S(literal) TC_LIT(literal)
@@ -39,45 +40,17 @@ void tc__sim_put_pod_uid(const struct tc_sim *s, struct tc_buf *b, const struct 
 
 /* ---- OTLP values --------------------------------------------------------------------------- */
 
-/* {"key":"...","value":{"stringValue":"..."}}, and a comma when it is not the first. */
-static void put_key(struct tc_buf *b, struct tc_slice key)
-{
-    char last = b->len > 0 ? b->data[b->len - 1] : '\0';
-    if (last == '}') {
-        tc_buf_char(b, ',');
-    }
-    tc_buf_lit(b, "{\"key\":");
-    tc_buf_json(b, key);
-    tc_buf_lit(b, ",\"value\":{");
-}
-
-static void put_string(struct tc_buf *b, struct tc_slice key, struct tc_slice value)
-{
-    put_key(b, key);
-    tc_buf_lit(b, "\"stringValue\":");
-    tc_buf_json(b, value);
-    tc_buf_lit(b, "}}");
-}
-
-static void put_int(struct tc_buf *b, struct tc_slice key, int64_t value)
-{
-    put_key(b, key);
-    tc_buf_lit(b, "\"intValue\":\"");
-    tc_buf_i64(b, value);
-    tc_buf_lit(b, "\"}}");
-}
-
 static void put_time(struct tc_buf *b, struct tc_slice key, int64_t ns)
 {
     char text[TC_PUT_TIME_MAX];
     struct tc_buf t = tc_buf_make(text, sizeof text);
     tc_buf_time(&t, ns / TC_SECOND * TC_SECOND); /* Kubernetes keeps whole seconds */
-    put_string(b, key, tc_buf_slice(&t));
+    tc__sim_put_string(b, key, tc_buf_slice(&t));
 }
 
 static void open_map(struct tc_buf *b, struct tc_slice key)
 {
-    put_key(b, key);
+    tc__sim_put_key(b, key);
     tc_buf_lit(b, "\"kvlistValue\":{\"values\":[");
 }
 
@@ -88,7 +61,7 @@ static void close_map(struct tc_buf *b)
 
 static void open_list(struct tc_buf *b, struct tc_slice key)
 {
-    put_key(b, key);
+    tc__sim_put_key(b, key);
     tc_buf_lit(b, "\"arrayValue\":{\"values\":[");
 }
 
@@ -117,7 +90,7 @@ static void close_item(struct tc_buf *b)
         char named_text[SIM_NAME_MAX];                           \
         struct tc_buf n = tc_buf_make(named_text, SIM_NAME_MAX); \
         call;                                                    \
-        put_string((b), (key), tc_buf_slice(&n));                \
+        tc__sim_put_string((b), (key), tc_buf_slice(&n));        \
     } while (0)
 
 /* ---- Events -------------------------------------------------------------------------------- */
@@ -132,7 +105,7 @@ static void put_resource(const struct tc_sim *s, struct tc_buf *b, const struct 
 {
     tc_buf_lit(b, "{\"resource\":{\"attributes\":[");
     PUT_NAMED(b, S("k8s.node.name"), tc__sim_node_name(&n, a->node));
-    put_string(b, S("k8s.object.kind"), tc_slice_cstr(a->kind));
+    tc__sim_put_string(b, S("k8s.object.kind"), tc_slice_cstr(a->kind));
     if (a->pod != NULL) {
         PUT_NAMED(b, S("k8s.object.name"), tc__sim_put_pod_name(&n, a->pod));
         PUT_NAMED(b, S("k8s.object.uid"), tc__sim_put_pod_uid(s, &n, a->pod));
@@ -140,7 +113,7 @@ static void put_resource(const struct tc_sim *s, struct tc_buf *b, const struct 
         PUT_NAMED(b, S("k8s.object.name"), tc__sim_node_name(&n, a->node));
         PUT_NAMED(b, S("k8s.object.uid"), tc__sim_node_name(&n, a->node));
     }
-    put_string(b, S("k8s.object.api_version"), S("v1"));
+    tc__sim_put_string(b, S("k8s.object.api_version"), S("v1"));
     tc_buf_lit(b, "]},\"scopeLogs\":[{\"scope\":{\"name\":\"github.com/open-telemetry/"
                   "opentelemetry-collector-contrib/receiver/k8seventsreceiver\"},\"logRecords\":[");
 }
@@ -156,7 +129,7 @@ static void put_event_name(struct tc_buf *b, const struct about *a, uint64_t whi
     }
     tc_buf_char(&name, '.');
     tc_buf_hex(&name, which, 16);
-    put_string(b, S("k8s.event.name"), tc_buf_slice(&name));
+    tc__sim_put_string(b, S("k8s.event.name"), tc_buf_slice(&name));
 }
 
 static void put_event(struct tc_sim *s, const struct about *a, int64_t at_ns, bool warning,
@@ -178,16 +151,16 @@ static void put_event(struct tc_sim *s, const struct about *a, int64_t at_ns, bo
     tc_buf_lit(&b, ",\"body\":{\"stringValue\":");
     tc_buf_json(&b, message);
     tc_buf_lit(&b, "},\"attributes\":[");
-    put_string(&b, S("k8s.event.reason"), tc_slice_cstr(reason));
-    put_string(&b, S("k8s.event.action"), TC_EMPTY);
+    tc__sim_put_string(&b, S("k8s.event.reason"), tc_slice_cstr(reason));
+    tc__sim_put_string(&b, S("k8s.event.action"), TC_EMPTY);
     put_time(&b, S("k8s.event.start_time"), at);
     put_event_name(&b, a, which);
     PUT_NAMED(&b, S("k8s.event.uid"), tc__sim_uuid(&n, which, sim_mix(which)));
-    put_string(&b, S("k8s.namespace.name"),
-               a->pod != NULL ? tc__sim_pod_namespace(a->pod) : S("default"));
-    put_string(&b, S("k8s.event.reporting_controller"), tc_slice_cstr(reporter));
+    tc__sim_put_string(&b, S("k8s.namespace.name"),
+                       a->pod != NULL ? tc__sim_pod_namespace(a->pod) : S("default"));
+    tc__sim_put_string(&b, S("k8s.event.reporting_controller"), tc_slice_cstr(reporter));
     PUT_NAMED(&b, S("k8s.event.reporting_instance"), tc__sim_node_name(&n, a->node));
-    put_int(&b, S("k8s.event.count"), 1);
+    tc__sim_put_int(&b, S("k8s.event.count"), 1);
     tc_buf_lit(&b, "]}]}]}");
     tc__sim_line(s, SIM_EVENTS, 0, SIM_NONE, at_ns, tc__sim_keep(s, &b));
 }
@@ -217,10 +190,10 @@ static struct tc_buf begin_object(char *text, int64_t at_ns, struct tc_slice typ
                    "\"logRecords\":[{\"observedTimeUnixNano\":\"");
     tc_buf_i64(&b, at_ns);
     tc_buf_lit(&b, "\",\"body\":{\"kvlistValue\":{\"values\":[");
-    put_string(&b, S("type"), type);
+    tc__sim_put_string(&b, S("type"), type);
     open_map(&b, S("object"));
-    put_string(&b, S("apiVersion"), S("v1"));
-    put_string(&b, S("kind"), kind);
+    tc__sim_put_string(&b, S("apiVersion"), S("v1"));
+    tc__sim_put_string(&b, S("kind"), kind);
     return b;
 }
 
@@ -228,8 +201,8 @@ static void end_object(struct tc_sim *s, struct tc_buf *b, int64_t at_ns, struct
 {
     close_map(b);
     tc_buf_lit(b, "]}},\"attributes\":[");
-    put_string(b, S("k8s.resource.name"), resource);
-    put_string(b, S("event.domain"), S("k8s"));
+    tc__sim_put_string(b, S("k8s.resource.name"), resource);
+    tc__sim_put_string(b, S("event.domain"), S("k8s"));
     tc_buf_lit(b, "]}]}]}");
     tc__sim_line(s, SIM_OBJECTS, 0, SIM_NONE, at_ns, tc__sim_keep(s, b));
 }
@@ -240,8 +213,8 @@ static void put_env(struct tc_buf *b, struct tc_slice name, uint32_t value)
     struct tc_buf d = tc_buf_make(digits, sizeof digits);
     tc_buf_u64(&d, value);
     open_item(b);
-    put_string(b, S("name"), name);
-    put_string(b, S("value"), tc_buf_slice(&d));
+    tc__sim_put_string(b, S("name"), name);
+    tc__sim_put_string(b, S("value"), tc_buf_slice(&d));
     close_item(b);
 }
 
@@ -250,13 +223,13 @@ static void put_meta(const struct tc_sim *s, struct tc_buf *b, const struct sim_
 {
     open_map(b, S("metadata"));
     PUT_NAMED(b, S("name"), tc__sim_put_pod_name(&n, pod));
-    put_string(b, S("namespace"), tc__sim_pod_namespace(pod));
+    tc__sim_put_string(b, S("namespace"), tc__sim_pod_namespace(pod));
     PUT_NAMED(b, S("uid"), tc__sim_put_pod_uid(s, &n, pod));
     put_time(b, S("creationTimestamp"), born_ns);
     if (pod->job != SIM_NONE) {
         open_map(b, S("labels"));
         PUT_NAMED(b, S("training.kubeflow.org/job-name"), tc__sim_job_name(&n, pod->job));
-        put_string(b, S("training.kubeflow.org/replica-type"), S("worker"));
+        tc__sim_put_string(b, S("training.kubeflow.org/replica-type"), S("worker"));
         PUT_NAMED(b, S("training.kubeflow.org/replica-index"), tc_buf_u64(&n, pod->k));
         close_map(b);
     }
@@ -270,7 +243,7 @@ static void put_spec(const struct tc_sim *s, struct tc_buf *b, const struct sim_
     PUT_NAMED(b, S("nodeName"), tc__sim_node_name(&n, pod->node));
     open_list(b, S("containers"));
     open_item(b);
-    put_string(b, S("name"), pod->job == SIM_NONE ? S("notebook") : S("trainer"));
+    tc__sim_put_string(b, S("name"), pod->job == SIM_NONE ? S("notebook") : S("trainer"));
     if (pod->job != SIM_NONE) {
         open_list(b, S("env"));
         put_env(b, S("PET_NODE_RANK"), pod->k);
@@ -302,20 +275,20 @@ void tc__sim_pod_object(struct tc_sim *s, const struct sim_pod *pod, int64_t at_
     put_meta(s, &b, pod, born);
     put_spec(s, &b, pod);
     open_map(&b, S("status"));
-    put_string(&b, S("phase"), tc_slice_cstr(PHASES[phase]));
+    tc__sim_put_string(&b, S("phase"), tc_slice_cstr(PHASES[phase]));
     put_time(&b, S("startTime"), born);
     if (phase == SIM_POD_EVICTED) {
-        put_string(&b, S("reason"), S("Evicted"));
-        put_string(&b, S("message"), message);
+        tc__sim_put_string(&b, S("reason"), S("Evicted"));
+        tc__sim_put_string(&b, S("message"), message);
     }
     if (phase != SIM_POD_RUNNING) {
         open_list(&b, S("containerStatuses"));
         open_item(&b);
-        put_string(&b, S("name"), pod->job == SIM_NONE ? S("notebook") : S("trainer"));
+        tc__sim_put_string(&b, S("name"), pod->job == SIM_NONE ? S("notebook") : S("trainer"));
         open_map(&b, S("state"));
         open_map(&b, S("terminated"));
-        put_int(&b, S("exitCode"), exit_code);
-        put_string(&b, S("reason"), tc_slice_cstr(reason));
+        tc__sim_put_int(&b, S("exitCode"), exit_code);
+        tc__sim_put_string(&b, S("reason"), tc_slice_cstr(reason));
         put_time(&b, S("startedAt"), born + 15 * TC_SECOND);
         put_time(&b, S("finishedAt"), at_ns);
         close_map(&b);
@@ -338,10 +311,10 @@ void tc__sim_node_object(struct tc_sim *s, uint32_t node, int64_t at_ns, const c
     open_map(&b, S("status"));
     open_list(&b, S("conditions"));
     open_item(&b);
-    put_string(&b, S("type"), tc_slice_cstr(condition));
-    put_string(&b, S("status"), on ? S("True") : S("False"));
-    put_string(&b, S("reason"), tc_slice_cstr(reason));
-    put_string(&b, S("message"), tc_slice_cstr(message));
+    tc__sim_put_string(&b, S("type"), tc_slice_cstr(condition));
+    tc__sim_put_string(&b, S("status"), on ? S("True") : S("False"));
+    tc__sim_put_string(&b, S("reason"), tc_slice_cstr(reason));
+    tc__sim_put_string(&b, S("message"), tc_slice_cstr(message));
     put_time(&b, S("lastTransitionTime"), at_ns);
     put_time(&b, S("lastHeartbeatTime"), at_ns);
     close_item(&b);

@@ -204,10 +204,10 @@ static bool is_met(const struct sim_job *j, uint32_t rank, const struct sim_op *
 }
 
 /* Whether an operation is the one that a member calls with another size: it never completes. */
-static bool is_spoilt(const struct sim_job *j, uint32_t rank, uint32_t op, uint32_t stuck,
+static bool is_spoilt(const struct sim_job *j, uint32_t rank, uint32_t op,
                       const struct sim_op *what)
 {
-    if (j->hang != SIM_HANG_MISMATCH || op != stuck) {
+    if (j->hang != SIM_HANG_MISMATCH || op != j->stuck) {
         return false;
     }
     enum sim_group group = (enum sim_group)what->group;
@@ -216,15 +216,15 @@ static bool is_spoilt(const struct sim_job *j, uint32_t rank, uint32_t op, uint3
 
 /* Takes one rank as far as it gets; true when it moved. */
 static bool advance(const struct sim_job *j, const struct sim_program *p, uint32_t rank,
-                    uint32_t stuck, uint16_t *waits, uint16_t *entered)
+                    uint16_t *waits, uint16_t *entered)
 {
     uint16_t before = waits[rank];
     bool entered_more = false;
     while (waits[rank] < p->count) {
         uint32_t i = waits[rank];
         const struct sim_op *op = &p->ops[i];
-        bool culprit = rank == j->culprit && i >= stuck && j->hang != SIM_HANG_MISMATCH;
-        if (culprit && (j->hang != SIM_HANG_DEVICE || i > stuck)) {
+        bool culprit = rank == j->culprit && i >= j->stuck && j->hang != SIM_HANG_MISMATCH;
+        if (culprit && (j->hang != SIM_HANG_DEVICE || i > j->stuck)) {
             break; /* never gets here */
         }
         uint16_t *mine = &entered[rank * SIM_ENTERED_PER_RANK + counter_of(op)];
@@ -232,7 +232,7 @@ static bool advance(const struct sim_job *j, const struct sim_program *p, uint32
             *mine = (uint16_t)(op->ordinal + 1);
             entered_more = true;
         }
-        if (culprit || is_spoilt(j, rank, i, stuck, op) || !is_met(j, rank, op, entered)) {
+        if (culprit || is_spoilt(j, rank, i, op) || !is_met(j, rank, op, entered)) {
             break;
         }
         waits[rank]++;
@@ -240,10 +240,8 @@ static bool advance(const struct sim_job *j, const struct sim_program *p, uint32
     return waits[rank] != before || entered_more;
 }
 
-void tc__sim_propagate(const struct tc_sim *s, const struct sim_job *j, uint16_t *waits,
-                       uint16_t *entered)
+void tc__sim_propagate(const struct sim_job *j, uint16_t *waits, uint16_t *entered)
 {
-    uint32_t stuck = tc__sim_hang_op(s, j);
     memset(waits, 0, j->ranks * sizeof *waits);
     memset(entered, 0, (size_t)j->ranks * SIM_ENTERED_PER_RANK * sizeof *entered);
     /* Each round moves somebody, and nobody moves more often than there are operations. */
@@ -257,7 +255,7 @@ void tc__sim_propagate(const struct tc_sim *s, const struct sim_job *j, uint16_t
                 stage = now;
                 tc__sim_program(j, stage, &p);
             }
-            moved = advance(j, &p, rank, stuck, waits, entered) || moved;
+            moved = advance(j, &p, rank, waits, entered) || moved;
         }
     }
 }

@@ -54,12 +54,11 @@ uint32_t tc__sim_group_number(const struct sim_job *j, uint32_t rank, enum sim_g
 /* The operation at which the culprit of a hang stands still. */
 uint32_t tc__sim_hang_op(const struct tc_sim *s, const struct sim_job *j);
 /*
- * For each rank the first operation of the step that does not complete; the number of
- * operations when all do. waits has room for j->ranks, and so has entered for
- * SIM_GROUPS + 4 of each.
+ * For each rank the first operation of the step that does not complete when the culprit
+ * stands still at j->stuck; the number of operations when all do. waits has room for
+ * j->ranks, and so has entered for SIM_ENTERED_PER_RANK of each.
  */
-void tc__sim_propagate(const struct tc_sim *s, const struct sim_job *j, uint16_t *waits,
-                       uint16_t *entered);
+void tc__sim_propagate(const struct sim_job *j, uint16_t *waits, uint16_t *entered);
 #define SIM_ENTERED_PER_RANK (SIM_GROUPS + 4)
 
 #endif

@@ -135,6 +135,7 @@ struct sim_job {
     uint32_t fate_node; /* SIM_FATE_ONE: whose pod, counted in the job */
     uint32_t culprit;   /* rank that hangs */
     enum sim_hang hang;
+    uint32_t stuck;  /* the operation of the last step in which the culprit stands still */
     uint16_t *waits; /* of a hang, by rank: the operation of the last step that it waits in */
     bool live_dump;  /* dumps of a job that goes on, as an operator asks for at stop_ns */
 

@@ -40,45 +40,6 @@ void tc__sim_begin_record(struct tc_buf *b, int64_t at_ns, bool error, struct tc
     tc_buf_lit(b, "},\"attributes\":[");
 }
 
-static void put_key(struct tc_buf *b, struct tc_slice key)
-{
-    if (b->len > 0 && b->data[b->len - 1] == '}') {
-        tc_buf_char(b, ',');
-    }
-    tc_buf_lit(b, "{\"key\":\"");
-    tc_buf_str(b, key);
-    tc_buf_lit(b, "\",\"value\":{");
-}
-
-void tc__sim_put_attribute(struct tc_buf *b, struct tc_slice key, struct tc_slice value)
-{
-    put_key(b, key);
-    tc_buf_lit(b, "\"stringValue\":");
-    tc_buf_json(b, value);
-    tc_buf_lit(b, "}}");
-}
-
-void tc__sim_put_number(struct tc_buf *b, struct tc_slice key, int64_t value)
-{
-    put_key(b, key);
-    tc_buf_lit(b, "\"intValue\":\"");
-    tc_buf_i64(b, value);
-    tc_buf_lit(b, "\"}}");
-}
-
-void tc__sim_put_seconds(struct tc_buf *b, struct tc_slice key, int64_t ms)
-{
-    put_key(b, key);
-    tc_buf_lit(b, "\"doubleValue\":");
-    tc_buf_i64(b, ms / 1000);
-    tc_buf_char(b, '.');
-    int64_t rest = ms % 1000;
-    tc_buf_char(b, (char)('0' + rest / 100));
-    tc_buf_char(b, (char)('0' + rest / 10 % 10));
-    tc_buf_char(b, (char)('0' + rest % 10));
-    tc_buf_lit(b, "}}");
-}
-
 void tc__sim_end_record(struct tc_buf *b)
 {
     tc_buf_lit(b, "]}");
@@ -102,7 +63,7 @@ void tc__sim_rank_says(struct tc_sim *s, const struct sim_pod *pod, uint32_t ran
     tc__sim_begin_logs(&b, pod);
     tc__sim_begin_record(&b, local_time(s, pod->node, at_ns), true,
                          tc_slice_make(said, len < 0 ? 0 : (size_t)len));
-    tc__sim_put_number(&b, TC_LIT("rank"), rank);
+    tc__sim_put_int(&b, TC_LIT("rank"), rank);
     tc__sim_end_record(&b);
     tc__sim_end_logs(&b);
     tc__sim_line(s, SIM_TRAINING, pod->job, pod->node, at_ns, tc__sim_keep(s, &b));
@@ -119,11 +80,11 @@ void tc__sim_rank_stalls(struct tc_sim *s, const struct sim_pod *pod, uint32_t r
     tc__sim_begin_logs(&b, pod);
     tc__sim_begin_record(&b, local_time(s, pod->node, at_ns), true,
                          tc_slice_make(said, len < 0 ? 0 : (size_t)len));
-    tc__sim_put_number(&b, TC_LIT("tracecore.alert.training_step_stalled.no_progress_seconds"),
-                       seconds);
-    tc__sim_put_number(&b, TC_LIT("training.step"), step);
-    tc__sim_put_attribute(&b, TC_LIT("training.phase"), TC_LIT("train"));
-    tc__sim_put_number(&b, TC_LIT("rank"), rank);
+    tc__sim_put_int(&b, TC_LIT("tracecore.alert.training_step_stalled.no_progress_seconds"),
+                    seconds);
+    tc__sim_put_int(&b, TC_LIT("training.step"), step);
+    tc__sim_put_string(&b, TC_LIT("training.phase"), TC_LIT("train"));
+    tc__sim_put_int(&b, TC_LIT("rank"), rank);
     tc__sim_end_record(&b);
     tc__sim_end_logs(&b);
     tc__sim_line(s, SIM_TRAINING, pod->job, pod->node, at_ns, tc__sim_keep(s, &b));

@@ -4,16 +4,13 @@
 #define TC_SIM_TRAIN_PRIV_H
 
 #include "sim/k8s_priv.h"
+#include "sim/otlp_priv.h"
 
 /* Begins an element of "resourceLogs" for a pod; records follow, then tc__sim_end_logs. */
 void tc__sim_begin_logs(struct tc_buf *b, const struct sim_pod *pod);
 void tc__sim_end_logs(struct tc_buf *b);
 /* A record up to its attributes, which follow, then tc__sim_end_record. */
 void tc__sim_begin_record(struct tc_buf *b, int64_t at_ns, bool error, struct tc_slice body);
-void tc__sim_put_attribute(struct tc_buf *b, struct tc_slice key, struct tc_slice value);
-void tc__sim_put_number(struct tc_buf *b, struct tc_slice key, int64_t value);
-/* Milliseconds, written as seconds. */
-void tc__sim_put_seconds(struct tc_buf *b, struct tc_slice key, int64_t ms);
 void tc__sim_end_record(struct tc_buf *b);
 
 /* A line of a rank's log, planned. */

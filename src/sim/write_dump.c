@@ -34,7 +34,6 @@ struct dump {
     struct sim_program above, below; /* of the neighbouring stages */
     uint32_t waits;                  /* first operation of the last step that did not complete */
     uint32_t issued;                 /* operations of the last step */
-    uint32_t stuck;                  /* of the culprit */
     char names[SIM_GROUPS][12];
     uint32_t ids[SIM_GROUPS]; /* torch's pg_id: counted by each process */
 };
@@ -213,8 +212,8 @@ static void put_entry(const struct dump *d, struct pickle *p, const struct sim_b
     const struct sim_op *op = &d->program.ops[i];
     enum state state = state_of(d, last, i);
     struct times t = times_of(d, step, i);
-    bool spoils =
-        last && d->rank == d->job->culprit && d->job->hang == SIM_HANG_MISMATCH && i == d->stuck;
+    bool spoils = last && d->rank == d->job->culprit && d->job->hang == SIM_HANG_MISMATCH &&
+                  i == d->job->stuck;
     int64_t seq = sequence(d, step->step, op, i);
     tc__pickle_open_dict(p);
     put_number(p, "record_id", record);
@@ -332,7 +331,6 @@ static void look_around(struct dump *d)
     d->issued = d->program.count;
     d->waits = d->program.count;
     if (!j->live_dump) {
-        d->stuck = tc__sim_hang_op(d->sim, j);
         d->waits = j->waits[d->rank];
         bool stopped = d->rank == j->culprit && j->hang == SIM_HANG_HOST;
         d->issued = stopped ? d->waits : d->issued;

@@ -36,11 +36,11 @@ static void put_steps(const struct tc_sim *s, const struct sim_job *j, uint32_t 
         }
         tc__sim_begin_record(b, local(s, j, k, beat->end_ns + sim_between(d, 1, 40) * SIM_MS),
                              false, tc_slice_make(said, (size_t)len));
-        tc__sim_put_number(b, TC_LIT("rank"), rank);
-        tc__sim_put_number(b, TC_LIT("training.step"), beat->step);
+        tc__sim_put_int(b, TC_LIT("rank"), rank);
+        tc__sim_put_int(b, TC_LIT("training.step"), beat->step);
         tc__sim_put_seconds(b, TC_LIT("training.step.duration"),
                             tc__sim_own_time(s, j, rank, beat) / SIM_MS);
-        tc__sim_put_attribute(b, TC_LIT("training.phase"), TC_LIT("train"));
+        tc__sim_put_string(b, TC_LIT("training.phase"), TC_LIT("train"));
         tc__sim_end_record(b);
     }
     tc__sim_end_logs(b);
@@ -62,17 +62,16 @@ static void put_pause(const struct tc_sim *s, const struct sim_job *j, uint32_t 
         int len = snprintf(said, sizeof said, "checkpoint of step %u %s", beat->step,
                            begins ? "begins" : "is written");
         tc__sim_begin_record(b, at, false, tc_slice_make(said, (size_t)len));
-        tc__sim_put_attribute(b, TC_LIT("checkpoint.state"),
-                              begins ? TC_LIT("begin") : TC_LIT("end"));
-        tc__sim_put_attribute(b, TC_LIT("checkpoint.path"), tc_slice_make(path, (size_t)path_len));
-        tc__sim_put_number(b, TC_LIT("checkpoint.step"), beat->step);
+        tc__sim_put_string(b, TC_LIT("checkpoint.state"), begins ? TC_LIT("begin") : TC_LIT("end"));
+        tc__sim_put_string(b, TC_LIT("checkpoint.path"), tc_slice_make(path, (size_t)path_len));
+        tc__sim_put_int(b, TC_LIT("checkpoint.step"), beat->step);
     } else {
         int len = snprintf(said, sizeof said, "evaluation at step %u", beat->step);
         tc__sim_begin_record(b, at, false, tc_slice_make(said, (size_t)len));
-        tc__sim_put_number(b, TC_LIT("training.step"), beat->step);
-        tc__sim_put_attribute(b, TC_LIT("training.phase"), TC_LIT("eval"));
+        tc__sim_put_int(b, TC_LIT("training.step"), beat->step);
+        tc__sim_put_string(b, TC_LIT("training.phase"), TC_LIT("eval"));
     }
-    tc__sim_put_number(b, TC_LIT("rank"), k * s->options.gpus_per_node);
+    tc__sim_put_int(b, TC_LIT("rank"), k * s->options.gpus_per_node);
     tc__sim_end_record(b);
     tc__sim_end_logs(b);
     tc_buf_lit(b, "]}\n");

@@ -26,6 +26,13 @@ static struct sim_job job_of(uint32_t tensor, uint32_t pipe, uint32_t data, uint
                             .culprit = SIM_NONE};
 }
 
+/* As the plan does it. */
+static void propagate(const struct tc_sim *s, struct sim_job *j)
+{
+    j->stuck = j->culprit < j->ranks ? tc__sim_hang_op(s, j) : 0;
+    tc__sim_propagate(j, waits, entered);
+}
+
 static const struct sim_job SHAPES[] = {
     {.tensor = 8, .pipe = 4, .data = 8, .expert = 4, .ranks = 256},
     {.tensor = 8, .pipe = 2, .data = 2, .expert = 2, .ranks = 32},
@@ -82,7 +89,7 @@ static void a_step_without_a_culprit_completes(void **state)
         j.culprit = j.ranks; /* nobody */
         j.hang = SIM_HANG_HOST;
         struct sim_program p;
-        tc__sim_propagate(&s, &j, waits, entered);
+        propagate(&s, &j);
         for (uint32_t rank = 0; rank < j.ranks; rank++) {
             tc__sim_program(&j, tc__sim_seat(&j, rank).stage, &p);
             assert_int_equal(waits[rank], p.count);
@@ -105,7 +112,7 @@ static void a_stopped_process_stops_its_group_first(void **state)
         struct sim_program p;
         tc__sim_program(&j, tc__sim_seat(&j, j.culprit).stage, &p);
         enum sim_group group = (enum sim_group)p.ops[stuck].group;
-        tc__sim_propagate(&s, &j, waits, entered);
+        propagate(&s, &j);
         assert_int_equal(waits[j.culprit], stuck);
         for (uint32_t i = 0; i < tc__sim_group_size(&j, group); i++) {
             uint32_t member = tc__sim_member(&j, j.culprit, group, i);
@@ -130,7 +137,7 @@ static void a_stopped_device_lags_behind_its_peers(void **state)
     struct sim_program p;
     tc__sim_program(&j, 0, &p);
     enum sim_group group = (enum sim_group)p.ops[stuck].group;
-    tc__sim_propagate(&s, &j, waits, entered);
+    propagate(&s, &j);
     assert_int_equal(waits[11], stuck);
     for (uint32_t i = 0; i < tc__sim_group_size(&j, group); i++) {
         uint32_t member = tc__sim_member(&j, 11, group, i);
@@ -149,7 +156,7 @@ static void a_call_with_another_size_completes_for_nobody(void **state)
     struct sim_program p;
     tc__sim_program(&j, tc__sim_seat(&j, 20).stage, &p);
     enum sim_group group = (enum sim_group)p.ops[stuck].group;
-    tc__sim_propagate(&s, &j, waits, entered);
+    propagate(&s, &j);
     for (uint32_t i = 0; i < tc__sim_group_size(&j, group); i++) {
         assert_true(waits[tc__sim_member(&j, 20, group, i)] <= stuck);
     }
