@@ -13,8 +13,6 @@
 /* Characters of a number, and steps and ranks that a line can mean. */
 #define NUMBER_MAX 40
 #define STEP_MAX INT64_C(1000000000000)
-/* How far into a line its rank is looked for: behind the time and a logger's name. */
-#define RANK_WITHIN 64
 /* Places of a line that are looked at: a rule may read the rest of the line each time. */
 #define HITS_MAX 16
 
@@ -55,8 +53,7 @@ static struct tc_slice skip_blank(struct tc_slice s)
     }
 }
 
-/* A count behind blanks: bytes are taken off *io_s. */
-static bool take_count(struct tc_slice *io_s, int64_t *out)
+bool tc__train_count(struct tc_slice *io_s, int64_t *out)
 {
     uint64_t value = 0;
     struct tc_slice s = skip_blank(*io_s);
@@ -96,87 +93,7 @@ static int64_t count_after(struct tc_slice s, struct tc_slice words)
     int64_t value = -1;
     size_t at = tc_slice_find(s, words);
     struct tc_slice rest = tc_slice_from(s, at == TC_NPOS ? s.len : at + words.len);
-    return take_count(&rest, &value) ? value : -1;
-}
-
-int32_t tc__train_rank(struct tc_slice line)
-{
-    struct tc_slice head = tc_slice_head(line, RANK_WITHIN);
-    size_t at = tc_slice_find_nocase(head, S("[rank"));
-    int64_t rank = -1;
-    if (at == TC_NPOS) {
-        return -1;
-    }
-    struct tc_slice rest = tc_slice_from(line, at + S("[rank").len);
-    bool closed = take_count(&rest, &rank) && tc_slice_starts(rest, S("]"));
-    return closed && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
-}
-
-static struct tc_slice after(struct tc_slice s, struct tc_slice word)
-{
-    size_t at = tc_slice_find(s, word);
-    return at == TC_NPOS ? TC_EMPTY : tc_slice_from(s, at + word.len);
-}
-
-void tc__train_pod(struct tc_slice path, struct tc_scope *io)
-{
-    struct tc_slice rest = tc_slice_starts(path, S("pods/")) ? tc_slice_from(path, S("pods/").len)
-                                                             : after(path, S("/pods/"));
-    struct tc_slice folder = tc_slice_cut(rest, '/', &rest);
-    struct tc_slice container = tc_slice_cut(rest, '/', &rest);
-    struct tc_slice uid;
-    struct tc_slice ns = tc_slice_cut(folder, '_', &uid);
-    struct tc_slice pod = tc_slice_cut(uid, '_', &uid);
-    if (ns.len > 0 && pod.len > 0 && uid.len > 0 && rest.len > 0) {
-        io->ns = ns;
-        io->pod = pod;
-        io->pod_uid = uid;
-        io->container = container;
-    }
-}
-
-static bool ends_nocase(struct tc_slice s, struct tc_slice word)
-{
-    return s.len >= word.len && tc_slice_eq_nocase(tc_slice_from(s, s.len - word.len), word);
-}
-
-int32_t tc__train_path_rank(struct tc_slice path)
-{
-    const char *slash = path.len == 0 ? NULL : memrchr(path.ptr, '/', path.len);
-    struct tc_slice name = tc_slice_from(path, slash == NULL ? 0 : (size_t)(slash - path.ptr) + 1);
-    size_t at = tc_slice_find_nocase(name, S("rank"));
-    struct tc_slice before = tc_slice_head(name, at == TC_NPOS ? 0 : at);
-    struct tc_slice rest = tc_slice_from(name, at == TC_NPOS ? name.len : at + S("rank").len);
-    int64_t rank = -1;
-    if (before.len > 0 && (before.ptr[before.len - 1] == '_' || before.ptr[before.len - 1] == '-' ||
-                           before.ptr[before.len - 1] == '.')) {
-        before.len--;
-    } else if (before.len > 0) {
-        return -1; /* "noderank3", "frank1" */
-    }
-    if (ends_nocase(before, S("node")) || ends_nocase(before, S("local")) ||
-        ends_nocase(before, S("group"))) {
-        return -1;
-    }
-    if (rest.len > 0 && (rest.ptr[0] == '_' || rest.ptr[0] == '-' || rest.ptr[0] == '.')) {
-        rest = tc_slice_from(rest, 1);
-    }
-    return take_count(&rest, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
-}
-
-void tc__train_prefix(struct tc_slice line, struct tc_scope *io)
-{
-    struct tc_slice rest;
-    struct tc_slice head = tc_slice_cut(line, ']', &rest);
-    if (io->pod.len > 0 || !tc_slice_starts(head, S("[pod/")) || rest.len == 0) {
-        return;
-    }
-    struct tc_slice container;
-    struct tc_slice pod = tc_slice_cut(tc_slice_from(head, S("[pod/").len), '/', &container);
-    if (pod.len > 0 && container.len > 0 && !tc_slice_contains(head, S(" "))) {
-        io->pod = pod;
-        io->container = container;
-    }
+    return tc__train_count(&rest, &value) ? value : -1;
 }
 
 /* One wording: what stands before it and behind it in the line. */
@@ -238,7 +155,7 @@ static bool rule_exception(const struct hit *h, struct tc_event *ev)
 {
     struct tc_slice rest = h->after;
     int64_t worker = 0;
-    return tc_slice_contains(h->before, S("Caught ")) && take_count(&rest, &worker) &&
+    return tc_slice_contains(h->before, S("Caught ")) && tc__train_count(&rest, &worker) &&
            loader_error(ev, S("worker_exception"));
 }
 
@@ -264,12 +181,12 @@ static bool rule_titan(const struct hit *h, struct tc_event *ev)
     struct tc_slice rest = h->after;
     int64_t step = 0;
     int64_t total = 0;
-    if (!take_count(&rest, &step)) {
+    if (!tc__train_count(&rest, &step)) {
         return false;
     }
     if (take(&rest, S("/"))) {
         double share = 0;
-        if (!take_count(&rest, &total) || !take(&rest, S("="))) {
+        if (!tc__train_count(&rest, &total) || !take(&rest, S("="))) {
             return false;
         }
         rest = skip_blank(rest);
@@ -286,7 +203,7 @@ static bool rule_pipeline(const struct hit *h, struct tc_event *ev)
     struct tc_slice rest = h->after;
     int64_t step = 0;
     double seconds = 0;
-    if (!take_count(&rest, &step) || !take(&rest, S("loss:"))) {
+    if (!tc__train_count(&rest, &step) || !take(&rest, S("loss:"))) {
         return false;
     }
     seconds = seconds_after(rest, S("iter time (s):"));
@@ -298,7 +215,7 @@ static bool rule_deepspeed(const struct hit *h, struct tc_event *ev)
 {
     struct tc_slice rest = h->after;
     int64_t step = 0;
-    return take_count(&rest, &step) && take(&rest, S(", skipped=")) &&
+    return tc__train_count(&rest, &step) && take(&rest, S(", skipped=")) &&
            step_ended(ev, S("train"), step, 0);
 }
 
@@ -311,7 +228,7 @@ static bool rule_iteration(const struct hit *h, struct tc_event *ev)
     struct tc_slice rest = h->after;
     int64_t step = 0;
     int64_t total = 0;
-    if (!take_count(&rest, &step) || !take(&rest, S("/")) || !take_count(&rest, &total) ||
+    if (!tc__train_count(&rest, &step) || !take(&rest, S("/")) || !tc__train_count(&rest, &total) ||
         !take(&rest, S("|"))) {
         return false;
     }
@@ -329,7 +246,7 @@ static bool rule_evaluating(const struct hit *h, struct tc_event *ev)
 {
     struct tc_slice rest = h->after;
     int64_t samples = 0;
-    return take_count(&rest, &samples) && take(&rest, S("samples")) &&
+    return tc__train_count(&rest, &samples) && take(&rest, S("samples")) &&
            step_ended(ev, S("eval"), -1, 0);
 }
 
@@ -338,7 +255,7 @@ static bool rule_eval_iter(const struct hit *h, struct tc_event *ev)
 {
     struct tc_slice rest = h->after;
     int64_t count = 0;
-    return take_count(&rest, &count) && (take(&rest, S("/")) || take(&rest, S("|"))) &&
+    return tc__train_count(&rest, &count) && (take(&rest, S("/")) || take(&rest, S("|"))) &&
            step_ended(ev, S("eval"), -1, 0);
 }
 
@@ -402,7 +319,7 @@ static bool rule_megatron_begin(const struct hit *h, struct tc_event *ev)
 {
     struct tc_slice rest = h->after;
     int64_t step = 0;
-    return take_count(&rest, &step) && take(&rest, S("to ")) &&
+    return tc__train_count(&rest, &step) && take(&rest, S("to ")) &&
            checkpoint(ev, S("begin"), step, word_of(rest));
 }
 
@@ -414,7 +331,7 @@ static bool rule_megatron_end(const struct hit *h, struct tc_event *ev)
     if (!take(&rest, S("from iteration")) && !take(&rest, S("at iteration"))) {
         return false;
     }
-    if (!take_count(&rest, &step)) {
+    if (!tc__train_count(&rest, &step)) {
         return false;
     }
     bool named = take(&rest, S("to "));
@@ -434,7 +351,7 @@ static bool rule_nemo_end(const struct hit *h, struct tc_event *ev)
     struct tc_slice rest = h->after;
     struct tc_slice path = TC_EMPTY;
     int64_t step = 0;
-    if (!take_count(&rest, &step) || !tc_slice_contains(rest, S("finalized successfully"))) {
+    if (!tc__train_count(&rest, &step) || !tc_slice_contains(rest, S("finalized successfully"))) {
         return false;
     }
     if (take(&rest, S("("))) {
