@@ -68,17 +68,21 @@ tc_room(detect event base)
 tc_room(verdict event base)
 tc_room(engine detect event base)
 tc_room(story event base)
+tc_room(live story engine detect event base)
 tc_room(sim base)
 tc_room(score event base)
 tc_room(evidence event base)
 tc_room(warehouse evidence verdict event base)
 tc_room(run warehouse evidence codec base)
 tc_room(analysis warehouse evidence verdict base)
-tc_room(server analysis run warehouse evidence story engine verdict detect codec event base)
-tc_room(cli server analysis run warehouse evidence score sim story engine verdict detect codec event base)
+tc_room(server analysis run warehouse evidence live story engine verdict detect codec event base)
+tc_room(cli server analysis run warehouse evidence score sim live story engine verdict detect codec event base)
 
 tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml)
 tc_room_uses(codec PkgConfig::fyaml)
+tc_room_uses(evidence PkgConfig::zstd PkgConfig::xxhash)
+tc_room_uses(server PkgConfig::event PkgConfig::nghttp2 PkgConfig::zstd PkgConfig::zlib PkgConfig::ssl
+             PkgConfig::fyaml tc_http_parser)
 
 # The only C++ file. simdjson reports by error code when it is told there are no exceptions.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json.cpp" PROPERTIES

@@ -30,11 +30,13 @@ THIRD_PARTY = [
     (r"openssl/", {"base"}),
     (r"simdjson", {CPP_FILE}),
     (r"curl/", {"evidence", "warehouse"}),
-    (r"libfyaml\.h$", {"base", "codec"}),
+    (r"libfyaml\.h$", {"base", "codec", "server"}),
+    (r"zstd(_errors)?\.h$", {"evidence", "server"}),
+    (r"(zlib|http_parser)\.h$", {"server"}),
 ]
 
 # These rooms are pure: a recorded day replays identically. No files, sockets or threads.
-PURE = {"codec", "detect", "engine", "score", "sim", "verdict"}
+PURE = {"codec", "detect", "engine", "live", "score", "sim", "verdict"}
 IMPURE_HEADERS = re.compile(
     r"(pthread|threads|unistd|fcntl|dirent|poll|signal|netdb)\.h$"
     r"|sys/(socket|stat|mman|epoll|file|time|select|uio|un)\.h$|(netinet|arpa)/"

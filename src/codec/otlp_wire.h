@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP export requests as they come over the network, in protobuf or JSON. Strict, as a server has
+ * to be: tc_otlp_check says whether a whole body is well-formed before anything is made of it;
+ * tc_otlp_events then makes the events, by the same table of attributes as the otlp codec, which
+ * reads files and forgives.
+ *
+ * A reader takes its memory when it is made; checking and reading allocate nothing. It belongs to
+ * one thread.
+ */
+#ifndef TC_CODEC_OTLP_WIRE_H
+#define TC_CODEC_OTLP_WIRE_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "codec/codec.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tc_otlp_signal { TC_OTLP_LOGS, TC_OTLP_METRICS, TC_OTLP_TRACES };
+enum tc_otlp_form { TC_OTLP_PROTOBUF, TC_OTLP_JSON };
+
+/* What one request may be. A record over one of the last three is rejected, the rest is taken. */
+struct tc_otlp_limits {
+    size_t depth_max;       /* of nested values; more is malformed */
+    size_t attributes_max;  /* of one record, data point, span, resource or scope */
+    size_t key_bytes_max;   /* of an attribute */
+    size_t value_bytes_max; /* of one string or byte value, bodies too */
+};
+
+#define TC_OTLP_LIMITS_DEFAULT                       \
+    ((struct tc_otlp_limits){.depth_max = 64,        \
+                             .attributes_max = 1024, \
+                             .key_bytes_max = 1024,  \
+                             .value_bytes_max = (size_t)1 << 20})
+
+struct tc_otlp_counts {
+    uint64_t records;  /* log records, data points or spans in the body */
+    uint64_t rejected; /* of them over a limit: the number for partial success */
+    const char *why;   /* of the first rejected one, a literal; NULL */
+};
+
+struct tc_otlp_reader;
+
+/* NULL when there is no memory. body_max: the largest body that will be given. */
+struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits, size_t body_max);
+void tc_otlp_reader_destroy(struct tc_otlp_reader *r);
+/* Takes effect with the next body. */
+void tc_otlp_reader_limit(struct tc_otlp_reader *r, const struct tc_otlp_limits *limits);
+
+/*
+ * Whether body is a well-formed request of that signal. TC_E_MALFORMED with offset and field in
+ * err when it is not: over-long varints, lengths past the end, field 0, groups, wrong wire types,
+ * ids of a wrong length, JSON of wrong types or with integers out of range, nesting over
+ * depth_max. Strings that are no UTF-8 are well-formed: they are kept and shown escaped.
+ * An empty body is a request without records.
+ */
+TC_CHECKED tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                                   enum tc_otlp_form form, struct tc_slice body,
+                                   struct tc_otlp_counts *out_counts, struct tc_error *err);
+
+/*
+ * Hands over the events of a body that passed the check; rejected records make none. in->bytes is
+ * the body, in->source names it in the events' raw, whose offset and length are those of the record
+ * or data point in it. Strings of events live in the body or in out->arena. After a check of the
+ * same body, what that found is used again.
+ */
+TC_CHECKED tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                                    enum tc_otlp_form form, const struct tc_codec_input *in,
+                                    struct tc_codec_out *out, struct tc_error *err);
+
+#endif

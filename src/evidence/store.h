@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw store: batches of received bytes, appended to compressed, checksummed segments, made
+ * durable in groups, and sealed into write-once objects named by their SHA-256. docs/evidence.md
+ * describes the files. One process writes (it holds the lock); any number read meanwhile.
+ *
+ * A batch is named by its number, which only grows and may skip. Its body is found by number, or
+ * by the SHA-256 of the body once it was cited.
+ */
+#ifndef TC_EVIDENCE_STORE_H
+#define TC_EVIDENCE_STORE_H
+
+#include "base/digest.h"
+#include "base/slice.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the bytes of a batch are: how to read them again. Stored as numbers, so never reordered. */
+enum tc_batch_kind {
+    TC_BATCH_LOGS_PROTOBUF = 1,
+    TC_BATCH_LOGS_JSON = 2,
+    TC_BATCH_METRICS_PROTOBUF = 3,
+    TC_BATCH_METRICS_JSON = 4,
+    TC_BATCH_TRACES_PROTOBUF = 5,
+    TC_BATCH_TRACES_JSON = 6,
+    TC_BATCH_FILE = 7, /* an uploaded file: recognised from its content */
+};
+
+const char *tc_batch_kind_name(enum tc_batch_kind kind);
+
+struct tc_batch {
+    uint64_t number;
+    int64_t arrival_ns;
+    enum tc_batch_kind kind;
+    struct tc_slice name; /* of a file, as the sender gave it; hints follow as key=value lines */
+    struct tc_slice body;
+};
+
+/* File calls that can fail, so that tests can make them. NULL members: the system's own. */
+struct tc_store_io {
+    ssize_t (*write)(int fd, const void *data, size_t len);
+    int (*sync)(int fd);
+    int (*rename)(const char *from, const char *to);
+};
+
+struct tc_store_config {
+    size_t segment_bytes;   /* a segment is sealed at this size on disk */
+    int64_t segment_ns;     /* or at this age */
+    uint64_t keep_bytes;    /* objects beyond this are deleted, oldest uncited first; 0: keep all */
+    uint64_t reserve_bytes; /* of the disk that stay free: below it the store is full */
+    int compression;        /* zstd level, negative is faster */
+    struct tc_store_io io;
+};
+
+struct tc_store_stats {
+    uint64_t batches;   /* durable, by this process */
+    uint64_t bytes_in;  /* of their bodies */
+    uint64_t bytes_out; /* on disk */
+    uint64_t commits;
+    uint64_t commit_failures;
+    uint64_t torn_bytes; /* cut from the tail at start */
+    uint64_t torn_count;
+    uint64_t damaged; /* batches found damaged and set aside */
+    uint64_t sealed;
+    uint64_t deleted;
+    uint64_t object_bytes; /* on disk now, sealed */
+    uint64_t cited;
+    bool full; /* no room: appends are refused until there is */
+};
+
+struct tc_store;
+
+/* ---- writing ---- */
+
+/*
+ * Opens, and makes if it is not there, the store in `dir` for writing. Recovers first: cuts a torn
+ * tail, sets damaged batches aside; `say` (may be NULL) is told of each in one line. TC_E_IO with a
+ * message when it cannot, or when another process holds it. Work is bounded by one segment.
+ */
+TC_CHECKED tc_status tc_store_open(const char *dir, const struct tc_store_config *config,
+                                   void (*say)(void *context, const char *line), void *context,
+                                   struct tc_store **out_store, struct tc_error *err);
+/* Commits, closes. The open segment stays open for the next process. */
+void tc_store_close(struct tc_store *s);
+
+/* Number for the next batch: larger than any that was used. */
+uint64_t tc_store_next_number(const struct tc_store *s);
+
+/*
+ * Adds a batch to the group. Borrows batch. Bodies of any size; memory is bounded. TC_E_IO when
+ * it cannot be written (full disk too): the group is lost then, as tc_store_commit says.
+ */
+TC_CHECKED tc_status tc_store_append(struct tc_store *s, const struct tc_batch *batch,
+                                     struct tc_error *err);
+/*
+ * Makes the group durable. On failure none of it is: the file is cut back to what was durable, or
+ * left behind for a new one, and later groups may succeed. Seals and deletes when it is time.
+ */
+TC_CHECKED tc_status tc_store_commit(struct tc_store *s, struct tc_error *err);
+/* Whether there may be room again: cheap, to be asked before taking a batch when full. */
+bool tc_store_has_room(struct tc_store *s);
+
+/* Safe to call from any thread. */
+void tc_store_stats(const struct tc_store *s, struct tc_store_stats *out);
+
+/* ---- reading, also from other threads and processes ---- */
+
+struct tc_evidence;
+
+/* Opens the store in `dir` for reading. TC_E_NOTFOUND when there is none. */
+TC_CHECKED tc_status tc_evidence_open(const char *dir, struct tc_evidence **out_evidence,
+                                      struct tc_error *err);
+void tc_evidence_close(struct tc_evidence *e);
+
+struct tc_batch_info {
+    uint64_t number;
+    int64_t arrival_ns;
+    enum tc_batch_kind kind;
+    struct tc_slice name;
+    uint64_t body_bytes;
+    uint64_t disk_bytes;
+    bool cited;
+    struct tc_digest digest; /* where cited */
+};
+
+/* The body of a batch, decompressed into memory of the reader until the next call on it.
+ * TC_E_NOTFOUND: no such batch; TC_E_MALFORMED: damaged, and err says where. */
+TC_CHECKED tc_status tc_evidence_body(struct tc_evidence *e, uint64_t number,
+                                      struct tc_slice *out_body, struct tc_error *err);
+/* The number of the batch whose body has that SHA-256: cited ones at once, others by reading all.
+ */
+TC_CHECKED tc_status tc_evidence_find(struct tc_evidence *e, const struct tc_digest *digest,
+                                      bool search_all, uint64_t *out_number, struct tc_error *err);
+/*
+ * Walks batches from number `from` on, in order. With bodies when want_body (then batch->body is
+ * set). What is damaged is told through `bad` (may be NULL) and skipped. Stops when `take` fails.
+ */
+TC_CHECKED tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool want_body,
+                                      tc_status (*take)(void *context, const struct tc_batch *batch,
+                                                        const struct tc_batch_info *info),
+                                      void (*bad)(void *context, const char *line), void *context,
+                                      struct tc_error *err);
+/*
+ * The number from which on batches arrived at or after `since_ns`, but not so early that more than
+ * `bytes_max` of bodies follow (0: no bound): where a replay begins. Reads the index only, and the
+ * headers of the object where it begins.
+ */
+TC_CHECKED tc_status tc_evidence_replay_from(struct tc_evidence *e, int64_t since_ns,
+                                             uint64_t bytes_max, uint64_t *out_number,
+                                             struct tc_error *err);
+
+/* Remembers that a verdict cites that batch: its digest is found at once from now on, and it is
+ * not deleted before others. Appended to an index; durable with the next commit. Any thread. */
+TC_CHECKED tc_status tc_store_cite(struct tc_store *s, uint64_t number,
+                                   const struct tc_digest *digest, struct tc_error *err);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verdicts on their way out. Each is made durable first, with the identity of its incident and what
+ * was told; then it is delivered to the NDJSON file and to the OTLP downstream, each at its own
+ * pace, retried until it succeeds. At least once; the incident id and the status name it. The log
+ * is compacted to one mark an incident plus what is not delivered yet.
+ *
+ * Own threads; tc_outbox_put may be called from one thread, the loop's.
+ */
+#ifndef TC_SERVER_OUTBOX_H
+#define TC_SERVER_OUTBOX_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "live/live.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_outbox;
+
+struct tc_outbox_config {
+    const char *dir;           /* data_dir/outbox */
+    const char *file_path;     /* NDJSON, appended; NULL or "": none; "-": standard output */
+    const char *otlp_endpoint; /* "http://host:4318/v1/logs"; NULL or "": none */
+    const char *otlp_headers;  /* "Name: value" lines; NULL */
+    int64_t otlp_timeout_ns;
+    int64_t backoff_min_ns;
+    int64_t backoff_max_ns;
+    uint64_t queue_bytes_max; /* undelivered verdicts on disk; beyond it the oldest are dropped and
+                                 counted for that output only */
+};
+
+/*
+ * Opens the log, recovers (a torn tail is cut), and gives `restore` the latest mark of each
+ * incident. Does not deliver yet.
+ */
+TC_CHECKED tc_status tc_outbox_open(const struct tc_outbox_config *config,
+                                    tc_status (*restore)(void *context,
+                                                         const struct tc_live_mark *mark),
+                                    void *context, struct tc_outbox **out_outbox,
+                                    struct tc_error *err);
+/* Starts the threads that deliver. */
+TC_CHECKED tc_status tc_outbox_start(struct tc_outbox *o, struct tc_error *err);
+/* New outputs or times (SIGHUP). Strings are copied. */
+void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *config);
+
+/* Takes one verdict: `json` is its line without the newline. Copies. Never blocks for the disk.
+ * arrival_ns: when the request that led to it came, wall clock, for the latency; 0 unknown. */
+TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_live_mark *mark,
+                                   struct tc_slice json, int64_t arrival_ns);
+
+/* Waits until everything taken is durable and in the file, or the time is over; stops; closes. */
+void tc_outbox_close(struct tc_outbox *o, int64_t wait_ns);
+
+struct tc_outbox_stats {
+    uint64_t taken;
+    uint64_t written;  /* lines in the file */
+    uint64_t exported; /* records accepted downstream */
+    uint64_t retries;
+    uint64_t rejected;     /* refused for good by the downstream */
+    uint64_t dropped_file; /* by queue_bytes_max */
+    uint64_t dropped_otlp;
+    uint64_t pending_file;
+    uint64_t pending_otlp;
+    uint64_t errors; /* of the disk */
+};
+void tc_outbox_stats(struct tc_outbox *o, struct tc_outbox_stats *out);
+
+#endif
