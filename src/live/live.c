@@ -30,6 +30,9 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
     }
     struct tc_engine_out taken = {tc__live_take, l};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
+    if (status == TC_OK) {
+        status = tc_engine_lag(l->engine, TC__LAG_NS);
+    }
     if (status != TC_OK) {
         tc_live_destroy(l);
         return status;
@@ -242,8 +245,10 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
-    TC_TRY(settle(l));
     l->replaying = false;
+    if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
+        l->settle_ns = l->arrived_ns + TC__SETTLE_NS;
+    }
     return tc__live_tell(l, true);
 }
 

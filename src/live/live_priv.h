@@ -18,6 +18,8 @@
 /* tc_live_due asks for a call at least as often as this while time passes. */
 #define TC__PULSE_NS TC_SECOND
 #define TC__STEP_MAX_NS (2 * TC_SECOND)
+/* Collectors send in batches of 0.2 to 10 s, so they lag behind each other by so much. */
+#define TC__LAG_NS (10 * TC_SECOND)
 /* An incident is updated at most this often; what opens or resolves it waits for nothing. */
 #define TC__UPDATE_NS TC_SECOND
 /* Files are given one after the other: they are settled when none has ended for so long, or since
