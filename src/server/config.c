@@ -197,8 +197,8 @@ static void take_knobs(struct tc__config_load *l)
             continue;
         }
         TC_ASSERT(c->knob_count < TC_CONFIG_KNOBS_MAX);
-        (void)snprintf(c->knobs[c->knob_count], sizeof c->knobs[0], "%s.%s=%.64s", n->detector->name,
-                       n->param == NULL ? "enabled" : n->param->name, n->text);
+        (void)snprintf(c->knobs[c->knob_count], sizeof c->knobs[0], "%s.%s=%.64s",
+                       n->detector->name, n->param == NULL ? "enabled" : n->param->name, n->text);
         c->knob_origins[c->knob_count++] = (uint8_t)n->place.origin;
     }
 }
