@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults, file, environment, checks; and every mistake of them in the order of the file. */
+/* Defaults, file, environment, checks; and every mistake in the order of where it stands. */
 #include "server/config.h"
 
 #include "base/assert.h"
@@ -69,11 +69,15 @@ static int compare_mistakes(const void *left, const void *right)
     if (a->place.origin != b->place.origin) {
         return a->place.origin < b->place.origin ? -1 : 1;
     }
-    bool in_file = a->place.origin != TC_CONFIG_ENVIRONMENT;
-    if (in_file && a->place.line != b->place.line) {
+    int names =
+        a->place.origin != TC_CONFIG_ENVIRONMENT ? 0 : strcmp(a->place.variable, b->place.variable);
+    if (names != 0) {
+        return names;
+    }
+    if (a->place.line != b->place.line) {
         return a->place.line < b->place.line ? -1 : 1;
     }
-    if (in_file && a->place.column != b->place.column) {
+    if (a->place.column != b->place.column) {
         return a->place.column < b->place.column ? -1 : 1;
     }
     return a->order < b->order ? -1 : a->order > b->order;

@@ -109,7 +109,8 @@ static void section_key(struct reader *r, struct frame *f, const struct tc__conf
                         struct tc_slice key)
 {
     char text[TC__CONFIG_PATH_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
+    memset(text, 0, sizeof text);
     f->has_key = true;
     f->node = NULL;
     tc_buf_str(&b, tc_slice_cstr(f->of->path));

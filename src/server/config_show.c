@@ -130,7 +130,7 @@ void tc_config_print_effective(const struct tc_config *config, bool json, struct
     for (size_t i = 0; i < config->knob_count; i++) {
         put_knob(b, config, i, json);
     }
-    tc_buf_str(b, json ? TC_LIT("}\n") : TC_EMPTY);
+    tc_buf_str(b, json ? TC_LIT("}") : TC_EMPTY);
 }
 
 static bool knobs_differ(const struct tc_config *a, const struct tc_config *b)

@@ -139,7 +139,7 @@ tc_status tc__config_nodes(struct tc__config_load *l)
 /* Whether so many edits of a word still look like a slip of the finger. */
 static bool is_slip(size_t distance, struct tc_slice word)
 {
-    return distance <= (word.len < 6 ? 2 : word.len / 3);
+    return distance < word.len && distance <= (word.len < 6 ? 2 : word.len * 2 / 5);
 }
 
 const struct tc__config_node *tc__config_nearest(const struct tc__config_load *l,

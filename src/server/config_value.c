@@ -387,14 +387,15 @@ static bool set_knob(const struct setting *s)
             return false;
         }
         node->value = on;
-    } else if (tc_param_parse(node->param, "", tc_slice_head(s->text, SHOWN_MAX), &node->value,
-                              &err) != TC_OK) {
+    } else if (s->text.len > SHOWN_MAX) {
+        return REFUSE(s, "is longer than any number");
+    } else if (tc_param_parse(node->param, "", s->text, &node->value, &err) != TC_OK) {
         /* The message begins with the path that was given, which the mistake has already. */
         return REFUSE(s, "%s", err.message + strlen(": "));
     }
     struct tc_buf b = tc_buf_make(node->text, sizeof node->text - 1);
     memset(node->text, 0, sizeof node->text);
-    tc_buf_str(&b, tc_slice_head(s->text, SHOWN_MAX));
+    tc_buf_str(&b, s->text);
     return true;
 }
 
