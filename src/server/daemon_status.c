@@ -14,7 +14,6 @@ static void refresh_requests(const struct tc_daemon *d)
     tc_gauge(TC_COUNT_POOL_USED, (int64_t)pool.used);
     tc_gauge(TC_COUNT_POOL_HELD, (int64_t)pool.held);
     tc_gauge(TC_COUNT_POOL_LIMIT, (int64_t)pool.limit);
-    tc_counter_set(TC_COUNT_POOL_REFUSED, pool.refused);
     tc_gauge(TC_COUNT_REQUESTS_WAITING, (int64_t)tc_ingest_in_flight(d->ingest));
     tc_gauge(TC_COUNT_QUEUE_BATCHES, (int64_t)tc_committer_waiting(d->committer));
     tc_gauge(TC_COUNT_QUEUE_BYTES, (int64_t)tc_committer_waiting_bytes(d->committer));

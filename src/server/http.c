@@ -2,6 +2,7 @@
 /* HTTP/1.1: from bytes to requests, one at a time on a connection, and their answers. */
 #include "base/assert.h"
 #include "server/http_priv.h"
+#include "server/spool.h"
 
 #include <string.h>
 
@@ -105,7 +106,7 @@ static bool discard_closes(const struct tc__http *h, bool chunked, uint64_t leng
 static void refuse_busy(struct tc__http *h, bool chunked, uint64_t length)
 {
     static const struct tc__http_refusal busy = {503, TC_COUNT_HTTP_NO_MEMORY,
-                                                 "no memory for the body now; send it again"};
+                                                 "no room for the body now; send it again"};
     bool head_only = h->slot->request.method == TC_METHOD_HEAD;
     h->keep_alive = h->keep_alive && !discard_closes(h, chunked, length);
     tc__http_write_refusal(h, &busy, head_only);
@@ -199,11 +200,13 @@ static bool body_room(struct tc__http *h, uint64_t most)
 static void begin_body(struct tc__http *h, bool chunked, uint64_t length, bool more_in_hand)
 {
     struct tc_request *r = &h->slot->request;
-    r->body =
-        tc_pool_take(tc_conn_pool(h->conn), chunked ? TC_HTTP_CHUNKED_BYTES : claim(h, length));
-    if (r->body == NULL) {
-        refuse_busy(h, chunked, length);
-        return;
+    if (r->spool == NULL) {
+        r->body =
+            tc_pool_take(tc_conn_pool(h->conn), chunked ? TC_HTTP_CHUNKED_BYTES : claim(h, length));
+        if (r->body == NULL) {
+            refuse_busy(h, chunked, length);
+            return;
+        }
     }
     if (h->fields[TC__HTTP_EXPECT].there && !more_in_hand && h->parser.http_minor > 0) {
         if (tc_conn_write(h->conn, TC_LIT("HTTP/1.1 100 Continue\r\n\r\n")) != TC_OK) {
@@ -272,9 +275,15 @@ static size_t step_idle(struct tc__http *h, struct tc_slice bytes)
     return step_head(h, bytes);
 }
 
+/* A piece of a body that goes to the disk; false when it does not take it. */
+static bool spool(struct tc__http *h, struct tc_slice bytes)
+{
+    struct tc_error err;
+    return tc_spool_write(h->slot->request.spool, bytes, &err) == TC_OK;
+}
+
 static void body_came(struct tc__http *h, size_t len)
 {
-    h->slot->request.body->len += len;
     h->body_left -= len;
     if (h->body_left == 0) {
         hand_over(h);
@@ -284,6 +293,15 @@ static void body_came(struct tc__http *h, size_t len)
 static size_t step_body(struct tc__http *h, struct tc_slice bytes)
 {
     struct tc_request *r = &h->slot->request;
+    if (r->spool != NULL) {
+        size_t part = bytes.len < h->body_left ? bytes.len : (size_t)h->body_left;
+        if (!spool(h, tc_slice_head(bytes, part))) {
+            refuse_busy(h, false, h->body_left);
+            return 0;
+        }
+        body_came(h, part);
+        return part;
+    }
     if (!body_room(h, r->body->len + h->body_left)) {
         refuse_busy(h, false, h->body_left);
         return 0;
@@ -292,6 +310,7 @@ static size_t step_body(struct tc__http *h, struct tc_slice bytes)
     size_t len = bytes.len < room ? bytes.len : room;
     len = len < h->body_left ? len : (size_t)h->body_left;
     memcpy(r->body->data + r->body->len, bytes.ptr, len);
+    r->body->len += len;
     body_came(h, len);
     return len;
 }
@@ -299,6 +318,9 @@ static size_t step_body(struct tc__http *h, struct tc_slice bytes)
 static bool keep_chunk(struct tc__http *h, struct tc_slice data)
 {
     struct tc_request *r = &h->slot->request;
+    if (r->spool != NULL) {
+        return spool(h, data);
+    }
     while (data.len > 0) {
         if (!body_room(h, r->body->len + h->chunks.left + data.len)) {
             return false;
@@ -462,7 +484,7 @@ static void *http_room(struct tc_conn *c, void *state, size_t *out_len)
 {
     struct tc__http *h = state;
     (void)c;
-    if (h->phase != TC__HTTP_BODY) {
+    if (h->phase != TC__HTTP_BODY || h->slot->request.spool != NULL) {
         return NULL;
     }
     struct tc_request *r = &h->slot->request;
@@ -479,6 +501,7 @@ static tc_status http_filled(struct tc_conn *c, void *state, size_t len)
     struct tc__http *h = state;
     (void)c;
     h->running = true;
+    h->slot->request.body->len += len;
     body_came(h, len);
     h->running = false;
     set_deadline(h);

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "server/metrics.h"
 #include "server/request_priv.h"
+#include "server/spool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,9 @@ void tc__request_give(struct tc__request_slot *slot)
     TC_ASSERT(s->taken > 0);
     tc_buffer_give(slot->request.body);
     tc_buffer_give(slot->long_text);
+    tc_spool_close(slot->request.spool);
     slot->request.body = NULL;
+    slot->request.spool = NULL;
     slot->long_text = NULL;
     slot->next = s->waiting;
     s->waiting = slot;
