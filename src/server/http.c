@@ -40,7 +40,8 @@ static void set_deadline(struct tc__http *h)
     case TC__HTTP_OVER:
         break;
     }
-    tc_conn_deadline(h->conn, time > 0 ? tc_net_mono_ns(tc_conn_net(h->conn)) + time : 0);
+    h->phase_since_ns = time > 0 ? tc_net_mono_ns(tc_conn_net(h->conn)) : 0;
+    tc_conn_deadline(h->conn, time > 0 ? h->phase_since_ns + time : 0);
 }
 
 static void drop_slot(struct tc__http *h)
@@ -343,7 +344,7 @@ static size_t step_chunked(struct tc__http *h, struct tc_slice bytes)
         break;
     case TC__CHUNK_DATA:
         if (!keep_chunk(h, data)) {
-            h->chunks.left = TC_HTTP_DISCARD_BYTES;
+            h->chunks.left = h->chunks.size + TC_HTTP_DISCARD_BYTES;
             refuse_busy(h, true, 0);
         }
         break;
@@ -577,6 +578,12 @@ static void http_close(struct tc_conn *c, void *state)
     drop_slot(h);
 }
 
+static int64_t http_idle_since(const struct tc_conn *c, const void *state)
+{
+    const struct tc__http *h = state;
+    return h->phase == TC__HTTP_IDLE && tc_conn_pending(c) == 0 ? h->phase_since_ns : 0;
+}
+
 #define TOO_MANY                                                                   \
     "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 21\r\nRetry-After: 1\r\n" \
     "Content-Type: text/plain\r\nConnection: close\r\n\r\ntoo many connections\n"
@@ -593,5 +600,6 @@ const struct tc_proto tc_proto_http = {
     .room = http_room,
     .filled = http_filled,
     .read_bytes = TC_HTTP_READ_BYTES,
+    .idle_since = http_idle_since,
     .refusal = {TOO_MANY, sizeof(TOO_MANY) - 1},
 };

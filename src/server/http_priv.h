@@ -116,7 +116,8 @@ struct tc__http {
     http_parser parser;
     enum tc__http_phase phase;
     bool phase_is_new;
-    bool running; /* bytes are being looked at: an answer must not look at more */
+    int64_t phase_since_ns; /* monotonic; of phases with a deadline */
+    bool running;           /* bytes are being looked at: an answer must not look at more */
     bool keep_alive;
     bool ending;
     bool in_value;

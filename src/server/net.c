@@ -225,6 +225,28 @@ void tc__conn_destroy(struct tc_conn *c)
     tc_gauge(TC_COUNT_CONN_OPEN, (int64_t)n->connections);
 }
 
+bool tc__net_evict(struct tc_net *n)
+{
+    struct tc_conn *longest = NULL;
+    int64_t since = tc_net_mono_ns(n) - TC_NET_EVICT_NS + 1;
+    for (struct tc_conn *c = n->all; c != NULL; c = c->all.next) {
+        const struct tc_proto *proto = c->of->proto;
+        if (c->phase == TC__CONN_OPEN && c->busy == 0 && !c->dirty && proto->idle_since != NULL) {
+            int64_t at = proto->idle_since(c, tc__conn_state(c));
+            if (at != 0 && at < since) {
+                since = at;
+                longest = c;
+            }
+        }
+    }
+    if (longest == NULL) {
+        return false;
+    }
+    tc__conn_why(longest, TC_COUNT_CONN_CLOSED_LIMIT);
+    tc__conn_destroy(longest);
+    return true;
+}
+
 size_t tc_net_connections(const struct tc_net *n)
 {
     return n->connections;

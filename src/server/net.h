@@ -58,7 +58,10 @@ struct tc_proto {
     void *(*room)(struct tc_conn *c, void *state, size_t *out_len);
     /* So many bytes came to where `room` said; instead of `input`. */
     tc_status (*filled)(struct tc_conn *c, void *state, size_t len);
-    size_t read_bytes;       /* the most `input` is given at once; 0: as much as the loop reads */
+    size_t read_bytes; /* the most `input` is given at once; 0: as much as the loop reads */
+    /* Since when (monotonic) nothing runs on it, so that it may make room for another; 0: it is in
+     * use. May be NULL. */
+    int64_t (*idle_since)(const struct tc_conn *c, const void *state);
     struct tc_slice refusal; /* said to a connection over connections_max; may be empty */
 };
 

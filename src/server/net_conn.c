@@ -322,17 +322,20 @@ static bool read_for_proto(struct tc_conn *c, size_t *io_budget)
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_ERROR);
         tc_conn_finish(c);
     }
-    return got == want;
+    /* The rest of a body that was read to its place seldom has more behind it: that is worth
+     * a wake-up then, and not a failing read now. */
+    return got == want && to == NULL;
 }
 
 /* Drops what comes, so that closing sends no reset ahead of the answer. */
-static void linger(struct tc_conn *c)
+static void linger(struct tc_conn *c, size_t budget)
 {
     size_t got = 0;
     do {
         got = read_some(c, c->net->shared, TC_NET_READ_BYTES);
         c->lingered += got;
-    } while (got == TC_NET_READ_BYTES && c->lingered <= TC_NET_LINGER_BYTES);
+        budget -= got < budget ? got : budget;
+    } while (got == TC_NET_READ_BYTES && budget > 0);
     if (c->lingered > TC_NET_LINGER_BYTES) {
         tc__conn_kill(c, TC_COUNT_CONN_CLOSED_DONE);
     }
@@ -351,7 +354,7 @@ void tc__conn_readable(struct tc_conn *c)
         more = read_for_proto(c, &budget);
     }
     if ((c->phase == TC__CONN_FINISHING || c->phase == TC__CONN_LINGERING) && !c->eof) {
-        linger(c);
+        linger(c, budget);
     }
     c->busy--;
     if (c->phase == TC__CONN_OPEN && !c->paused && c->fd >= 0 && c->io->buffered != NULL &&

@@ -21,12 +21,15 @@ struct ssl_ctx_st;
 /* Read or written for one connection before the others get their turn. */
 #define TC_NET_WAKE_BYTES ((size_t)512 << 10)
 #define TC_NET_ACCEPTS_PER_WAKE 64
+/* At connections_max the one that has been idle longest makes room, if it has been for that long.
+ */
+#define TC_NET_EVICT_NS INT64_C(1000000000)
 #define TC_NET_LISTENERS_MAX 16
 /* Without files or memory for a connection the listeners rest that long. */
 #define TC_NET_ACCEPT_REST_NS INT64_C(100000000)
 /* After the last answer the peer has that much time, and that many bytes, to notice the end. */
 #define TC_NET_LINGER_NS INT64_C(2000000000)
-#define TC_NET_LINGER_BYTES ((size_t)4 << 20)
+#define TC_NET_LINGER_BYTES ((size_t)16 << 20)
 /* Output that costs no buffer: an answer without much of a body, also when the pool is spent. */
 #define TC_NET_INLINE_BYTES 1024
 #define TC_NET_OUTPUT_BUFFER_BYTES ((size_t)64 << 10)
@@ -161,6 +164,9 @@ void tc__net_turn(struct tc_net *n);
 void tc__net_tick(struct tc_net *n);
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 struct tc_slice tc__net_date(struct tc_net *n);
+
+/* Closes the connection that has been idle longest, if one has been for long enough. */
+bool tc__net_evict(struct tc_net *n);
 
 /* net_conn.c */
 void tc__conn_readable(struct tc_conn *c);
