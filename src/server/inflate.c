@@ -130,25 +130,24 @@ static tc_status inflate_zstd(struct tc_inflater *f, struct tc_slice bytes, size
                               struct tc_buffer **io, struct tc_error *err)
 {
     ZSTD_inBuffer in = {.src = bytes.ptr, .size = bytes.len};
-    size_t rest = 1;
     (void)ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
     for (;;) {
         TC_TRY(make_room(io, bytes_max, err));
         ZSTD_outBuffer out = {.dst = (*io)->data + (*io)->len, .size = room_in(*io, bytes_max)};
-        rest = ZSTD_decompressStream(f->zstd, &out, &in);
+        size_t rest = ZSTD_decompressStream(f->zstd, &out, &in);
         (*io)->len += out.pos;
         if (ZSTD_isError(rest)) {
             return tc_fail(err, TC_E_MALFORMED, in.pos, "zstd: %s at byte %zu",
                            ZSTD_getErrorName(rest), in.pos);
         }
+        /* 0: a frame has ended and everything of it is out; another one may follow. */
+        if (rest == 0 && in.pos == in.size) {
+            return (*io)->len > bytes_max ? too_long(err, bytes_max) : TC_OK;
+        }
         if (in.pos == in.size && out.pos < out.size) {
-            break;
+            return tc_fail(err, TC_E_MALFORMED, in.pos, "zstd: cut off at byte %zu", in.pos);
         }
     }
-    if (rest != 0) {
-        return tc_fail(err, TC_E_MALFORMED, in.pos, "zstd: cut off at byte %zu", in.pos);
-    }
-    return (*io)->len > bytes_max ? too_long(err, bytes_max) : TC_OK;
 }
 
 /* How much to take at first: what a zstd frame says of itself, else a guess; never over the limit.
