@@ -35,7 +35,7 @@ struct frame {
     const struct tc__config_node *of;  /* a section or row */
     struct tc__config_node *node;      /* of the key; NULL when it is unknown */
     enum tc__config_token_field field; /* of the key in a token */
-    unsigned seen;                     /* bits of the fields a token has */
+    unsigned seen;                     /* bits of the fields a token has; scopes: has any */
     struct tc__config_place place;
     struct tc_slice key; /* of a header, in key_text */
 };
@@ -50,6 +50,7 @@ struct reader {
     struct tc__config_place key_place;
     char key_text[TC_CONFIG_TEXT_MAX];
     char path[TC__CONFIG_PATH_MAX + SHOWN_MAX];
+    size_t token; /* number in the list */
     size_t documents;
     struct tc_buf problem; /* libfyaml's own words */
     char problem_text[PROBLEM_MAX];
@@ -67,7 +68,7 @@ static struct frame *top(struct reader *r)
 static const char *token_path(struct reader *r, const char *field)
 {
     (void)snprintf(r->path, sizeof r->path, "%s[%zu]%s%s", tc__config_rows[TC_KEY_auth_tokens].path,
-                   r->load->out->auth_token_count, field[0] == '\0' ? "" : ".", field);
+                   r->token, field[0] == '\0' ? "" : ".", field);
     return r->path;
 }
 
@@ -228,6 +229,7 @@ static void on_scalar(struct reader *r, struct fy_event *event,
         break;
     case TOKENS:
         TELL(r, place, token_path(r, ""), "is no token: {name: ..., sha256: ..., scopes: [...]}");
+        r->token++;
         break;
     case TOKEN:
         if (f->field == TC__TOKEN_SCOPES) {
@@ -238,6 +240,7 @@ static void on_scalar(struct reader *r, struct fy_event *event,
         }
         break;
     case SCOPES:
+        f->seen = 1;
         tc__config_token_set(r->load, token_path(r, "scopes"), place, TC__TOKEN_SCOPES, text);
         break;
     }
@@ -266,6 +269,7 @@ static struct frame open_value(struct reader *r, struct tc__config_node *node,
         f.role = TOKENS;
         memset(r->load->out->auth_tokens, 0, sizeof r->load->out->auth_tokens);
         r->load->out->auth_token_count = 0;
+        r->token = 0;
         tc__config_taken(r->load, node, place);
     } else {
         node->bad = true;
@@ -279,7 +283,7 @@ static struct frame open_value(struct reader *r, struct tc__config_node *node,
 }
 
 /* A mapping or list inside of headers or tokens. */
-static struct frame open_inside(struct reader *r, const struct frame *parent,
+static struct frame open_inside(struct reader *r, struct frame *parent,
                                 const struct tc__config_place *place, bool is_mapping)
 {
     struct frame f = {.role = SKIPPED, .of = parent->of};
@@ -299,6 +303,7 @@ static struct frame open_inside(struct reader *r, const struct frame *parent,
              parent->field == TC__TOKEN_SCOPES ? "scopes is a list: [ingest, read]"
                                                : "name and sha256 are text");
     } else if (parent->role == SCOPES) {
+        parent->seen = 1;
         TELL(r, place, token_path(r, "scopes"), "is a list of ingest, read and admin");
     } else if (parent->role == HEADERS) {
         TELL(r, place, parent->of->path, "the value of a header is text");
@@ -335,16 +340,10 @@ static void on_open(struct reader *r, const struct tc__config_place *place, bool
 static void end_token(struct reader *r, const struct frame *f)
 {
     static const char *const names[] = {"name", "sha256", "scopes"};
-    const struct tc_config_token *token =
-        &r->load->out->auth_tokens[r->load->out->auth_token_count];
     for (size_t i = 0; i < TC__TOKEN_NONE; i++) {
         if ((f->seen & 1U << i) == 0) {
             TELL(r, &f->place, token_path(r, ""), "%s is missing", names[i]);
         }
-    }
-    if (token->scopes == 0 && (f->seen & 1U << TC__TOKEN_SCOPES) != 0) {
-        TELL(r, &f->place, token_path(r, "scopes"),
-             "is empty: the token would be good for nothing");
     }
     r->load->out->auth_token_count++;
 }
@@ -356,9 +355,13 @@ static void on_close(struct reader *r)
     const struct frame *f = &r->frames[--r->depth];
     if (f->role == TOKEN) {
         end_token(r, f);
+    } else if (f->role == SCOPES && f->seen == 0) {
+        TELL(r, &f->place, token_path(r, "scopes"),
+             "is empty: the token would be good for nothing");
     }
     struct frame *parent = top(r);
     if (parent != NULL) {
+        r->token += parent->role == TOKENS;
         parent->has_key = f->is_key;
         parent->node = f->is_key ? NULL : parent->node;
         parent->field = f->is_key ? TC__TOKEN_NONE : parent->field;
@@ -368,6 +371,7 @@ static void on_close(struct reader *r)
 static void on_alias(struct reader *r)
 {
     struct frame *f = top(r);
+    r->token += f != NULL && f->role == TOKENS;
     if (f != NULL && f->is_mapping) {
         f->has_key = !f->has_key;
         f->node = NULL;
