@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "engine/incident.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +366,16 @@ tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
 bool tc_engine_is_enabled(const struct tc_engine *e, size_t index)
 {
     return index < e->slot_count && e->slots[index].enabled;
+}
+
+int64_t tc_engine_now(const struct tc_engine *e)
+{
+    return e->now_ns;
+}
+
+struct tc_incidents *tc_engine_incidents(struct tc_engine *e)
+{
+    return &e->incidents;
 }
 
 void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out)

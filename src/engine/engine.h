@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/detector.h"
+#include "engine/incident.h"
 #include "event/event.h"
 #include "event/verdict.h"
 
@@ -60,6 +61,11 @@ TC_CHECKED tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns);
 TC_CHECKED tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns);
 /* As after create, knobs kept: for benchmarks and for the next input. */
 TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
+
+/* The newest time seen, TC_TIME_NONE before the first. */
+int64_t tc_engine_now(const struct tc_engine *e);
+/* The incidents: what an earlier process knew goes in, what was told is noted there. */
+struct tc_incidents *tc_engine_incidents(struct tc_engine *e);
 
 void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out);
 /* Of one detector, by its index in tc_detectors(). */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/scrapes.h"
+#include "intake/scrapes.h"
 
 #include "base/buf.h"
 #include "base/time.h"
-#include "cli/say.h"
 #include "codec/codec.h"
 #include "codec/prometheus.h"
 
@@ -134,9 +133,12 @@ static int64_t shifted(int64_t time_ns, int64_t interval_ns, int64_t steps)
 }
 
 /* "DIR: 12 scrapes say no time: ..." */
-static void say_assumed(struct tc_slice where, uint64_t scrapes, const char *order,
-                        int64_t interval_ns, const char *end, int64_t time_ns)
+static void say_assumed(tc_intake_say_fn say, struct tc_slice where, uint64_t scrapes,
+                        const char *order, int64_t interval_ns, const char *end, int64_t time_ns)
 {
+    if (say == NULL) {
+        return;
+    }
     char text[128];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     tc_buf_duration(&b, interval_ns);
@@ -144,9 +146,9 @@ static void say_assumed(struct tc_slice where, uint64_t scrapes, const char *ord
     tc_buf_str(&b, tc_slice_cstr(end));
     tc_buf_lit(&b, " at ");
     tc_buf_time(&b, time_ns);
-    tc_say_plain("%.*s: %llu scrapes say no time; assumed: in the order of %s, %.*s. "
-                 "--scrape-interval sets how far apart",
-                 TC_FMT(where), (unsigned long long)scrapes, order, TC_FMT(tc_buf_slice(&b)));
+    say("%.*s: %llu scrapes say no time; assumed: in the order of %s, %.*s. "
+        "--scrape-interval sets how far apart",
+        TC_FMT(where), (unsigned long long)scrapes, order, TC_FMT(tc_buf_slice(&b)));
 }
 
 /* The files are one after the other, and the scrapes inside of them. */
@@ -161,7 +163,7 @@ static void assume_order(struct undated *files, size_t count, int64_t last_ns,
     }
     if (o->interval_ns == 0 && behind > 1 && last_ns != TC_TIME_NONE) {
         struct tc_slice folder = files[0].folder.len > 0 ? files[0].folder : TC_LIT("./");
-        say_assumed(count > 1 ? folder : tc_slice_cstr(files[0].file->path), behind,
+        say_assumed(o->say, count > 1 ? folder : tc_slice_cstr(files[0].file->path), behind,
                     count > 1 ? "their names" : "the file", interval, "last", last_ns);
     }
 }
@@ -193,7 +195,8 @@ static bool date_by_name(struct tc_input *file, const struct tc_scrape_options *
     }
     file->taken_ns = shifted(time_ns, interval, (int64_t)scrapes - 1);
     if (file->scrapes.undated && scrapes > 1 && o->interval_ns == 0) {
-        say_assumed(tc_slice_cstr(file->path), scrapes, "the file", interval, "first", time_ns);
+        say_assumed(o->say, tc_slice_cstr(file->path), scrapes, "the file", interval, "first",
+                    time_ns);
     }
     return true;
 }

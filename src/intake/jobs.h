@@ -5,11 +5,11 @@
  * it is named after the directory above. A directory that holds nothing but copies of the dumps of
  * another one is that one.
  */
-#ifndef TC_CLI_JOBS_H
-#define TC_CLI_JOBS_H
+#ifndef TC_INTAKE_JOBS_H
+#define TC_INTAKE_JOBS_H
 
 #include "base/status.h"
-#include "cli/inputs.h"
+#include "intake/input.h"
 
 /* Gives every dump among the inputs its job and, where directories are places, its place. */
 TC_CHECKED tc_status tc_jobs_apply(struct tc_inputs *in);

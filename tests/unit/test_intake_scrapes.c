@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times and nodes in the names of scrapes, and the times of those that have none. Made up. */
 #include "base/time.h"
-#include "cli/scrapes.h"
 #include "codec/codec.h"
+#include "intake/scrapes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

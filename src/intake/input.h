@@ -6,8 +6,8 @@
  * (tc_input_guard) or goes on without what is gone (tc_input_go_on). The digest is made when it is
  * first asked for.
  */
-#ifndef TC_CLI_INPUT_H
-#define TC_CLI_INPUT_H
+#ifndef TC_INTAKE_INPUT_H
+#define TC_INTAKE_INPUT_H
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -34,7 +34,8 @@ struct tc_input {
     int64_t mtime_ns;
     const struct tc_codec *codec; /* that reads it */
 
-    /* What is known about it from outside; see cli/hints.h. Slices of strings that live as long. */
+    /* What is known about it from outside; see intake/hints.h. Slices of strings that live as long.
+     */
     struct tc_slice node;
     struct tc_slice job;
     struct tc_slice place; /* node or pod that its directory is named after */
@@ -47,6 +48,22 @@ struct tc_input {
     size_t passed; /* bytes of a mapping whose pages were given back */
     bool has_digest;
     char digest[TC_DIGEST_TEXT_MAX];
+};
+
+/* Tells the user something in one line. */
+typedef void (*tc_intake_say_fn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Several, that are read together. */
+struct tc_inputs {
+    struct tc_input *items; /* recognised; an item's index is its tc_raw.source */
+    size_t count;
+    size_t cap;
+    size_t copied_bytes;
+    uint64_t total_bytes;
+    size_t unrecognised;  /* found in directories and left out */
+    size_t skipped;       /* links to directories, pipes and the like, found in directories */
+    bool failed;          /* something the user named could not be read: the exit status is bad */
+    tc_intake_say_fn say; /* told what was assumed about them; NULL: nobody */
 };
 
 /*
@@ -78,7 +95,7 @@ uint64_t tc_input_line(const struct tc_input *in, size_t offset);
 
 /*
  * From now on a mapped file that becomes shorter than what was mapped ends the
- * process with TC_EXIT_BAD and a message.
+ * process with exit status 2 and a message.
  */
 void tc_input_guard(void);
 /*
@@ -87,7 +104,5 @@ void tc_input_guard(void);
  */
 void tc_input_go_on(void);
 bool tc_input_shrunk(const struct tc_input *in);
-/* Tells it once, "PATH: changed while being read: ..."; true when it has shrunk. */
-bool tc_input_tell_shrunk(struct tc_input *in);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/jobs.h"
+#include "intake/jobs.h"
 
 #include "codec/codec.h"
 

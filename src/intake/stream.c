@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/stream.h"
+#include "intake/stream.h"
 
 #include "base/assert.h"
 #include "base/sort.h"

@@ -7,9 +7,10 @@
 
 #include <cmocka.h>
 
-#include "cli/input.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/say.h"
+#include "intake/input.h"
 
 #include <fcntl.h>
 #include <signal.h>

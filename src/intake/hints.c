@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/hints.h"
+#include "intake/hints.h"
 
 #include "base/buf.h"
 #include "base/time.h"
-#include "cli/jobs.h"
-#include "cli/say.h"
-#include "cli/scrapes.h"
 #include "codec/codec.h"
 #include "detect/detector.h"
+#include "intake/jobs.h"
+#include "intake/scrapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -276,9 +275,12 @@ static void assume_boot(const struct tc_hints *h, struct tc_inputs *in)
         file->boot_ns = file->now_ns - uptime_ns;
         struct tc_slice who =
             file->node.len > 0 ? file->node : tc_path_base(tc_slice_cstr(file->path));
-        tc_say_plain("%s: has only times since boot; assumed: it ends at %.*s. "
-                     "--boot-time %.*s=TIME sets them right",
-                     file->path, TC_FMT(tc_buf_slice(&b)), TC_FMT(who));
+        if (in->say == NULL) {
+            continue;
+        }
+        in->say("%s: has only times since boot; assumed: it ends at %.*s. "
+                "--boot-time %.*s=TIME sets them right",
+                file->path, TC_FMT(tc_buf_slice(&b)), TC_FMT(who));
     }
 }
 
@@ -304,7 +306,7 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     if (tc_jobs_apply(in) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of jobs");
     }
-    struct tc_scrape_options options = {h->now_ns, h->interval_ns, h->utc_offset_s};
+    struct tc_scrape_options options = {h->now_ns, h->interval_ns, h->utc_offset_s, in->say};
     if (tc_scrapes_apply(in, &options) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the times of scrapes");
     }

@@ -3,12 +3,12 @@
  * When scrapes were taken, and of which node, where their samples do not say: the names of the
  * files, their modification times, or their order. docs/scrapes.md says it for users.
  */
-#ifndef TC_CLI_SCRAPES_H
-#define TC_CLI_SCRAPES_H
+#ifndef TC_INTAKE_SCRAPES_H
+#define TC_INTAKE_SCRAPES_H
 
 #include "base/slice.h"
 #include "base/status.h"
-#include "cli/inputs.h"
+#include "intake/input.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,11 +17,12 @@ struct tc_scrape_options {
     int64_t now_ns;      /* of --now; TC_TIME_NONE */
     int64_t interval_ns; /* of --scrape-interval; 0: not given */
     int32_t utc_offset_s;
+    tc_intake_say_fn say; /* told what was assumed; NULL: nobody */
 };
 
 /*
  * Gives every scrape among the inputs its time and the time between scrapes in one file, and
- * says on standard error where these are assumed. TC_E_NOMEM.
+ * says where these are assumed. TC_E_NOMEM.
  */
 TC_CHECKED tc_status tc_scrapes_apply(struct tc_inputs *in,
                                       const struct tc_scrape_options *options);

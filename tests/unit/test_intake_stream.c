@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/time.h"
-#include "cli/stream.h"
+#include "intake/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>

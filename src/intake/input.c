@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/input.h"
+#include "intake/input.h"
 
 #include "base/digest.h"
 #include "base/time.h"
-#include "cli/say.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +22,8 @@
 #define STREAM_MAX ((size_t)2 << 30)
 /* Pages are given back in steps of this, and kept for as long behind the reader. */
 #define PASS_STEP ((size_t)16 << 20)
+/* How the process ends when a file it reads is gone: as for any unreadable input. */
+#define EXIT_BAD 2
 /* Enough of the beginning to tell text from anything else. */
 #define TEXT_PROBE 4096
 
@@ -306,7 +307,7 @@ static void on_bus_error(int signal_number)
     (void)signal_number;
     ssize_t ignored = write(STDERR_FILENO, message, sizeof message - 1);
     (void)ignored;
-    _exit(TC_EXIT_BAD);
+    _exit(EXIT_BAD);
 }
 
 void tc_input_guard(void)
@@ -351,15 +352,4 @@ void tc_input_go_on(void)
 bool tc_input_shrunk(const struct tc_input *in)
 {
     return in->mapping != NULL && in->mapping->shrunk != 0;
-}
-
-bool tc_input_tell_shrunk(struct tc_input *in)
-{
-    bool shrunk = tc_input_shrunk(in);
-    if (shrunk && !in->shrunk_told) {
-        in->shrunk_told = true;
-        tc_say_plain("%s: changed while being read: it became shorter; copy it and try again",
-                     in->path);
-    }
-    return shrunk;
 }

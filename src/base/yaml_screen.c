@@ -11,7 +11,7 @@
  * for libfyaml ends a flow collection or quoted text there with an error. All
  * between two such lines counts, whatever it is.
  */
-#include "codec/k8s_priv.h"
+#include "base/yaml_screen.h"
 
 #include <string.h>
 
@@ -220,7 +220,7 @@ static const char *judge_entry(const struct lines *l, size_t at)
     return at - l->start > YAML_SPAN_MAX ? "an entry is too long" : NULL;
 }
 
-const char *tc__k8s_yaml_screen(struct tc_slice text, size_t *out_at, tc_status *out_status)
+const char *tc_yaml_screen(struct tc_slice text, size_t *out_at, tc_status *out_status)
 {
     struct lines l = {.text = text, .column = COLUMN_NONE};
     size_t line = 0;

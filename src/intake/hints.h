@@ -4,12 +4,12 @@
  * not: the node of a kernel log, when that node booted, the zone and year of
  * its dates, the job of a dump, the time of a scrape.
  */
-#ifndef TC_CLI_HINTS_H
-#define TC_CLI_HINTS_H
+#ifndef TC_INTAKE_HINTS_H
+#define TC_INTAKE_HINTS_H
 
 #include "base/slice.h"
 #include "base/status.h"
-#include "cli/inputs.h"
+#include "intake/input.h"
 
 #include <stdbool.h>
 #include <stddef.h>

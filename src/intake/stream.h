@@ -9,14 +9,14 @@
  * Arenas never grow, so a codec that needs more strings than fit is given more
  * room and the same bytes again.
  */
-#ifndef TC_CLI_STREAM_H
-#define TC_CLI_STREAM_H
+#ifndef TC_INTAKE_STREAM_H
+#define TC_INTAKE_STREAM_H
 
 #include "base/status.h"
-#include "cli/hints.h"
-#include "cli/input.h"
 #include "codec/codec.h"
 #include "event/event.h"
+#include "intake/hints.h"
+#include "intake/input.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the name of a scrape says: when it was taken, of which node, and its place in order. */
-#include "cli/scrapes.h"
+#include "intake/scrapes.h"
 
 #include "base/time.h"
 

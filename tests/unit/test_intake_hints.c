@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/time.h"
-#include "cli/hints.h"
 #include "cli/reading.h"
 #include "codec/codec.h"
+#include "intake/hints.h"
 
 #include <stdio.h>
 #include <stdlib.h>
