@@ -18,7 +18,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
             l->config.incidents_max < TC_KEPT_MAX ? l->config.incidents_max : TC_KEPT_MAX;
         l->out = *out;
         l->wall_ns = l->clock_ns = l->newest_ns = TC_TIME_NONE;
-        l->tell_ns = INT64_MAX;
+        l->tell_ns = l->settle_ns = INT64_MAX;
         l->linked_ns = -TC__UPDATE_NS; /* the first link waits for nothing */
         l->story = tc_story_create();
         l->hashes = calloc(l->config.incidents_max, sizeof *l->hashes);
@@ -77,6 +77,11 @@ tc_status tc_live_restore(struct tc_live *l, const struct tc_live_mark *mark)
 }
 
 /* ---- time ---- */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* Where engine time would be if nobody had sent anything since the newest event. */
 static int64_t present(const struct tc_live *l)
@@ -191,11 +196,28 @@ static tc_status pass_time(struct tc_live *l)
     return tc_engine_advance(l->engine, now_ns < l->clock_ns ? now_ns : l->clock_ns);
 }
 
+/*
+ * Files that ended are settled. Where nobody sends anything about the present, no time passes that
+ * would bring out what detectors hold back: there it is as at the end of all input.
+ */
+static tc_status settle(struct tc_live *l)
+{
+    if (l->settle_ns == INT64_MAX) {
+        return TC_OK;
+    }
+    l->settle_ns = INT64_MAX;
+    return l->newest_ns == TC_TIME_NONE ? tc_engine_finish(l->engine, TC_TIME_NONE)
+                                        : tc_engine_settle(l->engine);
+}
+
 tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(release(l));
     TC_TRY(pass_time(l));
+    if (l->settle_ns <= l->arrived_ns) {
+        TC_TRY(settle(l));
+    }
     return tc__live_tell(l, false);
 }
 
@@ -203,6 +225,10 @@ tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    if (l->settle_ns == INT64_MAX) {
+        l->settle_max_ns = l->arrived_ns + TC__SETTLE_MAX_NS;
+    }
+    l->settle_ns = sooner(l->arrived_ns + TC__SETTLE_NS, l->settle_max_ns);
     return tc__live_tell(l, false);
 }
 
@@ -216,6 +242,7 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(settle(l));
     l->replaying = false;
     return tc__live_tell(l, true);
 }
@@ -224,12 +251,8 @@ tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
+    TC_TRY(settle(l));
     return tc__live_tell(l, true);
-}
-
-static int64_t sooner(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 int64_t tc_live_due(const struct tc_live *l)
@@ -240,6 +263,7 @@ int64_t tc_live_due(const struct tc_live *l)
     int64_t due_ns = l->arrived_ns + TC__PULSE_NS;
     due_ns = sooner(due_ns, tc__hold_due_near(&l->hold));
     due_ns = sooner(due_ns, tc__live_tell_due(l));
+    due_ns = sooner(due_ns, l->settle_ns);
     int64_t wait_ns = due_ns - l->arrived_ns;
     int64_t ahead_ns = tc__hold_due_ahead(&l->hold);
     wait_ns = ahead_ns == INT64_MAX ? wait_ns : sooner(wait_ns, ahead_ns - l->clock_ns);

@@ -20,6 +20,10 @@
 #define TC__STEP_MAX_NS (2 * TC_SECOND)
 /* An incident is updated at most this often; what opens or resolves it waits for nothing. */
 #define TC__UPDATE_NS TC_SECOND
+/* Files are given one after the other: they are settled when none has ended for so long, or since
+ * the first of them. */
+#define TC__SETTLE_NS TC_SECOND
+#define TC__SETTLE_MAX_NS (5 * TC_SECOND)
 /* Linking costs with the incidents, so the pause between two grows with them: 4,096 pause 21 ms. */
 #define TC__LINK_PAUSE_NS(count) ((int64_t)(count)*5000)
 
@@ -36,6 +40,8 @@ struct tc_live {
     int64_t passed_ns;
     int64_t newest_ns; /* of events about the present; TC_TIME_NONE */
     int64_t newest_passed_ns;
+    int64_t settle_ns; /* when files that ended are settled, on the arrival clock; INT64_MAX */
+    int64_t settle_max_ns;
     bool replaying;
     bool urgent;  /* something opened or was resolved since it was told */
     bool changed; /* a verdict changed since the last linking */
