@@ -370,6 +370,9 @@ static tc_status on_input(struct tc_conn *c, void *state, struct tc_slice bytes)
         return stash_more(h, bytes);
     }
     take_input(h, bytes);
+    if (h->guard.preface < NGHTTP2_CLIENT_MAGIC_LEN) {
+        return TC_OK; /* nothing is said before it is clear that this is HTTP/2 */
+    }
     if (h->handshake_ns != 0 && h->settings_seen && h->settings_acked) {
         h->handshake_ns = 0;
         h->idle_ns = tc__h2_now(h);
