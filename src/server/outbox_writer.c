@@ -376,7 +376,8 @@ static void reopen(struct tc_outbox *o)
 void tc__outbox_deliver(struct tc_outbox *o)
 {
     reopen(o);
-    if (o->file.partial == 0 && o->file_next == 0) {
+    /* As long as the file takes them, what waits is only what came this moment. */
+    if (o->file_backoff_ns != 0 && o->file.partial == 0 && o->file_next == 0) {
         (void)tc__outbox_drop(o, TC__OUTPUT_FILE, &o->scan);
     }
     (void)pthread_mutex_lock(&o->lock);
