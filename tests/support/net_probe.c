@@ -211,6 +211,10 @@ void net_peer_send(struct net_peer *peer, struct tc_slice bytes)
             tc__conn_readable(peer->conn);
         }
         tc__net_turn(peer->probe->net);
+        while (peer->conn != NULL && peer->conn->pending > 0 && peer->write_room > 0 &&
+               peer->write_errno == 0) {
+            net_peer_writable(peer, peer->write_room);
+        }
     } while (peer->conn != NULL && peer->in.len > 0 && peer->reads > before);
 }
 
