@@ -169,7 +169,8 @@ bool tc__http_head_begin(struct tc__http *h)
 
 /*
  * How many of the bytes belong to the head; *out_end when it ends with them. Every line ends with
- * CRLF, none begins with white space; empty lines before the request line are skipped.
+ * CRLF, none begins with white space or has control characters; empty lines before the request line
+ * are skipped.
  */
 static size_t scan_lines(struct tc__http *h, struct tc_slice bytes, bool *out_end)
 {
@@ -191,6 +192,10 @@ static size_t scan_lines(struct tc__http *h, struct tc_slice bytes, bool *out_en
         } else if (b == '\r') {
             l->after_cr = true;
         } else {
+            if (((unsigned char)b < ' ' && b != '\t') || b == 0x7f) {
+                (void)bad(h, "a control character in the head");
+                return i;
+            }
             if (l->line_start && (b == ' ' || b == '\t')) {
                 (void)bad(h, "a line of the head begins with white space");
                 return i;
@@ -332,7 +337,7 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
     r->protocol = TC_PROTOCOL_HTTP;
     r->method = method_of(&h->parser);
     if (h->parser.http_major != 1 || h->parser.http_minor > 1) {
-        tc__http_refuse_with(h, 505, TC_COUNT_HTTP_BAD_VERSION, "HTTP/1.1 is spoken here");
+        tc__http_refuse_with(h, 505, TC_COUNT_HTTP_BAD_VERSION, "this server speaks HTTP/1.1");
         return false;
     }
     if (!body_framing(h, out_chunked, out_length) || !split_url(h, r)) {
