@@ -366,6 +366,34 @@ describe('types, encodings, methods and paths', () => {
   });
 });
 
+describe('uploads that are none', () => {
+  const upload = (query, body, headers = {}) => call(daemon.api, 'POST', `/api/v1/upload${query}`, { body, headers });
+  const rows = {
+    'a format nobody knows': [415, '?name=x.bin', Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]), {}],
+    'an empty file': [400, '?name=dmesg-x.txt', Buffer.alloc(0), {}],
+    'a compressed file': [415, '?name=dmesg-x.txt.gz', zlib.gzipSync('x'), { 'content-encoding': 'gzip' }],
+    'a hint that is none': [400, '?name=dmesg-x.txt&nope=1', 'x', {}],
+    'a time that is none': [400, '?name=dmesg-x.txt&boot_time=yesterday&format=kmsg', '[    1.000000] x\n', {}],
+    'a format that is none': [400, '?name=dmesg-x.txt&format=nope', 'x', {}],
+    'a parameter with a wrong escape': [400, '?name=%zz', 'x', {}],
+  };
+  for (const [name, [wanted, query, body, headers]] of Object.entries(rows)) {
+    test(name, async () => {
+      const kept = await stored();
+      const answer = await upload(query, body, headers);
+      assert.equal(answer.status, wanted, answer.body.toString());
+      assert.ok(JSON.parse(answer.body.toString('utf8')).error.length > 0, 'it says why');
+      assert.equal(await stored(), kept);
+      assert.deepEqual(fs.readdirSync(path.join(daemon.dataDir, 'spool')), [], 'nothing is left behind');
+    });
+  }
+  test('a pickle that would call something is refused as data, and hurts nobody', async () => {
+    const answer = await upload('?name=job/nccl_trace_rank_0', Buffer.from("\x80\x02cos\nsystem\nq\x00X\x04\x00\x00\x00exitq\x01\x85q\x02Rq\x03.", 'latin1'));
+    assert.ok([200, 400, 415].includes(answer.status), `answered ${answer.status}`);
+    assert.equal((await call(daemon.api, 'GET', '/healthz')).status, 200);
+  });
+});
+
 describe('names from outside', () => {
   const tree = () => fs.readdirSync(space.top, { recursive: true })
     .filter((name) => !/(^|\/)(evidence|outbox|spool)\//.test(name)).sort();

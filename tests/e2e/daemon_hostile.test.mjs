@@ -35,7 +35,7 @@ async function many(count, address) {
 const destroy = (all) => all.forEach((raw) => raw.destroy());
 /** No connection of a test is left behind. */
 const closed = () => until('all connections to be gone', async () =>
-  (await daemon.metrics()).sum('tracecore_connections') <= 1);
+  (await daemon.metrics()).sum('tracecore_connections_open') <= 1);
 
 describe('slow clients', () => {
   test('headers a byte at a time', async () => {
@@ -105,7 +105,7 @@ describe('slow clients', () => {
       for (let i = 0; i < 20; i++) all.push(...await many(50, daemon.http), ...await many(50, daemon.grpc));
       await served();
     });
-    assert.ok((await daemon.metrics()).sum('tracecore_connections') >= 2000);
+    assert.ok((await daemon.metrics()).sum('tracecore_connections_open') >= 2000);
     destroy(all);
     assert.ok(grown < 48 * MEBI, `memory rose by ${grown} KiB, ${Math.round(grown / 2)} B a connection`);
     await closed();

@@ -199,7 +199,7 @@ describe('SIGTERM', () => {
     stream.on('error', () => {});
     stream.resume();
     stream.write(message.subarray(0, 20));
-    await until('both to be in flight', async () => (await daemon.metrics()).sum('tracecore_connections') >= 2);
+    await until('both to be in flight', async () => (await daemon.metrics()).sum('tracecore_connections_open') >= 2);
     await sleep(100);
     daemon.signal('SIGTERM');
     await until('new ones to be refused', async () => {
@@ -318,14 +318,14 @@ describe('seen from outside', () => {
     const status = await daemon.status();
     assert.equal(typeof status, 'object');
     const url = `http://${daemon.api}`;
-    const text = run(['status', '--url', url]);
+    const text = run(['status', '--api', url]);
     assert.equal(text.status, 0, text.stderr);
     assert.match(text.text, /ready/i);
-    const json = run(['status', '--json', '--url', url]);
+    const json = run(['status', '--json', '--api', url]);
     assert.equal(json.status, 0, json.stderr);
     assert.deepEqual(Object.keys(JSON.parse(json.text)), Object.keys(status));
     await daemon.stop();
-    const gone = run(['status', '--url', url]);
+    const gone = run(['status', '--api', url]);
     assert.notEqual(gone.status, 0);
     assert.ok(gone.stderr.includes(daemon.api), gone.stderr);
   });
