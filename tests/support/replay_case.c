@@ -2,7 +2,7 @@
 #include "support/replay_case.h"
 
 #include "cli/command.h"
-#include "cli/stream.h"
+#include "intake/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
