@@ -29,6 +29,9 @@
 /* Linking costs with the incidents, so the pause between two grows with them: 4,096 pause 21 ms. */
 #define TC__LINK_PAUSE_NS(count) ((int64_t)(count)*5000)
 
+/* Who runs where is worked out anew after a pause that grows with what is said about it. */
+#define TC__PLACE_PAUSE_NS(count) ((int64_t)(count)*TC_SECOND / 2000)
+
 struct tc_live {
     struct tc_live_config config;
     struct tc_live_out out;
@@ -50,6 +53,7 @@ struct tc_live {
     bool changed; /* a verdict changed since the last linking */
     bool untold;  /* the last telling left something out */
     int64_t linked_ns;
+    int64_t placed_ns;
     int64_t tell_ns;         /* when something is to be told, on the arrival clock; INT64_MAX */
     uint64_t linked_version; /* of the story's statements */
     uint64_t *hashes;        /* of the verdicts as they were linked last, by index */
