@@ -28,6 +28,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         tc_live_destroy(l);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the events that wait and the verdicts");
     }
+    tc_story_forgets(l->story);
     struct tc_engine_out taken = {tc__live_take, l};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
     if (status == TC_OK) {
@@ -291,6 +292,8 @@ void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
     for (size_t i = 0; i < kept->count; i++) {
         out->open += kept->items[i].verdict.status != TC_VERDICT_RESOLVED;
     }
+    out->places = tc_story_statements(l->story);
+    out->places_forgotten = tc_story_forgotten(l->story);
     out->engine_ns = tc_engine_now(l->engine);
 }
 
