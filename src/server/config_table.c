@@ -147,7 +147,9 @@ const struct tc__config_node *tc__config_nearest(const struct tc__config_load *l
 {
     const struct tc__config_node *best[2] = {NULL, NULL};
     size_t distance[2] = {TC_DISTANCE_MAX, TC_DISTANCE_MAX};
-    for (size_t i = 1; i < l->node_count; i++) {
+    /* Nobody reads the answer where mistakes are only counted. */
+    size_t count = l->mistake_count < TC__CONFIG_MISTAKES_MAX ? l->node_count : 0;
+    for (size_t i = 1; i < count; i++) {
         struct tc_slice path = tc_slice_cstr(l->nodes[i].path);
         bool elsewhere = !tc_slice_eq(parent_of(path), parent);
         size_t now = tc_slice_distance(key, tc__config_last_part(path));
