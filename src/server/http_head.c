@@ -219,24 +219,27 @@ size_t tc__http_head_read(struct tc__http *h, struct tc_slice bytes)
     room = room > h->head_bytes ? room - h->head_bytes : 0;
     bool end = false;
     size_t len = scan_lines(h, bytes, &end);
-    if (len > room) {
-        h->refusal.status = 0;
-        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "the head is too large");
-    }
-    if (h->refusal.status != 0) {
-        return len;
-    }
-    h->head_bytes += len;
-    (void)http_parser_execute(&h->parser, &settings, bytes.ptr, len);
+    size_t fed = len < room ? len : room;
+    /* What is wrong first is what is said, so that it does not depend on how the bytes came. */
+    struct tc__http_refusal of_lines = h->refusal;
+    h->refusal = (struct tc__http_refusal){0};
+    /* To http_parser no bytes mean the end of the connection. */
+    size_t parsed = fed > 0 ? http_parser_execute(&h->parser, &settings, bytes.ptr, fed) : 0;
+    h->head_bytes += fed;
     enum http_errno code = HTTP_PARSER_ERRNO(&h->parser);
-    if (code == HPE_HEADER_OVERFLOW) {
-        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "the head is too large");
-    } else if (code == HPE_INVALID_CONTENT_LENGTH || code == HPE_UNEXPECTED_CONTENT_LENGTH ||
-               code == HPE_INVALID_TRANSFER_ENCODING) {
+    if (code == HPE_INVALID_CONTENT_LENGTH || code == HPE_UNEXPECTED_CONTENT_LENGTH ||
+        code == HPE_INVALID_TRANSFER_ENCODING) {
         tc__http_refuse_with(h, 400, TC_COUNT_HTTP_BAD_FRAMING,
                              "the length of the body is unclear");
-    } else if ((code != HPE_OK && code != HPE_PAUSED) || h->head_done != end) {
+    } else if (code != HPE_OK && code != HPE_PAUSED) {
         (void)bad(h, "not a request of HTTP/1.1");
+    }
+    if (len > room) {
+        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "the head is too large");
+    } else if (of_lines.status != 0) {
+        tc__http_refuse_with(h, of_lines.status, of_lines.counter, of_lines.words);
+    } else if (h->head_done != end || (end && parsed + 1 != fed)) {
+        (void)bad(h, "not a request of HTTP/1.1"); /* it sees another end than we do */
     }
     return len;
 }
