@@ -33,7 +33,10 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static int make_dir(void **state)
 {
     (void)state;
-    memcpy(test_dir, "/tmp/tc-evidence-XXXXXX", sizeof "/tmp/tc-evidence-XXXXXX");
+    /* Thousands of syncs: in memory, where there is such a place. */
+    bool in_memory = access("/dev/shm", W_OK) == 0;
+    (void)snprintf(test_dir, sizeof test_dir, "%s/tc-evidence-XXXXXX",
+                   in_memory ? "/dev/shm" : "/tmp");
     said[0] = '\0';
     return mkdtemp(test_dir) == NULL ? -1 : 0;
 }
