@@ -74,7 +74,7 @@ static struct tc_slice body_of(uint64_t number, size_t len)
     return tc_slice_make(body_bytes, len);
 }
 
-static size_t size_of(uint64_t number)
+__attribute__((unused)) static size_t size_of(uint64_t number)
 {
     static const size_t sizes[] = {0, 1, 100, 4096, 70000, 231};
     return sizes[number % (sizeof sizes / sizeof sizes[0])];
@@ -109,7 +109,7 @@ static tc_status append_one(struct tc_store *s, uint64_t number, size_t len)
 }
 
 /* Appends `count` batches of varying sizes and commits after each `group`. */
-static void fill(struct tc_store *s, uint64_t count, uint64_t group)
+__attribute__((unused)) static void fill(struct tc_store *s, uint64_t count, uint64_t group)
 {
     struct tc_error err = {0};
     for (uint64_t i = 1; i <= count; i++) {
@@ -131,8 +131,8 @@ struct seen {
     bool sized; /* bodies are those of size_of */
 };
 
-static tc_status take_batch(void *context, const struct tc_batch *batch,
-                            const struct tc_batch_info *info)
+__attribute__((unused)) static tc_status take_batch(void *context, const struct tc_batch *batch,
+                                                    const struct tc_batch_info *info)
 {
     struct seen *seen = context;
     struct tc_slice want = body_of(batch->number, (size_t)info->body_bytes);
@@ -149,7 +149,7 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     return TC_OK;
 }
 
-static void count_bad(void *context, const char *line)
+__attribute__((unused)) static void count_bad(void *context, const char *line)
 {
     struct seen *seen = context;
     seen->bad++;
@@ -164,7 +164,7 @@ static struct tc_evidence *open_evidence(void)
     return e;
 }
 
-static void walk_all(struct seen *seen, uint64_t from)
+__attribute__((unused)) static void walk_all(struct seen *seen, uint64_t from)
 {
     struct tc_error err = {0};
     struct tc_evidence *e = open_evidence();
