@@ -537,7 +537,7 @@ static void a_full_pool_makes_the_sender_wait(void **state)
 {
     (void)state;
     struct tc_net_limits limits = peer_limits();
-    struct peer *p = peer_create_with(&limits, 400 << 10);
+    struct peer *p = peer_create_with(&limits, 300 << 10);
     char *text = malloc(200000);
     memset(text, 'q', 200000);
     p->hold = true;
