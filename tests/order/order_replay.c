@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "cli/command.h"
 #include "cli/reading.h"
-#include "cli/stream.h"
 #include "engine/engine.h"
+#include "intake/stream.h"
 #include "support/order.h"
 
 #include <dirent.h>
