@@ -551,6 +551,13 @@ static void on_shutdown(struct tc_conn *c, void *state)
     tc__h2_pump(h);
 }
 
+static int64_t idle_since(const struct tc_conn *c, const void *state)
+{
+    (void)c;
+    const struct tc__h2 *h = state;
+    return h->open_count == 0 ? h->idle_ns : 0;
+}
+
 static void on_close(struct tc_conn *c, void *state)
 {
     (void)c;
@@ -574,4 +581,5 @@ const struct tc_proto tc_proto_grpc = {
     .expired = on_expired,
     .shutdown = on_shutdown,
     .close = on_close,
+    .idle_since = idle_since,
 };
