@@ -175,8 +175,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     }
     const struct tc_net_limits *limits = tc_conn_limits(h->conn);
     /* Streams that were reset while the service works on them count too. */
-    struct tc__h2_stream *s =
-        h->stream_count < 2 * limits->streams_max ? create(h, frame->hd.stream_id) : NULL;
+    bool room = !h->closing && h->stream_count < 2 * limits->streams_max;
+    struct tc__h2_stream *s = room ? create(h, frame->hd.stream_id) : NULL;
     if (s == NULL) {
         tc_count(TC_COUNT_GRPC_REFUSED_STREAMS, 1);
         return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
