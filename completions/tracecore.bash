@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode evidence simulate score bench completion help --help --version"
+        _tracecore_words "detect decode config evidence simulate score bench completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -98,6 +98,13 @@ _tracecore() {
         esac
         if [[ $cur == -* ]]; then
             _tracecore_words "--unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+        fi
+        ;;
+    config)
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--verbose --json --markdown --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "check print-default"
         fi
         ;;
     evidence)
@@ -196,7 +203,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode evidence simulate score bench completion help"
+            _tracecore_words " detect decode config evidence simulate score bench completion help"
         fi
         ;;
     esac

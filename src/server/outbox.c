@@ -151,8 +151,8 @@ static tc_status read_log(struct tc_outbox *o)
     struct tc__record r;
     tc_status status = TC_OK;
     uint64_t last = 0;
-    tc__scan_begin(&o->scan, o->log.fd, 0, o->log.end);
-    while (tc__scan_next(&o->scan, &r, &status)) {
+    tc__outbox_scan_begin(&o->scan, o->log.fd, 0, o->log.end);
+    while (tc__outbox_scan_next(&o->scan, &r, &status)) {
         last = r.number > last ? r.number : last;
         if (r.kind == TC__RECORD_CURSOR) {
             note_cursor(o, &r.cursor);
@@ -188,8 +188,8 @@ static tc_status count_pending(struct tc_outbox *o)
     for (size_t i = 0; i < TC__OUTPUT_COUNT; i++) {
         o->out[i].at = o->log.end;
     }
-    tc__scan_begin(&o->scan, o->log.fd, 0, o->log.end);
-    while (tc__scan_next(&o->scan, &r, &status)) {
+    tc__outbox_scan_begin(&o->scan, o->log.fd, 0, o->log.end);
+    while (tc__outbox_scan_next(&o->scan, &r, &status)) {
         for (size_t i = 0; i < TC__OUTPUT_COUNT && r.kind == TC__RECORD_VERDICT; i++) {
             struct tc__out *out = &o->out[i];
             if (r.number >= out->next) {
@@ -212,8 +212,8 @@ static tc_status restore_marks(struct tc_outbox *o,
     tc_status status = all == NULL ? TC_E_NOMEM : TC_OK;
     for (size_t i = 0; i < o->marks.count && status == TC_OK; i++) {
         struct tc__record r;
-        tc__scan_begin(&o->scan, o->log.fd, all[i].at, o->log.end);
-        if (tc__scan_next(&o->scan, &r, &status) && r.number == all[i].number) {
+        tc__outbox_scan_begin(&o->scan, o->log.fd, all[i].at, o->log.end);
+        if (tc__outbox_scan_next(&o->scan, &r, &status) && r.number == all[i].number) {
             status = restore(context, &r.mark);
         }
     }
@@ -296,7 +296,7 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->group = malloc(GROUP_ROOM);
     tc_status status = TC_OK;
-    if (o->stop_fd < 0 || o->group == NULL || tc__scan_init(&o->scan) != TC_OK) {
+    if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory or descriptor for the outbox");
     }
     status = status == TC_OK ? tc__log_open(&o->log, config->dir, err) : status;

@@ -74,8 +74,8 @@ static tc_status fill(struct tc_outbox *o, struct compaction *c, struct tc_error
 {
     struct tc__record r;
     tc_status status = TC_OK;
-    tc__scan_begin(&o->scan, o->log.fd, 0, o->log.end);
-    while (tc__scan_next(&o->scan, &r, &status)) {
+    tc__outbox_scan_begin(&o->scan, o->log.fd, 0, o->log.end);
+    while (tc__outbox_scan_next(&o->scan, &r, &status)) {
         TC_TRY(copy(o, c, &r, err));
     }
     if (status != TC_OK) {

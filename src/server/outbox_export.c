@@ -25,7 +25,7 @@ struct exporter {
     struct tc_outbox *o;
     struct tc_http_client *client;
     struct tc_json_parser *parser;
-    struct tc__scan scan;
+    struct tc__outbox_scan scan;
     char *request;
     size_t request_cap;
     int64_t backoff_ns;
@@ -145,8 +145,8 @@ static struct batch make_batch(struct exporter *x)
     begin_request(x, &b);
     struct tc__record r;
     tc_status status = TC_OK;
-    tc__scan_begin(&x->scan, o->log.fd, out.at, batch.end);
-    while (batch.count < BATCH_RECORDS && tc__scan_next(&x->scan, &r, &status)) {
+    tc__outbox_scan_begin(&x->scan, o->log.fd, out.at, batch.end);
+    while (batch.count < BATCH_RECORDS && tc__outbox_scan_next(&x->scan, &r, &status)) {
         if (r.kind != TC__RECORD_VERDICT || r.number < out.next) {
             continue;
         }
@@ -295,7 +295,7 @@ static tc_status prepare(struct exporter *x)
     if (getrandom(&x->random, sizeof x->random, GRND_NONBLOCK) != (ssize_t)sizeof x->random) {
         x->random = (uint64_t)tc__outbox_mono_ns();
     }
-    return x->parser != NULL && grow(x) ? tc__scan_init(&x->scan) : TC_E_NOMEM;
+    return x->parser != NULL && grow(x) ? tc__outbox_scan_init(&x->scan) : TC_E_NOMEM;
 }
 
 static void run(struct exporter *x)

@@ -17,19 +17,19 @@
 
 /* ---- walking ------------------------------------------------------------------------------- */
 
-tc_status tc__scan_init(struct tc__scan *s)
+tc_status tc__outbox_scan_init(struct tc__outbox_scan *s)
 {
-    *s = (struct tc__scan){.fd = -1, .buf = malloc(SCAN_BYTES)};
+    *s = (struct tc__outbox_scan){.fd = -1, .buf = malloc(SCAN_BYTES)};
     return s->buf == NULL ? TC_E_NOMEM : TC_OK;
 }
 
-void tc__scan_fini(struct tc__scan *s)
+void tc__scan_fini(struct tc__outbox_scan *s)
 {
     free(s->buf);
     s->buf = NULL;
 }
 
-void tc__scan_begin(struct tc__scan *s, int fd, uint64_t at, uint64_t end)
+void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint64_t end)
 {
     s->fd = fd;
     s->at = at;
@@ -41,7 +41,7 @@ void tc__scan_begin(struct tc__scan *s, int fd, uint64_t at, uint64_t end)
 }
 
 /* Makes buf begin at `at` and hold as much as there is room for. */
-static tc_status refill(struct tc__scan *s)
+static tc_status refill(struct tc__outbox_scan *s)
 {
     size_t skip = (size_t)(s->at - s->base);
     TC_ASSERT(skip <= s->have);
@@ -67,7 +67,7 @@ static tc_status refill(struct tc__scan *s)
     return TC_OK;
 }
 
-static void pass_over(struct tc__scan *s, size_t len)
+static void pass_over(struct tc__outbox_scan *s, size_t len)
 {
     if (!s->bad) {
         s->bad = true;
@@ -76,7 +76,7 @@ static void pass_over(struct tc__scan *s, size_t len)
     s->at += len;
 }
 
-bool tc__scan_next(struct tc__scan *s, struct tc__record *out, tc_status *out_status)
+bool tc__outbox_scan_next(struct tc__outbox_scan *s, struct tc__record *out, tc_status *out_status)
 {
     *out_status = TC_OK;
     while (s->at < s->end) {
@@ -213,7 +213,7 @@ tc_status tc__log_append(struct tc__log *log, const struct tc_outbox_io *io, str
         if (n <= 0) {
             int code = n == 0 ? ENOSPC : errno;
             /* What is behind the end is cut at the next start in any case. */
-            (void)ftruncate(log->fd, (off_t)log->end);
+            (void)!ftruncate(log->fd, (off_t)log->end);
             return tc_fail(err, TC_E_IO, 0, "the log cannot be written: %s", strerror(code));
         }
         done += (size_t)n;

@@ -74,7 +74,7 @@ size_t tc__record_seek(struct tc_slice bytes);
  * Walks the records of a file between two offsets, with memory of a fixed size. What is damaged is
  * passed over and counted. Invariant: buf holds the bytes [base, base + have) of the file.
  */
-struct tc__scan {
+struct tc__outbox_scan {
     int fd;
     char *buf;
     uint64_t at;
@@ -86,12 +86,12 @@ struct tc__scan {
     uint64_t damaged; /* so far, but for the one at the end */
 };
 
-TC_CHECKED tc_status tc__scan_init(struct tc__scan *s);
-void tc__scan_fini(struct tc__scan *s);
-void tc__scan_begin(struct tc__scan *s, int fd, uint64_t at, uint64_t end);
+TC_CHECKED tc_status tc__outbox_scan_init(struct tc__outbox_scan *s);
+void tc__scan_fini(struct tc__outbox_scan *s);
+void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint64_t end);
 /* True with a record, whose slices live until the next call; false at the end, or when reading
  * failed: *out_status says which. */
-bool tc__scan_next(struct tc__scan *s, struct tc__record *out, tc_status *out_status);
+bool tc__outbox_scan_next(struct tc__outbox_scan *s, struct tc__record *out, tc_status *out_status);
 
 struct tc__log {
     int dir_fd;
@@ -237,7 +237,7 @@ struct tc_outbox {
     struct tc__log log;
     struct tc__marks marks;
     struct tc__file file;
-    struct tc__scan scan;
+    struct tc__outbox_scan scan;
     struct tc__cursor file_cursor; /* as the log had it at start */
     char *group;
     int64_t log_retry_ns; /* not before this time; 0: at once */
@@ -273,7 +273,7 @@ void tc__outbox_advance(struct tc_outbox *o, enum tc__output output, uint64_t ne
  * Drops the oldest of an output while more than queue_bytes_max wait; says how many, for the
  * counter. `s` is the caller's; the log must not be exchanged meanwhile.
  */
-uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc__scan *s);
+uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc__outbox_scan *s);
 
 /* The log has nothing more for that output up to `end`: what still counts as pending is damaged. */
 void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t end);

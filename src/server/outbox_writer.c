@@ -58,7 +58,7 @@ void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t en
     }
 }
 
-uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc__scan *s)
+uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc__outbox_scan *s)
 {
     (void)pthread_mutex_lock(&o->lock);
     struct tc__out out = o->out[output];
@@ -73,8 +73,8 @@ uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc_
     uint64_t count = 0;
     uint64_t bytes = 0;
     uint64_t next = out.next;
-    tc__scan_begin(s, o->log.fd, out.at, end);
-    while (out.pending_bytes - bytes > max && tc__scan_next(s, &r, &status)) {
+    tc__outbox_scan_begin(s, o->log.fd, out.at, end);
+    while (out.pending_bytes - bytes > max && tc__outbox_scan_next(s, &r, &status)) {
         if (r.kind == TC__RECORD_VERDICT && r.number >= out.next) {
             count++;
             bytes += r.len;
@@ -245,9 +245,9 @@ static bool collect(struct tc_outbox *o, const struct tc__out *out, uint64_t end
     g->count = 0;
     g->bytes = 0;
     g->next = out->next;
-    tc__scan_begin(&o->scan, o->log.fd, out->at, end);
+    tc__outbox_scan_begin(&o->scan, o->log.fd, out->at, end);
     while (g->len < TC__GROUP_BYTES && g->count < TC__GROUP_RECORDS &&
-           tc__scan_next(&o->scan, &r, &status)) {
+           tc__outbox_scan_next(&o->scan, &r, &status)) {
         if (r.kind != TC__RECORD_VERDICT || r.number < out->next) {
             continue;
         }
@@ -283,7 +283,7 @@ static bool expect_next(void *context, struct tc_slice *out_json)
         e->count++;
     }
     e->given = false;
-    while (tc__scan_next(&e->o->scan, &e->r, &status)) {
+    while (tc__outbox_scan_next(&e->o->scan, &e->r, &status)) {
         if (e->r.kind == TC__RECORD_VERDICT && e->r.number >= e->next) {
             e->given = true;
             *out_json = e->r.json;
@@ -298,7 +298,7 @@ static tc_status resume(struct tc_outbox *o, const struct tc__out *out, uint64_t
 {
     struct expecting e = {.o = o, .next = out->next, .at = out->at};
     uint64_t found = 0;
-    tc__scan_begin(&o->scan, o->log.fd, out->at, end);
+    tc__outbox_scan_begin(&o->scan, o->log.fd, out->at, end);
     TC_TRY(tc__file_resume(&o->file, &o->file_cursor, expect_next, &e, &found, err));
     o->file.resumed = true;
     (void)pthread_mutex_lock(&o->lock);
