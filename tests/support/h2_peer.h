@@ -72,8 +72,8 @@ static inline void copy_text(char *out, size_t cap, struct tc_slice s)
     (void)snprintf(out, cap, "%.*s", (int)(s.len < cap ? s.len : cap - 1), s.len == 0 ? "" : s.ptr);
 }
 
-static inline enum tc_answer peer_begin(void *context, const struct tc_request *head,
-                                        size_t *io_body_max, struct tc_response *out_refusal)
+static inline enum tc_answer peer_begin(void *context, struct tc_request *head, size_t *io_body_max,
+                                        struct tc_response *out_refusal)
 {
     struct peer *p = context;
     assert_int_equal(head->protocol, TC_PROTOCOL_GRPC);

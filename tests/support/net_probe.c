@@ -42,7 +42,7 @@ static void keep_text(char *to, struct tc_slice from)
     (void)snprintf(to, NET_PROBE_TEXT_MAX, "%.*s", TC_FMT(from));
 }
 
-static enum tc_answer probe_begin(void *context, const struct tc_request *head, size_t *io_body_max,
+static enum tc_answer probe_begin(void *context, struct tc_request *head, size_t *io_body_max,
                                   struct tc_response *out_refusal)
 {
     struct net_probe *p = context;
