@@ -177,12 +177,12 @@ static void read_nvlink5(struct tc_slice message, struct tc_ev_xid *xid)
 }
 
 /* "NVRM: Xid (PCI:0000:b3:00): 79, pid=1234, name=python, Ch 00000008" */
-static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_event *ev)
+enum tc__kmsg_verdict tc__kmsg_rule_xid(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
     struct tc_bdf pci = {0};
     int64_t code = 0;
-    if (!tc__kmsg_take(&s, TC_LIT("NVRM: Xid ("))) {
+    if (!tc__kmsg_take(&s, TC__KMSG_XID)) {
         return TC__KMSG_NOT_MINE;
     }
     enum tc__kmsg_verdict verdict = take_code(c, &s, &pci, &code);
@@ -335,20 +335,11 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
         return tc__kmsg_rule_oomd(c, ev);
     }
     static const tc__kmsg_rule rules[] = {
-        rule_xid,
-        rule_sxid,
-        rule_fallen_off,
-        rule_inventory,
-        rule_driver,
-        tc__kmsg_rule_aer,
-        tc__kmsg_rule_link,
-        tc__kmsg_rule_oom,
-        tc__kmsg_rule_memory,
-        tc__kmsg_rule_storage,
-        tc__kmsg_rule_nfs,
-        tc__kmsg_rule_remote,
-        tc__kmsg_rule_network,
-        tc__kmsg_rule_task,
+        tc__kmsg_rule_xid,     rule_sxid,          rule_fallen_off,
+        rule_inventory,        rule_driver,        tc__kmsg_rule_aer,
+        tc__kmsg_rule_link,    tc__kmsg_rule_oom,  tc__kmsg_rule_memory,
+        tc__kmsg_rule_storage, tc__kmsg_rule_nfs,  tc__kmsg_rule_remote,
+        tc__kmsg_rule_network, tc__kmsg_rule_task,
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         enum tc__kmsg_verdict verdict = rules[i](c, ev);
