@@ -96,8 +96,10 @@ static unsigned slot_of(struct tc_slice key)
     return (first * 7 + last * 3 + middle + (unsigned)key.len * 13) & (TC__OTLP_ATTR_SLOTS - 1);
 }
 
-void tc__otlp_attrs_init(struct tc__otlp *o)
+void tc__otlp_init(struct tc__otlp *o)
 {
+    tc__train_text_init(&o->train);
+    tc_event_init(&o->blank_xid, TC_EVENT_XID);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         unsigned slot = slot_of(TABLE[i].name);
         while (o->attr_slots[slot] != 0) {

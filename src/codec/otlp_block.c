@@ -309,7 +309,7 @@ static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *lin
         .in = o->k.in, .line = line, .arena = o->k.out->arena, .shape = TC__KMSG_LINES};
     *out_done = false;
     if (o->kernel.count > 0 || line->count > 1 || (o->k.in->node.len > 0 && !is_plain_name(node)) ||
-        tc__kmsg_rule_xid(&c, &ev) != TC__KMSG_EVENT) {
+        tc__kmsg_xid(&c, &o->blank_xid, &ev) != TC__KMSG_EVENT) {
         return TC_OK;
     }
     *out_done = true;

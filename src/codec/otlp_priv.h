@@ -159,11 +159,14 @@ struct tc__otlp {
      * repeats the place, and once is enough. */
     uint64_t places[TC__OTLP_PLACES];
     bool has_places;
-    uint8_t attr_slots[TC__OTLP_ATTR_SLOTS]; /* tc__otlp_attrs_init */
+    /* Set by tc__otlp_init. */
+    uint8_t attr_slots[TC__OTLP_ATTR_SLOTS];
+    struct tc_event blank_xid;
 };
 
 /* otlp_attrs.c */
-void tc__otlp_attrs_init(struct tc__otlp *o);
+/* What does not change from record to record: the search for wordings, the index of names. */
+void tc__otlp_init(struct tc__otlp *o);
 /* What is told by attributes comes before what a structured body tells. */
 #define TC__OTLP_BOOST_ATTRIBUTE 10
 #define TC__OTLP_BOOST_BODY 0

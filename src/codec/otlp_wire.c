@@ -72,8 +72,7 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     tc_arena_init(&r->blocks, "otlp blocks", r->block_bytes, 2 * BLOCK_BYTES);
     tc__otlp_block_init(&r->o.kernel, &tc_codec_kmsg, &r->blocks, BLOCK_BYTES - 64);
     tc__otlp_block_init(&r->o.events, &tc_codec_event_json, &r->blocks, BLOCK_BYTES - 64);
-    tc__train_text_init(&r->o.train);
-    tc__otlp_attrs_init(&r->o);
+    tc__otlp_init(&r->o);
     return r;
 }
 
