@@ -142,6 +142,16 @@ static tc_status release(struct tc_live *l)
     return tc__hold_release(&l->hold, l->arrived_ns, l->clock_ns, hand_over, l);
 }
 
+/* The hold is over for what was handed over: what it leads to need not wait for more. */
+static tc_status conclude(struct tc_live *l)
+{
+    if (!l->handed) {
+        return TC_OK;
+    }
+    l->handed = false;
+    return tc_engine_tick(l->engine);
+}
+
 static tc_status keep(struct tc_live *l, const struct tc_event *ev, bool past)
 {
     /* What will be past when its hold is over needs no place by its date. */
@@ -215,11 +225,7 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(release(l));
-    /* The hold is over for what was handed over: what it leads to need not wait for more. */
-    if (l->handed) {
-        l->handed = false;
-        TC_TRY(tc_engine_tick(l->engine));
-    }
+    TC_TRY(conclude(l));
     TC_TRY(pass_time(l));
     if (l->settle_ns <= l->arrived_ns) {
         TC_TRY(settle(l));
@@ -257,6 +263,7 @@ tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
+    TC_TRY(conclude(l));
     TC_TRY(settle(l));
     return tc__live_tell(l, true);
 }
