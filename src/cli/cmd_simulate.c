@@ -2,9 +2,9 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/say.h"
+#include "intake/input.h"
 #include "sim/sim.h"
 
 #include <dirent.h>

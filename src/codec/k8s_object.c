@@ -28,7 +28,11 @@ tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
     for (size_t i = 0; i < count; i++) {
         if (fields[i].type == TC_FIELD_STRING && (fields[i].kinds & TC_EVENT_BIT(ev->kind)) != 0) {
             struct tc_slice *s = (void *)((char *)ev + fields[i].offset);
-            *s = s->len == 0 ? TC_EMPTY : tc_arena_copy(out->arena, *s);
+            if (s->len == 0) {
+                *s = TC_EMPTY;
+            } else if (!tc__k8s_lasts(k, *s)) {
+                *s = tc_arena_copy(out->arena, *s);
+            }
         }
     }
     if (!tc_arena_ok(out->arena) || !tc_arena_ok(out->scratch)) {

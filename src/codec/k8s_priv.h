@@ -25,6 +25,8 @@ struct tc_k8s {
     struct tc_codec_out *out;
     struct tc_error *err;
     struct tc_json_parser *parser;
+    /* Strings of events that lie in here live long enough: the others are copied. */
+    struct tc_slice lasting;
     /* The bytes of the object or log record being read: the evidence of its events. */
     size_t raw_offset;
     size_t raw_length;
@@ -38,20 +40,29 @@ struct tc_k8s {
 
 /*
  * A value of an object, written as plain JSON or as OpenTelemetry's AnyValue
- * ({"kvlistValue": ...}). Both are read through the functions below, so that an
- * object is the same object whichever way it came. Dies with the next parse.
+ * ({"kvlistValue": ...}), in JSON or on the tape of a request (otlp_tape_priv.h). All are read
+ * through the functions below, so that an object is the same object whichever way it came. Dies
+ * with the next parse.
  */
 struct tc_k8s_val {
-    struct tc_json v;
-    bool there; /* false: absent, and so is every member of it */
-    bool any;   /* an AnyValue */
+    struct tc_json v; /* on a tape: the tape, and the number of a node */
+    bool there;       /* false: absent, and so is every member of it */
+    bool any;         /* an AnyValue */
+    bool tape;
 };
 
 struct tc_k8s_iter {
     struct tc_json_iter it;
     bool any;
     bool pairs; /* AnyValue: {key, value} elements */
+    bool tape;
 };
+
+/* Whether a string lies in what outlives the call. */
+static inline bool tc__k8s_lasts(const struct tc_k8s *k, struct tc_slice s)
+{
+    return (uintptr_t)s.ptr - (uintptr_t)k->lasting.ptr < k->lasting.len;
+}
 
 /* The member of that name, absent when there is none or v is no object. */
 struct tc_k8s_val tc__k8s_get(struct tc_k8s_val v, struct tc_slice key);

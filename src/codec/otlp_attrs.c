@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "codec/metric_map_priv.h"
 #include "codec/otlp_priv.h"
+#include "codec/otlp_tape_priv.h"
 
 #include <math.h>
 
@@ -16,6 +17,8 @@
 #define ATTRS_MAX 1024
 /* Digits of an integer, with its sign. */
 #define INTEGER_TEXT_MAX 24
+/* A double of less than this fits int64_t. */
+#define INTEGER_DOUBLE_MAX 9.2e18
 
 #define ROW(name, attr, claim)                             \
     {                                                      \
@@ -94,6 +97,34 @@ static struct tc_slice integer_text(struct tc__otlp *o, int64_t value)
     return tc_buf_slice(&text);
 }
 
+static void read_text_number(struct tc__otlp_value *io)
+{
+    struct tc_slice trimmed = tc_slice_trim(io->text);
+    io->is_number = trimmed.len > 0 && tc__train_number(trimmed, &io->number) == trimmed.len;
+}
+
+static struct tc__otlp_value tape_value(struct tc__otlp *o, struct tc_k8s_val v)
+{
+    const struct tc__otlp_tape *tape = v.v.doc;
+    const struct tc__otlp_node *n = &tape->nodes[v.v.at];
+    struct tc__otlp_value out = {0};
+    if (n->type == TC__OTLP_N_STRING) {
+        out.text = tc__otlp_node_text(tape, n);
+        read_text_number(&out);
+    } else if (n->type == TC__OTLP_N_INT) {
+        out.is_number = true;
+        out.number = (double)n->integer;
+        out.text = integer_text(o, n->integer);
+    } else if (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number)) {
+        out.is_number = true;
+        out.number = n->number;
+        if (floor(n->number) == n->number && fabs(n->number) < INTEGER_DOUBLE_MAX) {
+            out.text = integer_text(o, (int64_t)n->number);
+        }
+    }
+    return out;
+}
+
 struct tc__otlp_value tc__otlp_value_read(struct tc__otlp *o, struct tc_k8s_val v)
 {
     struct tc__otlp_value out = {0};
@@ -102,10 +133,12 @@ struct tc__otlp_value tc__otlp_value_read(struct tc__otlp *o, struct tc_k8s_val 
     if (!v.there) {
         return out;
     }
+    if (v.tape) {
+        return tape_value(o, v);
+    }
     if (tc_json_get(v.v, S("stringValue"), &typed)) {
         (void)tc_json_string(typed, &out.text);
-        struct tc_slice trimmed = tc_slice_trim(out.text);
-        out.is_number = trimmed.len > 0 && tc__train_number(trimmed, &out.number) == trimmed.len;
+        read_text_number(&out);
     } else if (tc_json_get(v.v, S("intValue"), &typed)) {
         out.is_number = tc_json_int(typed, &integer);
         out.number = (double)integer;

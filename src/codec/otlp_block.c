@@ -23,19 +23,18 @@
 /* Before a message: a time, a node's name and "kernel: ". */
 #define PREFIX_MAX 512
 
-void tc__otlp_block_init(struct tc__otlp *o, struct tc__otlp_block *b, const struct tc_codec *codec)
+void tc__otlp_block_init(struct tc__otlp_block *b, const struct tc_codec *codec,
+                         struct tc_arena *arena, size_t room)
 {
-    struct tc_arena *scratch = o->k.out->scratch;
-    size_t room = (scratch->size - scratch->used) / 8;
     size_t each = sizeof *b->lines + BLOCK_LINE_BYTES + BLOCK_NAME_BYTES;
     size_t cap = room / each < BLOCK_LINES ? room / each : BLOCK_LINES;
     *b = (struct tc__otlp_block){.codec = codec, .now_ns = TC_TIME_NONE};
     if (cap * each < BLOCK_MIN) {
         return;
     }
-    b->lines = tc_new(scratch, struct tc__otlp_line, cap);
-    char *text = tc_new(scratch, char, cap *BLOCK_LINE_BYTES);
-    char *names = tc_new(scratch, char, cap *BLOCK_NAME_BYTES);
+    b->lines = tc_arena_alloc_raw(arena, cap * sizeof *b->lines, alignof(struct tc__otlp_line));
+    char *text = tc_arena_alloc_raw(arena, cap * BLOCK_LINE_BYTES, 1);
+    char *names = tc_arena_alloc_raw(arena, cap * BLOCK_NAME_BYTES, 1);
     if (b->lines != NULL && text != NULL && names != NULL) {
         b->text = tc_buf_make(text, cap * BLOCK_LINE_BYTES);
         b->names = tc_buf_make(names, cap * BLOCK_NAME_BYTES);
@@ -107,6 +106,13 @@ static tc_status on_unknown(void *context, uint64_t offset, size_t length, const
     return tc__k8s_unknown(&d->o->k, why);
 }
 
+void tc__otlp_block_drop(struct tc__otlp_block *b)
+{
+    tc_buf_reset(&b->text);
+    tc_buf_reset(&b->names);
+    b->count = 0;
+}
+
 tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b)
 {
     if (b->count == 0) {
@@ -148,9 +154,7 @@ tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b)
     } else if (status != TC_OK && o->k.err != NULL && why.status != TC_OK) {
         (void)tc_fail(o->k.err, status, o->k.raw_offset, "%s", why.message);
     }
-    tc_buf_reset(&b->text);
-    tc_buf_reset(&b->names);
-    b->count = 0;
+    tc__otlp_block_drop(b);
     o->k.raw_offset = raw_offset;
     o->k.raw_length = raw_length;
     return status;

@@ -309,7 +309,6 @@ static tc_status read_record(struct tc__otlp *o, struct record *r)
 tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                           struct tc_slice json)
 {
-    struct record r = {.resource = resource};
     if (json.len > RECORD_MAX) {
         if (o->k.bad.status == TC_OK) {
             (void)tc_fail(&o->k.bad, TC_E_LIMIT, o->k.raw_offset,
@@ -317,10 +316,15 @@ tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *re
         }
         return TC_OK;
     }
-    TC_TRY(tc__k8s_parse(&o->k, json, "a log record", &r.v));
-    if (!r.v.there) {
-        return TC_OK;
-    }
+    struct tc_k8s_val record;
+    TC_TRY(tc__k8s_parse(&o->k, json, "a log record", &record));
+    return record.there ? tc__otlp_record_read(o, resource, record) : TC_OK;
+}
+
+tc_status tc__otlp_record_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                               struct tc_k8s_val record)
+{
+    struct record r = {.resource = resource, .v = record};
     r.body = tc__k8s_get(r.v, S("body"));
     r.body.any = true;
     tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);

@@ -144,22 +144,29 @@ void tc__otlp_scope(const struct tc__otlp_attrs *record, const struct tc__otlp_r
 /* One value of any type, as text and number. */
 struct tc__otlp_value tc__otlp_value_read(struct tc__otlp *o, struct tc_k8s_val v);
 
-/* otlp_log.c: one log record, as JSON text that k.raw_offset points at. */
+/* otlp_log.c: one log record, as JSON text that k.raw_offset points at, or parsed. */
 TC_CHECKED tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                      struct tc_slice json);
+TC_CHECKED tc_status tc__otlp_record_read(struct tc__otlp *o,
+                                          const struct tc__otlp_resource *resource,
+                                          struct tc_k8s_val record);
 
 /* Says where a rank runs, from the scope of an event of it, unless that was just said. */
 TC_CHECKED tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev);
 
-/* otlp_metric.c: one metric with its data points, a part of the input. */
+/* otlp_metric.c: one metric with its data points, a part of the input, or parsed. */
 TC_CHECKED tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                      struct tc_slice json);
+TC_CHECKED tc_status tc__otlp_metric_read(struct tc__otlp *o,
+                                          const struct tc__otlp_resource *resource,
+                                          struct tc_k8s_val metric);
 /* Keeps what a resource says in the words of metrics. */
 void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io);
 
 /* otlp_block.c */
-void tc__otlp_block_init(struct tc__otlp *o, struct tc__otlp_block *b,
-                         const struct tc_codec *codec);
+/* The memory is room bytes of the arena at the most. */
+void tc__otlp_block_init(struct tc__otlp_block *b, const struct tc_codec *codec,
+                         struct tc_arena *arena, size_t room);
 /*
  * Begins a line of at most `bytes` bytes for the record that k.raw_offset points at; the caller
  * writes it to b->text and ends it. Empties the block first where that is needed.
@@ -168,6 +175,8 @@ TC_CHECKED tc_status tc__otlp_block_begin(struct tc__otlp *o, struct tc__otlp_bl
                                           size_t bytes, int64_t time_ns,
                                           const struct tc_scope *scope);
 void tc__otlp_block_end(struct tc__otlp_block *b);
+/* Forgets the lines. */
+void tc__otlp_block_drop(struct tc__otlp_block *b);
 /* Reads the lines and delivers their events. */
 TC_CHECKED tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b);
 /* The same for both blocks: before any other event, so that events come in the order of records. */

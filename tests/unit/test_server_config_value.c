@@ -467,6 +467,31 @@ static void values_in_use_are_shown_with_their_origin(void **state)
     assert_non_null(strstr(text, "\"detection.patterns.nccl_hang.threshold\":{\"value\":\"60s\""));
 }
 
+static void the_last_token_of_an_open_listener_stays(void **state)
+{
+    (void)state;
+    static struct tc_config running;
+    assert_right("api: {listen: gpu-07:1}\nauth: {tokens: [{name: a, sha256: " HEX
+                 ", scopes: [read]}]}\n");
+    running = config;
+    assert_right("log: {level: debug}\n");
+    assert_int_equal(tc_config_fixed_changes(&running, &config, say, NULL), 2);
+    assert_non_null(strstr(said, "\nauth.tokens: no token would be left, and other machines reach "
+                                 "gpu-07:1 until a restart: they stay\n"));
+    tc_config_take_changes(&running, &config);
+    assert_int_equal(running.auth_token_count, 1);
+    assert_string_equal(running.auth_tokens[0].name, "a");
+    assert_string_equal(running.log_level, "debug");
+    /* Others in their place are taken, and none at all where nobody else can connect. */
+    assert_right("auth: {tokens: [{name: b, sha256: " HEX ", scopes: [read]}]}\n");
+    tc_config_take_changes(&running, &config);
+    assert_string_equal(running.auth_tokens[0].name, "b");
+    running = config;
+    assert_right("");
+    tc_config_take_changes(&running, &config);
+    assert_int_equal(running.auth_token_count, 0);
+}
+
 static void changes_that_need_a_restart_are_told(void **state)
 {
     (void)state;
@@ -487,7 +512,8 @@ static void changes_that_need_a_restart_are_told(void **state)
     before = config;
     assert_right("data_dir: /b\nlog: {level: debug}\nlimits: {memory: 32MiB, depth: 9}\n"
                  "insecure: true\ningest: {ack: memory}\n");
-    tc_config_keep_fixed(&before, &config);
+    tc_config_take_changes(&before, &config);
+    config = before;
     assert_string_equal(config.data_dir, "/a");
     assert_string_equal(config.ingest_ack, "stored");
     assert_int_equal(config.limits_memory, 24 << 20);
@@ -523,6 +549,7 @@ int main(void)
         cmocka_unit_test(tls_needs_both_files),
         cmocka_unit_test(an_open_listener_is_refused_unless_it_is_meant),
         cmocka_unit_test(values_in_use_are_shown_with_their_origin),
+        cmocka_unit_test(the_last_token_of_an_open_listener_stays),
         cmocka_unit_test(changes_that_need_a_restart_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
