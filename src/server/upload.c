@@ -231,7 +231,7 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     j->commit.settled = settled;
     tc_status status = prepare(j, &err);
     if (status == TC_OK) {
-        tc_count(TC_COUNT_BYTES_DECOMPRESSED_UPLOAD, j->commit.batch.body.len);
+        tc_count(TC_COUNT_BYTES_UPLOAD, j->commit.batch.body.len);
         tc_committer_put(u->parts.committer, &j->commit);
         return;
     }
