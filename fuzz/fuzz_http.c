@@ -38,7 +38,7 @@ static void see(struct run *r, struct tc_slice s)
     r->digest = tc_hash_mix(r->digest, tc_slice_hash(s, 0) + s.len);
 }
 
-static enum tc_answer begin(void *context, const struct tc_request *head, size_t *io_body_max,
+static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal)
 {
     const struct run *r = context;
