@@ -276,8 +276,9 @@ static void listen_again(struct tc_net *n)
 {
     n->accept_at = 0;
     for (size_t i = 0; i < n->listener_count; i++) {
-        if (n->listeners[i].fd >= 0) {
-            (void)event_add(n->listeners[i].on_accept, NULL);
+        struct tc__listener *l = &n->listeners[i];
+        if (l->fd >= 0 && event_add(l->on_accept, NULL) != 0) {
+            n->accept_at = tc_net_mono_ns(n) + TC_NET_ACCEPT_REST_NS; /* once more */
         }
     }
 }
