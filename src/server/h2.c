@@ -352,8 +352,13 @@ static tc_status on_input(struct tc_conn *c, void *state, struct tc_slice bytes)
     if (h->ended || h->closing || bytes.len == 0) {
         return TC_OK;
     }
-    size_t resets = tc_conn_limits(h->conn)->resets_per_s_max;
-    enum tc__h2_end end = tc__h2_guard_scan(&h->guard, bytes, tc__h2_now(h), resets);
+    const struct tc_net_limits *limits = tc_conn_limits(h->conn);
+    int64_t now_ns = tc__h2_now(h);
+    if (h->guard.preface == 0) {
+        h->handshake_ns = now_ns + limits->header_timeout_ns;
+        tc__h2_due(h, h->handshake_ns);
+    }
+    enum tc__h2_end end = tc__h2_guard_scan(&h->guard, bytes, now_ns, limits->resets_per_s_max);
     if (end == TC_H2_END_HTTP1 || end == TC_H2_END_PREFACE) {
         tc_count(ends[end].counter, 1);
         if (end == TC_H2_END_HTTP1) {
@@ -375,8 +380,8 @@ static tc_status on_input(struct tc_conn *c, void *state, struct tc_slice bytes)
     }
     if (h->handshake_ns != 0 && h->settings_seen && h->settings_acked) {
         h->handshake_ns = 0;
-        h->idle_ns = tc__h2_now(h);
-        tc__h2_due(h, h->idle_ns + tc_conn_limits(h->conn)->idle_timeout_ns);
+        h->idle_ns = now_ns;
+        tc__h2_due(h, h->idle_ns + limits->idle_timeout_ns);
     }
     tc__h2_pump(h);
     return TC_OK;
@@ -435,8 +440,7 @@ static tc_status on_open(struct tc_conn *c, void *state)
         return status;
     }
     h->idle_ns = tc__h2_now(h);
-    h->handshake_ns = h->idle_ns + limits->header_timeout_ns;
-    tc__h2_due(h, h->handshake_ns);
+    tc__h2_due(h, h->idle_ns + limits->idle_timeout_ns);
     return TC_OK;
 }
 
@@ -551,6 +555,13 @@ static void on_shutdown(struct tc_conn *c, void *state)
     tc__h2_pump(h);
 }
 
+static int64_t idle_since(const struct tc_conn *c, const void *state)
+{
+    (void)c;
+    const struct tc__h2 *h = state;
+    return h->open_count == 0 ? h->idle_ns : 0;
+}
+
 static void on_close(struct tc_conn *c, void *state)
 {
     (void)c;
@@ -574,4 +585,5 @@ const struct tc_proto tc_proto_grpc = {
     .expired = on_expired,
     .shutdown = on_shutdown,
     .close = on_close,
+    .idle_since = idle_since,
 };

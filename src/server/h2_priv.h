@@ -137,8 +137,10 @@ struct tc__h2 {
     size_t stream_count;
     size_t open_count; /* those that nghttp2 knows */
     uint64_t request_count;
+    size_t last_len;      /* of the last whole message */
     int64_t armed_ns;     /* what tc_conn_deadline was told; 0: nothing */
-    int64_t handshake_ns; /* until then SETTINGS and their ACK have to be there; 0: they are */
+    int64_t handshake_ns; /* when SETTINGS and their ACK have to be there; 0: they are, or not a
+                             byte came */
     int64_t idle_ns;      /* since when there is no stream */
     int64_t last_call_ns; /* when the final GOAWAY follows the first; 0: none was sent */
     bool settings_seen;
