@@ -257,6 +257,7 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(conclude(l));
     l->replaying = false;
     if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
         l->settle_ns = l->arrived_ns + TC__SETTLE_NS;
