@@ -283,6 +283,11 @@ static TC_SELDOM tc_status tick(struct tc_engine *e, int64_t now_ns)
     return TC_OK;
 }
 
+tc_status tc_engine_tick(struct tc_engine *e)
+{
+    return e->now_ns == TC_TIME_NONE ? TC_OK : tick(e, e->now_ns);
+}
+
 tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
 {
     if (now_ns <= e->now_ns || now_ns > TC_TIME_MAX) {

@@ -120,6 +120,13 @@ bool tc__unhex(struct tc_slice text, struct tc_digest *out)
     return true;
 }
 
+void tc__digits(char *out, uint64_t value)
+{
+    char digits[TC_PUT_U64_MAX];
+    const char *end = tc_put_u64(digits, value);
+    memcpy(out, digits, (size_t)(end - digits));
+}
+
 static bool parse_seq(const char *name, uint64_t *out)
 {
     struct tc_slice s = tc_slice_cstr(name);

@@ -10,6 +10,8 @@
 
 #define HEAD_BYTES offsetof(struct tc__held, event)
 #define ALIGN ((size_t)8)
+/* Times as keys: the earliest, TC_TIME_NONE, is the smallest. */
+#define SIGN_BIT (UINT64_C(1) << 63)
 /* The smallest record: what bounds how many there can be. */
 #define RECORD_MIN (HEAD_BYTES + offsetof(struct tc_event, nccl))
 
@@ -166,13 +168,6 @@ bool tc__hold_fits(const struct tc__hold *h, const struct tc_event *ev)
     return record_bytes(h, ev) <= h->ahead.size / 2 && record_bytes(h, ev) <= UINT32_MAX;
 }
 
-static int by_order(const void *a, const void *b, void *context)
-{
-    (void)context;
-    return tc_event_order(&((const struct tc__held *)a)->event,
-                          &((const struct tc__held *)b)->event);
-}
-
 bool tc__hold_add(struct tc__hold *h, const struct tc_event *ev, int64_t due_ns, bool past)
 {
     size_t len = record_bytes(h, ev);
@@ -183,7 +178,7 @@ bool tc__hold_add(struct tc__hold *h, const struct tc_event *ev, int64_t due_ns,
     fill(h, held, len, ev);
     held->past = past;
     held->due_ns = due_ns;
-    held->in_order = h->last == NULL || by_order(h->last, held, NULL) <= 0;
+    held->in_order = h->last == NULL || h->last->event.time_ns <= ev->time_ns;
     h->last = held;
     return true;
 }
@@ -267,6 +262,18 @@ static tc_status give_straight(struct tc__hold *h, size_t count, tc__hold_take_f
     return status;
 }
 
+/* One more that is to be handed over. Equal times stay as they came. */
+static void collect(struct tc__hold *h, size_t at, struct tc__held *held)
+{
+    h->order[at] = (struct tc_sort_pair){.key = (uint64_t)held->event.time_ns ^ SIGN_BIT,
+                                         .value = (uint64_t)(uintptr_t)held};
+}
+
+static struct tc__held *collected(const struct tc__hold *h, size_t at)
+{
+    return (struct tc__held *)(uintptr_t)h->order[at].value;
+}
+
 /* The oldest of near, in the order in which they are told. */
 static size_t collect_near(struct tc__hold *h, size_t near_count)
 {
@@ -274,7 +281,7 @@ static size_t collect_near(struct tc__hold *h, size_t near_count)
     struct tc__held *held = ring_oldest(&h->near);
     for (size_t i = 0; i < near_count; i++) {
         if (!held->gone) {
-            h->order[count++] = held;
+            collect(h, count++, held);
         }
         held = ring_after(&h->near, held);
     }
@@ -285,14 +292,14 @@ static tc_status give_sorted(struct tc__hold *h, size_t count, tc__hold_take_fn 
 {
     tc_status status = TC_OK;
     size_t given = 0;
-    tc_sort_ptrs(h->order, h->scratch, count, by_order, NULL);
+    tc_sort_keys(h->order, h->scratch, count);
     for (; given < count && status == TC_OK; given++) {
-        struct tc__held *held = (struct tc__held *)(uintptr_t)h->order[given];
+        struct tc__held *held = collected(h, given);
         held->gone = true;
         status = take(context, &held->event, held->past);
     }
     for (; given < count; given++) { /* those of ahead that stay go back */
-        struct tc__held *held = (struct tc__held *)(uintptr_t)h->order[given];
+        struct tc__held *held = collected(h, given);
         if ((unsigned char *)held >= h->ahead.block) {
             h->heap[h->heap_count] = held;
             heap_up(h->heap, h->heap_count++);
@@ -317,7 +324,7 @@ tc_status tc__hold_release(struct tc__hold *h, int64_t due_ns, int64_t clock_ns,
     }
     size_t count = collect_near(h, near_count);
     while (tc__hold_due_ahead(h) <= clock_ns) {
-        h->order[count++] = heap_pop(h);
+        collect(h, count++, heap_pop(h));
     }
     return give_sorted(h, count, take, context);
 }
@@ -335,7 +342,7 @@ tc_status tc__hold_cut_ahead(struct tc__hold *h, tc__hold_take_fn take, void *co
 {
     size_t count = 0;
     for (size_t half = (h->heap_count + 1) / 2; count < half;) {
-        h->order[count++] = heap_pop(h);
+        collect(h, count++, heap_pop(h));
     }
     *io_count += count;
     return give_sorted(h, count, take, context);

@@ -5,12 +5,13 @@
  * what is dated after our clock, in order of its dates by a heap. A record that was handed over is
  * marked and leaves with those before it.
  *
- * What is handed over together is in the canonical order of events. Events that come in that order
- * are never sorted.
+ * What is handed over together is in the order of time, and of arrival where times are equal: there
+ * the detectors do not mind (tests/order). Events that come in that order are never sorted.
  */
 #ifndef TC_LIVE_HOLD_PRIV_H
 #define TC_LIVE_HOLD_PRIV_H
 
+#include "base/sort.h"
 #include "base/status.h"
 #include "event/event.h"
 
@@ -47,8 +48,8 @@ struct tc__hold {
     unsigned char *block;
     struct tc__held **heap; /* of ahead, earliest first */
     size_t heap_count;
-    const void **order; /* what is handed over now, and room to sort it */
-    const void **scratch;
+    struct tc_sort_pair *order; /* what is handed over now, and room to sort it */
+    struct tc_sort_pair *scratch;
     size_t order_max;
     const struct tc__held *last; /* the youngest of near; NULL when that is empty */
     uint16_t strings[TC_EVENT_KIND_COUNT][TC__HOLD_STRINGS_MAX]; /* offsets in the event */

@@ -132,6 +132,7 @@ static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
         l->newest_ns = ev->time_ns;
         l->newest_passed_ns = l->passed_ns;
     }
+    l->handed = true;
     tc_story_note(l->story, ev);
     return tc_engine_feed(l->engine, ev);
 }
@@ -214,6 +215,11 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(release(l));
+    /* The hold is over for what was handed over: what it leads to need not wait for more. */
+    if (l->handed) {
+        l->handed = false;
+        TC_TRY(tc_engine_tick(l->engine));
+    }
     TC_TRY(pass_time(l));
     if (l->settle_ns <= l->arrived_ns) {
         TC_TRY(settle(l));

@@ -43,6 +43,7 @@ struct tc_live {
     int64_t settle_ns; /* when files that ended are settled, on the arrival clock; INT64_MAX */
     int64_t settle_max_ns;
     bool replaying;
+    bool handed;  /* an event went to the engine since its last tick */
     bool urgent;  /* something opened or was resolved since it was told */
     bool changed; /* a verdict changed since the last linking */
     bool untold;  /* the last telling left something out */

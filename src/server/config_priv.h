@@ -61,6 +61,7 @@ enum tc__config_kind { TC__SECTION, TC__ROW, TC__KNOB };
  */
 struct tc__config_node {
     char path[TC__CONFIG_PATH_MAX];
+    size_t path_len;
     enum tc__config_kind kind;
     enum tc_config_key key;             /* of a row */
     const struct tc_detector *detector; /* of a knob */

@@ -19,7 +19,7 @@ static void refresh_requests(const struct tc_daemon *d)
     tc_gauge(TC_COUNT_QUEUE_BYTES, (int64_t)tc_committer_waiting_bytes(d->committer));
 }
 
-static void refresh_live(struct tc_live *live)
+static void refresh_live(const struct tc_detection *detection, struct tc_live *live)
 {
     struct tc_live_counts c;
     tc_live_counts(live, &c);
@@ -27,7 +27,7 @@ static void refresh_live(struct tc_live *live)
     tc_counter_set(TC_COUNT_EVENTS_LATE, c.late);
     tc_counter_set(TC_COUNT_EVENTS_TOO_LATE, c.too_late);
     tc_counter_set(TC_COUNT_EVENTS_AHEAD, c.ahead);
-    tc_counter_set(TC_COUNT_EVENTS_UNDATED, c.undated);
+    tc_counter_set(TC_COUNT_EVENTS_UNDATED, c.undated + tc_detection_undated(detection));
     tc_counter_set(TC_COUNT_EVENTS_MISDATED, c.misdated);
     tc_counter_set(TC_COUNT_EVENTS_CUT_SHORT, c.cut_short);
     tc_counter_set(TC_COUNT_EVENTS_TOO_LARGE, c.too_large);
@@ -89,7 +89,7 @@ void tc__daemon_refresh(void *context)
 {
     struct tc_daemon *d = context;
     refresh_requests(d);
-    refresh_live(tc_detection_live(d->detection));
+    refresh_live(d->detection, tc_detection_live(d->detection));
     refresh_store(d);
     refresh_outbox(d);
 }

@@ -34,6 +34,7 @@ struct tc_detection {
     size_t json_cap;
     int64_t batch_ns; /* when the last batch came */
     int64_t now_ns;   /* our clock, as last told */
+    uint64_t undated; /* events that were dated by their arrival */
     bool replaying;
 };
 
@@ -164,6 +165,11 @@ struct tc_cited *tc_detection_cited(struct tc_detection *d)
     return d->cited;
 }
 
+uint64_t tc_detection_undated(const struct tc_detection *d)
+{
+    return d->undated;
+}
+
 void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox)
 {
     d->outbox = outbox;
@@ -183,7 +189,8 @@ static tc_status feed_event(void *context, const struct tc_event *ev)
     if (ev->time_ns != TC_TIME_NONE) {
         return tc_live_feed(f->d->live, ev, f->batch->arrival_ns, false);
     }
-    /* A record that says nothing of time happened, as far as anybody knows, when it came. */
+    /* A record without a time that can be happened, as far as anybody knows, when it came. */
+    f->d->undated++;
     struct tc_event dated = *ev;
     dated.time_ns = f->batch->arrival_ns;
     return tc_live_feed(f->d->live, &dated, f->batch->arrival_ns, false);

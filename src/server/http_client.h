@@ -53,4 +53,11 @@ TC_CHECKED tc_status tc_http_client_call(struct tc_http_client *c, const char *m
                                          struct tc_slice body, struct tc_http_reply *out_reply,
                                          struct tc_error *err);
 
+/*
+ * bytes as gzip, for a body with "Content-Encoding: gzip". *io_buf grows as needed: the caller
+ * frees it. TC_E_LIMIT for more than 2 GiB.
+ */
+TC_CHECKED tc_status tc_http_gzip(struct tc_slice bytes, char **io_buf, size_t *io_cap,
+                                  size_t *out_len);
+
 #endif

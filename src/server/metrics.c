@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 struct row {
     const char *name;

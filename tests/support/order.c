@@ -5,6 +5,7 @@
 #include "base/sort.h"
 #include "base/time.h"
 #include "engine/merge.h"
+#include "support/essence.h"
 #include "verdict/render.h"
 
 #include <stdio.h>
@@ -91,39 +92,6 @@ static void render(struct tc_order *o, struct tc_order_out *out)
 
 /* ---- who and what ---- */
 
-static void put_word(struct tc_buf *b, struct tc_slice word)
-{
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, word.len == 0 ? TC_LIT("-") : word);
-}
-
-static void put_scope(struct tc_buf *b, const struct tc_scope *s)
-{
-    put_word(b, s->node);
-    put_word(b, s->ns);
-    put_word(b, s->pod);
-    put_word(b, s->job);
-    put_word(b, s->gpu_uuid);
-    tc_buf_char(b, ' ');
-    tc_buf_bdf(b, s->pci);
-    tc_buf_char(b, ' ');
-    tc_buf_i64(b, s->rank);
-}
-
-static void put_culprits(struct tc_buf *b, const struct tc_finding *f)
-{
-    for (size_t i = 0; i < f->attr_count; i++) {
-        const struct tc_attr *a = &f->attrs[i];
-        if (a->type == TC_ATTR_INTS && tc_slice_ends(a->key, TC_LIT("ranks"))) {
-            put_word(b, a->key);
-            for (size_t k = 0; k < a->count; k++) {
-                tc_buf_char(b, ' ');
-                tc_buf_i64(b, a->ints[k]);
-            }
-        }
-    }
-}
-
 static int by_text(const void *a, const void *b, void *context)
 {
     (void)context;
@@ -143,24 +111,19 @@ static void render_essence(struct tc_order *o, struct tc_order_out *out)
     for (size_t i = 0; i < kept->count; i++) {
         const struct tc_verdict *v = &kept->items[i].verdict;
         size_t from = b.len;
-        tc_buf_str(&b, v->finding->pattern_name);
-        put_word(&b, v->finding->discriminator);
-        put_word(&b, v->status == TC_VERDICT_RESOLVED ? TC_LIT("resolved") : TC_LIT("open"));
-        put_word(&b, tc_slice_cstr(tc_confidence_name(v->finding->confidence)));
-        put_word(&b, v->finding->root ? TC_LIT("root") : TC_EMPTY);
-        put_scope(&b, &v->finding->scope);
-        put_culprits(&b, v->finding);
+        tc_essence_put(&b, v, o->ids);
         lines[i] = tc_slice_make(text + from, b.len - from);
         order[i] = &lines[i];
     }
     need(!b.overflowed, "the verdicts do not fit");
     tc_sort_ptrs(order, scratch, kept->count, by_text, NULL);
-    b = tc_buf_make(out->bytes, sizeof out->bytes);
+    b = tc_buf_make(out->bytes, sizeof out->bytes - 1);
     for (size_t i = 0; i < kept->count; i++) {
         tc_buf_str(&b, *(const struct tc_slice *)order[i]);
         tc_buf_char(&b, '\n');
     }
     out->len = b.len;
+    out->bytes[b.len] = '\0';
 }
 
 static void end_run(struct tc_order *o)
@@ -364,6 +327,11 @@ struct tc_slice tc_order_expect(struct tc_order *o)
     }
     need(wait_for(child), "the first run failed");
     return tc_slice_make(o->expected->bytes, o->expected->len);
+}
+
+const char *tc_order_essence(const struct tc_order *o)
+{
+    return o->essence->bytes;
 }
 
 bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed)

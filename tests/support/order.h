@@ -50,6 +50,7 @@ struct tc_order {
     const struct tc_event *merged[TC_ORDER_EVENTS_MAX]; /* without what two inputs tell */
     size_t merged_count;
     bool quiet; /* do not show a difference */
+    bool ids;   /* the essence has incident ids, too */
 };
 
 /* All detectors, nothing fed. Ends the program when it cannot. */
@@ -58,6 +59,9 @@ void tc_order_fini(struct tc_order *o);
 
 /* Takes the events as they stand in o, in the canonical order; what is said of them. */
 struct tc_slice tc_order_expect(struct tc_order *o);
+
+/* Who and what of that, a sorted line a verdict, with a NUL at the end. */
+const char *tc_order_essence(const struct tc_order *o);
 
 /* Whether a shuffle of that kind says the same. Says on stderr what differs, unless quiet. */
 bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed);

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "detect/detector.h"
 #include "server/metrics.h"
+#include "server/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,17 @@ static void counts_and_gauges_are_shown(void **state)
     assert_line("# TYPE tracecore_events_held gauge");
     assert_line("# TYPE tracecore_evidence_commits_total counter");
     assert_non_null(strstr(render(), "\ntracecore_build_info{version=\""));
+}
+
+/* So that an answer finds its counter by adding. */
+static void answers_stand_in_their_order(void **state)
+{
+    (void)state;
+#define ANSWER(name, http, grpc)                                                                   \
+    assert_int_equal(TC_COUNT_ANSWERED_HTTP_##name - TC_COUNT_ANSWERED_HTTP_OK, TC_ANSWER_##name); \
+    assert_int_equal(TC_COUNT_ANSWERED_GRPC_##name - TC_COUNT_ANSWERED_GRPC_OK, TC_ANSWER_##name);
+    TC_ANSWER_MAP(ANSWER)
+#undef ANSWER
 }
 
 static void patterns_have_a_line_each(void **state)
@@ -236,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_and_gauges_are_shown),
+        cmocka_unit_test(answers_stand_in_their_order),
         cmocka_unit_test(patterns_have_a_line_each),
         cmocka_unit_test(a_time_falls_into_its_bucket_and_those_above),
         cmocka_unit_test(the_process_is_described),
