@@ -175,22 +175,21 @@ bool tc__otlp_number(const struct tc__otlp_value *v, double *out)
     return false;
 }
 
-static struct tc__otlp_value tape_value(const struct tc__otlp_tape *tape,
-                                        const struct tc__otlp_node *n)
+/* Written in place: the parts of a struct that was just put together are slow to copy. */
+static void read_node(const struct tc__otlp_tape *tape, const struct tc__otlp_node *n,
+                      struct tc__otlp_value *out)
 {
-    struct tc__otlp_value out;
-    out.kind = TC__OTLP_NOTHING;
+    out->kind = TC__OTLP_NOTHING;
     if (n->type == TC__OTLP_N_STRING) {
-        out.text = tc__otlp_node_text(tape, n);
-        out.kind = TC__OTLP_TEXT;
+        out->text = tc__otlp_node_text(tape, n);
+        out->kind = TC__OTLP_TEXT;
     } else if (n->type == TC__OTLP_N_INT) {
-        out.whole = n->integer;
-        out.kind = TC__OTLP_WHOLE;
+        out->whole = n->integer;
+        out->kind = TC__OTLP_WHOLE;
     } else if (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number)) {
-        out.real = n->number;
-        out.kind = TC__OTLP_REAL;
+        out->real = n->number;
+        out->kind = TC__OTLP_REAL;
     }
-    return out;
 }
 
 struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
@@ -202,7 +201,8 @@ struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
     }
     if (v.tape) {
         const struct tc__otlp_tape *tape = v.v.doc;
-        return tape_value(tape, &tape->nodes[v.v.at]);
+        read_node(tape, &tape->nodes[v.v.at], &out);
+        return out;
     }
     if (tc_json_get(v.v, S("stringValue"), &typed)) {
         out.kind = tc_json_string(typed, &out.text) ? TC__OTLP_TEXT : TC__OTLP_NOTHING;
@@ -215,19 +215,35 @@ struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
     return out;
 }
 
-static void add_row(size_t row, struct tc__otlp_value value, uint8_t boost,
-                    struct tc__otlp_attrs *io)
+/* Where a value of that row goes; NULL when a better one came already. */
+static struct tc__otlp_value *claim_row(size_t row, uint8_t boost, struct tc__otlp_attrs *io)
 {
     enum tc__otlp_attr attr = TABLE[row].attr;
     uint8_t claim = (uint8_t)(TABLE[row].claim + boost);
+    if (claim <= tc__otlp_own(io, attr)->claim) {
+        return NULL;
+    }
+    io->came |= UINT64_C(1) << attr;
+    io->of[attr].claim = claim;
+    return &io->of[attr];
+}
+
+static void add_value(size_t row, struct tc__otlp_value value, uint8_t boost,
+                      struct tc__otlp_attrs *io)
+{
     bool says =
         value.kind != TC__OTLP_NOTHING && (value.kind != TC__OTLP_TEXT || value.text.len > 0);
-    if (!says || claim <= tc__otlp_own(io, attr)->claim) {
-        return;
+    struct tc__otlp_value *to = says ? claim_row(row, boost, io) : NULL;
+    if (to != NULL) {
+        value.claim = to->claim;
+        *to = value;
     }
-    value.claim = claim;
-    io->came |= UINT64_C(1) << attr;
-    io->of[attr] = value;
+}
+
+static bool node_says(const struct tc__otlp_node *n)
+{
+    return (n->type == TC__OTLP_N_STRING && n->length > 0) || n->type == TC__OTLP_N_INT ||
+           (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number));
 }
 
 static bool is_k8s_event(struct tc_slice key)
@@ -244,7 +260,7 @@ void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t bo
         io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
         size_t row = find_row(o, key);
         if (row < TABLE_COUNT) {
-            add_row(row, tc__otlp_value_read(value), boost, io);
+            add_value(row, tc__otlp_value_read(value), boost, io);
         }
     }
 }
@@ -256,8 +272,12 @@ void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tap
     struct tc_slice key = tc__otlp_node_text(tape, n);
     io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
     size_t row = find_row(o, key);
-    if (row < TABLE_COUNT && n->next > at + 1) {
-        add_row(row, tape_value(tape, n + 1), TC__OTLP_BOOST_ATTRIBUTE, io);
+    if (row == TABLE_COUNT || n->next == at + 1 || !node_says(n + 1)) {
+        return;
+    }
+    struct tc__otlp_value *to = claim_row(row, TC__OTLP_BOOST_ATTRIBUTE, io);
+    if (to != NULL) {
+        read_node(tape, n + 1, to);
     }
 }
 
