@@ -39,7 +39,7 @@ _tracecore() {
             return
             ;;
         --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
@@ -71,7 +71,7 @@ _tracecore() {
     decode)
         case $prev in
         --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
@@ -97,7 +97,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--attributes --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     evidence)
@@ -182,7 +182,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log startup"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup"
         fi
         ;;
     completion)

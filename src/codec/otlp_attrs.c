@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which attribute means what: one table, that docs/otlp.md shows. Of two names for
- * one thing the one with the higher claim counts, then the record's before its
- * resource's, then the first.
+ * Which attribute means what: otlp_attrs.def. Of two names for one thing the one with the higher
+ * claim counts, then the record's before its resource's, then the first.
  */
 #include "base/limits.h"
 #include "codec/metric_map_priv.h"
@@ -20,68 +19,16 @@
 /* A double of less than this fits int64_t. */
 #define INTEGER_DOUBLE_MAX 9.2e18
 
-#define ROW(name, attr, claim)                             \
-    {                                                      \
-        {(name), sizeof(name) - 1}, TC__OTLP_##attr, claim \
-    }
-
 static const struct {
     struct tc_slice name;
     enum tc__otlp_attr attr;
     uint8_t claim; /* 1..9 */
 } TABLE[] = {
-    ROW("k8s.node.name", NODE, 9),
-    ROW("_HOSTNAME", HOSTNAME, 9),
-    ROW("hostname", HOSTNAME, 5),
-    ROW("host.name", HOST, 9),
-    ROW("k8s.namespace.name", NS, 9),
-    ROW("k8s.pod.name", POD, 9),
-    ROW("k8s.pod.uid", POD_UID, 9),
-    ROW("k8s.container.name", CONTAINER, 9),
-    ROW("job.id", JOB, 9),
-    ROW("training.job", JOB, 8),
-    ROW("training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.pod.label.training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.pod.labels.training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.job.name", JOB, 6),
-    ROW("rank", RANK, 9),
-    ROW("training.rank", RANK, 8),
-    ROW("gen_ai.training.rank", RANK, 7),
-    ROW("process.rank", RANK, 6),
-    ROW("gpu.uuid", GPU_UUID, 9),
-    ROW("hw.id", HW_ID, 9),
-    ROW("gpu.index", GPU_INDEX, 9),
-    ROW("pci.bdf", PCI, 9),
-    ROW("log.record.uid", UID, 9),
-    ROW("tracecore.alert.training_step_stalled.no_progress_seconds", STALL, 9),
-    ROW("dataloader.error_class", LOADER_ERROR, 9),
-    ROW("gen_ai.training.step", STEP, 9),
-    ROW("training.step", STEP, 8),
-    ROW("checkpoint.step", STEP, 7),
-    ROW("step", ANY_STEP, 9),
-    ROW("gen_ai.training.phase", PHASE, 9),
-    ROW("training.phase", PHASE, 8),
-    ROW("phase", ANY_PHASE, 9),
-    ROW("training.step.duration", STEP_SECONDS, 9),
-    ROW("gen_ai.training.step.duration", STEP_SECONDS, 8),
-    ROW("step.duration", STEP_SECONDS, 7),
-    ROW("step_duration", STEP_SECONDS, 6),
-    ROW("step_time", STEP_SECONDS, 5),
-    ROW("duration", STEP_SECONDS, 4),
-    ROW("checkpoint.state", CHECKPOINT, 9),
-    ROW("checkpoint.event", CHECKPOINT, 8),
-    ROW("event.name", EVENT_NAME, 9),
-    ROW("checkpoint.path", CHECKPOINT_PATH, 9),
-    ROW("checkpoint.duration", CHECKPOINT_SECONDS, 9),
-    ROW("tracecore.kind", KIND, 9),
-    ROW("kind", KIND, 8),
-    ROW("_TRANSPORT", TRANSPORT, 9),
-    ROW("SYSLOG_IDENTIFIER", IDENTIFIER, 9),
-    ROW("appname", IDENTIFIER, 5),
-    ROW("MESSAGE", MESSAGE, 9),
-    ROW("message", MESSAGE, 5),
-    ROW("log.file.path", FILE, 9),
-    ROW("log.file.name", FILE, 8),
+#define ATTRIBUTE(id, field, meaning)
+#define NAME(id, text, strength) {{text, sizeof(text) - 1}, TC__OTLP_##id, (strength)},
+#include "codec/otlp_attrs.def"
+#undef ATTRIBUTE
+#undef NAME
 };
 
 #define TABLE_COUNT (sizeof TABLE / sizeof TABLE[0])
