@@ -34,8 +34,14 @@ bool tc_bench_scale(const struct tc_bench *b, const struct tc_bench_options *o,
 /* `tracecore detect` on a large kernel log with few Xids. */
 bool tc_bench_kernel_log(const struct tc_bench *b, const struct tc_bench_options *o,
                          struct tc_output *out);
+/* A request of log records, in protobuf or JSON: checked, made into events, detected on. */
+bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
+                   struct tc_output *out);
 /* `tracecore --version`, start to exit. */
 bool tc_bench_startup(const struct tc_bench *b, const struct tc_bench_options *o,
                       struct tc_output *out);
+/* The raw store by compression level, beside plain writes. */
+bool tc_bench_evidence(const struct tc_bench *b, const struct tc_bench_options *o,
+                       struct tc_output *out);
 
 #endif

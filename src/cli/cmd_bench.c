@@ -36,9 +36,16 @@ static size_t list_benches(struct tc_bench *out)
         {.name = "kernel_log",
          .summary = "tracecore detect on a large kernel log with few Xids",
          .run = tc_bench_kernel_log},
+        {.name = "otlp_protobuf",
+         .summary = "a request of 1,024 log records: check, events, detection",
+         .run = tc_bench_otlp},
+        {.name = "otlp_json", .summary = "the same in JSON", .run = tc_bench_otlp},
         {.name = "startup",
          .summary = "tracecore --version, start to exit",
          .run = tc_bench_startup},
+        {.name = "evidence",
+         .summary = "batches made durable in the raw store, beside plain writes",
+         .run = tc_bench_evidence},
     };
     size_t count = 0;
     size_t pattern_count = 0;
@@ -167,6 +174,6 @@ const struct tc_command tc_command_bench = {
 #define DETECTOR(name) #name " "
 #include "detect/detectors.def"
 #undef DETECTOR
-        "scale kernel_log startup",
+        "scale kernel_log otlp_protobuf otlp_json startup evidence",
     .run = run,
 };

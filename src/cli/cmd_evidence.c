@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/digest.h"
 #include "cli/command.h"
-#include "cli/input.h"
 #include "cli/say.h"
+#include "intake/input.h"
 
 #include <string.h>
 #include <unistd.h>

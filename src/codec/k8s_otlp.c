@@ -6,12 +6,17 @@
  * either notation.
  */
 #include "codec/k8s_priv.h"
+#include "codec/otlp_tape_priv.h"
+
+#include <math.h>
 
 #define S(literal) TC_LIT(literal)
 
 /* Severity numbers of the OpenTelemetry log data model. */
 #define SEVERITY_INFO 9
 #define SEVERITY_WARN 13
+/* A double of less than this fits int64_t. */
+#define INTEGER_DOUBLE_MAX 9.2e18
 
 static struct tc_k8s_val member(struct tc_json v, struct tc_slice key, bool any)
 {
@@ -20,12 +25,36 @@ static struct tc_k8s_val member(struct tc_json v, struct tc_slice key, bool any)
     return out;
 }
 
+static const struct tc__otlp_node *node_of(struct tc_json v)
+{
+    return &((const struct tc__otlp_tape *)v.doc)->nodes[v.at];
+}
+
+/* A member of a message on a tape: by its name in JSON. Of one that came twice the last counts, as
+ * protobuf has it. */
+static struct tc_k8s_val tape_member(struct tc_k8s_val v, struct tc_slice key)
+{
+    const struct tc__otlp_tape *tape = v.v.doc;
+    unsigned keep = tc__otlp_keep_by_name(key);
+    struct tc_k8s_val out = {0};
+    for (size_t at = v.v.at + 1; keep != TC__OTLP_K_NONE && at < node_of(v.v)->next;
+         at = tape->nodes[at].next) {
+        if (tape->nodes[at].keep == keep) {
+            out = (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true};
+        }
+    }
+    return out;
+}
+
 struct tc_k8s_val tc__k8s_get(struct tc_k8s_val v, struct tc_slice key)
 {
     if (!v.there) {
         return v;
     }
-    if (!v.any) {
+    if (v.tape && node_of(v.v)->type == TC__OTLP_N_MESSAGE) {
+        return tape_member(v, key);
+    }
+    if (!v.tape && !v.any) {
         return member(v.v, key, false);
     }
     struct tc_k8s_iter it = tc__k8s_iter(v);
@@ -45,6 +74,10 @@ struct tc_slice tc__k8s_text(struct tc_k8s_val v)
     if (!v.there) {
         return s;
     }
+    if (v.tape) {
+        return node_of(v.v)->type == TC__OTLP_N_STRING ? tc__otlp_node_text(v.v.doc, node_of(v.v))
+                                                       : s;
+    }
     if (v.any) {
         return tc_json_get_string(v.v, S("stringValue"));
     }
@@ -57,11 +90,31 @@ struct tc_slice tc__k8s_string(struct tc_k8s_val v, struct tc_slice key)
     return tc__k8s_text(tc__k8s_get(v, key));
 }
 
+static int64_t tape_number(struct tc_k8s_val v, int64_t fallback)
+{
+    const struct tc__otlp_node *n = node_of(v.v);
+    int64_t number = fallback;
+    if (n->type == TC__OTLP_N_INT) {
+        return n->integer;
+    }
+    if (n->type == TC__OTLP_N_DOUBLE && floor(n->number) == n->number &&
+        fabs(n->number) < INTEGER_DOUBLE_MAX) {
+        return (int64_t)n->number;
+    }
+    if (n->type == TC__OTLP_N_STRING) {
+        (void)tc_slice_is_i64(tc__otlp_node_text(v.v.doc, n), &number);
+    }
+    return number;
+}
+
 int64_t tc__k8s_number(struct tc_k8s_val v, int64_t fallback)
 {
     int64_t number = fallback;
     if (!v.there) {
         return fallback;
+    }
+    if (v.tape) {
+        return tape_number(v, fallback);
     }
     if (!v.any) {
         (void)tc_json_int(v.v, &number);
@@ -93,6 +146,16 @@ struct tc_k8s_iter tc__k8s_iter(struct tc_k8s_val v)
     if (!v.there) {
         return out;
     }
+    if (v.tape) {
+        unsigned type = node_of(v.v)->type;
+        out.tape = true;
+        out.pairs = type == TC__OTLP_N_PAIRS;
+        if (out.pairs || type == TC__OTLP_N_ARRAY) {
+            out.it.now.at = v.v.at + 1;
+            out.it.end.at = node_of(v.v)->next;
+        }
+        return out;
+    }
     if (!v.any) {
         out.it = tc_json_iter_make(v.v);
         return out;
@@ -109,8 +172,38 @@ struct tc_k8s_iter tc__k8s_iter(struct tc_k8s_val v)
     return out;
 }
 
+/* Of pairs only those of an attribute's or a list's count: a message has other members too. */
+static bool tape_next(struct tc_k8s_iter *it, struct tc_slice *out_key, struct tc_k8s_val *out)
+{
+    const struct tc__otlp_tape *tape = it->it.now.doc;
+    struct tc_slice key = TC_EMPTY;
+    size_t at = it->it.now.at;
+    while (at < it->it.end.at && it->pairs && tape->nodes[at].type != TC__OTLP_N_PAIR) {
+        at = tape->nodes[at].next;
+    }
+    if (at >= it->it.end.at) {
+        return false;
+    }
+    const struct tc__otlp_node *n = &tape->nodes[at];
+    it->it.now.at = n->next;
+    bool there = true;
+    if (it->pairs) {
+        key = tc__otlp_node_text(tape, n);
+        there = n->next > at + 1;
+        at++;
+    }
+    if (out_key != NULL) {
+        *out_key = key;
+    }
+    *out = (struct tc_k8s_val){.v = {tape, at}, .there = there, .tape = true};
+    return true;
+}
+
 bool tc__k8s_next(struct tc_k8s_iter *it, struct tc_slice *out_key, struct tc_k8s_val *out)
 {
+    if (it->tape) {
+        return tape_next(it, out_key, out);
+    }
     struct tc_slice key = TC_EMPTY;
     struct tc_k8s_val value = {.there = true, .any = it->any};
     if (!tc_json_iter_next(&it->it, &key, &value.v)) {
@@ -130,6 +223,11 @@ bool tc__k8s_next(struct tc_k8s_iter *it, struct tc_slice *out_key, struct tc_k8
 /* A list of {key, value}, as resources and records carry it, to be read as an object. */
 struct tc_k8s_iter tc__k8s_attributes(struct tc_k8s_val owner)
 {
+    if (owner.tape && owner.there) {
+        struct tc_json end = {owner.v.doc, node_of(owner.v)->next};
+        struct tc_json now = {owner.v.doc, owner.v.at + 1};
+        return (struct tc_k8s_iter){.it = {now, end, false}, .pairs = true, .tape = true};
+    }
     struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(owner, S("attributes")));
     it.pairs = !it.it.is_object;
     return it;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the Kubernetes codec share. k8s.c recognises and cuts JSON
- * text, k8s_yaml.c does the same for YAML after k8s_yaml_screen.c, k8s_otlp.c reads OpenTelemetry's
+ * text, k8s_yaml.c does the same for YAML, k8s_otlp.c reads OpenTelemetry's
  * shapes, k8s_object.c turns Kubernetes objects into events, k8s_rank.c says which ranks a pod
  * runs, k8s_address.c what nodes and pods are called on the network.
  */
@@ -25,6 +25,8 @@ struct tc_k8s {
     struct tc_codec_out *out;
     struct tc_error *err;
     struct tc_json_parser *parser;
+    /* Strings of events that lie in here live long enough: the others are copied. */
+    struct tc_slice lasting;
     /* The bytes of the object or log record being read: the evidence of its events. */
     size_t raw_offset;
     size_t raw_length;
@@ -38,20 +40,29 @@ struct tc_k8s {
 
 /*
  * A value of an object, written as plain JSON or as OpenTelemetry's AnyValue
- * ({"kvlistValue": ...}). Both are read through the functions below, so that an
- * object is the same object whichever way it came. Dies with the next parse.
+ * ({"kvlistValue": ...}), in JSON or on the tape of a request (otlp_tape_priv.h). All are read
+ * through the functions below, so that an object is the same object whichever way it came. Dies
+ * with the next parse.
  */
 struct tc_k8s_val {
-    struct tc_json v;
-    bool there; /* false: absent, and so is every member of it */
-    bool any;   /* an AnyValue */
+    struct tc_json v; /* on a tape: the tape, and the number of a node */
+    bool there;       /* false: absent, and so is every member of it */
+    bool any;         /* an AnyValue */
+    bool tape;
 };
 
 struct tc_k8s_iter {
     struct tc_json_iter it;
     bool any;
     bool pairs; /* AnyValue: {key, value} elements */
+    bool tape;
 };
+
+/* Whether a string lies in what outlives the call. */
+static inline bool tc__k8s_lasts(const struct tc_k8s *k, struct tc_slice s)
+{
+    return (uintptr_t)s.ptr - (uintptr_t)k->lasting.ptr < k->lasting.len;
+}
 
 /* The member of that name, absent when there is none or v is no object. */
 struct tc_k8s_val tc__k8s_get(struct tc_k8s_val v, struct tc_slice key);
@@ -72,6 +83,8 @@ bool tc__k8s_time(struct tc_slice text, int64_t *out);
 
 /* Copies the strings of ev into the batch arena, adds evidence and time of record, delivers it. */
 TC_CHECKED tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev);
+/* The same for an event whose strings last. */
+TC_CHECKED tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev);
 /* Counts what was not understood, and reports it where that is wanted. */
 TC_CHECKED tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why);
 /* The container named by a field path such as "spec.containers{worker}", or "". */
@@ -129,11 +142,6 @@ int64_t tc__k8s_unix_nano(struct tc_k8s_val v, struct tc_slice key);
 /* The attributes of a resource, record or data point. */
 struct tc_k8s_iter tc__k8s_attributes(struct tc_k8s_val owner);
 
-/*
- * Finds what libfyaml must not see. The result says what that is, *out_at where the text has to be
- * cut before it, *out_status what to return; NULL, the length and TC_OK when there is nothing.
- */
-const char *tc__k8s_yaml_screen(struct tc_slice text, size_t *out_at, tc_status *out_status);
 /* All documents of a YAML text. */
 TC_CHECKED tc_status tc__k8s_yaml(struct tc_k8s *k);
 

@@ -262,6 +262,12 @@ static tc_status fail_at_line(struct tc_error *err, struct tc_slice bytes,
     return tc_fail(err, why->status, why->offset, "line %zu: %s", line, why->message);
 }
 
+/* Of what is left a part: records need some too. */
+static size_t block_room(const struct tc_arena *scratch)
+{
+    return (scratch->size - scratch->used) / 8;
+}
+
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
@@ -281,9 +287,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
     }
     tc_arena_mark mark = tc_arena_snapshot(out->scratch);
-    tc__train_text_init(&o.train);
-    tc__otlp_block_init(&o, &o.kernel, &tc_codec_kmsg);
-    tc__otlp_block_init(&o, &o.events, &tc_codec_event_json);
+    tc__otlp_init(&o);
+    tc__otlp_block_init(&o.kernel, &tc_codec_kmsg, out->scratch, block_room(out->scratch));
+    tc__otlp_block_init(&o.events, &tc_codec_event_json, out->scratch, block_room(out->scratch));
     tc_status status = walk_documents(&o, cursor->offset > start ? cursor->offset : start);
     tc_arena_rewind(out->scratch, mark);
     tc_json_parser_destroy(o.k.parser);

@@ -8,6 +8,7 @@
 #include "base/json_raw.h"
 #include "codec/metric_map_priv.h"
 #include "codec/otlp_priv.h"
+#include "codec/otlp_tape_priv.h"
 
 #include <math.h>
 
@@ -27,7 +28,8 @@ void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__
     while (io->label_count < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &value)) {
         /* The Prometheus receiver's name for "instance": host and port of what was scraped. */
         bool instance = tc_slice_eq(key, S("service.instance.id"));
-        struct tc_slice text = tc__otlp_value_read(o, value).text;
+        struct tc__otlp_value read = tc__otlp_value_read(value);
+        struct tc_slice text = tc__otlp_text(o, &read);
         if (text.len == 0 || (instance && tc_slice_find_byte(text, ':') == TC_NPOS) ||
             (!instance && !tc__metric_wants(key))) {
             continue;
@@ -82,10 +84,25 @@ static bool is_hardware(struct tc_slice name)
            tc_slice_eq(name, S("hw.power"));
 }
 
+static bool tape_value_of(struct tc_k8s_val point, struct tc_k8s_val as_double, double *out)
+{
+    const struct tc__otlp_tape *tape = point.v.doc;
+    struct tc_k8s_val as_int = tc__k8s_get(point, S("asInt"));
+    if (as_double.there) {
+        *out = tape->nodes[as_double.v.at].number;
+    } else if (as_int.there) {
+        *out = (double)tape->nodes[as_int.v.at].integer;
+    }
+    return as_double.there || as_int.there;
+}
+
 /* asDouble or asInt, which may be a string. */
 static bool value_of(struct tc_k8s_val point, double *out)
 {
     struct tc_k8s_val v = tc__k8s_get(point, S("asDouble"));
+    if (point.tape) {
+        return tape_value_of(point, v, out);
+    }
     if (v.there && tc_json_double(v.v, out)) {
         return true;
     }
@@ -121,7 +138,8 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
     struct tc_k8s_val v;
     for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &v); n++) {
         if (tc__metric_wants(key)) {
-            (void)tc__metric_label(&sample, key, tc__otlp_value_read(o, v).text);
+            struct tc__otlp_value read = tc__otlp_value_read(v);
+            (void)tc__metric_label(&sample, key, tc__otlp_text(o, &read));
         }
     }
     for (size_t i = 0; i < resource->label_count; i++) {
@@ -209,4 +227,37 @@ tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *re
         return tc__k8s_unknown(&o->k, "a metric without data points");
     }
     return read_points(o, resource, name, points);
+}
+
+tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                               struct tc_k8s_val metric)
+{
+    const struct tc__otlp_tape *tape = metric.v.doc;
+    struct tc__metric_use use;
+    struct tc_slice name = tc__k8s_string(metric, S("name"));
+    if (!tc__metric_map(name, &use) && !is_hardware(name)) {
+        return tc__k8s_unknown(&o->k, "not a metric that any pattern reads");
+    }
+    struct tc_k8s_val sum = tc__k8s_get(metric, S("sum"));
+    struct tc_k8s_val data = sum.there ? sum : tc__k8s_get(metric, S("gauge"));
+    if (!data.there) {
+        return tc__k8s_unknown(&o->k, "neither a gauge nor a sum");
+    }
+    if (sum.there && tc__k8s_int(sum, S("aggregationTemporality"), 0) == TEMPORALITY_DELTA) {
+        return tc__k8s_unknown(&o->k, "a sum of differences (delta)");
+    }
+    for (size_t at = data.v.at + 1; at < tape->nodes[data.v.at].next; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->keep != TC__OTLP_K_POINT) {
+            continue;
+        }
+        o->k.raw_offset = n->at;
+        o->k.raw_length = n->length;
+        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        tc_status status = read_point(
+            o, resource, name, (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true});
+        tc_arena_rewind(o->k.out->scratch, mark);
+        TC_TRY(status);
+    }
+    return TC_OK;
 }

@@ -70,4 +70,7 @@ TC_CHECKED tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signa
                                     enum tc_otlp_form form, const struct tc_codec_input *in,
                                     struct tc_codec_out *out, struct tc_error *err);
 
+/* What the last tc_otlp_events made of its body: events, and records that nothing reads. */
+const struct tc_codec_cursor *tc_otlp_reader_seen(const struct tc_otlp_reader *r);
+
 #endif

@@ -115,6 +115,12 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
     return TC_OK;
 }
 
+/* A dump is what its rank left: it has no more to say. One that comes later says more. */
+static tc_status on_settle(void *state, const struct tc_sink *out)
+{
+    return tc__nccl_evaluate(state, true, out);
+}
+
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct nccl_hang *st = state;
@@ -148,6 +154,7 @@ const struct tc_detector tc_detector_nccl_hang = {
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,
+    .on_settle = on_settle,
     .on_finish = on_finish,
     .stats = stats,
 };

@@ -164,6 +164,7 @@ static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t ha
         return;
     }
     f->items[f->count++] = fact;
+    f->version++;
     /* The map has room for every fact. */
     (void)tc_map_add(&f->seen, hash, f->count, 1);
 }
@@ -182,10 +183,16 @@ void tc_story_note(struct tc_story *s, const struct tc_event *ev)
         add_fact(&s->facts, ev, hash);
     } else if (ev->time_ns < known->first_ns) {
         known->first_ns = ev->time_ns; /* TC_TIME_NONE is below all */
+        s->facts.version++;
         take_origin(&s->facts, known, ev);
     } else if (ev->time_ns == known->first_ns && tc_slice_cmp(origin_of(ev), known->origin) > 0) {
         take_origin(&s->facts, known, ev);
     }
+}
+
+uint64_t tc_story_version(const struct tc_story *s)
+{
+    return s->facts.version;
 }
 
 tc_status tc_story_add(void *context, const struct tc_verdict *v)

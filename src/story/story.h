@@ -27,6 +27,8 @@ void tc_story_destroy(struct tc_story *s);
 
 /* Takes in what an event says of who runs where. Borrows ev. What does not fit is counted. */
 void tc_story_note(struct tc_story *s, const struct tc_event *ev);
+/* Grows whenever a statement is new or older than it was known to be: links may differ then. */
+uint64_t tc_story_version(const struct tc_story *s);
 /* A tc_verdict_fn; context is the story. Borrows v. */
 TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
 

@@ -84,6 +84,7 @@ struct tc__facts {
     uint32_t count;
     struct tc_map seen;
     uint64_t dropped;
+    uint64_t version;
 };
 
 /* A thing a verdict is about, and how that is known. */

@@ -107,6 +107,9 @@ static inline tc_status decode_bytes(const char *bytes, size_t len)
     assert_int_equal(t.scratch.used, 0);
     assert_int_equal(t.cursor.events, t.count);
     assert_int_equal(t.cursor.unknown, t.unknown);
+#ifdef TESTED_ALSO
+    TESTED_ALSO(t.text);
+#endif
     return status;
 }
 

@@ -3,7 +3,11 @@
 #ifndef TC_TESTS_CODEC_OTLP_TESTING_H
 #define TC_TESTS_CODEC_OTLP_TESTING_H
 
+#include "support/otlp_same.h"
+
 #define TESTED_CODEC tc_codec_otlp
+/* What is well-formed has to be the same events to the daemon's reader. */
+#define TESTED_ALSO(text) tc_otlp_same((text), &(struct tc_otlp_same){0})
 #include "codec_k8s_testing.h"
 
 #define KV(key, value) "{\"key\":\"" key "\",\"value\":" value "}"
