@@ -92,7 +92,6 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
         status = tc_detection_take(p->detection, &j->commit.batch);
-        tc_cited_current(tc_detection_cited(p->detection), 0, TC_EMPTY);
         if (status != TC_OK) {
             tc_count(TC_COUNT_DETECTION_FAILED, 1);
             tc_log_fields(TC_LOG_ERROR, "detection failed",
