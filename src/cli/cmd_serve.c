@@ -117,7 +117,7 @@ static int serve(struct serve *s, struct tc_config *config)
         tc_say("serve", "the configuration has mistakes; nothing was started");
         return TC_EXIT_BAD;
     }
-    status = tc_config_data_dir(config, environ, data_dir, &err);
+    status = tc_config_data_dir(config, data_dir, &err);
     if (status == TC_OK) {
         s->data_dir = data_dir;
         struct tc_daemon_options options = {

@@ -126,12 +126,10 @@ TC_CHECKED tc_status tc_config_read(struct tc_slice text, const char *name,
                                     char *const *environ_list, tc_config_say_fn say, void *context,
                                     struct tc_config *out);
 
-/*
- * data_dir, or where it is when it is empty: $STATE_DIRECTORY, $XDG_STATE_HOME/tracecore or
- * $HOME/.local/state/tracecore. out_text has TC_CONFIG_TEXT_MAX bytes.
- */
-TC_CHECKED tc_status tc_config_data_dir(const struct tc_config *config, char *const *environ_list,
-                                        char *out_text, struct tc_error *err);
+/* data_dir, or where tc_data_dir_default says when it is empty. out_text has TC_CONFIG_TEXT_MAX
+ * bytes. */
+TC_CHECKED tc_status tc_config_data_dir(const struct tc_config *config, char *out_text,
+                                        struct tc_error *err);
 /* Sets the engine's knobs and turns patterns off. Before the first event. */
 TC_CHECKED tc_status tc_config_tune(const struct tc_config *config, struct tc_engine *engine,
                                     struct tc_error *err);
