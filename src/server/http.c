@@ -171,15 +171,16 @@ static bool service_begins(struct tc__http *h, bool chunked, uint64_t length, si
     return false;
 }
 
-/* How much to take for a body of that length before its bytes have come. */
+/* How much to take for a body of that length before its bytes have come: all of it while half of
+ * the pool is free, so that promises alone cannot use up the other half. */
 static size_t claim(const struct tc__http *h, uint64_t length)
 {
     struct tc_pool_stats stats;
     tc_pool_stats(tc_conn_pool(h->conn), &stats);
-    if (length <= TC_HTTP_CLAIM_BYTES || length <= stats.limit / 2 - stats.used / 2) {
-        return (size_t)length;
-    }
-    return TC_HTTP_CLAIM_BYTES;
+    size_t half = stats.limit / 2;
+    bool whole = length <= TC_HTTP_FIRST_BYTES ||
+                 (stats.used <= half && length <= (uint64_t)(half - stats.used));
+    return whole ? (size_t)length : TC_HTTP_FIRST_BYTES;
 }
 
 /* Room for at least one more byte of the body, up to most in all. */
@@ -203,7 +204,7 @@ static void begin_body(struct tc__http *h, bool chunked, uint64_t length, bool m
     struct tc_request *r = &h->slot->request;
     if (r->spool == NULL) {
         r->body =
-            tc_pool_take(tc_conn_pool(h->conn), chunked ? TC_HTTP_CHUNKED_BYTES : claim(h, length));
+            tc_pool_take(tc_conn_pool(h->conn), chunked ? TC_HTTP_FIRST_BYTES : claim(h, length));
         if (r->body == NULL) {
             refuse_busy(h, chunked, length);
             return;
