@@ -515,6 +515,12 @@ static void memory_that_ends_in_the_middle_of_a_body(void **state)
     assert_false(peer.half_closed);
     net_peer_say(&peer, "GET /after HTTP/1.1\r\n\r\n");
     assert_string_equal(probe.seen.path, "/after");
+    /* What is dropped has a bound as well. */
+    net_peer_say(&peer, CHUNKED "61a80\r\n");
+    net_peer_send(&peer, tc_slice_make(body, sizeof body));
+    net_peer_say(&peer, "\r\n400001\r\n");
+    assert_int_equal(net_peer_answers(&peer, NULL), 4);
+    assert_true(peer.half_closed);
     give_back(all);
 }
 
