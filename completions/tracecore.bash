@@ -97,7 +97,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--attributes --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     serve)
@@ -224,7 +224,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup evidence"
         fi
         ;;
     completion)

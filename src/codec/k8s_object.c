@@ -12,9 +12,8 @@
 /* The kubelet cuts the message of a container's end here. */
 #define END_MESSAGE_MAX 4096
 
-tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
+tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev)
 {
-    struct tc_codec_out *out = k->out;
     ev->raw = (struct tc_raw){
         .source = k->in->source,
         .length = k->raw_length > UINT32_MAX ? UINT32_MAX : (uint32_t)k->raw_length,
@@ -23,6 +22,14 @@ tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
     if (ev->time_ns == TC_TIME_NONE) {
         ev->time_ns = k->seen_ns;
     }
+    k->cursor->events++;
+    k->cursor->undated += ev->time_ns == TC_TIME_NONE;
+    return k->out->event(k->out->context, ev);
+}
+
+tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
+{
+    struct tc_codec_out *out = k->out;
     size_t count = 0;
     const struct tc_field *fields = tc_fields(&count);
     for (size_t i = 0; i < count; i++) {
@@ -39,9 +46,7 @@ tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
         return tc_fail(k->err, TC_E_NOMEM, k->raw_offset,
                        "no room for the text of a Kubernetes object");
     }
-    k->cursor->events++;
-    k->cursor->undated += ev->time_ns == TC_TIME_NONE;
-    return out->event(out->context, ev);
+    return tc__k8s_deliver(k, ev);
 }
 
 tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why)

@@ -83,6 +83,8 @@ bool tc__k8s_time(struct tc_slice text, int64_t *out);
 
 /* Copies the strings of ev into the batch arena, adds evidence and time of record, delivers it. */
 TC_CHECKED tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev);
+/* The same for an event whose strings last. */
+TC_CHECKED tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev);
 /* Counts what was not understood, and reports it where that is wanted. */
 TC_CHECKED tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why);
 /* The container named by a field path such as "spec.containers{worker}", or "". */

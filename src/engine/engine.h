@@ -53,10 +53,19 @@ bool tc_engine_is_enabled(const struct tc_engine *e, size_t index);
 TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
                                    struct tc_error *err);
 
+/*
+ * Events come as they arrive, from senders that lag behind each other by up to lag_ns. Before the
+ * first event.
+ */
+TC_CHECKED tc_status tc_engine_lag(struct tc_engine *e, int64_t lag_ns);
+
 /* Borrows ev until return. */
 TC_CHECKED tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev);
 /* Event time has passed without an event. Going back is ignored. */
 TC_CHECKED tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns);
+/* What is due at engine time is told now, not at the next whole second of it: nothing earlier is
+ * expected any more. */
+TC_CHECKED tc_status tc_engine_tick(struct tc_engine *e);
 /* A file that was given whole has ended, others go on: see tc_detector.on_settle. */
 TC_CHECKED tc_status tc_engine_settle(struct tc_engine *e);
 /* The input ends, or all there is of it until now; more may be fed. now_ns is TC_TIME_NONE unless

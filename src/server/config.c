@@ -272,7 +272,7 @@ tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_
         memset(line, 0, sizeof line);
         tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(name), sizeof line / 8));
         tc_buf_lit(&b, ": cannot be read: ");
-        tc_buf_str(&b, tc_slice_cstr(strerror(errno)));
+        tc_buf_str(&b, tc_slice_cstr(strerror(text == NULL ? ENOMEM : errno)));
         say(context, line);
     } else {
         status =

@@ -149,7 +149,10 @@ void tc_config_print_effective(const struct tc_config *config, bool json, struct
 size_t tc_config_fixed_changes(const struct tc_config *old_config,
                                const struct tc_config *new_config, tc_config_say_fn say,
                                void *context);
-/* Takes over the keys that may change while the daemon runs; the others stay. */
-void tc_config_take_changes(struct tc_config *io_config, const struct tc_config *new_config);
+/*
+ * Takes those over from the old configuration: what a running daemon goes on with. The old tokens
+ * too where none would be left and a listener that other machines reach depends on them.
+ */
+void tc_config_keep_fixed(const struct tc_config *old_config, struct tc_config *io_new_config);
 
 #endif

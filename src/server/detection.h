@@ -43,6 +43,8 @@ TC_CHECKED tc_status tc_detection_take(struct tc_detection *d, const struct tc_b
 /* Our clock shows now_ns. */
 TC_CHECKED tc_status tc_detection_advance(struct tc_detection *d, int64_t now_ns);
 
+/* Events that had no time of their own between 1970 and 2200 and were dated by their arrival. */
+uint64_t tc_detection_undated(const struct tc_detection *d);
 /* Everything held is handed over and told. */
 TC_CHECKED tc_status tc_detection_drain(struct tc_detection *d, int64_t now_ns);
 /* New times of the configuration (SIGHUP). */

@@ -104,11 +104,13 @@ struct tc__http_refusal {
     const char *words;
 };
 
-/* Line ends of a head, which http_parser takes loosely. */
+/* Lines and names of a head, which http_parser takes loosely. */
 struct tc__http_lines {
     bool after_cr;
     bool line_start;
     bool began; /* a byte of the request line was seen */
+    bool in_name;
+    size_t header_count;
 };
 
 struct tc__http {
@@ -129,7 +131,6 @@ struct tc__http {
     uint64_t requests;
     struct tc__http_lines lines;
     size_t head_bytes;
-    size_t header_count;
     size_t name_len;
     char name[TC_HTTP_NAME_BYTES];
     size_t text_len;

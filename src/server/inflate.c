@@ -16,9 +16,24 @@
 #define GUESS_FACTOR 6
 #define FIRST_BYTES_MIN 4096
 
+/* A piece of content that is only measured. */
+#define PIECE_BYTES ((size_t)64 << 10)
+
 struct tc_inflater {
     z_stream gzip;
     ZSTD_DCtx *zstd;
+    unsigned char piece[PIECE_BYTES];
+};
+
+/*
+ * Where content goes: to the end of a buffer, or nowhere, when only its length is wanted.
+ * Invariant: len is all that came so far.
+ */
+struct target {
+    struct tc_buffer *buffer; /* NULL: it is measured */
+    unsigned char *piece;
+    size_t len;
+    size_t bytes_max;
 };
 
 enum tc_encoding tc_encoding_parse(struct tc_slice name)
@@ -63,34 +78,42 @@ static tc_status too_long(struct tc_error *err, size_t bytes_max)
                    bytes_max);
 }
 
-/* Room for more in *io, but for no more than bytes_max and the one byte that shows it is over. */
-static tc_status make_room(struct tc_buffer **io, size_t bytes_max, struct tc_error *err)
+/* Where the next bytes may go, up to one byte over the limit. TC_E_NOMEM: the pool is spent. */
+static tc_status make_room(struct target *t, unsigned char **out, size_t *out_room,
+                           struct tc_error *err)
 {
-    if ((*io)->len > bytes_max) {
-        return too_long(err, bytes_max);
+    size_t left = t->len > t->bytes_max ? 0 : t->bytes_max + 1 - t->len;
+    if (left == 0) {
+        return too_long(err, t->bytes_max);
     }
-    if ((*io)->len < (*io)->cap) {
+    if (t->buffer == NULL) {
+        *out = t->piece;
+        *out_room = left < PIECE_BYTES ? left : PIECE_BYTES;
         return TC_OK;
     }
-    size_t want = (*io)->cap * 2 > bytes_max + 1 ? bytes_max + 1 : (*io)->cap * 2;
-    struct tc_buffer *larger = tc_buffer_grow(*io, want);
-    if (larger == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a decompressed body");
+    if (t->len == t->buffer->cap) {
+        size_t want = left < t->buffer->cap ? t->bytes_max + 1 : t->buffer->cap * 2;
+        t->buffer->len = t->len;
+        struct tc_buffer *larger = tc_buffer_grow(t->buffer, want);
+        if (larger == NULL) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory for a decompressed body");
+        }
+        t->buffer = larger;
     }
-    *io = larger;
+    size_t room = t->buffer->cap - t->len;
+    *out = t->buffer->data + t->len;
+    *out_room = room < left ? room : left;
     return TC_OK;
 }
 
-/* What may be written now: the buffer's room, up to one byte over the limit. */
-static size_t room_in(const struct tc_buffer *b, size_t bytes_max)
+static tc_status done(const struct target *t, struct tc_error *err)
 {
-    size_t end = b->cap < bytes_max + 1 ? b->cap : bytes_max + 1;
-    return end > b->len ? end - b->len : 0;
+    return t->len > t->bytes_max ? too_long(err, t->bytes_max) : TC_OK;
 }
 
 /* Several members one after another are one content, as gzip has it. */
-static tc_status inflate_gzip(struct tc_inflater *f, struct tc_slice bytes, size_t bytes_max,
-                              struct tc_buffer **io, struct tc_error *err)
+static tc_status inflate_gzip(struct tc_inflater *f, struct tc_slice bytes, struct target *t,
+                              struct tc_error *err)
 {
     z_stream *z = &f->gzip;
     if (bytes.len > UINT_MAX || inflateReset(z) != Z_OK) {
@@ -99,16 +122,15 @@ static tc_status inflate_gzip(struct tc_inflater *f, struct tc_slice bytes, size
     z->next_in = (const Bytef *)bytes.ptr;
     z->avail_in = (uInt)bytes.len;
     for (;;) {
-        TC_TRY(make_room(io, bytes_max, err));
-        size_t room = room_in(*io, bytes_max);
-        z->next_out = (*io)->data + (*io)->len;
+        size_t room = 0;
+        TC_TRY(make_room(t, &z->next_out, &room, err));
         z->avail_out = room > UINT_MAX ? UINT_MAX : (uInt)room;
         uInt before = z->avail_out;
         int rc = inflate(z, Z_NO_FLUSH);
-        (*io)->len += before - z->avail_out;
+        t->len += before - z->avail_out;
         if (rc == Z_STREAM_END) {
             if (z->avail_in == 0) {
-                return (*io)->len > bytes_max ? too_long(err, bytes_max) : TC_OK;
+                return done(t, err);
             }
             if (inflateReset(z) != Z_OK) {
                 return tc_fail(err, TC_E_MALFORMED, 0, "gzip: cannot go on");
@@ -126,28 +148,37 @@ static tc_status inflate_gzip(struct tc_inflater *f, struct tc_slice bytes, size
     }
 }
 
-static tc_status inflate_zstd(struct tc_inflater *f, struct tc_slice bytes, size_t bytes_max,
-                              struct tc_buffer **io, struct tc_error *err)
+static tc_status inflate_zstd(struct tc_inflater *f, struct tc_slice bytes, struct target *t,
+                              struct tc_error *err)
 {
     ZSTD_inBuffer in = {.src = bytes.ptr, .size = bytes.len};
     (void)ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
     for (;;) {
-        TC_TRY(make_room(io, bytes_max, err));
-        ZSTD_outBuffer out = {.dst = (*io)->data + (*io)->len, .size = room_in(*io, bytes_max)};
+        ZSTD_outBuffer out = {0};
+        unsigned char *to = NULL;
+        TC_TRY(make_room(t, &to, &out.size, err));
+        out.dst = to;
         size_t rest = ZSTD_decompressStream(f->zstd, &out, &in);
-        (*io)->len += out.pos;
+        t->len += out.pos;
         if (ZSTD_isError(rest)) {
             return tc_fail(err, TC_E_MALFORMED, in.pos, "zstd: %s at byte %zu",
                            ZSTD_getErrorName(rest), in.pos);
         }
         /* 0: a frame has ended and everything of it is out; another one may follow. */
         if (rest == 0 && in.pos == in.size) {
-            return (*io)->len > bytes_max ? too_long(err, bytes_max) : TC_OK;
+            return done(t, err);
         }
         if (in.pos == in.size && out.pos < out.size) {
             return tc_fail(err, TC_E_MALFORMED, in.pos, "zstd: cut off at byte %zu", in.pos);
         }
     }
+}
+
+static tc_status inflate_to(struct tc_inflater *f, enum tc_encoding encoding, struct tc_slice bytes,
+                            struct target *t, struct tc_error *err)
+{
+    return encoding == TC_ENCODING_GZIP ? inflate_gzip(f, bytes, t, err)
+                                        : inflate_zstd(f, bytes, t, err);
 }
 
 /* How much to take at first: what a zstd frame says of itself, else a guess; never over the limit.
@@ -167,21 +198,39 @@ static size_t first_size(enum tc_encoding encoding, struct tc_slice bytes, size_
     return guess > bytes_max + 1 ? bytes_max + 1 : guess;
 }
 
+/*
+ * Growing needs the old buffer and the new one at once. Where the pool has not got both, the length
+ * is measured first: a bomb is told to be one, and the rest takes what it needs and no more.
+ */
+static tc_status measured(struct tc_inflater *f, enum tc_encoding encoding, struct tc_slice bytes,
+                          struct tc_pool *pool, struct target *t, struct tc_error *err)
+{
+    tc_buffer_give(t->buffer);
+    *t = (struct target){.piece = f->piece, .bytes_max = t->bytes_max};
+    TC_TRY(inflate_to(f, encoding, bytes, t, err));
+    t->buffer = tc_pool_take(pool, t->len + 1);
+    t->len = 0;
+    if (t->buffer == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a decompressed body");
+    }
+    return inflate_to(f, encoding, bytes, t, err);
+}
+
 tc_status tc_inflate(struct tc_inflater *f, enum tc_encoding encoding, struct tc_slice bytes,
                      struct tc_pool *pool, size_t bytes_max, struct tc_buffer **out,
                      struct tc_error *err)
 {
-    struct tc_buffer *b = tc_pool_take(pool, first_size(encoding, bytes, bytes_max));
-    if (b == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a decompressed body");
+    struct target t = {.bytes_max = bytes_max};
+    t.buffer = tc_pool_take(pool, first_size(encoding, bytes, bytes_max));
+    tc_status status = t.buffer == NULL ? TC_E_NOMEM : inflate_to(f, encoding, bytes, &t, err);
+    if (status == TC_E_NOMEM) {
+        status = measured(f, encoding, bytes, pool, &t, err);
     }
-    b->len = 0;
-    tc_status status = encoding == TC_ENCODING_GZIP ? inflate_gzip(f, bytes, bytes_max, &b, err)
-                                                    : inflate_zstd(f, bytes, bytes_max, &b, err);
     if (status != TC_OK) {
-        tc_buffer_give(b);
+        tc_buffer_give(t.buffer);
         return status;
     }
-    *out = b;
+    t.buffer->len = t.len;
+    *out = t.buffer;
     return TC_OK;
 }

@@ -18,6 +18,8 @@
 #define RETRY_DISK_S 5
 #define ANSWER_BYTES_MAX 1024
 #define JSON TC_LIT("application/json")
+/* A refusal before the body, in the form of those after it. */
+#define REFUSAL(words) TC_LIT("{\"error\":\"" words "\"}\n")
 
 struct tc_upload {
     struct tc_ingest_parts parts;
@@ -90,7 +92,6 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
         status = tc_detection_take(p->detection, &j->commit.batch);
-        tc_cited_current(tc_detection_cited(p->detection), 0, TC_EMPTY);
         if (status != TC_OK) {
             tc_count(TC_COUNT_DETECTION_FAILED, 1);
             tc_log_fields(TC_LOG_ERROR, "detection failed",
@@ -189,7 +190,8 @@ enum tc_answer tc_upload_begin(struct tc_upload *u, struct tc_request *head, siz
     if (head->method != TC_METHOD_POST && head->method != TC_METHOD_PUT) {
         tc_count(TC_COUNT_REJECTED_WRONG_METHOD, 1);
         out_refusal->allow = TC_LIT("POST, PUT");
-        out_refusal->message = TC_LIT("files are sent with POST");
+        out_refusal->content_type = JSON;
+        out_refusal->body = REFUSAL("files are sent with POST");
         return TC_ANSWER_WRONG_METHOD;
     }
     enum tc_answer allowed = tc_auth_check(u->parts.config, head, TC_TOKEN_INGEST, out_refusal);
@@ -198,14 +200,16 @@ enum tc_answer tc_upload_begin(struct tc_upload *u, struct tc_request *head, siz
     }
     if (tc_encoding_parse(head->content_encoding) != TC_ENCODING_NONE) {
         tc_count(TC_COUNT_REJECTED_UNSUPPORTED_ENCODING, 1);
-        out_refusal->message = TC_LIT("files are sent as they are, not compressed");
+        out_refusal->content_type = JSON;
+        out_refusal->body = REFUSAL("files are sent as they are, not compressed");
         return TC_ANSWER_UNSUPPORTED;
     }
     if (tc_committer_is_full(u->parts.committer) ||
         tc_spool_open(u->spool_dir, &head->spool, &err) != TC_OK) {
         tc_count(TC_COUNT_REJECTED_DISK_FULL, 1);
         out_refusal->retry_after_s = RETRY_DISK_S;
-        out_refusal->message = TC_LIT("there is no room for the file");
+        out_refusal->content_type = JSON;
+        out_refusal->body = REFUSAL("there is no room for the file");
         return TC_ANSWER_BUSY;
     }
     *io_body_max = (size_t)u->parts.config->limits_upload;
@@ -227,7 +231,7 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     j->commit.settled = settled;
     tc_status status = prepare(j, &err);
     if (status == TC_OK) {
-        tc_count(TC_COUNT_BYTES_DECOMPRESSED_UPLOAD, j->commit.batch.body.len);
+        tc_count(TC_COUNT_BYTES_UPLOAD, j->commit.batch.body.len);
         tc_committer_put(u->parts.committer, &j->commit);
         return;
     }

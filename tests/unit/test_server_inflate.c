@@ -246,6 +246,28 @@ static void a_spent_pool_is_no_memory(void **state)
     free(text);
 }
 
+/* The pool has room for the content, but not for growing to it. */
+static void a_tight_pool_takes_the_limit_and_knows_a_bomb(void **state)
+{
+    struct rig *r = *state;
+    struct tc_pool *tight = tc_pool_create(LIMIT + LIMIT / 4, LIMIT + 4096);
+    char *zeros = calloc(1, LIMIT + 1);
+    for (size_t e = 0; e < 2; e++) {
+        struct tc_buffer *b = NULL;
+        struct tc_slice fits = pack(BOTH[e], tc_slice_make(zeros, LIMIT));
+        struct tc_slice over = pack(BOTH[e], tc_slice_make(zeros, LIMIT + 1));
+        assert_int_equal(tc_inflate(r->inflater, BOTH[e], fits, tight, LIMIT, &b, &r->err), TC_OK);
+        assert_int_equal(b->len, LIMIT);
+        tc_buffer_give(b);
+        assert_int_equal(tc_inflate(r->inflater, BOTH[e], over, tight, LIMIT, &b, &r->err),
+                         TC_E_LIMIT);
+        drop(fits);
+        drop(over);
+    }
+    free(zeros);
+    tc_pool_destroy(tight);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +278,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_cut_is_malformed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_never_gives_other_content, set_up, tear_down),
         cmocka_unit_test_setup_teardown(members_of_gzip_are_one_content, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_tight_pool_takes_the_limit_and_knows_a_bomb, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_spent_pool_is_no_memory, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
