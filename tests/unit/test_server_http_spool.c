@@ -164,12 +164,30 @@ static void a_disk_that_takes_no_more(void **state)
     assert_int_equal(probe.handled, 1);
 }
 
+/* A large file may take longer than body_timeout, if it comes with some speed. */
+static void a_large_upload_has_its_time_again(void **state)
+{
+    (void)state;
+    probe.begin_body_max = (size_t)1 << 30;
+    for (int slow = 0; slow < 2; slow++) {
+        net_peer_fini(&peer);
+        net_peer_open(&peer, &probe);
+        net_peer_say(&peer, "POST /up HTTP/1.1\r\nContent-Length: 60000000\r\n\r\n");
+        for (int i = 0; i < 200 && peer.conn != NULL && !peer.half_closed; i++) {
+            net_peer_send(&peer, tc_slice_make(body, BODY_BYTES));
+            net_probe_wait(&probe, slow == 0 ? TC_SECOND / 2 : TC_SECOND);
+        }
+        assert_int_equal(last_status(), slow == 0 ? 200 : 408);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_body_larger_than_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(a_spool_without_a_body, setup, teardown),
         cmocka_unit_test_setup_teardown(a_spool_of_a_request_that_ends_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_large_upload_has_its_time_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_disk_that_takes_no_more, setup, teardown),
     };
     return cmocka_run_group_tests_name("server_http_spool", tests, group_setup, group_teardown);
