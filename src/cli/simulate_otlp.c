@@ -196,7 +196,7 @@ static enum outcome post(struct sender *s, struct tc_http_client *client, const 
         if (!wait_until(s, clock_ns())) {
             return HOPELESS;
         }
-        if (at_ns > give_up_ns || status == TC_E_USAGE || status == TC_E_NOMEM) {
+        if (at_ns > give_up_ns || (status != TC_OK && status != TC_E_IO)) {
             fail(s, "given up", tc_slice_cstr(err.message));
             return HOPELESS;
         }

@@ -53,6 +53,12 @@ bool tc_engine_is_enabled(const struct tc_engine *e, size_t index);
 TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
                                    struct tc_error *err);
 
+/*
+ * Events come as they arrive, from senders that lag behind each other by up to lag_ns. Before the
+ * first event.
+ */
+TC_CHECKED tc_status tc_engine_lag(struct tc_engine *e, int64_t lag_ns);
+
 /* Borrows ev until return. */
 TC_CHECKED tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev);
 /* Event time has passed without an event. Going back is ignored. */

@@ -49,7 +49,7 @@ static void add_grpc(struct fields *f)
 {
     add_fixed(f, TC_LIT(":status"), TC_LIT("200"));
     add_fixed(f, TC_LIT("content-type"), TC_LIT("application/grpc"));
-    add_fixed(f, TC_LIT("grpc-accept-encoding"), TC_LIT("identity,gzip"));
+    add_fixed(f, TC_LIT("grpc-accept-encoding"), TC_LIT("identity,gzip,zstd"));
 }
 
 /* From now on what comes is thrown away, and the answer has to get out in time. */

@@ -320,19 +320,14 @@ static bool make_room(struct tc__h2_stream *s, size_t need)
         want = need * (trusted ? GROW_TRUSTED : GROW_FACTOR);
     }
     want = want < s->message_len ? want : s->message_len;
-    const size_t tries[] = {want, need};
-    for (size_t i = 0; i < 2; i++) {
-        struct tc_buffer *larger = b == NULL ? tc_pool_take(tc_conn_pool(s->h->conn), tries[i])
-                                             : tc_buffer_grow(b, tries[i]);
-        if (larger != NULL) {
-            if (b == NULL) {
-                larger->len = 0;
-            }
-            s->req.body = larger;
-            return true;
-        }
+    struct tc_buffer *larger =
+        b == NULL ? tc_pool_take(tc_conn_pool(s->h->conn), want) : tc_buffer_grow(b, want);
+    if (larger == NULL) {
+        return b != NULL && b->cap > b->len;
     }
-    return b != NULL && b->cap > b->len;
+    larger->len = b == NULL ? 0 : larger->len;
+    s->req.body = larger;
+    return true;
 }
 
 size_t tc__h2_take(struct tc__h2_stream *s, const unsigned char *data, size_t len)

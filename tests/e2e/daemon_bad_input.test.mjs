@@ -472,7 +472,7 @@ test('after all of it the daemon still serves, and ends well', async () => {
   assert.equal((await post(daemon.http, 'logs', body)).status, 200);
   assert.equal((await grpc.export('logs', body)).grpc, GRPC.OK);
   await daemon.untilVerdicts('a verdict', (all) => all.some((v) => v['k8s.node.name'] === 'gpu-after'));
-  assert.equal(daemon.verify().status, 0);
+  daemon.assertWhole();
   await grpc.close();
   agent.destroy();
   await daemon.stop();

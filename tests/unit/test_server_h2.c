@@ -20,7 +20,7 @@ static void an_export_is_handed_over_and_answered_with_trailers(void **state)
     assert_string_equal(p->encoding, "");
     assert_string_equal(c->http_status, "200");
     assert_string_equal(c->content_type, "application/grpc");
-    assert_string_equal(c->accept_encoding, "identity,gzip");
+    assert_string_equal(c->accept_encoding, "identity,gzip,zstd");
     assert_string_equal(c->grpc_status, "0");
     assert_string_equal(c->message, "");
     assert_int_equal(c->data_len, 5);

@@ -199,7 +199,10 @@ static void a_pool_that_stays_full_refuses_with_retry_info(void **state)
     struct call *c = call_with(p, LOGS_PATH, f, 50005, false, NULL, 0);
     exchange(p);
     assert_true(p->conn.paused);
-    tc_fake_advance(&p->conn, TC_SECOND);
+    tc_fake_advance(&p->conn, 2 * TC_SECOND - 1);
+    exchange(p);
+    assert_true(p->conn.paused); /* it holds nothing: it may wait */
+    tc_fake_advance(&p->conn, TC_SECOND / 100);
     exchange(p);
     assert_string_equal(c->grpc_status, "14");
     assert_true(c->details[0] != '\0');
@@ -210,6 +213,58 @@ static void a_pool_that_stays_full_refuses_with_retry_info(void **state)
     }
     c = call_whole(p, LOGS_PATH, text, 1000, 0, NULL, 0);
     assert_string_equal(c->grpc_status, "0");
+    free(f);
+    free(text);
+    peer_destroy(p);
+}
+
+static void who_holds_what_others_need_is_slowed(void **state)
+{
+    (void)state;
+    struct tc_net_limits limits = peer_limits();
+    struct peer *p = peer_create_with(&limits, 200 << 10);
+    char *text = calloc(1, 30000);
+    struct call *watch = call_whole(p, "/grpc.health.v1.Health/Watch", "", 0, 0, NULL, 0);
+    unsigned char *f = framed(0, text, 30000);
+    struct call *parts[4];
+    for (size_t i = 0; i < 4; i++) {
+        parts[i] = call_with(p, LOGS_PATH, f, 3000, true, NULL, 0); /* and no more for now */
+        exchange(p);
+    }
+    struct tc_buffer *all[64] = {NULL};
+    size_t count = take_all(p, all, 64);
+    struct call *c = call_with(p, LOGS_PATH, f, 30005, false, NULL, 0);
+    exchange(p);
+    assert_true(p->conn.paused);
+    tc_fake_advance(&p->conn, TC_SECOND / 20);
+    exchange(p);
+    assert_string_equal(c->grpc_status, "14");
+    assert_false(p->conn.paused);
+    /* Five calls became two, beside the watch. */
+    assert_int_equal(
+        nghttp2_session_get_remote_settings(p->client, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS), 3);
+    tc_fake_advance(&p->conn, 3 * TC_SECOND);
+    exchange(p);
+    assert_int_equal(h2_of(p)->streams_now, 3); /* the pool is as full as before */
+    for (size_t i = 0; i < count; i++) {
+        tc_buffer_give(all[i]);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        parts[i]->body_len = 30005;
+        parts[i]->hold_end = false;
+        assert_int_equal(nghttp2_session_resume_data(p->client, parts[i]->id), 0);
+    }
+    exchange(p);
+    assert_string_equal(parts[3]->grpc_status, "0");
+    tc_fake_advance(&p->conn, TC_SECOND);
+    exchange(p);
+    assert_int_equal(h2_of(p)->streams_now, 6);
+    tc_fake_advance(&p->conn, TC_SECOND);
+    exchange(p);
+    assert_int_equal(
+        nghttp2_session_get_remote_settings(p->client, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
+        limits.streams_max);
+    assert_false(watch->closed);
     free(f);
     free(text);
     peer_destroy(p);
@@ -255,7 +310,7 @@ static void a_call_that_waits_may_be_reset(void **state)
     raw_frame(p, NGHTTP2_DATA, 0, 1, "\0\0\0\0\2ab", 7);
     raw_frame(p, NGHTTP2_RST_STREAM, 0, 1, "\0\0\0\x08", 4);
     assert_true(p->conn.paused);
-    tc_fake_advance(&p->conn, TC_SECOND);
+    tc_fake_advance(&p->conn, 2 * TC_SECOND);
     assert_false(p->conn.paused);
     assert_int_equal(h2_of(p)->stream_count, 0);
     for (size_t i = 0; i < count; i++) {
@@ -291,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_connection_is_idle_without_calls),
         cmocka_unit_test(a_full_pool_makes_the_sender_wait),
         cmocka_unit_test(a_pool_that_stays_full_refuses_with_retry_info),
+        cmocka_unit_test(who_holds_what_others_need_is_slowed),
         cmocka_unit_test(what_waits_is_taken_byte_for_byte),
         cmocka_unit_test(a_call_that_waits_may_be_reset),
         cmocka_unit_test(a_connection_may_go_while_it_waits),

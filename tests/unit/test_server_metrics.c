@@ -86,6 +86,33 @@ static void patterns_have_a_line_each(void **state)
     assert_line(line);
 }
 
+static void patterns_are_found_by_name(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(tc_pattern_index(tc_slice_cstr(all[i]->name)), i);
+    }
+    assert_int_equal(tc_pattern_index(TC_LIT("nobody")), SIZE_MAX);
+    tc_pattern_count(SIZE_MAX, TC_PATTERN_VERDICTS, 1);
+}
+
+static void refresh(void)
+{
+    tc_counter_set(TC_COUNT_ALLOCATIONS, 4711);
+}
+
+static void a_source_is_asked_before_each_rendering(void **state)
+{
+    (void)state;
+    tc_metrics_source(refresh);
+    assert_line("tracecore_allocations_total 4711");
+    tc_metrics_source(NULL);
+    tc_counter_set(TC_COUNT_ALLOCATIONS, 5);
+    assert_line("tracecore_allocations_total 5");
+}
+
 static void a_time_falls_into_its_bucket_and_those_above(void **state)
 {
     (void)state;
@@ -250,6 +277,8 @@ int main(void)
         cmocka_unit_test(counts_and_gauges_are_shown),
         cmocka_unit_test(answers_stand_in_their_order),
         cmocka_unit_test(patterns_have_a_line_each),
+        cmocka_unit_test(patterns_are_found_by_name),
+        cmocka_unit_test(a_source_is_asked_before_each_rendering),
         cmocka_unit_test(a_time_falls_into_its_bucket_and_those_above),
         cmocka_unit_test(the_process_is_described),
         cmocka_unit_test(no_series_and_no_head_is_there_twice),
