@@ -26,6 +26,10 @@ Measures every detector and checks two gates:
   --against-go         also run the Go re-creation of the nccl_hang detector (needs
                        golang-go) and print how many times faster this one is
   --all                also: linearity, 1 GB kernel log, start-up time
+  --serve [OPTIONS]    instead: the daemon under load: records a second, memory, latency
+                       (--serve --help)
+  --chaos [OPTIONS]    instead: kill -9 under load, 200 times: nothing that was
+                       acknowledged is lost (--rounds N, --seed S)
 
 Exit status: 0 within the gates, 1 a gate is breached, 2 something could not be measured.
 TEXT
@@ -120,6 +124,13 @@ update_baseline() {
   } >"$baseline"
 }
 
+# with_node PROGRAM [OPTIONS]: benchmarks of the daemon are driven from Node, with what tests/ has.
+with_node() {
+  command -v node >/dev/null 2>&1 || fail "$1 needs Node"
+  [ -d "$here/../tests/node_modules" ] || fail "$1 needs the packages of tests/: ./dev bench installs them"
+  TC_BINARY=$binary TC_SOURCE_DIR=$here/.. exec node "$here/$@"
+}
+
 against_go() {
   command -v go >/dev/null 2>&1 || fail "--against-go needs Go: apt-get install golang-go"
   anchor=$here/../../shared/anchors/go-nccl-hang
@@ -156,6 +167,8 @@ while [ $# -gt 0 ]; do
     --update-baseline) mode=update ;;
     --against-go) go=yes ;;
     --all) all=yes ;;
+    --serve) shift; with_node serve.mjs "$@" ;;
+    --chaos) shift; with_node chaos.mjs "$@" ;;
     --help | -h) usage; exit 0 ;;
     *) usage >&2; fail "unknown option $1" ;;
   esac

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TC_VERSION is the project's version ("0.1.0"), the same for every build of it. TC_VERSION_FULL
-# adds the commit outside a tagged one ("0.1.0+g1a2b3c4d"). Only src/cli is given them, so a commit
-# rebuilds nothing else.
+# adds the commit outside a tagged one ("0.1.0+g1a2b3c4d"). Only src/cli and src/server are given
+# them, so a commit rebuilds nothing else.
 
 set(tc_version_full "${PROJECT_VERSION}")
 if(tc_in_git)

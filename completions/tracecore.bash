@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode evidence simulate score bench completion help --help --version"
+        _tracecore_words "detect decode serve status config evidence simulate score bench completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -100,6 +100,33 @@ _tracecore() {
             _tracecore_words "--attributes --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
+    serve)
+        case $prev in
+        --config | -c)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--config --announce --help"
+        fi
+        ;;
+    status)
+        case $prev in
+        --api)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--api --json --help"
+        fi
+        ;;
+    config)
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--verbose --json --markdown --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "check print-default"
+        fi
+        ;;
     evidence)
         case $prev in
         --at)
@@ -138,9 +165,24 @@ _tracecore() {
         --out | -o)
             return
             ;;
+        --otlp)
+            return
+            ;;
+        --speed)
+            return
+            ;;
+        --encoding)
+            return
+            ;;
+        --header)
+            return
+            ;;
+        --upload)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --start --out --list-faults --quiet --help"
+            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --start --out --otlp --speed --now --encoding --gzip --header --upload --json --list-faults --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words ""
         fi
@@ -182,7 +224,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup evidence"
         fi
         ;;
     completion)
@@ -196,7 +238,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode evidence simulate score bench completion help"
+            _tracecore_words " detect decode serve status config evidence simulate score bench completion help"
         fi
         ;;
     esac

@@ -62,3 +62,13 @@ foreach(file IN LISTS scripts)
   tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS order)
 endforeach()
 tc_add_test(NAME order_worlds COMMAND order_worlds 0 2000 ties LABELS order)
+
+# A daemon says of the events of a case what detect says, restarted or not: live.<pattern>.
+add_executable(live_replay tests/live/live_replay.c)
+target_link_libraries(live_replay PRIVATE tc_testing)
+set_target_properties(live_replay PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+foreach(file IN LISTS scripts)
+  cmake_path(GET file PARENT_PATH folder)
+  cmake_path(GET folder FILENAME pattern)
+  tc_add_test(NAME live.${pattern} COMMAND live_replay ${pattern} LABELS live)
+endforeach()

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/digest.h"
 
+#include "base/assert.h"
+
 /* The low-level interface is deprecated in OpenSSL 3, but it is the only one
  * that hashes without a heap-allocated context: see docs/decisions. */
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -46,6 +48,23 @@ tc_status tc_digest_sha256(struct tc_slice s, struct tc_digest *out)
         return TC_E_NOMEM;
     }
     return TC_OK;
+}
+
+_Static_assert(sizeof(struct tc_sha256) == sizeof(SHA256_CTX), "the context fits");
+
+void tc_sha256_init(struct tc_sha256 *h)
+{
+    TC_ASSERT(SHA256_Init((SHA256_CTX *)(void *)h) == 1);
+}
+
+void tc_sha256_update(struct tc_sha256 *h, struct tc_slice s)
+{
+    TC_ASSERT(SHA256_Update((SHA256_CTX *)(void *)h, s.ptr, s.len) == 1);
+}
+
+void tc_sha256_final(struct tc_sha256 *h, struct tc_digest *out)
+{
+    TC_ASSERT(SHA256_Final(out->bytes, (SHA256_CTX *)(void *)h) == 1);
 }
 
 void tc_buf_digest(struct tc_buf *b, const struct tc_digest *d)

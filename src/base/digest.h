@@ -23,6 +23,19 @@ struct tc_digest {
  */
 TC_CHECKED tc_status tc_digest_sha256(struct tc_slice s, struct tc_digest *out);
 
+/*
+ * SHA-256 of bytes that come in parts. A value: a copy of it goes on from where the original was.
+ * Allocates nothing.
+ */
+struct tc_sha256 {
+    uint32_t state[28]; /* the library's context */
+};
+
+void tc_sha256_init(struct tc_sha256 *h);
+void tc_sha256_update(struct tc_sha256 *h, struct tc_slice s);
+/* h is used up then. */
+void tc_sha256_final(struct tc_sha256 *h, struct tc_digest *out);
+
 /* "sha256:" and 64 hex digits. */
 void tc_buf_digest(struct tc_buf *b, const struct tc_digest *d);
 

@@ -171,3 +171,27 @@ uint64_t tc_slice_hash(struct tc_slice s, uint64_t seed)
 {
     return XXH3_64bits_withSeed(s.ptr == NULL ? "" : s.ptr, s.len, seed);
 }
+
+size_t tc_slice_distance(struct tc_slice a, struct tc_slice b)
+{
+    size_t row[TC_DISTANCE_MAX + 1];
+    if (a.len > TC_DISTANCE_MAX || b.len > TC_DISTANCE_MAX) {
+        return TC_DISTANCE_MAX;
+    }
+    for (size_t j = 0; j <= b.len; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t change = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
+            size_t add = row[j - 1] + 1;
+            size_t drop = row[j] + 1;
+            diagonal = row[j];
+            row[j] = change < add ? change : add;
+            row[j] = row[j] < drop ? row[j] : drop;
+        }
+    }
+    return row[b.len];
+}

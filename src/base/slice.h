@@ -116,6 +116,11 @@ size_t tc_slice_hex(struct tc_slice s, uint64_t *out);
 bool tc_slice_is_u64(struct tc_slice s, uint64_t *out);
 bool tc_slice_is_i64(struct tc_slice s, int64_t *out);
 
+/* How many edits make one word of the other: for "did you mean". At most TC_DISTANCE_MAX, which is
+ * also the answer for longer words. */
+#define TC_DISTANCE_MAX 128
+size_t tc_slice_distance(struct tc_slice a, struct tc_slice b);
+
 /* 64-bit hash (XXH3) of the bytes. Not for anything that outlives the process. */
 uint64_t tc_slice_hash(struct tc_slice s, uint64_t seed);
 

@@ -4,10 +4,10 @@
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "cli/say.h"
-#include "cli/stream.h"
 #include "codec/attributes.h"
 #include "codec/codec.h"
 #include "codec/event_json.h"
+#include "intake/stream.h"
 
 #include <stdlib.h>
 #include <unistd.h>

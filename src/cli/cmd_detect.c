@@ -6,11 +6,11 @@
 #include "cli/reading.h"
 #include "cli/report.h"
 #include "cli/say.h"
-#include "cli/stream.h"
 #include "cli/terminal.h"
 #include "codec/codec.h"
 #include "engine/engine.h"
 #include "engine/merge.h"
+#include "intake/stream.h"
 #include "story/story.h"
 
 #include <stdlib.h>

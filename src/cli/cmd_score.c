@@ -2,9 +2,9 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "cli/command.h"
-#include "cli/input.h"
 #include "cli/say.h"
 #include "detect/detector.h"
+#include "intake/input.h"
 #include "score/score.h"
 
 #include <errno.h>

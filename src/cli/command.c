@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Words are compared up to this length; longer ones are like nothing of ours. */
-#define WORD_MAX 32
 /* Values of struct option.val: a table index moved out of the way of letters. */
 #define LONG_BASE 256
 #define LONG_HELP 255
@@ -37,30 +35,6 @@ const struct tc_command *tc_command_by_name(struct tc_slice name)
     return NULL;
 }
 
-size_t tc_word_distance(struct tc_slice a, struct tc_slice b)
-{
-    size_t row[WORD_MAX + 1];
-    if (a.len > WORD_MAX || b.len > WORD_MAX) {
-        return WORD_MAX;
-    }
-    for (size_t j = 0; j <= b.len; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a.len; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b.len; j++) {
-            size_t change = diagonal + (a.ptr[i - 1] != b.ptr[j - 1]);
-            size_t add = row[j - 1] + 1;
-            size_t drop = row[j] + 1;
-            diagonal = row[j];
-            row[j] = change < add ? change : add;
-            row[j] = row[j] < drop ? row[j] : drop;
-        }
-    }
-    return row[b.len];
-}
-
 /* Whether so many edits of a word still look like a slip of the finger. */
 static bool is_slip(size_t distance, struct tc_slice word)
 {
@@ -70,9 +44,9 @@ static bool is_slip(size_t distance, struct tc_slice word)
 const struct tc_command *tc_command_nearest(struct tc_slice name)
 {
     const struct tc_command *best = NULL;
-    size_t best_distance = WORD_MAX;
+    size_t best_distance = TC_DISTANCE_MAX;
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        size_t distance = tc_word_distance(name, tc_slice_cstr(COMMANDS[i]->name));
+        size_t distance = tc_slice_distance(name, tc_slice_cstr(COMMANDS[i]->name));
         if (distance < best_distance) {
             best = COMMANDS[i];
             best_distance = distance;
@@ -84,9 +58,9 @@ const struct tc_command *tc_command_nearest(struct tc_slice name)
 static const char *nearest_option(const struct tc_command *c, struct tc_slice name)
 {
     const char *best = "help";
-    size_t best_distance = tc_word_distance(name, TC_LIT("help"));
+    size_t best_distance = tc_slice_distance(name, TC_LIT("help"));
     for (size_t i = 0; i < c->option_count; i++) {
-        size_t distance = tc_word_distance(name, tc_slice_cstr(c->options[i].name));
+        size_t distance = tc_slice_distance(name, tc_slice_cstr(c->options[i].name));
         if (distance < best_distance) {
             best = c->options[i].name;
             best_distance = distance;

@@ -58,9 +58,6 @@ const struct tc_command *tc_command_by_name(struct tc_slice name);
 /* The command with the most similar name, or NULL when none is similar. */
 const struct tc_command *tc_command_nearest(struct tc_slice name);
 
-/* How many edits make one word of the other; counts up to a bound, then that bound. */
-size_t tc_word_distance(struct tc_slice a, struct tc_slice b);
-
 /* The text of --help for one command, and for the program. */
 void tc_help_command(struct tc_output *out, const struct tc_command *command);
 void tc_help_program(struct tc_output *out);

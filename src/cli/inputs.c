@@ -305,3 +305,14 @@ struct tc_sources tc_inputs_sources(struct tc_inputs *in)
 {
     return (struct tc_sources){view, in};
 }
+
+bool tc_input_tell_shrunk(struct tc_input *in)
+{
+    bool shrunk = tc_input_shrunk(in);
+    if (shrunk && !in->shrunk_told) {
+        in->shrunk_told = true;
+        tc_say_plain("%s: changed while being read: it became shorter; copy it and try again",
+                     in->path);
+    }
+    return shrunk;
+}

@@ -7,23 +7,12 @@
 #ifndef TC_CLI_INPUTS_H
 #define TC_CLI_INPUTS_H
 
-#include "cli/input.h"
 #include "event/source.h"
+#include "intake/input.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct tc_inputs {
-    struct tc_input *items; /* recognised; an item's index is its tc_raw.source */
-    size_t count;
-    size_t cap;
-    size_t copied_bytes;
-    uint64_t total_bytes;
-    size_t unrecognised; /* found in directories and left out */
-    size_t skipped;      /* links to directories, pipes and the like, found in directories */
-    bool failed;         /* something the user named could not be read: the exit status is bad */
-};
 
 struct tc_inputs_want {
     const char *command;          /* for messages */
@@ -48,6 +37,9 @@ TC_CHECKED tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, si
 TC_CHECKED tc_status tc_inputs_add(struct tc_inputs *in, const char *path,
                                    const struct tc_inputs_want *want, struct tc_error *err);
 void tc_inputs_close(struct tc_inputs *in);
+
+/* Tells it once, "PATH: changed while being read: ..."; true when it has shrunk. */
+bool tc_input_tell_shrunk(struct tc_input *in);
 
 /* The inputs as sources of evidence. Borrows in as long as the result is used. */
 struct tc_sources tc_inputs_sources(struct tc_inputs *in);

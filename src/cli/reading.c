@@ -2,8 +2,8 @@
 #include "cli/reading.h"
 
 #include "cli/say.h"
-#include "cli/stream.h"
 #include "codec/codec.h"
+#include "intake/stream.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -216,6 +216,7 @@ tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_
         if (r->map_path != NULL && (r->inputs.count > 0 || path_count == 0)) {
             TC_TRY(add_map(r));
         }
+        r->inputs.say = tc_say_plain;
         status = tc_hints_apply(&r->hints, &r->inputs, &err);
     }
     if (status != TC_OK) {

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "cli/command.h"
-#include "cli/hints.h"
+#include "intake/hints.h"
 #include "cli/inputs.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the Kubernetes codec share. k8s.c recognises and cuts JSON
- * text, k8s_yaml.c does the same for YAML after k8s_yaml_screen.c, k8s_otlp.c reads OpenTelemetry's
+ * text, k8s_yaml.c does the same for YAML, k8s_otlp.c reads OpenTelemetry's
  * shapes, k8s_object.c turns Kubernetes objects into events, k8s_rank.c says which ranks a pod
  * runs, k8s_address.c what nodes and pods are called on the network.
  */
@@ -150,11 +150,6 @@ int64_t tc__k8s_unix_nano(struct tc_k8s_val v, struct tc_slice key);
 /* The attributes of a resource, record or data point. */
 struct tc_k8s_iter tc__k8s_attributes(struct tc_k8s_val owner);
 
-/*
- * Finds what libfyaml must not see. The result says what that is, *out_at where the text has to be
- * cut before it, *out_status what to return; NULL, the length and TC_OK when there is nothing.
- */
-const char *tc__k8s_yaml_screen(struct tc_slice text, size_t *out_at, tc_status *out_status);
 /* All documents of a YAML text. */
 TC_CHECKED tc_status tc__k8s_yaml(struct tc_k8s *k);
 

@@ -12,6 +12,7 @@
  */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/yaml_screen.h"
 #include "codec/k8s_priv.h"
 
 #include <libfyaml.h>
@@ -330,7 +331,7 @@ static tc_status parse(struct yaml *y, struct fy_parser *parser)
 {
     tc_status cut_status = TC_OK;
     size_t screened = 0;
-    const char *cut_why = tc__k8s_yaml_screen(y->text, &screened, &cut_status);
+    const char *cut_why = tc_yaml_screen(y->text, &screened, &cut_status);
     y->text.len = screened;
     y->is_cut = cut_why != NULL;
     if (y->text.len > 0 && fy_parser_set_string(parser, y->text.ptr, y->text.len) != 0) {

@@ -25,6 +25,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct nccl_hang *st = state;
     TC_TRY(tc__nccl_init(st, env));
+    st->settles = env->lag_ns > 0;
     st->watch = tc__watch_create(env, &st->threshold_ns, &st->retention_ns);
     st->exits = tc__exits_create(env->arena);
     return st->watch == NULL || st->exits == NULL ? TC_E_NOMEM : TC_OK;
@@ -115,6 +116,12 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
     return TC_OK;
 }
 
+/* A dump is what its rank left: it has no more to say. One that comes later says more. */
+static tc_status on_settle(void *state, const struct tc_sink *out)
+{
+    return tc__nccl_evaluate(state, true, out);
+}
+
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct nccl_hang *st = state;
@@ -148,6 +155,7 @@ const struct tc_detector tc_detector_nccl_hang = {
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,
+    .on_settle = on_settle,
     .on_finish = on_finish,
     .stats = stats,
 };

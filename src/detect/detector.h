@@ -6,7 +6,7 @@
  * of an event after on_event returns: it copies what it needs into its window.
  *
  * Events come in time order but for late ones; on_tick comes as event time
- * passes; on_finish at the end of an offline input.
+ * passes; on_finish at the end of an offline input, after which more may come.
  */
 #ifndef TC_DETECT_DETECTOR_H
 #define TC_DETECT_DETECTOR_H
@@ -39,6 +39,9 @@ struct tc_param {
 struct tc_detector_env {
     struct tc_arena *arena;   /* of arena_bytes: the window */
     struct tc_arena *scratch; /* for building a finding; the engine resets it between calls */
+    /* How far senders may lag behind each other; 0: all events are in order. Files that are given
+     * whole are settled by on_settle then. */
+    int64_t lag_ns;
 };
 
 /* Counted by every detector; exported by the engine. */
@@ -61,6 +64,11 @@ struct tc_detector {
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
     /* May be NULL. now_ns only grows. */
     tc_status (*on_tick)(void *state, int64_t now_ns, const struct tc_sink *out);
+    /*
+     * May be NULL. A file that was given whole has ended: what dumps say is said, without waiting
+     * for more of them. Events go on to come.
+     */
+    tc_status (*on_settle)(void *state, const struct tc_sink *out);
     /* May be NULL, then a last on_tick comes. now_ns is TC_TIME_NONE unless the user gave one. */
     tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
     void (*stats)(const void *state, struct tc_detector_stats *out);

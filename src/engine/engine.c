@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "base/time.h"
-#include "engine/incident.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +50,7 @@ struct tc_engine {
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
+    int64_t lag_ns;
     bool ends; /* in tc_engine_finish: what is told now says nothing about when */
 };
 
@@ -99,7 +99,7 @@ static void index_kinds(struct tc_engine *e)
 static tc_status start_slot(struct tc_engine *e, struct slot *s)
 {
     const struct tc_detector *d = s->detector;
-    struct tc_detector_env env = {.arena = &s->window, .scratch = &e->scratch};
+    struct tc_detector_env env = {.arena = &s->window, .scratch = &e->scratch, .lag_ns = e->lag_ns};
     tc_arena_reset(&s->window);
     memset(s->state, 0, d->state_bytes);
     for (size_t i = 0; i < d->param_count; i++) {
@@ -190,6 +190,15 @@ tc_status tc_engine_reset(struct tc_engine *e)
     e->now_ns = TC_TIME_NONE;
     e->ends = false;
     e->next_tick_ns = TC_TIME_NONE;
+    return TC_OK;
+}
+
+tc_status tc_engine_lag(struct tc_engine *e, int64_t lag_ns)
+{
+    e->lag_ns = lag_ns;
+    for (size_t i = 0; i < e->slot_count; i++) {
+        TC_TRY(start_slot(e, &e->slots[i]));
+    }
     return TC_OK;
 }
 
@@ -284,6 +293,11 @@ static TC_SELDOM tc_status tick(struct tc_engine *e, int64_t now_ns)
     return TC_OK;
 }
 
+tc_status tc_engine_tick(struct tc_engine *e)
+{
+    return e->now_ns == TC_TIME_NONE ? TC_OK : tick(e, e->now_ns);
+}
+
 tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
 {
     if (now_ns <= e->now_ns || now_ns > TC_TIME_MAX) {
@@ -346,12 +360,20 @@ tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)
     return dispatch(e, ev);
 }
 
-tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
+tc_status tc_engine_settle(struct tc_engine *e)
 {
-    if (now_ns > e->now_ns && now_ns <= TC_TIME_MAX) {
-        e->now_ns = now_ns;
+    for (size_t i = 0; i < e->slot_count; i++) {
+        struct slot *s = &e->slots[i];
+        tc_arena_reset(&e->scratch);
+        if (s->enabled && s->detector->on_settle != NULL) {
+            TC_TRY(s->detector->on_settle(s->state, &s->sink));
+        }
     }
-    e->ends = true;
+    return TC_OK;
+}
+
+static tc_status finish_all(struct tc_engine *e, int64_t now_ns)
+{
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
         tc_arena_reset(&e->scratch);
@@ -364,9 +386,30 @@ tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
     return TC_OK;
 }
 
+tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns)
+{
+    if (now_ns > e->now_ns && now_ns <= TC_TIME_MAX) {
+        e->now_ns = now_ns;
+    }
+    e->ends = true;
+    tc_status status = finish_all(e, now_ns);
+    e->ends = false;
+    return status;
+}
+
 bool tc_engine_is_enabled(const struct tc_engine *e, size_t index)
 {
     return index < e->slot_count && e->slots[index].enabled;
+}
+
+int64_t tc_engine_now(const struct tc_engine *e)
+{
+    return e->now_ns;
+}
+
+struct tc_incidents *tc_engine_incidents(struct tc_engine *e)
+{
+    return &e->incidents;
 }
 
 void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out)

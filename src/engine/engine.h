@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/detector.h"
+#include "engine/incident.h"
 #include "event/event.h"
 #include "event/verdict.h"
 
@@ -52,14 +53,31 @@ bool tc_engine_is_enabled(const struct tc_engine *e, size_t index);
 TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
                                    struct tc_error *err);
 
+/*
+ * Events come as they arrive, from senders that lag behind each other by up to lag_ns. Before the
+ * first event.
+ */
+TC_CHECKED tc_status tc_engine_lag(struct tc_engine *e, int64_t lag_ns);
+
 /* Borrows ev until return. */
 TC_CHECKED tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev);
 /* Event time has passed without an event. Going back is ignored. */
 TC_CHECKED tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns);
-/* The input ends; now_ns is TC_TIME_NONE unless the user said what "now" is. */
+/* What is due at engine time is told now, not at the next whole second of it: nothing earlier is
+ * expected any more. */
+TC_CHECKED tc_status tc_engine_tick(struct tc_engine *e);
+/* A file that was given whole has ended, others go on: see tc_detector.on_settle. */
+TC_CHECKED tc_status tc_engine_settle(struct tc_engine *e);
+/* The input ends, or all there is of it until now; more may be fed. now_ns is TC_TIME_NONE unless
+ * the user said what "now" is. */
 TC_CHECKED tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns);
 /* As after create, knobs kept: for benchmarks and for the next input. */
 TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
+
+/* The newest time seen, TC_TIME_NONE before the first. */
+int64_t tc_engine_now(const struct tc_engine *e);
+/* The incidents: what an earlier process knew goes in, what was told is noted there. */
+struct tc_incidents *tc_engine_incidents(struct tc_engine *e);
 
 void tc_engine_counts(const struct tc_engine *e, struct tc_engine_counts *out);
 /* Of one detector, by its index in tc_detectors(). */

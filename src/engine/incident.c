@@ -9,8 +9,10 @@ struct incident {
     uint64_t content; /* hash of what was last said */
     int64_t first_ns;
     int64_t detected_ns;
+    struct tc_incident_told told;
     uint32_t key_len;
     uint8_t status; /* enum tc_verdict_status of what was last said */
+    bool unseen;    /* restored, and not found again since */
     char id[TC_INCIDENT_ID_LEN];
     char key[]; /* pattern id, NUL, join key */
 };
@@ -126,20 +128,20 @@ static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, c
     return TC_OK;
 }
 
-static struct incident *add(struct tc_incidents *t, const struct tc_finding *f,
+static struct incident *add(struct tc_incidents *t, struct tc_slice pattern_id, struct tc_slice key,
                             const struct tc_map_iter *slot)
 {
     uint64_t pos = TC_RING_NONE;
-    size_t key_len = f->pattern_id.len + 1 + f->key.len;
+    size_t key_len = pattern_id.len + 1 + key.len;
     struct incident *in = tc_ring_push(&t->ring, sizeof *in + key_len, &pos);
     if (in == NULL) {
         return NULL;
     }
     in->key_len = (uint32_t)key_len;
     struct tc_buf b = tc_buf_make(in->key, key_len);
-    tc_buf_str(&b, f->pattern_id);
+    tc_buf_str(&b, pattern_id);
     tc_buf_char(&b, '\0');
-    tc_buf_str(&b, f->key);
+    tc_buf_str(&b, key);
     return tc_map_add_found(&t->index, slot, pos, t->ring.tail) ? in : NULL;
 }
 
@@ -195,7 +197,7 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
     struct incident *in = find(t, f->pattern_id, f->key, hash, &slot);
     enum tc_verdict_status status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED;
     if (in == NULL) {
-        in = add(t, f, &slot);
+        in = add(t, f->pattern_id, f->key, &slot);
         if (in == NULL) {
             return TC_E_NOMEM;
         }
@@ -205,13 +207,14 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
         status = f->resolved ? TC_VERDICT_RESOLVED : TC_VERDICT_OPEN;
     } else {
         bool was_resolved = in->status == TC_VERDICT_RESOLVED;
-        if (in->content == content && was_resolved == f->resolved) {
+        if (in->content == content && was_resolved == f->resolved && !in->unseen) {
             t->unchanged++;
             return TC_OK;
         }
         struct incident *young = renew(t, in, &slot);
         in = young == NULL ? in : young;
         in->first_ns = f->first_ns < in->first_ns ? f->first_ns : in->first_ns;
+        in->unseen = false;
     }
     t->opened += status == TC_VERDICT_OPEN;
     t->updated += status == TC_VERDICT_UPDATED;
@@ -224,4 +227,45 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
     TC_TRY(resolve_causes(t, f, scratch, out));
     *out_new = true;
     return TC_OK;
+}
+
+tc_status tc_incidents_restore(struct tc_incidents *t, const struct tc_incident_mark *mark)
+{
+    if (mark->incident_id.len != TC_INCIDENT_ID_LEN || mark->pattern_id.len == 0) {
+        return TC_E_MALFORMED;
+    }
+    struct tc_map_iter slot;
+    uint64_t hash = key_hash(mark->pattern_id, mark->key);
+    struct incident *in = find(t, mark->pattern_id, mark->key, hash, &slot);
+    if (in == NULL) {
+        in = add(t, mark->pattern_id, mark->key, &slot);
+        if (in == NULL) {
+            return TC_E_LIMIT;
+        }
+    }
+    memcpy(in->id, mark->incident_id.ptr, TC_INCIDENT_ID_LEN);
+    in->first_ns = mark->first_ns;
+    in->detected_ns = mark->detected_ns;
+    in->content = mark->content;
+    in->status = (uint8_t)mark->status;
+    in->unseen = true;
+    in->told = (struct tc_incident_told){.hash = mark->told,
+                                         .content = mark->content,
+                                         .at_ns = TC_TIME_NONE,
+                                         .status = (uint8_t)mark->status,
+                                         .opened = true,
+                                         .earlier = true};
+    return TC_OK;
+}
+
+struct tc_incident_told *tc_incidents_told(struct tc_incidents *t, struct tc_slice pattern_id,
+                                           struct tc_slice key, uint64_t *out_content)
+{
+    struct tc_map_iter slot;
+    struct incident *in = find(t, pattern_id, key, key_hash(pattern_id, key), &slot);
+    if (in == NULL) {
+        return NULL;
+    }
+    *out_content = in->content;
+    return &in->told;
 }

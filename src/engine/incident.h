@@ -25,6 +25,28 @@ struct tc_incidents {
     uint64_t unchanged;
 };
 
+/* What has left this process about an incident, for whoever tells: see live/live.h. */
+struct tc_incident_told {
+    uint64_t hash;    /* of the verdict with its links, as it was told last */
+    uint64_t content; /* of its finding then */
+    int64_t at_ns;    /* on the teller's clock */
+    uint8_t status;   /* enum tc_verdict_status, as it was told last */
+    bool opened;      /* it was told at all */
+    bool earlier;     /* the last time by an earlier process */
+};
+
+/* An incident as an earlier process knew it. Strings are borrowed. */
+struct tc_incident_mark {
+    struct tc_slice pattern_id;
+    struct tc_slice key;
+    struct tc_slice incident_id;
+    enum tc_verdict_status status;
+    int64_t first_ns;
+    int64_t detected_ns;
+    uint64_t content;
+    uint64_t told;
+};
+
 /* About one incident per 512 bytes. False when the arena is full. */
 bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t bytes);
 
@@ -37,5 +59,20 @@ bool tc_incidents_init(struct tc_incidents *t, struct tc_arena *arena, size_t by
 TC_CHECKED tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *finding,
                                         int64_t now_ns, struct tc_arena *scratch,
                                         struct tc_verdict *out, bool *out_new);
+
+/*
+ * Seeds the table: a finding of that key belongs to this incident and keeps its id. The first one
+ * is always passed on, whatever it says. TC_E_MALFORMED when the id is none, TC_E_LIMIT when the
+ * key is too long to be kept.
+ */
+TC_CHECKED tc_status tc_incidents_restore(struct tc_incidents *t,
+                                          const struct tc_incident_mark *mark);
+
+/*
+ * What was told of an incident, to be read and changed until the next call of the table; NULL when
+ * the table forgot it. *out_content is of its latest finding.
+ */
+struct tc_incident_told *tc_incidents_told(struct tc_incidents *t, struct tc_slice pattern_id,
+                                           struct tc_slice key, uint64_t *out_content);
 
 #endif

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* What the bytes of a batch are: how to read them again. Stored as numbers, so never reordered. */
 enum tc_batch_kind {
@@ -29,7 +30,12 @@ enum tc_batch_kind {
     TC_BATCH_FILE = 7, /* an uploaded file: recognised from its content */
 };
 
+/* "logs/protobuf" and so on; "unknown" for a number that is none. */
 const char *tc_batch_kind_name(enum tc_batch_kind kind);
+
+/* Limits of the format: a longer name or body is refused with TC_E_LIMIT. */
+#define TC_STORE_NAME_MAX ((size_t)16 << 10)
+#define TC_STORE_BODY_MAX ((uint64_t)4 << 30)
 
 struct tc_batch {
     uint64_t number;
@@ -44,6 +50,7 @@ struct tc_store_io {
     ssize_t (*write)(int fd, const void *data, size_t len);
     int (*sync)(int fd);
     int (*rename)(const char *from, const char *to);
+    int (*truncate)(int fd, off_t len);
 };
 
 struct tc_store_config {
@@ -65,10 +72,12 @@ struct tc_store_stats {
     uint64_t torn_count;
     uint64_t damaged; /* batches found damaged and set aside */
     uint64_t sealed;
+    uint64_t seal_failures; /* the segment waits, and it is tried again */
     uint64_t deleted;
     uint64_t object_bytes; /* on disk now, sealed */
     uint64_t cited;
-    bool full; /* no room: appends are refused until there is */
+    uint64_t cite_failures; /* lines of citations.idx that may not be durable */
+    bool full;              /* no room: appends are refused until there is */
 };
 
 struct tc_store;
@@ -90,8 +99,9 @@ void tc_store_close(struct tc_store *s);
 uint64_t tc_store_next_number(const struct tc_store *s);
 
 /*
- * Adds a batch to the group. Borrows batch. Bodies of any size; memory is bounded. TC_E_IO when
- * it cannot be written (full disk too): the group is lost then, as tc_store_commit says.
+ * Adds a batch to the group. Borrows batch. Memory is bounded, whatever the body's size. TC_E_IO
+ * when it cannot be written (full disk too): the group is lost then, as tc_store_commit says, and
+ * the next batch begins a new one. TC_E_LIMIT, TC_E_USAGE: this batch is refused, the group stands.
  */
 TC_CHECKED tc_status tc_store_append(struct tc_store *s, const struct tc_batch *batch,
                                      struct tc_error *err);
@@ -151,6 +161,22 @@ TC_CHECKED tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool
 TC_CHECKED tc_status tc_evidence_replay_from(struct tc_evidence *e, int64_t since_ns,
                                              uint64_t bytes_max, uint64_t *out_number,
                                              struct tc_error *err);
+
+struct tc_object_info {
+    struct tc_digest digest;
+    uint64_t first; /* numbers of its batches */
+    uint64_t last;
+    uint64_t batches;
+    int64_t arrival_min_ns;
+    int64_t arrival_max_ns;
+    uint64_t body_bytes;
+    uint64_t disk_bytes;
+};
+
+/* The objects, oldest first, from the index alone. Stops when `take` fails. */
+TC_CHECKED tc_status tc_evidence_objects(
+    struct tc_evidence *e, tc_status (*take)(void *context, const struct tc_object_info *info),
+    void (*bad)(void *context, const char *line), void *context, struct tc_error *err);
 
 /* Remembers that a verdict cites that batch: its digest is found at once from now on, and it is
  * not deleted before others. Appended to an index; durable with the next commit. Any thread. */

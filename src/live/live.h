@@ -71,7 +71,7 @@ struct tc_live_counts {
     uint64_t undated;   /* without a time */
     uint64_t misdated;  /* before 1970 or after 2200 */
     uint64_t cut_short; /* handed over before their hold was over: hold_bytes was full */
-    uint64_t too_large; /* an event of more than hold_bytes: left out */
+    uint64_t too_large; /* an event of more than an eighth of hold_bytes: left out */
     uint64_t verdicts;  /* told: opened, updated and resolved */
     uint64_t opened;
     uint64_t updated;
@@ -103,8 +103,8 @@ TC_CHECKED tc_status tc_live_restore(struct tc_live *l, const struct tc_live_mar
 TC_CHECKED tc_status tc_live_feed(struct tc_live *l, const struct tc_event *ev, int64_t arrival_ns,
                                   bool past);
 /*
- * A file that was given whole (an upload) ends: what can be said of dumps without waiting is said.
- * Held events of it are released first.
+ * A file that was given whole (an upload) ends: its held events are released, and a second later,
+ * if no other file ended by then, what can be said of dumps without waiting is said.
  */
 TC_CHECKED tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns);
 /* Our clock shows now_ns: hands over what has waited long enough, lets time pass, tells. */

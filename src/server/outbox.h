@@ -2,8 +2,9 @@
 /*
  * Verdicts on their way out. Each is made durable first, with the identity of its incident and what
  * was told; then it is delivered to the NDJSON file and to the OTLP downstream, each at its own
- * pace, retried until it succeeds. At least once; the incident id and the status name it. The log
- * is compacted to one mark an incident plus what is not delivered yet.
+ * pace, retried until it succeeds. Once in the file, at least once downstream; the incident id and
+ * the status name it. The log is compacted to one mark an incident plus what is not delivered yet.
+ * docs/verdicts-out.md describes the files and the promises.
  *
  * Own threads; tc_outbox_put may be called from one thread, the loop's.
  */
@@ -17,8 +18,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct tc_outbox;
+
+/* What waits in memory for the disk. Only a disk that does not write lets it come to this. */
+#define TC_OUTBOX_QUEUE_MAX ((size_t)16 << 20)
+/* One verdict with its mark. */
+#define TC_OUTBOX_RECORD_MAX ((size_t)1 << 20)
+/* Identities of incidents that are kept for a restart: all that are open, and of the resolved ones
+ * the latest, to this number together. */
+#define TC_OUTBOX_MARKS_MAX 32768
+
+/* File calls that can fail, so that tests can make them. NULL members: the system's own. */
+struct tc_outbox_io {
+    ssize_t (*pwrite)(int fd, const void *data, size_t len, off_t at); /* of the log */
+    ssize_t (*write)(int fd, const void *data, size_t len);            /* of the NDJSON file */
+    int (*sync)(int fd);
+    int (*rename)(int dir_fd, const char *from, const char *to);
+};
 
 struct tc_outbox_config {
     const char *dir;           /* data_dir/outbox */
@@ -30,6 +48,10 @@ struct tc_outbox_config {
     int64_t backoff_max_ns;
     uint64_t queue_bytes_max; /* undelivered verdicts on disk; beyond it the oldest are dropped and
                                  counted for that output only */
+    const char *instance_id;  /* service.instance.id of what is sent; NULL: the host's name */
+    uint64_t compact_bytes;   /* the log is compacted beyond this; 0: 8 MiB */
+    int64_t file_sync_ns; /* the file is synced so long after it was written; 0: half a second */
+    struct tc_outbox_io io;
 };
 
 /*
@@ -46,8 +68,12 @@ TC_CHECKED tc_status tc_outbox_start(struct tc_outbox *o, struct tc_error *err);
 /* New outputs or times (SIGHUP). Strings are copied. */
 void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *config);
 
-/* Takes one verdict: `json` is its line without the newline. Copies. Never blocks for the disk.
- * arrival_ns: when the request that led to it came, wall clock, for the latency; 0 unknown. */
+/*
+ * Takes one verdict: `json` is its line without the newline. Copies. Never blocks for the disk.
+ * arrival_ns: when the request that led to it came, wall clock, for the latency; 0 unknown.
+ * TC_E_LIMIT: TC_OUTBOX_QUEUE_MAX waits for the disk already; nothing was taken, try again later.
+ * TC_E_UNSUPPORTED: more than TC_OUTBOX_RECORD_MAX.
+ */
 TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_live_mark *mark,
                                    struct tc_slice json, int64_t arrival_ns);
 
@@ -64,7 +90,13 @@ struct tc_outbox_stats {
     uint64_t dropped_otlp;
     uint64_t pending_file;
     uint64_t pending_otlp;
-    uint64_t errors; /* of the disk */
+    uint64_t errors;     /* of the disk */
+    uint64_t refused;    /* tc_outbox_put said TC_E_LIMIT */
+    uint64_t damaged;    /* records of the log that could not be read, and were skipped */
+    uint64_t torn_bytes; /* cut from the end of the log at start */
+    uint64_t compactions;
+    uint64_t log_bytes; /* on disk now */
+    uint64_t incidents; /* whose identity is kept */
 };
 void tc_outbox_stats(struct tc_outbox *o, struct tc_outbox_stats *out);
 

@@ -20,7 +20,7 @@ void tc_pool_destroy(struct tc_pool *p);
 /* Contents are whatever was there. Invariant: len <= cap. */
 struct tc_buffer {
     struct tc_pool *pool;
-    struct tc_buffer *next; /* the pool's own */
+    struct tc_buffer *next; /* the pool's; while it is taken, whoever has it */
     size_t cap;
     size_t len;
     unsigned char *data;

@@ -41,6 +41,8 @@ int tc_answer_grpc(enum tc_answer a);
 enum tc_method { TC_METHOD_GET, TC_METHOD_HEAD, TC_METHOD_POST, TC_METHOD_PUT, TC_METHOD_OTHER };
 enum tc_protocol { TC_PROTOCOL_HTTP, TC_PROTOCOL_GRPC };
 
+struct tc_spool;
+
 struct tc_response {
     enum tc_answer answer;
     struct tc_slice content_type; /* of HTTP; "" when there is no body */
@@ -64,6 +66,7 @@ struct tc_request {
     struct tc_slice content_encoding; /* "" or "identity": none; of the message for gRPC */
     struct tc_slice authorization;
     struct tc_buffer *body; /* NULL: empty. May be taken by setting it to NULL */
+    struct tc_spool *spool; /* set by `begin`: the body goes there as it comes. May be taken too */
     int64_t arrival_ns;     /* wall clock when it was complete */
     void *handler_data;     /* the handler's own, while it works on it */
     tc_respond_fn respond;
@@ -79,7 +82,7 @@ void tc_request_respond(struct tc_request *r, const struct tc_response *response
  * `handle` gets the whole request.
  */
 struct tc_service {
-    enum tc_answer (*begin)(void *context, const struct tc_request *head, size_t *io_body_max,
+    enum tc_answer (*begin)(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal);
     void (*handle)(void *context, struct tc_request *r);
     void *context;

@@ -317,3 +317,38 @@ void tc_kept_arrange(struct tc_kept *k)
 {
     sort(k, by_story);
 }
+
+/* Resolved before open, then by when it was last seen, then as they are told. */
+static int by_age(const void *a, const void *b)
+{
+    const struct tc_kept_verdict *x = a;
+    const struct tc_kept_verdict *y = b;
+    bool x_open = x->verdict.status != TC_VERDICT_RESOLVED;
+    bool y_open = y->verdict.status != TC_VERDICT_RESOLVED;
+    if (x_open != y_open) {
+        return x_open ? 1 : -1;
+    }
+    if (x->finding.last_ns != y->finding.last_ns) {
+        return x->finding.last_ns < y->finding.last_ns ? -1 : 1;
+    }
+    return by_time(a, b);
+}
+
+void tc_kept_forget(struct tc_kept *k, size_t count)
+{
+    count = count < k->count ? count : k->count;
+    if (count == 0) {
+        return;
+    }
+    tc_kept_unlink(k); /* links point into verdicts that go */
+    sort(k, by_age);
+    for (size_t i = 0; i < count; i++) {
+        free(k->items[i].block);
+    }
+    k->count -= count;
+    memmove(k->items, k->items + count, k->count * sizeof *k->items);
+    for (size_t i = 0; i < k->count; i++) {
+        k->items[i].verdict.finding = &k->items[i].finding;
+    }
+    index_all(k);
+}

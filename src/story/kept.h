@@ -45,6 +45,12 @@ void tc_kept_fini(struct tc_kept *k);
 /* The index of an incident, or TC_KEPT_NONE. */
 size_t tc_kept_find(const struct tc_kept *k, struct tc_slice incident_id);
 
+/*
+ * Forgets `count` verdicts, those seen last longest ago: resolved ones first. Links are to be made
+ * anew before anyone looks at them.
+ */
+void tc_kept_forget(struct tc_kept *k, size_t count);
+
 /* Every verdict as its detector gave it: own causes, root and discriminator, no group. */
 void tc_kept_unlink(struct tc_kept *k);
 

@@ -118,6 +118,7 @@ int main(int argc, char **argv)
     unsigned long first = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
     unsigned long worlds = argc > 2 ? strtoul(argv[2], NULL, 10) : WORLDS;
     int last = argc > 3 && strcmp(argv[3], "ties") == 0 ? TC_ORDER_TIES : TC_ORDER_FILES;
+    last = argc > 3 && strcmp(argv[3], "lagging") == 0 ? TC_ORDER_LAGGING_NODES : last;
     unsigned loud = 0;
     unsigned failed = 0;
     tc_order_init(&order);

@@ -5,6 +5,7 @@
 #include "base/sort.h"
 #include "base/time.h"
 #include "engine/merge.h"
+#include "support/essence.h"
 #include "verdict/render.h"
 
 #include <stdio.h>
@@ -55,7 +56,9 @@ void tc_order_init(struct tc_order *o)
     need(tc_engine_create(&out, &o->engine, &err) == TC_OK, err.message);
     o->expected =
         mmap(NULL, sizeof *o->expected, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    need(o->expected != MAP_FAILED, "no memory for what is expected");
+    o->essence =
+        mmap(NULL, sizeof *o->essence, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    need(o->expected != MAP_FAILED && o->essence != MAP_FAILED, "no memory for what is expected");
 }
 
 void tc_order_fini(struct tc_order *o)
@@ -63,6 +66,7 @@ void tc_order_fini(struct tc_order *o)
     tc_engine_destroy(o->engine);
     tc_story_destroy(o->story);
     (void)munmap(o->expected, sizeof *o->expected);
+    (void)munmap(o->essence, sizeof *o->essence);
 }
 
 /* ---- one run, in the child ---- */
@@ -74,11 +78,8 @@ static tc_status feed(void *context, const struct tc_event *ev)
     return tc_engine_feed(o->engine, ev);
 }
 
-static void end_run(struct tc_order *o, struct tc_order_out *out)
+static void render(struct tc_order *o, struct tc_order_out *out)
 {
-    need(tc_engine_advance(o->engine, o->last_ns) == TC_OK, "the advance failed");
-    need(tc_engine_finish(o->engine, o->now_ns) == TC_OK, "the finish failed");
-    need(tc_story_link(o->story) == TC_OK, "the story failed");
     struct tc_buf b = tc_buf_make(out->bytes, sizeof out->bytes);
     const struct tc_kept *kept = tc_story_verdicts(o->story);
     for (size_t i = 0; i < kept->count; i++) {
@@ -87,6 +88,49 @@ static void end_run(struct tc_order *o, struct tc_order_out *out)
     }
     need(!b.overflowed, "the verdicts do not fit");
     out->len = b.len;
+}
+
+/* ---- who and what ---- */
+
+static int by_text(const void *a, const void *b, void *context)
+{
+    (void)context;
+    return tc_slice_cmp(*(const struct tc_slice *)a, *(const struct tc_slice *)b);
+}
+
+/* A line a verdict, sorted: what does not hang on which report came first. */
+static void render_essence(struct tc_order *o, struct tc_order_out *out)
+{
+    static char text[TC_ORDER_OUT_BYTES];
+    static struct tc_slice lines[TC_ORDER_EVENTS_MAX];
+    static const void *order[TC_ORDER_EVENTS_MAX];
+    static const void *scratch[TC_ORDER_EVENTS_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    const struct tc_kept *kept = tc_story_verdicts(o->story);
+    need(kept->count <= TC_ORDER_EVENTS_MAX, "too many verdicts");
+    for (size_t i = 0; i < kept->count; i++) {
+        const struct tc_verdict *v = &kept->items[i].verdict;
+        size_t from = b.len;
+        tc_essence_put(&b, v, o->ids);
+        lines[i] = tc_slice_make(text + from, b.len - from);
+        order[i] = &lines[i];
+    }
+    need(!b.overflowed, "the verdicts do not fit");
+    tc_sort_ptrs(order, scratch, kept->count, by_text, NULL);
+    b = tc_buf_make(out->bytes, sizeof out->bytes - 1);
+    for (size_t i = 0; i < kept->count; i++) {
+        tc_buf_str(&b, *(const struct tc_slice *)order[i]);
+        tc_buf_char(&b, '\n');
+    }
+    out->len = b.len;
+    out->bytes[b.len] = '\0';
+}
+
+static void end_run(struct tc_order *o)
+{
+    need(tc_engine_advance(o->engine, o->last_ns) == TC_OK, "the advance failed");
+    need(tc_engine_finish(o->engine, o->now_ns) == TC_OK, "the finish failed");
+    need(tc_story_link(o->story) == TC_OK, "the story failed");
 }
 
 struct deal {
@@ -165,18 +209,47 @@ static void feed_shuffled(struct tc_order *o, uint64_t seed)
     }
 }
 
+/* Batches of one collector arrive when their period is over. */
+static int64_t arrival(int64_t time_ns, uint64_t collector, uint64_t seed)
+{
+    uint64_t random = seed ^ collector;
+    int64_t period_ns =
+        TC_SECOND / 5 + (int64_t)(tc_order_random(&random) % (TC_ORDER_LAG_NS - TC_SECOND / 5));
+    int64_t phase_ns = (int64_t)(tc_order_random(&random) % (uint64_t)period_ns);
+    if (time_ns == TC_TIME_NONE) {
+        return TC_TIME_NONE;
+    }
+    return time_ns - (time_ns + phase_ns) % period_ns + period_ns;
+}
+
+static void feed_lagging(struct tc_order *o, uint64_t seed, bool nodes)
+{
+    static struct tc_sort_pair places[TC_ORDER_EVENTS_MAX];
+    static struct tc_sort_pair scratch[TC_ORDER_EVENTS_MAX];
+    for (size_t i = 0; i < o->merged_count; i++) {
+        const struct tc_event *ev = o->merged[i];
+        uint64_t collector = nodes ? tc_slice_hash(ev->scope.node, 0) : ev->raw.source;
+        int64_t at_ns = arrival(ev->time_ns, collector * UINT64_C(0x9e3779b97f4a7c15), seed);
+        places[i] = (struct tc_sort_pair){(uint64_t)at_ns ^ UINT64_C(1) << 63, i};
+    }
+    tc_sort_keys(places, scratch, o->merged_count); /* stable: each keeps its own order */
+    for (size_t i = 0; i < o->merged_count; i++) {
+        need(feed(o, o->merged[places[i].value]) == TC_OK, "the engine failed");
+    }
+}
+
 /* The first line that differs, of both. */
-static void show_difference(const struct tc_order *o, const char *what, uint64_t seed)
+static void show_difference(const struct tc_order *o, const struct tc_order_out *expected,
+                            const char *what, uint64_t seed)
 {
     size_t at = 0;
     size_t line = 0;
-    for (; at < said.len && at < o->expected->len && said.bytes[at] == o->expected->bytes[at];
-         at++) {
+    for (; at < said.len && at < expected->len && said.bytes[at] == expected->bytes[at]; at++) {
         line = said.bytes[at] == '\n' ? at + 1 : line;
     }
     (void)fprintf(stderr, "%s: %s, seed %#llx: other verdicts, from byte %zu of the line\n",
                   o->name, what, (unsigned long long)seed, at - line);
-    struct tc_slice a = tc_slice_make(o->expected->bytes + line, o->expected->len - line);
+    struct tc_slice a = tc_slice_make(expected->bytes + line, expected->len - line);
     struct tc_slice b = tc_slice_make(said.bytes + line, said.len - line);
     struct tc_slice rest;
     (void)fprintf(stderr, "expected: %.*s\n",
@@ -187,7 +260,10 @@ static void show_difference(const struct tc_order *o, const char *what, uint64_t
 
 static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
 {
-    static const char *const names[] = {"files in another order", "equal times shuffled"};
+    static const char *const names[] = {"files in another order", "equal times shuffled",
+                                        "lagging sources", "lagging nodes"};
+    bool lagging = kind == TC_ORDER_LAGGING || kind == TC_ORDER_LAGGING_NODES;
+    const struct tc_order_out *expected = lagging ? o->essence : o->expected;
     switch (kind) {
     case TC_ORDER_FILES:
         merge(o, seed, feed);
@@ -195,15 +271,24 @@ static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
     case TC_ORDER_TIES:
         feed_shuffled(o, seed);
         break;
+    case TC_ORDER_LAGGING:
+    case TC_ORDER_LAGGING_NODES:
+        feed_lagging(o, seed, kind == TC_ORDER_LAGGING_NODES);
+        break;
     case TC_ORDER_KINDS:
         break;
     }
-    end_run(o, &said);
-    if (said.len == o->expected->len && memcmp(said.bytes, o->expected->bytes, said.len) == 0) {
+    end_run(o);
+    if (lagging) {
+        render_essence(o, &said);
+    } else {
+        render(o, &said);
+    }
+    if (said.len == expected->len && memcmp(said.bytes, expected->bytes, said.len) == 0) {
         return 0;
     }
     if (!o->quiet) {
-        show_difference(o, names[kind], seed);
+        show_difference(o, expected, names[kind], seed);
     }
     return 1;
 }
@@ -235,11 +320,18 @@ struct tc_slice tc_order_expect(struct tc_order *o)
         for (size_t i = 0; i < o->merged_count; i++) {
             need(feed(o, o->merged[i]) == TC_OK, "the engine failed");
         }
-        end_run(o, o->expected);
+        end_run(o);
+        render(o, o->expected);
+        render_essence(o, o->essence);
         _exit(0);
     }
     need(wait_for(child), "the first run failed");
     return tc_slice_make(o->expected->bytes, o->expected->len);
+}
+
+const char *tc_order_essence(const struct tc_order *o)
+{
+    return o->essence->bytes;
 }
 
 bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed)

@@ -22,11 +22,17 @@
 
 #define TC_ORDER_EVENTS_MAX 8192
 #define TC_ORDER_INPUTS_MAX 64
+#define TC_ORDER_LAG_NS (INT64_C(10) * TC_SECOND)
 #define TC_ORDER_OUT_BYTES ((size_t)4 << 20)
 
 enum tc_order_kind {
     TC_ORDER_FILES, /* inputs in any order, and events in each: sorted and merged as detect does */
     TC_ORDER_TIES,  /* straight into the engine; events of one time in any order */
+    /* Straight into the engine; each input in its own order, up to TC_ORDER_LAG_NS behind the
+     * others, as collectors that send in batches are. Who and what must be the same; which of
+     * several reports is named first, and what is counted until when, may differ. */
+    TC_ORDER_LAGGING,
+    TC_ORDER_LAGGING_NODES, /* the same, with a collector a node */
     TC_ORDER_KINDS
 };
 
@@ -40,9 +46,11 @@ struct tc_order {
     int64_t last_ns;                                    /* how far the inputs reach */
     const struct tc_sources *sources;                   /* for digests; may be NULL */
     struct tc_order_out *expected;                      /* shared with the children */
+    struct tc_order_out *essence;                       /* who and what of it */
     const struct tc_event *merged[TC_ORDER_EVENTS_MAX]; /* without what two inputs tell */
     size_t merged_count;
     bool quiet; /* do not show a difference */
+    bool ids;   /* the essence has incident ids, too */
 };
 
 /* All detectors, nothing fed. Ends the program when it cannot. */
@@ -51,6 +59,9 @@ void tc_order_fini(struct tc_order *o);
 
 /* Takes the events as they stand in o, in the canonical order; what is said of them. */
 struct tc_slice tc_order_expect(struct tc_order *o);
+
+/* Who and what of that, a sorted line a verdict, with a NUL at the end. */
+const char *tc_order_essence(const struct tc_order *o);
 
 /* Whether a shuffle of that kind says the same. Says on stderr what differs, unless quiet. */
 bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed);

@@ -268,6 +268,22 @@ static void mixing_is_not_symmetric(void **state)
     assert_true(tc_hash_mix(0, 0) != tc_hash_mix(0, 1));
 }
 
+static void distance_counts_edits(void **state)
+{
+    (void)state;
+    char longest[TC_DISTANCE_MAX + 1];
+    memset(longest, 'a', sizeof longest);
+    assert_int_equal(tc_slice_distance(TC_LIT(""), TC_LIT("")), 0);
+    assert_int_equal(tc_slice_distance(TC_LIT("abc"), TC_LIT("abc")), 0);
+    assert_int_equal(tc_slice_distance(TC_LIT("abc"), TC_LIT("")), 3);
+    assert_int_equal(tc_slice_distance(TC_LIT("detect"), TC_LIT("deteckt")), 1);
+    assert_int_equal(tc_slice_distance(TC_LIT("abc"), TC_LIT("acb")), 2);
+    assert_int_equal(tc_slice_distance(tc_slice_make(longest, TC_DISTANCE_MAX), TC_LIT("a")),
+                     TC_DISTANCE_MAX - 1);
+    assert_int_equal(tc_slice_distance(tc_slice_make(longest, TC_DISTANCE_MAX + 1), TC_LIT("a")),
+                     TC_DISTANCE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +303,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_allow_nothing_behind_them),
         cmocka_unit_test(hash_depends_on_bytes_length_and_seed),
         cmocka_unit_test(mixing_is_not_symmetric),
+        cmocka_unit_test(distance_counts_edits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

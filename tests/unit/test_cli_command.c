@@ -180,18 +180,6 @@ static void an_option_from_outside_is_shown_escaped(void **state)
     assert_non_null(strstr(captured, "--\\x1b[2J"));
 }
 
-static void word_distance_counts_edits(void **state)
-{
-    (void)state;
-    assert_int_equal(tc_word_distance(TC_LIT(""), TC_LIT("")), 0);
-    assert_int_equal(tc_word_distance(TC_LIT("abc"), TC_LIT("abc")), 0);
-    assert_int_equal(tc_word_distance(TC_LIT("abc"), TC_LIT("")), 3);
-    assert_int_equal(tc_word_distance(TC_LIT("detect"), TC_LIT("deteckt")), 1);
-    assert_int_equal(tc_word_distance(TC_LIT("abc"), TC_LIT("acb")), 2);
-    assert_int_equal(tc_word_distance(TC_LIT("a word of more than thirty-two bytes"), TC_LIT("a")),
-                     32);
-}
-
 static void commands_are_found_exactly_or_nearly(void **state)
 {
     (void)state;
@@ -278,7 +266,6 @@ int main(void)
         cmocka_unit_test(help_is_known_to_every_command),
         cmocka_unit_test(wrong_options_are_told_with_a_remedy),
         cmocka_unit_test(an_option_from_outside_is_shown_escaped),
-        cmocka_unit_test(word_distance_counts_edits),
         cmocka_unit_test(commands_are_found_exactly_or_nearly),
         cmocka_unit_test(every_table_is_sound_and_every_help_complete),
         cmocka_unit_test(the_program_lists_every_command),

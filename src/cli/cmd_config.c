@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's configuration before it is used: check a file, print the defaults. */
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/say.h"
+#include "server/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_VERBOSE, OPT_JSON, OPT_MARKDOWN, OPT_COUNT };
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_VERBOSE] = {.name = "verbose",
+                     .help = "check: also print every value that would be used and where it comes "
+                             "from: default, file or environment.",
+                     .letter = 'v'},
+    [OPT_JSON] = {.name = "json", .help = "check: the same, or the mistakes, as one JSON object."},
+    [OPT_MARKDOWN] = {.name = "markdown",
+                      .help = "print-default: the tables of docs/configuration.md instead."},
+};
+
+/* Room for the JSON of a hundred mistakes and of all values. */
+#define REPORT_MAX (2 * TC_CONFIG_PRINT_MAX)
+
+struct check {
+    struct tc_config config;
+    struct tc_buf mistakes; /* a JSON list without its end */
+    bool json;
+    char mistakes_text[REPORT_MAX];
+    char report_text[REPORT_MAX];
+};
+
+static void on_mistake(void *context, const char *line)
+{
+    struct check *c = context;
+    if (!c->json) {
+        tc_say_plain("%s", line);
+        return;
+    }
+    tc_buf_char(&c->mistakes, c->mistakes.len == 0 ? '[' : ',');
+    tc_buf_json(&c->mistakes, tc_slice_cstr(line));
+}
+
+static void report_json(struct check *c, struct tc_output *out, const char *name, bool ok)
+{
+    struct tc_buf b = tc_buf_make(c->report_text, sizeof c->report_text);
+    tc_buf_lit(&b, "{\"file\":");
+    tc_buf_json(&b, tc_slice_cstr(name));
+    if (ok) {
+        tc_buf_lit(&b, ",\"ok\":true,\"values\":");
+        tc_config_print_effective(&c->config, true, &b);
+    } else {
+        tc_buf_lit(&b, ",\"ok\":false,\"mistakes\":");
+        tc_buf_str(&b, tc_buf_slice(&c->mistakes));
+        tc_buf_char(&b, ']');
+    }
+    tc_buf_lit(&b, "}\n");
+    (void)tc_output_put(out, tc_buf_slice(&b));
+}
+
+static int check_file(struct check *c, const char *path, bool verbose)
+{
+    struct tc_output out;
+    tc_output_init(&out, STDOUT_FILENO);
+    c->mistakes = tc_buf_make(c->mistakes_text, sizeof c->mistakes_text);
+    tc_status status = tc_config_load(path, environ, on_mistake, c, &c->config);
+    const char *name = path == NULL ? "environment" : strcmp(path, "-") == 0 ? "<stdin>" : path;
+    if (c->json) {
+        report_json(c, &out, name, status == TC_OK);
+    } else if (status == TC_OK) {
+        struct tc_buf b = tc_buf_make(c->report_text, sizeof c->report_text);
+        if (verbose) {
+            tc_config_print_effective(&c->config, false, &b);
+        }
+        tc_buf_printable(&b, tc_slice_cstr(name));
+        tc_buf_lit(&b, ": ok\n");
+        (void)tc_output_put(&out, tc_buf_slice(&b));
+    }
+    return tc_output_end(&out, "config",
+                         status == TC_OK            ? TC_EXIT_OK
+                         : status == TC_E_MALFORMED ? TC_EXIT_FOUND
+                                                    : TC_EXIT_BAD);
+}
+
+static int print_default(struct check *c, bool markdown)
+{
+    struct tc_output out;
+    struct tc_buf b = tc_buf_make(c->report_text, sizeof c->report_text);
+    tc_output_init(&out, STDOUT_FILENO);
+    if (markdown) {
+        tc_config_print_markdown(&b);
+    } else {
+        tc_config_print_default(&b);
+    }
+    (void)tc_output_put(&out, tc_buf_slice(&b));
+    return tc_output_end(&out, "config", TC_EXIT_OK);
+}
+
+static int run_what(int argc, char **argv, const bool *options)
+{
+    const char *what = optind < argc ? argv[optind] : "";
+    bool is_check = strcmp(what, "check") == 0;
+    bool is_print = strcmp(what, "print-default") == 0;
+    if (!is_check && !is_print) {
+        tc_say("config", "%s",
+               what[0] == '\0' ? "what is to be done? check or print-default"
+                               : "there is check and there is print-default");
+        return tc_command_misused(&tc_command_config);
+    }
+    if (argc - optind > (is_check ? 2 : 1)) {
+        tc_say("config", "%s",
+               is_check ? "one file can be checked" : "print-default takes no file");
+        return tc_command_misused(&tc_command_config);
+    }
+    if (is_check ? options[OPT_MARKDOWN] : options[OPT_VERBOSE] || options[OPT_JSON]) {
+        tc_say("config", "%s",
+               is_check ? "--markdown is for print-default" : "--verbose and --json are for check");
+        return tc_command_misused(&tc_command_config);
+    }
+    struct check *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        tc_say("config", "out of memory");
+        return TC_EXIT_BAD;
+    }
+    c->json = options[OPT_JSON];
+    int code =
+        is_check ? check_file(c, argc - optind == 2 ? argv[optind + 1] : NULL, options[OPT_VERBOSE])
+                 : print_default(c, options[OPT_MARKDOWN]);
+    free(c);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    bool options[OPT_COUNT] = {false};
+    tc_option_walk_init(&walk, &tc_command_config, argc, argv);
+    for (;;) {
+        int option = tc_option_next(&walk, &value);
+        if (option == TC_OPTION_END) {
+            break;
+        }
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(&tc_command_config);
+        }
+        if (option == TC_OPTION_BAD) {
+            return TC_EXIT_BAD;
+        }
+        options[option] = true;
+    }
+    return run_what(argc, argv, options);
+}
+
+const struct tc_command tc_command_config = {
+    .name = "config",
+    .summary = "check the daemon's configuration, or print the default",
+    .usage = "usage: tracecore config check [-v | --json] [FILE]\n"
+             "       tracecore config print-default [--markdown]\n"
+             "\n"
+             "check reads FILE (- is standard input) and the TRACECORE_* variables as the\n"
+             "daemon would, and tells every mistake in one go as FILE:LINE:COLUMN: KEY: what.\n"
+             "Without FILE the environment alone is checked. print-default prints a file with\n"
+             "every key, what it does, its range and its default. docs/configuration.md has\n"
+             "the same as a page.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status:\n"
+             "  0  the configuration is right\n"
+             "  1  there are mistakes in it\n"
+             "  2  wrong usage, or the file cannot be read\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore config print-default > tracecore.yaml\n"
+             "  tracecore config check tracecore.yaml\n"
+             "  TRACECORE_API_LISTEN=127.0.0.1:9000 tracecore config check -v\n",
+    .words = "check print-default",
+    .run = run,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/alloc_count.h"
+#include "cli/command.h"
+#include "cli/say.h"
+#include "server/config.h"
+#include "server/daemon.h"
+#include "server/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { OPT_CONFIG, OPT_ANNOUNCE, OPT_COUNT };
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_CONFIG] = {.name = "config",
+                    .letter = 'c',
+                    .argument = "FILE",
+                    .help = "The configuration, YAML. Without it the defaults hold, and the "
+                            "environment."},
+    [OPT_ANNOUNCE] = {.name = "announce",
+                      .help = "Once ready, print where it listens as one line of JSON, for "
+                              "programs, instead of the text for people."},
+};
+
+struct serve {
+    const char *config_path;
+    const char *data_dir;
+    bool announce;
+};
+
+static void say_mistake(void *context, const char *line)
+{
+    (void)context;
+    tc_say_plain("%s", line);
+}
+
+static void put_json(struct tc_output *out, const char *http, const char *grpc, const char *api)
+{
+    char text[1024];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_lit(&b, "{\"http\":");
+    tc_buf_json(&b, tc_slice_cstr(http));
+    tc_buf_lit(&b, ",\"grpc\":");
+    tc_buf_json(&b, tc_slice_cstr(grpc));
+    tc_buf_lit(&b, ",\"api\":");
+    tc_buf_json(&b, tc_slice_cstr(api));
+    tc_buf_lit(&b, "}\n");
+    (void)tc_output_put(out, tc_buf_slice(&b));
+}
+
+static void put_row(struct tc_buf *b, const char *name, const char *before, const char *address)
+{
+    if (address[0] != '\0') {
+        tc_buf_lit(b, "  ");
+        tc_buf_str(b, tc_slice_cstr(name));
+        tc_buf_str(b, tc_slice_cstr(before));
+        tc_buf_str(b, tc_slice_cstr(address));
+        tc_buf_char(b, '\n');
+    }
+}
+
+static void put_text(struct tc_output *out, const struct serve *s, const char *http,
+                     const char *grpc, const char *api)
+{
+    char text[8192];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_lit(&b, "tracecore is ready.\n");
+    put_row(&b, "OTLP/HTTP  ", "http://", http);
+    put_row(&b, "OTLP/gRPC  ", "", grpc);
+    put_row(&b, "API        ", "http://", api);
+    put_row(&b, "data       ", "", s->data_dir);
+    if (http[0] != '\0') {
+        tc_buf_lit(&b, "Try:\n"
+                       "  curl -sS -H 'Content-Type: application/json' -d '{\"resourceLogs\":[]}' "
+                       "http://");
+        tc_buf_str(&b, tc_slice_cstr(http));
+        tc_buf_lit(&b, "/v1/logs\n");
+    }
+    if (api[0] != '\0') {
+        tc_buf_lit(&b, "  curl -sS --data-binary @dmesg.txt 'http://");
+        tc_buf_str(&b, tc_slice_cstr(api));
+        tc_buf_lit(&b, "/api/v1/upload?name=dmesg-gpu-07.txt'\n  curl -sS http://");
+        tc_buf_str(&b, tc_slice_cstr(api));
+        tc_buf_lit(&b, "/api/v1/incidents\n");
+    }
+    (void)tc_output_put(out, tc_buf_slice(&b));
+}
+
+/* Whoever started it may not read what it prints: that is no reason to stop. */
+static void listening(void *context, const char *http, const char *grpc, const char *api)
+{
+    const struct serve *s = context;
+    struct tc_output out;
+    tc_output_init(&out, STDOUT_FILENO);
+    if (s->announce) {
+        put_json(&out, http, grpc, api);
+    } else {
+        put_text(&out, s, http, grpc, api);
+    }
+    (void)tc_output_end(&out, "serve", TC_EXIT_OK);
+}
+
+static void count_allocations(void)
+{
+    tc_counter_set(TC_COUNT_ALLOCATIONS, tc_alloc_count_now().calls);
+}
+
+static int serve(struct serve *s, struct tc_config *config)
+{
+    char data_dir[TC_CONFIG_TEXT_MAX];
+    struct tc_error err = {0};
+    struct tc_daemon *daemon = NULL;
+    tc_metrics_source(count_allocations);
+    tc_status status = tc_config_load(s->config_path, environ, say_mistake, NULL, config);
+    if (status != TC_OK) {
+        tc_say("serve", "the configuration has mistakes; nothing was started");
+        return TC_EXIT_BAD;
+    }
+    status = tc_config_data_dir(config, data_dir, &err);
+    if (status == TC_OK) {
+        s->data_dir = data_dir;
+        struct tc_daemon_options options = {
+            .config_path = s->config_path,
+            .environ_list = environ,
+            .data_dir = data_dir,
+            .listening = listening,
+            .context = s,
+        };
+        status = tc_daemon_create(config, &options, &daemon, &err);
+    }
+    if (status == TC_OK) {
+        status = tc_daemon_run(daemon, &err);
+    }
+    if (status != TC_OK) {
+        tc_say("serve", "%s", err.message);
+    }
+    tc_daemon_destroy(daemon);
+    return status == TC_OK ? TC_EXIT_OK : TC_EXIT_BAD;
+}
+
+static int run(int argc, char **argv)
+{
+    struct serve s = {0};
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    tc_option_walk_init(&walk, &tc_command_serve, argc, argv);
+    for (;;) {
+        int option = tc_option_next(&walk, &value);
+        if (option == TC_OPTION_END) {
+            break;
+        }
+        switch (option) {
+        case OPT_CONFIG:
+            s.config_path = value;
+            break;
+        case OPT_ANNOUNCE:
+            s.announce = true;
+            break;
+        case TC_OPTION_HELP:
+            return tc_command_show_help(&tc_command_serve);
+        default: /* not an enum of ours: TC_OPTION_BAD */
+            return TC_EXIT_BAD;
+        }
+    }
+    if (optind < argc) {
+        tc_say("serve", "it takes no arguments; give the configuration with --config");
+        return tc_command_misused(&tc_command_serve);
+    }
+    struct tc_config *config = calloc(1, sizeof *config);
+    if (config == NULL) {
+        tc_say("serve", "no memory for the configuration");
+        return TC_EXIT_BAD;
+    }
+    int code = serve(&s, config);
+    free(config);
+    return code;
+}
+
+const struct tc_command tc_command_serve = {
+    .name = "serve",
+    .summary = "the daemon: receive telemetry, keep it, raise verdicts",
+    .usage = "usage: tracecore serve [OPTIONS]\n"
+             "\n"
+             "Receives OpenTelemetry over HTTP and gRPC, keeps the bytes, looks for the\n"
+             "patterns of `detect` as the data comes, and writes each verdict when it is\n"
+             "known: to a file, to a collector, and to the API.\n"
+             "\n"
+             "It listens on loopback and keeps its data in one directory (data_dir). `config\n"
+             "print-default` prints every key of the configuration with its default; each can\n"
+             "also be set by the environment, as in TRACECORE_DATA_DIR=/var/lib/tracecore.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Signals:\n"
+             "  SIGTERM, SIGINT  finish what runs, then end; a second one ends at once\n"
+             "  SIGHUP           read the configuration again and reopen the verdict file\n"
+             "\n"
+             "Exit status:\n"
+             "  0  it was told to end\n"
+             "  2  wrong usage or configuration, or it could not start or go on\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore serve\n"
+             "  tracecore serve --config /etc/tracecore.yaml\n"
+             "  TRACECORE_VERDICTS_FILE_PATH=- tracecore serve | jq -r .headline\n",
+    .run = run,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/say.h"
+#include "server/http_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_API, OPT_JSON, OPT_COUNT };
+
+#define API_DEFAULT "http://127.0.0.1:4320"
+#define TIMEOUT_NS (5 * TC_SECOND)
+#define TEXT_BYTES_MAX 8192
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_API] = {.name = "api",
+                 .argument = "URL",
+                 .help = "Where the daemon's API is (api.listen); " API_DEFAULT " by default."},
+    [OPT_JSON] = {.name = "json", .help = "The daemon's answer as it is, one JSON object."},
+};
+
+static struct tc_slice text_of(struct tc_json v, const char *key)
+{
+    return tc_json_get_string(v, tc_slice_cstr(key));
+}
+
+static void put_number(struct tc_buf *b, struct tc_json status, const char *group, const char *key,
+                       const char *noun)
+{
+    struct tc_json in = status;
+    struct tc_json value;
+    int64_t n = 0;
+    if ((group == NULL || tc_json_get(status, tc_slice_cstr(group), &in)) &&
+        tc_json_get(in, tc_slice_cstr(key), &value) && tc_json_int(value, &n)) {
+        tc_buf_i64(b, n);
+        tc_buf_char(b, ' ');
+        tc_buf_str(b, tc_slice_cstr(noun));
+    }
+}
+
+static void put_line(struct tc_buf *b, const char *name, struct tc_slice value)
+{
+    if (value.len > 0) {
+        tc_buf_str(b, tc_slice_cstr(name));
+        tc_buf_printable(b, value);
+        tc_buf_char(b, '\n');
+    }
+}
+
+static void put_status(struct tc_buf *b, struct tc_json s)
+{
+    struct tc_json listen;
+    tc_buf_lit(b, "tracecore ");
+    tc_buf_printable(b, text_of(s, "version"));
+    tc_buf_lit(b, " is ");
+    tc_buf_printable(b, text_of(s, "state"));
+    tc_buf_lit(b, ", ");
+    put_number(b, s, NULL, "uptime_seconds", "s up, ");
+    put_number(b, s, NULL, "connections", "connections\n");
+    if (tc_json_get(s, TC_LIT("listen"), &listen)) {
+        put_line(b, "  OTLP/HTTP  ", text_of(listen, "http"));
+        put_line(b, "  OTLP/gRPC  ", text_of(listen, "grpc"));
+        put_line(b, "  API        ", text_of(listen, "api"));
+    }
+    put_line(b, "  data       ", text_of(s, "data_dir"));
+    put_line(b, "  ack        ", text_of(s, "ack"));
+    tc_buf_lit(b, "  received   ");
+    put_number(b, s, "received", "logs", "log records, ");
+    put_number(b, s, "received", "metrics", "data points, ");
+    put_number(b, s, "received", "spans", "spans, ");
+    put_number(b, s, "received", "uploads", "files\n");
+    tc_buf_lit(b, "  events     ");
+    put_number(b, s, "events", "fed", "fed, ");
+    put_number(b, s, "events", "too_late", "too late, ");
+    put_number(b, s, "events", "ahead", "ahead of the clock\n");
+    tc_buf_lit(b, "  evidence   ");
+    put_number(b, s, "evidence", "batches", "batches, ");
+    put_number(b, s, "evidence", "bytes", "bytes, ");
+    put_number(b, s, "evidence", "written_bytes", "on disk\n");
+    tc_buf_lit(b, "  incidents  ");
+    put_number(b, s, "incidents", "open", "open, ");
+    put_number(b, s, "incidents", "opened", "opened, ");
+    put_number(b, s, "incidents", "resolved", "resolved\n");
+    tc_buf_lit(b, "  verdicts   ");
+    put_number(b, s, "verdicts", "written", "written, ");
+    put_number(b, s, "verdicts", "exported", "exported, ");
+    put_number(b, s, "verdicts", "pending_otlp", "wait to be exported\n");
+}
+
+static int show(struct tc_slice body, bool json)
+{
+    struct tc_output out;
+    char text[TEXT_BYTES_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_output_init(&out, STDOUT_FILENO);
+    if (json) {
+        (void)tc_output_put(&out, body);
+        return tc_output_end(&out, "status", TC_EXIT_OK);
+    }
+    struct tc_json_parser *parser = tc_json_parser_create();
+    struct tc_json status;
+    struct tc_error err = {0};
+    bool good = parser != NULL && tc_json_parse(parser, body, &status, &err) == TC_OK;
+    if (good) {
+        put_status(&b, status);
+        (void)tc_output_put(&out, tc_buf_slice(&b));
+    } else {
+        tc_say("status", "what answered is no tracecore: %s", err.message);
+    }
+    tc_json_parser_destroy(parser);
+    return tc_output_end(&out, "status", good ? TC_EXIT_OK : TC_EXIT_BAD);
+}
+
+static int ask(const char *url, bool json)
+{
+    struct tc_http_client *client = NULL;
+    struct tc_http_reply reply;
+    struct tc_error err = {0};
+    int code = TC_EXIT_BAD;
+    tc_status status = tc_http_client_create(url, TIMEOUT_NS, &client, &err);
+    if (status == TC_OK) {
+        status =
+            tc_http_client_call(client, "GET", "/api/v1/status", TC_EMPTY, TC_EMPTY, &reply, &err);
+    }
+    if (status != TC_OK) {
+        tc_say("status", "%s; is the daemon running? --api says where", err.message);
+    } else if (reply.status != 200) {
+        tc_say("status", "%s answered %d", url, reply.status);
+    } else {
+        code = show(reply.body, json);
+    }
+    tc_http_client_destroy(client);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *url = API_DEFAULT;
+    bool json = false;
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    tc_option_walk_init(&walk, &tc_command_status, argc, argv);
+    for (;;) {
+        int option = tc_option_next(&walk, &value);
+        if (option == TC_OPTION_END) {
+            break;
+        }
+        switch (option) {
+        case OPT_API:
+            url = value;
+            break;
+        case OPT_JSON:
+            json = true;
+            break;
+        case TC_OPTION_HELP:
+            return tc_command_show_help(&tc_command_status);
+        default: /* not an enum of ours: TC_OPTION_BAD */
+            return TC_EXIT_BAD;
+        }
+    }
+    if (optind < argc) {
+        tc_say("status", "it takes no arguments");
+        return tc_command_misused(&tc_command_status);
+    }
+    return ask(url, json);
+}
+
+const struct tc_command tc_command_status = {
+    .name = "status",
+    .summary = "how a running daemon is doing",
+    .usage = "usage: tracecore status [OPTIONS]\n"
+             "\n"
+             "Asks a running daemon how it is: where it listens, what it received, kept and\n"
+             "found, and what waits.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status:\n"
+             "  0  it answered\n"
+             "  2  wrong usage, or nobody answered\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore status\n"
+             "  tracecore status --api http://10.0.0.7:4320 --json | jq .incidents.open\n",
+    .run = run,
+};

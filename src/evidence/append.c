@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of a batch: compressed into the buffer, written, synced with its group. And the way back:
+ * what a group that fails has written is cut off again.
+ */
+#include "base/time.h"
+#include "evidence/store_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <zstd.h>
+
+/* Free space is looked at after so many bytes. */
+#define SPACE_EVERY ((uint64_t)8 << 20)
+
+void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset)
+{
+    if (t->seen++ % t->stride != 0) {
+        return;
+    }
+    if (t->count == TC__TABLE_MAX) {
+        for (size_t i = 0; i < TC__TABLE_MAX / 2; i++) {
+            t->entries[i] = t->entries[2 * i];
+        }
+        t->count = TC__TABLE_MAX / 2;
+        t->stride *= 2;
+        if ((t->seen - 1) % t->stride != 0) {
+            return;
+        }
+    }
+    t->entries[t->count++] = (struct tc__entry){number, offset};
+}
+
+void tc__table_cut(struct tc__table *t, uint64_t size, uint64_t seen)
+{
+    while (t->count > 0 && t->entries[t->count - 1].offset >= size) {
+        t->count--;
+    }
+    t->seen = seen;
+}
+
+/* A new segment, begun in the buffer. */
+static tc_status begin_segment(struct tc_store *s, const struct tc_batch *batch,
+                               struct tc_error *err)
+{
+    struct tc__segment *g = &s->segment;
+    char path[TC__PATH_MAX];
+    uint64_t id = 0;
+    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id || id == 0) {
+        return tc_fail(err, TC_E_IO, 0, "the system gives no random bytes");
+    }
+    tc__path_segment(path, s->dir, batch->number);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0640);
+    if (fd < 0) {
+        return tc__store_io_error(s, errno, "make", path, err);
+    }
+    g->fd = fd;
+    g->is_new = true;
+    g->seq = batch->number;
+    g->id = id;
+    g->created_ns = batch->arrival_ns;
+    g->now = (struct tc__mark){0};
+    tc__totals_init(&g->now.totals);
+    tc_sha256_init(&g->now.sha);
+    g->durable = g->now;
+    g->table.count = 0;
+    g->table.seen = 0;
+    g->table.stride = 1;
+    tc__head_put(s->buffer, &(struct tc__head){batch->number, batch->arrival_ns, id});
+    s->buffer_len = TC__HEAD_BYTES;
+    return TC_OK;
+}
+
+static int flush(struct tc_store *s)
+{
+    struct tc__segment *g = &s->segment;
+    int error = tc__write_all(&s->config.io, g->fd, s->buffer, s->buffer_len);
+    if (error == 0) {
+        tc_sha256_update(&g->now.sha, tc_slice_make(s->buffer, s->buffer_len));
+        g->now.size += s->buffer_len;
+        s->since_space += s->buffer_len;
+        s->buffer_len = 0;
+    }
+    return error;
+}
+
+/* A segment of which nothing is durable is as good as none. */
+static void drop_segment(struct tc_store *s)
+{
+    char path[TC__PATH_MAX];
+    tc__path_segment(path, s->dir, s->segment.seq);
+    (void)unlink(path);
+    (void)close(s->segment.fd);
+    s->segment.fd = -1;
+}
+
+/* Leaves the segment as it is: it ends at its durable length, whatever is in the file. */
+static void abandon_segment(struct tc_store *s)
+{
+    struct tc__segment *g = &s->segment;
+    if (s->abandoned_count < TC__ABANDONED_MAX) {
+        s->abandoned[s->abandoned_count++] = (struct tc__abandoned){g->seq, g->durable.size};
+    }
+    (void)close(g->fd);
+    g->fd = -1;
+    s->leftovers++;
+}
+
+/*
+ * The group is lost. After a sync that failed the kernel may have thrown the pages away and call
+ * them clean: that file is written no more.
+ */
+static void lose_group(struct tc_store *s, bool sync_failed)
+{
+    struct tc__segment *g = &s->segment;
+    s->buffer_len = 0;
+    s->group_batches = 0;
+    s->group_bytes_in = 0;
+    if (g->fd < 0) {
+        return;
+    }
+    if (g->durable.size == 0) {
+        drop_segment(s);
+        return;
+    }
+    bool cut = s->config.io.truncate(g->fd, (off_t)g->durable.size) == 0;
+    if (!cut || sync_failed) {
+        abandon_segment(s);
+        return;
+    }
+    g->now = g->durable;
+    tc__table_cut(&g->table, g->durable.size, g->durable.table_seen);
+}
+
+static tc_status fail_group(struct tc_store *s, int error, const char *what, struct tc_error *err)
+{
+    char path[TC__PATH_MAX];
+    tc__path_segment(path, s->dir, s->segment.seq);
+    lose_group(s, strcmp(what, "sync") == 0);
+    (void)pthread_mutex_lock(&s->shared->mutex);
+    s->shared->stats.commit_failures++;
+    (void)pthread_mutex_unlock(&s->shared->mutex);
+    return tc__store_io_error(s, error, what, path, err);
+}
+
+/* Compresses one piece into the buffer, which has room. */
+static tc_status put_piece(struct tc_store *s, const struct tc_batch *batch, uint64_t at,
+                           struct tc_error *err)
+{
+    struct tc__segment *g = &s->segment;
+    uint64_t rest = batch->body.len - at;
+    size_t len = rest < TC__PIECE_BODY ? (size_t)rest : TC__PIECE_BODY;
+    struct tc__piece p = {
+        .number = batch->number,
+        .arrival_ns = batch->arrival_ns,
+        .body_len = batch->body.len,
+        .piece_at = at,
+        .piece_len = len,
+        .id = g->id,
+        .name_len = at == 0 ? (uint32_t)batch->name.len : 0,
+        .kind = (uint16_t)batch->kind,
+    };
+    char *out = s->buffer + s->buffer_len;
+    char *payload = out + TC__PIECE_BYTES + p.name_len;
+    if (p.name_len > 0) {
+        memcpy(out + TC__PIECE_BYTES, batch->name.ptr, p.name_len);
+    }
+    size_t done = ZSTD_compress2(s->compressor, payload, TC__PAYLOAD_MAX,
+                                 len == 0 ? "" : batch->body.ptr + at, len);
+    if (ZSTD_isError(done)) {
+        return tc_fail(err, TC_E_IO, 0, "cannot compress batch %llu: %s",
+                       (unsigned long long)batch->number, ZSTD_getErrorName(done));
+    }
+    p.payload_len = done;
+    p.payload_sum = tc__sum(out + TC__PIECE_BYTES, p.name_len + done, g->id);
+    tc__piece_put(out, &p, g->now.size + s->buffer_len);
+    s->buffer_len += (size_t)tc__piece_disk(&p);
+    return TC_OK;
+}
+
+static tc_status check_batch(const struct tc_store *s, const struct tc_batch *batch,
+                             struct tc_error *err)
+{
+    if (batch->number < tc_store_next_number(s) || batch->number == UINT64_MAX ||
+        batch->kind < TC_BATCH_LOGS_PROTOBUF || batch->kind > TC_BATCH_FILE) {
+        return tc_fail(err, TC_E_USAGE, 0, "batch %llu of kind %d: the next is %llu",
+                       (unsigned long long)batch->number, (int)batch->kind,
+                       (unsigned long long)tc_store_next_number(s));
+    }
+    if (batch->name.len > TC_STORE_NAME_MAX || batch->body.len > TC_STORE_BODY_MAX) {
+        return tc_fail(err, TC_E_LIMIT, 0,
+                       "batch %llu is too large to store: a name may have %zu bytes, a body %llu",
+                       (unsigned long long)batch->number, TC_STORE_NAME_MAX,
+                       (unsigned long long)TC_STORE_BODY_MAX);
+    }
+    return TC_OK;
+}
+
+static tc_status append(struct tc_store *s, const struct tc_batch *batch, struct tc_error *err)
+{
+    struct tc__segment *g = &s->segment;
+    if (g->fd < 0) {
+        TC_TRY(begin_segment(s, batch, err));
+    }
+    uint64_t offset = g->now.size + s->buffer_len;
+    uint64_t at = 0;
+    do {
+        if (s->buffer_len >= TC__BUFFER_BYTES) {
+            int error = flush(s);
+            if (error != 0) {
+                return fail_group(s, error, "write", err);
+            }
+        }
+        tc_status status = put_piece(s, batch, at, err);
+        if (status != TC_OK) {
+            lose_group(s, false);
+            return status;
+        }
+        at += TC__PIECE_BODY;
+    } while (at < batch->body.len);
+    tc__table_add(&g->table, batch->number, offset);
+    g->now.table_seen = g->table.seen;
+    tc__totals_add(&g->now.totals, batch->number, batch->arrival_ns, batch->body.len);
+    s->group_batches++;
+    s->group_bytes_in += batch->body.len;
+    return TC_OK;
+}
+
+tc_status tc_store_append(struct tc_store *s, const struct tc_batch *batch, struct tc_error *err)
+{
+    TC_TRY(check_batch(s, batch, err));
+    /* Used from now on, whatever becomes of it. */
+    atomic_store(&s->shared->next_number, batch->number + 1);
+    if (atomic_load(&s->shared->full) && !tc_store_has_room(s)) {
+        lose_group(s, false);
+        return tc_fail(err, TC_E_IO, 0, "no room in %s: less than %llu bytes would stay free",
+                       s->dir, (unsigned long long)s->config.reserve_bytes);
+    }
+    struct tc_batch b = *batch;
+    b.arrival_ns = b.arrival_ns < 0 ? 0 : b.arrival_ns > TC_TIME_MAX ? TC_TIME_MAX : b.arrival_ns;
+    return append(s, &b, err);
+}
+
+/* Writes and syncs; on failure the group is lost. */
+static tc_status make_durable(struct tc_store *s, struct tc_error *err)
+{
+    struct tc__segment *g = &s->segment;
+    int error = flush(s);
+    if (error != 0) {
+        return fail_group(s, error, "write", err);
+    }
+    error = tc__sync_file(&s->config.io, g->fd);
+    if (error == 0 && g->is_new) {
+        char path[TC__PATH_MAX];
+        tc__path(path, s->dir, "open", NULL);
+        error = tc__sync_dir(&s->config.io, path);
+    }
+    if (error != 0) {
+        return fail_group(s, error, "sync", err);
+    }
+    g->is_new = false;
+    return TC_OK;
+}
+
+static void count_group(struct tc_store *s)
+{
+    struct tc__segment *g = &s->segment;
+    (void)pthread_mutex_lock(&s->shared->mutex);
+    struct tc_store_stats *stats = &s->shared->stats;
+    stats->commits++;
+    stats->batches += s->group_batches;
+    stats->bytes_in += s->group_bytes_in;
+    stats->bytes_out += g->now.size - g->durable.size;
+    (void)pthread_mutex_unlock(&s->shared->mutex);
+    s->group_batches = 0;
+    s->group_bytes_in = 0;
+    g->durable = g->now;
+}
+
+static bool seal_is_due(const struct tc_store *s)
+{
+    const struct tc__segment *g = &s->segment;
+    return g->fd >= 0 && g->durable.totals.batches > 0 &&
+           (g->durable.size >= s->config.segment_bytes ||
+            g->durable.totals.arrival_max - g->created_ns >= s->config.segment_ns);
+}
+
+tc_status tc_store_commit(struct tc_store *s, struct tc_error *err)
+{
+    if (s->group_batches > 0) {
+        TC_TRY(make_durable(s, err));
+        count_group(s);
+    }
+    tc__citations_sync(s);
+    if (s->since_space >= SPACE_EVERY) {
+        s->since_space = 0;
+        (void)tc_store_has_room(s);
+    }
+    tc__tidy(s, seal_is_due(s));
+    return TC_OK;
+}

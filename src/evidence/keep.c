@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is deleted when there is more than is to be kept: the oldest objects that no verdict cites,
+ * and cited ones only when no other is left.
+ */
+#include "evidence/store_priv.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* Objects that are looked at together, so that citations.idx is read once for all of them. */
+#define LOOK 1024
+
+struct candidates {
+    struct tc__totals ranges[LOOK];
+    uint64_t lines[LOOK];
+    bool cited[LOOK];
+    size_t count;
+};
+
+static bool mark_cited(void *context, const struct tc__citation *citation)
+{
+    struct candidates *c = context;
+    size_t low = 0;
+    size_t high = c->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->ranges[middle].last < citation->number) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if (low < c->count && c->ranges[low].first <= citation->number) {
+        c->cited[low] = true;
+    }
+    return true;
+}
+
+static tc_status delete_object(struct tc_store *s, uint64_t line, struct tc__object *o,
+                               struct tc_error *err)
+{
+    char hex[TC__HEX_BYTES];
+    char path[TC__PATH_MAX];
+    tc__hex(hex, &o->digest);
+    tc__path_object(path, s->dir, hex, false);
+    /* A process that dies in between finds the line and goes on from there. */
+    TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GOING, err));
+    if (unlink(path) != 0 && errno != ENOENT) {
+        return tc__store_io_error(s, errno, "delete", path, err);
+    }
+    TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GONE, err));
+    s->objects.kept_bytes -= o->file_bytes;
+    (void)pthread_mutex_lock(&s->shared->mutex);
+    s->shared->stats.deleted++;
+    s->shared->stats.object_bytes = s->objects.kept_bytes;
+    (void)pthread_mutex_unlock(&s->shared->mutex);
+    return TC_OK;
+}
+
+/* The next LOOK objects that are kept, from *io_line on. */
+static void gather(struct tc__index *ix, uint64_t *io_line, struct candidates *c)
+{
+    c->count = 0;
+    for (; *io_line < ix->lines && c->count < LOOK; (*io_line)++) {
+        struct tc__object o;
+        if (tc__index_line(ix, *io_line, &o) && o.state == TC__OBJECT_KEPT) {
+            c->ranges[c->count] = o.totals;
+            c->lines[c->count] = *io_line;
+            c->cited[c->count++] = false;
+        }
+    }
+}
+
+/* One pass over the objects, oldest first. The newest one stays in any case. */
+static tc_status pass(struct tc_store *s, struct tc__index *ix, struct candidates *c,
+                      bool cited_too, struct tc_error *err)
+{
+    uint64_t line = s->objects.first_kept;
+    while (line < ix->lines && s->objects.kept_bytes > s->config.keep_bytes) {
+        gather(ix, &line, c);
+        int error = cited_too ? 0 : tc__cite_each(s->dir, mark_cited, NULL, c);
+        if (error != 0) {
+            return tc__store_io_error(s, error, "read the citations in", s->dir, err);
+        }
+        for (size_t i = 0; i < c->count && s->objects.kept_bytes > s->config.keep_bytes; i++) {
+            struct tc__object o;
+            if (!c->cited[i] && c->lines[i] + 1 < ix->lines &&
+                tc__index_line(ix, c->lines[i], &o)) {
+                TC_TRY(delete_object(s, c->lines[i], &o, err));
+            }
+        }
+        /* What was marked is read anew. */
+        ix->chunk_len = 0;
+    }
+    while (s->objects.first_kept < ix->lines) {
+        struct tc__object o;
+        if (!tc__index_line(ix, s->objects.first_kept, &o) || o.state == TC__OBJECT_KEPT) {
+            break;
+        }
+        s->objects.first_kept++;
+    }
+    return TC_OK;
+}
+
+tc_status tc__keep(struct tc_store *s, struct tc_error *err)
+{
+    struct tc__index ix;
+    struct candidates c;
+    if (s->config.keep_bytes == 0 || s->objects.kept_bytes <= s->config.keep_bytes) {
+        return TC_OK;
+    }
+    int error = tc__index_open(&ix, s->dir);
+    if (error != 0) {
+        return tc__store_io_error(s, error, "read the index in", s->dir, err);
+    }
+    tc_status status = pass(s, &ix, &c, false, err);
+    if (status == TC_OK) {
+        status = pass(s, &ix, &c, true, err);
+    }
+    tc__index_close(&ix);
+    return status;
+}

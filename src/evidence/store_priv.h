@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer of the store. One thread appends, commits, seals and deletes; cite, stats and has_room
+ * come from any.
+ */
+#ifndef TC_EVIDENCE_STORE_PRIV_H
+#define TC_EVIDENCE_STORE_PRIV_H
+
+#include "evidence/cite_priv.h"
+#include "evidence/file_priv.h"
+#include "evidence/objects_priv.h"
+#include "evidence/scan_priv.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What is kept back before it is written: one system call for many batches. */
+#define TC__BUFFER_BYTES ((size_t)1 << 20)
+/* Body bytes in one piece as written here. Less than the format's most, so that the tables of the
+ * compressor stay in the cache. */
+#define TC__PIECE_BODY ((size_t)512 << 10)
+/* Segments in open/ that are looked at. More than one is there only after failures. */
+#define TC__OPEN_MAX 1024
+/* Of which the true length is remembered while they cannot be cut. */
+#define TC__ABANDONED_MAX 16
+
+/* Every `stride`-th batch of the segment, from the first. */
+struct tc__table {
+    struct tc__entry entries[TC__TABLE_MAX];
+    size_t count;
+    uint64_t stride;
+    uint64_t seen;
+};
+
+/* How far a segment has come: what is undone when a group is lost. */
+struct tc__mark {
+    uint64_t size; /* bytes in the file */
+    struct tc__totals totals;
+    struct tc_sha256 sha;
+    uint64_t table_seen;
+};
+
+/*
+ * The segment being written; fd is -1 when there is none. now.size counts what was given to
+ * write(), durable.size what was synced; between them lies the group, together with the buffer.
+ */
+struct tc__segment {
+    int fd;
+    bool is_new; /* its name is not durable yet */
+    uint64_t seq;
+    uint64_t id;
+    int64_t created_ns;
+    struct tc__mark now;
+    struct tc__mark durable;
+    struct tc__table table;
+};
+
+struct tc__abandoned {
+    uint64_t seq;
+    uint64_t size;
+};
+
+/* What other threads see. */
+struct tc__shared {
+    pthread_mutex_t mutex;
+    struct tc_store_stats stats;
+    atomic_bool full;
+    atomic_uint_fast64_t next_number;
+};
+
+struct tc_store {
+    char dir[TC__DIR_MAX];
+    struct tc_store_config config;
+    struct tc__shared *shared;
+    struct tc__citations citations;
+    int lock_fd;
+    int dir_fd;
+    void (*say)(void *context, const char *line); /* during open only */
+    void *say_context;
+
+    struct tc__segment segment;
+    struct tc__segment other; /* one that is sealed later */
+    char *buffer;             /* TC__BUFFER_BYTES and a piece */
+    size_t buffer_len;
+    void *compressor_memory;
+    struct ZSTD_CCtx_s *compressor;
+    char *window; /* for recovery and for sealing what was left behind */
+    uint64_t group_batches;
+    uint64_t group_bytes_in;
+    uint64_t since_space; /* bytes written since free space was last looked at */
+
+    struct tc__objects objects;
+    size_t leftovers;   /* segments in open/ besides this one that wait to be sealed */
+    uint64_t seal_wait; /* commits until that is tried again */
+    struct tc__abandoned abandoned[TC__ABANDONED_MAX];
+    size_t abandoned_count;
+};
+
+/* One line for whoever opens the store. */
+void tc__tell(const struct tc_store *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset);
+/* Forgets entries at or behind `size`. */
+void tc__table_cut(struct tc__table *t, uint64_t size, uint64_t seen);
+
+/* TC_E_IO with a message of what was tried on which file; errno's text is added. ENOSPC and its
+ * like make the store full. */
+tc_status tc__store_io_error(struct tc_store *s, int error, const char *what, const char *path,
+                             struct tc_error *err);
+
+/* Recovery of what a process left in open/. */
+TC_CHECKED tc_status tc__recover(struct tc_store *s, struct tc_error *err);
+enum tc__recovered {
+    TC__RECOVERED,       /* g is open, and may be written on */
+    TC__RECOVERED_ENDED, /* it was about to be sealed: g is open and has its end record */
+    TC__RECOVERED_GONE,  /* there was no batch in it: it was removed */
+    TC__RECOVERED_WAITS, /* it needs repair, which failed: it stays as it is */
+};
+
+/* One segment: cuts a torn tail, sets aside what is damaged, sums it up in g. */
+TC_CHECKED tc_status tc__recover_segment(struct tc_store *s, struct tc__segment *g, uint64_t seq,
+                                         enum tc__recovered *out, struct tc_error *err);
+
+/* Ends a segment whose bytes are all durable and makes an object of it; closes it in any case. On
+ * failure it stays in open/, to be sealed later. */
+TC_CHECKED tc_status tc__seal(struct tc_store *s, struct tc__segment *g, bool has_end,
+                              struct tc_error *err);
+/* After a commit: seals what is due and what was left behind, deletes what is too much. What fails
+ * is counted and tried again. */
+void tc__tidy(struct tc_store *s, bool seal_is_due);
+/* Deletes objects beyond keep_bytes. */
+TC_CHECKED tc_status tc__keep(struct tc_store *s, struct tc_error *err);
+
+TC_CHECKED tc_status tc__objects_open(struct tc_store *s, struct tc_error *err);
+/* Whether there is an object in objects/, listed or not. */
+TC_CHECKED tc_status tc__objects_any(struct tc_store *s, bool *out, struct tc_error *err);
+/* Writes the index anew: from the objects, or from itself with fewer lines of deleted ones. */
+TC_CHECKED tc_status tc__objects_rebuild(struct tc_store *s, struct tc_error *err);
+TC_CHECKED tc_status tc__objects_squeeze(struct tc_store *s, struct tc_error *err);
+/* Adds a line, durable; unless the object has one already. */
+TC_CHECKED tc_status tc__objects_add(struct tc_store *s, const struct tc__object *o,
+                                     struct tc_error *err);
+/* Changes the state of a line in place. */
+TC_CHECKED tc_status tc__objects_mark(struct tc_store *s, uint64_t line, struct tc__object *o,
+                                      enum tc__object_state state, struct tc_error *err);
+
+TC_CHECKED tc_status tc__citations_open(struct tc_store *s, struct tc_error *err);
+void tc__citations_close(struct tc__citations *c);
+/* Makes the lines durable that were added since. */
+void tc__citations_sync(struct tc_store *s);
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "intake/stream.h"
+
+#include "base/assert.h"
+#include "base/sort.h"
+#include "event/fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the rooms start; a batch of ordinary events needs less. */
+#define ROOM_FIRST ((size_t)8 << 20)
+/* Fewer events than this in a batch would repair no disorder worth the name. */
+#define BATCH_MIN 64
+#define EVENTS_FIRST 16
+/* Dumps are joined by sequence numbers; what they say about groups has no time to begin with, and
+ * neither has a map of ranks or the address of a node. */
+#define NEVER_DATED                                                           \
+    (TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) | \
+     TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |  \
+     TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS))
+/* Progress inside of one call of a codec, which may take a whole file. */
+#define PROGRESS_STEP ((size_t)4 << 20)
+
+void tc_stream_pool_init(struct tc_stream_pool *p, size_t budget_bytes, size_t ordered_count)
+{
+    *p = (struct tc_stream_pool){
+        .budget_bytes = budget_bytes, .batch = TC_STREAM_BATCH, .whole_max = TC_STREAM_WHOLE_MAX};
+    /* Half of the budget is for the streams that can do with less; each holds two batches. */
+    size_t share = budget_bytes / 2 / (ordered_count == 0 ? 1 : ordered_count);
+    size_t batch = share / (2 * (sizeof(struct tc_event) + sizeof(void *)));
+    p->batch = batch < p->batch ? batch : p->batch;
+    p->batch = p->batch < BATCH_MIN ? BATCH_MIN : p->batch;
+    size_t count = 0;
+    const struct tc_field *fields = tc_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned kind = 0; kind < TC_EVENT_KIND_COUNT; kind++) {
+            if (fields[i].type == TC_FIELD_STRING && (fields[i].kinds & TC_EVENT_BIT(kind)) != 0) {
+                TC_ASSERT(p->string_counts[kind] < TC_STREAM_STRINGS_MAX);
+                p->string_offsets[kind][p->string_counts[kind]++] = (uint16_t)fields[i].offset;
+            }
+        }
+    }
+}
+
+static void close_room(struct tc_room *r)
+{
+    tc_arena_fini(&r->arena);
+    free(r->block);
+    *r = (struct tc_room){0};
+}
+
+void tc_stream_pool_fini(struct tc_stream_pool *p)
+{
+    close_room(&p->strings);
+    close_room(&p->scratch);
+    free(p->carry);
+    free(p->sort_scratch);
+    p->carry = NULL;
+    p->sort_scratch = NULL;
+}
+
+static tc_status open_room(struct tc_room *r, const char *name, size_t bytes)
+{
+    if (r->block != NULL && r->arena.size >= bytes) {
+        tc_arena_reset(&r->arena);
+        r->arena.overflow_count = 0;
+        return TC_OK;
+    }
+    close_room(r);
+    r->block = calloc(1, bytes);
+    if (r->block == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc_arena_init_zeroed(&r->arena, name, r->block, bytes);
+    return TC_OK;
+}
+
+tc_status tc_stream_pool_ready(struct tc_stream_pool *p, size_t want_bytes)
+{
+    size_t bytes = want_bytes < p->budget_bytes ? want_bytes : p->budget_bytes;
+    TC_TRY(open_room(&p->strings, "strings", bytes < ROOM_FIRST ? ROOM_FIRST : bytes));
+    return open_room(&p->scratch, "scratch", ROOM_FIRST);
+}
+
+static bool grow_room(struct tc_room *r, size_t budget_bytes)
+{
+    size_t bytes = r->arena.size * 2;
+    const char *name = r->arena.name;
+    return bytes <= (budget_bytes < ROOM_FIRST ? ROOM_FIRST : budget_bytes) &&
+           open_room(r, name, bytes) == TC_OK;
+}
+
+bool tc_stream_pool_grow(struct tc_stream_pool *p)
+{
+    bool strings = p->strings.arena.overflow_count > 0;
+    bool scratch = p->scratch.arena.overflow_count > 0;
+    if (!strings && !scratch) {
+        return false;
+    }
+    return (!strings || grow_room(&p->strings, p->budget_bytes)) &&
+           (!scratch || grow_room(&p->scratch, p->budget_bytes));
+}
+
+struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
+                                            const struct tc_input *input, uint32_t source)
+{
+    return (struct tc_codec_input){
+        .bytes = input->bytes,
+        .name = tc_slice_cstr(input->path),
+        .source = source,
+        .node = input->node,
+        .job = input->job,
+        .place = input->place,
+        .boot_ns = input->boot_ns,
+        .now_ns = input->now_ns,
+        .taken_ns = input->taken_ns,
+        .scrapes = input->scrapes.count > 0 ? &input->scrapes : NULL,
+        .interval_ns = input->interval_ns,
+        .utc_offset_s = pool->utc_offset_s,
+        .want_unknown = pool->unknown != NULL,
+    };
+}
+
+int64_t tc_stream_last_time(const struct tc_stream_pool *p, const struct tc_input *inputs,
+                            size_t count)
+{
+    int64_t last_ns = TC_TIME_NONE;
+    for (size_t i = 0; i < count; i++) {
+        struct tc_codec_input input = tc_stream_codec_input(p, &inputs[i], (uint32_t)i);
+        const struct tc_codec *codec = inputs[i].codec;
+        int64_t ns = codec->last_time == NULL ? TC_TIME_NONE : codec->last_time(&input);
+        last_ns = ns > last_ns ? ns : last_ns;
+    }
+    return last_ns;
+}
+
+void tc_source_stream_init(struct tc_source_stream *s, struct tc_stream_pool *pool,
+                           struct tc_input *input, uint32_t source)
+{
+    const struct tc_codec *codec = input->codec;
+    *s = (struct tc_source_stream){.pool = pool, .input = input, .source = source};
+    s->ordered = codec->ordered && (codec->in_order == NULL ||
+                                    codec->in_order(tc_slice_head(input->bytes, TC_SNIFF_BYTES)));
+}
+
+static size_t held_bytes(const struct tc_source_stream *s)
+{
+    return s->cap * (sizeof *s->events + sizeof *s->order) + s->strings_bytes;
+}
+
+/* Gives up all events and their memory. */
+static void drop_events(struct tc_source_stream *s)
+{
+    s->pool->held_bytes -= held_bytes(s);
+    free(s->events);
+    free(s->order);
+    free(s->strings);
+    s->events = NULL;
+    s->order = NULL;
+    s->strings = NULL;
+    s->count = s->cap = s->next = s->ready = s->strings_bytes = 0;
+}
+
+void tc_source_stream_fini(struct tc_source_stream *s)
+{
+    if (s->pool != NULL) {
+        drop_events(s);
+    }
+}
+
+/* Another capacity for the arrays; they keep what they hold. */
+static tc_status resize(struct tc_source_stream *s, size_t cap)
+{
+    struct tc_stream_pool *p = s->pool;
+    size_t item = sizeof *s->events + sizeof *s->order;
+    if (cap > s->cap && (cap - s->cap) * item > p->budget_bytes - p->held_bytes) {
+        s->over_budget = true;
+        return TC_E_LIMIT;
+    }
+    struct tc_event *events = reallocarray(s->events, cap, sizeof *events);
+    if (events == NULL) {
+        return TC_E_NOMEM;
+    }
+    s->events = events;
+    const void **order = reallocarray(s->order, cap, sizeof *order);
+    if (order == NULL) {
+        return TC_E_NOMEM;
+    }
+    s->order = order;
+    p->held_bytes = p->held_bytes - s->cap * item + cap * item;
+    s->cap = cap;
+    return TC_OK;
+}
+
+static void report_progress(struct tc_source_stream *s, size_t offset)
+{
+    struct tc_stream_pool *p = s->pool;
+    if (p->progress != NULL) {
+        p->progress(p->context, offset > s->reported ? offset - s->reported : 0, s->done);
+    }
+    s->reported = offset > s->reported ? offset : s->reported;
+}
+
+/* Whether everything is decoded before anything leaves. */
+static bool is_whole(const struct tc_source_stream *s)
+{
+    const struct tc_stream_pool *p = s->pool;
+    return !s->ordered || (!s->piecewise && !p->file_order && s->input->bytes.len <= p->whole_max);
+}
+
+/*
+ * An ordered input is no longer held whole when that, with so many bytes more, would take over
+ * half of the budget: the rest is for inputs that cannot do with less. Two batches it would need
+ * in any case.
+ */
+static void limit_whole(struct tc_source_stream *s, size_t more_bytes)
+{
+    const struct tc_stream_pool *p = s->pool;
+    size_t bytes = p->held_bytes + more_bytes;
+    s->piecewise = s->piecewise || (s->count > 2 * p->batch && bytes > p->budget_bytes / 2);
+}
+
+/* Room for one more event. */
+static tc_status make_room(struct tc_source_stream *s, size_t strings_bytes)
+{
+    size_t cap = s->cap == 0 ? EVENTS_FIRST : s->cap + s->cap / 2;
+    limit_whole(s, strings_bytes + (cap - s->cap) * (sizeof *s->events + sizeof *s->order));
+    if (!is_whole(s) && s->cap > 2 * s->pool->batch) {
+        cap = s->cap + EVENTS_FIRST; /* the batch ends here */
+    }
+    return resize(s, cap);
+}
+
+/* One call of a codec's decode, and what it delivers. */
+struct delivery {
+    struct tc_source_stream *stream;
+    struct tc_codec_out out;
+    size_t before; /* events held before the call */
+};
+
+static tc_status take_event(void *context, const struct tc_event *ev)
+{
+    struct delivery *d = context;
+    struct tc_source_stream *s = d->stream;
+    const struct tc_arena *strings = d->out.arena;
+    if (s->count == s->cap) {
+        TC_TRY(make_room(s, strings->used));
+    }
+    struct tc_event *own = &s->events[s->count++];
+    *own = *ev;
+    if (own->time_ns == TC_TIME_NONE && own->uptime_ns != TC_TIME_NONE && s->pool->hints != NULL) {
+        int64_t boot_ns = tc_hints_boot_of(s->pool->hints, own->scope.node);
+        if (boot_ns == TC_TIME_NONE ||
+            __builtin_add_overflow(boot_ns, own->uptime_ns, &own->time_ns)) {
+            own->time_ns = TC_TIME_NONE;
+        }
+    }
+    if (ev->raw.offset >= s->reported + PROGRESS_STEP) {
+        report_progress(s, (size_t)ev->raw.offset);
+    }
+    limit_whole(s, strings->used);
+    bool batch_full = !is_whole(s) && s->count - d->before >= s->pool->batch;
+    d->out.pause = batch_full || strings->used > strings->size / 2;
+    return TC_OK;
+}
+
+static tc_status take_unknown(void *context, uint64_t offset, size_t length, const char *why)
+{
+    struct delivery *d = context;
+    struct tc_source_stream *s = d->stream;
+    if (s->pool->unknown == NULL || offset < s->unknown_end) {
+        return TC_OK;
+    }
+    s->unknown_end = offset + (length == 0 ? 1 : length);
+    return s->pool->unknown(s->pool->context, s->input, offset, length, why);
+}
+
+static struct tc_slice *string_at(struct tc_event *ev, uint16_t offset)
+{
+    return (struct tc_slice *)(void *)((char *)ev + offset);
+}
+
+/* Strings outside of the input's bytes, which must be kept with the events. */
+static bool must_keep(const struct tc_source_stream *s, struct tc_slice string)
+{
+    uintptr_t at = (uintptr_t)string.ptr;
+    uintptr_t bytes = (uintptr_t)s->input->bytes.ptr;
+    return string.len > 0 && (at < bytes || at - bytes >= s->input->bytes.len);
+}
+
+/* Where a field's last string went: neighbouring events share most of theirs. */
+struct moved {
+    struct tc_slice from;
+    const char *to;
+};
+
+/*
+ * Moves the strings of all held events to block, or only counts their bytes when it is NULL.
+ * Both passes decide alike, so the count of one is the size for the other.
+ */
+static size_t move_strings(struct tc_source_stream *s, char *block)
+{
+    const struct tc_stream_pool *p = s->pool;
+    struct moved last[TC_EVENT_KIND_COUNT][TC_STREAM_STRINGS_MAX] = {0};
+    size_t at = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        struct tc_event *ev = &s->events[i];
+        for (unsigned f = 0; f < p->string_counts[ev->kind]; f++) {
+            struct tc_slice *string = string_at(ev, p->string_offsets[ev->kind][f]);
+            struct moved *m = &last[ev->kind][f];
+            if (string->ptr == NULL || !must_keep(s, *string)) {
+                continue;
+            }
+            if (m->from.ptr != string->ptr || m->from.len != string->len) {
+                m->from = *string;
+                if (block != NULL) {
+                    memcpy(block + at, string->ptr, string->len);
+                    m->to = block + at;
+                }
+                at += string->len;
+            }
+            if (block != NULL) {
+                string->ptr = m->to;
+            }
+        }
+    }
+    return at;
+}
+
+/* The strings of all held events move to one block of the right size, and the old one goes. */
+static tc_status pack_strings(struct tc_source_stream *s)
+{
+    struct tc_stream_pool *p = s->pool;
+    size_t total = move_strings(s, NULL);
+    if (total > s->strings_bytes && total - s->strings_bytes > p->budget_bytes - p->held_bytes) {
+        s->over_budget = true;
+        return TC_E_LIMIT;
+    }
+    char *block = NULL;
+    if (total > 0) {
+        block = malloc(total);
+        if (block == NULL) {
+            return TC_E_NOMEM;
+        }
+        (void)move_strings(s, block);
+    }
+    free(s->strings);
+    s->strings = block;
+    p->held_bytes = p->held_bytes - s->strings_bytes + total;
+    s->strings_bytes = total;
+    return TC_OK;
+}
+
+static int cmp_events(const void *a, const void *b, void *context)
+{
+    (void)context;
+    return tc_event_order(a, b);
+}
+
+static tc_status sort_events(struct tc_source_stream *s)
+{
+    struct tc_stream_pool *p = s->pool;
+    bool sorted = true;
+    for (size_t i = 0; i < s->count; i++) {
+        s->order[i] = &s->events[i];
+        sorted = sorted && (i == 0 || tc_event_order(&s->events[i - 1], &s->events[i]) <= 0);
+    }
+    if (sorted || p->file_order) {
+        return TC_OK;
+    }
+    if (p->sort_cap < s->count) {
+        free(p->sort_scratch);
+        p->sort_cap = 0;
+        p->sort_scratch = calloc(s->count, sizeof *p->sort_scratch);
+        if (p->sort_scratch == NULL) {
+            return TC_E_NOMEM;
+        }
+        p->sort_cap = s->count;
+    }
+    tc_sort_ptrs(s->order, p->sort_scratch, s->count, cmp_events, NULL);
+    return TC_OK;
+}
+
+/* The events that wait come to the front of the array, in order; the others are gone. */
+static tc_status keep_waiting(struct tc_source_stream *s)
+{
+    struct tc_stream_pool *p = s->pool;
+    size_t waiting = s->count - s->ready;
+    TC_ASSERT(waiting <= p->batch);
+    if (waiting > 0) {
+        if (p->carry == NULL) {
+            p->carry = calloc(p->batch, sizeof *p->carry);
+            if (p->carry == NULL) {
+                return TC_E_NOMEM;
+            }
+        }
+        for (size_t i = 0; i < waiting; i++) {
+            p->carry[i] = *(const struct tc_event *)s->order[s->ready + i];
+        }
+        memcpy(s->events, p->carry, waiting * sizeof *s->events);
+    }
+    if (s->cap > 4 * p->batch) { /* it was to be held whole */
+        TC_TRY(resize(s, 2 * p->batch));
+    }
+    s->count = waiting;
+    s->next = s->ready = 0;
+    return TC_OK;
+}
+
+/* One call of decode, repeated in larger rooms when those were too small for it. */
+static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
+{
+    struct tc_stream_pool *p = s->pool;
+    const struct tc_codec *codec = s->input->codec;
+    struct tc_codec_input in = tc_stream_codec_input(p, s->input, s->source);
+    size_t want = is_whole(s) ? s->input->bytes.len : ROOM_FIRST;
+    for (;;) {
+        TC_TRY(tc_stream_pool_ready(p, want));
+        struct delivery d = {.stream = s, .before = s->count};
+        d.out = (struct tc_codec_out){.event = take_event,
+                                      .unknown = take_unknown,
+                                      .context = &d,
+                                      .arena = &p->strings.arena,
+                                      .scratch = &p->scratch.arena};
+        struct tc_codec_cursor start = s->cursor;
+        tc_status status = codec->decode(&in, &s->cursor, &d.out, err);
+        bool full = p->strings.arena.overflow_count > 0 || p->scratch.arena.overflow_count > 0;
+        if (status != TC_E_NOMEM || !full) {
+            s->done = s->cursor.done || status != TC_OK;
+            bool stuck = !s->done && s->count == d.before && s->cursor.offset == start.offset;
+            return stuck ? tc_fail(err, TC_E_MALFORMED, start.offset, "nothing more can be read")
+                         : status;
+        }
+        if (s->ordered && s->count > d.before) {
+            return TC_OK; /* as if it had paused */
+        }
+        s->count = d.before;
+        s->cursor = start;
+        if (!tc_stream_pool_grow(p)) {
+            s->done = true;
+            s->over_budget = true;
+            return TC_E_LIMIT;
+        }
+    }
+}
+
+/* A failure of the input ends it and is told; a failure of ours is returned. */
+static tc_status input_failed(struct tc_source_stream *s, tc_status status, struct tc_error *err)
+{
+    s->done = true;
+    if (s->over_budget) {
+        (void)tc_fail(err, TC_E_LIMIT, s->cursor.offset,
+                      "its events need more memory than the %zu MiB all inputs may use; "
+                      "raise --memory",
+                      s->pool->budget_bytes >> 20);
+    } else if (status == TC_E_NOMEM) {
+        return status;
+    }
+    if (s->pool->error != NULL) {
+        s->pool->error(s->pool->context, s->input, err);
+    }
+    return TC_OK;
+}
+
+/* Decodes until something may leave, or nothing is left. */
+static tc_status refill(struct tc_source_stream *s)
+{
+    TC_TRY(keep_waiting(s));
+    while (!s->done && (is_whole(s) || s->count <= s->pool->batch)) {
+        struct tc_error err = {0};
+        size_t before = s->count;
+        tc_status status = decode_some(s, &err);
+        if (status == TC_OK || s->count > before) {
+            tc_status packed = pack_strings(s);
+            if (packed != TC_OK) {
+                s->count = before; /* their strings die with the room */
+                status = status == TC_OK ? packed : status;
+            }
+        }
+        if (status != TC_OK) {
+            TC_TRY(input_failed(s, status, &err));
+        }
+        report_progress(s, s->done ? s->input->bytes.len : s->cursor.offset);
+        tc_input_pass(s->input, s->reported);
+    }
+    if (s->done && s->count > 0 && s->count < s->cap) {
+        TC_TRY(resize(s, s->count));
+    }
+    TC_TRY(sort_events(s));
+    s->ready = s->done ? s->count : s->count - s->pool->batch;
+    return TC_OK;
+}
+
+tc_status tc_source_stream_next(void *context, const struct tc_event **out)
+{
+    struct tc_source_stream *s = context;
+    if (s->next == s->ready && !s->done) {
+        TC_TRY(refill(s));
+    }
+    if (s->next < s->ready) {
+        *out = s->order[s->next++];
+        bool dated = (*out)->time_ns != TC_TIME_NONE;
+        s->since_boot += !dated && (*out)->uptime_ns != TC_TIME_NONE;
+        s->timeless += !dated && (*out)->uptime_ns == TC_TIME_NONE &&
+                       (TC_EVENT_BIT((*out)->kind) & NEVER_DATED) == 0;
+        s->nodeless += (*out)->scope.node.len == 0;
+    } else {
+        drop_events(s);
+        *out = NULL;
+    }
+    return TC_OK;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the engine's verdicts to what leaves. Verdicts are kept by incident, linked, and compared
+ * with what was told before by a hash over what a reader would notice, links included.
+ */
+#include "base/time.h"
+#include "live/live_priv.h"
+
+#include <stdlib.h>
+
+/* Of incidents_max that make room at once, so that the sort they take is paid seldom. */
+#define FORGET_SHARE 16
+
+/*
+ * The last bits of a hash say how much the links told: causes, whether it is a root, whether it is
+ * part of a story. So what was told before can be seen to have been more.
+ */
+#define CAUSES_MASK UINT64_C(0xf)
+#define ROOT_BIT UINT64_C(0x10)
+#define GROUP_BIT UINT64_C(0x20)
+#define LINK_BITS UINT64_C(0x3f)
+
+static uint64_t told_hash(const struct tc_verdict *v, uint64_t content)
+{
+    uint64_t causes = v->cause_count < CAUSES_MASK ? v->cause_count : CAUSES_MASK;
+    uint64_t links =
+        causes | (v->finding->root ? ROOT_BIT : 0) | (v->group.len > 0 ? GROUP_BIT : 0);
+    uint64_t h = tc_hash_mix(content, v->status == TC_VERDICT_RESOLVED);
+    h = tc_slice_hash(v->finding->discriminator, h);
+    h = tc_slice_hash(v->group, h);
+    for (size_t i = 0; i < v->cause_count; i++) {
+        h = tc_slice_hash(v->causes[i].incident_id, h);
+        h = tc_slice_hash(v->causes[i].why, h);
+    }
+    return (tc_hash_mix(h, v->cause_count) & ~LINK_BITS) | links;
+}
+
+static struct tc_incident_told *told_of(struct tc_live *l, const struct tc_finding *f,
+                                        uint64_t *out_content)
+{
+    return tc_incidents_told(tc_engine_incidents(l->engine), f->pattern_id, f->key, out_content);
+}
+
+static bool is_over(enum tc_verdict_status status)
+{
+    return status == TC_VERDICT_RESOLVED;
+}
+
+/* ---- telling ---- */
+
+/*
+ * A replay does not reach back to everything that an earlier process linked. That a link is
+ * missing after it is no news; what the finding says is, and so is a link more.
+ */
+static bool only_lost_links(const struct tc_verdict *v, const struct tc_incident_told *told,
+                            uint64_t content, uint64_t hash)
+{
+    return told->earlier && told->content == content &&
+           is_over((enum tc_verdict_status)told->status) == is_over(v->status) &&
+           ((hash & CAUSES_MASK) < (told->hash & CAUSES_MASK) ||
+            (~hash & told->hash & (ROOT_BIT | GROUP_BIT)) != 0);
+}
+
+static tc_status say(struct tc_live *l, const struct tc_verdict *v, enum tc_verdict_status status,
+                     uint64_t content, uint64_t hash, struct tc_incident_told *told)
+{
+    struct tc_verdict out = *v;
+    struct tc_live_mark mark = {.pattern_id = v->finding->pattern_id,
+                                .key = v->finding->key,
+                                .incident_id = v->incident_id,
+                                .status = status,
+                                .first_ns = v->first_ns,
+                                .detected_ns = v->detected_ns,
+                                .content = content,
+                                .told = hash};
+    out.status = status;
+    TC_TRY(l->out.verdict(l->out.context, &out, &mark));
+    *told = (struct tc_incident_told){.hash = hash,
+                                      .content = content,
+                                      .at_ns = l->arrived_ns,
+                                      .status = (uint8_t)status,
+                                      .opened = true};
+    l->counts.verdicts++;
+    l->counts.opened += status == TC_VERDICT_OPEN;
+    l->counts.updated += status == TC_VERDICT_UPDATED;
+    l->counts.resolved += status == TC_VERDICT_RESOLVED;
+    return TC_OK;
+}
+
+/* One incident, when there is something new to say about it and it is time. */
+static tc_status tell_one(struct tc_live *l, size_t at, bool all)
+{
+    const struct tc_verdict *v = &tc_story_verdicts(l->story)->items[at].verdict;
+    uint64_t content = 0;
+    struct tc_incident_told *told = told_of(l, v->finding, &content);
+    uint64_t hash = l->hashes[at];
+    if (told == NULL) { /* idle for longer than the engine remembers: it was told */
+        return TC_OK;
+    }
+    if (told->opened && (told->hash == hash || only_lost_links(v, told, content, hash))) {
+        return TC_OK;
+    }
+    if (!told->opened) {
+        /* Every incident is opened, once, before anything else is told of it. */
+        TC_TRY(say(l, v, TC_VERDICT_OPEN, content, hash, told));
+        return is_over(v->status) ? say(l, v, TC_VERDICT_RESOLVED, content, hash, told) : TC_OK;
+    }
+    bool turned = is_over((enum tc_verdict_status)told->status) != is_over(v->status);
+    int64_t due_ns = told->at_ns == TC_TIME_NONE ? TC_TIME_NONE : told->at_ns + TC__UPDATE_NS;
+    if (!all && !turned && due_ns > l->arrived_ns) {
+        l->tell_ns = due_ns < l->tell_ns ? due_ns : l->tell_ns;
+        return TC_OK;
+    }
+    return say(l, v, is_over(v->status) ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED, content, hash,
+               told);
+}
+
+/* When new statements are taken into account: at once where they are few. */
+static int64_t place_due(const struct tc_live *l)
+{
+    return l->placed_ns + TC__PLACE_PAUSE_NS(tc_story_statements(l->story));
+}
+
+static tc_status link_all(struct tc_live *l, bool anew)
+{
+    if (anew || place_due(l) <= l->arrived_ns) {
+        TC_TRY(tc_story_link(l->story));
+        l->placed_ns = l->arrived_ns;
+        l->linked_version = tc_story_version(l->story);
+    } else {
+        TC_TRY(tc_story_relink(l->story));
+    }
+    struct tc_kept *kept = tc_story_verdicts(l->story);
+    for (size_t i = 0; i < kept->count; i++) {
+        uint64_t content = 0;
+        (void)told_of(l, &kept->items[i].finding, &content);
+        l->hashes[i] = told_hash(&kept->items[i].verdict, content);
+    }
+    l->changed = false;
+    l->linked_ns = l->arrived_ns;
+    return TC_OK;
+}
+
+/* When links are due to be made anew. */
+static int64_t link_due(const struct tc_live *l)
+{
+    const struct tc_kept *kept = tc_story_verdicts(l->story);
+    bool moved = kept->count > 0 && tc_story_version(l->story) != l->linked_version;
+    if (l->urgent) {
+        return l->linked_ns + TC__LINK_PAUSE_NS(kept->count);
+    }
+    int64_t due_ns = l->changed || moved ? l->linked_ns + TC__UPDATE_NS : INT64_MAX;
+    return moved && !l->changed && due_ns < place_due(l) ? place_due(l) : due_ns;
+}
+
+/* `anew`: with all that was said of who runs where until now. */
+static tc_status tell(struct tc_live *l, bool all, bool anew)
+{
+    bool stale = l->changed || tc_story_version(l->story) != l->linked_version;
+    bool link = (all && stale) || link_due(l) <= l->arrived_ns;
+    if (!link && !(all && l->untold) && l->tell_ns > l->arrived_ns) {
+        return TC_OK;
+    }
+    if (link || l->changed) { /* what a change let go of cannot be told */
+        TC_TRY(link_all(l, anew));
+    }
+    const struct tc_kept *kept = tc_story_verdicts(l->story);
+    l->untold = true;
+    l->tell_ns = INT64_MAX;
+    for (size_t i = 0; i < kept->count; i++) {
+        tc_status status = tell_one(l, i, all);
+        if (status != TC_OK) {
+            l->tell_ns = l->arrived_ns; /* the rest is told the next time */
+            return status;
+        }
+    }
+    l->urgent = false;
+    l->untold = l->tell_ns != INT64_MAX;
+    return TC_OK;
+}
+
+tc_status tc__live_tell(struct tc_live *l, bool all)
+{
+    return l->replaying ? TC_OK : tell(l, all, all);
+}
+
+int64_t tc__live_tell_due(const struct tc_live *l)
+{
+    int64_t due_ns = link_due(l);
+    return l->replaying ? INT64_MAX : (due_ns < l->tell_ns ? due_ns : l->tell_ns);
+}
+
+/* ---- taking ---- */
+
+/* Everything is told before some of it is forgotten, in a replay too. */
+static tc_status make_room(struct tc_live *l)
+{
+    struct tc_kept *kept = tc_story_verdicts(l->story);
+    if (kept->count < l->config.incidents_max) {
+        return TC_OK;
+    }
+    TC_TRY(tell(l, true, false));
+    size_t count = l->config.incidents_max / FORGET_SHARE + 1;
+    tc_kept_forget(kept, count);
+    l->counts.forgotten += count;
+    l->changed = true;
+    return TC_OK;
+}
+
+tc_status tc__live_take(void *context, const struct tc_verdict *v)
+{
+    struct tc_live *l = context;
+    uint64_t content = 0;
+    if (tc_kept_find(tc_story_verdicts(l->story), v->incident_id) == TC_KEPT_NONE) {
+        TC_TRY(make_room(l));
+    }
+    TC_TRY(tc_story_add(l->story, v));
+    const struct tc_incident_told *told = told_of(l, v->finding, &content);
+    l->changed = true;
+    l->urgent = l->urgent || told == NULL || !told->opened ||
+                is_over((enum tc_verdict_status)told->status) != is_over(v->status);
+    return TC_OK;
+}

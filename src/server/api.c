@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/api.h"
+
+#include "base/limits.h"
+#include "server/answer.h"
+#include "server/auth.h"
+#include "server/metrics.h"
+#include "server/query.h"
+#include "verdict/render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_TYPE TC_LIT("text/plain; charset=utf-8")
+#define METRICS_TYPE TC_LIT("text/plain; version=0.0.4; charset=utf-8")
+#define JSON_TYPE TC_LIT("application/json")
+/* Incidents that are listed when nobody says how many, and at most. */
+#define LIST_DEFAULT 100
+#define LIST_MAX 1000
+#define QUERY_BYTES_MAX 1024
+/* The longest answer: a list of incidents. */
+#define ANSWER_BYTES_MAX ((size_t)4 << 20)
+
+struct tc_api {
+    struct tc_api_parts parts;
+    struct tc_service service;
+    char *text; /* of ANSWER_BYTES_MAX */
+};
+
+/* One path: who may see it and what it says. */
+struct page {
+    struct tc_slice path;
+    unsigned scope; /* 0: everybody */
+    enum tc_answer (*show)(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
+                           struct tc_slice *out_type);
+};
+
+static enum tc_answer show_health(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
+                                  struct tc_slice *out_type)
+{
+    (void)a;
+    (void)r;
+    *out_type = TEXT_TYPE;
+    tc_buf_lit(b, "ok\n");
+    return TC_ANSWER_OK;
+}
+
+static enum tc_answer show_ready(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
+                                 struct tc_slice *out_type)
+{
+    (void)r;
+    *out_type = TEXT_TYPE;
+    tc_buf_str(b, *a->parts.ready ? TC_LIT("ready\n") : TC_LIT("not ready\n"));
+    return *a->parts.ready ? TC_ANSWER_OK : TC_ANSWER_BUSY;
+}
+
+static enum tc_answer show_metrics(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
+                                   struct tc_slice *out_type)
+{
+    (void)r;
+    *out_type = METRICS_TYPE;
+    a->parts.refresh(a->parts.context);
+    tc_metrics_render(b);
+    return TC_ANSWER_OK;
+}
+
+static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
+                                  struct tc_slice *out_type)
+{
+    (void)r;
+    *out_type = JSON_TYPE;
+    a->parts.refresh(a->parts.context);
+    tc_buf_char(b, '{');
+    a->parts.describe(a->parts.context, b);
+    tc_buf_lit(b, "}\n");
+    return TC_ANSWER_OK;
+}
+
+/* A list of verdicts while it is written. */
+struct list {
+    struct tc_buf *b;
+    struct tc_sources sources;
+    size_t count;
+    bool full;
+};
+
+static tc_status put_verdict(void *context, const struct tc_verdict *v)
+{
+    struct list *l = context;
+    struct tc_buf before = *l->b;
+    tc_buf_str(l->b, l->count > 0 ? TC_LIT(",\n") : TC_EMPTY);
+    tc_verdict_render_json(l->b, v, &l->sources);
+    if (l->b->overflowed || l->b->len + 8 > l->b->cap) { /* what does not fit is left out */
+        *l->b = before;
+        l->full = true;
+        return TC_E_LIMIT;
+    }
+    l->count++;
+    return TC_OK;
+}
+
+static size_t asked_for(struct tc_slice query)
+{
+    char text[QUERY_BYTES_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_slice key;
+    struct tc_slice value;
+    bool bad = false;
+    size_t count = LIST_DEFAULT;
+    while (tc_query_next(&query, &b, &key, &value, &bad)) {
+        uint64_t n = 0;
+        if (!bad && tc_slice_eq(key, TC_LIT("limit")) && tc_slice_is_u64(value, &n)) {
+            count = n > LIST_MAX ? LIST_MAX : (size_t)n;
+        }
+    }
+    return count;
+}
+
+static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
+                                     struct tc_slice *out_type)
+{
+    struct list list = {.b = b,
+                        .sources = tc_cited_sources(tc_detection_cited(a->parts.detection))};
+    *out_type = JSON_TYPE;
+    tc_buf_lit(b, "{\"incidents\":[");
+    tc_status status = tc_live_list(tc_detection_live(a->parts.detection), asked_for(r->query),
+                                    put_verdict, &list);
+    if (status != TC_OK && !list.full) {
+        return TC_ANSWER_INTERNAL;
+    }
+    tc_buf_lit(b, "]}\n");
+    return TC_ANSWER_OK;
+}
+
+static const struct page PAGES[] = {
+    {{"/healthz", sizeof "/healthz" - 1}, 0, show_health},
+    {{"/readyz", sizeof "/readyz" - 1}, 0, show_ready},
+    {{"/metrics", sizeof "/metrics" - 1}, TC_TOKEN_READ, show_metrics},
+    {{"/api/v1/status", sizeof "/api/v1/status" - 1}, TC_TOKEN_READ, show_status},
+    {{"/api/v1/incidents", sizeof "/api/v1/incidents" - 1}, TC_TOKEN_READ, show_incidents},
+};
+#define PAGE_COUNT (sizeof PAGES / sizeof PAGES[0])
+#define UPLOAD_PATH TC_LIT("/api/v1/upload")
+
+static const struct page *find_page(struct tc_slice path)
+{
+    for (size_t i = 0; i < PAGE_COUNT; i++) {
+        if (tc_slice_eq(path, PAGES[i].path)) {
+            return &PAGES[i];
+        }
+    }
+    return NULL;
+}
+
+static enum tc_answer look(struct tc_api *a, const struct tc_request *head, struct tc_response *out)
+{
+    const struct page *page = find_page(head->path);
+    if (page == NULL) {
+        tc_count(TC_COUNT_REJECTED_NOT_FOUND, 1);
+        out->message = TC_LIT("there are /healthz, /readyz, /metrics, /api/v1/status, "
+                              "/api/v1/incidents and /api/v1/upload here");
+        return TC_ANSWER_NOT_FOUND;
+    }
+    if (head->method != TC_METHOD_GET && head->method != TC_METHOD_HEAD) {
+        tc_count(TC_COUNT_REJECTED_WRONG_METHOD, 1);
+        out->allow = TC_LIT("GET, HEAD");
+        return TC_ANSWER_WRONG_METHOD;
+    }
+    return page->scope == 0 ? TC_ANSWER_OK : tc_auth_check(a->parts.config, head, page->scope, out);
+}
+
+static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
+                            struct tc_response *out_refusal)
+{
+    struct tc_api *a = context;
+    enum tc_answer answer = tc_slice_eq(head->path, UPLOAD_PATH)
+                                ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)
+                                : look(a, head, out_refusal);
+    if (answer != TC_ANSWER_OK) {
+        out_refusal->answer = answer;
+        tc_answer_count(head, answer);
+    }
+    return answer;
+}
+
+static void handle(void *context, struct tc_request *r)
+{
+    struct tc_api *a = context;
+    if (tc_slice_eq(r->path, UPLOAD_PATH)) {
+        tc_upload_handle(a->parts.upload, r);
+        return;
+    }
+    struct tc_buf b = tc_buf_make(a->text, ANSWER_BYTES_MAX);
+    struct tc_response response = {0};
+    const struct page *page = find_page(r->path);
+    response.answer =
+        page == NULL ? TC_ANSWER_NOT_FOUND : page->show(a, r, &b, &response.content_type);
+    response.body = tc_buf_slice(&b);
+    tc_answer_count(r, response.answer);
+    tc_request_respond(r, &response);
+}
+
+struct tc_api *tc_api_create(const struct tc_api_parts *parts)
+{
+    struct tc_api *a = calloc(1, sizeof *a);
+    if (a != NULL) {
+        a->parts = *parts;
+        a->service = (struct tc_service){begin, handle, a};
+        a->text = malloc(ANSWER_BYTES_MAX);
+    }
+    if (a == NULL || a->text == NULL) {
+        free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void tc_api_destroy(struct tc_api *a)
+{
+    if (a != NULL) {
+        free(a->text);
+        free(a);
+    }
+}
+
+const struct tc_service *tc_api_service(struct tc_api *a)
+{
+    return &a->service;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the API listener serves: /healthz, /readyz, /metrics, /api/v1/status, /api/v1/incidents and
+ * the upload. The loop's thread.
+ */
+#ifndef TC_SERVER_API_H
+#define TC_SERVER_API_H
+
+#include "base/buf.h"
+#include "server/config.h"
+#include "server/detection.h"
+#include "server/request.h"
+#include "server/upload.h"
+
+#include <stdbool.h>
+
+struct tc_api;
+
+struct tc_api_parts {
+    const struct tc_config *config; /* as it is now */
+    struct tc_detection *detection;
+    struct tc_upload *upload;
+    const bool *ready;
+    /* Brings the metrics up to date: what is counted elsewhere is copied. */
+    void (*refresh)(void *context);
+    /* Writes the status object's own members, with a comma behind each. */
+    void (*describe)(void *context, struct tc_buf *b);
+    void *context;
+};
+
+/* NULL when there is no memory. */
+struct tc_api *tc_api_create(const struct tc_api_parts *parts);
+void tc_api_destroy(struct tc_api *a);
+const struct tc_service *tc_api_service(struct tc_api *a);
+
+#endif

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
+#include "server/daemon_priv.h"
+#include "server/h2.h"
+#include "server/log.h"
+#include "server/metrics.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How often a daemon that drains looks whether everything is done. */
+#define DRAIN_STEP_US 20000
+#define PATH_BYTES_MAX 4096
+/* A body of this many bytes more than allowed shows that it is too long. */
+#define SLACK_BYTES 4096
+
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
+}
+
+static int64_t mono_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
+}
+
+/* ---- detection's clock ---- */
+
+/* Sets the timer to when detection wants to be called, unless it is set to an earlier moment. */
+static void arm(struct tc_daemon *d)
+{
+    int64_t due_ns = tc_live_due(tc_detection_live(d->detection));
+    if (due_ns >= d->armed_ns) {
+        return;
+    }
+    int64_t wait_us = (due_ns - wall_ns()) / 1000;
+    wait_us = wait_us < 0 ? 0 : wait_us;
+    struct timeval wait = {.tv_sec = wait_us / 1000000, .tv_usec = wait_us % 1000000};
+    d->armed_ns = due_ns;
+    (void)event_add(d->detect_timer, &wait);
+}
+
+static void advance(struct tc_daemon *d)
+{
+    tc_status status = tc_detection_advance(d->detection, wall_ns());
+    if (status != TC_OK) {
+        tc_count(TC_COUNT_DETECTION_FAILED, 1);
+        tc_log_fields(TC_LOG_ERROR, "detection failed",
+                      TC_LOG_CSTR("error", tc_status_text(status)));
+    }
+}
+
+static void on_detect_timer(evutil_socket_t fd, short what, void *context)
+{
+    struct tc_daemon *d = context;
+    (void)fd;
+    (void)what;
+    d->armed_ns = INT64_MAX;
+    advance(d);
+    arm(d);
+}
+
+static void on_fed(void *context)
+{
+    arm(context);
+}
+
+/* ---- the end ---- */
+
+static bool is_drained(const struct tc_daemon *d)
+{
+    return tc_net_connections(d->net) == 0 && tc_committer_waiting(d->committer) == 0;
+}
+
+static void on_stop_timer(evutil_socket_t fd, short what, void *context)
+{
+    struct tc_daemon *d = context;
+    (void)fd;
+    (void)what;
+    if (is_drained(d) || mono_ns() >= d->stop_by_ns) {
+        (void)event_base_loopbreak(tc_net_base(d->net));
+        return;
+    }
+    struct timeval step = {.tv_usec = DRAIN_STEP_US};
+    (void)event_add(d->stop_timer, &step);
+}
+
+static void stop(struct tc_daemon *d)
+{
+    if (d->stopping) {
+        d->stop_by_ns = 0; /* asked twice: do not wait */
+        return;
+    }
+    tc_log_fields(TC_LOG_INFO, "stopping: no new connections, running requests are finished",
+                  TC_LOG_NUMBER("connections", (int64_t)tc_net_connections(d->net)));
+    d->stopping = true;
+    d->ready = false;
+    d->stop_by_ns = mono_ns() + d->config.server_shutdown_timeout;
+    tc_gauge(TC_COUNT_READY, 0);
+    tc_grpc_health_set(false);
+    tc_net_shutdown(d->net);
+    on_stop_timer(-1, 0, d);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *context)
+{
+    struct tc_daemon *d = context;
+    (void)what;
+    if (number == SIGHUP) {
+        tc__daemon_reload(d);
+    } else {
+        stop(d);
+    }
+}
+
+/* ---- the beginning ---- */
+
+static tc_status fail_errno(struct tc_error *err, const char *path, const char *what)
+{
+    char text[128];
+    return tc_fail(err, TC_E_IO, 0, "%s: %s: %s", path, what, strerror_r(errno, text, sizeof text));
+}
+
+/* Makes a directory with all above it. */
+static tc_status make_directory(const char *path, struct tc_error *err)
+{
+    char part[PATH_BYTES_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof part) {
+        return tc_fail(err, TC_E_USAGE, 0, "data_dir: \"%s\" is not a path", path);
+    }
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+            return fail_errno(err, part, "cannot be made");
+        }
+    }
+    return TC_OK;
+}
+
+static char *join(const char *dir, const char *name)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
+}
+
+static tc_status open_directories(struct tc_daemon *d, struct tc_error *err)
+{
+    const char *dir = d->options.data_dir;
+    TC_TRY(make_directory(dir, err));
+    char *lock = join(dir, "LOCK");
+    d->evidence_dir = join(dir, "evidence");
+    d->outbox_dir = join(dir, "outbox");
+    d->spool_dir = join(dir, "spool");
+    if (lock == NULL || d->evidence_dir == NULL || d->outbox_dir == NULL || d->spool_dir == NULL) {
+        free(lock);
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory");
+    }
+    d->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    free(lock);
+    if (d->lock_fd < 0) {
+        return fail_errno(err, dir, "cannot be written to");
+    }
+    if (flock(d->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        return tc_fail(err, TC_E_IO, 0,
+                       "%s: another tracecore serves this data_dir; stop it, or give this one "
+                       "another data_dir",
+                       dir);
+    }
+    TC_TRY(make_directory(d->evidence_dir, err));
+    TC_TRY(make_directory(d->outbox_dir, err));
+    return make_directory(d->spool_dir, err);
+}
+
+static void say_recovery(void *context, const char *line)
+{
+    (void)context;
+    tc_log_fields(TC_LOG_WARN, "evidence recovered", TC_LOG_CSTR("what", line));
+}
+
+static tc_status open_store(struct tc_daemon *d, struct tc_error *err)
+{
+    const struct tc_config *c = &d->config;
+    struct tc_store_config config = {
+        .segment_bytes = (size_t)c->evidence_segment_bytes,
+        .segment_ns = c->evidence_segment_age,
+        .keep_bytes = c->evidence_keep,
+        .reserve_bytes = c->evidence_reserve,
+        .compression = (int)c->evidence_compression,
+    };
+    return tc_store_open(d->evidence_dir, &config, say_recovery, NULL, &d->store, err);
+}
+
+static tc_status restore(void *context, const struct tc_live_mark *mark)
+{
+    struct tc_daemon *d = context;
+    return tc_live_restore(tc_detection_live(d->detection), mark);
+}
+
+static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
+{
+    const struct tc_config *c = &d->config;
+    struct tc_net_limits net_limits = tc__daemon_net_limits(c);
+    struct tc_otlp_limits otlp_limits = tc__daemon_otlp_limits(c);
+    size_t body_max =
+        (size_t)(c->limits_body_decompressed > c->limits_body ? c->limits_body_decompressed
+                                                              : c->limits_body);
+    d->pool = tc_pool_create((size_t)c->limits_memory, body_max + SLACK_BYTES);
+    d->net = d->pool == NULL ? NULL : tc_net_create(&net_limits, d->pool);
+    d->inflater = tc_inflater_create();
+    d->reader = tc_otlp_reader_create(&otlp_limits, body_max);
+    if (d->net == NULL || d->inflater == NULL || d->reader == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for requests; lower limits.memory");
+    }
+    return TC_OK;
+}
+
+static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
+{
+    struct tc_detection_parts parts = {
+        .config = &d->config,
+        .store = d->store,
+        .reader = d->reader,
+        .evidence_dir = d->evidence_dir,
+    };
+    struct tc_outbox_config outbox = tc__daemon_outbox_config(d);
+    TC_TRY(tc_detection_create(&parts, &d->detection, err));
+    TC_TRY(tc_outbox_open(&outbox, restore, d, &d->outbox, err));
+    tc_detection_connect(d->detection, d->outbox);
+    TC_TRY(tc_outbox_start(d->outbox, err));
+    int64_t begin_ns = mono_ns();
+    TC_TRY(tc_detection_replay(d->detection, d->evidence_dir, wall_ns(),
+                               d->config.detection_replay_window, d->config.detection_replay_bytes,
+                               &d->replayed, err));
+    if (d->replayed > 0) {
+        tc_log_fields(TC_LOG_INFO, "replayed what was stored lately",
+                      TC_LOG_NUMBER("batches", (int64_t)d->replayed),
+                      TC_LOG_NUMBER("ms", (mono_ns() - begin_ns) / 1000000));
+    }
+    return TC_OK;
+}
+
+static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
+{
+    TC_TRY(tc_committer_create(d->store, tc_net_base(d->net), &d->committer, err));
+    struct tc_ingest_parts parts = {
+        .config = &d->config,
+        .pool = d->pool,
+        .inflater = d->inflater,
+        .reader = d->reader,
+        .committer = d->committer,
+        .store = d->store,
+        .detection = d->detection,
+        .fed = on_fed,
+        .context = d,
+    };
+    d->ingest = tc_ingest_create(&parts);
+    d->upload = tc_upload_create(&parts, d->spool_dir);
+    struct tc_api_parts api = {
+        .config = &d->config,
+        .detection = d->detection,
+        .upload = d->upload,
+        .ready = &d->ready,
+        .refresh = tc__daemon_refresh,
+        .describe = tc__daemon_describe,
+        .context = d,
+    };
+    d->api = tc_api_create(&api);
+    if (d->ingest == NULL || d->upload == NULL || d->api == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the services");
+    }
+    return TC_OK;
+}
+
+static tc_status make_events(struct tc_daemon *d, struct tc_error *err)
+{
+    static const int numbers[TC__SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
+    struct event_base *base = tc_net_base(d->net);
+    bool ok = true;
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file over its limit is a full disk, not the end */
+    for (size_t i = 0; i < TC__SIGNALS; i++) {
+        d->signals[i] = evsignal_new(base, numbers[i], on_signal, d);
+        ok = ok && d->signals[i] != NULL && event_add(d->signals[i], NULL) == 0;
+    }
+    d->armed_ns = INT64_MAX;
+    d->detect_timer = evtimer_new(base, on_detect_timer, d);
+    d->stop_timer = evtimer_new(base, on_stop_timer, d);
+    if (!ok || d->detect_timer == NULL || d->stop_timer == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "signals and timers cannot be set up");
+    }
+    return TC_OK;
+}
+
+/* One listener; nothing when its address is empty. out_address is where it is, port 0 resolved. */
+static tc_status listen_on(struct tc_daemon *d, const char *key, const char *address,
+                           const struct tc_proto *proto, const struct tc_service *service,
+                           const char *cert, const char *tls_key, char *out_address,
+                           struct tc_error *err)
+{
+    struct tc_net_tls tls = {cert, tls_key};
+    uint16_t port = 0;
+    if (address[0] == '\0') {
+        return TC_OK;
+    }
+    tc_status status =
+        tc_net_listen(d->net, address, proto, service, cert[0] == '\0' ? NULL : &tls, &port, err);
+    if (status != TC_OK) {
+        struct tc_error inner = *err;
+        return tc_fail(err, status, 0, "%s: %s", key, inner.message);
+    }
+    const char *colon = strrchr(address, ':');
+    (void)snprintf(out_address, TC__ADDRESS_MAX, "%.*s:%u", (int)(colon - address), address, port);
+    return TC_OK;
+}
+
+static tc_status listen_all(struct tc_daemon *d, struct tc_error *err)
+{
+    const struct tc_config *c = &d->config;
+    const struct tc_service *ingest = tc_ingest_service(d->ingest);
+    TC_TRY(listen_on(d, "receivers.otlp.http.listen", c->receivers_otlp_http_listen, &tc_proto_http,
+                     ingest, c->receivers_otlp_http_tls_cert, c->receivers_otlp_http_tls_key,
+                     d->http_address, err));
+    TC_TRY(listen_on(d, "receivers.otlp.grpc.listen", c->receivers_otlp_grpc_listen, &tc_proto_grpc,
+                     ingest, c->receivers_otlp_grpc_tls_cert, c->receivers_otlp_grpc_tls_key,
+                     d->grpc_address, err));
+    return listen_on(d, "api.listen", c->api_listen, &tc_proto_http, tc_api_service(d->api),
+                     c->api_tls_cert, c->api_tls_key, d->api_address, err);
+}
+
+static void say_ready(struct tc_daemon *d)
+{
+    bool stored = strcmp(d->config.ingest_ack, "stored") == 0;
+    d->ready = true;
+    tc_gauge(TC_COUNT_BUILD_INFO, 1);
+    tc_gauge(TC_COUNT_READY, 1);
+    tc_gauge(TC_COUNT_ACK_STORED, stored);
+    tc_gauge(TC_COUNT_CONFIG_TIME, d->started_ns / TC_SECOND);
+    tc_grpc_health_set(true);
+    tc_log_fields(TC_LOG_INFO, "ready", TC_LOG_CSTR("http", d->http_address),
+                  TC_LOG_CSTR("grpc", d->grpc_address), TC_LOG_CSTR("api", d->api_address),
+                  TC_LOG_CSTR("data_dir", d->options.data_dir),
+                  TC_LOG_CSTR("ack", d->config.ingest_ack));
+    if (!stored) {
+        tc_log(TC_LOG_WARN,
+               "ingest.ack is memory: what was acknowledged in the last moments before a crash is "
+               "lost",
+               NULL, 0);
+    }
+    if (d->options.listening != NULL) {
+        d->options.listening(d->options.context, d->http_address, d->grpc_address, d->api_address);
+    }
+}
+
+tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemon_options *options,
+                           struct tc_daemon **out_daemon, struct tc_error *err)
+{
+    struct tc_daemon *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory");
+    }
+    d->config = *config;
+    d->options = *options;
+    d->lock_fd = -1;
+    d->started_ns = wall_ns();
+    tc__daemon_log_config(config);
+    tc_status status = open_directories(d, err);
+    status = status == TC_OK ? make_basics(d, err) : status;
+    status = status == TC_OK ? open_store(d, err) : status;
+    status = status == TC_OK ? make_detection(d, err) : status;
+    status = status == TC_OK ? make_services(d, err) : status;
+    status = status == TC_OK ? make_events(d, err) : status;
+    status = status == TC_OK ? listen_all(d, err) : status;
+    if (status != TC_OK) {
+        tc_daemon_destroy(d);
+        return status;
+    }
+    *out_daemon = d;
+    return TC_OK;
+}
+
+tc_status tc_daemon_run(struct tc_daemon *d, struct tc_error *err)
+{
+    say_ready(d);
+    arm(d);
+    int rc = event_base_dispatch(tc_net_base(d->net));
+    if (rc < 0) {
+        return tc_fail(err, TC_E_IO, 0, "the event loop failed");
+    }
+    tc_log_fields(TC_LOG_INFO, "stopped",
+                  TC_LOG_NUMBER("connections_cut", (int64_t)tc_net_connections(d->net)));
+    return TC_OK;
+}
+
+/* Order matters: whoever can still call another part goes first. */
+void tc_daemon_destroy(struct tc_daemon *d)
+{
+    if (d == NULL) {
+        return;
+    }
+    tc_committer_destroy(d->committer);
+    if (d->detection != NULL && d->committer != NULL) {
+        (void)!tc_detection_drain(d->detection, wall_ns());
+    }
+    tc_outbox_close(d->outbox, d->config.server_shutdown_timeout);
+    for (size_t i = 0; i < TC__SIGNALS; i++) {
+        if (d->signals[i] != NULL) {
+            event_free(d->signals[i]);
+        }
+    }
+    if (d->detect_timer != NULL) {
+        event_free(d->detect_timer);
+    }
+    if (d->stop_timer != NULL) {
+        event_free(d->stop_timer);
+    }
+    tc_net_destroy(d->net);
+    tc_api_destroy(d->api);
+    tc_upload_destroy(d->upload);
+    tc_ingest_destroy(d->ingest);
+    tc_detection_destroy(d->detection);
+    tc_store_close(d->store);
+    tc_otlp_reader_destroy(d->reader);
+    tc_inflater_destroy(d->inflater);
+    tc_pool_destroy(d->pool);
+    if (d->lock_fd >= 0) {
+        (void)close(d->lock_fd);
+    }
+    free(d->evidence_dir);
+    free(d->outbox_dir);
+    free(d->spool_dir);
+    free(d);
+}

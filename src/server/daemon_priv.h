@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's parts, in the order in which they are made. */
+#ifndef TC_SERVER_DAEMON_PRIV_H
+#define TC_SERVER_DAEMON_PRIV_H
+
+#include "server/api.h"
+#include "server/committer.h"
+#include "server/daemon.h"
+#include "server/detection.h"
+#include "server/inflate.h"
+#include "server/ingest.h"
+#include "server/net.h"
+#include "server/outbox.h"
+#include "server/upload.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event;
+
+#define TC__ADDRESS_MAX 128
+#define TC__SIGNALS 3
+
+struct tc_daemon {
+    struct tc_config config;
+    struct tc_daemon_options options;
+    int lock_fd;
+    char *evidence_dir;
+    char *outbox_dir;
+    char *spool_dir;
+    struct tc_pool *pool;
+    struct tc_net *net;
+    struct tc_inflater *inflater;
+    struct tc_otlp_reader *reader;
+    struct tc_store *store;
+    struct tc_detection *detection;
+    struct tc_outbox *outbox;
+    struct tc_committer *committer;
+    struct tc_ingest *ingest;
+    struct tc_upload *upload;
+    struct tc_api *api;
+    struct event *signals[TC__SIGNALS];
+    struct event *detect_timer; /* when detection wants to look at the clock */
+    struct event *stop_timer;   /* while draining */
+    int64_t armed_ns;           /* when detect_timer is set to, our clock; INT64_MAX: not set */
+    int64_t started_ns;
+    int64_t stop_by_ns; /* monotonic */
+    uint64_t replayed;
+    char http_address[TC__ADDRESS_MAX];
+    char grpc_address[TC__ADDRESS_MAX];
+    char api_address[TC__ADDRESS_MAX];
+    bool ready;
+    bool stopping;
+};
+
+/* daemon_status.c: for struct tc_api_parts; context is the daemon. */
+void tc__daemon_refresh(void *context);
+void tc__daemon_describe(void *context, struct tc_buf *b);
+
+/* daemon_reload.c */
+void tc__daemon_reload(struct tc_daemon *d);
+/* What the configuration says, as the parts take it. */
+struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c);
+struct tc_otlp_limits tc__daemon_otlp_limits(const struct tc_config *c);
+struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d);
+void tc__daemon_log_config(const struct tc_config *c);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From stored batches to verdicts on their way out: decodes a batch, feeds its events to `live`,
+ * renders what that tells, with the digests of the cited bytes, and hands it to the outbox. The
+ * same way for what comes in and for what is replayed at start. The loop's thread.
+ */
+#ifndef TC_SERVER_DETECTION_H
+#define TC_SERVER_DETECTION_H
+
+#include "base/status.h"
+#include "codec/otlp_wire.h"
+#include "evidence/store.h"
+#include "live/live.h"
+#include "server/cited.h"
+#include "server/config.h"
+#include "server/outbox.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tc_detection;
+
+struct tc_detection_parts {
+    const struct tc_config *config; /* borrowed until return */
+    struct tc_store *store;         /* to cite */
+    struct tc_otlp_reader *reader;  /* shared with ingest: what a check found is used again */
+    const char *evidence_dir;       /* where it was stored, for what is cited later */
+};
+
+TC_CHECKED tc_status tc_detection_create(const struct tc_detection_parts *parts,
+                                         struct tc_detection **out_detection, struct tc_error *err);
+void tc_detection_destroy(struct tc_detection *d);
+
+struct tc_live *tc_detection_live(struct tc_detection *d);
+/* Where verdicts go. The outbox is opened after detection was made, since it restores into it. */
+void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox);
+
+/*
+ * Decodes a batch and feeds its events. What cannot be read of it is counted; only failures of ours
+ * are returned. Borrows batch.
+ */
+TC_CHECKED tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch);
+/* Our clock shows now_ns. */
+TC_CHECKED tc_status tc_detection_advance(struct tc_detection *d, int64_t now_ns);
+
+/* Events that had no time of their own between 1970 and 2200 and were dated by their arrival. */
+uint64_t tc_detection_undated(const struct tc_detection *d);
+/* Everything held is handed over and told. */
+TC_CHECKED tc_status tc_detection_drain(struct tc_detection *d, int64_t now_ns);
+/* New times of the configuration (SIGHUP). */
+void tc_detection_configure(struct tc_detection *d, const struct tc_config *config);
+/* Where the bytes of batches are found when a verdict cites them. */
+struct tc_cited *tc_detection_cited(struct tc_detection *d);
+
+/* Feeds what was stored lately, silently, then tells what is new: at start. */
+TC_CHECKED tc_status tc_detection_replay(struct tc_detection *d, const char *evidence_dir,
+                                         int64_t now_ns, int64_t window_ns, uint64_t bytes_max,
+                                         uint64_t *out_batches, struct tc_error *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP requests on their way in: compression off, checked, stored, read, answered, in that order
+ * (docs/daemon.md). One for the HTTP and the gRPC listener together. The loop's thread.
+ */
+#ifndef TC_SERVER_INGEST_H
+#define TC_SERVER_INGEST_H
+
+#include "base/status.h"
+#include "codec/otlp_wire.h"
+#include "server/auth.h"
+#include "server/committer.h"
+#include "server/config.h"
+#include "server/detection.h"
+#include "server/inflate.h"
+#include "server/pool.h"
+#include "server/request.h"
+
+#include <stddef.h>
+
+struct tc_ingest;
+
+/* All borrowed. */
+struct tc_ingest_parts {
+    const struct tc_config *config; /* as it is now: a reload changes it in place */
+    struct tc_pool *pool;
+    struct tc_inflater *inflater;
+    struct tc_otlp_reader *reader;
+    struct tc_committer *committer;
+    struct tc_store *store; /* to cite */
+    struct tc_detection *detection;
+    /* Events were fed: time may have come for something. */
+    void (*fed)(void *context);
+    void *context;
+};
+
+/* NULL when there is no memory. */
+struct tc_ingest *tc_ingest_create(const struct tc_ingest_parts *parts);
+/* Nothing may be in flight. */
+void tc_ingest_destroy(struct tc_ingest *in);
+
+/* What the OTLP listeners serve, whatever their protocol; the ingest's own. */
+const struct tc_service *tc_ingest_service(struct tc_ingest *in);
+
+/* Requests that wait to be stored. */
+size_t tc_ingest_in_flight(const struct tc_ingest *in);
+
+#endif
