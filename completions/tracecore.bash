@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode config evidence simulate score bench completion help --help --version"
+        _tracecore_words "detect decode serve status config evidence simulate score bench completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -39,7 +39,7 @@ _tracecore() {
             return
             ;;
         --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
@@ -71,7 +71,7 @@ _tracecore() {
     decode)
         case $prev in
         --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log ncclras rank_map"
             return
             ;;
         --node)
@@ -97,7 +97,27 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--attributes --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+        fi
+        ;;
+    serve)
+        case $prev in
+        --config | -c)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--config --announce --help"
+        fi
+        ;;
+    status)
+        case $prev in
+        --api)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--api --json --help"
         fi
         ;;
     config)
@@ -115,11 +135,17 @@ _tracecore() {
         --verify)
             return
             ;;
+        --data-dir)
+            return
+            ;;
+        --since)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--at --verify --help"
+            _tracecore_words "--at --verify --data-dir --since --objects --json --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "cat"
+            _tracecore_words "cat ls verify"
         fi
         ;;
     simulate)
@@ -145,9 +171,24 @@ _tracecore() {
         --out | -o)
             return
             ;;
+        --otlp)
+            return
+            ;;
+        --speed)
+            return
+            ;;
+        --encoding)
+            return
+            ;;
+        --header)
+            return
+            ;;
+        --upload)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --start --out --list-faults --quiet --help"
+            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --start --out --otlp --speed --now --encoding --gzip --header --upload --json --list-faults --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words ""
         fi
@@ -189,7 +230,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log startup"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup evidence"
         fi
         ;;
     completion)
@@ -203,7 +244,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode config evidence simulate score bench completion help"
+            _tracecore_words " detect decode serve status config evidence simulate score bench completion help"
         fi
         ;;
     esac

@@ -40,5 +40,8 @@ bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
 /* `tracecore --version`, start to exit. */
 bool tc_bench_startup(const struct tc_bench *b, const struct tc_bench_options *o,
                       struct tc_output *out);
+/* The raw store by compression level, beside plain writes. */
+bool tc_bench_evidence(const struct tc_bench *b, const struct tc_bench_options *o,
+                       struct tc_output *out);
 
 #endif

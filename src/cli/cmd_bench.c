@@ -43,6 +43,9 @@ static size_t list_benches(struct tc_bench *out)
         {.name = "startup",
          .summary = "tracecore --version, start to exit",
          .run = tc_bench_startup},
+        {.name = "evidence",
+         .summary = "batches made durable in the raw store, beside plain writes",
+         .run = tc_bench_evidence},
     };
     size_t count = 0;
     size_t pattern_count = 0;
@@ -171,6 +174,6 @@ const struct tc_command tc_command_bench = {
 #define DETECTOR(name) #name " "
 #include "detect/detectors.def"
 #undef DETECTOR
-        "scale kernel_log otlp_protobuf otlp_json startup",
+        "scale kernel_log otlp_protobuf otlp_json startup evidence",
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/say.h"
+#include "cli/simulate_otlp.h"
 #include "intake/input.h"
 #include "sim/sim.h"
 
@@ -23,6 +24,14 @@ enum {
     OPT_FAULTS,
     OPT_START,
     OPT_OUT,
+    OPT_OTLP,
+    OPT_SPEED,
+    OPT_NOW,
+    OPT_ENCODING,
+    OPT_GZIP,
+    OPT_HEADER,
+    OPT_UPLOAD,
+    OPT_JSON,
     OPT_LIST,
     OPT_QUIET,
     OPT_COUNT,
@@ -53,6 +62,27 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
                  .argument = "DIR",
                  .help = "Where to write it: a directory that is empty or not there yet.",
                  .letter = 'o'},
+    [OPT_OTLP] = {.name = "otlp",
+                  .argument = "URL",
+                  .help = "Send it to this OTLP/HTTP receiver, such as http://127.0.0.1:4318."},
+    [OPT_SPEED] = {.name = "speed",
+                   .argument = "N",
+                   .help = "How many times faster than in life: 60 unless given; 0 as fast as it "
+                           "goes."},
+    [OPT_NOW] = {.name = "now",
+                 .help = "Date it so that the end of it is sent at its own time; else at --start."},
+    [OPT_ENCODING] = {.name = "encoding",
+                      .argument = "FORM",
+                      .help = "protobuf (unless given) or json."},
+    [OPT_GZIP] = {.name = "gzip", .help = "Compress what is sent."},
+    [OPT_HEADER] = {.name = "header",
+                    .argument = "LINE",
+                    .help = "\"Name: value\", sent along; may be given again."},
+    [OPT_UPLOAD] = {.name = "upload",
+                    .argument = "URL",
+                    .help = "API of a tracecore daemon, such as http://127.0.0.1:4320, for the "
+                            "dumps, which OTLP cannot carry."},
+    [OPT_JSON] = {.name = "json", .help = "What was sent as a JSON object, on standard output."},
     [OPT_LIST] = {.name = "list-faults", .help = "Print what can go wrong, and end."},
     [OPT_QUIET] = {.name = "quiet", .help = "No summary and no progress.", .letter = 'q'},
 };
@@ -60,8 +90,15 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
 #define SPEC_FILE_MAX (1u << 20)
 #define PATH_ROOM 4096
 
+#define HEADERS_ROOM 4096
+
 struct run {
     struct tc_sim_options sim;
+    struct tc_simulate_otlp otlp; /* url NULL: nothing is sent */
+    const char *otlp_option;      /* one that is for sending; NULL: none */
+    bool now;
+    bool start_given;
+    char headers[HEADERS_ROOM];
     const char *out;
     bool quiet;
     struct tc_input spec; /* when the SPEC is a file */
@@ -125,6 +162,57 @@ static bool parse_start(const char *text, int64_t *out)
     return true;
 }
 
+/* "60", "0.5", "0": in thousandths. */
+static bool parse_speed(const char *text, uint64_t *out)
+{
+    uint64_t whole = 0;
+    uint64_t part = 0;
+    struct tc_slice fraction;
+    struct tc_slice head = tc_slice_cut(tc_slice_cstr(text), '.', &fraction);
+    bool ok = tc_slice_is_u64(head, &whole) && whole <= 1000000 && fraction.len <= 3;
+    if (ok && fraction.len > 0) {
+        ok = tc_slice_is_u64(fraction, &part);
+        part *= fraction.len == 1 ? 100 : fraction.len == 2 ? 10 : 1;
+    }
+    if (!ok) {
+        tc_say("simulate",
+               "--speed: \"%s\" is no number such as 60, 0.5, or 0 for as fast as it "
+               "goes",
+               text);
+        return false;
+    }
+    *out = whole * 1000 + part;
+    return true;
+}
+
+static bool parse_encoding(const char *text, bool *out_json)
+{
+    *out_json = strcmp(text, "json") == 0;
+    if (!*out_json && strcmp(text, "protobuf") != 0) {
+        tc_say("simulate", "--encoding: \"%s\" is neither protobuf nor json", text);
+        return false;
+    }
+    return true;
+}
+
+static bool add_header(struct run *r, const char *text)
+{
+    struct tc_slice line = tc_slice_cstr(text);
+    size_t colon = tc_slice_find_byte(line, ':');
+    bool ok = colon != TC_NPOS && colon > 0;
+    for (size_t i = 0; i < line.len && ok; i++) {
+        ok = (unsigned char)line.ptr[i] >= ' ' && line.ptr[i] != 0x7f;
+    }
+    size_t used = strlen(r->headers);
+    if (!ok || used + line.len + 3 > sizeof r->headers) {
+        tc_say("simulate", "--header: \"%s\" is %s", text,
+               ok ? "too long" : "not of the form \"Name: value\"");
+        return false;
+    }
+    (void)snprintf(r->headers + used, sizeof r->headers - used, "%s\r\n", text);
+    return true;
+}
+
 /* A SPEC is a file when there is one of that name, and text otherwise. */
 static bool open_spec(struct run *r, const char *text)
 {
@@ -153,6 +241,32 @@ static bool open_spec(struct run *r, const char *text)
     return true;
 }
 
+/* The options that are for sending only. */
+static bool set_otlp_option(struct run *r, int option, const char *value)
+{
+    r->otlp_option = OPTIONS[option].name;
+    switch (option) {
+    case OPT_SPEED:
+        return parse_speed(value, &r->otlp.speed_milli);
+    case OPT_ENCODING:
+        return parse_encoding(value, &r->otlp.json);
+    case OPT_HEADER:
+        return add_header(r, value);
+    case OPT_UPLOAD:
+        r->otlp.upload = value;
+        return true;
+    case OPT_NOW:
+        r->now = true;
+        return true;
+    case OPT_GZIP:
+        r->otlp.gzip = true;
+        return true;
+    default:
+        r->otlp.summary_json = true;
+        return true;
+    }
+}
+
 static bool set_option(struct run *r, int option, const char *value)
 {
     switch (option) {
@@ -167,13 +281,19 @@ static bool set_option(struct run *r, int option, const char *value)
     case OPT_FAULTS:
         return open_spec(r, value);
     case OPT_START:
+        r->start_given = true;
         return parse_start(value, &r->sim.start_ns);
     case OPT_OUT:
         r->out = value;
         return true;
-    default:
+    case OPT_OTLP:
+        r->otlp.url = value;
+        return true;
+    case OPT_QUIET:
         r->quiet = true;
         return true;
+    default:
+        return set_otlp_option(r, option, value);
     }
 }
 
@@ -312,15 +432,21 @@ static void tell(const struct run *r, tc_status status, const struct tc_error *e
     }
 }
 
-static int simulate(struct run *r)
+/* The last moment is sent when our clock shows it: the rest before, as much faster as asked for. */
+static void date_now(struct run *r)
 {
-    struct tc_error err = {0};
-    struct tc_sim *sim = NULL;
-    tc_status status = tc_sim_create(&r->sim, &sim, &err);
-    if (status != TC_OK) {
-        tell(r, status, &err);
-        return TC_EXIT_BAD;
-    }
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    int64_t now_ns = (int64_t)now.tv_sec * TC_SECOND;
+    int64_t length_ns = r->sim.minutes * 60 * TC_SECOND;
+    int64_t takes_ns = r->otlp.speed_milli == 0
+                           ? 0
+                           : (int64_t)((double)length_ns * 1000 / (double)r->otlp.speed_milli);
+    r->sim.start_ns = now_ns - length_ns + takes_ns;
+}
+
+static bool write_files(struct run *r, const struct tc_sim *sim)
+{
     bool ok = prepare_out(r->out);
     size_t files = tc_sim_file_count(sim);
     tc_progress_init(&r->progress, !r->quiet, files, 0);
@@ -331,8 +457,45 @@ static int simulate(struct run *r)
     if (ok && !r->quiet) {
         summarise(r, sim);
     }
+    return ok;
+}
+
+static int simulate(struct run *r)
+{
+    struct tc_error err = {0};
+    struct tc_sim *sim = NULL;
+    if (r->now) {
+        date_now(r);
+    }
+    tc_status status = tc_sim_create(&r->sim, &sim, &err);
+    if (status != TC_OK) {
+        tell(r, status, &err);
+        return TC_EXIT_BAD;
+    }
+    int result = r->out == NULL || write_files(r, sim) ? TC_EXIT_OK : TC_EXIT_BAD;
+    if (result == TC_EXIT_OK && r->otlp.url != NULL) {
+        result = tc_simulate_send(&r->otlp, sim, r->sim.start_ns,
+                                  r->sim.start_ns + r->sim.minutes * 60 * TC_SECOND);
+    }
     tc_sim_destroy(sim);
-    return ok ? TC_EXIT_OK : TC_EXIT_BAD;
+    return result;
+}
+
+/* Says what is missing or does not go together. */
+static bool is_complete(const struct run *r, bool has_words)
+{
+    if (has_words) {
+        tc_say("simulate", "it takes options only");
+    } else if (r->out == NULL && r->otlp.url == NULL) {
+        tc_say("simulate", "--out DIR or --otlp URL is missing");
+    } else if (r->otlp.url == NULL && r->otlp_option != NULL) {
+        tc_say("simulate", "--%s is for sending; --otlp URL is missing", r->otlp_option);
+    } else if (r->now && r->start_given) {
+        tc_say("simulate", "--now and --start exclude each other");
+    } else {
+        return true;
+    }
+    return false;
 }
 
 static int run_simulate(int argc, char **argv)
@@ -343,7 +506,8 @@ static int run_simulate(int argc, char **argv)
                             .seed = 1,
                             .start_ns = TC_SIM_START,
                             .faults = TC_LIT("mixed"),
-                            .label = TC_LIT("mixed")}};
+                            .label = TC_LIT("mixed")},
+                    .otlp = {.speed_milli = 60000}};
     struct tc_option_walk walk;
     tc_option_walk_init(&walk, &tc_command_simulate, argc, argv);
     const char *value = NULL;
@@ -363,10 +527,11 @@ static int run_simulate(int argc, char **argv)
             break;
         }
     }
-    if (status == TC_EXIT_OK && (r.out == NULL || optind < argc)) {
-        tc_say("simulate", r.out == NULL ? "--out DIR is missing" : "it takes options only");
+    if (status == TC_EXIT_OK && !is_complete(&r, optind < argc)) {
         status = tc_command_misused(&tc_command_simulate);
     }
+    r.otlp.headers = r.headers;
+    r.otlp.quiet = r.quiet;
     if (status == TC_EXIT_OK) {
         status = simulate(&r);
     }
@@ -380,18 +545,25 @@ const struct tc_command tc_command_simulate = {
     .name = "simulate",
     .summary = "a labelled fleet: telemetry with known faults",
     .usage = "usage: tracecore simulate [OPTION]... --out DIR\n"
+             "       tracecore simulate [OPTION]... --otlp URL [--out DIR]\n"
              "\n"
              "Writes what a cluster with known faults would have left behind, in the\n"
              "formats of the real programs: kernel logs, Kubernetes events and objects,\n"
              "scrapes of dcgm-exporter, Flight Recorder dumps, training logs; and\n"
-             "truth.ndjson, which says what was injected and where.\n",
+             "truth.ndjson, which says what was injected and where. Or sends it to an\n"
+             "OTLP receiver as it happens, as collectors would.\n",
     .options = OPTIONS,
     .option_count = OPT_COUNT,
-    .notes = "Exit status: 0 written, 2 wrong usage or unwritable output.\n"
+    .notes = "Exit status: 0 written, or sent and taken; 1 sent, but not all of it was\n"
+             "taken, or stopped by a signal; 2 wrong usage, unwritable output, or a\n"
+             "receiver that does not take it.\n"
              "\n"
              "  tracecore simulate --nodes 32 --hours 1 --seed 7 --out fleet\n"
              "  tracecore detect --json fleet > verdicts.ndjson\n"
-             "  tracecore score --truth fleet/truth.ndjson verdicts.ndjson\n",
+             "  tracecore score --truth fleet/truth.ndjson verdicts.ndjson\n"
+             "\n"
+             "  tracecore simulate --nodes 32 --otlp http://127.0.0.1:4318 --now \\\n"
+             "    --upload http://127.0.0.1:4320\n",
     .words = "",
     .run = run_simulate,
 };

@@ -18,6 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An event has at most this many strings. */
+#define TC__K8S_STRINGS_MAX 48
+
 /* One call of decode. */
 struct tc_k8s {
     const struct tc_codec_input *in;
@@ -34,6 +37,11 @@ struct tc_k8s {
     int64_t seen_ns;
     /* The first object or record that was skipped because it is not valid; TC_OK for none. */
     struct tc_error bad;
+    /* Where the strings of an event of a kind are, for the kind that came last: most come in runs.
+     */
+    int strings_of; /* the kind + 1; 0: none yet */
+    size_t string_count;
+    uint16_t strings[TC__K8S_STRINGS_MAX];
     /* The walk of the text failed, see tc__json_walk: of two things wrong the first is told. */
     bool is_broken;
 };
@@ -83,6 +91,8 @@ bool tc__k8s_time(struct tc_slice text, int64_t *out);
 
 /* Copies the strings of ev into the batch arena, adds evidence and time of record, delivers it. */
 TC_CHECKED tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev);
+/* The same for an event whose strings last. */
+TC_CHECKED tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev);
 /* Counts what was not understood, and reports it where that is wanted. */
 TC_CHECKED tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why);
 /* The container named by a field path such as "spec.containers{worker}", or "". */

@@ -116,9 +116,16 @@ struct tc__kmsg_context {
 
 typedef enum tc__kmsg_verdict (*tc__kmsg_rule)(struct tc__kmsg_context *c, struct tc_event *ev);
 
+/* How a line of the NVIDIA driver begins that reports an Xid: no prefix of kmsg_frame.c does. */
+#define TC__KMSG_XID TC_LIT("NVRM: Xid (")
+
 /* Tries every rule on the line. */
 enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev);
 
+/* A line that begins with TC__KMSG_XID; it needs no other. blank: an event of its kind with nothing
+ * in it, made once for many lines. */
+enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
+                                   struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_link(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev);

@@ -177,19 +177,17 @@ static void read_nvlink5(struct tc_slice message, struct tc_ev_xid *xid)
 }
 
 /* "NVRM: Xid (PCI:0000:b3:00): 79, pid=1234, name=python, Ch 00000008" */
-static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_event *ev)
+enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
+                                   struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
+    struct tc_slice s = tc_slice_from(c->line->message, TC__KMSG_XID.len);
     struct tc_bdf pci = {0};
     int64_t code = 0;
-    if (!tc__kmsg_take(&s, TC_LIT("NVRM: Xid ("))) {
-        return TC__KMSG_NOT_MINE;
-    }
     enum tc__kmsg_verdict verdict = take_code(c, &s, &pci, &code);
     if (verdict != TC__KMSG_EVENT) {
         return verdict;
     }
-    tc_event_init(ev, TC_EVENT_XID);
+    *ev = *blank;
     ev->scope.pci = pci;
     ev->xid.code = code;
     uint64_t pid = 0;
@@ -204,6 +202,16 @@ static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_even
         ev->xid.link = number_after(s, TC_LIT("link "));
     }
     return TC__KMSG_EVENT;
+}
+
+static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_event blank;
+    if (!tc_slice_starts(c->line->message, TC__KMSG_XID)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    tc_event_init(&blank, TC_EVENT_XID);
+    return tc__kmsg_xid(c, &blank, ev);
 }
 
 /* "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress ..." */

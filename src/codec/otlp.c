@@ -287,7 +287,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
     }
     tc_arena_mark mark = tc_arena_snapshot(out->scratch);
-    tc__train_text_init(&o.train);
+    tc__otlp_init(&o);
     tc__otlp_block_init(&o.kernel, &tc_codec_kmsg, out->scratch, block_room(out->scratch));
     tc__otlp_block_init(&o.events, &tc_codec_event_json, out->scratch, block_room(out->scratch));
     tc_status status = walk_documents(&o, cursor->offset > start ? cursor->offset : start);

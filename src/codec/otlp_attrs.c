@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which attribute means what: one table, that docs/otlp.md shows. Of two names for
- * one thing the one with the higher claim counts, then the record's before its
- * resource's, then the first.
+ * Which attribute means what: otlp_attrs.def. Of two names for one thing the one with the higher
+ * claim counts, then the record's before its resource's, then the first.
  */
 #include "base/limits.h"
 #include "codec/metric_map_priv.h"
@@ -20,71 +19,58 @@
 /* A double of less than this fits int64_t. */
 #define INTEGER_DOUBLE_MAX 9.2e18
 
-#define ROW(name, attr, claim)                             \
-    {                                                      \
-        {(name), sizeof(name) - 1}, TC__OTLP_##attr, claim \
-    }
-
 static const struct {
     struct tc_slice name;
     enum tc__otlp_attr attr;
     uint8_t claim; /* 1..9 */
 } TABLE[] = {
-    ROW("k8s.node.name", NODE, 9),
-    ROW("_HOSTNAME", HOSTNAME, 9),
-    ROW("hostname", HOSTNAME, 5),
-    ROW("host.name", HOST, 9),
-    ROW("k8s.namespace.name", NS, 9),
-    ROW("k8s.pod.name", POD, 9),
-    ROW("k8s.pod.uid", POD_UID, 9),
-    ROW("k8s.container.name", CONTAINER, 9),
-    ROW("job.id", JOB, 9),
-    ROW("training.job", JOB, 8),
-    ROW("training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.pod.label.training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.pod.labels.training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.job.name", JOB, 6),
-    ROW("rank", RANK, 9),
-    ROW("training.rank", RANK, 8),
-    ROW("gen_ai.training.rank", RANK, 7),
-    ROW("process.rank", RANK, 6),
-    ROW("gpu.uuid", GPU_UUID, 9),
-    ROW("hw.id", HW_ID, 9),
-    ROW("gpu.index", GPU_INDEX, 9),
-    ROW("pci.bdf", PCI, 9),
-    ROW("log.record.uid", UID, 9),
-    ROW("tracecore.alert.training_step_stalled.no_progress_seconds", STALL, 9),
-    ROW("dataloader.error_class", LOADER_ERROR, 9),
-    ROW("gen_ai.training.step", STEP, 9),
-    ROW("training.step", STEP, 8),
-    ROW("checkpoint.step", STEP, 7),
-    ROW("step", ANY_STEP, 9),
-    ROW("gen_ai.training.phase", PHASE, 9),
-    ROW("training.phase", PHASE, 8),
-    ROW("phase", ANY_PHASE, 9),
-    ROW("training.step.duration", STEP_SECONDS, 9),
-    ROW("gen_ai.training.step.duration", STEP_SECONDS, 8),
-    ROW("step.duration", STEP_SECONDS, 7),
-    ROW("step_duration", STEP_SECONDS, 6),
-    ROW("step_time", STEP_SECONDS, 5),
-    ROW("duration", STEP_SECONDS, 4),
-    ROW("checkpoint.state", CHECKPOINT, 9),
-    ROW("checkpoint.event", CHECKPOINT, 8),
-    ROW("event.name", EVENT_NAME, 9),
-    ROW("checkpoint.path", CHECKPOINT_PATH, 9),
-    ROW("checkpoint.duration", CHECKPOINT_SECONDS, 9),
-    ROW("tracecore.kind", KIND, 9),
-    ROW("kind", KIND, 8),
-    ROW("_TRANSPORT", TRANSPORT, 9),
-    ROW("SYSLOG_IDENTIFIER", IDENTIFIER, 9),
-    ROW("appname", IDENTIFIER, 5),
-    ROW("MESSAGE", MESSAGE, 9),
-    ROW("message", MESSAGE, 5),
-    ROW("log.file.path", FILE, 9),
-    ROW("log.file.name", FILE, 8),
+#define ATTRIBUTE(id, field, meaning)
+#define NAME(id, text, strength) {{text, sizeof(text) - 1}, TC__OTLP_##id, (strength)},
+#include "codec/otlp_attrs.def"
+#undef ATTRIBUTE
+#undef NAME
 };
 
 #define TABLE_COUNT (sizeof TABLE / sizeof TABLE[0])
+
+const struct tc__otlp_value tc__otlp_nothing = {.kind = TC__OTLP_NOTHING};
+
+static unsigned slot_of(struct tc_slice key)
+{
+    unsigned first = (unsigned char)key.ptr[0];
+    unsigned last = (unsigned char)key.ptr[key.len - 1];
+    unsigned middle = (unsigned char)key.ptr[key.len / 2];
+    return (first * 7 + last * 3 + middle + (unsigned)key.len * 13) & (TC__OTLP_ATTR_SLOTS - 1);
+}
+
+void tc__otlp_init(struct tc__otlp *o)
+{
+    tc__train_text_init(&o->train);
+    tc_event_init(&o->blank_xid, TC_EVENT_XID);
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        unsigned slot = slot_of(TABLE[i].name);
+        while (o->attr_slots[slot] != 0) {
+            slot = (slot + 1) & (TC__OTLP_ATTR_SLOTS - 1);
+        }
+        o->attr_slots[slot] = (uint8_t)(i + 1);
+    }
+}
+
+/* The row of a name, or TABLE_COUNT. */
+static size_t find_row(const struct tc__otlp *o, struct tc_slice key)
+{
+    if (key.len == 0) {
+        return TABLE_COUNT;
+    }
+    for (unsigned slot = slot_of(key); o->attr_slots[slot] != 0;
+         slot = (slot + 1) & (TC__OTLP_ATTR_SLOTS - 1)) {
+        size_t row = (size_t)o->attr_slots[slot] - 1;
+        if (TABLE[row].name.len == key.len && tc_bytes_eq(TABLE[row].name.ptr, key.ptr, key.len)) {
+            return row;
+        }
+    }
+    return TABLE_COUNT;
+}
 
 static struct tc_slice integer_text(struct tc__otlp *o, int64_t value)
 {
@@ -97,61 +83,119 @@ static struct tc_slice integer_text(struct tc__otlp *o, int64_t value)
     return tc_buf_slice(&text);
 }
 
-static void read_text_number(struct tc__otlp_value *io)
+static bool is_whole(double value)
 {
-    struct tc_slice trimmed = tc_slice_trim(io->text);
-    io->is_number = trimmed.len > 0 && tc__train_number(trimmed, &io->number) == trimmed.len;
+    return floor(value) == value && fabs(value) < INTEGER_DOUBLE_MAX;
 }
 
-static struct tc__otlp_value tape_value(struct tc__otlp *o, struct tc_k8s_val v)
+struct tc_slice tc__otlp_text(struct tc__otlp *o, const struct tc__otlp_value *v)
 {
-    const struct tc__otlp_tape *tape = v.v.doc;
-    const struct tc__otlp_node *n = &tape->nodes[v.v.at];
-    struct tc__otlp_value out = {0};
-    if (n->type == TC__OTLP_N_STRING) {
-        out.text = tc__otlp_node_text(tape, n);
-        read_text_number(&out);
-    } else if (n->type == TC__OTLP_N_INT) {
-        out.is_number = true;
-        out.number = (double)n->integer;
-        out.text = integer_text(o, n->integer);
-    } else if (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number)) {
-        out.is_number = true;
-        out.number = n->number;
-        if (floor(n->number) == n->number && fabs(n->number) < INTEGER_DOUBLE_MAX) {
-            out.text = integer_text(o, (int64_t)n->number);
-        }
+    switch ((enum tc__otlp_value_kind)v->kind) {
+    case TC__OTLP_TEXT:
+        return v->text;
+    case TC__OTLP_WHOLE:
+        return integer_text(o, v->whole);
+    case TC__OTLP_REAL:
+        return is_whole(v->real) ? integer_text(o, (int64_t)v->real) : TC_EMPTY;
+    case TC__OTLP_NOTHING:
+        break;
     }
-    return out;
+    return TC_EMPTY;
 }
 
-struct tc__otlp_value tc__otlp_value_read(struct tc__otlp *o, struct tc_k8s_val v)
+bool tc__otlp_number(const struct tc__otlp_value *v, double *out)
 {
-    struct tc__otlp_value out = {0};
+    switch ((enum tc__otlp_value_kind)v->kind) {
+    case TC__OTLP_TEXT: {
+        struct tc_slice trimmed = tc_slice_trim(v->text);
+        return trimmed.len > 0 && tc__train_number(trimmed, out) == trimmed.len;
+    }
+    case TC__OTLP_WHOLE:
+        *out = (double)v->whole;
+        return true;
+    case TC__OTLP_REAL:
+        *out = v->real;
+        return true;
+    case TC__OTLP_NOTHING:
+        break;
+    }
+    return false;
+}
+
+/* Written in place: the parts of a struct that was just put together are slow to copy. */
+static void read_node(const struct tc__otlp_tape *tape, const struct tc__otlp_node *n,
+                      struct tc__otlp_value *out)
+{
+    out->kind = TC__OTLP_NOTHING;
+    if (n->type == TC__OTLP_N_STRING) {
+        out->text = tc__otlp_node_text(tape, n);
+        out->kind = TC__OTLP_TEXT;
+    } else if (n->type == TC__OTLP_N_INT) {
+        out->whole = n->integer;
+        out->kind = TC__OTLP_WHOLE;
+    } else if (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number)) {
+        out->real = n->number;
+        out->kind = TC__OTLP_REAL;
+    }
+}
+
+struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
+{
+    struct tc__otlp_value out = {.kind = TC__OTLP_NOTHING};
     struct tc_json typed;
-    int64_t integer = 0;
     if (!v.there) {
         return out;
     }
     if (v.tape) {
-        return tape_value(o, v);
+        const struct tc__otlp_tape *tape = v.v.doc;
+        read_node(tape, &tape->nodes[v.v.at], &out);
+        return out;
     }
     if (tc_json_get(v.v, S("stringValue"), &typed)) {
-        (void)tc_json_string(typed, &out.text);
-        read_text_number(&out);
+        out.kind = tc_json_string(typed, &out.text) ? TC__OTLP_TEXT : TC__OTLP_NOTHING;
     } else if (tc_json_get(v.v, S("intValue"), &typed)) {
-        out.is_number = tc_json_int(typed, &integer);
-        out.number = (double)integer;
-        if (out.is_number && !tc_json_string(typed, &out.text)) {
-            out.text = integer_text(o, integer);
-        }
+        out.kind = tc_json_int(typed, &out.whole) ? TC__OTLP_WHOLE : TC__OTLP_NOTHING;
     } else if (tc_json_get(v.v, S("doubleValue"), &typed)) {
-        out.is_number = tc_json_double(typed, &out.number) && isfinite(out.number);
-        if (out.is_number && tc_json_int(typed, &integer)) {
-            out.text = integer_text(o, integer);
-        }
+        bool real = tc_json_double(typed, &out.real) && isfinite(out.real);
+        out.kind = real ? TC__OTLP_REAL : TC__OTLP_NOTHING;
     }
     return out;
+}
+
+/* Where a value of that row goes; NULL when a better one came already. */
+static struct tc__otlp_value *claim_row(size_t row, uint8_t boost, struct tc__otlp_attrs *io)
+{
+    enum tc__otlp_attr attr = TABLE[row].attr;
+    uint8_t claim = (uint8_t)(TABLE[row].claim + boost);
+    if (claim <= tc__otlp_own(io, attr)->claim) {
+        return NULL;
+    }
+    io->came |= UINT64_C(1) << attr;
+    io->of[attr].claim = claim;
+    return &io->of[attr];
+}
+
+static void add_value(size_t row, struct tc__otlp_value value, uint8_t boost,
+                      struct tc__otlp_attrs *io)
+{
+    bool says =
+        value.kind != TC__OTLP_NOTHING && (value.kind != TC__OTLP_TEXT || value.text.len > 0);
+    struct tc__otlp_value *to = says ? claim_row(row, boost, io) : NULL;
+    if (to != NULL) {
+        value.claim = to->claim;
+        *to = value;
+    }
+}
+
+static bool node_says(const struct tc__otlp_node *n)
+{
+    return (n->type == TC__OTLP_N_STRING && n->length > 0) || n->type == TC__OTLP_N_INT ||
+           (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number));
+}
+
+static bool is_k8s_event(struct tc_slice key)
+{
+    return key.len > 0 && key.ptr[0] == 'k' && tc_slice_starts(key, S("k8s.event."));
 }
 
 void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
@@ -160,37 +204,37 @@ void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t bo
     struct tc_slice key;
     struct tc_k8s_val value;
     for (size_t n = 0; n < ATTRS_MAX && pairs.pairs && tc__k8s_next(&pairs, &key, &value); n++) {
-        io->has_k8s_event = io->has_k8s_event || tc_slice_starts(key, S("k8s.event."));
-        for (size_t i = 0; i < TABLE_COUNT; i++) {
-            if (!tc_slice_eq(key, TABLE[i].name)) {
-                continue;
-            }
-            uint8_t claim = (uint8_t)(TABLE[i].claim + boost);
-            if (claim > io->of[TABLE[i].attr].claim) {
-                struct tc__otlp_value read = tc__otlp_value_read(o, value);
-                bool says = read.text.len > 0 || read.is_number;
-                read.claim = claim;
-                io->of[TABLE[i].attr] = says ? read : io->of[TABLE[i].attr];
-            }
-            break;
+        io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
+        size_t row = find_row(o, key);
+        if (row < TABLE_COUNT) {
+            add_value(row, tc__otlp_value_read(value), boost, io);
         }
+    }
+}
+
+void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at,
+                             struct tc__otlp_attrs *io)
+{
+    const struct tc__otlp_node *n = &tape->nodes[at];
+    struct tc_slice key = tc__otlp_node_text(tape, n);
+    io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
+    size_t row = find_row(o, key);
+    if (row == TABLE_COUNT || n->next == at + 1 || !node_says(n + 1)) {
+        return;
+    }
+    struct tc__otlp_value *to = claim_row(row, TC__OTLP_BOOST_ATTRIBUTE, io);
+    if (to != NULL) {
+        read_node(tape, n + 1, to);
     }
 }
 
 void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io)
 {
     for (size_t i = 0; i < TC__OTLP_ATTR_COUNT; i++) {
-        if (io->of[i].text.len > 0) {
+        if ((io->came >> i & 1) != 0 && io->of[i].kind == TC__OTLP_TEXT) {
             io->of[i].text = tc_arena_copy(o->k.out->scratch, io->of[i].text);
         }
     }
-}
-
-struct tc__otlp_value tc__otlp_get(const struct tc__otlp_attrs *record,
-                                   const struct tc__otlp_resource *resource,
-                                   enum tc__otlp_attr attr)
-{
-    return record->of[attr].claim > 0 ? record->of[attr] : resource->attrs.of[attr];
 }
 
 static void fill(struct tc_slice *io, struct tc_slice value)
@@ -199,15 +243,15 @@ static void fill(struct tc_slice *io, struct tc_slice value)
 }
 
 /* A number that fits, or the fallback. */
-static int64_t integer_of(struct tc__otlp_value v, int64_t max, int64_t fallback)
+static int64_t integer_of(const struct tc__otlp_value *v, int64_t max, int64_t fallback)
 {
-    bool fits =
-        v.is_number && v.number >= 0 && v.number <= (double)max && v.number == floor(v.number);
-    return fits ? (int64_t)v.number : fallback;
+    double number = 0;
+    bool fits = tc__otlp_number(v, &number) && number >= 0 && number <= (double)max &&
+                number == floor(number);
+    return fits ? (int64_t)number : fallback;
 }
 
-void tc__otlp_scope(const struct tc__otlp_attrs *record, const struct tc__otlp_resource *resource,
-                    struct tc_scope *io)
+void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct tc_scope *io)
 {
     const struct {
         enum tc__otlp_attr attr;
@@ -224,27 +268,27 @@ void tc__otlp_scope(const struct tc__otlp_attrs *record, const struct tc__otlp_r
         {TC__OTLP_GPU_UUID, &io->gpu_uuid},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        fill(texts[i].to, tc__otlp_get(record, resource, texts[i].attr).text);
+        if (texts[i].to->len == 0) {
+            *texts[i].to = tc__otlp_text(o, tc__otlp_get(r, texts[i].attr));
+        }
     }
     if (io->pod.len == 0) {
-        tc__train_pod(tc__otlp_get(record, resource, TC__OTLP_FILE).text, io);
+        tc__train_pod(tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_FILE)), io);
     }
-    struct tc_slice hw = tc__otlp_get(record, resource, TC__OTLP_HW_ID).text;
+    struct tc_slice hw = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HW_ID));
     if (tc_slice_starts(hw, S("GPU-"))) {
         fill(&io->gpu_uuid, hw);
     }
-    struct tc_slice pci = tc__otlp_get(record, resource, TC__OTLP_PCI).text;
+    struct tc_slice pci = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_PCI));
     struct tc_bdf bdf = {0};
     if (!io->pci.known && pci.len > 0 && tc_bdf_parse(pci, &bdf) == pci.len) {
         io->pci = bdf;
     }
     if (io->rank < 0) {
-        io->rank =
-            (int32_t)integer_of(tc__otlp_get(record, resource, TC__OTLP_RANK), TC_FR_RANK_MAX, -1);
+        io->rank = (int32_t)integer_of(tc__otlp_get(r, TC__OTLP_RANK), TC_FR_RANK_MAX, -1);
     }
     if (io->gpu_index < 0) {
-        io->gpu_index =
-            (int32_t)integer_of(tc__otlp_get(record, resource, TC__OTLP_GPU_INDEX), UINT16_MAX, -1);
+        io->gpu_index = (int32_t)integer_of(tc__otlp_get(r, TC__OTLP_GPU_INDEX), UINT16_MAX, -1);
     }
 }
 
@@ -265,6 +309,7 @@ tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev)
         return TC_OK;
     }
     *slot = hash;
+    o->has_places = true;
     place.time_ns = ev->time_ns;
     return tc__k8s_emit(&o->k, &place);
 }

@@ -6,6 +6,7 @@
  */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "codec/event_json_priv.h"
 #include "codec/kmsg_priv.h"
 #include "codec/otlp_priv.h"
 #include "event/fields.h"
@@ -137,7 +138,9 @@ tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b)
     size_t raw_offset = o->k.raw_offset;
     size_t raw_length = o->k.raw_length;
     while (status == TC_OK && !cursor.done) {
-        status = b->codec->decode(&in, &cursor, &out, &why);
+        status = b == &o->events && o->line_parser != NULL
+                     ? tc__event_json_decode(o->line_parser, &in, &cursor, &out, &why)
+                     : b->codec->decode(&in, &cursor, &out, &why);
         bad = cursor.done && status == TC_E_MALFORMED;
     }
     o->k.cursor->cut += cursor.cut;
@@ -287,46 +290,92 @@ static tc_status add_kernel_line(struct tc__otlp *o, const struct tc__kmsg_line 
  * The time of a record is the line's own when the Collector parsed it; if it did not, the line's
  * own date is better than the moment at which the line was read, which may be much later.
  */
-static int64_t time_of_line(struct tc_k8s_val record, const struct tc__kmsg_line *line)
+static int64_t time_of_line(const struct tc__otlp_record *r, const struct tc__kmsg_line *line)
 {
-    int64_t ns = tc__k8s_unix_nano(record, S("timeUnixNano"));
+    int64_t ns = r->time_ns;
     if (ns == TC_TIME_NONE && line->time_ns >= 0 && line->time_ns <= TC_TIME_MAX) {
         ns = line->time_ns;
     }
-    return ns != TC_TIME_NONE ? ns : tc__k8s_record_time(record);
+    return ns != TC_TIME_NONE ? ns : tc__otlp_time(r);
 }
 
-tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
-                          const struct tc__otlp_attrs *attrs,
-                          const struct tc__otlp_resource *resource, struct tc_slice body,
+/*
+ * An Xid at once, without the way through a block: its line says everything by itself. Only where
+ * no lines wait, since those may look at what comes behind them. *out_done is false when the block
+ * has to read it.
+ */
+static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *line, int64_t time_ns,
+                             struct tc_slice node, bool *out_done)
+{
+    struct tc_event ev;
+    struct tc__kmsg_context c = {
+        .in = o->k.in, .line = line, .arena = o->k.out->arena, .shape = TC__KMSG_LINES};
+    *out_done = false;
+    if (o->kernel.count > 0 || line->count > 1 || (o->k.in->node.len > 0 && !is_plain_name(node)) ||
+        tc__kmsg_xid(&c, &o->blank_xid, &ev) != TC__KMSG_EVENT) {
+        return TC_OK;
+    }
+    *out_done = true;
+    ev.time_ns = time_ns;
+    ev.scope.node = node;
+    TC_TRY(tc__otlp_block_flush(o, &o->events));
+    bool lasts =
+        tc__k8s_lasts(&o->k, line->message) && (node.len == 0 || tc__k8s_lasts(&o->k, node));
+    return lasts ? tc__k8s_deliver(&o->k, &ev) : tc__k8s_emit(&o->k, &ev);
+}
+
+/* An Xid without a prefix needs no search for one. */
+static void frame(const struct tc_codec_input *in, struct tc_slice raw, struct tc__kmsg_line *out)
+{
+    if (!tc_slice_starts(raw, TC__KMSG_XID)) {
+        tc__kmsg_frame(in, raw, out);
+        return;
+    }
+    *out = (struct tc__kmsg_line){.raw = raw,
+                                  .message = tc_slice_trim(raw),
+                                  .time_ns = TC_TIME_NONE,
+                                  .uptime_ns = TC_TIME_NONE,
+                                  .count = 1,
+                                  .origin = TC__KMSG_KERNEL};
+}
+
+tc_status tc__otlp_kernel(struct tc__otlp *o, const struct tc__otlp_record *r,
                           struct tc_slice writer, bool *out_taken)
 {
-    struct tc_scope scope = TC_SCOPE_NONE;
-    struct tc_slice host = tc__otlp_get(attrs, resource, TC__OTLP_HOST).text;
+    struct tc_slice body = r->text;
+    struct tc_slice told = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_NODE));
+    struct tc_slice host = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOST));
     struct tc_codec_input in = {.bytes = body,
                                 .boot_ns = o->k.in->boot_ns,
-                                .now_ns = tc__k8s_record_time(record),
+                                .now_ns = tc__otlp_time(r),
                                 .utc_offset_s = o->k.in->utc_offset_s};
     *out_taken = false;
-    fill(&scope.node, tc__otlp_get(attrs, resource, TC__OTLP_NODE).text);
-    fill(&scope.node, tc__otlp_get(attrs, resource, TC__OTLP_HOSTNAME).text);
+    fill(&told, tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOSTNAME)));
     in.now_ns = in.now_ns == TC_TIME_NONE ? o->k.in->now_ns : in.now_ns;
     for (size_t i = 0; i < BODY_LINES && body.len > 0; i++) {
         struct tc__kmsg_line line;
         struct tc_slice raw = tc_slice_cut(body, '\n', &body);
         o->k.cursor->cut += raw.len > TC_LINE_MAX;
-        tc__kmsg_frame(&in, tc_slice_head(raw, TC_LINE_MAX), &line);
+        frame(&in, tc_slice_head(raw, TC_LINE_MAX), &line);
         bool kernels = line.origin == TC__KMSG_KERNEL &&
                        (writer.len > 0 || line.framed || is_unmistakable(line.message));
         if (!kernels || line.message.len == 0) {
             continue;
         }
-        struct tc_slice node = scope.node;
+        struct tc_slice node = told;
         fill(&node, line.node);
         fill(&node, host);
         fill(&node, o->k.in->node);
         *out_taken = true;
-        TC_TRY(add_kernel_line(o, &line, time_of_line(record, &line), node,
+        bool done = false;
+        if (tc_slice_starts(line.message, TC__KMSG_XID) &&
+            !tc_slice_eq(writer, S("systemd-oomd"))) {
+            TC_TRY(deliver_xid(o, &line, time_of_line(r, &line), node, &done));
+        }
+        if (done) {
+            continue;
+        }
+        TC_TRY(add_kernel_line(o, &line, time_of_line(r, &line), node,
                                writer.len > 0 ? writer : S("kernel")));
     }
     return TC_OK;
@@ -334,43 +383,39 @@ tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
 
 /* ---- tracecore's own events ---- */
 
-static tc_status begin_event(struct tc__otlp *o, struct tc_k8s_val record,
-                             const struct tc__otlp_attrs *attrs,
-                             const struct tc__otlp_resource *resource, size_t bytes)
+tc_status tc__otlp_event_line(struct tc__otlp *o, const struct tc__otlp_record *r,
+                              struct tc_slice line)
 {
     struct tc_scope scope = TC_SCOPE_NONE;
-    tc__otlp_scope(attrs, resource, &scope);
-    return tc__otlp_block_begin(o, &o->events, bytes, tc__k8s_record_time(record), &scope);
-}
-
-tc_status tc__otlp_event_line(struct tc__otlp *o, struct tc_k8s_val record,
-                              const struct tc__otlp_attrs *attrs,
-                              const struct tc__otlp_resource *resource, struct tc_slice line)
-{
-    TC_TRY(begin_event(o, record, attrs, resource, line.len));
+    tc__otlp_scope(o, r, &scope);
+    TC_TRY(tc__otlp_block_begin(o, &o->events, line.len, tc__otlp_time(r), &scope));
     tc_buf_str(&o->events.text, line);
     tc__otlp_block_end(&o->events);
     return TC_OK;
 }
 
 /* The value as event_json has it for a field of that type; false when there is none. */
-static bool write_value(struct tc_buf *b, enum tc_field_type type, struct tc__otlp_value v)
+static bool write_value(struct tc__otlp *o, struct tc_buf *b, enum tc_field_type type,
+                        struct tc__otlp_value v)
 {
+    double number = 0;
+    bool is_number = tc__otlp_number(&v, &number);
+    struct tc_slice text = tc__otlp_text(o, &v);
     switch (type) {
     case TC_FIELD_I64:
     case TC_FIELD_I32:
-        if (!v.is_number || v.number < -9e18 || v.number > 9e18) {
+        if (!is_number || number < -9e18 || number > 9e18) {
             return false;
         }
-        tc_buf_i64(b, (int64_t)v.number);
+        tc_buf_i64(b, (int64_t)number);
         return true;
     case TC_FIELD_F64:
-        if (v.is_number) {
-            tc_buf_f64(b, v.number);
+        if (is_number) {
+            tc_buf_f64(b, number);
         }
-        return v.is_number;
+        return is_number;
     case TC_FIELD_BOOL:
-        tc_buf_str(b, tc_slice_eq(v.text, S("true")) ? S("true") : S("false"));
+        tc_buf_str(b, tc_slice_eq(text, S("true")) ? S("true") : S("false"));
         return true;
     case TC_FIELD_STRING:
     case TC_FIELD_TIME:
@@ -378,10 +423,10 @@ static bool write_value(struct tc_buf *b, enum tc_field_type type, struct tc__ot
     case TC_FIELD_BDF:
     case TC_FIELD_STATE:
     case TC_FIELD_METRIC:
-        if (v.text.len > 0) {
-            tc_buf_json(b, v.text);
+        if (text.len > 0) {
+            tc_buf_json(b, text);
         }
-        return v.text.len > 0;
+        return text.len > 0;
     }
     return false;
 }
@@ -408,7 +453,7 @@ static void write_event(struct tc__otlp *o, struct tc_k8s_val record, enum tc_ev
             tc_buf_lit(b, ",");
             tc_buf_json(b, key);
             tc_buf_lit(b, ":");
-            if (!write_value(b, fields[i].type, tc__otlp_value_read(o, value))) {
+            if (!write_value(o, b, fields[i].type, tc__otlp_value_read(value))) {
                 *b = before;
             }
             break;
@@ -417,9 +462,8 @@ static void write_event(struct tc__otlp *o, struct tc_k8s_val record, enum tc_ev
     tc_buf_char(b, '}');
 }
 
-tc_status tc__otlp_event(struct tc__otlp *o, struct tc_k8s_val record,
-                         const struct tc__otlp_attrs *attrs,
-                         const struct tc__otlp_resource *resource, enum tc_event_kind kind)
+tc_status tc__otlp_event(struct tc__otlp *o, const struct tc__otlp_record *r,
+                         enum tc_event_kind kind)
 {
     /* Escapes and names of fields make it longer than it is in the record, but not much. */
     size_t room = 2 * o->k.raw_length + PREFIX_MAX;
@@ -428,9 +472,9 @@ tc_status tc__otlp_event(struct tc__otlp *o, struct tc_k8s_val record,
         return tc_fail(o->k.err, TC_E_NOMEM, o->k.raw_offset, "no room for an event's text");
     }
     struct tc_buf line = tc_buf_make(bytes, room);
-    write_event(o, record, kind, &line);
+    write_event(o, r->v, kind, &line);
     if (line.overflowed) {
         return tc__k8s_unknown(&o->k, "an event with too long values");
     }
-    return tc__otlp_event_line(o, record, attrs, resource, tc_buf_slice(&line));
+    return tc__otlp_event_line(o, r, tc_buf_slice(&line));
 }

@@ -152,6 +152,16 @@ static bool in_range(unsigned type, uint64_t magnitude, bool negative)
     }
 }
 
+static void keep_integer(struct tc__otlp_build *b, const struct tc__otlp_frame *frame,
+                         const struct tc__otlp_field *f, uint64_t magnitude, bool negative)
+{
+    struct tc__otlp_node *n = tc__otlp_value_node(b, frame, f, TC__OTLP_N_INT);
+    if (n != NULL) {
+        magnitude = f->type == TC__OTLP_T_FIXED64 && magnitude > INT64_MAX ? 0 : magnitude;
+        n->integer = (int64_t)(negative ? 0 - magnitude : magnitude);
+    }
+}
+
 static tc_status read_integer(struct tc__otlp_build *b, struct tc__json_in *in,
                               const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
@@ -159,6 +169,12 @@ static tc_status read_integer(struct tc__otlp_build *b, struct tc__json_in *in,
     struct tc_slice word;
     struct tc__json_in start = *in;
     uint64_t magnitude = 0;
+    const char *behind = tc__json_quick_u64(in->at, in->end, &magnitude);
+    if (behind != NULL && in_range(f->type, magnitude, false)) {
+        in->at = behind;
+        keep_integer(b, frame, f, magnitude, false);
+        return TC_OK;
+    }
     TC_TRY(read_number(b, in, f, &number, &word));
     if (word.len > 0) {
         /* The name of an enum's value. Of these only one is read. */
@@ -171,11 +187,7 @@ static tc_status read_integer(struct tc__otlp_build *b, struct tc__json_in *in,
     if (!tc__json_whole(&number, &magnitude) || !in_range(f->type, magnitude, number.negative)) {
         return fail_here(b, &start, f, "an integer out of range");
     }
-    struct tc__otlp_node *n = tc__otlp_value_node(b, frame, f, TC__OTLP_N_INT);
-    if (n != NULL) {
-        magnitude = f->type == TC__OTLP_T_FIXED64 && magnitude > INT64_MAX ? 0 : magnitude;
-        n->integer = (int64_t)(number.negative ? 0 - magnitude : magnitude);
-    }
+    keep_integer(b, frame, f, magnitude, number.negative);
     return TC_OK;
 }
 
@@ -218,7 +230,119 @@ static tc_status read_bool(struct tc__otlp_build *b, struct tc__json_in *in,
     return TC_OK;
 }
 
+/* ---- what most values and attributes are, without frames ---- */
+
+/* Whether the literal is at `at`. */
+#define AT(at, end, literal)                          \
+    ((size_t)((end) - (at)) >= sizeof(literal) - 1 && \
+     memcmp((at), (literal), sizeof(literal) - 1) == 0)
+
+/*
+ * A value's member and the end of its object, written without blanks: "stringValue":"text"} or
+ * "intValue":"5"}. What is behind it, or NULL for anything else, which the long way reads or
+ * refuses. out is the node, but for keep and next.
+ */
+static const char *quick_value(const struct tc__otlp_build *b, const char *at, const char *end,
+                               struct tc__otlp_node *out)
+{
+    uint64_t v = 0;
+    if (AT(at, end, "\"stringValue\":\"")) {
+        at += sizeof "\"stringValue\":\"" - 1;
+        const char *close = tc__json_special(at, end);
+        if (!AT(close, end, "\"}") || (size_t)(close - at) > b->limits.value_bytes_max) {
+            return NULL;
+        }
+        out->at = (uint32_t)(at - b->body.ptr);
+        out->length = (uint32_t)(close - at);
+        out->type = TC__OTLP_N_STRING;
+        return close + 2;
+    }
+    if (AT(at, end, "\"intValue\":")) {
+        at = tc__json_quick_u64(at + sizeof "\"intValue\":" - 1, end, &v);
+        out->integer = (int64_t)v;
+        out->type = TC__OTLP_N_INT;
+        return at != NULL && *at == '}' && v <= INT64_MAX ? at + 1 : NULL;
+    }
+    return NULL;
+}
+
+static const char *quick_any(struct tc__otlp_build *b, const char *at, const char *end,
+                             unsigned keep, bool keeps)
+{
+    /* Written in place: a struct that was just put together is slow to copy. */
+    struct tc__otlp_node *n = &b->nodes[b->count];
+    if (b->values >= b->limits.depth_max || b->count >= b->cap) {
+        return NULL;
+    }
+    at = quick_value(b, at + 1, end, n);
+    if (at != NULL && keeps) {
+        n->keep = (uint8_t)keep;
+        n->own = false;
+        n->next = ++b->count;
+    }
+    return at;
+}
+
+/* {"key":"k","value":{...}} */
+static const char *quick_pair(struct tc__otlp_build *b, const char *at, const char *end,
+                              unsigned keep, bool keeps)
+{
+    struct tc__otlp_node *n = &b->nodes[b->count + 1];
+    if (!AT(at, end, "{\"key\":\"") || b->values >= b->limits.depth_max || b->count + 1 >= b->cap) {
+        return NULL;
+    }
+    const char *key = at + sizeof "{\"key\":\"" - 1;
+    at = tc__json_special(key, end);
+    size_t length = (size_t)(at - key);
+    if (length > b->limits.key_bytes_max || !AT(at, end, "\",\"value\":{")) {
+        return NULL;
+    }
+    at = quick_value(b, at + sizeof "\",\"value\":{" - 1, end, n);
+    if (at == NULL || at == end || *at != '}') {
+        return NULL;
+    }
+    if (keeps) {
+        struct tc__otlp_node *pair = &b->nodes[b->count];
+        pair->at = (uint32_t)(key - b->body.ptr);
+        pair->length = (uint32_t)length;
+        pair->next = b->count + 2;
+        pair->keep = (uint8_t)keep;
+        pair->type = TC__OTLP_N_PAIR;
+        pair->own = false;
+        n->keep = TC__OTLP_K_VALUE;
+        n->own = false;
+        n->next = b->count + 2;
+        b->count += 2;
+    }
+    return at + 1;
+}
+
 /* ---- objects and lists ---- */
+
+static tc_status begin_object(struct tc__otlp_build *b, struct tc__json_in *in,
+                              struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+{
+    const char *behind = NULL;
+    bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
+    if (!tc__json_is(in, '{')) {
+        return fail_here(b, in, f, "an object is expected");
+    }
+    if (f->is_attributes && ++frame->attributes > b->limits.attributes_max) {
+        tc__otlp_reject(b, "too many attributes");
+    }
+    if (f->message == TC__OTLP_M_KEY_VALUE) {
+        behind = quick_pair(b, in->at, in->end, f->keep, keeps);
+    } else if (f->message == TC__OTLP_M_ANY_VALUE && frame->message->role != TC__OTLP_PAIR) {
+        behind = quick_any(b, in->at, in->end, f->keep, keeps);
+    }
+    if (behind != NULL) {
+        in->at = behind;
+        return TC_OK;
+    }
+    TC_TRY(tc__otlp_begin(b, frame, f, (size_t)(in->at - b->body.ptr), 0));
+    in->at++;
+    return TC_OK;
+}
 
 /* One value of a field, or the beginning of a message. */
 static tc_status read_value(struct tc__otlp_build *b, struct tc__json_in *in,
@@ -226,15 +350,7 @@ static tc_status read_value(struct tc__otlp_build *b, struct tc__json_in *in,
 {
     switch ((enum tc__otlp_type)f->type) {
     case TC__OTLP_T_MESSAGE:
-        if (!tc__json_is(in, '{')) {
-            return fail_here(b, in, f, "an object is expected");
-        }
-        if (f->is_attributes && ++frame->attributes > b->limits.attributes_max) {
-            tc__otlp_reject(b, "too many attributes");
-        }
-        TC_TRY(tc__otlp_begin(b, frame, f, (size_t)(in->at - b->body.ptr), 0));
-        in->at++;
-        return TC_OK;
+        return begin_object(b, in, frame, f);
     case TC__OTLP_T_STRING:
     case TC__OTLP_T_BYTES:
     case TC__OTLP_T_ID16:
@@ -275,12 +391,30 @@ static tc_status begin_list(struct tc__otlp_build *b, struct tc__json_in *in,
 
 /* The field of the key at in->at, and the colon behind it; NULL when it is not known. */
 static tc_status read_key(struct tc__otlp_build *b, struct tc__json_in *in,
-                          const struct tc__otlp_frame *frame, const struct tc__otlp_field **out)
+                          struct tc__otlp_frame *frame, const struct tc__otlp_field **out)
 {
+    const struct tc__otlp_message *m = frame->message;
     struct tc_slice key;
     bool own = false;
+    /* Members mostly come in the order of the table. */
+    if (frame->guess < m->field_count) {
+        const struct tc__otlp_field *f = &m->fields[frame->guess];
+        size_t length = f->name.len;
+        if ((size_t)(in->end - in->at) > length + 3 && in->at[length + 1] == '"' &&
+            in->at[length + 2] == ':' && in->at[0] == '"' &&
+            tc_bytes_eq(in->at + 1, f->name.ptr, length)) {
+            frame->guess++;
+            *out = f;
+            in->at += length + 3;
+            tc__json_blank(in);
+            return TC_OK;
+        }
+    }
     TC_TRY(read_text(b, in, NULL, &key, &own));
-    *out = tc__otlp_field_by_key(frame->message, key);
+    *out = tc__otlp_field_by_key(m, key);
+    if (*out != NULL) {
+        frame->guess = (uint8_t)(*out - m->fields + 1);
+    }
     tc__json_blank(in);
     if (!tc__json_is(in, ':')) {
         return fail_here(b, in, *out, "a colon is expected");

@@ -8,6 +8,7 @@
 
 #include "base/slice.h"
 
+#include <emmintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,11 +47,62 @@ static inline bool tc__json_is(const struct tc__json_in *in, char c)
     return in->at < in->end && *in->at == c;
 }
 
+/* The first byte from `at` on that is a quote, a backslash or a control character. */
+static inline const char *tc__json_special(const char *at, const char *end)
+{
+    const __m128i quote = _mm_set1_epi8('"');
+    const __m128i backslash = _mm_set1_epi8('\\');
+    const __m128i last_control = _mm_set1_epi8(0x1f);
+    while (end - at >= 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i control = _mm_cmpeq_epi8(_mm_max_epu8(bytes, last_control), last_control);
+        __m128i hit = _mm_or_si128(
+            control, _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash)));
+        unsigned mask = (unsigned)_mm_movemask_epi8(hit);
+        if (mask != 0) {
+            return at + __builtin_ctz(mask);
+        }
+        at += 16;
+    }
+    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at > 0x1f) {
+        at++;
+    }
+    return at;
+}
+
 /* A string, from its first quote; in->at is behind its last one then. */
 bool tc__json_string_read(struct tc__json_in *in, struct tc__json_text *out);
 /* Writes what the text means to `to`, which has room for raw.len bytes: bytes written. False when
  * an escape is none. Half of a pair of surrogates becomes U+FFFD. */
 bool tc__json_unescape(struct tc_slice raw, char *to, size_t *out_length);
+/*
+ * A whole number without a sign, of at most 18 digits, perhaps in quotes, as times and counts are:
+ * what is behind it, or NULL for anything else.
+ */
+static inline const char *tc__json_quick_u64(const char *at, const char *end, uint64_t *out)
+{
+    bool quoted = at < end && *at == '"';
+    const char *digits = at + quoted;
+    const char *stop = end - digits > 20 ? digits + 20 : end;
+    uint64_t value = 0;
+    for (at = digits; at < stop && (unsigned char)(*at - '0') < 10; at++) {
+        value = value * 10 + (uint64_t)(*at - '0');
+    }
+    size_t count = (size_t)(at - digits);
+    /* 19 digits are below 2^64, and a 20th is not taken in. */
+    if (count == 0 || count > 19 || (count > 1 && digits[0] == '0') || at == end) {
+        return NULL;
+    }
+    if (quoted) {
+        if (*at != '"' || end - at < 2) {
+            return NULL;
+        }
+        at++;
+    }
+    *out = value;
+    return *at == ',' || *at == '}' || *at == ']' ? at : NULL;
+}
+
 bool tc__json_number_read(struct tc__json_in *in, struct tc__json_number *out);
 /* A whole number's value, or one that is written with a fraction or an exponent and is whole. */
 bool tc__json_whole(const struct tc__json_number *n, uint64_t *out_magnitude);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/otlp_json_priv.h"
 
-#include <emmintrin.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,29 +25,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The first byte from `at` on that is a quote, a backslash or a control character. */
-static const char *find_special(const char *at, const char *end)
-{
-    const __m128i quote = _mm_set1_epi8('"');
-    const __m128i backslash = _mm_set1_epi8('\\');
-    const __m128i last_control = _mm_set1_epi8(0x1f);
-    while (end - at >= 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-        __m128i control = _mm_cmpeq_epi8(_mm_max_epu8(bytes, last_control), last_control);
-        __m128i hit = _mm_or_si128(
-            control, _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash)));
-        unsigned mask = (unsigned)_mm_movemask_epi8(hit);
-        if (mask != 0) {
-            return at + __builtin_ctz(mask);
-        }
-        at += 16;
-    }
-    while (at < end && *at != '"' && *at != '\\' && (unsigned char)*at > 0x1f) {
-        at++;
-    }
-    return at;
-}
-
 bool tc__json_string_read(struct tc__json_in *in, struct tc__json_text *out)
 {
     if (!tc__json_is(in, '"')) {
@@ -58,7 +34,7 @@ bool tc__json_string_read(struct tc__json_in *in, struct tc__json_text *out)
     const char *at = start;
     out->escaped = false;
     for (;;) {
-        at = find_special(at, in->end);
+        at = tc__json_special(at, in->end);
         if (at == in->end) {
             return fail(in, "a string that does not end");
         }

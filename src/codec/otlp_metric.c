@@ -28,7 +28,8 @@ void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__
     while (io->label_count < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &value)) {
         /* The Prometheus receiver's name for "instance": host and port of what was scraped. */
         bool instance = tc_slice_eq(key, S("service.instance.id"));
-        struct tc_slice text = tc__otlp_value_read(o, value).text;
+        struct tc__otlp_value read = tc__otlp_value_read(value);
+        struct tc_slice text = tc__otlp_text(o, &read);
         if (text.len == 0 || (instance && tc_slice_find_byte(text, ':') == TC_NPOS) ||
             (!instance && !tc__metric_wants(key))) {
             continue;
@@ -137,7 +138,8 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
     struct tc_k8s_val v;
     for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &v); n++) {
         if (tc__metric_wants(key)) {
-            (void)tc__metric_label(&sample, key, tc__otlp_value_read(o, v).text);
+            struct tc__otlp_value read = tc__otlp_value_read(v);
+            (void)tc__metric_label(&sample, key, tc__otlp_text(o, &read));
         }
     }
     for (size_t i = 0; i < resource->label_count; i++) {

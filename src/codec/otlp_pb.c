@@ -10,6 +10,15 @@
 #define ID16_BYTES 16
 #define ID8_BYTES 8
 
+/* Tags of the commonest fields: number << 3 | wire type. */
+#define TAG_KEY 0x0a
+#define TAG_VALUE 0x12
+#define TAG_STRING_VALUE 0x0a
+#define TAG_INT_VALUE 0x18
+#define TAG_DOUBLE_VALUE 0x21
+/* The largest varint of one byte. */
+#define VARINT_ONE 0x7f
+
 /* How a type is written. */
 static const uint8_t WIRES[] = {
     [TC__OTLP_T_MESSAGE] = TC__PB_LENGTH,  [TC__OTLP_T_STRING] = TC__PB_LENGTH,
@@ -124,6 +133,95 @@ static tc_status check_number(struct tc__otlp_build *b, struct tc__pb *p,
     return TC_OK;
 }
 
+/* ---- what most values and attributes are, without frames ---- */
+
+/*
+ * A value of one short field that fills it: the node it becomes, but for keep and next. False for
+ * anything else, which the long way reads or refuses.
+ */
+static inline bool quick_value(const struct tc__otlp_build *b, const unsigned char *at,
+                               const unsigned char *end, struct tc__otlp_node *out)
+{
+    struct tc__pb p = {.at = at + 1, .end = end};
+    uint64_t v = 0;
+    if (end - at < 2 || b->values >= b->limits.depth_max) {
+        return false;
+    }
+    switch (at[0]) {
+    case TAG_STRING_VALUE:
+        if (!tc__pb_varint(&p, &v) || v != (uint64_t)(end - p.at) ||
+            v > b->limits.value_bytes_max) {
+            return false;
+        }
+        out->at = (uint32_t)offset_of(b, p.at);
+        out->length = (uint32_t)v;
+        out->type = TC__OTLP_N_STRING;
+        return true;
+    case TAG_INT_VALUE:
+        out->type = TC__OTLP_N_INT;
+        if (!tc__pb_varint(&p, &v) || p.at != end) {
+            return false;
+        }
+        out->integer = (int64_t)v;
+        return true;
+    case TAG_DOUBLE_VALUE:
+        out->type = TC__OTLP_N_DOUBLE;
+        if (!tc__pb_fixed64(&p, &v) || p.at != end) {
+            return false;
+        }
+        memcpy(&out->number, &v, sizeof v);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
+                             const unsigned char *end, unsigned keep, bool keeps)
+{
+    /* Written in place: a struct that was just put together is slow to copy. */
+    struct tc__otlp_node *n = &b->nodes[b->count];
+    if (b->count >= b->cap || !quick_value(b, at, end, n)) {
+        return false;
+    }
+    if (keeps) {
+        n->keep = (uint8_t)keep;
+        n->own = false;
+        n->next = ++b->count;
+    }
+    return true;
+}
+
+/* A key and a value, each with a length of one byte. */
+static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
+                              const unsigned char *end, unsigned keep, bool keeps)
+{
+    struct tc__otlp_node *n = &b->nodes[b->count + 1];
+    if (end - at < 4 || at[0] != TAG_KEY || at[1] > VARINT_ONE || at[1] > end - at - 4 ||
+        at[1] > b->limits.key_bytes_max || b->count + 1 >= b->cap) {
+        return false;
+    }
+    const unsigned char *value = at + 2 + at[1];
+    if (value[0] != TAG_VALUE || value[1] > VARINT_ONE || value[1] != end - value - 2 ||
+        !quick_value(b, value + 2, end, n)) {
+        return false;
+    }
+    if (keeps) {
+        struct tc__otlp_node *pair = &b->nodes[b->count];
+        pair->at = (uint32_t)offset_of(b, at + 2);
+        pair->length = at[1];
+        pair->next = b->count + 2;
+        pair->keep = (uint8_t)keep;
+        pair->type = TC__OTLP_N_PAIR;
+        pair->own = false;
+        n->keep = TC__OTLP_K_VALUE;
+        n->own = false;
+        n->next = b->count + 2;
+        b->count += 2;
+    }
+    return true;
+}
+
 static tc_status check_message(struct tc__otlp_build *b, struct tc__pb *p,
                                struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
@@ -134,8 +232,16 @@ static tc_status check_message(struct tc__otlp_build *b, struct tc__pb *p,
     if (f->is_attributes && ++frame->attributes > b->limits.attributes_max) {
         tc__otlp_reject(b, "too many attributes");
     }
+    const unsigned char *end = p->at + length;
+    bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
+    if ((f->message == TC__OTLP_M_KEY_VALUE && quick_pair(b, p->at, end, f->keep, keeps)) ||
+        (f->message == TC__OTLP_M_ANY_VALUE && frame->message->role != TC__OTLP_PAIR &&
+         quick_any(b, p->at, end, f->keep, keeps))) {
+        p->at = end;
+        return TC_OK;
+    }
     TC_TRY(tc__otlp_begin(b, frame, f, offset_of(b, p->at), length));
-    p->end = p->at + length;
+    p->end = end;
     return TC_OK;
 }
 

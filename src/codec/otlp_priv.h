@@ -22,53 +22,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What attributes, and the fields of journald, say. */
+/* What attributes, and the fields of journald, say: otlp_attrs.def. */
 enum tc__otlp_attr {
-    TC__OTLP_NODE,
-    TC__OTLP_HOSTNAME, /* of the journal or of syslog: the machine that logged */
-    TC__OTLP_HOST,     /* host.name: perhaps only where the collector runs */
-    TC__OTLP_NS,
-    TC__OTLP_POD,
-    TC__OTLP_POD_UID,
-    TC__OTLP_CONTAINER,
-    TC__OTLP_JOB,
-    TC__OTLP_RANK,
-    TC__OTLP_GPU_UUID,
-    TC__OTLP_HW_ID, /* a GPU's UUID when it looks like one */
-    TC__OTLP_GPU_INDEX,
-    TC__OTLP_PCI,
-    TC__OTLP_UID,
-    TC__OTLP_STALL,
-    TC__OTLP_LOADER_ERROR,
-    TC__OTLP_STEP,
-    TC__OTLP_ANY_STEP, /* "step": of training only in the company of others */
-    TC__OTLP_PHASE,
-    TC__OTLP_ANY_PHASE,
-    TC__OTLP_STEP_SECONDS,
-    TC__OTLP_CHECKPOINT,
-    TC__OTLP_EVENT_NAME,
-    TC__OTLP_CHECKPOINT_PATH,
-    TC__OTLP_CHECKPOINT_SECONDS,
-    TC__OTLP_KIND,
-    TC__OTLP_TRANSPORT,
-    TC__OTLP_IDENTIFIER,
-    TC__OTLP_MESSAGE,
-    TC__OTLP_FILE,
+#define ATTRIBUTE(id, field, meaning) TC__OTLP_##id,
+#define NAME(id, name, claim)
+#include "codec/otlp_attrs.def"
+#undef ATTRIBUTE
+#undef NAME
     TC__OTLP_ATTR_COUNT
 };
 
-/* An attribute's value: text of a string or of an integer, and the number where it is one. */
+enum tc__otlp_value_kind { TC__OTLP_NOTHING, TC__OTLP_TEXT, TC__OTLP_WHOLE, TC__OTLP_REAL };
+
+/* An attribute's value as it came. A text may be a number and an integer has a text: see
+ * tc__otlp_text and tc__otlp_number, which work only where that is asked for. */
 struct tc__otlp_value {
-    struct tc_slice text;
-    double number;
-    bool is_number;
+    struct tc_slice text; /* of TC__OTLP_TEXT */
+    int64_t whole;
+    double real; /* finite */
+    uint8_t kind;
     uint8_t claim; /* of the name it came under; 0 when it did not come */
 };
 
+extern const struct tc__otlp_value tc__otlp_nothing;
+
+/* Those that came: of[] holds nothing elsewhere, so that a record begins with clearing one word. */
 struct tc__otlp_attrs {
-    struct tc__otlp_value of[TC__OTLP_ATTR_COUNT];
+    uint64_t came;      /* a bit for each enum tc__otlp_attr */
     bool has_k8s_event; /* one of k8s.event.* is there */
+    struct tc__otlp_value of[TC__OTLP_ATTR_COUNT];
 };
+
+_Static_assert(TC__OTLP_ATTR_COUNT <= 64, "a bit each");
+
+static inline const struct tc__otlp_value *tc__otlp_own(const struct tc__otlp_attrs *attrs,
+                                                        enum tc__otlp_attr attr)
+{
+    return (attrs->came >> attr & 1) != 0 ? &attrs->of[attr] : &tc__otlp_nothing;
+}
 
 /* The most label pairs of a resource that are kept for its data points. */
 #define TC__OTLP_LABELS_MAX 64
@@ -85,6 +76,24 @@ struct tc__otlp_resource {
     struct tc__otlp_label labels[TC__OTLP_LABELS_MAX];
     size_t label_count;
 };
+
+/* One log record while it is being read. */
+struct tc__otlp_record {
+    const struct tc__otlp_resource *resource;
+    struct tc_k8s_val v;
+    struct tc_k8s_val body;
+    int64_t time_ns;     /* timeUnixNano; TC_TIME_NONE */
+    int64_t observed_ns; /* observedTimeUnixNano; TC_TIME_NONE */
+    struct tc_slice event_name;
+    struct tc_slice text; /* the message: of the body, or of the journal's field */
+    struct tc__otlp_attrs attrs;
+};
+
+/* When it was made, else when it was seen. */
+static inline int64_t tc__otlp_time(const struct tc__otlp_record *r)
+{
+    return r->time_ns != TC_TIME_NONE ? r->time_ns : r->observed_ns;
+}
 
 /* Where a line of a block came from. */
 struct tc__otlp_line {
@@ -112,6 +121,8 @@ struct tc__otlp_block {
 
 /* Ranks of which it is remembered that their place was told; a power of two. */
 #define TC__OTLP_PLACES 4096
+/* Of the index of attributes' names; a power of two. */
+#define TC__OTLP_ATTR_SLOTS 256
 
 /* One call of decode. k comes first: the walker and k8s_otlp.c know only that. */
 struct tc__otlp {
@@ -119,30 +130,48 @@ struct tc__otlp {
     struct tc__train_text train;
     struct tc__otlp_block kernel;
     struct tc__otlp_block events;
+    /* For the lines of `events`; NULL: each block makes its own. */
+    struct tc_json_parser *line_parser;
     /* Hashes of the places of ranks that were told, each at its own remainder: every record
      * repeats the place, and once is enough. */
     uint64_t places[TC__OTLP_PLACES];
+    bool has_places;
+    /* Set by tc__otlp_init. */
+    uint8_t attr_slots[TC__OTLP_ATTR_SLOTS];
+    struct tc_event blank_xid;
 };
 
 /* otlp_attrs.c */
+/* What does not change from record to record: the search for wordings, the index of names. */
+void tc__otlp_init(struct tc__otlp *o);
 /* What is told by attributes comes before what a structured body tells. */
 #define TC__OTLP_BOOST_ATTRIBUTE 10
 #define TC__OTLP_BOOST_BODY 0
 /* Adds the attributes of a resource or record, or the fields of a body; of one name the first
- * counts. Text is borrowed from the parser, but for integers, which are written to scratch. */
+ * counts. Text is borrowed from the parser. */
 void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
                         struct tc__otlp_attrs *io);
+/* The same for one pair of a tape, in an attribute. */
+struct tc__otlp_tape;
+void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at,
+                             struct tc__otlp_attrs *io);
 /* Copies the texts to scratch, so that they outlive the parse. */
 void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io);
 /* The value of the record, else of its resource. */
-struct tc__otlp_value tc__otlp_get(const struct tc__otlp_attrs *record,
-                                   const struct tc__otlp_resource *resource,
-                                   enum tc__otlp_attr attr);
+static inline const struct tc__otlp_value *tc__otlp_get(const struct tc__otlp_record *r,
+                                                        enum tc__otlp_attr attr)
+{
+    return tc__otlp_own((r->attrs.came >> attr & 1) != 0 ? &r->attrs : &r->resource->attrs, attr);
+}
+
 /* Fills what is not known yet of an event's scope. */
-void tc__otlp_scope(const struct tc__otlp_attrs *record, const struct tc__otlp_resource *resource,
-                    struct tc_scope *io);
-/* One value of any type, as text and number. */
-struct tc__otlp_value tc__otlp_value_read(struct tc__otlp *o, struct tc_k8s_val v);
+void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct tc_scope *io);
+/* One value of any type. */
+struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v);
+/* The text of a string or of an integer, which is written to scratch; empty otherwise. */
+struct tc_slice tc__otlp_text(struct tc__otlp *o, const struct tc__otlp_value *v);
+/* False when it is no number. */
+bool tc__otlp_number(const struct tc__otlp_value *v, double *out);
 
 /* otlp_log.c: one log record, as JSON text that k.raw_offset points at, or parsed. */
 TC_CHECKED tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
@@ -181,22 +210,16 @@ void tc__otlp_block_drop(struct tc__otlp_block *b);
 TC_CHECKED tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b);
 /* The same for both blocks: before any other event, so that events come in the order of records. */
 TC_CHECKED tc_status tc__otlp_flush(struct tc__otlp *o);
-/* One body of the kernel's, perhaps of several lines. `writer`: "kernel" or
+/* One body of the kernel's, r->text, perhaps of several lines. `writer`: "kernel" or
  * "systemd-oomd" where that is known, else empty. *out_taken is false when it is not, and nothing
  * was done. */
-TC_CHECKED tc_status tc__otlp_kernel(struct tc__otlp *o, struct tc_k8s_val record,
-                                     const struct tc__otlp_attrs *attrs,
-                                     const struct tc__otlp_resource *resource, struct tc_slice body,
+TC_CHECKED tc_status tc__otlp_kernel(struct tc__otlp *o, const struct tc__otlp_record *r,
                                      struct tc_slice writer, bool *out_taken);
 /* A record whose attributes are the fields of one of tracecore's events. */
-TC_CHECKED tc_status tc__otlp_event(struct tc__otlp *o, struct tc_k8s_val record,
-                                    const struct tc__otlp_attrs *attrs,
-                                    const struct tc__otlp_resource *resource,
+TC_CHECKED tc_status tc__otlp_event(struct tc__otlp *o, const struct tc__otlp_record *r,
                                     enum tc_event_kind kind);
 /* A record whose body is the line of one. */
-TC_CHECKED tc_status tc__otlp_event_line(struct tc__otlp *o, struct tc_k8s_val record,
-                                         const struct tc__otlp_attrs *attrs,
-                                         const struct tc__otlp_resource *resource,
+TC_CHECKED tc_status tc__otlp_event_line(struct tc__otlp *o, const struct tc__otlp_record *r,
                                          struct tc_slice line);
 
 #endif

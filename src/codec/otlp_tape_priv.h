@@ -77,9 +77,10 @@ struct tc__otlp_frame {
     uint32_t node;                      /* TC__OTLP_NO_NODE: it has none */
     uint32_t end;                       /* protobuf: where it ends */
     uint32_t attributes;
-    bool keeps; /* what is inside may have nodes */
-    bool list;  /* JSON: the elements of field */
-    bool first; /* JSON: nothing was read inside yet */
+    bool keeps;    /* what is inside may have nodes */
+    bool list;     /* JSON: the elements of field */
+    bool first;    /* JSON: nothing was read inside yet */
+    uint8_t guess; /* JSON: the field that may come next */
 };
 
 /* Whose records go when a limit is passed. */

@@ -35,7 +35,6 @@ struct tc_otlp_reader {
     struct tc_arena blocks;
     void *block_bytes;
     struct tc__otlp o;
-    bool has_places; /* o.places is not all zero */
 };
 
 void tc_otlp_reader_limit(struct tc_otlp_reader *r, const struct tc_otlp_limits *limits)
@@ -63,8 +62,9 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
     r->block_bytes = malloc(2 * BLOCK_BYTES);
     r->o.k.parser = tc_json_parser_create();
+    r->o.line_parser = tc_json_parser_create();
     if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->block_bytes == NULL ||
-        r->o.k.parser == NULL) {
+        r->o.k.parser == NULL || r->o.line_parser == NULL) {
         tc_otlp_reader_destroy(r);
         return NULL;
     }
@@ -73,7 +73,7 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     tc_arena_init(&r->blocks, "otlp blocks", r->block_bytes, 2 * BLOCK_BYTES);
     tc__otlp_block_init(&r->o.kernel, &tc_codec_kmsg, &r->blocks, BLOCK_BYTES - 64);
     tc__otlp_block_init(&r->o.events, &tc_codec_event_json, &r->blocks, BLOCK_BYTES - 64);
-    tc__train_text_init(&r->o.train);
+    tc__otlp_init(&r->o);
     return r;
 }
 
@@ -84,6 +84,7 @@ void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
     }
     tc_arena_fini(&r->blocks);
     tc_json_parser_destroy(r->o.k.parser);
+    tc_json_parser_destroy(r->o.line_parser);
     free(r->block_bytes);
     free(r->build.frames);
     free(r->build.text);
@@ -233,11 +234,11 @@ tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
     o->k.lasting = in->bytes;
     o->k.seen_ns = TC_TIME_NONE;
     o->k.bad = (struct tc_error){0};
-    if (r->has_places) {
+    if (o->has_places) {
         memset(o->places, 0, sizeof o->places);
+        o->has_places = false;
     }
     tc_status status = read_tape(o, &r->tape);
-    r->has_places = true;
     if (status != TC_OK) {
         tc__otlp_block_drop(&o->kernel);
         tc__otlp_block_drop(&o->events);

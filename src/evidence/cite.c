@@ -16,10 +16,9 @@
 
 void tc__cite_put(char *out, const struct tc__citation *c)
 {
-    struct tc_buf b = tc_buf_make(out + NUMBER_AT, TC_PUT_U64_MAX);
     memset(out, ' ', TC__CITE_BYTES);
     tc__hex(out, &c->digest);
-    tc_buf_u64(&b, c->number);
+    tc__digits(out + NUMBER_AT, c->number);
     struct tc_buf sum = tc_buf_make(out + SUM_AT, 16);
     tc_buf_hex(&sum, tc__sum(out, SUM_AT, 0), 16);
     out[TC__CITE_BYTES - 1] = '\n';
@@ -120,7 +119,7 @@ tc_status tc__citations_open(struct tc_store *s, struct tc_error *err)
     if (error != 0) {
         return tc__store_io_error(s, error, "read", path, err);
     }
-    if (newest.number >= tc_store_next_number(s) && newest.number < UINT64_MAX) {
+    if (newest.number >= tc_store_next_number(s) && newest.number <= TC__NUMBER_MAX) {
         atomic_store(&s->shared->next_number, newest.number + 1);
     }
     s->shared->stats.cited = c->size / TC__CITE_BYTES;

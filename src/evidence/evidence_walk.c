@@ -153,6 +153,14 @@ static tc_status walk_object(struct walk *w, const struct tc__object *o)
     return status;
 }
 
+static void tell_damaged_line(const struct walk *w, uint64_t line)
+{
+    tell(w,
+         "%s/objects.idx: offset %llu: the line is damaged; the next start of the daemon writes "
+         "the index anew",
+         w->e->dir, (unsigned long long)(line * TC__OBJECT_LINE));
+}
+
 static tc_status walk_objects(struct walk *w)
 {
     struct tc__index *ix = &w->e->index;
@@ -165,10 +173,7 @@ static tc_status walk_objects(struct walk *w)
     for (uint64_t i = tc__index_search(ix, w->next); i < ix->lines && status == TC_OK; i++) {
         struct tc__object o;
         if (!tc__index_line(ix, i, &o)) {
-            tell(w,
-                 "%s/objects.idx: offset %llu: the line is damaged; the next start of the daemon "
-                 "writes the index anew",
-                 w->e->dir, (unsigned long long)(i * TC__OBJECT_LINE));
+            tell_damaged_line(w, i);
         } else if (o.state == TC__OBJECT_KEPT && o.totals.last >= w->next) {
             status = walk_object(w, &o);
         }
@@ -234,139 +239,35 @@ tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool want_body,
     return tc_fail(err, TC_E_IO, 0, "%s: segments are sealed faster than they can be read", e->dir);
 }
 
-/* ---- where a replay begins ---- */
-
-struct replay {
-    int64_t since_ns;
-    uint64_t bytes_max;
-    uint64_t bytes; /* of the bodies from `start` on */
-    uint64_t start;
-    bool begun; /* a segment was seen: start is set */
-    bool done;
-};
-
-/* One segment earlier. Scans it where the beginning lies within. */
-static tc_status step_back(struct replay *r, struct tc__source *source,
-                           const struct tc__totals *totals, struct tc_error *err)
+tc_status tc_evidence_objects(struct tc_evidence *e,
+                              tc_status (*take)(void *context, const struct tc_object_info *info),
+                              void (*bad)(void *context, const char *line), void *context,
+                              struct tc_error *err)
 {
-    if (totals->batches == 0) {
-        return TC_OK;
+    struct walk w = {.e = e, .bad = bad, .context = context, .err = err};
+    int error = tc__index_open(&e->index, e->dir);
+    if (error != 0) {
+        return tc_fail(err, TC_E_IO, 0, "cannot read %s/objects.idx: %s", e->dir, strerror(error));
     }
-    if (!r->begun) {
-        r->start = totals->last + 1;
-        r->begun = true;
-    }
-    bool fits = r->bytes_max == 0 || totals->body_bytes <= r->bytes_max - r->bytes;
-    if (fits && totals->arrival_min >= r->since_ns) {
-        r->start = totals->first;
-        r->bytes += totals->body_bytes;
-        return TC_OK;
-    }
-    r->done = true;
-    if (totals->arrival_max < r->since_ns) {
-        return TC_OK;
-    }
-    uint64_t rest = totals->body_bytes;
-    struct tc__batch b;
-    for (;;) {
-        enum tc__found found = tc__scan_next(&source->scan, false, &b);
-        if (found == TC__FOUND_IO) {
-            return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
-                           strerror(source->scan.error));
-        }
-        if (found == TC__FOUND_END || found == TC__FOUND_TORN) {
-            return TC_OK;
-        }
-        if (found != TC__FOUND_BATCH) {
-            continue;
-        }
-        if (b.first.arrival_ns >= r->since_ns &&
-            (r->bytes_max == 0 || rest <= r->bytes_max - r->bytes)) {
-            r->start = b.first.number < r->start ? b.first.number : r->start;
-            return TC_OK;
-        }
-        rest -= b.first.body_len < rest ? b.first.body_len : rest;
-    }
-}
-
-static tc_status sum_up(struct tc__source *source, struct tc__totals *out, struct tc_error *err)
-{
-    struct tc__batch b;
-    tc__totals_init(out);
-    for (;;) {
-        enum tc__found found = tc__scan_next(&source->scan, false, &b);
-        if (found == TC__FOUND_IO) {
-            return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
-                           strerror(source->scan.error));
-        }
-        if (found == TC__FOUND_END || found == TC__FOUND_TORN) {
-            source->scan.at = TC__HEAD_BYTES;
-            source->scan.last = 0;
-            return TC_OK;
-        }
-        if (found == TC__FOUND_BATCH) {
-            tc__totals_add(out, b.first.number, b.first.arrival_ns, b.first.body_len);
-        }
-    }
-}
-
-/* The segments in open/, newest first. TC_E_NOTFOUND: one was sealed meanwhile. */
-static tc_status back_over_open(struct tc_evidence *e, size_t count, struct replay *r,
-                                struct tc_error *err)
-{
-    for (size_t i = count; i > 0 && !r->done; i--) {
-        struct tc__source source;
-        struct tc__totals totals;
-        TC_TRY(tc__source_segment(e, e->open[i - 1], &source, err));
-        tc_status status = sum_up(&source, &totals, err);
-        status = status == TC_OK ? step_back(r, &source, &totals, err) : status;
-        tc__source_close(&source);
-        TC_TRY(status);
-    }
-    return TC_OK;
-}
-
-static tc_status back_over_objects(struct tc_evidence *e, struct replay *r, struct tc_error *err)
-{
-    struct tc__index *ix = &e->index;
-    for (uint64_t i = ix->lines; i > 0 && !r->done; i--) {
+    tc_status status = TC_OK;
+    for (uint64_t i = 0; i < e->index.lines && status == TC_OK; i++) {
         struct tc__object o;
-        struct tc__source source;
-        /* One that was in open/ too: seen already. */
-        if (!tc__index_line(ix, i - 1, &o) || o.state != TC__OBJECT_KEPT ||
-            (r->begun && o.totals.last >= r->start)) {
-            continue;
-        }
-        tc_status status = tc__source_object(e, &o, &source, err);
-        if (status == TC_E_NOTFOUND) {
-            continue;
-        }
-        TC_TRY(status);
-        status = step_back(r, &source, &o.totals, err);
-        tc__source_close(&source);
-        TC_TRY(status);
-    }
-    return TC_OK;
-}
-
-tc_status tc_evidence_replay_from(struct tc_evidence *e, int64_t since_ns, uint64_t bytes_max,
-                                  uint64_t *out_number, struct tc_error *err)
-{
-    tc_status status = TC_E_NOTFOUND;
-    for (size_t i = 0; i < TC__LOOK_MAX && status == TC_E_NOTFOUND; i++) {
-        struct replay r = {.since_ns = since_ns, .bytes_max = bytes_max, .start = 1};
-        size_t count = 0;
-        int error = tc__list_open(e->dir, e->open, TC__READ_OPEN_MAX, &count);
-        error = error == 0 ? tc__index_open(&e->index, e->dir) : error;
-        if (error != 0) {
-            return tc_fail(err, TC_E_IO, 0, "cannot read %s: %s", e->dir, strerror(error));
-        }
-        status = back_over_open(e, count, &r, err);
-        status = status == TC_OK ? back_over_objects(e, &r, err) : status;
-        tc__index_close(&e->index);
-        if (status == TC_OK) {
-            *out_number = r.start;
+        if (!tc__index_line(&e->index, i, &o)) {
+            tell_damaged_line(&w, i);
+        } else if (o.state == TC__OBJECT_KEPT) {
+            struct tc_object_info info = {
+                .digest = o.digest,
+                .first = o.totals.first,
+                .last = o.totals.last,
+                .batches = o.totals.batches,
+                .arrival_min_ns = o.totals.arrival_min,
+                .arrival_max_ns = o.totals.arrival_max,
+                .body_bytes = o.totals.body_bytes,
+                .disk_bytes = o.file_bytes,
+            };
+            status = take(context, &info);
         }
     }
+    tc__index_close(&e->index);
     return status;
 }

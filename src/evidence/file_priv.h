@@ -41,6 +41,9 @@ void tc__path_object(char *out, const char *dir, const char *hex, bool folder_on
 void tc__hex(char *out, const struct tc_digest *d);
 bool tc__unhex(struct tc_slice text, struct tc_digest *out);
 
+/* The digits of value, and nothing behind them. */
+void tc__digits(char *out, uint64_t value);
+
 /* The names SEQ.seg in DIR/open, smallest first, at most max. 0 or errno. */
 int tc__list_open(const char *dir, uint64_t *out, size_t max, size_t *out_count);
 

@@ -31,8 +31,7 @@ void tc__object_put(char *out, const struct tc__object *o)
     memset(out, ' ', TC__OBJECT_LINE);
     out[0] = (char)o->state;
     for (size_t i = 0; i < NUMBERS; i++) {
-        struct tc_buf b = tc_buf_make(out + NUMBERS_AT + i * (TC_PUT_U64_MAX + 1), TC_PUT_U64_MAX);
-        tc_buf_u64(&b, numbers[i]);
+        tc__digits(out + NUMBERS_AT + i * (TC_PUT_U64_MAX + 1), numbers[i]);
     }
     tc__hex(out + DIGEST_AT, &o->digest);
     struct tc_buf sum = tc_buf_make(out + SUM_AT, 16);

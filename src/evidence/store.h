@@ -53,6 +53,10 @@ struct tc_store_io {
     int (*truncate)(int fd, off_t len);
 };
 
+/* By measurement (`tracecore bench evidence`): faster levels save little time and lose much room,
+ * slower ones the other way round. */
+#define TC_STORE_COMPRESSION_DEFAULT (-2)
+
 struct tc_store_config {
     size_t segment_bytes;   /* a segment is sealed at this size on disk */
     int64_t segment_ns;     /* or at this age */
@@ -161,6 +165,22 @@ TC_CHECKED tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool
 TC_CHECKED tc_status tc_evidence_replay_from(struct tc_evidence *e, int64_t since_ns,
                                              uint64_t bytes_max, uint64_t *out_number,
                                              struct tc_error *err);
+
+struct tc_object_info {
+    struct tc_digest digest;
+    uint64_t first; /* numbers of its batches */
+    uint64_t last;
+    uint64_t batches;
+    int64_t arrival_min_ns;
+    int64_t arrival_max_ns;
+    uint64_t body_bytes;
+    uint64_t disk_bytes;
+};
+
+/* The objects, oldest first, from the index alone. Stops when `take` fails. */
+TC_CHECKED tc_status tc_evidence_objects(
+    struct tc_evidence *e, tc_status (*take)(void *context, const struct tc_object_info *info),
+    void (*bad)(void *context, const char *line), void *context, struct tc_error *err);
 
 /* Remembers that a verdict cites that batch: its digest is found at once from now on, and it is
  * not deleted before others. Appended to an index; durable with the next commit. Any thread. */

@@ -29,11 +29,8 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the events that wait and the verdicts");
     }
     tc_story_forgets(l->story);
-    struct tc_engine_out taken = {tc__live_take, l};
+    struct tc_engine_out taken = {.verdict = tc__live_take, .context = l, .lag_ns = TC__LAG_NS};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
-    if (status == TC_OK) {
-        status = tc_engine_lag(l->engine, TC__LAG_NS);
-    }
     if (status != TC_OK) {
         tc_live_destroy(l);
         return status;
@@ -106,8 +103,9 @@ static void move_clocks(struct tc_live *l, int64_t now_ns)
     } else if (now_ns > l->wall_ns) {
         int64_t step_ns = now_ns - l->wall_ns;
         l->arrived_ns += step_ns;
-        l->passed_ns += step_ns < TC__STEP_MAX_NS ? step_ns : TC__STEP_MAX_NS;
-        l->clock_ns += step_ns;
+        step_ns = step_ns < TC__STEP_MAX_NS ? step_ns : TC__STEP_MAX_NS;
+        l->passed_ns += step_ns;
+        l->clock_ns += step_ns; /* and what it jumped, below */
     }
     l->wall_ns = now_ns;
     /* A clock that went back is believed when those who send agree with it. */
@@ -144,6 +142,16 @@ static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
 static tc_status release(struct tc_live *l)
 {
     return tc__hold_release(&l->hold, l->arrived_ns, l->clock_ns, hand_over, l);
+}
+
+/* The hold is over for what was handed over: what it leads to need not wait for more. */
+static tc_status conclude(struct tc_live *l)
+{
+    if (!l->handed) {
+        return TC_OK;
+    }
+    l->handed = false;
+    return tc_engine_tick(l->engine);
 }
 
 static tc_status keep(struct tc_live *l, const struct tc_event *ev, bool past)
@@ -219,11 +227,7 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(release(l));
-    /* The hold is over for what was handed over: what it leads to need not wait for more. */
-    if (l->handed) {
-        l->handed = false;
-        TC_TRY(tc_engine_tick(l->engine));
-    }
+    TC_TRY(conclude(l));
     TC_TRY(pass_time(l));
     if (l->settle_ns <= l->arrived_ns) {
         TC_TRY(settle(l));
@@ -252,6 +256,7 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(conclude(l));
     l->replaying = false;
     if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
         l->settle_ns = l->arrived_ns + TC__SETTLE_NS;
@@ -263,6 +268,7 @@ tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
+    TC_TRY(conclude(l));
     TC_TRY(settle(l));
     return tc__live_tell(l, true);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two keys that are no single value: headers to send, tokens to let in. */
+#include "base/assert.h"
 #include "server/config_priv.h"
 
 #include <string.h>
@@ -157,9 +158,8 @@ void tc__config_token_set(struct tc__config_load *l, const char *path,
                           const struct tc__config_place *place, enum tc__config_token_field field,
                           struct tc_slice text)
 {
-    if (l->out->auth_token_count == TC_CONFIG_TOKENS_MAX) {
-        return; /* told when the token began */
-    }
+    /* One that is too many is skipped as a whole. */
+    TC_ASSERT(l->out->auth_token_count < TC_CONFIG_TOKENS_MAX);
     struct tc_config_token *token = &l->out->auth_tokens[l->out->auth_token_count];
     switch (field) {
     case TC__TOKEN_NAME:

@@ -130,11 +130,11 @@ static void put_patterns(struct tc_buf *b)
             char text[512];
             struct tc_buf help = tc_buf_make(text, sizeof text);
             put(&help, param->help);
-            tc_buf_lit(&help, " From ");
+            tc_buf_lit(&help, " (");
             put_knob_value(&help, param, param->min);
             tc_buf_lit(&help, " to ");
             put_knob_value(&help, param, param->max);
-            tc_buf_char(&help, '.');
+            tc_buf_char(&help, ')');
             put_comment(b, 3, tc_buf_slice(&help));
             put_indent(b, 3);
             put(b, param->name);
@@ -223,19 +223,56 @@ static void put_markdown_knob(struct tc_buf *b, const struct tc_detector *d,
     tc_buf_lit(b, " |\n");
 }
 
+static struct tc_slice section_of(const struct tc__config_row *row)
+{
+    struct tc_slice rest;
+    struct tc_slice first = tc_slice_cut(tc_slice_cstr(row->path), '.', &rest);
+    return rest.len == 0 ? TC_EMPTY : first;
+}
+
+/* The keys of a section, or those that are in none. */
+static void put_markdown_section(struct tc_buf *b, struct tc_slice section)
+{
+    tc_buf_lit(b, "### ");
+    tc_buf_str(b, section.len == 0 ? TC_LIT("Outside of sections") : section);
+    put(b, "\n\n| key | default | what it does | a change takes |\n| --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < TC_CONFIG_KEY_COUNT; i++) {
+        if (tc_slice_eq(section_of(&tc__config_rows[i]), section)) {
+            put_markdown_row(b, &tc__config_rows[i]);
+        }
+    }
+    if (tc_slice_eq(section, TC_LIT("detection"))) {
+        put(b,
+            "| `detection.patterns.NAME.enabled` | `true` | Whether the pattern is looked for. | "
+            "restart |\n"
+            "| `detection.patterns.NAME.KEY` | see below | A knob of the pattern. | restart "
+            "|\n");
+    }
+    tc_buf_char(b, '\n');
+}
+
+static bool is_new_section(size_t at)
+{
+    struct tc_slice section = section_of(&tc__config_rows[at]);
+    for (size_t i = 0; i < at; i++) {
+        if (tc_slice_eq(section_of(&tc__config_rows[i]), section)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void tc_config_print_markdown(struct tc_buf *b)
 {
     size_t count = 0;
     const struct tc_detector *const *all = tc_detectors(&count);
-    put(b, "| key | default | what it does | a change takes |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < TC_CONFIG_KEY_COUNT; i++) {
-        put_markdown_row(b, &tc__config_rows[i]);
+        if (is_new_section(i)) {
+            put_markdown_section(b, section_of(&tc__config_rows[i]));
+        }
     }
-    put(b, "| `detection.patterns.NAME.enabled` | `true` | Whether the pattern is looked for. | "
-           "restart |\n"
-           "| `detection.patterns.NAME.KEY` | see below | A knob of the pattern. | restart |\n"
-           "\n"
-           "| `detection.patterns.` | default | what it does | range |\n"
+    put(b, "### Knobs of the patterns\n\n"
+           "| detection.patterns. | default | what it does | range |\n"
            "| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < count; i++) {
         for (size_t p = 0; p < all[i]->param_count; p++) {

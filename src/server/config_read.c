@@ -484,13 +484,13 @@ void tc__config_yaml(struct tc__config_load *l, struct tc_slice text, struct tc_
     struct reader r = {.load = l, .root = root, .base = *base};
     tc_status status = TC_OK;
     size_t at = 0;
+    if (text.len == 0) {
+        return;
+    }
     const char *why = tc_yaml_screen(text, &at, &status);
     if (why != NULL) {
         struct tc__config_place place = place_at(&r, text, at);
         TELL(&r, &place, "", "%s", why);
-        return;
-    }
-    if (text.len == 0) {
         return;
     }
     struct fy_diag_cfg diag_cfg;

@@ -36,7 +36,7 @@ const struct tc__config_row tc__config_rows[TC_CONFIG_KEY_COUNT] = {
 };
 
 /* Rows, their sections, patterns and their knobs. */
-#define NODES_MAX 1024
+#define NODES_MAX 512
 
 struct tc_slice tc__config_last_part(struct tc_slice path)
 {
@@ -56,7 +56,7 @@ static struct tc_slice parent_of(struct tc_slice path)
 struct tc__config_node *tc__config_find(struct tc__config_load *l, struct tc_slice path)
 {
     for (size_t i = 0; i < l->node_count; i++) {
-        if (tc_slice_eq(path, tc_slice_cstr(l->nodes[i].path))) {
+        if (tc_slice_eq(path, tc_slice_make(l->nodes[i].path, l->nodes[i].path_len))) {
             return &l->nodes[i];
         }
     }
@@ -70,6 +70,7 @@ static struct tc__config_node *add(struct tc__config_load *l, struct tc_slice pa
     struct tc__config_node *node = &l->nodes[l->node_count++];
     struct tc_buf b = tc_buf_make(node->path, sizeof node->path - 1);
     tc_buf_str(&b, path);
+    node->path_len = path.len;
     node->kind = kind;
     return node;
 }
@@ -147,7 +148,9 @@ const struct tc__config_node *tc__config_nearest(const struct tc__config_load *l
 {
     const struct tc__config_node *best[2] = {NULL, NULL};
     size_t distance[2] = {TC_DISTANCE_MAX, TC_DISTANCE_MAX};
-    for (size_t i = 1; i < l->node_count; i++) {
+    /* Nobody reads the answer where mistakes are only counted. */
+    size_t count = l->mistake_count < TC__CONFIG_MISTAKES_MAX ? l->node_count : 0;
+    for (size_t i = 1; i < count; i++) {
         struct tc_slice path = tc_slice_cstr(l->nodes[i].path);
         bool elsewhere = !tc_slice_eq(parent_of(path), parent);
         size_t now = tc_slice_distance(key, tc__config_last_part(path));

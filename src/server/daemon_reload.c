@@ -83,7 +83,8 @@ void tc__daemon_reload(struct tc_daemon *d)
         return;
     }
     (void)tc_config_fixed_changes(&d->config, &fresh, say_fixed, NULL);
-    tc_config_take_changes(&d->config, &fresh);
+    tc_config_keep_fixed(&d->config, &fresh);
+    d->config = fresh;
     struct tc_net_limits net_limits = tc__daemon_net_limits(&d->config);
     struct tc_otlp_limits otlp_limits = tc__daemon_otlp_limits(&d->config);
     struct tc_outbox_config outbox = tc__daemon_outbox_config(d);

@@ -8,22 +8,16 @@
 #include "base/assert.h"
 #include "server/h2_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define OUTPUT_CHUNK 16384
 #define OUTPUT_HIGH ((size_t)256 << 10) /* waiting output at which reading stops */
 #define ACKS_MAX 128                    /* of PING and SETTINGS that wait to be sent */
-#define STALL_RETRY_NS INT64_C(5000000)
-#define STALL_MAX_NS INT64_C(500000000)   /* then a call without memory is refused */
-#define STALL_BYTES_MAX ((size_t)8 << 20) /* of all connections */
-#define LAST_CALL_NS TC_H2_SECOND         /* for the client to see the first GOAWAY */
+#define LAST_CALL_NS TC_H2_SECOND       /* for the client to see the first GOAWAY */
 /* Memory of a connection: header tables and buffers, and what a stream takes in nghttp2 and here.
  */
 #define MEM_BASE ((size_t)384 << 10)
 #define MEM_STREAM ((size_t)3 << 10)
-
-static size_t stalled_bytes; /* of all connections; the loop's thread only */
 
 int64_t tc__h2_now(const struct tc__h2 *h)
 {
@@ -198,8 +192,7 @@ void tc__h2_count_request(struct tc__h2 *h)
 
 /* ---- input ---- */
 
-/* Gives bytes to nghttp2; how many it looked at. h->stuck says whether it stopped there. */
-static size_t feed(struct tc__h2 *h, const unsigned char *data, size_t len)
+size_t tc__h2_feed(struct tc__h2 *h, const unsigned char *data, size_t len)
 {
     h->stuck = NULL;
     h->busy = true;
@@ -216,120 +209,17 @@ static size_t feed(struct tc__h2 *h, const unsigned char *data, size_t len)
     return n < 0 ? len : (size_t)n;
 }
 
-/* The call that found no room is answered: try again later. */
-static void refuse_stuck(struct tc__h2 *h, int32_t id, size_t len)
-{
-    struct tc__h2_stream *s = tc__h2_find(h, id);
-    if (s != NULL && s->phase == TC_H2_BODY) {
-        tc_count(TC_COUNT_GRPC_ERROR_MEMORY, 1);
-        tc__h2_fail(s, TC_GRPC_UNAVAILABLE, TC_LIT("no memory for the message now"), 1);
-    }
-    tc__h2_consume(h, id, len);
-}
-
-static void drop_stall(struct tc__h2 *h)
-{
-    stalled_bytes -= h->stall.cap;
-    free(h->stall.data);
-    h->stall = (struct tc__h2_stall){.data = NULL};
-}
-
-/* Keeps what came from `stuck` on; false when that is too much. */
-static bool stash(struct tc__h2 *h, const unsigned char *data, size_t len, size_t fed)
-{
-    size_t chunk_at = (size_t)(h->stuck - data);
-    size_t bytes = len - chunk_at;
-    if (bytes > STALL_BYTES_MAX - stalled_bytes) {
-        return false;
-    }
-    unsigned char *copy = malloc(bytes);
-    if (copy == NULL) {
-        return false;
-    }
-    memcpy(copy, h->stuck, bytes);
-    stalled_bytes += bytes;
-    h->stall = (struct tc__h2_stall){.data = copy,
-                                     .cap = bytes,
-                                     .len = bytes,
-                                     .chunk_at = 0,
-                                     .chunk_len = h->stuck_len,
-                                     .stream_id = h->stuck_id,
-                                     .rest_at = fed - chunk_at,
-                                     .since_ns = tc__h2_now(h)};
-    tc_count(TC_COUNT_GRPC_STALLS, 1);
-    tc__h2_due(h, h->stall.since_ns + STALL_RETRY_NS);
-    return true;
-}
-
-/* Bytes that came although reading was stopped. */
-static tc_status stash_more(struct tc__h2 *h, struct tc_slice bytes)
-{
-    struct tc__h2_stall *t = &h->stall;
-    if (bytes.len > STALL_BYTES_MAX - stalled_bytes) {
-        return TC_E_LIMIT;
-    }
-    unsigned char *larger = realloc(t->data, t->len + bytes.len);
-    if (larger == NULL) {
-        return TC_E_NOMEM;
-    }
-    memcpy(larger + t->len, bytes.ptr, bytes.len);
-    t->data = larger;
-    t->len += bytes.len;
-    stalled_bytes += t->len - t->cap;
-    t->cap = t->len;
-    return TC_OK;
-}
-
-/* Goes on with what waits, as far as there is memory now. */
-static void resume(struct tc__h2 *h, int64_t now_ns)
-{
-    struct tc__h2_stall *t = &h->stall;
-    struct tc__h2_stream *s = tc__h2_find(h, t->stream_id);
-    if (s != NULL && s->phase == TC_H2_BODY && t->chunk_len > 0) {
-        size_t taken = tc__h2_take(s, t->data + t->chunk_at, t->chunk_len);
-        t->chunk_at += taken;
-        t->chunk_len -= taken;
-        if (t->chunk_len > 0 && now_ns - t->since_ns < STALL_MAX_NS) {
-            tc__h2_due(h, now_ns + STALL_RETRY_NS);
-            return;
-        }
-    }
-    if (t->chunk_len > 0) {
-        refuse_stuck(h, t->stream_id, t->chunk_len);
-        t->chunk_len = 0;
-    }
-    /* Even without a rest: the end of the frame is told by this call. */
-    size_t from = t->rest_at;
-    size_t fed = feed(h, t->data + from, t->len - from);
-    if (h->ended || h->stuck == NULL) {
-        drop_stall(h);
-        return;
-    }
-    t->chunk_at = (size_t)(h->stuck - t->data);
-    t->chunk_len = h->stuck_len;
-    t->stream_id = h->stuck_id;
-    t->rest_at = from + fed;
-    t->since_ns = now_ns;
-    tc__h2_due(h, now_ns + STALL_RETRY_NS);
-}
-
 static void take_input(struct tc__h2 *h, struct tc_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)bytes.ptr;
     size_t at = 0;
     do {
-        size_t fed = feed(h, data + at, bytes.len - at);
-        if (h->ended) {
+        size_t fed = tc__h2_feed(h, data + at, bytes.len - at);
+        if (h->ended || h->stuck == NULL || tc__h2_stall(h, data + at, bytes.len - at, fed)) {
             return;
         }
-        if (h->stuck != NULL) {
-            if (stash(h, data + at, bytes.len - at, fed)) {
-                return;
-            }
-            refuse_stuck(h, h->stuck_id, h->stuck_len);
-        }
         at += fed;
-    } while (h->stuck != NULL);
+    } while (true); /* each round takes a part of the bytes, or ends */
 }
 
 /* ---- the protocol ---- */
@@ -352,8 +242,13 @@ static tc_status on_input(struct tc_conn *c, void *state, struct tc_slice bytes)
     if (h->ended || h->closing || bytes.len == 0) {
         return TC_OK;
     }
-    size_t resets = tc_conn_limits(h->conn)->resets_per_s_max;
-    enum tc__h2_end end = tc__h2_guard_scan(&h->guard, bytes, tc__h2_now(h), resets);
+    const struct tc_net_limits *limits = tc_conn_limits(h->conn);
+    int64_t now_ns = tc__h2_now(h);
+    if (h->guard.preface == 0) {
+        h->handshake_ns = now_ns + limits->header_timeout_ns;
+        tc__h2_due(h, h->handshake_ns);
+    }
+    enum tc__h2_end end = tc__h2_guard_scan(&h->guard, bytes, now_ns, limits->resets_per_s_max);
     if (end == TC_H2_END_HTTP1 || end == TC_H2_END_PREFACE) {
         tc_count(ends[end].counter, 1);
         if (end == TC_H2_END_HTTP1) {
@@ -367,7 +262,7 @@ static tc_status on_input(struct tc_conn *c, void *state, struct tc_slice bytes)
         return TC_OK;
     }
     if (h->stall.data != NULL) {
-        return stash_more(h, bytes);
+        return tc__h2_stall_more(h, bytes);
     }
     take_input(h, bytes);
     if (h->guard.preface < NGHTTP2_CLIENT_MAGIC_LEN) {
@@ -375,8 +270,8 @@ static tc_status on_input(struct tc_conn *c, void *state, struct tc_slice bytes)
     }
     if (h->handshake_ns != 0 && h->settings_seen && h->settings_acked) {
         h->handshake_ns = 0;
-        h->idle_ns = tc__h2_now(h);
-        tc__h2_due(h, h->idle_ns + tc_conn_limits(h->conn)->idle_timeout_ns);
+        h->idle_ns = now_ns;
+        tc__h2_due(h, h->idle_ns + limits->idle_timeout_ns);
     }
     tc__h2_pump(h);
     return TC_OK;
@@ -426,6 +321,7 @@ static tc_status on_open(struct tc_conn *c, void *state)
     struct tc__h2 *h = state;
     const struct tc_net_limits *limits = tc_conn_limits(c);
     h->conn = c;
+    h->streams_now = limits->streams_max;
     h->mem.cap = MEM_BASE + 2 * limits->streams_max * MEM_STREAM + 2 * limits->header_bytes_max;
     tc_status status = start_session(h);
     if (status != TC_OK) {
@@ -435,8 +331,7 @@ static tc_status on_open(struct tc_conn *c, void *state)
         return status;
     }
     h->idle_ns = tc__h2_now(h);
-    h->handshake_ns = h->idle_ns + limits->header_timeout_ns;
-    tc__h2_due(h, h->handshake_ns);
+    tc__h2_due(h, h->idle_ns + limits->idle_timeout_ns);
     return TC_OK;
 }
 
@@ -520,8 +415,9 @@ static void on_expired(struct tc_conn *c, void *state)
         return;
     }
     if (h->stall.data != NULL) {
-        resume(h, now_ns);
+        tc__h2_resume(h, now_ns);
     }
+    tc__h2_relax(h, now_ns);
     if (!h->ended && h->last_call_ns != 0 && now_ns >= h->last_call_ns) {
         last_goaway(h, TC_H2_END_REQUESTS);
     }
@@ -551,6 +447,13 @@ static void on_shutdown(struct tc_conn *c, void *state)
     tc__h2_pump(h);
 }
 
+static int64_t idle_since(const struct tc_conn *c, const void *state)
+{
+    (void)c;
+    const struct tc__h2 *h = state;
+    return h->open_count == 0 ? h->idle_ns : 0;
+}
+
 static void on_close(struct tc_conn *c, void *state)
 {
     (void)c;
@@ -559,9 +462,7 @@ static void on_close(struct tc_conn *c, void *state)
     tc__h2_orphan(h);
     nghttp2_session_del(h->session);
     h->session = NULL;
-    if (h->stall.data != NULL) {
-        drop_stall(h);
-    }
+    tc__h2_drop_stall(h);
     TC_ASSERT(h->mem.used == 0);
 }
 
@@ -574,4 +475,5 @@ const struct tc_proto tc_proto_grpc = {
     .expired = on_expired,
     .shutdown = on_shutdown,
     .close = on_close,
+    .idle_since = idle_since,
 };

@@ -49,7 +49,7 @@ static void add_grpc(struct fields *f)
 {
     add_fixed(f, TC_LIT(":status"), TC_LIT("200"));
     add_fixed(f, TC_LIT("content-type"), TC_LIT("application/grpc"));
-    add_fixed(f, TC_LIT("grpc-accept-encoding"), TC_LIT("identity,gzip"));
+    add_fixed(f, TC_LIT("grpc-accept-encoding"), TC_LIT("identity,gzip,zstd"));
 }
 
 /* From now on what comes is thrown away, and the answer has to get out in time. */
@@ -73,6 +73,9 @@ static void submit(struct tc__h2_stream *s, const struct fields *f,
                    nghttp2_data_source_read_callback read)
 {
     struct tc__h2 *h = s->h;
+    if (h->ended) {
+        return;
+    }
     nghttp2_data_provider provider = {.source.ptr = s, .read_callback = read};
     if (nghttp2_submit_response(h->session, s->id, f->nv, f->count,
                                 read == NULL ? NULL : &provider) != 0) {
@@ -89,10 +92,6 @@ void tc__h2_fail(struct tc__h2_stream *s, int grpc_status, struct tc_slice messa
     char status[12];
     char encoded[ENCODED_MAX];
     char details[DETAILS_MAX];
-    answered(s);
-    if (s->h->ended) {
-        return;
-    }
     message = tc_slice_head(message, TC_H2_MESSAGE_MAX);
     add_grpc(&f);
     int len = snprintf(status, sizeof status, "%d", grpc_status);
@@ -105,6 +104,7 @@ void tc__h2_fail(struct tc__h2_stream *s, int grpc_status, struct tc_slice messa
         size_t n = tc__grpc_details(grpc_status, message, retry_after_s, details, sizeof details);
         add_once(&f, TC_LIT("grpc-status-details-bin"), tc_slice_make(details, n));
     }
+    answered(s); /* not before: the message may be part of the body */
     submit(s, &f, NULL);
 }
 
@@ -148,7 +148,8 @@ void tc__h2_refuse(struct tc__h2_stream *s, const char *http_status, struct tc_s
 {
     struct fields f = {.count = 0};
     answered(s);
-    if (s->h->ended || !make_out(s, text.len)) {
+    if (!make_out(s, text.len)) {
+        tc__h2_fatal(s->h);
         return;
     }
     memcpy(s->out, text.ptr, text.len);
@@ -161,10 +162,8 @@ void tc__h2_begin_reply(struct tc__h2_stream *s, nghttp2_data_source_read_callba
 {
     struct fields f = {.count = 0};
     answered(s);
-    if (!s->h->ended) {
-        add_grpc(&f);
-        submit(s, &f, read);
-    }
+    add_grpc(&f);
+    submit(s, &f, read);
 }
 
 void tc__h2_reply(struct tc__h2_stream *s, struct tc_slice message)

@@ -2,6 +2,7 @@
 /*
  * gRPC over HTTP/2, room-private. nghttp2 keeps the protocol; what is ours:
  *   h2.c         the connection: bytes in, bytes out, deadlines, the end
+ *   h2_stall.c   what happens when the pool has no room
  *   h2_stream.c  what nghttp2 tells of streams; from headers and DATA to one request
  *   h2_answer.c  answers
  *   h2_health.c  grpc.health.v1
@@ -114,13 +115,13 @@ struct tc__h2_stream;
 /* Bytes that came while the pool had no room; the connection is not read until they are gone. */
 struct tc__h2_stall {
     unsigned char *data; /* NULL: no stall */
-    size_t cap;
     size_t len;
     size_t chunk_at; /* body of that stream, which nghttp2 has handed over ... */
     size_t chunk_len;
     int32_t stream_id;
     size_t rest_at; /* ... and what it has not seen */
     int64_t since_ns;
+    int64_t wait_ns; /* then the call is refused */
 };
 
 /* One connection: the state of tc_proto_grpc. */
@@ -135,10 +136,14 @@ struct tc__h2 {
     int32_t stuck_id;
     struct tc__h2_stream *streams; /* all that have a stream or a handler */
     size_t stream_count;
-    size_t open_count; /* those that nghttp2 knows */
+    size_t open_count;  /* those that nghttp2 knows */
+    size_t streams_now; /* what the client is allowed at once, at most streams_max */
+    int64_t changed_ns; /* when that was changed */
     uint64_t request_count;
+    size_t last_len;      /* of the last whole message */
     int64_t armed_ns;     /* what tc_conn_deadline was told; 0: nothing */
-    int64_t handshake_ns; /* until then SETTINGS and their ACK have to be there; 0: they are */
+    int64_t handshake_ns; /* when SETTINGS and their ACK have to be there; 0: they are, or not a
+                             byte came */
     int64_t idle_ns;      /* since when there is no stream */
     int64_t last_call_ns; /* when the final GOAWAY follows the first; 0: none was sent */
     bool settings_seen;
@@ -256,6 +261,22 @@ void tc__h2_end(struct tc__h2 *h, enum tc__h2_end why);
 void tc__h2_fatal(struct tc__h2 *h);
 /* Counts a request; after the last one that is allowed the client is told to go elsewhere. */
 void tc__h2_count_request(struct tc__h2 *h);
+
+/* Gives bytes to nghttp2; how many it looked at. h->stuck says whether it stopped there. */
+size_t tc__h2_feed(struct tc__h2 *h, const unsigned char *data, size_t len);
+
+/* ---- stall ---- */
+
+/* Keeps what came from h->stuck on; `fed` bytes of data were looked at. False: the call was refused
+ * instead, and what follows can be fed. */
+bool tc__h2_stall(struct tc__h2 *h, const unsigned char *data, size_t len, size_t fed);
+/* Bytes that came although reading was stopped. */
+TC_CHECKED tc_status tc__h2_stall_more(struct tc__h2 *h, struct tc_slice bytes);
+/* Goes on with what waits, as far as there is memory now. */
+void tc__h2_resume(struct tc__h2 *h, int64_t now_ns);
+void tc__h2_drop_stall(struct tc__h2 *h);
+/* More calls at once again, when there is memory for them. */
+void tc__h2_relax(struct tc__h2 *h, int64_t now_ns);
 
 /* ---- text ---- */
 

@@ -11,6 +11,7 @@
 #define HEADERS_HOPELESS 4  /* times the limit: nobody is that wrong by mistake */
 #define GROW_FAST_FROM 8192 /* from here a buffer is made for four times what came */
 #define GROW_FACTOR 4
+#define GROW_TRUSTED 16 /* the same for a client whose last message was about that large */
 
 /* A block of text that did not fit into the stream. */
 struct more {
@@ -174,8 +175,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     }
     const struct tc_net_limits *limits = tc_conn_limits(h->conn);
     /* Streams that were reset while the service works on them count too. */
-    struct tc__h2_stream *s =
-        h->stream_count < 2 * limits->streams_max ? create(h, frame->hd.stream_id) : NULL;
+    bool room = !h->closing && h->stream_count < 2 * limits->streams_max;
+    struct tc__h2_stream *s = room ? create(h, frame->hd.stream_id) : NULL;
     if (s == NULL) {
         tc_count(TC_COUNT_GRPC_REFUSED_STREAMS, 1);
         return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
@@ -313,22 +314,20 @@ static bool make_room(struct tc__h2_stream *s, size_t need)
     if (b != NULL && b->cap >= need) {
         return true;
     }
-    size_t want = need < GROW_FAST_FROM ? need : need * GROW_FACTOR;
-    want = want < TC_H2_BODY_FIRST ? TC_H2_BODY_FIRST : want;
-    want = want < s->message_len ? want : s->message_len;
-    const size_t tries[] = {want, need};
-    for (size_t i = 0; i < 2; i++) {
-        struct tc_buffer *larger = b == NULL ? tc_pool_take(tc_conn_pool(s->h->conn), tries[i])
-                                             : tc_buffer_grow(b, tries[i]);
-        if (larger != NULL) {
-            if (b == NULL) {
-                larger->len = 0;
-            }
-            s->req.body = larger;
-            return true;
-        }
+    size_t want = need < TC_H2_BODY_FIRST ? TC_H2_BODY_FIRST : need;
+    if (need >= GROW_FAST_FROM) {
+        bool trusted = 2 * s->h->last_len >= s->message_len;
+        want = need * (trusted ? GROW_TRUSTED : GROW_FACTOR);
     }
-    return b != NULL && b->cap > b->len;
+    want = want < s->message_len ? want : s->message_len;
+    struct tc_buffer *larger =
+        b == NULL ? tc_pool_take(tc_conn_pool(s->h->conn), want) : tc_buffer_grow(b, want);
+    if (larger == NULL) {
+        return b != NULL && b->cap > b->len;
+    }
+    larger->len = b == NULL ? 0 : larger->len;
+    s->req.body = larger;
+    return true;
 }
 
 size_t tc__h2_take(struct tc__h2_stream *s, const unsigned char *data, size_t len)
@@ -410,6 +409,7 @@ static void body_complete(struct tc__h2_stream *s)
     const struct tc_service *service = tc_conn_service(s->h->conn);
     tc_count(TC_COUNT_GRPC_MESSAGES, 1);
     tc_count(TC_COUNT_GRPC_MESSAGE_BYTES, have);
+    s->h->last_len = have;
     s->phase = TC_H2_HANDLED;
     s->with_handler = true;
     s->req.of = s;

@@ -36,6 +36,17 @@ static int bad(struct tc__http *h, const char *words)
     return 1;
 }
 
+static bool is_framing(enum tc__http_field field)
+{
+    return field == TC__HTTP_CONTENT_LENGTH || field == TC__HTTP_TRANSFER_ENCODING;
+}
+
+static int unclear_length(struct tc__http *h)
+{
+    tc__http_refuse_with(h, 400, TC_COUNT_HTTP_BAD_FRAMING, "the length of the body is unclear");
+    return 1;
+}
+
 static char *text_of(struct tc__request_slot *slot)
 {
     return slot->long_text != NULL ? (char *)slot->long_text->data : slot->text;
@@ -69,6 +80,9 @@ static int keep(struct tc__http *h, enum tc__http_field field, const char *at, s
 
 static int start_field(struct tc__http *h, enum tc__http_field field)
 {
+    if (h->fields[field].there && is_framing(field)) {
+        return unclear_length(h);
+    }
     if (h->fields[field].there) {
         return bad(h, "a header that may come once came twice");
     }
@@ -85,34 +99,18 @@ static int on_url(http_parser *p, const char *at, size_t len)
     return keep(h, TC__HTTP_URL, at, len);
 }
 
-/* RFC 9110 5.6.2; in lower case. */
-static bool is_token(unsigned char b)
-{
-    return (b >= 'a' && b <= 'z') || (b >= '0' && b <= '9') ||
-           (b != '\0' && strchr("!#$%&'*+-.^_`|~", b) != NULL);
-}
-
+/* scan_lines has counted the headers and looked at the name. */
 static int on_field(http_parser *p, const char *at, size_t len)
 {
     struct tc__http *h = p->data;
-    if (h->in_value || h->header_count == 0) {
+    if (h->in_value) {
         h->in_value = false;
         h->name_len = 0;
-        if (h->header_count++ == tc_conn_limits(h->conn)->headers_max) {
-            tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "too many headers");
-            return 1;
-        }
     }
-    for (size_t i = 0; i < len; i++) {
-        unsigned char b = (unsigned char)at[i];
-        b = b >= 'A' && b <= 'Z' ? (unsigned char)(b | 0x20) : b;
-        if (!is_token(b)) {
-            return bad(h, "a header name has a character that none may have");
-        }
-        if (h->name_len < sizeof h->name) {
-            h->name[h->name_len++] = (char)b; /* a longer one is none that is known */
-        }
-    }
+    for (size_t i = 0; i < len && h->name_len < sizeof h->name; i++) {
+        char b = at[i];
+        h->name[h->name_len++] = (char)(b >= 'A' && b <= 'Z' ? b | 0x20 : b);
+    } /* a longer one is none that is known */
     return 0;
 }
 
@@ -158,7 +156,6 @@ bool tc__http_head_begin(struct tc__http *h)
     h->in_value = false;
     h->head_done = false;
     h->head_bytes = 0;
-    h->header_count = 0;
     h->name_len = 0;
     h->text_len = 0;
     h->lines = (struct tc__http_lines){.line_start = true};
@@ -167,10 +164,41 @@ bool tc__http_head_begin(struct tc__http *h)
     return true;
 }
 
+/* RFC 9110 5.6.2 */
+static bool is_token(char b)
+{
+    return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9') ||
+           (b != '\0' && strchr("!#$%&'*+-.^_`|~", b) != NULL);
+}
+
+/* One byte that is no end of a line; false when it may not stand there. */
+static bool scan_byte(struct tc__http *h, char b)
+{
+    struct tc__http_lines *l = &h->lines;
+    if (((unsigned char)b < ' ' && b != '\t') || b == 0x7f) {
+        (void)bad(h, "a control character in the head");
+    } else if (l->line_start && (b == ' ' || b == '\t')) {
+        (void)bad(h, "a line of the head begins with white space");
+    } else if (l->line_start && l->began &&
+               l->header_count++ == tc_conn_limits(h->conn)->headers_max) {
+        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "too many headers");
+    } else {
+        l->in_name = l->line_start ? l->began : l->in_name;
+        l->line_start = false;
+        l->began = true;
+        if (l->in_name && b == ':') {
+            l->in_name = false;
+        } else if (l->in_name && !is_token(b)) {
+            (void)bad(h, "a header name has a character that none may have");
+        }
+    }
+    return h->refusal.status == 0;
+}
+
 /*
  * How many of the bytes belong to the head; *out_end when it ends with them. Every line ends with
- * CRLF, none begins with white space or has control characters; empty lines before the request line
- * are skipped.
+ * CRLF, none begins with white space or has control characters, each but the first has a name;
+ * empty lines before the request line are skipped.
  */
 static size_t scan_lines(struct tc__http *h, struct tc_slice bytes, bool *out_end)
 {
@@ -191,17 +219,12 @@ static size_t scan_lines(struct tc__http *h, struct tc_slice bytes, bool *out_en
             l->line_start = true;
         } else if (b == '\r') {
             l->after_cr = true;
-        } else {
-            if (((unsigned char)b < ' ' && b != '\t') || b == 0x7f) {
-                (void)bad(h, "a control character in the head");
+            if (l->in_name) {
+                (void)bad(h, "a header without a colon");
                 return i;
             }
-            if (l->line_start && (b == ' ' || b == '\t')) {
-                (void)bad(h, "a line of the head begins with white space");
-                return i;
-            }
-            l->line_start = false;
-            l->began = true;
+        } else if (!scan_byte(h, b)) {
+            return i;
         }
     }
     return bytes.len;
@@ -219,24 +242,26 @@ size_t tc__http_head_read(struct tc__http *h, struct tc_slice bytes)
     room = room > h->head_bytes ? room - h->head_bytes : 0;
     bool end = false;
     size_t len = scan_lines(h, bytes, &end);
-    if (len > room) {
-        h->refusal.status = 0;
-        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "the head is too large");
-    }
-    if (h->refusal.status != 0) {
-        return len;
-    }
-    h->head_bytes += len;
-    (void)http_parser_execute(&h->parser, &settings, bytes.ptr, len);
+    size_t fed = len < room ? len : room;
+    /* What is wrong first is what is said, so that it does not depend on how the bytes came. */
+    struct tc__http_refusal of_lines = h->refusal;
+    h->refusal = (struct tc__http_refusal){0};
+    /* To http_parser no bytes mean the end of the connection. */
+    size_t parsed = fed > 0 ? http_parser_execute(&h->parser, &settings, bytes.ptr, fed) : 0;
+    h->head_bytes += fed;
     enum http_errno code = HTTP_PARSER_ERRNO(&h->parser);
-    if (code == HPE_HEADER_OVERFLOW) {
-        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "the head is too large");
-    } else if (code == HPE_INVALID_CONTENT_LENGTH || code == HPE_UNEXPECTED_CONTENT_LENGTH ||
-               code == HPE_INVALID_TRANSFER_ENCODING) {
-        tc__http_refuse_with(h, 400, TC_COUNT_HTTP_BAD_FRAMING,
-                             "the length of the body is unclear");
-    } else if ((code != HPE_OK && code != HPE_PAUSED) || h->head_done != end) {
+    if (code == HPE_INVALID_CONTENT_LENGTH || code == HPE_UNEXPECTED_CONTENT_LENGTH ||
+        code == HPE_INVALID_TRANSFER_ENCODING) {
+        (void)unclear_length(h);
+    } else if (code != HPE_OK && code != HPE_PAUSED) {
         (void)bad(h, "not a request of HTTP/1.1");
+    }
+    if (len > room) {
+        tc__http_refuse_with(h, 431, TC_COUNT_HTTP_HEADERS_TOO_LARGE, "the head is too large");
+    } else if (of_lines.status != 0) {
+        tc__http_refuse_with(h, of_lines.status, of_lines.counter, of_lines.words);
+    } else if (h->head_done != end || (end && parsed + 1 != fed)) {
+        (void)bad(h, "not a request of HTTP/1.1"); /* it sees another end than we do */
     }
     return len;
 }
@@ -308,8 +333,7 @@ static bool body_framing(struct tc__http *h, bool *out_chunked, uint64_t *out_le
     if ((coded && counted) || (coded && h->parser.http_minor == 0) ||
         (coded && !tc_slice_eq_nocase(coding, TC_LIT("chunked"))) ||
         (counted && !tc_slice_is_u64(value(h, TC__HTTP_CONTENT_LENGTH), out_length))) {
-        tc__http_refuse_with(h, 400, TC_COUNT_HTTP_BAD_FRAMING,
-                             "the length of the body is unclear");
+        (void)unclear_length(h);
         return false;
     }
     return true;

@@ -13,10 +13,11 @@
 /* One read while a head is awaited: a small request whole, and little of a large body, whose rest
  * is then read to where it belongs. */
 #define TC_HTTP_READ_BYTES ((size_t)16 << 10)
-/* A length that is claimed takes that much memory at once; more only as the bytes come, or while
- * half of the pool is free. */
-#define TC_HTTP_CLAIM_BYTES ((size_t)256 << 10)
-#define TC_HTTP_CHUNKED_BYTES ((size_t)16 << 10)
+/* The first buffer of a body whose length is not known, or not believed, and how it grows. */
+#define TC_HTTP_FIRST_BYTES ((size_t)4 << 10)
+#define TC_HTTP_GROWTH 4
+/* body_timeout is for the whole body, and again for each so many bytes of it. */
+#define TC_HTTP_RENEW_BYTES ((size_t)16 << 20)
 /* A refused body up to here is read and dropped, and the connection kept. */
 #define TC_HTTP_DISCARD_BYTES ((size_t)4 << 20)
 /* Answers that wait: beyond it the next request of a pipeline waits too. */
@@ -104,11 +105,13 @@ struct tc__http_refusal {
     const char *words;
 };
 
-/* Line ends of a head, which http_parser takes loosely. */
+/* Lines and names of a head, which http_parser takes loosely. */
 struct tc__http_lines {
     bool after_cr;
     bool line_start;
     bool began; /* a byte of the request line was seen */
+    bool in_name;
+    size_t header_count;
 };
 
 struct tc__http {
@@ -129,13 +132,13 @@ struct tc__http {
     uint64_t requests;
     struct tc__http_lines lines;
     size_t head_bytes;
-    size_t header_count;
     size_t name_len;
     char name[TC_HTTP_NAME_BYTES];
     size_t text_len;
     struct tc__http_span fields[TC__HTTP_FIELDS];
     struct tc__http_refusal refusal;
     uint64_t body_left; /* with a length */
+    size_t body_fresh;  /* came since the deadline was set */
     struct tc__chunks chunks;
 };
 

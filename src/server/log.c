@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Different messages that are limited at the same time; the program has fewer. */

@@ -68,6 +68,47 @@ typedef tc_status (*tc_sim_write_fn)(void *context, struct tc_slice bytes);
 TC_CHECKED tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn write,
                                        void *context);
 
+/* ---- the same over a network --------------------------------------------------------------- */
+
+enum tc_sim_signal {
+    TC_SIM_LOGS,    /* json: an element of "resourceLogs" of OTLP */
+    TC_SIM_METRICS, /* json: an element of "resourceMetrics" */
+    TC_SIM_DUMP,    /* file: a dump, which OTLP cannot carry */
+};
+
+/* What happens at one moment at one place. Borrowed until the callback returns. */
+struct tc_sim_item {
+    enum tc_sim_signal signal;
+    int64_t at_ns; /* when it is sent; never before that of the item before */
+    struct tc_slice json;
+    uint32_t records; /* log records or data points in it */
+    size_t file;
+};
+
+typedef tc_status (*tc_sim_item_fn)(void *context, const struct tc_sim_item *item);
+
+/* Everything that the files hold but the truth, in the order of time. */
+struct tc_sim_feed;
+
+/* Borrows the sim. NULL: out of memory. */
+struct tc_sim_feed *tc_sim_feed_create(const struct tc_sim *s);
+void tc_sim_feed_destroy(struct tc_sim_feed *f);
+/* When the next item is sent; TC_TIME_MAX at the end. */
+int64_t tc_sim_feed_time(const struct tc_sim_feed *f);
+/* Hands over what comes next from one source: some items of one time. Stops at the first failure
+ * of take and returns it. */
+TC_CHECKED tc_status tc_sim_feed_next(struct tc_sim_feed *f, tc_sim_item_fn take, void *context);
+
+struct tc_json_parser;
+/*
+ * An element of OTLP's JSON as a field of the request in protobuf: resource_logs or
+ * resource_metrics, with its tag. Appends to out, which overflows when it does not fit.
+ * TC_E_MALFORMED for what is no OTLP that this program writes.
+ */
+TC_CHECKED tc_status tc_sim_protobuf(struct tc_buf *out, struct tc_json_parser *parser,
+                                     enum tc_sim_signal signal, struct tc_slice json,
+                                     struct tc_error *err);
+
 /* The built-in SPECs and what can be injected, as text for people. */
 void tc_sim_describe(struct tc_buf *out);
 

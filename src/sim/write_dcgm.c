@@ -5,42 +5,17 @@
  * comes on top. Scrapes are missed now and then, and for a minute or two when the
  * exporter starts again.
  */
-#include "sim/file_priv.h"
-#include "sim/k8s_priv.h"
+#include "sim/feed_priv.h"
 
 #define INTERVAL (30 * TC_SECOND)
 #define MISSED_PPM 4000
 #define RESTART_PPM 15000 /* a node in an hour */
-#define LABELS_MAX 512
 /* What DCGM says when it cannot read a field. */
 #define NOT_SUPPORTED INT64_C(9223372036854775794)
 
-struct gpu {
-    char labels[LABELS_MAX]; /* without the pod's, and without braces */
-    size_t labels_len;
-    int64_t gauges[SIM_GAUGES];
-    const struct sim_change *at;
-    const struct sim_change *end;
-    int64_t base_sbe; /* what the counter was before we looked */
-};
-
-struct exporter {
-    const struct tc_sim *sim;
-    uint32_t node;
-    struct sim_clock clock; /* of the node's job */
-    struct sim_beat beat;
-    bool has_beat;
-    struct gpu gpus[TC_SIM_GPUS_MAX];
-    char pod[LABELS_MAX];
-    size_t pod_len;
-    bool busy;  /* its job computes */
-    bool waits; /* ... or its ranks spin in a collective */
-    uint64_t turn;
-};
-
-static void put_labels(const struct tc_sim *s, uint32_t node, uint32_t gpu, struct gpu *g)
+void tc__sim_gpu_labels(const struct tc_sim *s, uint32_t node, uint32_t gpu, struct sim_labels *out)
 {
-    struct tc_buf b = tc_buf_make(g->labels, sizeof g->labels);
+    struct tc_buf b = tc_buf_make(out->text, sizeof out->text);
     tc_buf_lit(&b, "gpu=\"");
     tc_buf_u64(&b, gpu);
     tc_buf_lit(&b, "\",UUID=\"");
@@ -60,10 +35,23 @@ static void put_labels(const struct tc_sim *s, uint32_t node, uint32_t gpu, stru
     tc_buf_lit(&b, "\",rack=\"");
     tc__sim_rack_name(&b, node);
     tc_buf_char(&b, '"');
-    g->labels_len = b.len;
+    out->len = b.len;
 }
 
-static void find_changes(const struct tc_sim *s, uint32_t number, struct gpu *g)
+void tc__sim_pod_labels(const struct tc_sim *s, uint32_t node, struct sim_labels *out)
+{
+    uint32_t job = s->nodes[node].job;
+    struct tc_buf b = tc_buf_make(out->text, sizeof out->text);
+    if (job != SIM_NONE) {
+        struct sim_pod pod = tc__sim_job_pod(s, job, node - tc__sim_job(s, job)->first_node);
+        tc_buf_lit(&b, ",container=\"trainer\",namespace=\"train\",pod=\"");
+        tc__sim_put_pod_name(&b, &pod);
+        tc_buf_char(&b, '"');
+    }
+    out->len = b.len;
+}
+
+static void find_changes(const struct tc_sim *s, uint32_t number, struct sim_exporter_gpu *g)
 {
     size_t low = 0;
     size_t high = s->changes.count;
@@ -82,14 +70,12 @@ static void find_changes(const struct tc_sim *s, uint32_t number, struct gpu *g)
     g->end = SIM_AT(s->changes, struct sim_change, low);
 }
 
-static void set_up(struct exporter *e, const struct tc_sim *s, uint32_t node)
+static void set_up(struct sim_exporter *e, const struct tc_sim *s, uint32_t node)
 {
     const struct sim_node *n = &s->nodes[node];
-    e->sim = s;
-    e->node = node;
+    *e = (struct sim_exporter){.sim = s, .node = node};
     for (uint32_t gpu = 0; gpu < s->options.gpus_per_node; gpu++) {
-        struct gpu *g = &e->gpus[gpu];
-        put_labels(s, node, gpu, g);
+        struct sim_exporter_gpu *g = &e->gpus[gpu];
         find_changes(s, node * s->options.gpus_per_node + gpu, g);
         uint64_t d = sim_draw(s->options.seed, SIM_FOR_GAUGE, node, gpu);
         g->base_sbe = sim_chance(d, 200000) ? sim_between(d, 1, 400) : 0;
@@ -101,17 +87,11 @@ static void set_up(struct exporter *e, const struct tc_sim *s, uint32_t node)
     if (n->job != SIM_NONE) {
         e->clock = tc__sim_clock(s, tc__sim_job(s, n->job));
         e->has_beat = tc__sim_clock_next(&e->clock, &e->beat);
-        struct tc_buf b = tc_buf_make(e->pod, sizeof e->pod);
-        struct sim_pod pod = tc__sim_job_pod(s, n->job, node - tc__sim_job(s, n->job)->first_node);
-        tc_buf_lit(&b, ",container=\"trainer\",namespace=\"train\",pod=\"");
-        tc__sim_put_pod_name(&b, &pod);
-        tc_buf_char(&b, '"');
-        e->pod_len = b.len;
     }
 }
 
 /* What the node's job does at a time; whether its pods are there. */
-static bool follow_job(struct exporter *e, int64_t at_ns)
+static bool follow_job(struct sim_exporter *e, int64_t at_ns)
 {
     const struct sim_node *n = &e->sim->nodes[e->node];
     if (n->job == SIM_NONE) {
@@ -129,7 +109,7 @@ static bool follow_job(struct exporter *e, int64_t at_ns)
     return there;
 }
 
-static void apply_changes(struct gpu *g, int64_t at_ns)
+static void apply_changes(struct sim_exporter_gpu *g, int64_t at_ns)
 {
     for (; g->at < g->end && g->at->at_ns <= at_ns; g->at++) {
         int64_t *gauge = &g->gauges[g->at->gauge];
@@ -161,10 +141,9 @@ enum field {
     F_COUNT,
 };
 
-static const struct {
-    struct tc_slice name;
-    bool counter;
-} FIELDS[F_COUNT] = {
+_Static_assert(F_COUNT == SIM_DCGM_FIELDS, "every field has a row");
+
+const struct sim_dcgm_field tc__sim_dcgm_fields[SIM_DCGM_FIELDS] = {
 #define FIELD(f, name, counter) [f] = {{name, sizeof(name) - 1}, counter}
     FIELD(F_SM_CLOCK, "DCGM_FI_DEV_SM_CLOCK", false),
     FIELD(F_MEMORY_TEMP, "DCGM_FI_DEV_MEMORY_TEMP", false),
@@ -189,7 +168,7 @@ static const struct {
 };
 
 /* People's GPUs are used half of the time, in stretches. */
-static bool dev_is_busy(const struct exporter *e, uint32_t gpu, int64_t at_ns)
+static bool dev_is_busy(const struct sim_exporter *e, uint32_t gpu, int64_t at_ns)
 {
     uint64_t stretch = (uint64_t)((at_ns - e->sim->options.start_ns) / (7 * SIM_MINUTE));
     return e->sim->nodes[e->node].use == SIM_DEV &&
@@ -198,9 +177,9 @@ static bool dev_is_busy(const struct exporter *e, uint32_t gpu, int64_t at_ns)
                       500000);
 }
 
-static void look(const struct exporter *e, uint32_t gpu, int64_t at_ns, int64_t *out)
+static void look(const struct sim_exporter *e, uint32_t gpu, int64_t at_ns, int64_t *out)
 {
-    const struct gpu *g = &e->gpus[gpu];
+    const struct sim_exporter_gpu *g = &e->gpus[gpu];
     uint64_t d =
         sim_draw(e->sim->options.seed, SIM_FOR_GAUGE, (uint64_t)e->node << 8 | gpu, e->turn + 1);
     bool busy = e->busy || dev_is_busy(e, gpu, at_ns);
@@ -229,38 +208,39 @@ static void look(const struct exporter *e, uint32_t gpu, int64_t at_ns, int64_t 
     out[F_NVLINK_CRC] = g->gauges[SIM_NVLINK_CRC];
 }
 
-static bool put_field(const struct exporter *e, enum field f, int64_t values[][F_COUNT],
-                      bool with_pod, int64_t at_ns, struct sim_out *out)
+static bool put_field(const struct sim_exporter *e, enum field f, sim_dcgm_values values,
+                      const struct sim_labels *labels, const struct sim_labels *pod,
+                      struct sim_out *out)
 {
     struct tc_buf *b = &out->b;
     if (!tc__sim_drain(out)) {
         return false;
     }
     tc_buf_lit(b, "# TYPE ");
-    tc_buf_str(b, FIELDS[f].name);
-    tc_buf_str(b, FIELDS[f].counter ? TC_LIT(" counter\n") : TC_LIT(" gauge\n"));
+    tc_buf_str(b, tc__sim_dcgm_fields[f].name);
+    tc_buf_str(b, tc__sim_dcgm_fields[f].counter ? TC_LIT(" counter\n") : TC_LIT(" gauge\n"));
     for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
-        const struct gpu *g = &e->gpus[gpu];
+        const struct sim_exporter_gpu *g = &e->gpus[gpu];
         if (g->gauges[SIM_LOST] != 0) {
             continue;
         }
-        tc_buf_str(b, FIELDS[f].name);
+        tc_buf_str(b, tc__sim_dcgm_fields[f].name);
         tc_buf_char(b, '{');
-        tc_buf_put(b, g->labels, g->labels_len);
-        if (with_pod) {
-            tc_buf_put(b, e->pod, e->pod_len);
+        tc_buf_put(b, labels[gpu].text, labels[gpu].len);
+        if (e->with_pod) {
+            tc_buf_put(b, pod->text, pod->len);
         }
         tc_buf_lit(b, "} ");
         tc_buf_i64(b, values[gpu][f]);
         tc_buf_char(b, ' ');
-        tc_buf_i64(b, at_ns / SIM_MS);
+        tc_buf_i64(b, e->at_ns / SIM_MS);
         tc_buf_char(b, '\n');
     }
     return true;
 }
 
 /* Whether this scrape did not happen. */
-static bool is_missed(const struct exporter *e, int64_t at_ns)
+static bool is_missed(const struct sim_exporter *e, int64_t at_ns)
 {
     const struct tc_sim *s = e->sim;
     uint64_t d = sim_draw(s->options.seed, SIM_FOR_SCRAPE, e->node, e->turn);
@@ -275,26 +255,63 @@ static bool is_missed(const struct exporter *e, int64_t at_ns)
            since < begin + sim_between(r, 40, 110) * TC_SECOND;
 }
 
-void tc__sim_write_dcgm(const struct tc_sim *s, uint32_t node, struct sim_out *out)
+/* What happened until this scrape; false when it did not take place. */
+static bool arrive(struct sim_exporter *e)
 {
-    struct exporter e = {.sim = s};
-    set_up(&e, s, node);
-    int64_t values[TC_SIM_GPUS_MAX][F_COUNT];
-    int64_t at =
+    e->with_pod = follow_job(e, e->at_ns);
+    for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
+        apply_changes(&e->gpus[gpu], e->at_ns);
+    }
+    return !is_missed(e, e->at_ns);
+}
+
+static void find_scrape(struct sim_exporter *e)
+{
+    while (e->at_ns < e->sim->end_ns && !arrive(e)) {
+        e->at_ns += INTERVAL;
+        e->turn++;
+    }
+    e->at_ns = e->at_ns < e->sim->end_ns ? e->at_ns : TC_TIME_MAX;
+}
+
+void tc__sim_exporter_begin(struct sim_exporter *e, const struct tc_sim *s, uint32_t node)
+{
+    set_up(e, s, node);
+    e->at_ns =
         s->options.start_ns +
         sim_between(sim_draw(s->options.seed, SIM_FOR_SCRAPE, node, UINT64_C(1) << 50), 0, 29999) *
             SIM_MS;
-    for (; at < s->end_ns; at += INTERVAL, e.turn++) {
-        bool with_pod = follow_job(&e, at);
-        for (uint32_t gpu = 0; gpu < s->options.gpus_per_node; gpu++) {
-            apply_changes(&e.gpus[gpu], at);
-            look(&e, gpu, at, values[gpu]);
-        }
-        if (is_missed(&e, at)) {
-            continue;
-        }
+    find_scrape(e);
+}
+
+void tc__sim_exporter_look(const struct sim_exporter *e, sim_dcgm_values out)
+{
+    for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
+        look(e, gpu, e->at_ns, out[gpu]);
+    }
+}
+
+void tc__sim_exporter_next(struct sim_exporter *e)
+{
+    e->at_ns += INTERVAL;
+    e->turn++;
+    find_scrape(e);
+}
+
+void tc__sim_write_dcgm(const struct tc_sim *s, uint32_t node, struct sim_out *out)
+{
+    struct sim_exporter e;
+    struct sim_labels labels[TC_SIM_GPUS_MAX];
+    struct sim_labels pod;
+    sim_dcgm_values values;
+    tc__sim_pod_labels(s, node, &pod);
+    for (uint32_t gpu = 0; gpu < s->options.gpus_per_node; gpu++) {
+        tc__sim_gpu_labels(s, node, gpu, &labels[gpu]);
+    }
+    for (tc__sim_exporter_begin(&e, s, node); e.at_ns != TC_TIME_MAX; tc__sim_exporter_next(&e)) {
+        tc__sim_exporter_look(&e, values);
         for (int f = 0; f < F_COUNT; f++) {
-            if (!put_field(&e, (enum field)f, values, with_pod, at, out)) {
+            if (!put_field(&e, (enum field)f, values, labels, &pod, out)) {
                 return;
             }
         }

@@ -4,26 +4,19 @@
  * request a line, a few records each. On the way records are late, doubled, out of
  * order or lost, and a Collector that starts again sends the last minutes once more.
  */
-#include "sim/file_priv.h"
+#include "sim/feed_priv.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define LOST_PPM 1000
 #define TWICE_PPM 5000
 #define LATE_PPM 20000
 #define BATCH 8
 
-struct arrival {
-    int64_t at_ns;
-    uint32_t number;
-    const struct sim_line *line;
-};
-
 static int by_arrival(const void *a, const void *b)
 {
-    const struct arrival *x = a;
-    const struct arrival *y = b;
+    const struct sim_arrival *x = a;
+    const struct sim_arrival *y = b;
     if (x->at_ns != y->at_ns) {
         return x->at_ns < y->at_ns ? -1 : 1;
     }
@@ -59,7 +52,7 @@ static void deliver(const struct tc_sim *s, enum sim_stream stream, const struct
     }
 }
 
-static void write_batches(const struct arrival *arrivals, size_t count, struct sim_out *out)
+static void write_batches(const struct sim_arrival *arrivals, size_t count, struct sim_out *out)
 {
     for (size_t i = 0; i < count && tc__sim_drain(out);) {
         tc_buf_lit(&out->b, "{\"resourceLogs\":[");
@@ -75,30 +68,40 @@ static void write_batches(const struct arrival *arrivals, size_t count, struct s
     }
 }
 
-void tc__sim_write_stream(const struct tc_sim *s, enum sim_stream stream, struct sim_out *out)
+tc_status tc__sim_arrivals(const struct tc_sim *s, enum sim_stream stream, struct sim_arrivals *out)
 {
     struct sim_lines lines = tc__sim_lines(s, stream, 0);
     size_t planned = (size_t)(lines.end - lines.at);
+    *out = (struct sim_arrivals){0};
     if (planned == 0) {
-        return;
+        return TC_OK;
     }
-    struct arrival *arrivals = calloc(2 * planned, sizeof *arrivals);
-    if (arrivals == NULL) {
-        out->status = TC_E_NOMEM;
-        return;
+    out->list = calloc(2 * planned, sizeof *out->list);
+    if (out->list == NULL) {
+        return TC_E_NOMEM;
     }
-    size_t count = 0;
     for (size_t i = 0; i < planned; i++) {
         int64_t at[2];
         deliver(s, stream, &lines.at[i], (uint32_t)i, &at[0], &at[1]);
         for (size_t k = 0; k < 2; k++) {
             if (at[k] != 0) {
-                arrivals[count] = (struct arrival){at[k], (uint32_t)count, &lines.at[i]};
-                count++;
+                out->list[out->count] =
+                    (struct sim_arrival){at[k], (uint32_t)out->count, &lines.at[i]};
+                out->count++;
             }
         }
     }
-    qsort(arrivals, count, sizeof *arrivals, by_arrival);
-    write_batches(arrivals, count, out);
-    free(arrivals);
+    qsort(out->list, out->count, sizeof *out->list, by_arrival);
+    return TC_OK;
+}
+
+void tc__sim_write_stream(const struct tc_sim *s, enum sim_stream stream, struct sim_out *out)
+{
+    struct sim_arrivals arrivals;
+    if (tc__sim_arrivals(s, stream, &arrivals) != TC_OK) {
+        out->status = TC_E_NOMEM;
+        return;
+    }
+    write_batches(arrivals.list, arrivals.count, out);
+    free(arrivals.list);
 }

@@ -4,7 +4,7 @@
  * evaluation, checkpoints, and what was planned. A few records are lost or doubled, and
  * now and then those of a node come a step late.
  */
-#include "sim/file_priv.h"
+#include "sim/feed_priv.h"
 #include "sim/train_priv.h"
 
 #include <stdio.h>
@@ -19,13 +19,17 @@ static int64_t local(const struct tc_sim *s, const struct sim_job *j, uint32_t k
 }
 
 static void put_steps(const struct tc_sim *s, const struct sim_job *j, uint32_t k,
-                      const struct sim_beat *beat, struct tc_buf *b)
+                      const struct sim_beat *beat, const struct sim_sink *sink)
 {
+    struct tc_buf *b = sink->begin(sink->context);
+    if (b == NULL) {
+        return;
+    }
+    uint32_t records = 0;
     struct sim_pod pod = tc__sim_job_pod(s, j->id, k);
     uint32_t gpus = s->options.gpus_per_node;
     char said[32];
     int len = snprintf(said, sizeof said, "step %u", beat->step);
-    tc_buf_lit(b, "{\"resourceLogs\":[");
     tc__sim_begin_logs(b, &pod);
     for (uint32_t gpu = 0; gpu < gpus; gpu++) {
         uint32_t rank = k * gpus + gpu;
@@ -42,19 +46,23 @@ static void put_steps(const struct tc_sim *s, const struct sim_job *j, uint32_t 
                             tc__sim_own_time(s, j, rank, beat) / SIM_MS);
         tc__sim_put_string(b, TC_LIT("training.phase"), TC_LIT("train"));
         tc__sim_end_record(b);
+        records++;
     }
     tc__sim_end_logs(b);
-    tc_buf_lit(b, "]}\n");
+    sink->end(sink->context, records);
 }
 
 /* One line for each node: a pause begins or ends. */
 static void put_pause(const struct tc_sim *s, const struct sim_job *j, uint32_t k,
-                      const struct sim_beat *beat, bool begins, struct tc_buf *b)
+                      const struct sim_beat *beat, bool begins, const struct sim_sink *sink)
 {
+    struct tc_buf *b = sink->begin(sink->context);
+    if (b == NULL) {
+        return;
+    }
     struct sim_pod pod = tc__sim_job_pod(s, j->id, k);
     int64_t at = local(s, j, k, (begins ? beat->start_ns : beat->end_ns) + k % 50 * 7 * SIM_MS);
     char said[96];
-    tc_buf_lit(b, "{\"resourceLogs\":[");
     tc__sim_begin_logs(b, &pod);
     if (beat->kind == SIM_BEAT_CHECKPOINT) {
         char path[64];
@@ -74,77 +82,136 @@ static void put_pause(const struct tc_sim *s, const struct sim_job *j, uint32_t 
     tc__sim_put_int(b, TC_LIT("rank"), k * s->options.gpus_per_node);
     tc__sim_end_record(b);
     tc__sim_end_logs(b);
-    tc_buf_lit(b, "]}\n");
-}
-
-static bool put_planned(struct sim_lines *lines, int64_t until_ns, struct sim_out *out)
-{
-    while (lines->at < lines->end && lines->at->at_ns <= until_ns) {
-        if (!tc__sim_drain(out)) {
-            return false;
-        }
-        tc_buf_lit(&out->b, "{\"resourceLogs\":[");
-        tc_buf_str(&out->b, lines->at->text);
-        tc_buf_lit(&out->b, "]}\n");
-        lines->at++;
-    }
-    return true;
+    sink->end(sink->context, 1);
 }
 
 /* What is told of a beat when it ended, late nodes of the one before included. */
-static bool put_beat(const struct tc_sim *s, const struct sim_job *j, const struct sim_beat *beat,
-                     const struct sim_beat *before, struct sim_out *out)
+static void put_beat(const struct sim_train *t, const struct sim_sink *sink)
 {
+    const struct tc_sim *s = t->sim;
+    const struct sim_job *j = t->job;
     for (uint32_t k = 0; k < j->nodes; k++) {
-        if (!tc__sim_drain(out)) {
-            return false;
-        }
-        if (beat->kind != SIM_BEAT_STEP) {
-            put_pause(s, j, k, beat, false, &out->b);
+        if (t->beat.kind != SIM_BEAT_STEP) {
+            put_pause(s, j, k, &t->beat, false, sink);
             continue;
         }
         uint64_t who = (uint64_t)j->id << 32 | k | UINT64_C(1) << 63;
         uint32_t noise = s->noise_percent;
-        if (before->kind == SIM_BEAT_STEP && before->end_ns != 0 &&
-            sim_chance(sim_draw(s->options.seed, SIM_FOR_DELIVERY, who, before->step),
+        if (t->before.kind == SIM_BEAT_STEP && t->before.end_ns != 0 &&
+            sim_chance(sim_draw(s->options.seed, SIM_FOR_DELIVERY, who, t->before.step),
                        LATE_PPM / 100 * noise)) {
-            put_steps(s, j, k, before, &out->b);
+            put_steps(s, j, k, &t->before, sink);
         }
-        uint64_t d = sim_draw(s->options.seed, SIM_FOR_DELIVERY, who, beat->step);
+        uint64_t d = sim_draw(s->options.seed, SIM_FOR_DELIVERY, who, t->beat.step);
         if (!sim_chance(d, LATE_PPM / 100 * noise)) {
-            put_steps(s, j, k, beat, &out->b);
+            put_steps(s, j, k, &t->beat, sink);
         }
         if (sim_chance(sim_mix(d), TWICE_PPM / 100 * noise)) {
-            put_steps(s, j, k, beat, &out->b);
+            put_steps(s, j, k, &t->beat, sink);
         }
     }
-    return true;
+}
+
+/* Goes on to the next stage in which something happens, and says when. */
+static void settle(struct sim_train *t)
+{
+    for (;;) {
+        bool begins = t->stage == SIM_TRAIN_BEGIN;
+        if (begins || t->stage == SIM_TRAIN_END) {
+            t->at_ns = begins ? t->beat.start_ns : t->beat.end_ns;
+            if (!begins || t->beat.kind != SIM_BEAT_STEP) {
+                return;
+            }
+            t->stage = t->beat.end_ns >= t->sim->end_ns ? SIM_TRAIN_REST : SIM_TRAIN_DURING;
+            continue;
+        }
+        int64_t until = t->stage == SIM_TRAIN_BEFORE   ? t->beat.start_ns
+                        : t->stage == SIM_TRAIN_DURING ? t->beat.end_ns
+                                                       : TC_TIME_MAX;
+        bool planned = t->lines.at < t->lines.end && t->lines.at->at_ns <= until;
+        t->at_ns = planned ? t->lines.at->at_ns : TC_TIME_MAX;
+        if (planned || t->stage == SIM_TRAIN_REST) {
+            return;
+        }
+        t->stage = t->stage == SIM_TRAIN_BEFORE ? SIM_TRAIN_BEGIN : SIM_TRAIN_END;
+    }
+}
+
+static void next_beat(struct sim_train *t)
+{
+    t->stage = tc__sim_clock_next(&t->clock, &t->beat) ? SIM_TRAIN_BEFORE : SIM_TRAIN_REST;
+}
+
+void tc__sim_train_begin(struct sim_train *t, const struct tc_sim *s, uint32_t job)
+{
+    const struct sim_job *j = tc__sim_job(s, job);
+    *t = (struct sim_train){.sim = s,
+                            .job = j,
+                            .lines = tc__sim_lines(s, SIM_TRAINING, job),
+                            .clock = tc__sim_clock(s, j),
+                            .before = {SIM_BEAT_EVAL, 0, 0, 0}};
+    next_beat(t);
+    settle(t);
+}
+
+static void put_planned(struct sim_train *t, const struct sim_sink *sink)
+{
+    struct tc_buf *b = sink->begin(sink->context);
+    if (b != NULL) {
+        tc_buf_str(b, t->lines.at->text);
+        sink->end(sink->context, 1);
+    }
+    t->lines.at++;
+}
+
+void tc__sim_train_step(struct sim_train *t, const struct sim_sink *sink)
+{
+    switch (t->stage) {
+    case SIM_TRAIN_BEFORE:
+    case SIM_TRAIN_DURING:
+    case SIM_TRAIN_REST:
+        put_planned(t, sink);
+        break;
+    case SIM_TRAIN_BEGIN:
+        for (uint32_t k = 0; k < t->job->nodes; k++) {
+            put_pause(t->sim, t->job, k, &t->beat, true, sink);
+        }
+        t->stage = t->beat.end_ns >= t->sim->end_ns ? SIM_TRAIN_REST : SIM_TRAIN_DURING;
+        break;
+    case SIM_TRAIN_END:
+        put_beat(t, sink);
+        t->before = t->beat;
+        next_beat(t);
+        break;
+    }
+    settle(t);
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+static struct tc_buf *begin_line(void *context)
+{
+    struct sim_out *out = context;
+    if (!tc__sim_drain(out)) {
+        return NULL;
+    }
+    tc_buf_lit(&out->b, "{\"resourceLogs\":[");
+    return &out->b;
+}
+
+static void end_line(void *context, uint32_t records)
+{
+    struct sim_out *out = context;
+    (void)records;
+    tc_buf_lit(&out->b, "]}\n");
 }
 
 void tc__sim_write_train(const struct tc_sim *s, uint32_t job, struct sim_out *out)
 {
-    const struct sim_job *j = tc__sim_job(s, job);
-    struct sim_lines lines = tc__sim_lines(s, SIM_TRAINING, job);
-    struct sim_clock clock = tc__sim_clock(s, j);
-    struct sim_beat beat;
-    struct sim_beat before = {SIM_BEAT_EVAL, 0, 0, 0};
-    while (tc__sim_clock_next(&clock, &beat)) {
-        if (!put_planned(&lines, beat.start_ns, out)) {
-            return;
-        }
-        if (beat.kind != SIM_BEAT_STEP) {
-            for (uint32_t k = 0; k < j->nodes; k++) {
-                if (!tc__sim_drain(out)) {
-                    return;
-                }
-                put_pause(s, j, k, &beat, true, &out->b);
-            }
-        }
-        if (beat.end_ns >= s->end_ns || !put_planned(&lines, beat.end_ns, out) ||
-            !put_beat(s, j, &beat, &before, out)) {
-            break;
-        }
-        before = beat;
+    struct sim_sink sink = {begin_line, end_line, out};
+    struct sim_train t;
+    tc__sim_train_begin(&t, s, job);
+    while (t.at_ns != TC_TIME_MAX && out->status == TC_OK) {
+        tc__sim_train_step(&t, &sink);
     }
-    (void)put_planned(&lines, TC_TIME_MAX, out);
 }

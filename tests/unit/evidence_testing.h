@@ -33,7 +33,10 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static int make_dir(void **state)
 {
     (void)state;
-    memcpy(test_dir, "/tmp/tc-evidence-XXXXXX", sizeof "/tmp/tc-evidence-XXXXXX");
+    /* Thousands of syncs: in memory, where there is such a place. */
+    bool in_memory = access("/dev/shm", W_OK) == 0;
+    (void)snprintf(test_dir, sizeof test_dir, "%s/tc-evidence-XXXXXX",
+                   in_memory ? "/dev/shm" : "/tmp");
     said[0] = '\0';
     return mkdtemp(test_dir) == NULL ? -1 : 0;
 }
@@ -71,7 +74,7 @@ static struct tc_slice body_of(uint64_t number, size_t len)
     return tc_slice_make(body_bytes, len);
 }
 
-static size_t size_of(uint64_t number)
+__attribute__((unused)) static size_t size_of(uint64_t number)
 {
     static const size_t sizes[] = {0, 1, 100, 4096, 70000, 231};
     return sizes[number % (sizeof sizes / sizeof sizes[0])];
@@ -98,7 +101,7 @@ static struct tc_store *open_store(const struct tc_store_config *config)
     return s;
 }
 
-static tc_status append_one(struct tc_store *s, uint64_t number, size_t len)
+__attribute__((unused)) static tc_status append_one(struct tc_store *s, uint64_t number, size_t len)
 {
     struct tc_batch b = batch_of(number, len);
     struct tc_error err = {0};
@@ -106,7 +109,7 @@ static tc_status append_one(struct tc_store *s, uint64_t number, size_t len)
 }
 
 /* Appends `count` batches of varying sizes and commits after each `group`. */
-static void fill(struct tc_store *s, uint64_t count, uint64_t group)
+__attribute__((unused)) static void fill(struct tc_store *s, uint64_t count, uint64_t group)
 {
     struct tc_error err = {0};
     for (uint64_t i = 1; i <= count; i++) {
@@ -128,8 +131,8 @@ struct seen {
     bool sized; /* bodies are those of size_of */
 };
 
-static tc_status take_batch(void *context, const struct tc_batch *batch,
-                            const struct tc_batch_info *info)
+__attribute__((unused)) static tc_status take_batch(void *context, const struct tc_batch *batch,
+                                                    const struct tc_batch_info *info)
 {
     struct seen *seen = context;
     struct tc_slice want = body_of(batch->number, (size_t)info->body_bytes);
@@ -146,14 +149,14 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     return TC_OK;
 }
 
-static void count_bad(void *context, const char *line)
+__attribute__((unused)) static void count_bad(void *context, const char *line)
 {
     struct seen *seen = context;
     seen->bad++;
     say(NULL, line);
 }
 
-static struct tc_evidence *open_evidence(void)
+__attribute__((unused)) static struct tc_evidence *open_evidence(void)
 {
     struct tc_evidence *e = NULL;
     struct tc_error err = {0};
@@ -161,7 +164,7 @@ static struct tc_evidence *open_evidence(void)
     return e;
 }
 
-static void walk_all(struct seen *seen, uint64_t from)
+__attribute__((unused)) static void walk_all(struct seen *seen, uint64_t from)
 {
     struct tc_error err = {0};
     struct tc_evidence *e = open_evidence();
@@ -172,7 +175,7 @@ static void walk_all(struct seen *seen, uint64_t from)
 }
 
 /* The one segment in open/: its path. */
-static void segment_path(char *out, size_t size)
+__attribute__((unused)) static void segment_path(char *out, size_t size)
 {
     char dir[128];
     bool found = false;
@@ -190,14 +193,14 @@ static void segment_path(char *out, size_t size)
     assert_true(found);
 }
 
-static uint64_t file_size(const char *path)
+__attribute__((unused)) static uint64_t file_size(const char *path)
 {
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     return (uint64_t)st.st_size;
 }
 
-static void flip(const char *path, uint64_t offset, uint8_t mask)
+__attribute__((unused)) static void flip(const char *path, uint64_t offset, uint8_t mask)
 {
     uint8_t byte = 0;
     (void)chmod(path, 0600);
@@ -209,7 +212,7 @@ static void flip(const char *path, uint64_t offset, uint8_t mask)
     (void)close(fd);
 }
 
-static struct tc_store_stats stats_of(const struct tc_store *s)
+__attribute__((unused)) static struct tc_store_stats stats_of(const struct tc_store *s)
 {
     struct tc_store_stats stats;
     tc_store_stats(s, &stats);

@@ -14,7 +14,8 @@
 #include <stdio.h>
 
 #define S TC_SECOND
-#define HEX "0123456789abcdef0123456789abcdef0123456789ABCDEF0123456789abcdef"
+#define HEX_63 "123456789abcdef0123456789abcdef0123456789ABCDEF0123456789abcdef"
+#define HEX "0" HEX_63
 
 static void durations_are_read(void **state)
 {
@@ -350,6 +351,9 @@ static void mistakes_in_tokens_name_the_token(void **state)
                  "t.yaml:9:12: auth.tokens[6].name: \"e f\" is no name: letters, digits, - and _, "
                  "at most 63\n"
                  "t.yaml:9:100: auth.tokens[6].scopes: is a list of ingest, read and admin\n");
+    assert_wrong("auth: {tokens: [{name: a, sha256: 'g" HEX_63 "', scopes: [read]}]}\n",
+                 "t.yaml:1:35: auth.tokens[0].sha256: is no SHA-256: 64 hex digits, as \"printf %s "
+                 "TOKEN | sha256sum\" prints\n");
     assert_wrong("auth: {tokens: {a: b}}\n",
                  "t.yaml:1:16: auth.tokens: is a list of tokens: each begins with \"- \"\n");
     assert_wrong("auth: {tokens: a}\n",
@@ -424,6 +428,8 @@ static void an_open_listener_is_refused_unless_it_is_meant(void **state)
         "set receivers.otlp.http.tls or auth.tokens, or insecure: true if everybody may\n");
     assert_int_equal(read_text(TC_LIT("api: {listen: gpu-07:1}\n"), NULL), TC_E_MALFORMED);
     assert_int_equal(read_text(TC_LIT("api: {listen: '[::]:1'}\n"), NULL), TC_E_MALFORMED);
+    assert_int_equal(read_text(TC_LIT("api: {listen: 127.example.org:1}\n"), NULL), TC_E_MALFORMED);
+    assert_int_equal(read_text(TC_LIT("api: {listen: 128.0.0.1:1}\n"), NULL), TC_E_MALFORMED);
     assert_right("api: {listen: '[::1]:1'}\n");
     assert_right("api: {listen: localhost:1}\n");
     assert_right("api: {listen: 127.9.9.9:1}\n");
@@ -463,6 +469,33 @@ static void values_in_use_are_shown_with_their_origin(void **state)
     assert_non_null(strstr(text, "\"detection.patterns.nccl_hang.threshold\":{\"value\":\"60s\""));
 }
 
+static void the_last_token_of_an_open_listener_stays(void **state)
+{
+    (void)state;
+    static struct tc_config running;
+    assert_right("api: {listen: gpu-07:1}\nauth: {tokens: [{name: a, sha256: " HEX
+                 ", scopes: [read]}]}\n");
+    running = config;
+    assert_right("log: {level: debug}\n");
+    assert_int_equal(tc_config_fixed_changes(&running, &config, say, NULL), 2);
+    assert_non_null(strstr(said, "\nauth.tokens: no token would be left, and other machines reach "
+                                 "gpu-07:1 until a restart: they stay\n"));
+    tc_config_keep_fixed(&running, &config);
+    assert_int_equal(config.auth_token_count, 1);
+    assert_string_equal(config.auth_tokens[0].name, "a");
+    assert_string_equal(config.log_level, "debug");
+    /* Others in their place are taken, and none at all where nobody else can connect. */
+    assert_right("auth: {tokens: [{name: b, sha256: " HEX ", scopes: [read]}]}\n");
+    tc_config_keep_fixed(&running, &config);
+    assert_string_equal(config.api_listen, "gpu-07:1");
+    assert_string_equal(config.auth_tokens[0].name, "b");
+    assert_right("auth: {tokens: [{name: b, sha256: " HEX ", scopes: [read]}]}\n");
+    running = config;
+    assert_right("");
+    tc_config_keep_fixed(&running, &config);
+    assert_int_equal(config.auth_token_count, 0);
+}
+
 static void changes_that_need_a_restart_are_told(void **state)
 {
     (void)state;
@@ -479,7 +512,19 @@ static void changes_that_need_a_restart_are_told(void **state)
     before = config;
     assert_right("data_dir: /a\ndetection: {patterns: {nccl_hang: {threshold: 61s}}}\n");
     assert_int_equal(tc_config_fixed_changes(&before, &config, say, NULL), 1);
+    /* A running daemon goes on with what it has; the rest is taken. */
     before = config;
+    assert_right("data_dir: /b\nlog: {level: debug}\nlimits: {memory: 32MiB, depth: 9}\n"
+                 "insecure: true\ningest: {ack: memory}\n");
+    tc_config_keep_fixed(&before, &config);
+    assert_string_equal(config.data_dir, "/a");
+    assert_string_equal(config.ingest_ack, "stored");
+    assert_int_equal(config.limits_memory, 24 << 20);
+    assert_false(config.insecure);
+    assert_int_equal(config.limits_depth, 9);
+    assert_string_equal(config.log_level, "debug");
+    assert_int_equal(config.knob_count, 1);
+    assert_string_equal(config.knobs[0], "nccl_hang.threshold=61s");
     said[0] = '\0';
     assert_int_equal(tc_config_fixed_changes(&before, &config, say, NULL), 0);
     assert_string_equal(said, "");
@@ -507,6 +552,7 @@ int main(void)
         cmocka_unit_test(tls_needs_both_files),
         cmocka_unit_test(an_open_listener_is_refused_unless_it_is_meant),
         cmocka_unit_test(values_in_use_are_shown_with_their_origin),
+        cmocka_unit_test(the_last_token_of_an_open_listener_stays),
         cmocka_unit_test(changes_that_need_a_restart_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

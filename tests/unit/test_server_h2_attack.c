@@ -431,6 +431,15 @@ static void a_silent_connection_is_ended(void **state)
     (void)state;
     struct tc_net_limits limits = peer_limits();
     struct peer *p = peer_raw(&limits, 16 * MIB);
+    tc_fake_advance(&p->conn, 60 * TC_SECOND - 1);
+    assert_false(p->conn.finished);
+    tc_fake_advance(&p->conn, 1);
+    assert_true(p->conn.finished);
+    peer_destroy(p);
+    /* From its first byte on it has as long as for headers. */
+    p = peer_raw(&limits, 16 * MIB);
+    tc_fake_advance(&p->conn, 30 * TC_SECOND);
+    to_server(p, NGHTTP2_CLIENT_MAGIC, 3);
     tc_fake_advance(&p->conn, 5 * TC_SECOND - 1);
     assert_false(p->conn.finished);
     tc_fake_advance(&p->conn, 1);

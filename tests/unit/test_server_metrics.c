@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "detect/detector.h"
 #include "server/metrics.h"
+#include "server/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,17 @@ static void counts_and_gauges_are_shown(void **state)
     assert_non_null(strstr(render(), "\ntracecore_build_info{version=\""));
 }
 
+/* So that an answer finds its counter by adding. */
+static void answers_stand_in_their_order(void **state)
+{
+    (void)state;
+#define ANSWER(name, http, grpc)                                                                   \
+    assert_int_equal(TC_COUNT_ANSWERED_HTTP_##name - TC_COUNT_ANSWERED_HTTP_OK, TC_ANSWER_##name); \
+    assert_int_equal(TC_COUNT_ANSWERED_GRPC_##name - TC_COUNT_ANSWERED_GRPC_OK, TC_ANSWER_##name);
+    TC_ANSWER_MAP(ANSWER)
+#undef ANSWER
+}
+
 static void patterns_have_a_line_each(void **state)
 {
     (void)state;
@@ -72,6 +84,33 @@ static void patterns_have_a_line_each(void **state)
     (void)snprintf(line, sizeof line, "tracecore_detector_dropped_total{pattern=\"%s\"} 2",
                    all[count - 1]->name);
     assert_line(line);
+}
+
+static void patterns_are_found_by_name(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(tc_pattern_index(tc_slice_cstr(all[i]->name)), i);
+    }
+    assert_int_equal(tc_pattern_index(TC_LIT("nobody")), SIZE_MAX);
+    tc_pattern_count(SIZE_MAX, TC_PATTERN_VERDICTS, 1);
+}
+
+static void refresh(void)
+{
+    tc_counter_set(TC_COUNT_ALLOCATIONS, 4711);
+}
+
+static void a_source_is_asked_before_each_rendering(void **state)
+{
+    (void)state;
+    tc_metrics_source(refresh);
+    assert_line("tracecore_allocations_total 4711");
+    tc_metrics_source(NULL);
+    tc_counter_set(TC_COUNT_ALLOCATIONS, 5);
+    assert_line("tracecore_allocations_total 5");
 }
 
 static void a_time_falls_into_its_bucket_and_those_above(void **state)
@@ -236,7 +275,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_and_gauges_are_shown),
+        cmocka_unit_test(answers_stand_in_their_order),
         cmocka_unit_test(patterns_have_a_line_each),
+        cmocka_unit_test(patterns_are_found_by_name),
+        cmocka_unit_test(a_source_is_asked_before_each_rendering),
         cmocka_unit_test(a_time_falls_into_its_bucket_and_those_above),
         cmocka_unit_test(the_process_is_described),
         cmocka_unit_test(no_series_and_no_head_is_there_twice),

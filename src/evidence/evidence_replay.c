@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the store: where a replay begins. */
+#include "evidence/evidence_priv.h"
+
+struct replay {
+    int64_t since_ns;
+    uint64_t bytes_max;
+    uint64_t bytes; /* of the bodies from `start` on */
+    uint64_t start;
+    bool begun; /* a segment was seen: start is set */
+    bool done;
+};
+
+/* One segment earlier. Scans it where the beginning lies within. */
+static tc_status step_back(struct replay *r, struct tc__source *source,
+                           const struct tc__totals *totals, struct tc_error *err)
+{
+    if (totals->batches == 0) {
+        return TC_OK;
+    }
+    if (!r->begun) {
+        r->start = totals->last + 1;
+        r->begun = true;
+    }
+    bool fits = r->bytes_max == 0 || totals->body_bytes <= r->bytes_max - r->bytes;
+    if (fits && totals->arrival_min >= r->since_ns) {
+        r->start = totals->first;
+        r->bytes += totals->body_bytes;
+        return TC_OK;
+    }
+    r->done = true;
+    if (totals->arrival_max < r->since_ns) {
+        return TC_OK;
+    }
+    uint64_t rest = totals->body_bytes;
+    struct tc__batch b;
+    for (;;) {
+        enum tc__found found = tc__scan_next(&source->scan, false, &b);
+        if (found == TC__FOUND_IO) {
+            return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
+                           strerror(source->scan.error));
+        }
+        if (found == TC__FOUND_END || found == TC__FOUND_TORN) {
+            return TC_OK;
+        }
+        if (found != TC__FOUND_BATCH) {
+            continue;
+        }
+        if (b.first.arrival_ns >= r->since_ns &&
+            (r->bytes_max == 0 || rest <= r->bytes_max - r->bytes)) {
+            r->start = b.first.number < r->start ? b.first.number : r->start;
+            return TC_OK;
+        }
+        rest -= b.first.body_len < rest ? b.first.body_len : rest;
+    }
+}
+
+static tc_status sum_up(struct tc__source *source, struct tc__totals *out, struct tc_error *err)
+{
+    struct tc__batch b;
+    tc__totals_init(out);
+    for (;;) {
+        enum tc__found found = tc__scan_next(&source->scan, false, &b);
+        if (found == TC__FOUND_IO) {
+            return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
+                           strerror(source->scan.error));
+        }
+        if (found == TC__FOUND_END || found == TC__FOUND_TORN) {
+            source->scan.at = TC__HEAD_BYTES;
+            source->scan.last = 0;
+            return TC_OK;
+        }
+        if (found == TC__FOUND_BATCH) {
+            tc__totals_add(out, b.first.number, b.first.arrival_ns, b.first.body_len);
+        }
+    }
+}
+
+/* The segments in open/, newest first. TC_E_NOTFOUND: one was sealed meanwhile. */
+static tc_status back_over_open(struct tc_evidence *e, size_t count, struct replay *r,
+                                struct tc_error *err)
+{
+    for (size_t i = count; i > 0 && !r->done; i--) {
+        struct tc__source source;
+        struct tc__totals totals;
+        TC_TRY(tc__source_segment(e, e->open[i - 1], &source, err));
+        tc_status status = sum_up(&source, &totals, err);
+        status = status == TC_OK ? step_back(r, &source, &totals, err) : status;
+        tc__source_close(&source);
+        TC_TRY(status);
+    }
+    return TC_OK;
+}
+
+static tc_status back_over_objects(struct tc_evidence *e, struct replay *r, struct tc_error *err)
+{
+    struct tc__index *ix = &e->index;
+    for (uint64_t i = ix->lines; i > 0 && !r->done; i--) {
+        struct tc__object o;
+        struct tc__source source;
+        /* One that was in open/ too: seen already. */
+        if (!tc__index_line(ix, i - 1, &o) || o.state != TC__OBJECT_KEPT ||
+            (r->begun && o.totals.last >= r->start)) {
+            continue;
+        }
+        tc_status status = tc__source_object(e, &o, &source, err);
+        if (status == TC_E_NOTFOUND) {
+            continue;
+        }
+        TC_TRY(status);
+        status = step_back(r, &source, &o.totals, err);
+        tc__source_close(&source);
+        TC_TRY(status);
+    }
+    return TC_OK;
+}
+
+tc_status tc_evidence_replay_from(struct tc_evidence *e, int64_t since_ns, uint64_t bytes_max,
+                                  uint64_t *out_number, struct tc_error *err)
+{
+    tc_status status = TC_E_NOTFOUND;
+    for (size_t i = 0; i < TC__LOOK_MAX && status == TC_E_NOTFOUND; i++) {
+        struct replay r = {.since_ns = since_ns, .bytes_max = bytes_max, .start = 1};
+        size_t count = 0;
+        int error = tc__list_open(e->dir, e->open, TC__READ_OPEN_MAX, &count);
+        error = error == 0 ? tc__index_open(&e->index, e->dir) : error;
+        if (error != 0) {
+            return tc_fail(err, TC_E_IO, 0, "cannot read %s: %s", e->dir, strerror(error));
+        }
+        status = back_over_open(e, count, &r, err);
+        status = status == TC_OK ? back_over_objects(e, &r, err) : status;
+        tc__index_close(&e->index);
+        if (status == TC_OK) {
+            *out_number = r.start;
+        }
+    }
+    return status;
+}

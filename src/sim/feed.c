@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sources of a fleet, merged by time. */
+#include "sim/feed_priv.h"
+
+#include <stdlib.h>
+
+/* A scrape of sixteen GPUs is the largest element. */
+#define ITEM_BYTES ((size_t)1 << 20)
+
+enum source_kind { SOURCE_KERNEL, SOURCE_EXPORTER, SOURCE_TRAIN, SOURCE_STREAM, SOURCE_DUMP };
+
+struct source {
+    enum source_kind kind;
+    int64_t at_ns; /* of its next step */
+    size_t at;     /* of a stream: the next arrival; of a dump: its file */
+    union {
+        struct sim_kernel *kernel;
+        struct sim_exporter *exporter;
+        struct sim_train *train;
+        struct sim_arrivals arrivals;
+    };
+};
+
+/* heap: numbers of sources, the one that is next first; those of equal times by number. */
+struct tc_sim_feed {
+    const struct tc_sim *sim;
+    struct sim_list sources;
+    uint32_t *heap;
+    size_t heap_count;
+    int64_t now_ns; /* time does not go back */
+    struct tc_buf b;
+    struct tc_sim_item item;
+    tc_sim_item_fn take;
+    void *context;
+    tc_status status;
+    char text[ITEM_BYTES];
+};
+
+static struct source *source_at(const struct tc_sim_feed *f, size_t i)
+{
+    return SIM_AT(f->sources, struct source, i);
+}
+
+/* ---- the order ----------------------------------------------------------------------------- */
+
+static bool is_before(const struct tc_sim_feed *f, uint32_t a, uint32_t b)
+{
+    int64_t x = source_at(f, a)->at_ns;
+    int64_t y = source_at(f, b)->at_ns;
+    return x < y || (x == y && a < b);
+}
+
+static void sink_down(struct tc_sim_feed *f, size_t i)
+{
+    for (;;) {
+        size_t least = i;
+        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < f->heap_count; child++) {
+            least = is_before(f, f->heap[child], f->heap[least]) ? child : least;
+        }
+        if (least == i) {
+            return;
+        }
+        uint32_t number = f->heap[i];
+        f->heap[i] = f->heap[least];
+        f->heap[least] = number;
+        i = least;
+    }
+}
+
+/* ---- the sources --------------------------------------------------------------------------- */
+
+/* When a rank's dump is written: one after the other, as the files appear. */
+static int64_t dump_time(const struct tc_sim *s, const struct sim_file *file)
+{
+    const struct sim_job *j = tc__sim_job(s, file->which);
+    int64_t at_ns = j->stop_ns + (j->live_dump ? 0 : j->watchdog_ns) + file->rank * SIM_MS;
+    return at_ns < s->end_ns ? at_ns : s->end_ns - 1;
+}
+
+static bool open_source(struct source *src, const struct tc_sim *s, const struct sim_file *file,
+                        size_t number)
+{
+    switch (file->kind) {
+    case SIM_FILE_TRUTH:
+        return false;
+    case SIM_FILE_EVENTS:
+    case SIM_FILE_OBJECTS:
+        src->kind = SOURCE_STREAM;
+        if (tc__sim_arrivals(s, file->kind == SIM_FILE_EVENTS ? SIM_EVENTS : SIM_OBJECTS,
+                             &src->arrivals) != TC_OK) {
+            return false;
+        }
+        src->at_ns = src->arrivals.count > 0 ? src->arrivals.list[0].at_ns : TC_TIME_MAX;
+        return true;
+    case SIM_FILE_KERNEL:
+        src->kind = SOURCE_KERNEL;
+        src->kernel = malloc(sizeof *src->kernel);
+        if (src->kernel != NULL) {
+            tc__sim_kernel_begin(src->kernel, s, file->which);
+            src->at_ns = src->kernel->at_ns;
+        }
+        return src->kernel != NULL;
+    case SIM_FILE_DCGM:
+        src->kind = SOURCE_EXPORTER;
+        src->exporter = malloc(sizeof *src->exporter);
+        if (src->exporter != NULL) {
+            tc__sim_exporter_begin(src->exporter, s, file->which);
+            src->at_ns = src->exporter->at_ns;
+        }
+        return src->exporter != NULL;
+    case SIM_FILE_TRAIN:
+        src->kind = SOURCE_TRAIN;
+        src->train = malloc(sizeof *src->train);
+        if (src->train != NULL) {
+            tc__sim_train_begin(src->train, s, file->which);
+            src->at_ns = src->train->at_ns;
+        }
+        return src->train != NULL;
+    case SIM_FILE_DUMP:
+        *src = (struct source){.kind = SOURCE_DUMP, .at_ns = dump_time(s, file), .at = number};
+        return true;
+    }
+    return false;
+}
+
+static bool open_all(struct tc_sim_feed *f)
+{
+    const struct tc_sim *s = f->sim;
+    for (size_t i = 0; i < s->files.count; i++) {
+        const struct sim_file *file = SIM_AT(s->files, struct sim_file, i);
+        if (file->kind == SIM_FILE_TRUTH) {
+            continue;
+        }
+        struct source src = {0};
+        struct source *place = NULL;
+        if (open_source(&src, s, file, i)) {
+            place = tc__sim_add(&f->sources, sizeof *place);
+        }
+        if (place == NULL) {
+            return false;
+        }
+        *place = src;
+    }
+    f->heap = calloc(f->sources.count + 1, sizeof *f->heap);
+    if (f->heap == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < f->sources.count; i++) {
+        if (source_at(f, i)->at_ns != TC_TIME_MAX) {
+            f->heap[f->heap_count++] = i;
+        }
+    }
+    for (size_t i = f->heap_count; i > 0; i--) {
+        sink_down(f, i - 1);
+    }
+    return true;
+}
+
+struct tc_sim_feed *tc_sim_feed_create(const struct tc_sim *s)
+{
+    struct tc_sim_feed *f = calloc(1, sizeof *f);
+    if (f == NULL) {
+        return NULL;
+    }
+    f->sim = s;
+    f->now_ns = s->options.start_ns;
+    if (!open_all(f)) {
+        tc_sim_feed_destroy(f);
+        return NULL;
+    }
+    return f;
+}
+
+void tc_sim_feed_destroy(struct tc_sim_feed *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < f->sources.count; i++) {
+        struct source *src = source_at(f, i);
+        switch (src->kind) {
+        case SOURCE_KERNEL:
+            free(src->kernel);
+            break;
+        case SOURCE_EXPORTER:
+            free(src->exporter);
+            break;
+        case SOURCE_TRAIN:
+            free(src->train);
+            break;
+        case SOURCE_STREAM:
+            free(src->arrivals.list);
+            break;
+        case SOURCE_DUMP:
+            break;
+        }
+    }
+    free(f->sources.items);
+    free(f->heap);
+    free(f);
+}
+
+/* ---- steps --------------------------------------------------------------------------------- */
+
+int64_t tc_sim_feed_time(const struct tc_sim_feed *f)
+{
+    if (f->heap_count == 0) {
+        return TC_TIME_MAX;
+    }
+    int64_t at_ns = source_at(f, f->heap[0])->at_ns;
+    return at_ns > f->now_ns ? at_ns : f->now_ns;
+}
+
+static struct tc_buf *begin_item(void *context)
+{
+    struct tc_sim_feed *f = context;
+    f->b = tc_buf_make(f->text, sizeof f->text);
+    return f->status == TC_OK ? &f->b : NULL;
+}
+
+static void end_item(void *context, uint32_t records)
+{
+    struct tc_sim_feed *f = context;
+    f->item.json = tc_buf_slice(&f->b);
+    f->item.records = records;
+    if (f->b.overflowed) {
+        f->status = TC_E_LIMIT;
+    } else if (records > 0) {
+        f->status = f->take(f->context, &f->item);
+    }
+}
+
+static int64_t step_stream(struct tc_sim_feed *f, struct source *src)
+{
+    f->item.json = src->arrivals.list[src->at++].line->text;
+    f->item.records = 1;
+    f->status = f->take(f->context, &f->item);
+    return src->at < src->arrivals.count ? src->arrivals.list[src->at].at_ns : TC_TIME_MAX;
+}
+
+static int64_t step_dump(struct tc_sim_feed *f, const struct source *src)
+{
+    f->item.json = TC_EMPTY;
+    f->item.records = 0;
+    f->item.file = src->at;
+    f->status = f->take(f->context, &f->item);
+    return TC_TIME_MAX;
+}
+
+tc_status tc_sim_feed_next(struct tc_sim_feed *f, tc_sim_item_fn take, void *context)
+{
+    if (f->heap_count == 0) {
+        return TC_OK;
+    }
+    struct source *src = source_at(f, f->heap[0]);
+    struct sim_sink sink = {begin_item, end_item, f};
+    f->now_ns = tc_sim_feed_time(f);
+    f->take = take;
+    f->context = context;
+    f->status = TC_OK;
+    f->item = (struct tc_sim_item){.signal = TC_SIM_LOGS, .at_ns = f->now_ns};
+    switch (src->kind) {
+    case SOURCE_KERNEL:
+        tc__sim_kernel_step(src->kernel, &sink);
+        src->at_ns = src->kernel->at_ns;
+        break;
+    case SOURCE_EXPORTER:
+        f->item.signal = TC_SIM_METRICS;
+        tc__sim_exporter_step(src->exporter, &sink);
+        src->at_ns = src->exporter->at_ns;
+        break;
+    case SOURCE_TRAIN:
+        tc__sim_train_step(src->train, &sink);
+        src->at_ns = src->train->at_ns;
+        break;
+    case SOURCE_STREAM:
+        src->at_ns = step_stream(f, src);
+        break;
+    case SOURCE_DUMP:
+        f->item.signal = TC_SIM_DUMP;
+        src->at_ns = step_dump(f, src);
+        break;
+    }
+    if (src->at_ns == TC_TIME_MAX) {
+        f->heap[0] = f->heap[--f->heap_count];
+    }
+    sink_down(f, 0);
+    return f->status;
+}
