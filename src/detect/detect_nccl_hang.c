@@ -128,7 +128,10 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
     TC_TRY(tc__watch_on_tick(st->watch, INT64_MAX, out));
     st->has_now = now_ns != TC_TIME_NONE;
     st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-    return tc__nccl_evaluate(st, !st->has_now, out);
+    st->ends = true;
+    tc_status status = tc__nccl_evaluate(st, !st->has_now, out);
+    st->ends = false;
+    return status;
 }
 
 static void stats(const void *state, struct tc_detector_stats *out)

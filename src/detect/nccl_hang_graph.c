@@ -20,7 +20,7 @@
 
 static bool is_old(const struct nccl_hang *st, int64_t created_ns, bool from_dump)
 {
-    return !(from_dump && st->settles) && st->now_ns - created_ns >= st->threshold_ns;
+    return !(from_dump && st->settles && !st->ends) && st->now_ns - created_ns >= st->threshold_ns;
 }
 
 static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, bool all)
