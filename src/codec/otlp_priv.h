@@ -130,6 +130,8 @@ struct tc__otlp {
     struct tc__train_text train;
     struct tc__otlp_block kernel;
     struct tc__otlp_block events;
+    /* For the lines of `events`; NULL: each block makes its own. */
+    struct tc_json_parser *line_parser;
     /* Hashes of the places of ranks that were told, each at its own remainder: every record
      * repeats the place, and once is enough. */
     uint64_t places[TC__OTLP_PLACES];

@@ -28,11 +28,8 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         tc_live_destroy(l);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the events that wait and the verdicts");
     }
-    struct tc_engine_out taken = {tc__live_take, l};
+    struct tc_engine_out taken = {.verdict = tc__live_take, .context = l, .lag_ns = TC__LAG_NS};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
-    if (status == TC_OK) {
-        status = tc_engine_lag(l->engine, TC__LAG_NS);
-    }
     if (status != TC_OK) {
         tc_live_destroy(l);
         return status;

@@ -109,7 +109,8 @@ struct tc__log {
 void tc__log_name(char *out, uint64_t seq, const char *suffix);
 /* Opens the newest log of the directory, or makes the first; takes older and unfinished ones away.
  */
-TC_CHECKED tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *err);
+TC_CHECKED tc_status tc__log_open(struct tc__log *log, const struct tc_outbox_io *io,
+                                  const char *dir, struct tc_error *err);
 void tc__log_close(struct tc__log *log);
 /* Where the last byte that is not zero ends, from `from` on. */
 TC_CHECKED tc_status tc__log_content_end(const struct tc__log *log, uint64_t from,
