@@ -97,7 +97,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--attributes --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     serve)
@@ -135,11 +135,17 @@ _tracecore() {
         --verify)
             return
             ;;
+        --data-dir)
+            return
+            ;;
+        --since)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--at --verify --help"
+            _tracecore_words "--at --verify --data-dir --since --objects --json --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "cat"
+            _tracecore_words "cat ls verify"
         fi
         ;;
     simulate)

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "cli/say.h"
+#include "codec/attributes.h"
 #include "codec/codec.h"
 #include "codec/event_json.h"
 #include "intake/stream.h"
@@ -16,9 +17,12 @@
 /* One event as JSON: two lines of a log at most, each byte of which may need an escape. */
 #define EVENT_MAX (TC_LINE_MAX * 16)
 
-enum { OPT_UNKNOWN, OPT_READ, OPT_COUNT = OPT_READ + TC_READ_COUNT };
+enum { OPT_ATTRIBUTES, OPT_UNKNOWN, OPT_READ, OPT_COUNT = OPT_READ + TC_READ_COUNT };
 
 static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_ATTRIBUTES] = {.name = "attributes",
+                        .help = "Print which attributes, labels and metrics are read, and as "
+                                "what: docs/ATTRIBUTES.md."},
     [OPT_UNKNOWN] = {.name = "unknown",
                      .help = "List what was not understood instead of the events: "
                              "PATH:LINE: why: the text."},
@@ -138,6 +142,19 @@ static int decode_all(struct run *r)
     return tc_output_end(&r->out, "decode", bad ? TC_EXIT_BAD : TC_EXIT_OK);
 }
 
+static int show_attributes(struct run *r)
+{
+    r->data = malloc(TC_ATTRIBUTES_MAX);
+    if (r->data == NULL) {
+        tc_say("decode", "out of memory");
+        return TC_EXIT_BAD;
+    }
+    struct tc_buf page = tc_buf_make(r->data, TC_ATTRIBUTES_MAX);
+    tc_attributes_write(&page);
+    (void)tc_output_put(&r->out, tc_buf_slice(&page));
+    return tc_output_end(&r->out, "decode", page.overflowed ? TC_EXIT_BAD : TC_EXIT_OK);
+}
+
 static int run_command(struct run *r, int argc, char **argv)
 {
     struct tc_option_walk walk;
@@ -150,6 +167,9 @@ static int run_command(struct run *r, int argc, char **argv)
         }
         if (option == TC_OPTION_HELP) {
             return tc_command_show_help(&tc_command_decode);
+        }
+        if (option == OPT_ATTRIBUTES) {
+            return show_attributes(r);
         }
         if (option == OPT_UNKNOWN) {
             r->unknown = true;

@@ -1,172 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/digest.h"
 #include "cli/command.h"
+#include "cli/evidence.h"
 #include "cli/say.h"
-#include "intake/input.h"
+#include "evidence/data_dir.h"
 
 #include <string.h>
-#include <unistd.h>
 
-enum { OPT_AT, OPT_VERIFY, OPT_COUNT };
+#define PATH_BYTES 4096
+
+enum { OPT_AT, OPT_VERIFY, OPT_DATA_DIR, OPT_SINCE, OPT_OBJECTS, OPT_JSON, OPT_COUNT };
 
 static const struct tc_option OPTIONS[OPT_COUNT] = {
     [OPT_AT] = {.name = "at",
                 .argument = "OFFSET,LENGTH",
-                .help = "The bytes to print, as a verdict's \"raw\" names them."},
+                .help = "The bytes to print, as a verdict's \"raw\" names them. Of a stored batch: "
+                        "all by default."},
     [OPT_VERIFY] = {.name = "verify",
                     .argument = "DIGEST",
-                    .help = "First check that the file's SHA-256 is this (sha256: and 64 hex "
+                    .help = "First check that the SHA-256 of all of it is this (sha256: and 64 hex "
                             "digits); if it is not, print nothing."},
+    [OPT_DATA_DIR] = {.name = "data-dir",
+                      .argument = "DIR",
+                      .help = "The daemon's data_dir. Default: $TRACECORE_DATA_DIR, else "
+                              "$STATE_DIRECTORY, else $XDG_STATE_HOME/tracecore, else "
+                              "~/.local/state/tracecore."},
+    [OPT_SINCE] = {.name = "since",
+                   .argument = "TIME",
+                   .help = "ls: what arrived from then on: 2026-11-15T03:00:00Z, or how long ago: "
+                           "90s, 15m, 2h, 3d."},
+    [OPT_OBJECTS] = {.name = "objects", .help = "ls: the sealed objects instead of the batches."},
+    [OPT_JSON] = {.name = "json", .help = "ls and verify: one JSON object a line."},
 };
 
-struct range {
-    uint64_t offset;
-    uint64_t length;
-};
-
-static bool parse_range(const char *text, struct range *out)
+struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args)
 {
-    struct tc_slice length;
-    struct tc_slice all = tc_slice_cstr(text);
-    struct tc_slice offset = tc_slice_cut(all, ',', &length);
-    return offset.len < all.len && tc_slice_is_u64(offset, &out->offset) &&
-           tc_slice_is_u64(length, &out->length);
-}
-
-static bool is_hex_digest(struct tc_slice hex)
-{
-    for (size_t i = 0; i < hex.len; i++) {
-        uint64_t digit = 0;
-        if (tc_slice_hex(tc_slice_make(hex.ptr + i, 1), &digit) != 1) {
-            return false;
-        }
-    }
-    return hex.len == (size_t)TC_DIGEST_BYTES * 2;
-}
-
-/* The file is what its digest says, or the exit status for when it is not. */
-static int verify(struct tc_input *in, const char *digest)
-{
-    struct tc_slice wanted = tc_slice_cstr(digest);
-    if (tc_slice_starts(wanted, TC_LIT("sha256:"))) {
-        wanted = tc_slice_from(wanted, 7);
-    }
-    struct tc_slice actual = tc_input_digest(in);
-    if (actual.len == 0) {
-        tc_say("evidence", "the digest of %s cannot be made", in->path);
-        return TC_EXIT_BAD;
-    }
-    if (!tc_slice_eq_nocase(wanted, tc_slice_from(actual, 7))) {
-        tc_say("evidence", "%s is not the file that was meant: it has %.*s, not sha256:%.*s",
-               in->path, TC_FMT(actual), TC_FMT(wanted));
-        return TC_EXIT_FOUND;
-    }
-    return TC_EXIT_OK;
-}
-
-static int print_range(const struct tc_input *in, const struct range *range)
-{
-    size_t size = in->bytes.len;
-    if (range->offset > size || range->length > size - range->offset) {
-        tc_say("evidence", "--at %llu,%llu is outside of %s, which has %zu bytes",
-               (unsigned long long)range->offset, (unsigned long long)range->length, in->path,
-               size);
-        return TC_EXIT_BAD;
-    }
-    struct tc_output out;
-    tc_output_init(&out, STDOUT_FILENO);
-    struct tc_slice bytes = tc_slice_from(in->bytes, (size_t)range->offset);
-    (void)tc_output_put(&out, tc_slice_head(bytes, (size_t)range->length));
-    return tc_output_end(&out, "evidence", TC_EXIT_OK);
-}
-
-static int cat(const char *path, const struct range *range, const char *digest)
-{
-    struct tc_input in;
+    char dir[PATH_BYTES];
+    char path[PATH_BYTES + 16];
+    struct tc_evidence *e = NULL;
     struct tc_error err;
-    size_t copied = 0;
-    tc_input_guard();
-    if (tc_input_open(&in, path, &copied, &err) != TC_OK) {
-        tc_say_plain("%s: %s", path, err.message);
-        return TC_EXIT_BAD;
+    if (args->data_dir == NULL && !tc_data_dir_default(dir, sizeof dir)) {
+        tc_say("evidence", "where is the data? give --data-dir DIR; neither TRACECORE_DATA_DIR nor "
+                           "HOME is set");
+        return NULL;
     }
-    int code = digest == NULL ? TC_EXIT_OK : verify(&in, digest);
-    if (code == TC_EXIT_OK) {
-        code = print_range(&in, range);
+    (void)snprintf(path, sizeof path, "%s/evidence", args->data_dir != NULL ? args->data_dir : dir);
+    if (tc_evidence_open(path, &e, &err) != TC_OK) {
+        tc_say("evidence", "%s%s", err.message,
+               err.status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
+        return NULL;
     }
-    tc_input_close(&in);
-    return code;
+    return e;
 }
 
-static bool check_values(const char *at, struct range *range, const char *digest)
+/* The arguments that are no options. */
+static int act(int argc, char **argv, struct tc_evidence_args *args)
 {
-    if (at == NULL || !parse_range(at, range)) {
-        tc_say("evidence", "%s",
-               at == NULL ? "which bytes? give --at OFFSET,LENGTH"
-                          : "--at takes two numbers, OFFSET,LENGTH");
-        return false;
+    const char *action = argc > 0 ? argv[0] : "";
+    if (strcmp(action, "ls") == 0 && argc == 1) {
+        return tc_evidence_ls(args);
     }
-    if (digest != NULL) {
-        struct tc_slice hex = tc_slice_cstr(digest);
-        hex = tc_slice_starts(hex, TC_LIT("sha256:")) ? tc_slice_from(hex, 7) : hex;
-        if (!is_hex_digest(hex)) {
-            tc_say("evidence", "--verify takes sha256: and 64 hex digits, not \"%s\"", digest);
-            return false;
-        }
+    if (strcmp(action, "verify") == 0 && argc == 1) {
+        return tc_evidence_check(args);
     }
-    return true;
+    if (strcmp(action, "cat") == 0 && argc == 2) {
+        args->what = argv[1];
+        return tc_evidence_cat(args);
+    }
+    tc_say("evidence", "what is to be done? tracecore evidence ls, evidence verify, "
+                       "evidence cat FILE --at OFFSET,LENGTH");
+    return tc_command_misused(&tc_command_evidence);
 }
 
 static int run(int argc, char **argv)
 {
     struct tc_option_walk walk;
     const char *value = NULL;
-    const char *at = NULL;
-    const char *digest = NULL;
-    struct range range = {0};
+    struct tc_evidence_args args = {0};
     tc_option_walk_init(&walk, &tc_command_evidence, argc, argv);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
         if (option == TC_OPTION_HELP) {
             return tc_command_show_help(&tc_command_evidence);
         }
         if (option == TC_OPTION_BAD) {
             return TC_EXIT_BAD;
         }
-        at = option == OPT_AT ? value : at;
-        digest = option == OPT_VERIFY ? value : digest;
+        args.at = option == OPT_AT ? value : args.at;
+        args.digest = option == OPT_VERIFY ? value : args.digest;
+        args.data_dir = option == OPT_DATA_DIR ? value : args.data_dir;
+        args.since = option == OPT_SINCE ? value : args.since;
+        args.objects |= option == OPT_OBJECTS;
+        args.json |= option == OPT_JSON;
     }
-    if (argc - optind != 2 || strcmp(argv[optind], "cat") != 0) {
-        tc_say("evidence", "what is to be done? tracecore evidence cat FILE --at OFFSET,LENGTH");
-        return tc_command_misused(&tc_command_evidence);
-    }
-    if (!check_values(at, &range, digest)) {
-        return tc_command_misused(&tc_command_evidence);
-    }
-    return cat(argv[optind + 1], &range, digest);
+    return act(argc - optind, argv + optind, &args);
 }
 
 const struct tc_command tc_command_evidence = {
     .name = "evidence",
-    .summary = "print the bytes that prove a verdict",
+    .summary = "print, list and verify the bytes that prove a verdict",
     .usage = "usage: tracecore evidence cat FILE --at OFFSET,LENGTH [--verify DIGEST]\n"
+             "       tracecore evidence cat sha256:DIGEST|NUMBER [--at OFFSET,LENGTH]\n"
+             "       tracecore evidence ls [--since TIME] [--objects] [--json]\n"
+             "       tracecore evidence verify [--json]\n"
              "\n"
-             "Prints exactly these bytes of a file and nothing else. A verdict's\n"
-             "evidence_trail[].raw has all three: the digest says which file is meant, offset\n"
-             "and length which bytes of it.\n",
+             "cat prints exactly these bytes of a file, or of a batch that the daemon has\n"
+             "stored, and nothing else. A verdict's evidence_trail[].raw has all three: the\n"
+             "digest says which bytes are meant, offset and length which part of them. ls\n"
+             "lists what is stored, verify reads all of it again and names what is not what\n"
+             "was written. They read while the daemon runs. What a terminal would act on is\n"
+             "escaped when output goes to one.\n",
     .options = OPTIONS,
     .option_count = OPT_COUNT,
     .notes = "Exit status:\n"
-             "  0  the bytes were printed\n"
-             "  1  the file has another digest\n"
-             "  2  wrong usage, the file cannot be read, or it is too short\n"
+             "  0  done; all is what was written\n"
+             "  1  the digest is another one, or something is damaged\n"
+             "  2  wrong usage, it is not there, cannot be read, or is too short\n"
              "\n"
              "Examples:\n"
              "  tracecore evidence cat dmesg-gpu-07.txt --at 1042,117\n"
-             "  tracecore evidence cat dumps/_dump_13 --at 120,360 --verify sha256:9f86... | xxd\n",
-    .words = "cat",
+             "  tracecore evidence cat dumps/_dump_13 --at 120,360 --verify sha256:9f86... | xxd\n"
+             "  tracecore evidence cat sha256:9f86... --at 120,360\n"
+             "  tracecore evidence ls --since 15m\n"
+             "  tracecore evidence verify --data-dir /var/lib/tracecore\n",
+    .words = "cat ls verify",
     .run = run,
 };

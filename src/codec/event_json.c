@@ -438,19 +438,27 @@ static tc_status decode_lines(struct reader *r, struct tc_codec_cursor *cursor,
     return TC_OK;
 }
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
+tc_status tc__event_json_decode(struct tc_json_parser *parser, const struct tc_codec_input *in,
+                                struct tc_codec_cursor *cursor, struct tc_codec_out *out,
+                                struct tc_error *err)
 {
     if (cursor->done) {
         return TC_OK;
     }
-    struct reader r = {.in = in, .parser = tc_json_parser_create()};
-    if (r.parser == NULL) {
+    struct reader r = {.in = in, .parser = parser};
+    r.fields = tc_fields(&r.field_count);
+    return decode_lines(&r, cursor, out, err);
+}
+
+static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
+                        struct tc_codec_out *out, struct tc_error *err)
+{
+    struct tc_json_parser *parser = cursor->done ? NULL : tc_json_parser_create();
+    if (parser == NULL && !cursor->done) {
         return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
     }
-    r.fields = tc_fields(&r.field_count);
-    tc_status status = decode_lines(&r, cursor, out, err);
-    tc_json_parser_destroy(r.parser);
+    tc_status status = tc__event_json_decode(parser, in, cursor, out, err);
+    tc_json_parser_destroy(parser);
     return status;
 }
 

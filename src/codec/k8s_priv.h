@@ -18,6 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An event has at most this many strings. */
+#define TC__K8S_STRINGS_MAX 48
+
 /* One call of decode. */
 struct tc_k8s {
     const struct tc_codec_input *in;
@@ -34,6 +37,11 @@ struct tc_k8s {
     int64_t seen_ns;
     /* The first object or record that was skipped because it is not valid; TC_OK for none. */
     struct tc_error bad;
+    /* Where the strings of an event of a kind are, for the kind that came last: most come in runs.
+     */
+    int strings_of; /* the kind + 1; 0: none yet */
+    size_t string_count;
+    uint16_t strings[TC__K8S_STRINGS_MAX];
     /* The walk of the text failed, see tc__json_walk: of two things wrong the first is told. */
     bool is_broken;
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which attribute means what: one table, that docs/otlp.md shows. Of two names for
- * one thing the one with the higher claim counts, then the record's before its
- * resource's, then the first.
+ * Which attribute means what: otlp_attrs.def. Of two names for one thing the one with the higher
+ * claim counts, then the record's before its resource's, then the first.
  */
 #include "base/limits.h"
 #include "codec/metric_map_priv.h"
@@ -20,68 +19,16 @@
 /* A double of less than this fits int64_t. */
 #define INTEGER_DOUBLE_MAX 9.2e18
 
-#define ROW(name, attr, claim)                             \
-    {                                                      \
-        {(name), sizeof(name) - 1}, TC__OTLP_##attr, claim \
-    }
-
 static const struct {
     struct tc_slice name;
     enum tc__otlp_attr attr;
     uint8_t claim; /* 1..9 */
 } TABLE[] = {
-    ROW("k8s.node.name", NODE, 9),
-    ROW("_HOSTNAME", HOSTNAME, 9),
-    ROW("hostname", HOSTNAME, 5),
-    ROW("host.name", HOST, 9),
-    ROW("k8s.namespace.name", NS, 9),
-    ROW("k8s.pod.name", POD, 9),
-    ROW("k8s.pod.uid", POD_UID, 9),
-    ROW("k8s.container.name", CONTAINER, 9),
-    ROW("job.id", JOB, 9),
-    ROW("training.job", JOB, 8),
-    ROW("training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.pod.label.training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.pod.labels.training.kubeflow.org/job-name", JOB, 7),
-    ROW("k8s.job.name", JOB, 6),
-    ROW("rank", RANK, 9),
-    ROW("training.rank", RANK, 8),
-    ROW("gen_ai.training.rank", RANK, 7),
-    ROW("process.rank", RANK, 6),
-    ROW("gpu.uuid", GPU_UUID, 9),
-    ROW("hw.id", HW_ID, 9),
-    ROW("gpu.index", GPU_INDEX, 9),
-    ROW("pci.bdf", PCI, 9),
-    ROW("log.record.uid", UID, 9),
-    ROW("tracecore.alert.training_step_stalled.no_progress_seconds", STALL, 9),
-    ROW("dataloader.error_class", LOADER_ERROR, 9),
-    ROW("gen_ai.training.step", STEP, 9),
-    ROW("training.step", STEP, 8),
-    ROW("checkpoint.step", STEP, 7),
-    ROW("step", ANY_STEP, 9),
-    ROW("gen_ai.training.phase", PHASE, 9),
-    ROW("training.phase", PHASE, 8),
-    ROW("phase", ANY_PHASE, 9),
-    ROW("training.step.duration", STEP_SECONDS, 9),
-    ROW("gen_ai.training.step.duration", STEP_SECONDS, 8),
-    ROW("step.duration", STEP_SECONDS, 7),
-    ROW("step_duration", STEP_SECONDS, 6),
-    ROW("step_time", STEP_SECONDS, 5),
-    ROW("duration", STEP_SECONDS, 4),
-    ROW("checkpoint.state", CHECKPOINT, 9),
-    ROW("checkpoint.event", CHECKPOINT, 8),
-    ROW("event.name", EVENT_NAME, 9),
-    ROW("checkpoint.path", CHECKPOINT_PATH, 9),
-    ROW("checkpoint.duration", CHECKPOINT_SECONDS, 9),
-    ROW("tracecore.kind", KIND, 9),
-    ROW("kind", KIND, 8),
-    ROW("_TRANSPORT", TRANSPORT, 9),
-    ROW("SYSLOG_IDENTIFIER", IDENTIFIER, 9),
-    ROW("appname", IDENTIFIER, 5),
-    ROW("MESSAGE", MESSAGE, 9),
-    ROW("message", MESSAGE, 5),
-    ROW("log.file.path", FILE, 9),
-    ROW("log.file.name", FILE, 8),
+#define ATTRIBUTE(id, field, meaning)
+#define NAME(id, text, strength) {{text, sizeof(text) - 1}, TC__OTLP_##id, (strength)},
+#include "codec/otlp_attrs.def"
+#undef ATTRIBUTE
+#undef NAME
 };
 
 #define TABLE_COUNT (sizeof TABLE / sizeof TABLE[0])
@@ -175,22 +122,21 @@ bool tc__otlp_number(const struct tc__otlp_value *v, double *out)
     return false;
 }
 
-static struct tc__otlp_value tape_value(const struct tc__otlp_tape *tape,
-                                        const struct tc__otlp_node *n)
+/* Written in place: the parts of a struct that was just put together are slow to copy. */
+static void read_node(const struct tc__otlp_tape *tape, const struct tc__otlp_node *n,
+                      struct tc__otlp_value *out)
 {
-    struct tc__otlp_value out;
-    out.kind = TC__OTLP_NOTHING;
+    out->kind = TC__OTLP_NOTHING;
     if (n->type == TC__OTLP_N_STRING) {
-        out.text = tc__otlp_node_text(tape, n);
-        out.kind = TC__OTLP_TEXT;
+        out->text = tc__otlp_node_text(tape, n);
+        out->kind = TC__OTLP_TEXT;
     } else if (n->type == TC__OTLP_N_INT) {
-        out.whole = n->integer;
-        out.kind = TC__OTLP_WHOLE;
+        out->whole = n->integer;
+        out->kind = TC__OTLP_WHOLE;
     } else if (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number)) {
-        out.real = n->number;
-        out.kind = TC__OTLP_REAL;
+        out->real = n->number;
+        out->kind = TC__OTLP_REAL;
     }
-    return out;
 }
 
 struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
@@ -202,7 +148,8 @@ struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
     }
     if (v.tape) {
         const struct tc__otlp_tape *tape = v.v.doc;
-        return tape_value(tape, &tape->nodes[v.v.at]);
+        read_node(tape, &tape->nodes[v.v.at], &out);
+        return out;
     }
     if (tc_json_get(v.v, S("stringValue"), &typed)) {
         out.kind = tc_json_string(typed, &out.text) ? TC__OTLP_TEXT : TC__OTLP_NOTHING;
@@ -215,19 +162,35 @@ struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
     return out;
 }
 
-static void add_row(size_t row, struct tc__otlp_value value, uint8_t boost,
-                    struct tc__otlp_attrs *io)
+/* Where a value of that row goes; NULL when a better one came already. */
+static struct tc__otlp_value *claim_row(size_t row, uint8_t boost, struct tc__otlp_attrs *io)
 {
     enum tc__otlp_attr attr = TABLE[row].attr;
     uint8_t claim = (uint8_t)(TABLE[row].claim + boost);
+    if (claim <= tc__otlp_own(io, attr)->claim) {
+        return NULL;
+    }
+    io->came |= UINT64_C(1) << attr;
+    io->of[attr].claim = claim;
+    return &io->of[attr];
+}
+
+static void add_value(size_t row, struct tc__otlp_value value, uint8_t boost,
+                      struct tc__otlp_attrs *io)
+{
     bool says =
         value.kind != TC__OTLP_NOTHING && (value.kind != TC__OTLP_TEXT || value.text.len > 0);
-    if (!says || claim <= tc__otlp_own(io, attr)->claim) {
-        return;
+    struct tc__otlp_value *to = says ? claim_row(row, boost, io) : NULL;
+    if (to != NULL) {
+        value.claim = to->claim;
+        *to = value;
     }
-    value.claim = claim;
-    io->came |= UINT64_C(1) << attr;
-    io->of[attr] = value;
+}
+
+static bool node_says(const struct tc__otlp_node *n)
+{
+    return (n->type == TC__OTLP_N_STRING && n->length > 0) || n->type == TC__OTLP_N_INT ||
+           (n->type == TC__OTLP_N_DOUBLE && isfinite(n->number));
 }
 
 static bool is_k8s_event(struct tc_slice key)
@@ -244,7 +207,7 @@ void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t bo
         io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
         size_t row = find_row(o, key);
         if (row < TABLE_COUNT) {
-            add_row(row, tc__otlp_value_read(value), boost, io);
+            add_value(row, tc__otlp_value_read(value), boost, io);
         }
     }
 }
@@ -256,8 +219,12 @@ void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tap
     struct tc_slice key = tc__otlp_node_text(tape, n);
     io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
     size_t row = find_row(o, key);
-    if (row < TABLE_COUNT && n->next > at + 1) {
-        add_row(row, tape_value(tape, n + 1), TC__OTLP_BOOST_ATTRIBUTE, io);
+    if (row == TABLE_COUNT || n->next == at + 1 || !node_says(n + 1)) {
+        return;
+    }
+    struct tc__otlp_value *to = claim_row(row, TC__OTLP_BOOST_ATTRIBUTE, io);
+    if (to != NULL) {
+        read_node(tape, n + 1, to);
     }
 }
 

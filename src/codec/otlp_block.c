@@ -6,6 +6,7 @@
  */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "codec/event_json_priv.h"
 #include "codec/kmsg_priv.h"
 #include "codec/otlp_priv.h"
 #include "event/fields.h"
@@ -137,7 +138,9 @@ tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b)
     size_t raw_offset = o->k.raw_offset;
     size_t raw_length = o->k.raw_length;
     while (status == TC_OK && !cursor.done) {
-        status = b->codec->decode(&in, &cursor, &out, &why);
+        status = b == &o->events && o->line_parser != NULL
+                     ? tc__event_json_decode(o->line_parser, &in, &cursor, &out, &why)
+                     : b->codec->decode(&in, &cursor, &out, &why);
         bad = cursor.done && status == TC_E_MALFORMED;
     }
     o->k.cursor->cut += cursor.cut;

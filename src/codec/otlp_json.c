@@ -269,16 +269,16 @@ static const char *quick_value(const struct tc__otlp_build *b, const char *at, c
 static const char *quick_any(struct tc__otlp_build *b, const char *at, const char *end,
                              unsigned keep, bool keeps)
 {
-    struct tc__otlp_node n;
+    /* Written in place: a struct that was just put together is slow to copy. */
+    struct tc__otlp_node *n = &b->nodes[b->count];
     if (b->values >= b->limits.depth_max || b->count >= b->cap) {
         return NULL;
     }
-    at = quick_value(b, at + 1, end, &n);
+    at = quick_value(b, at + 1, end, n);
     if (at != NULL && keeps) {
-        n.keep = (uint8_t)keep;
-        n.own = false;
-        n.next = b->count + 1;
-        b->nodes[b->count++] = n;
+        n->keep = (uint8_t)keep;
+        n->own = false;
+        n->next = ++b->count;
     }
     return at;
 }
@@ -287,7 +287,7 @@ static const char *quick_any(struct tc__otlp_build *b, const char *at, const cha
 static const char *quick_pair(struct tc__otlp_build *b, const char *at, const char *end,
                               unsigned keep, bool keeps)
 {
-    struct tc__otlp_node n;
+    struct tc__otlp_node *n = &b->nodes[b->count + 1];
     if (!AT(at, end, "{\"key\":\"") || b->values >= b->limits.depth_max || b->count + 1 >= b->cap) {
         return NULL;
     }
@@ -297,7 +297,7 @@ static const char *quick_pair(struct tc__otlp_build *b, const char *at, const ch
     if (length > b->limits.key_bytes_max || !AT(at, end, "\",\"value\":{")) {
         return NULL;
     }
-    at = quick_value(b, at + sizeof "\",\"value\":{" - 1, end, &n);
+    at = quick_value(b, at + sizeof "\",\"value\":{" - 1, end, n);
     if (at == NULL || at == end || *at != '}') {
         return NULL;
     }
@@ -309,10 +309,9 @@ static const char *quick_pair(struct tc__otlp_build *b, const char *at, const ch
         pair->keep = (uint8_t)keep;
         pair->type = TC__OTLP_N_PAIR;
         pair->own = false;
-        n.keep = TC__OTLP_K_VALUE;
-        n.own = false;
-        n.next = b->count + 2;
-        pair[1] = n;
+        n->keep = TC__OTLP_K_VALUE;
+        n->own = false;
+        n->next = b->count + 2;
         b->count += 2;
     }
     return at + 1;

@@ -179,15 +179,15 @@ static inline bool quick_value(const struct tc__otlp_build *b, const unsigned ch
 static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
                              const unsigned char *end, unsigned keep, bool keeps)
 {
-    struct tc__otlp_node n;
-    if (b->count >= b->cap || !quick_value(b, at, end, &n)) {
+    /* Written in place: a struct that was just put together is slow to copy. */
+    struct tc__otlp_node *n = &b->nodes[b->count];
+    if (b->count >= b->cap || !quick_value(b, at, end, n)) {
         return false;
     }
     if (keeps) {
-        n.keep = (uint8_t)keep;
-        n.own = false;
-        n.next = b->count + 1;
-        b->nodes[b->count++] = n;
+        n->keep = (uint8_t)keep;
+        n->own = false;
+        n->next = ++b->count;
     }
     return true;
 }
@@ -196,14 +196,14 @@ static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
 static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
                               const unsigned char *end, unsigned keep, bool keeps)
 {
-    struct tc__otlp_node n;
+    struct tc__otlp_node *n = &b->nodes[b->count + 1];
     if (end - at < 4 || at[0] != TAG_KEY || at[1] > VARINT_ONE || at[1] > end - at - 4 ||
         at[1] > b->limits.key_bytes_max || b->count + 1 >= b->cap) {
         return false;
     }
     const unsigned char *value = at + 2 + at[1];
     if (value[0] != TAG_VALUE || value[1] > VARINT_ONE || value[1] != end - value - 2 ||
-        !quick_value(b, value + 2, end, &n)) {
+        !quick_value(b, value + 2, end, n)) {
         return false;
     }
     if (keeps) {
@@ -214,10 +214,9 @@ static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
         pair->keep = (uint8_t)keep;
         pair->type = TC__OTLP_N_PAIR;
         pair->own = false;
-        n.keep = TC__OTLP_K_VALUE;
-        n.own = false;
-        n.next = b->count + 2;
-        pair[1] = n;
+        n->keep = TC__OTLP_K_VALUE;
+        n->own = false;
+        n->next = b->count + 2;
         b->count += 2;
     }
     return true;

@@ -22,38 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What attributes, and the fields of journald, say. */
+/* What attributes, and the fields of journald, say: otlp_attrs.def. */
 enum tc__otlp_attr {
-    TC__OTLP_NODE,
-    TC__OTLP_HOSTNAME, /* of the journal or of syslog: the machine that logged */
-    TC__OTLP_HOST,     /* host.name: perhaps only where the collector runs */
-    TC__OTLP_NS,
-    TC__OTLP_POD,
-    TC__OTLP_POD_UID,
-    TC__OTLP_CONTAINER,
-    TC__OTLP_JOB,
-    TC__OTLP_RANK,
-    TC__OTLP_GPU_UUID,
-    TC__OTLP_HW_ID, /* a GPU's UUID when it looks like one */
-    TC__OTLP_GPU_INDEX,
-    TC__OTLP_PCI,
-    TC__OTLP_UID,
-    TC__OTLP_STALL,
-    TC__OTLP_LOADER_ERROR,
-    TC__OTLP_STEP,
-    TC__OTLP_ANY_STEP, /* "step": of training only in the company of others */
-    TC__OTLP_PHASE,
-    TC__OTLP_ANY_PHASE,
-    TC__OTLP_STEP_SECONDS,
-    TC__OTLP_CHECKPOINT,
-    TC__OTLP_EVENT_NAME,
-    TC__OTLP_CHECKPOINT_PATH,
-    TC__OTLP_CHECKPOINT_SECONDS,
-    TC__OTLP_KIND,
-    TC__OTLP_TRANSPORT,
-    TC__OTLP_IDENTIFIER,
-    TC__OTLP_MESSAGE,
-    TC__OTLP_FILE,
+#define ATTRIBUTE(id, field, meaning) TC__OTLP_##id,
+#define NAME(id, name, claim)
+#include "codec/otlp_attrs.def"
+#undef ATTRIBUTE
+#undef NAME
     TC__OTLP_ATTR_COUNT
 };
 
@@ -155,6 +130,8 @@ struct tc__otlp {
     struct tc__train_text train;
     struct tc__otlp_block kernel;
     struct tc__otlp_block events;
+    /* For the lines of `events`; NULL: each block makes its own. */
+    struct tc_json_parser *line_parser;
     /* Hashes of the places of ranks that were told, each at its own remainder: every record
      * repeats the place, and once is enough. */
     uint64_t places[TC__OTLP_PLACES];

@@ -50,7 +50,9 @@ static void own_end(struct tc__otlp_build *b)
         return;
     }
     b->counts.rejected = o->rejected + (b->counts.records - o->records);
-    b->counts.why = b->counts.why == NULL ? o->why : b->counts.why;
+    if (b->counts.why == NULL && b->counts.records > o->records) {
+        b->counts.why = o->why;
+    }
     b->count = o->count;
     b->text_length = o->text_length;
 }

@@ -62,8 +62,9 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
     r->block_bytes = malloc(2 * BLOCK_BYTES);
     r->o.k.parser = tc_json_parser_create();
+    r->o.line_parser = tc_json_parser_create();
     if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->block_bytes == NULL ||
-        r->o.k.parser == NULL) {
+        r->o.k.parser == NULL || r->o.line_parser == NULL) {
         tc_otlp_reader_destroy(r);
         return NULL;
     }
@@ -83,6 +84,7 @@ void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
     }
     tc_arena_fini(&r->blocks);
     tc_json_parser_destroy(r->o.k.parser);
+    tc_json_parser_destroy(r->o.line_parser);
     free(r->block_bytes);
     free(r->build.frames);
     free(r->build.text);

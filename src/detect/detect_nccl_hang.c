@@ -25,6 +25,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct nccl_hang *st = state;
     TC_TRY(tc__nccl_init(st, env));
+    st->settles = env->lag_ns > 0;
     st->watch = tc__watch_create(env, &st->threshold_ns, &st->retention_ns);
     st->exits = tc__exits_create(env->arena);
     return st->watch == NULL || st->exits == NULL ? TC_E_NOMEM : TC_OK;

@@ -39,6 +39,9 @@ struct tc_param {
 struct tc_detector_env {
     struct tc_arena *arena;   /* of arena_bytes: the window */
     struct tc_arena *scratch; /* for building a finding; the engine resets it between calls */
+    /* How far senders may lag behind each other; 0: all events are in order. Files that are given
+     * whole are settled by on_settle then. */
+    int64_t lag_ns;
 };
 
 /* Counted by every detector; exported by the engine. */

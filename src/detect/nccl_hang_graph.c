@@ -18,9 +18,14 @@
 
 #include <string.h>
 
+static bool is_old(const struct nccl_hang *st, int64_t created_ns, bool from_dump)
+{
+    return !(from_dump && st->settles) && st->now_ns - created_ns >= st->threshold_ns;
+}
+
 static bool is_hung(const struct nccl_hang *st, const struct nccl_record *r, bool all)
 {
-    return (all && r->from_dump) || st->now_ns - r->created_ns >= st->threshold_ns;
+    return (all && r->from_dump) || is_old(st, r->created_ns, r->from_dump);
 }
 
 /* What orders the records of one place: rank, then the peer of a transfer. */
@@ -322,7 +327,7 @@ static bool take_level(struct nccl_hang *st, struct nccl_eval *e, struct nccl_op
     }
     op->front = seq;
     op->passed = -1;
-    op->hung = (all && from_dump) || st->now_ns - created_ns >= st->threshold_ns;
+    op->hung = (all && from_dump) || is_old(st, created_ns, from_dump);
     op->mixed = mixed;
     op->alike = alike;
     op->created_ns = created_ns;

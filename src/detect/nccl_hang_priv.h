@@ -217,6 +217,7 @@ struct nccl_hang {
     uint64_t aged;       /* ring position of the last record that has reached the threshold */
     int64_t now_ns;      /* newest time seen */
     bool has_now;        /* the user said what time it is */
+    bool settles;        /* dumps of one hang come one by one: not judged by their age */
     bool dirty;          /* something hangs that was not analysed yet */
     uint64_t lost;       /* pending records of those windows */
     uint64_t restarts;   /* windows dropped because a table was full */

@@ -98,7 +98,8 @@ static void index_kinds(struct tc_engine *e)
 static tc_status start_slot(struct tc_engine *e, struct slot *s)
 {
     const struct tc_detector *d = s->detector;
-    struct tc_detector_env env = {.arena = &s->window, .scratch = &e->scratch};
+    struct tc_detector_env env = {
+        .arena = &s->window, .scratch = &e->scratch, .lag_ns = e->out.lag_ns};
     tc_arena_reset(&s->window);
     memset(s->state, 0, d->state_bytes);
     for (size_t i = 0; i < d->param_count; i++) {

@@ -27,6 +27,9 @@ struct tc_engine;
 struct tc_engine_out {
     tc_verdict_fn verdict;
     void *context;
+    /* Events come as they arrive, from senders that lag behind each other by up to this; 0: all are
+     * in order. */
+    int64_t lag_ns;
 };
 
 struct tc_engine_counts {

@@ -177,6 +177,7 @@ static tc_status body_in(struct tc_evidence *e, struct tc__source *source, uint6
                          struct tc_slice *out, struct tc_error *err)
 {
     struct tc__batch b;
+    tc_status status = TC_E_NOTFOUND;
     tc__scan_seek(&source->scan, number);
     for (;;) {
         enum tc__found found = tc__scan_next(&source->scan, false, &b);
@@ -185,10 +186,11 @@ static tc_status body_in(struct tc_evidence *e, struct tc__source *source, uint6
             return tc__read_body(e, source, &b, out, err);
         }
         if ((found == TC__FOUND_SKIP || found == TC__FOUND_BAD) && is_it) {
-            return tc_fail(err, TC_E_MALFORMED, (size_t)b.at,
-                           "%s: offset %llu: batch %llu is damaged%s", source->path,
-                           (unsigned long long)b.at, (unsigned long long)number,
-                           found == TC__FOUND_SKIP ? " and was set aside in quarantine" : "");
+            /* Unless a whole one of that number follows. */
+            status = tc_fail(err, TC_E_MALFORMED, (size_t)b.at,
+                             "%s: offset %llu: batch %llu is damaged%s", source->path,
+                             (unsigned long long)b.at, (unsigned long long)number,
+                             found == TC__FOUND_SKIP ? " and was set aside in quarantine" : "");
         }
         if (found == TC__FOUND_IO) {
             return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
@@ -196,7 +198,7 @@ static tc_status body_in(struct tc_evidence *e, struct tc__source *source, uint6
         }
         if (found == TC__FOUND_END || found == TC__FOUND_TORN ||
             (found == TC__FOUND_BATCH && b.first.number > number)) {
-            return TC_E_NOTFOUND;
+            return status;
         }
     }
 }

@@ -19,7 +19,10 @@ static bool take_in_range(void *context, const struct tc__citation *c)
     if (c->number < load->from || c->number > load->to) {
         return true;
     }
-    if (e->cites_len == TC__WALK_CITES_MAX) {
+    if (e->cites == NULL) {
+        e->cites = malloc(TC__WALK_CITES_MAX * sizeof *e->cites);
+    }
+    if (e->cites == NULL || e->cites_len == TC__WALK_CITES_MAX) {
         load->full = true;
         return false;
     }
@@ -38,19 +41,18 @@ tc_status tc__load_cites(struct tc_evidence *e, uint64_t from, uint64_t to, bool
                          struct tc_error *err)
 {
     struct load load = {.e = e, .from = from, .to = to};
-    if (e->cites == NULL) {
-        e->cites = malloc(TC__WALK_CITES_MAX * sizeof *e->cites);
-        if (e->cites == NULL) {
-            return tc_fail(err, TC_E_NOMEM, 0, "no memory to read evidence");
-        }
-    }
     e->cites_len = 0;
     int error = tc__cite_each(e->dir, take_in_range, NULL, &load);
     if (error != 0) {
         return tc_fail(err, TC_E_IO, 0, "cannot read %s/citations.idx: %s", e->dir,
                        strerror(error));
     }
-    qsort(e->cites, e->cites_len, sizeof *e->cites, by_number);
+    if (e->cites == NULL && load.full) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory to read evidence");
+    }
+    if (e->cites_len > 0) {
+        qsort(e->cites, e->cites_len, sizeof *e->cites, by_number);
+    }
     *out_all = !load.full;
     return TC_OK;
 }

@@ -198,13 +198,22 @@ int tc__list_objects(const char *dir, bool (*take)(void *context, const struct t
 {
     char path[TC__PATH_MAX];
     int error = 0;
-    for (unsigned i = 0; i < 256; i++) {
-        char hex[3];
-        (void)snprintf(hex, sizeof hex, "%02x", i);
-        tc__path_object(path, dir, hex, true);
-        if (!list_folder(path, take, context, &error) && error != ENOENT) {
-            return error;
+    tc__path(path, dir, "objects", NULL);
+    DIR *d = opendir(path);
+    if (d == NULL) {
+        return errno == ENOENT ? 0 : errno;
+    }
+    bool more = true;
+    errno = 0;
+    for (struct dirent *e; more && (e = readdir(d)) != NULL; errno = 0) {
+        uint64_t value = 0;
+        struct tc_slice name = tc_slice_cstr(e->d_name);
+        if (name.len == 2 && tc_slice_hex(name, &value) == 2) {
+            tc__path_object(path, dir, e->d_name, true);
+            more = list_folder(path, take, context, &error);
         }
     }
-    return 0;
+    error = more ? errno : error;
+    (void)closedir(d);
+    return error;
 }

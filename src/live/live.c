@@ -19,7 +19,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         l->out = *out;
         l->wall_ns = l->clock_ns = l->newest_ns = TC_TIME_NONE;
         l->tell_ns = l->settle_ns = INT64_MAX;
-        l->linked_ns = -TC__UPDATE_NS; /* the first link waits for nothing */
+        l->linked_ns = l->placed_ns = INT64_MIN / 2; /* the first link waits for nothing */
         l->story = tc_story_create();
         l->hashes = calloc(l->config.incidents_max, sizeof *l->hashes);
         ok = l->story != NULL && l->hashes != NULL && tc__hold_init(&l->hold, config->hold_bytes);
@@ -28,7 +28,7 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         tc_live_destroy(l);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the events that wait and the verdicts");
     }
-    struct tc_engine_out taken = {tc__live_take, l};
+    struct tc_engine_out taken = {.verdict = tc__live_take, .context = l, .lag_ns = TC__LAG_NS};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
     if (status != TC_OK) {
         tc_live_destroy(l);
@@ -142,6 +142,16 @@ static tc_status release(struct tc_live *l)
     return tc__hold_release(&l->hold, l->arrived_ns, l->clock_ns, hand_over, l);
 }
 
+/* The hold is over for what was handed over: what it leads to need not wait for more. */
+static tc_status conclude(struct tc_live *l)
+{
+    if (!l->handed) {
+        return TC_OK;
+    }
+    l->handed = false;
+    return tc_engine_tick(l->engine);
+}
+
 static tc_status keep(struct tc_live *l, const struct tc_event *ev, bool past)
 {
     /* What will be past when its hold is over needs no place by its date. */
@@ -215,11 +225,7 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(release(l));
-    /* The hold is over for what was handed over: what it leads to need not wait for more. */
-    if (l->handed) {
-        l->handed = false;
-        TC_TRY(tc_engine_tick(l->engine));
-    }
+    TC_TRY(conclude(l));
     TC_TRY(pass_time(l));
     if (l->settle_ns <= l->arrived_ns) {
         TC_TRY(settle(l));
@@ -248,8 +254,11 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
-    TC_TRY(settle(l));
+    TC_TRY(conclude(l));
     l->replaying = false;
+    if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
+        l->settle_ns = l->arrived_ns + TC__SETTLE_NS;
+    }
     return tc__live_tell(l, true);
 }
 
@@ -257,6 +266,7 @@ tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
     TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
+    TC_TRY(conclude(l));
     TC_TRY(settle(l));
     return tc__live_tell(l, true);
 }
@@ -293,7 +303,7 @@ tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict, v
 {
     /* What changed since the last linking has let go of what links point at. */
     if (l->changed) {
-        TC_TRY(tc_story_link(l->story));
+        TC_TRY(tc_story_relink(l->story));
     }
     const struct tc_kept *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count && i < count; i++) {

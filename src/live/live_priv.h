@@ -18,6 +18,8 @@
 /* tc_live_due asks for a call at least as often as this while time passes. */
 #define TC__PULSE_NS TC_SECOND
 #define TC__STEP_MAX_NS (2 * TC_SECOND)
+/* Collectors send in batches of 0.2 to 10 s, so they lag behind each other by so much. */
+#define TC__LAG_NS (10 * TC_SECOND)
 /* An incident is updated at most this often; what opens or resolves it waits for nothing. */
 #define TC__UPDATE_NS TC_SECOND
 /* Files are given one after the other: they are settled when none has ended for so long, or since
@@ -26,6 +28,9 @@
 #define TC__SETTLE_MAX_NS (5 * TC_SECOND)
 /* Linking costs with the incidents, so the pause between two grows with them: 4,096 pause 21 ms. */
 #define TC__LINK_PAUSE_NS(count) ((int64_t)(count)*5000)
+
+/* Who runs where is worked out anew after a pause that grows with what is said about it. */
+#define TC__PLACE_PAUSE_NS(count) ((int64_t)(count)*TC_SECOND / 2000)
 
 struct tc_live {
     struct tc_live_config config;
@@ -48,6 +53,7 @@ struct tc_live {
     bool changed; /* a verdict changed since the last linking */
     bool untold;  /* the last telling left something out */
     int64_t linked_ns;
+    int64_t placed_ns;
     int64_t tell_ns;         /* when something is to be told, on the arrival clock; INT64_MAX */
     uint64_t linked_version; /* of the story's statements */
     uint64_t *hashes;        /* of the verdicts as they were linked last, by index */

@@ -115,9 +115,21 @@ static tc_status tell_one(struct tc_live *l, size_t at, bool all)
                told);
 }
 
-static tc_status link_all(struct tc_live *l)
+/* When new statements are taken into account: at once where they are few. */
+static int64_t place_due(const struct tc_live *l)
 {
-    TC_TRY(tc_story_link(l->story));
+    return l->placed_ns + TC__PLACE_PAUSE_NS(tc_story_statements(l->story));
+}
+
+static tc_status link_all(struct tc_live *l, bool anew)
+{
+    if (anew || place_due(l) <= l->arrived_ns) {
+        TC_TRY(tc_story_link(l->story));
+        l->placed_ns = l->arrived_ns;
+        l->linked_version = tc_story_version(l->story);
+    } else {
+        TC_TRY(tc_story_relink(l->story));
+    }
     struct tc_kept *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count; i++) {
         uint64_t content = 0;
@@ -125,7 +137,6 @@ static tc_status link_all(struct tc_live *l)
         l->hashes[i] = told_hash(&kept->items[i].verdict, content);
     }
     l->changed = false;
-    l->linked_version = tc_story_version(l->story);
     l->linked_ns = l->arrived_ns;
     return TC_OK;
 }
@@ -138,10 +149,12 @@ static int64_t link_due(const struct tc_live *l)
     if (l->urgent) {
         return l->linked_ns + TC__LINK_PAUSE_NS(kept->count);
     }
-    return l->changed || moved ? l->linked_ns + TC__UPDATE_NS : INT64_MAX;
+    int64_t due_ns = l->changed || moved ? l->linked_ns + TC__UPDATE_NS : INT64_MAX;
+    return moved && !l->changed && due_ns < place_due(l) ? place_due(l) : due_ns;
 }
 
-static tc_status tell(struct tc_live *l, bool all)
+/* `anew`: with all that was said of who runs where until now. */
+static tc_status tell(struct tc_live *l, bool all, bool anew)
 {
     bool stale = l->changed || tc_story_version(l->story) != l->linked_version;
     bool link = (all && stale) || link_due(l) <= l->arrived_ns;
@@ -149,7 +162,7 @@ static tc_status tell(struct tc_live *l, bool all)
         return TC_OK;
     }
     if (link || l->changed) { /* what a change let go of cannot be told */
-        TC_TRY(link_all(l));
+        TC_TRY(link_all(l, anew));
     }
     const struct tc_kept *kept = tc_story_verdicts(l->story);
     l->untold = true;
@@ -168,7 +181,7 @@ static tc_status tell(struct tc_live *l, bool all)
 
 tc_status tc__live_tell(struct tc_live *l, bool all)
 {
-    return l->replaying ? TC_OK : tell(l, all);
+    return l->replaying ? TC_OK : tell(l, all, all);
 }
 
 int64_t tc__live_tell_due(const struct tc_live *l)
@@ -186,7 +199,7 @@ static tc_status make_room(struct tc_live *l)
     if (kept->count < l->config.incidents_max) {
         return TC_OK;
     }
-    TC_TRY(tell(l, true));
+    TC_TRY(tell(l, true, false));
     size_t count = l->config.incidents_max / FORGET_SHARE + 1;
     tc_kept_forget(kept, count);
     l->counts.forgotten += count;

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "engine/engine.h"
+#include "evidence/data_dir.h"
 #include "server/config_priv.h"
 
 #include <errno.h>
@@ -282,47 +283,16 @@ tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_
     return status;
 }
 
-static const char *variable_value(char *const *environ_list, const char *name)
+tc_status tc_config_data_dir(const struct tc_config *config, char *out_text, struct tc_error *err)
 {
-    size_t len = strlen(name);
-    for (size_t i = 0; environ_list != NULL && environ_list[i] != NULL && i < ENVIRONMENT_MAX;
-         i++) {
-        if (strncmp(environ_list[i], name, len) == 0 && environ_list[i][len] == '=') {
-            return environ_list[i] + len + 1;
-        }
+    if (config->data_dir[0] != '\0') {
+        memcpy(out_text, config->data_dir, sizeof config->data_dir);
+        return TC_OK;
     }
-    return "";
-}
-
-tc_status tc_config_data_dir(const struct tc_config *config, char *const *environ_list,
-                             char *out_text, struct tc_error *err)
-{
-    static const struct {
-        const char *variable;
-        const char *suffix;
-    } places[] = {{"STATE_DIRECTORY", ""},
-                  {"XDG_STATE_HOME", "/tracecore"},
-                  {"HOME", "/.local/state/tracecore"}};
-    const char *base = config->data_dir;
-    const char *suffix = "";
-    for (size_t i = 0; base[0] == '\0' && i < sizeof places / sizeof places[0]; i++) {
-        base = variable_value(environ_list, places[i].variable);
-        suffix = places[i].suffix;
-    }
-    if (base[0] == '\0') {
+    if (!tc_data_dir_default(out_text, TC_CONFIG_TEXT_MAX)) {
         return tc_fail(err, TC_E_USAGE, 0,
-                       "data_dir: where is data to be kept? set data_dir, for neither "
-                       "STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set");
-    }
-    /* systemd names several directories with colons between them; the first is ours. */
-    struct tc_slice rest;
-    struct tc_slice first = config->data_dir[0] == '\0'
-                                ? tc_slice_cut(tc_slice_cstr(base), ':', &rest)
-                                : tc_slice_cstr(base);
-    int len = snprintf(out_text, TC_CONFIG_TEXT_MAX, "%.*s%s", TC_FMT(first), suffix);
-    if (len < 0 || len >= TC_CONFIG_TEXT_MAX) {
-        return tc_fail(err, TC_E_LIMIT, 0, "data_dir: the path is longer than %d bytes",
-                       TC_CONFIG_TEXT_MAX - 1);
+                       "data_dir: where is data to be kept? set data_dir, for STATE_DIRECTORY, "
+                       "XDG_STATE_HOME and HOME are not set or too long");
     }
     return TC_OK;
 }

@@ -126,12 +126,10 @@ TC_CHECKED tc_status tc_config_read(struct tc_slice text, const char *name,
                                     char *const *environ_list, tc_config_say_fn say, void *context,
                                     struct tc_config *out);
 
-/*
- * data_dir, or where it is when it is empty: $STATE_DIRECTORY, $XDG_STATE_HOME/tracecore or
- * $HOME/.local/state/tracecore. out_text has TC_CONFIG_TEXT_MAX bytes.
- */
-TC_CHECKED tc_status tc_config_data_dir(const struct tc_config *config, char *const *environ_list,
-                                        char *out_text, struct tc_error *err);
+/* data_dir, or where tc_data_dir_default says when it is empty. out_text has TC_CONFIG_TEXT_MAX
+ * bytes. */
+TC_CHECKED tc_status tc_config_data_dir(const struct tc_config *config, char *out_text,
+                                        struct tc_error *err);
 /* Sets the engine's knobs and turns patterns off. Before the first event. */
 TC_CHECKED tc_status tc_config_tune(const struct tc_config *config, struct tc_engine *engine,
                                     struct tc_error *err);
@@ -149,7 +147,10 @@ void tc_config_print_effective(const struct tc_config *config, bool json, struct
 size_t tc_config_fixed_changes(const struct tc_config *old_config,
                                const struct tc_config *new_config, tc_config_say_fn say,
                                void *context);
-/* Takes those over from the old configuration: what a running daemon goes on with. */
+/*
+ * Takes those over from the old configuration: what a running daemon goes on with. The old tokens
+ * too where none would be left and a listener that other machines reach depends on them.
+ */
 void tc_config_keep_fixed(const struct tc_config *old_config, struct tc_config *io_new_config);
 
 #endif

@@ -28,9 +28,9 @@ static const struct tc__config_node *node_of(struct tc__config_load *l, enum tc_
     return node;
 }
 
-static struct tc_slice text_of(const struct tc__config_load *l, enum tc_config_key key)
+static struct tc_slice text_of(const struct tc_config *c, enum tc_config_key key)
 {
-    return tc_slice_cstr((const char *)l->out + tc__config_rows[key].offset);
+    return tc_slice_cstr((const char *)c + tc__config_rows[key].offset);
 }
 
 /* The one of two keys that was written last: there the mistake can be mended. */
@@ -84,7 +84,12 @@ static void check_order(struct tc__config_load *l, enum tc_config_key small,
 
 bool tc__config_is_loopback(struct tc_slice host)
 {
-    return tc_slice_starts(host, TC_LIT("127.")) || tc_slice_eq(host, TC_LIT("::1")) ||
+    /* 127.0.0.0/8, and no name that only begins so. */
+    bool is_number = tc_slice_starts(host, TC_LIT("127."));
+    for (size_t i = 0; i < host.len; i++) {
+        is_number = is_number && ((host.ptr[i] >= '0' && host.ptr[i] <= '9') || host.ptr[i] == '.');
+    }
+    return is_number || tc_slice_eq(host, TC_LIT("::1")) ||
            tc_slice_eq_nocase(host, TC_LIT("localhost"));
 }
 
@@ -97,8 +102,8 @@ static void check_tls(struct tc__config_load *l, const struct listener *at)
 {
     const struct tc__config_node *cert = node_of(l, at->cert);
     const struct tc__config_node *key = node_of(l, at->key);
-    bool has_cert = text_of(l, at->cert).len > 0;
-    bool has_key = text_of(l, at->key).len > 0;
+    bool has_cert = text_of(l->out, at->cert).len > 0;
+    bool has_key = text_of(l->out, at->key).len > 0;
     if (has_cert != has_key && !cert->bad && !key->bad) {
         const struct tc__config_node *there = has_cert ? cert : key;
         tc__config_mistake(l, &there->place, there->path, "needs %s too",
@@ -106,16 +111,34 @@ static void check_tls(struct tc__config_load *l, const struct listener *at)
     }
 }
 
+/* Whether other machines reach the listener and nothing but tokens can keep them out. */
+static bool is_open(const struct tc_config *c, const struct listener *at)
+{
+    struct tc_slice host;
+    uint16_t port = 0;
+    return !c->insecure && text_of(c, at->cert).len == 0 &&
+           tc__config_address(text_of(c, at->listen), &host, &port) &&
+           !tc__config_is_loopback(host);
+}
+
+const char *tc__config_exposed_without(const struct tc_config *running,
+                                       const struct tc_config *fresh)
+{
+    bool loses_tokens = running->auth_token_count > 0 && fresh->auth_token_count == 0;
+    for (size_t i = 0; loses_tokens && i < LISTENER_COUNT; i++) {
+        if (is_open(running, &LISTENERS[i])) {
+            return text_of(running, LISTENERS[i].listen).ptr;
+        }
+    }
+    return NULL;
+}
+
 static void check_exposed(struct tc__config_load *l, const struct listener *at)
 {
     const struct tc__config_node *node = node_of(l, at->listen);
-    struct tc_slice host;
-    uint16_t port = 0;
-    bool is_guarded = l->out->insecure || node_of(l, TC_KEY_insecure)->bad ||
-                      l->out->auth_token_count > 0 || node_of(l, TC_KEY_auth_tokens)->bad ||
-                      text_of(l, at->cert).len > 0 || node_of(l, at->cert)->bad;
-    if (node->bad || is_guarded || !tc__config_address(text_of(l, at->listen), &host, &port) ||
-        tc__config_is_loopback(host)) {
+    bool is_mistaken = node->bad || node_of(l, TC_KEY_insecure)->bad ||
+                       node_of(l, TC_KEY_auth_tokens)->bad || node_of(l, at->cert)->bad;
+    if (is_mistaken || l->out->auth_token_count > 0 || !is_open(l->out, at)) {
         return;
     }
     char section[TC__CONFIG_PATH_MAX];
@@ -125,7 +148,7 @@ static void check_exposed(struct tc__config_load *l, const struct listener *at)
     tc__config_mistake(l, &node->place, node->path,
                        "other machines can reach %.*s; set %.*s or auth.tokens, or insecure: true "
                        "if everybody may",
-                       TC_FMT(text_of(l, at->listen)), TC_FMT(tc_buf_slice(&b)));
+                       TC_FMT(text_of(l->out, at->listen)), TC_FMT(tc_buf_slice(&b)));
 }
 
 static void check_same(struct tc__config_load *l, const struct listener *one,
@@ -137,8 +160,8 @@ static void check_same(struct tc__config_load *l, const struct listener *one,
     struct tc_slice b_host;
     uint16_t a_port = 0;
     uint16_t b_port = 0;
-    if (a->bad || b->bad || !tc__config_address(text_of(l, one->listen), &a_host, &a_port) ||
-        !tc__config_address(text_of(l, two->listen), &b_host, &b_port) || a_port != b_port ||
+    if (a->bad || b->bad || !tc__config_address(text_of(l->out, one->listen), &a_host, &a_port) ||
+        !tc__config_address(text_of(l->out, two->listen), &b_host, &b_port) || a_port != b_port ||
         a_port == 0) {
         return;
     }

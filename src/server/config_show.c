@@ -169,6 +169,16 @@ size_t tc_config_fixed_changes(const struct tc_config *old_config,
         say(context, line);
         count++;
     }
+    const char *exposed = tc__config_exposed_without(old_config, new_config);
+    if (exposed != NULL) {
+        char line[TC__CONFIG_MISTAKE_TEXT_MAX];
+        (void)snprintf(line, sizeof line,
+                       "auth.tokens: no token would be left, and other machines reach %s until a "
+                       "restart: they stay",
+                       exposed);
+        say(context, line);
+        count++;
+    }
     if (knobs_differ(old_config, new_config)) {
         say(context, "detection.patterns: a change takes a restart");
         count++;
@@ -201,13 +211,17 @@ static size_t size_of(enum tc__config_type type)
 
 void tc_config_keep_fixed(const struct tc_config *old_config, struct tc_config *io_new_config)
 {
+    bool keeps_tokens = tc__config_exposed_without(old_config, io_new_config) != NULL;
     for (size_t i = 0; i < TC_CONFIG_KEY_COUNT; i++) {
         const struct tc__config_row *row = &tc__config_rows[i];
-        if (!row->reload) {
+        if (!row->reload || (row->type == TC__TOKENS && keeps_tokens)) {
             memcpy((char *)io_new_config + row->offset, (const char *)old_config + row->offset,
                    size_of(row->type));
             io_new_config->origins[i] = old_config->origins[i];
         }
+    }
+    if (keeps_tokens) {
+        io_new_config->auth_token_count = old_config->auth_token_count;
     }
     memcpy(io_new_config->knobs, old_config->knobs, sizeof io_new_config->knobs);
     memcpy(io_new_config->knob_origins, old_config->knob_origins,

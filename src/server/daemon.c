@@ -295,6 +295,7 @@ static tc_status make_events(struct tc_daemon *d, struct tc_error *err)
     struct event_base *base = tc_net_base(d->net);
     bool ok = true;
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file over its limit is a full disk, not the end */
     for (size_t i = 0; i < TC__SIGNALS; i++) {
         d->signals[i] = evsignal_new(base, numbers[i], on_signal, d);
         ok = ok && d->signals[i] != NULL && event_add(d->signals[i], NULL) == 0;

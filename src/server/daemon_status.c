@@ -39,14 +39,36 @@ static void refresh_live(const struct tc_detection *detection, struct tc_live *l
     tc_gauge(TC_COUNT_INCIDENTS_OPEN, (int64_t)c.open);
     tc_counter_set(TC_COUNT_INCIDENTS_FORGOTTEN, c.forgotten);
     tc_gauge(TC_COUNT_ENGINE_TIME, c.engine_ns == TC_TIME_NONE ? 0 : c.engine_ns / TC_SECOND);
+}
+
+static tc_status count_open(void *context, const struct tc_verdict *v)
+{
+    (void)context;
+    if (v->status != TC_VERDICT_RESOLVED) {
+        tc_pattern_count(tc_pattern_index(v->finding->pattern_name), TC_PATTERN_OPEN, 1);
+    }
+    return TC_OK;
+}
+
+static void refresh_patterns(struct tc_live *live)
+{
     size_t count = 0;
-    (void)tc_detectors(&count);
+    const struct tc_detector *const *all = tc_detectors(&count);
+    const struct tc_engine *engine = tc_live_engine(live);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
-        tc_engine_detector_stats(tc_live_engine(live), i, &stats);
+        bool enabled = tc_engine_is_enabled(engine, i);
+        tc_engine_detector_stats(engine, i, &stats);
         tc_pattern_set(i, TC_PATTERN_DROPPED, stats.dropped);
         tc_pattern_set(i, TC_PATTERN_LATE, stats.late);
         tc_pattern_set(i, TC_PATTERN_IGNORED, stats.ignored);
+        tc_pattern_set(i, TC_PATTERN_ENABLED, enabled);
+        tc_pattern_set(i, TC_PATTERN_BUDGET,
+                       enabled ? all[i]->arena_bytes + all[i]->state_bytes : 0);
+        tc_pattern_set(i, TC_PATTERN_OPEN, 0);
+    }
+    if (tc_live_list(live, SIZE_MAX, count_open, NULL) != TC_OK) {
+        tc_count(TC_COUNT_DETECTION_FAILED, 1);
     }
 }
 
@@ -90,6 +112,7 @@ void tc__daemon_refresh(void *context)
     struct tc_daemon *d = context;
     refresh_requests(d);
     refresh_live(d->detection, tc_detection_live(d->detection));
+    refresh_patterns(tc_detection_live(d->detection));
     refresh_store(d);
     refresh_outbox(d);
 }

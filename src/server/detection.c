@@ -81,6 +81,7 @@ static tc_status tell(void *context, const struct tc_verdict *v, const struct tc
                       TC_LOG_TEXT("incident", v->incident_id));
         return TC_OK;
     }
+    tc_pattern_count(tc_pattern_index(v->finding->pattern_name), TC_PATTERN_VERDICTS, 1);
     tc_log_fields(TC_LOG_INFO, "verdict", TC_LOG_TEXT("pattern", v->finding->pattern_name),
                   TC_LOG_CSTR("status", tc_verdict_status_name(v->status)),
                   TC_LOG_TEXT("incident", v->incident_id),
@@ -258,10 +259,8 @@ static tc_status take_file(struct tc_detection *d, const struct tc_batch *batch)
     return tc_live_end_of_file(d->live, batch->arrival_ns);
 }
 
-tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch)
+static tc_status take(struct tc_detection *d, const struct tc_batch *batch)
 {
-    d->batch_ns = batch->arrival_ns;
-    tc_cited_current(d->cited, batch->number, batch->body);
     switch (batch->kind) {
     case TC_BATCH_LOGS_PROTOBUF:
         return take_otlp(d, batch, TC_OTLP_LOGS, TC_OTLP_PROTOBUF);
@@ -278,6 +277,16 @@ tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch
         return take_file(d, batch);
     }
     return TC_OK;
+}
+
+/* The body is the caller's: once this has returned it may be anything, so it is let go of. */
+tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch)
+{
+    d->batch_ns = batch->arrival_ns;
+    tc_cited_current(d->cited, batch->number, batch->body);
+    tc_status status = take(d, batch);
+    tc_cited_current(d->cited, 0, TC_EMPTY);
+    return status;
 }
 
 tc_status tc_detection_advance(struct tc_detection *d, int64_t now_ns)
@@ -308,9 +317,7 @@ static tc_status replay_batch(void *context, const struct tc_batch *batch,
     tc_count(TC_COUNT_REPLAYED_BATCHES, 1);
     tc_count(TC_COUNT_REPLAYED_BYTES, batch->body.len);
     TC_TRY(tc_detection_advance(r->d, batch->arrival_ns));
-    tc_status status = tc_detection_take(r->d, batch);
-    tc_cited_current(r->d->cited, 0, TC_EMPTY);
-    return status;
+    return tc_detection_take(r->d, batch);
 }
 
 static void replay_bad(void *context, const char *line)

@@ -78,14 +78,20 @@ static void refuse(struct tc__http *h)
     next_request(h);
 }
 
-/* After an answer that came before the body: the body is read and dropped where that is cheaper
- * than a new connection. */
+/*
+ * An answer before the body: may the connection be kept? A large body costs more than a new
+ * connection, and one that expects 100-continue may leave its body out, so that what follows is
+ * unclear. To be asked before the answer is written, as it says so.
+ */
+static bool may_discard(const struct tc__http *h, bool chunked, uint64_t length)
+{
+    return (!chunked && length == 0) ||
+           (length <= TC_HTTP_DISCARD_BYTES && !h->fields[TC__HTTP_EXPECT].there);
+}
+
+/* After such an answer: the body is read and dropped, or the connection ends. */
 static void discard_body(struct tc__http *h, bool chunked, uint64_t length)
 {
-    /* One that expects 100-continue may leave its body out, so what follows is unclear. */
-    if (length > TC_HTTP_DISCARD_BYTES || h->fields[TC__HTTP_EXPECT].there) {
-        h->keep_alive = false;
-    }
     if (!h->keep_alive || (!chunked && length == 0)) {
         next_request(h);
     } else if (chunked) {
@@ -96,20 +102,13 @@ static void discard_body(struct tc__http *h, bool chunked, uint64_t length)
     }
 }
 
-/* True when discard_body will close the connection: the answer is to say so. */
-static bool discard_closes(const struct tc__http *h, bool chunked, uint64_t length)
-{
-    return (chunked || length > 0) &&
-           (length > TC_HTTP_DISCARD_BYTES || h->fields[TC__HTTP_EXPECT].there);
-}
-
 /* No memory for a body: the sender is to come again, on this connection if it can be kept. */
 static void refuse_busy(struct tc__http *h, bool chunked, uint64_t length)
 {
     static const struct tc__http_refusal busy = {503, TC_COUNT_HTTP_NO_MEMORY,
                                                  "no room for the body now; send it again"};
     bool head_only = h->slot->request.method == TC_METHOD_HEAD;
-    h->keep_alive = h->keep_alive && !discard_closes(h, chunked, length);
+    h->keep_alive = h->keep_alive && may_discard(h, chunked, length);
     tc__http_write_refusal(h, &busy, head_only);
     drop_slot(h);
     discard_body(h, chunked, length);
@@ -140,7 +139,6 @@ static void respond(struct tc_request *r, const struct tc_response *response)
         return;
     }
     TC_ASSERT(h->slot == tc__request_slot_of(r) && h->phase == TC__HTTP_HANDLING);
-    h->keep_alive = h->keep_alive && !h->ending;
     tc__http_write_answer(h, response, r->method == TC_METHOD_HEAD);
     drop_slot(h);
     next_request(h);
@@ -164,22 +162,26 @@ static bool service_begins(struct tc__http *h, bool chunked, uint64_t length, si
     }
     refusal.answer = answer;
     tc_count(TC_COUNT_HTTP_BY_SERVICE, 1);
-    h->keep_alive = h->keep_alive && !discard_closes(h, chunked, length);
+    h->keep_alive = h->keep_alive && may_discard(h, chunked, length);
     tc__http_write_answer(h, &refusal, r->method == TC_METHOD_HEAD);
     drop_slot(h);
     discard_body(h, chunked, length);
     return false;
 }
 
-/* How much to take for a body of that length before its bytes have come. */
-static size_t claim(const struct tc__http *h, uint64_t length)
+/* How much to take for a body at first: all of it while half of the pool is free, else what is
+ * there already. So promises alone cannot use up the other half. */
+static size_t claim(const struct tc__http *h, bool chunked, uint64_t length, size_t in_hand)
 {
     struct tc_pool_stats stats;
     tc_pool_stats(tc_conn_pool(h->conn), &stats);
-    if (length <= TC_HTTP_CLAIM_BYTES || length <= stats.limit / 2 - stats.used / 2) {
-        return (size_t)length;
+    size_t half = stats.limit / 2;
+    size_t first = in_hand > TC_HTTP_FIRST_BYTES ? in_hand : TC_HTTP_FIRST_BYTES;
+    if (chunked) {
+        return first;
     }
-    return TC_HTTP_CLAIM_BYTES;
+    bool whole = length <= first || (stats.used <= half && length <= (uint64_t)(half - stats.used));
+    return whole ? (size_t)length : first;
 }
 
 /* Room for at least one more byte of the body, up to most in all. */
@@ -189,8 +191,8 @@ static bool body_room(struct tc__http *h, uint64_t most)
     if (r->body->len < r->body->cap) {
         return true;
     }
-    uint64_t twice = (uint64_t)r->body->cap * 2;
-    struct tc_buffer *larger = tc_buffer_grow(r->body, (size_t)(twice < most ? twice : most));
+    uint64_t more = (uint64_t)r->body->cap * TC_HTTP_GROWTH;
+    struct tc_buffer *larger = tc_buffer_grow(r->body, (size_t)(more < most ? more : most));
     if (larger == NULL) {
         return false;
     }
@@ -198,18 +200,17 @@ static bool body_room(struct tc__http *h, uint64_t most)
     return true;
 }
 
-static void begin_body(struct tc__http *h, bool chunked, uint64_t length, bool more_in_hand)
+static void begin_body(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand)
 {
     struct tc_request *r = &h->slot->request;
     if (r->spool == NULL) {
-        r->body =
-            tc_pool_take(tc_conn_pool(h->conn), chunked ? TC_HTTP_CHUNKED_BYTES : claim(h, length));
+        r->body = tc_pool_take(tc_conn_pool(h->conn), claim(h, chunked, length, in_hand));
         if (r->body == NULL) {
             refuse_busy(h, chunked, length);
             return;
         }
     }
-    if (h->fields[TC__HTTP_EXPECT].there && !more_in_hand && h->parser.http_minor > 0) {
+    if (h->fields[TC__HTTP_EXPECT].there && in_hand == 0 && h->parser.http_minor > 0) {
         if (tc_conn_write(h->conn, TC_LIT("HTTP/1.1 100 Continue\r\n\r\n")) != TC_OK) {
             drop_slot(h);
             enter(h, TC__HTTP_OVER);
@@ -217,10 +218,11 @@ static void begin_body(struct tc__http *h, bool chunked, uint64_t length, bool m
         }
     }
     h->body_left = length;
+    h->body_fresh = 0;
     enter(h, chunked ? TC__HTTP_CHUNKED : TC__HTTP_BODY);
 }
 
-static void head_done(struct tc__http *h, bool more_in_hand)
+static void head_done(struct tc__http *h, size_t in_hand)
 {
     const struct tc_net_limits *limits = tc_conn_limits(h->conn);
     struct tc_request *r = &h->slot->request;
@@ -246,7 +248,7 @@ static void head_done(struct tc__http *h, bool more_in_hand)
         tc__http_refuse_with(h, 413, TC_COUNT_HTTP_BODY_TOO_LARGE, "the body is too large");
         refuse(h);
     } else if (chunked || length > 0) {
-        begin_body(h, chunked, length, more_in_hand);
+        begin_body(h, chunked, length, in_hand);
     } else {
         hand_over(h);
     }
@@ -260,7 +262,7 @@ static size_t step_head(struct tc__http *h, struct tc_slice bytes)
     if (h->refusal.status != 0) {
         refuse(h);
     } else if (h->head_done) {
-        head_done(h, used < bytes.len);
+        head_done(h, bytes.len - used);
     }
     return used;
 }
@@ -283,8 +285,19 @@ static bool spool(struct tc__http *h, struct tc_slice bytes)
     return tc_spool_write(h->slot->request.spool, bytes, &err) == TC_OK;
 }
 
+/* A large upload has its time again for each piece of it. */
+static void renew_deadline(struct tc__http *h, size_t len)
+{
+    h->body_fresh += len;
+    if (h->body_fresh >= TC_HTTP_RENEW_BYTES) {
+        h->body_fresh = 0;
+        h->phase_is_new = true;
+    }
+}
+
 static void body_came(struct tc__http *h, size_t len)
 {
+    renew_deadline(h, len);
     h->body_left -= len;
     if (h->body_left == 0) {
         hand_over(h);
@@ -343,6 +356,7 @@ static size_t step_chunked(struct tc__http *h, struct tc_slice bytes)
     case TC__CHUNK_MORE:
         break;
     case TC__CHUNK_DATA:
+        renew_deadline(h, data.len);
         if (!keep_chunk(h, data)) {
             h->chunks.left = h->chunks.size + TC_HTTP_DISCARD_BYTES;
             refuse_busy(h, true, 0);

@@ -45,8 +45,9 @@ struct tc_http_reply {
 
 /*
  * headers: "Name: value\r\n" lines or empty. Any reply is TC_OK, whatever its status; TC_E_IO with
- * a message when there was none. A kept connection that the server closed meanwhile is made anew,
- * once: then the request may have been sent twice.
+ * a message when there was none, TC_E_UNSUPPORTED when its certificate is not trusted. A kept
+ * connection that the server closed meanwhile is made anew, once: then the request may have been
+ * sent twice.
  */
 TC_CHECKED tc_status tc_http_client_call(struct tc_http_client *c, const char *method,
                                          const char *path, struct tc_slice headers,

@@ -152,7 +152,7 @@ static tc_status fail_handshake(struct tc__http_conn *c, struct tc_error *err)
 {
     long verdict = SSL_get_verify_result(c->ssl);
     if (verdict != X509_V_OK) {
-        return tc_fail(err, TC_E_IO, 0,
+        return tc_fail(err, TC_E_UNSUPPORTED, 0,
                        "%s: its certificate is not trusted: %s; SSL_CERT_FILE can name a PEM file "
                        "with the authority's",
                        c->url->authority, X509_verify_cert_error_string(verdict));

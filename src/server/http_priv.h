@@ -13,10 +13,11 @@
 /* One read while a head is awaited: a small request whole, and little of a large body, whose rest
  * is then read to where it belongs. */
 #define TC_HTTP_READ_BYTES ((size_t)16 << 10)
-/* A length that is claimed takes that much memory at once; more only as the bytes come, or while
- * half of the pool is free. */
-#define TC_HTTP_CLAIM_BYTES ((size_t)256 << 10)
-#define TC_HTTP_CHUNKED_BYTES ((size_t)16 << 10)
+/* The first buffer of a body whose length is not known, or not believed, and how it grows. */
+#define TC_HTTP_FIRST_BYTES ((size_t)4 << 10)
+#define TC_HTTP_GROWTH 4
+/* body_timeout is for the whole body, and again for each so many bytes of it. */
+#define TC_HTTP_RENEW_BYTES ((size_t)16 << 20)
 /* A refused body up to here is read and dropped, and the connection kept. */
 #define TC_HTTP_DISCARD_BYTES ((size_t)4 << 20)
 /* Answers that wait: beyond it the next request of a pipeline waits too. */
@@ -137,6 +138,7 @@ struct tc__http {
     struct tc__http_span fields[TC__HTTP_FIELDS];
     struct tc__http_refusal refusal;
     uint64_t body_left; /* with a length */
+    size_t body_fresh;  /* came since the deadline was set */
     struct tc__chunks chunks;
 };
 

@@ -66,6 +66,7 @@ static struct {
         atomic_uint_fast64_t buckets[BUCKET_COUNT + 1]; /* the last: longer than all of them */
         atomic_uint_fast64_t sum_ns;
     } histograms[TC_HISTOGRAM_COUNT];
+    void (*_Atomic refresh)(void);
 } metrics;
 
 void tc_count(enum tc_counter c, uint64_t by)
@@ -113,6 +114,23 @@ uint64_t tc_pattern_value(size_t detector, enum tc_pattern_metric m)
     return detector < PATTERNS_MAX
                ? atomic_load_explicit(&metrics.patterns[detector][m], memory_order_relaxed)
                : 0;
+}
+
+size_t tc_pattern_index(struct tc_slice name)
+{
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (tc_slice_eq(name, tc_slice_cstr(all[i]->name))) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+void tc_metrics_source(void (*refresh)(void))
+{
+    atomic_store(&metrics.refresh, refresh);
 }
 
 void tc_observe(enum tc_histogram h, int64_t ns)
@@ -240,6 +258,10 @@ static void put_histogram(struct tc_buf *b, enum tc_histogram h)
 
 void tc_metrics_render(struct tc_buf *b)
 {
+    void (*refresh)(void) = atomic_load(&metrics.refresh);
+    if (refresh != NULL) {
+        refresh();
+    }
     tc_gauge(TC_COUNT_BUILD_INFO, 1);
     for (size_t i = 0; i < TC_COUNTER_COUNT; i++) {
         if (is_first_of_name(i)) {

@@ -7,6 +7,7 @@
 #define TC_SERVER_METRICS_H
 
 #include "base/buf.h"
+#include "base/slice.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,9 @@ void tc_pattern_count(size_t detector, enum tc_pattern_metric m, uint64_t by);
 void tc_pattern_set(size_t detector, enum tc_pattern_metric m, uint64_t value);
 uint64_t tc_pattern_value(size_t detector, enum tc_pattern_metric m);
 
+/* The index of a detector by its name; SIZE_MAX when there is none. */
+size_t tc_pattern_index(struct tc_slice name);
+
 /* A distribution of seconds with fixed buckets, 0.5 ms to 10 s. */
 enum tc_histogram {
 #define HISTOGRAM(id, name, labels, help) TC_HIST_##id,
@@ -51,6 +55,9 @@ enum tc_histogram {
 };
 /* Negative times count as 0: clocks can be set back. */
 void tc_observe(enum tc_histogram h, int64_t ns);
+
+/* Called before each rendering, for counts that are kept above this room; NULL: none. */
+void tc_metrics_source(void (*refresh)(void));
 
 /* Room for the whole text; a test compares it with the longest there can be. */
 #define TC_METRICS_TEXT_MAX ((size_t)192 << 10)

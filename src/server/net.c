@@ -276,8 +276,9 @@ static void listen_again(struct tc_net *n)
 {
     n->accept_at = 0;
     for (size_t i = 0; i < n->listener_count; i++) {
-        if (n->listeners[i].fd >= 0) {
-            (void)event_add(n->listeners[i].on_accept, NULL);
+        struct tc__listener *l = &n->listeners[i];
+        if (l->on_accept != NULL && event_add(l->on_accept, NULL) != 0) {
+            n->accept_at = tc_net_mono_ns(n) + TC_NET_ACCEPT_REST_NS; /* once more */
         }
     }
 }
@@ -371,7 +372,7 @@ static void close_listener(struct tc__listener *l)
     }
 }
 
-static void free_listener(struct tc__listener *l)
+void tc__listener_fini(struct tc__listener *l)
 {
     close_listener(l);
     for (struct tc_conn *c = l->waiting; c != NULL; c = c->next_free) {
@@ -402,7 +403,7 @@ void tc_net_destroy(struct tc_net *n)
     }
     tc__net_turn(n);
     for (size_t i = 0; i < n->listener_count; i++) {
-        free_listener(&n->listeners[i]);
+        tc__listener_fini(&n->listeners[i]);
     }
     if (n->on_dirty != NULL) {
         event_free(n->on_dirty);

@@ -29,7 +29,7 @@ struct tc_net_limits {
     size_t body_bytes_max;        /* as it comes, compressed or not */
     size_t output_bytes_max;      /* waiting to be written to one connection */
     int64_t header_timeout_ns;    /* from the first byte of a request to the end of its headers */
-    int64_t body_timeout_ns;      /* from there to the end of the body */
+    int64_t body_timeout_ns;      /* from there to the end of the body; again for each 16 MiB */
     int64_t idle_timeout_ns;      /* between requests */
     int64_t write_timeout_ns;     /* without progress */
     size_t resets_per_s_max;      /* HTTP/2: streams reset by the client, a second */

@@ -161,6 +161,14 @@ static bool write_some(struct tc_conn *c, size_t *io_moved)
     return (size_t)wrote == offered;
 }
 
+/* A connection that the loop cannot watch would never be heard of again. */
+static void watch_or_end(struct tc_conn *c, struct event *event)
+{
+    if (event_add(event, NULL) != 0) {
+        tc__conn_kill(c, TC_COUNT_CONN_CLOSED_ERROR);
+    }
+}
+
 static void wait_writable(struct tc_conn *c, bool wait)
 {
     wait = wait || c->read_wants_write;
@@ -169,7 +177,7 @@ static void wait_writable(struct tc_conn *c, bool wait)
     }
     c->writing = wait;
     if (wait) {
-        (void)event_add(c->on_write, NULL);
+        watch_or_end(c, c->on_write);
     } else {
         (void)event_del(c->on_write);
     }
@@ -245,7 +253,7 @@ static void watch(struct tc_conn *c, bool on)
     }
     c->reading = on;
     if (on) {
-        (void)event_add(c->on_read, NULL);
+        watch_or_end(c, c->on_read);
     } else {
         (void)event_del(c->on_read);
     }

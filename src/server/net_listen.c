@@ -247,13 +247,18 @@ tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_p
         return tc_fail(err, TC_E_LIMIT, 0, "%s: more than %d addresses to listen on", address,
                        TC_NET_LISTENERS_MAX);
     }
-    l->fd = fd; /* closed with the net, whatever fails below */
-    if (tls != NULL) {
-        TC_TRY(load_tls(l, tls, err));
+    l->fd = fd;
+    tc_status status = tls == NULL ? TC_OK : load_tls(l, tls, err);
+    if (status == TC_OK) {
+        l->on_accept = event_new(n->base, fd, EV_READ | EV_PERSIST, on_accept, l);
+        if (l->on_accept == NULL || event_add(l->on_accept, NULL) != 0) {
+            status = tc_fail(err, TC_E_NOMEM, 0, "no memory for a listener");
+        }
     }
-    l->on_accept = event_new(n->base, fd, EV_READ | EV_PERSIST, on_accept, l);
-    if (l->on_accept == NULL || event_add(l->on_accept, NULL) != 0) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a listener");
+    if (status != TC_OK) {
+        tc__listener_fini(l);
+        n->listener_count--;
+        return status;
     }
     if (out_port != NULL) {
         *out_port = port_of(fd);

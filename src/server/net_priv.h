@@ -154,6 +154,8 @@ void tc__net_clock(struct tc_net *n, struct tc__clock clock);
 /* A listener without a socket. NULL: too many. */
 struct tc__listener *tc__net_listener(struct tc_net *n, const struct tc_proto *proto,
                                       const struct tc_service *service);
+/* Closes it and frees all of its connections, none of which is open. */
+void tc__listener_fini(struct tc__listener *l);
 /* A connection over io; fd may be -1. NULL: no memory, and io is not closed. One that the protocol
  * does not want is dead, and gone after this turn. */
 struct tc_conn *tc__net_attach(struct tc__listener *l, int fd, const struct tc__io *io,

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #define COMPACT_BYTES ((uint64_t)8 << 20)
+/* Until then the log has it, and waiting for the disk would hold up the verdicts that come next. */
+#define FILE_SYNC_AFTER (TC_SECOND / 2)
 #define GROUP_ROOM (TC__GROUP_BYTES + TC_OUTBOX_RECORD_MAX + 4096)
 
 static int64_t clock_ns(clockid_t clock)
@@ -145,6 +147,20 @@ static void note_cursor(struct tc_outbox *o, const struct tc__cursor *c)
     }
 }
 
+/* No record begins at `at`: what is there is torn, or the zeros that were written ahead. */
+static tc_status cut_tail(struct tc_outbox *o, uint64_t at)
+{
+    uint64_t content_end = at;
+    TC_TRY(tc__log_content_end(&o->log, at, &content_end));
+    o->stats.torn_bytes = content_end - at;
+    o->log.end = at;
+    if (ftruncate(o->log.fd, (off_t)at) != 0) {
+        return TC_E_IO;
+    }
+    o->log.size = at;
+    return TC_OK;
+}
+
 /* First pass: what there is, how far the outputs are, where it ends. */
 static tc_status read_log(struct tc_outbox *o)
 {
@@ -172,12 +188,7 @@ static tc_status read_log(struct tc_outbox *o)
     o->file.ino = o->file_cursor.ino;
     o->file.size = o->file_cursor.size;
     o->file.regular = o->file_cursor.ino != 0;
-    if (o->scan.bad) {
-        o->stats.torn_bytes = o->log.end - o->scan.bad_at;
-        o->log.end = o->scan.bad_at;
-        return ftruncate(o->log.fd, (off_t)o->log.end) == 0 ? TC_OK : TC_E_IO;
-    }
-    return TC_OK;
+    return o->scan.bad ? cut_tail(o, o->scan.bad_at) : TC_OK;
 }
 
 /* Second pass, now that the cursors are known: what each output still has to get. */
@@ -293,13 +304,14 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     fill_io(&o->io, &config->io);
     o->compact_bytes = config->compact_bytes == 0 ? COMPACT_BYTES : config->compact_bytes;
     o->compact_at = o->compact_bytes;
+    o->file_sync_after_ns = config->file_sync_ns == 0 ? FILE_SYNC_AFTER : config->file_sync_ns;
     o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     o->group = malloc(GROUP_ROOM);
     tc_status status = TC_OK;
     if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory or descriptor for the outbox");
     }
-    status = status == TC_OK ? tc__log_open(&o->log, config->dir, err) : status;
+    status = status == TC_OK ? tc__log_open(&o->log, &o->io, config->dir, err) : status;
     status = status == TC_OK ? recover(o, config, restore, context, err) : status;
     if (status != TC_OK) {
         destroy(o);

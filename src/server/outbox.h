@@ -50,6 +50,7 @@ struct tc_outbox_config {
                                  counted for that output only */
     const char *instance_id;  /* service.instance.id of what is sent; NULL: the host's name */
     uint64_t compact_bytes;   /* the log is compacted beyond this; 0: 8 MiB */
+    int64_t file_sync_ns; /* the file is synced so long after it was written; 0: half a second */
     struct tc_outbox_io io;
 };
 

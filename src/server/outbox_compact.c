@@ -60,10 +60,9 @@ static tc_status add_cursors(struct tc_outbox *o, struct compaction *c, struct t
     for (size_t i = 0; i < TC__OUTPUT_COUNT; i++) {
         struct tc__record r = {.kind = TC__RECORD_CURSOR,
                                .cursor = {.output = (enum tc__output)i, .next = c->out[i].next}};
-        if (i == TC__OUTPUT_FILE && o->file.regular) {
-            r.cursor.dev = o->file.dev;
-            r.cursor.ino = o->file.ino;
-            r.cursor.size = o->file.size;
+        if (i == TC__OUTPUT_FILE) {
+            o->file_cursor.next = c->out[i].next;
+            r.cursor = o->file_cursor;
         }
         TC_TRY(add(o, c, &r, err));
     }
@@ -101,7 +100,7 @@ static tc_status write_new(struct tc_outbox *o, struct compaction *c, struct tc_
     }
     tc_status status = fill(o, c, err);
     if (status == TC_OK &&
-        (o->io.rename(c->log.dir_fd, unfinished, name) != 0 || fsync(c->log.dir_fd) != 0)) {
+        (o->io.rename(c->log.dir_fd, unfinished, name) != 0 || o->io.sync(c->log.dir_fd) != 0)) {
         status = tc_fail(err, TC_E_IO, 0, "%s: cannot be renamed: %s", unfinished, strerror(errno));
         (void)unlinkat(c->log.dir_fd, name, 0);
     }
@@ -136,8 +135,8 @@ static void exchange(struct tc_outbox *o, const struct compaction *c)
 
 void tc__outbox_compact(struct tc_outbox *o)
 {
-    if (o->log.end <= o->compact_at || o->file_next != 0) {
-        return;
+    if (o->log.end <= o->compact_at || o->file_dirty) {
+        return; /* what is not durable in the file is still needed */
     }
     struct compaction c = {.log = {.dir_fd = o->log.dir_fd, .fd = -1, .seq = o->log.seq + 1}};
     uint64_t pending = 0;

@@ -35,8 +35,7 @@ static tc_status refuse(const struct tc__file *f, const char *what, int code, st
     return tc_fail(err, TC_E_IO, 0, "%s: cannot be %s: %s", f->path, what, strerror(code));
 }
 
-/* Whether the name still leads to the file that is open. */
-static bool is_current(const struct tc__file *f)
+bool tc__file_is_current(const struct tc__file *f)
 {
     struct stat st;
     return f->fd >= 0 && (strcmp(f->path, "-") == 0 ||
@@ -44,9 +43,20 @@ static bool is_current(const struct tc__file *f)
                            (uint64_t)st.st_ino == f->ino));
 }
 
+bool tc__file_shrank(struct tc__file *f)
+{
+    struct stat st;
+    bool shrank =
+        f->fd >= 0 && f->regular && fstat(f->fd, &st) == 0 && (uint64_t)st.st_size < f->size;
+    if (shrank) {
+        f->size = (uint64_t)st.st_size;
+    }
+    return shrank;
+}
+
 tc_status tc__file_open(struct tc__file *f, struct tc_error *err)
 {
-    if (is_current(f)) {
+    if (tc__file_is_current(f)) {
         return TC_OK;
     }
     tc__file_close(f);

@@ -149,7 +149,8 @@ static tc_status choose(int dir_fd, bool take_away, uint64_t *io_newest)
     return TC_OK;
 }
 
-static tc_status open_newest(struct tc__log *log, const char *dir, struct tc_error *err)
+static tc_status open_newest(struct tc__log *log, const struct tc_outbox_io *io, const char *dir,
+                             struct tc_error *err)
 {
     uint64_t newest = 0;
     if (choose(log->dir_fd, false, &newest) != TC_OK ||
@@ -161,17 +162,19 @@ static tc_status open_newest(struct tc__log *log, const char *dir, struct tc_err
     tc__log_name(name, log->seq, "log");
     log->fd = openat(log->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct stat st;
-    if (log->fd < 0 || fstat(log->fd, &st) != 0 || fsync(log->dir_fd) != 0) {
+    if (log->fd < 0 || fstat(log->fd, &st) != 0 || (newest == 0 && io->sync(log->dir_fd) != 0)) {
         return tc_fail(err, TC_E_IO, 0, "%s/%s: cannot be opened: %s", dir, name, strerror(errno));
     }
     if (!S_ISREG(st.st_mode)) {
         return tc_fail(err, TC_E_IO, 0, "%s/%s: is no file; take it away", dir, name);
     }
     log->end = (uint64_t)st.st_size;
+    log->size = log->end;
     return TC_OK;
 }
 
-tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *err)
+tc_status tc__log_open(struct tc__log *log, const struct tc_outbox_io *io, const char *dir,
+                       struct tc_error *err)
 {
     *log = (struct tc__log){.dir_fd = -1, .fd = -1};
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
@@ -182,7 +185,7 @@ tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *er
     if (log->dir_fd < 0) {
         return tc_fail(err, TC_E_IO, 0, "%s: %s", dir, strerror(errno));
     }
-    tc_status status = open_newest(log, dir, err);
+    tc_status status = open_newest(log, io, dir, err);
     if (status != TC_OK) {
         tc__log_close(log);
     }
@@ -192,6 +195,9 @@ tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *er
 void tc__log_close(struct tc__log *log)
 {
     if (log->fd >= 0) {
+        if (log->size > log->end && ftruncate(log->fd, (off_t)log->end) == 0) {
+            log->size = log->end;
+        }
         (void)close(log->fd);
     }
     if (log->dir_fd >= 0) {
@@ -223,5 +229,48 @@ tc_status tc__log_append(struct tc__log *log, const struct tc_outbox_io *io, str
         return tc_fail(err, TC_E_IO, 0, "the log cannot be synced: %s", strerror(errno));
     }
     log->end += bytes.len;
+    log->size = log->end > log->size ? log->end : log->size;
+    return TC_OK;
+}
+
+bool tc__log_prepare(struct tc__log *log, const struct tc_outbox_io *io, char *scratch)
+{
+    if (log->size - log->end > TC__LOG_AHEAD / 2) {
+        return true;
+    }
+    size_t left = (size_t)(log->end + TC__LOG_AHEAD - log->size);
+    memset(scratch, 0, left);
+    while (left > 0) {
+        ssize_t n = io->pwrite(log->fd, scratch, left, (off_t)log->size);
+        if (n <= 0) {
+            return n < 0 && errno == EINTR;
+        }
+        log->size += (uint64_t)n;
+        left -= (size_t)n;
+    }
+    return io->sync(log->fd) == 0;
+}
+
+tc_status tc__log_content_end(const struct tc__log *log, uint64_t from, uint64_t *out_end)
+{
+    char buf[4096];
+    uint64_t end = from;
+    for (uint64_t at = from; at < log->size;) {
+        ssize_t n = pread(log->fd, buf, sizeof buf, (off_t)at);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return TC_E_IO;
+        }
+        if (n == 0) {
+            break;
+        }
+        for (size_t i = 0; i < (size_t)n; i++) {
+            end = buf[i] != 0 ? at + i + 1 : end;
+        }
+        at += (uint64_t)n;
+    }
+    *out_end = end;
     return TC_OK;
 }

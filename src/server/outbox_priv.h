@@ -93,19 +93,33 @@ void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint6
  * failed: *out_status says which. */
 bool tc__outbox_scan_next(struct tc__outbox_scan *s, struct tc__record *out, tc_status *out_status);
 
+/*
+ * Zeros are written ahead of the records: then making a record durable changes no size, and waits
+ * for no journal that others write to as well. A file that was closed has none.
+ */
 struct tc__log {
     int dir_fd;
     int fd;
-    uint64_t seq; /* in its name */
-    uint64_t end; /* what is behind it is not there yet */
+    uint64_t seq;  /* in its name */
+    uint64_t end;  /* what is behind it is not there yet */
+    uint64_t size; /* of the file: the rest are zeros */
 };
 
 #define TC__LOG_NAME_MAX 32
 void tc__log_name(char *out, uint64_t seq, const char *suffix);
 /* Opens the newest log of the directory, or makes the first; takes older and unfinished ones away.
  */
-TC_CHECKED tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *err);
+TC_CHECKED tc_status tc__log_open(struct tc__log *log, const struct tc_outbox_io *io,
+                                  const char *dir, struct tc_error *err);
 void tc__log_close(struct tc__log *log);
+/* Where the last byte that is not zero ends, from `from` on. */
+TC_CHECKED tc_status tc__log_content_end(const struct tc__log *log, uint64_t from,
+                                         uint64_t *out_end);
+/* Zeros ahead of the end, topped up when fewer than half of them are left. */
+#define TC__LOG_AHEAD ((uint64_t)512 << 10)
+/* Makes room for what comes, with TC__LOG_AHEAD bytes of scratch. Where that fails, records are
+ * written without it. */
+bool tc__log_prepare(struct tc__log *log, const struct tc_outbox_io *io, char *scratch);
 /* Writes behind the end, and makes it durable if asked. On failure the end stays where it was. */
 TC_CHECKED tc_status tc__log_append(struct tc__log *log, const struct tc_outbox_io *io,
                                     struct tc_slice bytes, bool durable, struct tc_error *err);
@@ -155,6 +169,10 @@ void tc__file_init(struct tc__file *f);
 void tc__file_close(struct tc__file *f);
 /* Opens it if it is not open, or if it was moved away or another one is there now. */
 TC_CHECKED tc_status tc__file_open(struct tc__file *f, struct tc_error *err);
+/* Whether its name still leads to it. */
+bool tc__file_is_current(const struct tc__file *f);
+/* Whether it was emptied since; it goes on from its new end then. */
+bool tc__file_shrank(struct tc__file *f);
 /*
  * Appends a group of whole lines; none of it is there on failure, but for streams, which go on
  * where they were with the same group.
@@ -190,7 +208,10 @@ struct tc__waiting {
     char bytes[];             /* as they will be in the log */
 };
 
-/* Invariant: what is pending has numbers >= next and begins at or after `at` in the log. */
+/*
+ * Invariant: what is pending has numbers >= next and begins at or after `at` in the log. What the
+ * file has is durable up to file_cursor.next only.
+ */
 struct tc__out {
     bool on;
     bool moved; /* the log does not have this cursor yet */
@@ -238,20 +259,19 @@ struct tc_outbox {
     struct tc__marks marks;
     struct tc__file file;
     struct tc__outbox_scan scan;
-    struct tc__cursor file_cursor; /* as the log had it at start */
+    struct tc__cursor file_cursor; /* what is durable in the file; at first as the log had it */
+    bool file_dirty;               /* the file has more than that */
+    int64_t file_sync_ns;          /* when it is to be synced */
     char *group;
     int64_t log_retry_ns; /* not before this time; 0: at once */
     int64_t file_retry_ns;
     int64_t log_backoff_ns;
     int64_t file_backoff_ns;
-    uint64_t file_next; /* of the group that is in the file but not synced; 0: none */
-    uint64_t file_at;
-    uint64_t file_count;
-    uint64_t file_bytes;
     int64_t arrivals[TC__GROUP_RECORDS];
     uint64_t first_number; /* of this process */
     uint64_t compact_bytes;
     uint64_t compact_at;
+    int64_t file_sync_after_ns;
     pthread_mutex_t swap; /* held while the log is read by the export thread, or exchanged */
 
     pthread_t writer;

@@ -38,7 +38,8 @@ void tc__outbox_advance(struct tc_outbox *o, enum tc__output output, uint64_t ne
     out->at = at;
     out->pending -= count < out->pending ? count : out->pending;
     out->pending_bytes -= bytes < out->pending_bytes ? bytes : out->pending_bytes;
-    out->moved = true;
+    /* What is not durable in the file yet is said when it is. */
+    out->moved = output != TC__OUTPUT_FILE || !o->file_dirty;
 }
 
 void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t end)
@@ -200,13 +201,15 @@ void tc__outbox_save(struct tc_outbox *o, bool durable)
     (void)pthread_mutex_lock(&o->lock);
     for (size_t i = 0; i < TC__OUTPUT_COUNT; i++) {
         struct tc__out *out = &o->out[i];
+        if (i == TC__OUTPUT_FILE && o->file_dirty) {
+            out->moved = false; /* until it was synced */
+        }
         if (out->moved) {
             struct tc__record r = {.kind = TC__RECORD_CURSOR,
                                    .cursor = {.output = (enum tc__output)i, .next = out->next}};
-            if (i == TC__OUTPUT_FILE && o->file.regular) {
-                r.cursor.dev = o->file.dev;
-                r.cursor.ino = o->file.ino;
-                r.cursor.size = o->file.size;
+            if (i == TC__OUTPUT_FILE) {
+                o->file_cursor.next = out->next;
+                r.cursor = o->file_cursor;
             }
             tc__record_write(bytes + len, &r);
             len += tc__record_size(&r);
@@ -221,7 +224,7 @@ void tc__outbox_save(struct tc_outbox *o, bool durable)
     }
     tc__outbox_failed(o, "verdicts cannot be stored", &err, &o->log_backoff_ns, &o->log_retry_ns);
     (void)pthread_mutex_lock(&o->lock);
-    o->out[TC__OUTPUT_FILE].moved = true;
+    o->out[TC__OUTPUT_FILE].moved = !o->file_dirty;
     o->out[TC__OUTPUT_OTLP].moved = true;
     (void)pthread_mutex_unlock(&o->lock);
 }
@@ -293,6 +296,15 @@ static bool expect_next(void *context, struct tc_slice *out_json)
     return false;
 }
 
+/* The file has something new: durable before long. */
+static void wrote(struct tc_outbox *o)
+{
+    if (!o->file_dirty) {
+        o->file_dirty = true;
+        o->file_sync_ns = tc__outbox_mono_ns() + o->file_sync_after_ns;
+    }
+}
+
 static tc_status resume(struct tc_outbox *o, const struct tc__out *out, uint64_t end,
                         struct tc_error *err)
 {
@@ -301,6 +313,7 @@ static tc_status resume(struct tc_outbox *o, const struct tc__out *out, uint64_t
     tc__outbox_scan_begin(&o->scan, o->log.fd, out->at, end);
     TC_TRY(tc__file_resume(&o->file, &o->file_cursor, expect_next, &e, &found, err));
     o->file.resumed = true;
+    wrote(o);
     (void)pthread_mutex_lock(&o->lock);
     tc__outbox_advance(o, TC__OUTPUT_FILE, e.next, e.at, e.count, e.bytes);
     o->stats.written += found;
@@ -308,9 +321,42 @@ static tc_status resume(struct tc_outbox *o, const struct tc__out *out, uint64_t
     return TC_OK;
 }
 
+/* Everything that was written is durable then, and the cursor may say so. */
+static tc_status sync_file(struct tc_outbox *o, struct tc_error *err)
+{
+    TC_TRY(tc__file_sync(&o->file, &o->io, err));
+    o->file_dirty = false;
+    (void)pthread_mutex_lock(&o->lock);
+    struct tc__out *out = &o->out[TC__OUTPUT_FILE];
+    o->file_cursor = (struct tc__cursor){.output = TC__OUTPUT_FILE, .next = out->next};
+    out->moved = true;
+    (void)pthread_mutex_unlock(&o->lock);
+    if (o->file.regular) {
+        o->file_cursor.dev = o->file.dev;
+        o->file_cursor.ino = o->file.ino;
+        o->file_cursor.size = o->file.size;
+    }
+    return TC_OK;
+}
+
+/*
+ * A file that was moved away or emptied: what it has is made durable and said before anything is
+ * written to another place, so that a crash finds each line where the cursor says.
+ */
+static tc_status leave_file(struct tc_outbox *o, struct tc_error *err)
+{
+    bool shrank = tc__file_shrank(&o->file);
+    if (o->file_dirty && (shrank || !tc__file_is_current(&o->file))) {
+        TC_TRY(sync_file(o, err));
+        tc__outbox_save(o, false);
+    }
+    return TC_OK;
+}
+
 /* Opens the file, the first time with a look at what is in it; then writes the next group. */
 static tc_status write_group(struct tc_outbox *o, struct tc_error *err)
 {
+    TC_TRY(leave_file(o, err));
     TC_TRY(tc__file_open(&o->file, err));
     (void)pthread_mutex_lock(&o->lock);
     struct tc__out out = o->out[TC__OUTPUT_FILE];
@@ -332,21 +378,11 @@ static tc_status write_group(struct tc_outbox *o, struct tc_error *err)
     for (uint64_t i = 0; i < g.count; i++) {
         observe(o->arrivals[i], now_ns);
     }
-    o->file_next = g.next;
-    o->file_at = o->scan.at;
-    o->file_count = g.count;
-    o->file_bytes = g.bytes;
-    return TC_OK;
-}
-
-static tc_status sync_group(struct tc_outbox *o, struct tc_error *err)
-{
-    TC_TRY(tc__file_sync(&o->file, &o->io, err));
+    wrote(o);
     (void)pthread_mutex_lock(&o->lock);
-    tc__outbox_advance(o, TC__OUTPUT_FILE, o->file_next, o->file_at, o->file_count, o->file_bytes);
-    o->stats.written += o->file_count;
+    tc__outbox_advance(o, TC__OUTPUT_FILE, g.next, o->scan.at, g.count, g.bytes);
+    o->stats.written += g.count;
     (void)pthread_mutex_unlock(&o->lock);
-    o->file_next = 0;
     return TC_OK;
 }
 
@@ -362,9 +398,9 @@ static void reopen(struct tc_outbox *o)
     if (!wanted) {
         return;
     }
-    if (o->file_next != 0) {
+    if (o->file_dirty) {
         struct tc_error err = {0};
-        (void)(sync_group(o, &err) == TC_OK); /* it is in the file in any case */
+        (void)(sync_file(o, &err) == TC_OK); /* it is in the file in any case */
     }
     if (o->file.partial == 0 || strcmp(path, o->file.path) != 0) {
         tc__file_close(&o->file);
@@ -373,24 +409,30 @@ static void reopen(struct tc_outbox *o)
     o->file_retry_ns = 0;
 }
 
+/* Whether the file has had its time, or the end is near. */
+static bool is_sync_due(const struct tc_outbox *o, bool stopping)
+{
+    return o->file_dirty && (stopping || o->file_sync_ns <= tc__outbox_mono_ns());
+}
+
 void tc__outbox_deliver(struct tc_outbox *o)
 {
     reopen(o);
     /* As long as the file takes them, what waits is only what came this moment. */
-    if (o->file_backoff_ns != 0 && o->file.partial == 0 && o->file_next == 0) {
+    if (o->file_backoff_ns != 0 && o->file.partial == 0) {
         (void)tc__outbox_drop(o, TC__OUTPUT_FILE, &o->scan);
     }
     (void)pthread_mutex_lock(&o->lock);
     struct tc__out out = o->out[TC__OUTPUT_FILE];
+    bool stopping = o->stopping;
     (void)pthread_mutex_unlock(&o->lock);
-    if (!out.on || (out.pending == 0 && o->file_next == 0) ||
-        o->file_retry_ns > tc__outbox_mono_ns()) {
+    if (o->file_retry_ns > tc__outbox_mono_ns()) {
         return;
     }
     struct tc_error err = {0};
-    tc_status status = o->file_next == 0 ? write_group(o, &err) : TC_OK;
-    if (status == TC_OK && o->file_next != 0) {
-        status = sync_group(o, &err);
+    tc_status status = out.on && out.pending > 0 ? write_group(o, &err) : TC_OK;
+    if (status == TC_OK && is_sync_due(o, stopping)) {
+        status = sync_file(o, &err);
     }
     if (status != TC_OK) {
         tc__outbox_failed(o, "verdicts cannot be written to their file", &err, &o->file_backoff_ns,
@@ -408,13 +450,18 @@ static int64_t next_step(const struct tc_outbox *o)
 {
     const struct tc__out *file = &o->out[TC__OUTPUT_FILE];
     bool log = o->first != NULL || file->moved || o->out[TC__OUTPUT_OTLP].moved;
-    bool line = file->on && (file->pending > 0 || o->file_next != 0);
+    bool line = file->on && file->pending > 0;
     int64_t at = o->reopen ? 0 : INT64_MAX;
     if (log && o->log_retry_ns < at) {
         at = o->log_retry_ns;
     }
     if (line && o->file_retry_ns < at) {
         at = o->file_retry_ns;
+    }
+    if (o->file_dirty) {
+        int64_t due = o->stopping ? 0 : o->file_sync_ns;
+        due = due > o->file_retry_ns ? due : o->file_retry_ns;
+        at = due < at ? due : at;
     }
     return at;
 }
@@ -425,6 +472,16 @@ static bool is_over(const struct tc_outbox *o)
         return o->export_over;
     }
     return o->stopping && o->export_over && next_step(o) == INT64_MAX;
+}
+
+/* Between two groups, when nobody waits. */
+static void prepare(struct tc_outbox *o)
+{
+    if (o->log_backoff_ns == 0 && !tc__log_prepare(&o->log, &o->io, o->group)) {
+        (void)pthread_mutex_lock(&o->lock);
+        o->stats.errors++;
+        (void)pthread_mutex_unlock(&o->lock);
+    }
 }
 
 void *tc__outbox_writer_main(void *outbox)
@@ -444,6 +501,7 @@ void *tc__outbox_writer_main(void *outbox)
             tc__outbox_save(o, false);
         }
         tc__outbox_compact(o);
+        prepare(o);
         (void)pthread_mutex_lock(&o->lock);
         (void)pthread_cond_broadcast(&o->export);
     }

@@ -92,7 +92,6 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
         status = tc_detection_take(p->detection, &j->commit.batch);
-        tc_cited_current(tc_detection_cited(p->detection), 0, TC_EMPTY);
         if (status != TC_OK) {
             tc_count(TC_COUNT_DETECTION_FAILED, 1);
             tc_log_fields(TC_LOG_ERROR, "detection failed",
@@ -232,7 +231,7 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     j->commit.settled = settled;
     tc_status status = prepare(j, &err);
     if (status == TC_OK) {
-        tc_count(TC_COUNT_BYTES_DECOMPRESSED_UPLOAD, j->commit.batch.body.len);
+        tc_count(TC_COUNT_BYTES_UPLOAD, j->commit.batch.body.len);
         tc_committer_put(u->parts.committer, &j->commit);
         return;
     }

@@ -36,6 +36,13 @@ uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_s
     if (known != TC__NONE || n->count == n->max) {
         return known;
     }
+    if (n->text != NULL) {
+        where = where.len == 0 ? TC_EMPTY : tc_arena_copy(n->text, where);
+        text = text.len == 0 ? TC_EMPTY : tc_arena_copy(n->text, text);
+        if (!tc_arena_ok(n->text)) {
+            return TC__NONE;
+        }
+    }
     uint32_t at = n->count++;
     n->items[at] = (struct tc__name){.kind = kind,
                                      .where = where,

@@ -156,9 +156,11 @@ static void name_all(struct tc__places *p, const struct tc_kept *kept,
             name(p, &p->facts[i].scope);
         }
     }
+    p->names.text = &p->text;
     for (size_t i = 0; i < kept->count; i++) {
         name(p, &kept->items[i].finding.scope);
     }
+    p->names.text = NULL;
 }
 
 static int cmp_i64(int64_t a, int64_t b)
@@ -229,7 +231,7 @@ bool tc__places_build(struct tc__places *p, const struct tc__facts *facts,
         }
     }
     if (own_facts == NULL ||
-        !tc__names_init(&p->names, arena, (scopes + 1) * SCOPE_NAMES + ranks) ||
+        !tc__names_init(&p->names, arena, (scopes + 1) * SCOPE_NAMES + ranks + TC__NAMES_MORE) ||
         !tc__places_addresses(p, arena) || !tc_map_init(&p->by_rank, arena, facts->count + 1) ||
         !tc_map_init(&p->by_thing, arena, (size_t)facts->count * 2 + 1)) {
         return false;
@@ -237,14 +239,17 @@ bool tc__places_build(struct tc__places *p, const struct tc__facts *facts,
     for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
         p->room[c] = tc_new(arena, struct tc__token, TC__WHERE_MAX);
     }
+    unsigned char *text = tc_arena_alloc_raw(arena, TC__TEXT_BYTES, 1);
     if (!tc_arena_ok(arena)) {
         return false;
     }
+    tc_arena_init(&p->text, "names", text, TC__TEXT_BYTES);
     name_all(p, kept, own);
     name_all(p, kept, join);
     for (uint32_t i = 0; i < facts->count; i++) {
         index_fact(p, &own_facts[i], i);
     }
+    p->names.text = &p->text;
     return true;
 }
 

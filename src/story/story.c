@@ -12,11 +12,20 @@
 #define LINK_BYTES_A_VERDICT ((size_t)8 << 10)
 #define LINK_BYTES_MAX ((size_t)1 << 30)
 
+/* Memory that is taken anew only when it is too small: pages that were used stay at hand. */
+struct block {
+    unsigned char *bytes;
+    size_t size;
+    struct tc_arena arena;
+};
+
 struct tc_story {
     struct tc_kept kept;
     struct tc__facts facts;
-    unsigned char *link_block; /* what the verdicts' causes point into */
-    struct tc_arena link_arena;
+    struct block link; /* what the verdicts' causes point into */
+    struct block place;
+    struct tc__places places;
+    bool placed; /* places can be used again */
     uint64_t link_steps;
 };
 
@@ -41,13 +50,30 @@ struct tc_story *tc_story_create(void)
     return s;
 }
 
-static void drop_links(struct tc_story *s)
+static void block_fini(struct block *b)
 {
-    if (s->link_block != NULL) {
-        tc_arena_fini(&s->link_arena);
-        free(s->link_block);
-        s->link_block = NULL;
+    if (b->bytes != NULL) {
+        tc_arena_fini(&b->arena);
+        free(b->bytes);
+        *b = (struct block){0};
     }
+}
+
+/* An empty arena of at least size bytes; false when there is no memory. */
+static bool block_reset(struct block *b, const char *name, size_t size)
+{
+    if (b->size >= size) {
+        tc_arena_reset(&b->arena);
+        return true;
+    }
+    block_fini(b);
+    b->bytes = calloc(1, size);
+    if (b->bytes == NULL) {
+        return false;
+    }
+    b->size = size;
+    tc_arena_init_zeroed(&b->arena, name, b->bytes, size);
+    return true;
 }
 
 void tc_story_destroy(struct tc_story *s)
@@ -55,7 +81,8 @@ void tc_story_destroy(struct tc_story *s)
     if (s == NULL) {
         return;
     }
-    drop_links(s);
+    block_fini(&s->link);
+    block_fini(&s->place);
     tc_kept_fini(&s->kept);
     if (s->facts.block != NULL) {
         tc_arena_fini(&s->facts.arena);
@@ -190,6 +217,11 @@ void tc_story_note(struct tc_story *s, const struct tc_event *ev)
     }
 }
 
+size_t tc_story_statements(const struct tc_story *s)
+{
+    return s->facts.count;
+}
+
 uint64_t tc_story_version(const struct tc_story *s)
 {
     return s->facts.version;
@@ -201,32 +233,49 @@ tc_status tc_story_add(void *context, const struct tc_verdict *v)
     return tc_kept_add(&s->kept, v);
 }
 
-tc_status tc_story_link(struct tc_story *s)
+static size_t block_bytes(const struct tc_story *s)
+{
+    size_t bytes = LINK_BYTES_MIN + s->kept.count * LINK_BYTES_A_VERDICT;
+    bytes += (size_t)s->facts.count * 1024;
+    return bytes < LINK_BYTES_MAX ? bytes : LINK_BYTES_MAX;
+}
+
+static bool place_all(struct tc_story *s)
+{
+    s->placed = block_reset(&s->place, "places", block_bytes(s)) &&
+                tc__places_build(&s->places, &s->facts, &s->kept, &s->place.arena);
+    return s->placed;
+}
+
+static tc_status link_all(struct tc_story *s, bool anew)
 {
     tc_kept_sort(&s->kept);
     tc_kept_unlink(&s->kept);
-    drop_links(s);
     if (s->kept.count == 0) {
         return TC_OK;
     }
-    size_t bytes = LINK_BYTES_MIN + s->kept.count * LINK_BYTES_A_VERDICT;
-    bytes += (size_t)s->facts.count * 1024;
-    bytes = bytes < LINK_BYTES_MAX ? bytes : LINK_BYTES_MAX;
-    s->link_block = calloc(1, bytes);
-    if (s->link_block == NULL) {
+    if (!block_reset(&s->link, "story", block_bytes(s)) || (anew && !place_all(s))) {
         return TC_E_NOMEM;
     }
-    tc_arena_init_zeroed(&s->link_arena, "story", s->link_block, bytes);
-    struct tc__places places;
-    tc_status status = TC_E_NOMEM;
-    if (tc__places_build(&places, &s->facts, &s->kept, &s->link_arena)) {
-        status = tc__link(&s->kept, &places, &s->link_arena);
-        s->link_steps = places.steps;
-    }
+    s->places.steps = 0;
+    tc_status status = tc__link(&s->kept, &s->places, &s->link.arena);
+    s->link_steps = s->places.steps;
     if (status != TC_OK) {
         tc_kept_unlink(&s->kept);
     }
     return status;
+}
+
+tc_status tc_story_link(struct tc_story *s)
+{
+    return link_all(s, true);
+}
+
+tc_status tc_story_relink(struct tc_story *s)
+{
+    const struct tc__names *n = &s->places.names;
+    bool full = s->placed && (n->count == n->max || !tc_arena_ok(&s->places.text));
+    return link_all(s, !s->placed || full);
 }
 
 struct tc_kept *tc_story_verdicts(struct tc_story *s)

@@ -29,6 +29,8 @@ void tc_story_destroy(struct tc_story *s);
 void tc_story_note(struct tc_story *s, const struct tc_event *ev);
 /* Grows whenever a statement is new or older than it was known to be: links may differ then. */
 uint64_t tc_story_version(const struct tc_story *s);
+/* How many there are. */
+size_t tc_story_statements(const struct tc_story *s);
 /* A tc_verdict_fn; context is the story. Borrows v. */
 TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
 
@@ -37,6 +39,12 @@ TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
  * then, with the causes that their detectors gave.
  */
 TC_CHECKED tc_status tc_story_link(struct tc_story *s);
+
+/*
+ * The same with who runs where as it was known at the last tc_story_link, which is most of the work
+ * where there are many statements: for when a verdict changed.
+ */
+TC_CHECKED tc_status tc_story_relink(struct tc_story *s);
 
 /* The verdicts as they stand; the story's own. */
 struct tc_kept *tc_story_verdicts(struct tc_story *s);

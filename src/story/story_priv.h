@@ -51,10 +51,11 @@ struct tc__names {
     uint32_t count;
     uint32_t max;
     struct tc_map index;
+    struct tc_arena *text; /* copies of what is added lie here; NULL: it is borrowed */
 };
 
 bool tc__names_init(struct tc__names *n, struct tc_arena *arena, uint32_t max);
-/* The number of a name; TC__NONE when the table is full. Borrows the slices. */
+/* The number of a name; TC__NONE when the table, or the room for text, is full. */
 uint32_t tc__names_add(struct tc__names *n, enum tc__name_kind kind, struct tc_slice where,
                        struct tc_slice text, uint64_t number);
 /* The same without adding: TC__NONE when nobody used that name. */
@@ -96,9 +97,10 @@ struct tc__token {
 
 enum tc__class { TC__CLASS_NODE, TC__CLASS_RANK, TC__CLASS_POD, TC__CLASS_GPU, TC__CLASS_COUNT };
 
-/* Everything known of who runs where; made from the facts, for one linking. */
+/* Everything known of who runs where; made from the facts. Of verdicts it borrows nothing. */
 struct tc__places {
     struct tc__names names;
+    struct tc_arena text; /* names that only verdicts use */
     const struct tc__fact *facts;
     uint32_t fact_count;
     struct tc_map by_rank;
@@ -110,6 +112,10 @@ struct tc__places {
     struct tc__token *room[TC__CLASS_COUNT]; /* of TC__WHERE_MAX each, while one is gathered */
     uint64_t steps;                          /* comparisons of verdicts and their names */
 };
+
+/* Names of verdicts that come later: scopes and ranks. */
+#define TC__NAMES_MORE 65536
+#define TC__TEXT_BYTES ((size_t)4 << 20)
 
 /* Makes places from facts and from the scopes of the verdicts. False when the arena is full. */
 bool tc__places_build(struct tc__places *p, const struct tc__facts *facts,

@@ -308,6 +308,6 @@ test('after all of it the daemon still serves, and ends well', async () => {
   await served();
   await closed();
   assert.equal((await call(daemon.api, 'GET', '/readyz')).status, 200);
-  assert.equal(daemon.verify().status, 0);
+  daemon.assertWhole();
   await daemon.stop();
 });

@@ -209,6 +209,23 @@ describe('a simulated fleet over OTLP', () => {
   });
 });
 
+test('of many requests in a row each verdict names the bytes of its own', async () => {
+  const daemon = await start('citing');
+  const nodes = Array.from({ length: 60 }, (_, i) => `gpu-cite-${i}-end`);
+  for (const node of nodes) {
+    assert.equal((await post(daemon.http, 'logs', logs({ 'host.name': node }, [{ body: xid48(), severity: 17 }]))).status, 200);
+    await sleep(nodes.indexOf(node) % 5 * 6); // around the time that an event is held
+  }
+  const all = await daemon.untilVerdicts('all verdicts', nodes.length);
+  const bodies = new Map(daemon.bodies().map(({ body }) => [`sha256:${createHash('sha256').update(body).digest('hex')}`, body.toString('latin1')]));
+  for (const verdict of all) {
+    const body = bodies.get(verdict.evidence_trail[0].raw.digest);
+    assert.ok(body?.includes(verdict['k8s.node.name']), `${verdict['k8s.node.name']} cites ${/gpu-cite-\d+-end/.exec(body ?? '')}`);
+  }
+  daemon.assertWhole();
+  await daemon.stop();
+});
+
 describe('simulate --otlp', () => {
   test('sends a fleet that the daemon diagnoses', async () => {
     const daemon = await start('simulated');

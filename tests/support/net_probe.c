@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/net_probe.h"
 
+#include "server/spool.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,6 +53,10 @@ static enum tc_answer probe_begin(void *context, struct tc_request *head, size_t
     if (p->begin_body_max != 0) {
         *io_body_max = p->begin_body_max;
     }
+    if (p->spool_dir != NULL) {
+        struct tc_error err = {0};
+        assert_int_equal(tc_spool_open(p->spool_dir, &head->spool, &err), TC_OK);
+    }
     out_refusal->message = TC_LIT("not here");
     out_refusal->allow = TC_LIT("POST");
     return p->begin_answer;
@@ -77,7 +83,15 @@ static void probe_handle(void *context, struct tc_request *r)
     keep_text(s->content_type, r->content_type);
     keep_text(s->content_encoding, r->content_encoding);
     keep_text(s->authorization, r->authorization);
-    s->body_len = r->body != NULL ? r->body->len : 0;
+    struct tc_slice body = TC_EMPTY;
+    struct tc_error err = {0};
+    if (r->body != NULL) {
+        body = tc_slice_make((const char *)r->body->data, r->body->len);
+    } else if (r->spool != NULL) {
+        assert_int_equal(tc_spool_map(r->spool, &body, &err), TC_OK);
+    }
+    s->body_len = body.len;
+    s->body_hash = tc_slice_hash(body, 0);
     s->arrival_ns = r->arrival_ns;
     if (p->holds) {
         assert_true(p->held_count < NET_PROBE_HELD_MAX);

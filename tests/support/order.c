@@ -52,7 +52,7 @@ void tc_order_init(struct tc_order *o)
     *o = (struct tc_order){.now_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
     o->story = tc_story_create();
     need(o->story != NULL, "no memory for the story");
-    struct tc_engine_out out = {tc_story_add, o->story};
+    struct tc_engine_out out = {.verdict = tc_story_add, .context = o->story};
     need(tc_engine_create(&out, &o->engine, &err) == TC_OK, err.message);
     o->expected =
         mmap(NULL, sizeof *o->expected, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

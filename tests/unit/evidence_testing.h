@@ -101,7 +101,7 @@ static struct tc_store *open_store(const struct tc_store_config *config)
     return s;
 }
 
-static tc_status append_one(struct tc_store *s, uint64_t number, size_t len)
+__attribute__((unused)) static tc_status append_one(struct tc_store *s, uint64_t number, size_t len)
 {
     struct tc_batch b = batch_of(number, len);
     struct tc_error err = {0};
@@ -156,7 +156,7 @@ __attribute__((unused)) static void count_bad(void *context, const char *line)
     say(NULL, line);
 }
 
-static struct tc_evidence *open_evidence(void)
+__attribute__((unused)) static struct tc_evidence *open_evidence(void)
 {
     struct tc_evidence *e = NULL;
     struct tc_error err = {0};
@@ -212,7 +212,7 @@ __attribute__((unused)) static void flip(const char *path, uint64_t offset, uint
     (void)close(fd);
 }
 
-static struct tc_store_stats stats_of(const struct tc_store *s)
+__attribute__((unused)) static struct tc_store_stats stats_of(const struct tc_store *s)
 {
     struct tc_store_stats stats;
     tc_store_stats(s, &stats);

@@ -51,6 +51,13 @@ static int drop_folder(void **state)
     return nftw(folder, take_away, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The power does not go in these tests, only the process. */
+static int no_sync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
 static struct tc_outbox_config plain_config(void)
 {
     return (struct tc_outbox_config){.dir = outbox_dir,
@@ -58,7 +65,8 @@ static struct tc_outbox_config plain_config(void)
                                      .otlp_timeout_ns = 5 * TC_SECOND,
                                      .backoff_min_ns = TC_SECOND / 1000,
                                      .backoff_max_ns = TC_SECOND / 100,
-                                     .instance_id = "test"};
+                                     .instance_id = "test",
+                                     .io = {.sync = no_sync}};
 }
 
 /* The verdict of a number: one of some incidents, with a line of about `pad` bytes. */

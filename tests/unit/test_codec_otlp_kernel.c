@@ -273,9 +273,67 @@ static void odd_names_of_nodes_do_no_harm(void **state)
     }
 }
 
+/* An Xid's line is read at once when nothing waits, else with the lines before it: both ways say
+ * the same, to the nanosecond. */
+static void an_xid_is_the_same_alone_and_among_other_lines(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        XID,
+        "  NVRM: Xid (PCI:0000:b3:00): 79, pid='<unknown>', name=<unknown>, x  ",
+        "[  12.5] NVRM: Xid (PCI:0000:b3:00): 74, NVLink: fatal error detected on link 6",
+        "2026-03-01T10:00:00.5Z gpu-09 kernel: [ 1.5] NVRM: Xid (PCI:0000:b3:00): 31, a",
+        "NVRM: Xid (PCI:0000:b3:00): 145, NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x004505c6 0x0)",
+        "message repeated 3 times: [ NVRM: Xid (PCI:0000:b3:00): 31, a]",
+        "NVRM: Xid (PCI:0000:b3:00): , a",
+    };
+    static const char *const times[] = {
+        "\"timeUnixNano\":\"1772359501123456789\"",
+        "\"observedTimeUnixNano\":\"1772359501000000001\"",
+        "\"severityNumber\":9",
+    };
+    static const char *const nodes[] = {NODE, "{}", RESOURCE(KV("k8s.node.name", STR("odd name")))};
+    size_t events = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0] * 9; i++) {
+        char alone[4096];
+        char among[4096];
+        const char *line = lines[i / 9];
+        (void)snprintf(alone, sizeof alone, LOGS("%s", "{%s,\"body\":{\"stringValue\":\"%s\"}}"),
+                       nodes[i % 3], times[i / 3 % 3], line);
+        (void)snprintf(
+            among, sizeof among,
+            LOGS("%s",
+                 "{" BODY("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)") "},"
+                                                                                 "{%s,\"body\":{"
+                                                                                 "\"stringValue\":"
+                                                                                 "\"%s\"}}"),
+            nodes[i % 3], times[i / 3 % 3], line);
+        assert_int_equal(decode(alone), TC_OK);
+        size_t count = t.count;
+        assert_true(count <= 1);
+        static char kept_block[8192];
+        struct tc_arena kept_arena;
+        tc_arena_init(&kept_arena, "kept", kept_block, sizeof kept_block);
+        struct tc_event kept = t.events[0];
+        assert_true(count == 0 || tc_event_own(&kept, &kept_arena));
+        assert_int_equal(decode(among), TC_OK);
+        assert_true(t.count >= count);
+        if (count == 1) {
+            const struct tc_event *ev = &t.events[t.count - 1];
+            assert_int_equal(tc_event_cmp(&kept, ev), 0);
+            assert_true(kept.time_ns == ev->time_ns && kept.uptime_ns == ev->uptime_ns);
+            assert_int_equal(kept.raw.length, ev->raw.length);
+            events++;
+        }
+        tc_arena_fini(&kept_arena);
+    }
+    assert_int_equal(events, (sizeof lines / sizeof lines[0] - 1) * 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_xid_is_the_same_alone_and_among_other_lines, setup),
         cmocka_unit_test_setup(journal_records_are_the_kernels_by_their_transport, setup),
         cmocka_unit_test_setup(messages_of_the_journal_may_be_bytes, setup),
         cmocka_unit_test_setup(files_are_the_kernels_by_name_or_by_prefix, setup),

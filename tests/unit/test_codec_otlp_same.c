@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "codec/codec.h"
 #include "support/otlp_same.h"
 
 #include <dirent.h>
@@ -76,11 +77,64 @@ static void recorded_collector_has_the_same_events(void **state)
     assert_true(total.requests > 0 && total.protobuf == total.requests && total.events > 0);
 }
 
+/* Every file of the corpora of the other formats, with and without the fuzzer's byte. */
+static size_t sniff_folder(const char *folder, bool ours)
+{
+    char path[8192];
+    size_t files = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (const struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+        size_t length = 0;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        char *bytes = e->d_name[0] == '.' ? NULL : read_file(path, &length);
+        if (bytes == NULL || length < 2) {
+            free(bytes);
+            continue;
+        }
+        struct tc_slice body = tc_slice_make(bytes + 1, length - 1);
+        bool is_protobuf = ours && strstr(e->d_name, ".pb") != NULL && body.len > 20;
+        const struct tc_codec *codec = tc_codec_recognise(body, TC_LIT("file"));
+        if ((codec == &tc_codec_otlp_protobuf) != is_protobuf) {
+            print_error("%s is taken for %s\n", path, codec == NULL ? "nothing" : codec->name);
+        }
+        assert_int_equal(codec == &tc_codec_otlp_protobuf, is_protobuf);
+        assert_true(tc_codec_recognise(tc_slice_make(bytes, length), TC_LIT("file")) !=
+                        &tc_codec_otlp_protobuf ||
+                    ours);
+        files++;
+        free(bytes);
+    }
+    (void)closedir(dir);
+    return files;
+}
+
+static void protobuf_is_recognised_and_nothing_else_is(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "event_json", "fabric_manager", "flight_recorder", "k8s",       "kmsg",  "ncclras",
+        "otlp",       "prometheus",     "rank_map",        "train_log", "truth",
+    };
+    const char *root = getenv("TC_SOURCE_DIR");
+    char path[4096];
+    size_t files = 0;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/fuzz/corpus/%s", root == NULL ? "." : root,
+                       others[i]);
+        files += sniff_folder(path, false);
+    }
+    assert_true(files > 100);
+    (void)snprintf(path, sizeof path, "%s/fuzz/corpus/otlp_pb", root == NULL ? "." : root);
+    assert_true(sniff_folder(path, true) > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corpus_of_the_codec_has_the_same_events),
         cmocka_unit_test(recorded_collector_has_the_same_events),
+        cmocka_unit_test(protobuf_is_recognised_and_nothing_else_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

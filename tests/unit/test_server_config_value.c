@@ -428,6 +428,8 @@ static void an_open_listener_is_refused_unless_it_is_meant(void **state)
         "set receivers.otlp.http.tls or auth.tokens, or insecure: true if everybody may\n");
     assert_int_equal(read_text(TC_LIT("api: {listen: gpu-07:1}\n"), NULL), TC_E_MALFORMED);
     assert_int_equal(read_text(TC_LIT("api: {listen: '[::]:1'}\n"), NULL), TC_E_MALFORMED);
+    assert_int_equal(read_text(TC_LIT("api: {listen: 127.example.org:1}\n"), NULL), TC_E_MALFORMED);
+    assert_int_equal(read_text(TC_LIT("api: {listen: 128.0.0.1:1}\n"), NULL), TC_E_MALFORMED);
     assert_right("api: {listen: '[::1]:1'}\n");
     assert_right("api: {listen: localhost:1}\n");
     assert_right("api: {listen: 127.9.9.9:1}\n");
@@ -465,6 +467,33 @@ static void values_in_use_are_shown_with_their_origin(void **state)
     assert_non_null(strstr(text, ",\"limits.memory\":{\"value\":\"32MiB\",\"origin\":\"file\"}"));
     assert_non_null(strstr(text, ",\"limits.depth\":{\"value\":64,\"origin\":\"default\"}"));
     assert_non_null(strstr(text, "\"detection.patterns.nccl_hang.threshold\":{\"value\":\"60s\""));
+}
+
+static void the_last_token_of_an_open_listener_stays(void **state)
+{
+    (void)state;
+    static struct tc_config running;
+    assert_right("api: {listen: gpu-07:1}\nauth: {tokens: [{name: a, sha256: " HEX
+                 ", scopes: [read]}]}\n");
+    running = config;
+    assert_right("log: {level: debug}\n");
+    assert_int_equal(tc_config_fixed_changes(&running, &config, say, NULL), 2);
+    assert_non_null(strstr(said, "\nauth.tokens: no token would be left, and other machines reach "
+                                 "gpu-07:1 until a restart: they stay\n"));
+    tc_config_keep_fixed(&running, &config);
+    assert_int_equal(config.auth_token_count, 1);
+    assert_string_equal(config.auth_tokens[0].name, "a");
+    assert_string_equal(config.log_level, "debug");
+    /* Others in their place are taken, and none at all where nobody else can connect. */
+    assert_right("auth: {tokens: [{name: b, sha256: " HEX ", scopes: [read]}]}\n");
+    tc_config_keep_fixed(&running, &config);
+    assert_string_equal(config.api_listen, "gpu-07:1");
+    assert_string_equal(config.auth_tokens[0].name, "b");
+    assert_right("auth: {tokens: [{name: b, sha256: " HEX ", scopes: [read]}]}\n");
+    running = config;
+    assert_right("");
+    tc_config_keep_fixed(&running, &config);
+    assert_int_equal(config.auth_token_count, 0);
 }
 
 static void changes_that_need_a_restart_are_told(void **state)
@@ -523,6 +552,7 @@ int main(void)
         cmocka_unit_test(tls_needs_both_files),
         cmocka_unit_test(an_open_listener_is_refused_unless_it_is_meant),
         cmocka_unit_test(values_in_use_are_shown_with_their_origin),
+        cmocka_unit_test(the_last_token_of_an_open_listener_stays),
         cmocka_unit_test(changes_that_need_a_restart_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

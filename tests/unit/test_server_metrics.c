@@ -11,11 +11,11 @@
 #include "server/metrics.h"
 #include "server/request.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +84,33 @@ static void patterns_have_a_line_each(void **state)
     (void)snprintf(line, sizeof line, "tracecore_detector_dropped_total{pattern=\"%s\"} 2",
                    all[count - 1]->name);
     assert_line(line);
+}
+
+static void patterns_are_found_by_name(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const struct tc_detector *const *all = tc_detectors(&count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(tc_pattern_index(tc_slice_cstr(all[i]->name)), i);
+    }
+    assert_int_equal(tc_pattern_index(TC_LIT("nobody")), SIZE_MAX);
+    tc_pattern_count(SIZE_MAX, TC_PATTERN_VERDICTS, 1);
+}
+
+static void refresh(void)
+{
+    tc_counter_set(TC_COUNT_ALLOCATIONS, 4711);
+}
+
+static void a_source_is_asked_before_each_rendering(void **state)
+{
+    (void)state;
+    tc_metrics_source(refresh);
+    assert_line("tracecore_allocations_total 4711");
+    tc_metrics_source(NULL);
+    tc_counter_set(TC_COUNT_ALLOCATIONS, 5);
+    assert_line("tracecore_allocations_total 5");
 }
 
 static void a_time_falls_into_its_bucket_and_those_above(void **state)
@@ -203,27 +230,27 @@ static void the_longest_text_fits(void **state)
     assert_true(strlen(render()) < TC_METRICS_TEXT_MAX / 2);
 }
 
-static int count_many(void *unused)
+static void *count_many(void *unused)
 {
     (void)unused;
     for (size_t i = 0; i < 10000; i++) {
         tc_count(TC_COUNT_UPLOADS, 1);
         tc_observe(TC_HIST_REQUEST, 1);
     }
-    return 0;
+    return NULL;
 }
 
 static void nothing_is_lost_between_threads(void **state)
 {
     (void)state;
-    thrd_t threads[4];
+    pthread_t threads[4];
     tc_counter_set(TC_COUNT_UPLOADS, 0);
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(thrd_create(&threads[i], count_many, NULL), thrd_success);
+        assert_int_equal(pthread_create(&threads[i], NULL, count_many, NULL), 0);
     }
     (void)render();
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(thrd_join(threads[i], NULL), thrd_success);
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
     }
     assert_int_equal(tc_counter_value(TC_COUNT_UPLOADS), 40000);
     assert_line("tracecore_request_seconds_count 40000");
@@ -250,6 +277,8 @@ int main(void)
         cmocka_unit_test(counts_and_gauges_are_shown),
         cmocka_unit_test(answers_stand_in_their_order),
         cmocka_unit_test(patterns_have_a_line_each),
+        cmocka_unit_test(patterns_are_found_by_name),
+        cmocka_unit_test(a_source_is_asked_before_each_rendering),
         cmocka_unit_test(a_time_falls_into_its_bucket_and_those_above),
         cmocka_unit_test(the_process_is_described),
         cmocka_unit_test(no_series_and_no_head_is_there_twice),

@@ -303,15 +303,21 @@ static void the_longest_idle_makes_room(void **state)
     assert_true(hear(fds[2], text, sizeof text, NULL));
     assert_string_equal(text, "");
     assert_int_equal(tc_net_connections(probe.net), 3);
-    /* None has been idle for long now. */
+    /* None has been idle for long now; a moment later one has. */
+    probe.mono_ns += TC_NET_EVICT_NS - 1;
     int fifth = dial();
     assert_true(hear(fifth, text, sizeof text, NULL));
     assert_non_null(strstr(text, "HTTP/1.1 503 "));
+    probe.mono_ns += 1;
+    int sixth = dial();
+    say(sixth, GET);
+    assert_true(hear(sixth, text, sizeof text, "200 OK"));
     for (size_t i = 0; i < 3; i++) {
         (void)close(fds[i]);
     }
     (void)close(fourth);
     (void)close(fifth);
+    (void)close(sixth);
     wait_connections(0);
 }
 

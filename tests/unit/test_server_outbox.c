@@ -9,6 +9,7 @@
 #include "outbox_testing.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -374,7 +375,7 @@ static ssize_t failing_write(int fd, const void *data, size_t len)
 
 static int failing_sync(int fd)
 {
-    return fails(4) ? -1 : fdatasync(fd);
+    return fails(4) ? -1 : no_sync(fd);
 }
 
 static void a_failing_disk_loses_nothing_and_is_counted(void **state)
@@ -385,9 +386,10 @@ static void a_failing_disk_loses_nothing_and_is_counted(void **state)
         struct tc_outbox_config config = plain_config();
         config.io = (struct tc_outbox_io){
             .pwrite = failing_pwrite, .write = failing_write, .sync = failing_sync};
+        (void)open_box(&config);
         failing_call = which;
         failures_left = 3;
-        (void)start_box(&config);
+        assert_int_equal(tc_outbox_start(box, &err), TC_OK);
         put_many(0, 5, 1);
         WAIT_STAT(written, 5);
         struct tc_outbox_stats stats;
@@ -526,29 +528,34 @@ static void what_is_not_delivered_survives_compaction(void **state)
 
 /* ---- kill -9 ------------------------------------------------------------------------------- */
 
+#define VERDICTS 15
 static atomic_int calls_left;
 static unsigned *confirmed; /* by the child, whose lines were written: shared with it */
 
-/* The process ends here, as if it had been killed: with half of what it was about to write. */
 static bool is_last_call(void)
 {
     return calls_left-- == 0;
 }
 
+/* kill -9, here and now. */
+static void die(void)
+{
+    (void)kill(getpid(), SIGKILL);
+    (void)pause();
+}
+
 static ssize_t dying_pwrite(int fd, const void *data, size_t len, off_t at)
 {
-    if (is_last_call()) {
-        ssize_t n = pwrite(fd, data, len / 2, at);
-        _exit(n < 0 ? 1 : 0);
+    if (is_last_call() && pwrite(fd, data, len / 2, at) >= 0) {
+        die();
     }
     return pwrite(fd, data, len, at);
 }
 
 static ssize_t dying_write(int fd, const void *data, size_t len)
 {
-    if (is_last_call()) {
-        ssize_t n = write(fd, data, len / 2 + 1);
-        _exit(n < 0 ? 1 : 0);
+    if (is_last_call() && write(fd, data, len / 2 + 1) >= 0) {
+        die();
     }
     return write(fd, data, len);
 }
@@ -556,31 +563,33 @@ static ssize_t dying_write(int fd, const void *data, size_t len)
 static int dying_sync(int fd)
 {
     if (is_last_call()) {
-        _exit(0);
+        die();
     }
-    return fdatasync(fd);
+    return no_sync(fd);
 }
 
 static int dying_rename(int dir_fd, const char *from, const char *to)
 {
     if (is_last_call()) {
-        _exit(0);
+        die();
     }
     int result = renameat(dir_fd, from, dir_fd, to);
     if (is_last_call()) {
-        _exit(0);
+        die();
     }
     return result;
 }
 
-/* Puts `count` verdicts one after the other, each when the one before is written. */
-static void run_child(int die_at, unsigned from, unsigned count)
+/* Puts `count` verdicts one after the other, each when the one before is written. Whether it got to
+ * the end. */
+static bool run_child(int die_at, unsigned count, int64_t file_sync_ns)
 {
     pid_t child = fork();
     if (child == 0) {
         calls_left = die_at;
         struct tc_outbox_config config = plain_config();
-        config.compact_bytes = 3000;
+        config.compact_bytes = 2000;
+        config.file_sync_ns = file_sync_ns;
         config.io = (struct tc_outbox_io){.pwrite = dying_pwrite,
                                           .write = dying_write,
                                           .sync = dying_sync,
@@ -591,7 +600,7 @@ static void run_child(int die_at, unsigned from, unsigned count)
             _exit(1);
         }
         for (unsigned n = 0; n < count; n++) {
-            if (put_one(box, from + n, 200) != TC_OK) {
+            if (put_one(box, n, 200) != TC_OK) {
                 _exit(1);
             }
             WAIT_STAT(written, n + 1);
@@ -602,18 +611,17 @@ static void run_child(int die_at, unsigned from, unsigned count)
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2);
-    calls_left = WEXITSTATUS(status) == 2 ? -1 : 0; /* did it get to the end? */
+    bool died = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    assert_true(died || (WIFEXITED(status) && WEXITSTATUS(status) == 2));
+    return !died;
 }
 
 /*
  * Dies at each write, sync and rename in turn, compaction included; the next process finds every
  * verdict that was durable, each once in the file, and nothing that was not put.
  */
-static void it_dies_at_every_call_and_nothing_is_lost_or_doubled(void **state)
+static void die_at_every_call(int64_t file_sync_ns)
 {
-    (void)state;
     static unsigned numbers[1024];
     confirmed =
         mmap(NULL, sizeof *confirmed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -621,8 +629,7 @@ static void it_dies_at_every_call_and_nothing_is_lost_or_doubled(void **state)
     for (int die_at = 0;; die_at++) {
         assert_int_equal(make_folder(NULL), 0);
         *confirmed = 0;
-        run_child(die_at, 0, 24);
-        bool whole = calls_left == -1;
+        bool whole = run_child(die_at, VERDICTS, file_sync_ns);
         struct tc_outbox_config config = plain_config();
         struct restored r = start_box(&config);
         tc_outbox_close(box, WAIT_LONG);
@@ -641,12 +648,61 @@ static void it_dies_at_every_call_and_nothing_is_lost_or_doubled(void **state)
         }
         assert_int_equal(drop_folder(NULL), 0);
         if (whole) {
-            assert_int_equal(count, 24);
-            assert_true(die_at > 80); /* there were compactions among them */
+            assert_int_equal(count, VERDICTS);
+            assert_true(die_at > 50); /* there were compactions among them */
             break;
         }
     }
     assert_int_equal(munmap(confirmed, sizeof *confirmed), 0);
+    assert_int_equal(make_folder(NULL), 0);
+}
+
+/* The file is synced with each group, so that there are compactions all the time ... */
+static void it_dies_at_every_call_and_nothing_is_lost_or_doubled(void **state)
+{
+    (void)state;
+    die_at_every_call(1);
+}
+
+/* ... or not before the end, so that the cursor knows of none of its lines. */
+static void nor_when_the_cursor_is_far_behind(void **state)
+{
+    (void)state;
+    die_at_every_call(600 * TC_SECOND);
+}
+
+/* The lines of the new file are not synced when it dies; nor were all of the old one. */
+static void a_crash_after_a_rotation_writes_nothing_twice(void **state)
+{
+    (void)state;
+    for (int emptied = 0; emptied < 2; emptied++) {
+        assert_int_equal(make_folder(NULL), 0);
+        char moved[128];
+        (void)snprintf(moved, sizeof moved, "%s.1", file_path);
+        pid_t child = fork();
+        struct tc_outbox_config config = plain_config();
+        config.file_sync_ns = 600 * TC_SECOND;
+        if (child == 0) {
+            (void)start_box(&config);
+            put_many(0, 3, 1);
+            WAIT_STAT(written, 3);
+            assert_int_equal(emptied ? truncate(file_path, 0) : rename(file_path, moved), 0);
+            put_many(3, 9, 1); /* more than there was */
+            WAIT_STAT(written, 9);
+            die();
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        (void)start_box(&config);
+        put_many(9, 10, 1);
+        tc_outbox_close(box, WAIT_LONG);
+        assert_lines(file_path, 3, 10);
+        if (!emptied) {
+            assert_lines(moved, 0, 3);
+        }
+        assert_int_equal(drop_folder(NULL), 0);
+    }
     assert_int_equal(make_folder(NULL), 0);
 }
 
@@ -675,6 +731,8 @@ int main(void)
         TEST(a_long_log_is_compacted_and_keeps_what_matters),
         TEST(what_is_not_delivered_survives_compaction),
         TEST(it_dies_at_every_call_and_nothing_is_lost_or_doubled),
+        TEST(nor_when_the_cursor_is_far_behind),
+        TEST(a_crash_after_a_rotation_writes_nothing_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

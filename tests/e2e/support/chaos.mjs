@@ -57,12 +57,13 @@ class Chaos {
     const packed = this.chance() < 0.3 ? zlib.gzipSync(request.body, { level: 1 }) : null;
     if (request.form === 'grpc') {
       const answer = await link.grpc.export(request.signal, packed ?? request.body, packed ? { 'grpc-encoding': 'gzip' } : {}, { compressed: packed ? 1 : 0 });
+      if (Number.isNaN(answer.grpc)) return 'gone'; // the stream ended without a status
       return answer.grpc === 0 ? 'acked' : `gRPC ${answer.grpc} ${answer.text}`;
     }
     const headers = { 'content-type': request.form === 'json' ? JSON_TYPE : PROTOBUF, ...(packed ? { 'content-encoding': 'gzip' } : {}) };
     const answer = await post(this.daemon.http, request.signal, packed ?? request.body, headers, { agent: link.agent });
     if (answer.status === 200) return 'acked';
-    return answer.status === 503 || answer.status === 429 ? 'busy' : `HTTP ${answer.status} ${answer.body}`;
+    return answer.status === 503 ? 'busy' : `HTTP ${answer.status} ${answer.body}`;
   }
 
   /** Sends until the daemon is gone. A fault that was not acknowledged is sent again, as clients do. */

@@ -221,6 +221,12 @@ export class Daemon {
 
   verify() { return run(['evidence', 'verify', '--data-dir', this.dataDir]); }
 
+  /** Every byte of the store is what was written. */
+  assertWhole() {
+    const result = this.verify();
+    assert.equal(result.status, 0, result.stderr + result.text);
+  }
+
   /** Memory of the process in KiB: { VmRSS, VmHWM, ... }. */
   memory() {
     const text = fs.readFileSync(`/proc/${this.pid}/status`, 'utf8');

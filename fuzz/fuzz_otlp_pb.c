@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP requests as the daemon reads them: the first byte chooses signal, notation, memory and
+ * limits, and whether the codec that reads such a body as a file gets it too; the rest is the body.
+ * What the check refuses makes no events; what it takes makes the same ones whether the tape of the
+ * check is used or made again.
+ */
+#include "codec_run.h"
+
+#include "codec/otlp_wire.h"
+
+#define BODY_MAX ((size_t)64 << 10)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct result {
+    tc_status status;
+    uint64_t events;
+};
+
+static struct result read_events(struct tc_otlp_reader *r, uint8_t mode, enum tc_otlp_form form,
+                                 struct tc_slice body)
+{
+    static char arena_block[FUZZ_ARENA_BYTES];
+    static char scratch_block[FUZZ_ARENA_BYTES];
+    struct tc_arena arena;
+    struct tc_arena scratch;
+    struct tc_error err = {0};
+    tc_arena_init(&arena, "arena", arena_block,
+                  (mode & 8) != 0 ? FUZZ_SMALL_BYTES : FUZZ_ARENA_BYTES);
+    tc_arena_init(&scratch, "scratch", scratch_block,
+                  (mode & 16) != 0 ? FUZZ_SMALL_BYTES : FUZZ_ARENA_BYTES);
+    struct fuzz_sink sink = {
+        .out = {.event = fuzz_event, .unknown = fuzz_unknown, .arena = &arena, .scratch = &scratch},
+        .input_bytes = body.len,
+    };
+    sink.out.context = &sink;
+    struct tc_codec_input in = {
+        .bytes = body, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE, .want_unknown = true};
+    struct result out = {0};
+    out.status = tc_otlp_events(r, (enum tc_otlp_signal)(mode % 3), form, &in, &sink.out, &err);
+    out.events = tc_otlp_reader_seen(r)->events;
+    TC_ASSERT(scratch.used == 0);
+    TC_ASSERT(out.status == TC_OK || err.offset <= body.len);
+    tc_arena_fini(&arena);
+    tc_arena_fini(&scratch);
+    return out;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct tc_otlp_reader *r = NULL;
+    uint8_t mode = size == 0 ? 0 : data[0];
+    enum tc_otlp_form form = (mode & 32) != 0 ? TC_OTLP_JSON : TC_OTLP_PROTOBUF;
+    struct tc_slice body = size < 2 ? TC_EMPTY : tc_slice_make((const char *)data + 1, size - 1);
+    struct tc_otlp_limits limits = TC_OTLP_LIMITS_DEFAULT;
+    struct tc_otlp_counts counts = {0};
+    struct tc_error err = {0};
+    if (r == NULL) {
+        r = tc_otlp_reader_create(&limits, BODY_MAX);
+        TC_ASSERT(r != NULL);
+    }
+    if ((mode & 64) != 0) {
+        limits = (struct tc_otlp_limits){
+            .depth_max = 3, .attributes_max = 2, .key_bytes_max = 8, .value_bytes_max = 16};
+    }
+    tc_otlp_reader_limit(r, &limits);
+    tc_status status = tc_otlp_check(r, (enum tc_otlp_signal)(mode % 3), form, body, &counts, &err);
+    TC_ASSERT(status == TC_OK || err.offset <= body.len);
+    TC_ASSERT(counts.rejected <= counts.records);
+    TC_ASSERT((counts.why != NULL) == (counts.rejected > 0));
+    struct result first = read_events(r, mode, form, body);
+    struct result second = read_events(r, mode, form, body);
+    TC_ASSERT(status == TC_OK || (first.status == status && second.status == status));
+    TC_ASSERT(first.status == second.status && first.events == second.events);
+    return (mode & 128) != 0 ? fuzz_codec(&tc_codec_otlp_protobuf, data, size) : 0;
+}
