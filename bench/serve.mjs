@@ -21,7 +21,7 @@ const usage = `usage: ./dev bench --serve [OPTIONS]
   --repeat N        runs of each case (3); the median counts
   --incidents N     of the latency case (600, 20 a second, beside 200,000 records a second)
   --overload N      instead: overload for N seconds, memory every second
-  --connections N   of wrk and h2load (8; 64 with --overload)
+  --connections N   of wrk and h2load (8; 32 for stored, 64 with --overload)
   --dir DIR         where the daemon keeps its data
   --no-gate         only measure
 `;
@@ -121,13 +121,15 @@ const per = (a, b, key) => (b[key] === null || a[key] === null ? undefined : b[k
 async function throughput(name, form, ack) {
   const payload = new Payload(form);
   const seconds = Number(given.seconds);
+  // Group commit needs requests that wait together.
+  const connections = Number(given.connections ?? (ack === 'stored' ? 32 : 8));
   const runs = [];
   const daemon = await start(name, { ingest: { ack } });
   const rssStart = daemon.memory().VmRSS;
-  await drive(daemon, payload, 2, Number(given.connections ?? 8)); // warm: pools, caches, detectors
+  await drive(daemon, payload, 2, connections); // warm: pools, caches, detectors
   for (let i = 0; i < Number(given.repeat); i++) {
     const a = await counted(daemon);
-    const errors = await drive(daemon, payload, seconds, Number(given.connections ?? 8));
+    const errors = await drive(daemon, payload, seconds, connections);
     const b = await counted(daemon);
     const elapsed = (b.at - a.at) / 1000;
     runs.push({
