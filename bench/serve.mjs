@@ -76,11 +76,10 @@ async function counted(daemon) {
   const of = (name, labels) => (metrics.has(name, labels) ? metrics.sum(name, labels) : null);
   return {
     at: performance.now(), cpu: cpuSeconds(daemon.pid),
-    records: of('tracecore_records_received_total'), allocations: of('tracecore_allocations_total'),
-    ok: of('tracecore_requests_total', { answer: 'ok' }), busy: of('tracecore_requests_total', { answer: 'busy' }),
-    rejected: of('tracecore_requests_rejected_total'), fed: of('tracecore_events_total', { outcome: 'fed' }),
-    tooLate: of('tracecore_events_total', { outcome: 'too_late' }), stored: of('tracecore_evidence_bytes_total'),
-    written: of('tracecore_evidence_written_bytes_total'), lost: of('tracecore_evidence_lost_batches_total'),
+    records: of('tracecore_records_received_total'), fed: of('tracecore_events_total', { outcome: 'fed' }),
+    rejected: of('tracecore_requests_rejected_total') + of('tracecore_http_refused_total'),
+    stored: of('tracecore_evidence_bytes_total'), written: of('tracecore_evidence_written_bytes_total'),
+    lost: of('tracecore_evidence_lost_batches_total'), allocations: of('tracecore_allocations_total'),
     detectors: of('tracecore_detector_budget_bytes'),
   };
 }
@@ -242,7 +241,7 @@ async function overload(seconds) {
   const peak = (list) => Math.max(...list.map((sample) => sample.rss));
   const [first, second] = [peak(settled.slice(0, half)), peak(settled.slice(half))];
   const line = { bench: 'serve', case: 'overload', seconds: Math.round((b.at - a.at) / 1000), records_per_s: Math.round(per(a, b, 'records') / ((b.at - a.at) / 1000)),
-    busy: per(a, b, 'busy'), client_errors: errors, rss_first_half_mib: first, rss_second_half_mib: second, rss_max_mib: peak(samples),
+    rejected: per(a, b, 'rejected'), client_errors: errors, rss_first_half_mib: first, rss_second_half_mib: second, rss_max_mib: peak(samples),
     detectors_mib: b.detectors && mib(b.detectors / 1024) };
   process.stdout.write(`${JSON.stringify(line)}\n`);
   if (second - first > RSS_DRIFT_MIB) missed(`overload: memory grew from ${first} to ${second} MiB`);
