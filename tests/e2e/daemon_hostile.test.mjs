@@ -2,6 +2,8 @@
 // Slow and malicious clients: each costs bounded memory and time, and a healthy client is answered
 // meanwhile. Time limits are set short here; nothing is asserted about how fast anything is.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, growth, workspace } from './support/daemon.mjs';
 import { FLAG, TYPE, frames, givenUp, grpcHead, h2frame, h2open, headers, hpackField, hpackIndexed, reset, u32 } from './support/h2.mjs';
@@ -109,6 +111,33 @@ describe('slow clients', () => {
     destroy(all);
     assert.ok(grown < 48 * MEBI, `memory rose by ${grown} KiB, ${Math.round(grown / 2)} B a connection`);
     await closed();
+    await served();
+  });
+});
+
+describe('large files', () => {
+  // A kernel log of 48 MiB in which one line matters.
+  const line = (i) => `2026-03-04T05:06:${String(i % 60).padStart(2, '0')}.000000+00:00 gpu-large kernel: usb 1-${i}: new device found, number ${i}\n`;
+  const block = Buffer.from(Array.from({ length: 10000 }, (_, i) => line(i)).join(''));
+  const large = Buffer.concat(Array.from({ length: Math.ceil((48 << 20) / block.length) }, () => block));
+  test('one is uploaded while others are served; it does not stay in memory', async () => {
+    const grown = await growth(daemon, async () => {
+      const uploading = call(daemon.api, 'POST', '/api/v1/upload?name=kern-gpu-large.log', { body: large, timeoutMs: 60000 });
+      for (let i = 0; i < 5; i++) await served();
+      const answer = await uploading;
+      assert.equal(answer.status, 200, answer.body.toString());
+      await served();
+    });
+    // The file itself is mapped while it is read, which counts as resident.
+    assert.ok(grown < 128 * MEBI, `memory rose by ${grown} KiB`);
+  });
+  test('one that is given up in the middle leaves nothing behind', async () => {
+    const raw = new Raw(daemon.api);
+    await raw.open;
+    await raw.write(`POST /api/v1/upload?name=kern-gpu-large.log HTTP/1.1\r\nhost: x\r\ncontent-length: ${large.length}\r\n\r\n`);
+    await raw.write(large.subarray(0, 4 << 20));
+    raw.destroy();
+    await until('its file to be gone', () => fs.readdirSync(path.join(daemon.dataDir, 'spool')).length === 0);
     await served();
   });
 });
