@@ -25,8 +25,8 @@ const small = logs({ 'host.name': 'healthy' }, [{ body: 'x' }]);
 async function served() {
   assert.equal((await post(daemon.http, 'logs', small)).status, 200);
   const grpc = new Grpc(daemon.grpc);
-  assert.equal((await grpc.export('logs', small)).grpc, 0);
-  await grpc.close();
+  const answer = await grpc.export('logs', small).finally(() => grpc.close());
+  assert.equal(answer.grpc, 0, answer.text);
   assert.equal((await get(daemon.api, '/healthz')).status, 200);
 }
 async function many(count, address) {
@@ -36,8 +36,13 @@ async function many(count, address) {
 }
 const destroy = (all) => all.forEach((raw) => raw.destroy());
 /** No connection of a test is left behind. */
-const closed = () => until('all connections to be gone', async () =>
-  (await daemon.metrics()).sum('tracecore_connections_open') <= 1);
+async function closed() {
+  let open = 0;
+  await until('all connections to be gone', async () => {
+    open = (await daemon.metrics()).sum('tracecore_connections_open');
+    return open <= 1;
+  }).catch((error) => assert.fail(`${error.message}: ${open} are open`));
+}
 
 describe('slow clients', () => {
   test('headers a byte at a time', async () => {
