@@ -135,11 +135,17 @@ _tracecore() {
         --verify)
             return
             ;;
+        --data-dir)
+            return
+            ;;
+        --since)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--at --verify --help"
+            _tracecore_words "--at --verify --data-dir --since --objects --json --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "cat"
+            _tracecore_words "cat ls verify"
         fi
         ;;
     simulate)

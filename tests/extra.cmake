@@ -62,6 +62,7 @@ foreach(file IN LISTS scripts)
   tc_add_test(NAME order.${pattern} COMMAND order_replay ${pattern} LABELS order)
 endforeach()
 tc_add_test(NAME order_worlds COMMAND order_worlds 0 2000 ties LABELS order)
+tc_add_test(NAME order_worlds_lagging COMMAND order_worlds 0 300 lagging LABELS order)
 
 # A daemon says of the events of a case what detect says, restarted or not: live.<pattern>.
 add_executable(live_replay tests/live/live_replay.c)

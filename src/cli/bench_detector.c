@@ -71,7 +71,7 @@ static void close_run(struct bench_run *run)
 static bool open_run(struct bench_run *run, const struct tc_bench_pattern *p, const char *knob)
 {
     struct tc_error err = {0};
-    struct tc_engine_out out = {take, run};
+    struct tc_engine_out out = {.verdict = take, .context = run};
     *run = (struct bench_run){.fixture = calloc(1, sizeof *run->fixture),
                               .json = malloc(TC_VERDICT_JSON_MAX)};
     bool ok = run->fixture != NULL && run->json != NULL &&

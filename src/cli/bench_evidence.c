@@ -32,6 +32,7 @@ struct bodies {
 struct times {
     int64_t wall_ns;
     int64_t cpu_ns;
+    int64_t best_ns; /* of a group, of the processor: what it takes when nobody disturbs */
 };
 
 static struct times now(void)
@@ -41,13 +42,22 @@ static struct times now(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &wall);
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     return (struct times){(int64_t)wall.tv_sec * TC_SECOND + wall.tv_nsec,
-                          (int64_t)cpu.tv_sec * TC_SECOND + cpu.tv_nsec};
+                          (int64_t)cpu.tv_sec * TC_SECOND + cpu.tv_nsec, INT64_MAX};
 }
 
 static struct times since(struct times start)
 {
     struct times end = now();
-    return (struct times){end.wall_ns - start.wall_ns, end.cpu_ns - start.cpu_ns};
+    return (struct times){end.wall_ns - start.wall_ns, end.cpu_ns - start.cpu_ns, start.best_ns};
+}
+
+/* A group ended: *io_last is when the one before did. */
+static void end_group(struct times *t, struct times *io_last)
+{
+    struct times end = now();
+    int64_t cpu_ns = end.cpu_ns - io_last->cpu_ns;
+    t->best_ns = cpu_ns < t->best_ns ? cpu_ns : t->best_ns;
+    *io_last = end;
 }
 
 static uint64_t random_next(uint64_t *state)
@@ -99,6 +109,9 @@ static size_t put_record(char *out, uint64_t n, uint64_t *state)
     len += put_text(out + len, '\x12', "llm-pretrain-worker-417-x7k2p", 29);
     len += put_text(out + len, '\x0a', "job.id", 6);
     len += put_text(out + len, '\x12', "slurm-884213", 12);
+    len += put_text(out + len, '\x1a', "ERROR", 5);
+    len += put_text(out + len, '\x0a', "gpu.index", 9);
+    out[len++] = (char)(r >> 40) % 8;
     len += put_text(out + len, '\x0a', "rank", 4);
     out[len++] = (char)(r >> 52);
     return len;
@@ -131,16 +144,19 @@ static void say_result(struct tc_output *out, const char *how, struct times t, u
     int len = snprintf(line, sizeof line,
                        "{\"bench\":\"evidence\",%s,\"batches\":%d,\"records\":%.0f,\"group\":%d,"
                        "\"bytes\":%llu,\"mb_per_s\":%.1f,\"records_per_s\":%.0f,"
-                       "\"cpu_ns_per_record\":%.1f,\"ratio\":%.2f,\"allocs_per_batch\":%.3f}\n",
+                       "\"cpu_ns_per_record\":%.1f,\"best_cpu_ns_per_record\":%.1f,"
+                       "\"ratio\":%.2f,\"allocs_per_batch\":%.3f}\n",
                        how, BATCHES, records, GROUP, (unsigned long long)bytes,
                        (double)bytes / 1e6 / seconds, records / seconds, (double)t.cpu_ns / records,
-                       (double)bytes / (double)disk, (double)allocs / BATCHES);
+                       (double)t.best_ns / (GROUP * RECORDS), (double)bytes / (double)disk,
+                       (double)allocs / BATCHES);
     (void)tc_output_put(out, tc_slice_make(line, (size_t)len));
 }
 
 static bool store_batches(struct tc_store *s, const struct bodies *b, size_t from, size_t to,
-                          uint64_t *out_bytes, struct tc_error *err)
+                          uint64_t *out_bytes, struct times *start, struct tc_error *err)
 {
+    struct times last = *start;
     for (size_t i = from; i < to; i++) {
         struct tc_batch batch = {
             .number = tc_store_next_number(s),
@@ -152,6 +168,9 @@ static bool store_batches(struct tc_store *s, const struct bodies *b, size_t fro
         if (tc_store_append(s, &batch, err) != TC_OK ||
             ((i + 1) % GROUP == 0 && tc_store_commit(s, err) != TC_OK)) {
             return false;
+        }
+        if ((i + 1) % GROUP == 0) {
+            end_group(start, &last);
         }
     }
     return true;
@@ -167,17 +186,18 @@ static bool run_level(const char *dir, const struct bodies *b, int level, struct
     struct tc_store_stats after;
     uint64_t bytes = 0;
     char how[64];
+    struct times start = now();
     if (tc_store_open(dir, &config, NULL, NULL, &s, &err) != TC_OK ||
-        !store_batches(s, b, 0, WARM, &bytes, &err)) {
+        !store_batches(s, b, 0, WARM, &bytes, &start, &err)) {
         tc_say("bench", "evidence: %s", err.message);
         tc_store_close(s);
         return false;
     }
     tc_store_stats(s, &before);
     uint64_t allocs = tc_alloc_count_now().calls;
-    struct times start = now();
+    start = now();
     bytes = 0;
-    bool fine = store_batches(s, b, WARM, WARM + BATCHES, &bytes, &err);
+    bool fine = store_batches(s, b, WARM, WARM + BATCHES, &bytes, &start, &err);
     struct times t = since(start);
     allocs = tc_alloc_count_now().calls - allocs;
     tc_store_stats(s, &after);
@@ -200,11 +220,15 @@ static bool run_plain(const char *dir, const struct bodies *b, struct tc_output 
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool fine = fd >= 0;
     struct times start = now();
+    struct times last = start;
     for (size_t i = 0; i < BATCHES && fine; i++) {
         size_t len = b->len[i % BODIES];
         fine = write(fd, b->bytes[i % BODIES], len) == (ssize_t)len &&
                ((i + 1) % GROUP != 0 || fdatasync(fd) == 0);
         bytes += len;
+        if ((i + 1) % GROUP == 0) {
+            end_group(&start, &last);
+        }
     }
     struct times t = since(start);
     if (fd >= 0) {
@@ -221,7 +245,7 @@ static bool run_plain(const char *dir, const struct bodies *b, struct tc_output 
 bool tc_bench_evidence(const struct tc_bench *b, const struct tc_bench_options *o,
                        struct tc_output *out)
 {
-    static const int levels[] = {-7, -3, -1, 1, 2, 3};
+    static const int levels[] = {-7, -3, TC_STORE_COMPRESSION_DEFAULT, -1, 1, 3};
     char dir[256];
     const char *tmp = getenv("TMPDIR");
     (void)b;

@@ -269,7 +269,7 @@ static bool print(const char *name, const struct bench_run *run,
 
 static bool open_run(struct bench_run *run, enum tc_otlp_form form)
 {
-    struct tc_engine_out verdicts = {on_verdict, NULL};
+    struct tc_engine_out verdicts = {.verdict = on_verdict, .context = NULL};
     struct tc_error err = {0};
     *run = (struct bench_run){
         .form = form,

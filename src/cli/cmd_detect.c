@@ -90,7 +90,7 @@ static tc_status need_engine(struct run *r)
         tc_say("detect", "no memory for the verdicts");
         return TC_E_NOMEM;
     }
-    struct tc_engine_out out = {tc_story_add, r->story};
+    struct tc_engine_out out = {.verdict = tc_story_add, .context = r->story};
     if (r->engine == NULL && tc_engine_create(&out, &r->engine, &err) != TC_OK) {
         tc_say("detect", "%s", err.message);
         return TC_E_NOMEM;

@@ -21,8 +21,10 @@
 #define DUMP_MAX ((size_t)256 << 20)
 #define BACKOFF_MIN (TC_SECOND / 10)
 #define BACKOFF_MAX (5 * TC_SECOND)
-/* Records wait at most this long for others to go with, of our clock. */
+/* Records wait for others to go with: at most this long of our clock ... */
 #define LINGER (TC_SECOND / 5)
+/* ... and of the fleet's, so that logs and metrics of one time arrive together. */
+#define SPAN TC_SECOND
 #define PROGRESS_EVERY (TC_SECOND / 5)
 #define HEADERS_ROOM 8192
 #define PATH_ROOM 2048
@@ -33,6 +35,7 @@ struct batch {
     struct tc_buf b;
     uint32_t records;
     int64_t since_ns; /* our clock, of the first record */
+    int64_t from_ns;  /* the fleet's */
 };
 
 struct totals {
@@ -355,6 +358,7 @@ static tc_status add_item(struct sender *s, struct batch *batch, const struct tc
     }
     if (batch->records == 0) {
         batch->since_ns = clock_ns();
+        batch->from_ns = item->at_ns;
     }
     batch->records += item->records;
     return batch->b.overflowed ? TC_E_LIMIT : TC_OK;
@@ -386,7 +390,8 @@ static tc_status keep_pace(struct sender *s)
     bool waits = due_ns > now_ns + LINGER / 10;
     for (size_t i = 0; i < 2; i++) {
         struct batch *batch = &s->batches[i];
-        if (batch->records > 0 && (waits || now_ns - batch->since_ns > LINGER)) {
+        bool old = now_ns - batch->since_ns > LINGER || s->at_ns - batch->from_ns > SPAN;
+        if (batch->records > 0 && (waits || old)) {
             TC_TRY(flush(s, batch));
         }
     }

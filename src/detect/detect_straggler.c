@@ -256,8 +256,12 @@ static void on_checkpoint(struct straggler *st, const struct tc_event *ev)
         return;
     }
     struct strag_job *j = &st->jobs[job];
-    int64_t *at =
-        tc_slice_eq(ev->train.state, TC_LIT("begin")) ? &j->ckpt_begin_ns : &j->ckpt_end_ns;
+    bool begins = tc_slice_eq(ev->train.state, TC_LIT("begin"));
+    if (begins && ev->time_ns > j->ckpt_end_ns && j->ckpt_end_ns >= j->ckpt_begin_ns) {
+        j->written[j->written_count++ % STRAG_CHECKPOINTS] =
+            (struct strag_span){j->ckpt_begin_ns, j->ckpt_end_ns};
+    }
+    int64_t *at = begins ? &j->ckpt_begin_ns : &j->ckpt_end_ns;
     *at = ev->time_ns > *at ? ev->time_ns : *at;
 }
 
@@ -337,6 +341,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     struct straggler *st = state;
     st->scratch = env->scratch;
     st->now_ns = 0;
+    st->lag_ns = env->lag_ns;
+    st->walked_ns = INT64_MIN;
     return tc__strag_init(st, env->arena) ? TC_OK : TC_E_NOMEM;
 }
 

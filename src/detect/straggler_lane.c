@@ -46,6 +46,7 @@ bool tc__strag_init(struct straggler *st, struct tc_arena *arena)
     st->lanes = tc_new(arena, struct strag_lane, STRAG_LANES_MAX);
     st->seats = tc_new(arena, struct strag_seat, STRAG_SEATS_MAX);
     st->pairs = tc_new(arena, struct tc_sort_pair, 2 * STRAG_SLOTS_MAX);
+    st->due = st->lag_ns > 0 ? tc_new(arena, struct tc_sort_pair, 2 * STRAG_DUE_MAX) : NULL;
     st->culprits = tc_new(arena, struct strag_culprit, STRAG_CULPRITS_MAX);
     st->hot = tc_new(arena, struct strag_hot, STRAG_HOT_MAX);
     bool ok = tc_map_init(&st->name_index, arena, STRAG_NAMES_MAX) &&
@@ -439,8 +440,59 @@ void tc__strag_settle(struct straggler *st, struct strag_cohort *c)
 {
     const struct strag_lane *lane = &st->lanes[c->lane];
     /* Where members are not listed, an older one may wait for some that are new: then in turn. */
-    if (is_whole(lane, c) && (lane->listed > 0 || lane->open_count == 1)) {
+    if (st->lag_ns == 0 && is_whole(lane, c) && (lane->listed > 0 || lane->open_count == 1)) {
         tc__strag_judge(st, c);
+    }
+}
+
+/* All members have done it, and nobody lags so far behind that he could say more about it. */
+static bool is_due(const struct straggler *st, const struct strag_cohort *c, int64_t now_ns)
+{
+    return now_ns == INT64_MAX || c->first_ns <= now_ns - LAG_NS ||
+           (c->seq >= 0 && is_whole(&st->lanes[c->lane], c) &&
+            (st->lag_ns == 0 || c->last_ns <= now_ns - st->lag_ns));
+}
+
+static void judge_due(struct straggler *st, struct strag_cohort *c)
+{
+    struct strag_lane *lane = &st->lanes[c->lane];
+    bool all = c->count == lane->seat_count;
+    lane->whole = all ? lane->whole + (lane->whole < SETTLED) : 0;
+    judge_in_turn(st, c);
+}
+
+/* The same for one that is judged after others of its job were told of. */
+static bool was_excused(const struct strag_job *job, const struct strag_cohort *c)
+{
+    bool excused = is_excused(job, c, c->last_ns);
+    for (uint32_t i = 0; i < STRAG_CHECKPOINTS && i < job->written_count; i++) {
+        excused |= job->written[i].begin_ns <= c->last_ns && job->written[i].end_ns >= c->before_ns;
+    }
+    return excused;
+}
+
+/*
+ * Where senders lag, cohorts of different lanes do not come in the order in which they happened,
+ * and who was held up in one group is known too late for the other. So they are judged together,
+ * in that order, and with the checkpoints that were told meanwhile.
+ */
+static void judge_in_order(struct straggler *st, int64_t now_ns)
+{
+    size_t count = 0;
+    uint64_t pos = TC_RING_NONE;
+    struct strag_cohort *c = tc_ring_oldest(&st->cohorts, &pos);
+    for (; c != NULL && count < STRAG_DUE_MAX; c = tc_ring_follow(&st->cohorts, c, &pos)) {
+        if (!c->closed && is_due(st, c, now_ns)) {
+            st->due[count++] = (struct tc_sort_pair){(uint64_t)c->last_ns, pos};
+        }
+    }
+    tc_sort_keys(st->due, st->due + STRAG_DUE_MAX, count);
+    for (size_t i = 0; i < count; i++) {
+        c = tc_ring_at(&st->cohorts, st->due[i].value);
+        if (c != NULL && !c->closed) {
+            c->excused = c->excused || was_excused(&st->jobs[st->lanes[c->lane].job], c);
+            judge_due(st, c);
+        }
     }
 }
 
@@ -448,16 +500,19 @@ void tc__strag_expire(struct straggler *st, int64_t now_ns)
 {
     uint64_t pos = TC_RING_NONE;
     struct strag_cohort *oldest = NULL;
+    if (st->lag_ns > 0) {
+        if (now_ns < st->walked_ns + TC_SECOND && st->walked_ns != INT64_MIN) {
+            return;
+        }
+        st->walked_ns = now_ns == INT64_MAX ? st->walked_ns : now_ns;
+        judge_in_order(st, now_ns);
+    }
     while ((oldest = tc_ring_oldest(&st->cohorts, &pos)) != NULL) {
-        struct strag_lane *lane = &st->lanes[oldest->lane];
-        bool due = now_ns == INT64_MAX || oldest->first_ns <= now_ns - LAG_NS;
         if (!oldest->closed) {
-            if (!due && (oldest->seq < 0 || !is_whole(lane, oldest))) {
+            if (!is_due(st, oldest, now_ns)) {
                 return;
             }
-            bool all = oldest->count == lane->seat_count;
-            lane->whole = all ? lane->whole + (lane->whole < SETTLED) : 0;
-            judge_in_turn(st, oldest);
+            judge_due(st, oldest);
         }
         tc_ring_pop(&st->cohorts);
     }

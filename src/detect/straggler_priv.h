@@ -41,6 +41,7 @@
 /* A minute of steps of 10,000 ranks, one every 0.6 s. */
 #define STRAG_RING_BYTES ((size_t)64 << 20)
 #define STRAG_CULPRITS_MAX 512
+#define STRAG_DUE_MAX 8192 /* cohorts that are judged at once where senders lag */
 #define STRAG_BOOK_BYTES ((size_t)8 << 20)
 #define STRAG_HOT_MAX 16384
 /* NVML's reasons that a GPU is slowed down against its will: hw slowdown, sw and hw thermal, power
@@ -60,14 +61,23 @@ enum strag_basis {
     STRAG_SAMPLES,     /* the step_seconds metric */
 };
 
+#define STRAG_CHECKPOINTS 4 /* before the last, for who is judged later */
+
+struct strag_span {
+    int64_t begin_ns;
+    int64_t end_ns;
+};
+
 struct strag_job {
     struct tc_slice name;
     int64_t step;    /* highest seen, -1 none */
     int64_t step_ns; /* when it was seen */
     int64_t ckpt_begin_ns;
-    int64_t ckpt_end_ns; /* before the begin while one is being written */
-    bool judged;         /* by its collectives: step times add nothing */
-    bool pausing;        /* in a phase that is not training */
+    int64_t ckpt_end_ns;                          /* before the begin while one is being written */
+    struct strag_span written[STRAG_CHECKPOINTS]; /* a ring */
+    uint32_t written_count;
+    bool judged;  /* by its collectives: step times add nothing */
+    bool pausing; /* in a phase that is not training */
 };
 
 /* One rank of a job. The strings are interned. */
@@ -225,6 +235,9 @@ struct straggler {
     struct tc_ring cohorts;
     struct tc_map cohort_index;
     struct tc_sort_pair *pairs; /* two arrays of STRAG_SLOTS_MAX */
+    struct tc_sort_pair *due;   /* two of STRAG_DUE_MAX; NULL where senders do not lag */
+    int64_t lag_ns;             /* how far they do */
+    int64_t walked_ns;          /* when cohorts were last looked through */
     struct strag_culprit *culprits;
     uint32_t culprit_count; /* entries in use lie below */
     struct tc_gpu_book book;

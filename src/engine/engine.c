@@ -50,7 +50,6 @@ struct tc_engine {
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
-    int64_t lag_ns;
     bool ends; /* in tc_engine_finish: what is told now says nothing about when */
 };
 
@@ -99,7 +98,8 @@ static void index_kinds(struct tc_engine *e)
 static tc_status start_slot(struct tc_engine *e, struct slot *s)
 {
     const struct tc_detector *d = s->detector;
-    struct tc_detector_env env = {.arena = &s->window, .scratch = &e->scratch, .lag_ns = e->lag_ns};
+    struct tc_detector_env env = {
+        .arena = &s->window, .scratch = &e->scratch, .lag_ns = e->out.lag_ns};
     tc_arena_reset(&s->window);
     memset(s->state, 0, d->state_bytes);
     for (size_t i = 0; i < d->param_count; i++) {
@@ -190,15 +190,6 @@ tc_status tc_engine_reset(struct tc_engine *e)
     e->now_ns = TC_TIME_NONE;
     e->ends = false;
     e->next_tick_ns = TC_TIME_NONE;
-    return TC_OK;
-}
-
-tc_status tc_engine_lag(struct tc_engine *e, int64_t lag_ns)
-{
-    e->lag_ns = lag_ns;
-    for (size_t i = 0; i < e->slot_count; i++) {
-        TC_TRY(start_slot(e, &e->slots[i]));
-    }
     return TC_OK;
 }
 

@@ -27,6 +27,9 @@ struct tc_engine;
 struct tc_engine_out {
     tc_verdict_fn verdict;
     void *context;
+    /* Events come as they arrive, from senders that lag behind each other by up to this; 0: all are
+     * in order. */
+    int64_t lag_ns;
 };
 
 struct tc_engine_counts {
@@ -52,12 +55,6 @@ bool tc_engine_is_enabled(const struct tc_engine *e, size_t index);
 /* "pattern.key=value". Before the first event. The error names the path and what exists. */
 TC_CHECKED tc_status tc_engine_set(struct tc_engine *e, struct tc_slice assignment,
                                    struct tc_error *err);
-
-/*
- * Events come as they arrive, from senders that lag behind each other by up to lag_ns. Before the
- * first event.
- */
-TC_CHECKED tc_status tc_engine_lag(struct tc_engine *e, int64_t lag_ns);
 
 /* Borrows ev until return. */
 TC_CHECKED tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev);

@@ -183,7 +183,7 @@ static tc_status put_piece(struct tc_store *s, const struct tc_batch *batch, uin
 static tc_status check_batch(const struct tc_store *s, const struct tc_batch *batch,
                              struct tc_error *err)
 {
-    if (batch->number < tc_store_next_number(s) || batch->number == UINT64_MAX ||
+    if (batch->number < tc_store_next_number(s) || batch->number > TC__NUMBER_MAX ||
         batch->kind < TC_BATCH_LOGS_PROTOBUF || batch->kind > TC_BATCH_FILE) {
         return tc_fail(err, TC_E_USAGE, 0, "batch %llu of kind %d: the next is %llu",
                        (unsigned long long)batch->number, (int)batch->kind,

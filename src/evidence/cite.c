@@ -119,7 +119,7 @@ tc_status tc__citations_open(struct tc_store *s, struct tc_error *err)
     if (error != 0) {
         return tc__store_io_error(s, error, "read", path, err);
     }
-    if (newest.number >= tc_store_next_number(s) && newest.number < UINT64_MAX) {
+    if (newest.number >= tc_store_next_number(s) && newest.number <= TC__NUMBER_MAX) {
         atomic_store(&s->shared->next_number, newest.number + 1);
     }
     s->shared->stats.cited = c->size / TC__CITE_BYTES;

@@ -24,7 +24,7 @@ static void count(struct tc_store *s, uint64_t torn_bytes, uint64_t damaged)
 
 static void use_number(struct tc_store *s, uint64_t number)
 {
-    if (number >= tc_store_next_number(s) && number < UINT64_MAX - NUMBER_GAP) {
+    if (number >= tc_store_next_number(s) && number <= TC__NUMBER_MAX) {
         atomic_store(&s->shared->next_number, number + 1);
     }
 }

@@ -74,14 +74,16 @@ static tc_status move(struct tc_store *s, const struct tc__segment *g, const cha
     if (error != 0) {
         return tc__store_io_error(s, error, "make directory", folder, err);
     }
-    if (fchmod(g->fd, 0444) != 0 || s->config.io.rename(from, to) != 0) {
+    if (s->config.io.rename(from, to) != 0) {
         return tc__store_io_error(s, errno, "rename", from, err);
     }
+    /* Not before: what is in open/ must stay writable to be recovered. */
+    (void)fchmod(g->fd, 0444);
     tc__path(parent, s->dir, "open", NULL);
-    error = tc__sync_dir(&s->config.io, folder);
-    error = error == 0 ? tc__sync_dir(&s->config.io, parent) : error;
-    /* It has its name; whether that is durable yet shows at the next start, which looks in both
-     * places. */
+    /* It has its name. Where that cannot be made durable the next start may find it in open/ again
+     * and seals it once more. */
+    (void)tc__sync_dir(&s->config.io, folder);
+    (void)tc__sync_dir(&s->config.io, parent);
     return TC_OK;
 }
 

@@ -113,7 +113,7 @@ void tc__piece_put(char *out, const struct tc__piece *piece, uint64_t offset)
 /* What a header may say: the limits of the format. */
 static bool piece_ok(const struct tc__piece *p)
 {
-    if (!time_ok(p->arrival_ns)) {
+    if (!time_ok(p->arrival_ns) || p->number > TC__NUMBER_MAX) {
         return false;
     }
     bool is_bare = p->name_len == 0 && p->body_len == 0 && p->piece_at == 0 && p->piece_len == 0;

@@ -23,6 +23,8 @@
 /* Most of a body in one piece, and what that can become when it does not compress. */
 #define TC__PIECE_MAX ((size_t)1 << 20)
 #define TC__PAYLOAD_MAX (TC__PIECE_MAX + (TC__PIECE_MAX >> 8) + 64)
+/* Numbers of batches, with room above for those that recovery skips. */
+#define TC__NUMBER_MAX (UINT64_MAX / 4)
 /* Entries of the table of a sealed segment. A segment of more batches lists every second, fourth,
  * and so on. */
 #define TC__TABLE_MAX 4096

@@ -164,6 +164,7 @@ tc_status tc_store_open(const char *dir, const struct tc_store_config *config,
         return status;
     }
     s->say = NULL;
+    s->is_open = true;
     *out_store = s;
     return TC_OK;
 }
@@ -180,9 +181,11 @@ void tc_store_close(struct tc_store *s)
     if (s == NULL) {
         return;
     }
-    if (s->shared != NULL) {
+    if (s->is_open) {
         struct tc_error err;
         (void)!tc_store_commit(s, &err); /* a lost group was never acknowledged */
+    }
+    if (s->shared != NULL) {
         (void)pthread_mutex_destroy(&s->shared->mutex);
     }
     tc__citations_close(&s->citations);

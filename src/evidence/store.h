@@ -53,6 +53,10 @@ struct tc_store_io {
     int (*truncate)(int fd, off_t len);
 };
 
+/* By measurement (`tracecore bench evidence`): faster levels save little time and lose much room,
+ * slower ones the other way round. */
+#define TC_STORE_COMPRESSION_DEFAULT (-2)
+
 struct tc_store_config {
     size_t segment_bytes;   /* a segment is sealed at this size on disk */
     int64_t segment_ns;     /* or at this age */

@@ -73,6 +73,7 @@ struct tc_store {
     struct tc_store_config config;
     struct tc__shared *shared;
     struct tc__citations citations;
+    bool is_open; /* recovered, and ready to be written */
     int lock_fd;
     int dir_fd;
     void (*say)(void *context, const char *line); /* during open only */

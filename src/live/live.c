@@ -28,11 +28,9 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         tc_live_destroy(l);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the events that wait and the verdicts");
     }
-    struct tc_engine_out taken = {tc__live_take, l};
+    tc_story_forgets(l->story);
+    struct tc_engine_out taken = {.verdict = tc__live_take, .context = l, .lag_ns = TC__LAG_NS};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
-    if (status == TC_OK) {
-        status = tc_engine_lag(l->engine, TC__LAG_NS);
-    }
     if (status != TC_OK) {
         tc_live_destroy(l);
         return status;
@@ -105,8 +103,9 @@ static void move_clocks(struct tc_live *l, int64_t now_ns)
     } else if (now_ns > l->wall_ns) {
         int64_t step_ns = now_ns - l->wall_ns;
         l->arrived_ns += step_ns;
-        l->passed_ns += step_ns < TC__STEP_MAX_NS ? step_ns : TC__STEP_MAX_NS;
-        l->clock_ns += step_ns;
+        step_ns = step_ns < TC__STEP_MAX_NS ? step_ns : TC__STEP_MAX_NS;
+        l->passed_ns += step_ns;
+        l->clock_ns += step_ns; /* and what it jumped, below */
     }
     l->wall_ns = now_ns;
     /* A clock that went back is believed when those who send agree with it. */
@@ -299,6 +298,8 @@ void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
     for (size_t i = 0; i < kept->count; i++) {
         out->open += kept->items[i].verdict.status != TC_VERDICT_RESOLVED;
     }
+    out->places = tc_story_statements(l->story);
+    out->places_forgotten = tc_story_forgotten(l->story);
     out->engine_ns = tc_engine_now(l->engine);
 }
 

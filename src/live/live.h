@@ -76,11 +76,13 @@ struct tc_live_counts {
     uint64_t opened;
     uint64_t updated;
     uint64_t resolved;
-    uint64_t held;      /* events waiting now */
-    uint64_t incidents; /* kept now */
-    uint64_t open;      /* of them not resolved */
-    uint64_t forgotten; /* incidents that made room for newer ones */
-    int64_t engine_ns;  /* engine time; TC_TIME_NONE before the first event */
+    uint64_t held;             /* events waiting now */
+    uint64_t incidents;        /* kept now */
+    uint64_t open;             /* of them not resolved */
+    uint64_t forgotten;        /* incidents that made room for newer ones */
+    uint64_t places;           /* statements about who runs where, kept now */
+    uint64_t places_forgotten; /* that made room for newer ones */
+    int64_t engine_ns;         /* engine time; TC_TIME_NONE before the first event */
 };
 
 TC_CHECKED tc_status tc_live_create(const struct tc_live_config *config,

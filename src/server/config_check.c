@@ -84,7 +84,12 @@ static void check_order(struct tc__config_load *l, enum tc_config_key small,
 
 bool tc__config_is_loopback(struct tc_slice host)
 {
-    return tc_slice_starts(host, TC_LIT("127.")) || tc_slice_eq(host, TC_LIT("::1")) ||
+    /* 127.0.0.0/8, and no name that only begins so. */
+    bool is_number = tc_slice_starts(host, TC_LIT("127."));
+    for (size_t i = 0; i < host.len; i++) {
+        is_number = is_number && ((host.ptr[i] >= '0' && host.ptr[i] <= '9') || host.ptr[i] == '.');
+    }
+    return is_number || tc_slice_eq(host, TC_LIT("::1")) ||
            tc_slice_eq_nocase(host, TC_LIT("localhost"));
 }
 

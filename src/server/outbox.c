@@ -277,7 +277,7 @@ static void destroy(struct tc_outbox *o)
     tc__file_close(&o->file);
     tc__log_close(&o->log);
     tc__marks_fini(&o->marks);
-    tc__scan_fini(&o->scan);
+    tc__outbox_scan_fini(&o->scan);
     if (o->stop_fd >= 0) {
         (void)close(o->stop_fd);
     }
@@ -311,7 +311,7 @@ tc_status tc_outbox_open(const struct tc_outbox_config *config,
     if (o->stop_fd < 0 || o->group == NULL || tc__outbox_scan_init(&o->scan) != TC_OK) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory or descriptor for the outbox");
     }
-    status = status == TC_OK ? tc__log_open(&o->log, config->dir, err) : status;
+    status = status == TC_OK ? tc__log_open(&o->log, &o->io, config->dir, err) : status;
     status = status == TC_OK ? recover(o, config, restore, context, err) : status;
     if (status != TC_OK) {
         destroy(o);

@@ -100,7 +100,7 @@ static tc_status write_new(struct tc_outbox *o, struct compaction *c, struct tc_
     }
     tc_status status = fill(o, c, err);
     if (status == TC_OK &&
-        (o->io.rename(c->log.dir_fd, unfinished, name) != 0 || fsync(c->log.dir_fd) != 0)) {
+        (o->io.rename(c->log.dir_fd, unfinished, name) != 0 || o->io.sync(c->log.dir_fd) != 0)) {
         status = tc_fail(err, TC_E_IO, 0, "%s: cannot be renamed: %s", unfinished, strerror(errno));
         (void)unlinkat(c->log.dir_fd, name, 0);
     }

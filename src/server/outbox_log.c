@@ -23,7 +23,7 @@ tc_status tc__outbox_scan_init(struct tc__outbox_scan *s)
     return s->buf == NULL ? TC_E_NOMEM : TC_OK;
 }
 
-void tc__scan_fini(struct tc__outbox_scan *s)
+void tc__outbox_scan_fini(struct tc__outbox_scan *s)
 {
     free(s->buf);
     s->buf = NULL;
@@ -149,7 +149,8 @@ static tc_status choose(int dir_fd, bool take_away, uint64_t *io_newest)
     return TC_OK;
 }
 
-static tc_status open_newest(struct tc__log *log, const char *dir, struct tc_error *err)
+static tc_status open_newest(struct tc__log *log, const struct tc_outbox_io *io, const char *dir,
+                             struct tc_error *err)
 {
     uint64_t newest = 0;
     if (choose(log->dir_fd, false, &newest) != TC_OK ||
@@ -161,7 +162,7 @@ static tc_status open_newest(struct tc__log *log, const char *dir, struct tc_err
     tc__log_name(name, log->seq, "log");
     log->fd = openat(log->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct stat st;
-    if (log->fd < 0 || fstat(log->fd, &st) != 0 || fsync(log->dir_fd) != 0) {
+    if (log->fd < 0 || fstat(log->fd, &st) != 0 || (newest == 0 && io->sync(log->dir_fd) != 0)) {
         return tc_fail(err, TC_E_IO, 0, "%s/%s: cannot be opened: %s", dir, name, strerror(errno));
     }
     if (!S_ISREG(st.st_mode)) {
@@ -172,7 +173,8 @@ static tc_status open_newest(struct tc__log *log, const char *dir, struct tc_err
     return TC_OK;
 }
 
-tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *err)
+tc_status tc__log_open(struct tc__log *log, const struct tc_outbox_io *io, const char *dir,
+                       struct tc_error *err)
 {
     *log = (struct tc__log){.dir_fd = -1, .fd = -1};
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
@@ -183,7 +185,7 @@ tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *er
     if (log->dir_fd < 0) {
         return tc_fail(err, TC_E_IO, 0, "%s: %s", dir, strerror(errno));
     }
-    tc_status status = open_newest(log, dir, err);
+    tc_status status = open_newest(log, io, dir, err);
     if (status != TC_OK) {
         tc__log_close(log);
     }

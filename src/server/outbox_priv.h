@@ -87,7 +87,7 @@ struct tc__outbox_scan {
 };
 
 TC_CHECKED tc_status tc__outbox_scan_init(struct tc__outbox_scan *s);
-void tc__scan_fini(struct tc__outbox_scan *s);
+void tc__outbox_scan_fini(struct tc__outbox_scan *s);
 void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint64_t end);
 /* True with a record, whose slices live until the next call; false at the end, or when reading
  * failed: *out_status says which. */
@@ -109,7 +109,8 @@ struct tc__log {
 void tc__log_name(char *out, uint64_t seq, const char *suffix);
 /* Opens the newest log of the directory, or makes the first; takes older and unfinished ones away.
  */
-TC_CHECKED tc_status tc__log_open(struct tc__log *log, const char *dir, struct tc_error *err);
+TC_CHECKED tc_status tc__log_open(struct tc__log *log, const struct tc_outbox_io *io,
+                                  const char *dir, struct tc_error *err);
 void tc__log_close(struct tc__log *log);
 /* Where the last byte that is not zero ends, from `from` on. */
 TC_CHECKED tc_status tc__log_content_end(const struct tc__log *log, uint64_t from,

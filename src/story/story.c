@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "story/story.h"
 
+#include "base/sort.h"
 #include "base/time.h"
 #include "story/story_priv.h"
 
@@ -10,6 +11,8 @@
 /* Address space for one linking; only what the verdicts need is touched. */
 #define LINK_BYTES_MIN ((size_t)64 << 20)
 #define LINK_BYTES_A_VERDICT ((size_t)8 << 10)
+/* A fact and its names, of which it has up to seven, and their index. */
+#define LINK_BYTES_A_FACT ((size_t)2 << 10)
 #define LINK_BYTES_MAX ((size_t)1 << 30)
 
 /* Memory that is taken anew only when it is too small: pages that were used stay at hand. */
@@ -166,15 +169,17 @@ static void take_origin(struct tc__facts *f, struct tc__fact *fact, const struct
     fact->origin = origin;
 }
 
-static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t hash)
+/* False, and nothing is added, when there is no room. The fact's strings are copied. */
+static bool put_fact(struct tc__facts *f, const struct tc__fact *from, uint64_t hash)
 {
     tc_arena_mark mark = tc_arena_snapshot(&f->arena);
-    const struct tc_scope *s = &ev->scope;
+    const struct tc_scope *s = &from->scope;
     struct tc__fact fact = {
         .scope = TC_SCOPE_NONE,
-        .first_ns = ev->time_ns,
-        .origin = copy(&f->arena, origin_of(ev)),
-        .address = copy(&f->arena, address_of(ev)),
+        .first_ns = from->first_ns,
+        .last_ns = from->last_ns,
+        .origin = copy(&f->arena, from->origin),
+        .address = copy(&f->arena, from->address),
     };
     fact.scope.node = copy(&f->arena, s->node);
     fact.scope.ns = copy(&f->arena, s->ns);
@@ -187,13 +192,77 @@ static void add_fact(struct tc__facts *f, const struct tc_event *ev, uint64_t ha
     fact.scope.gpu_index = s->gpu_index;
     if (f->count == TC__FACTS_MAX || !tc_arena_ok(&f->arena)) {
         tc_arena_rewind(&f->arena, mark);
-        f->dropped++;
-        return;
+        return false;
     }
     f->items[f->count++] = fact;
     f->version++;
     /* The map has room for every fact. */
     (void)tc_map_add(&f->seen, hash, f->count, 1);
+    return true;
+}
+
+/* When a quarter of the facts was said for the last time; what always holds is as new as any. */
+static int64_t quarter(const struct tc__facts *f, struct tc_sort_pair *pairs)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        int64_t last_ns = f->items[i].last_ns;
+        pairs[i] = (struct tc_sort_pair){
+            last_ns == TC_TIME_NONE ? (uint64_t)INT64_MAX : (uint64_t)last_ns, i};
+    }
+    tc_sort_keys(pairs, pairs + f->count, f->count);
+    return (int64_t)pairs[f->count / 4].key;
+}
+
+/*
+ * Copies the facts that were said lately into new memory, and lets go of the old. When there is no
+ * memory for that, or all are of one time, everything stays as it is.
+ */
+static void forget_facts(struct tc_story *s)
+{
+    struct tc__facts *old = &s->facts;
+    struct tc__facts young = {.dropped = old->dropped,
+                              .version = old->version,
+                              .forgotten = old->forgotten,
+                              .forgets = true};
+    struct tc_sort_pair *pairs = calloc((size_t)old->count * 2 + 1, sizeof *pairs);
+    bool ok = pairs != NULL && facts_init(&young);
+    int64_t until_ns = ok ? quarter(old, pairs) : 0;
+    free(pairs);
+    for (uint32_t i = 0; ok && i < old->count; i++) {
+        const struct tc__fact *fact = &old->items[i];
+        if (fact->last_ns == TC_TIME_NONE || fact->last_ns > until_ns) {
+            (void)put_fact(&young, fact, scope_hash(&fact->scope, fact->address));
+        }
+    }
+    struct tc__facts *gone = ok ? old : &young;
+    if (gone->block != NULL) {
+        tc_arena_fini(&gone->arena);
+        free(gone->block);
+    }
+    if (ok) {
+        young.forgotten += old->count - young.count;
+        *old = young;
+        s->placed = false; /* its names lie in what went */
+    }
+}
+
+static void add_fact(struct tc_story *s, const struct tc_event *ev, uint64_t hash)
+{
+    struct tc__fact fact = {.scope = ev->scope,
+                            .first_ns = ev->time_ns,
+                            .last_ns = ev->time_ns,
+                            .origin = origin_of(ev),
+                            .address = address_of(ev)};
+    if (put_fact(&s->facts, &fact, hash)) {
+        return;
+    }
+    if (s->facts.forgets) {
+        forget_facts(s);
+        if (put_fact(&s->facts, &fact, hash)) {
+            return;
+        }
+    }
+    s->facts.dropped++;
 }
 
 void tc_story_note(struct tc_story *s, const struct tc_event *ev)
@@ -207,8 +276,11 @@ void tc_story_note(struct tc_story *s, const struct tc_event *ev)
     uint64_t hash = scope_hash(&ev->scope, address);
     struct tc__fact *known = find_fact(&s->facts, &ev->scope, address, hash);
     if (known == NULL) {
-        add_fact(&s->facts, ev, hash);
-    } else if (ev->time_ns < known->first_ns) {
+        add_fact(s, ev, hash);
+        return;
+    }
+    known->last_ns = ev->time_ns > known->last_ns ? ev->time_ns : known->last_ns;
+    if (ev->time_ns < known->first_ns) {
         known->first_ns = ev->time_ns; /* TC_TIME_NONE is below all */
         s->facts.version++;
         take_origin(&s->facts, known, ev);
@@ -220,6 +292,16 @@ void tc_story_note(struct tc_story *s, const struct tc_event *ev)
 size_t tc_story_statements(const struct tc_story *s)
 {
     return s->facts.count;
+}
+
+uint64_t tc_story_forgotten(const struct tc_story *s)
+{
+    return s->facts.forgotten;
+}
+
+void tc_story_forgets(struct tc_story *s)
+{
+    s->facts.forgets = true;
 }
 
 uint64_t tc_story_version(const struct tc_story *s)
@@ -236,7 +318,7 @@ tc_status tc_story_add(void *context, const struct tc_verdict *v)
 static size_t block_bytes(const struct tc_story *s)
 {
     size_t bytes = LINK_BYTES_MIN + s->kept.count * LINK_BYTES_A_VERDICT;
-    bytes += (size_t)s->facts.count * 1024;
+    bytes += (size_t)s->facts.count * LINK_BYTES_A_FACT;
     return bytes < LINK_BYTES_MAX ? bytes : LINK_BYTES_MAX;
 }
 

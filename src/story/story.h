@@ -29,8 +29,11 @@ void tc_story_destroy(struct tc_story *s);
 void tc_story_note(struct tc_story *s, const struct tc_event *ev);
 /* Grows whenever a statement is new or older than it was known to be: links may differ then. */
 uint64_t tc_story_version(const struct tc_story *s);
-/* How many there are. */
+/* How many there are, and how many made room for others. */
 size_t tc_story_statements(const struct tc_story *s);
+uint64_t tc_story_forgotten(const struct tc_story *s);
+/* Input without an end: when statements do not fit, those not made for longest are forgotten. */
+void tc_story_forgets(struct tc_story *s);
 /* A tc_verdict_fn; context is the story. Borrows v. */
 TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
 

@@ -73,6 +73,7 @@ struct tc__fact {
     struct tc_slice origin;
     struct tc_slice address; /* of the pod, or of the node where no pod is named; "" */
     int64_t first_ns;        /* TC_TIME_NONE: holds at all times */
+    int64_t last_ns;         /* when it was said last */
     uint32_t node;           /* names, set by tc__places_build; TC__NONE */
     uint32_t gpu;
     uint32_t pod;
@@ -86,6 +87,8 @@ struct tc__facts {
     struct tc_map seen;
     uint64_t dropped;
     uint64_t version;
+    uint64_t forgotten;
+    bool forgets; /* when full, what was not said for longest goes */
 };
 
 /* A thing a verdict is about, and how that is known. */

@@ -58,7 +58,7 @@ async function refusedGrpc(signal, body) {
 async function bracket(reasons, work) {
   const sumOf = async () => {
     const now = await daemon.metrics();
-    return reasons.reduce((n, reason) => n + now.sum('tracecore_requests_rejected_total', { reason }), 0);
+    return now.rows.filter((row) => row.name === 'tracecore_requests_rejected_total' && reasons.includes(row.labels.reason)).reduce((n, row) => n + row.value, 0);
   };
   const [rejected, kept] = [await sumOf(), await stored()];
   const requests = await work();

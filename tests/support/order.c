@@ -52,8 +52,12 @@ void tc_order_init(struct tc_order *o)
     *o = (struct tc_order){.now_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
     o->story = tc_story_create();
     need(o->story != NULL, "no memory for the story");
-    struct tc_engine_out out = {tc_story_add, o->story};
-    need(tc_engine_create(&out, &o->engine, &err) == TC_OK, err.message);
+    struct tc_engine_out out = {.verdict = tc_story_add, .context = o->story};
+    for (size_t i = 0; i < TC_ORDER_ENGINES; i++) {
+        out.lag_ns = i == 0 ? 0 : TC_ORDER_LAG_NS;
+        need(tc_engine_create(&out, &o->engines[i], &err) == TC_OK, err.message);
+    }
+    o->engine = o->engines[0];
     o->expected =
         mmap(NULL, sizeof *o->expected, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     o->essence =
@@ -63,7 +67,9 @@ void tc_order_init(struct tc_order *o)
 
 void tc_order_fini(struct tc_order *o)
 {
-    tc_engine_destroy(o->engine);
+    for (size_t i = 0; i < TC_ORDER_ENGINES; i++) {
+        tc_engine_destroy(o->engines[i]);
+    }
     tc_story_destroy(o->story);
     (void)munmap(o->expected, sizeof *o->expected);
     (void)munmap(o->essence, sizeof *o->essence);
@@ -273,6 +279,7 @@ static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
         break;
     case TC_ORDER_LAGGING:
     case TC_ORDER_LAGGING_NODES:
+        o->engine = o->engines[1]; /* of this child */
         feed_lagging(o, seed, kind == TC_ORDER_LAGGING_NODES);
         break;
     case TC_ORDER_KINDS:

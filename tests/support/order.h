@@ -22,6 +22,7 @@
 
 #define TC_ORDER_EVENTS_MAX 8192
 #define TC_ORDER_INPUTS_MAX 64
+#define TC_ORDER_ENGINES 2
 #define TC_ORDER_LAG_NS (INT64_C(10) * TC_SECOND)
 #define TC_ORDER_OUT_BYTES ((size_t)4 << 20)
 
@@ -39,6 +40,7 @@ enum tc_order_kind {
 struct tc_order {
     const char *name; /* for messages */
     struct tc_engine *engine;
+    struct tc_engine *engines[TC_ORDER_ENGINES]; /* for events in order, and from who lags */
     struct tc_story *story;
     const struct tc_event *events; /* of all inputs, in any order; raw.source says which input */
     size_t count;

@@ -146,7 +146,7 @@ static size_t run_case(struct life *l, const char *folder, const char *pattern)
     qsort(l->events, l->event_count, sizeof l->events[0], by_order);
     struct tc_engine *engine = NULL;
     struct tc_error err;
-    struct tc_engine_out out = {take_verdict, l};
+    struct tc_engine_out out = {.verdict = take_verdict, .context = l};
     assert_int_equal(tc_engine_create(&out, &engine, &err), TC_OK);
     for (size_t i = 0; i < l->event_count; i++) {
         assert_int_equal(tc_engine_feed(engine, &l->events[i]), TC_OK);

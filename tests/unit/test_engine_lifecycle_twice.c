@@ -45,7 +45,7 @@ static tc_status on_verdict(void *context, const struct tc_verdict *v)
 static void begin(struct life *life, const char *pattern)
 {
     *life = (struct life){0};
-    struct tc_engine_out out = {on_verdict, life};
+    struct tc_engine_out out = {.verdict = on_verdict, .context = life};
     struct tc_error err = {0};
     assert_int_equal(tc_engine_create(&out, &life->engine, &err), TC_OK);
     assert_int_equal(tc_engine_enable(life->engine, TC_LIT("all"), false, &err), TC_OK);

@@ -9,6 +9,7 @@
 
 #include "evidence_testing.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 
 /* A segment for every few batches. */
@@ -386,6 +387,56 @@ static void reads_while_it_is_written(void **state)
     tc_store_close(s);
 }
 
+/* Citations and figures from other threads while batches are added and sealed. */
+struct citer {
+    struct tc_store *s;
+    uint64_t from;
+};
+
+static void *cite_many(void *context)
+{
+    struct citer *c = context;
+    struct tc_error err = {0};
+    struct tc_digest digest = {{9}};
+    for (uint64_t n = c->from; n < c->from + 500; n++) {
+        digest.bytes[1] = (uint8_t)n;
+        struct tc_store_stats stats = stats_of(c->s);
+        if (tc_store_cite(c->s, n, &digest, &err) != TC_OK || stats.commit_failures > 0 ||
+            !tc_store_has_room(c->s)) {
+            return context;
+        }
+    }
+    return NULL;
+}
+
+static void other_threads_may_cite(void **state)
+{
+    (void)state;
+    struct tc_store_config config = tiny_segments();
+    struct tc_store *s = open_store(&config);
+    struct citer citers[3];
+    pthread_t threads[3];
+    for (size_t i = 0; i < 3; i++) {
+        citers[i] = (struct citer){s, 1 + i * 500};
+        assert_int_equal(pthread_create(&threads[i], NULL, cite_many, &citers[i]), 0);
+    }
+    fill(s, 200, 2);
+    for (size_t i = 0; i < 3; i++) {
+        void *failed = NULL;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(stats_of(s).cited, 1500);
+    tc_store_close(s);
+    s = open_store(&config);
+    assert_int_equal(stats_of(s).cited, 1500);
+    assert_int_equal(tc_store_next_number(s), 1501);
+    tc_store_close(s);
+    struct seen seen = {.sized = true};
+    walk_all(&seen, 0);
+    assert_int_equal(seen.cited, 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +449,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_oldest_uncited_go_first, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(the_index_is_squeezed, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(a_replay_begins_where_it_should, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(other_threads_may_cite, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(reads_while_it_is_written, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,7 +197,7 @@ static void damage_is_set_aside(void **state)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_int_equal(read(fd, bytes, sizeof bytes), (ssize_t)size);
     (void)close(fd);
-    for (uint64_t at = 0; at < size; at += at < 1200 || at > size - 200 ? 1 : 37) {
+    for (uint64_t at = 0; at < size; at += at < 700 || at > size - 100 ? 1 : 97) {
         fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         assert_int_equal(write(fd, bytes, (size_t)size), (ssize_t)size);
         (void)close(fd);

@@ -428,6 +428,8 @@ static void an_open_listener_is_refused_unless_it_is_meant(void **state)
         "set receivers.otlp.http.tls or auth.tokens, or insecure: true if everybody may\n");
     assert_int_equal(read_text(TC_LIT("api: {listen: gpu-07:1}\n"), NULL), TC_E_MALFORMED);
     assert_int_equal(read_text(TC_LIT("api: {listen: '[::]:1'}\n"), NULL), TC_E_MALFORMED);
+    assert_int_equal(read_text(TC_LIT("api: {listen: 127.example.org:1}\n"), NULL), TC_E_MALFORMED);
+    assert_int_equal(read_text(TC_LIT("api: {listen: 128.0.0.1:1}\n"), NULL), TC_E_MALFORMED);
     assert_right("api: {listen: '[::1]:1'}\n");
     assert_right("api: {listen: localhost:1}\n");
     assert_right("api: {listen: 127.9.9.9:1}\n");

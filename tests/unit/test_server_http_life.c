@@ -150,21 +150,26 @@ static void a_reader_has_time_as_long_as_it_reads(void **state)
 {
     (void)state;
     static char large[100000];
-    probe.answer.content_type = TC_LIT("text/plain");
-    probe.answer.body = tc_slice_make(large, sizeof large);
-    peer.write_room = 1000;
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
-    for (int i = 0; i < 10; i++) {
-        net_probe_wait(&probe, 19 * TC_SECOND);
-        assert_non_null(peer.conn);
-        net_peer_writable(&peer, 10);
-    }
-    net_probe_wait(&probe, 20 * TC_SECOND);
-    assert_null(peer.conn);
-    assert_int_equal(counted(TC_COUNT_CONN_CLOSED_TIMEOUT_WRITE), 1);
+    static const size_t sizes[] = {100000, 30000}; /* the next request waits, or does not */
     struct tc_pool_stats stats;
-    tc_pool_stats(probe.pool, &stats);
-    assert_int_equal(stats.used, 0);
+    probe.answer.content_type = TC_LIT("text/plain");
+    for (size_t k = 0; k < 2; k++) {
+        net_peer_fini(&peer);
+        net_peer_open(&peer, &probe);
+        probe.answer.body = tc_slice_make(large, sizes[k]);
+        peer.write_room = 1000;
+        net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+        for (int i = 0; i < 2; i++) {
+            net_probe_wait(&probe, 19 * TC_SECOND);
+            assert_non_null(peer.conn);
+            net_peer_writable(&peer, 10);
+        }
+        net_probe_wait(&probe, 20 * TC_SECOND);
+        assert_null(peer.conn);
+        assert_int_equal(counted(TC_COUNT_CONN_CLOSED_TIMEOUT_WRITE), k + 1);
+        tc_pool_stats(probe.pool, &stats);
+        assert_int_equal(stats.used, 0);
+    }
 }
 
 static void output_has_a_limit(void **state)
@@ -332,15 +337,55 @@ static void failing_reads_end_the_connection(void **state)
 static void one_connection_does_not_keep_the_others_waiting(void **state)
 {
     (void)state;
-    static char text[2 << 20];
-    size_t len = 0;
-    while (len + 64 < sizeof text) {
-        len += (size_t)snprintf(text + len, sizeof text - len, "GET /%zu HTTP/1.1\r\n\r\n", len);
-    }
-    peer.in = tc_slice_make(text, len);
+    static char text[1 << 20];
+    static char large[3 << 20];
+    memset(text, 'x', sizeof text);
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n");
+    peer.in = tc_slice_make(text, sizeof text);
     tc__conn_readable(peer.conn);
-    size_t taken = len - peer.in.len;
+    size_t taken = sizeof text - peer.in.len;
     assert_true(taken > 0 && taken < TC_NET_WAKE_BYTES + TC_NET_READ_BYTES);
+    net_peer_send(&peer, peer.in);
+    net_peer_say(&peer, "\r\n0\r\n\r\n");
+    assert_int_equal(probe.handled, 1);
+    /* The same for what it is sent. */
+    net_peer_forget(&peer);
+    probe.answer.content_type = TC_LIT("text/plain");
+    probe.answer.body = tc_slice_make(large, sizeof large);
+    peer.in = TC_LIT("GET / HTTP/1.1\r\n\r\n");
+    tc__conn_readable(peer.conn);
+    assert_true(peer.out_len >= TC_NET_WAKE_BYTES);
+    assert_true(peer.out_len <= TC_NET_WAKE_BYTES + TC_NET_IOV_MAX * TC_NET_OUTPUT_BUFFER_BYTES);
+    assert_true(tc_conn_pending(peer.conn) > 0);
+    net_peer_send(&peer, TC_EMPTY);
+    assert_int_equal(tc_conn_pending(peer.conn), 0);
+}
+
+static void a_slow_reader_gets_its_answers_in_order(void **state)
+{
+    (void)state;
+    static char bodies[3][20000];
+    size_t total = 0;
+    probe.answer.content_type = TC_LIT("text/plain");
+    peer.write_room = 1500; /* more than waits outside of buffers */
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < sizeof bodies[i]; k++) {
+            bodies[i][k] = (char)('a' + (k * (i + 3) + k / 1000) % 26);
+        }
+        probe.answer.body = tc_slice_make(bodies[i], sizeof bodies[i]);
+        net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+        assert_true(tc_conn_pending(peer.conn) > total);
+        total = tc_conn_pending(peer.conn);
+        net_peer_writable(&peer, 1500);
+    }
+    net_peer_writable(&peer, SIZE_MAX);
+    assert_int_equal(tc_conn_pending(peer.conn), 0);
+    size_t head = peer.out_len / 3 - sizeof bodies[0];
+    for (size_t i = 0; i < 3; i++) {
+        const char *at = peer.out + i * (head + sizeof bodies[0]);
+        assert_memory_equal(at, "HTTP/1.1 200 OK\r\n", 17);
+        assert_memory_equal(at + head, bodies[i], sizeof bodies[i]);
+    }
 }
 
 static void the_end_of_the_daemon(void **state)
@@ -430,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(failing_reads_end_the_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(one_connection_does_not_keep_the_others_waiting, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_slow_reader_gets_its_answers_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(the_end_of_the_daemon, setup, teardown),
         cmocka_unit_test_setup_teardown(deadlines_of_many_connections, setup, teardown),
     };

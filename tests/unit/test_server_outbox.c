@@ -386,9 +386,10 @@ static void a_failing_disk_loses_nothing_and_is_counted(void **state)
         struct tc_outbox_config config = plain_config();
         config.io = (struct tc_outbox_io){
             .pwrite = failing_pwrite, .write = failing_write, .sync = failing_sync};
+        (void)open_box(&config);
         failing_call = which;
         failures_left = 3;
-        (void)start_box(&config);
+        assert_int_equal(tc_outbox_start(box, &err), TC_OK);
         put_many(0, 5, 1);
         WAIT_STAT(written, 5);
         struct tc_outbox_stats stats;

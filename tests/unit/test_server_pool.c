@@ -109,6 +109,29 @@ static void buffers_that_wait_make_room_for_other_sizes(void **state)
     tc_pool_destroy(p);
 }
 
+static void no_more_is_given_up_than_needed(void **state)
+{
+    (void)state;
+    struct tc_pool *p = tc_pool_create(64 << 10, 64 << 10);
+    struct tc_buffer *small[15];
+    for (size_t i = 0; i < 15; i++) {
+        small[i] = tc_pool_take(p, 4096);
+    }
+    for (size_t i = 1; i < 15; i++) {
+        tc_buffer_give(small[i]);
+    }
+    size_t held = stats_of(p).held;
+    /* What cannot be had in any case costs nothing. */
+    assert_null(tc_pool_take(p, 64 << 10));
+    assert_int_equal(stats_of(p).held, held);
+    struct tc_buffer *larger = tc_pool_take(p, 8192);
+    assert_non_null(larger);
+    assert_int_equal(stats_of(p).held, held - 2 * (4096 + HEADER) + 8192 + HEADER);
+    tc_buffer_give(larger);
+    tc_buffer_give(small[0]);
+    tc_pool_destroy(p);
+}
+
 static void growing_keeps_the_content(void **state)
 {
     (void)state;
@@ -151,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_buffer_given_back_is_the_next_one),
         cmocka_unit_test(the_budget_is_the_end),
         cmocka_unit_test(buffers_that_wait_make_room_for_other_sizes),
+        cmocka_unit_test(no_more_is_given_up_than_needed),
         cmocka_unit_test(growing_keeps_the_content),
         cmocka_unit_test(a_pool_of_nothing_gives_nothing),
     };
