@@ -72,6 +72,9 @@ struct nccl_group {
     struct tc_slice name;
     struct tc_slice desc;
     char hex[16]; /* key, as findings have it */
+    /* Dumps that come one by one: what the first of them showed stuck names the incident. */
+    int64_t told_seq; /* plus one; 0: none */
+    int64_t told_ns;  /* when that was issued */
 };
 
 /* One rank in one group. What every record needs comes first, in one line of the cache. */

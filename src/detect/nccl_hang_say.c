@@ -337,9 +337,28 @@ static void put_remediation(struct nccl_draft *d, const uint32_t *culprits, size
     d->finding.remediation = tc__nccl_cut(d, start);
 }
 
-static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op)
+/*
+ * The sequence id that names the incident of an operation. A dump that comes later may show an
+ * older one stuck: that is the same hang, when both were issued at about the same time.
+ */
+static int64_t naming_seq(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
+{
+    struct nccl_group *g = &d->st->groups[op->group];
+    if (!d->st->settles || !from_dump || op->is_p2p) {
+        return op->oldest;
+    }
+    int64_t apart_ns = op->created_ns - g->told_ns;
+    if (g->told_seq == 0 || apart_ns > d->st->threshold_ns || -apart_ns > d->st->threshold_ns) {
+        g->told_seq = op->oldest + 1;
+        g->told_ns = op->created_ns;
+    }
+    return g->told_seq - 1;
+}
+
+static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
 {
     size_t start = d->text.len;
+    int64_t seq = naming_seq(d, op, from_dump);
     const struct nccl_group *g = &d->st->groups[op->group];
     struct tc_slice job = d->st->jobs[g->job];
     char *p = tc_buf_begin(&d->text, job.len + sizeof g->hex + TC_PUT_U64_MAX + 2);
@@ -348,8 +367,7 @@ static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op)
         *p++ = '/';
         memcpy(p, g->hex, sizeof g->hex);
         p += sizeof g->hex;
-        p = op->is_p2p ? tc_put_lit(p, "/p2p")
-                       : tc_put_u64(tc_put_lit(p, "/"), (uint64_t)op->oldest);
+        p = op->is_p2p ? tc_put_lit(p, "/p2p") : tc_put_u64(tc_put_lit(p, "/"), (uint64_t)seq);
         tc_buf_end(&d->text, p);
     }
     return tc__nccl_cut(d, start);
@@ -362,7 +380,8 @@ static void put_cause(struct nccl_draft *d)
         return;
     }
     struct tc_cause *c = &d->desk->cause;
-    c->key = put_key(d, d->said->root_op);
+    c->key =
+        put_key(d, d->said->root_op, tc__nccl_pending(d->e, d->said->root_op->first)->from_dump);
     size_t start = d->text.len;
     tc_buf_str(&d->text, d->said->culprits != 0 ? TC_LIT("the same culprits hold up ")
                                                 : TC_LIT("the same ranks are stuck in "));
@@ -527,7 +546,7 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     d.finding.first_ns = first_ns;
     d.finding.last_ns = now_ns > first_ns ? now_ns : first_ns;
     d.finding.plain = is_plain(&d, culprits, count);
-    d.finding.key = put_key(&d, d.op);
+    d.finding.key = put_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
     d.finding.discriminator = discriminator(&d);
     put_reasons(&d, culprits, count);
     put_facts(&d, stall_ns);
@@ -554,7 +573,8 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
     }
     const struct nccl_record *r = tc_ring_at(&st->records, o->last);
     int64_t when_ns = o->last_ns;
-    struct nccl_op op = {.group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest};
+    struct nccl_op op = {
+        .group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest, .created_ns = o->first_ns};
     struct nccl_draft d = {
         .st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk, .shared_seq = -1};
     d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
@@ -570,7 +590,7 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
         .first_ns = o->first_ns,
         .last_ns = when_ns > o->first_ns ? when_ns : o->first_ns,
     };
-    d.finding.key = put_key(&d, &op);
+    d.finding.key = put_key(&d, &op, done->from_dump);
     size_t start = d.text.len;
     tc_buf_str(&d.text, o->is_p2p ? TC_LIT("Point-to-point traffic of ") : TC_LIT("Collective "));
     if (!o->is_p2p) {
