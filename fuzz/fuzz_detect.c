@@ -86,7 +86,7 @@ static void feed(const struct tc_event *ev)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct tc_engine_out out = {take, NULL};
+    struct tc_engine_out out = {.verdict = take, .context = NULL};
     struct tc_error err;
     struct event_gen g = {.at = data, .left = size};
     struct tc_event ev;

@@ -23,7 +23,7 @@ enum tc_otlp_form { TC_OTLP_PROTOBUF, TC_OTLP_JSON };
 
 /* What one request may be. A record over one of the last three is rejected, the rest is taken. */
 struct tc_otlp_limits {
-    size_t depth_max;       /* of nested values; more is malformed */
+    size_t depth_max;       /* of nested values; more is malformed. At most 1024 */
     size_t attributes_max;  /* of one record, data point, span, resource or scope */
     size_t key_bytes_max;   /* of an attribute */
     size_t value_bytes_max; /* of one string or byte value, bodies too */
@@ -54,7 +54,8 @@ void tc_otlp_reader_limit(struct tc_otlp_reader *r, const struct tc_otlp_limits 
  * err when it is not: over-long varints, lengths past the end, field 0, groups, wrong wire types,
  * ids of a wrong length, JSON of wrong types or with integers out of range, nesting over
  * depth_max. Strings that are no UTF-8 are well-formed: they are kept and shown escaped.
- * An empty body is a request without records.
+ * An empty body is a request without records. TC_E_LIMIT for a body above body_max, and for one
+ * with more values than one for each three bytes of body_max: empty ones in great numbers.
  */
 TC_CHECKED tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
                                    enum tc_otlp_form form, struct tc_slice body,

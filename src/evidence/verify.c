@@ -173,7 +173,12 @@ static tc_status check_object(struct check *c, const struct tc__object *o)
         return TC_OK;
     }
     TC_TRY(status);
-    memcpy(c->path, source.path, sizeof c->path);
+    if (!source.is_object) {
+        /* It has its line but not its name yet: it was checked with what is open, or is about to
+         * be renamed and was checked there before. */
+        tc__source_close(&source);
+        return TC_OK;
+    }
     c->result->objects++;
     status = check_digest(c, &source, &o->digest);
     source.scan.window_len = 0; /* the window was used */

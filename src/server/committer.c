@@ -167,12 +167,18 @@ static void *run(void *context)
     return NULL;
 }
 
+/* What a job holds in memory: a file's bytes are on disk already. */
+static size_t held_bytes(const struct tc_commit_job *job)
+{
+    return job->batch.kind == TC_BATCH_FILE ? 0 : job->batch.body.len;
+}
+
 static void settle(struct tc_committer *c, struct job_list *list, tc_status status)
 {
     for (struct tc_commit_job *j = list->first, *next = NULL; j != NULL; j = next) {
         next = j->next;
         c->waiting--;
-        c->waiting_bytes -= j->batch.body.len;
+        c->waiting_bytes -= held_bytes(j);
         j->settled(j, status);
     }
 }
@@ -269,7 +275,7 @@ void tc_committer_put(struct tc_committer *c, struct tc_commit_job *job)
 {
     job->batch.number = c->next_number++;
     c->waiting++;
-    c->waiting_bytes += job->batch.body.len;
+    c->waiting_bytes += held_bytes(job);
     (void)pthread_mutex_lock(&c->lock);
     bool was_empty = c->queue.first == NULL;
     list_add(&c->queue, job);

@@ -36,7 +36,7 @@ void tc_committer_put(struct tc_committer *c, struct tc_commit_job *job);
 
 /* The disk is full: nothing should be put until this is false again. Any thread. */
 bool tc_committer_is_full(const struct tc_committer *c);
-/* Bytes of bodies that wait, and jobs. From the loop's thread. */
+/* Bytes of bodies that wait in memory, not those of files, and jobs. From the loop's thread. */
 size_t tc_committer_waiting_bytes(const struct tc_committer *c);
 size_t tc_committer_waiting(const struct tc_committer *c);
 /* Number of the last batch that was put. */

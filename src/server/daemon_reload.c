@@ -90,6 +90,11 @@ void tc__daemon_reload(struct tc_daemon *d)
     struct tc_outbox_config outbox = tc__daemon_outbox_config(d);
     tc__daemon_log_config(&d->config);
     tc_net_limit(d->net, &net_limits);
+    struct tc_error err = {0};
+    if (tc_net_reload_tls(d->net, &err) != TC_OK) {
+        tc_log_fields(TC_LOG_ERROR, "certificates were not reloaded; the old ones stay in use",
+                      TC_LOG_CSTR("error", err.message));
+    }
     tc_otlp_reader_limit(d->reader, &otlp_limits);
     tc_detection_configure(d->detection, &d->config);
     tc_outbox_configure(d->outbox, &outbox);

@@ -121,7 +121,6 @@ struct tc__h2_stall {
     int32_t stream_id;
     size_t rest_at; /* ... and what it has not seen */
     int64_t since_ns;
-    int64_t wait_ns; /* then the call is refused */
 };
 
 /* One connection: the state of tc_proto_grpc. */
@@ -275,6 +274,8 @@ TC_CHECKED tc_status tc__h2_stall_more(struct tc__h2 *h, struct tc_slice bytes);
 /* Goes on with what waits, as far as there is memory now. */
 void tc__h2_resume(struct tc__h2 *h, int64_t now_ns);
 void tc__h2_drop_stall(struct tc__h2 *h);
+/* The service gets a request, or has answered it. */
+void tc__h2_handling(bool begins);
 /* More calls at once again, when there is memory for them. */
 void tc__h2_relax(struct tc__h2 *h, int64_t now_ns);
 

@@ -2,7 +2,7 @@
 /*
  * When the pool has no room. What came and found none is kept, and the connection is not read: the
  * sender waits, nothing is lost. A connection that waits must not hold what others wait for, or all
- * of them would: one that has parts of other messages waits a moment only, then the call is refused
+ * of them would: one that has parts of messages waits a moment only, then the call is refused
  * with UNAVAILABLE and RetryInfo, and the client is told to have fewer calls at once. A connection
  * with one call at a time just waits.
  */
@@ -12,13 +12,21 @@
 #include <string.h>
 
 #define RETRY_NS INT64_C(5000000)
-#define WAIT_NS INT64_C(2000000000)       /* that holds nothing */
-#define WAIT_HOLDING_NS INT64_C(20000000) /* that holds parts of messages: a commit or two */
-#define BYTES_MAX ((size_t)8 << 20)       /* of what waits, all connections together */
-#define CHANGE_NS INT64_C(50000000)       /* between two reductions */
-#define RELAX_NS TC_H2_SECOND             /* between two relaxations */
+#define WAIT_NS INT64_C(2000000000)        /* of a connection that holds nothing */
+#define WAIT_HOLDING_NS INT64_C(20000000)  /* of one that holds parts of messages ... */
+#define WAIT_HANDLED_NS INT64_C(500000000) /* ... while the service has some, which come back */
+#define BYTES_MAX ((size_t)8 << 20)        /* of what waits, all connections together */
+#define CHANGE_NS INT64_C(50000000)        /* between two reductions */
+#define RELAX_NS TC_H2_SECOND              /* between two relaxations */
 
-static size_t waiting_bytes; /* the loop's thread only */
+/* Of all connections; the loop's thread only. */
+static size_t waiting_bytes;
+static size_t handled_count; /* requests that the service has */
+
+void tc__h2_handling(bool begins)
+{
+    handled_count += begins ? 1 : (size_t)-1;
+}
 
 /* ---- calls at once ---- */
 
@@ -76,6 +84,14 @@ static bool holds_parts(const struct tc__h2 *h)
     return false;
 }
 
+static int64_t wait_max_ns(const struct tc__h2 *h)
+{
+    if (!holds_parts(h)) {
+        return WAIT_NS;
+    }
+    return handled_count > 0 ? WAIT_HANDLED_NS : WAIT_HOLDING_NS;
+}
+
 /* The call that found no room is answered: try again later. */
 static void refuse(struct tc__h2 *h, int32_t id, size_t len)
 {
@@ -91,7 +107,6 @@ static void refuse(struct tc__h2 *h, int32_t id, size_t len)
 static void watch_over(struct tc__h2 *h, int64_t now_ns)
 {
     h->stall.since_ns = now_ns;
-    h->stall.wait_ns = holds_parts(h) ? WAIT_HOLDING_NS : WAIT_NS;
     tc_count(TC_COUNT_GRPC_STALLS, 1);
     tc__h2_due(h, now_ns + RETRY_NS);
 }
@@ -150,7 +165,7 @@ static bool resume_chunk(struct tc__h2 *h, int64_t now_ns)
         size_t taken = tc__h2_take(s, t->data + t->chunk_at, t->chunk_len);
         t->chunk_at += taken;
         t->chunk_len -= taken;
-        if (t->chunk_len > 0 && now_ns - t->since_ns < t->wait_ns) {
+        if (t->chunk_len > 0 && now_ns - t->since_ns < wait_max_ns(h)) {
             tc__h2_due(h, now_ns + RETRY_NS);
             return false;
         }

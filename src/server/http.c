@@ -2,7 +2,6 @@
 /* HTTP/1.1: from bytes to requests, one at a time on a connection, and their answers. */
 #include "base/assert.h"
 #include "server/http_priv.h"
-#include "server/spool.h"
 
 #include <string.h>
 
@@ -169,46 +168,11 @@ static bool service_begins(struct tc__http *h, bool chunked, uint64_t length, si
     return false;
 }
 
-/* How much to take for a body at first: all of it while half of the pool is free, else what is
- * there already. So promises alone cannot use up the other half. */
-static size_t claim(const struct tc__http *h, bool chunked, uint64_t length, size_t in_hand)
-{
-    struct tc_pool_stats stats;
-    tc_pool_stats(tc_conn_pool(h->conn), &stats);
-    size_t half = stats.limit / 2;
-    size_t first = in_hand > TC_HTTP_FIRST_BYTES ? in_hand : TC_HTTP_FIRST_BYTES;
-    if (chunked) {
-        return first;
-    }
-    bool whole = length <= first || (stats.used <= half && length <= (uint64_t)(half - stats.used));
-    return whole ? (size_t)length : first;
-}
-
-/* Room for at least one more byte of the body, up to most in all. */
-static bool body_room(struct tc__http *h, uint64_t most)
-{
-    struct tc_request *r = &h->slot->request;
-    if (r->body->len < r->body->cap) {
-        return true;
-    }
-    uint64_t more = (uint64_t)r->body->cap * TC_HTTP_GROWTH;
-    struct tc_buffer *larger = tc_buffer_grow(r->body, (size_t)(more < most ? more : most));
-    if (larger == NULL) {
-        return false;
-    }
-    r->body = larger;
-    return true;
-}
-
 static void begin_body(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand)
 {
-    struct tc_request *r = &h->slot->request;
-    if (r->spool == NULL) {
-        r->body = tc_pool_take(tc_conn_pool(h->conn), claim(h, chunked, length, in_hand));
-        if (r->body == NULL) {
-            refuse_busy(h, chunked, length);
-            return;
-        }
+    if (!tc__http_body_take(h, chunked, length, in_hand)) {
+        refuse_busy(h, chunked, length);
+        return;
     }
     if (h->fields[TC__HTTP_EXPECT].there && in_hand == 0 && h->parser.http_minor > 0) {
         if (tc_conn_write(h->conn, TC_LIT("HTTP/1.1 100 Continue\r\n\r\n")) != TC_OK) {
@@ -278,13 +242,6 @@ static size_t step_idle(struct tc__http *h, struct tc_slice bytes)
     return step_head(h, bytes);
 }
 
-/* A piece of a body that goes to the disk; false when it does not take it. */
-static bool spool(struct tc__http *h, struct tc_slice bytes)
-{
-    struct tc_error err;
-    return tc_spool_write(h->slot->request.spool, bytes, &err) == TC_OK;
-}
-
 /* A large upload has its time again for each piece of it. */
 static void renew_deadline(struct tc__http *h, size_t len)
 {
@@ -306,46 +263,13 @@ static void body_came(struct tc__http *h, size_t len)
 
 static size_t step_body(struct tc__http *h, struct tc_slice bytes)
 {
-    struct tc_request *r = &h->slot->request;
-    if (r->spool != NULL) {
-        size_t part = bytes.len < h->body_left ? bytes.len : (size_t)h->body_left;
-        if (!spool(h, tc_slice_head(bytes, part))) {
-            refuse_busy(h, false, h->body_left);
-            return 0;
-        }
-        body_came(h, part);
-        return part;
-    }
-    if (!body_room(h, r->body->len + h->body_left)) {
+    size_t len = bytes.len < h->body_left ? bytes.len : (size_t)h->body_left;
+    if (!tc__http_body_keep(h, tc_slice_head(bytes, len), h->body_left - len)) {
         refuse_busy(h, false, h->body_left);
         return 0;
     }
-    size_t room = r->body->cap - r->body->len;
-    size_t len = bytes.len < room ? bytes.len : room;
-    len = len < h->body_left ? len : (size_t)h->body_left;
-    memcpy(r->body->data + r->body->len, bytes.ptr, len);
-    r->body->len += len;
     body_came(h, len);
     return len;
-}
-
-static bool keep_chunk(struct tc__http *h, struct tc_slice data)
-{
-    struct tc_request *r = &h->slot->request;
-    if (r->spool != NULL) {
-        return spool(h, data);
-    }
-    while (data.len > 0) {
-        if (!body_room(h, r->body->len + h->chunks.left + data.len)) {
-            return false;
-        }
-        size_t room = r->body->cap - r->body->len;
-        size_t len = data.len < room ? data.len : room;
-        memcpy(r->body->data + r->body->len, data.ptr, len);
-        r->body->len += len;
-        data = tc_slice_from(data, len);
-    }
-    return true;
 }
 
 static size_t step_chunked(struct tc__http *h, struct tc_slice bytes)
@@ -357,7 +281,7 @@ static size_t step_chunked(struct tc__http *h, struct tc_slice bytes)
         break;
     case TC__CHUNK_DATA:
         renew_deadline(h, data.len);
-        if (!keep_chunk(h, data)) {
+        if (!tc__http_body_keep(h, data, h->chunks.left)) {
             h->chunks.left = h->chunks.size + TC_HTTP_DISCARD_BYTES;
             refuse_busy(h, true, 0);
         }
@@ -503,7 +427,7 @@ static void *http_room(struct tc_conn *c, void *state, size_t *out_len)
         return NULL;
     }
     struct tc_request *r = &h->slot->request;
-    if (!body_room(h, r->body->len + h->body_left)) {
+    if (!tc__http_body_room(h, h->body_left)) {
         return NULL; /* the bytes come to http_input, which refuses them */
     }
     size_t room = r->body->cap - r->body->len;

@@ -137,7 +137,9 @@ static bool expect_peer(SSL *ssl, const struct tc__http_url *url)
     if (url->is_literal) {
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), url->host) == 1;
     }
-    return SSL_set1_host(ssl, url->host) == 1 && SSL_set_tlsext_host_name(ssl, url->host) == 1;
+    char name[TC__HTTP_HOST_MAX]; /* the macro takes no const, and copies */
+    memcpy(name, url->host, sizeof name);
+    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
 /* Whether OpenSSL wants to be called again, after waiting for *out_events. */

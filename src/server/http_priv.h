@@ -151,6 +151,13 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
 void tc__http_refuse_with(struct tc__http *h, int status, enum tc_counter counter,
                           const char *words);
 
+/* http_body.c: each false when there is no room. */
+bool tc__http_body_take(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand);
+/* Room for one byte at least of the `more` that may come, in memory. */
+bool tc__http_body_room(struct tc__http *h, uint64_t more);
+/* Keeps the bytes; `after` of the body may follow them. */
+bool tc__http_body_keep(struct tc__http *h, struct tc_slice bytes, uint64_t after);
+
 /* http_answer.c */
 /* Writes the answer; Connection: close unless h->keep_alive. */
 void tc__http_write_answer(struct tc__http *h, const struct tc_response *response, bool head_only);

@@ -240,8 +240,11 @@ static void store(struct ingest_job *j)
         .body =
             j->body == NULL ? TC_EMPTY : tc_slice_make((const char *)j->body->data, j->body->len),
     };
+    /* A store that falls behind makes senders wait for it before it makes them come again. */
+    bool behind =
+        tc_committer_waiting_bytes(in->parts.committer) > in->parts.config->ingest_queue_bytes / 2;
     tc_committer_put(in->parts.committer, &j->commit);
-    if (is_stored_first(in)) {
+    if (is_stored_first(in) || behind) {
         return;
     }
     j->cited.number = j->commit.batch.number;

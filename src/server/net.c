@@ -182,6 +182,7 @@ struct tc_conn *tc__net_attach(struct tc__listener *l, int fd, const struct tc__
     }
     n->all = c;
     n->connections++;
+    l->connections++;
     tc_count(TC_COUNT_CONN_ACCEPTED, 1);
     tc_gauge(TC_COUNT_CONN_OPEN, (int64_t)n->connections);
     c->busy++;
@@ -221,17 +222,36 @@ void tc__conn_destroy(struct tc_conn *c)
     c->next_free = l->waiting;
     l->waiting = c;
     n->connections--;
+    l->connections--;
     tc_count(c->why, 1);
     tc_gauge(TC_COUNT_CONN_OPEN, (int64_t)n->connections);
 }
 
-bool tc__net_evict(struct tc_net *n)
+bool tc__net_has_room(const struct tc__listener *l)
 {
+    const struct tc_net *n = l->net;
+    size_t share = n->limits.connections_max / TC_NET_SHARE;
+    size_t kept = 0; /* for the others, and not in use */
+    for (size_t i = 0; i < n->listener_count; i++) {
+        const struct tc__listener *other = &n->listeners[i];
+        if (other != l && other->fd >= 0 && other->connections < share) {
+            kept += share - other->connections;
+        }
+    }
+    return n->connections < n->limits.connections_max &&
+           (l->connections < share || n->connections + kept < n->limits.connections_max);
+}
+
+bool tc__net_evict(const struct tc__listener *l)
+{
+    struct tc_net *n = l->net;
+    size_t share = n->limits.connections_max / TC_NET_SHARE;
     struct tc_conn *longest = NULL;
     int64_t since = tc_net_mono_ns(n) - TC_NET_EVICT_NS + 1;
     for (struct tc_conn *c = n->all; c != NULL; c = c->all.next) {
         const struct tc_proto *proto = c->of->proto;
-        if (c->phase == TC__CONN_OPEN && c->busy == 0 && !c->dirty && proto->idle_since != NULL) {
+        if (c->phase == TC__CONN_OPEN && c->busy == 0 && !c->dirty && proto->idle_since != NULL &&
+            (c->of == l || c->of->connections > share)) {
             int64_t at = proto->idle_since(c, tc__conn_state(c));
             if (at != 0 && at < since) {
                 since = at;

@@ -101,7 +101,7 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
     (void)what;
     for (int i = 0; i < TC_NET_ACCEPTS_PER_WAKE; i++) {
         int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (peer >= 0 && n->connections >= n->limits.connections_max && !tc__net_evict(n)) {
+        if (peer >= 0 && !tc__net_has_room(l) && !tc__net_evict(l)) {
             refuse(l, peer);
         } else if (peer >= 0) {
             if (!take(l, peer)) {

@@ -21,6 +21,9 @@ struct ssl_ctx_st;
 /* Read or written for one connection before the others get their turn. */
 #define TC_NET_WAKE_BYTES ((size_t)512 << 10)
 #define TC_NET_ACCEPTS_PER_WAKE 64
+/* That part of connections_max is kept for each listener: whoever fills one leaves the others, the
+ * health checks among them, reachable. */
+#define TC_NET_SHARE 16
 /* At connections_max the one that has been idle longest makes room, if it has been for that long.
  */
 #define TC_NET_EVICT_NS INT64_C(1000000000)
@@ -109,6 +112,7 @@ struct tc__listener {
     struct ssl_ctx_st *tls;
     char *cert_path;
     char *key_path;
+    size_t connections;
     struct tc_conn *waiting; /* connections to be used again */
     struct tc__conn_block *blocks;
 };
@@ -167,8 +171,11 @@ void tc__net_tick(struct tc_net *n);
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 struct tc_slice tc__net_date(struct tc_net *n);
 
-/* Closes the connection that has been idle longest, if one has been for long enough. */
-bool tc__net_evict(struct tc_net *n);
+/* Is there room for one more connection of the listener? */
+bool tc__net_has_room(const struct tc__listener *l);
+/* Closes the connection that has been idle longest, if one has been for long enough and is not of
+ * the share of another listener. */
+bool tc__net_evict(const struct tc__listener *l);
 
 /* net_conn.c */
 void tc__conn_readable(struct tc_conn *c);

@@ -277,7 +277,7 @@ static void destroy(struct tc_outbox *o)
     tc__file_close(&o->file);
     tc__log_close(&o->log);
     tc__marks_fini(&o->marks);
-    tc__scan_fini(&o->scan);
+    tc__outbox_scan_fini(&o->scan);
     if (o->stop_fd >= 0) {
         (void)close(o->stop_fd);
     }

@@ -350,7 +350,7 @@ void *tc__outbox_export_main(void *outbox)
     (void)pthread_mutex_unlock(&o->lock);
     tc_http_client_destroy(x.client);
     tc_json_parser_destroy(x.parser);
-    tc__scan_fini(&x.scan);
+    tc__outbox_scan_fini(&x.scan);
     free(x.request);
     return NULL;
 }

@@ -23,7 +23,7 @@ tc_status tc__outbox_scan_init(struct tc__outbox_scan *s)
     return s->buf == NULL ? TC_E_NOMEM : TC_OK;
 }
 
-void tc__scan_fini(struct tc__outbox_scan *s)
+void tc__outbox_scan_fini(struct tc__outbox_scan *s)
 {
     free(s->buf);
     s->buf = NULL;

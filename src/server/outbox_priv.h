@@ -87,7 +87,7 @@ struct tc__outbox_scan {
 };
 
 TC_CHECKED tc_status tc__outbox_scan_init(struct tc__outbox_scan *s);
-void tc__scan_fini(struct tc__outbox_scan *s);
+void tc__outbox_scan_fini(struct tc__outbox_scan *s);
 void tc__outbox_scan_begin(struct tc__outbox_scan *s, int fd, uint64_t at, uint64_t end);
 /* True with a record, whose slices live until the next call; false at the end, or when reading
  * failed: *out_status says which. */

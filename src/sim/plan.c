@@ -49,7 +49,8 @@ struct tc_slice tc__sim_keep(struct tc_sim *s, const struct tc_buf *b)
     return tc_slice_make(text, b->len);
 }
 
-static struct tc_slice keep_formatted(struct tc_sim *s, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static struct tc_slice
+keep_formatted(struct tc_sim *s, const char *format, va_list args)
 {
     char text[TEXT_MAX];
     int len = vsnprintf(text, sizeof text, format, args);

@@ -2,6 +2,8 @@
 // Slow and malicious clients: each costs bounded memory and time, and a healthy client is answered
 // meanwhile. Time limits are set short here; nothing is asserted about how fast anything is.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, growth, workspace } from './support/daemon.mjs';
 import { FLAG, TYPE, frames, givenUp, grpcHead, h2frame, h2open, headers, hpackField, hpackIndexed, reset, u32 } from './support/h2.mjs';
@@ -23,8 +25,8 @@ const small = logs({ 'host.name': 'healthy' }, [{ body: 'x' }]);
 async function served() {
   assert.equal((await post(daemon.http, 'logs', small)).status, 200);
   const grpc = new Grpc(daemon.grpc);
-  assert.equal((await grpc.export('logs', small)).grpc, 0);
-  await grpc.close();
+  const answer = await grpc.export('logs', small).finally(() => grpc.close());
+  assert.equal(answer.grpc, 0, answer.text);
   assert.equal((await get(daemon.api, '/healthz')).status, 200);
 }
 async function many(count, address) {
@@ -34,8 +36,13 @@ async function many(count, address) {
 }
 const destroy = (all) => all.forEach((raw) => raw.destroy());
 /** No connection of a test is left behind. */
-const closed = () => until('all connections to be gone', async () =>
-  (await daemon.metrics()).sum('tracecore_connections_open') <= 1);
+async function closed() {
+  let open = 0;
+  await until('all connections to be gone', async () => {
+    open = (await daemon.metrics()).sum('tracecore_connections_open');
+    return open <= 1;
+  }).catch((error) => assert.fail(`${error.message}: ${open} are open`));
+}
 
 describe('slow clients', () => {
   test('headers a byte at a time', async () => {
@@ -109,6 +116,33 @@ describe('slow clients', () => {
     destroy(all);
     assert.ok(grown < 48 * MEBI, `memory rose by ${grown} KiB, ${Math.round(grown / 2)} B a connection`);
     await closed();
+    await served();
+  });
+});
+
+describe('large files', () => {
+  // A kernel log of 48 MiB in which one line matters.
+  const line = (i) => `2026-03-04T05:06:${String(i % 60).padStart(2, '0')}.000000+00:00 gpu-large kernel: usb 1-${i}: new device found, number ${i}\n`;
+  const block = Buffer.from(Array.from({ length: 10000 }, (_, i) => line(i)).join(''));
+  const large = Buffer.concat(Array.from({ length: Math.ceil((48 << 20) / block.length) }, () => block));
+  test('one is uploaded while others are served; it does not stay in memory', async () => {
+    const grown = await growth(daemon, async () => {
+      const uploading = call(daemon.api, 'POST', '/api/v1/upload?name=kern-gpu-large.log', { body: large, timeoutMs: 60000 });
+      for (let i = 0; i < 5; i++) await served();
+      const answer = await uploading;
+      assert.equal(answer.status, 200, answer.body.toString());
+      await served();
+    });
+    // The file itself is mapped while it is read, which counts as resident.
+    assert.ok(grown < 128 * MEBI, `memory rose by ${grown} KiB`);
+  });
+  test('one that is given up in the middle leaves nothing behind', async () => {
+    const raw = new Raw(daemon.api);
+    await raw.open;
+    await raw.write(`POST /api/v1/upload?name=kern-gpu-large.log HTTP/1.1\r\nhost: x\r\ncontent-length: ${large.length}\r\n\r\n`);
+    await raw.write(large.subarray(0, 4 << 20));
+    raw.destroy();
+    await until('its file to be gone', () => fs.readdirSync(path.join(daemon.dataDir, 'spool')).length === 0);
     await served();
   });
 });

@@ -82,7 +82,7 @@ static void reading_asks_for_no_memory(void **state)
     char *bytes = NULL;
     size_t length = 0;
     struct tc_slice json = tc_slice_make(LOGS, sizeof LOGS - 1);
-    assert_true(tc_otlp_write(json, &bytes, &length));
+    assert_true(tc_otlp_write(json, false, &bytes, &length));
     struct tc_otlp_reader *r = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, 4096);
     assert_non_null(r);
     *tc_faulty_plan = (struct plan){.fault = FAULT_ALLOC};

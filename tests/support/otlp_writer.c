@@ -94,6 +94,7 @@ struct bytes {
     size_t len;
     size_t cap;
     bool bad;
+    bool padded;
 };
 
 static void put(struct bytes *b, const void *from, size_t len)
@@ -126,6 +127,10 @@ static void put_block(struct bytes *b, unsigned number, const void *from, size_t
 {
     put_tag(b, number, 2);
     put_varint(b, len);
+    if (b->padded) {
+        b->data[b->len - 1] = (char)(unsigned char)(b->data[b->len - 1] | 0x80);
+        put(b, "", 1);
+    }
     put(b, from, len);
 }
 
@@ -160,7 +165,7 @@ static void write_value(struct bytes *b, const struct row *row, struct tc_json v
     double number = 0;
     bool flag = false;
     struct tc_slice s = TC_EMPTY;
-    struct bytes inner = {0};
+    struct bytes inner = {.padded = b->padded};
     switch (row->kind) {
     case VARINT:
     case ZIGZAG:
@@ -229,11 +234,11 @@ static void write_message(struct bytes *b, const char *of, struct tc_json v, int
     }
 }
 
-bool tc_otlp_write(struct tc_slice json, char **out, size_t *out_length)
+bool tc_otlp_write(struct tc_slice json, bool padded, char **out, size_t *out_length)
 {
     struct tc_json_parser *parser = tc_json_parser_create();
     struct tc_json root;
-    struct bytes b = {0};
+    struct bytes b = {.padded = padded};
     b.bad = parser == NULL || tc_json_parse(parser, json, &root, NULL) != TC_OK;
     if (!b.bad) {
         write_message(&b, "Request", root, 0);

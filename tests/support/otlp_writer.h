@@ -12,9 +12,10 @@
 #include <stddef.h>
 
 /*
- * One request. *out is malloc'ed. False when the text is no single document, or has something that
+ * One request. *out is malloc'ed. padded: lengths take one byte more than they need, which protobuf
+ * allows and nobody does. False when the text is no single document, or has something that
  * protobuf cannot say (a wrong type, a member that is not known).
  */
-bool tc_otlp_write(struct tc_slice json, char **out, size_t *out_length);
+bool tc_otlp_write(struct tc_slice json, bool padded, char **out, size_t *out_length);
 
 #endif

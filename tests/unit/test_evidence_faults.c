@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "evidence/verify.h"
 #include "evidence_testing.h"
 
 #include <limits.h>
@@ -94,7 +95,7 @@ static struct tc_store_config faulty_config(void)
 static void work(struct tc_store *s, uint64_t count)
 {
     struct tc_error err = {0};
-    struct tc_digest digest = {{3}};
+    struct tc_digest digest;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t number = tc_store_next_number(s);
         tc_status status = TC_OK;
@@ -103,6 +104,8 @@ static void work(struct tc_store *s, uint64_t count)
             status = append_one(s, number, size_of(number));
         }
         if (i % 4 == 3) {
+            struct tc_slice body = body_of(number - 5, size_of(number - 5));
+            assert_int_equal(tc_digest_sha256(body, &digest), TC_OK);
             (void)!tc_store_cite(s, number - 5, &digest, &err);
         }
         if (status == TC_OK && tc_store_commit(s, &err) == TC_OK) {
@@ -152,6 +155,32 @@ static bool dies_at(long at, bool half, int only)
     return WEXITSTATUS(status) == 42;
 }
 
+static void take_damage(void *context, const struct tc_verify_finding *f)
+{
+    (void)context;
+    (void)snprintf(said, sizeof said, "%s: offset %llu: %s", f->path, (unsigned long long)f->offset,
+                   f->text);
+}
+
+/* Every checksum and digest is right, and each batch is found by its number. */
+static void expect_sound(const struct seen *seen)
+{
+    struct tc_verify_sink sink = {.damage = take_damage};
+    struct tc_verify_result result;
+    struct tc_error err = {0};
+    struct tc_evidence *e = open_evidence();
+    assert_int_equal(tc_evidence_verify(e, &sink, &result, &err), TC_OK);
+    if (result.damaged > 0) {
+        fail_msg("%s", said);
+    }
+    assert_int_equal(result.batches, seen->count);
+    for (size_t i = 0; i < seen->count; i++) {
+        struct tc_slice body;
+        assert_int_equal(tc_evidence_body(e, seen->numbers[i], &body, &err), TC_OK);
+    }
+    tc_evidence_close(e);
+}
+
 static void expect_acknowledged(uint64_t acknowledged)
 {
     struct tc_store_config config = small_config();
@@ -174,6 +203,7 @@ static void expect_acknowledged(uint64_t acknowledged)
     walk_all(&more, 0);
     assert_int_equal(more.count, after.count + 10);
     assert_int_equal(more.bad, 0);
+    expect_sound(&more);
     assert_null(strstr(said, "anew"));
     assert_null(strstr(said, "quarantine"));
 }
@@ -257,6 +287,7 @@ static void fails_at_every_call(int error, int only, bool half, long width)
             }
             assert_int_equal(k, count);
             assert_int_equal(seen.bad, 0);
+            expect_sound(&seen);
             if (pass == 0) {
                 tc_store_close(s);
                 plan->at = 0;
@@ -368,6 +399,67 @@ static void the_reserve_is_left_free(void **state)
     assert_int_equal(seen.count, 0);
 }
 
+/* A group that was half written leaves nothing in what is summed up for sealing. */
+static void a_lost_group_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct tc_store_config config = faulty_config();
+    config.segment_bytes = 2700;
+    *plan = (struct plan){.only = WRITE, .error = EIO};
+    struct tc_store *s = open_store(&config);
+    struct tc_error err = {0};
+    fill(s, 3, 1);
+    plan->at = plan->calls + 2; /* the first write of the group is done, the second fails */
+    plan->until = LONG_MAX;
+    uint64_t number = tc_store_next_number(s);
+    tc_status status = append_one(s, number, BODY_MAX);
+    status = status == TC_OK ? tc_store_commit(s, &err) : status;
+    assert_int_equal(status, TC_E_IO);
+    assert_true(plan->calls >= plan->at);
+    plan->at = 0;
+    fill(s, 2, 1);
+    assert_int_equal(stats_of(s).sealed, 1);
+    tc_store_close(s);
+    struct seen seen = {.sized = true};
+    walk_all(&seen, 0);
+    assert_int_equal(seen.count, 5);
+    expect_sound(&seen);
+}
+
+/* More batches than the table has entries, a lost group, and more batches. */
+static void the_table_of_many_batches_is_right(void **state)
+{
+    (void)state;
+    struct tc_store_config config = faulty_config();
+    config.segment_bytes = (size_t)64 << 20;
+    config.segment_ns = 9000 * TC_SECOND; /* a batch a second */
+    *plan = (struct plan){.only = WRITE, .error = EIO};
+    struct tc_store *s = open_store(&config);
+    struct tc_error err = {0};
+    for (uint64_t n = 1; n <= 9000; n++) {
+        assert_int_equal(append_one(s, n, n % 5), TC_OK);
+        if (n == 4990 || n == 9000) {
+            assert_int_equal(tc_store_commit(s, &err), TC_OK);
+        }
+        if (n == 5000) {
+            plan->at = plan->calls + 1;
+            plan->until = plan->at;
+            assert_int_equal(tc_store_commit(s, &err), TC_E_IO);
+        }
+    }
+    assert_int_equal(append_one(s, 9001, 1), TC_OK);
+    assert_int_equal(tc_store_commit(s, &err), TC_OK);
+    assert_int_equal(stats_of(s).sealed, 1);
+    tc_store_close(s);
+    struct tc_evidence *e = open_evidence();
+    for (uint64_t n = 1; n <= 9001; n++) {
+        struct tc_slice body;
+        bool lost = n > 4990 && n <= 5000;
+        assert_int_equal(tc_evidence_body(e, n, &body, &err), lost ? TC_E_NOTFOUND : TC_OK);
+    }
+    tc_evidence_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +468,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(survives_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(short_writes_are_finished, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failed_sync_ends_the_segment, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lost_group_leaves_no_trace, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_table_of_many_batches_is_right, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_disk_is_told_and_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_reserve_is_left_free, set_up, tear_down),
     };

@@ -8,7 +8,10 @@
 #include <cmocka.h>
 
 #include "base/time.h"
+#include "codec/otlp_wire.h"
 #include "engine/engine.h"
+#include "evidence/store.h"
+#include "live/live.h"
 #include "server_config_testing.h"
 
 #include <fcntl.h>
@@ -30,12 +33,31 @@ static void nothing_gives_the_defaults(void **state)
         assert_int_equal(config.detection_hold, 20 * TC_SECOND / 1000);
         assert_int_equal(config.detection_replay_window, 3600 * TC_SECOND);
         assert_int_equal(config.evidence_keep, (uint64_t)20 << 30);
-        assert_int_equal(config.evidence_compression, 1);
         assert_false(config.insecure);
         assert_int_equal(config.auth_token_count, 0);
         assert_int_equal(config.knob_count, 0);
         assert_int_equal(config.origins[TC_KEY_api_listen], TC_CONFIG_DEFAULT);
     }
+}
+
+/* What the rooms below measured or promise is what a daemon without a file does. */
+static void the_defaults_are_those_of_the_rooms(void **state)
+{
+    (void)state;
+    const struct tc_live_config live = TC_LIVE_CONFIG_DEFAULT;
+    const struct tc_otlp_limits otlp = TC_OTLP_LIMITS_DEFAULT;
+    assert_right("");
+    assert_int_equal(config.evidence_compression, TC_STORE_COMPRESSION_DEFAULT);
+    assert_int_equal(config.detection_hold, live.hold_ns);
+    assert_int_equal(config.detection_lateness, live.lateness_ns);
+    assert_int_equal(config.detection_ahead, live.ahead_ns);
+    assert_int_equal(config.detection_silence, live.silence_ns);
+    assert_int_equal(config.detection_hold_bytes, live.hold_bytes);
+    assert_int_equal(config.detection_incidents, live.incidents_max);
+    assert_int_equal(config.limits_depth, otlp.depth_max);
+    assert_int_equal(config.limits_attributes, otlp.attributes_max);
+    assert_int_equal(config.limits_key_bytes, otlp.key_bytes_max);
+    assert_int_equal(config.limits_value_bytes, otlp.value_bytes_max);
 }
 
 static void the_fixed_keys_are_read(void **state)
@@ -424,6 +446,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_gives_the_defaults),
+        cmocka_unit_test(the_defaults_are_those_of_the_rooms),
         cmocka_unit_test(the_fixed_keys_are_read),
         cmocka_unit_test(the_printed_default_is_the_default),
         cmocka_unit_test(all_mistakes_are_told_in_the_order_of_the_file),

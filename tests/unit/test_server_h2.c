@@ -443,6 +443,37 @@ static void health_requests_are_read_with_care(void **state)
     peer_destroy(p);
 }
 
+static void health_requests_may_be_compressed(void **state)
+{
+    (void)state;
+    static const char empty[] =
+        "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00";
+    static const char other[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xe3\x62\xcd\x2f\xc9\x48"
+                                "\x2d\x02\x00\xbe\xd3\xab\x76\x07\x00\x00\x00";
+    static const char large[] =
+        "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xed\xc1\x31\x01\x00\x00\x08\x03\xa0\xdf\x96\x4b"
+        "\x62\x74\x8d\xb1\x07\x98\xdb\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+        "\x00\x6d\x0f\x22\x97\x5f\xc4\x02\x40\x00\x00";
+    static const struct {
+        const char *encoding;
+        const char *bytes;
+        size_t len;
+        const char *status;
+    } cases[] = {
+        {"gzip", empty, sizeof empty - 1, "0"},    {"gzip", other, sizeof other - 1, "5"},
+        {"gzip", empty, sizeof empty - 5, "13"},   {"gzip", "no gzip", 7, "13"},
+        {"snappy", empty, sizeof empty - 1, "12"}, {"gzip", large, sizeof large - 1, "8"},
+    };
+    struct peer *p = peer_create();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const nghttp2_nv encoding = NV("grpc-encoding", cases[i].encoding);
+        struct call *c = call_whole(p, "/grpc.health.v1.Health/Check", cases[i].bytes, cases[i].len,
+                                    1, &encoding, 1);
+        assert_string_equal(c->grpc_status, cases[i].status);
+    }
+    peer_destroy(p);
+}
+
 static void a_watch_is_told_of_changes(void **state)
 {
     (void)state;
@@ -557,6 +588,7 @@ int main(void)
         cmocka_unit_test(a_calls_deadline_is_honoured),
         cmocka_unit_test(health_is_checked_for_us_and_our_services),
         cmocka_unit_test(health_requests_are_read_with_care),
+        cmocka_unit_test(health_requests_may_be_compressed),
         cmocka_unit_test(a_watch_is_told_of_changes),
         cmocka_unit_test(shutdown_lets_calls_finish),
         cmocka_unit_test(shutdown_ends_an_idle_connection_at_once),

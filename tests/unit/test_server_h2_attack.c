@@ -66,11 +66,17 @@ static void making_us_reset_is_no_better(void **state)
 {
     (void)state;
     struct peer *p = raw_start();
-    for (unsigned i = 0; i < 40 && !p->conn.finished; i++) {
+    for (unsigned i = 0; i < 20; i++) {
         raw_call(p, 2 * i + 1, 0);
-        raw_frame(p, NGHTTP2_WINDOW_UPDATE, 0, 2 * i + 1, "\0\0\0\0", 4);
+        raw_frame(p, NGHTTP2_WINDOW_UPDATE, 0, 2 * i + 1, "\x7f\xff\xff\xff", 4);
     }
-    assert_true(p->conn.finished);
+    const unsigned char *f = raw_find(p, NGHTTP2_RST_STREAM, 19);
+    assert_non_null(f);
+    assert_int_equal(raw_u32(f + 9), NGHTTP2_FLOW_CONTROL_ERROR);
+    assert_false(p->conn.finished);
+    raw_call(p, 41, 0);
+    raw_frame(p, NGHTTP2_WINDOW_UPDATE, 0, 41, "\x7f\xff\xff\xff", 4);
+    assert_calmed(p, "too_many_resets");
     peer_destroy(p);
 }
 

@@ -270,6 +270,36 @@ static void who_holds_what_others_need_is_slowed(void **state)
     peer_destroy(p);
 }
 
+static void memory_that_the_service_has_is_waited_for(void **state)
+{
+    (void)state;
+    struct tc_net_limits limits = peer_limits();
+    struct peer *p = peer_create_with(&limits, 64 << 10);
+    struct tc_buffer *all[32] = {NULL};
+    p->hold = true;
+    (void)call_whole(p, LOGS_PATH, "a", 1, 0, NULL, 0);
+    struct call *part = call_with(p, LOGS_PATH, "\0\0\0\0\2a", 6, true, NULL, 0);
+    exchange(p);
+    size_t count = take_all(p, all, 32);
+    unsigned char *f = framed(0, "b", 1);
+    struct call *c = call_with(p, LOGS_PATH, f, 6, false, NULL, 0);
+    exchange(p);
+    tc_fake_advance(&p->conn, TC_SECOND * 4 / 10);
+    exchange(p);
+    assert_true(p->conn.paused);
+    answer_held(p, 0, &p->response);
+    tc_fake_advance(&p->conn, 0);
+    exchange(p);
+    assert_false(p->conn.paused);
+    assert_int_equal(p->held_count, 1);
+    assert_false(c->closed || part->closed);
+    free(f);
+    while (count > 0) {
+        tc_buffer_give(all[--count]);
+    }
+    peer_destroy(p);
+}
+
 /* The frame that found no room is padded and the last of its stream: nothing may be lost there. */
 static void what_waits_is_taken_byte_for_byte(void **state)
 {
@@ -295,6 +325,38 @@ static void what_waits_is_taken_byte_for_byte(void **state)
     assert_int_equal(p->body_len, 3);
     assert_true(p->body_hash == tc_slice_hash(TC_LIT("cde"), 0));
     assert_false(p->conn.paused);
+    peer_destroy(p);
+}
+
+static void one_after_the_other_gets_room(void **state)
+{
+    (void)state;
+    struct tc_net_limits limits = peer_limits();
+    struct peer *p = peer_raw(&limits, 64 << 10);
+    struct tc_buffer *all[32] = {NULL};
+    static const char *const want[] = {"ab", "cd", "ef"};
+    raw_hello(p);
+    size_t count = take_all(p, all, 32);
+    p->hold = true;
+    for (unsigned i = 0; i < 3; i++) {
+        raw_call(p, 2 * i + 1, 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        char data[8] = {0, 0, 0, 0, 2, want[i][0], want[i][1]};
+        raw_frame(p, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 2 * i + 1, data, 7);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(p->handled, i);
+        assert_true(p->conn.paused);
+        tc_buffer_give(all[--count]);
+        tc_fake_advance(&p->conn, TC_SECOND / 100);
+        assert_int_equal(p->handled, i + 1);
+        assert_true(p->body_hash == tc_slice_hash(tc_slice_cstr(want[i]), 0));
+    }
+    assert_false(p->conn.paused);
+    while (count > 0) {
+        tc_buffer_give(all[--count]);
+    }
     peer_destroy(p);
 }
 
@@ -347,7 +409,9 @@ int main(void)
         cmocka_unit_test(a_full_pool_makes_the_sender_wait),
         cmocka_unit_test(a_pool_that_stays_full_refuses_with_retry_info),
         cmocka_unit_test(who_holds_what_others_need_is_slowed),
+        cmocka_unit_test(memory_that_the_service_has_is_waited_for),
         cmocka_unit_test(what_waits_is_taken_byte_for_byte),
+        cmocka_unit_test(one_after_the_other_gets_room),
         cmocka_unit_test(a_call_that_waits_may_be_reset),
         cmocka_unit_test(a_connection_may_go_while_it_waits),
     };

@@ -321,6 +321,54 @@ static void the_longest_idle_makes_room(void **state)
     wait_connections(0);
 }
 
+static void a_full_listener_leaves_the_others_reachable(void **state)
+{
+    (void)state;
+    struct tc_error err = {0};
+    char text[1024];
+    uint16_t first = port;
+    uint16_t second = 0;
+    int fds[40];
+    size_t count = 0;
+    limits.connections_max = 32;
+    tc_net_limit(probe.net, &limits);
+    assert_int_equal(tc_net_listen(probe.net, "127.0.0.1:0", &tc_proto_http, &probe.service, NULL,
+                                   &second, &err),
+                     TC_OK);
+    for (; count < 31; count++) { /* of 32, two are the other one's */
+        fds[count] = dial();
+    }
+    assert_true(hear(fds[30], text, sizeof text, NULL));
+    assert_non_null(strstr(text, "HTTP/1.1 503 "));
+    assert_int_equal(tc_net_connections(probe.net), 30);
+    port = second;
+    for (; count < 33; count++) {
+        fds[count] = dial();
+        say(fds[count], GET);
+        assert_true(hear(fds[count], text, sizeof text, "200 OK"));
+    }
+    assert_int_equal(tc_net_connections(probe.net), 32);
+    fds[count++] = dial();
+    assert_true(hear(fds[33], text, sizeof text, NULL));
+    assert_non_null(strstr(text, "HTTP/1.1 503 "));
+    /* Who makes room is never of the other one's share. */
+    probe.mono_ns += TC_SECOND * 2;
+    port = first;
+    for (size_t i = 0; i < 3; i++) {
+        fds[count] = dial();
+        say(fds[count], GET);
+        assert_true(hear(fds[count++], text, sizeof text, "200 OK"));
+    }
+    for (size_t i = 31; i < 33; i++) {
+        say(fds[i], GET);
+        assert_true(hear(fds[i], text, sizeof text, "200 OK"));
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)close(fds[i]);
+    }
+    wait_connections(0);
+}
+
 static void without_files_the_listener_rests(void **state)
 {
     (void)state;
@@ -438,6 +486,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_thousand_connections, setup, teardown),
         cmocka_unit_test_setup_teardown(one_too_many_is_told_so, setup, teardown),
         cmocka_unit_test_setup_teardown(the_longest_idle_makes_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_listener_leaves_the_others_reachable, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(without_files_the_listener_rests, setup, teardown),
         cmocka_unit_test_setup_teardown(addresses_that_cannot_be, setup, teardown),
         cmocka_unit_test_setup_teardown(listeners_have_a_number, setup, teardown),

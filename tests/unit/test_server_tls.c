@@ -308,17 +308,22 @@ static void alpn_names_the_protocol(void **state)
 {
     (void)state;
     static const struct {
+        const struct tc_proto *proto;
         const char *offered;
         unsigned len;
         const char *chosen; /* NULL: no handshake */
     } cases[] = {
-        {"\x08http/1.1", 9, "http/1.1"},
-        {"\x02h2\x08http/1.1", 12, "http/1.1"},
-        {"\x02h2", 3, NULL},
+        {&tc_proto_http, "\x08http/1.1", 9, "http/1.1"},
+        {&tc_proto_http, "\x02h2\x08http/1.1", 12, "http/1.1"},
+        {&tc_proto_http, "\x02h2", 3, NULL},
+        {&tc_proto_grpc, "\x08http/1.1\x02h2", 12, "h2"},
+        {&tc_proto_grpc, "\x08http/1.1", 9, NULL},
     };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const unsigned char *name = NULL;
         unsigned len = 0;
+        struct tc_error err = {0};
+        assert_int_equal(listen_with(cases[i].proto, &err), TC_OK);
         assert_int_equal(
             SSL_CTX_set_alpn_protos(client, (const unsigned char *)cases[i].offered, cases[i].len),
             0);

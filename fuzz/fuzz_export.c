@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as the line of a verdict: what is made of it is a request in JSON with a record for
+ * each line that was taken, whatever the room. And any bytes as what a receiver answers.
+ */
+#include "base/assert.h"
+#include "cli/simulate_otlp.h"
+#include "server/http_client_priv.h"
+#include "verdict/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void check_request(struct tc_json_parser *p, struct tc_slice line, size_t cap)
+{
+    static char room[1 << 18];
+    struct tc_buf b = tc_buf_make(room, cap);
+    struct tc_export_origin origin = {.instance_id = tc_slice_head(line, 20)};
+    struct tc_error err = {0};
+    tc_export_begin(&b, &origin);
+    if (b.overflowed) {
+        return;
+    }
+    tc_status first = tc_export_add(&b, p, line, 1, &err);
+    tc_status second = tc_export_add(&b, p, line, 2, &err);
+    TC_ASSERT(first == second || (first == TC_OK && second == TC_E_LIMIT));
+    tc_export_end(&b);
+    if (first != TC_OK && b.overflowed) {
+        return; /* not even the end of an empty one fits */
+    }
+    struct tc_json root;
+    TC_ASSERT(!b.overflowed);
+    TC_ASSERT(tc_json_parse(p, tc_buf_slice(&b), &root, &err) == TC_OK);
+}
+
+static void check_address(struct tc_slice text)
+{
+    char *copy = strndup(text.ptr == NULL ? "" : text.ptr, text.len);
+    struct tc__http_url url;
+    struct tc_error err = {0};
+    if (tc__http_url_parse(copy, &url, &err) == TC_OK) {
+        TC_ASSERT(url.host[0] != '\0' && url.port[0] != '\0');
+        TC_ASSERT(url.path[0] == '\0' || url.path[0] == '/');
+    }
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct tc_json_parser *p;
+    if (p == NULL) {
+        p = tc_json_parser_create();
+    }
+    if (size > 20000) {
+        return 0;
+    }
+    struct tc_slice line = tc_slice_make((const char *)data, size);
+    struct tc_slice why;
+    check_request(p, line, (size_t)1 << 18);
+    check_request(p, line, 300 + size % 700);
+    check_address(line);
+    TC_ASSERT(tc__http_retry_after(line, 0) <= 86400);
+    (void)tc_simulate_rejected(line, NULL, &why);
+    TC_ASSERT(why.len <= size);
+    (void)tc_simulate_rejected(line, p, &why);
+    return 0;
+}
