@@ -31,12 +31,12 @@ struct tc_live_config {
     size_t incidents_max; /* kept for stories; resolved ones and then the oldest go first */
 };
 
-#define TC_LIVE_CONFIG_DEFAULT                                 \
-    ((struct tc_live_config){.hold_ns = 20 * TC_SECOND / 1000, \
-                             .lateness_ns = 60 * TC_SECOND,    \
-                             .ahead_ns = 5 * TC_SECOND,        \
-                             .silence_ns = 5 * TC_SECOND,      \
-                             .hold_bytes = (size_t)8 << 20,    \
+#define TC_LIVE_CONFIG_DEFAULT                                \
+    ((struct tc_live_config){.hold_ns = 5 * TC_SECOND / 1000, \
+                             .lateness_ns = 60 * TC_SECOND,   \
+                             .ahead_ns = 5 * TC_SECOND,       \
+                             .silence_ns = 5 * TC_SECOND,     \
+                             .hold_bytes = (size_t)8 << 20,   \
                              .incidents_max = 4096})
 
 /*

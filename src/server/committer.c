@@ -18,6 +18,10 @@
 /* A group is at most this much, so that its first sender does not wait for a long queue. */
 #define GROUP_BYTES_MAX ((size_t)32 << 20)
 
+/* What nobody waits for is written when there is so much of it, or so late. */
+#define GATHER_BYTES ((size_t)4 << 20)
+#define GATHER_NS (TC_SECOND / 20)
+
 struct job_list {
     struct tc_commit_job *first;
     struct tc_commit_job **last;
@@ -33,6 +37,8 @@ struct tc_committer {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job_list queue;
+    size_t queue_bytes; /* of what is in it */
+    bool is_awaited;    /* somebody waits for something in it */
     struct job_list done_ok;
     struct job_list done_failed;
     bool stopping;
@@ -121,7 +127,30 @@ static void take_group(struct tc_committer *c, struct job_list *group)
             list_init(&c->queue);
         }
         bytes += j->batch.body.len;
+        c->queue_bytes -= j->batch.body.len;
         list_add(group, j);
+    }
+    c->is_awaited = c->is_awaited && c->queue.first != NULL;
+}
+
+/* The moment that is so far from now. */
+static struct timespec from_now(int64_t ns)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    ns += t.tv_nsec;
+    t.tv_sec += ns / TC_SECOND;
+    t.tv_nsec = ns % TC_SECOND;
+    return t;
+}
+
+/* Lets a group become larger while nobody waits for it. Called and returns with the lock. */
+static void gather(struct tc_committer *c)
+{
+    struct timespec until = from_now(GATHER_NS);
+    int rc = 0;
+    while (rc == 0 && !c->is_awaited && !c->stopping && c->queue_bytes < GATHER_BYTES) {
+        rc = pthread_cond_timedwait(&c->wake, &c->lock, &until);
     }
 }
 
@@ -133,11 +162,7 @@ static bool wait_for_work(struct tc_committer *c)
             (void)pthread_cond_wait(&c->wake, &c->lock);
             continue;
         }
-        struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        int64_t ns = until.tv_nsec + FULL_POLL_NS;
-        until.tv_sec += ns / TC_SECOND;
-        until.tv_nsec = ns % TC_SECOND;
+        struct timespec until = from_now(FULL_POLL_NS);
         (void)pthread_cond_timedwait(&c->wake, &c->lock, &until);
         (void)pthread_mutex_unlock(&c->lock);
         if (tc_store_has_room(c->store)) {
@@ -155,6 +180,7 @@ static void *run(void *context)
     (void)pthread_mutex_lock(&c->lock);
     while (wait_for_work(c)) {
         struct job_list group;
+        gather(c);
         take_group(c, &group);
         (void)pthread_mutex_unlock(&c->lock);
         tc_status status = store_group(c, &group);
@@ -277,9 +303,11 @@ void tc_committer_put(struct tc_committer *c, struct tc_commit_job *job)
     c->waiting++;
     c->waiting_bytes += held_bytes(job);
     (void)pthread_mutex_lock(&c->lock);
-    bool was_empty = c->queue.first == NULL;
+    bool wanted = c->queue.first == NULL || (job->is_awaited && !c->is_awaited);
     list_add(&c->queue, job);
-    if (was_empty) {
+    c->queue_bytes += job->batch.body.len;
+    c->is_awaited = c->is_awaited || job->is_awaited;
+    if (wanted || c->queue_bytes >= GATHER_BYTES) {
         (void)pthread_cond_signal(&c->wake);
     }
     (void)pthread_mutex_unlock(&c->lock);

@@ -2,7 +2,8 @@
 /*
  * The thread that writes evidence. Whatever waits is appended and made durable together; then each
  * job is told how it ended, in the loop's thread. While one group is on its way to the disk the
- * next one gathers, so a slow disk makes larger groups, not more of them.
+ * next one gathers, so a slow disk makes larger groups, not more of them. What
+ * nobody waits for gathers a little longer.
  */
 #ifndef TC_SERVER_COMMITTER_H
 #define TC_SERVER_COMMITTER_H
@@ -21,6 +22,7 @@ struct tc_committer;
 struct tc_commit_job {
     struct tc_commit_job *next; /* the committer's own */
     struct tc_batch batch;      /* its number is given by tc_committer_put */
+    bool is_awaited;            /* somebody waits for it: it is written at once */
     /* Called in the loop's thread, once. status is TC_OK when the batch is durable. */
     void (*settled)(struct tc_commit_job *job, tc_status status);
 };

@@ -243,8 +243,9 @@ static void store(struct ingest_job *j)
     /* A store that falls behind makes senders wait for it before it makes them come again. */
     bool behind =
         tc_committer_waiting_bytes(in->parts.committer) > in->parts.config->ingest_queue_bytes / 2;
+    j->commit.is_awaited = is_stored_first(in) || behind;
     tc_committer_put(in->parts.committer, &j->commit);
-    if (is_stored_first(in) || behind) {
+    if (j->commit.is_awaited) {
         return;
     }
     j->cited.number = j->commit.batch.number;

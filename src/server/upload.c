@@ -229,6 +229,7 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     j->spool = r->spool;
     r->spool = NULL;
     j->commit.settled = settled;
+    j->commit.is_awaited = true;
     tc_status status = prepare(j, &err);
     if (status == TC_OK) {
         tc_count(TC_COUNT_BYTES_UPLOAD, j->commit.batch.body.len);

@@ -273,11 +273,17 @@ void tc_story_note(struct tc_story *s, const struct tc_event *ev)
         (address.len == 0 && !says_something(&ev->scope))) {
         return;
     }
-    uint64_t hash = scope_hash(&ev->scope, address);
-    struct tc__fact *known = find_fact(&s->facts, &ev->scope, address, hash);
-    if (known == NULL) {
-        add_fact(s, ev, hash);
-        return;
+    /* Events that come together are often about one thing. */
+    struct tc__fact *known = s->facts.last;
+    if (known == NULL || !same_scope(&known->scope, &ev->scope) ||
+        !tc_slice_eq(known->address, address)) {
+        uint64_t hash = scope_hash(&ev->scope, address);
+        known = find_fact(&s->facts, &ev->scope, address, hash);
+        if (known == NULL) {
+            add_fact(s, ev, hash);
+            return;
+        }
+        s->facts.last = known;
     }
     known->last_ns = ev->time_ns > known->last_ns ? ev->time_ns : known->last_ns;
     if (ev->time_ns < known->first_ns) {

@@ -83,6 +83,7 @@ struct tc__facts {
     struct tc_arena arena;
     unsigned char *block;
     struct tc__fact *items;
+    struct tc__fact *last; /* that was said again; NULL */
     uint32_t count;
     struct tc_map seen;
     uint64_t dropped;

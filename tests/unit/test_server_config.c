@@ -30,7 +30,7 @@ static void nothing_gives_the_defaults(void **state)
         assert_string_equal(config.api_listen, "127.0.0.1:4320");
         assert_string_equal(config.ingest_ack, "stored");
         assert_int_equal(config.limits_memory, 24 << 20);
-        assert_int_equal(config.detection_hold, 20 * TC_SECOND / 1000);
+        assert_int_equal(config.detection_hold, 5 * TC_SECOND / 1000);
         assert_int_equal(config.detection_replay_window, 3600 * TC_SECOND);
         assert_int_equal(config.evidence_keep, (uint64_t)20 << 30);
         assert_false(config.insecure);
