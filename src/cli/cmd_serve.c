@@ -23,6 +23,12 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
                               "programs, instead of the text for people."},
 };
 
+/* One log record, without a time: it is dated by its arrival. */
+#define TRY_BODY                                                                                 \
+    "{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"k8s.node.name\",\"value\":{"   \
+    "\"stringValue\":\"gpu-07\"}}]},\"scopeLogs\":[{\"logRecords\":[{\"body\":{\"stringValue\":" \
+    "\"NVRM: Xid (PCI:0000:43:00): 48, pid=4711, name=python, DBE (double bit error)\"}}]}]}]}"
+
 struct serve {
     const char *config_path;
     const char *data_dir;
@@ -71,16 +77,14 @@ static void put_text(struct tc_output *out, const struct serve *s, const char *h
     put_row(&b, "API        ", "http://", api);
     put_row(&b, "data       ", "", s->data_dir);
     if (http[0] != '\0') {
-        tc_buf_lit(&b, "Try:\n"
-                       "  curl -sS -H 'Content-Type: application/json' -d '{\"resourceLogs\":[]}' "
-                       "http://");
+        tc_buf_lit(&b,
+                   "Try: a double-bit error in the log of a node's kernel, and what comes of it\n"
+                   "  curl -sS -H 'Content-Type: application/json' http://");
         tc_buf_str(&b, tc_slice_cstr(http));
-        tc_buf_lit(&b, "/v1/logs\n");
+        tc_buf_lit(&b, "/v1/logs -d '" TRY_BODY "'\n");
     }
     if (api[0] != '\0') {
-        tc_buf_lit(&b, "  curl -sS --data-binary @dmesg.txt 'http://");
-        tc_buf_str(&b, tc_slice_cstr(api));
-        tc_buf_lit(&b, "/api/v1/upload?name=dmesg-gpu-07.txt'\n  curl -sS http://");
+        tc_buf_lit(&b, "  curl -sS http://");
         tc_buf_str(&b, tc_slice_cstr(api));
         tc_buf_lit(&b, "/api/v1/incidents\n");
     }

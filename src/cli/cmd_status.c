@@ -60,7 +60,7 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     tc_buf_printable(b, text_of(s, "state"));
     tc_buf_lit(b, ", ");
     put_number(b, s, NULL, "uptime_seconds", "s up, ");
-    put_number(b, s, NULL, "connections", "connections\n");
+    put_number(b, s, NULL, "connections", "connected\n");
     if (tc_json_get(s, TC_LIT("listen"), &listen)) {
         put_line(b, "  OTLP/HTTP  ", text_of(listen, "http"));
         put_line(b, "  OTLP/gRPC  ", text_of(listen, "grpc"));
