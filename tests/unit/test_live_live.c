@@ -14,11 +14,11 @@ static void a_verdict_leaves_once_its_event_has_waited(void **state)
     struct live_test *t = test_create(NULL);
     struct tc_event ev = evicted("gpu-07", "loader-3", T0);
     feed_at(t, &ev, T0 + MS);
-    assert_true(tc_live_due(t->live) == T0 + 21 * MS);
-    advance_to(t, T0 + 21 * MS - 1);
+    assert_true(tc_live_due(t->live) == T0 + MS + TC_LIVE_CONFIG_DEFAULT.hold_ns);
+    advance_to(t, T0 + MS + TC_LIVE_CONFIG_DEFAULT.hold_ns - 1);
     assert_int_equal(t->count, 0);
     assert_int_equal(counts_of(t).held, 1);
-    advance_to(t, T0 + 21 * MS);
+    advance_to(t, T0 + MS + TC_LIVE_CONFIG_DEFAULT.hold_ns);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->told[0].status, TC_VERDICT_OPEN);
     assert_int_equal(counts_of(t).held, 0);
