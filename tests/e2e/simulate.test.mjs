@@ -87,7 +87,7 @@ describe('what is wrong is told', () => {
     assert.equal(result.status, 2, result.stderr);
     assert.match(result.stderr, wanted);
   });
-  refuses('no directory', [], /--out DIR is missing/);
+  refuses('no directory', [], /--out DIR or --otlp URL is missing/);
   refuses('an unknown fault', ['--faults', 'hbm', '--out', 'x'], /--faults: no fault "hbm"; there are chain, /);
   refuses('too many nodes', ['--nodes', '99999', '--out', 'x'], /--nodes: 99999 is not between 1 and 20000/);
   refuses('no number', ['--nodes', 'many', '--out', 'x'], /--nodes: "many" is no whole number/);
