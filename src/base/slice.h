@@ -35,11 +35,36 @@ static inline struct tc_slice tc_slice_cstr(const char *s)
 /* Sixteen bytes at once, anywhere. */
 typedef uint64_t tc_two_words __attribute__((vector_size(16), aligned(1), may_alias));
 
+/* The same for fewer than sixteen bytes: their two halves, which may overlap. */
+static inline bool tc_few_bytes_eq(const char *a, const char *b, size_t len)
+{
+    if (len >= 8) {
+        uint64_t words[4];
+        memcpy(&words[0], a, 8);
+        memcpy(&words[1], b, 8);
+        memcpy(&words[2], a + len - 8, 8);
+        memcpy(&words[3], b + len - 8, 8);
+        return ((words[0] ^ words[1]) | (words[2] ^ words[3])) == 0;
+    }
+    if (len >= 4) {
+        uint32_t words[4];
+        memcpy(&words[0], a, 4);
+        memcpy(&words[1], b, 4);
+        memcpy(&words[2], a + len - 4, 4);
+        memcpy(&words[3], b + len - 4, 4);
+        return ((words[0] ^ words[1]) | (words[2] ^ words[3])) == 0;
+    }
+    return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);
+}
+
 /* memcmp for equality: without a call where the length is that of most names. */
 static inline bool tc_bytes_eq(const char *a, const char *b, size_t len)
 {
-    if (len < 16 || len > 64) {
-        return len == 0 || memcmp(a, b, len) == 0;
+    if (len < 16) {
+        return tc_few_bytes_eq(a, b, len);
+    }
+    if (len > 64) {
+        return memcmp(a, b, len) == 0;
     }
     const char *a_end = a + len;
     const char *b_end = b + len;
