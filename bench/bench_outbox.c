@@ -80,7 +80,7 @@ static int take_away(const char *path, const struct stat *st, int type, struct F
     return remove(path);
 }
 
-static tc_status ignore_mark(void *context, const struct tc_live_mark *mark)
+static tc_status ignore_mark(void *context, const struct tc_incident_mark *mark)
 {
     (void)context;
     (void)mark;
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         }
         char id[32];
         (void)snprintf(id, sizeof id, "%032zx", i / 3);
-        struct tc_live_mark mark = {
+        struct tc_incident_mark mark = {
             .pattern_id = TC_LIT("1"), .key = TC_LIT("k"), .incident_id = tc_slice_cstr(id)};
         put_ns[i] = clock_ns();
         if (tc_outbox_put(o, &mark, tc_slice_make(line, bytes), 0) != TC_OK) {

@@ -29,7 +29,8 @@ static bool is_opened(struct tc_slice id)
     return false;
 }
 
-static tc_status take(void *context, const struct tc_verdict *v, const struct tc_live_mark *mark)
+static tc_status take(void *context, const struct tc_verdict *v,
+                      const struct tc_incident_mark *mark)
 {
     (void)context;
     if (failing) {

@@ -35,7 +35,10 @@ struct tc_incident_told {
     bool earlier;     /* the last time by an earlier process */
 };
 
-/* An incident as an earlier process knew it. Strings are borrowed. */
+/*
+ * The identity of an incident and what was last told of it: what a restart needs. Strings are
+ * borrowed until the call returns.
+ */
 struct tc_incident_mark {
     struct tc_slice pattern_id;
     struct tc_slice key;
@@ -43,8 +46,8 @@ struct tc_incident_mark {
     enum tc_verdict_status status;
     int64_t first_ns;
     int64_t detected_ns;
-    uint64_t content;
-    uint64_t told;
+    uint64_t content; /* of the finding, as the table has it */
+    uint64_t told;    /* of the verdict with its links: equal means nothing new to tell */
 };
 
 /* About one incident per 512 bytes. False when the arena is full. */

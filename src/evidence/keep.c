@@ -5,9 +5,6 @@
  */
 #include "evidence/store_priv.h"
 
-#include <errno.h>
-#include <unistd.h>
-
 /* Objects that are looked at together, so that citations.idx is read once for all of them. */
 #define LOOK 1024
 
@@ -40,16 +37,9 @@ static bool mark_cited(void *context, const struct tc__citation *citation)
 static tc_status delete_object(struct tc_store *s, uint64_t line, struct tc__object *o,
                                struct tc_error *err)
 {
-    char hex[TC__HEX_BYTES];
-    char path[TC__PATH_MAX];
-    tc__hex(hex, &o->digest);
-    tc__path_object(path, s->dir, hex, false);
     /* A process that dies in between finds the line and goes on from there. */
     TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GOING, err));
-    if (unlink(path) != 0 && errno != ENOENT) {
-        return tc__store_io_error(s, errno, "delete", path, err);
-    }
-    TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GONE, err));
+    TC_TRY(tc__objects_delete(s, line, o, err));
     s->objects.kept_bytes -= o->file_bytes;
     (void)pthread_mutex_lock(&s->shared->mutex);
     s->shared->stats.deleted++;

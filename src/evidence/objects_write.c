@@ -77,9 +77,8 @@ tc_status tc__objects_mark(struct tc_store *s, uint64_t line, struct tc__object 
     return TC_OK;
 }
 
-/* What a process that died was about to delete. */
-static tc_status finish_deleting(struct tc_store *s, uint64_t line, struct tc__object *o,
-                                 struct tc_error *err)
+tc_status tc__objects_delete(struct tc_store *s, uint64_t line, struct tc__object *o,
+                             struct tc_error *err)
 {
     char hex[TC__HEX_BYTES];
     char path[TC__PATH_MAX];
@@ -114,7 +113,7 @@ static tc_status read_lines(struct tc_store *s, struct tc__index *ix, struct sur
         }
         objects->last = o.totals.last;
         if (o.state == TC__OBJECT_GOING) {
-            TC_TRY(finish_deleting(s, i, &o, err));
+            TC_TRY(tc__objects_delete(s, i, &o, err));
         }
         if (o.state == TC__OBJECT_GONE) {
             out->gone++;

@@ -145,6 +145,9 @@ TC_CHECKED tc_status tc__objects_add(struct tc_store *s, const struct tc__object
 /* Changes the state of a line in place. */
 TC_CHECKED tc_status tc__objects_mark(struct tc_store *s, uint64_t line, struct tc__object *o,
                                       enum tc__object_state state, struct tc_error *err);
+/* Deletes the file of an object that is marked GOING, and marks it GONE. */
+TC_CHECKED tc_status tc__objects_delete(struct tc_store *s, uint64_t line, struct tc__object *o,
+                                        struct tc_error *err);
 
 TC_CHECKED tc_status tc__citations_open(struct tc_store *s, struct tc_error *err);
 void tc__citations_close(struct tc__citations *c);

@@ -64,17 +64,9 @@ void tc_live_configure(struct tc_live *l, const struct tc_live_config *config)
     l->config = now;
 }
 
-tc_status tc_live_restore(struct tc_live *l, const struct tc_live_mark *mark)
+tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark)
 {
-    struct tc_incident_mark known = {.pattern_id = mark->pattern_id,
-                                     .key = mark->key,
-                                     .incident_id = mark->incident_id,
-                                     .status = mark->status,
-                                     .first_ns = mark->first_ns,
-                                     .detected_ns = mark->detected_ns,
-                                     .content = mark->content,
-                                     .told = mark->told};
-    return tc_incidents_restore(tc_engine_incidents(l->engine), &known);
+    return tc_incidents_restore(tc_engine_incidents(l->engine), mark);
 }
 
 /* ---- time ---- */

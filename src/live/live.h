@@ -39,24 +39,9 @@ struct tc_live_config {
                              .hold_bytes = (size_t)8 << 20,   \
                              .incidents_max = 4096})
 
-/*
- * The identity of an incident and what was last told of it: what a restart needs. Strings are
- * borrowed until the call returns.
- */
-struct tc_live_mark {
-    struct tc_slice pattern_id;
-    struct tc_slice key;
-    struct tc_slice incident_id;
-    enum tc_verdict_status status;
-    int64_t first_ns;
-    int64_t detected_ns;
-    uint64_t content; /* of the finding, as the incident table has it */
-    uint64_t told;    /* of the verdict with its links: equal means nothing new to tell */
-};
-
 /* A verdict leaves. Borrowed until return. A failure stops what was called. */
 typedef tc_status (*tc_live_verdict_fn)(void *context, const struct tc_verdict *verdict,
-                                        const struct tc_live_mark *mark);
+                                        const struct tc_incident_mark *mark);
 
 struct tc_live_out {
     tc_live_verdict_fn verdict;
@@ -96,7 +81,7 @@ struct tc_engine *tc_live_engine(struct tc_live *l);
 void tc_live_configure(struct tc_live *l, const struct tc_live_config *config);
 
 /* What an earlier process told. Before the first event; later marks of an incident win. */
-TC_CHECKED tc_status tc_live_restore(struct tc_live *l, const struct tc_live_mark *mark);
+TC_CHECKED tc_status tc_live_restore(struct tc_live *l, const struct tc_incident_mark *mark);
 
 /*
  * One event that arrived at arrival_ns (our clock; not before earlier calls' times). Copies what

@@ -65,14 +65,14 @@ static tc_status say(struct tc_live *l, const struct tc_verdict *v, enum tc_verd
                      uint64_t content, uint64_t hash, struct tc_incident_told *told)
 {
     struct tc_verdict out = *v;
-    struct tc_live_mark mark = {.pattern_id = v->finding->pattern_id,
-                                .key = v->finding->key,
-                                .incident_id = v->incident_id,
-                                .status = status,
-                                .first_ns = v->first_ns,
-                                .detected_ns = v->detected_ns,
-                                .content = content,
-                                .told = hash};
+    struct tc_incident_mark mark = {.pattern_id = v->finding->pattern_id,
+                                    .key = v->finding->key,
+                                    .incident_id = v->incident_id,
+                                    .status = status,
+                                    .first_ns = v->first_ns,
+                                    .detected_ns = v->detected_ns,
+                                    .content = content,
+                                    .told = hash};
     out.status = status;
     TC_TRY(l->out.verdict(l->out.context, &out, &mark));
     *told = (struct tc_incident_told){.hash = hash,

@@ -208,7 +208,7 @@ static tc_status open_store(struct tc_daemon *d, struct tc_error *err)
     return tc_store_open(d->evidence_dir, &config, say_recovery, NULL, &d->store, err);
 }
 
-static tc_status restore(void *context, const struct tc_live_mark *mark)
+static tc_status restore(void *context, const struct tc_incident_mark *mark)
 {
     struct tc_daemon *d = context;
     return tc_live_restore(tc_detection_live(d->detection), mark);

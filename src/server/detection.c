@@ -62,7 +62,8 @@ static struct tc_slice render(struct tc_detection *d, const struct tc_verdict *v
     }
 }
 
-static tc_status tell(void *context, const struct tc_verdict *v, const struct tc_live_mark *mark)
+static tc_status tell(void *context, const struct tc_verdict *v,
+                      const struct tc_incident_mark *mark)
 {
     struct tc_detection *d = context;
     struct tc_slice line = render(d, v);

@@ -216,7 +216,8 @@ static tc_status count_pending(struct tc_outbox *o)
 }
 
 static tc_status restore_marks(struct tc_outbox *o,
-                               tc_status (*restore)(void *context, const struct tc_live_mark *mark),
+                               tc_status (*restore)(void *context,
+                                                    const struct tc_incident_mark *mark),
                                void *context)
 {
     struct tc__mark_place *all = tc__marks_sorted(&o->marks);
@@ -233,7 +234,7 @@ static tc_status restore_marks(struct tc_outbox *o,
 }
 
 static tc_status recover(struct tc_outbox *o, const struct tc_outbox_config *config,
-                         tc_status (*restore)(void *context, const struct tc_live_mark *mark),
+                         tc_status (*restore)(void *context, const struct tc_incident_mark *mark),
                          void *context, struct tc_error *err)
 {
     tc_status status = read_log(o);
@@ -291,7 +292,7 @@ static void destroy(struct tc_outbox *o)
 }
 
 tc_status tc_outbox_open(const struct tc_outbox_config *config,
-                         tc_status (*restore)(void *context, const struct tc_live_mark *mark),
+                         tc_status (*restore)(void *context, const struct tc_incident_mark *mark),
                          void *context, struct tc_outbox **out_outbox, struct tc_error *err)
 {
     struct tc_outbox *o = calloc(1, sizeof *o);
@@ -350,8 +351,8 @@ tc_status tc_outbox_start(struct tc_outbox *o, struct tc_error *err)
 
 /* ---- taking -------------------------------------------------------------------------------- */
 
-tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_live_mark *mark, struct tc_slice json,
-                        int64_t arrival_ns)
+tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_incident_mark *mark,
+                        struct tc_slice json, int64_t arrival_ns)
 {
     struct tc__record r = {.kind = TC__RECORD_VERDICT,
                            .number = o->next_number,

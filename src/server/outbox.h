@@ -60,7 +60,7 @@ struct tc_outbox_config {
  */
 TC_CHECKED tc_status tc_outbox_open(const struct tc_outbox_config *config,
                                     tc_status (*restore)(void *context,
-                                                         const struct tc_live_mark *mark),
+                                                         const struct tc_incident_mark *mark),
                                     void *context, struct tc_outbox **out_outbox,
                                     struct tc_error *err);
 /* Starts the threads that deliver. */
@@ -74,7 +74,7 @@ void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *con
  * TC_E_LIMIT: TC_OUTBOX_QUEUE_MAX waits for the disk already; nothing was taken, try again later.
  * TC_E_UNSUPPORTED: more than TC_OUTBOX_RECORD_MAX.
  */
-TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_live_mark *mark,
+TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_incident_mark *mark,
                                    struct tc_slice json, int64_t arrival_ns);
 
 /* Waits until everything taken is durable and in the file, or the time is over; stops; closes. */

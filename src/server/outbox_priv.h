@@ -46,7 +46,7 @@ struct tc__record {
     size_t len;      /* on disk */
     int64_t taken_ns;
     int64_t arrival_ns;
-    struct tc_live_mark mark;
+    struct tc_incident_mark mark;
     struct tc_slice json;
     struct tc__cursor cursor;
 };

@@ -83,7 +83,7 @@ static void write_cursor(char *to, const struct tc__cursor *c)
 
 static void write_verdict(char *to, const struct tc__record *r)
 {
-    const struct tc_live_mark *m = &r->mark;
+    const struct tc_incident_mark *m = &r->mark;
     to = put64(to, (uint64_t)r->taken_ns);
     to = put64(to, (uint64_t)r->arrival_ns);
     to = put64(to, (uint64_t)m->first_ns);
@@ -152,14 +152,14 @@ static bool read_verdict(struct tc_slice body, struct tc__record *out)
     out->taken_ns = (int64_t)get64(p);
     out->arrival_ns = (int64_t)get64(p + 8);
     const char *text = p + MARK_BYTES;
-    out->mark = (struct tc_live_mark){.pattern_id = tc_slice_make(text, pattern),
-                                      .key = tc_slice_make(text + pattern, key),
-                                      .incident_id = tc_slice_make(text + pattern + key, id),
-                                      .status = (enum tc_verdict_status)status,
-                                      .first_ns = (int64_t)get64(p + 16),
-                                      .detected_ns = (int64_t)get64(p + 24),
-                                      .content = get64(p + 32),
-                                      .told = get64(p + 40)};
+    out->mark = (struct tc_incident_mark){.pattern_id = tc_slice_make(text, pattern),
+                                          .key = tc_slice_make(text + pattern, key),
+                                          .incident_id = tc_slice_make(text + pattern + key, id),
+                                          .status = (enum tc_verdict_status)status,
+                                          .first_ns = (int64_t)get64(p + 16),
+                                          .detected_ns = (int64_t)get64(p + 24),
+                                          .content = get64(p + 32),
+                                          .told = get64(p + 40)};
     out->json = tc_slice_from(body, MARK_BYTES + pattern + key + id);
     return true;
 }

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/query.h"
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* Appends text, decoded; false when it is not what may stand in a name. */
 static bool decode(struct tc_buf *b, struct tc_slice text)
 {
@@ -18,12 +9,11 @@ static bool decode(struct tc_buf *b, struct tc_slice text)
         if (c == '+') {
             c = ' ';
         } else if (c == '%') {
-            int high = text.len - i > 2 ? hex_digit(text.ptr[i + 1]) : -1;
-            int low = text.len - i > 2 ? hex_digit(text.ptr[i + 2]) : -1;
-            if (high < 0 || low < 0) {
+            uint64_t code = 0;
+            if (text.len - i < 3 || tc_slice_hex(tc_slice_make(text.ptr + i + 1, 2), &code) != 2) {
                 return false;
             }
-            c = high * 16 + low;
+            c = (int)code;
             i += 2;
         }
         if (c < ' ' || c == 0x7f) {

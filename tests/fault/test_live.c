@@ -25,7 +25,8 @@
 static unsigned opened;
 static unsigned other;
 
-static tc_status take(void *context, const struct tc_verdict *v, const struct tc_live_mark *mark)
+static tc_status take(void *context, const struct tc_verdict *v,
+                      const struct tc_incident_mark *mark)
 {
     (void)context;
     (void)mark;

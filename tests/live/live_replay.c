@@ -33,7 +33,7 @@ struct incident {
     char id[TC_INCIDENT_ID_LEN];
     char key[512];
     char pattern_id[8];
-    struct tc_live_mark mark;
+    struct tc_incident_mark mark;
     unsigned opened;
     char line[LINE_MAX_BYTES];
     size_t len;
@@ -71,7 +71,8 @@ static void need(bool ok, const char *what, const char *name)
     }
 }
 
-static tc_status take(void *context, const struct tc_verdict *v, const struct tc_live_mark *mark)
+static tc_status take(void *context, const struct tc_verdict *v,
+                      const struct tc_incident_mark *mark)
 {
     struct world *w = context;
     size_t i = 0;

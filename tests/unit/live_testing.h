@@ -23,7 +23,7 @@ struct told {
     char pattern_id[4];
     char key[160];
     enum tc_verdict_status status;
-    struct tc_live_mark mark; /* its strings are those above */
+    struct tc_incident_mark mark; /* its strings are those above */
     size_t cause_count;
     bool root;
     bool grouped;
@@ -41,7 +41,7 @@ struct live_test {
 };
 
 static inline tc_status test_take(void *context, const struct tc_verdict *v,
-                                  const struct tc_live_mark *mark)
+                                  const struct tc_incident_mark *mark)
 {
     struct live_test *t = context;
     if (t->sink_status != TC_OK && t->fail_after-- == 0) {

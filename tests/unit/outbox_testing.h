@@ -88,14 +88,15 @@ static __attribute__((unused)) tc_status put_one(struct tc_outbox *o, unsigned n
     size_t len = verdict_line(line, sizeof line, n, pad);
     (void)snprintf(id, sizeof id, "inc-%u", n % 10);
     (void)snprintf(key, sizeof key, "key-%u", n % 10);
-    struct tc_live_mark mark = {.pattern_id = TC_LIT("1"),
-                                .key = tc_slice_cstr(key),
-                                .incident_id = tc_slice_cstr(id),
-                                .status = n % 10 == 3 ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED,
-                                .first_ns = n,
-                                .detected_ns = -(int64_t)n,
-                                .content = n * 7,
-                                .told = n * 11};
+    struct tc_incident_mark mark = {.pattern_id = TC_LIT("1"),
+                                    .key = tc_slice_cstr(key),
+                                    .incident_id = tc_slice_cstr(id),
+                                    .status =
+                                        n % 10 == 3 ? TC_VERDICT_RESOLVED : TC_VERDICT_UPDATED,
+                                    .first_ns = n,
+                                    .detected_ns = -(int64_t)n,
+                                    .content = n * 7,
+                                    .told = n * 11};
     return tc_outbox_put(o, &mark, tc_slice_make(line, len), 1);
 }
 
@@ -154,7 +155,8 @@ struct restored {
     int64_t first_ns[10];
 };
 
-static __attribute__((unused)) tc_status keep_mark(void *context, const struct tc_live_mark *mark)
+static __attribute__((unused)) tc_status keep_mark(void *context,
+                                                   const struct tc_incident_mark *mark)
 {
     struct restored *r = context;
     unsigned i = (unsigned)(mark->incident_id.ptr[4] - '0');

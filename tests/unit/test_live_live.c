@@ -362,7 +362,7 @@ static void a_mark_that_is_none_is_refused(void **state)
 {
     (void)state;
     struct live_test *t = test_create(NULL);
-    struct tc_live_mark mark = {.pattern_id = TC_LIT("4"), .key = TC_LIT("x")};
+    struct tc_incident_mark mark = {.pattern_id = TC_LIT("4"), .key = TC_LIT("x")};
     mark.incident_id = TC_LIT("0123");
     assert_int_equal(tc_live_restore(t->live, &mark), TC_E_MALFORMED);
     mark.incident_id = TC_LIT("0123456789abcdef0123456789abcdef");

@@ -90,7 +90,7 @@ static void too_large_a_verdict_is_refused_and_the_largest_is_not(void **state)
     (void)start_box(&config);
     static char line[TC_OUTBOX_RECORD_MAX];
     memset(line, 'x', sizeof line);
-    struct tc_live_mark mark = {.incident_id = TC_LIT("i")};
+    struct tc_incident_mark mark = {.incident_id = TC_LIT("i")};
     size_t fits = TC_OUTBOX_RECORD_MAX - 64 - 1;
     assert_int_equal(tc_outbox_put(box, &mark, tc_slice_make(line, fits + 1), 0), TC_E_UNSUPPORTED);
     assert_int_equal(tc_outbox_put(box, &mark, tc_slice_make(line, fits), 0), TC_OK);

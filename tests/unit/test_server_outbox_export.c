@@ -251,7 +251,7 @@ static void a_line_that_is_no_json_is_left_out(void **state)
     static const struct peer_step STEPS[] = {{.act = PEER_REPLY, .text = TAKEN}};
     struct tc_outbox_config config = otlp_config(STEPS, COUNT(STEPS));
     (void)open_box(&config);
-    struct tc_live_mark mark = {.incident_id = TC_LIT("i")};
+    struct tc_incident_mark mark = {.incident_id = TC_LIT("i")};
     assert_int_equal(tc_outbox_put(box, &mark, TC_LIT("not JSON"), 0), TC_OK);
     put_many(0, 1);
     assert_int_equal(tc_outbox_put(box, &mark, TC_LIT("[]"), 0), TC_OK);
