@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The manifest of a run: which bytes it consists of. Canonical JSON, so that its digest names the
+ * run's inputs whatever the order in which they were given:
+ *
+ *   {"files":[{"digest":"sha256:...","name":"a.json","role":"result","size":710}, ...],
+ *    "manifest_version":1,"run":{"contract_digest":...,"name":...,"workload_spec_digest":...}}
+ *
+ * Files are sorted by role, then digest, then name. The manifest itself is stored as evidence.
+ */
+#ifndef TC_RUN_MANIFEST_H
+#define TC_RUN_MANIFEST_H
+
+#include "base/digest.h"
+#include "base/slice.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum tc_role { TC_ROLE_CONTRACT, TC_ROLE_RESULT, TC_ROLE_TELEMETRY, TC_ROLE_ARTIFACT };
+const char *tc_role_name(enum tc_role role);
+
+struct tc_manifest_file {
+    enum tc_role role;
+    struct tc_slice name; /* last component of the path as given */
+    struct tc_digest digest;
+    uint64_t size;
+};
+
+struct tc_manifest {
+    struct tc_slice name;             /* of the contract, or --name; may be empty */
+    const struct tc_digest *contract; /* of its canonical form; NULL: exploratory */
+    const struct tc_digest *workload; /* NULL: not known */
+    struct tc_slice run_id;           /* only when given by the user; may be empty */
+    struct tc_manifest_file *files;   /* sorted by tc_manifest_write */
+    size_t file_count;
+};
+
+#define TC_MANIFEST_FILES_MAX 4096
+
+/* Into memory of the caller's free(). */
+TC_CHECKED tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_len,
+                                       struct tc_error *err);
+/* Reads what tc_manifest_write wrote; strings and files in one block for free(). Refuses what is
+ * not canonical. */
+TC_CHECKED tc_status tc_manifest_read(struct tc_slice text, struct tc_manifest *out,
+                                      void **out_memory, struct tc_error *err);
+
+#endif

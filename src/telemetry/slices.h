@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples into slices: per series and time window the count, extremes, mean, percentiles and last
+ * value, as rows of telemetry_slice_fact. The same for files of a run and for the daemon. Memory is
+ * bounded: series and samples beyond it are counted, not kept.
+ *
+ * Gauges are taken as they are. A counter becomes its rise per second between two samples (a fall
+ * is a restart, not a rise), `last` is its value. Percentiles are exact: nearest rank over the
+ * window's samples, of which a window keeps at most TC_WINDOW_SAMPLES_MAX; beyond that every second
+ * one is kept, and so on.
+ */
+#ifndef TC_TELEMETRY_SLICES_H
+#define TC_TELEMETRY_SLICES_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "codec/samples.h"
+#include "warehouse/rows.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_WINDOW_SAMPLES_MAX 64
+
+struct tc_slices_config {
+    int64_t window_ns; /* windows begin at multiples of it */
+    size_t series_max;
+    size_t memory_bytes; /* in all */
+};
+
+#define TC_SLICES_CONFIG_DEFAULT \
+    ((struct tc_slices_config){  \
+        .window_ns = 60 * TC_SECOND, .series_max = 65536, .memory_bytes = (size_t)64 << 20})
+
+/* Who a series belongs to; empty where not known. */
+struct tc_series_scope {
+    struct tc_slice run_id;
+    struct tc_slice run_join; /* "identity", "given", "time"; with run_id */
+    struct tc_slice scheduler_run_id;
+    struct tc_slice job_uid;
+    struct tc_slice pod_uid;
+    struct tc_slice node;
+    struct tc_slice gpu_uuid;
+    struct tc_slice request_class;
+    int64_t rank; /* -1: none */
+};
+
+struct tc_slices_counts {
+    uint64_t samples;
+    uint64_t not_finite;  /* NaN, infinities, and DCGM's "not supported" */
+    uint64_t late;        /* for a window that was given out already */
+    uint64_t series_full; /* samples of series that found no room */
+    uint64_t windows;     /* given out */
+    uint64_t series;      /* now */
+};
+
+struct tc_slices;
+
+TC_CHECKED tc_status tc_slices_create(const struct tc_slices_config *config,
+                                      struct tc_slices **out_slices, struct tc_error *err);
+void tc_slices_destroy(struct tc_slices *s);
+
+/*
+ * One sample with labels as its exporter gave them: the family, our metric name, unit and the
+ * scope are found from them (families.def, codec's tables of names and labels). Copies what it
+ * keeps. Allocates nothing.
+ */
+void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t time_ns,
+                   const struct tc_series_scope *known);
+/* Gives out windows that ended at or before `until_ns` (INT64_MAX: all), in order of time, then
+ * series. Rows of telemetry_slice_fact; `take` gets batches. */
+TC_CHECKED tc_status tc_slices_flush(struct tc_slices *s, int64_t until_ns,
+                                     tc_status (*take)(void *context, const struct tc_rows *rows),
+                                     void *context, struct tc_error *err);
+void tc_slices_counts(const struct tc_slices *s, struct tc_slices_counts *out);
+
+/* The family of a metric name; "other" when it is of none that we know. */
+struct tc_slice tc_family_of(struct tc_slice metric);
+
+#endif

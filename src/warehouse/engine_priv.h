@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine does. warehouse.c owns what is the same for all of them (versions, checks of
+ * arguments); an engine is one constant of this type. Arguments are checked before they get here.
+ */
+#ifndef TC_WAREHOUSE_ENGINE_PRIV_H
+#define TC_WAREHOUSE_ENGINE_PRIV_H
+
+#include "warehouse/warehouse.h"
+
+struct tc__engine {
+    const char *name;
+    /* *out is the engine's own object, given to all others. */
+    tc_status (*open)(const struct tc_warehouse_config *config, void **out, struct tc_error *err);
+    void (*close)(void *engine);
+    tc_status (*share)(void *engine, void **out, struct tc_error *err);
+    const char *(*describe)(const void *engine);
+    tc_status (*begin)(void *engine, struct tc_error *err);
+    tc_status (*commit)(void *engine, struct tc_error *err);
+    void (*rollback)(void *engine);
+    tc_status (*append)(void *engine, enum tc_table table, const struct tc_rows *rows,
+                        struct tc_error *err);
+    tc_status (*forget)(void *engine, const struct tc_forget *what, uint64_t *out_count,
+                        struct tc_error *err);
+    tc_status (*query)(void *engine, const struct tc_query *query, tc_rows_fn take, void *context,
+                       bool *out_cut, struct tc_error *err);
+    void (*interrupt)(void *engine);
+    tc_status (*parquet)(void *engine, enum tc_table table, size_t time_column, int64_t before_us,
+                         const char *path, uint64_t *out_rows, struct tc_error *err);
+};
+
+extern const struct tc__engine
+    tc__engine_duckdb; /* duckdb_*.c: the file data_dir/warehouse.duckdb */
+extern const struct tc__engine tc__engine_daemon; /* daemon_*.c: data_dir/warehouse.sock */
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch of rows, column by column: what goes into the warehouse and what comes out of it, the
+ * same for every engine and over the daemon's socket. One allocation of fixed size for the cells;
+ * text is kept in a second block that grows up to a bound.
+ */
+#ifndef TC_WAREHOUSE_ROWS_H
+#define TC_WAREHOUSE_ROWS_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "warehouse/tables.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_ROWS_MAX 2048
+/* Text of one batch; a cell has at most that. */
+#define TC_ROWS_TEXT_MAX ((size_t)64 << 20)
+
+/* INT and TIME (us) in integer, REAL in real, BOOL in integer as 0 or 1, TEXT in text. */
+union tc_cell {
+    int64_t integer;
+    double real;
+    struct {
+        uint32_t at; /* in the batch's text */
+        uint32_t len;
+    } text;
+};
+
+struct tc_rows_column {
+    char name[64]; /* cut to fit */
+    enum tc_column_type type;
+    uint64_t valid[TC_ROWS_MAX / 64]; /* bit set: there is a value */
+    union tc_cell cells[TC_ROWS_MAX];
+};
+
+/* Invariant: count <= TC_ROWS_MAX; text_len <= text_cap <= TC_ROWS_TEXT_MAX. */
+struct tc_rows {
+    size_t column_count;
+    size_t count;
+    struct tc_rows_column *columns;
+    char *text;
+    size_t text_len;
+    size_t text_cap;
+};
+
+/* Rows of a table, or of a query's columns. NULL without memory. */
+struct tc_rows *tc_rows_create(enum tc_table table);
+struct tc_rows *tc_rows_create_for(const struct tc_column *columns, size_t count);
+void tc_rows_destroy(struct tc_rows *r);
+/* No rows; the columns stay. */
+void tc_rows_reset(struct tc_rows *r);
+
+/* A new row of NULLs, which the setters below fill; false when the batch is full. */
+bool tc_rows_add(struct tc_rows *r);
+/* Setters for the last row. The column is of that type (TC_ASSERT). NaN and infinities: NULL. */
+void tc_rows_int(struct tc_rows *r, size_t column, int64_t value); /* INT, TIME, BOOL */
+void tc_rows_real(struct tc_rows *r, size_t column, double value);
+/* Copies. TC_E_LIMIT or TC_E_NOMEM: the cell stays NULL. An empty text is a value. */
+TC_CHECKED tc_status tc_rows_text(struct tc_rows *r, size_t column, struct tc_slice value);
+
+bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row);
+/* Of cells that are not NULL; the slice lives until the batch changes. */
+struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t row);
+
+#endif
