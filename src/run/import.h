@@ -21,6 +21,7 @@
 struct tc_import_file {
     enum tc_role role;
     const char *path;
+    bool found; /* in a directory: told and left out when no reader knows it */
 };
 
 struct tc_import {
