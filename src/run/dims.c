@@ -123,8 +123,7 @@ static tc_status put_definition(struct tc_rows *rows, const struct tc__definitio
     };
     TC_ASSERT(tc_rows_add(rows));
     for (size_t n = 0; n < sizeof cells / sizeof cells[0]; n++) {
-        if (cells[n].text.len > 0 &&
-            tc_rows_text(rows, cells[n].column, cells[n].text) != TC_OK) {
+        if (cells[n].text.len > 0 && tc_rows_text(rows, cells[n].column, cells[n].text) != TC_OK) {
             return tc__import_nomem(err);
         }
     }
@@ -149,9 +148,9 @@ static tc_status write_new(struct tc__import *i, struct tc_rows *rows, uint64_t 
     for (size_t n = 0; n < i->definition_count; n++) {
         struct tc_bind id = tc__bind_text(i->definitions[n].id);
         int64_t there = 0;
-        TC_TRY(tc_warehouse_int(i->w,
-                                "SELECT count(*) FROM metric_definition_dim WHERE definition_id = ?",
-                                &id, 1, 0, &there, err));
+        TC_TRY(tc_warehouse_int(
+            i->w, "SELECT count(*) FROM metric_definition_dim WHERE definition_id = ?", &id, 1, 0,
+            &there, err));
         if (there > 0) {
             continue;
         }

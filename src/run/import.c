@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "run/import_priv.h"
-#include "telemetry/slices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +143,8 @@ static tc_status collect(struct tc__import *i, struct tc_error *err)
         TC_TRY(tc__facts_settle(i, err));
         TC_TRY(tc__import_identity(i, err));
     }
-    TC_TRY(tc__import_telemetry(i, err)); /* tells what is wrong there even when it is for nothing */
+    TC_TRY(
+        tc__import_telemetry(i, err)); /* tells what is wrong there even when it is for nothing */
     return i->errors > 0 ? refuse(i, err) : TC_OK;
 }
 
@@ -154,7 +154,9 @@ static void tell_files(const struct tc__import *i)
         const struct tc__source *s = &i->sources[n];
         if (!s->left_out) {
             i->sink->file(i->sink->context, s->file,
-                          s->reader != NULL ? s->reader->name : tc_role_name(s->file->role),
+                          s->reader != NULL ? s->reader->name
+                          : s->form != NULL ? s->form
+                                            : "kept",
                           s->rows, tc_slice_cstr(s->digest_text));
         }
     }
@@ -174,6 +176,10 @@ static void summarise(const struct tc__import *i, struct tc_import_outcome *out)
 static tc_status import(struct tc__import *i, struct tc_import_outcome *out, struct tc_error *err)
 {
     TC_TRY(collect(i, err));
+    if (i->w == NULL && i->sink->open != NULL) {
+        TC_TRY(i->sink->open(i->sink->context, &i->w, err));
+    }
+    TC_ASSERT(i->w != NULL || i->want->dry_run);
     if (i->w != NULL) {
         TC_TRY(tc__import_is_there(i, &out->was_there, err));
         if (!out->was_there) {
@@ -193,7 +199,6 @@ static void fini(struct tc__import *i)
     for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
         tc__batches_fini(&i->batches[t]);
     }
-    tc_slices_destroy(i->slices);
     tc_contract_destroy(i->contract);
     free(i->contract_text);
     free(i->manifest);
@@ -210,7 +215,6 @@ tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *import_,
 {
     struct tc__import i = {
         .w = w, .want = import_, .sink = sink, .started_us = INT64_MAX, .ended_us = INT64_MIN};
-    TC_ASSERT(w != NULL || import_->dry_run);
     *out = (struct tc_import_outcome){0};
     TC_TRY(check_wanted(import_, err));
     tc_status status = import(&i, out, err);

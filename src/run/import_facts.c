@@ -65,10 +65,10 @@ static tc_status mix_of(struct tc__import *i, size_t source, struct tc_json mix,
         tc_grow_lit(&g, "}");
     }
     tc_grow_lit(&g, "]");
-    tc_status status = g.failed    ? tc__import_nomem(err)
-                       : seen == 0 ? TC_OK
-                                   : add_text(i, source, TC_TABLE_WORKLOAD, column,
-                                              tc_grow_slice(&g), err);
+    tc_status status = g.failed ? tc__import_nomem(err)
+                       : seen == 0
+                           ? TC_OK
+                           : add_text(i, source, TC_TABLE_WORKLOAD, column, tc_grow_slice(&g), err);
     tc_grow_fini(&g);
     return status;
 }
@@ -176,9 +176,8 @@ static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
                                 "says \"%.*s\"; recorded is \"%.*s\" of %.*s", TC_FMT(other->text),
                                 TC_FMT(kept->text), TC_FMT(from));
     }
-    return tc__import_warnf(i, other->source, err, column,
-                            "says %lld; recorded is %lld of %.*s", (long long)other->integer,
-                            (long long)kept->integer, TC_FMT(from));
+    return tc__import_warnf(i, other->source, err, column, "says %lld; recorded is %lld of %.*s",
+                            (long long)other->integer, (long long)kept->integer, TC_FMT(from));
 }
 
 /* What a run has only one of, or what is found from all of them. */

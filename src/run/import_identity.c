@@ -82,12 +82,12 @@ static tc_status workload_of_results(struct tc__import *i, struct tc_error *err)
         }
     }
     tc_grow_key(&g, "serving_points");
-    tc_status status = put_points(&i->batches[TC_TABLE_SERVING], TC_SERVING_WORKLOAD_POINT, &g,
-                                  &known, err);
+    tc_status status =
+        put_points(&i->batches[TC_TABLE_SERVING], TC_SERVING_WORKLOAD_POINT, &g, &known, err);
     tc_grow_key(&g, "training_points");
     if (status == TC_OK) {
-        status = put_points(&i->batches[TC_TABLE_TRAINING], TC_TRAINING_SCALE_POINT, &g, &known,
-                            err);
+        status =
+            put_points(&i->batches[TC_TABLE_TRAINING], TC_TRAINING_SCALE_POINT, &g, &known, err);
     }
     tc_grow_lit(&g, "}");
     if (status != TC_OK || !known) {
@@ -124,8 +124,7 @@ static const char *next_tool(const struct tc__import *i, const char *last)
     const char *next = NULL;
     for (size_t n = 0; n < i->source_count; n++) {
         const struct tc_reader *r = i->sources[n].left_out ? NULL : i->sources[n].reader;
-        if (r != NULL && strcmp(r->name, last) > 0 &&
-            (next == NULL || strcmp(r->name, next) < 0)) {
+        if (r != NULL && strcmp(r->name, last) > 0 && (next == NULL || strcmp(r->name, next) < 0)) {
             next = r->name;
         }
     }

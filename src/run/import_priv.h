@@ -8,8 +8,6 @@
 #include "run/import.h"
 #include "warehouse/rows.h"
 
-struct tc_slices;
-
 #define TC__DIGEST_TEXT (sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)
 /* Rows of one import, over all files. */
 #define TC__IMPORT_ROWS_MAX ((uint64_t)4 << 20)
@@ -37,6 +35,7 @@ struct tc__source {
     char digest_text[TC__DIGEST_TEXT];
     uint64_t size;
     const struct tc_reader *reader; /* that took it; NULL: no result */
+    const char *form;               /* of telemetry: what it is */
     uint64_t rows;
     bool left_out; /* bad, known to no reader, or the same bytes as another one of its role */
 };
@@ -96,15 +95,14 @@ struct tc__import {
     size_t definition_count;
     size_t definition_cap;
     struct tc__batches batches[TC_TABLE_COUNT];
-    struct tc_slices *slices;
     struct tc_contract *contract;
     struct tc_contract_facts said; /* by the contract */
     char *contract_text;
     uint64_t rows;           /* that readers found */
     uint64_t errors;         /* told */
     uint64_t contradictions; /* of them */
-    bool unreadable;     /* one of them is a file that cannot be read at all */
-    bool forced;         /* a contradiction was recorded instead of refused */
+    bool unreadable;         /* one of them is a file that cannot be read at all */
+    bool forced;             /* a contradiction was recorded instead of refused */
     bool contract_is_bad;
     uint64_t bytes_done;
     uint64_t bytes_total;
@@ -186,7 +184,8 @@ void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g);
 
 /* ---- import_telemetry.c ---- */
 
-/* Samples of all telemetry files into slices in memory, and from there into rows. */
+/* Reads all telemetry files to see what is wrong with them. Their rows may be too many to keep:
+ * they are made once more when they are written. */
 TC_CHECKED tc_status tc__import_telemetry(struct tc__import *i, struct tc_error *err);
 TC_CHECKED tc_status tc__import_telemetry_write(struct tc__import *i, uint64_t *io_rows,
                                                 struct tc_error *err);

@@ -3,6 +3,9 @@
  * looked at before anything is said to be wrong with the whole. */
 #include "run/import_priv.h"
 
+#include "evidence/files.h"
+#include "telemetry/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "evidence/files.h"
 
 #define HASH_CHUNK ((size_t)1 << 20)
 
@@ -218,11 +219,32 @@ static tc_status read_content(struct tc__import *i, size_t source, struct tc_err
     return status;
 }
 
+/* Found in a directory that was given for its telemetry: is it any? */
+static tc_status sniff_telemetry(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    struct tc__source *s = &i->sources[source];
+    char *bytes = NULL;
+    size_t len = 0;
+    TC_TRY(tc__read_whole(s->file->path, TC_TELEMETRY_BYTES_MAX, &bytes, &len, err));
+    if (!tc_telemetry_sniff(tc_slice_make(bytes, len), tc_slice_cstr(s->file->path))) {
+        s->left_out = true;
+        tc__import_tell(i, source, "left out: no telemetry that is known");
+    }
+    free(bytes);
+    return TC_OK;
+}
+
 static tc_status read_source(struct tc__import *i, size_t source, struct tc_error *err)
 {
     struct tc__source *s = &i->sources[source];
     if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT) {
         return read_content(i, source, err);
+    }
+    if (s->file->role == TC_ROLE_TELEMETRY && s->file->found) {
+        TC_TRY(sniff_telemetry(i, source, err));
+    }
+    if (s->left_out) {
+        return TC_OK;
     }
     TC_TRY(hash_file(i, s, err));
     tc__digest_text(&s->digest, s->digest_text);

@@ -25,8 +25,8 @@ static struct origin origin_of(enum tc_table table)
                                TC_SERVING_STARTED, TC_SERVING_ENDED};
     }
     if (table == TC_TABLE_TRAINING) {
-        return (struct origin){TC_TRAINING_SOURCE_DIGEST, TC_TRAINING_TOOL,
-                               TC_TRAINING_DEFINITIONS, TC_TRAINING_STARTED, TC_TRAINING_ENDED};
+        return (struct origin){TC_TRAINING_SOURCE_DIGEST, TC_TRAINING_TOOL, TC_TRAINING_DEFINITIONS,
+                               TC_TRAINING_STARTED, TC_TRAINING_ENDED};
     }
     return (struct origin){TC_SLICE_SOURCE_DIGEST, TC_SLICE_FAMILY, NO_COLUMN, TC_SLICE_START,
                            TC_SLICE_END};

@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "evidence/files.h"
-#include "telemetry/slices.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +27,9 @@ static tc_status add_file(struct tc__import *i, struct tc_files_batch *batch, si
     tc_status status = tc_files_add(batch, fd, &digest, &size, err);
     (void)close(fd);
     if (status == TC_OK && memcmp(&digest, &s->digest, sizeof digest) != 0) {
-        status = tc_fail(err, TC_E_IO, 0,
-                         "%s: changed while it was imported; add it when it is complete",
-                         s->file->path);
+        status =
+            tc_fail(err, TC_E_IO, 0,
+                    "%s: changed while it was imported; add it when it is complete", s->file->path);
     }
     tc__import_progress(i, s->size);
     return status;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 /* ---- small answers ---- */
 
 struct text_answer {

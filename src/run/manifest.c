@@ -221,8 +221,8 @@ static tc_status read_document(struct reading *r, struct tc_json root, struct tc
     r->out->files = r->memory->files;
     r->out->name = keep(r, tc_json_get_string(run, TC_LIT("name")));
     r->out->run_id = keep(r, tc_json_get_string(run, TC_LIT("run_id")));
-    TC_TRY(read_digest(run, TC_LIT("contract_digest"), &r->memory->contract, &r->out->contract,
-                       err));
+    TC_TRY(
+        read_digest(run, TC_LIT("contract_digest"), &r->memory->contract, &r->out->contract, err));
     return read_digest(run, TC_LIT("workload_spec_digest"), &r->memory->workload, &r->out->workload,
                        err);
 }
@@ -263,8 +263,7 @@ static tc_status read_parsed(struct tc_slice text, struct tc_json root, struct t
         return tc_fail(err, TC_E_LIMIT, 0, "manifest: %zu files, more than %d", count,
                        TC_MANIFEST_FILES_MAX);
     }
-    struct memory *memory =
-        calloc(1, sizeof *memory + count * sizeof memory->files[0] + text.len);
+    struct memory *memory = calloc(1, sizeof *memory + count * sizeof memory->files[0] + text.len);
     if (memory == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest");
     }
