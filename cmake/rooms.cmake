@@ -83,6 +83,7 @@ tc_room(cli server analysis run telemetry warehouse evidence intake score sim li
 tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml)
 tc_room_uses(codec PkgConfig::fyaml)
 tc_room_uses(evidence PkgConfig::zstd PkgConfig::xxhash PkgConfig::crypto)
+tc_room_uses(warehouse tc_duckdb)
 tc_room_uses(run PkgConfig::fyaml)
 tc_room_uses(server PkgConfig::event PkgConfig::nghttp2 PkgConfig::zstd PkgConfig::zlib PkgConfig::ssl
              PkgConfig::fyaml tc_http_parser)
