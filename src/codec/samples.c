@@ -121,6 +121,9 @@ bool tc_series_read(const struct tc_sample *sample, struct tc_arena *arena,
     out->scope = ev.scope;
     out->device = ev.metric.device;
     out->rack = ours ? ev.metric.rack : TC_EMPTY;
+    if (!ours && tc_slice_eq_nocase(tc_slice_head(sample->name, 5), TC_LIT("dcgm_"))) {
+        out->how = TC__VALUE_DCGM;
+    }
     if (ours) {
         out->metric = (enum tc_metric)use.row->metric;
         out->how = use.row->value;

@@ -226,6 +226,15 @@ static void take_label(const struct tc_sample_label *label, bool used, struct po
     }
 }
 
+/* The number of a GPU on its node says nothing more where its UUID is known. */
+static bool is_gpu_number(const struct tc_sample_label *label)
+{
+    return tc_slice_eq(label->key, TC_LIT("gpu")) ||
+           (tc_slice_eq(label->key, TC_LIT("device")) &&
+            tc_slice_starts(label->value, TC_LIT("nvidia"))) ||
+           tc_slice_eq_nocase(label->key, TC_LIT("pci_bus_id"));
+}
+
 static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
                       struct point *point, struct tc__identity *io)
 {
@@ -270,7 +279,9 @@ enum tc__scope_verdict tc__identify(const struct tc_sample *sample,
     out->how = m.how;
     out->scale = m.scale;
     for (size_t i = 0; i < sample->label_count && i < TC_SAMPLE_LABELS_MAX; i++) {
-        take_label(&sample->labels[i], (m.used >> i & 1) != 0, &point, out);
+        bool used = (m.used >> i & 1) != 0 ||
+                    (m.scope.gpu_uuid.len > 0 && is_gpu_number(&sample->labels[i]));
+        take_label(&sample->labels[i], used, &point, out);
     }
     take_scope(&m.scope, scratch, ours ? &point : NULL, out);
     if (ours) {
