@@ -289,7 +289,7 @@ static void put_float(struct tc_buf *b, const char *text)
     if (strchr(text, ':') != NULL) {
         value = sixties_value(text);
     } else if (!isdigit((unsigned char)text[strcspn(text, DIGITS)])) {
-        value = NAN; /* .inf, .nan */
+        value = (double)NAN; /* .inf, .nan */
     } else {
         value = strtod(text, NULL);
     }
