@@ -206,7 +206,7 @@ static void fini(struct tc__import *i)
     free(i->warnings);
     free(i->facts);
     free(i->sources);
-    tc__pool_fini(&i->pool);
+    tc__import_pool_fini(&i->pool);
 }
 
 tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *import_,

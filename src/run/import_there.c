@@ -19,7 +19,7 @@ static tc_status take_text(void *context, const struct tc_rows *rows)
 {
     struct text_answer *a = context;
     if (rows->count > 0 && a->out->len == 0 && !tc_rows_is_null(rows, 0, 0)) {
-        a->failed = !tc__pool_copy(&a->i->pool, tc_rows_get_text(rows, 0, 0), a->out);
+        a->failed = !tc__import_pool_copy(&a->i->pool, tc_rows_get_text(rows, 0, 0), a->out);
     }
     return a->failed ? TC_E_NOMEM : TC_OK;
 }
