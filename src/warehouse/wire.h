@@ -149,5 +149,7 @@ bool tc_wire_is_bare(struct tc_slice bytes, enum tc_wire_kind kind);
 TC_CHECKED tc_status tc_wire_connect(const char *data_dir, int *out_fd, struct tc_error *err);
 TC_CHECKED tc_status tc_wire_listen(const char *data_dir, int backlog, int *out_fd,
                                     struct tc_error *err);
+/* The socket's name goes: nobody else comes. */
+void tc_wire_unlink(const char *data_dir);
 
 #endif

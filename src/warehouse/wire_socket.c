@@ -271,3 +271,13 @@ tc_status tc_wire_listen(const char *data_dir, int backlog, int *out_fd, struct 
     return tc_fail(err, TC_E_IO, 0, "%s/%s: cannot listen: %s", data_dir, TC_WIRE_SOCKET,
                    strerror_r(code, text, sizeof text));
 }
+
+void tc_wire_unlink(const char *data_dir)
+{
+    struct sockaddr_un address;
+    int dir_fd = -1;
+    if (make_address(data_dir, &address, &dir_fd, NULL) == TC_OK) {
+        (void)unlink(address.sun_path);
+        close_fd(dir_fd);
+    }
+}
