@@ -135,9 +135,8 @@ static tc_status do_begin(struct session *s, struct tc_error *err)
 
 static tc_status do_commit(struct session *s, struct tc_error *err)
 {
-    TC_TRY(tc_warehouse_commit(s->c->warehouse, err));
-    s->in_transaction = false;
-    return TC_OK;
+    s->in_transaction = false; /* committed or rolled back: over in any case */
+    return tc_warehouse_commit(s->c->warehouse, err);
 }
 
 static void roll_back(struct session *s)

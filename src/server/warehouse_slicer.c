@@ -272,25 +272,14 @@ static tc_status discard(void *context, const struct tc_rows *rows)
     return TC_OK;
 }
 
-static tc_status take_max(void *context, const struct tc_rows *rows)
-{
-    int64_t *out = context;
-    if (rows->count > 0 && !tc_rows_is_null(rows, 0, 0)) {
-        *out = rows->columns[0].cells[0].integer;
-    }
-    return TC_OK;
-}
-
 /* How far the warehouse is: what a daemon wrote carries no digest of a file. */
 static tc_status find_written(struct tc_warehouse_slicer *s, struct tc_warehouse *w,
                               struct tc_error *err)
 {
-    int64_t max_us = INT64_MIN;
-    struct tc_query query = {
-        .sql = TC_LIT("SELECT max(window_end) FROM telemetry_slice_fact "
-                      "WHERE source_digest IS NULL"),
-    };
-    TC_TRY(tc_warehouse_query(w, &query, take_max, &max_us, NULL, err));
+    int64_t max_us = 0;
+    TC_TRY(tc_warehouse_int(
+        w, "SELECT max(window_end) FROM telemetry_slice_fact WHERE source_digest IS NULL", NULL, 0,
+        0, &max_us, err));
     bool is_known = max_us > 0 && max_us < TC_TIME_MAX / 1000;
     s->written_ns = is_known ? max_us * 1000 : 0;
     return tc_slices_flush(s->slices, s->written_ns, discard, NULL, err);
