@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
+#include "codec/otlp_wire.h"
 #include "event/event.h"
 #include "event/metric.h"
 
@@ -87,6 +88,15 @@ static inline bool tc_samples_sniff(struct tc_slice bytes)
  * out_counts may be NULL.
  */
 TC_CHECKED tc_status tc_samples_read(const struct tc_samples_input *in, struct tc_arena *arena,
+                                     const struct tc_samples_out *out,
+                                     struct tc_samples_counts *out_counts, struct tc_error *err);
+
+/*
+ * The same for a body that passed tc_otlp_check as metrics, before tc_otlp_events or in place of
+ * it: what the check found is used again.
+ */
+TC_CHECKED tc_status tc_otlp_samples(struct tc_otlp_reader *r, enum tc_otlp_form form,
+                                     struct tc_slice body, struct tc_arena *arena,
                                      const struct tc_samples_out *out,
                                      struct tc_samples_counts *out_counts, struct tc_error *err);
 

@@ -54,6 +54,8 @@ struct tc_slices_counts {
     uint64_t samples;       /* that came */
     uint64_t not_finite;    /* NaN, infinities, and DCGM's "not supported" */
     uint64_t undated;       /* without a time */
+    uint64_t ahead;         /* more than a day after what was given out last */
+    uint64_t other_run;     /* of another run than the one they were given with */
     uint64_t late;          /* for a window that was given out already */
     uint64_t duplicates;    /* same series, time and value as another */
     uint64_t series_full;   /* samples of series that found no room */
@@ -63,6 +65,7 @@ struct tc_slices_counts {
     uint64_t counters_left; /* of them counters, which mean nothing without: left out */
     uint64_t windows;       /* rows given out */
     uint64_t series;        /* now */
+    uint64_t waiting;       /* samples whose window was not given out yet */
     uint64_t series_gone;   /* forgotten because nothing came any more */
 };
 
@@ -83,11 +86,15 @@ void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t 
 void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
                          const struct tc_series_scope *known);
 /* Gives out windows that ended at or before `until_ns` (INT64_MAX: all), in order of time, then
- * series. Rows of telemetry_slice_fact; `take` gets batches. */
+ * series. Rows of telemetry_slice_fact; `take` gets batches. When it fails, that is returned, and
+ * what was due and not taken yet is lost. May allocate. */
 TC_CHECKED tc_status tc_slices_flush(struct tc_slices *s, int64_t until_ns,
                                      tc_status (*take)(void *context, const struct tc_rows *rows),
                                      void *context, struct tc_error *err);
 void tc_slices_counts(const struct tc_slices *s, struct tc_slices_counts *out);
+
+/* The first run that other_run counted; empty: none. */
+struct tc_slice tc_slices_other_run(const struct tc_slices *s);
 
 /* The family of a metric name; "other" when it is of none that we know. */
 struct tc_slice tc_family_of(struct tc_slice metric);
