@@ -116,6 +116,12 @@ static tc_status refuse(const struct tc__import *i, struct tc_error *err)
                        "the contract is not valid; nothing was added. See `tracecore contract "
                        "check`; without --contract the run is exploratory");
     }
+    if (i->is_twin) {
+        return tc_fail(
+            err, TC_E_MALFORMED, 0,
+            "a replicate has results of its own; nothing was added. --force adds it, and "
+            "the run is not publishable");
+    }
     if (i->contradictions == i->errors) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "the files contradict themselves; nothing was added. --force records it, "
@@ -206,7 +212,7 @@ static void fini(struct tc__import *i)
     free(i->warnings);
     free(i->facts);
     free(i->sources);
-    tc__pool_fini(&i->pool);
+    tc__import_pool_fini(&i->pool);
 }
 
 tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *import_,

@@ -22,7 +22,7 @@ tc_status tc__fact_add(struct tc__import *i, const struct tc__fact *fact, struct
     struct tc__fact *to = &i->facts[i->fact_count];
     *to = *fact;
     to->order = i->fact_count;
-    if (fact->is_text && !tc__pool_copy(&i->pool, fact->text, &to->text)) {
+    if (fact->is_text && !tc__import_pool_copy(&i->pool, fact->text, &to->text)) {
         return tc__import_nomem(err);
     }
     i->fact_count++;

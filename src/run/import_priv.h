@@ -14,18 +14,18 @@
 /* What one import may find odd; the rest is counted. */
 #define TC__IMPORT_WARNINGS_MAX 4096
 /* Text of the small things that are kept: names, facts, warnings. */
-#define TC__POOL_MAX ((size_t)256 << 20)
+#define TC__IMPORT_POOL_MAX ((size_t)256 << 20)
 #define TC__NOWHERE SIZE_MAX
 
 /* Copies of text that live as long as the import. */
-struct tc__pool_block;
-struct tc__pool {
-    struct tc__pool_block *blocks;
+struct tc__import_pool_block;
+struct tc__import_pool {
+    struct tc__import_pool_block *blocks;
     size_t bytes;
 };
 /* False without memory. An empty text has a pointer too. */
-bool tc__pool_copy(struct tc__pool *p, struct tc_slice s, struct tc_slice *out);
-void tc__pool_fini(struct tc__pool *p);
+bool tc__import_pool_copy(struct tc__import_pool *p, struct tc_slice s, struct tc_slice *out);
+void tc__import_pool_fini(struct tc__import_pool *p);
 
 /* A file of the import. */
 struct tc__source {
@@ -81,7 +81,7 @@ struct tc__import {
     struct tc_warehouse *w; /* NULL: a dry run without a database */
     const struct tc_import *want;
     const struct tc_import_sink *sink;
-    struct tc__pool pool;
+    struct tc__import_pool pool;
     struct tc__source *sources;
     size_t source_count;
     struct tc__fact *facts;
@@ -104,6 +104,7 @@ struct tc__import {
     bool unreadable;         /* one of them is a file that cannot be read at all */
     bool forced;             /* a contradiction was recorded instead of refused */
     bool contract_is_bad;
+    bool is_twin; /* a result of another replicate */
     uint64_t bytes_done;
     uint64_t bytes_total;
 

@@ -84,7 +84,7 @@ tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice
 static tc_status copy(struct tc__import *i, const char *text, struct tc_slice *out,
                       struct tc_error *err)
 {
-    return tc__pool_copy(&i->pool, tc_slice_cstr(text), out) ? TC_OK : tc__import_nomem(err);
+    return tc__import_pool_copy(&i->pool, tc_slice_cstr(text), out) ? TC_OK : tc__import_nomem(err);
 }
 
 static tc_status make_definition(struct tc__import *i, const char *tool,
@@ -95,7 +95,7 @@ static tc_status make_definition(struct tc__import *i, const char *tool,
     tc_grow_str(&id, tc_slice_cstr(tool));
     tc_grow_lit(&id, ":");
     tc_grow_str(&id, tc_slice_cstr(from->field));
-    bool ok = !id.failed && tc__pool_copy(&i->pool, tc_grow_slice(&id), &out->id);
+    bool ok = !id.failed && tc__import_pool_copy(&i->pool, tc_grow_slice(&id), &out->id);
     tc_grow_fini(&id);
     if (!ok) {
         return tc__import_nomem(err);

@@ -10,23 +10,23 @@
 #define MESSAGE_MAX 1024
 #define BLOCK_BYTES ((size_t)64 << 10)
 
-struct tc__pool_block {
-    struct tc__pool_block *next;
+struct tc__import_pool_block {
+    struct tc__import_pool_block *next;
     size_t used;
     size_t size;
     char bytes[];
 };
 
-bool tc__pool_copy(struct tc__pool *p, struct tc_slice s, struct tc_slice *out)
+bool tc__import_pool_copy(struct tc__import_pool *p, struct tc_slice s, struct tc_slice *out)
 {
-    struct tc__pool_block *b = p->blocks;
+    struct tc__import_pool_block *b = p->blocks;
     if (b == NULL || b->size - b->used < s.len) {
         size_t size = s.len > BLOCK_BYTES ? s.len : BLOCK_BYTES;
-        b = size > TC__POOL_MAX - p->bytes ? NULL : malloc(sizeof *b + size);
+        b = size > TC__IMPORT_POOL_MAX - p->bytes ? NULL : malloc(sizeof *b + size);
         if (b == NULL) {
             return false;
         }
-        *b = (struct tc__pool_block){.next = p->blocks, .size = size};
+        *b = (struct tc__import_pool_block){.next = p->blocks, .size = size};
         p->blocks = b;
         p->bytes += size;
     }
@@ -39,10 +39,10 @@ bool tc__pool_copy(struct tc__pool *p, struct tc_slice s, struct tc_slice *out)
     return true;
 }
 
-void tc__pool_fini(struct tc__pool *p)
+void tc__import_pool_fini(struct tc__import_pool *p)
 {
     while (p->blocks != NULL) {
-        struct tc__pool_block *next = p->blocks->next;
+        struct tc__import_pool_block *next = p->blocks->next;
         free(p->blocks);
         p->blocks = next;
     }
@@ -111,9 +111,9 @@ tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice w
     void *items = i->warnings;
     bool ok = tc__import_room(&items, i->warning_count, &i->warning_cap, sizeof *i->warnings);
     i->warnings = items;
-    if (!ok || !tc__pool_copy(&i->pool, where, &warning.where) ||
-        !tc__pool_copy(&i->pool, field, &warning.field) ||
-        !tc__pool_copy(&i->pool, text, &warning.text)) {
+    if (!ok || !tc__import_pool_copy(&i->pool, where, &warning.where) ||
+        !tc__import_pool_copy(&i->pool, field, &warning.field) ||
+        !tc__import_pool_copy(&i->pool, text, &warning.text)) {
         return tc__import_nomem(err);
     }
     i->warnings[i->warning_count++] = warning;

@@ -19,7 +19,7 @@ static tc_status take_text(void *context, const struct tc_rows *rows)
 {
     struct text_answer *a = context;
     if (rows->count > 0 && a->out->len == 0 && !tc_rows_is_null(rows, 0, 0)) {
-        a->failed = !tc__pool_copy(&a->i->pool, tc_rows_get_text(rows, 0, 0), a->out);
+        a->failed = !tc__import_pool_copy(&a->i->pool, tc_rows_get_text(rows, 0, 0), a->out);
     }
     return a->failed ? TC_E_NOMEM : TC_OK;
 }
@@ -149,7 +149,7 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
     TC_TRY(ask_text(i, "SELECT replicate_group FROM benchmark_run_fact WHERE run_id = ?", &id, 1,
                     &group, err));
     char text[512];
-    if (!tc_slice_eq(group, i->group)) {
+    if (i->contract == NULL || !tc_slice_eq(group, i->group)) {
         return tc__import_warnf(i, source, err, "", "is a result of %.*s too", TC_FMT(other));
     }
     (void)snprintf(text, sizeof text,
@@ -160,7 +160,7 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
         i->forced = true;
         return tc__import_warn(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(text), err);
     }
-    i->contradictions++;
+    i->is_twin = true;
     tc__import_error(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(text));
     return TC_OK;
 }

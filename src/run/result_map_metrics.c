@@ -92,6 +92,19 @@ static bool map_single(struct tc_result *r, struct tc_result_row *row, struct tc
     return false;
 }
 
+bool tc_metrics_is_time(struct tc_slice name)
+{
+    return tc_slice_ends(name, TC_LIT("_timestamp"));
+}
+
+static bool is_metric(struct tc_json v)
+{
+    struct tc_json statistic;
+    return tc_json_type(v) == TC_JSON_OBJECT &&
+           (tc_map_at(v, "avg", &statistic) || tc_map_at(v, "p50", &statistic) ||
+            tc_map_at(v, "p99", &statistic));
+}
+
 void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
                     struct tc_json metrics)
 {
@@ -99,9 +112,8 @@ void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_sl
     struct tc_slice name;
     struct tc_json metric;
     while (row != NULL && tc_json_iter_next(&it, &name, &metric)) {
-        struct tc_json average;
-        if (tc_json_type(metric) != TC_JSON_OBJECT || !tc_map_at(metric, "avg", &average) ||
-            tc_slice_find_byte(name, '/') != TC_NPOS || map_single(r, row, metric, name)) {
+        if (!is_metric(metric) || tc_slice_find_byte(name, '/') != TC_NPOS ||
+            tc_metrics_is_time(name) || map_single(r, row, metric, name)) {
             continue;
         }
         const char *kept = tc_result_cstr(r, name);
@@ -110,6 +122,7 @@ void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_sl
         if (known != NULL) {
             dist = *known;
             dist.slice = kept;
+            dist.unit = tc_map_string_at(metric, "unit").len == 0 ? "ms" : NULL;
         }
         tc_map_dists(r, row, point, metrics, &STYLE, &dist, 1);
     }

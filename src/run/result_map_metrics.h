@@ -15,6 +15,9 @@ void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_sl
 /* How a metric of that name (any spelling over the versions) is stored; NULL: as a slice only. */
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name);
 
+/* A metric that is a moment, not a measure. */
+bool tc_metrics_is_time(struct tc_slice name);
+
 /* The CSV of such metrics as JSON text in memory of the caller's free(). */
 TC_CHECKED tc_status tc_metrics_csv(struct tc_slice text, char **out_json, size_t *out_len,
                                     struct tc_error *err);
