@@ -53,7 +53,7 @@ def serve(chance, began, concurrency, slow_tail):
         e2e.append(first + each * (tokens_out - 1))
     duration = sum(e2e) / 1000 / concurrency * 1.03
     result = {
-        "date": began.strftime("%Y%m%d-%H%M%S"),
+        "date": (began + datetime.timedelta(seconds=duration)).strftime("%Y%m%d-%H%M%S"),
         "endpoint_type": "vllm",
         "backend": "vllm",
         "label": None,
