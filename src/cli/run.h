@@ -111,7 +111,8 @@ struct tc_run_table {
     size_t column_count;
     const char *heads[TC_TABLE_OUT_COLUMNS];
     bool right[TC_TABLE_OUT_COLUMNS]; /* numbers */
-    size_t flexible;                  /* the column that may be cut */
+    size_t flexible;                  /* the column that may be cut ... */
+    size_t flexible_min;              /* ... down to this */
     struct tc_grow text;              /* cells one after another */
     size_t *ends;
     size_t cell_count;
