@@ -375,7 +375,8 @@ void tc_result_fact_text(struct tc_result *r, enum tc_table table, size_t column
     }
     if (!cell->known) {
         set_text(cell, keep(r, value));
-    } else if (!tc_slice_eq(cell->text, value)) {
+    } else if (!tc_slice_eq(cell->text, value) && !r->differs[table][column]) {
+        r->differs[table][column] = true;
         tc_result_note(r, false, "", tc_table_info(table)->columns[column].name,
                        "two values: %.*s is kept, %.*s is not", TC_FMT(cell->text), TC_FMT(value));
     }
@@ -386,7 +387,8 @@ void tc_result_fact_int(struct tc_result *r, enum tc_table table, size_t column,
     struct tc_result_cell *cell = &r->facts[table][column];
     if (!cell->known) {
         *cell = (struct tc_result_cell){.known = true, .integer = value};
-    } else if (cell->integer != value) {
+    } else if (cell->integer != value && !r->differs[table][column]) {
+        r->differs[table][column] = true;
         tc_result_note(r, false, "", tc_table_info(table)->columns[column].name,
                        "two values: %lld is kept, %lld is not", (long long)cell->integer,
                        (long long)value);

@@ -114,9 +114,9 @@ const struct tc_definition *tc_result_define(struct tc_result *r, const char *fi
 /* The same for texts that are no C strings: a copy in the result's memory; "" without room. */
 const char *tc_result_cstr(struct tc_result *r, struct tc_slice text);
 
-/* What the file says about the run as a whole: the first one wins, another value is a note; of
- * RUN's started_at and ended_at the earliest and the latest stays. The table is RUN (STARTED,
- * ENDED, STATUS, JOB_UID, ... ), SOFTWARE, HARDWARE, CLUSTER or WORKLOAD. */
+/* What the file says about the run as a whole: the first one wins, another value is a note,
+ * once; of RUN's started_at and ended_at the earliest and the latest stays. The table is RUN
+ * (STARTED, ENDED, STATUS, JOB_UID, ... ), SOFTWARE, HARDWARE, CLUSTER or WORKLOAD. */
 void tc_result_fact_text(struct tc_result *r, enum tc_table table, size_t column,
                          struct tc_slice value);
 void tc_result_fact_int(struct tc_result *r, enum tc_table table, size_t column, int64_t value);

@@ -13,12 +13,32 @@
 /* Doubles hold every integer up to here. */
 #define EXACT_INT_MAX 9007199254740992.0
 
+/* More elements than any path names. */
+#define INDEX_MAX 1024
+
+static bool element(struct tc_json list, struct tc_slice number, struct tc_json *out)
+{
+    uint64_t index = 0;
+    if (!tc_slice_is_u64(number, &index) || index > INDEX_MAX) {
+        return false;
+    }
+    struct tc_json_iter it = tc_json_iter_make(list);
+    for (uint64_t i = 0; tc_json_iter_next(&it, NULL, out); i++) {
+        if (i == index) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tc_map_at(struct tc_json v, const char *path, struct tc_json *out)
 {
     struct tc_slice rest = tc_slice_cstr(path);
     while (rest.len > 0) {
         struct tc_slice name = tc_slice_cut(rest, '/', &rest);
-        if (!tc_json_get(v, name, &v)) {
+        bool found =
+            tc_json_type(v) == TC_JSON_ARRAY ? element(v, name, &v) : tc_json_get(v, name, &v);
+        if (!found) {
             return false;
         }
     }
@@ -201,6 +221,24 @@ static void note_at(struct tc_result *r, struct tc_slice where, const char *fiel
     tc_result_note(r, false, place, field, "%s", text);
 }
 
+static void note_unit(struct tc_result *r, struct tc_slice where, const char *field,
+                      const char *source_unit, const char *unit)
+{
+    char text[NAME_MAX_BYTES];
+    (void)snprintf(text, sizeof text, "unit '%.40s' where one of %s is needed: taken as unknown",
+                   source_unit, unit);
+    note_at(r, where, field, text);
+}
+
+/* The name of a field in a definition: dots where the path has slashes. */
+static void name_field(char *out, const char *field, const char *name)
+{
+    (void)snprintf(out, NAME_MAX_BYTES, "%s%s%s", field, field[0] == '\0' ? "" : ".", name);
+    for (char *c = strchr(out, '/'); c != NULL; c = strchr(c, '/')) {
+        *c = '.';
+    }
+}
+
 /* A number that is there, told apart from one that is not: text that is no number is a note. NaN
  * and infinities come as strings (result.h) and are unknown without one. */
 static bool number_or_note(struct tc_result *r, struct tc_slice where, const char *field,
@@ -233,23 +271,33 @@ static void store(struct tc_result *r, struct tc_result_row *row, size_t column,
     }
 }
 
+void tc_map_put(struct tc_result *r, struct tc_result_row *row, size_t column, double value,
+                const char *source_unit, const char *field, const char *measures, const char *note)
+{
+    if (row == NULL) {
+        return;
+    }
+    const char *unit = tc_table_info(row->table)->columns[column].unit;
+    double factor = 1;
+    if (!convert(source_unit, unit, &factor)) {
+        note_unit(r, row->where, field, source_unit, unit);
+        return;
+    }
+    store(r, row, column, factor == 1 ? value : value * factor,
+          tc_result_define(r, field, measures, source_unit, unit, note));
+}
+
 static void map_value(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
                       const struct tc_map_value *m)
 {
     struct tc_json v;
     double value = 0;
-    double factor = 1;
-    if (row->cells[m->column].known || !tc_map_at(object, m->path, &v) ||
-        !number_or_note(r, row->where, m->path, v, &value)) {
-        return;
+    char field[NAME_MAX_BYTES];
+    name_field(field, "", m->path);
+    if (!row->cells[m->column].known && tc_map_at(object, m->path, &v) &&
+        number_or_note(r, row->where, field, v, &value)) {
+        tc_map_put(r, row, m->column, value, m->unit, field, m->measures, m->note);
     }
-    const char *unit = tc_table_info(row->table)->columns[m->column].unit;
-    if (!convert(m->unit, unit, &factor)) {
-        note_at(r, row->where, m->path, "has a unit that its column cannot take");
-        return;
-    }
-    store(r, row, m->column, factor == 1 ? value : value * factor,
-          tc_result_define(r, m->path, m->measures, m->unit, unit, m->note));
 }
 
 void tc_map_values(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
@@ -278,8 +326,7 @@ static bool find_stat(struct tc_json object, const struct tc_map_style *style, c
             return false;
         }
         if (tc_map_at(at, key, out)) {
-            (void)snprintf(out_field, NAME_MAX_BYTES, style->flat ? "%s" : "%s.%s",
-                           style->flat ? key : field, name);
+            name_field(out_field, style->flat ? "" : field, style->flat ? key : name);
             return true;
         }
     }
@@ -301,47 +348,44 @@ static const char *unit_of(struct tc_result *r, struct tc_json object,
     return tc_result_cstr(r, unit);
 }
 
-/* One statistic into a column of the row. False when its unit does not fit. */
-static bool map_stat(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
+/* One statistic into a column of the row. */
+static void map_stat(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
                      const struct tc_map_style *style, const struct tc_map_dist *dist,
                      const char *source_unit, enum tc_stat stat, size_t column)
 {
     struct tc_json v;
     char field[NAME_MAX_BYTES];
     double value = 0;
-    double factor = 1;
-    if (row->cells[column].known ||
-        !find_stat(object, style, dist->path, dist->path, stat, &v, field) ||
-        !number_or_note(r, row->where, field, v, &value)) {
-        return true;
+    if (!row->cells[column].known &&
+        find_stat(object, style, dist->path, dist->path, stat, &v, field) &&
+        number_or_note(r, row->where, field, v, &value)) {
+        tc_map_put(r, row, column, value, source_unit, field, dist->measures, dist->note);
     }
-    const char *unit = tc_table_info(row->table)->columns[column].unit;
-    if (!convert(source_unit, unit, &factor)) {
-        char text[NAME_MAX_BYTES];
-        (void)snprintf(text, sizeof text,
-                       "unit '%.40s' where one of %s is needed: taken as unknown", source_unit,
-                       unit);
-        note_at(r, row->where, dist->path, text);
-        return false;
-    }
-    store(r, row, column, factor == 1 ? value : value * factor,
-          tc_result_define(r, field, dist->measures, source_unit, unit, dist->note));
-    return true;
+}
+
+static bool is_empty(struct tc_json object, const struct tc_map_style *style, const char *path)
+{
+    struct tc_json v;
+    char field[NAME_MAX_BYTES];
+    double count = 1;
+    return find_stat(object, style, path, path, TC_STAT_COUNT, &v, field) &&
+           tc_map_number(v, &count) && count == 0;
 }
 
 static void map_dist(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
                      struct tc_json object, const struct tc_map_style *style,
                      const struct tc_map_dist *dist)
 {
-    const char *source_unit = unit_of(r, object, dist, style);
-    bool fits = true;
-    for (int stat = TC_STAT_MEAN; fits && dist->column != TC_MAP_NO_COLUMN && stat <= TC_STAT_P99;
-         stat++) {
-        fits = map_stat(r, row, object, style, dist, source_unit, (enum tc_stat)stat,
-                        dist->column + (size_t)stat);
+    if (is_empty(object, style, dist->path)) {
+        return;
     }
-    if (fits && dist->std_column != TC_MAP_NO_COLUMN) {
-        fits = map_stat(r, row, object, style, dist, source_unit, TC_STAT_STD, dist->std_column);
+    const char *source_unit = unit_of(r, object, dist, style);
+    for (int stat = TC_STAT_MEAN; dist->column != TC_MAP_NO_COLUMN && stat <= TC_STAT_P99; stat++) {
+        map_stat(r, row, object, style, dist, source_unit, (enum tc_stat)stat,
+                 dist->column + (size_t)stat);
+    }
+    if (dist->std_column != TC_MAP_NO_COLUMN) {
+        map_stat(r, row, object, style, dist, source_unit, TC_STAT_STD, dist->std_column);
     }
     if (dist->slice != NULL) {
         tc_map_slice(r, row->where, point, object, style, dist, dist->path);
@@ -378,6 +422,9 @@ void tc_map_slice(struct tc_result *r, struct tc_slice where, struct tc_slice po
         [TC_STAT_MAX] = TC_SLICE_MAX,     [TC_STAT_STD] = TC_MAP_NO_COLUMN,
         [TC_STAT_COUNT] = TC_SLICE_COUNT,
     };
+    if (is_empty(object, style, dist->path)) {
+        return;
+    }
     const char *source_unit = unit_of(r, object, dist, style);
     const char *unit = source_unit;
     double factor = 1;

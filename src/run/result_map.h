@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A path is the names of members with '/' between them; "" is the value itself. False when a
- * member is missing or null. */
+/* A path is the names of members, or the numbers of elements, with '/' between them; "" is the
+ * value itself. False when one is missing or null. */
 bool tc_map_at(struct tc_json v, const char *path, struct tc_json *out);
 /* A finite number, or a string that is one. */
 bool tc_map_number(struct tc_json v, double *out);
@@ -40,6 +40,11 @@ struct tc_map_value {
 /* A value that is there already is not touched: of two spellings of a field the first wins. */
 void tc_map_values(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
                    const struct tc_map_value *values, size_t count);
+
+/* A number in a tool's unit into a column; a unit that does not fit, or a fraction for an INT, is a
+ * note. */
+void tc_map_put(struct tc_result *r, struct tc_result_row *row, size_t column, double value,
+                const char *source_unit, const char *field, const char *measures, const char *note);
 
 /* Statistics of one measured thing. */
 enum tc_stat {
@@ -75,7 +80,8 @@ struct tc_map_dist {
     /* Its name as a slice of its own, which keeps minimum, maximum and count; NULL: no slice. */
     const char *slice;
 };
-/* `point` is that of the slices. */
+/* `point` is that of the slices. A distribution whose count is 0 was not measured: all of it stays
+ * NULL. */
 void tc_map_dists(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
                   struct tc_json object, const struct tc_map_style *style,
                   const struct tc_map_dist *dists, size_t count);

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define POINT_MAX 512
+/* Longer than any benchmark; shorter than what nanoseconds hold. */
+#define DURATION_MAX_S 1e9
 
 struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *row,
                                      const struct tc_serving_point *point)
@@ -109,6 +111,175 @@ void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
         row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
     }
+}
+
+static bool row_uses(const struct tc_result_row *row, struct tc_slice field)
+{
+    for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
+        const struct tc_definition *d = row->cells[i].definition;
+        if (d != NULL && tc_slice_eq(field, tc_slice_cstr(d->field))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "mean", "median", "std", "min", "max" or "p99.9" before the first '_'. */
+static bool is_statistic(struct tc_slice key)
+{
+    static const char *const WORDS[] = {"mean", "median", "std", "min", "max"};
+    struct tc_slice rest;
+    struct tc_slice word = tc_slice_cut(key, '_', &rest);
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (tc_slice_eq(word, tc_slice_cstr(WORDS[i]))) {
+            return rest.len > 0;
+        }
+    }
+    double percentile = 0;
+    return word.len > 1 && word.ptr[0] == 'p' && rest.len > 0 &&
+           tc_map_parse_number(tc_slice_from(word, 1), &percentile);
+}
+
+void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
+                     struct tc_json object, const char *suffix, const char *unit,
+                     const struct tc_serving_extra *extras, size_t extra_count)
+{
+    struct tc_json_iter it = tc_json_iter_make(object);
+    struct tc_slice key;
+    struct tc_json v;
+    double value = 0;
+    while (row != NULL && tc_json_iter_next(&it, &key, &v)) {
+        if (!tc_map_number(v, &value) || row_uses(row, key)) {
+            continue;
+        }
+        const char *source_unit = NULL;
+        const char *measures = "latency";
+        if (tc_slice_ends(key, tc_slice_cstr(suffix)) && is_statistic(key)) {
+            source_unit = unit;
+        }
+        for (size_t i = 0; i < extra_count; i++) {
+            if (tc_slice_eq(key, tc_slice_cstr(extras[i].key))) {
+                source_unit = extras[i].unit;
+                measures = extras[i].measures;
+            }
+        }
+        if (source_unit == NULL) {
+            continue;
+        }
+        const char *stored = source_unit;
+        double factor = 1;
+        (void)tc_map_unit(tc_slice_cstr(source_unit), &stored, &factor);
+        tc_map_slice_value(r, row->where, point, tc_result_cstr(r, key), measures, source_unit,
+                           stored, factor == 1 ? value : value * factor, NULL);
+    }
+}
+
+double tc_serving_each(struct tc_json object, const char *total, const char *count)
+{
+    int64_t all = 0;
+    int64_t requests = 0;
+    if (!tc_map_int_at(object, total, &all) || !tc_map_int_at(object, count, &requests) ||
+        requests <= 0 || all <= 0 || all % requests != 0) {
+        return 0;
+    }
+    return (double)(all / requests);
+}
+
+static int64_t compact_time(struct tc_slice text)
+{
+    /* As RFC 3339, which the calendar reads: yyyy-mm-ddThh:mm:ss. */
+    static const char SHAPE[] = "....-..-..T..:..:..";
+    char made[sizeof SHAPE];
+    size_t at = 0;
+    if (text.len != 15 || text.ptr[8] != '-') {
+        return TC_TIME_NONE;
+    }
+    for (size_t i = 0; i < sizeof SHAPE - 1; i++) {
+        at += at == 8;
+        made[i] = SHAPE[i] == '.' ? text.ptr[at++] : SHAPE[i];
+    }
+    int64_t ns = 0;
+    bool whole = tc_time_parse(tc_slice_make(made, sizeof made - 1), 0, &ns) == sizeof made - 1;
+    return whole ? ns : TC_TIME_NONE;
+}
+
+void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_json object)
+{
+    int64_t ended = compact_time(tc_map_string_at(object, "date"));
+    int64_t started = TC_TIME_NONE;
+    double seconds = 0;
+    if (ended == TC_TIME_NONE || row == NULL) {
+        return;
+    }
+    char where[64];
+    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
+    tc_result_note(r, false, where, "date",
+                   "has no time zone: taken as UTC, and as the end of the run");
+    if (tc_map_number_at(object, "duration", &seconds) && seconds >= 0 &&
+        seconds < DURATION_MAX_S) {
+        started = ended - (int64_t)(seconds * 1e9);
+    }
+    tc_serving_times(r, row, started, ended);
+}
+
+int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const char *field,
+                            struct tc_slice text)
+{
+    int64_t ns = 0;
+    if (text.len == 0 || tc_time_parse(text, 0, &ns) != text.len) {
+        return TC_TIME_NONE;
+    }
+    /* Behind "yyyy-mm-ddT" a zone is all that has one of these. */
+    struct tc_slice time = tc_slice_from(text, 11);
+    if (tc_slice_find_byte(time, 'Z') == TC_NPOS && tc_slice_find_byte(time, '+') == TC_NPOS &&
+        tc_slice_find_byte(time, '-') == TC_NPOS) {
+        char place[64];
+        (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
+        tc_result_note(r, false, place, field, "has no time zone: taken as UTC");
+    }
+    return ns;
+}
+
+void tc_serving_sizes(struct tc_buf *b, struct tc_json object, const char *const *keys,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tc_json v;
+        double size = 0;
+        bool on = false;
+        if (!tc_map_at(object, keys[i], &v)) {
+            continue;
+        }
+        if (tc_json_bool(v, &on)) {
+            tc_map_point_text(b, keys[i], on ? TC_LIT("true") : TC_LIT("false"));
+        } else if (tc_map_number(v, &size)) {
+            tc_map_point_number(b, keys[i], size);
+        } else {
+            tc_map_point_text(b, keys[i], tc_map_string_at(v, ""));
+        }
+    }
+}
+
+bool tc_serving_has(struct tc_json object, const char *key)
+{
+    struct tc_json v;
+    return tc_json_get(object, tc_slice_cstr(key), &v);
+}
+
+tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
+                          tc_serving_run_fn run, struct tc_error *err)
+{
+    struct tc_result_documents docs = {0};
+    struct tc_serving_common common = {
+        .several = in->form == TC_RESULT_LINES || tc_json_type(in->root) == TC_JSON_ARRAY,
+    };
+    struct tc_json o;
+    tc_status status = TC_OK;
+    while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
+        TC_TRY(run(r, o, docs.where, &common, err));
+    }
+    tc_serving_common_tell(r, &common);
+    return status == TC_E_NOTFOUND ? TC_OK : status;
 }
 
 tc_status tc_serving_require_completed(const struct tc_result_row *row, const char *field,

@@ -35,6 +35,7 @@ struct tc_result {
     const struct tc_definition **definitions; /* by hash of the field; from the first one on */
     size_t definition_count;
     struct tc_result_cell facts[TC_TABLE_COUNT][TC_TABLE_COLUMNS_MAX];
+    bool differs[TC_TABLE_COUNT][TC_TABLE_COLUMNS_MAX]; /* a second value of it was noted */
 };
 
 /* NULL without memory. */

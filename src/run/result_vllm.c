@@ -4,12 +4,8 @@
  * line with --append-result. Latencies are milliseconds, throughputs per second; `date` is the
  * local time of writing, at the end of the run. A metric over nothing is written as 0.
  */
-#include "base/time.h"
 #include "codec/codec.h"
 #include "run/result_map_serving.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
 #define NOTE_ITL "per gap between two received chunks, over all requests"
@@ -53,49 +49,83 @@ static const struct tc_map_value VALUES[] = {
     {"p99_client_queue_time_ms", TC_SERVING_QUEUE_P99, "ms", "queue", "in the client"},
 };
 
-static bool has(struct tc_json object, const char *key)
-{
-    struct tc_json v;
-    return tc_json_get(object, tc_slice_cstr(key), &v);
-}
+static const struct tc_serving_extra EXTRAS[] = {
+    {"max_output_tokens_per_s", "tokens/s", "peak_output_throughput"},
+    {"max_concurrent_requests", "requests", "peak_concurrency"},
+    {"rtfx", "ratio", "audio_seconds_per_second"},
+    {"input_sequence_throughput", "sequences/s", "input_sequence_throughput"},
+    {"spec_decode_acceptance_rate", "%", "draft_acceptance"},
+    {"spec_decode_acceptance_length", "tokens", "accepted_length"},
+    {"diffusion_committed_throughput", "tokens/s", "committed_throughput"},
+    {"good_completed", "requests", "good_requests"},
+    {"probe_median_e2el_ms", "ms", "probe_e2e"},
+    {"probe_p99_e2el_ms", "ms", "probe_e2e"},
+    {"probe_max_e2el_ms", "ms", "probe_e2e"},
+};
 
 static int sniff(const struct tc_result_input *in)
 {
     struct tc_json o = tc_result_first(in);
-    if (!has(o, "completed") || !has(o, "duration") || !has(o, "request_throughput")) {
+    if (!tc_serving_has(o, "completed") || !tc_serving_has(o, "duration") ||
+        !tc_serving_has(o, "request_throughput")) {
         return TC_SNIFF_NO;
     }
-    bool latency = has(o, "mean_ttft_ms") || has(o, "median_ttft_ms") || has(o, "p99_ttft_ms") ||
-                   has(o, "mean_e2el_ms") || has(o, "median_e2el_ms");
+    bool latency = tc_serving_has(o, "mean_ttft_ms") || tc_serving_has(o, "median_ttft_ms") ||
+                   tc_serving_has(o, "p99_ttft_ms") || tc_serving_has(o, "mean_e2el_ms") ||
+                   tc_serving_has(o, "median_e2el_ms");
     if (!latency) {
         return TC_SNIFF_NO;
     }
-    return has(o, "model_id") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
+    return tc_serving_has(o, "model_id") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
+}
+
+/* What --metadata may have told: its values are strings. */
+static void tell_metadata(struct tc_result *r, struct tc_json o)
+{
+    char data[128];
+    struct tc_buf deployment = tc_buf_make(data, sizeof data);
+    static const char *const SIZES[] = {"tp", "pp", "dp", "ep"};
+    tc_serving_sizes(&deployment, o, SIZES, sizeof SIZES / sizeof SIZES[0]);
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, tc_buf_slice(&deployment));
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, tc_map_string_at(o, "model_id"));
+    struct tc_slice backend = tc_map_string_at(o, "backend");
+    if (backend.len == 0) {
+        backend = tc_map_string_at(o, "endpoint_type");
+    }
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL, backend);
+    tc_result_fact_text(r, TC_TABLE_SOFTWARE, TC_SOFTWARE_SERVER_VERSION,
+                        tc_map_string_at(o, "version"));
+    tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
 }
 
 static tc_status read_run(struct tc_result *r, struct tc_json o, const char *where,
-                          struct tc_error *err)
+                          struct tc_serving_common *common, struct tc_error *err)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
-    struct tc_serving_point p = {0};
+    struct tc_serving_point p = {
+        .input_tokens = tc_serving_each(o, "total_input_tokens", "completed"),
+        .output_tokens = tc_serving_each(o, "total_output_tokens", "completed"),
+        .dataset = tc_map_string_at(o, "dataset_name"),
+    };
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
+    TC_TRY(tc_serving_require_completed(row, "completed", err));
+    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+        tc_serving_drop_zero(r, row, DISTS[i].column);
+    }
     tc_serving_load(r, row, o, "max_concurrency", "request_rate");
-    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, tc_map_string_at(o, "model_id"));
-    return tc_serving_require_completed(row, "completed", err);
+    tc_serving_common_add(common, &p);
+    tell_metadata(r, o);
+    tc_serving_date(r, row, o);
+    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
+    return TC_OK;
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
-    struct tc_result_documents docs = {0};
-    struct tc_json o;
-    tc_status status = TC_OK;
-    while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
-        TC_TRY(read_run(r, o, docs.where, err));
-    }
-    return status == TC_E_NOTFOUND ? TC_OK : status;
+    return tc_serving_read(in, r, read_run, err);
 }
 
 const struct tc_reader tc_reader_vllm = {

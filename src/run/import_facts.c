@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files say about the run as a whole: one answer from many, the contract's first. */
+#include "run/import_priv.h"
+
+#include "base/canonical.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries of spec.workload.sequenceLengthMix that are looked at. */
+#define MIX_MAX 4096
+
+tc_status tc__fact_add(struct tc__import *i, const struct tc__fact *fact, struct tc_error *err)
+{
+    void *items = i->facts;
+    bool ok = tc__import_room(&items, i->fact_count, &i->fact_cap, sizeof *i->facts);
+    i->facts = items;
+    if (!ok) {
+        return tc__import_nomem(err);
+    }
+    struct tc__fact *to = &i->facts[i->fact_count];
+    *to = *fact;
+    to->order = i->fact_count;
+    if (fact->is_text && !tc__import_pool_copy(&i->pool, fact->text, &to->text)) {
+        return tc__import_nomem(err);
+    }
+    i->fact_count++;
+    return TC_OK;
+}
+
+static tc_status add_text(struct tc__import *i, size_t source, enum tc_table table, size_t column,
+                          struct tc_slice text, struct tc_error *err)
+{
+    struct tc__fact fact = {
+        .table = table, .column = column, .is_text = true, .text = text, .source = source};
+    return text.len == 0 ? TC_OK : tc__fact_add(i, &fact, err);
+}
+
+/* [{"tokens":1024,"weight":0.5}, ...] of one member of the mix's entries; nothing when none has
+ * it. */
+static tc_status mix_of(struct tc__import *i, size_t source, struct tc_json mix, const char *member,
+                        size_t column, struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    struct tc_json entry;
+    struct tc_json value;
+    double number;
+    size_t seen = 0;
+    tc_grow_lit(&g, "[");
+    struct tc_json_iter it = tc_json_iter_make(mix);
+    for (size_t n = 0; n < MIX_MAX && tc_json_iter_next(&it, NULL, &entry); n++) {
+        if (!tc_json_get(entry, tc_slice_cstr(member), &value) || !tc_json_double(value, &number)) {
+            continue;
+        }
+        tc_grow_str(&g, seen++ == 0 ? TC_LIT("{\"tokens\":") : TC_LIT(",{\"tokens\":"));
+        if (tc_grow_room(&g, 64)) {
+            tc_buf_ecma(&g.buf, number);
+        }
+        if (tc_json_get(entry, TC_LIT("weight"), &value) && tc_json_double(value, &number) &&
+            tc_grow_room(&g, 64)) {
+            tc_buf_lit(&g.buf, ",\"weight\":");
+            tc_buf_ecma(&g.buf, number);
+        }
+        tc_grow_lit(&g, "}");
+    }
+    tc_grow_lit(&g, "]");
+    tc_status status = g.failed ? tc__import_nomem(err)
+                       : seen == 0
+                           ? TC_OK
+                           : add_text(i, source, TC_TABLE_WORKLOAD, column, tc_grow_slice(&g), err);
+    tc_grow_fini(&g);
+    return status;
+}
+
+static tc_status mix_facts(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    struct tc_slice text = tc_contract_workload_json(i->contract, "sequenceLengthMix");
+    struct tc_json mix;
+    if (text.len == 0) {
+        return TC_OK;
+    }
+    struct tc_json_parser *parser = tc_json_parser_create();
+    if (parser == NULL) {
+        return tc__import_nomem(err);
+    }
+    tc_status status = tc_json_parse(parser, text, &mix, err);
+    if (status == TC_OK) {
+        status = mix_of(i, source, mix, "inputTokens", TC_WORKLOAD_PROMPT_TOKENS, err);
+    }
+    if (status == TC_OK) {
+        status = mix_of(i, source, mix, "outputTokens", TC_WORKLOAD_OUTPUT_TOKENS, err);
+    }
+    tc_json_parser_destroy(parser);
+    return status;
+}
+
+tc_status tc__facts_of_contract(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    const struct {
+        enum tc_table table;
+        size_t column;
+        struct tc_slice text;
+    } said[] = {
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, i->said.model},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_PRECISION, i->said.precision},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL, i->said.concurrency_model},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_BATCHING_POLICY, i->said.batching_policy},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL, i->said.protocol},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, i->said.deployment},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, i->said.dataset},
+        {TC_TABLE_CLUSTER, TC_CLUSTER_SCHEDULER_PATH, i->said.scheduler_path},
+    };
+    for (size_t n = 0; n < sizeof said / sizeof said[0]; n++) {
+        TC_TRY(add_text(i, source, said[n].table, said[n].column, said[n].text, err));
+    }
+    return mix_facts(i, source, err);
+}
+
+/* ---- one answer ---- */
+
+/* By column; the contract's first, then by the digest of the file: the order in which files were
+ * given makes no difference. */
+static int by_place(const void *a, const void *b, void *context)
+{
+    const struct tc__import *i = context;
+    const struct tc__fact *x = a;
+    const struct tc__fact *y = b;
+    const struct tc__source *from_x = &i->sources[x->source];
+    const struct tc__source *from_y = &i->sources[y->source];
+    if (x->table != y->table) {
+        return x->table < y->table ? -1 : 1;
+    }
+    if (x->column != y->column) {
+        return x->column < y->column ? -1 : 1;
+    }
+    if (from_x->file->role != from_y->file->role) {
+        return from_x->file->role < from_y->file->role ? -1 : 1;
+    }
+    int order = memcmp(&from_x->digest, &from_y->digest, sizeof from_x->digest);
+    if (order != 0) {
+        return order;
+    }
+    return x->order < y->order ? -1 : 1;
+}
+
+static bool same_place(const struct tc__fact *a, const struct tc__fact *b)
+{
+    return a->table == b->table && a->column == b->column;
+}
+
+static bool same_value(const struct tc__fact *a, const struct tc__fact *b)
+{
+    return a->is_text ? tc_slice_eq(a->text, b->text) : a->integer == b->integer;
+}
+
+/* How bad a status is: the worst of all files is the run's. */
+static int badness(struct tc_slice status)
+{
+    static const char *const order[] = {"unknown", "succeeded", "incomplete", "failed"};
+    for (int n = 0; n < 4; n++) {
+        if (tc_slice_eq(status, tc_slice_cstr(order[n]))) {
+            return n;
+        }
+    }
+    return 0;
+}
+
+static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
+                            const struct tc__fact *other, struct tc_error *err)
+{
+    const char *column = tc_table_info(kept->table)->columns[kept->column].name;
+    struct tc_slice from = i->sources[kept->source].name;
+    if (kept->is_text) {
+        return tc__import_warnf(i, other->source, err, column,
+                                "says \"%.*s\"; recorded is \"%.*s\" of %.*s", TC_FMT(other->text),
+                                TC_FMT(kept->text), TC_FMT(from));
+    }
+    return tc__import_warnf(i, other->source, err, column, "says %lld; recorded is %lld of %.*s",
+                            (long long)other->integer, (long long)kept->integer, TC_FMT(from));
+}
+
+/* What a run has only one of, or what is found from all of them. */
+static bool is_merged(const struct tc__fact *f)
+{
+    return f->table == TC_TABLE_RUN &&
+           (f->column == TC_RUN_STARTED || f->column == TC_RUN_ENDED || f->column == TC_RUN_STATUS);
+}
+
+tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
+{
+    size_t kept = 0;
+    if (i->fact_count == 0) {
+        return TC_OK;
+    }
+    qsort_r(i->facts, i->fact_count, sizeof *i->facts, by_place, i);
+    for (size_t n = 1; n < i->fact_count; n++) {
+        struct tc__fact *last = &i->facts[kept];
+        const struct tc__fact *f = &i->facts[n];
+        if (!same_place(last, f)) {
+            i->facts[++kept] = *f;
+        } else if (is_merged(f)) {
+            if (f->column == TC_RUN_STATUS && badness(f->text) > badness(last->text)) {
+                *last = *f;
+            }
+        } else if (!same_value(last, f)) {
+            TC_TRY(tell_other(i, last, f, err));
+        }
+    }
+    i->fact_count = kept + 1;
+    return TC_OK;
+}
+
+const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table table, size_t column)
+{
+    for (size_t n = 0; n < i->fact_count; n++) {
+        if (i->facts[n].table == table && i->facts[n].column == column) {
+            return &i->facts[n];
+        }
+    }
+    return NULL;
+}
