@@ -199,3 +199,55 @@ struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const cha
     return v.node != NULL && tc__contract_canonical(c, v.node, &out, NULL) == TC_OK ? out
                                                                                     : TC_EMPTY;
 }
+
+static void put_string(struct tc_buf *b, const char *name, struct tc_slice value)
+{
+    tc_buf_json(b, tc_slice_cstr(name));
+    tc_buf_char(b, ':');
+    tc_buf_json(b, value);
+    tc_buf_char(b, ',');
+}
+
+static void put_bool(const struct tc_contract *c, struct tc_buf *b, const char *name)
+{
+    struct tc__value ci = tc__contract_find(c, tc__contract_root(c), S("spec.automation.ci"));
+    struct tc__value v = ci.node == NULL ? ci : tc__contract_find(c, ci, tc_slice_cstr(name));
+    tc_buf_json(b, tc_slice_cstr(name));
+    tc_buf_str(b, v.node != NULL && v.node->integer != 0 ? S(":true") : S(":false"));
+}
+
+void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out)
+{
+    struct tc__value layers = tc__contract_find(c, tc__contract_root(c), S("spec.layers"));
+    tc_buf_char(out, '{');
+    put_string(out, "benchmark_class", tc__contract_string(c, "spec.intent.benchmarkClass"));
+    tc_buf_lit(out, "\"ci_schedule\":{");
+    put_bool(c, out, "canary");
+    tc_buf_char(out, ',');
+    put_bool(c, out, "nightly");
+    tc_buf_char(out, ',');
+    put_bool(c, out, "preRelease");
+    tc_buf_lit(out, "},\"enabled_layers\":[");
+    bool is_next = false;
+    for (uint32_t at = layers.node == NULL ? TC__NONE : layers.node->first;
+         at != TC__NONE && !out->overflowed; at = c->entries[at].next) {
+        struct tc__value item = {&c->nodes[c->entries[at].value], 0, 0};
+        const struct tc__node *enabled = tc__contract_find(c, item, S("enabled")).node;
+        const struct tc__node *name = tc__contract_find(c, item, S("name")).node;
+        if (enabled != NULL && enabled->kind == TC__BOOL && enabled->integer != 0 && name != NULL) {
+            tc_buf_str(out, is_next ? S(",") : S(""));
+            tc_buf_json(out, tc__contract_text(c, name));
+            is_next = true;
+        }
+    }
+    tc_buf_lit(out, "],");
+    put_string(out, "hot_metrics_store", tc__contract_string(c, "spec.sinks.hotMetrics.store"));
+    put_string(out, "name", tc__contract_string(c, "metadata.name"));
+    put_string(out, "scheduler_path", tc__contract_string(c, "spec.intent.schedulerPath"));
+    put_string(out, "variable_under_test",
+               tc__contract_string(c, "spec.comparison.variableUnderTest"));
+    put_string(out, "warehouse_store", tc__contract_string(c, "spec.sinks.curatedWarehouse.store"));
+    tc_buf_lit(out, "\"workload_type\":");
+    tc_buf_json(out, tc__contract_string(c, "spec.intent.workloadType"));
+    tc_buf_char(out, '}');
+}

@@ -108,4 +108,11 @@ bool tc__contract_scalar(struct tc_slice text, bool plain, struct tc_slice tag,
 tc_status tc__contract_canonical(const struct tc_contract *c, const struct tc__node *n,
                                  struct tc_slice *out, struct tc_error *err);
 
+/*
+ * contract_template.c: lines up to a NULL. The first character says when one is written: ' '
+ * always; k, s when the scheduler path names kueue or slinky; i, t, m for inference, training or
+ * mixed. %NAME% is a value of a field, or a boolean: trains, serves, shares.
+ */
+extern const char *const tc__contract_template[];
+
 #endif
