@@ -46,6 +46,7 @@ int tc_run_add(const struct tc_run_args *args);
 int tc_run_list(const struct tc_run_args *args);
 int tc_run_show(const struct tc_run_args *args);
 int tc_run_diff(const struct tc_run_args *args);
+int tc_run_read(const struct tc_run_args *args);
 
 /* ---- the database ---- */
 
@@ -111,7 +112,8 @@ struct tc_run_table {
     size_t column_count;
     const char *heads[TC_TABLE_OUT_COLUMNS];
     bool right[TC_TABLE_OUT_COLUMNS]; /* numbers */
-    size_t flexible;                  /* the column that may be cut */
+    size_t flexible;                  /* the column that may be cut ... */
+    size_t flexible_min;              /* ... down to this */
     struct tc_grow text;              /* cells one after another */
     size_t *ends;
     size_t cell_count;

@@ -371,8 +371,9 @@ static void put_text(struct diff *d, struct tc_grow *g)
         tc_grow_lit(g, "\nnot compared\n");
         tc_grow_str(g, tc_grow_slice(&d->odd));
     }
-    tc_grow_lit(g, "\nThis sets two runs beside each other. It is no statistical comparison: one "
-                   "run each\nsays nothing of chance.\n");
+    tc_grow_lit(g,
+                "\nThis sets two runs beside each other. It is no statistical comparison: one run\n"
+                "each says nothing of chance.\n");
     g->failed |= d->facts.failed || d->values.failed || d->odd.failed;
 }
 

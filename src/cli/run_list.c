@@ -11,6 +11,7 @@
 
 #define LIMIT_DEFAULT 50
 #define BINDS_MAX 4
+#define ID_LEN (sizeof "run-0123456789abcdef" - 1)
 
 /* The columns of the query. */
 enum {
@@ -119,31 +120,47 @@ static bool make_wish(const struct tc_run_args *args, struct wish *w)
     return true;
 }
 
+/* Ids that are digests are short for people: the start of one is enough for `run show`. */
+#define ID_SHOWN 12
+
+static void put_cell(struct tc_run_table *t, const struct tc_run_set *s, size_t row, size_t column)
+{
+    struct tc_grow g = {0};
+    tc_run_value(&g, s, row, column);
+    struct tc_slice text = tc_grow_slice(&g);
+    if (column == LIST_ID && text.len == ID_LEN && tc_slice_starts(text, TC_LIT("run-"))) {
+        text = tc_slice_head(text, ID_SHOWN);
+    } else if (column == LIST_CLASS && tc_slice_ends(text, TC_LIT("_grade"))) {
+        text = tc_slice_head(text, text.len - sizeof "_grade" + 1);
+    } else if (column == LIST_STARTED) {
+        text = tc_slice_head(text, sizeof "2026-11-16" - 1);
+    }
+    t->failed |= g.failed;
+    tc_run_table_cell(t, text);
+    tc_grow_fini(&g);
+}
+
 static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t count)
 {
     static const struct {
         const char *head;
         size_t column;
         bool right;
-    } columns[] = {{"run", LIST_ID, false},        {"name", LIST_NAME, false},
-                   {"class", LIST_CLASS, false},   {"type", LIST_TYPE, false},
-                   {"points", LIST_POINTS, true},  {"replicate", LIST_REPLICATE, true},
-                   {"status", LIST_STATUS, false}, {"started", LIST_STARTED, false}};
-    struct tc_run_table t = {.column_count = sizeof columns / sizeof columns[0], .flexible = 1};
+    } columns[] = {
+        {"run", LIST_ID, false},          {"name", LIST_NAME, false},
+        {"class", LIST_CLASS, false},     {"status", LIST_STATUS, false},
+        {"started", LIST_STARTED, false}, {"points", LIST_POINTS, true},
+        {"rep", LIST_REPLICATE, true},    {"type", LIST_TYPE, false},
+    };
+    struct tc_run_table t = {
+        .column_count = sizeof columns / sizeof columns[0], .flexible = 1, .flexible_min = 14};
     for (size_t c = 0; c < t.column_count; c++) {
         t.heads[c] = columns[c].head;
         t.right[c] = columns[c].right;
     }
     for (size_t row = 0; row < count; row++) {
         for (size_t c = 0; c < t.column_count; c++) {
-            if (columns[c].column == LIST_STARTED) { /* to the minute */
-                struct tc_grow time = {0};
-                tc_run_value(&time, s, row, LIST_STARTED);
-                tc_run_table_cell(&t, tc_slice_head(tc_grow_slice(&time), 16));
-                tc_grow_fini(&time);
-            } else {
-                tc_run_table_value(&t, s, row, columns[c].column);
-            }
+            put_cell(&t, s, row, columns[c].column);
         }
     }
     (void)tc_run_table_print(&t, g, "");

@@ -275,7 +275,7 @@ static bool is_known(const struct tc_run_set *set, size_t column)
 static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const char *title,
                          const struct outcome_column *columns, size_t count, size_t flexible)
 {
-    struct tc_run_table t = {.flexible = TC_TABLE_OUT_COLUMNS};
+    struct tc_run_table t = {.flexible = TC_TABLE_OUT_COLUMNS, .flexible_min = 30};
     size_t used[TC_TABLE_OUT_COLUMNS];
     size_t rows = set->row_count < LINES_MAX ? set->row_count : LINES_MAX;
     if (set->row_count == 0) {

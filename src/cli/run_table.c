@@ -113,7 +113,8 @@ static size_t lay_out(const struct tc_run_table *t, size_t room, size_t *widths)
     if (used > room && t->flexible < t->column_count) {
         size_t *w = &widths[t->flexible];
         size_t over = used - room;
-        *w = *w > over + FLEXIBLE_MIN ? *w - over : *w < FLEXIBLE_MIN ? *w : FLEXIBLE_MIN;
+        size_t least = t->flexible_min > 0 ? t->flexible_min : FLEXIBLE_MIN;
+        *w = *w > over + least ? *w - over : *w < least ? *w : least;
     }
     for (used = 0; shown < t->column_count; shown++) {
         used += widths[shown] + (shown > 0 ? GAP : 0);

@@ -116,6 +116,12 @@ static tc_status refuse(const struct tc__import *i, struct tc_error *err)
                        "the contract is not valid; nothing was added. See `tracecore contract "
                        "check`; without --contract the run is exploratory");
     }
+    if (i->is_twin) {
+        return tc_fail(
+            err, TC_E_MALFORMED, 0,
+            "a replicate has results of its own; nothing was added. --force adds it, and "
+            "the run is not publishable");
+    }
     if (i->contradictions == i->errors) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "the files contradict themselves; nothing was added. --force records it, "

@@ -149,7 +149,7 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
     TC_TRY(ask_text(i, "SELECT replicate_group FROM benchmark_run_fact WHERE run_id = ?", &id, 1,
                     &group, err));
     char text[512];
-    if (!tc_slice_eq(group, i->group)) {
+    if (i->contract == NULL || !tc_slice_eq(group, i->group)) {
         return tc__import_warnf(i, source, err, "", "is a result of %.*s too", TC_FMT(other));
     }
     (void)snprintf(text, sizeof text,
@@ -160,7 +160,7 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
         i->forced = true;
         return tc__import_warn(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(text), err);
     }
-    i->contradictions++;
+    i->is_twin = true;
     tc__import_error(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(text));
     return TC_OK;
 }
