@@ -121,7 +121,7 @@ static void launchers_and_noise_are_looked_through(void **state)
         "N/A    2.0    0.7    0.8    N/A\n"
         "[1,0]<stdout>:# Avg bus bandwidth    : 1\n",
         "\x1b[32mall_reduce_perf\x1b[0m\r\n" HEAD "            8             2     float     sum   "
-                                                  "   -1    1.0    0.5    0.6    N/A    2.0   "
+        "   -1    1.0    0.5    0.6    N/A    2.0   "
         " 0.7    0.8    N/A\r\nNCCL version 2.14.3+cuda11.7\r\n# Avg bus bandwidth    : 1 GB/s\r\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
