@@ -31,14 +31,25 @@ bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max
 
 /* ---- aliases ---- */
 
-const struct tc__alias *tc__alias_find(const struct tc__book *b, struct tc_slice key, uint64_t hash)
+static bool is_alias(const struct tc__book *b, const struct tc__alias *a, struct tc_slice key)
 {
-    struct tc_map_iter it = tc_map_find(&b->alias_map, hash);
+    return a->len == key.len && memcmp(b->keys + a->at, key.ptr, key.len) == 0;
+}
+
+const struct tc__alias *tc__alias_find(struct tc__book *b, struct tc_slice key, uint64_t *out_hash)
+{
+    size_t next = b->alias_next < b->alias_count ? b->alias_next : 0;
+    if (next < b->alias_count && is_alias(b, &b->aliases[next], key)) {
+        b->alias_next = next + 1;
+        return &b->aliases[next];
+    }
+    *out_hash = tc_slice_hash(key, 0);
+    struct tc_map_iter it = tc_map_find(&b->alias_map, *out_hash);
     uint64_t at = 0;
     while ((at = tc_map_next(&b->alias_map, &it)) != 0) {
-        const struct tc__alias *a = &b->aliases[at - 1];
-        if (a->len == key.len && memcmp(b->keys + a->at, key.ptr, key.len) == 0) {
-            return a;
+        if (is_alias(b, &b->aliases[at - 1], key)) {
+            b->alias_next = (size_t)at;
+            return &b->aliases[at - 1];
         }
     }
     return NULL;
@@ -48,6 +59,7 @@ static void forget_aliases(struct tc__book *b)
 {
     tc_map_reset(&b->alias_map);
     b->alias_count = 0;
+    b->alias_next = 0;
     b->keys_len = 0;
 }
 
@@ -70,6 +82,7 @@ void tc__alias_add(struct tc__book *b, struct tc_slice key, uint64_t hash, uint3
                             .len = (uint32_t)key.len,
                             .series = series,
                             .how = id->how};
+    b->alias_next = b->alias_count;
     memcpy(b->keys + b->keys_len, key.ptr, key.len);
     b->keys_len += key.len;
 }

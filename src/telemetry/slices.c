@@ -297,8 +297,8 @@ void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t 
         return;
     }
     struct tc_slice key = key_of(s, sample, known);
-    uint64_t hash = tc_slice_hash(key, 0);
-    const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, hash) : NULL;
+    uint64_t hash = 0;
+    const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, &hash) : NULL;
     struct tc__identity id;
     double value = sample->value;
     uint32_t at = TC__NO_SERIES;
@@ -356,8 +356,8 @@ void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
               key_put(&at, end, scope->container) && key_put(&at, end, scope->job) &&
               key_put(&at, end, scope->gpu_uuid) && key_known(&at, end, known);
     struct tc_slice key = ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
-    uint64_t hash = tc_slice_hash(key, 1);
-    const struct tc__alias *alias = ok ? tc__alias_find(&s->book, key, hash) : NULL;
+    uint64_t hash = 0;
+    const struct tc__alias *alias = ok ? tc__alias_find(&s->book, key, &hash) : NULL;
     uint32_t series = alias != NULL ? alias->series : TC__NO_SERIES;
     if (alias == NULL) {
         struct tc__identity id;

@@ -150,6 +150,7 @@ struct tc__book {
     struct tc__alias *aliases;
     size_t alias_count;
     size_t alias_max;
+    size_t alias_next; /* behind the last one found: scrapes have their series in one order */
     struct tc_map alias_map;
     char *keys;
     size_t keys_len;
@@ -162,9 +163,8 @@ struct tc__book {
 
 /* Takes its memory of the arena: about `bytes`. False when that has no room. */
 bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max, size_t bytes);
-/* NULL: not known. */
-const struct tc__alias *tc__alias_find(const struct tc__book *b, struct tc_slice key,
-                                       uint64_t hash);
+/* NULL: not known; *out_hash is set then. */
+const struct tc__alias *tc__alias_find(struct tc__book *b, struct tc_slice key, uint64_t *out_hash);
 /* Remembers it; forgets all others when there is no room. */
 void tc__alias_add(struct tc__book *b, struct tc_slice key, uint64_t hash, uint32_t series,
                    const struct tc__identity *id);
