@@ -19,15 +19,15 @@
 #define EVENTS_METRIC TC_LIT("kubernetes_events")
 #define WINDOW_DEFAULT (60 * TC_SECOND)
 #define ARENA_BYTES ((size_t)8 << 20)
-/* Of a sample, an event or a series in a file: no file has more of them for its bytes. */
-#define SAMPLE_BYTES_MIN 24
-#define SERIES_BYTES_MIN 32
-#define SERIES_MIN 4096
+/* A sample has a line of its own in a text; elsewhere it has so many bytes at least. */
+#define SAMPLE_BYTES_MIN 8
 #define SERIES_MAX ((size_t)1 << 20)
-/* What the log and the texts of a sample or series take at the most (slices.c). */
-#define SAMPLE_COST 96
-#define SERIES_COST 1024
+/* What the log, and the texts of a series beside its own bytes, take at the most (slices.c). */
+#define SAMPLE_COST 128
+#define SERIES_COST 2048
+#define BYTE_COST 8
 #define MEMORY_MIN ((size_t)8 << 20)
+#define MEMORY_TRIES 4
 #define NOTE_MAX 240
 
 struct reading {
@@ -217,18 +217,38 @@ static tc_status read_events(struct reading *r, const struct tc_codec *codec,
 
 /* ---- all of it ---- */
 
-static tc_status make_slicer(struct reading *r, struct tc_error *err)
+/* No file has more samples than this. */
+static size_t samples_max(struct tc_slice bytes, enum tc_samples_form form)
 {
-    size_t bytes = r->in->bytes.len;
-    size_t series = bytes / SERIES_BYTES_MIN;
-    series = series < SERIES_MIN ? SERIES_MIN : series > SERIES_MAX ? SERIES_MAX : series;
-    size_t samples = bytes / SAMPLE_BYTES_MIN;
+    if (form != TC_SAMPLES_TEXT) {
+        return bytes.len / SAMPLE_BYTES_MIN + 1;
+    }
+    size_t lines = 1;
+    for (size_t at = 0; (at = tc_slice_find_byte(bytes, '\n')) != TC_NPOS; lines++) {
+        bytes = tc_slice_from(bytes, at + 1);
+    }
+    return lines;
+}
+
+/* As large as the file can need: what is not used is never touched. Where the machine does not
+ * promise so much, less may do; what finds no room is told. */
+static tc_status make_slicer(struct reading *r, enum tc_samples_form form, struct tc_error *err)
+{
+    size_t samples = samples_max(r->in->bytes, form);
+    size_t series = samples < SERIES_MAX ? samples : SERIES_MAX;
     struct tc_slices_config config = {
         .window_ns = r->in->window_ns > 0 ? r->in->window_ns : WINDOW_DEFAULT,
         .series_max = series,
-        .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST + bytes * 4,
+        .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST +
+                        r->in->bytes.len * BYTE_COST,
         .source_digest = r->in->source_digest};
-    return tc_slices_create(&config, &r->slices, err);
+    tc_status status = tc_slices_create(&config, &r->slices, err);
+    for (int i = 0; i < MEMORY_TRIES && status == TC_E_NOMEM; i++) {
+        config.memory_bytes /= 2;
+        config.series_max = config.series_max / 2 + 1;
+        status = tc_slices_create(&config, &r->slices, err);
+    }
+    return status;
 }
 
 static void note(const struct reading *r, const char *field, const char *format, ...)
@@ -277,7 +297,9 @@ static void tell(const struct reading *r, const struct tc_slices_counts *c)
              (unsigned long long)r->counts.bad, line_at(r->in->bytes, r->bad_at), r->bad_why);
     }
     if (c->series_full + c->samples_full > 0) {
-        note(r, "series", "%llu samples found no room: at most %zu series are kept of a file",
+        note(r, "series",
+             "%llu samples found no room: at most %zu series are kept of a file, and "
+             "fewer where memory is short",
              (unsigned long long)(c->series_full + c->samples_full), SERIES_MAX);
     }
     if (c->counters_left > 0) {
@@ -307,7 +329,7 @@ static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct
             "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics (JSON or "
             "protobuf), Kubernetes events or tracecore's event lines");
     }
-    TC_TRY(make_slicer(r, err));
+    TC_TRY(make_slicer(r, form, err));
     TC_TRY(codec == NULL ? read_samples(r, arena, err) : read_events(r, codec, arena, err));
     struct tc_slices_counts c;
     tc_slices_counts(r->slices, &c);
