@@ -9,24 +9,29 @@
 #define HEAP_SHARE 2
 #define KEYS_SHARE 3
 
-bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max, size_t bytes)
+bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max)
 {
-    *b = (struct tc__book){.series_max = series_max, .alias_max = series_max};
-    b->free_at = TC__NO_SERIES;
+    *b = (struct tc__book){
+        .series_max = series_max, .alias_max = series_max, .free_at = TC__NO_SERIES};
     b->series =
         tc_arena_alloc_raw(arena, series_max * sizeof *b->series, alignof(struct tc__series));
     b->aliases =
         tc_arena_alloc_raw(arena, series_max * sizeof *b->aliases, alignof(struct tc__alias));
     b->items = tc_arena_alloc_raw(arena, series_max * sizeof *b->items, alignof(void *));
     b->items_scratch = tc_arena_alloc_raw(arena, series_max * sizeof *b->items, alignof(void *));
+    return tc_map_init(&b->map, arena, series_max) &&
+           tc_map_init(&b->alias_map, arena, series_max) && tc_arena_ok(arena);
+}
+
+bool tc__book_texts(struct tc__book *b, struct tc_arena *arena, size_t bytes)
+{
     b->heap_max = bytes / (HEAP_SHARE + KEYS_SHARE) * HEAP_SHARE;
     b->keys_max = bytes - b->heap_max;
     b->heap_max = b->heap_max < UINT32_MAX ? b->heap_max : UINT32_MAX;
     b->keys_max = b->keys_max < UINT32_MAX ? b->keys_max : UINT32_MAX;
     b->heap = tc_arena_alloc_raw(arena, b->heap_max, 1);
     b->keys = tc_arena_alloc_raw(arena, b->keys_max, 1);
-    return tc_map_init(&b->map, arena, series_max) &&
-           tc_map_init(&b->alias_map, arena, series_max) && tc_arena_ok(arena);
+    return tc_arena_ok(arena);
 }
 
 /* ---- aliases ---- */

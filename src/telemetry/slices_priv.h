@@ -161,8 +161,9 @@ struct tc__book {
     bool wants_sweep;
 };
 
-/* Takes its memory of the arena: about `bytes`. False when that has no room. */
-bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max, size_t bytes);
+/* The tables, then room for texts of so many bytes, in the arena; false when that has no room. */
+bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max);
+bool tc__book_texts(struct tc__book *b, struct tc_arena *arena, size_t bytes);
 /* NULL: not known; *out_hash is set then. */
 const struct tc__alias *tc__alias_find(struct tc__book *b, struct tc_slice key, uint64_t *out_hash);
 /* Remembers it; forgets all others when there is no room. */
