@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define ARENA_BYTES ((size_t)2 << 20)
+#define ARENA_BYTES ((size_t)1 << 20)
 #define ARENA_SMALL ((size_t)256)
 #define INPUT_MAX ((size_t)64 << 10)
 #define TAKEN_NS (INT64_C(1772600760) * TC_SECOND)
@@ -98,8 +98,8 @@ static tc_status take_sample(void *context, const struct tc_sample *sample)
 static void read_slices(struct tc_slice bytes, uint8_t mode, char *block)
 {
     struct tc_slices_config config = {.window_ns = (mode & 4) != 0 ? TC_SECOND : 60 * TC_SECOND,
-                                      .series_max = (mode & 8) != 0 ? 4 : 1024,
-                                      .memory_bytes = (size_t)((mode & 8) != 0 ? 256 : 4096) << 10};
+                                      .series_max = (mode & 8) != 0 ? 4 : 64,
+                                      .memory_bytes = (size_t)((mode & 8) != 0 ? 192 : 320) << 10};
     struct run run = {.last_start = INT64_MIN, .small = (mode & 16) != 0};
     TC_ASSERT(tc_slices_create(&config, &run.slices, NULL) == TC_OK);
     struct tc_samples_input in = {.bytes = bytes, .taken_ns = (mode & 2) != 0 ? TAKEN_NS : 0};

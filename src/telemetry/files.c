@@ -26,7 +26,7 @@
 #define SAMPLE_COST 128
 #define SERIES_COST 2048
 #define BYTE_COST 8
-#define MEMORY_MIN ((size_t)8 << 20)
+#define MEMORY_MIN ((size_t)1 << 20)
 #define MEMORY_TRIES 4
 #define NOTE_MAX 240
 

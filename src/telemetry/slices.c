@@ -30,7 +30,7 @@
 #define ALIGN_SLACK ((size_t)512)
 #define REST_MIN ((size_t)16 << 10)
 #define WINDOW_MIN TC_SECOND
-/* No sample is so far ahead of what was given out last: its clock is wrong. */
+/* A sample that is so far ahead comes from a wrong clock: its window would wait for ever. */
 #define AHEAD_MAX (24 * 3600 * TC_SECOND)
 /* A series of which nothing came for so long may be forgotten when room is wanted. */
 #define IDLE_NS (300 * TC_SECOND)
@@ -54,6 +54,7 @@ struct tc_slices {
     struct tc_sort_pair *pairs;
     struct tc_sort_pair *sort_scratch;
     int64_t given_ns; /* windows before this were given out */
+    int64_t ahead_ns; /* later samples are left out */
     struct tc_slices_counts counts;
     struct tc_rows *rows;
     char key[KEY_MAX];
@@ -101,6 +102,7 @@ tc_status tc_slices_create(const struct tc_slices_config *config, struct tc_slic
     }
     s->config = *config;
     s->given_ns = INT64_MIN;
+    s->ahead_ns = INT64_MAX;
     if (config->source_digest.len > 0) {
         memcpy(s->digest, config->source_digest.ptr, config->source_digest.len);
     }
@@ -134,6 +136,13 @@ void tc_slices_destroy(struct tc_slices *s)
     }
     free(s->block);
     free(s);
+}
+
+void tc_slices_now(struct tc_slices *s, int64_t now_ns)
+{
+    if (__builtin_add_overflow(now_ns, AHEAD_MAX, &s->ahead_ns)) {
+        s->ahead_ns = INT64_MAX;
+    }
 }
 
 /* ---- adding ---- */
@@ -199,7 +208,7 @@ static bool has_time(struct tc_slices *s, int64_t time_ns)
         s->counts.late++;
         return false;
     }
-    if (s->given_ns > 0 && time_ns - s->given_ns > AHEAD_MAX) {
+    if (time_ns > s->ahead_ns) {
         s->counts.ahead++;
         return false;
     }

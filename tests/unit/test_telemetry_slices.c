@@ -196,10 +196,13 @@ static void times_that_cannot_be_are_counted(void **state)
     assert_int_equal(counts().undated, 3);
     add("a", TC_TIME_MAX, 1);
     assert_int_equal(counts().undated, 3);
-    flush(T0);
+    tc_slices_now(slices, T0);
     add("a", T0 + 24 * 60 * MINUTE, 1);
     assert_int_equal(counts().ahead, 0);
     add("a", T0 + 24 * 60 * MINUTE + 1, 1);
+    assert_int_equal(counts().ahead, 1);
+    tc_slices_now(slices, INT64_MAX);
+    add("a", TC_TIME_MAX, 1);
     assert_int_equal(counts().ahead, 1);
 }
 
