@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define ARENA_BYTES ((size_t)1 << 20)
+#define ARENA_BYTES ((size_t)2 << 20)
 #define ARENA_SMALL ((size_t)256)
 #define INPUT_MAX ((size_t)64 << 10)
 #define TAKEN_NS (INT64_C(1772600760) * TC_SECOND)

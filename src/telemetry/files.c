@@ -6,10 +6,11 @@
 #include "telemetry/files.h"
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "codec/samples.h"
-#include "telemetry/slices.h"
+#include "telemetry/slices_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +30,9 @@
 #define MEMORY_MIN ((size_t)1 << 20)
 #define MEMORY_TRIES 4
 #define NOTE_MAX 240
+/* Metrics of a file that are defined, and room to work one out. */
+#define DEFINED_MAX 16384
+#define SCRATCH_BYTES ((size_t)128 << 10)
 
 struct reading {
     const struct tc_telemetry_input *in;
@@ -39,6 +43,12 @@ struct reading {
     uint64_t bad_at;
     const char *bad_why;
     struct tc_codec_out *decode; /* while a codec runs */
+    /* Names of metrics that were defined: hashes, so that two of one hash would be taken for one.
+     */
+    struct tc_map defined;
+    size_t defined_count;
+    uint64_t last_name; /* its hash */
+    struct tc_arena scratch;
 };
 
 /* ---- what a file is ---- */
@@ -83,9 +93,32 @@ bool tc_telemetry_sniff(struct tc_slice bytes, struct tc_slice name)
 
 /* ---- samples ---- */
 
+/* The metric of a name that was not seen before. */
+static void define(struct reading *r, const struct tc_sample *sample, uint64_t hash)
+{
+    struct tc_telemetry_definition definition;
+    r->last_name = hash;
+    struct tc_map_iter it = tc_map_find(&r->defined, hash);
+    if (tc_map_next(&r->defined, &it) != 0 || r->defined_count == DEFINED_MAX ||
+        !tc_map_add_found(&r->defined, &it, 1, 0)) {
+        return;
+    }
+    r->defined_count++;
+    tc_arena_reset(&r->scratch);
+    if (tc__define(sample, &r->scratch, &definition)) {
+        r->out->define(r->out->context, &definition);
+    }
+}
+
 static tc_status take_sample(void *context, const struct tc_sample *sample)
 {
     struct reading *r = context;
+    if (r->out->define != NULL) {
+        uint64_t hash = tc_slice_hash(sample->name, 0);
+        if (hash != r->last_name || r->defined_count == 0) {
+            define(r, sample, hash);
+        }
+    }
     tc_slices_add(r->slices, sample, sample->time_ns, &r->known);
     return TC_OK;
 }
@@ -105,7 +138,14 @@ static tc_status read_samples(struct reading *r, struct tc_arena *arena, struct 
         .bytes = r->in->bytes, .taken_ns = r->in->taken_ns, .interval_ns = r->in->interval_ns};
     struct tc_samples_out out = {.take = take_sample, .bad = note_bad, .context = r};
     struct tc_samples_counts counts = {0};
-    TC_TRY(tc_samples_read(&in, arena, &out, &counts, err));
+    void *block = tc_arena_alloc_raw(arena, SCRATCH_BYTES, 16);
+    if (block == NULL || !tc_map_init(&r->defined, arena, DEFINED_MAX)) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of metrics");
+    }
+    tc_arena_init(&r->scratch, "definition of a metric", block, SCRATCH_BYTES);
+    tc_status status = tc_samples_read(&in, arena, &out, &counts, err);
+    tc_arena_fini(&r->scratch);
+    TC_TRY(status);
     r->counts.samples = counts.samples;
     r->counts.undated = counts.undated;
     r->counts.bad = counts.bad;
@@ -339,6 +379,11 @@ static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct
     if (c.undated == r->counts.samples) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "no sample has a time, and when the file was taken is not known");
+    }
+    if (c.other_run == r->counts.samples) {
+        struct tc_slice run = tc_slices_other_run(r->slices);
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "all of its samples belong to run %.*s by their labels", TC_FMT(run));
     }
     r->counts.series = c.series;
     r->counts.not_finite = c.not_finite;

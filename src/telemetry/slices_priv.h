@@ -12,6 +12,7 @@
 #include "base/sort.h"
 #include "codec/samples.h"
 #include "event/event.h"
+#include "telemetry/files.h"
 #include "telemetry/slices.h"
 #include "warehouse/rows.h"
 
@@ -100,6 +101,10 @@ enum tc__scope_verdict tc__identify(const struct tc_sample *sample,
 enum tc__scope_verdict tc__identify_event(const struct tc_event *ev,
                                           const struct tc_series_scope *known,
                                           struct tc_arena *scratch, struct tc__identity *out);
+
+/* The metric of a sample, for people. False when its name says nothing (no memory). */
+bool tc__define(const struct tc_sample *sample, struct tc_arena *scratch,
+                struct tc_telemetry_definition *out);
 
 /* ---- series.c ---- */
 

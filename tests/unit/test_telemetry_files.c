@@ -25,6 +25,7 @@ static struct {
 static size_t got_count;
 static char notes[NOTES_KEPT][TEXT];
 static size_t note_count;
+static char defined[4096];
 static struct tc_telemetry_counts counts;
 static struct tc_error err;
 static tc_status take_says;
@@ -60,6 +61,15 @@ static void note(void *context, struct tc_slice where, struct tc_slice field, st
     }
 }
 
+static void define(void *context, const struct tc_telemetry_definition *d)
+{
+    (void)context;
+    assert_non_null(d->note);
+    size_t at = strlen(defined);
+    (void)snprintf(defined + at, sizeof defined - at, "%.*s:%.*s %.*s [%.*s];", TC_FMT(d->family),
+                   TC_FMT(d->field), TC_FMT(d->metric), TC_FMT(d->unit));
+}
+
 static tc_status read_bytes(struct tc_slice bytes, int64_t taken_ns)
 {
     struct tc_telemetry_input in = {.name = TC_LIT("telemetry.txt"),
@@ -69,8 +79,9 @@ static tc_status read_bytes(struct tc_slice bytes, int64_t taken_ns)
                                     .scheduler_run_id = TC_LIT("sched-1"),
                                     .job_uid = TC_LIT("job-1"),
                                     .source_digest = TC_LIT("sha256:0123")};
-    struct tc_telemetry_out out = {.take = take, .note = note};
+    struct tc_telemetry_out out = {.take = take, .note = note, .define = define};
     got_count = 0;
+    defined[0] = '\0';
     note_count = 0;
     memset(&err, 0, sizeof err);
     memset(&counts, 0, sizeof counts);
@@ -129,6 +140,46 @@ static void samples_of_another_run_are_left_out(void **state)
     assert_non_null(strstr(notes[0], "run_id: 1 samples belong to run run-2"));
     assert_string_equal(got[0].text[TC_SLICE_JOIN], "given");
     assert_string_equal(got[1].text[TC_SLICE_JOIN], "identity");
+}
+
+static void a_file_of_another_run_is_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(read_bytes(TC_LIT("a{run_id=\"run-2\"} 2 1772600760000\n"), T0),
+                     TC_E_MALFORMED);
+    assert_non_null(strstr(err.message, "belong to run run-2"));
+    assert_int_equal(got_count, 0);
+}
+
+static void metrics_are_defined_once(void **state)
+{
+    (void)state;
+    read_text("# TYPE ping_rtt_mean_seconds gauge\n"
+              "ping_rtt_mean_seconds{target=\"a\"} 1 1772600760000\n"
+              "# TYPE x_total counter\nx_total 2 1772600760000\n"
+              "ping_rtt_mean_seconds{target=\"b\"} 1 1772600760000\n"
+              "DCGM_FI_DEV_GPU_TEMP{UUID=\"GPU-1\"} 1 1772600760000\n");
+    assert_string_equal(defined, "ping:ping_rtt_mean_seconds ping_rtt_mean [ms];"
+                                 "other:x_total x_total [];"
+                                 "dcgm:DCGM_FI_DEV_GPU_TEMP gpu_temperature [C];");
+}
+
+static void labels_of_cadvisor_name_the_pod(void **state)
+{
+    (void)state;
+    read_text("container_cpu_usage_seconds_total{container=\"c\",id=\"/kubepods.slice/"
+              "kubepods-pod0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9.slice/cri-1.scope\",image=\"i\","
+              "name=\"n\",namespace=\"ns\",pod=\"p\"} 1 1772600760000\n"
+              "container_cpu_usage_seconds_total{id=\"/system.slice\"} 1 1772600760000\n"
+              "container_last_seen{id=\"/podpod0a1b\",pod=\"p\"} 1 1772600760000\n"
+              "kube_pod_info{uid=\"u-1\",pod=\"p\"} 1 1772600760000\n");
+    assert_int_equal(got_count, 4);
+    assert_string_equal(got[0].text[TC_SLICE_POINT], "id=/system.slice");
+    assert_string_equal(got[1].text[TC_SLICE_POD_UID], "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9");
+    assert_string_equal(got[1].text[TC_SLICE_POINT], "container=c,namespace=ns,pod=p");
+    assert_string_equal(got[2].text[TC_SLICE_POINT], "pod=p");
+    assert_string_equal(got[2].text[TC_SLICE_POD_UID], "");
+    assert_string_equal(got[3].text[TC_SLICE_POD_UID], "u-1");
 }
 
 static void bad_lines_are_told_with_their_place(void **state)
@@ -260,6 +311,9 @@ int main(void)
         cmocka_unit_test(a_scrape_becomes_rows_of_the_run),
         cmocka_unit_test(a_file_without_times_is_told),
         cmocka_unit_test(samples_of_another_run_are_left_out),
+        cmocka_unit_test(a_file_of_another_run_is_an_error),
+        cmocka_unit_test(metrics_are_defined_once),
+        cmocka_unit_test(labels_of_cadvisor_name_the_pod),
         cmocka_unit_test(bad_lines_are_told_with_their_place),
         cmocka_unit_test(what_cannot_be_read_gives_no_rows),
         cmocka_unit_test(what_the_import_says_is_returned),
