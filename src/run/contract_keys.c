@@ -168,7 +168,7 @@ void tc__strict_keys(struct tc__check *k)
     w.pattern = tc_buf_make(w.pattern_text, sizeof w.pattern_text);
     w.path = tc_buf_make(w.path_text, sizeof w.path_text - 1);
     push(&w, tc__contract_root(k->c).node);
-    while (w.depth > 0) {
+    while (w.depth > 0 && !tc__check_is_full(k)) {
         struct level *l = &w.levels[w.depth - 1];
         const struct tc__entry *e = tc__contract_entry(k->c, l->at);
         w.pattern.len = l->pattern;
