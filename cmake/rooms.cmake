@@ -87,6 +87,9 @@ tc_room_uses(run PkgConfig::fyaml)
 tc_room_uses(server PkgConfig::event PkgConfig::nghttp2 PkgConfig::zstd PkgConfig::zlib PkgConfig::ssl
              PkgConfig::fyaml tc_http_parser)
 
+# Not where compilers look: the headers of the room, compiled alone, need to be told. It is not linked.
+target_link_libraries(tc_warehouse PUBLIC tc_duckdb)
+
 # The only C++ file. simdjson reports by error code when it is told there are no exceptions.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json.cpp" PROPERTIES
   COMPILE_DEFINITIONS SIMDJSON_EXCEPTIONS=0 COMPILE_OPTIONS -fno-exceptions)

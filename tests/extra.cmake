@@ -45,6 +45,13 @@ foreach(name IN ITEMS other_timing other_wordings)
 endforeach()
 tc_add_test(NAME scenario_selftest COMMAND ${python} "${scenario}" --selftest LABELS scenario)
 
+# Slices of telemetry files, beside a reading of the same files that shares nothing with ours.
+add_executable(print_slices tests/results/print_slices.c)
+target_link_libraries(print_slices PRIVATE tc_rooms)
+set_target_properties(print_slices PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+tc_add_test(NAME results.slices COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/results/read_slices.py"
+  "${CMAKE_BINARY_DIR}/tests/print_slices" LABELS results)
+
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
 # The order of events does not matter: order.<pattern> shuffles the events of its cases.

@@ -179,10 +179,11 @@ static tc_status gather(struct writer *w, struct tc_json object, struct frame *f
         w->members[w->member_count++] = m;
         f->count++;
     }
-    struct member *first = w->members + f->first;
-    if (f->count > 1) {
-        qsort(first, f->count, sizeof *first, by_utf16);
+    if (f->count < 2) {
+        return TC_OK;
     }
+    struct member *first = w->members + f->first;
+    qsort(first, f->count, sizeof *first, by_utf16);
     for (size_t i = 1; i < f->count; i++) {
         if (tc_slice_eq(first[i - 1].name, first[i].name)) {
             f->name = first[i].name;

@@ -143,6 +143,16 @@ const struct tc__metric_label_row *tc__metric_label_find(struct tc_slice key)
     return NULL;
 }
 
+bool tc__metric_label_field(struct tc_slice key, uint8_t *out_field)
+{
+    const struct tc__metric_label_row *row = tc__metric_label_find(key);
+    if (row == NULL) {
+        return false;
+    }
+    *out_field = row->field;
+    return true;
+}
+
 void tc__metric_begin(struct tc__metric_sample *s, const struct tc__metric_use *use,
                       struct tc_arena *arena)
 {
@@ -204,12 +214,9 @@ static bool is_dcgm_blank(double v)
            (v >= 140737488355328.0 && v <= 140737488355343.0) || v >= 9223372036854774784.0;
 }
 
-/* False when there is no value. */
-static bool convert(const struct tc__metric_sample *s, double *io_value)
+bool tc__metric_value_of(uint8_t how, double scale, double *io_value)
 {
-    const struct tc__metric_row *row = s->use.row;
-    struct tc_slice admin = s->texts[TC__FIELD_ADMIN_STATE];
-    switch ((enum tc__metric_value)row->value) {
+    switch ((enum tc__metric_value)how) {
     case TC__VALUE_DCGM:
         if (is_dcgm_blank(*io_value)) {
             return false;
@@ -223,11 +230,9 @@ static bool convert(const struct tc__metric_sample *s, double *io_value)
         }
         break;
     case TC__VALUE_ADMIN_STATE:
-        if (*io_value != 1 ||
-            (!tc_slice_eq(admin, TC_LIT("up")) && !tc_slice_eq(admin, TC_LIT("down")))) {
+        if (*io_value != 1) {
             return false;
         }
-        *io_value = tc_slice_eq(admin, TC_LIT("up")) ? 1 : 0;
         break;
     case TC__VALUE_NVSWITCH_LINK:
         /* Safe is a state on the way up or down, and says nothing of whether the link works. */
@@ -237,8 +242,23 @@ static bool convert(const struct tc__metric_sample *s, double *io_value)
         *io_value = *io_value == 2 ? 3 : *io_value == 3 ? 2 : 1;
         break;
     }
-    *io_value *= row->scale;
+    *io_value *= scale;
     return true;
+}
+
+/* False when there is no value. */
+static bool convert(const struct tc__metric_sample *s, double *io_value)
+{
+    const struct tc__metric_row *row = s->use.row;
+    double scale = row->scale;
+    if (row->value == TC__VALUE_ADMIN_STATE) { /* a label is the value */
+        struct tc_slice admin = s->texts[TC__FIELD_ADMIN_STATE];
+        if (!tc_slice_eq(admin, TC_LIT("up")) && !tc_slice_eq(admin, TC_LIT("down"))) {
+            return false;
+        }
+        scale = tc_slice_eq(admin, TC_LIT("up")) ? scale : 0;
+    }
+    return tc__metric_value_of(row->value, scale, io_value);
 }
 
 static bool is_wanted(const struct tc__metric_sample *s)
@@ -432,6 +452,7 @@ enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value
                            .kind = TC_EVENT_METRIC,
                            .raw = {.source = TC_SOURCE_NONE}};
     fill_scope(s, &ev.scope);
+    ev.run_id = s->texts[TC__FIELD_RUN];
     ev.metric.metric = s->use.row->metric;
     ev.metric.value = value;
     ev.metric.device = device_of(s);

@@ -90,6 +90,7 @@ enum tc__metric_field {
     TC__FIELD_POD_UID,
     TC__FIELD_CONTAINER,
     TC__FIELD_JOB,
+    TC__FIELD_RUN,
     TC__FIELD_UUID,
     TC__FIELD_PCI,
     TC__FIELD_INDEX,
@@ -136,6 +137,11 @@ bool tc__metric_label(struct tc__metric_sample *s, struct tc_slice key, struct t
 
 /* Whether anything uses a label of that key. */
 bool tc__metric_wants(struct tc_slice key);
+
+/* What a label of that key says; false: nothing uses it. */
+bool tc__metric_label_field(struct tc_slice key, uint8_t *out_field);
+/* A value in our unit by an enum tc__metric_value; false when there is none. */
+bool tc__metric_value_of(uint8_t how, double scale, double *io_value);
 
 /* The same in two steps, for callers that see the same keys again and again. */
 struct tc__metric_label_row;

@@ -87,6 +87,15 @@ enum tc__otlp_keep {
     TC__OTLP_K_AS_DOUBLE,
     TC__OTLP_K_AS_INT,
     TC__OTLP_K_FLAGS,
+    TC__OTLP_K_UNIT,
+    TC__OTLP_K_MONOTONIC,
+    TC__OTLP_K_HISTOGRAM, /* exponential ones too */
+    TC__OTLP_K_SUMMARY,
+    TC__OTLP_K_START,
+    TC__OTLP_K_COUNT,
+    TC__OTLP_K_TOTAL, /* the sum of a histogram's or summary's point */
+    TC__OTLP_K_QUANTILE,
+    TC__OTLP_K_RANK, /* which quantile */
 };
 
 struct tc__otlp_field {

@@ -174,4 +174,10 @@ TC_CHECKED tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_m
 TC_CHECKED tc_status tc__otlp_json_check(struct tc__otlp_build *b,
                                          enum tc__otlp_message_id request);
 
+/* The tape of a body that passed the check, or an error of it. Lives until the next check. */
+TC_CHECKED tc_status tc__otlp_reader_tape(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                                          enum tc_otlp_form form, struct tc_slice body,
+                                          const struct tc__otlp_tape **out_tape,
+                                          struct tc_error *err);
+
 #endif

@@ -216,6 +216,17 @@ static bool is_read(const struct tape_key *of, enum tc_otlp_signal signal, enum 
            of->body.len == body.len;
 }
 
+tc_status tc__otlp_reader_tape(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                               enum tc_otlp_form form, struct tc_slice body,
+                               const struct tc__otlp_tape **out_tape, struct tc_error *err)
+{
+    if (!is_read(&r->of, signal, form, body)) {
+        TC_TRY(tc_otlp_check(r, signal, form, body, NULL, err));
+    }
+    *out_tape = &r->tape;
+    return TC_OK;
+}
+
 tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
                          enum tc_otlp_form form, const struct tc_codec_input *in,
                          struct tc_codec_out *out, struct tc_error *err)

@@ -5,28 +5,30 @@
  * bounded: series and samples beyond it are counted, not kept.
  *
  * Gauges are taken as they are. A counter becomes its rise per second between two samples (a fall
- * is a restart, not a rise), `last` is its value. Percentiles are exact: nearest rank over the
- * window's samples, of which a window keeps at most TC_WINDOW_SAMPLES_MAX; beyond that every second
- * one is kept, and so on.
+ * is a restart, not a rise), `last` is its value. Percentiles are exact: nearest rank over all
+ * values of the window. Windows that are not given out yet keep their samples, so that neither late
+ * ones nor the order in which they come change anything.
  */
 #ifndef TC_TELEMETRY_SLICES_H
 #define TC_TELEMETRY_SLICES_H
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "base/time.h"
 #include "codec/samples.h"
+#include "event/event.h"
 #include "warehouse/rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define TC_WINDOW_SAMPLES_MAX 64
-
 struct tc_slices_config {
     int64_t window_ns; /* windows begin at multiples of it */
     size_t series_max;
     size_t memory_bytes; /* in all */
+    /* SHA-256 of the file that the samples are of, for the rows; empty: of none. Copied. */
+    struct tc_slice source_digest;
 };
 
 #define TC_SLICES_CONFIG_DEFAULT \
@@ -46,13 +48,25 @@ struct tc_series_scope {
     int64_t rank; /* -1: none */
 };
 
+#define TC_SERIES_SCOPE_NONE ((struct tc_series_scope){.rank = -1})
+
 struct tc_slices_counts {
-    uint64_t samples;
-    uint64_t not_finite;  /* NaN, infinities, and DCGM's "not supported" */
-    uint64_t late;        /* for a window that was given out already */
-    uint64_t series_full; /* samples of series that found no room */
-    uint64_t windows;     /* given out */
-    uint64_t series;      /* now */
+    uint64_t samples;       /* that came */
+    uint64_t not_finite;    /* NaN, infinities, and DCGM's "not supported" */
+    uint64_t undated;       /* without a time */
+    uint64_t ahead;         /* more than a day after what was given out last */
+    uint64_t other_run;     /* of another run than the one they were given with */
+    uint64_t late;          /* for a window that was given out already */
+    uint64_t duplicates;    /* same series, time and value as another */
+    uint64_t series_full;   /* samples of series that found no room */
+    uint64_t samples_full;  /* samples that found no room */
+    uint64_t labels_left;   /* samples with labels of one request (request_id, trace_id ...), which
+                               are not kept */
+    uint64_t counters_left; /* of them counters, which mean nothing without: left out */
+    uint64_t windows;       /* rows given out */
+    uint64_t series;        /* now */
+    uint64_t waiting;       /* samples whose window was not given out yet */
+    uint64_t series_gone;   /* forgotten because nothing came any more */
 };
 
 struct tc_slices;
@@ -68,12 +82,19 @@ void tc_slices_destroy(struct tc_slices *s);
  */
 void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t time_ns,
                    const struct tc_series_scope *known);
+/* The same for a metric event (other kinds do nothing): what its scope and device say. */
+void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
+                         const struct tc_series_scope *known);
 /* Gives out windows that ended at or before `until_ns` (INT64_MAX: all), in order of time, then
- * series. Rows of telemetry_slice_fact; `take` gets batches. */
+ * series. Rows of telemetry_slice_fact; `take` gets batches. When it fails, that is returned, and
+ * what was due and not taken yet is lost. May allocate. */
 TC_CHECKED tc_status tc_slices_flush(struct tc_slices *s, int64_t until_ns,
                                      tc_status (*take)(void *context, const struct tc_rows *rows),
                                      void *context, struct tc_error *err);
 void tc_slices_counts(const struct tc_slices *s, struct tc_slices_counts *out);
+
+/* The first run that other_run counted; empty: none. */
+struct tc_slice tc_slices_other_run(const struct tc_slices *s);
 
 /* The family of a metric name; "other" when it is of none that we know. */
 struct tc_slice tc_family_of(struct tc_slice metric);

@@ -5,6 +5,7 @@
 #ifndef TC_WAREHOUSE_TABLES_H
 #define TC_WAREHOUSE_TABLES_H
 
+#include "base/buf.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -73,5 +74,9 @@ bool tc_table_parse(struct tc_slice name, enum tc_table *out);
 size_t tc_table_column(enum tc_table table, struct tc_slice name);
 /* "text", "int" and so on. */
 const char *tc_column_type_name(enum tc_column_type type);
+
+/* docs/tables.md; b has TC_TABLES_MARKDOWN_MAX bytes of room. */
+#define TC_TABLES_MARKDOWN_MAX ((size_t)128 << 10)
+void tc_tables_markdown(struct tc_buf *b);
 
 #endif

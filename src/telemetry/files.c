@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A telemetry file is read to its end into a slicer that is as large as the file can need, then its
+ * rows are given out: a file that cannot be read gives none.
+ */
+#include "telemetry/files.h"
+
+#include "base/buf.h"
+#include "base/time.h"
+#include "codec/codec.h"
+#include "codec/samples.h"
+#include "telemetry/slices.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Metrics of Kubernetes events: how often each was seen. */
+#define EVENTS_METRIC TC_LIT("kubernetes_events")
+#define WINDOW_DEFAULT (60 * TC_SECOND)
+#define ARENA_BYTES ((size_t)8 << 20)
+/* Of a sample, an event or a series in a file: no file has more of them for its bytes. */
+#define SAMPLE_BYTES_MIN 24
+#define SERIES_BYTES_MIN 32
+#define SERIES_MIN 4096
+#define SERIES_MAX ((size_t)1 << 20)
+/* What the log and the texts of a sample or series take at the most (slices.c). */
+#define SAMPLE_COST 96
+#define SERIES_COST 1024
+#define MEMORY_MIN ((size_t)8 << 20)
+#define NOTE_MAX 240
+
+struct reading {
+    const struct tc_telemetry_input *in;
+    const struct tc_telemetry_out *out;
+    struct tc_slices *slices;
+    struct tc_series_scope known;
+    struct tc_telemetry_counts counts;
+    uint64_t bad_at;
+    const char *bad_why;
+    struct tc_codec_out *decode; /* while a codec runs */
+};
+
+/* ---- what a file is ---- */
+
+static const char *form_name(enum tc_samples_form form)
+{
+    switch (form) {
+    case TC_SAMPLES_NONE:
+        break;
+    case TC_SAMPLES_TEXT:
+        return "prometheus";
+    case TC_SAMPLES_OTLP_JSON:
+        return "otlp-json";
+    case TC_SAMPLES_OTLP_PROTOBUF:
+        return "otlp-protobuf";
+    }
+    return NULL;
+}
+
+/* The codec of files of events that slices are made of; NULL: none. */
+static const struct tc_codec *events_codec(struct tc_slice bytes, struct tc_slice name,
+                                           const char **out_form)
+{
+    const struct tc_codec *codec = tc_codec_recognise(bytes, name);
+    if (codec == &tc_codec_k8s) {
+        *out_form = "kubernetes";
+    } else if (codec == &tc_codec_event_json) {
+        *out_form = "events";
+    } else if (codec == &tc_codec_otlp) {
+        *out_form = "otlp-json";
+    } else {
+        return NULL;
+    }
+    return codec;
+}
+
+bool tc_telemetry_sniff(struct tc_slice bytes, struct tc_slice name)
+{
+    const char *form = NULL;
+    return tc_samples_sniff(bytes) || events_codec(bytes, name, &form) != NULL;
+}
+
+/* ---- samples ---- */
+
+static tc_status take_sample(void *context, const struct tc_sample *sample)
+{
+    struct reading *r = context;
+    tc_slices_add(r->slices, sample, sample->time_ns, &r->known);
+    return TC_OK;
+}
+
+static void note_bad(void *context, uint64_t offset, const char *why)
+{
+    struct reading *r = context;
+    if (r->bad_why == NULL) {
+        r->bad_at = offset;
+        r->bad_why = why;
+    }
+}
+
+static tc_status read_samples(struct reading *r, struct tc_arena *arena, struct tc_error *err)
+{
+    struct tc_samples_input in = {
+        .bytes = r->in->bytes, .taken_ns = r->in->taken_ns, .interval_ns = r->in->interval_ns};
+    struct tc_samples_out out = {.take = take_sample, .bad = note_bad, .context = r};
+    struct tc_samples_counts counts = {0};
+    TC_TRY(tc_samples_read(&in, arena, &out, &counts, err));
+    r->counts.samples = counts.samples;
+    r->counts.undated = counts.undated;
+    r->counts.bad = counts.bad;
+    return TC_OK;
+}
+
+/* ---- events ---- */
+
+/* What Kubernetes saw, and how often: one series for each reason and object. */
+static void take_k8s(struct reading *r, const struct tc_event *ev)
+{
+    bool is_node = tc_slice_eq(ev->k8s.object_kind, TC_LIT("Node"));
+    const struct tc_sample_label labels[] = {
+        {TC_LIT("k8s_node_name"), is_node ? ev->k8s.object_name : ev->scope.node},
+        {TC_LIT("k8s_pod_uid"), ev->scope.pod_uid},
+        {TC_LIT("component"), ev->k8s.component},
+        {TC_LIT("container"), ev->scope.container},
+        {TC_LIT("kind"), ev->k8s.object_kind},
+        {TC_LIT("name"), is_node ? TC_EMPTY : ev->k8s.object_name},
+        {TC_LIT("namespace"), ev->scope.ns},
+        {TC_LIT("reason"), ev->k8s.reason},
+        {TC_LIT("type"), ev->k8s.type},
+    };
+    struct tc_sample sample = {.name = EVENTS_METRIC,
+                               .unit = TC_LIT("events"),
+                               .type = TC_SAMPLE_GAUGE,
+                               .time_ns = ev->time_ns,
+                               .start_ns = TC_TIME_NONE,
+                               .value = ev->k8s.count > 1 ? (double)ev->k8s.count : 1,
+                               .labels = labels,
+                               .label_count = sizeof labels / sizeof labels[0]};
+    tc_slices_add(r->slices, &sample, ev->time_ns, &r->known);
+    r->counts.samples++;
+}
+
+/* How long a step took is a metric of its rank. */
+static void take_step(struct reading *r, const struct tc_event *ev)
+{
+    struct tc_event metric;
+    if (ev->train.seconds <= 0) {
+        return;
+    }
+    tc_event_init(&metric, TC_EVENT_METRIC);
+    metric.time_ns = ev->time_ns;
+    metric.scope = ev->scope;
+    metric.metric.metric = TC_METRIC_STEP_SECONDS;
+    metric.metric.value = ev->train.seconds;
+    tc_slices_add_event(r->slices, &metric, &r->known);
+    r->counts.samples++;
+}
+
+static tc_status take_event(void *context, const struct tc_event *ev)
+{
+    struct reading *r = context;
+    if (ev->kind == TC_EVENT_METRIC) {
+        tc_slices_add_event(r->slices, ev, &r->known);
+        r->counts.samples++;
+    } else if (ev->kind == TC_EVENT_K8S_EVENT) {
+        take_k8s(r, ev);
+    } else if (ev->kind == TC_EVENT_TRAIN_STEP) {
+        take_step(r, ev);
+    }
+    /* The strings of events are in the arena: it is emptied when the codec stops. */
+    r->decode->pause = r->decode->arena->used > ARENA_BYTES / 2;
+    return TC_OK;
+}
+
+static tc_status read_events(struct reading *r, const struct tc_codec *codec,
+                             struct tc_arena *arena, struct tc_error *err)
+{
+    void *block = malloc(ARENA_BYTES);
+    if (block == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory to read events");
+    }
+    struct tc_arena scratch;
+    tc_arena_init(&scratch, "events of a file", block, ARENA_BYTES);
+    struct tc_codec_input in = {.bytes = r->in->bytes,
+                                .name = r->in->name,
+                                .boot_ns = TC_TIME_NONE,
+                                .now_ns = TC_TIME_NONE,
+                                .taken_ns = r->in->taken_ns};
+    struct tc_codec_out out = {
+        .event = take_event, .context = r, .arena = arena, .scratch = &scratch};
+    struct tc_codec_cursor cursor = {0};
+    struct tc_error why = {0};
+    tc_status status = TC_OK;
+    r->decode = &out;
+    while (status == TC_OK && !cursor.done) {
+        size_t offset = cursor.offset;
+        uint64_t events = cursor.events;
+        tc_arena_reset(arena);
+        tc_arena_reset(&scratch);
+        status = codec->decode(&in, &cursor, &out, &why);
+        if (status == TC_OK && !cursor.done && cursor.offset == offset && cursor.events == events) {
+            break;
+        }
+    }
+    tc_arena_fini(&scratch);
+    free(block);
+    r->counts.bad = cursor.unknown;
+    if (status == TC_E_MALFORMED && cursor.events > 0) { /* what came before it was read */
+        r->counts.bad++;
+        r->bad_at = why.offset;
+        r->bad_why = "the rest cannot be read";
+        return TC_OK;
+    }
+    return status == TC_OK ? TC_OK : tc_fail(err, status, why.offset, "%s", why.message);
+}
+
+/* ---- all of it ---- */
+
+static tc_status make_slicer(struct reading *r, struct tc_error *err)
+{
+    size_t bytes = r->in->bytes.len;
+    size_t series = bytes / SERIES_BYTES_MIN;
+    series = series < SERIES_MIN ? SERIES_MIN : series > SERIES_MAX ? SERIES_MAX : series;
+    size_t samples = bytes / SAMPLE_BYTES_MIN;
+    struct tc_slices_config config = {
+        .window_ns = r->in->window_ns > 0 ? r->in->window_ns : WINDOW_DEFAULT,
+        .series_max = series,
+        .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST + bytes * 4,
+        .source_digest = r->in->source_digest};
+    return tc_slices_create(&config, &r->slices, err);
+}
+
+static void note(const struct reading *r, const char *field, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void note(const struct reading *r, const char *field, const char *format, ...)
+{
+    char text[NOTE_MAX];
+    if (r->out->note == NULL) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    size_t used = len < 0 ? 0 : (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
+    r->out->note(r->out->context, TC_EMPTY, tc_slice_cstr(field), tc_slice_make(text, used));
+}
+
+static size_t line_at(struct tc_slice bytes, uint64_t offset)
+{
+    size_t line = 1;
+    struct tc_slice above = tc_slice_head(bytes, (size_t)offset);
+    for (size_t at = 0; (at = tc_slice_find_byte(above, '\n')) != TC_NPOS; line++) {
+        above = tc_slice_from(above, at + 1);
+    }
+    return line;
+}
+
+/* What the import must record. */
+static void tell(const struct reading *r, const struct tc_slices_counts *c)
+{
+    if (r->counts.undated > 0) {
+        note(r, "time",
+             "%llu samples have no time; the last scrape is taken to be of the time that was given "
+             "with the file",
+             (unsigned long long)r->counts.undated);
+    }
+    if (c->other_run > 0) {
+        struct tc_slice run = tc_slices_other_run(r->slices);
+        note(r, "run_id", "%llu samples belong to run %.*s by their labels and are left out",
+             (unsigned long long)c->other_run, (int)run.len, run.ptr);
+    }
+    if (r->bad_why != NULL) {
+        note(r, "line", "%llu lines or records are left out, the first at line %zu: %s",
+             (unsigned long long)r->counts.bad, line_at(r->in->bytes, r->bad_at), r->bad_why);
+    }
+    if (c->series_full + c->samples_full > 0) {
+        note(r, "series", "%llu samples found no room: at most %zu series are kept of a file",
+             (unsigned long long)(c->series_full + c->samples_full), SERIES_MAX);
+    }
+    if (c->counters_left > 0) {
+        note(r, "labels", "%llu samples of counters of single requests are left out",
+             (unsigned long long)c->counters_left);
+    }
+}
+
+static tc_status give_rows(void *context, const struct tc_rows *rows)
+{
+    struct reading *r = context;
+    r->counts.rows += rows->count;
+    return r->out->take(r->out->context, rows);
+}
+
+static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct tc_error *err)
+{
+    enum tc_samples_form form = tc_samples_form(r->in->bytes);
+    const struct tc_codec *codec = NULL;
+    r->counts.form = form_name(form);
+    if (r->counts.form == NULL) {
+        codec = events_codec(r->in->bytes, r->in->name, &r->counts.form);
+    }
+    if (r->counts.form == NULL) {
+        return tc_fail(
+            err, TC_E_UNSUPPORTED, 0,
+            "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics (JSON or "
+            "protobuf), Kubernetes events or tracecore's event lines");
+    }
+    TC_TRY(make_slicer(r, err));
+    TC_TRY(codec == NULL ? read_samples(r, arena, err) : read_events(r, codec, arena, err));
+    struct tc_slices_counts c;
+    tc_slices_counts(r->slices, &c);
+    if (r->counts.samples == 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0, "no samples in it");
+    }
+    if (c.undated == r->counts.samples) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "no sample has a time, and when the file was taken is not known");
+    }
+    r->counts.series = c.series;
+    r->counts.not_finite = c.not_finite;
+    r->counts.other_run = c.other_run;
+    r->counts.labels_left = c.labels_left;
+    tell(r, &c);
+    TC_TRY(tc_slices_flush(r->slices, INT64_MAX, give_rows, r, err));
+    tc_slices_counts(r->slices, &c);
+    r->counts.duplicates = c.duplicates;
+    return TC_OK;
+}
+
+tc_status tc_telemetry_read(const struct tc_telemetry_input *in, const struct tc_telemetry_out *out,
+                            struct tc_telemetry_counts *out_counts, struct tc_error *err)
+{
+    struct reading r = {.in = in, .out = out, .known = TC_SERIES_SCOPE_NONE};
+    if (in->bytes.len == 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0, "the file is empty");
+    }
+    if (in->bytes.len > TC_TELEMETRY_BYTES_MAX) {
+        return tc_fail(err, TC_E_LIMIT, 0, "a file of %zu bytes; at most %zu are read",
+                       in->bytes.len, TC_TELEMETRY_BYTES_MAX);
+    }
+    void *block = malloc(ARENA_BYTES);
+    if (block == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory to read telemetry");
+    }
+    struct tc_arena arena;
+    tc_arena_init(&arena, "telemetry file", block, ARENA_BYTES);
+    r.known.run_id = in->run_id;
+    r.known.run_join = in->run_id.len > 0 ? TC_LIT("given") : TC_EMPTY;
+    r.known.scheduler_run_id = in->scheduler_run_id;
+    r.known.job_uid = in->job_uid;
+    tc_status status = read_and_give(&r, &arena, err);
+    tc_slices_destroy(r.slices);
+    tc_arena_fini(&arena);
+    free(block);
+    if (status == TC_OK && out_counts != NULL) {
+        *out_counts = r.counts;
+    }
+    return status;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a series is: family, metric, unit, who it belongs to, and in `point` what else tells it from
+ * others. Once for each series; nothing here is on the path of a sample that came before.
+ */
+#include "base/buf.h"
+#include "base/digest.h"
+#include "telemetry/slices_priv.h"
+
+/* Labels of a point, and those that are made of the scope of an event. */
+#define POINT_LABELS_MAX (TC_SAMPLE_LABELS_MAX + 8)
+/* Room for a point before it is known whether it is too long. */
+#define POINT_BYTES_MAX ((size_t)16 << 10)
+/* Hex digits of a digest that stands for a text. */
+#define DIGEST_DIGITS 16
+
+enum meaning { RUN, SCHEDULER, CLASS, JOB, REQUEST, ABOUT, NO_MEANING };
+
+static const struct {
+    struct tc_slice key;
+    enum meaning meaning;
+} LABELS[] = {
+#define LABEL(key, meaning) {{key, sizeof(key) - 1}, meaning},
+#include "telemetry/labels.def"
+#undef LABEL
+};
+
+static enum meaning meaning_of(struct tc_slice key)
+{
+    char text[TC__PLAIN_MAX];
+    struct tc_slice plain = tc__plain(key, false, text);
+    for (size_t i = 0; i < sizeof LABELS / sizeof LABELS[0]; i++) {
+        bool open = tc_slice_ends(LABELS[i].key, TC_LIT("_"));
+        if (open ? tc_slice_starts(plain, LABELS[i].key) : tc_slice_eq(plain, LABELS[i].key)) {
+            return LABELS[i].meaning;
+        }
+    }
+    return NO_MEANING;
+}
+
+struct point {
+    struct tc_sample_label labels[POINT_LABELS_MAX];
+    size_t count;
+};
+
+static void point_add(struct point *p, struct tc_slice key, struct tc_slice value)
+{
+    if (value.len > 0 && p->count < POINT_LABELS_MAX) {
+        p->labels[p->count++] = (struct tc_sample_label){key, value};
+    }
+}
+
+static int label_cmp(const struct tc_sample_label *a, const struct tc_sample_label *b)
+{
+    int order = tc_slice_cmp(a->key, b->key);
+    return order != 0 ? order : tc_slice_cmp(a->value, b->value);
+}
+
+/* There are few: insertion. */
+static void point_sort(struct point *p)
+{
+    for (size_t i = 1; i < p->count; i++) {
+        struct tc_sample_label x = p->labels[i];
+        size_t j = i;
+        for (; j > 0 && label_cmp(&p->labels[j - 1], &x) > 0; j--) {
+            p->labels[j] = p->labels[j - 1];
+        }
+        p->labels[j] = x;
+    }
+}
+
+/* What a text that is too long is kept as. */
+static struct tc_slice digest_of(struct tc_slice text, struct tc_arena *arena)
+{
+    char bytes[8 + TC_DIGEST_BYTES * 2];
+    struct tc_buf b = tc_buf_make(bytes, sizeof bytes);
+    struct tc_sha256 h;
+    struct tc_digest digest;
+    tc_sha256_init(&h);
+    tc_sha256_update(&h, text);
+    tc_sha256_final(&h, &digest);
+    tc_buf_digest(&b, &digest);
+    return tc_arena_copy(arena,
+                         tc_slice_head(tc_buf_slice(&b), sizeof "sha256:" - 1 + DIGEST_DIGITS));
+}
+
+/* A text of a row: UTF-8 without control characters, not too long. */
+static struct tc_slice clean(struct tc_slice s, struct tc_arena *arena)
+{
+    char bytes[TC__TEXT_MAX * 4 + 8];
+    if (s.len <= TC__TEXT_MAX && tc_slice_is_plain(s)) {
+        return s;
+    }
+    if (s.len > TC__TEXT_MAX) {
+        return digest_of(s, arena);
+    }
+    struct tc_buf b = tc_buf_make(bytes, sizeof bytes);
+    tc_buf_printable(&b, s);
+    struct tc_slice shown = tc_buf_slice(&b);
+    return shown.len > TC__TEXT_MAX ? digest_of(s, arena) : tc_arena_copy(arena, shown);
+}
+
+/* A backslash before what would end a value. */
+static void put_value(struct tc_buf *b, struct tc_slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] == ',' || s.ptr[i] == '\\') {
+            tc_buf_char(b, '\\');
+        }
+        tc_buf_char(b, s.ptr[i]);
+    }
+}
+
+/* "key=value,key=value" in the order of the keys. */
+static struct tc_slice point_text(struct point *p, struct tc_arena *arena)
+{
+    if (p->count == 0) {
+        return TC_EMPTY;
+    }
+    char *room = tc_arena_alloc_raw(arena, POINT_BYTES_MAX, 1);
+    if (room == NULL) {
+        return TC_EMPTY;
+    }
+    struct tc_buf b = tc_buf_make(room, POINT_BYTES_MAX);
+    point_sort(p);
+    for (size_t i = 0; i < p->count; i++) {
+        if (i > 0) {
+            tc_buf_char(&b, ',');
+        }
+        tc_buf_str(&b, clean(p->labels[i].key, arena));
+        tc_buf_char(&b, '=');
+        put_value(&b, clean(p->labels[i].value, arena));
+    }
+    return tc_buf_slice(&b);
+}
+
+static void set_default(struct tc_slice *io, struct tc_slice value)
+{
+    *io = io->len > 0 ? *io : value;
+}
+
+/* What is known from outside, where nothing in the sample says it; and how the run was found. */
+static enum tc__scope_verdict settle(const struct tc_series_scope *known, struct tc_arena *scratch,
+                                     struct tc__identity *io)
+{
+    struct tc_slice *t = io->text;
+    if (t[TC__TEXT_RUN].len > 0) {
+        if (known->run_id.len > 0 && !tc_slice_eq(known->run_id, t[TC__TEXT_RUN]) &&
+            tc_slice_eq(known->run_join, TC_LIT("given"))) {
+            return TC__SCOPE_OTHER_RUN;
+        }
+        t[TC__TEXT_JOIN] = TC_LIT("identity");
+    } else if (known->run_id.len > 0) {
+        t[TC__TEXT_RUN] = known->run_id;
+        t[TC__TEXT_JOIN] = known->run_join;
+    }
+    set_default(&t[TC__TEXT_SCHEDULER], known->scheduler_run_id);
+    set_default(&t[TC__TEXT_JOB], known->job_uid);
+    set_default(&t[TC__TEXT_POD], known->pod_uid);
+    set_default(&t[TC__TEXT_NODE], known->node);
+    set_default(&t[TC__TEXT_GPU], known->gpu_uuid);
+    set_default(&t[TC__TEXT_CLASS], known->request_class);
+    io->rank = io->rank >= 0 ? io->rank : known->rank;
+    for (size_t i = 0; i < TC__TEXT_COUNT; i++) {
+        t[i] = clean(t[i], scratch);
+    }
+    return tc_arena_ok(scratch) ? TC__SCOPE_OK : TC__SCOPE_NOMEM;
+}
+
+/* The columns of a scope, and in the point what has none. */
+static void take_scope(const struct tc_scope *scope, struct tc_arena *scratch, struct point *point,
+                       struct tc__identity *io)
+{
+    io->text[TC__TEXT_NODE] = scope->node;
+    io->text[TC__TEXT_GPU] = scope->gpu_uuid;
+    io->text[TC__TEXT_POD] = scope->pod_uid;
+    set_default(&io->text[TC__TEXT_JOB], scope->job);
+    io->rank = scope->rank;
+    if (point == NULL) {
+        return;
+    }
+    point_add(point, TC_LIT("pod"), scope->pod);
+    point_add(point, TC_LIT("namespace"), scope->ns);
+    point_add(point, TC_LIT("container"), scope->container);
+    if (scope->gpu_uuid.len == 0 && scope->gpu_index >= 0) {
+        char text[16];
+        struct tc_buf b = tc_buf_make(text, sizeof text);
+        tc_buf_i64(&b, scope->gpu_index);
+        point_add(point, TC_LIT("gpu"), tc_arena_copy(scratch, tc_buf_slice(&b)));
+    }
+    if (scope->gpu_uuid.len == 0 && scope->pci.known) {
+        char text[32];
+        struct tc_buf b = tc_buf_make(text, sizeof text);
+        tc_buf_bdf(&b, scope->pci);
+        point_add(point, TC_LIT("pci"), tc_arena_copy(scratch, tc_buf_slice(&b)));
+    }
+}
+
+/* One label that the codecs' table knows nothing of, or that tells series apart. */
+static void take_label(const struct tc_sample_label *label, bool used, struct point *point,
+                       struct tc__identity *io)
+{
+    switch (meaning_of(label->key)) {
+    case RUN:
+        io->text[TC__TEXT_RUN] = label->value;
+        break;
+    case SCHEDULER:
+        io->text[TC__TEXT_SCHEDULER] = label->value;
+        break;
+    case CLASS:
+        io->text[TC__TEXT_CLASS] = label->value;
+        break;
+    case JOB:
+        io->text[TC__TEXT_JOB] = label->value;
+        break;
+    case REQUEST:
+        io->lost_labels = true;
+        break;
+    case ABOUT:
+        break;
+    case NO_MEANING:
+        if (!used) {
+            point_add(point, label->key, label->value);
+        }
+        break;
+    }
+}
+
+/* The number of a GPU on its node says nothing more where its UUID is known. */
+static bool is_gpu_number(const struct tc_sample_label *label)
+{
+    return tc_slice_eq(label->key, TC_LIT("gpu")) ||
+           (tc_slice_eq(label->key, TC_LIT("device")) &&
+            tc_slice_starts(label->value, TC_LIT("nvidia"))) ||
+           tc_slice_eq_nocase(label->key, TC_LIT("pci_bus_id"));
+}
+
+static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
+                      struct point *point, struct tc__identity *io)
+{
+    const struct tc_metric_info *info = tc_metric_info(m->metric);
+    io->family = (uint8_t)tc__family_of_metric(m->metric);
+    io->text[TC__TEXT_METRIC] = info->name;
+    io->text[TC__TEXT_UNIT] = tc_slice_cstr(info->unit);
+    io->type = info->type == TC_METRIC_COUNTER ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
+    if (io->type == TC_SAMPLE_COUNTER && sample->type == TC_SAMPLE_DELTA) {
+        io->type = TC_SAMPLE_DELTA;
+    }
+    point_add(point, TC_LIT("device"), m->device);
+    point_add(point, TC_LIT("rack"), m->rack);
+    /* One metric of ours may be two of the producer's that measure differently. */
+    if (m->metric == TC_METRIC_GPU_UTIL && m->scale != 1) {
+        point_add(point, TC_LIT("source"), sample->name);
+    }
+}
+
+static void take_theirs(const struct tc_sample *sample, struct tc__identity *io)
+{
+    struct tc__naming naming;
+    tc__naming_of(sample->name, &naming);
+    io->family = (uint8_t)naming.family;
+    io->text[TC__TEXT_METRIC] = naming.ours.len > 0 ? naming.ours : sample->name;
+    io->text[TC__TEXT_UNIT] = naming.unit.len > 0 ? naming.unit : sample->unit;
+    io->scale *= naming.factor;
+    io->type = (uint8_t)(sample->type == TC_SAMPLE_UNTYPED ? naming.untyped : sample->type);
+}
+
+enum tc__scope_verdict tc__identify(const struct tc_sample *sample,
+                                    const struct tc_series_scope *known, struct tc_arena *scratch,
+                                    struct tc__identity *out)
+{
+    struct tc_series_meaning m;
+    struct point point = {.count = 0};
+    *out = (struct tc__identity){.rank = -1};
+    if (!tc_series_read(sample, scratch, &m)) {
+        return TC__SCOPE_NOMEM;
+    }
+    bool ours = m.metric != TC_METRIC_NONE;
+    out->how = m.how;
+    out->scale = m.scale;
+    for (size_t i = 0; i < sample->label_count && i < TC_SAMPLE_LABELS_MAX; i++) {
+        bool used = (m.used >> i & 1) != 0 ||
+                    (m.scope.gpu_uuid.len > 0 && is_gpu_number(&sample->labels[i]));
+        take_label(&sample->labels[i], used, &point, out);
+    }
+    take_scope(&m.scope, scratch, ours ? &point : NULL, out);
+    if (ours) {
+        take_ours(&m, sample, &point, out);
+    } else {
+        take_theirs(sample, out);
+    }
+    /* A label of kube-state-metrics that means what its metric is about. */
+    for (size_t i = 0; i < point.count; i++) {
+        if (tc_slice_eq(point.labels[i].key, TC_LIT("uid")) && out->text[TC__TEXT_POD].len == 0 &&
+            tc_slice_starts(sample->name, TC_LIT("kube_pod_"))) {
+            out->text[TC__TEXT_POD] = point.labels[i].value;
+            point.labels[i] = point.labels[--point.count];
+            break;
+        }
+    }
+    out->text[TC__TEXT_POINT] = point_text(&point, scratch);
+    return settle(known, scratch, out);
+}
+
+enum tc__scope_verdict tc__identify_event(const struct tc_event *ev,
+                                          const struct tc_series_scope *known,
+                                          struct tc_arena *scratch, struct tc__identity *out)
+{
+    const struct tc_metric_info *info = tc_metric_info((enum tc_metric)ev->metric.metric);
+    struct point point = {.count = 0};
+    *out = (struct tc__identity){.rank = -1, .scale = 1};
+    out->family = (uint8_t)tc__family_of_metric((enum tc_metric)ev->metric.metric);
+    out->text[TC__TEXT_METRIC] = info->name;
+    out->text[TC__TEXT_UNIT] = tc_slice_cstr(info->unit);
+    out->type = info->type == TC_METRIC_COUNTER ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
+    take_scope(&ev->scope, scratch, &point, out);
+    point_add(&point, TC_LIT("device"), ev->metric.device);
+    point_add(&point, TC_LIT("rack"), ev->metric.rack);
+    out->text[TC__TEXT_POINT] = point_text(&point, scratch);
+    return settle(known, scratch, out);
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples wait in a log, each with the number of its series, until their window is given out: then
+ * those that are due are sorted by window, series and time, and every run of one series in one
+ * window is a row. So a sample costs one search and one write, and nothing depends on the order in
+ * which they came.
+ *
+ * A series is found by its bytes as the producer writes them (an alias); only for bytes that were
+ * not seen before are the labels looked at.
+ */
+#include "telemetry/slices_priv.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The longest key of a series that is remembered; one of longer labels is looked at each time. */
+#define KEY_MAX ((size_t)8 << 10)
+/* For what is made of the labels of one new series. */
+#define SCRATCH_BYTES ((size_t)128 << 10)
+/* Texts of series and aliases have this part of what is left, the log the rest. */
+#define TEXT_PARTS 2
+#define ALL_PARTS 5
+#define WINDOW_MIN TC_SECOND
+/* No sample is so far ahead of what was given out last: its clock is wrong. */
+#define AHEAD_MAX (24 * 3600 * TC_SECOND)
+/* A series of which nothing came for so long may be forgotten when room is wanted. */
+#define IDLE_NS (300 * TC_SECOND)
+#define OTHER_RUN_MAX 128
+#define DIGEST_TEXT_MAX 96
+/* Bits of a sort key for the order of a series; the window is above them. */
+#define ORDER_BITS 24
+
+static_assert(TC__SERIES_MAX <= (size_t)1 << ORDER_BITS, "orders fit");
+
+/* Invariant: count <= cap; entries of [0, count) are of series whose `waiting` counts them. */
+struct tc_slices {
+    struct tc_slices_config config;
+    void *block;
+    struct tc_arena arena;
+    struct tc_arena scratch;
+    struct tc__book book;
+    struct tc__entry *entries;
+    size_t count;
+    size_t cap;
+    struct tc_sort_pair *pairs;
+    struct tc_sort_pair *sort_scratch;
+    int64_t given_ns; /* windows before this were given out */
+    struct tc_slices_counts counts;
+    struct tc_rows *rows;
+    char key[KEY_MAX];
+    char other_run[OTHER_RUN_MAX];
+    size_t other_run_len;
+    char digest[DIGEST_TEXT_MAX];
+};
+
+/* ---- making ---- */
+
+/* What the tables of series take whatever their texts are: slots of maps come in powers of two. */
+static size_t fixed_bytes(size_t series_max)
+{
+    size_t slots = 16;
+    while (slots / 4 * 3 < series_max) {
+        slots *= 2;
+    }
+    return series_max *
+               (sizeof(struct tc__series) + sizeof(struct tc__alias) + 2 * sizeof(void *)) +
+           slots * 2 * 2 * sizeof(struct tc_map_slot) + SCRATCH_BYTES + 4096;
+}
+
+static bool lay_out(struct tc_slices *s)
+{
+    size_t fixed = fixed_bytes(s->config.series_max);
+    size_t each = sizeof *s->entries + 2 * sizeof *s->pairs;
+    if (fixed + 64 * each > s->config.memory_bytes) {
+        return false;
+    }
+    size_t rest = s->config.memory_bytes - fixed;
+    size_t texts = rest / ALL_PARTS * TEXT_PARTS;
+    s->cap = (rest - texts) / each;
+    void *scratch = tc_arena_alloc_raw(&s->arena, SCRATCH_BYTES, 16);
+    s->entries = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->entries, 16);
+    s->pairs = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
+    s->sort_scratch = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
+    if (scratch == NULL || !tc__book_init(&s->book, &s->arena, s->config.series_max, texts)) {
+        return false;
+    }
+    tc_arena_init(&s->scratch, "labels of a series", scratch, SCRATCH_BYTES);
+    return true;
+}
+
+tc_status tc_slices_create(const struct tc_slices_config *config, struct tc_slices **out_slices,
+                           struct tc_error *err)
+{
+    /* AddressSanitizer keeps gaps between the parts. */
+    size_t slack = 4096;
+    if (config->window_ns < WINDOW_MIN || config->series_max == 0 ||
+        config->series_max > TC__SERIES_MAX || config->source_digest.len >= DIGEST_TEXT_MAX) {
+        return tc_fail(err, TC_E_USAGE, 0,
+                       "slices: a window has a second at least, and there are 1 to %zu series",
+                       TC__SERIES_MAX);
+    }
+    struct tc_slices *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for slices");
+    }
+    s->config = *config;
+    s->given_ns = INT64_MIN;
+    if (config->source_digest.len > 0) {
+        memcpy(s->digest, config->source_digest.ptr, config->source_digest.len);
+    }
+    s->config.source_digest = tc_slice_make(s->digest, config->source_digest.len);
+    /* Pages that are never used are never touched. */
+    s->block = calloc(1, config->memory_bytes + slack);
+    s->rows = tc_rows_create(TC_TABLE_SLICE);
+    if (s->block == NULL || s->rows == NULL) {
+        tc_slices_destroy(s);
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for slices: %zu bytes", config->memory_bytes);
+    }
+    tc_arena_init_zeroed(&s->arena, "slices", s->block, config->memory_bytes + slack);
+    if (!lay_out(s)) {
+        tc_slices_destroy(s);
+        return tc_fail(err, TC_E_USAGE, 0, "slices: %zu bytes are too few for %zu series",
+                       config->memory_bytes, config->series_max);
+    }
+    *out_slices = s;
+    return TC_OK;
+}
+
+void tc_slices_destroy(struct tc_slices *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    tc_rows_destroy(s->rows);
+    if (s->block != NULL) {
+        tc_arena_fini(&s->scratch);
+        tc_arena_fini(&s->arena);
+    }
+    free(s->block);
+    free(s);
+}
+
+/* ---- adding ---- */
+
+/* Lengths are part of the key, so that no two series have the same. False when it is full. */
+static inline bool key_put(char **io_at, const char *end, struct tc_slice text)
+{
+    if (text.len + sizeof(uint32_t) > (size_t)(end - *io_at)) {
+        return false;
+    }
+    uint32_t len = (uint32_t)text.len;
+    memcpy(*io_at, &len, sizeof len);
+    *io_at += sizeof len;
+    if (text.len > 0) {
+        memcpy(*io_at, text.ptr, text.len);
+        *io_at += text.len;
+    }
+    return true;
+}
+
+static bool key_known(char **io_at, const char *end, const struct tc_series_scope *known)
+{
+    if ((size_t)(end - *io_at) < sizeof known->rank) {
+        return false;
+    }
+    memcpy(*io_at, &known->rank, sizeof known->rank);
+    *io_at += sizeof known->rank;
+    return key_put(io_at, end, known->run_id) && key_put(io_at, end, known->run_join) &&
+           key_put(io_at, end, known->scheduler_run_id) && key_put(io_at, end, known->job_uid) &&
+           key_put(io_at, end, known->pod_uid) && key_put(io_at, end, known->node) &&
+           key_put(io_at, end, known->gpu_uuid) && key_put(io_at, end, known->request_class);
+}
+
+/* The bytes that name a series; empty when they are too many. */
+static struct tc_slice key_of(struct tc_slices *s, const struct tc_sample *sample,
+                              const struct tc_series_scope *known)
+{
+    char *at = s->key;
+    const char *end = s->key + KEY_MAX;
+    *at++ = (char)('a' + sample->type + (sample->identity.len > 0 ? 8 : 0));
+    bool ok = key_put(&at, end, sample->unit);
+    if (sample->identity.len > 0) {
+        ok = ok && key_put(&at, end, sample->identity);
+    } else {
+        ok = ok && key_put(&at, end, sample->name);
+        for (size_t i = 0; ok && i < sample->label_count; i++) {
+            ok = key_put(&at, end, sample->labels[i].key) &&
+                 key_put(&at, end, sample->labels[i].value);
+        }
+    }
+    ok = ok && key_known(&at, end, known);
+    return ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
+}
+
+static bool has_time(struct tc_slices *s, int64_t time_ns)
+{
+    s->counts.samples++;
+    if (time_ns < 0 || time_ns > TC_TIME_MAX) {
+        s->counts.undated++;
+        return false;
+    }
+    if (time_ns < s->given_ns) {
+        s->counts.late++;
+        return false;
+    }
+    if (s->given_ns > 0 && time_ns - s->given_ns > AHEAD_MAX) {
+        s->counts.ahead++;
+        return false;
+    }
+    return true;
+}
+
+/* One series may not crowd out the others: past half of the log each has its share. */
+static bool has_room(const struct tc_slices *s, const struct tc__series *series)
+{
+    if (s->count < s->cap / 2) {
+        return true;
+    }
+    return s->count < s->cap && series->waiting <= 2 * (s->cap / s->book.live);
+}
+
+static void push(struct tc_slices *s, uint32_t at, int64_t time_ns, double value)
+{
+    struct tc__series *series = &s->book.series[at];
+    if (!has_room(s, series)) {
+        s->counts.samples_full++;
+        return;
+    }
+    series->waiting++;
+    series->seen_ns = time_ns > series->seen_ns ? time_ns : series->seen_ns;
+    s->entries[s->count++] = (struct tc__entry){time_ns, value, at};
+}
+
+static bool is_taken(struct tc_slices *s, enum tc__scope_verdict verdict,
+                     const struct tc__identity *id)
+{
+    switch (verdict) {
+    case TC__SCOPE_OK:
+        return true;
+    case TC__SCOPE_NOMEM:
+        s->counts.series_full++;
+        return false;
+    case TC__SCOPE_OTHER_RUN:
+        s->counts.other_run++;
+        if (s->other_run_len == 0) {
+            struct tc_slice run = tc_slice_head(id->text[TC__TEXT_RUN], OTHER_RUN_MAX);
+            memcpy(s->other_run, run.ptr, run.len);
+            s->other_run_len = run.len;
+        }
+        return false;
+    }
+    return false;
+}
+
+/* A series that was not seen in these bytes before. */
+static TC_SELDOM uint32_t find_series(struct tc_slices *s, const struct tc_sample *sample,
+                                      const struct tc_series_scope *known, struct tc_slice key,
+                                      uint64_t hash, struct tc__identity *out_id)
+{
+    tc_arena_reset(&s->scratch);
+    if (!is_taken(s, tc__identify(sample, known, &s->scratch, out_id), out_id)) {
+        return TC__NO_SERIES;
+    }
+    s->counts.labels_left += out_id->lost_labels;
+    if (out_id->lost_labels && out_id->type == TC_SAMPLE_COUNTER) {
+        s->counts.counters_left++;
+        return TC__NO_SERIES;
+    }
+    uint32_t at = tc__series_get(&s->book, out_id);
+    if (at == TC__NO_SERIES) {
+        s->counts.series_full++;
+    } else if (key.len > 0 && !out_id->lost_labels) {
+        tc__alias_add(&s->book, key, hash, at, out_id);
+    }
+    return at;
+}
+
+/* What a difference rose by in a second; false when it does not say since when. */
+static bool rate_of(const struct tc_sample *sample, int64_t time_ns, double *io_value)
+{
+    if (sample->start_ns == TC_TIME_NONE || sample->start_ns >= time_ns) {
+        return false;
+    }
+    *io_value /= (double)(time_ns - sample->start_ns) / (double)TC_SECOND;
+    return true;
+}
+
+void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t time_ns,
+                   const struct tc_series_scope *known)
+{
+    if (!has_time(s, time_ns)) {
+        return;
+    }
+    struct tc_slice key = key_of(s, sample, known);
+    uint64_t hash = tc_slice_hash(key, 0);
+    const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, hash) : NULL;
+    struct tc__identity id;
+    double value = sample->value;
+    uint32_t at = TC__NO_SERIES;
+    bool is_value = false;
+    if (alias != NULL) {
+        at = alias->series;
+        is_value = tc_series_value(alias->how, alias->scale, &value);
+    } else {
+        at = find_series(s, sample, known, key, hash, &id);
+        is_value = at != TC__NO_SERIES && tc_series_value(id.how, id.scale, &value);
+    }
+    if (at == TC__NO_SERIES) {
+        return;
+    }
+    if (is_value && s->book.series[at].type == TC_SAMPLE_DELTA) {
+        is_value = rate_of(sample, time_ns, &value) && isfinite(value);
+    }
+    if (!is_value) {
+        s->counts.not_finite++;
+        return;
+    }
+    push(s, at, time_ns, value);
+}
+
+void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
+                         const struct tc_series_scope *known)
+{
+    if (ev->kind != TC_EVENT_METRIC || ev->metric.metric == TC_METRIC_NONE ||
+        ev->metric.metric >= TC_METRIC_COUNT || !has_time(s, ev->time_ns)) {
+        return;
+    }
+    char *at = s->key;
+    const char *end = s->key + KEY_MAX;
+    const struct tc_scope *scope = &ev->scope;
+    *at++ = 'E';
+    struct {
+        struct tc_bdf pci;
+        int32_t rank;
+        int32_t gpu_index;
+        uint16_t metric;
+    } fixed;
+    memset(&fixed, 0, sizeof fixed);
+    fixed.pci.domain = scope->pci.domain;
+    fixed.pci.bus = scope->pci.bus;
+    fixed.pci.device = scope->pci.device;
+    fixed.pci.function = scope->pci.function;
+    fixed.pci.known = scope->pci.known;
+    fixed.rank = scope->rank;
+    fixed.gpu_index = scope->gpu_index;
+    fixed.metric = ev->metric.metric;
+    bool ok = key_put(&at, end, tc_slice_make((const char *)&fixed, sizeof fixed)) &&
+              key_put(&at, end, ev->metric.device) && key_put(&at, end, ev->metric.rack) &&
+              key_put(&at, end, scope->node) && key_put(&at, end, scope->ns) &&
+              key_put(&at, end, scope->pod) && key_put(&at, end, scope->pod_uid) &&
+              key_put(&at, end, scope->container) && key_put(&at, end, scope->job) &&
+              key_put(&at, end, scope->gpu_uuid) && key_known(&at, end, known);
+    struct tc_slice key = ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
+    uint64_t hash = tc_slice_hash(key, 1);
+    const struct tc__alias *alias = ok ? tc__alias_find(&s->book, key, hash) : NULL;
+    uint32_t series = alias != NULL ? alias->series : TC__NO_SERIES;
+    if (alias == NULL) {
+        struct tc__identity id;
+        tc_arena_reset(&s->scratch);
+        if (!is_taken(s, tc__identify_event(ev, known, &s->scratch, &id), &id)) {
+            return;
+        }
+        series = tc__series_get(&s->book, &id);
+        if (series == TC__NO_SERIES) {
+            s->counts.series_full++;
+            return;
+        }
+        if (ok) {
+            tc__alias_add(&s->book, key, hash, series, &id);
+        }
+    }
+    if (!isfinite(ev->metric.value)) {
+        s->counts.not_finite++;
+        return;
+    }
+    push(s, series, ev->time_ns, ev->metric.value);
+}
+
+/* ---- giving out ---- */
+
+struct giving {
+    struct tc_slices *s;
+    tc_status (*take)(void *context, const struct tc_rows *rows);
+    void *context;
+    struct tc_error *err;
+};
+
+static tc_status give_rows(struct giving *g)
+{
+    struct tc_rows *rows = g->s->rows;
+    if (rows->count == 0) {
+        return TC_OK;
+    }
+    tc_status status = g->take(g->context, rows);
+    tc_rows_reset(rows);
+    return status == TC_OK ? TC_OK : tc_fail(g->err, status, 0, "slices: rows were not taken");
+}
+
+static tc_status put_texts(struct giving *g, const struct tc__series *series)
+{
+    static const uint8_t columns[TC__TEXT_COUNT] = {
+        [TC__TEXT_METRIC] = TC_SLICE_METRIC,
+        [TC__TEXT_NODE] = TC_SLICE_NODE,
+        [TC__TEXT_GPU] = TC_SLICE_GPU,
+        [TC__TEXT_POD] = TC_SLICE_POD_UID,
+        [TC__TEXT_JOB] = TC_SLICE_JOB_UID,
+        [TC__TEXT_POINT] = TC_SLICE_POINT,
+        [TC__TEXT_CLASS] = TC_SLICE_REQUEST_CLASS,
+        [TC__TEXT_UNIT] = TC_SLICE_UNIT,
+        [TC__TEXT_RUN] = TC_SLICE_RUN_ID,
+        [TC__TEXT_JOIN] = TC_SLICE_JOIN,
+        [TC__TEXT_SCHEDULER] = TC_SLICE_SCHEDULER_RUN_ID,
+    };
+    const struct tc__book *book = &g->s->book;
+    struct tc_rows *rows = g->s->rows;
+    const char *at = book->heap + series->at;
+    for (size_t i = 0; i < TC__TEXT_COUNT; i++) {
+        if (series->len[i] > 0) {
+            TC_TRY(tc_rows_text(rows, columns[i], tc_slice_make(at, series->len[i])));
+            at += series->len[i];
+        }
+    }
+    if (g->s->config.source_digest.len > 0) {
+        TC_TRY(tc_rows_text(rows, TC_SLICE_SOURCE_DIGEST, g->s->config.source_digest));
+    }
+    return tc_rows_text(rows, TC_SLICE_FAMILY, tc__family_name((enum tc__family)series->family));
+}
+
+static tc_status put_row(struct giving *g, const struct tc__series *series, int64_t start_ns,
+                         const struct tc__stats *stats)
+{
+    struct tc_slices *s = g->s;
+    if (!tc_rows_add(s->rows)) {
+        TC_TRY(give_rows(g));
+        TC_ASSERT(tc_rows_add(s->rows));
+    }
+    tc_status status = put_texts(g, series);
+    if (status != TC_OK) {
+        return tc_fail(g->err, status, 0, "slices: no memory for the text of rows");
+    }
+    tc_rows_int(s->rows, TC_SLICE_START, start_ns / 1000);
+    tc_rows_int(s->rows, TC_SLICE_END, (start_ns + s->config.window_ns) / 1000);
+    if (series->rank >= 0) {
+        tc_rows_int(s->rows, TC_SLICE_RANK, series->rank);
+    }
+    tc_rows_int(s->rows, TC_SLICE_COUNT, (int64_t)stats->samples);
+    tc_rows_real(s->rows, TC_SLICE_MIN, stats->min);
+    tc_rows_real(s->rows, TC_SLICE_MAX, stats->max);
+    tc_rows_real(s->rows, TC_SLICE_MEAN, stats->mean);
+    tc_rows_real(s->rows, TC_SLICE_P50, stats->p50);
+    tc_rows_real(s->rows, TC_SLICE_P95, stats->p95);
+    tc_rows_real(s->rows, TC_SLICE_P99, stats->p99);
+    tc_rows_real(s->rows, TC_SLICE_LAST, stats->last);
+    s->counts.windows++;
+    return TC_OK;
+}
+
+/* The samples before cut_ns into pairs, by window, series and time; how many. */
+static size_t sort_due(struct tc_slices *s, int64_t cut_ns)
+{
+    int64_t window = s->config.window_ns;
+    int64_t first = INT64_MAX;
+    size_t due = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        int64_t time_ns = s->entries[i].time_ns;
+        if (time_ns < cut_ns) {
+            s->pairs[due++] = (struct tc_sort_pair){(uint64_t)time_ns, i};
+            first = time_ns < first ? time_ns : first;
+        }
+    }
+    if (due == 0) {
+        return 0;
+    }
+    tc__book_sort(&s->book);
+    tc_sort_keys(s->pairs, s->sort_scratch, due);
+    for (size_t i = 0; i < due; i++) {
+        const struct tc__entry *e = &s->entries[s->pairs[i].value];
+        uint64_t number = (uint64_t)(e->time_ns / window - first / window);
+        s->pairs[i].key = number << ORDER_BITS | s->book.series[e->series].order;
+    }
+    tc_sort_keys(s->pairs, s->sort_scratch, due);
+    return due;
+}
+
+static tc_status give_due(struct giving *g, size_t due)
+{
+    struct tc_slices *s = g->s;
+    int64_t window = s->config.window_ns;
+    for (size_t start = 0; start < due;) {
+        size_t end = start + 1;
+        while (end < due && s->pairs[end].key == s->pairs[start].key) {
+            end++;
+        }
+        const struct tc__entry *first = &s->entries[s->pairs[start].value];
+        struct tc__series *series = &s->book.series[first->series];
+        int64_t start_ns = first->time_ns / window * window;
+        struct tc__stats stats;
+        tc__stats_of(series, s->entries, &s->pairs[start], s->sort_scratch, end - start, &stats);
+        s->counts.duplicates += stats.duplicates;
+        TC_TRY(put_row(g, series, start_ns, &stats));
+        start = end;
+    }
+    return give_rows(g);
+}
+
+/* What was due leaves the log, given out or not. */
+static void drop_due(struct tc_slices *s, int64_t cut_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].time_ns < cut_ns) {
+            s->book.series[s->entries[i].series].waiting--;
+        } else {
+            s->entries[kept++] = s->entries[i];
+        }
+    }
+    s->count = kept;
+}
+
+tc_status tc_slices_flush(struct tc_slices *s, int64_t until_ns,
+                          tc_status (*take)(void *context, const struct tc_rows *rows),
+                          void *context, struct tc_error *err)
+{
+    struct giving g = {.s = s, .take = take, .context = context, .err = err};
+    int64_t window = s->config.window_ns;
+    bool all = until_ns > TC_TIME_MAX;
+    int64_t cut_ns = all ? INT64_MAX : until_ns < 0 ? 0 : until_ns / window * window;
+    tc_rows_reset(s->rows);
+    size_t due = sort_due(s, cut_ns);
+    tc_status status = give_due(&g, due);
+    tc_rows_reset(s->rows);
+    drop_due(s, cut_ns);
+    s->given_ns = cut_ns > s->given_ns ? cut_ns : s->given_ns;
+    struct tc__book *book = &s->book;
+    if (!all && (book->wants_sweep || book->live > book->series_max / 8 * 7)) {
+        int64_t idle = 2 * window > IDLE_NS ? 2 * window : IDLE_NS;
+        s->counts.series_gone += tc__book_sweep(book, cut_ns - idle);
+    }
+    return status;
+}
+
+void tc_slices_counts(const struct tc_slices *s, struct tc_slices_counts *out)
+{
+    *out = s->counts;
+    out->series = s->book.live;
+    out->waiting = s->count;
+}
+
+struct tc_slice tc_slices_other_run(const struct tc_slices *s)
+{
+    return tc_slice_make(s->other_run, s->other_run_len);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows into tables: whole columns at once, as DuckDB's data chunks. */
+#include "warehouse/duckdb_priv.h"
+
+#include <string.h>
+
+/* A text of at most that is kept within its cell. */
+#define INLINED_MAX 12
+
+_Static_assert(sizeof(union tc_cell) == sizeof(int64_t), "cells are copied as they are");
+
+static duckdb_type type_of(enum tc_column_type type)
+{
+    switch (type) {
+    case TC_COLUMN_TEXT:
+        return DUCKDB_TYPE_VARCHAR;
+    case TC_COLUMN_INT:
+        return DUCKDB_TYPE_BIGINT;
+    case TC_COLUMN_REAL:
+        return DUCKDB_TYPE_DOUBLE;
+    case TC_COLUMN_BOOL:
+        return DUCKDB_TYPE_BOOLEAN;
+    case TC_COLUMN_TIME:
+        return DUCKDB_TYPE_TIMESTAMP;
+    }
+    return DUCKDB_TYPE_INVALID;
+}
+
+static tc_status make_chunk(struct tc__duckdb *d, const struct tc_table_info *info,
+                            duckdb_data_chunk *out, struct tc_error *err)
+{
+    duckdb_logical_type types[TC_TABLE_COLUMNS_MAX];
+    for (size_t i = 0; i < info->column_count; i++) {
+        types[i] = d->api->create_logical_type(type_of(info->columns[i].type));
+    }
+    *out = d->api->create_data_chunk(types, info->column_count);
+    for (size_t i = 0; i < info->column_count; i++) {
+        d->api->destroy_logical_type(&types[i]);
+    }
+    return *out != NULL ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
+}
+
+static tc_status open_lane(struct tc__duckdb *d, struct tc__duckdb_lane *lane,
+                           const struct tc_table_info *info, struct tc_error *err)
+{
+    if (lane->chunk == NULL) {
+        TC_TRY(make_chunk(d, info, &lane->chunk, err));
+    }
+    if (lane->appender == NULL && d->api->appender_create(d->connection, NULL, info->name,
+                                                          &lane->appender) != DuckDBSuccess) {
+        tc_status status =
+            tc__duckdb_fail(err, TC_E_IO, info->name, d->api->appender_error(lane->appender));
+        (void)d->api->appender_destroy(&lane->appender);
+        return status;
+    }
+    return TC_OK;
+}
+
+static bool is_value(const struct tc_rows_column *c, size_t row)
+{
+    return (c->valid[row / 64] >> (row % 64) & 1) != 0;
+}
+
+/* Points into the rows' text: the appender copies it before it returns. */
+static duckdb_string_t text_at(const struct tc_rows *rows, const union tc_cell *cell)
+{
+    duckdb_string_t out = {.value.inlined = {.length = cell->text.len}};
+    if (cell->text.len <= INLINED_MAX) {
+        if (cell->text.len > 0) {
+            memcpy(out.value.inlined.inlined, rows->text + cell->text.at, cell->text.len);
+        }
+    } else {
+        char *text = rows->text + cell->text.at;
+        memcpy(out.value.pointer.prefix, text, sizeof out.value.pointer.prefix);
+        out.value.pointer.ptr = text;
+    }
+    return out;
+}
+
+/* One cell that is a value; `to` is the vector's data. */
+static void copy_cell(void *to, size_t at, const struct tc_rows *rows, size_t column, size_t row)
+{
+    const union tc_cell *cell = &rows->columns[column].cells[row];
+    switch (rows->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        ((duckdb_string_t *)to)[at] = text_at(rows, cell);
+        break;
+    case TC_COLUMN_BOOL:
+        ((bool *)to)[at] = cell->integer != 0;
+        break;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_REAL:
+    case TC_COLUMN_TIME:
+        ((union tc_cell *)to)[at] = *cell;
+        break;
+    }
+}
+
+static void copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
+                        const struct tc__pick *picks, size_t count)
+{
+    void *data = api->vector_get_data(vector);
+    uint64_t *validity = NULL; /* made for the first NULL: most columns have none */
+    for (size_t i = 0; i < count; i++) {
+        if (is_value(&picks[i].rows->columns[column], picks[i].row)) {
+            copy_cell(data, i, picks[i].rows, column, picks[i].row);
+            continue;
+        }
+        if (validity == NULL) {
+            api->vector_ensure_validity_writable(vector);
+            validity = api->vector_get_validity(vector);
+        }
+        validity[i / 64] &= ~(UINT64_C(1) << (i % 64));
+    }
+}
+
+/* Where picked rows go. */
+struct target {
+    struct tc__duckdb *d;
+    struct tc__duckdb_lane *lane;
+    const struct tc_table_info *info;
+};
+
+static tc_status append_picks(void *context, const struct tc__pick *picks, size_t count,
+                              struct tc_error *err)
+{
+    const struct target *t = context;
+    const struct tc__duckdb_api *api = t->d->api;
+    api->data_chunk_reset(t->lane->chunk);
+    for (size_t i = 0; i < t->info->column_count; i++) {
+        copy_column(api, api->data_chunk_get_vector(t->lane->chunk, i), i, picks, count);
+    }
+    api->data_chunk_set_size(t->lane->chunk, count);
+    if (api->append_data_chunk(t->lane->appender, t->lane->chunk) != DuckDBSuccess) {
+        return tc__duckdb_fail(err, TC_E_IO, t->info->name, api->appender_error(t->lane->appender));
+    }
+    return TC_OK;
+}
+
+static struct target target_of(struct tc__duckdb *d, size_t table)
+{
+    return (struct target){d, &d->lanes[table], &d->base->schema->tables[table]};
+}
+
+static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
+{
+    struct target t = target_of(d, TC_TABLE_SLICE);
+    return d->pile.row_count == 0
+               ? TC_OK
+               : tc__pile_take(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, append_picks, &t, err);
+}
+
+static tc_status append_in_order(struct tc__duckdb *d, const struct tc_rows *rows,
+                                 struct tc_error *err)
+{
+    bool full = false;
+    tc_status status = tc__pile_add(&d->pile, rows, &full);
+    if (full) {
+        TC_TRY(take_pile(d, err));
+        status = tc__pile_add(&d->pile, rows, &full);
+    }
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for rows");
+}
+
+tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_rows *rows,
+                            struct tc_error *err)
+{
+    struct tc__duckdb *d = engine;
+    struct target t = target_of(d, table);
+    struct tc__pick picks[TC_ROWS_MAX];
+    TC_TRY(open_lane(d, t.lane, t.info, err));
+    if (table == TC_TABLE_SLICE) {
+        return append_in_order(d, rows, err);
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        picks[i] = (struct tc__pick){rows, i};
+    }
+    return append_picks(&t, picks, rows->count, err);
+}
+
+tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
+{
+    TC_TRY(take_pile(d, err));
+    for (size_t i = 0; i < d->base->schema->table_count; i++) {
+        duckdb_appender appender = d->lanes[i].appender;
+        if (appender != NULL && d->api->appender_flush(appender) != DuckDBSuccess) {
+            return tc__duckdb_fail(err, TC_E_IO, d->base->schema->tables[i].name,
+                                   d->api->appender_error(appender));
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
+{
+    tc_status status = tc__duckdb_flush(d, err);
+    tc__pile_reset(&d->pile);
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        if (d->lanes[i].appender != NULL) {
+            (void)d->api->appender_destroy(&d->lanes[i].appender);
+        }
+    }
+    return status;
+}
+
+void tc__duckdb_free_lanes(struct tc__duckdb *d)
+{
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        if (d->lanes[i].chunk != NULL) {
+            d->api->destroy_data_chunk(&d->lanes[i].chunk);
+        }
+    }
+    tc__pile_fini(&d->pile);
+}

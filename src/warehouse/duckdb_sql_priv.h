@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look at the words of a statement, where DuckDB's own parser is not asked: where it ends, and
+ * whether it could be what untrusted queries may. Before DuckDB binds it, for that alone can do
+ * things. It is the first fence of several (docs/decisions/0012-duckdb.md).
+ */
+#ifndef TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
+#define TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tc__sql_look {
+    size_t end;             /* of the statement: the first semicolon, or the end of the text */
+    bool reads;             /* begins as a query, or as EXPLAIN of one without options */
+    struct tc_slice banned; /* a function that does more than look at tables; empty: none */
+};
+
+void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "warehouse/tables.h"
+
+#include "base/assert.h"
+#include "warehouse/schema_priv.h"
+
+#define TABLE_BEGIN(id, name, since, grain) static const struct tc_column columns_of_##id[] = {
+#define COLUMN(table, id, name, type, since, unit, help) \
+    {name, TC_COLUMN_##type, since, unit, help},
+#define TABLE_END(id) \
+    }                 \
+    ;                 \
+    _Static_assert(TC_##id##_COLUMNS <= TC_TABLE_COLUMNS_MAX, "a table has too many columns");
+#include "warehouse/tables.def"
+#undef TABLE_BEGIN
+#undef COLUMN
+#undef TABLE_END
+
+static const struct tc_table_info TABLES[TC_TABLE_COUNT] = {
+#define TABLE_BEGIN(id, name, since, grain) \
+    [TC_TABLE_##id] = {name, since, grain, columns_of_##id, TC_##id##_COLUMNS},
+#define COLUMN(table, id, name, type, since, unit, help)
+#define TABLE_END(id)
+#include "warehouse/tables.def"
+#undef TABLE_BEGIN
+#undef COLUMN
+#undef TABLE_END
+};
+
+const struct tc__schema tc__schema = {TC_SCHEMA_VERSION, TABLES, TC_TABLE_COUNT};
+
+const struct tc_table_info *tc_table_info(enum tc_table table)
+{
+    TC_ASSERT((size_t)table < TC_TABLE_COUNT);
+    return &TABLES[table];
+}
+
+bool tc_table_parse(struct tc_slice name, enum tc_table *out)
+{
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        if (tc_slice_eq(tc_slice_cstr(TABLES[i].name), name)) {
+            *out = (enum tc_table)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t tc_table_column(enum tc_table table, struct tc_slice name)
+{
+    const struct tc_table_info *info = tc_table_info(table);
+    size_t i = 0;
+    while (i < info->column_count && !tc_slice_eq(tc_slice_cstr(info->columns[i].name), name)) {
+        i++;
+    }
+    return i;
+}
+
+const char *tc_column_type_name(enum tc_column_type type)
+{
+    switch (type) {
+    case TC_COLUMN_TEXT:
+        return "text";
+    case TC_COLUMN_INT:
+        return "int";
+    case TC_COLUMN_REAL:
+        return "real";
+    case TC_COLUMN_BOOL:
+        return "bool";
+    case TC_COLUMN_TIME:
+        return "time";
+    }
+    return "unknown";
+}
+
+/* A cell of a Markdown table: a bar in the text would end it. */
+static void put_cell(struct tc_buf *b, const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == '|') {
+            tc_buf_char(b, '\\');
+        }
+        tc_buf_char(b, *p);
+    }
+}
+
+static void put_table(struct tc_buf *b, const struct tc_table_info *info)
+{
+    tc_buf_lit(b, "\n## ");
+    tc_buf_str(b, tc_slice_cstr(info->name));
+    tc_buf_lit(b, "\nOne row: ");
+    tc_buf_str(b, tc_slice_cstr(info->grain));
+    tc_buf_lit(b, ".\n\n| column | type | unit | since | |\n| --- | --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < info->column_count; i++) {
+        const struct tc_column *c = &info->columns[i];
+        tc_buf_lit(b, "| `");
+        tc_buf_str(b, tc_slice_cstr(c->name));
+        tc_buf_lit(b, "` | ");
+        tc_buf_str(b, tc_slice_cstr(tc_column_type_name(c->type)));
+        tc_buf_lit(b, " | ");
+        put_cell(b, c->unit);
+        tc_buf_lit(b, " | ");
+        tc_buf_u64(b, c->since);
+        tc_buf_lit(b, " | ");
+        put_cell(b, c->help);
+        tc_buf_lit(b, " |\n");
+    }
+}
+
+void tc_tables_markdown(struct tc_buf *b)
+{
+    tc_buf_lit(b,
+               "# The tables of the warehouse\n\n"
+               "Made from `src/warehouse/tables.def` by `tracecore sql --describe --markdown`; a "
+               "test compares. Schema version ");
+    tc_buf_u64(b, TC_SCHEMA_VERSION);
+    tc_buf_lit(b, ".\n\n"
+                  "Types: text (UTF-8), int (64 bits), real (IEEE 754 double), bool, time (UTC, "
+                  "microseconds). Unknown is\nNULL, never 0. `since` is the schema version that "
+                  "brought a column. Columns are never renamed, retyped\nor removed. "
+                  "[warehouse.md](warehouse.md) says how the tables are filled and kept.\n");
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        put_table(b, &TABLES[i]);
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A warehouse in a temporary folder, for tests. Everything asserts.
+ */
+#ifndef TC_TEST_WAREHOUSE_ROOM_H
+#define TC_TEST_WAREHOUSE_ROOM_H
+
+#include "warehouse/warehouse.h"
+
+#include <stdint.h>
+
+struct wh_room {
+    char dir[128];
+};
+
+/* cmocka's setup and teardown: *state is a struct wh_room. */
+int wh_setup(void **state);
+int wh_teardown(void **state);
+
+/* Opens without a daemon, and must succeed. */
+struct tc_warehouse *wh_open(struct wh_room *room, enum tc_warehouse_mode mode);
+struct tc_warehouse_config wh_config(struct wh_room *room, enum tc_warehouse_mode mode);
+
+/* Slices first .. first + count, count 60 each, of 64 nodes with 8 GPUs. */
+void wh_append_slices(struct tc_warehouse *w, size_t first, size_t count);
+/* The same in a transaction of their own. */
+void wh_add_slices(struct tc_warehouse *w, size_t first, size_t count);
+
+int64_t wh_count(struct tc_warehouse *w, const char *sql);
+
+#endif
