@@ -133,6 +133,9 @@ static void on_pair(struct walk *w, const struct level *l, const struct tc__entr
         tc_buf_char(&w->pattern, '.');
         tc_buf_char(&w->path, '.');
     }
+    if (name.len == 0) {
+        tc_buf_lit(&w->path, "\"\"");
+    }
     tc_buf_printable(&w->path, tc_slice_head(name, TC__QUOTED_MAX));
     tc_buf_str(&w->pattern, tc_slice_head(name, TC__QUOTED_MAX + 1));
     if (is_told(w, e, key) || tc_slice_starts(name, S("x-"))) {

@@ -159,6 +159,9 @@ static void keys_nobody_knows(void **state)
                   "spec.layers[0].objectiv: unknown key; did you mean objective? (strict)\n");
     assert_strict("        - name: nccl-allreduce", "        - nam: nccl-allreduce",
                   "spec.layers[0].suites[0].nam: unknown key; did you mean name? (strict)\n");
+    assert_strict("spec:\n", "'': 1\nspec:\n", "\"\": unknown key (strict)\n");
+    assert_strict("spec:\n", ": 1\nspec:\n",
+                  "\"\": the key is no string; write it in quotes (strict)\n");
     /* One's own. */
     assert_string_equal(told(changed("spec:\n", "x-notes: {a: 1}\nspec:\n"), true), "");
     assert_string_equal(told(changed("  labels:\n", "  labels:\n    any: thing\n"), true), "");
