@@ -347,7 +347,7 @@ static tc_status next_line(const struct tc_result_input *in, struct tc_result_do
     if (docs->at == in->bytes.len) {
         return TC_E_NOTFOUND;
     }
-    docs->line += count_lines(in->bytes, docs->counted, docs->at) + (docs->counted == 0);
+    docs->line += count_lines(in->bytes, docs->counted, docs->at) + (docs->count == 0);
     docs->counted = docs->at;
     (void)snprintf(docs->where, sizeof docs->where, "line:%zu", docs->line);
     size_t from = docs->at;
