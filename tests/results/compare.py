@@ -32,6 +32,12 @@ SAMPLES = {
     "aiperf_requests": (["aiperf/*.jsonl"], 1e-12),
     "genai_perf": ([], 0.0),
     "guidellm": (["guidellm/*.json"], 1e-15),
+    "fio": (["fio/*.json"], 1e-15),
+    "inference-perf": (["inference-perf/*.json", "inference-perf/*.yaml"], 1e-15),
+    "llm-d": (["llm-d-benchmark-report/*_example.yaml"], 1e-15),
+    "mllog": (["mlperf-mllog/*_result_*.txt"], 1e-12),
+    "mlperf-inference": (["mlperf-inference/mlperf_*"], 1e-15),
+    "nccl-tests": (["nccl-tests/aws_*.txt", "nccl-tests/pkb_*.txt"], 0.0),
 }
 
 
