@@ -89,3 +89,7 @@ set_target_properties(canonical_filter PROPERTIES
 find_program(tc_node NAMES node REQUIRED)
 tc_add_test(NAME canonical_oracle
   COMMAND "${tc_node}" tests/canonical/oracle.mjs "$<TARGET_FILE:canonical_filter>" LABELS unit)
+
+# The run contract against an oracle of its own, on contracts that are broken on purpose.
+tc_add_test(NAME oracle.contract
+  COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/oracle/contract_mutants.py" LABELS oracle)

@@ -523,7 +523,8 @@ tc_status tc_yaml_to_json(struct tc_slice text, enum tc_yaml_schema schema, char
         return tc_fail(err, TC_E_LIMIT, 0, "YAML of %zu bytes; the limit is %zu", text.len,
                        TC_YAML_TEXT_MAX);
     }
-    struct yaml y = {.schema = schema, .text = text, .err = err, .at = {1, 1, 0}};
+    struct yaml y = {.schema = schema, .err = err, .at = {1, 1, 0}};
+    y.text = text.len == 0 ? S("") : text;
     y.problem = tc_buf_make(y.problem_text, sizeof y.problem_text - 1);
     struct fy_diag_cfg diag_cfg;
     fy_diag_cfg_default(&diag_cfg);

@@ -107,6 +107,7 @@ static const struct action ACTIONS[] = {
     {"list", tc_run_list, 0, 0, "run list"},
     {"show", tc_run_show, 1, 1, "run show RUN"},
     {"diff", tc_run_diff, 2, 2, "run diff A B"},
+    {"read", tc_run_read, 1, SIZE_MAX, "run read FILE"},
 };
 #define ACTION_COUNT (sizeof ACTIONS / sizeof ACTIONS[0])
 

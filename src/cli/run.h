@@ -46,6 +46,7 @@ int tc_run_add(const struct tc_run_args *args);
 int tc_run_list(const struct tc_run_args *args);
 int tc_run_show(const struct tc_run_args *args);
 int tc_run_diff(const struct tc_run_args *args);
+int tc_run_read(const struct tc_run_args *args);
 
 /* ---- the database ---- */
 

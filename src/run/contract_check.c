@@ -201,7 +201,7 @@ static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct t
 /* Lists and mappings cannot be names; the original breaks off over them. */
 static void check_items(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    uint32_t at = is_kind(v, TC__LIST) ? v.node->first : TC__NONE;
+    uint32_t at = is_kind(v, TC__LIST) && !v.node->pairs ? v.node->first : TC__NONE;
     const struct tc__entry *e = NULL;
     for (size_t i = 0; (e = tc__contract_entry(k->c, at)) != NULL; at = e->next, i++) {
         struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};

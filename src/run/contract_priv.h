@@ -38,6 +38,7 @@ struct tc__node {
     unsigned column;
     bool plain;   /* a scalar without quotes */
     bool too_big; /* INT: integer is the nearest that fits */
+    bool pairs;   /* LIST: !!omap or !!pairs, whose items are tuples */
     size_t text;  /* scalars: as written, unescaped; in tc_contract.text */
     size_t text_len;
     int64_t integer; /* INT, BOOL */

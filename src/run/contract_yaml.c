@@ -41,6 +41,7 @@ struct build {
     struct anchor anchors[TC__CONTRACT_ANCHORS_MAX];
     size_t anchor_count;
     size_t documents;
+    unsigned lines_before; /* not seen by libfyaml */
     struct tc_error *err;
     char problem_text[TC_ERROR_MESSAGE_MAX];
     struct tc_buf problem; /* what libfyaml said first */
@@ -162,7 +163,8 @@ static struct place place_of(const struct build *b, struct fy_event *event)
             f == NULL ? NULL : &b->c->nodes[f->key == TC__NONE ? f->node : f->key];
         return n == NULL ? (struct place){1, 1, 0} : (struct place){n->line, n->column, 0};
     }
-    struct place p = {(unsigned)mark->line + 1, (unsigned)mark->column + 1, mark->input_pos};
+    struct place p = {(unsigned)mark->line + 1 + b->lines_before, (unsigned)mark->column + 1,
+                      mark->input_pos};
     enum fy_scalar_style style = FYSS_ANY;
     if (event->type == FYET_SCALAR && event->scalar.value != NULL) {
         style = fy_token_scalar_style(event->scalar.value);
@@ -436,7 +438,7 @@ static tc_status on_close(struct build *b, struct place p)
     TC_ASSERT(b->depth > 0);
     struct frame *f = &b->frames[b->depth - 1];
     TC_TRY(merge(b, f));
-    const struct tc__node *n = &b->c->nodes[f->node];
+    struct tc__node *n = &b->c->nodes[f->node];
     b->depth--;
     if (n->kind == TC__MAPPING) {
         return mark_overridden(b, n);
@@ -444,6 +446,7 @@ static tc_status on_close(struct build *b, struct place p)
     if (f->shape != PAIRS) {
         return TC_OK;
     }
+    n->pairs = true;
     for (uint32_t at = n->first; at != TC__NONE; at = b->c->entries[at].next) {
         const struct tc__node *item = &b->c->nodes[b->c->entries[at].value];
         if (item->kind != TC__MAPPING || item->count != 1) {
@@ -523,8 +526,8 @@ static tc_status fail_as_libfyaml(const struct build *b)
         return tc_fail(b->err, TC_E_MALFORMED, 0, "no YAML: %.*s", TC_FMT(s));
     }
     s = tc_slice_from(s, what + 7);
-    return tc_fail(b->err, TC_E_MALFORMED, 0, "line %u, column %u: no YAML: %.*s", (unsigned)line,
-                   (unsigned)column, TC_FMT(s));
+    return tc_fail(b->err, TC_E_MALFORMED, 0, "line %u, column %u: no YAML: %.*s",
+                   (unsigned)line + b->lines_before, (unsigned)column, TC_FMT(s));
 }
 
 static struct place place_at(struct tc_slice text, size_t at)
@@ -554,13 +557,28 @@ static tc_status build_all(struct build *b, struct fy_parser *parser)
     return status;
 }
 
+/* "%YAML 1.1" before "---" says what is so anyway; the screen lets no directive through. */
+static void skip_version(struct build *b)
+{
+    struct tc_slice rest = TC_EMPTY;
+    struct tc_slice line = tc_slice_trim(tc_slice_cut(b->source, '\n', &rest));
+    if ((tc_slice_eq(line, S("%YAML 1.1")) || tc_slice_eq(line, S("%YAML 1.2"))) &&
+        tc_slice_starts(rest, S("---"))) {
+        b->source = rest;
+        b->lines_before = 1;
+    }
+}
+
 static tc_status build_document(struct build *b)
 {
     size_t screened = 0;
     tc_status status = TC_OK;
+    skip_version(b);
     const char *why = tc_yaml_screen(b->source, &screened, &status);
     if (why != NULL) {
-        return refuse(b, place_at(b->source, screened), why);
+        struct place p = place_at(b->source, screened);
+        p.line += b->lines_before;
+        return refuse(b, p, why);
     }
     struct fy_diag_cfg diag_cfg;
     fy_diag_cfg_default(&diag_cfg);

@@ -5,6 +5,7 @@
 #include "base/canonical.h"
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,25 +167,68 @@ static int badness(struct tc_slice status)
     return 0;
 }
 
+/* Says it once for all files that say the same. */
 static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
-                            const struct tc__fact *other, struct tc_error *err)
+                            const struct tc__fact *other, size_t others, struct tc_error *err)
 {
     const char *column = tc_table_info(kept->table)->columns[kept->column].name;
     struct tc_slice from = i->sources[kept->source].name;
+    char more[48] = "";
+    if (others > 0) {
+        (void)snprintf(more, sizeof more, ", as %zu more file%s", others,
+                       others == 1 ? " does" : "s do");
+    }
     if (kept->is_text) {
         return tc__import_warnf(i, other->source, err, column,
-                                "says \"%.*s\"; recorded is \"%.*s\" of %.*s", TC_FMT(other->text),
-                                TC_FMT(kept->text), TC_FMT(from));
+                                "says \"%.*s\"%s; recorded is \"%.*s\" of %.*s",
+                                TC_FMT(other->text), more, TC_FMT(kept->text), TC_FMT(from));
     }
-    return tc__import_warnf(i, other->source, err, column, "says %lld; recorded is %lld of %.*s",
-                            (long long)other->integer, (long long)kept->integer, TC_FMT(from));
+    return tc__import_warnf(i, other->source, err, column, "says %lld%s; recorded is %lld of %.*s",
+                            (long long)other->integer, more, (long long)kept->integer,
+                            TC_FMT(from));
 }
 
-/* What a run has only one of, or what is found from all of them. */
-static bool is_merged(const struct tc__fact *f)
+/* What is found from all files, or is no contradiction: a contract tells which lengths are asked
+ * for, a tool what it measured of them. */
+static bool may_differ(const struct tc__import *i, const struct tc__fact *kept)
 {
-    return f->table == TC_TABLE_RUN &&
-           (f->column == TC_RUN_STARTED || f->column == TC_RUN_ENDED || f->column == TC_RUN_STATUS);
+    if (kept->table == TC_TABLE_RUN) {
+        return kept->column == TC_RUN_STARTED || kept->column == TC_RUN_ENDED ||
+               kept->column == TC_RUN_STATUS;
+    }
+    return kept->table == TC_TABLE_WORKLOAD &&
+           (kept->column == TC_WORKLOAD_PROMPT_TOKENS ||
+            kept->column == TC_WORKLOAD_OUTPUT_TOKENS) &&
+           i->sources[kept->source].file->role == TC_ROLE_CONTRACT;
+}
+
+/* The facts of one column, in order: the first one stays, or the worst status. */
+static tc_status settle_column(struct tc__import *i, const struct tc__fact *facts, size_t count,
+                               struct tc__fact *out, struct tc_error *err)
+{
+    *out = facts[0];
+    if (may_differ(i, out)) {
+        for (size_t n = 1; out->table == TC_TABLE_RUN && n < count; n++) {
+            if (out->column == TC_RUN_STATUS && badness(facts[n].text) > badness(out->text)) {
+                *out = facts[n];
+            }
+        }
+        return TC_OK;
+    }
+    for (size_t n = 1; n < count; n++) {
+        bool told = same_value(out, &facts[n]);
+        size_t others = 0;
+        for (size_t before = 1; !told && before < n; before++) {
+            told = same_value(&facts[before], &facts[n]);
+        }
+        for (size_t behind = n + 1; !told && behind < count; behind++) {
+            others += same_value(&facts[behind], &facts[n]) ? 1 : 0;
+        }
+        if (!told) {
+            TC_TRY(tell_other(i, out, &facts[n], others, err));
+        }
+    }
+    return TC_OK;
 }
 
 tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
@@ -194,20 +238,16 @@ tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
         return TC_OK;
     }
     qsort_r(i->facts, i->fact_count, sizeof *i->facts, by_place, i);
-    for (size_t n = 1; n < i->fact_count; n++) {
-        struct tc__fact *last = &i->facts[kept];
-        const struct tc__fact *f = &i->facts[n];
-        if (!same_place(last, f)) {
-            i->facts[++kept] = *f;
-        } else if (is_merged(f)) {
-            if (f->column == TC_RUN_STATUS && badness(f->text) > badness(last->text)) {
-                *last = *f;
-            }
-        } else if (!same_value(last, f)) {
-            TC_TRY(tell_other(i, last, f, err));
+    for (size_t first = 0, end; first < i->fact_count; first = end) {
+        struct tc__fact settled;
+        end = first + 1;
+        while (end < i->fact_count && same_place(&i->facts[first], &i->facts[end])) {
+            end++;
         }
+        TC_TRY(settle_column(i, &i->facts[first], end - first, &settled, err));
+        i->facts[kept++] = settled; /* kept <= first: behind it all is settled */
     }
-    i->fact_count = kept + 1;
+    i->fact_count = kept;
     return TC_OK;
 }
 

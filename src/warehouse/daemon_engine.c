@@ -75,6 +75,16 @@ static tc_status broke(struct daemon_engine *e, tc_status status, struct tc_erro
     return status;
 }
 
+/* A daemon that does not take a message may have said why before it closed. */
+static tc_status last_words(struct daemon_engine *e, tc_status status, struct tc_error *err)
+{
+    enum tc_wire_kind kind;
+    struct tc_slice body;
+    return tc_wire_read(&e->link, 1, &kind, &body, NULL) == TC_OK && kind == TC_WIRE_ERROR
+               ? tc_wire_get_error(body, err)
+               : status;
+}
+
 static tc_status send_frame(struct daemon_engine *e, struct tc_error *err)
 {
     if (e->broken) {
@@ -82,7 +92,7 @@ static tc_status send_frame(struct daemon_engine *e, struct tc_error *err)
     }
     TC_TRY(tc_wire_end(&e->out, err));
     tc_status status = tc_wire_write(&e->link, &e->out, SEND_TIMEOUT, err);
-    return status == TC_OK ? TC_OK : broke(e, status, err);
+    return status == TC_OK ? TC_OK : broke(e, last_words(e, status, err), err);
 }
 
 /* The answer to what was sent: DONE with a number, or the daemon's error. */
@@ -148,7 +158,10 @@ static tc_status greet(struct daemon_engine *e, struct tc_error *err)
     tc_wire_begin(&e->out, TC_WIRE_HELLO);
     tc_wire_put_hello(&e->out, &hello);
     TC_TRY(tc_wire_end(&e->out, err));
-    TC_TRY(tc_wire_write(&e->link, &e->out, SEND_TIMEOUT, err));
+    tc_status status = tc_wire_write(&e->link, &e->out, SEND_TIMEOUT, err);
+    if (status != TC_OK) {
+        return last_words(e, status, err);
+    }
     TC_TRY(tc_wire_read(&e->link, HELLO_TIMEOUT, &kind, &body, err));
     if (kind == TC_WIRE_ERROR) {
         return tc_wire_get_error(body, err);

@@ -72,6 +72,7 @@ static tc_status make_config(const struct tc__duckdb_api *api,
         {"autoload_known_extensions", "false"},
         {"allow_community_extensions", "false"},
         {"allow_persistent_secrets", "false"},
+        {"storage_compatibility_version", "v1.4.0"},
     };
     duckdb_config made = NULL;
     if (api->create_config(&made) != DuckDBSuccess) {
