@@ -80,3 +80,16 @@ foreach(file IN LISTS scripts)
   cmake_path(GET folder FILENAME pattern)
   tc_add_test(NAME live.${pattern} COMMAND live_replay ${pattern} LABELS live)
 endforeach()
+
+# Canonical JSON against Node's own numbers, strings and order of names.
+add_executable(canonical_filter tests/canonical/canonical_filter.c)
+target_link_libraries(canonical_filter PRIVATE tc_base)
+set_target_properties(canonical_filter PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+find_program(tc_node NAMES node REQUIRED)
+tc_add_test(NAME canonical_oracle
+  COMMAND "${tc_node}" tests/canonical/oracle.mjs "$<TARGET_FILE:canonical_filter>" LABELS unit)
+
+# The run contract against an oracle of its own, on contracts that are broken on purpose.
+tc_add_test(NAME oracle.contract
+  COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/oracle/contract_mutants.py" LABELS oracle)

@@ -37,6 +37,9 @@ bool tc_bench_kernel_log(const struct tc_bench *b, const struct tc_bench_options
 /* A request of log records, in protobuf or JSON: checked, made into events, detected on. */
 bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
                    struct tc_output *out);
+/* Samples into slices: what one costs, and what giving out a window costs for each. */
+bool tc_bench_slices(const struct tc_bench *b, const struct tc_bench_options *o,
+                     struct tc_output *out);
 /* `tracecore --version`, start to exit. */
 bool tc_bench_startup(const struct tc_bench *b, const struct tc_bench_options *o,
                       struct tc_output *out);

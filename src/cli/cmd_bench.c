@@ -40,6 +40,9 @@ static size_t list_benches(struct tc_bench *out)
          .summary = "a request of 1,024 log records: check, events, detection",
          .run = tc_bench_otlp},
         {.name = "otlp_json", .summary = "the same in JSON", .run = tc_bench_otlp},
+        {.name = "slices",
+         .summary = "samples of 8,192 series into windows, and the rows of these",
+         .run = tc_bench_slices},
         {.name = "startup",
          .summary = "tracecore --version, start to exit",
          .run = tc_bench_startup},
@@ -174,6 +177,6 @@ const struct tc_command tc_command_bench = {
 #define DETECTOR(name) #name " "
 #include "detect/detectors.def"
 #undef DETECTOR
-        "scale kernel_log otlp_protobuf otlp_json startup evidence",
+        "scale kernel_log otlp_protobuf otlp_json slices startup evidence",
     .run = run,
 };

@@ -3,8 +3,8 @@
 #include "base/digest.h"
 #include "cli/command.h"
 #include "cli/evidence.h"
-#include "intake/input.h"
 #include "cli/say.h"
+#include "intake/input.h"
 
 #include <string.h>
 #include <unistd.h>

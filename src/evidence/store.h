@@ -51,6 +51,7 @@ struct tc_store_io {
     int (*sync)(int fd);
     int (*rename)(const char *from, const char *to);
     int (*truncate)(int fd, off_t len);
+    int (*unlink)(const char *path); /* of whole files (files.h) */
 };
 
 /* By measurement (`tracecore bench evidence`): faster levels save little time and lose much room,
