@@ -151,6 +151,7 @@ static const struct {
     {"requests/min", "requests/s", 1.0 / 60},
     {"tokens/s", "tokens/s", 1},
     {"tokens/sec", "tokens/s", 1},
+    {"tok/s", "tokens/s", 1},
     {"tokens", "tokens", 1},
     {"requests", "requests", 1},
     {"count", "count", 1},

@@ -102,10 +102,18 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
                           struct tc_serving_common *common, struct tc_error *err)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
+    /* A sweep's summary.json is a list of runs, several of them of one setting. */
+    static const char *const REPEATS[] = {"run_number"};
+    char data[64];
+    struct tc_buf more = tc_buf_make(data, sizeof data);
+    if (common->several) {
+        tc_serving_sizes(&more, o, REPEATS, 1);
+    }
     struct tc_serving_point p = {
         .input_tokens = tc_serving_each(o, "total_input_tokens", "completed"),
         .output_tokens = tc_serving_each(o, "total_output_tokens", "completed"),
         .dataset = tc_map_string_at(o, "dataset_name"),
+        .more = tc_buf_slice(&more),
     };
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);

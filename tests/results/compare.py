@@ -7,7 +7,7 @@ usage: compare.py TOOL FILE... [--tolerance X]   one reading beside ours
        compare.py --selftest                     a changed number is found
 
 The reading is read_TOOL.py beside this script: it prints "row TABLE" and "column=value" lines.
-Rows must come in the same order, with the same columns and the same numbers: equal as doubles, or,
+Rows must come in the same order (slices: any), with the same columns and the same numbers: equal as doubles, or,
 where both sides compute them, within 1e-12. $TC_BINARY is the program, $TC_SAMPLES has the samples.
 """
 
@@ -32,6 +32,12 @@ SAMPLES = {
     "aiperf_requests": (["aiperf/*.jsonl"], 1e-12),
     "genai_perf": ([], 0.0),
     "guidellm": (["guidellm/*.json"], 1e-15),
+    "fio": (["fio/*.json"], 1e-15),
+    "inference-perf": (["inference-perf/*.json", "inference-perf/*.yaml"], 1e-15),
+    "llm-d": (["llm-d-benchmark-report/*_example.yaml"], 1e-15),
+    "mllog": (["mlperf-mllog/*_result_*.txt"], 1e-12),
+    "mlperf-inference": (["mlperf-inference/mlperf_*"], 1e-15),
+    "nccl-tests": (["nccl-tests/aws_*.txt", "nccl-tests/pkb_*.txt"], 0.0),
 }
 
 
@@ -80,9 +86,21 @@ def same(a, b, tolerance):
     return a == b or abs(a - b) <= tolerance * max(abs(a), abs(b))
 
 
+def in_order(rows):
+    """The slices behind a row by their metric: in which order they come is not of interest."""
+    point = 0
+    keyed = []
+    for table, row in rows:
+        is_slice = table == "telemetry_slice_fact"
+        point += not is_slice
+        keyed.append((point, is_slice, str(row.get("metric", "")) if is_slice else "", table, row))
+    return [(table, row) for _, _, _, table, row in sorted(keyed, key=lambda key: key[:3])]
+
+
 def differences(path, tool, tolerance, reading=None):
     left, right = ours(path, tool), theirs(reading or path, tool)
     found = []
+    left, right = in_order(left), in_order(right)
     if [table for table, _ in left] != [table for table, _ in right]:
         found.append(f"{len(left)} rows of ours, {len(right)} of the reading, or in another order")
         return found

@@ -56,6 +56,21 @@ INFERENCEX = {
 }
 
 
+# Agentic: from AIPerf's requests, so its itl is per request.
+INFERENCEX_AGENTIC = {
+    "hw": "b200", "users": 4, "image": "vllm/vllm-openai:v0.19.1", "model": "example/model-70b", "framework": "vllm",
+    "precision": "fp4", "scenario_type": "agentic-coding", "is_multinode": False, "tp": 8, "ep": 8,
+    "num_requests_total": 93, "num_requests_successful": 93, "mean_qps": 0.0625, "median_qps": 0.0, "p90_qps": 0.0,
+    "mean_ttft": 2.0, "median_ttft": 0.5, "p90_ttft": 1.5, "p99_ttft": 32.0, "p99.9_ttft": 37.0,
+    "mean_ttlt": 38.0, "median_ttlt": 33.0, "p90_ttlt": 50.0, "p99_ttlt": 124.0, "p99.9_ttlt": 400.0,
+    "mean_itl": 0.0104, "median_itl": 0.0105, "p90_itl": 0.0112, "p99_itl": 0.0126, "p99.9_itl": 0.0142,
+    "mean_input_tokens": 83729.5, "p99_input_tokens": 127223.5, "server_gpu_cache_hit_rate": 0.9,
+    "total_prompt_tokens": 8628846, "total_generation_tokens": 317525, "input_tput_tps": 5743.25,
+    "output_tput_tps": 234.5, "total_tput_tps": 5977.75, "duration_seconds": 1356.0, "tput_per_gpu": 747.25,
+    "output_tput_per_gpu": 29.25, "input_tput_per_gpu": 718.0, "kv_offload_bytes_gpu_to_cpu": None,
+}
+
+
 def metric(unit, average, spread, count=40):
     return {"unit": unit, "avg": average, "p1": average - spread, "p5": average - spread, "p10": average - spread,
             "p25": average - spread / 2, "p50": average, "p75": average + spread / 2, "p90": average + spread,

@@ -25,31 +25,31 @@ WORDS = {"mean": "mean", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p9
 
 
 SINGLE = ("max_output_tokens_per_s", "max_concurrent_requests", "good_completed", "rtfx", "spec_decode_acceptance_rate",
-          "spec_decode_acceptance_length", "tput_per_gpu", "output_tput_per_gpu", "input_tput_per_gpu")
+          "spec_decode_acceptance_length")
 
 
-def kept_aside(key, suffix):
-    """Statistics without a column: deviations, other percentiles, 1 / TPOT."""
+def kept_aside(key):
+    """Statistics without a column: deviations, other percentiles."""
     word, _, rest = key.partition("_")
-    if key in SINGLE or rest == "intvty":
+    if key in SINGLE:
         return True
-    if key == f"std_itl{suffix}" or rest not in {name + suffix for name in LATENCIES}:
+    if key == "std_itl_ms" or rest not in {f"{name}_ms" for name in LATENCIES}:
         return False
     return word not in WORDS
 
 
-def read(path, suffix="_ms", factor=1.0):
+def read(path):
     rows = []
     for run in load(path):
         row = {}
         for key, column in COLUMNS.items():
             put(row, column, run.get(key))
         for name, measure in LATENCIES.items():
-            if number(run.get(f"mean_{name}{suffix}")) == 0:
+            if number(run.get(f"mean_{name}_ms")) == 0:
                 continue
             for word, statistic in WORDS.items():
-                put(row, f"{measure}_{statistic}_ms", run.get(f"{word}_{name}{suffix}"), factor)
-        if number(run.get(f"mean_itl{suffix}")) == 0:
+                put(row, f"{measure}_{statistic}_ms", run.get(f"{word}_{name}_ms"))
+        if number(run.get("mean_itl_ms")) == 0:
             row.pop("jitter_ms", None)
         if "requests" in row and row.get("requests") == row.get("completed"):
             row.setdefault("errors", 0.0)
@@ -57,9 +57,8 @@ def read(path, suffix="_ms", factor=1.0):
             row["error_rate"] = row["errors"] / row["requests"]
         rows.append(("serving_outcome_fact", row))
         for key, value in run.items():
-            if number(value) is not None and kept_aside(key, suffix):
-                scale = factor if key.partition("_")[2] in LATENCIES and not suffix else 1.0
-                rows.append(("telemetry_slice_fact", {"metric": key, "last": number(value) * scale}))
+            if number(value) is not None and kept_aside(key):
+                rows.append(("telemetry_slice_fact", {"metric": key, "last": number(value)}))
     return rows
 
 

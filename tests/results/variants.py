@@ -50,6 +50,8 @@ def good():
     yield "sglang_no_server", "sglang", lines([changed(made.SGLANG, server_info=None)]), 0.0
     yield "inferencex", "inferencex", text(made.INFERENCEX), 0.0
     yield "inferencex_list", "inferencex", text([made.INFERENCEX, changed(made.INFERENCEX, tp=4, conc=8)]), 0.0
+    yield "inferencex_agentic", "inferencex", text(made.INFERENCEX_AGENTIC), 0.0
+    yield "vllm_sweep", "vllm", text([changed(vllm, run_number=0), changed(vllm, run_number=1)]), 0.0
     yield "aiperf", "aiperf", text(made.AIPERF), 1e-15
     yield "aiperf_errors", "aiperf", text(changed(made.AIPERF, error_summary=[{"count": 2}, {"count": 3}])), 1e-15
     yield "genai_perf", "genai_perf", text(made.GENAI_PERF), 0.0
