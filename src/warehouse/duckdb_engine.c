@@ -129,6 +129,10 @@ static tc_status explain(const char *path, const char *message, struct tc_error 
         }
         return tc_fail(err, TC_E_IO, 0, "%s is in use by %s; try again when it is done", path, who);
     }
+    /* Told by the cache of instances: its settings are not those of a fresh one any more. */
+    if (says(message, "different configuration")) {
+        return tc_fail(err, TC_E_IO, 0, "%s is open in this process already", path);
+    }
     if (says(message, "not a valid DuckDB database file")) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "%s is not a database; move it away to begin a new one", path);
