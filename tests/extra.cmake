@@ -52,6 +52,12 @@ set_target_properties(print_slices PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_
 tc_add_test(NAME results.slices COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/results/read_slices.py"
   "${CMAKE_BINARY_DIR}/tests/print_slices" LABELS results)
 
+# Result files, beside readings of the same files that share nothing with ours.
+set(results "${CMAKE_SOURCE_DIR}/tests/results")
+tc_add_test(NAME results.samples COMMAND ${python} "${results}/compare.py" --samples LABELS results)
+tc_add_test(NAME results.selftest COMMAND ${python} "${results}/compare.py" --selftest LABELS results)
+tc_add_test(NAME results.variants COMMAND ${python} "${results}/variants.py" LABELS results)
+
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
 # The order of events does not matter: order.<pattern> shuffles the events of its cases.
@@ -80,3 +86,16 @@ foreach(file IN LISTS scripts)
   cmake_path(GET folder FILENAME pattern)
   tc_add_test(NAME live.${pattern} COMMAND live_replay ${pattern} LABELS live)
 endforeach()
+
+# Canonical JSON against Node's own numbers, strings and order of names.
+add_executable(canonical_filter tests/canonical/canonical_filter.c)
+target_link_libraries(canonical_filter PRIVATE tc_base)
+set_target_properties(canonical_filter PROPERTIES
+  RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+find_program(tc_node NAMES node REQUIRED)
+tc_add_test(NAME canonical_oracle
+  COMMAND "${tc_node}" tests/canonical/oracle.mjs "$<TARGET_FILE:canonical_filter>" LABELS unit)
+
+# The run contract against an oracle of its own, on contracts that are broken on purpose.
+tc_add_test(NAME oracle.contract
+  COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/oracle/contract_mutants.py" LABELS oracle)

@@ -191,6 +191,16 @@ bool tc_json_int(struct tc_json v, int64_t *out)
     return false;
 }
 
+bool tc_json_uint(struct tc_json v, uint64_t *out)
+{
+    uint64_t u = 0;
+    if (element_of(v).get(u) != simdjson::SUCCESS) {
+        return false;
+    }
+    *out = u;
+    return true;
+}
+
 struct tc_slice tc_json_get_string(struct tc_json v, struct tc_slice key)
 {
     struct tc_json member;

@@ -68,6 +68,8 @@ bool tc_json_double(struct tc_json v, double *out);
 /* Takes an integer, or a double without a fraction; OTLP's and protobuf's
  * 64-bit integers written as strings too. */
 bool tc_json_int(struct tc_json v, int64_t *out);
+/* An integer that is not negative. */
+bool tc_json_uint(struct tc_json v, uint64_t *out);
 
 /* The member as a string or integer; empty slice or fallback when absent or of another type. */
 struct tc_slice tc_json_get_string(struct tc_json v, struct tc_slice key);

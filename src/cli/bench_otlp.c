@@ -5,6 +5,7 @@
  * that what is measured does not measure itself.
  */
 #include "base/buf.h"
+#include "base/pb.h"
 #include "cli/alloc_count.h"
 #include "cli/bench.h"
 #include "cli/bench_measure.h"
@@ -26,38 +27,14 @@
 #define TIME_NS (UINT64_C(1762000000) * (uint64_t)TC_SECOND)
 #define ERROR_NUMBER 17
 
-/* Tags of OTLP's messages: number << 3 | wire type. */
-#define TAG(number, wire) ((char)((number) << 3 | (wire)))
-
 /* ---- protobuf ---- */
-
-static void put_varint(struct tc_buf *b, uint64_t v)
-{
-    for (; v > 0x7f; v >>= 7) {
-        tc_buf_char(b, (char)(unsigned char)(v | 0x80));
-    }
-    tc_buf_char(b, (char)v);
-}
-
-static void put_block(struct tc_buf *b, unsigned number, struct tc_slice bytes)
-{
-    tc_buf_char(b, TAG(number, 2));
-    put_varint(b, bytes.len);
-    tc_buf_str(b, bytes);
-}
-
-static void put_fixed64(struct tc_buf *b, unsigned number, uint64_t v)
-{
-    tc_buf_char(b, TAG(number, 1));
-    tc_buf_put(b, (const char *)&v, sizeof v);
-}
 
 static void put_text_value(struct tc_buf *b, unsigned number, struct tc_slice text)
 {
     char bytes[TEXT_BYTES];
     struct tc_buf value = tc_buf_make(bytes, sizeof bytes);
-    put_block(&value, 1, text);
-    put_block(b, number, tc_buf_slice(&value));
+    tc_pb_put_bytes(&value, 1, text);
+    tc_pb_put_bytes(b, number, tc_buf_slice(&value));
 }
 
 /* An attribute: text, or the number when that is empty. */
@@ -66,17 +43,16 @@ static void put_attribute(struct tc_buf *b, unsigned in, const char *key, struct
 {
     char bytes[TEXT_BYTES];
     struct tc_buf pair = tc_buf_make(bytes, sizeof bytes);
-    put_block(&pair, 1, tc_slice_cstr(key));
+    tc_pb_put_bytes(&pair, 1, tc_slice_cstr(key));
     if (text.len > 0) {
         put_text_value(&pair, 2, text);
     } else {
         char value_bytes[16];
         struct tc_buf value = tc_buf_make(value_bytes, sizeof value_bytes);
-        tc_buf_char(&value, TAG(3, 0));
-        put_varint(&value, number);
-        put_block(&pair, 2, tc_buf_slice(&value));
+        tc_pb_put_number(&value, 3, number);
+        tc_pb_put_bytes(&pair, 2, tc_buf_slice(&value));
     }
-    put_block(b, in, tc_buf_slice(&pair));
+    tc_pb_put_bytes(b, in, tc_buf_slice(&pair));
 }
 
 static struct tc_slice numbered(char *to, size_t size, const char *before, unsigned n,
@@ -97,10 +73,9 @@ static void put_record(struct tc_buf *b, unsigned i)
     char text[TEXT_BYTES];
     char bytes[2 * TEXT_BYTES];
     struct tc_buf record = tc_buf_make(bytes, sizeof bytes);
-    put_fixed64(&record, 1, TIME_NS + i * UINT64_C(1000));
-    tc_buf_char(&record, TAG(2, 0));
-    put_varint(&record, ERROR_NUMBER);
-    put_block(&record, 3, TC_LIT("ERROR"));
+    tc_pb_put_fixed64(&record, 1, TIME_NS + i * UINT64_C(1000));
+    tc_pb_put_number(&record, 2, ERROR_NUMBER);
+    tc_pb_put_bytes(&record, 3, TC_LIT("ERROR"));
     put_text_value(&record, 5, message_of(text, sizeof text, i));
     put_attribute(&record, 6, "gpu.index", TC_EMPTY, i % 8);
     put_attribute(&record, 6, "gpu.uuid",
@@ -108,8 +83,8 @@ static void put_record(struct tc_buf *b, unsigned i)
     put_attribute(&record, 6, "xid", TC_EMPTY, 79);
     put_attribute(&record, 6, "rank", TC_EMPTY, i);
     put_attribute(&record, 6, "job.id", TC_LIT("slurm-884213"), 0);
-    put_fixed64(&record, 11, TIME_NS + i * UINT64_C(1000) + 5);
-    put_block(b, 2, tc_buf_slice(&record));
+    tc_pb_put_fixed64(&record, 11, TIME_NS + i * UINT64_C(1000) + 5);
+    tc_pb_put_bytes(b, 2, tc_buf_slice(&record));
 }
 
 static void fill_protobuf(struct tc_buf *out, struct tc_buf *spare)
@@ -120,17 +95,17 @@ static void fill_protobuf(struct tc_buf *out, struct tc_buf *spare)
     put_attribute(&part, 1, "host.name", TC_LIT("node-0417"), 0);
     put_attribute(&part, 1, "k8s.cluster.name", TC_LIT("train-a"), 0);
     put_attribute(&part, 1, "gpu.model", TC_LIT("H100-SXM5-80GB"), 0);
-    put_block(spare, 1, tc_buf_slice(&part));
+    tc_pb_put_bytes(spare, 1, tc_buf_slice(&part));
     for (unsigned i = 0; i < RECORDS; i++) {
         char scope_bytes[4 * TEXT_BYTES];
         struct tc_buf scope = tc_buf_make(scope_bytes, sizeof scope_bytes);
-        put_block(&scope, 1,
-                  TC_LIT("\x0a\x09gpu.agent\x12\x05"
-                         "1.2.0"));
+        tc_pb_put_bytes(&scope, 1,
+                        TC_LIT("\x0a\x09gpu.agent\x12\x05"
+                               "1.2.0"));
         put_record(&scope, i);
-        put_block(spare, 2, tc_buf_slice(&scope));
+        tc_pb_put_bytes(spare, 2, tc_buf_slice(&scope));
     }
-    put_block(out, 1, tc_buf_slice(spare));
+    tc_pb_put_bytes(out, 1, tc_buf_slice(spare));
 }
 
 /* ---- JSON ---- */

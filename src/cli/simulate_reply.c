@@ -1,40 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a receiver says about the records that it did not take, in either encoding. */
 #include "base/json.h"
+#include "base/pb.h"
 #include "cli/simulate_otlp.h"
 
-static bool read_varint(struct tc_slice *io, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && io->len > 0; shift += 7) {
-        unsigned char byte = (unsigned char)io->ptr[0];
-        *io = tc_slice_from(*io, 1);
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = value;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The field of that number: a varint, or a length with *out_bytes. */
-static bool find_field(struct tc_slice message, uint64_t number, uint64_t *out,
+static bool find_field(struct tc_slice message, uint32_t number, uint64_t *out,
                        struct tc_slice *out_bytes)
 {
-    while (message.len > 0) {
-        uint64_t tag = 0;
-        uint64_t value = 0;
-        if (!read_varint(&message, &tag) || !read_varint(&message, &value) ||
-            ((tag & 7) != 0 && (tag & 7) != 2) || ((tag & 7) == 2 && value > message.len)) {
+    struct tc_pb p = tc_pb_make(message);
+    while (p.at < p.end) {
+        uint32_t found = 0;
+        unsigned wire = 0;
+        size_t len = 0;
+        if (!tc_pb_tag(&p, &found, &wire)) {
             return false;
         }
-        if (tag >> 3 == number) {
-            *out = value;
-            *out_bytes = (tag & 7) == 2 ? tc_slice_head(message, (size_t)value) : TC_EMPTY;
-            return true;
+        if (found != number || (wire != TC_PB_VARINT && wire != TC_PB_LENGTH)) {
+            if (!tc_pb_skip(&p, wire)) {
+                return false;
+            }
+            continue;
         }
-        message = (tag & 7) == 2 ? tc_slice_from(message, (size_t)value) : message;
+        if (wire == TC_PB_VARINT) {
+            *out_bytes = TC_EMPTY;
+            return tc_pb_varint(&p, out);
+        }
+        if (!tc_pb_length(&p, &len)) {
+            return false;
+        }
+        *out = len;
+        *out_bytes = tc_slice_make((const char *)p.at, len);
+        return true;
     }
     return false;
 }

@@ -56,6 +56,7 @@ static const char *const FIELDS[] = {
     [TC__FIELD_POD_UID] = "`k8s.pod.uid`",
     [TC__FIELD_CONTAINER] = "`k8s.container.name`",
     [TC__FIELD_JOB] = "`job.id`",
+    [TC__FIELD_RUN] = "`tracecore.run.id`",
     [TC__FIELD_UUID] = "`gpu.uuid`",
     [TC__FIELD_PCI] = "`pci.bdf`",
     [TC__FIELD_INDEX] = "`gpu.index`",

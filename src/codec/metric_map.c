@@ -452,6 +452,7 @@ enum tc__metric_verdict tc__metric_end(struct tc__metric_sample *s, double value
                            .kind = TC_EVENT_METRIC,
                            .raw = {.source = TC_SOURCE_NONE}};
     fill_scope(s, &ev.scope);
+    ev.run_id = s->texts[TC__FIELD_RUN];
     ev.metric.metric = s->use.row->metric;
     ev.metric.value = value;
     ev.metric.device = device_of(s);

@@ -90,6 +90,7 @@ enum tc__metric_field {
     TC__FIELD_POD_UID,
     TC__FIELD_CONTAINER,
     TC__FIELD_JOB,
+    TC__FIELD_RUN,
     TC__FIELD_UUID,
     TC__FIELD_PCI,
     TC__FIELD_INDEX,

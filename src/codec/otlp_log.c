@@ -47,6 +47,7 @@ static tc_status emit_training(struct tc__otlp *o, const struct tc__otlp_record 
         ev->train.message = tc_slice_head(tc_slice_trim(r->text), TC__TRAIN_MESSAGE_MAX);
     }
     ev->uid = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_UID));
+    ev->run_id = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_RUN));
     ev->time_ns = tc__otlp_time(r);
     tc__otlp_scope(o, r, &ev->scope);
     if (ev->scope.node.len == 0) {

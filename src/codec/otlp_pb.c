@@ -4,8 +4,8 @@
  * messages that are open. Every field has to have the wire type of its row; unknown ones
  * are skipped.
  */
+#include "base/pb.h"
 #include "codec/otlp_tape_priv.h"
-#include "codec/pb_priv.h"
 
 #define ID16_BYTES 16
 #define ID8_BYTES 8
@@ -21,14 +21,14 @@
 
 /* How a type is written. */
 static const uint8_t WIRES[] = {
-    [TC__OTLP_T_MESSAGE] = TC__PB_LENGTH,  [TC__OTLP_T_STRING] = TC__PB_LENGTH,
-    [TC__OTLP_T_BYTES] = TC__PB_LENGTH,    [TC__OTLP_T_ID16] = TC__PB_LENGTH,
-    [TC__OTLP_T_ID8] = TC__PB_LENGTH,      [TC__OTLP_T_BOOL] = TC__PB_VARINT,
-    [TC__OTLP_T_ENUM] = TC__PB_VARINT,     [TC__OTLP_T_UINT32] = TC__PB_VARINT,
-    [TC__OTLP_T_SINT32] = TC__PB_VARINT,   [TC__OTLP_T_INT64] = TC__PB_VARINT,
-    [TC__OTLP_T_UINT64] = TC__PB_VARINT,   [TC__OTLP_T_FIXED32] = TC__PB_FIXED32,
-    [TC__OTLP_T_FIXED64] = TC__PB_FIXED64, [TC__OTLP_T_SFIXED64] = TC__PB_FIXED64,
-    [TC__OTLP_T_DOUBLE] = TC__PB_FIXED64,
+    [TC__OTLP_T_MESSAGE] = TC_PB_LENGTH,  [TC__OTLP_T_STRING] = TC_PB_LENGTH,
+    [TC__OTLP_T_BYTES] = TC_PB_LENGTH,    [TC__OTLP_T_ID16] = TC_PB_LENGTH,
+    [TC__OTLP_T_ID8] = TC_PB_LENGTH,      [TC__OTLP_T_BOOL] = TC_PB_VARINT,
+    [TC__OTLP_T_ENUM] = TC_PB_VARINT,     [TC__OTLP_T_UINT32] = TC_PB_VARINT,
+    [TC__OTLP_T_SINT32] = TC_PB_VARINT,   [TC__OTLP_T_INT64] = TC_PB_VARINT,
+    [TC__OTLP_T_UINT64] = TC_PB_VARINT,   [TC__OTLP_T_FIXED32] = TC_PB_FIXED32,
+    [TC__OTLP_T_FIXED64] = TC_PB_FIXED64, [TC__OTLP_T_SFIXED64] = TC_PB_FIXED64,
+    [TC__OTLP_T_DOUBLE] = TC_PB_FIXED64,
 };
 
 static size_t offset_of(const struct tc__otlp_build *b, const unsigned char *at)
@@ -36,36 +36,36 @@ static size_t offset_of(const struct tc__otlp_build *b, const unsigned char *at)
     return (size_t)((const char *)at - b->body.ptr);
 }
 
-static tc_status fail(struct tc__otlp_build *b, const struct tc__pb *p,
+static tc_status fail(struct tc__otlp_build *b, const struct tc_pb *p,
                       const struct tc__otlp_field *f)
 {
     return tc__otlp_build_fail(b, offset_of(b, p->at), f, p->why);
 }
 
 /* Numbers that follow each other without tags. */
-static tc_status check_packed(struct tc__otlp_build *b, struct tc__pb *p,
+static tc_status check_packed(struct tc__otlp_build *b, struct tc_pb *p,
                               const struct tc__otlp_field *f)
 {
     size_t length = 0;
-    if (!tc__pb_length(p, &length)) {
+    if (!tc_pb_length(p, &length)) {
         return fail(b, p, f);
     }
-    struct tc__pb inside = {.at = p->at, .end = p->at + length};
+    struct tc_pb inside = {.at = p->at, .end = p->at + length};
     p->at += length;
     while (inside.at < inside.end) {
-        if (!tc__pb_skip(&inside, WIRES[f->type])) {
+        if (!tc_pb_skip(&inside, WIRES[f->type])) {
             return fail(b, &inside, f);
         }
     }
     return TC_OK;
 }
 
-static tc_status check_string(struct tc__otlp_build *b, struct tc__pb *p,
+static tc_status check_string(struct tc__otlp_build *b, struct tc_pb *p,
                               const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
     const unsigned char *start = p->at;
     size_t length = 0;
-    if (!tc__pb_length(p, &length)) {
+    if (!tc_pb_length(p, &length)) {
         return fail(b, p, f);
     }
     size_t wanted = f->type == TC__OTLP_T_ID16  ? ID16_BYTES
@@ -108,21 +108,21 @@ static void keep_number(struct tc__otlp_build *b, const struct tc__otlp_frame *f
     n->integer = is_bool ? bits != 0 : (int64_t)bits;
 }
 
-static tc_status check_number(struct tc__otlp_build *b, struct tc__pb *p,
+static tc_status check_number(struct tc__otlp_build *b, struct tc_pb *p,
                               const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
     uint64_t bits = 0;
     uint32_t half = 0;
     bool good = false;
     switch (WIRES[f->type]) {
-    case TC__PB_VARINT:
-        good = tc__pb_varint(p, &bits);
+    case TC_PB_VARINT:
+        good = tc_pb_varint(p, &bits);
         break;
-    case TC__PB_FIXED64:
-        good = tc__pb_fixed64(p, &bits);
+    case TC_PB_FIXED64:
+        good = tc_pb_fixed64(p, &bits);
         break;
     default:
-        good = tc__pb_fixed32(p, &half);
+        good = tc_pb_fixed32(p, &half);
         bits = half;
         break;
     }
@@ -142,15 +142,14 @@ static tc_status check_number(struct tc__otlp_build *b, struct tc__pb *p,
 static inline bool quick_value(const struct tc__otlp_build *b, const unsigned char *at,
                                const unsigned char *end, struct tc__otlp_node *out)
 {
-    struct tc__pb p = {.at = at + 1, .end = end};
+    struct tc_pb p = {.at = at + 1, .end = end};
     uint64_t v = 0;
     if (end - at < 2 || b->values >= b->limits.depth_max) {
         return false;
     }
     switch (at[0]) {
     case TAG_STRING_VALUE:
-        if (!tc__pb_varint(&p, &v) || v != (uint64_t)(end - p.at) ||
-            v > b->limits.value_bytes_max) {
+        if (!tc_pb_varint(&p, &v) || v != (uint64_t)(end - p.at) || v > b->limits.value_bytes_max) {
             return false;
         }
         out->at = (uint32_t)offset_of(b, p.at);
@@ -159,14 +158,14 @@ static inline bool quick_value(const struct tc__otlp_build *b, const unsigned ch
         return true;
     case TAG_INT_VALUE:
         out->type = TC__OTLP_N_INT;
-        if (!tc__pb_varint(&p, &v) || p.at != end) {
+        if (!tc_pb_varint(&p, &v) || p.at != end) {
             return false;
         }
         out->integer = (int64_t)v;
         return true;
     case TAG_DOUBLE_VALUE:
         out->type = TC__OTLP_N_DOUBLE;
-        if (!tc__pb_fixed64(&p, &v) || p.at != end) {
+        if (!tc_pb_fixed64(&p, &v) || p.at != end) {
             return false;
         }
         memcpy(&out->number, &v, sizeof v);
@@ -222,11 +221,11 @@ static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
     return true;
 }
 
-static tc_status check_message(struct tc__otlp_build *b, struct tc__pb *p,
+static tc_status check_message(struct tc__otlp_build *b, struct tc_pb *p,
                                struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
     size_t length = 0;
-    if (!tc__pb_length(p, &length)) {
+    if (!tc_pb_length(p, &length)) {
         return fail(b, p, f);
     }
     if (f->is_attributes && ++frame->attributes > b->limits.attributes_max) {
@@ -245,31 +244,31 @@ static tc_status check_message(struct tc__otlp_build *b, struct tc__pb *p,
     return TC_OK;
 }
 
-static tc_status check_field(struct tc__otlp_build *b, struct tc__pb *p,
+static tc_status check_field(struct tc__otlp_build *b, struct tc_pb *p,
                              struct tc__otlp_frame *frame)
 {
     const unsigned char *start = p->at;
     uint32_t number = 0;
     unsigned wire = 0;
-    if (!tc__pb_tag(p, &number, &wire)) {
+    if (!tc_pb_tag(p, &number, &wire)) {
         return fail(b, p, NULL);
     }
     const struct tc__otlp_field *f = tc__otlp_field_by_number(frame->message, number);
     if (f == NULL) {
-        return tc__pb_skip(p, wire) ? TC_OK : fail(b, p, NULL);
+        return tc_pb_skip(p, wire) ? TC_OK : fail(b, p, NULL);
     }
     if (wire != WIRES[f->type]) {
-        if (f->many && wire == TC__PB_LENGTH) {
+        if (f->many && wire == TC_PB_LENGTH) {
             return check_packed(b, p, f);
         }
-        bool group = wire == TC__PB_GROUP || wire == TC__PB_GROUP + 1;
+        bool group = wire == TC_PB_GROUP || wire == TC_PB_GROUP + 1;
         return tc__otlp_build_fail(b, offset_of(b, start), f,
                                    group ? "a group" : "a wrong wire type");
     }
     if (f->type == TC__OTLP_T_MESSAGE) {
         return check_message(b, p, frame, f);
     }
-    if (wire == TC__PB_LENGTH) {
+    if (wire == TC_PB_LENGTH) {
         return check_string(b, p, frame, f);
     }
     return check_number(b, p, frame, f);
@@ -278,7 +277,7 @@ static tc_status check_field(struct tc__otlp_build *b, struct tc__pb *p,
 tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id request)
 {
     const unsigned char *bytes = (const unsigned char *)b->body.ptr;
-    struct tc__pb p = {.at = bytes, .end = bytes + b->body.len};
+    struct tc_pb p = {.at = bytes, .end = bytes + b->body.len};
     b->frames[0] = (struct tc__otlp_frame){.message = &b->schema.messages[request],
                                            .node = TC__OTLP_NO_NODE,
                                            .end = (uint32_t)b->body.len,

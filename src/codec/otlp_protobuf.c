@@ -6,7 +6,7 @@
  */
 #include "codec/otlp_wire.h"
 
-#include "codec/pb_priv.h"
+#include "base/pb.h"
 
 /* The tag of field 1 and of field 2 as messages. */
 #define TAG_FIRST 0x0a
@@ -74,14 +74,14 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
  * Steps into the first message of the bytes: request, resource's entries, scope's entries, record.
  * False when they do not have that shape. Lengths may go past the head when it is not all.
  */
-static bool enter(struct tc__pb *p, unsigned char tag, bool at_end)
+static bool enter(struct tc_pb *p, unsigned char tag, bool at_end)
 {
     uint64_t length = 0;
     if (p->end - p->at < 2 || p->at[0] != tag) {
         return false;
     }
     p->at++;
-    if (!tc__pb_varint(p, &length)) {
+    if (!tc_pb_varint(p, &length)) {
         return false;
     }
     size_t room = (size_t)(p->end - p->at);
@@ -93,14 +93,14 @@ static bool enter(struct tc__pb *p, unsigned char tag, bool at_end)
 }
 
 /* Over a message that may be there before the entries: the resource, the scope. */
-static bool step_over(struct tc__pb *p)
+static bool step_over(struct tc_pb *p)
 {
     size_t length = 0;
     if (p->end - p->at < 2 || p->at[0] != TAG_FIRST) {
         return true;
     }
     p->at++;
-    if (!tc__pb_length(p, &length)) {
+    if (!tc_pb_length(p, &length)) {
         return false;
     }
     p->at += length;
@@ -111,7 +111,7 @@ static bool step_over(struct tc__pb *p)
 static bool has_shape(struct tc_slice head, bool at_end)
 {
     const unsigned char *bytes = (const unsigned char *)head.ptr;
-    struct tc__pb p = {.at = bytes, .end = bytes + head.len};
+    struct tc_pb p = {.at = bytes, .end = bytes + head.len};
     if (!enter(&p, TAG_FIRST, at_end) || !step_over(&p) || !enter(&p, TAG_SECOND, at_end) ||
         !step_over(&p) || !enter(&p, TAG_SECOND, at_end)) {
         return false;

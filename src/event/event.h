@@ -261,6 +261,8 @@ struct tc_event {
     enum tc_event_kind kind;
     struct tc_raw raw;
     struct tc_slice uid; /* the producer's own id, "" when it has none */
+    /* The run that it names, "" when it names none. For the warehouse; detectors do not read it. */
+    struct tc_slice run_id;
     struct tc_scope scope;
     union {
         struct tc_ev_nccl nccl;

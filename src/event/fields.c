@@ -21,6 +21,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("uptime_ns", ALL, I64, uptime_ns, TC_TIME_NONE,
           "nanoseconds since boot, where the line has no date"),
     FIELD("uid", ALL, STRING, uid, 0, "the producer's own id of the event"),
+    FIELD("tracecore.run.id", ALL, STRING, run_id, 0, "benchmark run that it belongs to"),
     FIELD("k8s.node.name", ALL, STRING, scope.node, 0, "node or host"),
     FIELD("k8s.namespace.name", ALL, STRING, scope.ns, 0, "namespace of the pod"),
     FIELD("k8s.pod.name", ALL, STRING, scope.pod, 0, "pod"),

@@ -11,8 +11,9 @@ typedef tc_status (*take_fn)(void *context, const struct tc_batch *batch,
 
 struct walk {
     struct tc_evidence *e;
-    uint64_t next; /* the smallest number that was not seen yet */
+    uint64_t next; /* the smallest number that was not taken yet */
     bool want_body;
+    unsigned kinds; /* bits of enum tc_batch_kind */
     bool has_cites; /* of all batches: no need to look them up by segment */
     take_fn take;
     void (*bad)(void *context, const char *line);
@@ -87,6 +88,12 @@ static tc_status give(struct walk *w, struct tc__source *source, const struct tc
     return w->take(w->context, &batch, &info);
 }
 
+static bool is_wanted(const struct walk *w, const struct tc__batch *b)
+{
+    return w->kinds == ~0U ||
+           (b->first.kind < sizeof w->kinds * 8 && (w->kinds >> b->first.kind & 1) != 0);
+}
+
 static tc_status walk_source(struct walk *w, struct tc__source *source)
 {
     struct tc__batch b;
@@ -95,8 +102,9 @@ static tc_status walk_source(struct walk *w, struct tc__source *source)
         switch (tc__scan_next(&source->scan, false, &b)) {
         case TC__FOUND_BATCH:
             if (b.first.number >= w->next) {
+                w->next = b.first.number;
+                TC_TRY(is_wanted(w, &b) ? give(w, source, &b) : TC_OK);
                 w->next = b.first.number + 1;
-                TC_TRY(give(w, source, &b));
             }
             break;
         case TC__FOUND_SKIP: /* was told when it was set aside */
@@ -158,7 +166,7 @@ static void tell_damaged_line(const struct walk *w, uint64_t line)
     tell(w,
          "%s/objects.idx: offset %llu: the line is damaged; the next start of the daemon writes "
          "the index anew",
-         w->e->dir, (unsigned long long)(line * TC__OBJECT_LINE));
+         w->e->dir, (unsigned long long)line * TC__OBJECT_LINE);
 }
 
 static tc_status walk_objects(struct walk *w)
@@ -207,6 +215,27 @@ static tc_status walk_open(struct walk *w, size_t count)
     return TC_OK;
 }
 
+static tc_status walk(struct walk *w)
+{
+    TC_TRY(tc__load_cites(w->e, w->next, UINT64_MAX, &w->has_cites, w->err));
+    for (size_t i = 0; i < TC__LOOK_MAX; i++) {
+        size_t count = 0;
+        /* First what is open, then the index: what is sealed in between is seen in one of them. */
+        int error = tc__list_open(w->e->dir, w->e->open, TC__READ_OPEN_MAX, &count);
+        if (error != 0) {
+            return tc_fail(w->err, TC_E_IO, 0, "cannot list %s/open: %s", w->e->dir,
+                           strerror(error));
+        }
+        TC_TRY(walk_objects(w));
+        tc_status status = walk_open(w, count);
+        if (status != TC_E_NOTFOUND) {
+            return status;
+        }
+    }
+    return tc_fail(w->err, TC_E_IO, 0, "%s: segments are sealed faster than they can be read",
+                   w->e->dir);
+}
+
 tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool want_body,
                            tc_status (*take)(void *context, const struct tc_batch *batch,
                                              const struct tc_batch_info *info),
@@ -217,26 +246,34 @@ tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool want_body,
         .e = e,
         .next = from,
         .want_body = want_body,
+        .kinds = ~0U,
         .take = take,
         .bad = bad,
         .context = context,
         .err = err,
     };
-    TC_TRY(tc__load_cites(e, from, UINT64_MAX, &w.has_cites, err));
-    for (size_t i = 0; i < TC__LOOK_MAX; i++) {
-        size_t count = 0;
-        /* First what is open, then the index: what is sealed in between is seen in one of them. */
-        int error = tc__list_open(e->dir, e->open, TC__READ_OPEN_MAX, &count);
-        if (error != 0) {
-            return tc_fail(err, TC_E_IO, 0, "cannot list %s/open: %s", e->dir, strerror(error));
-        }
-        TC_TRY(walk_objects(&w));
-        tc_status status = walk_open(&w, count);
-        if (status != TC_E_NOTFOUND) {
-            return status;
-        }
-    }
-    return tc_fail(err, TC_E_IO, 0, "%s: segments are sealed faster than they can be read", e->dir);
+    return walk(&w);
+}
+
+tc_status tc_evidence_walk_kinds(struct tc_evidence *e, uint64_t *io_from, unsigned kinds,
+                                 tc_status (*take)(void *context, const struct tc_batch *batch,
+                                                   const struct tc_batch_info *info),
+                                 void (*bad)(void *context, const char *line), void *context,
+                                 struct tc_error *err)
+{
+    struct walk w = {
+        .e = e,
+        .next = *io_from,
+        .want_body = true,
+        .kinds = kinds,
+        .take = take,
+        .bad = bad,
+        .context = context,
+        .err = err,
+    };
+    tc_status status = walk(&w);
+    *io_from = w.next;
+    return status;
 }
 
 tc_status tc_evidence_objects(struct tc_evidence *e,

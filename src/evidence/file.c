@@ -17,6 +17,7 @@ void tc__io_init(struct tc_store_io *io)
     io->write = io->write == NULL ? write : io->write;
     io->rename = io->rename == NULL ? rename : io->rename;
     io->truncate = io->truncate == NULL ? ftruncate : io->truncate;
+    io->unlink = io->unlink == NULL ? unlink : io->unlink;
     /* Which call syncs depends on what: io->sync stays NULL. */
 }
 

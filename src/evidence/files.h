@@ -18,11 +18,14 @@
 #define TC_FILES_SIZE_MAX ((uint64_t)64 << 30)
 
 struct tc_files;
+struct tc_store_io;
 
 /* Opens data_dir/files, and makes it when `create`. TC_E_NOTFOUND when it is not there. */
 TC_CHECKED tc_status tc_files_open(const char *data_dir, bool create, struct tc_files **out_files,
                                    struct tc_error *err);
 void tc_files_close(struct tc_files *f);
+/* Calls that fail, for tests. */
+void tc_files_io(struct tc_files *f, const struct tc_store_io *io);
 
 /*
  * Files that are added together: what nothing refers to yet is listed in a journal, so that the

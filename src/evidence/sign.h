@@ -14,6 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Of a whole envelope. */
+#define TC_SIGN_ENVELOPE_MAX ((size_t)16 << 20)
+
 struct tc_sign_key; /* private or public, from PEM */
 
 TC_CHECKED tc_status tc_sign_key_make(struct tc_sign_key **out_key, struct tc_error *err);

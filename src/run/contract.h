@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #define TC_CONTRACT_BYTES_MAX ((size_t)4 << 20)
+/* Beyond these a last one says that there are more. */
+#define TC_CONTRACT_VIOLATIONS_MAX 10000
 #define TC_CONTRACT_API_VERSION "benchmarking.aisp.dev/v1alpha1"
 
 struct tc_contract; /* a document that could be parsed, valid or not */
@@ -65,5 +67,51 @@ TC_CHECKED tc_status tc_contract_canonical(const struct tc_contract *c, bool wor
                                            struct tc_slice *out, struct tc_error *err);
 /* Canonical JSON of one member of spec.workload (the token mixes); empty when there is none. */
 struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const char *member);
+
+/* What the original's checker says of a valid contract, as one JSON object with sorted keys. */
+void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out);
+
+/* ---- from the table of rules ---- */
+
+/* Room for the longest of the texts below. */
+#define TC_CONTRACT_TEXT_MAX ((size_t)128 << 10)
+
+/* What a field is for, its rules and an example; all of them, short, for the empty path; those of
+ * that name when it is the last part of a path. TC_E_NOTFOUND with the nearest in err. */
+TC_CHECKED tc_status tc_contract_explain(struct tc_slice path, struct tc_buf *out,
+                                         struct tc_error *err);
+/* The tables of docs/contract.md. */
+void tc_contract_explain_markdown(struct tc_buf *out);
+
+/* ---- a new contract ---- */
+
+enum tc_contract_field {
+    TC_FIELD_NAME,
+    TC_FIELD_CLASS,
+    TC_FIELD_TYPE,
+    TC_FIELD_SCHEDULER_PATH,
+    TC_FIELD_CADENCE,
+    TC_FIELD_MODEL,
+    TC_FIELD_PRECISION,
+    TC_FIELD_BATCHING,
+    TC_FIELD_CONCURRENCY,
+    TC_FIELD_VARIABLE,
+    TC_FIELD_COUNT
+};
+#define TC_CONTRACT_VALUE_MAX 256
+
+/* Set to the defaults by tc_contract_values_init. Borrows what is set. */
+struct tc_contract_values {
+    struct tc_slice at[TC_FIELD_COUNT];
+};
+/* The name of the original's generator: "benchmarkClass". */
+const char *tc_contract_field_name(enum tc_contract_field field);
+void tc_contract_values_init(struct tc_contract_values *values);
+/* A blank value leaves the default. TC_E_USAGE for a value that the field cannot have. */
+TC_CHECKED tc_status tc_contract_value_set(struct tc_contract_values *values,
+                                           enum tc_contract_field field, struct tc_slice value,
+                                           struct tc_error *err);
+/* A complete contract with comments that passes the strict check. */
+void tc_contract_template(const struct tc_contract_values *values, struct tc_buf *out);
 
 #endif

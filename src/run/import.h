@@ -21,6 +21,7 @@
 struct tc_import_file {
     enum tc_role role;
     const char *path;
+    bool found; /* in a directory: told and left out when no reader knows it */
 };
 
 struct tc_import {
@@ -39,24 +40,42 @@ struct tc_import {
     bool dry_run; /* read and check only */
 };
 
+/* Bytes of a run's id, and of a name or another word that is given with it. */
+#define TC_RUN_ID_MAX 100
+#define TC_RUN_WORDS_MAX 1000
+
 struct tc_import_outcome {
     char run_id[128];
     char manifest_digest[72];
+    char name[TC_RUN_WORDS_MAX + 1]; /* cut to fit */
+    char benchmark_class[64];
     bool was_there; /* nothing was changed */
     bool publishable;
     uint64_t rows[TC_TABLE_COUNT];
     uint64_t notes; /* recorded */
 };
 
-/* What is worth telling while it runs: problems with file, place, field. May be called before an
- * error is returned. */
+/* What is worth telling while it runs; each may be NULL. Borrows everything. */
 struct tc_import_sink {
     void *context;
+    /* Opens the warehouse when all is read and nothing is wrong, unless tc_import_run was given
+     * one: a failing import makes no database, and none is held while files are read. */
+    tc_status (*open)(void *context, struct tc_warehouse **out, struct tc_error *err);
+    /* A problem with file (NULL: of none), place and field. Also before an error is returned. */
     void (*problem)(void *context, bool error, const char *path, struct tc_slice where,
                     struct tc_slice field, struct tc_slice text);
     void (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
+    /* A file that is part of the run: who read it ("vllm", "telemetry"), how many rows it gave. */
+    void (*file)(void *context, const struct tc_import_file *file, const char *reader,
+                 uint64_t rows, struct tc_slice digest);
 };
 
+/*
+ * TC_E_USAGE: it was asked for wrongly. TC_E_MALFORMED, TC_E_LIMIT: contract or files are not
+ * acceptable, each told. TC_E_IO: something cannot be read or written. w may be NULL: then
+ * sink->open opens it, and leaves it NULL where there is none in a dry run. The warehouse stays the
+ * caller's.
+ */
 TC_CHECKED tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *import,
                                    const struct tc_import_sink *sink, struct tc_import_outcome *out,
                                    struct tc_error *err);

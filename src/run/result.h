@@ -23,8 +23,11 @@
 
 /* Bounds of one file. */
 #define TC_RESULT_BYTES_MAX ((size_t)512 << 20)
-#define TC_RESULT_ROWS_MAX ((size_t)1 << 20)
+#define TC_RESULT_ROWS_MAX ((size_t)1 << 15)
 #define TC_RESULT_NOTES_MAX 256
+/* Text of rows, notes and definitions that are made while reading. */
+#define TC_RESULT_TEXT_MAX ((size_t)64 << 20)
+#define TC_RESULT_DEFINITIONS_MAX 4096
 
 /* What a file looks like from outside; found before readers are asked. */
 enum tc_result_form {
@@ -34,8 +37,10 @@ enum tc_result_form {
 };
 
 struct tc_result_input {
-    struct tc_slice name;  /* as given, for messages: never decides what a file is */
-    struct tc_slice bytes; /* all of it (for YAML: the YAML) */
+    struct tc_slice name; /* as given, for messages: never decides what a file is */
+    /* All of it (for YAML: the YAML), without a byte order mark. In JSON, NaN is "" and the
+     * infinities are "inf" and "-inf", as strings in as many bytes: places stay right. */
+    struct tc_slice bytes;
     enum tc_result_form form;
     bool was_yaml;
     struct tc_json root;           /* JSON: the document. LINES: the first line's, while sniffing */
@@ -66,6 +71,7 @@ struct tc_result_cell {
 
 struct tc_result_row {
     enum tc_table table; /* SERVING, TRAINING or SLICE */
+    struct tc_slice where;
     struct tc_result_cell cells[TC_TABLE_COLUMNS_MAX];
 };
 
@@ -81,8 +87,11 @@ struct tc_result; /* grows while it is read */
 
 /* ---- for readers ---- */
 
-/* A new row, all NULL, with its pointer set; NULL when there is no room (tc_result_status says).
- * Valid until the next one. */
+/*
+ * A new row, all NULL but where it comes from (row->where, and the table's source_pointer), the
+ * tool (a slice's family), and at the end of reading the tool's version. NULL when there is no room
+ * (tc_result_status says); every setter takes NULL for a row. Stays where it is.
+ */
 struct tc_result_row *tc_result_add(struct tc_result *r, enum tc_table table, const char *where,
                                     ...) __attribute__((format(printf, 3, 4)));
 /* Setters: NaN, infinities and empty text leave the cell NULL. Text is copied. */
@@ -97,11 +106,21 @@ void tc_result_text(struct tc_result *r, struct tc_result_row *row, size_t colum
 void tc_result_textf(struct tc_result *r, struct tc_result_row *row, size_t column,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* What the file says about the run as a whole: the first one wins, another value is a note. The
- * table is RUN (STARTED, ENDED, STATUS, JOB_UID, ... ), SOFTWARE, HARDWARE, CLUSTER or WORKLOAD. */
+/* A definition that is made while reading; the same one for the same field. Copies. NULL when there
+ * is no room. */
+const struct tc_definition *tc_result_define(struct tc_result *r, const char *field,
+                                             const char *measures, const char *source_unit,
+                                             const char *unit, const char *note);
+/* The same for texts that are no C strings: a copy in the result's memory; "" without room. */
+const char *tc_result_cstr(struct tc_result *r, struct tc_slice text);
+
+/* What the file says about the run as a whole: the first one wins, another value is a note,
+ * once; of RUN's started_at and ended_at the earliest and the latest stays. The table is RUN
+ * (STARTED, ENDED, STATUS, JOB_UID, ... ), SOFTWARE, HARDWARE, CLUSTER or WORKLOAD. */
 void tc_result_fact_text(struct tc_result *r, enum tc_table table, size_t column,
                          struct tc_slice value);
 void tc_result_fact_int(struct tc_result *r, enum tc_table table, size_t column, int64_t value);
+void tc_result_fact_time(struct tc_result *r, enum tc_table table, size_t column, int64_t ns);
 void tc_result_tool_version(struct tc_result *r, struct tc_slice version);
 
 /* A note about the file. Beyond TC_RESULT_NOTES_MAX they are counted. */
@@ -122,6 +141,26 @@ struct tc_reader {
 #define READER(id) extern const struct tc_reader tc_reader_##id;
 #include "run/readers.def"
 #undef READER
+
+/*
+ * The documents of a file, one after the other: the lines of a TC_RESULT_LINES file (a document may
+ * span several), the elements of a list, or the one document. Start with {0}. TC_E_NOTFOUND at the
+ * end; a line that is no JSON or does not end is an error that names it. Ends the life of in->root
+ * and of the document before.
+ */
+struct tc_result_documents {
+    struct tc_json_iter list;
+    size_t count; /* given so far */
+    size_t at;
+    size_t line;    /* of the document just given, from 1 */
+    size_t counted; /* lines were counted up to here */
+    char where[32]; /* of the document: "", "/3" or "line:4" */
+};
+TC_CHECKED tc_status tc_result_next(const struct tc_result_input *in,
+                                    struct tc_result_documents *docs, struct tc_json *out,
+                                    struct tc_error *err);
+/* The first document, for sniffing. */
+struct tc_json tc_result_first(const struct tc_result_input *in);
 
 /* ---- for the import ---- */
 

@@ -234,10 +234,15 @@ static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
 
 static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
 {
+    d->runs = tc_run_book_create();
+    if (d->runs == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for detection");
+    }
     struct tc_detection_parts parts = {
         .config = &d->config,
         .store = d->store,
         .reader = d->reader,
+        .runs = d->runs,
         .evidence_dir = d->evidence_dir,
     };
     struct tc_outbox_config outbox = tc__daemon_outbox_config(d);
@@ -387,6 +392,7 @@ tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemo
     status = status == TC_OK ? make_detection(d, err) : status;
     status = status == TC_OK ? make_services(d, err) : status;
     status = status == TC_OK ? make_events(d, err) : status;
+    status = status == TC_OK ? tc__daemon_warehouse_start(d, err) : status;
     status = status == TC_OK ? listen_all(d, err) : status;
     if (status != TC_OK) {
         tc_daemon_destroy(d);
@@ -419,6 +425,7 @@ void tc_daemon_destroy(struct tc_daemon *d)
     if (d->detection != NULL && d->committer != NULL) {
         (void)!tc_detection_drain(d->detection, wall_ns());
     }
+    tc__daemon_warehouse_stop(d);
     tc_outbox_close(d->outbox, d->config.server_shutdown_timeout);
     for (size_t i = 0; i < TC__SIGNALS; i++) {
         if (d->signals[i] != NULL) {
@@ -436,6 +443,7 @@ void tc_daemon_destroy(struct tc_daemon *d)
     tc_upload_destroy(d->upload);
     tc_ingest_destroy(d->ingest);
     tc_detection_destroy(d->detection);
+    tc_run_book_destroy(d->runs);
     tc_store_close(d->store);
     tc_otlp_reader_destroy(d->reader);
     tc_inflater_destroy(d->inflater);

@@ -11,7 +11,11 @@
 #include "server/ingest.h"
 #include "server/net.h"
 #include "server/outbox.h"
+#include "server/run_book.h"
 #include "server/upload.h"
+#include "server/warehouse_feed.h"
+#include "server/warehouse_hub.h"
+#include "server/warehouse_service.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,6 +39,10 @@ struct tc_daemon {
     struct tc_store *store;
     struct tc_detection *detection;
     struct tc_outbox *outbox;
+    struct tc_run_book *runs;
+    struct tc_warehouse_hub *hub; /* NULL, as the next two: warehouse.enabled is false */
+    struct tc_warehouse_feed *feed;
+    struct tc_warehouse_service *warehouse;
     struct tc_committer *committer;
     struct tc_ingest *ingest;
     struct tc_upload *upload;
@@ -56,6 +64,11 @@ struct tc_daemon {
 /* daemon_status.c: for struct tc_api_parts; context is the daemon. */
 void tc__daemon_refresh(void *context);
 void tc__daemon_describe(void *context, struct tc_buf *b);
+
+/* daemon_warehouse.c */
+TC_CHECKED tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err);
+/* Before the outbox is closed. */
+void tc__daemon_warehouse_stop(struct tc_daemon *d);
 
 /* daemon_reload.c */
 void tc__daemon_reload(struct tc_daemon *d);

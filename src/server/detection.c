@@ -25,6 +25,7 @@ struct tc_detection {
     struct tc_live *live;
     struct tc_outbox *outbox;
     struct tc_otlp_reader *reader;
+    struct tc_run_book *runs;
     struct tc_cited *cited;
     void *strings_block;
     void *scratch_block;
@@ -114,6 +115,7 @@ tc_status tc_detection_create(const struct tc_detection_parts *parts,
         return status;
     }
     d->reader = parts->reader;
+    d->runs = parts->runs;
     d->strings_block = calloc(1, STRINGS_BYTES);
     d->scratch_block = calloc(1, SCRATCH_BYTES);
     d->cited = tc_cited_create(parts->store, parts->evidence_dir);
@@ -185,9 +187,17 @@ struct feed {
     const struct tc_batch *batch;
 };
 
+static void note_run(const struct tc_detection *d, const struct tc_event *ev)
+{
+    if (ev->run_id.len > 0 && ev->time_ns != TC_TIME_NONE && d->runs != NULL) {
+        tc_run_book_note(d->runs, ev);
+    }
+}
+
 static tc_status feed_event(void *context, const struct tc_event *ev)
 {
     struct feed *f = context;
+    note_run(f->d, ev);
     if (ev->time_ns != TC_TIME_NONE) {
         return tc_live_feed(f->d->live, ev, f->batch->arrival_ns, false);
     }
@@ -243,6 +253,7 @@ static tc_status take_otlp(struct tc_detection *d, const struct tc_batch *batch,
 static tc_status feed_past(void *context, const struct tc_event *ev)
 {
     const struct feed *f = context;
+    note_run(f->d, ev);
     return tc_live_feed(f->d->live, ev, f->batch->arrival_ns, true);
 }
 

@@ -14,6 +14,7 @@
 #include "server/cited.h"
 #include "server/config.h"
 #include "server/outbox.h"
+#include "server/run_book.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct tc_detection_parts {
     const struct tc_config *config; /* borrowed until return */
     struct tc_store *store;         /* to cite */
     struct tc_otlp_reader *reader;  /* shared with ingest: what a check found is used again */
+    struct tc_run_book *runs;       /* learns who belongs to which run; NULL: nobody asks */
     const char *evidence_dir;       /* where it was stored, for what is cited later */
 };
 

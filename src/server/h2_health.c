@@ -3,6 +3,7 @@
  * grpc.health.v1.Health: Check says whether we serve, Watch says it again whenever it changes.
  * https://github.com/grpc/grpc/blob/master/doc/health-checking.md
  */
+#include "base/pb.h"
 #include "server/h2.h"
 #include "server/h2_priv.h"
 #include "server/inflate.h"
@@ -41,58 +42,28 @@ static bool known(struct tc_slice service)
     return false;
 }
 
-/* A varint at the start of *io; false when there is none. */
-static bool varint(struct tc_slice *io, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned i = 0; i < 10 && i < io->len; i++) {
-        unsigned char byte = (unsigned char)io->ptr[i];
-        value |= (uint64_t)(byte & 127) << (7 * i);
-        if (byte < 128) {
-            *out = value;
-            *io = tc_slice_from(*io, i + 1);
-            return true;
-        }
-    }
-    return false;
-}
-
 /* HealthCheckRequest: string service = 1. Other fields are passed over. */
 static bool read_service(struct tc_slice bytes, struct tc_slice *out_service)
 {
-    while (bytes.len > 0) {
-        uint64_t tag = 0;
-        uint64_t value = 0;
-        if (!varint(&bytes, &tag) || tag >> 3 == 0) {
+    struct tc_pb p = tc_pb_make(bytes);
+    while (p.at < p.end) {
+        uint32_t number = 0;
+        unsigned wire = 0;
+        size_t len = 0;
+        if (!tc_pb_tag(&p, &number, &wire)) {
             return false;
         }
-        switch (tag & 7) {
-        case 0:
-            if (!varint(&bytes, &value)) {
+        if (number != 1 || wire != TC_PB_LENGTH) {
+            if (!tc_pb_skip(&p, wire)) {
                 return false;
             }
             continue;
-        case 1:
-            value = 8;
-            break;
-        case 2:
-            if (!varint(&bytes, &value)) {
-                return false;
-            }
-            break;
-        case 5:
-            value = 4;
-            break;
-        default:
+        }
+        if (!tc_pb_length(&p, &len)) {
             return false;
         }
-        if (value > bytes.len) {
-            return false;
-        }
-        if (tag == (1 << 3 | 2)) {
-            *out_service = tc_slice_head(bytes, (size_t)value);
-        }
-        bytes = tc_slice_from(bytes, (size_t)value);
+        *out_service = tc_slice_make((const char *)p.at, len);
+        p.at += len;
     }
     return true;
 }

@@ -4,9 +4,8 @@
  * details that a retry needs.
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+#include "base/pb.h"
 #include "server/h2_priv.h"
-
-#include <string.h>
 
 #define TIMEOUT_DIGITS_MAX 8
 #define TIMEOUT_MAX (INT64_C(100) * 24 * 3600 * TC_H2_SECOND)
@@ -61,56 +60,6 @@ size_t tc__grpc_message(struct tc_slice text, char *out, size_t cap)
     return len;
 }
 
-/* Protobuf into a fixed place; `over` once it did not fit. */
-struct writer {
-    unsigned char *at;
-    unsigned char *end;
-    bool over;
-};
-
-static void put_byte(struct writer *w, unsigned char byte)
-{
-    if (w->at == w->end) {
-        w->over = true;
-        return;
-    }
-    *w->at++ = byte;
-}
-
-static void put_varint(struct writer *w, uint64_t value)
-{
-    while (value > 127) {
-        put_byte(w, (unsigned char)(value | 128));
-        value >>= 7;
-    }
-    put_byte(w, (unsigned char)value);
-}
-
-static void put_number(struct writer *w, unsigned field, uint64_t value)
-{
-    put_varint(w, (uint64_t)field << 3);
-    put_varint(w, value);
-}
-
-static void put_bytes(struct writer *w, unsigned field, struct tc_slice bytes)
-{
-    put_varint(w, (uint64_t)field << 3 | 2);
-    put_varint(w, bytes.len);
-    if ((size_t)(w->end - w->at) < bytes.len) {
-        w->over = true;
-        return;
-    }
-    if (bytes.len > 0) {
-        memcpy(w->at, bytes.ptr, bytes.len);
-        w->at += bytes.len;
-    }
-}
-
-static struct tc_slice written(const struct writer *w, const unsigned char *from)
-{
-    return tc_slice_make((const char *)from, (size_t)(w->at - from));
-}
-
 static size_t base64(struct tc_slice bytes, char *out, size_t cap)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -137,20 +86,21 @@ static size_t base64(struct tc_slice bytes, char *out, size_t cap)
 size_t tc__grpc_details(int grpc_status, struct tc_slice message, unsigned retry_after_s, char *out,
                         size_t cap)
 {
-    unsigned char duration[16];
-    unsigned char retry[32];
-    unsigned char any[96];
-    unsigned char status[TC_H2_MESSAGE_MAX + 128];
-    struct writer w = {duration, duration + sizeof duration, false};
-    put_number(&w, 1, retry_after_s); /* google.protobuf.Duration.seconds */
-    struct writer r = {retry, retry + sizeof retry, w.over};
-    put_bytes(&r, 1, written(&w, duration)); /* google.rpc.RetryInfo.retry_delay */
-    struct writer a = {any, any + sizeof any, r.over};
-    put_bytes(&a, 1, TC_LIT("type.googleapis.com/google.rpc.RetryInfo"));
-    put_bytes(&a, 2, written(&r, retry));
-    struct writer s = {status, status + sizeof status, a.over};
-    put_number(&s, 1, (uint64_t)grpc_status); /* google.rpc.Status */
-    put_bytes(&s, 2, message);
-    put_bytes(&s, 3, written(&a, any));
-    return s.over ? 0 : base64(written(&s, status), out, cap);
+    char duration[16];
+    char retry[32];
+    char any[96];
+    char status[TC_H2_MESSAGE_MAX + 128];
+    struct tc_buf d = tc_buf_make(duration, sizeof duration);
+    tc_pb_put_number(&d, 1, retry_after_s); /* google.protobuf.Duration.seconds */
+    struct tc_buf r = tc_buf_make(retry, sizeof retry);
+    tc_pb_put_bytes(&r, 1, tc_buf_slice(&d)); /* google.rpc.RetryInfo.retry_delay */
+    struct tc_buf a = tc_buf_make(any, sizeof any);
+    tc_pb_put_bytes(&a, 1, TC_LIT("type.googleapis.com/google.rpc.RetryInfo"));
+    tc_pb_put_bytes(&a, 2, tc_buf_slice(&r));
+    struct tc_buf s = tc_buf_make(status, sizeof status);
+    tc_pb_put_number(&s, 1, (uint64_t)grpc_status); /* google.rpc.Status */
+    tc_pb_put_bytes(&s, 2, message);
+    tc_pb_put_bytes(&s, 3, tc_buf_slice(&a));
+    bool fits = !d.overflowed && !r.overflowed && !a.overflowed && !s.overflowed;
+    return fits ? base64(tc_buf_slice(&s), out, cap) : 0;
 }

@@ -1,49 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/otlp_answer.h"
 
-/* Wire types of protobuf, and a field's tag of one byte. */
-#define VARINT 0
-#define BYTES 2
-#define TAG(field, type) ((char)((field) << 3 | (type)))
-#define VARINT_BYTES_MAX 10
-#define VARINT_MORE 0x80
+#include "base/pb.h"
 
-static void put_varint(struct tc_buf *b, uint64_t value)
-{
-    while (value >= VARINT_MORE) {
-        tc_buf_char(b, (char)(value | VARINT_MORE));
-        value >>= 7;
-    }
-    tc_buf_char(b, (char)value);
-}
+/* Of a partial success: a count and a message, which tc_otlp_answer_ok's callers keep short. */
+#define PARTIAL_BYTES_MAX 1024
 
-static size_t varint_bytes(uint64_t value)
+static void put_text(struct tc_buf *b, uint32_t number, struct tc_slice text)
 {
-    size_t n = 1;
-    for (; value >= VARINT_MORE; value >>= 7) {
-        n++;
-    }
-    return n;
-}
-
-static void put_bytes(struct tc_buf *b, unsigned field, struct tc_slice bytes)
-{
-    if (bytes.len > 0) {
-        tc_buf_char(b, TAG(field, BYTES));
-        put_varint(b, bytes.len);
-        tc_buf_str(b, bytes);
+    if (text.len > 0) {
+        tc_pb_put_bytes(b, number, text);
     }
 }
 
 /* All three responses have partial_success as field 1, with a count as 1 and a message as 2. */
 static void ok_protobuf(struct tc_buf *b, uint64_t rejected, struct tc_slice why)
 {
-    size_t message = why.len == 0 ? 0 : 1 + varint_bytes(why.len) + why.len;
-    tc_buf_char(b, TAG(1, BYTES));
-    put_varint(b, 1 + varint_bytes(rejected) + message);
-    tc_buf_char(b, TAG(1, VARINT));
-    put_varint(b, rejected);
-    put_bytes(b, 2, why);
+    char bytes[PARTIAL_BYTES_MAX];
+    struct tc_buf partial = tc_buf_make(bytes, sizeof bytes);
+    tc_pb_put_number(&partial, 1, rejected);
+    put_text(&partial, 2, why);
+    b->overflowed |= partial.overflowed;
+    tc_pb_put_bytes(b, 1, tc_buf_slice(&partial));
 }
 
 static struct tc_slice rejected_key(enum tc_otlp_signal signal)
@@ -86,9 +64,8 @@ void tc_otlp_answer_failure(struct tc_buf *b, enum tc_otlp_form form, enum tc_an
 {
     uint64_t code = (uint64_t)tc_answer_grpc(answer);
     if (form == TC_OTLP_PROTOBUF) {
-        tc_buf_char(b, TAG(1, VARINT));
-        put_varint(b, code);
-        put_bytes(b, 2, message);
+        tc_pb_put_number(b, 1, code);
+        put_text(b, 2, message);
         return;
     }
     tc_buf_lit(b, "{\"code\":");

@@ -94,6 +94,7 @@ static void apply(struct tc_outbox *o, const struct tc_outbox_config *config)
     o->queue_bytes_max = config->queue_bytes_max;
     o->out[TC__OUTPUT_FILE].on = o->path[0] != '\0';
     o->out[TC__OUTPUT_OTLP].on = o->endpoint[0] != '\0';
+    o->out[TC__OUTPUT_PULL].on = config->is_pulled;
     for (size_t i = 0; i < TC__OUTPUT_COUNT; i++) {
         struct tc__out *out = &o->out[i];
         if (!out->on && out->pending > 0) {
@@ -279,6 +280,7 @@ static void destroy(struct tc_outbox *o)
     tc__log_close(&o->log);
     tc__marks_fini(&o->marks);
     tc__outbox_scan_fini(&o->scan);
+    tc__outbox_scan_fini(&o->pull);
     if (o->stop_fd >= 0) {
         (void)close(o->stop_fd);
     }
@@ -400,6 +402,8 @@ void tc_outbox_stats(struct tc_outbox *o, struct tc_outbox_stats *out)
     const struct tc__out *otlp = &o->out[TC__OUTPUT_OTLP];
     out->pending_file = file->on ? file->pending + o->waiting : 0;
     out->pending_otlp = otlp->on ? otlp->pending + o->waiting : 0;
+    out->pending_pull = o->out[TC__OUTPUT_PULL].on ? o->out[TC__OUTPUT_PULL].pending : 0;
+    out->waiting = o->waiting;
     (void)pthread_mutex_unlock(&o->lock);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Verdicts on their way out. Each is made durable first, with the identity of its incident and what
- * was told; then it is delivered to the NDJSON file and to the OTLP downstream, each at its own
- * pace, retried until it succeeds. Once in the file, at least once downstream; the incident id and
- * the status name it. The log is compacted to one mark an incident plus what is not delivered yet.
- * docs/verdicts-out.md describes the files and the promises.
+ * was told; then it is delivered to the NDJSON file and to the OTLP downstream, and pulled by the
+ * warehouse, each at its own pace, retried until it succeeds. Once in the file, at least once
+ * downstream; the incident id and the status name it. The log is compacted to one mark an incident
+ * plus what is not delivered yet. docs/verdicts-out.md describes the files and the promises.
  *
  * Own threads; tc_outbox_put may be called from one thread, the loop's.
  */
@@ -51,6 +51,7 @@ struct tc_outbox_config {
     const char *instance_id;  /* service.instance.id of what is sent; NULL: the host's name */
     uint64_t compact_bytes;   /* the log is compacted beyond this; 0: 8 MiB */
     int64_t file_sync_ns; /* the file is synced so long after it was written; 0: half a second */
+    bool is_pulled;       /* the warehouse is an output too: see tc_outbox_pull */
     struct tc_outbox_io io;
 };
 
@@ -77,6 +78,26 @@ void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *con
 TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_incident_mark *mark,
                                    struct tc_slice json, int64_t arrival_ns);
 
+/* Where a pull ended. */
+struct tc_outbox_place {
+    uint64_t next;
+    uint64_t at;
+    uint64_t turn;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+/*
+ * Gives `take` the next durable verdicts for the warehouse, oldest first, at most max of them, and
+ * says where it ended. The same come again until tc_outbox_pulled says that they are done with, in
+ * the next process too. A failure of `take` ends it: what it failed at is given again. One thread.
+ */
+TC_CHECKED tc_status tc_outbox_pull(struct tc_outbox *o, size_t max,
+                                    tc_status (*take)(void *context, struct tc_slice json,
+                                                      int64_t taken_ns),
+                                    void *context, struct tc_outbox_place *out_place);
+void tc_outbox_pulled(struct tc_outbox *o, const struct tc_outbox_place *place);
+
 /* Waits until everything taken is durable and in the file, or the time is over; stops; closes. */
 void tc_outbox_close(struct tc_outbox *o, int64_t wait_ns);
 
@@ -88,8 +109,11 @@ struct tc_outbox_stats {
     uint64_t rejected;     /* refused for good by the downstream */
     uint64_t dropped_file; /* by queue_bytes_max */
     uint64_t dropped_otlp;
+    uint64_t dropped_pull;
     uint64_t pending_file;
     uint64_t pending_otlp;
+    uint64_t pending_pull; /* for the warehouse; waiting is not durable yet */
+    uint64_t waiting;
     uint64_t errors;     /* of the disk */
     uint64_t refused;    /* tc_outbox_put said TC_E_LIMIT */
     uint64_t damaged;    /* records of the log that could not be read, and were skipped */

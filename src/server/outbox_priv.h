@@ -26,7 +26,9 @@ enum tc__record_kind {
     TC__RECORD_MARK = 3,   /* of a verdict that was delivered everywhere: what compaction leaves */
 };
 
-enum tc__output { TC__OUTPUT_FILE, TC__OUTPUT_OTLP, TC__OUTPUT_COUNT };
+/* Stored as numbers too. */
+enum tc__output { TC__OUTPUT_FILE, TC__OUTPUT_OTLP, TC__OUTPUT_PULL, TC__OUTPUT_COUNT };
+const char *tc__output_name(enum tc__output output);
 
 /* How far an output is: everything before `next` was delivered. */
 struct tc__cursor {
@@ -273,6 +275,8 @@ struct tc_outbox {
     uint64_t compact_at;
     int64_t file_sync_after_ns;
     pthread_mutex_t swap; /* held while the log is read by the export thread, or exchanged */
+
+    struct tc__outbox_scan pull; /* of whoever pulls; made when first used */
 
     pthread_t writer;
     pthread_t exporter;

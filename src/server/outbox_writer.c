@@ -14,6 +14,12 @@
 #define DISK_BACKOFF_MIN (TC_SECOND / 100)
 #define DISK_BACKOFF_MAX TC_SECOND
 
+const char *tc__output_name(enum tc__output output)
+{
+    static const char *const names[TC__OUTPUT_COUNT] = {"file", "otlp", "warehouse"};
+    return names[output];
+}
+
 void tc__outbox_failed(struct tc_outbox *o, const char *what, const struct tc_error *err,
                        int64_t *io_backoff_ns, int64_t *out_retry_ns)
 {
@@ -54,7 +60,7 @@ void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t en
     (void)pthread_mutex_unlock(&o->lock);
     if (lost > 0) {
         tc_log_fields(TC_LOG_ERROR, "verdicts in the log are damaged and were not delivered",
-                      TC_LOG_CSTR("output", output == TC__OUTPUT_FILE ? "file" : "otlp"),
+                      TC_LOG_CSTR("output", tc__output_name(output)),
                       TC_LOG_NUMBER("count", (int64_t)lost));
     }
 }
@@ -84,10 +90,12 @@ uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc_
     }
     (void)pthread_mutex_lock(&o->lock);
     tc__outbox_advance(o, output, next, s->at, count, bytes);
-    *(output == TC__OUTPUT_FILE ? &o->stats.dropped_file : &o->stats.dropped_otlp) += count;
+    *(output == TC__OUTPUT_FILE   ? &o->stats.dropped_file
+      : output == TC__OUTPUT_OTLP ? &o->stats.dropped_otlp
+                                  : &o->stats.dropped_pull) += count;
     (void)pthread_mutex_unlock(&o->lock);
     tc_log_fields(TC_LOG_WARN, "verdicts were dropped: too many wait for an output",
-                  TC_LOG_CSTR("output", output == TC__OUTPUT_FILE ? "file" : "otlp"),
+                  TC_LOG_CSTR("output", tc__output_name(output)),
                   TC_LOG_NUMBER("count", (int64_t)count));
     return count;
 }
@@ -226,6 +234,7 @@ void tc__outbox_save(struct tc_outbox *o, bool durable)
     (void)pthread_mutex_lock(&o->lock);
     o->out[TC__OUTPUT_FILE].moved = !o->file_dirty;
     o->out[TC__OUTPUT_OTLP].moved = true;
+    o->out[TC__OUTPUT_PULL].moved = true;
     (void)pthread_mutex_unlock(&o->lock);
 }
 
@@ -449,7 +458,8 @@ void tc__outbox_deliver(struct tc_outbox *o)
 static int64_t next_step(const struct tc_outbox *o)
 {
     const struct tc__out *file = &o->out[TC__OUTPUT_FILE];
-    bool log = o->first != NULL || file->moved || o->out[TC__OUTPUT_OTLP].moved;
+    bool log = o->first != NULL || file->moved || o->out[TC__OUTPUT_OTLP].moved ||
+               o->out[TC__OUTPUT_PULL].moved;
     bool line = file->on && file->pending > 0;
     int64_t at = o->reopen ? 0 : INT64_MAX;
     if (log && o->log_retry_ns < at) {

@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/pb.h"
 #include "sim/sim.h"
 
 #include <string.h>
@@ -80,32 +81,7 @@ static const struct field FIELDS[] = {
     {M_LIST, "values", 1, T_MESSAGE, M_KEY_VALUE},
 };
 
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
-
 /* ---- the wire ------------------------------------------------------------------------------ */
-
-static void put_varint(struct tc_buf *b, uint64_t value)
-{
-    while (value >= 0x80) {
-        tc_buf_char(b, (char)(value | 0x80));
-        value >>= 7;
-    }
-    tc_buf_char(b, (char)value);
-}
-
-static void put_tag(struct tc_buf *b, uint32_t number, unsigned wire)
-{
-    put_varint(b, (uint64_t)number << 3 | wire);
-}
-
-static void put_fixed64(struct tc_buf *b, uint64_t value)
-{
-    char bytes[8];
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = (char)(value >> (8 * i));
-    }
-    tc_buf_put(b, bytes, sizeof bytes);
-}
 
 /* Puts the length of what was written since `start` in front of it. */
 static void put_length(struct tc_buf *b, size_t start)
@@ -113,7 +89,7 @@ static void put_length(struct tc_buf *b, size_t start)
     char text[10];
     struct tc_buf length = tc_buf_make(text, sizeof text);
     size_t len = b->len - start;
-    put_varint(&length, len);
+    tc_pb_put_varint(&length, len);
     if (b->overflowed || length.len > b->cap - b->len) {
         b->overflowed = true;
         return;
@@ -134,27 +110,23 @@ static bool put_scalar(struct tc_buf *b, const struct field *f, struct tc_json v
         if (!tc_json_string(v, &text)) {
             return false;
         }
-        put_tag(b, f->number, WIRE_LENGTH);
-        put_varint(b, text.len);
-        tc_buf_str(b, text);
+        tc_pb_put_bytes(b, f->number, text);
         return true;
     case T_BOOL:
         if (!tc_json_bool(v, &boolean)) {
             return false;
         }
-        put_tag(b, f->number, WIRE_VARINT);
-        put_varint(b, boolean);
+        tc_pb_put_number(b, f->number, boolean);
         return true;
     case T_VARINT:
     case T_FIXED64:
         if (!tc_json_int(v, &integer)) {
             return false;
         }
-        put_tag(b, f->number, f->type == T_VARINT ? WIRE_VARINT : WIRE_FIXED64);
         if (f->type == T_VARINT) {
-            put_varint(b, (uint64_t)integer);
+            tc_pb_put_number(b, f->number, (uint64_t)integer);
         } else {
-            put_fixed64(b, (uint64_t)integer);
+            tc_pb_put_fixed64(b, f->number, (uint64_t)integer);
         }
         return true;
     case T_DOUBLE:
@@ -163,8 +135,7 @@ static bool put_scalar(struct tc_buf *b, const struct field *f, struct tc_json v
         }
         uint64_t bits = 0;
         memcpy(&bits, &real, sizeof bits);
-        put_tag(b, f->number, WIRE_FIXED64);
-        put_fixed64(b, bits);
+        tc_pb_put_fixed64(b, f->number, bits);
         return true;
     case T_MESSAGE:
         break;
@@ -212,7 +183,7 @@ static bool begin_message(struct walk *w, const struct field *f, struct tc_json 
     if (tc_json_type(v) != TC_JSON_OBJECT) {
         return false;
     }
-    put_tag(w->b, f->number, WIRE_LENGTH);
+    tc_pb_put_tag(w->b, f->number, TC_PB_LENGTH);
     return push(w,
                 (struct level){.iter = tc_json_iter_make(v), .message = f->of, .start = w->b->len});
 }

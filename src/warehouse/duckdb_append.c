@@ -56,86 +56,127 @@ static tc_status open_lane(struct tc__duckdb *d, struct tc__duckdb_lane *lane,
     return TC_OK;
 }
 
-/* Texts point into rows: the appender copies them before it returns. */
-static void copy_text(duckdb_string_t *out, const struct tc_rows *rows,
-                      const struct tc_rows_column *c)
+static bool is_value(const struct tc_rows_column *c, size_t row)
 {
-    for (size_t i = 0; i < rows->count; i++) {
-        uint32_t len = c->cells[i].text.len;
-        bool valid = (c->valid[i / 64] >> (i % 64) & 1) != 0;
-        out[i] = (duckdb_string_t){.value.inlined = {.length = 0}};
-        if (!valid || len == 0) {
-            continue;
-        }
-        char *text = rows->text + c->cells[i].text.at;
-        out[i].value.inlined.length = len;
-        if (len <= INLINED_MAX) {
-            memcpy(out[i].value.inlined.inlined, text, len);
-        } else {
-            memcpy(out[i].value.pointer.prefix, text, sizeof out[i].value.pointer.prefix);
-            out[i].value.pointer.ptr = text;
-        }
-    }
+    return (c->valid[row / 64] >> (row % 64) & 1) != 0;
 }
 
-static void copy_bool(bool *out, const struct tc_rows *rows, const struct tc_rows_column *c)
+/* Points into the rows' text: the appender copies it before it returns. */
+static duckdb_string_t text_at(const struct tc_rows *rows, const union tc_cell *cell)
 {
-    for (size_t i = 0; i < rows->count; i++) {
-        bool valid = (c->valid[i / 64] >> (i % 64) & 1) != 0;
-        out[i] = valid && c->cells[i].integer != 0;
+    duckdb_string_t out = {.value.inlined = {.length = cell->text.len}};
+    if (cell->text.len <= INLINED_MAX) {
+        if (cell->text.len > 0) {
+            memcpy(out.value.inlined.inlined, rows->text + cell->text.at, cell->text.len);
+        }
+    } else {
+        char *text = rows->text + cell->text.at;
+        memcpy(out.value.pointer.prefix, text, sizeof out.value.pointer.prefix);
+        out.value.pointer.ptr = text;
     }
+    return out;
 }
 
-static void copy_column(const struct tc__duckdb_api *api, duckdb_vector vector,
-                        const struct tc_rows *rows, const struct tc_rows_column *c)
+/* The bit of a row that is NULL; the mask is made for the first: most columns have none. */
+static void set_null(const struct tc__duckdb_api *api, duckdb_vector vector, uint64_t **io_validity,
+                     size_t row)
 {
-    void *data = api->vector_get_data(vector);
-    switch (c->type) {
-    case TC_COLUMN_TEXT:
-        copy_text(data, rows, c);
-        break;
-    case TC_COLUMN_BOOL:
-        copy_bool(data, rows, c);
-        break;
-    case TC_COLUMN_INT:
-    case TC_COLUMN_REAL:
-    case TC_COLUMN_TIME:
-        memcpy(data, c->cells, rows->count * sizeof c->cells[0]);
-        break;
-    }
-    /* The same bits as ours. Not asked for where nothing is NULL: that is what most columns are. */
-    size_t words = (rows->count + 63) / 64;
-    uint64_t rest = rows->count % 64 == 0 ? UINT64_MAX : (UINT64_C(1) << (rows->count % 64)) - 1;
-    bool full = (c->valid[words - 1] & rest) == rest;
-    for (size_t i = 0; full && i + 1 < words; i++) {
-        full = c->valid[i] == UINT64_MAX;
-    }
-    if (!full) {
+    if (*io_validity == NULL) {
         api->vector_ensure_validity_writable(vector);
-        memcpy(api->vector_get_validity(vector), c->valid, words * sizeof c->valid[0]);
+        *io_validity = api->vector_get_validity(vector);
     }
+    (*io_validity)[row / 64] &= ~(UINT64_C(1) << (row % 64));
+}
+
+static void copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
+                        const struct tc__pick *picks, size_t count)
+{
+    enum tc_column_type type = picks[0].rows->columns[column].type;
+    void *data = api->vector_get_data(vector);
+    uint64_t *validity = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_rows *rows = picks[i].rows;
+        const struct tc_rows_column *c = &rows->columns[column];
+        const union tc_cell *cell = &c->cells[picks[i].row];
+        if (!is_value(c, picks[i].row)) {
+            set_null(api, vector, &validity, i);
+        } else if (type == TC_COLUMN_TEXT) {
+            ((duckdb_string_t *)data)[i] = text_at(rows, cell);
+        } else if (type == TC_COLUMN_BOOL) {
+            ((bool *)data)[i] = cell->integer != 0;
+        } else {
+            ((union tc_cell *)data)[i] = *cell;
+        }
+    }
+}
+
+/* Where picked rows go. */
+struct target {
+    struct tc__duckdb *d;
+    struct tc__duckdb_lane *lane;
+    const struct tc_table_info *info;
+};
+
+static tc_status append_picks(void *context, const struct tc__pick *picks, size_t count,
+                              struct tc_error *err)
+{
+    const struct target *t = context;
+    const struct tc__duckdb_api *api = t->d->api;
+    api->data_chunk_reset(t->lane->chunk);
+    for (size_t i = 0; i < t->info->column_count; i++) {
+        copy_column(api, api->data_chunk_get_vector(t->lane->chunk, i), i, picks, count);
+    }
+    api->data_chunk_set_size(t->lane->chunk, count);
+    if (api->append_data_chunk(t->lane->appender, t->lane->chunk) != DuckDBSuccess) {
+        return tc__duckdb_fail(err, TC_E_IO, t->info->name, api->appender_error(t->lane->appender));
+    }
+    return TC_OK;
+}
+
+static struct target target_of(struct tc__duckdb *d, size_t table)
+{
+    return (struct target){d, &d->lanes[table], &d->base->schema->tables[table]};
+}
+
+static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
+{
+    struct target t = target_of(d, TC_TABLE_SLICE);
+    return d->pile.row_count == 0
+               ? TC_OK
+               : tc__pile_take(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, append_picks, &t, err);
+}
+
+static tc_status append_in_order(struct tc__duckdb *d, const struct tc_rows *rows,
+                                 struct tc_error *err)
+{
+    bool full = false;
+    tc_status status = tc__pile_add(&d->pile, rows, &full);
+    if (full) {
+        TC_TRY(take_pile(d, err));
+        status = tc__pile_add(&d->pile, rows, &full);
+    }
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for rows");
 }
 
 tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_rows *rows,
                             struct tc_error *err)
 {
     struct tc__duckdb *d = engine;
-    struct tc__duckdb_lane *lane = &d->lanes[table];
-    const struct tc_table_info *info = &d->base->schema->tables[table];
-    TC_TRY(open_lane(d, lane, info, err));
-    d->api->data_chunk_reset(lane->chunk);
-    for (size_t i = 0; i < rows->column_count; i++) {
-        copy_column(d->api, d->api->data_chunk_get_vector(lane->chunk, i), rows, &rows->columns[i]);
+    struct target t = target_of(d, table);
+    struct tc__pick picks[TC_ROWS_MAX];
+    TC_TRY(open_lane(d, t.lane, t.info, err));
+    if (table == TC_TABLE_SLICE) {
+        return append_in_order(d, rows, err);
     }
-    d->api->data_chunk_set_size(lane->chunk, rows->count);
-    if (d->api->append_data_chunk(lane->appender, lane->chunk) != DuckDBSuccess) {
-        return tc__duckdb_fail(err, TC_E_IO, info->name, d->api->appender_error(lane->appender));
+    for (size_t i = 0; i < rows->count; i++) {
+        picks[i] = (struct tc__pick){rows, i};
     }
-    return TC_OK;
+    return append_picks(&t, picks, rows->count, err);
 }
 
 tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 {
+    TC_TRY(take_pile(d, err));
     for (size_t i = 0; i < d->base->schema->table_count; i++) {
         duckdb_appender appender = d->lanes[i].appender;
         if (appender != NULL && d->api->appender_flush(appender) != DuckDBSuccess) {
@@ -149,6 +190,7 @@ tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
 {
     tc_status status = tc__duckdb_flush(d, err);
+    tc__pile_reset(&d->pile);
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         if (d->lanes[i].appender != NULL) {
             (void)d->api->appender_destroy(&d->lanes[i].appender);
@@ -164,4 +206,5 @@ void tc__duckdb_free_lanes(struct tc__duckdb *d)
             d->api->destroy_data_chunk(&d->lanes[i].chunk);
         }
     }
+    tc__pile_fini(&d->pile);
 }

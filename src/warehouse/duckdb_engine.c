@@ -71,6 +71,8 @@ static tc_status make_config(const struct tc__duckdb_api *api,
         {"autoinstall_known_extensions", "false"},
         {"autoload_known_extensions", "false"},
         {"allow_community_extensions", "false"},
+        {"allow_persistent_secrets", "false"},
+        {"storage_compatibility_version", "v1.4.0"},
     };
     duckdb_config made = NULL;
     if (api->create_config(&made) != DuckDBSuccess) {
@@ -194,6 +196,7 @@ static tc_status lock(struct tc__duckdb *d, struct tc_error *err)
 {
     char sql[TC__DUCKDB_PATH_MAX * 2 + 64];
     struct tc_buf b = tc_buf_make(sql, sizeof sql);
+    struct tc_error ignored;
     tc_buf_lit(&b, "SET allowed_directories = ['");
     tc__duckdb_put_quoted(&b, d->base->data_dir);
     tc_buf_lit(&b, "/" TC__DUCKDB_OUT_DIR "/']");
@@ -201,6 +204,8 @@ static tc_status lock(struct tc__duckdb *d, struct tc_error *err)
     if (b.overflowed) {
         return tc_fail(err, TC_E_LIMIT, 0, "the path of the data directory is too long");
     }
+    /* Times are UTC; a DuckDB without time zones does not know the setting, and needs none. */
+    (void)!tc__duckdb_run(d, "SET GLOBAL TimeZone = 'UTC'", "", &ignored);
     TC_TRY(tc__duckdb_run(d, sql, "DuckDB cannot be locked", err));
     TC_TRY(tc__duckdb_run(d, "SET enable_external_access = false", "DuckDB cannot be locked", err));
     return tc__duckdb_run(d, "SET lock_configuration = true", "DuckDB cannot be locked", err);

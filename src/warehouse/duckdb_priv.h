@@ -8,6 +8,7 @@
 #define TC_WAREHOUSE_DUCKDB_PRIV_H
 
 #include "warehouse/duckdb_load_priv.h"
+#include "warehouse/duckdb_pile_priv.h"
 #include "warehouse/engine_priv.h"
 #include "warehouse/schema_priv.h"
 
@@ -48,6 +49,7 @@ struct tc__duckdb {
     const struct tc__duckdb_api *api;
     duckdb_connection connection;
     struct tc__duckdb_lane lanes[TC_TABLE_COUNT];
+    struct tc__pile pile; /* telemetry slices of this transaction that are not appended yet */
     bool in_transaction;
     atomic_bool interrupted; /* since the query began */
 };

@@ -178,8 +178,35 @@ static tc_status copy_sql(struct job *j)
     return TC_OK;
 }
 
+static tc_status not_a_query(const struct job *j)
+{
+    return tc_fail(j->err, TC_E_USAGE, 0,
+                   "only queries that read are allowed: SELECT, WITH, VALUES, DESCRIBE, SHOW, "
+                   "SUMMARIZE, EXPLAIN without options");
+}
+
+/* What is not ours, before DuckDB binds it. */
+static tc_status check_words(const struct job *j, const struct tc__sql_look *look)
+{
+    if (!j->query->untrusted || (look->reads && look->banned.len == 0)) {
+        return TC_OK;
+    }
+    return look->banned.len == 0
+               ? not_a_query(j)
+               : tc_fail(j->err, TC_E_USAGE, 0, "%.*s() is not allowed in a query",
+                         TC_FMT(look->banned));
+}
+
+/* And when DuckDB has said what it is. */
+static tc_status check_type(const struct job *j)
+{
+    duckdb_statement_type type = j->d->api->prepared_statement_type(j->prepared);
+    bool reads = type == DUCKDB_STATEMENT_TYPE_SELECT || type == DUCKDB_STATEMENT_TYPE_EXPLAIN;
+    return reads || !j->query->untrusted ? TC_OK : not_a_query(j);
+}
+
 /* Exactly one statement of sql, prepared. */
-static tc_status prepare(struct job *j, const char *sql)
+static tc_status prepare(struct job *j, const char *sql, const struct tc__sql_look *look)
 {
     const struct tc__duckdb_api *api = j->d->api;
     idx_t count = api->extract_statements(j->d->connection, sql, &j->statements);
@@ -192,37 +219,18 @@ static tc_status prepare(struct job *j, const char *sql)
         return tc_fail(j->err, TC_E_USAGE, 0, "one statement at a time, not %llu",
                        (unsigned long long)count);
     }
+    TC_TRY(check_words(j, look));
     if (api->prepare_extracted_statement(j->d->connection, j->statements, 0, &j->prepared) !=
         DuckDBSuccess) {
         return fail_query(j, api->prepare_error(j->prepared));
     }
-    return TC_OK;
+    return check_type(j);
 }
 
 static void unprepare(struct job *j)
 {
     j->d->api->destroy_prepare(&j->prepared);
     j->d->api->destroy_extracted(&j->statements);
-}
-
-static tc_status check_allowed(struct job *j, const struct tc__sql_look *look)
-{
-    duckdb_statement_type type = j->d->api->prepared_statement_type(j->prepared);
-    if (!j->query->untrusted) {
-        return TC_OK;
-    }
-    if (look->banned.len > 0) {
-        return tc_fail(j->err, TC_E_USAGE, 0, "%.*s is not allowed in a query",
-                       TC_FMT(look->banned));
-    }
-    if (type == DUCKDB_STATEMENT_TYPE_EXPLAIN && look->analyzes) {
-        return tc_fail(j->err, TC_E_USAGE, 0, "EXPLAIN with options or ANALYZE is not allowed");
-    }
-    if (type != DUCKDB_STATEMENT_TYPE_SELECT && type != DUCKDB_STATEMENT_TYPE_EXPLAIN) {
-        return tc_fail(j->err, TC_E_USAGE, 0,
-                       "only queries that read are allowed: SELECT, WITH, DESCRIBE, SHOW, EXPLAIN");
-    }
-    return TC_OK;
 }
 
 /* The statement again, with the columns that tables have no type for cast to text by DuckDB. */
@@ -255,7 +263,7 @@ static tc_status prepare_cast(struct job *j, const struct tc__sql_look *look, si
     tc_buf_char(&b, '\0');
     unprepare(j);
     return b.overflowed ? tc_fail(j->err, TC_E_LIMIT, 0, "the query has too many columns")
-                        : prepare(j, j->cast);
+                        : prepare(j, j->cast, look);
 }
 
 static tc_status describe_columns(struct job *j, size_t count)
@@ -282,8 +290,7 @@ static tc_status get_ready(struct job *j)
     struct tc__sql_look look;
     TC_TRY(copy_sql(j));
     tc__sql_look(tc_slice_make(j->sql, j->query->sql.len), &look);
-    TC_TRY(prepare(j, j->sql));
-    TC_TRY(check_allowed(j, &look));
+    TC_TRY(prepare(j, j->sql, &look));
     if (api->nparams(j->prepared) != j->query->bind_count) {
         return tc_fail(j->err, TC_E_USAGE, 0,
                        "the query has %llu parameters, %zu values were given",

@@ -2,24 +2,34 @@
 #include "warehouse/duckdb_sql_priv.h"
 
 /*
- * Functions that a SELECT can call and that do more than look at tables: they change the state of
- * the database or of the process, or run SQL that is made of strings.
+ * Functions that a SELECT can call and that do more than look at tables: they read files, change
+ * the state of the database or of the process, take addresses, or run SQL that is made of strings.
  */
 static const char *const BANNED[] = {
+    "arrow_scan",
+    "arrow_scan_dumb",
     "checkpoint",
     "disable_logging",
-    "disable_profile",
-    "disable_profiling",
     "enable_logging",
-    "enable_profile",
-    "enable_profiling",
     "force_checkpoint",
+    "glob",
+    "index_scan",
+    "json_execute_serialized_sql",
+    "nextval",
     "query",
     "query_table",
+    "seq_scan",
     "setseed",
+    "sniff_csv",
     "truncate_duckdb_logs",
+    "which_secret",
     "write_log",
-    "parse_duckdb_log_message",
+};
+static const char *const BANNED_PREFIX[] = {"read_", "parquet_"};
+
+/* How a query begins. Beside them: a bracket. */
+static const char *const FIRST[] = {
+    "select", "with", "from", "values", "table", "describe", "desc", "show", "summarize",
 };
 
 enum kind { WORD, QUOTED, SIGN, OTHER, END };
@@ -135,14 +145,35 @@ static struct token next(struct tc_slice s, size_t *io_at)
     return t;
 }
 
-static bool is_banned(struct tc_slice name)
+static bool is_one_of(struct tc_slice name, const char *const *list, size_t count)
 {
-    for (size_t i = 0; i < sizeof BANNED / sizeof BANNED[0]; i++) {
-        if (tc_slice_eq_nocase(name, tc_slice_cstr(BANNED[i]))) {
+    for (size_t i = 0; i < count; i++) {
+        if (tc_slice_eq_nocase(name, tc_slice_cstr(list[i]))) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_banned(struct tc_slice name)
+{
+    for (size_t i = 0; i < sizeof BANNED_PREFIX / sizeof BANNED_PREFIX[0]; i++) {
+        struct tc_slice prefix = tc_slice_cstr(BANNED_PREFIX[i]);
+        if (tc_slice_eq_nocase(tc_slice_head(name, prefix.len), prefix)) {
+            return true;
+        }
+    }
+    return is_one_of(name, BANNED, sizeof BANNED / sizeof BANNED[0]);
+}
+
+static bool is_sign(const struct token *t, char sign)
+{
+    return t->kind == SIGN && t->text.ptr[0] == sign;
+}
+
+static bool is_first(const struct token *t)
+{
+    return t->kind == WORD && is_one_of(t->text, FIRST, sizeof FIRST / sizeof FIRST[0]);
 }
 
 void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out)
@@ -154,17 +185,18 @@ void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out)
     *out = (struct tc__sql_look){.end = sql.len};
     for (;;) {
         struct token t = next(sql, &at);
-        if (t.kind == END || (t.kind == SIGN && t.text.ptr[0] == ';')) {
+        if (t.kind == END || is_sign(&t, ';')) {
             out->end = t.kind == END ? sql.len : (size_t)(t.text.ptr - sql.ptr);
             return;
         }
-        explains |= count == 0 && t.kind == WORD && tc_slice_eq_nocase(t.text, TC_LIT("explain"));
-        out->analyzes |= explains && count == 1 &&
-                         (t.kind == SIGN || tc_slice_eq_nocase(t.text, TC_LIT("analyze")) ||
-                          tc_slice_eq_nocase(t.text, TC_LIT("analyse")));
-        if (t.kind == SIGN && t.text.ptr[0] == '(' &&
-            (before.kind == WORD || before.kind == QUOTED) && is_banned(before.text) &&
-            out->banned.len == 0) {
+        if (count == 0) {
+            explains = t.kind == WORD && tc_slice_eq_nocase(t.text, TC_LIT("explain"));
+            out->reads = is_first(&t) || is_sign(&t, '(');
+        } else if (count == 1 && explains) {
+            out->reads = is_first(&t);
+        }
+        if (is_sign(&t, '(') && (before.kind == WORD || before.kind == QUOTED) &&
+            is_banned(before.text) && out->banned.len == 0) {
             out->banned = before.text;
         }
         before = t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look at the words of a statement, where DuckDB's own parser is not asked: where it ends, and
- * whether it names what untrusted queries may not. DuckDB has parsed it as one statement before.
+ * whether it could be what untrusted queries may. Before DuckDB binds it, for that alone can do
+ * things. It is the first fence of several (docs/decisions/0012-duckdb.md).
  */
 #ifndef TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
@@ -13,8 +14,8 @@
 
 struct tc__sql_look {
     size_t end;             /* of the statement: the first semicolon, or the end of the text */
-    bool analyzes;          /* EXPLAIN ANALYZE, which runs what it explains */
-    struct tc_slice banned; /* a function that changes or reads more than tables; empty: none */
+    bool reads;             /* begins as a query, or as EXPLAIN of one without options */
+    struct tc_slice banned; /* a function that does more than look at tables; empty: none */
 };
 
 void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out);

@@ -47,14 +47,14 @@ static int remove_dir(void **state)
     return nftw(test_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void say(void *context, const char *line)
+__attribute__((unused)) static void say(void *context, const char *line)
 {
     (void)context;
     size_t used = strlen(said);
     (void)snprintf(said + used, sizeof said - used, "%s\n", line);
 }
 
-static struct tc_store_config small_config(void)
+__attribute__((unused)) static struct tc_store_config small_config(void)
 {
     return (struct tc_store_config){
         .segment_bytes = (size_t)64 << 20, .segment_ns = 3600 * TC_SECOND, .compression = 1};
@@ -91,7 +91,7 @@ static struct tc_batch batch_of(uint64_t number, size_t len)
     };
 }
 
-static struct tc_store *open_store(const struct tc_store_config *config)
+__attribute__((unused)) static struct tc_store *open_store(const struct tc_store_config *config)
 {
     struct tc_store *s = NULL;
     struct tc_error err = {0};

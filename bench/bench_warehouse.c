@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The warehouse with ten million telemetry slices:
+ *
+ *   bench_warehouse [--rows N] [--dir DIR] [--json]
+ *
+ * Loads them through tc_rows and data chunks, beside DuckDB's own row-by-row appender with the same
+ * rows; counts the bytes on disk; asks the questions of the pivot, each 20 times. Exits 1 when a
+ * limit of docs/warehouse.md is breached, 2 when something could not be measured.
+ */
+#include "base/time.h"
+#include "warehouse/duckdb_priv.h"
+#include "warehouse_fleet.h"
+
+#include <ftw.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROWS_DEFAULT 10000000
+#define REPEATS 20
+#define BATCH TC_ROWS_MAX
+
+/* The limits, for 10 million rows on two cores. */
+#define LIMIT_ROWS_PER_S 500000.0
+#define LIMIT_BYTES_PER_ROW 48.0
+#define LIMIT_QUERY_MS 100.0
+#define LIMIT_RATIO 1.0 /* of the rate, to that of the row appender */
+
+static bool as_json;
+static int status;
+
+static int64_t clock_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * TC_SECOND + now.tv_nsec;
+}
+
+/* Wall and processor time. The machine may be busy with other things: the second says so. */
+struct spent {
+    int64_t wall_ns;
+    int64_t cpu_ns; /* of all threads */
+};
+
+static struct spent spent_now(void)
+{
+    struct timespec cpu;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (struct spent){clock_ns(), cpu.tv_sec * TC_SECOND + cpu.tv_nsec};
+}
+
+static void add_since(struct spent *sum, struct spent begin)
+{
+    struct spent now = spent_now();
+    sum->wall_ns += now.wall_ns - begin.wall_ns;
+    sum->cpu_ns += now.cpu_ns - begin.cpu_ns;
+}
+
+static void die(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench_warehouse: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void must(tc_status result, const char *what, const struct tc_error *err)
+{
+    if (result != TC_OK) {
+        die(what, err->message);
+    }
+}
+
+static void breach(const char *what, double value, double limit, const char *unit)
+{
+    (void)fprintf(stderr, "BREACH warehouse: %s: %.1f %s, the limit is %.1f\n", what, value, unit,
+                  limit);
+    status = 1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)ftw;
+    return type == FTW_DP ? rmdir(path) : unlink(path);
+}
+
+static void remove_folder(const char *dir)
+{
+    (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct tc_warehouse *open_in(const char *dir, enum tc_warehouse_mode mode)
+{
+    struct tc_warehouse_config config = {.data_dir = dir, .mode = mode, .own = true};
+    struct tc_warehouse *w = NULL;
+    struct tc_error err;
+    must(tc_warehouse_open(&config, &w, &err), "open", &err);
+    return w;
+}
+
+/* ---- the same row, in two ways ---- */
+
+/* Texts that a slicer has at hand: made once a job. */
+struct job_names {
+    uint32_t job;
+    char run[24];
+    char job_uid[40];
+    char pods[FLEET_GPUS][40];
+};
+
+static void name_job(struct job_names *n, uint32_t job)
+{
+    uint64_t state = (job + 77) * UINT64_C(0x9e3779b97f4a7c15);
+    if (n->job == job && n->run[0] != '\0') {
+        return;
+    }
+    n->job = job;
+    fleet_run_id(n->run, sizeof n->run, job);
+    (void)snprintf(n->job_uid, sizeof n->job_uid, "%08x-1111-4222-8333-%012llx",
+                   (unsigned)fleet_random(&state),
+                   (unsigned long long)(fleet_random(&state) >> 16));
+    for (size_t i = 0; i < FLEET_GPUS; i++) {
+        if (i % FLEET_NODE_GPUS == 0) {
+            (void)snprintf(n->pods[i], sizeof n->pods[i], "%08x-%04x-4abc-9def-%012llx",
+                           (unsigned)fleet_random(&state), (unsigned)(state & 0xffff),
+                           (unsigned long long)(fleet_random(&state) >> 16));
+        } else {
+            memcpy(n->pods[i], n->pods[i - 1], sizeof n->pods[i]);
+        }
+    }
+}
+
+static uint32_t rank_of(const struct fleet_row *r)
+{
+    return r->gpu % (FLEET_GPUS / FLEET_JOBS);
+}
+
+static const char *point_of(const struct fleet_row *r)
+{
+    return r->metric == 15 || r->metric == 16 ? "link=all" : NULL;
+}
+
+static void put_text(struct tc_rows *rows, size_t column, const char *text)
+{
+    if (tc_rows_text(rows, column, tc_slice_cstr(text)) != TC_OK) {
+        die("rows", "no room for text");
+    }
+}
+
+static void put_row(struct tc_rows *rows, const struct fleet *f, const struct job_names *n,
+                    const struct fleet_row *r)
+{
+    const struct fleet_metric *m = &FLEET[r->metric];
+    (void)tc_rows_add(rows);
+    put_text(rows, TC_SLICE_RUN_ID, n->run);
+    tc_rows_int(rows, TC_SLICE_START, r->start_us);
+    tc_rows_int(rows, TC_SLICE_END, r->start_us + FLEET_WINDOW_US);
+    put_text(rows, TC_SLICE_FAMILY, "dcgm");
+    put_text(rows, TC_SLICE_METRIC, m->name);
+    put_text(rows, TC_SLICE_UNIT, m->unit);
+    put_text(rows, TC_SLICE_NODE, f->nodes[r->gpu / FLEET_NODE_GPUS]);
+    put_text(rows, TC_SLICE_GPU, f->gpus[r->gpu]);
+    tc_rows_int(rows, TC_SLICE_RANK, rank_of(r));
+    put_text(rows, TC_SLICE_JOB_UID, n->job_uid);
+    put_text(rows, TC_SLICE_POD_UID, n->pods[r->gpu]);
+    if (point_of(r) != NULL) {
+        put_text(rows, TC_SLICE_POINT, point_of(r));
+    }
+    put_text(rows, TC_SLICE_JOIN, "identity");
+    tc_rows_int(rows, TC_SLICE_COUNT, FLEET_SAMPLES);
+    tc_rows_real(rows, TC_SLICE_MIN, r->min);
+    tc_rows_real(rows, TC_SLICE_MAX, r->max);
+    tc_rows_real(rows, TC_SLICE_MEAN, r->mean);
+    tc_rows_real(rows, TC_SLICE_P50, r->p50);
+    tc_rows_real(rows, TC_SLICE_P95, r->p95);
+    tc_rows_real(rows, TC_SLICE_P99, r->p99);
+    tc_rows_real(rows, TC_SLICE_LAST, r->last);
+}
+
+static void append_text(const struct tc__duckdb_api *api, duckdb_appender a, const char *text)
+{
+    if (text == NULL) {
+        (void)api->append_null(a);
+    } else {
+        (void)api->append_varchar_length(a, text, strlen(text));
+    }
+}
+
+/* In the order of tables.def. */
+static void append_row(const struct tc__duckdb_api *api, duckdb_appender a, const struct fleet *f,
+                       const struct job_names *n, const struct fleet_row *r)
+{
+    const struct fleet_metric *m = &FLEET[r->metric];
+    append_text(api, a, n->run);
+    (void)api->append_timestamp(a, (duckdb_timestamp){r->start_us});
+    (void)api->append_timestamp(a, (duckdb_timestamp){r->start_us + FLEET_WINDOW_US});
+    append_text(api, a, "dcgm");
+    append_text(api, a, m->name);
+    append_text(api, a, m->unit);
+    append_text(api, a, f->nodes[r->gpu / FLEET_NODE_GPUS]);
+    append_text(api, a, f->gpus[r->gpu]);
+    (void)api->append_int64(a, rank_of(r));
+    append_text(api, a, n->job_uid);
+    append_text(api, a, n->pods[r->gpu]);
+    append_text(api, a, NULL);
+    append_text(api, a, NULL);
+    append_text(api, a, point_of(r));
+    append_text(api, a, "identity");
+    append_text(api, a, NULL);
+    (void)api->append_int64(a, FLEET_SAMPLES);
+    (void)api->append_double(a, r->min);
+    (void)api->append_double(a, r->max);
+    (void)api->append_double(a, r->mean);
+    (void)api->append_double(a, r->p50);
+    (void)api->append_double(a, r->p95);
+    (void)api->append_double(a, r->p99);
+    (void)api->append_double(a, r->last);
+    if (api->appender_end_row(a) != DuckDBSuccess) {
+        die("row appender", api->appender_error(a));
+    }
+}
+
+/* ---- loading ---- */
+
+/* Rows are made outside of the time that is taken. */
+struct source {
+    struct fleet fleet;
+    struct job_names names[FLEET_JOBS];
+    struct fleet_row rows[BATCH];
+    size_t count;
+};
+
+static const struct job_names *names_of(struct source *s, const struct fleet_row *r)
+{
+    return &s->names[r->job % FLEET_JOBS];
+}
+
+/* The next rows, at most one batch, and never of two epochs. */
+static void fill(struct source *s, size_t left)
+{
+    size_t epoch_rows = FLEET_SERIES * FLEET_EPOCH;
+    size_t epoch_left = epoch_rows - s->fleet.next % epoch_rows;
+    s->count = left < BATCH ? left : BATCH;
+    s->count = s->count < epoch_left ? s->count : epoch_left;
+    for (size_t i = 0; i < s->count; i++) {
+        fleet_next(&s->fleet, &s->rows[i]);
+        name_job(&s->names[s->rows[i].job % FLEET_JOBS], s->rows[i].job);
+    }
+}
+
+static bool epoch_ends(const struct source *s)
+{
+    return s->fleet.next % (FLEET_SERIES * FLEET_EPOCH) == 0;
+}
+
+/* What it took to load and to make durable. One transaction an epoch. */
+static struct spent load_chunks(const char *dir, struct source *s, size_t count)
+{
+    struct tc_error err;
+    struct tc_rows *rows = tc_rows_create(TC_TABLE_SLICE);
+    struct tc_warehouse *w = open_in(dir, TC_WAREHOUSE_WRITE);
+    struct spent took = {0, 0};
+    if (rows == NULL) {
+        die("rows", "no memory");
+    }
+    must(tc_warehouse_begin(w, &err), "begin", &err);
+    for (size_t done = 0; done < count; done += s->count) {
+        fill(s, count - done);
+        struct spent begin = spent_now();
+        tc_rows_reset(rows);
+        for (size_t i = 0; i < s->count; i++) {
+            put_row(rows, &s->fleet, names_of(s, &s->rows[i]), &s->rows[i]);
+        }
+        must(tc_warehouse_append(w, TC_TABLE_SLICE, rows, &err), "append", &err);
+        if (epoch_ends(s)) {
+            must(tc_warehouse_commit(w, &err), "commit", &err);
+            must(tc_warehouse_begin(w, &err), "begin", &err);
+        }
+        add_since(&took, begin);
+    }
+    struct spent begin = spent_now();
+    must(tc_warehouse_commit(w, &err), "commit", &err);
+    tc_warehouse_close(w); /* and a checkpoint */
+    add_since(&took, begin);
+    tc_rows_destroy(rows);
+    return took;
+}
+
+/* The same with DuckDB's row appender. */
+static struct spent load_by_row(const char *dir, struct source *s, size_t count)
+{
+    struct tc_warehouse_config config = {.data_dir = dir, .mode = TC_WAREHOUSE_WRITE, .own = true};
+    struct tc_error err;
+    void *engine = NULL;
+    must(tc__duckdb_open_with(&config, &tc__schema, &engine, &err), "open", &err);
+    struct tc__duckdb *d = engine;
+    const char *table = tc_table_info(TC_TABLE_SLICE)->name;
+    duckdb_appender a = NULL;
+    struct spent took = {0, 0};
+    must(tc__engine_duckdb.begin(d, &err), "begin", &err);
+    if (d->api->appender_create(d->connection, NULL, table, &a) != DuckDBSuccess) {
+        die("row appender", d->api->appender_error(a));
+    }
+    for (size_t done = 0; done < count; done += s->count) {
+        fill(s, count - done);
+        struct spent begin = spent_now();
+        for (size_t i = 0; i < s->count; i++) {
+            append_row(d->api, a, &s->fleet, names_of(s, &s->rows[i]), &s->rows[i]);
+        }
+        if (epoch_ends(s)) {
+            if (d->api->appender_flush(a) != DuckDBSuccess) {
+                die("row appender", d->api->appender_error(a));
+            }
+            must(tc__engine_duckdb.commit(d, &err), "commit", &err);
+            must(tc__engine_duckdb.begin(d, &err), "begin", &err);
+        }
+        add_since(&took, begin);
+    }
+    struct spent begin = spent_now();
+    if (d->api->appender_destroy(&a) != DuckDBSuccess) {
+        die("row appender", "cannot end it");
+    }
+    must(tc__engine_duckdb.commit(d, &err), "commit", &err);
+    tc__engine_duckdb.close(d);
+    add_since(&took, begin);
+    return took;
+}
+
+static uint64_t file_bytes(const char *dir)
+{
+    char path[600];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE, dir);
+    if (stat(path, &st) != 0) {
+        die(path, "is not there");
+    }
+    return (uint64_t)st.st_size;
+}
+
+/* ---- the pivot ---- */
+
+static tc_status count_rows(void *context, const struct tc_rows *rows)
+{
+    size_t *count = context;
+    *count += rows->count;
+    return TC_OK;
+}
+
+struct question {
+    const char *name;
+    const char *sql;
+    size_t bind_count;
+    struct tc_bind binds[5];
+};
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void ask(struct tc_warehouse *w, const struct question *q, bool gate)
+{
+    int64_t took_ns[REPEATS];
+    struct tc_error err;
+    size_t rows = 0;
+    struct tc_query query = {
+        .sql = tc_slice_cstr(q->sql), .binds = q->binds, .bind_count = q->bind_count};
+    for (int i = 0; i < REPEATS; i++) {
+        int64_t begin_ns = clock_ns();
+        rows = 0;
+        must(tc_warehouse_query(w, &query, count_rows, &rows, NULL, &err), q->name, &err);
+        took_ns[i] = clock_ns() - begin_ns;
+    }
+    qsort(took_ns, REPEATS, sizeof took_ns[0], compare_ns);
+    double p50 = (double)took_ns[REPEATS / 2] / 1e6;
+    double max = (double)took_ns[REPEATS - 1] / 1e6;
+    if (as_json) {
+        printf("{\"bench\":\"warehouse\",\"query\":\"%s\",\"rows\":%zu,\"p50_ms\":%.1f,"
+               "\"max_ms\":%.1f}\n",
+               q->name, rows, p50, max);
+    } else {
+        printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms\n", q->name, rows, p50, max);
+    }
+    if (gate && max > LIMIT_QUERY_MS) {
+        breach(q->name, max, LIMIT_QUERY_MS, "ms");
+    }
+}
+
+static struct tc_bind text(const char *s)
+{
+    return (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(s)};
+}
+
+static struct tc_bind when(int64_t us)
+{
+    return (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = us};
+}
+
+static void ask_all(const char *dir, const struct fleet *f, size_t count, bool gate)
+{
+    char base[24];
+    char run[24];
+    size_t windows = count / FLEET_SERIES;
+    uint32_t epoch = windows > FLEET_EPOCH ? 1 : 0;
+    fleet_run_id(base, sizeof base, 0);
+    fleet_run_id(run, sizeof run, epoch * FLEET_JOBS);
+    const char *gpu = f->gpus[68]; /* one of the worse ones */
+    const char *node = f->nodes[68 / FLEET_NODE_GPUS];
+    int64_t from_us = FLEET_START_US + (int64_t)(windows / 2) * FLEET_WINDOW_US;
+    const struct question questions[] = {
+        {"what changed between two runs, by metric",
+         "SELECT metric, avg(CASE WHEN run_id = ? THEN mean END) AS base, "
+         "avg(CASE WHEN run_id = ? THEN mean END) AS candidate FROM telemetry_slice_fact "
+         "WHERE run_id IN (?, ?) GROUP BY metric ORDER BY metric",
+         4,
+         {text(base), text(run), text(base), text(run)}},
+        {"one metric of two runs, node against node",
+         "SELECT node_name, avg(CASE WHEN run_id = ? THEN mean END) AS base, "
+         "avg(CASE WHEN run_id = ? THEN mean END) AS candidate, max(max) AS worst "
+         "FROM telemetry_slice_fact WHERE run_id IN (?, ?) AND metric = 'sm_clock' "
+         "GROUP BY node_name ORDER BY node_name",
+         4,
+         {text(base), text(run), text(base), text(run)}},
+        {"the ten GPUs of a run that are lowest",
+         "SELECT gpu_uuid, node_name, rank_id, avg(mean) AS value, min(min) AS low "
+         "FROM telemetry_slice_fact WHERE run_id = ? AND metric = 'sm_clock' "
+         "GROUP BY gpu_uuid, node_name, rank_id ORDER BY value, gpu_uuid LIMIT 10",
+         1,
+         {text(run)}},
+        {"fifteen minutes of one node",
+         "SELECT window_start, metric, gpu_uuid, mean, p99 FROM telemetry_slice_fact "
+         "WHERE node_name = ? AND window_start >= ? AND window_start < ? "
+         "ORDER BY window_start, metric, gpu_uuid",
+         3,
+         {text(node), when(from_us), when(from_us + 15 * FLEET_WINDOW_US)}},
+        {"one GPU over all its time",
+         "SELECT run_id, metric, count(*) AS windows, min(min) AS low, max(max) AS high "
+         "FROM telemetry_slice_fact WHERE gpu_uuid = ? GROUP BY run_id, metric "
+         "ORDER BY run_id, metric",
+         1,
+         {text(gpu)}},
+        {"the evidence behind a GPU of a run",
+         "SELECT DISTINCT run_join, source_digest, pod_uid, job_uid FROM telemetry_slice_fact "
+         "WHERE run_id = ? AND gpu_uuid = ?",
+         2,
+         {text(run), text(gpu)}},
+        {"runs that have a metric",
+         "SELECT run_id, count(*) AS slices, min(window_start) AS first, max(window_end) AS last "
+         "FROM telemetry_slice_fact WHERE metric = 'power_usage' GROUP BY run_id ORDER BY first",
+         0,
+         {{0}}},
+    };
+    struct tc_warehouse *w = open_in(dir, TC_WAREHOUSE_READ);
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
+        ask(w, &questions[i], gate);
+    }
+    tc_warehouse_close(w);
+}
+
+static void say_load(const char *how, size_t count, struct spent took, uint64_t bytes)
+{
+    double seconds = (double)took.wall_ns / 1e9;
+    double cpu_us = (double)took.cpu_ns / 1e3 / (double)count;
+    if (as_json) {
+        printf(
+            "{\"bench\":\"warehouse\",\"how\":\"%s\",\"rows\":%zu,\"seconds\":%.2f,"
+            "\"rows_per_s\":%.0f,\"cpu_us_per_row\":%.2f,\"bytes\":%llu,\"bytes_per_row\":%.1f}\n",
+            how, count, seconds, (double)count / seconds, cpu_us, (unsigned long long)bytes,
+            (double)bytes / (double)count);
+    } else {
+        printf("%-12s %zu rows in %.1f s: %.0f rows/s, %.2f us of processor and %.1f bytes on disk "
+               "a row\n",
+               how, count, seconds, (double)count / seconds, cpu_us, (double)bytes / (double)count);
+    }
+    (void)fflush(stdout);
+}
+
+static size_t read_options(int argc, char **argv, char *dir, size_t size)
+{
+    static const struct option options[] = {{"rows", required_argument, NULL, 'r'},
+                                            {"dir", required_argument, NULL, 'd'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    uint64_t rows = ROWS_DEFAULT;
+    int option = 0;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'r' && tc_slice_is_u64(tc_slice_cstr(optarg), &rows) && rows > 0) {
+            continue;
+        }
+        if (option == 'd') {
+            (void)snprintf(dir, size, "%s/tc_bench_XXXXXX", optarg);
+        } else if (option == 'j') {
+            as_json = true;
+        } else {
+            (void)fprintf(option == 'h' ? stdout : stderr,
+                          "usage: bench_warehouse [--rows N] [--dir DIR] [--json]\n");
+            exit(option == 'h' ? 0 : 2);
+        }
+    }
+    return (size_t)rows;
+}
+
+int main(int argc, char **argv)
+{
+    char dir[400] = "/tmp/tc_bench_XXXXXX";
+    char chunks[500];
+    char by_row[500];
+    size_t count = read_options(argc, argv, dir, sizeof dir);
+    struct source *s = calloc(1, sizeof *s);
+    if (s == NULL || mkdtemp(dir) == NULL) {
+        die(dir, "cannot be made");
+    }
+    (void)snprintf(chunks, sizeof chunks, "%s/chunks", dir);
+    (void)snprintf(by_row, sizeof by_row, "%s/by_row", dir);
+    bool gate = count >= ROWS_DEFAULT;
+
+    fleet_init(&s->fleet);
+    struct spent took = load_chunks(chunks, s, count);
+    uint64_t bytes = file_bytes(chunks);
+    say_load("data chunks", count, took, bytes);
+    struct fleet fleet = s->fleet;
+
+    memset(s, 0, sizeof *s);
+    fleet_init(&s->fleet);
+    struct spent row_took = load_by_row(by_row, s, count);
+    say_load("by row", count, row_took, file_bytes(by_row));
+    remove_folder(by_row);
+
+    ask_all(chunks, &fleet, count, gate);
+    double rate = (double)count / ((double)took.wall_ns / 1e9);
+    double ratio = (double)row_took.cpu_ns / (double)took.cpu_ns;
+    double per_row = (double)bytes / (double)count;
+    if (gate && rate < LIMIT_ROWS_PER_S) {
+        breach("rows a second", rate, LIMIT_ROWS_PER_S, "rows/s");
+    }
+    if (gate && per_row > LIMIT_BYTES_PER_ROW) {
+        breach("bytes on disk", per_row, LIMIT_BYTES_PER_ROW, "bytes a row");
+    }
+    if (ratio < LIMIT_RATIO) {
+        breach("row appender's processor time to ours", ratio, LIMIT_RATIO, "times");
+    }
+    remove_folder(dir);
+    free(s);
+    return status;
+}

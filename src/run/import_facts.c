@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files say about the run as a whole: one answer from many, the contract's first. */
+#include "run/import_priv.h"
+
+#include "base/canonical.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Entries of spec.workload.sequenceLengthMix that are looked at. */
+#define MIX_MAX 4096
+
+tc_status tc__fact_add(struct tc__import *i, const struct tc__fact *fact, struct tc_error *err)
+{
+    void *items = i->facts;
+    bool ok = tc__import_room(&items, i->fact_count, &i->fact_cap, sizeof *i->facts);
+    i->facts = items;
+    if (!ok) {
+        return tc__import_nomem(err);
+    }
+    struct tc__fact *to = &i->facts[i->fact_count];
+    *to = *fact;
+    to->order = i->fact_count;
+    if (fact->is_text && !tc__import_pool_copy(&i->pool, fact->text, &to->text)) {
+        return tc__import_nomem(err);
+    }
+    i->fact_count++;
+    return TC_OK;
+}
+
+static tc_status add_text(struct tc__import *i, size_t source, enum tc_table table, size_t column,
+                          struct tc_slice text, struct tc_error *err)
+{
+    struct tc__fact fact = {
+        .table = table, .column = column, .is_text = true, .text = text, .source = source};
+    return text.len == 0 ? TC_OK : tc__fact_add(i, &fact, err);
+}
+
+/* [{"tokens":1024,"weight":0.5}, ...] of one member of the mix's entries; nothing when none has
+ * it. */
+static tc_status mix_of(struct tc__import *i, size_t source, struct tc_json mix, const char *member,
+                        size_t column, struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    struct tc_json entry;
+    struct tc_json value;
+    double number;
+    size_t seen = 0;
+    tc_grow_lit(&g, "[");
+    struct tc_json_iter it = tc_json_iter_make(mix);
+    for (size_t n = 0; n < MIX_MAX && tc_json_iter_next(&it, NULL, &entry); n++) {
+        if (!tc_json_get(entry, tc_slice_cstr(member), &value) || !tc_json_double(value, &number)) {
+            continue;
+        }
+        tc_grow_str(&g, seen++ == 0 ? TC_LIT("{\"tokens\":") : TC_LIT(",{\"tokens\":"));
+        if (tc_grow_room(&g, 64)) {
+            tc_buf_ecma(&g.buf, number);
+        }
+        if (tc_json_get(entry, TC_LIT("weight"), &value) && tc_json_double(value, &number) &&
+            tc_grow_room(&g, 64)) {
+            tc_buf_lit(&g.buf, ",\"weight\":");
+            tc_buf_ecma(&g.buf, number);
+        }
+        tc_grow_lit(&g, "}");
+    }
+    tc_grow_lit(&g, "]");
+    tc_status status = g.failed ? tc__import_nomem(err)
+                       : seen == 0
+                           ? TC_OK
+                           : add_text(i, source, TC_TABLE_WORKLOAD, column, tc_grow_slice(&g), err);
+    tc_grow_fini(&g);
+    return status;
+}
+
+static tc_status mix_facts(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    struct tc_slice text = tc_contract_workload_json(i->contract, "sequenceLengthMix");
+    struct tc_json mix;
+    if (text.len == 0) {
+        return TC_OK;
+    }
+    struct tc_json_parser *parser = tc_json_parser_create();
+    if (parser == NULL) {
+        return tc__import_nomem(err);
+    }
+    tc_status status = tc_json_parse(parser, text, &mix, err);
+    if (status == TC_OK) {
+        status = mix_of(i, source, mix, "inputTokens", TC_WORKLOAD_PROMPT_TOKENS, err);
+    }
+    if (status == TC_OK) {
+        status = mix_of(i, source, mix, "outputTokens", TC_WORKLOAD_OUTPUT_TOKENS, err);
+    }
+    tc_json_parser_destroy(parser);
+    return status;
+}
+
+tc_status tc__facts_of_contract(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    const struct {
+        enum tc_table table;
+        size_t column;
+        struct tc_slice text;
+    } said[] = {
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, i->said.model},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_PRECISION, i->said.precision},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL, i->said.concurrency_model},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_BATCHING_POLICY, i->said.batching_policy},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL, i->said.protocol},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, i->said.deployment},
+        {TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, i->said.dataset},
+        {TC_TABLE_CLUSTER, TC_CLUSTER_SCHEDULER_PATH, i->said.scheduler_path},
+    };
+    for (size_t n = 0; n < sizeof said / sizeof said[0]; n++) {
+        TC_TRY(add_text(i, source, said[n].table, said[n].column, said[n].text, err));
+    }
+    return mix_facts(i, source, err);
+}
+
+/* ---- one answer ---- */
+
+/* By column; the contract's first, then by the digest of the file: the order in which files were
+ * given makes no difference. */
+static int by_place(const void *a, const void *b, void *context)
+{
+    const struct tc__import *i = context;
+    const struct tc__fact *x = a;
+    const struct tc__fact *y = b;
+    const struct tc__source *from_x = &i->sources[x->source];
+    const struct tc__source *from_y = &i->sources[y->source];
+    if (x->table != y->table) {
+        return x->table < y->table ? -1 : 1;
+    }
+    if (x->column != y->column) {
+        return x->column < y->column ? -1 : 1;
+    }
+    if (from_x->file->role != from_y->file->role) {
+        return from_x->file->role < from_y->file->role ? -1 : 1;
+    }
+    int order = memcmp(&from_x->digest, &from_y->digest, sizeof from_x->digest);
+    if (order != 0) {
+        return order;
+    }
+    return x->order < y->order ? -1 : 1;
+}
+
+static bool same_place(const struct tc__fact *a, const struct tc__fact *b)
+{
+    return a->table == b->table && a->column == b->column;
+}
+
+static bool same_value(const struct tc__fact *a, const struct tc__fact *b)
+{
+    return a->is_text ? tc_slice_eq(a->text, b->text) : a->integer == b->integer;
+}
+
+/* How bad a status is: the worst of all files is the run's. */
+static int badness(struct tc_slice status)
+{
+    static const char *const order[] = {"unknown", "succeeded", "incomplete", "failed"};
+    for (int n = 0; n < 4; n++) {
+        if (tc_slice_eq(status, tc_slice_cstr(order[n]))) {
+            return n;
+        }
+    }
+    return 0;
+}
+
+/* Says it once for all files that say the same. */
+static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
+                            const struct tc__fact *other, size_t others, struct tc_error *err)
+{
+    const char *column = tc_table_info(kept->table)->columns[kept->column].name;
+    struct tc_slice from = i->sources[kept->source].name;
+    char more[48] = "";
+    if (others > 0) {
+        (void)snprintf(more, sizeof more, ", as %zu more file%s", others,
+                       others == 1 ? " does" : "s do");
+    }
+    if (kept->is_text) {
+        return tc__import_warnf(i, other->source, err, column,
+                                "says \"%.*s\"%s; recorded is \"%.*s\" of %.*s",
+                                TC_FMT(other->text), more, TC_FMT(kept->text), TC_FMT(from));
+    }
+    return tc__import_warnf(i, other->source, err, column, "says %lld%s; recorded is %lld of %.*s",
+                            (long long)other->integer, more, (long long)kept->integer,
+                            TC_FMT(from));
+}
+
+/* What is found from all files, or is no contradiction: a contract tells which lengths are asked
+ * for, a tool what it measured of them. */
+static bool may_differ(const struct tc__import *i, const struct tc__fact *kept)
+{
+    if (kept->table == TC_TABLE_RUN) {
+        return kept->column == TC_RUN_STARTED || kept->column == TC_RUN_ENDED ||
+               kept->column == TC_RUN_STATUS;
+    }
+    return kept->table == TC_TABLE_WORKLOAD &&
+           (kept->column == TC_WORKLOAD_PROMPT_TOKENS ||
+            kept->column == TC_WORKLOAD_OUTPUT_TOKENS) &&
+           i->sources[kept->source].file->role == TC_ROLE_CONTRACT;
+}
+
+/* The facts of one column, in order: the first one stays, or the worst status. */
+static tc_status settle_column(struct tc__import *i, const struct tc__fact *facts, size_t count,
+                               struct tc__fact *out, struct tc_error *err)
+{
+    *out = facts[0];
+    if (may_differ(i, out)) {
+        for (size_t n = 1; out->table == TC_TABLE_RUN && n < count; n++) {
+            if (out->column == TC_RUN_STATUS && badness(facts[n].text) > badness(out->text)) {
+                *out = facts[n];
+            }
+        }
+        return TC_OK;
+    }
+    for (size_t n = 1; n < count; n++) {
+        bool told = same_value(out, &facts[n]);
+        size_t others = 0;
+        for (size_t before = 1; !told && before < n; before++) {
+            told = same_value(&facts[before], &facts[n]);
+        }
+        for (size_t behind = n + 1; !told && behind < count; behind++) {
+            others += same_value(&facts[behind], &facts[n]) ? 1 : 0;
+        }
+        if (!told) {
+            TC_TRY(tell_other(i, out, &facts[n], others, err));
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err)
+{
+    size_t kept = 0;
+    if (i->fact_count == 0) {
+        return TC_OK;
+    }
+    qsort_r(i->facts, i->fact_count, sizeof *i->facts, by_place, i);
+    for (size_t first = 0, end; first < i->fact_count; first = end) {
+        struct tc__fact settled;
+        end = first + 1;
+        while (end < i->fact_count && same_place(&i->facts[first], &i->facts[end])) {
+            end++;
+        }
+        TC_TRY(settle_column(i, &i->facts[first], end - first, &settled, err));
+        i->facts[kept++] = settled; /* kept <= first: behind it all is settled */
+    }
+    i->fact_count = kept;
+    return TC_OK;
+}
+
+const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table table, size_t column)
+{
+    for (size_t n = 0; n < i->fact_count; n++) {
+        if (i->facts[n].table == table && i->facts[n].column == column) {
+            return &i->facts[n];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What names a run: the digest of its workload, its case, its manifest, its id. */
+#include "run/import_priv.h"
+
+#include "base/canonical.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ID_HEX_BYTES 8
+
+/* Over the canonical form of what was written. */
+static tc_status digest_of(struct tc_grow *g, struct tc_digest *out, struct tc_error *err)
+{
+    tc_status status =
+        g->failed ? tc__import_nomem(err) : tc_canonical_digest(tc_grow_slice(g), out, err);
+    tc_grow_fini(g);
+    return status;
+}
+
+/* prefix and the first 16 hex digits. */
+static void put_id(char *out, size_t size, const char *prefix, const struct tc_digest *d)
+{
+    struct tc_buf b = tc_buf_make(out, size - 1);
+    tc_buf_str(&b, tc_slice_cstr(prefix));
+    for (size_t n = 0; n < ID_HEX_BYTES; n++) {
+        tc_buf_hex(&b, d->bytes[n], 2);
+    }
+    out[b.len] = '\0';
+}
+
+/* ---- the workload ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    return tc_slice_cmp(*(const struct tc_slice *)a, *(const struct tc_slice *)b);
+}
+
+/* The points that were measured, each once, in order. */
+static tc_status put_points(const struct tc__batches *b, size_t column, struct tc_grow *g,
+                            bool *io_known, struct tc_error *err)
+{
+    size_t count = 0;
+    struct tc_slice *points = calloc(b->rows + 1, sizeof *points);
+    if (points == NULL) {
+        return tc__import_nomem(err);
+    }
+    for (size_t n = 0; n < b->count; n++) {
+        for (size_t row = 0; row < b->items[n]->count; row++) {
+            if (!tc_rows_is_null(b->items[n], column, row)) {
+                points[count++] = tc_rows_get_text(b->items[n], column, row);
+            }
+        }
+    }
+    qsort(points, count, sizeof *points, by_text);
+    tc_grow_lit(g, "[");
+    for (size_t n = 0; n < count; n++) {
+        if (n > 0 && tc_slice_eq(points[n], points[n - 1])) {
+            continue;
+        }
+        tc_grow_str(g, n > 0 ? TC_LIT(",") : TC_EMPTY);
+        tc_grow_json(g, points[n]);
+        *io_known = true;
+    }
+    tc_grow_lit(g, "]");
+    free(points);
+    return TC_OK;
+}
+
+/* Without a contract: what the result files say of it. */
+static tc_status workload_of_results(struct tc__import *i, struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    bool known = false;
+    tc_grow_lit(&g, "{");
+    for (size_t n = 0; n < i->fact_count; n++) {
+        const struct tc__fact *f = &i->facts[n];
+        if (f->table == TC_TABLE_WORKLOAD && f->is_text) {
+            tc_grow_member(&g, tc_table_info(f->table)->columns[f->column].name, f->text);
+            known = true;
+        }
+    }
+    tc_grow_key(&g, "serving_points");
+    tc_status status =
+        put_points(&i->batches[TC_TABLE_SERVING], TC_SERVING_WORKLOAD_POINT, &g, &known, err);
+    tc_grow_key(&g, "training_points");
+    if (status == TC_OK) {
+        status =
+            put_points(&i->batches[TC_TABLE_TRAINING], TC_TRAINING_SCALE_POINT, &g, &known, err);
+    }
+    tc_grow_lit(&g, "}");
+    if (status != TC_OK || !known) {
+        tc_grow_fini(&g);
+        return status;
+    }
+    i->has_workload = true;
+    return digest_of(&g, &i->workload, err);
+}
+
+static tc_status workload(struct tc__import *i, struct tc_error *err)
+{
+    struct tc_slice canonical;
+    if (i->contract == NULL) {
+        TC_TRY(workload_of_results(i, err));
+    } else {
+        TC_TRY(tc_contract_canonical(i->contract, true, &canonical, err));
+        if (tc_digest_sha256(canonical, &i->workload) != TC_OK) {
+            return tc__import_nomem(err);
+        }
+        i->has_workload = true;
+    }
+    if (i->has_workload) {
+        tc__digest_text(&i->workload, i->workload_text);
+    }
+    return TC_OK;
+}
+
+/* ---- the case ---- */
+
+/* The next name after `last` among the readers that took a file; NULL: there is none. */
+static const char *next_tool(const struct tc__import *i, const char *last)
+{
+    const char *next = NULL;
+    for (size_t n = 0; n < i->source_count; n++) {
+        const struct tc_reader *r = i->sources[n].left_out ? NULL : i->sources[n].reader;
+        if (r != NULL && strcmp(r->name, last) > 0 && (next == NULL || strcmp(r->name, next) < 0)) {
+            next = r->name;
+        }
+    }
+    return next;
+}
+
+void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g)
+{
+    tc_grow_lit(g, "[");
+    for (const char *tool = next_tool(i, ""); tool != NULL; tool = next_tool(i, tool)) {
+        tc_grow_str(g, g->buf.data != NULL && g->buf.data[g->buf.len - 1] == '[' ? TC_EMPTY
+                                                                                 : TC_LIT(","));
+        tc_grow_json(g, tc_slice_cstr(tool));
+    }
+    tc_grow_lit(g, "]");
+}
+
+static tc_status benchmark_case(struct tc__import *i, struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    struct tc_digest digest;
+    tc_grow_lit(&g, "{");
+    tc_grow_member(&g, "scheduler_path", i->said.scheduler_path);
+    if (!i->has_workload) { /* then at least what measured it is the same */
+        tc_grow_key(&g, "tools");
+        tc__import_tools_json(i, &g);
+    }
+    tc_grow_member(&g, "variable_under_test", i->said.variable_under_test);
+    tc_grow_member(&g, "workload_spec_digest", tc_slice_cstr(i->workload_text));
+    tc_grow_lit(&g, "}");
+    TC_TRY(digest_of(&g, &digest, err));
+    put_id(i->case_id, sizeof i->case_id, "case-", &digest);
+    i->group = i->want->replicate_group != NULL ? tc_slice_cstr(i->want->replicate_group)
+                                                : tc_slice_cstr(i->case_id);
+    return TC_OK;
+}
+
+/* ---- the manifest and the id ---- */
+
+/* Without another name: that of the first result file, in the order of names. */
+static struct tc_slice first_name(const struct tc__import *i)
+{
+    struct tc_slice first = TC_EMPTY;
+    for (size_t n = 0; n < i->source_count; n++) {
+        const struct tc__source *s = &i->sources[n];
+        if (!s->left_out && s->file->role == TC_ROLE_RESULT &&
+            (first.len == 0 || tc_slice_cmp(s->name, first) < 0)) {
+            first = s->name;
+        }
+    }
+    return first;
+}
+
+static tc_status manifest(struct tc__import *i, struct tc_error *err)
+{
+    struct tc_manifest m = {
+        .name = i->contract != NULL ? i->said.name : tc_slice_cstr(i->want->name),
+        .contract = i->has_contract_digest ? &i->contract_digest : NULL,
+        .workload = i->has_workload ? &i->workload : NULL,
+        .run_id = tc_slice_cstr(i->want->run_id),
+    };
+    i->name = m.name.len > 0 ? m.name : first_name(i);
+    m.files = calloc(i->source_count, sizeof *m.files);
+    if (m.files == NULL) {
+        return tc__import_nomem(err);
+    }
+    for (size_t n = 0; n < i->source_count; n++) {
+        const struct tc__source *s = &i->sources[n];
+        if (!s->left_out) {
+            m.files[m.file_count++] =
+                (struct tc_manifest_file){s->file->role, s->name, s->digest, s->size};
+        }
+    }
+    tc_status status = tc_manifest_write(&m, &i->manifest, &i->manifest_len, err);
+    free(m.files);
+    return status;
+}
+
+tc_status tc__import_identity(struct tc__import *i, struct tc_error *err)
+{
+    TC_TRY(workload(i, err));
+    TC_TRY(benchmark_case(i, err));
+    TC_TRY(manifest(i, err));
+    if (tc_digest_sha256(tc_slice_make(i->manifest, i->manifest_len), &i->manifest_digest) !=
+        TC_OK) {
+        return tc__import_nomem(err);
+    }
+    tc__digest_text(&i->manifest_digest, i->manifest_text);
+    if (i->want->run_id != NULL) {
+        (void)snprintf(i->run_id, sizeof i->run_id, "%s", i->want->run_id);
+    } else {
+        put_id(i->run_id, sizeof i->run_id, "run-", &i->manifest_digest);
+    }
+    return TC_OK;
+}

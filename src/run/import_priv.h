@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of an import: what was read, before anything is written. */
+#ifndef TC_RUN_IMPORT_PRIV_H
+#define TC_RUN_IMPORT_PRIV_H
+
+#include "run/contract.h"
+#include "run/grow.h"
+#include "run/import.h"
+#include "warehouse/rows.h"
+
+#define TC__DIGEST_TEXT (sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)
+/* Rows of one import, over all files. */
+#define TC__IMPORT_ROWS_MAX ((uint64_t)4 << 20)
+/* What one import may find odd; the rest is counted. */
+#define TC__IMPORT_WARNINGS_MAX 4096
+/* Text of the small things that are kept: names, facts, warnings. */
+#define TC__IMPORT_POOL_MAX ((size_t)256 << 20)
+#define TC__NOWHERE SIZE_MAX
+
+/* Copies of text that live as long as the import. */
+struct tc__import_pool_block;
+struct tc__import_pool {
+    struct tc__import_pool_block *blocks;
+    size_t bytes;
+};
+/* False without memory. An empty text has a pointer too. */
+bool tc__import_pool_copy(struct tc__import_pool *p, struct tc_slice s, struct tc_slice *out);
+void tc__import_pool_fini(struct tc__import_pool *p);
+
+/* A file of the import. */
+struct tc__source {
+    const struct tc_import_file *file;
+    struct tc_slice name; /* last component of its path */
+    struct tc_digest digest;
+    char digest_text[TC__DIGEST_TEXT];
+    uint64_t size;
+    const struct tc_reader *reader; /* that took it; NULL: no result */
+    const char *form;               /* of telemetry: what it is */
+    uint64_t rows;
+    bool left_out; /* bad, known to no reader, or the same bytes as another one of its role */
+};
+
+/* What a file says about the run as a whole. */
+struct tc__fact {
+    enum tc_table table;
+    size_t column;
+    bool is_text;
+    int64_t integer;
+    struct tc_slice text;
+    size_t source; /* index */
+    size_t order;  /* in which they came */
+};
+
+struct tc__warning {
+    size_t source; /* TC__NOWHERE: of none */
+    struct tc_slice where;
+    struct tc_slice field;
+    struct tc_slice text;
+};
+
+/* What a value of the import means; copied, since a reader may have made it. */
+struct tc__definition {
+    struct tc_slice id; /* tool:field */
+    struct tc_slice tool;
+    struct tc_slice field;
+    struct tc_slice measures;
+    struct tc_slice source_unit;
+    struct tc_slice unit;
+    struct tc_slice note;
+};
+
+/* Rows of one table, in batches. */
+struct tc__batches {
+    struct tc_rows **items;
+    size_t count;
+    size_t cap;
+    uint64_t rows;
+};
+
+struct tc__import {
+    struct tc_warehouse *w; /* NULL: a dry run without a database */
+    const struct tc_import *want;
+    const struct tc_import_sink *sink;
+    struct tc__import_pool pool;
+    struct tc__source *sources;
+    size_t source_count;
+    struct tc__fact *facts;
+    size_t fact_count;
+    size_t fact_cap;
+    struct tc__warning *warnings;
+    size_t warning_count;
+    size_t warning_cap;
+    uint64_t warnings_left_out;
+    struct tc__definition *definitions;
+    size_t definition_count;
+    size_t definition_cap;
+    struct tc__batches batches[TC_TABLE_COUNT];
+    struct tc_contract *contract;
+    struct tc_contract_facts said; /* by the contract */
+    char *contract_text;
+    uint64_t rows;           /* that readers found */
+    uint64_t errors;         /* told */
+    uint64_t contradictions; /* of them */
+    bool unreadable;         /* one of them is a file that cannot be read at all */
+    bool forced;             /* a contradiction was recorded instead of refused */
+    bool contract_is_bad;
+    bool is_twin; /* a result of another replicate */
+    uint64_t bytes_done;
+    uint64_t bytes_total;
+
+    /* Of the run, once all is read. */
+    int64_t started_us; /* INT64_MAX: not known */
+    int64_t ended_us;   /* INT64_MIN: not known */
+    bool has_contract_digest;
+    struct tc_digest contract_digest;
+    bool has_workload;
+    struct tc_digest workload;
+    char *manifest;
+    size_t manifest_len;
+    struct tc_digest manifest_digest;
+    char manifest_text[TC__DIGEST_TEXT];
+    char workload_text[TC__DIGEST_TEXT];
+    char contract_digest_text[TC__DIGEST_TEXT];
+    char case_id[32];
+    char run_id[128];
+    struct tc_slice name;
+    struct tc_slice group;
+};
+
+/* Room for one more item of an array; false when there is no memory, the array is as it was. */
+bool tc__import_room(void **items, size_t count, size_t *io_cap, size_t item_bytes);
+/* "sha256:..." with its NUL. */
+void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT]);
+tc_status tc__import_nomem(struct tc_error *err);
+
+/* ---- import_tell.c: what is odd ---- */
+
+/* An error: told, counted. */
+void tc__import_error(struct tc__import *i, size_t source, struct tc_slice where,
+                      struct tc_slice field, struct tc_slice text);
+/* Told and kept for the run's row. */
+tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice where,
+                          struct tc_slice field, struct tc_slice text, struct tc_error *err);
+tc_status tc__import_warnf(struct tc__import *i, size_t source, struct tc_error *err,
+                           const char *field, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Told only. */
+void tc__import_tell(struct tc__import *i, size_t source, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void tc__import_progress(struct tc__import *i, uint64_t bytes);
+/* The warnings as the run's row has them. */
+void tc__import_warnings_json(const struct tc__import *i, struct tc_grow *g);
+
+/* ---- import_read.c: files into memory ---- */
+
+/* All of a file; *out is the caller's to free. Regular files only. */
+TC_CHECKED tc_status tc__read_whole(const char *path, uint64_t size_max, char **out_bytes,
+                                    size_t *out_len, struct tc_error *err);
+TC_CHECKED tc_status tc__import_read(struct tc__import *i, struct tc_error *err);
+
+/* ---- import_rows.c: what readers found ---- */
+
+TC_CHECKED tc_status tc__import_take(struct tc__import *i, size_t source,
+                                     const struct tc_result *result, struct tc_error *err);
+/* Gives every row of a table the same text in one column. */
+TC_CHECKED tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice text,
+                                      struct tc_error *err);
+void tc__batches_fini(struct tc__batches *b);
+
+/* ---- import_facts.c: one answer from many files ---- */
+
+TC_CHECKED tc_status tc__fact_add(struct tc__import *i, const struct tc__fact *fact,
+                                  struct tc_error *err);
+TC_CHECKED tc_status tc__facts_of_contract(struct tc__import *i, size_t source,
+                                           struct tc_error *err);
+/* The first of each column stays; another value is a warning. */
+TC_CHECKED tc_status tc__facts_settle(struct tc__import *i, struct tc_error *err);
+const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table table, size_t column);
+
+/* ---- import_identity.c: digests and names ---- */
+
+TC_CHECKED tc_status tc__import_identity(struct tc__import *i, struct tc_error *err);
+/* The readers that took a file, as a JSON list in order. */
+void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g);
+
+/* ---- import_telemetry.c ---- */
+
+/* Reads all telemetry files to see what is wrong with them. Their rows may be too many to keep:
+ * they are made once more when they are written. */
+TC_CHECKED tc_status tc__import_telemetry(struct tc__import *i, struct tc_error *err);
+TC_CHECKED tc_status tc__import_telemetry_write(struct tc__import *i, uint64_t *io_rows,
+                                                struct tc_error *err);
+
+/* ---- dims.c: dimensions, each once ---- */
+
+/* The key of the run's row in a dimension, and the row itself unless it is there; an empty key
+ * when nothing is known. */
+TC_CHECKED tc_status tc__dim_write(struct tc__import *i, enum tc_table table, char *out_key,
+                                   uint64_t *io_rows, struct tc_error *err);
+/* Appends the one row of a dimension unless it is there; its key is column 0. */
+TC_CHECKED tc_status tc__dim_append(struct tc__import *i, enum tc_table table, struct tc_rows *rows,
+                                    char *out_key, uint64_t *io_rows, struct tc_error *err);
+TC_CHECKED tc_status tc__definitions_write(struct tc__import *i, uint64_t *io_rows,
+                                           struct tc_error *err);
+
+/* ---- import_there.c: what is there already ---- */
+
+/* Whether the run is there with the same content; with other content it is an error that says
+ * which file differs. */
+TC_CHECKED tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *err);
+/* Results that are part of another run already: odd, and no replicate of that one. */
+TC_CHECKED tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err);
+/* Whether the evidence that a dead import left behind is referred to: for tc_files_ask. */
+bool tc__import_needs(void *context, const struct tc_digest *digest);
+
+/* ---- import_store.c: evidence and rows ---- */
+
+/* A valid contract, and nothing was forced. */
+bool tc__import_publishable(const struct tc__import *i);
+TC_CHECKED tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
+                                      struct tc_error *err);
+/* [{"digest":...,"name":...,"role":...,"size":...}, ...] as artifact_lineage_dim has it. */
+void tc__import_uris_json(const struct tc__import *i, struct tc_grow *g);
+
+static inline struct tc_bind tc__bind_text(struct tc_slice s)
+{
+    return (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = s};
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a reader found in one file: rows, notes, facts and definitions become the import's own. */
+#include "run/import_priv.h"
+
+#include "base/assert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Which columns of a table say where a row comes from. */
+struct origin {
+    size_t digest;
+    size_t tool;        /* TC_TABLE_COLUMNS_MAX: none */
+    size_t definitions; /* the same */
+    size_t started;
+    size_t ended;
+};
+
+#define NO_COLUMN TC_TABLE_COLUMNS_MAX
+
+static struct origin origin_of(enum tc_table table)
+{
+    if (table == TC_TABLE_SERVING) {
+        return (struct origin){TC_SERVING_SOURCE_DIGEST, TC_SERVING_TOOL, TC_SERVING_DEFINITIONS,
+                               TC_SERVING_STARTED, TC_SERVING_ENDED};
+    }
+    if (table == TC_TABLE_TRAINING) {
+        return (struct origin){TC_TRAINING_SOURCE_DIGEST, TC_TRAINING_TOOL, TC_TRAINING_DEFINITIONS,
+                               TC_TRAINING_STARTED, TC_TRAINING_ENDED};
+    }
+    return (struct origin){TC_SLICE_SOURCE_DIGEST, TC_SLICE_FAMILY, NO_COLUMN, TC_SLICE_START,
+                           TC_SLICE_END};
+}
+
+/* The batch that the next row goes to. */
+static struct tc_rows *open_batch(struct tc__batches *b, enum tc_table table)
+{
+    struct tc_rows *last = b->count > 0 ? b->items[b->count - 1] : NULL;
+    if (last != NULL && last->count < TC_ROWS_MAX && last->text_len < TC_ROWS_TEXT_MAX / 2) {
+        return last;
+    }
+    void *items = b->items;
+    bool ok = tc__import_room(&items, b->count, &b->cap, sizeof(struct tc_rows *));
+    b->items = items;
+    struct tc_rows *rows = ok ? tc_rows_create(table) : NULL;
+    if (rows != NULL) {
+        b->items[b->count++] = rows;
+    }
+    return rows;
+}
+
+void tc__batches_fini(struct tc__batches *b)
+{
+    for (size_t n = 0; n < b->count; n++) {
+        tc_rows_destroy(b->items[n]);
+    }
+    free(b->items);
+    *b = (struct tc__batches){0};
+}
+
+tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice text,
+                           struct tc_error *err)
+{
+    for (size_t n = 0; text.len > 0 && n < b->count; n++) {
+        struct tc_rows *rows = b->items[n];
+        struct tc_rows_column *c = &rows->columns[column];
+        if (rows->count == 0) {
+            continue;
+        }
+        /* Once in the batch's text; every row's cell points there. */
+        if (tc_rows_text(rows, column, text) != TC_OK) {
+            return tc__import_nomem(err);
+        }
+        for (size_t row = 0; row < rows->count; row++) {
+            c->cells[row] = c->cells[rows->count - 1];
+            c->valid[row / 64] |= UINT64_C(1) << (row % 64);
+        }
+    }
+    return TC_OK;
+}
+
+/* ---- definitions ---- */
+
+static tc_status copy(struct tc__import *i, const char *text, struct tc_slice *out,
+                      struct tc_error *err)
+{
+    return tc__import_pool_copy(&i->pool, tc_slice_cstr(text), out) ? TC_OK : tc__import_nomem(err);
+}
+
+static tc_status make_definition(struct tc__import *i, const char *tool,
+                                 const struct tc_definition *from, struct tc__definition *out,
+                                 struct tc_error *err)
+{
+    struct tc_grow id = {0};
+    tc_grow_str(&id, tc_slice_cstr(tool));
+    tc_grow_lit(&id, ":");
+    tc_grow_str(&id, tc_slice_cstr(from->field));
+    bool ok = !id.failed && tc__import_pool_copy(&i->pool, tc_grow_slice(&id), &out->id);
+    tc_grow_fini(&id);
+    if (!ok) {
+        return tc__import_nomem(err);
+    }
+    TC_TRY(copy(i, tool, &out->tool, err));
+    TC_TRY(copy(i, from->field, &out->field, err));
+    TC_TRY(copy(i, from->measures, &out->measures, err));
+    TC_TRY(copy(i, from->source_unit, &out->source_unit, err));
+    TC_TRY(copy(i, from->unit, &out->unit, err));
+    return copy(i, from->note, &out->note, err);
+}
+
+/* The import's own of it. */
+static tc_status find_definition(struct tc__import *i, const char *tool,
+                                 const struct tc_definition *d, size_t *out, struct tc_error *err)
+{
+    for (size_t n = i->definition_count; n > 0; n--) {
+        const struct tc__definition *o = &i->definitions[n - 1];
+        if (tc_slice_eq(o->field, tc_slice_cstr(d->field)) &&
+            tc_slice_eq(o->tool, tc_slice_cstr(tool))) {
+            *out = n - 1;
+            return TC_OK;
+        }
+    }
+    void *items = i->definitions;
+    bool ok =
+        tc__import_room(&items, i->definition_count, &i->definition_cap, sizeof *i->definitions);
+    i->definitions = items;
+    if (!ok) {
+        return tc__import_nomem(err);
+    }
+    TC_TRY(make_definition(i, tool, d, &i->definitions[i->definition_count], err));
+    *out = i->definition_count++;
+    return TC_OK;
+}
+
+/*
+ * Columns with their definitions as a JSON object, for the row. Rows of one file mostly have the
+ * same ones: then the text of the last row is taken again.
+ */
+struct described {
+    const struct tc_definition *last[TC_TABLE_COLUMNS_MAX];
+    enum tc_table table;
+    struct tc_grow text;
+};
+
+static int by_column_name(const void *a, const void *b)
+{
+    const struct tc_column *const *x = a;
+    const struct tc_column *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static tc_status describe(struct tc__import *i, const char *tool, const struct tc_result_row *row,
+                          struct described *d, struct tc_error *err)
+{
+    const struct tc_table_info *info = tc_table_info(row->table);
+    const struct tc_column *used[TC_TABLE_COLUMNS_MAX];
+    size_t count = 0;
+    bool same = d->text.buf.len > 0 && d->table == row->table;
+    for (size_t c = 0; c < info->column_count; c++) {
+        const struct tc_definition *of = row->cells[c].known ? row->cells[c].definition : NULL;
+        same = same && d->last[c] == of;
+        d->last[c] = of;
+        if (of != NULL) {
+            used[count++] = &info->columns[c];
+        }
+    }
+    if (same) {
+        return TC_OK;
+    }
+    d->table = row->table;
+    d->text.buf.len = 0;
+    if (count > 0) {
+        qsort(used, count, sizeof used[0], by_column_name);
+    }
+    tc_grow_lit(&d->text, "{");
+    for (size_t n = 0; n < count; n++) {
+        size_t at = 0;
+        TC_TRY(find_definition(i, tool, d->last[used[n] - info->columns], &at, err));
+        tc_grow_member(&d->text, used[n]->name, i->definitions[at].id);
+    }
+    tc_grow_lit(&d->text, "}");
+    return d->text.failed ? tc__import_nomem(err) : TC_OK;
+}
+
+/* ---- rows ---- */
+
+static tc_status put_cell(struct tc_rows *rows, size_t column, enum tc_column_type type,
+                          const struct tc_result_cell *cell, struct tc_error *err)
+{
+    switch (type) {
+    case TC_COLUMN_TEXT:
+        return tc_rows_text(rows, column, cell->text) == TC_OK ? TC_OK : tc__import_nomem(err);
+    case TC_COLUMN_REAL:
+        tc_rows_real(rows, column, cell->real);
+        return TC_OK;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_BOOL:
+    case TC_COLUMN_TIME:
+        tc_rows_int(rows, column, cell->integer);
+        return TC_OK;
+    }
+    return TC_OK;
+}
+
+static void widen(struct tc__import *i, const struct tc_result_cell *started,
+                  const struct tc_result_cell *ended)
+{
+    if (started->known && started->integer < i->started_us) {
+        i->started_us = started->integer;
+    }
+    if (started->known && started->integer > i->ended_us) {
+        i->ended_us = started->integer;
+    }
+    if (ended->known && ended->integer > i->ended_us) {
+        i->ended_us = ended->integer;
+    }
+}
+
+static tc_status take_row(struct tc__import *i, size_t source, const struct tc_result_row *row,
+                          struct described *d, struct tc_error *err)
+{
+    struct tc__source *s = &i->sources[source];
+    struct tc__batches *b = &i->batches[row->table];
+    const struct tc_table_info *info = tc_table_info(row->table);
+    struct origin origin = origin_of(row->table);
+    struct tc_rows *rows = open_batch(b, row->table);
+    if (rows == NULL) {
+        return tc__import_nomem(err);
+    }
+    TC_TRY(describe(i, s->reader->name, row, d, err));
+    TC_ASSERT(tc_rows_add(rows));
+    for (size_t c = 0; c < info->column_count; c++) {
+        if (row->cells[c].known) {
+            TC_TRY(put_cell(rows, c, info->columns[c].type, &row->cells[c], err));
+        }
+    }
+    struct tc_slice digest = tc_slice_cstr(s->digest_text);
+    if (tc_rows_text(rows, origin.digest, digest) != TC_OK ||
+        (!row->cells[origin.tool].known &&
+         tc_rows_text(rows, origin.tool, tc_slice_cstr(s->reader->name)) != TC_OK) ||
+        (origin.definitions != NO_COLUMN &&
+         tc_rows_text(rows, origin.definitions, tc_grow_slice(&d->text)) != TC_OK)) {
+        return tc__import_nomem(err);
+    }
+    widen(i, &row->cells[origin.started], &row->cells[origin.ended]);
+    b->rows++;
+    s->rows++;
+    return TC_OK;
+}
+
+static tc_status take_rows(struct tc__import *i, size_t source, const struct tc_result *result,
+                           struct tc_error *err)
+{
+    struct described d = {0};
+    tc_status status = TC_OK;
+    size_t count = tc_result_rows(result);
+    for (size_t n = 0; status == TC_OK && n < count; n++) {
+        status = take_row(i, source, tc_result_row_at(result, n), &d, err);
+    }
+    tc_grow_fini(&d.text);
+    return status;
+}
+
+/* ---- notes and facts ---- */
+
+static tc_status take_notes(struct tc__import *i, size_t source, const struct tc_result *result,
+                            struct tc_error *err)
+{
+    uint64_t left_out = 0;
+    size_t count = tc_result_notes(result, &left_out);
+    for (size_t n = 0; n < count; n++) {
+        const struct tc_result_note *note = tc_result_note_at(result, n);
+        if (note->contradiction && !i->want->force) {
+            i->contradictions++;
+            tc__import_error(i, source, note->where, note->field, note->text);
+            continue;
+        }
+        i->forced |= note->contradiction;
+        TC_TRY(tc__import_warn(i, source, note->where, note->field, note->text, err));
+    }
+    return left_out == 0 ? TC_OK
+                         : tc__import_warnf(i, source, err, "", "%llu more of the kind",
+                                            (unsigned long long)left_out);
+}
+
+static tc_status take_facts(struct tc__import *i, size_t source, const struct tc_result *result,
+                            struct tc_error *err)
+{
+    static const enum tc_table tables[] = {TC_TABLE_RUN, TC_TABLE_SOFTWARE, TC_TABLE_HARDWARE,
+                                           TC_TABLE_CLUSTER, TC_TABLE_WORKLOAD};
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+        const struct tc_result_cell *cells = tc_result_facts(result, tables[t]);
+        const struct tc_table_info *info = tc_table_info(tables[t]);
+        for (size_t c = 0; c < info->column_count; c++) {
+            struct tc__fact fact = {.table = tables[t],
+                                    .column = c,
+                                    .is_text = info->columns[c].type == TC_COLUMN_TEXT,
+                                    .integer = cells[c].integer,
+                                    .text = cells[c].text,
+                                    .source = source};
+            if (cells[c].known) {
+                TC_TRY(tc__fact_add(i, &fact, err));
+            }
+        }
+    }
+    const struct tc_result_cell *run = tc_result_facts(result, TC_TABLE_RUN);
+    widen(i, &run[TC_RUN_STARTED], &run[TC_RUN_ENDED]);
+    return TC_OK;
+}
+
+tc_status tc__import_take(struct tc__import *i, size_t source, const struct tc_result *result,
+                          struct tc_error *err)
+{
+    struct tc__source *s = &i->sources[source];
+    s->reader = tc_result_reader(result);
+    i->rows += tc_result_rows(result);
+    if (i->rows > TC__IMPORT_ROWS_MAX) {
+        return tc_fail(err, TC_E_LIMIT, 0,
+                       "with it the import has %llu rows, more than %llu; split it into runs",
+                       (unsigned long long)i->rows, (unsigned long long)TC__IMPORT_ROWS_MAX);
+    }
+    TC_TRY(take_notes(i, source, result, err));
+    TC_TRY(take_facts(i, source, result, err));
+    return take_rows(i, source, result, err);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the warehouse has already: the same run, the same files in another one. */
+#include "run/import_priv.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- small answers ---- */
+
+struct text_answer {
+    struct tc__import *i;
+    struct tc_slice *out;
+    bool failed;
+};
+
+static tc_status take_text(void *context, const struct tc_rows *rows)
+{
+    struct text_answer *a = context;
+    if (rows->count > 0 && a->out->len == 0 && !tc_rows_is_null(rows, 0, 0)) {
+        a->failed = !tc__import_pool_copy(&a->i->pool, tc_rows_get_text(rows, 0, 0), a->out);
+    }
+    return a->failed ? TC_E_NOMEM : TC_OK;
+}
+
+/* The text in the first row; empty when there is none. */
+static tc_status ask_text(struct tc__import *i, const char *sql, const struct tc_bind *binds,
+                          size_t bind_count, struct tc_slice *out, struct tc_error *err)
+{
+    struct text_answer answer = {i, out, false};
+    struct tc_query query = {
+        .sql = tc_slice_cstr(sql), .binds = binds, .bind_count = bind_count, .rows_max = 1};
+    *out = TC_EMPTY;
+    tc_status status = tc_warehouse_query(i->w, &query, take_text, &answer, NULL, err);
+    return answer.failed ? tc__import_nomem(err) : status;
+}
+
+/* ---- the same run ---- */
+
+static const struct tc__source *source_of(const struct tc__import *i, struct tc_slice role,
+                                          struct tc_slice name, bool by_digest)
+{
+    for (size_t n = 0; n < i->source_count; n++) {
+        const struct tc__source *s = &i->sources[n];
+        if (!s->left_out && tc_slice_eq(role, tc_slice_cstr(tc_role_name(s->file->role))) &&
+            tc_slice_eq(name, by_digest ? tc_slice_cstr(s->digest_text) : s->name)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* The first file that is not the same in both, in words. */
+static void say_difference(struct tc__import *i, struct tc_json files, char *out, size_t size)
+{
+    struct tc_json file;
+    size_t there = 0;
+    size_t here = 0;
+    for (struct tc_json_iter it = tc_json_iter_make(files); tc_json_iter_next(&it, NULL, &file);) {
+        struct tc_slice role = tc_json_get_string(file, TC_LIT("role"));
+        struct tc_slice name = tc_json_get_string(file, TC_LIT("name"));
+        struct tc_slice digest = tc_json_get_string(file, TC_LIT("digest"));
+        const struct tc__source *s = source_of(i, role, digest, true);
+        there++;
+        if (s != NULL) {
+            continue;
+        }
+        s = source_of(i, role, name, false);
+        if (s != NULL) {
+            (void)snprintf(out, size, "%.*s differs: it has %.*s, here it is %s", TC_FMT(name),
+                           TC_FMT(tc_slice_head(digest, 19)), s->digest_text);
+            return;
+        }
+        (void)snprintf(out, size, "it has the %.*s %.*s, which is not given here", TC_FMT(role),
+                       TC_FMT(name));
+        return;
+    }
+    for (size_t n = 0; n < i->source_count; n++) {
+        here += i->sources[n].left_out ? 0 : 1;
+    }
+    (void)snprintf(out, size,
+                   here > there ? "there are files here that it does not have"
+                                : "its name or workload differ");
+}
+
+static tc_status tell_difference(struct tc__import *i, struct tc_error *err)
+{
+    struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
+    struct tc_slice uris = TC_EMPTY;
+    struct tc_json files;
+    char what[200] = "";
+    TC_TRY(ask_text(i, "SELECT raw_uris FROM artifact_lineage_dim WHERE run_id = ?", &id, 1, &uris,
+                    err));
+    struct tc_json_parser *parser = tc_json_parser_create();
+    if (parser == NULL) {
+        return tc__import_nomem(err);
+    }
+    if (tc_json_parse(parser, uris, &files, err) == TC_OK) {
+        say_difference(i, files, what, sizeof what);
+    }
+    tc_json_parser_destroy(parser);
+    tc__import_error(i, TC__NOWHERE, TC_EMPTY, TC_LIT("run_id"), tc_slice_cstr(what));
+    return tc_fail(err, TC_E_MALFORMED, 0,
+                   "run %s is there with other content; give another --run-id, or none", i->run_id);
+}
+
+tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *err)
+{
+    struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
+    struct tc_slice digest = TC_EMPTY;
+    *out = false;
+    TC_TRY(ask_text(i, "SELECT artifact_manifest_digest FROM benchmark_run_fact WHERE run_id = ?",
+                    &id, 1, &digest, err));
+    if (digest.len == 0) {
+        return TC_OK;
+    }
+    if (!tc_slice_eq(digest, tc_slice_cstr(i->manifest_text))) {
+        return tell_difference(i, err);
+    }
+    *out = true;
+    return TC_OK;
+}
+
+/* ---- the same results in another run ---- */
+
+static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    struct tc__source *s = &i->sources[source];
+    struct tc_grow like = {0};
+    struct tc_slice other = TC_EMPTY;
+    struct tc_slice group = TC_EMPTY;
+    tc_grow_lit(&like, "%");
+    tc_grow_str(&like, tc_slice_cstr(s->digest_text));
+    tc_grow_lit(&like, "%");
+    struct tc_bind binds[] = {tc__bind_text(tc_grow_slice(&like)),
+                              tc__bind_text(tc_slice_cstr(i->run_id))};
+    tc_status status =
+        like.failed ? tc__import_nomem(err)
+                    : ask_text(i,
+                               "SELECT run_id FROM artifact_lineage_dim WHERE raw_uris LIKE ? AND "
+                               "run_id <> ? ORDER BY run_id",
+                               binds, 2, &other, err);
+    tc_grow_fini(&like);
+    if (status != TC_OK || other.len == 0) {
+        return status;
+    }
+    struct tc_bind id = tc__bind_text(other);
+    TC_TRY(ask_text(i, "SELECT replicate_group FROM benchmark_run_fact WHERE run_id = ?", &id, 1,
+                    &group, err));
+    char text[512];
+    if (i->contract == NULL || !tc_slice_eq(group, i->group)) {
+        return tc__import_warnf(i, source, err, "", "is a result of %.*s too", TC_FMT(other));
+    }
+    (void)snprintf(text, sizeof text,
+                   "is a result of %.*s, of the same replicate group %.*s: the same bytes are no "
+                   "second measurement",
+                   TC_FMT(other), TC_FMT(group));
+    if (i->want->force) {
+        i->forced = true;
+        return tc__import_warn(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(text), err);
+    }
+    i->is_twin = true;
+    tc__import_error(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(text));
+    return TC_OK;
+}
+
+tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err)
+{
+    for (size_t n = 0; n < i->source_count; n++) {
+        if (!i->sources[n].left_out && i->sources[n].file->role == TC_ROLE_RESULT) {
+            TC_TRY(check_twin(i, n, err));
+        }
+    }
+    return TC_OK;
+}
+
+/* ---- evidence of a dead import ---- */
+
+bool tc__import_needs(void *context, const struct tc_digest *digest)
+{
+    struct tc__import *i = context;
+    struct tc_error err;
+    char text[TC__DIGEST_TEXT];
+    char like[TC__DIGEST_TEXT + 2];
+    int64_t count = 1; /* when it cannot be asked, it is needed */
+    tc__digest_text(digest, text);
+    (void)snprintf(like, sizeof like, "%%%s%%", text);
+    struct tc_bind binds[] = {tc__bind_text(tc_slice_cstr(like)),
+                              tc__bind_text(tc_slice_cstr(text)),
+                              tc__bind_text(tc_slice_cstr(text))};
+    if (tc_warehouse_int(i->w,
+                         "SELECT count(*) FROM artifact_lineage_dim WHERE raw_uris LIKE ? OR "
+                         "artifact_manifest_digest = ? OR signature_digest = ?",
+                         binds, 3, 0, &count, &err) != TC_OK) {
+        return true;
+    }
+    return count > 0;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/manifest.h"
+
+#include "base/assert.h"
+#include "base/canonical.h"
+#include "base/json.h"
+#include "run/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define VERSION 1
+/* A file's name is the last component of a path; six bytes for one as JSON. */
+#define TEXT_MAX ((size_t)64 << 20)
+
+static const char *const ROLES[] = {
+    [TC_ROLE_CONTRACT] = "contract",
+    [TC_ROLE_RESULT] = "result",
+    [TC_ROLE_TELEMETRY] = "telemetry",
+    [TC_ROLE_ARTIFACT] = "artifact",
+};
+#define ROLE_COUNT (sizeof ROLES / sizeof ROLES[0])
+
+const char *tc_role_name(enum tc_role role)
+{
+    return ROLES[role];
+}
+
+static int by_role(const void *a, const void *b)
+{
+    const struct tc_manifest_file *x = a;
+    const struct tc_manifest_file *y = b;
+    if (x->role != y->role) {
+        return strcmp(ROLES[x->role], ROLES[y->role]);
+    }
+    int order = memcmp(x->digest.bytes, y->digest.bytes, sizeof x->digest.bytes);
+    return order != 0 ? order : tc_slice_cmp(x->name, y->name);
+}
+
+static void put_digest(struct tc_grow *g, const char *key, const struct tc_digest *digest)
+{
+    if (digest == NULL) {
+        return;
+    }
+    tc_grow_key(g, key);
+    tc_grow_lit(g, "\"");
+    tc_grow_digest(g, digest);
+    tc_grow_lit(g, "\"");
+}
+
+static void put_file(struct tc_grow *g, const struct tc_manifest_file *f)
+{
+    tc_grow_lit(g, "{");
+    put_digest(g, "digest", &f->digest);
+    tc_grow_key(g, "name");
+    tc_grow_json(g, f->name);
+    tc_grow_member(g, "role", tc_slice_cstr(tc_role_name(f->role)));
+    tc_grow_key(g, "size");
+    tc_grow_u64(g, f->size);
+    tc_grow_lit(g, "}");
+}
+
+tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_len,
+                            struct tc_error *err)
+{
+    struct tc_grow g = {0};
+    TC_ASSERT(m->file_count <= TC_MANIFEST_FILES_MAX);
+    if (m->file_count > 0) {
+        qsort(m->files, m->file_count, sizeof *m->files, by_role);
+    }
+    tc_grow_lit(&g, "{\"files\":[");
+    for (size_t i = 0; i < m->file_count; i++) {
+        if (i > 0) {
+            tc_grow_lit(&g, ",");
+        }
+        put_file(&g, &m->files[i]);
+    }
+    tc_grow_lit(&g, "],\"manifest_version\":1,\"run\":{");
+    put_digest(&g, "contract_digest", m->contract);
+    tc_grow_member(&g, "name", m->name);
+    tc_grow_member(&g, "run_id", m->run_id);
+    put_digest(&g, "workload_spec_digest", m->workload);
+    tc_grow_lit(&g, "}}");
+    tc_status status = g.failed
+                           ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest of the run")
+                           : tc_canonical_text(tc_grow_slice(&g), out_text, out_len, err);
+    tc_grow_fini(&g);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static bool hex_digit(char c, uint8_t *out)
+{
+    if (c >= '0' && c <= '9') {
+        *out = (uint8_t)(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+        *out = (uint8_t)(c - 'a' + 10);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool parse_digest(struct tc_slice text, struct tc_digest *out)
+{
+    struct tc_slice prefix = TC_LIT("sha256:");
+    if (text.len != prefix.len + 2 * (size_t)TC_DIGEST_BYTES || !tc_slice_starts(text, prefix)) {
+        return false;
+    }
+    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
+        uint8_t high;
+        uint8_t low;
+        if (!hex_digit(text.ptr[prefix.len + 2 * i], &high) ||
+            !hex_digit(text.ptr[prefix.len + 2 * i + 1], &low)) {
+            return false;
+        }
+        out->bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+static bool parse_role(struct tc_slice name, enum tc_role *out)
+{
+    for (size_t i = 0; i < ROLE_COUNT; i++) {
+        if (tc_slice_eq(name, tc_slice_cstr(ROLES[i]))) {
+            *out = (enum tc_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a manifest points to: files, two digests, then the strings. */
+struct memory {
+    struct tc_digest contract;
+    struct tc_digest workload;
+    struct tc_manifest_file files[];
+};
+
+struct reading {
+    struct tc_manifest *out;
+    struct memory *memory;
+    char *text; /* where the next string goes; there is as much room as the document has bytes */
+};
+
+static struct tc_slice keep(struct reading *r, struct tc_slice s)
+{
+    struct tc_slice copy = tc_slice_make(r->text, s.len);
+    if (s.len > 0) {
+        memcpy(r->text, s.ptr, s.len);
+    }
+    r->text += s.len;
+    return copy;
+}
+
+static tc_status bad(struct tc_error *err, const char *pointer, const char *wants)
+{
+    return tc_fail(err, TC_E_MALFORMED, 0, "manifest: %s: %s expected", pointer, wants);
+}
+
+static tc_status read_file(struct reading *r, struct tc_json v, struct tc_error *err)
+{
+    struct tc_manifest_file *f = &r->memory->files[r->out->file_count];
+    struct tc_slice name = TC_EMPTY;
+    struct tc_json member;
+    char pointer[64];
+    (void)snprintf(pointer, sizeof pointer, "/files/%zu", r->out->file_count);
+    if (!tc_json_get(v, TC_LIT("name"), &member) || !tc_json_string(member, &name)) {
+        return bad(err, pointer, "an object with a string \"name\"");
+    }
+    if (!parse_digest(tc_json_get_string(v, TC_LIT("digest")), &f->digest)) {
+        return bad(err, pointer, "\"digest\", sha256: and 64 hex digits,");
+    }
+    if (!parse_role(tc_json_get_string(v, TC_LIT("role")), &f->role)) {
+        return bad(err, pointer, "\"role\" contract, result, telemetry or artifact");
+    }
+    int64_t size = tc_json_get_int(v, TC_LIT("size"), -1);
+    if (size < 0) {
+        return bad(err, pointer, "\"size\", a number of bytes,");
+    }
+    f->name = keep(r, name);
+    f->size = (uint64_t)size;
+    r->out->file_count++;
+    return TC_OK;
+}
+
+/* A digest that need not be there. */
+static tc_status read_digest(struct tc_json run, struct tc_slice key, struct tc_digest *room,
+                             const struct tc_digest **out, struct tc_error *err)
+{
+    struct tc_json member;
+    if (!tc_json_get(run, key, &member)) {
+        return TC_OK;
+    }
+    if (!parse_digest(tc_json_get_string(run, key), room)) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "manifest: /run/%.*s: sha256: and 64 hex digits expected", TC_FMT(key));
+    }
+    *out = room;
+    return TC_OK;
+}
+
+static tc_status read_document(struct reading *r, struct tc_json root, struct tc_error *err)
+{
+    struct tc_json files;
+    struct tc_json run;
+    struct tc_json one;
+    if (tc_json_get_int(root, TC_LIT("manifest_version"), 0) != VERSION) {
+        return bad(err, "/manifest_version", "1");
+    }
+    if (!tc_json_get(root, TC_LIT("run"), &run) || tc_json_type(run) != TC_JSON_OBJECT) {
+        return bad(err, "/run", "an object");
+    }
+    if (!tc_json_get(root, TC_LIT("files"), &files) || tc_json_type(files) != TC_JSON_ARRAY) {
+        return bad(err, "/files", "a list");
+    }
+    for (struct tc_json_iter it = tc_json_iter_make(files); tc_json_iter_next(&it, NULL, &one);) {
+        TC_TRY(read_file(r, one, err));
+    }
+    r->out->files = r->memory->files;
+    r->out->name = keep(r, tc_json_get_string(run, TC_LIT("name")));
+    r->out->run_id = keep(r, tc_json_get_string(run, TC_LIT("run_id")));
+    TC_TRY(
+        read_digest(run, TC_LIT("contract_digest"), &r->memory->contract, &r->out->contract, err));
+    return read_digest(run, TC_LIT("workload_spec_digest"), &r->memory->workload, &r->out->workload,
+                       err);
+}
+
+static size_t count_files(struct tc_json root)
+{
+    struct tc_json files;
+    size_t count = 0;
+    if (tc_json_get(root, TC_LIT("files"), &files)) {
+        for (struct tc_json_iter it = tc_json_iter_make(files);
+             tc_json_iter_next(&it, NULL, &(struct tc_json){0});) {
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The same bytes must come out again: then there is one spelling of a manifest, and one digest. */
+static tc_status check_spelling(struct tc_slice text, const struct tc_manifest *m,
+                                struct tc_error *err)
+{
+    struct tc_manifest again = *m;
+    char *written = NULL;
+    size_t len = 0;
+    TC_TRY(tc_manifest_write(&again, &written, &len, err));
+    bool same = tc_slice_eq(text, tc_slice_make(written, len));
+    free(written);
+    return same ? TC_OK
+                : tc_fail(err, TC_E_MALFORMED, 0,
+                          "manifest: not as it is written: canonical JSON with nothing else in it");
+}
+
+static tc_status read_parsed(struct tc_slice text, struct tc_json root, struct tc_manifest *out,
+                             void **out_memory, struct tc_error *err)
+{
+    size_t count = count_files(root);
+    if (count > TC_MANIFEST_FILES_MAX) {
+        return tc_fail(err, TC_E_LIMIT, 0, "manifest: %zu files, more than %d", count,
+                       TC_MANIFEST_FILES_MAX);
+    }
+    struct memory *memory = calloc(1, sizeof *memory + count * sizeof memory->files[0] + text.len);
+    if (memory == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest");
+    }
+    struct reading r = {out, memory, (char *)&memory->files[count]};
+    tc_status status = read_document(&r, root, err);
+    if (status == TC_OK) {
+        status = check_spelling(text, out, err);
+    }
+    if (status != TC_OK) {
+        free(memory);
+        *out = (struct tc_manifest){0};
+        return status;
+    }
+    *out_memory = memory;
+    return TC_OK;
+}
+
+tc_status tc_manifest_read(struct tc_slice text, struct tc_manifest *out, void **out_memory,
+                           struct tc_error *err)
+{
+    struct tc_json root;
+    *out = (struct tc_manifest){0};
+    *out_memory = NULL;
+    if (text.len > TEXT_MAX) {
+        return tc_fail(err, TC_E_LIMIT, 0, "manifest: more than %zu MiB", TEXT_MAX >> 20);
+    }
+    struct tc_json_parser *parser = tc_json_parser_create();
+    if (parser == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest");
+    }
+    tc_status status = tc_json_parse(parser, text, &root, err);
+    if (status == TC_OK) {
+        status = read_parsed(text, root, out, out_memory, err);
+    }
+    tc_json_parser_destroy(parser);
+    return status;
+}

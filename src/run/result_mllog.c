@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MLPerf Training's logs: lines with ":::MLLOG {...}" among whatever else was printed. Time to
+ * train is run_stop - run_start and counts only for a run that succeeded; a log without run_stop is
+ * incomplete, not fast. Several runs may follow each other in one log. What was reported on the way
+ * (evaluations, blocks, epochs, tracked statistics) is kept as slices.
+ */
+#include "base/buf.h"
+#include "base/json_raw.h"
+#include "base/time.h"
+#include "codec/codec.h"
+#include "run/result_lines_priv.h"
+#include "run/result_map.h"
+#include "run/result_stats_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define S(literal) TC_LIT(literal)
+
+#define MARK ":::MLLOG"
+#define NS_PER_MS INT64_C(1000000)
+#define NAME_MAX_BYTES 64
+/* Other members of tracked_stats than those with a column. */
+#define STATS_MAX 16
+
+/* What has a beginning and an end. */
+enum span { INIT, BLOCK, EPOCH, EVAL, SPANS };
+
+static const struct {
+    const char *start;
+    const char *stop;
+    struct tc_definition definition;
+    const char *metric;
+} SPAN_OF[SPANS] = {
+    {"init_start",
+     "init_stop",
+     {"init_stop-init_start", "init_time", "ms", "s", NULL},
+     "init_time"},
+    {"block_start",
+     "block_stop",
+     {"block_stop-block_start", "block_time", "ms", "s", NULL},
+     "block_time"},
+    {"epoch_start",
+     "epoch_stop",
+     {"epoch_stop-epoch_start", "epoch_time", "ms", "s", NULL},
+     "epoch_time"},
+    {"eval_start",
+     "eval_stop",
+     {"eval_stop-eval_start", "eval_time", "ms", "s", NULL},
+     "eval_time"},
+};
+
+struct series {
+    char name[NAME_MAX_BYTES];
+    struct tc__stats stats;
+};
+
+struct run {
+    size_t line; /* of its first event */
+    bool has_events;
+    bool has_start;
+    bool has_stop;
+    int64_t start_ms;
+    int64_t stop_ms;
+    char status[NAME_MAX_BYTES];
+    bool has_quality;
+    double quality;
+    char quality_name[NAME_MAX_BYTES];
+    bool has_target;
+    double target;
+    bool has_loss;
+    double loss;
+    int64_t batch;
+    int64_t nodes;
+    int64_t per_node;
+    int64_t steps;
+    bool open[SPANS];
+    int64_t opened_ms[SPANS];
+    struct tc__stats spans[SPANS];
+    struct series series[STATS_MAX];
+    size_t series_count;
+};
+
+struct log {
+    struct tc_result *r;
+    struct tc_error *err;
+    struct run run;
+    size_t runs;
+    size_t line;
+    size_t failed;
+    size_t incomplete;
+    int64_t first_ms;
+    int64_t last_ms;
+    bool has_time;
+};
+
+static const struct tc_definition TIME_TO_TRAIN = {"run_stop-run_start", "time_to_train", "ms", "s",
+                                                   "of a run whose run_stop says success"};
+static const struct tc_definition QUALITY = {"eval_accuracy", "quality", "", "",
+                                             "the last one of the metric that was evaluated first"};
+static const struct tc_definition EVALUATION = {"eval_accuracy", "quality", "", "",
+                                                "of one evaluation"};
+static const struct tc_definition TARGET = {"target_accuracy", "quality_target", "", "", NULL};
+static const struct tc_definition LOSS = {"train_loss", "training_loss", "", "", "the last one"};
+static const struct tc_definition STEPS = {"run_stop.step_num", "steps", "steps", "steps",
+                                           "step_num of run_stop"};
+static const struct tc_definition THROUGHPUT = {
+    "tracked_stats.throughput.mean", "samples_per_second", "samples/s", "samples/s",
+    "mean of what was reported, each value over the time since the one before"};
+static const struct tc_definition STEP_TIME = {
+    "tracked_stats.train_step_time.mean", "step_time", "s", "ms",
+    "mean of what was reported, each value itself a mean over the steps since the one before"};
+
+/* ---- the end of a run ---- */
+
+static struct tc_result_row *add_slice(struct log *l, size_t line, const char *metric,
+                                       const char *unit)
+{
+    struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_SLICE, "line:%zu", line);
+    tc_result_text(l->r, row, TC_SLICE_FAMILY, S("mllog"));
+    tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
+    tc_result_text(l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    return row;
+}
+
+static void point_of_run(const struct log *l, struct tc_buf *b)
+{
+    if (l->runs > 0) {
+        tc_map_point_number(b, "log_run", (double)(l->runs + 1));
+    }
+}
+
+static tc_status check_stats(struct log *l, const struct tc__stats *s, const char *what)
+{
+    return s->status == TC_OK
+               ? TC_OK
+               : tc_fail(l->err, s->status, 0, "line %zu: too many values of %s", l->line, what);
+}
+
+static tc_status add_series(struct log *l, struct tc_result_row *training)
+{
+    struct run *run = &l->run;
+    for (size_t i = 0; i < run->series_count; i++) {
+        struct series *s = &run->series[i];
+        TC_TRY(check_stats(l, &s->stats, s->name));
+        bool step = strcmp(s->name, "train_step_time") == 0;
+        bool throughput = strcmp(s->name, "throughput") == 0;
+        double mean = tc__stats_mean(&s->stats);
+        if (throughput) {
+            tc_result_real(training, TC_TRAINING_SAMPLES_PER_S, mean, &THROUGHPUT);
+        } else if (step) {
+            tc_result_real(training, TC_TRAINING_STEP_MEAN, mean * 1000, &STEP_TIME);
+        }
+        const char *unit = throughput ? "samples/s" : step ? "s" : "";
+        char field[NAME_MAX_BYTES + 16];
+        char data[64];
+        struct tc_buf point = tc_buf_make(data, sizeof data);
+        (void)snprintf(field, sizeof field, "tracked_stats.%s", s->name);
+        point_of_run(l, &point);
+        struct tc_result_row *row = add_slice(l, run->line, field, unit);
+        tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+        tc__stats_slice(&s->stats, row,
+                        tc_result_define(l->r, field, s->name, unit, unit, "as reported"));
+    }
+    return TC_OK;
+}
+
+static tc_status add_spans(struct log *l)
+{
+    for (size_t i = 0; i < SPANS; i++) {
+        struct tc__stats *s = &l->run.spans[i];
+        char data[64];
+        struct tc_buf point = tc_buf_make(data, sizeof data);
+        TC_TRY(check_stats(l, s, SPAN_OF[i].metric));
+        if (s->count == 0) {
+            continue;
+        }
+        point_of_run(l, &point);
+        struct tc_result_row *row = add_slice(l, l->run.line, SPAN_OF[i].metric, "s");
+        tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+        tc__stats_slice(s, row, &SPAN_OF[i].definition);
+    }
+    return TC_OK;
+}
+
+static void run_times(struct log *l, struct tc_result_row *row)
+{
+    struct run *run = &l->run;
+    char where[32];
+    (void)snprintf(where, sizeof where, "line:%zu", l->line);
+    bool success = run->has_stop && strcmp(run->status, "success") == 0;
+    if (run->has_start) {
+        tc_result_time(row, TC_TRAINING_STARTED, run->start_ms * NS_PER_MS);
+    }
+    if (run->has_stop) {
+        tc_result_time(row, TC_TRAINING_ENDED, run->stop_ms * NS_PER_MS);
+    }
+    if (!run->has_start || !run->has_stop) {
+        l->incomplete++;
+        tc_result_note(l->r, false, where, run->has_start ? "run_stop" : "run_start",
+                       "the log has no %s: the run is incomplete, and its time to train not known",
+                       run->has_start ? "run_stop" : "run_start");
+    } else if (run->stop_ms < run->start_ms) {
+        tc_result_note(l->r, true, where, "run_stop", "run_stop is %.3f s before run_start",
+                       (double)(run->start_ms - run->stop_ms) / 1000);
+    } else if (success) {
+        tc_result_real(row, TC_TRAINING_TIME_TO_TRAIN,
+                       (double)(run->stop_ms - run->start_ms) / 1000, &TIME_TO_TRAIN);
+    } else {
+        l->failed++;
+        tc_result_note(l->r, false, where, "status",
+                       "run_stop says '%.40s', not success: its time to train is not known",
+                       run->status);
+    }
+}
+
+static tc_status end_run(struct log *l)
+{
+    struct run *run = &l->run;
+    char data[160];
+    struct tc_buf scale = tc_buf_make(data, sizeof data);
+    struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_TRAINING, "line:%zu", run->line);
+    tc_result_text(l->r, row, TC_TRAINING_PHASE, S("train"));
+    run_times(l, row);
+    if (run->nodes > 0 && run->per_node > 0 && run->nodes < INT32_MAX &&
+        run->per_node < INT32_MAX) {
+        tc_result_int(row, TC_TRAINING_GPUS, run->nodes * run->per_node, NULL);
+        tc_map_point_number(&scale, "gpus", (double)(run->nodes * run->per_node));
+    }
+    if (run->batch > 0) {
+        tc_map_point_number(&scale, "batch", (double)run->batch);
+    }
+    point_of_run(l, &scale);
+    tc_result_text(l->r, row, TC_TRAINING_SCALE_POINT, tc_buf_slice(&scale));
+    if (run->steps > 0) {
+        tc_result_int(row, TC_TRAINING_STEPS, run->steps, &STEPS);
+    }
+    if (run->has_quality) {
+        tc_result_real(row, TC_TRAINING_QUALITY, run->quality, &QUALITY);
+        tc_result_text(l->r, row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
+    }
+    if (run->has_target) {
+        tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);
+    }
+    if (run->has_loss) {
+        tc_result_real(row, TC_TRAINING_LOSS, run->loss, &LOSS);
+    }
+    TC_TRY(add_series(l, row));
+    return add_spans(l);
+}
+
+static void reset_run(struct run *run)
+{
+    for (size_t i = 0; i < SPANS; i++) {
+        tc__stats_fini(&run->spans[i]);
+    }
+    for (size_t i = 0; i < run->series_count; i++) {
+        tc__stats_fini(&run->series[i].stats);
+    }
+    *run = (struct run){.line = 0};
+}
+
+static tc_status next_run(struct log *l)
+{
+    TC_TRY(end_run(l));
+    l->runs++;
+    reset_run(&l->run);
+    return TC_OK;
+}
+
+/* ---- events ---- */
+
+struct event {
+    struct tc_slice key;
+    struct tc_json value;
+    struct tc_json metadata;
+    int64_t ms;
+};
+
+static void copy_name(char out[NAME_MAX_BYTES], struct tc_slice name)
+{
+    struct tc_buf b = tc_buf_make(out, NAME_MAX_BYTES - 1);
+    memset(out, 0, NAME_MAX_BYTES);
+    tc_buf_printable(&b, tc_slice_head(name, NAME_MAX_BYTES / 4));
+}
+
+static void on_evaluation(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    double value = 0;
+    double number = 0;
+    struct tc_slice metric = tc_map_string_at(e->metadata, "metric");
+    metric = metric.len > 0 ? metric : S("eval_accuracy");
+    if (!tc_map_number(e->value, &value)) {
+        return;
+    }
+    char name[NAME_MAX_BYTES];
+    char data[160];
+    struct tc_buf point = tc_buf_make(data, sizeof data);
+    copy_name(name, metric);
+    if (!run->has_quality) {
+        memcpy(run->quality_name, name, sizeof name);
+    }
+    if (strcmp(run->quality_name, name) == 0) {
+        run->quality = value;
+        run->has_quality = true;
+    }
+    point_of_run(l, &point);
+    tc_map_point_text(&point, "metric", tc_slice_cstr(name));
+    if (tc_map_number_at(e->metadata, "epoch_num", &number)) {
+        tc_map_point_number(&point, "epoch_num", number);
+    }
+    if (tc_map_number_at(e->metadata, "samples_count", &number)) {
+        tc_map_point_number(&point, "samples_count", number);
+    }
+    if (tc_map_number_at(e->metadata, "step_num", &number)) {
+        tc_map_point_number(&point, "step_num", number);
+    }
+    struct tc_result_row *row = add_slice(l, l->line, "eval_accuracy", "");
+    tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+    tc_result_time(row, TC_SLICE_START, e->ms * NS_PER_MS);
+    tc_result_time(row, TC_SLICE_END, e->ms * NS_PER_MS);
+    tc_result_real(row, TC_SLICE_LAST, value, &EVALUATION);
+}
+
+static void on_tracked(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    struct tc_json_iter it = tc_json_iter_make(e->value);
+    struct tc_slice key;
+    struct tc_json v;
+    double value = 0;
+    while (tc_json_iter_next(&it, &key, &v)) {
+        char name[NAME_MAX_BYTES];
+        size_t i = 0;
+        if (!tc_map_number(v, &value)) {
+            continue;
+        }
+        copy_name(name, key);
+        if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
+            run->loss = value;
+            run->has_loss = true;
+        }
+        while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
+            i++;
+        }
+        if (i == STATS_MAX) {
+            tc_result_note(l->r, false, "", "tracked_stats",
+                           "more than %d members of tracked_stats: '%s' is left out", STATS_MAX,
+                           name);
+            continue;
+        }
+        if (i == run->series_count) {
+            memcpy(run->series[i].name, name, sizeof name);
+            run->series_count++;
+        }
+        tc__stats_add(&run->series[i].stats, value);
+    }
+}
+
+static void on_span(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    for (size_t i = 0; i < SPANS; i++) {
+        if (tc_slice_eq(e->key, tc_slice_cstr(SPAN_OF[i].start))) {
+            run->open[i] = true;
+            run->opened_ms[i] = e->ms;
+        } else if (run->open[i] && tc_slice_eq(e->key, tc_slice_cstr(SPAN_OF[i].stop))) {
+            char where[32];
+            (void)snprintf(where, sizeof where, "line:%zu", l->line);
+            if (e->ms < run->opened_ms[i]) {
+                tc_result_note(l->r, true, where, SPAN_OF[i].stop, "%s is %.3f s before %s",
+                               SPAN_OF[i].stop, (double)(run->opened_ms[i] - e->ms) / 1000,
+                               SPAN_OF[i].start);
+            }
+            tc__stats_add(&run->spans[i], (double)(e->ms - run->opened_ms[i]) / 1000);
+            run->open[i] = false;
+        }
+    }
+}
+
+static tc_status on_start(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    if (run->has_start && run->has_stop) {
+        TC_TRY(next_run(l));
+        run->line = l->line;
+        run->has_events = true;
+    } else if (run->has_start) {
+        tc_result_note(l->r, false, "", "run_start",
+                       "line %zu: another run_start in the same run: the first one counts",
+                       l->line);
+        return TC_OK;
+    }
+    run->has_start = true;
+    run->start_ms = e->ms;
+    return TC_OK;
+}
+
+static void on_stop(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    char where[32];
+    (void)snprintf(where, sizeof where, "line:%zu", l->line);
+    if (!run->has_start) {
+        tc_result_note(l->r, true, where, "run_stop", "run_stop without a run_start before it");
+    }
+    if (run->has_stop) {
+        tc_result_note(l->r, false, where, "run_stop",
+                       "another run_stop in the same run: the first one counts");
+        return;
+    }
+    run->has_stop = true;
+    run->stop_ms = e->ms;
+    copy_name(run->status, tc_map_string_at(e->metadata, "status"));
+    (void)tc_map_int_at(e->metadata, "step_num", &run->steps);
+}
+
+/* A number that the log says once, of several spellings. */
+static void on_setting(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    static const char *const targets[] = {"target_accuracy", "quality_target", "target_quality"};
+    int64_t number = 0;
+    double real = 0;
+    struct tc_slice text;
+    bool whole = tc_map_int_at(e->value, "", &number);
+    if (tc_slice_eq(e->key, S("global_batch_size")) && whole) {
+        run->batch = number;
+        char data[64];
+        (void)snprintf(data, sizeof data, "global_batch_size=%" PRId64, number);
+        tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_BATCHING_POLICY,
+                            tc_slice_cstr(data));
+    } else if (tc_slice_eq(e->key, S("number_of_nodes")) && whole) {
+        run->nodes = number;
+        tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, number);
+    } else if (tc_slice_eq(e->key, S("accelerators_per_node")) && whole) {
+        run->per_node = number;
+    } else if (tc_slice_eq(e->key, S("submission_benchmark")) && tc_json_string(e->value, &text)) {
+        tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, text);
+    } else if (tc_slice_eq(e->key, S("train_loss")) && tc_map_number(e->value, &real)) {
+        run->loss = real;
+        run->has_loss = true;
+    }
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        if (tc_slice_eq(e->key, tc_slice_cstr(targets[i])) && tc_map_number(e->value, &real)) {
+            run->target = real;
+            run->has_target = true;
+        }
+    }
+}
+
+static tc_status on_event(struct log *l, const struct event *e)
+{
+    struct run *run = &l->run;
+    bool begins = tc_slice_eq(e->key, S("init_start")) || tc_slice_eq(e->key, S("cache_clear"));
+    if (begins && run->has_start) {
+        TC_TRY(next_run(l));
+    }
+    if (!run->has_events) {
+        run->line = l->line;
+        run->has_events = true;
+    }
+    if (!l->has_time || e->ms < l->first_ms) {
+        l->first_ms = e->ms;
+    }
+    if (!l->has_time || e->ms > l->last_ms) {
+        l->last_ms = e->ms;
+    }
+    l->has_time = true;
+    if (tc_slice_eq(e->key, S("run_start"))) {
+        return on_start(l, e);
+    }
+    if (tc_slice_eq(e->key, S("run_stop"))) {
+        on_stop(l, e);
+    } else if (tc_slice_eq(e->key, S("eval_accuracy"))) {
+        on_evaluation(l, e);
+    } else if (tc_slice_eq(e->key, S("tracked_stats"))) {
+        on_tracked(l, e);
+    } else {
+        on_span(l, e);
+        on_setting(l, e);
+    }
+    return TC_OK;
+}
+
+/* ---- lines ---- */
+
+/* The JSON behind the mark. */
+static tc_status read_event(struct log *l, const struct tc_result_input *in, struct tc_slice text,
+                            bool is_last)
+{
+    struct event e = {.key = TC_EMPTY};
+    struct tc_json root;
+    struct tc_slice object;
+    size_t at = 0;
+    if (!tc_json_raw_value(text, &at, &object) ||
+        tc_json_parse(in->parser, object, &root, NULL) != TC_OK) {
+        if (is_last) {
+            tc_result_note(l->r, false, "", "MLLOG", "line %zu: the last line is cut off", l->line);
+            return TC_OK;
+        }
+        return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: no JSON behind %s", l->line, MARK);
+    }
+    e.key = tc_map_string_at(root, "key");
+    e.value = root;
+    e.metadata = root;
+    (void)tc_json_get(root, S("value"), &e.value);
+    (void)tc_json_get(root, S("metadata"), &e.metadata);
+    if (e.key.len == 0) {
+        return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: key: a name is needed", l->line);
+    }
+    if (!tc_map_int_at(root, "time_ms", &e.ms) || e.ms < 0 || e.ms > TC_TIME_MAX / NS_PER_MS) {
+        return tc_fail(l->err, TC_E_MALFORMED, 0,
+                       "line %zu: time_ms: milliseconds since 1970 are needed", l->line);
+    }
+    return on_event(l, &e);
+}
+
+static tc_status read_lines(struct log *l, const struct tc_result_input *in)
+{
+    struct tc__lines lines = tc__lines_of(in->bytes);
+    struct tc_slice line;
+    struct tc_slice text;
+    while (tc__lines_next(&lines, &line)) {
+        l->line = lines.line;
+        if (tc__text_after(line, S(MARK), &text)) {
+            bool is_last = lines.rest.len == 0;
+            TC_TRY(read_event(l, in, text, is_last));
+        }
+    }
+    if (!l->run.has_events) {
+        return l->runs > 0 ? TC_OK
+                           : tc_fail(l->err, TC_E_MALFORMED, 0, "no line with %s {...}", MARK);
+    }
+    return end_run(l);
+}
+
+static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
+                           struct tc_error *err)
+{
+    struct log l = {.r = r, .err = err};
+    tc_status status = read_lines(&l, in);
+    reset_run(&l.run);
+    TC_TRY(status);
+    if (l.has_time) {
+        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, l.first_ms * NS_PER_MS);
+        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, l.last_ms * NS_PER_MS);
+    }
+    tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_WORKLOAD_TYPE, S("training"));
+    tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS,
+                        l.failed > 0       ? S("failed")
+                        : l.incomplete > 0 ? S("incomplete")
+                                           : S("succeeded"));
+    return TC_OK;
+}
+
+static int sniff(const struct tc_result_input *in)
+{
+    struct tc_slice rest;
+    if (!tc__text_after(in->bytes, S(MARK), &rest)) {
+        return TC_SNIFF_NO;
+    }
+    /* LoadGen, of MLPerf Inference, writes such lines as well. */
+    return tc_slice_contains(in->bytes, S("\"loadgen_version\"")) ? TC_SNIFF_NO : TC_SNIFF_SURE;
+}
+
+const struct tc_reader tc_reader_mllog = {
+    .name = "mllog",
+    .summary = "MLPerf Training logs (:::MLLOG lines among other text)",
+    .forms = 1u << TC_RESULT_TEXT,
+    .sniff = sniff,
+    .read = read_file,
+};

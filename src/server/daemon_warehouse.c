@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's warehouse: its socket, and the thread that writes to it. */
+#include "server/daemon_priv.h"
+
+static tc_status start(struct tc_daemon *d, struct tc_error *err)
+{
+    const struct tc_config *c = &d->config;
+    struct tc_warehouse_feed_parts feed = {
+        .hub = d->hub,
+        .outbox = d->outbox,
+        .runs = d->runs,
+        .wants_slices = c->warehouse_slices,
+        .slicer =
+            {
+                .evidence_dir = d->evidence_dir,
+                .window_ns = c->warehouse_slice_window,
+                .lateness_ns = c->warehouse_slice_lateness,
+                .catch_up_ns = c->warehouse_catch_up,
+                .series_max = (size_t)c->warehouse_slice_series,
+                .memory_bytes = (size_t)c->warehouse_slice_memory,
+            },
+    };
+    struct tc_warehouse_service_config service = {
+        .data_dir = d->options.data_dir,
+        .clients = (size_t)c->warehouse_clients,
+        .query_ns = c->warehouse_query_timeout,
+        .query_rows = (uint64_t)c->warehouse_query_rows,
+    };
+    TC_TRY(tc_warehouse_feed_start(&feed, &d->feed, err));
+    return tc_warehouse_service_start(&service, d->hub, &d->warehouse, err);
+}
+
+tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err)
+{
+    const struct tc_config *c = &d->config;
+    struct tc_warehouse_hub_config config = {
+        .data_dir = d->options.data_dir,
+        .memory_bytes = (size_t)c->warehouse_memory,
+        .threads = (unsigned)c->warehouse_threads,
+    };
+    if (!c->warehouse_enabled) {
+        return TC_OK;
+    }
+    d->hub = tc_warehouse_hub_create(&config);
+    return d->hub == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the warehouse")
+                          : start(d, err);
+}
+
+void tc__daemon_warehouse_stop(struct tc_daemon *d)
+{
+    tc_warehouse_service_stop(d->warehouse);
+    tc_warehouse_feed_stop(d->feed, d->config.server_shutdown_timeout);
+    tc_warehouse_hub_destroy(d->hub);
+    d->warehouse = NULL;
+    d->feed = NULL;
+    d->hub = NULL;
+}
