@@ -2,10 +2,13 @@
 /* `tracecore evidence cat`: bytes of a file, or of a stored batch. */
 #include "base/digest.h"
 #include "cli/command.h"
+#include "cli/data.h"
 #include "cli/evidence.h"
 #include "cli/say.h"
+#include "evidence/files.h"
 #include "intake/input.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,8 +35,9 @@ static struct tc_slice without_prefix(const char *digest)
     return tc_slice_starts(hex, TC_LIT("sha256:")) ? tc_slice_from(hex, 7) : hex;
 }
 
-static bool parse_digest(struct tc_slice hex, struct tc_digest *out)
+bool tc_evidence_digest(struct tc_slice text, struct tc_digest *out)
 {
+    struct tc_slice hex = tc_slice_starts(text, TC_LIT("sha256:")) ? tc_slice_from(text, 7) : text;
     if (hex.len != (size_t)TC_DIGEST_BYTES * 2) {
         return false;
     }
@@ -182,6 +186,45 @@ static int cat_batch(const struct tc_evidence_args *args, const struct tc_digest
     return code;
 }
 
+/* A file of a run. False when it is not there: then it may be a batch. */
+static bool cat_stored(const struct tc_evidence_args *args, const struct tc_digest *digest,
+                       struct range *range, int *out_code)
+{
+    char dir[TC_DATA_PATH_BYTES];
+    struct tc_files *files = NULL;
+    struct tc_error err;
+    char *bytes = NULL;
+    size_t len = 0;
+    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
+        *out_code = TC_EXIT_BAD;
+        return true;
+    }
+    tc_status status = tc_files_open(dir, false, &files, &err);
+    if (status == TC_OK) {
+        status = tc_files_read(files, digest, TC_FILES_SIZE_MAX, &bytes, &len, &err);
+    }
+    tc_files_close(files);
+    if (status == TC_E_NOTFOUND) {
+        return false;
+    }
+    if (status != TC_OK) {
+        tc_say("evidence", "%s", err.message);
+        *out_code = status == TC_E_MALFORMED ? TC_EXIT_FOUND : TC_EXIT_BAD;
+        return true;
+    }
+    if (args->at == NULL) {
+        *range = (struct range){.length = len};
+    }
+    /* Its SHA-256 was checked while it was read. */
+    *out_code = args->digest == NULL ? TC_EXIT_OK
+                                     : verify(args->what, tc_slice_cstr(args->what), args->digest);
+    if (*out_code == TC_EXIT_OK) {
+        *out_code = print_range(args->what, tc_slice_make(bytes, len), range);
+    }
+    free(bytes);
+    return true;
+}
+
 /* What is meant: a batch by its number or digest, otherwise a file. */
 int tc_evidence_cat(const struct tc_evidence_args *args)
 {
@@ -199,13 +242,17 @@ int tc_evidence_cat(const struct tc_evidence_args *args)
         tc_say("evidence", "--at takes two numbers, OFFSET,LENGTH");
         return tc_command_misused(&tc_command_evidence);
     }
-    if (args->digest != NULL && !parse_digest(without_prefix(args->digest), &digest)) {
+    if (args->digest != NULL && !tc_evidence_digest(without_prefix(args->digest), &digest)) {
         tc_say("evidence", "--verify takes sha256: and 64 hex digits, not \"%s\"", args->digest);
         return tc_command_misused(&tc_command_evidence);
     }
-    if (by_digest && !parse_digest(without_prefix(args->what), &digest)) {
+    if (by_digest && !tc_evidence_digest(without_prefix(args->what), &digest)) {
         tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
         return tc_command_misused(&tc_command_evidence);
+    }
+    int code = TC_EXIT_BAD;
+    if (by_digest && cat_stored(args, &digest, &range, &code)) {
+        return code;
     }
     if (by_digest || by_number) {
         return cat_batch(args, by_digest ? &digest : NULL, number, &range);

@@ -1,34 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify`: is everything what was written? */
-#include "cli/command.h"
+#include "cli/data.h"
 #include "cli/evidence.h"
 #include "cli/progress.h"
 #include "cli/say.h"
 #include "evidence/verify.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #define LINE_BYTES 32768
+#define NO_OFFSET UINT64_MAX
 
-struct report {
+struct tc_evidence_report {
     struct tc_output out;
     struct tc_progress progress;
     bool json;
 };
 
+void tc_evidence_begin(struct tc_evidence_report *r, size_t files, uint64_t bytes)
+{
+    tc_progress_init(&r->progress, true, files, bytes);
+}
+
+void tc_evidence_advance(struct tc_evidence_report *r, uint64_t bytes)
+{
+    tc_progress_add(&r->progress, bytes, 1);
+}
+
 static void begin(void *context, size_t files, uint64_t bytes)
 {
-    struct report *r = context;
+    struct tc_evidence_report *r = context;
     tc_progress_init(&r->progress, true, files, bytes);
 }
 
 static void advance(void *context, uint64_t bytes, size_t files)
 {
-    struct report *r = context;
+    struct tc_evidence_report *r = context;
     tc_progress_add(&r->progress, bytes, files);
 }
 
-static void tell(struct report *r, const struct tc_verify_finding *f, bool is_damage)
+/* Whole files have no place but their path. */
+static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
+{
+    if (f->path == NULL) {
+        return;
+    }
+    tc_buf_printable(b, tc_slice_cstr(f->path));
+    if (f->offset != NO_OFFSET) {
+        tc_buf_lit(b, ": offset ");
+        tc_buf_u64(b, f->offset);
+    }
+    if (f->number > 0) {
+        tc_buf_lit(b, ": batch ");
+        tc_buf_u64(b, f->number);
+    }
+    tc_buf_lit(b, ": ");
+}
+
+static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f, bool is_damage)
 {
     char line[LINE_BYTES];
     struct tc_buf b = tc_buf_make(line, sizeof line);
@@ -36,9 +66,13 @@ static void tell(struct report *r, const struct tc_verify_finding *f, bool is_da
         tc_buf_lit(&b, "{\"damage\":");
         tc_buf_str(&b, is_damage ? TC_LIT("true") : TC_LIT("false"));
         tc_buf_lit(&b, ",\"path\":");
-        tc_buf_json(&b, tc_slice_cstr(f->path));
+        if (f->path != NULL) {
+            tc_buf_json(&b, tc_slice_cstr(f->path));
+        } else {
+            tc_buf_lit(&b, "null");
+        }
         tc_buf_lit(&b, ",\"offset\":");
-        tc_buf_u64(&b, f->offset);
+        tc_buf_u64(&b, f->offset == NO_OFFSET ? 0 : f->offset);
         tc_buf_lit(&b, ",\"batch\":");
         if (f->number > 0) {
             tc_buf_u64(&b, f->number);
@@ -50,20 +84,20 @@ static void tell(struct report *r, const struct tc_verify_finding *f, bool is_da
         tc_buf_lit(&b, "}\n");
     } else {
         tc_buf_str(&b, is_damage ? TC_LIT("damaged: ") : TC_LIT("note: "));
-        tc_buf_printable(&b, tc_slice_cstr(f->path));
-        tc_buf_lit(&b, ": offset ");
-        tc_buf_u64(&b, f->offset);
-        if (f->number > 0) {
-            tc_buf_lit(&b, ": batch ");
-            tc_buf_u64(&b, f->number);
-        }
-        tc_buf_lit(&b, ": ");
+        put_place(&b, f);
         tc_buf_printable(&b, tc_slice_cstr(f->text));
         tc_buf_char(&b, '\n');
     }
     tc_progress_clear(&r->progress);
     (void)tc_output_put(&r->out, tc_buf_slice(&b));
     (void)tc_output_flush(&r->out);
+}
+
+void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage, const char *path,
+                      const char *text)
+{
+    tell(r, &(struct tc_verify_finding){.path = path, .offset = NO_OFFSET, .text = text},
+         is_damage);
 }
 
 static void take_damage(void *context, const struct tc_verify_finding *f)
@@ -89,7 +123,7 @@ static void put_counted(struct tc_buf *b, uint64_t count, const char *one, const
     tc_buf_str(b, tc_slice_cstr(count == 1 ? one : many));
 }
 
-static void sum_up(struct report *r, const struct tc_verify_result *sum)
+static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *sum)
 {
     char line[1024];
     struct tc_buf b = tc_buf_make(line, sizeof line);
@@ -118,31 +152,84 @@ static void sum_up(struct report *r, const struct tc_verify_result *sum)
     (void)tc_output_put(&r->out, tc_buf_slice(&b));
 }
 
-int tc_evidence_check(const struct tc_evidence_args *args)
+static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_sum *sum)
 {
-    struct report r = {.json = args->json};
+    char line[1024];
+    struct tc_buf b = tc_buf_make(line, sizeof line);
+    if (r->json) {
+        put_count(&b, TC_LIT("{\"summary\":true,\"files\":"), sum->files);
+        put_count(&b, TC_LIT(",\"bytes\":"), sum->bytes);
+        put_count(&b, TC_LIT(",\"runs\":"), sum->runs);
+        put_count(&b, TC_LIT(",\"missing\":"), sum->missing);
+        put_count(&b, TC_LIT(",\"unreferenced\":"), sum->unreferenced);
+        put_count(&b, TC_LIT(",\"damaged\":"), sum->damaged);
+        tc_buf_lit(&b, "}\n");
+    } else {
+        put_counted(&b, sum->files, "file of ", "files of ");
+        put_counted(&b, sum->runs, "run: ", "runs: ");
+        if (sum->damaged == 0 && sum->missing == 0) {
+            tc_buf_lit(&b, "no damage, nothing is missing\n");
+        } else {
+            put_counted(&b, sum->damaged, "is damaged, ", "are damaged, ");
+            put_counted(&b, sum->missing, "is missing\n", "are missing\n");
+        }
+    }
+    (void)tc_output_put(&r->out, tc_buf_slice(&b));
+}
+
+/* The daemon's store. TC_EXIT_OK, TC_EXIT_FOUND, or TC_EXIT_BAD after it was said why. */
+static int check_store(struct tc_evidence_report *r, const char *data_dir, bool needed)
+{
     struct tc_verify_sink sink = {
-        .context = &r,
+        .context = r,
         .begin = begin,
         .advance = advance,
         .damage = take_damage,
         .note = take_note,
     };
+    char path[TC_DATA_PATH_BYTES + 16];
     struct tc_verify_result sum;
     struct tc_error err;
-    struct tc_evidence *e = tc_evidence_of(args);
-    if (e == NULL) {
+    struct tc_evidence *e = NULL;
+    (void)snprintf(path, sizeof path, "%s/evidence", data_dir);
+    tc_status status = tc_evidence_open(path, &e, &err);
+    if (status == TC_E_NOTFOUND && !needed) {
+        return TC_EXIT_OK;
+    }
+    if (status == TC_OK) {
+        status = tc_evidence_verify(e, &sink, &sum, &err);
+        tc_evidence_close(e);
+    }
+    tc_progress_clear(&r->progress);
+    if (status != TC_OK) {
+        (void)tc_output_flush(&r->out);
+        tc_say("evidence", "%s%s", err.message,
+               status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
+        return TC_EXIT_BAD;
+    }
+    sum_up(r, &sum);
+    return sum.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+}
+
+int tc_evidence_check(const struct tc_evidence_args *args)
+{
+    static struct tc_evidence_report r;
+    struct tc_evidence_sum files = {0};
+    char dir[TC_DATA_PATH_BYTES];
+    r.json = args->json;
+    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
         return TC_EXIT_BAD;
     }
     tc_output_init(&r.out, STDOUT_FILENO);
-    tc_status status = tc_evidence_verify(e, &sink, &sum, &err);
-    tc_evidence_close(e);
+    int code = tc_evidence_check_files(&r, dir, &files);
     tc_progress_clear(&r.progress);
-    if (status != TC_OK) {
-        (void)tc_output_flush(&r.out);
-        tc_say("evidence", "%s", err.message);
-        return TC_EXIT_BAD;
+    if (files.any) {
+        sum_up_files(&r, &files);
     }
-    sum_up(&r, &sum);
-    return tc_output_end(&r.out, "evidence", sum.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK);
+    int store = check_store(&r, dir, !files.any);
+    code = store > code ? store : code;
+    if (code == TC_EXIT_OK && files.damaged + files.missing > 0) {
+        code = TC_EXIT_FOUND;
+    }
+    return tc_output_end(&r.out, "evidence", code);
 }

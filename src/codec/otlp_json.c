@@ -80,7 +80,7 @@ static bool is_hex(struct tc_slice s)
 static tc_status read_string(struct tc__otlp_build *b, struct tc__json_in *in,
                              const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
 {
-    struct tc_slice s;
+    struct tc_slice s = TC_EMPTY;
     bool own = false;
     struct tc__json_in start = *in;
     TC_TRY(read_text(b, in, f, &s, &own));
@@ -394,7 +394,7 @@ static tc_status read_key(struct tc__otlp_build *b, struct tc__json_in *in,
                           struct tc__otlp_frame *frame, const struct tc__otlp_field **out)
 {
     const struct tc__otlp_message *m = frame->message;
-    struct tc_slice key;
+    struct tc_slice key = TC_EMPTY;
     bool own = false;
     /* Members mostly come in the order of the table. */
     if (frame->guess < m->field_count) {

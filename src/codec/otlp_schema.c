@@ -53,6 +53,7 @@ void tc__otlp_schema_init(struct tc__otlp_schema *s)
             m->role = ROWS[i].type;
             m->fields = &ROWS[i] + 1;
         } else {
+            TC_ASSERT(m != NULL); /* the first row is a message */
             add(m, &ROWS[i]);
         }
     }

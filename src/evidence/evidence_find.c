@@ -50,7 +50,7 @@ tc_status tc__load_cites(struct tc_evidence *e, uint64_t from, uint64_t to, bool
     if (e->cites == NULL && load.full) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory to read evidence");
     }
-    if (e->cites_len > 0) {
+    if (e->cites != NULL && e->cites_len > 0) {
         qsort(e->cites, e->cites_len, sizeof *e->cites, by_number);
     }
     *out_all = !load.full;

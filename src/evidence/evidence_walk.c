@@ -166,7 +166,7 @@ static void tell_damaged_line(const struct walk *w, uint64_t line)
     tell(w,
          "%s/objects.idx: offset %llu: the line is damaged; the next start of the daemon writes "
          "the index anew",
-         w->e->dir, (unsigned long long)(line * TC__OBJECT_LINE));
+         w->e->dir, (unsigned long long)line * TC__OBJECT_LINE);
 }
 
 static tc_status walk_objects(struct walk *w)

@@ -125,7 +125,7 @@ bool tc__index_line(struct tc__index *ix, uint64_t line, struct tc__object *out)
 
 uint64_t tc__index_search(struct tc__index *ix, uint64_t number)
 {
-    struct tc__object o;
+    struct tc__object o = {0};
     uint64_t low = 0;
     uint64_t high = ix->lines;
     while (low < high) {

@@ -161,7 +161,7 @@ static tc_status open_index(struct tc_store *s, struct tc_error *err)
 
 tc_status tc__objects_open(struct tc_store *s, struct tc_error *err)
 {
-    struct survey survey;
+    struct survey survey = {0};
     TC_TRY(open_index(s, err));
     TC_TRY(survey_index(s, &survey, err));
     bool rebuild = survey.damaged;

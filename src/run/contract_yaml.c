@@ -355,11 +355,14 @@ static int compare_keys(const void *left, const void *right, void *context)
 static tc_status mark_overridden(struct build *b, const struct tc__node *n)
 {
     struct tc_contract *c = b->c;
-    const void **pairs = n->count < 2 ? NULL : calloc((size_t)n->count * 2, sizeof *pairs);
     size_t count = 0;
+    if (n->count > TC__CONTRACT_KEYS_MAX) {
+        return refuse(b, (struct place){n->line, n->column, 0}, "too many keys in one mapping");
+    }
     if (n->count < 2) {
         return TC_OK;
     }
+    const void **pairs = calloc((size_t)n->count * 2, sizeof *pairs);
     if (pairs == NULL) {
         return no_memory(b);
     }

@@ -113,8 +113,8 @@ static tc_status refuse(const struct tc__import *i, struct tc_error *err)
     }
     if (i->contract_is_bad) {
         return tc_fail(err, TC_E_MALFORMED, 0,
-                       "the contract is not valid; nothing was added. See `tracecore contract "
-                       "check`; without --contract the run is exploratory");
+                       "the contract is not valid; nothing was added. `tracecore contract "
+                       "check FILE` says more; without --contract the run is exploratory");
     }
     if (i->is_twin) {
         return tc_fail(

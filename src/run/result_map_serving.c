@@ -111,6 +111,9 @@ void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
         row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
     }
+    if (mean_column == TC_SERVING_ITL_MEAN) {
+        row->cells[TC_SERVING_JITTER] = (struct tc_result_cell){.known = false};
+    }
 }
 
 static bool row_uses(const struct tc_result_row *row, struct tc_slice field)

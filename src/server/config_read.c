@@ -95,6 +95,7 @@ static void unknown_key(struct reader *r, const struct frame *f,
                         const struct tc__config_place *place, struct tc_slice key)
 {
     const char *parent = f->of->path;
+    TC_ASSERT(parent != NULL); /* only list elements have none, and they hold no keys */
     struct tc_slice shown = tc_slice_head(key, SHOWN_MAX);
     (void)snprintf(r->path, sizeof r->path, "%s%s%.*s", parent, parent[0] == '\0' ? "" : ".",
                    TC_FMT(shown));

@@ -13,15 +13,15 @@
 
 const struct tc__config_row tc__config_rows[TC_CONFIG_KEY_COUNT] = {
 #define ROW(f, p, t, v, lo, hi, c, r, h)                     \
-    [TC_KEY_##f] = {.path = p,                               \
-                    .type = t,                               \
+    [TC_KEY_##f] = {.path = (p),                             \
+                    .type = (t),                             \
                     .offset = offsetof(struct tc_config, f), \
-                    .value = v,                              \
-                    .min = lo,                               \
-                    .max = hi,                               \
-                    .choices = c,                            \
-                    .reload = r,                             \
-                    .help = h},
+                    .value = (v),                            \
+                    .min = (lo),                             \
+                    .max = (hi),                             \
+                    .choices = (c),                          \
+                    .reload = (r),                           \
+                    .help = (h)},
 #define TEXT(f, p, v, r, h) ROW(f, p, TC__TEXT, v, NULL, NULL, NULL, r, h)
 #define ADDRESS(f, p, v, r, h) ROW(f, p, TC__ADDRESS, v, NULL, NULL, NULL, r, h)
 #define URL(f, p, v, r, h) ROW(f, p, TC__URL, v, NULL, NULL, NULL, r, h)

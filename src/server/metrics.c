@@ -20,9 +20,10 @@ struct row {
 
 static const struct row ROWS[TC_COUNTER_COUNT] = {
 #define COUNTER(id, row_name, row_labels, row_help) \
-    [TC_COUNT_##id] = {.name = row_name, .labels = row_labels, .help = row_help},
+    [TC_COUNT_##id] = {.name = (row_name), .labels = (row_labels), .help = (row_help)},
 #define GAUGE(id, row_name, row_labels, row_help) \
-    [TC_COUNT_##id] = {.name = row_name, .labels = row_labels, .help = row_help, .is_gauge = true},
+    [TC_COUNT_##                                  \
+        id] = {.name = (row_name), .labels = (row_labels), .help = (row_help), .is_gauge = true},
 #include "server/metrics.def"
 #undef COUNTER
 #undef GAUGE
@@ -30,9 +31,9 @@ static const struct row ROWS[TC_COUNTER_COUNT] = {
 
 static const struct row PATTERN_ROWS[TC_PATTERN_METRIC_COUNT] = {
 #define PATTERN_COUNTER(id, row_name, row_help) \
-    [TC_PATTERN_##id] = {.name = row_name, .help = row_help},
+    [TC_PATTERN_##id] = {.name = (row_name), .help = (row_help)},
 #define PATTERN_GAUGE(id, row_name, row_help) \
-    [TC_PATTERN_##id] = {.name = row_name, .help = row_help, .is_gauge = true},
+    [TC_PATTERN_##id] = {.name = (row_name), .help = (row_help), .is_gauge = true},
 #include "server/metrics_patterns.def"
 #undef PATTERN_COUNTER
 #undef PATTERN_GAUGE
@@ -40,7 +41,7 @@ static const struct row PATTERN_ROWS[TC_PATTERN_METRIC_COUNT] = {
 
 static const struct row HISTOGRAM_ROWS[TC_HISTOGRAM_COUNT] = {
 #define HISTOGRAM(id, row_name, row_labels, row_help) \
-    [TC_HIST_##id] = {.name = row_name, .labels = row_labels, .help = row_help},
+    [TC_HIST_##id] = {.name = (row_name), .labels = (row_labels), .help = (row_help)},
 #include "server/metrics_histograms.def"
 #undef HISTOGRAM
 };

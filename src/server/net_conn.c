@@ -81,7 +81,7 @@ static size_t put_chain(struct tc_conn *c, struct tc_slice bytes)
         if (b == NULL) {
             return 0;
         }
-        if (c->chain == NULL) {
+        if (c->chain_last == NULL) {
             c->chain = b;
         } else {
             c->chain_last->next = b;
@@ -109,6 +109,7 @@ static void consume(struct tc_conn *c, size_t len)
     }
     while (len > 0) {
         struct tc_buffer *b = c->chain;
+        TC_ASSERT(b != NULL); /* what is pending beyond the inline part is in the chain */
         size_t of_buffer = b->len - c->chain_start;
         of_buffer = len < of_buffer ? len : of_buffer;
         c->chain_start += of_buffer;

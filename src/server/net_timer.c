@@ -22,7 +22,7 @@ bool tc__timer_reserve(struct tc_net *n, size_t connections)
     while (cap < connections) {
         cap *= 2;
     }
-    struct tc_conn **heap = realloc(n->heap, cap * sizeof *heap);
+    struct tc_conn **heap = realloc(n->heap, cap * sizeof(void *));
     if (heap == NULL) {
         return false;
     }

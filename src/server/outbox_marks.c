@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "server/outbox_priv.h"
 
 #include <stdlib.h>
@@ -71,6 +72,7 @@ static tc_status make_room(struct tc__marks *m)
     struct tc__mark_place *all = copy_all(m);
     size_t from = 0;
     if (m->count >= TC_OUTBOX_MARKS_MAX) {
+        TC_ASSERT(m->size > 0);
         size = m->size;
         from = m->count / 4;
         if (all != NULL) {

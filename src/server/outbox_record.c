@@ -14,7 +14,9 @@
 #include <endian.h>
 #include <string.h>
 
-#define MAGIC "TCv1"
+/* Four letters; the zero that C puts behind them is not written. */
+static const char MAGIC[] = {'T', 'C', 'v', '1'};
+#define MAGIC_BYTES sizeof MAGIC
 #define HASHED_HEAD 32
 #define MARK_BYTES 64
 #define CURSOR_BYTES 40
@@ -111,7 +113,7 @@ void tc__record_write(char *to, const struct tc__record *r)
     } else {
         write_verdict(body, r);
     }
-    memcpy(to, MAGIC, 4);
+    memcpy(to, MAGIC, MAGIC_BYTES);
     char *p = put32(to + 4, (uint32_t)r->kind);
     p = put64(p, r->number);
     p = put32(p, (uint32_t)len);
@@ -202,7 +204,7 @@ enum tc__record_found tc__record_read(struct tc_slice bytes, struct tc__record *
 size_t tc__record_seek(struct tc_slice bytes)
 {
     struct tc_slice rest = tc_slice_from(bytes, 1);
-    size_t found = tc_slice_find(rest, TC_LIT(MAGIC));
+    size_t found = tc_slice_find(rest, tc_slice_make(MAGIC, MAGIC_BYTES));
     if (found != TC_NPOS) {
         return found + 1;
     }

@@ -13,28 +13,23 @@
 
 #define SLOTS_PER_BLOCK 32
 
+static const struct {
+    int http;
+    int grpc;
+} ANSWERS[] = {
+#define TC_ANSWER_ROW(name, http, grpc) [TC_ANSWER_##name] = {(http), (grpc)},
+    TC_ANSWER_MAP(TC_ANSWER_ROW)
+#undef TC_ANSWER_ROW
+};
+
 int tc_answer_http(enum tc_answer a)
 {
-    switch (a) {
-#define TC_ANSWER_CASE(name, http, grpc) \
-    case TC_ANSWER_##name:               \
-        return http;
-        TC_ANSWER_MAP(TC_ANSWER_CASE)
-#undef TC_ANSWER_CASE
-    }
-    return 500;
+    return ANSWERS[a].http;
 }
 
 int tc_answer_grpc(enum tc_answer a)
 {
-    switch (a) {
-#define TC_ANSWER_CASE(name, http, grpc) \
-    case TC_ANSWER_##name:               \
-        return grpc;
-        TC_ANSWER_MAP(TC_ANSWER_CASE)
-#undef TC_ANSWER_CASE
-    }
-    return 13;
+    return ANSWERS[a].grpc;
 }
 
 void tc_request_respond(struct tc_request *r, const struct tc_response *response)

@@ -135,6 +135,28 @@ static void launchers_and_noise_are_looked_through(void **state)
     }
 }
 
+static void a_log_that_begins_like_yaml_is_a_log(void **state)
+{
+    (void)state;
+    /* YAML must not be asked about directives, nor about an entry of more than a megabyte. */
+    static const char start[] = "0: all_reduce_perf\n%\n0: [\n";
+    static const char noise[] = "0: node-a:12:13 [0] NCCL INFO comm, rank 1, nranks 2\n";
+    static const char table[] = HEAD "8 2 float sum -1 1.0 0.5 0.6 0 2.0 0.7 0.8 0\n" TAIL;
+    size_t count = 40000;
+    size_t cap = sizeof start + sizeof table + count * sizeof noise;
+    char *text = malloc(cap);
+    assert_non_null(text);
+    size_t len = (size_t)snprintf(text, cap, "%s", start);
+    for (size_t i = 0; i < count; i++) {
+        len += (size_t)snprintf(text + len, cap - len, "%s", noise);
+    }
+    len += (size_t)snprintf(text + len, cap - len, "%s", table);
+    struct tc_result *r = read_bytes(tc_slice_make(text, len), TOOL);
+    assert_real(find_slice(r, "busbw", "op=all_reduce size=8", 0), TC_SLICE_MEAN, 0.6);
+    tc_result_destroy(r);
+    free(text);
+}
+
 static void the_collective_is_never_guessed(void **state)
 {
     (void)state;
@@ -221,6 +243,7 @@ int main(void)
         cmocka_unit_test(older_tables_have_other_columns),
         cmocka_unit_test(iterations_have_columns_of_their_own),
         cmocka_unit_test(launchers_and_noise_are_looked_through),
+        cmocka_unit_test(a_log_that_begins_like_yaml_is_a_log),
         cmocka_unit_test(the_collective_is_never_guessed),
         cmocka_unit_test(a_replayed_trace_has_values_in_place_alone),
         cmocka_unit_test(what_is_cut_or_no_number_is_refused),

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/data.h"
+
+#include "base/time.h"
+#include "cli/say.h"
+#include "evidence/data_dir.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How long another command that has the database open is waited for. */
+#define WAIT_NS (20 * TC_SECOND)
+
+bool tc_data_dir_of(const char *command, const char *given, char out[TC_DATA_PATH_BYTES])
+{
+    if (given != NULL && strlen(given) < TC_DATA_PATH_BYTES) {
+        (void)snprintf(out, TC_DATA_PATH_BYTES, "%s", given);
+        return true;
+    }
+    if (given == NULL && tc_data_dir_default(out, TC_DATA_PATH_BYTES)) {
+        return true;
+    }
+    tc_say(command, "%s",
+           given != NULL ? "--data-dir: the path is too long"
+                         : "where is the data? give --data-dir DIR; neither TRACECORE_DATA_DIR "
+                           "nor HOME is set");
+    return false;
+}
+
+struct tc_warehouse *tc_data_open(const char *command, const char *dir, enum tc_warehouse_mode mode)
+{
+    struct tc_warehouse *w = NULL;
+    struct tc_error err = {0};
+    struct tc_warehouse_config config = {.data_dir = dir, .mode = mode, .wait_ns = WAIT_NS};
+    tc_status status = tc_warehouse_open(&config, &w, &err);
+    if (status == TC_E_NOTFOUND) {
+        tc_say(command,
+               "there are no runs in %s yet; add one with `tracecore run add`, or name another "
+               "--data-dir",
+               dir);
+    } else if (status != TC_OK) {
+        tc_say(command, "%s", err.message);
+    }
+    return status == TC_OK ? w : NULL;
+}

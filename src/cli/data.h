@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data_dir of a command, and the warehouse in it. What fails has been said. */
+#ifndef TC_CLI_DATA_H
+#define TC_CLI_DATA_H
+
+#include "warehouse/warehouse.h"
+
+#include <stdbool.h>
+
+#define TC_DATA_PATH_BYTES 4096
+#define TC_DATA_DIR_HELP                                                              \
+    "Where runs are kept. Default: $TRACECORE_DATA_DIR, else $STATE_DIRECTORY, else " \
+    "$XDG_STATE_HOME/tracecore, else ~/.local/state/tracecore."
+
+/* `given` may be NULL: the default. */
+bool tc_data_dir_of(const char *command, const char *given, char out[TC_DATA_PATH_BYTES]);
+/* NULL when it cannot be opened, or is not there. */
+struct tc_warehouse *tc_data_open(const char *command, const char *dir,
+                                  enum tc_warehouse_mode mode);
+
+#endif

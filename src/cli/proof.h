@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What proves a run: its manifest, the files it names, its signature. */
+#ifndef TC_CLI_PROOF_H
+#define TC_CLI_PROOF_H
+
+#include "cli/data.h"
+#include "cli/run.h"
+#include "evidence/files.h"
+#include "evidence/sign.h"
+#include "run/manifest.h"
+
+/* A manifest of TC_MANIFEST_FILES_MAX files with long names. */
+#define TC_PROOF_MANIFEST_MAX ((uint64_t)64 << 20)
+#define TC_PROOF_PREDICATE "https://tracecore.dev/run-manifest/v1"
+#define TC_PROOF_STATE "signed: local key, no transparency log"
+
+struct tc_proof {
+    char dir[TC_DATA_PATH_BYTES];
+    char run_id[TC_RUN_ID_BYTES];
+    struct tc_warehouse *w;
+    struct tc_files *files;
+    struct tc_digest digest; /* of the manifest */
+    char digest_text[80];
+    char *text; /* the manifest; NULL until it was read */
+    size_t len;
+    struct tc_manifest manifest;
+    void *memory;
+    char state[128];
+    bool is_signed;
+    struct tc_digest signature; /* of the envelope */
+};
+
+/* Finds the run and its row; false when it cannot, which was said. */
+bool tc_proof_open(struct tc_proof *p, const char *data_dir, const char *run,
+                   enum tc_warehouse_mode mode);
+/* Reads the manifest. TC_E_NOTFOUND, TC_E_MALFORMED: gone, damaged or not what the row says. */
+TC_CHECKED tc_status tc_proof_read(struct tc_proof *p, struct tc_error *err);
+/* The same from a file of its own, without a database. */
+TC_CHECKED tc_status tc_proof_read_file(struct tc_proof *p, const char *path, struct tc_error *err);
+void tc_proof_close(struct tc_proof *p);
+
+/* The manifest and its files, for tc_sign_*; in memory of free(), NULL without it. Borrows p. */
+struct tc_subject *tc_proof_subjects(const struct tc_proof *p, size_t *out_count);
+/* All of a file, at most `max` bytes; into memory of free(). */
+TC_CHECKED tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_len,
+                                    struct tc_error *err);
+/* tc_files_needed_fn over the rows of a warehouse (the context): true also when it cannot tell. */
+bool tc_proof_needed(void *warehouse, const struct tc_digest *digest);
+
+#endif
