@@ -23,7 +23,7 @@ struct tc_telemetry_input {
      * file was written; 0 or TC_TIME_NONE: not known, and such a file is an error. */
     int64_t taken_ns;
     int64_t interval_ns; /* between scrapes without times; 0: TC_SCRAPE_INTERVAL */
-    int64_t window_ns;   /* 0: a minute */
+    int64_t window_ns;   /* a second to 31 days; 0: a minute */
     /* The run it was given with. Rows whose labels name it are joined by `identity`, those that
      * name no run by `given`; rows of another run are left out and counted. Empty: no run. */
     struct tc_slice run_id;
