@@ -99,3 +99,8 @@ tc_add_test(NAME canonical_oracle
 # The run contract against an oracle of its own, on contracts that are broken on purpose.
 tc_add_test(NAME oracle.contract
   COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/oracle/contract_mutants.py" LABELS oracle)
+
+# Rows for end-to-end tests, past all commands.
+add_executable(put_rows tests/warehouse/put_rows.c)
+target_link_libraries(put_rows PRIVATE tc_rooms)
+set_target_properties(put_rows PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")

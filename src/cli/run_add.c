@@ -2,6 +2,7 @@
 /* `tracecore run add`: a run from what tools have written. */
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/data.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/say.h"
@@ -17,7 +18,7 @@
 
 struct adding {
     const struct tc_run_args *args;
-    char data_dir[TC_RUN_PATH_BYTES];
+    char data_dir[TC_DATA_PATH_BYTES];
     struct tc_import_file *files;
     size_t file_count;
     struct tc_warehouse *w;
@@ -306,7 +307,7 @@ int tc_run_add(const struct tc_run_args *args)
         return tc_command_misused(&tc_command_run);
     }
     int code = TC_EXIT_BAD;
-    if (tc_run_data_dir(args, a.data_dir) && find_files(&a)) {
+    if (tc_data_dir_of("run", args->data_dir, a.data_dir) && find_files(&a)) {
         code = add(&a, reader);
     }
     for (size_t n = 0; n < a.file_count; n++) {

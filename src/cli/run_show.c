@@ -64,7 +64,10 @@ static const struct {
     [PART_TELEMETRY] = {"telemetry",
                         "SELECT family, metric, unit, count(*) AS slices, "
                         "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
-                        "last, min(min) AS min, avg(mean) AS mean, max(max) AS max, "
+                        "last, "
+                        "min(CASE WHEN min IS NULL THEN last ELSE min END) AS min, "
+                        "avg(CASE WHEN mean IS NULL THEN last ELSE mean END) AS mean, "
+                        "max(CASE WHEN max IS NULL THEN last ELSE max END) AS max, "
                         "min(run_join) AS run_join "
                         "FROM telemetry_slice_fact WHERE run_id = ? GROUP BY family, metric, unit "
                         "ORDER BY family, metric, unit",

@@ -58,8 +58,9 @@ static void describe_text(struct tc_output *out, const struct tc_table_info *t)
         const struct tc_column *c = &t->columns[i];
         put(out, "  ");
         put_padded(out, c->name, name_width + 2);
-        put_padded(out, tc_column_type_name(c->type), 6);
-        put_padded(out, c->unit, unit_width == 0 ? 0 : unit_width + 2);
+        bool more = c->help[0] != '\0';
+        put_padded(out, tc_column_type_name(c->type), more || c->unit[0] != '\0' ? 6 : 0);
+        put_padded(out, c->unit, unit_width == 0 || !more ? 0 : unit_width + 2);
         put_wrapped(out, c->help, name_width + 10 + (unit_width == 0 ? 0 : unit_width + 2), 100);
     }
 }

@@ -95,7 +95,7 @@ bool tc_sql_layout_make(struct tc_sql_layout *l, const struct tc_rows *rows, siz
     for (size_t c = rows->column_count; c > 0 && sum_of(l, l->columns) > width; c--) {
         size_t over = sum_of(l, l->columns) - width;
         size_t *w = &l->widths[c - 1];
-        if (!is_right(rows, c - 1) && *w > NARROW) {
+        if (rows->columns[c - 1].type == TC_COLUMN_TEXT && *w > NARROW) {
             *w = *w - NARROW > over ? *w - over : NARROW;
         }
     }

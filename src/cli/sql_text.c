@@ -102,23 +102,23 @@ static size_t find_word(struct tc_slice sql, struct tc_slice word)
     return TC_NPOS;
 }
 
-/* Engines quote what they stumble over: 'syntax error at or near "FORM"', 'Table with name runs'.
- */
+/* Engines name what they stumble over: 'Table with name runs does not exist', 'syntax error at or
+ * near "FORM"'. */
 static size_t find_place(struct tc_slice sql, struct tc_slice message)
 {
+    struct tc_slice name = TC_LIT("with name ");
     struct tc_slice rest;
-    struct tc_slice word;
-    (void)tc_slice_cut(message, '"', &rest);
-    word = tc_slice_cut(rest, '"', &rest);
-    if (word.len == 0) {
-        static const char before[] = "with name ";
-        size_t at = tc_slice_find(message, TC_LIT("with name "));
-        if (at == TC_NPOS) {
-            return TC_NPOS;
-        }
-        word = tc_slice_cut(tc_slice_from(message, at + sizeof before - 1), ' ', &rest);
+    size_t at = tc_slice_find(message, name);
+    if (at != TC_NPOS) {
+        struct tc_slice word = tc_slice_cut(tc_slice_from(message, at + name.len), ' ', &rest);
+        at = word.len == 0 ? TC_NPOS : find_word(sql, word);
     }
-    return word.len == 0 ? TC_NPOS : find_word(sql, word);
+    if (at == TC_NPOS) {
+        (void)tc_slice_cut(message, '"', &rest);
+        struct tc_slice word = tc_slice_cut(rest, '"', &rest);
+        at = word.len == 0 ? TC_NPOS : find_word(sql, word);
+    }
+    return at;
 }
 
 void tc_sql_say_error(struct tc_slice sql, const struct tc_error *err)

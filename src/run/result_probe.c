@@ -74,4 +74,5 @@ const struct tc_reader tc_reader_probe = {
     .forms = 1U << TC_RESULT_JSON,
     .sniff = sniff,
     .read = read_probe,
+    .only_facts = true,
 };

@@ -119,6 +119,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
     TC_TRY(tc_serving_require_completed(row, "completed", err));
+    TC_TRY(tc_serving_details(r, row, o, err));
     tc_serving_load(r, row, o, "max_concurrency", "request_rate");
     tc_serving_common_add(common, &p);
     tell_metadata(r, o);

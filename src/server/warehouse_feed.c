@@ -23,8 +23,6 @@
 #define VERDICTS_MAX 256
 #define RETRY_FIRST TC_SECOND
 #define RETRY_MAX (60 * TC_SECOND)
-/* Failures in a row after which the warehouse is opened anew. */
-#define SUSPECT_AFTER 3
 /* A command that has the database open is waited for so long, then later again. */
 #define OPEN_WAIT TC_SECOND
 /* Behind ingestion and detection when the processors are busy. */
@@ -46,8 +44,7 @@ struct tc_warehouse_feed {
     int64_t read_ns; /* monotonic: when metrics are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
-    unsigned failures; /* of the warehouse itself, in a row */
-    bool is_writing;   /* what fails now is the warehouse */
+    bool is_writing; /* what fails now is the warehouse */
 };
 
 static int64_t clock_ns(clockid_t clock)
@@ -78,23 +75,20 @@ static tc_status need_warehouse(struct tc_warehouse_feed *f, struct tc_error *er
 static void failed(struct tc_warehouse_feed *f, const char *what, const struct tc_error *err)
 {
     int64_t first_ns = f->parts.retry_ns == 0 ? RETRY_FIRST : f->parts.retry_ns;
-    f->failures += f->is_writing;
     f->backoff_ns = f->backoff_ns == 0 ? first_ns : f->backoff_ns * 2;
     f->backoff_ns = f->backoff_ns > RETRY_MAX ? RETRY_MAX : f->backoff_ns;
     f->retry_ns = clock_ns(CLOCK_MONOTONIC) + f->backoff_ns;
     tc_count(TC_COUNT_WAREHOUSE_FAILURES, 1);
     tc_log_fields(TC_LOG_WARN, what, TC_LOG_CSTR("error", err->message),
                   TC_LOG_NUMBER("again_in_ms", f->backoff_ns / 1000000));
-    if (f->warehouse != NULL && f->failures >= SUSPECT_AFTER) {
-        f->failures = 0;
-        let_go(f);
+    if (f->is_writing) {
         tc_warehouse_hub_suspect(f->parts.hub);
+        let_go(f);
     }
 }
 
 static void succeeded(struct tc_warehouse_feed *f)
 {
-    f->failures = 0;
     f->backoff_ns = 0;
     f->retry_ns = 0;
 }

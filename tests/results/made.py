@@ -34,6 +34,13 @@ SGLANG = {
     "max_concurrent_requests": 18,
 }
 
+# What --save-detailed and --output-details add: seconds, one element a request.
+DETAILS = {
+    "input_lens": [8, 8, 8, 8], "output_lens": [4, 4, 0, 1], "ttfts": [0.125, 0.25, 0.0, 0.5],
+    "itls": [[0.015625, 0.03125, 0.0625], [0.0078125, 0.125, 0.25], [], []],
+    "latencies": [0.25, 0.75, 0.0, 0.5], "generated_texts": ["a", "b", "", "c"], "errors": ["", "", "no", ""],
+}
+
 # Of 2024: milliseconds under names that have no unit.
 SGLANG_OLD = {
     "backend": "sglang", "dataset_name": "random", "request_rate": 8.0, "completed": 100, "total_input": 51200,

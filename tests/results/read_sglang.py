@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What SGLang's bench_serving wrote, one object a line."""
 
-from reading import load, main, number, put
+from reading import add_details, load, main, number, put
 
 COLUMNS = {
     "completed": "completed",
@@ -34,6 +34,9 @@ def read(path):
                 continue
             for word, statistic in WORDS.items():
                 put(row, f"{measure}_{statistic}_ms", run.get(f"{word}_{name}_ms"))
+        add_details(row, run)
+        if "requests" in row:
+            row["error_rate"] = row["errors"] / row["requests"]
         rows.append(("serving_outcome_fact", row))
         for key, value in run.items():
             if key in SINGLE or (key.startswith(("std_", "max_")) and key.endswith("_ms") and key != "std_itl_ms"):

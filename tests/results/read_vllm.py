@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a result of vLLM's bench serve says, read with the json module alone."""
 
-from reading import load, main, number, put
+from reading import add_details, load, main, number, put
 
 COLUMNS = {
     "num_prompts": "requests",
@@ -51,6 +51,7 @@ def read(path):
                 put(row, f"{measure}_{statistic}_ms", run.get(f"{word}_{name}_ms"))
         if number(run.get("mean_itl_ms")) == 0:
             row.pop("jitter_ms", None)
+        add_details(row, run)
         if "requests" in row and row.get("requests") == row.get("completed"):
             row.setdefault("errors", 0.0)
         if "requests" in row and "errors" in row:

@@ -42,6 +42,13 @@ def good():
                                                         p99_itl_ms=0.0, std_itl_ms=0.0)), 0.0
     yield "vllm_strings", "vllm", text(changed(vllm, duration="50.0", mean_ttft_ms="120.25")), 0.0
     yield "vllm_more_keys", "vllm", text(changed(vllm, colour="blue", ttfts=[0.1, 0.2], itls=[[0.01], []])), 0.0
+    few = changed(vllm, num_prompts=4, completed=3, failed=..., total_input_tokens=24, total_output_tokens=9, duration=1.0,
+                  request_throughput=3.0, output_throughput=9.0, **{key: ... for key in vllm if key.endswith("_ms")})
+    yield "vllm_detailed", "vllm", text({**few, **made.DETAILS, "mean_ttft_ms": 280.0}), 1e-12
+    yield "sglang_detailed", "sglang", lines([{**changed(made.SGLANG, completed=3, duration=1.0, request_throughput=3.0,
+                                                         output_throughput=9.0, total_output_tokens=9,
+                                                         **{key: ... for key in made.SGLANG if key.endswith(("ttft_ms", "itl_ms"))}),
+                                               **changed(made.DETAILS, latencies=...)}]), 1e-12
     yield "vllm_one_line", "vllm", lines([vllm]), 0.0
     yield "vllm_bom", "vllm", "\ufeff" + text(vllm), 0.0
     yield "vllm_crlf", "vllm", text(vllm).replace("\n", "\r\n"), 0.0

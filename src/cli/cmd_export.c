@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+#include "cli/data.h"
+#include "cli/run.h"
+#include "cli/say.h"
+#include "cli/snapshot.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPT_PARQUET, OPT_TABLE, OPT_FORCE, OPT_DATA_DIR, OPT_JSON, OPT_COUNT };
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_PARQUET] = {.name = "parquet",
+                     .argument = "DIR",
+                     .help = "Write DIR/<table>.parquet for every table, and DIR/manifest.json."},
+    [OPT_TABLE] = {.name = "table",
+                   .argument = "TABLE",
+                   .help = "Only this table. May be given again."},
+    [OPT_FORCE] = {.name = "force", .help = "Replace files of an earlier export."},
+    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
+    [OPT_JSON] = {.name = "json", .help = "What was written, one JSON object a table."},
+};
+
+struct asked {
+    const char *parquet;
+    const char *data_dir;
+    bool wanted[TC_TABLE_COUNT];
+    bool some; /* tables were named */
+    bool force;
+    bool json;
+};
+
+/* The tables, in the order of tables.def. */
+static size_t choose(const struct asked *a, struct tc_snapshot_table *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        if (!a->some || a->wanted[i]) {
+            out[count++] =
+                (struct tc_snapshot_table){.table = (enum tc_table)i, .before_us = INT64_MIN};
+        }
+    }
+    return count;
+}
+
+/* An earlier export is not mixed with this one. */
+static bool is_clear(const char *dir, const struct tc_snapshot_table *tables, size_t count)
+{
+    char path[PATH_MAX + 128];
+    for (size_t i = 0; i <= count; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s%s", dir,
+                       i < count ? tc_table_info(tables[i].table)->name : TC_SNAPSHOT_MANIFEST,
+                       i < count ? ".parquet" : "");
+        if (access(path, F_OK) == 0) {
+            tc_say("export", "%s is there already; --force replaces it", path);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void report(struct tc_grow *g, const struct tc_snapshot_table *t, bool json)
+{
+    const char *name = tc_table_info(t->table)->name;
+    char line[160];
+    if (json) {
+        tc_grow_lit(g, "{");
+        tc_grow_member(g, "table", tc_slice_cstr(name));
+        tc_grow_lit(g, ",\"rows\":");
+        tc_grow_u64(g, t->rows);
+        tc_grow_lit(g, ",\"bytes\":");
+        tc_grow_u64(g, t->bytes);
+        tc_grow_lit(g, ",\"digest\":\"");
+        tc_grow_digest(g, &t->digest);
+        tc_grow_lit(g, "\"}\n");
+        return;
+    }
+    (void)snprintf(line, sizeof line, "%-24s %12llu rows %14llu bytes\n", name,
+                   (unsigned long long)t->rows, (unsigned long long)t->bytes);
+    tc_grow_str(g, tc_slice_cstr(line));
+}
+
+/* All tables as of one moment. */
+static tc_status export_all(struct tc_warehouse *w, const char *dir,
+                            struct tc_snapshot_table *tables, size_t count, struct tc_error *err)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    TC_TRY(tc_warehouse_begin(w, err));
+    tc_status status = tc_snapshot_write(w, dir, tables, count, now_us, TC_EMPTY, err);
+    tc_warehouse_rollback(w);
+    return status;
+}
+
+static int act(const struct asked *a)
+{
+    struct tc_snapshot_table tables[TC_TABLE_COUNT];
+    size_t count = choose(a, tables);
+    char data_dir[TC_DATA_PATH_BYTES];
+    char dir[PATH_MAX];
+    struct tc_error err = {0};
+    struct tc_grow g = {0};
+    if (!tc_data_dir_of("export", a->data_dir, data_dir)) {
+        return TC_EXIT_BAD;
+    }
+    struct tc_warehouse *w = tc_data_open("export", data_dir, TC_WAREHOUSE_READ);
+    if (w == NULL) {
+        return TC_EXIT_BAD;
+    }
+    int code = TC_EXIT_BAD;
+    tc_status status = tc_snapshot_make_dir(a->parquet, &err);
+    if (status == TC_OK && realpath(a->parquet, dir) == NULL) {
+        status = tc_fail(&err, TC_E_IO, 0, "%s cannot be used", a->parquet);
+    }
+    if (status == TC_OK && (a->force || is_clear(dir, tables, count))) {
+        status = export_all(w, dir, tables, count, &err);
+        for (size_t i = 0; i < count && status == TC_OK; i++) {
+            report(&g, &tables[i], a->json);
+        }
+        code = status == TC_OK ? tc_run_print(&g, TC_EXIT_OK) : TC_EXIT_BAD;
+    }
+    if (status != TC_OK) {
+        tc_say("export", "%s", err.message);
+    }
+    tc_grow_fini(&g);
+    tc_warehouse_close(w);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    struct asked a = {0};
+    tc_option_walk_init(&walk, &tc_command_export, argc, argv);
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+        enum tc_table table = TC_TABLE_COUNT;
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(&tc_command_export);
+        }
+        if (option == TC_OPTION_BAD) {
+            return TC_EXIT_BAD;
+        }
+        if (option == OPT_TABLE && !tc_table_parse(tc_slice_cstr(value), &table)) {
+            tc_say("export", "there is no table \"%s\"; `tracecore sql --describe` lists all",
+                   value);
+            return TC_EXIT_BAD;
+        }
+        if (option == OPT_TABLE) {
+            a.wanted[table] = true;
+            a.some = true;
+        }
+        a.parquet = option == OPT_PARQUET ? value : a.parquet;
+        a.data_dir = option == OPT_DATA_DIR ? value : a.data_dir;
+        a.force |= option == OPT_FORCE;
+        a.json |= option == OPT_JSON;
+    }
+    if (a.parquet == NULL || argc > optind) {
+        tc_say("export", "where to? tracecore export --parquet DIR");
+        return tc_command_misused(&tc_command_export);
+    }
+    return act(&a);
+}
+
+const struct tc_command tc_command_export = {
+    .name = "export",
+    .summary = "write the tables to Parquet files",
+    .usage = "usage: tracecore export --parquet DIR [--table TABLE]... [--force] [--json]\n"
+             "\n"
+             "Writes each table to DIR/<table>.parquet (zstd), all as of one moment, and\n"
+             "DIR/manifest.json with rows, bytes and SHA-256 of each. Any tool that reads\n"
+             "Parquet can take it from there. Prints what was written.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status:\n"
+             "  0  done\n"
+             "  2  wrong usage, there is no database, or files are there already\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore export --parquet /backup/tables\n"
+             "  tracecore export --parquet out --table benchmark_run_fact --force\n",
+    .run = run,
+};

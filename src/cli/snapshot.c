@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/snapshot.h"
+
+#include "base/time.h"
+#include "cli/data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STEP ((size_t)128 << 10)
+
+static tc_status fail(struct tc_error *err, const char *path)
+{
+    return tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
+}
+
+tc_status tc_snapshot_make_dir(const char *path, struct tc_error *err)
+{
+    char part[TC_DATA_PATH_BYTES];
+    size_t len = strlen(path);
+    if (len >= sizeof part) {
+        return tc_fail(err, TC_E_USAGE, 0, "the path is too long");
+    }
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0') {
+            continue;
+        }
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
+            return fail(err, part);
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_snapshot_sync_dir(const char *path, struct tc_error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return fail(err, path);
+    }
+    tc_status status = fsync(fd) == 0 ? TC_OK : fail(err, path);
+    (void)close(fd);
+    return status;
+}
+
+static tc_status digest_file(const char *path, struct tc_snapshot_table *t, struct tc_error *err)
+{
+    char *block = malloc(STEP);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct tc_sha256 sum;
+    ssize_t n = 1;
+    if (block == NULL || fd < 0) {
+        tc_status status = block == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory to read %s", path)
+                                         : fail(err, path);
+        free(block);
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return status;
+    }
+    tc_sha256_init(&sum);
+    t->bytes = 0;
+    while (n != 0) {
+        n = read(fd, block, STEP);
+        if (n < 0 && errno != EINTR) {
+            break;
+        }
+        tc_sha256_update(&sum, tc_slice_make(block, n > 0 ? (size_t)n : 0));
+        t->bytes += n > 0 ? (uint64_t)n : 0;
+    }
+    tc_sha256_final(&sum, &t->digest);
+    tc_status status = n < 0 ? fail(err, path) : TC_OK;
+    (void)close(fd);
+    free(block);
+    return status;
+}
+
+static void put_manifest(struct tc_grow *g, const struct tc_snapshot_table *tables, size_t count,
+                         int64_t now_us, struct tc_slice more)
+{
+    char text[TC_PUT_TIME_MAX + 2];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_time(&b, now_us * 1000);
+    tc_grow_lit(g, "{\"snapshot_version\":1,\"schema_version\":");
+    tc_grow_u64(g, TC_SCHEMA_VERSION);
+    tc_grow_member(g, "created_at", tc_buf_slice(&b));
+    if (more.len > 0) {
+        tc_grow_lit(g, ",");
+        tc_grow_str(g, more);
+    }
+    tc_grow_lit(g, ",\"tables\":[");
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_table_info *info = tc_table_info(tables[i].table);
+        tc_grow_str(g, i == 0 ? TC_LIT("\n{") : TC_LIT(",\n{"));
+        tc_grow_member(g, "table", tc_slice_cstr(info->name));
+        tc_grow_lit(g, ",\"file\":\"");
+        tc_grow_str(g, tc_slice_cstr(info->name));
+        tc_grow_lit(g, ".parquet\",\"rows\":");
+        tc_grow_u64(g, tables[i].rows);
+        tc_grow_lit(g, ",\"bytes\":");
+        tc_grow_u64(g, tables[i].bytes);
+        tc_grow_lit(g, ",\"digest\":\"");
+        tc_grow_digest(g, &tables[i].digest);
+        tc_grow_lit(g, "\"}");
+    }
+    tc_grow_lit(g, "\n]}\n");
+}
+
+static bool write_all(int fd, struct tc_slice s)
+{
+    while (s.len > 0) {
+        ssize_t n = write(fd, s.ptr, s.len);
+        if (n < 0 && errno != EINTR) {
+            return false;
+        }
+        s = tc_slice_from(s, n > 0 ? (size_t)n : 0);
+    }
+    return true;
+}
+
+static tc_status write_file(const char *path, struct tc_slice text, struct tc_error *err)
+{
+    char beside[TC_DATA_PATH_BYTES + 8];
+    if (snprintf(beside, sizeof beside, "%s.tmp", path) >= (int)sizeof beside) {
+        return tc_fail(err, TC_E_USAGE, 0, "the path is too long");
+    }
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0) {
+        return fail(err, beside);
+    }
+    tc_status status = write_all(fd, text) && fsync(fd) == 0 ? TC_OK : fail(err, beside);
+    (void)close(fd);
+    if (status == TC_OK && rename(beside, path) != 0) {
+        status = fail(err, path);
+    }
+    if (status != TC_OK) {
+        (void)unlink(beside);
+    }
+    return status;
+}
+
+static tc_status path_in(char *out, size_t size, const char *dir, const char *name,
+                         const char *suffix, struct tc_error *err)
+{
+    int len = snprintf(out, size, "%s/%s%s", dir, name, suffix);
+    return len > 0 && (size_t)len < size ? TC_OK
+                                         : tc_fail(err, TC_E_USAGE, 0, "the path is too long");
+}
+
+tc_status tc_snapshot_write(struct tc_warehouse *w, const char *dir,
+                            struct tc_snapshot_table *tables, size_t count, int64_t now_us,
+                            struct tc_slice more, struct tc_error *err)
+{
+    char path[TC_DATA_PATH_BYTES];
+    struct tc_grow text = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct tc_snapshot_table *t = &tables[i];
+        TC_TRY(path_in(path, sizeof path, dir, tc_table_info(t->table)->name, ".parquet", err));
+        TC_TRY(
+            tc_warehouse_parquet(w, t->table, t->time_column, t->before_us, path, &t->rows, err));
+        TC_TRY(digest_file(path, t, err));
+    }
+    TC_TRY(path_in(path, sizeof path, dir, TC_SNAPSHOT_MANIFEST, "", err));
+    put_manifest(&text, tables, count, now_us, more);
+    tc_status status = text.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest")
+                                   : write_file(path, tc_grow_slice(&text), err);
+    tc_grow_fini(&text);
+    return status == TC_OK ? tc_snapshot_sync_dir(dir, err) : status;
+}
