@@ -417,11 +417,13 @@ static void ask_all(const char *dir, const struct fleet *f, size_t count, bool g
     int64_t from_us = FLEET_START_US + (int64_t)(windows / 2) * FLEET_WINDOW_US;
     const struct question questions[] = {
         {"what changed between two runs, by metric",
-         "SELECT metric, avg(CASE WHEN run_id = ? THEN mean END) AS base, "
-         "avg(CASE WHEN run_id = ? THEN mean END) AS candidate FROM telemetry_slice_fact "
-         "WHERE run_id IN (?, ?) GROUP BY metric ORDER BY metric",
-         4,
-         {text(base), text(run), text(base), text(run)}},
+         "SELECT metric, b.value AS base, c.value AS candidate, b.slices FROM "
+         "(SELECT metric, avg(mean) AS value, count(*) AS slices FROM telemetry_slice_fact "
+         "WHERE run_id = ? GROUP BY metric) b JOIN "
+         "(SELECT metric, avg(mean) AS value FROM telemetry_slice_fact "
+         "WHERE run_id = ? GROUP BY metric) c USING (metric) ORDER BY metric",
+         2,
+         {text(base), text(run)}},
         {"one metric of two runs, node against node",
          "SELECT node_name, avg(CASE WHEN run_id = ? THEN mean END) AS base, "
          "avg(CASE WHEN run_id = ? THEN mean END) AS candidate, max(max) AS worst "
