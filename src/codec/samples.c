@@ -71,16 +71,11 @@ static const struct tc__metric_row NO_ROW = {
 /* Fields that end up in the scope; the others stay labels unless the metric has a row. */
 static bool is_of_scope(const struct tc__metric_sample *s, uint8_t field)
 {
-    switch ((enum tc__metric_field)field) {
-    case TC__FIELD_NODE:
-    case TC__FIELD_POD_UID:
-    case TC__FIELD_JOB:
-    case TC__FIELD_RANK:
-    case TC__FIELD_UUID:
-        return true;
-    default:
-        return s->use.row != &NO_ROW;
-    }
+    bool is_identity = field == TC__FIELD_NODE || field == TC__FIELD_POD_UID ||
+                       field == TC__FIELD_JOB || field == TC__FIELD_RANK || field == TC__FIELD_UUID;
+    /* A target that is probed may have several addresses. */
+    bool is_address = field == TC__FIELD_IP && s->use.row->device == TC__DEVICE_TARGET;
+    return is_identity || (s->use.row != &NO_ROW && !is_address);
 }
 
 bool tc_series_read(const struct tc_sample *sample, struct tc_arena *arena,
