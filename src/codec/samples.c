@@ -12,10 +12,11 @@ enum tc_samples_form tc_samples_form(struct tc_slice bytes)
     if (tc__samples_is_otlp_json(bytes)) {
         return TC_SAMPLES_OTLP_JSON;
     }
-    if (tc__samples_is_otlp_protobuf(bytes)) {
-        return TC_SAMPLES_OTLP_PROTOBUF;
+    /* Before protobuf: empty lines look like the start of one. */
+    if (tc__samples_is_text(bytes)) {
+        return TC_SAMPLES_TEXT;
     }
-    return tc__samples_is_text(bytes) ? TC_SAMPLES_TEXT : TC_SAMPLES_NONE;
+    return tc__samples_is_otlp_protobuf(bytes) ? TC_SAMPLES_OTLP_PROTOBUF : TC_SAMPLES_NONE;
 }
 
 void tc__samples_bad(struct tc__samples *s, uint64_t offset, const char *why)
