@@ -83,9 +83,10 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     const char *slash = strrchr(file->path, '/');
     (void)snprintf(count, sizeof count, "%llu", (unsigned long long)rows);
     bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY;
+    bool is_read = strcmp(reader, TC_IMPORT_KEPT) != 0;
     tc_run_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
     tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
-    tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(reader) : TC_LIT("-"));
+    tc_run_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
     tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
 }
 
@@ -173,7 +174,7 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
         tc_grow_str(g, out->publishable ? TC_LIT(", may be published\n")
                        : strcmp(out->benchmark_class, "exploratory") == 0
                            ? TC_LIT(", not to be published: it has no contract\n")
-                           : TC_LIT(", not to be published: contradictions were forced\n"));
+                           : TC_LIT(", not to be published: see its warnings\n"));
         (void)tc_run_table_print(&a->table, g, "  ");
         if (out->notes > 0) {
             tc_grow_lit(g, "  ");
