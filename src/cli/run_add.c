@@ -174,7 +174,7 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
         tc_grow_str(g, out->publishable ? TC_LIT(", may be published\n")
                        : strcmp(out->benchmark_class, "exploratory") == 0
                            ? TC_LIT(", not to be published: it has no contract\n")
-                           : TC_LIT(", not to be published: contradictions were forced\n"));
+                           : TC_LIT(", not to be published: see its warnings\n"));
         (void)tc_run_table_print(&a->table, g, "  ");
         if (out->notes > 0) {
             tc_grow_lit(g, "  ");

@@ -172,7 +172,7 @@ static void put_run(struct tc_grow *g, const struct tc_run_set *run)
     tc_run_value(g, run, 0, TC_RUN_CLASS);
     tc_grow_str(g, publishable->known && publishable->integer != 0 ? TC_LIT(", may be published\n")
                    : tc_run_cell(run, 0, TC_RUN_CONTRACT_DIGEST)->known
-                       ? TC_LIT(", not to be published: contradictions were forced\n")
+                       ? TC_LIT(", not to be published: see its warnings\n")
                        : TC_LIT(", not to be published: it has no contract\n"));
     put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
     put_column(g, run, "status", TC_RUN_STATUS);

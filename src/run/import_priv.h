@@ -104,6 +104,7 @@ struct tc__import {
     uint64_t contradictions; /* of them */
     bool unreadable;         /* one of them is a file that cannot be read at all */
     bool forced;             /* a contradiction was recorded instead of refused */
+    bool of_other_model;     /* a result is of another model than the contract's */
     bool contract_is_bad;
     bool is_twin; /* a result of another replicate */
     uint64_t bytes_done;
