@@ -37,6 +37,53 @@ static void take_note(void *context, struct tc_slice where, struct tc_slice fiel
     }
 }
 
+static bool is_defined(const struct tc__import *i, const struct tc_telemetry_definition *d)
+{
+    for (size_t n = 0; n < i->definition_count; n++) {
+        if (tc_slice_eq(i->definitions[n].field, d->field) &&
+            tc_slice_eq(i->definitions[n].tool, d->family)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A metric that has another name here than its producer gave it. */
+static tc_status add_definition(struct tc__import *i, const struct tc_telemetry_definition *d,
+                                struct tc_error *err)
+{
+    struct tc__definition own = {0};
+    struct tc_grow id = {0};
+    void *items = i->definitions;
+    bool ok =
+        tc__import_room(&items, i->definition_count, &i->definition_cap, sizeof *i->definitions);
+    i->definitions = items;
+    tc_grow_str(&id, d->family);
+    tc_grow_lit(&id, ":");
+    tc_grow_str(&id, d->field);
+    ok = ok && !id.failed && tc__import_pool_copy(&i->pool, tc_grow_slice(&id), &own.id) &&
+         tc__import_pool_copy(&i->pool, d->family, &own.tool) &&
+         tc__import_pool_copy(&i->pool, d->field, &own.field) &&
+         tc__import_pool_copy(&i->pool, d->metric, &own.measures) &&
+         tc__import_pool_copy(&i->pool, d->source_unit, &own.source_unit) &&
+         tc__import_pool_copy(&i->pool, d->unit, &own.unit) &&
+         tc__import_pool_copy(&i->pool, tc_slice_cstr(d->note), &own.note);
+    tc_grow_fini(&id);
+    if (!ok) {
+        return tc__import_nomem(err);
+    }
+    i->definitions[i->definition_count++] = own;
+    return TC_OK;
+}
+
+static void take_definition(void *context, const struct tc_telemetry_definition *d)
+{
+    struct reading *r = context;
+    if (!r->writes && r->failed == TC_OK && !is_defined(r->i, d)) {
+        r->failed = add_definition(r->i, d, r->err);
+    }
+}
+
 /* Samples without a time are of the run's end or, when that is not known, of the moment the file
  * was written. */
 static int64_t taken_ns(const struct tc__import *i, const char *path)
@@ -53,7 +100,8 @@ static tc_status read_bytes(struct reading *r, struct tc_slice bytes,
 {
     const struct tc__import *i = r->i;
     const struct tc__source *s = &i->sources[r->source];
-    const struct tc_telemetry_out out = {take_rows, take_note, r};
+    const struct tc_telemetry_out out = {
+        .take = take_rows, .note = take_note, .context = r, .define = take_definition};
     const struct tc_telemetry_input in = {
         .name = tc_slice_cstr(s->file->path),
         .bytes = bytes,
