@@ -6,7 +6,7 @@ usage: compare.py TOOL FILE... [--tolerance X]   one reading beside ours
        compare.py --samples [TOOL]               every sample of a tool that has a reading
        compare.py --selftest                     a changed number is found
 
-The reading is read_TOOL.py (with _ for -) beside this script: it prints "row TABLE" and "column=value" lines.
+The reading is read_TOOL.py beside this script: it prints "row TABLE" and "column=value" lines.
 Rows must come in the same order (slices: any), with the same columns and the same numbers: equal as doubles, or,
 where both sides compute them, within 1e-12. $TC_BINARY is the program, $TC_SAMPLES has the samples.
 """
@@ -61,7 +61,7 @@ def ours(path, tool):
 
 
 def theirs(path, tool):
-    script = HERE / f"read_{tool.replace('-', '_')}.py"
+    script = HERE / f"read_{tool}.py"
     done = subprocess.run([sys.executable, "-B", str(script), str(path)], capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
         sys.exit(f"{script.name} {path}: {done.stderr}")
