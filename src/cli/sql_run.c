@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 
 /* What the signal handler stops. Read by it alone; set while a query runs. */
 static struct tc_warehouse *volatile running;
@@ -60,9 +59,9 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
     size_t left_out = 0;
     struct tc_query query = {
         .sql = sql, .untrusted = true, .rows_max = s->rows_max, .time_ns = s->time_ns};
-    pressed = 0;
     running = w;
-    tc_status status = tc_warehouse_query(w, &query, tc_sql_print, p, &cut, &err);
+    tc_status status = pressed != 0 ? tc_fail(&err, TC_E_LIMIT, 0, "the query was stopped")
+                                    : tc_warehouse_query(w, &query, tc_sql_print, p, &cut, &err);
     running = NULL;
     uint64_t rows = tc_sql_printer_end(p, &left_out);
     bool written = tc_output_flush(&s->out);
@@ -83,6 +82,7 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
 
 int tc_sql_run(struct tc_sql *s, struct tc_slice sql)
 {
+    pressed = 0;
     struct tc_warehouse *w = tc_data_open("sql", s->dir, TC_WAREHOUSE_READ);
     if (w == NULL) {
         return TC_EXIT_BAD;
