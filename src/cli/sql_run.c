@@ -80,10 +80,24 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
     return TC_EXIT_FOUND;
 }
 
+/* Ctrl-C waits until the database is open: it would break calls of the engine's half way, and its
+ * threads inherit that they are not asked. */
+static struct tc_warehouse *open_undisturbed(const char *dir)
+{
+    sigset_t interrupts;
+    sigset_t before;
+    (void)sigemptyset(&interrupts);
+    (void)sigaddset(&interrupts, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &interrupts, &before);
+    struct tc_warehouse *w = tc_data_open("sql", dir, TC_WAREHOUSE_READ);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return w;
+}
+
 int tc_sql_run(struct tc_sql *s, struct tc_slice sql)
 {
     pressed = 0;
-    struct tc_warehouse *w = tc_data_open("sql", s->dir, TC_WAREHOUSE_READ);
+    struct tc_warehouse *w = open_undisturbed(s->dir);
     if (w == NULL) {
         return TC_EXIT_BAD;
     }
