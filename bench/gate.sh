@@ -31,6 +31,10 @@ Measures every detector and checks two gates:
   --chaos [OPTIONS]    instead: kill -9 under load, 200 times: nothing that was
                        acknowledged is lost (--rounds N, --seed S)
 
+  --warehouse [OPTIONS]
+                       instead: ten million telemetry slices: load, room on disk, queries
+                       (--rows N, --dir DIR, --json)
+
 Exit status: 0 within the gates, 1 a gate is breached, 2 something could not be measured.
 TEXT
 }
@@ -169,6 +173,12 @@ while [ $# -gt 0 ]; do
     --all) all=yes ;;
     --serve) shift; with_node serve.mjs "$@" ;;
     --chaos) shift; with_node chaos.mjs "$@" ;;
+    --warehouse)
+      shift
+      program=$(dirname "$binary")/bench/bench_warehouse
+      [ -x "$program" ] || fail "$program is not built: ./dev bench --warehouse builds it"
+      exec "$program" "$@"
+      ;;
     --help | -h) usage; exit 0 ;;
     *) usage >&2; fail "unknown option $1" ;;
   esac

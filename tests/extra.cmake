@@ -52,6 +52,12 @@ set_target_properties(print_slices PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_
 tc_add_test(NAME results.slices COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/results/read_slices.py"
   "${CMAKE_BINARY_DIR}/tests/print_slices" LABELS results)
 
+# Result files, beside readings of the same files that share nothing with ours.
+set(results "${CMAKE_SOURCE_DIR}/tests/results")
+tc_add_test(NAME results.samples COMMAND ${python} "${results}/compare.py" --samples LABELS results)
+tc_add_test(NAME results.selftest COMMAND ${python} "${results}/compare.py" --selftest LABELS results)
+tc_add_test(NAME results.variants COMMAND ${python} "${results}/variants.py" LABELS results)
+
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)
 # The order of events does not matter: order.<pattern> shuffles the events of its cases.

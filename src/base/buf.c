@@ -142,8 +142,7 @@ void tc_buf_f64(struct tc_buf *b, double value)
     }
 }
 
-/* Length of the valid UTF-8 sequence at s[0], or 0: RFC 3629, no surrogates, no overlong forms. */
-static size_t utf8_len(const unsigned char *s, size_t left)
+size_t tc_utf8_len(const unsigned char *s, size_t left)
 {
     if (s[0] < 0x80) {
         return 1;
@@ -240,7 +239,7 @@ void tc_buf_json(struct tc_buf *b, struct tc_slice s)
             break;
         }
         const unsigned char *at = (const unsigned char *)s.ptr + i;
-        size_t len = utf8_len(at, s.len - i);
+        size_t len = tc_utf8_len(at, s.len - i);
         if (len > 1) {
             tc_buf_put(b, s.ptr + i, len);
         } else if (len == 1 && !plain(s.ptr[i])) {
@@ -286,7 +285,7 @@ void tc_buf_printable(struct tc_buf *b, struct tc_slice s)
 {
     for (size_t i = 0; i < s.len;) {
         const unsigned char *at = (const unsigned char *)s.ptr + i;
-        size_t len = utf8_len(at, s.len - i);
+        size_t len = tc_utf8_len(at, s.len - i);
         if (len == 0 || is_control(at, len)) {
             tc_buf_lit(b, "\\x");
             tc_buf_hex(b, *at, 2);

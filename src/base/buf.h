@@ -217,6 +217,10 @@ void tc_buf_f64(struct tc_buf *b, double value);
  */
 void tc_buf_json(struct tc_buf *b, struct tc_slice s);
 
+/* Length of the valid UTF-8 sequence at s[0], or 0: RFC 3629, no surrogates, no overlong forms.
+ * There is at least one byte left. */
+size_t tc_utf8_len(const unsigned char *s, size_t left);
+
 /* True when s is printable ASCII without quote and backslash: as JSON it needs no escaping. */
 bool tc_slice_is_plain(struct tc_slice s);
 

@@ -27,19 +27,14 @@
 #define T0 (INT64_C(1762000020) * TC_SECOND)
 #define SCRAPE_NS (15 * TC_SECOND)
 
-struct series {
-    struct tc_sample text;   /* by its text */
-    struct tc_sample labels; /* by its labels */
-    struct tc_event event;
-    struct tc_sample_label pairs[LABELS];
-    char bytes[TEXT_BYTES];
-};
-
 enum how { BY_TEXT, BY_LABELS, BY_EVENT, HOW_COUNT };
 
 struct bench_run {
     struct tc_slices *slices;
-    struct series *series;
+    struct tc_sample *samples;
+    struct tc_sample_label *labels; /* LABELS for each series */
+    struct tc_event *events;
+    char *bytes;
     int64_t now_ns;
     uint64_t rows;
 };
@@ -71,56 +66,47 @@ static void put_label(struct tc_buf *b, struct tc_sample_label *out, const char 
     tc_buf_lit(b, "\",");
 }
 
-static void fill_series(struct series *s, unsigned n)
+static void fill_series(struct bench_run *run, unsigned n, struct tc_buf *b)
 {
     unsigned gpu = n / METRICS;
-    struct tc_buf b = tc_buf_make(s->bytes, sizeof s->bytes);
+    struct tc_sample_label *labels = &run->labels[(size_t)n * LABELS];
     struct tc_slice name = tc_slice_cstr(METRIC_OF[n % METRICS].name);
-    tc_buf_str(&b, name);
-    tc_buf_char(&b, '{');
-    put_label(&b, &s->pairs[0], "gpu", "", gpu % 8);
-    put_label(&b, &s->pairs[1], "UUID", "GPU-2f0a11c4-2b5d-6b20-f903-55834143", gpu);
-    put_label(&b, &s->pairs[2], "device", "nvidia", gpu % 8);
-    put_label(&b, &s->pairs[3], "modelName", "NVIDIA H100 80GB HBM", 3);
-    put_label(&b, &s->pairs[4], "Hostname", "gpu-node-", gpu / 8);
-    put_label(&b, &s->pairs[5], "pod", "trainer-", gpu / 8);
-    tc_buf_char(&b, '}');
-    s->text = (struct tc_sample){.name = name,
-                                 .identity = tc_buf_slice(&b),
-                                 .type = TC_SAMPLE_GAUGE,
-                                 .start_ns = TC_TIME_NONE,
-                                 .value = gpu,
-                                 .labels = s->pairs,
-                                 .label_count = LABELS};
-    s->labels = s->text;
-    s->labels.identity = TC_EMPTY;
-    tc_event_init(&s->event, TC_EVENT_METRIC);
-    s->event.scope.node = s->pairs[4].value;
-    s->event.scope.gpu_uuid = s->pairs[1].value;
-    s->event.scope.pod = s->pairs[5].value;
-    s->event.scope.gpu_index = (int32_t)(gpu % 8);
-    s->event.metric.metric = (uint16_t)METRIC_OF[n % METRICS].metric;
-    s->event.metric.value = gpu;
+    size_t start = b->len;
+    tc_buf_str(b, name);
+    tc_buf_char(b, '{');
+    put_label(b, &labels[0], "gpu", "", gpu % 8);
+    put_label(b, &labels[1], "UUID", "GPU-2f0a11c4-2b5d-6b20-f903-55834143", gpu);
+    put_label(b, &labels[2], "device", "nvidia", gpu % 8);
+    put_label(b, &labels[3], "modelName", "NVIDIA H100 80GB HBM", 3);
+    put_label(b, &labels[4], "Hostname", "gpu-node-", gpu / 8);
+    put_label(b, &labels[5], "pod", "trainer-", gpu / 8);
+    tc_buf_char(b, '}');
+    run->samples[n] = (struct tc_sample){.name = name,
+                                         .identity = tc_buf_since(b, start),
+                                         .type = TC_SAMPLE_GAUGE,
+                                         .start_ns = TC_TIME_NONE,
+                                         .value = gpu,
+                                         .labels = labels,
+                                         .label_count = LABELS};
+    struct tc_event *ev = &run->events[n];
+    tc_event_init(ev, TC_EVENT_METRIC);
+    ev->scope.node = labels[4].value;
+    ev->scope.gpu_uuid = labels[1].value;
+    ev->scope.pod = labels[5].value;
+    ev->scope.gpu_index = (int32_t)(gpu % 8);
+    ev->metric.metric = (uint16_t)METRIC_OF[n % METRICS].metric;
+    ev->metric.value = gpu;
 }
 
 static void add_scrape(struct bench_run *run, enum how how)
 {
     static const struct tc_series_scope known = {.rank = -1};
     for (size_t i = 0; i < SERIES; i++) {
-        struct series *s = &run->series[i];
-        switch (how) {
-        case BY_TEXT:
-            tc_slices_add(run->slices, &s->text, run->now_ns, &known);
-            break;
-        case BY_LABELS:
-            tc_slices_add(run->slices, &s->labels, run->now_ns, &known);
-            break;
-        case BY_EVENT:
-            s->event.time_ns = run->now_ns;
-            tc_slices_add_event(run->slices, &s->event, &known);
-            break;
-        case HOW_COUNT:
-            break;
+        if (how == BY_EVENT) {
+            run->events[i].time_ns = run->now_ns;
+            tc_slices_add_event(run->slices, &run->events[i], &known);
+        } else {
+            tc_slices_add(run->slices, &run->samples[i], run->now_ns, &known);
         }
     }
     run->now_ns += SCRAPE_NS;
@@ -133,47 +119,55 @@ static tc_status take(void *context, const struct tc_rows *rows)
     return TC_OK;
 }
 
-/* Windows of one kind; the best window counts: whatever else the machine does only adds. */
+/* The best counts: whatever else the machine does only adds. Allocations of all are added. */
+static void keep_best(struct tc_bench_sample *io, const struct tc_bench_sample *now)
+{
+    uint64_t allocs = io->allocs + now->allocs;
+    if (io->ns == 0 || now->ns < io->ns) {
+        *io = *now;
+    }
+    io->allocs = allocs;
+}
+
 static bool measure(struct bench_run *run, enum how how, struct tc_bench_sample *out_add,
                     struct tc_bench_sample *out_flush)
 {
     struct tc_bench_meter meter;
     bool ok = true;
+    *out_add = (struct tc_bench_sample){0};
+    *out_flush = (struct tc_bench_sample){0};
     tc_bench_meter_init(&meter);
     for (int window = 0; ok && window < WINDOWS; window++) {
-        struct tc_bench_sample *const outs[] = {out_add, out_flush};
-        for (int part = 0; ok && part < 2; part++) {
+        for (int i = 0; i < SCRAPES; i++) {
             meter.sum = (struct tc_bench_sample){0};
             tc_bench_meter_start(&meter);
-            for (int i = 0; part == 0 && i < SCRAPES; i++) {
-                add_scrape(run, how);
-            }
-            if (part == 1) {
-                ok = tc_slices_flush(run->slices, run->now_ns, take, run, NULL) == TC_OK;
-            }
+            add_scrape(run, how);
             tc_bench_meter_stop(&meter);
-            /* The first window meets its series for the first time. */
-            if (window == 1 || (window > 1 && meter.sum.ns < outs[part]->ns)) {
-                uint64_t allocs = window == 1 ? 0 : outs[part]->allocs;
-                meter.sum.allocs += allocs;
-                *outs[part] = meter.sum;
-            } else if (window > 1) {
-                outs[part]->allocs += meter.sum.allocs;
+            if (window > 0) { /* the first meets its series for the first time */
+                keep_best(out_add, &meter.sum);
             }
+        }
+        meter.sum = (struct tc_bench_sample){0};
+        tc_bench_meter_start(&meter);
+        ok = tc_slices_flush(run->slices, run->now_ns, take, run, NULL) == TC_OK;
+        tc_bench_meter_stop(&meter);
+        if (window > 0) {
+            keep_best(out_flush, &meter.sum);
         }
     }
     tc_bench_meter_fini(&meter);
     return ok;
 }
 
-static int print_part(char *text, size_t room, const char *name, const struct tc_bench_sample *s)
+/* samples: of the best one, and of all that allocations were counted of. */
+static int print_part(char *text, size_t room, const char *name, const struct tc_bench_sample *s,
+                      double samples, double all)
 {
-    const double samples = (double)SERIES * SCRAPES;
     int len =
         snprintf(text, room, ",\"%s\":{\"ns_per_sample\":%.1f", name, (double)s->ns / samples);
     if (tc_alloc_count_available()) {
         len += snprintf(text + len, room - (size_t)len, ",\"allocs_per_sample\":%.4g",
-                        (double)s->allocs / (samples * (WINDOWS - 1)));
+                        (double)s->allocs / all);
     }
     if (s->instructions > 0) {
         len += snprintf(text + len, room - (size_t)len, ",\"instructions_per_sample\":%.1f",
@@ -182,36 +176,65 @@ static int print_part(char *text, size_t room, const char *name, const struct tc
     return len + snprintf(text + len, room - (size_t)len, "}");
 }
 
+static bool open_run(struct bench_run *run)
+{
+    struct tc_slices_config config = TC_SLICES_CONFIG_DEFAULT;
+    *run = (struct bench_run){.samples = calloc(SERIES, sizeof *run->samples),
+                              .labels = calloc((size_t)SERIES * LABELS, sizeof *run->labels),
+                              .events = calloc(SERIES, sizeof *run->events),
+                              .bytes = malloc((size_t)SERIES * TEXT_BYTES),
+                              .now_ns = T0};
+    if (run->samples == NULL || run->labels == NULL || run->events == NULL || run->bytes == NULL ||
+        tc_slices_create(&config, &run->slices, NULL) != TC_OK) {
+        return false;
+    }
+    struct tc_buf b = tc_buf_make(run->bytes, (size_t)SERIES * TEXT_BYTES);
+    for (unsigned i = 0; i < SERIES; i++) {
+        fill_series(run, i, &b);
+    }
+    return !b.overflowed;
+}
+
+static bool print(const char *name, const struct bench_run *run, const struct tc_bench_sample *add,
+                  const struct tc_bench_sample *flush, struct tc_output *out)
+{
+    static const char *const names[HOW_COUNT] = {"text", "labels", "event"};
+    const double all = (double)SERIES * SCRAPES * (WINDOWS - 1);
+    char text[1024];
+    int len = snprintf(text, sizeof text, "{\"bench\":\"%s\",\"series\":%d,\"rows\":%llu", name,
+                       SERIES, (unsigned long long)run->rows);
+    for (unsigned how = 0; how < HOW_COUNT; how++) {
+        len += print_part(text + len, sizeof text - (size_t)len, names[how], &add[how],
+                          (double)SERIES, all);
+    }
+    len += print_part(text + len, sizeof text - (size_t)len, "flush", flush,
+                      (double)SERIES * SCRAPES, all);
+    len += snprintf(text + len, sizeof text - (size_t)len, "}\n");
+    return tc_output_put(out, tc_slice_make(text, (size_t)len));
+}
+
 bool tc_bench_slices(const struct tc_bench *b, const struct tc_bench_options *o,
                      struct tc_output *out)
 {
     (void)o;
-    static const char *const names[HOW_COUNT] = {"text", "labels", "event"};
-    struct tc_slices_config config = TC_SLICES_CONFIG_DEFAULT;
     struct tc_bench_sample add[HOW_COUNT];
     struct tc_bench_sample flush[HOW_COUNT];
-    struct bench_run run = {.series = calloc(SERIES, sizeof *run.series), .now_ns = T0};
-    bool ok = run.series != NULL && tc_slices_create(&config, &run.slices, NULL) == TC_OK;
-    for (unsigned i = 0; ok && i < SERIES; i++) {
-        fill_series(&run.series[i], i);
-    }
+    struct bench_run run;
+    bool ok = open_run(&run);
     for (unsigned how = 0; ok && how < HOW_COUNT; how++) {
+        for (size_t i = 0; how == BY_LABELS && i < SERIES; i++) {
+            run.samples[i].identity = TC_EMPTY;
+        }
         ok = measure(&run, (enum how)how, &add[how], &flush[how]);
     }
     if (!ok) {
         tc_say("bench", "%s: no memory", b->name);
-    } else {
-        char text[1024];
-        int len = snprintf(text, sizeof text, "{\"bench\":\"%s\",\"series\":%d,\"rows\":%llu",
-                           b->name, SERIES, (unsigned long long)run.rows);
-        for (unsigned how = 0; how < HOW_COUNT; how++) {
-            len += print_part(text + len, sizeof text - (size_t)len, names[how], &add[how]);
-        }
-        len += print_part(text + len, sizeof text - (size_t)len, "flush", &flush[BY_TEXT]);
-        len += snprintf(text + len, sizeof text - (size_t)len, "}\n");
-        ok = tc_output_put(out, tc_slice_make(text, (size_t)len));
     }
+    ok = ok && print(b->name, &run, add, &flush[BY_TEXT], out);
     tc_slices_destroy(run.slices);
-    free(run.series);
+    free(run.bytes);
+    free(run.events);
+    free(run.labels);
+    free(run.samples);
     return ok;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
+#include "cli/data.h"
 #include "cli/run.h"
 #include "cli/say.h"
 
@@ -85,11 +86,7 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
     [OPT_LIMIT] = {.name = "limit",
                    .argument = "N",
                    .help = "list: at most so many; 50 unless given, 0 for all."},
-    [OPT_DATA_DIR] = {.name = "data-dir",
-                      .argument = "DIR",
-                      .help = "Where runs are kept. Default: $TRACECORE_DATA_DIR, else "
-                              "$STATE_DIRECTORY, else $XDG_STATE_HOME/tracecore, else "
-                              "~/.local/state/tracecore."},
+    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
     [OPT_JSON] = {.name = "json", .help = "JSON instead of text."},
     [OPT_QUIET] = {.name = "quiet", .help = "No progress and no warnings.", .letter = 'q'},
 };

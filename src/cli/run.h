@@ -50,10 +50,6 @@ int tc_run_read(const struct tc_run_args *args);
 
 /* ---- the database ---- */
 
-#define TC_RUN_PATH_BYTES 4096
-
-/* The data_dir; false when there is none, which was said. */
-bool tc_run_data_dir(const struct tc_run_args *args, char out[TC_RUN_PATH_BYTES]);
 /* For reading; NULL when it cannot, which was said. */
 struct tc_warehouse *tc_run_open(const struct tc_run_args *args);
 

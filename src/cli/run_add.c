@@ -2,6 +2,7 @@
 /* `tracecore run add`: a run from what tools have written. */
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/data.h"
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/say.h"
@@ -17,7 +18,7 @@
 
 struct adding {
     const struct tc_run_args *args;
-    char data_dir[TC_RUN_PATH_BYTES];
+    char data_dir[TC_DATA_PATH_BYTES];
     struct tc_import_file *files;
     size_t file_count;
     struct tc_warehouse *w;
@@ -82,9 +83,10 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     const char *slash = strrchr(file->path, '/');
     (void)snprintf(count, sizeof count, "%llu", (unsigned long long)rows);
     bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY;
+    bool is_read = strcmp(reader, TC_IMPORT_KEPT) != 0;
     tc_run_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
     tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
-    tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(reader) : TC_LIT("-"));
+    tc_run_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
     tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
 }
 
@@ -172,7 +174,7 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
         tc_grow_str(g, out->publishable ? TC_LIT(", may be published\n")
                        : strcmp(out->benchmark_class, "exploratory") == 0
                            ? TC_LIT(", not to be published: it has no contract\n")
-                           : TC_LIT(", not to be published: contradictions were forced\n"));
+                           : TC_LIT(", not to be published: see its warnings\n"));
         (void)tc_run_table_print(&a->table, g, "  ");
         if (out->notes > 0) {
             tc_grow_lit(g, "  ");
@@ -306,7 +308,7 @@ int tc_run_add(const struct tc_run_args *args)
         return tc_command_misused(&tc_command_run);
     }
     int code = TC_EXIT_BAD;
-    if (tc_run_data_dir(args, a.data_dir) && find_files(&a)) {
+    if (tc_data_dir_of("run", args->data_dir, a.data_dir) && find_files(&a)) {
         code = add(&a, reader);
     }
     for (size_t n = 0; n < a.file_count; n++) {

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +78,9 @@ struct diff {
     /* What is found: text, or JSON. */
     struct tc_grow facts;
     struct tc_grow values;
-    struct tc_grow odd; /* not comparable, and points of one run only */
+    struct tc_grow odd;   /* not comparable, and points of one run only */
+    struct tc_grow equal; /* names of values that are */
     struct tc_run_table table;
-    size_t compared;
 };
 
 static bool same_cell(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
@@ -214,7 +215,6 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
 {
     double x = tc_run_cell(a, row_a, column)->real;
     double y = tc_run_cell(b, row_b, column)->real;
-    d->compared++;
     if (d->json) {
         struct tc_grow *g = &d->values;
         tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
@@ -231,18 +231,65 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
         tc_grow_lit(g, "}");
         return;
     }
+    if (x == y) {
+        tc_grow_str(&d->equal, d->equal.buf.len > 0 ? TC_LIT(", ") : TC_EMPTY);
+        tc_grow_str(&d->equal, tc_slice_cstr(a->names[column]));
+        return;
+    }
     struct tc_grow ratio = {0};
     if (x != 0) {
         tc_run_number(&ratio, y / x);
     } else {
         tc_grow_lit(&ratio, "-");
     }
-    tc_run_table_cell(&d->table, point);
     tc_run_table_cell(&d->table, tc_slice_cstr(a->names[column]));
     tc_run_table_value(&d->table, a, row_a, column);
     tc_run_table_value(&d->table, b, row_b, column);
     tc_run_table_cell(&d->table, tc_grow_slice(&ratio));
     tc_grow_fini(&ratio);
+}
+
+/* A list of words, broken where the line ends. */
+static void put_words(struct tc_grow *g, struct tc_slice words, const char *indent)
+{
+    size_t columns = tc_terminal_columns();
+    size_t at = strlen(indent);
+    tc_grow_str(g, tc_slice_cstr(indent));
+    while (words.len > 0) {
+        struct tc_slice word = tc_slice_cut(words, ' ', &words);
+        if (at + 1 + word.len > columns && at > strlen(indent)) {
+            tc_grow_lit(g, "\n");
+            tc_grow_str(g, tc_slice_cstr(indent));
+            at = strlen(indent);
+        } else if (at > strlen(indent)) {
+            tc_grow_lit(g, " ");
+            at++;
+        }
+        tc_grow_str(g, word);
+        at += word.len;
+    }
+    tc_grow_lit(g, "\n");
+}
+
+/* What was found for one point, for people. */
+static void put_values(struct diff *d, struct tc_slice point)
+{
+    struct tc_grow *g = &d->values;
+    if (d->table.cell_count > 0 || d->equal.buf.len > 0) {
+        tc_grow_lit(g, "\n");
+        tc_grow_str(g, point);
+        tc_grow_lit(g, "\n");
+    }
+    if (d->table.cell_count > 0) {
+        (void)tc_run_table_print(&d->table, g, "  ");
+    }
+    if (d->equal.buf.len > 0) {
+        tc_grow_lit(g, "  equal:\n");
+        put_words(g, tc_grow_slice(&d->equal), "    ");
+    }
+    g->failed |= d->equal.failed;
+    tc_grow_fini(&d->equal);
+    tc_run_table_fini(&d->table);
 }
 
 /* The definitions of a row; false when they cannot be read. */
@@ -262,6 +309,12 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
     struct tc_json of_a;
     struct tc_json of_b;
     put_point(&point, grain, a, row_a);
+    if (!d->json) {
+        d->table = (struct tc_run_table){.column_count = 4,
+                                         .heads = {"metric", "first", "second", "ratio"},
+                                         .right = {false, true, true, true},
+                                         .flexible = 0};
+    }
     bool ok = definitions_of(d, SIDE_A, grain, row_a, &of_a) &&
               definitions_of(d, SIDE_B, grain, row_b, &of_b);
     for (size_t c = grain->definitions + 1; ok && c < a->column_count; c++) {
@@ -278,6 +331,9 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
             tell_odd(d, tc_grow_slice(&point), a->names[c], "not comparable: definitions differ",
                      id_a, id_b);
         }
+    }
+    if (!d->json) {
+        put_values(d, tc_grow_slice(&point));
     }
     d->values.failed |= point.failed;
     tc_grow_fini(&point);
@@ -356,17 +412,10 @@ static void put_text(struct diff *d, struct tc_grow *g)
         (void)tc_run_table_print(&d->table, g, "");
     }
     tc_run_table_fini(&d->table);
-    d->table = (struct tc_run_table){.column_count = 5,
-                                     .heads = {"point", "metric", "first", "second", "ratio"},
-                                     .right = {false, false, true, true, true},
-                                     .flexible = 0};
     for (size_t n = 0; n < GRAIN_COUNT; n++) {
         g->failed |= !compare_grain(d, &GRAINS[n]);
     }
-    if (d->compared > 0) {
-        tc_grow_lit(g, "\n");
-        (void)tc_run_table_print(&d->table, g, "");
-    }
+    tc_grow_str(g, tc_grow_slice(&d->values));
     if (d->odd.buf.len > 0) {
         tc_grow_lit(g, "\nnot compared\n");
         tc_grow_str(g, tc_grow_slice(&d->odd));
@@ -457,6 +506,7 @@ int tc_run_diff(const struct tc_run_args *args)
         tc_grow_fini(&d->facts);
         tc_grow_fini(&d->values);
         tc_grow_fini(&d->odd);
+        tc_grow_fini(&d->equal);
         tc_run_table_fini(&d->table);
     }
     free(d);

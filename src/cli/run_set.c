@@ -3,9 +3,9 @@
 #include "base/assert.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "cli/data.h"
 #include "cli/run.h"
 #include "cli/say.h"
-#include "evidence/data_dir.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,27 +15,12 @@
 
 #define WAIT_NS (20 * TC_SECOND)
 
-bool tc_run_data_dir(const struct tc_run_args *args, char out[TC_RUN_PATH_BYTES])
-{
-    if (args->data_dir != NULL && strlen(args->data_dir) < TC_RUN_PATH_BYTES) {
-        (void)snprintf(out, TC_RUN_PATH_BYTES, "%s", args->data_dir);
-        return true;
-    }
-    if (args->data_dir == NULL && tc_data_dir_default(out, TC_RUN_PATH_BYTES)) {
-        return true;
-    }
-    tc_say("run", args->data_dir != NULL ? "--data-dir: the path is too long"
-                                         : "where is the data? give --data-dir DIR; neither "
-                                           "TRACECORE_DATA_DIR nor HOME is set");
-    return false;
-}
-
 struct tc_warehouse *tc_run_open(const struct tc_run_args *args)
 {
-    char dir[TC_RUN_PATH_BYTES];
+    char dir[TC_DATA_PATH_BYTES];
     struct tc_warehouse *w = NULL;
     struct tc_error err = {0};
-    if (!tc_run_data_dir(args, dir)) {
+    if (!tc_data_dir_of("run", args->data_dir, dir)) {
         return NULL;
     }
     struct tc_warehouse_config config = {

@@ -64,7 +64,10 @@ static const struct {
     [PART_TELEMETRY] = {"telemetry",
                         "SELECT family, metric, unit, count(*) AS slices, "
                         "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
-                        "last, min(min) AS min, avg(mean) AS mean, max(max) AS max, "
+                        "last, "
+                        "min(CASE WHEN min IS NULL THEN last ELSE min END) AS min, "
+                        "avg(CASE WHEN mean IS NULL THEN last ELSE mean END) AS mean, "
+                        "max(CASE WHEN max IS NULL THEN last ELSE max END) AS max, "
                         "min(run_join) AS run_join "
                         "FROM telemetry_slice_fact WHERE run_id = ? GROUP BY family, metric, unit "
                         "ORDER BY family, metric, unit",
@@ -169,7 +172,7 @@ static void put_run(struct tc_grow *g, const struct tc_run_set *run)
     tc_run_value(g, run, 0, TC_RUN_CLASS);
     tc_grow_str(g, publishable->known && publishable->integer != 0 ? TC_LIT(", may be published\n")
                    : tc_run_cell(run, 0, TC_RUN_CONTRACT_DIGEST)->known
-                       ? TC_LIT(", not to be published: contradictions were forced\n")
+                       ? TC_LIT(", not to be published: see its warnings\n")
                        : TC_LIT(", not to be published: it has no contract\n"));
     put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
     put_column(g, run, "status", TC_RUN_STATUS);

@@ -398,12 +398,22 @@ static tc_status settle(struct tc__samples *s, tc_status status, const struct tc
 
 static struct tc_otlp_reader *make_reader(struct tc__samples *s, size_t body_max)
 {
+    if (s->in->reader != NULL) {
+        return s->in->reader;
+    }
     struct tc_otlp_limits limits = TC_OTLP_LIMITS_DEFAULT;
     struct tc_otlp_reader *r = tc_otlp_reader_create(&limits, body_max);
     if (r == NULL) {
         (void)tc_fail(s->err, TC_E_NOMEM, 0, "no memory for requests of %zu bytes", body_max);
     }
     return r;
+}
+
+static void drop_reader(const struct tc__samples *s, struct tc_otlp_reader *r)
+{
+    if (r != s->in->reader) {
+        tc_otlp_reader_destroy(r);
+    }
 }
 
 static size_t content_start(struct tc_slice bytes)
@@ -489,7 +499,7 @@ tc_status tc__samples_otlp_json(struct tc__samples *s)
         return TC_E_NOMEM;
     }
     tc_status status = walk_requests(s, r, &longest, &first);
-    tc_otlp_reader_destroy(r);
+    drop_reader(s, r);
     return settle(s, status, &first);
 }
 
@@ -568,6 +578,6 @@ tc_status tc__samples_otlp_protobuf(struct tc__samples *s)
     if (framed && status == TC_OK && at < bytes.len) {
         tc__samples_bad(s, at, "the last request was cut off");
     }
-    tc_otlp_reader_destroy(r);
+    drop_reader(s, r);
     return settle(s, status, &first);
 }

@@ -305,7 +305,7 @@ tc_status tc__samples_text(struct tc__samples *s)
     w.index = w.scrapes.marker_len > 0 ? UINT64_MAX : 0;
     s->counts.scrapes = w.scrapes.count;
     tc_arena_mark mark = tc_arena_snapshot(s->arena);
-    w.rows = tc_new(s->arena, struct type_row, TYPES_MAX);
+    w.rows = tc_arena_alloc_raw(s->arena, TYPES_MAX * sizeof *w.rows, alignof(struct type_row));
     w.has_types = w.rows != NULL && tc_map_init(&w.types, s->arena, TYPES_MAX);
     if (!w.has_types) {
         tc_arena_rewind(s->arena, mark);

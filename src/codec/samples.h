@@ -53,6 +53,9 @@ struct tc_samples_input {
                              TC_TIME_NONE: not known, they come without a time */
     int64_t interval_ns;  /* between scrapes without a time; 0: TC_SCRAPE_INTERVAL */
     int32_t utc_offset_s; /* zone of dates without one */
+    /* For OTLP, of requests up to what it was made for; NULL: one is made for this call, which
+     * costs more than a small request does. */
+    struct tc_otlp_reader *reader;
 };
 
 struct tc_samples_out {

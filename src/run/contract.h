@@ -17,6 +17,8 @@
 #include <stdint.h>
 
 #define TC_CONTRACT_BYTES_MAX ((size_t)4 << 20)
+/* Beyond these a last one says that there are more. */
+#define TC_CONTRACT_VIOLATIONS_MAX 10000
 #define TC_CONTRACT_API_VERSION "benchmarking.aisp.dev/v1alpha1"
 
 struct tc_contract; /* a document that could be parsed, valid or not */

@@ -20,7 +20,15 @@ struct tc_buf *tc__check_say(struct tc__check *k)
 void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, bool strict)
 {
     k->message_text[k->message.len] = '\0';
+    if (tc__check_is_full(k)) {
+        return;
+    }
     k->count++;
+    if (tc__check_is_full(k)) {
+        tc_buf_lit(tc__check_say(k), "there are more violations than these");
+        k->message_text[k->message.len] = '\0';
+        path = "document";
+    }
     if (k->take != NULL) {
         k->take(k->context, &(struct tc_violation){.path = path,
                                                    .message = k->message_text,
@@ -28,6 +36,11 @@ void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, 
                                                    .column = at.column,
                                                    .strict = strict});
     }
+}
+
+bool tc__check_is_full(const struct tc__check *k)
+{
+    return k->count > TC_CONTRACT_VIOLATIONS_MAX;
 }
 
 void tc__check_words(struct tc_buf *b, const char *const *words, const char *before_last)
@@ -203,7 +216,8 @@ static void check_items(struct tc__check *k, const struct tc__rule *r, struct tc
 {
     uint32_t at = is_kind(v, TC__LIST) && !v.node->pairs ? v.node->first : TC__NONE;
     const struct tc__entry *e = NULL;
-    for (size_t i = 0; (e = tc__contract_entry(k->c, at)) != NULL; at = e->next, i++) {
+    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
+         at = e->next, i++) {
         struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
         if (item.node->kind == TC__LIST || item.node->kind == TC__MAPPING ||
             item.node->kind == TC__SET) {
@@ -395,7 +409,8 @@ static void check_layers(struct tc__check *k, const struct tc__rule *r, struct t
     bool is_enabled = false;
     uint32_t at = is_kind(v, TC__LIST) ? v.node->first : TC__NONE;
     const struct tc__entry *e = NULL;
-    for (size_t i = 0; (e = tc__contract_entry(k->c, at)) != NULL; at = e->next, i++) {
+    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
+         at = e->next, i++) {
         struct tc_slice name = TC_EMPTY;
         struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
         is_enabled = check_layer(k, r->path, i, item, &name) || is_enabled;

@@ -25,6 +25,8 @@ struct tc__check {
 /* A message is begun, written into, and told. */
 struct tc_buf *tc__check_say(struct tc__check *k);
 void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, bool strict);
+/* Nothing more is told: loops over what a document has many of end. */
+bool tc__check_is_full(const struct tc__check *k);
 /* ", found a list": what a value is instead. */
 void tc__check_found(struct tc__check *k, struct tc__value v);
 /* "a, b or c". */

@@ -180,10 +180,9 @@ static struct tc_slice normal_path(struct tc_slice path, char *text, size_t cap)
 {
     struct tc_buf b = tc_buf_make(text, cap);
     for (size_t i = 0; i < path.len; i++) {
-        tc_buf_char(&b, path.ptr[i]);
-        while (path.ptr[i] == '[' && i + 1 < path.len && path.ptr[i + 1] >= '0' &&
-               path.ptr[i + 1] <= '9') {
-            path = tc_slice_from(path, 1);
+        bool is_digit = path.ptr[i] >= '0' && path.ptr[i] <= '9';
+        if (!is_digit || b.len == 0 || text[b.len - 1] != '[') {
+            tc_buf_char(&b, path.ptr[i]);
         }
     }
     return tc_buf_slice(&b);
@@ -213,6 +212,9 @@ static tc_status fail_unknown(struct tc_slice path, struct tc_error *err)
             distances[at] = distance;
             nearest[at] = rules[i].path;
         }
+    }
+    for (size_t i = 1; i < NEAREST_SHOWN; i++) {
+        nearest[i] = distances[i] > distances[0] + 1 ? NULL : nearest[i];
     }
     char text[TC_ERROR_MESSAGE_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text - 1);

@@ -25,6 +25,7 @@ struct writer {
     struct tc_buf out;
     struct frame frames[TC_JSON_DEPTH_MAX];
     size_t depth;
+    size_t steps; /* pairs that are overridden write nothing */
 };
 
 static tc_status refuse(const struct tc__node *n, const char *why, struct tc_error *err)
@@ -126,6 +127,7 @@ static tc_status write_json(const struct tc_contract *c, const struct tc__node *
     struct writer w = {.c = c, .out = *out};
     tc_status status = put_value(&w, n, err);
     while (status == TC_OK && w.depth > 0 && !w.out.overflowed) {
+        w.out.overflowed = ++w.steps > TC__CONTRACT_JSON_MAX;
         status = step(&w, err);
     }
     *out = w.out;

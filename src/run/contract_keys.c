@@ -133,6 +133,9 @@ static void on_pair(struct walk *w, const struct level *l, const struct tc__entr
         tc_buf_char(&w->pattern, '.');
         tc_buf_char(&w->path, '.');
     }
+    if (name.len == 0) {
+        tc_buf_lit(&w->path, "\"\"");
+    }
     tc_buf_printable(&w->path, tc_slice_head(name, TC__QUOTED_MAX));
     tc_buf_str(&w->pattern, tc_slice_head(name, TC__QUOTED_MAX + 1));
     if (is_told(w, e, key) || tc_slice_starts(name, S("x-"))) {
@@ -168,7 +171,7 @@ void tc__strict_keys(struct tc__check *k)
     w.pattern = tc_buf_make(w.pattern_text, sizeof w.pattern_text);
     w.path = tc_buf_make(w.path_text, sizeof w.path_text - 1);
     push(&w, tc__contract_root(k->c).node);
-    while (w.depth > 0) {
+    while (w.depth > 0 && !tc__check_is_full(k)) {
         struct level *l = &w.levels[w.depth - 1];
         const struct tc__entry *e = tc__contract_entry(k->c, l->at);
         w.pattern.len = l->pattern;

@@ -13,6 +13,9 @@
 /* Values and pairs of one document; an ordinary contract has some 250. */
 #define TC__CONTRACT_NODES_MAX ((size_t)1 << 18)
 #define TC__CONTRACT_ANCHORS_MAX 256
+/* Keys of one mapping: a key is looked for one by one, and a list of aliases can ask for it in the
+ * same mapping as often as there are values. */
+#define TC__CONTRACT_KEYS_MAX 1024
 /* JSON of one document, with its aliases written out. */
 #define TC__CONTRACT_JSON_MAX ((size_t)16 << 20)
 

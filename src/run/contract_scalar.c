@@ -316,9 +316,9 @@ static bool read_real(struct tc_slice s, struct tc__node *node)
     }
     double value = 0;
     if (tc_slice_eq_nocase(tc_slice_cstr(digits), S(".inf"))) {
-        value = INFINITY;
+        value = (double)INFINITY;
     } else if (tc_slice_eq_nocase(tc_slice_cstr(digits), S(".nan"))) {
-        value = NAN;
+        value = (double)NAN;
     } else {
         const char *at = digits;
         for (;;) {

@@ -178,6 +178,11 @@ static tc_status tell_other(struct tc__import *i, const struct tc__fact *kept,
         (void)snprintf(more, sizeof more, ", as %zu more file%s", others,
                        others == 1 ? " does" : "s do");
     }
+    /* A number about another model proves nothing about the contract's. */
+    if (kept->table == TC_TABLE_WORKLOAD && kept->column == TC_WORKLOAD_MODEL &&
+        i->sources[kept->source].file->role == TC_ROLE_CONTRACT) {
+        i->of_other_model = true;
+    }
     if (kept->is_text) {
         return tc__import_warnf(i, other->source, err, column,
                                 "says \"%.*s\"%s; recorded is \"%.*s\" of %.*s",

@@ -2,6 +2,7 @@
 /* The files of an import into memory: digests, the contract, what readers find. All of them are
  * looked at before anything is said to be wrong with the whole. */
 #include "run/import_priv.h"
+#include "run/probe.h"
 
 #include "evidence/files.h"
 #include "telemetry/files.h"
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 #define HASH_CHUNK ((size_t)1 << 20)
+#define PROBE_BYTES_MAX ((size_t)4 << 20)
+/* Where a probe.json says that it is one. */
+#define PROBE_HEAD 256
 
 static tc_status fail_errno(struct tc_error *err, const char *what)
 {
@@ -137,8 +141,9 @@ static tc_status read_result(struct tc__import *i, size_t source, struct tc_slic
 {
     struct tc__source *s = &i->sources[source];
     struct tc_result *result = NULL;
-    tc_status status =
-        tc_result_read(tc_slice_cstr(s->file->path), bytes, i->want->reader, &result, err);
+    const struct tc_reader *reader =
+        s->file->role == TC_ROLE_ARTIFACT ? &tc_reader_probe : i->want->reader;
+    tc_status status = tc_result_read(tc_slice_cstr(s->file->path), bytes, reader, &result, err);
     if (status == TC_E_UNSUPPORTED && s->file->found) {
         s->left_out = true;
         tc__import_tell(i, source, "left out: no reader knows it");
@@ -209,7 +214,8 @@ static tc_status read_content(struct tc__import *i, size_t source, struct tc_err
         status = read_contract(i, source, all, err);
     } else if (is_twin(i, source)) {
         s->left_out = true;
-        tc__import_tell(i, source, "left out: the same bytes as another result file");
+        tc__import_tell(i, source, "left out: the same bytes as another %s file",
+                        tc_role_name(s->file->role));
         free(bytes);
     } else {
         status = read_result(i, source, all, err);
@@ -234,10 +240,60 @@ static tc_status sniff_telemetry(struct tc__import *i, size_t source, struct tc_
     return TC_OK;
 }
 
+/* An artifact that says what the machine is: its facts count. */
+static tc_status is_probe(const struct tc__source *s, bool *out, struct tc_error *err)
+{
+    char head[PROBE_HEAD];
+    int fd = -1;
+    uint64_t size = 0;
+    size_t len = 0;
+    *out = false;
+    if (s->file->role != TC_ROLE_ARTIFACT) {
+        return TC_OK;
+    }
+    TC_TRY(open_regular(s->file->path, TC_FILES_SIZE_MAX, &fd, &size, err));
+    tc_status status = read_some(fd, head, sizeof head, &len, err);
+    (void)close(fd);
+    *out =
+        status == TC_OK && size <= TC_PROBE_JSON_MAX && tc_probe_is_json(tc_slice_make(head, len));
+    return status;
+}
+
+/* What the machine says of itself: a probe that was kept with the run fills its dimensions. */
+static tc_status read_probe(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    struct tc__source *s = &i->sources[source];
+    struct tc_result *result = NULL;
+    char *bytes = NULL;
+    size_t len = 0;
+    if (s->size > PROBE_BYTES_MAX) {
+        return TC_OK;
+    }
+    TC_TRY(tc__read_whole(s->file->path, PROBE_BYTES_MAX, &bytes, &len, err));
+    struct tc_slice all = tc_slice_make(bytes, len);
+    if (!tc_slice_starts(tc_slice_trim(all), TC_LIT("{")) ||
+        !tc_slice_contains(all, TC_LIT("\"tracecore_probe\""))) {
+        free(bytes);
+        return TC_OK;
+    }
+    tc_status status =
+        tc_result_read(tc_slice_cstr(s->file->path), all, &tc_reader_probe, &result, err);
+    if (status == TC_OK) {
+        s->form = tc_reader_probe.name;
+        status = tc__import_take(i, source, result, err);
+        s->reader = NULL; /* no result: no tool of the run */
+        tc_result_destroy(result);
+    }
+    free(bytes);
+    return status;
+}
+
 static tc_status read_source(struct tc__import *i, size_t source, struct tc_error *err)
 {
     struct tc__source *s = &i->sources[source];
-    if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT) {
+    bool has_facts = false;
+    TC_TRY(is_probe(s, &has_facts, err));
+    if (s->file->role == TC_ROLE_CONTRACT || s->file->role == TC_ROLE_RESULT || has_facts) {
         return read_content(i, source, err);
     }
     if (s->file->role == TC_ROLE_TELEMETRY && s->file->found) {
@@ -252,6 +308,8 @@ static tc_status read_source(struct tc__import *i, size_t source, struct tc_erro
         s->left_out = true;
         tc__import_tell(i, source, "left out: the same bytes as another %s file",
                         tc_role_name(s->file->role));
+    } else if (s->file->role == TC_ROLE_ARTIFACT) {
+        return read_probe(i, source, err);
     }
     return TC_OK;
 }

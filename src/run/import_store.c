@@ -159,7 +159,7 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
 
 bool tc__import_publishable(const struct tc__import *i)
 {
-    return i->contract != NULL && !i->forced;
+    return i->contract != NULL && !i->forced && !i->of_other_model;
 }
 
 static tc_status write_run(struct tc__import *i, const struct keys *keys, struct tc_error *err)

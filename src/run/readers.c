@@ -110,7 +110,7 @@ static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, stru
     if (status == TC_OK) {
         status = tc_result_status(r, err);
     }
-    if (status == TC_OK && r->row_count == 0) {
+    if (status == TC_OK && r->row_count == 0 && !r->reader->only_facts) {
         status = tc_fail(err, TC_E_MALFORMED, 0, "a file of %s without a result", r->reader->name);
     }
     if (status != TC_OK) {

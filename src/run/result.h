@@ -136,6 +136,7 @@ struct tc_reader {
     /* TC_SNIFF_* of codec/codec.h. */
     int (*sniff)(const struct tc_result_input *in);
     tc_status (*read)(const struct tc_result_input *in, struct tc_result *r, struct tc_error *err);
+    bool only_facts; /* a file of it may have no rows */
 };
 
 #define READER(id) extern const struct tc_reader tc_reader_##id;

@@ -63,9 +63,18 @@ static int sniff(const struct tc_result_input *in)
     return tc_serving_has(in->root, "aiperf_version") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
 }
 
-static struct tc_serving_point point_of(struct tc_json o)
+/* A length that was not asked for, but that all requests had. */
+static double same_length(struct tc_json metrics, const char *min, const char *max)
 {
-    return (struct tc_serving_point){
+    double low = 0;
+    double high = 0;
+    bool known = tc_map_number_at(metrics, min, &low) && tc_map_number_at(metrics, max, &high);
+    return known && low == high ? low : 0;
+}
+
+static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics)
+{
+    struct tc_serving_point p = {
         .input_tokens = FIRST_NUMBER(o, "input_config/input/prompt/input_tokens/mean",
                                      "input_config/dataset/prompts/isl/mean",
                                      "input_config/dataset/prompts/isl"),
@@ -76,6 +85,15 @@ static struct tc_serving_point point_of(struct tc_json o)
             FIRST_STRING(o, "input_config/input/public_dataset",
                          "input_config/input/custom_dataset_type", "input_config/dataset/type"),
     };
+    if (p.input_tokens == 0) {
+        p.input_tokens =
+            same_length(metrics, "input_sequence_length/min", "input_sequence_length/max");
+    }
+    if (p.output_tokens == 0) {
+        p.output_tokens =
+            same_length(metrics, "output_sequence_length/min", "output_sequence_length/max");
+    }
+    return p;
 }
 
 static void tell_config(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
@@ -160,7 +178,7 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     (void)tc_json_get(o, TC_LIT("records"), &metrics);
     const char *where = metrics.at == o.at ? "" : "/records";
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
-    struct tc_serving_point p = point_of(o);
+    struct tc_serving_point p = point_of(o, metrics);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_metrics_map(r, row, point, metrics);
     count_errors(r, row, o);

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "run/result_map_metrics.h"
+#include "run/result_stats_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,12 +20,13 @@
 #define SERIES_UNIT_MAX 32
 #define NOTE_COMPUTED "computed by tracecore over the requests"
 
+/* One metric over the requests; in our unit, from the tool's by the factor. */
 struct series {
     char name[SERIES_NAME_MAX];
-    char unit[SERIES_UNIT_MAX];
-    double *values;
-    size_t count;
-    size_t cap;
+    char source_unit[SERIES_UNIT_MAX];
+    const char *unit;
+    double factor;
+    struct tc__stats stats;
 };
 
 struct requests {
@@ -70,7 +72,7 @@ static struct series *series_of(struct requests *q, struct tc_slice name, struct
     }
     for (size_t i = 0; i < q->series_count; i++) {
         if (tc_slice_eq(name, tc_slice_cstr(q->series[i].name)) &&
-            tc_slice_eq(unit, tc_slice_cstr(q->series[i].unit))) {
+            tc_slice_eq(unit, tc_slice_cstr(q->series[i].source_unit))) {
             return &q->series[i];
         }
     }
@@ -80,46 +82,34 @@ static struct series *series_of(struct requests *q, struct tc_slice name, struct
     }
     struct series *s = &q->series[q->series_count++];
     copy_name(s->name, sizeof s->name, name);
-    copy_name(s->unit, sizeof s->unit, unit);
+    copy_name(s->source_unit, sizeof s->source_unit, unit);
+    s->unit = s->source_unit;
+    s->factor = 1;
+    (void)tc_map_unit(unit, &s->unit, &s->factor);
     return s;
 }
 
-static bool push(struct series *s, double value)
-{
-    if (s->count == s->cap) {
-        size_t cap = s->cap == 0 ? 256 : s->cap * 2;
-        double *grown = realloc(s->values, cap * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        s->values = grown;
-        s->cap = cap;
-    }
-    s->values[s->count++] = value;
-    return true;
-}
-
 /* A number, or a list of them. */
-static bool push_value(struct series *s, struct tc_json v)
+static void push_value(struct series *s, struct tc_json v)
 {
     double value = 0;
     if (tc_map_number(v, &value)) {
-        return push(s, value);
+        tc__stats_add(&s->stats, value * s->factor);
+        return;
     }
     if (tc_json_type(v) != TC_JSON_ARRAY) {
-        return true;
+        return;
     }
     struct tc_json_iter it = tc_json_iter_make(v);
     struct tc_json element;
     while (tc_json_iter_next(&it, NULL, &element)) {
-        if (tc_map_number(element, &value) && !push(s, value)) {
-            return false;
+        if (tc_map_number(element, &value)) {
+            tc__stats_add(&s->stats, value * s->factor);
         }
     }
-    return true;
 }
 
-static bool push_metrics(struct requests *q, struct tc_json metrics)
+static void push_metrics(struct requests *q, struct tc_json metrics)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
     struct tc_slice name;
@@ -131,11 +121,10 @@ static bool push_metrics(struct requests *q, struct tc_json metrics)
             continue;
         }
         struct series *s = series_of(q, name, tc_map_string_at(metric, "unit"));
-        if (s != NULL && !push_value(s, v)) {
-            return false;
+        if (s != NULL) {
+            push_value(s, v);
         }
     }
-    return true;
 }
 
 static bool first_time(struct tc_json o, const char *a, const char *b, int64_t *out)
@@ -165,52 +154,30 @@ static void take_times(struct requests *q, struct tc_json o)
     }
 }
 
-static bool take_request(struct requests *q, struct tc_json o)
+static void take_request(struct requests *q, struct tc_json o)
 {
     struct tc_slice phase = tc_map_string_at(o, "metadata/benchmark_phase");
     phase = phase.len > 0 ? phase : tc_map_string_at(o, "metadata/credit_phase");
-    if (tc_slice_eq(phase, TC_LIT("warmup"))) {
-        return true;
-    }
     struct tc_json v;
+    if (tc_slice_eq(phase, TC_LIT("warmup"))) {
+        return;
+    }
     if (tc_map_at(o, "error", &v)) {
         q->errors++;
-        return true;
+    } else if (tc_map_at(o, "metrics", &v)) {
+        q->completed++;
+        take_times(q, o);
+        push_metrics(q, v);
     }
-    if (!tc_map_at(o, "metrics", &v)) {
-        return true;
-    }
-    q->completed++;
-    take_times(q, o);
-    return push_metrics(q, v);
 }
 
 /* ---- statistics ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* numpy's "linear": between the two values next to position (n - 1) * p. */
-static double percentile(const struct series *s, double p)
-{
-    double position = (double)(s->count - 1) * p;
-    size_t low = (size_t)position;
-    size_t high = low + 1 < s->count ? low + 1 : low;
-    double part = position - (double)low;
-    double a = s->values[low];
-    double b = s->values[high];
-    return part < 0.5 ? a + (b - a) * part : b - (b - a) * (1 - part);
-}
-
 static double sum_of(const struct series *s)
 {
     double sum = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        sum += s->values[i];
+    for (size_t i = 0; i < s->stats.count; i++) {
+        sum += s->stats.values[i];
     }
     return sum;
 }
@@ -218,10 +185,10 @@ static double sum_of(const struct series *s)
 static double deviation_of(const struct series *s, double mean)
 {
     double sum = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        sum += (s->values[i] - mean) * (s->values[i] - mean);
+    for (size_t i = 0; i < s->stats.count; i++) {
+        sum += (s->stats.values[i] - mean) * (s->stats.values[i] - mean);
     }
-    return sqrt(sum / (double)s->count);
+    return sqrt(sum / (double)s->stats.count);
 }
 
 static void put_stat(struct tc_result *r, struct tc_result_row *row, size_t column,
@@ -238,7 +205,7 @@ static void put_stat(struct tc_result *r, struct tc_result_row *row, size_t colu
 }
 
 /* A series as columns of the row, where it has some. */
-static void tell_columns(struct tc_result *r, struct tc_result_row *row, const struct series *s)
+static void tell_columns(struct tc_result *r, struct tc_result_row *row, struct series *s)
 {
     static const struct {
         const char *name;
@@ -249,37 +216,30 @@ static void tell_columns(struct tc_result *r, struct tc_result_row *row, const s
         return;
     }
     const char *unit = s->unit[0] == '\0' ? "ms" : s->unit;
-    double mean = sum_of(s) / (double)s->count;
+    double mean = tc__stats_mean(&s->stats);
     put_stat(r, row, dist->column, s, "avg", dist->measures, unit, mean);
     for (size_t i = 0; i < sizeof PERCENTILES / sizeof PERCENTILES[0]; i++) {
         put_stat(r, row, dist->column + 1 + i, s, PERCENTILES[i].name, dist->measures, unit,
-                 percentile(s, PERCENTILES[i].p));
+                 tc__stats_percentile(&s->stats, PERCENTILES[i].p));
     }
     if (dist->std_column != TC_MAP_NO_COLUMN) {
         put_stat(r, row, dist->std_column, s, "std", dist->measures, unit, deviation_of(s, mean));
     }
 }
 
-static void tell_slice(struct tc_result *r, const struct tc_result_row *serving,
-                       const struct series *s)
+static void tell_slice(struct tc_result *r, const struct tc_result_row *serving, struct series *s)
 {
-    const char *unit = s->unit;
-    double factor = 1;
-    (void)tc_map_unit(tc_slice_cstr(s->unit), &unit, &factor);
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SLICE, "%.*s", TC_FMT(serving->where));
     tc_result_text(r, row, TC_SLICE_METRIC, tc_slice_cstr(s->name));
-    tc_result_text(r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(r, row, TC_SLICE_UNIT, tc_slice_cstr(s->unit));
     tc_result_text(r, row, TC_SLICE_POINT, serving->cells[TC_SERVING_WORKLOAD_POINT].text);
-    tc_result_int(row, TC_SLICE_COUNT, (int64_t)s->count, NULL);
     const struct tc_map_dist *dist = tc_metrics_dist(tc_slice_cstr(s->name));
-    const struct tc_definition *d = tc_result_define(
-        r, s->name, dist == NULL ? s->name : dist->measures, s->unit, unit, NOTE_COMPUTED);
-    tc_result_real(row, TC_SLICE_MIN, s->values[0] * factor, d);
-    tc_result_real(row, TC_SLICE_MAX, s->values[s->count - 1] * factor, d);
-    tc_result_real(row, TC_SLICE_MEAN, sum_of(s) / (double)s->count * factor, d);
-    tc_result_real(row, TC_SLICE_P50, percentile(s, 0.50) * factor, d);
-    tc_result_real(row, TC_SLICE_P95, percentile(s, 0.95) * factor, d);
-    tc_result_real(row, TC_SLICE_P99, percentile(s, 0.99) * factor, d);
+    const char *measures = dist == NULL ? s->name : dist->measures;
+    if (row != NULL) {
+        tc__stats_slice(
+            &s->stats, row,
+            tc_result_define(r, s->name, measures, s->source_unit, s->unit, NOTE_COMPUTED));
+    }
 }
 
 /* A sum over the requests, and its rate over the span. */
@@ -288,7 +248,7 @@ static void tell_total(struct tc_result *r, struct tc_result_row *row, const str
 {
     for (size_t i = 0; i < q->series_count; i++) {
         const struct series *s = &q->series[i];
-        if (strcmp(s->name, name) != 0) {
+        if (s->stats.count == 0 || strcmp(s->name, name) != 0) {
             continue;
         }
         double total = sum_of(s);
@@ -333,12 +293,16 @@ static tc_status collect(const struct tc_result_input *in, struct requests *q, s
     struct tc_json o;
     tc_status status = TC_OK;
     while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
-        if (!take_request(q, o)) {
-            return tc_fail(err, TC_E_NOMEM, 0, "no memory for the requests of the file");
-        }
+        take_request(q, o);
     }
     if (status != TC_E_NOTFOUND) {
         return status;
+    }
+    for (size_t i = 0; i < q->series_count; i++) {
+        if (q->series[i].stats.status != TC_OK) {
+            return tc_fail(err, q->series[i].stats.status, 0,
+                           "no room for the values of %s over all requests", q->series[i].name);
+        }
     }
     if (q->completed == 0) {
         return tc_fail(err, TC_E_MALFORMED, 0,
@@ -350,12 +314,13 @@ static tc_status collect(const struct tc_result_input *in, struct requests *q, s
 }
 
 /* A length that all requests have. */
-static double same_value(const struct requests *q, const char *name)
+static double same_value(struct requests *q, const char *name)
 {
     for (size_t i = 0; i < q->series_count; i++) {
-        const struct series *s = &q->series[i];
-        if (strcmp(s->name, name) == 0 && s->values[0] == s->values[s->count - 1]) {
-            return s->values[0];
+        struct tc__stats *stats = &q->series[i].stats;
+        if (stats->count > 0 && strcmp(q->series[i].name, name) == 0 &&
+            tc__stats_min(stats) == tc__stats_max(stats)) {
+            return tc__stats_min(stats);
         }
     }
     return 0;
@@ -363,9 +328,6 @@ static double same_value(const struct requests *q, const char *name)
 
 static void tell(struct tc_result *r, struct requests *q)
 {
-    for (size_t i = 0; i < q->series_count; i++) {
-        qsort(q->series[i].values, q->series[i].count, sizeof(double), by_value);
-    }
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", "");
     struct tc_serving_point p = {
         .input_tokens = same_value(q, "input_sequence_length"),
@@ -374,8 +336,10 @@ static void tell(struct tc_result *r, struct requests *q)
     (void)tc_serving_set_point(r, row, &p);
     tell_counts(r, row, q);
     for (size_t i = 0; row != NULL && i < q->series_count; i++) {
-        tell_columns(r, row, &q->series[i]);
-        tell_slice(r, row, &q->series[i]);
+        if (q->series[i].stats.count > 0) {
+            tell_columns(r, row, &q->series[i]);
+            tell_slice(r, row, &q->series[i]);
+        }
     }
     if (q->left_out) {
         tc_result_note(r, false, "", "metrics", "more than %d metrics: the rest is left out",
@@ -385,18 +349,6 @@ static void tell(struct tc_result *r, struct requests *q)
     tc_serving_common_add(&common, &p);
     tc_serving_common_tell(r, &common);
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
-}
-
-static void drop_empty(struct requests *q)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < q->series_count; i++) {
-        if (q->series[i].count > 0) {
-            struct series s = q->series[i];
-            q->series[kept++] = s;
-        }
-    }
-    q->series_count = kept;
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
@@ -410,11 +362,10 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     q->last_ns = TC_TIME_NONE;
     tc_status status = collect(in, q, err);
     if (status == TC_OK) {
-        drop_empty(q);
         tell(r, q);
     }
     for (size_t i = 0; i < q->series_count; i++) {
-        free(q->series[i].values);
+        tc__stats_fini(&q->series[i].stats);
     }
     free(q);
     return status;

@@ -348,49 +348,56 @@ static bool is_fio(struct tc_json root)
            (tc_json_get(root, S("jobs"), &v) || tc_json_get(root, S("client_stats"), &v));
 }
 
-/* Where the document begins in a text: the brace before "fio version". */
-static bool find_document(struct tc_slice text, size_t *out_at)
+/* Where a document begins in a text from `from` on: the brace before "fio version". */
+static bool find_document(struct tc_slice text, size_t from, size_t *out_at)
 {
-    size_t key = tc_slice_find(text, S("\"fio version\""));
-    if (key == TC_NPOS) {
-        return false;
-    }
-    while (key > 0 && text.ptr[key - 1] != '{') {
-        key--;
-        if (memchr(" \t\r\n", text.ptr[key], 4) == NULL && text.ptr[key] != '"') {
+    struct tc_slice key = S("\"fio version\"");
+    for (;;) {
+        size_t at = tc_slice_find(tc_slice_from(text, from), key);
+        if (at == TC_NPOS) {
             return false;
         }
+        size_t brace = from + at;
+        while (brace > from && memchr(" \t\r\n", text.ptr[brace - 1], 4) != NULL) {
+            brace--;
+        }
+        if (brace > from && text.ptr[brace - 1] == '{') {
+            *out_at = brace - 1;
+            return true;
+        }
+        from += at + key.len;
     }
-    *out_at = key == 0 ? 0 : key - 1;
-    return key > 0;
 }
 
 static tc_status read_text(struct fio *f, const struct tc_result_input *in)
 {
-    struct tc_slice rest = in->bytes;
+    struct tc_slice text = in->bytes;
     size_t at = 0;
+    size_t end = 0;
+    size_t line = 1;
     size_t documents = 0;
-    while (find_document(rest, &at)) {
-        size_t line = 1;
+    while (find_document(text, end, &at)) {
         struct tc_slice document;
         struct tc_json root;
         char where[32];
-        for (const char *p = in->bytes.ptr; p < rest.ptr + at; p++) {
-            line += *p == '\n';
+        for (; end < at; end++) {
+            line += text.ptr[end] == '\n';
         }
-        size_t end = at;
-        if (!tc_json_raw_value(rest, &end, &document)) {
-            return tc_fail(f->err, TC_E_MALFORMED, in->bytes.len,
-                           "cut off inside the JSON document that starts in line %zu", line);
+        size_t first = line;
+        if (!tc_json_raw_value(text, &at, &document)) {
+            return tc_fail(f->err, TC_E_MALFORMED, text.len,
+                           "cut off inside the JSON document that starts in line %zu", first);
+        }
+        for (; end < at; end++) {
+            line += text.ptr[end] == '\n';
         }
         struct tc_error why = {.message = ""};
         if (tc_json_parse(in->parser, document, &root, &why) != TC_OK) {
-            return tc_fail(f->err, TC_E_MALFORMED, 0, "the JSON document in line %zu: %.150s", line,
-                           why.message);
+            return tc_fail(f->err, TC_E_MALFORMED, 0, "the JSON document in line %zu: %.150s",
+                           first, why.message);
         }
-        (void)snprintf(where, sizeof where, "line:%zu", line);
+        (void)snprintf(where, sizeof where, "line:%zu", first);
         TC_TRY(read_root(f, root, where));
-        rest = tc_slice_from(rest, end);
         documents++;
     }
     return documents > 0
@@ -416,7 +423,7 @@ static int sniff(const struct tc_result_input *in)
 {
     size_t at = 0;
     if (in->form == TC_RESULT_TEXT) {
-        return find_document(in->bytes, &at) ? TC_SNIFF_SURE : TC_SNIFF_NO;
+        return find_document(in->bytes, 0, &at) ? TC_SNIFF_SURE : TC_SNIFF_NO;
     }
     return is_fio(tc_result_first(in)) ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }

@@ -278,6 +278,8 @@ static tc_status parse_as(struct tc_result_parsed *p, struct tc_error *err)
         status = parse_json(p, &p->json_error);
     } else if (p->in.bytes.len <= TC_YAML_TEXT_MAX && may_be_yaml(p->in.bytes)) {
         status = parse_yaml(p, &p->json_error);
+        /* "0: ..." of srun begins a log like YAML: what YAML cannot be may still be text. */
+        status = status == TC_OK || status == TC_E_NOMEM ? status : TC_E_MALFORMED;
     }
     if (status != TC_OK && status != TC_E_MALFORMED) {
         *err = p->json_error;
@@ -347,7 +349,7 @@ static tc_status next_line(const struct tc_result_input *in, struct tc_result_do
     if (docs->at == in->bytes.len) {
         return TC_E_NOTFOUND;
     }
-    docs->line += count_lines(in->bytes, docs->counted, docs->at) + (docs->counted == 0);
+    docs->line += count_lines(in->bytes, docs->counted, docs->at) + (docs->count == 0);
     docs->counted = docs->at;
     (void)snprintf(docs->where, sizeof docs->where, "line:%zu", docs->line);
     size_t from = docs->at;

@@ -141,6 +141,17 @@ static double number_in(struct tc_slice text, struct tc_slice key)
     return tc_slice_u64(rest, &value) > 0 ? (double)value : 0;
 }
 
+/* Of a path; a text that is too long for a name is none. */
+static struct tc_slice last_component(struct tc_slice path)
+{
+    size_t at = path.len;
+    while (at > 0 && path.ptr[at - 1] != '/') {
+        at--;
+    }
+    struct tc_slice name = tc_slice_from(path, at);
+    return name.len < 96 ? name : TC_EMPTY;
+}
+
 /* Lengths are those of the synthetic data: numbers in new reports, a text in older ones. */
 static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
 {
@@ -160,8 +171,8 @@ static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
     p.output_tokens = number_in(text, TC_LIT("output_tokens"));
     if (p.input_tokens > 0) {
         p.dataset = TC_LIT("synthetic_text");
-    } else if (text.len < 96) {
-        p.dataset = text;
+    } else {
+        p.dataset = last_component(text);
     }
     return p;
 }

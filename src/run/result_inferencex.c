@@ -3,7 +3,8 @@
  * InferenceX (InferenceMAX): vLLM's benchmark_serving with milliseconds turned into seconds and the
  * suffix dropped. Two shapes: a run's own file, and the aggregate ("agg_*.json", or a list of them)
  * with hardware, deployment and throughput per GPU instead of counts. *_intvty is 1 / TPOT, so its
- * p99 is below its median: kept as single numbers.
+ * p99 is below its median: kept as single numbers. The agentic aggregates ("scenario_type") come
+ * from AIPerf, and what they call itl is AIPerf's inter_token_latency: a TPOT.
  */
 #include "codec/codec.h"
 #include "run/result_map_serving.h"
@@ -28,11 +29,40 @@ static const struct tc_map_dist DISTS[] = {
     {"_e2el", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN, "s", "e2e", NULL, NULL},
 };
 
+/* Of agentic aggregates; "ttlt" is the time to the last token. */
+static const struct tc_map_dist AGENTIC[] = {
+    {"_ttft", TC_SERVING_TTFT_MEAN, TC_MAP_NO_COLUMN, "s", "ttft", NULL, NULL},
+    {"_tpot", TC_SERVING_TPOT_MEAN, TC_MAP_NO_COLUMN, "s", "tpot", NOTE_TPOT, NULL},
+    {"_itl", TC_SERVING_TPOT_MEAN, TC_MAP_NO_COLUMN, "s", "tpot", NOTE_TPOT, NULL},
+    {"_e2el", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN, "s", "e2e", NULL, NULL},
+    {"_ttlt", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN, "s", "e2e", NULL, NULL},
+};
+
+/* Statistics that have no column of their own. */
+static const struct {
+    const char *suffix;
+    const char *unit;
+} RESTS[] = {
+    {"_ttft", "s"},
+    {"_tpot", "s"},
+    {"_itl", "s"},
+    {"_e2el", "s"},
+    {"_ttlt", "s"},
+    {"_intvty", "tokens/s/user"},
+    {"_qps", "requests/s"},
+    {"_input_tokens", "tokens"},
+    {"_output_tokens_actual", "tokens"},
+    {"_output_tokens_expected", "tokens"},
+};
+
 static const struct tc_map_value VALUES[] = {
     {"num_prompts", TC_SERVING_REQUESTS, "requests", "requests", NULL},
+    {"num_requests_total", TC_SERVING_REQUESTS, "requests", "requests", NULL},
     {"completed", TC_SERVING_COMPLETED, "requests", "completed", NULL},
+    {"num_requests_successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
     {"failed", TC_SERVING_ERRORS, "requests", "errors", NULL},
     {"duration", TC_SERVING_DURATION_S, "s", "duration", NULL},
+    {"duration_seconds", TC_SERVING_DURATION_S, "s", "duration", NULL},
     {"total_input_tokens", TC_SERVING_INPUT_TOKENS, "tokens", "input_tokens", NULL},
     {"total_output_tokens", TC_SERVING_OUTPUT_TOKENS, "tokens", "output_tokens", NULL},
     {"request_throughput", TC_SERVING_REQUESTS_PER_S, "requests/s", "request_throughput", NULL},
@@ -49,29 +79,16 @@ static const struct tc_serving_extra EXTRAS[] = {
     {"tput_per_gpu", "tokens/s/GPU", "total_throughput_per_gpu"},
     {"output_tput_per_gpu", "tokens/s/GPU", "output_throughput_per_gpu"},
     {"input_tput_per_gpu", "tokens/s/GPU", "input_throughput_per_gpu"},
-    {"mean_intvty", "tokens/s/user", "interactivity"},
-    {"median_intvty", "tokens/s/user", "interactivity"},
-    {"std_intvty", "tokens/s/user", "interactivity"},
-    {"p75_intvty", "tokens/s/user", "interactivity"},
-    {"p90_intvty", "tokens/s/user", "interactivity"},
-    {"p95_intvty", "tokens/s/user", "interactivity"},
-    {"p99_intvty", "tokens/s/user", "interactivity"},
-    {"p99.9_intvty", "tokens/s/user", "interactivity"},
     {"good_completed", "requests", "good_requests"},
     {"max_output_tokens_per_s", "tokens/s", "peak_output_throughput"},
     {"max_concurrent_requests", "requests", "peak_concurrency"},
-    /* Statistics whose last word has no unit of its own. */
-    {"std_ttft", "s", "ttft"},
-    {"std_tpot", "s", "tpot"},
-    {"std_e2el", "s", "e2e"},
-    {"p75_ttft", "s", "ttft"},
-    {"p75_tpot", "s", "tpot"},
-    {"p75_itl", "s", "itl"},
-    {"p75_e2el", "s", "e2e"},
-    {"p99.9_ttft", "s", "ttft"},
-    {"p99.9_tpot", "s", "tpot"},
-    {"p99.9_itl", "s", "itl"},
-    {"p99.9_e2el", "s", "e2e"},
+    {"total_prompt_tokens", "tokens", "server_prompt_tokens"},
+    {"total_generation_tokens", "tokens", "server_generation_tokens"},
+    {"theoretical_cache_hit_rate", "ratio", "cache_hit_rate"},
+    {"theoretical_infinite_cache_hit_rate", "ratio", "cache_hit_rate"},
+    {"server_gpu_cache_hit_rate", "ratio", "cache_hit_rate"},
+    {"server_cpu_cache_hit_rate", "ratio", "cache_hit_rate"},
+    {"response_cache_hit_rate", "ratio", "cache_hit_rate"},
 };
 
 static int sniff(const struct tc_result_input *in)
@@ -140,6 +157,9 @@ static struct tc_serving_point point_of(struct tc_json o, bool several, struct t
 {
     struct tc_serving_point p = {.dataset = tc_map_string_at(o, "dataset_name")};
     double value = 0;
+    if (p.dataset.len == 0) {
+        p.dataset = tc_map_string_at(o, "scenario_type");
+    }
     p.input_tokens = tc_map_number_at(o, "isl", &value)
                          ? value
                          : tc_serving_each(o, "total_input_tokens", "completed");
@@ -163,20 +183,28 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_serving_point p = point_of(o, common->several, &more);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
-    tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
-    bool aggregate = tc_serving_has(o, "tput_per_gpu");
-    if (!aggregate) {
+    bool agentic = tc_serving_has(o, "scenario_type");
+    const struct tc_map_dist *dists = agentic ? AGENTIC : DISTS;
+    size_t dist_count =
+        agentic ? sizeof AGENTIC / sizeof AGENTIC[0] : sizeof DISTS / sizeof DISTS[0];
+    tc_map_dists(r, row, point, o, &STYLE, dists, dist_count);
+    if (!tc_serving_has(o, "tput_per_gpu")) {
         TC_TRY(tc_serving_require_completed(row, "completed", err));
     }
-    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
-        tc_serving_drop_zero(r, row, DISTS[i].column);
-    }
-    tc_serving_load(r, row, o, tc_serving_has(o, "conc") ? "conc" : "max_concurrency",
-                    "request_rate");
+    const char *concurrency = tc_serving_has(o, "conc")    ? "conc"
+                              : tc_serving_has(o, "users") ? "users"
+                                                           : "max_concurrency";
+    tc_serving_load(r, row, o, concurrency, "request_rate");
     tc_serving_common_add(common, &p);
     tell_facts(r, o);
     tc_serving_date(r, row, o);
     tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
+    for (size_t i = 0; i < sizeof RESTS / sizeof RESTS[0]; i++) {
+        tc_serving_rest(r, row, point, o, RESTS[i].suffix, RESTS[i].unit, NULL, 0);
+    }
+    for (size_t i = 0; i < dist_count; i++) {
+        tc_serving_drop_zero(r, row, dists[i].column);
+    }
     return TC_OK;
 }
 

@@ -8,6 +8,14 @@
 #define S(literal) TC_LIT(literal)
 #define ESCAPE '\x1b'
 
+struct tc__lines tc__lines_of(struct tc_slice text)
+{
+    while (text.len > 0 && memchr(" \t\r\n", text.ptr[text.len - 1], 4) != NULL) {
+        text.len--;
+    }
+    return (struct tc__lines){.rest = text};
+}
+
 bool tc__lines_next(struct tc__lines *l, struct tc_slice *out)
 {
     if (l->rest.len == 0) {

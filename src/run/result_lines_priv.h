@@ -15,6 +15,10 @@ struct tc__lines {
     size_t line; /* of the one just given, from 1 */
 };
 
+/* From the start of a text to its last character that is no blank: nothing left means that the line
+ * just given was the last one. */
+struct tc__lines tc__lines_of(struct tc_slice text);
+
 /* The next line without its end; of one that was overwritten by carriage returns, the last text. */
 bool tc__lines_next(struct tc__lines *l, struct tc_slice *out);
 

@@ -146,10 +146,12 @@ static const struct {
     {"requests/sec", "requests/s", 1},
     {"req/s", "requests/s", 1},
     {"queries/s", "requests/s", 1},
-    {"per_sec", "requests/s", 1},
+    {"per sec", "1/s", 1},
+    {"per_sec", "1/s", 1},
     {"requests/min", "requests/s", 1.0 / 60},
     {"tokens/s", "tokens/s", 1},
     {"tokens/sec", "tokens/s", 1},
+    {"tok/s", "tokens/s", 1},
     {"tokens", "tokens", 1},
     {"requests", "requests", 1},
     {"count", "count", 1},
@@ -192,7 +194,8 @@ bool tc_map_unit(struct tc_slice spelling, const char **out_unit, double *out_fa
     return false;
 }
 
-/* The factor from a tool's unit to a column's. A count fits every count, seconds fit seconds. */
+/* The factor from a tool's unit to a column's. A count fits every count, a rate of nothing named
+ * every rate, and milliseconds are turned back for columns in seconds. */
 static bool convert(const char *source, const char *unit, double *out_factor)
 {
     const char *known = NULL;
@@ -209,7 +212,9 @@ static bool convert(const char *source, const char *unit, double *out_factor)
     }
     bool counts = strcmp(known, "count") == 0 &&
                   (strcmp(unit, "requests") == 0 || strcmp(unit, "tokens") == 0);
-    return counts || strcmp(known, unit) == 0;
+    bool rates = strcmp(known, "1/s") == 0 &&
+                 (strcmp(unit, "requests/s") == 0 || strcmp(unit, "tokens/s") == 0);
+    return counts || rates || strcmp(known, unit) == 0;
 }
 
 /* ---- single values ---- */

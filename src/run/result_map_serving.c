@@ -111,6 +111,9 @@ void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
         row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
     }
+    if (mean_column == TC_SERVING_ITL_MEAN) {
+        row->cells[TC_SERVING_JITTER] = (struct tc_result_cell){.known = false};
+    }
 }
 
 static bool row_uses(const struct tc_result_row *row, struct tc_slice field)
@@ -203,6 +206,22 @@ static int64_t compact_time(struct tc_slice text)
     return whole ? ns : TC_TIME_NONE;
 }
 
+/* A note about the file's way of writing, not about one row: told once. */
+static void note_once(struct tc_result *r, struct tc_slice where, const char *field,
+                      const char *text)
+{
+    for (size_t i = 0; i < tc_result_notes(r, NULL); i++) {
+        const struct tc_result_note *note = tc_result_note_at(r, i);
+        if (tc_slice_eq(note->field, tc_slice_cstr(field)) &&
+            tc_slice_eq(note->text, tc_slice_cstr(text))) {
+            return;
+        }
+    }
+    char place[64];
+    (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
+    tc_result_note(r, false, place, field, "%s", text);
+}
+
 void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_json object)
 {
     int64_t ended = compact_time(tc_map_string_at(object, "date"));
@@ -211,10 +230,7 @@ void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_j
     if (ended == TC_TIME_NONE || row == NULL) {
         return;
     }
-    char where[64];
-    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-    tc_result_note(r, false, where, "date",
-                   "has no time zone: taken as UTC, and as the end of the run");
+    note_once(r, row->where, "date", "has no time zone: taken as UTC, and as the end of the run");
     if (tc_map_number_at(object, "duration", &seconds) && seconds >= 0 &&
         seconds < DURATION_MAX_S) {
         started = ended - (int64_t)(seconds * 1e9);
@@ -233,9 +249,7 @@ int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const ch
     struct tc_slice time = tc_slice_from(text, 11);
     if (tc_slice_find_byte(time, 'Z') == TC_NPOS && tc_slice_find_byte(time, '+') == TC_NPOS &&
         tc_slice_find_byte(time, '-') == TC_NPOS) {
-        char place[64];
-        (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
-        tc_result_note(r, false, place, field, "has no time zone: taken as UTC");
+        note_once(r, where, field, "has no time zone: taken as UTC");
     }
     return ns;
 }

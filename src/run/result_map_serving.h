@@ -62,6 +62,11 @@ void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struc
                      struct tc_json object, const char *suffix, const char *unit,
                      const struct tc_serving_extra *extras, size_t extra_count);
 
+/* What the lists of single requests add (vLLM's --save-detailed, SGLang's --output-details):
+ * statistics that the row lacks yet, and the failures. */
+TC_CHECKED tc_status tc_serving_details(struct tc_result *r, struct tc_result_row *row,
+                                        struct tc_json object, struct tc_error *err);
+
 /* total / count when it is the same whole number for all requests, else 0. */
 double tc_serving_each(struct tc_json object, const char *total, const char *count);
 

@@ -521,13 +521,13 @@ static tc_status read_event(struct log *l, const struct tc_result_input *in, str
 
 static tc_status read_lines(struct log *l, const struct tc_result_input *in)
 {
-    struct tc__lines lines = {.rest = in->bytes};
+    struct tc__lines lines = tc__lines_of(in->bytes);
     struct tc_slice line;
     struct tc_slice text;
     while (tc__lines_next(&lines, &line)) {
         l->line = lines.line;
         if (tc__text_after(line, S(MARK), &text)) {
-            bool is_last = tc_slice_trim(lines.rest).len == 0;
+            bool is_last = lines.rest.len == 0;
             TC_TRY(read_event(l, in, text, is_last));
         }
     }

@@ -158,9 +158,7 @@ static bool group_of(struct tc_slice name, enum group *out)
         return true;
     }
     *out = E2E;
-    /* Not the latency that is asked for, and of no stage of it. */
-    return tc_slice_contains(name, S("latency")) && !tc_slice_contains(name, S("target")) &&
-           !tc_slice_contains(name, S("overlatency"));
+    return tc_slice_contains(name, S("latency"));
 }
 
 /* ---- one summary ---- */
@@ -423,7 +421,7 @@ static tc_status read_detail_line(struct summary *s, const struct tc_result_inpu
 static tc_status read_text(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
-    struct tc__lines lines = {.rest = in->bytes};
+    struct tc__lines lines = tc__lines_of(in->bytes);
     struct summary s = {.r = r};
     struct verdicts verdicts = {0};
     struct tc_slice line;
@@ -437,7 +435,7 @@ static tc_status read_text(const struct tc_result_input *in, struct tc_result *r
             if (!s.begun) {
                 TC_TRY(next_summary(&s, &verdicts, lines.line, err));
             }
-            bool is_last = tc_slice_trim(lines.rest).len == 0;
+            bool is_last = lines.rest.len == 0;
             TC_TRY(read_detail_line(&s, in, lines.line, text, is_last, err));
         } else if (in_parts) {
             read_summary_line(&s, lines.line, line);

@@ -134,13 +134,14 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
     TC_TRY(tc_serving_require_completed(row, "completed", err));
-    for (size_t i = 0; i < 4; i++) {
-        tc_serving_drop_zero(r, row, DISTS[i].column);
-    }
+    TC_TRY(tc_serving_details(r, row, o, err));
     tc_serving_load(r, row, o, "max_concurrency", "request_rate");
     tc_serving_common_add(common, &p);
     tell_server(r, o);
     tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
+    for (size_t i = 0; i < 4; i++) {
+        tc_serving_drop_zero(r, row, DISTS[i].column);
+    }
     return TC_OK;
 }
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /* Values beyond this many are an error of the reader: TC_E_LIMIT. */
-#define TC__STATS_MAX ((size_t)1 << 22)
+#define TC__STATS_MAX ((size_t)1 << 26)
 
 /* Zeroed to begin with. */
 struct tc__stats {

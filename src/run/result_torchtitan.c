@@ -281,7 +281,7 @@ static void on_line(struct log *l, size_t number, struct tc_slice line)
 /* The lowest rank that has step lines. */
 static void choose_rank(struct log *l, struct tc_slice bytes)
 {
-    struct tc__lines lines = {.rest = bytes};
+    struct tc__lines lines = tc__lines_of(bytes);
     struct tc_slice line;
     while (tc__lines_next(&lines, &line)) {
         char plain[LINE_MAX_BYTES];
@@ -380,7 +380,7 @@ static void put_rows(struct log *l)
 
 static tc_status read_log(struct log *l, const struct tc_result_input *in)
 {
-    struct tc__lines lines = {.rest = in->bytes};
+    struct tc__lines lines = tc__lines_of(in->bytes);
     struct tc_slice line;
     choose_rank(l, in->bytes);
     while (tc__lines_next(&lines, &line)) {
@@ -421,7 +421,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 static int sniff(const struct tc_result_input *in)
 {
-    struct tc__lines lines = {.rest = in->bytes};
+    struct tc__lines lines = tc__lines_of(in->bytes);
     struct tc_slice line;
     while (tc__lines_next(&lines, &line)) {
         if (is_step_line(line)) {

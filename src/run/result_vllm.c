@@ -102,23 +102,32 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
                           struct tc_serving_common *common, struct tc_error *err)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
+    /* A sweep's summary.json is a list of runs, several of them of one setting. */
+    static const char *const REPEATS[] = {"run_number"};
+    char data[64];
+    struct tc_buf more = tc_buf_make(data, sizeof data);
+    if (common->several) {
+        tc_serving_sizes(&more, o, REPEATS, 1);
+    }
     struct tc_serving_point p = {
         .input_tokens = tc_serving_each(o, "total_input_tokens", "completed"),
         .output_tokens = tc_serving_each(o, "total_output_tokens", "completed"),
         .dataset = tc_map_string_at(o, "dataset_name"),
+        .more = tc_buf_slice(&more),
     };
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
     TC_TRY(tc_serving_require_completed(row, "completed", err));
-    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
-        tc_serving_drop_zero(r, row, DISTS[i].column);
-    }
+    TC_TRY(tc_serving_details(r, row, o, err));
     tc_serving_load(r, row, o, "max_concurrency", "request_rate");
     tc_serving_common_add(common, &p);
     tell_metadata(r, o);
     tc_serving_date(r, row, o);
     tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
+    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+        tc_serving_drop_zero(r, row, DISTS[i].column);
+    }
     return TC_OK;
 }
 

@@ -187,7 +187,24 @@ static void check_slice(const struct check *c)
     check_times(c, TC_SLICE_START, TC_SLICE_END);
 }
 
-/* What follows from the rest of the row and has a column. */
+/* Where all requests completed, none failed. */
+static void fill_errors(struct tc_result_row *row)
+{
+    static const struct tc_definition ERRORS = {
+        .field = "requests - completed",
+        .measures = "errors",
+        .source_unit = "requests",
+        .unit = "requests",
+        .note = "computed by tracecore, where all completed",
+    };
+    const struct tc_result_cell *requests = &row->cells[TC_SERVING_REQUESTS];
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    if (!row->cells[TC_SERVING_ERRORS].known && requests->known && completed->known &&
+        requests->integer == completed->integer) {
+        tc_result_int(row, TC_SERVING_ERRORS, 0, &ERRORS);
+    }
+}
+
 static void fill_error_rate(struct tc_result_row *row)
 {
     static const struct tc_definition RATE = {
@@ -214,6 +231,7 @@ void tc__result_check(struct tc_result *r)
         (void)snprintf(c.where, sizeof c.where, "%.*s", TC_FMT(row->where));
         switch (row->table) {
         case TC_TABLE_SERVING:
+            fill_errors(row);
             fill_error_rate(row);
             check_serving(&c);
             break;

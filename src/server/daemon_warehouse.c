@@ -48,8 +48,11 @@ tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err)
 
 void tc__daemon_warehouse_stop(struct tc_daemon *d)
 {
-    tc_warehouse_service_stop(d->warehouse);
     tc_warehouse_feed_stop(d->feed, d->config.server_shutdown_timeout);
+    if (d->hub != NULL) {
+        tc_warehouse_hub_retire(d->hub);
+    }
+    tc_warehouse_service_stop(d->warehouse);
     tc_warehouse_hub_destroy(d->hub);
     d->warehouse = NULL;
     d->feed = NULL;

@@ -15,6 +15,9 @@
 /* A command that has the database open is waited for. */
 #define OPEN_WAIT (5 * TC_SECOND)
 
+/* Told to a command that comes or goes on at the wrong moment. */
+#define LEAVE "the daemon is stopping, or opens the warehouse anew; try again"
+
 /* What the thread has beside the client. */
 struct session {
     struct tc__warehouse_client *c;
@@ -207,7 +210,11 @@ static tc_status take_hello(struct session *s, struct tc_error *err)
     enum tc_wire_kind kind;
     struct tc_slice body;
     struct tc_wire_hello hello;
-    TC_TRY(tc_wire_read(&s->c->link, HELLO_TIMEOUT, &kind, &body, err));
+    tc_status status = tc_wire_read(&s->c->link, HELLO_TIMEOUT, &kind, &body, err);
+    if (status == TC_E_LIMIT) {
+        return tc_fail(err, TC_E_LIMIT, 0, LEAVE);
+    }
+    TC_TRY(status);
     if (kind != TC_WIRE_HELLO) {
         return tc_fail(err, TC_E_MALFORMED, 0, "a command says hello first");
     }
@@ -246,7 +253,7 @@ static void converse(struct session *s)
         int64_t wait_ns = s->in_transaction ? SILENCE_TIMEOUT : 0;
         tc_status status = tc_wire_read(&s->c->link, wait_ns, &kind, &body, &err);
         if (status == TC_E_LIMIT) {
-            (void)!tc_fail(&err, TC_E_IO, 0, "the daemon is stopping");
+            (void)!tc_fail(&err, TC_E_IO, 0, LEAVE);
             answer(s, TC_E_IO, 0, &err);
             return;
         }
@@ -256,14 +263,12 @@ static void converse(struct session *s)
         if (kind == TC_WIRE_CANCEL) {
             continue; /* of a query that is over */
         }
-        status = tc_warehouse_hub_is_suspect(tc__warehouse_hub(s->c->service))
-                     ? tc_fail(&err, TC_E_IO, 0,
-                               "the warehouse failed and is being opened anew; try again")
-                     : dispatch(s, kind, body, &value, &err);
-        bool hopeless = status == TC_E_MALFORMED;
+        status = dispatch(s, kind, body, &value, &err);
+        if (status != TC_OK && kind == TC_WIRE_COMMIT && err.status != TC_E_USAGE) {
+            tc_warehouse_hub_suspect(tc__warehouse_hub(s->c->service));
+        }
         answer(s, status, value, &err);
-        s->is_over =
-            s->is_over || hopeless || tc_warehouse_hub_is_suspect(tc__warehouse_hub(s->c->service));
+        s->is_over = s->is_over || status == TC_E_MALFORMED;
     }
 }
 

@@ -23,8 +23,6 @@
 #define VERDICTS_MAX 256
 #define RETRY_FIRST TC_SECOND
 #define RETRY_MAX (60 * TC_SECOND)
-/* Failures in a row after which the warehouse is opened anew. */
-#define SUSPECT_AFTER 3
 /* A command that has the database open is waited for so long, then later again. */
 #define OPEN_WAIT TC_SECOND
 /* Behind ingestion and detection when the processors are busy. */
@@ -46,7 +44,7 @@ struct tc_warehouse_feed {
     int64_t read_ns; /* monotonic: when metrics are looked for again */
     int64_t retry_ns;
     int64_t backoff_ns;
-    unsigned failures; /* in a row */
+    bool is_writing; /* what fails now is the warehouse */
 };
 
 static int64_t clock_ns(clockid_t clock)
@@ -77,23 +75,20 @@ static tc_status need_warehouse(struct tc_warehouse_feed *f, struct tc_error *er
 static void failed(struct tc_warehouse_feed *f, const char *what, const struct tc_error *err)
 {
     int64_t first_ns = f->parts.retry_ns == 0 ? RETRY_FIRST : f->parts.retry_ns;
-    f->failures++;
     f->backoff_ns = f->backoff_ns == 0 ? first_ns : f->backoff_ns * 2;
     f->backoff_ns = f->backoff_ns > RETRY_MAX ? RETRY_MAX : f->backoff_ns;
     f->retry_ns = clock_ns(CLOCK_MONOTONIC) + f->backoff_ns;
     tc_count(TC_COUNT_WAREHOUSE_FAILURES, 1);
     tc_log_fields(TC_LOG_WARN, what, TC_LOG_CSTR("error", err->message),
                   TC_LOG_NUMBER("again_in_ms", f->backoff_ns / 1000000));
-    if (f->warehouse != NULL && f->failures >= SUSPECT_AFTER) {
-        f->failures = 0;
-        let_go(f);
+    if (f->is_writing) {
         tc_warehouse_hub_suspect(f->parts.hub);
+        let_go(f);
     }
 }
 
 static void succeeded(struct tc_warehouse_feed *f)
 {
-    f->failures = 0;
     f->backoff_ns = 0;
     f->retry_ns = 0;
 }
@@ -232,6 +227,7 @@ static tc_status write_verdicts(struct tc_warehouse_feed *f, struct tc_error *er
     TC_TRY(pull(&r, &place, err));
     if (f->rows->count > 0) {
         TC_TRY(need_warehouse(f, err));
+        f->is_writing = true;
         tc_status status = write_rows(&r, &place, err);
         if (status != TC_OK) {
             tc_warehouse_rollback(f->warehouse);
@@ -254,13 +250,15 @@ static int64_t read_every(const struct tc_warehouse_feed *f)
 
 static tc_status do_slices(struct tc_warehouse_feed *f, bool *out_more, struct tc_error *err)
 {
-    TC_TRY(tc_warehouse_slicer_read(f->slicer, clock_ns(CLOCK_REALTIME), out_more, err));
+    /* What is due is written before more is read: the rest can wait on the disk. */
+    if (!tc_warehouse_slicer_is_due(f->slicer)) {
+        TC_TRY(tc_warehouse_slicer_read(f->slicer, clock_ns(CLOCK_REALTIME), out_more, err));
+    }
     while (tc_warehouse_slicer_is_due(f->slicer)) {
-        bool more = false;
         TC_TRY(need_warehouse(f, err));
+        f->is_writing = true;
         TC_TRY(tc_warehouse_slicer_write(f->slicer, f->warehouse, err));
-        TC_TRY(tc_warehouse_slicer_read(f->slicer, clock_ns(CLOCK_REALTIME), &more, err));
-        *out_more = more;
+        *out_more = true;
     }
     return TC_OK;
 }
@@ -273,6 +271,7 @@ static int64_t step(struct tc_warehouse_feed *f)
     struct tc_outbox_stats stats;
     struct tc_error err = {0};
     int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    f->is_writing = false;
     tc_outbox_stats(f->parts.outbox, &stats);
     tc_gauge(TC_COUNT_WAREHOUSE_PENDING, (int64_t)stats.pending_pull);
     tc_gauge(TC_COUNT_WAREHOUSE_OPEN, tc_warehouse_hub_is_open(f->parts.hub));
@@ -288,6 +287,7 @@ static int64_t step(struct tc_warehouse_feed *f)
             return f->retry_ns;
         }
         succeeded(f);
+        f->is_writing = false;
     }
     if (f->slicer != NULL && now_ns >= f->read_ns) {
         bool more = false;

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* Invariant: uses > 0 only while open is not NULL. */
 struct tc_warehouse_hub {
@@ -11,6 +13,8 @@ struct tc_warehouse_hub {
     struct tc_warehouse *open;
     size_t uses;
     bool suspect;
+    bool retired;
+    int leave_fd; /* eventfd: readable while suspect or retired */
 };
 
 struct tc_warehouse_hub *tc_warehouse_hub_create(const struct tc_warehouse_hub_config *config)
@@ -19,8 +23,22 @@ struct tc_warehouse_hub *tc_warehouse_hub_create(const struct tc_warehouse_hub_c
     if (h != NULL) {
         h->config = *config;
         (void)pthread_mutex_init(&h->lock, NULL);
+        h->leave_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    if (h != NULL && h->leave_fd < 0) {
+        tc_warehouse_hub_destroy(h);
+        return NULL;
     }
     return h;
+}
+
+/* Holds the lock. */
+static void show_leave(struct tc_warehouse_hub *h)
+{
+    uint64_t count = 1;
+    ssize_t n = h->suspect || h->retired ? write(h->leave_fd, &count, sizeof count)
+                                         : read(h->leave_fd, &count, sizeof count);
+    (void)n; /* full or empty already is fine */
 }
 
 /* Holds the lock. */
@@ -30,6 +48,7 @@ static void close_suspect(struct tc_warehouse_hub *h)
         tc_warehouse_close(h->open);
         h->open = NULL;
         h->suspect = false;
+        show_leave(h);
     }
 }
 
@@ -40,6 +59,9 @@ void tc_warehouse_hub_destroy(struct tc_warehouse_hub *h)
     }
     tc_warehouse_close(h->open);
     (void)pthread_mutex_destroy(&h->lock);
+    if (h->leave_fd >= 0) {
+        (void)close(h->leave_fd);
+    }
     free(h);
 }
 
@@ -48,8 +70,12 @@ static tc_status share(struct tc_warehouse_hub *h, int64_t wait_ns, struct tc_wa
                        struct tc_error *err)
 {
     close_suspect(h);
+    if (h->retired) {
+        return tc_fail(err, TC_E_IO, 0, "the daemon is stopping");
+    }
     if (h->suspect) {
-        return tc_fail(err, TC_E_IO, 0, "the warehouse failed and is being opened anew; try again");
+        return tc_fail(err, TC_E_LIMIT, 0,
+                       "the warehouse failed and is being opened anew; try again");
     }
     if (h->open == NULL) {
         struct tc_warehouse_config config = {
@@ -92,8 +118,22 @@ void tc_warehouse_hub_suspect(struct tc_warehouse_hub *h)
 {
     (void)pthread_mutex_lock(&h->lock);
     h->suspect = h->open != NULL;
+    show_leave(h);
     close_suspect(h);
     (void)pthread_mutex_unlock(&h->lock);
+}
+
+void tc_warehouse_hub_retire(struct tc_warehouse_hub *h)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    h->retired = true;
+    show_leave(h);
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+int tc_warehouse_hub_leave_fd(const struct tc_warehouse_hub *h)
+{
+    return h->leave_fd;
 }
 
 bool tc_warehouse_hub_is_suspect(struct tc_warehouse_hub *h)

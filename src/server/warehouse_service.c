@@ -29,7 +29,6 @@ struct tc_warehouse_service {
     struct tc_warehouse_hub *hub;
     int listen_fd;
     int wake_fd; /* eventfd: look at the clients again, or at `stopping` */
-    int stop_fd; /* eventfd: readable once all is to end */
     pthread_t thread;
     pthread_mutex_t lock; /* of stopping, and of each client's state */
     bool stopping;
@@ -142,7 +141,7 @@ static void start_client(struct tc_warehouse_service *s, int fd)
     *c = (struct tc__warehouse_client){
         .service = s,
         .state = TC__CLIENT_RUNS,
-        .link = {.fd = fd, .wake_fd = s->stop_fd},
+        .link = {.fd = fd, .wake_fd = tc_warehouse_hub_leave_fd(s->hub)},
     };
     int code = pthread_create(&c->thread, NULL, client_main, c);
     if (code != 0) {
@@ -270,10 +269,9 @@ static bool watch(struct tc_warehouse_service *s)
     return true;
 }
 
-/* All clients end: those that wait see stop_fd, those that query are interrupted. */
+/* All clients end: those that wait see the hub's descriptor, those that query are interrupted. */
 static void end_clients(struct tc_warehouse_service *s)
 {
-    poke(s->stop_fd);
     for (bool any = true; any;) {
         any = false;
         (void)pthread_mutex_lock(&s->lock);
@@ -304,7 +302,7 @@ static void *service_main(void *context)
 
 static void destroy(struct tc_warehouse_service *s)
 {
-    int fds[] = {s->listen_fd, s->wake_fd, s->stop_fd};
+    int fds[] = {s->listen_fd, s->wake_fd};
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
         if (fds[i] >= 0) {
             (void)close(fds[i]);
@@ -329,9 +327,8 @@ tc_status tc_warehouse_service_start(const struct tc_warehouse_service_config *c
     s->hub = hub;
     s->listen_fd = -1;
     s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_init(&s->lock, NULL);
-    tc_status status = s->wake_fd < 0 || s->stop_fd < 0
+    tc_status status = s->wake_fd < 0
                            ? tc_fail(err, TC_E_IO, 0, "no descriptor for the warehouse's socket")
                            : tc_wire_listen(config->data_dir, BACKLOG, &s->listen_fd, err);
     sigset_t all;

@@ -31,8 +31,8 @@ TC_CHECKED tc_status tc_warehouse_service_start(const struct tc_warehouse_servic
                                                 struct tc_warehouse_hub *hub,
                                                 struct tc_warehouse_service **out_service,
                                                 struct tc_error *err);
-/* No new commands; queries are interrupted, the rest is rolled back; the socket goes. NULL is
- * fine. */
+/* No new commands; queries are interrupted, the rest is rolled back; the socket goes. The hub was
+ * retired before. NULL is fine. */
 void tc_warehouse_service_stop(struct tc_warehouse_service *s);
 
 #endif

@@ -6,10 +6,11 @@
 #include "telemetry/files.h"
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "codec/samples.h"
-#include "telemetry/slices.h"
+#include "telemetry/slices_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,16 +20,19 @@
 #define EVENTS_METRIC TC_LIT("kubernetes_events")
 #define WINDOW_DEFAULT (60 * TC_SECOND)
 #define ARENA_BYTES ((size_t)8 << 20)
-/* Of a sample, an event or a series in a file: no file has more of them for its bytes. */
-#define SAMPLE_BYTES_MIN 24
-#define SERIES_BYTES_MIN 32
-#define SERIES_MIN 4096
+/* A sample has a line of its own in a text; elsewhere it has so many bytes at least. */
+#define SAMPLE_BYTES_MIN 8
 #define SERIES_MAX ((size_t)1 << 20)
-/* What the log and the texts of a sample or series take at the most (slices.c). */
-#define SAMPLE_COST 96
-#define SERIES_COST 1024
-#define MEMORY_MIN ((size_t)8 << 20)
+/* What the log, and the texts of a series beside its own bytes, take at the most (slices.c). */
+#define SAMPLE_COST 128
+#define SERIES_COST 2048
+#define BYTE_COST 8
+#define MEMORY_MIN ((size_t)1 << 20)
+#define MEMORY_TRIES 4
 #define NOTE_MAX 240
+/* Metrics of a file that are defined, and room to work one out. */
+#define DEFINED_MAX 16384
+#define SCRATCH_BYTES ((size_t)128 << 10)
 
 struct reading {
     const struct tc_telemetry_input *in;
@@ -39,6 +43,12 @@ struct reading {
     uint64_t bad_at;
     const char *bad_why;
     struct tc_codec_out *decode; /* while a codec runs */
+    /* Names of metrics that were defined: hashes, so that two of one hash would be taken for one.
+     */
+    struct tc_map defined;
+    size_t defined_count;
+    uint64_t last_name; /* its hash */
+    struct tc_arena scratch;
 };
 
 /* ---- what a file is ---- */
@@ -83,9 +93,33 @@ bool tc_telemetry_sniff(struct tc_slice bytes, struct tc_slice name)
 
 /* ---- samples ---- */
 
+/* The metric of a name that was not seen before. */
+static void define(struct reading *r, const struct tc_sample *sample, uint64_t hash)
+{
+    struct tc_telemetry_definition definition;
+    r->last_name = hash;
+    struct tc_map_iter it = tc_map_find(&r->defined, hash);
+    if (tc_map_next(&r->defined, &it) != 0 || r->defined_count == DEFINED_MAX ||
+        !tc_map_add_found(&r->defined, &it, 1, 0)) {
+        return;
+    }
+    r->defined_count++;
+    tc_arena_reset(&r->scratch);
+    if (tc__define(sample, &r->scratch, &definition) &&
+        !tc_slice_eq(definition.field, definition.metric)) {
+        r->out->define(r->out->context, &definition);
+    }
+}
+
 static tc_status take_sample(void *context, const struct tc_sample *sample)
 {
     struct reading *r = context;
+    if (r->out->define != NULL) {
+        uint64_t hash = tc_slice_hash(sample->name, 0);
+        if (hash != r->last_name || r->defined_count == 0) {
+            define(r, sample, hash);
+        }
+    }
     tc_slices_add(r->slices, sample, sample->time_ns, &r->known);
     return TC_OK;
 }
@@ -105,7 +139,14 @@ static tc_status read_samples(struct reading *r, struct tc_arena *arena, struct 
         .bytes = r->in->bytes, .taken_ns = r->in->taken_ns, .interval_ns = r->in->interval_ns};
     struct tc_samples_out out = {.take = take_sample, .bad = note_bad, .context = r};
     struct tc_samples_counts counts = {0};
-    TC_TRY(tc_samples_read(&in, arena, &out, &counts, err));
+    void *block = tc_arena_alloc_raw(arena, SCRATCH_BYTES, 16);
+    if (block == NULL || !tc_map_init(&r->defined, arena, DEFINED_MAX)) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of metrics");
+    }
+    tc_arena_init(&r->scratch, "definition of a metric", block, SCRATCH_BYTES);
+    tc_status status = tc_samples_read(&in, arena, &out, &counts, err);
+    tc_arena_fini(&r->scratch);
+    TC_TRY(status);
     r->counts.samples = counts.samples;
     r->counts.undated = counts.undated;
     r->counts.bad = counts.bad;
@@ -217,18 +258,38 @@ static tc_status read_events(struct reading *r, const struct tc_codec *codec,
 
 /* ---- all of it ---- */
 
-static tc_status make_slicer(struct reading *r, struct tc_error *err)
+/* No file has more samples than this. */
+static size_t samples_max(struct tc_slice bytes, enum tc_samples_form form)
 {
-    size_t bytes = r->in->bytes.len;
-    size_t series = bytes / SERIES_BYTES_MIN;
-    series = series < SERIES_MIN ? SERIES_MIN : series > SERIES_MAX ? SERIES_MAX : series;
-    size_t samples = bytes / SAMPLE_BYTES_MIN;
+    if (form != TC_SAMPLES_TEXT) {
+        return bytes.len / SAMPLE_BYTES_MIN + 1;
+    }
+    size_t lines = 1;
+    for (size_t at = 0; (at = tc_slice_find_byte(bytes, '\n')) != TC_NPOS; lines++) {
+        bytes = tc_slice_from(bytes, at + 1);
+    }
+    return lines;
+}
+
+/* As large as the file can need: what is not used is never touched. Where the machine does not
+ * promise so much, less may do; what finds no room is told. */
+static tc_status make_slicer(struct reading *r, enum tc_samples_form form, struct tc_error *err)
+{
+    size_t samples = samples_max(r->in->bytes, form);
+    size_t series = samples < SERIES_MAX ? samples : SERIES_MAX;
     struct tc_slices_config config = {
         .window_ns = r->in->window_ns > 0 ? r->in->window_ns : WINDOW_DEFAULT,
         .series_max = series,
-        .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST + bytes * 4,
+        .memory_bytes = MEMORY_MIN + samples * SAMPLE_COST + series * SERIES_COST +
+                        r->in->bytes.len * BYTE_COST,
         .source_digest = r->in->source_digest};
-    return tc_slices_create(&config, &r->slices, err);
+    tc_status status = tc_slices_create(&config, &r->slices, err);
+    for (int i = 0; i < MEMORY_TRIES && status == TC_E_NOMEM; i++) {
+        config.memory_bytes /= 2;
+        config.series_max = config.series_max / 2 + 1;
+        status = tc_slices_create(&config, &r->slices, err);
+    }
+    return status;
 }
 
 static void note(const struct reading *r, const char *field, const char *format, ...)
@@ -277,7 +338,9 @@ static void tell(const struct reading *r, const struct tc_slices_counts *c)
              (unsigned long long)r->counts.bad, line_at(r->in->bytes, r->bad_at), r->bad_why);
     }
     if (c->series_full + c->samples_full > 0) {
-        note(r, "series", "%llu samples found no room: at most %zu series are kept of a file",
+        note(r, "series",
+             "%llu samples found no room: at most %zu series are kept of a file, and "
+             "fewer where memory is short",
              (unsigned long long)(c->series_full + c->samples_full), SERIES_MAX);
     }
     if (c->counters_left > 0) {
@@ -307,7 +370,7 @@ static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct
             "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics (JSON or "
             "protobuf), Kubernetes events or tracecore's event lines");
     }
-    TC_TRY(make_slicer(r, err));
+    TC_TRY(make_slicer(r, form, err));
     TC_TRY(codec == NULL ? read_samples(r, arena, err) : read_events(r, codec, arena, err));
     struct tc_slices_counts c;
     tc_slices_counts(r->slices, &c);
@@ -317,6 +380,11 @@ static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct
     if (c.undated == r->counts.samples) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "no sample has a time, and when the file was taken is not known");
+    }
+    if (c.other_run == r->counts.samples) {
+        struct tc_slice run = tc_slices_other_run(r->slices);
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "all of its samples belong to run %.*s by their labels", TC_FMT(run));
     }
     r->counts.series = c.series;
     r->counts.not_finite = c.not_finite;

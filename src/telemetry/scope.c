@@ -11,6 +11,8 @@
 #define POINT_LABELS_MAX (TC_SAMPLE_LABELS_MAX + 8)
 /* Room for a point before it is known whether it is too long. */
 #define POINT_BYTES_MAX ((size_t)16 << 10)
+/* Characters of the uid of a pod. */
+#define UID_TEXT 36
 /* Hex digits of a digest that stands for a text. */
 #define DIGEST_DIGITS 16
 
@@ -235,6 +237,70 @@ static bool is_gpu_number(const struct tc_sample_label *label)
            tc_slice_eq_nocase(label->key, TC_LIT("pci_bus_id"));
 }
 
+/* The value of a label of the point, which is taken off it; empty when it has none. */
+static struct tc_slice point_remove(struct point *p, struct tc_slice key)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        if (tc_slice_eq(p->labels[i].key, key)) {
+            struct tc_slice value = p->labels[i].value;
+            p->labels[i] = p->labels[--p->count];
+            return value;
+        }
+    }
+    return TC_EMPTY;
+}
+
+/* "…pod0a1b2c3d_4e5f_…": the uid of a pod in the name of its cgroup, as its API writes it. */
+static struct tc_slice cgroup_pod(struct tc_slice id, struct tc_arena *scratch)
+{
+    size_t at = 0;
+    size_t found = 0;
+    while ((found = tc_slice_find(tc_slice_from(id, at), TC_LIT("pod"))) != TC_NPOS) {
+        at += found + 3;
+        struct tc_slice uid = tc_slice_head(tc_slice_from(id, at), UID_TEXT);
+        size_t good = 0;
+        while (good < uid.len) {
+            char c = uid.ptr[good];
+            bool dash = good == 8 || good == 13 || good == 18 || good == 23;
+            bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+            if (dash ? c != '-' && c != '_' : !hex) {
+                break;
+            }
+            good++;
+        }
+        char *text = good == UID_TEXT ? tc_new(scratch, char, UID_TEXT) : NULL;
+        for (size_t i = 0; text != NULL && i < UID_TEXT; i++) {
+            text[i] = uid.ptr[i] == '_' ? '-' : uid.ptr[i];
+        }
+        if (text != NULL) {
+            return tc_slice_make(text, UID_TEXT);
+        }
+    }
+    return TC_EMPTY;
+}
+
+/*
+ * Labels of kube-state-metrics and cAdvisor that mean what their metric is about. Of a container
+ * that is told by pod and name, cgroup, image and id say nothing more.
+ */
+static void take_kubernetes(struct tc_slice name, struct tc_arena *scratch, struct point *point,
+                            struct tc__identity *io)
+{
+    if (tc_slice_starts(name, TC_LIT("kube_pod_")) && io->text[TC__TEXT_POD].len == 0) {
+        io->text[TC__TEXT_POD] = point_remove(point, TC_LIT("uid"));
+    }
+    bool in_pod = false;
+    for (size_t i = 0; i < point->count; i++) {
+        in_pod = in_pod || tc_slice_eq(point->labels[i].key, TC_LIT("pod"));
+    }
+    if (tc_slice_starts(name, TC_LIT("container_")) && in_pod) {
+        struct tc_slice id = point_remove(point, TC_LIT("id"));
+        set_default(&io->text[TC__TEXT_POD], cgroup_pod(id, scratch));
+        (void)point_remove(point, TC_LIT("image"));
+        (void)point_remove(point, TC_LIT("name"));
+    }
+}
+
 static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
                       struct point *point, struct tc__identity *io)
 {
@@ -289,15 +355,7 @@ enum tc__scope_verdict tc__identify(const struct tc_sample *sample,
     } else {
         take_theirs(sample, out);
     }
-    /* A label of kube-state-metrics that means what its metric is about. */
-    for (size_t i = 0; i < point.count; i++) {
-        if (tc_slice_eq(point.labels[i].key, TC_LIT("uid")) && out->text[TC__TEXT_POD].len == 0 &&
-            tc_slice_starts(sample->name, TC_LIT("kube_pod_"))) {
-            out->text[TC__TEXT_POD] = point.labels[i].value;
-            point.labels[i] = point.labels[--point.count];
-            break;
-        }
-    }
+    take_kubernetes(sample->name, scratch, &point, out);
     out->text[TC__TEXT_POINT] = point_text(&point, scratch);
     return settle(known, scratch, out);
 }
@@ -318,4 +376,28 @@ enum tc__scope_verdict tc__identify_event(const struct tc_event *ev,
     point_add(&point, TC_LIT("rack"), ev->metric.rack);
     out->text[TC__TEXT_POINT] = point_text(&point, scratch);
     return settle(known, scratch, out);
+}
+
+bool tc__define(const struct tc_sample *sample, struct tc_arena *scratch,
+                struct tc_telemetry_definition *out)
+{
+    static const char *const notes[] = {
+        [TC_SAMPLE_GAUGE] = "values of a window",
+        [TC_SAMPLE_COUNTER] = "rise per second between two samples; last is the counter",
+        [TC_SAMPLE_DELTA] = "difference by the seconds since its start",
+    };
+    struct tc_series_scope nothing = TC_SERIES_SCOPE_NONE;
+    struct tc__identity id;
+    if (tc__identify(sample, &nothing, scratch, &id) != TC__SCOPE_OK) {
+        return false;
+    }
+    struct tc_slice unit = id.text[TC__TEXT_UNIT];
+    bool converted = id.scale != 1;
+    *out = (struct tc_telemetry_definition){.family = tc__family_name((enum tc__family)id.family),
+                                            .field = clean(sample->name, scratch),
+                                            .metric = id.text[TC__TEXT_METRIC],
+                                            .source_unit = converted ? sample->unit : unit,
+                                            .unit = unit,
+                                            .note = notes[id.type]};
+    return true;
 }

@@ -9,36 +9,52 @@
 #define HEAP_SHARE 2
 #define KEYS_SHARE 3
 
-bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max, size_t bytes)
+bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max)
 {
-    *b = (struct tc__book){.series_max = series_max, .alias_max = series_max};
-    b->free_at = TC__NO_SERIES;
+    *b = (struct tc__book){
+        .series_max = series_max, .alias_max = series_max, .free_at = TC__NO_SERIES};
     b->series =
         tc_arena_alloc_raw(arena, series_max * sizeof *b->series, alignof(struct tc__series));
     b->aliases =
         tc_arena_alloc_raw(arena, series_max * sizeof *b->aliases, alignof(struct tc__alias));
     b->items = tc_arena_alloc_raw(arena, series_max * sizeof *b->items, alignof(void *));
     b->items_scratch = tc_arena_alloc_raw(arena, series_max * sizeof *b->items, alignof(void *));
+    return tc_map_init(&b->map, arena, series_max) &&
+           tc_map_init(&b->alias_map, arena, series_max) && tc_arena_ok(arena);
+}
+
+bool tc__book_texts(struct tc__book *b, struct tc_arena *arena, size_t bytes)
+{
     b->heap_max = bytes / (HEAP_SHARE + KEYS_SHARE) * HEAP_SHARE;
     b->keys_max = bytes - b->heap_max;
     b->heap_max = b->heap_max < UINT32_MAX ? b->heap_max : UINT32_MAX;
     b->keys_max = b->keys_max < UINT32_MAX ? b->keys_max : UINT32_MAX;
     b->heap = tc_arena_alloc_raw(arena, b->heap_max, 1);
     b->keys = tc_arena_alloc_raw(arena, b->keys_max, 1);
-    return tc_map_init(&b->map, arena, series_max) &&
-           tc_map_init(&b->alias_map, arena, series_max) && tc_arena_ok(arena);
+    return tc_arena_ok(arena);
 }
 
 /* ---- aliases ---- */
 
-const struct tc__alias *tc__alias_find(const struct tc__book *b, struct tc_slice key, uint64_t hash)
+static bool is_alias(const struct tc__book *b, const struct tc__alias *a, struct tc_slice key)
 {
-    struct tc_map_iter it = tc_map_find(&b->alias_map, hash);
+    return a->len == key.len && memcmp(b->keys + a->at, key.ptr, key.len) == 0;
+}
+
+const struct tc__alias *tc__alias_find(struct tc__book *b, struct tc_slice key, uint64_t *out_hash)
+{
+    size_t next = b->alias_next < b->alias_count ? b->alias_next : 0;
+    if (next < b->alias_count && is_alias(b, &b->aliases[next], key)) {
+        b->alias_next = next + 1;
+        return &b->aliases[next];
+    }
+    *out_hash = tc_slice_hash(key, 0);
+    struct tc_map_iter it = tc_map_find(&b->alias_map, *out_hash);
     uint64_t at = 0;
     while ((at = tc_map_next(&b->alias_map, &it)) != 0) {
-        const struct tc__alias *a = &b->aliases[at - 1];
-        if (a->len == key.len && memcmp(b->keys + a->at, key.ptr, key.len) == 0) {
-            return a;
+        if (is_alias(b, &b->aliases[at - 1], key)) {
+            b->alias_next = (size_t)at;
+            return &b->aliases[at - 1];
         }
     }
     return NULL;
@@ -48,6 +64,7 @@ static void forget_aliases(struct tc__book *b)
 {
     tc_map_reset(&b->alias_map);
     b->alias_count = 0;
+    b->alias_next = 0;
     b->keys_len = 0;
 }
 
@@ -70,6 +87,7 @@ void tc__alias_add(struct tc__book *b, struct tc_slice key, uint64_t hash, uint3
                             .len = (uint32_t)key.len,
                             .series = series,
                             .how = id->how};
+    b->alias_next = b->alias_count;
     memcpy(b->keys + b->keys_len, key.ptr, key.len);
     b->keys_len += key.len;
 }

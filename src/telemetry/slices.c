@@ -25,8 +25,13 @@
 /* Texts of series and aliases have this part of what is left, the log the rest. */
 #define TEXT_PARTS 2
 #define ALL_PARTS 5
+/* Lost between parts, for alignment and what AddressSanitizer keeps free; and the least that is
+ * left when the tables are there. */
+#define ALIGN_SLACK ((size_t)512)
+#define REST_MIN ((size_t)16 << 10)
 #define WINDOW_MIN TC_SECOND
-/* No sample is so far ahead of what was given out last: its clock is wrong. */
+#define WINDOW_MAX (31 * 24 * 3600 * TC_SECOND)
+/* A sample that is so far ahead comes from a wrong clock: its window would wait for ever. */
 #define AHEAD_MAX (24 * 3600 * TC_SECOND)
 /* A series of which nothing came for so long may be forgotten when room is wanted. */
 #define IDLE_NS (300 * TC_SECOND)
@@ -50,6 +55,7 @@ struct tc_slices {
     struct tc_sort_pair *pairs;
     struct tc_sort_pair *sort_scratch;
     int64_t given_ns; /* windows before this were given out */
+    int64_t ahead_ns; /* later samples are left out */
     struct tc_slices_counts counts;
     struct tc_rows *rows;
     char key[KEY_MAX];
@@ -60,49 +66,38 @@ struct tc_slices {
 
 /* ---- making ---- */
 
-/* What the tables of series take whatever their texts are: slots of maps come in powers of two. */
-static size_t fixed_bytes(size_t series_max)
-{
-    size_t slots = 16;
-    while (slots / 4 * 3 < series_max) {
-        slots *= 2;
-    }
-    return series_max *
-               (sizeof(struct tc__series) + sizeof(struct tc__alias) + 2 * sizeof(void *)) +
-           slots * 2 * 2 * sizeof(struct tc_map_slot) + SCRATCH_BYTES + 4096;
-}
-
+/* The tables of series first; what is left is for texts and samples. */
 static bool lay_out(struct tc_slices *s)
 {
-    size_t fixed = fixed_bytes(s->config.series_max);
     size_t each = sizeof *s->entries + 2 * sizeof *s->pairs;
-    if (fixed + 64 * each > s->config.memory_bytes) {
-        return false;
-    }
-    size_t rest = s->config.memory_bytes - fixed;
-    size_t texts = rest / ALL_PARTS * TEXT_PARTS;
-    s->cap = (rest - texts) / each;
     void *scratch = tc_arena_alloc_raw(&s->arena, SCRATCH_BYTES, 16);
-    s->entries = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->entries, 16);
-    s->pairs = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
-    s->sort_scratch = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
-    if (scratch == NULL || !tc__book_init(&s->book, &s->arena, s->config.series_max, texts)) {
+    if (scratch == NULL || !tc__book_init(&s->book, &s->arena, s->config.series_max)) {
         return false;
     }
     tc_arena_init(&s->scratch, "labels of a series", scratch, SCRATCH_BYTES);
-    return true;
+    size_t rest = s->arena.size - s->arena.used;
+    if (rest < REST_MIN) {
+        return false;
+    }
+    rest -= ALIGN_SLACK;
+    size_t texts = rest / ALL_PARTS * TEXT_PARTS;
+    s->cap = (rest - texts) / each;
+    s->entries = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->entries, 16);
+    s->pairs = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
+    s->sort_scratch = tc_arena_alloc_raw(&s->arena, s->cap * sizeof *s->pairs, 16);
+    return tc__book_texts(&s->book, &s->arena, texts);
 }
 
 tc_status tc_slices_create(const struct tc_slices_config *config, struct tc_slices **out_slices,
                            struct tc_error *err)
 {
-    /* AddressSanitizer keeps gaps between the parts. */
-    size_t slack = 4096;
-    if (config->window_ns < WINDOW_MIN || config->series_max == 0 ||
-        config->series_max > TC__SERIES_MAX || config->source_digest.len >= DIGEST_TEXT_MAX) {
-        return tc_fail(err, TC_E_USAGE, 0,
-                       "slices: a window has a second at least, and there are 1 to %zu series",
-                       TC__SERIES_MAX);
+    if (config->window_ns < WINDOW_MIN || config->window_ns > WINDOW_MAX ||
+        config->series_max == 0 || config->series_max > TC__SERIES_MAX ||
+        config->source_digest.len >= DIGEST_TEXT_MAX) {
+        return tc_fail(
+            err, TC_E_USAGE, 0,
+            "slices: a window has from a second to 31 days, and there are 1 to %zu series",
+            TC__SERIES_MAX);
     }
     struct tc_slices *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -110,18 +105,19 @@ tc_status tc_slices_create(const struct tc_slices_config *config, struct tc_slic
     }
     s->config = *config;
     s->given_ns = INT64_MIN;
+    s->ahead_ns = INT64_MAX;
     if (config->source_digest.len > 0) {
         memcpy(s->digest, config->source_digest.ptr, config->source_digest.len);
     }
     s->config.source_digest = tc_slice_make(s->digest, config->source_digest.len);
     /* Pages that are never used are never touched. */
-    s->block = calloc(1, config->memory_bytes + slack);
+    s->block = calloc(1, config->memory_bytes);
     s->rows = tc_rows_create(TC_TABLE_SLICE);
     if (s->block == NULL || s->rows == NULL) {
         tc_slices_destroy(s);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for slices: %zu bytes", config->memory_bytes);
     }
-    tc_arena_init_zeroed(&s->arena, "slices", s->block, config->memory_bytes + slack);
+    tc_arena_init_zeroed(&s->arena, "slices", s->block, config->memory_bytes);
     if (!lay_out(s)) {
         tc_slices_destroy(s);
         return tc_fail(err, TC_E_USAGE, 0, "slices: %zu bytes are too few for %zu series",
@@ -143,6 +139,13 @@ void tc_slices_destroy(struct tc_slices *s)
     }
     free(s->block);
     free(s);
+}
+
+void tc_slices_now(struct tc_slices *s, int64_t now_ns)
+{
+    if (__builtin_add_overflow(now_ns, AHEAD_MAX, &s->ahead_ns)) {
+        s->ahead_ns = INT64_MAX;
+    }
 }
 
 /* ---- adding ---- */
@@ -208,7 +211,7 @@ static bool has_time(struct tc_slices *s, int64_t time_ns)
         s->counts.late++;
         return false;
     }
-    if (s->given_ns > 0 && time_ns - s->given_ns > AHEAD_MAX) {
+    if (time_ns > s->ahead_ns) {
         s->counts.ahead++;
         return false;
     }
@@ -297,8 +300,8 @@ void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t 
         return;
     }
     struct tc_slice key = key_of(s, sample, known);
-    uint64_t hash = tc_slice_hash(key, 0);
-    const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, hash) : NULL;
+    uint64_t hash = 0;
+    const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, &hash) : NULL;
     struct tc__identity id;
     double value = sample->value;
     uint32_t at = TC__NO_SERIES;
@@ -356,8 +359,8 @@ void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
               key_put(&at, end, scope->container) && key_put(&at, end, scope->job) &&
               key_put(&at, end, scope->gpu_uuid) && key_known(&at, end, known);
     struct tc_slice key = ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
-    uint64_t hash = tc_slice_hash(key, 1);
-    const struct tc__alias *alias = ok ? tc__alias_find(&s->book, key, hash) : NULL;
+    uint64_t hash = 0;
+    const struct tc__alias *alias = ok ? tc__alias_find(&s->book, key, &hash) : NULL;
     uint32_t series = alias != NULL ? alias->series : TC__NO_SERIES;
     if (alias == NULL) {
         struct tc__identity id;

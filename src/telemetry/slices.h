@@ -54,7 +54,7 @@ struct tc_slices_counts {
     uint64_t samples;       /* that came */
     uint64_t not_finite;    /* NaN, infinities, and DCGM's "not supported" */
     uint64_t undated;       /* without a time */
-    uint64_t ahead;         /* more than a day after what was given out last */
+    uint64_t ahead;         /* more than a day after tc_slices_now */
     uint64_t other_run;     /* of another run than the one they were given with */
     uint64_t late;          /* for a window that was given out already */
     uint64_t duplicates;    /* same series, time and value as another */
@@ -74,6 +74,12 @@ struct tc_slices;
 TC_CHECKED tc_status tc_slices_create(const struct tc_slices_config *config,
                                       struct tc_slices **out_slices, struct tc_error *err);
 void tc_slices_destroy(struct tc_slices *s);
+
+/*
+ * What time it is, for a slicer that runs for long: samples that are more than a day ahead are left
+ * out, since they would wait for a window that does not come. Never told: all are taken.
+ */
+void tc_slices_now(struct tc_slices *s, int64_t now_ns);
 
 /*
  * One sample with labels as its exporter gave them: the family, our metric name, unit and the

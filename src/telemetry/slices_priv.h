@@ -12,6 +12,7 @@
 #include "base/sort.h"
 #include "codec/samples.h"
 #include "event/event.h"
+#include "telemetry/files.h"
 #include "telemetry/slices.h"
 #include "warehouse/rows.h"
 
@@ -101,6 +102,10 @@ enum tc__scope_verdict tc__identify_event(const struct tc_event *ev,
                                           const struct tc_series_scope *known,
                                           struct tc_arena *scratch, struct tc__identity *out);
 
+/* The metric of a sample, for people. False when its name says nothing (no memory). */
+bool tc__define(const struct tc_sample *sample, struct tc_arena *scratch,
+                struct tc_telemetry_definition *out);
+
 /* ---- series.c ---- */
 
 struct tc__series {
@@ -150,6 +155,7 @@ struct tc__book {
     struct tc__alias *aliases;
     size_t alias_count;
     size_t alias_max;
+    size_t alias_next; /* behind the last one found: scrapes have their series in one order */
     struct tc_map alias_map;
     char *keys;
     size_t keys_len;
@@ -160,11 +166,11 @@ struct tc__book {
     bool wants_sweep;
 };
 
-/* Takes its memory of the arena: about `bytes`. False when that has no room. */
-bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max, size_t bytes);
-/* NULL: not known. */
-const struct tc__alias *tc__alias_find(const struct tc__book *b, struct tc_slice key,
-                                       uint64_t hash);
+/* The tables, then room for texts of so many bytes, in the arena; false when that has no room. */
+bool tc__book_init(struct tc__book *b, struct tc_arena *arena, size_t series_max);
+bool tc__book_texts(struct tc__book *b, struct tc_arena *arena, size_t bytes);
+/* NULL: not known; *out_hash is set then. */
+const struct tc__alias *tc__alias_find(struct tc__book *b, struct tc_slice key, uint64_t *out_hash);
 /* Remembers it; forgets all others when there is no room. */
 void tc__alias_add(struct tc__book *b, struct tc_slice key, uint64_t hash, uint32_t series,
                    const struct tc__identity *id);

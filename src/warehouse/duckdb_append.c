@@ -77,40 +77,36 @@ static duckdb_string_t text_at(const struct tc_rows *rows, const union tc_cell *
     return out;
 }
 
-/* One cell that is a value; `to` is the vector's data. */
-static void copy_cell(void *to, size_t at, const struct tc_rows *rows, size_t column, size_t row)
+/* The bit of a row that is NULL; the mask is made for the first: most columns have none. */
+static void set_null(const struct tc__duckdb_api *api, duckdb_vector vector, uint64_t **io_validity,
+                     size_t row)
 {
-    const union tc_cell *cell = &rows->columns[column].cells[row];
-    switch (rows->columns[column].type) {
-    case TC_COLUMN_TEXT:
-        ((duckdb_string_t *)to)[at] = text_at(rows, cell);
-        break;
-    case TC_COLUMN_BOOL:
-        ((bool *)to)[at] = cell->integer != 0;
-        break;
-    case TC_COLUMN_INT:
-    case TC_COLUMN_REAL:
-    case TC_COLUMN_TIME:
-        ((union tc_cell *)to)[at] = *cell;
-        break;
+    if (*io_validity == NULL) {
+        api->vector_ensure_validity_writable(vector);
+        *io_validity = api->vector_get_validity(vector);
     }
+    (*io_validity)[row / 64] &= ~(UINT64_C(1) << (row % 64));
 }
 
 static void copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
                         const struct tc__pick *picks, size_t count)
 {
+    enum tc_column_type type = picks[0].rows->columns[column].type;
     void *data = api->vector_get_data(vector);
-    uint64_t *validity = NULL; /* made for the first NULL: most columns have none */
+    uint64_t *validity = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (is_value(&picks[i].rows->columns[column], picks[i].row)) {
-            copy_cell(data, i, picks[i].rows, column, picks[i].row);
-            continue;
+        const struct tc_rows *rows = picks[i].rows;
+        const struct tc_rows_column *c = &rows->columns[column];
+        const union tc_cell *cell = &c->cells[picks[i].row];
+        if (!is_value(c, picks[i].row)) {
+            set_null(api, vector, &validity, i);
+        } else if (type == TC_COLUMN_TEXT) {
+            ((duckdb_string_t *)data)[i] = text_at(rows, cell);
+        } else if (type == TC_COLUMN_BOOL) {
+            ((bool *)data)[i] = cell->integer != 0;
+        } else {
+            ((union tc_cell *)data)[i] = *cell;
         }
-        if (validity == NULL) {
-            api->vector_ensure_validity_writable(vector);
-            validity = api->vector_get_validity(vector);
-        }
-        validity[i / 64] &= ~(UINT64_C(1) << (i % 64));
     }
 }
 

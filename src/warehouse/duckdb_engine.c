@@ -47,6 +47,24 @@ tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what
     return status;
 }
 
+static tc_status take_int(void *context, const struct tc_rows *rows)
+{
+    int64_t *out = context;
+    if (rows->count > 0 && rows->column_count > 0 && rows->columns[0].type == TC_COLUMN_INT &&
+        !tc_rows_is_null(rows, 0, 0)) {
+        *out = rows->columns[0].cells[0].integer;
+    }
+    return TC_OK;
+}
+
+tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out,
+                         struct tc_error *err)
+{
+    struct tc_query query = {.sql = sql};
+    bool cut = false;
+    return tc__duckdb_query(d, &query, take_int, out, &cut, err);
+}
+
 /* ---- opening ---- */
 
 static tc_status make_config(const struct tc__duckdb_api *api,
@@ -129,6 +147,10 @@ static tc_status explain(const char *path, const char *message, struct tc_error 
         }
         return tc_fail(err, TC_E_IO, 0, "%s is in use by %s; try again when it is done", path, who);
     }
+    /* Told by the cache of instances: for reading here, for writing there. */
+    if (says(message, "different configuration")) {
+        return tc_fail(err, TC_E_IO, 0, "%s is open in this process already, otherwise", path);
+    }
     if (says(message, "not a valid DuckDB database file")) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "%s is not a database; move it away to begin a new one", path);
@@ -197,6 +219,12 @@ static tc_status lock(struct tc__duckdb *d, struct tc_error *err)
     char sql[TC__DUCKDB_PATH_MAX * 2 + 64];
     struct tc_buf b = tc_buf_make(sql, sizeof sql);
     struct tc_error ignored;
+    int64_t locked = 0;
+    TC_TRY(tc__duckdb_ask(d, TC_LIT("SELECT CAST(current_setting('lock_configuration') AS BIGINT)"),
+                          &locked, err));
+    if (locked != 0) {
+        return TC_OK; /* this process has it open already */
+    }
     tc_buf_lit(&b, "SET allowed_directories = ['");
     tc__duckdb_put_quoted(&b, d->base->data_dir);
     tc_buf_lit(&b, "/" TC__DUCKDB_OUT_DIR "/']");

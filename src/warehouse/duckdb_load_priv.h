@@ -15,8 +15,8 @@ struct tc__duckdb_api {
 #define FUNCTION(name) __typeof__(&duckdb_##name) name;
 #include "warehouse/duckdb_functions.def"
 #undef FUNCTION
-    /* Opens a file that is already open in this process only once: two would destroy it, for the
-     * locks that DuckDB takes are of the process. */
+    /* Knows which files are open in this process: a second open would destroy one, for the locks
+     * that DuckDB takes are of the process. */
     duckdb_instance_cache cache;
 };
 

@@ -62,6 +62,9 @@ TC_CHECKED tc_status tc__duckdb_open_with(const struct tc_warehouse_config *conf
 /* One of our own statements, its result thrown away. `what` begins the message. */
 TC_CHECKED tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what,
                                     struct tc_error *err);
+/* One of our own queries that gives a whole number; *out stays when it gives none. */
+TC_CHECKED tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out,
+                                    struct tc_error *err);
 /* Text between single quotes. */
 void tc__duckdb_put_quoted(struct tc_buf *b, const char *text);
 /* The first line of DuckDB's message, which may be NULL, into err. */

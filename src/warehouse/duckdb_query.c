@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries: checked, bound, run as a stream, and given on as rows. */
+#include "base/assert.h"
 #include "base/time.h"
 #include "warehouse/duckdb_priv.h"
 #include "warehouse/duckdb_sql_priv.h"
@@ -18,6 +19,7 @@ struct job {
     struct tc__duckdb *d;
     const struct tc_query *query;
     struct tc_error *err;
+    struct tc__sql_look look;
     char *sql;  /* as given, with a NUL */
     char *cast; /* around it, where columns have to be made text; NULL: not needed */
     duckdb_extracted_statements statements;
@@ -27,6 +29,7 @@ struct job {
     struct tc_column *columns;
     char (*names)[64];
     struct tc__duckdb_value *values; /* how to read each column */
+    bool *as_text;                   /* which columns have to be cast to text */
     size_t column_count;
     struct tc_rows *rows;
     uint64_t sent;
@@ -186,8 +189,9 @@ static tc_status not_a_query(const struct job *j)
 }
 
 /* What is not ours, before DuckDB binds it. */
-static tc_status check_words(const struct job *j, const struct tc__sql_look *look)
+static tc_status check_words(const struct job *j)
 {
+    const struct tc__sql_look *look = &j->look;
     if (!j->query->untrusted || (look->reads && look->banned.len == 0)) {
         return TC_OK;
     }
@@ -206,7 +210,7 @@ static tc_status check_type(const struct job *j)
 }
 
 /* Exactly one statement of sql, prepared. */
-static tc_status prepare(struct job *j, const char *sql, const struct tc__sql_look *look)
+static tc_status prepare(struct job *j, const char *sql)
 {
     const struct tc__duckdb_api *api = j->d->api;
     idx_t count = api->extract_statements(j->d->connection, sql, &j->statements);
@@ -219,7 +223,7 @@ static tc_status prepare(struct job *j, const char *sql, const struct tc__sql_lo
         return tc_fail(j->err, TC_E_USAGE, 0, "one statement at a time, not %llu",
                        (unsigned long long)count);
     }
-    TC_TRY(check_words(j, look));
+    TC_TRY(check_words(j));
     if (api->prepare_extracted_statement(j->d->connection, j->statements, 0, &j->prepared) !=
         DuckDBSuccess) {
         return fail_query(j, api->prepare_error(j->prepared));
@@ -234,52 +238,92 @@ static void unprepare(struct job *j)
 }
 
 /* The statement again, with the columns that tables have no type for cast to text by DuckDB. */
-static tc_status prepare_cast(struct job *j, const struct tc__sql_look *look, size_t count)
+static tc_status prepare_cast(struct job *j)
 {
-    const struct tc__duckdb_api *api = j->d->api;
-    size_t size = look->end + count * 64 + 128;
+    size_t size = j->look.end + j->column_count * 64 + 128;
     j->cast = malloc(size);
     if (j->cast == NULL) {
         return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
     }
     struct tc_buf b = tc_buf_make(j->cast, size);
     tc_buf_lit(&b, "SELECT ");
-    for (size_t i = 0; i < count; i++) {
-        bool text = tc__duckdb_needs_text(api, j->prepared, i);
+    for (size_t i = 0; i < j->column_count; i++) {
         tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(","));
-        tc_buf_str(&b, text ? TC_LIT("CAST(c") : TC_LIT("c"));
+        tc_buf_str(&b, j->as_text[i] ? TC_LIT("CAST(c") : TC_LIT("c"));
         tc_buf_u64(&b, i);
-        tc_buf_str(&b, text ? TC_LIT(" AS VARCHAR)") : TC_EMPTY);
+        tc_buf_str(&b, j->as_text[i] ? TC_LIT(" AS VARCHAR)") : TC_EMPTY);
     }
     tc_buf_lit(&b, " FROM (");
-    tc_buf_str(&b, tc_slice_make(j->sql, look->end));
+    tc_buf_str(&b, tc_slice_make(j->sql, j->look.end));
     /* On a line of its own: the statement may end in a comment. */
     tc_buf_lit(&b, "\n) AS given(");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < j->column_count; i++) {
         tc_buf_str(&b, i == 0 ? TC_LIT("c") : TC_LIT(",c"));
         tc_buf_u64(&b, i);
     }
     tc_buf_lit(&b, ")");
     tc_buf_char(&b, '\0');
+    TC_ASSERT(!b.overflowed);
     unprepare(j);
-    return b.overflowed ? tc_fail(j->err, TC_E_LIMIT, 0, "the query has too many columns")
-                        : prepare(j, j->cast, look);
+    return prepare(j, j->cast);
 }
 
-static tc_status describe_columns(struct job *j, size_t count)
+static tc_status make_columns(struct job *j, size_t count)
 {
-    j->columns = calloc(count == 0 ? 1 : count, sizeof *j->columns);
-    j->names = calloc(count == 0 ? 1 : count, sizeof *j->names);
-    j->values = calloc(count == 0 ? 1 : count, sizeof *j->values);
-    if (j->columns == NULL || j->names == NULL || j->values == NULL) {
+    size_t room = count == 0 ? 1 : count;
+    if (count > COLUMNS_MAX) {
+        return tc_fail(j->err, TC_E_USAGE, 0, "a query has at most %d columns", COLUMNS_MAX);
+    }
+    j->columns = calloc(room, sizeof *j->columns);
+    j->names = calloc(room, sizeof *j->names);
+    j->values = calloc(room, sizeof *j->values);
+    j->as_text = calloc(room, sizeof *j->as_text);
+    if (j->columns == NULL || j->names == NULL || j->values == NULL || j->as_text == NULL) {
         return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
     }
     j->column_count = count;
+    return TC_OK;
+}
+
+static void name_column(struct job *j, size_t column, const char *name)
+{
+    (void)snprintf(j->names[column], sizeof j->names[column], "%s", name == NULL ? "" : name);
+    j->columns[column].name = j->names[column];
+}
+
+/*
+ * The columns of the prepared statement, unless they depend on the type of a parameter: then they
+ * are known when it runs, and column_count stays 0.
+ */
+static tc_status describe_prepared(struct job *j, bool *out_any_text)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    size_t count = (size_t)api->prepared_statement_column_count(j->prepared);
     for (size_t i = 0; i < count; i++) {
-        const char *name = j->d->api->prepared_statement_column_name(j->prepared, i);
-        (void)snprintf(j->names[i], sizeof j->names[i], "%s", name == NULL ? "" : name);
-        j->columns[i].name = j->names[i];
-        j->d->api->free((void *)(uintptr_t)name);
+        if (api->prepared_statement_column_type(j->prepared, i) == DUCKDB_TYPE_INVALID) {
+            return TC_OK;
+        }
+    }
+    TC_TRY(make_columns(j, count));
+    for (size_t i = 0; i < count; i++) {
+        const char *name = api->prepared_statement_column_name(j->prepared, i);
+        name_column(j, i, name);
+        api->free((void *)(uintptr_t)name);
+        j->as_text[i] = tc__duckdb_needs_text(api, j->prepared, i);
+        *out_any_text |= j->as_text[i];
+    }
+    return TC_OK;
+}
+
+static tc_status describe_result(struct job *j, bool *out_any_text)
+{
+    const struct tc__duckdb_api *api = j->d->api;
+    size_t count = (size_t)api->column_count(&j->result);
+    TC_TRY(make_columns(j, count));
+    for (size_t i = 0; i < count; i++) {
+        name_column(j, i, api->column_name(&j->result, i));
+        j->as_text[i] = !tc__duckdb_value_of(api, &j->result, i, &j->values[i]);
+        *out_any_text |= j->as_text[i];
     }
     return TC_OK;
 }
@@ -287,25 +331,17 @@ static tc_status describe_columns(struct job *j, size_t count)
 static tc_status get_ready(struct job *j)
 {
     const struct tc__duckdb_api *api = j->d->api;
-    struct tc__sql_look look;
+    bool any_text = false;
     TC_TRY(copy_sql(j));
-    tc__sql_look(tc_slice_make(j->sql, j->query->sql.len), &look);
-    TC_TRY(prepare(j, j->sql, &look));
+    tc__sql_look(tc_slice_make(j->sql, j->query->sql.len), &j->look);
+    TC_TRY(prepare(j, j->sql));
     if (api->nparams(j->prepared) != j->query->bind_count) {
         return tc_fail(j->err, TC_E_USAGE, 0,
                        "the query has %llu parameters, %zu values were given",
                        (unsigned long long)api->nparams(j->prepared), j->query->bind_count);
     }
-    size_t count = (size_t)api->prepared_statement_column_count(j->prepared);
-    if (count > COLUMNS_MAX) {
-        return tc_fail(j->err, TC_E_USAGE, 0, "a query has at most %d columns", COLUMNS_MAX);
-    }
-    TC_TRY(describe_columns(j, count));
-    bool cast = false;
-    for (size_t i = 0; i < count && !cast; i++) {
-        cast = tc__duckdb_needs_text(api, j->prepared, i);
-    }
-    return cast ? prepare_cast(j, &look, count) : TC_OK;
+    TC_TRY(describe_prepared(j, &any_text));
+    return any_text ? prepare_cast(j) : TC_OK;
 }
 
 static tc_status bind(struct job *j)
@@ -346,22 +382,46 @@ static tc_status bind(struct job *j)
 
 /* ---- running ---- */
 
-static tc_status start(struct job *j)
+static void end_result(struct job *j)
+{
+    if (j->has_result) {
+        j->d->api->destroy_result(&j->result);
+    }
+    if (j->has_pending) {
+        j->d->api->destroy_pending(&j->pending);
+    }
+    j->has_result = false;
+    j->has_pending = false;
+}
+
+static tc_status execute(struct job *j)
 {
     const struct tc__duckdb_api *api = j->d->api;
+    TC_TRY(bind(j));
     j->has_pending = true;
     if (api->pending_prepared_streaming(j->prepared, &j->pending) != DuckDBSuccess) {
         return fail_query(j, api->pending_error(j->pending));
     }
     j->has_result = true;
-    if (api->execute_pending(j->pending, &j->result) != DuckDBSuccess) {
-        return fail_result(j);
+    return api->execute_pending(j->pending, &j->result) == DuckDBSuccess ? TC_OK : fail_result(j);
+}
+
+static tc_status start(struct job *j)
+{
+    bool any_text = false;
+    TC_TRY(execute(j));
+    if (j->columns == NULL) {
+        TC_TRY(describe_result(j, &any_text));
+    }
+    if (any_text) {
+        end_result(j);
+        TC_TRY(prepare_cast(j));
+        TC_TRY(execute(j));
     }
     for (size_t i = 0; i < j->column_count; i++) {
-        if (!tc__duckdb_value_of(api, &j->result, i, &j->values[i])) {
+        if (!tc__duckdb_value_of(j->d->api, &j->result, i, &j->values[i])) {
             return tc_fail(j->err, TC_E_USAGE, 0,
-                           "column %s is of a type that cannot be given on; cast it to VARCHAR",
-                           j->names[i]);
+                           "column %s cannot be given on; cast it to VARCHAR", j->names[i]);
         }
         j->columns[i].type = j->values[i].type;
     }
@@ -425,18 +485,13 @@ static tc_status stream(struct job *j, tc_rows_fn take, void *context, bool *out
 
 static void end_job(struct job *j)
 {
-    const struct tc__duckdb_api *api = j->d->api;
-    if (j->has_result) {
-        api->destroy_result(&j->result);
-    }
-    if (j->has_pending) {
-        api->destroy_pending(&j->pending);
-    }
+    end_result(j);
     unprepare(j);
     tc_rows_destroy(j->rows);
     free(j->columns);
     free(j->names);
     free(j->values);
+    free(j->as_text);
     free(j->cast);
     free(j->sql);
 }
@@ -457,9 +512,6 @@ tc_status tc__duckdb_query(void *engine, const struct tc_query *query, tc_rows_f
     tc_status status = start_watchdog(&watchdog, d, query->time_ns, err);
     if (status == TC_OK) {
         status = get_ready(&j);
-    }
-    if (status == TC_OK) {
-        status = bind(&j);
     }
     if (status == TC_OK) {
         status = start(&j);

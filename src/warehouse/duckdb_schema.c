@@ -102,35 +102,19 @@ static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *e
     return tc__duckdb_run(d, text, VERSION_TABLE, err);
 }
 
-static tc_status take_int(void *context, const struct tc_rows *rows)
-{
-    int64_t *out = context;
-    if (rows->count > 0 && rows->column_count > 0 && rows->columns[0].type == TC_COLUMN_INT &&
-        !tc_rows_is_null(rows, 0, 0)) {
-        *out = rows->columns[0].cells[0].integer;
-    }
-    return TC_OK;
-}
-
-static tc_status ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out, struct tc_error *err)
-{
-    struct tc_query query = {.sql = sql};
-    bool cut = false;
-    return tc__duckdb_query(d, &query, take_int, out, &cut, err);
-}
-
 /* 0: the database is empty. Tables but no version: somebody else's. */
 static tc_status read_version(struct tc__duckdb *d, int64_t *out, struct tc_error *err)
 {
     int64_t tables = 0;
     int64_t ours = 0;
     int64_t version = 0;
-    TC_TRY(ask(d, TC_LIT("SELECT count(*) FROM duckdb_tables() WHERE NOT internal"), &tables, err));
-    TC_TRY(ask(
+    TC_TRY(tc__duckdb_ask(d, TC_LIT("SELECT count(*) FROM duckdb_tables() WHERE NOT internal"),
+                          &tables, err));
+    TC_TRY(tc__duckdb_ask(
         d, TC_LIT("SELECT count(*) FROM duckdb_tables() WHERE table_name = '" VERSION_TABLE "'"),
         &ours, err));
     if (ours > 0) {
-        TC_TRY(ask(d, TC_LIT("SELECT max(version) FROM " VERSION_TABLE), &version, err));
+        TC_TRY(tc__duckdb_ask(d, TC_LIT("SELECT max(version) FROM " VERSION_TABLE), &version, err));
     }
     if (version <= 0 && tables > 0) {
         return tc_fail(err, TC_E_MALFORMED, 0,

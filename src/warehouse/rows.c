@@ -2,6 +2,7 @@
 #include "warehouse/rows.h"
 
 #include "base/assert.h"
+#include "base/buf.h"
 #include "warehouse/rows_priv.h"
 
 #include <math.h>
@@ -9,6 +10,10 @@
 #include <string.h>
 
 #define TEXT_FIRST ((size_t)64 << 10)
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+/* The years 1 to 9999. */
+#define TIME_MIN_US (INT64_C(-62135596800) * 1000000)
+#define TIME_MAX_US (INT64_C(253402300800) * 1000000 - 1)
 
 struct tc_rows *tc_rows_create(enum tc_table table)
 {
@@ -105,17 +110,71 @@ static tc_status make_room(struct tc_rows *r, size_t more)
     return TC_OK;
 }
 
+/* True when none of the bytes has its highest bit set. */
+static bool is_ascii(const char *p, size_t len)
+{
+    uint64_t bits = 0;
+    uint64_t word = 0;
+    size_t i = 0;
+    for (; i + sizeof word <= len; i += sizeof word) {
+        memcpy(&word, p + i, sizeof word);
+        bits |= word;
+    }
+    for (; i < len; i++) {
+        bits |= (uint64_t)(unsigned char)p[i];
+    }
+    return (bits & UINT64_C(0x8080808080808080)) == 0;
+}
+
+/* How many bytes of s are UTF-8, from its start. */
+static size_t utf8_prefix(struct tc_slice s)
+{
+    size_t at = 0;
+    while (at < s.len) {
+        size_t len = tc_utf8_len((const unsigned char *)s.ptr + at, s.len - at);
+        if (len == 0) {
+            break;
+        }
+        at += len;
+    }
+    return at;
+}
+
+/* Appends s to the text, for which there is room, with U+FFFD for each byte that is no UTF-8. */
+static void put_repaired(struct tc_rows *r, struct tc_slice s)
+{
+    while (s.len > 0) {
+        size_t good = utf8_prefix(s);
+        memcpy(r->text + r->text_len, s.ptr, good);
+        r->text_len += good;
+        s = tc_slice_from(s, good);
+        if (s.len > 0) {
+            memcpy(r->text + r->text_len, REPLACEMENT, sizeof REPLACEMENT - 1);
+            r->text_len += sizeof REPLACEMENT - 1;
+            s = tc_slice_from(s, 1);
+        }
+    }
+}
+
 tc_status tc__rows_text_at(struct tc_rows *r, size_t column, size_t row, struct tc_slice value)
 {
-    TC_TRY(make_room(r, value.len));
     size_t at = r->text_len;
-    if (value.len > 0) {
-        memcpy(r->text + at, value.ptr, value.len);
+    if (is_ascii(value.ptr, value.len) || utf8_prefix(value) == value.len) {
+        TC_TRY(make_room(r, value.len));
+        if (value.len > 0) {
+            memcpy(r->text + at, value.ptr, value.len);
+        }
+        r->text_len += value.len;
+    } else {
+        if (value.len > TC_ROWS_TEXT_MAX) {
+            return TC_E_LIMIT;
+        }
+        TC_TRY(make_room(r, value.len * (sizeof REPLACEMENT - 1)));
+        put_repaired(r, value);
     }
-    r->text_len += value.len;
     union tc_cell *cell = tc__rows_set(r, column, row);
     cell->text.at = (uint32_t)at;
-    cell->text.len = (uint32_t)value.len;
+    cell->text.len = (uint32_t)(r->text_len - at);
     return TC_OK;
 }
 
@@ -138,4 +197,36 @@ struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t 
     const union tc_cell *cell = &r->columns[column].cells[row];
     TC_ASSERT((size_t)cell->text.at + cell->text.len <= r->text_len);
     return tc_slice_make(r->text == NULL ? "" : r->text + cell->text.at, cell->text.len);
+}
+
+static bool cell_is_sound(const struct tc_rows *r, size_t column, size_t row)
+{
+    const struct tc_rows_column *c = &r->columns[column];
+    if (tc_rows_is_null(r, column, row)) {
+        return true;
+    }
+    if (c->type == TC_COLUMN_TEXT) {
+        struct tc_slice text = tc_rows_get_text(r, column, row);
+        return utf8_prefix(text) == text.len;
+    }
+    return c->cells[row].integer >= TIME_MIN_US && c->cells[row].integer <= TIME_MAX_US;
+}
+
+bool tc_rows_are_sound(const struct tc_rows *r, size_t *out_column, size_t *out_row)
+{
+    bool ascii = is_ascii(r->text, r->text_len);
+    for (size_t c = 0; c < r->column_count; c++) {
+        enum tc_column_type type = r->columns[c].type;
+        if (type != TC_COLUMN_TIME && (type != TC_COLUMN_TEXT || ascii)) {
+            continue;
+        }
+        for (size_t i = 0; i < r->count; i++) {
+            if (!cell_is_sound(r, c, i)) {
+                *out_column = c;
+                *out_row = i;
+                return false;
+            }
+        }
+    }
+    return true;
 }

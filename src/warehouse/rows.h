@@ -19,7 +19,8 @@
 /* Text of one batch; a cell has at most that. */
 #define TC_ROWS_TEXT_MAX ((size_t)64 << 20)
 
-/* INT and TIME (us) in integer, REAL in real, BOOL in integer as 0 or 1, TEXT in text. */
+/* INT and TIME (us; of a query it may be any year) in integer, REAL in real, BOOL in integer as 0
+ * or 1, TEXT in text. */
 union tc_cell {
     int64_t integer;
     double real;
@@ -58,10 +59,14 @@ bool tc_rows_add(struct tc_rows *r);
 /* Setters for the last row. The column is of that type (TC_ASSERT). NaN and infinities: NULL. */
 void tc_rows_int(struct tc_rows *r, size_t column, int64_t value); /* INT, TIME, BOOL */
 void tc_rows_real(struct tc_rows *r, size_t column, double value);
-/* Copies. TC_E_LIMIT or TC_E_NOMEM: the cell stays NULL. An empty text is a value. */
+/* Copies; bytes that are not UTF-8 become U+FFFD each, for engines take nothing else. TC_E_LIMIT or
+ * TC_E_NOMEM: the cell stays NULL. An empty text is a value. */
 TC_CHECKED tc_status tc_rows_text(struct tc_rows *r, size_t column, struct tc_slice value);
 
 bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row);
+/* True when all texts are UTF-8 and all times between the years 1 and 9999: what engines take.
+ * *out_column and *out_row say where it is not. */
+bool tc_rows_are_sound(const struct tc_rows *r, size_t *out_column, size_t *out_row);
 /* Of cells that are not NULL; the slice lives until the batch changes. */
 struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t row);
 

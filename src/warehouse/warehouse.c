@@ -120,8 +120,15 @@ tc_status tc_warehouse_append(struct tc_warehouse *w, enum tc_table table,
                               const struct tc_rows *rows, struct tc_error *err)
 {
     TC_ASSERT(w->in_transaction && rows_match(table, rows) && rows->count <= TC_ROWS_MAX);
+    size_t column = 0;
+    size_t row = 0;
     if (rows->count == 0) {
         return TC_OK;
+    }
+    if (!tc_rows_are_sound(rows, &column, &row)) {
+        return after(w, tc_fail(err, TC_E_MALFORMED, row,
+                                "%s: %s of row %zu is not UTF-8, or no time of the years 1 to 9999",
+                                tc_table_info(table)->name, rows->columns[column].name, row));
     }
     return after(w, w->engine->append(w->object, table, rows, err));
 }

@@ -172,7 +172,7 @@ tc_status tc_wire_write(struct tc_wire_link *l, const struct tc_wire_out *frame,
 
 struct tc_slice tc_wire_pending(const struct tc_wire_link *l)
 {
-    return tc_slice_make(l->in + l->given, l->have - l->given);
+    return tc_slice_from(tc_slice_make(l->in, l->have), l->given);
 }
 
 bool tc_wire_is_bare(struct tc_slice bytes, enum tc_wire_kind kind)

@@ -72,6 +72,16 @@ describe('a run', () => {
     assert.deepEqual(lineage.raw_uris.map((uri) => uri.role), ['contract', 'result']);
   });
 
+  test('of another model than the contract\'s is taken, and never to be published', () => {
+    const { status, answer } = add(fresh(), ['--contract', file('run.yaml', contract()),
+      '--result', file('a.json', vllm({ model_id: 'meta/another' }))]);
+    assert.equal(status, 0);
+    assert.equal(answer.publishable, false);
+    const { run, workload } = show(data, answer.run_id);
+    assert.equal(workload.model, 'meta/llama');
+    assert.ok(run.warnings.some((w) => w.field === 'model' && w.text.includes('meta/another')), JSON.stringify(run.warnings));
+  });
+
   test('keeps every file as evidence, and the manifest', () => {
     const files = { contract: file('run.yaml', contract()), result: file('a.json', vllm()),
       artifact: file('notes.bin', Buffer.from([0, 255, 1, 254])) };

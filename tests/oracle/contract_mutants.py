@@ -141,6 +141,10 @@ def follow(document, path):
     return document
 
 
+def dump(document, style):
+    return yaml.dump(document, Dumper=DUMPER, default_flow_style=style, sort_keys=False)
+
+
 GONE = object()
 OTHERS = (None, True, False, 0, 1, 2, -1, 0.79, 0.95, 1.0, "", "x", " ", [], ["x"], [{}], [[]], {},
           {"x": 1}, "true", "3", 10**30, float("nan"), float("inf"))
@@ -214,12 +218,12 @@ SPECIALS = [
 
 def special_texts():
     """Documents as text, where the writing matters."""
-    plain = yaml.safe_dump(base("publication_grade", "mixed"), sort_keys=False)
+    plain = dump(base("publication_grade", "mixed"), False)
     for path, text in SPECIALS:
         document = base("publication_grade", "mixed")
         keys = path.split(".")
         follow(document, keys[:-1])[keys[-1]] = "@VALUE@"
-        yield f"value {path} {text!r}", yaml.safe_dump(document, sort_keys=False).replace("'@VALUE@'", text)
+        yield f"value {path} {text!r}", dump(document, False).replace("'@VALUE@'", text)
     for name, text in (
             ("nothing", ""), ("a comment", "# nothing\n"), ("null", "~\n"), ("a list", "- a\n"),
             ("a word", "word\n"), ("an empty mapping", "{}\n"), ("an empty document", "---\n"),
@@ -236,17 +240,13 @@ def special_texts():
         yield f"text {name}", text
 
 
-def dump(document, style):
-    return yaml.dump(document, Dumper=DUMPER, default_flow_style=style, sort_keys=False)
-
-
 def texts(seed, singles, pairs):
     rng = random.Random(seed)
     changes = {}
     for grade in contract_oracle.CLASSES:
         for kind in contract_oracle.TYPES:
             document = base(grade, kind)
-            yield f"valid {grade} {kind}", yaml.safe_dump(document)
+            yield f"valid {grade} {kind}", dump(document, None)
             changes[grade, kind] = [(path, list(breakages(follow(document, path))))
                                     for path in places(document)]
     # Every value of one, and a sample of the others: class and type decide about rules.

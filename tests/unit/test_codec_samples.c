@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/otlp_wire.h"
 #include "codec/samples.h"
 #include "support/otlp_writer.h"
 
@@ -242,105 +243,111 @@ static void more_types_than_are_kept_do_no_harm(void **state)
         "x", "resource") "]},\"scopeMetrics\":[{\"metrics\":[" metrics "]}]}]}"
 
 static const char EVERYTHING[] =
-    REQUEST("{\"name\":\"g\",\"unit\":\"C\",\"gauge\":{\"dataPoints\":[" POINT("\"asDouble\":1.5,"
-                                                                               "\"attributes\":"
-                                                                               "[" ATTR("x", "poin"
-                                                                                             "t") "]") "," POINT(
-        "\"asInt\":\"-7\",\"flags\":1") "]}},"
-                                        "{\"name\":\"up_down\",\"sum\":{\"aggregationTemporality\":"
-                                        "2,\"isMonotonic\":false,"
-                                        "\"dataPoints\":[" POINT(
-                                            "\"asInt\":\"-7\"") "]}},"
-                                                                "{\"name\":\"up\",\"sum\":{"
+    REQUEST("{\"name\":\"g\",\"unit\":\"C\",\"gauge\":{\"dataPoints\":[" POINT(
+        "\"asDouble\":1.5,"
+        "\"attributes\":"
+        "[" ATTR(
+            "x",
+            "poin"
+            "t") "]") "," POINT("\"asInt\":\"-7\",\"flags\":1") "]}},"
+                                                                "{\"name\":\"up_down\",\"sum\":{"
+                                                                "\"aggregationTemporality\":"
+                                                                "2,\"isMonotonic\":false,"
                                                                 "\"dataPoints\":[" POINT(
-                                                                    "\"asInt\":\"9\"") "],"
-                                                                                       "\"aggregati"
-                                                                                       "onTemporali"
-                                                                                       "ty\":2,"
-                                                                                       "\"isMonoton"
-                                                                                       "ic\":true}}"
-                                                                                       ","
-                                                                                       "{\"name\":"
-                                                                                       "\"d\","
-                                                                                       "\"sum\":{"
-                                                                                       "\"aggregati"
-                                                                                       "onTemporali"
-                                                                                       "ty\":1,"
-                                                                                       "\"isMonoton"
-                                                                                       "ic\":true,"
-                                                                                       "\"dataPoint"
-                                                                                       "s\":"
-                                                                                       "[" POINT(
-                                                                                           "\"start"
-                                                                                           "TimeUni"
-                                                                                           "xNano\""
-                                                                                           ":\"1772"
-                                                                                           "6007500"
-                                                                                           "0000000"
-                                                                                           "0\","
-                                                                                           "\"asDou"
-                                                                                           "ble\":"
-                                                                                           "3") "]}"
-                                                                                                "},"
-                                                                                                "{"
-                                                                                                "\""
-                                                                                                "na"
-                                                                                                "me"
-                                                                                                "\""
-                                                                                                ":"
-                                                                                                "\""
-                                                                                                "h"
-                                                                                                "\""
-                                                                                                ","
-                                                                                                "\""
-                                                                                                "un"
-                                                                                                "it"
-                                                                                                "\""
-                                                                                                ":"
-                                                                                                "\""
-                                                                                                "s"
-                                                                                                "\""
-                                                                                                ","
-                                                                                                "\""
-                                                                                                "hi"
-                                                                                                "st"
-                                                                                                "og"
-                                                                                                "ra"
-                                                                                                "m"
-                                                                                                "\""
-                                                                                                ":{"
-                                                                                                "\""
-                                                                                                "ag"
-                                                                                                "gr"
-                                                                                                "eg"
-                                                                                                "at"
-                                                                                                "io"
-                                                                                                "nT"
-                                                                                                "em"
-                                                                                                "po"
-                                                                                                "ra"
-                                                                                                "li"
-                                                                                                "ty"
-                                                                                                "\""
-                                                                                                ":2"
-                                                                                                ","
-                                                                                                "\""
-                                                                                                "da"
-                                                                                                "ta"
-                                                                                                "Po"
-                                                                                                "in"
-                                                                                                "ts"
-                                                                                                "\""
-                                                                                                ":"
-                                                                                                "[" POINT(
-                                                                                                    "\"count\":\"4\",\"sum\":2.5,\"bucketCounts\":[\"1\",\"3\"],\"explicitBounds\":[1]") "]}},"
-                                                                                                                                                                                         "{\"name\":\"e\",\"exponentialHistogram\":{\"aggregationTemporality\":1,\"dataPoints\":"
-                                                                                                                                                                                         "[" POINT(
-                                                                                                                                                                                             "\"count\":\"5\",\"startTimeUnixNano\":\"1772600750000000000\"") "]}},"
-                                                                                                                                                                                                                                                              "{\"name\":\"s\",\"summary\":{\"dataPoints\":[" POINT(
-                                                                                                                                                                                                                                                                  "\"count\":\"6\",\"sum\":7,\"quantileValues\":"
-                                                                                                                                                                                                                                                                  "[{\"quantile\":0.5,\"value\":8},"
-                                                                                                                                                                                                                                                                  "{\"quantile\":0.99,\"value\":9}]") "]}}");
+                                                                    "\"asInt\":\"-7\"") "]}},"
+                                                                                        "{\"name\":"
+                                                                                        "\"up\","
+                                                                                        "\"sum\":{"
+                                                                                        "\"dataPoin"
+                                                                                        "ts\":"
+                                                                                        "[" POINT(
+                                                                                            "\"asIn"
+                                                                                            "t\":"
+                                                                                            "\"9\"") "],"
+                                                                                                     "\"aggregati"
+                                                                                                     "onTemporali"
+                                                                                                     "ty\":2,"
+                                                                                                     "\"isMonoton"
+                                                                                                     "ic\":true}}"
+                                                                                                     ","
+                                                                                                     "{\"name\":"
+                                                                                                     "\"d\","
+                                                                                                     "\"sum\":{"
+                                                                                                     "\"aggregati"
+                                                                                                     "onTemporali"
+                                                                                                     "ty\":1,"
+                                                                                                     "\"isMonoton"
+                                                                                                     "ic\":true,"
+                                                                                                     "\"dataPoint"
+                                                                                                     "s\":"
+                                                                                                     "[" POINT(
+                                                                                                         "\"start"
+                                                                                                         "TimeUni"
+                                                                                                         "xNano\""
+                                                                                                         ":\"1772"
+                                                                                                         "6007500"
+                                                                                                         "0000000"
+                                                                                                         "0\","
+                                                                                                         "\"asDou"
+                                                                                                         "ble\":"
+                                                                                                         "3") "]}"
+                                                                                                              "},"
+                                                                                                              "{"
+                                                                                                              "\""
+                                                                                                              "na"
+                                                                                                              "me"
+                                                                                                              "\""
+                                                                                                              ":"
+                                                                                                              "\""
+                                                                                                              "h"
+                                                                                                              "\""
+                                                                                                              ","
+                                                                                                              "\""
+                                                                                                              "un"
+                                                                                                              "it"
+                                                                                                              "\""
+                                                                                                              ":"
+                                                                                                              "\""
+                                                                                                              "s"
+                                                                                                              "\""
+                                                                                                              ","
+                                                                                                              "\""
+                                                                                                              "hi"
+                                                                                                              "st"
+                                                                                                              "og"
+                                                                                                              "ra"
+                                                                                                              "m"
+                                                                                                              "\""
+                                                                                                              ":{"
+                                                                                                              "\""
+                                                                                                              "ag"
+                                                                                                              "gr"
+                                                                                                              "eg"
+                                                                                                              "at"
+                                                                                                              "io"
+                                                                                                              "nT"
+                                                                                                              "em"
+                                                                                                              "po"
+                                                                                                              "ra"
+                                                                                                              "li"
+                                                                                                              "ty"
+                                                                                                              "\""
+                                                                                                              ":2"
+                                                                                                              ","
+                                                                                                              "\""
+                                                                                                              "da"
+                                                                                                              "ta"
+                                                                                                              "Po"
+                                                                                                              "in"
+                                                                                                              "ts"
+                                                                                                              "\""
+                                                                                                              ":"
+                                                                                                              "[" POINT("\"count\":\"4\",\"sum\":2.5,\"bucketCounts\":[\"1\",\"3\"],\"explicitBounds\":[1]") "]}},"
+                                                                                                                                                                                                             "{\"name\":\"e\",\"exponentialHistogram\":{\"aggregationTemporality\":1,\"dataPoints\":"
+                                                                                                                                                                                                             "[" POINT("\"count\":\"5\",\"startTimeUnixNano\":\"1772600750000000000\"") "]}},"
+                                                                                                                                                                                                                                                                                        "{\"name\":\"s\",\"summary\":{\"dataPoints\":[" POINT("\"count\":\"6\",\"sum\":7,\"quantileValues\":"
+                                                                                                                                                                                                                                                                                                                                              "[{\"quantile\":0.5,\"value\":8},"
+                                                                                                                                                                                                                                                                                                                                              "{\"quantile\":0.99,\"value\":9}]") "]}}");
 
 static void expect_everything(void)
 {
@@ -405,6 +412,32 @@ static void protobuf_reads_as_json_does(void **state)
 
 #define ONE(name) \
     REQUEST("{\"name\":\"" name "\",\"gauge\":{\"dataPoints\":[" POINT("\"asInt\":1") "]}}")
+
+static void a_reader_may_be_lent(void **state)
+{
+    (void)state;
+    static char room[1 << 20];
+    struct tc_otlp_limits limits = TC_OTLP_LIMITS_DEFAULT;
+    struct tc_otlp_reader *reader = tc_otlp_reader_create(&limits, sizeof EVERYTHING);
+    assert_non_null(reader);
+    for (int i = 0; i < 2; i++) {
+        struct tc_samples_input in = {.bytes = tc_slice_make(EVERYTHING, sizeof EVERYTHING - 1),
+                                      .reader = reader};
+        struct tc_samples_out out = {.take = take};
+        struct tc_arena arena;
+        tc_arena_init(&arena, "samples", room, sizeof room);
+        got_count = 0;
+        assert_int_equal(tc_samples_read(&in, &arena, &out, &counts, &err), TC_OK);
+        expect_everything();
+        got_count = 0;
+        assert_int_equal(
+            tc_otlp_samples(reader, TC_OTLP_JSON, in.bytes, &arena, &out, &counts, &err), TC_OK);
+        expect_everything();
+        assert_int_equal(counts.samples, 12);
+        tc_arena_fini(&arena);
+    }
+    tc_otlp_reader_destroy(reader);
+}
 
 static void requests_come_as_lines_lists_and_one_after_another(void **state)
 {
@@ -539,6 +572,7 @@ int main(void)
         cmocka_unit_test(more_types_than_are_kept_do_no_harm),
         cmocka_unit_test(every_sort_of_metric_is_read),
         cmocka_unit_test(protobuf_reads_as_json_does),
+        cmocka_unit_test(a_reader_may_be_lent),
         cmocka_unit_test(requests_come_as_lines_lists_and_one_after_another),
         cmocka_unit_test(a_torn_line_costs_nothing_but_itself),
         cmocka_unit_test(nameless_metrics_are_left_out),

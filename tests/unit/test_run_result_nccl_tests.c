@@ -135,6 +135,28 @@ static void launchers_and_noise_are_looked_through(void **state)
     }
 }
 
+static void a_log_that_begins_like_yaml_is_a_log(void **state)
+{
+    (void)state;
+    /* YAML must not be asked about directives, nor about an entry of more than a megabyte. */
+    static const char start[] = "0: all_reduce_perf\n%\n0: [\n";
+    static const char noise[] = "0: node-a:12:13 [0] NCCL INFO comm, rank 1, nranks 2\n";
+    static const char table[] = HEAD "8 2 float sum -1 1.0 0.5 0.6 0 2.0 0.7 0.8 0\n" TAIL;
+    size_t count = 40000;
+    size_t cap = sizeof start + sizeof table + count * sizeof noise;
+    char *text = malloc(cap);
+    assert_non_null(text);
+    size_t len = (size_t)snprintf(text, cap, "%s", start);
+    for (size_t i = 0; i < count; i++) {
+        len += (size_t)snprintf(text + len, cap - len, "%s", noise);
+    }
+    len += (size_t)snprintf(text + len, cap - len, "%s", table);
+    struct tc_result *r = read_bytes(tc_slice_make(text, len), TOOL);
+    assert_real(find_slice(r, "busbw", "op=all_reduce size=8", 0), TC_SLICE_MEAN, 0.6);
+    tc_result_destroy(r);
+    free(text);
+}
+
 static void the_collective_is_never_guessed(void **state)
 {
     (void)state;
@@ -205,9 +227,10 @@ static void json_says_the_same(void **state)
     assert_defined(r);
     tc_result_destroy(r);
     r = read_text("{\"version\":4,\"nccl_version\":2708,\"results\":[{\"size\":8,\"in_place\":{"
-                  "\"bus_bw\":1}}]}",
+                  "\"bus_bw\":1,\"cpu_time\":5}}]}",
                   TOOL);
     assert_true(has_note(r, "version 4 is newer", false));
+    assert_real(find_slice(r, "cpu_time", "in_place=1", 0), TC_SLICE_MEAN, 5);
     assert_fact(r, TC_TABLE_SOFTWARE, TC_SOFTWARE_NCCL, "2.7.8");
     tc_result_destroy(r);
     refuse_text("{\"nccl_version\":2708,\"results\":[{\"count\":8}]}", TOOL, "/results/0/size");
@@ -221,6 +244,7 @@ int main(void)
         cmocka_unit_test(older_tables_have_other_columns),
         cmocka_unit_test(iterations_have_columns_of_their_own),
         cmocka_unit_test(launchers_and_noise_are_looked_through),
+        cmocka_unit_test(a_log_that_begins_like_yaml_is_a_log),
         cmocka_unit_test(the_collective_is_never_guessed),
         cmocka_unit_test(a_replayed_trace_has_values_in_place_alone),
         cmocka_unit_test(what_is_cut_or_no_number_is_refused),

@@ -46,6 +46,7 @@ static void start(struct daemon *d, const char *dir, size_t clients)
 
 static void stop(struct daemon *d)
 {
+    tc_warehouse_hub_retire(d->hub);
     tc_warehouse_service_stop(d->service);
     tc_warehouse_hub_destroy(d->hub);
 }
@@ -394,17 +395,19 @@ static void a_suspect_warehouse_is_opened_anew(void **state)
     struct tc_warehouse *w = must_ask(d.dir, TC_WAREHOUSE_WRITE);
     wh_add_slices(w, 0, 10);
     tc_warehouse_hub_suspect(d.hub);
-    assert_true(tc_warehouse_hub_is_suspect(d.hub));
+    /* Nobody has to ask: whoever holds it lets go. */
+    for (int i = 0; i < 200 && tc_warehouse_hub_is_suspect(d.hub); i++) {
+        (void)poll(NULL, 0, 50);
+    }
+    assert_false(tc_warehouse_hub_is_suspect(d.hub));
     int64_t count = 0;
     assert_int_equal(
         tc_warehouse_int(w, "SELECT count(*) FROM telemetry_slice_fact", NULL, 0, 0, &count, &err),
         TC_E_IO);
+    assert_non_null(strstr(err.message, "anew"));
     tc_warehouse_close(w);
     struct tc_warehouse_config config = {
         .data_dir = d.dir, .mode = TC_WAREHOUSE_WRITE, .wait_ns = 10 * SECOND};
-    for (int i = 0; i < 100 && tc_warehouse_hub_is_suspect(d.hub); i++) {
-        (void)poll(NULL, 0, 50);
-    }
     assert_int_equal(tc_warehouse_open(&config, &w, &err), TC_OK);
     assert_int_equal(wh_count(w, "SELECT count(*) FROM telemetry_slice_fact"), 10);
     tc_warehouse_close(w);

@@ -196,10 +196,13 @@ static void times_that_cannot_be_are_counted(void **state)
     assert_int_equal(counts().undated, 3);
     add("a", TC_TIME_MAX, 1);
     assert_int_equal(counts().undated, 3);
-    flush(T0);
+    tc_slices_now(slices, T0);
     add("a", T0 + 24 * 60 * MINUTE, 1);
     assert_int_equal(counts().ahead, 0);
     add("a", T0 + 24 * 60 * MINUTE + 1, 1);
+    assert_int_equal(counts().ahead, 1);
+    tc_slices_now(slices, INT64_MAX);
+    add("a", TC_TIME_MAX, 1);
     assert_int_equal(counts().ahead, 1);
 }
 
@@ -456,6 +459,52 @@ static void idle_series_make_room(void **state)
     assert_int_equal(counts().series_full, 1);
 }
 
+static void what_is_kept_of_a_sweep_stays_what_it_was(void **state)
+{
+    (void)state;
+    char name[16];
+    for (int i = 0; i < 230; i++) {
+        (void)snprintf(name, sizeof name, "s%03d", i);
+        add(name, T0 + (i % 2 == 0 ? 0 : 10 * MINUTE), i);
+    }
+    flush(T0 + 11 * MINUTE);
+    assert_int_equal(counts().series_gone, 115);
+    for (int i = 0; i < 40; i++) { /* gone and kept ones, by the bytes that were known */
+        (void)snprintf(name, sizeof name, "s%03d", i);
+        add(name, T0 + 11 * MINUTE, i);
+    }
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof name, "n%03d", i);
+        add(name, T0 + 11 * MINUTE, 1000 + i);
+    }
+    assert_int_equal(counts().series, 115 + 20 + 20);
+    flush(T0 + 12 * MINUTE);
+    assert_int_equal(got_count, 60);
+    for (int i = 0; i < 60; i++) {
+        int n = i < 20 ? i : i - 20;
+        (void)snprintf(name, sizeof name, "%c%03d", i < 20 ? 'n' : 's', n);
+        assert_string_equal(got[i].text[TC_SLICE_METRIC], name);
+        expect_real(&got[i], TC_SLICE_LAST, i < 20 ? 1000 + n : n);
+    }
+}
+
+static void what_is_not_due_waits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        add("a", T0 + i * 30 * TC_SECOND, i);
+    }
+    flush(T0 + MINUTE);
+    assert_int_equal(got_count, 1);
+    assert_int_equal(counts().waiting, 8);
+    flush(INT64_MAX);
+    assert_int_equal(got_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(got[i].integer[TC_SLICE_COUNT], 2);
+        expect_real(&got[i], TC_SLICE_LAST, (double)(2 * i + 3));
+    }
+}
+
 static void series_come_and_go_for_ever(void **state)
 {
     (void)state;
@@ -530,6 +579,12 @@ static void settings_that_cannot_be_are_refused(void **state)
     struct tc_slices_config config = TC_SLICES_CONFIG_DEFAULT;
     config.window_ns = TC_SECOND - 1;
     assert_int_equal(tc_slices_create(&config, &none, &err), TC_E_USAGE);
+    config.window_ns = 31 * 24 * 60 * MINUTE + 1;
+    assert_int_equal(tc_slices_create(&config, &none, &err), TC_E_USAGE);
+    config.window_ns = 31 * 24 * 60 * MINUTE;
+    assert_int_equal(tc_slices_create(&config, &none, &err), TC_OK);
+    tc_slices_destroy(none);
+    none = NULL;
     config.window_ns = TC_SECOND;
     config.series_max = 0;
     assert_int_equal(tc_slices_create(&config, &none, &err), TC_E_USAGE);
@@ -673,8 +728,10 @@ static void labels_of_one_request_are_not_kept(void **state)
         add_typed("latency", TC_SAMPLE_GAUGE, "request_id", id, T0 + i, i);
         add_typed("tokens_total", TC_SAMPLE_COUNTER, "trace.id", id, T0 + i, i);
     }
+    add_typed("latency", TC_SAMPLE_GAUGE, "request_id", "7", T0 + 7, 7);
+    add_typed("latency", TC_SAMPLE_GAUGE, "request_id", "7", T0 + 7, 7);
     assert_int_equal(counts().series, 1);
-    assert_int_equal(counts().labels_left, 2000);
+    assert_int_equal(counts().labels_left, 2002);
     assert_int_equal(counts().counters_left, 1000);
     flush(INT64_MAX);
     assert_int_equal(got_count, 1);
@@ -695,8 +752,14 @@ static void long_and_odd_texts_are_kept_as_what_a_row_may_have(void **state)
     add_typed("m", TC_SAMPLE_GAUGE, "node", "a\xff\n", T0 + 2 * MINUTE, 1);
     text[257] = 'x';
     add_typed("m", TC_SAMPLE_GAUGE, "k", text, T0 + 3 * MINUTE, 1);
+    static char letters[257];
+    for (size_t i = 0; i < 128; i++) {
+        memcpy(letters + 2 * i, "\xc3\xa9", 2);
+    }
+    add_typed("m", TC_SAMPLE_GAUGE, "node", letters, T0 + 4 * MINUTE, 1);
     flush(INT64_MAX);
-    assert_int_equal(got_count, 4);
+    assert_int_equal(got_count, 5);
+    assert_string_equal(got[4].text[TC_SLICE_NODE], letters);
     assert_int_equal(strlen(got[0].text[TC_SLICE_NODE]), 256);
     assert_int_equal(strncmp(got[1].text[TC_SLICE_NODE], "sha256:", 7), 0);
     assert_int_equal(strlen(got[1].text[TC_SLICE_NODE]), 7 + 16);
@@ -851,6 +914,8 @@ int main(void)
         TEST(rows_come_by_time_then_series),
         TEST(series_beyond_the_bound_are_counted_and_others_go_on),
         TEST(idle_series_make_room),
+        TEST(what_is_kept_of_a_sweep_stays_what_it_was),
+        TEST(what_is_not_due_waits),
         TEST(series_come_and_go_for_ever),
         TEST(one_series_does_not_crowd_out_the_others),
         TEST(a_full_log_counts_what_it_cannot_hold),

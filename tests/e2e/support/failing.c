@@ -2,7 +2,8 @@
 /*
  * Preloaded into the daemon by tests: file calls that fail on command. TC_FAILING names a file;
  * while it is there, its text "CALL ERRNO NTH" makes every NTH call fail so: CALL is sync or write.
- * Only regular files are concerned, so that sockets and the log go on.
+ * Only regular files are concerned, so that sockets and the log go on; with TC_FAILING_ONLY only
+ * those whose path has that in it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,11 +19,26 @@
 
 static atomic_uint calls;
 
+static bool is_concerned(int fd)
+{
+    const char *only = getenv("TC_FAILING_ONLY");
+    char name[64];
+    char path[4096];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t len = only == NULL ? 0 : readlink(name, path, sizeof path - 1);
+    if (only == NULL || len < 0) {
+        return only == NULL;
+    }
+    path[len] = '\0';
+    return strstr(path, only) != NULL;
+}
+
 static bool fails(const char *call, int fd)
 {
     const char *path = getenv("TC_FAILING");
     struct stat st;
-    if (path == NULL || fd <= STDERR_FILENO || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (path == NULL || fd <= STDERR_FILENO || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        !is_concerned(fd)) {
         return false;
     }
     FILE *file = fopen(path, "re");
@@ -65,6 +81,11 @@ ssize_t write(int fd, const void *data, size_t len)
 ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 {
     return fails("write", fd) ? -1 : REAL(pwrite)(fd, data, len, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t len, off64_t offset)
+{
+    return fails("write", fd) ? -1 : REAL(pwrite64)(fd, data, len, offset);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count)

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""InferenceX: vLLM's names without _ms, in seconds; aggregates with throughput per GPU."""
+
+from reading import load, main, number, put
+
+COLUMNS = {
+    "requests": ("num_prompts", "num_requests_total"),
+    "completed": ("completed", "num_requests_successful"),
+    "errors": ("failed",),
+    "duration_s": ("duration", "duration_seconds"),
+    "input_tokens": ("total_input_tokens",),
+    "output_tokens": ("total_output_tokens",),
+    "request_throughput": ("request_throughput",),
+    "input_token_throughput": ("input_throughput", "input_tput_tps"),
+    "output_token_throughput": ("output_throughput", "output_tput_tps"),
+    "total_token_throughput": ("total_token_throughput", "total_tput_tps"),
+    "goodput": ("request_goodput",),
+    "concurrency": ("conc", "users", "max_concurrency"),
+    "request_rate": ("request_rate",),
+}
+WORDS = {"mean": "mean", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
+ASIDE = ("tput_per_gpu", "output_tput_per_gpu", "input_tput_per_gpu", "good_completed", "total_prompt_tokens",
+         "total_generation_tokens", "server_gpu_cache_hit_rate", "server_cpu_cache_hit_rate")
+SECONDS = ("ttft", "tpot", "itl", "e2el", "ttlt")
+OTHERS = ("intvty", "qps", "input_tokens", "output_tokens_actual", "output_tokens_expected")
+
+
+def read_one(run):
+    row = {}
+    for column, keys in COLUMNS.items():
+        for key in keys:
+            if column not in row:
+                put(row, column, run.get(key))
+    agentic = "scenario_type" in run
+    measures = {"ttft": "ttft", "tpot": "tpot", "itl": "tpot" if agentic else "itl", "e2el": "e2e", "ttlt": "e2e"}
+    used = set()
+    for name, measure in measures.items():
+        for word, statistic in WORDS.items():
+            key, column = f"{word}_{name}", f"{measure}_{statistic}_ms"
+            if number(run.get(key)) is not None and column not in row:
+                put(row, column, run[key], 1000.0)
+                used.add(key)
+    if not agentic and number(run.get("std_itl")) is not None:
+        put(row, "jitter_ms", run["std_itl"], 1000.0)
+        used.add("std_itl")
+    if "requests" in row and row["requests"] == row.get("completed"):
+        row.setdefault("errors", 0.0)
+    if "requests" in row and "errors" in row:
+        row["error_rate"] = row["errors"] / row["requests"]
+    rows = [("serving_outcome_fact", row)]
+    for key, value in run.items():
+        word, _, rest = key.partition("_")
+        is_statistic = word in ("mean", "median", "std") or (word[:1] == "p" and word[1:2].isdigit())
+        if key in used or number(value) is None:
+            continue
+        if key in ASIDE or (is_statistic and rest in SECONDS + OTHERS):
+            scale = 1000.0 if rest in SECONDS else 1.0
+            rows.append(("telemetry_slice_fact", {"metric": key, "last": number(value) * scale}))
+    return rows
+
+
+def read(path):
+    return [row for run in load(path) for row in read_one(run)]
+
+
+if __name__ == "__main__":
+    main(read)

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Result files of versions that the samples lack, and files that are broken, through `run read`.
+
+usage: variants.py [--keep DIR]
+
+Good ones must equal the independent reading. Bad ones must be refused, or told as a contradiction,
+with the place and the field in the message. Files that are cut off anywhere never crash and never
+give half a result. $TC_BINARY is the program.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import compare
+import made
+from made import changed, lines, text
+
+GENAI_CSV = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25
+Time To First Token (ms),60.00,50.00,80.00,75.00,70.00,66.00,62.00,60.00,55.00
+Request Latency (ms),"1,900.00","1,800.00","2,000.00","1,990.00","1,950.00","1,940.00","1,920.00","1,900.00","1,850.00"
+
+Metric,Value
+Request Throughput (per sec),2.00
+"""
+
+
+def good():
+    """name, tool, text, tolerance"""
+    vllm = made.VLLM
+    yield "vllm", "vllm", text(vllm), 0.0
+    yield "vllm_lines", "vllm", lines([vllm, changed(vllm, max_concurrency=64)]), 0.0
+    yield "vllm_appended", "vllm", lines([vllm, vllm])[:-1], 0.0
+    yield "vllm_old", "vllm", text(changed(vllm, failed=..., num_prompts=198, request_rate="inf")), 0.0
+    yield "vllm_burst", "vllm", text(changed(vllm, request_rate="inf", max_concurrency=None)), 0.0
+    yield "vllm_infinity", "vllm", text(changed(vllm, request_rate=float("inf"))), 0.0
+    yield "vllm_nan", "vllm", text(changed(vllm, mean_itl_ms=float("nan"), p99_itl_ms=float("nan"))), 0.0
+    yield "vllm_nothing_streamed", "vllm", text(changed(vllm, mean_itl_ms=0.0, median_itl_ms=0.0, p90_itl_ms=0.0,
+                                                        p99_itl_ms=0.0, std_itl_ms=0.0)), 0.0
+    yield "vllm_strings", "vllm", text(changed(vllm, duration="50.0", mean_ttft_ms="120.25")), 0.0
+    yield "vllm_more_keys", "vllm", text(changed(vllm, colour="blue", ttfts=[0.1, 0.2], itls=[[0.01], []])), 0.0
+    few = changed(vllm, num_prompts=4, completed=3, failed=..., total_input_tokens=24, total_output_tokens=9, duration=1.0,
+                  request_throughput=3.0, output_throughput=9.0, **{key: ... for key in vllm if key.endswith("_ms")})
+    yield "vllm_detailed", "vllm", text({**few, **made.DETAILS, "mean_ttft_ms": 280.0}), 1e-12
+    yield "sglang_detailed", "sglang", lines([{**changed(made.SGLANG, completed=3, duration=1.0, request_throughput=3.0,
+                                                         output_throughput=9.0, total_output_tokens=9,
+                                                         **{key: ... for key in made.SGLANG if key.endswith(("ttft_ms", "itl_ms"))}),
+                                               **changed(made.DETAILS, latencies=...)}]), 1e-12
+    yield "vllm_one_line", "vllm", lines([vllm]), 0.0
+    yield "vllm_bom", "vllm", "\ufeff" + text(vllm), 0.0
+    yield "vllm_crlf", "vllm", text(vllm).replace("\n", "\r\n"), 0.0
+    yield "sglang", "sglang", lines([made.SGLANG, changed(made.SGLANG, request_rate=2.0)]), 0.0
+    yield "sglang_one", "sglang", lines([made.SGLANG]), 0.0
+    yield "sglang_no_server", "sglang", lines([changed(made.SGLANG, server_info=None)]), 0.0
+    yield "inferencex", "inferencex", text(made.INFERENCEX), 0.0
+    yield "inferencex_list", "inferencex", text([made.INFERENCEX, changed(made.INFERENCEX, tp=4, conc=8)]), 0.0
+    yield "inferencex_agentic", "inferencex", text(made.INFERENCEX_AGENTIC), 0.0
+    yield "vllm_sweep", "vllm", text([changed(vllm, run_number=0), changed(vllm, run_number=1)]), 0.0
+    yield "aiperf", "aiperf", text(made.AIPERF), 1e-15
+    yield "aiperf_errors", "aiperf", text(changed(made.AIPERF, error_summary=[{"count": 2}, {"count": 3}])), 1e-15
+    yield "genai_perf", "genai_perf", text(made.GENAI_PERF), 0.0
+    yield "aiperf_requests", "aiperf_requests", lines(made.requests()), 1e-12
+    yield "guidellm", "guidellm", text(made.GUIDELLM), 1e-15
+
+
+def bad():
+    """name, text, exit status, what must be said"""
+    vllm = made.VLLM
+    yield "empty", "", 2, ["empty"]
+    yield "blanks", " \n\n", 2, ["nothing but blanks"]
+    yield "gzip", b"\x1f\x8b\x08\x00\x00", 2, ["gzip", "unpack"]
+    yield "unknown_json", '{"a": 1}', 2, ["no reader knows", "vllm", "aiperf"]
+    yield "unknown_text", "hello\nworld\n", 2, ["no reader knows"]
+    yield "no_json", '{"a": 1,}', 2, ["line 1"]
+    yield "deep_error", '{"completed": 1, "b": {"c": [1, 2, tru]}}', 2, ["/b/c", "line 1"]
+    yield "behind", text(vllm) + "\nDone.\n", 2, ["behind the end"]
+    yield "nothing_completed", text(changed(vllm, completed=0, failed=200)), 2, ["'completed' is 0"]
+    yield "no_completed", text(changed(vllm, completed="many")), 2, ["completed"]
+    yield "p50_above_p99", text(changed(vllm, median_ttft_ms=260.0)), 1, ["ttft_p90_ms", "260", "180"]
+    yield "p90_above_p99", text(changed(vllm, p90_tpot_ms=31.0)), 1, ["p90_tpot_ms", "31"]
+    yield "negative_latency", text(changed(vllm, mean_ttft_ms=-1.0)), 1, ["mean_ttft_ms", "negative"]
+    yield "negative_duration", text(changed(vllm, duration=-50.0)), 1, ["duration", "negative"]
+    yield "requests_add_up", text(changed(vllm, failed=3)), 1, ["num_prompts", "200", "198", "3"]
+    yield "more_completed", text(changed(vllm, failed=..., completed=201)), 1, ["201", "200"]
+    yield "negative_count", text(changed(vllm, failed=-2, num_prompts=196)), 1, ["failed", "negative"]
+    yield "torn_line", lines([vllm, vllm])[:-40], 2, ["cut off", "line 2"]
+    yield "bad_second_line", lines([vllm]) + '{"completed": nope}\n', 2, ["line 2"]
+    yield "aiperf_p50", text(changed(made.AIPERF, request_latency__p50=9.5)), 1, ["request_latency"]
+    yield "aiperf_unit", text(changed(made.AIPERF, time_to_first_token__unit="furlongs")), 0, ["furlongs"]
+    yield "aiperf_nothing", text(changed(made.AIPERF, request_count__avg=0.0)), 2, ["request_count"]
+    yield "aiperf_all_failed", lines(made.requests()[-1:] * 2), 2, ["2 failed"]
+    yield "aiperf_backwards", text(changed(made.AIPERF, end_time="2025-11-04T22:14:00")), 1, ["ended_at", "before"]
+    yield "guidellm_nothing", text(changed(made.GUIDELLM, benchmarks__0__metrics__request_totals__successful=0)), 2, [
+        "/benchmarks/0", "request_totals"]
+    yield "guidellm_negative", text(changed(made.GUIDELLM, benchmarks__0__duration=-1.0)), 1, ["duration"]
+    yield "inferencex_p50", text(changed(made.INFERENCEX, median_ttft=0.75)), 1, ["median_ttft"]
+    yield "sglang_nothing", lines([made.SGLANG, changed(made.SGLANG, completed=0)]), 2, ["line:2", "completed"]
+
+
+def run(paths, *options):
+    binary = os.environ["TC_BINARY"]
+    return subprocess.run([binary, "run", "read", *options, *map(str, paths)], capture_output=True, timeout=300)
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
+def check_good(folder):
+    failed = 0
+    for name, tool, content, tolerance in good():
+        path = write(folder, f"{name}.json", content)
+        reading = path
+        if content.startswith("\ufeff"):
+            reading = write(folder, f"{name}_plain.json", content[1:])
+        for line in compare.differences(path, tool, tolerance, reading):
+            print(f"{name}: {line}")
+            failed += 1
+    return failed
+
+
+def check_bad(folder):
+    failed = 0
+    for name, content, status, words in bad():
+        path = write(folder, f"{name}.json", content)
+        done = run([path])
+        said = (done.stdout + done.stderr).decode("utf-8", "replace")
+        missing = [word for word in words if word not in said]
+        if done.returncode != status or missing:
+            print(f"{name}: exits with {done.returncode}, not {status}; lacks {missing}: {said[-600:]}")
+            failed += 1
+    return failed
+
+
+def check_cut(folder):
+    """Cut off at every hundredth byte: refused with the place, or (lines) never half a line."""
+    failed = 0
+    for name, tool, content, _ in good():
+        content = content.encode("utf-8")
+        paths = [write(folder, f"cut_{name}_{size}.json", content[:size]) for size in range(1, len(content), 100)]
+        done = run(paths, "--json")
+        said = done.stderr.decode("utf-8", "replace")
+        if done.returncode not in (0, 1, 2) or "Sanitizer" in said:
+            print(f"{name}: exits with {done.returncode}: {said[-2000:]}")
+            failed += 1
+        if "lines" in name or tool in ("sglang", "aiperf_requests"):
+            continue
+        told = said.count("cut off")
+        if told < len(paths) - 2:
+            print(f"{name}: {len(paths)} torn files, {told} of them told: {said[-600:]}")
+            failed += 1
+    return failed
+
+
+def check_genai_csv(folder):
+    path = write(folder, "genai.csv", GENAI_CSV)
+    rows = compare.ours(path, "genai_perf")
+    row = rows[0][1]
+    want = {"ttft_mean_ms": 60.0, "e2e_mean_ms": 1900.0, "e2e_p99_ms": 1990.0, "request_throughput": 2.0}
+    wrong = {key: row.get(key) for key, value in want.items() if row.get(key) != value}
+    if wrong:
+        print(f"genai_csv: {wrong} instead of {want}")
+    return len(wrong)
+
+
+def main():
+    if "TC_BINARY" not in os.environ:
+        print(__doc__)
+        return 2
+    with tempfile.TemporaryDirectory() as made_here:
+        folder = pathlib.Path(sys.argv[2] if sys.argv[1:2] == ["--keep"] else made_here)
+        failed = check_good(folder) + check_bad(folder) + check_cut(folder) + check_genai_csv(folder)
+    print("all as expected" if failed == 0 else f"{failed} are wrong")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
