@@ -370,9 +370,12 @@ static tc_status on_open(struct yaml *y, bool is_mapping, struct fy_token *tag,
 /* Keys that occur twice, and merges. */
 static tc_status settle_members(struct yaml *y, const struct frame *f)
 {
-    const struct tc__yaml_member *members = y->members + f->first_member;
     size_t count = y->member_count - f->first_member;
     size_t at = count;
+    if (count == 0) {
+        return TC_OK;
+    }
+    const struct tc__yaml_member *members = y->members + f->first_member;
     if (count > 1 && tc__yaml_find_twice(y->json.data, members, count, &at) != TC_OK) {
         return no_memory(y);
     }

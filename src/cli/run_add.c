@@ -83,9 +83,10 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     const char *slash = strrchr(file->path, '/');
     (void)snprintf(count, sizeof count, "%llu", (unsigned long long)rows);
     bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY;
+    bool is_read = strcmp(reader, TC_IMPORT_KEPT) != 0;
     tc_run_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
     tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
-    tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(reader) : TC_LIT("-"));
+    tc_run_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
     tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
 }
 

@@ -142,16 +142,51 @@ static tc_status flush(struct tc__import *i, struct tc_rows *rows, uint64_t *io_
     return TC_OK;
 }
 
+static tc_status mark_there(void *context, const struct tc_rows *rows)
+{
+    struct tc__import *i = context;
+    for (size_t row = 0; row < rows->count; row++) {
+        struct tc_slice id = tc_rows_get_text(rows, 0, row);
+        for (size_t n = 0; n < i->definition_count; n++) {
+            i->definitions[n].there |= tc_slice_eq(i->definitions[n].id, id);
+        }
+    }
+    return TC_OK;
+}
+
+static bool is_first_of_tool(const struct tc__import *i, size_t at)
+{
+    for (size_t n = 0; n < at; n++) {
+        if (tc_slice_eq(i->definitions[n].tool, i->definitions[at].tool)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One question a tool. */
+static tc_status ask_there(struct tc__import *i, struct tc_error *err)
+{
+    for (size_t n = 0; n < i->definition_count; n++) {
+        struct tc_bind tool = tc__bind_text(i->definitions[n].tool);
+        struct tc_query query = {
+            .sql = TC_LIT("SELECT definition_id FROM metric_definition_dim WHERE tool = ? AND "
+                          "definition_id IS NOT NULL"),
+            .binds = &tool,
+            .bind_count = 1};
+        if (is_first_of_tool(i, n)) {
+            TC_TRY(tc_warehouse_query(i->w, &query, mark_there, i, NULL, err));
+        }
+    }
+    return TC_OK;
+}
+
 static tc_status write_new(struct tc__import *i, struct tc_rows *rows, uint64_t *io_rows,
                            struct tc_error *err)
 {
+    TC_TRY(ask_there(i, err));
     for (size_t n = 0; n < i->definition_count; n++) {
-        struct tc_bind id = tc__bind_text(i->definitions[n].id);
-        int64_t there = 0;
-        TC_TRY(tc_warehouse_int(
-            i->w, "SELECT count(*) FROM metric_definition_dim WHERE definition_id = ?", &id, 1, 0,
-            &there, err));
-        if (there > 0) {
+        if (i->definitions[n].there) {
             continue;
         }
         if (rows->count == TC_ROWS_MAX) {

@@ -133,11 +133,13 @@ static tc_status refuse(const struct tc__import *i, struct tc_error *err)
 static tc_status need_result(const struct tc__import *i, struct tc_error *err)
 {
     for (size_t n = 0; n < i->source_count; n++) {
-        if (!i->sources[n].left_out && i->sources[n].file->role == TC_ROLE_RESULT) {
+        const struct tc__source *s = &i->sources[n];
+        if (!s->left_out && s->reader != NULL && !s->reader->only_facts) {
             return TC_OK;
         }
     }
-    return tc_fail(err, TC_E_MALFORMED, 0, "no reader knows any of the files; nothing was added");
+    return tc_fail(err, TC_E_MALFORMED, 0,
+                   "no reader knows any of the files as a result; nothing was added");
 }
 
 static tc_status collect(struct tc__import *i, struct tc_error *err)
@@ -162,7 +164,7 @@ static void tell_files(const struct tc__import *i)
             i->sink->file(i->sink->context, s->file,
                           s->reader != NULL ? s->reader->name
                           : s->form != NULL ? s->form
-                                            : "kept",
+                                            : TC_IMPORT_KEPT,
                           s->rows, tc_slice_cstr(s->digest_text));
         }
     }

@@ -65,7 +65,9 @@ struct tc_import_sink {
     void (*problem)(void *context, bool error, const char *path, struct tc_slice where,
                     struct tc_slice field, struct tc_slice text);
     void (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
-    /* A file that is part of the run: who read it ("vllm", "telemetry"), how many rows it gave. */
+    /* A file that is part of the run: who read it ("vllm", "prometheus", or TC_IMPORT_KEPT when
+     * nobody did), how many rows it gave. */
+#define TC_IMPORT_KEPT "kept"
     void (*file)(void *context, const struct tc_import_file *file, const char *reader,
                  uint64_t rows, struct tc_slice digest);
 };

@@ -67,6 +67,7 @@ struct tc__definition {
     struct tc_slice source_unit;
     struct tc_slice unit;
     struct tc_slice note;
+    bool there; /* the warehouse has it */
 };
 
 /* Rows of one table, in batches. */
@@ -162,6 +163,9 @@ TC_CHECKED tc_status tc__import_read(struct tc__import *i, struct tc_error *err)
 
 TC_CHECKED tc_status tc__import_take(struct tc__import *i, size_t source,
                                      const struct tc_result *result, struct tc_error *err);
+/* The import's own of it, by tool and field; its id is made here. */
+TC_CHECKED tc_status tc__definition_keep(struct tc__import *i, const struct tc__definition *d,
+                                         size_t *out, struct tc_error *err);
 /* Gives every row of a table the same text in one column. */
 TC_CHECKED tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice text,
                                       struct tc_error *err);

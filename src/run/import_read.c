@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define HASH_CHUNK ((size_t)1 << 20)
+#define PROBE_BYTES_MAX ((size_t)4 << 20)
 /* Where a probe.json says that it is one. */
 #define PROBE_HEAD 256
 
@@ -258,6 +259,35 @@ static tc_status is_probe(const struct tc__source *s, bool *out, struct tc_error
     return status;
 }
 
+/* What the machine says of itself: a probe that was kept with the run fills its dimensions. */
+static tc_status read_probe(struct tc__import *i, size_t source, struct tc_error *err)
+{
+    struct tc__source *s = &i->sources[source];
+    struct tc_result *result = NULL;
+    char *bytes = NULL;
+    size_t len = 0;
+    if (s->size > PROBE_BYTES_MAX) {
+        return TC_OK;
+    }
+    TC_TRY(tc__read_whole(s->file->path, PROBE_BYTES_MAX, &bytes, &len, err));
+    struct tc_slice all = tc_slice_make(bytes, len);
+    if (!tc_slice_starts(tc_slice_trim(all), TC_LIT("{")) ||
+        !tc_slice_contains(all, TC_LIT("\"tracecore_probe\""))) {
+        free(bytes);
+        return TC_OK;
+    }
+    tc_status status =
+        tc_result_read(tc_slice_cstr(s->file->path), all, &tc_reader_probe, &result, err);
+    if (status == TC_OK) {
+        s->form = tc_reader_probe.name;
+        status = tc__import_take(i, source, result, err);
+        s->reader = NULL; /* no result: no tool of the run */
+        tc_result_destroy(result);
+    }
+    free(bytes);
+    return status;
+}
+
 static tc_status read_source(struct tc__import *i, size_t source, struct tc_error *err)
 {
     struct tc__source *s = &i->sources[source];
@@ -278,6 +308,8 @@ static tc_status read_source(struct tc__import *i, size_t source, struct tc_erro
         s->left_out = true;
         tc__import_tell(i, source, "left out: the same bytes as another %s file",
                         tc_role_name(s->file->role));
+    } else if (s->file->role == TC_ROLE_ARTIFACT) {
+        return read_probe(i, source, err);
     }
     return TC_OK;
 }

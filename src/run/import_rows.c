@@ -81,41 +81,30 @@ tc_status tc__batches_fill(struct tc__batches *b, size_t column, struct tc_slice
 
 /* ---- definitions ---- */
 
-static tc_status copy(struct tc__import *i, const char *text, struct tc_slice *out,
-                      struct tc_error *err)
-{
-    return tc__import_pool_copy(&i->pool, tc_slice_cstr(text), out) ? TC_OK : tc__import_nomem(err);
-}
-
-static tc_status make_definition(struct tc__import *i, const char *tool,
-                                 const struct tc_definition *from, struct tc__definition *out,
-                                 struct tc_error *err)
+static tc_status copy_definition(struct tc__import *i, const struct tc__definition *from,
+                                 struct tc__definition *out, struct tc_error *err)
 {
     struct tc_grow id = {0};
-    tc_grow_str(&id, tc_slice_cstr(tool));
+    tc_grow_str(&id, from->tool);
     tc_grow_lit(&id, ":");
-    tc_grow_str(&id, tc_slice_cstr(from->field));
-    bool ok = !id.failed && tc__import_pool_copy(&i->pool, tc_grow_slice(&id), &out->id);
+    tc_grow_str(&id, from->field);
+    bool ok = !id.failed && tc__import_pool_copy(&i->pool, tc_grow_slice(&id), &out->id) &&
+              tc__import_pool_copy(&i->pool, from->tool, &out->tool) &&
+              tc__import_pool_copy(&i->pool, from->field, &out->field) &&
+              tc__import_pool_copy(&i->pool, from->measures, &out->measures) &&
+              tc__import_pool_copy(&i->pool, from->source_unit, &out->source_unit) &&
+              tc__import_pool_copy(&i->pool, from->unit, &out->unit) &&
+              tc__import_pool_copy(&i->pool, from->note, &out->note);
     tc_grow_fini(&id);
-    if (!ok) {
-        return tc__import_nomem(err);
-    }
-    TC_TRY(copy(i, tool, &out->tool, err));
-    TC_TRY(copy(i, from->field, &out->field, err));
-    TC_TRY(copy(i, from->measures, &out->measures, err));
-    TC_TRY(copy(i, from->source_unit, &out->source_unit, err));
-    TC_TRY(copy(i, from->unit, &out->unit, err));
-    return copy(i, from->note, &out->note, err);
+    return ok ? TC_OK : tc__import_nomem(err);
 }
 
-/* The import's own of it. */
-static tc_status find_definition(struct tc__import *i, const char *tool,
-                                 const struct tc_definition *d, size_t *out, struct tc_error *err)
+tc_status tc__definition_keep(struct tc__import *i, const struct tc__definition *d, size_t *out,
+                              struct tc_error *err)
 {
     for (size_t n = i->definition_count; n > 0; n--) {
         const struct tc__definition *o = &i->definitions[n - 1];
-        if (tc_slice_eq(o->field, tc_slice_cstr(d->field)) &&
-            tc_slice_eq(o->tool, tc_slice_cstr(tool))) {
+        if (tc_slice_eq(o->field, d->field) && tc_slice_eq(o->tool, d->tool)) {
             *out = n - 1;
             return TC_OK;
         }
@@ -127,9 +116,25 @@ static tc_status find_definition(struct tc__import *i, const char *tool,
     if (!ok) {
         return tc__import_nomem(err);
     }
-    TC_TRY(make_definition(i, tool, d, &i->definitions[i->definition_count], err));
+    struct tc__definition *to = &i->definitions[i->definition_count];
+    *to = (struct tc__definition){0};
+    TC_TRY(copy_definition(i, d, to, err));
     *out = i->definition_count++;
     return TC_OK;
+}
+
+static tc_status find_definition(struct tc__import *i, const char *tool,
+                                 const struct tc_definition *d, size_t *out, struct tc_error *err)
+{
+    const struct tc__definition wanted = {
+        .tool = tc_slice_cstr(tool),
+        .field = tc_slice_cstr(d->field),
+        .measures = tc_slice_cstr(d->measures),
+        .source_unit = tc_slice_cstr(d->source_unit),
+        .unit = tc_slice_cstr(d->unit),
+        .note = tc_slice_cstr(d->note),
+    };
+    return tc__definition_keep(i, &wanted, out, err);
 }
 
 /*

@@ -37,6 +37,25 @@ static void take_note(void *context, struct tc_slice where, struct tc_slice fiel
     }
 }
 
+/* In the first reading; the second one's are the same. */
+static void take_definition(void *context, const struct tc_telemetry_definition *definition)
+{
+    struct reading *r = context;
+    if (r->writes || r->failed != TC_OK) {
+        return;
+    }
+    const struct tc__definition d = {
+        .tool = definition->family,
+        .field = definition->field,
+        .measures = definition->metric,
+        .source_unit = definition->source_unit,
+        .unit = definition->unit,
+        .note = tc_slice_cstr(definition->note),
+    };
+    size_t at = 0;
+    r->failed = tc__definition_keep(r->i, &d, &at, r->err);
+}
+
 /* Samples without a time are of the run's end or, when that is not known, of the moment the file
  * was written. */
 static int64_t taken_ns(const struct tc__import *i, const char *path)
@@ -53,7 +72,8 @@ static tc_status read_bytes(struct reading *r, struct tc_slice bytes,
 {
     const struct tc__import *i = r->i;
     const struct tc__source *s = &i->sources[r->source];
-    const struct tc_telemetry_out out = {take_rows, take_note, r};
+    const struct tc_telemetry_out out = {
+        .take = take_rows, .note = take_note, .define = take_definition, .context = r};
     const struct tc_telemetry_input in = {
         .name = tc_slice_cstr(s->file->path),
         .bytes = bytes,

@@ -158,9 +158,7 @@ static bool group_of(struct tc_slice name, enum group *out)
         return true;
     }
     *out = E2E;
-    /* Not the latency that is asked for, and of no stage of it. */
-    return tc_slice_contains(name, S("latency")) && !tc_slice_contains(name, S("target")) &&
-           !tc_slice_contains(name, S("overlatency"));
+    return tc_slice_contains(name, S("latency"));
 }
 
 /* ---- one summary ---- */

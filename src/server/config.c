@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "evidence/data_dir.h"
 #include "server/config_priv.h"
+#include "warehouse/warehouse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,7 +162,8 @@ static void take_variable(struct tc__config_load *l, const char *variable)
     if (node == NULL) {
         char text[VARIABLE_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-        if (is_service_link(name, value)) {
+        if (is_service_link(name, value) ||
+            tc_slice_eq(name, TC_LIT(TC_WAREHOUSE_LIBRARY_VARIABLE))) {
             return;
         }
         if (nearest == NULL) {

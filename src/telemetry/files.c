@@ -105,7 +105,8 @@ static void define(struct reading *r, const struct tc_sample *sample, uint64_t h
     }
     r->defined_count++;
     tc_arena_reset(&r->scratch);
-    if (tc__define(sample, &r->scratch, &definition)) {
+    if (tc__define(sample, &r->scratch, &definition) &&
+        !tc_slice_eq(definition.field, definition.metric)) {
         r->out->define(r->out->context, &definition);
     }
 }

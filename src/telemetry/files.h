@@ -23,7 +23,7 @@ struct tc_telemetry_input {
      * file was written; 0 or TC_TIME_NONE: not known, and such a file is an error. */
     int64_t taken_ns;
     int64_t interval_ns; /* between scrapes without times; 0: TC_SCRAPE_INTERVAL */
-    int64_t window_ns;   /* 0: a minute */
+    int64_t window_ns;   /* a second to 31 days; 0: a minute */
     /* The run it was given with. Rows whose labels name it are joined by `identity`, those that
      * name no run by `given`; rows of another run are left out and counted. Empty: no run. */
     struct tc_slice run_id;
@@ -51,7 +51,7 @@ struct tc_telemetry_counts {
 struct tc_telemetry_definition {
     struct tc_slice family;      /* `tool` */
     struct tc_slice field;       /* the producer's name */
-    struct tc_slice metric;      /* `measures`: our name of it, or the same */
+    struct tc_slice metric;      /* `measures`: our name of it */
     struct tc_slice source_unit; /* empty: not known */
     struct tc_slice unit;        /* as stored */
     const char *note;            /* how it is stored; a literal */
@@ -62,7 +62,8 @@ struct tc_telemetry_out {
     tc_status (*take)(void *context, const struct tc_rows *rows); /* of telemetry_slice_fact */
     void (*note)(void *context, struct tc_slice where, struct tc_slice field, struct tc_slice text);
     void *context;
-    /* Each metric of a file of samples, once, before its rows; may be NULL. */
+    /* Each metric that has another name here than its producer gave it, once, before its rows; may
+     * be NULL. */
     void (*define)(void *context, const struct tc_telemetry_definition *definition);
 };
 

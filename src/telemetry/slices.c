@@ -30,6 +30,7 @@
 #define ALIGN_SLACK ((size_t)512)
 #define REST_MIN ((size_t)16 << 10)
 #define WINDOW_MIN TC_SECOND
+#define WINDOW_MAX (31 * 24 * 3600 * TC_SECOND)
 /* A sample that is so far ahead comes from a wrong clock: its window would wait for ever. */
 #define AHEAD_MAX (24 * 3600 * TC_SECOND)
 /* A series of which nothing came for so long may be forgotten when room is wanted. */
@@ -90,11 +91,13 @@ static bool lay_out(struct tc_slices *s)
 tc_status tc_slices_create(const struct tc_slices_config *config, struct tc_slices **out_slices,
                            struct tc_error *err)
 {
-    if (config->window_ns < WINDOW_MIN || config->series_max == 0 ||
-        config->series_max > TC__SERIES_MAX || config->source_digest.len >= DIGEST_TEXT_MAX) {
-        return tc_fail(err, TC_E_USAGE, 0,
-                       "slices: a window has a second at least, and there are 1 to %zu series",
-                       TC__SERIES_MAX);
+    if (config->window_ns < WINDOW_MIN || config->window_ns > WINDOW_MAX ||
+        config->series_max == 0 || config->series_max > TC__SERIES_MAX ||
+        config->source_digest.len >= DIGEST_TEXT_MAX) {
+        return tc_fail(
+            err, TC_E_USAGE, 0,
+            "slices: a window has from a second to 31 days, and there are 1 to %zu series",
+            TC__SERIES_MAX);
     }
     struct tc_slices *s = calloc(1, sizeof *s);
     if (s == NULL) {

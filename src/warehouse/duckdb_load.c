@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/duckdb_load_priv.h"
 
+#include "warehouse/warehouse.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -11,7 +13,7 @@
 
 #define LIBRARY "libduckdb.so"
 #define MAJOR "v1."
-#define VARIABLE "TRACECORE_DUCKDB"
+#define VARIABLE TC_WAREHOUSE_LIBRARY_VARIABLE
 
 /* Set once, under the lock; read by all afterwards. */
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;

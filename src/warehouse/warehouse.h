@@ -36,6 +36,9 @@ struct tc_warehouse_config {
     bool own;            /* the daemon itself: never ask a socket */
 };
 
+/* The environment may say where the engine's library is. */
+#define TC_WAREHOUSE_LIBRARY_VARIABLE "TRACECORE_DUCKDB"
+
 #define TC_WAREHOUSE_MEMORY_DEFAULT ((size_t)1 << 30)
 
 /*

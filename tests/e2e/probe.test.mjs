@@ -141,12 +141,12 @@ describe('captured outputs', () => {
 });
 
 describe('a run', () => {
-  test('with probe.json has its dimensions', { skip: fs.existsSync(path.join(samples, 'vllm')) ? false : 'no samples' }, () => {
+  test('with probe.json has its dimensions', { skip: fs.existsSync(path.join(samples, 'vllm-bench-serve')) ? false : 'no samples' }, () => {
     const dir = path.join(folder, 'attached');
     run(['probe', '--from', path.join(samples, 'nvlink'), '-o', dir]);
-    const result = fs.readdirSync(path.join(samples, 'vllm')).find((name) => name.endsWith('.json'));
+    const result = fs.readdirSync(path.join(samples, 'vllm-bench-serve')).find((name) => name.endsWith('.json'));
     const data = path.join(folder, 'data');
-    const added = run(['run', 'add', '--data-dir', data, '--result', path.join(samples, 'vllm', result),
+    const added = run(['run', 'add', '--data-dir', data, '--result', path.join(samples, 'vllm-bench-serve', result),
       '--artifact', path.join(dir, 'probe.json'), '--json']);
     assert.equal(added.status, 0, added.stderr);
     const shown = run(['run', 'show', '--data-dir', data, '--json', JSON.parse(added.stdout).run_id]);

@@ -144,7 +144,7 @@ describe('what is odd', () => {
     fs.rmSync(path.join(folder, 'a.json'));
     const none = add(fresh(), [folder]);
     assert.equal(none.status, 1);
-    assert.match(none.stderr, /no reader knows any of the files; nothing was added/u);
+    assert.match(none.stderr, /no reader knows any of the files as a result; nothing was added/u);
   });
 });
 

@@ -25,7 +25,7 @@
 #define CALLS_MAX 4000
 #define ARGS_MAX 16
 /* Runs that write to the database are slow: of their calls some are tried. */
-#define STORE_POINTS 24
+#define STORE_POINTS 8
 
 static char folder[] = "/tmp/tc_fault_run_XXXXXX";
 static char result_path[128];

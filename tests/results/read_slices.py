@@ -7,7 +7,7 @@ usage: read_slices.py PRINT_SLICES [FILE...]
 Reads each file with a parser of its own (regular expressions, dictionaries, fsum, sorted), makes
 windows and numbers as docs/telemetry.md says, and compares every row of print_slices with them:
 numbers to 1e-12. Without files: the Prometheus-like samples in TC_SAMPLES, scrapes made of the names
-of Kueue's, Slinky's and DCGM's metrics there, and scrapes made up at random.
+of Kueue's, Slinky's and DCGM's metrics there, and scrapes made up at random, as text and as OTLP.
 """
 import collections
 import csv
@@ -188,6 +188,7 @@ def near(a, b, scale):
 
 
 def compare(program, path, text):
+    """What is wrong with the slices of the file at path, whose samples are those of text."""
     run = subprocess.run([program, str(path), str(TAKEN), str(WINDOW)], capture_output=True,
                          text=True, timeout=120, check=False)
     if run.returncode != 0:
@@ -272,6 +273,32 @@ def made_up(seed):
     return "\n".join(head + lines) + "\n"
 
 
+def as_otlp(text, rng):
+    """The same samples as the Collector's file exporter writes them, a request a line."""
+    def value(v):
+        if math.isnan(v) or math.isinf(v):
+            return {"asDouble": "NaN" if math.isnan(v) else "Infinity" if v > 0 else "-Infinity"}
+        if v == int(v) and abs(v) < 2**53 and rng.random() < 0.5:
+            return {"asInt": str(int(v))}
+        return {"asDouble": v}
+
+    def attributes(labels):
+        return [{"key": k, "value": {"stringValue": v}} for k, v in labels]
+    lines = []
+    for name, labels, number, time, kind, _ in parse(text):
+        pairs = list(labels.items())
+        rng.shuffle(pairs)
+        cut = rng.randint(0, len(pairs))
+        point = {"attributes": attributes(pairs[:cut]), "timeUnixNano": str(int(time) * 10**6),
+                 **value(number)}
+        data = {"gauge": {"dataPoints": [point]}} if kind == "gauge" else {
+            "sum": {"dataPoints": [point], "aggregationTemporality": 2, "isMonotonic": True}}
+        lines.append(json.dumps({"resourceMetrics": [{
+            "resource": {"attributes": attributes(pairs[cut:])},
+            "scopeMetrics": [{"scope": {"name": "s"}, "metrics": [{"name": name, **data}]}]}]}))
+    return "\n".join(lines) + "\n"
+
+
 def of_names(rows):
     """A scrape of three times of metrics (name, type)."""
     lines = []
@@ -321,15 +348,20 @@ def main():
         else:
             print("skipped: the recorded files (TC_SAMPLES)")
     failed = 0
+    otlp = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, text in todo:
             path = pathlib.Path(folder) / "telemetry"
             path.write_text(text, encoding="utf-8")
             wrong = compare(program, path, text)
+            if name.startswith("made up") and all(s[3] for s in parse(text)):
+                path.write_text(as_otlp(text, random.Random(name)), encoding="utf-8")
+                wrong += compare(program, path, text)
+                otlp += 1
             failed += bool(wrong)
             for line in wrong[:5]:
                 print(f"{name}: {line}")
-    print(f"{len(todo) - failed} of {len(todo)} files read alike")
+    print(f"{len(todo) - failed} of {len(todo)} files read alike, {otlp} of them also as OTLP")
     sys.exit(1 if failed else 0)
 
 

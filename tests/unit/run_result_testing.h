@@ -30,6 +30,21 @@ static inline struct tc_result *read_text(const char *text, const char *tool)
     return read_bytes(tc_slice_cstr(text), tool);
 }
 
+/* Lines that are joined; the last result's text is lost with the next call. */
+static inline const char *join_lines(const char *const *lines, size_t count)
+{
+    static char text[1 << 16];
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s\n", lines[i]);
+        assert_true(len < sizeof text);
+    }
+    return text;
+}
+#define LINES(...)                                 \
+    join_lines((const char *const[]){__VA_ARGS__}, \
+               sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
 /* The text must be refused with a message that has all of the parts. */
 static inline void refuse_text(const char *text, const char *tool, const char *part)
 {

@@ -117,6 +117,51 @@ static void what_cannot_be_is_told(void **state)
     refuse_text("{\"load_summary\":{\"count\":9},\"succ", TOOL, "cut off");
 }
 
+static void requests_are_summed_up(void **state)
+{
+    (void)state;
+    /* Of both layouts of "info": tokens at 0.1, 0.2, 0.4 s; at 1.3 and 1.9 s; a failure. */
+    struct tc_result *r = read_text(
+        "[{\"start_time\":0.0,\"end_time\":0.5,\"request\":\"{}\",\"info\":{\"input_tokens\":10,"
+        "\"output_tokens\":3,\"output_token_times\":[0.1,0.2,0.4]},\"error\":null},"
+        "{\"start_time\":1.0,\"end_time\":2.0,\"info\":{\"request_metrics\":{\"text\":{"
+        "\"input_tokens\":30}},\"response_metrics\":{\"output_tokens\":2,\"output_token_times\":["
+        "1.3,1.9]}},\"error\":null},"
+        "{\"start_time\":1.5,\"end_time\":4.0,\"info\":null,\"error\":{\"error_type\":\"x\"}}]",
+        "inference-perf-requests");
+    const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_real(row, TC_SERVING_REQUESTS, 3);
+    assert_real(row, TC_SERVING_COMPLETED, 2);
+    assert_real(row, TC_SERVING_ERRORS, 1);
+    assert_real(row, TC_SERVING_DURATION_S, 4);
+    assert_real(row, TC_SERVING_REQUESTS_PER_S, 0.5);
+    assert_real(row, TC_SERVING_INPUT_TOKENS, 40);
+    assert_real(row, TC_SERVING_OUTPUT_TOKENS, 5);
+    assert_real(row, TC_SERVING_OUTPUT_TOKENS_PER_S, 1.25);
+    assert_real(row, TC_SERVING_TTFT_MEAN, 200);
+    assert_real(row, TC_SERVING_TTFT_P90, 280);
+    assert_real(row, TC_SERVING_TPOT_MEAN, 375);
+    assert_real(row, TC_SERVING_ITL_MEAN, 300);
+    assert_real(row, TC_SERVING_ITL_P50, 200);
+    assert_real(row, TC_SERVING_E2E_P99, 995);
+    assert_real(find_slice(r, "inter_token_latency", "", 0), TC_SLICE_COUNT, 3);
+    assert_real(find_slice(r, "normalized_time_per_output_token", "", 0), TC_SLICE_MAX, 500);
+    assert_false(has_contradiction(r));
+    assert_defined(r);
+    tc_result_destroy(r);
+    r = read_text("[{\"start_time\":2,\"end_time\":1,\"info\":{\"output_tokens\":2,"
+                  "\"output_token_times\":[1.5,1.2]},\"error\":null}]",
+                  "inference-perf-requests");
+    assert_true(has_note(r, "end_time is 1.000000 s before", true));
+    assert_true(has_note(r, "a token came 0.300000 s before", true));
+    tc_result_destroy(r);
+    refuse_text("[{\"start_time\":2,\"end_time\":3,\"info\":{\"output_token_times\":[1,\"x\"]},"
+                "\"error\":null}]",
+                "inference-perf-requests", "/0/info/output_token_times/1");
+    refuse_text("[{\"start_time\":2,\"end_time\":3,\"info\":{},\"error\":\"x\"},{}]",
+                "inference-perf-requests", "/1: start_time");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +169,7 @@ int main(void)
         cmocka_unit_test(a_summary_of_all_stages_as_yaml),
         cmocka_unit_test(what_the_server_says_is_kept_apart),
         cmocka_unit_test(what_cannot_be_is_told),
+        cmocka_unit_test(requests_are_summed_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,36 +9,29 @@
 #include "run_result_testing.h"
 
 #define TOOL "mllog"
-#define AT(ms, type, key, value, meta)                                                    \
-    ":::MLLOG {\"namespace\": \"\", \"time_ms\": " #ms ", \"event_type\": \"" type        \
-    "\", \"key\": \"" key "\", \"value\": " value ", \"metadata\": {\"file\": \"a.py\", " \
-    "\"lineno\": 1" meta "}}\n"
-#define INIT(ms) AT(ms, "INTERVAL_START", "init_start", "null", "")
-#define START(ms) AT(ms, "INTERVAL_START", "run_start", "null", "")
-#define STOP(ms, status) AT(ms, "INTERVAL_END", "run_stop", "null", ", \"status\": \"" status "\"")
+/* An event; `more` are members of its metadata. */
+#define MORE(ms, key, value, more)                                                                \
+    ":::MLLOG {\"namespace\": \"\", \"time_ms\": " #ms ", \"event_type\": \"X\", \"key\": \"" key \
+    "\", \"value\": " value ", \"metadata\": {\"file\": \"a.py\", \"lineno\": 1" more "}}"
+#define EVENT(ms, key, value) MORE(ms, key, value, "")
+#define INIT(ms) EVENT(ms, "init_start", "null")
+#define START(ms) EVENT(ms, "run_start", "null")
+#define STOP(ms, status) MORE(ms, "run_stop", "null", ", \"status\": \"" status "\"")
 
 static void time_to_train_is_from_start_to_stop(void **state)
 {
     (void)state;
-    struct tc_result *r = read_text(
-        "some other text\n[rank0]: " INIT(1000) AT(1500, "POINT_IN_TIME", "global_batch_size",
-                                                   "256", "")
-            AT(1500, "POINT_IN_TIME", "submission_benchmark", "\"bert\"", "")
-                AT(1500, "POINT_IN_TIME", "number_of_nodes", "2", "")
-                    AT(1500, "POINT_IN_TIME", "accelerators_per_node", "8", "")
-                        AT(1500, "POINT_IN_TIME", "target_accuracy", "0.72", "")
-                            AT(2000, "INTERVAL_END", "init_stop", "null", "") "0: " START(2500)
-                                AT(3000, "INTERVAL_START", "block_start", "1", "")
-                                    AT(5000, "INTERVAL_END", "block_stop", "1", "")
-                                        AT(5000, "POINT_IN_TIME", "tracked_stats",
-                                           "{\"throughput\": 100.0, \"train_step_time\": 0.5}", "")
-                                            AT(6000, "POINT_IN_TIME", "tracked_stats",
-                                               "{\"throughput\": 300.0, \"train_step_time\": 0.25}",
-                                               "") AT(7000, "POINT_IN_TIME", "eval_accuracy",
-                                                      "0.70", ", \"epoch_num\": 1")
-                                                AT(8000, "POINT_IN_TIME", "eval_accuracy", "0.73",
-                                                   ", \"epoch_num\": 2") STOP(8500, "success"),
-        TOOL);
+    const char *text =
+        LINES("some other text", "[rank0]: " INIT(1000), EVENT(1500, "global_batch_size", "256"),
+              EVENT(1500, "submission_benchmark", "\"bert\""), EVENT(1500, "number_of_nodes", "2"),
+              EVENT(1500, "accelerators_per_node", "8"), EVENT(1500, "target_accuracy", "0.72"),
+              EVENT(2000, "init_stop", "null"), "0: " START(2500), EVENT(3000, "block_start", "1"),
+              EVENT(5000, "block_stop", "1"),
+              EVENT(5000, "tracked_stats", "{\"throughput\": 100.0, \"train_step_time\": 0.5}"),
+              EVENT(6000, "tracked_stats", "{\"throughput\": 300.0, \"train_step_time\": 0.25}"),
+              MORE(7000, "eval_accuracy", "0.70", ", \"epoch_num\": 1"),
+              MORE(8000, "eval_accuracy", "0.73", ", \"epoch_num\": 2"), STOP(8500, "success"));
+    struct tc_result *r = read_text(text, TOOL);
     const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
     assert_real(row, TC_TRAINING_TIME_TO_TRAIN, 6);
     assert_real(row, TC_TRAINING_STARTED, 2500000);
@@ -65,8 +58,7 @@ static void time_to_train_is_from_start_to_stop(void **state)
 static void a_log_without_an_end_is_incomplete(void **state)
 {
     (void)state;
-    struct tc_result *r =
-        read_text(START(1000) AT(5000, "POINT_IN_TIME", "eval_accuracy", "1", ""), TOOL);
+    struct tc_result *r = read_text(LINES(START(1000), EVENT(5000, "eval_accuracy", "1")), TOOL);
     const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
     assert_unknown(row, TC_TRAINING_TIME_TO_TRAIN);
     assert_unknown(row, TC_TRAINING_ENDED);
@@ -74,7 +66,7 @@ static void a_log_without_an_end_is_incomplete(void **state)
     assert_true(has_note(r, "no run_stop", false));
     tc_result_destroy(r);
     /* A line that was cut while it was written. */
-    r = read_text(START(1000) ":::MLLOG {\"namespace\": \"\", \"time_ms\": 20", TOOL);
+    r = read_text(LINES(START(1000), ":::MLLOG {\"namespace\": \"\", \"time_ms\": 20"), TOOL);
     assert_true(has_note(r, "the last line is cut off", false));
     assert_fact(r, TC_TABLE_RUN, TC_RUN_STATUS, "incomplete");
     tc_result_destroy(r);
@@ -83,7 +75,7 @@ static void a_log_without_an_end_is_incomplete(void **state)
 static void a_run_that_was_aborted_failed(void **state)
 {
     (void)state;
-    struct tc_result *r = read_text(START(1000) STOP(5000, "aborted"), TOOL);
+    struct tc_result *r = read_text(LINES(START(1000), STOP(5000, "aborted")), TOOL);
     const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
     assert_unknown(row, TC_TRAINING_TIME_TO_TRAIN);
     assert_real(row, TC_TRAINING_ENDED, 5000000);
@@ -95,15 +87,15 @@ static void a_run_that_was_aborted_failed(void **state)
 static void an_end_before_the_start_contradicts(void **state)
 {
     (void)state;
-    struct tc_result *r = read_text(START(5000) STOP(1000, "success"), TOOL);
+    struct tc_result *r = read_text(LINES(START(5000), STOP(1000, "success")), TOOL);
     assert_true(has_note(r, "run_stop is 4.000 s before run_start", true));
     assert_unknown(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_TIME_TO_TRAIN);
     tc_result_destroy(r);
-    r = read_text(STOP(1000, "success") START(5000), TOOL);
+    r = read_text(LINES(STOP(1000, "success"), START(5000)), TOOL);
     assert_true(has_note(r, "without a run_start", true));
     tc_result_destroy(r);
-    r = read_text(START(1000) AT(5000, "X", "epoch_start", "1", "")
-                      AT(4000, "X", "epoch_stop", "1", "") STOP(6000, "success"),
+    r = read_text(LINES(START(1000), EVENT(5000, "epoch_start", "1"),
+                        EVENT(4000, "epoch_stop", "1"), STOP(6000, "success")),
                   TOOL);
     assert_true(has_note(r, "epoch_stop is 1.000 s before epoch_start", true));
     tc_result_destroy(r);
@@ -112,10 +104,10 @@ static void an_end_before_the_start_contradicts(void **state)
 static void runs_may_follow_each_other(void **state)
 {
     (void)state;
-    struct tc_result *r =
-        read_text(INIT(100) START(1000) START(1001) STOP(3000, "success") STOP(3001, "success")
-                      INIT(4000) START(5000) INIT(7000) START(8000) STOP(9500, "success"),
-                  TOOL);
+    struct tc_result *r = read_text(
+        LINES(INIT(100), START(1000), START(1001), STOP(3000, "success"), STOP(3001, "success"),
+              INIT(4000), START(5000), INIT(7000), START(8000), STOP(9500, "success")),
+        TOOL);
     assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_TIME_TO_TRAIN, 2);
     assert_unknown(find_row(r, TC_TABLE_TRAINING, 1), TC_TRAINING_TIME_TO_TRAIN);
     assert_real(find_row(r, TC_TABLE_TRAINING, 2), TC_TRAINING_TIME_TO_TRAIN, 1.5);
@@ -130,13 +122,13 @@ static void runs_may_follow_each_other(void **state)
 static void of_several_metrics_the_first_is_the_quality(void **state)
 {
     (void)state;
-    struct tc_result *r =
-        read_text(START(1000) AT(2000, "X", "eval_accuracy", "114.4", ", \"metric\": \"FID\"")
-                      AT(2001, "X", "eval_accuracy", "0.14", ", \"metric\": \"CLIP\"")
-                          AT(3000, "X", "eval_accuracy", "76.7", ", \"metric\": \"FID\"")
-                              AT(3001, "X", "eval_accuracy", "0.16", ", \"metric\": \"CLIP\"")
-                                  AT(3001, "X", "eval_accuracy", "null", "") STOP(6000, "success"),
-                  TOOL);
+    const char *text =
+        LINES(START(1000), MORE(2000, "eval_accuracy", "114.4", ", \"metric\": \"FID\""),
+              MORE(2001, "eval_accuracy", "0.14", ", \"metric\": \"CLIP\""),
+              MORE(3000, "eval_accuracy", "76.7", ", \"metric\": \"FID\""),
+              MORE(3001, "eval_accuracy", "0.16", ", \"metric\": \"CLIP\""),
+              EVENT(3001, "eval_accuracy", "null"), STOP(6000, "success"));
+    struct tc_result *r = read_text(text, TOOL);
     assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_QUALITY, 76.7);
     assert_cell(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_QUALITY_NAME, "FID");
     assert_real(find_slice(r, "eval_accuracy", "metric=CLIP", 1), TC_SLICE_LAST, 0.16);
@@ -146,8 +138,8 @@ static void of_several_metrics_the_first_is_the_quality(void **state)
 static void broken_lines_are_named(void **state)
 {
     (void)state;
-    refuse_text(":::MLLOG {\"key\" \n" START(1000), TOOL, "line 1: no JSON");
-    refuse_text(START(1000) ":::MLLOG {\"time_ms\": 1}\n", TOOL, "line 2: key");
+    refuse_text(LINES(":::MLLOG {\"key\" ", START(1000)), TOOL, "line 1: no JSON");
+    refuse_text(LINES(START(1000), ":::MLLOG {\"time_ms\": 1}"), TOOL, "line 2: key");
     refuse_text(":::MLLOG {\"key\": \"run_start\", \"time_ms\": -1}\n", TOOL, "line 1: time_ms");
     refuse_text(":::MLLOG {\"key\": \"run_start\"}\n", TOOL, "line 1: time_ms");
     refuse_text("nothing of it\n", TOOL, "no line with");

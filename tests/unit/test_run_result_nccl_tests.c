@@ -227,9 +227,10 @@ static void json_says_the_same(void **state)
     assert_defined(r);
     tc_result_destroy(r);
     r = read_text("{\"version\":4,\"nccl_version\":2708,\"results\":[{\"size\":8,\"in_place\":{"
-                  "\"bus_bw\":1}}]}",
+                  "\"bus_bw\":1,\"cpu_time\":5}}]}",
                   TOOL);
     assert_true(has_note(r, "version 4 is newer", false));
+    assert_real(find_slice(r, "cpu_time", "in_place=1", 0), TC_SLICE_MEAN, 5);
     assert_fact(r, TC_TABLE_SOFTWARE, TC_SOFTWARE_NCCL, "2.7.8");
     tc_result_destroy(r);
     refuse_text("{\"nccl_version\":2708,\"results\":[{\"count\":8}]}", TOOL, "/results/0/size");

@@ -9,42 +9,27 @@
 #include "run_result_testing.h"
 
 #define TOOL "torchtitan"
-#define PREFIX(s) "[titan] 2025-05-01 12:00:" s ",000 - root - INFO - "
+#define AT(s) "[titan] 2025-05-01 12:00:" s ",000 - root - INFO - "
 #define STEP(n, loss, tps)                                                                 \
     "\x1b[31mstep: " n "  \x1b[32mloss: " loss "  \x1b[38;2;180;60;0mgrad_norm:  3.1000  " \
     "\x1b[38;2;54;234;195mmemory: 48.87GiB(51.44%)  \x1b[34mtps: " tps                     \
-    "  \x1b[36mtflops: 253.41  \x1b[35mmfu: 25.62%\x1b[39m\n"
+    "  \x1b[36mtflops: 253.41  \x1b[35mmfu: 25.62%\x1b[39m"
 
 static void steps_after_the_warm_up_count(void **state)
 {
     (void)state;
-    struct tc_result *r = read_text(
-        "[rank0]:" PREFIX(
-            "00") "CUDA capacity: NVIDIA H100 80GB HBM3 with 79.10GiB memory\n"
-                  "[rank0]:" PREFIX(
-                      "01") "\x1b[34mModel llama3 8B \x1b[31msize: 8,030,261,248 total "
-                            "parameters\x1b[39m\n"
-                            "[rank0]:" PREFIX(
-                                "01") "Trainer is initialized with local batch size 1, global "
-                                      "batch size "
-                                      "64, gradient accumulation steps 1\n"
-                                      "[rank0]:" PREFIX("02") STEP(" 1", "12.2713",
-                                                                   "1,000") "[rank0]:" PREFIX("10")
-                                          STEP("10", "11.5000", "2,000") "[rank1]:" PREFIX(
-                                              "10") STEP("10", "11.5000",
-                                                         "9,000") "[rank0]:" PREFIX("20")
-                                              STEP("20", "10.5000", "4,000") "[rank0]:" PREFIX(
-                                                  "25") "\x1b[33mvalidate step: 20  \x1b[32mloss:  "
-                                                        "9.1  \x1b[0mmemory: "
-                                                        "50.00GiB(52.00%)  tps: 9,999\n"
-                                                        "[rank0]:" PREFIX("40") STEP(
-                                                            "30", "9.5000",
-                                                            "5,000") "[rank0]:" PREFIX("41") "Train"
-                                                                                             "ing "
-                                                                                             "compl"
-                                                                                             "eted"
-                                                                                             "\n",
-        TOOL);
+    const char *text = LINES(
+        "[rank0]:" AT("00") "CUDA capacity: NVIDIA H100 80GB HBM3 with 79.10GiB memory",
+        "[rank0]:" AT("01") "\x1b[34mModel llama3 8B \x1b[31msize: 8,030,261,248 total parameters",
+        "[rank0]:" AT("01") "Trainer is initialized with global batch size 64, and more",
+        "[rank0]:" AT("02") STEP(" 1", "12.2713", "1,000"),
+        "[rank0]:" AT("10") STEP("10", "11.5000", "2,000"),
+        "[rank0]:" AT("20") STEP("20", "10.5000", "4,000"),
+        "[rank1]:" AT("20") STEP("20", "10.5000", "9,000"),
+        "[rank0]:" AT("25") "validate step: 20  loss:  9.1  memory: 50.00GiB(52.00%)  tps: 9,999",
+        "[rank0]:" AT("40") STEP("30", "9.5000", "5,000"),
+        "[rank0]:" AT("41") "Training completed");
+    struct tc_result *r = read_text(text, TOOL);
     const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
     assert_real(row, TC_TRAINING_TOKENS_PER_S_GPU, 4500);
     assert_unknown(row, TC_TRAINING_TOKENS_PER_S);
@@ -94,11 +79,10 @@ static void older_lines_have_fewer_values(void **state)
 static void a_restart_is_told(void **state)
 {
     (void)state;
-    struct tc_result *r =
-        read_text(PREFIX("01") STEP("20", "9", "10") PREFIX("02") STEP("30", "8", "10") PREFIX("50")
-                      STEP("20", "9", "10") PREFIX("51") STEP("30", "nan", "10") PREFIX("52")
-                          STEP("40", "7", "10"),
-                  TOOL);
+    const char *text = LINES(AT("01") STEP("20", "9", "10"), AT("02") STEP("30", "8", "10"),
+                             AT("50") STEP("20", "9", "10"), AT("51") STEP("30", "nan", "10"),
+                             AT("52") STEP("40", "7", "10"));
+    struct tc_result *r = read_text(text, TOOL);
     const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
     assert_real(row, TC_TRAINING_RESTARTS, 1);
     assert_true(has_note(r, "went back", false));

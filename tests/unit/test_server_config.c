@@ -381,6 +381,7 @@ static void variables_of_a_kubernetes_service_are_let_be(void **state)
 {
     (void)state;
     static const char *const names[] = {
+        "TRACECORE_DUCKDB=/opt/libduckdb.so", /* the warehouse looks at that one */
         "TRACECORE_SERVICE_HOST=10.0.0.1",
         "TRACECORE_SERVICE_PORT=4318",
         "TRACECORE_SERVICE_PORT_OTLP_HTTP=4318",

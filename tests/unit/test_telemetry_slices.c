@@ -579,6 +579,12 @@ static void settings_that_cannot_be_are_refused(void **state)
     struct tc_slices_config config = TC_SLICES_CONFIG_DEFAULT;
     config.window_ns = TC_SECOND - 1;
     assert_int_equal(tc_slices_create(&config, &none, &err), TC_E_USAGE);
+    config.window_ns = 31 * 24 * 60 * MINUTE + 1;
+    assert_int_equal(tc_slices_create(&config, &none, &err), TC_E_USAGE);
+    config.window_ns = 31 * 24 * 60 * MINUTE;
+    assert_int_equal(tc_slices_create(&config, &none, &err), TC_OK);
+    tc_slices_destroy(none);
+    none = NULL;
     config.window_ns = TC_SECOND;
     config.series_max = 0;
     assert_int_equal(tc_slices_create(&config, &none, &err), TC_E_USAGE);
