@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* How long another command that has the database is waited for. */
@@ -90,6 +91,20 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
     tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
 }
 
+/* The directories above data_dir: on a new machine not even ~/.local/state is there. What cannot be
+ * made is told by whoever needs it. */
+static void make_parents(const char *dir)
+{
+    char path[TC_DATA_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s", dir);
+    for (char *slash = strchr(path + 1, '/'); path[0] != '\0' && slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+}
+
 static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct tc_error *err)
 {
     struct adding *a = context;
@@ -97,6 +112,9 @@ static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct
                                          .mode = a->args->dry_run ? TC_WAREHOUSE_READ
                                                                   : TC_WAREHOUSE_WRITE,
                                          .wait_ns = WAIT_NS};
+    if (!a->args->dry_run) {
+        make_parents(a->data_dir);
+    }
     tc_status status = tc_warehouse_open(&config, &a->w, err);
     if (status == TC_E_NOTFOUND && a->args->dry_run) {
         return TC_OK; /* then nothing is there yet */

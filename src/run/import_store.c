@@ -7,8 +7,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
+
+#define PATH_BYTES 4096
+/* How long another import is waited for: a minute. */
+#define LOCK_PAUSE_NS 20000000
+#define LOCK_TRIES 3000
 
 /* ---- evidence ---- */
 
@@ -275,8 +283,37 @@ static tc_status write_rows(struct tc__import *i, struct tc_import_outcome *out,
     return TC_OK;
 }
 
-static tc_status write_all(struct tc__import *i, struct tc_import_outcome *out,
-                           struct tc_error *err)
+/*
+ * One import writes at a time: each must see the rows of the one before, or a dimension would be
+ * there twice and two replicates would have one number. The lock goes with its owner.
+ */
+static tc_status lock_runs(const struct tc__import *i, int *out_fd, struct tc_error *err)
+{
+    char path[PATH_BYTES];
+    char text[128];
+    int len = snprintf(path, sizeof path, "%s/runs.lock", i->want->data_dir);
+    int fd = len > 0 && (size_t)len < sizeof path
+                 ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
+                 : -1;
+    if (fd < 0) {
+        return tc_fail(err, TC_E_IO, 0, "%s: cannot be opened: %s", path,
+                       strerror_r(errno, text, sizeof text));
+    }
+    for (unsigned tries = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+        const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_TRIES) {
+            (void)close(fd);
+            return tc_fail(err, TC_E_IO, 0, "%s: another import is still writing; try again later",
+                           path);
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    *out_fd = fd;
+    return TC_OK;
+}
+
+static tc_status write_locked(struct tc__import *i, struct tc_import_outcome *out,
+                              struct tc_error *err)
 {
     TC_TRY(tc_warehouse_begin(i->w, err));
     tc_status status = write_rows(i, out, err);
@@ -286,6 +323,16 @@ static tc_status write_all(struct tc__import *i, struct tc_import_outcome *out,
     if (status != TC_OK || out->was_there) {
         tc_warehouse_rollback(i->w);
     }
+    return status;
+}
+
+static tc_status write_all(struct tc__import *i, struct tc_import_outcome *out,
+                           struct tc_error *err)
+{
+    int lock = -1;
+    TC_TRY(lock_runs(i, &lock, err));
+    tc_status status = write_locked(i, out, err);
+    (void)close(lock);
     return status;
 }
 

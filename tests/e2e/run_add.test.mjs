@@ -105,6 +105,28 @@ describe('a run', () => {
   });
 });
 
+describe('a new machine', () => {
+  test('has no directory for state yet: it is made', () => {
+    const home = path.join(place.folder, 'home');
+    const env = { PATH: process.env.PATH, HOME: home };
+    const out = tracecore(['run', 'add', '--quiet', '--result', file('a.json', vllm())], { env });
+    assert.equal(out.status, 0, out.stderr);
+    assert.ok(fs.existsSync(path.join(home, '.local/state/tracecore/warehouse.duckdb')));
+  });
+  test('can be probed, and the run has its software and hardware', () => {
+    const bundle = path.join(place.folder, 'bundle');
+    assert.equal(tracecore(['probe', '-o', bundle]).status, 0);
+    const { status, answer } = add(fresh(), ['--result', file('a.json', vllm()), '--artifact', bundle]);
+    assert.equal(status, 0);
+    assert.equal(answer.files.find((f) => path.basename(f.path) === 'probe.json').reader, 'probe');
+    const { run, software, hardware } = show(data, answer.run_id);
+    const said = JSON.parse(fs.readFileSync(path.join(bundle, 'probe.json'), 'utf8'));
+    assert.equal(software.kernel, said.software.kernel);
+    assert.equal(hardware.node_count, said.hardware.node_count);
+    assert.deepEqual(run.tools, ['vllm']);
+  });
+});
+
 describe('the same again', () => {
   test('changes nothing, whatever the order and the place of the files', () => {
     const names = [4, 8, 16].map((c) => file(`once/c${c}.json`, vllm({ max_concurrency: c })));

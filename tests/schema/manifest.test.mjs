@@ -31,7 +31,7 @@ before(() => {
     return out.stdout;
   };
   const answer = JSON.parse(run(['run', 'add', '--json', '--data-dir', data, '--run-id', 'r.1', '--name', 'first', '--result', result]));
-  manifest = run(['evidence', 'manifest', '--data-dir', data, answer.run_id]).trimEnd();
+  manifest = run(['evidence', 'manifest', '--json', '--data-dir', data, answer.run_id]).trimEnd();
   assert.equal(`sha256:${crypto.createHash('sha256').update(manifest).digest('hex')}`, answer.artifact_manifest_digest);
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
