@@ -190,9 +190,7 @@ static tc_status import(struct tc__import *i, struct tc_import_outcome *out, str
     TC_ASSERT(i->w != NULL || i->want->dry_run);
     if (i->w != NULL) {
         TC_TRY(tc__import_is_there(i, &out->was_there, err));
-        if (!out->was_there) {
-            TC_TRY(tc__import_check_twins(i, err));
-        }
+        TC_TRY(out->was_there ? tc__import_tell_words(i, err) : tc__import_check_twins(i, err));
     }
     if (i->errors > 0) {
         return refuse(i, err);

@@ -215,6 +215,8 @@ TC_CHECKED tc_status tc__definitions_write(struct tc__import *i, uint64_t *io_ro
 TC_CHECKED tc_status tc__import_is_there(struct tc__import *i, bool *out, struct tc_error *err);
 /* Results that are part of another run already: odd, and no replicate of that one. */
 TC_CHECKED tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err);
+/* Options that differ from what the run that is there already has: told. */
+TC_CHECKED tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err);
 /* Whether the evidence that a dead import left behind is referred to: for tc_files_ask. */
 bool tc__import_needs(void *context, const struct tc_digest *digest);
 

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Result files that are looked for in other runs: two runs that share results share one of these,
+ * and each costs a look at all runs. */
+#define TWINS_ASKED_MAX 64
+
 /* ---- small answers ---- */
 
 struct text_answer {
@@ -167,9 +171,42 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
 
 tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err)
 {
-    for (size_t n = 0; n < i->source_count; n++) {
+    size_t asked = 0;
+    for (size_t n = 0; n < i->source_count && asked < TWINS_ASKED_MAX; n++) {
         if (!i->sources[n].left_out && i->sources[n].file->role == TC_ROLE_RESULT) {
             TC_TRY(check_twin(i, n, err));
+            asked++;
+        }
+    }
+    return TC_OK;
+}
+
+/* ---- the same run with other words ---- */
+
+tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err)
+{
+    const struct {
+        const char *option;
+        const char *given;
+        const char *sql;
+    } words[] = {
+        {"--intent", i->want->intent, "SELECT intent FROM benchmark_run_fact WHERE run_id = ?"},
+        {"--job-uid", i->want->job_uid, "SELECT job_uid FROM benchmark_run_fact WHERE run_id = ?"},
+        {"--scheduler-run-id", i->want->scheduler_run_id,
+         "SELECT scheduler_run_id FROM benchmark_run_fact WHERE run_id = ?"},
+        {"--replicate-group", i->want->replicate_group,
+         "SELECT replicate_group FROM benchmark_run_fact WHERE run_id = ?"},
+    };
+    struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
+    for (size_t n = 0; n < sizeof words / sizeof words[0]; n++) {
+        struct tc_slice there = TC_EMPTY;
+        if (words[n].given == NULL) {
+            continue;
+        }
+        TC_TRY(ask_text(i, words[n].sql, &id, 1, &there, err));
+        if (!tc_slice_eq(there, tc_slice_cstr(words[n].given))) {
+            tc__import_tell(i, TC__NOWHERE, "%s is not taken over: the run has \"%.*s\"",
+                            words[n].option, TC_FMT(there));
         }
     }
     return TC_OK;

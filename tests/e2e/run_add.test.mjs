@@ -141,6 +141,9 @@ describe('the same again', () => {
     }
     assert.equal(JSON.stringify(show(data, first.answer.run_id)), before);
     assert.equal(list(data).length, 1);
+    const other = add(data, [...names, '--intent', 'another']);
+    assert.equal(other.answer.status, 'there');
+    assert.match(other.stderr, /warning: --intent is not taken over: the run has ""/u);
     const text = tracecore(['run', 'add', '--data-dir', data, ...names]);
     assert.match(text.stdout, /^already there: run-[0-9a-f]{16} {2}c16\.json\nnothing was changed\n/u);
   });
