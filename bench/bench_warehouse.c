@@ -27,7 +27,9 @@
 #define LIMIT_ROWS_PER_S 500000.0
 #define LIMIT_BYTES_PER_ROW 48.0
 #define LIMIT_QUERY_MS 100.0
-#define LIMIT_RATIO 1.0 /* of the rate, to that of the row appender */
+/* Of the row appender's processor time to ours. Most of both is DuckDB packing columns; ours puts
+ * rows in order besides, and must not cost more for it than a busy machine hides. */
+#define LIMIT_RATIO 0.8
 
 static bool as_json;
 static int status;
@@ -365,25 +367,29 @@ static int compare_ns(const void *a, const void *b)
 static void ask(struct tc_warehouse *w, const struct question *q, bool gate)
 {
     int64_t took_ns[REPEATS];
+    struct spent spent = {0, 0};
     struct tc_error err;
     size_t rows = 0;
     struct tc_query query = {
         .sql = tc_slice_cstr(q->sql), .binds = q->binds, .bind_count = q->bind_count};
     for (int i = 0; i < REPEATS; i++) {
-        int64_t begin_ns = clock_ns();
+        struct spent begin = spent_now();
         rows = 0;
         must(tc_warehouse_query(w, &query, count_rows, &rows, NULL, &err), q->name, &err);
-        took_ns[i] = clock_ns() - begin_ns;
+        took_ns[i] = clock_ns() - begin.wall_ns;
+        add_since(&spent, begin);
     }
     qsort(took_ns, REPEATS, sizeof took_ns[0], compare_ns);
     double p50 = (double)took_ns[REPEATS / 2] / 1e6;
     double max = (double)took_ns[REPEATS - 1] / 1e6;
+    double cpu = (double)spent.cpu_ns / REPEATS / 1e6;
     if (as_json) {
         printf("{\"bench\":\"warehouse\",\"query\":\"%s\",\"rows\":%zu,\"p50_ms\":%.1f,"
-               "\"max_ms\":%.1f}\n",
-               q->name, rows, p50, max);
+               "\"max_ms\":%.1f,\"cpu_ms\":%.1f}\n",
+               q->name, rows, p50, max, cpu);
     } else {
-        printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms\n", q->name, rows, p50, max);
+        printf("  %-44s %6zu rows   p50 %6.1f ms   max %6.1f ms   processor %6.1f ms\n", q->name,
+               rows, p50, max, cpu);
     }
     if (gate && max > LIMIT_QUERY_MS) {
         breach(q->name, max, LIMIT_QUERY_MS, "ms");
@@ -413,11 +419,13 @@ static void ask_all(const char *dir, const struct fleet *f, size_t count, bool g
     int64_t from_us = FLEET_START_US + (int64_t)(windows / 2) * FLEET_WINDOW_US;
     const struct question questions[] = {
         {"what changed between two runs, by metric",
-         "SELECT metric, avg(CASE WHEN run_id = ? THEN mean END) AS base, "
-         "avg(CASE WHEN run_id = ? THEN mean END) AS candidate FROM telemetry_slice_fact "
-         "WHERE run_id IN (?, ?) GROUP BY metric ORDER BY metric",
-         4,
-         {text(base), text(run), text(base), text(run)}},
+         "SELECT metric, b.value AS base, c.value AS candidate, b.slices FROM "
+         "(SELECT metric, avg(mean) AS value, count(*) AS slices FROM telemetry_slice_fact "
+         "WHERE run_id = ? GROUP BY metric) b JOIN "
+         "(SELECT metric, avg(mean) AS value FROM telemetry_slice_fact "
+         "WHERE run_id = ? GROUP BY metric) c USING (metric) ORDER BY metric",
+         2,
+         {text(base), text(run)}},
         {"one metric of two runs, node against node",
          "SELECT node_name, avg(CASE WHEN run_id = ? THEN mean END) AS base, "
          "avg(CASE WHEN run_id = ? THEN mean END) AS candidate, max(max) AS worst "

@@ -71,5 +71,6 @@ chmod 0644 "$work"/out/*
 
 # The rename fails when another was first: what it made is as good.
 mv -T "$work/out" "$dir" 2>/dev/null || true
-[ -f "$dir/libduckdb.so" ] && [ -f "$dir/duckdb.h" ] ||
+if [ ! -f "$dir/libduckdb.so" ] || [ ! -f "$dir/duckdb.h" ]; then
   die "$dir is there but has no libduckdb.so and duckdb.h; remove it and try again"
+fi

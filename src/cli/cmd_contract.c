@@ -161,7 +161,7 @@ const struct tc_command tc_command_contract = {
     .name = "contract",
     .summary = "check, write and explain the contract of a benchmark run",
     .usage = "usage: tracecore contract check [--strict] [--json] FILE...\n"
-             "       tracecore contract init [--class CLASS] [--workload-type TYPE] ... [-o FILE]\n"
+             "       tracecore contract init [-o FILE] [--class CLASS] [--workload-type TYPE]\n"
              "       tracecore contract explain [PATH]\n"
              "\n"
              "A contract (kind: BenchmarkRun) says what is run, what is held fixed, how often,\n"

@@ -89,6 +89,10 @@ static void put_status(struct tc_buf *b, struct tc_json s)
     put_number(b, s, "verdicts", "written", "written, ");
     put_number(b, s, "verdicts", "exported", "exported, ");
     put_number(b, s, "verdicts", "pending_otlp", "wait to be exported\n");
+    tc_buf_lit(b, "  warehouse  ");
+    put_number(b, s, "warehouse", "verdicts", "verdicts, ");
+    put_number(b, s, "warehouse", "slices", "slices written, ");
+    put_number(b, s, "warehouse", "failures", "failures\n");
 }
 
 static int show(struct tc_slice body, bool json)

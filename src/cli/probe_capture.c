@@ -17,6 +17,8 @@
 #define S(literal) TC_LIT(literal)
 #define PATH_BYTES 1024
 #define NAMES_MAX 4096
+/* nvidia-smi takes some seconds when the driver has to wake every GPU of a machine. */
+#define TOOL_SECONDS 20
 /* A text of ours: 4,096 PCI devices of 200 bytes fit. */
 #define TEXT_BYTES ((size_t)1 << 20)
 
@@ -395,15 +397,21 @@ static void capture_tools(struct tc_captures *c)
         {"nvidia-smi-topo-m.txt", {"nvidia-smi", "topo", "-m", NULL}},
         {"nvidia-smi-nvlink-status.txt", {"nvidia-smi", "nvlink", "--status", NULL}},
     };
-    bool is_there = true;
+    /* One that is not there, or hangs over a dead driver, is not asked again. */
+    const char *given_up = NULL;
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++) {
         struct tc_capture *to = tc_capture_add(c, tools[i].file);
-        if (to != NULL && is_there) {
-            tc_probe_run(to, tools[i].argv);
-            is_there = strcmp(to->error, "not installed") != 0;
-        } else if (to != NULL) {
-            (void)snprintf(to->error, sizeof to->error, "not installed");
+        if (to == NULL) {
+            return;
         }
+        if (given_up != NULL) {
+            (void)snprintf(to->error, sizeof to->error, "%s", given_up);
+            continue;
+        }
+        tc_probe_run(to, tools[i].argv, TOOL_SECONDS);
+        given_up = strcmp(to->error, "not installed") == 0      ? "not installed"
+                   : strncmp(to->error, "took longer", 11) == 0 ? "not asked: it did not answer"
+                                                                : NULL;
     }
 }
 

@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* nvidia-smi takes some seconds when the driver has to wake every GPU of a machine. */
-#define TOOL_SECONDS 20
 #define FIRST_BYTES ((size_t)16 << 10)
 
 static int64_t now_ms(void)
@@ -136,11 +134,11 @@ static int finish(pid_t pid, int64_t deadline_ms)
     }
 }
 
-void tc_probe_run(struct tc_capture *to, const char *const *argv)
+void tc_probe_run(struct tc_capture *to, const char *const *argv, int seconds)
 {
     int ends[2];
     pid_t pid = 0;
-    int64_t deadline = now_ms() + (int64_t)TOOL_SECONDS * 1000;
+    int64_t deadline = now_ms() + (int64_t)seconds * 1000;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         say(to, strerror(errno));
         return;
@@ -156,7 +154,7 @@ void tc_probe_run(struct tc_capture *to, const char *const *argv)
     (void)close(ends[0]);
     int status = finish(pid, in_time ? deadline : 0);
     if (!in_time || status < 0) {
-        (void)snprintf(to->error, sizeof to->error, "took longer than %d s", TOOL_SECONDS);
+        (void)snprintf(to->error, sizeof to->error, "took longer than %d s", seconds);
     } else if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
         say(to, "not installed");
     } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {

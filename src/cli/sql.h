@@ -16,6 +16,8 @@
 #define TC_SQL_TEXT_MAX ((size_t)4 << 20)
 /* Rows that a terminal is shown unless --limit says otherwise. */
 #define TC_SQL_TERMINAL_ROWS 1000
+/* Of a text that a table may show. */
+#define TC_SQL_CELL_BYTES 1600
 
 enum tc_sql_mode { TC_SQL_TABLE, TC_SQL_CSV, TC_SQL_JSON };
 
@@ -58,7 +60,7 @@ struct tc_sql_printer *tc_sql_printer_create(struct tc_output *out, enum tc_sql_
                                              size_t width);
 /* tc_rows_fn */
 tc_status tc_sql_print(void *printer, const struct tc_rows *rows);
-/* How many rows there were; *out_left_out: columns that had no room. */
+/* Prints what is left. How many rows there were; *out_left_out: columns that had no room. */
 uint64_t tc_sql_printer_end(struct tc_sql_printer *p, size_t *out_left_out);
 void tc_sql_printer_destroy(struct tc_sql_printer *p);
 

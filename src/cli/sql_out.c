@@ -15,7 +15,8 @@ struct tc_sql_printer {
     size_t column_count;
     char (*names)[NAME_MAX_BYTES]; /* JSON: no two are the same */
     struct tc_sql_layout layout;
-    char *text; /* one value */
+    struct tc_rows *held; /* tables: rows that wait, so that widths are made from many */
+    char *text;           /* one value */
     size_t cap;
     uint64_t rows;
     bool begun;
@@ -38,6 +39,7 @@ void tc_sql_printer_destroy(struct tc_sql_printer *p)
     if (p != NULL) {
         free(p->names);
         free(p->layout.widths);
+        tc_rows_destroy(p->held);
         free(p->text);
         free(p);
     }
@@ -200,6 +202,72 @@ static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_
     return tc_output_put(p->out, TC_LIT("}\n"));
 }
 
+/* ---- tables ---- */
+
+static struct tc_rows *hold_for(const struct tc_rows *rows)
+{
+    struct tc_column *columns = calloc(rows->column_count + 1, sizeof *columns);
+    if (columns == NULL) {
+        return NULL;
+    }
+    for (size_t c = 0; c < rows->column_count; c++) {
+        columns[c] = (struct tc_column){
+            .name = rows->columns[c].name, .type = rows->columns[c].type, .unit = "", .help = ""};
+    }
+    struct tc_rows *held = tc_rows_create_for(columns, rows->column_count);
+    free(columns);
+    return held;
+}
+
+static bool hold_cell(struct tc_rows *to, const struct tc_rows *from, size_t column, size_t row)
+{
+    if (tc_rows_is_null(from, column, row)) {
+        return true;
+    }
+    switch (from->columns[column].type) {
+    case TC_COLUMN_TEXT: /* as much as a table shows */
+        return tc_rows_text(
+                   to, column,
+                   tc_slice_head(tc_rows_get_text(from, column, row), TC_SQL_CELL_BYTES)) == TC_OK;
+    case TC_COLUMN_REAL:
+        tc_rows_real(to, column, from->columns[column].cells[row].real);
+        return true;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_BOOL:
+    case TC_COLUMN_TIME:
+        tc_rows_int(to, column, from->columns[column].cells[row].integer);
+        return true;
+    }
+    return true;
+}
+
+/* Prints what waits; the widths are made from the first of it. */
+static bool print_held(struct tc_sql_printer *p)
+{
+    bool good = true;
+    if (p->layout.widths == NULL) {
+        good = tc_sql_layout_make(&p->layout, p->held, p->layout.width) &&
+               tc_sql_layout_head(&p->layout, p->held, p->out);
+    }
+    good = good && tc_sql_layout_rows(&p->layout, p->held, p->out);
+    tc_rows_reset(p->held);
+    return good;
+}
+
+static bool hold(struct tc_sql_printer *p, const struct tc_rows *rows)
+{
+    bool good = true;
+    for (size_t row = 0; row < rows->count && good; row++) {
+        if (!tc_rows_add(p->held)) {
+            good = print_held(p) && tc_rows_add(p->held);
+        }
+        for (size_t c = 0; c < rows->column_count && good; c++) {
+            good = hold_cell(p->held, rows, c, row);
+        }
+    }
+    return good;
+}
+
 /* ---- all ---- */
 
 static bool begin(struct tc_sql_printer *p, const struct tc_rows *rows)
@@ -213,8 +281,8 @@ static bool begin(struct tc_sql_printer *p, const struct tc_rows *rows)
     case TC_SQL_JSON:
         return json_names(p, rows);
     case TC_SQL_TABLE:
-        return tc_sql_layout_make(&p->layout, rows, p->layout.width) &&
-               tc_sql_layout_head(&p->layout, rows, p->out);
+        p->held = hold_for(rows);
+        return p->held != NULL;
     }
     return false;
 }
@@ -227,7 +295,7 @@ tc_status tc_sql_print(void *printer, const struct tc_rows *rows)
     }
     bool good = true;
     if (p->mode == TC_SQL_TABLE) {
-        good = tc_sql_layout_rows(&p->layout, rows, p->out);
+        good = hold(p, rows);
     }
     for (size_t row = 0; row < rows->count && good && p->mode != TC_SQL_TABLE; row++) {
         good = p->mode == TC_SQL_CSV ? csv_row(p, rows, row) : json_row(p, rows, row);
@@ -238,6 +306,11 @@ tc_status tc_sql_print(void *printer, const struct tc_rows *rows)
 
 uint64_t tc_sql_printer_end(struct tc_sql_printer *p, size_t *out_left_out)
 {
-    *out_left_out = p->mode == TC_SQL_TABLE && p->begun ? p->column_count - p->layout.columns : 0;
+    if (p->mode == TC_SQL_TABLE && p->begun && p->held != NULL) {
+        (void)print_held(p);
+    }
+    *out_left_out = p->mode == TC_SQL_TABLE && p->layout.widths != NULL
+                        ? p->column_count - p->layout.columns
+                        : 0;
     return p->rows;
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 
 /* What the signal handler stops. Read by it alone; set while a query runs. */
 static struct tc_warehouse *volatile running;
@@ -60,9 +59,9 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
     size_t left_out = 0;
     struct tc_query query = {
         .sql = sql, .untrusted = true, .rows_max = s->rows_max, .time_ns = s->time_ns};
-    pressed = 0;
     running = w;
-    tc_status status = tc_warehouse_query(w, &query, tc_sql_print, p, &cut, &err);
+    tc_status status = pressed != 0 ? tc_fail(&err, TC_E_LIMIT, 0, "the query was stopped")
+                                    : tc_warehouse_query(w, &query, tc_sql_print, p, &cut, &err);
     running = NULL;
     uint64_t rows = tc_sql_printer_end(p, &left_out);
     bool written = tc_output_flush(&s->out);
@@ -81,9 +80,24 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
     return TC_EXIT_FOUND;
 }
 
+/* Ctrl-C waits until the database is open: it would break calls of the engine's half way, and its
+ * threads inherit that they are not asked. */
+static struct tc_warehouse *open_undisturbed(const char *dir)
+{
+    sigset_t interrupts;
+    sigset_t before;
+    (void)sigemptyset(&interrupts);
+    (void)sigaddset(&interrupts, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &interrupts, &before);
+    struct tc_warehouse *w = tc_data_open("sql", dir, TC_WAREHOUSE_READ);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return w;
+}
+
 int tc_sql_run(struct tc_sql *s, struct tc_slice sql)
 {
-    struct tc_warehouse *w = tc_data_open("sql", s->dir, TC_WAREHOUSE_READ);
+    pressed = 0;
+    struct tc_warehouse *w = open_undisturbed(s->dir);
     if (w == NULL) {
         return TC_EXIT_BAD;
     }

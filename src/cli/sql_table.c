@@ -14,6 +14,7 @@
 #define NARROW 24
 /* Characters of a cell that are looked at. */
 #define CELL_MAX 400
+_Static_assert(CELL_MAX * 4 <= TC_SQL_CELL_BYTES, "what is shown of a cell is kept of it");
 
 /* Characters, each of which takes one column: no terminal agrees on more. */
 static size_t columns_of(struct tc_slice s)
@@ -125,8 +126,9 @@ static void put_cell(const struct tc_sql_layout *l, struct tc_output *out, size_
 {
     size_t width = l->widths[column];
     size_t len = columns_of(text);
-    bool cut = len > width;
+    bool cut = len > width && !right; /* a number is whole, or it is another one */
     pad(out, column == 0 ? 0 : GAP, ' ');
+    width = len > width && right ? len : width;
     if (cut) {
         text = take_columns(text, width - 1);
         len = width;

@@ -148,36 +148,23 @@ static void read_point(struct points *p, size_t at, struct point *out)
     p->label_count = 0;
     for (at++; at < end; at = p->tape->nodes[at].next) {
         const struct tc__otlp_node *n = &p->tape->nodes[at];
-        switch (n->keep) {
-        case TC__OTLP_K_TIME:
+        if (n->keep == TC__OTLP_K_TIME) {
             out->time_ns = time_of(n);
-            break;
-        case TC__OTLP_K_START:
+        } else if (n->keep == TC__OTLP_K_START) {
             out->start_ns = time_of(n);
-            break;
-        case TC__OTLP_K_AS_DOUBLE:
+        } else if (n->keep == TC__OTLP_K_AS_DOUBLE) {
             out->value = double_of(n);
-            break;
-        case TC__OTLP_K_AS_INT:
+        } else if (n->keep == TC__OTLP_K_AS_INT) {
             out->value = n->type == TC__OTLP_N_INT ? (double)n->integer : (double)NAN;
-            break;
-        case TC__OTLP_K_TOTAL:
+        } else if (n->keep == TC__OTLP_K_TOTAL) {
             out->total = double_of(n);
-            break;
-        case TC__OTLP_K_COUNT:
+        } else if (n->keep == TC__OTLP_K_COUNT) {
             out->count = unsigned_of(n);
-            break;
-        case TC__OTLP_K_FLAGS:
+        } else if (n->keep == TC__OTLP_K_FLAGS) {
             out->no_value = n->type == TC__OTLP_N_INT && (n->integer & FLAG_NO_VALUE) != 0;
-            break;
-        case TC__OTLP_K_ATTRIBUTE:
-            if (p->label_count < TC_SAMPLE_LABELS_MAX &&
-                label_of(p, at, &p->labels[p->label_count])) {
-                p->label_count++;
-            }
-            break;
-        default:
-            break;
+        } else if (n->keep == TC__OTLP_K_ATTRIBUTE && p->label_count < TC_SAMPLE_LABELS_MAX &&
+                   label_of(p, at, &p->labels[p->label_count])) {
+            p->label_count++;
         }
     }
     add_resource_labels(p);

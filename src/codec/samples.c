@@ -12,10 +12,11 @@ enum tc_samples_form tc_samples_form(struct tc_slice bytes)
     if (tc__samples_is_otlp_json(bytes)) {
         return TC_SAMPLES_OTLP_JSON;
     }
-    if (tc__samples_is_otlp_protobuf(bytes)) {
-        return TC_SAMPLES_OTLP_PROTOBUF;
+    /* Before protobuf: empty lines look like the start of one. */
+    if (tc__samples_is_text(bytes)) {
+        return TC_SAMPLES_TEXT;
     }
-    return tc__samples_is_text(bytes) ? TC_SAMPLES_TEXT : TC_SAMPLES_NONE;
+    return tc__samples_is_otlp_protobuf(bytes) ? TC_SAMPLES_OTLP_PROTOBUF : TC_SAMPLES_NONE;
 }
 
 void tc__samples_bad(struct tc__samples *s, uint64_t offset, const char *why)
@@ -71,16 +72,11 @@ static const struct tc__metric_row NO_ROW = {
 /* Fields that end up in the scope; the others stay labels unless the metric has a row. */
 static bool is_of_scope(const struct tc__metric_sample *s, uint8_t field)
 {
-    switch ((enum tc__metric_field)field) {
-    case TC__FIELD_NODE:
-    case TC__FIELD_POD_UID:
-    case TC__FIELD_JOB:
-    case TC__FIELD_RANK:
-    case TC__FIELD_UUID:
-        return true;
-    default:
-        return s->use.row != &NO_ROW;
-    }
+    bool is_identity = field == TC__FIELD_NODE || field == TC__FIELD_POD_UID ||
+                       field == TC__FIELD_JOB || field == TC__FIELD_RANK || field == TC__FIELD_UUID;
+    /* A target that is probed may have several addresses. */
+    bool is_address = field == TC__FIELD_IP && s->use.row->device == TC__DEVICE_TARGET;
+    return is_identity || (s->use.row != &NO_ROW && !is_address);
 }
 
 bool tc_series_read(const struct tc_sample *sample, struct tc_arena *arena,

@@ -64,7 +64,7 @@ static tc_status write_statement(const struct tc_subject *subjects, size_t subje
     for (size_t i = 0; i < subject_count; i++) {
         char hex[TC__HEX_BYTES];
         tc__hex(hex, &subjects[i].digest);
-        tc_buf_put(&b, ",{\"name\":" + (i == 0), 9 - (i == 0));
+        tc_buf_str(&b, i == 0 ? TC_LIT("{\"name\":") : TC_LIT(",{\"name\":"));
         tc_buf_json(&b, subjects[i].name);
         tc_buf_lit(&b, ",\"digest\":{\"sha256\":\"");
         tc_buf_put(&b, hex, sizeof hex);

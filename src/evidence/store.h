@@ -159,15 +159,17 @@ TC_CHECKED tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool
                                       void (*bad)(void *context, const char *line), void *context,
                                       struct tc_error *err);
 /*
- * The same, with bodies, over batches of some kinds only (bits 1 << kind): the others cost a look at
- * their headers. For who follows the writer: *io_from is moved behind what was seen, or to the batch
- * that `take` failed at.
+ * The same, with bodies, over batches of some kinds only (bits 1 << kind): the others cost a look
+ * at their headers. For who follows the writer: *io_from is moved behind what was seen, or to the
+ * batch that `take` failed at.
  */
-TC_CHECKED tc_status tc_evidence_walk_kinds(
-    struct tc_evidence *e, uint64_t *io_from, unsigned kinds,
-    tc_status (*take)(void *context, const struct tc_batch *batch,
-                      const struct tc_batch_info *info),
-    void (*bad)(void *context, const char *line), void *context, struct tc_error *err);
+TC_CHECKED tc_status tc_evidence_walk_kinds(struct tc_evidence *e, uint64_t *io_from,
+                                            unsigned kinds,
+                                            tc_status (*take)(void *context,
+                                                              const struct tc_batch *batch,
+                                                              const struct tc_batch_info *info),
+                                            void (*bad)(void *context, const char *line),
+                                            void *context, struct tc_error *err);
 /*
  * The number from which on batches arrived at or after `since_ns`, but not so early that more than
  * `bytes_max` of bodies follow (0: no bound): where a replay begins. Reads the index only, and the

@@ -372,7 +372,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 }
 
 const struct tc_reader tc_reader_aiperf_requests = {
-    .name = "aiperf_requests",
+    .name = "aiperf-requests",
     .summary = "AIPerf: profile_export.jsonl, one request a line",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
     .sniff = sniff,

@@ -117,7 +117,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 }
 
 const struct tc_reader tc_reader_genai_perf = {
-    .name = "genai_perf",
+    .name = "genai-perf",
     .summary = "GenAI-Perf: profile_export_genai_perf.json or .csv",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_TEXT,
     .sniff = sniff,

@@ -83,7 +83,9 @@ void tc_serving_load(struct tc_result *r, struct tc_result_row *row, struct tc_j
     }
     struct tc_json stated;
     if (limited || paced || tc_map_at(object, rate, &stated)) {
-        const char *model = paced ? "open_loop" : limited ? "closed_loop" : "burst";
+        /* SGLang writes "trace" where requests come at recorded times. */
+        bool recorded = tc_slice_eq(tc_map_string_at(object, rate), TC_LIT("trace"));
+        const char *model = paced || recorded ? "open_loop" : limited ? "closed_loop" : "burst";
         tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
                             tc_slice_cstr(model));
     }

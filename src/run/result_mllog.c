@@ -108,7 +108,8 @@ static const struct tc_definition STEPS = {"run_stop.step_num", "steps", "steps"
                                            "step_num of run_stop"};
 static const struct tc_definition THROUGHPUT = {
     "tracked_stats.throughput.mean", "samples_per_second", "samples/s", "samples/s",
-    "mean of what was reported, each value over the time since the one before"};
+    "mean of what was reported, each value over the time since the one before; samples as the "
+    "benchmark counts them (of some language models: tokens)"};
 static const struct tc_definition STEP_TIME = {
     "tracked_stats.train_step_time.mean", "step_time", "s", "ms",
     "mean of what was reported, each value itself a mean over the steps since the one before"};

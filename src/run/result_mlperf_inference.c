@@ -24,7 +24,16 @@
 
 enum group { E2E, TTFT, TPOT, GROUPS };
 enum stat { MEAN, P50, P90, P95, P99, MIN, MAX, STATS };
-enum rate { COMPLETED_SAMPLES, SAMPLES, SCHEDULED_SAMPLES, QPS_WITH, QPS_WITHOUT, TOKENS, RATES };
+enum rate {
+    COMPLETED_SAMPLES,
+    SAMPLES,
+    SCHEDULED_SAMPLES,
+    QPS_WITH,
+    QPS_WITHOUT,
+    TOKENS_INFERRED, /* samples times a number of tokens that was set: not counted */
+    TOKENS,
+    RATES
+};
 
 static const struct {
     const char *metric;
@@ -55,6 +64,8 @@ static const struct {
     {"qps with loadgen overhead", QPS_WITH},
     {"qps w/o loadgen overhead", QPS_WITHOUT},
     {"qps without loadgen overhead", QPS_WITHOUT},
+    {"completed tokens per second (inferred)", TOKENS_INFERRED},
+    {"tokens per second (inferred)", TOKENS_INFERRED},
     {"completed tokens per second", TOKENS},
     {"tokens per second", TOKENS},
     {"token throughput", TOKENS},
@@ -65,6 +76,7 @@ static const struct {
 struct value {
     bool known;
     double value;
+    bool of_query; /* MultiStream has both: of queries, and of the samples in them */
 };
 
 struct summary {
@@ -169,16 +181,20 @@ static void on_number(struct summary *s, struct tc_slice name, double number)
     enum stat stat;
     for (size_t i = 0; i < COUNT_OF(RATE_NAMES); i++) {
         if (tc_slice_eq(name, tc_slice_cstr(RATE_NAMES[i].name))) {
-            s->rates[RATE_NAMES[i].rate] = (struct value){true, number};
+            s->rates[RATE_NAMES[i].rate] = (struct value){.known = true, .value = number};
             return;
         }
     }
     if (tc_slice_eq(name, S("target qps")) || tc_slice_eq(name, S("effective target qps"))) {
-        s->target_qps = (struct value){number > 0, number};
+        s->target_qps = (struct value){.known = number > 0, .value = number};
     } else if (tc_slice_eq(name, S("query count"))) {
-        s->queries = (struct value){true, number};
+        s->queries = (struct value){.known = true, .value = number};
     } else if (group_of(name, &group) && stat_of(name, &stat)) {
-        s->stats[group][stat] = (struct value){true, number};
+        struct value *v = &s->stats[group][stat];
+        bool of_query = tc_slice_contains(name, S("query latency"));
+        if (!v->known || !v->of_query || of_query) {
+            *v = (struct value){true, number, of_query};
+        }
     }
 }
 
@@ -190,7 +206,8 @@ static void copy_word(char out[32], struct tc_slice value)
 static void on_text(struct summary *s, const char *where, struct tc_slice name,
                     struct tc_slice value)
 {
-    if (tc_slice_eq(name, S("scenario")) || tc_slice_eq(name, S("effective scenario"))) {
+    if (tc_slice_eq(name, S("scenario")) || tc_slice_eq(name, S("effective scenario")) ||
+        (tc_slice_eq(name, S("requested scenario")) && s->scenario[0] == '\0')) {
         copy_word(s->scenario, value);
     } else if (tc_slice_eq(name, S("mode")) || tc_slice_eq(name, S("test mode")) ||
                tc_slice_eq(name, S("effective test mode"))) {
@@ -259,10 +276,13 @@ static void put_group(struct summary *s, struct tc_result_row *row, enum group g
 
 static void put_rates(struct summary *s, struct tc_result_row *row, const char *where)
 {
-    static const char *const names[RATES] = {
-        "completed_samples_per_second", "samples_per_second",
-        "scheduled_samples_per_second", "qps_with_loadgen_overhead",
-        "qps_without_loadgen_overhead", "tokens_per_second"};
+    static const char *const names[RATES] = {"completed_samples_per_second",
+                                             "samples_per_second",
+                                             "scheduled_samples_per_second",
+                                             "qps_with_loadgen_overhead",
+                                             "qps_without_loadgen_overhead",
+                                             "tokens_per_second_inferred",
+                                             "tokens_per_second"};
     /* What was completed, as each scenario says it. */
     enum rate order[] = {COMPLETED_SAMPLES, SAMPLES, QPS_WITH, SCHEDULED_SAMPLES};
     bool offline = strcmp(s->scenario, "Offline") == 0;
@@ -281,11 +301,12 @@ static void put_rates(struct summary *s, struct tc_result_row *row, const char *
             define(s, names[TOKENS], "", "output_throughput", "tokens/s", "tokens/s", NULL));
     }
     for (size_t i = 0; i < TOKENS; i++) {
+        const char *unit = i == TOKENS_INFERRED ? "tokens/s" : "samples/s";
         char point[64];
         (void)snprintf(point, sizeof point, "scenario=%s", s->scenario);
         if (s->rates[i].known) {
             tc_map_slice_value(s->r, tc_slice_cstr(where), tc_slice_cstr(point), names[i], names[i],
-                               "samples/s", "samples/s", s->rates[i].value, NULL);
+                               unit, unit, s->rates[i].value, NULL);
         }
     }
 }
@@ -371,7 +392,7 @@ static void read_summary_line(struct summary *s, size_t number, struct tc_slice 
     line = tc_slice_trim(line);
     if (tc__text_after(line, S("Processed "), &rest) && tc_slice_u64(rest, &count) > 0 &&
         tc_slice_contains(rest, S(" queries"))) {
-        s->queries = (struct value){true, (double)count};
+        s->queries = (struct value){.known = true, .value = (double)count};
         return;
     }
     if (tc_slice_ends(line, S("encountered during test.")) && tc_slice_contains(line, S("rror")) &&

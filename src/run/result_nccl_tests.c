@@ -144,10 +144,12 @@ static tc_status read_cell(struct tc__nccl_log *l, size_t line, int column, bool
 static bool is_data(const struct tc__nccl_log *l, struct tc_slice text)
 {
     uint64_t size = 0;
+    double count = 0;
     struct tc_slice rest = text;
     struct tc_slice first = tc__word_next(&rest);
     struct tc_slice second = tc__word_next(&rest);
-    return l->column_count > 0 && tc_slice_is_u64(first, &size) && tc_slice_is_u64(second, &size);
+    return l->column_count > 0 && tc_slice_is_u64(first, &size) &&
+           tc_map_parse_number(second, &count);
 }
 
 static tc_status read_data(struct tc__nccl_log *l, size_t line, struct tc_slice text)

@@ -193,7 +193,10 @@ static bool is_step_line(struct tc_slice line)
 static void on_train(struct log *l, const struct line_values *v)
 {
     bool is_warm = v->step <= WARMUP_STEPS;
-    if (l->lines > 0 && v->step <= l->last_step) {
+    if (l->lines > 0 && v->step == l->last_step) {
+        return; /* other ranks tell the same, often without their number */
+    }
+    if (l->lines > 0 && v->step < l->last_step) {
         l->restarts++;
     } else if (l->lines > 0 && !is_warm && v->at_ns != TC_TIME_NONE && l->last_ns != TC_TIME_NONE &&
                v->at_ns >= l->last_ns && l->last_step >= WARMUP_STEPS) {

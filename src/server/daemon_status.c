@@ -102,6 +102,7 @@ static void refresh_outbox(const struct tc_daemon *d)
     tc_counter_set(TC_COUNT_OUTBOX_REJECTED, s.rejected);
     tc_counter_set(TC_COUNT_OUTBOX_DROPPED_FILE, s.dropped_file);
     tc_counter_set(TC_COUNT_OUTBOX_DROPPED_OTLP, s.dropped_otlp);
+    tc_counter_set(TC_COUNT_OUTBOX_DROPPED_PULL, s.dropped_pull);
     tc_gauge(TC_COUNT_OUTBOX_PENDING_FILE, (int64_t)s.pending_file);
     tc_gauge(TC_COUNT_OUTBOX_PENDING_OTLP, (int64_t)s.pending_otlp);
     tc_counter_set(TC_COUNT_OUTBOX_ERRORS, s.errors);
@@ -205,6 +206,13 @@ static void put_results(struct tc_buf *b)
     put_count(b, "exported", TC_COUNT_OUTBOX_EXPORTED);
     put_count(b, "pending_file", TC_COUNT_OUTBOX_PENDING_FILE);
     put_count(b, "pending_otlp", TC_COUNT_OUTBOX_PENDING_OTLP);
+    put_end(b);
+    tc_buf_lit(b, "\"warehouse\":{");
+    put_count(b, "open", TC_COUNT_WAREHOUSE_OPEN);
+    put_count(b, "verdicts", TC_COUNT_WAREHOUSE_VERDICTS);
+    put_count(b, "slices", TC_COUNT_WAREHOUSE_SLICES);
+    put_count(b, "pending", TC_COUNT_WAREHOUSE_PENDING);
+    put_count(b, "failures", TC_COUNT_WAREHOUSE_FAILURES);
     put_end(b);
 }
 

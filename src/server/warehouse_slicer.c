@@ -181,6 +181,7 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     if (s->slices == NULL) {
         TC_TRY(make_slices(s, TC_EMPTY, &s->slices, &err));
     }
+    tc_slices_now(s->slices, batch->arrival_ns);
     read_samples(s, s->slices, batch);
     return TC_OK;
 }

@@ -378,8 +378,10 @@ static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct
         return tc_fail(err, TC_E_MALFORMED, 0, "no samples in it");
     }
     if (c.undated == r->counts.samples) {
-        return tc_fail(err, TC_E_MALFORMED, 0,
-                       "no sample has a time, and when the file was taken is not known");
+        return tc_fail(err, TC_E_MALFORMED, 0, "%s",
+                       codec != NULL
+                           ? "none of its events has a time"
+                           : "no sample has a time, and when the file was taken is not known");
     }
     if (c.other_run == r->counts.samples) {
         struct tc_slice run = tc_slices_other_run(r->slices);

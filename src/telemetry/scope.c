@@ -9,8 +9,9 @@
 
 /* Labels of a point, and those that are made of the scope of an event. */
 #define POINT_LABELS_MAX (TC_SAMPLE_LABELS_MAX + 8)
-/* Room for a point before it is known whether it is too long. */
-#define POINT_BYTES_MAX ((size_t)16 << 10)
+/* Room for any point, before it is known whether it is too long: keys, and values that may double.
+ */
+#define POINT_BYTES_MAX ((size_t)POINT_LABELS_MAX * (3 * TC__TEXT_MAX + 2))
 /* Characters of the uid of a pod. */
 #define UID_TEXT 36
 /* Hex digits of a digest that stands for a text. */

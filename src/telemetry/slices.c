@@ -326,6 +326,46 @@ void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t 
     push(s, at, time_ns, value);
 }
 
+/* The same for an event: every part of it that can tell a series from another. */
+static struct tc_slice event_key(struct tc_slices *s, const struct tc_event *ev,
+                                 const struct tc_series_scope *known)
+{
+    const struct tc_scope *scope = &ev->scope;
+    const struct tc_slice texts[] = {ev->metric.device, ev->metric.rack, scope->node,
+                                     scope->ns,         scope->pod,      scope->pod_uid,
+                                     scope->container,  scope->job,      scope->gpu_uuid};
+    const int64_t numbers[] = {ev->metric.metric, scope->rank,        scope->gpu_index,
+                               scope->pci.known,  scope->pci.domain,  scope->pci.bus,
+                               scope->pci.device, scope->pci.function};
+    char *at = s->key;
+    const char *end = s->key + KEY_MAX;
+    *at++ = 'E';
+    bool ok = key_put(&at, end, tc_slice_make((const char *)numbers, sizeof numbers));
+    for (size_t i = 0; ok && i < sizeof texts / sizeof texts[0]; i++) {
+        ok = key_put(&at, end, texts[i]);
+    }
+    ok = ok && key_known(&at, end, known);
+    return ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
+}
+
+static TC_SELDOM uint32_t find_event_series(struct tc_slices *s, const struct tc_event *ev,
+                                            const struct tc_series_scope *known,
+                                            struct tc_slice key, uint64_t hash)
+{
+    struct tc__identity id;
+    tc_arena_reset(&s->scratch);
+    if (!is_taken(s, tc__identify_event(ev, known, &s->scratch, &id), &id)) {
+        return TC__NO_SERIES;
+    }
+    uint32_t at = tc__series_get(&s->book, &id);
+    if (at == TC__NO_SERIES) {
+        s->counts.series_full++;
+    } else if (key.len > 0) {
+        tc__alias_add(&s->book, key, hash, at, &id);
+    }
+    return at;
+}
+
 void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
                          const struct tc_series_scope *known)
 {
@@ -333,55 +373,18 @@ void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
         ev->metric.metric >= TC_METRIC_COUNT || !has_time(s, ev->time_ns)) {
         return;
     }
-    char *at = s->key;
-    const char *end = s->key + KEY_MAX;
-    const struct tc_scope *scope = &ev->scope;
-    *at++ = 'E';
-    struct {
-        struct tc_bdf pci;
-        int32_t rank;
-        int32_t gpu_index;
-        uint16_t metric;
-    } fixed;
-    memset(&fixed, 0, sizeof fixed);
-    fixed.pci.domain = scope->pci.domain;
-    fixed.pci.bus = scope->pci.bus;
-    fixed.pci.device = scope->pci.device;
-    fixed.pci.function = scope->pci.function;
-    fixed.pci.known = scope->pci.known;
-    fixed.rank = scope->rank;
-    fixed.gpu_index = scope->gpu_index;
-    fixed.metric = ev->metric.metric;
-    bool ok = key_put(&at, end, tc_slice_make((const char *)&fixed, sizeof fixed)) &&
-              key_put(&at, end, ev->metric.device) && key_put(&at, end, ev->metric.rack) &&
-              key_put(&at, end, scope->node) && key_put(&at, end, scope->ns) &&
-              key_put(&at, end, scope->pod) && key_put(&at, end, scope->pod_uid) &&
-              key_put(&at, end, scope->container) && key_put(&at, end, scope->job) &&
-              key_put(&at, end, scope->gpu_uuid) && key_known(&at, end, known);
-    struct tc_slice key = ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
+    struct tc_slice key = event_key(s, ev, known);
     uint64_t hash = 0;
-    const struct tc__alias *alias = ok ? tc__alias_find(&s->book, key, &hash) : NULL;
-    uint32_t series = alias != NULL ? alias->series : TC__NO_SERIES;
-    if (alias == NULL) {
-        struct tc__identity id;
-        tc_arena_reset(&s->scratch);
-        if (!is_taken(s, tc__identify_event(ev, known, &s->scratch, &id), &id)) {
-            return;
-        }
-        series = tc__series_get(&s->book, &id);
-        if (series == TC__NO_SERIES) {
-            s->counts.series_full++;
-            return;
-        }
-        if (ok) {
-            tc__alias_add(&s->book, key, hash, series, &id);
-        }
+    const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, &hash) : NULL;
+    uint32_t at = alias != NULL ? alias->series : find_event_series(s, ev, known, key, hash);
+    if (at == TC__NO_SERIES) {
+        return;
     }
     if (!isfinite(ev->metric.value)) {
         s->counts.not_finite++;
         return;
     }
-    push(s, series, ev->time_ns, ev->metric.value);
+    push(s, at, ev->time_ns, ev->metric.value);
 }
 
 /* ---- giving out ---- */

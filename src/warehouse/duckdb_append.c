@@ -155,6 +155,9 @@ static tc_status append_in_order(struct tc__duckdb *d, const struct tc_rows *row
         TC_TRY(take_pile(d, err));
         status = tc__pile_add(&d->pile, rows, &full);
     }
+    if (full) {
+        return tc_fail(err, TC_E_LIMIT, 0, "the texts of a batch are longer than it has text");
+    }
     return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for rows");
 }
 

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_FIRST ((size_t)256 << 10)
 #define DIGITS_MAX 10
 /* Rows of a group that are looked at. */
 #define GROUP_LOOK 16
 
-/* An empty batch like rows, in the next place. */
+/* An empty batch like rows, in the next place. Its text is the pile's. */
 static struct tc_rows *next_batch(struct tc__pile *p, const struct tc_rows *rows)
 {
     struct tc_rows **place = &p->batches[p->count];
@@ -21,42 +22,106 @@ static struct tc_rows *next_batch(struct tc__pile *p, const struct tc_rows *rows
         }
         *place = tc_rows_create_for(columns, rows->column_count);
     }
-    if (*place != NULL && (*place)->text_cap < rows->text_len) {
-        char *text = realloc((*place)->text, rows->text_len);
-        if (text == NULL) {
-            return NULL;
-        }
-        (*place)->text = text;
-        (*place)->text_cap = rows->text_len;
-    }
     return *place;
+}
+
+/* Bytes of all texts of rows, equal ones counted again. */
+static size_t text_of(const struct tc_rows *rows)
+{
+    size_t sum = 0;
+    for (size_t c = 0; c < rows->column_count; c++) {
+        for (size_t i = 0; rows->columns[c].type == TC_COLUMN_TEXT && i < rows->count; i++) {
+            sum += tc_rows_is_null(rows, c, i) ? 0 : rows->columns[c].cells[i].text.len;
+        }
+    }
+    return sum;
+}
+
+static bool make_room(struct tc__pile *p, size_t more)
+{
+    size_t cap = p->text_cap == 0 ? TEXT_FIRST : p->text_cap;
+    while (cap - p->text_len < more) {
+        cap *= 2;
+    }
+    char *text = cap == p->text_cap ? p->text : realloc(p->text, cap);
+    if (text != NULL) {
+        p->text = text;
+        p->text_cap = cap;
+    }
+    return text != NULL;
+}
+
+/* Where to look for a text that was there before. Names differ at their ends. */
+static size_t slot_of(struct tc_slice s)
+{
+    uint64_t head = 0;
+    uint64_t tail = 0;
+    memcpy(&head, s.ptr, s.len < 8 ? s.len : 8);
+    memcpy(&tail, s.len < 8 ? s.ptr : s.ptr + s.len - 8, s.len < 8 ? s.len : 8);
+    return (size_t)(tc_hash_mix(head ^ s.len, tail) % TC__PILE_SLOTS);
+}
+
+/*
+ * The text in the pile: where it stands already, or at the end. Slices repeat few texts many times;
+ * kept once, they stay in the processor's cache until DuckDB reads them.
+ */
+static void put_text(struct tc__pile *p, struct tc_slice s, union tc_cell *out)
+{
+    union tc_cell *slot = &p->slots[s.len == 0 ? 0 : slot_of(s)];
+    if (slot->text.len != s.len || slot->text.at + s.len > p->text_len ||
+        !tc_bytes_eq(p->text + slot->text.at, s.ptr, s.len)) {
+        memcpy(p->text + p->text_len, s.ptr, s.len);
+        slot->text.at = (uint32_t)p->text_len;
+        slot->text.len = (uint32_t)s.len;
+        p->text_len += s.len;
+    }
+    *out = *slot;
+}
+
+static void copy_column(struct tc__pile *p, const struct tc_rows *rows, size_t column,
+                        struct tc_rows_column *to)
+{
+    const struct tc_rows_column *from = &rows->columns[column];
+    memcpy(to->valid, from->valid, (rows->count + 63) / 64 * sizeof from->valid[0]);
+    if (from->type != TC_COLUMN_TEXT) {
+        memcpy(to->cells, from->cells, rows->count * sizeof from->cells[0]);
+        return;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!tc_rows_is_null(rows, column, i)) {
+            put_text(p, tc_rows_get_text(rows, column, i), &to->cells[i]);
+        }
+    }
 }
 
 tc_status tc__pile_add(struct tc__pile *p, const struct tc_rows *rows, bool *out_full)
 {
-    *out_full = p->count == TC__PILE_BATCHES || rows->text_len > TC__PILE_TEXT_MAX - p->text_len;
+    size_t text = text_of(rows);
+    *out_full = p->count == TC__PILE_BATCHES || text > TC__PILE_TEXT_MAX - p->text_len;
     if (*out_full) {
         return TC_OK;
     }
     struct tc_rows *batch = next_batch(p, rows);
-    if (batch == NULL) {
+    if (batch == NULL || !make_room(p, text)) {
         return TC_E_NOMEM;
     }
-    size_t words = (rows->count + 63) / 64;
     for (size_t i = 0; i < rows->column_count; i++) {
-        memcpy(batch->columns[i].valid, rows->columns[i].valid, words * sizeof(uint64_t));
-        memcpy(batch->columns[i].cells, rows->columns[i].cells,
-               rows->count * sizeof rows->columns[i].cells[0]);
+        copy_column(p, rows, i, &batch->columns[i]);
     }
-    if (rows->text_len > 0) {
-        memcpy(batch->text, rows->text, rows->text_len);
-    }
-    batch->text_len = rows->text_len;
     batch->count = rows->count;
     p->count++;
     p->row_count += rows->count;
-    p->text_len += rows->text_len;
     return TC_OK;
+}
+
+/* While rows are taken, the batches look like any other. */
+static void lend_text(struct tc__pile *p, char *text, size_t len)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        p->batches[i]->text = text;
+        p->batches[i]->text_len = len;
+        p->batches[i]->text_cap = len;
+    }
 }
 
 /* How many digits a number has after the point; DIGITS_MAX: that many or more. */
@@ -132,6 +197,7 @@ tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_colu
             status = tc_fail(err, TC_E_NOMEM, 0, "no memory to put rows in order");
         }
     }
+    lend_text(p, p->text, p->text_len);
     if (p->row_count > 0 && status == TC_OK) {
         order_by_text(p, text_column);
         order_by_digits(p, real_column);
@@ -144,6 +210,7 @@ tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_colu
         }
         status = give(context, picks, count, err);
     }
+    lend_text(p, NULL, 0);
     tc__pile_reset(p);
     return status;
 }
@@ -153,6 +220,7 @@ void tc__pile_reset(struct tc__pile *p)
     p->count = 0;
     p->row_count = 0;
     p->text_len = 0;
+    memset(p->slots, 0, sizeof p->slots);
 }
 
 void tc__pile_fini(struct tc__pile *p)
@@ -161,4 +229,5 @@ void tc__pile_fini(struct tc__pile *p)
         tc_rows_destroy(p->batches[i]);
     }
     free(p->order);
+    free(p->text);
 }

@@ -18,6 +18,7 @@
 #define TC__PILE_BATCHES 60 /* of 2,048 rows: 122,880 */
 #define TC__PILE_ROWS ((size_t)TC__PILE_BATCHES * TC_ROWS_MAX)
 #define TC__PILE_TEXT_MAX ((size_t)128 << 20)
+#define TC__PILE_SLOTS 8192
 
 /* A row of a batch. */
 struct tc__pick {
@@ -34,8 +35,11 @@ struct tc__pile {
     struct tc_rows *batches[TC__PILE_BATCHES];
     size_t count;
     size_t row_count;
+    char *text; /* of all of them, equal ones once where they are found */
     size_t text_len;
-    struct tc_sort_pair *order; /* 2 * TC__PILE_ROWS */
+    size_t text_cap;
+    union tc_cell slots[TC__PILE_SLOTS]; /* texts that are there */
+    struct tc_sort_pair *order;          /* 2 * TC__PILE_ROWS */
 };
 
 /* A copy of rows on the pile. False, and nothing is added: it is full. */

@@ -20,8 +20,10 @@ struct job {
     const struct tc_query *query;
     struct tc_error *err;
     struct tc__sql_look look;
-    char *sql;  /* as given, with a NUL */
-    char *cast; /* around it, where columns have to be made text; NULL: not needed */
+    char *sql; /* with values in the place of parameters where that is possible, and a NUL */
+    size_t sql_len;
+    size_t bind_count; /* that are left to bind */
+    char *cast;        /* around it, where columns have to be made text; NULL: not needed */
     duckdb_extracted_statements statements;
     duckdb_prepared_statement prepared;
     duckdb_pending_result pending;
@@ -170,14 +172,21 @@ static tc_status copy_sql(struct job *j)
     if (sql.len > 0 && memchr(sql.ptr, '\0', sql.len) != NULL) {
         return tc_fail(j->err, TC_E_USAGE, 0, "a query has no NUL bytes");
     }
-    j->sql = malloc(sql.len + 1);
+    size_t size = tc__sql_values_max(sql, j->query->binds, j->query->bind_count);
+    j->sql = malloc(size + 1);
     if (j->sql == NULL) {
         return tc_fail(j->err, TC_E_NOMEM, 0, "no memory for a query");
     }
-    if (sql.len > 0) {
-        memcpy(j->sql, sql.ptr, sql.len);
+    struct tc_buf b = tc_buf_make(j->sql, size);
+    if (tc__sql_put_values(&b, sql, j->query->binds, j->query->bind_count)) {
+        j->bind_count = 0;
+    } else {
+        tc_buf_reset(&b);
+        tc_buf_str(&b, sql);
+        j->bind_count = j->query->bind_count;
     }
-    j->sql[sql.len] = '\0';
+    j->sql[b.len] = '\0';
+    j->sql_len = b.len;
     return TC_OK;
 }
 
@@ -333,12 +342,12 @@ static tc_status get_ready(struct job *j)
     const struct tc__duckdb_api *api = j->d->api;
     bool any_text = false;
     TC_TRY(copy_sql(j));
-    tc__sql_look(tc_slice_make(j->sql, j->query->sql.len), &j->look);
+    tc__sql_look(tc_slice_make(j->sql, j->sql_len), &j->look);
     TC_TRY(prepare(j, j->sql));
-    if (api->nparams(j->prepared) != j->query->bind_count) {
+    if (api->nparams(j->prepared) != j->bind_count) {
         return tc_fail(j->err, TC_E_USAGE, 0,
                        "the query has %llu parameters, %zu values were given",
-                       (unsigned long long)api->nparams(j->prepared), j->query->bind_count);
+                       (unsigned long long)api->nparams(j->prepared), j->bind_count);
     }
     TC_TRY(describe_prepared(j, &any_text));
     return any_text ? prepare_cast(j) : TC_OK;
@@ -347,7 +356,7 @@ static tc_status get_ready(struct job *j)
 static tc_status bind(struct job *j)
 {
     const struct tc__duckdb_api *api = j->d->api;
-    for (size_t i = 0; i < j->query->bind_count; i++) {
+    for (size_t i = 0; i < j->bind_count; i++) {
         const struct tc_bind *b = &j->query->binds[i];
         duckdb_state state = DuckDBError;
         if (b->is_null) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/duckdb_sql_priv.h"
 
+#include <math.h>
+
 /*
  * Functions that a SELECT can call and that do more than look at tables: they read files, change
  * the state of the database or of the process, take addresses, or run SQL that is made of strings.
@@ -202,4 +204,91 @@ void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out)
         before = t;
         count++;
     }
+}
+
+/* Around any value but the bytes of a text. */
+#define VALUE_MAX 64
+
+size_t tc__sql_values_max(struct tc_slice sql, const struct tc_bind *binds, size_t count)
+{
+    size_t size = sql.len + count * VALUE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        size += binds[i].type == TC_COLUMN_TEXT && !binds[i].is_null ? 2 * binds[i].as.text.len : 0;
+    }
+    return size;
+}
+
+static void put_value(struct tc_buf *b, const struct tc_bind *v)
+{
+    switch (v->type) {
+    case TC_COLUMN_TEXT:
+        tc_buf_char(b, '\'');
+        for (size_t i = 0; i < v->as.text.len; i++) {
+            tc_buf_str(b, v->as.text.ptr[i] == '\'' ? TC_LIT("\'") : TC_EMPTY);
+            tc_buf_char(b, v->as.text.ptr[i]);
+        }
+        tc_buf_lit(b, "'::VARCHAR");
+        break;
+    case TC_COLUMN_INT:
+        tc_buf_char(b, '\'');
+        tc_buf_i64(b, v->as.integer);
+        tc_buf_lit(b, "'::BIGINT");
+        break;
+    case TC_COLUMN_REAL:
+        tc_buf_char(b, '\'');
+        tc_buf_f64(b, v->as.real);
+        tc_buf_lit(b, "'::DOUBLE");
+        break;
+    case TC_COLUMN_BOOL:
+        tc_buf_str(b, v->as.integer != 0 ? TC_LIT("true") : TC_LIT("false"));
+        break;
+    case TC_COLUMN_TIME:
+        tc_buf_lit(b, "make_timestamp('");
+        tc_buf_i64(b, v->as.integer);
+        tc_buf_lit(b, "'::BIGINT)");
+        break;
+    }
+}
+
+/* Text without NUL, which ends SQL; numbers that are some. */
+static bool is_literal(const struct tc_bind *v)
+{
+    if (v->is_null) {
+        return false;
+    }
+    if (v->type == TC_COLUMN_TEXT) {
+        return v->as.text.len == 0 || memchr(v->as.text.ptr, '\0', v->as.text.len) == NULL;
+    }
+    return v->type != TC_COLUMN_REAL || isfinite(v->as.real);
+}
+
+bool tc__sql_put_values(struct tc_buf *b, struct tc_slice sql, const struct tc_bind *binds,
+                        size_t count)
+{
+    size_t at = 0;
+    size_t copied = 0;
+    size_t used = 0;
+    for (;;) {
+        struct token t = next(sql, &at);
+        if (t.kind == END) {
+            break;
+        }
+        /* $1, $name and ?1 are for DuckDB. */
+        if (t.kind == OTHER && t.text.len == 1 && t.text.ptr[0] == '$') {
+            return false;
+        }
+        if (!is_sign(&t, '?')) {
+            continue;
+        }
+        if (used == count || !is_literal(&binds[used]) || (at < sql.len && is_word(sql.ptr[at]))) {
+            return false;
+        }
+        tc_buf_str(b, tc_slice_make(sql.ptr + copied, at - 1 - copied));
+        tc_buf_char(b, '(');
+        put_value(b, &binds[used++]);
+        tc_buf_char(b, ')');
+        copied = at;
+    }
+    tc_buf_str(b, tc_slice_from(sql, copied));
+    return used == count && !b->overflowed;
 }

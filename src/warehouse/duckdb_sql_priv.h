@@ -7,7 +7,9 @@
 #ifndef TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
 
+#include "base/buf.h"
 #include "base/slice.h"
+#include "warehouse/warehouse.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +21,15 @@ struct tc__sql_look {
 };
 
 void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out);
+
+/* Room that tc__sql_put_values needs at most. */
+size_t tc__sql_values_max(struct tc_slice sql, const struct tc_bind *binds, size_t count);
+/*
+ * The statement with a literal in the place of each `?`: DuckDB uses only constants to skip what is
+ * outside of them, and takes two to three times as long with parameters. False, and they have to be
+ * bound: when the signs and the values do not match one to one, or a text cannot be a literal.
+ */
+bool tc__sql_put_values(struct tc_buf *b, struct tc_slice sql, const struct tc_bind *binds,
+                        size_t count);
 
 #endif

@@ -12,7 +12,7 @@ import { add, list, noSamples, referred, samples, scratch, show, stored, traceco
 const TOOLS = {
   'vllm-bench-serve': [/\.json$/u, ['inferencex', 'vllm']],
   'sglang-bench-serving': [/\.jsonl$/u, ['sglang']],
-  aiperf: [/\.jsonl?$/u, ['aiperf', 'aiperf_requests', 'genai_perf']],
+  aiperf: [/\.jsonl?$/u, ['aiperf', 'aiperf-requests', 'genai-perf']],
   guidellm: [/\.json$/u, ['guidellm']],
   'inference-perf': [/lifecycle.*\.(json|yaml)$/u, ['inference-perf', 'llm-d']],
   'llm-d-benchmark-report': [/example\.yaml$/u, ['llm-d']],

@@ -142,6 +142,11 @@ def follow(document, path):
 
 
 def dump(document, style):
+    """In blocks, in flow style where None says so, or as JSON, which is YAML as well."""
+    if style is True:
+        text = json.dumps(document)
+        if "NaN" not in text and "Infinity" not in text:
+            return text
     return yaml.dump(document, Dumper=DUMPER, default_flow_style=style, sort_keys=False)
 
 
@@ -150,8 +155,23 @@ OTHERS = (None, True, False, 0, 1, 2, -1, 0.79, 0.95, 1.0, "", "x", " ", [], ["x
           {"x": 1}, "true", "3", 10**30, float("nan"), float("inf"))
 
 
+def basics(value):
+    """Missing, of another type, empty, of another value: every value is broken in each way."""
+    if isinstance(value, bool):
+        return [GONE, "true", None, not value]
+    if isinstance(value, (int, float)):
+        return [GONE, str(value), None, -1]
+    if isinstance(value, str):
+        return [GONE, 7, "", value + "_"]
+    if value is None:
+        return [GONE, 7, "", "x"]
+    if isinstance(value, list):
+        return [GONE, "x", [], value[1:]]
+    return [GONE, ["x"], {}, dict.fromkeys(value)]
+
+
 def breakages(value):
-    """What a value is replaced by."""
+    """What else a value is replaced by."""
     yield GONE
     for other in OTHERS:
         if type(other) is not type(value) or other != value:
@@ -252,10 +272,11 @@ def texts(seed, singles, pairs):
     # Every value of one, and a sample of the others: class and type decide about rules.
     for (grade, kind), listed in changes.items():
         is_whole = (grade, kind) == ("publication_grade", "mixed")
-        for path, values in listed if is_whole else rng.sample(listed, len(listed) // 4):
-            for value in [GONE, *rng.sample(values, singles)]:
+        for path, values in listed if is_whole else rng.sample(listed, len(listed) // 8):
+            for value in basics(follow(base(grade, kind), path)) + rng.sample(values, singles):
                 document = broken(base(grade, kind), [(path, value)])
-                yield f"{grade} {kind} {path} {value!r}", dump(document, rng.choice((False, None, True)))
+                yield (f"{grade} {kind} {path} {'gone' if value is GONE else repr(value)}",
+                       dump(document, rng.choice((False, True, True))))
     for number in range(pairs):
         (grade, kind), listed = rng.choice(list(changes.items()))
         chosen = rng.sample(listed, rng.choice((2, 2, 2, 3, 5)))
@@ -311,7 +332,7 @@ def run(binary, folder, cases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=20261116)
-    parser.add_argument("--singles", type=int, default=2, help="ways to break a value, of many")
+    parser.add_argument("--singles", type=int, default=1, help="more ways to break a value")
     parser.add_argument("--pairs", type=int, default=300)
     parser.add_argument("--keep", help="leave the contracts in this directory")
     args = parser.parse_args()

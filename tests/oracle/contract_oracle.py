@@ -6,6 +6,8 @@ Written from the facts about the contract, not from src/run/contract*.c: the doc
 with PyYAML, and each part of the specification is one small function that yields the paths it
 complains about. A path comes as often as it is complained about.
 """
+import json
+
 import yaml
 
 # The same constructors behind libyaml's parser, where that is built in.
@@ -352,9 +354,12 @@ def summary(document):
 
 def check(text, pure):
     """Paths and summary of a text; None for paths when PyYAML cannot read it. pure: with the parser
-    that is written in Python, where the two might differ."""
+    that is written in Python, where the two might differ. JSON is read as such, which is faster."""
     try:
-        document = yaml.load(text, Loader=yaml.SafeLoader if pure else FAST)
+        if text.startswith('{"') and not pure:
+            document = json.loads(text)
+        else:
+            document = yaml.load(text, Loader=yaml.SafeLoader if pure else FAST)
     except (yaml.YAMLError, ValueError):
         return None, {}
     told = complaints(document)

@@ -145,8 +145,8 @@ def expected(text):
                 point.pop("device")
         if "xid" in point and ours == "gpu_xid_count":
             point["device"] = point.pop("xid")
-        if name in ("ping_loss_ratio",):
-            point = {"device": point["target"]}
+        if name == "ping_loss_ratio":
+            point["device"] = point.pop("target")
         if factor == 100:
             point["source"] = name
         row["point"] = ",".join(f"{k}={v}" for k, v in sorted(point.items()))
@@ -264,6 +264,9 @@ def made_up(seed):
                          f"{counters[queue] // 2}{stamp}")
         block.append(f'app_latency{{quantile="0.99"}} {rng.expovariate(1)!r}{stamp}')
         block.append(f"ping_rtt_mean_seconds{{target=\"t1\",ip=\"10.0.0.1\"}} {rng.random()!r}{stamp}")
+        for ip in ("10.0.0.1", "10.0.0.2"):
+            block.append(f"ping_loss_ratio{{target=\"t1\",ip=\"{ip}\",ip_version=\"4\"}} "
+                         f"{rng.random()!r}{stamp}")
         block.append(f"slurm_nodes_total {rng.randint(0, 9)}{stamp}")
         block.append(f"untyped_things_total {counters['a']}{stamp}")
         lines += block

@@ -61,8 +61,8 @@ def good():
     yield "vllm_sweep", "vllm", text([changed(vllm, run_number=0), changed(vllm, run_number=1)]), 0.0
     yield "aiperf", "aiperf", text(made.AIPERF), 1e-15
     yield "aiperf_errors", "aiperf", text(changed(made.AIPERF, error_summary=[{"count": 2}, {"count": 3}])), 1e-15
-    yield "genai_perf", "genai_perf", text(made.GENAI_PERF), 0.0
-    yield "aiperf_requests", "aiperf_requests", lines(made.requests()), 1e-12
+    yield "genai_perf", "genai-perf", text(made.GENAI_PERF), 0.0
+    yield "aiperf_requests", "aiperf-requests", lines(made.requests()), 1e-12
     yield "guidellm", "guidellm", text(made.GUIDELLM), 1e-15
 
 
@@ -148,7 +148,7 @@ def check_cut(folder):
         if done.returncode not in (0, 1, 2) or "Sanitizer" in said:
             print(f"{name}: exits with {done.returncode}: {said[-2000:]}")
             failed += 1
-        if "lines" in name or tool in ("sglang", "aiperf_requests"):
+        if "lines" in name or tool in ("sglang", "aiperf-requests"):
             continue
         told = said.count("cut off")
         if told < len(paths) - 2:
@@ -159,7 +159,7 @@ def check_cut(folder):
 
 def check_genai_csv(folder):
     path = write(folder, "genai.csv", GENAI_CSV)
-    rows = compare.ours(path, "genai_perf")
+    rows = compare.ours(path, "genai-perf")
     row = rows[0][1]
     want = {"ttft_mean_ms": 60.0, "e2e_mean_ms": 1900.0, "e2e_p99_ms": 1990.0, "request_throughput": 2.0}
     wrong = {key: row.get(key) for key, value in want.items() if row.get(key) != value}

@@ -177,6 +177,22 @@ static void scope_is_taken_from_the_names_it_has(void **state)
     assert_false(ev->scope.pci.known);
 }
 
+static void the_run_is_taken_from_the_record_or_its_resource(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode(LOGS(RESOURCE(KV("tracecore.run.id", STR("run-1"))),
+                    "{" ATTRS(LOADER) "}," //
+                                      "{" ATTRS(LOADER "," KV("run_id", STR("run-2"))) "}")),
+        TC_OK);
+    assert_int_equal(events_of(TC_EVENT_LOADER_ERROR), 2);
+    SAME(t.events[0].run_id, "run-1");
+    SAME(t.events[1].run_id, "run-2"); /* what the record says itself comes first */
+    assert_int_equal(
+        decode(LOGS(RESOURCE(KV("benchmark.run.id", STR("run-3"))), "{" ATTRS(LOADER) "}")), TC_OK);
+    SAME(t.events[0].run_id, "run-3");
+}
+
 static void plain_bodies_are_read_line_by_line(void **state)
 {
     (void)state;
@@ -457,6 +473,7 @@ int main(void)
         cmocka_unit_test_setup(event_name_of_the_record_counts_as_the_attribute_does, setup),
         cmocka_unit_test_setup(words_that_only_look_like_training_are_not, setup),
         cmocka_unit_test_setup(scope_is_taken_from_the_names_it_has, setup),
+        cmocka_unit_test_setup(the_run_is_taken_from_the_record_or_its_resource, setup),
         cmocka_unit_test_setup(plain_bodies_are_read_line_by_line, setup),
         cmocka_unit_test_setup(pod_is_in_the_path_of_the_file_when_no_attribute_names_it, setup),
         cmocka_unit_test_setup(structured_bodies_are_read_as_attributes_are, setup),

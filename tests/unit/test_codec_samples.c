@@ -219,6 +219,13 @@ static void what_is_no_metrics_is_refused(void **state)
     assert_int_equal(read_with(TC_LIT("\n\n"), T0), TC_E_UNSUPPORTED);
 }
 
+static void empty_lines_are_no_protobuf(void **state)
+{
+    (void)state;
+    read_text("\n\n\n\n\n\n\n\n\n\n\n\n\na{b=\"c\"} 1\n");
+    assert_int_equal(got_count, 1);
+}
+
 static void more_types_than_are_kept_do_no_harm(void **state)
 {
     (void)state;
@@ -569,6 +576,7 @@ int main(void)
         cmocka_unit_test(comments_may_say_the_time),
         cmocka_unit_test(bad_lines_are_left_out),
         cmocka_unit_test(what_is_no_metrics_is_refused),
+        cmocka_unit_test(empty_lines_are_no_protobuf),
         cmocka_unit_test(more_types_than_are_kept_do_no_harm),
         cmocka_unit_test(every_sort_of_metric_is_read),
         cmocka_unit_test(protobuf_reads_as_json_does),

@@ -47,6 +47,50 @@ static void goes_on_where_it_ended(void **state)
     assert_string_equal(said, "");
 }
 
+struct following {
+    struct seen seen;
+    size_t most; /* then it has enough for now */
+};
+
+static tc_status take_some(void *context, const struct tc_batch *batch,
+                           const struct tc_batch_info *info)
+{
+    struct following *f = context;
+    assert_int_equal(batch->kind, TC_BATCH_FILE);
+    return f->seen.count == f->most ? TC_E_LIMIT : take_batch(&f->seen, batch, info);
+}
+
+/* Whoever follows the writer gets the kinds that it wants, each once, in as many steps as it likes.
+ */
+static void one_can_follow_the_writer(void **state)
+{
+    (void)state;
+    struct tc_store_config config = small_config();
+    struct tc_store *s = open_store(&config);
+    struct tc_evidence *e = NULL;
+    struct tc_error err = {0};
+    struct following f = {.seen = {.sized = true}, .most = 7};
+    uint64_t from = 1;
+    fill(s, 40, 7);
+    assert_int_equal(tc_evidence_open(test_dir, &e, &err), TC_OK);
+    unsigned kinds = 1U << TC_BATCH_FILE;
+    assert_int_equal(tc_evidence_walk_kinds(e, &from, kinds, take_some, NULL, &f, &err),
+                     TC_E_LIMIT);
+    assert_int_equal(from, 24); /* the batch that was not taken */
+    f.most = SIZE_MAX;
+    assert_int_equal(tc_evidence_walk_kinds(e, &from, kinds, take_some, NULL, &f, &err), TC_OK);
+    assert_int_equal(from, 41); /* behind the last, whatever it was */
+    fill(s, 10, 7);
+    assert_int_equal(tc_evidence_walk_kinds(e, &from, kinds, take_some, NULL, &f, &err), TC_OK);
+    assert_int_equal(from, 51);
+    assert_int_equal(f.seen.count, 16);
+    for (size_t i = 0; i < f.seen.count; i++) {
+        assert_int_equal(f.seen.numbers[i], 3 * (i + 1));
+    }
+    tc_evidence_close(e);
+    tc_store_close(s);
+}
+
 static void large_bodies_are_whole(void **state)
 {
     (void)state;
@@ -227,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_goes_in_comes_out, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(goes_on_where_it_ended, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(one_can_follow_the_writer, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(large_bodies_are_whole, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(bodies_are_found_by_number, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(refuses_what_it_cannot_keep, make_dir, remove_dir),

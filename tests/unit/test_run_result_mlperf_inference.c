@@ -68,7 +68,8 @@ static void the_other_scenarios(void **state)
     struct tc_result *r = read_text(
         TITLE
         "SUT name : A\nScenario : Offline\nMode     : PerformanceOnly\n"
-        "Samples per second: 1234.5\nTokens per second: 99.5\nResult is : VALID\n" TITLE
+        "Samples per second: 1234.5\nTokens per second: 99.5\n"
+        "Tokens per second (inferred): 88.5\nResult is : VALID\n" TITLE
         "Scenario : SingleStream\nMode     : PerformanceOnly\n"
         "90.0th percentile latency (ns) : 7000000\nResult is : INVALID\n"
         "  Min duration satisfied : NO\n"
@@ -81,6 +82,7 @@ static void the_other_scenarios(void **state)
     assert_cell(row, TC_SERVING_WORKLOAD_POINT, "scenario=Offline");
     assert_real(row, TC_SERVING_REQUESTS_PER_S, 1234.5);
     assert_real(row, TC_SERVING_OUTPUT_TOKENS_PER_S, 99.5);
+    assert_real(find_slice(r, "tokens_per_second_inferred", "", 0), TC_SLICE_LAST, 88.5);
     row = find_row(r, TC_TABLE_SERVING, 1);
     assert_real(row, TC_SERVING_E2E_P90, 7);
     assert_real(row, TC_SERVING_REQUESTS_PER_S, 140.5);
@@ -117,6 +119,21 @@ static void the_detail_log_and_the_metadata(void **state)
     assert_real(row, TC_SERVING_TTFT_P99, 0.4);
     assert_real(row, TC_SERVING_TPOT_P99, 0.04);
     assert_true(tc_slice_eq(tc_result_version(r), TC_LIT("4.1 @ abc")));
+    tc_result_destroy(r);
+    r = read_text(
+        LINES(":::MLLOG {\"key\": \"loadgen_version\", \"value\": \"4.1\"}",
+              ":::MLLOG {\"key\": \"requested_scenario\", \"value\": \"MultiStream\"}",
+              ":::MLLOG {\"key\": \"result_validity\", \"value\": \"VALID\"}",
+              ":::MLLOG {\"key\": \"result_min_query_latency_ns\", \"value\": 5000000}",
+              ":::MLLOG {\"key\": \"result_99.00_percentile_per_query_latency_ns\", \"value\": "
+              "9000000}",
+              ":::MLLOG {\"key\": \"result_99.00_percentile_latency_ns\", \"value\": 4000000}",
+              ":::MLLOG {\"key\": \"effective_target_latency_percentile\", \"value\": 0.99}"),
+        TOOL);
+    row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_cell(row, TC_SERVING_WORKLOAD_POINT, "scenario=MultiStream");
+    assert_real(row, TC_SERVING_E2E_P99, 9);
+    assert_real(find_slice(r, "latency", "", 0), TC_SLICE_MIN, 5);
     tc_result_destroy(r);
     r = read_text("{\"benchmark_full\":\"gptj-99\",\"scenario\":\"Server\",\"result_validity\":"
                   "\"INVALID\",\"result_completed_tokens_per_second\":55.5,"

@@ -171,6 +171,18 @@ static void the_collective_is_never_guessed(void **state)
     tc_result_destroy(r);
 }
 
+static void a_table_may_have_one_half_and_counts_for_people(void **state)
+{
+    (void)state;
+    struct tc_result *r =
+        read_text("# size count type redop root time algbw busbw\n"
+                  "1073741824  2.68e+8  float    sum    -1  59530.2  18.04  33.82\n",
+                  TOOL);
+    assert_real(find_slice(r, "busbw", "size=1073741824", 0), TC_SLICE_MEAN, 33.82);
+    assert_null(find_slice(r, "busbw", "", 1));
+    tc_result_destroy(r);
+}
+
 static void a_replayed_trace_has_values_in_place_alone(void **state)
 {
     (void)state;
@@ -246,6 +258,7 @@ int main(void)
         cmocka_unit_test(launchers_and_noise_are_looked_through),
         cmocka_unit_test(a_log_that_begins_like_yaml_is_a_log),
         cmocka_unit_test(the_collective_is_never_guessed),
+        cmocka_unit_test(a_table_may_have_one_half_and_counts_for_people),
         cmocka_unit_test(a_replayed_trace_has_values_in_place_alone),
         cmocka_unit_test(what_is_cut_or_no_number_is_refused),
         cmocka_unit_test(json_says_the_same),

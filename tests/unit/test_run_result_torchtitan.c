@@ -76,6 +76,22 @@ static void older_lines_have_fewer_values(void **state)
     tc_result_destroy(r);
 }
 
+static void ranks_without_a_number_repeat_a_step(void **state)
+{
+    (void)state;
+    const char *text = LINES("    [rank0]:" AT("01") STEP("20", "9", "10"),
+                             "    [rank0]:" AT("01") STEP("20", "9", "30"),
+                             AT("02") STEP("30/644 = 4.6584%", "8", "20"),
+                             AT("02") STEP("30/644 = 4.6584%", "8", "90"));
+    struct tc_result *r = read_text(text, TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
+    /* Lines without a rank are of the lowest one. */
+    assert_real(row, TC_TRAINING_TOKENS_PER_S_GPU, 20);
+    assert_real(row, TC_TRAINING_STEPS, 30);
+    assert_unknown(row, TC_TRAINING_RESTARTS);
+    tc_result_destroy(r);
+}
+
 static void a_restart_is_told(void **state)
 {
     (void)state;
@@ -106,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_after_the_warm_up_count),
         cmocka_unit_test(older_lines_have_fewer_values),
+        cmocka_unit_test(ranks_without_a_number_repeat_a_step),
         cmocka_unit_test(a_restart_is_told),
         cmocka_unit_test(other_logs_are_not_taken),
     };

@@ -783,6 +783,11 @@ static void more_labels_than_a_key_holds_still_make_one_series(void **state)
     add_labels("m", labels, TC_SAMPLE_LABELS_MAX, &nothing_known);
     assert_int_equal(counts().series, 1);
     assert_int_equal(counts().waiting, 2);
+    memset(values, ',', sizeof values); /* the last byte of many tells them apart */
+    add_labels("m", labels, TC_SAMPLE_LABELS_MAX, &nothing_known);
+    values[TC_SAMPLE_LABELS_MAX - 1][255] = 'x';
+    add_labels("m", labels, TC_SAMPLE_LABELS_MAX, &nothing_known);
+    assert_int_equal(counts().series, 3);
     flush(INT64_MAX);
     assert_int_equal(strncmp(got[0].text[TC_SLICE_POINT], "sha256:", 7), 0);
 }

@@ -158,6 +158,19 @@ static void parameters_are_bound(void **state)
     assert_int_equal(tc_warehouse_query(w, &query, dump_rows, &d, NULL, &err), TC_OK);
     assert_string_equal(d.text, "text|int|real|bool|time|int|text|text\n'; DROP TABLE x; --|"
                                 "-9223372036854775808|0.25|1|1500000|NULL||[1]");
+    /* Without the NULL they become literals, which mean the same. */
+    for (int round = 0; round < 2; round++) {
+        binds[5] = (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = TC_LIT("it''s \\ '")};
+        query.sql = round == 0 ? TC_LIT("SELECT ?, ?, ?, ?, ?, ?, ?, [1], '?', \"?\" /* ? */ FROM "
+                                        "(SELECT 3 AS \"?\") -- ?")
+                               : TC_LIT("SELECT $1, $2, $3, $4, $5, $6, $7, [1], '?', 3");
+        d = (struct dump){.text = ""};
+        assert_int_equal(tc_warehouse_query(w, &query, dump_rows, &d, NULL, &err), TC_OK);
+        assert_string_equal(d.text, "text|int|real|bool|time|text|text|text|text|int\n"
+                                    "'; DROP TABLE x; --|-9223372036854775808|0.25|1|1500000|"
+                                    "it''s \\ '||[1]|?|3");
+    }
+    query.sql = TC_LIT("SELECT ?, ?, ?, ?, ?, ?, ?");
     query.bind_count = 6;
     assert_int_equal(tc_warehouse_query(w, &query, dump_rows, &d, NULL, &err), TC_E_USAGE);
     assert_string_equal(err.message, "the query has 7 parameters, 6 values were given");

@@ -230,8 +230,7 @@ static void questions_are_answered(void **state)
         "SELECT 1",
         "select count(*) from telemetry_slice_fact",
         "  \n-- which?\nSELECT 1;",
-        "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 9) SELECT * FROM "
-        "t",
+        "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 9) FROM t",
         "FROM telemetry_slice_fact SELECT run_id LIMIT 1",
         "VALUES (1), (2)",
         "TABLE benchmark_run_fact",
