@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve status config evidence simulate score bench completion help --help --version"
+        _tracecore_words "detect decode serve status config contract probe evidence run sql export retain simulate score bench completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -127,6 +127,66 @@ _tracecore() {
             _tracecore_words "check print-default"
         fi
         ;;
+    contract)
+        case $prev in
+        --output | -o)
+            return
+            ;;
+        --overrides-json)
+            return
+            ;;
+        --name)
+            return
+            ;;
+        --class)
+            return
+            ;;
+        --workload-type)
+            return
+            ;;
+        --scheduler-path)
+            return
+            ;;
+        --cadence)
+            return
+            ;;
+        --model)
+            return
+            ;;
+        --precision)
+            return
+            ;;
+        --batching-policy)
+            return
+            ;;
+        --concurrency-model)
+            return
+            ;;
+        --variable)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--strict --json --markdown --output --force --overrides-json --name --class --workload-type --scheduler-path --cadence --model --precision --batching-policy --concurrency-model --variable --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "check init explain"
+        fi
+        ;;
+    probe)
+        case $prev in
+        --output | -o)
+            return
+            ;;
+        --from)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--output --from --json --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words ""
+        fi
+        ;;
     evidence)
         case $prev in
         --at)
@@ -141,11 +201,134 @@ _tracecore() {
         --since)
             return
             ;;
+        --key)
+            return
+            ;;
+        --new-key)
+            return
+            ;;
+        --pub)
+            return
+            ;;
+        --file)
+            return
+            ;;
+        --envelope)
+            return
+            ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--at --verify --data-dir --since --objects --json --help"
+            _tracecore_words "--at --verify --data-dir --since --objects --key --new-key --pub --file --envelope --json --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "cat ls verify"
+            _tracecore_words "cat ls verify manifest sign"
+        fi
+        ;;
+    run)
+        case $prev in
+        --contract | -c)
+            return
+            ;;
+        --result | -r)
+            return
+            ;;
+        --telemetry | -t)
+            return
+            ;;
+        --artifact | -a)
+            return
+            ;;
+        --format)
+            return
+            ;;
+        --run-id)
+            return
+            ;;
+        --name)
+            return
+            ;;
+        --replicate-group)
+            return
+            ;;
+        --scheduler-run-id)
+            return
+            ;;
+        --job-uid)
+            return
+            ;;
+        --intent)
+            return
+            ;;
+        --class)
+            return
+            ;;
+        --since)
+            return
+            ;;
+        --limit)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--contract --result --telemetry --artifact --format --run-id --name --replicate-group --scheduler-run-id --job-uid --intent --force --dry-run --class --since --limit --data-dir --json --quiet --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words "add list show diff read"
+        fi
+        ;;
+    sql)
+        case $prev in
+        --limit)
+            return
+            ;;
+        --timeout)
+            return
+            ;;
+        --file)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--csv --json --table --limit --timeout --file --describe --markdown --data-dir --help"
+        fi
+        ;;
+    export)
+        case $prev in
+        --parquet)
+            return
+            ;;
+        --table)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--parquet --table --force --data-dir --json --help"
+        fi
+        ;;
+    retain)
+        case $prev in
+        --hot-days)
+            return
+            ;;
+        --warm-days)
+            return
+            ;;
+        --cold-days)
+            return
+            ;;
+        --data-dir)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--dry-run --hot-days --warm-days --cold-days --data-dir --json --help"
         fi
         ;;
     simulate)
@@ -230,7 +413,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--json --list --no-render --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json startup evidence"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json slices startup evidence"
         fi
         ;;
     completion)
@@ -244,7 +427,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve status config evidence simulate score bench completion help"
+            _tracecore_words " detect decode serve status config contract probe evidence run sql export retain simulate score bench completion help"
         fi
         ;;
     esac
