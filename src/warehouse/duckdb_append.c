@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows into tables: whole columns at once, as DuckDB's data chunks. */
-#include "warehouse/duckdb_priv.h"
+#include "warehouse/duckdb_scan_priv.h"
 
 #include <string.h>
 
 /* A text of at most that is kept within its cell. */
 #define INLINED_MAX 12
+/* As many rows as DuckDB packs at once: below that one thread does. */
+#define SCAN_ROWS_MIN 122880
 
 _Static_assert(sizeof(union tc_cell) == sizeof(int64_t), "cells are copied as they are");
 
-static duckdb_type type_of(enum tc_column_type type)
+duckdb_type tc__duckdb_type(enum tc_column_type type)
 {
     switch (type) {
     case TC_COLUMN_TEXT:
@@ -31,7 +33,7 @@ static tc_status make_chunk(struct tc__duckdb *d, const struct tc_table_info *in
 {
     duckdb_logical_type types[TC_TABLE_COLUMNS_MAX];
     for (size_t i = 0; i < info->column_count; i++) {
-        types[i] = d->api->create_logical_type(type_of(info->columns[i].type));
+        types[i] = d->api->create_logical_type(tc__duckdb_type(info->columns[i].type));
     }
     *out = d->api->create_data_chunk(types, info->column_count);
     for (size_t i = 0; i < info->column_count; i++) {
@@ -88,25 +90,35 @@ static void set_null(const struct tc__duckdb_api *api, duckdb_vector vector, uin
     (*io_validity)[row / 64] &= ~(UINT64_C(1) << (row % 64));
 }
 
-static void copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
-                        const struct tc__pick *picks, size_t count)
+/* The loop of tc__duckdb_copy_column for one type, which is most of what it does. */
+#define COPY(T, VALUE)                                                    \
+    for (size_t i = 0; i < count; i++) {                                  \
+        const struct tc_rows_column *c = &picks[i].rows->columns[column]; \
+        const union tc_cell *cell = &c->cells[picks[i].row];              \
+        if (is_value(c, picks[i].row)) {                                  \
+            ((T *)data)[i] = (VALUE);                                     \
+        } else {                                                          \
+            set_null(api, vector, &validity, i);                          \
+        }                                                                 \
+    }
+
+void tc__duckdb_copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
+                            const struct tc__pick *picks, size_t count)
 {
-    enum tc_column_type type = picks[0].rows->columns[column].type;
     void *data = api->vector_get_data(vector);
     uint64_t *validity = NULL;
-    for (size_t i = 0; i < count; i++) {
-        const struct tc_rows *rows = picks[i].rows;
-        const struct tc_rows_column *c = &rows->columns[column];
-        const union tc_cell *cell = &c->cells[picks[i].row];
-        if (!is_value(c, picks[i].row)) {
-            set_null(api, vector, &validity, i);
-        } else if (type == TC_COLUMN_TEXT) {
-            ((duckdb_string_t *)data)[i] = text_at(rows, cell);
-        } else if (type == TC_COLUMN_BOOL) {
-            ((bool *)data)[i] = cell->integer != 0;
-        } else {
-            ((union tc_cell *)data)[i] = *cell;
-        }
+    switch (picks[0].rows->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        COPY(duckdb_string_t, text_at(picks[i].rows, cell))
+        break;
+    case TC_COLUMN_BOOL:
+        COPY(bool, cell->integer != 0)
+        break;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_REAL:
+    case TC_COLUMN_TIME:
+        COPY(union tc_cell, *cell)
+        break;
     }
 }
 
@@ -124,7 +136,7 @@ static tc_status append_picks(void *context, const struct tc__pick *picks, size_
     const struct tc__duckdb_api *api = t->d->api;
     api->data_chunk_reset(t->lane->chunk);
     for (size_t i = 0; i < t->info->column_count; i++) {
-        copy_column(api, api->data_chunk_get_vector(t->lane->chunk, i), i, picks, count);
+        tc__duckdb_copy_column(api, api->data_chunk_get_vector(t->lane->chunk, i), i, picks, count);
     }
     api->data_chunk_set_size(t->lane->chunk, count);
     if (api->append_data_chunk(t->lane->appender, t->lane->chunk) != DuckDBSuccess) {
@@ -141,9 +153,16 @@ static struct target target_of(struct tc__duckdb *d, size_t table)
 static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
 {
     struct target t = target_of(d, TC_TABLE_SLICE);
-    return d->pile.row_count == 0
-               ? TC_OK
-               : tc__pile_take(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, append_picks, &t, err);
+    if (d->pile.row_count == 0) {
+        return TC_OK;
+    }
+    if (d->pile.row_count < SCAN_ROWS_MIN) {
+        return tc__pile_take(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, append_picks, &t, err);
+    }
+    tc_status status = tc__pile_order(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, err);
+    status = status == TC_OK ? tc__scan_insert(d, &d->pile, err) : status;
+    tc__pile_reset(&d->pile);
+    return status;
 }
 
 static tc_status append_in_order(struct tc__duckdb *d, const struct tc_rows *rows,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening, closing, transactions. */
 #include "base/time.h"
-#include "warehouse/duckdb_priv.h"
+#include "warehouse/duckdb_scan_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -91,6 +91,7 @@ static tc_status make_config(const struct tc__duckdb_api *api,
         {"allow_community_extensions", "false"},
         {"allow_persistent_secrets", "false"},
         {"storage_compatibility_version", "v1.4.0"},
+        {"preserve_insertion_order", "false"}, /* else one thread inserts */
     };
     duckdb_config made = NULL;
     if (api->create_config(&made) != DuckDBSuccess) {
@@ -314,7 +315,8 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
         return status;
     }
     TC_TRY(connect_to(base, &d, err));
-    status = lock(d, err);
+    status = config->mode == TC_WAREHOUSE_WRITE ? tc__scan_register(d, err) : TC_OK;
+    status = status == TC_OK ? lock(d, err) : status;
     if (status == TC_OK) {
         status = tc__duckdb_migrate(d, config->mode, err);
     }

@@ -133,3 +133,8 @@ tc_status tc__duckdb_load(const struct tc__duckdb_api **out, struct tc_error *er
     }
     return status;
 }
+
+const struct tc__duckdb_api *tc__duckdb_api_now(void)
+{
+    return &loaded_api;
+}

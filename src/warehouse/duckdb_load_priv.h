@@ -24,4 +24,7 @@ struct tc__duckdb_api {
  * or it is of another version; err says where it was looked for. */
 TC_CHECKED tc_status tc__duckdb_load(const struct tc__duckdb_api **out, struct tc_error *err);
 
+/* After tc__duckdb_load: for DuckDB's callbacks, which know nothing of us. */
+const struct tc__duckdb_api *tc__duckdb_api_now(void);
+
 #endif

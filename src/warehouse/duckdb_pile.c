@@ -186,37 +186,47 @@ static void order_by_digits(struct tc__pile *p, size_t column)
     tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
 }
 
+tc_status tc__pile_order(struct tc__pile *p, size_t text_column, size_t real_column,
+                         struct tc_error *err)
+{
+    if (p->order == NULL) {
+        p->order = malloc(2 * TC__PILE_ROWS * sizeof *p->order);
+        if (p->order == NULL) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory to put rows in order");
+        }
+    }
+    lend_text(p, p->text, p->text_len);
+    order_by_text(p, text_column);
+    order_by_digits(p, real_column);
+    return TC_OK;
+}
+
+size_t tc__pile_picks(const struct tc__pile *p, size_t at, struct tc__pick *out)
+{
+    size_t left = at < p->row_count ? p->row_count - at : 0;
+    size_t count = left < TC_ROWS_MAX ? left : TC_ROWS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = pick(p, at + i);
+    }
+    return count;
+}
+
 tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_column,
                         tc__pick_fn give, void *context, struct tc_error *err)
 {
     struct tc__pick picks[TC_ROWS_MAX];
-    tc_status status = TC_OK;
-    if (p->row_count > 0 && p->order == NULL) {
-        p->order = malloc(2 * TC__PILE_ROWS * sizeof *p->order);
-        if (p->order == NULL) {
-            status = tc_fail(err, TC_E_NOMEM, 0, "no memory to put rows in order");
-        }
-    }
-    lend_text(p, p->text, p->text_len);
-    if (p->row_count > 0 && status == TC_OK) {
-        order_by_text(p, text_column);
-        order_by_digits(p, real_column);
-    }
+    tc_status status = p->row_count > 0 ? tc__pile_order(p, text_column, real_column, err) : TC_OK;
     for (size_t at = 0; at < p->row_count && status == TC_OK; at += TC_ROWS_MAX) {
-        size_t left = p->row_count - at;
-        size_t count = left < TC_ROWS_MAX ? left : TC_ROWS_MAX;
-        for (size_t i = 0; i < count; i++) {
-            picks[i] = pick(p, at + i);
-        }
+        size_t count = tc__pile_picks(p, at, picks);
         status = give(context, picks, count, err);
     }
-    lend_text(p, NULL, 0);
     tc__pile_reset(p);
     return status;
 }
 
 void tc__pile_reset(struct tc__pile *p)
 {
+    lend_text(p, NULL, 0);
     p->count = 0;
     p->row_count = 0;
     p->text_len = 0;

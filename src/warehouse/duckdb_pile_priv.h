@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TC__PILE_BATCHES 60 /* of 2,048 rows: 122,880 */
+#define TC__PILE_BATCHES 120 /* of 2,048 rows: two row groups, one a thread */
 #define TC__PILE_ROWS ((size_t)TC__PILE_BATCHES * TC_ROWS_MAX)
 #define TC__PILE_TEXT_MAX ((size_t)128 << 20)
 #define TC__PILE_SLOTS 8192
@@ -52,6 +52,12 @@ TC_CHECKED tc_status tc__pile_add(struct tc__pile *p, const struct tc_rows *rows
  */
 TC_CHECKED tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_column,
                                    tc__pick_fn give, void *context, struct tc_error *err);
+
+/* Puts all rows in that order, for tc__pile_picks, until the pile is reset. */
+TC_CHECKED tc_status tc__pile_order(struct tc__pile *p, size_t text_column, size_t real_column,
+                                    struct tc_error *err);
+/* At most TC_ROWS_MAX rows from the at-th on; the number of them. Any thread. */
+size_t tc__pile_picks(const struct tc__pile *p, size_t at, struct tc__pick *out);
 
 /* Forgets what is on it. */
 void tc__pile_reset(struct tc__pile *p);

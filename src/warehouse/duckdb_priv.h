@@ -77,6 +77,11 @@ TC_CHECKED tc_status tc__duckdb_migrate(struct tc__duckdb *d, enum tc_warehouse_
 
 TC_CHECKED tc_status tc__duckdb_append(void *engine, enum tc_table table,
                                        const struct tc_rows *rows, struct tc_error *err);
+duckdb_type tc__duckdb_type(enum tc_column_type type);
+/* One column of rows into a vector of DuckDB's. Texts are pointed at: they stay as long as it is
+ * used. */
+void tc__duckdb_copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
+                            const struct tc__pick *picks, size_t count);
 /* Makes what was appended visible to queries. */
 TC_CHECKED tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err);
 /* Ends the appenders; what they still hold goes into the transaction. */
