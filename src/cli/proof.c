@@ -142,31 +142,3 @@ struct tc_subject *tc_proof_subjects(const struct tc_proof *p, size_t *out_count
     *out_count = p->manifest.file_count + 1;
     return list;
 }
-
-bool tc_proof_needed(void *warehouse, const struct tc_digest *digest)
-{
-    char text[80];
-    char like[82];
-    int64_t count = 1;
-    struct tc_error err;
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
-    (void)snprintf(like, sizeof like, "%%%.78s%%", text);
-    struct tc_bind exact = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(text)};
-    struct tc_bind part = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(like)};
-    const struct tc_bind binds[] = {part, part, exact, exact};
-    if (tc_warehouse_int(warehouse,
-                         "SELECT count(*) FROM artifact_lineage_dim WHERE raw_uris LIKE ? OR "
-                         "report_packets LIKE ? OR artifact_manifest_digest = ? OR "
-                         "signature_digest = ?",
-                         binds, 4, 0, &count, &err) != TC_OK ||
-        count > 0) {
-        return true;
-    }
-    return tc_warehouse_int(warehouse,
-                            "SELECT count(*) FROM published_number WHERE "
-                            "artifact_manifest_digest = ?",
-                            &exact, 1, 0, &count, &err) != TC_OK ||
-           count > 0;
-}

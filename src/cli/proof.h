@@ -44,7 +44,5 @@ struct tc_subject *tc_proof_subjects(const struct tc_proof *p, size_t *out_count
 /* All of a file, at most `max` bytes; into memory of free(). */
 TC_CHECKED tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_len,
                                     struct tc_error *err);
-/* tc_files_needed_fn over the rows of a warehouse (the context): true also when it cannot tell. */
-bool tc_proof_needed(void *warehouse, const struct tc_digest *digest);
 
 #endif

@@ -43,9 +43,12 @@ TC_CHECKED tc_status tc_files_add_bytes(struct tc_files_batch *b, struct tc_slic
 TC_CHECKED tc_status tc_files_keep(struct tc_files_batch *b, struct tc_error *err);
 void tc_files_end(struct tc_files_batch *b);
 
+/* UNKNOWN: it cannot be asked now. Nothing is removed then, and it is asked again another time. */
+enum tc_needed { TC_NEEDED_NO, TC_NEEDED_YES, TC_NEEDED_UNKNOWN };
+
 /* Whether a digest that a dead batch left behind is referred to all the same (it died between the
  * commit and `keep`): asked by tc_files_begin's clean-up. Without it nothing is cleaned. */
-typedef bool (*tc_files_needed_fn)(void *context, const struct tc_digest *digest);
+typedef enum tc_needed (*tc_files_needed_fn)(void *context, const struct tc_digest *digest);
 void tc_files_ask(struct tc_files *f, tc_files_needed_fn needed, void *context);
 
 /* The content, checked, into memory of the caller's free(). TC_E_NOTFOUND; TC_E_MALFORMED:

@@ -42,9 +42,12 @@ static int drop_journal(struct tc_files *f, const char *name)
 static int settle_one(struct tc_files *f, const struct tc__journal *own, struct tc_slice text,
                       const struct tc_digest *digest)
 {
-    if (tc__journal_has(text, TC__CLAIM_KEPT, digest) ||
-        (f->needed != NULL && f->needed(f->needed_context, digest))) {
-        return 0;
+    enum tc_needed needed = tc__journal_has(text, TC__CLAIM_KEPT, digest) ? TC_NEEDED_YES
+                            : f->needed == NULL                           ? TC_NEEDED_NO
+                                                : f->needed(f->needed_context, digest);
+    if (needed != TC_NEEDED_NO) {
+        /* The journal stays while it is not known: the next batch asks again. */
+        return needed == TC_NEEDED_YES ? 0 : EAGAIN;
     }
     const struct tc__journal *heir = tc__journals_claimant(f, own, digest);
     if (heir == NULL) {
@@ -70,11 +73,11 @@ static int settle(struct tc_files *f, const struct tc__journal *own, struct tc_s
 }
 
 /* The first journal whose owner died; whether there was one that could be settled. */
-static bool clean_one(struct tc_files *f, const char *except)
+static bool clean_one(struct tc_files *f)
 {
     bool done = false;
     struct tc_error ignored;
-    if (tc__journals_load(f, except, &ignored) != TC_OK) {
+    if (tc__journals_load(f, NULL, &ignored) != TC_OK) {
         return false;
     }
     for (size_t i = 0; i < f->journals.count && !done; i++) {
@@ -101,13 +104,13 @@ tc_status tc_files_begin(struct tc_files *f, struct tc_files_batch **out_batch,
         free(b);
         return status;
     }
-    status = tc__journal_make(f, b, err);
-    /* What cannot be cleaned now waits for the next batch. */
-    for (int i = 0; status == TC_OK && f->needed != NULL && i < TC__JOURNALS_MAX; i++) {
-        if (!clean_one(f, b->name)) {
+    /* First, for a full disk may need it. What cannot be cleaned now waits for the next batch. */
+    for (int i = 0; f->needed != NULL && i < TC__JOURNALS_MAX; i++) {
+        if (!clean_one(f)) {
             break;
         }
     }
+    status = tc__journal_make(f, b, err);
     tc__files_unlock(f);
     if (status != TC_OK) {
         tc_files_end(b);
@@ -292,7 +295,8 @@ tc_status tc_files_remove(struct tc_files *f, const struct tc_digest *digest, st
     tc_status status = tc__journals_load(f, NULL, err);
     if (status == TC_OK && tc__journals_claimant(f, NULL, digest) != NULL) {
         status = tc_fail(err, TC_E_USAGE, 0, "%s: an import that is not finished uses it", path);
-    } else if (status == TC_OK && f->needed != NULL && f->needed(f->needed_context, digest)) {
+    } else if (status == TC_OK && f->needed != NULL &&
+               f->needed(f->needed_context, digest) != TC_NEEDED_NO) {
         status = tc_fail(err, TC_E_USAGE, 0, "%s: something refers to it", path);
     } else if (status == TC_OK && access(path, F_OK) != 0) {
         status = tc_fail(err, TC_E_NOTFOUND, 0, "%s: not there", path);

@@ -217,8 +217,6 @@ TC_CHECKED tc_status tc__import_is_there(struct tc__import *i, bool *out, struct
 TC_CHECKED tc_status tc__import_check_twins(struct tc__import *i, struct tc_error *err);
 /* Options that differ from what the run that is there already has: told. */
 TC_CHECKED tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err);
-/* Whether the evidence that a dead import left behind is referred to: for tc_files_ask. */
-bool tc__import_needs(void *context, const struct tc_digest *digest);
 
 /* ---- import_store.c: evidence and rows ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Evidence first, then the rows in one transaction, then the evidence is there to stay. */
 #include "run/import_priv.h"
+#include "run/needs.h"
 
 #include "base/assert.h"
 #include "evidence/files.h"
@@ -340,7 +341,7 @@ static tc_status store_in(struct tc__import *i, struct tc_files *files,
                           struct tc_import_outcome *out, struct tc_error *err)
 {
     struct tc_files_batch *batch = NULL;
-    tc_files_ask(files, tc__import_needs, i);
+    tc_files_ask(files, tc_run_needs, i->w);
     TC_TRY(tc_files_begin(files, &batch, err));
     tc_status status = add_files(i, batch, err);
     if (status == TC_OK) {

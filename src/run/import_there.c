@@ -211,26 +211,3 @@ tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err)
     }
     return TC_OK;
 }
-
-/* ---- evidence of a dead import ---- */
-
-bool tc__import_needs(void *context, const struct tc_digest *digest)
-{
-    struct tc__import *i = context;
-    struct tc_error err;
-    char text[TC__DIGEST_TEXT];
-    char like[TC__DIGEST_TEXT + 2];
-    int64_t count = 1; /* when it cannot be asked, it is needed */
-    tc__digest_text(digest, text);
-    (void)snprintf(like, sizeof like, "%%%s%%", text);
-    struct tc_bind binds[] = {tc__bind_text(tc_slice_cstr(like)),
-                              tc__bind_text(tc_slice_cstr(text)),
-                              tc__bind_text(tc_slice_cstr(text))};
-    if (tc_warehouse_int(i->w,
-                         "SELECT count(*) FROM artifact_lineage_dim WHERE raw_uris LIKE ? OR "
-                         "artifact_manifest_digest = ? OR signature_digest = ?",
-                         binds, 3, 0, &count, &err) != TC_OK) {
-        return true;
-    }
-    return count > 0;
-}

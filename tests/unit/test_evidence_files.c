@@ -131,9 +131,10 @@ static void leave_behind(uint64_t number)
     assert_int_equal(WEXITSTATUS(status), 42);
 }
 
-static bool needed_if_equal(void *context, const struct tc_digest *digest)
+static enum tc_needed needed_if_equal(void *context, const struct tc_digest *digest)
 {
-    return context != NULL && memcmp(context, digest, sizeof *digest) == 0;
+    bool equal = context != NULL && memcmp(context, digest, sizeof *digest) == 0;
+    return equal ? TC_NEEDED_YES : TC_NEEDED_NO;
 }
 
 static void what_a_killed_batch_left_is_removed_unless_needed(void **state)
@@ -156,6 +157,31 @@ static void what_a_killed_batch_left_is_removed_unless_needed(void **state)
     tc_files_end(b);
     assert_int_equal(count_in("open"), 0);
     assert_int_equal(tc_files_remove(f, &first, &err), TC_E_USAGE);
+    tc_files_close(f);
+}
+
+static enum tc_needed nobody_knows(void *context, const struct tc_digest *digest)
+{
+    (void)context;
+    (void)digest;
+    return TC_NEEDED_UNKNOWN;
+}
+
+static void what_nobody_can_tell_is_asked_again(void **state)
+{
+    (void)state;
+    leave_behind(1);
+    struct tc_files *f = open_files(true);
+    tc_files_ask(f, nobody_knows, NULL);
+    struct tc_files_batch *b = begin(f);
+    (void)add_bytes(b, body_of(2, 5000));
+    tc_files_end(b); /* nor can it be told whether that is needed */
+    assert_int_equal(count_files(f), 2);
+    assert_int_equal(count_in("open"), 2); /* the journals stay */
+    tc_files_ask(f, needed_if_equal, NULL);
+    tc_files_end(begin(f));
+    assert_int_equal(count_files(f), 0);
+    assert_int_equal(count_in("open"), 0);
     tc_files_close(f);
 }
 
@@ -486,6 +512,7 @@ int main(void)
         TEST(what_is_not_kept_is_removed),
         TEST(content_that_another_batch_uses_stays),
         TEST(what_a_killed_batch_left_is_removed_unless_needed),
+        TEST(what_nobody_can_tell_is_asked_again),
         TEST(what_a_live_batch_uses_is_not_cleaned),
         TEST(a_torn_journal_is_read_as_far_as_it_is_whole),
         TEST(an_end_that_may_have_been_committed_asks),

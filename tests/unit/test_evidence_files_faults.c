@@ -80,19 +80,19 @@ static const struct tc_store_io faulty = {
     .write = io_write, .sync = io_sync, .rename = io_rename, .unlink = io_unlink};
 
 /* The "database": content of batches that were committed. */
-static bool needed(void *context, const struct tc_digest *digest)
+static enum tc_needed needed(void *context, const struct tc_digest *digest)
 {
     (void)context;
     for (uint64_t i = 0; i < 3; i++) {
         struct tc_digest d;
         if (tc_digest_sha256(body_of(i, 3000), &d) != TC_OK) {
-            return true;
+            return TC_NEEDED_YES;
         }
         if (memcmp(&d, digest, sizeof d) == 0) {
             return i == 0 || plan->committed; /* 0 was there before */
         }
     }
-    return false;
+    return TC_NEEDED_NO;
 }
 
 /* A batch of three, of which the first was there before. */
