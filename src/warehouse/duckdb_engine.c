@@ -13,6 +13,8 @@
 
 /* What queries may write to disk when they do not fit into memory. */
 #define TEMP_BYTES_MAX "16GiB"
+/* The three headers that a database begins with. */
+#define HEADERS_BYTES (3 * 4096)
 #define RETRY_FIRST_NS (10 * TC_SECOND / 1000)
 #define RETRY_MAX_NS (TC_SECOND / 4)
 
@@ -159,6 +161,13 @@ static tc_status explain(const char *path, const char *message, struct tc_error 
     return tc__duckdb_fail(err, TC_E_IO, path, message);
 }
 
+/* Whether the file is so short that another process may just be making it. */
+static bool is_being_made(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_size < HEADERS_BYTES;
+}
+
 /* Opens the file, waiting for another process that has it. */
 static tc_status open_database(const struct tc__duckdb_api *api, const char *path,
                                duckdb_config options, int64_t wait_ns, duckdb_database *out,
@@ -173,7 +182,9 @@ static tc_status open_database(const struct tc__duckdb_api *api, const char *pat
             return TC_OK;
         }
         int64_t left_ns = wait_ns - (now_ns() - begun_ns);
-        if (!says(message, "Could not set lock") || left_ns <= 0) {
+        bool waits = says(message, "Could not set lock") ||
+                     (says(message, "not a valid DuckDB database file") && is_being_made(path));
+        if (!waits || left_ns <= 0) {
             tc_status status = explain(path, message, err);
             api->free(message);
             return status;

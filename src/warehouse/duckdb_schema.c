@@ -137,6 +137,12 @@ static tc_status check_version(struct tc__duckdb *d, int64_t have, enum tc_wareh
                        "tracecore, or another data directory",
                        d->base->data_dir, (long long)have, want);
     }
+    if (mode == TC_WAREHOUSE_READ && have == 0) {
+        /* Whoever made it died before there was a table. */
+        return tc_fail(err, TC_E_NOTFOUND, 0,
+                       "there is no warehouse in %s yet: nothing was added to it",
+                       d->base->data_dir);
+    }
     if (mode == TC_WAREHOUSE_READ && have < (int64_t)want) {
         return tc_fail(err, TC_E_UNSUPPORTED, 0,
                        "%s/" TC__DUCKDB_FILE
