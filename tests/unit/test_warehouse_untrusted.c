@@ -319,6 +319,24 @@ static void they_have_no_room_for_long_values(void **state)
     tc_warehouse_close(w);
 }
 
+static void the_files_are_ours_alone(void **state)
+{
+    const struct wh_room *room = *state;
+    mode_t mask = umask(022);
+    struct tc_warehouse *w = wh_open(*state, TC_WAREHOUSE_WRITE);
+    wh_add_slices(w, 0, 10);
+    static const char *const names[] = {"warehouse.duckdb", "warehouse.duckdb.wal"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[300];
+        struct stat st;
+        (void)snprintf(path, sizeof path, "%s/%s", room->dir, names[i]);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+    tc_warehouse_close(w);
+    (void)umask(mask);
+}
+
 static void in_a_transaction_they_see_what_was_appended(void **state)
 {
     struct tc_warehouse *w = wh_open(*state, TC_WAREHOUSE_WRITE);
@@ -407,6 +425,7 @@ int main(void)
         T(the_second_fence_holds_without_the_first),
         T(questions_are_answered),
         T(they_have_no_room_for_long_values),
+        T(the_files_are_ours_alone),
         T(in_a_transaction_they_see_what_was_appended),
         cmocka_unit_test(words_are_told_from_strings_and_comments),
     };
