@@ -139,8 +139,11 @@ static int serve(struct serve *s, struct tc_config *config)
     if (status != TC_OK) {
         tc_say("serve", "%s", err.message);
     }
-    tc_daemon_destroy(daemon);
-    return status == TC_OK ? TC_EXIT_OK : TC_EXIT_BAD;
+    int code = status == TC_OK ? TC_EXIT_OK : TC_EXIT_BAD;
+    if (!tc_daemon_destroy(daemon)) {
+        _exit(code); /* exit() would take down what a thread still uses */
+    }
+    return code;
 }
 
 static int run(int argc, char **argv)

@@ -395,7 +395,7 @@ tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemo
     status = status == TC_OK ? tc__daemon_warehouse_start(d, err) : status;
     status = status == TC_OK ? listen_all(d, err) : status;
     if (status != TC_OK) {
-        tc_daemon_destroy(d);
+        (void)!tc_daemon_destroy(d); /* nobody asked anything yet */
         return status;
     }
     *out_daemon = d;
@@ -416,16 +416,16 @@ tc_status tc_daemon_run(struct tc_daemon *d, struct tc_error *err)
 }
 
 /* Order matters: whoever can still call another part goes first. */
-void tc_daemon_destroy(struct tc_daemon *d)
+bool tc_daemon_destroy(struct tc_daemon *d)
 {
     if (d == NULL) {
-        return;
+        return true;
     }
     tc_committer_destroy(d->committer);
     if (d->detection != NULL && d->committer != NULL) {
         (void)!tc_detection_drain(d->detection, wall_ns());
     }
-    tc__daemon_warehouse_stop(d);
+    bool ended = tc__daemon_warehouse_stop(d);
     tc_outbox_close(d->outbox, d->config.server_shutdown_timeout);
     for (size_t i = 0; i < TC__SIGNALS; i++) {
         if (d->signals[i] != NULL) {
@@ -455,4 +455,5 @@ void tc_daemon_destroy(struct tc_daemon *d)
     free(d->outbox_dir);
     free(d->spool_dir);
     free(d);
+    return ended;
 }

@@ -31,6 +31,10 @@ TC_CHECKED tc_status tc_daemon_create(const struct tc_config *config,
                                       struct tc_daemon **out_daemon, struct tc_error *err);
 /* Serves until SIGTERM or SIGINT, then drains. */
 TC_CHECKED tc_status tc_daemon_run(struct tc_daemon *d, struct tc_error *err);
-void tc_daemon_destroy(struct tc_daemon *d);
+/*
+ * False: all is closed and written, but threads go on that cannot be ended (a query within one long
+ * function). The process ends by _exit() then.
+ */
+TC_CHECKED bool tc_daemon_destroy(struct tc_daemon *d);
 
 #endif

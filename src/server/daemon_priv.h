@@ -67,8 +67,8 @@ void tc__daemon_describe(void *context, struct tc_buf *b);
 
 /* daemon_warehouse.c */
 TC_CHECKED tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err);
-/* Before the outbox is closed. */
-void tc__daemon_warehouse_stop(struct tc_daemon *d);
+/* Before the outbox is closed. False: queries do not end, see tc_warehouse_service_stop(). */
+TC_CHECKED bool tc__daemon_warehouse_stop(struct tc_daemon *d);
 
 /* daemon_reload.c */
 void tc__daemon_reload(struct tc_daemon *d);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's warehouse: its socket, and the thread that writes to it. */
+#include "base/time.h"
 #include "server/daemon_priv.h"
+
+#include <time.h>
+
+/* For commands to end, also where the time to stop is used up: they are interrupted, and soon go.
+ */
+#define CLIENTS_WAIT_MIN (2 * TC_SECOND)
 
 static tc_status start(struct tc_daemon *d, struct tc_error *err)
 {
@@ -46,15 +53,27 @@ tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err)
                           : start(d, err);
 }
 
-void tc__daemon_warehouse_stop(struct tc_daemon *d)
+/* What is left of the time to stop. */
+static int64_t time_left(const struct tc_daemon *d)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t left_ns = d->stop_by_ns - ((int64_t)t.tv_sec * TC_SECOND + t.tv_nsec);
+    return left_ns > CLIENTS_WAIT_MIN ? left_ns : CLIENTS_WAIT_MIN;
+}
+
+bool tc__daemon_warehouse_stop(struct tc_daemon *d)
 {
     tc_warehouse_feed_stop(d->feed, d->config.server_shutdown_timeout);
     if (d->hub != NULL) {
         tc_warehouse_hub_retire(d->hub);
     }
-    tc_warehouse_service_stop(d->warehouse);
-    tc_warehouse_hub_destroy(d->hub);
+    bool ended = tc_warehouse_service_stop(d->warehouse, time_left(d));
+    if (ended) {
+        tc_warehouse_hub_destroy(d->hub);
+    }
     d->warehouse = NULL;
     d->feed = NULL;
     d->hub = NULL;
+    return ended;
 }

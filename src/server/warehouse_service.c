@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 64
@@ -32,6 +33,8 @@ struct tc_warehouse_service {
     pthread_t thread;
     pthread_mutex_t lock; /* of stopping, and of each client's state */
     bool stopping;
+    int64_t stop_by_ns; /* monotonic; until then clients are waited for */
+    size_t stuck;       /* clients that did not end */
     struct tc__warehouse_client clients[TC_WAREHOUSE_CLIENTS_MAX];
 };
 
@@ -141,7 +144,7 @@ static void start_client(struct tc_warehouse_service *s, int fd)
     *c = (struct tc__warehouse_client){
         .service = s,
         .state = TC__CLIENT_RUNS,
-        .link = {.fd = fd, .wake_fd = tc_warehouse_hub_leave_fd(s->hub)},
+        .link = {.fd = fd, .wake_fd = tc_warehouse_hub_leave_fd(s->hub), .leaves = true},
     };
     int code = pthread_create(&c->thread, NULL, client_main, c);
     if (code != 0) {
@@ -269,23 +272,37 @@ static bool watch(struct tc_warehouse_service *s)
     return true;
 }
 
-/* All clients end: those that wait see the hub's descriptor, those that query are interrupted. */
+static int64_t mono_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
+}
+
+/* Interrupts all that query; how many still run. */
+static size_t interrupt_all(struct tc_warehouse_service *s)
+{
+    size_t running = 0;
+    (void)pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->config.clients; i++) {
+        interrupt(&s->clients[i]);
+        running += s->clients[i].state == TC__CLIENT_RUNS;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    reap(s);
+    return running;
+}
+
+/*
+ * All clients end: those that wait see the hub's descriptor, those that query are interrupted. An
+ * engine that is in the middle of one long function hears nothing: it is not waited for for ever.
+ */
 static void end_clients(struct tc_warehouse_service *s)
 {
-    for (bool any = true; any;) {
-        any = false;
-        (void)pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < s->config.clients; i++) {
-            interrupt(&s->clients[i]);
-            any = any || s->clients[i].state == TC__CLIENT_RUNS;
-        }
-        (void)pthread_mutex_unlock(&s->lock);
-        reap(s);
-        if (any) {
-            struct pollfd wake = {.fd = s->wake_fd, .events = POLLIN};
-            (void)poll(&wake, 1, INTERRUPT_MS);
-            calm(s->wake_fd);
-        }
+    while ((s->stuck = interrupt_all(s)) > 0 && mono_ns() < s->stop_by_ns) {
+        struct pollfd wake = {.fd = s->wake_fd, .events = POLLIN};
+        (void)poll(&wake, 1, INTERRUPT_MS);
+        calm(s->wake_fd);
     }
 }
 
@@ -348,16 +365,23 @@ tc_status tc_warehouse_service_start(const struct tc_warehouse_service_config *c
     return TC_OK;
 }
 
-void tc_warehouse_service_stop(struct tc_warehouse_service *s)
+bool tc_warehouse_service_stop(struct tc_warehouse_service *s, int64_t wait_ns)
 {
     if (s == NULL) {
-        return;
+        return true;
     }
     tc_wire_unlink(s->config.data_dir);
     (void)pthread_mutex_lock(&s->lock);
     s->stopping = true;
+    s->stop_by_ns = mono_ns() + wait_ns;
     (void)pthread_mutex_unlock(&s->lock);
     poke(s->wake_fd);
     (void)pthread_join(s->thread, NULL);
+    if (s->stuck > 0) {
+        tc_log_fields(TC_LOG_WARN, "queries do not end when they are told to; ending without them",
+                      TC_LOG_NUMBER("queries", (int64_t)s->stuck));
+        return false; /* they still use it */
+    }
     destroy(s);
+    return true;
 }

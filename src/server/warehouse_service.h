@@ -31,8 +31,11 @@ TC_CHECKED tc_status tc_warehouse_service_start(const struct tc_warehouse_servic
                                                 struct tc_warehouse_hub *hub,
                                                 struct tc_warehouse_service **out_service,
                                                 struct tc_error *err);
-/* No new commands; queries are interrupted, the rest is rolled back; the socket goes. The hub was
- * retired before. NULL is fine. */
-void tc_warehouse_service_stop(struct tc_warehouse_service *s);
+/*
+ * No new commands; queries are interrupted, the rest is rolled back; the socket goes. The hub was
+ * retired before. False: after wait_ns there are queries that do not end. Then the service is not
+ * freed, the hub must not be destroyed, and the process ends by _exit(). NULL is fine.
+ */
+TC_CHECKED bool tc_warehouse_service_stop(struct tc_warehouse_service *s, int64_t wait_ns);
 
 #endif

@@ -200,7 +200,7 @@ static tc_status look_at_files(const struct tc_warehouse_config *config, const c
                                struct tc_error *err)
 {
     struct stat st;
-    if (config->mode == TC_WAREHOUSE_WRITE && mkdir(config->data_dir, 0750) != 0 &&
+    if (config->mode == TC_WAREHOUSE_WRITE && mkdir(config->data_dir, 0700) != 0 &&
         errno != EEXIST) {
         return tc_fail(err, TC_E_IO, 0, "cannot make the data directory %s: %s", config->data_dir,
                        strerror(errno));
@@ -301,8 +301,12 @@ static tc_status open_base(const struct tc_warehouse_config *config,
     (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE, config->data_dir);
     TC_TRY(look_at_files(config, path, err));
     TC_TRY(make_config(base->api, config, &options, err));
+    bool there = access(path, F_OK) == 0;
     tc_status status =
         open_database(base->api, path, options, config->wait_ns, &base->database, err);
+    if (status == TC_OK && !there) {
+        (void)!chmod(path, 0600); /* DuckDB makes it as the umask says */
+    }
     base->api->destroy_config(&options);
     const char *version = base->api->library_version();
     (void)snprintf(base->description, sizeof base->description, "duckdb %s",
@@ -381,6 +385,19 @@ static void rollback(void *engine)
     d->in_transaction = false;
 }
 
+/* DuckDB makes the log anew after each checkpoint, as the umask says: it is read by as many as the
+ * database is. */
+static void close_log_to_others(const struct tc__duckdb *d)
+{
+    char path[TC__DUCKDB_PATH_MAX + 32];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE, d->base->data_dir);
+    if (stat(path, &st) == 0) {
+        (void)snprintf(path, sizeof path, "%s/" TC__DUCKDB_FILE ".wal", d->base->data_dir);
+        (void)!chmod(path, st.st_mode & 0666); /* there may be none */
+    }
+}
+
 static tc_status commit(void *engine, struct tc_error *err)
 {
     struct tc__duckdb *d = engine;
@@ -393,6 +410,7 @@ static tc_status commit(void *engine, struct tc_error *err)
     if (status != TC_OK) {
         rollback(d);
     }
+    close_log_to_others(d);
     d->in_transaction = false;
     return status;
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 
 #define SQL_MAX ((size_t)4 << 20)
+/* What is not ours has no room for long values. */
+#define UNTRUSTED_SQL_MAX ((size_t)64 << 10)
 #define COLUMNS_MAX 1024
 
 /* A query on its way. Everything that end_job releases. */
@@ -166,8 +168,9 @@ static tc_status fail_result(struct job *j)
 static tc_status copy_sql(struct job *j)
 {
     struct tc_slice sql = j->query->sql;
-    if (sql.len > SQL_MAX) {
-        return tc_fail(j->err, TC_E_USAGE, 0, "a query has at most %zu bytes", SQL_MAX);
+    size_t sql_max = j->query->untrusted ? UNTRUSTED_SQL_MAX : SQL_MAX;
+    if (sql.len > sql_max) {
+        return tc_fail(j->err, TC_E_USAGE, 0, "a query has at most %zu bytes", sql_max);
     }
     if (sql.len > 0 && memchr(sql.ptr, '\0', sql.len) != NULL) {
         return tc_fail(j->err, TC_E_USAGE, 0, "a query has no NUL bytes");
@@ -206,8 +209,11 @@ static tc_status check_words(const struct job *j)
     }
     return look->banned.len == 0
                ? not_a_query(j)
-               : tc_fail(j->err, TC_E_USAGE, 0, "%.*s() is not allowed in a query",
-                         TC_FMT(look->banned));
+               : tc_fail(j->err, TC_E_USAGE, 0, "%.*s() is not allowed in a query%s",
+                         TC_FMT(look->banned),
+                         tc__sql_is_series(look->banned)
+                             ? ", except right after FROM or JOIN"
+                             : "; docs/sql.md lists what is (columns are named by AS t(a))");
 }
 
 /* And when DuckDB has said what it is. */

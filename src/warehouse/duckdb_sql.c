@@ -3,32 +3,6 @@
 
 #include <math.h>
 
-/*
- * Functions that a SELECT can call and that do more than look at tables: they read files, change
- * the state of the database or of the process, take addresses, or run SQL that is made of strings.
- */
-static const char *const BANNED[] = {
-    "arrow_scan",
-    "arrow_scan_dumb",
-    "checkpoint",
-    "disable_logging",
-    "enable_logging",
-    "force_checkpoint",
-    "glob",
-    "index_scan",
-    "json_execute_serialized_sql",
-    "nextval",
-    "query",
-    "query_table",
-    "seq_scan",
-    "setseed",
-    "sniff_csv",
-    "truncate_duckdb_logs",
-    "which_secret",
-    "write_log",
-};
-static const char *const BANNED_PREFIX[] = {"read_", "parquet_"};
-
 /* How a query begins. Beside them: a bracket. */
 static const char *const FIRST[] = {
     "select", "with", "from", "values", "table", "describe", "desc", "show", "summarize",
@@ -157,17 +131,6 @@ static bool is_one_of(struct tc_slice name, const char *const *list, size_t coun
     return false;
 }
 
-static bool is_banned(struct tc_slice name)
-{
-    for (size_t i = 0; i < sizeof BANNED_PREFIX / sizeof BANNED_PREFIX[0]; i++) {
-        struct tc_slice prefix = tc_slice_cstr(BANNED_PREFIX[i]);
-        if (tc_slice_eq_nocase(tc_slice_head(name, prefix.len), prefix)) {
-            return true;
-        }
-    }
-    return is_one_of(name, BANNED, sizeof BANNED / sizeof BANNED[0]);
-}
-
 static bool is_sign(const struct token *t, char sign)
 {
     return t->kind == SIGN && t->text.ptr[0] == sign;
@@ -178,12 +141,75 @@ static bool is_first(const struct token *t)
     return t->kind == WORD && is_one_of(t->text, FIRST, sizeof FIRST / sizeof FIRST[0]);
 }
 
+static bool is_the_word(const struct token *t, const char *word)
+{
+    return t->kind == WORD && tc_slice_eq_nocase(t->text, tc_slice_cstr(word));
+}
+
+/* Past the names and commas after a bracket, to what follows their end; false: there is more. */
+static bool skip_names(struct tc_slice sql, size_t *io_at)
+{
+    for (;;) {
+        struct token t = next(sql, io_at);
+        if (is_sign(&t, ')')) {
+            return true;
+        }
+        bool number = t.kind == WORD && t.text.ptr[0] >= '0' && t.text.ptr[0] <= '9';
+        if (number || (t.kind != WORD && t.kind != QUOTED && !is_sign(&t, ','))) {
+            return false;
+        }
+    }
+}
+
+/* The second and later of WITH a(x) AS (...), b(y) AS (...): at is behind the first bracket. */
+static bool is_with(struct tc_slice sql, size_t at)
+{
+    if (!skip_names(sql, &at)) {
+        return false;
+    }
+    struct token t = next(sql, &at);
+    if (!is_the_word(&t, "as")) {
+        return false;
+    }
+    do {
+        t = next(sql, &at);
+    } while (is_the_word(&t, "not") || is_the_word(&t, "materialized"));
+    return is_sign(&t, '(');
+}
+
+/* The tokens before a bracket, the last one first. */
+struct before {
+    struct token t[3];
+    bool distinct_on; /* the one place where a call follows a closing bracket came by */
+};
+
+/* FROM (...) t(a, b): at is behind the bracket after the t. */
+static bool is_alias(struct tc_slice sql, size_t at, const struct before *b)
+{
+    return is_sign(&b->t[1], ')') && !b->distinct_on && skip_names(sql, &at);
+}
+
+/* Whether the name before a bracket, behind which `at` is, may be there. */
+static bool may_call(struct tc_slice sql, size_t at, const struct before *b)
+{
+    const struct token *name = &b->t[0];
+    if (tc__sql_is_series(name->text)) {
+        bool compares = is_the_word(&b->t[2], "distinct"); /* a IS DISTINCT FROM range(9) */
+        return is_the_word(&b->t[1], "join") || (is_the_word(&b->t[1], "from") && !compares);
+    }
+    /* Names of columns, where no function can be. */
+    bool names = is_the_word(&b->t[1], "as") || is_the_word(&b->t[1], "with") ||
+                 is_the_word(&b->t[1], "recursive");
+    return names || tc__sql_may_call(name->text) || is_alias(sql, at, b) ||
+           (is_sign(&b->t[1], ',') && is_with(sql, at));
+}
+
 void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out)
 {
     size_t at = 0;
     size_t count = 0;
     bool explains = false;
-    struct token before = {END, TC_EMPTY};
+    struct before before = {{{END, TC_EMPTY}, {END, TC_EMPTY}, {END, TC_EMPTY}}, false};
     *out = (struct tc__sql_look){.end = sql.len};
     for (;;) {
         struct token t = next(sql, &at);
@@ -192,16 +218,17 @@ void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out)
             return;
         }
         if (count == 0) {
-            explains = t.kind == WORD && tc_slice_eq_nocase(t.text, TC_LIT("explain"));
+            explains = is_the_word(&t, "explain");
             out->reads = is_first(&t) || is_sign(&t, '(');
         } else if (count == 1 && explains) {
             out->reads = is_first(&t);
         }
-        if (is_sign(&t, '(') && (before.kind == WORD || before.kind == QUOTED) &&
-            is_banned(before.text) && out->banned.len == 0) {
-            out->banned = before.text;
+        bool calls = is_sign(&t, '(') && (before.t[0].kind == WORD || before.t[0].kind == QUOTED);
+        if (calls && out->banned.len == 0 && !may_call(sql, at, &before)) {
+            out->banned = before.t[0].text;
         }
-        before = t;
+        bool on = is_the_word(&t, "on") && is_the_word(&before.t[0], "distinct");
+        before = (struct before){{t, before.t[0], before.t[1]}, before.distinct_on || on};
         count++;
     }
 }

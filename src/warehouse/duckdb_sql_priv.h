@@ -17,8 +17,13 @@
 struct tc__sql_look {
     size_t end;             /* of the statement: the first semicolon, or the end of the text */
     bool reads;             /* begins as a query, or as EXPLAIN of one without options */
-    struct tc_slice banned; /* a function that does more than look at tables; empty: none */
+    struct tc_slice banned; /* a function that untrusted queries may not call; empty: none */
 };
+
+/* Whether it may stand before a bracket in an untrusted query. */
+bool tc__sql_may_call(struct tc_slice name);
+/* Allowed too, but only as a table. */
+bool tc__sql_is_series(struct tc_slice name);
 
 void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out);
 

@@ -117,6 +117,7 @@ TC_CHECKED tc_status tc_wire_get_parquet(struct tc_slice body, struct tc_wire_pa
 struct tc_wire_link {
     int fd;
     int wake_fd; /* reading ends when it is readable; -1: none */
+    bool leaves; /* writing too: the other side has a second then to take what there is */
     char *in;    /* the frame that comes in */
     size_t have;
     size_t cap;

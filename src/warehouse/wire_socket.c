@@ -18,6 +18,8 @@
 /* A daemon whose queue of connections is full is asked again after this, so often. */
 #define FULL_WAIT_US 10000
 #define FULL_TRIES 200
+/* For the other side to take a frame when we are about to leave. */
+#define LEAVE_GRACE TC_SECOND
 
 static int64_t mono_ns(void)
 {
@@ -154,18 +156,25 @@ tc_status tc_wire_write(struct tc_wire_link *l, const struct tc_wire_out *frame,
                         struct tc_error *err)
 {
     size_t done = 0;
+    bool leaving = false;
     int64_t until_ns = mono_ns() + timeout_ns;
     while (done < frame->len) {
         ssize_t n = send(l->fd, frame->data + done, frame->len - done, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             done += (size_t)n;
-            until_ns = mono_ns() + timeout_ns;
+            until_ns = leaving ? until_ns : mono_ns() + timeout_ns;
             continue;
         }
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             return fail_errno(err, "cannot be written to");
         }
-        TC_TRY(wait_for(l, POLLOUT, false, until_ns, err));
+        tc_status status = wait_for(l, POLLOUT, l->leaves && !leaving, until_ns, err);
+        if (status == TC_E_LIMIT) {
+            leaving = true;
+            until_ns = mono_ns() + (timeout_ns < LEAVE_GRACE ? timeout_ns : LEAVE_GRACE);
+            continue;
+        }
+        TC_TRY(status);
     }
     return TC_OK;
 }

@@ -114,7 +114,7 @@ describe('a query', () => {
   });
 
   test('that takes too long is stopped', () => {
-    const { status, stderr } = sql(['--timeout', '1', 'SELECT count(*) FROM range(1000000000) a, range(1000000) b WHERE a.range % 7 = b.range']);
+    const { status, stderr } = sql(['--timeout', '1', 'SELECT count(*) FROM range(1000000000) a JOIN range(1000000) b ON a.range % 7 = b.range']);
     assert.equal(status, 1);
     assert.match(stderr, /too long/);
   });
@@ -235,7 +235,7 @@ describe('at a terminal', () => {
     const home = path.join(place.folder, 'home2');
     fs.mkdirSync(home);
     const stop = () => session([
-      ['tracecore> ', 'SELECT count(*) FROM range(1000000000) a, range(1000000) b WHERE a.range % 7 = b.range;\n'],
+      ['tracecore> ', 'SELECT count(*) FROM range(1000000000) a JOIN range(1000000) b ON a.range % 7 = b.range;\n'],
       ['b.range;', '\u0003', 'stopped'],
       ['stopped', null],
       ['tracecore> ', 'SELECT 40 + 2 AS still_here;\n'],

@@ -47,7 +47,7 @@ static void start(struct daemon *d, const char *dir, size_t clients)
 static void stop(struct daemon *d)
 {
     tc_warehouse_hub_retire(d->hub);
-    tc_warehouse_service_stop(d->service);
+    assert_true(tc_warehouse_service_stop(d->service, 600 * SECOND));
     tc_warehouse_hub_destroy(d->hub);
 }
 
@@ -211,6 +211,67 @@ static void stopping_ends_queries(void **state)
     (void)pthread_join(thread, NULL);
     assert_int_not_equal(a.status, TC_OK);
     tc_warehouse_close(a.w);
+}
+
+struct paused {
+    int begun;  /* pipe: rows came */
+    int resume; /* pipe: go on */
+};
+
+/* As `tracecore sql | less` does: takes some rows and then waits. */
+static tc_status pause_at_rows(void *context, const struct tc_rows *rows)
+{
+    const struct paused *p = context;
+    char c = 'x';
+    (void)rows;
+    assert_int_equal(write(p->begun, &c, 1), 1);
+    assert_int_equal(read(p->resume, &c, 1), 0); /* until it is closed */
+    return TC_E_NOTFOUND;
+}
+
+struct reading {
+    struct tc_warehouse *w;
+    struct paused paused;
+    tc_status status;
+};
+
+static void *read_and_pause(void *context)
+{
+    struct reading *r = context;
+    struct tc_error err = {0};
+    struct tc_query query = {.sql = TC_LIT("SELECT a.* FROM telemetry_slice_fact a, range(1000)")};
+    r->status = tc_warehouse_query(r->w, &query, pause_at_rows, &r->paused, NULL, &err);
+    return NULL;
+}
+
+/* A reader that pauses fills the socket; the daemon goes all the same. */
+static void stopping_does_not_wait_for_a_paused_reader(void **state)
+{
+    struct daemon d;
+    pthread_t thread;
+    int begun[2];
+    int resume[2];
+    char c;
+    assert_int_equal(pipe(begun), 0);
+    assert_int_equal(pipe(resume), 0);
+    start(&d, dir_of(state), 4);
+    struct reading r = {.w = must_ask(d.dir, TC_WAREHOUSE_WRITE),
+                        .paused = {.begun = begun[1], .resume = resume[0]}};
+    wh_add_slices(r.w, 0, 50000);
+    assert_int_equal(pthread_create(&thread, NULL, read_and_pause, &r), 0);
+    assert_int_equal(read(begun[0], &c, 1), 1);
+    (void)poll(NULL, 0, 300); /* the socket fills */
+    /* Much less than the time that an answer may wait to be taken. */
+    tc_warehouse_hub_retire(d.hub);
+    assert_true(tc_warehouse_service_stop(d.service, 100 * SECOND));
+    tc_warehouse_hub_destroy(d.hub);
+    (void)close(resume[1]);
+    (void)pthread_join(thread, NULL);
+    assert_int_not_equal(r.status, TC_OK);
+    tc_warehouse_close(r.w);
+    (void)close(resume[0]);
+    (void)close(begun[0]);
+    (void)close(begun[1]);
 }
 
 static void too_many_commands_are_told(void **state)
@@ -425,6 +486,7 @@ int main(void)
         TEST(a_stale_socket_is_no_daemon),
         TEST(a_query_can_be_interrupted),
         TEST(stopping_ends_queries),
+        TEST(stopping_does_not_wait_for_a_paused_reader),
         TEST(too_many_commands_are_told),
         TEST(queries_of_people_have_bounds),
         TEST(who_does_not_want_rows_gets_no_more),

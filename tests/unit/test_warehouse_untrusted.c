@@ -133,6 +133,36 @@ static const char *const ATTACKS[] = {
     "SELECT * FROM seq_scan()",
     "SELECT * FROM seq_scan('benchmark_run_fact')",
     "SELECT getenv('HOME')",
+    /* what runs long, or makes much, within one value: no limit would end it */
+    "SELECT levenshtein('a', 'b')",
+    "SELECT \"Levenshtein\"('a', 'b')",
+    "SELECT 'a'.levenshtein('b')",
+    "SELECT DISTINCT ON (x) levenshtein(x, x) FROM (SELECT 'a' AS x)",
+    "SELECT x, levenshtein(x, x) AS y, (1) FROM (SELECT 'a' AS x)",
+    "SELECT damerau_levenshtein('a', 'b')",
+    "SELECT editdist3('a', 'b')",
+    "SELECT jaccard('a', 'b')",
+    "SELECT jaro_winkler_similarity('a', 'b')",
+    "SELECT repeat('x', 3)",
+    "SELECT length(main.repeat('x', 3))",
+    "SELECT lpad('x', 9, 'ab')",
+    "SELECT rpad('x', 9, 'ab')",
+    "SELECT format('{:>9}', 'x')",
+    "SELECT printf('%9s', 'x')",
+    "SELECT bar(1, 0, 9, 9)",
+    "SELECT replace('aa', 'a', 'bb')",
+    "SELECT regexp_replace('aa', 'a', 'bb', 'g')",
+    "SELECT list_resize([1], 9)",
+    "SELECT list_reduce([1, 2], lambda x, y: x + y)",
+    "SELECT list_sum(range(9))",
+    "SELECT 1, generate_series(1, 9)",
+    "SELECT unnest(range(9))",
+    "SELECT [1] IS DISTINCT FROM range(9)",
+    "SELECT repeat('1', 9)::BIT",
+    "SELECT bitstring('1', 9)",
+    "SELECT bitstring_agg(range, 0, 9) FROM range(9)",
+    "SELECT * FROM repeat('x', 9)",
+    "SELECT * FROM test_all_types()",
 };
 
 static size_t files_in(const char *dir)
@@ -244,6 +274,21 @@ static void questions_are_answered(void **state)
         "SELECT 'read_csv(''x'')', \"query\" FROM (SELECT 1 AS query)",
         "SELECT quantile_cont(mean, 0.5) OVER (PARTITION BY metric) FROM telemetry_slice_fact",
         "SELECT name FROM duckdb_settings() LIMIT 1",
+        "WITH a(x) AS (VALUES (1)), b(y) AS MATERIALIZED (SELECT x FROM a) FROM a, b",
+        "SELECT i FROM range(3) AS t(i) JOIN generate_series(1, 3) AS u(j) ON (i = j)",
+        "SELECT metric, count(*) FILTER (WHERE mean > 0) FROM telemetry_slice_fact GROUP BY ALL",
+        "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY mean) FROM telemetry_slice_fact",
+        "SELECT mean::DECIMAL(18, 3), CAST(mean AS VARCHAR(9)) FROM telemetry_slice_fact",
+        "SELECT median(mean), mode(metric), quantile_cont(mean, [0.5, 0.99]), stddev(mean) FROM "
+        "telemetry_slice_fact WHERE metric IN ('a', 'b') AND NOT (mean IS NULL)",
+        "SELECT row_number() OVER (ORDER BY mean), lag(mean) OVER (ORDER BY mean) FROM "
+        "telemetry_slice_fact",
+        "SELECT date_trunc('hour', now()), extract(year FROM now()), epoch_ms(now()::TIMESTAMP), "
+        "time_bucket(INTERVAL (5) MINUTE, now()::TIMESTAMP), strftime(now(), '%Y')",
+        "SELECT split_part(lower(trim(' A/b ')), '/', 1), substr('abc', 2), concat('a', 'b'), "
+        "regexp_extract('a1', '[0-9]+'), coalesce(NULL, nullif(1, 2)), round(1.25, 1), greatest(1, "
+        "2)",
+        "SELECT list(range), string_agg(range::VARCHAR, ','), arg_max(range, -range) FROM range(9)",
     };
     struct tc_warehouse *w = wh_open(*state, TC_WAREHOUSE_WRITE);
     wh_add_slices(w, 0, 10);
@@ -254,6 +299,43 @@ static void questions_are_answered(void **state)
         }
     }
     tc_warehouse_close(w);
+}
+
+static void they_have_no_room_for_long_values(void **state)
+{
+    enum { MOST = 64 << 10 };
+    struct tc_warehouse *w = wh_open(*state, TC_WAREHOUSE_WRITE);
+    struct tc_error err = {0};
+    size_t rows = 0;
+    char *large = malloc(MOST + 1);
+    assert_non_null(large);
+    memset(large, ' ', MOST + 1);
+    memcpy(large, "SELECT 1", 8);
+    struct tc_query query = {.sql = tc_slice_make(large, MOST), .untrusted = true};
+    assert_int_equal(tc_warehouse_query(w, &query, ignore, &rows, NULL, &err), TC_OK);
+    query.sql.len++;
+    assert_int_equal(tc_warehouse_query(w, &query, ignore, &rows, NULL, &err), TC_E_USAGE);
+    assert_non_null(strstr(err.message, "65536 bytes"));
+    free(large);
+    tc_warehouse_close(w);
+}
+
+static void the_files_are_ours_alone(void **state)
+{
+    const struct wh_room *room = *state;
+    mode_t mask = umask(022);
+    struct tc_warehouse *w = wh_open(*state, TC_WAREHOUSE_WRITE);
+    wh_add_slices(w, 0, 10);
+    static const char *const names[] = {"warehouse.duckdb", "warehouse.duckdb.wal"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[300];
+        struct stat st;
+        (void)snprintf(path, sizeof path, "%s/%s", room->dir, names[i]);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+    tc_warehouse_close(w);
+    (void)umask(mask);
 }
 
 static void in_a_transaction_they_see_what_was_appended(void **state)
@@ -307,6 +389,14 @@ static void words_are_told_from_strings_and_comments(void **state)
         {"EXPLAIN SELECT 1", -1, true, ""},
         {"EXPLAIN ANALYZE SELECT 1", -1, false, ""},
         {"EXPLAIN (FORMAT json) SELECT 1", -1, false, ""},
+        {"SELECT range(3)", -1, true, "range"},
+        {"FROM range(3)", -1, true, ""},
+        {"FROM range(3) t(i)", -1, true, ""},
+        {"SELECT (1) nosuch(i, 1)", -1, true, "nosuch"},
+        {"SELECT DISTINCT ON (i) nosuch(i)", -1, true, "nosuch"},
+        {"WITH a(x) AS (FROM b), b(y) AS NOT MATERIALIZED (FROM a) FROM a", -1, true, ""},
+        {"SELECT a, nosuch(b) AS c", -1, true, "nosuch"},
+        {"SELECT a, nosuch(b", -1, true, "nosuch"},
         {"EXPLAIN", -1, false, ""},
         {"(((", -1, true, ""},
     };
@@ -335,6 +425,8 @@ int main(void)
         T(attacks_change_and_show_nothing),
         T(the_second_fence_holds_without_the_first),
         T(questions_are_answered),
+        T(they_have_no_room_for_long_values),
+        T(the_files_are_ours_alone),
         T(in_a_transaction_they_see_what_was_appended),
         cmocka_unit_test(words_are_told_from_strings_and_comments),
     };
