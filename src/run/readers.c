@@ -122,6 +122,7 @@ static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, stru
                        p->nan_count);
     }
     finish_rows(r);
+    TC_TRY(tc__result_join_slices(r, err));
     tc__result_check(r);
     return tc_result_status(r, err);
 }

@@ -66,6 +66,8 @@ void tc__result_parsed_fini(struct tc_result_parsed *p);
 /* Takes a file that was YAML for the text it is, for readers of text. */
 void tc__result_as_text(struct tc_result_parsed *p);
 
+/* run/result_points.c: slices of a serving row get its load and its window. */
+TC_CHECKED tc_status tc__result_join_slices(struct tc_result *r, struct tc_error *err);
 /* run/sane.c: fills in what follows from the rest (error rate) and notes what cannot be. */
 void tc__result_check(struct tc_result *r);
 
