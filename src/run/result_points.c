@@ -93,6 +93,15 @@ static void join(struct tc_result *r, struct tc_result_row *slice,
     }
 }
 
+/* The same place, or one below it. */
+static bool belongs(const struct tc_result_row *slice, const struct tc_result_row *serving)
+{
+    struct tc_slice rest = tc_slice_from(slice->where, serving->where.len);
+    return tc_slice_eq(slice->where, serving->where) ||
+           (serving->where.len > 0 && tc_slice_starts(slice->where, serving->where) &&
+            tc_slice_starts(rest, TC_LIT("/")));
+}
+
 tc_status tc__result_join_slices(struct tc_result *r, struct tc_error *err)
 {
     struct loads loads;
@@ -104,8 +113,7 @@ tc_status tc__result_join_slices(struct tc_result *r, struct tc_error *err)
         if (row->table == TC_TABLE_SERVING) {
             serving = row;
             repeated = is_repeated(&loads, row);
-        } else if (row->table == TC_TABLE_SLICE && serving != NULL &&
-                   tc_slice_eq(row->where, serving->where)) {
+        } else if (row->table == TC_TABLE_SLICE && serving != NULL && belongs(row, serving)) {
             join(r, row, serving, repeated);
         }
     }
