@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { add, scratch, tracecore, vllm } from './support/runs.mjs';
+import { add, scratch, show, tracecore, vllm } from './support/runs.mjs';
 
 let place;
 let data;
@@ -92,5 +92,15 @@ describe('diff', () => {
     const told = diff('once', 'warm').not_compared.find((o) => o.point === 'telemetry');
     assert.deepEqual([told.a, told.b], ['0 slices', '1 slices']);
     assert.match(run('diff', 'once', 'warm').stdout, /telemetry: see telemetry_slice_fact/u);
+  });
+});
+
+describe('the case', () => {
+  test('is that of one collective and its sizes', () => {
+    const kase = (id) => show(data, id).run.benchmark_case_id;
+    assert.equal(kase('gather-1'), kase('gather-2'));
+    assert.notEqual(kase('gather-1'), kase('gather-3'));
+    assert.notEqual(kase('gather-1'), kase('alltoall'));
+    assert.deepEqual(['gather-1', 'gather-2', 'gather-3', 'alltoall'].map((id) => show(data, id).run.replicate_index), [1, 2, 1, 1]);
   });
 });
