@@ -58,7 +58,8 @@ describe('list', () => {
     stdout.split('\n').forEach((line) => assert.ok([...line].length <= 80, line));
   });
   test('refuses what it does not understand', () => {
-    for (const [args, message] of [[['--since', 'yesterday'], /--since takes/u], [['--limit', 'few'], /--limit takes a number/u], [['x'], /too much/u]]) {
+    for (const [args, message] of [[['--since', 'yesterday'], /--since takes/u], [['--limit', 'few'], /--limit takes a number/u],
+      [['--class', 'foo'], /--class takes exploratory, publication_grade or realism_grade, not "foo"/u], [['x'], /too much/u]]) {
       const out = run('list', ...args);
       assert.equal(out.status, 2);
       assert.match(out.stderr, message);
@@ -68,6 +69,17 @@ describe('list', () => {
     const out = tracecore(['run', 'list', '--data-dir', path.join(place.folder, 'none')]);
     assert.equal(out.status, 2);
     assert.match(out.stderr, /no runs in .*none yet; add one with `tracecore run add`/u);
+  });
+});
+
+describe('read', () => {
+  test('names the readers, and says that a directory is none', () => {
+    const none = tracecore(['run', 'read', '--format', 'nope', 'x.json']);
+    assert.equal(none.status, 2);
+    assert.match(none.stderr, /no reader is called "nope"; there are .*vllm/u);
+    const folder = tracecore(['run', 'read', place.folder]);
+    assert.equal(folder.status, 2);
+    assert.match(folder.stderr, /is a directory; give the files in it/u);
   });
 });
 
