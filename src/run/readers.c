@@ -48,19 +48,25 @@ static const struct tc_reader *recognise(const struct tc_result_input *in)
 
 static tc_status say_unknown(const struct tc_result_parsed *p, struct tc_error *err)
 {
+    /* What begins with a brace is JSON; a text that is no YAML need not be meant as such. */
+    if (p->json_error.status != TC_OK && p->tried_yaml) {
+        return tc_fail(err, TC_E_UNSUPPORTED, 0,
+                       "text that no reader knows, and no YAML (%.120s); --format NAME chooses a "
+                       "reader",
+                       p->json_error.message);
+    }
     if (p->json_error.status != TC_OK) {
         *err = p->json_error;
         return err->status;
     }
-    char data[160];
+    char data[TC_ERROR_MESSAGE_MAX];
     struct tc_buf names = tc_buf_make(data, sizeof data);
     for (size_t i = 0; i < READER_COUNT; i++) {
         tc_buf_str(&names, i > 0 ? TC_LIT(", ") : TC_EMPTY);
         tc_buf_str(&names, tc_slice_cstr(READERS[i]->name));
     }
     static const char *const FORMS[] = {"text", "JSON", "JSON lines"};
-    return tc_fail(err, TC_E_UNSUPPORTED, 0,
-                   "%s that no reader knows; there are: %.*s; --format NAME chooses one",
+    return tc_fail(err, TC_E_UNSUPPORTED, 0, "%s that no reader knows; --format NAME: %.*s",
                    p->in.was_yaml ? "YAML" : FORMS[p->in.form], TC_FMT(tc_buf_slice(&names)));
 }
 
@@ -116,12 +122,10 @@ static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, stru
     if (status != TC_OK) {
         return status;
     }
-    if (p->nan_count > 0) {
-        tc_result_note(r, false, "", "",
-                       "%zu values are written as NaN, which is no JSON: taken as unknown",
-                       p->nan_count);
-    }
+    tc__result_note_nan(p, r);
+    TC_TRY(tc__result_note_twice(p, r, err));
     finish_rows(r);
+    TC_TRY(tc__result_join_slices(r, err));
     tc__result_check(r);
     return tc_result_status(r, err);
 }

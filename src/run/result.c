@@ -370,7 +370,8 @@ void tc_result_fact_text(struct tc_result *r, enum tc_table table, size_t column
                          struct tc_slice value)
 {
     struct tc_result_cell *cell = &r->facts[table][column];
-    if (value.len == 0) {
+    /* Tools write N/A for what they do not know. */
+    if (value.len == 0 || tc_slice_eq_nocase(value, TC_LIT("N/A"))) {
         return;
     }
     if (!cell->known) {

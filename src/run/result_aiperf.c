@@ -9,6 +9,7 @@
 #include "codec/codec.h"
 #include "run/result_map_metrics.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* The first that is there. */
@@ -122,12 +123,12 @@ static void tell_config(struct tc_result *r, struct tc_result_row *row, struct t
         FIRST_STRING(o, "input_config/endpoint/type", "input_config/endpoint/endpoint_type"));
 }
 
-/* Failures: where they are not a metric, from the summary of errors, which is empty without any. */
+/* Failures: where they are not a metric, from the summary of errors, which is empty without any.
+ * Where they are, both must agree. */
 static void count_errors(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
 {
     struct tc_json summary;
-    if (row == NULL || row->cells[TC_SERVING_ERRORS].known ||
-        !tc_json_get(o, TC_LIT("error_summary"), &summary) ||
+    if (row == NULL || !tc_json_get(o, TC_LIT("error_summary"), &summary) ||
         tc_json_type(summary) != TC_JSON_ARRAY) {
         return;
     }
@@ -140,6 +141,16 @@ static void count_errors(struct tc_result *r, struct tc_result_row *row, struct 
             __builtin_add_overflow(errors, count, &errors)) {
             return;
         }
+    }
+    const struct tc_result_cell *told = &row->cells[TC_SERVING_ERRORS];
+    if (told->known) {
+        if (errors > 0 && errors != told->integer) {
+            tc_result_note(r, true, "/error_summary", "error_request_count",
+                           "error_request_count is %" PRId64
+                           ", and the counts of error_summary make %" PRId64,
+                           told->integer, errors);
+        }
+        return;
     }
     tc_result_int(row, TC_SERVING_ERRORS, errors,
                   tc_result_define(r, "error_summary.count", "errors", "requests", "requests",

@@ -19,6 +19,8 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define JOBS_MAX 4096
+/* Among so many a job looks for another one of its name; JOBS_MAX squared is too much. */
+#define TWIN_JOBS_MAX 1024
 
 struct fio {
     struct tc_result *r;
@@ -243,9 +245,42 @@ static void add_sync(struct fio *f, struct tc_json job, const char *where, struc
     add_latency(f, &p, "lat", "of fsync and the like");
 }
 
-static void add_job(struct fio *f, struct tc_json job, struct tc_json global, const char *where,
-                    bool has_many)
+/* numjobs without group_reporting gives several entries that differ in their place alone. */
+static bool has_twin(struct tc_json jobs, struct tc_json job, size_t index)
 {
+    static const char *const NAMES[] = {"jobname", "hostname"};
+    struct tc_json_iter it = tc_json_iter_make(jobs);
+    struct tc_json other;
+    for (size_t n = 0; tc_json_iter_next(&it, NULL, &other) && n < TWIN_JOBS_MAX; n++) {
+        int64_t group = -1;
+        int64_t other_group = -1;
+        bool same = n != index;
+        for (size_t i = 0; same && i < sizeof NAMES / sizeof NAMES[0]; i++) {
+            same = tc_slice_eq(tc_map_string_at(job, NAMES[i]), tc_map_string_at(other, NAMES[i]));
+        }
+        if (!same) {
+            continue;
+        }
+        (void)tc_map_int_at(job, "groupid", &group);
+        (void)tc_map_int_at(other, "groupid", &other_group);
+        if (group == other_group) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct job_place {
+    const char *where;
+    size_t index;
+    bool has_many; /* the list has other jobs */
+    bool has_twin; /* one of them has the same name, host and group */
+};
+
+static void add_job(struct fio *f, struct tc_json job, struct tc_json global,
+                    const struct job_place *place)
+{
+    const char *where = place->where;
     static const char *const directions[] = {"read", "write", "trim", "mixed"};
     char data[512];
     struct tc_buf point = tc_buf_make(data, sizeof data);
@@ -254,8 +289,11 @@ static void add_job(struct fio *f, struct tc_json job, struct tc_json global, co
     (void)tc_map_at(job, "job options", &options);
     tc_map_point_text(&point, "job", tc_slice_head(tc_map_string_at(job, "jobname"), 128));
     tc_map_point_text(&point, "host", tc_slice_head(tc_map_string_at(job, "hostname"), 64));
-    if (has_many && tc_map_int_at(job, "groupid", &number)) {
+    if (place->has_many && tc_map_int_at(job, "groupid", &number)) {
         tc_map_point_number(&point, "group", (double)number);
+    }
+    if (place->has_twin) {
+        tc_map_point_number(&point, "job_index", (double)place->index);
     }
     option(&point, options, global, "rw", "rw");
     option(&point, options, global, "bs", "bs");
@@ -333,7 +371,8 @@ static tc_status read_root(struct fio *f, struct tc_json root, const char *where
             if (count++ == JOBS_MAX) {
                 return tc_fail(f->err, TC_E_LIMIT, 0, "%s: more than %d jobs", at, JOBS_MAX);
             }
-            add_job(f, job, global, at, jobs_here > 1);
+            struct job_place place = {at, n, jobs_here > 1, has_twin(jobs, job, n)};
+            add_job(f, job, global, &place);
         }
     }
     return count > 0

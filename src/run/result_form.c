@@ -3,6 +3,7 @@
 #include "base/json_raw.h"
 #include "base/limits.h"
 #include "base/yaml_json.h"
+#include "run/result_map.h"
 #include "run/result_priv.h"
 
 #include <stdio.h>
@@ -68,7 +69,7 @@ static size_t behind_string(const char *s, size_t len, size_t at)
 }
 
 /* Replaces the words outside strings, in place; how many of them were NaN. */
-static size_t replace_literals(char *s, size_t len)
+static size_t replace_literals(char *s, size_t len, size_t *out_first)
 {
     size_t nan_count = 0;
     for (size_t at = 0; at < len;) {
@@ -83,7 +84,9 @@ static size_t replace_literals(char *s, size_t len)
                 if (tc_slice_starts(rest, LITERALS[i].word)) {
                     step = LITERALS[i].word.len;
                     memcpy(s + at, LITERALS[i].instead, step);
-                    nan_count += step == 3;
+                    if (step == 3 && nan_count++ == 0) {
+                        *out_first = at;
+                    }
                     break;
                 }
             }
@@ -103,7 +106,7 @@ static tc_status patch_literals(struct tc_result_parsed *p, struct tc_error *err
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for %zu bytes", p->in.bytes.len);
     }
     memcpy(p->patched, p->in.bytes.ptr, p->in.bytes.len);
-    p->nan_count = replace_literals(p->patched, p->in.bytes.len);
+    p->nan_count = replace_literals(p->patched, p->in.bytes.len, &p->nan_at);
     p->in.bytes.ptr = p->patched;
     return TC_OK;
 }
@@ -153,6 +156,10 @@ static tc_status say_broken(const struct tc_result_input *in, struct tc_slice te
         part = inner;
     }
     size_t offset = (size_t)(part.ptr - in->bytes.ptr);
+    double number = 0;
+    if (tc_map_parse_number(part, &number)) {
+        reason = "this number is out of range";
+    }
     return tc_fail(err, TC_E_MALFORMED, offset, "line %zu, byte %zu, in %.*s: %s",
                    count_lines(in->bytes, 0, offset) + 1, offset,
                    TC_FMT(pointer.len > 0 ? tc_buf_slice(&pointer) : TC_LIT("the document")),
@@ -278,6 +285,7 @@ static tc_status parse_as(struct tc_result_parsed *p, struct tc_error *err)
         status = parse_json(p, &p->json_error);
     } else if (p->in.bytes.len <= TC_YAML_TEXT_MAX && may_be_yaml(p->in.bytes)) {
         status = parse_yaml(p, &p->json_error);
+        p->tried_yaml = true;
         /* "0: ..." of srun begins a log like YAML: what YAML cannot be may still be text. */
         status = status == TC_OK || status == TC_E_NOMEM ? status : TC_E_MALFORMED;
     }

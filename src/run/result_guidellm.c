@@ -241,7 +241,9 @@ static void tell_requests(struct tc_result *r, struct tc_result_row *row, struct
                                        "those that were cut off by the end are not counted"));
     }
     double cut_off = 0;
-    if (tc_map_number_at(b, "metrics/request_totals/incomplete", &cut_off)) {
+    if (tc_map_number_at(b, "metrics/request_totals/incomplete", &cut_off) ||
+        tc_map_number_at(b, "request_totals/incomplete", &cut_off) ||
+        tc_map_number_at(b, "run_stats/requests_made/incomplete", &cut_off)) {
         tc_map_slice_value(r, row->where, point, "request_totals.incomplete", "incomplete_requests",
                            "requests", "requests", cut_off, NULL);
     }

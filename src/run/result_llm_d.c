@@ -217,6 +217,13 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
         struct tc_map_dist dist = {.path = latencies[i].name,
                                    .column = latencies[i].column,
                                    .std_column = latencies[i].std_column};
+        struct tc_json v;
+        if (tc_map_at(latency, dist.path, &v) && tc_map_string_at(v, "units").len == 0) {
+            char where[PATH_MAX_BYTES];
+            (void)snprintf(where, sizeof where, "/%s/%s", shape->latency, dist.path);
+            tc_result_note(l->r, false, where, "units", "no units: all of it is taken as unknown");
+            continue;
+        }
         dist.measures = tc__llm_d_measures(dist.path, &dist.note);
         tc_map_dists(l->r, row, l->point, latency, &style, &dist, 1);
     }
@@ -287,11 +294,17 @@ static void tell_length(struct tc__llm_d *l, struct tc_json root, const char *pa
     }
 }
 
+/* A length that all requests have: of the other distributions, "value" is the mean. */
 static double fixed_length(struct tc_json root, const char *path)
 {
     struct tc_json v;
     double value = 0;
-    return tc_map_at(root, path, &v) && tc_map_number_at(v, "value", &value) ? value : 0;
+    if (!tc_map_at(root, path, &v)) {
+        return 0;
+    }
+    struct tc_slice distribution = tc_map_string_at(v, "distribution");
+    bool fixed = distribution.len == 0 || tc_slice_eq_nocase(distribution, S("fixed"));
+    return fixed && tc_map_number_at(v, "value", &value) ? value : 0;
 }
 
 static void set_load(struct tc__llm_d *l, struct tc_result_row *row, struct tc_json root,

@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A pointer in a note; longer ones are cut. */
+#define UNITS_POINTER_MAX 256
 #define S(literal) TC_LIT(literal)
 #define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
@@ -216,12 +218,36 @@ static bool is_free(struct tc_slice pointer)
     return true;
 }
 
+/* The 29 of the report's schema, over its versions. */
+static bool is_of_schema(struct tc_slice spelling)
+{
+    static const char *const UNITS[] = {
+        "count",     "pixels",   "percent",  "fraction", "ratio", "ms",       "s",       "bytes",
+        "MB",        "GB",       "TB",       "MiB",      "GiB",   "TiB",      "Mbit/s",  "Gbit/s",
+        "Tbit/s",    "GiB/s",    "MB/s",     "GB/s",     "TB/s",  "ms/token", "s/token", "tokens/s",
+        "queries/s", "images/s", "videos/s", "audios/s", "Watts",
+    };
+    for (size_t i = 0; i < COUNT_OF(UNITS); i++) {
+        if (tc_slice_eq(spelling, tc_slice_cstr(UNITS[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static tc_status unit_of(struct walk *w, struct tc_slice spelling, const char **out_unit,
                          double *out_factor)
 {
     struct tc_slice pointer = tc_buf_slice(&w->pointer);
     *out_factor = 1;
     if (tc_map_unit(spelling, out_unit, out_factor)) {
+        if (!is_free(pointer) && !is_of_schema(spelling)) {
+            char where[UNITS_POINTER_MAX];
+            (void)snprintf(where, sizeof where, "%.*s/units", TC_FMT(tc_slice_head(pointer, 200)));
+            tc_result_note(w->l->r, false, where, "units",
+                           "'%.*s' is none of the report's units: taken as that of other tools",
+                           TC_FMT(spelling));
+        }
         return TC_OK;
     }
     *out_unit = tc_result_cstr(w->l->r, tc_slice_head(spelling, 32));

@@ -226,13 +226,24 @@ static void note_once(struct tc_result *r, struct tc_slice where, const char *fi
 
 void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_json object)
 {
-    int64_t ended = compact_time(tc_map_string_at(object, "date"));
+    struct tc_slice text = tc_map_string_at(object, "date");
+    int64_t ended = compact_time(text);
     int64_t started = TC_TIME_NONE;
     double seconds = 0;
-    if (ended == TC_TIME_NONE || row == NULL) {
+    if (row == NULL || text.len == 0) {
         return;
     }
-    note_once(r, row->where, "date", "has no time zone: taken as UTC, and as the end of the run");
+    if (ended != TC_TIME_NONE) {
+        note_once(r, row->where, "date",
+                  "has no time zone: taken as UTC, and as the end of the run");
+    } else {
+        /* Other programs rewrite it as RFC 3339. */
+        ended = tc_serving_iso_time(r, row->where, "date", text);
+    }
+    if (ended == TC_TIME_NONE) {
+        note_once(r, row->where, "date", "is no time: when the run was is taken as unknown");
+        return;
+    }
     if (tc_map_number_at(object, "duration", &seconds) && seconds >= 0 &&
         seconds < DURATION_MAX_S) {
         started = ended - (int64_t)(seconds * 1e9);
@@ -306,13 +317,14 @@ tc_status tc_serving_require_completed(const struct tc_result_row *row, const ch
     }
     const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
     if (!completed->known) {
-        return tc_fail(err, TC_E_MALFORMED, 0, "%.*s: no number of completed requests in '%s'",
-                       TC_FMT(row->where), field);
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "%.*s%s'%s' has no whole number of completed requests", TC_FMT(row->where),
+                       row->where.len > 0 ? ": " : "", field);
     }
     if (completed->integer == 0) {
         return tc_fail(err, TC_E_MALFORMED, 0,
-                       "%.*s: '%s' is 0: no request succeeded, so nothing was measured",
-                       TC_FMT(row->where), field);
+                       "%.*s%s'%s' is 0: no request succeeded, so nothing was measured",
+                       TC_FMT(row->where), row->where.len > 0 ? ": " : "", field);
     }
     return TC_OK;
 }

@@ -23,6 +23,8 @@
 #define NS_PER_MS INT64_C(1000000)
 #define NAME_MAX_BYTES 64
 /* Other members of tracked_stats than those with a column. */
+/* Keys whose rank is remembered; MLPerf has about a hundred. */
+#define SPEAKERS_MAX 256
 #define STATS_MAX 16
 
 /* What has a beginning and an end. */
@@ -83,10 +85,20 @@ struct run {
     size_t series_count;
 };
 
+/* Which rank a key was first heard from. */
+struct speaker {
+    uint64_t key_hash;
+    long rank;
+};
+
 struct log {
     struct tc_result *r;
     struct tc_error *err;
     struct run run;
+    struct speaker speakers[SPEAKERS_MAX];
+    size_t speaker_count;
+    size_t repeats; /* lines of other ranks that were left out */
+    size_t repeat_line;
     size_t runs;
     size_t line;
     size_t failed;
@@ -390,9 +402,10 @@ static tc_status on_start(struct log *l, const struct event *e)
         run->line = l->line;
         run->has_events = true;
     } else if (run->has_start) {
-        tc_result_note(l->r, false, "", "run_start",
-                       "line %zu: another run_start in the same run: the first one counts",
-                       l->line);
+        char where[32];
+        (void)snprintf(where, sizeof where, "line:%zu", l->line);
+        tc_result_note(l->r, false, where, "run_start",
+                       "another run_start in the same run: the first one counts");
         return TC_OK;
     }
     run->has_start = true;
@@ -489,9 +502,27 @@ static tc_status on_event(struct log *l, const struct event *e)
 
 /* ---- lines ---- */
 
+/* With srun -l every rank may print the same events: a key counts from the rank that was first. */
+static bool is_repeat(struct log *l, struct tc_slice key, long rank)
+{
+    uint64_t hash = tc_slice_hash(key, 0);
+    if (rank < 0) {
+        return false;
+    }
+    for (size_t i = 0; i < l->speaker_count; i++) {
+        if (l->speakers[i].key_hash == hash) {
+            return l->speakers[i].rank != rank;
+        }
+    }
+    if (l->speaker_count < SPEAKERS_MAX) {
+        l->speakers[l->speaker_count++] = (struct speaker){hash, rank};
+    }
+    return false;
+}
+
 /* The JSON behind the mark. */
 static tc_status read_event(struct log *l, const struct tc_result_input *in, struct tc_slice text,
-                            bool is_last)
+                            long rank, bool is_last)
 {
     struct event e = {.key = TC_EMPTY};
     struct tc_json root;
@@ -500,7 +531,9 @@ static tc_status read_event(struct log *l, const struct tc_result_input *in, str
     if (!tc_json_raw_value(text, &at, &object) ||
         tc_json_parse(in->parser, object, &root, NULL) != TC_OK) {
         if (is_last) {
-            tc_result_note(l->r, false, "", "MLLOG", "line %zu: the last line is cut off", l->line);
+            char where[32];
+            (void)snprintf(where, sizeof where, "line:%zu", l->line);
+            tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
             return TC_OK;
         }
         return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: no JSON behind %s", l->line, MARK);
@@ -517,6 +550,10 @@ static tc_status read_event(struct log *l, const struct tc_result_input *in, str
         return tc_fail(l->err, TC_E_MALFORMED, 0,
                        "line %zu: time_ms: milliseconds since 1970 are needed", l->line);
     }
+    if (is_repeat(l, e.key, rank)) {
+        l->repeat_line = l->repeats++ == 0 ? l->line : l->repeat_line;
+        return TC_OK;
+    }
     return on_event(l, &e);
 }
 
@@ -529,7 +566,9 @@ static tc_status read_lines(struct log *l, const struct tc_result_input *in)
         l->line = lines.line;
         if (tc__text_after(line, S(MARK), &text)) {
             bool is_last = lines.rest.len == 0;
-            TC_TRY(read_event(l, in, text, is_last));
+            long rank = -1;
+            (void)tc__line_bare(line, &rank);
+            TC_TRY(read_event(l, in, text, rank, is_last));
         }
     }
     if (!l->run.has_events) {
@@ -546,6 +585,14 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     tc_status status = read_lines(&l, in);
     reset_run(&l.run);
     TC_TRY(status);
+    if (l.repeats > 0) {
+        char where[32];
+        (void)snprintf(where, sizeof where, "line:%zu", l.repeat_line);
+        tc_result_note(r, false, where, "MLLOG",
+                       "%zu lines of other ranks are left out: a key counts from the rank that was "
+                       "first",
+                       l.repeats);
+    }
     if (l.has_time) {
         tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, l.first_ms * NS_PER_MS);
         tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, l.last_ms * NS_PER_MS);

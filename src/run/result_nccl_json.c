@@ -19,13 +19,30 @@ static bool json_value(struct tc_json v, const char *name, struct tc__nccl_half 
     return h->known[value];
 }
 
-static void json_half(struct tc_json o, const char *name, const char *iterations,
-                      struct tc__nccl_half *h)
+/* nccl-tests writes what it could not measure as a text. */
+static void note_text(struct tc_result *r, const char *where, const char *half, struct tc_json v)
+{
+    static const char *const NAMES[] = {"time", "alg_bw", "bus_bw"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        struct tc_json value;
+        double number = 0;
+        if (tc_map_at(v, NAMES[i], &value) && !tc_map_number(value, &number)) {
+            char at[96];
+            (void)snprintf(at, sizeof at, "%s/%s/%s", where, half, NAMES[i]);
+            tc_result_note(r, false, at, NAMES[i], "is no number ('%.*s'): taken as unknown",
+                           TC_FMT(tc_slice_head(tc_map_string_at(value, ""), 32)));
+        }
+    }
+}
+
+static void json_half(struct tc_result *r, const char *where, struct tc_json o, const char *name,
+                      const char *iterations, struct tc__nccl_half *h)
 {
     struct tc_json v;
     if (tc_map_at(o, name, &v)) {
         h->cpu_time =
             !json_value(v, "time", h, TC__NCCL_TIME) && json_value(v, "cpu_time", h, TC__NCCL_TIME);
+        note_text(r, where, name, v);
         (void)json_value(v, "alg_bw", h, TC__NCCL_ALGBW);
         (void)json_value(v, "bus_bw", h, TC__NCCL_BUSBW);
         (void)json_value(v, "nwrong", h, TC__NCCL_WRONG);
@@ -56,8 +73,8 @@ static tc_status json_row(struct tc__nccl_log *l, struct tc_json o, size_t index
     t.root = tc_slice_trim(tc_map_string_at(o, "root"));
     int64_t done = 0;
     l->iterations = tc_map_int_at(o, "actual_iterations", &done) && done > 0 ? done : l->iterations;
-    json_half(o, "out_of_place", "out_of_place_per_iter", &t.half[0]);
-    json_half(o, "in_place", "in_place_per_iter", &t.half[1]);
+    json_half(l->r, where, o, "out_of_place", "out_of_place_per_iter", &t.half[0]);
+    json_half(l->r, where, o, "in_place", "in_place_per_iter", &t.half[1]);
     tc__nccl_add_row(l, where, &t);
     return TC_OK;
 }

@@ -52,6 +52,8 @@ struct tc_result_parsed {
     char *patched; /* bytes without NaN and infinities; NULL: none were there */
     char *json;    /* of YAML */
     size_t nan_count;
+    size_t nan_at;              /* where the first one stands in in.bytes */
+    bool tried_yaml;            /* json_error is that of YAML */
     struct tc_error json_error; /* looked like JSON or YAML, and why it is none; status TC_OK: no */
 };
 
@@ -63,9 +65,16 @@ struct tc_result_parsed {
 TC_CHECKED tc_status tc__result_parse(struct tc_slice name, struct tc_slice bytes,
                                       struct tc_result_parsed *out, struct tc_error *err);
 void tc__result_parsed_fini(struct tc_result_parsed *p);
+/* Notes keys that stand twice in one object, at the top of a document. */
+TC_CHECKED tc_status tc__result_note_twice(const struct tc_result_parsed *p, struct tc_result *r,
+                                           struct tc_error *err);
+/* Notes the values that were written as NaN. */
+void tc__result_note_nan(const struct tc_result_parsed *p, struct tc_result *r);
 /* Takes a file that was YAML for the text it is, for readers of text. */
 void tc__result_as_text(struct tc_result_parsed *p);
 
+/* run/result_points.c: slices of a serving row get its load and its window. */
+TC_CHECKED tc_status tc__result_join_slices(struct tc_result *r, struct tc_error *err);
 /* run/sane.c: fills in what follows from the rest (error rate) and notes what cannot be. */
 void tc__result_check(struct tc_result *r);
 

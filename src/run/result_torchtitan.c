@@ -36,7 +36,8 @@ struct line_values {
     bool is_validation;
     double values[VALUES];
     bool known[VALUES];
-    int64_t at_ns; /* TC_TIME_NONE: none */
+    bool not_finite[VALUES]; /* written as nan or inf: not known, but logged */
+    int64_t at_ns;           /* TC_TIME_NONE: none */
 };
 
 struct log {
@@ -57,6 +58,9 @@ struct log {
     bool has_validation;
     double validation;
     double memory_max;
+    size_t not_finite_line[VALUES]; /* the first one; 0: none */
+    size_t not_finite[VALUES];
+    size_t cut_line; /* the last line, if it begins like one of a step and is none; 0: it is not */
     struct tc__stats stats[VALUES];
     struct tc__stats warm[VALUES]; /* of the first steps: used when there are no others */
     struct tc__stats step_ms;
@@ -120,6 +124,16 @@ static bool number_at(struct tc_slice text, double *out, struct tc_slice *out_re
     return !b.overflowed && tc_map_parse_number(tc_buf_slice(&b), out);
 }
 
+/* As Python prints a loss that diverged. */
+static bool is_not_finite(struct tc_slice text)
+{
+    struct tc_slice word = tc__word_next(&text);
+    if (word.len > 0 && (word.ptr[0] == '-' || word.ptr[0] == '+')) {
+        word = tc_slice_from(word, 1);
+    }
+    return tc_slice_eq_nocase(word, S("nan")) || tc_slice_eq_nocase(word, S("inf"));
+}
+
 /* Behind the name, which begins a word. */
 static bool after_name(struct tc_slice text, const char *name, struct tc_slice *out)
 {
@@ -151,6 +165,7 @@ static bool read_values(struct tc_slice text, struct line_values *v)
         bool there = name != NULL && (after_name(text, name, &rest) ||
                                       (i == TPS && after_name(text, "wps:", &rest)));
         v->known[i] = there && number_at(rest, &v->values[i], &tail);
+        v->not_finite[i] = there && !v->known[i] && is_not_finite(rest);
         if (v->known[i] && i == MEMORY && tc_slice_starts(tail, S("GiB("))) {
             struct tc_slice unused;
             v->known[MEMORY_PCT] =
@@ -158,7 +173,7 @@ static bool read_values(struct tc_slice text, struct line_values *v)
             i = MEMORY_PCT;
         }
     }
-    return v->known[LOSS] && (v->known[TPS] || v->known[MEMORY]);
+    return (v->known[LOSS] || v->not_finite[LOSS]) && (v->known[TPS] || v->known[MEMORY]);
 }
 
 /* "[titan] 2025-05-01 12:00:00,123 - root - INFO - step: ...": the first time in the line. */
@@ -190,7 +205,7 @@ static bool is_step_line(struct tc_slice line)
 
 /* ---- the log ---- */
 
-static void on_train(struct log *l, const struct line_values *v)
+static void on_train(struct log *l, size_t number, const struct line_values *v)
 {
     bool is_warm = v->step <= WARMUP_STEPS;
     if (l->lines > 0 && v->step == l->last_step) {
@@ -206,13 +221,15 @@ static void on_train(struct log *l, const struct line_values *v)
     for (size_t i = 0; i < VALUES; i++) {
         if (v->known[i]) {
             tc__stats_add(is_warm ? &l->warm[i] : &l->stats[i], v->values[i]);
+        } else if (v->not_finite[i] && l->not_finite[i]++ == 0) {
+            l->not_finite_line[i] = number;
         }
     }
     if (v->known[MEMORY] && v->values[MEMORY] > l->memory_max) {
         l->memory_max = v->values[MEMORY];
     }
     l->loss = v->values[LOSS];
-    l->has_loss = true;
+    l->has_loss = v->known[LOSS];
     l->last_step = v->step;
     l->last_ns = v->at_ns;
     l->steps = v->step > l->steps ? v->step : l->steps;
@@ -258,7 +275,12 @@ static void on_line(struct log *l, size_t number, struct tc_slice line)
     struct line_values v;
     long rank = -1;
     struct tc_slice text = tc__line_bare(tc__line_plain(line, plain, sizeof plain), &rank);
+    l->cut_line = 0;
     if (!read_values(text, &v)) {
+        struct tc_slice behind;
+        if (after_name(text, "step:", &behind)) {
+            l->cut_line = number;
+        }
         on_other(l, text);
         return;
     }
@@ -275,10 +297,10 @@ static void on_line(struct log *l, size_t number, struct tc_slice line)
     }
     if (v.is_validation) {
         l->validation = v.values[LOSS];
-        l->has_validation = true;
+        l->has_validation = v.known[LOSS];
         return;
     }
-    on_train(l, &v);
+    on_train(l, number, &v);
 }
 
 /* The lowest rank that has step lines. */
@@ -333,6 +355,25 @@ static void put_slice(struct log *l, const char *metric, const char *unit, struc
         tc_result_time(row, TC_SLICE_END, l->end_ns);
     }
     tc__stats_slice(s, row, definition);
+}
+
+static void tell_gaps(struct log *l)
+{
+    char where[32];
+    for (size_t i = 0; i < VALUES; i++) {
+        if (l->not_finite[i] > 0) {
+            (void)snprintf(where, sizeof where, "line:%zu", l->not_finite_line[i]);
+            tc_result_note(l->r, false, where, VALUE_OF[i].field,
+                           "is nan or infinite in %zu of %zu logged steps, here first: unknown "
+                           "there",
+                           l->not_finite[i], l->lines);
+        }
+    }
+    if (l->cut_line > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", l->cut_line);
+        tc_result_note(l->r, false, where, "step",
+                       "the last line is cut off: this step is left out");
+    }
 }
 
 static void put_rows(struct log *l)
@@ -402,6 +443,7 @@ static tc_status read_log(struct log *l, const struct tc_result_input *in)
         }
     }
     put_rows(l);
+    tell_gaps(l);
     return TC_OK;
 }
 

@@ -3,6 +3,7 @@
  * What cannot be, whatever the tool: told as a contradiction. What is only odd is a note. Rounding
  * of the last digits is neither.
  */
+#include "base/buf.h"
 #include "run/result_priv.h"
 
 #include <inttypes.h>
@@ -13,6 +14,8 @@
 #define ROUNDING 1e-9
 /* Rates are taken over a clock of their own, and files are rounded for people. */
 #define RATE_TOLERANCE 0.05
+/* What a run may take besides what it measured. */
+#define LONGER_S 1800
 /* An error rate of a file that rounds it to per cents. */
 #define ERROR_RATE_TOLERANCE 0.005
 
@@ -22,6 +25,18 @@ struct check {
     const struct tc_table_info *table;
     char where[256];
 };
+
+/* The shortest text that gives the number again: as the file has it. */
+struct shortest {
+    char text[40];
+};
+static struct shortest shortest(double value)
+{
+    struct shortest s = {.text = ""};
+    struct tc_buf b = tc_buf_make(s.text, sizeof s.text - 1);
+    tc_buf_f64(&b, value);
+    return s;
+}
 
 static bool above(double a, double b)
 {
@@ -54,10 +69,10 @@ static void check_order(const struct check *c, const size_t *columns, size_t cou
             continue;
         }
         if (last < TC_TABLE_COLUMNS_MAX && above(cell(c, last)->real, cell(c, columns[i])->real)) {
-            tc_result_note(c->r, true, c->where, field_of(c, last),
-                           "%s is %.17g, above %s with %.17g", c->table->columns[last].name,
-                           cell(c, last)->real, c->table->columns[columns[i]].name,
-                           cell(c, columns[i])->real);
+            tc_result_note(c->r, true, c->where, field_of(c, last), "%s is %s, above %s with %s",
+                           c->table->columns[last].name, shortest(cell(c, last)->real).text,
+                           c->table->columns[columns[i]].name,
+                           shortest(cell(c, columns[i])->real).text);
         }
         last = columns[i];
     }
@@ -72,8 +87,8 @@ static void check_not_negative(const struct check *c, size_t from, size_t to)
         }
         double value = type == TC_COLUMN_REAL ? cell(c, i)->real : (double)cell(c, i)->integer;
         if (value < 0) {
-            tc_result_note(c->r, true, c->where, field_of(c, i), "%s is negative: %.17g",
-                           c->table->columns[i].name, value);
+            tc_result_note(c->r, true, c->where, field_of(c, i), "%s is negative: %s",
+                           c->table->columns[i].name, shortest(value).text);
         }
     }
 }
@@ -122,12 +137,12 @@ static void check_error_rate(const struct check *c)
     double errors = (double)cell(c, TC_SERVING_ERRORS)->integer;
     if (rate < 0 || above(rate, 1)) {
         tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
-                       "an error rate of %.17g is not between 0 and 1", rate);
+                       "an error rate of %s is not between 0 and 1", shortest(rate).text);
     } else if (known(c, TC_SERVING_REQUESTS) && known(c, TC_SERVING_ERRORS) && requests > 0 &&
                fabs(rate - errors / requests) > ERROR_RATE_TOLERANCE) {
         tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
-                       "an error rate of %.17g, but %.0f of %.0f requests failed", rate, errors,
-                       requests);
+                       "an error rate of %s, but %.0f of %.0f requests failed", shortest(rate).text,
+                       errors, requests);
     }
 }
 
@@ -137,14 +152,36 @@ static void check_rate(const struct check *c, size_t rate, size_t count)
     if (!known(c, rate) || !known(c, count) || !known(c, TC_SERVING_DURATION_S)) {
         return;
     }
+    if (cell(c, rate)->real < 0 || cell(c, TC_SERVING_DURATION_S)->real < 0) {
+        return; /* told already */
+    }
     double counted = (double)cell(c, count)->integer;
     double made = cell(c, rate)->real * cell(c, TC_SERVING_DURATION_S)->real;
     /* A request more or less at the edges is no matter. */
     if (fabs(made - counted) > RATE_TOLERANCE * counted + 1) {
         tc_result_note(c->r, false, c->where, field_of(c, rate),
-                       "%.17g a second for %.17g s make %.6g, and %s is %.0f", cell(c, rate)->real,
-                       cell(c, TC_SERVING_DURATION_S)->real, made, c->table->columns[count].name,
-                       counted);
+                       "%s a second for %s s make %.6g, and %s is %.0f",
+                       shortest(cell(c, rate)->real).text,
+                       shortest(cell(c, TC_SERVING_DURATION_S)->real).text, made,
+                       c->table->columns[count].name, counted);
+    }
+}
+
+/* Setting up and warming up may be within the times, hours are not. */
+static void check_duration(const struct check *c)
+{
+    if (!known(c, TC_SERVING_STARTED) || !known(c, TC_SERVING_ENDED) ||
+        !known(c, TC_SERVING_DURATION_S)) {
+        return;
+    }
+    double window =
+        (double)(cell(c, TC_SERVING_ENDED)->integer - cell(c, TC_SERVING_STARTED)->integer) / 1e6;
+    double duration = cell(c, TC_SERVING_DURATION_S)->real;
+    if (window >= 0 && duration >= 0 &&
+        (window > 2 * duration + LONGER_S || window < (1 - RATE_TOLERANCE) * duration - 1)) {
+        tc_result_note(c->r, false, c->where, field_of(c, TC_SERVING_DURATION_S),
+                       "a duration of %s s, and %.6f s from started_at to ended_at",
+                       shortest(duration).text, window);
     }
 }
 
@@ -161,6 +198,7 @@ static void check_serving(const struct check *c)
     check_not_negative(c, TC_SERVING_DURATION_S, TC_SERVING_ERRORS);
     check_not_negative(c, TC_SERVING_INPUT_TOKENS, TC_SERVING_GOODPUT);
     check_times(c, TC_SERVING_STARTED, TC_SERVING_ENDED);
+    check_duration(c);
     check_requests(c);
     check_error_rate(c);
     check_rate(c, TC_SERVING_REQUESTS_PER_S, TC_SERVING_COMPLETED);

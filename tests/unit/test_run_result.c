@@ -250,7 +250,9 @@ static void test_nan_and_infinity_are_read(void **state)
     assert_false(row->cells[TC_SERVING_TTFT_P99].known);
     assert_true(row->cells[TC_SERVING_TTFT_MEAN].known);
     assert_int_equal(tc_result_notes(r, NULL), 1);
-    assert_non_null(strstr(tc_result_note_at(r, 0)->text.ptr, "1 values are written as NaN"));
+    assert_non_null(strstr(tc_result_note_at(r, 0)->text.ptr, "is written as NaN"));
+    assert_true(tc_slice_eq(tc_result_note_at(r, 0)->field, TC_LIT("p99_ttft_ms")));
+    assert_true(tc_slice_eq(tc_result_note_at(r, 0)->where, TC_LIT("line:1")));
     tc_result_destroy(r);
 }
 
@@ -271,6 +273,72 @@ static void test_documents_have_their_lines(void **state)
     tc_result_destroy(r);
     assert_refused(RUN "\"x\":1}\n" RUN "\"x\":tru}\n", TC_E_MALFORMED, "line 2");
     assert_refused(RUN "\"x\":1}\n" RUN, TC_E_MALFORMED, "cut off");
+}
+
+/* The n-th slice of the file. */
+static const struct tc_result_row *slice_at(const struct tc_result *r, size_t n)
+{
+    for (size_t i = 0; i < tc_result_rows(r); i++) {
+        const struct tc_result_row *row = tc_result_row_at(r, i);
+        if (row->table == TC_TABLE_SLICE && n-- == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static void test_slices_have_the_load_of_their_row(void **state)
+{
+    (void)state;
+    struct tc_result *r = NULL;
+    struct tc_error err;
+#define LOADED(n) \
+    RUN "\"date\":\"20260304-020000\",\"max_concurrency\":" n ",\"std_ttft_ms\":" n "}\n"
+    assert_int_equal(read_text(LOADED("8") LOADED("16"), &r, &err), TC_OK);
+    assert_true(tc_slice_eq(slice_at(r, 0)->cells[TC_SLICE_POINT].text, TC_LIT("concurrency=8")));
+    assert_true(tc_slice_eq(slice_at(r, 1)->cells[TC_SLICE_POINT].text, TC_LIT("concurrency=16")));
+    assert_true(slice_at(r, 0)->cells[TC_SLICE_START].known);
+    assert_int_equal(slice_at(r, 1)->cells[TC_SLICE_END].integer, 1772589600000000);
+    tc_result_destroy(r);
+    /* The same load twice: the place tells them apart. */
+    assert_int_equal(read_text(LOADED("8") LOADED("8"), &r, &err), TC_OK);
+    assert_true(
+        tc_slice_eq(slice_at(r, 1)->cells[TC_SLICE_POINT].text, TC_LIT("concurrency=8 at=line:2")));
+    tc_result_destroy(r);
+#undef LOADED
+}
+
+static void test_a_date_with_a_zone(void **state)
+{
+    (void)state;
+    struct tc_result *r = NULL;
+    struct tc_error err;
+    assert_int_equal(read_text(RUN "\"date\":\"2026-03-04T02:00:00+02:00\"}", &r, &err), TC_OK);
+    assert_int_equal(tc_result_row_at(r, 0)->cells[TC_SERVING_ENDED].integer, 1772582400000000);
+    assert_int_equal(tc_result_notes(r, NULL), 0);
+    tc_result_destroy(r);
+    assert_int_equal(read_text(RUN "\"date\":\"rubbish\"}", &r, &err), TC_OK);
+    assert_false(tc_result_row_at(r, 0)->cells[TC_SERVING_ENDED].known);
+    assert_int_equal(tc_result_notes(r, NULL), 1);
+    assert_true(tc_slice_eq(tc_result_note_at(r, 0)->field, TC_LIT("date")));
+    tc_result_destroy(r);
+}
+
+static void test_a_key_that_stands_twice(void **state)
+{
+    (void)state;
+    struct tc_result *r = NULL;
+    struct tc_error err;
+    assert_int_equal(read_text(RUN "\"x\":1, \"mean_ttft_ms\": 2}", &r, &err), TC_OK);
+    assert_int_equal(tc_result_notes(r, NULL), 1);
+    assert_true(tc_slice_eq(tc_result_note_at(r, 0)->field, TC_LIT("mean_ttft_ms")));
+    assert_true(tc_result_note_at(r, 0)->contradiction);
+    tc_result_destroy(r);
+    assert_int_equal(read_text(RUN "\"x\":1}\n" RUN "\"x\":1,\"x\":1}", &r, &err), TC_OK);
+    assert_int_equal(tc_result_notes(r, NULL), 1);
+    assert_true(tc_slice_eq(tc_result_note_at(r, 0)->where, TC_LIT("line:2")));
+    assert_false(tc_result_note_at(r, 0)->contradiction);
+    tc_result_destroy(r);
 }
 
 static void test_a_reader_that_is_asked_for(void **state)
@@ -476,6 +544,9 @@ int main(void)
         TEST(test_a_broken_document_says_where),
         TEST(test_nan_and_infinity_are_read),
         TEST(test_documents_have_their_lines),
+        TEST(test_slices_have_the_load_of_their_row),
+        TEST(test_a_date_with_a_zone),
+        TEST(test_a_key_that_stands_twice),
         TEST(test_a_reader_that_is_asked_for),
         TEST(test_numbers_and_units),
         TEST(test_a_unit_that_does_not_fit),

@@ -105,6 +105,22 @@ static void several_hosts_report_as_clients(void **state)
     tc_result_destroy(r);
 }
 
+static void jobs_of_one_name_are_told_apart(void **state)
+{
+    (void)state;
+#define ONE(name, bw)                                                                    \
+    "{\"jobname\":\"" name "\",\"groupid\":0,\"read\":{\"io_bytes\":4096,\"bw\":" bw "," \
+    "\"total_ios\":1}}"
+    struct tc_result *r = read_text("{\"fio version\":\"fio-3.33\",\"jobs\":[" ONE(
+                                        "a", "1") "," ONE("a", "2") "," ONE("b", "3") "]}",
+                                    TOOL);
+#undef ONE
+    assert_cell(find_slice(r, "read_bw", "", 0), TC_SLICE_POINT, "job=a group=0 job_index=0");
+    assert_cell(find_slice(r, "read_bw", "", 1), TC_SLICE_POINT, "job=a group=0 job_index=1");
+    assert_cell(find_slice(r, "read_bw", "", 2), TC_SLICE_POINT, "job=b group=0");
+    tc_result_destroy(r);
+}
+
 static void what_cannot_be_is_told(void **state)
 {
     (void)state;
@@ -130,6 +146,7 @@ int main(void)
         cmocka_unit_test(older_files_have_microseconds_and_kibibytes),
         cmocka_unit_test(text_around_the_json_is_looked_over),
         cmocka_unit_test(several_hosts_report_as_clients),
+        cmocka_unit_test(jobs_of_one_name_are_told_apart),
         cmocka_unit_test(what_cannot_be_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void a_report_of_version_0_2(void **state)
     assert_real(row, TC_SERVING_DURATION_S, 62.5);
     assert_real(row, TC_SERVING_COMPLETED, 5);
     const struct tc_result_row *all = find_slice(r, "observability.gpu_utilization", "", 0);
-    assert_cell(all, TC_SLICE_POINT, "in=2148 stage=3 component=svc");
+    assert_cell(all, TC_SLICE_POINT, "in=2148 stage=3 component=svc rate=10");
     assert_real(all, TC_SLICE_MAX, 96);
     assert_real(all, TC_SLICE_START, 1762365642000000);
     const struct tc_result_row *first = find_slice(r, "observability.gpu_utilization", "", 1);

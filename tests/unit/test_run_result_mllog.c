@@ -135,6 +135,22 @@ static void of_several_metrics_the_first_is_the_quality(void **state)
     tc_result_destroy(r);
 }
 
+static void ranks_that_say_the_same_count_once(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(LINES("0: " START(1000), "1: " START(1001),
+                                          "1: " EVENT(2000, "eval_accuracy", "0.5"),
+                                          "0: " EVENT(2001, "eval_accuracy", "0.5"),
+                                          "0: " STOP(3000, "success"), "1: " STOP(3002, "success")),
+                                    TOOL);
+    assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_TIME_TO_TRAIN, 2);
+    assert_null(find_row(r, TC_TABLE_TRAINING, 1));
+    assert_non_null(find_slice(r, "eval_accuracy", "", 0));
+    assert_null(find_slice(r, "eval_accuracy", "", 1));
+    assert_true(has_note(r, "3 lines of other ranks are left out", false));
+    tc_result_destroy(r);
+}
+
 static void broken_lines_are_named(void **state)
 {
     (void)state;
@@ -154,6 +170,7 @@ int main(void)
         cmocka_unit_test(an_end_before_the_start_contradicts),
         cmocka_unit_test(runs_may_follow_each_other),
         cmocka_unit_test(of_several_metrics_the_first_is_the_quality),
+        cmocka_unit_test(ranks_that_say_the_same_count_once),
         cmocka_unit_test(broken_lines_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

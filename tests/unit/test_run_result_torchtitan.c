@@ -76,6 +76,38 @@ static void older_lines_have_fewer_values(void **state)
     tc_result_destroy(r);
 }
 
+static void a_diverged_run_keeps_its_last_step(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(LINES(AT("10") STEP("10", "11.5000", "2,000"),
+                                          AT("20") STEP("20", "10.5000", "4,000"),
+                                          AT("30") STEP("30", "     nan", "5,000")),
+                                    TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
+    assert_real(row, TC_TRAINING_STEPS, 30);
+    assert_unknown(row, TC_TRAINING_LOSS);
+    assert_real(row, TC_TRAINING_TOKENS_PER_S_GPU, 4500);
+    assert_real(find_slice(r, "loss", "", 0), TC_SLICE_COUNT, 1);
+    assert_true(has_note(r, "is nan or infinite in 1 of 3 logged steps", false));
+    tc_result_destroy(r);
+}
+
+static void a_cut_last_line_is_told(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(
+        LINES(AT("10") STEP("10", "11.5000", "2,000"), AT("20") "step: 20  loss: 10.5000  grad_no"),
+        TOOL);
+    assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_STEPS, 10);
+    assert_true(has_note(r, "the last line is cut off", false));
+    tc_result_destroy(r);
+    r = read_text(LINES(AT("10") STEP("10", "11.5000", "2,000"), "a step: by step guide",
+                        AT("11") "Training completed"),
+                  TOOL);
+    assert_false(has_note(r, "cut off", false));
+    tc_result_destroy(r);
+}
+
 static void ranks_without_a_number_repeat_a_step(void **state)
 {
     (void)state;
@@ -122,6 +154,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_after_the_warm_up_count),
         cmocka_unit_test(older_lines_have_fewer_values),
+        cmocka_unit_test(a_diverged_run_keeps_its_last_step),
+        cmocka_unit_test(a_cut_last_line_is_told),
         cmocka_unit_test(ranks_without_a_number_repeat_a_step),
         cmocka_unit_test(a_restart_is_told),
         cmocka_unit_test(other_logs_are_not_taken),
