@@ -98,6 +98,21 @@ void tc_run_number(struct tc_grow *g, double value);
 #define TC_RUN_ID_BYTES 256
 bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
 
+/* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
+ * only parameter. Families are compared with the tools that the run's row lists. */
+#define TC_RUN_SLICES_FROM                                                          \
+    "FROM telemetry_slice_fact s JOIN benchmark_run_fact r ON r.run_id = s.run_id " \
+    "WHERE s.run_id = ? AND r.tools "
+#define TC_RUN_SLICES_SQL                                                                       \
+    "SELECT s.family, s.point, s.node_name, s.gpu_uuid, s.rank_id, s.request_class, s.metric, " \
+    "s.unit, s.min, s.max, s.mean, s.p50, s.p95, s.p99, s.last " TC_RUN_SLICES_FROM             \
+    "LIKE '%\"' || s.family || '\"%' ORDER BY s.family, s.point, s.metric, s.window_start, "    \
+    "s.source_digest"
+/* Sets the slices of two runs beside each other: text or JSON for values, and for what is not
+ * compared. False without memory. */
+bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b, bool json,
+                        struct tc_grow *values, struct tc_grow *odd);
+
 /* ---- tables for people ---- */
 
 #define TC_TABLE_OUT_COLUMNS 24

@@ -184,7 +184,11 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
         tc_buf_printable(&g->buf, tc_slice_cstr(out->name));
     }
     tc_grow_lit(g, "\n");
-    if (out->was_there) {
+    if (out->was_there && out->put_back > 0) {
+        tc_grow_u64(g, out->put_back);
+        tc_grow_str(g, out->put_back == 1 ? TC_LIT(" file of its evidence was put back\n")
+                                          : TC_LIT(" files of its evidence were put back\n"));
+    } else if (out->was_there) {
         tc_grow_lit(g, "nothing was changed\n");
     } else {
         tc_grow_lit(g, "  class: ");
@@ -226,6 +230,10 @@ static void put_json(struct tc_grow *g, const struct adding *a, const struct tc_
         tc_grow_key(g, "publishable");
         tc_grow_str(g, out->publishable ? TC_LIT("true") : TC_LIT("false"));
         tc_grow_member(g, "artifact_manifest_digest", tc_slice_cstr(out->manifest_digest));
+        if (out->put_back > 0) {
+            tc_grow_key(g, "put_back");
+            tc_grow_u64(g, out->put_back);
+        }
         tc_grow_key(g, "rows");
         tc_grow_lit(g, "{");
         for (size_t t = 0; t < TC_TABLE_COUNT; t++) {

@@ -8,6 +8,7 @@
 #include "cli/say.h"
 #include "cli/terminal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ enum part {
     PART_CLUSTER,
     PART_SERVING,
     PART_TRAINING,
+    PART_SLICES,
+    PART_TELEMETRY,
     PART_COUNT,
 };
 
@@ -49,6 +52,10 @@ static const struct {
     [PART_TRAINING] = {"training",
                        "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, "
                        "scale_point, tool, source_digest, source_pointer"},
+    [PART_SLICES] = {"slices", TC_RUN_SLICES_SQL},
+    [PART_TELEMETRY] = {"telemetry", "SELECT s.family, count(*) AS slices " TC_RUN_SLICES_FROM
+                                     "NOT LIKE '%\"' || s.family || '\"%' "
+                                     "GROUP BY s.family ORDER BY s.family"},
 };
 
 /* What makes two rows the same point, and what a definition is looked up in. */
@@ -339,23 +346,51 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
     tc_grow_fini(&point);
 }
 
-static bool same_point(const struct diff *d, const struct grain *grain, size_t row_a, size_t row_b)
+static bool same_point_of(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
+                          size_t row_b, const struct grain *grain)
 {
     for (size_t n = 0; n < grain->key_count; n++) {
-        if (!same_cell(&d->parts[SIDE_A][grain->part], row_a, &d->parts[SIDE_B][grain->part], row_b,
-                       grain->keys[n])) {
+        if (!same_cell(a, row_a, b, row_b, grain->keys[n])) {
             return false;
         }
     }
     return true;
 }
 
+static bool same_point(const struct diff *d, const struct grain *grain, size_t row_a, size_t row_b)
+{
+    return same_point_of(&d->parts[SIDE_A][grain->part], row_a, &d->parts[SIDE_B][grain->part],
+                         row_b, grain);
+}
+
+/* A row that meets none: the other run has no such point, or has it less often. */
+static const char *why_lone(const struct diff *d, const struct grain *grain, size_t side,
+                            size_t row)
+{
+    const struct tc_run_set *own = &d->parts[side][grain->part];
+    const struct tc_run_set *other = &d->parts[1 - side][grain->part];
+    size_t here = 0;
+    size_t there = 0;
+    for (size_t n = 0; n < own->row_count; n++) {
+        here += same_point_of(own, n, own, row, grain) ? 1 : 0;
+    }
+    for (size_t n = 0; n < other->row_count; n++) {
+        there += same_point_of(other, n, own, row, grain) ? 1 : 0;
+    }
+    if (there == 0) {
+        return side == SIDE_A ? "only in the first" : "only in the second";
+    }
+    if (here == 2) {
+        return side == SIDE_A ? "twice in the first" : "twice in the second";
+    }
+    return side == SIDE_A ? "more often in the first" : "more often in the second";
+}
+
 static void tell_lone(struct diff *d, const struct grain *grain, size_t side, size_t row)
 {
     struct tc_grow point = {0};
     put_point(&point, grain, &d->parts[side][grain->part], row);
-    tell_odd(d, tc_grow_slice(&point), NULL,
-             side == SIDE_A ? "only in the first" : "only in the second", TC_EMPTY, TC_EMPTY);
+    tell_odd(d, tc_grow_slice(&point), NULL, why_lone(d, grain, side, row), TC_EMPTY, TC_EMPTY);
     tc_grow_fini(&point);
 }
 
@@ -393,6 +428,39 @@ static bool compare_grain(struct diff *d, const struct grain *grain)
     return true;
 }
 
+/* ---- telemetry ---- */
+
+static void tell_telemetry(struct diff *d)
+{
+    uint64_t slices[SIDES] = {0, 0};
+    char texts[SIDES][48];
+    for (size_t side = 0; side < SIDES; side++) {
+        const struct tc_run_set *s = &d->parts[side][PART_TELEMETRY];
+        for (size_t row = 0; row < s->row_count; row++) {
+            slices[side] += (uint64_t)tc_run_cell(s, row, 1)->integer;
+        }
+        (void)snprintf(texts[side], sizeof texts[side], "%llu slices",
+                       (unsigned long long)slices[side]);
+    }
+    if (slices[SIDE_A] > 0 || slices[SIDE_B] > 0) {
+        tell_odd(d, TC_LIT("telemetry"), NULL, "see telemetry_slice_fact with `tracecore sql`",
+                 tc_slice_cstr(texts[SIDE_A]), tc_slice_cstr(texts[SIDE_B]));
+    }
+}
+
+static bool compare_all(struct diff *d)
+{
+    bool ok = true;
+    for (size_t n = 0; n < GRAIN_COUNT; n++) {
+        ok = compare_grain(d, &GRAINS[n]) && ok;
+    }
+    ok = tc_run_diff_slices(&d->parts[SIDE_A][PART_SLICES], &d->parts[SIDE_B][PART_SLICES], d->json,
+                            &d->values, &d->odd) &&
+         ok;
+    tell_telemetry(d);
+    return ok;
+}
+
 /* ---- the whole ---- */
 
 static void start_table(struct diff *d, const char *third, const char *fourth)
@@ -412,9 +480,7 @@ static void put_text(struct diff *d, struct tc_grow *g)
         (void)tc_run_table_print(&d->table, g, "");
     }
     tc_run_table_fini(&d->table);
-    for (size_t n = 0; n < GRAIN_COUNT; n++) {
-        g->failed |= !compare_grain(d, &GRAINS[n]);
-    }
+    g->failed |= !compare_all(d);
     tc_grow_str(g, tc_grow_slice(&d->values));
     if (d->odd.buf.len > 0) {
         tc_grow_lit(g, "\nnot compared\n");
@@ -429,9 +495,7 @@ static void put_text(struct diff *d, struct tc_grow *g)
 static void put_json(struct diff *d, struct tc_grow *g)
 {
     compare_facts(d);
-    for (size_t n = 0; n < GRAIN_COUNT; n++) {
-        g->failed |= !compare_grain(d, &GRAINS[n]);
-    }
+    g->failed |= !compare_all(d);
     tc_grow_lit(g, "{");
     tc_grow_member(g, "a", tc_slice_cstr(d->ids[SIDE_A]));
     tc_grow_member(g, "b", tc_slice_cstr(d->ids[SIDE_B]));

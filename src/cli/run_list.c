@@ -88,6 +88,17 @@ static struct tc_bind text_bind(const char *text)
     return (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(text)};
 }
 
+static bool is_class(const char *text)
+{
+    static const char *const classes[] = {"exploratory", "publication_grade", "realism_grade"};
+    for (size_t n = 0; n < sizeof classes / sizeof classes[0]; n++) {
+        if (strcmp(text, classes[n]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* False when something is wrong with the arguments, which was said. */
 static bool make_wish(const struct tc_run_args *args, struct wish *w)
 {
@@ -95,6 +106,11 @@ static bool make_wish(const struct tc_run_args *args, struct wish *w)
     *w = (struct wish){.sql = SELECT_RUNS, .limit = LIMIT_DEFAULT};
     if (args->name != NULL) {
         where(w, "r.name = ? ", text_bind(args->name));
+    }
+    if (args->benchmark_class != NULL && !is_class(args->benchmark_class)) {
+        tc_say("run", "--class takes exploratory, publication_grade or realism_grade, not \"%s\"",
+               args->benchmark_class);
+        return false;
     }
     if (args->benchmark_class != NULL) {
         where(w, "r.benchmark_class = ? ", text_bind(args->benchmark_class));
@@ -182,7 +198,9 @@ static int print_list(const struct tc_run_args *args, const struct wish *w,
         put_table(&g, s, count);
     }
     if (count == 0) {
-        tc_say("run", "no run is like that");
+        tc_say("run", "%s",
+               w->bind_count > 0 ? "no run is like that"
+                                 : "there is no run yet; add one with `tracecore run add`");
     } else if (left > 0) {
         tc_say("run", "%s%zu more; --limit 0 shows all", s->cut ? "more than " : "", left);
     }

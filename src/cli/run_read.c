@@ -7,6 +7,7 @@
 #include "run/result_json.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define LINE_MAX_BYTES 512
 
@@ -89,6 +90,12 @@ static int read_one(const struct tc_run_args *args, const struct tc_reader *read
     struct tc_input in;
     struct tc_error err = {.status = TC_OK};
     size_t copied = 0;
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        tc_say_plain("%s: is a directory; give the files in it (`tracecore run add` takes one)",
+                     path);
+        return TC_EXIT_BAD;
+    }
     if (tc_input_open(&in, path, &copied, &err) != TC_OK) {
         tc_say_plain("%s: %s", path, err.message);
         return TC_EXIT_BAD;
@@ -111,13 +118,27 @@ static int read_one(const struct tc_run_args *args, const struct tc_reader *read
     return status;
 }
 
+static void tell_no_reader(const char *format)
+{
+    char names[LINE_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(names, sizeof names);
+    size_t count = 0;
+    const struct tc_reader *const *readers = tc_readers(&count);
+    for (size_t n = 0; n < count; n++) {
+        tc_buf_str(&b, n > 0 ? TC_LIT(", ") : TC_EMPTY);
+        tc_buf_str(&b, tc_slice_cstr(readers[n]->name));
+    }
+    tc_say("run", "--format: no reader is called \"%s\"; there are %.*s", format,
+           TC_FMT(tc_buf_slice(&b)));
+}
+
 int tc_run_read(const struct tc_run_args *args)
 {
     const struct tc_reader *reader = NULL;
     if (args->format != NULL) {
         reader = tc_reader_by_name(tc_slice_cstr(args->format));
         if (reader == NULL) {
-            tc_say("run", "no reader is called %s; see tracecore run --help", args->format);
+            tell_no_reader(args->format);
             return TC_EXIT_BAD;
         }
     }

@@ -25,6 +25,8 @@ enum part {
     PART_TELEMETRY,
     PART_VERDICTS,
     PART_DEFINITIONS,
+    PART_JSON_END,
+    PART_POINTS = PART_JSON_END, /* for people: the table has them all */
     PART_COUNT,
 };
 
@@ -65,9 +67,11 @@ static const struct {
                         "SELECT family, metric, unit, count(*) AS slices, "
                         "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
                         "last, "
-                        "min(CASE WHEN min IS NULL THEN last ELSE min END) AS min, "
+                        "min(CASE WHEN min IS NOT NULL THEN min WHEN last IS NOT NULL THEN last "
+                        "ELSE mean END) AS min, "
                         "avg(CASE WHEN mean IS NULL THEN last ELSE mean END) AS mean, "
-                        "max(CASE WHEN max IS NULL THEN last ELSE max END) AS max, "
+                        "max(CASE WHEN max IS NOT NULL THEN max WHEN last IS NOT NULL THEN last "
+                        "ELSE mean END) AS max, "
                         "min(run_join) AS run_join "
                         "FROM telemetry_slice_fact WHERE run_id = ? GROUP BY family, metric, unit "
                         "ORDER BY family, metric, unit",
@@ -84,6 +88,12 @@ static const struct {
                           "OR d.tool IN (SELECT family FROM telemetry_slice_fact WHERE run_id = ?) "
                           "ORDER BY d.definition_id",
                           false},
+    [PART_POINTS] = {"points",
+                     "SELECT s.family, s.point, s.metric, CASE WHEN s.mean IS NULL THEN s.last "
+                     "ELSE s.mean END AS value, s.unit " TC_RUN_SLICES_FROM
+                     "LIKE '%\"' || s.family || '\"%' AND s.point IS NOT NULL AND (s.mean IS NOT "
+                     "NULL OR s.last IS NOT NULL) ORDER BY s.family, s.point, s.metric",
+                     false},
 };
 
 struct shown {
@@ -105,7 +115,7 @@ static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s
 static void put_json(struct tc_grow *g, const struct shown *s)
 {
     tc_grow_lit(g, "{");
-    for (size_t n = 0; n < PART_COUNT; n++) {
+    for (size_t n = 0; n < PART_JSON_END; n++) {
         const struct tc_run_set *set = &s->parts[n];
         tc_grow_key(g, PARTS[n].name);
         if (!PARTS[n].single) {
@@ -265,6 +275,9 @@ static const struct outcome_column TELEMETRY_COLUMNS[] = {
     {"family", 0}, {"metric", 1}, {"unit", 2}, {"slices", 3}, {"min", 7}, {"mean", 8}, {"max", 9},
 };
 
+/* Points whose measurements are shown. */
+#define POINTS_MAX 12
+
 static bool is_known(const struct tc_run_set *set, size_t column)
 {
     for (size_t row = 0; row < set->row_count; row++) {
@@ -305,6 +318,52 @@ static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const 
     if (left > 0 || set->row_count > rows) {
         tc_grow_lit(g, "  more with --json");
         tc_grow_str(g, set->row_count > rows ? TC_LIT(": not all rows are shown\n") : TC_LIT("\n"));
+    }
+}
+
+/* Whether a row is the first of its family and point: the query has them in order. */
+static bool starts_point(const struct tc_run_set *set, size_t row)
+{
+    return row == 0 || !tc_slice_eq(tc_run_text(set, row, 0), tc_run_text(set, row - 1, 0)) ||
+           !tc_slice_eq(tc_run_text(set, row, 1), tc_run_text(set, row - 1, 1));
+}
+
+/* What the tools measured at each point: a mean over all of them says little. */
+static void put_points(struct tc_grow *g, const struct tc_run_set *set)
+{
+    size_t count = 0;
+    size_t shown = 0;
+    for (size_t row = 0; row < set->row_count; row++) {
+        count += starts_point(set, row) ? 1 : 0;
+    }
+    if (count < 2) {
+        return;
+    }
+    tc_grow_lit(g, "measurements by point");
+    for (size_t row = 0; row < set->row_count; row++) {
+        bool starts = starts_point(set, row);
+        if (starts && shown++ == POINTS_MAX) {
+            break;
+        }
+        if (starts) {
+            tc_grow_lit(g, "\n  ");
+            tc_run_value(g, set, row, 0);
+            tc_grow_lit(g, " ");
+            tc_run_value(g, set, row, 1);
+            tc_grow_lit(g, "\n    ");
+        } else {
+            tc_grow_lit(g, ", ");
+        }
+        for (size_t c = 2; c < set->column_count; c++) {
+            tc_grow_str(g, c > 2 ? TC_LIT(" ") : TC_EMPTY);
+            tc_run_value(g, set, row, c);
+        }
+    }
+    tc_grow_lit(g, "\n");
+    if (count > POINTS_MAX) {
+        tc_grow_lit(g, "  and ");
+        tc_grow_u64(g, count - POINTS_MAX);
+        tc_grow_lit(g, " points more: see telemetry_slice_fact with `tracecore sql`\n");
     }
 }
 
@@ -421,6 +480,7 @@ static void put_text(struct tc_grow *g, const struct shown *s)
                  sizeof TRAINING_COLUMNS / sizeof TRAINING_COLUMNS[0], TC_TRAINING_SCALE_POINT);
     put_outcomes(g, &s->parts[PART_TELEMETRY], "telemetry and other measurements",
                  TELEMETRY_COLUMNS, sizeof TELEMETRY_COLUMNS / sizeof TELEMETRY_COLUMNS[0], 1);
+    put_points(g, &s->parts[PART_POINTS]);
     put_verdict_lines(g, &s->parts[PART_VERDICTS]);
     put_list(g, tc_run_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);
     put_evidence(g, run, &s->parts[PART_LINEAGE]);

@@ -149,6 +149,7 @@ static tc_status collect(struct tc__import *i, struct tc_error *err)
     if (i->errors == 0) {
         TC_TRY(need_result(i, err));
         TC_TRY(tc__facts_settle(i, err));
+        TC_TRY(tc__import_check_points(i, err));
         TC_TRY(tc__import_identity(i, err));
     }
     TC_TRY(
@@ -197,7 +198,10 @@ static tc_status import(struct tc__import *i, struct tc_import_outcome *out, str
     }
     summarise(i, out);
     tell_files(i);
-    return out->was_there || i->want->dry_run ? TC_OK : tc__import_store(i, out, err);
+    if (i->want->dry_run) {
+        return TC_OK;
+    }
+    return out->was_there ? tc__import_put_back(i, out, err) : tc__import_store(i, out, err);
 }
 
 static void fini(struct tc__import *i)

@@ -49,7 +49,8 @@ struct tc_import_outcome {
     char manifest_digest[72];
     char name[TC_RUN_WORDS_MAX + 1]; /* cut to fit */
     char benchmark_class[64];
-    bool was_there; /* nothing was changed */
+    bool was_there;    /* nothing was changed, but for ... */
+    uint64_t put_back; /* ... evidence that was missing or damaged */
     bool publishable;
     uint64_t rows[TC_TABLE_COUNT];
     uint64_t notes; /* recorded */

@@ -118,13 +118,15 @@ static tc_status workload(struct tc__import *i, struct tc_error *err)
 
 /* ---- the case ---- */
 
-/* The next name after `last` among the readers that took a file; NULL: there is none. */
+/* The next name after `last` among the readers that took a result; NULL: there is none. What only
+ * describes the machine is no tool that measured. */
 static const char *next_tool(const struct tc__import *i, const char *last)
 {
     const char *next = NULL;
     for (size_t n = 0; n < i->source_count; n++) {
         const struct tc_reader *r = i->sources[n].left_out ? NULL : i->sources[n].reader;
-        if (r != NULL && strcmp(r->name, last) > 0 && (next == NULL || strcmp(r->name, next) < 0)) {
+        if (r != NULL && !r->only_facts && strcmp(r->name, last) > 0 &&
+            (next == NULL || strcmp(r->name, next) < 0)) {
             next = r->name;
         }
     }
@@ -148,7 +150,13 @@ static tc_status benchmark_case(struct tc__import *i, struct tc_error *err)
     struct tc_digest digest;
     tc_grow_lit(&g, "{");
     tc_grow_member(&g, "scheduler_path", i->said.scheduler_path);
-    if (!i->has_workload) { /* then at least what measured it is the same */
+    if (i->contract == NULL) { /* then at least what measured it, and where, is the same */
+        tc_grow_key(&g, "points");
+        tc_status status = tc__import_points_json(i, &g, err);
+        if (status != TC_OK) {
+            tc_grow_fini(&g);
+            return status;
+        }
         tc_grow_key(&g, "tools");
         tc__import_tools_json(i, &g);
     }

@@ -105,6 +105,8 @@ struct tc__import {
     bool unreadable;         /* one of them is a file that cannot be read at all */
     bool forced;             /* a contradiction was recorded instead of refused */
     bool of_other_model;     /* a result is of another model than the contract's */
+    bool of_other_type;      /* training under a contract of inference, or the reverse */
+    bool has_twin;           /* a result is one of another run of the same group */
     bool contract_is_bad;
     bool is_twin; /* a result of another replicate */
     uint64_t bytes_done;
@@ -185,8 +187,17 @@ const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table tab
 /* ---- import_identity.c: digests and names ---- */
 
 TC_CHECKED tc_status tc__import_identity(struct tc__import *i, struct tc_error *err);
-/* The readers that took a file, as a JSON list in order. */
+/* The readers that took a result, as a JSON list in order. */
 void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g);
+
+/* ---- import_points.c: what was measured ---- */
+
+/* Results of another type than the contract's, and points that are there twice: warnings. */
+TC_CHECKED tc_status tc__import_check_points(struct tc__import *i, struct tc_error *err);
+/* The points that were measured, each once, as a JSON list in order; where there is no row of
+ * serving or training, those of the tools' own measurements. */
+TC_CHECKED tc_status tc__import_points_json(const struct tc__import *i, struct tc_grow *g,
+                                            struct tc_error *err);
 
 /* ---- import_telemetry.c ---- */
 
@@ -220,8 +231,13 @@ TC_CHECKED tc_status tc__import_tell_words(struct tc__import *i, struct tc_error
 
 /* ---- import_store.c: evidence and rows ---- */
 
-/* A valid contract, and nothing was forced. */
+/* A valid contract, results of what it is about, and nothing was forced. */
 bool tc__import_publishable(const struct tc__import *i);
+/* Whether it repeats the runs of its group: not when it is forced, a twin, or of something else. */
+bool tc__import_is_replicate(const struct tc__import *i);
+/* The run is there: evidence of it that is missing or damaged is put back, and told. */
+TC_CHECKED tc_status tc__import_put_back(struct tc__import *i, struct tc_import_outcome *out,
+                                         struct tc_error *err);
 TC_CHECKED tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
                                       struct tc_error *err);
 /* [{"digest":...,"name":...,"role":...,"size":...}, ...] as artifact_lineage_dim has it. */

@@ -158,7 +158,9 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
         tc_rows_int(rows, TC_RUN_ENDED, i->ended_us);
     }
     tc_rows_int(rows, TC_RUN_ADDED, i->want->now_us);
-    tc_rows_int(rows, TC_RUN_REPLICATE_INDEX, replicate);
+    if (tc__import_is_replicate(i)) {
+        tc_rows_int(rows, TC_RUN_REPLICATE_INDEX, replicate);
+    }
     if (i->contract != NULL) {
         tc_rows_int(rows, TC_RUN_MIN_REPLICATES, i->said.min_replicates);
         tc_rows_real(rows, TC_RUN_CONFIDENCE_LEVEL, i->said.confidence_level);
@@ -168,7 +170,12 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
 
 bool tc__import_publishable(const struct tc__import *i)
 {
-    return i->contract != NULL && !i->forced && !i->of_other_model;
+    return i->contract != NULL && tc__import_is_replicate(i);
+}
+
+bool tc__import_is_replicate(const struct tc__import *i)
+{
+    return !i->forced && !i->of_other_model && !i->of_other_type && !i->has_twin;
 }
 
 static tc_status write_run(struct tc__import *i, const struct keys *keys, struct tc_error *err)
@@ -176,7 +183,8 @@ static tc_status write_run(struct tc__import *i, const struct keys *keys, struct
     struct tc_bind group = tc__bind_text(i->group);
     int64_t before = 0;
     TC_TRY(tc_warehouse_int(i->w,
-                            "SELECT count(*) FROM benchmark_run_fact WHERE replicate_group = ?",
+                            "SELECT count(*) FROM benchmark_run_fact WHERE replicate_group = ? AND "
+                            "replicate_index IS NOT NULL",
                             &group, 1, 0, &before, err));
     struct tc_rows *rows = tc_rows_create(TC_TABLE_RUN);
     if (rows == NULL) {
@@ -364,5 +372,76 @@ tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
     if (status != TC_OK || out->was_there) {
         memset(out->rows, 0, sizeof out->rows);
     }
+    return status;
+}
+
+/* ---- evidence of a run that is there ---- */
+
+/* Whether the stored copy is as it should be. One that is damaged is taken away: what is there is
+ * not written again. */
+static tc_status is_sound(struct tc__import *i, struct tc_files *files,
+                          const struct tc_digest *digest, size_t source, const char *what,
+                          bool *out, struct tc_error *err)
+{
+    uint64_t size = 0;
+    struct tc_error why = {0};
+    tc_status status = tc_files_check(files, digest, &size, &why);
+    *out = status == TC_OK;
+    if (status == TC_OK) {
+        return TC_OK;
+    }
+    if (status != TC_E_NOTFOUND && status != TC_E_MALFORMED) {
+        *err = why;
+        return status;
+    }
+    if (status == TC_E_MALFORMED) {
+        TC_TRY(tc_files_remove(files, digest, err));
+    }
+    tc__import_tell(i, source, "the stored copy%s was %s; it is put back", what,
+                    status == TC_E_NOTFOUND ? "missing" : "damaged");
+    return TC_OK;
+}
+
+static tc_status put_back_in(struct tc__import *i, struct tc_files *files,
+                             struct tc_files_batch *batch, struct tc_import_outcome *out,
+                             struct tc_error *err)
+{
+    bool sound = false;
+    struct tc_digest digest;
+    for (size_t n = 0; n < i->source_count; n++) {
+        if (i->sources[n].left_out) {
+            continue;
+        }
+        TC_TRY(is_sound(i, files, &i->sources[n].digest, n, "", &sound, err));
+        if (!sound) {
+            TC_TRY(add_file(i, batch, n, err));
+            out->put_back++;
+        }
+    }
+    TC_TRY(is_sound(i, files, &i->manifest_digest, TC__NOWHERE, " of the manifest", &sound, err));
+    if (!sound) {
+        TC_TRY(
+            tc_files_add_bytes(batch, tc_slice_make(i->manifest, i->manifest_len), &digest, err));
+        out->put_back++;
+    }
+    return TC_OK;
+}
+
+tc_status tc__import_put_back(struct tc__import *i, struct tc_import_outcome *out,
+                              struct tc_error *err)
+{
+    struct tc_files *files = NULL;
+    struct tc_files_batch *batch = NULL;
+    /* Nobody is asked who needs a file: a damaged one is taken away because it is needed. */
+    TC_TRY(tc_files_open(i->want->data_dir, true, &files, err));
+    tc_status status = tc_files_begin(files, &batch, err);
+    if (status == TC_OK) {
+        status = put_back_in(i, files, batch, out, err);
+        if (status == TC_OK) {
+            status = tc_files_keep(batch, err);
+        }
+        tc_files_end(batch);
+    }
+    tc_files_close(files);
     return status;
 }

@@ -138,13 +138,15 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
     tc_grow_str(&like, tc_slice_cstr(s->digest_text));
     tc_grow_lit(&like, "%");
     struct tc_bind binds[] = {tc__bind_text(tc_grow_slice(&like)),
-                              tc__bind_text(tc_slice_cstr(i->run_id))};
+                              tc__bind_text(tc_slice_cstr(i->run_id)), tc__bind_text(i->group)};
     tc_status status =
         like.failed ? tc__import_nomem(err)
                     : ask_text(i,
-                               "SELECT run_id FROM artifact_lineage_dim WHERE raw_uris LIKE ? AND "
-                               "run_id <> ? ORDER BY run_id",
-                               binds, 2, &other, err);
+                               "SELECT l.run_id FROM artifact_lineage_dim l LEFT JOIN "
+                               "benchmark_run_fact r ON r.run_id = l.run_id WHERE l.raw_uris LIKE "
+                               "? AND l.run_id <> ? ORDER BY CASE WHEN r.replicate_group = ? THEN "
+                               "0 ELSE 1 END, l.run_id",
+                               binds, 3, &other, err);
     tc_grow_fini(&like);
     if (status != TC_OK || other.len == 0) {
         return status;
@@ -153,6 +155,7 @@ static tc_status check_twin(struct tc__import *i, size_t source, struct tc_error
     TC_TRY(ask_text(i, "SELECT replicate_group FROM benchmark_run_fact WHERE run_id = ?", &id, 1,
                     &group, err));
     char text[512];
+    i->has_twin |= tc_slice_eq(group, i->group);
     if (i->contract == NULL || !tc_slice_eq(group, i->group)) {
         return tc__import_warnf(i, source, err, "", "is a result of %.*s too", TC_FMT(other));
     }

@@ -148,6 +148,36 @@ describe('the same again', () => {
     assert.match(text.stdout, /^already there: run-[0-9a-f]{16} {2}c16\.json\nnothing was changed\n/u);
   });
 
+  test('puts back evidence that is missing or damaged', () => {
+    const a = file('a.json', vllm());
+    const { answer } = add(fresh(), [a]);
+    const place_of = (digest) => fs.readdirSync(path.join(data, 'files'), { recursive: true })
+      .map((name) => path.join(data, 'files', name)).find((name) => name.endsWith(digest.slice(7)));
+    const before = stored(data);
+    const result = sha256(fs.readFileSync(a));
+    fs.rmSync(place_of(result));
+    const missing = add(data, [a]);
+    assert.equal(missing.status, 0, missing.stderr);
+    assert.equal(missing.answer.status, 'there');
+    assert.equal(missing.answer.put_back, 1);
+    assert.match(missing.stderr, /the stored copy was missing; it is put back/u);
+    assert.deepEqual(stored(data), before);
+    for (const digest of [result, answer.artifact_manifest_digest]) {
+      const bytes = fs.readFileSync(place_of(digest));
+      bytes[bytes.length >> 1] ^= 0x40;
+      fs.chmodSync(place_of(digest), 0o600);
+      fs.writeFileSync(place_of(digest), bytes);
+    }
+    const dry = add(data, ['--dry-run', a]);
+    assert.equal(dry.answer.put_back, undefined);
+    const text = tracecore(['run', 'add', '--data-dir', data, a]);
+    assert.equal(text.status, 0, text.stderr);
+    assert.match(text.stdout, /\n2 files of its evidence were put back\n/u);
+    assert.match(text.stderr, /the stored copy of the manifest was damaged; it is put back/u);
+    assert.equal(tracecore(['evidence', 'verify', '--data-dir', data, answer.run_id]).status, 0);
+    assert.match(tracecore(['run', 'add', '--data-dir', data, a]).stdout, /nothing was changed/u);
+  });
+
   test('gives each dimension and each definition once', () => {
     const one = file('one.json', vllm({ max_concurrency: 1 }));
     const two = file('two.json', vllm({ max_concurrency: 2 }));
@@ -212,9 +242,54 @@ describe('replicates', () => {
     const forced = add(data, ['--contract', yaml, '--run-id', 'twin', '--force', result]);
     assert.equal(forced.status, 0);
     assert.equal(forced.answer.publishable, false);
+    assert.equal(show(data, 'twin').run.replicate_index, null, 'and counts for nothing');
+    const next = add(data, ['--contract', yaml, file('r2.json', vllm({ duration: 41 }))]);
+    assert.equal(show(data, next.answer.run_id).run.replicate_index, 2);
     const explored = add(data, [result]);
     assert.equal(explored.status, 0, 'exploring is free');
     assert.match(explored.answer.problems.at(-1).text, /is a result of .* too/u);
+    assert.equal(show(data, explored.answer.run_id).run.replicate_index, 1, 'of its own case');
+    const again = add(data, ['--name', 'again', result]);
+    assert.equal(again.status, 0);
+    assert.equal(show(data, again.answer.run_id).run.replicate_index, null);
+  });
+
+  test('are not runs of another model or type, or forced ones', () => {
+    const yaml = file('run.yaml', contract());
+    const index = (id) => show(data, id).run.replicate_index;
+    fresh();
+    add(data, ['--contract', yaml, '--run-id', 'first', file('r1.json', vllm())]);
+    add(data, ['--contract', yaml, '--run-id', 'model', file('r2.json', vllm({ model_id: 'meta/another' }))]);
+    const line = (ms, key, value) => `:::MLLOG ${JSON.stringify({ namespace: '', time_ms: ms, event_type: 'POINT_IN_TIME', key, value, metadata: { status: 'success' } })}`;
+    const training = file('m.log', [line(1770000000000, 'submission_benchmark', 'llama2_70b_lora'), line(1770000001000, 'run_start', null),
+      line(1770000900000, 'eval_accuracy', 0.92), line(1770000901000, 'run_stop', null), ''].join('\n'));
+    const type = add(data, ['--contract', yaml, '--run-id', 'type', training]);
+    assert.equal(type.status, 0, type.stderr);
+    assert.equal(type.answer.publishable, false);
+    assert.ok(type.answer.problems.some((p) => p.field === 'workload_type' && /the contract says inference, and there are results of training/u.test(p.text)));
+    add(data, ['--contract', yaml, '--run-id', 'forced', '--force', file('r3.json', vllm({ completed: 400 }))]);
+    add(data, ['--contract', yaml, '--run-id', 'second', file('r4.json', vllm({ duration: 44 }))]);
+    assert.deepEqual(['first', 'model', 'type', 'forced', 'second'].map(index), [1, null, null, null, 2]);
+  });
+
+  test('without a contract have the same points and tools', () => {
+    const bundle = path.join(place.folder, 'machine');
+    assert.equal(tracecore(['probe', '-o', bundle]).status, 0);
+    fresh();
+    const kase = (args) => show(data, add(data, args).answer.run_id).run.benchmark_case_id;
+    const four = kase([file('c4.json', vllm())]);
+    assert.equal(kase([file('c4b.json', vllm({ duration: 35 })), '--artifact', bundle]), four, 'a probe measures nothing');
+    assert.equal(kase([file('c4c.json', vllm({ duration: 36 })), path.join(bundle, 'probe.json')]), four);
+    assert.notEqual(kase([file('c8.json', vllm({ max_concurrency: 8 }))]), four);
+    assert.notEqual(kase([file('c4d.json', vllm({ duration: 37 })), file('c8b.json', vllm({ max_concurrency: 8, duration: 38 }))]), four);
+  });
+
+  test('are runs of their own: a point that is there twice is a warning', () => {
+    const { status, answer } = add(fresh(), [file('a.json', vllm()), file('b.json', vllm({ duration: 34 }))]);
+    assert.equal(status, 0);
+    assert.ok(answer.problems.some((p) => /^the point ".*concurrency=4.*" is there 2 times/u.test(p.text)), JSON.stringify(answer.problems));
+    const one = add(fresh(), [path.join(place.folder, 'a.json'), file('d.json', vllm({ max_concurrency: 8 }))]);
+    assert.ok(!one.answer.problems.some((p) => /is there 2 times/u.test(p.text)));
   });
 });
 

@@ -58,7 +58,8 @@ describe('list', () => {
     stdout.split('\n').forEach((line) => assert.ok([...line].length <= 80, line));
   });
   test('refuses what it does not understand', () => {
-    for (const [args, message] of [[['--since', 'yesterday'], /--since takes/u], [['--limit', 'few'], /--limit takes a number/u], [['x'], /too much/u]]) {
+    for (const [args, message] of [[['--since', 'yesterday'], /--since takes/u], [['--limit', 'few'], /--limit takes a number/u],
+      [['--class', 'foo'], /--class takes exploratory, publication_grade or realism_grade, not "foo"/u], [['x'], /too much/u]]) {
       const out = run('list', ...args);
       assert.equal(out.status, 2);
       assert.match(out.stderr, message);
@@ -68,6 +69,17 @@ describe('list', () => {
     const out = tracecore(['run', 'list', '--data-dir', path.join(place.folder, 'none')]);
     assert.equal(out.status, 2);
     assert.match(out.stderr, /no runs in .*none yet; add one with `tracecore run add`/u);
+  });
+});
+
+describe('read', () => {
+  test('names the readers, and says that a directory is none', () => {
+    const none = tracecore(['run', 'read', '--format', 'nope', 'x.json']);
+    assert.equal(none.status, 2);
+    assert.match(none.stderr, /no reader is called "nope"; there are .*vllm/u);
+    const folder = tracecore(['run', 'read', place.folder]);
+    assert.equal(folder.status, 2);
+    assert.match(folder.stderr, /is a directory; give the files in it/u);
   });
 });
 
@@ -120,7 +132,7 @@ describe('diff', () => {
   test('tells other points and other facts', () => {
     const { differs, not_compared: odd } = diff('alpha-1', 'beta');
     assert.deepEqual(differs.filter((d) => d.field === 'model'), [{ part: 'workload', field: 'model', a: 'meta/llama', b: 'meta/other' }]);
-    assert.deepEqual(odd.map((o) => o.why).sort(), ['only in the first', 'only in the second']);
+    assert.deepEqual([...new Set(odd.map((o) => o.why))].sort(), ['only in the first', 'only in the second']);
     const exploratory = diff('alpha-1', 'strict');
     assert.ok(exploratory.differs.some((d) => d.field === 'benchmark_class' && d.b === 'publication_grade'));
     assert.ok(exploratory.differs.some((d) => d.field === 'contract_digest' && d.a === null));
