@@ -185,7 +185,7 @@ const struct tc_command tc_command_evidence = {
              "\n"
              "Examples:\n"
              "  tracecore evidence cat dmesg-gpu-07.txt --at 1042,117\n"
-             "  tracecore evidence cat dumps/_dump_13 --at 120,360 --verify sha256:9f86... | xxd\n"
+             "  tracecore evidence cat dumps/_dump_13 --at 120,360 --verify sha256:9f86...\n"
              "  tracecore evidence cat sha256:9f86... --at 120,360\n"
              "  tracecore evidence ls --since 15m\n"
              "  tracecore evidence verify --data-dir /var/lib/tracecore\n"

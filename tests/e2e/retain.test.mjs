@@ -125,6 +125,12 @@ describe('retain', () => {
     for (const digest of stored(data)) {
       fs.utimesSync(path.join(data, 'files', digest.slice(7, 9), digest.slice(7)), old, old);
     }
+    const moved = tracecore(['run', 'show', 'ancient', '--data-dir', data]);
+    assert.equal(moved.status, 2);
+    assert.match(moved.stderr, /run ancient was moved by `tracecore retain` to a snapshot/);
+    assert.match(tracecore(['evidence', 'manifest', 'ancient', '--data-dir', data]).stderr,
+      /^tracecore evidence: run ancient has no manifest in artifact_lineage_dim/);
+    assert.match(tracecore(['evidence', 'manifest', 'nope', '--data-dir', data]).stderr, /^tracecore evidence: there is no run "nope"/);
     const plan = JSON.parse(retain(data, ['--json']).stdout);
     assert.equal(plan.cold.snapshots, 1);
     assert.deepEqual(plan.cold.runs, ['ancient']);
