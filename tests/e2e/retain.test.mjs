@@ -194,7 +194,15 @@ describe('export', () => {
     const again = tracecore(['export', '--parquet', out, '--data-dir', data]);
     assert.equal(again.status, 2);
     assert.match(again.stderr, /--force/);
-    assert.equal(tracecore(['export', '--parquet', out, '--force', '--table', 'verdict_fact', '--data-dir', data]).status, 0);
+    const part = tracecore(['export', '--parquet', out, '--force', '--table', 'verdict_fact', '--data-dir', data]);
+    assert.equal(part.status, 2, 'the other files would be in no manifest');
+    assert.match(part.stderr, /would be in no manifest/);
+    assert.deepEqual(JSON.parse(fs.readFileSync(path.join(out, 'manifest.json'))), manifest);
+    assert.equal(tracecore(['export', '--parquet', out, '--force', '--data-dir', data]).status, 0);
+    const some = path.join(place.folder, 'some');
+    for (const args of [[], ['--force']]) {
+      assert.equal(tracecore(['export', '--parquet', some, ...args, '--table', 'verdict_fact', '--data-dir', data]).status, 0);
+    }
     assert.equal(tracecore(['export', '--parquet', out, '--table', 'nope', '--data-dir', data]).status, 2);
     assert.equal(tracecore(['export', '--data-dir', data]).status, 2);
   });
