@@ -163,7 +163,8 @@ const struct tc_command tc_command_bench = {
     .usage = "usage: tracecore bench [OPTIONS] [NAME...]\n"
              "\n"
              "Measures on this machine and prints one JSON object a line. Without names: every\n"
-             "detector, from decoded events to rendered verdicts in memory, in the steady state.\n"
+             "detector, from decoded events to rendered verdicts in memory, in the steady\n"
+             "state.\n"
              "allocs_per_event and bytes_per_event are counted in front of the C library's\n"
              "allocator; instructions_per_event is there where the machine counts them.\n",
     .options = OPTIONS,

@@ -63,6 +63,24 @@ static bool is_clear(const char *dir, const struct tc_snapshot_table *tables, si
     return true;
 }
 
+/* The manifest names what this export writes: another table's file would be in no manifest. */
+static bool is_alone(const char *dir, const struct asked *a)
+{
+    char path[PATH_MAX + 128];
+    for (size_t i = 0; i < TC_TABLE_COUNT && a->some; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s.parquet", dir,
+                       tc_table_info((enum tc_table)i)->name);
+        if (!a->wanted[i] && access(path, F_OK) == 0) {
+            tc_say("export",
+                   "%s is of an earlier export and would be in no manifest; export all tables, or "
+                   "to another directory",
+                   path);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void report(struct tc_grow *g, const struct tc_snapshot_table *t, bool json)
 {
     const char *name = tc_table_info(t->table)->name;
@@ -117,7 +135,7 @@ static int act(const struct asked *a)
     if (status == TC_OK && realpath(a->parquet, dir) == NULL) {
         status = tc_fail(&err, TC_E_IO, 0, "%s cannot be used", a->parquet);
     }
-    if (status == TC_OK && (a->force || is_clear(dir, tables, count))) {
+    if (status == TC_OK && is_alone(dir, a) && (a->force || is_clear(dir, tables, count))) {
         status = export_all(w, dir, tables, count, &err);
         for (size_t i = 0; i < count && status == TC_OK; i++) {
             report(&g, &tables[i], a->json);

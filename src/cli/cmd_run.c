@@ -277,8 +277,8 @@ static int run(int argc, char **argv)
 const struct tc_command tc_command_run = {
     .name = "run",
     .summary = "add benchmark runs to the warehouse, list, show and compare them",
-    .usage = "usage: tracecore run add [--contract FILE] --result FILE... [--telemetry FILE...]\n"
-             "                         [--artifact FILE...] [options]\n"
+    .usage = "usage: tracecore run add [--contract FILE] --result FILE...\n"
+             "                         [--telemetry FILE...] [--artifact FILE...] [options]\n"
              "       tracecore run list [--name NAME] [--class CLASS] [--since TIME]\n"
              "       tracecore run show RUN\n"
              "       tracecore run diff A B\n"

@@ -34,6 +34,9 @@ bool tc_evidence_digest(struct tc_slice text, struct tc_digest *out);
 /* Exit statuses. */
 int tc_evidence_cat(const struct tc_evidence_args *args);
 int tc_evidence_ls(const struct tc_evidence_args *args);
+/* The files of runs. *out_any: there is a place for them. */
+int tc_evidence_ls_files(struct tc_output *out, const char *data_dir, int64_t since_ns, bool json,
+                         bool *out_any);
 int tc_evidence_check(const struct tc_evidence_args *args);
 /* verify sha256:DIGEST */
 int tc_evidence_check_one(const struct tc_evidence_args *args);
@@ -46,15 +49,32 @@ int tc_evidence_check_offline(const struct tc_evidence_args *args);
 /* ---- verify: what was found ---- */
 
 struct tc_evidence_report;
-/* A line: damage, or a note. path may be NULL. */
-void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage, const char *path,
-                      const char *text);
+/* What it is about; what is not known is NULL or empty. */
+struct tc_evidence_place {
+    const char *path;
+    const struct tc_digest *digest;
+    struct tc_slice run;
+    struct tc_slice role;
+    struct tc_slice name;
+};
+/* A line: damage, or a note. A text that begins with the path is not given it again. */
+void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage,
+                      const struct tc_evidence_place *place, const char *text);
+/* The same as members of a JSON object, all of them, each with a comma before it. */
+void tc_evidence_place_json(struct tc_buf *b, const struct tc_evidence_place *place);
+/* Room for it: names of the longest kind with every byte escaped. */
+#define TC_EVIDENCE_PLACE_BYTES 32768
+/* Where a file of a run is, or was. */
+#define TC_EVIDENCE_PATH_BYTES 4352
+void tc_evidence_path(const char *data_dir, const struct tc_digest *digest,
+                      char out[TC_EVIDENCE_PATH_BYTES]);
 void tc_evidence_begin(struct tc_evidence_report *r, size_t files, uint64_t bytes);
 void tc_evidence_advance(struct tc_evidence_report *r, uint64_t bytes);
 
 /* The files of runs, and what refers to them. */
 struct tc_evidence_sum {
-    bool any; /* there are such files, or runs */
+    bool any;     /* there are such files, or runs */
+    bool no_rows; /* files without a database: what is missing cannot be told */
     uint64_t files;
     uint64_t bytes; /* on disk */
     uint64_t runs;

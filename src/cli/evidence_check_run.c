@@ -13,29 +13,36 @@ struct outcome {
     bool json;
     uint64_t files;
     uint64_t bytes;
-    uint64_t damaged;
+    uint64_t damaged;    /* files, and the envelope */
+    bool not_signed;     /* as asked: not at all, or not by this key */
     char signature[160]; /* in words */
 };
 
-/* One line; name may be empty. */
-static void tell(struct outcome *o, const char *what, struct tc_slice name, const char *why)
+/* One line. Sound files with a signature that is not as asked are not damaged. */
+static void tell(struct outcome *o, const struct tc_evidence_place *place, bool is_damage,
+                 const char *why)
 {
     struct tc_grow text = {0};
     struct tc_grow *g = &o->out;
-    o->damaged++;
-    tc_grow_str(&text, tc_slice_cstr(what));
-    if (name.len > 0) {
+    o->damaged += is_damage;
+    o->not_signed |= !is_damage;
+    tc_grow_str(&text, place->role);
+    if (place->name.len > 0) {
         tc_grow_lit(&text, " ");
-        tc_grow_str(&text, name);
+        tc_grow_str(&text, place->name);
     }
     tc_grow_lit(&text, ": ");
     tc_grow_str(&text, tc_slice_cstr(why));
     if (o->json) {
-        tc_grow_lit(g, "{\"damage\":true,\"text\":");
+        tc_grow_str(g, is_damage ? TC_LIT("{\"damage\":true") : TC_LIT("{\"damage\":false"));
+        if (tc_grow_room(g, TC_EVIDENCE_PLACE_BYTES)) {
+            tc_evidence_place_json(&g->buf, place);
+        }
+        tc_grow_lit(g, ",\"text\":");
         tc_grow_json(g, tc_grow_slice(&text));
         tc_grow_lit(g, "}\n");
     } else if (tc_grow_room(g, 4 * text.buf.len + 16)) {
-        tc_buf_lit(&g->buf, "damaged: ");
+        tc_buf_str(&g->buf, is_damage ? TC_LIT("damaged: ") : TC_LIT("not as asked: "));
         tc_buf_printable(&g->buf, tc_grow_slice(&text));
         tc_buf_char(&g->buf, '\n');
     }
@@ -46,13 +53,20 @@ static void tell(struct outcome *o, const char *what, struct tc_slice name, cons
 static void check_files(struct tc_proof *p, struct outcome *o)
 {
     struct tc_error err = {0};
+    char path[TC_EVIDENCE_PATH_BYTES];
     for (size_t i = 0; i < p->manifest.file_count; i++) {
         const struct tc_manifest_file *f = &p->manifest.files[i];
         uint64_t size = 0;
+        struct tc_evidence_place place = {.path = path,
+                                          .digest = &f->digest,
+                                          .run = tc_slice_cstr(p->run_id),
+                                          .role = tc_slice_cstr(tc_role_name(f->role)),
+                                          .name = f->name};
+        tc_evidence_path(p->dir, &f->digest, path);
         if (tc_files_check(p->files, &f->digest, &size, &err) != TC_OK) {
-            tell(o, tc_role_name(f->role), f->name, err.message);
+            tell(o, &place, true, err.message);
         } else if (size != f->size) {
-            tell(o, tc_role_name(f->role), f->name, "it has another size than the manifest says");
+            tell(o, &place, true, "it has another size than the manifest says");
         }
         o->files++;
         o->bytes += size;
@@ -71,6 +85,25 @@ static struct tc_sign_key *public_key(const char *path, bool *out_bad)
     return key;
 }
 
+/* Of the manifest or the envelope. */
+static void tell_of(struct outcome *o, const struct tc_proof *p, struct tc_slice role,
+                    const struct tc_digest *digest, bool is_damage, const char *why)
+{
+    char path[TC_EVIDENCE_PATH_BYTES];
+    struct tc_evidence_place place = {
+        .digest = digest, .run = tc_slice_cstr(p->run_id), .role = role};
+    if (digest != NULL && p->files != NULL) {
+        tc_evidence_path(p->dir, digest, path);
+        place.path = path;
+    }
+    tell(o, &place, is_damage, why);
+}
+
+static const struct tc_digest *envelope_of(const struct tc_proof *p)
+{
+    return p->is_signed ? &p->signature : NULL;
+}
+
 static void check_envelope(const struct tc_proof *p, const struct tc_sign_key *key,
                            struct tc_slice envelope, struct outcome *o)
 {
@@ -82,7 +115,7 @@ static void check_envelope(const struct tc_proof *p, const struct tc_sign_key *k
         return;
     }
     if (tc_sign_verify(key, envelope, subjects, count, &err) != TC_OK) {
-        tell(o, "signature", TC_EMPTY, err.message);
+        tell_of(o, p, TC_LIT("signature"), envelope_of(p), false, err.message);
         (void)snprintf(o->signature, sizeof o->signature, "not by this key");
     } else {
         (void)snprintf(o->signature, sizeof o->signature,
@@ -99,18 +132,23 @@ static void check_signature(struct tc_proof *p, const struct tc_sign_key *key, s
     if (!p->is_signed) {
         (void)snprintf(o->signature, sizeof o->signature, "none");
         if (key != NULL) {
-            tell(o, "signature", TC_EMPTY, "the run is not signed");
+            tell_of(o, p, TC_LIT("signature"), NULL, false, "the run is not signed");
         }
         return;
     }
     (void)snprintf(o->signature, sizeof o->signature,
                    "there, not checked: give --pub FILE (local key, no transparency log)");
     if (tc_files_read(p->files, &p->signature, TC_SIGN_ENVELOPE_MAX, &text, &len, &err) != TC_OK) {
-        tell(o, "signature", TC_EMPTY, err.message);
+        tell_of(o, p, TC_LIT("signature"), &p->signature, true, err.message);
     } else if (key != NULL) {
         check_envelope(p, key, tc_slice_make(text, len), o);
     }
     free(text);
+}
+
+static int exit_of(const struct outcome *o)
+{
+    return o->damaged > 0 || o->not_signed ? TC_EXIT_FOUND : TC_EXIT_OK;
 }
 
 static void sum_up(const struct tc_proof *p, struct outcome *o)
@@ -159,13 +197,13 @@ int tc_evidence_check_run(const struct tc_evidence_args *args)
     struct tc_sign_key *key = public_key(args->pub, &bad);
     if (!bad && tc_proof_open(&p, args->data_dir, args->what, TC_WAREHOUSE_READ)) {
         if (tc_proof_read(&p, &err) != TC_OK) {
-            tell(&o, "manifest", TC_EMPTY, err.message);
+            tell_of(&o, &p, TC_LIT("manifest"), &p.digest, true, err.message);
         } else {
             check_files(&p, &o);
         }
         check_signature(&p, key, &o);
         sum_up(&p, &o);
-        code = tc_run_print(&o.out, o.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK);
+        code = tc_run_print(&o.out, exit_of(&o));
     }
     tc_grow_fini(&o.out);
     tc_sign_key_destroy(key);
@@ -201,78 +239,11 @@ int tc_evidence_check_offline(const struct tc_evidence_args *args)
     } else if (!bad) {
         check_envelope(&p, key, tc_slice_make(text, len), &o);
         sum_up(&p, &o);
-        code = tc_run_print(&o.out, o.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK);
+        code = tc_run_print(&o.out, exit_of(&o));
     }
     free(text);
     tc_grow_fini(&o.out);
     tc_sign_key_destroy(key);
     tc_proof_close(&p);
     return code;
-}
-
-/* The batch of the daemon's store whose body has that digest. */
-static tc_status check_batch(const char *dir, const struct tc_digest *digest, uint64_t *out_bytes,
-                             struct tc_error *err)
-{
-    char path[TC_DATA_PATH_BYTES + 16];
-    struct tc_evidence *e = NULL;
-    struct tc_slice body = TC_EMPTY;
-    uint64_t number = 0;
-    (void)snprintf(path, sizeof path, "%s/evidence", dir);
-    TC_TRY(tc_evidence_open(path, &e, err));
-    tc_status status = tc_evidence_find(e, digest, true, &number, err);
-    status = status == TC_OK ? tc_evidence_body(e, number, &body, err) : status;
-    *out_bytes = body.len;
-    if (status == TC_OK) {
-        struct tc_digest actual;
-        if (tc_digest_sha256(body, &actual) != TC_OK ||
-            memcmp(&actual, digest, sizeof actual) != 0) {
-            status = tc_fail(err, TC_E_MALFORMED, 0, "batch %llu has another SHA-256",
-                             (unsigned long long)number);
-        }
-    }
-    tc_evidence_close(e);
-    return status;
-}
-
-int tc_evidence_check_one(const struct tc_evidence_args *args)
-{
-    char dir[TC_DATA_PATH_BYTES];
-    struct tc_error err = {0};
-    struct tc_files *files = NULL;
-    struct tc_digest digest;
-    struct tc_grow g = {0};
-    uint64_t bytes = 0;
-    if (!tc_evidence_digest(tc_slice_cstr(args->what), &digest)) {
-        tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
-        return tc_command_misused(&tc_command_evidence);
-    }
-    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
-        return TC_EXIT_BAD;
-    }
-    tc_status status = tc_files_open(dir, false, &files, &err);
-    status = status == TC_OK ? tc_files_check(files, &digest, &bytes, &err) : status;
-    tc_files_close(files);
-    if (status == TC_E_NOTFOUND && check_batch(dir, &digest, &bytes, &err) == TC_OK) {
-        status = TC_OK;
-    } else if (status == TC_E_NOTFOUND) {
-        status = err.status;
-    }
-    if (status != TC_OK) {
-        tc_say("evidence", "%s", err.message);
-        return status == TC_E_MALFORMED ? TC_EXIT_FOUND : TC_EXIT_BAD;
-    }
-    if (args->json) {
-        tc_grow_lit(&g, "{\"summary\":true,\"digest\":\"");
-        tc_grow_digest(&g, &digest);
-        tc_grow_lit(&g, "\",\"bytes\":");
-        tc_grow_u64(&g, bytes);
-        tc_grow_lit(&g, ",\"damaged\":0}\n");
-    } else {
-        tc_grow_digest(&g, &digest);
-        tc_grow_lit(&g, ": ");
-        tc_grow_u64(&g, bytes);
-        tc_grow_lit(&g, " bytes: no damage\n");
-    }
-    return tc_run_print(&g, TC_EXIT_OK);
 }

@@ -22,6 +22,7 @@ struct check {
     struct tc_evidence_report *report;
     struct tc_evidence_sum *sum;
     struct tc_files *files;
+    const char *data_dir;
     struct known *list; /* in the order of the digests */
     size_t count;
     size_t cap;
@@ -47,7 +48,8 @@ static tc_status note_file(void *context, const struct tc_files_info *info)
 static void note_odd(void *context, const char *path)
 {
     struct check *c = context;
-    tc_evidence_tell(c->report, false, path, "no file of tracecore's");
+    tc_evidence_tell(c->report, false, &(struct tc_evidence_place){.path = path},
+                     "no file of tracecore's");
 }
 
 static int by_digest(const void *a, const void *b)
@@ -77,8 +79,13 @@ static void check_bytes(struct check *c)
         }
         c->sum->files++;
         if (status != TC_OK) {
+            char path[TC_EVIDENCE_PATH_BYTES];
+            tc_evidence_path(c->data_dir, &c->list[i].digest, path);
             c->sum->damaged++;
-            tc_evidence_tell(c->report, true, NULL, err.message);
+            tc_evidence_tell(
+                c->report, true,
+                &(struct tc_evidence_place){.path = path, .digest = &c->list[i].digest},
+                err.message);
         }
         tc_evidence_advance(c->report, c->list[i].bytes);
     }
@@ -96,7 +103,10 @@ static void tell_missing(struct check *c, struct tc_slice run, const char *what,
                    name.len > 0 ? " " : "", (int)(name.len > 200 ? 200 : name.len),
                    name.len > 0 ? name.ptr : "", TC_FMT(tc_slice_head(run, 200)), text);
     c->sum->missing++;
-    tc_evidence_tell(c->report, true, NULL, line);
+    tc_evidence_tell(c->report, true,
+                     &(struct tc_evidence_place){
+                         .digest = digest, .run = run, .role = tc_slice_cstr(what), .name = name},
+                     line);
 }
 
 /* What the manifest names. A manifest that is damaged was told already. */
@@ -119,7 +129,10 @@ static void check_manifest(struct check *c, struct tc_slice run, const struct tc
         (void)snprintf(line, sizeof line, "the manifest of run %.*s is none: %s", TC_FMT(run),
                        err.message);
         c->sum->damaged++;
-        tc_evidence_tell(c->report, true, NULL, line);
+        tc_evidence_tell(
+            c->report, true,
+            &(struct tc_evidence_place){.digest = digest, .run = run, .role = TC_LIT("manifest")},
+            line);
         free(text);
         return;
     }
@@ -203,7 +216,8 @@ static void tell_unreferenced(struct check *c)
         text[b.len] = '\0';
         (void)snprintf(line, sizeof line, "no run refers to the file %s", text);
         c->sum->unreferenced++;
-        tc_evidence_tell(c->report, false, NULL, line);
+        tc_evidence_tell(c->report, false,
+                         &(struct tc_evidence_place){.digest = &c->list[i].digest}, line);
     }
 }
 
@@ -217,7 +231,8 @@ static int check_references(struct check *c, const char *data_dir)
     tc_status status = tc_warehouse_open(&config, &w, &err);
     if (status == TC_E_NOTFOUND) {
         if (c->count > 0) {
-            tc_evidence_tell(c->report, false, data_dir,
+            c->sum->no_rows = true;
+            tc_evidence_tell(c->report, true, &(struct tc_evidence_place){.path = data_dir},
                              "no database: which files are missing cannot be told");
         }
         return TC_EXIT_OK;
@@ -238,7 +253,7 @@ static int check_references(struct check *c, const char *data_dir)
 int tc_evidence_check_files(struct tc_evidence_report *r, const char *data_dir,
                             struct tc_evidence_sum *out)
 {
-    struct check c = {.report = r, .sum = out};
+    struct check c = {.report = r, .sum = out, .data_dir = data_dir};
     struct tc_error err = {0};
     tc_status status = tc_files_open(data_dir, false, &c.files, &err);
     if (status == TC_OK) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `tracecore evidence ls`: the stored batches, or the objects they are in. */
+/* `tracecore evidence ls`: the stored batches and the files of runs, or the sealed objects. */
 #include "base/time.h"
 #include "cli/command.h"
+#include "cli/data.h"
 #include "cli/evidence.h"
 #include "cli/say.h"
 
@@ -202,10 +203,34 @@ static tc_status list(struct tc_evidence *e, const struct tc_evidence_args *args
     return tc_evidence_walk(e, from, false, take_batch, take_bad, l, err);
 }
 
+/* The daemon's store, which need not be there when there are files of runs. */
+static int list_store(const char *dir, const struct tc_evidence_args *args, struct listing *l,
+                      bool may_miss)
+{
+    char path[TC_DATA_PATH_BYTES + 16];
+    struct tc_error err = {0};
+    struct tc_evidence *e = NULL;
+    (void)snprintf(path, sizeof path, "%s/evidence", dir);
+    tc_status status = tc_evidence_open(path, &e, &err);
+    if (status == TC_E_NOTFOUND && may_miss) {
+        return TC_EXIT_OK;
+    }
+    if (status == TC_OK) {
+        status = list(e, args, l, &err);
+        tc_evidence_close(e);
+    }
+    if (status != TC_OK && l->out.error == 0) {
+        (void)tc_output_flush(&l->out);
+        tc_say("evidence", "%s%s", err.message,
+               status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
+        return TC_EXIT_BAD;
+    }
+    return l->bad > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+}
+
 int tc_evidence_ls(const struct tc_evidence_args *args)
 {
     static struct listing l;
-    struct tc_error err = {0};
     l = (struct listing){.json = args->json, .since_ns = INT64_MIN};
     if (args->since != NULL && !parse_since(args->since, &l.since_ns)) {
         tc_say("evidence",
@@ -214,18 +239,16 @@ int tc_evidence_ls(const struct tc_evidence_args *args)
                args->since);
         return tc_command_misused(&tc_command_evidence);
     }
-    struct tc_evidence *e = tc_evidence_of(args);
-    if (e == NULL) {
+    char dir[TC_DATA_PATH_BYTES];
+    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
         return TC_EXIT_BAD;
     }
     tc_output_init(&l.out, STDOUT_FILENO);
-    tc_status status = list(e, args, &l, &err);
-    tc_evidence_close(e);
-    int code = l.bad > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
-    if (status != TC_OK && l.out.error == 0) {
-        (void)tc_output_flush(&l.out);
-        tc_say("evidence", "%s", err.message);
-        code = TC_EXIT_BAD;
+    bool any_files = false;
+    int files = TC_EXIT_OK;
+    if (!args->objects) {
+        files = tc_evidence_ls_files(&l.out, dir, l.since_ns, args->json, &any_files);
     }
-    return tc_output_end(&l.out, "evidence", code);
+    int store = list_store(dir, args, &l, any_files);
+    return tc_output_end(&l.out, "evidence", store > files ? store : files);
 }

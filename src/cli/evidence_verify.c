@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LINE_BYTES 32768
+#define LINE_BYTES (TC_EVIDENCE_PLACE_BYTES + 32768)
 #define NO_OFFSET UINT64_MAX
 
 struct tc_evidence_report {
@@ -58,19 +58,51 @@ static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
     tc_buf_lit(b, ": ");
 }
 
-static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f, bool is_damage)
+void tc_evidence_path(const char *data_dir, const struct tc_digest *digest,
+                      char out[TC_EVIDENCE_PATH_BYTES])
 {
-    char line[LINE_BYTES];
+    char text[80];
+    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
+    tc_buf_digest(&b, digest);
+    text[b.len] = '\0';
+    const char *hex = text + 7; /* behind "sha256:" */
+    (void)snprintf(out, TC_EVIDENCE_PATH_BYTES, "%.4096s/files/%.2s/%s", data_dir, hex, hex);
+}
+
+static void put_member(struct tc_buf *b, struct tc_slice key, struct tc_slice value)
+{
+    tc_buf_str(b, key);
+    if (value.len > 0) {
+        tc_buf_json(b, value);
+    } else {
+        tc_buf_lit(b, "null");
+    }
+}
+
+void tc_evidence_place_json(struct tc_buf *b, const struct tc_evidence_place *place)
+{
+    char text[80];
+    struct tc_buf digest = tc_buf_make(text, sizeof text);
+    if (place->digest != NULL) {
+        tc_buf_digest(&digest, place->digest);
+    }
+    put_member(b, TC_LIT(",\"path\":"),
+               place->path != NULL ? tc_slice_cstr(place->path) : TC_EMPTY);
+    put_member(b, TC_LIT(",\"digest\":"), tc_buf_slice(&digest));
+    put_member(b, TC_LIT(",\"run_id\":"), place->run);
+    put_member(b, TC_LIT(",\"role\":"), place->role);
+    put_member(b, TC_LIT(",\"name\":"), place->name);
+}
+
+static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f,
+                 const struct tc_evidence_place *place, bool is_damage)
+{
+    static char line[LINE_BYTES];
     struct tc_buf b = tc_buf_make(line, sizeof line);
     if (r->json) {
         tc_buf_lit(&b, "{\"damage\":");
         tc_buf_str(&b, is_damage ? TC_LIT("true") : TC_LIT("false"));
-        tc_buf_lit(&b, ",\"path\":");
-        if (f->path != NULL) {
-            tc_buf_json(&b, tc_slice_cstr(f->path));
-        } else {
-            tc_buf_lit(&b, "null");
-        }
+        tc_evidence_place_json(&b, place);
         tc_buf_lit(&b, ",\"offset\":");
         tc_buf_u64(&b, f->offset == NO_OFFSET ? 0 : f->offset);
         tc_buf_lit(&b, ",\"batch\":");
@@ -93,21 +125,25 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
     (void)tc_output_flush(&r->out);
 }
 
-void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage, const char *path,
-                      const char *text)
+void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage,
+                      const struct tc_evidence_place *place, const char *text)
 {
-    tell(r, &(struct tc_verify_finding){.path = path, .offset = NO_OFFSET, .text = text},
-         is_damage);
+    bool twice =
+        place->path != NULL && tc_slice_starts(tc_slice_cstr(text), tc_slice_cstr(place->path));
+    tell(r,
+         &(struct tc_verify_finding){
+             .path = twice ? NULL : place->path, .offset = NO_OFFSET, .text = text},
+         place, is_damage);
 }
 
 static void take_damage(void *context, const struct tc_verify_finding *f)
 {
-    tell(context, f, true);
+    tell(context, f, &(struct tc_evidence_place){.path = f->path}, true);
 }
 
 static void take_note(void *context, const struct tc_verify_finding *f)
 {
-    tell(context, f, false);
+    tell(context, f, &(struct tc_evidence_place){.path = f->path}, false);
 }
 
 static void put_count(struct tc_buf *b, struct tc_slice before, uint64_t count)
@@ -159,12 +195,23 @@ static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_
     if (r->json) {
         put_count(&b, TC_LIT("{\"summary\":true,\"files\":"), sum->files);
         put_count(&b, TC_LIT(",\"bytes\":"), sum->bytes);
-        put_count(&b, TC_LIT(",\"runs\":"), sum->runs);
-        put_count(&b, TC_LIT(",\"missing\":"), sum->missing);
-        put_count(&b, TC_LIT(",\"unreferenced\":"), sum->unreferenced);
+        if (sum->no_rows) {
+            tc_buf_lit(&b, ",\"runs\":null,\"missing\":null,\"unreferenced\":null");
+        } else {
+            put_count(&b, TC_LIT(",\"runs\":"), sum->runs);
+            put_count(&b, TC_LIT(",\"missing\":"), sum->missing);
+            put_count(&b, TC_LIT(",\"unreferenced\":"), sum->unreferenced);
+        }
         put_count(&b, TC_LIT(",\"damaged\":"), sum->damaged);
         tc_buf_lit(&b, "}\n");
     } else {
+        if (sum->no_rows) {
+            put_counted(&b, sum->files, "file: ", "files: ");
+            put_counted(&b, sum->damaged, "is damaged", "are damaged");
+            tc_buf_lit(&b, "; the database is missing, and what else is cannot be told\n");
+            (void)tc_output_put(&r->out, tc_buf_slice(&b));
+            return;
+        }
         put_counted(&b, sum->files, "file of ", "files of ");
         put_counted(&b, sum->runs, "run: ", "runs: ");
         if (sum->damaged == 0 && sum->missing == 0) {
@@ -228,7 +275,7 @@ int tc_evidence_check(const struct tc_evidence_args *args)
     }
     int store = check_store(&r, dir, !files.any);
     code = store > code ? store : code;
-    if (code == TC_EXIT_OK && files.damaged + files.missing > 0) {
+    if (code == TC_EXIT_OK && (files.damaged + files.missing > 0 || files.no_rows)) {
         code = TC_EXIT_FOUND;
     }
     return tc_output_end(&r.out, "evidence", code);

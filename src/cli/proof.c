@@ -50,7 +50,7 @@ bool tc_proof_open(struct tc_proof *p, const char *data_dir, const char *run,
         tc_warehouse_close(p->w);
         p->w = tc_data_open("evidence", p->dir, mode);
     }
-    if (p->w == NULL || !tc_run_find(p->w, run, p->run_id) || !read_row(p)) {
+    if (p->w == NULL || !tc_run_find_lineage(p->w, run, p->run_id) || !read_row(p)) {
         return false;
     }
     if (tc_files_open(p->dir, false, &p->files, &err) != TC_OK) {

@@ -97,6 +97,8 @@ void tc_run_number(struct tc_grow *g, double value);
  * False when there is none or several, which was said. */
 #define TC_RUN_ID_BYTES 256
 bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
+/* The same for evidence: also of a run that was moved to a cold snapshot, whose files are kept. */
+bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
 
 /* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
  * only parameter. Families are compared with the tools that the run's row lists. */

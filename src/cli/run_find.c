@@ -13,6 +13,8 @@ enum { COL_ID, COL_NAME };
 struct search {
     const struct tc_run_set *runs;
     struct tc_slice word;
+    const char *command;
+    bool quiet;
     size_t hits;
     size_t hit[TOLD_MAX];
 };
@@ -49,7 +51,8 @@ static bool means(const struct search *s, enum way way, size_t row)
 
 static void tell_several(const struct search *s)
 {
-    tc_say("run", "\"%.*s\" means %zu runs; give the id, or more of it:", TC_FMT(s->word), s->hits);
+    tc_say(s->command, "\"%.*s\" means %zu runs; give the id, or more of it:", TC_FMT(s->word),
+           s->hits);
     for (size_t n = 0; n < s->hits && n < TOLD_MAX; n++) {
         tc_say_plain("  %.*s  %.*s", TC_FMT(tc_run_text(s->runs, s->hit[n], COL_ID)),
                      TC_FMT(tc_run_text(s->runs, s->hit[n], COL_NAME)));
@@ -74,10 +77,10 @@ static void tell_none(const struct search *s)
         }
     }
     if (best.len > 0 && least <= 1 + s->word.len / 3) {
-        tc_say("run", "there is no run \"%.*s\"; did you mean \"%.*s\"?", TC_FMT(s->word),
+        tc_say(s->command, "there is no run \"%.*s\"; did you mean \"%.*s\"?", TC_FMT(s->word),
                TC_FMT(best));
     } else {
-        tc_say("run", "there is no run \"%.*s\"; `tracecore run list` shows those there are",
+        tc_say(s->command, "there is no run \"%.*s\"; `tracecore run list` shows those there are",
                TC_FMT(s->word));
     }
 }
@@ -94,26 +97,66 @@ static bool choose(struct search *s, char out_id[TC_RUN_ID_BYTES])
     if (s->hits == 1) {
         (void)snprintf(out_id, TC_RUN_ID_BYTES, "%.*s",
                        TC_FMT(tc_run_text(s->runs, s->hit[0], COL_ID)));
-    } else if (s->hits == 0) {
+    } else if (!s->quiet && s->hits == 0) {
         tell_none(s);
-    } else {
+    } else if (!s->quiet) {
         tell_several(s);
     }
     return s->hits == 1;
 }
 
-bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES])
+/* A run that retain has moved away has its lineage still. */
+#define MOVED                                                                                     \
+    "SELECT run_id, NULL::VARCHAR AS name FROM artifact_lineage_dim WHERE run_id NOT IN (SELECT " \
+    "run_id FROM benchmark_run_fact)"
+
+static bool find(struct search *s, struct tc_warehouse *w, const char *sql,
+                 char out_id[TC_RUN_ID_BYTES])
 {
     struct tc_run_set runs;
     struct tc_error err = {0};
-    struct search s = {.runs = &runs, .word = tc_slice_cstr(word)};
-    if (tc_run_query(w,
-                     "SELECT run_id, name FROM benchmark_run_fact ORDER BY added_at DESC, run_id",
-                     NULL, 0, &runs, &err) != TC_OK) {
-        tc_say("run", "%s", err.message);
+    s->runs = &runs;
+    if (tc_run_query(w, sql, NULL, 0, &runs, &err) != TC_OK) {
+        tc_say(s->command, "%s", err.message);
         return false;
     }
-    bool found = choose(&s, out_id);
+    bool found = choose(s, out_id);
     tc_run_set_fini(&runs);
     return found;
+}
+
+/* Of the moved runs only; says nothing. */
+static bool is_moved(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES])
+{
+    struct search s = {.command = "run", .word = tc_slice_cstr(word), .quiet = true};
+    return find(&s, w, MOVED " ORDER BY run_id", out_id);
+}
+
+bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES])
+{
+    struct search s = {.command = "run", .word = tc_slice_cstr(word)};
+    char moved[TC_RUN_ID_BYTES];
+    s.quiet = is_moved(w, word, moved);
+    bool found =
+        find(&s, w, "SELECT run_id, name FROM benchmark_run_fact ORDER BY added_at DESC, run_id",
+             out_id);
+    if (!found && s.quiet && s.hits == 0) {
+        tc_say("run",
+               "run %s was moved by `tracecore retain` to a snapshot, a directory of "
+               "data_dir/cold; its files are here: tracecore evidence manifest %s",
+               moved, moved);
+    } else if (!found && s.quiet) {
+        tc_say("run", "\"%s\" means several runs; give the id, or more of it", word);
+    }
+    return found;
+}
+
+bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES])
+{
+    struct search s = {.command = "evidence", .word = tc_slice_cstr(word)};
+    return find(&s, w,
+                "SELECT run_id, name FROM (SELECT run_id, name, added_at FROM benchmark_run_fact "
+                "UNION ALL SELECT run_id, name, NULL FROM (" MOVED
+                ")) ORDER BY added_at DESC, run_id",
+                out_id);
 }

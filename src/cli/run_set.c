@@ -64,6 +64,7 @@ static bool take_cell(struct tc_run_set *s, const struct tc_rows *rows, size_t c
     }
     case TC_COLUMN_REAL:
         out->real = rows->columns[column].cells[row].real;
+        out->known = isfinite(out->real); /* 1/0 in a query: not known */
         return true;
     case TC_COLUMN_INT:
     case TC_COLUMN_BOOL:

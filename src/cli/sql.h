@@ -17,7 +17,7 @@
 /* Rows that a terminal is shown unless --limit says otherwise. */
 #define TC_SQL_TERMINAL_ROWS 1000
 /* Of a text that a table may show. */
-#define TC_SQL_CELL_BYTES 1600
+#define TC_SQL_CELL_BYTES 16384
 
 enum tc_sql_mode { TC_SQL_TABLE, TC_SQL_CSV, TC_SQL_JSON };
 
@@ -27,6 +27,7 @@ struct tc_sql {
     uint64_t rows_max; /* 0: all */
     int64_t time_ns;   /* 0: as long as it takes */
     size_t width;      /* of tables */
+    bool shell;        /* lines from a person: .limit, not --limit */
     struct tc_output out;
 };
 

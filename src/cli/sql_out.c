@@ -4,10 +4,13 @@
 #include "base/time.h"
 #include "cli/sql.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME_MAX_BYTES 80
+/* Text that waits for the widths of a table. */
+#define HELD_TEXT_MAX (TC_ROWS_TEXT_MAX / 2)
 
 struct tc_sql_printer {
     struct tc_output *out;
@@ -52,6 +55,18 @@ size_t tc_sql_value_max(const struct tc_rows *rows, size_t column, size_t row)
                                                           : 64;
 }
 
+/* As JavaScript and PostgreSQL write them: none of them is NULL. */
+static void put_real(struct tc_buf *b, double value)
+{
+    if (isfinite(value)) {
+        tc_buf_ecma(b, value);
+    } else if (isnan(value)) {
+        tc_buf_lit(b, "NaN");
+    } else {
+        tc_buf_str(b, value > 0 ? TC_LIT("Infinity") : TC_LIT("-Infinity"));
+    }
+}
+
 void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, size_t row)
 {
     const union tc_cell *cell = &rows->columns[column].cells[row];
@@ -66,7 +81,7 @@ void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, s
         tc_buf_i64(b, cell->integer);
         break;
     case TC_COLUMN_REAL:
-        tc_buf_ecma(b, cell->real);
+        put_real(b, cell->real);
         break;
     case TC_COLUMN_BOOL:
         tc_buf_str(b, cell->integer != 0 ? TC_LIT("true") : TC_LIT("false"));
@@ -174,8 +189,9 @@ static void put_json(struct tc_sql_printer *p, const struct tc_rows *rows, size_
 {
     struct tc_buf b = tc_buf_make(p->text, p->cap);
     enum tc_column_type type = rows->columns[c].type;
-    if (tc_rows_is_null(rows, c, row)) {
-        tc_buf_lit(&b, "null");
+    if (tc_rows_is_null(rows, c, row) ||
+        (type == TC_COLUMN_REAL && !isfinite(rows->columns[c].cells[row].real))) {
+        tc_buf_lit(&b, "null"); /* JSON has no other number for them */
     } else if (type == TC_COLUMN_TEXT) {
         tc_buf_json(&b, tc_rows_get_text(rows, c, row));
     } else {
@@ -230,7 +246,7 @@ static bool hold_cell(struct tc_rows *to, const struct tc_rows *from, size_t col
                    to, column,
                    tc_slice_head(tc_rows_get_text(from, column, row), TC_SQL_CELL_BYTES)) == TC_OK;
     case TC_COLUMN_REAL:
-        tc_rows_real(to, column, from->columns[column].cells[row].real);
+        tc_rows_any_real(to, column, from->columns[column].cells[row].real);
         return true;
     case TC_COLUMN_INT:
     case TC_COLUMN_BOOL:
@@ -258,7 +274,7 @@ static bool hold(struct tc_sql_printer *p, const struct tc_rows *rows)
 {
     bool good = true;
     for (size_t row = 0; row < rows->count && good; row++) {
-        if (!tc_rows_add(p->held)) {
+        if (p->held->text_len > HELD_TEXT_MAX || !tc_rows_add(p->held)) {
             good = print_held(p) && tc_rows_add(p->held);
         }
         for (size_t c = 0; c < rows->column_count && good; c++) {

@@ -44,8 +44,8 @@ static void tell_rows(const struct tc_sql *s, uint64_t rows, size_t left_out, bo
                left_out == 1 ? "column has" : "columns have");
     }
     if (cut) {
-        tc_say("sql", "only the first %llu rows; --limit 0 gives all",
-               (unsigned long long)s->rows_max);
+        tc_say("sql", "only the first %llu rows; %s 0 gives all", (unsigned long long)s->rows_max,
+               s->shell ? ".limit" : "--limit");
     } else if (s->mode == TC_SQL_TABLE) {
         tc_say_plain("%llu %s", (unsigned long long)rows, rows == 1 ? "row" : "rows");
     }

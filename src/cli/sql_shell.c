@@ -221,6 +221,7 @@ int tc_sql_shell(struct tc_sql *sql)
 {
     struct shell s = {.sql = sql};
     bool more = true;
+    sql->shell = true;
     (void)setlocale(LC_CTYPE, ""); /* what is typed is in the terminal's encoding */
     load_editor(&s.editor);
     load_history(&s);

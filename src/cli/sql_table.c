@@ -12,8 +12,9 @@
 #define GAP 2
 /* Text wider than this gives way when the screen is too narrow. */
 #define NARROW 24
-/* Characters of a cell that are looked at. */
+/* Characters of a line of a cell that are looked at, and lines of a cell. */
 #define CELL_MAX 400
+#define LINES_MAX 200
 _Static_assert(CELL_MAX * 4 <= TC_SQL_CELL_BYTES, "what is shown of a cell is kept of it");
 
 /* Characters, each of which takes one column: no terminal agrees on more. */
@@ -39,19 +40,50 @@ static struct tc_slice take_columns(struct tc_slice s, size_t count)
     return tc_slice_head(s, i);
 }
 
-/* What is shown of a cell before it is cut to its column. */
-static struct tc_slice shown(const struct tc_rows *rows, size_t column, size_t row, char *memory,
-                             size_t size)
+static bool is_text(const struct tc_rows *rows, size_t column, size_t row)
+{
+    return rows->columns[column].type == TC_COLUMN_TEXT && !tc_rows_is_null(rows, column, row);
+}
+
+/* Plans and stack traces have lines; they are shown below each other. */
+static size_t lines_of(const struct tc_rows *rows, size_t column, size_t row)
+{
+    size_t count = 1;
+    if (is_text(rows, column, row)) {
+        struct tc_slice text = tc_rows_get_text(rows, column, row);
+        for (size_t i = 0; i + 1 < text.len && count < LINES_MAX; i++) {
+            count += text.ptr[i] == '\n';
+        }
+    }
+    return count;
+}
+
+static struct tc_slice line_of(struct tc_slice text, size_t line)
+{
+    struct tc_slice rest = text;
+    struct tc_slice one = TC_EMPTY;
+    for (size_t i = 0; i <= line; i++) {
+        one = tc_slice_cut(rest, '\n', &rest);
+    }
+    return one;
+}
+
+/* What is shown of a line of a cell before it is cut to its column. */
+static struct tc_slice shown(const struct tc_rows *rows, size_t column, size_t row, size_t line,
+                             char *memory, size_t size)
 {
     char raw[CELL_MAX * 4];
     struct tc_buf b = tc_buf_make(memory, size);
+    if (line > 0 && line >= lines_of(rows, column, row)) {
+        return TC_EMPTY;
+    }
     if (tc_rows_is_null(rows, column, row)) {
         return TC_LIT(NONE);
     }
     struct tc_slice text;
     if (rows->columns[column].type == TC_COLUMN_TEXT) {
-        text =
-            take_columns(tc_slice_head(tc_rows_get_text(rows, column, row), sizeof raw), CELL_MAX);
+        text = line_of(tc_rows_get_text(rows, column, row), line);
+        text = take_columns(tc_slice_head(text, sizeof raw), CELL_MAX);
     } else {
         struct tc_buf r = tc_buf_make(raw, sizeof raw);
         tc_sql_value(&r, rows, column, row);
@@ -88,8 +120,11 @@ bool tc_sql_layout_make(struct tc_sql_layout *l, const struct tc_rows *rows, siz
     for (size_t c = 0; c < rows->column_count; c++) {
         l->widths[c] = columns_of(tc_slice_cstr(rows->columns[c].name));
         for (size_t row = 0; row < rows->count; row++) {
-            size_t need = columns_of(shown(rows, c, row, memory, sizeof memory));
-            l->widths[c] = need > l->widths[c] ? need : l->widths[c];
+            size_t lines = lines_of(rows, c, row);
+            for (size_t line = 0; line < lines; line++) {
+                size_t need = columns_of(shown(rows, c, row, line, memory, sizeof memory));
+                l->widths[c] = need > l->widths[c] ? need : l->widths[c];
+            }
         }
     }
     /* Wide text gives way first, the last column of it first. */
@@ -162,10 +197,18 @@ bool tc_sql_layout_rows(const struct tc_sql_layout *l, const struct tc_rows *row
     char memory[CELL_MAX * 16];
     bool good = true;
     for (size_t row = 0; row < rows->count && good; row++) {
+        size_t lines = 1;
         for (size_t c = 0; c < l->columns; c++) {
-            put_cell(l, out, c, shown(rows, c, row, memory, sizeof memory), is_right(rows, c));
+            size_t own = lines_of(rows, c, row);
+            lines = own > lines ? own : lines;
         }
-        good = tc_output_put(out, TC_LIT("\n"));
+        for (size_t line = 0; line < lines && good; line++) {
+            for (size_t c = 0; c < l->columns; c++) {
+                put_cell(l, out, c, shown(rows, c, row, line, memory, sizeof memory),
+                         is_right(rows, c));
+            }
+            good = tc_output_put(out, TC_LIT("\n"));
+        }
     }
     return good;
 }

@@ -352,3 +352,25 @@ bool tc__samples_is_text(struct tc_slice bytes)
     }
     return metas > 0 ? samples > 0 && bad * 2 <= samples : samples > 0 && bad * 10 <= samples;
 }
+
+size_t tc_samples_bad_line(struct tc_slice bytes, const char **out_why)
+{
+    struct tc_slice line;
+    struct tc__prom_sample sample;
+    size_t at = 0;
+    for (size_t number = 1; number <= SNIFF_LINES && tc__prom_line(bytes, &at, &line); number++) {
+        struct tc_slice text = tc__prom_skip(line);
+        bool is_other = number == 1 && text.len > 0 && (text.ptr[0] == '{' || text.ptr[0] == '[');
+        if (is_other || tc_slice_find_byte(text, '\0') != TC_NPOS) {
+            return 0;
+        }
+        if (text.len == 0 || text.ptr[0] == '#') {
+            continue;
+        }
+        *out_why = text.len > TC_LINE_MAX ? "longer than a line is" : tc__prom_parse(text, &sample);
+        if (*out_why != NULL) {
+            return number;
+        }
+    }
+    return 0;
+}

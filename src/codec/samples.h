@@ -80,6 +80,9 @@ enum tc_samples_form {
 
 /* Whether the bytes are something that tc_samples_read reads. */
 enum tc_samples_form tc_samples_form(struct tc_slice bytes);
+/* Of a text that is none of these: the first line that is no sample of Prometheus text, from 1, and
+ * why; 0 when it is no text, JSON, or has no such line. */
+size_t tc_samples_bad_line(struct tc_slice bytes, const char **out_why);
 static inline bool tc_samples_sniff(struct tc_slice bytes)
 {
     return tc_samples_form(bytes) != TC_SAMPLES_NONE;

@@ -65,9 +65,10 @@ static tc_status read_pem(const char *path, bool is_private, char **out_text, si
     if (!S_ISREG(st.st_mode) || st.st_size > (off_t)PEM_BYTES_MAX) {
         status = tc_fail(err, TC_E_MALFORMED, 0, "%s: no PEM file", path);
     } else if (is_private && (st.st_mode & 077) != 0) {
-        status = tc_fail(err, TC_E_USAGE, 0,
-                         "%s: others may read this private key (mode %03o); chmod 600 it", path,
-                         (unsigned)st.st_mode & 0777);
+        status = tc_fail(
+            err, TC_E_USAGE, 0,
+            "%s: others may read this file (mode %03o); chmod 600 it if it is the private key",
+            path, (unsigned)st.st_mode & 0777);
     }
     char *text = status == TC_OK ? malloc(PEM_BYTES_MAX) : NULL;
     if (status == TC_OK && text == NULL) {

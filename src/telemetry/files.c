@@ -356,6 +356,21 @@ static tc_status give_rows(void *context, const struct tc_rows *rows)
     return r->out->take(r->out->context, rows);
 }
 
+/* With the place, where it is most likely Prometheus text that was cut off or damaged. */
+static tc_status tell_unknown(struct tc_slice bytes, struct tc_error *err)
+{
+    const char *why = NULL;
+    char place[160] = "";
+    size_t line = tc_samples_bad_line(bytes, &why);
+    if (line > 0) {
+        (void)snprintf(place, sizeof place, "; as Prometheus text, line %zu: %.100s", line, why);
+    }
+    return tc_fail(err, TC_E_UNSUPPORTED, 0,
+                   "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics (JSON or "
+                   "protobuf), Kubernetes events or tracecore's event lines%s",
+                   place);
+}
+
 static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct tc_error *err)
 {
     enum tc_samples_form form = tc_samples_form(r->in->bytes);
@@ -365,10 +380,7 @@ static tc_status read_and_give(struct reading *r, struct tc_arena *arena, struct
         codec = events_codec(r->in->bytes, r->in->name, &r->counts.form);
     }
     if (r->counts.form == NULL) {
-        return tc_fail(
-            err, TC_E_UNSUPPORTED, 0,
-            "not telemetry: expected Prometheus text, OpenMetrics, OTLP metrics (JSON or "
-            "protobuf), Kubernetes events or tracecore's event lines");
+        return tell_unknown(r->in->bytes, err);
     }
     TC_TRY(make_slicer(r, form, err));
     TC_TRY(codec == NULL ? read_samples(r, arena, err) : read_events(r, codec, arena, err));

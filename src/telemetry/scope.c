@@ -302,6 +302,18 @@ static void take_kubernetes(struct tc_slice name, struct tc_arena *scratch, stru
     }
 }
 
+/* What a prober calls its target stays one: its other metrics have it by that name. */
+static struct tc_slice device_key(struct tc_slice device, const struct tc_sample *sample)
+{
+    for (size_t i = 0; i < sample->label_count && i < TC_SAMPLE_LABELS_MAX; i++) {
+        if (tc_slice_eq(sample->labels[i].key, TC_LIT("target")) &&
+            tc_slice_eq(sample->labels[i].value, device)) {
+            return TC_LIT("target");
+        }
+    }
+    return TC_LIT("device");
+}
+
 static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
                       struct point *point, struct tc__identity *io)
 {
@@ -313,7 +325,7 @@ static void take_ours(const struct tc_series_meaning *m, const struct tc_sample 
     if (io->type == TC_SAMPLE_COUNTER && sample->type == TC_SAMPLE_DELTA) {
         io->type = TC_SAMPLE_DELTA;
     }
-    point_add(point, TC_LIT("device"), m->device);
+    point_add(point, device_key(m->device, sample), m->device);
     point_add(point, TC_LIT("rack"), m->rack);
     /* One metric of ours may be two of the producer's that measure differently. */
     if (m->metric == TC_METRIC_GPU_UTIL && m->scale != 1) {

@@ -3,7 +3,6 @@
 
 #include "warehouse/rows_priv.h"
 
-#include <math.h>
 
 /* A decimal of so many digits is one double, and reads back as the same digits. */
 #define EXACT_DIGITS 15
@@ -218,13 +217,9 @@ static tc_status read_cell(const struct column *c, size_t row, size_t to_row, st
                                : tc_fail(err, status, 0, "a row has more than %zu bytes of text",
                                          TC_ROWS_TEXT_MAX);
     }
-    case TC_COLUMN_REAL: {
-        double real = read_real(c->value, c->data, row);
-        if (isfinite(real)) {
-            tc__rows_set(c->rows, c->index, to_row)->real = real;
-        }
+    case TC_COLUMN_REAL:
+        tc__rows_set(c->rows, c->index, to_row)->real = read_real(c->value, c->data, row);
         return TC_OK;
-    }
     case TC_COLUMN_TIME:
         if (read_time(c->value->from, c->data, row, &integer)) {
             tc__rows_set(c->rows, c->index, to_row)->integer = integer;

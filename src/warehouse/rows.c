@@ -78,12 +78,17 @@ void tc_rows_int(struct tc_rows *r, size_t column, int64_t value)
     tc__rows_set(r, column, r->count - 1)->integer = type == TC_COLUMN_BOOL ? value != 0 : value;
 }
 
-void tc_rows_real(struct tc_rows *r, size_t column, double value)
+void tc_rows_any_real(struct tc_rows *r, size_t column, double value)
 {
     TC_ASSERT(column < r->column_count && r->count > 0);
     TC_ASSERT(r->columns[column].type == TC_COLUMN_REAL);
+    tc__rows_set(r, column, r->count - 1)->real = value;
+}
+
+void tc_rows_real(struct tc_rows *r, size_t column, double value)
+{
     if (isfinite(value)) {
-        tc__rows_set(r, column, r->count - 1)->real = value;
+        tc_rows_any_real(r, column, value);
     }
 }
 

@@ -59,6 +59,8 @@ bool tc_rows_add(struct tc_rows *r);
 /* Setters for the last row. The column is of that type (TC_ASSERT). NaN and infinities: NULL. */
 void tc_rows_int(struct tc_rows *r, size_t column, int64_t value); /* INT, TIME, BOOL */
 void tc_rows_real(struct tc_rows *r, size_t column, double value);
+/* NaN and the infinities too: for answers to queries, which may hold them; tables do not. */
+void tc_rows_any_real(struct tc_rows *r, size_t column, double value);
 /* Copies; bytes that are not UTF-8 become U+FFFD each, for engines take nothing else. TC_E_LIMIT or
  * TC_E_NOMEM: the cell stays NULL. An empty text is a value. */
 TC_CHECKED tc_status tc_rows_text(struct tc_rows *r, size_t column, struct tc_slice value);

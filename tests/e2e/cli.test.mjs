@@ -802,3 +802,11 @@ describe('recorded dumps', () => {
     assert.deepEqual(verdicts.map(key), verdicts.map(key).sort());
   });
 });
+
+test('help is at most 80 columns wide', () => {
+  for (const name of ['evidence', 'run', 'bench', 'sql', 'export', 'retain']) {
+    const { code, out } = run(['help', name]);
+    assert.equal(code, 0);
+    assert.deepEqual(out.split('\n').filter((line) => [...line].length > 80), [], name);
+  }
+});

@@ -125,9 +125,61 @@ describe('verify', () => {
     assert.match(stdout, /note: .*stranger: no file of tracecore's/);
   });
 
+  test('has path, digest and run of what is damaged or missing as JSON', () => {
+    const digest = sha256('kept with the run\n');
+    const first = (args) => JSON.parse(evidence(args).stdout.split('\n')[0]);
+    damaged(digest, () => {
+      const all = first(['verify', '--json']);
+      assert.equal(all.path, pathOf(digest));
+      assert.equal(all.digest, digest);
+      const one = first(['verify', 'one', '--json']);
+      assert.deepEqual([one.path, one.digest, one.run_id, one.role, one.name],
+        [pathOf(digest), digest, run.run_id, 'artifact', 'note "1".txt']);
+      assert.equal(evidence(['verify']).stdout.split(pathOf(digest)).length, 2, 'the path once');
+    });
+    fs.renameSync(pathOf(digest), path.join(place.folder, 'away'));
+    const all = first(['verify', '--json']);
+    const direct = evidence(['verify', digest]);
+    const json = first(['verify', digest, '--json']);
+    fs.renameSync(path.join(place.folder, 'away'), pathOf(digest));
+    assert.deepEqual([all.digest, all.run_id, all.role, all.name], [digest, run.run_id, 'artifact', 'note "1".txt']);
+    assert.equal(direct.status, 1, 'missing, not unknown');
+    assert.match(direct.stdout, new RegExp(`missing: ${digest}: run ${run.run_id} refers to it`));
+    assert.deepEqual([json.damage, json.path, json.run_id], [true, pathOf(digest), run.run_id]);
+  });
+
+  test('without a database says that it cannot tell all, and is exit 1', () => {
+    const copy = path.join(place.folder, 'copy');
+    fs.cpSync(path.join(data, 'files'), path.join(copy, 'files'), { recursive: true });
+    const { status, stdout } = tracecore(['evidence', 'verify', '--data-dir', copy]);
+    assert.equal(status, 1);
+    assert.match(stdout, /3 files: 0 are damaged; the database is missing/);
+    assert.doesNotMatch(stdout, /nothing is missing/);
+    const json = tracecore(['evidence', 'verify', '--json', '--data-dir', copy]).stdout.trim().split('\n').at(-1);
+    assert.equal(JSON.parse(json).missing, null);
+  });
+
   test('of a digest that is not there is exit 2', () => {
+    assert.match(evidence(['verify', `sha256:${'0'.repeat(64)}`]).stderr, /no run refers to one/);
     assert.equal(evidence(['verify', `sha256:${'0'.repeat(64)}`]).status, 2);
     assert.equal(evidence(['verify', 'sha256:0']).status, 2);
+  });
+});
+
+describe('ls', () => {
+  test('lists the files of runs, without a store of the daemon too', () => {
+    const { status, stdout } = evidence(['ls', '--json']);
+    assert.equal(status, 0);
+    const files = stdout.trim().split('\n').map((line) => JSON.parse(line));
+    assert.deepEqual(files.map((f) => f.digest).sort(), stored(data).sort());
+    assert.deepEqual(files.map((f) => `${f.role} ${f.name}`).sort(), ['artifact note "1".txt', 'manifest ', 'result a.json']);
+    assert.ok(files.every((f) => f.run_id === run.run_id && f.runs === 1 && f.disk_bytes > 0));
+    const text = evidence(['ls']).stdout;
+    assert.match(text, new RegExp(`${sha256('kept with the run\n')}  ${run.run_id} artifact note "1"\\.txt\n`));
+    assert.equal(evidence(['ls', '--since', '2100-01-01T00:00:00Z']).stdout, '');
+    const none = tracecore(['evidence', 'ls', '--data-dir', path.join(place.folder, 'nothing')]);
+    assert.equal(none.status, 2);
+    assert.match(none.stderr, /there is no evidence store/);
   });
 });
 
@@ -205,7 +257,8 @@ describe('sign', () => {
     fs.writeFileSync(other, publicKey.export({ type: 'spki', format: 'pem' }));
     const bad = evidence(['verify', 'one', '--pub', other]);
     assert.equal(bad.status, 1);
-    assert.match(bad.stdout, /no signature in it is by the key/);
+    assert.match(bad.stdout, /not as asked: signature: .*no signature in it is by the key/);
+    assert.match(bad.stdout, /2 files, \d+ bytes: no damage\nsignature: not by this key/);
     assert.equal(evidence(['verify', 'one', '--pub', key()]).status, 2, 'a private key is none');
   });
 

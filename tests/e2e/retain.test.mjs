@@ -125,6 +125,12 @@ describe('retain', () => {
     for (const digest of stored(data)) {
       fs.utimesSync(path.join(data, 'files', digest.slice(7, 9), digest.slice(7)), old, old);
     }
+    const moved = tracecore(['run', 'show', 'ancient', '--data-dir', data]);
+    assert.equal(moved.status, 2);
+    assert.match(moved.stderr, /run ancient was moved by `tracecore retain` to a snapshot/);
+    assert.match(tracecore(['evidence', 'manifest', 'ancient', '--data-dir', data]).stderr,
+      /^tracecore evidence: run ancient has no manifest in artifact_lineage_dim/);
+    assert.match(tracecore(['evidence', 'manifest', 'nope', '--data-dir', data]).stderr, /^tracecore evidence: there is no run "nope"/);
     const plan = JSON.parse(retain(data, ['--json']).stdout);
     assert.equal(plan.cold.snapshots, 1);
     assert.deepEqual(plan.cold.runs, ['ancient']);
@@ -188,7 +194,15 @@ describe('export', () => {
     const again = tracecore(['export', '--parquet', out, '--data-dir', data]);
     assert.equal(again.status, 2);
     assert.match(again.stderr, /--force/);
-    assert.equal(tracecore(['export', '--parquet', out, '--force', '--table', 'verdict_fact', '--data-dir', data]).status, 0);
+    const part = tracecore(['export', '--parquet', out, '--force', '--table', 'verdict_fact', '--data-dir', data]);
+    assert.equal(part.status, 2, 'the other files would be in no manifest');
+    assert.match(part.stderr, /would be in no manifest/);
+    assert.deepEqual(JSON.parse(fs.readFileSync(path.join(out, 'manifest.json'))), manifest);
+    assert.equal(tracecore(['export', '--parquet', out, '--force', '--data-dir', data]).status, 0);
+    const some = path.join(place.folder, 'some');
+    for (const args of [[], ['--force']]) {
+      assert.equal(tracecore(['export', '--parquet', some, ...args, '--table', 'verdict_fact', '--data-dir', data]).status, 0);
+    }
     assert.equal(tracecore(['export', '--parquet', out, '--table', 'nope', '--data-dir', data]).status, 2);
     assert.equal(tracecore(['export', '--data-dir', data]).status, 2);
   });

@@ -151,6 +151,16 @@ static void a_file_of_another_run_is_an_error(void **state)
     assert_int_equal(got_count, 0);
 }
 
+static void a_target_stays_a_target(void **state)
+{
+    (void)state;
+    read_text("ping_rtt_mean_seconds{target=\"x\",ip=\"1.2.3.4\"} 1 1772600760000\n"
+              "ping_loss_ratio{target=\"x\",ip=\"1.2.3.4\"} 0 1772600760000\n");
+    assert_int_equal(got_count, 2);
+    assert_string_equal(got[0].text[TC_SLICE_POINT], "ip=1.2.3.4,target=x");
+    assert_string_equal(got[1].text[TC_SLICE_POINT], "ip=1.2.3.4,target=x");
+}
+
 static void metrics_that_are_renamed_are_defined_once(void **state)
 {
     (void)state;
@@ -197,6 +207,15 @@ static void what_cannot_be_read_gives_no_rows(void **state)
     assert_non_null(strstr(err.message, "empty"));
     assert_int_equal(read_bytes(TC_LIT("{\"date\": 1}"), T0), TC_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "expected Prometheus text"));
+    assert_null(strstr(err.message, ", line "));
+    assert_int_equal(read_bytes(TC_LIT("DCGM_FI_DEV_GPU_TEMP{gpu=\"0\" 5\n"), T0),
+                     TC_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "as Prometheus text, line 1: "));
+    assert_int_equal(read_bytes(TC_LIT("# one\na{x=\"1\"} 1\na{x=\"1\"} abc\n"), T0),
+                     TC_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "as Prometheus text, line 3: "));
+    assert_int_equal(read_bytes(TC_LIT("a\0b 1\n"), T0), TC_E_UNSUPPORTED);
+    assert_null(strstr(err.message, "line 1"));
     assert_int_equal(
         read_bytes(TC_LIT("{\"resourceMetrics\":[{\"scopeMetrics\":[{\"metrics\":3}]}]}"), T0),
         TC_E_MALFORMED);
@@ -311,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_file_without_times_is_told),
         cmocka_unit_test(samples_of_another_run_are_left_out),
         cmocka_unit_test(a_file_of_another_run_is_an_error),
+        cmocka_unit_test(a_target_stays_a_target),
         cmocka_unit_test(metrics_that_are_renamed_are_defined_once),
         cmocka_unit_test(labels_of_cadvisor_name_the_pod),
         cmocka_unit_test(bad_lines_are_told_with_their_place),
