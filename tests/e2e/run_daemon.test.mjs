@@ -45,7 +45,7 @@ describe('beside the daemon', () => {
     const yaml = file('run.yaml', contract(['--model', 'another']));
     const children = [1, 2, 3, 4].map((n) => new Promise((resolve) => {
       const child = spawn(binary, ['run', 'add', '--data-dir', daemon.dataDir, '--contract', yaml,
-        '--result', file(`r${n}.json`, vllm({ duration: 30 + n }))]);
+        '--result', file(`r${n}.json`, vllm({ duration: 30 + n, model_id: 'another' }))]);
       let text = '';
       child.stderr.on('data', (bytes) => { text += bytes; });
       child.on('exit', (status) => resolve({ status, text }));
