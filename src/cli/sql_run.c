@@ -43,7 +43,11 @@ static void tell_rows(const struct tc_sql *s, uint64_t rows, size_t left_out, bo
         tc_say("sql", "%zu more %s no room; --csv and --json have all", left_out,
                left_out == 1 ? "column has" : "columns have");
     }
-    if (cut) {
+    if (cut && (s->rows_max == 0 || rows < s->rows_max)) {
+        tc_say("sql",
+               "only the first %llu rows: a running daemon gives no more (warehouse.query_rows)",
+               (unsigned long long)rows);
+    } else if (cut) {
         tc_say("sql", "only the first %llu rows; %s 0 gives all", (unsigned long long)s->rows_max,
                s->shell ? ".limit" : "--limit");
     } else if (s->mode == TC_SQL_TABLE) {

@@ -152,8 +152,7 @@ static void roll_back(struct session *s)
 
 static bool is_writing(enum tc_wire_kind kind)
 {
-    return kind == TC_WIRE_BEGIN || kind == TC_WIRE_COMMIT || kind == TC_WIRE_APPEND ||
-           kind == TC_WIRE_FORGET;
+    return kind == TC_WIRE_APPEND || kind == TC_WIRE_FORGET;
 }
 
 /* What does not fit the state is refused here, so that the engine sees no nonsense. */

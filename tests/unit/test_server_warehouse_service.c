@@ -418,7 +418,7 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(tc_wire_read(&l, 20 * SECOND, &kind, &body, &err), TC_OK);
     assert_int_equal(kind, TC_WIRE_HELLO);
     send_bare(&l, TC_WIRE_CANCEL); /* of nothing: no answer */
-    send_bare(&l, TC_WIRE_BEGIN);  /* it said that it reads */
+    send_bare(&l, TC_WIRE_FORGET); /* it said that it reads */
     assert_int_equal(read_error(&l, &err), TC_E_USAGE);
     send_bare(&l, TC_WIRE_COMMIT);
     assert_int_equal(read_error(&l, &err), TC_E_USAGE);
