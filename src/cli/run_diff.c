@@ -115,6 +115,28 @@ static void put_side(struct tc_grow *g, const struct tc_run_set *s, size_t colum
     }
 }
 
+/* Part and field, with the blanks behind them. */
+#define FACT_NAMES 32
+
+/* Both sides have the same room: a digest that is cut still tells two of them apart. */
+static void put_fact(struct diff *d, struct tc_slice text)
+{
+    size_t room = (tc_terminal_columns() - FACT_NAMES - 2) / 2;
+    struct tc_grow cut = {{0}, false};
+    if (text.len > room) {
+        size_t len = room - 1;
+        while (len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80) {
+            len--; /* not within a character */
+        }
+        tc_grow_str(&cut, tc_slice_head(text, len));
+        tc_grow_lit(&cut, "…");
+        text = tc_grow_slice(&cut);
+    }
+    tc_run_table_cell(&d->table, text);
+    d->facts.failed |= cut.failed;
+    tc_grow_fini(&cut);
+}
+
 static void tell_fact(struct diff *d, enum part part, size_t column)
 {
     const struct tc_run_set *a = &d->parts[SIDE_A][part];
@@ -141,8 +163,8 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
     } else {
         tc_run_table_cell(&d->table, tc_slice_cstr(PARTS[part].name));
         tc_run_table_cell(&d->table, tc_slice_cstr(name));
-        tc_run_table_cell(&d->table, tc_grow_slice(&sides[SIDE_A]));
-        tc_run_table_cell(&d->table, tc_grow_slice(&sides[SIDE_B]));
+        put_fact(d, tc_grow_slice(&sides[SIDE_A]));
+        put_fact(d, tc_grow_slice(&sides[SIDE_B]));
     }
     d->facts.failed |= sides[SIDE_A].failed || sides[SIDE_B].failed;
     tc_grow_fini(&sides[SIDE_A]);
