@@ -28,6 +28,8 @@ foreach(file IN LISTS scripts)
   tc_add_test(NAME replay_inputs.${pattern} COMMAND ${python} "${file}" --check LABELS replay)
 endforeach()
 tc_add_test(NAME replay_inputs.example COMMAND ${python} "${replay}/example.py" --check LABELS replay)
+tc_add_test(NAME results.example COMMAND ${python}
+            "${CMAKE_SOURCE_DIR}/tests/results/example.py" --check LABELS results)
 
 # Incidents in real formats, by pattern.
 set(field "${CMAKE_SOURCE_DIR}/tests/field/run.py")

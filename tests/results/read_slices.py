@@ -145,8 +145,6 @@ def expected(text):
                 point.pop("device")
         if "xid" in point and ours == "gpu_xid_count":
             point["device"] = point.pop("xid")
-        if name == "ping_loss_ratio":
-            point["device"] = point.pop("target")
         if factor == 100:
             point["source"] = name
         row["point"] = ",".join(f"{k}={v}" for k, v in sorted(point.items()))
