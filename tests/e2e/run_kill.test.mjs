@@ -133,7 +133,7 @@ describe('imports at random moments', () => {
   test('two at once: both are there in the end', async () => {
     const data = path.join(place.folder, 'two');
     const children = [1, 2, 3].map((n) => new Promise((resolve) => {
-      const child = spawn(binary, ['run', 'add', '--json', '--data-dir', data, file(`at_once_${n}.json`, vllm({ max_concurrency: n }))]);
+      const child = spawn(binary, ['run', 'add', '--json', '--data-dir', data, file(`at_once_${n}.json`, vllm({ mean_ttft_ms: 300 + n }))]);
       let text = '';
       child.stderr.on('data', (bytes) => { text += bytes; });
       child.on('exit', (status) => resolve({ status, text }));
