@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,34 @@ static bool starts_point(const struct tc_run_set *set, size_t row)
            !tc_slice_eq(tc_run_text(set, row, 1), tc_run_text(set, row - 1, 1));
 }
 
+/* Family and point, as many lines as they need. */
+static void put_words(struct tc_grow *g, const struct tc_run_set *set, size_t row)
+{
+    struct tc_grow text = {{0}, false};
+    size_t room = tc_terminal_columns() - 2;
+    size_t used = 0;
+    tc_run_value(&text, set, row, 0);
+    tc_grow_lit(&text, " ");
+    tc_run_value(&text, set, row, 1);
+    struct tc_slice rest = tc_grow_slice(&text);
+    while (rest.len > 0) {
+        const char *blank = memchr(rest.ptr, ' ', rest.len);
+        size_t len = blank == NULL ? rest.len : (size_t)(blank - rest.ptr);
+        if (used > 0 && used + 1 + len > room) {
+            tc_grow_lit(g, "\n    ");
+            used = 2;
+        } else if (used > 0) {
+            tc_grow_lit(g, " ");
+            used++;
+        }
+        tc_grow_str(g, tc_slice_head(rest, len));
+        used += len;
+        rest = tc_slice_from(rest, blank == NULL ? len : len + 1);
+    }
+    g->failed |= text.failed;
+    tc_grow_fini(&text);
+}
+
 /* What the tools measured at each point: a mean over all of them says little. */
 static void put_points(struct tc_grow *g, const struct tc_run_set *set)
 {
@@ -347,9 +376,7 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
         }
         if (starts) {
             tc_grow_lit(g, "\n  ");
-            tc_run_value(g, set, row, 0);
-            tc_grow_lit(g, " ");
-            tc_run_value(g, set, row, 1);
+            put_words(g, set, row);
             tc_grow_lit(g, "\n    ");
         } else {
             tc_grow_lit(g, ", ");
