@@ -5,6 +5,7 @@
 #include "cli/data.h"
 #include "cli/evidence.h"
 #include "cli/say.h"
+#include "cli/since.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -170,26 +171,6 @@ static tc_status take_object(void *context, const struct tc_object_info *info)
     return put(l, &b);
 }
 
-/* A time, or how long ago: 90s, 15m, 2h, 3d. */
-static bool parse_since(const char *text, int64_t *out)
-{
-    static const struct {
-        char unit;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    struct tc_slice all = tc_slice_cstr(text);
-    uint64_t count = 0;
-    size_t used = tc_slice_u64(all, &count);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (used > 0 && used + 1 == all.len && all.ptr[used] == units[i].unit &&
-            count <= (uint64_t)(TC_TIME_MAX / TC_SECOND / units[i].seconds)) {
-            *out = (int64_t)time(NULL) * TC_SECOND - (int64_t)count * units[i].seconds * TC_SECOND;
-            return true;
-        }
-    }
-    return all.len > 0 && tc_time_parse(all, 0, out) == all.len;
-}
-
 static tc_status list(struct tc_evidence *e, const struct tc_evidence_args *args, struct listing *l,
                       struct tc_error *err)
 {
@@ -232,7 +213,7 @@ int tc_evidence_ls(const struct tc_evidence_args *args)
 {
     static struct listing l;
     l = (struct listing){.json = args->json, .since_ns = INT64_MIN};
-    if (args->since != NULL && !parse_since(args->since, &l.since_ns)) {
+    if (args->since != NULL && !tc_since_parse(args->since, &l.since_ns)) {
         tc_say("evidence",
                "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m or "
                "2h, not \"%s\"",

@@ -100,6 +100,8 @@ bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID
 /* The same for evidence: also of a run that was moved to a cold snapshot, whose files are kept. */
 bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
 
+/* The end of a JSON object about two values: both, and their ratio. */
+void tc_run_diff_pair(struct tc_grow *g, double x, double y);
 /* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
  * only parameter. Families are compared with the tools that the run's row lists. */
 #define TC_RUN_SLICES_FROM                                                          \

@@ -249,15 +249,7 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
         tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
         tc_grow_member(g, "point", point);
         tc_grow_member(g, "metric", tc_slice_cstr(a->names[column]));
-        tc_grow_key(g, "a");
-        if (tc_grow_room(g, 128)) {
-            tc_buf_f64(&g->buf, x);
-            tc_buf_lit(&g->buf, ",\"b\":");
-            tc_buf_f64(&g->buf, y);
-            tc_buf_lit(&g->buf, ",\"ratio\":");
-            tc_buf_f64(&g->buf, y / x); /* null where there is none */
-        }
-        tc_grow_lit(g, "}");
+        tc_run_diff_pair(g, x, y);
         return;
     }
     if (x == y) {

@@ -113,6 +113,19 @@ static void put_point(struct tc_grow *g, const struct tc_run_set *s, size_t row,
 
 /* ---- values ---- */
 
+void tc_run_diff_pair(struct tc_grow *g, double x, double y)
+{
+    tc_grow_key(g, "a");
+    if (tc_grow_room(g, 128)) {
+        tc_buf_f64(&g->buf, x);
+        tc_buf_lit(&g->buf, ",\"b\":");
+        tc_buf_f64(&g->buf, y);
+        tc_buf_lit(&g->buf, ",\"ratio\":");
+        tc_buf_f64(&g->buf, y / x); /* null where there is none */
+    }
+    tc_grow_lit(g, "}");
+}
+
 static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, size_t column)
 {
     static const char *const members[] = {"family", "metric", "unit"};
@@ -128,15 +141,7 @@ static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, s
         tc_grow_member(g, members[n], tc_run_text(d->a, row_a, columns[n]));
     }
     tc_grow_member(g, "statistic", tc_slice_cstr(d->a->names[column]));
-    tc_grow_key(g, "a");
-    if (tc_grow_room(g, 128)) {
-        tc_buf_f64(&g->buf, x);
-        tc_buf_lit(&g->buf, ",\"b\":");
-        tc_buf_f64(&g->buf, y);
-        tc_buf_lit(&g->buf, ",\"ratio\":");
-        tc_buf_f64(&g->buf, y / x); /* null where there is none */
-    }
-    tc_grow_lit(g, "}");
+    tc_run_diff_pair(g, x, y);
     g->failed |= point.failed;
     tc_grow_fini(&point);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run list`: the runs, newest first. */
-#include "base/time.h"
 #include "cli/command.h"
 #include "cli/run.h"
 #include "cli/say.h"
+#include "cli/since.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define LIMIT_DEFAULT 50
 #define BINDS_MAX 4
@@ -47,31 +46,6 @@ struct wish {
     size_t bind_count;
     uint64_t limit; /* 0: all */
 };
-
-/* A time, or how long ago: 90s, 15m, 2h, 3d. */
-static bool parse_since(const char *text, int64_t *out_us)
-{
-    static const struct {
-        char unit;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    struct tc_slice all = tc_slice_cstr(text);
-    uint64_t count = 0;
-    int64_t ns = 0;
-    size_t used = tc_slice_u64(all, &count);
-    for (size_t n = 0; n < sizeof units / sizeof units[0]; n++) {
-        if (used > 0 && used + 1 == all.len && all.ptr[used] == units[n].unit &&
-            count <= (uint64_t)(TC_TIME_MAX / TC_SECOND / units[n].seconds)) {
-            *out_us = ((int64_t)time(NULL) - (int64_t)count * units[n].seconds) * 1000000;
-            return true;
-        }
-    }
-    if (all.len == 0 || tc_time_parse(all, 0, &ns) != all.len) {
-        return false;
-    }
-    *out_us = ns / 1000;
-    return true;
-}
 
 static void where(struct wish *w, const char *condition, struct tc_bind bind)
 {
@@ -116,14 +90,15 @@ static bool make_wish(const struct tc_run_args *args, struct wish *w)
         where(w, "r.benchmark_class = ? ", text_bind(args->benchmark_class));
     }
     if (args->since != NULL) {
-        if (!parse_since(args->since, &since)) {
+        if (!tc_since_parse(args->since, &since)) {
             tc_say("run",
                    "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m "
                    "or 2h, not \"%s\"",
                    args->since);
             return false;
         }
-        where(w, "r.added_at >= ? ", (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = since});
+        where(w, "r.added_at >= ? ",
+              (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = since / 1000});
     }
     if (args->limit != NULL && !tc_slice_is_u64(tc_slice_cstr(args->limit), &w->limit)) {
         tc_say("run", "--limit takes a number, 0 for all, not \"%s\"", args->limit);
