@@ -144,21 +144,24 @@ static bool unpack(struct tc_evidence *e, struct tc__source *source, uint64_t at
                                payload, len) == p->piece_len;
 }
 
-tc_status tc__read_body(struct tc_evidence *e, struct tc__source *source,
-                        const struct tc__batch *batch, struct tc_slice *out, struct tc_error *err)
+/* The pieces of a batch up to `len` bytes of its body. */
+static tc_status read_pieces(struct tc_evidence *e, struct tc__source *source,
+                             const struct tc__batch *batch, uint64_t len, struct tc_slice *out,
+                             struct tc_error *err)
 {
     uint64_t at = batch->at;
     uint64_t end = batch->at + batch->disk;
-    if (!body_room(e, batch->first.body_len)) {
+    uint64_t done = 0;
+    if (!body_room(e, len)) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the %llu bytes of batch %llu",
-                       (unsigned long long)batch->first.body_len,
-                       (unsigned long long)batch->first.number);
+                       (unsigned long long)len, (unsigned long long)batch->first.number);
     }
-    while (at < end) {
+    while (at < end && (done < len || len == 0)) {
         uint64_t piece_at = at;
         struct tc__piece p;
         if (!tc__scan_piece(&source->scan, &at, &p) || p.number != batch->first.number ||
-            p.body_len != batch->first.body_len || !unpack(e, source, piece_at, &p)) {
+            p.body_len != batch->first.body_len || p.piece_at > len ||
+            p.piece_len > len - p.piece_at || !unpack(e, source, piece_at, &p)) {
             return source->scan.error != 0
                        ? tc_fail(err, TC_E_IO, (size_t)piece_at, "cannot read %s: %s", source->path,
                                  strerror(source->scan.error))
@@ -167,9 +170,23 @@ tc_status tc__read_body(struct tc_evidence *e, struct tc__source *source,
                                  (unsigned long long)piece_at,
                                  (unsigned long long)batch->first.number);
         }
+        done = p.piece_at + p.piece_len;
     }
-    *out = tc_slice_make(e->body, (size_t)batch->first.body_len);
+    *out = tc_slice_make(e->body, (size_t)len);
     return TC_OK;
+}
+
+tc_status tc__read_body(struct tc_evidence *e, struct tc__source *source,
+                        const struct tc__batch *batch, struct tc_slice *out, struct tc_error *err)
+{
+    return read_pieces(e, source, batch, batch->first.body_len, out, err);
+}
+
+tc_status tc__read_beginning(struct tc_evidence *e, struct tc__source *source,
+                             const struct tc__batch *batch, struct tc_slice *out,
+                             struct tc_error *err)
+{
+    return read_pieces(e, source, batch, batch->first.piece_len, out, err);
 }
 
 /* The batch in an open file. TC_E_NOTFOUND: it is not in this one. */

@@ -60,5 +60,9 @@ const struct tc__citation *tc__cite_of(const struct tc_evidence *e, uint64_t num
 TC_CHECKED tc_status tc__read_body(struct tc_evidence *e, struct tc__source *source,
                                    const struct tc__batch *batch, struct tc_slice *out,
                                    struct tc_error *err);
+/* Its first piece alone. */
+TC_CHECKED tc_status tc__read_beginning(struct tc_evidence *e, struct tc__source *source,
+                                        const struct tc__batch *batch, struct tc_slice *out,
+                                        struct tc_error *err);
 
 #endif

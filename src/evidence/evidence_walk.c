@@ -13,7 +13,8 @@ struct walk {
     struct tc_evidence *e;
     uint64_t next; /* the smallest number that was not taken yet */
     bool want_body;
-    unsigned kinds; /* bits of enum tc_batch_kind */
+    unsigned kinds;                                             /* bits of enum tc_batch_kind */
+    bool (*wants)(void *context, const struct tc_batch *batch); /* of long bodies; NULL: all */
     bool has_cites; /* of all batches: no need to look them up by segment */
     take_fn take;
     void (*bad)(void *context, const char *line);
@@ -49,15 +50,44 @@ static bool copy_name(struct tc_evidence *e, struct tc__scan *scan, const struct
     return true;
 }
 
+static struct tc_batch batch_of(const struct walk *w, const struct tc__batch *b,
+                                struct tc_slice body)
+{
+    return (struct tc_batch){
+        .number = b->first.number,
+        .arrival_ns = b->first.arrival_ns,
+        .kind = (enum tc_batch_kind)b->first.kind,
+        .name = tc_slice_make(w->e->name, b->first.name_len),
+        .body = body,
+    };
+}
+
+/* The body, where one is wanted; *out_skip when its beginning says that the rest is not. */
+static tc_status body_of(struct walk *w, struct tc__source *source, const struct tc__batch *b,
+                         struct tc_slice *out, bool *out_skip, struct tc_error *why)
+{
+    *out_skip = false;
+    if (!w->want_body) {
+        return TC_OK;
+    }
+    if (w->wants != NULL && b->first.body_len > b->first.piece_len) {
+        TC_TRY(tc__read_beginning(w->e, source, b, out, why));
+        struct tc_batch beginning = batch_of(w, b, *out);
+        *out_skip = !w->wants(w->context, &beginning);
+    }
+    return *out_skip ? TC_OK : tc__read_body(w->e, source, b, out, why);
+}
+
 static tc_status give(struct walk *w, struct tc__source *source, const struct tc__batch *b)
 {
     struct tc_slice body = TC_EMPTY;
+    bool skip = false;
     struct tc_error why;
     if (!copy_name(w->e, &source->scan, b)) {
         return tc_fail(w->err, TC_E_IO, 0, "cannot read %s: %s", source->path,
                        strerror(source->scan.error));
     }
-    tc_status status = w->want_body ? tc__read_body(w->e, source, b, &body, &why) : TC_OK;
+    tc_status status = body_of(w, source, b, &body, &skip, &why);
     if (status == TC_E_MALFORMED) {
         tell(w, "%s", why.message);
         return TC_OK;
@@ -65,14 +95,11 @@ static tc_status give(struct walk *w, struct tc__source *source, const struct tc
     if (status != TC_OK) {
         return tc_fail(w->err, status, why.offset, "%s", why.message);
     }
+    if (skip) {
+        return TC_OK;
+    }
     const struct tc__citation *cite = tc__cite_of(w->e, b->first.number);
-    struct tc_batch batch = {
-        .number = b->first.number,
-        .arrival_ns = b->first.arrival_ns,
-        .kind = (enum tc_batch_kind)b->first.kind,
-        .name = tc_slice_make(w->e->name, b->first.name_len),
-        .body = body,
-    };
+    struct tc_batch batch = batch_of(w, b, body);
     struct tc_batch_info info = {
         .number = batch.number,
         .arrival_ns = batch.arrival_ns,
@@ -255,20 +282,18 @@ tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool want_body,
     return walk(&w);
 }
 
-tc_status tc_evidence_walk_kinds(struct tc_evidence *e, uint64_t *io_from, unsigned kinds,
-                                 tc_status (*take)(void *context, const struct tc_batch *batch,
-                                                   const struct tc_batch_info *info),
-                                 void (*bad)(void *context, const char *line), void *context,
-                                 struct tc_error *err)
+tc_status tc_evidence_walk_some(struct tc_evidence *e, uint64_t *io_from,
+                                const struct tc_evidence_choice *choice, struct tc_error *err)
 {
     struct walk w = {
         .e = e,
         .next = *io_from,
         .want_body = true,
-        .kinds = kinds,
-        .take = take,
-        .bad = bad,
-        .context = context,
+        .kinds = choice->kinds,
+        .wants = choice->wants,
+        .take = choice->take,
+        .bad = choice->bad,
+        .context = choice->context,
         .err = err,
     };
     tc_status status = walk(&w);

@@ -159,17 +159,23 @@ TC_CHECKED tc_status tc_evidence_walk(struct tc_evidence *e, uint64_t from, bool
                                       void (*bad)(void *context, const char *line), void *context,
                                       struct tc_error *err);
 /*
- * The same, with bodies, over batches of some kinds only (bits 1 << kind): the others cost a look
- * at their headers. For who follows the writer: *io_from is moved behind what was seen, or to the
- * batch that `take` failed at.
+ * The same, with bodies, over some batches only; the others cost a look at their headers. For who
+ * follows the writer: *io_from is moved behind what was seen, or to the batch that `take` failed
+ * at.
  */
-TC_CHECKED tc_status tc_evidence_walk_kinds(struct tc_evidence *e, uint64_t *io_from,
-                                            unsigned kinds,
-                                            tc_status (*take)(void *context,
-                                                              const struct tc_batch *batch,
-                                                              const struct tc_batch_info *info),
-                                            void (*bad)(void *context, const char *line),
-                                            void *context, struct tc_error *err);
+struct tc_evidence_choice {
+    unsigned kinds; /* bits 1 << kind */
+    /* Asked of a body that is long, with its beginning (half a mebibyte) in batch->body: false
+     * leaves the rest unread. NULL: all are wanted. */
+    bool (*wants)(void *context, const struct tc_batch *batch);
+    tc_status (*take)(void *context, const struct tc_batch *batch,
+                      const struct tc_batch_info *info);
+    void (*bad)(void *context, const char *line); /* may be NULL */
+    void *context;
+};
+TC_CHECKED tc_status tc_evidence_walk_some(struct tc_evidence *e, uint64_t *io_from,
+                                           const struct tc_evidence_choice *choice,
+                                           struct tc_error *err);
 /*
  * The number from which on batches arrived at or after `since_ns`, but not so early that more than
  * `bytes_max` of bodies follow (0: no bound): where a replay begins. Reads the index only, and the

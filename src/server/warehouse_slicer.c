@@ -186,6 +186,15 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     return TC_OK;
 }
 
+/* A file that is long and begins as no metrics do (a kernel log) is not read into memory. What has
+ * zero bytes may be a message of protobuf, which can be told when it is whole. */
+static bool wants(void *context, const struct tc_batch *batch)
+{
+    (void)context;
+    return batch->kind != TC_BATCH_FILE || tc_samples_sniff(batch->body) ||
+           tc_slice_find_byte(batch->body, '\0') != TC_NPOS;
+}
+
 static void bad_batch(void *context, const char *line)
 {
     (void)context;
@@ -220,8 +229,9 @@ tc_status tc_warehouse_slicer_read(struct tc_warehouse_slicer *s, int64_t now_ns
         TC_TRY(find_place(s, now_ns, err));
     }
     s->bytes = 0;
-    tc_status status =
-        tc_evidence_walk_kinds(s->evidence, &s->next, KINDS, take_batch, bad_batch, s, err);
+    struct tc_evidence_choice choice = {
+        .kinds = KINDS, .wants = wants, .take = take_batch, .bad = bad_batch, .context = s};
+    tc_status status = tc_evidence_walk_some(s->evidence, &s->next, &choice, err);
     count_samples(s);
     if (status != TC_OK && status != TC_E_LIMIT) {
         return status;

@@ -3,7 +3,6 @@
 
 #include "warehouse/rows_priv.h"
 
-
 /* A decimal of so many digits is one double, and reads back as the same digits. */
 #define EXACT_DIGITS 15
 #define INLINED_MAX 12

@@ -136,6 +136,17 @@ describe('large files', () => {
     // The file itself is mapped while it is read, which counts as resident.
     assert.ok(grown < 128 * MEBI, `memory rose by ${grown} KiB`);
   });
+  test('whoever looks for metrics in it later reads its beginning only', async () => {
+    const slicing = await new Daemon(space.file('slicing'), { warehouse: { slice_window: '1s' } }).start();
+    try {
+      const answer = await call(slicing.api, 'POST', '/api/v1/upload?name=kern-gpu-large.log', { body: large, timeoutMs: 60000 });
+      assert.equal(answer.status, 200, answer.body.toString());
+      const grown = await growth(slicing, () => sleep(2000)); // it looks every 250 ms
+      assert.ok(grown < 16 * MEBI, `memory rose by ${grown} KiB`);
+    } finally {
+      await slicing.destroy();
+    }
+  });
   test('one that is given up in the middle leaves nothing behind', async () => {
     const raw = new Raw(daemon.api);
     await raw.open;

@@ -73,15 +73,15 @@ static void one_can_follow_the_writer(void **state)
     uint64_t from = 1;
     fill(s, 40, 7);
     assert_int_equal(tc_evidence_open(test_dir, &e, &err), TC_OK);
-    unsigned kinds = 1U << TC_BATCH_FILE;
-    assert_int_equal(tc_evidence_walk_kinds(e, &from, kinds, take_some, NULL, &f, &err),
-                     TC_E_LIMIT);
+    struct tc_evidence_choice choice = {
+        .kinds = 1U << TC_BATCH_FILE, .take = take_some, .context = &f};
+    assert_int_equal(tc_evidence_walk_some(e, &from, &choice, &err), TC_E_LIMIT);
     assert_int_equal(from, 24); /* the batch that was not taken */
     f.most = SIZE_MAX;
-    assert_int_equal(tc_evidence_walk_kinds(e, &from, kinds, take_some, NULL, &f, &err), TC_OK);
+    assert_int_equal(tc_evidence_walk_some(e, &from, &choice, &err), TC_OK);
     assert_int_equal(from, 41); /* behind the last, whatever it was */
     fill(s, 10, 7);
-    assert_int_equal(tc_evidence_walk_kinds(e, &from, kinds, take_some, NULL, &f, &err), TC_OK);
+    assert_int_equal(tc_evidence_walk_some(e, &from, &choice, &err), TC_OK);
     assert_int_equal(from, 51);
     assert_int_equal(f.seen.count, 16);
     for (size_t i = 0; i < f.seen.count; i++) {
@@ -89,6 +89,56 @@ static void one_can_follow_the_writer(void **state)
     }
     tc_evidence_close(e);
     tc_store_close(s);
+}
+
+struct peeking {
+    struct seen seen;
+    size_t asked;
+    size_t longest; /* beginning */
+};
+
+static bool wants_odd(void *context, const struct tc_batch *batch)
+{
+    struct peeking *p = context;
+    p->asked++;
+    p->longest = batch->body.len > p->longest ? batch->body.len : p->longest;
+    return batch->number % 2 == 1;
+}
+
+static tc_status take_peeked(void *context, const struct tc_batch *batch,
+                             const struct tc_batch_info *info)
+{
+    struct peeking *p = context;
+    assert_int_equal(batch->body.len, info->body_bytes);
+    return take_batch(&p->seen, batch, info);
+}
+
+/* Of long bodies the beginning is shown first, and those that are not wanted are not read on. */
+static void a_long_body_is_asked_for_by_its_beginning(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {100, 200, 3 << 20, 3 << 20, 512 << 10, (512 << 10) + 1};
+    struct tc_store_config config = small_config();
+    struct tc_store *s = open_store(&config);
+    struct tc_error err = {0};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_int_equal(append_one(s, i + 1, sizes[i]), TC_OK);
+    }
+    assert_int_equal(tc_store_commit(s, &err), TC_OK);
+    tc_store_close(s);
+    struct tc_evidence *e = open_evidence();
+    struct peeking p = {0};
+    struct tc_evidence_choice choice = {
+        .kinds = ~0U, .wants = wants_odd, .take = take_peeked, .context = &p};
+    uint64_t from = 1;
+    assert_int_equal(tc_evidence_walk_some(e, &from, &choice, &err), TC_OK);
+    assert_int_equal(from, 7);
+    assert_int_equal(p.asked, 3); /* 3, 4, 6 */
+    assert_int_equal(p.longest, 512 << 10);
+    assert_int_equal(p.seen.count, 4); /* 1, 2, 3, 5 */
+    assert_int_equal(p.seen.numbers[2], 3);
+    assert_int_equal(p.seen.numbers[3], 5);
+    tc_evidence_close(e);
 }
 
 static void large_bodies_are_whole(void **state)
@@ -272,6 +322,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_goes_in_comes_out, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(goes_on_where_it_ended, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(one_can_follow_the_writer, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(a_long_body_is_asked_for_by_its_beginning, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(large_bodies_are_whole, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(bodies_are_found_by_number, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(refuses_what_it_cannot_keep, make_dir, remove_dir),
