@@ -298,11 +298,13 @@ static struct spent load_by_row(const char *dir, struct source *s, size_t count)
     void *engine = NULL;
     must(tc__duckdb_open_with(&config, &tc__schema, &engine, &err), "open", &err);
     struct tc__duckdb *d = engine;
-    const char *table = tc_table_info(TC_TABLE_SLICE)->name;
     duckdb_appender a = NULL;
     struct spent took = {0, 0};
+    must(tc__duckdb_run(d, "CREATE TABLE by_row AS SELECT * FROM telemetry_slice_fact LIMIT 0",
+                        "by_row", &err),
+         "create", &err);
     must(tc__engine_duckdb.begin(d, &err), "begin", &err);
-    if (d->api->appender_create(d->connection, NULL, table, &a) != DuckDBSuccess) {
+    if (d->api->appender_create(d->connection, NULL, "by_row", &a) != DuckDBSuccess) {
         die("row appender", d->api->appender_error(a));
     }
     for (size_t done = 0; done < count; done += s->count) {

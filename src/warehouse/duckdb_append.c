@@ -145,28 +145,65 @@ static tc_status append_picks(void *context, const struct tc__pick *picks, size_
     return TC_OK;
 }
 
-static struct target target_of(struct tc__duckdb *d, size_t table)
+static const struct tc_table_info *lane_info(const struct tc__duckdb *d, size_t lane)
 {
-    return (struct target){d, &d->lanes[table], &d->base->schema->tables[table]};
+    if (lane == TC__LANE_SCOPE) {
+        return &d->base->slices.scopes.info;
+    }
+    return lane == TC_TABLE_SLICE && d->base->has_slices ? &d->base->slices.slices.info
+                                                         : &d->base->schema->tables[lane];
+}
+
+static struct target target_of(struct tc__duckdb *d, size_t lane)
+{
+    return (struct target){d, &d->lanes[lane], lane_info(d, lane)};
 }
 
 static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
 {
-    struct target t = target_of(d, TC_TABLE_SLICE);
+    const struct tc__slice_store *s = &d->base->slices;
     if (d->pile.row_count == 0) {
         return TC_OK;
     }
+    struct target t = target_of(d, TC_TABLE_SLICE);
     if (d->pile.row_count < SCAN_ROWS_MIN) {
-        return tc__pile_take(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, append_picks, &t, err);
+        return tc__pile_take(&d->pile, s->metric, s->last, append_picks, &t, err);
     }
-    tc_status status = tc__pile_order(&d->pile, TC_SLICE_METRIC, TC_SLICE_LAST, err);
+    tc_status status = tc__pile_order(&d->pile, s->metric, s->last, err);
     status = status == TC_OK ? tc__scan_insert(d, &d->pile, err) : status;
     tc__pile_reset(&d->pile);
     return status;
 }
 
-static tc_status append_in_order(struct tc__duckdb *d, const struct tc_rows *rows,
-                                 struct tc_error *err)
+/* What a slice does not share with its scope, and the scope. The text stays that of rows. */
+static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
+{
+    const struct tc__slice_part *part = &d->base->slices.slices;
+    int64_t scopes[TC_ROWS_MAX];
+    if (d->narrow == NULL) {
+        d->narrow = tc_rows_create_for(part->info.columns, part->info.column_count);
+    }
+    if (d->narrow == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
+    }
+    TC_TRY(tc__scopes_of(d, rows, scopes, err));
+    for (size_t i = 0; i < part->info.column_count; i++) {
+        struct tc_rows_column *to = &d->narrow->columns[i];
+        if (part->from[i] == TC__SLICE_OWN) {
+            memset(to->valid, 0xff, sizeof to->valid);
+            memcpy(to->cells, scopes, rows->count * sizeof scopes[0]);
+        } else {
+            const struct tc_rows_column *from = &rows->columns[part->from[i]];
+            memcpy(to->valid, from->valid, sizeof to->valid);
+            memcpy(to->cells, from->cells, rows->count * sizeof from->cells[0]);
+        }
+    }
+    d->narrow->count = rows->count;
+    return TC_OK;
+}
+
+/* Onto the pile, which is taken first when it is full. */
+static tc_status pile_up(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
 {
     bool full = false;
     tc_status status = tc__pile_add(&d->pile, rows, &full);
@@ -180,29 +217,49 @@ static tc_status append_in_order(struct tc__duckdb *d, const struct tc_rows *row
     return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for rows");
 }
 
-tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_rows *rows,
-                            struct tc_error *err)
+static tc_status append_slices(struct tc__duckdb *d, const struct tc_rows *rows,
+                               struct tc_error *err)
 {
-    struct tc__duckdb *d = engine;
-    struct target t = target_of(d, table);
+    struct target t = target_of(d, TC_TABLE_SLICE);
+    TC_TRY(open_lane(d, t.lane, t.info, err));
+    TC_TRY(narrow(d, rows, err));
+    /* Lent: what is on the pile has its own. */
+    d->narrow->text = rows->text;
+    d->narrow->text_len = rows->text_len;
+    tc_status status = pile_up(d, d->narrow, err);
+    d->narrow->text = NULL;
+    d->narrow->text_len = 0;
+    return status;
+}
+
+tc_status tc__duckdb_append_to(struct tc__duckdb *d, size_t lane, const struct tc_rows *rows,
+                               struct tc_error *err)
+{
+    struct target t = target_of(d, lane);
     struct tc__pick picks[TC_ROWS_MAX];
     TC_TRY(open_lane(d, t.lane, t.info, err));
-    if (table == TC_TABLE_SLICE) {
-        return append_in_order(d, rows, err);
-    }
     for (size_t i = 0; i < rows->count; i++) {
         picks[i] = (struct tc__pick){rows, i};
     }
     return append_picks(&t, picks, rows->count, err);
 }
 
+tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_rows *rows,
+                            struct tc_error *err)
+{
+    struct tc__duckdb *d = engine;
+    return table == TC_TABLE_SLICE && d->base->has_slices
+               ? append_slices(d, rows, err)
+               : tc__duckdb_append_to(d, table, rows, err);
+}
+
 tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 {
     TC_TRY(take_pile(d, err));
-    for (size_t i = 0; i < d->base->schema->table_count; i++) {
+    for (size_t i = 0; i < TC__LANES; i++) {
         duckdb_appender appender = d->lanes[i].appender;
         if (appender != NULL && d->api->appender_flush(appender) != DuckDBSuccess) {
-            return tc__duckdb_fail(err, TC_E_IO, d->base->schema->tables[i].name,
+            return tc__duckdb_fail(err, TC_E_IO, lane_info(d, i)->name,
                                    d->api->appender_error(appender));
         }
     }
@@ -213,7 +270,7 @@ tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
 {
     tc_status status = tc__duckdb_flush(d, err);
     tc__pile_reset(&d->pile);
-    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+    for (size_t i = 0; i < TC__LANES; i++) {
         if (d->lanes[i].appender != NULL) {
             (void)d->api->appender_destroy(&d->lanes[i].appender);
         }
@@ -223,10 +280,12 @@ tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
 
 void tc__duckdb_free_lanes(struct tc__duckdb *d)
 {
-    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+    for (size_t i = 0; i < TC__LANES; i++) {
         if (d->lanes[i].chunk != NULL) {
             d->api->destroy_data_chunk(&d->lanes[i].chunk);
         }
     }
     tc__pile_fini(&d->pile);
+    tc_rows_destroy(d->narrow);
+    tc__scopes_fini(&d->scopes);
 }

@@ -27,6 +27,13 @@ tc_status tc__duckdb_fail(struct tc_error *err, tc_status status, const char *wh
     return tc_fail(err, status, 0, "%s%s%.*s", what, what[0] == '\0' ? "" : ": ", TC_FMT(line));
 }
 
+void tc__duckdb_put_name(struct tc_buf *b, const char *name)
+{
+    tc_buf_char(b, '"');
+    tc_buf_str(b, tc_slice_cstr(name));
+    tc_buf_char(b, '"');
+}
+
 void tc__duckdb_put_quoted(struct tc_buf *b, const char *text)
 {
     for (const char *p = text; *p != '\0'; p++) {
@@ -49,7 +56,7 @@ tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what
     return status;
 }
 
-static tc_status take_int(void *context, const struct tc_rows *rows)
+tc_status tc__duckdb_take_int(void *context, const struct tc_rows *rows)
 {
     int64_t *out = context;
     if (rows->count > 0 && rows->column_count > 0 && rows->columns[0].type == TC_COLUMN_INT &&
@@ -64,7 +71,7 @@ tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out
 {
     struct tc_query query = {.sql = sql};
     bool cut = false;
-    return tc__duckdb_query(d, &query, take_int, out, &cut, err);
+    return tc__duckdb_query(d, &query, tc__duckdb_take_int, out, &cut, err);
 }
 
 /* ---- opening ---- */
@@ -312,6 +319,11 @@ static tc_status open_base(const struct tc_warehouse_config *config,
     (void)snprintf(base->description, sizeof base->description, "duckdb %s",
                    version[0] == 'v' ? version + 1 : version);
     base->schema = schema;
+    base->is_own = config->own;
+    base->has_slices = schema->table_count > TC_TABLE_SLICE;
+    if (base->has_slices) {
+        tc__slice_store_init(&base->slices, &schema->tables[TC_TABLE_SLICE]);
+    }
     atomic_init(&base->references, 1);
     return status;
 }
@@ -334,6 +346,10 @@ tc_status tc__duckdb_open_with(const struct tc_warehouse_config *config,
     status = status == TC_OK ? lock(d, err) : status;
     if (status == TC_OK) {
         status = tc__duckdb_migrate(d, config->mode, err);
+    }
+    /* Here nobody else writes yet; while the daemon runs, somebody may. */
+    if (status == TC_OK && config->own && config->mode == TC_WAREHOUSE_WRITE && base->has_slices) {
+        status = tc__scopes_sweep(d, err);
     }
     if (status != TC_OK) {
         close_duckdb(d);
@@ -372,6 +388,7 @@ static tc_status begin(void *engine, struct tc_error *err)
     struct tc__duckdb *d = engine;
     TC_TRY(tc__duckdb_run(d, "BEGIN TRANSACTION", "cannot begin to write", err));
     d->in_transaction = true;
+    d->has_forgotten = false;
     return TC_OK;
 }
 
@@ -382,6 +399,7 @@ static void rollback(void *engine)
     /* First, while there is a transaction for what they still hold. */
     (void)!tc__duckdb_end_appends(d, &ignored);
     (void)!tc__duckdb_run(d, "ROLLBACK", "", &ignored);
+    tc__scopes_forget(&d->scopes);
     d->in_transaction = false;
 }
 
@@ -402,6 +420,10 @@ static tc_status commit(void *engine, struct tc_error *err)
 {
     struct tc__duckdb *d = engine;
     tc_status status = tc__duckdb_end_appends(d, err);
+    if (status == TC_OK && d->has_forgotten && !d->base->is_own &&
+        atomic_load(&d->base->references) == 1) {
+        status = tc__scopes_sweep(d, err);
+    }
     if (status != TC_OK) {
         rollback(d);
         return status;

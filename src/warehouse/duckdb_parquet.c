@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What leaves the tables: rows that are forgotten, and tables written to Parquet files. */
+/* Tables written to Parquet files. */
 #include "warehouse/duckdb_priv.h"
 
 #include <errno.h>
@@ -11,86 +11,7 @@
 #include <unistd.h>
 
 #define SQL_MAX 1024
-/* Keys of one DELETE: more are done in parts. */
-#define KEYS_MAX 256
 #define COPY_BLOCK ((size_t)1 << 20)
-
-static void put_name(struct tc_buf *b, const char *name)
-{
-    tc_buf_char(b, '"');
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_char(b, '"');
-}
-
-/* ---- forget ---- */
-
-static tc_status take_count(void *context, const struct tc_rows *rows)
-{
-    uint64_t *out = context;
-    if (rows->count > 0 && rows->column_count > 0 && rows->columns[0].type == TC_COLUMN_INT &&
-        !tc_rows_is_null(rows, 0, 0)) {
-        *out = (uint64_t)rows->columns[0].cells[0].integer;
-    }
-    return TC_OK;
-}
-
-static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
-                             const struct tc_slice *keys, size_t key_count, uint64_t *out_count,
-                             struct tc_error *err)
-{
-    const struct tc_table_info *info = &d->base->schema->tables[what->table];
-    char sql[SQL_MAX + KEYS_MAX * 2];
-    struct tc_bind binds[KEYS_MAX + 1];
-    struct tc_buf b = tc_buf_make(sql, sizeof sql);
-    size_t bind_count = 0;
-    bool cut = false;
-    tc_buf_lit(&b, "DELETE FROM ");
-    put_name(&b, info->name);
-    tc_buf_lit(&b, " WHERE true");
-    if (key_count > 0) {
-        tc_buf_lit(&b, " AND ");
-        put_name(&b, info->columns[what->key_column].name);
-        tc_buf_lit(&b, " IN (");
-        for (size_t i = 0; i < key_count; i++) {
-            tc_buf_str(&b, i == 0 ? TC_LIT("?") : TC_LIT(",?"));
-            binds[bind_count++] = (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = keys[i]};
-        }
-        tc_buf_char(&b, ')');
-    }
-    if (what->before_us != INT64_MIN) {
-        tc_buf_lit(&b, " AND ");
-        put_name(&b, info->columns[what->time_column].name);
-        tc_buf_lit(&b, " < ?");
-        binds[bind_count++] =
-            (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = what->before_us};
-    }
-    if (what->want_null) {
-        tc_buf_lit(&b, " AND ");
-        put_name(&b, info->columns[what->null_column].name);
-        tc_buf_lit(&b, " IS NULL");
-    }
-    struct tc_query query = {.sql = tc_buf_slice(&b), .binds = binds, .bind_count = bind_count};
-    return tc__duckdb_query(d, &query, take_count, out_count, &cut, err);
-}
-
-tc_status tc__duckdb_forget(void *engine, const struct tc_forget *what, uint64_t *out_count,
-                            struct tc_error *err)
-{
-    uint64_t sum = 0;
-    size_t at = 0;
-    do {
-        size_t left = what->key_count - at;
-        size_t part = left < KEYS_MAX ? left : KEYS_MAX;
-        uint64_t count = 0;
-        TC_TRY(forget_some(engine, what, what->keys + at, part, &count, err));
-        sum += count;
-        at += part;
-    } while (at < what->key_count);
-    *out_count = sum;
-    return TC_OK;
-}
-
-/* ---- Parquet ---- */
 
 static tc_status io_fail(struct tc_error *err, const char *doing, const char *path)
 {
@@ -212,10 +133,10 @@ static tc_status copy_to(struct tc__duckdb *d, const struct tc_table_info *info,
     struct tc_buf b = tc_buf_make(sql, sizeof sql);
     bool cut = false;
     tc_buf_lit(&b, "COPY (SELECT * FROM ");
-    put_name(&b, info->name);
+    tc__duckdb_put_name(&b, info->name);
     if (before_us != INT64_MIN) {
         tc_buf_lit(&b, " WHERE ");
-        put_name(&b, time_name);
+        tc__duckdb_put_name(&b, time_name);
         tc_buf_lit(&b, " < make_timestamp(");
         tc_buf_i64(&b, before_us);
         tc_buf_lit(&b, ")");
@@ -227,7 +148,9 @@ static tc_status copy_to(struct tc__duckdb *d, const struct tc_table_info *info,
         return tc_fail(err, TC_E_LIMIT, 0, "the path of the data directory is too long");
     }
     struct tc_query query = {.sql = tc_buf_slice(&b)};
-    tc_status status = tc__duckdb_query(d, &query, take_count, out_rows, &cut, err);
+    int64_t count = 0;
+    tc_status status = tc__duckdb_query(d, &query, tc__duckdb_take_int, &count, &cut, err);
+    *out_rows = (uint64_t)count;
     /* The text is ours: it is not the caller's usage that was wrong. */
     return status == TC_E_USAGE ? TC_E_IO : status;
 }

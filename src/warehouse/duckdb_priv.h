@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The DuckDB engine, over several files: duckdb_engine.c opens and keeps transactions,
- * duckdb_schema.c makes and migrates tables, duckdb_append.c, duckdb_query.c and duckdb_parquet.c
- * do what they say.
+ * duckdb_schema.c makes and migrates tables, duckdb_append.c, duckdb_query.c, duckdb_forget.c and
+ * duckdb_parquet.c do what they say; duckdb_slice.c says how telemetry slices are stored.
  */
 #ifndef TC_WAREHOUSE_DUCKDB_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_PRIV_H
 
 #include "warehouse/duckdb_load_priv.h"
 #include "warehouse/duckdb_pile_priv.h"
+#include "warehouse/duckdb_scope_priv.h"
+#include "warehouse/duckdb_slice_priv.h"
 #include "warehouse/engine_priv.h"
 #include "warehouse/schema_priv.h"
 
@@ -30,9 +32,16 @@ struct tc__duckdb_base {
     duckdb_database database;
     atomic_uint references;
     atomic_uint exports; /* files in the out folder so far: a name for each */
+    bool is_own;         /* the daemon's: others may be writing while one forgets */
+    bool has_slices;     /* the schema has telemetry_slice_fact, stored as `slices` says */
+    struct tc__slice_store slices;
     char data_dir[TC__DUCKDB_PATH_MAX];
     char description[32];
 };
+
+/* Lanes are numbered as tables, then: */
+#define TC__LANE_SCOPE TC_TABLE_COUNT
+#define TC__LANES (TC_TABLE_COUNT + 1)
 
 /* Rows on their way into a table. */
 struct tc__duckdb_lane {
@@ -48,9 +57,12 @@ struct tc__duckdb {
     struct tc__duckdb_base *base;
     const struct tc__duckdb_api *api;
     duckdb_connection connection;
-    struct tc__duckdb_lane lanes[TC_TABLE_COUNT];
-    struct tc__pile pile; /* telemetry slices of this transaction that are not appended yet */
+    struct tc__duckdb_lane lanes[TC__LANES];
+    struct tc__pile pile;   /* telemetry slices of this transaction that are not appended yet */
+    struct tc_rows *narrow; /* a batch on its way there */
+    struct tc__scopes scopes;
     bool in_transaction;
+    bool has_forgotten;      /* slices, in this transaction */
     atomic_bool interrupted; /* since the query began */
 };
 
@@ -65,6 +77,10 @@ TC_CHECKED tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const
 /* One of our own queries that gives a whole number; *out stays when it gives none. */
 TC_CHECKED tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, int64_t *out,
                                     struct tc_error *err);
+/* For a query that gives a whole number: context is an int64_t, which stays when it gives none. */
+TC_CHECKED tc_status tc__duckdb_take_int(void *context, const struct tc_rows *rows);
+/* A name of ours between double quotes. */
+void tc__duckdb_put_name(struct tc_buf *b, const char *name);
 /* Text between single quotes. */
 void tc__duckdb_put_quoted(struct tc_buf *b, const char *text);
 /* The first line of DuckDB's message, which may be NULL, into err. */
@@ -77,6 +93,9 @@ TC_CHECKED tc_status tc__duckdb_migrate(struct tc__duckdb *d, enum tc_warehouse_
 
 TC_CHECKED tc_status tc__duckdb_append(void *engine, enum tc_table table,
                                        const struct tc_rows *rows, struct tc_error *err);
+/* Rows of what the lane's table has. */
+TC_CHECKED tc_status tc__duckdb_append_to(struct tc__duckdb *d, size_t lane,
+                                          const struct tc_rows *rows, struct tc_error *err);
 duckdb_type tc__duckdb_type(enum tc_column_type type);
 /* One column of rows into a vector of DuckDB's. Texts are pointed at: they stay as long as it is
  * used. */

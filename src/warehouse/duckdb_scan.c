@@ -128,7 +128,7 @@ tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile, struct tc
     size_t batches = (pile->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;
     struct tc__scan scan = {
         .pile = pile,
-        .table = &d->base->schema->tables[TC_TABLE_SLICE],
+        .table = &d->base->slices.slices.info,
         .lane_rows = (batches + TC__SCAN_THREADS - 1) / TC__SCAN_THREADS * TC_ROWS_MAX,
     };
     if (getrandom(&scan.ticket, sizeof scan.ticket, 0) != (ssize_t)sizeof scan.ticket) {
