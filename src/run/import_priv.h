@@ -135,7 +135,10 @@ struct tc__import {
 bool tc__import_room(void **items, size_t count, size_t *io_cap, size_t item_bytes);
 /* "sha256:..." with its NUL. */
 void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT]);
-tc_status tc__import_nomem(struct tc_error *err);
+static inline tc_status tc__import_nomem(struct tc_error *err)
+{
+    return tc_fail(err, TC_E_NOMEM, 0, "no memory for the import");
+}
 
 /* ---- import_tell.c: what is odd ---- */
 

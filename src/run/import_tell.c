@@ -71,11 +71,6 @@ void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT])
     out[b.len] = '\0';
 }
 
-tc_status tc__import_nomem(struct tc_error *err)
-{
-    return tc_fail(err, TC_E_NOMEM, 0, "no memory for the import");
-}
-
 static const char *path_of(const struct tc__import *i, size_t source)
 {
     return source == TC__NOWHERE ? NULL : i->sources[source].file->path;
