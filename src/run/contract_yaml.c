@@ -263,7 +263,7 @@ tc_status tc_contract_parse(struct tc_slice text, struct tc_contract **out_contr
     }
     struct tc__build *b = calloc(1, sizeof *b);
     struct tc_contract *c = calloc(1, sizeof *c);
-    struct tc__text **texts = calloc(1, sizeof *texts);
+    struct tc__text **texts = calloc(1, sizeof(struct tc__text *));
     tc_status status = TC_OK;
     if (b == NULL || c == NULL || texts == NULL) {
         free(b);
