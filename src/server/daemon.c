@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "base/time.h"
+#include "evidence/dirs.h"
 #include "server/daemon_priv.h"
 #include "server/h2.h"
 #include "server/log.h"
@@ -14,12 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* How often a daemon that drains looks whether everything is done. */
 #define DRAIN_STEP_US 20000
-#define PATH_BYTES_MAX 4096
 /* A body of this many bytes more than allowed shows that it is too long. */
 #define SLACK_BYTES 4096
 
@@ -123,22 +122,13 @@ static tc_status fail_errno(struct tc_error *err, const char *path, const char *
 /* Makes a directory with all above it. */
 static tc_status make_directory(const char *path, struct tc_error *err)
 {
-    char part[PATH_BYTES_MAX];
-    size_t len = strlen(path);
-    if (len == 0 || len >= sizeof part) {
+    char part[TC_DIRS_PATH_BYTES];
+    int error = tc_dirs_make(path, part);
+    if (error != 0 && part[0] == '\0') {
         return tc_fail(err, TC_E_USAGE, 0, "data_dir: \"%s\" is not a path", path);
     }
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0') {
-            continue;
-        }
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-            return fail_errno(err, part, "cannot be made");
-        }
-    }
-    return TC_OK;
+    errno = error;
+    return error == 0 ? TC_OK : fail_errno(err, part, "cannot be made");
 }
 
 static char *join(const char *dir, const char *name)
