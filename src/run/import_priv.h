@@ -145,6 +145,10 @@ static inline tc_status tc__import_nomem(struct tc_error *err)
 /* An error: told, counted. */
 void tc__import_error(struct tc__import *i, size_t source, struct tc_slice where,
                       struct tc_slice field, struct tc_slice text);
+/* What became of one file, `own` if it failed: an error of it, and the next one is read. Only
+ * TC_E_NOMEM ends the import. */
+TC_CHECKED tc_status tc__import_go_on(struct tc__import *i, size_t source, tc_status status,
+                                      const struct tc_error *own, struct tc_error *err);
 /* Told and kept for the run's row. */
 tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice where,
                           struct tc_slice field, struct tc_slice text, struct tc_error *err);

@@ -94,6 +94,20 @@ void tc__import_error(struct tc__import *i, size_t source, struct tc_slice where
     tell(i, true, source, where, field, text);
 }
 
+tc_status tc__import_go_on(struct tc__import *i, size_t source, tc_status status,
+                           const struct tc_error *own, struct tc_error *err)
+{
+    if (status == TC_E_NOMEM) {
+        *err = *own;
+        return status;
+    }
+    if (status != TC_OK) {
+        i->unreadable |= status == TC_E_IO;
+        tc__import_error(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(own->message));
+    }
+    return TC_OK;
+}
+
 tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice where,
                           struct tc_slice field, struct tc_slice text, struct tc_error *err)
 {
