@@ -156,7 +156,7 @@ static tc_status write_number(struct writer *w, struct tc_json v)
 
 static tc_status room_for(struct writer *w, size_t count)
 {
-    if (count <= w->member_cap - w->member_count) {
+    if (w->members != NULL && count <= w->member_cap - w->member_count) {
         return TC_OK;
     }
     size_t cap = 2 * (w->member_count + count) + 64;

@@ -14,6 +14,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+static inline bool tc_json_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 /*
  * The value that starts at text[*io_at] after white space. Moves *io_at behind it.
  * False when there is none or it does not end inside text.

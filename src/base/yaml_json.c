@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/yaml_events.h"
 #include "base/yaml_members_priv.h"
 #include "base/yaml_scalar_priv.h"
 #include "base/yaml_screen.h"
@@ -21,8 +22,6 @@
 #define ANCHORS_MAX 1024
 #define ANCHOR_NAME_MAX 128
 #define ALIASES_MAX 65536
-/* Of libfyaml's own words. */
-#define PROBLEM_MAX 160
 #define JSON_START ((size_t)4096)
 #define NO_ANCHOR SIZE_MAX
 
@@ -68,8 +67,6 @@ struct yaml {
     size_t expanded; /* bytes of anchors kept, and of aliases written */
     size_t documents;
     struct place at; /* of the event */
-    struct tc_buf problem;
-    char problem_text[PROBLEM_MAX];
     struct tc_error *err;
 };
 
@@ -418,8 +415,9 @@ static tc_status on_close(struct yaml *y)
     return TC_OK;
 }
 
-static tc_status on_event(struct yaml *y, struct fy_event *event)
+static tc_status on_event(void *context, struct fy_event *event)
 {
+    struct yaml *y = context;
     const struct fy_mark *mark = fy_event_start_mark(event);
     if (mark != NULL) {
         y->at =
@@ -448,72 +446,32 @@ static tc_status on_event(struct yaml *y, struct fy_event *event)
     return TC_OK;
 }
 
-/* "<memory-@0x...-0x...>:4:2: error: what", in several pieces; the first is the sentence, the rest
- * a drawing. Its line and column stay, as ours. */
-static void on_problem(struct fy_diag *diag, void *user, const char *bytes, size_t len)
+static tc_status parse(struct yaml *y)
 {
-    (void)diag;
-    struct yaml *y = user;
-    struct tc_slice rest;
-    struct tc_slice line = tc_slice_cut(tc_slice_make(bytes, len), '\n', &rest);
-    size_t at = tc_slice_find(line, S(">:"));
-    if (y->problem.len > 0 || at == TC_NPOS) {
-        return;
-    }
-    line = tc_slice_from(line, at + 2);
-    uint64_t row = 0;
-    uint64_t column = 0;
-    size_t used = tc_slice_u64(line, &row);
-    line = tc_slice_from(line, used + 1);
-    used = tc_slice_u64(line, &column);
-    line = tc_slice_trim(tc_slice_from(line, used + 1));
-    if (tc_slice_starts(line, S("error:"))) {
-        line = tc_slice_trim(tc_slice_from(line, S("error:").len));
-    }
-    if (row > 0 && column > 0) {
-        y->at = (struct place){(unsigned)row, (unsigned)column, y->at.offset};
-    }
-    tc_buf_printable(&y->problem, tc_slice_head(line, sizeof y->problem_text / 4));
-}
-
-static struct place place_of(struct tc_slice text, size_t offset)
-{
-    struct place at = {1, 1, offset};
-    for (size_t i = 0; i < offset && i < text.len; i++) {
-        at.column++;
-        if (text.ptr[i] == '\n') {
-            at.line++;
-            at.column = 1;
-        }
-    }
-    return at;
-}
-
-static tc_status parse(struct yaml *y, struct fy_parser *parser)
-{
+    struct tc_yaml_problem problem;
     tc_status status = TC_OK;
     size_t screened = 0;
     const char *why = tc_yaml_screen(y->text, &screened, &status);
     if (why != NULL) {
-        return refuse_at(y, status, place_of(y->text, screened), why);
+        struct tc_yaml_place at = tc_yaml_place_of(y->text, screened);
+        return refuse_at(y, status, (struct place){at.line, at.column, screened}, why);
     }
-    if (y->text.len > 0 && fy_parser_set_string(parser, y->text.ptr, y->text.len) != 0) {
+    status = tc_yaml_events(y->text, on_event, y, &problem);
+    if (status == TC_E_NOMEM) {
         return no_memory(y);
     }
-    for (struct fy_event *event = NULL;
-         y->text.len > 0 && status == TC_OK && (event = fy_parser_parse(parser)) != NULL;) {
-        status = on_event(y, event);
-        fy_parser_event_free(parser, event);
+    if (problem.text[0] != '\0') {
+        if (problem.at.line > 0) {
+            y->at.line = problem.at.line;
+            y->at.column = problem.at.column;
+        }
+        return refuse(y, status, problem.text);
     }
-    if (status == TC_OK && fy_parser_get_stream_error(parser)) {
-        y->problem_text[y->problem.len] = '\0';
-        return refuse(y, TC_E_MALFORMED, y->problem.len == 0 ? "no YAML" : y->problem_text);
-    }
-    if (status == TC_OK && y->json.len == 0) {
+    TC_TRY(status);
+    if (y->json.len == 0) {
         TC_TRY(room(y, TC__YAML_PUT_MAX(0)));
         tc_buf_lit(&y->json, "null");
     }
-    TC_TRY(status);
     TC_TRY(room(y, 1));
     y->json.data[y->json.len] = '\0';
     return TC_OK;
@@ -528,19 +486,7 @@ tc_status tc_yaml_to_json(struct tc_slice text, enum tc_yaml_schema schema, char
     }
     struct yaml y = {.schema = schema, .err = err, .at = {1, 1, 0}};
     y.text = text.len == 0 ? S("") : text;
-    y.problem = tc_buf_make(y.problem_text, sizeof y.problem_text - 1);
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = on_problem;
-    diag_cfg.user = &y;
-    diag_cfg.colorize = false;
-    struct fy_diag *diag = fy_diag_create(&diag_cfg);
-    struct fy_parse_cfg cfg = {.flags = FYPCF_JSON_NONE | FYPCF_DISABLE_MMAP_OPT, .diag = diag};
-    struct fy_parser *parser = diag == NULL ? NULL : fy_parser_create(&cfg);
-    tc_status status = parser == NULL ? no_memory(&y) : parse(&y, parser);
-    fy_parser_destroy(parser);
-    fy_diag_destroy(diag);
+    tc_status status = parse(&y);
     for (size_t i = 0; i < y.anchor_count; i++) {
         free(y.anchors[i].text);
     }

@@ -3,6 +3,7 @@
  * The raw store: batches of 1,024 log records appended and committed, by compression level, beside
  * the same bytes through plain write and fdatasync.
  */
+#include "base/clock.h"
 #include "base/time.h"
 #include "cli/alloc_count.h"
 #include "cli/bench.h"
@@ -37,12 +38,7 @@ struct times {
 
 static struct times now(void)
 {
-    struct timespec wall;
-    struct timespec cpu;
-    (void)clock_gettime(CLOCK_MONOTONIC, &wall);
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-    return (struct times){(int64_t)wall.tv_sec * TC_SECOND + wall.tv_nsec,
-                          (int64_t)cpu.tv_sec * TC_SECOND + cpu.tv_nsec, INT64_MAX};
+    return (struct times){tc_mono_ns(), tc_clock_ns(CLOCK_THREAD_CPUTIME_ID), INT64_MAX};
 }
 
 static struct times since(struct times start)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/bench_measure.h"
 
+#include "base/clock.h"
 #include "base/time.h"
 #include "cli/alloc_count.h"
 
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 void tc_bench_meter_init(struct tc_bench_meter *m)
@@ -35,14 +35,12 @@ void tc_bench_meter_fini(struct tc_bench_meter *m)
 static struct tc_bench_sample now(const struct tc_bench_meter *m)
 {
     struct tc_bench_sample s = {0};
-    struct timespec t;
     struct tc_alloc_count heap = tc_alloc_count_now();
     if (m->perf_fd >= 0 &&
         read(m->perf_fd, &s.instructions, sizeof s.instructions) != sizeof s.instructions) {
         s.instructions = 0;
     }
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    s.ns = (uint64_t)t.tv_sec * (uint64_t)TC_SECOND + (uint64_t)t.tv_nsec;
+    s.ns = (uint64_t)tc_mono_ns();
     s.allocs = heap.calls;
     s.alloc_bytes = heap.bytes;
     return s;

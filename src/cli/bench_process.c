@@ -3,6 +3,7 @@
  * Benchmarks of the program as its users start it: a child process, timed from
  * outside.
  */
+#include "base/clock.h"
 #include "base/time.h"
 #include "cli/bench.h"
 #include "cli/say.h"
@@ -14,24 +15,16 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STARTS 101
 #define LOG_RUNS 5
 #define LOG_XIDS 8
 
-static int64_t clock_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
-
 /* Runs this program with the arguments, output thrown away. False when it could not. */
 static bool run_self(char *const *argv, int64_t *out_ns, long *out_rss_kb, int *out_status)
 {
-    int64_t start = clock_ns();
+    int64_t start = tc_mono_ns();
     pid_t child = fork();
     if (child < 0) {
         return false;
@@ -51,7 +44,7 @@ static bool run_self(char *const *argv, int64_t *out_ns, long *out_rss_kb, int *
             return false;
         }
     }
-    *out_ns = clock_ns() - start;
+    *out_ns = tc_mono_ns() - start;
     *out_rss_kb = usage.ru_maxrss;
     *out_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return true;

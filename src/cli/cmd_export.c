@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/data.h"
 #include "cli/run.h"
@@ -8,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OPT_PARQUET, OPT_TABLE, OPT_FORCE, OPT_DATA_DIR, OPT_JSON, OPT_COUNT };
@@ -106,9 +106,7 @@ static void report(struct tc_grow *g, const struct tc_snapshot_table *t, bool js
 static tc_status export_all(struct tc_warehouse *w, const char *dir,
                             struct tc_snapshot_table *tables, size_t count, struct tc_error *err)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int64_t now_us = tc_wall_ns() / 1000;
     TC_TRY(tc_warehouse_begin(w, err));
     tc_status status = tc_snapshot_write(w, dir, tables, count, now_us, TC_EMPTY, err);
     tc_warehouse_rollback(w);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/probe.h"
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OPT_OUTPUT, OPT_FROM, OPT_JSON, OPT_COUNT };
@@ -37,8 +37,6 @@ struct probing {
 
 static void take_all(struct probing *p, bool is_now)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     tc_probe_init(&p->probe);
     for (size_t i = 0; i < p->captures.count; i++) {
         struct tc_capture *c = &p->captures.items[i];
@@ -50,8 +48,8 @@ static void take_all(struct probing *p, bool is_now)
                                                  .bytes = c->len};
     }
     p->b = tc_buf_make(p->json, sizeof p->json);
-    tc_probe_json(&p->probe, p->sources, p->captures.count,
-                  is_now ? (int64_t)now.tv_sec * TC_SECOND + now.tv_nsec : TC_TIME_NONE, &p->b);
+    tc_probe_json(&p->probe, p->sources, p->captures.count, is_now ? tc_wall_ns() : TC_TIME_NONE,
+                  &p->b);
 }
 
 /* False when it was told why not. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/retain.h"
 #include "cli/say.h"
 
 #include "base/time.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #define HOT_DAYS 30
@@ -185,7 +185,6 @@ static bool set_times(const struct asked *a, struct tc_retain *r)
     uint64_t hot = 0;
     uint64_t warm = 0;
     uint64_t cold = 0;
-    struct timespec now;
     if (!parse_days("hot-days", a->days[OPT_HOT], HOT_DAYS, &hot) ||
         !parse_days("warm-days", a->days[OPT_WARM], WARM_DAYS, &warm) ||
         !parse_days("cold-days", a->days[OPT_COLD], COLD_DAYS, &cold)) {
@@ -196,8 +195,7 @@ static bool set_times(const struct asked *a, struct tc_retain *r)
                (unsigned long long)hot, (unsigned long long)warm, (unsigned long long)cold);
         return false;
     }
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    r->now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    r->now_us = tc_wall_ns() / 1000;
     r->hot_before_us = r->now_us - (int64_t)hot * DAY_US;
     r->warm_before_us = r->now_us - (int64_t)warm * DAY_US;
     r->cold_before_us = r->now_us - (int64_t)cold * DAY_US;

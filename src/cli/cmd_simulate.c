@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -435,9 +436,7 @@ static void tell(const struct run *r, tc_status status, const struct tc_error *e
 /* The last moment is sent when our clock shows it: the rest before, as much faster as asked for. */
 static void date_now(struct run *r)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    int64_t now_ns = (int64_t)now.tv_sec * TC_SECOND;
+    int64_t now_ns = tc_wall_ns() / TC_SECOND * TC_SECOND; /* whole seconds */
     int64_t length_ns = r->sim.minutes * 60 * TC_SECOND;
     int64_t takes_ns = r->otlp.speed_milli == 0
                            ? 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore contract init` and `explain`: text from the rules and the template. */
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/contract.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SCHEMA_VERSION "2026-03-13"
@@ -109,8 +109,6 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
         TC_FIELD_BATCHING,       TC_FIELD_CLASS, TC_FIELD_CADENCE, TC_FIELD_VARIABLE,
         TC_FIELD_CONCURRENCY,    TC_FIELD_MODEL, TC_FIELD_NAME,    TC_FIELD_PRECISION,
         TC_FIELD_SCHEDULER_PATH, TC_FIELD_TYPE};
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     tc_buf_lit(b, "{\"applied_values\":{");
     for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
         tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
@@ -119,7 +117,7 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
         tc_buf_json(b, m->values.at[order[i]]);
     }
     tc_buf_lit(b, "},\"generated_at_utc\":\"");
-    tc_buf_time(b, (int64_t)now.tv_sec * TC_SECOND + now.tv_nsec);
+    tc_buf_time(b, tc_wall_ns());
     tc_buf_lit(b, "\",\"rendered_yaml\":");
     tc_buf_json(b, yaml);
     tc_buf_lit(b, ",\"schema_version\":\"" SCHEMA_VERSION "\",\"template_path\":"

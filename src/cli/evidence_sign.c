@@ -87,26 +87,6 @@ struct copying {
     bool failed;
 };
 
-static bool copy_cell(struct tc_rows *to, const struct tc_rows *from, size_t column, size_t row)
-{
-    if (tc_rows_is_null(from, column, row)) {
-        return true;
-    }
-    switch (from->columns[column].type) {
-    case TC_COLUMN_TEXT:
-        return tc_rows_text(to, column, tc_rows_get_text(from, column, row)) == TC_OK;
-    case TC_COLUMN_REAL:
-        tc_rows_real(to, column, from->columns[column].cells[row].real);
-        return true;
-    case TC_COLUMN_INT:
-    case TC_COLUMN_BOOL:
-    case TC_COLUMN_TIME:
-        tc_rows_int(to, column, from->columns[column].cells[row].integer);
-        return true;
-    }
-    return true;
-}
-
 /* The run's row, as it is but for the signature. Its key stays: benchmark_run_fact has it. */
 static tc_status copy_row(void *context, const struct tc_rows *from)
 {
@@ -119,7 +99,7 @@ static tc_status copy_row(void *context, const struct tc_rows *from)
             } else if (column == TC_LINEAGE_SIGNATURE_DIGEST) {
                 good = tc_rows_text(c->rows, column, c->signature) == TC_OK;
             } else {
-                good = copy_cell(c->rows, from, column, row);
+                good = tc_rows_copy_cell(c->rows, from, column, row, TC_ROWS_TEXT_MAX) == TC_OK;
             }
         }
         c->failed |= !good;

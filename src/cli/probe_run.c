@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One tool's output, or one file, into a capture. */
+#include "base/assert.h"
+#include "base/clock.h"
 #include "base/slice.h"
 #include "cli/probe.h"
 
@@ -19,9 +21,7 @@
 
 static int64_t now_ms(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return tc_mono_ns() / 1000000;
 }
 
 static void say(struct tc_capture *to, const char *what)
@@ -97,6 +97,7 @@ static bool start(const char *const *argv, int out, pid_t *pid)
     posix_spawn_file_actions_t actions;
     char *args[16];
     size_t n = 0;
+    TC_ASSERT(argv[0] != NULL);
     while (argv[n] != NULL && n < 15) {
         memcpy(&args[n], &argv[n], sizeof args[n]);
         n++;

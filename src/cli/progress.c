@@ -2,27 +2,20 @@
 #include "cli/progress.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/time.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #define FIRST_NS TC_SECOND
 #define EVERY_NS (TC_SECOND / 5)
-
-static int64_t clock_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * TC_SECOND + now.tv_nsec;
-}
 
 void tc_progress_init(struct tc_progress *p, bool wanted, size_t files_total, uint64_t bytes_total)
 {
     *p = (struct tc_progress){.files_total = files_total, .bytes_total = bytes_total};
     if (wanted && isatty(STDERR_FILENO) == 1) {
         p->enabled = true;
-        p->next_ns = clock_ns() + FIRST_NS;
+        p->next_ns = tc_mono_ns() + FIRST_NS;
     }
 }
 
@@ -39,7 +32,7 @@ void tc_progress_add(struct tc_progress *p, uint64_t bytes, size_t files)
     if (!p->enabled) {
         return;
     }
-    int64_t now = clock_ns();
+    int64_t now = tc_mono_ns();
     if (now < p->next_ns) {
         return;
     }

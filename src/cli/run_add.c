@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run add`: a run from what tools have written. */
+#include "base/clock.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/data.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* How long another command that has the database is waited for. */
 #define WAIT_NS (60 * TC_SECOND)
@@ -267,11 +267,9 @@ static int exit_of(tc_status status)
 
 static int add(struct adding *a, const struct tc_reader *reader)
 {
-    struct timespec now = {0};
     struct tc_error err = {0};
     struct tc_import_outcome out;
     struct tc_grow g = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     struct tc_import import = {.data_dir = a->data_dir,
                                .files = a->files,
                                .file_count = a->file_count,
@@ -282,7 +280,7 @@ static int add(struct adding *a, const struct tc_reader *reader)
                                .scheduler_run_id = a->args->scheduler_run_id,
                                .job_uid = a->args->job_uid,
                                .intent = a->args->intent,
-                               .now_us = now.tv_sec * 1000000 + now.tv_nsec / 1000,
+                               .now_us = tc_wall_ns() / 1000,
                                .force = a->args->force,
                                .dry_run = a->args->dry_run};
     struct tc_import_sink sink = {.context = a,

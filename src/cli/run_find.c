@@ -115,12 +115,13 @@ static bool find(struct search *s, struct tc_warehouse *w, const char *sql,
 {
     struct tc_run_set runs;
     struct tc_error err = {0};
-    s->runs = &runs;
     if (tc_run_query(w, sql, NULL, 0, &runs, &err) != TC_OK) {
         tc_say(s->command, "%s", err.message);
         return false;
     }
+    s->runs = &runs;
     bool found = choose(s, out_id);
+    s->runs = NULL;
     tc_run_set_fini(&runs);
     return found;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/simulate_otlp.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/output.h"
@@ -73,18 +74,11 @@ struct sender {
     char headers[HEADERS_ROOM];
 };
 
-static int64_t clock_ns(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
 /* Waits; false when the user wants to end. */
 static bool wait_until(struct sender *s, int64_t at_ns)
 {
     while (!s->stopped) {
-        int64_t left_ms = (at_ns - clock_ns() + 999999) / 1000000;
+        int64_t left_ms = (at_ns - tc_mono_ns() + 999999) / 1000000;
         struct pollfd stop = {.fd = s->stop_fd, .events = POLLIN};
         int ms = (int)(left_ms < 0 ? 0 : left_ms > 1000 ? 1000 : left_ms);
         s->stopped = poll(&stop, 1, ms) > 0;
@@ -107,7 +101,7 @@ static void show(struct sender *s, struct tc_slice text)
 
 static void show_progress(struct sender *s)
 {
-    int64_t now_ns = clock_ns();
+    int64_t now_ns = tc_mono_ns();
     if (!s->on_terminal || now_ns - s->shown_ns < PROGRESS_EVERY) {
         return;
     }
@@ -178,7 +172,7 @@ static enum outcome post(struct sender *s, struct tc_http_client *client, const 
                          struct tc_slice headers, struct tc_slice body,
                          struct tc_http_reply *out_reply)
 {
-    int64_t give_up_ns = clock_ns() + TC_SIMULATE_PATIENCE_S * TC_SECOND;
+    int64_t give_up_ns = tc_mono_ns() + TC_SIMULATE_PATIENCE_S * TC_SECOND;
     int64_t pause_ns = BACKOFF_MIN;
     for (;;) {
         struct tc_error err = {0};
@@ -195,8 +189,8 @@ static enum outcome post(struct sender *s, struct tc_http_client *client, const 
                            s->how->url, out_reply->status);
         }
         int64_t asked_ns = status == TC_OK ? out_reply->retry_after_s * TC_SECOND : 0;
-        int64_t at_ns = clock_ns() + (asked_ns > pause_ns ? asked_ns : pause_ns);
-        if (!wait_until(s, clock_ns())) {
+        int64_t at_ns = tc_mono_ns() + (asked_ns > pause_ns ? asked_ns : pause_ns);
+        if (!wait_until(s, tc_mono_ns())) {
             return HOPELESS;
         }
         if (at_ns > give_up_ns || (status != TC_OK && status != TC_E_IO)) {
@@ -357,7 +351,7 @@ static tc_status add_item(struct sender *s, struct batch *batch, const struct tc
         TC_TRY(tc_sim_protobuf(&batch->b, s->parser, item->signal, item->json, &err));
     }
     if (batch->records == 0) {
-        batch->since_ns = clock_ns();
+        batch->since_ns = tc_mono_ns();
         batch->from_ns = item->at_ns;
     }
     batch->records += item->records;
@@ -380,7 +374,7 @@ static tc_status take_item(void *context, const struct tc_sim_item *item)
 /* Waits until the fleet's time has come, and sends what waits before that. */
 static tc_status keep_pace(struct sender *s)
 {
-    int64_t now_ns = clock_ns();
+    int64_t now_ns = tc_mono_ns();
     int64_t due_ns = now_ns;
     if (s->how->speed_milli > 0) {
         /* In double: a week at a thousandth of real time is out of range for thousandths of ns. */
@@ -403,7 +397,7 @@ static tc_status send_fleet(struct sender *s)
 {
     struct tc_sim_feed *feed = tc_sim_feed_create(s->sim);
     tc_status status = feed == NULL ? TC_E_NOMEM : TC_OK;
-    s->begin_ns = clock_ns();
+    s->begin_ns = tc_mono_ns();
     while (status == TC_OK && tc_sim_feed_time(feed) != TC_TIME_MAX) {
         s->at_ns = tc_sim_feed_time(feed);
         status = keep_pace(s);
@@ -433,7 +427,7 @@ static bool print_json(const struct sender *s, bool complete)
         {TC_LIT(",\"rejected\":"), t->rejected},
         {TC_LIT(",\"dumps_sent\":"), t->uploaded},
         {TC_LIT(",\"dumps_left_out\":"), t->left_out},
-        {TC_LIT(",\"milliseconds\":"), (uint64_t)((clock_ns() - s->begin_ns) / 1000000)},
+        {TC_LIT(",\"milliseconds\":"), (uint64_t)((tc_mono_ns() - s->begin_ns) / 1000000)},
     };
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         tc_buf_str(&b, members[i].key);

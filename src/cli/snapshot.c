@@ -3,13 +3,13 @@
 
 #include "base/time.h"
 #include "cli/data.h"
+#include "evidence/dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define STEP ((size_t)128 << 10)
@@ -21,22 +21,13 @@ static tc_status fail(struct tc_error *err, const char *path)
 
 tc_status tc_snapshot_make_dir(const char *path, struct tc_error *err)
 {
-    char part[TC_DATA_PATH_BYTES];
-    size_t len = strlen(path);
-    if (len >= sizeof part) {
-        return tc_fail(err, TC_E_USAGE, 0, "the path is too long");
+    char part[TC_DIRS_PATH_BYTES];
+    int error = tc_dirs_make(path, part);
+    if (error != 0 && part[0] == '\0') {
+        return tc_fail(err, TC_E_USAGE, 0, "the path is %s",
+                       error == ENOENT ? "empty" : "too long");
     }
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0') {
-            continue;
-        }
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-            return fail(err, part);
-        }
-    }
-    return TC_OK;
+    return error == 0 ? TC_OK : tc_fail(err, TC_E_IO, 0, "%s: %s", part, strerror(error));
 }
 
 tc_status tc_snapshot_sync_dir(const char *path, struct tc_error *err)

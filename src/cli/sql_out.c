@@ -235,28 +235,6 @@ static struct tc_rows *hold_for(const struct tc_rows *rows)
     return held;
 }
 
-static bool hold_cell(struct tc_rows *to, const struct tc_rows *from, size_t column, size_t row)
-{
-    if (tc_rows_is_null(from, column, row)) {
-        return true;
-    }
-    switch (from->columns[column].type) {
-    case TC_COLUMN_TEXT: /* as much as a table shows */
-        return tc_rows_text(
-                   to, column,
-                   tc_slice_head(tc_rows_get_text(from, column, row), TC_SQL_CELL_BYTES)) == TC_OK;
-    case TC_COLUMN_REAL:
-        tc_rows_any_real(to, column, from->columns[column].cells[row].real);
-        return true;
-    case TC_COLUMN_INT:
-    case TC_COLUMN_BOOL:
-    case TC_COLUMN_TIME:
-        tc_rows_int(to, column, from->columns[column].cells[row].integer);
-        return true;
-    }
-    return true;
-}
-
 /* Prints what waits; the widths are made from the first of it. */
 static bool print_held(struct tc_sql_printer *p)
 {
@@ -278,7 +256,8 @@ static bool hold(struct tc_sql_printer *p, const struct tc_rows *rows)
             good = print_held(p) && tc_rows_add(p->held);
         }
         for (size_t c = 0; c < rows->column_count && good; c++) {
-            good = hold_cell(p->held, rows, c, row);
+            /* as much as a table shows */
+            good = tc_rows_copy_cell(p->held, rows, c, row, TC_SQL_CELL_BYTES) == TC_OK;
         }
     }
     return good;

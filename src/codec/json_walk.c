@@ -5,8 +5,7 @@
 
 size_t tc__json_skip_space(struct tc_slice s, size_t at)
 {
-    while (at < s.len &&
-           (s.ptr[at] == ' ' || s.ptr[at] == '\t' || s.ptr[at] == '\n' || s.ptr[at] == '\r')) {
+    while (at < s.len && tc_json_is_space(s.ptr[at])) {
         at++;
     }
     return at;

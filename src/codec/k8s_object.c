@@ -4,9 +4,7 @@
  * Node. A field of the wrong type counts as absent: an object is given up only
  * when nothing of use is left of it.
  */
-#include "base/assert.h"
 #include "codec/k8s_priv.h"
-#include "event/fields.h"
 
 #define S(literal) TC_LIT(literal)
 
@@ -28,28 +26,15 @@ tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev)
     return k->out->event(k->out->context, ev);
 }
 
-static void find_strings(struct tc_k8s *k, enum tc_event_kind kind)
-{
-    size_t count = 0;
-    const struct tc_field *fields = tc_fields(&count);
-    k->string_count = 0;
-    k->strings_of = (int)kind + 1;
-    for (size_t i = 0; i < count; i++) {
-        if (fields[i].type == TC_FIELD_STRING && (fields[i].kinds & TC_EVENT_BIT(kind)) != 0) {
-            TC_ASSERT(k->string_count < TC__K8S_STRINGS_MAX);
-            k->strings[k->string_count++] = (uint16_t)fields[i].offset;
-        }
-    }
-}
-
 tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
 {
     struct tc_codec_out *out = k->out;
     if (k->strings_of != (int)ev->kind + 1) {
-        find_strings(k, ev->kind);
+        k->string_count = tc_event_strings(ev->kind, k->strings);
+        k->strings_of = (int)ev->kind + 1;
     }
     for (size_t i = 0; i < k->string_count; i++) {
-        struct tc_slice *s = (void *)((char *)ev + k->strings[i]);
+        struct tc_slice *s = tc_event_string(ev, k->strings[i]);
         if (s->len == 0) {
             *s = TC_EMPTY;
         } else if (!tc__k8s_lasts(k, *s)) {

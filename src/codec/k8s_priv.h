@@ -13,13 +13,11 @@
 #include "base/status.h"
 #include "codec/codec.h"
 #include "event/event.h"
+#include "event/fields.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* An event has at most this many strings. */
-#define TC__K8S_STRINGS_MAX 48
 
 /* One call of decode. */
 struct tc_k8s {
@@ -41,7 +39,7 @@ struct tc_k8s {
      */
     int strings_of; /* the kind + 1; 0: none yet */
     size_t string_count;
-    uint16_t strings[TC__K8S_STRINGS_MAX];
+    uint16_t strings[TC_EVENT_STRINGS_MAX];
     /* The walk of the text failed, see tc__json_walk: of two things wrong the first is told. */
     bool is_broken;
 };

@@ -12,6 +12,7 @@
  */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/yaml_events.h"
 #include "base/yaml_screen.h"
 #include "codec/k8s_priv.h"
 
@@ -62,8 +63,6 @@ struct yaml {
     bool has_list;   /* this document's items were read already */
     struct tc_k8s_resource resource;
     tc_arena_mark resource_mark;
-    struct tc_buf problem; /* libfyaml's own words */
-    char problem_text[400];
 };
 
 static enum role role_of_member(enum role parent, struct tc_slice key)
@@ -275,8 +274,9 @@ static void advance(struct yaml *y, struct fy_event *event)
     }
 }
 
-static tc_status on_event(struct yaml *y, struct fy_event *event)
+static tc_status on_event(void *context, struct fy_event *event)
 {
+    struct yaml *y = context;
     const struct fy_mark *mark = fy_event_start_mark(event);
     size_t start = mark == NULL ? y->text_end : mark->input_pos;
     advance(y, event);
@@ -312,44 +312,26 @@ static tc_status on_event(struct yaml *y, struct fy_event *event)
     return TC_OK;
 }
 
-/* libfyaml explains itself in several pieces; the first is the sentence, the rest a drawing. */
-static void on_problem(struct fy_diag *diag, void *user, const char *bytes, size_t len)
+static tc_status parse(struct yaml *y)
 {
-    (void)diag;
-    struct yaml *y = user;
-    struct tc_slice rest;
-    struct tc_slice line = tc_slice_cut(tc_slice_make(bytes, len), '\n', &rest);
-    /* "<memory-@0x...-0x...>:4:2: error: what": the address is noise. */
-    size_t at = tc_slice_find(line, S(">:"));
-    if (y->problem.len == 0) {
-        line = tc_slice_from(line, at == TC_NPOS ? 0 : at + 2);
-        tc_buf_printable(&y->problem, tc_slice_head(line, sizeof y->problem_text / 4));
-    }
-}
-
-static tc_status parse(struct yaml *y, struct fy_parser *parser)
-{
+    struct tc_yaml_problem problem;
     tc_status cut_status = TC_OK;
     size_t screened = 0;
     const char *cut_why = tc_yaml_screen(y->text, &screened, &cut_status);
     y->text.len = screened;
     y->is_cut = cut_why != NULL;
-    if (y->text.len > 0 && fy_parser_set_string(parser, y->text.ptr, y->text.len) != 0) {
-        return refuse(y, TC_E_NOMEM, "no memory for a parser");
-    }
-    tc_status status = TC_OK;
-    for (struct fy_event *event = NULL;
-         y->text.len > 0 && status == TC_OK && (event = fy_parser_parse(parser)) != NULL;) {
-        status = on_event(y, event);
-        fy_parser_event_free(parser, event);
-    }
-    if (cut_why != NULL && status == TC_OK) {
+    tc_status status = tc_yaml_events(y->text, on_event, y, &problem);
+    bool is_broken = problem.text[0] != '\0';
+    if (cut_why != NULL && (status == TC_OK || (is_broken && status == TC_E_MALFORMED))) {
         y->text_end = y->text.len;
         return refuse(y, cut_status, cut_why);
     }
-    if (status == TC_OK && fy_parser_get_stream_error(parser)) {
-        return tc_fail(y->k->err, TC_E_MALFORMED, y->text_end, "YAML, near line:column %.*s",
-                       TC_FMT(tc_buf_slice(&y->problem)));
+    if (is_broken && problem.at.line == 0) {
+        return refuse(y, status, problem.text);
+    }
+    if (is_broken) {
+        return tc_fail(y->k->err, status, y->text_end, "YAML, near line %u, column %u: %s",
+                       problem.at.line, problem.at.column, problem.text);
     }
     return status;
 }
@@ -367,23 +349,9 @@ tc_status tc__k8s_yaml(struct tc_k8s *k)
     size_t cap = (scratch->size - scratch->used) / 2;
     cap = cap > YAML_ITEM_MAX ? YAML_ITEM_MAX : cap;
     char *bytes = tc_new(scratch, char, cap);
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = on_problem;
-    diag_cfg.user = &y;
-    diag_cfg.colorize = false;
-    struct fy_diag *diag = fy_diag_create(&diag_cfg);
-    struct fy_parse_cfg cfg = {.flags = FYPCF_JSON_NONE | FYPCF_DISABLE_MMAP_OPT, .diag = diag};
-    struct fy_parser *parser = diag == NULL ? NULL : fy_parser_create(&cfg);
-    y.problem = tc_buf_make(y.problem_text, sizeof y.problem_text);
     y.json = tc_buf_make(bytes, bytes == NULL ? 0 : cap);
     y.resource_mark = tc_arena_snapshot(scratch);
-    tc_status status = parser == NULL || bytes == NULL
-                           ? refuse(&y, TC_E_NOMEM, "no memory for a parser")
-                           : parse(&y, parser);
-    fy_parser_destroy(parser);
-    fy_diag_destroy(diag);
+    tc_status status = bytes == NULL ? refuse(&y, TC_E_NOMEM, "no memory for an item") : parse(&y);
     tc_arena_rewind(scratch, mark);
     k->cursor->offset = status == TC_OK ? y.text.len : y.text_end;
     k->cursor->done = status == TC_OK;

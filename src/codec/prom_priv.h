@@ -66,6 +66,28 @@ static inline bool tc__prom_line(struct tc_slice bytes, size_t *io_at, struct tc
     return true;
 }
 
+/* Whether the line at `at` is the one that begins each scrape: that at marker_at. A file without
+ * such a line has marker_len 0. */
+static inline bool tc__prom_is_marked(struct tc_slice bytes, size_t at, size_t marker_at,
+                                      size_t marker_len)
+{
+    return marker_len > 0 && at < bytes.len && bytes.len - at >= marker_len &&
+           memcmp(bytes.ptr + at, bytes.ptr + marker_at, marker_len) == 0;
+}
+
+/* The time so many scrapes before time_ns, or after it when back < 0. TC_TIME_NONE: there is none.
+ */
+static inline int64_t tc__prom_shift(int64_t time_ns, int64_t interval_ns, int64_t back)
+{
+    int64_t by = 0;
+    int64_t ns = 0;
+    if (__builtin_mul_overflow(interval_ns, back, &by) ||
+        __builtin_sub_overflow(time_ns, by, &ns) || ns < 0 || ns > TC_TIME_MAX) {
+        return TC_TIME_NONE;
+    }
+    return ns;
+}
+
 /* Without blanks and tabs before it. */
 struct tc_slice tc__prom_skip(struct tc_slice s);
 

@@ -202,18 +202,6 @@ static void look_up(struct walk *w, struct tc_slice name)
     }
 }
 
-/* back > 0 is so many scrapes before time_ns. */
-static int64_t shift(int64_t time_ns, int64_t interval_ns, int64_t back)
-{
-    int64_t by = 0;
-    int64_t ns = 0;
-    if (__builtin_mul_overflow(interval_ns, back, &by) ||
-        __builtin_sub_overflow(time_ns, by, &ns) || ns < 0 || ns > TC_TIME_MAX) {
-        return TC_TIME_NONE;
-    }
-    return ns;
-}
-
 static int64_t time_of(struct walk *w, int64_t said_ns)
 {
     const struct tc_samples_input *in = w->s->in;
@@ -227,14 +215,14 @@ static int64_t time_of(struct walk *w, int64_t said_ns)
         return said_ns;
     }
     if (w->told) {
-        return shift(w->told_ns, interval, (int64_t)w->told_index - (int64_t)index);
+        return tc__prom_shift(w->told_ns, interval, (int64_t)w->told_index - (int64_t)index);
     }
     w->s->counts.undated++;
     if (in->taken_ns <= 0) {
         return TC_TIME_NONE;
     }
     uint64_t last = w->scrapes.count - 1;
-    return shift(in->taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
+    return tc__prom_shift(in->taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
 }
 
 static tc_status give_sample(struct walk *w, const struct tc__prom_sample *read)
@@ -269,11 +257,7 @@ static tc_status handle_line(struct walk *w, struct tc_slice line)
 {
     struct tc__prom_sample read;
     size_t offset = (size_t)(line.ptr - w->bytes.ptr);
-    if (w->scrapes.marker_len > 0) {
-        struct tc_slice marker =
-            tc_slice_make(w->bytes.ptr + w->scrapes.marker_at, w->scrapes.marker_len);
-        w->index += tc_slice_starts(tc_slice_from(w->bytes, offset), marker);
-    }
+    w->index += tc__prom_is_marked(w->bytes, offset, w->scrapes.marker_at, w->scrapes.marker_len);
     struct tc_slice text = tc__prom_skip(line);
     if (text.len == 0) {
         return TC_OK;

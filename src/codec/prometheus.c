@@ -93,10 +93,7 @@ static bool lookup(struct walk *w, struct tc_slice name)
 /* A line at `start`: whether a scrape begins there. */
 static void see_line(struct walk *w, size_t start)
 {
-    if (w->m.marker_len > 0) {
-        struct tc_slice marker = tc_slice_make(w->bytes.ptr + w->m.marker_at, w->m.marker_len);
-        w->m.index += tc_slice_starts(tc_slice_from(w->bytes, start), marker);
-    }
+    w->m.index += tc__prom_is_marked(w->bytes, start, w->m.marker_at, w->m.marker_len);
 }
 
 static void see_comment(struct walk *w, struct tc_slice line)
@@ -107,18 +104,6 @@ static void see_comment(struct walk *w, struct tc_slice line)
         w->m.told_ns = time_ns;
         w->m.flags |= TOLD | TOLD_NOW;
     }
-}
-
-/* back > 0 is so many scrapes before time_ns. */
-static int64_t shift(int64_t time_ns, int64_t interval_ns, int64_t back)
-{
-    int64_t by = 0;
-    int64_t ns = 0;
-    if (__builtin_mul_overflow(interval_ns, back, &by) ||
-        __builtin_sub_overflow(time_ns, by, &ns) || ns < 0 || ns > TC_TIME_MAX) {
-        return TC_TIME_NONE;
-    }
-    return ns;
 }
 
 static int64_t time_of(struct walk *w, const struct tc__prom_sample *sample)
@@ -134,13 +119,13 @@ static int64_t time_of(struct walk *w, const struct tc__prom_sample *sample)
         return sample->time_ns;
     }
     if ((w->m.flags & TOLD) != 0) {
-        return shift(w->m.told_ns, interval, (int64_t)w->m.told_index - (int64_t)index);
+        return tc__prom_shift(w->m.told_ns, interval, (int64_t)w->m.told_index - (int64_t)index);
     }
     if (in->taken_ns <= 0) {
         return TC_TIME_NONE;
     }
     uint64_t last = w->m.scrapes - 1;
-    return shift(in->taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
+    return tc__prom_shift(in->taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
 }
 
 static uint64_t offset_of(const struct walk *w, struct tc_slice line)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/fields.h"
 
+#include "base/assert.h"
+
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
 #define ALL (BIT(ADDRESS) * 2 - 1)
 #define KERNEL_FAULT                                                                 \
@@ -160,4 +162,24 @@ const struct tc_field *tc_fields(size_t *out_count)
 {
     *out_count = sizeof FIELDS / sizeof FIELDS[0];
     return FIELDS;
+}
+
+size_t tc_event_strings(enum tc_event_kind kind, uint16_t out_offsets[TC_EVENT_STRINGS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
+        if (FIELDS[i].type == TC_FIELD_STRING && (FIELDS[i].kinds & TC_EVENT_BIT(kind)) != 0) {
+            TC_ASSERT(count < TC_EVENT_STRINGS_MAX);
+            out_offsets[count++] = (uint16_t)FIELDS[i].offset;
+        }
+    }
+    return count;
+}
+
+void tc_event_strings_init(struct tc_event_strings *out)
+{
+    *out = (struct tc_event_strings){0};
+    for (int kind = 0; kind < TC_EVENT_KIND_COUNT; kind++) {
+        out->counts[kind] = (uint8_t)tc_event_strings((enum tc_event_kind)kind, out->offsets[kind]);
+    }
 }

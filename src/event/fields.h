@@ -38,4 +38,23 @@ struct tc_field {
 /* All fields, in the order in which they are written. */
 const struct tc_field *tc_fields(size_t *out_count);
 
+/* Strings of one kind of event: those of every event, and its own. */
+#define TC_EVENT_STRINGS_MAX 24
+
+/* Where the strings of a kind lie in struct tc_event; returns how many there are. */
+size_t tc_event_strings(enum tc_event_kind kind, uint16_t out_offsets[TC_EVENT_STRINGS_MAX]);
+
+/* The same of every kind, for those who move many events with their strings. */
+struct tc_event_strings {
+    uint16_t offsets[TC_EVENT_KIND_COUNT][TC_EVENT_STRINGS_MAX];
+    uint8_t counts[TC_EVENT_KIND_COUNT];
+};
+
+void tc_event_strings_init(struct tc_event_strings *out);
+
+static inline struct tc_slice *tc_event_string(struct tc_event *ev, uint16_t offset)
+{
+    return (struct tc_slice *)(void *)((char *)ev + offset);
+}
+
 #endif

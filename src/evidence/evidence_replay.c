@@ -11,6 +11,23 @@ struct replay {
     bool done;
 };
 
+/* The next batch of a segment that can be read; *out_there false behind the last. */
+static tc_status next_batch(struct tc__source *source, struct tc__batch *out, bool *out_there,
+                            struct tc_error *err)
+{
+    enum tc__found found = TC__FOUND_END;
+    do {
+        found = tc__scan_next(&source->scan, false, out);
+    } while (found != TC__FOUND_BATCH && found != TC__FOUND_IO && found != TC__FOUND_END &&
+             found != TC__FOUND_TORN);
+    if (found == TC__FOUND_IO) {
+        return tc_fail(err, TC_E_IO, (size_t)out->at, "cannot read %s: %s", source->path,
+                       strerror(source->scan.error));
+    }
+    *out_there = found == TC__FOUND_BATCH;
+    return TC_OK;
+}
+
 /* One segment earlier. Scans it where the beginning lies within. */
 static tc_status step_back(struct replay *r, struct tc__source *source,
                            const struct tc__totals *totals, struct tc_error *err)
@@ -34,17 +51,11 @@ static tc_status step_back(struct replay *r, struct tc__source *source,
     }
     uint64_t rest = totals->body_bytes;
     struct tc__batch b;
+    bool there = true;
     for (;;) {
-        enum tc__found found = tc__scan_next(&source->scan, false, &b);
-        if (found == TC__FOUND_IO) {
-            return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
-                           strerror(source->scan.error));
-        }
-        if (found == TC__FOUND_END || found == TC__FOUND_TORN) {
+        TC_TRY(next_batch(source, &b, &there, err));
+        if (!there) {
             return TC_OK;
-        }
-        if (found != TC__FOUND_BATCH) {
-            continue;
         }
         if (b.first.arrival_ns >= r->since_ns &&
             (r->bytes_max == 0 || rest <= r->bytes_max - r->bytes)) {
@@ -58,22 +69,16 @@ static tc_status step_back(struct replay *r, struct tc__source *source,
 static tc_status sum_up(struct tc__source *source, struct tc__totals *out, struct tc_error *err)
 {
     struct tc__batch b;
+    bool there = true;
     tc__totals_init(out);
-    for (;;) {
-        enum tc__found found = tc__scan_next(&source->scan, false, &b);
-        if (found == TC__FOUND_IO) {
-            return tc_fail(err, TC_E_IO, (size_t)b.at, "cannot read %s: %s", source->path,
-                           strerror(source->scan.error));
-        }
-        if (found == TC__FOUND_END || found == TC__FOUND_TORN) {
-            source->scan.at = TC__HEAD_BYTES;
-            source->scan.last = 0;
-            return TC_OK;
-        }
-        if (found == TC__FOUND_BATCH) {
-            tc__totals_add(out, b.first.number, b.first.arrival_ns, b.first.body_len);
-        }
+    TC_TRY(next_batch(source, &b, &there, err));
+    while (there) {
+        tc__totals_add(out, b.first.number, b.first.arrival_ns, b.first.body_len);
+        TC_TRY(next_batch(source, &b, &there, err));
     }
+    source->scan.at = TC__HEAD_BYTES;
+    source->scan.last = 0;
+    return TC_OK;
 }
 
 /* The segments in open/, newest first. TC_E_NOTFOUND: one was sealed meanwhile. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "evidence/files.h"
 
+#include "evidence/dirs.h"
 #include "evidence/files_priv.h"
 
 #include <errno.h>
@@ -55,28 +56,11 @@ void tc__files_unlock(struct tc_files *f)
     (void)flock(f->lock_fd, LOCK_UN);
 }
 
-/* Makes a directory and those above it; the newest names are durable when the caller says so. */
-static int make_path(const char *path)
-{
-    char part[TC__PATH_MAX];
-    size_t len = strlen(path);
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0') {
-            continue;
-        }
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-            return errno;
-        }
-    }
-    return 0;
-}
-
 static tc_status open_dir(struct tc_files *f, const char *data_dir, bool create,
                           struct tc_error *err)
 {
     char path[TC__PATH_MAX];
+    char part[TC_DIRS_PATH_BYTES];
     struct stat st;
     if (!create) {
         if (stat(f->dir, &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -86,7 +70,7 @@ static tc_status open_dir(struct tc_files *f, const char *data_dir, bool create,
                        errno == EACCES ? strerror(errno) : "there are no files of runs here");
     }
     tc__path(path, f->dir, "open", NULL);
-    int error = make_path(path);
+    int error = tc_dirs_make(path, part);
     error = error == 0 ? tc__sync_dir(&f->io, f->dir) : error;
     error = error == 0 ? tc__sync_dir(&f->io, data_dir) : error;
     return error == 0 ? TC_OK : tc__files_fail(err, "cannot make", path, error);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
 #include "evidence/files_priv.h"
 
 #include <dirent.h>
@@ -82,6 +83,7 @@ bool tc__journal_next(struct tc_slice *text, enum tc__claim *out_claim, struct t
             continue;
         }
         line = tc_slice_from(line, line.len - (LINE_BYTES - 1));
+        TC_ASSERT(line.ptr != NULL); /* for it has bytes */
         char c = line.ptr[0];
         if ((c == TC__CLAIM_WRITTEN || c == TC__CLAIM_USED || c == TC__CLAIM_KEPT) &&
             tc__unhex(tc_slice_from(line, 2), out)) {

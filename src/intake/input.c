@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "intake/input.h"
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/time.h"
 
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Files below this are copied: reading them is as fast as mapping, and a copy cannot shrink. */
@@ -161,12 +161,9 @@ static tc_status take_content(struct tc_input *in, int fd, const struct stat *st
 
 static tc_status open_stdin(struct tc_input *in, size_t *io_copied, struct tc_error *err)
 {
-    struct timespec now;
     TC_TRY(read_all(STDIN_FILENO, 65536, &in->bytes, err));
     *io_copied += in->bytes.len;
-    if (clock_gettime(CLOCK_REALTIME, &now) == 0) {
-        in->mtime_ns = now.tv_sec * TC_SECOND + now.tv_nsec;
-    }
+    in->mtime_ns = tc_wall_ns();
     return TC_OK;
 }
 

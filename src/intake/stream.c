@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 #include "base/sort.h"
-#include "event/fields.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +30,7 @@ void tc_stream_pool_init(struct tc_stream_pool *p, size_t budget_bytes, size_t o
     size_t batch = share / (2 * (sizeof(struct tc_event) + sizeof(void *)));
     p->batch = batch < p->batch ? batch : p->batch;
     p->batch = p->batch < BATCH_MIN ? BATCH_MIN : p->batch;
-    size_t count = 0;
-    const struct tc_field *fields = tc_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        for (unsigned kind = 0; kind < TC_EVENT_KIND_COUNT; kind++) {
-            if (fields[i].type == TC_FIELD_STRING && (fields[i].kinds & TC_EVENT_BIT(kind)) != 0) {
-                TC_ASSERT(p->string_counts[kind] < TC_STREAM_STRINGS_MAX);
-                p->string_offsets[kind][p->string_counts[kind]++] = (uint16_t)fields[i].offset;
-            }
-        }
-    }
+    tc_event_strings_init(&p->event_strings);
 }
 
 static void close_room(struct tc_room *r)
@@ -276,11 +266,6 @@ static tc_status take_unknown(void *context, uint64_t offset, size_t length, con
     return s->pool->unknown(s->pool->context, s->input, offset, length, why);
 }
 
-static struct tc_slice *string_at(struct tc_event *ev, uint16_t offset)
-{
-    return (struct tc_slice *)(void *)((char *)ev + offset);
-}
-
 /* Strings outside of the input's bytes, which must be kept with the events. */
 static bool must_keep(const struct tc_source_stream *s, struct tc_slice string)
 {
@@ -301,13 +286,13 @@ struct moved {
  */
 static size_t move_strings(struct tc_source_stream *s, char *block)
 {
-    const struct tc_stream_pool *p = s->pool;
-    struct moved last[TC_EVENT_KIND_COUNT][TC_STREAM_STRINGS_MAX] = {0};
+    const struct tc_event_strings *strings = &s->pool->event_strings;
+    struct moved last[TC_EVENT_KIND_COUNT][TC_EVENT_STRINGS_MAX] = {0};
     size_t at = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct tc_event *ev = &s->events[i];
-        for (unsigned f = 0; f < p->string_counts[ev->kind]; f++) {
-            struct tc_slice *string = string_at(ev, p->string_offsets[ev->kind][f]);
+        for (unsigned f = 0; f < strings->counts[ev->kind]; f++) {
+            struct tc_slice *string = tc_event_string(ev, strings->offsets[ev->kind][f]);
             struct moved *m = &last[ev->kind][f];
             if (string->ptr == NULL || !must_keep(s, *string)) {
                 continue;

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "codec/codec.h"
 #include "event/event.h"
+#include "event/fields.h"
 #include "intake/hints.h"
 #include "intake/input.h"
 
@@ -25,7 +26,6 @@
 #define TC_STREAM_BATCH 8192
 /* Inputs up to this are sorted whole, whatever their codec says about their order. */
 #define TC_STREAM_WHOLE_MAX ((size_t)64 << 20)
-#define TC_STREAM_STRINGS_MAX 24 /* string fields of one kind of event */
 
 /* Memory that grows by being thrown away: the room a codec works in. */
 struct tc_room {
@@ -62,8 +62,7 @@ struct tc_stream_pool {
     tc_stream_unknown_fn unknown;
     void *context;   /* of all three, each of which may be NULL */
     bool file_order; /* events leave as they stand in the file; nothing is sorted */
-    uint16_t string_offsets[TC_EVENT_KIND_COUNT][TC_STREAM_STRINGS_MAX];
-    uint8_t string_counts[TC_EVENT_KIND_COUNT];
+    struct tc_event_strings event_strings;
 };
 
 /* Zeroes the pool and makes it ready for so many streams of ordered codecs. Allocates nothing. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hold_priv.h"
 
-#include "base/assert.h"
 #include "base/sort.h"
-#include "event/fields.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,24 +27,10 @@ static bool ring_init(struct tc__hold_ring *r, unsigned char *block, size_t byte
     return block != NULL;
 }
 
-static void list_strings(struct tc__hold *h)
-{
-    size_t count = 0;
-    const struct tc_field *fields = tc_fields(&count);
-    for (size_t kind = 0; kind < TC_EVENT_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < count; i++) {
-            if (fields[i].type == TC_FIELD_STRING && (fields[i].kinds & TC_EVENT_BIT(kind)) != 0) {
-                TC_ASSERT(h->string_count[kind] < TC__HOLD_STRINGS_MAX);
-                h->strings[kind][h->string_count[kind]++] = (uint16_t)fields[i].offset;
-            }
-        }
-    }
-}
-
 bool tc__hold_init(struct tc__hold *h, size_t bytes)
 {
     *h = (struct tc__hold){0};
-    list_strings(h);
+    tc_event_strings_init(&h->strings);
     /* A reader may copy a whole event: the last record is shorter than that. */
     size_t ahead = bytes / 4 & ~(ALIGN - 1);
     size_t near = (bytes - ahead) & ~(ALIGN - 1);
@@ -130,16 +114,11 @@ static void ring_sweep(struct tc__hold_ring *r)
 
 /* ---- copies ---- */
 
-static struct tc_slice *string_at(const struct tc__hold *h, struct tc_event *ev, size_t i)
-{
-    return (struct tc_slice *)(void *)((char *)ev + h->strings[ev->kind][i]);
-}
-
 static size_t record_bytes(const struct tc__hold *h, const struct tc_event *ev)
 {
     size_t bytes = HEAD_BYTES + KIND_BYTES[ev->kind];
-    const uint16_t *strings = h->strings[ev->kind];
-    for (size_t i = 0; i < h->string_count[ev->kind]; i++) {
+    const uint16_t *strings = h->strings.offsets[ev->kind];
+    for (size_t i = 0; i < h->strings.counts[ev->kind]; i++) {
         bytes += ((const struct tc_slice *)(const void *)((const char *)ev + strings[i]))->len;
     }
     return (bytes + ALIGN - 1) & ~(ALIGN - 1);
@@ -152,8 +131,8 @@ static void fill(const struct tc__hold *h, struct tc__held *held, size_t len,
     held->len = (uint32_t)len;
     held->gone = false;
     memcpy((void *)&held->event, ev, KIND_BYTES[ev->kind]);
-    for (size_t i = 0; i < h->string_count[ev->kind]; i++) {
-        struct tc_slice *s = string_at(h, &held->event, i);
+    for (size_t i = 0; i < h->strings.counts[ev->kind]; i++) {
+        struct tc_slice *s = tc_event_string(&held->event, h->strings.offsets[ev->kind][i]);
         if (s->len > 0) {
             memcpy(text, s->ptr, s->len);
             s->ptr = text;

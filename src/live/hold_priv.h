@@ -14,13 +14,11 @@
 #include "base/sort.h"
 #include "base/status.h"
 #include "event/event.h"
+#include "event/fields.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Strings of one kind of event: those of every event, and a payload's. */
-#define TC__HOLD_STRINGS_MAX 24
 
 struct tc__held {
     uint32_t len;          /* of the whole record */
@@ -52,9 +50,7 @@ struct tc__hold {
     struct tc_sort_pair *scratch;
     size_t order_max;
     const struct tc__held *last; /* the youngest of near; NULL when that is empty */
-    uint16_t strings[TC_EVENT_KIND_COUNT][TC__HOLD_STRINGS_MAX]; /* offsets in the event */
-    uint8_t string_count[TC_EVENT_KIND_COUNT];
-    uint16_t bytes[TC_EVENT_KIND_COUNT]; /* of the event itself */
+    struct tc_event_strings strings;
 };
 
 /* What takes an event that has waited. */

@@ -33,8 +33,6 @@ struct tc__build {
     size_t documents;
     unsigned lines_before; /* not seen by libfyaml */
     struct tc_error *err;
-    char problem_text[TC_ERROR_MESSAGE_MAX];
-    struct tc_buf problem; /* what libfyaml said first */
 };
 
 /* Where an event stands, from 1. */

@@ -160,12 +160,12 @@ static bool is_word(const struct tc__check *k, const struct tc__node *n, const c
 
 static bool is_filled(struct tc__value v)
 {
-    return is_kind(v, TC__STRING) && v.node->text_len > 0;
+    return v.node != NULL && v.node->kind == TC__STRING && v.node->text_len > 0;
 }
 
 static bool is_true(struct tc__value v)
 {
-    return is_kind(v, TC__BOOL) && v.node->integer != 0;
+    return v.node != NULL && v.node->kind == TC__BOOL && v.node->integer != 0;
 }
 
 /* Python's True is the integer 1, and the original lets it pass where 1 does. */
@@ -368,15 +368,12 @@ static bool check_layer(struct tc__check *k, const char *list, size_t i, struct 
 {
     char path[TC__PATH_MAX];
     struct tc__rule r = {.path = tc__check_item(path, sizeof path, list, i, "")};
-    if (!is_kind(item, TC__MAPPING)) {
+    struct tc__value name = {NULL, item.line, item.column};
+    if (is_kind(item, TC__MAPPING)) {
+        name = tc__contract_find(k->c, item, S("name"));
+    } else {
         tell_expected(k, &r, item, "expected mapping");
     }
-    struct tc__value empty = {NULL, item.line, item.column};
-    struct tc__value name = item;
-    struct tc__value enabled = item;
-    struct tc__value suites = item;
-    bool is_mapping = is_kind(item, TC__MAPPING);
-    name = is_mapping ? tc__contract_find(k->c, item, S("name")) : empty;
     if (!is_filled(name)) {
         r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".name"),
                               .kind = TC__IS_STRING};
@@ -384,14 +381,14 @@ static bool check_layer(struct tc__check *k, const char *list, size_t i, struct 
         return false;
     }
     *out_name = tc__contract_text(k->c, name.node);
-    enabled = tc__contract_find(k->c, item, S("enabled"));
+    struct tc__value enabled = tc__contract_find(k->c, item, S("enabled"));
     if (!is_kind(enabled, TC__BOOL)) {
         r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".enabled"),
                               .kind = TC__IS_BOOL};
         tell_expected(k, &r, enabled, "expected boolean");
         return false;
     }
-    suites = tc__contract_find(k->c, item, S("suites"));
+    struct tc__value suites = tc__contract_find(k->c, item, S("suites"));
     r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".suites")};
     if (!is_kind(suites, TC__LIST)) {
         tell_expected(k, &r, suites, "expected list");

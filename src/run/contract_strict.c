@@ -336,7 +336,7 @@ static void check_same(struct tc__check *k, const struct tc__rule *r, struct tc_
 
 static int compare_items(const void *left, const void *right, void *context)
 {
-    const struct tc_contract *c = context;
+    const struct tc_contract *c = ((const struct tc__check *)context)->c;
     const struct tc__node *a = &c->nodes[((const struct tc__entry *)left)->value];
     const struct tc__node *b = &c->nodes[((const struct tc__entry *)right)->value];
     return tc_slice_cmp(tc__contract_text(c, a), tc__contract_text(c, b));
@@ -362,9 +362,7 @@ static void check_names(struct tc__check *k, const struct tc__rule *r, struct tc
         }
     }
     if (items != NULL) {
-        struct tc_contract *context = NULL;
-        memcpy(&context, &c, sizeof context);
-        tc_sort_ptrs(items, items + count, count, compare_items, context);
+        tc_sort_ptrs(items, items + count, count, compare_items, k);
     }
     for (size_t i = 0; i + 1 < count; i++) {
         const struct tc__entry *e = items[i + 1];

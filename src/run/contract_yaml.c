@@ -5,6 +5,7 @@
  * others. Merge keys are resolved when their mapping ends; what they copy counts as values do.
  */
 #include "base/assert.h"
+#include "base/yaml_events.h"
 #include "base/yaml_screen.h"
 #include "run/contract_build_priv.h"
 
@@ -181,8 +182,9 @@ static tc_status on_alias(struct tc__build *b, struct fy_event *event, struct tc
     return tc__build_place(b, a->node, p);
 }
 
-static tc_status on_event(struct tc__build *b, struct fy_event *event)
+static tc_status on_event(void *context, struct fy_event *event)
 {
+    struct tc__build *b = context;
     struct tc__place p = place_of(b, event);
     switch (event->type) {
     case FYET_DOCUMENT_START:
@@ -213,66 +215,6 @@ static tc_status on_event(struct tc__build *b, struct fy_event *event)
     return TC_OK;
 }
 
-/* libfyaml explains itself in several pieces; the first is the sentence, the rest a drawing. */
-static void on_problem(struct fy_diag *diag, void *user, const char *bytes, size_t len)
-{
-    (void)diag;
-    struct tc__build *b = user;
-    struct tc_slice rest;
-    struct tc_slice line = tc_slice_cut(tc_slice_make(bytes, len), '\n', &rest);
-    /* "<memory-@0x...-0x...>:4:2: error: what": the address is noise. */
-    size_t at = tc_slice_find(line, S(">:"));
-    if (b->problem.len == 0) {
-        line = tc_slice_from(line, at == TC_NPOS ? 0 : at + 2);
-        tc_buf_printable(&b->problem, tc_slice_head(line, sizeof b->problem_text / 4));
-    }
-}
-
-/* "4:2: error: what" as "line 4, column 2: what". */
-static tc_status fail_as_libfyaml(const struct tc__build *b)
-{
-    struct tc_slice s = tc_buf_slice(&b->problem);
-    uint64_t line = 0;
-    uint64_t column = 0;
-    size_t n = tc_slice_u64(s, &line);
-    struct tc_slice rest = tc_slice_from(s, n + 1);
-    size_t m = n == 0 ? 0 : tc_slice_u64(rest, &column);
-    size_t what = tc_slice_find(s, S("error: "));
-    if (m == 0 || what == TC_NPOS) {
-        return tc_fail(b->err, TC_E_MALFORMED, 0, "no YAML: %.*s", TC_FMT(s));
-    }
-    s = tc_slice_from(s, what + 7);
-    return tc_fail(b->err, TC_E_MALFORMED, 0, "line %u, column %u: no YAML: %.*s",
-                   (unsigned)line + b->lines_before, (unsigned)column, TC_FMT(s));
-}
-
-static struct tc__place place_at(struct tc_slice text, size_t at)
-{
-    struct tc__place p = {1, 1, at};
-    for (size_t i = 0; i < at && i < text.len; i++) {
-        p.line += text.ptr[i] == '\n' ? 1 : 0;
-        p.column = text.ptr[i] == '\n' ? 1 : p.column + 1;
-    }
-    return p;
-}
-
-static tc_status build_all(struct tc__build *b, struct fy_parser *parser)
-{
-    tc_status status = TC_OK;
-    if (b->source.len > 0 && fy_parser_set_string(parser, b->source.ptr, b->source.len) != 0) {
-        return tc__build_no_memory(b);
-    }
-    for (struct fy_event *event = NULL;
-         b->source.len > 0 && status == TC_OK && (event = fy_parser_parse(parser)) != NULL;) {
-        status = on_event(b, event);
-        fy_parser_event_free(parser, event);
-    }
-    if (status == TC_OK && b->source.len > 0 && fy_parser_get_stream_error(parser)) {
-        return fail_as_libfyaml(b);
-    }
-    return status;
-}
-
 /* "%YAML 1.1" before "---" says what is so anyway; the screen lets no directive through. */
 static void skip_version(struct tc__build *b)
 {
@@ -287,29 +229,28 @@ static void skip_version(struct tc__build *b)
 
 static tc_status build_document(struct tc__build *b)
 {
+    struct tc_yaml_problem problem;
     size_t screened = 0;
     tc_status status = TC_OK;
     skip_version(b);
     const char *why = tc_yaml_screen(b->source, &screened, &status);
     if (why != NULL) {
-        struct tc__place p = place_at(b->source, screened);
-        p.line += b->lines_before;
-        return tc__build_refuse(b, p, why);
+        struct tc_yaml_place at = tc_yaml_place_of(b->source, screened);
+        return tc__build_refuse(
+            b, (struct tc__place){at.line + b->lines_before, at.column, screened}, why);
     }
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = on_problem;
-    diag_cfg.user = b;
-    diag_cfg.colorize = false;
-    struct fy_diag *diag = fy_diag_create(&diag_cfg);
-    struct fy_parse_cfg cfg = {.flags = FYPCF_JSON_NONE | FYPCF_DISABLE_MMAP_OPT, .diag = diag};
-    struct fy_parser *parser = diag == NULL ? NULL : fy_parser_create(&cfg);
-    b->problem = tc_buf_make(b->problem_text, sizeof b->problem_text);
-    status = parser == NULL ? tc__build_no_memory(b) : build_all(b, parser);
-    fy_parser_destroy(parser);
-    fy_diag_destroy(diag);
-    return status;
+    status = tc_yaml_events(b->source, on_event, b, &problem);
+    if (status == TC_E_NOMEM) {
+        return tc__build_no_memory(b);
+    }
+    if (problem.text[0] == '\0') {
+        return status;
+    }
+    if (problem.at.line == 0) {
+        return tc_fail(b->err, status, 0, "no YAML: %s", problem.text);
+    }
+    return tc_fail(b->err, status, 0, "line %u, column %u: no YAML: %s",
+                   problem.at.line + b->lines_before, problem.at.column, problem.text);
 }
 
 tc_status tc_contract_parse(struct tc_slice text, struct tc_contract **out_contract,
@@ -322,7 +263,7 @@ tc_status tc_contract_parse(struct tc_slice text, struct tc_contract **out_contr
     }
     struct tc__build *b = calloc(1, sizeof *b);
     struct tc_contract *c = calloc(1, sizeof *c);
-    struct tc__text **texts = calloc(1, sizeof *texts);
+    struct tc__text **texts = calloc(1, sizeof(struct tc__text *));
     tc_status status = TC_OK;
     if (b == NULL || c == NULL || texts == NULL) {
         free(b);

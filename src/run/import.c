@@ -219,14 +219,14 @@ static void fini(struct tc__import *i)
     tc__import_pool_fini(&i->pool);
 }
 
-tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *import_,
+tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *want,
                         const struct tc_import_sink *sink, struct tc_import_outcome *out,
                         struct tc_error *err)
 {
     struct tc__import i = {
-        .w = w, .want = import_, .sink = sink, .started_us = INT64_MAX, .ended_us = INT64_MIN};
+        .w = w, .want = want, .sink = sink, .started_us = INT64_MAX, .ended_us = INT64_MIN};
     *out = (struct tc_import_outcome){0};
-    TC_TRY(check_wanted(import_, err));
+    TC_TRY(check_wanted(want, err));
     tc_status status = import(&i, out, err);
     fini(&i);
     return status;

@@ -79,7 +79,7 @@ struct tc_import_sink {
  * sink->open opens it, and leaves it NULL where there is none in a dry run. The warehouse stays the
  * caller's.
  */
-TC_CHECKED tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *import,
+TC_CHECKED tc_status tc_import_run(struct tc_warehouse *w, const struct tc_import *want,
                                    const struct tc_import_sink *sink, struct tc_import_outcome *out,
                                    struct tc_error *err);
 

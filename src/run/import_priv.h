@@ -135,13 +135,20 @@ struct tc__import {
 bool tc__import_room(void **items, size_t count, size_t *io_cap, size_t item_bytes);
 /* "sha256:..." with its NUL. */
 void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT]);
-tc_status tc__import_nomem(struct tc_error *err);
+static inline tc_status tc__import_nomem(struct tc_error *err)
+{
+    return tc_fail(err, TC_E_NOMEM, 0, "no memory for the import");
+}
 
 /* ---- import_tell.c: what is odd ---- */
 
 /* An error: told, counted. */
 void tc__import_error(struct tc__import *i, size_t source, struct tc_slice where,
                       struct tc_slice field, struct tc_slice text);
+/* What became of one file, `own` if it failed: an error of it, and the next one is read. Only
+ * TC_E_NOMEM ends the import. */
+TC_CHECKED tc_status tc__import_go_on(struct tc__import *i, size_t source, tc_status status,
+                                      const struct tc_error *own, struct tc_error *err);
 /* Told and kept for the run's row. */
 tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice where,
                           struct tc_slice field, struct tc_slice text, struct tc_error *err);

@@ -175,7 +175,7 @@ static tc_status describe(struct tc__import *i, const char *tool, const struct t
     d->table = row->table;
     d->text.buf.len = 0;
     if (count > 0) {
-        qsort(used, count, sizeof used[0], by_column_name);
+        qsort(used, count, sizeof(const struct tc_column *), by_column_name);
     }
     tc_grow_lit(&d->text, "{");
     for (size_t n = 0; n < count; n++) {

@@ -128,17 +128,9 @@ tc_status tc__import_telemetry(struct tc__import *i, struct tc_error *err)
 {
     for (size_t n = 0; n < i->source_count; n++) {
         struct tc_error own = {0};
-        if (!is_telemetry(&i->sources[n])) {
-            continue;
-        }
-        tc_status status = check(i, n, &own);
-        if (status == TC_E_NOMEM) {
-            *err = own;
-            return status;
-        }
-        if (status != TC_OK) {
-            i->unreadable |= status == TC_E_IO;
-            tc__import_error(i, n, TC_EMPTY, TC_EMPTY, tc_slice_cstr(own.message));
+        if (is_telemetry(&i->sources[n])) {
+            tc_status status = check(i, n, &own);
+            TC_TRY(tc__import_go_on(i, n, status, &own, err));
         }
     }
     return TC_OK;

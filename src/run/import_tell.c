@@ -71,11 +71,6 @@ void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT])
     out[b.len] = '\0';
 }
 
-tc_status tc__import_nomem(struct tc_error *err)
-{
-    return tc_fail(err, TC_E_NOMEM, 0, "no memory for the import");
-}
-
 static const char *path_of(const struct tc__import *i, size_t source)
 {
     return source == TC__NOWHERE ? NULL : i->sources[source].file->path;
@@ -97,6 +92,20 @@ void tc__import_error(struct tc__import *i, size_t source, struct tc_slice where
         i->sources[source].left_out = true;
     }
     tell(i, true, source, where, field, text);
+}
+
+tc_status tc__import_go_on(struct tc__import *i, size_t source, tc_status status,
+                           const struct tc_error *own, struct tc_error *err)
+{
+    if (status == TC_E_NOMEM) {
+        *err = *own;
+        return status;
+    }
+    if (status != TC_OK) {
+        i->unreadable |= status == TC_E_IO;
+        tc__import_error(i, source, TC_EMPTY, TC_EMPTY, tc_slice_cstr(own->message));
+    }
+    return TC_OK;
 }
 
 tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice where,

@@ -140,7 +140,7 @@ static bool grow_chunks(struct tc_result *r, size_t needed)
         return true;
     }
     size_t cap = r->chunk_cap == 0 ? 16 : r->chunk_cap * 2;
-    struct tc_result_row **grown = realloc(r->chunks, cap * sizeof *grown);
+    struct tc_result_row **grown = realloc(r->chunks, cap * sizeof(struct tc_result_row *));
     if (grown == NULL) {
         return false;
     }

@@ -397,7 +397,7 @@ static bool find_document(struct tc_slice text, size_t from, size_t *out_at)
             return false;
         }
         size_t brace = from + at;
-        while (brace > from && memchr(" \t\r\n", text.ptr[brace - 1], 4) != NULL) {
+        while (brace > from && tc_json_is_space(text.ptr[brace - 1])) {
             brace--;
         }
         if (brace > from && text.ptr[brace - 1] == '{') {

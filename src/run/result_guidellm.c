@@ -218,7 +218,7 @@ static int64_t moment(struct tc_json b, const char *path)
 {
     double seconds = 0;
     if (!tc_map_number_at(b, path, &seconds) || seconds <= 0 ||
-        seconds >= (double)(TC_TIME_MAX / TC_SECOND)) {
+        seconds >= (double)TC_TIME_MAX / (double)TC_SECOND) {
         return TC_TIME_NONE;
     }
     /* A double of such seconds is exact to a quarter of a microsecond. */

@@ -91,15 +91,14 @@ tc_status tc__result_note_twice(const struct tc_result_parsed *p, struct tc_resu
 /* The key of the value at `at`: "key" : value. Empty in a list. */
 static struct tc_slice key_before(struct tc_slice bytes, size_t at)
 {
-    static const char BLANK[] = " \t\r\n";
-    while (at > 0 && memchr(BLANK, bytes.ptr[at - 1], 4) != NULL) {
+    while (at > 0 && tc_json_is_space(bytes.ptr[at - 1])) {
         at--;
     }
     if (at == 0 || bytes.ptr[at - 1] != ':') {
         return TC_EMPTY;
     }
     at--;
-    while (at > 0 && memchr(BLANK, bytes.ptr[at - 1], 4) != NULL) {
+    while (at > 0 && tc_json_is_space(bytes.ptr[at - 1])) {
         at--;
     }
     if (at == 0 || bytes.ptr[at - 1] != '"') {

@@ -2,6 +2,7 @@
 #include "run/result_lines_priv.h"
 
 #include "base/buf.h"
+#include "base/json_raw.h"
 
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 struct tc__lines tc__lines_of(struct tc_slice text)
 {
-    while (text.len > 0 && memchr(" \t\r\n", text.ptr[text.len - 1], 4) != NULL) {
+    while (text.len > 0 && tc_json_is_space(text.ptr[text.len - 1])) {
         text.len--;
     }
     return (struct tc__lines){.rest = text};

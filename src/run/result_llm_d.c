@@ -109,7 +109,7 @@ static int64_t time_at(struct tc_json root, const char *path)
     if (text.len > 0) {
         (void)tc_time_parse(text, 0, &ns);
     } else if (tc_map_number_at(root, path, &seconds) && seconds > 0 &&
-               seconds < (double)(TC_TIME_MAX / TC_SECOND)) {
+               seconds < (double)TC_TIME_MAX / (double)TC_SECOND) {
         ns = (int64_t)floor(seconds) * TC_SECOND +
              (int64_t)((seconds - floor(seconds)) * (double)TC_SECOND);
     }

@@ -187,7 +187,8 @@ double tc_serving_each(struct tc_json object, const char *total, const char *cou
         requests <= 0 || all <= 0 || all % requests != 0) {
         return 0;
     }
-    return (double)(all / requests);
+    int64_t each = all / requests; /* without a rest */
+    return (double)each;
 }
 
 static int64_t compact_time(struct tc_slice text)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/committer.h"
 
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -73,13 +74,6 @@ static void list_move(struct job_list *to, struct job_list *from)
     }
 }
 
-static int64_t mono_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
-
 static void say_failure(const struct tc_error *err, size_t jobs)
 {
     tc_count(TC_COUNT_STORE_FAILED_GROUPS, 1);
@@ -93,7 +87,7 @@ static tc_status store_group(struct tc_committer *c, struct job_list *group)
     struct tc_error err = {0};
     tc_status status = TC_OK;
     size_t jobs = 0;
-    int64_t begin_ns = mono_ns();
+    int64_t begin_ns = tc_mono_ns();
     for (struct tc_commit_job *j = group->first; j != NULL && status == TC_OK; j = j->next) {
         status = tc_store_append(c->store, &j->batch, &err);
         jobs++;
@@ -111,7 +105,7 @@ static tc_status store_group(struct tc_committer *c, struct job_list *group)
         tc_store_stats(c->store, &stats);
         atomic_store(&c->full, stats.full);
     }
-    tc_observe(TC_HIST_COMMIT, mono_ns() - begin_ns);
+    tc_observe(TC_HIST_COMMIT, tc_mono_ns() - begin_ns);
     return status;
 }
 
@@ -136,12 +130,7 @@ static void take_group(struct tc_committer *c, struct job_list *group)
 /* The moment that is so far from now. */
 static struct timespec from_now(int64_t ns)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    ns += t.tv_nsec;
-    t.tv_sec += ns / TC_SECOND;
-    t.tv_nsec = ns % TC_SECOND;
-    return t;
+    return tc_timespec(tc_mono_ns() + ns);
 }
 
 /* Lets a group become larger while nobody waits for it. Called and returns with the lock. */

@@ -5,6 +5,7 @@
  * aliases and tags are refused: nobody needs them here, and a small text cannot become a large one.
  */
 #include "base/assert.h"
+#include "base/yaml_events.h"
 #include "base/yaml_screen.h"
 #include "server/config_priv.h"
 
@@ -14,7 +15,6 @@
 
 /* Mappings and lists in each other; the deepest key needs six. */
 #define DEPTH_MAX 16
-#define PROBLEM_MAX 400
 #define SHOWN_MAX 64
 
 /* What an open mapping or list is. */
@@ -52,8 +52,6 @@ struct reader {
     char path[TC__CONFIG_PATH_MAX + SHOWN_MAX];
     size_t token; /* number in the list */
     size_t documents;
-    struct tc_buf problem; /* libfyaml's own words */
-    char problem_text[PROBLEM_MAX];
     bool stopped;
 };
 
@@ -380,8 +378,9 @@ static void on_alias(struct reader *r)
     }
 }
 
-static void on_event(struct reader *r, struct fy_event *event)
+static tc_status on_event(void *context, struct fy_event *event)
 {
+    struct reader *r = context;
     struct tc__config_place place = place_of(r, event);
     if (event->type == FYET_ALIAS || fy_event_get_anchor_token(event) != NULL) {
         TELL(r, &place, "", "anchors and aliases (& and *) are not read; write the value out");
@@ -415,100 +414,39 @@ static void on_event(struct reader *r, struct fy_event *event)
     case FYET_DOCUMENT_END:
         break;
     }
+    return r->stopped ? TC_E_LIMIT : TC_OK; /* told already */
 }
 
-/* libfyaml explains itself in several pieces; the first is the sentence, the rest a drawing. */
-static void on_problem(struct fy_diag *diag, void *user, const char *bytes, size_t len)
-{
-    (void)diag;
-    struct reader *r = user;
-    struct tc_slice rest;
-    struct tc_slice line = tc_slice_cut(tc_slice_make(bytes, len), '\n', &rest);
-    /* "<memory-@0x...-0x...>:4:2: error: what": the address is noise. */
-    size_t at = tc_slice_find(line, TC_LIT(">:"));
-    if (r->problem.len == 0) {
-        tc_buf_str(&r->problem, tc_slice_head(tc_slice_from(line, at == TC_NPOS ? 0 : at + 2),
-                                              sizeof r->problem_text));
-    }
-}
-
-static void tell_problem(struct reader *r)
+static void tell_problem(struct reader *r, const struct tc_yaml_problem *problem)
 {
     struct tc__config_place place = r->base;
-    uint64_t line = 0;
-    uint64_t column = 0;
-    struct tc_slice s = tc_buf_slice(&r->problem);
-    size_t used = tc_slice_u64(s, &line);
-    struct tc_slice rest = tc_slice_from(s, used + 1);
-    size_t used_too = used == 0 ? 0 : tc_slice_u64(rest, &column);
-    if (used_too > 0 && line < UINT32_MAX && column < UINT32_MAX) {
-        place.line = (unsigned)line;
-        place.column = (unsigned)column;
-        s = tc_slice_trim(tc_slice_from(rest, used_too + 1));
+    if (problem->at.line > 0) {
+        place.line = problem->at.line;
+        place.column = problem->at.column;
     }
-    s = tc_slice_starts(s, TC_LIT("error: ")) ? tc_slice_from(s, 7) : s;
-    TELL(r, &place, "", "this is not YAML: %.*s", TC_FMT(s));
-}
-
-/* The place of a byte, for what was found before libfyaml. */
-static struct tc__config_place place_at(const struct reader *r, struct tc_slice text, size_t at)
-{
-    struct tc__config_place place = r->base;
-    place.line = 1;
-    place.column = 1;
-    for (size_t i = 0; i < at && i < text.len; i++) {
-        bool is_break = text.ptr[i] == '\n';
-        place.line += is_break;
-        place.column = is_break ? 1 : place.column + (((unsigned char)text.ptr[i] & 0xc0) != 0x80);
-    }
-    return place;
-}
-
-static void parse(struct reader *r, struct fy_parser *parser, struct tc_slice text)
-{
-    if (fy_parser_set_string(parser, text.ptr, text.len) != 0) {
-        TELL(r, &r->base, "", "no memory to read it");
-        return;
-    }
-    for (struct fy_event *event = NULL; !r->stopped && (event = fy_parser_parse(parser)) != NULL;) {
-        on_event(r, event);
-        fy_parser_event_free(parser, event);
-    }
-    if (!r->stopped && fy_parser_get_stream_error(parser)) {
-        tell_problem(r);
-    }
+    TELL(r, &place, "", "this is not YAML: %s", problem->text);
 }
 
 void tc__config_yaml(struct tc__config_load *l, struct tc_slice text, struct tc__config_node *root,
                      const struct tc__config_place *base)
 {
     struct reader r = {.load = l, .root = root, .base = *base};
+    struct tc_yaml_problem problem;
     tc_status status = TC_OK;
     size_t at = 0;
-    if (text.len == 0) {
-        return;
-    }
     const char *why = tc_yaml_screen(text, &at, &status);
     if (why != NULL) {
-        struct tc__config_place place = place_at(&r, text, at);
+        struct tc__config_place place = r.base;
+        struct tc_yaml_place found = tc_yaml_place_of(text, at);
+        place.line = found.line;
+        place.column = found.column;
         TELL(&r, &place, "", "%s", why);
         return;
     }
-    struct fy_diag_cfg diag_cfg;
-    fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL;
-    diag_cfg.output_fn = on_problem;
-    diag_cfg.user = &r;
-    diag_cfg.colorize = false;
-    r.problem = tc_buf_make(r.problem_text, sizeof r.problem_text);
-    struct fy_diag *diag = fy_diag_create(&diag_cfg);
-    struct fy_parse_cfg cfg = {.flags = FYPCF_JSON_NONE | FYPCF_DISABLE_MMAP_OPT, .diag = diag};
-    struct fy_parser *parser = diag == NULL ? NULL : fy_parser_create(&cfg);
-    if (parser == NULL) {
+    status = tc_yaml_events(text, on_event, &r, &problem);
+    if (status == TC_E_NOMEM) {
         TELL(&r, &r.base, "", "no memory to read it");
-    } else {
-        parse(&r, parser, text);
+    } else if (problem.text[0] != '\0') {
+        tell_problem(&r, &problem);
     }
-    fy_parser_destroy(parser);
-    fy_diag_destroy(diag);
 }

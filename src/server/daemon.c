@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "base/time.h"
+#include "evidence/dirs.h"
 #include "server/daemon_priv.h"
 #include "server/h2.h"
 #include "server/log.h"
@@ -13,29 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How often a daemon that drains looks whether everything is done. */
 #define DRAIN_STEP_US 20000
-#define PATH_BYTES_MAX 4096
 /* A body of this many bytes more than allowed shows that it is too long. */
 #define SLACK_BYTES 4096
-
-static int64_t wall_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
-
-static int64_t mono_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
 
 /* ---- detection's clock ---- */
 
@@ -46,7 +31,7 @@ static void arm(struct tc_daemon *d)
     if (due_ns >= d->armed_ns) {
         return;
     }
-    int64_t wait_us = (due_ns - wall_ns()) / 1000;
+    int64_t wait_us = (due_ns - tc_wall_ns()) / 1000;
     wait_us = wait_us < 0 ? 0 : wait_us;
     struct timeval wait = {.tv_sec = wait_us / 1000000, .tv_usec = wait_us % 1000000};
     d->armed_ns = due_ns;
@@ -55,7 +40,7 @@ static void arm(struct tc_daemon *d)
 
 static void advance(struct tc_daemon *d)
 {
-    tc_status status = tc_detection_advance(d->detection, wall_ns());
+    tc_status status = tc_detection_advance(d->detection, tc_wall_ns());
     if (status != TC_OK) {
         tc_count(TC_COUNT_DETECTION_FAILED, 1);
         tc_log_fields(TC_LOG_ERROR, "detection failed",
@@ -90,7 +75,7 @@ static void on_stop_timer(evutil_socket_t fd, short what, void *context)
     struct tc_daemon *d = context;
     (void)fd;
     (void)what;
-    if (is_drained(d) || mono_ns() >= d->stop_by_ns) {
+    if (is_drained(d) || tc_mono_ns() >= d->stop_by_ns) {
         (void)event_base_loopbreak(tc_net_base(d->net));
         return;
     }
@@ -108,7 +93,7 @@ static void stop(struct tc_daemon *d)
                   TC_LOG_NUMBER("connections", (int64_t)tc_net_connections(d->net)));
     d->stopping = true;
     d->ready = false;
-    d->stop_by_ns = mono_ns() + d->config.server_shutdown_timeout;
+    d->stop_by_ns = tc_mono_ns() + d->config.server_shutdown_timeout;
     tc_gauge(TC_COUNT_READY, 0);
     tc_grpc_health_set(false);
     tc_net_shutdown(d->net);
@@ -137,22 +122,13 @@ static tc_status fail_errno(struct tc_error *err, const char *path, const char *
 /* Makes a directory with all above it. */
 static tc_status make_directory(const char *path, struct tc_error *err)
 {
-    char part[PATH_BYTES_MAX];
-    size_t len = strlen(path);
-    if (len == 0 || len >= sizeof part) {
+    char part[TC_DIRS_PATH_BYTES];
+    int error = tc_dirs_make(path, part);
+    if (error != 0 && part[0] == '\0') {
         return tc_fail(err, TC_E_USAGE, 0, "data_dir: \"%s\" is not a path", path);
     }
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != '\0') {
-            continue;
-        }
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST) {
-            return fail_errno(err, part, "cannot be made");
-        }
-    }
-    return TC_OK;
+    errno = error;
+    return error == 0 ? TC_OK : fail_errno(err, part, "cannot be made");
 }
 
 static char *join(const char *dir, const char *name)
@@ -250,14 +226,14 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
     TC_TRY(tc_outbox_open(&outbox, restore, d, &d->outbox, err));
     tc_detection_connect(d->detection, d->outbox);
     TC_TRY(tc_outbox_start(d->outbox, err));
-    int64_t begin_ns = mono_ns();
-    TC_TRY(tc_detection_replay(d->detection, d->evidence_dir, wall_ns(),
+    int64_t begin_ns = tc_mono_ns();
+    TC_TRY(tc_detection_replay(d->detection, d->evidence_dir, tc_wall_ns(),
                                d->config.detection_replay_window, d->config.detection_replay_bytes,
                                &d->replayed, err));
     if (d->replayed > 0) {
         tc_log_fields(TC_LOG_INFO, "replayed what was stored lately",
                       TC_LOG_NUMBER("batches", (int64_t)d->replayed),
-                      TC_LOG_NUMBER("ms", (mono_ns() - begin_ns) / 1000000));
+                      TC_LOG_NUMBER("ms", (tc_mono_ns() - begin_ns) / 1000000));
     }
     return TC_OK;
 }
@@ -384,7 +360,7 @@ tc_status tc_daemon_create(const struct tc_config *config, const struct tc_daemo
     d->config = *config;
     d->options = *options;
     d->lock_fd = -1;
-    d->started_ns = wall_ns();
+    d->started_ns = tc_wall_ns();
     tc__daemon_log_config(config);
     tc_status status = open_directories(d, err);
     status = status == TC_OK ? make_basics(d, err) : status;
@@ -423,7 +399,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     }
     tc_committer_destroy(d->committer);
     if (d->detection != NULL && d->committer != NULL) {
-        (void)!tc_detection_drain(d->detection, wall_ns());
+        (void)!tc_detection_drain(d->detection, tc_wall_ns());
     }
     bool ended = tc__daemon_warehouse_stop(d);
     tc_outbox_close(d->outbox, d->config.server_shutdown_timeout);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SIGHUP: the configuration is read again, and what can change while the daemon runs does. */
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/daemon_priv.h"
 #include "server/log.h"
 #include "server/metrics.h"
 
 #include <string.h>
-#include <time.h>
 
 struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c)
 {
@@ -99,9 +99,7 @@ void tc__daemon_reload(struct tc_daemon *d)
     tc_otlp_reader_limit(d->reader, &otlp_limits);
     tc_detection_configure(d->detection, &d->config);
     tc_outbox_configure(d->outbox, &outbox);
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    tc_gauge(TC_COUNT_CONFIG_TIME, (int64_t)now.tv_sec);
+    tc_gauge(TC_COUNT_CONFIG_TIME, tc_wall_ns() / TC_SECOND);
     tc_count(TC_COUNT_RELOADS_OK, 1);
     tc_log(TC_LOG_INFO, "the configuration was reloaded", NULL, 0);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the daemon tells of itself: counts that live elsewhere go to the metrics, and the status. */
+#include "base/clock.h"
 #include "base/time.h"
 #include "detect/detector.h"
 #include "server/daemon_priv.h"
 #include "server/metrics.h"
-
-#include <time.h>
 
 static void refresh_requests(const struct tc_daemon *d)
 {
@@ -220,14 +219,12 @@ void tc__daemon_describe(void *context, struct tc_buf *b)
 {
     const struct tc_daemon *d = context;
     struct tc_live_counts live;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     tc_live_counts(tc_detection_live(d->detection), &live);
     put_text(b, "version", TC_VERSION);
     put_text(b, "state", d->ready ? "ready" : "stopping");
     put_time(b, "started", d->started_ns);
     put_key(b, "uptime_seconds");
-    tc_buf_i64(b, (int64_t)now.tv_sec - d->started_ns / TC_SECOND);
+    tc_buf_i64(b, tc_wall_ns() / TC_SECOND - d->started_ns / TC_SECOND);
     tc_buf_char(b, ',');
     put_text(b, "data_dir", d->options.data_dir);
     put_text(b, "ack", d->config.ingest_ack);

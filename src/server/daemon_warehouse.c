@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's warehouse: its socket, and the thread that writes to it. */
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/daemon_priv.h"
-
-#include <time.h>
 
 /* For commands to end, also where the time to stop is used up: they are interrupted, and soon go.
  */
@@ -56,9 +55,7 @@ tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err)
 /* What is left of the time to stop. */
 static int64_t time_left(const struct tc_daemon *d)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t left_ns = d->stop_by_ns - ((int64_t)t.tv_sec * TC_SECOND + t.tv_nsec);
+    int64_t left_ns = d->stop_by_ns - tc_mono_ns();
     return left_ns > CLIENTS_WAIT_MIN ? left_ns : CLIENTS_WAIT_MIN;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/http_client_priv.h"
 
@@ -261,13 +262,6 @@ static void reset_reading(struct tc_http_client *c, const char *method)
     c->body_len = 0;
 }
 
-static int64_t wall_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
 tc_status tc_http_client_call(struct tc_http_client *c, const char *method, const char *path,
                               struct tc_slice headers, struct tc_slice body,
                               struct tc_http_reply *out_reply, struct tc_error *err)
@@ -278,7 +272,7 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
         return tc_fail(err, TC_E_USAGE, 0, "%s: path and headers of more than 16 KiB",
                        c->url.authority);
     }
-    c->conn.deadline_ns = tc__http_clock_ns() + c->timeout_ns;
+    c->conn.deadline_ns = tc_mono_ns() + c->timeout_ns;
     for (;;) {
         bool kept = c->conn.fd >= 0;
         bool keep = false;
@@ -301,7 +295,7 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
     }
     struct tc_slice after = tc_slice_make(c->reading.value, c->reading.value_len);
     *out_reply = (struct tc_http_reply){.status = c->reading.parser.status_code,
-                                        .retry_after_s = tc__http_retry_after(after, wall_ns()),
+                                        .retry_after_s = tc__http_retry_after(after, tc_wall_ns()),
                                         .body = tc_slice_make(c->body, c->body_len)};
     return TC_OK;
 }

@@ -3,6 +3,7 @@
  * The connection: non-blocking sockets and poll, so that a deadline and another thread's wish to
  * stop end every wait. TLS goes through a BIO of our own, which never raises SIGPIPE.
  */
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/http_client_priv.h"
 
@@ -21,16 +22,9 @@
 /* One wait: long enough to be cheap, and what is left of a deadline fits an int of milliseconds. */
 #define WAIT_MAX_MS 60000
 
-int64_t tc__http_clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
 static int wait_ms(int64_t until_ns)
 {
-    int64_t left_ms = (until_ns - tc__http_clock_ns() + 999999) / 1000000;
+    int64_t left_ms = (until_ns - tc_mono_ns() + 999999) / 1000000;
     return (int)(left_ms < 0 ? 0 : left_ms > WAIT_MAX_MS ? WAIT_MAX_MS : left_ms);
 }
 
@@ -252,7 +246,7 @@ static tc_status connect_any(struct tc__http_conn *c, const struct addrinfo *lis
     }
     tc_status status = TC_E_IO;
     for (const struct addrinfo *a = list; a != NULL && status != TC_OK; a = a->ai_next, left--) {
-        int64_t now_ns = tc__http_clock_ns();
+        int64_t now_ns = tc_mono_ns();
         tc__http_conn_close(c);
         status = connect_one(c, a, now_ns + (c->deadline_ns - now_ns) / left, err);
     }

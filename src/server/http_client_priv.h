@@ -29,9 +29,6 @@ TC_CHECKED tc_status tc__http_url_parse(const char *text, struct tc__http_url *o
 /* Retry-After: seconds or an HTTP date; 0 when it is neither or past. */
 unsigned tc__http_retry_after(struct tc_slice value, int64_t now_ns);
 
-/* Monotonic, for deadlines. */
-int64_t tc__http_clock_ns(void);
-
 /* A connection. Invariant: ssl is NULL without TLS or before the handshake; fd is -1 when closed.
  */
 struct tc__http_conn {

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a sender is told to wait, in seconds: for a moment's shortage, and for a full disk. */
-#define RETRY_SOON_S 1
-#define RETRY_DISK_S 5
 #define ANSWER_BYTES_MAX 1024
 /* Jobs that are kept to be used again. */
 #define JOBS_KEPT_MAX 1024
@@ -171,16 +168,21 @@ static bool is_stored_first(const struct tc_ingest *in)
     return strcmp(in->parts.config->ingest_ack, "stored") == 0;
 }
 
-static void detect(struct ingest_job *j)
+void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch)
 {
-    struct tc_ingest *in = j->in;
-    tc_status status = tc_detection_take(in->parts.detection, &j->commit.batch);
+    tc_status status = tc_detection_take(p->detection, batch);
     if (status != TC_OK) {
         tc_count(TC_COUNT_DETECTION_FAILED, 1);
         tc_log_fields(TC_LOG_ERROR, "detection failed",
                       TC_LOG_CSTR("error", tc_status_text(status)));
     }
-    in->parts.fed(in->parts.context);
+}
+
+static void detect(struct ingest_job *j)
+{
+    const struct tc_ingest_parts *p = &j->in->parts;
+    tc_ingest_detect(p, &j->commit.batch);
+    p->fed(p->context);
 }
 
 /* The batch is durable, or could not be made so. */
@@ -196,8 +198,7 @@ static void settled(struct tc_commit_job *commit, tc_status status)
         accept(j);
     } else {
         bool full = tc_committer_is_full(j->in->parts.committer);
-        tc_count(full ? TC_COUNT_REJECTED_DISK_FULL : TC_COUNT_REJECTED_STORE_FAILED, 1);
-        refuse(j->request, TC_ANSWER_BUSY, full ? RETRY_DISK_S : RETRY_SOON_S,
+        refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
                full ? "the disk is full" : "the evidence could not be stored");
     }
     give_job(j);
@@ -277,7 +278,7 @@ static void refuse_body(struct ingest_job *j, tc_status status, bool compressed,
 {
     if (status == TC_E_NOMEM) {
         tc_count(TC_COUNT_REJECTED_BUSY_MEMORY, 1);
-        refuse(j->request, TC_ANSWER_BUSY, RETRY_SOON_S, "too many requests are in memory");
+        refuse(j->request, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "too many requests are in memory");
     } else if (status == TC_E_LIMIT) {
         tc_count(TC_COUNT_REJECTED_TOO_LARGE_DECOMPRESSED, 1);
         refuse(j->request, TC_ANSWER_TOO_LARGE, 0, err->message);
@@ -344,8 +345,7 @@ static enum tc_answer look(struct tc_ingest *in, const struct tc_request *r,
         return TC_ANSWER_UNSUPPORTED;
     }
     if (tc_committer_is_full(in->parts.committer)) {
-        tc_count(TC_COUNT_REJECTED_DISK_FULL, 1);
-        out->retry_after_s = RETRY_DISK_S;
+        out->retry_after_s = tc_answer_not_stored(true);
         out->message = TC_LIT("the disk is full");
         return TC_ANSWER_BUSY;
     }
@@ -353,7 +353,7 @@ static enum tc_answer look(struct tc_ingest *in, const struct tc_request *r,
         tc_committer_waiting(in->parts.committer) >
             (size_t)in->parts.config->ingest_queue_batches) {
         tc_count(TC_COUNT_REJECTED_BUSY_QUEUE, 1);
-        out->retry_after_s = RETRY_SOON_S;
+        out->retry_after_s = TC_RETRY_SOON_S;
         out->message = TC_LIT("too many requests wait to be stored");
         return TC_ANSWER_BUSY;
     }
@@ -380,7 +380,7 @@ static void handle(void *context, struct tc_request *r)
     struct ingest_job *j = take_job(in);
     if (j == NULL) {
         tc_count(TC_COUNT_REJECTED_BUSY_MEMORY, 1);
-        refuse(r, TC_ANSWER_BUSY, RETRY_SOON_S, "no memory");
+        refuse(r, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "no memory");
         return;
     }
     (void)find_route(r, &signal);

@@ -42,6 +42,10 @@ void tc_ingest_destroy(struct tc_ingest *in);
 /* What the OTLP listeners serve, whatever their protocol; the ingest's own. */
 const struct tc_service *tc_ingest_service(struct tc_ingest *in);
 
+/* Detection reads what was stored, an upload too. Its failure is told and counted: what was stored
+ * stays stored. */
+void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch);
+
 /* Requests that wait to be stored. */
 size_t tc_ingest_in_flight(const struct tc_ingest *in);
 

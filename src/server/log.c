@@ -2,6 +2,7 @@
 #include "server/log.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/metrics.h"
 
@@ -9,7 +10,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Different messages that are limited at the same time; the program has fewer. */
@@ -62,12 +62,6 @@ bool tc_log_wants(enum tc_log_level level)
     return (int)level >= atomic_load_explicit(&logger.level, memory_order_relaxed);
 }
 
-static int64_t wall_ns(void)
-{
-    struct timespec now;
-    return clock_gettime(CLOCK_REALTIME, &now) == 0 ? now.tv_sec * TC_SECOND + now.tv_nsec : 0;
-}
-
 /* The slot of a message. Where all are taken, two messages share one: they are limited together. */
 static struct kind *kind_of(const char *message)
 {
@@ -86,7 +80,7 @@ static struct kind *kind_of(const char *message)
 static bool admit(const char *message, int64_t *out_now_ns, uint64_t *out_suppressed)
 {
     (void)pthread_mutex_lock(&logger.lock);
-    int64_t now_ns = logger.clock == NULL ? wall_ns() : logger.clock();
+    int64_t now_ns = logger.clock == NULL ? tc_wall_ns() : logger.clock();
     struct kind *k = kind_of(message);
     if (k->second != now_ns / TC_SECOND) {
         k->second = now_ns / TC_SECOND;

@@ -3,6 +3,7 @@
 #include "server/net.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/net_priv.h"
 
@@ -30,23 +31,16 @@ struct tc__conn_block {
 
 /* Time. */
 
-static int64_t clock_ns(clockid_t id)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(id, &now);
-    return now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
 static int64_t mono_now(void *context)
 {
     (void)context;
-    return clock_ns(CLOCK_MONOTONIC);
+    return tc_clock_ns(CLOCK_MONOTONIC);
 }
 
 static int64_t wall_now(void *context)
 {
     (void)context;
-    return clock_ns(CLOCK_REALTIME);
+    return tc_clock_ns(CLOCK_REALTIME);
 }
 
 int64_t tc_net_mono_ns(const struct tc_net *n)

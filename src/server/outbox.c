@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/log.h"
 #include "server/outbox_priv.h"
@@ -19,30 +20,13 @@
 #define FILE_SYNC_AFTER (TC_SECOND / 2)
 #define GROUP_ROOM (TC__GROUP_BYTES + TC_OUTBOX_RECORD_MAX + 4096)
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
-int64_t tc__outbox_wall_ns(void)
-{
-    return clock_ns(CLOCK_REALTIME);
-}
-
-int64_t tc__outbox_mono_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
-
 void tc__outbox_wait(struct tc_outbox *o, pthread_cond_t *cond, int64_t until_ns)
 {
     if (until_ns == 0) {
         (void)pthread_cond_wait(cond, &o->lock);
         return;
     }
-    struct timespec until = {.tv_sec = until_ns / TC_SECOND, .tv_nsec = until_ns % TC_SECOND};
+    struct timespec until = tc_timespec(until_ns);
     (void)pthread_cond_timedwait(cond, &o->lock, &until);
 }
 
@@ -358,7 +342,7 @@ tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_incident_mark *mark
 {
     struct tc__record r = {.kind = TC__RECORD_VERDICT,
                            .number = o->next_number,
-                           .taken_ns = tc__outbox_wall_ns(),
+                           .taken_ns = tc_wall_ns(),
                            .arrival_ns = arrival_ns,
                            .mark = *mark,
                            .json = json};
@@ -411,12 +395,12 @@ void tc_outbox_stats(struct tc_outbox *o, struct tc_outbox_stats *out)
 
 static void stop_threads(struct tc_outbox *o, int64_t wait_ns)
 {
-    int64_t until_ns = tc__outbox_mono_ns() + (wait_ns < 0 ? 0 : wait_ns);
+    int64_t until_ns = tc_mono_ns() + (wait_ns < 0 ? 0 : wait_ns);
     (void)pthread_mutex_lock(&o->lock);
     o->stopping = true;
     (void)pthread_cond_broadcast(&o->work);
     (void)pthread_cond_broadcast(&o->export);
-    while (!o->writer_over && tc__outbox_mono_ns() < until_ns) {
+    while (!o->writer_over && tc_mono_ns() < until_ns) {
         tc__outbox_wait(o, &o->ended, until_ns);
     }
     o->aborting = true;

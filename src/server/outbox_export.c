@@ -4,6 +4,7 @@
  * again until it is taken or refused for good. Everything comes from the log, so that a restart
  * goes on where it was.
  */
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "server/http_client.h"
@@ -203,7 +204,7 @@ static void try_later(struct exporter *x, const char *why, unsigned retry_after_
     int64_t pause_ns = jitter(x, x->backoff_ns);
     int64_t asked_ns = (int64_t)retry_after_s * TC_SECOND;
     pause_ns = asked_ns > pause_ns ? asked_ns : pause_ns;
-    x->retry_ns = tc__outbox_mono_ns() + pause_ns;
+    x->retry_ns = tc_mono_ns() + pause_ns;
     tc_log_fields(TC_LOG_WARN, "verdicts wait: their receiver did not take them",
                   TC_LOG_CSTR("error", why),
                   TC_LOG_NUMBER("again_in_ms", pause_ns / (TC_SECOND / 1000)));
@@ -293,7 +294,7 @@ static tc_status prepare(struct exporter *x)
 {
     x->parser = tc_json_parser_create();
     if (getrandom(&x->random, sizeof x->random, GRND_NONBLOCK) != (ssize_t)sizeof x->random) {
-        x->random = (uint64_t)tc__outbox_mono_ns();
+        x->random = (uint64_t)tc_mono_ns();
     }
     return x->parser != NULL && grow(x) ? tc__outbox_scan_init(&x->scan) : TC_E_NOMEM;
 }
@@ -315,7 +316,7 @@ static void run(struct exporter *x)
             tc__outbox_wait(o, &o->export, 0);
             continue;
         }
-        if (x->retry_ns > tc__outbox_mono_ns()) {
+        if (x->retry_ns > tc_mono_ns()) {
             tc__outbox_wait(o, &o->export, x->retry_ns);
             bool over = o->queue_bytes_max > 0 && out->pending_bytes > o->queue_bytes_max;
             if (over) {

@@ -284,9 +284,6 @@ struct tc_outbox {
     int stop_fd; /* readable once aborting */
 };
 
-int64_t tc__outbox_wall_ns(void);
-int64_t tc__outbox_mono_ns(void);
-
 /* Waits on a condition of the outbox until then (monotonic; 0: without end). Holds the lock. */
 void tc__outbox_wait(struct tc_outbox *o, pthread_cond_t *cond, int64_t until_ns);
 

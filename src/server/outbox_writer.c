@@ -3,6 +3,7 @@
  * The writer: takes what waits, makes it durable in the log, appends it to the file, and says in
  * the log how far the outputs are. A disk that fails is tried again, with a pause that grows.
  */
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -25,7 +26,7 @@ void tc__outbox_failed(struct tc_outbox *o, const char *what, const struct tc_er
 {
     int64_t pause = *io_backoff_ns == 0 ? DISK_BACKOFF_MIN : *io_backoff_ns * 2;
     *io_backoff_ns = pause > DISK_BACKOFF_MAX ? DISK_BACKOFF_MAX : pause;
-    *out_retry_ns = tc__outbox_mono_ns() + *io_backoff_ns;
+    *out_retry_ns = tc_mono_ns() + *io_backoff_ns;
     (void)pthread_mutex_lock(&o->lock);
     o->stats.errors++;
     (void)pthread_mutex_unlock(&o->lock);
@@ -154,7 +155,7 @@ static void observe(int64_t arrival_ns, int64_t now_ns)
 
 static void remember(struct tc_outbox *o, struct tc__waiting *list, bool left)
 {
-    int64_t now_ns = tc__outbox_wall_ns();
+    int64_t now_ns = tc_wall_ns();
     while (list != NULL) {
         struct tc__waiting *next = list->next;
         if (tc__marks_put(&o->marks, &list->record) != TC_OK) {
@@ -170,7 +171,7 @@ static void remember(struct tc_outbox *o, struct tc__waiting *list, bool left)
 
 void tc__outbox_store(struct tc_outbox *o)
 {
-    if (o->log_retry_ns > tc__outbox_mono_ns()) {
+    if (o->log_retry_ns > tc_mono_ns()) {
         return;
     }
     size_t count = 0;
@@ -310,7 +311,7 @@ static void wrote(struct tc_outbox *o)
 {
     if (!o->file_dirty) {
         o->file_dirty = true;
-        o->file_sync_ns = tc__outbox_mono_ns() + o->file_sync_after_ns;
+        o->file_sync_ns = tc_mono_ns() + o->file_sync_after_ns;
     }
 }
 
@@ -383,7 +384,7 @@ static tc_status write_group(struct tc_outbox *o, struct tc_error *err)
         return TC_OK;
     }
     TC_TRY(tc__file_append(&o->file, &o->io, tc_slice_make(o->group, g.len), err));
-    int64_t now_ns = tc__outbox_wall_ns();
+    int64_t now_ns = tc_wall_ns();
     for (uint64_t i = 0; i < g.count; i++) {
         observe(o->arrivals[i], now_ns);
     }
@@ -421,7 +422,7 @@ static void reopen(struct tc_outbox *o)
 /* Whether the file has had its time, or the end is near. */
 static bool is_sync_due(const struct tc_outbox *o, bool stopping)
 {
-    return o->file_dirty && (stopping || o->file_sync_ns <= tc__outbox_mono_ns());
+    return o->file_dirty && (stopping || o->file_sync_ns <= tc_mono_ns());
 }
 
 void tc__outbox_deliver(struct tc_outbox *o)
@@ -435,7 +436,7 @@ void tc__outbox_deliver(struct tc_outbox *o)
     struct tc__out out = o->out[TC__OUTPUT_FILE];
     bool stopping = o->stopping;
     (void)pthread_mutex_unlock(&o->lock);
-    if (o->file_retry_ns > tc__outbox_mono_ns()) {
+    if (o->file_retry_ns > tc_mono_ns()) {
         return;
     }
     struct tc_error err = {0};
@@ -500,14 +501,14 @@ void *tc__outbox_writer_main(void *outbox)
     (void)pthread_mutex_lock(&o->lock);
     while (!is_over(o)) {
         int64_t at = next_step(o);
-        if (at > tc__outbox_mono_ns()) {
+        if (at > tc_mono_ns()) {
             tc__outbox_wait(o, &o->work, at == INT64_MAX ? 0 : at);
             continue;
         }
         (void)pthread_mutex_unlock(&o->lock);
         tc__outbox_store(o);
         tc__outbox_deliver(o);
-        if (o->log_retry_ns <= tc__outbox_mono_ns()) {
+        if (o->log_retry_ns <= tc_mono_ns()) {
             tc__outbox_save(o, false);
         }
         tc__outbox_compact(o);

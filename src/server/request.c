@@ -2,6 +2,7 @@
 #include "server/request.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/metrics.h"
 #include "server/request_priv.h"
@@ -9,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SLOTS_PER_BLOCK 32
 
@@ -35,9 +35,7 @@ int tc_answer_grpc(enum tc_answer a)
 void tc_request_respond(struct tc_request *r, const struct tc_response *response)
 {
     if (r->arrival_ns != 0) {
-        struct timespec now = {0};
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        int64_t ns = now.tv_sec * TC_SECOND + now.tv_nsec - r->arrival_ns;
+        int64_t ns = tc_wall_ns() - r->arrival_ns;
         tc_observe(TC_HIST_REQUEST, ns > 0 ? ns : 0); /* the wall clock may have been set back */
     }
     r->respond(r, response);

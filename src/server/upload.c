@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_SOON_S 1
-#define RETRY_DISK_S 5
 #define ANSWER_BYTES_MAX 1024
 #define JSON TC_LIT("application/json")
 /* A refusal before the body, in the form of those after it. */
@@ -91,18 +89,12 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     const struct tc_ingest_parts *p = &j->u->parts;
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
-        status = tc_detection_take(p->detection, &j->commit.batch);
-        if (status != TC_OK) {
-            tc_count(TC_COUNT_DETECTION_FAILED, 1);
-            tc_log_fields(TC_LOG_ERROR, "detection failed",
-                          TC_LOG_CSTR("error", tc_status_text(status)));
-        }
+        tc_ingest_detect(p, &j->commit.batch);
         accept(j);
         p->fed(p->context);
     } else {
         bool full = tc_committer_is_full(p->committer);
-        tc_count(full ? TC_COUNT_REJECTED_DISK_FULL : TC_COUNT_REJECTED_STORE_FAILED, 1);
-        refuse(j->request, TC_ANSWER_BUSY, full ? RETRY_DISK_S : RETRY_SOON_S,
+        refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
                full ? "the disk is full" : "the file could not be stored");
     }
     give_job(j);
@@ -206,8 +198,7 @@ enum tc_answer tc_upload_begin(struct tc_upload *u, struct tc_request *head, siz
     }
     if (tc_committer_is_full(u->parts.committer) ||
         tc_spool_open(u->spool_dir, &head->spool, &err) != TC_OK) {
-        tc_count(TC_COUNT_REJECTED_DISK_FULL, 1);
-        out_refusal->retry_after_s = RETRY_DISK_S;
+        out_refusal->retry_after_s = tc_answer_not_stored(true);
         out_refusal->content_type = JSON;
         out_refusal->body = REFUSAL("there is no room for the file");
         return TC_ANSWER_BUSY;
@@ -221,7 +212,7 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
     struct upload_job *j = calloc(1, sizeof *j);
     struct tc_error err = {0};
     if (j == NULL) {
-        refuse(r, TC_ANSWER_BUSY, RETRY_SOON_S, "no memory");
+        refuse(r, TC_ANSWER_BUSY, TC_RETRY_SOON_S, "no memory");
         return;
     }
     j->u = u;
@@ -241,6 +232,6 @@ void tc_upload_handle(struct tc_upload *u, struct tc_request *r)
                             : status == TC_E_NOMEM       ? TC_ANSWER_BUSY
                             : status == TC_E_UNSUPPORTED ? TC_ANSWER_UNSUPPORTED
                                                          : TC_ANSWER_BAD;
-    refuse(r, answer, answer == TC_ANSWER_BUSY ? RETRY_DISK_S : 0, err.message);
+    refuse(r, answer, answer == TC_ANSWER_BUSY ? TC_RETRY_DISK_S : 0, err.message);
     give_job(j);
 }

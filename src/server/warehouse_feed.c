@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/warehouse_feed.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "server/log.h"
@@ -47,13 +48,6 @@ struct tc_warehouse_feed {
     bool is_writing; /* what fails now is the warehouse */
 };
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    (void)clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
-
 /* ---- the warehouse ---- */
 
 static void let_go(struct tc_warehouse_feed *f)
@@ -77,7 +71,7 @@ static void failed(struct tc_warehouse_feed *f, const char *what, const struct t
     int64_t first_ns = f->parts.retry_ns == 0 ? RETRY_FIRST : f->parts.retry_ns;
     f->backoff_ns = f->backoff_ns == 0 ? first_ns : f->backoff_ns * 2;
     f->backoff_ns = f->backoff_ns > RETRY_MAX ? RETRY_MAX : f->backoff_ns;
-    f->retry_ns = clock_ns(CLOCK_MONOTONIC) + f->backoff_ns;
+    f->retry_ns = tc_clock_ns(CLOCK_MONOTONIC) + f->backoff_ns;
     tc_count(TC_COUNT_WAREHOUSE_FAILURES, 1);
     tc_log_fields(TC_LOG_WARN, what, TC_LOG_CSTR("error", err->message),
                   TC_LOG_NUMBER("again_in_ms", f->backoff_ns / 1000000));
@@ -252,7 +246,7 @@ static tc_status do_slices(struct tc_warehouse_feed *f, bool *out_more, struct t
 {
     /* What is due is written before more is read: the rest can wait on the disk. */
     if (!tc_warehouse_slicer_is_due(f->slicer)) {
-        TC_TRY(tc_warehouse_slicer_read(f->slicer, clock_ns(CLOCK_REALTIME), out_more, err));
+        TC_TRY(tc_warehouse_slicer_read(f->slicer, tc_clock_ns(CLOCK_REALTIME), out_more, err));
     }
     while (tc_warehouse_slicer_is_due(f->slicer)) {
         TC_TRY(need_warehouse(f, err));
@@ -270,7 +264,7 @@ static int64_t step(struct tc_warehouse_feed *f)
 {
     struct tc_outbox_stats stats;
     struct tc_error err = {0};
-    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    int64_t now_ns = tc_clock_ns(CLOCK_MONOTONIC);
     f->is_writing = false;
     tc_outbox_stats(f->parts.outbox, &stats);
     tc_gauge(TC_COUNT_WAREHOUSE_PENDING, (int64_t)stats.pending_pull);
@@ -307,7 +301,7 @@ static int64_t step(struct tc_warehouse_feed *f)
 
 static void wait_until(struct tc_warehouse_feed *f, int64_t until_ns)
 {
-    struct timespec until = {.tv_sec = until_ns / TC_SECOND, .tv_nsec = until_ns % TC_SECOND};
+    struct timespec until = tc_timespec(until_ns);
     (void)pthread_mutex_lock(&f->lock);
     if (!f->stopping) {
         (void)pthread_cond_timedwait(&f->wake, &f->lock, &until);
@@ -337,7 +331,7 @@ static void finish(struct tc_warehouse_feed *f)
             return;
         }
         (void)usleep(5000);
-    } while (clock_ns(CLOCK_MONOTONIC) < f->stop_by_ns);
+    } while (tc_clock_ns(CLOCK_MONOTONIC) < f->stop_by_ns);
 }
 
 static void *feed_main(void *context)
@@ -401,7 +395,7 @@ void tc_warehouse_feed_stop(struct tc_warehouse_feed *f, int64_t wait_ns)
     }
     (void)pthread_mutex_lock(&f->lock);
     f->stopping = true;
-    f->stop_by_ns = clock_ns(CLOCK_MONOTONIC) + wait_ns;
+    f->stop_by_ns = tc_clock_ns(CLOCK_MONOTONIC) + wait_ns;
     (void)pthread_cond_signal(&f->wake);
     (void)pthread_mutex_unlock(&f->lock);
     (void)pthread_join(f->thread, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/warehouse_service.h"
 
+#include "base/clock.h"
 #include "base/time.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 64
@@ -272,13 +272,6 @@ static bool watch(struct tc_warehouse_service *s)
     return true;
 }
 
-static int64_t mono_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
-
 /* Interrupts all that query; how many still run. */
 static size_t interrupt_all(struct tc_warehouse_service *s)
 {
@@ -299,7 +292,7 @@ static size_t interrupt_all(struct tc_warehouse_service *s)
  */
 static void end_clients(struct tc_warehouse_service *s)
 {
-    while ((s->stuck = interrupt_all(s)) > 0 && mono_ns() < s->stop_by_ns) {
+    while ((s->stuck = interrupt_all(s)) > 0 && tc_mono_ns() < s->stop_by_ns) {
         struct pollfd wake = {.fd = s->wake_fd, .events = POLLIN};
         (void)poll(&wake, 1, INTERRUPT_MS);
         calm(s->wake_fd);
@@ -373,7 +366,7 @@ bool tc_warehouse_service_stop(struct tc_warehouse_service *s, int64_t wait_ns)
     tc_wire_unlink(s->config.data_dir);
     (void)pthread_mutex_lock(&s->lock);
     s->stopping = true;
-    s->stop_by_ns = mono_ns() + wait_ns;
+    s->stop_by_ns = tc_mono_ns() + wait_ns;
     (void)pthread_mutex_unlock(&s->lock);
     poke(s->wake_fd);
     (void)pthread_join(s->thread, NULL);

@@ -341,7 +341,7 @@ static void tell(const struct reading *r, const struct tc_slices_counts *c)
         note(r, "series",
              "%llu samples found no room: at most %zu series are kept of a file, and "
              "fewer where memory is short",
-             (unsigned long long)(c->series_full + c->samples_full), SERIES_MAX);
+             (unsigned long long)c->series_full + c->samples_full, SERIES_MAX);
     }
     if (c->counters_left > 0) {
         note(r, "labels", "%llu samples of counters of single requests are left out",

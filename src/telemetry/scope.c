@@ -3,6 +3,7 @@
  * What a series is: family, metric, unit, who it belongs to, and in `point` what else tells it from
  * others. Once for each series; nothing here is on the path of a sample that came before.
  */
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/digest.h"
 #include "telemetry/slices_priv.h"
@@ -257,6 +258,7 @@ static struct tc_slice cgroup_pod(struct tc_slice id, struct tc_arena *scratch)
     size_t at = 0;
     size_t found = 0;
     while ((found = tc_slice_find(tc_slice_from(id, at), TC_LIT("pod"))) != TC_NPOS) {
+        TC_ASSERT(id.ptr != NULL); /* for something was found in it */
         at += found + 3;
         struct tc_slice uid = tc_slice_head(tc_slice_from(id, at), UID_TEXT);
         size_t good = 0;

@@ -4,6 +4,7 @@
  * answer. open says TC_E_NOTFOUND when no daemon answers there, also when a dead one left its
  * socket. After a failure of the connection every call fails: what was not committed is not there.
  */
+#include "base/clock.h"
 #include "base/time.h"
 #include "warehouse/engine_priv.h"
 #include "warehouse/wire.h"
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The daemon may have to open the database first, and wait for a command that has it. */
@@ -39,13 +39,6 @@ struct daemon_engine {
     int64_t wait_ns;
     char name[TC_WIRE_ENGINE_MAX + sizeof "daemon ()"];
 };
-
-static int64_t mono_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
 
 static void daemon_close(void *engine)
 {
@@ -175,7 +168,7 @@ static tc_status greet(struct daemon_engine *e, struct tc_error *err)
 /* Connects; a daemon without room is asked again until wait_ns is over. */
 static tc_status connect_daemon(struct daemon_engine *e, struct tc_error *err)
 {
-    int64_t until_ns = mono_ns() + e->wait_ns;
+    int64_t until_ns = tc_mono_ns() + e->wait_ns;
     for (;;) {
         int fd = -1;
         TC_TRY(tc_wire_connect(e->data_dir, &fd, err));
@@ -189,7 +182,7 @@ static tc_status connect_daemon(struct daemon_engine *e, struct tc_error *err)
             /* It ended between connect and hello: as if there were none. */
             return status;
         }
-        if (status != TC_E_LIMIT || mono_ns() >= until_ns) {
+        if (status != TC_E_LIMIT || tc_mono_ns() >= until_ns) {
             return status;
         }
         (void)poll(NULL, 0, BUSY_WAIT_MS);
@@ -325,7 +318,7 @@ static tc_status cancel(struct daemon_engine *e, struct running *q, struct tc_er
         return TC_OK;
     }
     q->cancelled = true;
-    q->until_ns = mono_ns() + SLACK;
+    q->until_ns = tc_mono_ns() + SLACK;
     tc_wire_begin(&e->out, TC_WIRE_CANCEL);
     return send_frame(e, err);
 }
@@ -351,7 +344,7 @@ static tc_status take_answer(struct daemon_engine *e, struct running *q, bool *o
     for (;;) {
         enum tc_wire_kind kind;
         struct tc_slice body;
-        int64_t left_ns = q->until_ns == 0 ? 0 : q->until_ns - mono_ns();
+        int64_t left_ns = q->until_ns == 0 ? 0 : q->until_ns - tc_mono_ns();
         left_ns = q->until_ns != 0 && left_ns <= 0 ? 1 : left_ns;
         tc_status status = tc_wire_read(&e->link, left_ns, &kind, &body, err);
         if (status == TC_E_LIMIT) {
@@ -384,7 +377,7 @@ static tc_status daemon_query(void *engine, const struct tc_query *query, tc_row
     struct daemon_engine *e = engine;
     struct running q = {.take = take, .context = context};
     bool cut = false;
-    q.until_ns = query->time_ns == 0 ? 0 : mono_ns() + query->time_ns + SLACK;
+    q.until_ns = query->time_ns == 0 ? 0 : tc_mono_ns() + query->time_ns + SLACK;
     calm(e);
     tc_wire_begin(&e->out, TC_WIRE_QUERY);
     tc_wire_put_query(&e->out, query);

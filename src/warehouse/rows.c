@@ -196,6 +196,30 @@ bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row)
     return (r->columns[column].valid[row / 64] >> (row % 64) & 1) == 0;
 }
 
+tc_status tc_rows_copy_cell(struct tc_rows *r, const struct tc_rows *from, size_t column,
+                            size_t row, size_t text_max)
+{
+    TC_ASSERT(column < r->column_count && r->columns[column].type == from->columns[column].type);
+    if (tc_rows_is_null(from, column, row)) {
+        return TC_OK;
+    }
+    const union tc_cell *cell = &from->columns[column].cells[row];
+    switch (from->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        return tc_rows_text(r, column,
+                            tc_slice_head(tc_rows_get_text(from, column, row), text_max));
+    case TC_COLUMN_REAL:
+        tc_rows_any_real(r, column, cell->real);
+        break;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_BOOL:
+    case TC_COLUMN_TIME:
+        tc_rows_int(r, column, cell->integer);
+        break;
+    }
+    return TC_OK;
+}
+
 struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t row)
 {
     TC_ASSERT(column < r->column_count && row < r->count);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "base/time.h"
 #include "warehouse/wire.h"
 
@@ -20,13 +21,6 @@
 #define FULL_TRIES 200
 /* For the other side to take a frame when we are about to leave. */
 #define LEAVE_GRACE TC_SECOND
-
-static int64_t mono_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
 
 static tc_status fail_errno(struct tc_error *err, const char *what)
 {
@@ -55,7 +49,7 @@ static tc_status wait_for(const struct tc_wire_link *l, short events, bool may_w
                                 {.fd = may_wake ? l->wake_fd : -1, .events = POLLIN}};
         int wait_ms = -1;
         if (until_ns != 0) {
-            int64_t left_ms = (until_ns - mono_ns()) / 1000000;
+            int64_t left_ms = (until_ns - tc_mono_ns()) / 1000000;
             wait_ms = left_ms < 0 ? 0 : left_ms > 60000 ? 60000 : (int)left_ms + 1;
         }
         int ready = poll(fds, 2, wait_ms);
@@ -68,7 +62,7 @@ static tc_status wait_for(const struct tc_wire_link *l, short events, bool may_w
         if (ready > 0 && fds[0].revents != 0) {
             return TC_OK;
         }
-        if (ready == 0 && until_ns != 0 && mono_ns() >= until_ns) {
+        if (ready == 0 && until_ns != 0 && tc_mono_ns() >= until_ns) {
             return tc_fail(err, TC_E_IO, 0, "the warehouse's socket: no answer in time");
         }
     }
@@ -126,7 +120,7 @@ static tc_status read_some(struct tc_wire_link *l, struct tc_error *err)
 tc_status tc_wire_read(struct tc_wire_link *l, int64_t timeout_ns, enum tc_wire_kind *out_kind,
                        struct tc_slice *out_body, struct tc_error *err)
 {
-    int64_t until_ns = timeout_ns == 0 ? 0 : mono_ns() + timeout_ns;
+    int64_t until_ns = timeout_ns == 0 ? 0 : tc_mono_ns() + timeout_ns;
     forget_given(l);
     for (;;) {
         size_t want = TC_WIRE_HEAD_BYTES;
@@ -157,12 +151,12 @@ tc_status tc_wire_write(struct tc_wire_link *l, const struct tc_wire_out *frame,
 {
     size_t done = 0;
     bool leaving = false;
-    int64_t until_ns = mono_ns() + timeout_ns;
+    int64_t until_ns = tc_mono_ns() + timeout_ns;
     while (done < frame->len) {
         ssize_t n = send(l->fd, frame->data + done, frame->len - done, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             done += (size_t)n;
-            until_ns = leaving ? until_ns : mono_ns() + timeout_ns;
+            until_ns = leaving ? until_ns : tc_mono_ns() + timeout_ns;
             continue;
         }
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -171,7 +165,7 @@ tc_status tc_wire_write(struct tc_wire_link *l, const struct tc_wire_out *frame,
         tc_status status = wait_for(l, POLLOUT, l->leaves && !leaving, until_ns, err);
         if (status == TC_E_LIMIT) {
             leaving = true;
-            until_ns = mono_ns() + (timeout_ns < LEAVE_GRACE ? timeout_ns : LEAVE_GRACE);
+            until_ns = tc_mono_ns() + (timeout_ns < LEAVE_GRACE ? timeout_ns : LEAVE_GRACE);
             continue;
         }
         TC_TRY(status);

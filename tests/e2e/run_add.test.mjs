@@ -14,12 +14,7 @@ let number = 0;
 before(() => { place = scratch('run_add'); });
 after(() => place.remove());
 
-const file = (name, content) => {
-  const target = path.join(place.folder, name);
-  fs.mkdirSync(path.dirname(target), { recursive: true });
-  fs.writeFileSync(target, typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content));
-  return target;
-};
+const file = (...args) => place.file(...args);
 const fresh = () => { data = path.join(place.folder, `data${number++}`); return data; };
 const sha256 = (bytes) => `sha256:${crypto.createHash('sha256').update(bytes).digest('hex')}`;
 

@@ -13,11 +13,7 @@ let number = 0;
 before(() => { place = scratch('run_bad'); });
 after(() => place.remove());
 
-const file = (name, content) => {
-  const target = path.join(place.folder, name);
-  fs.writeFileSync(target, typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content));
-  return target;
-};
+const file = (...args) => place.file(...args);
 const fresh = () => path.join(place.folder, `data${number++}`);
 const MLLOG = (key, ms, value = null) =>
   `:::MLLOG ${JSON.stringify({ namespace: '', time_ms: ms, event_type: 'POINT_IN_TIME', key, value, metadata: {} })}\n`;

@@ -2,7 +2,6 @@
 // `tracecore run` while the daemon has the database: the same answers, the same care.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon } from './support/daemon.mjs';
@@ -22,11 +21,7 @@ after(async () => {
   place.remove();
 });
 
-const file = (name, content) => {
-  const target = path.join(place.folder, name);
-  fs.writeFileSync(target, typeof content === 'string' ? content : JSON.stringify(content));
-  return target;
-};
+const file = (...args) => place.file(...args);
 const inputs = () => ['--contract', file('run.yaml', contract()), '--result', file('a.json', vllm()), file('b.json', vllm({ max_concurrency: 8 }))];
 /** Without what depends on the moment. */
 const timeless = (all) => JSON.stringify({ ...all, run: { ...all.run, added_at: null } });

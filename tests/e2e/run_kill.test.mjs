@@ -25,11 +25,7 @@ before(() => {
 });
 after(() => place.remove());
 
-const file = (name, content) => {
-  const target = path.join(place.folder, name);
-  fs.writeFileSync(target, typeof content === 'string' ? content : JSON.stringify(content));
-  return target;
-};
+const file = (...args) => place.file(...args);
 const environment = (extra) => ({ ...process.env, LD_PRELOAD: library,
   ASAN_OPTIONS: 'verify_asan_link_order=0:detect_leaks=0', ...extra });
 

@@ -10,11 +10,7 @@ import { add, binary, contract, list, scratch, tracecore, vllm } from './support
 const source = process.env.TC_SOURCE_DIR ?? process.cwd();
 let place;
 let data;
-const file = (name, content) => {
-  const target = path.join(place.folder, name);
-  fs.writeFileSync(target, typeof content === 'string' ? content : JSON.stringify(content));
-  return target;
-};
+const file = (...args) => place.file(...args);
 const run = (...args) => tracecore(['run', args[0], '--data-dir', data, ...args.slice(1)]);
 const sglang = { backend: 'sglang', model_id: 'meta/llama', request_rate: 'inf', max_concurrency: 4,
   duration: 30, completed: 40, total_input_tokens: 40960, total_output_tokens: 5120, request_throughput: 1.33,

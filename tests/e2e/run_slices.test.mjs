@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measurements by point: what `run diff` and `run show` say of runs of nccl-tests and the like.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { add, scratch, show, tracecore, vllm } from './support/runs.mjs';
 
 let place;
 let data;
-const file = (name, content) => {
-  const target = path.join(place.folder, name);
-  fs.writeFileSync(target, typeof content === 'string' ? content : JSON.stringify(content));
-  return target;
-};
+const file = (...args) => place.file(...args);
 const run = (...args) => tracecore(['run', args[0], '--data-dir', data, ...args.slice(1)]);
 const diff = (a, b) => JSON.parse(run('diff', '--json', a, b).stdout);
 

@@ -52,6 +52,33 @@ static size_t size_of(enum tc_field_type type)
     return 0;
 }
 
+static void every_string_of_a_kind_is_found_once(void **state)
+{
+    (void)state;
+    struct tc_event_strings all;
+    size_t found = 0;
+    size_t wanted = 0;
+    tc_event_strings_init(&all);
+    for (size_t i = 0; i < field_count; i++) {
+        for (unsigned kind = 0; kind < TC_EVENT_KIND_COUNT; kind++) {
+            bool has =
+                fields[i].type == TC_FIELD_STRING && (fields[i].kinds & TC_EVENT_BIT(kind)) != 0;
+            wanted += has;
+            for (size_t s = 0; has && s < all.counts[kind]; s++) {
+                found += all.offsets[kind][s] == fields[i].offset;
+            }
+        }
+    }
+    assert_true(wanted > TC_EVENT_KIND_COUNT);
+    assert_int_equal(found, wanted);
+    struct tc_event ev = {.kind = TC_EVENT_ADDRESS};
+    ev.address.address = TC_LIT("10.0.0.1");
+    uint16_t offsets[TC_EVENT_STRINGS_MAX];
+    size_t count = tc_event_strings(TC_EVENT_ADDRESS, offsets);
+    assert_int_equal(count, all.counts[TC_EVENT_ADDRESS]);
+    assert_ptr_equal(tc_event_string(&ev, offsets[count - 1]), &ev.address.address);
+}
+
 static void names_are_lower_case_and_never_kind_or_raw(void **state)
 {
     (void)state;
@@ -309,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_lower_case_and_never_kind_or_raw),
+        cmocka_unit_test(every_string_of_a_kind_is_found_once),
         cmocka_unit_test(every_field_lies_inside_the_event_and_belongs_to_a_kind),
         cmocka_unit_test(no_kind_has_a_name_or_a_place_twice),
         cmocka_unit_test(a_name_has_one_type_but_for_status),

@@ -62,6 +62,55 @@ static void what_is_no_number_is_null(void **state)
     tc_rows_destroy(r);
 }
 
+static void a_cell_is_copied_as_it_is(void **state)
+{
+    (void)state;
+    struct tc_rows *from = make();
+    struct tc_rows *to = make();
+    assert_true(tc_rows_add(from)); /* all NULL */
+    assert_true(tc_rows_add(from));
+    assert_int_equal(tc_rows_text(from, NAME, TC_LIT("abcdef")), TC_OK);
+    tc_rows_int(from, COUNT, INT64_MIN);
+    tc_rows_any_real(from, VALUE, (double)NAN);
+    tc_rows_int(from, GOOD, 1);
+    tc_rows_int(from, AT, 7);
+    for (size_t row = 0; row < 2; row++) {
+        assert_true(tc_rows_add(to));
+        for (size_t c = 0; c < COLUMN_COUNT; c++) {
+            assert_int_equal(tc_rows_copy_cell(to, from, c, row, TC_ROWS_TEXT_MAX), TC_OK);
+            assert_int_equal(tc_rows_is_null(to, c, row), row == 0);
+        }
+    }
+    assert_true(tc_slice_eq(tc_rows_get_text(to, NAME, 1), TC_LIT("abcdef")));
+    assert_true(to->columns[COUNT].cells[1].integer == INT64_MIN);
+    assert_true(isnan(to->columns[VALUE].cells[1].real));
+    assert_int_equal(to->columns[GOOD].cells[1].integer, 1);
+    assert_int_equal(to->columns[AT].cells[1].integer, 7);
+    tc_rows_destroy(from);
+    tc_rows_destroy(to);
+}
+
+static void a_text_is_copied_up_to_the_bound(void **state)
+{
+    (void)state;
+    struct tc_rows *from = make();
+    struct tc_rows *to = make();
+    static const struct {
+        size_t max;
+        const char *text;
+    } cases[] = {
+        {0, ""}, {3, "abc"}, {5, "abc\xc3\xa4"}, {4, "abc\xef\xbf\xbd"}, {6, "abc\xc3\xa4"}};
+    assert_true(tc_rows_add(from));
+    assert_int_equal(tc_rows_text(from, NAME, TC_LIT("abc\xc3\xa4")), TC_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_true(tc_rows_add(to));
+        assert_int_equal(tc_rows_copy_cell(to, from, NAME, 0, cases[i].max), TC_OK);
+        assert_true(tc_slice_eq(tc_rows_get_text(to, NAME, i), tc_slice_cstr(cases[i].text)));
+    }
+    tc_rows_destroy(from);
+    tc_rows_destroy(to);
+}
+
 static void a_batch_has_so_many_rows_and_can_be_used_again(void **state)
 {
     (void)state;
@@ -188,6 +237,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_row_is_null_and_keeps_what_is_set),
         cmocka_unit_test(what_is_no_number_is_null),
+        cmocka_unit_test(a_cell_is_copied_as_it_is),
+        cmocka_unit_test(a_text_is_copied_up_to_the_bound),
         cmocka_unit_test(a_batch_has_so_many_rows_and_can_be_used_again),
         cmocka_unit_test(text_grows_up_to_its_bound),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),

@@ -13,7 +13,14 @@ export const noSamples = samples && fs.existsSync(samples) ? false : 'no samples
 /** A directory for one test file, removed at the end. */
 export function scratch(name) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), `tc_${name}_`));
-  return { folder, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
+  /** A file in it: text and bytes as they are, all else as JSON. */
+  const file = (target, content) => {
+    const full = path.join(folder, target);
+    fs.mkdirSync(path.dirname(full), { recursive: true });
+    fs.writeFileSync(full, typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content));
+    return full;
+  };
+  return { folder, file, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
 }
 
 export function tracecore(args, options = {}) {
