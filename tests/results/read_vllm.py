@@ -20,12 +20,13 @@ COLUMNS = {
     "request_rate": "request_rate",
     "std_itl_ms": "jitter_ms",
 }
-LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e"}
+LATENCIES = {"ttft": "ttft", "tpot": "tpot", "itl": "itl", "e2el": "e2e", "latency": "e2e"}
 WORDS = {"mean": "mean", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
 
 
 SINGLE = ("max_output_tokens_per_s", "max_concurrent_requests", "good_completed", "rtfx", "spec_decode_acceptance_rate",
-          "spec_decode_acceptance_length")
+          "spec_decode_acceptance_length", "spec_decode_num_drafts", "spec_decode_draft_tokens",
+          "spec_decode_accepted_tokens")
 
 
 def kept_aside(key):
