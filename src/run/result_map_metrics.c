@@ -220,12 +220,14 @@ static bool next_field(struct tc_slice *io_line, struct tc_slice *out)
     return true;
 }
 
-/* "Time to First Token (ms)" as time_to_first_token and ms. */
+/* "Time to First Token (ms)" as time_to_first_token and ms; "HTTP Waiting (TTFB) (ms)" has the unit
+ * in the last ones. */
 static void put_name(struct tc_buf *b, struct tc_slice label, struct tc_slice *out_unit)
 {
-    size_t open = tc_slice_find_byte(label, '(');
+    const char *last = label.len == 0 ? NULL : memrchr(label.ptr, '(', label.len);
     *out_unit = TC_EMPTY;
-    if (open != TC_NPOS && tc_slice_ends(label, TC_LIT(")"))) {
+    if (last != NULL && tc_slice_ends(label, TC_LIT(")"))) {
+        size_t open = (size_t)(last - label.ptr);
         *out_unit = tc_slice_make(label.ptr + open + 1, label.len - open - 2);
         label = tc_slice_trim(tc_slice_head(label, open));
     }

@@ -71,8 +71,12 @@ static const struct tc_serving_extra EXTRAS[] = {
 static int sniff(const struct tc_result_input *in)
 {
     struct tc_json o = tc_result_first(in);
-    if (!tc_serving_has(o, "completed") || !tc_serving_has(o, "duration") ||
-        !tc_serving_has(o, "request_throughput")) {
+    bool counted = tc_serving_has(o, "completed") && tc_serving_has(o, "duration") &&
+                   tc_serving_has(o, "request_throughput");
+    /* Some keep the latencies only. */
+    bool cut = !tc_serving_has(o, "completed") && tc_serving_has(o, "model_id") &&
+               tc_serving_has(o, "num_prompts") && tc_serving_has(o, "request_rate");
+    if (!counted && !cut) {
         return TC_SNIFF_NO;
     }
     bool latency = tc_serving_has(o, "mean_ttft_ms") || tc_serving_has(o, "median_ttft_ms") ||
@@ -81,7 +85,7 @@ static int sniff(const struct tc_result_input *in)
     if (!latency) {
         return TC_SNIFF_NO;
     }
-    return tc_serving_has(o, "model_id") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
+    return counted && tc_serving_has(o, "model_id") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
 }
 
 /* What --metadata may have told: its values are strings. */
@@ -136,7 +140,11 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
-    TC_TRY(tc_serving_completed(r, row, "completed", common, err));
+    if (tc_serving_has(o, "completed")) {
+        TC_TRY(tc_serving_completed(r, row, "completed", common, err));
+    } else {
+        common->any_completed = true;
+    }
     TC_TRY(tc_serving_details(r, row, o, err));
     tc_serving_load(r, row, o, "max_concurrency", ramps ? "ramp_up_strategy" : "request_rate");
     tc_serving_common_add(common, &p);

@@ -19,6 +19,20 @@ import compare
 import made
 from made import changed, lines, text
 
+AIPERF_CSV = """Metric,avg,min,max,sum,p1,p5,p10,p25,p50,p75,p90,p95,p99,std
+HTTP Chunks Received,435.50,38.00,1853.00,41805.00,77.90,85.75,105.00,162.00,255.50,583.50,981.50,1267.00,1780.75,399.50
+HTTP Waiting (TTFB) (ms),153.75,74.25,341.50,14777.30,78.41,88.23,91.91,117.12,136.25,189.66,224.24,248.50,292.50,54.03
+OSL Mismatch Diff % (%),-78.75,-98.25,-9.50,-7562.30,-96.25,-95.86,-94.92,-92.14,-87.50,-71.56,-52.10,-38.00,-13.00,19.52
+Request Latency (ms),2617.75,284.00,10683.50,251304.81,508.09,582.38,686.46,1038.46,1560.00,3393.58,5869.75,7053.50,10438.00,2294.58
+
+Metric,Value
+Request Count,96.00
+Request Throughput (requests/sec),0.75
+
+
+Endpoint,GPU_Index,GPU_Name,GPU_UUID,Metric,avg,min,max,sum,p1,p5,p10,p25,p50,p75,p90,p95,p99,std
+"""
+
 GENAI_CSV = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25
 Time To First Token (ms),60.00,50.00,80.00,75.00,70.00,66.00,62.00,60.00,55.00
 Request Latency (ms),"1,900.00","1,800.00","2,000.00","1,990.00","1,950.00","1,940.00","1,920.00","1,900.00","1,850.00"
@@ -52,6 +66,9 @@ def good():
     yield "vllm_one_line", "vllm", lines([vllm]), 0.0
     yield "vllm_bom", "vllm", "\ufeff" + text(vllm), 0.0
     yield "vllm_crlf", "vllm", text(vllm).replace("\n", "\r\n"), 0.0
+    yield "vllm_latencies_only", "vllm", text(changed(vllm, **{key: ... for key in vllm if key in (
+        "completed", "failed", "duration", "total_input_tokens", "total_output_tokens", "request_goodput", "max_concurrency")
+        or "throughput" in key or key.startswith("max_")})), 0.0
     yield "vllm_ramp_up", "vllm", text(changed(vllm, request_rate="inf", max_concurrency=None, ramp_up_strategy="linear",
                                                ramp_up_start_rps=1, ramp_up_end_rps=10,
                                                rps_change_events=[{"rps": 1, "timestamp": "t"}])), 0.0
@@ -93,6 +110,7 @@ def good():
     yield "aiperf_sweep_trials", "aiperf", text(made.AIPERF_SWEEP_TRIALS), 1e-15
     yield "genai_perf", "genai-perf", text(made.GENAI_PERF), 0.0
     yield "aiperf_requests", "aiperf-requests", lines(made.requests()), 1e-12
+    yield "aiperf_requests_no_error", "aiperf-requests", lines([changed(one, error=...) for one in made.requests()[:-1]]), 1e-12
     yield "guidellm", "guidellm", text(made.GUIDELLM), 1e-15
     failing = changed(made.GUIDELLM, benchmarks__0__metrics__request_totals={"successful": 0, "errored": 64, "incomplete": 0},
                       **{f"benchmarks__0__metrics__{name}": made.outcome(made.NOTHING)
@@ -208,13 +226,26 @@ def check_genai_csv(folder):
     return len(wrong)
 
 
+def check_aiperf_csv(folder):
+    """The unit stands in the last parentheses; what is not measured of requests is left out."""
+    rows = compare.ours(write(folder, "aiperf.csv", AIPERF_CSV), "aiperf")
+    slices = {row["metric"]: row for table, row in rows[1:]}
+    want = {"http_waiting_(ttfb)": 153.75, "http_chunks_received": 435.5, "osl_mismatch_diff_%": -78.75, "request_latency": 2617.75}
+    wrong = {key: value for key, value in want.items() if slices.get(key, {}).get("mean") != value}
+    if rows[0][1].get("completed") != 96 or "request_latency.p75" not in slices:
+        wrong["completed"] = rows[0][1]
+    if wrong:
+        print(f"aiperf_csv: lacks {wrong}, has {sorted(slices)}")
+    return len(wrong)
+
+
 def main():
     if "TC_BINARY" not in os.environ:
         print(__doc__)
         return 2
     with tempfile.TemporaryDirectory() as made_here:
         folder = pathlib.Path(sys.argv[2] if sys.argv[1:2] == ["--keep"] else made_here)
-        failed = check_good(folder) + check_bad(folder) + check_cut(folder) + check_genai_csv(folder)
+        failed = check_good(folder) + check_bad(folder) + check_cut(folder) + check_genai_csv(folder) + check_aiperf_csv(folder)
     print("all as expected" if failed == 0 else f"{failed} are wrong")
     return 1 if failed else 0
 
