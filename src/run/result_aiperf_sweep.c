@@ -8,11 +8,19 @@
 #define POINT_MAX 256
 #define NOTE_MEAN "the mean over several runs"
 
+/* Several runs of one combination: their metrics stand at the top. */
+static bool is_repeated(struct tc_json root)
+{
+    struct tc_json metrics;
+    return tc_slice_eq(tc_map_string_at(root, "metadata/aggregation_type"), TC_LIT("confidence")) &&
+           tc_map_at(root, "metrics", &metrics) && tc_json_type(metrics) == TC_JSON_OBJECT;
+}
+
 bool tc__aiperf_is_sweep(struct tc_json root)
 {
     struct tc_json metrics;
-    return tc_map_at(root, "per_combination_metrics/0/metrics", &metrics) &&
-           tc_json_type(metrics) == TC_JSON_OBJECT;
+    return is_repeated(root) || (tc_map_at(root, "per_combination_metrics/0/metrics", &metrics) &&
+                                 tc_json_type(metrics) == TC_JSON_OBJECT);
 }
 
 /* "phases.profiling.concurrency" is concurrency. */
@@ -124,7 +132,7 @@ static void read_metrics(struct tc_result *r, struct tc_result_row *row, struct 
     }
 }
 
-static tc_status read_combination(struct tc_result *r, struct tc_json one, size_t index,
+static tc_status read_combination(struct tc_result *r, struct tc_json one, const char *where,
                                   struct tc_serving_common *common, struct tc_error *err)
 {
     struct tc_json parameters;
@@ -132,8 +140,7 @@ static tc_status read_combination(struct tc_result *r, struct tc_json one, size_
     char data[POINT_MAX];
     struct tc_buf more = tc_buf_make(data, sizeof data);
     struct tc_serving_point p = {0};
-    struct tc_result_row *row =
-        tc_result_add(r, TC_TABLE_SERVING, "/per_combination_metrics/%zu", index);
+    struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
     if (row != NULL && tc_map_at(one, "parameters", &parameters)) {
         p = tell_parameters(row, parameters, &more);
     }
@@ -149,27 +156,40 @@ static tc_status read_combination(struct tc_result *r, struct tc_json one, size_
     return TC_OK;
 }
 
-tc_status tc__aiperf_read_sweep(struct tc_result *r, struct tc_json root, struct tc_error *err)
+static tc_status read_combinations(struct tc_result *r, struct tc_json root,
+                                   struct tc_serving_common *common, struct tc_error *err)
 {
     struct tc_json list;
     struct tc_json one;
-    struct tc_serving_common common = {0};
+    if (is_repeated(root)) {
+        return read_combination(r, root, "", common, err);
+    }
     if (!tc_map_at(root, "per_combination_metrics", &list)) {
         return tc_fail(err, TC_E_MALFORMED, 0, "no 'per_combination_metrics' in the sweep");
     }
     struct tc_json_iter it = tc_json_iter_make(list);
     for (size_t i = 0; tc_json_iter_next(&it, NULL, &one); i++) {
+        char where[64];
         if (i == COMBINATIONS_MAX) {
             return tc_fail(err, TC_E_LIMIT, 0, "more than %d combinations in a sweep",
                            COMBINATIONS_MAX);
         }
-        TC_TRY(read_combination(r, one, i, &common, err));
+        (void)snprintf(where, sizeof where, "/per_combination_metrics/%zu", i);
+        TC_TRY(read_combination(r, one, where, common, err));
     }
+    return TC_OK;
+}
+
+tc_status tc__aiperf_read_sweep(struct tc_result *r, struct tc_json root, struct tc_error *err)
+{
+    struct tc_serving_common common = {0};
+    TC_TRY(read_combinations(r, root, &common, err));
     tc_serving_common_tell(r, &common);
     struct tc_json failed;
-    bool incomplete = tc_map_at(root, "failed_runs/0", &failed);
+    bool incomplete = tc_map_at(root, "failed_runs/0", &failed) ||
+                      tc_map_at(root, "metadata/failed_runs/0", &failed);
     if (incomplete) {
-        tc_result_note(r, false, "", "failed_runs", "some runs of the sweep failed");
+        tc_result_note(r, false, "", "failed_runs", "some of the runs failed");
     }
     tc_result_tool_version(r, tc_map_string_at(root, "aiperf_version"));
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS,

@@ -182,6 +182,15 @@ AIPERF_SWEEP_TRIALS = sweep([combination({"phases.profiling.concurrency": load, 
     "output_token_throughput_per_user_avg": of_runs("tokens/sec/user", 80.0),
 }) for load in (16, 32)])
 
+# profile_export_aiperf_aggregate.json
+AIPERF_AGGREGATE = {
+    "schema_version": "1.0", "aiperf_version": "0.8.0",
+    "metadata": {"aggregation_type": "confidence", "num_profile_runs": 5, "num_successful_runs": 5, "failed_runs": [],
+                 "confidence_level": 0.95, "run_labels": ["run_0001", "run_0002"]},
+    "metrics": {"request_throughput_avg": of_runs("requests/sec", 47.25), "time_to_first_token_p99": of_runs("ms", 85.5),
+                "inter_token_latency_avg": of_runs("ms", 8.5), "time_to_first_token_std": of_runs("ms", 4.0)},
+}
+
 GENAI_PERF = {
     "request_throughput": {"unit": "requests/sec", "avg": 2.0}, "request_latency": metric("ms", 900.0, 50.0),
     "time_to_first_token": metric("ms", 60.0, 6.0), "time_to_second_token": metric("ms", 9.0, 1.0),

@@ -122,6 +122,8 @@ def read(path):
     else:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
+    if document.get("metadata", {}).get("aggregation_type") == "confidence":
+        document = {"per_combination_metrics": [{"parameters": {}, "metrics": document["metrics"]}]}
     if "per_combination_metrics" in document:
         return read_sweep(document)
     row, slices = metrics_of(document.get("records", document))

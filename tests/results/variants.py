@@ -108,6 +108,7 @@ def good():
                                                       input_config__phases__0__name="first")), 1e-15
     yield "aiperf_sweep", "aiperf", text(made.AIPERF_SWEEP), 1e-15
     yield "aiperf_sweep_trials", "aiperf", text(made.AIPERF_SWEEP_TRIALS), 1e-15
+    yield "aiperf_aggregate", "aiperf", text(made.AIPERF_AGGREGATE), 1e-15
     yield "genai_perf", "genai-perf", text(made.GENAI_PERF), 0.0
     yield "aiperf_requests", "aiperf-requests", lines(made.requests()), 1e-12
     yield "aiperf_requests_no_error", "aiperf-requests", lines([changed(one, error=...) for one in made.requests()[:-1]]), 1e-12
