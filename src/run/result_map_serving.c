@@ -115,8 +115,12 @@ void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t
     char where[64];
     (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
     const struct tc_definition *d = row->cells[mean_column].definition;
-    tc_result_note(r, false, where, d == NULL ? "" : d->field,
-                   "a mean of 0 stands for nothing measured: unknown, with its percentiles");
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    /* Where no request succeeded, that was said. */
+    if (!completed->known || completed->integer > 0) {
+        tc_result_note(r, false, where, d == NULL ? "" : d->field,
+                       "a mean of 0 stands for nothing measured: unknown, with its percentiles");
+    }
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
         row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
     }
@@ -152,6 +156,20 @@ static bool is_statistic(struct tc_slice key)
            tc_map_parse_number(tc_slice_from(word, 1), &percentile);
 }
 
+/* A statistic of a latency whose mean is 0: the 0 of nothing measured. */
+static bool is_nothing(struct tc_json object, struct tc_slice key, const char *unit)
+{
+    const char *stored = NULL;
+    double factor = 1;
+    double mean = 0;
+    struct tc_slice rest = TC_EMPTY;
+    (void)tc_slice_cut(key, '_', &rest);
+    char name[96];
+    (void)snprintf(name, sizeof name, "mean_%.*s", (int)(rest.len < 80 ? rest.len : 80), rest.ptr);
+    return tc_map_unit(tc_slice_cstr(unit), &stored, &factor) && strcmp(stored, "ms") == 0 &&
+           tc_map_number_at(object, name, &mean) && fabs(mean * factor) < NOTHING_MS;
+}
+
 void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
                      struct tc_json object, const char *suffix, const char *unit,
                      const struct tc_serving_extra *extras, size_t extra_count)
@@ -167,7 +185,7 @@ void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struc
         const char *source_unit = NULL;
         const char *measures = "latency";
         if (tc_slice_ends(key, tc_slice_cstr(suffix)) && is_statistic(key)) {
-            source_unit = unit;
+            source_unit = is_nothing(object, key, unit) ? NULL : unit;
         }
         for (size_t i = 0; i < extra_count; i++) {
             if (tc_slice_eq(key, tc_slice_cstr(extras[i].key))) {

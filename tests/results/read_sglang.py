@@ -47,7 +47,8 @@ def read(path):
         rows.append(("serving_outcome_fact", row))
         for key, value in run.items():
             if key in SINGLE or (key.startswith(("std_", "max_")) and key.endswith("_ms") and key != "std_itl_ms"):
-                if number(value) is not None:
+                mean = number(run.get("mean_" + key.partition("_")[2]))
+                if number(value) is not None and (key in SINGLE or mean is None or abs(mean) >= 1e-3):
                     rows.append(("telemetry_slice_fact", {"metric": key, "last": float(value)}))
     return rows
 

@@ -29,11 +29,13 @@ SINGLE = ("max_output_tokens_per_s", "max_concurrent_requests", "good_completed"
           "spec_decode_accepted_tokens")
 
 
-def kept_aside(key):
-    """Statistics without a column: deviations, other percentiles."""
+def kept_aside(key, run):
+    """Statistics without a column: deviations, other percentiles; not those of a mean over nothing."""
     word, _, rest = key.partition("_")
     if key in SINGLE:
         return True
+    if number(run.get(f"mean_{rest}")) == 0:
+        return False
     if key == "std_itl_ms" or rest not in {f"{name}_ms" for name in LATENCIES}:
         return False
     return word not in WORDS
@@ -59,7 +61,7 @@ def read(path):
             row["error_rate"] = row["errors"] / row["requests"]
         rows.append(("serving_outcome_fact", row))
         for key, value in run.items():
-            if number(value) is not None and kept_aside(key):
+            if number(value) is not None and kept_aside(key, run):
                 rows.append(("telemetry_slice_fact", {"metric": key, "last": number(value)}))
     return rows
 
