@@ -146,7 +146,9 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
         common->any_completed = true;
     }
     TC_TRY(tc_serving_details(r, row, o, err));
-    tc_serving_load(r, row, o, "max_concurrency", ramps ? "ramp_up_strategy" : "request_rate");
+    const char *concurrency =
+        tc_serving_has(o, "multi_turn_concurrency") ? "multi_turn_concurrency" : "max_concurrency";
+    tc_serving_load(r, row, o, concurrency, ramps ? "ramp_up_strategy" : "request_rate");
     tc_serving_common_add(common, &p);
     tell_metadata(r, o);
     tc_serving_date(r, row, o);

@@ -246,6 +246,26 @@ static void fill_errors(struct tc_result_row *row)
     }
 }
 
+/* All that were counted are the requests. */
+static void fill_requests(struct tc_result_row *row)
+{
+    static const struct tc_definition REQUESTS = {
+        .field = "completed + errors",
+        .measures = "requests",
+        .source_unit = "requests",
+        .unit = "requests",
+        .note = "computed by tracecore from the counts",
+    };
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    const struct tc_result_cell *errors = &row->cells[TC_SERVING_ERRORS];
+    int64_t requests = 0;
+    if (!row->cells[TC_SERVING_REQUESTS].known && completed->known && errors->known &&
+        completed->integer >= 0 && errors->integer >= 0 &&
+        !__builtin_add_overflow(completed->integer, errors->integer, &requests)) {
+        tc_result_int(row, TC_SERVING_REQUESTS, requests, &REQUESTS);
+    }
+}
+
 static void fill_error_rate(struct tc_result_row *row)
 {
     static const struct tc_definition RATE = {
@@ -273,6 +293,7 @@ void tc__result_check(struct tc_result *r)
         switch (row->table) {
         case TC_TABLE_SERVING:
             fill_errors(row);
+            fill_requests(row);
             fill_error_rate(row);
             check_serving(&c);
             break;

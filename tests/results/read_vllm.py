@@ -17,6 +17,7 @@ COLUMNS = {
     "total_token_throughput": "total_token_throughput",
     "request_goodput": "goodput",
     "max_concurrency": "concurrency",
+    "multi_turn_concurrency": "concurrency",
     "request_rate": "request_rate",
     "std_itl_ms": "jitter_ms",
 }
@@ -57,6 +58,8 @@ def read(path):
         add_details(row, run)
         if "requests" in row and row.get("requests") == row.get("completed"):
             row.setdefault("errors", 0.0)
+        if "requests" not in row and "completed" in row and "errors" in row:
+            row["requests"] = row["completed"] + row["errors"]
         if "requests" in row and "errors" in row:
             row["error_rate"] = row["errors"] / row["requests"]
         rows.append(("serving_outcome_fact", row))

@@ -69,6 +69,10 @@ def good():
     yield "vllm_latencies_only", "vllm", text(changed(vllm, **{key: ... for key in vllm if key in (
         "completed", "failed", "duration", "total_input_tokens", "total_output_tokens", "request_goodput", "max_concurrency")
         or "throughput" in key or key.startswith("max_")})), 0.0
+    yield "vllm_multi_turn", "vllm", text({**changed(vllm, date="2026-09-04T20:34:56Z", num_prompts=..., request_rate=...,
+                                                     max_concurrency=..., p50_ttft_ms=100.5), "mode": "multi_turn",
+                                           "num_conversations": 66, "multi_turn_concurrency": 2, "conversations_failed": 0,
+                                           "per_turn_metrics": [{"turn_index": 0, "completed": 66, "mean_ttft_ms": 1.0}]}), 0.0
     yield "vllm_ramp_up", "vllm", text(changed(vllm, request_rate="inf", max_concurrency=None, ramp_up_strategy="linear",
                                                ramp_up_start_rps=1, ramp_up_end_rps=10,
                                                rps_change_events=[{"rps": 1, "timestamp": "t"}])), 0.0
