@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AIPerf's summary: profile_export_aiperf.json, flat or (its first versions) under "records", and
- * the same as CSV, rounded. Units stand beside the values. Its inter_token_latency is a TPOT, its
- * inter_chunk_latency what others call inter-token latency; request_count counts the successful
- * ones. start_time is local time without a zone; the first versions have nanoseconds as well.
+ * AIPerf's summary: profile_export_aiperf.json, flat or (its first versions) under "records", the
+ * same as CSV, rounded, and the summary of a sweep. Units stand beside the values. Its
+ * inter_token_latency is a TPOT, its inter_chunk_latency what others call inter-token latency;
+ * request_count counts the successful ones. start_time is local time without a zone; the first
+ * versions have nanoseconds as well.
  */
 #include "base/time.h"
 #include "codec/codec.h"
-#include "run/result_map_metrics.h"
+#include "run/result_aiperf_priv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -55,6 +56,9 @@ static int sniff(const struct tc_result_input *in)
         return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
     }
     struct tc_json records;
+    if (tc__aiperf_is_sweep(in->root)) {
+        return TC_SNIFF_SURE;
+    }
     if (tc_json_get(in->root, TC_LIT("records"), &records) && has_latency(records)) {
         return TC_SNIFF_SURE;
     }
@@ -76,15 +80,20 @@ static double same_length(struct tc_json metrics, const char *min, const char *m
 static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics)
 {
     struct tc_serving_point p = {
-        .input_tokens = FIRST_NUMBER(o, "input_config/input/prompt/input_tokens/mean",
-                                     "input_config/dataset/prompts/isl/mean",
-                                     "input_config/dataset/prompts/isl"),
-        .output_tokens = FIRST_NUMBER(o, "input_config/input/prompt/output_tokens/mean",
-                                      "input_config/dataset/prompts/osl/mean",
-                                      "input_config/dataset/prompts/osl"),
-        .dataset =
-            FIRST_STRING(o, "input_config/input/public_dataset",
-                         "input_config/input/custom_dataset_type", "input_config/dataset/type"),
+        .input_tokens = FIRST_NUMBER(
+            o, "input_config/input/prompt/input_tokens/mean",
+            "input_config/dataset/prompts/isl/mean", "input_config/dataset/prompts/isl",
+            "input_config/datasets/0/prompts/isl/mean", "input_config/datasets/0/prompts/isl/value",
+            "input_config/datasets/0/prompts/isl"),
+        .output_tokens = FIRST_NUMBER(
+            o, "input_config/input/prompt/output_tokens/mean",
+            "input_config/dataset/prompts/osl/mean", "input_config/dataset/prompts/osl",
+            "input_config/datasets/0/prompts/osl/mean", "input_config/datasets/0/prompts/osl/value",
+            "input_config/datasets/0/prompts/osl"),
+        .dataset = FIRST_STRING(o, "input_config/input/public_dataset",
+                                "input_config/input/custom_dataset_type",
+                                "input_config/dataset/type", "input_config/datasets/0/dataset",
+                                "input_config/datasets/0/format", "input_config/datasets/0/type"),
     };
     if (p.input_tokens == 0) {
         p.input_tokens =
@@ -97,13 +106,51 @@ static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics
     return p;
 }
 
+/* A phase that the results do not count. */
+static bool is_warm_up(struct tc_slice name, struct tc_json phase)
+{
+    struct tc_json v;
+    bool excluded = false;
+    if (tc_map_at(phase, "exclude_from_results", &v) && tc_json_bool(v, &excluded) && excluded) {
+        return true;
+    }
+    return tc_slice_eq(name, TC_LIT("warmup")) ||
+           tc_slice_eq(tc_map_string_at(phase, "name"), TC_LIT("warmup")) ||
+           tc_slice_eq(tc_map_string_at(phase, "kind"), TC_LIT("warmup"));
+}
+
+/* Of 0.9 on the load is that of a phase; with several that count there is no one load. */
+static bool find_phase(struct tc_json o, struct tc_json *out)
+{
+    struct tc_json phases;
+    struct tc_json phase;
+    struct tc_slice name = TC_EMPTY;
+    size_t count = 0;
+    if (!tc_map_at(o, "input_config/phases", &phases)) {
+        return false;
+    }
+    struct tc_json_iter it = tc_json_iter_make(phases);
+    while (tc_json_iter_next(&it, &name, &phase)) {
+        if (!is_warm_up(name, phase)) {
+            *out = phase;
+            count++;
+        }
+    }
+    return count == 1;
+}
+
 static void tell_config(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
 {
     double concurrency =
         FIRST_NUMBER(o, "input_config/loadgen/concurrency", "input_config/runtime/concurrency",
-                     "input_config/load/concurrency", "input_config/phases/0/concurrency");
-    double rate = FIRST_NUMBER(o, "input_config/loadgen/request_rate",
-                               "input_config/load/request_rate", "input_config/phases/0/rate");
+                     "input_config/load/concurrency");
+    double rate =
+        FIRST_NUMBER(o, "input_config/loadgen/request_rate", "input_config/load/request_rate");
+    struct tc_json phase;
+    if (find_phase(o, &phase)) {
+        (void)tc_map_number_at(phase, "concurrency", &concurrency);
+        (void)tc_map_number_at(phase, "rate", &rate);
+    }
     if (concurrency > 0) {
         tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
     }
@@ -191,7 +238,7 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
     struct tc_serving_point p = point_of(o, metrics);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_metrics_map(r, row, point, metrics);
+    tc_metrics_map(r, row, point, metrics, true);
     count_errors(r, row, o);
     tc_metrics_requests(r, row);
     /* Other tools copy the summary without the counts. */
@@ -217,6 +264,9 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
+    if (in->form != TC_RESULT_TEXT && tc__aiperf_is_sweep(in->root)) {
+        return tc__aiperf_read_sweep(r, in->root, err);
+    }
     if (in->form != TC_RESULT_TEXT) {
         return read_summary(r, in->root, err);
     }
@@ -238,7 +288,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 const struct tc_reader tc_reader_aiperf = {
     .name = "aiperf",
-    .summary = "AIPerf: profile_export_aiperf.json or .csv",
+    .summary = "AIPerf: profile_export_aiperf.json or .csv, or a sweep's summary",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_TEXT,
     .sniff = sniff,
     .read = read_file,

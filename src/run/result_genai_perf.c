@@ -89,7 +89,7 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     first(o, INPUT, sizeof INPUT / sizeof INPUT[0], &p.input_tokens);
     first(o, OUTPUT, sizeof OUTPUT / sizeof OUTPUT[0], &p.output_tokens);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_metrics_map(r, row, point, o);
+    tc_metrics_map(r, row, point, o, true);
     tc_metrics_requests(r, row);
     tell_config(r, row, o);
     struct tc_serving_common common = {0};

@@ -188,28 +188,28 @@ static void tell_strategy(struct tc_result *r, struct tc_result_row *row, struct
     }
     struct tc_slice type = tc_map_string_at(strategy, "type_");
     double value = 0;
-    bool open = false;
+    const char *model = NULL;
     if (tc_slice_eq(type, TC_LIT("synchronous"))) {
         tc_result_real(row, TC_SERVING_CONCURRENCY, 1, NULL);
+        model = "closed_loop";
     } else if (tc_slice_eq(type, TC_LIT("concurrent"))) {
         if (tc_map_number_at(strategy, "streams", &value) ||
             tc_map_number_at(strategy, "max_concurrency", &value)) {
             tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
         }
+        model = "closed_loop";
     } else if (tc_slice_eq(type, TC_LIT("throughput"))) {
         if (tc_map_number_at(strategy, "max_concurrency", &value)) {
             tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
         }
+        model = "burst";
     } else if (tc_map_number_at(strategy, "rate", &value)) {
         tc_result_real(row, TC_SERVING_REQUEST_RATE, value, NULL);
-        open = true;
+        model = "open_loop";
     }
-    if (type.len > 0) {
-        bool burst = tc_slice_eq(type, TC_LIT("throughput"));
+    if (model != NULL) {
         tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
-                            open    ? TC_LIT("open_loop")
-                            : burst ? TC_LIT("burst")
-                                    : TC_LIT("closed_loop"));
+                            tc_slice_cstr(model));
     }
 }
 
@@ -257,7 +257,7 @@ static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct
     struct tc_serving_point p = point_of(root, b);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, b, VALUES, sizeof VALUES / sizeof VALUES[0]);
-    TC_TRY(tc_serving_require_completed(row, "metrics/request_totals/successful", err));
+    TC_TRY(tc_serving_completed(r, row, "metrics/request_totals/successful", common, err));
     struct tc_json metrics;
     if (tc_map_at(b, "metrics", &metrics)) {
         map_metrics(r, row, point, metrics);
@@ -286,7 +286,8 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
         return tc_fail(err, TC_E_MALFORMED, 0, "no 'benchmarks' in the report");
     }
     tc_result_tool_version(r, tc_map_string_at(in->root, "metadata/guidellm_version"));
-    struct tc_serving_common common = {0};
+    struct tc_json second;
+    struct tc_serving_common common = {.several = tc_map_at(list, "1", &second)};
     struct tc_json_iter it = tc_json_iter_make(list);
     struct tc_json b;
     for (size_t i = 0; tc_json_iter_next(&it, NULL, &b); i++) {
@@ -298,7 +299,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     }
     tc_serving_common_tell(r, &common);
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
-    return TC_OK;
+    return tc_serving_any_completed(&common, err);
 }
 
 const struct tc_reader tc_reader_guidellm = {

@@ -4,10 +4,11 @@
  * suffix dropped. Two shapes: a run's own file, and the aggregate ("agg_*.json", or a list of them)
  * with hardware, deployment and throughput per GPU instead of counts. *_intvty is 1 / TPOT, so its
  * p99 is below its median: kept as single numbers. The agentic aggregates ("scenario_type") come
- * from AIPerf, and what they call itl is AIPerf's inter_token_latency: a TPOT.
+ * from AIPerf, and what they call itl is AIPerf's inter_token_latency: a TPOT; the later ones of
+ * them have their statistics in objects (result_inferencex_agentic.c).
  */
 #include "codec/codec.h"
-#include "run/result_map_serving.h"
+#include "run/result_inferencex_priv.h"
 
 #define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
 #define NOTE_ITL "per gap between two received chunks, over all requests"
@@ -89,7 +90,24 @@ static const struct tc_serving_extra EXTRAS[] = {
     {"server_gpu_cache_hit_rate", "ratio", "cache_hit_rate"},
     {"server_cpu_cache_hit_rate", "ratio", "cache_hit_rate"},
     {"response_cache_hit_rate", "ratio", "cache_hit_rate"},
+    {"kv_cache_pool_tokens", "tokens", "kv_cache_size"},
+    {"avg_power_w", "W", "gpu_power"},
+    {"p75_power_w", "W", "gpu_power"},
+    {"p90_power_w", "W", "gpu_power"},
+    {"avg_total_gpu_power_w", "W", "total_gpu_power"},
+    {"p75_total_gpu_power_w", "W", "total_gpu_power"},
+    {"p90_total_gpu_power_w", "W", "total_gpu_power"},
+    {"total_gpu_energy_j", "J", "total_gpu_energy"},
+    {"joules_per_successful_query", "J/request", "energy_per_request"},
+    {"joules_per_input_token", "J/token", "energy_per_input_token"},
+    {"joules_per_output_token", "J/token", "energy_per_output_token"},
+    {"joules_per_total_token", "J/token", "energy_per_token"},
 };
+
+static bool is_aggregate(struct tc_json o)
+{
+    return tc_serving_has(o, "tput_per_gpu") || tc_serving_has(o, "output_tput_per_gpu");
+}
 
 static int sniff(const struct tc_result_input *in)
 {
@@ -101,7 +119,7 @@ static int sniff(const struct tc_result_input *in)
     if (tc_serving_has(o, "median_e2e_latency") || tc_serving_has(o, "mean_e2e_latency")) {
         return TC_SNIFF_NO;
     }
-    if (tc_serving_has(o, "tput_per_gpu") && tc_serving_has(o, "hw")) {
+    if (tc_serving_has(o, "hw") && (is_aggregate(o) || tc__inferencex_is_nested(o))) {
         return TC_SNIFF_SURE;
     }
     return latency && tc_serving_has(o, "model_id") && tc_serving_has(o, "completed")
@@ -112,6 +130,7 @@ static int sniff(const struct tc_result_input *in)
 /* tp=8 ep=1, or prefill_tp=4 ... decode_tp=8 of a disaggregated deployment. */
 static const char *const SIZES[] = {
     "tp",
+    "pp",
     "ep",
     "dp_attention",
     "prefill_tp",
@@ -139,9 +158,12 @@ static void tell_facts(struct tc_result *r, struct tc_json o)
     tc_result_fact_text(r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_MODEL, tc_map_string_at(o, "hw"));
     int64_t prefill = 0;
     int64_t decode = 0;
-    if (tc_map_int_at(o, "num_prefill_gpu", &prefill) &&
-        tc_map_int_at(o, "num_decode_gpu", &decode) && prefill >= 0 && decode >= 0 &&
-        prefill < INT32_MAX && decode < INT32_MAX) {
+    int64_t gpus = 0;
+    if (tc_map_int_at(o, "num_gpus", &gpus) && gpus > 0 && gpus < INT32_MAX) {
+        tc_result_fact_int(r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, gpus);
+    } else if (tc_map_int_at(o, "num_prefill_gpu", &prefill) &&
+               tc_map_int_at(o, "num_decode_gpu", &decode) && prefill >= 0 && decode >= 0 &&
+               prefill < INT32_MAX && decode < INT32_MAX) {
         tc_result_fact_int(r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, prefill + decode);
     }
     tc_result_fact_text(r, TC_TABLE_SOFTWARE, TC_SOFTWARE_SERVER, tc_map_string_at(o, "framework"));
@@ -157,6 +179,9 @@ static struct tc_serving_point point_of(struct tc_json o, bool several, struct t
 {
     struct tc_serving_point p = {.dataset = tc_map_string_at(o, "dataset_name")};
     double value = 0;
+    if (p.dataset.len == 0) {
+        p.dataset = tc_map_string_at(o, "dataset/loader");
+    }
     if (p.dataset.len == 0) {
         p.dataset = tc_map_string_at(o, "scenario_type");
     }
@@ -188,8 +213,11 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     size_t dist_count =
         agentic ? sizeof AGENTIC / sizeof AGENTIC[0] : sizeof DISTS / sizeof DISTS[0];
     tc_map_dists(r, row, point, o, &STYLE, dists, dist_count);
-    if (!tc_serving_has(o, "tput_per_gpu")) {
-        TC_TRY(tc_serving_require_completed(row, "completed", err));
+    if (tc__inferencex_is_nested(o)) {
+        tc__inferencex_nested(r, row, point, o);
+        TC_TRY(tc_serving_completed(r, row, "num_requests_successful", common, err));
+    } else if (!is_aggregate(o)) {
+        TC_TRY(tc_serving_completed(r, row, "completed", common, err));
     }
     const char *concurrency = tc_serving_has(o, "conc")    ? "conc"
                               : tc_serving_has(o, "users") ? "users"

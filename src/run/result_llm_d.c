@@ -23,7 +23,7 @@
 
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
-              [TC_STAT_P50] = {"p50"},
+              [TC_STAT_P50] = {"p50", "median"},
               [TC_STAT_P90] = {"p90"},
               [TC_STAT_P95] = {"p95"},
               [TC_STAT_P99] = {"p99"}},
@@ -197,15 +197,17 @@ static void set_requests(struct tc__llm_d *l, struct tc_result_row *row, struct 
 static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct tc_json root,
                         const struct shape *shape)
 {
+    static const char *const names[] = {"time_to_first_token", "time_per_output_token",
+                                        "inter_token_latency", "request_latency"};
     static const struct {
-        const char *name;
+        const char *measures;
         size_t column;
         size_t std_column;
     } latencies[] = {
-        {"time_to_first_token", TC_SERVING_TTFT_MEAN, TC_MAP_NO_COLUMN},
-        {"time_per_output_token", TC_SERVING_TPOT_MEAN, TC_MAP_NO_COLUMN},
-        {"inter_token_latency", TC_SERVING_ITL_MEAN, TC_SERVING_JITTER},
-        {"request_latency", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN},
+        {"ttft", TC_SERVING_TTFT_MEAN, TC_MAP_NO_COLUMN},
+        {"tpot", TC_SERVING_TPOT_MEAN, TC_MAP_NO_COLUMN},
+        {"itl", TC_SERVING_ITL_MEAN, TC_SERVING_JITTER},
+        {"e2e", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN},
     };
     struct tc_map_style style = STYLE;
     style.names[TC_STAT_STD][0] = "stddev";
@@ -213,10 +215,16 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
     if (!tc_map_at(root, shape->latency, &latency)) {
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(latencies); i++) {
-        struct tc_map_dist dist = {.path = latencies[i].name,
-                                   .column = latencies[i].column,
-                                   .std_column = latencies[i].std_column};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct tc_map_dist dist = {
+            .path = names[i], .column = TC_MAP_NO_COLUMN, .std_column = TC_MAP_NO_COLUMN};
+        dist.measures = tc__llm_d_measures(l, names[i], &dist.note);
+        for (size_t k = 0; k < COUNT_OF(latencies); k++) {
+            if (strcmp(dist.measures, latencies[k].measures) == 0) {
+                dist.column = latencies[k].column;
+                dist.std_column = latencies[k].std_column;
+            }
+        }
         struct tc_json v;
         if (tc_map_at(latency, dist.path, &v) && tc_map_string_at(v, "units").len == 0) {
             char where[PATH_MAX_BYTES];
@@ -224,7 +232,6 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
             tc_result_note(l->r, false, where, "units", "no units: all of it is taken as unknown");
             continue;
         }
-        dist.measures = tc__llm_d_measures(dist.path, &dist.note);
         tc_map_dists(l->r, row, l->point, latency, &style, &dist, 1);
     }
 }
@@ -304,6 +311,11 @@ static double fixed_length(struct tc_json root, const char *path)
     }
     struct tc_slice distribution = tc_map_string_at(v, "distribution");
     bool fixed = distribution.len == 0 || tc_slice_eq_nocase(distribution, S("fixed"));
+    double min = 0;
+    double max = 0;
+    if (tc_map_number_at(v, "min", &min) && tc_map_number_at(v, "max", &max)) {
+        fixed = fixed && min == max;
+    }
     return fixed && tc_map_number_at(v, "value", &value) ? value : 0;
 }
 
@@ -442,6 +454,16 @@ static tc_status read_version(struct tc__llm_d *l, struct tc_json root, const st
     return TC_OK;
 }
 
+/* Whose words the report has. */
+static void tell_generator(struct tc__llm_d *l, struct tc_json root)
+{
+    struct tc_slice tool = tc_map_string_at(root, "scenario/load/standardized/tool");
+    tool = tool.len > 0 ? tool : tc_map_string_at(root, "scenario/load/name");
+    l->tpot_has_first = tc_slice_eq_nocase(tool, S("guidellm"));
+    l->itl_is_tpot = l->tpot_has_first || tc_slice_eq_nocase(tool, S("aiperf")) ||
+                     tc_slice_eq_nocase(tool, S("genai-perf"));
+}
+
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
@@ -451,6 +473,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     char data[64];
     struct tc_buf more = tc_buf_make(data, sizeof data);
     TC_TRY(read_version(&l, in->root, &shape));
+    tell_generator(&l, in->root);
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", shape->where);
     set_load(&l, row, in->root, &more);
     set_times(&l, row, in->root, shape);

@@ -13,10 +13,14 @@ struct tc__llm_d {
     struct tc_slice point; /* of the load: in front of every slice's own */
     int64_t started_ns;    /* of the run; TC_TIME_NONE: not known */
     int64_t ended_ns;
+    /* The report has the words of the tool that made the load: what AIPerf and GuideLLM call an
+     * inter-token latency is a TPOT, and GuideLLM's time per output token has the first one in. */
+    bool itl_is_tpot;
+    bool tpot_has_first;
 };
 
 /* What a latency of the report is, by its name; the name itself for all else. */
-const char *tc__llm_d_measures(const char *name, const char **out_note);
+const char *tc__llm_d_measures(const struct tc__llm_d *l, const char *name, const char **out_note);
 
 /*
  * All of the object at the pointer `where` ("/results", "/metrics"). TC_E_MALFORMED that names the

@@ -45,15 +45,16 @@ static const struct {
     const char *name;
     size_t column;
 } STATS[] = {
-    {"mean", TC_SLICE_MEAN}, {"min", TC_SLICE_MIN}, {"max", TC_SLICE_MAX},    {"p50", TC_SLICE_P50},
-    {"p95", TC_SLICE_P95},   {"p99", TC_SLICE_P99}, {"value", TC_SLICE_LAST},
+    {"mean", TC_SLICE_MEAN},  {"min", TC_SLICE_MIN},    {"max", TC_SLICE_MAX},
+    {"p50", TC_SLICE_P50},    {"p95", TC_SLICE_P95},    {"p99", TC_SLICE_P99},
+    {"value", TC_SLICE_LAST}, {"median", TC_SLICE_P50}, /* before 0.1 was settled */
 };
 
 /* Other statistics of the schema, which have no column. */
 static const char *const OTHER_STATS[] = {"mode", "stddev", "p0p1", "p1",    "p5",   "p10",
                                           "p25",  "p75",    "p90",  "p99p9", "count"};
 
-const char *tc__llm_d_measures(const char *name, const char **out_note)
+const char *tc__llm_d_measures(const struct tc__llm_d *l, const char *name, const char **out_note)
 {
     static const struct {
         const char *name;
@@ -68,6 +69,14 @@ const char *tc__llm_d_measures(const char *name, const char **out_note)
          "per request: end-to-end latency / output tokens"},
     };
     *out_note = NULL;
+    if (l->itl_is_tpot && strcmp(name, "inter_token_latency") == 0) {
+        *out_note = "per request, without the first token";
+        return "tpot";
+    }
+    if (l->tpot_has_first && strcmp(name, "time_per_output_token") == 0) {
+        *out_note = "per request: (last token - start) / output tokens";
+        return "normalized_tpot";
+    }
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (strcmp(name, names[i].name) == 0) {
             *out_note = names[i].note;
@@ -283,7 +292,7 @@ static void on_statistics(struct walk *w, struct tc_json v, struct tc_slice spel
     const char *last = strrchr(metric, '.');
     last = last == NULL ? metric : last + 1;
     const char *source = tc_result_cstr(r, spelling);
-    const char *measures = tc__llm_d_measures(last, &note);
+    const char *measures = tc__llm_d_measures(w->l, last, &note);
     for (size_t i = 0; i < COUNT_OF(STATS); i++) {
         char field[NAME_MAX_BYTES + 8];
         if (!tc_map_number_at(v, STATS[i].name, &value)) {

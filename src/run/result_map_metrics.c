@@ -67,29 +67,36 @@ const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
     return NULL;
 }
 
-/* True when the metric is a single value with a column of its own. */
-static bool map_single(struct tc_result *r, struct tc_result_row *row, struct tc_json metric,
-                       struct tc_slice name)
+bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_slice name,
+                    struct tc_slice unit, const double *value, const char *field, const char *note)
 {
     for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
         if (!tc_slice_eq(name, tc_slice_cstr(VALUES[i].name))) {
             continue;
         }
-        struct tc_slice unit = tc_map_string_at(metric, "unit");
-        char field[96];
-        struct tc_buf b = tc_buf_make(field, sizeof field - 1);
-        tc_buf_str(&b, name);
-        tc_buf_lit(&b, ".avg");
-        field[b.len] = '\0';
-        double value = 0;
-        if (!row->cells[VALUES[i].column].known && tc_map_number_at(metric, "avg", &value)) {
-            tc_map_put(r, row, VALUES[i].column, value,
+        if (value != NULL && !row->cells[VALUES[i].column].known) {
+            tc_map_put(r, row, VALUES[i].column, *value,
                        unit.len > 0 ? tc_result_cstr(r, unit) : VALUES[i].unit, field,
-                       VALUES[i].measures, NULL);
+                       VALUES[i].measures, note);
         }
         return true;
     }
     return false;
+}
+
+/* True when the metric is a single value with a column of its own: its average. */
+static bool map_single(struct tc_result *r, struct tc_result_row *row, struct tc_json metric,
+                       struct tc_slice name)
+{
+    char field[96];
+    struct tc_buf b = tc_buf_make(field, sizeof field - 1);
+    tc_buf_str(&b, name);
+    tc_buf_lit(&b, ".avg");
+    field[b.len] = '\0';
+    double value = 0;
+    bool known = tc_map_number_at(metric, "avg", &value);
+    return tc_metrics_put(r, row, name, tc_map_string_at(metric, "unit"), known ? &value : NULL,
+                          field, NULL);
 }
 
 bool tc_metrics_is_time(struct tc_slice name)
@@ -105,8 +112,50 @@ static bool is_metric(struct tc_json v)
             tc_map_at(v, "p99", &statistic));
 }
 
+/* "p75" or "p99.9". */
+static bool is_percentile(struct tc_slice name)
+{
+    double p = 0;
+    return name.len > 1 && name.ptr[0] == 'p' && tc_map_parse_number(tc_slice_from(name, 1), &p);
+}
+
+/* What a latency has besides its columns: other percentiles and the deviation, as slices of their
+ * own ("request_latency.p75"). */
+static void map_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
+                     struct tc_json metric, const struct tc_map_dist *dist, bool with_std)
+{
+    static const char *const COLUMNS[] = {"p50", "p90", "p95", "p99"};
+    struct tc_slice given = tc_map_string_at(metric, "unit");
+    const char *unit = given.len > 0 ? tc_result_cstr(r, given) : "ms";
+    const char *stored = unit;
+    double factor = 1;
+    (void)tc_map_unit(tc_slice_cstr(unit), &stored, &factor);
+    struct tc_json_iter it = tc_json_iter_make(metric);
+    struct tc_slice name;
+    struct tc_json v;
+    double value = 0;
+    while (tc_json_iter_next(&it, &name, &v)) {
+        bool is_std = with_std && dist->std_column == NO && tc_slice_eq(name, TC_LIT("std"));
+        bool has_column = false;
+        for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+            has_column = has_column || tc_slice_eq(name, tc_slice_cstr(COLUMNS[i]));
+        }
+        if (has_column || !(is_std || is_percentile(name)) || !tc_map_number(v, &value)) {
+            continue;
+        }
+        char data[128];
+        struct tc_buf b = tc_buf_make(data, sizeof data - 1);
+        tc_buf_str(&b, tc_slice_cstr(dist->path));
+        tc_buf_char(&b, '.');
+        tc_buf_str(&b, tc_slice_head(name, 16));
+        data[b.len] = '\0';
+        tc_map_slice_value(r, row->where, point, data, dist->measures, unit, stored,
+                           factor == 1 ? value : value * factor, dist->note);
+    }
+}
+
 void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                    struct tc_json metrics)
+                    struct tc_json metrics, bool with_std)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
     struct tc_slice name;
@@ -123,8 +172,12 @@ void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_sl
             dist = *known;
             dist.slice = kept;
             dist.unit = tc_map_string_at(metric, "unit").len == 0 ? "ms" : NULL;
+            dist.std_column = with_std ? dist.std_column : NO;
         }
         tc_map_dists(r, row, point, metrics, &STYLE, &dist, 1);
+        if (known != NULL) {
+            map_rest(r, row, point, metric, known, with_std);
+        }
     }
 }
 
@@ -167,12 +220,14 @@ static bool next_field(struct tc_slice *io_line, struct tc_slice *out)
     return true;
 }
 
-/* "Time to First Token (ms)" as time_to_first_token and ms. */
+/* "Time to First Token (ms)" as time_to_first_token and ms; "HTTP Waiting (TTFB) (ms)" has the unit
+ * in the last ones. */
 static void put_name(struct tc_buf *b, struct tc_slice label, struct tc_slice *out_unit)
 {
-    size_t open = tc_slice_find_byte(label, '(');
+    const char *last = label.len == 0 ? NULL : memrchr(label.ptr, '(', label.len);
     *out_unit = TC_EMPTY;
-    if (open != TC_NPOS && tc_slice_ends(label, TC_LIT(")"))) {
+    if (last != NULL && tc_slice_ends(label, TC_LIT(")"))) {
+        size_t open = (size_t)(last - label.ptr);
         *out_unit = tc_slice_make(label.ptr + open + 1, label.len - open - 2);
         label = tc_slice_trim(tc_slice_head(label, open));
     }

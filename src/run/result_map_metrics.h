@@ -8,9 +8,15 @@
 
 #include "run/result_map_serving.h"
 
-/* `metrics` may hold other members: only objects with statistics are taken. */
+/* `metrics` may hold other members: only objects with statistics are taken. `with_std`: "std" is
+ * that of the requests, not of several runs. */
 void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                    struct tc_json metrics);
+                    struct tc_json metrics, bool with_std);
+
+/* A metric that is one number, into its column of the row; NULL: not known. False when a metric of
+ * that name has no such column. */
+bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_slice name,
+                    struct tc_slice unit, const double *value, const char *field, const char *note);
 
 /* How a metric of that name (any spelling over the versions) is stored; NULL: as a slice only. */
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name);

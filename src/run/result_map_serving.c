@@ -3,12 +3,16 @@
 
 #include "base/time.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define POINT_MAX 512
 /* Longer than any benchmark; shorter than what nanoseconds hold. */
 #define DURATION_MAX_S 1e9
+/* No token comes faster. SGLang takes the first token's time behind the last one's when nothing is
+ * streamed, so that its TPOT is a few nanoseconds below 0. */
+#define NOTHING_MS 1e-3
 
 struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *row,
                                      const struct tc_serving_point *point)
@@ -83,9 +87,11 @@ void tc_serving_load(struct tc_result *r, struct tc_result_row *row, struct tc_j
     }
     struct tc_json stated;
     if (limited || paced || tc_map_at(object, rate, &stated)) {
-        /* SGLang writes "trace" where requests come at recorded times. */
-        bool recorded = tc_slice_eq(tc_map_string_at(object, rate), TC_LIT("trace"));
-        const char *model = paced || recorded ? "open_loop" : limited ? "closed_loop" : "burst";
+        /* SGLang writes "trace" where requests come at recorded times; vLLM has a name for the way
+         * in which a rate rises. */
+        struct tc_slice way = tc_map_string_at(object, rate);
+        bool planned = way.len > 0 && !tc_slice_eq_nocase(tc_slice_head(way, 3), TC_LIT("inf"));
+        const char *model = paced || planned ? "open_loop" : limited ? "closed_loop" : "burst";
         tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
                             tc_slice_cstr(model));
     }
@@ -102,14 +108,19 @@ void tc_serving_times(struct tc_result *r, struct tc_result_row *row, int64_t st
 
 void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t mean_column)
 {
-    if (row == NULL || !row->cells[mean_column].known || row->cells[mean_column].real != 0) {
+    if (row == NULL || !row->cells[mean_column].known ||
+        fabs(row->cells[mean_column].real) >= NOTHING_MS) {
         return;
     }
     char where[64];
     (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
     const struct tc_definition *d = row->cells[mean_column].definition;
-    tc_result_note(r, false, where, d == NULL ? "" : d->field,
-                   "a mean of 0 stands for nothing measured: unknown, with its percentiles");
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    /* Where no request succeeded, that was said. */
+    if (!completed->known || completed->integer > 0) {
+        tc_result_note(r, false, where, d == NULL ? "" : d->field,
+                       "a mean of 0 stands for nothing measured: unknown, with its percentiles");
+    }
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
         row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
     }
@@ -145,6 +156,20 @@ static bool is_statistic(struct tc_slice key)
            tc_map_parse_number(tc_slice_from(word, 1), &percentile);
 }
 
+/* A statistic of a latency whose mean is 0: the 0 of nothing measured. */
+static bool is_nothing(struct tc_json object, struct tc_slice key, const char *unit)
+{
+    const char *stored = NULL;
+    double factor = 1;
+    double mean = 0;
+    struct tc_slice rest = TC_EMPTY;
+    (void)tc_slice_cut(key, '_', &rest);
+    char name[96];
+    (void)snprintf(name, sizeof name, "mean_%.*s", (int)(rest.len < 80 ? rest.len : 80), rest.ptr);
+    return tc_map_unit(tc_slice_cstr(unit), &stored, &factor) && strcmp(stored, "ms") == 0 &&
+           tc_map_number_at(object, name, &mean) && fabs(mean * factor) < NOTHING_MS;
+}
+
 void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
                      struct tc_json object, const char *suffix, const char *unit,
                      const struct tc_serving_extra *extras, size_t extra_count)
@@ -160,7 +185,7 @@ void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struc
         const char *source_unit = NULL;
         const char *measures = "latency";
         if (tc_slice_ends(key, tc_slice_cstr(suffix)) && is_statistic(key)) {
-            source_unit = unit;
+            source_unit = is_nothing(object, key, unit) ? NULL : unit;
         }
         for (size_t i = 0; i < extra_count; i++) {
             if (tc_slice_eq(key, tc_slice_cstr(extras[i].key))) {
@@ -307,7 +332,36 @@ tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
         TC_TRY(run(r, o, docs.where, &common, err));
     }
     tc_serving_common_tell(r, &common);
-    return status == TC_E_NOTFOUND ? TC_OK : status;
+    return status == TC_E_NOTFOUND ? tc_serving_any_completed(&common, err) : status;
+}
+
+tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *row,
+                               const char *field, struct tc_serving_common *common,
+                               struct tc_error *err)
+{
+    bool nothing = row != NULL && row->cells[TC_SERVING_COMPLETED].known &&
+                   row->cells[TC_SERVING_COMPLETED].integer == 0;
+    if (!nothing || !common->several) {
+        common->any_completed = true;
+        return tc_serving_require_completed(row, field, err);
+    }
+    char where[32];
+    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
+    tc_result_note(r, false, where, field, "is 0: no request succeeded, so nothing was measured");
+    if (common->nothing_at[0] == '\0') {
+        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%s: '%.30s'", where, field);
+    }
+    return TC_OK;
+}
+
+tc_status tc_serving_any_completed(const struct tc_serving_common *common, struct tc_error *err)
+{
+    if (common->any_completed || common->nothing_at[0] == '\0') {
+        return TC_OK;
+    }
+    return tc_fail(err, TC_E_MALFORMED, 0,
+                   "%s is 0, and so with all others: no request succeeded, so nothing was measured",
+                   common->nothing_at);
 }
 
 tc_status tc_serving_require_completed(const struct tc_result_row *row, const char *field,

@@ -27,6 +27,8 @@ struct tc_serving_common {
     double output_tokens;
     char dataset[128];
     bool several; /* the file is a list or lines: what differs must be in the point */
+    bool any_completed;
+    char nothing_at[80]; /* the first run without a completed request; "": there is none */
     bool input_differs;
     bool output_differs;
     bool dataset_differs;
@@ -45,7 +47,7 @@ void tc_serving_times(struct tc_result *r, struct tc_result_row *row, int64_t st
                       int64_t ended_ns);
 
 /* For tools that write 0 for a mean over nothing: a whole group of columns from a mean on becomes
- * NULL when the mean is 0. */
+ * NULL when the mean is 0, or less than a clock tells apart. */
 void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t mean_column);
 
 /* Single numbers of a tool that have no column. */
@@ -91,7 +93,14 @@ TC_CHECKED tc_status tc_serving_read(const struct tc_result_input *in, struct tc
 /* Whether an object has a member, for sniffing. */
 bool tc_serving_has(struct tc_json object, const char *key);
 
-/* TC_E_MALFORMED that names the field unless the row has at least one completed request. */
+/* TC_E_MALFORMED that names the field unless the row has at least one completed request. Of a file
+ * with several runs one may have none: that is a note, and tc_serving_any_completed tells at the
+ * end when it was so with all of them. */
+TC_CHECKED tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *row,
+                                          const char *field, struct tc_serving_common *common,
+                                          struct tc_error *err);
+TC_CHECKED tc_status tc_serving_any_completed(const struct tc_serving_common *common,
+                                              struct tc_error *err);
 TC_CHECKED tc_status tc_serving_require_completed(const struct tc_result_row *row,
                                                   const char *field, struct tc_error *err);
 

@@ -56,6 +56,8 @@ static const struct tc_serving_extra EXTRAS[] = {
     {"total_output_tokens_retokenized", "tokens", "output_tokens_retokenized"},
     {"total_output_retokenized", "tokens", "output_tokens_retokenized"},
     {"total_input_vision_tokens", "tokens", "input_vision_tokens"},
+    {"output_throughput_retokenized", "tokens/s", "output_throughput_retokenized"},
+    {"total_throughput_retokenized", "tokens/s", "total_throughput_retokenized"},
 };
 
 static int sniff(const struct tc_result_input *in)
@@ -133,7 +135,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
-    TC_TRY(tc_serving_require_completed(row, "completed", err));
+    TC_TRY(tc_serving_completed(r, row, "completed", common, err));
     TC_TRY(tc_serving_details(r, row, o, err));
     tc_serving_load(r, row, o, "max_concurrency", "request_rate");
     tc_serving_common_add(common, &p);

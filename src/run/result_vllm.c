@@ -26,6 +26,8 @@ static const struct tc_map_dist DISTS[] = {
     {"_tpot_ms", TC_SERVING_TPOT_MEAN, TC_MAP_NO_COLUMN, "ms", "tpot", NOTE_TPOT, NULL},
     {"_itl_ms", TC_SERVING_ITL_MEAN, TC_SERVING_JITTER, "ms", "itl", NOTE_ITL, NULL},
     {"_e2el_ms", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN, "ms", "e2e", NULL, NULL},
+    /* Forks of 2024 */
+    {"_latency_ms", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN, "ms", "e2e", NULL, NULL},
 };
 
 static const struct tc_map_value VALUES[] = {
@@ -56,6 +58,9 @@ static const struct tc_serving_extra EXTRAS[] = {
     {"input_sequence_throughput", "sequences/s", "input_sequence_throughput"},
     {"spec_decode_acceptance_rate", "%", "draft_acceptance"},
     {"spec_decode_acceptance_length", "tokens", "accepted_length"},
+    {"spec_decode_num_drafts", "count", "drafts"},
+    {"spec_decode_draft_tokens", "tokens", "draft_tokens"},
+    {"spec_decode_accepted_tokens", "tokens", "accepted_tokens"},
     {"diffusion_committed_throughput", "tokens/s", "committed_throughput"},
     {"good_completed", "requests", "good_requests"},
     {"probe_median_e2el_ms", "ms", "probe_e2e"},
@@ -66,8 +71,12 @@ static const struct tc_serving_extra EXTRAS[] = {
 static int sniff(const struct tc_result_input *in)
 {
     struct tc_json o = tc_result_first(in);
-    if (!tc_serving_has(o, "completed") || !tc_serving_has(o, "duration") ||
-        !tc_serving_has(o, "request_throughput")) {
+    bool counted = tc_serving_has(o, "completed") && tc_serving_has(o, "duration") &&
+                   tc_serving_has(o, "request_throughput");
+    /* Some keep the latencies only. */
+    bool cut = !tc_serving_has(o, "completed") && tc_serving_has(o, "model_id") &&
+               tc_serving_has(o, "num_prompts") && tc_serving_has(o, "request_rate");
+    if (!counted && !cut) {
         return TC_SNIFF_NO;
     }
     bool latency = tc_serving_has(o, "mean_ttft_ms") || tc_serving_has(o, "median_ttft_ms") ||
@@ -76,7 +85,7 @@ static int sniff(const struct tc_result_input *in)
     if (!latency) {
         return TC_SNIFF_NO;
     }
-    return tc_serving_has(o, "model_id") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
+    return counted && tc_serving_has(o, "model_id") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
 }
 
 /* What --metadata may have told: its values are strings. */
@@ -98,14 +107,27 @@ static void tell_metadata(struct tc_result *r, struct tc_json o)
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
 }
 
+/* With --ramp-up-strategy the rate goes from one to the other, and request_rate ("inf") says
+ * nothing. */
+static bool tell_ramp(struct tc_json o, struct tc_buf *more)
+{
+    static const char *const RAMP[] = {"ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"};
+    if (tc_map_string_at(o, RAMP[0]).len == 0) {
+        return false;
+    }
+    tc_serving_sizes(more, o, RAMP, sizeof RAMP / sizeof RAMP[0]);
+    return true;
+}
+
 static tc_status read_run(struct tc_result *r, struct tc_json o, const char *where,
                           struct tc_serving_common *common, struct tc_error *err)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
     /* A sweep's summary.json is a list of runs, several of them of one setting. */
     static const char *const REPEATS[] = {"run_number"};
-    char data[64];
+    char data[160];
     struct tc_buf more = tc_buf_make(data, sizeof data);
+    bool ramps = tell_ramp(o, &more);
     if (common->several) {
         tc_serving_sizes(&more, o, REPEATS, 1);
     }
@@ -118,9 +140,15 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
     tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
-    TC_TRY(tc_serving_require_completed(row, "completed", err));
+    if (tc_serving_has(o, "completed")) {
+        TC_TRY(tc_serving_completed(r, row, "completed", common, err));
+    } else {
+        common->any_completed = true;
+    }
     TC_TRY(tc_serving_details(r, row, o, err));
-    tc_serving_load(r, row, o, "max_concurrency", "request_rate");
+    const char *concurrency =
+        tc_serving_has(o, "multi_turn_concurrency") ? "multi_turn_concurrency" : "max_concurrency";
+    tc_serving_load(r, row, o, concurrency, ramps ? "ramp_up_strategy" : "request_rate");
     tc_serving_common_add(common, &p);
     tell_metadata(r, o);
     tc_serving_date(r, row, o);

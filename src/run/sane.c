@@ -12,6 +12,8 @@
 
 /* Percentiles are interpolated in doubles: two that are equal may differ in the last bits. */
 #define ROUNDING 1e-9
+/* Clocks are read one after the other: a difference of two times may be a little below 0. */
+#define CLOCK_MS 1e-3
 /* Rates are taken over a clock of their own, and files are rounded for people. */
 #define RATE_TOLERANCE 0.05
 /* What a run may take besides what it measured. */
@@ -86,7 +88,8 @@ static void check_not_negative(const struct check *c, size_t from, size_t to)
             continue;
         }
         double value = type == TC_COLUMN_REAL ? cell(c, i)->real : (double)cell(c, i)->integer;
-        if (value < 0) {
+        bool is_ms = tc_slice_eq(tc_slice_cstr(c->table->columns[i].unit), TC_LIT("ms"));
+        if (value < (is_ms ? -CLOCK_MS : 0)) {
             tc_result_note(c->r, true, c->where, field_of(c, i), "%s is negative: %s",
                            c->table->columns[i].name, shortest(value).text);
         }
@@ -243,6 +246,26 @@ static void fill_errors(struct tc_result_row *row)
     }
 }
 
+/* All that were counted are the requests. */
+static void fill_requests(struct tc_result_row *row)
+{
+    static const struct tc_definition REQUESTS = {
+        .field = "completed + errors",
+        .measures = "requests",
+        .source_unit = "requests",
+        .unit = "requests",
+        .note = "computed by tracecore from the counts",
+    };
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    const struct tc_result_cell *errors = &row->cells[TC_SERVING_ERRORS];
+    int64_t requests = 0;
+    if (!row->cells[TC_SERVING_REQUESTS].known && completed->known && errors->known &&
+        completed->integer >= 0 && errors->integer >= 0 &&
+        !__builtin_add_overflow(completed->integer, errors->integer, &requests)) {
+        tc_result_int(row, TC_SERVING_REQUESTS, requests, &REQUESTS);
+    }
+}
+
 static void fill_error_rate(struct tc_result_row *row)
 {
     static const struct tc_definition RATE = {
@@ -270,6 +293,7 @@ void tc__result_check(struct tc_result *r)
         switch (row->table) {
         case TC_TABLE_SERVING:
             fill_errors(row);
+            fill_requests(row);
             fill_error_rate(row);
             check_serving(&c);
             break;

@@ -78,6 +78,37 @@ INFERENCEX_AGENTIC = {
 }
 
 
+def spread(mean, p50, p75, p90, p95, std):
+    return {"mean": mean, "p50": p50, "p75": p75, "p90": p90, "p95": p95, "std": std}
+
+
+# Later agentic aggregates: objects, and a total that counts the warm-up.
+INFERENCEX_NESTED = {
+    "hw": "h100", "conc": 4, "image": "lmsysorg/sglang:v0.5.9", "model": "example/model-70b", "framework": "sglang",
+    "precision": "fp4", "spec_decoding": "mtp", "disagg": False, "scenario_type": "agentic-coding",
+    "is_multinode": False, "num_gpus": 8, "tp": 8, "ep": 1, "pp": 1, "dp_attention": "false", "kv_offloading": "none",
+    "num_requests_total": 160, "num_requests_successful": 112,
+    "request_accounting": {"records_total": 160, "records_profiled": 112, "records_dropped_total": 48,
+                           "records_warmup_dropped": 44, "records_error_dropped": 5, "error_categories": {"500": 5}},
+    "dataset": {"source_type": "public_dataset", "loader": "example_traces"},
+    "request_metrics": {
+        "qps": {"window_seconds": 1, "samples": 3273, **spread(0.03125, 0.0, 0.0, 0.0, 0.0, 0.25)},
+        "latency": {"ttft": spread(2.0, 0.5, 1.0, 1.5, 4.0, 0.75), "e2el": spread(38.0, 33.0, 40.0, 50.0, 60.0, 9.0),
+                    "itl": spread(0.015625, 0.0125, 0.0156, 0.02, 0.03125, 0.004),
+                    "tpot": spread(0.015625, 0.0125, 0.0156, 0.02, 0.03125, 0.004),
+                    "intvty": spread(64.0, 80.0, 64.5, 50.0, 32.0, 20.0)},
+        "tokens": {"input": spread(94525.5, 59135, 92244, 336077.5, 396892.25, 116182.5)},
+        "throughput": {"input": {"tokens_per_second": 3216.5}, "output": {"tokens_per_second": 26.5},
+                       "total": {"tokens_per_second": 3243.0}, "duration_seconds": 3291.75,
+                       "per_gpu": {"total_tput_tps": 405.375, "output_tput_tps": 3.3125}},
+        "cache": {"theoretical_cache_hit_rate": 0.96875}},
+    "server_metrics": {"present": True, "cache": {"gpu_cache_hit_rate": 0.375, "cpu_cache_hit_rate": None},
+                       "kv_cache": {"gpu_usage_pct": 0.1875, "gpu_total_tokens": 4382208}},
+    "kv_cache_pool_tokens": 4382208, "avg_power_w": 295.75, "total_gpu_energy_j": 8609784.5,
+    "joules_per_output_token": 100.25,
+}
+
+
 def metric(unit, average, spread, count=40):
     return {"unit": unit, "avg": average, "p1": average - spread, "p5": average - spread, "p10": average - spread,
             "p25": average - spread / 2, "p50": average, "p75": average + spread / 2, "p90": average + spread,
@@ -99,6 +130,65 @@ AIPERF = {
                      "loadgen": {"concurrency": 20, "request_count": 40}},
     "was_cancelled": False, "error_summary": [], "start_time": "2025-11-04T22:15:00.5",
     "end_time": "2025-11-04T22:15:05.75",
+}
+
+# Of 0.9 on: the load is that of a phase, and the first one is the warm-up.
+AIPERF_PHASES = {**AIPERF, "aiperf_version": "0.10.0", "goodput": None, "error_request_count": None,
+                 "total_token_throughput": {"unit": "tokens/sec", "avg": 5600.0},
+                 "osl_mismatch_diff_pct": metric("%", -78.0, 10.0), "http_req_data_sent": metric("KB", 11.5, 2.0),
+                 "input_config": {"models": {"items": [{"name": "example-model"}]},
+                                  "endpoint": {"urls": ["http://localhost"], "type": "chat", "streaming": True},
+                                  "datasets": [{"name": "main", "type": "file", "format": "multi_turn", "entries": 96}],
+                                  "phases": [{"name": "warmup", "type": "poisson", "exclude_from_results": True,
+                                              "requests": 16, "rate": 0.25, "concurrency": 2},
+                                             {"name": "profiling", "type": "poisson", "requests": 96, "rate": 7.5}]}}
+
+
+def combination(parameters, metrics):
+    return {"parameters": parameters, "metrics": metrics}
+
+
+def one_run(metric_of_run):
+    """As a sweep repeats it: the deviation and the interval are those of a single run."""
+    return {**metric_of_run, "mean": metric_of_run["avg"], "std": 0.0, "cv": 0.0, "ci_low": metric_of_run["avg"],
+            "ci_high": metric_of_run["avg"], "sum": 100.0}
+
+
+def of_runs(unit, mean):
+    return {"mean": mean, "std": 0.5, "min": mean - 1, "max": mean + 1, "cv": 0.01, "se": 0.2, "ci_low": mean - 1,
+            "ci_high": mean + 1, "t_critical": 2.776, "unit": unit}
+
+
+def sweep(combinations):
+    return {"aggregation_type": "sweep", "num_profile_runs": 2, "num_successful_runs": 2, "failed_runs": [],
+            "metadata": {"sweep_parameters": [{"name": "concurrency", "values": [16, 32]}], "num_combinations": 2,
+                         "sweep_mode": "repeated", "confidence_level": 0.95},
+            "per_combination_metrics": combinations, "best_configurations": {}, "pareto_optimal": [{"concurrency": 16}]}
+
+
+AIPERF_SWEEP = sweep([combination({"concurrency": load}, {
+    "request_throughput": one_run({"unit": "requests/sec", "avg": 8.0}),
+    "request_count": one_run({"unit": "requests", "avg": 40.0}),
+    "benchmark_duration": one_run({"unit": "sec", "avg": 5.0}),
+    "request_latency": one_run(metric("ms", 2500.0, 500.0)), "inter_chunk_latency": one_run(metric("ms", 12.5, 4.0)),
+    "http_req_sending": one_run(metric("ms", 0.5, 0.125)),
+}) for load in (16, 32)])
+
+# Several runs of a combination: every statistic of a metric is a metric, and what counts is its mean.
+AIPERF_SWEEP_TRIALS = sweep([combination({"phases.profiling.concurrency": load, "datasets.main.prompts.isl": 256}, {
+    "request_throughput_avg": of_runs("requests/sec", 8.0), "request_count_avg": of_runs("requests", 40.0),
+    "time_to_first_token_avg": of_runs("ms", 50.0), "time_to_first_token_p99": of_runs("ms", 75.0),
+    "time_to_first_token_p75": of_runs("ms", 60.0), "request_latency_p50": of_runs("sec", 2.5),
+    "output_token_throughput_per_user_avg": of_runs("tokens/sec/user", 80.0),
+}) for load in (16, 32)])
+
+# profile_export_aiperf_aggregate.json
+AIPERF_AGGREGATE = {
+    "schema_version": "1.0", "aiperf_version": "0.8.0",
+    "metadata": {"aggregation_type": "confidence", "num_profile_runs": 5, "num_successful_runs": 5, "failed_runs": [],
+                 "confidence_level": 0.95, "run_labels": ["run_0001", "run_0002"]},
+    "metrics": {"request_throughput_avg": of_runs("requests/sec", 47.25), "time_to_first_token_p99": of_runs("ms", 85.5),
+                "inter_token_latency_avg": of_runs("ms", 8.5), "time_to_first_token_std": of_runs("ms", 4.0)},
 }
 
 GENAI_PERF = {

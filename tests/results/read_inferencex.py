@@ -21,12 +21,50 @@ COLUMNS = {
 }
 WORDS = {"mean": "mean", "median": "p50", "p90": "p90", "p95": "p95", "p99": "p99"}
 ASIDE = ("tput_per_gpu", "output_tput_per_gpu", "input_tput_per_gpu", "good_completed", "total_prompt_tokens",
-         "total_generation_tokens", "server_gpu_cache_hit_rate", "server_cpu_cache_hit_rate")
+         "total_generation_tokens", "server_gpu_cache_hit_rate", "server_cpu_cache_hit_rate", "kv_cache_pool_tokens",
+         "avg_power_w", "total_gpu_energy_j", "joules_per_output_token")
 SECONDS = ("ttft", "tpot", "itl", "e2el", "ttlt")
 OTHERS = ("intvty", "qps", "input_tokens", "output_tokens_actual", "output_tokens_expected")
 
 
+def read_nested(run):
+    """The later agentic ones: statistics in objects, seconds, and the warm-up counted in the total."""
+    row, slices = {}, []
+    counts, metrics = run["request_accounting"], run["request_metrics"]
+    row["completed"] = float(counts["records_profiled"])
+    row["requests"] = float(counts["records_total"] - counts["records_warmup_dropped"])
+    row["errors"] = row["requests"] - row["completed"]
+    row["error_rate"] = row["errors"] / row["requests"]
+    put(row, "concurrency", run["conc"])
+    put(row, "duration_s", metrics["throughput"]["duration_seconds"])
+    for name, column in (("input", "input"), ("output", "output"), ("total", "total")):
+        put(row, f"{column}_token_throughput", metrics["throughput"][name]["tokens_per_second"])
+
+    def aside(name, value, factor=1.0):
+        if number(value) is not None:
+            slices.append(("telemetry_slice_fact", {"metric": name, "last": number(value) * factor}))
+
+    for name, measure in (("ttft", "ttft"), ("tpot", "tpot"), ("e2el", "e2e")):
+        for word, value in metrics["latency"][name].items():
+            if word in ("mean", "p50", "p90", "p95", "p99"):
+                put(row, f"{measure}_{word}_ms", value, 1000.0)
+            else:
+                aside(f"{name}.{word}", value, 1000.0)
+    for group, members in (("qps", metrics["qps"]), ("intvty", metrics["latency"]["intvty"]),
+                           ("tokens.input", metrics["tokens"]["input"]), ("per_gpu", metrics["throughput"]["per_gpu"]),
+                           ("cache", metrics["cache"]), ("server.cache", run["server_metrics"]["cache"]),
+                           ("server.kv_cache", run["server_metrics"]["kv_cache"])):
+        for word, value in members.items():
+            if word not in ("window_seconds", "samples"):
+                aside(f"{group}.{word}", value)
+    for key in ASIDE:
+        aside(key, run.get(key))
+    return [("serving_outcome_fact", row)] + slices
+
+
 def read_one(run):
+    if "request_metrics" in run:
+        return read_nested(run)
     row = {}
     for column, keys in COLUMNS.items():
         for key in keys:

@@ -19,6 +19,20 @@ import compare
 import made
 from made import changed, lines, text
 
+AIPERF_CSV = """Metric,avg,min,max,sum,p1,p5,p10,p25,p50,p75,p90,p95,p99,std
+HTTP Chunks Received,435.50,38.00,1853.00,41805.00,77.90,85.75,105.00,162.00,255.50,583.50,981.50,1267.00,1780.75,399.50
+HTTP Waiting (TTFB) (ms),153.75,74.25,341.50,14777.30,78.41,88.23,91.91,117.12,136.25,189.66,224.24,248.50,292.50,54.03
+OSL Mismatch Diff % (%),-78.75,-98.25,-9.50,-7562.30,-96.25,-95.86,-94.92,-92.14,-87.50,-71.56,-52.10,-38.00,-13.00,19.52
+Request Latency (ms),2617.75,284.00,10683.50,251304.81,508.09,582.38,686.46,1038.46,1560.00,3393.58,5869.75,7053.50,10438.00,2294.58
+
+Metric,Value
+Request Count,96.00
+Request Throughput (requests/sec),0.75
+
+
+Endpoint,GPU_Index,GPU_Name,GPU_UUID,Metric,avg,min,max,sum,p1,p5,p10,p25,p50,p75,p90,p95,p99,std
+"""
+
 GENAI_CSV = """Metric,avg,min,max,p99,p95,p90,p75,p50,p25
 Time To First Token (ms),60.00,50.00,80.00,75.00,70.00,66.00,62.00,60.00,55.00
 Request Latency (ms),"1,900.00","1,800.00","2,000.00","1,990.00","1,950.00","1,940.00","1,920.00","1,900.00","1,850.00"
@@ -52,18 +66,61 @@ def good():
     yield "vllm_one_line", "vllm", lines([vllm]), 0.0
     yield "vllm_bom", "vllm", "\ufeff" + text(vllm), 0.0
     yield "vllm_crlf", "vllm", text(vllm).replace("\n", "\r\n"), 0.0
+    yield "vllm_latencies_only", "vllm", text(changed(vllm, **{key: ... for key in vllm if key in (
+        "completed", "failed", "duration", "total_input_tokens", "total_output_tokens", "request_goodput", "max_concurrency")
+        or "throughput" in key or key.startswith("max_")})), 0.0
+    yield "vllm_multi_turn", "vllm", text({**changed(vllm, date="2026-09-04T20:34:56Z", num_prompts=..., request_rate=...,
+                                                     max_concurrency=..., p50_ttft_ms=100.5), "mode": "multi_turn",
+                                           "num_conversations": 66, "multi_turn_concurrency": 2, "conversations_failed": 0,
+                                           "per_turn_metrics": [{"turn_index": 0, "completed": 66, "mean_ttft_ms": 1.0}]}), 0.0
+    yield "vllm_ramp_up", "vllm", text(changed(vllm, request_rate="inf", max_concurrency=None, ramp_up_strategy="linear",
+                                               ramp_up_start_rps=1, ramp_up_end_rps=10,
+                                               rps_change_events=[{"rps": 1, "timestamp": "t"}])), 0.0
+    yield "vllm_speculative", "vllm", text(changed(vllm, spec_decode_acceptance_rate=72.5, spec_decode_num_drafts=1260,
+                                                   spec_decode_draft_tokens=3780, spec_decode_accepted_tokens=2723,
+                                                   spec_decode_per_position_acceptance_rates=[0.85, 0.75])), 0.0
+    yield "vllm_fork_2024", "vllm", text({**changed(vllm, failed=..., num_prompts=198, max_concurrency=..., input_throughput=99.5,
+                                                    **{key: ... for key in vllm if "_e2el_" in key}),
+                                          "mean_latency_ms": 2400.0, "median_latency_ms": 1400.5, "std_latency_ms": 260.0,
+                                          "p99_latency_ms": 8300.25}), 0.0
+    nothing = changed(vllm, completed=0, failed=200, request_throughput=0.0, output_throughput=0.0, total_token_throughput=0.0,
+                      total_input_tokens=0, total_output_tokens=0, request_goodput=None,
+                      **{key: 0.0 for key in vllm if key.endswith("_ms")})
+    yield "vllm_one_of_two", "vllm", text([vllm, nothing]), 0.0
+    yield "sglang_not_streamed", "sglang", lines([changed(made.SGLANG, mean_tpot_ms=-4e-06, median_tpot_ms=-3e-06, p99_tpot_ms=0.0,
+                                                          mean_itl_ms=0.0, median_itl_ms=0.0, std_itl_ms=0.0, p95_itl_ms=0.0,
+                                                          p99_itl_ms=0.0, max_itl_ms=0.0)]), 0.0
+    yield "sglang_below_zero", "sglang", lines([changed(made.SGLANG, median_tpot_ms=-3e-06)]), 0.0
+    yield "sglang_of_attributes", "sglang", lines([{**changed(made.SGLANG, total_input_tokens=..., total_output_tokens=...,
+                                                              total_output_tokens_retokenized=...),
+                                                    "total_input": 245760, "total_output": 122880,
+                                                    "total_output_retokenized": 122800, "total_throughput_retokenized": 6143.5}]), 0.0
     yield "sglang", "sglang", lines([made.SGLANG, changed(made.SGLANG, request_rate=2.0)]), 0.0
     yield "sglang_one", "sglang", lines([made.SGLANG]), 0.0
     yield "sglang_no_server", "sglang", lines([changed(made.SGLANG, server_info=None)]), 0.0
     yield "inferencex", "inferencex", text(made.INFERENCEX), 0.0
     yield "inferencex_list", "inferencex", text([made.INFERENCEX, changed(made.INFERENCEX, tp=4, conc=8)]), 0.0
     yield "inferencex_agentic", "inferencex", text(made.INFERENCEX_AGENTIC), 0.0
+    yield "inferencex_nested", "inferencex", text(made.INFERENCEX_NESTED), 1e-15
+    yield "inferencex_part", "inferencex", text({"hw": "h100", "framework": "sglang", "scenario_type": "agentic-coding", "conc": 1,
+                                                 "tp": 1, "avg_power_w": 500, "output_tput_per_gpu": 250, "median_intvty": 50}), 0.0
     yield "vllm_sweep", "vllm", text([changed(vllm, run_number=0), changed(vllm, run_number=1)]), 0.0
     yield "aiperf", "aiperf", text(made.AIPERF), 1e-15
     yield "aiperf_errors", "aiperf", text(changed(made.AIPERF, error_summary=[{"count": 2}, {"count": 3}])), 1e-15
+    yield "aiperf_phases", "aiperf", text(made.AIPERF_PHASES), 1e-15
+    yield "aiperf_two_phases", "aiperf", text(changed(made.AIPERF_PHASES, input_config__phases__0__exclude_from_results=False,
+                                                      input_config__phases__0__name="first")), 1e-15
+    yield "aiperf_sweep", "aiperf", text(made.AIPERF_SWEEP), 1e-15
+    yield "aiperf_sweep_trials", "aiperf", text(made.AIPERF_SWEEP_TRIALS), 1e-15
+    yield "aiperf_aggregate", "aiperf", text(made.AIPERF_AGGREGATE), 1e-15
     yield "genai_perf", "genai-perf", text(made.GENAI_PERF), 0.0
     yield "aiperf_requests", "aiperf-requests", lines(made.requests()), 1e-12
+    yield "aiperf_requests_no_error", "aiperf-requests", lines([changed(one, error=...) for one in made.requests()[:-1]]), 1e-12
     yield "guidellm", "guidellm", text(made.GUIDELLM), 1e-15
+    failing = changed(made.GUIDELLM, benchmarks__0__metrics__request_totals={"successful": 0, "errored": 64, "incomplete": 0},
+                      **{f"benchmarks__0__metrics__{name}": made.outcome(made.NOTHING)
+                         for name in made.GUIDELLM["benchmarks"][0]["metrics"] if name != "request_totals"})
+    yield "guidellm_one_fails", "guidellm", text(changed(made.GUIDELLM, benchmarks=made.GUIDELLM["benchmarks"] + failing["benchmarks"])), 1e-15
 
 
 def bad():
@@ -88,6 +145,10 @@ def bad():
     yield "negative_count", text(changed(vllm, failed=-2, num_prompts=196)), 1, ["failed", "negative"]
     yield "torn_line", lines([vllm, vllm])[:-40], 2, ["cut off", "line 2"]
     yield "bad_second_line", lines([vllm]) + '{"completed": nope}\n', 2, ["line 2"]
+    yield "vllm_ramps", text(changed(vllm, request_rate="inf", ramp_up_strategy="linear", ramp_up_start_rps=1,
+                                     ramp_up_end_rps=10)), 0, ["open_loop", "ramp_up_start_rps=1 ramp_up_end_rps=10"]
+    yield "aiperf_dataset", text(made.AIPERF_PHASES), 0, ["dataset=multi_turn rate=7.5", "open_loop", "example-model"]
+    yield "guidellm_replay", text(changed(made.GUIDELLM, benchmarks__0__config__strategy={"type_": "replay"})), 0, ["guidellm"]
     yield "aiperf_p50", text(changed(made.AIPERF, request_latency__p50=9.5)), 1, ["request_latency"]
     yield "aiperf_unit", text(changed(made.AIPERF, time_to_first_token__unit="furlongs")), 0, ["furlongs"]
     yield "aiperf_nothing", text(changed(made.AIPERF, request_count__avg=0.0)), 2, ["request_count"]
@@ -97,7 +158,9 @@ def bad():
         "/benchmarks/0", "request_totals"]
     yield "guidellm_negative", text(changed(made.GUIDELLM, benchmarks__0__duration=-1.0)), 1, ["duration"]
     yield "inferencex_p50", text(changed(made.INFERENCEX, median_ttft=0.75)), 1, ["median_ttft"]
-    yield "sglang_nothing", lines([made.SGLANG, changed(made.SGLANG, completed=0)]), 2, ["line:2", "completed"]
+    yield "sglang_nothing", lines([changed(made.SGLANG, completed=0)] * 2), 2, ["line:1", "completed", "all others"]
+    yield "sglang_one_nothing", lines([made.SGLANG, changed(made.SGLANG, completed=0)]), 0, ["line:2", "completed", "nothing was"]
+    yield "tpot_negative", lines([changed(made.SGLANG, median_tpot_ms=-0.5)]), 1, ["median_tpot_ms", "negative"]
 
 
 def run(paths, *options):
@@ -168,13 +231,26 @@ def check_genai_csv(folder):
     return len(wrong)
 
 
+def check_aiperf_csv(folder):
+    """The unit stands in the last parentheses; what is not measured of requests is left out."""
+    rows = compare.ours(write(folder, "aiperf.csv", AIPERF_CSV), "aiperf")
+    slices = {row["metric"]: row for table, row in rows[1:]}
+    want = {"http_waiting_(ttfb)": 153.75, "http_chunks_received": 435.5, "osl_mismatch_diff_%": -78.75, "request_latency": 2617.75}
+    wrong = {key: value for key, value in want.items() if slices.get(key, {}).get("mean") != value}
+    if rows[0][1].get("completed") != 96 or "request_latency.p75" not in slices:
+        wrong["completed"] = rows[0][1]
+    if wrong:
+        print(f"aiperf_csv: lacks {wrong}, has {sorted(slices)}")
+    return len(wrong)
+
+
 def main():
     if "TC_BINARY" not in os.environ:
         print(__doc__)
         return 2
     with tempfile.TemporaryDirectory() as made_here:
         folder = pathlib.Path(sys.argv[2] if sys.argv[1:2] == ["--keep"] else made_here)
-        failed = check_good(folder) + check_bad(folder) + check_cut(folder) + check_genai_csv(folder)
+        failed = check_good(folder) + check_bad(folder) + check_cut(folder) + check_genai_csv(folder) + check_aiperf_csv(folder)
     print("all as expected" if failed == 0 else f"{failed} are wrong")
     return 1 if failed else 0
 

@@ -117,6 +117,21 @@ static void what_cannot_be_is_told(void **state)
     refuse_text("{\"load_summary\":{\"count\":9},\"succ", TOOL, "cut off");
 }
 
+/* As another tool passes it on: no counts of what succeeded or failed. */
+static void a_part_of_a_report(void **state)
+{
+    (void)state;
+    struct tc_result *r =
+        read_text("{\"load_summary\":{\"count\":79},\"successes\":{\"latency\":{"
+                  "\"request_latency\":{\"mean\":4.5}},\"throughput\":{\"requests_per_sec\":0.5}}}",
+                  TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_real(row, TC_SERVING_E2E_MEAN, 4500);
+    assert_real(row, TC_SERVING_REQUESTS, 79);
+    assert_false(row->cells[TC_SERVING_COMPLETED].known);
+    tc_result_destroy(r);
+}
+
 static void requests_are_summed_up(void **state)
 {
     (void)state;
@@ -165,6 +180,7 @@ static void requests_are_summed_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_of_a_report),
         cmocka_unit_test(seconds_become_milliseconds),
         cmocka_unit_test(a_summary_of_all_stages_as_yaml),
         cmocka_unit_test(what_the_server_says_is_kept_apart),

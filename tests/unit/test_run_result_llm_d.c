@@ -229,9 +229,61 @@ static void what_cannot_be_is_told(void **state)
     tc_result_destroy(r);
 }
 
+/* A report of a generator with its words for what is measured. */
+static struct tc_result *read_of(const char *tool)
+{
+    char text[1024];
+    (void)snprintf(
+        text, sizeof text,
+        "version: '0.2'\n"
+        "run: {uid: u-1}\n"
+        "scenario:\n  load:\n    standardized:\n"
+        "      tool: %s\n      stage: 0\n      concurrency: 16\n      rate_qps: .inf\n"
+        "      input_seq_len: {distribution: fixed, min: 1008, max: 1012, value: 1009.5}\n"
+        "      output_seq_len: {distribution: fixed, min: 200, max: 200, value: 200.0}\n"
+        "results:\n  request_performance:\n    aggregate:\n      latency:\n"
+        "        inter_token_latency: {units: s/token, mean: 0.012, median: 0.011, "
+        "stddev: 0.001}\n"
+        "        time_per_output_token: {units: ms/token, mean: 20, p50: 19}\n"
+        "      requests: {total: 500, failures: 0}\n",
+        tool);
+    return read_text(text, TOOL);
+}
+
+static void words_are_those_of_the_generator(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_of("guidellm");
+    const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_real(row, TC_SERVING_TPOT_MEAN, 12);
+    assert_real(row, TC_SERVING_TPOT_P50, 11);
+    assert_false(row->cells[TC_SERVING_ITL_MEAN].known);
+    assert_false(row->cells[TC_SERVING_JITTER].known);
+    assert_cell(row, TC_SERVING_WORKLOAD_POINT, "out=200 stage=0");
+    assert_false(row->cells[TC_SERVING_REQUEST_RATE].known);
+    const struct tc_result_row *slice =
+        find_slice(r, "request_performance.latency.time_per_output_token",
+                   "out=200 stage=0 concurrency=16", 0);
+    assert_string_equal(slice->cells[TC_SLICE_MEAN].definition->measures, "normalized_tpot");
+    tc_result_destroy(r);
+    r = read_of("aiperf");
+    row = find_row(r, TC_TABLE_SERVING, 0);
+    /* Of the two the report's own time per output token comes first. */
+    assert_real(row, TC_SERVING_TPOT_MEAN, 20);
+    assert_false(row->cells[TC_SERVING_ITL_MEAN].known);
+    tc_result_destroy(r);
+    r = read_of("vllm-benchmark");
+    row = find_row(r, TC_TABLE_SERVING, 0);
+    assert_real(row, TC_SERVING_TPOT_MEAN, 20);
+    assert_real(row, TC_SERVING_ITL_MEAN, 12);
+    assert_real(row, TC_SERVING_JITTER, 1);
+    tc_result_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_those_of_the_generator),
         cmocka_unit_test(a_report_of_version_0_1),
         cmocka_unit_test(a_report_of_version_0_2),
         cmocka_unit_test(a_version_that_is_not_known_is_told),
