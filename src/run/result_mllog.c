@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MLPerf Training's logs: lines with ":::MLLOG {...}" among whatever else was printed. Time to
+ * MLPerf Training's logs: lines with ":::MLLOG {...}" (0.5 and 0.6: other marks, see
+ * result_mllog_priv.h) among whatever else was printed. Time to
  * train is run_stop - run_start and counts only for a run that succeeded; a log without run_stop is
  * incomplete, not fast. Several runs may follow each other in one log. What was reported on the way
  * (evaluations, blocks, epochs, tracked statistics) is kept as slices.
  */
 #include "base/buf.h"
-#include "base/json_raw.h"
 #include "base/time.h"
 #include "codec/codec.h"
-#include "run/result_lines_priv.h"
-#include "run/result_map.h"
+#include "run/result_mllog_priv.h"
 #include "run/result_stats_priv.h"
 
 #include <inttypes.h>
@@ -19,16 +18,14 @@
 
 #define S(literal) TC_LIT(literal)
 
-#define MARK ":::MLLOG"
-#define NS_PER_MS INT64_C(1000000)
 #define NAME_MAX_BYTES 64
-/* Other members of tracked_stats than those with a column. */
 /* Keys whose rank is remembered; MLPerf has about a hundred. */
 #define SPEAKERS_MAX 256
+/* Members of tracked_stats. */
 #define STATS_MAX 16
 
 /* What has a beginning and an end. */
-enum span { INIT, BLOCK, EPOCH, EVAL, SPANS };
+enum span { INIT, STAGING, BLOCK, EPOCH, EVAL, SPANS };
 
 static const struct {
     const char *start;
@@ -40,6 +37,10 @@ static const struct {
      "init_stop",
      {"init_stop-init_start", "init_time", "ms", "s", NULL},
      "init_time"},
+    {"staging_start",
+     "staging_stop",
+     {"staging_stop-staging_start", "staging_time", "ms", "s", "of MLPerf HPC: data to the nodes"},
+     "staging_time"},
     {"block_start",
      "block_stop",
      {"block_stop-block_start", "block_time", "ms", "s", NULL},
@@ -64,11 +65,12 @@ struct run {
     bool has_events;
     bool has_start;
     bool has_stop;
-    int64_t start_ms;
-    int64_t stop_ms;
+    int64_t start_ns;
+    int64_t stop_ns;
     char status[NAME_MAX_BYTES];
     bool has_quality;
     double quality;
+    const struct tc_definition *quality_of;
     char quality_name[NAME_MAX_BYTES];
     bool has_target;
     double target;
@@ -79,7 +81,7 @@ struct run {
     int64_t per_node;
     int64_t steps;
     bool open[SPANS];
-    int64_t opened_ms[SPANS];
+    int64_t opened_ns[SPANS];
     struct tc__stats spans[SPANS];
     struct series series[STATS_MAX];
     size_t series_count;
@@ -99,12 +101,14 @@ struct log {
     size_t speaker_count;
     size_t repeats; /* lines of other ranks that were left out */
     size_t repeat_line;
+    size_t not_numbers; /* evaluations */
+    size_t not_number_line;
     size_t runs;
     size_t line;
     size_t failed;
     size_t incomplete;
-    int64_t first_ms;
-    int64_t last_ms;
+    int64_t first_ns;
+    int64_t last_ns;
     bool has_time;
 };
 
@@ -114,6 +118,10 @@ static const struct tc_definition QUALITY = {"eval_accuracy", "quality", "", "",
                                              "the last one of the metric that was evaluated first"};
 static const struct tc_definition EVALUATION = {"eval_accuracy", "quality", "", "",
                                                 "of one evaluation"};
+static const struct tc_definition ERROR = {"eval_error", "quality_error", "", "",
+                                           "less is better; the last one"};
+static const struct tc_definition ERROR_EVALUATION = {"eval_error", "quality_error", "", "",
+                                                      "less is better; of one evaluation"};
 static const struct tc_definition TARGET = {"target_accuracy", "quality_target", "", "", NULL};
 static const struct tc_definition LOSS = {"train_loss", "training_loss", "", "", "the last one"};
 static const struct tc_definition STEPS = {"run_stop.step_num", "steps", "steps", "steps",
@@ -205,22 +213,22 @@ static void run_times(struct log *l, struct tc_result_row *row)
     (void)snprintf(where, sizeof where, "line:%zu", l->line);
     bool success = run->has_stop && strcmp(run->status, "success") == 0;
     if (run->has_start) {
-        tc_result_time(row, TC_TRAINING_STARTED, run->start_ms * NS_PER_MS);
+        tc_result_time(row, TC_TRAINING_STARTED, run->start_ns);
     }
     if (run->has_stop) {
-        tc_result_time(row, TC_TRAINING_ENDED, run->stop_ms * NS_PER_MS);
+        tc_result_time(row, TC_TRAINING_ENDED, run->stop_ns);
     }
     if (!run->has_start || !run->has_stop) {
         l->incomplete++;
         tc_result_note(l->r, false, where, run->has_start ? "run_stop" : "run_start",
                        "the log has no %s: the run is incomplete, and its time to train not known",
                        run->has_start ? "run_stop" : "run_start");
-    } else if (run->stop_ms < run->start_ms) {
+    } else if (run->stop_ns < run->start_ns) {
         tc_result_note(l->r, true, where, "run_stop", "run_stop is %.3f s before run_start",
-                       (double)(run->start_ms - run->stop_ms) / 1000);
+                       (double)(run->start_ns - run->stop_ns) / TC_SECOND);
     } else if (success) {
         tc_result_real(row, TC_TRAINING_TIME_TO_TRAIN,
-                       (double)(run->stop_ms - run->start_ms) / 1000, &TIME_TO_TRAIN);
+                       (double)(run->stop_ns - run->start_ns) / TC_SECOND, &TIME_TO_TRAIN);
     } else {
         l->failed++;
         tc_result_note(l->r, false, where, "status",
@@ -251,7 +259,7 @@ static tc_status end_run(struct log *l)
         tc_result_int(row, TC_TRAINING_STEPS, run->steps, &STEPS);
     }
     if (run->has_quality) {
-        tc_result_real(row, TC_TRAINING_QUALITY, run->quality, &QUALITY);
+        tc_result_real(row, TC_TRAINING_QUALITY, run->quality, run->quality_of);
         tc_result_text(l->r, row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
     }
     if (run->has_target) {
@@ -285,13 +293,6 @@ static tc_status next_run(struct log *l)
 
 /* ---- events ---- */
 
-struct event {
-    struct tc_slice key;
-    struct tc_json value;
-    struct tc_json metadata;
-    int64_t ms;
-};
-
 static void copy_name(char out[NAME_MAX_BYTES], struct tc_slice name)
 {
     struct tc_buf b = tc_buf_make(out, NAME_MAX_BYTES - 1);
@@ -299,22 +300,20 @@ static void copy_name(char out[NAME_MAX_BYTES], struct tc_slice name)
     tc_buf_printable(&b, tc_slice_head(name, NAME_MAX_BYTES / 4));
 }
 
-static void on_evaluation(struct log *l, const struct event *e)
+static void add_evaluation(struct log *l, const struct tc__mllog_event *e, struct tc_slice metric,
+                           double value)
 {
+    static const char *const places[] = {"epoch_num", "samples_count", "step_num"};
     struct run *run = &l->run;
-    double value = 0;
+    bool is_error = tc_slice_eq(e->key, S("eval_error"));
     double number = 0;
-    struct tc_slice metric = tc_map_string_at(e->metadata, "metric");
-    metric = metric.len > 0 ? metric : S("eval_accuracy");
-    if (!tc_map_number(e->value, &value)) {
-        return;
-    }
     char name[NAME_MAX_BYTES];
     char data[160];
     struct tc_buf point = tc_buf_make(data, sizeof data);
     copy_name(name, metric);
     if (!run->has_quality) {
         memcpy(run->quality_name, name, sizeof name);
+        run->quality_of = is_error ? &ERROR : &QUALITY;
     }
     if (strcmp(run->quality_name, name) == 0) {
         run->quality = value;
@@ -322,23 +321,48 @@ static void on_evaluation(struct log *l, const struct event *e)
     }
     point_of_run(l, &point);
     tc_map_point_text(&point, "metric", tc_slice_cstr(name));
-    if (tc_map_number_at(e->metadata, "epoch_num", &number)) {
-        tc_map_point_number(&point, "epoch_num", number);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        /* 0.5 says epoch. */
+        if (tc_map_number_at(e->metadata, places[i], &number) ||
+            (i == 0 && tc_map_number_at(e->metadata, "epoch", &number))) {
+            tc_map_point_number(&point, places[i], number);
+        }
     }
-    if (tc_map_number_at(e->metadata, "samples_count", &number)) {
-        tc_map_point_number(&point, "samples_count", number);
-    }
-    if (tc_map_number_at(e->metadata, "step_num", &number)) {
-        tc_map_point_number(&point, "step_num", number);
-    }
-    struct tc_result_row *row = add_slice(l, l->line, "eval_accuracy", "");
+    struct tc_result_row *row =
+        add_slice(l, e->line, is_error ? "eval_error" : "eval_accuracy", "");
     tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
-    tc_result_time(row, TC_SLICE_START, e->ms * NS_PER_MS);
-    tc_result_time(row, TC_SLICE_END, e->ms * NS_PER_MS);
-    tc_result_real(row, TC_SLICE_LAST, value, &EVALUATION);
+    if (e->ns > 0) {
+        tc_result_time(row, TC_SLICE_START, e->ns);
+        tc_result_time(row, TC_SLICE_END, e->ns);
+    }
+    tc_result_real(row, TC_SLICE_LAST, value, is_error ? &ERROR_EVALUATION : &EVALUATION);
 }
 
-static void on_tracked(struct log *l, const struct event *e)
+/* A number, or one for each metric: {"BBOX": 0.38, "SEGM": 0.34}. */
+static void on_evaluation(struct log *l, const struct tc__mllog_event *e)
+{
+    struct tc_slice metric = tc_map_string_at(e->metadata, "metric");
+    double value = 0;
+    if (tc_map_number(e->value, &value)) {
+        add_evaluation(l, e, metric.len > 0 ? metric : e->key, value);
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(e->value);
+    struct tc_slice key;
+    struct tc_json v;
+    size_t taken = 0;
+    while (tc_json_type(e->value) == TC_JSON_OBJECT && tc_json_iter_next(&it, &key, &v)) {
+        if (tc_map_number(v, &value)) {
+            add_evaluation(l, e, key, value);
+            taken++;
+        }
+    }
+    if (taken == 0 && l->not_numbers++ == 0) {
+        l->not_number_line = e->line;
+    }
+}
+
+static void on_tracked(struct log *l, const struct tc__mllog_event *e)
 {
     struct run *run = &l->run;
     struct tc_json_iter it = tc_json_iter_make(e->value);
@@ -373,28 +397,28 @@ static void on_tracked(struct log *l, const struct event *e)
     }
 }
 
-static void on_span(struct log *l, const struct event *e)
+static void on_span(struct log *l, const struct tc__mllog_event *e)
 {
     struct run *run = &l->run;
     for (size_t i = 0; i < SPANS; i++) {
         if (tc_slice_eq(e->key, tc_slice_cstr(SPAN_OF[i].start))) {
             run->open[i] = true;
-            run->opened_ms[i] = e->ms;
+            run->opened_ns[i] = e->ns;
         } else if (run->open[i] && tc_slice_eq(e->key, tc_slice_cstr(SPAN_OF[i].stop))) {
             char where[32];
             (void)snprintf(where, sizeof where, "line:%zu", l->line);
-            if (e->ms < run->opened_ms[i]) {
+            if (e->ns < run->opened_ns[i]) {
                 tc_result_note(l->r, true, where, SPAN_OF[i].stop, "%s is %.3f s before %s",
-                               SPAN_OF[i].stop, (double)(run->opened_ms[i] - e->ms) / 1000,
+                               SPAN_OF[i].stop, (double)(run->opened_ns[i] - e->ns) / TC_SECOND,
                                SPAN_OF[i].start);
             }
-            tc__stats_add(&run->spans[i], (double)(e->ms - run->opened_ms[i]) / 1000);
+            tc__stats_add(&run->spans[i], (double)(e->ns - run->opened_ns[i]) / TC_SECOND);
             run->open[i] = false;
         }
     }
 }
 
-static tc_status on_start(struct log *l, const struct event *e)
+static tc_status on_start(struct log *l, const struct tc__mllog_event *e)
 {
     struct run *run = &l->run;
     if (run->has_start && run->has_stop) {
@@ -409,11 +433,23 @@ static tc_status on_start(struct log *l, const struct event *e)
         return TC_OK;
     }
     run->has_start = true;
-    run->start_ms = e->ms;
+    run->start_ns = e->ns;
     return TC_OK;
 }
 
-static void on_stop(struct log *l, const struct event *e)
+/* 0.5 says {"success": true}, or "true". */
+static struct tc_slice status_of(const struct tc__mllog_event *e)
+{
+    struct tc_json v;
+    bool yes = false;
+    if (!tc_map_at(e->metadata, "success", &v)) {
+        return tc_map_string_at(e->metadata, "status");
+    }
+    yes = (tc_json_bool(v, &yes) && yes) || tc_slice_eq_nocase(tc_map_string_at(v, ""), S("true"));
+    return yes ? S("success") : S("no success");
+}
+
+static void on_stop(struct log *l, const struct tc__mllog_event *e)
 {
     struct run *run = &l->run;
     char where[32];
@@ -427,16 +463,18 @@ static void on_stop(struct log *l, const struct event *e)
         return;
     }
     run->has_stop = true;
-    run->stop_ms = e->ms;
-    copy_name(run->status, tc_map_string_at(e->metadata, "status"));
+    run->stop_ns = e->ns;
+    copy_name(run->status, status_of(e));
     (void)tc_map_int_at(e->metadata, "step_num", &run->steps);
 }
 
 /* A number that the log says once, of several spellings. */
-static void on_setting(struct log *l, const struct event *e)
+static void on_setting(struct log *l, const struct tc__mllog_event *e)
 {
     struct run *run = &l->run;
-    static const char *const targets[] = {"target_accuracy", "quality_target", "target_quality"};
+    static const char *const targets[] = {
+        "target_accuracy", "quality_target", "target_quality",   "target_avg_lddt_ca_value",
+        "target_iou",      "target_mae",     "target_forces_mae"};
     int64_t number = 0;
     double real = 0;
     struct tc_slice text;
@@ -466,7 +504,7 @@ static void on_setting(struct log *l, const struct event *e)
     }
 }
 
-static tc_status on_event(struct log *l, const struct event *e)
+static tc_status on_event(struct log *l, const struct tc__mllog_event *e)
 {
     struct run *run = &l->run;
     bool begins = tc_slice_eq(e->key, S("init_start")) || tc_slice_eq(e->key, S("cache_clear"));
@@ -477,19 +515,18 @@ static tc_status on_event(struct log *l, const struct event *e)
         run->line = l->line;
         run->has_events = true;
     }
-    if (!l->has_time || e->ms < l->first_ms) {
-        l->first_ms = e->ms;
+    if (e->ns > 0) { /* what was written before is dated 0 */
+        l->first_ns = !l->has_time || e->ns < l->first_ns ? e->ns : l->first_ns;
+        l->last_ns = !l->has_time || e->ns > l->last_ns ? e->ns : l->last_ns;
+        l->has_time = true;
     }
-    if (!l->has_time || e->ms > l->last_ms) {
-        l->last_ms = e->ms;
-    }
-    l->has_time = true;
+    tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, e->benchmark);
     if (tc_slice_eq(e->key, S("run_start"))) {
         return on_start(l, e);
     }
     if (tc_slice_eq(e->key, S("run_stop"))) {
         on_stop(l, e);
-    } else if (tc_slice_eq(e->key, S("eval_accuracy"))) {
+    } else if (tc_slice_eq(e->key, S("eval_accuracy")) || tc_slice_eq(e->key, S("eval_error"))) {
         on_evaluation(l, e);
     } else if (tc_slice_eq(e->key, S("tracked_stats"))) {
         on_tracked(l, e);
@@ -520,82 +557,74 @@ static bool is_repeat(struct log *l, struct tc_slice key, long rank)
     return false;
 }
 
-/* The JSON behind the mark. */
-static tc_status read_event(struct log *l, const struct tc_result_input *in, struct tc_slice text,
-                            long rank, bool is_last)
+static tc_status read_events(struct log *l, struct tc__mllog_events *events)
 {
-    struct event e = {.key = TC_EMPTY};
-    struct tc_json root;
-    struct tc_slice object;
-    size_t at = 0;
-    if (!tc_json_raw_value(text, &at, &object) ||
-        tc_json_parse(in->parser, object, &root, NULL) != TC_OK) {
-        if (is_last) {
-            char where[32];
-            (void)snprintf(where, sizeof where, "line:%zu", l->line);
-            tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
-            return TC_OK;
+    struct tc__mllog_event e;
+    tc_status status;
+    while ((status = tc__mllog_next(events, &e, l->err)) == TC_OK) {
+        l->line = e.line;
+        if (is_repeat(l, e.key, e.rank)) {
+            l->repeat_line = l->repeats++ == 0 ? l->line : l->repeat_line;
+        } else {
+            TC_TRY(on_event(l, &e));
         }
-        return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: no JSON behind %s", l->line, MARK);
     }
-    e.key = tc_map_string_at(root, "key");
-    e.value = root;
-    e.metadata = root;
-    (void)tc_json_get(root, S("value"), &e.value);
-    (void)tc_json_get(root, S("metadata"), &e.metadata);
-    if (e.key.len == 0) {
-        return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: key: a name is needed", l->line);
+    if (status != TC_E_NOTFOUND) {
+        return status;
     }
-    if (!tc_map_int_at(root, "time_ms", &e.ms) || e.ms < 0 || e.ms > TC_TIME_MAX / NS_PER_MS) {
-        return tc_fail(l->err, TC_E_MALFORMED, 0,
-                       "line %zu: time_ms: milliseconds since 1970 are needed", l->line);
+    if (l->run.has_events) {
+        return end_run(l);
     }
-    if (is_repeat(l, e.key, rank)) {
-        l->repeat_line = l->repeats++ == 0 ? l->line : l->repeat_line;
+    if (l->runs > 0) {
         return TC_OK;
     }
-    return on_event(l, &e);
+    return events->broken > 0
+               ? tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: %s, and no other line with an event",
+                         events->broken_line, events->broken_what)
+               : tc_fail(l->err, TC_E_MALFORMED, 0, "no line with :::MLLOG {...}");
 }
 
-static tc_status read_lines(struct log *l, const struct tc_result_input *in)
+/* Lines that are left out. */
+static void tell_gaps(struct log *l, const struct tc__mllog_events *events)
 {
-    struct tc__lines lines = tc__lines_of(in->bytes);
-    struct tc_slice line;
-    struct tc_slice text;
-    while (tc__lines_next(&lines, &line)) {
-        l->line = lines.line;
-        if (tc__text_after(line, S(MARK), &text)) {
-            bool is_last = lines.rest.len == 0;
-            long rank = -1;
-            (void)tc__line_bare(line, &rank);
-            TC_TRY(read_event(l, in, text, rank, is_last));
-        }
+    char where[32];
+    if (l->repeats > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", l->repeat_line);
+        tc_result_note(l->r, false, where, "MLLOG",
+                       "%zu lines of other ranks are left out: a key counts from the rank that was "
+                       "first",
+                       l->repeats);
     }
-    if (!l->run.has_events) {
-        return l->runs > 0 ? TC_OK
-                           : tc_fail(l->err, TC_E_MALFORMED, 0, "no line with %s {...}", MARK);
+    if (l->not_numbers > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", l->not_number_line);
+        tc_result_note(l->r, false, where, "eval_accuracy",
+                       "%zu evaluations are no numbers, here first: they are left out",
+                       l->not_numbers);
     }
-    return end_run(l);
+    if (events->broken > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", events->broken_line);
+        tc_result_note(l->r, false, where, "MLLOG",
+                       "%zu lines are broken and left out, here first: %s", events->broken,
+                       events->broken_what);
+    }
+    if (events->cut_line > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", events->cut_line);
+        tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
+    }
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
     struct log l = {.r = r, .err = err};
-    tc_status status = read_lines(&l, in);
+    struct tc__mllog_events events = tc__mllog_events_of(in);
+    tc_status status = read_events(&l, &events);
     reset_run(&l.run);
     TC_TRY(status);
-    if (l.repeats > 0) {
-        char where[32];
-        (void)snprintf(where, sizeof where, "line:%zu", l.repeat_line);
-        tc_result_note(r, false, where, "MLLOG",
-                       "%zu lines of other ranks are left out: a key counts from the rank that was "
-                       "first",
-                       l.repeats);
-    }
+    tell_gaps(&l, &events);
     if (l.has_time) {
-        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, l.first_ms * NS_PER_MS);
-        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, l.last_ms * NS_PER_MS);
+        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, l.first_ns);
+        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, l.last_ns);
     }
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_WORKLOAD_TYPE, S("training"));
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS,
@@ -607,8 +636,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 static int sniff(const struct tc_result_input *in)
 {
-    struct tc_slice rest;
-    if (!tc__text_after(in->bytes, S(MARK), &rest)) {
+    if (!tc__mllog_has_mark(in->bytes)) {
         return TC_SNIFF_NO;
     }
     /* LoadGen, of MLPerf Inference, writes such lines as well. */

@@ -203,12 +203,24 @@ static void copy_word(char out[32], struct tc_slice value)
     (void)snprintf(out, 32, "%.*s", (int)(value.len > 31 ? 31 : value.len), value.ptr);
 }
 
+/* Before 1.0 "Single Stream". */
+static void copy_scenario(char out[32], struct tc_slice value)
+{
+    struct tc_buf b = tc_buf_make(out, 31);
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.ptr[i] != ' ') {
+            tc_buf_char(&b, value.ptr[i]);
+        }
+    }
+    out[b.len] = '\0';
+}
+
 static void on_text(struct summary *s, const char *where, struct tc_slice name,
                     struct tc_slice value)
 {
     if (tc_slice_eq(name, S("scenario")) || tc_slice_eq(name, S("effective scenario")) ||
         (tc_slice_eq(name, S("requested scenario")) && s->scenario[0] == '\0')) {
-        copy_word(s->scenario, value);
+        copy_scenario(s->scenario, value);
     } else if (tc_slice_eq(name, S("mode")) || tc_slice_eq(name, S("test mode")) ||
                tc_slice_eq(name, S("effective test mode"))) {
         copy_word(s->mode, value);

@@ -70,6 +70,8 @@ TC_CHECKED tc_status tc__result_note_twice(const struct tc_result_parsed *p, str
                                            struct tc_error *err);
 /* Notes the values that were written as NaN. */
 void tc__result_note_nan(const struct tc_result_parsed *p, struct tc_result *r);
+/* Replaces NaN and infinities outside strings by texts of as many bytes. */
+void tc__result_patch_literals(char *bytes, size_t len);
 /* Takes a file that was YAML for the text it is, for readers of text. */
 void tc__result_as_text(struct tc_result_parsed *p);
 
