@@ -6,7 +6,6 @@
 #include "run/result_priv.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
@@ -61,25 +60,11 @@ static bool after_mark(struct tc_slice text, enum spelling *out_spelling, struct
     return false;
 }
 
-/* JSON in which Python may have written NaN and Infinity. */
 static bool parse(struct tc__mllog_events *m, struct tc_slice text, struct tc_json *out)
 {
-    if (tc_json_parse(m->in->parser, text, out, NULL) == TC_OK) {
-        return true;
-    }
-    if (!tc_slice_contains(text, S("NaN")) && !tc_slice_contains(text, S("Infinity"))) {
-        return false;
-    }
-    char *copy = malloc(text.len);
-    if (copy == NULL) {
-        m->no_memory = true;
-        return false;
-    }
-    memcpy(copy, text.ptr, text.len);
-    tc__result_patch_literals(copy, text.len);
-    bool ok = tc_json_parse(m->in->parser, tc_slice_make(copy, text.len), out, NULL) == TC_OK;
-    free(copy);
-    return ok;
+    tc_status status = tc__result_parse_loose(m->in->parser, text, out, NULL);
+    m->no_memory = m->no_memory || status == TC_E_NOMEM;
+    return status == TC_OK;
 }
 
 /* Seconds with a fraction. */

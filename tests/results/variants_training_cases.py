@@ -158,6 +158,29 @@ $ ./build/test/single/all_gather_test 10000000
     yield Case("rccl_csv", "nccl-tests", lines(head, *(",".join(json.dumps(v) for v in e.values()) for e in entries)), values, [])
 
 
+def fio_latency(low, mean, high, **percentiles):
+    named = {f"{float(key[1:]):.6f}": value for key, value in percentiles.items()}
+    return {"min": low, "max": high, "mean": mean, "stddev": 0.5, "N": 40, "percentile": named}
+
+
+def fio_document(version, job):
+    return {"fio version": version, "timestamp": 1444144664, "time": "Tue Oct  6 11:17:44 2015", "jobs": [
+        {"jobname": "one", "groupid": 0, "error": 0, "eta": 0, "elapsed": 26, "read": {
+            "io_bytes": 7116, "bw": 275, "iops": 68.5, "runtime": 25788, "total_ios": 40, **job}}]}
+
+
+def fio_cases():
+    old = {"clat": fio_latency(10, 20.5, 40, p50=20, p95=30, p99=39), "bw_agg": float("nan"), "bw_mean": float("nan")}
+    text = json.dumps(fio_document("fio-2.2.10", old), indent=2)
+    values = {("read_bw", "job=one", "mean"): 281600, ("read_clat", "job=one", "p99"): 39, ("read_clat", "job=one", "mean"): 20.5,
+              ("read_iops", "job=one", "count"): 40, ("read_bw_sampled", "", "mean"): []}
+    yield Case("fio_2_nan", "fio", text.replace("NaN", "-nan"), values, [])
+    yield Case("fio_2_text_around", "fio", "fio: forcing use of threads.\n" + text.replace("NaN", "nan") + "\n\nRun status group 0:\n", values, [])
+    few = {"bw_bytes": 281600, "clat_ns": fio_latency(937200, 937200.0, 937200, p50=938000, p95=938000, p99=938000)}
+    yield Case("fio_3_few", "fio", json.dumps(fio_document("fio-3.36", few)),
+               {("read_clat", "", "p99"): 938.0, ("read_clat", "", "max"): 937.2}, [])
+
+
 SUMMARY = """\
 ================================================
 MLPerf Results Summary
@@ -192,4 +215,5 @@ def inference_cases():
 def all_cases():
     yield from mllog_cases()
     yield from nccl_cases()
+    yield from fio_cases()
     yield from inference_cases()
