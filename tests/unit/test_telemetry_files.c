@@ -161,6 +161,26 @@ static void a_target_stays_a_target(void **state)
     assert_string_equal(got[1].text[TC_SLICE_POINT], "ip=1.2.3.4,target=x");
 }
 
+static void units_have_one_spelling(void **state)
+{
+    (void)state;
+    read_text("# TYPE a gauge\n# UNIT a seconds\na 1 1772600760000\n"
+              "# TYPE b gauge\n# UNIT b celsius\nb 1 1772600760000\n"
+              "# TYPE c gauge\n# UNIT c furlongs\nc 1 1772600760000\n"
+              "ping_loss_percent{target=\"x\"} 0.5 1772600760000\n");
+    assert_int_equal(got_count, 4);
+    for (size_t i = 0; i < got_count; i++) {
+        static const char *const want[][2] = {
+            {"a", "s"}, {"b", "C"}, {"c", "furlongs"}, {"ping_loss_percent", "ratio"}};
+        size_t at = 0;
+        while (at < 3 && strcmp(want[at][0], got[i].text[TC_SLICE_METRIC]) != 0) {
+            at++;
+        }
+        assert_string_equal(got[i].text[TC_SLICE_METRIC], want[at][0]);
+        assert_string_equal(got[i].text[TC_SLICE_UNIT], want[at][1]);
+    }
+}
+
 static void metrics_that_are_renamed_are_defined_once(void **state)
 {
     (void)state;
@@ -331,6 +351,7 @@ int main(void)
         cmocka_unit_test(samples_of_another_run_are_left_out),
         cmocka_unit_test(a_file_of_another_run_is_an_error),
         cmocka_unit_test(a_target_stays_a_target),
+        cmocka_unit_test(units_have_one_spelling),
         cmocka_unit_test(metrics_that_are_renamed_are_defined_once),
         cmocka_unit_test(labels_of_cadvisor_name_the_pod),
         cmocka_unit_test(bad_lines_are_told_with_their_place),
