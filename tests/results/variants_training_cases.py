@@ -212,8 +212,23 @@ def inference_cases():
         (RUN, "status"): "succeeded"}, [])
 
 
+def storage_cases():
+    summary = {"start": "2024-08-17T22:55:06.210629", "num_accelerators": 64, "num_hosts": 16, "hostname": "c002", "metric": {
+        "train_au_percentage": [70.0, 71.0, 72.0], "train_au_mean_percentage": 71.0, "train_au_meet_expectation": "success",
+        "train_throughput_samples_per_second": [100.0, 110.0, 120.0], "train_io_mean_MB_per_second": 2.5,
+        "train_io_stdev_MB_per_second": 0.5}, "host_memory_GB": [370.0], "epochs": 3, "end": "2024-08-17T23:27:19.738037"}
+    values = {("train_au", "accelerators=64 over=epochs", "max"): 72, ("train_au", "over=run", "mean"): 71,
+              ("train_throughput", "hosts=16", "mean"): 110, ("train_io", "over=run", "mean"): 2621440,
+              ("train_io_stdev", "", "last"): 524288, (RUN, "status"): "succeeded", (RUN, "started_at"): 1723935306210629}
+    yield Case("mlperf_storage", "mlperf-storage", json.dumps(summary, indent=4), values, ["taken as UTC"])
+    summary["metric"]["train_au_meet_expectation"] = "fail"
+    del summary["end"]
+    yield Case("mlperf_storage_missed", "mlperf-storage", json.dumps(summary), {(RUN, "status"): "failed"}, ["taken as UTC", "not used as much"])
+
+
 def all_cases():
     yield from mllog_cases()
     yield from nccl_cases()
     yield from fio_cases()
     yield from inference_cases()
+    yield from storage_cases()
