@@ -432,9 +432,10 @@ static tc_status read_text(struct fio *f, const struct tc_result_input *in)
             line += text.ptr[end] == '\n';
         }
         struct tc_error why = {.message = ""};
-        if (tc__result_parse_loose(in->parser, document, &root, &why) != TC_OK) {
-            return tc_fail(f->err, TC_E_MALFORMED, 0, "the JSON document in line %zu: %.150s",
-                           first, why.message);
+        tc_status status = tc__result_parse_loose(in->parser, document, &root, &why);
+        if (status != TC_OK) {
+            return tc_fail(f->err, status == TC_E_NOMEM ? status : TC_E_MALFORMED, 0,
+                           "the JSON document in line %zu: %.150s", first, why.message);
         }
         (void)snprintf(where, sizeof where, "line:%zu", first);
         TC_TRY(read_root(f, root, where));

@@ -167,13 +167,17 @@ static void units_have_one_spelling(void **state)
     read_text("# TYPE a gauge\n# UNIT a seconds\na 1 1772600760000\n"
               "# TYPE b gauge\n# UNIT b celsius\nb 1 1772600760000\n"
               "# TYPE c gauge\n# UNIT c furlongs\nc 1 1772600760000\n"
+              "# TYPE d histogram\n# UNIT d seconds\nd_count 1 1772600760000\n"
               "ping_loss_percent{target=\"x\"} 0.5 1772600760000\n");
-    assert_int_equal(got_count, 4);
+    assert_int_equal(got_count, 5);
     for (size_t i = 0; i < got_count; i++) {
-        static const char *const want[][2] = {
-            {"a", "s"}, {"b", "C"}, {"c", "furlongs"}, {"ping_loss_percent", "ratio"}};
+        static const char *const want[][2] = {{"a", "s"},
+                                              {"b", "C"},
+                                              {"c", "furlongs"},
+                                              {"d_count", ""},
+                                              {"ping_loss_percent", "ratio"}};
         size_t at = 0;
-        while (at < 3 && strcmp(want[at][0], got[i].text[TC_SLICE_METRIC]) != 0) {
+        while (at < 4 && strcmp(want[at][0], got[i].text[TC_SLICE_METRIC]) != 0) {
             at++;
         }
         assert_string_equal(got[i].text[TC_SLICE_METRIC], want[at][0]);
