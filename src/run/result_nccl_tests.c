@@ -391,6 +391,7 @@ static void read_comment(struct tc__nccl_log *l, const char *where, struct tc_sl
         rest = tc__text_after(rest, S(" iters: "), &later) ? later : rest;
         l->iterations = tc_slice_u64(rest, &code) > 0 && code <= INT32_MAX ? (int64_t)code : 0;
     } else if (tc__text_after(text, S("Out of bounds values"), &rest)) {
+        (void)tc_slice_cut(rest, ':', &rest);
         if (tc_slice_contains(rest, S("FAILED"))) {
             l->failures++;
             tc_result_note(l->r, false, where, "Out of bounds values", "%.*s",
@@ -417,10 +418,13 @@ static void read_other(struct tc__nccl_log *l, size_t line, struct tc_slice text
     char where[32];
     struct tc_slice rest;
     (void)snprintf(where, sizeof where, "line:%zu", line);
-    if (tc__text_after(text, S("NCCL version "), &rest)) {
+    if (tc__text_after(text, S("NCCL version "), &rest) ||
+        tc__text_after(text, S("RCCL version : "), &rest)) {
         struct tc_slice version = tc__word_next(&rest);
         version = tc_slice_cut(version, '+', &rest);
         tc_result_fact_text(l->r, TC_TABLE_SOFTWARE, TC_SOFTWARE_NCCL, version);
+    } else if (tc__text_after(text, S("rccl-tests: Version "), &rest)) {
+        tc_result_tool_version(l->r, tc__word_next(&rest));
     } else if (tc_slice_contains(text, S("Test NCCL failure")) ||
                tc_slice_contains(text, S("Test CUDA failure")) ||
                tc_slice_contains(text, S("Test failure"))) {

@@ -144,6 +144,10 @@ $ ./build/test/single/all_gather_test 10000000
 #      bytes             N    type      op  root     time  algbw  busbw      res     time  algbw  busbw      res
     10000000      10000000    char     sum     0    1.628   6.14   9.21    0e+00    1.932   5.18   7.77    0e+00
 """, {("time", "op=all_gather root=0 in_place=0", "mean"): 1628.0}, ["no average"])
+    yield Case("rccl_versions", "nccl-tests", TOLD + "rccl-tests: Version develop:33cc4df\nRCCL version : 2.26.6-heads/drop:c3b8de4\n" + HEAD +
+               ROWS.replace("      0    21", "    128    21") + TAIL.replace("0 OK", "1 FAILED"), {
+                   ("software_version_dim", "nccl_version"): "2.26.6-heads/drop:c3b8de4", (RUN, "status"): "failed",
+                   ("wrong", "size=1024 in_place=0", "last"): 128}, ["128 wrong elements", "1 FAILED"])
     one = ROWS.splitlines()[0][:84] + "\n"
     yield Case("rccl_one_place", "nccl-tests", TOLD + HEAD + one + TAIL, {
         ("time", "op=all_reduce size=1024", "mean"): 20.0, ("time", "in_place=0", "mean"): []}, ["one place"])
