@@ -37,7 +37,7 @@ static void add_entry(struct tc__nccl_log *l, const char *where, const struct en
     memcpy(h->known, e->known, sizeof h->known);
     tc__nccl_set_op(l, tc__nccl_op_named(e->name));
     l->unnamed += l->op[0] == '\0';
-    if (e->ranks > l->ranks && e->ranks < INT32_MAX) {
+    if (e->ranks > (double)l->ranks && e->ranks < INT32_MAX) {
         l->ranks = (int64_t)e->ranks;
     }
     if (e->nodes > 0 && e->nodes < INT32_MAX) {
