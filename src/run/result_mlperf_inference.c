@@ -402,8 +402,10 @@ static void read_summary_line(struct summary *s, size_t number, struct tc_slice 
     char where[32];
     (void)snprintf(where, sizeof where, "line:%zu", number);
     line = tc_slice_trim(line);
-    if (tc__text_after(line, S("Processed "), &rest) && tc_slice_u64(rest, &count) > 0 &&
-        tc_slice_contains(rest, S(" queries"))) {
+    if (tc__text_after(line, S("Processed "), &rest) && tc_slice_contains(rest, S(" queries")) &&
+        (tc_slice_u64(rest, &count) > 0 ||
+         (tc__text_after(rest, S("("), &rest) && tc_slice_u64(rest, &count) > 0))) {
+        /* "Processed 588 queries.", or "Processed at least 64 queries (2048)." */
         s->queries = (struct value){.known = true, .value = (double)count};
         return;
     }

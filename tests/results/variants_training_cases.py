@@ -211,6 +211,16 @@ Mean latency (ns)               : 129000000
 
 def inference_cases():
     serving = "serving_outcome_fact"
+    yield Case("mlperf_inference_early_stopping", "mlperf-inference", SUMMARY.replace("Single Stream", "SingleStream").replace(
+        "90th percentile latency", "90.0th percentile latency").replace("\n\n=", """
+  Early stopping satisfied: Yes
+Early Stopping Result:
+ * Processed at least 64 queries (2048).
+ * Would discard 172 highest latency queries.
+ * Early stopping 90.0th percentile estimate: 151000000
+ * Early stopping 99.0th percentile estimate: 262000000
+
+=""", 1), {(serving, "completed"): 2048, (serving, "e2e_p90_ms"): 141.0, (serving, "e2e_p99_ms"): []}, [])
     yield Case("mlperf_inference_0_5", "mlperf-inference", SUMMARY, {
         (serving, "workload_point"): "scenario=SingleStream", (serving, "e2e_p90_ms"): 141.0, (serving, "request_throughput"): 7.72,
         (RUN, "status"): "succeeded"}, [])
