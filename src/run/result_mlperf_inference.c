@@ -429,6 +429,7 @@ static tc_status read_detail_line(struct summary *s, const struct tc_result_inpu
     struct tc_slice object;
     struct tc_slice value;
     double real = 0;
+    bool met = true;
     char where[32];
     char name[KEY_MAX];
     size_t at = 0;
@@ -447,6 +448,12 @@ static tc_status read_detail_line(struct summary *s, const struct tc_result_inpu
         tc_result_tool_version(s->r, tc_map_string_at(root, "value"));
     } else if (tc_json_string(v, &value)) {
         on_pair(s, where, key, value);
+    } else if (tc_json_bool(v, &met)) {
+        if (!met && tc_slice_starts(key, S("result_")) && tc_slice_ends(key, S("_met"))) {
+            s->complaints++;
+            tc_result_note(s->r, false, where, "result_validity", "%.*s: false",
+                           TC_FMT(tc_slice_head(key, 64)));
+        }
     } else if (tc_map_number(v, &real)) {
         on_number(s, normalise(key, name), real);
     }

@@ -221,6 +221,14 @@ Early Stopping Result:
  * Early stopping 99.0th percentile estimate: 262000000
 
 =""", 1), {(serving, "completed"): 2048, (serving, "e2e_p90_ms"): 141.0, (serving, "e2e_p99_ms"): []}, [])
+    detail = [("loadgen_version", "5.0.25 @ 1bc3e998cb"), ("effective_scenario", "Server"), ("effective_target_qps", 2.5),
+              ("result_query_count", 8), ("result_validity", "INVALID"), ("result_min_duration_met", True),
+              ("result_min_queries_met", False), ("result_90.00_percentile_latency_ns", 41000000),
+              ("result_completed_samples_per_sec", 1.75), ("result_first_token_99.00_percentile_latency_ns", 5000000)]
+    yield Case("mlperf_inference_detail", "mlperf-inference", lines(*(":::MLLOG " + json.dumps({
+        "key": key, "value": value, "time_ms": 273.0054, "namespace": "mlperf::logging"}) for key, value in detail)), {
+            (serving, "completed"): 8, (serving, "e2e_p90_ms"): 41.0, (serving, "request_throughput"): 1.75, (serving, "ttft_p99_ms"): 5.0,
+            (serving, "request_rate"): 2.5, (RUN, "status"): "failed"}, ["result_min_queries_met", "INVALID"])
     yield Case("mlperf_inference_0_5", "mlperf-inference", SUMMARY, {
         (serving, "workload_point"): "scenario=SingleStream", (serving, "e2e_p90_ms"): 141.0, (serving, "request_throughput"): 7.72,
         (RUN, "status"): "succeeded"}, [])
