@@ -153,6 +153,7 @@ void tc__naming_of(struct tc_slice name, struct tc__naming *out)
         if (tc_slice_eq(plain, METRICS[i].name)) {
             out->ours = METRICS[i].ours;
             out->unit = METRICS[i].unit;
+            out->is_rate = tc_slice_ends(out->unit, TC_LIT("/s"));
             out->factor = METRICS[i].factor;
             return;
         }

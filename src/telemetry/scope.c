@@ -348,7 +348,9 @@ static void take_theirs(const struct tc_sample *sample, struct tc__identity *io)
         io->text[TC__TEXT_UNIT] = tc__unit_spelled(sample->unit);
     }
     io->scale *= naming.factor;
-    io->type = (uint8_t)(sample->type == TC_SAMPLE_UNTYPED ? naming.untyped : sample->type);
+    io->type = (uint8_t)(naming.is_rate                      ? TC_SAMPLE_GAUGE
+                         : sample->type == TC_SAMPLE_UNTYPED ? naming.untyped
+                                                             : sample->type);
 }
 
 enum tc__scope_verdict tc__identify(const struct tc_sample *sample,

@@ -49,6 +49,7 @@ struct tc__naming {
     enum tc_sample_type untyped; /* what it is when nobody says: GAUGE or COUNTER */
     struct tc_slice ours;        /* our name; empty: the producer's stays */
     struct tc_slice unit;        /* empty: none known */
+    bool is_rate;                /* a gauge, whatever its type says */
     double factor;
 };
 

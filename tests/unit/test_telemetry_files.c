@@ -185,6 +185,17 @@ static void units_have_one_spelling(void **state)
     }
 }
 
+static void a_rate_is_no_counter(void **state)
+{
+    (void)state;
+    read_text("# TYPE DCGM_FI_PROF_PCIE_TX_BYTES counter\n"
+              "DCGM_FI_PROF_PCIE_TX_BYTES{UUID=\"GPU-1\"} 1000 1772600760000\n"
+              "DCGM_FI_PROF_PCIE_TX_BYTES{UUID=\"GPU-1\"} 3000 1772600770000\n");
+    assert_int_equal(got_count, 1);
+    assert_string_equal(got[0].text[TC_SLICE_UNIT], "bytes/s");
+    assert_true(got[0].real[TC_SLICE_MEAN] == 2000);
+}
+
 static void metrics_that_are_renamed_are_defined_once(void **state)
 {
     (void)state;
@@ -355,6 +366,7 @@ int main(void)
         cmocka_unit_test(samples_of_another_run_are_left_out),
         cmocka_unit_test(a_file_of_another_run_is_an_error),
         cmocka_unit_test(a_target_stays_a_target),
+        cmocka_unit_test(a_rate_is_no_counter),
         cmocka_unit_test(units_have_one_spelling),
         cmocka_unit_test(metrics_that_are_renamed_are_defined_once),
         cmocka_unit_test(labels_of_cadvisor_name_the_pod),
