@@ -362,38 +362,48 @@ static void on_evaluation(struct log *l, const struct tc__mllog_event *e)
     }
 }
 
-static void on_tracked(struct log *l, const struct tc__mllog_event *e)
+static void add_tracked(struct log *l, struct tc_slice key, double value)
 {
     struct run *run = &l->run;
+    char name[NAME_MAX_BYTES];
+    size_t i = 0;
+    copy_name(name, key);
+    if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
+        run->loss = value;
+        run->has_loss = true;
+    }
+    while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
+        i++;
+    }
+    if (i == STATS_MAX) {
+        tc_result_note(l->r, false, "", "tracked_stats",
+                       "more than %d members of tracked_stats: '%s' is left out", STATS_MAX, name);
+        return;
+    }
+    if (i == run->series_count) {
+        memcpy(run->series[i].name, name, sizeof name);
+        run->series_count++;
+    }
+    tc__stats_add(&run->series[i].stats, value);
+}
+
+/* tracked_stats has an object; before 2.0 throughput was an event of its own. */
+static void on_tracked(struct log *l, const struct tc__mllog_event *e)
+{
     struct tc_json_iter it = tc_json_iter_make(e->value);
     struct tc_slice key;
     struct tc_json v;
     double value = 0;
+    if (tc_json_type(e->value) != TC_JSON_OBJECT) {
+        if (tc_slice_eq(e->key, S("throughput")) && tc_map_number(e->value, &value)) {
+            add_tracked(l, e->key, value);
+        }
+        return;
+    }
     while (tc_json_iter_next(&it, &key, &v)) {
-        char name[NAME_MAX_BYTES];
-        size_t i = 0;
-        if (!tc_map_number(v, &value)) {
-            continue;
+        if (tc_map_number(v, &value)) {
+            add_tracked(l, key, value);
         }
-        copy_name(name, key);
-        if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
-            run->loss = value;
-            run->has_loss = true;
-        }
-        while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
-            i++;
-        }
-        if (i == STATS_MAX) {
-            tc_result_note(l->r, false, "", "tracked_stats",
-                           "more than %d members of tracked_stats: '%s' is left out", STATS_MAX,
-                           name);
-            continue;
-        }
-        if (i == run->series_count) {
-            memcpy(run->series[i].name, name, sizeof name);
-            run->series_count++;
-        }
-        tc__stats_add(&run->series[i].stats, value);
     }
 }
 
@@ -528,7 +538,7 @@ static tc_status on_event(struct log *l, const struct tc__mllog_event *e)
         on_stop(l, e);
     } else if (tc_slice_eq(e->key, S("eval_accuracy")) || tc_slice_eq(e->key, S("eval_error"))) {
         on_evaluation(l, e);
-    } else if (tc_slice_eq(e->key, S("tracked_stats"))) {
+    } else if (tc_slice_eq(e->key, S("tracked_stats")) || tc_slice_eq(e->key, S("throughput"))) {
         on_tracked(l, e);
     } else {
         on_span(l, e);

@@ -63,6 +63,8 @@ def mllog_cases():
         mllog(60000, "eval_accuracy", {"BBOX": 0.38, "SEGM": 0.34}, epoch_num=2), STOP), {
             (TRAINING, "final_quality"): 0.38, (TRAINING, "final_quality_name"): "BBOX",
             ("eval_accuracy", "metric=SEGM epoch_num=2", "last"): 0.34}, [])
+    yield Case("mllog_throughput", "mllog", lines(START, mllog(20000, "throughput", 2000.0, epoch_num=1), mllog(30000, "throughput", 3000.0), STOP), {
+        (TRAINING, "samples_per_second"): 2500, ("tracked_stats.throughput", "", "max"): 3000}, [])
     yield Case("mllog_nan", "mllog", lines(
         START, mllog(20000, "eval_accuracy", float("nan")), mllog(21000, "tracked_stats", {"loss": float("inf"), "throughput": 4}),
         mllog(30000, "run_stop", status="aborted")), {
