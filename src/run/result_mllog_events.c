@@ -6,7 +6,6 @@
 #include "run/result_priv.h"
 
 #include <math.h>
-#include <string.h>
 
 #define S(literal) TC_LIT(literal)
 
