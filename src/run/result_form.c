@@ -281,7 +281,7 @@ static tc_status parse_yaml(struct tc_result_parsed *p, struct tc_error *err)
     return TC_OK;
 }
 
-static tc_status refuse_compressed(struct tc_slice bytes, struct tc_error *err)
+static tc_status refuse_encoded(struct tc_slice bytes, struct tc_error *err)
 {
     static const struct {
         struct tc_slice magic;
@@ -296,6 +296,10 @@ static tc_status refuse_compressed(struct tc_slice bytes, struct tc_error *err)
             return tc_fail(err, TC_E_UNSUPPORTED, 0, "compressed (%s): unpack it first",
                            KINDS[i].name);
         }
+    }
+    /* What PowerShell writes with ">". */
+    if (tc_slice_starts(bytes, TC_LIT("\xff\xfe")) || tc_slice_starts(bytes, TC_LIT("\xfe\xff"))) {
+        return tc_fail(err, TC_E_UNSUPPORTED, 0, "UTF-16 text: write it as UTF-8 first");
     }
     return TC_OK;
 }
@@ -335,7 +339,7 @@ tc_status tc__result_parse(struct tc_slice name, struct tc_slice bytes,
         return tc_fail(err, TC_E_MALFORMED, 0,
                        bytes.len == 0 ? "the file is empty" : "the file has nothing but blanks");
     }
-    TC_TRY(refuse_compressed(bytes, err));
+    TC_TRY(refuse_encoded(bytes, err));
     out->in = (struct tc_result_input){.name = name, .bytes = bytes, .form = TC_RESULT_TEXT};
     out->in.parser = tc_json_parser_create();
     if (out->in.parser == NULL) {

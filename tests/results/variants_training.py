@@ -17,6 +17,7 @@ import tempfile
 
 import variants_training_cases as cases
 
+CUT_STEP = 149
 
 def read(path):
     done = subprocess.run([os.environ["TC_BINARY"], "run", "read", "--json", str(path)], capture_output=True, timeout=120)
@@ -61,6 +62,27 @@ def check(folder, case):
     return wrong
 
 
+def check_cut(folder, case):
+    """Cut off anywhere: never a crash, and an error that is said."""
+    content = case.text.encode("utf-8")
+    paths = []
+    for size in range(1, len(content), CUT_STEP):
+        paths.append(folder / f"{case.name}_{size}")
+        paths[-1].write_bytes(content[:size])
+    done = subprocess.run([os.environ["TC_BINARY"], "run", "read", *map(str, paths)], capture_output=True, timeout=300)
+    said = done.stderr.decode("utf-8", "replace")
+    if done.returncode not in (0, 1, 2) or "Sanitizer" in said or (done.returncode == 2 and not said):
+        return [f"cut off: exits with {done.returncode}: {said[-600:]}"]
+    return []
+
+
+def check_bad(folder, name, content, words):
+    path = folder / name
+    path.write_bytes(content)
+    status, _, said = read(path)
+    return [] if status == 2 and words in said else [f"exits with {status}, lacks '{words}': {said[-300:]}"]
+
+
 def main():
     if "TC_BINARY" not in os.environ:
         print(__doc__)
@@ -71,8 +93,12 @@ def main():
             if len(sys.argv) > 1 and case.name not in sys.argv[1:]:
                 continue
             count += 1
-            for line in check(pathlib.Path(folder), case):
+            for line in check(pathlib.Path(folder), case) + check_cut(pathlib.Path(folder), case):
                 print(f"{case.name}: {line}")
+                failed += 1
+        for name, content, words in cases.bad_cases():
+            for line in check_bad(pathlib.Path(folder), name, content, words):
+                print(f"{name}: {line}")
                 failed += 1
     print(f"{count} cases as expected" if failed == 0 else f"{failed} are wrong")
     return 1 if failed else 0

@@ -256,3 +256,11 @@ def all_cases():
     yield from fio_cases()
     yield from inference_cases()
     yield from storage_cases()
+
+
+def bad_cases():
+    """name, bytes, what must be said"""
+    yield "utf16", ("\ufeff" + TOLD + HEAD + ROWS).encode("utf-16-le"), "UTF-8"
+    yield "nccl_short_row", (TOLD + HEAD + ROWS.splitlines()[0][:70] + "\n" + ROWS + TAIL).encode(), "line 5"
+    yield "storage_nothing", b'{"num_accelerators": 8, "metric": {"train_au_meet_expectation": "success"}}', "/metric"
+    yield "fio_nobody", b'{"fio version": "fio-3.43", "client_stats": [], "disk_util": []}', "jobs"
