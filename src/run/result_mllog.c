@@ -329,7 +329,11 @@ static tc_status read_events(struct tc__mllog_log *l, struct tc__mllog_events *e
     tc_status status;
     while ((status = tc__mllog_next(events, &e, l->err)) == TC_OK) {
         l->line = e.line;
-        if (is_repeat(l, e.key, e.rank)) {
+        int64_t instance = -1;
+        /* MLPerf HPC may train several models at once: the first one counts. */
+        (void)tc_map_int_at(e.metadata, "instance", &instance);
+        bool other = instance >= 0 && instance <= INT32_MAX && e.rank < 0;
+        if (is_repeat(l, e.key, other ? (long)instance : e.rank)) {
             l->repeat_line = l->repeats++ == 0 ? l->line : l->repeat_line;
         } else {
             TC_TRY(on_event(l, &e));
@@ -356,10 +360,11 @@ static void tell_gaps(struct tc__mllog_log *l, const struct tc__mllog_events *ev
     char where[32];
     if (l->repeats > 0) {
         (void)snprintf(where, sizeof where, "line:%zu", l->repeat_line);
-        tc_result_note(l->r, false, where, "MLLOG",
-                       "%zu lines of other ranks are left out: a key counts from the rank that was "
-                       "first",
-                       l->repeats);
+        tc_result_note(
+            l->r, false, where, "MLLOG",
+            "%zu lines of other ranks are left out: a key counts from the rank or instance "
+            "that was first",
+            l->repeats);
     }
     if (l->not_numbers > 0) {
         (void)snprintf(where, sizeof where, "line:%zu", l->not_number_line);

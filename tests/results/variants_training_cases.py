@@ -58,6 +58,10 @@ def mllog_cases():
         mllog(60000, "eval_error", 0.125, epoch_num=2), STOP), {
             (TRAINING, "final_quality"): 0.125, (TRAINING, "final_quality_name"): "eval_error", (TRAINING, "gpus"): [],
             (TRAINING, "quality_target"): 0.124, ("staging_time", "", "mean"): 10, ("eval_error", "epoch_num=1", "last"): 0.25}, [])
+    yield Case("mlperf_hpc_instances", "mllog", lines(*(
+        mllog(1000 * place + 10 * instance, key, value, status=status, instance=instance)
+        for place, key, value, status in ((1, "run_start", None, ""), (2, "eval_accuracy", 0.5, ""), (9, "run_stop", None, "success"))
+        for instance in range(3))), {(TRAINING, "time_to_train_s"): 8, ("eval_accuracy", "", "last"): 0.5}, ["6 lines of other ranks"])
     yield Case("mllog_two_metrics", "mllog", lines(
         START, mllog(20000, "eval_accuracy", {"BBOX": 0.30, "SEGM": 0.25}, epoch_num=1),
         mllog(60000, "eval_accuracy", {"BBOX": 0.38, "SEGM": 0.34}, epoch_num=2), STOP), {
