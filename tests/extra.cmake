@@ -59,6 +59,8 @@ set(results "${CMAKE_SOURCE_DIR}/tests/results")
 tc_add_test(NAME results.samples COMMAND ${python} "${results}/compare.py" --samples LABELS results)
 tc_add_test(NAME results.selftest COMMAND ${python} "${results}/compare.py" --selftest LABELS results)
 tc_add_test(NAME results.variants COMMAND ${python} "${results}/variants.py" LABELS results)
+tc_add_test(NAME results.variants_training COMMAND ${python} "${results}/variants_training.py"
+            LABELS results)
 
 # Inputs that are meant to hurt.
 tc_add_test(NAME hostile COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/hostile/hostile.py" LABELS hostile)

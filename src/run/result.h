@@ -137,6 +137,9 @@ struct tc_reader {
     int (*sniff)(const struct tc_result_input *in);
     tc_status (*read)(const struct tc_result_input *in, struct tc_result *r, struct tc_error *err);
     bool only_facts; /* a file of it may have no rows */
+    /* Percentiles of a histogram may be beyond the smallest and the largest value by a bucket: its
+     * width as a share of its values. 0: they are exact. */
+    double bucket_share;
 };
 
 #define READER(id) extern const struct tc_reader tc_reader_##id;

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "run/result_map.h"
+#include "run/result_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -431,9 +432,10 @@ static tc_status read_text(struct fio *f, const struct tc_result_input *in)
             line += text.ptr[end] == '\n';
         }
         struct tc_error why = {.message = ""};
-        if (tc_json_parse(in->parser, document, &root, &why) != TC_OK) {
-            return tc_fail(f->err, TC_E_MALFORMED, 0, "the JSON document in line %zu: %.150s",
-                           first, why.message);
+        tc_status status = tc__result_parse_loose(in->parser, document, &root, &why);
+        if (status != TC_OK) {
+            return tc_fail(f->err, status == TC_E_NOMEM ? status : TC_E_MALFORMED, 0,
+                           "the JSON document in line %zu: %.150s", first, why.message);
         }
         (void)snprintf(where, sizeof where, "line:%zu", first);
         TC_TRY(read_root(f, root, where));
@@ -473,4 +475,5 @@ const struct tc_reader tc_reader_fio = {
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
     .sniff = sniff,
     .read = read_file,
+    .bucket_share = 1.0 / 64,
 };

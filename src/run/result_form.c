@@ -42,7 +42,7 @@ static size_t count_lines(struct tc_slice s, size_t from, size_t to)
 
 /* ---- NaN and infinities ---- */
 
-/* Python's json.dump writes them, and they are no JSON. */
+/* Python's json.dump writes them, and C's printf those in small letters; they are no JSON. */
 static const struct {
     struct tc_slice word;
     const char *instead; /* as many bytes */
@@ -50,6 +50,10 @@ static const struct {
     {{"-Infinity", 9}, "\"-inf\"   "},
     {{"Infinity", 8}, "\"inf\"   "},
     {{"NaN", 3}, "\"\" "},
+    {{"-nan", 4}, "\"\"  "},
+    {{"nan", 3}, "\"\" "},
+    {{"-inf", 4}, "\"\"  "},
+    {{"inf", 3}, "\"\" "},
 };
 
 static bool has_literals(struct tc_slice s)
@@ -78,13 +82,13 @@ static size_t replace_literals(char *s, size_t len, size_t *out_first)
             continue;
         }
         size_t step = 1;
-        if (s[at] == 'N' || s[at] == 'I' || s[at] == '-') {
+        if (s[at] == 'N' || s[at] == 'I' || s[at] == '-' || s[at] == 'n' || s[at] == 'i') {
             struct tc_slice rest = tc_slice_make(s + at, len - at);
             for (size_t i = 0; i < sizeof LITERALS / sizeof LITERALS[0]; i++) {
                 if (tc_slice_starts(rest, LITERALS[i].word)) {
                     step = LITERALS[i].word.len;
                     memcpy(s + at, LITERALS[i].instead, step);
-                    if (step == 3 && nan_count++ == 0) {
+                    if (step <= 4 && nan_count++ == 0) {
                         *out_first = at;
                     }
                     break;
@@ -94,6 +98,26 @@ static size_t replace_literals(char *s, size_t len, size_t *out_first)
         at += step;
     }
     return nan_count;
+}
+
+tc_status tc__result_parse_loose(struct tc_json_parser *parser, struct tc_slice text,
+                                 struct tc_json *out, struct tc_error *err)
+{
+    tc_status status = tc_json_parse(parser, text, out, err);
+    bool may = tc_slice_contains(text, TC_LIT("nan")) || tc_slice_contains(text, TC_LIT("inf"));
+    if (status != TC_E_MALFORMED || (!may && !has_literals(text))) {
+        return status;
+    }
+    char *copy = malloc(text.len);
+    size_t first = 0;
+    if (copy == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for %zu bytes", text.len);
+    }
+    memcpy(copy, text.ptr, text.len);
+    (void)replace_literals(copy, text.len, &first);
+    status = tc_json_parse(parser, tc_slice_make(copy, text.len), out, err);
+    free(copy);
+    return status;
 }
 
 static tc_status patch_literals(struct tc_result_parsed *p, struct tc_error *err)
@@ -257,7 +281,7 @@ static tc_status parse_yaml(struct tc_result_parsed *p, struct tc_error *err)
     return TC_OK;
 }
 
-static tc_status refuse_compressed(struct tc_slice bytes, struct tc_error *err)
+static tc_status refuse_encoded(struct tc_slice bytes, struct tc_error *err)
 {
     static const struct {
         struct tc_slice magic;
@@ -272,6 +296,10 @@ static tc_status refuse_compressed(struct tc_slice bytes, struct tc_error *err)
             return tc_fail(err, TC_E_UNSUPPORTED, 0, "compressed (%s): unpack it first",
                            KINDS[i].name);
         }
+    }
+    /* What PowerShell writes with ">". */
+    if (tc_slice_starts(bytes, TC_LIT("\xff\xfe")) || tc_slice_starts(bytes, TC_LIT("\xfe\xff"))) {
+        return tc_fail(err, TC_E_UNSUPPORTED, 0, "UTF-16 text: write it as UTF-8 first");
     }
     return TC_OK;
 }
@@ -311,7 +339,7 @@ tc_status tc__result_parse(struct tc_slice name, struct tc_slice bytes,
         return tc_fail(err, TC_E_MALFORMED, 0,
                        bytes.len == 0 ? "the file is empty" : "the file has nothing but blanks");
     }
-    TC_TRY(refuse_compressed(bytes, err));
+    TC_TRY(refuse_encoded(bytes, err));
     out->in = (struct tc_result_input){.name = name, .bytes = bytes, .form = TC_RESULT_TEXT};
     out->in.parser = tc_json_parser_create();
     if (out->in.parser == NULL) {

@@ -8,6 +8,8 @@
 
 #define S(literal) TC_LIT(literal)
 #define ESCAPE '\x1b'
+/* A tag of mpirun. */
+#define TAG_MAX_BYTES 192
 
 struct tc__lines tc__lines_of(struct tc_slice text)
 {
@@ -73,6 +75,42 @@ static size_t digits_at(struct tc_slice s, size_t at, long *out)
     return used;
 }
 
+/* "[rank0]:", "[default0]:" of torchrun. */
+static size_t role_length(struct tc_slice s, long *out_rank)
+{
+    size_t at = 1;
+    if (s.len < 4 || s.ptr[0] != '[') {
+        return 0;
+    }
+    while (at < s.len && ((s.ptr[at] >= 'a' && s.ptr[at] <= 'z') || s.ptr[at] == '_')) {
+        at++;
+    }
+    size_t digits = at > 1 ? digits_at(s, at, out_rank) : 0;
+    return digits > 0 && tc_slice_starts(tc_slice_from(s, at + digits), S("]:")) ? at + digits + 2
+                                                                                 : 0;
+}
+
+/* "[1,0]<stdout>:", "[prterun-node1-12@1,0]<stdout>: ", "[1,mpirank:0,algo-1]<stderr>:" and times
+ * before them, of mpirun. */
+static size_t tag_length(struct tc_slice s, long *out_rank)
+{
+    struct tc_slice head = tc_slice_head(s, TAG_MAX_BYTES);
+    size_t end = tc_slice_find(head, S("<stdout>:"));
+    end = end == TC_NPOS ? tc_slice_find(head, S("<stderr>:")) : end;
+    if (end == TC_NPOS) {
+        return 0;
+    }
+    struct tc_slice tag = tc_slice_head(head, end);
+    size_t named = tc_slice_find(tag, S("mpirank:"));
+    size_t comma = tc_slice_find_byte(tag, ',');
+    if (named != TC_NPOS) {
+        (void)digits_at(tag, named + S("mpirank:").len, out_rank);
+    } else if (comma != TC_NPOS) {
+        (void)digits_at(tag, comma + 1, out_rank);
+    }
+    return end + S("<stdout>:").len;
+}
+
 /* The bytes of one launcher's prefix, 0 for none. */
 static size_t prefix_length(struct tc_slice s, long *out_rank)
 {
@@ -87,21 +125,8 @@ static size_t prefix_length(struct tc_slice s, long *out_rank)
     if (used > 0 && at + used + 1 == s.len && s.ptr[at + used] == ':') {
         return s.len;
     }
-    struct tc_slice rest = tc_slice_from(s, at);
-    if (tc_slice_starts(rest, S("[rank"))) {
-        size_t n = digits_at(rest, 5, out_rank);
-        bool closed = n > 0 && tc_slice_starts(tc_slice_from(rest, 5 + n), S("]:"));
-        return closed ? at + 5 + n + 2 : 0;
-    }
-    long job = 0;
-    size_t n = tc_slice_starts(rest, S("[")) ? digits_at(rest, 1, &job) : 0;
-    if (n > 0 && tc_slice_starts(tc_slice_from(rest, 1 + n), S(","))) {
-        size_t m = digits_at(rest, n + 2, out_rank);
-        size_t end = tc_slice_find(rest, S(">:"));
-        bool tagged = m > 0 && tc_slice_starts(tc_slice_from(rest, n + 2 + m), S("]<std"));
-        return tagged && end != TC_NPOS ? at + end + 2 : 0;
-    }
-    return 0;
+    used = role_length(tc_slice_from(s, at), out_rank);
+    return used > 0 ? at + used : tag_length(s, out_rank);
 }
 
 struct tc_slice tc__line_bare(struct tc_slice line, long *out_rank)

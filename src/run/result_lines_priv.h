@@ -27,7 +27,7 @@ bool tc__lines_next(struct tc__lines *l, struct tc_slice *out);
 struct tc_slice tc__line_plain(struct tc_slice line, char *memory, size_t size);
 
 /* Without what launchers put before a line: "3: " of srun -l, "[1,0]<stdout>:" of mpirun,
- * "[rank0]:" of torchrun. *out_rank is the number, -1 without one. */
+ * "[rank0]:" and "[default0]:" of torchrun. *out_rank is the number, -1 without one. */
 struct tc_slice tc__line_bare(struct tc_slice line, long *out_rank);
 
 /* The next word; empty at the end. */

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MLPerf Training's logs: lines with ":::MLLOG {...}" among whatever else was printed. Time to
- * train is run_stop - run_start and counts only for a run that succeeded; a log without run_stop is
- * incomplete, not fast. Several runs may follow each other in one log. What was reported on the way
- * (evaluations, blocks, epochs, tracked statistics) is kept as slices.
+ * MLPerf Training's logs: lines with ":::MLLOG {...}" (0.5 and 0.6: other marks, see
+ * result_mllog_priv.h) among whatever else was printed. Time to train is run_stop - run_start and
+ * counts only for a run that succeeded; a log without run_stop is incomplete, not fast. Several
+ * runs may follow each other in one log. What was reported on the way (evaluations, blocks, epochs,
+ * tracked statistics) is kept as slices.
  */
 #include "base/buf.h"
-#include "base/json_raw.h"
 #include "base/time.h"
 #include "codec/codec.h"
-#include "run/result_lines_priv.h"
-#include "run/result_map.h"
-#include "run/result_stats_priv.h"
+#include "run/result_mllog_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,265 +17,29 @@
 
 #define S(literal) TC_LIT(literal)
 
-#define MARK ":::MLLOG"
-#define NS_PER_MS INT64_C(1000000)
-#define NAME_MAX_BYTES 64
-/* Other members of tracked_stats than those with a column. */
-/* Keys whose rank is remembered; MLPerf has about a hundred. */
-#define SPEAKERS_MAX 256
-#define STATS_MAX 16
-
-/* What has a beginning and an end. */
-enum span { INIT, BLOCK, EPOCH, EVAL, SPANS };
-
-static const struct {
-    const char *start;
-    const char *stop;
-    struct tc_definition definition;
-    const char *metric;
-} SPAN_OF[SPANS] = {
-    {"init_start",
-     "init_stop",
-     {"init_stop-init_start", "init_time", "ms", "s", NULL},
-     "init_time"},
-    {"block_start",
-     "block_stop",
-     {"block_stop-block_start", "block_time", "ms", "s", NULL},
-     "block_time"},
-    {"epoch_start",
-     "epoch_stop",
-     {"epoch_stop-epoch_start", "epoch_time", "ms", "s", NULL},
-     "epoch_time"},
-    {"eval_start",
-     "eval_stop",
-     {"eval_stop-eval_start", "eval_time", "ms", "s", NULL},
-     "eval_time"},
-};
-
-struct series {
-    char name[NAME_MAX_BYTES];
-    struct tc__stats stats;
-};
-
-struct run {
-    size_t line; /* of its first event */
-    bool has_events;
-    bool has_start;
-    bool has_stop;
-    int64_t start_ms;
-    int64_t stop_ms;
-    char status[NAME_MAX_BYTES];
-    bool has_quality;
-    double quality;
-    char quality_name[NAME_MAX_BYTES];
-    bool has_target;
-    double target;
-    bool has_loss;
-    double loss;
-    int64_t batch;
-    int64_t nodes;
-    int64_t per_node;
-    int64_t steps;
-    bool open[SPANS];
-    int64_t opened_ms[SPANS];
-    struct tc__stats spans[SPANS];
-    struct series series[STATS_MAX];
-    size_t series_count;
-};
-
-/* Which rank a key was first heard from. */
-struct speaker {
-    uint64_t key_hash;
-    long rank;
-};
-
-struct log {
-    struct tc_result *r;
-    struct tc_error *err;
-    struct run run;
-    struct speaker speakers[SPEAKERS_MAX];
-    size_t speaker_count;
-    size_t repeats; /* lines of other ranks that were left out */
-    size_t repeat_line;
-    size_t runs;
-    size_t line;
-    size_t failed;
-    size_t incomplete;
-    int64_t first_ms;
-    int64_t last_ms;
-    bool has_time;
-};
-
-static const struct tc_definition TIME_TO_TRAIN = {"run_stop-run_start", "time_to_train", "ms", "s",
-                                                   "of a run whose run_stop says success"};
 static const struct tc_definition QUALITY = {"eval_accuracy", "quality", "", "",
                                              "the last one of the metric that was evaluated first"};
 static const struct tc_definition EVALUATION = {"eval_accuracy", "quality", "", "",
                                                 "of one evaluation"};
-static const struct tc_definition TARGET = {"target_accuracy", "quality_target", "", "", NULL};
-static const struct tc_definition LOSS = {"train_loss", "training_loss", "", "", "the last one"};
-static const struct tc_definition STEPS = {"run_stop.step_num", "steps", "steps", "steps",
-                                           "step_num of run_stop"};
-static const struct tc_definition THROUGHPUT = {
-    "tracked_stats.throughput.mean", "samples_per_second", "samples/s", "samples/s",
-    "mean of what was reported, each value over the time since the one before; samples as the "
-    "benchmark counts them (of some language models: tokens)"};
-static const struct tc_definition STEP_TIME = {
-    "tracked_stats.train_step_time.mean", "step_time", "s", "ms",
-    "mean of what was reported, each value itself a mean over the steps since the one before"};
+static const struct tc_definition ERROR = {"eval_error", "quality_error", "", "",
+                                           "less is better; the last one"};
+static const struct tc_definition ERROR_EVALUATION = {"eval_error", "quality_error", "", "",
+                                                      "less is better; of one evaluation"};
 
-/* ---- the end of a run ---- */
-
-static struct tc_result_row *add_slice(struct log *l, size_t line, const char *metric,
-                                       const char *unit)
+static void reset_run(struct tc__mllog_run *run)
 {
-    struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_SLICE, "line:%zu", line);
-    tc_result_text(l->r, row, TC_SLICE_FAMILY, S("mllog"));
-    tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    return row;
-}
-
-static void point_of_run(const struct log *l, struct tc_buf *b)
-{
-    if (l->runs > 0) {
-        tc_map_point_number(b, "log_run", (double)(l->runs + 1));
-    }
-}
-
-static tc_status check_stats(struct log *l, const struct tc__stats *s, const char *what)
-{
-    return s->status == TC_OK
-               ? TC_OK
-               : tc_fail(l->err, s->status, 0, "line %zu: too many values of %s", l->line, what);
-}
-
-static tc_status add_series(struct log *l, struct tc_result_row *training)
-{
-    struct run *run = &l->run;
-    for (size_t i = 0; i < run->series_count; i++) {
-        struct series *s = &run->series[i];
-        TC_TRY(check_stats(l, &s->stats, s->name));
-        bool step = strcmp(s->name, "train_step_time") == 0;
-        bool throughput = strcmp(s->name, "throughput") == 0;
-        double mean = tc__stats_mean(&s->stats);
-        if (throughput) {
-            tc_result_real(training, TC_TRAINING_SAMPLES_PER_S, mean, &THROUGHPUT);
-        } else if (step) {
-            tc_result_real(training, TC_TRAINING_STEP_MEAN, mean * 1000, &STEP_TIME);
-        }
-        const char *unit = throughput ? "samples/s" : step ? "s" : "";
-        char field[NAME_MAX_BYTES + 16];
-        char data[64];
-        struct tc_buf point = tc_buf_make(data, sizeof data);
-        (void)snprintf(field, sizeof field, "tracked_stats.%s", s->name);
-        point_of_run(l, &point);
-        struct tc_result_row *row = add_slice(l, run->line, field, unit);
-        tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
-        tc__stats_slice(&s->stats, row,
-                        tc_result_define(l->r, field, s->name, unit, unit, "as reported"));
-    }
-    return TC_OK;
-}
-
-static tc_status add_spans(struct log *l)
-{
-    for (size_t i = 0; i < SPANS; i++) {
-        struct tc__stats *s = &l->run.spans[i];
-        char data[64];
-        struct tc_buf point = tc_buf_make(data, sizeof data);
-        TC_TRY(check_stats(l, s, SPAN_OF[i].metric));
-        if (s->count == 0) {
-            continue;
-        }
-        point_of_run(l, &point);
-        struct tc_result_row *row = add_slice(l, l->run.line, SPAN_OF[i].metric, "s");
-        tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
-        tc__stats_slice(s, row, &SPAN_OF[i].definition);
-    }
-    return TC_OK;
-}
-
-static void run_times(struct log *l, struct tc_result_row *row)
-{
-    struct run *run = &l->run;
-    char where[32];
-    (void)snprintf(where, sizeof where, "line:%zu", l->line);
-    bool success = run->has_stop && strcmp(run->status, "success") == 0;
-    if (run->has_start) {
-        tc_result_time(row, TC_TRAINING_STARTED, run->start_ms * NS_PER_MS);
-    }
-    if (run->has_stop) {
-        tc_result_time(row, TC_TRAINING_ENDED, run->stop_ms * NS_PER_MS);
-    }
-    if (!run->has_start || !run->has_stop) {
-        l->incomplete++;
-        tc_result_note(l->r, false, where, run->has_start ? "run_stop" : "run_start",
-                       "the log has no %s: the run is incomplete, and its time to train not known",
-                       run->has_start ? "run_stop" : "run_start");
-    } else if (run->stop_ms < run->start_ms) {
-        tc_result_note(l->r, true, where, "run_stop", "run_stop is %.3f s before run_start",
-                       (double)(run->start_ms - run->stop_ms) / 1000);
-    } else if (success) {
-        tc_result_real(row, TC_TRAINING_TIME_TO_TRAIN,
-                       (double)(run->stop_ms - run->start_ms) / 1000, &TIME_TO_TRAIN);
-    } else {
-        l->failed++;
-        tc_result_note(l->r, false, where, "status",
-                       "run_stop says '%.40s', not success: its time to train is not known",
-                       run->status);
-    }
-}
-
-static tc_status end_run(struct log *l)
-{
-    struct run *run = &l->run;
-    char data[160];
-    struct tc_buf scale = tc_buf_make(data, sizeof data);
-    struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_TRAINING, "line:%zu", run->line);
-    tc_result_text(l->r, row, TC_TRAINING_PHASE, S("train"));
-    run_times(l, row);
-    if (run->nodes > 0 && run->per_node > 0 && run->nodes < INT32_MAX &&
-        run->per_node < INT32_MAX) {
-        tc_result_int(row, TC_TRAINING_GPUS, run->nodes * run->per_node, NULL);
-        tc_map_point_number(&scale, "gpus", (double)(run->nodes * run->per_node));
-    }
-    if (run->batch > 0) {
-        tc_map_point_number(&scale, "batch", (double)run->batch);
-    }
-    point_of_run(l, &scale);
-    tc_result_text(l->r, row, TC_TRAINING_SCALE_POINT, tc_buf_slice(&scale));
-    if (run->steps > 0) {
-        tc_result_int(row, TC_TRAINING_STEPS, run->steps, &STEPS);
-    }
-    if (run->has_quality) {
-        tc_result_real(row, TC_TRAINING_QUALITY, run->quality, &QUALITY);
-        tc_result_text(l->r, row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
-    }
-    if (run->has_target) {
-        tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);
-    }
-    if (run->has_loss) {
-        tc_result_real(row, TC_TRAINING_LOSS, run->loss, &LOSS);
-    }
-    TC_TRY(add_series(l, row));
-    return add_spans(l);
-}
-
-static void reset_run(struct run *run)
-{
-    for (size_t i = 0; i < SPANS; i++) {
+    for (size_t i = 0; i < TC__MLLOG_SPANS; i++) {
         tc__stats_fini(&run->spans[i]);
     }
     for (size_t i = 0; i < run->series_count; i++) {
         tc__stats_fini(&run->series[i].stats);
     }
-    *run = (struct run){.line = 0};
+    *run = (struct tc__mllog_run){.line = 0};
 }
 
-static tc_status next_run(struct log *l)
+static tc_status next_run(struct tc__mllog_log *l)
 {
-    TC_TRY(end_run(l));
+    TC_TRY(tc__mllog_end_run(l));
     l->runs++;
     reset_run(&l->run);
     return TC_OK;
@@ -285,118 +47,146 @@ static tc_status next_run(struct log *l)
 
 /* ---- events ---- */
 
-struct event {
-    struct tc_slice key;
-    struct tc_json value;
-    struct tc_json metadata;
-    int64_t ms;
-};
-
-static void copy_name(char out[NAME_MAX_BYTES], struct tc_slice name)
+static void copy_name(char out[TC__MLLOG_NAME_BYTES], struct tc_slice name)
 {
-    struct tc_buf b = tc_buf_make(out, NAME_MAX_BYTES - 1);
-    memset(out, 0, NAME_MAX_BYTES);
-    tc_buf_printable(&b, tc_slice_head(name, NAME_MAX_BYTES / 4));
+    struct tc_buf b = tc_buf_make(out, TC__MLLOG_NAME_BYTES - 1);
+    memset(out, 0, TC__MLLOG_NAME_BYTES);
+    tc_buf_printable(&b, tc_slice_head(name, TC__MLLOG_NAME_BYTES / 4));
 }
 
-static void on_evaluation(struct log *l, const struct event *e)
+static void add_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event *e,
+                           struct tc_slice metric, double value)
 {
-    struct run *run = &l->run;
-    double value = 0;
+    static const char *const places[] = {"epoch_num", "samples_count", "step_num"};
+    struct tc__mllog_run *run = &l->run;
+    bool is_error = tc_slice_eq(e->key, S("eval_error"));
     double number = 0;
-    struct tc_slice metric = tc_map_string_at(e->metadata, "metric");
-    metric = metric.len > 0 ? metric : S("eval_accuracy");
-    if (!tc_map_number(e->value, &value)) {
-        return;
-    }
-    char name[NAME_MAX_BYTES];
+    char name[TC__MLLOG_NAME_BYTES];
     char data[160];
     struct tc_buf point = tc_buf_make(data, sizeof data);
     copy_name(name, metric);
     if (!run->has_quality) {
         memcpy(run->quality_name, name, sizeof name);
+        run->quality_of = is_error ? &ERROR : &QUALITY;
     }
     if (strcmp(run->quality_name, name) == 0) {
         run->quality = value;
         run->has_quality = true;
     }
-    point_of_run(l, &point);
+    tc__mllog_point(l, &point);
     tc_map_point_text(&point, "metric", tc_slice_cstr(name));
-    if (tc_map_number_at(e->metadata, "epoch_num", &number)) {
-        tc_map_point_number(&point, "epoch_num", number);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        /* 0.5 says epoch. */
+        if (tc_map_number_at(e->metadata, places[i], &number) ||
+            (i == 0 && tc_map_number_at(e->metadata, "epoch", &number))) {
+            tc_map_point_number(&point, places[i], number);
+        }
     }
-    if (tc_map_number_at(e->metadata, "samples_count", &number)) {
-        tc_map_point_number(&point, "samples_count", number);
-    }
-    if (tc_map_number_at(e->metadata, "step_num", &number)) {
-        tc_map_point_number(&point, "step_num", number);
-    }
-    struct tc_result_row *row = add_slice(l, l->line, "eval_accuracy", "");
+    struct tc_result_row *row =
+        tc__mllog_slice(l, e->line, is_error ? "eval_error" : "eval_accuracy", "");
     tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
-    tc_result_time(row, TC_SLICE_START, e->ms * NS_PER_MS);
-    tc_result_time(row, TC_SLICE_END, e->ms * NS_PER_MS);
-    tc_result_real(row, TC_SLICE_LAST, value, &EVALUATION);
+    if (e->ns > 0) {
+        tc_result_time(row, TC_SLICE_START, e->ns);
+        tc_result_time(row, TC_SLICE_END, e->ns);
+    }
+    tc_result_real(row, TC_SLICE_LAST, value, is_error ? &ERROR_EVALUATION : &EVALUATION);
 }
 
-static void on_tracked(struct log *l, const struct event *e)
+/* A number, or one for each metric: {"BBOX": 0.38, "SEGM": 0.34}. */
+static void on_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
-    struct run *run = &l->run;
+    struct tc_slice metric = tc_map_string_at(e->metadata, "metric");
+    double value = 0;
+    if (tc_map_number(e->value, &value)) {
+        add_evaluation(l, e, metric.len > 0 ? metric : e->key, value);
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(e->value);
+    struct tc_slice key;
+    struct tc_json v;
+    size_t taken = 0;
+    while (tc_json_type(e->value) == TC_JSON_OBJECT && tc_json_iter_next(&it, &key, &v)) {
+        if (tc_map_number(v, &value)) {
+            add_evaluation(l, e, key, value);
+            taken++;
+        }
+    }
+    if (taken == 0 && l->not_numbers++ == 0) {
+        l->not_number_line = e->line;
+    }
+}
+
+static void add_tracked(struct tc__mllog_log *l, struct tc_slice key, double value)
+{
+    struct tc__mllog_run *run = &l->run;
+    char name[TC__MLLOG_NAME_BYTES];
+    size_t i = 0;
+    copy_name(name, key);
+    if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
+        run->loss = value;
+        run->has_loss = true;
+    }
+    while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
+        i++;
+    }
+    if (i == TC__MLLOG_STATS_MAX) {
+        tc_result_note(l->r, false, "", "tracked_stats",
+                       "more than %d members of tracked_stats: '%s' is left out",
+                       TC__MLLOG_STATS_MAX, name);
+        return;
+    }
+    if (i == run->series_count) {
+        memcpy(run->series[i].name, name, sizeof name);
+        run->series_count++;
+    }
+    tc__stats_add(&run->series[i].stats, value);
+}
+
+/* tracked_stats has an object; before 2.0 throughput was an event of its own. */
+static void on_tracked(struct tc__mllog_log *l, const struct tc__mllog_event *e)
+{
     struct tc_json_iter it = tc_json_iter_make(e->value);
     struct tc_slice key;
     struct tc_json v;
     double value = 0;
+    if (tc_json_type(e->value) != TC_JSON_OBJECT) {
+        if (tc_slice_eq(e->key, S("throughput")) && tc_map_number(e->value, &value)) {
+            add_tracked(l, e->key, value);
+        }
+        return;
+    }
     while (tc_json_iter_next(&it, &key, &v)) {
-        char name[NAME_MAX_BYTES];
-        size_t i = 0;
-        if (!tc_map_number(v, &value)) {
-            continue;
+        if (tc_map_number(v, &value)) {
+            add_tracked(l, key, value);
         }
-        copy_name(name, key);
-        if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
-            run->loss = value;
-            run->has_loss = true;
-        }
-        while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
-            i++;
-        }
-        if (i == STATS_MAX) {
-            tc_result_note(l->r, false, "", "tracked_stats",
-                           "more than %d members of tracked_stats: '%s' is left out", STATS_MAX,
-                           name);
-            continue;
-        }
-        if (i == run->series_count) {
-            memcpy(run->series[i].name, name, sizeof name);
-            run->series_count++;
-        }
-        tc__stats_add(&run->series[i].stats, value);
     }
 }
 
-static void on_span(struct log *l, const struct event *e)
+static void on_span(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
-    struct run *run = &l->run;
-    for (size_t i = 0; i < SPANS; i++) {
-        if (tc_slice_eq(e->key, tc_slice_cstr(SPAN_OF[i].start))) {
+    struct tc__mllog_run *run = &l->run;
+    for (size_t i = 0; i < TC__MLLOG_SPANS; i++) {
+        if (tc_slice_eq(e->key, tc_slice_cstr(tc__mllog_spans[i].start))) {
             run->open[i] = true;
-            run->opened_ms[i] = e->ms;
-        } else if (run->open[i] && tc_slice_eq(e->key, tc_slice_cstr(SPAN_OF[i].stop))) {
+            run->opened_ns[i] = e->ns;
+        } else if (run->open[i] && tc_slice_eq(e->key, tc_slice_cstr(tc__mllog_spans[i].stop))) {
             char where[32];
             (void)snprintf(where, sizeof where, "line:%zu", l->line);
-            if (e->ms < run->opened_ms[i]) {
-                tc_result_note(l->r, true, where, SPAN_OF[i].stop, "%s is %.3f s before %s",
-                               SPAN_OF[i].stop, (double)(run->opened_ms[i] - e->ms) / 1000,
-                               SPAN_OF[i].start);
+            if (e->ns < run->opened_ns[i]) {
+                tc_result_note(l->r, true, where, tc__mllog_spans[i].stop, "%s is %.3f s before %s",
+                               tc__mllog_spans[i].stop,
+                               (double)(run->opened_ns[i] - e->ns) / TC_SECOND,
+                               tc__mllog_spans[i].start);
             }
-            tc__stats_add(&run->spans[i], (double)(e->ms - run->opened_ms[i]) / 1000);
+            tc__stats_add(&run->spans[i], (double)(e->ns - run->opened_ns[i]) / TC_SECOND);
             run->open[i] = false;
         }
     }
 }
 
-static tc_status on_start(struct log *l, const struct event *e)
+static tc_status on_start(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
-    struct run *run = &l->run;
+    struct tc__mllog_run *run = &l->run;
     if (run->has_start && run->has_stop) {
         TC_TRY(next_run(l));
         run->line = l->line;
@@ -409,13 +199,25 @@ static tc_status on_start(struct log *l, const struct event *e)
         return TC_OK;
     }
     run->has_start = true;
-    run->start_ms = e->ms;
+    run->start_ns = e->ns;
     return TC_OK;
 }
 
-static void on_stop(struct log *l, const struct event *e)
+/* 0.5 says {"success": true}, or "true". */
+static struct tc_slice status_of(const struct tc__mllog_event *e)
 {
-    struct run *run = &l->run;
+    struct tc_json v;
+    bool yes = false;
+    if (!tc_map_at(e->metadata, "success", &v)) {
+        return tc_map_string_at(e->metadata, "status");
+    }
+    yes = (tc_json_bool(v, &yes) && yes) || tc_slice_eq_nocase(tc_map_string_at(v, ""), S("true"));
+    return yes ? S("success") : S("no success");
+}
+
+static void on_stop(struct tc__mllog_log *l, const struct tc__mllog_event *e)
+{
+    struct tc__mllog_run *run = &l->run;
     char where[32];
     (void)snprintf(where, sizeof where, "line:%zu", l->line);
     if (!run->has_start) {
@@ -427,16 +229,18 @@ static void on_stop(struct log *l, const struct event *e)
         return;
     }
     run->has_stop = true;
-    run->stop_ms = e->ms;
-    copy_name(run->status, tc_map_string_at(e->metadata, "status"));
+    run->stop_ns = e->ns;
+    copy_name(run->status, status_of(e));
     (void)tc_map_int_at(e->metadata, "step_num", &run->steps);
 }
 
 /* A number that the log says once, of several spellings. */
-static void on_setting(struct log *l, const struct event *e)
+static void on_setting(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
-    struct run *run = &l->run;
-    static const char *const targets[] = {"target_accuracy", "quality_target", "target_quality"};
+    struct tc__mllog_run *run = &l->run;
+    static const char *const targets[] = {
+        "target_accuracy", "quality_target", "target_quality",   "target_avg_lddt_ca_value",
+        "target_iou",      "target_mae",     "target_forces_mae"};
     int64_t number = 0;
     double real = 0;
     struct tc_slice text;
@@ -466,9 +270,9 @@ static void on_setting(struct log *l, const struct event *e)
     }
 }
 
-static tc_status on_event(struct log *l, const struct event *e)
+static tc_status on_event(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
-    struct run *run = &l->run;
+    struct tc__mllog_run *run = &l->run;
     bool begins = tc_slice_eq(e->key, S("init_start")) || tc_slice_eq(e->key, S("cache_clear"));
     if (begins && run->has_start) {
         TC_TRY(next_run(l));
@@ -477,21 +281,20 @@ static tc_status on_event(struct log *l, const struct event *e)
         run->line = l->line;
         run->has_events = true;
     }
-    if (!l->has_time || e->ms < l->first_ms) {
-        l->first_ms = e->ms;
+    if (e->ns > 0) { /* what was written before is dated 0 */
+        l->first_ns = !l->has_time || e->ns < l->first_ns ? e->ns : l->first_ns;
+        l->last_ns = !l->has_time || e->ns > l->last_ns ? e->ns : l->last_ns;
+        l->has_time = true;
     }
-    if (!l->has_time || e->ms > l->last_ms) {
-        l->last_ms = e->ms;
-    }
-    l->has_time = true;
+    tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, e->benchmark);
     if (tc_slice_eq(e->key, S("run_start"))) {
         return on_start(l, e);
     }
     if (tc_slice_eq(e->key, S("run_stop"))) {
         on_stop(l, e);
-    } else if (tc_slice_eq(e->key, S("eval_accuracy"))) {
+    } else if (tc_slice_eq(e->key, S("eval_accuracy")) || tc_slice_eq(e->key, S("eval_error"))) {
         on_evaluation(l, e);
-    } else if (tc_slice_eq(e->key, S("tracked_stats"))) {
+    } else if (tc_slice_eq(e->key, S("tracked_stats")) || tc_slice_eq(e->key, S("throughput"))) {
         on_tracked(l, e);
     } else {
         on_span(l, e);
@@ -503,7 +306,7 @@ static tc_status on_event(struct log *l, const struct event *e)
 /* ---- lines ---- */
 
 /* With srun -l every rank may print the same events: a key counts from the rank that was first. */
-static bool is_repeat(struct log *l, struct tc_slice key, long rank)
+static bool is_repeat(struct tc__mllog_log *l, struct tc_slice key, long rank)
 {
     uint64_t hash = tc_slice_hash(key, 0);
     if (rank < 0) {
@@ -514,88 +317,85 @@ static bool is_repeat(struct log *l, struct tc_slice key, long rank)
             return l->speakers[i].rank != rank;
         }
     }
-    if (l->speaker_count < SPEAKERS_MAX) {
-        l->speakers[l->speaker_count++] = (struct speaker){hash, rank};
+    if (l->speaker_count < TC__MLLOG_SPEAKERS_MAX) {
+        l->speakers[l->speaker_count++] = (struct tc__mllog_speaker){hash, rank};
     }
     return false;
 }
 
-/* The JSON behind the mark. */
-static tc_status read_event(struct log *l, const struct tc_result_input *in, struct tc_slice text,
-                            long rank, bool is_last)
+static tc_status read_events(struct tc__mllog_log *l, struct tc__mllog_events *events)
 {
-    struct event e = {.key = TC_EMPTY};
-    struct tc_json root;
-    struct tc_slice object;
-    size_t at = 0;
-    if (!tc_json_raw_value(text, &at, &object) ||
-        tc_json_parse(in->parser, object, &root, NULL) != TC_OK) {
-        if (is_last) {
-            char where[32];
-            (void)snprintf(where, sizeof where, "line:%zu", l->line);
-            tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
-            return TC_OK;
+    struct tc__mllog_event e;
+    tc_status status;
+    while ((status = tc__mllog_next(events, &e, l->err)) == TC_OK) {
+        l->line = e.line;
+        int64_t instance = -1;
+        /* MLPerf HPC may train several models at once: the first one counts. */
+        (void)tc_map_int_at(e.metadata, "instance", &instance);
+        bool other = instance >= 0 && instance <= INT32_MAX && e.rank < 0;
+        if (is_repeat(l, e.key, other ? (long)instance : e.rank)) {
+            l->repeat_line = l->repeats++ == 0 ? l->line : l->repeat_line;
+        } else {
+            TC_TRY(on_event(l, &e));
         }
-        return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: no JSON behind %s", l->line, MARK);
     }
-    e.key = tc_map_string_at(root, "key");
-    e.value = root;
-    e.metadata = root;
-    (void)tc_json_get(root, S("value"), &e.value);
-    (void)tc_json_get(root, S("metadata"), &e.metadata);
-    if (e.key.len == 0) {
-        return tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: key: a name is needed", l->line);
+    if (status != TC_E_NOTFOUND) {
+        return status;
     }
-    if (!tc_map_int_at(root, "time_ms", &e.ms) || e.ms < 0 || e.ms > TC_TIME_MAX / NS_PER_MS) {
-        return tc_fail(l->err, TC_E_MALFORMED, 0,
-                       "line %zu: time_ms: milliseconds since 1970 are needed", l->line);
+    if (l->run.has_events) {
+        return tc__mllog_end_run(l);
     }
-    if (is_repeat(l, e.key, rank)) {
-        l->repeat_line = l->repeats++ == 0 ? l->line : l->repeat_line;
+    if (l->runs > 0) {
         return TC_OK;
     }
-    return on_event(l, &e);
+    return events->broken > 0
+               ? tc_fail(l->err, TC_E_MALFORMED, 0, "line %zu: %s, and no other line with an event",
+                         events->broken_line, events->broken_what)
+               : tc_fail(l->err, TC_E_MALFORMED, 0, "no line with :::MLLOG {...}");
 }
 
-static tc_status read_lines(struct log *l, const struct tc_result_input *in)
+/* Lines that are left out. */
+static void tell_gaps(struct tc__mllog_log *l, const struct tc__mllog_events *events)
 {
-    struct tc__lines lines = tc__lines_of(in->bytes);
-    struct tc_slice line;
-    struct tc_slice text;
-    while (tc__lines_next(&lines, &line)) {
-        l->line = lines.line;
-        if (tc__text_after(line, S(MARK), &text)) {
-            bool is_last = lines.rest.len == 0;
-            long rank = -1;
-            (void)tc__line_bare(line, &rank);
-            TC_TRY(read_event(l, in, text, rank, is_last));
-        }
+    char where[32];
+    if (l->repeats > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", l->repeat_line);
+        tc_result_note(
+            l->r, false, where, "MLLOG",
+            "%zu lines of other ranks are left out: a key counts from the rank or instance "
+            "that was first",
+            l->repeats);
     }
-    if (!l->run.has_events) {
-        return l->runs > 0 ? TC_OK
-                           : tc_fail(l->err, TC_E_MALFORMED, 0, "no line with %s {...}", MARK);
+    if (l->not_numbers > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", l->not_number_line);
+        tc_result_note(l->r, false, where, "eval_accuracy",
+                       "%zu evaluations are no numbers, here first: they are left out",
+                       l->not_numbers);
     }
-    return end_run(l);
+    if (events->broken > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", events->broken_line);
+        tc_result_note(l->r, false, where, "MLLOG",
+                       "%zu lines are broken and left out, here first: %s", events->broken,
+                       events->broken_what);
+    }
+    if (events->cut_line > 0) {
+        (void)snprintf(where, sizeof where, "line:%zu", events->cut_line);
+        tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
+    }
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
-    struct log l = {.r = r, .err = err};
-    tc_status status = read_lines(&l, in);
+    struct tc__mllog_log l = {.r = r, .err = err};
+    struct tc__mllog_events events = tc__mllog_events_of(in);
+    tc_status status = read_events(&l, &events);
     reset_run(&l.run);
     TC_TRY(status);
-    if (l.repeats > 0) {
-        char where[32];
-        (void)snprintf(where, sizeof where, "line:%zu", l.repeat_line);
-        tc_result_note(r, false, where, "MLLOG",
-                       "%zu lines of other ranks are left out: a key counts from the rank that was "
-                       "first",
-                       l.repeats);
-    }
+    tell_gaps(&l, &events);
     if (l.has_time) {
-        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, l.first_ms * NS_PER_MS);
-        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, l.last_ms * NS_PER_MS);
+        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, l.first_ns);
+        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, l.last_ns);
     }
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_WORKLOAD_TYPE, S("training"));
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS,
@@ -607,8 +407,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 static int sniff(const struct tc_result_input *in)
 {
-    struct tc_slice rest;
-    if (!tc__text_after(in->bytes, S(MARK), &rest)) {
+    if (!tc__mllog_has_mark(in->bytes)) {
         return TC_SNIFF_NO;
     }
     /* LoadGen, of MLPerf Inference, writes such lines as well. */

@@ -203,12 +203,24 @@ static void copy_word(char out[32], struct tc_slice value)
     (void)snprintf(out, 32, "%.*s", (int)(value.len > 31 ? 31 : value.len), value.ptr);
 }
 
+/* Before 1.0 "Single Stream". */
+static void copy_scenario(char out[32], struct tc_slice value)
+{
+    struct tc_buf b = tc_buf_make(out, 31);
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.ptr[i] != ' ') {
+            tc_buf_char(&b, value.ptr[i]);
+        }
+    }
+    out[b.len] = '\0';
+}
+
 static void on_text(struct summary *s, const char *where, struct tc_slice name,
                     struct tc_slice value)
 {
     if (tc_slice_eq(name, S("scenario")) || tc_slice_eq(name, S("effective scenario")) ||
         (tc_slice_eq(name, S("requested scenario")) && s->scenario[0] == '\0')) {
-        copy_word(s->scenario, value);
+        copy_scenario(s->scenario, value);
     } else if (tc_slice_eq(name, S("mode")) || tc_slice_eq(name, S("test mode")) ||
                tc_slice_eq(name, S("effective test mode"))) {
         copy_word(s->mode, value);
@@ -390,8 +402,10 @@ static void read_summary_line(struct summary *s, size_t number, struct tc_slice 
     char where[32];
     (void)snprintf(where, sizeof where, "line:%zu", number);
     line = tc_slice_trim(line);
-    if (tc__text_after(line, S("Processed "), &rest) && tc_slice_u64(rest, &count) > 0 &&
-        tc_slice_contains(rest, S(" queries"))) {
+    if (tc__text_after(line, S("Processed "), &rest) && tc_slice_contains(rest, S(" queries")) &&
+        (tc_slice_u64(rest, &count) > 0 ||
+         (tc__text_after(rest, S("("), &rest) && tc_slice_u64(rest, &count) > 0))) {
+        /* "Processed 588 queries.", or "Processed at least 64 queries (2048)." */
         s->queries = (struct value){.known = true, .value = (double)count};
         return;
     }
@@ -415,6 +429,7 @@ static tc_status read_detail_line(struct summary *s, const struct tc_result_inpu
     struct tc_slice object;
     struct tc_slice value;
     double real = 0;
+    bool met = true;
     char where[32];
     char name[KEY_MAX];
     size_t at = 0;
@@ -433,6 +448,12 @@ static tc_status read_detail_line(struct summary *s, const struct tc_result_inpu
         tc_result_tool_version(s->r, tc_map_string_at(root, "value"));
     } else if (tc_json_string(v, &value)) {
         on_pair(s, where, key, value);
+    } else if (tc_json_bool(v, &met)) {
+        if (!met && tc_slice_starts(key, S("result_")) && tc_slice_ends(key, S("_met"))) {
+            s->complaints++;
+            tc_result_note(s->r, false, where, "result_validity", "%.*s: false",
+                           TC_FMT(tc_slice_head(key, 64)));
+        }
     } else if (tc_map_number(v, &real)) {
         on_number(s, normalise(key, name), real);
     }

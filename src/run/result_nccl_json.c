@@ -107,6 +107,13 @@ static void json_summary(struct tc__nccl_log *l, struct tc_json o)
     if (tc_map_number_at(o, "average_bus_bandwidth/bandwidth", &average)) {
         tc__nccl_add_average(l, "/average_bus_bandwidth/bandwidth", average);
     }
+    struct tc_json okay;
+    bool yes = true;
+    if (tc_map_at(o, "average_bus_bandwidth/okay", &okay) && tc_json_bool(okay, &yes) && !yes) {
+        l->failures++;
+        tc_result_note(l->r, false, "/average_bus_bandwidth/okay", "okay",
+                       "the average is below the one that was asked for");
+    }
     struct tc_json errors;
     struct tc_json error;
     struct tc_slice text;

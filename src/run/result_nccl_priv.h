@@ -8,6 +8,8 @@
 #include "run/result_map.h"
 
 #define TC__NCCL_COLUMNS_MAX 32
+/* The longest row; a table of today has about 200 bytes. */
+#define TC__NCCL_ROW_BYTES 512
 /* Hosts that are counted; beyond it their number is not told. */
 #define TC__NCCL_HOSTS_MAX 4096
 #define TC__NCCL_HOST_SLOTS 8192
@@ -43,6 +45,7 @@ struct tc__nccl_row {
     struct tc_slice redop;
     struct tc_slice root;
     struct tc__nccl_half half[2]; /* out of place, in place */
+    bool one_place;               /* half[0] alone, and it is not told which one it is */
 };
 
 struct tc__nccl_log {
@@ -51,8 +54,18 @@ struct tc__nccl_log {
     char op[32];
     int columns[TC__NCCL_COLUMNS_MAX];
     bool in_place[TC__NCCL_COLUMNS_MAX];
+    size_t column_ends[TC__NCCL_COLUMNS_MAX]; /* where the column's name ends in the head */
     size_t column_count;
+    size_t prefix_words; /* that a log has before each line */
     bool cpu_time;
+    bool in_ms; /* tables of before 2019 */
+    size_t rows;
+    size_t one_place_line;
+    /* A row that messages of NCCL broke off: its beginning. */
+    char torn[TC__NCCL_ROW_BYTES];
+    size_t torn_len;
+    size_t torn_columns;
+    size_t torn_line;
     int64_t iterations; /* 0: not known */
     size_t tables;
     size_t ends; /* tables that told their average */
@@ -65,6 +78,8 @@ struct tc__nccl_log {
 
 /* The one collective whose program a text names; "" for none or several. */
 const char *tc__nccl_op_in(struct tc_slice text);
+/* "AllReduce" is all_reduce; "" for one that is not known. */
+const char *tc__nccl_op_named(struct tc_slice name);
 void tc__nccl_set_op(struct tc__nccl_log *l, const char *op);
 
 void tc__nccl_add_row(struct tc__nccl_log *l, const char *where, const struct tc__nccl_row *t);
@@ -78,5 +93,13 @@ void tc__nccl_finish(struct tc__nccl_log *l);
 
 /* The file of -J. */
 TC_CHECKED tc_status tc__nccl_read_json(const struct tc_result_input *in, struct tc__nccl_log *l);
+
+/* The files of rccl-tests' -x, in both formats of its -Z. */
+bool tc__nccl_is_rccl_json(const struct tc_result_input *in);
+bool tc__nccl_is_rccl_csv(struct tc_slice text);
+TC_CHECKED tc_status tc__nccl_read_rccl_json(const struct tc_result_input *in,
+                                             struct tc__nccl_log *l);
+TC_CHECKED tc_status tc__nccl_read_rccl_csv(const struct tc_result_input *in,
+                                            struct tc__nccl_log *l);
 
 #endif

@@ -13,6 +13,8 @@
 #define MEAN_NOTE "average over the iterations, of the slowest rank or over ranks as -a says"
 
 static const struct tc_definition TIME_OF = {"time", "collective_time", "us", "us", MEAN_NOTE};
+static const struct tc_definition TIME_MS_OF = {"time (ms)", "collective_time", "ms", "us",
+                                                MEAN_NOTE};
 static const struct tc_definition CPU_TIME_OF = {"cputime", "collective_cpu_time", "us", "us",
                                                  MEAN_NOTE};
 static const struct tc_definition ALGBW_OF = {"algbw", "algorithm_bandwidth", "GB/s", "GB/s",
@@ -48,13 +50,13 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The one collective whose program a text names; "" for none or several. */
-const char *tc__nccl_op_in(struct tc_slice text)
+/* Programs are named OP_perf; those of NCCL 1 were OP_test. */
+static const char *op_before(struct tc_slice text, struct tc_slice ending)
 {
     const char *found = "";
     struct tc_slice rest = text;
-    while (tc__text_after(rest, S("_perf"), &rest)) {
-        size_t end = (size_t)(rest.ptr - text.ptr) - S("_perf").len;
+    while (tc__text_after(rest, ending, &rest)) {
+        size_t end = (size_t)(rest.ptr - text.ptr) - ending.len;
         if (rest.len > 0 && is_name_char(rest.ptr[0])) {
             continue;
         }
@@ -71,6 +73,30 @@ const char *tc__nccl_op_in(struct tc_slice text)
         }
     }
     return found;
+}
+
+/* The one collective whose program a text names; "" for none or several. */
+const char *tc__nccl_op_in(struct tc_slice text)
+{
+    const char *op = op_before(text, S("_perf"));
+    return op[0] != '\0' ? op : op_before(text, S("_test"));
+}
+
+const char *tc__nccl_op_named(struct tc_slice name)
+{
+    for (size_t i = 0; i < sizeof OPS / sizeof OPS[0]; i++) {
+        char plain[32];
+        struct tc_buf b = tc_buf_make(plain, sizeof plain);
+        for (const char *c = OPS[i]; *c != '\0'; c++) {
+            if (*c != '_') {
+                tc_buf_char(&b, *c);
+            }
+        }
+        if (tc_slice_eq_nocase(name, tc_buf_slice(&b))) {
+            return OPS[i];
+        }
+    }
+    return "";
 }
 
 void tc__nccl_set_op(struct tc__nccl_log *l, const char *op)
@@ -93,7 +119,9 @@ static struct tc_result_row *add_slice(struct tc__nccl_log *l, const char *where
         tc_map_point_text(&point, "type", t->type);
         tc_map_point_text(&point, "redop", t->redop);
         tc_map_point_text(&point, "root", t->root);
-        tc_map_point_number(&point, "in_place", in_place);
+        if (!t->one_place) {
+            tc_map_point_number(&point, "in_place", in_place);
+        }
     }
     tc_result_text(l->r, row, TC_SLICE_FAMILY, S("nccl-tests"));
     tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
@@ -142,12 +170,16 @@ void tc__nccl_add_row(struct tc__nccl_log *l, const char *where, const struct tc
         {TC__NCCL_ERROR, "error", TC_SLICE_LAST, &ERROR_OF},
         {TC__NCCL_BITDIFF, "bitdiff", TC_SLICE_LAST, &BITDIFF_OF},
     };
+    l->rows++;
     for (int i = 0; i < 2; i++) {
         const struct tc__nccl_half *h = &t->half[i];
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             bool cpu = kinds[k].value == TC__NCCL_TIME && h->cpu_time;
-            const struct tc_definition *d = cpu ? &CPU_TIME_OF : kinds[k].definition;
-            double value = h->values[kinds[k].value];
+            bool ms = kinds[k].value == TC__NCCL_TIME && l->in_ms;
+            const struct tc_definition *d = cpu  ? &CPU_TIME_OF
+                                            : ms ? &TIME_MS_OF
+                                                 : kinds[k].definition;
+            double value = h->values[kinds[k].value] * (ms ? 1000 : 1);
             if (!h->known[kinds[k].value]) {
                 continue;
             }
@@ -225,6 +257,13 @@ void tc__nccl_finish(struct tc__nccl_log *l)
                        "%zu of %zu tables have no average below them: the test did not end, or the "
                        "log is a part of it",
                        l->tables - l->ends, l->tables);
+    }
+    if (l->one_place_line > 0) {
+        char where[32];
+        (void)snprintf(where, sizeof where, "line:%zu", l->one_place_line);
+        tc_result_note(l->r, false, where, "in_place",
+                       "rows have the values of one place where the head has two: it is not known "
+                       "whether out of place or in place");
     }
     if (l->unnamed > 0) {
         tc_result_note(l->r, false, "", "op", "the file does not say which collective was tested");

@@ -70,6 +70,10 @@ TC_CHECKED tc_status tc__result_note_twice(const struct tc_result_parsed *p, str
                                            struct tc_error *err);
 /* Notes the values that were written as NaN. */
 void tc__result_note_nan(const struct tc_result_parsed *p, struct tc_result *r);
+/* Parses a document cut out of a text: NaN and infinities are texts in it, as in a file of JSON;
+ * C's nan and inf are "". */
+TC_CHECKED tc_status tc__result_parse_loose(struct tc_json_parser *parser, struct tc_slice text,
+                                            struct tc_json *out, struct tc_error *err);
 /* Takes a file that was YAML for the text it is, for readers of text. */
 void tc__result_as_text(struct tc_result_parsed *p);
 

@@ -40,9 +40,14 @@ static struct shortest shortest(double value)
     return s;
 }
 
+static bool above_by(double a, double b, double share)
+{
+    return a > b && a - b > share * fmax(fabs(a), fabs(b));
+}
+
 static bool above(double a, double b)
 {
-    return a > b && a - b > ROUNDING * fmax(fabs(a), fabs(b));
+    return above_by(a, b, ROUNDING);
 }
 
 static const struct tc_result_cell *cell(const struct check *c, size_t column)
@@ -66,11 +71,13 @@ static const char *field_of(const struct check *c, size_t column)
 static void check_order(const struct check *c, const size_t *columns, size_t count)
 {
     size_t last = TC_TABLE_COLUMNS_MAX;
+    double share = fmax(ROUNDING, c->r->reader->bucket_share);
     for (size_t i = 0; i < count; i++) {
         if (!known(c, columns[i])) {
             continue;
         }
-        if (last < TC_TABLE_COLUMNS_MAX && above(cell(c, last)->real, cell(c, columns[i])->real)) {
+        if (last < TC_TABLE_COLUMNS_MAX &&
+            above_by(cell(c, last)->real, cell(c, columns[i])->real, share)) {
             tc_result_note(c->r, true, c->where, field_of(c, last), "%s is %s, above %s with %s",
                            c->table->columns[last].name, shortest(cell(c, last)->real).text,
                            c->table->columns[columns[i]].name,

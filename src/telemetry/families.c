@@ -153,11 +153,43 @@ void tc__naming_of(struct tc_slice name, struct tc__naming *out)
         if (tc_slice_eq(plain, METRICS[i].name)) {
             out->ours = METRICS[i].ours;
             out->unit = METRICS[i].unit;
+            out->is_rate = tc_slice_ends(out->unit, TC_LIT("/s"));
             out->factor = METRICS[i].factor;
             return;
         }
     }
     out->unit = unit_by_end(plain);
+}
+
+struct tc_slice tc__unit_spelled(struct tc_slice unit)
+{
+    /* UCUM's, of OTLP, and those of OpenMetrics. */
+    static const struct {
+        struct tc_slice theirs;
+        struct tc_slice ours;
+    } SPELLINGS[] = {
+        {{"seconds", 7}, {"s", 1}},
+        {{"milliseconds", 12}, {"ms", 2}},
+        {{"microseconds", 12}, {"us", 2}},
+        {{"nanoseconds", 11}, {"ns", 2}},
+        {{"By", 2}, {"bytes", 5}},
+        {{"KiBy", 4}, {"KiB", 3}},
+        {{"MiBy", 4}, {"MiB", 3}},
+        {{"GiBy", 4}, {"GiB", 3}},
+        {{"Cel", 3}, {"C", 1}},
+        {{"celsius", 7}, {"C", 1}},
+        {{"watts", 5}, {"W", 1}},
+        {{"joules", 6}, {"J", 1}},
+        {{"volts", 5}, {"V", 1}},
+        {{"hertz", 5}, {"Hz", 2}},
+        {{"percent", 7}, {"%", 1}},
+    };
+    for (size_t i = 0; i < sizeof SPELLINGS / sizeof SPELLINGS[0]; i++) {
+        if (tc_slice_eq(unit, SPELLINGS[i].theirs)) {
+            return SPELLINGS[i].ours;
+        }
+    }
+    return unit;
 }
 
 struct tc_slice tc_family_of(struct tc_slice metric)

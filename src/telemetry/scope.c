@@ -341,9 +341,18 @@ static void take_theirs(const struct tc_sample *sample, struct tc__identity *io)
     tc__naming_of(sample->name, &naming);
     io->family = (uint8_t)naming.family;
     io->text[TC__TEXT_METRIC] = naming.ours.len > 0 ? naming.ours : sample->name;
-    io->text[TC__TEXT_UNIT] = naming.unit.len > 0 ? naming.unit : sample->unit;
+    bool counted = tc_slice_ends(sample->name, TC_LIT("_count")) ||
+                   tc_slice_ends(sample->name, TC_LIT("_bucket"));
+    if (naming.unit.len > 0) {
+        io->text[TC__TEXT_UNIT] = naming.unit;
+    } else if (!counted || tc_slice_starts(sample->unit, TC_LIT("{"))) {
+        /* A histogram's count is no number of its unit. */
+        io->text[TC__TEXT_UNIT] = tc__unit_spelled(sample->unit);
+    }
     io->scale *= naming.factor;
-    io->type = (uint8_t)(sample->type == TC_SAMPLE_UNTYPED ? naming.untyped : sample->type);
+    io->type = (uint8_t)(naming.is_rate                      ? TC_SAMPLE_GAUGE
+                         : sample->type == TC_SAMPLE_UNTYPED ? naming.untyped
+                                                             : sample->type);
 }
 
 enum tc__scope_verdict tc__identify(const struct tc_sample *sample,

@@ -49,11 +49,14 @@ struct tc__naming {
     enum tc_sample_type untyped; /* what it is when nobody says: GAUGE or COUNTER */
     struct tc_slice ours;        /* our name; empty: the producer's stays */
     struct tc_slice unit;        /* empty: none known */
+    bool is_rate;                /* a gauge, whatever its type says */
     double factor;
 };
 
 /* By the producer's name. */
 void tc__naming_of(struct tc_slice name, struct tc__naming *out);
+/* A unit as a producer spells it, in our spelling: By is bytes. */
+struct tc_slice tc__unit_spelled(struct tc_slice unit);
 enum tc__family tc__family_of_metric(enum tc_metric metric);
 struct tc_slice tc__family_name(enum tc__family family);
 

@@ -36,6 +36,22 @@ static const char *const TEXTS[] = {
     "fio: warning\n{\"fio "
     "version\":\"fio-3.1\",\"jobs\":[{\"jobname\":\"a\",\"read\":{\"io_bytes\":9,"
     "\"bw\":4,\"clat_ns\":{\"min\":1,\"max\":9,\"mean\":2}}}]}\n",
+    /* fio that wrote nan */
+    "{\"fio version\":\"fio-2.2\",\"jobs\":[{\"jobname\":\"a\",\"read\":{\"io_bytes\":9,"
+    "\"bw\":4,\"bw_mean\":-nan}}]}\n",
+    /* mllog of 0.5, 0.6 and with NaN */
+    ":::MLPv0.5.0 ncf 1.5 (a.py:1) run_start\n:::MLL 2.5 eval_accuracy: {\"value\": {\"A\": 1}}\n"
+    ":::MLLOG {\"time_ms\": 3000, \"key\": \"eval_error\", \"value\": NaN}\n",
+    /* a table with a row that was broken off, in ms */
+    "x #      bytes  N  type  op  time  algbw  busbw  res\n"
+    "x           8  2 float sumh:1:1 [0] NCCL INFO\nx 1.0 2.0 3.0 0\n",
+    /* rccl-tests' files */
+    "[{\"name\":\"AllReduce\",\"size\":8,\"inPlace\":0,\"time\":1,\"busBw\":2,\"wrong\":\"0\"}]",
+    "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong\n"
+    "0,\"AllGather\",8,8,\"float\",\"none\",1,2.5,0.1,0.1,\"N/A\"\n",
+    /* mlperf-storage */
+    "{\"num_accelerators\":8,\"metric\":{\"train_au_percentage\":[1,2],\"train_io_mean_MB_per_"
+    "second\":3}}",
     /* mlperf-inference */
     "MLPerf Results Summary\nScenario : Server\nResult is : VALID\nMean latency (ns) : 5\n",
     /* inference-perf as YAML */

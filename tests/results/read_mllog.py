@@ -5,7 +5,7 @@
 import json
 import sys
 
-SPANS = ("init", "block", "epoch", "eval")
+SPANS = ("init", "staging", "block", "epoch", "eval")
 
 
 def percentile(values, p):

@@ -58,6 +58,9 @@ OURS = {
     "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL": ("nvlink_crc_data_errors", 1, "counter"),
     "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL": ("nvlink_replay_errors", 1, "counter"),
     "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": ("nvlink_recovery_errors", 1, "counter"),
+    **{name: (name, 1, "gauge") for name in (
+        "DCGM_FI_PROF_PCIE_TX_BYTES", "DCGM_FI_PROF_PCIE_RX_BYTES", "DCGM_FI_PROF_NVLINK_TX_BYTES", "DCGM_FI_PROF_NVLINK_RX_BYTES",
+        "DCGM_FI_DEV_PCIE_TX_THROUGHPUT", "DCGM_FI_DEV_PCIE_RX_THROUGHPUT", "dcgm_pcie_tx_throughput", "dcgm_pcie_rx_throughput")},
     "ping_rtt_mean_seconds": ("ping_rtt_mean", 1000, "gauge"),
     "ping_rtt_worst_ms": ("ping_rtt_worst", 1, "gauge"),
     "ping_loss_ratio": ("ping_loss", 1, "gauge"),

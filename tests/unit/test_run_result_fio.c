@@ -139,9 +139,25 @@ static void what_cannot_be_is_told(void **state)
     refuse_text("no fio here\n", TOOL, "no JSON document of fio");
 }
 
+static void storage_needs_measurements(void **state)
+{
+    (void)state;
+    refuse_text("{\"num_accelerators\": 1}", "mlperf-storage", "/metric");
+    refuse_text("{\"num_accelerators\": 1, \"metric\": {\"a\": \"b\"}}", "mlperf-storage",
+                "/metric");
+    struct tc_result *r =
+        read_text("{\"num_accelerators\": 1, \"metric\": {\"a_percentage\": [], \"b_GB\": 2}}",
+                  "mlperf-storage");
+    assert_real(find_slice(r, "b", "over=run", 0), TC_SLICE_LAST, 2);
+    assert_unknown(find_slice(r, "a", "over=epochs", 0), TC_SLICE_MEAN);
+    assert_fact(r, TC_TABLE_RUN, TC_RUN_STATUS, "incomplete");
+    tc_result_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(storage_needs_measurements),
         cmocka_unit_test(nanoseconds_become_microseconds),
         cmocka_unit_test(older_files_have_microseconds_and_kibibytes),
         cmocka_unit_test(text_around_the_json_is_looked_over),

@@ -154,11 +154,71 @@ static void ranks_that_say_the_same_count_once(void **state)
 static void broken_lines_are_named(void **state)
 {
     (void)state;
-    refuse_text(LINES(":::MLLOG {\"key\" ", START(1000)), TOOL, "line 1: no JSON");
-    refuse_text(LINES(START(1000), ":::MLLOG {\"time_ms\": 1}"), TOOL, "line 2: key");
-    refuse_text(":::MLLOG {\"key\": \"run_start\", \"time_ms\": -1}\n", TOOL, "line 1: time_ms");
-    refuse_text(":::MLLOG {\"key\": \"run_start\"}\n", TOOL, "line 1: time_ms");
-    refuse_text("nothing of it\n", TOOL, "no line with");
+    struct tc_result *r = read_text(LINES(":::MLLOG {\"key\" ", START(1000),
+                                          ":::MLLOG {\"time_ms\": 1}", STOP(3000, "success")),
+                                    TOOL);
+    assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_TIME_TO_TRAIN, 2);
+    assert_true(has_note(r, "2 lines are broken and left out, here first: no JSON", false));
+    tc_result_destroy(r);
+    static const struct {
+        const char *text;
+        const char *said;
+    } cases[] = {
+        {":::MLLOG {\"key\" \nx\n", "line 1: no JSON"},
+        {":::MLLOG {\"time_ms\": 1}\nx\n", "line 1: key"},
+        {":::MLLOG {\"key\": \"run_start\", \"time_ms\": -1}\nx\n", "line 1: time_ms"},
+        {":::MLLOG {\"key\": \"run_start\", \"time_ms\": 1e30}\nx\n", "line 1: time_ms"},
+        {":::MLLOG {\"key\": \"run_start\"}\nx\n", "line 1: time_ms"},
+        {":::MLL x run_start: {}\nx\n", "line 1: seconds"},
+        {":::MLL 99999999999999 run_start: {}\nx\n", "line 1: seconds"},
+        {":::MLL 1.5x run_start: {}\nx\n", "line 1: seconds"},
+        {":::MLL 1.5 run_start {}\nx\n", "line 1: key"},
+        {":::MLL 1.5 run_start: {\nx\n", "line 1: no JSON"},
+        {":::MLPv0.5.0 ncf x (a:1) run_start\nx\n", "line 1: seconds"},
+        {":::MLPv0.5.0 ncf 1.5 run_start\nx\n", "line 1: a place"},
+        {":::MLPv0.5.0 ncf 1.5 (a:1) \nx\n", "line 1: key"},
+        {":::MLPv0.5.0 ncf 1.5 (a:1) run_stop: {\nx\n", "line 1: no JSON"},
+        {"nothing of it\n", "no line with"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        refuse_text(cases[i].text, TOOL, cases[i].said);
+    }
+}
+
+static void older_versions_have_other_marks(void **state)
+{
+    (void)state;
+    struct tc_result *r = read_text(
+        LINES(":::MLPv0.5.0 ncf 1.000000001 (a b.py:1) run_start", ":::MLPv0.5.0",
+              ":::MLPv0.5.0 ncf 2.5 (a.py:1) eval_accuracy: {\"epoch\": 1, \"value\": 0.5}",
+              ":::MLPv0.5.0 ncf 3.000000001 (a.py:1) run_stop: {\"success\": true}"),
+        TOOL);
+    const struct tc_result_row *row = find_row(r, TC_TABLE_TRAINING, 0);
+    assert_real(row, TC_TRAINING_TIME_TO_TRAIN, 2);
+    assert_real(row, TC_TRAINING_QUALITY, 0.5);
+    assert_non_null(find_slice(r, "eval_accuracy", "epoch_num=1", 0));
+    assert_fact(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, "ncf");
+    assert_defined(r);
+    tc_result_destroy(r);
+    r = read_text(LINES(":::MLL 0.0 submission_benchmark: {\"value\": \"ssd\"}",
+                        ":::MLL 10.5 run_start: {\"value\": null}",
+                        ":::MLL 12.75 run_stop: {\"metadata\": {\"status\": \"success\"}}"),
+                  TOOL);
+    assert_real(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_TIME_TO_TRAIN, 2.25);
+    assert_fact(r, TC_TABLE_RUN, TC_RUN_STARTED, "10500000");
+    tc_result_destroy(r);
+}
+
+static void nan_is_not_known(void **state)
+{
+    (void)state;
+    struct tc_result *r =
+        read_text(LINES(START(1000), EVENT(2000, "eval_accuracy", "NaN"),
+                        EVENT(2000, "eval_error", "Infinity"), STOP(3000, "success")),
+                  TOOL);
+    assert_unknown(find_row(r, TC_TABLE_TRAINING, 0), TC_TRAINING_QUALITY);
+    assert_true(has_note(r, "2 evaluations are no numbers", false));
+    tc_result_destroy(r);
 }
 
 int main(void)
@@ -172,6 +232,8 @@ int main(void)
         cmocka_unit_test(of_several_metrics_the_first_is_the_quality),
         cmocka_unit_test(ranks_that_say_the_same_count_once),
         cmocka_unit_test(broken_lines_are_named),
+        cmocka_unit_test(older_versions_have_other_marks),
+        cmocka_unit_test(nan_is_not_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,7 +202,11 @@ static void what_is_cut_or_no_number_is_refused(void **state)
     (void)state;
     refuse_text(HEAD "8 2 float sum -1 1.0 0.5 0.6 0 2.0 0.7\n", TOOL, "line 3: a row of 11");
     refuse_text(HEAD "8 2 float sum -1 1.0 0.5 x 0 2.0 0.7 0.8 0\n", TOOL, "line 3: busbw is 'x'");
-    refuse_text("#  size count type colour time algbw busbw\n", TOOL, "'colour'");
+    refuse_text(HEAD "8 2 float sum -1 1.0 0.5 0.6 0 2.0\n8 2 float sum -1\n", TOOL,
+                "line 3: a row of 10");
+    refuse_text("[{\"busBw\": 1, \"inPlace\": 0}]", TOOL, "/0/size");
+    refuse_text("numCycle,collective,gpus,size,type,busbw\n0,\"AllReduce\",1,8,\"float\"\n", TOOL,
+                "line 2: 6 fields");
     refuse_text("all_reduce_perf\n", TOOL, "no table");
     struct tc_result *r = read_text(HEAD "8 2 float sum -1 -1.0 0.5 0.6 0 2.0 0.7 0.8 0\n", TOOL);
     assert_true(has_note(r, "negative", true));

@@ -161,6 +161,41 @@ static void a_target_stays_a_target(void **state)
     assert_string_equal(got[1].text[TC_SLICE_POINT], "ip=1.2.3.4,target=x");
 }
 
+static void units_have_one_spelling(void **state)
+{
+    (void)state;
+    read_text("# TYPE a gauge\n# UNIT a seconds\na 1 1772600760000\n"
+              "# TYPE b gauge\n# UNIT b celsius\nb 1 1772600760000\n"
+              "# TYPE c gauge\n# UNIT c furlongs\nc 1 1772600760000\n"
+              "# TYPE d histogram\n# UNIT d seconds\nd_count 1 1772600760000\n"
+              "ping_loss_percent{target=\"x\"} 0.5 1772600760000\n");
+    assert_int_equal(got_count, 5);
+    for (size_t i = 0; i < got_count; i++) {
+        static const char *const want[][2] = {{"a", "s"},
+                                              {"b", "C"},
+                                              {"c", "furlongs"},
+                                              {"d_count", ""},
+                                              {"ping_loss_percent", "ratio"}};
+        size_t at = 0;
+        while (at < 4 && strcmp(want[at][0], got[i].text[TC_SLICE_METRIC]) != 0) {
+            at++;
+        }
+        assert_string_equal(got[i].text[TC_SLICE_METRIC], want[at][0]);
+        assert_string_equal(got[i].text[TC_SLICE_UNIT], want[at][1]);
+    }
+}
+
+static void a_rate_is_no_counter(void **state)
+{
+    (void)state;
+    read_text("# TYPE DCGM_FI_PROF_PCIE_TX_BYTES counter\n"
+              "DCGM_FI_PROF_PCIE_TX_BYTES{UUID=\"GPU-1\"} 1000 1772600760000\n"
+              "DCGM_FI_PROF_PCIE_TX_BYTES{UUID=\"GPU-1\"} 3000 1772600770000\n");
+    assert_int_equal(got_count, 1);
+    assert_string_equal(got[0].text[TC_SLICE_UNIT], "bytes/s");
+    assert_true(got[0].real[TC_SLICE_MEAN] == 2000);
+}
+
 static void metrics_that_are_renamed_are_defined_once(void **state)
 {
     (void)state;
@@ -331,6 +366,8 @@ int main(void)
         cmocka_unit_test(samples_of_another_run_are_left_out),
         cmocka_unit_test(a_file_of_another_run_is_an_error),
         cmocka_unit_test(a_target_stays_a_target),
+        cmocka_unit_test(a_rate_is_no_counter),
+        cmocka_unit_test(units_have_one_spelling),
         cmocka_unit_test(metrics_that_are_renamed_are_defined_once),
         cmocka_unit_test(labels_of_cadvisor_name_the_pod),
         cmocka_unit_test(bad_lines_are_told_with_their_place),
