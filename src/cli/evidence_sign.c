@@ -99,7 +99,8 @@ static tc_status copy_row(void *context, const struct tc_rows *from)
             } else if (column == TC_LINEAGE_SIGNATURE_DIGEST) {
                 good = tc_rows_text(c->rows, column, c->signature) == TC_OK;
             } else {
-                good = tc_rows_copy_cell(c->rows, from, column, row, TC_ROWS_TEXT_MAX) == TC_OK;
+                good = tc_rows_copy_cell(c->rows, column, from, column, row, TC_ROWS_TEXT_MAX) ==
+                       TC_OK;
             }
         }
         c->failed |= !good;

@@ -257,7 +257,7 @@ static bool hold(struct tc_sql_printer *p, const struct tc_rows *rows)
         }
         for (size_t c = 0; c < rows->column_count && good; c++) {
             /* as much as a table shows */
-            good = tc_rows_copy_cell(p->held, rows, c, row, TC_SQL_CELL_BYTES) == TC_OK;
+            good = tc_rows_copy_cell(p->held, c, rows, c, row, TC_SQL_CELL_BYTES) == TC_OK;
         }
     }
     return good;

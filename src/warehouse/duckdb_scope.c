@@ -238,19 +238,6 @@ static tc_status next_id(struct tc__duckdb *d, int64_t *out, struct tc_error *er
 
 /* ---- new ones ---- */
 
-static tc_status copy_cell(struct tc_rows *to, size_t column, const struct tc_rows *from,
-                           size_t from_column, size_t row)
-{
-    if (tc_rows_is_null(from, from_column, row)) {
-        return TC_OK;
-    }
-    if (from->columns[from_column].type == TC_COLUMN_TEXT) {
-        return tc_rows_text(to, column, tc_rows_get_text(from, from_column, row));
-    }
-    tc_rows_int(to, column, from->columns[from_column].cells[row].integer);
-    return TC_OK;
-}
-
 static tc_status append_fresh(struct tc__duckdb *d, struct tc_error *err)
 {
     struct tc_rows *fresh = d->scopes.fresh;
@@ -273,7 +260,7 @@ static tc_status add_scope(struct tc__duckdb *d, const struct tc_rows *rows, siz
     tc_rows_int(fresh, TC__SCOPE_COLUMN_KEY_HIGH, (int64_t)key.high);
     tc_rows_int(fresh, TC__SCOPE_COLUMN_KEY_LOW, (int64_t)key.low);
     for (size_t i = TC__SCOPE_FIRST; i < part->info.column_count; i++) {
-        tc_status status = copy_cell(fresh, i, rows, part->from[i], row);
+        tc_status status = tc_rows_copy_cell(fresh, i, rows, part->from[i], row, SIZE_MAX);
         if (status != TC_OK) {
             return tc_fail(err, status, 0, "no memory for rows");
         }

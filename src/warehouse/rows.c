@@ -196,18 +196,19 @@ bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row)
     return (r->columns[column].valid[row / 64] >> (row % 64) & 1) == 0;
 }
 
-tc_status tc_rows_copy_cell(struct tc_rows *r, const struct tc_rows *from, size_t column,
-                            size_t row, size_t text_max)
+tc_status tc_rows_copy_cell(struct tc_rows *r, size_t column, const struct tc_rows *from,
+                            size_t from_column, size_t row, size_t text_max)
 {
-    TC_ASSERT(column < r->column_count && r->columns[column].type == from->columns[column].type);
-    if (tc_rows_is_null(from, column, row)) {
+    enum tc_column_type type = from->columns[from_column].type;
+    TC_ASSERT(column < r->column_count && r->columns[column].type == type);
+    if (tc_rows_is_null(from, from_column, row)) {
         return TC_OK;
     }
-    const union tc_cell *cell = &from->columns[column].cells[row];
-    switch (from->columns[column].type) {
+    const union tc_cell *cell = &from->columns[from_column].cells[row];
+    switch (type) {
     case TC_COLUMN_TEXT:
         return tc_rows_text(r, column,
-                            tc_slice_head(tc_rows_get_text(from, column, row), text_max));
+                            tc_slice_head(tc_rows_get_text(from, from_column, row), text_max));
     case TC_COLUMN_REAL:
         tc_rows_any_real(r, column, cell->real);
         break;

@@ -64,11 +64,11 @@ void tc_rows_any_real(struct tc_rows *r, size_t column, double value);
 /* Copies; bytes that are not UTF-8 become U+FFFD each, for engines take nothing else. TC_E_LIMIT or
  * TC_E_NOMEM: the cell stays NULL. An empty text is a value. */
 TC_CHECKED tc_status tc_rows_text(struct tc_rows *r, size_t column, struct tc_slice value);
-/* A cell of other rows into the same column of the last row, which is of that type (TC_ASSERT): as
- * it is, NULL, NaN and the infinities too, but of a text no more than text_max bytes. Fails as
+/* A cell of other rows into the last row, into a column of the same type (TC_ASSERT): as it is,
+ * NULL, NaN and the infinities too, but of a text no more than text_max bytes. Fails as
  * tc_rows_text does. */
-TC_CHECKED tc_status tc_rows_copy_cell(struct tc_rows *r, const struct tc_rows *from, size_t column,
-                                       size_t row, size_t text_max);
+TC_CHECKED tc_status tc_rows_copy_cell(struct tc_rows *r, size_t column, const struct tc_rows *from,
+                                       size_t from_column, size_t row, size_t text_max);
 
 bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row);
 /* True when all texts are UTF-8 and all times between the years 1 and 9999: what engines take.

@@ -77,7 +77,7 @@ static void a_cell_is_copied_as_it_is(void **state)
     for (size_t row = 0; row < 2; row++) {
         assert_true(tc_rows_add(to));
         for (size_t c = 0; c < COLUMN_COUNT; c++) {
-            assert_int_equal(tc_rows_copy_cell(to, from, c, row, TC_ROWS_TEXT_MAX), TC_OK);
+            assert_int_equal(tc_rows_copy_cell(to, c, from, c, row, TC_ROWS_TEXT_MAX), TC_OK);
             assert_int_equal(tc_rows_is_null(to, c, row), row == 0);
         }
     }
@@ -104,7 +104,7 @@ static void a_text_is_copied_up_to_the_bound(void **state)
     assert_int_equal(tc_rows_text(from, NAME, TC_LIT("abc\xc3\xa4")), TC_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_true(tc_rows_add(to));
-        assert_int_equal(tc_rows_copy_cell(to, from, NAME, 0, cases[i].max), TC_OK);
+        assert_int_equal(tc_rows_copy_cell(to, NAME, from, NAME, 0, cases[i].max), TC_OK);
         assert_true(tc_slice_eq(tc_rows_get_text(to, NAME, i), tc_slice_cstr(cases[i].text)));
     }
     tc_rows_destroy(from);
