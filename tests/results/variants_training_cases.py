@@ -240,6 +240,28 @@ Early Stopping Result:
         (RUN, "status"): "succeeded"}, [])
 
 
+def titan(step, seconds, tail, prefix="[titan] 2025-06-04 08:51:{:02d},500 - root - INFO - "):
+    return prefix.format(seconds) + f"step: {step:2}  loss:  8.5000  memory: 27.50GiB(28.78%)  " + tail
+
+
+def torchtitan_cases():
+    yield Case("titan_no_mfu", "torchtitan", lines(titan(10, 10, "tps: 7,000  tflops: 407.50  mfu: N/A"),
+                                                   titan(20, 30, "tps: 1,007,000  tflops: 407.50  mfu: N/A")), {
+        (TRAINING, "tokens_per_second_per_gpu"): 1007000, (TRAINING, "mfu_pct"): [], (TRAINING, "tflops_per_gpu"): 407.5,
+        (TRAINING, "step_time_mean_ms"): 2000}, ["taken as UTC"])
+    old = "[default{}]:2024-07-11 22:03:{:02d},500 - root - INFO - \x1b[36m"
+    yield Case("titan_old_ranks", "torchtitan", lines(*(
+        titan(step, 0, f"\x1b[34mwps: {1000 * (rank + 1):,}  \x1b[35mmfu: 20.50%\x1b[39m", old.format(rank, step))
+        for step in (10, 20, 30) for rank in (1, 0))), {
+            (TRAINING, "tokens_per_second_per_gpu"): 1000, (TRAINING, "mfu_pct"): 20.5, ("tps", "", "rank_id"): 0,
+            (TRAINING, "step_time_mean_ms"): 1000, (TRAINING, "steps"): 30}, ["taken as UTC"])
+    fork = "  [2025-09-11 14:09:{:02d},954794][I][components/metrics:437:log] "
+    yield Case("titan_fork", "torchtitan", lines(titan(10, 10, "tps: 6,000  tflops: 62.50  mfu: 20.25%", fork),
+                                                 titan(30, 20, "tps: 6,500  tflops: 62.50  mfu: 20.75%", fork)), {
+        (TRAINING, "tokens_per_second_per_gpu"): 6500, (TRAINING, "mfu_pct"): 20.75, (TRAINING, "step_time_mean_ms"): 500,
+        (TRAINING, "ended_at"): 1757599760954794}, ["taken as UTC"])
+
+
 def storage_cases():
     summary = {"start": "2024-08-17T22:55:06.210629", "num_accelerators": 64, "num_hosts": 16, "hostname": "c002", "metric": {
         "train_au_percentage": [70.0, 71.0, 72.0], "train_au_mean_percentage": 71.0, "train_au_meet_expectation": "success",
@@ -259,6 +281,7 @@ def all_cases():
     yield from nccl_cases()
     yield from fio_cases()
     yield from inference_cases()
+    yield from torchtitan_cases()
     yield from storage_cases()
 
 
