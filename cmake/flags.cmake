@@ -57,6 +57,13 @@ if(TC_SANITIZE)
   set(tc_sanitize -fsanitize=${TC_SANITIZE})
   add_compile_options(-O1 ${tc_sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(${tc_sanitize})
+  # Reports name functions and lines; some 200 programs are linked, each with all rooms.
+  set(CMAKE_C_FLAGS_DEBUG "-g1")
+  set(CMAKE_CXX_FLAGS_DEBUG "-g1")
+  find_program(tc_lld NAMES ld.lld)
+  if(tc_lld)
+    add_link_options(-fuse-ld=lld)
+  endif()
 endif()
 
 if(TC_FUZZ)

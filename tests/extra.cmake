@@ -108,3 +108,9 @@ tc_add_test(NAME oracle.contract
 add_executable(put_rows tests/warehouse/put_rows.c)
 target_link_libraries(put_rows PRIVATE tc_rooms)
 set_target_properties(put_rows PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+
+# The longest begin first: none runs alone at the end. Only the order of these numbers counts.
+set_tests_properties(order_worlds hostile PROPERTIES COST 90)
+set_tests_properties(scenario_selftest canonical_oracle fault.run_add fault.warehouse live.story
+  oracle.contract order.story order_worlds_lagging unit.story_scale unit.warehouse_query
+  PROPERTIES COST 50)

@@ -15,7 +15,13 @@
 
 #ifdef TC_ASAN
 #include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #define REDZONE 8U
+/* Blocks are address space for the worst case, hundreds of MiB of it. To mark all that is free
+ * would touch memory for all of it; so at least this much behind the highest byte ever used is
+ * marked. */
+#define AHEAD ((size_t)128 << 10)
 static void poison(void *at, size_t len)
 {
     __asan_poison_memory_region(at, len);
@@ -24,8 +30,38 @@ static void unpoison(void *at, size_t len)
 {
     __asan_unpoison_memory_region(at, len);
 }
+/* The same for the whole of a large block: its shadow is dropped, a memset would touch all of it.
+ */
+static void unpoison_all(unsigned char *block, size_t len)
+{
+    size_t scale = 0;
+    size_t offset = 0;
+    __asan_get_shadow_mapping(&scale, &offset);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = (uintptr_t)block;
+    uintptr_t from = ((begin >> scale) + offset + page) & ~(page - 1);
+    uintptr_t to = (((begin + len) >> scale) + offset) & ~(page - 1);
+    if (to <= from || madvise((void *)from, to - from, MADV_DONTNEED) != 0) {
+        unpoison(block, len);
+        return;
+    }
+    uintptr_t first = (from - offset) << scale;
+    uintptr_t last = (to - offset) << scale;
+    unpoison(block, first - begin);
+    unpoison(block + (last - begin), begin + len - last);
+}
+/* Marks were set from the block's begin to here. */
+static size_t marked(const struct tc_arena *a)
+{
+    size_t steps = a->peak / AHEAD + 2;
+    return a->size / AHEAD < steps ? a->size : steps * AHEAD;
+}
 #else
 #define REDZONE 0U
+static size_t marked(const struct tc_arena *a)
+{
+    return a->size;
+}
 static void poison(void *at, size_t len)
 {
     (void)at;
@@ -36,13 +72,17 @@ static void unpoison(void *at, size_t len)
     (void)at;
     (void)len;
 }
+static void unpoison_all(unsigned char *block, size_t len)
+{
+    unpoison(block, len);
+}
 #endif
 
 void tc_arena_init(struct tc_arena *a, const char *name, void *block, size_t size_bytes)
 {
     TC_ASSERT(block != NULL || size_bytes == 0);
     *a = (struct tc_arena){.name = name, .block = block, .size = size_bytes, .dirty = size_bytes};
-    poison(a->block, a->size);
+    poison(a->block, marked(a));
 }
 
 void tc_arena_init_zeroed(struct tc_arena *a, const char *name, void *block, size_t size_bytes)
@@ -54,7 +94,7 @@ void tc_arena_init_zeroed(struct tc_arena *a, const char *name, void *block, siz
 void tc_arena_fini(struct tc_arena *a)
 {
     if (a != NULL && a->block != NULL) {
-        unpoison(a->block, a->size);
+        unpoison_all(a->block, marked(a));
         *a = (struct tc_arena){0};
     }
 }
@@ -63,6 +103,20 @@ static void fail(struct tc_arena *a)
 {
     a->overflowed = true;
     a->overflow_count++;
+}
+
+/* Opens [begin, end), which was taken just now. There were marks up to `from`; what is behind it
+ * has none to take away, and gets those that are due now. */
+static void unmark(struct tc_arena *a, size_t begin, size_t end, size_t from)
+{
+    size_t to = marked(a);
+    if (begin < from) {
+        unpoison(a->block + begin, (end < from ? end : from) - begin);
+    }
+    if (from < to) {
+        size_t at = from < end ? end : from;
+        poison(a->block + at, to - at);
+    }
 }
 
 /* The bytes, and where they begin; NULL when they do not fit. */
@@ -84,11 +138,12 @@ static unsigned char *take(struct tc_arena *a, size_t count, size_t size, size_t
         fail(a);
         return NULL;
     }
+    size_t from = marked(a);
     a->used = offset + with_gap;
     if (a->used > a->peak) {
         a->peak = a->used;
     }
-    unpoison(a->block + offset, bytes);
+    unmark(a, offset, offset + bytes, from);
     *out_bytes = bytes;
     return a->block + offset;
 }

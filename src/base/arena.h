@@ -4,7 +4,7 @@
  * process, batch, detector window. When it is full it returns NULL and keeps
  * failing until it is reset or rewound, so one check at the end of a batch is
  * enough. Memory comes back zeroed. Under AddressSanitizer the free part is
- * poisoned, with a gap between objects.
+ * poisoned, 128 KiB of it at least, with a gap between objects.
  */
 #ifndef TC_BASE_ARENA_H
 #define TC_BASE_ARENA_H

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct slot {
     const struct tc_detector *detector;
     bool enabled;
     void *state;
-    unsigned char *block;
+    struct tc_block *block;
     struct tc_arena window;
     struct tc_sink sink;
     struct tc_engine *engine;
@@ -40,9 +41,9 @@ struct tc_engine {
     size_t slot_count;
     struct slot *wanted[TC_EVENT_KIND_COUNT][DETECTORS_MAX]; /* NULL-terminated, dispatch order */
     struct lane lanes[TC_EVENT_KIND_COUNT];                  /* without on_event: look at wanted */
-    unsigned char *scratch_block;
-    unsigned char *number_block;
-    unsigned char *incident_block;
+    struct tc_block *scratch_block;
+    struct tc_block *number_block;
+    struct tc_block *incident_block;
     struct tc_arena scratch; /* detectors build findings here */
     struct tc_arena number;  /* identities of the verdict being passed on */
     struct tc_arena incident_arena;
@@ -68,12 +69,6 @@ static tc_status emit(void *context, const struct tc_finding *finding)
     }
     e->counts.verdicts++;
     return e->out.verdict(e->out.context, &verdict);
-}
-
-/* Zero pages that are never used cost no memory: see tc_arena_init_zeroed. */
-static unsigned char *take(size_t bytes)
-{
-    return calloc(1, bytes);
 }
 
 static void index_kinds(struct tc_engine *e)
@@ -113,12 +108,12 @@ static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
     struct slot *s = &e->slots[e->slot_count++];
     *s = (struct slot){.detector = d, .enabled = true, .engine = e};
     s->sink = (struct tc_sink){emit, s};
-    s->state = take(d->state_bytes);
-    s->block = take(d->arena_bytes);
+    s->state = calloc(1, d->state_bytes);
+    s->block = tc_block_new(d->arena_bytes);
     if (s->state == NULL || s->block == NULL) {
         return false;
     }
-    tc_arena_init_zeroed(&s->window, d->name, s->block, d->arena_bytes);
+    tc_arena_init_zeroed(&s->window, d->name, s->block->bytes, d->arena_bytes);
     for (size_t i = 0; i < d->param_count; i++) {
         s->params[i] = d->params[i].value;
     }
@@ -132,15 +127,15 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
     bool ok = e != NULL;
     if (ok) {
         e->out = *out;
-        e->scratch_block = take(SCRATCH_BYTES);
-        e->number_block = take(SCRATCH_BYTES / 4);
-        e->incident_block = take(INCIDENT_ARENA_BYTES);
+        e->scratch_block = tc_block_new(SCRATCH_BYTES);
+        e->number_block = tc_block_new(SCRATCH_BYTES / 4);
+        e->incident_block = tc_block_new(INCIDENT_ARENA_BYTES);
         ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL;
     }
     if (ok) {
-        tc_arena_init_zeroed(&e->scratch, "scratch", e->scratch_block, SCRATCH_BYTES);
-        tc_arena_init_zeroed(&e->number, "number", e->number_block, SCRATCH_BYTES / 4);
-        tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block,
+        tc_arena_init_zeroed(&e->scratch, "scratch", e->scratch_block->bytes, SCRATCH_BYTES);
+        tc_arena_init_zeroed(&e->number, "number", e->number_block->bytes, SCRATCH_BYTES / 4);
+        tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block->bytes,
                              INCIDENT_ARENA_BYTES);
         size_t count = 0;
         const struct tc_detector *const *all = tc_detectors(&count);
@@ -163,15 +158,15 @@ void tc_engine_destroy(struct tc_engine *e)
     }
     for (size_t i = 0; i < e->slot_count; i++) {
         tc_arena_fini(&e->slots[i].window);
-        free(e->slots[i].block);
+        tc_block_free(e->slots[i].block);
         free(e->slots[i].state);
     }
     tc_arena_fini(&e->scratch);
     tc_arena_fini(&e->number);
     tc_arena_fini(&e->incident_arena);
-    free(e->scratch_block);
-    free(e->number_block);
-    free(e->incident_block);
+    tc_block_free(e->scratch_block);
+    tc_block_free(e->number_block);
+    tc_block_free(e->incident_block);
     free(e);
 }
 

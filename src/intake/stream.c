@@ -36,7 +36,7 @@ void tc_stream_pool_init(struct tc_stream_pool *p, size_t budget_bytes, size_t o
 static void close_room(struct tc_room *r)
 {
     tc_arena_fini(&r->arena);
-    free(r->block);
+    tc_block_free(r->block);
     *r = (struct tc_room){0};
 }
 
@@ -58,11 +58,11 @@ static tc_status open_room(struct tc_room *r, const char *name, size_t bytes)
         return TC_OK;
     }
     close_room(r);
-    r->block = calloc(1, bytes);
+    r->block = tc_block_new(bytes);
     if (r->block == NULL) {
         return TC_E_NOMEM;
     }
-    tc_arena_init_zeroed(&r->arena, name, r->block, bytes);
+    tc_arena_init_zeroed(&r->arena, name, r->block->bytes, bytes);
     return TC_OK;
 }
 

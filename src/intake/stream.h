@@ -12,6 +12,7 @@
 #ifndef TC_INTAKE_STREAM_H
 #define TC_INTAKE_STREAM_H
 
+#include "base/block.h"
 #include "base/status.h"
 #include "codec/codec.h"
 #include "event/event.h"
@@ -30,7 +31,7 @@
 /* Memory that grows by being thrown away: the room a codec works in. */
 struct tc_room {
     struct tc_arena arena;
-    void *block;
+    struct tc_block *block;
 };
 
 struct tc_stream_pool;

@@ -17,8 +17,7 @@
 
 /* Memory that is taken anew only when it is too small: pages that were used stay at hand. */
 struct block {
-    unsigned char *bytes;
-    size_t size;
+    struct tc_block *of;
     struct tc_arena arena;
 };
 
@@ -34,11 +33,11 @@ struct tc_story {
 
 static bool facts_init(struct tc__facts *f)
 {
-    f->block = calloc(1, TC__FACT_BYTES);
+    f->block = tc_block_new(TC__FACT_BYTES);
     if (f->block == NULL) {
         return false;
     }
-    tc_arena_init_zeroed(&f->arena, "facts", f->block, TC__FACT_BYTES);
+    tc_arena_init_zeroed(&f->arena, "facts", f->block->bytes, TC__FACT_BYTES);
     f->items = tc_new(&f->arena, struct tc__fact, TC__FACTS_MAX);
     return f->items != NULL && tc_map_init(&f->seen, &f->arena, TC__FACTS_MAX);
 }
@@ -55,9 +54,9 @@ struct tc_story *tc_story_create(void)
 
 static void block_fini(struct block *b)
 {
-    if (b->bytes != NULL) {
+    if (b->of != NULL) {
         tc_arena_fini(&b->arena);
-        free(b->bytes);
+        tc_block_free(b->of);
         *b = (struct block){0};
     }
 }
@@ -65,17 +64,16 @@ static void block_fini(struct block *b)
 /* An empty arena of at least size bytes; false when there is no memory. */
 static bool block_reset(struct block *b, const char *name, size_t size)
 {
-    if (b->size >= size) {
+    if (b->of != NULL && b->of->size >= size) {
         tc_arena_reset(&b->arena);
         return true;
     }
     block_fini(b);
-    b->bytes = calloc(1, size);
-    if (b->bytes == NULL) {
+    b->of = tc_block_new(size);
+    if (b->of == NULL) {
         return false;
     }
-    b->size = size;
-    tc_arena_init_zeroed(&b->arena, name, b->bytes, size);
+    tc_arena_init_zeroed(&b->arena, name, b->of->bytes, size);
     return true;
 }
 
@@ -89,7 +87,7 @@ void tc_story_destroy(struct tc_story *s)
     tc_kept_fini(&s->kept);
     if (s->facts.block != NULL) {
         tc_arena_fini(&s->facts.arena);
-        free(s->facts.block);
+        tc_block_free(s->facts.block);
     }
     free(s);
 }
@@ -237,7 +235,7 @@ static void forget_facts(struct tc_story *s)
     struct tc__facts *gone = ok ? old : &young;
     if (gone->block != NULL) {
         tc_arena_fini(&gone->arena);
-        free(gone->block);
+        tc_block_free(gone->block);
     }
     if (ok) {
         young.forgotten += old->count - young.count;

@@ -11,6 +11,7 @@
 #define TC_STORY_STORY_PRIV_H
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/map.h"
 #include "story/story.h"
 
@@ -81,7 +82,7 @@ struct tc__fact {
 
 struct tc__facts {
     struct tc_arena arena;
-    unsigned char *block;
+    struct tc_block *block;
     struct tc__fact *items;
     struct tc__fact *last; /* that was said again; NULL */
     uint32_t count;

@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -291,6 +292,46 @@ static void free_memory_and_the_gap_are_poisoned(void **state)
 #endif
 }
 
+static void a_large_block_is_poisoned_behind_what_was_used(void **state)
+{
+    (void)state;
+#ifdef TC_TEST_ASAN
+    const size_t ahead = (size_t)128 << 10;
+    const size_t size = (size_t)16 << 20;
+    char *large = calloc(1, size);
+    assert_non_null(large);
+    struct tc_arena a;
+    tc_arena_init_zeroed(&a, "large", large, size);
+    assert_int_not_equal(__asan_address_is_poisoned(large), 0);
+    assert_int_not_equal(__asan_address_is_poisoned(large + ahead), 0);
+    /* Sizes on both sides of where the marks end, and of where a mark begins. */
+    static const size_t sizes[] = {1, 3 << 20, 5, (128 << 10) - 16, 128 << 10, 4099, 2 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *got = tc_new(&a, char, sizes[i]);
+        assert_non_null(got);
+        assert_null(__asan_region_is_poisoned(got, sizes[i]));
+        for (size_t at = 0; at <= ahead; at += at < 64 ? 1 : 61) {
+            assert_int_not_equal(__asan_address_is_poisoned(got + sizes[i] + at), 0);
+        }
+    }
+    tc_arena_reset(&a);
+    for (size_t at = 0; at < a.peak + ahead; at += 61) {
+        assert_int_not_equal(__asan_address_is_poisoned(large + at), 0);
+    }
+    assert_null(tc_arena_alloc_raw(&a, size, 1));
+    tc_arena_reset(&a);
+    assert_non_null(tc_arena_alloc_raw(&a, size - 8, 1));
+    assert_null(__asan_region_is_poisoned(large, size - 8));
+    assert_int_not_equal(__asan_address_is_poisoned(large + size - 8), 0);
+    tc_arena_fini(&a);
+    assert_null(__asan_region_is_poisoned(large, size));
+    free(large);
+#else
+    print_message("built without AddressSanitizer\n");
+    skip();
+#endif
+}
+
 /* True when the call ended its process by abort(). */
 static bool aborts(void (*call)(void))
 {
@@ -357,6 +398,7 @@ int main(void)
         TEST(rewind_gives_back_what_came_after_the_mark),
         TEST(peak_remembers_the_most_that_was_used),
         TEST(free_memory_and_the_gap_are_poisoned),
+        TEST(a_large_block_is_poisoned_behind_what_was_used),
         TEST(broken_promises_abort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/block.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TC_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TC_ASAN 1
+#endif
+#endif
+
+#ifdef TC_ASAN
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The bytes end where the page begins that nobody may touch; so they begin somewhere in a page. */
+#define ALIGN 64U
+
+static size_t page_bytes(void)
+{
+    long bytes = sysconf(_SC_PAGESIZE);
+    return bytes > 0 ? (size_t)bytes : 4096;
+}
+
+/* What is mapped for size bytes; 0 when there is no such size. */
+static size_t mapped(size_t size)
+{
+    size_t page = page_bytes();
+    return size > SIZE_MAX / 2 ? 0 : (size + page - 1) / page * page + page;
+}
+
+static size_t gap(size_t size)
+{
+    return (mapped(size) - page_bytes() - size) / ALIGN * ALIGN;
+}
+
+static unsigned char *take(size_t size)
+{
+    size_t bytes = mapped(size);
+    if (bytes == 0) {
+        return NULL;
+    }
+    unsigned char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED) {
+        return NULL;
+    }
+    if (mprotect(map + bytes - page_bytes(), page_bytes(), PROT_NONE) != 0) {
+        (void)munmap(map, bytes);
+        return NULL;
+    }
+    return map + gap(size);
+}
+
+static void give_back(struct tc_block *b)
+{
+    (void)munmap(b->bytes - gap(b->size), mapped(b->size));
+}
+#else
+static unsigned char *take(size_t size)
+{
+    return calloc(1, size);
+}
+
+static void give_back(struct tc_block *b)
+{
+    free(b->bytes);
+}
+#endif
+
+struct tc_block *tc_block_new(size_t size)
+{
+    struct tc_block *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        return NULL;
+    }
+    *b = (struct tc_block){.bytes = take(size), .size = size};
+    if (b->bytes == NULL) {
+        free(b);
+        return NULL;
+    }
+    return b;
+}
+
+void tc_block_free(struct tc_block *b)
+{
+    if (b != NULL) {
+        give_back(b);
+        free(b);
+    }
+}

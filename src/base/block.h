@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Address space for the worst case, as arenas of hundreds of MiB are given it: all zero, and pages
+ * that are never used cost no memory. Under AddressSanitizer neither: the marks that malloc sets
+ * there for a block would touch an eighth of it, so it is mapped, and ends in a page that nobody
+ * may touch. The handle is of the heap: a block that is lost is found as a leak.
+ */
+#ifndef TC_BASE_BLOCK_H
+#define TC_BASE_BLOCK_H
+
+#include <stddef.h>
+
+struct tc_block {
+    unsigned char *bytes;
+    size_t size;
+};
+
+/* NULL when there is no memory. */
+struct tc_block *tc_block_new(size_t size);
+/* Takes NULL too. */
+void tc_block_free(struct tc_block *b);
+
+#endif
