@@ -24,7 +24,8 @@ Measures every detector and checks two gates:
   --baseline FILE      another baseline
   --update-baseline    write the measured instructions and bytes as the new baseline
   --against-go         also run the Go re-creation of the nccl_hang detector (needs
-                       golang-go) and print how many times faster this one is
+                       golang-go) and print how many times less time this one takes; it must
+                       be ten times less to the same output
   --all                also: linearity, 1 GB kernel log, start-up time
   --serve [OPTIONS]    instead: the daemon under load: records a second, memory, latency
                        (--serve --help)
@@ -135,26 +136,41 @@ with_node() {
   TC_BINARY=$binary TC_SOURCE_DIR=$here/.. exec node "$here/$@"
 }
 
+# ns_per_event of nccl_hang, after a name: what its output is.
+turn() {
+  name=$1
+  shift
+  "$binary" bench "$@" nccl_hang | sed -n "s/.*\"ns_per_event\":\([0-9.e+]*\).*/$name \1/p"
+}
+
+# The Go detector ends at verdict structs with their strings: our findings. It numbers no incidents
+# and renders no JSON, so both are shown beside, and the ten times are asked of what both do.
 against_go() {
   command -v go >/dev/null 2>&1 || fail "--against-go needs Go: apt-get install golang-go"
   anchor=$here/../../shared/anchors/go-nccl-hang
   [ -d "$anchor" ] || fail "--against-go needs ../shared/anchors/go-nccl-hang"
   mkdir "$work/go"
   cp "$anchor"/* "$work/go/"
-  # Turn by turn, so that both see the same machine; the best of each counts.
-  for _ in 1 2 3; do
-    (cd "$work/go" && GOFLAGS=-mod=mod GOCACHE="$work/gocache" go test -bench=. -benchtime=1s) |
+  # Turn by turn, so that both see the same machine; the best of each counts. Once with the
+  # collector on a core of its own, once with all of it on one.
+  for _ in 1 2 3 4 5; do
+    (cd "$work/go" && GOFLAGS=-mod=mod GOCACHE="$work/gocache" go test -bench=. -benchtime=1s -cpu=1,2) |
       awk '/^Benchmark/ { print "go", $3 / 1024 }'
-    "$binary" bench nccl_hang | sed -n 's/.*"ns_per_event":\([0-9.e+]*\).*/c \1/p'
-    "$binary" bench --no-render nccl_hang | sed -n 's/.*"ns_per_event":\([0-9.e+]*\).*/n \1/p'
+    turn finding --no-incidents
+    turn verdict --no-render
+    turn json
   done | awk '
     !($1 in best) || $2 < best[$1] { best[$1] = $2 }
+    function show(what, name) {
+      printf "  %-44s %6.1f ns/event, %4.1f times less\n", what, best[name], best["go"] / best[name]
+    }
     END {
-      if (!("go" in best) || !("c" in best)) exit 2
-      ratio = best["go"] / best["c"]
-      printf "nccl_hang: go %.0f ns/event, tracecore %.1f ns/event: %.1f times less\n", best["go"], best["c"], ratio
-      printf "without JSON, which the Go detector does not render: %.1f ns/event, %.1f times less\n", best["n"], best["go"] / best["n"]
-      exit ratio < 10
+      if (!("go" in best) || !("finding" in best) || !("verdict" in best) || !("json" in best)) exit 2
+      printf "nccl_hang: go %.0f ns/event; tracecore:\n", best["go"]
+      show("the same: findings with every string", "finding")
+      show("and numbered as incidents, with SHA-256 ids", "verdict")
+      show("and rendered as JSON", "json")
+      exit best["go"] / best["finding"] < 10
     }'
 }
 

@@ -94,6 +94,15 @@ static inline __attribute__((always_inline)) void tc_copy_short(char *to, const 
     }
 }
 
+/* The same where len is known to be 64 at most: no call is left. */
+static inline __attribute__((always_inline)) void tc_copy_64(char *to, const char *from, size_t len)
+{
+    if (len > 64) {
+        __builtin_unreachable();
+    }
+    tc_copy_short(to, from, len);
+}
+
 static inline void tc_buf_put(struct tc_buf *b, const char *bytes, size_t len)
 {
     if (__builtin_expect(len > b->cap - b->len, 0)) {

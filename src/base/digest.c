@@ -12,8 +12,8 @@
 #define SHORT_MAX (BLOCK - 9) /* with the end mark and the length, still one block */
 
 /* Where every SHA-256 begins: FIPS 180-4, 5.3.3. */
-static const SHA256_CTX START = {.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
-                                       0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+static const SHA_LONG START[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 /*
  * What fits one block is padded here: the library's buffering costs as much as the block itself.
@@ -21,18 +21,18 @@ static const SHA256_CTX START = {.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54
  */
 static void digest_short(struct tc_slice s, struct tc_digest *out)
 {
-    SHA256_CTX context = START;
+    SHA256_CTX context;
     unsigned char block[BLOCK] = {0};
-    tc_copy_short((char *)block, s.ptr, s.len);
+    _Static_assert(sizeof context.h == sizeof START, "the state fits");
+    __builtin_memcpy(context.h, START, sizeof START);
+    tc_copy_64((char *)block, s.ptr, s.len);
     block[s.len] = 0x80;
     block[BLOCK - 2] = (unsigned char)(s.len >> 5); /* in bits, big-endian */
     block[BLOCK - 1] = (unsigned char)(s.len << 3);
     SHA256_Transform(&context, block);
     for (size_t i = 0; i < TC_DIGEST_BYTES / 4; i++) {
-        uint32_t word = (uint32_t)context.h[i];
-        for (size_t k = 0; k < 4; k++) {
-            out->bytes[4 * i + k] = (uint8_t)(word >> (24 - 8 * k));
-        }
+        uint32_t word = __builtin_bswap32(context.h[i]);
+        __builtin_memcpy(&out->bytes[4 * i], &word, sizeof word);
     }
 }
 

@@ -15,6 +15,7 @@ struct tc_bench_options {
     uint64_t windows;   /* of the detector benchmarks */
     uint64_t log_bytes; /* of the kernel log */
     bool no_json;       /* detector benchmarks stop at the verdict with all its strings */
+    bool no_incidents;  /* they stop at the finding with all its strings */
 };
 
 struct tc_bench {

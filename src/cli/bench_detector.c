@@ -51,6 +51,15 @@ static tc_status take(void *context, const struct tc_verdict *v)
     return TC_OK;
 }
 
+/* The finding has what a detector says: no incident, no JSON. */
+static tc_status take_finding(void *context, const struct tc_finding *f)
+{
+    struct bench_run *run = context;
+    (void)f;
+    run->verdicts++;
+    return TC_OK;
+}
+
 static tc_status feed_window(struct bench_run *run)
 {
     const struct tc_bench_fixture *f = run->fixture;
@@ -68,10 +77,12 @@ static void close_run(struct bench_run *run)
 }
 
 /* An engine with only this detector, and its knob set if one is given. */
-static bool open_run(struct bench_run *run, const struct tc_bench_pattern *p, const char *knob)
+static bool open_run(struct bench_run *run, const struct tc_bench_pattern *p, const char *knob,
+                     bool no_incidents)
 {
     struct tc_error err = {0};
-    struct tc_engine_out out = {.verdict = take, .context = run};
+    struct tc_engine_out out = {
+        .verdict = take, .finding = no_incidents ? take_finding : NULL, .context = run};
     *run = (struct bench_run){.fixture = calloc(1, sizeof *run->fixture),
                               .json = malloc(TC_VERDICT_JSON_MAX)};
     bool ok = run->fixture != NULL && run->json != NULL &&
@@ -127,7 +138,7 @@ bool tc_bench_detector(const struct tc_bench *bench, const struct tc_bench_optio
 {
     struct bench_run run;
     struct tc_bench_meter meter;
-    if (!open_run(&run, bench->pattern, NULL)) {
+    if (!open_run(&run, bench->pattern, NULL, o->no_incidents)) {
         return false;
     }
     run.no_json = o->no_json;
@@ -172,7 +183,7 @@ static bool time_windows(const struct tc_bench_pattern *p, const char *knob, uin
     for (int i = 0; i < tries; i++) {
         struct bench_run run;
         struct tc_bench_meter meter;
-        if (!open_run(&run, p, knob)) {
+        if (!open_run(&run, p, knob, false)) {
             return false;
         }
         tc_bench_meter_init(&meter);

@@ -7,7 +7,14 @@
 
 #define BENCHES_MAX 64
 
-enum { OPTION_JSON, OPTION_LIST, OPTION_NO_RENDER, OPTION_WINDOWS, OPTION_LOG_MB };
+enum {
+    OPTION_JSON,
+    OPTION_LIST,
+    OPTION_NO_RENDER,
+    OPTION_NO_INCIDENTS,
+    OPTION_WINDOWS,
+    OPTION_LOG_MB
+};
 
 static const struct tc_option OPTIONS[] = {
     [OPTION_JSON] = {.name = "json",
@@ -16,7 +23,10 @@ static const struct tc_option OPTIONS[] = {
     [OPTION_LIST] = {.name = "list", .help = "Names the benchmarks and what each measures."},
     [OPTION_NO_RENDER] = {.name = "no-render",
                           .help = "Detector benchmarks stop at the verdict with all its strings, "
-                                  "before it is rendered as JSON: what other detectors report."},
+                                  "before it is rendered as JSON."},
+    [OPTION_NO_INCIDENTS] = {.name = "no-incidents",
+                             .help = "They stop at the finding with all its strings, before it is "
+                                     "numbered as an incident: what other detectors report."},
     [OPTION_WINDOWS] = {.name = "windows",
                         .argument = "N",
                         .help = "Windows of 1,024 events a detector benchmark runs over "
@@ -115,6 +125,7 @@ static bool read_options(int argc, char **argv, struct tc_bench_options *o, int 
             return false;
         }
         o->no_json |= option == OPTION_NO_RENDER;
+        o->no_incidents |= option == OPTION_NO_INCIDENTS;
         if (option == TC_OPTION_BAD ||
             (option == OPTION_WINDOWS && !parse_count("windows", value, 1000000, &o->windows)) ||
             (option == OPTION_LOG_MB && !parse_count("log-mb", value, 100000, &mb))) {

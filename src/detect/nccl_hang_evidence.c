@@ -100,8 +100,13 @@ static uint32_t put_alike(struct nccl_draft *d, const struct tc_sort_pair *pendi
         return 0;
     }
     char *uid = d->text.data + d->text.len;
-    struct tc_slice head = d->shared_uid;
-    struct tc_slice rest = d->shared_text;
+    /* In locals, so that they stay in registers: any store could be one to where they are. */
+    tc_two_words head[SHORT_UID / sizeof(tc_two_words)];
+    tc_two_words rest[SHORT_TEXT / sizeof(tc_two_words)];
+    __builtin_memcpy(head, d->shared_uid.ptr, sizeof head);
+    __builtin_memcpy(rest, d->shared_text.ptr, sizeof rest);
+    size_t head_len = d->shared_uid.len;
+    size_t rest_len = d->shared_text.len;
     struct tc_evidence *ev = &d->desk->evidence[d->evidence_count];
     uint8_t state = first->state;
     uint32_t done = 0;
@@ -111,11 +116,22 @@ static uint32_t put_alike(struct nccl_draft *d, const struct tc_sort_pair *pendi
             break;
         }
         uint64_t rank = (uint64_t)r->rank;
-        __builtin_memcpy(uid, head.ptr, SHORT_UID);
-        char *text = tc_put_u64(uid + head.len, rank);
-        char *p = tc_put_u64(tc_put_lit(text, "rank "), rank);
-        __builtin_memcpy(p, rest.ptr, SHORT_TEXT);
-        p += rest.len;
+        __builtin_memcpy(uid, head, sizeof head);
+        char *text = uid + head_len;
+        char *p;
+        if (rank < TC_SMALL_COUNT) { /* its digits are looked up once */
+            struct tc_small digits = tc_smalls[rank];
+            __builtin_memcpy(text, &digits, sizeof digits);
+            text += digits.len;
+            p = tc_put_lit(text, "rank ");
+            __builtin_memcpy(p, &digits, sizeof digits);
+            p += digits.len;
+        } else {
+            text = tc_put_u64(text, rank);
+            p = tc_put_u64(tc_put_lit(text, "rank "), rank);
+        }
+        __builtin_memcpy(p, rest, sizeof rest);
+        p += rest_len;
         fill(ev++, r, uid, text, p);
         uid = p;
     }

@@ -143,7 +143,7 @@ static void classify_other(const struct nccl_hang *st, struct nccl_eval *e, stru
         t.block = NCCL_ABSENT;
     } else {
         const struct nccl_status *status = op->mixed ? NULL : tc__nccl_status_of(st, seat);
-        if (seat->done_max >= op->front || seat->seen_max >= op->front ||
+        if (tc__nccl_issued(seat) >= op->front ||
             (status != NULL && status->completed >= op->front)) {
             op->passed_count++;
             op->passed = seat->done_max > op->passed ? seat->done_max : op->passed;
@@ -151,7 +151,7 @@ static void classify_other(const struct nccl_hang *st, struct nccl_eval *e, stru
                 status != NULL && status->completed > op->passed ? status->completed : op->passed;
             return;
         }
-        t.last = status != NULL ? status->enqueued : seat->seen_max;
+        t.last = status != NULL ? status->enqueued : tc__nccl_issued(seat);
     }
     add_target(e, op, t);
 }
@@ -369,8 +369,12 @@ static uint32_t take_collectives(struct nccl_hang *st, struct nccl_eval *e, uint
     uint64_t last = key | NCCL_SEQ_MASK; /* the last place of the group and kind */
     uint32_t count = e->pending_count;
     uint32_t to = from + 1;
-    while (to < count && pending[to].key <= key + 1 && pending[to].key <= last) {
-        key = pending[to++].key;
+    for (; to < count; to++) {
+        uint64_t next = pending[to].key; /* not below key: they are sorted */
+        if (next - key > 1 || next > last) {
+            break;
+        }
+        key = next;
     }
     struct nccl_op *op = &e->ops[e->op_count++];
     const struct nccl_record *r = tc__nccl_pending(e, from);

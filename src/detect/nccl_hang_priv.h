@@ -83,9 +83,8 @@ struct nccl_seat {
     uint64_t place;            /* what its records' places begin with */
     int32_t number;            /* the global rank */
     uint32_t rank;             /* index in ranks */
-    uint32_t after;            /* the seat whose record came after the last one of this */
-    bool placed;               /* node and pod of its rank are known */
-    int64_t seen_max;          /* highest collective seen issued, -1 none */
+    uint32_t claim;            /* number plus one, once node and pod of its rank are known */
+    struct nccl_seat *after;   /* the seat whose record came after the last one of this */
     int64_t done_max;          /* highest collective seen completed, -1 none */
     int64_t held_max;          /* highest collective with a record in the window, -1 none */
     uint64_t open_pos;         /* its record in an open incident, TC_RING_NONE for none */
@@ -165,7 +164,11 @@ struct nccl_desk {
     struct tc_slice reasons[NCCL_REASONS_MAX];
     struct tc_evidence evidence[TC_VERDICT_EVIDENCE_MAX];
     struct tc_attr attrs[16];
+    /* The cause said last: many findings of an analysis have the same. Its words open text. */
     struct tc_cause cause;
+    const struct nccl_op *cause_op; /* what it names, NULL for none */
+    bool cause_blames;
+    size_t cause_len; /* of its words */
 };
 
 struct nccl_watch;
@@ -213,7 +216,7 @@ struct nccl_hang {
     struct nccl_desk *desk;
 
     uint32_t stamp;
-    uint32_t last_seat; /* of the previous record */
+    struct nccl_seat *last; /* of the previous record */
     int64_t next_expiry_ns;
     uint64_t newest_pos; /* ring position of the last record */
     int64_t newest_ns;   /* no record was issued later */
@@ -227,6 +230,12 @@ struct nccl_hang {
     uint64_t restarts;   /* windows dropped because a table was full */
     uint64_t ignored;
 };
+
+/* The highest collective that it is known to have issued, -1 none. */
+static inline int64_t tc__nccl_issued(const struct nccl_seat *s)
+{
+    return s->held_max > s->done_max ? s->held_max : s->done_max;
+}
 
 static inline struct tc_slice tc__nccl_op(const struct nccl_record *r)
 {

@@ -90,10 +90,18 @@ static size_t list_waiting(struct nccl_draft *d, int32_t *out)
         const uint32_t *ranks = &d->e->lists[op->waiting_first];
         uint32_t waiting = op->waiting_count;
         if (culprits == 0 && waiting <= TC_VERDICT_RANKS_MAX - count) { /* all of them */
+            int32_t last = INT32_MIN;
+            bool sorted = d->said->op_count == 1;
             for (uint32_t i = 0; i < waiting; i++) {
-                out[count + i] = all[ranks[i]].rank;
+                int32_t rank = all[ranks[i]].rank;
+                out[count + i] = rank;
+                sorted &= rank > last;
+                last = rank;
             }
             count += waiting;
+            if (sorted) {
+                return count;
+            }
             continue;
         }
         for (uint32_t i = 0; i < waiting && count < TC_VERDICT_RANKS_MAX; i++) {
@@ -127,6 +135,9 @@ static void list_rank(int32_t *list, size_t *count, int32_t rank)
 static struct blockers list_targets(struct nccl_draft *d)
 {
     struct blockers b = {int_list(d), int_list(d), int_list(d), 0, 0, 0};
+    if (d->e->target_count == 0) { /* nobody waits for anybody */
+        return b;
+    }
     for (uint32_t o = 0; o < d->said->op_count; o++) {
         const struct nccl_op *op = &d->said->ops[o];
         for (uint32_t i = 0; i < op->target_count; i++) {
@@ -373,22 +384,33 @@ static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op, b
     return tc__nccl_cut(d, start);
 }
 
+/* Before all other text: see nccl_desk. */
 static void put_cause(struct nccl_draft *d)
 {
+    struct nccl_desk *desk = d->desk;
     if (d->said->is_root) {
         d->finding.root = true;
+        desk->cause_op = NULL; /* its words give way */
         return;
     }
-    struct tc_cause *c = &d->desk->cause;
-    c->key =
-        put_key(d, d->said->root_op, tc__nccl_pending(d->e, d->said->root_op->first)->from_dump);
-    size_t start = d->text.len;
-    tc_buf_str(&d->text, d->said->culprits != 0 ? TC_LIT("the same culprits hold up ")
-                                                : TC_LIT("the same ranks are stuck in "));
-    tc__nccl_put_group(&d->text, &d->st->groups[d->said->root_op->group]);
-    c->why = tc__nccl_cut(d, start);
-    d->finding.causes = c;
+    const struct nccl_op *root = d->said->root_op;
+    bool blames = d->said->culprits != 0;
+    d->finding.causes = &desk->cause;
     d->finding.cause_count = 1;
+    if (desk->cause_op == root && desk->cause_blames == blames) {
+        d->text.len = desk->cause_len;
+        return;
+    }
+    struct tc_cause *c = &desk->cause;
+    c->key = put_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
+    size_t start = d->text.len;
+    tc_buf_str(&d->text, blames ? TC_LIT("the same culprits hold up ")
+                                : TC_LIT("the same ranks are stuck in "));
+    tc__nccl_put_group(&d->text, &d->st->groups[root->group]);
+    c->why = tc__nccl_cut(d, start);
+    desk->cause_op = d->text.overflowed ? NULL : root;
+    desk->cause_blames = blames;
+    desk->cause_len = d->text.len;
 }
 
 /* Marks the records of the finding, so that their completion ends it. */
@@ -523,13 +545,23 @@ static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_
     return plain && tc_slice_is_plain(tc__nccl_op(d->main));
 }
 
+static const struct tc_finding NOTHING_FOUND = {
+    .pattern_id = {"1", 1}, .pattern_name = {"nccl_hang", 9}, .severity = TC_SEVERITY_CRITICAL};
+
 tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
                        const struct tc_sink *out)
 {
-    struct nccl_draft d = {
-        .st = st, .e = e, .said = said, .op = said->ops, .desk = st->desk, .shared_seq = -1};
+    struct nccl_draft d; /* not by a literal, which would zero it in whole: this runs often */
+    d.st = st;
+    d.e = e;
+    d.said = said;
+    d.op = said->ops;
+    d.desk = st->desk;
     d.group = &st->groups[d.op->group];
     d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
+    d.attr_count = d.int_count = d.evidence_count = d.reason_count = 0;
+    d.shared_seq = -1; /* the rest of what is shared follows it */
+    d.finding = NOTHING_FOUND;
     const uint32_t *culprits = st->desk->named;
     size_t count = name_culprits(&d);
     d.main = main_record(&d);
@@ -538,21 +570,17 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     bool has_clock = st->has_now || !d.main->from_dump;
     int64_t now_ns = has_clock ? st->now_ns : st->job_last_ns[d.group->job];
     int64_t stall_ns = now_ns - first_ns;
-    /* Not by a literal: d is zero already, and this runs for every finding. */
-    d.finding.pattern_id = TC_LIT("1");
-    d.finding.pattern_name = TC_LIT("nccl_hang");
     d.finding.incomplete = e->full || st->records.dropped_count + st->restarts > 0;
-    d.finding.severity = TC_SEVERITY_CRITICAL;
     d.finding.first_ns = first_ns;
     d.finding.last_ns = now_ns > first_ns ? now_ns : first_ns;
     d.finding.plain = is_plain(&d, culprits, count);
+    put_cause(&d);
     d.finding.key = put_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
     d.finding.discriminator = discriminator(&d);
     put_reasons(&d, culprits, count);
     put_facts(&d, stall_ns);
     put_lists(&d, count, stall_ns);
     put_remediation(&d, culprits, count);
-    put_cause(&d);
     put_scope(&d, culprits, count);
     tc__nccl_put_evidence(&d, culprits, count);
     d.finding.attrs = st->desk->attrs;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define SHORT_CALL 64 /* see tc_copy_64 */
+
 static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
 {
     st->ranks = tc_new(a, struct nccl_rank, NCCL_RANKS_MAX);
@@ -38,11 +40,13 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
            tc_map_init(&st->record_index, a, NCCL_RING_BYTES / sizeof(struct nccl_record));
 }
 
+/* The tables are empty. */
 static void forget(struct nccl_hang *st)
 {
+    st->last = st->seats; /* nobody's, until it is the first one's: nothing fits it */
+    st->last->after = st->last;
     st->open_serial = 0;
     st->job_count = st->rank_count = st->group_count = st->seat_count = st->status_count = 0;
-    st->last_seat = 0;
     st->next_expiry_ns = INT64_MIN;
     st->newest_ns = INT64_MIN;
     st->aged = TC_RING_NONE;
@@ -54,14 +58,18 @@ tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env)
 {
     st->scratch = env->scratch;
     st->now_ns = TC_TIME_NONE;
+    if (!make_tables(st, env->arena)) {
+        return TC_E_NOMEM;
+    }
     forget(st);
-    return make_tables(st, env->arena) ? TC_OK : TC_E_NOMEM;
+    return TC_OK;
 }
 
 /* The window starts anew, and says so. */
 static void restart(struct nccl_hang *st)
 {
     uint64_t dropped = st->records.dropped_count;
+    memset(st->seats, 0, st->seat_count * sizeof *st->seats);
     forget(st);
     tc_arena_reset(&st->names);
     tc_map_reset(&st->rank_index);
@@ -169,10 +177,10 @@ static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
                                                    .group = group,
                                                    .number = rank,
                                                    .rank = r,
+                                                   .after = st->seats,
                                                    .next = g->first_seat,
                                                    .pg_id = -1,
                                                    .moved_ns = TC_TIME_NONE,
-                                                   .seen_max = -1,
                                                    .done_max = -1,
                                                    .held_max = -1};
     g->first_seat = st->seat_count;
@@ -180,25 +188,27 @@ static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
     return st->seat_count++;
 }
 
-static uint32_t look_up_seat(struct nccl_hang *st, const struct tc_event *ev)
+static uint32_t seat_index(const struct nccl_hang *st, const struct nccl_seat *s)
 {
-    const struct tc_ev_nccl *n = &ev->nccl;
-    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
-    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : seat_of(st, group, ev->scope.rank);
-    if (seat != NCCL_NONE) {
-        st->seats[st->last_seat].after = seat;
-    }
-    return seat;
+    return (uint32_t)(s - st->seats);
 }
 
-/* Records come in the same order again and again: who followed last time is a good guess. */
-static inline uint32_t guess_seat(const struct nccl_hang *st, const struct tc_event *ev)
+/* NULL when a table is full. */
+static struct nccl_seat *look_up_seat(struct nccl_hang *st, const struct tc_event *ev)
 {
-    uint32_t seat = st->seats[st->last_seat].after;
-    const struct nccl_seat *s = &st->seats[seat];
-    return seat < st->seat_count && s->key == ev->nccl.group_key && s->number == ev->scope.rank
-               ? seat
-               : NCCL_NONE;
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct nccl_seat *guess = st->last->after;
+    if (guess->key == n->group_key && guess->number == ev->scope.rank &&
+        seat_index(st, guess) < st->seat_count) {
+        return guess;
+    }
+    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
+    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : seat_of(st, group, ev->scope.rank);
+    if (seat == NCCL_NONE) {
+        return NULL;
+    }
+    st->last->after = &st->seats[seat];
+    return st->last->after;
 }
 
 static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
@@ -332,9 +342,10 @@ static bool is_transfer(const struct nccl_record *r, const struct tc_ev_nccl *n)
     return !n->is_p2p || (r->peer == n->peer && r->is_send == n->is_send);
 }
 
-static struct nccl_record *find_record(struct nccl_hang *st, uint32_t seat,
+static struct nccl_record *find_record(struct nccl_hang *st, const struct nccl_seat *s,
                                        const struct tc_ev_nccl *n)
 {
+    uint32_t seat = seat_index(st, s);
     index_records(st);
     struct tc_map_iter it = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
     for (uint64_t pos; (pos = tc_map_next(&st->record_index, &it)) != 0;) {
@@ -347,43 +358,76 @@ static struct nccl_record *find_record(struct nccl_hang *st, uint32_t seat,
     return NULL;
 }
 
-static struct tc_slice text_head(struct tc_slice s, bool done)
-{
-    return done ? TC_EMPTY : tc_slice_head(s, NCCL_TEXT_MAX);
-}
+/* The parts of a call that are kept. */
+struct call {
+    struct tc_slice op;
+    struct tc_slice sizes;
+    struct tc_slice dtypes;
+};
 
-/* Completed records are kept without text: they only say that a late one is not news. */
-static TC_SELDOM tc_status add_record(struct nccl_hang *st, uint32_t seat,
-                                      const struct tc_event *ev)
+/* A record of that call; its text is the caller's to write. */
+static inline struct nccl_record *push_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                              const struct tc_event *ev, const struct call *c)
 {
     const struct tc_ev_nccl *n = &ev->nccl;
-    const struct nccl_seat *s = &st->seats[seat];
-    bool done = n->state == TC_NCCL_COMPLETED;
-    struct tc_slice op = text_head(n->op, done);
-    struct tc_slice sizes = text_head(n->sizes_in, done);
-    struct tc_slice dtypes = text_head(n->dtypes_in, done);
-    size_t text_len = op.len + sizes.len + dtypes.len;
+    size_t text_len = c->op.len + c->sizes.len + c->dtypes.len;
     uint64_t pos = TC_RING_NONE;
     struct nccl_record *r = tc_ring_push_raw(&st->records, sizeof *r + text_len, &pos);
     st->newest_pos = pos;
     st->newest_ns = ev->time_ns > st->newest_ns ? ev->time_ns : st->newest_ns;
-    *r = (struct nccl_record){
-        .pos = pos,
-        .place =
-            s->place | (uint64_t)n->is_p2p << NCCL_SEQ_BITS | ((uint64_t)n->seq & NCCL_SEQ_MASK),
-        .created_ns = ev->time_ns,
-        .seq = n->seq,
-        .raw = ev->raw,
-        .seat = seat,
-        .rank_at = s->rank,
-        .rank = ev->scope.rank,
-        .peer = n->peer,
-        .state = n->state,
-        .is_p2p = n->is_p2p,
-        .is_send = n->is_send,
-        .from_dump = n->from_dump,
-        .len = {(uint16_t)op.len, (uint16_t)sizes.len, (uint16_t)dtypes.len, (uint16_t)text_len}};
-    (void)tc_put_str(tc_put_str(tc_put_str(r->text, op), sizes), dtypes);
+    r->pos = pos;
+    r->place = s->place | (uint64_t)n->is_p2p << NCCL_SEQ_BITS | ((uint64_t)n->seq & NCCL_SEQ_MASK);
+    r->created_ns = ev->time_ns;
+    r->seq = n->seq;
+    r->raw = ev->raw;
+    r->seat = seat_index(st, s);
+    r->rank_at = s->rank;
+    r->rank = s->number;
+    r->peer = n->peer;
+    r->open = 0;
+    r->state = n->state;
+    r->is_p2p = n->is_p2p;
+    r->is_send = n->is_send;
+    r->from_dump = n->from_dump;
+    r->len.op = (uint16_t)c->op.len;
+    r->len.sizes = (uint16_t)c->sizes.len;
+    r->len.dtypes = (uint16_t)c->dtypes.len;
+    r->len.all = (uint16_t)text_len;
+    return r;
+}
+
+/* Completed records are kept without text: they only say that a late one is not news. */
+static TC_SELDOM tc_status add_long_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                           const struct tc_event *ev)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct call c = {TC_EMPTY, TC_EMPTY, TC_EMPTY};
+    if (n->state != TC_NCCL_COMPLETED) {
+        c = (struct call){tc_slice_head(n->op, NCCL_TEXT_MAX),
+                          tc_slice_head(n->sizes_in, NCCL_TEXT_MAX),
+                          tc_slice_head(n->dtypes_in, NCCL_TEXT_MAX)};
+    }
+    struct nccl_record *r = push_record(st, s, ev, &c);
+    (void)tc_put_str(tc_put_str(tc_put_str(r->text, c.op), c.sizes), c.dtypes);
+    return TC_OK;
+}
+
+/* Most calls are short: with nothing to cut, and copied without a call. */
+static TC_SELDOM tc_status add_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                      const struct tc_event *ev)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct call c = {n->op, n->sizes_in, n->dtypes_in};
+    if (n->state == TC_NCCL_COMPLETED || c.op.len + c.sizes.len + c.dtypes.len > SHORT_CALL) {
+        return add_long_record(st, s, ev);
+    }
+    struct nccl_record *r = push_record(st, s, ev, &c);
+    char *p = r->text;
+    tc_copy_64(p, c.op.ptr, c.op.len);
+    p += c.op.len;
+    tc_copy_64(p, c.sizes.ptr, c.sizes.len);
+    p += c.sizes.len;
+    tc_copy_64(p, c.dtypes.ptr, c.dtypes.len);
     return TC_OK;
 }
 
@@ -438,7 +482,7 @@ static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struc
     }
     r->plain = tc_slice_is_plain(r->node) && tc_slice_is_plain(r->ns) && tc_slice_is_plain(r->pod);
     r->seen = true;
-    seat->placed = r->node.len > 0 && r->pod.len > 0;
+    seat->claim = r->node.len > 0 && r->pod.len > 0 ? (uint32_t)seat->number + 1 : 0;
 }
 
 /*
@@ -463,17 +507,16 @@ static TC_SELDOM tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat 
 }
 
 /* The window may hold a record of it. */
-static TC_SELDOM tc_status on_held_record(struct nccl_hang *st, uint32_t seat,
+static TC_SELDOM tc_status on_held_record(struct nccl_hang *st, const struct nccl_seat *s,
                                           const struct tc_event *ev, const struct tc_sink *out)
 {
     const struct tc_ev_nccl *n = &ev->nccl;
-    struct nccl_record *r = find_record(st, seat, n);
+    struct nccl_record *r = find_record(st, s, n);
     if (r != NULL) {
         return change_record(st, r, ev, out);
     }
-    bool is_news =
-        n->is_p2p || (n->state != TC_NCCL_COMPLETED && n->seq > st->seats[seat].done_max);
-    return is_news ? add_record(st, seat, ev) : TC_OK;
+    bool is_news = n->is_p2p || (n->state != TC_NCCL_COMPLETED && n->seq > s->done_max);
+    return is_news ? add_record(st, s, ev) : TC_OK;
 }
 
 /*
@@ -481,13 +524,14 @@ static TC_SELDOM tc_status on_held_record(struct nccl_hang *st, uint32_t seat,
  * stands for all below it: completed ones need no record, and one that comes late
  * says nothing.
  */
-static inline tc_status on_record(struct nccl_hang *st, uint32_t seat, const struct tc_event *ev,
-                                  const struct tc_sink *out)
+static inline __attribute__((always_inline)) tc_status on_record(struct nccl_hang *st,
+                                                                 struct nccl_seat *s,
+                                                                 const struct tc_event *ev,
+                                                                 const struct tc_sink *out)
 {
     const struct tc_ev_nccl *n = &ev->nccl;
-    struct nccl_seat *s = &st->seats[seat];
     int64_t *job_last_ns = &st->job_last_ns[s->place >> NCCL_JOB_SHIFT];
-    st->last_seat = seat;
+    st->last = s;
     if (ev->time_ns > *job_last_ns) {
         *job_last_ns = ev->time_ns;
     }
@@ -497,24 +541,23 @@ static inline tc_status on_record(struct nccl_hang *st, uint32_t seat, const str
     if (n->is_p2p) {
         st->groups[s->group].has_p2p = true;
         s->moved_ns = ev->time_ns > s->moved_ns ? ev->time_ns : s->moved_ns;
-        return on_held_record(st, seat, ev, out);
+        return on_held_record(st, s, ev, out);
     }
     int64_t seq = n->seq;
-    s->seen_max = seq > s->seen_max ? seq : s->seen_max;
     if (n->state == TC_NCCL_COMPLETED) {
         s->done_max = seq > s->done_max ? seq : s->done_max;
-        return seq <= s->held_max            ? on_held_record(st, seat, ev, out)
+        return seq <= s->held_max            ? on_held_record(st, s, ev, out)
                : s->open_pos == TC_RING_NONE ? TC_OK
                                              : end_overtaken(st, s, ev, out);
     }
     if (seq <= s->held_max) {
-        return on_held_record(st, seat, ev, out);
+        return on_held_record(st, s, ev, out);
     }
     if (seq <= s->done_max) {
         return TC_OK;
     }
     s->held_max = seq;
-    return add_record(st, seat, ev);
+    return add_record(st, s, ev);
 }
 
 /* A table is full: the window starts anew. What hangs is told before it is forgotten. */
@@ -567,31 +610,32 @@ static TC_SELDOM tc_status on_unusual_record(struct nccl_hang *st, const struct 
         return TC_OK;
     }
     move_clock(st, ev->time_ns);
-    uint32_t seat = guess_seat(st, ev);
-    seat = seat == NCCL_NONE ? look_up_seat(st, ev) : seat;
-    if (seat == NCCL_NONE) {
+    struct nccl_seat *s = look_up_seat(st, ev);
+    if (s == NULL) {
         TC_TRY(make_room(st, out));
-        seat = look_up_seat(st, ev);
-        if (seat == NCCL_NONE) {
+        s = look_up_seat(st, ev);
+        if (s == NULL) {
             return TC_OK;
         }
     }
-    if (!st->seats[seat].placed) {
-        note_place(st, &st->seats[seat], &ev->scope);
+    if (s->claim == 0) {
+        note_place(st, s, &ev->scope);
     }
-    return on_record(st, seat, ev, out);
+    return on_record(st, s, ev, out);
 }
 
 tc_status tc__nccl_on_record(struct nccl_hang *st, const struct tc_event *ev,
                              const struct tc_sink *out)
 {
-    uint32_t seat = guess_seat(st, ev);
+    /* Records come in the same order again and again: who followed last time is a good guess. */
+    struct nccl_seat *s = st->last->after;
+    int64_t rank = ev->scope.rank;
     int64_t now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
-    /* No time is a negative one, too. */
-    if (seat == NCCL_NONE || !st->seats[seat].placed || (ev->nccl.seq | ev->time_ns) < 0 ||
-        now_ns >= st->next_expiry_ns) {
+    /* No rank and no time are negative ones, too. */
+    if (s->key != ev->nccl.group_key || s->claim != (uint32_t)rank + 1 ||
+        (rank | ev->nccl.seq | ev->time_ns) < 0 || now_ns >= st->next_expiry_ns) {
         return on_unusual_record(st, ev, out);
     }
     st->now_ns = now_ns;
-    return on_record(st, seat, ev, out);
+    return on_record(st, s, ev, out);
 }

@@ -60,6 +60,9 @@ static tc_status emit(void *context, const struct tc_finding *finding)
     struct tc_engine *e = slot->engine;
     struct tc_verdict verdict;
     bool is_new = false;
+    if (e->out.finding != NULL) {
+        return e->out.finding(e->out.context, finding);
+    }
     tc_arena_reset(&e->number);
     TC_TRY(tc_incidents_apply(&e->incidents, finding, e->ends ? TC_TIME_NONE : e->now_ns,
                               &e->number, &verdict, &is_new));

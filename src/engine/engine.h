@@ -27,6 +27,9 @@ struct tc_engine;
 struct tc_engine_out {
     tc_verdict_fn verdict;
     void *context;
+    /* Takes findings as they come instead, NULL for nobody: no incident is made of them. For
+     * benchmarks. */
+    tc_sink_fn finding;
     /* Events come as they arrive, from senders that lag behind each other by up to this; 0: all are
      * in order. */
     int64_t lag_ns;

@@ -39,8 +39,8 @@ static uint64_t key_hash(struct tc_slice pattern_id, struct tc_slice key)
 static bool same_key(const struct incident *in, struct tc_slice pattern_id, struct tc_slice key)
 {
     return in->key_len == pattern_id.len + 1 + key.len &&
-           memcmp(in->key, pattern_id.ptr, pattern_id.len) == 0 &&
-           (key.len == 0 || memcmp(in->key + pattern_id.len + 1, key.ptr, key.len) == 0);
+           tc_bytes_eq(in->key + pattern_id.len + 1, key.ptr, key.len) &&
+           tc_bytes_eq(in->key, pattern_id.ptr, pattern_id.len);
 }
 
 /* The live incident of that key and where the index holds it; or NULL and where it would. */
@@ -57,31 +57,60 @@ static struct incident *find(const struct tc_incidents *t, struct tc_slice patte
     return NULL;
 }
 
-/* One more number of the content. */
-static uint64_t add_number(uint64_t h, uint64_t value)
+/* Both halves of the product: each bit of a and b moves many of the result. */
+static inline uint64_t fold(uint64_t a, uint64_t b)
 {
-    h = (h ^ value) * 0xff51afd7ed558ccdULL;
-    return h ^ h >> 32;
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* One more number of the content. */
+static inline uint64_t add_number(uint64_t h, uint64_t value)
+{
+    return fold(h ^ value, 0xff51afd7ed558ccdULL);
+}
+
+/* Up to sixteen bytes, straight from where they are: what was just written in pieces is slow to
+ * read as a whole. */
+static inline uint64_t few_bytes(const char *p, size_t len)
+{
+    uint64_t head = 0;
+    uint64_t tail = 0;
+    if (len >= 8) {
+        __builtin_memcpy(&head, p, 8);
+        __builtin_memcpy(&tail, p + len - 8, 8);
+    } else if (len >= 4) {
+        __builtin_memcpy(&head, p, 4);
+        __builtin_memcpy(&tail, p + len - 4, 4);
+    } else if (len > 0) {
+        head = (unsigned char)p[0];
+        tail = (uint64_t)(unsigned char)p[len / 2] << 8 | (unsigned char)p[len - 1];
+    }
+    return fold(head ^ 0x9e3779b97f4a7c15ULL, tail ^ ~(uint64_t)len);
+}
+
+/* One more string. What it says is known before h is: strings do not wait for each other. */
+static inline uint64_t add_text(uint64_t h, struct tc_slice s)
+{
+    return add_number(h, s.len > 16 ? tc_slice_hash(s, s.len) : few_bytes(s.ptr, s.len));
 }
 
 /* The value of an attribute, whatever its type. */
-static uint64_t add_attr(uint64_t h, const struct tc_attr *a)
+static inline uint64_t add_attr(uint64_t h, const struct tc_attr *a)
 {
     switch (a->type) {
     case TC_ATTR_STRING:
-        return tc_slice_hash(a->string, h);
+        return add_text(h, a->string);
     case TC_ATTR_INT:
         return add_number(h, (uint64_t)a->integer);
     case TC_ATTR_BOOL:
         return add_number(h, a->boolean);
     case TC_ATTR_INTS:
-        for (size_t i = 0; i < a->count; i++) {
-            h = add_number(h, (uint64_t)a->ints[i]);
-        }
-        return add_number(h, a->count);
+        return add_text(h, tc_slice_make((const char *)a->ints, a->count * sizeof *a->ints));
     case TC_ATTR_STRINGS:
         for (size_t i = 0; i < a->count; i++) {
-            h = tc_slice_hash(a->strings[i], h);
+            h = add_text(h, a->strings[i]);
         }
         return add_number(h, a->count);
     }
@@ -94,7 +123,7 @@ static uint64_t add_attr(uint64_t h, const struct tc_attr *a)
  */
 static uint64_t content_hash(const struct tc_finding *f)
 {
-    uint64_t h = tc_slice_hash(f->discriminator, f->attr_count);
+    uint64_t h = add_text(f->attr_count, f->discriminator);
     for (size_t i = 0; i < f->attr_count; i++) {
         h = add_attr(h, &f->attrs[i]);
     }
@@ -102,9 +131,9 @@ static uint64_t content_hash(const struct tc_finding *f)
                           (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
                           (uint64_t)f->root << 1 | (uint64_t)f->incomplete);
     if (f->evidence_count > 0) {
-        h = tc_slice_hash(f->evidence[f->evidence_count - 1].uid, h);
+        h = add_text(h, f->evidence[f->evidence_count - 1].uid);
     }
-    return tc_slice_hash(f->headline, h);
+    return add_text(h, f->headline);
 }
 
 static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, char *out)
@@ -128,20 +157,24 @@ static tc_status make_id(const struct tc_finding *f, struct tc_arena *scratch, c
     return TC_OK;
 }
 
+/* A new incident, of which only the key is known. NULL when the key is too long to be kept. */
 static struct incident *add(struct tc_incidents *t, struct tc_slice pattern_id, struct tc_slice key,
                             const struct tc_map_iter *slot)
 {
     uint64_t pos = TC_RING_NONE;
     size_t key_len = pattern_id.len + 1 + key.len;
-    struct incident *in = tc_ring_push(&t->ring, sizeof *in + key_len, &pos);
-    if (in == NULL) {
+    size_t len = sizeof(struct incident) + key_len;
+    if (len > t->ring.size / 2 - sizeof(struct tc_ring_record)) {
         return NULL;
     }
-    in->key_len = (uint32_t)key_len;
-    struct tc_buf b = tc_buf_make(in->key, key_len);
-    tc_buf_str(&b, pattern_id);
-    tc_buf_char(&b, '\0');
-    tc_buf_str(&b, key);
+    struct incident *in = tc_ring_push_raw(&t->ring, len, &pos);
+    /* Where the next one goes: by the time it comes the cache has it. */
+    __builtin_prefetch((const char *)in + len, 1);
+    __builtin_prefetch((const char *)in + len + 64, 1);
+    *in = (struct incident){.key_len = (uint32_t)key_len};
+    char *p = tc_put_str(in->key, pattern_id);
+    *p++ = '\0';
+    (void)tc_put_str(p, key);
     return tc_map_add_found(&t->index, slot, pos, t->ring.tail) ? in : NULL;
 }
 
@@ -162,7 +195,23 @@ static struct incident *renew(struct tc_incidents *t, const struct incident *old
     return in;
 }
 
-static tc_status resolve_causes(const struct tc_incidents *t, const struct tc_finding *f,
+/*
+ * The incident of a cause, or NULL. Many findings name the same one in a row. A record that was
+ * renewed since has the right id still, and it leaves the ring before the younger one.
+ */
+static const struct incident *find_cause(struct tc_incidents *t, struct tc_slice pattern_id,
+                                         struct tc_slice key)
+{
+    struct incident *in = tc_ring_at(&t->ring, t->last_cause);
+    if (in == NULL || !same_key(in, pattern_id, key)) {
+        struct tc_map_iter slot;
+        in = find(t, pattern_id, key, key_hash(pattern_id, key), &slot);
+        t->last_cause = in == NULL ? TC_RING_NONE : slot.slot->value;
+    }
+    return in;
+}
+
+static tc_status resolve_causes(struct tc_incidents *t, const struct tc_finding *f,
                                 struct tc_arena *scratch, struct tc_verdict *out)
 {
     if (f->cause_count == 0) {
@@ -173,10 +222,7 @@ static tc_status resolve_causes(const struct tc_incidents *t, const struct tc_fi
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < f->cause_count; i++) {
-        struct tc_map_iter slot;
-        struct tc_slice key = f->causes[i].key;
-        const struct incident *cause =
-            find(t, f->pattern_id, key, key_hash(f->pattern_id, key), &slot);
+        const struct incident *cause = find_cause(t, f->pattern_id, f->causes[i].key);
         causes[i].why = f->causes[i].why;
         causes[i].incident_id =
             cause == NULL ? TC_EMPTY : tc_slice_make(cause->id, TC_INCIDENT_ID_LEN);

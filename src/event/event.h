@@ -108,9 +108,9 @@ struct tc_ev_nccl {
     int32_t peer;       /* global rank at the other end of a p2p op, -1 unknown */
     uint8_t state;      /* enum tc_nccl_state */
     bool is_p2p;
-    bool is_send; /* p2p only */
-    bool retired;
+    bool is_send;   /* p2p only */
     bool from_dump; /* a dump has no "now": see docs/patterns/nccl_hang.md */
+    bool retired;
 };
 
 struct tc_ev_group {
