@@ -411,7 +411,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --list --no-render --windows --log-mb --help"
+            _tracecore_words "--json --list --no-render --no-incidents --windows --log-mb --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json slices startup evidence"
         fi
