@@ -268,6 +268,10 @@ tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_event *ev,
                             const struct tc_sink *out);
 /* The seat of a global rank in a group, or NCCL_NONE. */
 uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank);
+/* The rank an event is about, by job and number; NULL without room. */
+struct nccl_rank *tc__nccl_event_rank(struct nccl_hang *st, const struct tc_event *ev);
+/* False without room. */
+bool tc__nccl_on_status(struct nccl_hang *st, const struct tc_event *ev);
 /* The status a rank reported for a group, or NULL. */
 const struct nccl_status *tc__nccl_status_of(const struct nccl_hang *st,
                                              const struct nccl_seat *seat);
@@ -443,6 +447,27 @@ static inline int32_t tc__nccl_rank_number(const struct nccl_draft *d, uint32_t 
     return d->st->ranks[rank].rank;
 }
 
+/* One more attribute of the finding. */
+#define NCCL_ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
+
+static inline struct tc_attr *tc__nccl_attr(struct nccl_draft *d, struct tc_slice key,
+                                            enum tc_attr_type type)
+{
+    struct tc_attr *a = &d->desk->attrs[d->attr_count++];
+    a->key = key;
+    a->type = type; /* says what else is read */
+    a->count = 0;
+    return a;
+}
+
+static inline void tc__nccl_attr_ints(struct nccl_draft *d, struct tc_slice key,
+                                      const int32_t *list, size_t count)
+{
+    struct tc_attr *a = tc__nccl_attr(d, key, TC_ATTR_INTS);
+    a->ints = list;
+    a->count = count;
+}
+
 /* Ends a piece of text that began at start. */
 static inline struct tc_slice tc__nccl_cut(const struct nccl_draft *d, size_t start)
 {
@@ -462,6 +487,9 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
 /* One record more of an open incident has completed; false while others have not. */
 bool tc__nccl_complete(const struct nccl_hang *st, struct nccl_open *o, const struct nccl_record *r,
                        int64_t when_ns);
+/* The name of the incident that the operation is. */
+struct tc_slice tc__nccl_put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump);
+void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count);
 /* The collective or transfer of this record, part of an open incident, has completed, or its job
  * has exited. */
 tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
-
 static void put_call(struct tc_buf *b, const struct nccl_draft *d)
 {
     if (d->op->is_p2p) {
@@ -24,15 +22,6 @@ static void put_call(struct tc_buf *b, const struct nccl_draft *d)
             tc_buf_char(b, ')');
         }
     }
-}
-
-static struct tc_attr *attr(struct nccl_draft *d, struct tc_slice key, enum tc_attr_type type)
-{
-    struct tc_attr *a = &d->desk->attrs[d->attr_count++];
-    a->key = key;
-    a->type = type; /* says what else is read */
-    a->count = 0;
-    return a;
 }
 
 static TC_SELDOM size_t sort_rest(int32_t *v, size_t kept, size_t count)
@@ -71,13 +60,6 @@ static int32_t *int_list(struct nccl_draft *d)
     int32_t *list = d->desk->ints + d->int_count;
     d->int_count += TC_VERDICT_RANKS_MAX;
     return list;
-}
-
-static void attr_ints(struct nccl_draft *d, struct tc_slice key, const int32_t *list, size_t count)
-{
-    struct tc_attr *a = attr(d, key, TC_ATTR_INTS);
-    a->ints = list;
-    a->count = count;
 }
 
 static size_t list_waiting(struct nccl_draft *d, int32_t *out)
@@ -366,7 +348,7 @@ static int64_t naming_seq(struct nccl_draft *d, const struct nccl_op *op, bool f
     return g->told_seq - 1;
 }
 
-static struct tc_slice put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
+struct tc_slice tc__nccl_put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
 {
     size_t start = d->text.len;
     int64_t seq = naming_seq(d, op, from_dump);
@@ -402,7 +384,7 @@ static void put_cause(struct nccl_draft *d)
         return;
     }
     struct tc_cause *c = &desk->cause;
-    c->key = put_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
+    c->key = tc__nccl_put_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
     size_t start = d->text.len;
     tc_buf_str(&d->text, blames ? TC_LIT("the same culprits hold up ")
                                 : TC_LIT("the same ranks are stuck in "));
@@ -456,16 +438,17 @@ static int64_t queued(const struct nccl_draft *d)
 
 static void put_facts(struct nccl_draft *d, int64_t stall_ns)
 {
-    attr(d, ATTR("process_group"), TC_ATTR_STRING)->string = d->group->name;
+    tc__nccl_attr(d, NCCL_ATTR("process_group"), TC_ATTR_STRING)->string = d->group->name;
     if (d->group->desc.len > 0) {
-        attr(d, ATTR("process_group_desc"), TC_ATTR_STRING)->string = d->group->desc;
+        tc__nccl_attr(d, NCCL_ATTR("process_group_desc"), TC_ATTR_STRING)->string = d->group->desc;
     }
-    attr(d, ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(d->main);
-    attr(d, ATTR("seq"), TC_ATTR_INT)->integer = d->op->front;
-    attr(d, ATTR("members"), TC_ATTR_INT)->integer = d->group->seat_count;
-    attr(d, ATTR("queued_collectives"), TC_ATTR_INT)->integer = d->op->is_p2p ? 0 : queued(d);
+    tc__nccl_attr(d, NCCL_ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(d->main);
+    tc__nccl_attr(d, NCCL_ATTR("seq"), TC_ATTR_INT)->integer = d->op->front;
+    tc__nccl_attr(d, NCCL_ATTR("members"), TC_ATTR_INT)->integer = d->group->seat_count;
+    tc__nccl_attr(d, NCCL_ATTR("queued_collectives"), TC_ATTR_INT)->integer =
+        d->op->is_p2p ? 0 : queued(d);
     if (stall_ns >= d->st->threshold_ns) {
-        attr(d, ATTR("stall_seconds"), TC_ATTR_INT)->integer = stall_ns / TC_SECOND;
+        tc__nccl_attr(d, NCCL_ATTR("stall_seconds"), TC_ATTR_INT)->integer = stall_ns / TC_SECOND;
     }
 }
 
@@ -479,24 +462,24 @@ static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_
     }
     struct blockers b = list_targets(d);
     put_headline(d, culprits, culprit_count, &b, waiting_count, stall_ns);
-    attr_ints(d, ATTR("culprit_ranks"), culprits, culprit_count);
-    struct tc_attr *reasons = attr(d, ATTR("culprit_reasons"), TC_ATTR_STRINGS);
+    tc__nccl_attr_ints(d, NCCL_ATTR("culprit_ranks"), culprits, culprit_count);
+    struct tc_attr *reasons = tc__nccl_attr(d, NCCL_ATTR("culprit_reasons"), TC_ATTR_STRINGS);
     reasons->strings = d->desk->reasons;
     reasons->count = d->reason_count;
-    attr_ints(d, ATTR("waiting_ranks"), waiting, waiting_count);
-    attr_ints(d, ATTR("blocking_ranks"), b.blocking, b.blocking_count);
+    tc__nccl_attr_ints(d, NCCL_ATTR("waiting_ranks"), waiting, waiting_count);
+    tc__nccl_attr_ints(d, NCCL_ATTR("blocking_ranks"), b.blocking, b.blocking_count);
     if (b.absent_count > 0) {
-        attr_ints(d, ATTR("absent_ranks"), b.absent, b.absent_count);
+        tc__nccl_attr_ints(d, NCCL_ATTR("absent_ranks"), b.absent, b.absent_count);
     }
     if (b.unreadable_count > 0) {
-        attr_ints(d, ATTR("unreadable_ranks"), b.unreadable, b.unreadable_count);
+        tc__nccl_attr_ints(d, NCCL_ATTR("unreadable_ranks"), b.unreadable, b.unreadable_count);
     }
     d->finding.confidence = b.absent_count + b.unreadable_count > 0 && culprit_count == 0
                                 ? TC_CONFIDENCE_PARTIAL
                                 : TC_CONFIDENCE_FULL;
 }
 
-static void put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
     d->finding.scope.rank = -1;
     d->finding.scope.gpu_index = -1;
@@ -575,13 +558,13 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     d.finding.last_ns = now_ns > first_ns ? now_ns : first_ns;
     d.finding.plain = is_plain(&d, culprits, count);
     put_cause(&d);
-    d.finding.key = put_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
+    d.finding.key = tc__nccl_put_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
     d.finding.discriminator = discriminator(&d);
     put_reasons(&d, culprits, count);
     put_facts(&d, stall_ns);
     put_lists(&d, count, stall_ns);
     put_remediation(&d, culprits, count);
-    put_scope(&d, culprits, count);
+    tc__nccl_put_scope(&d, culprits, count);
     tc__nccl_put_evidence(&d, culprits, count);
     d.finding.attrs = st->desk->attrs;
     d.finding.attr_count = d.attr_count;
@@ -589,64 +572,5 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     d.finding.evidence_count = d.evidence_count;
     d.finding.incomplete |= d.text.overflowed;
     remember(&d, first_ns);
-    return tc_sink_emit(out, &d.finding);
-}
-
-tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,
-                               int64_t done_ns, bool exited, const struct tc_sink *out)
-{
-    struct nccl_open *o = &st->open[done->open % NCCL_OPEN_MAX];
-    if (!tc__nccl_complete(st, o, done, done_ns)) {
-        return TC_OK;
-    }
-    const struct nccl_record *r = tc_ring_at(&st->records, o->last);
-    int64_t when_ns = o->last_ns;
-    struct nccl_op op = {
-        .group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest, .created_ns = o->first_ns};
-    struct nccl_draft d = {
-        .st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk, .shared_seq = -1};
-    d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
-    d.finding = (struct tc_finding){
-        .pattern_id = TC_LIT("1"),
-        .pattern_name = TC_LIT("nccl_hang"),
-        .resolved = true,
-        .severity = TC_SEVERITY_INFO,
-        .discriminator = o->discriminator,
-        .remediation = exited ? TC_LIT("Nothing: the job has ended well.")
-                              : TC_LIT("Nothing: it went on by itself. If it comes back, look for "
-                                       "a straggler or a slow link."),
-        .first_ns = o->first_ns,
-        .last_ns = when_ns > o->first_ns ? when_ns : o->first_ns,
-    };
-    d.finding.key = put_key(&d, &op, done->from_dump);
-    size_t start = d.text.len;
-    tc_buf_str(&d.text, o->is_p2p ? TC_LIT("Point-to-point traffic of ") : TC_LIT("Collective "));
-    if (!o->is_p2p) {
-        tc_buf_i64(&d.text, o->oldest);
-        tc_buf_lit(&d.text, " of ");
-    }
-    tc__nccl_put_group(&d.text, d.group);
-    tc_buf_str(&d.text,
-               exited ? TC_LIT(" ended with its job after ") : TC_LIT(" completed after "));
-    tc_buf_duration(&d.text, d.finding.last_ns - o->first_ns);
-    d.finding.headline = tc__nccl_cut(&d, start);
-    put_scope(&d, NULL, 0);
-    tc__nccl_record_evidence(&d, r);
-    d.desk->evidence[0].description = exited ? TC_LIT("was pending when the job ended well")
-                                             : TC_LIT("the last pending record completed");
-    d.desk->evidence[0].time_ns = when_ns;
-    d.finding.evidence = d.desk->evidence;
-    d.finding.evidence_count = d.evidence_count;
-    attr(&d, ATTR("process_group"), TC_ATTR_STRING)->string = d.group->name;
-    attr(&d, ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(r);
-    attr(&d, ATTR("seq"), TC_ATTR_INT)->integer = r->seq;
-    attr(&d, ATTR("members"), TC_ATTR_INT)->integer = d.group->seat_count;
-    attr(&d, ATTR("queued_collectives"), TC_ATTR_INT)->integer = 0;
-    attr_ints(&d, ATTR("culprit_ranks"), d.desk->ints, 0);
-    attr(&d, ATTR("culprit_reasons"), TC_ATTR_STRINGS)->strings = d.desk->reasons;
-    attr_ints(&d, ATTR("waiting_ranks"), d.desk->ints, 0);
-    attr_ints(&d, ATTR("blocking_ranks"), d.desk->ints, 0);
-    d.finding.attrs = d.desk->attrs;
-    d.finding.attr_count = d.attr_count;
     return tc_sink_emit(out, &d.finding);
 }

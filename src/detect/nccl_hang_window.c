@@ -231,8 +231,7 @@ static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
     return true;
 }
 
-/* The rank an event is about, by job and number. */
-static struct nccl_rank *event_rank(struct nccl_hang *st, const struct tc_event *ev)
+struct nccl_rank *tc__nccl_event_rank(struct nccl_hang *st, const struct tc_event *ev)
 {
     uint32_t job = job_of(st, ev->scope.job);
     uint32_t r = job == NCCL_NONE ? NCCL_NONE : rank_of(st, job, ev->scope.rank);
@@ -241,7 +240,7 @@ static struct nccl_rank *event_rank(struct nccl_hang *st, const struct tc_event 
 
 static bool on_dump(struct nccl_hang *st, const struct tc_event *ev)
 {
-    struct nccl_rank *r = event_rank(st, ev);
+    struct nccl_rank *r = tc__nccl_event_rank(st, ev);
     if (r == NULL) {
         return false;
     }
@@ -255,66 +254,6 @@ static bool on_dump(struct nccl_hang *st, const struct tc_event *ev)
     r->dump_ns = ev->time_ns;
     st->dirty = true;
     return tc_arena_ok(&st->names);
-}
-
-static uint64_t status_hash(uint32_t rank, int64_t pg_id)
-{
-    return tc_hash_mix(rank + 1, (uint64_t)pg_id);
-}
-
-static struct nccl_status *find_status(const struct nccl_hang *st, uint32_t rank, int64_t pg_id)
-{
-    struct tc_map_iter it = tc_map_find(&st->status_index, status_hash(rank, pg_id));
-    for (uint64_t v; (v = tc_map_next(&st->status_index, &it)) != 0;) {
-        struct nccl_status *s = &st->statuses[v - 1];
-        if (s->rank == rank && s->pg_id == pg_id) {
-            return s;
-        }
-    }
-    return NULL;
-}
-
-static bool on_status(struct nccl_hang *st, const struct tc_event *ev)
-{
-    struct nccl_rank *r = event_rank(st, ev);
-    if (r == NULL) {
-        return false;
-    }
-    uint32_t rank = (uint32_t)(r - st->ranks);
-    struct nccl_status *s = find_status(st, rank, ev->status.pg_id);
-    if (s == NULL) {
-        if (st->status_count == NCCL_STATUS_MAX ||
-            !tc_map_add(&st->status_index, status_hash(rank, ev->status.pg_id),
-                        st->status_count + 1, 0)) {
-            return false;
-        }
-        s = &st->statuses[st->status_count++];
-    }
-    *s = (struct nccl_status){.rank = rank,
-                              .pg_id = ev->status.pg_id,
-                              .enqueued = ev->status.enqueued,
-                              .completed = ev->status.completed,
-                              .raw = ev->raw};
-    return true;
-}
-
-/*
- * pg_id is process-local. Where the rank has no entry that links it to the group
- * (a rank that stopped may have none at all), the id its fellow members use is
- * taken: they made the group in the same order.
- */
-const struct nccl_status *tc__nccl_status_of(const struct nccl_hang *st,
-                                             const struct nccl_seat *seat)
-{
-    int64_t pg_id = seat->pg_id;
-    if (st->status_count == 0) {
-        return NULL;
-    }
-    uint32_t next = st->groups[seat->group].first_seat;
-    for (; pg_id < 0 && next != NCCL_NONE; next = st->seats[next].next) {
-        pg_id = st->seats[next].pg_id;
-    }
-    return pg_id < 0 ? NULL : find_status(st, seat->rank, pg_id);
 }
 
 static uint64_t record_hash(uint32_t seat, bool is_p2p, int64_t seq)
@@ -591,7 +530,7 @@ TC_SELDOM tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_even
     move_clock(st, ev->time_ns);
     for (int attempt = 0; attempt < 2; attempt++) {
         bool kept = ev->kind == TC_EVENT_NCCL_GROUP    ? on_group(st, ev)
-                    : ev->kind == TC_EVENT_NCCL_STATUS ? on_status(st, ev)
+                    : ev->kind == TC_EVENT_NCCL_STATUS ? tc__nccl_on_status(st, ev)
                                                        : on_dump(st, ev);
         if (kept) {
             break;
