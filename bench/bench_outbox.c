@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         if (left_ns > 0) {
             (void)usleep((useconds_t)(left_ns / 1000));
         }
-        char id[32];
+        char id[33];
         (void)snprintf(id, sizeof id, "%032zx", i / 3);
         struct tc_incident_mark mark = {
             .pattern_id = TC_LIT("1"), .key = TC_LIT("k"), .incident_id = tc_slice_cstr(id)};
