@@ -82,6 +82,8 @@ void tc_arena_init(struct tc_arena *a, const char *name, void *block, size_t siz
 {
     TC_ASSERT(block != NULL || size_bytes == 0);
     *a = (struct tc_arena){.name = name, .block = block, .size = size_bytes, .dirty = size_bytes};
+    /* Another arena may have been there, with marks further out. */
+    unpoison_all(a->block, a->size);
     poison(a->block, marked(a));
 }
 

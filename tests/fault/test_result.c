@@ -75,7 +75,7 @@ static void test_requests(void **state)
 static void test_csv(void **state)
 {
     (void)state;
-    fail_every_allocation(CSV, 2);
+    fail_every_allocation(CSV, 3);
 }
 
 int main(void)
