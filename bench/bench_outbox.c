@@ -6,7 +6,7 @@
  *
  * One JSON line, with the syncs of the log beside it: they are most of the time.
  */
-#include "base/time.h"
+#include "base/clock.h"
 #include "server/outbox.h"
 
 #include <ftw.h>
@@ -26,18 +26,11 @@ static int64_t sync_ns[2 * COUNT_MAX];
 static atomic_size_t lines;
 static size_t syncs;
 
-static int64_t clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
 /* The writer's thread: when lines are in the file. */
 static ssize_t timed_write(int fd, const void *data, size_t len)
 {
     ssize_t n = write(fd, data, len);
-    int64_t now_ns = clock_ns();
+    int64_t now_ns = tc_mono_ns();
     const char *at = data;
     size_t line = lines;
     for (ssize_t i = 0; i < n; i++) {
@@ -52,10 +45,10 @@ static ssize_t timed_write(int fd, const void *data, size_t len)
 
 static int timed_sync(int fd)
 {
-    int64_t begin_ns = clock_ns();
+    int64_t begin_ns = tc_mono_ns();
     int result = fdatasync(fd);
     if (syncs < 2 * COUNT_MAX) {
-        sync_ns[syncs++] = clock_ns() - begin_ns;
+        sync_ns[syncs++] = tc_mono_ns() - begin_ns;
     }
     return result;
 }
@@ -123,10 +116,10 @@ int main(int argc, char **argv)
     static char line[LINE_MAX_BYTES];
     memset(line, 'x', bytes);
     (void)usleep(100000);
-    int64_t begin_ns = clock_ns();
+    int64_t begin_ns = tc_mono_ns();
     for (size_t i = 0; i < count; i++) {
         int64_t due_ns = begin_ns + (int64_t)i * TC_SECOND / (int64_t)rate;
-        int64_t left_ns = due_ns - clock_ns();
+        int64_t left_ns = due_ns - tc_mono_ns();
         if (left_ns > 0) {
             (void)usleep((useconds_t)(left_ns / 1000));
         }
@@ -134,7 +127,7 @@ int main(int argc, char **argv)
         (void)snprintf(id, sizeof id, "%032zx", i / 3);
         struct tc_incident_mark mark = {
             .pattern_id = TC_LIT("1"), .key = TC_LIT("k"), .incident_id = tc_slice_cstr(id)};
-        put_ns[i] = clock_ns();
+        put_ns[i] = tc_mono_ns();
         if (tc_outbox_put(o, &mark, tc_slice_make(line, bytes), 0) != TC_OK) {
             return 2;
         }

@@ -8,7 +8,7 @@
  * rows; counts the bytes on disk; asks the questions of the pivot, each 20 times. Exits 1 when a
  * limit of docs/warehouse.md is breached, 2 when something could not be measured.
  */
-#include "base/time.h"
+#include "base/clock.h"
 #include "warehouse/duckdb_priv.h"
 #include "warehouse_fleet.h"
 
@@ -33,13 +33,6 @@
 static bool as_json;
 static int status;
 
-static int64_t clock_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * TC_SECOND + now.tv_nsec;
-}
-
 /* Wall and processor time. The machine may be busy with other things: the second says so. */
 struct spent {
     int64_t wall_ns;
@@ -50,7 +43,7 @@ static struct spent spent_now(void)
 {
     struct timespec cpu;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    return (struct spent){clock_ns(), cpu.tv_sec * TC_SECOND + cpu.tv_nsec};
+    return (struct spent){tc_mono_ns(), cpu.tv_sec * TC_SECOND + cpu.tv_nsec};
 }
 
 static void add_since(struct spent *sum, struct spent begin)
@@ -377,7 +370,7 @@ static void ask(struct tc_warehouse *w, const struct question *q, bool gate)
         struct spent begin = spent_now();
         rows = 0;
         must(tc_warehouse_query(w, &query, count_rows, &rows, NULL, &err), q->name, &err);
-        took_ns[i] = clock_ns() - begin.wall_ns;
+        took_ns[i] = tc_mono_ns() - begin.wall_ns;
         add_since(&spent, begin);
     }
     qsort(took_ns, REPEATS, sizeof took_ns[0], compare_ns);

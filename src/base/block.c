@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/block.h"
 
+#include "base/asan.h"
+
 #include <stdint.h>
 #include <stdlib.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define TC_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TC_ASAN 1
-#endif
-#endif
 
 #ifdef TC_ASAN
 #include <sys/mman.h>

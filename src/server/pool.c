@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/pool.h"
 
+#include "base/asan.h"
 #include "base/assert.h"
 #include "server/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define TC_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TC_ASAN 1
-#endif
-#endif
 
 #ifdef TC_ASAN
 #include <sanitizer/asan_interface.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening, closing, transactions. */
-#include "base/time.h"
+#include "base/clock.h"
 #include "warehouse/duckdb_scan_priv.h"
 
 #include <errno.h>
@@ -117,16 +117,9 @@ static tc_status make_config(const struct tc__duckdb_api *api,
     return TC_OK;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * TC_SECOND + t.tv_nsec;
-}
-
 static void sleep_ns(int64_t ns)
 {
-    struct timespec t = {(time_t)(ns / TC_SECOND), (long)(ns % TC_SECOND)};
+    struct timespec t = tc_timespec(ns);
     (void)nanosleep(&t, NULL);
 }
 
@@ -180,7 +173,7 @@ static tc_status open_database(const struct tc__duckdb_api *api, const char *pat
                                duckdb_config options, int64_t wait_ns, duckdb_database *out,
                                struct tc_error *err)
 {
-    int64_t begun_ns = now_ns();
+    int64_t begun_ns = tc_mono_ns();
     int64_t pause_ns = RETRY_FIRST_NS;
     for (;;) {
         char *message = NULL;
@@ -188,7 +181,7 @@ static tc_status open_database(const struct tc__duckdb_api *api, const char *pat
             DuckDBSuccess) {
             return TC_OK;
         }
-        int64_t left_ns = wait_ns - (now_ns() - begun_ns);
+        int64_t left_ns = wait_ns - (tc_mono_ns() - begun_ns);
         bool waits = says(message, "Could not set lock") ||
                      (says(message, "not a valid DuckDB database file") && is_being_made(path));
         if (!waits || left_ns <= 0) {

@@ -29,9 +29,8 @@ static const char *type_name(enum tc_column_type type)
 /* Names are ours, of tables.def: no quote in them. */
 static void put_column(struct tc_buf *b, const struct tc_column *c)
 {
-    tc_buf_char(b, '"');
-    tc_buf_str(b, tc_slice_cstr(c->name));
-    tc_buf_lit(b, "\" ");
+    tc__duckdb_put_name(b, c->name);
+    tc_buf_char(b, ' ');
     tc_buf_str(b, tc_slice_cstr(type_name(c->type)));
 }
 
@@ -50,9 +49,9 @@ static tc_status create_table(struct tc__duckdb *d, const struct tc_table_info *
 {
     char ddl[DDL_MAX];
     struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
-    tc_buf_lit(&b, "CREATE TABLE \"");
-    tc_buf_str(&b, tc_slice_cstr(info->name));
-    tc_buf_lit(&b, "\" (");
+    tc_buf_lit(&b, "CREATE TABLE ");
+    tc__duckdb_put_name(&b, info->name);
+    tc_buf_lit(&b, " (");
     for (size_t i = 0; i < info->column_count; i++) {
         if (i > 0) {
             tc_buf_lit(&b, ", ");
@@ -72,9 +71,9 @@ static tc_status add_columns(struct tc__duckdb *d, const struct tc_table_info *i
             continue;
         }
         struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
-        tc_buf_lit(&b, "ALTER TABLE \"");
-        tc_buf_str(&b, tc_slice_cstr(info->name));
-        tc_buf_lit(&b, "\" ADD COLUMN ");
+        tc_buf_lit(&b, "ALTER TABLE ");
+        tc__duckdb_put_name(&b, info->name);
+        tc_buf_lit(&b, " ADD COLUMN ");
         put_column(&b, &info->columns[i]);
         TC_TRY(run_ddl(d, &b, info->name, err));
     }
