@@ -7,7 +7,7 @@
  * One JSON line, with the syncs of the log beside it: they are most of the time.
  */
 #include "base/clock.h"
-#include "server/outbox.h"
+#include "outbox/outbox.h"
 
 #include <ftw.h>
 #include <stdatomic.h>

@@ -9,7 +9,7 @@
  * limit of docs/warehouse.md is breached, 2 when something could not be measured.
  */
 #include "base/clock.h"
-#include "warehouse/duckdb_priv.h"
+#include "warehouse/duckdb/duckdb_priv.h"
 #include "warehouse_fleet.h"
 
 #include <ftw.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests, corpus replays, fuzzers and benchmarks, found by their file names.
 #
-#   tests/unit/test_<room>_<unit>.c   unit.<room>_<unit>   cmocka, all rooms
-#   tests/fault/test_<name>.c         fault.<name>         cmocka, all rooms
-#   fuzz/fuzz_<target>.c              fuzz.<target>        replays fuzz/corpus/<target>
-#   bench/bench_<subject>.c           built by tc_bench, run by ./dev bench
+#   tests/unit/<room>/test_<unit>.c   unit.<room>_<unit>   cmocka; one program a room
+#   tests/fault/test_<name>.c         fault.<name>         cmocka; one program
+#   fuzz/fuzz_<target>.c              fuzz.<target>        replays fuzz/corpus/<target>; one program
+#   bench/bench_<subject>.c           built by tc_bench_programs, run by ./dev bench
 #   tests/extra.cmake                 anything more, with tc_add_test()
 #
 # Labels: a test labelled `gate` runs in the release build only (./dev test does both).
@@ -13,7 +13,7 @@ enable_testing()
 set(DART_TESTING_TIMEOUT 300) # a hung test ends; nothing here measures time
 
 # Programs that only the release build needs: ./dev test and ./dev bench build these two targets.
-add_custom_target(tc_bench)
+add_custom_target(tc_bench_programs)
 add_custom_target(tc_gates)
 
 # tc_add_test(NAME <name> COMMAND <program> [args...] [LABELS <label>...])
@@ -35,24 +35,53 @@ function(tc_add_test)
     SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}" LABELS "${arg_LABELS}")
 endfunction()
 
-# Every file <folder>/test_<name>.c: a program <kind>_<name> and a test <kind>.<name>.
-function(tc_cmocka_tests kind folder)
+# Whether a file stands in for functions of a room, and so cannot share a program with others.
+function(tc_stands_in file out)
+  file(STRINGS "${file}" found REGEX "support/(conn_fake|h2_peer)\\.h" LIMIT_COUNT 1)
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# Every file <folder>/test_<name>.c: a test <prefix><name>, all of them in one program, whose first
+# argument is the name. Linking is most of what a small program costs.
+function(tc_cmocka_tests program folder prefix label)
   file(GLOB files CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${folder}/test_*.c")
+  set(together)
+  set(units)
   foreach(file IN LISTS files)
     cmake_path(GET file STEM LAST_ONLY stem)
     string(REGEX REPLACE "^test_" "" name "${stem}")
-    add_executable(${kind}_${name} "${file}")
-    target_link_libraries(${kind}_${name} PRIVATE tc_testing)
-    target_compile_options(${kind}_${name} PRIVATE -O0) # run once: not worth what -O1 takes to compile
-    set_target_properties(${kind}_${name} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-    if(kind STREQUAL "fault")
-      # Our own calls of these go through the test first: it decides which one fails.
-      target_link_options(${kind}_${name} PRIVATE
-        -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=write)
+    set_source_files_properties("${file}" PROPERTIES COMPILE_DEFINITIONS "main=unit_${name}")
+    tc_stands_in("${file}" alone)
+    if(alone)
+      tc_cmocka_program(${program}_${name} "${file}" "UNIT(${name})")
+      tc_add_test(NAME ${prefix}${name} COMMAND ${program}_${name} ${name} LABELS ${label})
+    else()
+      list(APPEND together "${file}")
+      string(APPEND units "UNIT(${name}) ")
+      tc_add_test(NAME ${prefix}${name} COMMAND ${program} ${name} LABELS ${label})
     endif()
-    tc_add_test(NAME ${kind}.${name} COMMAND ${kind}_${name} LABELS ${kind})
   endforeach()
+  tc_cmocka_program(${program} "${together}" "${units}")
+endfunction()
+
+function(tc_cmocka_program program files units)
+  add_executable(${program} ${files} tests/support/many_main.c)
+  target_compile_definitions(${program} PRIVATE "TC_UNITS=${units}")
+  target_link_libraries(${program} PRIVATE tc_testing)
+  # Run once: not worth what -O1 takes to compile. No header declares the renamed mains.
+  target_compile_options(${program} PRIVATE -O0 -Wno-missing-prototypes)
+  set_target_properties(${program} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+endfunction()
+
+# The same for corpora: replays of fuzz targets.
+function(tc_fuzz_program program files units)
+  add_executable(${program} ${files} fuzz/replay_main.c fuzz/leaks.c)
+  target_compile_definitions(${program} PRIVATE "TC_UNITS=${units}")
+  target_compile_options(${program} PRIVATE -Wno-missing-prototypes)
+  target_link_libraries(${program} PRIVATE tc_rooms)
+  set_target_properties(${program} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
 endfunction()
 
 if(TC_TESTS)
@@ -61,6 +90,7 @@ if(TC_TESTS)
 
   file(GLOB support CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/support/*.c")
   if(support)
+    list(REMOVE_ITEM support "${CMAKE_SOURCE_DIR}/tests/support/many_main.c")
     add_library(tc_testing STATIC ${support})
     target_include_directories(tc_testing PUBLIC "${CMAKE_SOURCE_DIR}/tests")
     target_link_libraries(tc_testing PUBLIC tc_rooms PkgConfig::cmocka)
@@ -69,8 +99,15 @@ if(TC_TESTS)
     target_link_libraries(tc_testing INTERFACE tc_rooms PkgConfig::cmocka)
   endif()
 
-  tc_cmocka_tests(unit tests/unit)
-  tc_cmocka_tests(fault tests/fault)
+  file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${CMAKE_SOURCE_DIR}/tests/unit/*")
+  foreach(folder IN LISTS folders)
+    cmake_path(GET folder FILENAME room)
+    tc_cmocka_tests(unit_${room} tests/unit/${room} unit.${room}_ unit)
+  endforeach()
+  tc_cmocka_tests(fault tests/fault fault. fault)
+  # Our own calls of these go through the test first: it decides which one fails.
+  target_link_options(fault PRIVATE
+    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=write)
 
   tc_add_test(NAME layers COMMAND Python3::Interpreter tools/check_layers.py)
   tc_add_test(NAME layers_selftest
@@ -90,29 +127,39 @@ endif()
 
 add_custom_target(tc_fuzzers)
 file(GLOB files CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/fuzz/fuzz_*.c")
+set(together)
+set(units)
 foreach(file IN LISTS files)
   cmake_path(GET file STEM LAST_ONLY program)
   string(REGEX REPLACE "^fuzz_" "" target "${program}")
   if(TC_FUZZ)
-    add_executable(${program} EXCLUDE_FROM_ALL "${file}")
+    add_executable(${program} EXCLUDE_FROM_ALL "${file}" fuzz/leaks.c)
     target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${program} PRIVATE tc_rooms)
+    # The entry point is declared by no header.
+    target_compile_options(${program} PRIVATE "$<$<COMPILE_LANGUAGE:C>:-Wno-missing-prototypes>")
     add_dependencies(tc_fuzzers ${program})
   elseif(TC_TESTS)
-    add_executable(${program} "${file}" fuzz/replay_main.c)
-    set_target_properties(${program} PROPERTIES
-      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+    set_source_files_properties("${file}" PROPERTIES
+      COMPILE_DEFINITIONS "LLVMFuzzerTestOneInput=${program}")
     set(corpus)
     if(IS_DIRECTORY "${CMAKE_SOURCE_DIR}/fuzz/corpus/${target}")
       set(corpus "${CMAKE_SOURCE_DIR}/fuzz/corpus/${target}")
     endif()
-    tc_add_test(NAME fuzz.${target} COMMAND ${program} ${corpus} LABELS fuzz)
-  else()
-    continue()
+    tc_stands_in("${file}" alone)
+    if(alone)
+      tc_fuzz_program(${program} "${file}" "UNIT(${target})")
+      tc_add_test(NAME fuzz.${target} COMMAND ${program} ${target} ${corpus} LABELS fuzz)
+    else()
+      list(APPEND together "${file}")
+      string(APPEND units "UNIT(${target}) ")
+      tc_add_test(NAME fuzz.${target} COMMAND fuzz_replay ${target} ${corpus} LABELS fuzz)
+    endif()
   endif()
-  target_link_libraries(${program} PRIVATE tc_rooms)
-  # The entry point is declared by no header.
-  target_compile_options(${program} PRIVATE "$<$<COMPILE_LANGUAGE:C>:-Wno-missing-prototypes>")
 endforeach()
+if(together)
+  tc_fuzz_program(fuzz_replay "${together}" "${units}")
+endif()
 
 file(GLOB files CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/bench/bench_*.c")
 foreach(file IN LISTS files)
@@ -121,7 +168,7 @@ foreach(file IN LISTS files)
   target_link_libraries(${program} PRIVATE tc_rooms)
   set_target_properties(${program} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bench")
-  add_dependencies(tc_bench ${program})
+  add_dependencies(tc_bench_programs ${program})
 endforeach()
 
 # Both benchmark gates, proved by mutation; counts are only right in the release build.

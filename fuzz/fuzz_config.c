@@ -5,7 +5,7 @@
  */
 #include "base/assert.h"
 #include "base/json.h"
-#include "server/config.h"
+#include "config/config.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -13,14 +13,6 @@
 #define VALUE_MAX 4096
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-const char *__lsan_default_suppressions(void); /* NOLINT: LeakSanitizer's name */
-
-/* libfyaml 0.7.12 loses its buffer when a long quoted scalar does not end. Leaks of ours stay. */
-const char *__lsan_default_suppressions(void) /* NOLINT */
-{
-    return "leak:libfyaml.so";
-}
-
 static void on_line(void *context, const char *line)
 {
     size_t *count = context;

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run contract: read, checked both ways, and what it says. */
 #include "base/assert.h"
-#include "run/contract.h"
+#include "contract/contract.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-const char *__lsan_default_suppressions(void); /* NOLINT: LeakSanitizer's name */
-
-/* libfyaml 0.7.12 loses its buffer when a long quoted scalar does not end. Leaks of ours stay. */
-const char *__lsan_default_suppressions(void) /* NOLINT */
-{
-    return "leak:libfyaml.so";
-}
-
 static void on_violation(void *context, const struct tc_violation *v)
 {
     size_t *count = context;

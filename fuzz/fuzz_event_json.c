@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "codec/codec.h"
-#include "codec/event_json.h"
+#include "codec/event_json/event_json.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * each line that was taken, whatever the room. And any bytes as what a receiver answers.
  */
 #include "base/assert.h"
-#include "cli/simulate_otlp.h"
-#include "server/http_client_priv.h"
+#include "cli/simulate/otlp.h"
+#include "http_client/http_client_priv.h"
 #include "verdict/export.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include "../tests/support/conn_fake.h"
 
 #include "base/assert.h"
-#include "server/h2.h"
-#include "server/h2_priv.h"
+#include "net/http2/http2.h"
+#include "net/http2/priv.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  */
 #include "base/assert.h"
 #include "base/time.h"
-#include "server/net_priv.h"
+#include "net/net_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include "codec_run.h"
 
-#include "codec/otlp_wire.h"
+#include "codec/otlp/wire.h"
 
 #define BODY_MAX ((size_t)64 << 10)
 

@@ -4,7 +4,7 @@
  * and read back as they were written, and finds what is whole behind what is not.
  */
 #include "base/assert.h"
-#include "server/outbox_priv.h"
+#include "outbox/outbox_priv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Outputs that a machine's tools wrote, one after another: they are cut at lines of dashes. */
 #include "base/assert.h"
 #include "base/time.h"
-#include "run/probe.h"
+#include "probe/probe.h"
 
 #include <stdint.h>
 

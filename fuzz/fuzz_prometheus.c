@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "codec/codec.h"
-#include "codec/prometheus.h"
+#include "codec/prometheus/prometheus.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * What is read has rows, each with known columns of its table only; what is refused says why.
  */
 #include "base/assert.h"
-#include "run/result.h"
-#include "run/result_json.h"
+#include "result/json.h"
+#include "result/result.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -13,14 +13,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-const char *__lsan_default_suppressions(void); /* NOLINT: LeakSanitizer's name */
-
-/* libfyaml 0.7.12 loses its buffer when a long quoted scalar does not end. Leaks of ours stay. */
-const char *__lsan_default_suppressions(void) /* NOLINT */
-{
-    return "leak:libfyaml.so";
-}
-
 static void check_row(const struct tc_result_row *row)
 {
     const struct tc_table_info *info = tc_table_info(row->table);

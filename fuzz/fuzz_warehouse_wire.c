@@ -5,7 +5,7 @@
  * engines rely on, and written again and read again it is the same.
  */
 #include "base/assert.h"
-#include "warehouse/wire.h"
+#include "warehouse/daemon/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "base/assert.h"
 #include "base/json.h"
-#include "base/yaml_json.h"
+#include "base/yaml/json.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,14 +13,6 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-const char *__lsan_default_suppressions(void); /* NOLINT: LeakSanitizer's name */
-
-/* libfyaml 0.7.12 loses its buffer when a long quoted scalar does not end. Leaks of ours stay. */
-const char *__lsan_default_suppressions(void) /* NOLINT */
-{
-    return "leak:libfyaml.so";
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     enum tc_yaml_schema schema =

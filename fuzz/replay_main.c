@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plain main for a fuzz target: replays every file given, and every file of every directory
- * given, through LLVMFuzzerTestOneInput, in name order. This is how a corpus runs under CTest
- * without libFuzzer. Directories are read one level deep. Each input gets a heap block of exactly
- * its size, so that AddressSanitizer sees a read one byte past the end. The empty input always runs
- * first.
+ * A plain main for all fuzz targets: the first argument names the target. Replays every file given,
+ * and every file of every directory given, through its LLVMFuzzerTestOneInput (renamed to
+ * fuzz_<target> by cmake/tests.cmake), in name order. This is how a corpus runs under CTest without
+ * libFuzzer. Directories are read one level deep. Each input gets a heap block of exactly its size,
+ * so that AddressSanitizer sees a read one byte past the end. The empty input always runs first.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,9 +14,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+typedef int fuzz_target(const uint8_t *data, size_t size);
 
-/* Exit statuses: 0 replayed, 2 an input could not be read. A finding aborts inside the target. */
+#define UNIT(name) fuzz_target fuzz_##name;
+TC_UNITS
+#undef UNIT
+
+static const struct {
+    const char *name;
+    fuzz_target *run;
+} TARGETS[] = {
+#define UNIT(name) {#name, fuzz_##name},
+    TC_UNITS
+#undef UNIT
+};
+
+/* Exit statuses: 0 replayed, 2 no such target or an input could not be read. A finding aborts
+ * inside the target. */
 enum { EXIT_UNREADABLE = 2 };
 
 static int complain(const char *path)
@@ -25,7 +39,7 @@ static int complain(const char *path)
     return EXIT_UNREADABLE;
 }
 
-static int replay_file(const char *path, size_t size, size_t *count)
+static int replay_file(fuzz_target *target, const char *path, size_t size, size_t *count)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
@@ -38,7 +52,7 @@ static int replay_file(const char *path, size_t size, size_t *count)
     } else {
         /* The name is on stderr before the run, so a crash says which input did it. */
         (void)fprintf(stderr, "replay: %s (%zu bytes)\n", path, size);
-        (void)LLVMFuzzerTestOneInput(data, size);
+        (void)target(data, size);
         *count += 1;
     }
     free(data);
@@ -46,7 +60,7 @@ static int replay_file(const char *path, size_t size, size_t *count)
     return rc;
 }
 
-static int replay_directory(const char *path, size_t *count)
+static int replay_directory(fuzz_target *target, const char *path, size_t *count)
 {
     struct dirent **names = NULL;
     int found = scandir(path, &names, NULL, alphasort);
@@ -63,7 +77,8 @@ static int replay_directory(const char *path, size_t *count)
             rc = complain(path);
         } else if (stat(child, &st) != 0) {
             rc = complain(child);
-        } else if (S_ISREG(st.st_mode) && replay_file(child, (size_t)st.st_size, count) != 0) {
+        } else if (S_ISREG(st.st_mode) &&
+                   replay_file(target, child, (size_t)st.st_size, count) != 0) {
             rc = EXIT_UNREADABLE;
         }
         free(names[i]);
@@ -72,22 +87,37 @@ static int replay_directory(const char *path, size_t *count)
     return rc;
 }
 
+static fuzz_target *find_target(const char *name)
+{
+    for (size_t i = 0; i < sizeof TARGETS / sizeof TARGETS[0]; i++) {
+        if (strcmp(name, TARGETS[i].name) == 0) {
+            return TARGETS[i].run;
+        }
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
     static const uint8_t nothing[1] = {0};
     size_t count = 1;
     int rc = 0;
+    fuzz_target *target = argc < 2 ? NULL : find_target(argv[1]);
 
-    (void)LLVMFuzzerTestOneInput(nothing, 0);
-    for (int i = 1; i < argc; i++) {
+    if (target == NULL) {
+        (void)fprintf(stderr, "usage: %s TARGET [FILE-OR-FOLDER...]\n", argv[0]);
+        return EXIT_UNREADABLE;
+    }
+    (void)target(nothing, 0);
+    for (int i = 2; i < argc; i++) {
         struct stat st;
         int one = 0;
         if (stat(argv[i], &st) != 0) {
             one = complain(argv[i]);
         } else if (S_ISDIR(st.st_mode)) {
-            one = replay_directory(argv[i], &count);
+            one = replay_directory(target, argv[i], &count);
         } else {
-            one = replay_file(argv[i], (size_t)st.st_size, &count);
+            one = replay_file(target, argv[i], (size_t)st.st_size, &count);
         }
         if (one != 0) {
             rc = one;

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/say.h"
-#include "server/config.h"
+#include "config/config.h"
 
 #include <stdlib.h>
 #include <string.h>

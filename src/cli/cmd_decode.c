@@ -6,7 +6,7 @@
 #include "cli/say.h"
 #include "codec/attributes.h"
 #include "codec/codec.h"
-#include "codec/event_json.h"
+#include "codec/event_json/event_json.h"
 #include "intake/stream.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/data.h"
-#include "cli/run.h"
+#include "cli/run/run.h"
 #include "cli/say.h"
 #include "cli/snapshot.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/alloc_count.h"
 #include "cli/command.h"
 #include "cli/say.h"
-#include "server/config.h"
+#include "config/config.h"
+#include "observe/metrics.h"
 #include "server/daemon.h"
-#include "server/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,17 +104,11 @@ static void listening(void *context, const char *http, const char *grpc, const c
     (void)tc_output_end(&out, "serve", TC_EXIT_OK);
 }
 
-static void count_allocations(void)
-{
-    tc_counter_set(TC_COUNT_ALLOCATIONS, tc_alloc_count_now().calls);
-}
-
 static int serve(struct serve *s, struct tc_config *config)
 {
     char data_dir[TC_CONFIG_TEXT_MAX];
     struct tc_error err = {0};
     struct tc_daemon *daemon = NULL;
-    tc_metrics_source(count_allocations);
     tc_status status = tc_config_load(s->config_path, environ, say_mistake, NULL, config);
     if (status != TC_OK) {
         tc_say("serve", "the configuration has mistakes; nothing was started");

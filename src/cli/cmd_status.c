@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/say.h"
-#include "server/http_client.h"
+#include "http_client/http_client.h"
 
 #include <stdlib.h>
 #include <string.h>

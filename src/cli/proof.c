@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/proof.h"
 
-#include "cli/evidence.h"
+#include "cli/evidence/evidence.h"
 #include "cli/say.h"
 
 #include <errno.h>

@@ -4,9 +4,9 @@
 #define TC_CLI_PROOF_H
 
 #include "cli/data.h"
-#include "cli/run.h"
-#include "evidence/files.h"
-#include "evidence/sign.h"
+#include "cli/run/run.h"
+#include "evidence/files/files.h"
+#include "evidence/sign/sign.h"
 #include "run/manifest.h"
 
 /* A manifest of TC_MANIFEST_FILES_MAX files with long names. */

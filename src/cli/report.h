@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "cli/output.h"
 #include "event/source.h"
-#include "story/kept.h"
+#include "story/incident_table.h"
 #include "verdict/render.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #define TC_CLI_SNAPSHOT_H
 
 #include "base/digest.h"
-#include "run/grow.h"
+#include "base/grow.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/attributes.h"
 
-#include "codec/metric_map_priv.h"
+#include "codec/metric/map_priv.h"
 #include "event/metric.h"
 
 /* A name that something comes under. */
@@ -14,7 +14,7 @@ struct name {
 enum group {
 #define ATTRIBUTE(id, field, meaning) GROUP_##id,
 #define NAME(id, name, claim)
-#include "codec/otlp_attrs.def"
+#include "codec/otlp/attrs.def"
 #undef ATTRIBUTE
 #undef NAME
     GROUP_COUNT
@@ -26,7 +26,7 @@ static const struct {
 } GROUPS[] = {
 #define ATTRIBUTE(id, field, meaning) {field, meaning},
 #define NAME(id, name, claim)
-#include "codec/otlp_attrs.def"
+#include "codec/otlp/attrs.def"
 #undef ATTRIBUTE
 #undef NAME
 };
@@ -34,14 +34,14 @@ static const struct {
 static const struct name NAMES[] = {
 #define ATTRIBUTE(id, field, meaning)
 #define NAME(id, name, claim) {name, GROUP_##id, claim},
-#include "codec/otlp_attrs.def"
+#include "codec/otlp/attrs.def"
 #undef ATTRIBUTE
 #undef NAME
 };
 
 static const struct name LABELS[] = {
 #define LABEL(key, what, claim) {key, TC__FIELD_##what, claim},
-#include "codec/metric_labels.def"
+#include "codec/metric/labels.def"
 #undef LABEL
 };
 

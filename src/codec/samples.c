@@ -2,7 +2,7 @@
 /*
  * Which form the samples have, and what a series is in the words of the other codecs.
  */
-#include "codec/metric_map_priv.h"
+#include "codec/metric/map_priv.h"
 #include "codec/samples_priv.h"
 
 #include <math.h>

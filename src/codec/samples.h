@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "codec/otlp_wire.h"
+#include "codec/otlp/wire.h"
 #include "event/event.h"
 #include "event/metric.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
-#include "codec/prometheus.h"
+#include "codec/prometheus/prometheus.h"
 #include "event/source.h"
 
 #include <stdbool.h>

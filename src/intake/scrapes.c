@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/time.h"
 #include "codec/codec.h"
-#include "codec/prometheus.h"
+#include "codec/prometheus/prometheus.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 #ifndef TC_LIVE_LIVE_PRIV_H
 #define TC_LIVE_LIVE_PRIV_H
 
-#include "live/hold_priv.h"
 #include "live/live.h"
+#include "live/reorder_priv.h"
 #include "story/story.h"
 
 /* tc_live_due asks for a call at least as often as this while time passes. */

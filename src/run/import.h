@@ -10,8 +10,8 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "result/result.h"
 #include "run/manifest.h"
-#include "run/result.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #ifndef TC_RUN_IMPORT_PRIV_H
 #define TC_RUN_IMPORT_PRIV_H
 
-#include "run/contract.h"
-#include "run/grow.h"
+#include "base/grow.h"
+#include "contract/contract.h"
 #include "run/import.h"
 #include "warehouse/rows.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of an import into memory: digests, the contract, what readers find. All of them are
  * looked at before anything is said to be wrong with the whole. */
+#include "probe/probe.h"
 #include "run/import_priv.h"
-#include "run/probe.h"
 
-#include "evidence/files.h"
+#include "evidence/files/files.h"
 #include "telemetry/files.h"
 
 #include <errno.h>

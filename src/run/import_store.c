@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Evidence first, then the rows in one transaction, then the evidence is there to stay. */
+#include "run/evidence_refs.h"
 #include "run/import_priv.h"
-#include "run/needs.h"
 
 #include "base/assert.h"
-#include "evidence/files.h"
+#include "evidence/files/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 
 #include "base/assert.h"
 #include "base/canonical.h"
+#include "base/grow.h"
 #include "base/json.h"
-#include "run/grow.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/answer.h"
 
-#include "server/metrics.h"
+#include "observe/metrics.h"
 
 void tc_answer_count(const struct tc_request *r, enum tc_answer answer)
 {

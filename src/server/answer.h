@@ -3,7 +3,7 @@
 #ifndef TC_SERVER_ANSWER_H
 #define TC_SERVER_ANSWER_H
 
-#include "server/request.h"
+#include "net/request.h"
 
 /* What a sender is told to wait, in seconds: for a moment's shortage, and for a full disk. */
 #define TC_RETRY_SOON_S 1

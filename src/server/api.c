@@ -2,10 +2,10 @@
 #include "server/api.h"
 
 #include "base/limits.h"
+#include "net/query.h"
+#include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/auth.h"
-#include "server/metrics.h"
-#include "server/query.h"
 #include "verdict/render.h"
 
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #define TC_SERVER_API_H
 
 #include "base/buf.h"
-#include "server/config.h"
+#include "config/config.h"
+#include "net/request.h"
 #include "server/detection.h"
-#include "server/request.h"
 #include "server/upload.h"
 
 #include <stdbool.h>

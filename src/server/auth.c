@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/auth.h"
 
-#include "server/metrics.h"
+#include "observe/metrics.h"
 
 /* Looks at every byte, whatever the first ones say. */
 static bool same_digest(const struct tc_digest *a, const struct tc_digest *b)

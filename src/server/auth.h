@@ -6,8 +6,8 @@
 #ifndef TC_SERVER_AUTH_H
 #define TC_SERVER_AUTH_H
 
-#include "server/config.h"
-#include "server/request.h"
+#include "config/config.h"
+#include "net/request.h"
 
 /*
  * OK, UNAUTHENTICATED (no token, or none of ours) or FORBIDDEN (its scopes lack this one), with

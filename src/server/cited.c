@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/digest.h"
-#include "server/log.h"
-#include "server/metrics.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/time.h"
-#include "server/log.h"
-#include "server/metrics.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 
 #include <event2/event.h>
 #include <pthread.h>

@@ -2,10 +2,10 @@
 #include "base/clock.h"
 #include "base/time.h"
 #include "evidence/dirs.h"
+#include "net/http2/http2.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 #include "server/daemon_priv.h"
-#include "server/h2.h"
-#include "server/log.h"
-#include "server/metrics.h"
 
 #include <errno.h>
 #include <event2/event.h>

@@ -7,7 +7,7 @@
 #define TC_SERVER_DAEMON_H
 
 #include "base/status.h"
-#include "server/config.h"
+#include "config/config.h"
 
 #include <stdint.h>
 

@@ -3,19 +3,19 @@
 #ifndef TC_SERVER_DAEMON_PRIV_H
 #define TC_SERVER_DAEMON_PRIV_H
 
+#include "net/inflate.h"
+#include "net/net.h"
+#include "outbox/outbox.h"
 #include "server/api.h"
 #include "server/committer.h"
 #include "server/daemon.h"
 #include "server/detection.h"
-#include "server/inflate.h"
 #include "server/ingest.h"
-#include "server/net.h"
-#include "server/outbox.h"
 #include "server/run_book.h"
 #include "server/upload.h"
-#include "server/warehouse_feed.h"
-#include "server/warehouse_hub.h"
-#include "server/warehouse_service.h"
+#include "server/warehouse/feed.h"
+#include "server/warehouse/hub.h"
+#include "server/warehouse/service.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 /* SIGHUP: the configuration is read again, and what can change while the daemon runs does. */
 #include "base/clock.h"
 #include "base/time.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 #include "server/daemon_priv.h"
-#include "server/log.h"
-#include "server/metrics.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/time.h"
 #include "detect/detector.h"
+#include "observe/metrics.h"
 #include "server/daemon_priv.h"
-#include "server/metrics.h"
 
 static void refresh_requests(const struct tc_daemon *d)
 {

@@ -4,9 +4,9 @@
 #include "base/arena.h"
 #include "base/digest.h"
 #include "base/limits.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 #include "server/cited.h"
-#include "server/log.h"
-#include "server/metrics.h"
 #include "server/upload_file.h"
 #include "verdict/render.h"
 

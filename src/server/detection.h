@@ -8,12 +8,12 @@
 #define TC_SERVER_DETECTION_H
 
 #include "base/status.h"
-#include "codec/otlp_wire.h"
+#include "codec/otlp/wire.h"
+#include "config/config.h"
 #include "evidence/store.h"
 #include "live/live.h"
+#include "outbox/outbox.h"
 #include "server/cited.h"
-#include "server/config.h"
-#include "server/outbox.h"
 #include "server/run_book.h"
 
 #include <stdbool.h>

@@ -2,9 +2,9 @@
 #include "server/ingest.h"
 
 #include "base/time.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 #include "server/answer.h"
-#include "server/log.h"
-#include "server/metrics.h"
 #include "server/otlp_answer.h"
 
 #include <stdlib.h>

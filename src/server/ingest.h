@@ -7,14 +7,14 @@
 #define TC_SERVER_INGEST_H
 
 #include "base/status.h"
-#include "codec/otlp_wire.h"
+#include "codec/otlp/wire.h"
+#include "config/config.h"
+#include "net/inflate.h"
+#include "net/pool.h"
+#include "net/request.h"
 #include "server/auth.h"
 #include "server/committer.h"
-#include "server/config.h"
 #include "server/detection.h"
-#include "server/inflate.h"
-#include "server/pool.h"
-#include "server/request.h"
 
 #include <stddef.h>
 

@@ -7,8 +7,8 @@
 #define TC_SERVER_OTLP_ANSWER_H
 
 #include "base/buf.h"
-#include "codec/otlp_wire.h"
-#include "server/request.h"
+#include "codec/otlp/wire.h"
+#include "net/request.h"
 
 #include <stdint.h>
 

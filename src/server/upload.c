@@ -3,12 +3,12 @@
 
 #include "base/digest.h"
 #include "base/time.h"
+#include "net/query.h"
+#include "net/spool.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/auth.h"
-#include "server/log.h"
-#include "server/metrics.h"
-#include "server/query.h"
-#include "server/spool.h"
 #include "server/upload_file.h"
 
 #include <stdlib.h>

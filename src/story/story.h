@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "event/event.h"
 #include "event/verdict.h"
-#include "story/kept.h"
+#include "story/incident_table.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,14 +7,14 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 const source = process.env.TC_SOURCE_DIR ?? process.cwd();
-const server = path.join(source, 'src/server');
+const observe = path.join(source, 'src/observe');
 const read = (file) => fs.readFileSync(file, 'utf8');
 
-const code = ['src/server', 'src/cli'].flatMap((folder) => fs.readdirSync(path.join(source, folder))
-  .filter((name) => name.endsWith('.c')).map((name) => read(path.join(source, folder, name)))).join('\n');
+const code = fs.readdirSync(path.join(source, 'src'), { recursive: true })
+  .filter((name) => name.endsWith('.c')).map((name) => read(path.join(source, 'src', name))).join('\n');
 
 function rows(file, macro) {
-  const found = [...read(path.join(server, file)).matchAll(new RegExp(`^${macro}\\((\\w+), "(\\w+)"`, 'gmu'))]
+  const found = [...read(path.join(observe, file)).matchAll(new RegExp(`^${macro}\\((\\w+), "(\\w+)"`, 'gmu'))]
     .map(([, id, name]) => ({ id, name }));
   assert.ok(found.length > 2, file);
   return found;

@@ -12,7 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/say.h"
-#include "server/log.h"
+#include "observe/log.h"
 #include "support/faulty.h"
 
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "run/contract.h"
+#include "contract/contract.h"
 #include "support/faulty.h"
 
 #include <string.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/time.h"
-#include "server/net_priv.h"
+#include "net/net_priv.h"
 #include "support/faulty.h"
 
 #include <arpa/inet.h>

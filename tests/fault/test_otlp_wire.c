@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "codec/otlp_wire.h"
+#include "codec/otlp/wire.h"
 #include "support/faulty.h"
 #include "support/otlp_writer.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "run/result.h"
+#include "result/result.h"
 #include "support/faulty.h"
 
 #include <stdio.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base/yaml_json.h"
-#include "run/result.h"
+#include "base/yaml/json.h"
+#include "result/result.h"
 #include "support/faulty.h"
 
 #include <stdlib.h>

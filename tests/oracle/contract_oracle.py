@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with a BenchmarkRun, said a second time and in another way.
 
-Written from the facts about the contract, not from src/run/contract*.c: the documents are read
+Written from the facts about the contract, not from src/contract: the documents are read
 with PyYAML, and each part of the specification is one small function that yields the paths it
 complains about. A path comes as often as it is complained about.
 """

@@ -6,7 +6,7 @@
  * the engine in any order too, as detect never does: that finds what in a detector follows arrival.
  */
 #include "base/buf.h"
-#include "codec/event_json.h"
+#include "codec/event_json/event_json.h"
 #include "fuzz/event_gen.h"
 #include "support/order.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connection without a socket, for tests and fuzzers of a protocol: defines the tc_conn_
- * functions of server/net.h, so that net.c is not linked. Include it in one file of a program.
+ * functions of net/net.h, so that net.c is not linked. Include it in one file of a program.
  */
 #ifndef TC_TESTS_SUPPORT_CONN_FAKE_H
 #define TC_TESTS_SUPPORT_CONN_FAKE_H
 
 #include "base/assert.h"
-#include "server/net.h"
+#include "net/net.h"
 
 #include <stdlib.h>
 #include <string.h>

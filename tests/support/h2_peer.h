@@ -8,7 +8,7 @@
 #define TC_TESTS_SUPPORT_H2_PEER_H
 
 #include "base/time.h"
-#include "server/h2_priv.h"
+#include "net/http2/priv.h"
 #include "support/conn_fake.h"
 
 #include <stdio.h>

@@ -8,8 +8,8 @@
 
 #include "base/slice.h"
 #include "base/time.h"
-#include "server/net.h"
-#include "server/net_priv.h"
+#include "net/net.h"
+#include "net/net_priv.h"
 
 #define NET_PROBE_HELD_MAX 64
 #define NET_PROBE_TEXT_MAX 512

@@ -9,7 +9,7 @@
 #include "support/otlp_same.h"
 
 #include "codec/codec.h"
-#include "codec/otlp_wire.h"
+#include "codec/otlp/wire.h"
 #include "support/otlp_writer.h"
 
 #include <stdlib.h>

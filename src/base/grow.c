@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/grow.h"
+
+#include <stdlib.h>
+
+#define FIRST_BYTES 1024
+#define JSON_GROWTH 6 /* a byte as \u00NN */
+
+void tc_grow_fini(struct tc_grow *g)
+{
+    free(g->buf.data);
+    *g = (struct tc_grow){0};
+}
+
+bool tc_grow_room(struct tc_grow *g, size_t bytes)
+{
+    if (g->failed || bytes > TC_GROW_MAX - g->buf.len) {
+        g->failed = true;
+        return false;
+    }
+    size_t need = g->buf.len + bytes;
+    if (need <= g->buf.cap) {
+        return true;
+    }
+    size_t cap = g->buf.cap == 0 ? FIRST_BYTES : g->buf.cap;
+    while (cap < need) {
+        cap *= 2;
+    }
+    char *data = realloc(g->buf.data, cap);
+    if (data == NULL) {
+        g->failed = true;
+        return false;
+    }
+    g->buf.data = data;
+    g->buf.cap = cap;
+    return true;
+}
+
+void tc_grow_str(struct tc_grow *g, struct tc_slice s)
+{
+    if (tc_grow_room(g, s.len)) {
+        tc_buf_str(&g->buf, s);
+    }
+}
+
+void tc_grow_json(struct tc_grow *g, struct tc_slice s)
+{
+    if (s.len > TC_GROW_MAX / JSON_GROWTH) {
+        g->failed = true;
+        return;
+    }
+    if (tc_grow_room(g, s.len * JSON_GROWTH + 2)) {
+        tc_buf_json(&g->buf, s);
+    }
+}
+
+void tc_grow_u64(struct tc_grow *g, uint64_t value)
+{
+    if (tc_grow_room(g, TC_PUT_U64_MAX + 4)) {
+        tc_buf_u64(&g->buf, value);
+    }
+}
+
+void tc_grow_i64(struct tc_grow *g, int64_t value)
+{
+    if (tc_grow_room(g, TC_PUT_U64_MAX + 4)) {
+        tc_buf_i64(&g->buf, value);
+    }
+}
+
+void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d)
+{
+    if (tc_grow_room(g, sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)) {
+        tc_buf_digest(&g->buf, d);
+    }
+}
+
+void tc_grow_key(struct tc_grow *g, const char *key)
+{
+    if (g->buf.len > 0 && !g->failed) {
+        char last = g->buf.data[g->buf.len - 1];
+        if (last != '{' && last != '[') {
+            tc_grow_lit(g, ",");
+        }
+    }
+    tc_grow_json(g, tc_slice_cstr(key));
+    tc_grow_lit(g, ":");
+}
+
+void tc_grow_member(struct tc_grow *g, const char *key, struct tc_slice value)
+{
+    if (value.len > 0) {
+        tc_grow_key(g, key);
+        tc_grow_json(g, value);
+    }
+}

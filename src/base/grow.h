@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A text of unknown length: a tc_buf whose memory grows up to a bound. After a failure nothing is
+ * added and `failed` stays set, so that one check at the end is enough.
+ */
+#ifndef TC_BASE_GROW_H
+#define TC_BASE_GROW_H
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_GROW_MAX ((size_t)256 << 20)
+
+struct tc_grow {
+    struct tc_buf buf;
+    bool failed; /* no memory, or longer than TC_GROW_MAX */
+};
+
+/* Starts as all zero. Frees what it holds; empty again. */
+void tc_grow_fini(struct tc_grow *g);
+/* Room for `bytes` more, to be used with the tc_buf functions on g->buf; false once it failed. */
+bool tc_grow_room(struct tc_grow *g, size_t bytes);
+
+void tc_grow_str(struct tc_grow *g, struct tc_slice s);
+void tc_grow_json(struct tc_grow *g, struct tc_slice s);
+void tc_grow_u64(struct tc_grow *g, uint64_t value);
+void tc_grow_i64(struct tc_grow *g, int64_t value);
+/* "sha256:...", without quotes. */
+void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d);
+/* ,"key": (without the comma behind a bracket) and then the string; nothing when it is empty. */
+void tc_grow_key(struct tc_grow *g, const char *key);
+void tc_grow_member(struct tc_grow *g, const char *key, struct tc_slice value);
+
+#define tc_grow_lit(g, s) tc_grow_str((g), TC_LIT(s))
+
+static inline struct tc_slice tc_grow_slice(const struct tc_grow *g)
+{
+    return tc_buf_slice(&g->buf);
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tracecore-bench: the benchmarks, with the allocation counter that the shipped program goes
+ * without. `tracecore-bench serve` is the daemon with its allocations counted.
+ */
+#include "bench/alloc_count.h"
+#include "bench/bench.h"
+#include "cli/command.h"
+#include "cli/say.h"
+#include "observe/metrics.h"
+
+#include <unistd.h>
+
+#define BENCHES_MAX 64
+
+enum {
+    OPTION_JSON,
+    OPTION_LIST,
+    OPTION_NO_RENDER,
+    OPTION_NO_INCIDENTS,
+    OPTION_WINDOWS,
+    OPTION_LOG_MB
+};
+
+static const struct tc_option OPTIONS[] = {
+    [OPTION_JSON] = {.name = "json",
+                     .help = "One JSON object a line. This is the only form; the option is there "
+                             "because every command has it."},
+    [OPTION_LIST] = {.name = "list", .help = "Names the benchmarks and what each measures."},
+    [OPTION_NO_RENDER] = {.name = "no-render",
+                          .help = "Detector benchmarks stop at the verdict with all its strings, "
+                                  "before it is rendered as JSON."},
+    [OPTION_NO_INCIDENTS] = {.name = "no-incidents",
+                             .help = "They stop at the finding with all its strings, before it is "
+                                     "numbered as an incident: what other detectors report."},
+    [OPTION_WINDOWS] = {.name = "windows",
+                        .argument = "N",
+                        .help = "Windows of 1,024 events a detector benchmark runs over "
+                                "(default 2000)."},
+    [OPTION_LOG_MB] = {.name = "log-mb",
+                       .argument = "N",
+                       .help = "Size of the made-up kernel log in MB (default 1000)."},
+};
+
+static const struct tc_command BENCH = {
+    .name = "bench",
+    .summary = "measure the detectors and the program",
+    .usage = "usage: tracecore-bench [OPTIONS] [NAME...]\n"
+             "       tracecore-bench serve [OPTIONS]\n"
+             "\n"
+             "Measures on this machine and prints one JSON object a line. Without names: every\n"
+             "detector, from decoded events to rendered verdicts in memory, in the steady\n"
+             "state.\n"
+             "allocs_per_event and bytes_per_event are counted in front of the C library's\n"
+             "allocator; instructions_per_event is there where the machine counts them.\n"
+             "serve runs the daemon as 'tracecore serve' does, and counts its allocations in\n"
+             "tracecore_allocations_total of /metrics.\n",
+    .options = OPTIONS,
+    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .notes = "Exit status: 0 measured, 2 wrong usage or something could not be measured.\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore-bench nccl_hang\n"
+             "  tracecore-bench --log-mb=1000 kernel_log startup\n",
+};
+
+/* The detectors' benchmarks first, in the order of their names. */
+static size_t list_benches(struct tc_bench *out)
+{
+    static const struct tc_bench others[] = {
+        {.name = "scale",
+         .summary = "time per event from 1 k to 10 M events, and over window lengths",
+         .run = tc_bench_scale},
+        {.name = "kernel_log",
+         .summary = "tracecore detect on a large kernel log with few Xids",
+         .run = tc_bench_kernel_log},
+        {.name = "otlp_protobuf",
+         .summary = "a request of 1,024 log records: check, events, detection",
+         .run = tc_bench_otlp},
+        {.name = "otlp_json", .summary = "the same in JSON", .run = tc_bench_otlp},
+        {.name = "slices",
+         .summary = "samples of 8,192 series into windows, and the rows of these",
+         .run = tc_bench_slices},
+        {.name = "startup",
+         .summary = "tracecore --version, start to exit",
+         .run = tc_bench_startup},
+        {.name = "evidence",
+         .summary = "batches made durable in the raw store, beside plain writes",
+         .run = tc_bench_evidence},
+    };
+    size_t count = 0;
+    size_t pattern_count = 0;
+    const struct tc_bench_pattern *patterns = tc_bench_patterns(&pattern_count);
+    for (size_t i = 0; i < pattern_count; i++) {
+        out[count++] = (struct tc_bench){.name = patterns[i].name,
+                                         .summary = "decoded events to rendered verdicts",
+                                         .run = tc_bench_detector,
+                                         .pattern = &patterns[i]};
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        out[count++] = others[i];
+    }
+    return count;
+}
+
+static int show_list(void)
+{
+    struct tc_bench benches[BENCHES_MAX];
+    struct tc_output out;
+    size_t count = list_benches(benches);
+    tc_output_init(&out, STDOUT_FILENO);
+    for (size_t i = 0; i < count; i++) {
+        char line[160];
+        int len = snprintf(line, sizeof line, "%-18s %s\n", benches[i].name, benches[i].summary);
+        (void)tc_output_put(&out, tc_slice_make(line, (size_t)len));
+    }
+    return tc_output_end(&out, "bench", TC_EXIT_OK);
+}
+
+static const struct tc_bench *find_bench(const struct tc_bench *benches, size_t count,
+                                         const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tc_slice_eq(tc_slice_cstr(name), tc_slice_cstr(benches[i].name))) {
+            return &benches[i];
+        }
+    }
+    tc_say("bench", "there is no benchmark \"%s\"; 'tracecore-bench --list' names them", name);
+    return NULL;
+}
+
+static bool parse_count(const char *option, const char *value, uint64_t max, uint64_t *out)
+{
+    if (!tc_slice_is_u64(tc_slice_cstr(value), out) || *out == 0 || *out > max) {
+        tc_say("bench", "--%s=%s: give a whole number from 1 to %llu", option, value,
+               (unsigned long long)max);
+        return false;
+    }
+    return true;
+}
+
+/* True to go on; otherwise *out_status is the exit status. */
+static bool read_options(int argc, char **argv, struct tc_bench_options *o, int *out_status)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    uint64_t mb = 1000;
+    tc_option_walk_init(&walk, &BENCH, argc, argv);
+    *o = (struct tc_bench_options){.windows = 2000};
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+        if (option == TC_OPTION_HELP || option == OPTION_LIST) {
+            *out_status = option == OPTION_LIST ? show_list() : tc_command_show_help(&BENCH);
+            return false;
+        }
+        o->no_json |= option == OPTION_NO_RENDER;
+        o->no_incidents |= option == OPTION_NO_INCIDENTS;
+        if (option == TC_OPTION_BAD ||
+            (option == OPTION_WINDOWS && !parse_count("windows", value, 1000000, &o->windows)) ||
+            (option == OPTION_LOG_MB && !parse_count("log-mb", value, 100000, &mb))) {
+            *out_status = TC_EXIT_BAD;
+            return false;
+        }
+    }
+    o->log_bytes = mb * 1000000;
+    return true;
+}
+
+static int run_benches(int argc, char **argv)
+{
+    struct tc_bench_options options;
+    struct tc_bench benches[BENCHES_MAX];
+    struct tc_output out;
+    int status = TC_EXIT_OK;
+    if (!read_options(argc, argv, &options, &status)) {
+        return status;
+    }
+    size_t count = list_benches(benches);
+    for (int i = optind; i < argc; i++) {
+        if (find_bench(benches, count, argv[i]) == NULL) {
+            return TC_EXIT_BAD;
+        }
+    }
+    tc_output_init(&out, STDOUT_FILENO);
+    for (size_t i = 0; optind == argc && i < count; i++) {
+        if (benches[i].pattern != NULL && !benches[i].run(&benches[i], &options, &out)) {
+            status = TC_EXIT_BAD;
+        }
+    }
+    for (int i = optind; i < argc; i++) {
+        const struct tc_bench *b = find_bench(benches, count, argv[i]);
+        if (!b->run(b, &options, &out)) {
+            status = TC_EXIT_BAD;
+        }
+        (void)tc_output_flush(&out);
+    }
+    return tc_output_end(&out, "bench", status);
+}
+
+static void count_allocations(void)
+{
+    tc_counter_set(TC_COUNT_ALLOCATIONS, tc_alloc_count_now().calls);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && tc_slice_eq(tc_slice_cstr(argv[1]), TC_LIT("serve"))) {
+        tc_metrics_source(count_allocations);
+        return tc_command_serve.run(argc - 1, argv + 1);
+    }
+    return run_benches(argc, argv);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore contract check`: violations as lines, or as one JSON object a file. */
+#include "cli/contract/contract.h"
+#include "cli/output.h"
+#include "cli/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* A line of a person's output, or one JSON string. */
+#define LINE_MAX_BYTES ((size_t)16 << 10)
+#define SUMMARY_MAX ((size_t)1 << 20)
+
+struct report {
+    struct tc_output *out;
+    const char *name;
+    bool is_next; /* in a JSON list */
+    bool places;  /* the list of objects, not that of strings */
+};
+
+static void put(struct tc_output *out, struct tc_slice s)
+{
+    (void)tc_output_put(out, s);
+}
+
+static void put_json(struct tc_output *out, struct tc_slice s)
+{
+    char text[LINE_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_json(&b, tc_slice_head(s, LINE_MAX_BYTES / 8));
+    put(out, tc_buf_slice(&b));
+}
+
+static void on_violation(void *context, const struct tc_violation *v)
+{
+    const struct report *r = context;
+    char text[LINE_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(r->name), LINE_MAX_BYTES / 8));
+    tc_buf_char(&b, ':');
+    tc_buf_u64(&b, v->line);
+    tc_buf_char(&b, ':');
+    tc_buf_u64(&b, v->column);
+    tc_buf_lit(&b, ": ");
+    tc_buf_str(&b, tc_slice_cstr(v->path));
+    tc_buf_lit(&b, ": ");
+    tc_buf_str(&b, tc_slice_cstr(v->message));
+    tc_buf_char(&b, '\n');
+    put(r->out, tc_buf_slice(&b));
+}
+
+static void on_violation_json(void *context, const struct tc_violation *v)
+{
+    struct report *r = context;
+    char text[LINE_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    put(r->out, r->is_next ? TC_LIT(",") : TC_EMPTY);
+    r->is_next = true;
+    if (!r->places) {
+        tc_buf_str(&b, tc_slice_cstr(v->path));
+        tc_buf_lit(&b, ": ");
+        tc_buf_str(&b, tc_slice_cstr(v->message));
+        put_json(r->out, tc_buf_slice(&b));
+        return;
+    }
+    tc_buf_lit(&b, "{\"column\":");
+    tc_buf_u64(&b, v->column);
+    tc_buf_lit(&b, ",\"line\":");
+    tc_buf_u64(&b, v->line);
+    tc_buf_lit(&b, ",\"message\":");
+    tc_buf_json(&b, tc_slice_cstr(v->message));
+    tc_buf_lit(&b, ",\"path\":");
+    tc_buf_json(&b, tc_slice_cstr(v->path));
+    tc_buf_str(&b, v->strict ? TC_LIT(",\"strict\":true}") : TC_LIT(",\"strict\":false}"));
+    put(r->out, tc_buf_slice(&b));
+}
+
+/* All of a file, one byte more than a contract may have at most; NULL when it was told why not. */
+static char *read_all(const char *path, size_t *out_len)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    char *bytes = fd < 0 ? NULL : malloc(TC_CONTRACT_BYTES_MAX + 1);
+    ssize_t got = fd < 0 || bytes == NULL ? -1 : 1;
+    *out_len = 0;
+    while (got > 0 && *out_len <= TC_CONTRACT_BYTES_MAX) {
+        got = read(fd, bytes + *out_len, TC_CONTRACT_BYTES_MAX + 1 - *out_len);
+        if (got < 0 && errno == EINTR) {
+            got = 1;
+            continue;
+        }
+        *out_len += got > 0 ? (size_t)got : 0;
+    }
+    if (got < 0) {
+        tc_say_plain("%s: %s", is_stdin ? "<stdin>" : path, strerror(errno));
+        free(bytes);
+        bytes = NULL;
+    }
+    if (fd >= 0 && !is_stdin) {
+        (void)close(fd);
+    }
+    return bytes;
+}
+
+/* A file that is no contract at all: the keys are there for whoever reads them. */
+static void report_unreadable(struct tc_output *out, const char *name, const char *why)
+{
+    char text[LINE_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_lit(&b, "document: ");
+    tc_buf_str(&b, tc_slice_cstr(why));
+    put(out, TC_LIT("{\"errors\":["));
+    put_json(out, tc_buf_slice(&b));
+    put(out, TC_LIT("],\"file\":"));
+    put_json(out, tc_slice_cstr(name));
+    put(out, TC_LIT(",\"summary\":{},\"valid\":false,\"violations\":[]}\n"));
+}
+
+static bool report_json(struct tc_output *out, const char *name, const struct tc_contract *c,
+                        bool strict)
+{
+    struct report r = {.out = out, .name = name};
+    put(out, TC_LIT("{\"errors\":["));
+    bool valid = tc_contract_check(c, strict, on_violation_json, &r) == 0;
+    put(out, TC_LIT("],\"file\":"));
+    put_json(out, tc_slice_cstr(name));
+    put(out, TC_LIT(",\"summary\":"));
+    char *text = valid ? malloc(SUMMARY_MAX) : NULL;
+    struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : SUMMARY_MAX);
+    if (text != NULL) {
+        tc_contract_summary(c, &b);
+    }
+    put(out, text == NULL || b.overflowed ? TC_LIT("{}") : tc_buf_slice(&b));
+    free(text);
+    put(out, valid ? TC_LIT(",\"valid\":true,\"violations\":[")
+                   : TC_LIT(",\"valid\":false,\"violations\":["));
+    r.places = true;
+    r.is_next = false;
+    (void)tc_contract_check(c, strict, on_violation_json, &r);
+    put(out, TC_LIT("]}\n"));
+    return valid;
+}
+
+static bool report_lines(struct tc_output *out, const char *name, const struct tc_contract *c,
+                         bool strict)
+{
+    struct report r = {.out = out, .name = name};
+    if (tc_contract_check(c, strict, on_violation, &r) > 0) {
+        return false;
+    }
+    struct tc_contract_facts facts;
+    tc_contract_facts(c, &facts);
+    char text[LINE_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(name), LINE_MAX_BYTES / 8));
+    tc_buf_lit(&b, ": valid: ");
+    tc_buf_str(&b, facts.benchmark_class);
+    tc_buf_char(&b, ' ');
+    tc_buf_str(&b, facts.workload_type);
+    tc_buf_lit(&b, ", ");
+    tc_buf_str(&b, facts.variable_under_test);
+    tc_buf_lit(&b, " under test\n");
+    put(out, tc_buf_slice(&b));
+    return true;
+}
+
+static int check_file(struct tc_output *out, const char *path, const struct tc_contract_args *args)
+{
+    size_t len = 0;
+    struct tc_error err = {.status = TC_OK};
+    struct tc_contract *c = NULL;
+    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
+    char *bytes = read_all(path, &len);
+    if (bytes == NULL) {
+        if (args->json) {
+            report_unreadable(out, name, "cannot be read");
+        }
+        return TC_EXIT_BAD;
+    }
+    if (tc_contract_parse(tc_slice_make(bytes, len), &c, &err) != TC_OK) {
+        tc_say_plain("%s: %s", name, err.message);
+        if (args->json) {
+            report_unreadable(out, name, err.message);
+        }
+        free(bytes);
+        return TC_EXIT_BAD;
+    }
+    bool valid = args->json ? report_json(out, name, c, args->strict)
+                            : report_lines(out, name, c, args->strict);
+    tc_contract_destroy(c);
+    free(bytes);
+    return valid ? TC_EXIT_OK : TC_EXIT_FOUND;
+}
+
+int tc_contract_run_check(const struct tc_contract_args *args, char *const *paths, size_t count)
+{
+    struct tc_output out;
+    int worst = TC_EXIT_OK;
+    tc_output_init(&out, STDOUT_FILENO);
+    for (size_t i = 0; i < count; i++) {
+        int code = check_file(&out, paths[i], args);
+        worst = code > worst ? code : worst;
+    }
+    return tc_output_end(&out, "contract", worst);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore contract init` and `explain`: text from the rules and the template. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "cli/contract/contract.h"
+#include "cli/output.h"
+#include "cli/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SCHEMA_VERSION "2026-03-13"
+/* Room for what numbers and booleans of --overrides-json are written as. */
+#define OVERRIDE_MAX 64
+
+struct maker {
+    struct tc_contract_values values;
+    struct tc_json_parser *parser;
+    char numbers[TC_FIELD_COUNT][OVERRIDE_MAX];
+    char yaml[TC_CONTRACT_TEXT_MAX];
+    char json[2 * TC_CONTRACT_TEXT_MAX];
+};
+
+static int usage_error(const char *option, const struct tc_error *err)
+{
+    tc_say("contract", "--%s: %s", option, err->message);
+    return TC_EXIT_BAD;
+}
+
+/* The text of a value, as the original's str() gives it. */
+static bool value_text(struct tc_json v, char *text, struct tc_slice *out)
+{
+    bool truth = false;
+    double number = 0;
+    int64_t integer = 0;
+    struct tc_buf b = tc_buf_make(text, OVERRIDE_MAX);
+    if (tc_json_type(v) == TC_JSON_NULL) {
+        *out = TC_EMPTY;
+        return true;
+    }
+    if (tc_json_string(v, out)) {
+        return true;
+    }
+    if (tc_json_bool(v, &truth)) {
+        tc_buf_str(&b, truth ? TC_LIT("True") : TC_LIT("False"));
+    } else if (tc_json_type(v) == TC_JSON_INT && tc_json_int(v, &integer)) {
+        tc_buf_i64(&b, integer);
+    } else if (tc_json_double(v, &number)) {
+        tc_buf_f64(&b, number);
+    } else {
+        return false;
+    }
+    *out = tc_buf_slice(&b);
+    return true;
+}
+
+static tc_status set_override(struct maker *m, struct tc_slice key, struct tc_json value,
+                              struct tc_error *err)
+{
+    for (unsigned i = 0; i < TC_FIELD_COUNT; i++) {
+        struct tc_slice text = TC_EMPTY;
+        if (!tc_slice_eq(key, tc_slice_cstr(tc_contract_field_name(i)))) {
+            continue;
+        }
+        if (!value_text(value, m->numbers[i], &text)) {
+            return tc_fail(err, TC_E_USAGE, 0, "%s: a list or an object cannot be a value",
+                           tc_contract_field_name(i));
+        }
+        return tc_contract_value_set(&m->values, i, text, err);
+    }
+    char names[TC_ERROR_MESSAGE_MAX];
+    struct tc_buf b = tc_buf_make(names, sizeof names - 1);
+    for (unsigned i = 0; i < TC_FIELD_COUNT; i++) {
+        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(", "));
+        tc_buf_str(&b, tc_slice_cstr(tc_contract_field_name(i)));
+    }
+    names[b.len] = '\0';
+    return tc_fail(err, TC_E_USAGE, 0, "unknown field %.*s; there are %s",
+                   TC_FMT(tc_slice_head(key, OVERRIDE_MAX)), names);
+}
+
+static tc_status set_overrides(struct maker *m, const char *text, struct tc_error *err)
+{
+    struct tc_json root;
+    struct tc_slice key = TC_EMPTY;
+    struct tc_json value;
+    m->parser = tc_json_parser_create();
+    if (m->parser == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "out of memory");
+    }
+    TC_TRY(tc_json_parse(m->parser, tc_slice_cstr(text), &root, err));
+    if (tc_json_type(root) != TC_JSON_OBJECT) {
+        return tc_fail(err, TC_E_USAGE, 0, "expected a JSON object");
+    }
+    struct tc_json_iter it = tc_json_iter_make(root);
+    while (tc_json_iter_next(&it, &key, &value)) {
+        TC_TRY(set_override(m, key, value, err));
+    }
+    return TC_OK;
+}
+
+static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_buf *b)
+{
+    /* Sorted, as every JSON of this command. */
+    static const unsigned char order[TC_FIELD_COUNT] = {
+        TC_FIELD_BATCHING,       TC_FIELD_CLASS, TC_FIELD_CADENCE, TC_FIELD_VARIABLE,
+        TC_FIELD_CONCURRENCY,    TC_FIELD_MODEL, TC_FIELD_NAME,    TC_FIELD_PRECISION,
+        TC_FIELD_SCHEDULER_PATH, TC_FIELD_TYPE};
+    tc_buf_lit(b, "{\"applied_values\":{");
+    for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
+        tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
+        tc_buf_json(b, tc_slice_cstr(tc_contract_field_name(order[i])));
+        tc_buf_char(b, ':');
+        tc_buf_json(b, m->values.at[order[i]]);
+    }
+    tc_buf_lit(b, "},\"generated_at_utc\":\"");
+    tc_buf_time(b, tc_wall_ns());
+    tc_buf_lit(b, "\",\"rendered_yaml\":");
+    tc_buf_json(b, yaml);
+    tc_buf_lit(b, ",\"schema_version\":\"" SCHEMA_VERSION "\",\"template_path\":"
+                  "\"builtin:benchmark_run.yaml\"}\n");
+}
+
+static int write_out(const struct tc_contract_args *args, struct tc_slice text)
+{
+    struct tc_output out;
+    if (args->output == NULL || strcmp(args->output, "-") == 0) {
+        tc_output_init(&out, STDOUT_FILENO);
+        (void)tc_output_put(&out, text);
+        return tc_output_end(&out, "contract", TC_EXIT_OK);
+    }
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (args->force ? O_TRUNC : O_EXCL);
+    int fd = open(args->output, flags, 0666);
+    if (fd < 0) {
+        tc_say("contract", "%s: %s%s", args->output, strerror(errno),
+               errno == EEXIST ? "; --force replaces it" : "");
+        return TC_EXIT_BAD;
+    }
+    tc_output_init(&out, fd);
+    (void)tc_output_put(&out, text);
+    int code = tc_output_end(&out, "contract", TC_EXIT_OK);
+    if (close(fd) != 0 && code == TC_EXIT_OK) {
+        tc_say("contract", "%s: %s", args->output, strerror(errno));
+        code = TC_EXIT_BAD;
+    }
+    return code;
+}
+
+static int make(struct maker *m, const struct tc_contract_args *args)
+{
+    static const char *const options[TC_FIELD_COUNT] = {
+        [TC_FIELD_NAME] = "name",
+        [TC_FIELD_CLASS] = "class",
+        [TC_FIELD_TYPE] = "workload-type",
+        [TC_FIELD_SCHEDULER_PATH] = "scheduler-path",
+        [TC_FIELD_CADENCE] = "cadence",
+        [TC_FIELD_MODEL] = "model",
+        [TC_FIELD_PRECISION] = "precision",
+        [TC_FIELD_BATCHING] = "batching-policy",
+        [TC_FIELD_CONCURRENCY] = "concurrency-model",
+        [TC_FIELD_VARIABLE] = "variable",
+    };
+    struct tc_error err = {.status = TC_OK};
+    tc_contract_values_init(&m->values);
+    if (args->overrides != NULL && set_overrides(m, args->overrides, &err) != TC_OK) {
+        return usage_error("overrides-json", &err);
+    }
+    for (unsigned i = 0; i < TC_FIELD_COUNT; i++) {
+        if (args->fields[i] != NULL &&
+            tc_contract_value_set(&m->values, i, tc_slice_cstr(args->fields[i]), &err) != TC_OK) {
+            return usage_error(options[i], &err);
+        }
+    }
+    struct tc_buf yaml = tc_buf_make(m->yaml, sizeof m->yaml);
+    struct tc_buf json = tc_buf_make(m->json, sizeof m->json);
+    tc_contract_template(&m->values, &yaml);
+    if (args->json) {
+        render_json(m, tc_buf_slice(&yaml), &json);
+    }
+    return write_out(args, tc_buf_slice(args->json ? &json : &yaml));
+}
+
+int tc_contract_run_init(const struct tc_contract_args *args)
+{
+    struct maker *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        tc_say("contract", "out of memory");
+        return TC_EXIT_BAD;
+    }
+    int code = make(m, args);
+    tc_json_parser_destroy(m->parser);
+    free(m);
+    return code;
+}
+
+int tc_contract_run_explain(const struct tc_contract_args *args, const char *path)
+{
+    struct tc_output out;
+    struct tc_error err = {.status = TC_OK};
+    char *text = malloc(TC_CONTRACT_TEXT_MAX);
+    if (text == NULL) {
+        tc_say("contract", "out of memory");
+        return TC_EXIT_BAD;
+    }
+    struct tc_buf b = tc_buf_make(text, TC_CONTRACT_TEXT_MAX);
+    int code = TC_EXIT_OK;
+    if (args->markdown) {
+        tc_contract_explain_markdown(&b);
+    } else if (tc_contract_explain(tc_slice_cstr(path), &b, &err) != TC_OK) {
+        tc_say("contract", "%s: %s", path, err.message);
+        code = TC_EXIT_BAD;
+    }
+    tc_output_init(&out, STDOUT_FILENO);
+    (void)tc_output_put(&out, tc_buf_slice(&b));
+    code = tc_output_end(&out, "contract", code);
+    free(text);
+    return code;
+}

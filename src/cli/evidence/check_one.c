@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore evidence verify sha256:DIGEST`: one file of a run, or one batch. */
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/evidence/evidence.h"
+#include "cli/proof.h"
+#include "cli/say.h"
+
+#include <string.h>
+
+/* The batch of the daemon's store whose body has that digest. */
+static tc_status check_batch(const char *dir, const struct tc_digest *digest, uint64_t *out_bytes,
+                             struct tc_error *err)
+{
+    char path[TC_DATA_PATH_BYTES + 16];
+    struct tc_evidence *e = NULL;
+    struct tc_slice body = TC_EMPTY;
+    uint64_t number = 0;
+    (void)snprintf(path, sizeof path, "%s/evidence", dir);
+    TC_TRY(tc_evidence_open(path, &e, err));
+    tc_status status = tc_evidence_find(e, digest, true, &number, err);
+    status = status == TC_OK ? tc_evidence_body(e, number, &body, err) : status;
+    *out_bytes = body.len;
+    if (status == TC_OK) {
+        struct tc_digest actual;
+        if (tc_digest_sha256(body, &actual) != TC_OK ||
+            memcmp(&actual, digest, sizeof actual) != 0) {
+            status = tc_fail(err, TC_E_MALFORMED, 0, "batch %llu has another SHA-256",
+                             (unsigned long long)number);
+        }
+    }
+    tc_evidence_close(e);
+    return status;
+}
+
+/* The run that refers to it; false when there is none, or no database. */
+static bool find_reference(const char *dir, const char *digest, char out_run[TC_RUN_ID_BYTES])
+{
+    struct tc_warehouse *w = NULL;
+    struct tc_run_set set;
+    struct tc_error err;
+    char like[82];
+    struct tc_warehouse_config config = {
+        .data_dir = dir, .mode = TC_WAREHOUSE_READ, .wait_ns = 20 * TC_SECOND};
+    if (tc_warehouse_open(&config, &w, &err) != TC_OK) {
+        return false;
+    }
+    (void)snprintf(like, sizeof like, "%%%.78s%%", digest);
+    struct tc_bind exact = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(digest)};
+    struct tc_bind part = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(like)};
+    const struct tc_bind binds[] = {part, part, exact, exact};
+    bool found = false;
+    if (tc_run_query(w,
+                     "SELECT run_id FROM artifact_lineage_dim WHERE raw_uris LIKE ? OR "
+                     "report_packets LIKE ? OR artifact_manifest_digest = ? OR "
+                     "signature_digest = ? ORDER BY run_id LIMIT 1",
+                     binds, 4, &set, &err) == TC_OK) {
+        found = set.row_count > 0;
+        if (found) {
+            (void)snprintf(out_run, TC_RUN_ID_BYTES, "%.*s", TC_FMT(tc_run_text(&set, 0, 0)));
+        }
+        tc_run_set_fini(&set);
+    }
+    tc_warehouse_close(w);
+    return found;
+}
+
+/* Missing where a run refers to it; else nobody said that it was here. */
+static int tell_missing(const struct tc_evidence_args *args, const char *dir,
+                        const struct tc_digest *digest)
+{
+    char path[TC_EVIDENCE_PATH_BYTES];
+    char text[80];
+    char run[TC_RUN_ID_BYTES];
+    struct tc_grow g = {0};
+    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
+    tc_buf_digest(&b, digest);
+    text[b.len] = '\0';
+    if (!find_reference(dir, text, run)) {
+        tc_say("evidence", "%s has no file and no batch with %s, and no run refers to one", dir,
+               text);
+        return TC_EXIT_BAD;
+    }
+    tc_evidence_path(dir, digest, path);
+    if (args->json && tc_grow_room(&g, TC_EVIDENCE_PLACE_BYTES)) {
+        tc_buf_lit(&g.buf, "{\"damage\":true");
+        tc_evidence_place_json(
+            &g.buf,
+            &(struct tc_evidence_place){.path = path, .digest = digest, .run = tc_slice_cstr(run)});
+        tc_grow_lit(&g, ",\"text\":\"missing\"}\n");
+    } else {
+        tc_grow_lit(&g, "missing: ");
+        tc_grow_str(&g, tc_slice_cstr(text));
+        tc_grow_lit(&g, ": run ");
+        tc_grow_str(&g, tc_slice_cstr(run));
+        tc_grow_lit(&g, " refers to it; it was at ");
+        tc_grow_str(&g, tc_slice_cstr(path));
+        tc_grow_lit(&g, "\n");
+    }
+    return tc_run_print(&g, TC_EXIT_FOUND);
+}
+
+int tc_evidence_check_one(const struct tc_evidence_args *args)
+{
+    char dir[TC_DATA_PATH_BYTES];
+    struct tc_error err = {0};
+    struct tc_files *files = NULL;
+    struct tc_digest digest;
+    struct tc_grow g = {0};
+    uint64_t bytes = 0;
+    if (!tc_evidence_digest(tc_slice_cstr(args->what), &digest)) {
+        tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
+        return tc_command_misused(&tc_command_evidence);
+    }
+    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
+        return TC_EXIT_BAD;
+    }
+    tc_status status = tc_files_open(dir, false, &files, &err);
+    status = status == TC_OK ? tc_files_check(files, &digest, &bytes, &err) : status;
+    tc_files_close(files);
+    if (status == TC_E_NOTFOUND) {
+        status = check_batch(dir, &digest, &bytes, &err);
+    }
+    if (status == TC_E_NOTFOUND) {
+        return tell_missing(args, dir, &digest);
+    }
+    if (status != TC_OK) {
+        tc_say("evidence", "%s", err.message);
+        return status == TC_E_MALFORMED ? TC_EXIT_FOUND : TC_EXIT_BAD;
+    }
+    if (args->json) {
+        tc_grow_lit(&g, "{\"summary\":true,\"digest\":\"");
+        tc_grow_digest(&g, &digest);
+        tc_grow_lit(&g, "\",\"bytes\":");
+        tc_grow_u64(&g, bytes);
+        tc_grow_lit(&g, ",\"damaged\":0}\n");
+    } else {
+        tc_grow_digest(&g, &digest);
+        tc_grow_lit(&g, ": ");
+        tc_grow_u64(&g, bytes);
+        tc_grow_lit(&g, " bytes: no damage\n");
+    }
+    return tc_run_print(&g, TC_EXIT_OK);
+}

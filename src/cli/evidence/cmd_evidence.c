@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+#include "cli/evidence/evidence.h"
+#include "cli/say.h"
+#include "evidence/data_dir.h"
+
+#include <string.h>
+
+#define PATH_BYTES 4096
+
+enum {
+    OPT_AT,
+    OPT_VERIFY,
+    OPT_DATA_DIR,
+    OPT_SINCE,
+    OPT_OBJECTS,
+    OPT_KEY,
+    OPT_NEW_KEY,
+    OPT_PUB,
+    OPT_FILE,
+    OPT_ENVELOPE,
+    OPT_JSON,
+    OPT_COUNT
+};
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_AT] = {.name = "at",
+                .argument = "OFFSET,LENGTH",
+                .help = "The bytes to print, as a verdict's \"raw\" names them. Of a stored batch: "
+                        "all by default."},
+    [OPT_VERIFY] = {.name = "verify",
+                    .argument = "DIGEST",
+                    .help = "First check that the SHA-256 of all of it is this (sha256: and 64 hex "
+                            "digits); if it is not, print nothing."},
+    [OPT_DATA_DIR] = {.name = "data-dir",
+                      .argument = "DIR",
+                      .help = "The daemon's data_dir. Default: $TRACECORE_DATA_DIR, else "
+                              "$STATE_DIRECTORY, else $XDG_STATE_HOME/tracecore, else "
+                              "~/.local/state/tracecore."},
+    [OPT_SINCE] = {.name = "since",
+                   .argument = "TIME",
+                   .help = "ls: what arrived from then on: 2026-11-15T03:00:00Z, or how long ago: "
+                           "90s, 15m, 2h, 3d."},
+    [OPT_OBJECTS] = {.name = "objects", .help = "ls: the sealed objects instead of the batches."},
+    [OPT_KEY] = {.name = "key",
+                 .argument = "FILE",
+                 .help = "sign: the private key, Ed25519 in PEM (PKCS#8), readable by you alone."},
+    [OPT_NEW_KEY] = {.name = "new-key",
+                     .argument = "FILE",
+                     .help = "sign: make a key, write it to FILE and its public part to FILE.pub."},
+    [OPT_PUB] = {.name = "pub",
+                 .argument = "FILE",
+                 .help = "verify: the public key that the signature must be by."},
+    [OPT_FILE] = {.name = "file",
+                  .argument = "MANIFEST",
+                  .help = "sign, verify: a manifest in a file, without any database. sign prints "
+                          "the envelope."},
+    [OPT_ENVELOPE] = {.name = "envelope",
+                      .argument = "FILE",
+                      .help = "verify --file: the envelope that sign printed."},
+    [OPT_JSON] = {.name = "json",
+                  .help = "ls, verify, sign: one JSON object a line. manifest: its exact bytes."},
+};
+
+struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args)
+{
+    char dir[PATH_BYTES];
+    char path[PATH_BYTES + 16];
+    struct tc_evidence *e = NULL;
+    struct tc_error err;
+    if (args->data_dir == NULL && !tc_data_dir_default(dir, sizeof dir)) {
+        tc_say("evidence", "where is the data? give --data-dir DIR; neither TRACECORE_DATA_DIR nor "
+                           "HOME is set");
+        return NULL;
+    }
+    (void)snprintf(path, sizeof path, "%s/evidence", args->data_dir != NULL ? args->data_dir : dir);
+    if (tc_evidence_open(path, &e, &err) != TC_OK) {
+        tc_say("evidence", "%s%s", err.message,
+               err.status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
+        return NULL;
+    }
+    return e;
+}
+
+/* verify: all there is, one file or batch, a run, or a manifest in a file. */
+static int verify(struct tc_evidence_args *args)
+{
+    if (args->file != NULL && args->what == NULL) {
+        return tc_evidence_check_offline(args);
+    }
+    if (args->what == NULL) {
+        return tc_evidence_check(args);
+    }
+    if (tc_slice_starts(tc_slice_cstr(args->what), TC_LIT("sha256:"))) {
+        return tc_evidence_check_one(args);
+    }
+    return tc_evidence_check_run(args);
+}
+
+/* The arguments that are no options. */
+static int act(int argc, char **argv, struct tc_evidence_args *args)
+{
+    const char *action = argc > 0 ? argv[0] : "";
+    args->what = argc > 1 ? argv[1] : NULL;
+    if (strcmp(action, "ls") == 0 && argc == 1) {
+        return tc_evidence_ls(args);
+    }
+    if (strcmp(action, "verify") == 0 && argc <= 2) {
+        return verify(args);
+    }
+    if (strcmp(action, "cat") == 0 && argc == 2) {
+        return tc_evidence_cat(args);
+    }
+    if (strcmp(action, "manifest") == 0 && argc == 2) {
+        return tc_evidence_manifest(args);
+    }
+    if (strcmp(action, "sign") == 0 && argc <= 2) {
+        return tc_evidence_sign(args);
+    }
+    tc_say("evidence", "what is to be done? tracecore evidence ls, evidence verify, "
+                       "evidence cat FILE --at OFFSET,LENGTH, evidence manifest RUN, "
+                       "evidence sign RUN --key FILE");
+    return tc_command_misused(&tc_command_evidence);
+}
+
+static int run(int argc, char **argv)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    struct tc_evidence_args args = {0};
+    tc_option_walk_init(&walk, &tc_command_evidence, argc, argv);
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(&tc_command_evidence);
+        }
+        if (option == TC_OPTION_BAD) {
+            return TC_EXIT_BAD;
+        }
+        args.at = option == OPT_AT ? value : args.at;
+        args.digest = option == OPT_VERIFY ? value : args.digest;
+        args.data_dir = option == OPT_DATA_DIR ? value : args.data_dir;
+        args.since = option == OPT_SINCE ? value : args.since;
+        args.key = option == OPT_KEY ? value : args.key;
+        args.new_key = option == OPT_NEW_KEY ? value : args.new_key;
+        args.pub = option == OPT_PUB ? value : args.pub;
+        args.file = option == OPT_FILE ? value : args.file;
+        args.envelope = option == OPT_ENVELOPE ? value : args.envelope;
+        args.objects |= option == OPT_OBJECTS;
+        args.json |= option == OPT_JSON;
+    }
+    return act(argc - optind, argv + optind, &args);
+}
+
+const struct tc_command tc_command_evidence = {
+    .name = "evidence",
+    .summary = "print, list, verify and sign the bytes that prove a result",
+    .usage = "usage: tracecore evidence cat FILE --at OFFSET,LENGTH [--verify DIGEST]\n"
+             "       tracecore evidence cat sha256:DIGEST|NUMBER [--at OFFSET,LENGTH]\n"
+             "       tracecore evidence ls [--since TIME] [--objects] [--json]\n"
+             "       tracecore evidence verify [RUN [--pub FILE]|sha256:DIGEST] [--json]\n"
+             "       tracecore evidence manifest RUN [--json]\n"
+             "       tracecore evidence sign RUN --key FILE|--new-key FILE\n"
+             "       tracecore evidence sign --file MANIFEST --key FILE\n"
+             "       tracecore evidence verify --file MANIFEST --envelope FILE --pub FILE\n"
+             "\n"
+             "cat prints exactly these bytes of a file, of a batch that the daemon has\n"
+             "stored, or of a file of a run, and nothing else. A verdict's\n"
+             "evidence_trail[].raw has all three: the digest says which bytes are meant,\n"
+             "offset and length which part of them. ls lists what is stored, files of runs\n"
+             "and batches; verify reads all of it again and names what is not what was\n"
+             "written. They read while the daemon runs. What a terminal would act on is\n"
+             "escaped when output goes to one.\n"
+             "\n"
+             "manifest prints which files a run consists of, with --json the very bytes that\n"
+             "its digest is over. sign puts a signature beside it (Ed25519, a DSSE envelope\n"
+             "around an in-toto statement): a local key, no transparency log, so it says who\n"
+             "held the key and not when. verify RUN hashes every file of the run again.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status:\n"
+             "  0  done; all is what was written\n"
+             "  1  the digest is another one, something is damaged or missing, or the\n"
+             "     signature is not by that key\n"
+             "  2  wrong usage, it is not there, cannot be read, or is too short\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore evidence cat dmesg-gpu-07.txt --at 1042,117\n"
+             "  tracecore evidence cat dumps/_dump_13 --at 120,360 --verify sha256:9f86...\n"
+             "  tracecore evidence cat sha256:9f86... --at 120,360\n"
+             "  tracecore evidence ls --since 15m\n"
+             "  tracecore evidence verify --data-dir /var/lib/tracecore\n"
+             "  tracecore evidence manifest nightly-7 --json | sha256sum\n"
+             "  tracecore evidence sign nightly-7 --new-key ~/tracecore.key\n"
+             "  tracecore evidence verify nightly-7 --pub ~/tracecore.key.pub\n",
+    .words = "cat ls verify manifest sign",
+    .run = run,
+};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore evidence ls`: the stored batches and the files of runs, or the sealed objects. */
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/data.h"
+#include "cli/evidence/evidence.h"
+#include "cli/say.h"
+#include "cli/since.h"
+
+#include <time.h>
+#include <unistd.h>
+
+/* A line with a name of every byte escaped. */
+#define LINE_MAX_BYTES (6 * TC_STORE_NAME_MAX + 1024)
+
+struct listing {
+    struct tc_output out;
+    bool json;
+    int64_t since_ns;
+    uint64_t bad;
+    char line[LINE_MAX_BYTES];
+};
+
+static void take_bad(void *context, const char *line)
+{
+    struct listing *l = context;
+    l->bad++;
+    (void)tc_output_flush(&l->out);
+    tc_say_plain("%s", line);
+}
+
+static tc_status put(struct listing *l, const struct tc_buf *b)
+{
+    return tc_output_put(&l->out, tc_buf_slice(b)) ? TC_OK : TC_E_IO;
+}
+
+/* Right-aligned, and a space behind. */
+static void put_number(struct tc_buf *b, uint64_t value, size_t width)
+{
+    char digits[24];
+    struct tc_buf d = tc_buf_make(digits, sizeof digits);
+    tc_buf_u64(&d, value);
+    for (size_t i = d.len; i < width; i++) {
+        tc_buf_char(b, ' ');
+    }
+    tc_buf_str(b, tc_buf_slice(&d));
+    tc_buf_char(b, ' ');
+}
+
+static void put_padded(struct tc_buf *b, struct tc_slice s, size_t width)
+{
+    tc_buf_str(b, s);
+    for (size_t i = s.len; i < width; i++) {
+        tc_buf_char(b, ' ');
+    }
+    tc_buf_char(b, ' ');
+}
+
+static void put_time(struct tc_buf *b, int64_t ns)
+{
+    char text[TC_PUT_TIME_MAX];
+    struct tc_buf t = tc_buf_make(text, sizeof text);
+    tc_buf_time(&t, ns);
+    put_padded(b, tc_buf_slice(&t), TC_PUT_TIME_MAX);
+}
+
+static void put_json_number(struct tc_buf *b, struct tc_slice key, uint64_t value)
+{
+    tc_buf_str(b, key);
+    tc_buf_u64(b, value);
+}
+
+static void put_json_time(struct tc_buf *b, struct tc_slice key, int64_t ns)
+{
+    tc_buf_str(b, key);
+    tc_buf_char(b, '"');
+    tc_buf_time(b, ns);
+    tc_buf_char(b, '"');
+}
+
+static void batch_json(struct tc_buf *b, const struct tc_batch_info *info)
+{
+    put_json_number(b, TC_LIT("{\"number\":"), info->number);
+    put_json_time(b, TC_LIT(",\"arrival\":"), info->arrival_ns);
+    tc_buf_lit(b, ",\"kind\":\"");
+    tc_buf_str(b, tc_slice_cstr(tc_batch_kind_name(info->kind)));
+    put_json_number(b, TC_LIT("\",\"bytes\":"), info->body_bytes);
+    put_json_number(b, TC_LIT(",\"disk_bytes\":"), info->disk_bytes);
+    tc_buf_lit(b, ",\"digest\":");
+    if (info->cited) {
+        tc_buf_char(b, '"');
+        tc_buf_digest(b, &info->digest);
+        tc_buf_char(b, '"');
+    } else {
+        tc_buf_lit(b, "null");
+    }
+    tc_buf_lit(b, ",\"name\":");
+    tc_buf_json(b, info->name);
+    tc_buf_lit(b, "}\n");
+}
+
+static void batch_text(struct tc_buf *b, const struct tc_batch_info *info)
+{
+    struct tc_slice hints;
+    put_number(b, info->number, 10);
+    tc_buf_char(b, ' ');
+    put_time(b, info->arrival_ns);
+    put_padded(b, tc_slice_cstr(tc_batch_kind_name(info->kind)), 16);
+    put_number(b, info->body_bytes, 11);
+    put_number(b, info->disk_bytes, 11);
+    tc_buf_char(b, ' ');
+    if (info->cited) {
+        tc_buf_digest(b, &info->digest);
+    } else {
+        tc_buf_char(b, '-');
+    }
+    if (info->name.len > 0) {
+        tc_buf_char(b, ' ');
+        tc_buf_printable(b, tc_slice_cut(info->name, '\n', &hints));
+    }
+    tc_buf_char(b, '\n');
+}
+
+static tc_status take_batch(void *context, const struct tc_batch *batch,
+                            const struct tc_batch_info *info)
+{
+    struct listing *l = context;
+    struct tc_buf b = tc_buf_make(l->line, sizeof l->line);
+    (void)batch;
+    if (info->arrival_ns < l->since_ns) {
+        return TC_OK;
+    }
+    if (l->json) {
+        batch_json(&b, info);
+    } else {
+        batch_text(&b, info);
+    }
+    return put(l, &b);
+}
+
+static tc_status take_object(void *context, const struct tc_object_info *info)
+{
+    struct listing *l = context;
+    struct tc_buf b = tc_buf_make(l->line, sizeof l->line);
+    if (info->arrival_max_ns < l->since_ns) {
+        return TC_OK;
+    }
+    if (l->json) {
+        tc_buf_lit(&b, "{\"digest\":\"");
+        tc_buf_digest(&b, &info->digest);
+        put_json_number(&b, TC_LIT("\",\"first\":"), info->first);
+        put_json_number(&b, TC_LIT(",\"last\":"), info->last);
+        put_json_number(&b, TC_LIT(",\"batches\":"), info->batches);
+        put_json_time(&b, TC_LIT(",\"arrival_min\":"), info->arrival_min_ns);
+        put_json_time(&b, TC_LIT(",\"arrival_max\":"), info->arrival_max_ns);
+        put_json_number(&b, TC_LIT(",\"bytes\":"), info->body_bytes);
+        put_json_number(&b, TC_LIT(",\"disk_bytes\":"), info->disk_bytes);
+        tc_buf_lit(&b, "}\n");
+    } else {
+        put_number(&b, info->first, 10);
+        put_number(&b, info->last, 10);
+        tc_buf_char(&b, ' ');
+        put_time(&b, info->arrival_min_ns);
+        put_time(&b, info->arrival_max_ns);
+        put_number(&b, info->body_bytes, 13);
+        put_number(&b, info->disk_bytes, 13);
+        tc_buf_char(&b, ' ');
+        tc_buf_digest(&b, &info->digest);
+        tc_buf_char(&b, '\n');
+    }
+    return put(l, &b);
+}
+
+static tc_status list(struct tc_evidence *e, const struct tc_evidence_args *args, struct listing *l,
+                      struct tc_error *err)
+{
+    uint64_t from = 0;
+    if (args->objects) {
+        return tc_evidence_objects(e, take_object, take_bad, l, err);
+    }
+    if (args->since != NULL) {
+        TC_TRY(tc_evidence_replay_from(e, l->since_ns, 0, &from, err));
+    }
+    return tc_evidence_walk(e, from, false, take_batch, take_bad, l, err);
+}
+
+/* The daemon's store, which need not be there when there are files of runs. */
+static int list_store(const char *dir, const struct tc_evidence_args *args, struct listing *l,
+                      bool may_miss)
+{
+    char path[TC_DATA_PATH_BYTES + 16];
+    struct tc_error err = {0};
+    struct tc_evidence *e = NULL;
+    (void)snprintf(path, sizeof path, "%s/evidence", dir);
+    tc_status status = tc_evidence_open(path, &e, &err);
+    if (status == TC_E_NOTFOUND && may_miss) {
+        return TC_EXIT_OK;
+    }
+    if (status == TC_OK) {
+        status = list(e, args, l, &err);
+        tc_evidence_close(e);
+    }
+    if (status != TC_OK && l->out.error == 0) {
+        (void)tc_output_flush(&l->out);
+        tc_say("evidence", "%s%s", err.message,
+               status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
+        return TC_EXIT_BAD;
+    }
+    return l->bad > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+}
+
+int tc_evidence_ls(const struct tc_evidence_args *args)
+{
+    static struct listing l;
+    l = (struct listing){.json = args->json, .since_ns = INT64_MIN};
+    if (args->since != NULL && !tc_since_parse(args->since, &l.since_ns)) {
+        tc_say("evidence",
+               "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m or "
+               "2h, not \"%s\"",
+               args->since);
+        return tc_command_misused(&tc_command_evidence);
+    }
+    char dir[TC_DATA_PATH_BYTES];
+    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
+        return TC_EXIT_BAD;
+    }
+    tc_output_init(&l.out, STDOUT_FILENO);
+    bool any_files = false;
+    int files = TC_EXIT_OK;
+    if (!args->objects) {
+        files = tc_evidence_ls_files(&l.out, dir, l.since_ns, args->json, &any_files);
+    }
+    int store = list_store(dir, args, &l, any_files);
+    return tc_output_end(&l.out, "evidence", store > files ? store : files);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore evidence sign`: a manifest under a key, as a DSSE envelope. */
+#include "cli/command.h"
+#include "cli/evidence/evidence.h"
+#include "cli/proof.h"
+#include "cli/say.h"
+#include "run/evidence_refs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the key ---- */
+
+/* The key of --key; or a new one, in two files of its own. NULL: it was said why. */
+static struct tc_sign_key *key_of(const struct tc_evidence_args *args)
+{
+    struct tc_sign_key *key = NULL;
+    struct tc_error err = {0};
+    char public_path[TC_DATA_PATH_BYTES];
+    tc_status status = TC_OK;
+    if (args->new_key == NULL) {
+        status = tc_sign_key_load(args->key, true, &key, &err);
+    } else {
+        int len = snprintf(public_path, sizeof public_path, "%s.pub", args->new_key);
+        status = len < 0 || (size_t)len >= sizeof public_path
+                     ? tc_fail(&err, TC_E_USAGE, 0, "--new-key: the path is too long")
+                     : tc_sign_key_make(&key, &err);
+        if (status == TC_OK) {
+            status = tc_sign_key_save(key, args->new_key, true, &err);
+        }
+        if (status == TC_OK) {
+            status = tc_sign_key_save(key, public_path, false, &err);
+        }
+    }
+    if (status != TC_OK) {
+        tc_say("evidence", "%s", err.message);
+        tc_sign_key_destroy(key);
+        return NULL;
+    }
+    return key;
+}
+
+/* ---- the envelope ---- */
+
+static void put_predicate(struct tc_grow *g, const struct tc_proof *p)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < p->manifest.file_count; i++) {
+        bytes += p->manifest.files[i].size;
+    }
+    tc_grow_lit(g, "{\"files\":");
+    tc_grow_u64(g, p->manifest.file_count);
+    tc_grow_lit(g, ",\"bytes\":");
+    tc_grow_u64(g, bytes);
+    tc_grow_lit(g, ",\"manifestDigest\":\"");
+    tc_grow_str(g, tc_slice_cstr(p->digest_text));
+    tc_grow_lit(g, "\",\"runId\":");
+    tc_grow_json(g, tc_slice_cstr(p->run_id));
+    tc_grow_lit(g, ",\"key\":\"local\",\"transparencyLog\":null}");
+}
+
+static tc_status make_envelope(const struct tc_proof *p, const struct tc_sign_key *key,
+                               char **out_text, size_t *out_len, struct tc_error *err)
+{
+    struct tc_grow predicate = {0};
+    size_t count = 0;
+    struct tc_subject *subjects = tc_proof_subjects(p, &count);
+    put_predicate(&predicate, p);
+    tc_status status = TC_E_NOMEM;
+    if (subjects == NULL || predicate.failed) {
+        (void)tc_fail(err, status, 0, "no memory for a statement");
+    } else {
+        status = tc_sign_statement(key, subjects, count, TC_LIT(TC_PROOF_PREDICATE),
+                                   tc_grow_slice(&predicate), out_text, out_len, err);
+    }
+    free(subjects);
+    tc_grow_fini(&predicate);
+    return status;
+}
+
+/* ---- the row ---- */
+
+struct copying {
+    struct tc_rows *rows;
+    struct tc_slice signature;
+    bool failed;
+};
+
+/* The run's row, as it is but for the signature. Its key stays: benchmark_run_fact has it. */
+static tc_status copy_row(void *context, const struct tc_rows *from)
+{
+    struct copying *c = context;
+    for (size_t row = 0; row < from->count && c->rows->count == 0; row++) {
+        bool good = tc_rows_add(c->rows);
+        for (size_t column = 0; column < TC_LINEAGE_COLUMNS && good; column++) {
+            if (column == TC_LINEAGE_SIGNING_STATE) {
+                good = tc_rows_text(c->rows, column, TC_LIT(TC_PROOF_STATE)) == TC_OK;
+            } else if (column == TC_LINEAGE_SIGNATURE_DIGEST) {
+                good = tc_rows_text(c->rows, column, c->signature) == TC_OK;
+            } else {
+                good = tc_rows_copy_cell(c->rows, column, from, column, row, TC_ROWS_TEXT_MAX) ==
+                       TC_OK;
+            }
+        }
+        c->failed |= !good;
+    }
+    return c->failed ? TC_E_NOMEM : TC_OK;
+}
+
+static tc_status query_row(struct tc_proof *p, struct copying *c, struct tc_error *err)
+{
+    const struct tc_table_info *info = tc_table_info(TC_TABLE_LINEAGE);
+    struct tc_grow sql = {0};
+    struct tc_bind id = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(p->run_id)};
+    for (size_t i = 0; i < info->column_count; i++) {
+        tc_grow_str(&sql, i == 0 ? TC_LIT("SELECT ") : TC_LIT(", "));
+        tc_grow_str(&sql, tc_slice_cstr(info->columns[i].name));
+    }
+    tc_grow_lit(&sql, " FROM artifact_lineage_dim WHERE run_id = ?");
+    struct tc_query query = {.sql = tc_grow_slice(&sql), .binds = &id, .bind_count = 1};
+    tc_status status =
+        sql.failed ? TC_E_NOMEM : tc_warehouse_query(p->w, &query, copy_row, c, NULL, err);
+    tc_grow_fini(&sql);
+    if (sql.failed || c->failed) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the row of the run");
+    }
+    return status;
+}
+
+static tc_status replace_row(struct tc_proof *p, struct tc_slice signature, struct tc_error *err)
+{
+    struct tc_slice id = tc_slice_cstr(p->run_id);
+    struct copying c = {.rows = tc_rows_create(TC_TABLE_LINEAGE), .signature = signature};
+    struct tc_forget old = {.table = TC_TABLE_LINEAGE,
+                            .key_column = TC_LINEAGE_RUN_ID,
+                            .keys = &id,
+                            .key_count = 1,
+                            .before_us = INT64_MIN};
+    uint64_t gone = 0;
+    if (c.rows == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the row of the run");
+    }
+    tc_status status = tc_warehouse_begin(p->w, err);
+    if (status == TC_OK) {
+        status = query_row(p, &c, err);
+        status = status == TC_OK ? tc_warehouse_forget(p->w, &old, &gone, err) : status;
+        status =
+            status == TC_OK ? tc_warehouse_append(p->w, TC_TABLE_LINEAGE, c.rows, err) : status;
+        status = status == TC_OK ? tc_warehouse_commit(p->w, err) : status;
+        if (status != TC_OK) {
+            tc_warehouse_rollback(p->w);
+        }
+    }
+    tc_rows_destroy(c.rows);
+    return status;
+}
+
+/* The envelope becomes evidence, then the row points to it. */
+static tc_status store(struct tc_proof *p, struct tc_slice envelope, struct tc_error *err)
+{
+    struct tc_files_batch *batch = NULL;
+    struct tc_digest digest;
+    char text[80];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_files_ask(p->files, tc_run_needs, p->w);
+    TC_TRY(tc_files_begin(p->files, &batch, err));
+    tc_status status = tc_files_add_bytes(batch, envelope, &digest, err);
+    if (status == TC_OK) {
+        tc_buf_digest(&b, &digest);
+        status = replace_row(p, tc_buf_slice(&b), err);
+    }
+    if (status == TC_OK) {
+        p->signature = digest;
+        status = tc_files_keep(batch, err);
+    }
+    tc_files_end(batch);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static void report(const struct tc_evidence_args *args, const struct tc_proof *p,
+                   const struct tc_sign_key *key, struct tc_grow *g)
+{
+    struct tc_digest id;
+    tc_sign_key_id(key, &id);
+    if (args->json) {
+        tc_grow_lit(g, "{");
+        tc_grow_member(g, "run_id", tc_slice_cstr(p->run_id));
+        tc_grow_member(g, "manifest", tc_slice_cstr(p->digest_text));
+        tc_grow_lit(g, ",\"envelope\":\"");
+        tc_grow_digest(g, &p->signature);
+        tc_grow_lit(g, "\",\"keyid\":\"");
+        tc_grow_digest(g, &id);
+        tc_grow_lit(g, "\"");
+        tc_grow_member(g, "signing_state", TC_LIT(TC_PROOF_STATE));
+        tc_grow_lit(g, "}\n");
+        return;
+    }
+    tc_grow_lit(g, "run        ");
+    tc_grow_str(g, tc_slice_cstr(p->run_id));
+    tc_grow_lit(g, "\nmanifest   ");
+    tc_grow_str(g, tc_slice_cstr(p->digest_text));
+    tc_grow_lit(g, "\nenvelope   ");
+    tc_grow_digest(g, &p->signature);
+    tc_grow_lit(g, "\nkey        ");
+    tc_grow_digest(g, &id);
+    tc_grow_lit(g, "\n" TC_PROOF_STATE "\n");
+}
+
+static int sign_run(const struct tc_evidence_args *args)
+{
+    struct tc_proof p;
+    struct tc_error err = {0};
+    struct tc_grow g = {0};
+    struct tc_sign_key *key = NULL;
+    char *text = NULL;
+    size_t len = 0;
+    int code = TC_EXIT_BAD;
+    if (tc_proof_open(&p, args->data_dir, args->what, TC_WAREHOUSE_WRITE)) {
+        tc_status status = tc_proof_read(&p, &err);
+        if (status != TC_OK) {
+            tc_say("evidence", "the manifest of run %s: %s; nothing was signed", p.run_id,
+                   err.message);
+            code = TC_EXIT_FOUND;
+        } else if ((key = key_of(args)) != NULL) {
+            status = make_envelope(&p, key, &text, &len, &err);
+            status = status == TC_OK ? store(&p, tc_slice_make(text, len), &err) : status;
+            if (status == TC_OK) {
+                report(args, &p, key, &g);
+                code = tc_run_print(&g, TC_EXIT_OK);
+            } else {
+                tc_say("evidence", "%s", err.message);
+            }
+        }
+    }
+    free(text);
+    tc_grow_fini(&g);
+    tc_sign_key_destroy(key);
+    tc_proof_close(&p);
+    return code;
+}
+
+/* A manifest in a file: the envelope goes to standard output. */
+static int sign_file(const struct tc_evidence_args *args)
+{
+    struct tc_proof p;
+    struct tc_error err = {0};
+    struct tc_grow g = {0};
+    char *text = NULL;
+    size_t len = 0;
+    int code = TC_EXIT_BAD;
+    struct tc_sign_key *key = NULL;
+    tc_status status = tc_proof_read_file(&p, args->file, &err);
+    if (status == TC_OK && (key = key_of(args)) != NULL) {
+        status = make_envelope(&p, key, &text, &len, &err);
+        if (status == TC_OK) {
+            tc_grow_str(&g, tc_slice_make(text, len));
+            tc_grow_lit(&g, "\n");
+            code = tc_run_print(&g, TC_EXIT_OK);
+        }
+    }
+    if (status != TC_OK) {
+        tc_say("evidence", "%s: %s", args->file, err.message);
+    }
+    free(text);
+    tc_grow_fini(&g);
+    tc_sign_key_destroy(key);
+    tc_proof_close(&p);
+    return code;
+}
+
+int tc_evidence_sign(const struct tc_evidence_args *args)
+{
+    if ((args->key == NULL) == (args->new_key == NULL)) {
+        tc_say("evidence", "sign with which key? give --key FILE, or --new-key FILE to make one");
+        return tc_command_misused(&tc_command_evidence);
+    }
+    if ((args->what == NULL) == (args->file == NULL)) {
+        tc_say("evidence", "sign what? give a RUN, or --file MANIFEST");
+        return tc_command_misused(&tc_command_evidence);
+    }
+    return args->file != NULL ? sign_file(args) : sign_run(args);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore evidence verify`: is everything what was written? */
+#include "evidence/verify.h"
+#include "cli/data.h"
+#include "cli/evidence/evidence.h"
+#include "cli/progress.h"
+#include "cli/say.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define LINE_BYTES (TC_EVIDENCE_PLACE_BYTES + 32768)
+#define NO_OFFSET UINT64_MAX
+
+struct tc_evidence_report {
+    struct tc_output out;
+    struct tc_progress progress;
+    bool json;
+};
+
+void tc_evidence_begin(struct tc_evidence_report *r, size_t files, uint64_t bytes)
+{
+    tc_progress_init(&r->progress, true, files, bytes);
+}
+
+void tc_evidence_advance(struct tc_evidence_report *r, uint64_t bytes)
+{
+    tc_progress_add(&r->progress, bytes, 1);
+}
+
+static void begin(void *context, size_t files, uint64_t bytes)
+{
+    struct tc_evidence_report *r = context;
+    tc_progress_init(&r->progress, true, files, bytes);
+}
+
+static void advance(void *context, uint64_t bytes, size_t files)
+{
+    struct tc_evidence_report *r = context;
+    tc_progress_add(&r->progress, bytes, files);
+}
+
+/* Whole files have no place but their path. */
+static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
+{
+    if (f->path == NULL) {
+        return;
+    }
+    tc_buf_printable(b, tc_slice_cstr(f->path));
+    if (f->offset != NO_OFFSET) {
+        tc_buf_lit(b, ": offset ");
+        tc_buf_u64(b, f->offset);
+    }
+    if (f->number > 0) {
+        tc_buf_lit(b, ": batch ");
+        tc_buf_u64(b, f->number);
+    }
+    tc_buf_lit(b, ": ");
+}
+
+void tc_evidence_path(const char *data_dir, const struct tc_digest *digest,
+                      char out[TC_EVIDENCE_PATH_BYTES])
+{
+    char text[80];
+    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
+    tc_buf_digest(&b, digest);
+    text[b.len] = '\0';
+    const char *hex = text + 7; /* behind "sha256:" */
+    (void)snprintf(out, TC_EVIDENCE_PATH_BYTES, "%.4096s/files/%.2s/%s", data_dir, hex, hex);
+}
+
+static void put_member(struct tc_buf *b, struct tc_slice key, struct tc_slice value)
+{
+    tc_buf_str(b, key);
+    if (value.len > 0) {
+        tc_buf_json(b, value);
+    } else {
+        tc_buf_lit(b, "null");
+    }
+}
+
+void tc_evidence_place_json(struct tc_buf *b, const struct tc_evidence_place *place)
+{
+    char text[80];
+    struct tc_buf digest = tc_buf_make(text, sizeof text);
+    if (place->digest != NULL) {
+        tc_buf_digest(&digest, place->digest);
+    }
+    put_member(b, TC_LIT(",\"path\":"),
+               place->path != NULL ? tc_slice_cstr(place->path) : TC_EMPTY);
+    put_member(b, TC_LIT(",\"digest\":"), tc_buf_slice(&digest));
+    put_member(b, TC_LIT(",\"run_id\":"), place->run);
+    put_member(b, TC_LIT(",\"role\":"), place->role);
+    put_member(b, TC_LIT(",\"name\":"), place->name);
+}
+
+static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f,
+                 const struct tc_evidence_place *place, bool is_damage)
+{
+    static char line[LINE_BYTES];
+    struct tc_buf b = tc_buf_make(line, sizeof line);
+    if (r->json) {
+        tc_buf_lit(&b, "{\"damage\":");
+        tc_buf_str(&b, is_damage ? TC_LIT("true") : TC_LIT("false"));
+        tc_evidence_place_json(&b, place);
+        tc_buf_lit(&b, ",\"offset\":");
+        tc_buf_u64(&b, f->offset == NO_OFFSET ? 0 : f->offset);
+        tc_buf_lit(&b, ",\"batch\":");
+        if (f->number > 0) {
+            tc_buf_u64(&b, f->number);
+        } else {
+            tc_buf_lit(&b, "null");
+        }
+        tc_buf_lit(&b, ",\"text\":");
+        tc_buf_json(&b, tc_slice_cstr(f->text));
+        tc_buf_lit(&b, "}\n");
+    } else {
+        tc_buf_str(&b, is_damage ? TC_LIT("damaged: ") : TC_LIT("note: "));
+        put_place(&b, f);
+        tc_buf_printable(&b, tc_slice_cstr(f->text));
+        tc_buf_char(&b, '\n');
+    }
+    tc_progress_clear(&r->progress);
+    (void)tc_output_put(&r->out, tc_buf_slice(&b));
+    (void)tc_output_flush(&r->out);
+}
+
+void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage,
+                      const struct tc_evidence_place *place, const char *text)
+{
+    bool twice =
+        place->path != NULL && tc_slice_starts(tc_slice_cstr(text), tc_slice_cstr(place->path));
+    tell(r,
+         &(struct tc_verify_finding){
+             .path = twice ? NULL : place->path, .offset = NO_OFFSET, .text = text},
+         place, is_damage);
+}
+
+static void take_damage(void *context, const struct tc_verify_finding *f)
+{
+    tell(context, f, &(struct tc_evidence_place){.path = f->path}, true);
+}
+
+static void take_note(void *context, const struct tc_verify_finding *f)
+{
+    tell(context, f, &(struct tc_evidence_place){.path = f->path}, false);
+}
+
+static void put_count(struct tc_buf *b, struct tc_slice before, uint64_t count)
+{
+    tc_buf_str(b, before);
+    tc_buf_u64(b, count);
+}
+
+static void put_counted(struct tc_buf *b, uint64_t count, const char *one, const char *many)
+{
+    tc_buf_u64(b, count);
+    tc_buf_char(b, ' ');
+    tc_buf_str(b, tc_slice_cstr(count == 1 ? one : many));
+}
+
+static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *sum)
+{
+    char line[1024];
+    struct tc_buf b = tc_buf_make(line, sizeof line);
+    if (r->json) {
+        put_count(&b, TC_LIT("{\"summary\":true,\"objects\":"), sum->objects);
+        put_count(&b, TC_LIT(",\"segments\":"), sum->segments);
+        put_count(&b, TC_LIT(",\"batches\":"), sum->batches);
+        put_count(&b, TC_LIT(",\"bytes\":"), sum->bytes);
+        put_count(&b, TC_LIT(",\"citations\":"), sum->citations);
+        put_count(&b, TC_LIT(",\"citations_gone\":"), sum->citations_gone);
+        put_count(&b, TC_LIT(",\"set_aside\":"), sum->set_aside);
+        put_count(&b, TC_LIT(",\"torn_bytes\":"), sum->torn_bytes);
+        put_count(&b, TC_LIT(",\"damaged\":"), sum->damaged);
+        tc_buf_lit(&b, "}\n");
+    } else {
+        put_counted(&b, sum->objects, "object, ", "objects, ");
+        put_counted(&b, sum->segments, "open segment, ", "open segments, ");
+        put_counted(&b, sum->batches, "batch, ", "batches, ");
+        put_counted(&b, sum->citations, "citation: ", "citations: ");
+        if (sum->damaged == 0) {
+            tc_buf_lit(&b, "no damage\n");
+        } else {
+            put_counted(&b, sum->damaged, "is damaged\n", "are damaged\n");
+        }
+    }
+    (void)tc_output_put(&r->out, tc_buf_slice(&b));
+}
+
+static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_sum *sum)
+{
+    char line[1024];
+    struct tc_buf b = tc_buf_make(line, sizeof line);
+    if (r->json) {
+        put_count(&b, TC_LIT("{\"summary\":true,\"files\":"), sum->files);
+        put_count(&b, TC_LIT(",\"bytes\":"), sum->bytes);
+        if (sum->no_rows) {
+            tc_buf_lit(&b, ",\"runs\":null,\"missing\":null,\"unreferenced\":null");
+        } else {
+            put_count(&b, TC_LIT(",\"runs\":"), sum->runs);
+            put_count(&b, TC_LIT(",\"missing\":"), sum->missing);
+            put_count(&b, TC_LIT(",\"unreferenced\":"), sum->unreferenced);
+        }
+        put_count(&b, TC_LIT(",\"damaged\":"), sum->damaged);
+        tc_buf_lit(&b, "}\n");
+    } else {
+        if (sum->no_rows) {
+            put_counted(&b, sum->files, "file: ", "files: ");
+            put_counted(&b, sum->damaged, "is damaged", "are damaged");
+            tc_buf_lit(&b, "; the database is missing, and what else is cannot be told\n");
+            (void)tc_output_put(&r->out, tc_buf_slice(&b));
+            return;
+        }
+        put_counted(&b, sum->files, "file of ", "files of ");
+        put_counted(&b, sum->runs, "run: ", "runs: ");
+        if (sum->damaged == 0 && sum->missing == 0) {
+            tc_buf_lit(&b, "no damage, nothing is missing\n");
+        } else {
+            put_counted(&b, sum->damaged, "is damaged, ", "are damaged, ");
+            put_counted(&b, sum->missing, "is missing\n", "are missing\n");
+        }
+    }
+    (void)tc_output_put(&r->out, tc_buf_slice(&b));
+}
+
+/* The daemon's store. TC_EXIT_OK, TC_EXIT_FOUND, or TC_EXIT_BAD after it was said why. */
+static int check_store(struct tc_evidence_report *r, const char *data_dir, bool needed)
+{
+    struct tc_verify_sink sink = {
+        .context = r,
+        .begin = begin,
+        .advance = advance,
+        .damage = take_damage,
+        .note = take_note,
+    };
+    char path[TC_DATA_PATH_BYTES + 16];
+    struct tc_verify_result sum;
+    struct tc_error err;
+    struct tc_evidence *e = NULL;
+    (void)snprintf(path, sizeof path, "%s/evidence", data_dir);
+    tc_status status = tc_evidence_open(path, &e, &err);
+    if (status == TC_E_NOTFOUND && !needed) {
+        return TC_EXIT_OK;
+    }
+    if (status == TC_OK) {
+        status = tc_evidence_verify(e, &sink, &sum, &err);
+        tc_evidence_close(e);
+    }
+    tc_progress_clear(&r->progress);
+    if (status != TC_OK) {
+        (void)tc_output_flush(&r->out);
+        tc_say("evidence", "%s%s", err.message,
+               status == TC_E_NOTFOUND ? "; --data-dir names the daemon's data_dir" : "");
+        return TC_EXIT_BAD;
+    }
+    sum_up(r, &sum);
+    return sum.damaged > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+}
+
+int tc_evidence_check(const struct tc_evidence_args *args)
+{
+    static struct tc_evidence_report r;
+    struct tc_evidence_sum files = {0};
+    char dir[TC_DATA_PATH_BYTES];
+    r.json = args->json;
+    if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
+        return TC_EXIT_BAD;
+    }
+    tc_output_init(&r.out, STDOUT_FILENO);
+    int code = tc_evidence_check_files(&r, dir, &files);
+    tc_progress_clear(&r.progress);
+    if (files.any) {
+        sum_up_files(&r, &files);
+    }
+    int store = check_store(&r, dir, !files.any);
+    code = store > code ? store : code;
+    if (code == TC_EXIT_OK && (files.damaged + files.missing > 0 || files.no_rows)) {
+        code = TC_EXIT_FOUND;
+    }
+    return tc_output_end(&r.out, "evidence", code);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/retain/retain.h"
+#include "cli/say.h"
+
+#include "base/time.h"
+
+#include <unistd.h>
+
+#define HOT_DAYS 30
+#define WARM_DAYS 180
+#define COLD_DAYS 730
+#define DAYS_MAX 36500
+#define DAY_US (INT64_C(86400) * 1000000)
+/* Runs that the text names. */
+#define TOLD_MAX 20
+
+enum { OPT_DRY_RUN, OPT_HOT, OPT_WARM, OPT_COLD, OPT_DATA_DIR, OPT_JSON, OPT_COUNT };
+
+static const struct tc_option OPTIONS[OPT_COUNT] = {
+    [OPT_DRY_RUN] = {.name = "dry-run", .help = "Print the plan and do nothing.", .letter = 'n'},
+    [OPT_HOT] = {.name = "hot-days",
+                 .argument = "N",
+                 .help = "Slices of telemetry that belong to no run are forgotten after so many "
+                         "days. Default: 30."},
+    [OPT_WARM] = {.name = "warm-days",
+                  .argument = "N",
+                  .help = "Runs with their rows, and verdicts, move to Parquet snapshots so many "
+                          "days after they were added. Default: 180."},
+    [OPT_COLD] = {.name = "cold-days",
+                  .argument = "N",
+                  .help = "Snapshots and the files of their runs are removed after so many days. "
+                          "Default: 730."},
+    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
+    [OPT_JSON] = {.name = "json", .help = "The plan as a JSON object."},
+};
+
+/* ---- the plan in words ---- */
+
+static void put_time(struct tc_grow *g, int64_t us)
+{
+    if (tc_grow_room(g, TC_PUT_TIME_MAX)) {
+        tc_buf_time(&g->buf, us * 1000);
+    }
+}
+
+static void put_counted(struct tc_grow *g, uint64_t count, const char *one, const char *many)
+{
+    tc_grow_u64(g, count);
+    tc_grow_lit(g, " ");
+    tc_grow_str(g, tc_slice_cstr(count == 1 ? one : many));
+}
+
+static uint64_t expired_snapshots(const struct tc_retain *r)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < r->snapshot_count; i++) {
+        count += r->snapshots[i].expired;
+    }
+    return count;
+}
+
+static void print_text(const struct tc_retain *r, struct tc_grow *g)
+{
+    tc_grow_lit(g, "hot   before ");
+    put_time(g, r->hot_before_us);
+    tc_grow_lit(g, ": forget ");
+    put_counted(g, r->hot_slices, "slice of no run\n", "slices of no run\n");
+    tc_grow_lit(g, "warm  before ");
+    put_time(g, r->warm_before_us);
+    tc_grow_lit(g, ": move ");
+    put_counted(g, r->runs.row_count, "run (", "runs (");
+    put_counted(g, r->moved[TC_TABLE_SERVING], "serving row, ", "serving rows, ");
+    put_counted(g, r->moved[TC_TABLE_TRAINING], "training row, ", "training rows, ");
+    put_counted(g, r->moved[TC_TABLE_SLICE], "slice) and ", "slices) and ");
+    put_counted(g, r->verdicts.row_count, "verdict to a snapshot\n", "verdicts to a snapshot\n");
+    for (size_t i = 0; i < r->runs.row_count && i < TOLD_MAX; i++) {
+        tc_grow_lit(g, "        ");
+        tc_grow_str(g, tc_run_text(&r->runs, i, 0));
+        tc_grow_lit(g, "  added ");
+        put_time(g, tc_run_cell(&r->runs, i, 1)->integer);
+        tc_grow_lit(g, "\n");
+    }
+    if (r->runs.row_count > TOLD_MAX) {
+        tc_grow_lit(g, "        and ");
+        tc_grow_u64(g, r->runs.row_count - TOLD_MAX);
+        tc_grow_lit(g, " more\n");
+    }
+    tc_grow_lit(g, "cold  before ");
+    put_time(g, r->cold_before_us);
+    tc_grow_lit(g, ": remove ");
+    put_counted(g, expired_snapshots(r), "snapshot, ", "snapshots, ");
+    put_counted(g, r->expired_lineages, "run's lineage, ", "runs' lineages, ");
+    put_counted(g, r->remove_count, "file (", "files (");
+    tc_grow_u64(g, r->remove_bytes);
+    tc_grow_lit(g, " bytes)\n");
+    if (r->protected_runs > 0) {
+        put_counted(g, r->protected_runs, "old run stays: a published number stands on it\n",
+                    "old runs stay: published numbers stand on them\n");
+    }
+}
+
+static void put_list(struct tc_grow *g, const struct tc_run_set *set, const bool *only)
+{
+    bool first = true;
+    tc_grow_lit(g, "[");
+    for (size_t i = 0; i < set->row_count; i++) {
+        if (only == NULL || only[i]) {
+            tc_grow_str(g, first ? TC_EMPTY : TC_LIT(","));
+            tc_grow_json(g, tc_run_text(set, i, 0));
+            first = false;
+        }
+    }
+    tc_grow_lit(g, "]");
+}
+
+static void print_json(const struct tc_retain *r, bool dry_run, struct tc_grow *g)
+{
+    tc_grow_str(g, dry_run ? TC_LIT("{\"dry_run\":true") : TC_LIT("{\"dry_run\":false"));
+    tc_grow_lit(g, ",\"hot\":{\"before\":\"");
+    put_time(g, r->hot_before_us);
+    tc_grow_lit(g, "\",\"slices\":");
+    tc_grow_u64(g, r->hot_slices);
+    tc_grow_lit(g, "},\"warm\":{\"before\":\"");
+    put_time(g, r->warm_before_us);
+    tc_grow_lit(g, "\",\"runs\":");
+    put_list(g, &r->runs, NULL);
+    tc_grow_lit(g, ",\"serving_rows\":");
+    tc_grow_u64(g, r->moved[TC_TABLE_SERVING]);
+    tc_grow_lit(g, ",\"training_rows\":");
+    tc_grow_u64(g, r->moved[TC_TABLE_TRAINING]);
+    tc_grow_lit(g, ",\"slices\":");
+    tc_grow_u64(g, r->moved[TC_TABLE_SLICE]);
+    tc_grow_lit(g, ",\"verdicts\":");
+    tc_grow_u64(g, r->verdicts.row_count);
+    tc_grow_lit(g, "},\"cold\":{\"before\":\"");
+    put_time(g, r->cold_before_us);
+    tc_grow_lit(g, "\",\"snapshots\":");
+    tc_grow_u64(g, expired_snapshots(r));
+    tc_grow_lit(g, ",\"runs\":");
+    put_list(g, &r->lineages, r->lineage_expired);
+    tc_grow_lit(g, ",\"files\":");
+    tc_grow_u64(g, r->remove_count);
+    tc_grow_lit(g, ",\"bytes\":");
+    tc_grow_u64(g, r->remove_bytes);
+    tc_grow_lit(g, "},\"protected_runs\":");
+    tc_grow_u64(g, r->protected_runs);
+    tc_grow_lit(g, "}\n");
+}
+
+void tc_retain_print(const struct tc_retain *r, bool json, bool dry_run, struct tc_grow *g)
+{
+    if (json) {
+        print_json(r, dry_run, g);
+    } else {
+        print_text(r, g);
+    }
+}
+
+/* ---- the command ---- */
+
+struct asked {
+    const char *data_dir;
+    const char *days[OPT_COUNT];
+    bool dry_run;
+    bool json;
+};
+
+static bool parse_days(const char *name, const char *text, uint64_t fallback, uint64_t *out)
+{
+    *out = fallback;
+    if (text == NULL) {
+        return true;
+    }
+    if (!tc_slice_is_u64(tc_slice_cstr(text), out) || *out == 0 || *out > DAYS_MAX) {
+        tc_say("retain", "--%s takes days, from 1 to %d, not \"%s\"", name, DAYS_MAX, text);
+        return false;
+    }
+    return true;
+}
+
+static bool set_times(const struct asked *a, struct tc_retain *r)
+{
+    uint64_t hot = 0;
+    uint64_t warm = 0;
+    uint64_t cold = 0;
+    if (!parse_days("hot-days", a->days[OPT_HOT], HOT_DAYS, &hot) ||
+        !parse_days("warm-days", a->days[OPT_WARM], WARM_DAYS, &warm) ||
+        !parse_days("cold-days", a->days[OPT_COLD], COLD_DAYS, &cold)) {
+        return false;
+    }
+    if (hot > warm || warm > cold) {
+        tc_say("retain", "hot, warm and cold days must not fall: %llu, %llu, %llu",
+               (unsigned long long)hot, (unsigned long long)warm, (unsigned long long)cold);
+        return false;
+    }
+    r->now_us = tc_wall_ns() / 1000;
+    r->hot_before_us = r->now_us - (int64_t)hot * DAY_US;
+    r->warm_before_us = r->now_us - (int64_t)warm * DAY_US;
+    r->cold_before_us = r->now_us - (int64_t)cold * DAY_US;
+    return true;
+}
+
+static int act(const struct asked *a)
+{
+    static struct tc_retain r;
+    struct tc_error err = {0};
+    struct tc_grow g = {0};
+    int code = TC_EXIT_BAD;
+    if (!set_times(a, &r)) {
+        return tc_command_misused(&tc_command_retain);
+    }
+    if (!tc_data_dir_of("retain", a->data_dir, r.dir)) {
+        return TC_EXIT_BAD;
+    }
+    /* Reading first: writing would make a database where there is none. */
+    r.w = tc_data_open("retain", r.dir, TC_WAREHOUSE_READ);
+    if (r.w != NULL && !a->dry_run) {
+        tc_warehouse_close(r.w);
+        r.w = tc_data_open("retain", r.dir, TC_WAREHOUSE_WRITE);
+    }
+    if (r.w == NULL) {
+        return TC_EXIT_BAD;
+    }
+    tc_status status = tc_retain_plan(&r, &err);
+    if (status == TC_OK) {
+        tc_retain_print(&r, a->json, a->dry_run, &g);
+        code = tc_run_print(&g, TC_EXIT_OK);
+    }
+    if (status == TC_OK && code == TC_EXIT_OK && !a->dry_run && !tc_retain_is_empty(&r)) {
+        status = tc_retain_do(&r, &err);
+    }
+    if (status != TC_OK) {
+        tc_say("retain", "%s", err.message);
+        code = TC_EXIT_BAD;
+    }
+    tc_grow_fini(&g);
+    tc_retain_fini(&r);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    struct asked a = {0};
+    tc_option_walk_init(&walk, &tc_command_retain, argc, argv);
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(&tc_command_retain);
+        }
+        if (option == TC_OPTION_BAD) {
+            return TC_EXIT_BAD;
+        }
+        a.days[option] = value;
+        a.data_dir = option == OPT_DATA_DIR ? value : a.data_dir;
+        a.dry_run |= option == OPT_DRY_RUN;
+        a.json |= option == OPT_JSON;
+    }
+    if (argc > optind) {
+        tc_say("retain", "it takes no arguments but options");
+        return tc_command_misused(&tc_command_retain);
+    }
+    return act(&a);
+}
+
+const struct tc_command tc_command_retain = {
+    .name = "retain",
+    .summary = "move and remove what is old, never what was published",
+    .usage = "usage: tracecore retain [--dry-run] [--hot-days N] [--warm-days N]\n"
+             "                        [--cold-days N] [--json]\n"
+             "\n"
+             "Prints what is to be done, and does it. Slices of no run are forgotten after the\n"
+             "hot days. Runs with their rows, and verdicts, move to Parquet snapshots under\n"
+             "data_dir/cold after the warm days. Snapshots and the files of their runs are\n"
+             "removed after the cold days. What a published number stands on is never\n"
+             "touched: its runs, their rows, manifests and files. A run's age counts from\n"
+             "when it was added. Interrupted at any point nothing is lost, and the next call\n"
+             "goes on.\n",
+    .options = OPTIONS,
+    .option_count = OPT_COUNT,
+    .notes = "Exit status:\n"
+             "  0  done, or there is nothing to do\n"
+             "  2  wrong usage, there is no database, or it failed\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore retain --dry-run\n"
+             "  tracecore retain --warm-days 90\n",
+    .run = run,
+};

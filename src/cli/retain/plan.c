@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is old: slices of no run, runs and verdicts. */
+#include "cli/retain/retain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct tc_bind bind_time(int64_t us)
+{
+    return (struct tc_bind){.type = TC_COLUMN_TIME, .as.integer = us};
+}
+
+static tc_status count(struct tc_retain *r, const char *sql, int64_t before_us, uint64_t *out,
+                       struct tc_error *err)
+{
+    struct tc_bind before = bind_time(before_us);
+    int64_t n = 0;
+    TC_TRY(tc_warehouse_int(r->w, sql, &before, 1, 0, &n, err));
+    *out = (uint64_t)n;
+    return TC_OK;
+}
+
+static tc_status plan_rows(struct tc_retain *r, struct tc_error *err)
+{
+    static const struct {
+        enum tc_table table;
+        const char *sql;
+    } tables[] = {
+        {TC_TABLE_SERVING,
+         "SELECT count(*) FROM serving_outcome_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
+        {TC_TABLE_TRAINING,
+         "SELECT count(*) FROM training_outcome_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
+        {TC_TABLE_SLICE,
+         "SELECT count(*) FROM telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        TC_TRY(count(r, tables[i].sql, r->warm_before_us, &r->moved[tables[i].table], err));
+    }
+    r->moved[TC_TABLE_RUN] = r->runs.row_count;
+    r->moved[TC_TABLE_VERDICT] = r->verdicts.row_count;
+    return TC_OK;
+}
+
+/* Up to where the snapshot needs slices: past the last one that is moved. */
+static tc_status plan_slices(struct tc_retain *r, struct tc_error *err)
+{
+    struct tc_bind before = bind_time(r->warm_before_us);
+    struct tc_run_set set;
+    r->slices_before_us = INT64_MIN;
+    TC_TRY(tc_run_query(r->w,
+                        "SELECT max(window_start), count(*), count(window_start) FROM "
+                        "telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")",
+                        &before, 1, &set, err));
+    bool timed = set.row_count == 1 && tc_run_cell(&set, 0, 0)->known &&
+                 tc_run_cell(&set, 0, 1)->integer == tc_run_cell(&set, 0, 2)->integer;
+    if (timed && set.columns[0].type == TC_COLUMN_TIME) {
+        r->slices_before_us = tc_run_cell(&set, 0, 0)->integer + 1;
+    }
+    tc_run_set_fini(&set);
+    return TC_OK;
+}
+
+/* A snapshot is as old as the youngest thing that was moved into it. */
+static void plan_newest(struct tc_retain *r)
+{
+    r->newest_us = INT64_MIN;
+    for (size_t i = 0; i < r->runs.row_count; i++) {
+        int64_t added = tc_run_cell(&r->runs, i, 1)->integer;
+        r->newest_us = added > r->newest_us ? added : r->newest_us;
+    }
+    if (r->verdicts.row_count > 0 || r->newest_us == INT64_MIN) {
+        r->newest_us = r->warm_before_us;
+    }
+}
+
+tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err)
+{
+    struct tc_bind warm = bind_time(r->warm_before_us);
+    uint64_t old = 0;
+    TC_TRY(count(
+        r, "SELECT count(*) FROM telemetry_slice_fact WHERE run_id IS NULL AND window_end < ?",
+        r->hot_before_us, &r->hot_slices, err));
+    TC_TRY(tc_run_query(r->w,
+                        "SELECT run_id, added_at FROM benchmark_run_fact WHERE run_id IN "
+                        "(" TC_RETAIN_MOVABLE ") ORDER BY added_at, run_id",
+                        &warm, 1, &r->runs, err));
+    TC_TRY(tc_run_query(r->w,
+                        "SELECT verdict_digest FROM verdict_fact WHERE told_at < ? AND "
+                        "verdict_digest IS NOT NULL AND (run_id IS NULL OR run_id NOT IN (SELECT "
+                        "run_id FROM published_number WHERE run_id IS NOT NULL)) "
+                        "ORDER BY told_at, verdict_digest",
+                        &warm, 1, &r->verdicts, err));
+    TC_TRY(count(r, "SELECT count(*) FROM benchmark_run_fact WHERE added_at < ?", r->warm_before_us,
+                 &old, err));
+    r->protected_runs = old - r->runs.row_count;
+    if (r->runs.cut || r->verdicts.cut) {
+        return tc_fail(err, TC_E_LIMIT, 0,
+                       "more than %d runs or verdicts are old; use a larger "
+                       "--warm-days first",
+                       TC_RUN_ROWS_MAX);
+    }
+    TC_TRY(plan_rows(r, err));
+    TC_TRY(plan_slices(r, err));
+    plan_newest(r);
+    return tc_retain_plan_cold(r, err);
+}
+
+bool tc_retain_is_empty(const struct tc_retain *r)
+{
+    size_t expired = 0;
+    for (size_t i = 0; i < r->snapshot_count; i++) {
+        expired += r->snapshots[i].expired;
+    }
+    return r->hot_slices == 0 && r->runs.row_count == 0 && r->verdicts.row_count == 0 &&
+           expired == 0 && r->expired_lineages == 0 && r->remove_count == 0;
+}
+
+void tc_retain_fini(struct tc_retain *r)
+{
+    tc_run_set_fini(&r->runs);
+    tc_run_set_fini(&r->verdicts);
+    tc_run_set_fini(&r->lineages);
+    for (size_t i = 0; i < r->cold_count; i++) {
+        free(r->cold_runs[i].run_id);
+    }
+    free(r->cold_runs);
+    free(r->snapshots);
+    free(r->lineage_expired);
+    free(r->remove);
+    tc_files_close(r->files);
+    tc_warehouse_close(r->w);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore run add`: a run from what tools have written. */
+#include "base/clock.h"
+#include "base/time.h"
+#include "cli/command.h"
+#include "cli/data.h"
+#include "cli/progress.h"
+#include "cli/run/run.h"
+#include "cli/say.h"
+#include "cli/walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* How long another command that has the database is waited for. */
+#define WAIT_NS (60 * TC_SECOND)
+
+struct adding {
+    const struct tc_run_args *args;
+    char data_dir[TC_DATA_PATH_BYTES];
+    struct tc_import_file *files;
+    size_t file_count;
+    struct tc_warehouse *w;
+    struct tc_progress progress;
+    uint64_t progress_done;
+    uint64_t warnings;
+    struct tc_grow problems; /* as JSON */
+    struct tc_grow read;     /* files as JSON */
+    struct tc_run_table table;
+};
+
+/* ---- what the import tells ---- */
+
+static void put_problem_json(struct tc_grow *g, bool error, const char *path, struct tc_slice where,
+                             struct tc_slice field, struct tc_slice text)
+{
+    tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
+    tc_grow_member(g, "kind", error ? TC_LIT("error") : TC_LIT("warning"));
+    tc_grow_member(g, "path", tc_slice_cstr(path));
+    tc_grow_member(g, "where", where);
+    tc_grow_member(g, "field", field);
+    tc_grow_member(g, "text", text);
+    tc_grow_lit(g, "}");
+}
+
+static void take_problem(void *context, bool error, const char *path, struct tc_slice where,
+                         struct tc_slice field, struct tc_slice text)
+{
+    struct adding *a = context;
+    a->warnings += error ? 0 : 1;
+    tc_progress_clear(&a->progress);
+    put_problem_json(&a->problems, error, path, where, field, text);
+    if (error || !a->args->quiet) {
+        tc_say_plain("%s%s%s%.*s%s%.*s%s%.*s", path == NULL ? "" : path, path == NULL ? "" : ": ",
+                     error ? "" : "warning: ", TC_FMT(where), where.len > 0 ? ": " : "",
+                     TC_FMT(field), field.len > 0 ? ": " : "", TC_FMT(text));
+    }
+}
+
+static void take_progress(void *context, uint64_t done, uint64_t total)
+{
+    struct adding *a = context;
+    a->progress.bytes_total = total;
+    tc_progress_add(&a->progress, done - a->progress_done, 0);
+    a->progress_done = done;
+}
+
+static void take_file(void *context, const struct tc_import_file *file, const char *reader,
+                      uint64_t rows, struct tc_slice digest)
+{
+    struct adding *a = context;
+    struct tc_grow *g = &a->read;
+    char count[32];
+    tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
+    tc_grow_member(g, "path", tc_slice_cstr(file->path));
+    tc_grow_member(g, "role", tc_slice_cstr(tc_role_name(file->role)));
+    tc_grow_member(g, "reader", tc_slice_cstr(reader));
+    tc_grow_key(g, "rows");
+    tc_grow_u64(g, rows);
+    tc_grow_member(g, "digest", digest);
+    tc_grow_lit(g, "}");
+    const char *slash = strrchr(file->path, '/');
+    (void)snprintf(count, sizeof count, "%llu", (unsigned long long)rows);
+    bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY;
+    bool is_read = strcmp(reader, TC_IMPORT_KEPT) != 0;
+    tc_run_table_cell(&a->table, tc_slice_cstr(slash == NULL ? file->path : slash + 1));
+    tc_run_table_cell(&a->table, tc_slice_cstr(tc_role_name(file->role)));
+    tc_run_table_cell(&a->table, is_read ? tc_slice_cstr(reader) : TC_LIT("-"));
+    tc_run_table_cell(&a->table, has_rows ? tc_slice_cstr(count) : TC_LIT("-"));
+}
+
+/* The directories above data_dir: on a new machine not even ~/.local/state is there. What cannot be
+ * made is told by whoever needs it. */
+static void make_parents(const char *dir)
+{
+    char path[TC_DATA_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s", dir);
+    for (char *slash = strchr(path + 1, '/'); path[0] != '\0' && slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+}
+
+static tc_status open_warehouse(void *context, struct tc_warehouse **out, struct tc_error *err)
+{
+    struct adding *a = context;
+    struct tc_warehouse_config config = {.data_dir = a->data_dir,
+                                         .mode = a->args->dry_run ? TC_WAREHOUSE_READ
+                                                                  : TC_WAREHOUSE_WRITE,
+                                         .wait_ns = WAIT_NS};
+    if (!a->args->dry_run) {
+        make_parents(a->data_dir);
+    }
+    tc_status status = tc_warehouse_open(&config, &a->w, err);
+    if (status == TC_E_NOTFOUND && a->args->dry_run) {
+        return TC_OK; /* then nothing is there yet */
+    }
+    *out = a->w;
+    return status;
+}
+
+/* ---- which files ---- */
+
+static bool add_found(struct adding *a, enum tc_role role, const struct tc_walk *walk)
+{
+    size_t count = a->file_count + walk->count;
+    if (walk->count == 0) {
+        return true;
+    }
+    struct tc_import_file *files = realloc(a->files, count * sizeof *files);
+    if (files == NULL) {
+        tc_say("run", "no memory for the list of files");
+        return false;
+    }
+    a->files = files;
+    for (size_t n = 0; n < walk->count; n++) {
+        char *path = strdup(walk->files[n].path);
+        if (path == NULL) {
+            tc_say("run", "no memory for the list of files");
+            return false;
+        }
+        a->files[a->file_count++] = (struct tc_import_file){role, path, !walk->files[n].direct};
+    }
+    return true;
+}
+
+/* Directories become the files in them. False: something is wrong, which was said. */
+static bool find_files(struct adding *a)
+{
+    for (size_t n = 0; n < a->args->path_count; n++) {
+        const struct tc_run_path *path = &a->args->paths[n];
+        struct tc_walk walk = {.count_max = TC_MANIFEST_FILES_MAX};
+        bool ok = tc_walk_add(&walk, path->path, "run") == TC_OK;
+        if (ok) {
+            tc_walk_end(&walk, "run");
+            ok = !walk.failed && add_found(a, path->role, &walk);
+        }
+        tc_walk_fini(&walk);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- what the user sees ---- */
+
+static const char *verb(const struct tc_run_args *args, const struct tc_import_outcome *out)
+{
+    return out->was_there ? "already there" : args->dry_run ? "would be added" : "added";
+}
+
+static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out)
+{
+    tc_grow_str(g, tc_slice_cstr(verb(a->args, out)));
+    tc_grow_lit(g, ": ");
+    tc_grow_str(g, tc_slice_cstr(out->run_id));
+    if (tc_grow_room(g, 2 + 4 * strlen(out->name))) {
+        tc_buf_lit(&g->buf, "  ");
+        tc_buf_printable(&g->buf, tc_slice_cstr(out->name));
+    }
+    tc_grow_lit(g, "\n");
+    if (out->was_there && out->put_back > 0) {
+        tc_grow_u64(g, out->put_back);
+        tc_grow_str(g, out->put_back == 1 ? TC_LIT(" file of its evidence was put back\n")
+                                          : TC_LIT(" files of its evidence were put back\n"));
+    } else if (out->was_there) {
+        tc_grow_lit(g, "nothing was changed\n");
+    } else {
+        tc_grow_lit(g, "  class: ");
+        tc_grow_str(g, tc_slice_cstr(out->benchmark_class));
+        tc_grow_str(g, out->publishable ? TC_LIT(", may be published\n")
+                       : strcmp(out->benchmark_class, "exploratory") == 0
+                           ? TC_LIT(", not to be published: it has no contract\n")
+                           : TC_LIT(", not to be published: see its warnings\n"));
+        (void)tc_run_table_print(&a->table, g, "  ");
+        if (out->notes > 0) {
+            tc_grow_lit(g, "  ");
+            tc_grow_u64(g, out->notes);
+            tc_grow_str(g, out->notes == 1 ? TC_LIT(" warning, recorded with the run\n")
+                                           : TC_LIT(" warnings, recorded with the run\n"));
+        }
+    }
+    if (!a->args->dry_run) {
+        tc_grow_lit(g, "next: tracecore run show ");
+        tc_grow_str(g, tc_slice_cstr(out->run_id));
+        tc_grow_lit(g, "\n");
+    }
+}
+
+static void put_json(struct tc_grow *g, const struct adding *a, const struct tc_import_outcome *out,
+                     tc_status status, const struct tc_error *err)
+{
+    tc_grow_lit(g, "{");
+    tc_grow_member(g, "status",
+                   status != TC_OK    ? TC_LIT("refused")
+                   : out->was_there   ? TC_LIT("there")
+                   : a->args->dry_run ? TC_LIT("checked")
+                                      : TC_LIT("added"));
+    if (status != TC_OK) {
+        tc_grow_member(g, "error", tc_slice_cstr(err->message));
+    } else {
+        tc_grow_member(g, "run_id", tc_slice_cstr(out->run_id));
+        tc_grow_member(g, "name", tc_slice_cstr(out->name));
+        tc_grow_member(g, "benchmark_class", tc_slice_cstr(out->benchmark_class));
+        tc_grow_key(g, "publishable");
+        tc_grow_str(g, out->publishable ? TC_LIT("true") : TC_LIT("false"));
+        tc_grow_member(g, "artifact_manifest_digest", tc_slice_cstr(out->manifest_digest));
+        if (out->put_back > 0) {
+            tc_grow_key(g, "put_back");
+            tc_grow_u64(g, out->put_back);
+        }
+        tc_grow_key(g, "rows");
+        tc_grow_lit(g, "{");
+        for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
+            if (out->rows[t] > 0) {
+                tc_grow_key(g, tc_table_info((enum tc_table)t)->name);
+                tc_grow_u64(g, out->rows[t]);
+            }
+        }
+        tc_grow_lit(g, "}");
+    }
+    tc_grow_key(g, "files");
+    tc_grow_lit(g, "[");
+    tc_grow_str(g, tc_grow_slice(&a->read));
+    tc_grow_lit(g, "]");
+    tc_grow_key(g, "problems");
+    tc_grow_lit(g, "[");
+    tc_grow_str(g, tc_grow_slice(&a->problems));
+    tc_grow_lit(g, "]}\n");
+    g->failed |= a->read.failed || a->problems.failed;
+}
+
+/* ---- the whole ---- */
+
+static int exit_of(tc_status status)
+{
+    return status == TC_OK ? TC_EXIT_OK
+           : status == TC_E_MALFORMED || status == TC_E_LIMIT || status == TC_E_UNSUPPORTED
+               ? TC_EXIT_FOUND
+               : TC_EXIT_BAD;
+}
+
+static int add(struct adding *a, const struct tc_reader *reader)
+{
+    struct tc_error err = {0};
+    struct tc_import_outcome out;
+    struct tc_grow g = {0};
+    struct tc_import import = {.data_dir = a->data_dir,
+                               .files = a->files,
+                               .file_count = a->file_count,
+                               .reader = reader,
+                               .run_id = a->args->run_id,
+                               .name = a->args->name,
+                               .replicate_group = a->args->replicate_group,
+                               .scheduler_run_id = a->args->scheduler_run_id,
+                               .job_uid = a->args->job_uid,
+                               .intent = a->args->intent,
+                               .now_us = tc_wall_ns() / 1000,
+                               .force = a->args->force,
+                               .dry_run = a->args->dry_run};
+    struct tc_import_sink sink = {.context = a,
+                                  .open = open_warehouse,
+                                  .problem = take_problem,
+                                  .progress = take_progress,
+                                  .file = take_file};
+    tc_progress_init(&a->progress, !a->args->quiet, a->file_count, 0);
+    tc_status status = tc_import_run(NULL, &import, &sink, &out, &err);
+    tc_progress_clear(&a->progress);
+    tc_warehouse_close(a->w);
+    if (status != TC_OK) {
+        tc_say("run", "%s", err.message);
+    }
+    if (a->args->json) {
+        put_json(&g, a, &out, status, &err);
+    } else if (status == TC_OK) {
+        put_text(&g, a, &out);
+    }
+    int code = tc_run_print(&g, exit_of(status));
+    return status == TC_E_USAGE ? tc_command_misused(&tc_command_run) : code;
+}
+
+static void tell_readers(const char *format)
+{
+    size_t count = 0;
+    char names[1024];
+    struct tc_buf b = tc_buf_make(names, sizeof names - 1);
+    const struct tc_reader *const *readers = tc_readers(&count);
+    for (size_t n = 0; n < count; n++) {
+        tc_buf_str(&b, n > 0 ? TC_LIT(", ") : TC_EMPTY);
+        tc_buf_str(&b, tc_slice_cstr(readers[n]->name));
+    }
+    names[b.len] = '\0';
+    tc_say("run", "--format: no reader is called \"%s\"; there are %s", format, names);
+}
+
+int tc_run_add(const struct tc_run_args *args)
+{
+    struct adding a = {.args = args,
+                       .table = {.column_count = 4,
+                                 .heads = {"file", "role", "read as", "rows"},
+                                 .right = {false, false, false, true},
+                                 .flexible = 0}};
+    const struct tc_reader *reader =
+        args->format == NULL ? NULL : tc_reader_by_name(tc_slice_cstr(args->format));
+    if (args->format != NULL && reader == NULL) {
+        tell_readers(args->format);
+        return tc_command_misused(&tc_command_run);
+    }
+    int code = TC_EXIT_BAD;
+    if (tc_data_dir_of("run", args->data_dir, a.data_dir) && find_files(&a)) {
+        code = add(&a, reader);
+    }
+    for (size_t n = 0; n < a.file_count; n++) {
+        free((char *)(uintptr_t)a.files[n].path);
+    }
+    free(a.files);
+    tc_grow_fini(&a.problems);
+    tc_grow_fini(&a.read);
+    tc_run_table_fini(&a.table);
+    return code;
+}

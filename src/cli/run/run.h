@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `tracecore run`: what was asked for, one function an action, and what they share. */
+#ifndef TC_CLI_RUN_RUN_H
+#define TC_CLI_RUN_RUN_H
+
+#include "base/grow.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "cli/output.h"
+#include "run/import.h"
+#include "warehouse/warehouse.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_run_path {
+    enum tc_role role;
+    const char *path;
+};
+
+struct tc_run_args {
+    const char *data_dir; /* NULL: the default */
+    struct tc_run_path *paths;
+    size_t path_count;
+    char *const *words; /* behind the action */
+    size_t word_count;
+    const char *format;
+    const char *run_id;
+    const char *name;
+    const char *replicate_group;
+    const char *scheduler_run_id;
+    const char *job_uid;
+    const char *intent;
+    const char *benchmark_class;
+    const char *since;
+    const char *limit;
+    bool force;
+    bool dry_run;
+    bool json;
+    bool quiet;
+};
+
+/* Exit statuses. */
+int tc_run_add(const struct tc_run_args *args);
+int tc_run_list(const struct tc_run_args *args);
+int tc_run_show(const struct tc_run_args *args);
+int tc_run_diff(const struct tc_run_args *args);
+int tc_run_read(const struct tc_run_args *args);
+
+/* ---- the database ---- */
+
+/* For reading; NULL when it cannot, which was said. */
+struct tc_warehouse *tc_run_open(const struct tc_run_args *args);
+
+/* A query's result in memory. */
+#define TC_RUN_ROWS_MAX 200000
+
+struct tc_run_cell {
+    bool known;
+    int64_t integer; /* INT, TIME, BOOL; TEXT: where it begins */
+    double real;
+    size_t len; /* TEXT */
+};
+
+struct tc_run_set {
+    struct tc_column columns[TC_TABLE_COLUMNS_MAX];
+    char names[TC_TABLE_COLUMNS_MAX][64];
+    size_t column_count;
+    struct tc_run_cell *cells; /* row by row */
+    size_t row_count;
+    size_t row_cap;
+    struct tc_grow text;
+    bool cut; /* there were more than TC_RUN_ROWS_MAX */
+};
+
+TC_CHECKED tc_status tc_run_query(struct tc_warehouse *w, const char *sql,
+                                  const struct tc_bind *binds, size_t bind_count,
+                                  struct tc_run_set *out, struct tc_error *err);
+void tc_run_set_fini(struct tc_run_set *s);
+const struct tc_run_cell *tc_run_cell(const struct tc_run_set *s, size_t row, size_t column);
+/* Empty when NULL. */
+struct tc_slice tc_run_text(const struct tc_run_set *s, size_t row, size_t column);
+/* The column of that name, or column_count. */
+size_t tc_run_column(const struct tc_run_set *s, const char *name);
+/* A value for people; "-" when NULL. */
+void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column);
+/* One row as a JSON object; text columns that hold JSON as JSON. */
+void tc_run_row_json(struct tc_grow *g, const struct tc_run_set *s, size_t row);
+/* All rows as a JSON list. */
+void tc_run_rows_json(struct tc_grow *g, const struct tc_run_set *s);
+
+/* A number for people: four significant digits, thousands with commas. */
+void tc_run_number(struct tc_grow *g, double value);
+
+/* The id of the one run that `word` means: its id, the start of one, its name or the start of one.
+ * False when there is none or several, which was said. */
+#define TC_RUN_ID_BYTES 256
+bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
+/* The same for evidence: also of a run that was moved to a cold snapshot, whose files are kept. */
+bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
+
+/* The end of a JSON object about two values: both, and their ratio. */
+void tc_run_diff_pair(struct tc_grow *g, double x, double y);
+/* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
+ * only parameter. Families are compared with the tools that the run's row lists. */
+#define TC_RUN_SLICES_FROM                                                          \
+    "FROM telemetry_slice_fact s JOIN benchmark_run_fact r ON r.run_id = s.run_id " \
+    "WHERE s.run_id = ? AND r.tools "
+#define TC_RUN_SLICES_SQL                                                                       \
+    "SELECT s.family, s.point, s.node_name, s.gpu_uuid, s.rank_id, s.request_class, s.metric, " \
+    "s.unit, s.min, s.max, s.mean, s.p50, s.p95, s.p99, s.last " TC_RUN_SLICES_FROM             \
+    "LIKE '%\"' || s.family || '\"%' ORDER BY s.family, s.point, s.metric, s.window_start, "    \
+    "s.source_digest"
+/* Sets the slices of two runs beside each other: text or JSON for values, and for what is not
+ * compared. False without memory. */
+bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b, bool json,
+                        struct tc_grow *values, struct tc_grow *odd);
+
+/* ---- tables for people ---- */
+
+#define TC_TABLE_OUT_COLUMNS 24
+
+/* Text cells; columns are made as wide as they need, and from the end left out where the screen is
+ * too narrow. */
+struct tc_run_table {
+    size_t column_count;
+    const char *heads[TC_TABLE_OUT_COLUMNS];
+    bool right[TC_TABLE_OUT_COLUMNS]; /* numbers */
+    size_t flexible;                  /* the column that may be cut ... */
+    size_t flexible_min;              /* ... down to this */
+    struct tc_grow text;              /* cells one after another */
+    size_t *ends;
+    size_t cell_count;
+    size_t cell_cap;
+    bool failed;
+};
+
+void tc_run_table_cell(struct tc_run_table *t, struct tc_slice text);
+/* From a set; NULL is "-". */
+void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size_t row,
+                        size_t column);
+/* How many columns had no room. */
+size_t tc_run_table_print(struct tc_run_table *t, struct tc_grow *out, const char *indent);
+void tc_run_table_fini(struct tc_run_table *t);
+
+/* Writes what was made to standard output: the exit status. */
+int tc_run_print(struct tc_grow *g, int status);
+
+#endif

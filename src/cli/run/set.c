@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queries of `tracecore run` in memory, and values for people and for scripts. */
+#include "base/assert.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "cli/data.h"
+#include "cli/run/run.h"
+#include "cli/say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_NS (20 * TC_SECOND)
+
+struct tc_warehouse *tc_run_open(const struct tc_run_args *args)
+{
+    char dir[TC_DATA_PATH_BYTES];
+    struct tc_warehouse *w = NULL;
+    struct tc_error err = {0};
+    if (!tc_data_dir_of("run", args->data_dir, dir)) {
+        return NULL;
+    }
+    struct tc_warehouse_config config = {
+        .data_dir = dir, .mode = TC_WAREHOUSE_READ, .wait_ns = WAIT_NS};
+    tc_status status = tc_warehouse_open(&config, &w, &err);
+    if (status == TC_E_NOTFOUND) {
+        tc_say("run",
+               "there are no runs in %s yet; add one with `tracecore run add`, or name "
+               "another --data-dir",
+               dir);
+        return NULL;
+    }
+    if (status != TC_OK) {
+        tc_say("run", "%s", err.message);
+        return NULL;
+    }
+    return w;
+}
+
+/* ---- sets ---- */
+
+struct taking {
+    struct tc_run_set *set;
+    bool failed;
+};
+
+static bool take_cell(struct tc_run_set *s, const struct tc_rows *rows, size_t column, size_t row,
+                      struct tc_run_cell *out)
+{
+    *out = (struct tc_run_cell){.known = !tc_rows_is_null(rows, column, row)};
+    if (!out->known) {
+        return true;
+    }
+    switch (rows->columns[column].type) {
+    case TC_COLUMN_TEXT: {
+        struct tc_slice text = tc_rows_get_text(rows, column, row);
+        out->integer = (int64_t)s->text.buf.len;
+        out->len = text.len;
+        tc_grow_str(&s->text, text);
+        return !s->text.failed;
+    }
+    case TC_COLUMN_REAL:
+        out->real = rows->columns[column].cells[row].real;
+        out->known = isfinite(out->real); /* 1/0 in a query: not known */
+        return true;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_BOOL:
+    case TC_COLUMN_TIME:
+        out->integer = rows->columns[column].cells[row].integer;
+        out->real = (double)out->integer;
+        return true;
+    }
+    return true;
+}
+
+static void take_columns(struct tc_run_set *s, const struct tc_rows *rows)
+{
+    TC_ASSERT(rows->column_count <= TC_TABLE_COLUMNS_MAX);
+    s->column_count = rows->column_count;
+    for (size_t c = 0; c < rows->column_count; c++) {
+        memcpy(s->names[c], rows->columns[c].name, sizeof s->names[c]);
+        s->names[c][sizeof s->names[c] - 1] = '\0';
+        s->columns[c] = (struct tc_column){.name = s->names[c], .type = rows->columns[c].type};
+    }
+}
+
+static tc_status take_rows(void *context, const struct tc_rows *rows)
+{
+    struct taking *t = context;
+    struct tc_run_set *s = t->set;
+    if (s->column_count == 0) {
+        take_columns(s, rows);
+    }
+    size_t need = s->row_count + rows->count;
+    if (need > s->row_cap) {
+        size_t cap = need + s->row_cap;
+        struct tc_run_cell *cells = realloc(s->cells, cap * s->column_count * sizeof *cells);
+        if (cells == NULL) {
+            t->failed = true;
+            return TC_E_NOMEM;
+        }
+        s->cells = cells;
+        s->row_cap = cap;
+    }
+    for (size_t row = 0; row < rows->count; row++) {
+        struct tc_run_cell *to = s->cells + s->row_count++ * s->column_count;
+        for (size_t c = 0; c < s->column_count; c++) {
+            if (!take_cell(s, rows, c, row, &to[c])) {
+                t->failed = true;
+                return TC_E_NOMEM;
+            }
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_run_query(struct tc_warehouse *w, const char *sql, const struct tc_bind *binds,
+                       size_t bind_count, struct tc_run_set *out, struct tc_error *err)
+{
+    struct taking t = {out, false};
+    struct tc_query query = {.sql = tc_slice_cstr(sql),
+                             .binds = binds,
+                             .bind_count = bind_count,
+                             .rows_max = TC_RUN_ROWS_MAX};
+    *out = (struct tc_run_set){0};
+    tc_status status = tc_warehouse_query(w, &query, take_rows, &t, &out->cut, err);
+    if (t.failed) {
+        status = tc_fail(err, TC_E_NOMEM, 0, "no memory for the answer");
+    }
+    if (status != TC_OK) {
+        tc_run_set_fini(out);
+    }
+    return status;
+}
+
+void tc_run_set_fini(struct tc_run_set *s)
+{
+    free(s->cells);
+    tc_grow_fini(&s->text);
+    *s = (struct tc_run_set){0};
+}
+
+const struct tc_run_cell *tc_run_cell(const struct tc_run_set *s, size_t row, size_t column)
+{
+    TC_ASSERT(row < s->row_count && column < s->column_count);
+    return &s->cells[row * s->column_count + column];
+}
+
+struct tc_slice tc_run_text(const struct tc_run_set *s, size_t row, size_t column)
+{
+    const struct tc_run_cell *cell = tc_run_cell(s, row, column);
+    if (!cell->known || s->columns[column].type != TC_COLUMN_TEXT || cell->len == 0) {
+        return TC_EMPTY;
+    }
+    return tc_slice_make(s->text.buf.data + cell->integer, cell->len);
+}
+
+size_t tc_run_column(const struct tc_run_set *s, const char *name)
+{
+    size_t c = 0;
+    while (c < s->column_count && strcmp(s->names[c], name) != 0) {
+        c++;
+    }
+    return c;
+}
+
+/* ---- values ---- */
+
+/* Digits with a comma every three, up to the point. */
+static void put_grouped(struct tc_grow *g, const char *digits)
+{
+    size_t whole = strcspn(digits, ".");
+    size_t start = digits[0] == '-' ? 1 : 0;
+    for (size_t n = 0; digits[n] != '\0'; n++) {
+        if (n > start && n < whole && (whole - n) % 3 == 0) {
+            tc_grow_lit(g, ",");
+        }
+        tc_grow_str(g, tc_slice_make(&digits[n], 1));
+    }
+}
+
+void tc_run_number(struct tc_grow *g, double value)
+{
+    char digits[400];
+    double size = fabs(value);
+    if (size != 0 && (size < 1e-4 || size >= 1e15)) {
+        (void)snprintf(digits, sizeof digits, "%.3e", value);
+        tc_grow_str(g, tc_slice_cstr(digits));
+        return;
+    }
+    int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4;
+    (void)snprintf(digits, sizeof digits, "%.*f", decimals, value);
+    if (strchr(digits, '.') != NULL) { /* 4.000 is 4 */
+        size_t len = strlen(digits);
+        while (digits[len - 1] == '0') {
+            digits[--len] = '\0';
+        }
+        digits[len - 1] = digits[len - 1] == '.' ? '\0' : digits[len - 1];
+    }
+    put_grouped(g, digits);
+}
+
+static void put_time(struct tc_grow *g, int64_t us)
+{
+    if (us > INT64_MAX / 1000 || us < 0) {
+        tc_grow_i64(g, us);
+    } else if (tc_grow_room(g, TC_PUT_TIME_MAX)) {
+        tc_buf_time(&g->buf, us * 1000);
+    }
+}
+
+void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column)
+{
+    const struct tc_run_cell *cell = tc_run_cell(s, row, column);
+    char digits[24];
+    if (!cell->known) {
+        tc_grow_lit(g, "-");
+        return;
+    }
+    switch (s->columns[column].type) {
+    case TC_COLUMN_TEXT: {
+        struct tc_slice text = tc_run_text(s, row, column);
+        if (tc_grow_room(g, 4 * text.len)) {
+            tc_buf_printable(&g->buf, text);
+        }
+        break;
+    }
+    case TC_COLUMN_REAL:
+        tc_run_number(g, cell->real);
+        break;
+    case TC_COLUMN_INT:
+        (void)snprintf(digits, sizeof digits, "%lld", (long long)cell->integer);
+        put_grouped(g, digits);
+        break;
+    case TC_COLUMN_BOOL:
+        tc_grow_str(g, cell->integer != 0 ? TC_LIT("yes") : TC_LIT("no"));
+        break;
+    case TC_COLUMN_TIME:
+        put_time(g, cell->integer);
+        break;
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Columns whose text is JSON that the import made. */
+static bool holds_json(const char *column)
+{
+    static const char *const names[] = {"definitions",  "warnings",       "tools",
+                                        "raw_uris",     "report_packets", "prompt_tokens",
+                                        "output_tokens"};
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        if (strcmp(column, names[n]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_json(struct tc_slice text)
+{
+    struct tc_json root;
+    struct tc_error err;
+    if (text.len == 0 || (text.ptr[0] != '[' && text.ptr[0] != '{')) {
+        return false;
+    }
+    struct tc_json_parser *parser = tc_json_parser_create();
+    bool ok = parser != NULL && tc_json_parse(parser, text, &root, &err) == TC_OK;
+    tc_json_parser_destroy(parser);
+    return ok;
+}
+
+static void put_json(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column)
+{
+    const struct tc_run_cell *cell = tc_run_cell(s, row, column);
+    struct tc_slice text = tc_run_text(s, row, column);
+    if (!cell->known) {
+        tc_grow_lit(g, "null");
+        return;
+    }
+    switch (s->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        if (holds_json(s->names[column]) && is_json(text)) {
+            tc_grow_str(g, text);
+        } else {
+            tc_grow_json(g, text);
+        }
+        break;
+    case TC_COLUMN_REAL:
+        if (tc_grow_room(g, 40)) {
+            tc_buf_f64(&g->buf, cell->real);
+        }
+        break;
+    case TC_COLUMN_INT:
+        tc_grow_i64(g, cell->integer);
+        break;
+    case TC_COLUMN_BOOL:
+        tc_grow_str(g, cell->integer != 0 ? TC_LIT("true") : TC_LIT("false"));
+        break;
+    case TC_COLUMN_TIME:
+        tc_grow_lit(g, "\"");
+        put_time(g, cell->integer);
+        tc_grow_lit(g, "\"");
+        break;
+    }
+}
+
+void tc_run_row_json(struct tc_grow *g, const struct tc_run_set *s, size_t row)
+{
+    tc_grow_lit(g, "{");
+    for (size_t c = 0; c < s->column_count; c++) {
+        tc_grow_key(g, s->names[c]);
+        put_json(g, s, row, c);
+    }
+    tc_grow_lit(g, "}");
+}
+
+void tc_run_rows_json(struct tc_grow *g, const struct tc_run_set *s)
+{
+    tc_grow_lit(g, "[");
+    for (size_t row = 0; row < s->row_count; row++) {
+        tc_grow_str(g, row > 0 ? TC_LIT(",") : TC_EMPTY);
+        tc_run_row_json(g, s, row);
+    }
+    tc_grow_lit(g, "]");
+}
+
+int tc_run_print(struct tc_grow *g, int status)
+{
+    static struct tc_output out;
+    if (g->failed) {
+        tc_say("run", "no memory for the answer");
+        tc_grow_fini(g);
+        return TC_EXIT_BAD;
+    }
+    tc_output_init(&out, STDOUT_FILENO);
+    (void)tc_output_put(&out, tc_grow_slice(g));
+    tc_grow_fini(g);
+    return tc_output_end(&out, "run", status);
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `tracecore run show`: all about one run. */
+#include "base/json.h"
+#include "base/time.h"
+#include "cli/run/run.h"
+#include "cli/say.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL_WIDTH 12
+/* Of one list for people; the rest is counted. */
+#define LINES_MAX 200
+
+enum part {
+    PART_RUN,
+    PART_SOFTWARE,
+    PART_HARDWARE,
+    PART_CLUSTER,
+    PART_WORKLOAD,
+    PART_LINEAGE,
+    PART_SERVING,
+    PART_TRAINING,
+    PART_TELEMETRY,
+    PART_VERDICTS,
+    PART_DEFINITIONS,
+    PART_JSON_END,
+    PART_POINTS = PART_JSON_END, /* for people: the table has them all */
+    PART_COUNT,
+};
+
+/* One query a part, each with the run's id as its only parameter. */
+static const struct {
+    const char *name;
+    const char *sql;
+    bool single; /* one row or none: an object, not a list */
+} PARTS[PART_COUNT] = {
+    [PART_RUN] = {"run", "SELECT * FROM benchmark_run_fact WHERE run_id = ?", true},
+    [PART_SOFTWARE] = {"software",
+                       "SELECT d.* FROM software_version_dim d JOIN benchmark_run_fact r ON "
+                       "r.software_key = d.software_key WHERE r.run_id = ?",
+                       true},
+    [PART_HARDWARE] = {"hardware",
+                       "SELECT d.* FROM hardware_topology_dim d JOIN benchmark_run_fact r ON "
+                       "r.hardware_key = d.hardware_key WHERE r.run_id = ?",
+                       true},
+    [PART_CLUSTER] = {"cluster",
+                      "SELECT d.* FROM cluster_region_dim d JOIN benchmark_run_fact r ON "
+                      "r.cluster_key = d.cluster_key WHERE r.run_id = ?",
+                      true},
+    [PART_WORKLOAD] = {"workload",
+                       "SELECT d.* FROM workload_dim d JOIN benchmark_run_fact r ON "
+                       "r.workload_key = d.workload_key WHERE r.run_id = ?",
+                       true},
+    [PART_LINEAGE] = {"lineage", "SELECT * FROM artifact_lineage_dim WHERE run_id = ?", true},
+    [PART_SERVING] = {"serving",
+                      "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY "
+                      "workload_point, concurrency, request_rate, tool, source_digest, "
+                      "source_pointer",
+                      false},
+    [PART_TRAINING] = {"training",
+                       "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, "
+                       "scale_point, tool, source_digest, source_pointer",
+                       false},
+    [PART_TELEMETRY] = {"telemetry",
+                        "SELECT family, metric, unit, count(*) AS slices, "
+                        "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
+                        "last, "
+                        "min(CASE WHEN min IS NOT NULL THEN min WHEN last IS NOT NULL THEN last "
+                        "ELSE mean END) AS min, "
+                        "avg(CASE WHEN mean IS NULL THEN last ELSE mean END) AS mean, "
+                        "max(CASE WHEN max IS NOT NULL THEN max WHEN last IS NOT NULL THEN last "
+                        "ELSE mean END) AS max, "
+                        "min(run_join) AS run_join "
+                        "FROM telemetry_slice_fact WHERE run_id = ? GROUP BY family, metric, unit "
+                        "ORDER BY family, metric, unit",
+                        false},
+    [PART_VERDICTS] =
+        {"verdicts",
+         "SELECT incident_id, pattern, status, confidence, first_seen, headline "
+         "FROM verdict_fact WHERE run_id = ? ORDER BY first_seen, incident_id, told_at",
+         false},
+    [PART_DEFINITIONS] = {"definitions",
+                          "SELECT d.* FROM metric_definition_dim d WHERE d.tool IN ("
+                          "SELECT tool FROM serving_outcome_fact WHERE run_id = ?) "
+                          "OR d.tool IN (SELECT tool FROM training_outcome_fact WHERE run_id = ?) "
+                          "OR d.tool IN (SELECT family FROM telemetry_slice_fact WHERE run_id = ?) "
+                          "ORDER BY d.definition_id",
+                          false},
+    [PART_POINTS] = {"points",
+                     "SELECT s.family, s.point, s.metric, CASE WHEN s.mean IS NULL THEN s.last "
+                     "ELSE s.mean END AS value, s.unit " TC_RUN_SLICES_FROM
+                     "LIKE '%\"' || s.family || '\"%' AND s.point IS NOT NULL AND (s.mean IS NOT "
+                     "NULL OR s.last IS NOT NULL) ORDER BY s.family, s.point, s.metric",
+                     false},
+};
+
+struct shown {
+    struct tc_run_set parts[PART_COUNT];
+};
+
+static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s,
+                         struct tc_error *err)
+{
+    struct tc_bind key = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(id)};
+    struct tc_bind keys[] = {key, key, key};
+    for (size_t n = 0; n < PART_COUNT; n++) {
+        size_t count = n == PART_DEFINITIONS ? 3 : 1;
+        TC_TRY(tc_run_query(w, PARTS[n].sql, keys, count, &s->parts[n], err));
+    }
+    return TC_OK;
+}
+
+static void put_json(struct tc_grow *g, const struct shown *s)
+{
+    tc_grow_lit(g, "{");
+    for (size_t n = 0; n < PART_JSON_END; n++) {
+        const struct tc_run_set *set = &s->parts[n];
+        tc_grow_key(g, PARTS[n].name);
+        if (!PARTS[n].single) {
+            tc_run_rows_json(g, set);
+        } else if (set->row_count > 0) {
+            tc_run_row_json(g, set, 0);
+        } else {
+            tc_grow_lit(g, "null");
+        }
+    }
+    tc_grow_lit(g, "}\n");
+}
+
+/* ---- for people ---- */
+
+static void put_label(struct tc_grow *g, const char *label)
+{
+    tc_grow_lit(g, "  ");
+    tc_grow_str(g, tc_slice_cstr(label));
+    for (size_t n = strlen(label); n < LABEL_WIDTH; n++) {
+        tc_grow_lit(g, " ");
+    }
+    tc_grow_lit(g, " ");
+}
+
+/* A line "label value" of the run's row; nothing when it is NULL. */
+static void put_column(struct tc_grow *g, const struct tc_run_set *run, const char *label,
+                       size_t column)
+{
+    if (tc_run_cell(run, 0, column)->known) {
+        put_label(g, label);
+        tc_run_value(g, run, 0, column);
+        tc_grow_lit(g, "\n");
+    }
+}
+
+static void put_times(struct tc_grow *g, const struct tc_run_set *run)
+{
+    const struct tc_run_cell *started = tc_run_cell(run, 0, TC_RUN_STARTED);
+    const struct tc_run_cell *ended = tc_run_cell(run, 0, TC_RUN_ENDED);
+    put_column(g, run, "started", TC_RUN_STARTED);
+    if (ended->known) {
+        put_label(g, "ended");
+        tc_run_value(g, run, 0, TC_RUN_ENDED);
+        if (started->known && ended->integer > started->integer &&
+            ended->integer - started->integer < INT64_MAX / 1000 && tc_grow_room(g, 64)) {
+            tc_buf_lit(&g->buf, " (");
+            tc_buf_duration(&g->buf, (ended->integer - started->integer) * 1000);
+            tc_buf_lit(&g->buf, ")");
+        }
+        tc_grow_lit(g, "\n");
+    }
+    put_column(g, run, "added", TC_RUN_ADDED);
+}
+
+static void put_run(struct tc_grow *g, const struct tc_run_set *run)
+{
+    const struct tc_run_cell *publishable = tc_run_cell(run, 0, TC_RUN_PUBLISHABLE);
+    tc_run_value(g, run, 0, TC_RUN_RUN_ID);
+    tc_grow_lit(g, "  ");
+    tc_run_value(g, run, 0, TC_RUN_NAME);
+    tc_grow_lit(g, "\n");
+    put_label(g, "class");
+    tc_run_value(g, run, 0, TC_RUN_CLASS);
+    tc_grow_str(g, publishable->known && publishable->integer != 0 ? TC_LIT(", may be published\n")
+                   : tc_run_cell(run, 0, TC_RUN_CONTRACT_DIGEST)->known
+                       ? TC_LIT(", not to be published: see its warnings\n")
+                       : TC_LIT(", not to be published: it has no contract\n"));
+    put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
+    put_column(g, run, "status", TC_RUN_STATUS);
+    put_times(g, run);
+    put_column(g, run, "intent", TC_RUN_INTENT);
+    put_column(g, run, "variable", TC_RUN_VARIABLE);
+    put_column(g, run, "cadence", TC_RUN_CADENCE);
+    put_column(g, run, "scheduler", TC_RUN_SCHEDULER_PATH);
+    put_column(g, run, "its run id", TC_RUN_SCHEDULER_RUN_ID);
+    put_column(g, run, "job uid", TC_RUN_JOB_UID);
+    put_column(g, run, "case", TC_RUN_CASE_ID);
+    put_label(g, "replicate");
+    tc_run_value(g, run, 0, TC_RUN_REPLICATE_INDEX);
+    tc_grow_lit(g, " of ");
+    tc_run_value(g, run, 0, TC_RUN_REPLICATE_GROUP);
+    if (tc_run_cell(run, 0, TC_RUN_MIN_REPLICATES)->known) {
+        tc_grow_lit(g, "; the contract wants ");
+        tc_run_value(g, run, 0, TC_RUN_MIN_REPLICATES);
+    }
+    tc_grow_lit(g, "\n");
+    put_column(g, run, "workload", TC_RUN_SPEC_DIGEST);
+    put_column(g, run, "contract", TC_RUN_CONTRACT_DIGEST);
+}
+
+/* What is known of a dimension, a line a column. */
+static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const char *title)
+{
+    bool any = false;
+    for (size_t c = 1; set->row_count > 0 && c < set->column_count; c++) {
+        if (!tc_run_cell(set, 0, c)->known || strcmp(set->names[c], "workload_spec_digest") == 0) {
+            continue;
+        }
+        if (!any) {
+            tc_grow_str(g, tc_slice_cstr(title));
+            tc_grow_lit(g, "\n");
+            any = true;
+        }
+        tc_grow_lit(g, "  ");
+        tc_grow_str(g, tc_slice_cstr(set->names[c]));
+        for (size_t n = strlen(set->names[c]); n < 18; n++) {
+            tc_grow_lit(g, " ");
+        }
+        tc_grow_lit(g, " ");
+        tc_run_value(g, set, 0, c);
+        tc_grow_lit(g, "\n");
+    }
+}
+
+struct outcome_column {
+    const char *head;
+    size_t column;
+};
+
+/* In order of what people look at first; columns that no row has are left out. */
+static const struct outcome_column SERVING_COLUMNS[] = {
+    {"point", TC_SERVING_WORKLOAD_POINT},
+    {"conc", TC_SERVING_CONCURRENCY},
+    {"rate", TC_SERVING_REQUEST_RATE},
+    {"req/s", TC_SERVING_REQUESTS_PER_S},
+    {"tok/s", TC_SERVING_OUTPUT_TOKENS_PER_S},
+    {"ttft p50", TC_SERVING_TTFT_P50},
+    {"ttft p99", TC_SERVING_TTFT_P99},
+    {"tpot p50", TC_SERVING_TPOT_P50},
+    {"tpot p99", TC_SERVING_TPOT_P99},
+    {"itl p50", TC_SERVING_ITL_P50},
+    {"itl p99", TC_SERVING_ITL_P99},
+    {"e2e p50", TC_SERVING_E2E_P50},
+    {"e2e p99", TC_SERVING_E2E_P99},
+    {"errors", TC_SERVING_ERRORS},
+    {"tool", TC_SERVING_TOOL},
+};
+static const struct outcome_column TRAINING_COLUMNS[] = {
+    {"phase", TC_TRAINING_PHASE},
+    {"point", TC_TRAINING_SCALE_POINT},
+    {"time s", TC_TRAINING_TIME_TO_TRAIN},
+    {"steps", TC_TRAINING_STEPS},
+    {"step p50", TC_TRAINING_STEP_P50},
+    {"step p99", TC_TRAINING_STEP_P99},
+    {"tok/s", TC_TRAINING_TOKENS_PER_S},
+    {"tok/s/gpu", TC_TRAINING_TOKENS_PER_S_GPU},
+    {"samples/s", TC_TRAINING_SAMPLES_PER_S},
+    {"mfu %", TC_TRAINING_MFU},
+    {"tflops", TC_TRAINING_TFLOPS},
+    {"quality", TC_TRAINING_QUALITY},
+    {"loss", TC_TRAINING_LOSS},
+    {"gib", TC_TRAINING_MEMORY_PEAK},
+    {"tool", TC_TRAINING_TOOL},
+};
+static const struct outcome_column TELEMETRY_COLUMNS[] = {
+    {"family", 0}, {"metric", 1}, {"unit", 2}, {"slices", 3}, {"min", 7}, {"mean", 8}, {"max", 9},
+};
+
+/* Points whose measurements are shown. */
+#define POINTS_MAX 12
+
+static bool is_known(const struct tc_run_set *set, size_t column)
+{
+    for (size_t row = 0; row < set->row_count; row++) {
+        if (tc_run_cell(set, row, column)->known) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const char *title,
+                         const struct outcome_column *columns, size_t count, size_t flexible)
+{
+    struct tc_run_table t = {.flexible = TC_TABLE_OUT_COLUMNS, .flexible_min = 30};
+    size_t used[TC_TABLE_OUT_COLUMNS];
+    size_t rows = set->row_count < LINES_MAX ? set->row_count : LINES_MAX;
+    if (set->row_count == 0) {
+        return;
+    }
+    for (size_t n = 0; n < count; n++) {
+        if (!is_known(set, columns[n].column)) {
+            continue;
+        }
+        t.flexible = columns[n].column == flexible ? t.column_count : t.flexible;
+        t.heads[t.column_count] = columns[n].head;
+        t.right[t.column_count] = set->columns[columns[n].column].type != TC_COLUMN_TEXT;
+        used[t.column_count++] = columns[n].column;
+    }
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t n = 0; n < t.column_count; n++) {
+            tc_run_table_value(&t, set, row, used[n]);
+        }
+    }
+    tc_grow_str(g, tc_slice_cstr(title));
+    tc_grow_lit(g, "\n");
+    size_t left = tc_run_table_print(&t, g, "  ");
+    tc_run_table_fini(&t);
+    if (left > 0 || set->row_count > rows) {
+        tc_grow_lit(g, "  more with --json");
+        tc_grow_str(g, set->row_count > rows ? TC_LIT(": not all rows are shown\n") : TC_LIT("\n"));
+    }
+}
+
+/* Whether a row is the first of its family and point: the query has them in order. */
+static bool starts_point(const struct tc_run_set *set, size_t row)
+{
+    return row == 0 || !tc_slice_eq(tc_run_text(set, row, 0), tc_run_text(set, row - 1, 0)) ||
+           !tc_slice_eq(tc_run_text(set, row, 1), tc_run_text(set, row - 1, 1));
+}
+
+/* Family and point, as many lines as they need. */
+static void put_words(struct tc_grow *g, const struct tc_run_set *set, size_t row)
+{
+    struct tc_grow text = {{0}, false};
+    size_t room = tc_terminal_columns() - 2;
+    size_t used = 0;
+    tc_run_value(&text, set, row, 0);
+    tc_grow_lit(&text, " ");
+    tc_run_value(&text, set, row, 1);
+    struct tc_slice rest = tc_grow_slice(&text);
+    while (rest.len > 0) {
+        const char *blank = memchr(rest.ptr, ' ', rest.len);
+        size_t len = blank == NULL ? rest.len : (size_t)(blank - rest.ptr);
+        if (used > 0 && used + 1 + len > room) {
+            tc_grow_lit(g, "\n    ");
+            used = 2;
+        } else if (used > 0) {
+            tc_grow_lit(g, " ");
+            used++;
+        }
+        tc_grow_str(g, tc_slice_head(rest, len));
+        used += len;
+        rest = tc_slice_from(rest, blank == NULL ? len : len + 1);
+    }
+    g->failed |= text.failed;
+    tc_grow_fini(&text);
+}
+
+/* What the tools measured at each point: a mean over all of them says little. */
+static void put_points(struct tc_grow *g, const struct tc_run_set *set)
+{
+    size_t count = 0;
+    size_t shown = 0;
+    for (size_t row = 0; row < set->row_count; row++) {
+        count += starts_point(set, row) ? 1 : 0;
+    }
+    if (count < 2) {
+        return;
+    }
+    tc_grow_lit(g, "measurements by point");
+    for (size_t row = 0; row < set->row_count; row++) {
+        bool starts = starts_point(set, row);
+        if (starts && shown++ == POINTS_MAX) {
+            break;
+        }
+        if (starts) {
+            tc_grow_lit(g, "\n  ");
+            put_words(g, set, row);
+            tc_grow_lit(g, "\n    ");
+        } else {
+            tc_grow_lit(g, ", ");
+        }
+        for (size_t c = 2; c < set->column_count; c++) {
+            tc_grow_str(g, c > 2 ? TC_LIT(" ") : TC_EMPTY);
+            tc_run_value(g, set, row, c);
+        }
+    }
+    tc_grow_lit(g, "\n");
+    if (count > POINTS_MAX) {
+        tc_grow_lit(g, "  and ");
+        tc_grow_u64(g, count - POINTS_MAX);
+        tc_grow_lit(g, " points more: see telemetry_slice_fact with `tracecore sql`\n");
+    }
+}
+
+/* A JSON list of a text column: one line an element, by `put`. */
+static void put_list(struct tc_grow *g, struct tc_slice text, const char *title,
+                     void (*put)(struct tc_grow *g, struct tc_json element))
+{
+    struct tc_json root;
+    struct tc_json element;
+    struct tc_error err;
+    size_t count = 0;
+    struct tc_json_parser *parser = tc_json_parser_create();
+    if (parser == NULL) {
+        g->failed = true;
+        return;
+    }
+    if (text.len > 0 && tc_json_parse(parser, text, &root, &err) == TC_OK) {
+        struct tc_json_iter it = tc_json_iter_make(root);
+        for (; tc_json_iter_next(&it, NULL, &element); count++) {
+            if (count == 0) {
+                tc_grow_str(g, tc_slice_cstr(title));
+                tc_grow_lit(g, "\n");
+            }
+            if (count < LINES_MAX) {
+                put(g, element);
+            }
+        }
+    }
+    if (count > LINES_MAX) {
+        tc_grow_lit(g, "  and ");
+        tc_grow_u64(g, count - LINES_MAX);
+        tc_grow_lit(g, " more; --json has all\n");
+    }
+    tc_json_parser_destroy(parser);
+}
+
+static void put_printable(struct tc_grow *g, struct tc_slice text)
+{
+    if (tc_grow_room(g, 4 * text.len)) {
+        tc_buf_printable(&g->buf, text);
+    }
+}
+
+static void put_warning(struct tc_grow *g, struct tc_json w)
+{
+    static const char *const parts[] = {"file", "where", "field"};
+    tc_grow_lit(g, "  ");
+    for (size_t n = 0; n < 3; n++) {
+        struct tc_slice part = tc_json_get_string(w, tc_slice_cstr(parts[n]));
+        put_printable(g, part);
+        tc_grow_str(g, part.len > 0 ? TC_LIT(": ") : TC_EMPTY);
+    }
+    put_printable(g, tc_json_get_string(w, TC_LIT("text")));
+    tc_grow_lit(g, "\n");
+}
+
+static void put_file(struct tc_grow *g, struct tc_json f)
+{
+    struct tc_slice role = tc_json_get_string(f, TC_LIT("role"));
+    tc_grow_lit(g, "  ");
+    put_printable(g, role);
+    for (size_t n = role.len; n < 9; n++) {
+        tc_grow_lit(g, " ");
+    }
+    tc_grow_lit(g, " ");
+    put_printable(g, tc_json_get_string(f, TC_LIT("name")));
+    tc_grow_lit(g, ", ");
+    tc_grow_i64(g, tc_json_get_int(f, TC_LIT("size"), 0));
+    tc_grow_lit(g, " bytes\n            ");
+    put_printable(g, tc_json_get_string(f, TC_LIT("digest")));
+    tc_grow_lit(g, "\n");
+}
+
+static void put_verdict_lines(struct tc_grow *g, const struct tc_run_set *set)
+{
+    for (size_t row = 0; row < set->row_count && row < LINES_MAX; row++) {
+        tc_grow_str(g, row == 0 ? TC_LIT("verdicts\n") : TC_EMPTY);
+        tc_grow_lit(g, "  ");
+        tc_run_value(g, set, row, 0);
+        tc_grow_lit(g, "  ");
+        tc_run_value(g, set, row, 5);
+        tc_grow_lit(g, "\n");
+    }
+}
+
+static void put_evidence(struct tc_grow *g, const struct tc_run_set *run,
+                         const struct tc_run_set *lineage)
+{
+    if (lineage->row_count > 0) {
+        put_list(g, tc_run_text(lineage, 0, TC_LINEAGE_RAW_URIS), "evidence", put_file);
+        tc_grow_lit(g, "  manifest  ");
+        tc_run_value(g, lineage, 0, TC_LINEAGE_MANIFEST_DIGEST);
+        tc_grow_lit(g, "\n  signed    ");
+        tc_run_value(g, lineage, 0, TC_LINEAGE_SIGNING_STATE);
+        tc_grow_lit(g, "\n");
+    }
+    tc_grow_lit(g, "print a file: tracecore evidence cat sha256:...\n"
+                   "the manifest: tracecore evidence manifest ");
+    tc_run_value(g, run, 0, TC_RUN_RUN_ID);
+    tc_grow_lit(g, "\n");
+}
+
+static void put_text(struct tc_grow *g, const struct shown *s)
+{
+    const struct tc_run_set *run = &s->parts[PART_RUN];
+    put_run(g, run);
+    put_dimension(g, &s->parts[PART_WORKLOAD], "workload");
+    put_dimension(g, &s->parts[PART_SOFTWARE], "software");
+    put_dimension(g, &s->parts[PART_HARDWARE], "hardware");
+    put_dimension(g, &s->parts[PART_CLUSTER], "cluster");
+    put_outcomes(g, &s->parts[PART_SERVING], "serving (latencies in ms)", SERVING_COLUMNS,
+                 sizeof SERVING_COLUMNS / sizeof SERVING_COLUMNS[0], TC_SERVING_WORKLOAD_POINT);
+    put_outcomes(g, &s->parts[PART_TRAINING], "training (step times in ms)", TRAINING_COLUMNS,
+                 sizeof TRAINING_COLUMNS / sizeof TRAINING_COLUMNS[0], TC_TRAINING_SCALE_POINT);
+    put_outcomes(g, &s->parts[PART_TELEMETRY], "telemetry and other measurements",
+                 TELEMETRY_COLUMNS, sizeof TELEMETRY_COLUMNS / sizeof TELEMETRY_COLUMNS[0], 1);
+    put_points(g, &s->parts[PART_POINTS]);
+    put_verdict_lines(g, &s->parts[PART_VERDICTS]);
+    put_list(g, tc_run_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);
+    put_evidence(g, run, &s->parts[PART_LINEAGE]);
+}
+
+static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct shown *s)
+{
+    char id[TC_RUN_ID_BYTES];
+    struct tc_error err = {0};
+    struct tc_grow g = {0};
+    if (!tc_run_find(w, args->words[0], id)) {
+        return TC_EXIT_BAD;
+    }
+    if (ask_all(w, id, s, &err) != TC_OK || s->parts[PART_RUN].row_count == 0) {
+        tc_say("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
+        return TC_EXIT_BAD;
+    }
+    if (args->json) {
+        put_json(&g, s);
+    } else {
+        put_text(&g, s);
+    }
+    return tc_run_print(&g, TC_EXIT_OK);
+}
+
+int tc_run_show(const struct tc_run_args *args)
+{
+    struct tc_warehouse *w = tc_run_open(args);
+    if (w == NULL) {
+        return TC_EXIT_BAD;
+    }
+    struct shown *s = calloc(1, sizeof *s);
+    int code = TC_EXIT_BAD;
+    if (s == NULL) {
+        tc_say("run", "no memory for the answer");
+    } else {
+        code = show(w, args, s);
+        for (size_t n = 0; n < PART_COUNT; n++) {
+            tc_run_set_fini(&s->parts[n]);
+        }
+    }
+    free(s);
+    tc_warehouse_close(w);
+    return code;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables for people, as wide as the terminal. */
+#include "base/assert.h"
+#include "cli/run/run.h"
+#include "cli/terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP 2
+#define FLEXIBLE_MIN 8
+
+/* Characters: bytes that do not go on one before. */
+static size_t width_of(struct tc_slice s)
+{
+    size_t width = 0;
+    for (size_t n = 0; n < s.len; n++) {
+        width += ((unsigned char)s.ptr[n] & 0xc0) != 0x80 ? 1 : 0;
+    }
+    return width;
+}
+
+/* The bytes of the first `width` characters. */
+static struct tc_slice head_of(struct tc_slice s, size_t width)
+{
+    size_t n = 0;
+    for (; n < s.len; n++) {
+        if (((unsigned char)s.ptr[n] & 0xc0) != 0x80 && width-- == 0) {
+            break;
+        }
+    }
+    return tc_slice_head(s, n);
+}
+
+static struct tc_slice cell_at(const struct tc_run_table *t, size_t n)
+{
+    size_t start = n == 0 ? 0 : t->ends[n - 1];
+    return tc_slice_make(t->text.buf.data + start, t->ends[n] - start);
+}
+
+static void end_cell(struct tc_run_table *t)
+{
+    if (t->cell_count == t->cell_cap) {
+        size_t cap = t->cell_cap == 0 ? 64 : t->cell_cap * 2;
+        size_t *ends = realloc(t->ends, cap * sizeof *ends);
+        if (ends == NULL) {
+            t->failed = true;
+            return;
+        }
+        t->ends = ends;
+        t->cell_cap = cap;
+    }
+    t->ends[t->cell_count++] = t->text.buf.len;
+}
+
+void tc_run_table_cell(struct tc_run_table *t, struct tc_slice text)
+{
+    if (tc_grow_room(&t->text, 4 * text.len)) {
+        tc_buf_printable(&t->text.buf, text);
+    }
+    end_cell(t);
+}
+
+void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size_t row,
+                        size_t column)
+{
+    tc_run_value(&t->text, s, row, column);
+    end_cell(t);
+}
+
+static void put_blanks(struct tc_grow *out, size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        tc_grow_lit(out, " ");
+    }
+}
+
+static void put_cell(struct tc_grow *out, struct tc_slice text, size_t width, bool right, bool last)
+{
+    size_t wide = width_of(text);
+    if (wide > width) {
+        tc_grow_str(out, head_of(text, width - 1));
+        tc_grow_lit(out, "…");
+        wide = width;
+    } else if (right) {
+        put_blanks(out, width - wide);
+        tc_grow_str(out, text);
+        return;
+    } else {
+        tc_grow_str(out, text);
+    }
+    if (!last) {
+        put_blanks(out, width - wide);
+    }
+}
+
+/* How wide each column is, and how many of them there is room for. */
+static size_t lay_out(const struct tc_run_table *t, size_t room, size_t *widths)
+{
+    size_t used = 0;
+    size_t shown = 0;
+    for (size_t c = 0; c < t->column_count; c++) {
+        widths[c] = width_of(tc_slice_cstr(t->heads[c]));
+    }
+    for (size_t n = 0; n < t->cell_count; n++) {
+        size_t width = width_of(cell_at(t, n));
+        size_t c = n % t->column_count;
+        widths[c] = width > widths[c] ? width : widths[c];
+    }
+    for (size_t c = 0; c < t->column_count; c++) {
+        used += widths[c] + (c > 0 ? GAP : 0);
+    }
+    if (used > room && t->flexible < t->column_count) {
+        size_t *w = &widths[t->flexible];
+        size_t over = used - room;
+        size_t least = t->flexible_min > 0 ? t->flexible_min : FLEXIBLE_MIN;
+        *w = *w > over + least ? *w - over : *w < least ? *w : least;
+    }
+    for (used = 0; shown < t->column_count; shown++) {
+        used += widths[shown] + (shown > 0 ? GAP : 0);
+        if (used > room && shown > 0) {
+            break;
+        }
+    }
+    return shown;
+}
+
+size_t tc_run_table_print(struct tc_run_table *t, struct tc_grow *out, const char *indent)
+{
+    size_t widths[TC_TABLE_OUT_COLUMNS];
+    size_t lead = strlen(indent);
+    TC_ASSERT(t->column_count <= TC_TABLE_OUT_COLUMNS);
+    if (t->failed || t->text.failed || t->column_count == 0) {
+        out->failed |= t->failed || t->text.failed;
+        return 0;
+    }
+    TC_ASSERT(t->cell_count % t->column_count == 0);
+    size_t columns = tc_terminal_columns();
+    size_t shown = lay_out(t, columns > lead ? columns - lead : 1, widths);
+    for (size_t row = 0; row <= t->cell_count / t->column_count; row++) {
+        tc_grow_str(out, tc_slice_cstr(indent));
+        for (size_t c = 0; c < shown; c++) {
+            struct tc_slice text =
+                row == 0 ? tc_slice_cstr(t->heads[c]) : cell_at(t, (row - 1) * t->column_count + c);
+            put_blanks(out, c > 0 ? GAP : 0);
+            put_cell(out, text, widths[c], t->right[c], c + 1 == shown);
+        }
+        tc_grow_lit(out, "\n");
+    }
+    return t->column_count - shown;
+}
+
+void tc_run_table_fini(struct tc_run_table *t)
+{
+    free(t->ends);
+    tc_grow_fini(&t->text);
+    *t = (struct tc_run_table){0};
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers as CSV (RFC 4180) and JSON; tables are in sql_table.c. */
+#include "base/canonical.h"
+#include "base/time.h"
+#include "cli/sql/sql.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_MAX_BYTES 80
+/* Text that waits for the widths of a table. */
+#define HELD_TEXT_MAX (TC_ROWS_TEXT_MAX / 2)
+
+struct tc_sql_printer {
+    struct tc_output *out;
+    enum tc_sql_mode mode;
+    size_t column_count;
+    char (*names)[NAME_MAX_BYTES]; /* JSON: no two are the same */
+    struct tc_sql_layout layout;
+    struct tc_rows *held; /* tables: rows that wait, so that widths are made from many */
+    char *text;           /* one value */
+    size_t cap;
+    uint64_t rows;
+    bool begun;
+};
+
+struct tc_sql_printer *tc_sql_printer_create(struct tc_output *out, enum tc_sql_mode mode,
+                                             size_t width)
+{
+    struct tc_sql_printer *p = calloc(1, sizeof *p);
+    if (p != NULL) {
+        p->out = out;
+        p->mode = mode;
+        p->layout.width = width;
+    }
+    return p;
+}
+
+void tc_sql_printer_destroy(struct tc_sql_printer *p)
+{
+    if (p != NULL) {
+        free(p->names);
+        free(p->layout.widths);
+        tc_rows_destroy(p->held);
+        free(p->text);
+        free(p);
+    }
+}
+
+size_t tc_sql_value_max(const struct tc_rows *rows, size_t column, size_t row)
+{
+    bool is_text = rows->columns[column].type == TC_COLUMN_TEXT;
+    return is_text && !tc_rows_is_null(rows, column, row) ? tc_rows_get_text(rows, column, row).len
+                                                          : 64;
+}
+
+/* As JavaScript and PostgreSQL write them: none of them is NULL. */
+static void put_real(struct tc_buf *b, double value)
+{
+    if (isfinite(value)) {
+        tc_buf_ecma(b, value);
+    } else if (isnan(value)) {
+        tc_buf_lit(b, "NaN");
+    } else {
+        tc_buf_str(b, value > 0 ? TC_LIT("Infinity") : TC_LIT("-Infinity"));
+    }
+}
+
+void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, size_t row)
+{
+    const union tc_cell *cell = &rows->columns[column].cells[row];
+    if (tc_rows_is_null(rows, column, row)) {
+        return;
+    }
+    switch (rows->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        tc_buf_str(b, tc_rows_get_text(rows, column, row));
+        break;
+    case TC_COLUMN_INT:
+        tc_buf_i64(b, cell->integer);
+        break;
+    case TC_COLUMN_REAL:
+        put_real(b, cell->real);
+        break;
+    case TC_COLUMN_BOOL:
+        tc_buf_str(b, cell->integer != 0 ? TC_LIT("true") : TC_LIT("false"));
+        break;
+    case TC_COLUMN_TIME:
+        if (cell->integer > INT64_MAX / 1000 || cell->integer < INT64_MIN / 1000) {
+            tc_buf_i64(b, cell->integer); /* no year that a clock has */
+        } else {
+            tc_buf_time(b, cell->integer * 1000);
+        }
+        break;
+    }
+}
+
+/* Room for a value with every byte escaped. */
+static bool room(struct tc_sql_printer *p, size_t bytes)
+{
+    size_t need = 6 * bytes + 16;
+    if (need > p->cap) {
+        char *grown = realloc(p->text, 2 * need);
+        if (grown == NULL) {
+            return false;
+        }
+        p->text = grown;
+        p->cap = 2 * need;
+    }
+    return true;
+}
+
+/* ---- CSV ---- */
+
+/* An empty text is "" and NULL nothing: they are not the same. */
+static void put_csv(struct tc_output *out, struct tc_slice s, bool is_text)
+{
+    bool quote = is_text && s.len == 0;
+    for (size_t i = 0; i < s.len && !quote; i++) {
+        char c = s.ptr[i];
+        quote = c == '"' || c == ',' || c == '\r' || c == '\n';
+    }
+    if (!quote) {
+        (void)tc_output_put(out, s);
+        return;
+    }
+    (void)tc_output_put(out, TC_LIT("\""));
+    while (s.len > 0) {
+        size_t at = tc_slice_find_byte(s, '"');
+        size_t len = at == TC_NPOS ? s.len : at + 1;
+        (void)tc_output_put(out, tc_slice_head(s, len));
+        if (at != TC_NPOS) {
+            (void)tc_output_put(out, TC_LIT("\""));
+        }
+        s = tc_slice_from(s, len);
+    }
+    (void)tc_output_put(out, TC_LIT("\""));
+}
+
+static void csv_head(struct tc_sql_printer *p, const struct tc_rows *rows)
+{
+    for (size_t c = 0; c < rows->column_count; c++) {
+        (void)tc_output_put(p->out, c == 0 ? TC_EMPTY : TC_LIT(","));
+        put_csv(p->out, tc_slice_cstr(rows->columns[c].name), true);
+    }
+    (void)tc_output_put(p->out, TC_LIT("\r\n"));
+}
+
+static bool csv_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
+{
+    for (size_t c = 0; c < rows->column_count; c++) {
+        if (!room(p, tc_sql_value_max(rows, c, row))) {
+            return false;
+        }
+        struct tc_buf b = tc_buf_make(p->text, p->cap);
+        tc_sql_value(&b, rows, c, row);
+        (void)tc_output_put(p->out, c == 0 ? TC_EMPTY : TC_LIT(","));
+        put_csv(p->out, tc_buf_slice(&b),
+                rows->columns[c].type == TC_COLUMN_TEXT && !tc_rows_is_null(rows, c, row));
+    }
+    return tc_output_put(p->out, TC_LIT("\r\n"));
+}
+
+/* ---- JSON ---- */
+
+/* Two columns of one name get numbers: an object has a name once. */
+static bool json_names(struct tc_sql_printer *p, const struct tc_rows *rows)
+{
+    p->names = calloc(rows->column_count, sizeof *p->names);
+    if (p->names == NULL) {
+        return false;
+    }
+    for (size_t c = 0; c < rows->column_count; c++) {
+        (void)snprintf(p->names[c], NAME_MAX_BYTES, "%s", rows->columns[c].name);
+        unsigned number = 1;
+        for (size_t k = 0; k < c; k++) {
+            if (strcmp(p->names[c], p->names[k]) == 0) {
+                (void)snprintf(p->names[c], NAME_MAX_BYTES, "%.60s_%u", rows->columns[c].name,
+                               ++number);
+                k = SIZE_MAX; /* once more from the start */
+            }
+        }
+    }
+    return true;
+}
+
+static void put_json(struct tc_sql_printer *p, const struct tc_rows *rows, size_t c, size_t row)
+{
+    struct tc_buf b = tc_buf_make(p->text, p->cap);
+    enum tc_column_type type = rows->columns[c].type;
+    if (tc_rows_is_null(rows, c, row) ||
+        (type == TC_COLUMN_REAL && !isfinite(rows->columns[c].cells[row].real))) {
+        tc_buf_lit(&b, "null"); /* JSON has no other number for them */
+    } else if (type == TC_COLUMN_TEXT) {
+        tc_buf_json(&b, tc_rows_get_text(rows, c, row));
+    } else {
+        tc_buf_str(&b, type == TC_COLUMN_TIME ? TC_LIT("\"") : TC_EMPTY);
+        tc_sql_value(&b, rows, c, row);
+        tc_buf_str(&b, type == TC_COLUMN_TIME ? TC_LIT("\"") : TC_EMPTY);
+    }
+    (void)tc_output_put(p->out, tc_buf_slice(&b));
+}
+
+static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
+{
+    for (size_t c = 0; c < rows->column_count; c++) {
+        if (!room(p, tc_sql_value_max(rows, c, row) + NAME_MAX_BYTES)) {
+            return false;
+        }
+        struct tc_buf b = tc_buf_make(p->text, p->cap);
+        tc_buf_char(&b, c == 0 ? '{' : ',');
+        tc_buf_json(&b, tc_slice_cstr(p->names[c]));
+        tc_buf_char(&b, ':');
+        (void)tc_output_put(p->out, tc_buf_slice(&b));
+        put_json(p, rows, c, row);
+    }
+    return tc_output_put(p->out, TC_LIT("}\n"));
+}
+
+/* ---- tables ---- */
+
+static struct tc_rows *hold_for(const struct tc_rows *rows)
+{
+    struct tc_column *columns = calloc(rows->column_count + 1, sizeof *columns);
+    if (columns == NULL) {
+        return NULL;
+    }
+    for (size_t c = 0; c < rows->column_count; c++) {
+        columns[c] = (struct tc_column){
+            .name = rows->columns[c].name, .type = rows->columns[c].type, .unit = "", .help = ""};
+    }
+    struct tc_rows *held = tc_rows_create_for(columns, rows->column_count);
+    free(columns);
+    return held;
+}
+
+/* Prints what waits; the widths are made from the first of it. */
+static bool print_held(struct tc_sql_printer *p)
+{
+    bool good = true;
+    if (p->layout.widths == NULL) {
+        good = tc_sql_layout_make(&p->layout, p->held, p->layout.width) &&
+               tc_sql_layout_head(&p->layout, p->held, p->out);
+    }
+    good = good && tc_sql_layout_rows(&p->layout, p->held, p->out);
+    tc_rows_reset(p->held);
+    return good;
+}
+
+static bool hold(struct tc_sql_printer *p, const struct tc_rows *rows)
+{
+    bool good = true;
+    for (size_t row = 0; row < rows->count && good; row++) {
+        if (p->held->text_len > HELD_TEXT_MAX || !tc_rows_add(p->held)) {
+            good = print_held(p) && tc_rows_add(p->held);
+        }
+        for (size_t c = 0; c < rows->column_count && good; c++) {
+            /* as much as a table shows */
+            good = tc_rows_copy_cell(p->held, c, rows, c, row, TC_SQL_CELL_BYTES) == TC_OK;
+        }
+    }
+    return good;
+}
+
+/* ---- all ---- */
+
+static bool begin(struct tc_sql_printer *p, const struct tc_rows *rows)
+{
+    p->begun = true;
+    p->column_count = rows->column_count;
+    switch (p->mode) {
+    case TC_SQL_CSV:
+        csv_head(p, rows);
+        return true;
+    case TC_SQL_JSON:
+        return json_names(p, rows);
+    case TC_SQL_TABLE:
+        p->held = hold_for(rows);
+        return p->held != NULL;
+    }
+    return false;
+}
+
+tc_status tc_sql_print(void *printer, const struct tc_rows *rows)
+{
+    struct tc_sql_printer *p = printer;
+    if (!p->begun && !begin(p, rows)) {
+        return p->out->error != 0 ? TC_E_IO : TC_E_NOMEM;
+    }
+    bool good = true;
+    if (p->mode == TC_SQL_TABLE) {
+        good = hold(p, rows);
+    }
+    for (size_t row = 0; row < rows->count && good && p->mode != TC_SQL_TABLE; row++) {
+        good = p->mode == TC_SQL_CSV ? csv_row(p, rows, row) : json_row(p, rows, row);
+    }
+    p->rows += rows->count;
+    return good ? TC_OK : p->out->error != 0 ? TC_E_IO : TC_E_NOMEM;
+}
+
+uint64_t tc_sql_printer_end(struct tc_sql_printer *p, size_t *out_left_out)
+{
+    if (p->mode == TC_SQL_TABLE && p->begun && p->held != NULL) {
+        (void)print_held(p);
+    }
+    *out_left_out = p->mode == TC_SQL_TABLE && p->layout.widths != NULL
+                        ? p->column_count - p->layout.columns
+                        : 0;
+    return p->rows;
+}

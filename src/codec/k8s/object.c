@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kubernetes objects to events: Event (core/v1 and events.k8s.io/v1), Pod,
+ * Node. A field of the wrong type counts as absent: an object is given up only
+ * when nothing of use is left of it.
+ */
+#include "codec/k8s/k8s_priv.h"
+
+#define S(literal) TC_LIT(literal)
+
+/* The kubelet cuts the message of a container's end here. */
+#define END_MESSAGE_MAX 4096
+
+tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev)
+{
+    ev->raw = (struct tc_raw){
+        .source = k->in->source,
+        .length = k->raw_length > UINT32_MAX ? UINT32_MAX : (uint32_t)k->raw_length,
+        .offset = k->raw_offset,
+    };
+    if (ev->time_ns == TC_TIME_NONE) {
+        ev->time_ns = k->seen_ns;
+    }
+    k->cursor->events++;
+    k->cursor->undated += ev->time_ns == TC_TIME_NONE;
+    return k->out->event(k->out->context, ev);
+}
+
+tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
+{
+    struct tc_codec_out *out = k->out;
+    if (k->strings_of != (int)ev->kind + 1) {
+        k->string_count = tc_event_strings(ev->kind, k->strings);
+        k->strings_of = (int)ev->kind + 1;
+    }
+    for (size_t i = 0; i < k->string_count; i++) {
+        struct tc_slice *s = tc_event_string(ev, k->strings[i]);
+        if (s->len == 0) {
+            *s = TC_EMPTY;
+        } else if (!tc__k8s_lasts(k, *s)) {
+            *s = tc_arena_copy(out->arena, *s);
+        }
+    }
+    if (!tc_arena_ok(out->arena) || !tc_arena_ok(out->scratch)) {
+        return tc_fail(k->err, TC_E_NOMEM, k->raw_offset,
+                       "no room for the text of a Kubernetes object");
+    }
+    return tc__k8s_deliver(k, ev);
+}
+
+tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why)
+{
+    k->cursor->unknown++;
+    if (!k->in->want_unknown || k->out->unknown == NULL) {
+        return TC_OK;
+    }
+    return k->out->unknown(k->out->context, k->raw_offset, k->raw_length, why);
+}
+
+tc_status tc__k8s_parse(struct tc_k8s *k, struct tc_slice json, const char *what,
+                        struct tc_k8s_val *out)
+{
+    struct tc_k8s_val root = {.v = {NULL, 0}, .there = true};
+    struct tc_error why = {0};
+    tc_status status = tc_json_parse(k->parser, json, &root.v, &why);
+    if (status == TC_E_MALFORMED || status == TC_E_LIMIT) {
+        *out = (struct tc_k8s_val){0};
+        if (k->bad.status == TC_OK) {
+            (void)tc_fail(&k->bad, status, k->raw_offset, "%s: %s", what, why.message);
+        }
+        return TC_OK;
+    }
+    if (status != TC_OK) {
+        return tc_fail(k->err, status, k->raw_offset, "%s: %s", what, why.message);
+    }
+    *out = root;
+    return TC_OK;
+}
+
+/* "2026-11-15 03:04:05.123 +0100 CET": the zone without the blank before it is one we know. */
+static bool go_time(struct tc_slice text, int64_t *out)
+{
+    struct tc_slice zone;
+    struct tc_slice clock;
+    struct tc_slice date = tc_slice_cut(text, ' ', &clock);
+    clock = tc_slice_cut(clock, ' ', &zone);
+    zone = tc_slice_cut(zone, ' ', &(struct tc_slice){0});
+    char bytes[64];
+    struct tc_buf b = tc_buf_make(bytes, sizeof bytes);
+    tc_buf_str(&b, date);
+    tc_buf_char(&b, 'T');
+    tc_buf_str(&b, clock);
+    tc_buf_str(&b, zone);
+    return zone.len > 0 && !b.overflowed &&
+           tc_time_parse(tc_buf_slice(&b), 0, out) == tc_buf_slice(&b).len;
+}
+
+bool tc__k8s_time(struct tc_slice text, int64_t *out)
+{
+    int64_t ns = 0;
+    if (text.len == 0 || (tc_time_parse(text, 0, &ns) != text.len && !go_time(text, &ns))) {
+        return false;
+    }
+    /* Kubernetes writes the zero time for "never". */
+    if (ns <= 0) {
+        return false;
+    }
+    *out = ns;
+    return true;
+}
+
+/* Takes the time of a member unless a better one was found before. */
+static void prefer(int64_t *io_ns, struct tc_k8s_val v, struct tc_slice key)
+{
+    if (*io_ns == TC_TIME_NONE) {
+        (void)tc__k8s_time(tc__k8s_string(v, key), io_ns);
+    }
+}
+
+static struct tc_slice either(struct tc_slice a, struct tc_slice b)
+{
+    return a.len > 0 ? a : b;
+}
+
+/* a + between + b in scratch; emit notices when that is full. */
+static struct tc_slice join(struct tc_k8s *k, struct tc_slice a, struct tc_slice between,
+                            struct tc_slice b)
+{
+    size_t len = a.len + between.len + b.len;
+    char *bytes = tc_new(k->out->scratch, char, len);
+    if (bytes == NULL) {
+        return TC_EMPTY;
+    }
+    struct tc_buf text = tc_buf_make(bytes, len);
+    tc_buf_str(&text, a);
+    tc_buf_str(&text, between);
+    tc_buf_str(&text, b);
+    return tc_buf_slice(&text);
+}
+
+struct tc_slice tc__k8s_container(struct tc_slice field_path)
+{
+    size_t brace = tc_slice_find_byte(field_path, '{');
+    if (brace == TC_NPOS || !tc_slice_starts(field_path, S("spec.")) ||
+        !tc_slice_ends(field_path, S("}")) ||
+        !tc_slice_ends(tc_slice_head(field_path, brace), S("ontainers"))) {
+        return TC_EMPTY;
+    }
+    return tc_slice_make(field_path.ptr + brace + 1, field_path.len - brace - 2);
+}
+
+void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node)
+{
+    ev->scope.node = node;
+    if (tc_slice_eq(ev->k8s.object_kind, S("Pod"))) {
+        ev->scope.ns = ns;
+        ev->scope.pod = ev->k8s.object_name;
+        ev->scope.pod_uid = ev->k8s.object_uid;
+    } else if (tc_slice_eq(ev->k8s.object_kind, S("Node"))) {
+        ev->scope.node = either(node, ev->k8s.object_name);
+    }
+}
+
+/* The time of an Event: the last time it was seen, as far as it says so. */
+static int64_t event_time(struct tc_k8s_val event, bool modern)
+{
+    struct tc_k8s_val series = tc__k8s_get(event, S("series"));
+    int64_t ns = TC_TIME_NONE;
+    if (!modern) {
+        prefer(&ns, event, S("lastTimestamp"));
+    }
+    prefer(&ns, series, S("lastObservedTime"));
+    prefer(&ns, event, S("eventTime"));
+    prefer(&ns, event, S("deprecatedLastTimestamp"));
+    prefer(&ns, event, S("firstTimestamp"));
+    prefer(&ns, event, S("deprecatedFirstTimestamp"));
+    prefer(&ns, tc__k8s_get(event, S("metadata")), S("creationTimestamp"));
+    return ns;
+}
+
+static int64_t event_count(struct tc_k8s_val event, bool modern)
+{
+    int64_t series = tc__k8s_int(tc__k8s_get(event, S("series")), S("count"), 0);
+    int64_t plain = tc__k8s_int(event, modern ? S("deprecatedCount") : S("count"), 0);
+    int64_t first = modern ? series : plain;
+    int64_t second = modern ? plain : series;
+    if (first > 0) {
+        return first;
+    }
+    return second > 0 ? second : 1;
+}
+
+static tc_status read_event(struct tc_k8s *k, struct tc_k8s_val event)
+{
+    struct tc_k8s_val meta = tc__k8s_get(event, S("metadata"));
+    struct tc_k8s_val about = tc__k8s_get(event, S("involvedObject"));
+    struct tc_k8s_val source = tc__k8s_get(event, S("source"));
+    bool modern = !about.there &&
+                  (tc__k8s_get(event, S("regarding")).there ||
+                   tc_slice_starts(tc__k8s_string(event, S("apiVersion")), S("events.k8s.io/")));
+    if (modern) {
+        about = tc__k8s_get(event, S("regarding"));
+        source = tc__k8s_get(event, S("deprecatedSource"));
+    }
+    struct tc_slice reporter = either(tc__k8s_string(event, S("reportingController")),
+                                      tc__k8s_string(event, S("reportingComponent")));
+    struct tc_slice emitter = tc__k8s_string(source, S("component"));
+
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_K8S_EVENT);
+    ev.time_ns = event_time(event, modern);
+    ev.uid = tc__k8s_string(meta, S("uid"));
+    ev.k8s.reason = tc__k8s_string(event, S("reason"));
+    ev.k8s.type = tc__k8s_string(event, S("type"));
+    ev.k8s.message = tc__k8s_string(event, modern ? S("note") : S("message"));
+    ev.k8s.object_kind = tc__k8s_string(about, S("kind"));
+    ev.k8s.object_name = tc__k8s_string(about, S("name"));
+    ev.k8s.object_uid = tc__k8s_string(about, S("uid"));
+    ev.k8s.component = modern ? either(reporter, emitter) : either(emitter, reporter);
+    ev.k8s.count = event_count(event, modern);
+    prefer(&ev.k8s.first_ns, event, modern ? S("deprecatedFirstTimestamp") : S("firstTimestamp"));
+    if (ev.k8s.count > 1) {
+        prefer(&ev.k8s.first_ns, event, S("eventTime")); /* when a series began */
+    }
+    if (ev.k8s.reason.len == 0 && ev.k8s.message.len == 0 && ev.k8s.object_name.len == 0) {
+        return tc__k8s_unknown(k, "an Event without reason, message and object");
+    }
+
+    struct tc_slice node = tc__k8s_string(source, S("host"));
+    /* Only a kubelet reports under the name of its node; others give their pod's. */
+    if (node.len == 0 && tc_slice_eq(ev.k8s.component, S("kubelet"))) {
+        node = tc__k8s_string(event, S("reportingInstance"));
+    }
+    tc__k8s_scope(
+        &ev, either(tc__k8s_string(about, S("namespace")), tc__k8s_string(meta, S("namespace"))),
+        node);
+    ev.scope.container = tc__k8s_container(tc__k8s_string(about, S("fieldPath")));
+    return tc__k8s_emit(k, &ev);
+}
+
+/* The ends of containers, oldest first: the run before, then this one; init containers first. */
+struct ends {
+    struct tc_k8s_val status;
+    struct tc_k8s_iter it;
+    struct tc_k8s_val container;
+    unsigned list;
+    bool open; /* `it` walks list number `list` */
+    bool last; /* lastState was given, state comes next */
+};
+
+static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc_k8s_val *out)
+{
+    static const struct tc_slice lists[] = {
+        {"initContainerStatuses", sizeof "initContainerStatuses" - 1},
+        {"containerStatuses", sizeof "containerStatuses" - 1},
+        {"ephemeralContainerStatuses", sizeof "ephemeralContainerStatuses" - 1},
+    };
+    while (e->list < sizeof lists / sizeof lists[0]) {
+        if (!e->open) {
+            e->it = tc__k8s_iter(tc__k8s_get(e->status, lists[e->list]));
+            e->open = true;
+        }
+        if (!e->last && !tc__k8s_next(&e->it, NULL, &e->container)) {
+            e->list++;
+            e->open = false;
+            continue;
+        }
+        e->last = !e->last;
+        struct tc_k8s_val state = tc__k8s_get(e->container, e->last ? S("lastState") : S("state"));
+        *out = tc__k8s_get(state, S("terminated"));
+        *out_name = tc__k8s_string(e->container, S("name"));
+        if (out->there) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool ended_badly(struct tc_k8s_val end)
+{
+    struct tc_slice reason = tc__k8s_string(end, S("reason"));
+    return tc__k8s_int(end, S("exitCode"), 0) != 0 || tc_slice_eq(reason, S("OOMKilled")) ||
+           tc_slice_eq(reason, S("Error")) || tc_slice_eq(reason, S("ContainerCannotRun"));
+}
+
+/* What the conditions of a pod say about its end. */
+struct pod_conditions {
+    struct tc_slice reason; /* of DisruptionTarget, when that is True */
+    struct tc_slice message;
+    bool disrupted;
+    int64_t disrupted_ns;
+    int64_t not_ready_ns; /* the latest loss of readiness */
+};
+
+static void pod_conditions_read(struct tc_k8s_val status, struct pod_conditions *out)
+{
+    *out = (struct pod_conditions){.disrupted_ns = TC_TIME_NONE, .not_ready_ns = TC_TIME_NONE};
+    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(status, S("conditions")));
+    struct tc_k8s_val condition;
+    while (tc__k8s_next(&it, NULL, &condition)) {
+        struct tc_slice type = tc__k8s_string(condition, S("type"));
+        struct tc_slice value = tc__k8s_string(condition, S("status"));
+        int64_t ns = TC_TIME_NONE;
+        prefer(&ns, condition, S("lastTransitionTime"));
+        if (tc_slice_eq(type, S("DisruptionTarget")) && tc_slice_eq(value, S("True"))) {
+            out->disrupted = true;
+            out->disrupted_ns = ns;
+            out->reason = tc__k8s_string(condition, S("reason"));
+            out->message = tc__k8s_string(condition, S("message"));
+        } else if ((tc_slice_eq(type, S("Ready")) || tc_slice_eq(type, S("ContainersReady"))) &&
+                   tc_slice_eq(value, S("False")) && ns > out->not_ready_ns) {
+            out->not_ready_ns = ns;
+        }
+    }
+}
+
+/*
+ * When the deletion of the pod was asked for: what ended from then on ended because of that. The
+ * API server writes down when it will be over, the grace period included. TC_TIME_NONE for a pod
+ * that nobody deleted.
+ */
+static int64_t deletion_request(struct tc_k8s_val meta)
+{
+    int64_t ns = TC_TIME_NONE;
+    prefer(&ns, meta, S("deletionTimestamp"));
+    int64_t grace_s = tc__k8s_int(meta, S("deletionGracePeriodSeconds"), 0);
+    if (ns == TC_TIME_NONE || grace_s <= 0) {
+        return ns;
+    }
+    return grace_s < ns / TC_SECOND ? ns - grace_s * TC_SECOND : 0;
+}
+
+/* The pod's start is the last resort: when the record was made is closer to its end. */
+static int64_t pod_time(const struct tc_k8s *k, struct tc_k8s_val pod,
+                        const struct pod_conditions *conditions, int64_t finished_ns)
+{
+    int64_t ns = conditions->disrupted_ns;
+    if (ns == TC_TIME_NONE) {
+        /* TC_TIME_NONE is less than any time. */
+        ns = finished_ns > conditions->not_ready_ns ? finished_ns : conditions->not_ready_ns;
+    }
+    ns = ns == TC_TIME_NONE ? k->seen_ns : ns;
+    prefer(&ns, tc__k8s_get(pod, S("status")), S("startTime"));
+    prefer(&ns, tc__k8s_get(pod, S("metadata")), S("creationTimestamp"));
+    return ns;
+}
+
+/* A container that ended as it was told to: why it ended goes into the message. */
+static void mark_deleted(struct tc_k8s *k, struct tc_ev_pod *pod)
+{
+    /* A longer one is not the kubelet's, and must not fill the scratch arena. */
+    bool both = pod->reason.len > 0 && pod->message.len > 0 && pod->message.len <= END_MESSAGE_MAX;
+    pod->message =
+        both ? join(k, pod->reason, S(": "), pod->message) : either(pod->reason, pod->message);
+    pod->reason = S("Deleted");
+}
+
+/* One event for each container that ended badly; `base` has what they share. */
+static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const struct tc_event *base,
+                           int64_t deletion_ns)
+{
+    struct ends ends = {.status = status};
+    struct tc_k8s_val end;
+    struct tc_slice name;
+    while (next_end(&ends, &name, &end)) {
+        if (!ended_badly(end)) {
+            continue;
+        }
+        struct tc_event ev = *base;
+        int64_t ns = TC_TIME_NONE;
+        prefer(&ns, end, S("finishedAt"));
+        ev.time_ns = ns == TC_TIME_NONE ? base->time_ns : ns;
+        ev.scope.container = name;
+        ev.uid = base->uid.len == 0 ? TC_EMPTY : join(k, base->uid, S("/"), name);
+        ev.pod.reason = tc__k8s_string(end, S("reason"));
+        ev.pod.message = tc__k8s_string(end, S("message"));
+        ev.pod.exit_code = tc__k8s_int(end, S("exitCode"), -1);
+        ev.pod.signal = tc__k8s_int(end, S("signal"), 0);
+        /* A shell's way to say "ended by signal N". */
+        if (ev.pod.signal == 0 && ev.pod.exit_code > 128 && ev.pod.exit_code < 160) {
+            ev.pod.signal = ev.pod.exit_code - 128;
+        }
+        if (deletion_ns != TC_TIME_NONE && ns != TC_TIME_NONE && ns >= deletion_ns) {
+            mark_deleted(k, &ev.pod);
+        }
+        TC_TRY(tc__k8s_emit(k, &ev));
+    }
+    return TC_OK;
+}
+
+static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
+{
+    struct tc_k8s_val meta = tc__k8s_get(pod, S("metadata"));
+    struct tc_k8s_val status = tc__k8s_get(pod, S("status"));
+    if (!status.there) {
+        return tc__k8s_unknown(k, "a Pod without a status");
+    }
+    TC_TRY(tc__k8s_pod_ranks(k, pod, tc__k8s_pod_gpu(pod)));
+    TC_TRY(tc__k8s_pod_addresses(k, pod));
+    struct pod_conditions conditions;
+    pod_conditions_read(status, &conditions);
+    int64_t finished_ns = TC_TIME_NONE;
+    size_t bad = 0;
+    struct ends ends = {.status = status};
+    struct tc_k8s_val end;
+    for (struct tc_slice name; next_end(&ends, &name, &end);) {
+        int64_t ns = TC_TIME_NONE;
+        /* The end of a run before this one says nothing about the end of the pod. */
+        if (!ends.last) {
+            prefer(&ns, end, S("finishedAt"));
+        }
+        finished_ns = ns > finished_ns ? ns : finished_ns;
+        bad += ended_badly(end);
+    }
+    struct tc_slice phase = tc__k8s_string(status, S("phase"));
+    struct tc_slice reason = tc__k8s_string(status, S("reason"));
+    /* A pod that failed without saying why failed with its containers: they are the news. */
+    int64_t deletion_ns = deletion_request(meta);
+    bool failed = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Failed"));
+    /* That it did its work is news to whoever waits for it; that it runs tells its name to those
+     * who know its uid. */
+    bool runs = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Running"));
+    bool own = reason.len > 0 || conditions.disrupted || failed || runs ||
+               tc_slice_eq(phase, S("Succeeded"));
+    if (!own && bad == 0) {
+        return TC_OK;
+    }
+
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_POD_STATE);
+    ev.time_ns = pod_time(k, pod, &conditions, finished_ns);
+    ev.uid = tc__k8s_string(meta, S("uid"));
+    ev.scope.node = tc__k8s_string(tc__k8s_get(pod, S("spec")), S("nodeName"));
+    ev.scope.ns = tc__k8s_string(meta, S("namespace"));
+    ev.scope.pod = tc__k8s_string(meta, S("name"));
+    ev.scope.pod_uid = ev.uid;
+    ev.scope.gpu_uuid = tc__k8s_pod_gpu(pod);
+    ev.pod.phase = phase;
+    ev.pod.gpus = tc__k8s_pod_gpus(pod);
+    TC_TRY(emit_ends(k, status, &ev, deletion_ns));
+    if (!own) {
+        return TC_OK;
+    }
+    ev.pod.reason = either(reason, conditions.reason);
+    ev.pod.message = either(tc__k8s_string(status, S("message")), conditions.message);
+    return tc__k8s_emit(k, &ev);
+}
+
+/* Kubernetes has no label of its own for a rack; this is what those who need one write. */
+static struct tc_slice rack_of(struct tc_k8s_val labels)
+{
+    struct tc_slice rack = tc__k8s_string(labels, S("topology.kubernetes.io/rack"));
+    return either(rack, tc__k8s_string(labels, S("rack")));
+}
+
+static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
+{
+    struct tc_k8s_val meta = tc__k8s_get(node, S("metadata"));
+    struct tc_slice name = tc__k8s_string(meta, S("name"));
+    struct tc_slice rack = rack_of(tc__k8s_get(meta, S("labels")));
+    struct tc_k8s_iter it =
+        tc__k8s_iter(tc__k8s_get(tc__k8s_get(node, S("status")), S("conditions")));
+    struct tc_k8s_val condition;
+    size_t count = 0;
+    TC_TRY(tc__k8s_node_addresses(k, node));
+    while (name.len > 0 && tc__k8s_next(&it, NULL, &condition)) {
+        struct tc_slice type = tc__k8s_string(condition, S("type"));
+        if (type.len == 0) {
+            continue;
+        }
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_NODE_CONDITION);
+        prefer(&ev.time_ns, condition, S("lastTransitionTime"));
+        ev.uid = join(k, name, S("/"), type);
+        ev.scope.node = name;
+        ev.k8s.type = type;
+        ev.k8s.rack = rack;
+        ev.k8s.status = tc__k8s_string(condition, S("status"));
+        ev.k8s.reason = tc__k8s_string(condition, S("reason"));
+        ev.k8s.message = tc__k8s_string(condition, S("message"));
+        TC_TRY(tc__k8s_emit(k, &ev));
+        count++;
+    }
+    return count > 0 ? TC_OK : tc__k8s_unknown(k, "a Node without a name or conditions");
+}
+
+/*
+ * The kind alone does not decide: audit logs have Events and storage systems
+ * have Nodes of their own. The items of a typed list (PodList) have neither
+ * kind nor version and are known by their shape.
+ */
+static tc_status read_object(struct tc_k8s *k, struct tc_k8s_val object)
+{
+    struct tc_slice kind = tc__k8s_string(object, S("kind"));
+    struct tc_slice version = tc__k8s_string(object, S("apiVersion"));
+    bool core = version.len == 0 || tc_slice_eq(version, S("v1"));
+    if (kind.len == 0 && core) {
+        if (tc__k8s_get(object, S("involvedObject")).there ||
+            tc__k8s_get(object, S("regarding")).there) {
+            kind = S("Event");
+        } else if (tc__k8s_get(tc__k8s_get(object, S("spec")), S("containers")).there) {
+            kind = S("Pod");
+        } else if (tc__k8s_get(tc__k8s_get(object, S("status")), S("nodeInfo")).there) {
+            kind = S("Node");
+        }
+    }
+    if (tc_slice_eq(kind, S("Event")) && (core || tc_slice_starts(version, S("events.k8s.io/")))) {
+        return read_event(k, object);
+    }
+    if (core && tc_slice_eq(kind, S("Pod"))) {
+        return read_pod(k, object);
+    }
+    if (core && tc_slice_eq(kind, S("Node"))) {
+        return read_node(k, object);
+    }
+    if (tc_slice_eq(kind, S("Namespace"))) {
+        return tc__k8s_unknown(k, "a Namespace says nothing we use");
+    }
+    return tc__k8s_unknown(k, kind.len == 0 ? "not a Kubernetes object"
+                                            : "an object of a kind that says nothing we use");
+}
+
+tc_status tc__k8s_object(struct tc_k8s *k, struct tc_k8s_val item)
+{
+    struct tc_k8s_val object = tc__k8s_get(item, S("object"));
+    bool watch = object.there && tc__k8s_string(item, S("type")).len > 0 &&
+                 !tc__k8s_get(item, S("kind")).there;
+    tc_arena_mark mark = tc_arena_snapshot(k->out->scratch);
+    tc_status status = read_object(k, watch ? object : item);
+    tc_arena_rewind(k->out->scratch, mark);
+    return status;
+}
+
+tc_status tc__k8s_item(struct tc_k8s *k, struct tc_slice json)
+{
+    struct tc_k8s_val item = {0};
+    TC_TRY(tc__k8s_parse(k, json, "a Kubernetes object", &item));
+    return item.there ? tc__k8s_object(k, item) : TC_OK;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ranks a pod runs, where it says so in numbers: the environment that
+ * torchrun and the Kubeflow operators read, or the index of an Indexed Job. What
+ * could be meant two ways gives nothing.
+ */
+#include "base/limits.h"
+#include "codec/k8s/k8s_priv.h"
+
+#define S(literal) TC_LIT(literal)
+/* Ranks of one pod; a node with more GPUs does not exist. */
+#define POD_RANKS_MAX 64
+/* A pod with as many GPUs has all of its node: then the driver counts them as it does. */
+#define WHOLE_NODE 8
+
+/* Numbers that a pod gives; -1 for those it does not. */
+struct numbers {
+    int64_t rank;
+    int64_t node_rank;
+    int64_t per_node;
+    int64_t world;
+    int64_t index; /* of an Indexed Job */
+    int64_t gpus;
+    bool replica; /* of a Kubeflow job: its RANK counts pods */
+};
+
+static void note(int64_t *io, struct tc_slice text)
+{
+    int64_t value = -1;
+    if (*io < 0 && tc_slice_is_i64(text, &value) && value >= 0 && value <= TC_FR_RANK_MAX) {
+        *io = value;
+    }
+}
+
+static void read_env(struct tc_k8s_val container, struct numbers *n)
+{
+    const struct {
+        struct tc_slice name;
+        int64_t *value;
+    } known[] = {
+        {S("RANK"), &n->rank},
+        {S("NODE_RANK"), &n->node_rank},
+        {S("PET_NODE_RANK"), &n->node_rank},
+        {S("NPROC_PER_NODE"), &n->per_node},
+        {S("PET_NPROC_PER_NODE"), &n->per_node},
+        {S("WORLD_SIZE"), &n->world},
+        {S("JOB_COMPLETION_INDEX"), &n->index},
+    };
+    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(container, S("env")));
+    struct tc_k8s_val v;
+    while (tc__k8s_next(&it, NULL, &v)) {
+        struct tc_slice name = tc__k8s_string(v, S("name"));
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            if (tc_slice_eq(name, known[i].name)) {
+                note(known[i].value, tc__k8s_string(v, S("value")));
+            }
+        }
+    }
+}
+
+static struct numbers read_numbers(struct tc_k8s_val pod)
+{
+    struct numbers n = {-1, -1, -1, -1, -1, 0, false};
+    struct tc_k8s_val meta = tc__k8s_get(pod, S("metadata"));
+    struct tc_k8s_val labels = tc__k8s_get(meta, S("labels"));
+    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(tc__k8s_get(pod, S("spec")), S("containers")));
+    struct tc_k8s_val container;
+    while (tc__k8s_next(&it, NULL, &container)) {
+        read_env(container, &n);
+        struct tc_k8s_val limits = tc__k8s_get(tc__k8s_get(container, S("resources")), S("limits"));
+        int64_t gpus = tc__k8s_int(limits, S("nvidia.com/gpu"), 0);
+        n.gpus += gpus > 0 && gpus <= POD_RANKS_MAX ? gpus : 0;
+    }
+    static const struct tc_slice index = {"batch.kubernetes.io/job-completion-index",
+                                          sizeof "batch.kubernetes.io/job-completion-index" - 1};
+    note(&n.index, tc__k8s_string(tc__k8s_get(meta, S("annotations")), index));
+    note(&n.index, tc__k8s_string(labels, index));
+    n.replica = tc__k8s_string(labels, S("training.kubeflow.org/replica-index")).len > 0 &&
+                tc__k8s_string(labels, S("training.kubeflow.org/replica-type")).len > 0;
+    return n;
+}
+
+/* The ranks [*out_first, *out_first + count); 0 when the numbers do not say. */
+static int64_t ranks_of(const struct numbers *n, int64_t *out_first)
+{
+    if (n->node_rank >= 0 && n->per_node > 0) {
+        *out_first = n->node_rank * n->per_node;
+        return n->per_node;
+    }
+    if (n->rank >= 0 && n->gpus <= 1) {
+        *out_first = n->rank;
+        return 1;
+    }
+    /* Kubeflow gives each pod a RANK, and torchrun in it starts one process a GPU. */
+    int64_t index = n->rank >= 0 && n->replica ? n->rank : n->rank >= 0 ? -1 : n->index;
+    if (index < 0 || n->gpus < 1) {
+        return 0;
+    }
+    *out_first = index * n->gpus;
+    return n->gpus;
+}
+
+static struct tc_slice job_of(struct tc_k8s_val pod)
+{
+    static const char *const names[] = {"training.kubeflow.org/job-name",
+                                        "batch.kubernetes.io/job-name", "job-name",
+                                        "jobset.sigs.k8s.io/jobset-name"};
+    struct tc_k8s_val labels = tc__k8s_get(tc__k8s_get(pod, S("metadata")), S("labels"));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct tc_slice name = tc__k8s_string(labels, tc_slice_cstr(names[i]));
+        if (name.len > 0) {
+            return name;
+        }
+    }
+    return TC_EMPTY;
+}
+
+tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod, struct tc_slice gpu_uuid)
+{
+    struct tc_k8s_val meta = tc__k8s_get(pod, S("metadata"));
+    struct tc_slice node = tc__k8s_string(tc__k8s_get(pod, S("spec")), S("nodeName"));
+    struct tc_slice name = tc__k8s_string(meta, S("name"));
+    struct numbers n = read_numbers(pod);
+    int64_t first = 0;
+    int64_t count = ranks_of(&n, &first);
+    if (count < 1 || count > POD_RANKS_MAX || first + count > TC_FR_RANK_MAX + 1 || node.len == 0 ||
+        name.len == 0) {
+        return TC_OK;
+    }
+    int64_t start_ns = TC_TIME_NONE;
+    struct tc_slice since = tc__k8s_string(tc__k8s_get(pod, S("status")), S("startTime"));
+    if (!tc__k8s_time(since, &start_ns)) {
+        (void)tc__k8s_time(tc__k8s_string(meta, S("creationTimestamp")), &start_ns);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_RANK_PLACE);
+        ev.time_ns = start_ns;
+        ev.place.origin = S("pod");
+        ev.place.world_size = n.world >= first + count ? n.world : -1;
+        ev.scope.node = node;
+        ev.scope.ns = tc__k8s_string(meta, S("namespace"));
+        ev.scope.pod = name;
+        ev.scope.pod_uid = tc__k8s_string(meta, S("uid"));
+        ev.scope.job = job_of(pod);
+        ev.scope.rank = (int32_t)(first + i);
+        ev.scope.gpu_index = count >= WHOLE_NODE ? (int32_t)i : -1;
+        ev.scope.gpu_uuid = count == 1 ? gpu_uuid : TC_EMPTY;
+        TC_TRY(tc__k8s_emit(k, &ev));
+    }
+    return TC_OK;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of rules, what they share, and the rules for NVIDIA's drivers: Xid,
+ * SXid, inventory, NVLink discovery, peer memory.
+ */
+#include "base/limits.h"
+#include "codec/kmsg/kmsg_priv.h"
+
+/* Codes above this are not Xids or SXids but torn or garbled lines. */
+#define CODE_MAX 100000
+/* The Xids whose text is that of NVLink 5: unit, severity, link, registers. */
+#define NVLINK5_FIRST 144
+#define NVLINK5_LAST 150
+#define XID_NVLINK 74
+#define XID_FALLEN_OFF 79
+/* Hex digits of an NVLink 5 register: fewer at the end of a line are a torn number. */
+#define REGISTER_DIGITS 8
+#define UUID_LENGTH 40 /* "GPU-" and 36 */
+/* "fallen off the bus" is the last of four lines that the driver prints at once. */
+#define FALLEN_OFF_LINES 4
+
+size_t tc__kmsg_offset(const struct tc__kmsg_context *c)
+{
+    return (size_t)(c->line->raw.ptr - c->in->bytes.ptr);
+}
+
+bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
+{
+    struct tc_slice s = c->in->bytes;
+    if (c->shape != TC__KMSG_LINES) {
+        /* Over the record at *io_at, to the one behind it. */
+        size_t at = *io_at;
+        if (!tc__kmsg_record_next(c->shape, c->in, &at, NULL) ||
+            !tc__kmsg_record_next(c->shape, c->in, &at, out)) {
+            return false;
+        }
+        *io_at = (size_t)(out->raw.ptr - s.ptr);
+        return true;
+    }
+    size_t end = tc_slice_find_byte(tc_slice_head(tc_slice_from(s, *io_at), TC_LINE_MAX + 1), '\n');
+    if (end == TC_NPOS || *io_at + end + 1 >= s.len) {
+        return false;
+    }
+    size_t start = *io_at + end + 1;
+    struct tc_slice line = tc_slice_head(tc_slice_from(s, start), TC_LINE_MAX);
+    size_t length = tc_slice_find_byte(line, '\n');
+    tc__kmsg_frame(c->in, tc_slice_head(line, length), out);
+    *io_at = start;
+    return true;
+}
+
+bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
+{
+    struct tc_slice s = c->in->bytes;
+    if (c->shape != TC__KMSG_LINES) {
+        return tc__kmsg_record_prev(c->shape, c->in, io_at, out);
+    }
+    if (*io_at == 0) {
+        return false;
+    }
+    size_t end = *io_at - 1;
+    /* As far back as tc__kmsg_next looks ahead, so that two lines see each other or neither. */
+    size_t stop = end > TC_LINE_MAX ? end - TC_LINE_MAX - 1 : 0;
+    const char *newline = memrchr(s.ptr + stop, '\n', end - stop);
+    if (newline == NULL && end > TC_LINE_MAX) {
+        return false;
+    }
+    size_t start = newline == NULL ? 0 : (size_t)(newline - s.ptr) + 1;
+    tc__kmsg_frame(c->in, tc_slice_make(s.ptr + start, end - start), out);
+    *io_at = start;
+    return true;
+}
+
+void tc__kmsg_fault(const struct tc__kmsg_context *c, struct tc_event *ev, enum tc_event_kind kind,
+                    struct tc_slice fault, struct tc_slice device)
+{
+    tc_event_init(ev, kind);
+    ev->fault.fault = fault;
+    ev->fault.device = device;
+    ev->fault.message = c->line->message;
+    ev->fault.count = c->line->count;
+}
+
+/* The number behind the first `word` of s ("Link 08", "link 14("); -1 when there is none. */
+static int64_t number_after(struct tc_slice s, struct tc_slice word)
+{
+    size_t at = tc_slice_find_nocase(s, word);
+    int64_t value = -1;
+    if (at != TC_NPOS) {
+        struct tc_slice rest = tc_slice_from(s, at + word.len);
+        size_t used = tc_slice_i64(rest, &value);
+        if (used == 0 || value < 0) {
+            value = -1;
+        }
+    }
+    return value;
+}
+
+/* "(PCI:0000:b3:00.0 GPU-I:05): 79" at the start of *io_s: the address and the code. */
+static enum tc__kmsg_verdict take_code(struct tc__kmsg_context *c, struct tc_slice *io_s,
+                                       struct tc_bdf *out_pci, int64_t *out_code)
+{
+    struct tc_slice inside;
+    struct tc_slice s;
+    if (!tc__kmsg_split(*io_s, TC_LIT("):"), &inside, &s)) {
+        c->why = "Xid or SXid without a code";
+        return TC__KMSG_BROKEN;
+    }
+    (void)tc__kmsg_take(&inside, TC_LIT("PCI:"));
+    uint64_t code = 0;
+    s = tc__kmsg_skip_spaces(s);
+    size_t used = tc_slice_u64(s, &code);
+    if (tc_bdf_parse(inside, out_pci) == 0) {
+        c->why = "Xid or SXid without a PCI address";
+        return TC__KMSG_BROKEN;
+    }
+    if (used == 0 || code > CODE_MAX) {
+        c->why = "Xid or SXid without a code";
+        return TC__KMSG_BROKEN;
+    }
+    s = tc_slice_from(s, used);
+    (void)tc__kmsg_take(&s, TC_LIT(","));
+    *io_s = tc__kmsg_skip_spaces(s);
+    *out_code = (int64_t)code;
+    return TC__KMSG_EVENT;
+}
+
+/* Takes "key=value, " off; the driver's "<unknown>" gives the empty slice. */
+static struct tc_slice take_value(struct tc_slice *io_s, struct tc_slice key)
+{
+    if (!tc__kmsg_take(io_s, key)) {
+        return TC_EMPTY;
+    }
+    struct tc_slice value = tc_slice_trim(tc_slice_cut(*io_s, ',', io_s));
+    *io_s = tc__kmsg_skip_spaces(*io_s);
+    bool unknown =
+        tc_slice_eq(value, TC_LIT("<unknown>")) || tc_slice_eq(value, TC_LIT("'<unknown>'"));
+    return unknown ? TC_EMPTY : value;
+}
+
+/* "Fatal" and "Nonfatal" of an Xid, "Non-fatal" of an SXid. */
+static struct tc_slice severity_of(struct tc_slice word)
+{
+    if (tc_slice_eq_nocase(word, TC_LIT("fatal"))) {
+        return TC_LIT("fatal");
+    }
+    if (tc_slice_eq_nocase(word, TC_LIT("nonfatal")) ||
+        tc_slice_eq_nocase(word, TC_LIT("non-fatal"))) {
+        return TC_LIT("nonfatal");
+    }
+    return TC_EMPTY;
+}
+
+/* "NETIR_LINK_EVT  Fatal   XC0 i0 Link 08 (0x004505c6 0x00000000 ..." */
+static void read_nvlink5(struct tc_slice message, struct tc_ev_xid *xid)
+{
+    struct tc_slice rest;
+    struct tc_slice unit = tc_slice_cut(message, ' ', &rest);
+    struct tc_slice severity = severity_of(tc_slice_cut(tc__kmsg_skip_spaces(rest), ' ', &rest));
+    if (severity.len == 0) {
+        return;
+    }
+    xid->unit = unit;
+    xid->severity = severity;
+    xid->link = number_after(rest, TC_LIT("Link "));
+    struct tc_slice head;
+    uint64_t value = 0;
+    if (!tc__kmsg_split(rest, TC_LIT("(0x"), &head, &rest)) {
+        return;
+    }
+    size_t used = tc_slice_hex(rest, &value);
+    bool whole = used == REGISTER_DIGITS || (used > 0 && used < rest.len);
+    if (whole && value <= UINT32_MAX) {
+        xid->intrinfo = (int64_t)value;
+        xid->subcode = (int64_t)(value >> 20 & 0x3f);
+    }
+}
+
+/* "NVRM: Xid (PCI:0000:b3:00): 79, pid=1234, name=python, Ch 00000008" */
+enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
+                                   struct tc_event *ev)
+{
+    struct tc_slice s = tc_slice_from(c->line->message, TC__KMSG_XID.len);
+    struct tc_bdf pci = {0};
+    int64_t code = 0;
+    enum tc__kmsg_verdict verdict = take_code(c, &s, &pci, &code);
+    if (verdict != TC__KMSG_EVENT) {
+        return verdict;
+    }
+    *ev = *blank;
+    ev->scope.pci = pci;
+    ev->xid.code = code;
+    uint64_t pid = 0;
+    if (tc_slice_is_u64(take_value(&s, TC_LIT("pid=")), &pid) && pid <= INT32_MAX) {
+        ev->scope.pid = (int64_t)pid;
+    }
+    ev->xid.process = take_value(&s, TC_LIT("name="));
+    ev->xid.message = s;
+    if (code >= NVLINK5_FIRST && code <= NVLINK5_LAST) {
+        read_nvlink5(s, &ev->xid);
+    } else if (code == XID_NVLINK) {
+        ev->xid.link = number_after(s, TC_LIT("link "));
+    }
+    return TC__KMSG_EVENT;
+}
+
+static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_event blank;
+    if (!tc_slice_starts(c->line->message, TC__KMSG_XID)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    tc_event_init(&blank, TC_EVENT_XID);
+    return tc__kmsg_xid(c, &blank, ev);
+}
+
+/* "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress ..." */
+static enum tc__kmsg_verdict rule_sxid(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_bdf pci = {0};
+    int64_t code = 0;
+    uint64_t instance = 0;
+    if (!tc__kmsg_take(&s, TC_LIT("nvidia-nvswitch"))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    s = tc_slice_from(s, tc_slice_u64(s, &instance));
+    if (!tc__kmsg_take(&s, TC_LIT(": SXid ("))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    enum tc__kmsg_verdict verdict = take_code(c, &s, &pci, &code);
+    if (verdict != TC__KMSG_EVENT) {
+        return verdict;
+    }
+    struct tc_slice rest;
+    tc_event_init(ev, TC_EVENT_SXID);
+    ev->scope.pci = pci;
+    ev->xid.code = code;
+    ev->xid.message = s;
+    ev->xid.severity = severity_of(tc_slice_cut(s, ',', &rest));
+    ev->xid.link = number_after(s, TC_LIT("Link "));
+    return TC__KMSG_EVENT;
+}
+
+/* The GPU that an earlier line of the same four names. */
+static void find_fallen_gpu(const struct tc__kmsg_context *c, struct tc_bdf *out)
+{
+    struct tc__kmsg_line line;
+    size_t at = tc__kmsg_offset(c);
+    for (int i = 0; i < FALLEN_OFF_LINES && tc__kmsg_prev(c, &at, &line); i++) {
+        struct tc_slice s = line.message;
+        if (line.origin == TC__KMSG_KERNEL && tc_slice_eq(line.node, c->line->node) &&
+            tc__kmsg_take(&s, TC_LIT("NVRM: The NVIDIA GPU ")) && tc_bdf_parse(s, out) > 0) {
+            return;
+        }
+    }
+}
+
+/*
+ * The driver's other words for Xid 79. Usually an Xid line says the same: both
+ * become events, since either may be missing.
+ */
+static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_bdf pci = {0};
+    if (!tc__kmsg_take(&s, TC_LIT("NVRM: ")) ||
+        !tc_slice_contains(s, TC_LIT("fallen off the bus"))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (tc_slice_starts(s, TC_LIT("fallen off the bus"))) {
+        find_fallen_gpu(c, &pci);
+    } else if (tc__kmsg_take(&s, TC_LIT("The NVIDIA GPU ")) || tc__kmsg_take(&s, TC_LIT("GPU "))) {
+        (void)tc__kmsg_take(&s, TC_LIT("at "));
+        (void)tc__kmsg_take(&s, TC_LIT("PCI:"));
+        (void)tc_bdf_parse(s, &pci);
+    }
+    if (!pci.known) {
+        c->why = "a GPU fell off the bus, without its PCI address";
+        return TC__KMSG_BROKEN;
+    }
+    tc_event_init(ev, TC_EVENT_XID);
+    ev->scope.pci = pci;
+    ev->xid.code = XID_FALLEN_OFF;
+    ev->xid.message = c->line->message;
+    return TC__KMSG_EVENT;
+}
+
+/* "NVRM: GPU at PCI:0000:9b:00: GPU-660d987e-5b28-3bf6-2a2d-1d5ecae7f6df" */
+static enum tc__kmsg_verdict rule_inventory(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_bdf pci = {0};
+    if (!tc__kmsg_take(&s, TC_LIT("NVRM: GPU at PCI:"))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    s = tc_slice_from(s, tc_bdf_parse(s, &pci));
+    bool has_uuid = pci.known && tc__kmsg_take(&s, TC_LIT(": ")) &&
+                    tc_slice_starts(s, TC_LIT("GPU-")) && s.len >= UUID_LENGTH;
+    for (size_t i = 4; has_uuid && i < UUID_LENGTH; i++) {
+        uint64_t digit = 0;
+        has_uuid = s.ptr[i] == '-' || tc_slice_hex(tc_slice_make(s.ptr + i, 1), &digit) == 1;
+    }
+    if (!has_uuid) {
+        c->why = "GPU inventory without an address or a UUID";
+        return TC__KMSG_BROKEN;
+    }
+    tc_event_init(ev, TC_EVENT_GPU_INVENTORY);
+    ev->scope.pci = pci;
+    ev->scope.gpu_uuid = tc_slice_head(s, UUID_LENGTH);
+    return TC__KMSG_EVENT;
+}
+
+static enum tc__kmsg_verdict rule_driver(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice s = c->line->message;
+    struct tc_bdf pci = {0};
+    if (tc_slice_starts(s, TC_LIT("nvidia-peermem ")) &&
+        tc_slice_contains(s, TC_LIT("ERROR detected invalid context"))) {
+        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("peermem_invalid_context"), TC_EMPTY);
+        return TC__KMSG_EVENT;
+    }
+    if (!tc__kmsg_take(&s, TC_LIT("NVRM: "))) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (tc_slice_starts(s, TC_LIT("knvlink")) && tc_slice_contains(s, TC_LIT("RxDet")) &&
+        tc_slice_find_nocase(s, TC_LIT("failed")) != TC_NPOS) {
+        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("nvlink_discovery_failed"), TC_EMPTY);
+        return TC__KMSG_EVENT;
+    }
+    if (tc__kmsg_take(&s, TC_LIT("GPU ")) && tc_bdf_parse(s, &pci) > 0 &&
+        tc_slice_contains(s, TC_LIT(": RmInitAdapter failed"))) {
+        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("gpu_init_failed"), TC_EMPTY);
+        ev->scope.pci = pci;
+        return TC__KMSG_EVENT;
+    }
+    return TC__KMSG_NOT_MINE;
+}
+
+enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    if (c->line->origin == TC__KMSG_OOMD) {
+        return tc__kmsg_rule_oomd(c, ev);
+    }
+    static const tc__kmsg_rule rules[] = {
+        rule_xid,
+        rule_sxid,
+        rule_fallen_off,
+        rule_inventory,
+        rule_driver,
+        tc__kmsg_rule_aer,
+        tc__kmsg_rule_link,
+        tc__kmsg_rule_oom,
+        tc__kmsg_rule_memory,
+        tc__kmsg_rule_storage,
+        tc__kmsg_rule_nfs,
+        tc__kmsg_rule_remote,
+        tc__kmsg_rule_network,
+        tc__kmsg_rule_task,
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        enum tc__kmsg_verdict verdict = rules[i](c, ev);
+        if (verdict != TC__KMSG_NOT_MINE) {
+            return verdict;
+        }
+    }
+    return TC__KMSG_NOT_MINE;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP/JSON as the OpenTelemetry Collector's file exporter writes it: a line a
+ * request, or one document, or an array of them; logs and metrics are read, traces
+ * are recognised and skipped. This file recognises the input and walks it:
+ * resources, scopes, then records and metrics one at a time (json_walk.c).
+ *
+ * A line that was torn (the exporter was killed, the disk was full) ends where the
+ * next one begins, so it costs its own rest and nothing else.
+ */
+#include "base/json_raw.h"
+#include "codec/json_walk_priv.h"
+#include "codec/last_time_priv.h"
+#include "codec/otlp/record_priv.h"
+
+#define S(literal) TC_LIT(literal)
+#define BYTE_ORDER_MARK S("\xef\xbb\xbf")
+
+/* The members by which a request is known. */
+static const char *const SIGNALS[] = {"resourceLogs", "resourceMetrics", "resourceSpans",
+                                      "resourceProfiles"};
+#define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
+
+static struct tc__otlp *otlp_of(struct tc__json_walk *w, size_t at, size_t length)
+{
+    struct tc__otlp *o = w->context;
+    o->k.raw_offset = at;
+    o->k.raw_length = length;
+    return o;
+}
+
+static tc_status read_record(struct tc__json_walk *w, struct tc_slice json, size_t at,
+                             const void *of)
+{
+    return tc__otlp_record(otlp_of(w, at, json.len), of, json);
+}
+
+static tc_status read_metric(struct tc__json_walk *w, struct tc_slice json, size_t at,
+                             const void *of)
+{
+    return tc__otlp_metric(otlp_of(w, at, json.len), of, json);
+}
+
+static tc_status read_odd(struct tc__json_walk *w, struct tc_slice json, size_t at, const void *of)
+{
+    (void)of;
+    return tc__k8s_unknown(&otlp_of(w, at, json.len)->k, "an element of a list that is no object");
+}
+
+static tc_status read_skipped(struct tc__json_walk *w, struct tc_slice json, size_t at,
+                              const void *of)
+{
+    (void)of;
+    return tc__k8s_unknown(&otlp_of(w, at, json.len)->k, "neither logs nor metrics");
+}
+
+static tc_status walk_scope(struct tc__json_walk *w, size_t *io_at, const void *of)
+{
+    static const struct tc__json_list lists[] = {
+        {.key = {"logRecords", sizeof "logRecords" - 1}, .read = read_record},
+        {.key = {"metrics", sizeof "metrics" - 1}, .read = read_metric},
+    };
+    bool found = false;
+    return tc__json_walk_object(w, io_at, lists, sizeof lists / sizeof lists[0], of, &found);
+}
+
+static tc_status read_resource(struct tc__otlp *o, struct tc_slice json,
+                               struct tc__otlp_resource *out)
+{
+    struct tc_k8s_val resource;
+    TC_TRY(tc__k8s_parse(&o->k, json, "a resource", &resource));
+    TC_TRY(tc__k8s_resource(&o->k, resource, &out->k8s));
+    tc__otlp_attrs_add(o, tc__k8s_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
+    tc__otlp_attrs_keep(o, &out->attrs);
+    tc__otlp_labels(o, resource, out);
+    if (!tc_arena_ok(o->k.out->scratch)) {
+        return tc_fail(o->k.err, TC_E_LIMIT, o->k.raw_offset,
+                       "a resource's attributes are too long");
+    }
+    return TC_OK;
+}
+
+static tc_status walk_resource(struct tc__json_walk *w, size_t *io_at, const void *of)
+{
+    static const struct tc__json_list scopes[] = {
+        {.key = {"scopeLogs", sizeof "scopeLogs" - 1}, .read = read_odd, .walk = walk_scope},
+        {.key = {"scopeMetrics", sizeof "scopeMetrics" - 1}, .read = read_odd, .walk = walk_scope},
+    };
+    (void)of;
+    struct tc__otlp *o = w->context;
+    struct tc__otlp_resource resource = {0};
+    struct tc_slice json;
+    tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+    tc_status status = TC_OK;
+    bool found = false;
+    /* Looked for ahead: nothing says that the resource comes before its logs. */
+    if (tc_json_raw_get(tc_slice_from(w->text, *io_at), S("resource"), &json)) {
+        o->k.raw_offset = (size_t)(json.ptr - w->text.ptr);
+        status = read_resource(o, json, &resource);
+    }
+    if (status == TC_OK) {
+        status = tc__json_walk_object(w, io_at, scopes, sizeof scopes / sizeof scopes[0], &resource,
+                                      &found);
+    }
+    tc_arena_rewind(o->k.out->scratch, mark);
+    return status;
+}
+
+static tc_status walk_request(struct tc__json_walk *w, size_t *io_at, const void *of)
+{
+    static const struct tc__json_list signals[] = {
+        {.key = {"resourceLogs", sizeof "resourceLogs" - 1},
+         .read = read_odd,
+         .walk = walk_resource},
+        {.key = {"resourceMetrics", sizeof "resourceMetrics" - 1},
+         .read = read_odd,
+         .walk = walk_resource},
+        {.key = {"resourceSpans", sizeof "resourceSpans" - 1}, .read = read_skipped},
+        {.key = {"resourceProfiles", sizeof "resourceProfiles" - 1}, .read = read_skipped},
+    };
+    (void)of;
+    size_t start = *io_at;
+    bool found = false;
+    TC_TRY(
+        tc__json_walk_object(w, io_at, signals, sizeof signals / sizeof signals[0], NULL, &found));
+    return found ? TC_OK
+                 : tc__k8s_unknown(&otlp_of(w, start, *io_at - start)->k,
+                                   "an object without logs or metrics");
+}
+
+static tc_status walk_document(struct tc__json_walk *w, size_t *io_at)
+{
+    static const struct tc__json_list bare = {
+        .key = {"element", sizeof "element" - 1}, .read = read_odd, .walk = walk_request};
+    if (tc__json_byte_is(w->text, *io_at, '[')) {
+        return tc__json_walk_array(w, io_at, &bare, NULL);
+    }
+    if (!tc__json_byte_is(w->text, *io_at, '{')) {
+        w->is_broken = true;
+        return tc_fail(w->err, TC_E_MALFORMED, *io_at, "expected a JSON object or array");
+    }
+    return walk_request(w, io_at, NULL);
+}
+
+/* Whether a request begins at `at`: {"resourceLogs", with any white space. */
+static bool is_request(struct tc_slice bytes, size_t at)
+{
+    at = tc__json_byte_is(bytes, at, '{') ? tc__json_skip_space(bytes, at + 1) : bytes.len;
+    struct tc_slice rest = tc_slice_from(bytes, at);
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        struct tc_slice signal = tc_slice_cstr(SIGNALS[i]);
+        if (rest.len > signal.len + 1 && rest.ptr[0] == '"' && rest.ptr[signal.len + 1] == '"' &&
+            tc_slice_starts(tc_slice_from(rest, 1), signal)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Where the document at `at` ends at the latest: at the end of a line behind which a request
+ * begins. Without this the next line would be taken for a part of one that was torn.
+ */
+static size_t document_limit(struct tc_slice bytes, size_t at)
+{
+    while (at < bytes.len) {
+        size_t newline = tc_slice_find_byte(tc_slice_from(bytes, at), '\n');
+        if (newline == TC_NPOS) {
+            break;
+        }
+        size_t end = at + newline;
+        at = tc__json_skip_space(bytes, end);
+        if (is_request(bytes, at)) {
+            return end;
+        }
+    }
+    return bytes.len;
+}
+
+static void note_bad(struct tc__otlp *o, const struct tc_error *why)
+{
+    o->k.bad = o->k.bad.status == TC_OK ? *why : o->k.bad;
+}
+
+/* One document, or what can be had of it: *io_at is behind it, or where nothing more can be read.
+ */
+static tc_status read_document(struct tc__otlp *o, struct tc__json_walk *w, size_t *io_at)
+{
+    size_t start = *io_at;
+    tc_status status = walk_document(w, io_at);
+    if (status == TC_OK || !w->is_broken) {
+        return status;
+    }
+    if (tc__json_skip_broken(w, &start)) {
+        *io_at = start;
+    } else if (w->text.len < o->k.in->bytes.len) {
+        w->is_broken = false;
+        *io_at = w->text.len;
+    } else {
+        return status;
+    }
+    note_bad(o, w->err);
+    return TC_OK;
+}
+
+/*
+ * Documents one after another, with or without line ends between them. A bad one is told at the
+ * end, and what is told then cannot be kept over a pause: there is none any more. Nor is there one
+ * between lines of the kernel that may belong together.
+ */
+static tc_status walk_documents(struct tc__otlp *o, size_t at)
+{
+    struct tc_slice bytes = o->k.in->bytes;
+    struct tc__json_walk w = {.err = o->k.err, .context = o};
+    tc_status status = TC_OK;
+    size_t limit = 0;
+    o->k.out->pause = false;
+    while (status == TC_OK &&
+           (!o->k.out->pause || o->k.bad.status != TC_OK || o->kernel.count > 0)) {
+        at = tc__json_skip_space(bytes, at);
+        if (at >= bytes.len) {
+            o->k.cursor->done = true;
+            break;
+        }
+        if (at >= limit) {
+            limit = document_limit(bytes, at);
+        }
+        /* An array has its requests on lines of their own, perhaps. */
+        w.text = tc__json_byte_is(bytes, at, '[') ? bytes : tc_slice_head(bytes, limit);
+        status = read_document(o, &w, &at);
+    }
+    o->k.is_broken = w.is_broken;
+    o->k.cursor->offset = at;
+    /* What was gathered before the walk broke is still delivered. */
+    if (status == TC_OK || w.is_broken) {
+        struct tc_error walk_error = *w.err;
+        tc_status flushed = tc__otlp_flush(o);
+        if (flushed != TC_OK) {
+            o->k.is_broken = false;
+            return flushed;
+        }
+        *w.err = walk_error;
+    }
+    return status;
+}
+
+static size_t content_start(struct tc_slice bytes)
+{
+    return tc__json_skip_space(bytes,
+                               tc_slice_starts(bytes, BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.len : 0);
+}
+
+/* The same with the number of its line in front. */
+static tc_status fail_at_line(struct tc_error *err, struct tc_slice bytes,
+                              const struct tc_error *why)
+{
+    size_t line = 1;
+    struct tc_slice above = tc_slice_head(bytes, why->offset);
+    for (size_t at = 0; (at = tc_slice_find_byte(above, '\n')) != TC_NPOS; line++) {
+        above = tc_slice_from(above, at + 1);
+    }
+    return tc_fail(err, why->status, why->offset, "line %zu: %s", line, why->message);
+}
+
+/* Of what is left a part: records need some too. */
+static size_t block_room(const struct tc_arena *scratch)
+{
+    return (scratch->size - scratch->used) / 8;
+}
+
+static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
+                        struct tc_codec_out *out, struct tc_error *err)
+{
+    size_t start = content_start(in->bytes);
+    if (cursor->done || start >= in->bytes.len) {
+        cursor->done = true;
+        return TC_OK;
+    }
+    struct tc_error why = {0};
+    struct tc__otlp o = {.k = {.in = in,
+                               .cursor = cursor,
+                               .out = out,
+                               .err = &why,
+                               .parser = tc_json_parser_create(),
+                               .seen_ns = TC_TIME_NONE}};
+    if (o.k.parser == NULL) {
+        return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
+    }
+    tc_arena_mark mark = tc_arena_snapshot(out->scratch);
+    tc__otlp_init(&o);
+    tc__otlp_block_init(&o.kernel, &tc_codec_kmsg, out->scratch, block_room(out->scratch));
+    tc__otlp_block_init(&o.events, &tc_codec_event_json, out->scratch, block_room(out->scratch));
+    tc_status status = walk_documents(&o, cursor->offset > start ? cursor->offset : start);
+    tc_arena_rewind(out->scratch, mark);
+    tc_json_parser_destroy(o.k.parser);
+    /* Of two things that are wrong with the input the first is told; other failures come first. */
+    if (o.k.bad.status != TC_OK && (status == TC_OK || o.k.is_broken)) {
+        return fail_at_line(err, in->bytes, &o.k.bad);
+    }
+    if (status != TC_OK && o.k.is_broken) {
+        return fail_at_line(err, in->bytes, &why);
+    }
+    if (status != TC_OK && err != NULL) {
+        *err = why;
+    }
+    return status;
+}
+
+static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
+{
+    (void)at_end;
+    (void)name;
+    size_t at = 0;
+    if (!tc__json_has_member(head, content_start(head), SIGNALS, SIGNAL_COUNT, &at)) {
+        return TC_SNIFF_NO;
+    }
+    return tc__json_byte_is(head, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
+}
+
+/* The file exporter writes a request a line as they come; a document may hold anything. */
+static bool in_order(struct tc_slice head)
+{
+    size_t newline = tc_slice_find_byte(head, '\n');
+    return newline != TC_NPOS && is_request(head, tc__json_skip_space(head, newline));
+}
+
+static int64_t last_time(const struct tc_codec_input *in)
+{
+    int64_t ns = tc__last_time_by_key(in->bytes, TC_LIT("\"timeUnixNano"), 1);
+    int64_t seen_ns = tc__last_time_by_key(in->bytes, TC_LIT("\"observedTimeUnixNano"), 1);
+    return ns != TC_TIME_NONE ? ns : seen_ns;
+}
+
+const struct tc_codec tc_codec_otlp = {
+    .name = "otlp",
+    .summary = "OpenTelemetry logs and metrics as JSON: the Collector's file exporter",
+    .ordered = true,
+    .in_order = in_order,
+    .sniff = sniff,
+    .decode = decode,
+    .last_time = last_time,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Metrics: the data points of gauges and cumulative sums whose name some detector
+ * reads, with the names, units and labels of metric_map_priv.h. Attributes of the
+ * resource count as labels of its points. Histograms, summaries and sums of
+ * differences (delta) are left out and counted: none of what is read comes so.
+ */
+#include "base/json_raw.h"
+#include "codec/metric/map_priv.h"
+#include "codec/otlp/record_priv.h"
+#include "codec/otlp/tape_priv.h"
+
+#include <math.h>
+
+#define S(literal) TC_LIT(literal)
+
+/* Bits of DataPointFlags, and aggregation temporalities. */
+#define FLAG_NO_VALUE 1
+#define TEMPORALITY_DELTA 1
+/* One data point; it has some hundred bytes. */
+#define POINT_MAX ((size_t)1 << 20)
+
+void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io)
+{
+    struct tc_k8s_iter it = tc__k8s_attributes(resource);
+    struct tc_slice key;
+    struct tc_k8s_val value;
+    while (io->label_count < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &value)) {
+        /* The Prometheus receiver's name for "instance": host and port of what was scraped. */
+        bool instance = tc_slice_eq(key, S("service.instance.id"));
+        struct tc__otlp_value read = tc__otlp_value_read(value);
+        struct tc_slice text = tc__otlp_text(o, &read);
+        if (text.len == 0 || (instance && tc_slice_find_byte(text, ':') == TC_NPOS) ||
+            (!instance && !tc__metric_wants(key))) {
+            continue;
+        }
+        io->labels[io->label_count++] = (struct tc__otlp_label){
+            .key = instance ? S("instance") : tc_arena_copy(o->k.out->scratch, key),
+            .value = tc_arena_copy(o->k.out->scratch, text),
+        };
+    }
+}
+
+/*
+ * Names of the semantic conventions for hardware that are of a GPU only by an attribute, and what
+ * the table has for the same thing.
+ */
+static bool map_hardware(struct tc_slice name, struct tc_k8s_val point, struct tc__metric_use *out)
+{
+    static const struct {
+        const char *name;
+        const char *error_type;
+        const char *same;
+    } rows[] = {
+        {"hw.errors", "corrected", "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL"},
+        {"hw.errors", "uncorrected", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"},
+        {"hw.temperature", "", "DCGM_FI_DEV_GPU_TEMP"},
+        {"hw.power", "", "DCGM_FI_DEV_POWER_USAGE"},
+    };
+    struct tc_k8s_iter it = tc__k8s_attributes(point);
+    struct tc_slice type = TC_EMPTY;
+    struct tc_slice error = TC_EMPTY;
+    struct tc_slice key;
+    struct tc_k8s_val value;
+    while (tc__k8s_next(&it, &key, &value)) {
+        if (tc_slice_eq(key, S("hw.type"))) {
+            type = tc__k8s_text(value);
+        } else if (tc_slice_eq(key, S("error.type"))) {
+            error = tc__k8s_text(value);
+        }
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (tc_slice_eq(type, S("gpu")) && tc_slice_eq(name, tc_slice_cstr(rows[i].name)) &&
+            tc_slice_eq(error, tc_slice_cstr(rows[i].error_type))) {
+            return tc__metric_map(tc_slice_cstr(rows[i].same), out);
+        }
+    }
+    return false;
+}
+
+static bool is_hardware(struct tc_slice name)
+{
+    return tc_slice_eq(name, S("hw.errors")) || tc_slice_eq(name, S("hw.temperature")) ||
+           tc_slice_eq(name, S("hw.power"));
+}
+
+static bool tape_value_of(struct tc_k8s_val point, struct tc_k8s_val as_double, double *out)
+{
+    const struct tc__otlp_tape *tape = point.v.doc;
+    struct tc_k8s_val as_int = tc__k8s_get(point, S("asInt"));
+    if (as_double.there) {
+        *out = tape->nodes[as_double.v.at].number;
+    } else if (as_int.there) {
+        *out = (double)tape->nodes[as_int.v.at].integer;
+    }
+    return as_double.there || as_int.there;
+}
+
+/* asDouble or asInt, which may be a string. */
+static bool value_of(struct tc_k8s_val point, double *out)
+{
+    struct tc_k8s_val v = tc__k8s_get(point, S("asDouble"));
+    if (point.tape) {
+        return tape_value_of(point, v, out);
+    }
+    if (v.there && tc_json_double(v.v, out)) {
+        return true;
+    }
+    struct tc_slice text = tc__k8s_text(v);
+    if (text.len > 0 && tc__train_number(text, out) == text.len) {
+        return true;
+    }
+    int64_t integer = 0;
+    v = tc__k8s_get(point, S("asInt"));
+    if (!v.there || !tc_json_int(v.v, &integer)) {
+        return false;
+    }
+    *out = (double)integer;
+    return true;
+}
+
+static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                            struct tc_slice name, struct tc_k8s_val point)
+{
+    struct tc__metric_use use = {0};
+    struct tc__metric_sample sample;
+    struct tc_event ev;
+    double value = 0;
+    if (!tc__metric_map(name, &use) && !map_hardware(name, point, &use)) {
+        return tc__k8s_unknown(&o->k, "not a series that any pattern reads");
+    }
+    if ((tc__k8s_int(point, S("flags"), 0) & FLAG_NO_VALUE) != 0 || !value_of(point, &value)) {
+        return tc__k8s_unknown(&o->k, "a data point without a value");
+    }
+    tc__metric_begin(&sample, &use, o->k.out->scratch);
+    struct tc_k8s_iter it = tc__k8s_attributes(point);
+    struct tc_slice key;
+    struct tc_k8s_val v;
+    for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &v); n++) {
+        if (tc__metric_wants(key)) {
+            struct tc__otlp_value read = tc__otlp_value_read(v);
+            (void)tc__metric_label(&sample, key, tc__otlp_text(o, &read));
+        }
+    }
+    for (size_t i = 0; i < resource->label_count; i++) {
+        (void)tc__metric_label(&sample, resource->labels[i].key, resource->labels[i].value);
+    }
+    enum tc__metric_verdict verdict = tc__metric_end(&sample, value, &ev);
+    if (verdict == TC__METRIC_NOMEM) {
+        return tc_fail(o->k.err, TC_E_NOMEM, o->k.raw_offset, "no room for a data point's text");
+    }
+    if (verdict != TC__METRIC_READ) {
+        return tc__k8s_unknown(&o->k, tc__metric_why(verdict));
+    }
+    if (ev.scope.node.len == 0) {
+        ev.scope.node = o->k.in->node;
+    }
+    ev.time_ns = tc__k8s_unix_nano(point, S("timeUnixNano"));
+    TC_TRY(tc__otlp_flush(o));
+    TC_TRY(tc__k8s_emit(&o->k, &ev));
+    return tc__otlp_place(o, &ev);
+}
+
+static tc_status read_points(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                             struct tc_slice name, struct tc_slice points)
+{
+    struct tc_slice json;
+    for (size_t at = 0; tc_json_raw_element(points, &at, &json);) {
+        struct tc_k8s_val point;
+        o->k.raw_offset = (size_t)(json.ptr - o->k.in->bytes.ptr);
+        o->k.raw_length = json.len;
+        if (json.len > POINT_MAX) {
+            TC_TRY(tc__k8s_unknown(&o->k, "a data point that is too long"));
+            continue;
+        }
+        TC_TRY(tc__k8s_parse(&o->k, json, "a data point", &point));
+        if (!point.there) {
+            continue;
+        }
+        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        tc_status status = read_point(o, resource, name, point);
+        tc_arena_rewind(o->k.out->scratch, mark);
+        TC_TRY(status);
+    }
+    return TC_OK;
+}
+
+/* A string between its quotes; names of metrics have no escapes. */
+static struct tc_slice unquote(struct tc_slice json)
+{
+    return json.len >= 2 && json.ptr[0] == '"' ? tc_slice_make(json.ptr + 1, json.len - 2)
+                                               : TC_EMPTY;
+}
+
+static bool is_delta(struct tc_slice sum)
+{
+    struct tc_slice json = TC_EMPTY;
+    uint64_t number = 0;
+    if (!tc_json_raw_get(sum, S("aggregationTemporality"), &json)) {
+        return false;
+    }
+    return (tc_slice_is_u64(json, &number) && number == TEMPORALITY_DELTA) ||
+           tc_slice_eq(unquote(json), S("AGGREGATION_TEMPORALITY_DELTA"));
+}
+
+tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                          struct tc_slice json)
+{
+    struct tc__metric_use use;
+    struct tc_slice name = TC_EMPTY;
+    struct tc_slice data;
+    struct tc_slice points;
+    if (tc_json_raw_get(json, S("name"), &name)) {
+        name = unquote(name);
+    }
+    if (!tc__metric_map(name, &use) && !is_hardware(name)) {
+        return tc__k8s_unknown(&o->k, "not a metric that any pattern reads");
+    }
+    bool is_sum = tc_json_raw_get(json, S("sum"), &data);
+    if (!is_sum && !tc_json_raw_get(json, S("gauge"), &data)) {
+        return tc__k8s_unknown(&o->k, "neither a gauge nor a sum");
+    }
+    if (is_sum && is_delta(data)) {
+        return tc__k8s_unknown(&o->k, "a sum of differences (delta)");
+    }
+    if (!tc_json_raw_get(data, S("dataPoints"), &points)) {
+        return tc__k8s_unknown(&o->k, "a metric without data points");
+    }
+    return read_points(o, resource, name, points);
+}
+
+tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                               struct tc_k8s_val metric)
+{
+    const struct tc__otlp_tape *tape = metric.v.doc;
+    struct tc__metric_use use;
+    struct tc_slice name = tc__k8s_string(metric, S("name"));
+    if (!tc__metric_map(name, &use) && !is_hardware(name)) {
+        return tc__k8s_unknown(&o->k, "not a metric that any pattern reads");
+    }
+    struct tc_k8s_val sum = tc__k8s_get(metric, S("sum"));
+    struct tc_k8s_val data = sum.there ? sum : tc__k8s_get(metric, S("gauge"));
+    if (!data.there) {
+        return tc__k8s_unknown(&o->k, "neither a gauge nor a sum");
+    }
+    if (sum.there && tc__k8s_int(sum, S("aggregationTemporality"), 0) == TEMPORALITY_DELTA) {
+        return tc__k8s_unknown(&o->k, "a sum of differences (delta)");
+    }
+    for (size_t at = data.v.at + 1; at < tape->nodes[data.v.at].next; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        if (n->keep != TC__OTLP_K_POINT) {
+            continue;
+        }
+        o->k.raw_offset = n->at;
+        o->k.raw_length = n->length;
+        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        tc_status status = read_point(
+            o, resource, name, (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true});
+        tc_arena_rewind(o->k.out->scratch, mark);
+        TC_TRY(status);
+    }
+    return TC_OK;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP in protobuf: over the whole body once, by the table of messages, with a stack of the
+ * messages that are open. Every field has to have the wire type of its row; unknown ones
+ * are skipped.
+ */
+#include "base/pb.h"
+#include "codec/otlp/tape_priv.h"
+
+#define ID16_BYTES 16
+#define ID8_BYTES 8
+
+/* Tags of the commonest fields: number << 3 | wire type. */
+#define TAG_KEY 0x0a
+#define TAG_VALUE 0x12
+#define TAG_STRING_VALUE 0x0a
+#define TAG_INT_VALUE 0x18
+#define TAG_DOUBLE_VALUE 0x21
+/* The largest varint of one byte. */
+#define VARINT_ONE 0x7f
+
+/* How a type is written. */
+static const uint8_t WIRES[] = {
+    [TC__OTLP_T_MESSAGE] = TC_PB_LENGTH,  [TC__OTLP_T_STRING] = TC_PB_LENGTH,
+    [TC__OTLP_T_BYTES] = TC_PB_LENGTH,    [TC__OTLP_T_ID16] = TC_PB_LENGTH,
+    [TC__OTLP_T_ID8] = TC_PB_LENGTH,      [TC__OTLP_T_BOOL] = TC_PB_VARINT,
+    [TC__OTLP_T_ENUM] = TC_PB_VARINT,     [TC__OTLP_T_UINT32] = TC_PB_VARINT,
+    [TC__OTLP_T_SINT32] = TC_PB_VARINT,   [TC__OTLP_T_INT64] = TC_PB_VARINT,
+    [TC__OTLP_T_UINT64] = TC_PB_VARINT,   [TC__OTLP_T_FIXED32] = TC_PB_FIXED32,
+    [TC__OTLP_T_FIXED64] = TC_PB_FIXED64, [TC__OTLP_T_SFIXED64] = TC_PB_FIXED64,
+    [TC__OTLP_T_DOUBLE] = TC_PB_FIXED64,
+};
+
+static size_t offset_of(const struct tc__otlp_build *b, const unsigned char *at)
+{
+    return (size_t)((const char *)at - b->body.ptr);
+}
+
+static tc_status fail(struct tc__otlp_build *b, const struct tc_pb *p,
+                      const struct tc__otlp_field *f)
+{
+    return tc__otlp_build_fail(b, offset_of(b, p->at), f, p->why);
+}
+
+/* Numbers that follow each other without tags. */
+static tc_status check_packed(struct tc__otlp_build *b, struct tc_pb *p,
+                              const struct tc__otlp_field *f)
+{
+    size_t length = 0;
+    if (!tc_pb_length(p, &length)) {
+        return fail(b, p, f);
+    }
+    struct tc_pb inside = {.at = p->at, .end = p->at + length};
+    p->at += length;
+    while (inside.at < inside.end) {
+        if (!tc_pb_skip(&inside, WIRES[f->type])) {
+            return fail(b, &inside, f);
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status check_string(struct tc__otlp_build *b, struct tc_pb *p,
+                              const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+{
+    const unsigned char *start = p->at;
+    size_t length = 0;
+    if (!tc_pb_length(p, &length)) {
+        return fail(b, p, f);
+    }
+    size_t wanted = f->type == TC__OTLP_T_ID16  ? ID16_BYTES
+                    : f->type == TC__OTLP_T_ID8 ? ID8_BYTES
+                                                : length;
+    if (length != wanted && length != 0) {
+        return tc__otlp_build_fail(b, offset_of(b, start), f, "an id of a wrong length");
+    }
+    tc__otlp_measure(b, f, length);
+    struct tc__otlp_node *n = tc__otlp_value_node(
+        b, frame, f, f->type == TC__OTLP_T_STRING ? TC__OTLP_N_STRING : TC__OTLP_N_BYTES);
+    if (n != NULL) {
+        n->at = (uint32_t)offset_of(b, p->at);
+        n->length = (uint32_t)length;
+    }
+    p->at += length;
+    return TC_OK;
+}
+
+/* What the wire has, as a number of ours. One beyond int64_t says nothing that is read. */
+static void keep_number(struct tc__otlp_build *b, const struct tc__otlp_frame *frame,
+                        const struct tc__otlp_field *f, uint64_t bits)
+{
+    bool is_double = f->type == TC__OTLP_T_DOUBLE;
+    bool is_bool = f->type == TC__OTLP_T_BOOL;
+    struct tc__otlp_node *n = tc__otlp_value_node(b, frame, f,
+                                                  is_double ? TC__OTLP_N_DOUBLE
+                                                  : is_bool ? TC__OTLP_N_BOOL
+                                                            : TC__OTLP_N_INT);
+    if (n == NULL) {
+        return;
+    }
+    if (is_double) {
+        memcpy(&n->number, &bits, sizeof n->number);
+        return;
+    }
+    if (f->type == TC__OTLP_T_FIXED64 && bits > INT64_MAX) {
+        bits = 0;
+    }
+    n->integer = is_bool ? bits != 0 : (int64_t)bits;
+}
+
+static tc_status check_number(struct tc__otlp_build *b, struct tc_pb *p,
+                              const struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+{
+    uint64_t bits = 0;
+    uint32_t half = 0;
+    bool good = false;
+    switch (WIRES[f->type]) {
+    case TC_PB_VARINT:
+        good = tc_pb_varint(p, &bits);
+        break;
+    case TC_PB_FIXED64:
+        good = tc_pb_fixed64(p, &bits);
+        break;
+    default:
+        good = tc_pb_fixed32(p, &half);
+        bits = half;
+        break;
+    }
+    if (!good) {
+        return fail(b, p, f);
+    }
+    keep_number(b, frame, f, bits);
+    return TC_OK;
+}
+
+/* ---- what most values and attributes are, without frames ---- */
+
+/*
+ * A value of one short field that fills it: the node it becomes, but for keep and next. False for
+ * anything else, which the long way reads or refuses.
+ */
+static inline bool quick_value(const struct tc__otlp_build *b, const unsigned char *at,
+                               const unsigned char *end, struct tc__otlp_node *out)
+{
+    struct tc_pb p = {.at = at + 1, .end = end};
+    uint64_t v = 0;
+    if (end - at < 2 || b->values >= b->limits.depth_max) {
+        return false;
+    }
+    switch (at[0]) {
+    case TAG_STRING_VALUE:
+        if (!tc_pb_varint(&p, &v) || v != (uint64_t)(end - p.at) || v > b->limits.value_bytes_max) {
+            return false;
+        }
+        out->at = (uint32_t)offset_of(b, p.at);
+        out->length = (uint32_t)v;
+        out->type = TC__OTLP_N_STRING;
+        return true;
+    case TAG_INT_VALUE:
+        out->type = TC__OTLP_N_INT;
+        if (!tc_pb_varint(&p, &v) || p.at != end) {
+            return false;
+        }
+        out->integer = (int64_t)v;
+        return true;
+    case TAG_DOUBLE_VALUE:
+        out->type = TC__OTLP_N_DOUBLE;
+        if (!tc_pb_fixed64(&p, &v) || p.at != end) {
+            return false;
+        }
+        memcpy(&out->number, &v, sizeof v);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
+                             const unsigned char *end, unsigned keep, bool keeps)
+{
+    /* Written in place: a struct that was just put together is slow to copy. */
+    struct tc__otlp_node *n = &b->nodes[b->count];
+    if (b->count >= b->cap || !quick_value(b, at, end, n)) {
+        return false;
+    }
+    if (keeps) {
+        n->keep = (uint8_t)keep;
+        n->own = false;
+        n->next = ++b->count;
+    }
+    return true;
+}
+
+/* A key and a value, each with a length of one byte. */
+static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
+                              const unsigned char *end, unsigned keep, bool keeps)
+{
+    struct tc__otlp_node *n = &b->nodes[b->count + 1];
+    if (end - at < 4 || at[0] != TAG_KEY || at[1] > VARINT_ONE || at[1] > end - at - 4 ||
+        at[1] > b->limits.key_bytes_max || b->count + 1 >= b->cap) {
+        return false;
+    }
+    const unsigned char *value = at + 2 + at[1];
+    if (value[0] != TAG_VALUE || value[1] > VARINT_ONE || value[1] != end - value - 2 ||
+        !quick_value(b, value + 2, end, n)) {
+        return false;
+    }
+    if (keeps) {
+        struct tc__otlp_node *pair = &b->nodes[b->count];
+        pair->at = (uint32_t)offset_of(b, at + 2);
+        pair->length = at[1];
+        pair->next = b->count + 2;
+        pair->keep = (uint8_t)keep;
+        pair->type = TC__OTLP_N_PAIR;
+        pair->own = false;
+        n->keep = TC__OTLP_K_VALUE;
+        n->own = false;
+        n->next = b->count + 2;
+        b->count += 2;
+    }
+    return true;
+}
+
+static tc_status check_message(struct tc__otlp_build *b, struct tc_pb *p,
+                               struct tc__otlp_frame *frame, const struct tc__otlp_field *f)
+{
+    size_t length = 0;
+    if (!tc_pb_length(p, &length)) {
+        return fail(b, p, f);
+    }
+    if (f->is_attributes && ++frame->attributes > b->limits.attributes_max) {
+        tc__otlp_reject(b, "too many attributes");
+    }
+    const unsigned char *end = p->at + length;
+    bool keeps = frame->keeps && f->keep != TC__OTLP_K_NONE;
+    if ((f->message == TC__OTLP_M_KEY_VALUE && quick_pair(b, p->at, end, f->keep, keeps)) ||
+        (f->message == TC__OTLP_M_ANY_VALUE && frame->message->role != TC__OTLP_PAIR &&
+         quick_any(b, p->at, end, f->keep, keeps))) {
+        p->at = end;
+        return TC_OK;
+    }
+    TC_TRY(tc__otlp_begin(b, frame, f, offset_of(b, p->at), length));
+    p->end = end;
+    return TC_OK;
+}
+
+static tc_status check_field(struct tc__otlp_build *b, struct tc_pb *p,
+                             struct tc__otlp_frame *frame)
+{
+    const unsigned char *start = p->at;
+    uint32_t number = 0;
+    unsigned wire = 0;
+    if (!tc_pb_tag(p, &number, &wire)) {
+        return fail(b, p, NULL);
+    }
+    const struct tc__otlp_field *f = tc__otlp_field_by_number(frame->message, number);
+    if (f == NULL) {
+        return tc_pb_skip(p, wire) ? TC_OK : fail(b, p, NULL);
+    }
+    if (wire != WIRES[f->type]) {
+        if (f->many && wire == TC_PB_LENGTH) {
+            return check_packed(b, p, f);
+        }
+        bool group = wire == TC_PB_GROUP || wire == TC_PB_GROUP + 1;
+        return tc__otlp_build_fail(b, offset_of(b, start), f,
+                                   group ? "a group" : "a wrong wire type");
+    }
+    if (f->type == TC__OTLP_T_MESSAGE) {
+        return check_message(b, p, frame, f);
+    }
+    if (wire == TC_PB_LENGTH) {
+        return check_string(b, p, frame, f);
+    }
+    return check_number(b, p, frame, f);
+}
+
+tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id request)
+{
+    const unsigned char *bytes = (const unsigned char *)b->body.ptr;
+    struct tc_pb p = {.at = bytes, .end = bytes + b->body.len};
+    b->frames[0] = (struct tc__otlp_frame){.message = &b->schema.messages[request],
+                                           .node = TC__OTLP_NO_NODE,
+                                           .end = (uint32_t)b->body.len,
+                                           .keeps = true};
+    b->depth = 1;
+    for (;;) {
+        struct tc__otlp_frame *frame = &b->frames[b->depth - 1];
+        while (p.at == p.end) {
+            if (b->depth == 1) {
+                return TC_OK;
+            }
+            tc__otlp_end(b);
+            frame = &b->frames[b->depth - 1];
+            p.end = bytes + frame->end;
+        }
+        TC_TRY(check_field(b, &p, frame));
+    }
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the OTLP/JSON codec. otlp.c walks documents, resources and scopes to
+ * log records and metrics; otlp_attrs.c knows which attribute means what;
+ * otlp_log.c decides what a log record is; otlp_block.c hands lines that are in
+ * another format of ours (kernel messages, tracecore's events) to the codec of
+ * that format; otlp_metric.c reads data points. What is Kubernetes' goes to
+ * k8s_otlp.c, whose reading of AnyValues all of these use.
+ */
+#ifndef TC_CODEC_OTLP_RECORD_PRIV_H
+#define TC_CODEC_OTLP_RECORD_PRIV_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "base/status.h"
+#include "codec/codec.h"
+#include "codec/k8s/k8s_priv.h"
+#include "codec/train_log/text_priv.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What attributes, and the fields of journald, say: otlp_attrs.def. */
+enum tc__otlp_attr {
+#define ATTRIBUTE(id, field, meaning) TC__OTLP_##id,
+#define NAME(id, name, claim)
+#include "codec/otlp/attrs.def"
+#undef ATTRIBUTE
+#undef NAME
+    TC__OTLP_ATTR_COUNT
+};
+
+enum tc__otlp_value_kind { TC__OTLP_NOTHING, TC__OTLP_TEXT, TC__OTLP_WHOLE, TC__OTLP_REAL };
+
+/* An attribute's value as it came. A text may be a number and an integer has a text: see
+ * tc__otlp_text and tc__otlp_number, which work only where that is asked for. */
+struct tc__otlp_value {
+    struct tc_slice text; /* of TC__OTLP_TEXT */
+    int64_t whole;
+    double real; /* finite */
+    uint8_t kind;
+    uint8_t claim; /* of the name it came under; 0 when it did not come */
+};
+
+extern const struct tc__otlp_value tc__otlp_nothing;
+
+/* Those that came: of[] holds nothing elsewhere, so that a record begins with clearing one word. */
+struct tc__otlp_attrs {
+    uint64_t came;      /* a bit for each enum tc__otlp_attr */
+    bool has_k8s_event; /* one of k8s.event.* is there */
+    struct tc__otlp_value of[TC__OTLP_ATTR_COUNT];
+};
+
+_Static_assert(TC__OTLP_ATTR_COUNT <= 64, "a bit each");
+
+static inline const struct tc__otlp_value *tc__otlp_own(const struct tc__otlp_attrs *attrs,
+                                                        enum tc__otlp_attr attr)
+{
+    return (attrs->came >> attr & 1) != 0 ? &attrs->of[attr] : &tc__otlp_nothing;
+}
+
+/* The most label pairs of a resource that are kept for its data points. */
+#define TC__OTLP_LABELS_MAX 64
+
+struct tc__otlp_label {
+    struct tc_slice key;
+    struct tc_slice value;
+};
+
+/* What a resource says about its records or data points. Strings in scratch. */
+struct tc__otlp_resource {
+    struct tc_k8s_resource k8s;
+    struct tc__otlp_attrs attrs;
+    struct tc__otlp_label labels[TC__OTLP_LABELS_MAX];
+    size_t label_count;
+};
+
+/* One log record while it is being read. */
+struct tc__otlp_record {
+    const struct tc__otlp_resource *resource;
+    struct tc_k8s_val v;
+    struct tc_k8s_val body;
+    int64_t time_ns;     /* timeUnixNano; TC_TIME_NONE */
+    int64_t observed_ns; /* observedTimeUnixNano; TC_TIME_NONE */
+    struct tc_slice event_name;
+    struct tc_slice text; /* the message: of the body, or of the journal's field */
+    struct tc__otlp_attrs attrs;
+};
+
+/* When it was made, else when it was seen. */
+static inline int64_t tc__otlp_time(const struct tc__otlp_record *r)
+{
+    return r->time_ns != TC_TIME_NONE ? r->time_ns : r->observed_ns;
+}
+
+/* Where a line of a block came from. */
+struct tc__otlp_line {
+    size_t start; /* in the block's text */
+    size_t raw_offset;
+    size_t raw_length;
+    int64_t time_ns; /* for events that bear none */
+    struct tc_scope scope;
+};
+
+/*
+ * Lines in another format, gathered until there are many or the call ends, so that lines which
+ * belong together (a PCIe error has three) see each other. Invariant: lines are in the order of
+ * start, and the text of each ends with a newline. The strings of their scopes are in names.
+ */
+struct tc__otlp_block {
+    const struct tc_codec *codec;
+    struct tc_buf text;
+    struct tc_buf names;
+    struct tc__otlp_line *lines;
+    size_t count;
+    size_t cap; /* 0: scratch had no room for a block */
+    int64_t now_ns;
+};
+
+/* Ranks of which it is remembered that their place was told; a power of two. */
+#define TC__OTLP_PLACES 4096
+/* Of the index of attributes' names; a power of two. */
+#define TC__OTLP_ATTR_SLOTS 256
+
+/* One call of decode. k comes first: the walker and k8s_otlp.c know only that. */
+struct tc__otlp {
+    struct tc_k8s k;
+    struct tc__train_text train;
+    struct tc__otlp_block kernel;
+    struct tc__otlp_block events;
+    /* For the lines of `events`; NULL: each block makes its own. */
+    struct tc_json_parser *line_parser;
+    /* Hashes of the places of ranks that were told, each at its own remainder: every record
+     * repeats the place, and once is enough. */
+    uint64_t places[TC__OTLP_PLACES];
+    bool has_places;
+    /* Set by tc__otlp_init. */
+    uint8_t attr_slots[TC__OTLP_ATTR_SLOTS];
+    struct tc_event blank_xid;
+};
+
+/* otlp_attrs.c */
+/* What does not change from record to record: the search for wordings, the index of names. */
+void tc__otlp_init(struct tc__otlp *o);
+/* What is told by attributes comes before what a structured body tells. */
+#define TC__OTLP_BOOST_ATTRIBUTE 10
+#define TC__OTLP_BOOST_BODY 0
+/* Adds the attributes of a resource or record, or the fields of a body; of one name the first
+ * counts. Text is borrowed from the parser. */
+void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
+                        struct tc__otlp_attrs *io);
+/* The same for one pair of a tape, in an attribute. */
+struct tc__otlp_tape;
+void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at,
+                             struct tc__otlp_attrs *io);
+/* Copies the texts to scratch, so that they outlive the parse. */
+void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io);
+/* The value of the record, else of its resource. */
+static inline const struct tc__otlp_value *tc__otlp_get(const struct tc__otlp_record *r,
+                                                        enum tc__otlp_attr attr)
+{
+    return tc__otlp_own((r->attrs.came >> attr & 1) != 0 ? &r->attrs : &r->resource->attrs, attr);
+}
+
+/* Fills what is not known yet of an event's scope. */
+void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct tc_scope *io);
+/* One value of any type. */
+struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v);
+/* The text of a string or of an integer, which is written to scratch; empty otherwise. */
+struct tc_slice tc__otlp_text(struct tc__otlp *o, const struct tc__otlp_value *v);
+/* False when it is no number. */
+bool tc__otlp_number(const struct tc__otlp_value *v, double *out);
+
+/* otlp_log.c: one log record, as JSON text that k.raw_offset points at, or parsed. */
+TC_CHECKED tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                                     struct tc_slice json);
+TC_CHECKED tc_status tc__otlp_record_read(struct tc__otlp *o,
+                                          const struct tc__otlp_resource *resource,
+                                          struct tc_k8s_val record);
+
+/* Says where a rank runs, from the scope of an event of it, unless that was just said. */
+TC_CHECKED tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev);
+
+/* otlp_metric.c: one metric with its data points, a part of the input, or parsed. */
+TC_CHECKED tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *resource,
+                                     struct tc_slice json);
+TC_CHECKED tc_status tc__otlp_metric_read(struct tc__otlp *o,
+                                          const struct tc__otlp_resource *resource,
+                                          struct tc_k8s_val metric);
+/* Keeps what a resource says in the words of metrics. */
+void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io);
+
+/* otlp_block.c */
+/* The memory is room bytes of the arena at the most. */
+void tc__otlp_block_init(struct tc__otlp_block *b, const struct tc_codec *codec,
+                         struct tc_arena *arena, size_t room);
+/*
+ * Begins a line of at most `bytes` bytes for the record that k.raw_offset points at; the caller
+ * writes it to b->text and ends it. Empties the block first where that is needed.
+ */
+TC_CHECKED tc_status tc__otlp_block_begin(struct tc__otlp *o, struct tc__otlp_block *b,
+                                          size_t bytes, int64_t time_ns,
+                                          const struct tc_scope *scope);
+void tc__otlp_block_end(struct tc__otlp_block *b);
+/* Forgets the lines. */
+void tc__otlp_block_drop(struct tc__otlp_block *b);
+/* Reads the lines and delivers their events. */
+TC_CHECKED tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b);
+/* The same for both blocks: before any other event, so that events come in the order of records. */
+TC_CHECKED tc_status tc__otlp_flush(struct tc__otlp *o);
+/* One body of the kernel's, r->text, perhaps of several lines. `writer`: "kernel" or
+ * "systemd-oomd" where that is known, else empty. *out_taken is false when it is not, and nothing
+ * was done. */
+TC_CHECKED tc_status tc__otlp_kernel(struct tc__otlp *o, const struct tc__otlp_record *r,
+                                     struct tc_slice writer, bool *out_taken);
+/* A record whose attributes are the fields of one of tracecore's events. */
+TC_CHECKED tc_status tc__otlp_event(struct tc__otlp *o, const struct tc__otlp_record *r,
+                                    enum tc_event_kind kind);
+/* A record whose body is the line of one. */
+TC_CHECKED tc_status tc__otlp_event_line(struct tc__otlp *o, const struct tc__otlp_record *r,
+                                         struct tc_slice line);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "codec/otlp/tape_priv.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+
+#include <string.h>
+
+#define PATH_MAX_BYTES 160
+
+tc_status tc__otlp_build_fail(struct tc__otlp_build *b, size_t at,
+                              const struct tc__otlp_field *field, const char *why)
+{
+    char bytes[PATH_MAX_BYTES];
+    struct tc_buf path = tc_buf_make(bytes, sizeof bytes);
+    for (uint32_t i = 1; i <= b->depth; i++) {
+        const struct tc__otlp_field *f = i < b->depth ? b->frames[i].field : field;
+        bool again = b->frames[i - 1].list;
+        if (f == NULL || again) {
+            continue;
+        }
+        if (path.len + f->name.len + 5 > path.cap) {
+            tc_buf_lit(&path, "...");
+            break;
+        }
+        if (path.len > 0) {
+            tc_buf_char(&path, '.');
+        }
+        tc_buf_str(&path, f->name);
+    }
+    return tc_fail(b->err, TC_E_MALFORMED, at, "%.*s%s%s", (int)path.len, bytes,
+                   path.len > 0 ? ": " : "", why);
+}
+
+static void own_begin(struct tc__otlp_build *b, unsigned role)
+{
+    TC_ASSERT(b->owner_depth < TC__OTLP_OWNERS);
+    b->owners[b->owner_depth++] = (struct tc__otlp_owner){.records = b->counts.records,
+                                                          .rejected = b->counts.rejected,
+                                                          .count = b->count,
+                                                          .text_length = b->text_length};
+    b->counts.records += role == TC__OTLP_RECORD;
+}
+
+/* What a limit was passed in is taken off the tape again, and its records are rejected. */
+static void own_end(struct tc__otlp_build *b)
+{
+    const struct tc__otlp_owner *o = &b->owners[--b->owner_depth];
+    if (__builtin_expect(o->why == NULL, 1)) {
+        return;
+    }
+    b->counts.rejected = o->rejected + (b->counts.records - o->records);
+    if (b->counts.why == NULL && b->counts.records > o->records) {
+        b->counts.why = o->why;
+    }
+    b->count = o->count;
+    b->text_length = o->text_length;
+}
+
+static bool is_owner(unsigned role)
+{
+    return role >= TC__OTLP_RESOURCE && role <= TC__OTLP_RECORD;
+}
+
+/* The node of a message, as its field says. */
+static uint32_t begin_node(struct tc__otlp_build *b, const struct tc__otlp_frame *up,
+                           const struct tc__otlp_field *f, unsigned role)
+{
+    if (f->keep == TC__OTLP_K_ARRAY || f->keep == TC__OTLP_K_PAIRS) {
+        /* The AnyValue's own node becomes the list; what it held before is gone. */
+        b->count = up->node + 1;
+        b->nodes[up->node].type = f->keep == TC__OTLP_K_ARRAY ? TC__OTLP_N_ARRAY : TC__OTLP_N_PAIRS;
+        return up->node;
+    }
+    if (up->message->role == TC__OTLP_PAIR) {
+        b->count = up->node + 1;
+    }
+    unsigned type = role == TC__OTLP_PAIR    ? TC__OTLP_N_PAIR
+                    : role == TC__OTLP_VALUE ? TC__OTLP_N_EMPTY
+                                             : TC__OTLP_N_MESSAGE;
+    uint32_t node = b->count;
+    tc__otlp_add(b, f->keep, type);
+    return node;
+}
+
+tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *up,
+                         const struct tc__otlp_field *f, size_t at, size_t length)
+{
+    const struct tc__otlp_message *m = &b->schema.messages[f->message];
+    struct tc__otlp_frame *frame = &b->frames[b->depth];
+    bool keeps = up->keeps && f->keep != TC__OTLP_K_NONE;
+    if (m->role == TC__OTLP_VALUE && ++b->values > b->limits.depth_max) {
+        return tc__otlp_build_fail(b, at, f, "values are nested too deeply");
+    }
+    if (is_owner(m->role)) {
+        own_begin(b, m->role);
+    }
+    *frame = (struct tc__otlp_frame){.message = m,
+                                     .field = f,
+                                     .node = TC__OTLP_NO_NODE,
+                                     .end = (uint32_t)(at + length),
+                                     .keeps = keeps,
+                                     .first = true};
+    if (__builtin_expect(keeps && b->count == b->cap, 0)) {
+        b->is_full = true;
+        frame->keeps = false;
+    } else if (keeps && f->keep != TC__OTLP_K_TRANSPARENT) {
+        frame->node = begin_node(b, up, f, m->role);
+        struct tc__otlp_node *n = &b->nodes[frame->node];
+        if (n->type == TC__OTLP_N_MESSAGE) {
+            n->at = (uint32_t)at;
+            n->length = (uint32_t)length;
+        } else if (n->type == TC__OTLP_N_PAIR) {
+            n->at = 0;
+            n->length = 0;
+        }
+    }
+    b->depth++;
+    return TC_OK;
+}
+
+void tc__otlp_end(struct tc__otlp_build *b)
+{
+    const struct tc__otlp_frame *frame = &b->frames[--b->depth];
+    unsigned role = frame->message->role;
+    if (frame->node != TC__OTLP_NO_NODE) {
+        b->nodes[frame->node].next = b->count;
+    }
+    b->values -= role == TC__OTLP_VALUE;
+    if (is_owner(role)) {
+        own_end(b);
+    }
+}
+
+struct tc__otlp_node *tc__otlp_value_node(struct tc__otlp_build *b,
+                                          const struct tc__otlp_frame *frame,
+                                          const struct tc__otlp_field *f, unsigned type)
+{
+    if (!frame->keeps || f->keep == TC__OTLP_K_NONE) {
+        return NULL;
+    }
+    unsigned role = frame->message->role;
+    if (role == TC__OTLP_VALUE) {
+        b->count = frame->node + 1;
+        b->nodes[frame->node].type = (uint8_t)type;
+        b->nodes[frame->node].own = false;
+        return &b->nodes[frame->node];
+    }
+    if (role == TC__OTLP_PAIR) {
+        b->nodes[frame->node].own = false;
+        return &b->nodes[frame->node];
+    }
+    return tc__otlp_add(b, f->keep, type);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a request holds, flat: the checks of both notations (otlp_pb.c, otlp_json.c) leave it while
+ * they go over the body, and the mapping to events reads it, so that there is one mapping. A node
+ * is a value or a message; what is inside follows it, up to `next`. Strings are places in the body;
+ * those of JSON that had escapes are in `text`.
+ *
+ * Counting and limits are here too: they are the same for both notations. What is over a limit is
+ * taken off the tape again.
+ */
+#ifndef TC_CODEC_OTLP_TAPE_PRIV_H
+#define TC_CODEC_OTLP_TAPE_PRIV_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "codec/otlp/schema_priv.h"
+#include "codec/otlp/wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tc__otlp_node_type {
+    TC__OTLP_N_MESSAGE, /* at, length: its bytes in the body */
+    TC__OTLP_N_EMPTY,   /* an AnyValue that holds nothing, or null */
+    TC__OTLP_N_STRING,  /* at, length */
+    TC__OTLP_N_INT,
+    TC__OTLP_N_DOUBLE,
+    TC__OTLP_N_BOOL,  /* integer: 0 or 1 */
+    TC__OTLP_N_BYTES, /* nothing reads them */
+    TC__OTLP_N_ARRAY,
+    TC__OTLP_N_PAIRS,
+    TC__OTLP_N_PAIR, /* at, length: the key; the value follows if there is one */
+};
+
+struct tc__otlp_node {
+    union {
+        struct {
+            uint32_t at;
+            uint32_t length;
+        };
+        int64_t integer;
+        double number;
+    };
+    uint32_t next;
+    uint8_t keep; /* enum tc__otlp_keep */
+    uint8_t type; /* enum tc__otlp_node_type */
+    bool own;     /* at is in text, not in the body */
+};
+
+struct tc__otlp_tape {
+    struct tc_slice body;
+    const char *text;
+    const struct tc__otlp_node *nodes;
+    uint32_t count;
+};
+
+static inline struct tc_slice tc__otlp_node_text(const struct tc__otlp_tape *t,
+                                                 const struct tc__otlp_node *n)
+{
+    return tc_slice_make((n->own ? t->text : t->body.ptr) + n->at, n->length);
+}
+
+/* Levels of messages above values, and messages for each level of values. */
+#define TC__OTLP_LEVELS 20
+#define TC__OTLP_LEVELS_EACH 5
+/* Whatever the limits say. */
+#define TC__OTLP_DEPTH_CAP 1024
+#define TC__OTLP_FRAMES (TC__OTLP_LEVELS + TC__OTLP_LEVELS_EACH * TC__OTLP_DEPTH_CAP)
+#define TC__OTLP_OWNERS 4
+#define TC__OTLP_NO_NODE UINT32_MAX
+
+/* A message, or in JSON a list, that is being read. */
+struct tc__otlp_frame {
+    const struct tc__otlp_message *message;
+    const struct tc__otlp_field *field; /* it came under; NULL for the request */
+    uint32_t node;                      /* TC__OTLP_NO_NODE: it has none */
+    uint32_t end;                       /* protobuf: where it ends */
+    uint32_t attributes;
+    bool keeps;    /* what is inside may have nodes */
+    bool list;     /* JSON: the elements of field */
+    bool first;    /* JSON: nothing was read inside yet */
+    uint8_t guess; /* JSON: the field that may come next */
+};
+
+/* Whose records go when a limit is passed. */
+struct tc__otlp_owner {
+    uint64_t records;
+    uint64_t rejected;
+    uint32_t count;
+    uint32_t text_length;
+    const char *why;
+};
+
+/*
+ * A check while it goes on. Invariants: depth <= TC__OTLP_FRAMES; nodes has room for one more
+ * than cap, so that a node can always be written: a full tape is noticed at the end.
+ */
+struct tc__otlp_build {
+    struct tc__otlp_schema schema;
+    struct tc_otlp_limits limits;
+    struct tc__otlp_node *nodes;
+    uint32_t count;
+    uint32_t cap;
+    char *text;
+    uint32_t text_length;
+    struct tc__otlp_frame *frames;
+    uint32_t depth;
+    uint32_t values; /* AnyValues among the frames */
+    struct tc__otlp_owner owners[TC__OTLP_OWNERS];
+    unsigned owner_depth;
+    bool is_full;
+    struct tc_otlp_counts counts;
+    struct tc_slice body;
+    struct tc_error *err;
+};
+
+/* Fails at a byte of the body, with the path of the fields that lead there; field may be NULL. */
+TC_CHECKED tc_status tc__otlp_build_fail(struct tc__otlp_build *b, size_t at,
+                                         const struct tc__otlp_field *field, const char *why)
+    __attribute__((cold));
+
+static inline struct tc__otlp_node *tc__otlp_add(struct tc__otlp_build *b, unsigned keep,
+                                                 unsigned type)
+{
+    struct tc__otlp_node *n = &b->nodes[b->count];
+    n->keep = (uint8_t)keep;
+    n->type = (uint8_t)type;
+    n->own = false;
+    if (__builtin_expect(b->count < b->cap, 1)) {
+        b->count++;
+    } else {
+        b->is_full = true;
+    }
+    n->next = b->count;
+    return n;
+}
+
+static inline void tc__otlp_reject(struct tc__otlp_build *b, const char *why)
+{
+    struct tc__otlp_owner *o = &b->owners[b->owner_depth > 0 ? b->owner_depth - 1 : 0];
+    o->why = o->why == NULL ? why : o->why;
+}
+
+/* A message begins under the frame `up`; at and length are its bytes (length may come later). */
+TC_CHECKED tc_status tc__otlp_begin(struct tc__otlp_build *b, const struct tc__otlp_frame *up,
+                                    const struct tc__otlp_field *f, size_t at, size_t length);
+/* The topmost frame's message ends. */
+void tc__otlp_end(struct tc__otlp_build *b);
+
+/* Room for the value of field f of the frame: the node to write, or NULL when it is not kept. */
+struct tc__otlp_node *tc__otlp_value_node(struct tc__otlp_build *b,
+                                          const struct tc__otlp_frame *frame,
+                                          const struct tc__otlp_field *f, unsigned type);
+
+/* A string of that length came: limits. */
+static inline void tc__otlp_measure(struct tc__otlp_build *b, const struct tc__otlp_field *f,
+                                    size_t length)
+{
+    if (__builtin_expect(length > b->limits.key_bytes_max, 0)) {
+        if (f->keep == TC__OTLP_K_KEY) {
+            tc__otlp_reject(b, "a key of an attribute is too long");
+        } else if (length > b->limits.value_bytes_max) {
+            tc__otlp_reject(b, "a string is too long");
+        }
+    } else if (__builtin_expect(length > b->limits.value_bytes_max, 0) &&
+               f->keep != TC__OTLP_K_KEY) {
+        tc__otlp_reject(b, "a string is too long");
+    }
+}
+
+/* Each goes over the whole body, as a request of that message. */
+TC_CHECKED tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id request);
+TC_CHECKED tc_status tc__otlp_json_check(struct tc__otlp_build *b,
+                                         enum tc__otlp_message_id request);
+
+/* The tape of a body that passed the check, or an error of it. Lives until the next check. */
+TC_CHECKED tc_status tc__otlp_reader_tape(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                                          enum tc_otlp_form form, struct tc_slice body,
+                                          const struct tc__otlp_tape **out_tape,
+                                          struct tc_error *err);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests over the network: the check leaves a tape (otlp_pb.c, otlp_json.c), and the events are
+ * made of that by the mapping of the otlp codec.
+ */
+#include "codec/otlp/wire.h"
+
+#include "base/json.h"
+#include "codec/otlp/record_priv.h"
+#include "codec/otlp/tape_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A value takes at least three bytes of a body, but for empty ones in great numbers. */
+#define BYTES_PER_NODE 3
+#define NODES_MIN 1024
+/* Lines in other formats that are gathered before they are read. */
+#define BLOCK_BYTES ((size_t)512 << 10)
+
+/* Which body the tape is of. */
+struct tape_key {
+    enum tc_otlp_signal signal;
+    enum tc_otlp_form form;
+    struct tc_slice body;
+    bool valid;
+};
+
+struct tc_otlp_reader {
+    struct tc__otlp_build build;
+    struct tc__otlp_tape tape;
+    struct tape_key of;
+    struct tc_codec_cursor cursor;
+    size_t body_max;
+    struct tc_arena blocks;
+    void *block_bytes;
+    struct tc__otlp o;
+};
+
+void tc_otlp_reader_limit(struct tc_otlp_reader *r, const struct tc_otlp_limits *limits)
+{
+    r->build.limits = *limits;
+    if (r->build.limits.depth_max > TC__OTLP_DEPTH_CAP) {
+        r->build.limits.depth_max = TC__OTLP_DEPTH_CAP;
+    }
+    r->of.valid = false;
+}
+
+struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits, size_t body_max)
+{
+    struct tc_otlp_reader *r = calloc(1, sizeof *r);
+    if (r == NULL || body_max > UINT32_MAX - NODES_MIN) {
+        free(r);
+        return NULL;
+    }
+    struct tc__otlp_build *b = &r->build;
+    r->body_max = body_max;
+    b->cap = (uint32_t)(body_max / BYTES_PER_NODE + NODES_MIN);
+    /* Pages that no body needs are never touched. */
+    b->nodes = malloc(((size_t)b->cap + 1) * sizeof *b->nodes);
+    b->text = malloc(body_max + 1);
+    b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
+    r->block_bytes = malloc(2 * BLOCK_BYTES);
+    r->o.k.parser = tc_json_parser_create();
+    r->o.line_parser = tc_json_parser_create();
+    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->block_bytes == NULL ||
+        r->o.k.parser == NULL || r->o.line_parser == NULL) {
+        tc_otlp_reader_destroy(r);
+        return NULL;
+    }
+    tc__otlp_schema_init(&b->schema);
+    tc_otlp_reader_limit(r, limits);
+    tc_arena_init(&r->blocks, "otlp blocks", r->block_bytes, 2 * BLOCK_BYTES);
+    tc__otlp_block_init(&r->o.kernel, &tc_codec_kmsg, &r->blocks, BLOCK_BYTES - 64);
+    tc__otlp_block_init(&r->o.events, &tc_codec_event_json, &r->blocks, BLOCK_BYTES - 64);
+    tc__otlp_init(&r->o);
+    return r;
+}
+
+void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    tc_arena_fini(&r->blocks);
+    tc_json_parser_destroy(r->o.k.parser);
+    tc_json_parser_destroy(r->o.line_parser);
+    free(r->block_bytes);
+    free(r->build.frames);
+    free(r->build.text);
+    free(r->build.nodes);
+    free(r);
+}
+
+static enum tc__otlp_message_id request_of(enum tc_otlp_signal signal)
+{
+    switch (signal) {
+    case TC_OTLP_LOGS:
+        return TC__OTLP_M_LOGS_REQUEST;
+    case TC_OTLP_METRICS:
+        return TC__OTLP_M_METRICS_REQUEST;
+    case TC_OTLP_TRACES:
+        break;
+    }
+    return TC__OTLP_M_TRACES_REQUEST;
+}
+
+static tc_status run_check(struct tc__otlp_build *b, enum tc_otlp_signal signal,
+                           enum tc_otlp_form form)
+{
+    enum tc__otlp_message_id request = request_of(signal);
+    if (b->body.len == 0) {
+        return TC_OK;
+    }
+    TC_TRY(form == TC_OTLP_PROTOBUF ? tc__otlp_pb_check(b, request)
+                                    : tc__otlp_json_check(b, request));
+    if (b->is_full) {
+        return tc_fail(b->err, TC_E_LIMIT, 0, "more values than a body of %zu bytes may hold",
+                       b->body.len);
+    }
+    return TC_OK;
+}
+
+tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                        enum tc_otlp_form form, struct tc_slice body,
+                        struct tc_otlp_counts *out_counts, struct tc_error *err)
+{
+    struct tc__otlp_build *b = &r->build;
+    r->of.valid = false;
+    if (body.len > r->body_max) {
+        return tc_fail(err, TC_E_LIMIT, 0, "a body of %zu bytes; the limit is %zu", body.len,
+                       r->body_max);
+    }
+    b->body = body;
+    b->err = err;
+    b->count = 0;
+    b->text_length = 0;
+    b->depth = 0;
+    b->values = 0;
+    b->owner_depth = 0;
+    b->is_full = false;
+    b->counts = (struct tc_otlp_counts){0};
+    TC_TRY(run_check(b, signal, form));
+    r->tape =
+        (struct tc__otlp_tape){.body = body, .text = b->text, .nodes = b->nodes, .count = b->count};
+    r->of = (struct tape_key){.signal = signal, .form = form, .body = body, .valid = true};
+    if (out_counts != NULL) {
+        *out_counts = b->counts;
+    }
+    return TC_OK;
+}
+
+/* ---- events ---- */
+
+static struct tc_k8s_val value_at(const struct tc__otlp_tape *tape, size_t at)
+{
+    return (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true};
+}
+
+static tc_status read_resource(struct tc__otlp *o, struct tc_k8s_val resource,
+                               struct tc__otlp_resource *out)
+{
+    TC_TRY(tc__k8s_resource(&o->k, resource, &out->k8s));
+    tc__otlp_attrs_add(o, tc__k8s_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
+    tc__otlp_labels(o, resource, out);
+    if (!tc_arena_ok(o->k.out->scratch)) {
+        return tc_fail(o->k.err, TC_E_LIMIT, o->k.raw_offset,
+                       "a resource's attributes are too long");
+    }
+    return TC_OK;
+}
+
+static tc_status read_entries(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at)
+{
+    size_t end = tape->nodes[at].next;
+    struct tc__otlp_resource resource = {0};
+    struct tc_k8s_val told = tc__k8s_get(value_at(tape, at), TC_LIT("resource"));
+    if (told.there) {
+        TC_TRY(read_resource(o, told, &resource));
+    }
+    for (at++; at < end; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        o->k.raw_offset = n->at;
+        o->k.raw_length = n->length;
+        if (n->keep == TC__OTLP_K_RECORD) {
+            TC_TRY(tc__otlp_record_read(o, &resource, value_at(tape, at)));
+        } else if (n->keep == TC__OTLP_K_METRIC) {
+            TC_TRY(tc__otlp_metric_read(o, &resource, value_at(tape, at)));
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status read_tape(struct tc__otlp *o, const struct tc__otlp_tape *tape)
+{
+    for (size_t at = 0; at < tape->count; at = tape->nodes[at].next) {
+        const struct tc__otlp_node *n = &tape->nodes[at];
+        o->k.raw_offset = n->at;
+        o->k.raw_length = n->length;
+        if (n->keep == TC__OTLP_K_RESOURCE_SPANS) {
+            TC_TRY(tc__k8s_unknown(&o->k, "neither logs nor metrics"));
+            continue;
+        }
+        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        tc_status status = read_entries(o, tape, at);
+        tc_arena_rewind(o->k.out->scratch, mark);
+        TC_TRY(status);
+    }
+    return tc__otlp_flush(o);
+}
+
+static bool is_read(const struct tape_key *of, enum tc_otlp_signal signal, enum tc_otlp_form form,
+                    struct tc_slice body)
+{
+    return of->valid && of->signal == signal && of->form == form && of->body.ptr == body.ptr &&
+           of->body.len == body.len;
+}
+
+tc_status tc__otlp_reader_tape(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                               enum tc_otlp_form form, struct tc_slice body,
+                               const struct tc__otlp_tape **out_tape, struct tc_error *err)
+{
+    if (!is_read(&r->of, signal, form, body)) {
+        TC_TRY(tc_otlp_check(r, signal, form, body, NULL, err));
+    }
+    *out_tape = &r->tape;
+    return TC_OK;
+}
+
+tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
+                         enum tc_otlp_form form, const struct tc_codec_input *in,
+                         struct tc_codec_out *out, struct tc_error *err)
+{
+    struct tc__otlp *o = &r->o;
+    if (!is_read(&r->of, signal, form, in->bytes)) {
+        TC_TRY(tc_otlp_check(r, signal, form, in->bytes, NULL, err));
+    }
+    /* Bytes at the same place may be others next time. */
+    r->of.valid = false;
+    r->cursor = (struct tc_codec_cursor){0};
+    o->k.in = in;
+    o->k.cursor = &r->cursor;
+    o->k.out = out;
+    o->k.err = err;
+    o->k.lasting = in->bytes;
+    o->k.seen_ns = TC_TIME_NONE;
+    o->k.bad = (struct tc_error){0};
+    if (o->has_places) {
+        memset(o->places, 0, sizeof o->places);
+        o->has_places = false;
+    }
+    tc_status status = read_tape(o, &r->tape);
+    if (status != TC_OK) {
+        tc__otlp_block_drop(&o->kernel);
+        tc__otlp_block_drop(&o->events);
+    }
+    return status;
+}
+
+const struct tc_codec_cursor *tc_otlp_reader_seen(const struct tc_otlp_reader *r)
+{
+    return &r->cursor;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose log it is: the rank and the pod that a line or the path of its file names. */
+#include "codec/train_log/text_priv.h"
+
+#include "base/limits.h"
+
+#include <string.h>
+
+#define S(literal) TC_LIT(literal)
+
+/* How far into a line its rank is looked for: behind the time and a logger's name. */
+#define RANK_WITHIN 64
+
+int32_t tc__train_rank(struct tc_slice line)
+{
+    struct tc_slice head = tc_slice_head(line, RANK_WITHIN);
+    size_t at = tc_slice_find_nocase(head, S("[rank"));
+    int64_t rank = -1;
+    if (at == TC_NPOS) {
+        return -1;
+    }
+    struct tc_slice rest = tc_slice_from(line, at + S("[rank").len);
+    bool closed = tc__train_count(&rest, &rank) && tc_slice_starts(rest, S("]"));
+    return closed && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+}
+
+static struct tc_slice after(struct tc_slice s, struct tc_slice word)
+{
+    size_t at = tc_slice_find(s, word);
+    return at == TC_NPOS ? TC_EMPTY : tc_slice_from(s, at + word.len);
+}
+
+void tc__train_pod(struct tc_slice path, struct tc_scope *io)
+{
+    struct tc_slice rest = tc_slice_starts(path, S("pods/")) ? tc_slice_from(path, S("pods/").len)
+                                                             : after(path, S("/pods/"));
+    struct tc_slice folder = tc_slice_cut(rest, '/', &rest);
+    struct tc_slice container = tc_slice_cut(rest, '/', &rest);
+    struct tc_slice uid;
+    struct tc_slice ns = tc_slice_cut(folder, '_', &uid);
+    struct tc_slice pod = tc_slice_cut(uid, '_', &uid);
+    if (ns.len > 0 && pod.len > 0 && uid.len > 0 && rest.len > 0) {
+        io->ns = ns;
+        io->pod = pod;
+        io->pod_uid = uid;
+        io->container = container;
+    }
+}
+
+static bool ends_nocase(struct tc_slice s, struct tc_slice word)
+{
+    return s.len >= word.len && tc_slice_eq_nocase(tc_slice_from(s, s.len - word.len), word);
+}
+
+int32_t tc__train_path_rank(struct tc_slice path)
+{
+    const char *slash = path.len == 0 ? NULL : memrchr(path.ptr, '/', path.len);
+    struct tc_slice name = tc_slice_from(path, slash == NULL ? 0 : (size_t)(slash - path.ptr) + 1);
+    size_t at = tc_slice_find_nocase(name, S("rank"));
+    struct tc_slice before = tc_slice_head(name, at == TC_NPOS ? 0 : at);
+    struct tc_slice rest = tc_slice_from(name, at == TC_NPOS ? name.len : at + S("rank").len);
+    int64_t rank = -1;
+    if (before.len > 0 && (before.ptr[before.len - 1] == '_' || before.ptr[before.len - 1] == '-' ||
+                           before.ptr[before.len - 1] == '.')) {
+        before.len--;
+    } else if (before.len > 0) {
+        return -1; /* "noderank3", "frank1" */
+    }
+    if (ends_nocase(before, S("node")) || ends_nocase(before, S("local")) ||
+        ends_nocase(before, S("group"))) {
+        return -1;
+    }
+    if (rest.len > 0 && (rest.ptr[0] == '_' || rest.ptr[0] == '-' || rest.ptr[0] == '.')) {
+        rest = tc_slice_from(rest, 1);
+    }
+    return tc__train_count(&rest, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+}
+
+void tc__train_prefix(struct tc_slice line, struct tc_scope *io)
+{
+    struct tc_slice rest;
+    struct tc_slice head = tc_slice_cut(line, ']', &rest);
+    if (io->pod.len > 0 || !tc_slice_starts(head, S("[pod/")) || rest.len == 0) {
+        return;
+    }
+    struct tc_slice container;
+    struct tc_slice pod = tc_slice_cut(tc_slice_from(head, S("[pod/").len), '/', &container);
+    if (pod.len > 0 && container.len > 0 && !tc_slice_contains(head, S(" "))) {
+        io->pod = pod;
+        io->container = container;
+    }
+}

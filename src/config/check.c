@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with values only together. A key that is itself mistaken is not compared. */
+#include "base/assert.h"
+#include "config/config_priv.h"
+
+#include <string.h>
+
+struct listener {
+    enum tc_config_key listen;
+    enum tc_config_key cert;
+    enum tc_config_key key;
+};
+
+static const struct listener LISTENERS[] = {
+    {TC_KEY_receivers_otlp_http_listen, TC_KEY_receivers_otlp_http_tls_cert,
+     TC_KEY_receivers_otlp_http_tls_key},
+    {TC_KEY_receivers_otlp_grpc_listen, TC_KEY_receivers_otlp_grpc_tls_cert,
+     TC_KEY_receivers_otlp_grpc_tls_key},
+    {TC_KEY_api_listen, TC_KEY_api_tls_cert, TC_KEY_api_tls_key},
+};
+#define LISTENER_COUNT (sizeof LISTENERS / sizeof LISTENERS[0])
+
+static const struct tc__config_node *node_of(struct tc__config_load *l, enum tc_config_key key)
+{
+    const struct tc__config_node *node =
+        tc__config_find(l, tc_slice_cstr(tc__config_rows[key].path));
+    TC_ASSERT(node != NULL);
+    return node;
+}
+
+static struct tc_slice text_of(const struct tc_config *c, enum tc_config_key key)
+{
+    return tc_slice_cstr((const char *)c + tc__config_rows[key].offset);
+}
+
+/* The one of two keys that was written last: there the mistake can be mended. */
+static const struct tc__config_node *later(const struct tc__config_node *a,
+                                           const struct tc__config_node *b)
+{
+    if (a->place.origin != b->place.origin) {
+        return a->place.origin > b->place.origin ? a : b;
+    }
+    bool a_is_later = a->place.line != b->place.line ? a->place.line > b->place.line
+                                                     : a->place.column > b->place.column;
+    return a_is_later ? a : b;
+}
+
+/* Says that the value of `small` must not be above that of `large`, where it is. */
+static void check_order(struct tc__config_load *l, enum tc_config_key small,
+                        enum tc_config_key large)
+{
+    const struct tc__config_node *a = node_of(l, small);
+    const struct tc__config_node *b = node_of(l, large);
+    const struct tc__config_row *row = &tc__config_rows[small];
+    const void *small_at = (const char *)l->out + row->offset;
+    const void *large_at = (const char *)l->out + tc__config_rows[large].offset;
+    char small_text[32];
+    char large_text[32];
+    struct tc_buf small_buf = tc_buf_make(small_text, sizeof small_text);
+    struct tc_buf large_buf = tc_buf_make(large_text, sizeof large_text);
+    bool is_wrong = false;
+    if (row->type == TC__DURATION) {
+        int64_t x = *(const int64_t *)small_at;
+        int64_t y = *(const int64_t *)large_at;
+        is_wrong = x > y;
+        tc__config_put_duration(&small_buf, x);
+        tc__config_put_duration(&large_buf, y);
+    } else {
+        uint64_t x = *(const uint64_t *)small_at;
+        uint64_t y = *(const uint64_t *)large_at;
+        is_wrong = x > y;
+        tc__config_put_size(&small_buf, x);
+        tc__config_put_size(&large_buf, y);
+    }
+    const struct tc__config_node *at = later(a, b);
+    if (is_wrong && !a->bad && !b->bad) {
+        bool is_small = at == a;
+        tc__config_mistake(l, &at->place, at->path, "%.*s is %s %s (%.*s)",
+                           TC_FMT(tc_buf_slice(is_small ? &small_buf : &large_buf)),
+                           is_small ? "more than" : "less than", is_small ? b->path : a->path,
+                           TC_FMT(tc_buf_slice(is_small ? &large_buf : &small_buf)));
+    }
+}
+
+bool tc__config_is_loopback(struct tc_slice host)
+{
+    /* 127.0.0.0/8, and no name that only begins so. */
+    bool is_number = tc_slice_starts(host, TC_LIT("127."));
+    for (size_t i = 0; i < host.len; i++) {
+        is_number = is_number && ((host.ptr[i] >= '0' && host.ptr[i] <= '9') || host.ptr[i] == '.');
+    }
+    return is_number || tc_slice_eq(host, TC_LIT("::1")) ||
+           tc_slice_eq_nocase(host, TC_LIT("localhost"));
+}
+
+static bool is_wildcard(struct tc_slice host)
+{
+    return tc_slice_eq(host, TC_LIT("0.0.0.0")) || tc_slice_eq(host, TC_LIT("::"));
+}
+
+static void check_tls(struct tc__config_load *l, const struct listener *at)
+{
+    const struct tc__config_node *cert = node_of(l, at->cert);
+    const struct tc__config_node *key = node_of(l, at->key);
+    bool has_cert = text_of(l->out, at->cert).len > 0;
+    bool has_key = text_of(l->out, at->key).len > 0;
+    if (has_cert != has_key && !cert->bad && !key->bad) {
+        const struct tc__config_node *there = has_cert ? cert : key;
+        tc__config_mistake(l, &there->place, there->path, "needs %s too",
+                           has_cert ? key->path : cert->path);
+    }
+}
+
+/* Whether other machines reach the listener and nothing but tokens can keep them out. */
+static bool is_open(const struct tc_config *c, const struct listener *at)
+{
+    struct tc_slice host;
+    uint16_t port = 0;
+    return !c->insecure && text_of(c, at->cert).len == 0 &&
+           tc__config_address(text_of(c, at->listen), &host, &port) &&
+           !tc__config_is_loopback(host);
+}
+
+const char *tc__config_exposed_without(const struct tc_config *running,
+                                       const struct tc_config *fresh)
+{
+    bool loses_tokens = running->auth_token_count > 0 && fresh->auth_token_count == 0;
+    for (size_t i = 0; loses_tokens && i < LISTENER_COUNT; i++) {
+        if (is_open(running, &LISTENERS[i])) {
+            return text_of(running, LISTENERS[i].listen).ptr;
+        }
+    }
+    return NULL;
+}
+
+static void check_exposed(struct tc__config_load *l, const struct listener *at)
+{
+    const struct tc__config_node *node = node_of(l, at->listen);
+    bool is_mistaken = node->bad || node_of(l, TC_KEY_insecure)->bad ||
+                       node_of(l, TC_KEY_auth_tokens)->bad || node_of(l, at->cert)->bad;
+    if (is_mistaken || l->out->auth_token_count > 0 || !is_open(l->out, at)) {
+        return;
+    }
+    char section[TC__CONFIG_PATH_MAX];
+    struct tc_buf b = tc_buf_make(section, sizeof section);
+    struct tc_slice path = tc_slice_cstr(tc__config_rows[at->cert].path);
+    tc_buf_str(&b, tc_slice_head(path, path.len - strlen(".cert")));
+    tc__config_mistake(l, &node->place, node->path,
+                       "other machines can reach %.*s; set %.*s or auth.tokens, or insecure: true "
+                       "if everybody may",
+                       TC_FMT(text_of(l->out, at->listen)), TC_FMT(tc_buf_slice(&b)));
+}
+
+static void check_same(struct tc__config_load *l, const struct listener *one,
+                       const struct listener *two)
+{
+    const struct tc__config_node *a = node_of(l, one->listen);
+    const struct tc__config_node *b = node_of(l, two->listen);
+    struct tc_slice a_host;
+    struct tc_slice b_host;
+    uint16_t a_port = 0;
+    uint16_t b_port = 0;
+    if (a->bad || b->bad || !tc__config_address(text_of(l->out, one->listen), &a_host, &a_port) ||
+        !tc__config_address(text_of(l->out, two->listen), &b_host, &b_port) || a_port != b_port ||
+        a_port == 0) {
+        return;
+    }
+    if (tc_slice_eq_nocase(a_host, b_host) || is_wildcard(a_host) || is_wildcard(b_host)) {
+        const struct tc__config_node *at = later(a, b);
+        tc__config_mistake(l, &at->place, at->path, "port %u is that of %s too", a_port,
+                           at == a ? b->path : a->path);
+    }
+}
+
+void tc__config_check(struct tc__config_load *l)
+{
+    check_order(l, TC_KEY_verdicts_otlp_backoff_min, TC_KEY_verdicts_otlp_backoff_max);
+    check_order(l, TC_KEY_limits_body, TC_KEY_limits_body_decompressed);
+    check_order(l, TC_KEY_limits_body, TC_KEY_limits_memory);
+    check_order(l, TC_KEY_limits_body_decompressed, TC_KEY_limits_memory);
+    for (size_t i = 0; i < LISTENER_COUNT; i++) {
+        check_tls(l, &LISTENERS[i]);
+        check_exposed(l, &LISTENERS[i]);
+        for (size_t j = 0; j < i; j++) {
+            check_same(l, &LISTENERS[j], &LISTENERS[i]);
+        }
+    }
+}

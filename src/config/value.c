@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of single keys: how they are written, what is wrong with one, how they are shown. */
+#include "base/assert.h"
+#include "base/time.h"
+#include "config/config_priv.h"
+
+#include <string.h>
+
+/* "1h30m15s": more parts than that are no way to write a time. */
+#define DURATION_PARTS_MAX 6
+#define FRACTION_DIGITS_MAX 9
+/* Of what was written, in a message. */
+#define SHOWN_MAX 64
+
+struct unit {
+    const char *name;
+    uint64_t scale;
+};
+
+static const struct unit DURATION_UNITS[] = {
+    {"d", UINT64_C(86400000000000)},
+    {"h", UINT64_C(3600000000000)},
+    {"m", UINT64_C(60000000000)},
+    {"s", UINT64_C(1000000000)},
+    {"ms", 1000000},
+    {"us", 1000},
+    {"ns", 1},
+};
+
+/* Those that are shown first; the others are only read. */
+static const struct unit SIZE_UNITS[] = {
+    {"TiB", UINT64_C(1) << 40},
+    {"GiB", UINT64_C(1) << 30},
+    {"MiB", UINT64_C(1) << 20},
+    {"KiB", UINT64_C(1) << 10},
+    {"TB", UINT64_C(1000000000000)},
+    {"GB", 1000000000},
+    {"MB", 1000000},
+    {"kB", 1000},
+    {"KB", 1000},
+    {"B", 1},
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define SIZE_UNITS_SHOWN 4
+
+static const struct unit *find_unit(const struct unit *units, size_t count, struct tc_slice name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tc_slice_eq(name, tc_slice_cstr(units[i].name))) {
+            return &units[i];
+        }
+    }
+    return NULL;
+}
+
+static size_t count_among(struct tc_slice s, const char *set)
+{
+    size_t len = 0;
+    while (len < s.len && s.ptr[len] != '\0' && strchr(set, s.ptr[len]) != NULL) {
+        len++;
+    }
+    return len;
+}
+
+/* Digits behind a point as billionths. */
+static bool read_fraction(struct tc_slice digits, uint64_t *out)
+{
+    if (digits.len == 0 || digits.len > FRACTION_DIGITS_MAX || tc_slice_u64(digits, out) == 0) {
+        return false;
+    }
+    for (size_t i = digits.len; i < FRACTION_DIGITS_MAX; i++) {
+        *out *= 10;
+    }
+    return true;
+}
+
+/* "1.5h" and the like at the start of *io_rest, added to *io_ns. */
+static bool read_part(struct tc_slice *io_rest, bool is_first, int64_t *io_ns)
+{
+    struct tc_slice s = *io_rest;
+    uint64_t whole = 0;
+    uint64_t fraction = 0;
+    size_t used = tc_slice_u64(s, &whole);
+    if (used == 0) {
+        return false;
+    }
+    s = tc_slice_from(s, used);
+    if (s.len > 0 && s.ptr[0] == '.') {
+        s = tc_slice_from(s, 1);
+        size_t digits = count_among(s, "0123456789");
+        if (!read_fraction(tc_slice_head(s, digits), &fraction)) {
+            return false;
+        }
+        s = tc_slice_from(s, digits);
+    }
+    struct tc_slice name = tc_slice_head(s, count_among(s, "abcdefghijklmnopqrstuvwxyz"));
+    *io_rest = tc_slice_from(s, name.len);
+    bool bare = name.len == 0 && is_first && s.len == 0;
+    const struct unit *unit =
+        find_unit(DURATION_UNITS, COUNT_OF(DURATION_UNITS), bare ? TC_LIT("s") : name);
+    uint64_t ns = 0;
+    if (unit == NULL || __builtin_mul_overflow(whole, unit->scale, &ns) || ns > INT64_MAX) {
+        return false;
+    }
+    /* A billionth of a day is 86400 ns: this fits, and rounds down to whole nanoseconds. */
+    uint64_t rest = unit->scale >= (uint64_t)TC_SECOND
+                        ? fraction * (unit->scale / (uint64_t)TC_SECOND)
+                        : fraction * unit->scale / (uint64_t)TC_SECOND;
+    return !__builtin_add_overflow(*io_ns, (int64_t)ns, io_ns) &&
+           !__builtin_add_overflow(*io_ns, (int64_t)rest, io_ns);
+}
+
+bool tc__config_duration(struct tc_slice text, int64_t *out_ns)
+{
+    int64_t ns = 0;
+    size_t parts = 0;
+    do {
+        if (parts == DURATION_PARTS_MAX || !read_part(&text, parts == 0, &ns)) {
+            return false;
+        }
+        parts++;
+    } while (text.len > 0);
+    *out_ns = ns;
+    return true;
+}
+
+bool tc__config_size(struct tc_slice text, uint64_t *out_bytes)
+{
+    uint64_t number = 0;
+    size_t used = tc_slice_u64(text, &number);
+    struct tc_slice name = tc_slice_from(text, used);
+    const struct unit *unit =
+        find_unit(SIZE_UNITS, COUNT_OF(SIZE_UNITS), name.len == 0 ? TC_LIT("B") : name);
+    uint64_t bytes = 0;
+    if (used == 0 || unit == NULL || __builtin_mul_overflow(number, unit->scale, &bytes)) {
+        return false;
+    }
+    *out_bytes = bytes;
+    return true;
+}
+
+static void put_largest(struct tc_buf *b, const struct unit *units, size_t count, uint64_t value)
+{
+    for (size_t i = 0; i < count && value > 0; i++) {
+        if (value % units[i].scale == 0) {
+            tc_buf_u64(b, value / units[i].scale);
+            tc_buf_str(b, tc_slice_cstr(units[i].name));
+            return;
+        }
+    }
+    tc_buf_u64(b, value);
+}
+
+void tc__config_put_duration(struct tc_buf *b, int64_t ns)
+{
+    put_largest(b, DURATION_UNITS, COUNT_OF(DURATION_UNITS), ns < 0 ? 0 : (uint64_t)ns);
+}
+
+void tc__config_put_size(struct tc_buf *b, uint64_t bytes)
+{
+    put_largest(b, SIZE_UNITS, SIZE_UNITS_SHOWN, bytes);
+}
+
+static bool is_host(struct tc_slice host, bool in_brackets)
+{
+    const char *set = in_brackets ? "0123456789abcdefABCDEF:.%"
+                                  : "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                    ".-_";
+    return host.len > 0 && host.len <= 253 && count_among(host, set) == host.len;
+}
+
+bool tc__config_address(struct tc_slice text, struct tc_slice *out_host, uint16_t *out_port)
+{
+    size_t colon = text.len;
+    while (colon > 0 && text.ptr[colon - 1] != ':') {
+        colon--;
+    }
+    uint64_t port = 0;
+    if (colon == 0 || !tc_slice_is_u64(tc_slice_from(text, colon), &port) || port > UINT16_MAX) {
+        return false;
+    }
+    struct tc_slice host = tc_slice_head(text, colon - 1);
+    bool in_brackets = host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
+    if (in_brackets) {
+        host = tc_slice_make(host.ptr + 1, host.len - 2);
+    }
+    if (!is_host(host, in_brackets)) {
+        return false;
+    }
+    *out_host = host;
+    *out_port = (uint16_t)port;
+    return true;
+}
+
+/* "http://host", "https://host:port/path". */
+static bool is_url(struct tc_slice text)
+{
+    struct tc_slice rest = tc_slice_starts(text, TC_LIT("http://"))    ? tc_slice_from(text, 7)
+                           : tc_slice_starts(text, TC_LIT("https://")) ? tc_slice_from(text, 8)
+                                                                       : TC_EMPTY;
+    struct tc_slice path;
+    struct tc_slice host = tc_slice_cut(rest, '/', &path);
+    uint16_t port = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == ' ' || text.ptr[i] == '#') {
+            return false;
+        }
+    }
+    return tc__config_address(host, &host, &port) ? port > 0 : is_host(host, false);
+}
+
+static bool has_control(struct tc_slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is being set: the arguments of tc__config_set, for the messages. */
+struct setting {
+    struct tc__config_load *load;
+    struct tc__config_node *node;
+    const struct tc__config_place *place;
+    struct tc_slice text;
+};
+
+#define REFUSE(s, ...) \
+    (tc__config_mistake((s)->load, (s)->place, (s)->node->path, __VA_ARGS__), false)
+#define SHOWN(s) TC_FMT(tc_slice_head((s)->text, SHOWN_MAX))
+
+static bool set_text(const struct setting *s, char *to, size_t size)
+{
+    if (s->text.len >= size) {
+        return REFUSE(s, "is %zu bytes long; at most %zu can be kept", s->text.len, size - 1);
+    }
+    if (has_control(s->text)) {
+        return REFUSE(s, "has a control character in it");
+    }
+    memset(to, 0, size);
+    if (s->text.len > 0) {
+        memcpy(to, s->text.ptr, s->text.len);
+    }
+    return true;
+}
+
+static bool set_address(const struct setting *s, char *to, size_t size)
+{
+    struct tc_slice host;
+    uint16_t port = 0;
+    uint64_t number = 0;
+    if (s->text.len == 0 || tc__config_address(s->text, &host, &port)) {
+        return set_text(s, to, size);
+    }
+    if (s->text.ptr[0] == ':' && tc_slice_is_u64(tc_slice_from(s->text, 1), &number)) {
+        return REFUSE(s,
+                      "\"%.*s\" would be every address of this machine; write 0.0.0.0%.*s if that "
+                      "is meant, 127.0.0.1%.*s if not",
+                      SHOWN(s), SHOWN(s), SHOWN(s));
+    }
+    if (tc_slice_is_u64(s->text, &number)) {
+        return REFUSE(s, "\"%.*s\" has no host; write 127.0.0.1:%.*s", SHOWN(s), SHOWN(s));
+    }
+    return REFUSE(s,
+                  "\"%.*s\" is no address: write host:port, such as 127.0.0.1:4318 or [::1]:4318",
+                  SHOWN(s));
+}
+
+static bool set_duration(const struct setting *s, const struct tc__config_row *row, int64_t *to)
+{
+    int64_t value = 0;
+    int64_t min = 0;
+    int64_t max = 0;
+    TC_ASSERT(tc__config_duration(tc_slice_cstr(row->min), &min) &&
+              tc__config_duration(tc_slice_cstr(row->max), &max));
+    if (!tc__config_duration(s->text, &value)) {
+        return REFUSE(s, "\"%.*s\" is no duration: write 500ms, 5s, 10m or 1h", SHOWN(s));
+    }
+    if (value < min || value > max) {
+        return REFUSE(s, "%.*s is outside %s..%s", SHOWN(s), row->min, row->max);
+    }
+    *to = value;
+    return true;
+}
+
+static bool set_size(const struct setting *s, const struct tc__config_row *row, uint64_t *to)
+{
+    uint64_t value = 0;
+    uint64_t min = 0;
+    uint64_t max = 0;
+    TC_ASSERT(tc__config_size(tc_slice_cstr(row->min), &min) &&
+              tc__config_size(tc_slice_cstr(row->max), &max));
+    if (!tc__config_size(s->text, &value)) {
+        return REFUSE(s, "\"%.*s\" is no size: write 64MiB, 64MB or a number of bytes", SHOWN(s));
+    }
+    if (value < min || value > max) {
+        return REFUSE(s, "%.*s is outside %s..%s", SHOWN(s), row->min, row->max);
+    }
+    *to = value;
+    return true;
+}
+
+static bool set_count(const struct setting *s, const struct tc__config_row *row, int64_t *to)
+{
+    int64_t value = 0;
+    int64_t min = 0;
+    int64_t max = 0;
+    TC_ASSERT(tc_slice_is_i64(tc_slice_cstr(row->min), &min) &&
+              tc_slice_is_i64(tc_slice_cstr(row->max), &max));
+    if (!tc_slice_is_i64(s->text, &value)) {
+        return REFUSE(s, "\"%.*s\" is no whole number", SHOWN(s));
+    }
+    if (value < min || value > max) {
+        return REFUSE(s, "%.*s is outside %s..%s", SHOWN(s), row->min, row->max);
+    }
+    *to = value;
+    return true;
+}
+
+static bool read_flag(const struct setting *s, bool *to)
+{
+    bool is_true = tc_slice_eq(s->text, TC_LIT("true"));
+    if (!is_true && !tc_slice_eq(s->text, TC_LIT("false"))) {
+        return REFUSE(s, "\"%.*s\" is neither true nor false", SHOWN(s));
+    }
+    *to = is_true;
+    return true;
+}
+
+static bool set_choice(const struct setting *s, const struct tc__config_row *row, char *to)
+{
+    struct tc_slice rest = tc_slice_cstr(row->choices);
+    char list_text[128];
+    struct tc_buf list = tc_buf_make(list_text, sizeof list_text);
+    while (rest.len > 0) {
+        struct tc_slice choice = tc_slice_cut(rest, ' ', &rest);
+        if (tc_slice_eq(choice, s->text)) {
+            return set_text(s, to, TC_CONFIG_CHOICE_MAX);
+        }
+        tc_buf_str(&list, list.len == 0 ? TC_EMPTY : TC_LIT(", "));
+        tc_buf_str(&list, choice);
+    }
+    return REFUSE(s, "\"%.*s\" is none of %.*s", SHOWN(s), TC_FMT(tc_buf_slice(&list)));
+}
+
+static bool set_row(const struct setting *s, const struct tc__config_row *row)
+{
+    void *to = (char *)s->load->out + row->offset;
+    switch (row->type) {
+    case TC__TEXT:
+        return set_text(s, to, TC_CONFIG_TEXT_MAX);
+    case TC__ADDRESS:
+        return set_address(s, to, TC_CONFIG_TEXT_MAX);
+    case TC__URL:
+        if (s->text.len > 0 && !is_url(s->text)) {
+            return REFUSE(s, "\"%.*s\" is no http:// or https:// address", SHOWN(s));
+        }
+        return set_text(s, to, TC_CONFIG_TEXT_MAX);
+    case TC__DURATION:
+        return set_duration(s, row, to);
+    case TC__SIZE:
+        return set_size(s, row, to);
+    case TC__COUNT:
+        return set_count(s, row, to);
+    case TC__FLAG:
+        return read_flag(s, to);
+    case TC__CHOICE:
+        return set_choice(s, row, to);
+    case TC__HEADERS:
+        return REFUSE(s, "is a map of names and values, not one value");
+    case TC__TOKENS:
+        return REFUSE(s, "is a list of tokens, not one value");
+    }
+    return false;
+}
+
+static bool set_knob(const struct setting *s)
+{
+    struct tc__config_node *node = s->node;
+    struct tc_error err;
+    if (node->param == NULL) {
+        bool on = false;
+        if (!read_flag(s, &on)) {
+            return false;
+        }
+        node->value = on;
+    } else if (s->text.len > SHOWN_MAX) {
+        return REFUSE(s, "is longer than any number");
+    } else if (tc_param_parse(node->param, "", s->text, &node->value, &err) != TC_OK) {
+        /* The message begins with the path that was given, which the mistake has already. */
+        return REFUSE(s, "%s", err.message + strlen(": "));
+    }
+    struct tc_buf b = tc_buf_make(node->text, sizeof node->text - 1);
+    memset(node->text, 0, sizeof node->text);
+    tc_buf_str(&b, s->text);
+    return true;
+}
+
+void tc__config_taken(struct tc__config_load *l, struct tc__config_node *node,
+                      const struct tc__config_place *place)
+{
+    node->place = *place;
+    node->bad = false;
+    if (node->kind == TC__ROW) {
+        l->out->origins[node->key] = (uint8_t)place->origin;
+    }
+}
+
+static bool is_null(struct tc_slice text)
+{
+    return text.len == 0 || tc_slice_eq(text, TC_LIT("~")) || tc_slice_eq(text, TC_LIT("null")) ||
+           tc_slice_eq(text, TC_LIT("Null")) || tc_slice_eq(text, TC_LIT("NULL"));
+}
+
+void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
+                    const struct tc__config_place *place, struct tc_slice text, bool is_plain)
+{
+    const struct setting s = {.load = l, .node = node, .place = place, .text = text};
+    const struct tc__config_row *row = node->kind == TC__ROW ? &tc__config_rows[node->key] : NULL;
+    bool is_flag = row == NULL ? node->param == NULL : row->type == TC__FLAG;
+    bool is_count = row == NULL ? node->param != NULL && node->param->type == TC_PARAM_COUNT
+                                : row->type == TC__COUNT;
+    bool taken = false;
+    if (place->origin == TC_CONFIG_FILE && is_plain && is_null(text)) {
+        tc__config_mistake(l, place, node->path,
+                           "has no value; leave the key out for the default%s",
+                           row != NULL && row->value[0] == '\0' ? ", or write \"\"" : "");
+    } else if (place->origin == TC_CONFIG_FILE && !is_plain && (is_flag || is_count)) {
+        tc__config_mistake(l, place, node->path, "is text; write %s without quotes",
+                           is_flag ? "true or false" : "the number");
+    } else {
+        taken = row == NULL ? set_knob(&s) : set_row(&s, row);
+    }
+    if (taken) {
+        tc__config_taken(l, node, place);
+    } else {
+        node->bad = true;
+    }
+}

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules against a document, all of them in one pass. Which paths are told, and how often, is
+ * what the original does: a mapping that is missing is told and then taken as empty, so that all
+ * that is asked of its members is told as well.
+ */
+#include "contract/check_priv.h"
+
+#include <stdlib.h>
+
+#define S(literal) TC_LIT(literal)
+
+struct tc_buf *tc__check_say(struct tc__check *k)
+{
+    /* One byte stays for the end. */
+    k->message = tc_buf_make(k->message_text, sizeof k->message_text - 1);
+    return &k->message;
+}
+
+void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, bool strict)
+{
+    k->message_text[k->message.len] = '\0';
+    if (tc__check_is_full(k)) {
+        return;
+    }
+    k->count++;
+    if (tc__check_is_full(k)) {
+        tc_buf_lit(tc__check_say(k), "there are more violations than these");
+        k->message_text[k->message.len] = '\0';
+        path = "document";
+    }
+    if (k->take != NULL) {
+        k->take(k->context, &(struct tc_violation){.path = path,
+                                                   .message = k->message_text,
+                                                   .line = at.line,
+                                                   .column = at.column,
+                                                   .strict = strict});
+    }
+}
+
+bool tc__check_is_full(const struct tc__check *k)
+{
+    return k->count > TC_CONTRACT_VIOLATIONS_MAX;
+}
+
+void tc__check_words(struct tc_buf *b, const char *const *words, const char *before_last)
+{
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (i > 0) {
+            tc_buf_str(b, words[i + 1] == NULL ? tc_slice_cstr(before_last) : S(", "));
+        }
+        tc_buf_str(b, tc_slice_cstr(words[i]));
+    }
+}
+
+void tc__check_quote(struct tc_buf *b, struct tc_slice s)
+{
+    tc_buf_char(b, '"');
+    tc_buf_printable(b, tc_slice_head(s, TC__QUOTED_MAX));
+    tc_buf_str(b, s.len > TC__QUOTED_MAX ? S("...\"") : S("\""));
+}
+
+const char *tc__check_nearest(struct tc_slice s, const char *const *words)
+{
+    size_t nearest = s.len / 3 + 1;
+    const char *found = NULL;
+    for (size_t i = 0; words[i] != NULL; i++) {
+        size_t distance = tc_slice_distance(s, tc_slice_cstr(words[i]));
+        if (distance < nearest) {
+            nearest = distance;
+            found = words[i];
+        }
+    }
+    return found;
+}
+
+static const char *kind_name(enum tc__kind kind)
+{
+    switch (kind) {
+    case TC__NULL:
+        return "null";
+    case TC__BOOL:
+        return "boolean ";
+    case TC__INT:
+        return "integer ";
+    case TC__REAL:
+        return "number ";
+    case TC__STRING:
+        return "string ";
+    case TC__TIME:
+        return "date ";
+    case TC__BYTES:
+        return "binary data";
+    case TC__LIST:
+        return "a list";
+    case TC__MAPPING:
+        return "a mapping";
+    case TC__SET:
+        return "a set";
+    }
+    return "";
+}
+
+void tc__check_found(struct tc__check *k, struct tc__value v)
+{
+    struct tc_buf *b = &k->message;
+    tc_buf_lit(b, ", found ");
+    if (v.node == NULL) {
+        tc_buf_lit(b, "nothing");
+        return;
+    }
+    struct tc_slice text = tc__contract_text(k->c, v.node);
+    enum tc__kind kind = v.node->kind;
+    if (kind == TC__STRING && text.len == 0) {
+        tc_buf_lit(b, "an empty string");
+        return;
+    }
+    tc_buf_str(b, tc_slice_cstr(kind_name(kind)));
+    if (kind == TC__STRING) {
+        tc__check_quote(b, text);
+    } else if (kind == TC__BOOL || kind == TC__INT || kind == TC__REAL || kind == TC__TIME) {
+        tc_buf_printable(b, tc_slice_head(text, TC__QUOTED_MAX));
+    }
+}
+
+static void tell_expected(struct tc__check *k, const struct tc__rule *r, struct tc__value v,
+                          const char *what)
+{
+    struct tc_buf *b = tc__check_say(k);
+    tc_buf_str(b, tc_slice_cstr(what));
+    tc__check_found(k, v);
+    if (r->kind == TC__IS_STRING && v.node != NULL && v.node->plain && v.node->kind != TC__STRING &&
+        v.node->kind != TC__NULL) {
+        tc_buf_lit(b, "; write it in quotes");
+    }
+    bool wants_bool = r->kind == TC__IS_BOOL || r->kind == TC__IS_TRUE;
+    if (wants_bool && v.node != NULL && v.node->kind == TC__STRING && !v.node->plain) {
+        tc_buf_lit(b, "; write it without quotes");
+    }
+    if (r->when == TC__TRAINING) {
+        tc_buf_lit(b, " (training and mixed)");
+    } else if (r->when == TC__INFERENCE) {
+        tc_buf_lit(b, " (inference and mixed)");
+    } else if (r->when != 0) {
+        tc_buf_str(b,
+                   r->when == TC__PUBLICATION ? S(" (publication_grade)") : S(" (realism_grade)"));
+    }
+    tc__check_tell(k, r->path, v, r->strict);
+}
+
+static bool is_kind(struct tc__value v, enum tc__kind kind)
+{
+    return v.node != NULL && v.node->kind == kind;
+}
+
+static bool is_word(const struct tc__check *k, const struct tc__node *n, const char *word)
+{
+    return n->kind == TC__STRING && tc_slice_eq(tc__contract_text(k->c, n), tc_slice_cstr(word));
+}
+
+static bool is_filled(struct tc__value v)
+{
+    return v.node != NULL && v.node->kind == TC__STRING && v.node->text_len > 0;
+}
+
+static bool is_true(struct tc__value v)
+{
+    return v.node != NULL && v.node->kind == TC__BOOL && v.node->integer != 0;
+}
+
+/* Python's True is the integer 1, and the original lets it pass where 1 does. */
+static bool is_at_least(struct tc__value v, double low)
+{
+    return (is_kind(v, TC__INT) && v.node->real >= low) ||
+           (is_kind(v, TC__BOOL) && (double)v.node->integer >= low);
+}
+
+static bool list_has(const struct tc__check *k, struct tc__value list, const char *word)
+{
+    if (!is_kind(list, TC__LIST)) {
+        return false;
+    }
+    for (const struct tc__entry *e = tc__contract_entry(k->c, list.node->first); e != NULL;
+         e = tc__contract_entry(k->c, e->next)) {
+        if (is_word(k, tc__contract_node(k->c, e->value), word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    for (size_t i = 0; v.node != NULL && r->words[i] != NULL; i++) {
+        if (is_word(k, v.node, r->words[i])) {
+            return;
+        }
+    }
+    struct tc_buf *b = tc__check_say(k);
+    tc_buf_str(b, r->words[1] == NULL ? S("expected ") : S("expected one of "));
+    tc__check_words(b, r->words, ", ");
+    tc__check_found(k, v);
+    const char *nearest = is_kind(v, TC__STRING)
+                              ? tc__check_nearest(tc__contract_text(k->c, v.node), r->words)
+                              : NULL;
+    if (nearest != NULL && r->words[1] != NULL) {
+        tc_buf_lit(b, "; did you mean ");
+        tc_buf_str(b, tc_slice_cstr(nearest));
+        tc_buf_char(b, '?');
+    }
+    tc__check_tell(k, r->path, v, r->strict);
+}
+
+/* Lists and mappings cannot be names; the original breaks off over them. */
+static void check_items(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    uint32_t at = is_kind(v, TC__LIST) && !v.node->pairs ? v.node->first : TC__NONE;
+    const struct tc__entry *e = NULL;
+    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
+         at = e->next, i++) {
+        struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
+        if (item.node->kind == TC__LIST || item.node->kind == TC__MAPPING ||
+            item.node->kind == TC__SET) {
+            struct tc_buf *b = tc__check_say(k);
+            tc_buf_lit(b, "expected names, but item ");
+            tc_buf_u64(b, i);
+            tc_buf_lit(b, " is ");
+            tc_buf_str(b, tc_slice_cstr(kind_name(item.node->kind)));
+            tc__check_tell(k, r->path, item, false);
+        }
+    }
+}
+
+static bool is_first_of_path(const struct tc__rule *r)
+{
+    size_t count = 0;
+    for (const struct tc__rule *at = tc__contract_rules(&count); at < r; at++) {
+        if (at->kind == r->kind && strcmp(at->path, r->path) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void check_has_all(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    struct tc_buf *b = tc__check_say(k);
+    bool is_missing = false;
+    tc_buf_lit(b, "missing ");
+    for (size_t i = 0; r->words[i] != NULL; i++) {
+        bool has = r->kind == TC__HAS_KEYS
+                       ? tc__contract_pair(k->c, v.node, tc_slice_cstr(r->words[i])) != NULL
+                       : list_has(k, v, r->words[i]);
+        if (!has) {
+            tc_buf_str(b, is_missing ? S(", ") : S(""));
+            tc_buf_str(b, tc_slice_cstr(r->words[i]));
+            is_missing = true;
+        }
+    }
+    if (is_missing) {
+        tc_buf_str(b, r->when == TC__TRAINING    ? S(" (training and mixed)")
+                      : r->when == TC__INFERENCE ? S(" (inference and mixed)")
+                                                 : S(""));
+        tc__check_tell(k, r->path, v, r->strict);
+    }
+    if (r->kind == TC__HAS_ALL && is_first_of_path(r)) {
+        check_items(k, r, v);
+    }
+}
+
+static void check_has_one(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    for (size_t i = 0; r->words[i] != NULL; i++) {
+        if (list_has(k, v, r->words[i])) {
+            return;
+        }
+    }
+    struct tc_buf *b = tc__check_say(k);
+    tc_buf_lit(b, "missing ");
+    tc__check_words(b, r->words, " or ");
+    tc_buf_lit(b, " (inference and mixed)");
+    tc__check_tell(k, r->path, v, false);
+}
+
+/* Whether a string in the value has the word in it: what Python's str() of it would show. Every
+ * node is looked at once, whatever aliases there are. */
+static bool mentions(const struct tc_contract *c, const struct tc__node *n, struct tc_slice word)
+{
+    if (n == NULL || n->kind == TC__STRING) {
+        return n != NULL && tc_slice_contains(tc__contract_text(c, n), word);
+    }
+    uint32_t *todo = calloc(c->node_count, sizeof *todo);
+    bool *seen = calloc(c->node_count, sizeof *seen);
+    bool found = false;
+    size_t count = 0;
+    if (todo != NULL && seen != NULL) {
+        todo[count++] = (uint32_t)(n - c->nodes);
+    }
+    while (!found && count > 0) {
+        const struct tc__node *now = &c->nodes[todo[--count]];
+        found = now->kind == TC__STRING && tc_slice_contains(tc__contract_text(c, now), word);
+        for (uint32_t at = now->first; at != TC__NONE; at = c->entries[at].next) {
+            const uint32_t next[] = {c->entries[at].key, c->entries[at].value};
+            for (size_t i = 0; i < 2; i++) {
+                if (next[i] != TC__NONE && !seen[next[i]]) {
+                    seen[next[i]] = true;
+                    todo[count++] = next[i];
+                }
+            }
+        }
+    }
+    free(todo);
+    free(seen);
+    return found;
+}
+
+static void check_sources(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    struct tc__value path =
+        tc__contract_find(k->c, tc__contract_root(k->c), S("spec.intent.schedulerPath"));
+    for (size_t i = 0; r->words[i] != NULL; i++) {
+        if (mentions(k->c, path.node, tc_slice_cstr(r->words[i])) && !list_has(k, v, r->words[i])) {
+            struct tc_buf *b = tc__check_say(k);
+            tc_buf_lit(b, "missing ");
+            tc_buf_str(b, tc_slice_cstr(r->words[i]));
+            tc_buf_lit(b, ", which spec.intent.schedulerPath names");
+            tc__check_tell(k, r->path, v, false);
+        }
+    }
+}
+
+static void check_order(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    double last = 0;
+    bool in_order = true;
+    for (size_t i = 0; r->words[i] != NULL; i++) {
+        const struct tc__entry *e = tc__contract_pair(k->c, v.node, tc_slice_cstr(r->words[i]));
+        struct tc__value days = {e == NULL ? NULL : tc__contract_node(k->c, e->value), 0, 0};
+        if (!is_at_least(days, 1)) {
+            return; /* told by the row of that tier */
+        }
+        double now = days.node->kind == TC__BOOL ? (double)days.node->integer : days.node->real;
+        in_order = in_order && now >= last;
+        last = now;
+    }
+    if (!in_order) {
+        tc_buf_lit(tc__check_say(k), "must satisfy hotDays <= warmDays <= coldDays");
+        tc__check_tell(k, r->path, v, false);
+    }
+}
+
+/* Path of a member of an item; what follows "spec.layers[2]". */
+const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member)
+{
+    struct tc_buf b = tc_buf_make(text, cap - 1);
+    tc_buf_str(&b, tc_slice_cstr(list));
+    tc_buf_char(&b, '[');
+    tc_buf_u64(&b, i);
+    tc_buf_char(&b, ']');
+    tc_buf_str(&b, tc_slice_cstr(member));
+    text[b.len] = '\0';
+    return text;
+}
+
+/* One layer; true when it is enabled. Its name goes to *out_name unless it has none. */
+static bool check_layer(struct tc__check *k, const char *list, size_t i, struct tc__value item,
+                        struct tc_slice *out_name)
+{
+    char path[TC__PATH_MAX];
+    struct tc__rule r = {.path = tc__check_item(path, sizeof path, list, i, "")};
+    struct tc__value name = {NULL, item.line, item.column};
+    if (is_kind(item, TC__MAPPING)) {
+        name = tc__contract_find(k->c, item, S("name"));
+    } else {
+        tell_expected(k, &r, item, "expected mapping");
+    }
+    if (!is_filled(name)) {
+        r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".name"),
+                              .kind = TC__IS_STRING};
+        tell_expected(k, &r, name, "expected non-empty string");
+        return false;
+    }
+    *out_name = tc__contract_text(k->c, name.node);
+    struct tc__value enabled = tc__contract_find(k->c, item, S("enabled"));
+    if (!is_kind(enabled, TC__BOOL)) {
+        r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".enabled"),
+                              .kind = TC__IS_BOOL};
+        tell_expected(k, &r, enabled, "expected boolean");
+        return false;
+    }
+    struct tc__value suites = tc__contract_find(k->c, item, S("suites"));
+    r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".suites")};
+    if (!is_kind(suites, TC__LIST)) {
+        tell_expected(k, &r, suites, "expected list");
+    }
+    if (is_true(enabled) && (!is_kind(suites, TC__LIST) || suites.node->count == 0)) {
+        tc_buf_lit(tc__check_say(k), "an enabled layer needs at least one suite");
+        tc__check_tell(k, r.path, suites, false);
+    }
+    return is_true(enabled);
+}
+
+static void check_layers(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    bool has[8] = {false};
+    bool is_enabled = false;
+    uint32_t at = is_kind(v, TC__LIST) ? v.node->first : TC__NONE;
+    const struct tc__entry *e = NULL;
+    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
+         at = e->next, i++) {
+        struct tc_slice name = TC_EMPTY;
+        struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
+        is_enabled = check_layer(k, r->path, i, item, &name) || is_enabled;
+        for (size_t w = 0; r->words[w] != NULL && w < sizeof has; w++) {
+            has[w] = has[w] || tc_slice_eq(name, tc_slice_cstr(r->words[w]));
+        }
+    }
+    if (!is_enabled) {
+        tc_buf_lit(tc__check_say(k), "at least one layer must be enabled");
+        tc__check_tell(k, r->path, v, false);
+    }
+    struct tc_buf *b = tc__check_say(k);
+    bool is_missing = false;
+    tc_buf_lit(b, "missing layer ");
+    for (size_t w = 0; r->words[w] != NULL && w < sizeof has; w++) {
+        if (!has[w]) {
+            tc_buf_str(b, is_missing ? S(", ") : S(""));
+            tc_buf_str(b, tc_slice_cstr(r->words[w]));
+            is_missing = true;
+        }
+    }
+    if (is_missing) {
+        tc__check_tell(k, r->path, v, false);
+    }
+}
+
+static void check_number(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    char text[64];
+    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
+    if (r->kind == TC__AT_LEAST) {
+        if (is_at_least(v, r->low)) {
+            return;
+        }
+        tc_buf_lit(&b, "must be an integer >= ");
+        tc_buf_f64(&b, r->low);
+    } else {
+        bool is_number = is_kind(v, TC__REAL) || is_kind(v, TC__INT);
+        if (is_number && v.node->real >= r->low && v.node->real < r->high) {
+            return;
+        }
+        tc_buf_lit(&b, "must be a number >= ");
+        tc_buf_f64(&b, r->low);
+        tc_buf_lit(&b, " and < ");
+        tc_buf_f64(&b, r->high);
+    }
+    text[b.len] = '\0';
+    tell_expected(k, r, v, text);
+}
+
+static void check_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    switch (r->kind) {
+    case TC__IS_MAPPING:
+        if (!is_kind(v, TC__MAPPING)) {
+            tell_expected(k, r, v, "expected mapping");
+        }
+        break;
+    case TC__IS_LIST:
+        if (!is_kind(v, TC__LIST)) {
+            tell_expected(k, r, v, "expected list");
+        }
+        break;
+    case TC__IS_STRING:
+        if (!is_filled(v)) {
+            tell_expected(k, r, v, "expected non-empty string");
+        }
+        break;
+    case TC__IS_BOOL:
+        if (!is_kind(v, TC__BOOL)) {
+            tell_expected(k, r, v, "expected boolean");
+        }
+        break;
+    case TC__IS_TRUE:
+        if (!is_true(v)) {
+            tell_expected(k, r, v, "must be true");
+        }
+        break;
+    case TC__IS_WORD:
+    case TC__IS_ONE_OF:
+        check_one_of(k, r, v);
+        break;
+    case TC__AT_LEAST:
+    case TC__BETWEEN:
+        check_number(k, r, v);
+        break;
+    case TC__HAS_ITEM:
+        if (!is_kind(v, TC__LIST) || v.node->count == 0) {
+            tc_buf_lit(tc__check_say(k), "needs at least one entry");
+            tc__check_tell(k, r->path, v, false);
+        }
+        break;
+    case TC__HAS_ALL:
+    case TC__HAS_KEYS:
+        check_has_all(k, r, v);
+        break;
+    case TC__HAS_ONE:
+        check_has_one(k, r, v);
+        break;
+    case TC__HAS_SOURCES:
+        check_sources(k, r, v);
+        break;
+    case TC__IN_ORDER:
+        check_order(k, r, v);
+        break;
+    case TC__LAYERS:
+        check_layers(k, r, v);
+        break;
+    case TC__KNOWN:
+    case TC__OPEN:
+    case TC__SAME_AS_WORKLOAD:
+    case TC__MIX:
+    case TC__IS_DIGEST:
+    case TC__IS_PINNED:
+    case TC__DIFFERS:
+        break;
+    }
+}
+
+/* What holds for this contract; what cannot be told counts as the strictest. */
+static unsigned conditions(const struct tc_contract *c)
+{
+    struct tc_slice type = tc__contract_string(c, "spec.intent.workloadType");
+    struct tc_slice class = tc__contract_string(c, "spec.intent.benchmarkClass");
+    unsigned when = tc_slice_eq(class, S("realism_grade")) ? TC__REALISM : TC__PUBLICATION;
+    when |= tc_slice_eq(type, S("inference")) ? 0 : TC__TRAINING;
+    when |= tc_slice_eq(type, S("training")) ? 0 : TC__INFERENCE;
+    return when;
+}
+
+size_t tc_contract_check(const struct tc_contract *c, bool strict,
+                         void (*take)(void *context, const struct tc_violation *v), void *context)
+{
+    struct tc__check k = {.c = c, .take = take, .context = context, .strict = strict};
+    struct tc__value root = tc__contract_root(c);
+    if (root.node->kind != TC__MAPPING) {
+        tc_buf_lit(tc__check_say(&k), "expected YAML mapping");
+        tc__check_tell(&k, "document", root, false);
+        return k.count;
+    }
+    k.when = conditions(c);
+    size_t count = 0;
+    const struct tc__rule *rules = tc__contract_rules(&count);
+    for (size_t i = 0; i < count; i++) {
+        const struct tc__rule *r = &rules[i];
+        if ((r->strict && !strict) || (r->when != 0 && (r->when & k.when) == 0) ||
+            strstr(r->path, "[]") != NULL) {
+            continue;
+        }
+        struct tc__value v = tc__contract_find(c, root, tc_slice_cstr(r->path));
+        check_rule(&k, r, v);
+        if (strict) {
+            tc__strict_rule(&k, r, v);
+        }
+    }
+    if (strict) {
+        tc__strict_keys(&k);
+    }
+    return k.count;
+}

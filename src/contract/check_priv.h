@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A check while it runs: shared by the rules of the original and those of strict. */
+#ifndef TC_CONTRACT_CHECK_PRIV_H
+#define TC_CONTRACT_CHECK_PRIV_H
+
+#include "contract/contract_priv.h"
+#include "contract/rules_priv.h"
+
+#define TC__PATH_MAX 512
+#define TC__MESSAGE_MAX 1024
+/* Of a value that is quoted in a message. */
+#define TC__QUOTED_MAX 64
+
+struct tc__check {
+    const struct tc_contract *c;
+    void (*take)(void *context, const struct tc_violation *v);
+    void *context;
+    size_t count;
+    unsigned when; /* TC__TRAINING, ... that hold for this contract */
+    bool strict;   /* asked for */
+    char message_text[TC__MESSAGE_MAX];
+    struct tc_buf message;
+};
+
+/* A message is begun, written into, and told. */
+struct tc_buf *tc__check_say(struct tc__check *k);
+void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, bool strict);
+/* Nothing more is told: loops over what a document has many of end. */
+bool tc__check_is_full(const struct tc__check *k);
+/* ", found a list": what a value is instead. */
+void tc__check_found(struct tc__check *k, struct tc__value v);
+/* "a, b or c". */
+void tc__check_words(struct tc_buf *b, const char *const *words, const char *before_last);
+void tc__check_quote(struct tc_buf *b, struct tc_slice s);
+/* "spec.layers[2].name" into text. */
+const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member);
+/* The word most like a string that is none of them, or NULL. */
+const char *tc__check_nearest(struct tc_slice s, const char *const *words);
+
+/* contract_strict.c: a row that only strict has, and keys that nobody knows. */
+void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v);
+void tc__strict_keys(struct tc__check *k);
+
+#endif

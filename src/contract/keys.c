@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strict about keys: those that no row has, those that are no strings, and those that are there
+ * twice. Keys that begin with x- are the user's own, and so are all below a row that is open.
+ */
+#include "contract/check_priv.h"
+
+#define S(literal) TC_LIT(literal)
+/* Levels of the table of rules, lists and their items counted apart. */
+#define LEVELS_MAX 16
+
+struct level {
+    const struct tc__node *node;
+    uint32_t at;
+    size_t index;   /* of the item */
+    size_t pattern; /* lengths of both paths at this level */
+    size_t path;
+};
+
+/* Invariant: depth <= LEVELS_MAX. */
+struct walk {
+    struct tc__check *k;
+    struct level levels[LEVELS_MAX];
+    size_t depth;
+    char pattern_text[TC__PATH_MAX];
+    char path_text[TC__PATH_MAX];
+    struct tc_buf pattern; /* spec.layers[].name */
+    struct tc_buf path;    /* spec.layers[2].name */
+};
+
+static bool is_open(struct tc_slice pattern)
+{
+    size_t count = 0;
+    const struct tc__rule *rules = tc__contract_rules(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (rules[i].kind == TC__OPEN && tc_slice_eq(pattern, tc_slice_cstr(rules[i].path))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The name of a row that is a child of the pattern; empty when it is none. */
+static struct tc_slice child_name(struct tc_slice pattern, const struct tc__rule *r)
+{
+    struct tc_slice name = tc_slice_cstr(r->path);
+    if (!tc_slice_starts(name, pattern)) {
+        return TC_EMPTY;
+    }
+    name = tc_slice_from(name, pattern.len);
+    if (pattern.len > 0) {
+        if (name.len == 0 || name.ptr[0] != '.') {
+            return TC_EMPTY;
+        }
+        name = tc_slice_from(name, 1);
+    }
+    return tc_slice_contains(name, S(".")) || tc_slice_contains(name, S("[")) ? TC_EMPTY : name;
+}
+
+static bool has_children(struct tc_slice pattern)
+{
+    size_t count = 0;
+    const struct tc__rule *rules = tc__contract_rules(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (child_name(pattern, &rules[i]).len > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tell_unknown(struct walk *w, struct tc_slice parent, struct tc_slice key,
+                         struct tc__value at)
+{
+    size_t count = 0;
+    const struct tc__rule *rules = tc__contract_rules(&count);
+    struct tc_slice nearest = TC_EMPTY;
+    size_t least = key.len / 3 + 1;
+    for (size_t i = 0; i < count; i++) {
+        struct tc_slice name = child_name(parent, &rules[i]);
+        size_t distance = name.len == 0 ? TC_DISTANCE_MAX : tc_slice_distance(key, name);
+        if (distance < least) {
+            least = distance;
+            nearest = name;
+        }
+    }
+    struct tc_buf *b = tc__check_say(w->k);
+    tc_buf_lit(b, "unknown key");
+    if (nearest.len > 0) {
+        tc_buf_lit(b, "; did you mean ");
+        tc_buf_str(b, nearest);
+        tc_buf_char(b, '?');
+    }
+    w->path_text[w->path.len] = '\0';
+    tc__check_tell(w->k, w->path_text, at, true);
+}
+
+static void push(struct walk *w, const struct tc__node *n)
+{
+    if (w->depth < LEVELS_MAX) {
+        w->levels[w->depth++] = (struct level){
+            .node = n, .at = n->first, .pattern = w->pattern.len, .path = w->path.len};
+    }
+}
+
+/* What is written once more after this pair, or is no string, is told; true when it is done. */
+static bool is_told(struct walk *w, const struct tc__entry *e, const struct tc__node *key)
+{
+    struct tc__value at = {NULL, key->line, key->column};
+    if (e->overridden || key->kind != TC__STRING) {
+        struct tc_buf *b = tc__check_say(w->k);
+        if (e->overridden) {
+            tc_buf_lit(b, "the key is there twice; the last one counts");
+        } else {
+            tc_buf_lit(b, "the key is no string; write it in quotes");
+        }
+        w->path_text[w->path.len] = '\0';
+        if (!e->merged) {
+            tc__check_tell(w->k, w->path_text, at, true);
+        }
+        return true;
+    }
+    return false;
+}
+
+static void on_pair(struct walk *w, const struct level *l, const struct tc__entry *e)
+{
+    const struct tc__node *key = tc__contract_node(w->k->c, e->key);
+    const struct tc__node *value = tc__contract_node(w->k->c, e->value);
+    struct tc_slice name = tc__contract_text(w->k->c, key);
+    struct tc_slice parent = tc_slice_head(tc_buf_slice(&w->pattern), l->pattern);
+    if (l->pattern > 0) {
+        tc_buf_char(&w->pattern, '.');
+        tc_buf_char(&w->path, '.');
+    }
+    if (name.len == 0) {
+        tc_buf_lit(&w->path, "\"\"");
+    }
+    tc_buf_printable(&w->path, tc_slice_head(name, TC__QUOTED_MAX));
+    tc_buf_str(&w->pattern, tc_slice_head(name, TC__QUOTED_MAX + 1));
+    if (is_told(w, e, key) || tc_slice_starts(name, S("x-"))) {
+        return;
+    }
+    struct tc_slice pattern = tc_buf_slice(&w->pattern);
+    if (tc__contract_rule(pattern) == NULL) {
+        if (!is_open(parent) && !e->merged) {
+            tell_unknown(w, parent, name, (struct tc__value){NULL, key->line, key->column});
+        }
+        return;
+    }
+    if ((value->kind == TC__MAPPING && has_children(pattern)) || value->kind == TC__LIST) {
+        push(w, value);
+    }
+}
+
+static void on_item(struct walk *w, const struct level *l, const struct tc__entry *e)
+{
+    const struct tc__node *value = tc__contract_node(w->k->c, e->value);
+    tc_buf_lit(&w->pattern, "[]");
+    tc_buf_char(&w->path, '[');
+    tc_buf_u64(&w->path, l->index);
+    tc_buf_char(&w->path, ']');
+    if (value->kind == TC__MAPPING && has_children(tc_buf_slice(&w->pattern))) {
+        push(w, value);
+    }
+}
+
+void tc__strict_keys(struct tc__check *k)
+{
+    struct walk w = {.k = k};
+    w.pattern = tc_buf_make(w.pattern_text, sizeof w.pattern_text);
+    w.path = tc_buf_make(w.path_text, sizeof w.path_text - 1);
+    push(&w, tc__contract_root(k->c).node);
+    while (w.depth > 0 && !tc__check_is_full(k)) {
+        struct level *l = &w.levels[w.depth - 1];
+        const struct tc__entry *e = tc__contract_entry(k->c, l->at);
+        w.pattern.len = l->pattern;
+        w.path.len = l->path;
+        if (e == NULL) {
+            w.depth--;
+            continue;
+        }
+        l->at = e->next;
+        if (l->node->kind == TC__MAPPING) {
+            on_pair(&w, l, e);
+        } else {
+            on_item(&w, l, e);
+            l->index++;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What checkpoint_stall knows of jobs and pods as a whole: their steps, and checkpoints of all. */
+#include "detect/checkpoint_stall/priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define RING_BYTES ((size_t)1 << 20)
+#define SEED_JOB 4
+
+static const size_t JOB_TEXTS[] = {offsetof(struct ckpt_job, job), offsetof(struct ckpt_job, ns),
+                                   offsetof(struct ckpt_job, pod)};
+
+bool tc__ckpt_jobs_init(struct checkpoint_stall *st, struct tc_arena *arena)
+{
+    return tc__window_init(&st->jobs, arena, RING_BYTES,
+                           RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_job), 1), 1,
+                           false);
+}
+
+static bool same_job(const void *record, const void *key)
+{
+    const struct ckpt_job *a = record;
+    const struct ckpt_job *b = key;
+    return tc_slice_eq(a->job, b->job) && tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
+}
+
+static uint64_t job_hash(const struct ckpt_job *j)
+{
+    return tc_slice_hash(j->pod, tc_slice_hash(j->ns, tc_slice_hash(j->job, SEED_JOB)));
+}
+
+static struct ckpt_job *job_at(const struct checkpoint_stall *st, const struct ckpt_job *key)
+{
+    return tc__window_find(&st->jobs, &st->jobs.index, job_hash(key), same_job, key).record;
+}
+
+/* What is known of a job or pod, made when it is not; NULL when scratch is full. */
+static struct ckpt_job *job_made(struct checkpoint_stall *st, struct ckpt_job key)
+{
+    struct tc_window *w = &st->jobs;
+    struct tc_window_place place = tc__window_find(w, &w->index, job_hash(&key), same_job, &key);
+    if (place.record != NULL) {
+        return place.record;
+    }
+    key.step = -1;
+    key.end_step = -1;
+    key.step_ns = TC_TIME_NONE;
+    key.any_ns = TC_TIME_NONE;
+    key.end_ns = TC_TIME_NONE;
+    struct ckpt_job *kept =
+        tc__window_push(w, st->scratch, &key, sizeof key, JOB_TEXTS, COUNT(JOB_TEXTS), st->now_ns);
+    if (kept != NULL) {
+        tc__window_put(w, &w->index, place, kept);
+    }
+    return kept;
+}
+
+/* A checkpoint of all of the job, or the pod, ended that can be this writer's. */
+static bool ended_with(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                       const struct ckpt_job *key, struct ckpt_over *out)
+{
+    const struct ckpt_job *all = job_at(st, key);
+    if (all == NULL || all->end_ns == TC_TIME_NONE || all->end_ns < w->begin_ns ||
+        !(tc__ckpt_same_step(all->end_step, w->step) || all->end_step > w->step)) {
+        return false;
+    }
+    *out = (struct ckpt_over){CKPT_ENDED, all->end_ns, all->end_raw};
+    return true;
+}
+
+bool tc__ckpt_ended_with_all(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                             struct ckpt_over *out)
+{
+    struct ckpt_job job = {.job = w->job};
+    struct ckpt_job pod = {.ns = w->ns, .pod = w->pod};
+    return (w->job.len > 0 && ended_with(st, w, &job, out)) ||
+           (w->pod.len > 0 && ended_with(st, w, &pod, out));
+}
+
+/* Whether steps have ended since the writer began: then it writes beside the training. */
+bool tc__ckpt_went_on(const struct checkpoint_stall *st, const struct ckpt_writer *w)
+{
+    struct ckpt_job key = {.job = w->job};
+    const struct ckpt_job *job = w->job.len == 0 ? NULL : job_at(st, &key);
+    return job != NULL && job->step_ns != TC_TIME_NONE && job->step_ns > w->begin_ns &&
+           (w->step < 0 || job->step > w->step);
+}
+
+/* Who ends a checkpoint without saying its rank ends it for all ranks: DeepSpeed names the rank
+ * where it begins, and not where it ends. */
+static tc_status end_all(struct checkpoint_stall *st, const struct tc_event *ev,
+                         struct ckpt_job key)
+{
+    struct ckpt_job *all = job_made(st, key);
+    if (all == NULL) {
+        return TC_E_NOMEM;
+    }
+    if (ev->time_ns > all->end_ns ||
+        (ev->time_ns == all->end_ns && tc__raw_before(ev->raw, all->end_raw))) {
+        all->end_ns = ev->time_ns;
+        all->end_raw = ev->raw;
+    }
+    all->end_step = ev->train.step > all->end_step ? ev->train.step : all->end_step;
+    return TC_OK;
+}
+
+tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    const struct tc_scope *s = &ev->scope;
+    if (s->job.len > 0) {
+        TC_TRY(end_all(st, ev, (struct ckpt_job){.job = s->job}));
+    }
+    return s->pod.len > 0 ? end_all(st, ev, (struct ckpt_job){.ns = s->ns, .pod = s->pod}) : TC_OK;
+}
+
+static tc_status step_of(struct checkpoint_stall *st, const struct tc_event *ev,
+                         struct ckpt_job key)
+{
+    struct ckpt_job *all = job_made(st, key);
+    if (all == NULL) {
+        return TC_E_NOMEM;
+    }
+    if (ev->time_ns > all->any_ns) {
+        /* What a checkpoint waits for may have come. */
+        st->moved = st->moved || all->any_ns <= st->newest_loop_ns;
+        all->any_ns = ev->time_ns;
+        all->any_raw = ev->raw;
+    } else if (ev->time_ns == all->any_ns && tc__raw_before(ev->raw, all->any_raw)) {
+        all->any_raw = ev->raw;
+    }
+    if (ev->train.step >= all->step && ev->time_ns >= all->step_ns) {
+        all->step = ev->train.step;
+        all->step_ns = ev->time_ns;
+        all->head.seen_ns = st->now_ns;
+    }
+    return TC_OK;
+}
+
+tc_status tc__ckpt_on_step(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    const struct tc_scope *s = &ev->scope;
+    if (s->job.len > 0) {
+        TC_TRY(step_of(st, ev, (struct ckpt_job){.job = s->job}));
+    }
+    return s->pod.len > 0 ? step_of(st, ev, (struct ckpt_job){.ns = s->ns, .pod = s->pod}) : TC_OK;
+}
+
+static bool stepped(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                    const struct ckpt_job *key, struct ckpt_over *out)
+{
+    const struct ckpt_job *all = job_at(st, key);
+    if (all == NULL || all->any_ns <= w->begin_ns) {
+        return false;
+    }
+    *out = (struct ckpt_over){CKPT_NEXT, all->any_ns, all->any_raw};
+    return true;
+}
+
+bool tc__ckpt_step_since(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                         struct ckpt_over *out)
+{
+    struct ckpt_job job = {.job = w->job};
+    struct ckpt_job pod = {.ns = w->ns, .pod = w->pod};
+    return (w->job.len > 0 && stepped(st, w, &job, out)) ||
+           (w->pod.len > 0 && stepped(st, w, &pod, out));
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signs of storage trouble: volumes that cannot be mounted, errors in the kernel
+ * log, disks whose writes take long, file systems that became read-only. Kept by
+ * node, and by pod where a Kubernetes event names one.
+ */
+#include "detect/checkpoint_stall/priv.h"
+#include "detect/finding_priv.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SIGN_RING_BYTES ((size_t)2 << 20)
+#define DISK_RING_BYTES ((size_t)2 << 20)
+/* Two counters of one scrape have the same time, or nearly. */
+#define SCRAPE_NS TC_SECOND
+
+#define OK TC_LIT("_ok")
+
+enum { SEED_NODE = 1, SEED_POD = 2, SEED_DISK = 3 };
+
+static const size_t SIGN_TEXTS[] = {
+    offsetof(struct ckpt_sign, node),   offsetof(struct ckpt_sign, ns),
+    offsetof(struct ckpt_sign, pod),    offsetof(struct ckpt_sign, what),
+    offsetof(struct ckpt_sign, device), offsetof(struct ckpt_sign, uid),
+    offsetof(struct ckpt_sign, text),
+};
+static const size_t DISK_TEXTS[] = {offsetof(struct ckpt_disk, node),
+                                    offsetof(struct ckpt_disk, device)};
+
+bool tc__ckpt_signs_init(struct checkpoint_stall *st, struct tc_arena *arena)
+{
+    return tc__window_init(&st->signs, arena, SIGN_RING_BYTES,
+                           SIGN_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_sign), 1), 1,
+                           true) &&
+           tc__window_init(&st->disks, arena, DISK_RING_BYTES,
+                           DISK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_disk), 1), 1,
+                           false);
+}
+
+static bool same_place(const void *record, const void *key)
+{
+    const struct ckpt_sign *a = record;
+    const struct ckpt_sign *b = key;
+    if (a->of_node != b->of_node) {
+        return false;
+    }
+    return a->of_node ? tc_slice_eq(a->node, b->node)
+                      : tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
+}
+
+static bool same_sign(const void *record, const void *key)
+{
+    const struct ckpt_sign *a = record;
+    const struct ckpt_sign *b = key;
+    return a->proof == b->proof && tc_slice_eq(a->what, b->what) &&
+           tc_slice_eq(a->device, b->device) && same_place(a, b);
+}
+
+static uint64_t place_hash(const struct ckpt_sign *s)
+{
+    return s->of_node ? tc_slice_hash(s->node, SEED_NODE)
+                      : tc_slice_hash(s->pod, tc_slice_hash(s->ns, SEED_POD));
+}
+
+static tc_status keep(struct checkpoint_stall *st, const struct ckpt_sign *sign)
+{
+    struct tc_window *w = &st->signs;
+    uint64_t chain = place_hash(sign);
+    uint64_t hash = tc_hash_mix(chain, tc_slice_hash(sign->what, (uint64_t)sign->proof));
+    hash = tc_slice_hash(sign->device, hash);
+    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_sign, sign);
+    struct ckpt_sign *known = place.record;
+    bool near = known != NULL && known->cleared_ns == TC_TIME_NONE &&
+                sign->first_ns - st->window_ns <= known->last_ns;
+    if (near) {
+        known->last_ns = sign->last_ns > known->last_ns ? sign->last_ns : known->last_ns;
+        known->value = sign->value > known->value ? sign->value : known->value;
+        known->head.seen_ns = st->now_ns;
+        return TC_OK;
+    }
+    struct tc_window_place front = tc__window_find(w, &w->chains, chain, same_place, sign);
+    struct ckpt_sign *kept = tc__window_push(w, st->scratch, sign, sizeof *sign, SIGN_TEXTS,
+                                             COUNT(SIGN_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_put(w, &w->index, place, kept);
+    tc__window_chain(w, front, kept);
+    st->dirty = true;
+    return TC_OK;
+}
+
+/* The name behind `for volume "`, or the first of `unmounted volumes=[`. */
+static struct tc_slice volume_of(struct tc_slice message)
+{
+    static const struct {
+        struct tc_slice before;
+        const char *end;
+    } forms[] = {{{"for volume \"", 12}, "\""}, {{"unmounted volumes=[", 19}, " ,]"}};
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        size_t at = tc_slice_find(message, forms[i].before);
+        if (at != TC_NPOS) {
+            struct tc_slice rest = tc_slice_from(message, at + forms[i].before.len);
+            size_t len = 0;
+            while (len < rest.len && strchr(forms[i].end, rest.ptr[len]) == NULL) {
+                len++;
+            }
+            return len < rest.len ? tc_slice_head(rest, len) : TC_EMPTY;
+        }
+    }
+    return TC_EMPTY;
+}
+
+static bool is_storage_reason(struct tc_slice reason)
+{
+    static const struct tc_slice reasons[] = {
+        {"FailedMount", 11},     {"FailedAttachVolume", 18},      {"VolumeMountFailure", 18},
+        {"FailedMapVolume", 15}, {"VolumeConditionAbnormal", 23},
+    };
+    for (size_t i = 0; i < COUNT(reasons); i++) {
+        if (tc_slice_eq(reason, reasons[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A secret or a config map that is missing is no trouble of storage. */
+static bool is_config(struct tc_slice message)
+{
+    return tc_slice_contains(message, TC_LIT("secret \"")) ||
+           tc_slice_contains(message, TC_LIT("configmap \"")) ||
+           tc_slice_contains(message, TC_LIT("not registered"));
+}
+
+static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    if (!is_storage_reason(ev->k8s.reason) || is_config(ev->k8s.message)) {
+        return TC_OK;
+    }
+    bool repeats = ev->k8s.first_ns >= 0 && ev->k8s.first_ns < ev->time_ns;
+    struct ckpt_sign sign = {
+        .node = ev->scope.node,
+        .ns = ev->scope.ns,
+        .pod = ev->scope.pod,
+        .what = ev->k8s.reason,
+        .device = volume_of(ev->k8s.message),
+        .uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX),
+        .text = tc__text_clip(ev->k8s.message, CKPT_TEXT_MAX),
+        .proof = CKPT_K8S,
+        .first_ns = repeats ? ev->k8s.first_ns : ev->time_ns,
+        .last_ns = ev->time_ns,
+        .cleared_ns = TC_TIME_NONE,
+        .raw = ev->raw,
+    };
+    if (sign.device.len > TC_SCOPE_TEXT_MAX) {
+        sign.device = TC_EMPTY;
+    }
+    if (sign.node.len == 0 && sign.pod.len == 0) {
+        st->ignored++;
+        return TC_OK;
+    }
+    if (sign.pod.len > 0) {
+        TC_TRY(keep(st, &sign));
+    }
+    sign.of_node = true;
+    return sign.node.len > 0 ? keep(st, &sign) : TC_OK;
+}
+
+/* "nfs_ok", "lustre_ok", "ceph_ok", "path_ok": takes back what the same one said before. */
+static void clear_signs(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    struct tc_slice family = tc_slice_head(ev->fault.fault, ev->fault.fault.len - OK.len + 1);
+    struct ckpt_sign key = {.node = ev->scope.node, .of_node = true};
+    struct ckpt_sign *s =
+        tc__window_find(&st->signs, &st->signs.chains, place_hash(&key), same_place, &key).record;
+    for (unsigned i = 0; s != NULL && i < CKPT_SIGNS_VISITED_MAX; i++) {
+        if (s->cleared_ns == TC_TIME_NONE && tc_slice_starts(s->what, family) &&
+            tc_slice_eq(s->device, ev->fault.device) && s->first_ns <= ev->time_ns) {
+            s->cleared_ns = ev->time_ns;
+        }
+        s = tc__window_at(&st->signs, s->head.older);
+    }
+}
+
+/* "fd0", "sr0": a floppy or optical drive, which virtual machines have without a medium in it. */
+static bool is_empty_drive(struct tc_slice device)
+{
+    bool named = tc_slice_starts(device, TC_LIT("fd")) || tc_slice_starts(device, TC_LIT("sr"));
+    uint64_t number = 0;
+    return named && tc_slice_is_u64(tc_slice_from(device, 2), &number);
+}
+
+static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    if (ev->scope.node.len == 0 || ev->fault.device.len > TC_SCOPE_TEXT_MAX ||
+        ev->fault.fault.len > CKPT_TEXT_MAX) {
+        st->ignored++;
+        return TC_OK;
+    }
+    if (tc_slice_ends(ev->fault.fault, OK)) {
+        clear_signs(st, ev);
+        return TC_OK;
+    }
+    if (is_empty_drive(ev->fault.device)) {
+        return TC_OK;
+    }
+    struct ckpt_sign sign = {
+        .node = ev->scope.node,
+        .what = ev->fault.fault,
+        .device = ev->fault.device,
+        .uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX),
+        .text = tc__text_clip(ev->fault.message, CKPT_TEXT_MAX),
+        .proof = CKPT_KERNEL,
+        .of_node = true,
+        .first_ns = ev->time_ns,
+        .last_ns = ev->time_ns,
+        .cleared_ns = TC_TIME_NONE,
+        .raw = ev->raw,
+    };
+    return keep(st, &sign);
+}
+
+static bool same_disk(const void *record, const void *key)
+{
+    const struct ckpt_disk *a = record;
+    const struct ckpt_disk *b = key;
+    return tc_slice_eq(a->node, b->node) && tc_slice_eq(a->device, b->device);
+}
+
+static struct ckpt_disk *disk_of(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    struct tc_window *w = &st->disks;
+    struct ckpt_disk key = {
+        .node = ev->scope.node,
+        .device = ev->metric.device,
+        .writes_ns = TC_TIME_NONE,
+        .seconds_ns = TC_TIME_NONE,
+        .base_ns = TC_TIME_NONE,
+        .readonly_ns = TC_TIME_NONE,
+    };
+    uint64_t hash = tc_slice_hash(key.device, tc_slice_hash(key.node, SEED_DISK));
+    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_disk, &key);
+    if (place.record != NULL) {
+        return place.record;
+    }
+    struct ckpt_disk *kept = tc__window_push(w, st->scratch, &key, sizeof key, DISK_TEXTS,
+                                             COUNT(DISK_TEXTS), st->now_ns);
+    if (kept != NULL) {
+        tc__window_put(w, &w->index, place, kept);
+    }
+    return kept;
+}
+
+static tc_status keep_metric(struct checkpoint_stall *st, const struct tc_event *ev,
+                             struct tc_slice what, int64_t since_ns, int64_t value,
+                             struct tc_raw raw)
+{
+    bool mount = ev->metric.metric == TC_METRIC_FS_READONLY;
+    struct ckpt_sign sign = {
+        .node = ev->scope.node,
+        .what = what,
+        .device = ev->metric.device,
+        .proof = mount ? CKPT_KERNEL : CKPT_WRITES,
+        .mount = mount,
+        .of_node = true,
+        .value = value,
+        .first_ns = since_ns,
+        .last_ns = ev->time_ns,
+        .cleared_ns = TC_TIME_NONE,
+        .raw = raw,
+    };
+    return keep(st, &sign);
+}
+
+/*
+ * Both counters of a scrape are there: how long a write took since the scrape before. The sample of
+ * the seconds proves it, whichever of the two came last.
+ */
+static tc_status weigh_writes(struct checkpoint_stall *st, const struct tc_event *ev,
+                              struct ckpt_disk *d)
+{
+    if (d->writes_ns == TC_TIME_NONE || d->seconds_ns == TC_TIME_NONE) {
+        return TC_OK;
+    }
+    int64_t apart_ns = d->writes_ns - d->seconds_ns;
+    if (apart_ns > SCRAPE_NS || apart_ns < -SCRAPE_NS) {
+        return TC_OK;
+    }
+    double writes = d->writes - d->base_writes;
+    double seconds = d->seconds - d->base_seconds;
+    int64_t since_ns = d->base_ns;
+    d->base_writes = d->writes;
+    d->base_seconds = d->seconds;
+    d->base_ns = ev->time_ns;
+    /* Less than before means that the counter began again. */
+    if (since_ns == TC_TIME_NONE || !(writes >= 1) || !(seconds > 0)) {
+        return TC_OK;
+    }
+    double mean_ms = seconds / writes * 1000;
+    if (mean_ms < (double)st->slow_write_ns / (double)TC_SECOND * 1000) {
+        return TC_OK;
+    }
+    return keep_metric(st, ev, TC_LIT("slow_write"), since_ns,
+                       mean_ms < 1e15 ? (int64_t)mean_ms : INT64_C(1000000000000000),
+                       d->seconds_raw);
+}
+
+static tc_status take_metric(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    uint16_t metric = ev->metric.metric;
+    if (metric != TC_METRIC_STORAGE_WRITES && metric != TC_METRIC_STORAGE_WRITE_SECONDS &&
+        metric != TC_METRIC_FS_READONLY) {
+        return TC_OK;
+    }
+    if (ev->scope.node.len == 0 || ev->metric.device.len > TC_SCOPE_TEXT_MAX) {
+        st->ignored++;
+        return TC_OK;
+    }
+    struct ckpt_disk *d = disk_of(st, ev);
+    if (d == NULL) {
+        return TC_E_NOMEM;
+    }
+    d->head.seen_ns = st->now_ns;
+    if (metric == TC_METRIC_FS_READONLY) {
+        /* Many mounts are meant to be read-only: that one became so is the sign. */
+        bool became = d->readonly_ns != TC_TIME_NONE && d->readonly < 1 && ev->metric.value >= 1;
+        bool still = d->readonly_ns == TC_TIME_NONE || ev->time_ns > d->readonly_ns;
+        if (!still) {
+            return TC_OK;
+        }
+        d->readonly = ev->metric.value;
+        d->readonly_ns = ev->time_ns;
+        return became ? keep_metric(st, ev, TC_LIT("fs_readonly"), ev->time_ns, 0, ev->raw) : TC_OK;
+    }
+    bool writes = metric == TC_METRIC_STORAGE_WRITES;
+    int64_t *time_ns = writes ? &d->writes_ns : &d->seconds_ns;
+    if (*time_ns != TC_TIME_NONE && ev->time_ns <= *time_ns) {
+        return TC_OK;
+    }
+    *time_ns = ev->time_ns;
+    *(writes ? &d->writes : &d->seconds) = ev->metric.value;
+    d->seconds_raw = writes ? d->seconds_raw : ev->raw;
+    return weigh_writes(st, ev, d);
+}
+
+tc_status tc__ckpt_take_sign(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    if (ev->kind == TC_EVENT_K8S_EVENT) {
+        return take_k8s(st, ev);
+    }
+    return ev->kind == TC_EVENT_STORAGE_ERROR ? take_kernel(st, ev) : take_metric(st, ev);
+}
+
+/* True when the path lies below the mount, or one of them is not known. */
+static bool may_be_on(const struct ckpt_sign *s, const struct ckpt_writer *w)
+{
+    if (!s->mount || s->device.len == 0 || w->path.len == 0 || w->path.ptr[0] != '/') {
+        return true;
+    }
+    return tc_slice_starts(w->path, s->device) &&
+           (w->path.len == s->device.len || s->device.ptr[s->device.len - 1] == '/' ||
+            w->path.ptr[s->device.len] == '/');
+}
+
+static const struct ckpt_sign *best_of(const struct checkpoint_stall *st,
+                                       const struct ckpt_sign *key, const struct ckpt_writer *w,
+                                       int64_t from_ns, int64_t to_ns, bool *io_left_out)
+{
+    const struct ckpt_sign *best = NULL;
+    const struct ckpt_sign *s =
+        tc__window_find(&st->signs, &st->signs.chains, place_hash(key), same_place, key).record;
+    unsigned visited = 0;
+    for (; s != NULL && visited < CKPT_SIGNS_VISITED_MAX; visited++) {
+        if (s->proof == key->proof && s->cleared_ns == TC_TIME_NONE && s->last_ns >= from_ns &&
+            s->first_ns <= to_ns && may_be_on(s, w) &&
+            (best == NULL || s->first_ns < best->first_ns)) {
+            best = s;
+        }
+        s = tc__window_at(&st->signs, s->head.older);
+    }
+    *io_left_out = *io_left_out || s != NULL;
+    return best;
+}
+
+/* The best sign of one kind for a writer; *out_pod says that it is of the pod itself. */
+static const struct ckpt_sign *find_sign(const struct checkpoint_stall *st,
+                                         const struct ckpt_writer *w, enum ckpt_proof proof,
+                                         int64_t from_ns, int64_t to_ns, bool *out_pod,
+                                         bool *io_left_out)
+{
+    const struct ckpt_sign *found = NULL;
+    *out_pod = false;
+    if (w->pod.len > 0) {
+        struct ckpt_sign key = {.ns = w->ns, .pod = w->pod, .proof = proof};
+        found = best_of(st, &key, w, from_ns, to_ns, io_left_out);
+        *out_pod = found != NULL;
+    }
+    if (found == NULL && w->node.len > 0) {
+        struct ckpt_sign key = {.node = w->node, .of_node = true, .proof = proof};
+        found = best_of(st, &key, w, from_ns, to_ns, io_left_out);
+    }
+    return found;
+}
+
+bool tc__ckpt_look(const struct checkpoint_stall *st, struct ckpt_stall *s)
+{
+    bool changed = false;
+    for (unsigned p = 0; p < CKPT_PROOFS; p++) {
+        const struct ckpt_sign *best = NULL;
+        bool best_pod = false;
+        uint64_t writer = TC_RING_NONE;
+        for (uint32_t i = 0; i < s->writer_count && !s->pieces[p].known; i++) {
+            const struct ckpt_writer *w = tc__ckpt_writer(st, s, i);
+            if (w == NULL) {
+                continue;
+            }
+            bool pod = false;
+            int64_t to_ns = w->failed ? w->end_ns + st->window_ns : st->now_ns;
+            const struct ckpt_sign *sign =
+                find_sign(st, w, (enum ckpt_proof)p, w->begin_ns - st->window_ns, to_ns, &pod,
+                          &s->incomplete);
+            if (sign != NULL && (best == NULL || pod > best_pod ||
+                                 (pod == best_pod && sign->first_ns < best->first_ns))) {
+                best = sign;
+                best_pod = pod;
+                writer = w->head.pos;
+            }
+        }
+        if (best != NULL) {
+            tc__ckpt_piece(&s->pieces[p], best, best_pod);
+            s->pieces[p].writer = writer;
+            changed = true;
+        }
+    }
+    return changed;
+}

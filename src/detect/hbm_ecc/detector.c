@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hbm_ecc: errors of a GPU's memory, and what became of them.
+ * docs/patterns/hbm_ecc.md says what it claims and what it never does.
+ *
+ * Kept by GPU: the counters and flags as they were last seen, and one incident that
+ * grows. What changed is told at the next tick: all that happened at one time is
+ * told as one, in whatever order it came.
+ */
+#include "detect/detector.h"
+#include "detect/hbm_ecc/priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* No counter of errors is above this; a double holds every number below. */
+#define VALUE_MAX 9e15
+#define QUEUE_MAX ((size_t)4096)
+
+#define BOOK_BYTES ((size_t)8 << 20)
+#define GPU_RING_BYTES ((size_t)16 << 20)
+#define STORM_RING_BYTES ((size_t)8 << 20)
+#define INCIDENT_RING_BYTES ((size_t)64 << 20) /* one open incident for each of 16,000 GPUs */
+#define ARENA_BYTES ((size_t)112 << 20)
+
+static bool same_gpu(const void *record, const void *key)
+{
+    return ((const struct ecc_gpu *)record)->id == ((const struct ecc_gpu *)key)->id;
+}
+
+static struct tc_window_place find_gpu(const struct ecc_state *st, uint64_t id)
+{
+    struct ecc_gpu key = {.id = id};
+    return tc__window_find(&st->gpus, &st->gpus.index, tc_hash_mix(1, id), same_gpu, &key);
+}
+
+struct ecc_gpu *tc__ecc_gpu(const struct ecc_state *st, uint64_t id)
+{
+    return find_gpu(st, id).record;
+}
+
+/* NULL when scratch is full, or when all places are taken: see tc__ecc_no_room. */
+static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
+{
+    uint64_t pos = TC_RING_NONE;
+    const struct ecc_gpu *oldest = tc_ring_oldest(&st->gpus.ring, &pos);
+    if (oldest != NULL &&
+        tc__ecc_is_full(st, &st->gpus, sizeof *gpu, tc__ecc_incident_at(st, oldest))) {
+        st->left_out++;
+        return NULL;
+    }
+    struct ecc_gpu *kept =
+        tc__window_push(&st->gpus, st->scratch, gpu, sizeof *gpu, NULL, 0, st->now_ns);
+    if (kept != NULL) {
+        tc__window_put(&st->gpus, &st->gpus.index, find_gpu(st, gpu->id), kept);
+    }
+    return kept;
+}
+
+static void take_counter(struct tc_counter *to, const struct tc_counter *from)
+{
+    *to = to->known ? *to : *from;
+}
+
+static void take_gauge(struct ecc_gauge *to, const struct ecc_gauge *from)
+{
+    *to = to->known ? *to : *from;
+}
+
+/* Two names turned out to be one GPU: what is not known under the one is known under the other. */
+static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc_gpu *from)
+{
+    take_counter(&to->corrected, &from->corrected);
+    take_counter(&to->uncorrected, &from->uncorrected);
+    take_counter(&to->corrected_ever, &from->corrected_ever);
+    take_counter(&to->uncorrected_ever, &from->uncorrected_ever);
+    take_counter(&to->rows_corrected, &from->rows_corrected);
+    take_counter(&to->rows_uncorrected, &from->rows_uncorrected);
+    take_gauge(&to->xid_last, &from->xid_last);
+    take_gauge(&to->row_pending, &from->row_pending);
+    take_gauge(&to->pages_pending, &from->pages_pending);
+    take_gauge(&to->row_failure, &from->row_failure);
+    for (size_t i = 0; i < ECC_XIDS; i++) {
+        take_gauge(&to->xid_counts[i], &from->xid_counts[i]);
+    }
+    to->storm = tc__window_at(&st->storms, to->storm) != NULL ? to->storm : from->storm;
+    if (tc__window_at(&st->incidents, to->incident) == NULL) {
+        to->incident = from->incident;
+        from->incident = TC_RING_NONE;
+    }
+}
+
+/* What is kept of a GPU; NULL when nothing is. */
+static struct ecc_gpu *known_gpu(const struct ecc_state *st, const struct tc_gpu *names)
+{
+    struct ecc_gpu *gpu = find_gpu(st, names->id).record;
+    if (gpu != NULL && names->also != 0 && gpu->joined != names->also) {
+        struct ecc_gpu *other = find_gpu(st, names->also).record;
+        if (other != NULL) {
+            take_over(st, gpu, other);
+        }
+        gpu->joined = names->also;
+    }
+    return gpu;
+}
+
+/* The same, made when there is none. NULL when there is no room for it. */
+static struct ecc_gpu *gpu_of(struct ecc_state *st, const struct tc_gpu *names)
+{
+    struct ecc_gpu *gpu = known_gpu(st, names);
+    if (gpu != NULL) {
+        return gpu;
+    }
+    struct ecc_gpu fresh = {.id = names->id};
+    gpu = add_gpu(st, &fresh);
+    return gpu == NULL ? NULL : known_gpu(st, names);
+}
+
+/* The GPU of an open incident is known by more names than were told. */
+static tc_status on_names(struct ecc_state *st, const struct tc_gpu *names,
+                          const struct ecc_gpu *gpu, const struct tc_sink *out)
+{
+    struct ecc_incident *in = gpu == NULL ? NULL : tc__ecc_incident_at(st, gpu);
+    bool more = in != NULL && in->end == ECC_OPEN && in->told != ECC_NONE &&
+                (tc__ecc_names(names) & ~in->told_names) != 0;
+    return more ? tc__ecc_tell_soon(st, in, out) : TC_OK;
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct ecc_state *st = state;
+    bool metric = ev->kind == TC_EVENT_METRIC;
+    bool xid = ev->kind == TC_EVENT_XID;
+    if ((metric && !tc__ecc_wants_metric(&ev->metric)) ||
+        (xid && tc__ecc_fact_of_xid(ev->xid.code) == ECC_FACTS)) {
+        return TC_OK;
+    }
+    bool bad = metric && !(ev->metric.value >= 0 && ev->metric.value <= VALUE_MAX);
+    struct tc_scope scope = ev->scope;
+    if (xid && scope.node.len == 0 && scope.gpu_uuid.len == 0) {
+        scope.node = ECC_NO_NODE;
+    }
+    if (ev->time_ns > st->now_ns) {
+        tc__ecc_settle_names(st);
+    }
+    const struct tc_gpu *names =
+        ev->time_ns < 0 || bad ? NULL : tc__gpu_book_learn(&st->book, &scope, ev->time_ns);
+    if (names == NULL) {
+        st->ignored++;
+        return tc_arena_ok(st->scratch) ? TC_OK : TC_E_NOMEM;
+    }
+    st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
+    if (!metric && !xid) {
+        return on_names(st, names, known_gpu(st, names), out);
+    }
+    struct ecc_news n = {ev, names, gpu_of(st, names)};
+    if (n.gpu == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    TC_TRY(on_names(st, names, n.gpu, out));
+    return xid ? tc__ecc_on_xid(st, &n, out) : tc__ecc_on_metric(st, &n, out);
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct ecc_state *st = state;
+    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
+    return tc__ecc_tell_due(st, st->now_ns, out);
+}
+
+static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    (void)now_ns;
+    return tc__ecc_tell_due(state, INT64_MAX, out);
+}
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    struct ecc_state *st = state;
+    struct tc_arena *a = env->arena;
+    st->scratch = env->scratch;
+    st->now_ns = INT64_MIN;
+    bool ok = tc__gpu_book_init(&st->book, a, st->scratch, BOOK_BYTES) &&
+              tc__window_init(&st->gpus, a, GPU_RING_BYTES,
+                              GPU_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ecc_gpu), 0), 1,
+                              false) &&
+              tc__window_init(&st->storms, a, STORM_RING_BYTES, 1, 1, false) &&
+              tc__window_init(&st->incidents, a, INCIDENT_RING_BYTES, 1, 1, false) &&
+              tc__due_init(&st->begun, a, QUEUE_MAX) && tc__due_init(&st->soon, a, QUEUE_MAX) &&
+              tc__due_init(&st->later, a, QUEUE_MAX);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct ecc_state *st = state;
+    *out = (struct tc_detector_stats){
+        .dropped = st->book.forgotten + st->gpus.ring.dropped_count +
+                   st->storms.ring.dropped_count + st->incidents.ring.dropped_count + st->left_out,
+        .late = st->late,
+        .ignored = st->ignored,
+    };
+}
+
+static const struct tc_param PARAMS[] = {
+    {
+        .name = "uncorrected",
+        .type = TC_PARAM_COUNT,
+        .value = 1,
+        .min = 1,
+        .max = 1000000,
+        .offset = offsetof(struct ecc_state, uncorrected),
+        .help = "uncorrectable errors inside the window that make a verdict",
+    },
+    {
+        .name = "corrected",
+        .type = TC_PARAM_COUNT,
+        .value = 100,
+        .min = 1,
+        .max = 1000000000,
+        .offset = offsetof(struct ecc_state, corrected),
+        .help = "corrected errors inside the window that make a verdict",
+    },
+    {
+        .name = "window",
+        .type = TC_PARAM_DURATION,
+        .value = 600 * TC_SECOND,
+        .min = TC_SECOND,
+        .max = 86400 * TC_SECOND,
+        .offset = offsetof(struct ecc_state, window_ns),
+        .help = "time over which errors are counted together",
+    },
+    {
+        .name = "apart",
+        .type = TC_PARAM_DURATION,
+        .value = 86400 * TC_SECOND,
+        .min = TC_SECOND,
+        .max = 30 * 86400 * TC_SECOND,
+        .offset = offsetof(struct ecc_state, apart_ns),
+        .help = "errors of one GPU further apart than this are two incidents",
+    },
+};
+
+const struct tc_detector tc_detector_hbm_ecc = {
+    .id = "3",
+    .name = "hbm_ecc",
+    .summary = "The memory of a GPU has errors; says how bad they are and what mends them.",
+    .kinds = TC_EVENT_BIT(TC_EVENT_XID) | TC_EVENT_BIT(TC_EVENT_METRIC) |
+             TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
+    .state_bytes = sizeof(struct ecc_state),
+    .arena_bytes = ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = COUNT(PARAMS),
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .on_finish = on_finish,
+    .stats = stats,
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What facts about a GPU's memory add up to. */
+#include "detect/hbm_ecc/priv.h"
+
+static const struct {
+    int32_t xid;
+    enum ecc_kind kind;
+} FACTS[] = {
+#define ECC_FACT_ROW(name, xid, kind) [ECC_##name] = {xid, kind},
+    ECC_FACT_MAP(ECC_FACT_ROW)
+#undef ECC_FACT_ROW
+};
+
+int32_t tc__ecc_xid(enum ecc_fact_name name)
+{
+    return FACTS[name].xid;
+}
+
+enum ecc_kind tc__ecc_fact_kind(enum ecc_fact_name name)
+{
+    return FACTS[name].kind;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int64_t tc__ecc_xid_count(const struct ecc_fact *fact)
+{
+    return most(fact->lines, most(fact->gauged, fact->counted));
+}
+
+/* What the counters rose by. */
+static int64_t counted(const struct ecc_incident *in)
+{
+    const struct ecc_fact *c = &in->facts[ECC_UNCORRECTED];
+    return (int64_t)(c->amount > c->lifetime ? c->amount : c->lifetime);
+}
+
+int64_t tc__ecc_uncorrected(const struct ecc_incident *in)
+{
+    const struct ecc_fact *f = in->facts;
+    /* 171 and 172 are details of a 48. */
+    int64_t details = tc__ecc_xid_count(&f[ECC_XID_171]) + tc__ecc_xid_count(&f[ECC_XID_172]);
+    int64_t xids = tc__ecc_xid_count(&f[ECC_XID_48]) + tc__ecc_xid_count(&f[ECC_XID_140]);
+    return most(most(details, xids), counted(in));
+}
+
+enum ecc_kind tc__ecc_kind(const struct ecc_incident *in, int64_t uncorrected_min)
+{
+    enum ecc_kind worst = ECC_NONE;
+    bool enough = tc__ecc_uncorrected(in) >= uncorrected_min;
+    /* Errors that were contained are counted with the others. */
+    bool contained = tc__ecc_xid_count(&in->facts[ECC_XID_94]) >= counted(in);
+    for (unsigned i = 0; i < ECC_FACTS; i++) {
+        bool counts = in->facts[i].span.count > 0 &&
+                      (enough || FACTS[i].kind != ECC_UNCORRECTABLE) &&
+                      (!contained || i != ECC_UNCORRECTED);
+        worst = counts && FACTS[i].kind > worst ? FACTS[i].kind : worst;
+    }
+    return worst;
+}
+
+uint32_t tc__ecc_names(const struct tc_gpu *gpu)
+{
+    return (gpu->uuid.len > 0 ? 1U : 0) | (gpu->pci.known ? 2U : 0) | (gpu->index >= 0 ? 4U : 0) |
+           (gpu->node.len > 0 ? 8U : 0);
+}
+
+static struct ecc_part *part_at(struct ecc_storm *storm, size_t i)
+{
+    return &storm->parts[(storm->first + i) % (ECC_PARTS + 1)];
+}
+
+double tc__ecc_storm_add(struct ecc_storm *storm, int64_t window_ns, int64_t from_ns,
+                         int64_t time_ns, double rise, bool lifetime)
+{
+    if (time_ns - from_ns > window_ns) {
+        rise = rise * (double)window_ns / (double)(time_ns - from_ns);
+        from_ns = time_ns - window_ns;
+    }
+    while (storm->count > 0 && part_at(storm, 0)->from_ns < time_ns - window_ns) {
+        storm->first = (storm->first + 1) % (ECC_PARTS + 1);
+        storm->count--;
+    }
+    /* The two counters tell of the same time; beginnings are at least a part of the window apart.
+     */
+    struct ecc_part *last = storm->count > 0 ? part_at(storm, storm->count - 1) : NULL;
+    if (last == NULL ||
+        (from_ns - last->from_ns >= window_ns / ECC_PARTS && storm->count <= ECC_PARTS)) {
+        last = part_at(storm, storm->count++);
+        *last = (struct ecc_part){.from_ns = from_ns};
+    }
+    last->from_ns = from_ns < last->from_ns ? from_ns : last->from_ns;
+    last->errors += lifetime ? 0 : rise;
+    last->lifetime += lifetime ? rise : 0;
+    double errors = 0;
+    double life = 0;
+    for (size_t i = 0; i < storm->count; i++) {
+        errors += part_at(storm, i)->errors;
+        life += part_at(storm, i)->lifetime;
+    }
+    return errors > life ? errors : life;
+}

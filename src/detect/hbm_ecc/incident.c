@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of an hbm_ecc incident: facts come in, news goes out. */
+#include "detect/finding_priv.h"
+#include "detect/hbm_ecc/priv.h"
+
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* Only numbers grew: told again after this time, or when they have doubled. */
+#define RETELL_NS (60 * TC_SECOND)
+#define KEY_MAX (2 * TC_SCOPE_TEXT_MAX + 64)
+
+static const size_t INCIDENT_TEXTS[] = {
+    offsetof(struct ecc_incident, key),  offsetof(struct ecc_incident, node),
+    offsetof(struct ecc_incident, uuid), offsetof(struct ecc_incident, ns),
+    offsetof(struct ecc_incident, pod),  offsetof(struct ecc_incident, container),
+    offsetof(struct ecc_incident, job),
+};
+
+static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struct tc_sink *out)
+{
+    enum ecc_kind kind = tc__ecc_kind(in, st->uncorrected);
+    if (kind == ECC_NONE) {
+        return TC_OK;
+    }
+    struct tc_scope scope = TC_SCOPE_NONE;
+    scope.node = in->node;
+    scope.gpu_uuid = in->uuid;
+    scope.pci = in->pci;
+    scope.gpu_index = in->index;
+    scope.ns = in->ns;
+    scope.pod = in->pod;
+    scope.container = in->container;
+    scope.job = in->job;
+    scope.rank = in->rank;
+    const struct tc_gpu *names = tc__gpu_book_find(&st->book, &scope);
+    if (names != NULL) {
+        tc__gpu_complete(names, &scope);
+        in->told_names = tc__ecc_names(names);
+    }
+    if (tc_slice_eq(scope.node, ECC_NO_NODE)) {
+        scope.node = TC_EMPTY;
+    }
+    in->told = kind;
+    in->told_facts = 0;
+    for (unsigned i = 0; i < ECC_FACTS; i++) {
+        in->told_facts |= in->facts[i].span.count > 0 ? 1U << i : 0;
+    }
+    in->told_count = tc__ecc_uncorrected(in);
+    in->told_ns = st->now_ns;
+    return tc__ecc_report(in, kind, &scope, st->scratch, out);
+}
+
+tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
+                            const struct tc_sink *out)
+{
+    if (in->soon) {
+        return TC_OK;
+    }
+    in->soon = tc__due_put(&st->soon, in->head.pos, st->now_ns);
+    return in->soon ? TC_OK : tell(st, in, out);
+}
+
+/* Numbers that grow all the time are not news each time. */
+static void tell_later(struct ecc_state *st, struct ecc_incident *in)
+{
+    if (!in->later) {
+        in->later = tc__due_put(&st->later, in->head.pos, st->now_ns + RETELL_NS);
+    }
+}
+
+static struct tc_slice incident_key(const struct tc_gpu *names, int64_t time_ns, char text[KEY_MAX])
+{
+    struct tc_buf b = tc_buf_make(text, KEY_MAX);
+    tc_buf_str(&b, names->node);
+    tc_buf_char(&b, '|');
+    if (names->uuid.len > 0) {
+        tc_buf_str(&b, names->uuid);
+    } else if (names->pci.known) {
+        tc_buf_bdf(&b, names->pci);
+    } else {
+        tc_buf_i64(&b, names->index);
+    }
+    tc_buf_char(&b, '|');
+    tc_buf_time(&b, time_ns);
+    return tc_buf_slice(&b);
+}
+
+/* Keeps an incident under what its GPU is called. NULL when scratch or the window is full. */
+static struct ecc_incident *push_incident(struct ecc_state *st, const struct ecc_incident *like,
+                                          const struct tc_gpu *g)
+{
+    char text[KEY_MAX];
+    struct ecc_incident next = *like;
+    next.key = incident_key(g, like->first_ns, text);
+    next.node = g->node;
+    next.uuid = g->uuid;
+    next.ns = g->ns;
+    next.pod = g->pod;
+    next.container = g->container;
+    next.job = g->job;
+    next.pci = g->pci;
+    next.index = g->index;
+    next.rank = g->rank;
+    uint64_t pos = TC_RING_NONE;
+    size_t texts = next.key.len + g->node.len + g->uuid.len + g->ns.len + g->pod.len +
+                   g->container.len + g->job.len;
+    if (tc__ecc_is_full(st, &st->incidents, sizeof next + texts + COUNT(INCIDENT_TEXTS),
+                        tc_ring_oldest(&st->incidents.ring, &pos))) {
+        st->left_out++;
+        return NULL;
+    }
+    return tc__window_push(&st->incidents, st->scratch, &next, sizeof next, INCIDENT_TEXTS,
+                           COUNT(INCIDENT_TEXTS), st->now_ns);
+}
+
+static bool is_called(const struct ecc_incident *in, const struct tc_gpu *g)
+{
+    return in->index == g->index && in->rank == g->rank && tc_bdf_eq(in->pci, g->pci) &&
+           tc_slice_eq(in->node, g->node) && tc_slice_eq(in->uuid, g->uuid) &&
+           tc_slice_eq(in->ns, g->ns) && tc_slice_eq(in->pod, g->pod) &&
+           tc_slice_eq(in->container, g->container) && tc_slice_eq(in->job, g->job);
+}
+
+/* What else was said of the GPU when the incident began may have come after that. */
+static void settle_names(struct ecc_state *st, struct ecc_incident *in)
+{
+    struct tc_scope scope = TC_SCOPE_NONE;
+    scope.node = in->node;
+    scope.gpu_uuid = in->uuid;
+    scope.pci = in->pci;
+    scope.gpu_index = in->index;
+    const struct tc_gpu *g = tc__gpu_book_find(&st->book, &scope);
+    if (g == NULL || is_called(in, g)) {
+        return;
+    }
+    uint64_t ids[] = {g->id, g->also};
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        struct ecc_gpu *gpu = tc__ecc_gpu(st, ids[i]);
+        uint64_t pos = in->head.pos;
+        struct ecc_incident *next =
+            gpu != NULL && gpu->incident == pos ? push_incident(st, in, g) : NULL;
+        if (next != NULL) {
+            gpu->incident = next->head.pos;
+            in = tc__window_at(&st->incidents, pos);
+            if (in != NULL) {
+                in->renamed = next->head.pos;
+            }
+            return;
+        }
+    }
+}
+
+void tc__ecc_settle_names(struct ecc_state *st)
+{
+    uint64_t pos = TC_RING_NONE;
+    while (tc__due_take(&st->begun, INT64_MAX, &pos)) {
+        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
+        if (in != NULL) {
+            settle_names(st, in);
+        }
+    }
+}
+
+tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    uint64_t pos = TC_RING_NONE;
+    tc__ecc_settle_names(st);
+    while (tc__due_take(&st->soon, now_ns, &pos)) {
+        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
+        if (in != NULL && in->renamed != TC_RING_NONE) {
+            in = tc__window_at(&st->incidents, in->renamed);
+        }
+        if (in != NULL) {
+            in->soon = false;
+            TC_TRY(tell(st, in, out));
+        }
+    }
+    while (tc__due_take(&st->later, now_ns, &pos)) {
+        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
+        if (in != NULL) {
+            in->later = false;
+            TC_TRY(tell(st, in, out));
+        }
+    }
+    return TC_OK;
+}
+
+struct ecc_incident *tc__ecc_incident_at(const struct ecc_state *st, const struct ecc_gpu *gpu)
+{
+    return tc__window_at(&st->incidents, gpu->incident);
+}
+
+/* The incident a fact of that time belongs to; NULL when there is none. */
+struct ecc_incident *tc__ecc_open_incident(const struct ecc_state *st, const struct ecc_gpu *gpu,
+                                           int64_t time_ns)
+{
+    struct ecc_incident *in = tc__ecc_incident_at(st, gpu);
+    if (in == NULL || in->end != ECC_OPEN || time_ns - in->last_ns > st->apart_ns) {
+        return NULL;
+    }
+    /* Too few errors for a verdict: they count together inside of one window only. */
+    bool told = in->told != ECC_NONE || in->soon;
+    return told || time_ns - in->first_ns <= st->window_ns ? in : NULL;
+}
+
+bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, size_t bytes,
+                     const struct ecc_incident *oldest)
+{
+    bool fits = w->ring.head + TC_WINDOW_RECORD_BYTES(bytes, 0) <= w->ring.limit;
+    return !fits && oldest != NULL && oldest->end == ECC_OPEN &&
+           (oldest->told != ECC_NONE || oldest->soon) &&
+           st->now_ns - oldest->last_ns <= st->apart_ns;
+}
+
+static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ecc_news *n)
+{
+    struct ecc_incident fresh = {
+        .first_ns = n->ev->time_ns,
+        .last_ns = n->ev->time_ns,
+        .window_ns = st->window_ns,
+    };
+    struct ecc_incident *in = push_incident(st, &fresh, n->names);
+    n->gpu->incident = in == NULL ? TC_RING_NONE : in->head.pos;
+    if (in != NULL) {
+        (void)tc__due_put(&st->begun, in->head.pos, st->now_ns);
+    }
+    return in;
+}
+
+static void note_first(struct ecc_fact *fact, const struct tc_event *ev)
+{
+    bool xid = ev->kind == TC_EVENT_XID;
+    struct tc_slice process = xid ? tc__text_clip(ev->xid.process, ECC_PROCESS_MAX) : TC_EMPTY;
+    fact->pid = xid ? ev->scope.pid : -1;
+    fact->process_len = (uint8_t)process.len;
+    fact->uid_len = (uint8_t)(ev->uid.len <= ECC_UID_MAX ? ev->uid.len : 0);
+    memcpy(fact->process, process.len > 0 ? process.ptr : "", process.len);
+    memcpy(fact->uid, fact->uid_len > 0 ? ev->uid.ptr : "", fact->uid_len);
+}
+
+/* Another time of a fact. *out_in is the incident it went to, NULL when scratch is full. */
+struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
+                              enum ecc_fact_name name, struct ecc_incident **out_in)
+{
+    const struct tc_event *ev = n->ev;
+    struct ecc_incident *in = tc__ecc_open_incident(st, n->gpu, ev->time_ns);
+    *out_in = in = in != NULL ? in : begin_incident(st, n);
+    if (in == NULL) {
+        return NULL;
+    }
+    struct ecc_fact *fact = &in->facts[name];
+    if (fact->span.count == 0) {
+        fact->span = tc__span_make(ev->time_ns, ev->raw);
+        note_first(fact, ev);
+    } else {
+        int64_t first_ns = fact->span.first_ns;
+        tc__span_add(&fact->span, ev->time_ns, ev->raw);
+        if (ev->time_ns < first_ns) {
+            note_first(fact, ev);
+        }
+    }
+    in->first_ns = ev->time_ns < in->first_ns ? ev->time_ns : in->first_ns;
+    in->last_ns = ev->time_ns > in->last_ns ? ev->time_ns : in->last_ns;
+    in->head.seen_ns = st->now_ns;
+    return fact;
+}
+
+/* Something was added to the incident: now, a little later, or not yet told. */
+tc_status tc__ecc_announce(struct ecc_state *st, struct ecc_incident *in, enum ecc_fact_name name,
+                           const struct tc_sink *out)
+{
+    enum ecc_kind kind = tc__ecc_kind(in, st->uncorrected);
+    if (kind == ECC_NONE) {
+        return TC_OK;
+    }
+    int64_t count = tc__ecc_uncorrected(in);
+    if (kind != in->told || (in->told_facts & 1U << name) == 0 ||
+        (count > in->told_count && count / 2 >= in->told_count)) {
+        return tc__ecc_tell_soon(st, in, out);
+    }
+    tell_later(st, in);
+    return TC_OK;
+}
+
+bool tc__ecc_is_up(const struct ecc_gauge *flag)
+{
+    return flag->known && flag->value >= 1;
+}
+
+/* The GPU was reset, or calmed down: what a reset mends is over. */
+tc_status tc__ecc_end(struct ecc_state *st, const struct ecc_news *n, enum ecc_end end,
+                      const struct tc_sink *out)
+{
+    struct ecc_incident *in = tc__ecc_incident_at(st, n->gpu);
+    if (in == NULL || in->end != ECC_OPEN || n->ev->time_ns <= in->last_ns) {
+        return TC_OK;
+    }
+    enum ecc_kind kind = tc__ecc_kind(in, st->uncorrected);
+    /* Counters that start again do not mend what a flag says. */
+    bool standing = end == ECC_BY_COUNTER &&
+                    (tc__ecc_is_up(&n->gpu->row_pending) || tc__ecc_is_up(&n->gpu->pages_pending));
+    bool mends = kind != ECC_NONE && !standing &&
+                 (kind == ECC_REMAP_FAILED) == (end == ECC_BY_FAILURE) &&
+                 (end != ECC_BY_CALM || kind == ECC_CORRECTED_STORM);
+    if (!mends) {
+        return TC_OK;
+    }
+    in->end = end;
+    in->end_ns = n->ev->time_ns;
+    in->end_raw = n->ev->raw;
+    return tc__ecc_tell_soon(st, in, out);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What events say about a GPU's memory: Xids, counters and flags. */
+#include "detect/hbm_ecc/priv.h"
+
+/* An exporter counts Xids in a window of minutes: an older sample was of others. */
+#define XID_COUNT_STALE_NS (3600 * TC_SECOND)
+
+/* ECC_FACTS when the Xid is not about memory. */
+enum ecc_fact_name tc__ecc_fact_of_xid(int64_t code)
+{
+    switch (code) {
+    case 48:
+        return ECC_XID_48;
+    case 63:
+        return ECC_XID_63;
+    case 64:
+        return ECC_XID_64;
+    case 92:
+        return ECC_XID_92;
+    case 94:
+        return ECC_XID_94;
+    case 95:
+        return ECC_XID_95;
+    case 140:
+        return ECC_XID_140;
+    case 171:
+        return ECC_XID_171;
+    case 172:
+        return ECC_XID_172;
+    default:
+        return ECC_FACTS;
+    }
+}
+
+/*
+ * The same line from two collectors, or told again: the same time, or the same second
+ * from another source. What comes late between two that are known may be one of those.
+ */
+static bool told_before(const struct ecc_fact *fact, const struct tc_event *ev)
+{
+    const struct tc_span *s = &fact->span;
+    if (fact->lines == 0 || ev->time_ns < s->first_ns) {
+        return false;
+    }
+    return ev->time_ns <= s->last_ns || (ev->raw.source != s->last_raw.source &&
+                                         ev->time_ns / TC_SECOND == s->last_ns / TC_SECOND);
+}
+
+tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n, const struct tc_sink *out)
+{
+    enum ecc_fact_name name = tc__ecc_fact_of_xid(n->ev->xid.code);
+    struct ecc_incident *in = tc__ecc_open_incident(st, n->gpu, n->ev->time_ns);
+    if (in != NULL && told_before(&in->facts[name], n->ev)) {
+        return TC_OK;
+    }
+    /* A line from before the end of the incident is still a part of it. */
+    const struct ecc_incident *last = tc__ecc_incident_at(st, n->gpu);
+    if (in == NULL && last != NULL && n->ev->time_ns <= last->last_ns) {
+        st->late++;
+        return TC_OK;
+    }
+    struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    fact->lines++;
+    return tc__ecc_announce(st, in, name, out);
+}
+
+/* An exporter tells of Xids: it knows the number, and the time to a scrape. */
+static tc_status on_exported(struct ecc_state *st, const struct ecc_news *n,
+                             enum ecc_fact_name name, int64_t gauged, int64_t counted,
+                             const struct tc_sink *out)
+{
+    struct ecc_incident *in = NULL;
+    struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    fact->gauged += gauged;
+    fact->counted += counted;
+    return tc__ecc_announce(st, in, name, out);
+}
+
+/* False when the sample is not newer than the last one. */
+static bool gauge_step(struct ecc_gauge *g, const struct tc_event *ev, struct ecc_gauge *out_before)
+{
+    if (g->known && ev->time_ns <= g->time_ns) {
+        return false;
+    }
+    *out_before = *g;
+    *g = (struct ecc_gauge){ev->metric.value, ev->time_ns, true};
+    return true;
+}
+
+/* The gauge never clears: only that it became another says that something happened. */
+static tc_status on_xid_last(struct ecc_state *st, const struct ecc_news *n,
+                             const struct tc_sink *out)
+{
+    struct ecc_gauge before;
+    if (!gauge_step(&n->gpu->xid_last, n->ev, &before) || !before.known ||
+        before.value == n->ev->metric.value) {
+        return TC_OK;
+    }
+    enum ecc_fact_name name = tc__ecc_fact_of_xid((int64_t)n->ev->metric.value);
+    return name == ECC_FACTS ? TC_OK : on_exported(st, n, name, 1, 0, out);
+}
+
+/* Xids of one number in the last minutes: what it is more than before is new. */
+static tc_status on_xid_count(struct ecc_state *st, const struct ecc_news *n,
+                              const struct tc_sink *out)
+{
+    int64_t code = 0;
+    enum ecc_fact_name name =
+        tc_slice_is_i64(n->ev->metric.device, &code) ? tc__ecc_fact_of_xid(code) : ECC_FACTS;
+    struct ecc_gauge before;
+    if (name == ECC_FACTS || !gauge_step(&n->gpu->xid_counts[name], n->ev, &before)) {
+        return TC_OK;
+    }
+    bool stale = !before.known || n->ev->time_ns - before.time_ns > XID_COUNT_STALE_NS;
+    double rise = n->ev->metric.value - (stale ? 0 : before.value);
+    return rise < 1 ? TC_OK : on_exported(st, n, name, 0, (int64_t)rise, out);
+}
+
+/* A counter of the board's life never falls: what is not above all before is no news. */
+static double lifetime_rise(struct tc_counter *c, double value, int64_t time_ns)
+{
+    double most = c->known ? c->value : value;
+    double rise = tc__counter_rise(c, value, time_ns);
+    c->value = c->value > most ? c->value : most;
+    return rise;
+}
+
+static tc_status on_uncorrected(struct ecc_state *st, const struct ecc_news *n,
+                                const struct tc_sink *out)
+{
+    const struct tc_event *ev = n->ev;
+    bool ever = ev->metric.metric == TC_METRIC_GPU_ECC_DBE_AGG;
+    struct tc_counter *c = ever ? &n->gpu->uncorrected_ever : &n->gpu->uncorrected;
+    bool restarted = !ever && c->known && ev->time_ns > c->time_ns && ev->metric.value < c->value;
+    double rise = ever ? lifetime_rise(c, ev->metric.value, ev->time_ns)
+                       : tc__counter_rise(c, ev->metric.value, ev->time_ns);
+    if (restarted) {
+        return tc__ecc_end(st, n, ECC_BY_COUNTER, out);
+    }
+    if (rise < 1) {
+        return TC_OK;
+    }
+    struct ecc_incident *in = NULL;
+    struct ecc_fact *fact = tc__ecc_note(st, n, ECC_UNCORRECTED, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    fact->amount += ever ? 0 : rise;
+    fact->lifetime += ever ? rise : 0;
+    return tc__ecc_announce(st, in, ECC_UNCORRECTED, out);
+}
+
+static tc_status on_rows(struct ecc_state *st, const struct ecc_news *n, const struct tc_sink *out)
+{
+    const struct tc_event *ev = n->ev;
+    bool corrected = ev->metric.metric == TC_METRIC_GPU_ROWS_COR;
+    struct tc_counter *c = corrected ? &n->gpu->rows_corrected : &n->gpu->rows_uncorrected;
+    double rise = lifetime_rise(c, ev->metric.value, ev->time_ns);
+    if (rise < 1) {
+        return TC_OK;
+    }
+    struct ecc_incident *in = NULL;
+    struct ecc_fact *fact = tc__ecc_note(st, n, ECC_ROWS, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    fact->amount += rise;
+    return tc__ecc_announce(st, in, ECC_ROWS, out);
+}
+
+/* A flag that is up is a standing fact, in the first sample too. */
+static tc_status on_flag(struct ecc_state *st, const struct ecc_news *n, struct ecc_gauge *flag,
+                         enum ecc_fact_name name, const struct tc_sink *out)
+{
+    struct ecc_gauge before;
+    if (!gauge_step(flag, n->ev, &before)) {
+        return TC_OK;
+    }
+    bool up = tc__ecc_is_up(flag);
+    bool was_up = tc__ecc_is_up(&before);
+    if (was_up && !up) {
+        return tc__ecc_end(st, n, name == ECC_ROW_FAILURE ? ECC_BY_FAILURE : ECC_BY_PENDING, out);
+    }
+    if (!up || was_up) {
+        return TC_OK;
+    }
+    struct ecc_incident *in = NULL;
+    struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    fact->amount = n->ev->metric.value;
+    return tc__ecc_announce(st, in, name, out);
+}
+
+/* The storm of a GPU, made when there is none. NULL when scratch is full. */
+static struct ecc_storm *storm_of(struct ecc_state *st, struct ecc_gpu *gpu)
+{
+    struct ecc_storm *storm = tc__window_at(&st->storms, gpu->storm);
+    if (storm == NULL) {
+        struct ecc_storm fresh = {0};
+        storm =
+            tc__window_push(&st->storms, st->scratch, &fresh, sizeof fresh, NULL, 0, st->now_ns);
+        gpu->storm = storm == NULL ? TC_RING_NONE : storm->head.pos;
+    }
+    return storm;
+}
+
+static tc_status on_storm(struct ecc_state *st, const struct ecc_news *n, double errors,
+                          const struct tc_sink *out)
+{
+    struct ecc_incident *in = NULL;
+    struct ecc_fact *fact = tc__ecc_note(st, n, ECC_CORRECTED, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
+    }
+    bool doubled = errors >= 2 * fact->amount;
+    fact->amount = errors > fact->amount ? errors : fact->amount;
+    return doubled ? tc__ecc_tell_soon(st, in, out) : tc__ecc_announce(st, in, ECC_CORRECTED, out);
+}
+
+static tc_status on_corrected(struct ecc_state *st, const struct ecc_news *n,
+                              const struct tc_sink *out)
+{
+    const struct tc_event *ev = n->ev;
+    bool ever = ev->metric.metric == TC_METRIC_GPU_ECC_SBE_AGG;
+    struct tc_counter *c = ever ? &n->gpu->corrected_ever : &n->gpu->corrected;
+    bool newer = c->known && ev->time_ns > c->time_ns;
+    bool restarted = !ever && newer && ev->metric.value < c->value;
+    int64_t from_ns = newer ? c->time_ns : ev->time_ns;
+    double rise = ever ? lifetime_rise(c, ev->metric.value, ev->time_ns)
+                       : tc__counter_rise(c, ev->metric.value, ev->time_ns);
+    if (restarted) {
+        return tc__ecc_end(st, n, ECC_BY_COUNTER, out);
+    }
+    if (rise >= 1) {
+        struct ecc_storm *storm = storm_of(st, n->gpu);
+        if (storm == NULL) {
+            return TC_E_NOMEM;
+        }
+        double errors = tc__ecc_storm_add(storm, st->window_ns, from_ns, ev->time_ns, rise, ever);
+        if (errors >= (double)st->corrected) {
+            return on_storm(st, n, errors, out);
+        }
+    }
+    const struct ecc_incident *in = tc__ecc_incident_at(st, n->gpu);
+    bool calm = newer && in != NULL && ev->time_ns - in->last_ns > st->window_ns;
+    return calm ? tc__ecc_end(st, n, ECC_BY_CALM, out) : TC_OK;
+}
+
+tc_status tc__ecc_on_metric(struct ecc_state *st, const struct ecc_news *n,
+                            const struct tc_sink *out)
+{
+    struct ecc_gpu *gpu = n->gpu;
+    switch (n->ev->metric.metric) {
+    case TC_METRIC_GPU_ECC_SBE:
+    case TC_METRIC_GPU_ECC_SBE_AGG:
+        return on_corrected(st, n, out);
+    case TC_METRIC_GPU_ECC_DBE:
+    case TC_METRIC_GPU_ECC_DBE_AGG:
+        return on_uncorrected(st, n, out);
+    case TC_METRIC_GPU_ROWS_COR:
+    case TC_METRIC_GPU_ROWS_UNC:
+        return on_rows(st, n, out);
+    case TC_METRIC_GPU_ROW_PENDING:
+        return on_flag(st, n, &gpu->row_pending, ECC_ROW_PENDING, out);
+    case TC_METRIC_GPU_PAGES_PENDING:
+        return on_flag(st, n, &gpu->pages_pending, ECC_PAGES_PENDING, out);
+    case TC_METRIC_GPU_ROW_FAILURE:
+        return on_flag(st, n, &gpu->row_failure, ECC_ROW_FAILURE, out);
+    case TC_METRIC_GPU_XID_LAST:
+        return on_xid_last(st, n, out);
+    case TC_METRIC_GPU_XID_COUNT:
+        return on_xid_count(st, n, out);
+    default:
+        return TC_OK;
+    }
+}
+
+bool tc__ecc_wants_metric(const struct tc_ev_metric *m)
+{
+    switch (m->metric) {
+    case TC_METRIC_GPU_ECC_SBE:
+    case TC_METRIC_GPU_ECC_SBE_AGG:
+    case TC_METRIC_GPU_ECC_DBE:
+    case TC_METRIC_GPU_ECC_DBE_AGG:
+    case TC_METRIC_GPU_ROWS_COR:
+    case TC_METRIC_GPU_ROWS_UNC:
+    case TC_METRIC_GPU_ROW_PENDING:
+    case TC_METRIC_GPU_PAGES_PENDING:
+    case TC_METRIC_GPU_ROW_FAILURE:
+    case TC_METRIC_GPU_XID_LAST:
+    case TC_METRIC_GPU_XID_COUNT:
+        return true;
+    default:
+        return false;
+    }
+}

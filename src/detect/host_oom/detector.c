@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host_oom: the kernel killed a process for memory, and which pod or rank it
+ * belonged to. docs/patterns/host_oom.md says what it claims and what it never does.
+ *
+ * Three windows: kills by node and pid, from all lines that tell of one; pods,
+ * with the kills that are theirs for sure and the word of their kubelet; and
+ * processes whose pod or rank somebody named. A pod is told of a moment after its
+ * last change, when the second line of a kill has come too; so the order of events
+ * of one time makes no difference.
+ */
+#include "detect/detector.h"
+#include "base/assert.h"
+#include "detect/finding_priv.h"
+#include "detect/host_oom/priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Between the first line of a kill and what is said of it: the other lines take milliseconds. */
+#define SETTLE_NS (2 * TC_SECOND)
+/* Pods that have news within a moment; when there are more they are told at once. */
+#define NEWS_MAX 1024
+/* Kills or pods of one node that one event may look at. */
+#define VISITED_MAX 256
+/* What is known of pods and processes is kept for so long after it was last said. */
+#define NAMES_KEPT_NS (7 * 86400 * TC_SECOND)
+
+#define KILL_RING_BYTES ((size_t)2 << 20)
+#define POD_RING_BYTES ((size_t)8 << 20)
+#define PROCESS_RING_BYTES ((size_t)1 << 20)
+#define ARENA_BYTES ((size_t)16 << 20)
+
+struct state {
+    int64_t window_ns; /* knob */
+    struct tc_arena *scratch;
+    struct tc_window kills;
+    struct tc_window pods;
+    struct tc_window processes;
+    uint64_t *news; /* positions of pods that have some, in a circle */
+    size_t news_first;
+    size_t news_count;
+    int64_t now_ns;
+    uint64_t late;
+    uint64_t ignored;
+};
+
+static const size_t KILL_TEXTS[] = {
+    offsetof(struct oom_kill, node),   offsetof(struct oom_kill, pod_uid),
+    offsetof(struct oom_kill, pod_ns), offsetof(struct oom_kill, pod_name),
+    offsetof(struct oom_kill, job),    offsetof(struct oom_kill, container_id),
+};
+static const size_t POD_TEXTS[] = {
+    offsetof(struct oom_pod, node), offsetof(struct oom_pod, ns),
+    offsetof(struct oom_pod, name), offsetof(struct oom_pod, uid),
+    offsetof(struct oom_pod, job),  offsetof(struct oom_pod, container_id),
+    offsetof(struct oom_pod, key),
+};
+static const size_t PROCESS_TEXTS[] = {
+    offsetof(struct oom_process, node), offsetof(struct oom_process, ns),
+    offsetof(struct oom_process, pod),  offsetof(struct oom_process, pod_uid),
+    offsetof(struct oom_process, job),
+};
+
+static bool same_kill(const void *record, const void *key)
+{
+    const struct oom_kill *a = record;
+    const struct oom_kill *b = key;
+    /* Without a pid, kills are told apart by whom they hit. */
+    return a->pid == b->pid && tc_slice_eq(a->node, b->node) &&
+           (a->pid >= 0 ||
+            (tc_slice_eq(a->pod_uid, b->pod_uid) && tc_slice_eq(a->container_id, b->container_id)));
+}
+
+static bool same_kill_node(const void *record, const void *key)
+{
+    return tc_slice_eq(((const struct oom_kill *)record)->node,
+                       ((const struct oom_kill *)key)->node);
+}
+
+static bool same_process(const void *record, const void *key)
+{
+    const struct oom_process *a = record;
+    const struct oom_process *b = key;
+    return a->pid == b->pid && tc_slice_eq(a->node, b->node);
+}
+
+static uint64_t pid_hash(struct tc_slice node, int64_t pid)
+{
+    return tc_hash_mix(tc_slice_hash(node, 1), (uint64_t)pid);
+}
+
+static bool is_old(const struct tc_window *w, const void *record)
+{
+    return w->ring.head - ((const struct tc_window_head *)record)->pos > w->ring.size / 2;
+}
+
+static int64_t apart(int64_t a, int64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+static void fill(struct tc_slice *io, struct tc_slice other)
+{
+    *io = io->len == 0 ? other : *io;
+}
+
+/* ---- pods ------------------------------------------------------------ */
+
+/* Pushes the pod in the place of an older record of it, if there is one. NULL: no memory. */
+static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint64_t old_pos)
+{
+    struct tc_window *w = &st->pods;
+    struct oom_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
+                                               COUNT(POD_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return NULL;
+    }
+    struct oom_pod *gone = tc__window_at(w, old_pos);
+    if (gone != NULL) {
+        gone->gone = true;
+    }
+    if (kept->slot > 0) {
+        st->news[kept->slot - 1] = kept->head.pos;
+    }
+    return kept;
+}
+
+/* The pod of that name, with what the names add to it; a new one when it is not known. */
+static struct oom_pod *find_pod(struct state *st, const struct oom_names *names)
+{
+    struct oom_pod *known = tc__window_pod_find(&st->pods, &names->pod);
+    if (known != NULL) {
+        known->head.seen_ns = known->head.seen_ns > st->now_ns ? known->head.seen_ns : st->now_ns;
+        known->rank = known->rank >= 0 ? known->rank : names->rank;
+        if (!tc__oom_tells_more(known, names) && !is_old(&st->pods, known)) {
+            return known;
+        }
+    }
+    struct oom_pod next = {.rank = names->rank, .podless = names->podless};
+    if (known != NULL) {
+        next = *known;
+    }
+    fill(&next.node, names->pod.node);
+    fill(&next.ns, names->pod.ns);
+    fill(&next.name, names->pod.name);
+    fill(&next.uid, names->pod.uid);
+    fill(&next.job, names->job);
+    if (tc__oom_container_first(&next, names)) {
+        next.container_id = names->container_id;
+        next.container_ns = names->container_ns;
+    }
+    return put_pod(st, &next, known == NULL ? TC_RING_NONE : known->head.pos);
+}
+
+/* "rank 3 of llm-7 on gpu-04": what stands for a pod where there are none. */
+static struct tc_slice rank_name(struct state *st, const struct oom_process *p)
+{
+    size_t len = p->node.len + p->job.len + 32;
+    char *text = tc_new(st->scratch, char, len);
+    struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : len);
+    tc_buf_lit(&b, "rank ");
+    tc_buf_i64(&b, p->rank);
+    tc_buf_lit(&b, " of ");
+    tc_buf_str(&b, p->job);
+    tc_buf_lit(&b, " on ");
+    tc_buf_str(&b, p->node);
+    return tc_buf_slice(&b);
+}
+
+/* ---- telling ------------------------------------------------------------ */
+
+/* The kill of the node that is nearest to the end of the pod; NULL when none may be its. */
+static const struct oom_kill *nearest_kill(struct state *st, const struct oom_pod *pod)
+{
+    struct oom_kill key = {.node = pod->node};
+    struct tc_window *w = &st->kills;
+    const struct oom_kill *best = NULL;
+    int64_t best_ns = INT64_MAX;
+    const struct oom_kill *kill =
+        tc__window_find(w, &w->chains, tc_slice_hash(key.node, 0), same_kill_node, &key).record;
+    for (unsigned i = 0; kill != NULL && i < VISITED_MAX; i++) {
+        int64_t gap_ns = apart(kill->time_ns, pod->end.time_ns);
+        bool nearer = best == NULL || gap_ns < best_ns;
+        if (tc__oom_may_be_pods(kill) && gap_ns <= st->window_ns &&
+            (nearer || (gap_ns == best_ns && kill->pid < best->pid))) {
+            best = kill;
+            best_ns = gap_ns;
+        }
+        kill = tc__window_at(w, kill->head.older);
+    }
+    return best;
+}
+
+/* Says what is new of the pod. */
+static tc_status say(struct state *st, struct oom_pod **io, bool last_word,
+                     const struct tc_sink *out)
+{
+    struct oom_pod *pod = *io;
+    if (!pod->burst.known && pod->end.known && pod->node.len > 0) {
+        const struct oom_kill *kill = nearest_kill(st, pod);
+        if (kill != NULL) {
+            (void)tc__oom_burst_add(&pod->burst, kill, false, OOM_TIE_NODE);
+            pod->incomplete = st->kills.lost_ns >= kill->time_ns - st->window_ns;
+        }
+    }
+    uint32_t bits = tc__oom_told_bits(pod);
+    int64_t kills = pod->burst.kills;
+    bool news =
+        bits != pod->said || kills >= 2 * pod->said_kills || (last_word && kills > pod->said_kills);
+    if (!pod->burst.known || !news) {
+        return TC_OK;
+    }
+    if (pod->key.len == 0) {
+        struct oom_pod next = *pod;
+        if (!tc__oom_key(&next, st->scratch)) {
+            return TC_E_NOMEM;
+        }
+        pod = put_pod(st, &next, pod->head.pos);
+        if (pod == NULL) {
+            return TC_E_NOMEM;
+        }
+        *io = pod;
+    }
+    pod->said = bits;
+    pod->said_kills = kills;
+    return tc__oom_report(pod, st->scratch, out);
+}
+
+/* Tells of the pods that changed until before_ns. They are in the order of their changes. */
+static tc_status tell(struct state *st, int64_t before_ns, bool last_word,
+                      const struct tc_sink *out)
+{
+    while (st->news_count > 0) {
+        struct oom_pod *pod = tc__window_at(&st->pods, st->news[st->news_first]);
+        if (pod != NULL && pod->dirty_ns > before_ns) {
+            break;
+        }
+        st->news_first = (st->news_first + 1) % NEWS_MAX;
+        st->news_count--;
+        if (pod != NULL) {
+            pod->slot = 0;
+            TC_TRY(say(st, &pod, last_word, out));
+        }
+    }
+    return TC_OK;
+}
+
+/* Has the pod told of, once the rest of what happened to it has come. */
+static void changed(struct state *st, struct oom_pod *pod)
+{
+    if (pod->slot > 0) {
+        return;
+    }
+    TC_ASSERT(st->news_count < NEWS_MAX);
+    size_t at = (st->news_first + st->news_count++) % NEWS_MAX;
+    pod->dirty_ns = st->now_ns;
+    pod->slot = (uint32_t)at + 1;
+    st->news[at] = pod->head.pos;
+}
+
+static tc_status advance(struct state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    if (now_ns <= st->now_ns) {
+        return TC_OK;
+    }
+    st->now_ns = now_ns;
+    TC_TRY(tell(st, now_ns - SETTLE_NS, false, out));
+    tc__window_expire(&st->kills, now_ns - 3 * st->window_ns);
+    tc__window_expire(&st->pods, now_ns - NAMES_KEPT_NS);
+    tc__window_expire(&st->processes, now_ns - NAMES_KEPT_NS);
+    return TC_OK;
+}
+
+/* ---- joining ------------------------------------------------------------ */
+
+/* What comes from now on is another incident. */
+static void begin_burst(struct oom_pod *pod)
+{
+    pod->burst = (struct oom_burst){0};
+    pod->key = TC_EMPTY;
+    pod->said = 0;
+    pod->said_kills = 0;
+    pod->incomplete = false;
+}
+
+/* The kill was in this pod, for sure. */
+static tc_status attach(struct state *st, struct oom_pod *pod, struct oom_kill *kill,
+                        enum oom_tie tie, const struct tc_sink *out)
+{
+    if (pod->burst.known && kill->time_ns < pod->burst.first_ns - st->window_ns) {
+        st->late++;
+        return TC_OK;
+    }
+    if (pod->burst.known && kill->time_ns > pod->burst.last_ns + st->window_ns) {
+        TC_TRY(say(st, &pod, true, out));
+        begin_burst(pod);
+    }
+    struct oom_burst *burst = &pod->burst;
+    if (!burst->known && apart(pod->end.time_ns, kill->time_ns) > st->window_ns) {
+        pod->end.known = false; /* of a run before this one */
+    }
+    if (burst->known && burst->tie == OOM_TIE_NODE) {
+        /* What was put down to the pod for its node alone was this kill, or was not its. */
+        *burst = (struct oom_burst){0};
+    }
+    bool again = kill->attached && burst->known;
+    kill->attached = true;
+    pod->incomplete = pod->incomplete || st->kills.lost_ns >= kill->time_ns - st->window_ns;
+    if (tc__oom_burst_add(burst, kill, again, tie)) {
+        changed(st, pod);
+    }
+    return TC_OK;
+}
+
+/* Finds whose the kill is. */
+static tc_status place_kill(struct state *st, struct oom_kill *kill, const struct tc_sink *out)
+{
+    struct oom_names names = {
+        .pod = {.node = kill->node,
+                .ns = kill->pod_ns,
+                .name = kill->pod_name,
+                .uid = kill->pod_uid},
+        .job = kill->job,
+        .container_id = kill->container_id,
+        .container_ns = kill->time_ns,
+        .rank = kill->rank,
+    };
+    enum oom_tie tie = OOM_TIE_CGROUP;
+    if (names.pod.uid.len == 0 && names.pod.name.len == 0) {
+        struct oom_process of = {.node = kill->node, .pid = kill->pid};
+        const struct oom_process *process =
+            kill->pid < 0 ? NULL
+                          : tc__window_find(&st->processes, &st->processes.index,
+                                            pid_hash(of.node, of.pid), same_process, &of)
+                                .record;
+        tie = process == NULL ? OOM_TIE_NONE : OOM_TIE_PID;
+        if (process != NULL) {
+            names.pod.ns = process->ns;
+            names.pod.name = process->pod;
+            names.pod.uid = process->pod_uid;
+            names.job = process->job;
+            names.rank = process->rank;
+            names.podless = process->pod.len == 0 && process->pod_uid.len == 0;
+            names.pod.uid = names.podless ? rank_name(st, process) : process->pod_uid;
+        }
+    }
+    if (tie != OOM_TIE_NONE) {
+        struct oom_pod *pod = find_pod(st, &names);
+        return pod == NULL ? TC_E_NOMEM : attach(st, pod, kill, tie, out);
+    }
+    /* Its node is all there is: the pods there that were OOMKilled look at it. */
+    struct tc_window *w = &st->pods;
+    struct oom_pod *pod = kill->node.len == 0 || !tc__oom_may_be_pods(kill)
+                              ? NULL
+                              : tc__window_pod_of_node(w, kill->node);
+    uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
+    for (unsigned i = 0; pod != NULL && i < VISITED_MAX; i++) {
+        uint64_t older = pod->head.older;
+        if (!pod->gone || link == NULL) {
+            link = &pod->head.older;
+        } else {
+            *link = older;
+        }
+        if (!pod->gone && pod->end.known && !pod->burst.known &&
+            apart(pod->end.time_ns, kill->time_ns) <= st->window_ns) {
+            changed(st, pod);
+        }
+        pod = tc__window_at(w, older);
+    }
+    return TC_OK;
+}
+
+static bool same_texts(const struct oom_kill *a, const struct oom_kill *b)
+{
+    return tc_slice_eq(a->pod_uid, b->pod_uid) && tc_slice_eq(a->pod_ns, b->pod_ns) &&
+           tc_slice_eq(a->pod_name, b->pod_name) && tc_slice_eq(a->job, b->job) &&
+           tc_slice_eq(a->container_id, b->container_id);
+}
+
+static tc_status on_kill(struct state *st, const struct oom_kill *news, const struct tc_sink *out)
+{
+    struct tc_window *w = &st->kills;
+    struct tc_window_place place =
+        tc__window_find(w, &w->index, pid_hash(news->node, news->pid), same_kill, news);
+    struct oom_kill *known = place.record;
+    struct oom_kill next = *news;
+    if (known != NULL && apart(known->time_ns, news->time_ns) <= st->window_ns) {
+        next = *known;
+        if (!tc__oom_kill_merge(&next, news)) {
+            return TC_OK;
+        }
+        if (same_texts(&next, known)) {
+            struct tc_window_head head = known->head;
+            *known = next; /* its slices are the window's */
+            known->head = head;
+            return place_kill(st, known, out);
+        }
+    }
+    struct tc_window_place chain =
+        tc__window_find(w, &w->chains, tc_slice_hash(news->node, 0), same_kill_node, news);
+    if (known != NULL && next.head.pos == known->head.pos) {
+        known->gone = true;
+    }
+    next.gone = false;
+    struct oom_kill *kept = tc__window_push(w, st->scratch, &next, sizeof next, KILL_TEXTS,
+                                            COUNT(KILL_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_put(w, &w->index, place, kept);
+    tc__window_chain(w, chain, kept);
+    return place_kill(st, kept, out);
+}
+
+/* The kubelet says that a container of the pod was killed for memory. */
+static tc_status on_end(struct state *st, struct oom_pod *pod, const struct oom_end *end,
+                        const struct tc_sink *out)
+{
+    if (pod->burst.known && end->time_ns < pod->burst.first_ns - st->window_ns) {
+        return TC_OK; /* of a burst before this one, told again */
+    }
+    if (pod->burst.known && end->time_ns > pod->burst.last_ns + st->window_ns) {
+        TC_TRY(say(st, &pod, true, out));
+        begin_burst(pod);
+        pod->end.known = false;
+    }
+    /* Of one burst the first is told, and a state goes before an event. */
+    struct oom_end *known = &pod->end;
+    bool replaces = !known->known || (!pod->burst.known && end->time_ns > known->time_ns) ||
+                    (pod->burst.known && end->time_ns < known->time_ns) ||
+                    (end->time_ns == known->time_ns && tc__oom_end_first(end, known));
+    if (replaces) {
+        *known = *end;
+        changed(st, pod);
+    }
+    return TC_OK;
+}
+
+static tc_status learn_process(struct state *st, const struct tc_event *ev)
+{
+    struct tc_window *w = &st->processes;
+    struct oom_process p = {
+        .node = ev->scope.node,
+        .ns = ev->scope.ns,
+        .pod = ev->scope.pod,
+        .pod_uid = ev->scope.pod_uid,
+        .job = ev->scope.job,
+        .pid = ev->scope.pid,
+        .rank = ev->scope.rank,
+    };
+    struct tc_window_place place =
+        tc__window_find(w, &w->index, pid_hash(p.node, p.pid), same_process, &p);
+    struct oom_process *known = place.record;
+    if (known != NULL && known->rank == p.rank && tc_slice_eq(known->pod, p.pod) &&
+        tc_slice_eq(known->job, p.job) && !is_old(w, known)) {
+        known->head.seen_ns = st->now_ns;
+        return TC_OK;
+    }
+    struct oom_process *kept = tc__window_push(w, st->scratch, &p, sizeof p, PROCESS_TEXTS,
+                                               COUNT(PROCESS_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_put(w, &w->index, place, kept);
+    return TC_OK;
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct state *st = state;
+    struct oom_kill kill;
+    struct oom_end end;
+    struct oom_names names;
+    bool is_kill = tc__oom_read_kill(ev, &kill);
+    bool is_end = !is_kill && tc__oom_read_end(ev, &end);
+    bool named = tc__oom_read_names(ev, &names);
+    /* A kill needs a node or a pod, the end of a container its pod. */
+    if (!tc__oom_is_fit(ev, &names) || kill.node.len > TC_SCOPE_TEXT_MAX ||
+        kill.container_id.len > TC_SCOPE_TEXT_MAX || (is_end && !named) ||
+        (is_kill && kill.node.len == 0 && names.pod.uid.len == 0 && !named)) {
+        st->ignored++;
+        return TC_OK;
+    }
+    TC_TRY(advance(st, ev->time_ns, out));
+    if (st->news_count > NEWS_MAX - VISITED_MAX) {
+        TC_TRY(tell(st, INT64_MAX, false, out)); /* one event adds no more than it visits */
+    }
+    if (is_kill) {
+        st->late += ev->time_ns < st->now_ns - 2 * st->window_ns;
+        return on_kill(st, &kill, out);
+    }
+    bool placed = ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_NCCL_RAS;
+    if (placed && ev->scope.pid > 0 && ev->scope.node.len > 0 && (named || ev->scope.rank >= 0)) {
+        TC_TRY(learn_process(st, ev));
+    }
+    /* The kernel knows a pod by its uid: whoever says both gives it its name. */
+    if (!named || (!is_end && names.pod.uid.len == 0)) {
+        return TC_OK;
+    }
+    struct oom_pod *pod = find_pod(st, &names);
+    if (pod == NULL) {
+        return TC_E_NOMEM;
+    }
+    if (is_end) {
+        return on_end(st, pod, &end, out);
+    }
+    if (pod->burst.known && tc__oom_told_bits(pod) != pod->said) {
+        changed(st, pod);
+    }
+    return TC_OK;
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    return advance(state, now_ns, out);
+}
+
+/* Says what is left, and how many were killed in the end. */
+static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct state *st = state;
+    TC_TRY(advance(st, now_ns, out));
+    return tell(st, INT64_MAX, true, out);
+}
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    struct state *st = state;
+    st->scratch = env->scratch;
+    st->now_ns = INT64_MIN;
+    st->news = tc_new(env->arena, uint64_t, NEWS_MAX);
+    bool ok =
+        st->news != NULL &&
+        tc__window_init(&st->kills, env->arena, KILL_RING_BYTES,
+                        KILL_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct oom_kill), 1), 1,
+                        true) &&
+        tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
+                        POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct oom_pod), 1),
+                        TC_WINDOW_POD_NAMES, true) &&
+        tc__window_init(&st->processes, env->arena, PROCESS_RING_BYTES,
+                        PROCESS_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct oom_process), 1),
+                        1, false);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct state *st = state;
+    *out = (struct tc_detector_stats){
+        .dropped = st->kills.ring.dropped_count + st->pods.ring.dropped_count +
+                   st->processes.ring.dropped_count,
+        .late = st->late,
+        .ignored = st->ignored,
+    };
+}
+
+static const struct tc_param PARAMS[] = {
+    {
+        .name = "window",
+        .type = TC_PARAM_DURATION,
+        .value = 60 * TC_SECOND,
+        .min = TC_SECOND,
+        .max = 86400 * TC_SECOND,
+        .offset = offsetof(struct state, window_ns),
+        .help = "longest time between two kills of a pod, or a kill and the end of its container",
+    },
+};
+
+const struct tc_detector tc_detector_host_oom = {
+    .id = "12",
+    .name = "host_oom",
+    .summary = "The kernel killed a process for memory; names its pod or rank and what ran out.",
+    .kinds = TC_EVENT_BIT(TC_EVENT_OOM_KILL) | TC_EVENT_BIT(TC_EVENT_K8S_EVENT) |
+             TC_EVENT_BIT(TC_EVENT_POD_STATE) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |
+             TC_EVENT_BIT(TC_EVENT_NCCL_RAS),
+    .state_bytes = sizeof(struct state),
+    .arena_bytes = ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = COUNT(PARAMS),
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .on_finish = on_finish,
+    .stats = stats,
+};

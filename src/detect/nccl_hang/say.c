@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words, attributes and evidence of one nccl_hang finding.
+ */
+#include "base/buf.h"
+#include "base/time.h"
+#include "detect/nccl_hang/priv.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static void put_call(struct tc_buf *b, const struct nccl_draft *d)
+{
+    if (d->op->is_p2p) {
+        tc_buf_lit(b, "point-to-point traffic");
+    } else {
+        tc_buf_lit(b, "collective ");
+        tc_buf_i64(b, d->op->front);
+        if (d->main->len.op > 0) {
+            tc_buf_lit(b, " (");
+            tc_buf_str(b, tc__nccl_op(d->main));
+            tc_buf_char(b, ')');
+        }
+    }
+}
+
+static TC_SELDOM size_t sort_rest(int32_t *v, size_t kept, size_t count)
+{
+    for (size_t i = kept; i < count; i++) {
+        int32_t x = v[i];
+        size_t j = kept;
+        while (j > 0 && v[j - 1] > x) {
+            j--;
+        }
+        if (j > 0 && v[j - 1] == x) {
+            continue;
+        }
+        for (size_t k = kept; k > j; k--) {
+            v[k] = v[k - 1];
+        }
+        v[j] = x;
+        kept++;
+    }
+    return kept;
+}
+
+/* Sorts and removes doubles in place; the lists are short or sorted already. */
+static inline size_t tidy(int32_t *v, size_t count)
+{
+    size_t kept = count > 0;
+    while (kept < count && v[kept - 1] < v[kept]) {
+        kept++;
+    }
+    return kept == count ? count : sort_rest(v, kept, count);
+}
+
+/* Room for one list of ranks on the desk: five of them fit. */
+static int32_t *int_list(struct nccl_draft *d)
+{
+    int32_t *list = d->desk->ints + d->int_count;
+    d->int_count += TC_VERDICT_RANKS_MAX;
+    return list;
+}
+
+static size_t list_waiting(struct nccl_draft *d, int32_t *out)
+{
+    size_t count = 0;
+    uint64_t culprits = d->said->culprits;
+    const struct nccl_rank *all = d->st->ranks;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        const uint32_t *ranks = &d->e->lists[op->waiting_first];
+        uint32_t waiting = op->waiting_count;
+        if (culprits == 0 && waiting <= TC_VERDICT_RANKS_MAX - count) { /* all of them */
+            int32_t last = INT32_MIN;
+            bool sorted = d->said->op_count == 1;
+            for (uint32_t i = 0; i < waiting; i++) {
+                int32_t rank = all[ranks[i]].rank;
+                out[count + i] = rank;
+                sorted &= rank > last;
+                last = rank;
+            }
+            count += waiting;
+            if (sorted) {
+                return count;
+            }
+            continue;
+        }
+        for (uint32_t i = 0; i < waiting && count < TC_VERDICT_RANKS_MAX; i++) {
+            uint32_t bit = d->e->blamed[ranks[i]].bit;
+            if (culprits == 0 || bit == NCCL_NONE || (culprits >> bit & 1) == 0) {
+                out[count++] = all[ranks[i]].rank;
+            }
+        }
+    }
+    return tidy(out, count);
+}
+
+/* The ranks it waits for that are no culprits, those that left nothing, those whose dump is torn.
+ */
+struct blockers {
+    int32_t *blocking;
+    int32_t *absent;
+    int32_t *unreadable;
+    size_t blocking_count;
+    size_t absent_count;
+    size_t unreadable_count;
+};
+
+static void list_rank(int32_t *list, size_t *count, int32_t rank)
+{
+    if (*count < TC_VERDICT_RANKS_MAX) {
+        list[(*count)++] = rank;
+    }
+}
+
+static struct blockers list_targets(struct nccl_draft *d)
+{
+    struct blockers b = {int_list(d), int_list(d), int_list(d), 0, 0, 0};
+    if (d->e->target_count == 0) { /* nobody waits for anybody */
+        return b;
+    }
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count; i++) {
+            const struct nccl_target *t = &d->e->targets[op->target_first + i];
+            int32_t rank = tc__nccl_rank_number(d, t->rank);
+            if (t->block == NCCL_ABSENT) {
+                list_rank(b.absent, &b.absent_count, rank);
+            } else if (t->block == NCCL_UNREADABLE) {
+                list_rank(b.unreadable, &b.unreadable_count, rank);
+            } else if (d->e->blamed[t->rank].blame == NCCL_BLAME_NONE) {
+                list_rank(b.blocking, &b.blocking_count, rank);
+            }
+        }
+    }
+    b.blocking_count = tidy(b.blocking, b.blocking_count);
+    b.absent_count = tidy(b.absent, b.absent_count);
+    b.unreadable_count = tidy(b.unreadable, b.unreadable_count);
+    return b;
+}
+
+/* Adds the culprits the finding waits for that have no bit of their own. */
+static size_t add_unnumbered(const struct nccl_draft *d, struct tc_sort_pair *out, size_t count)
+{
+    for (uint32_t o = 0; d->said->has_more && o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count && count < TC_VERDICT_RANKS_MAX; i++) {
+            uint32_t rank = d->e->targets[op->target_first + i].rank;
+            const struct nccl_blamed *b = &d->e->blamed[rank];
+            if (b->blame != NCCL_BLAME_NONE && b->bit == NCCL_NONE) {
+                out[count++] = (struct tc_sort_pair){(uint64_t)tc__nccl_rank_number(d, rank), rank};
+            }
+        }
+    }
+    return count;
+}
+
+/* The culprits of this finding in order of rank, in desk->named: how many. */
+static size_t name_culprits(const struct nccl_draft *d)
+{
+    /* The second half of st->pending is free once the records are sorted. */
+    struct tc_sort_pair *pairs = d->st->pending + NCCL_PENDING_MAX;
+    size_t count = 0;
+    for (uint32_t c = 0; c < d->e->culprit_count; c++) {
+        if ((d->said->culprits >> c & 1) != 0) {
+            uint32_t rank = d->e->culprits[c];
+            pairs[count++] = (struct tc_sort_pair){(uint64_t)tc__nccl_rank_number(d, rank), rank};
+        }
+    }
+    count = add_unnumbered(d, pairs, count);
+    tc_sort_keys(pairs, pairs + TC_VERDICT_RANKS_MAX, count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || pairs[i].key != pairs[i - 1].key) {
+            d->desk->named[kept++] = (uint32_t)pairs[i].value;
+        }
+    }
+    return kept;
+}
+
+/* How it shows in this very finding, where it does; else where it shows best. */
+static struct nccl_blamed blamed_here(const struct nccl_draft *d, uint32_t rank)
+{
+    struct nccl_blamed b = d->e->blamed[rank];
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count; i++) {
+            const struct nccl_target *t = &d->e->targets[op->target_first + i];
+            bool host = b.blame == NCCL_BLAME_MISSING || b.blame == NCCL_BLAME_PASSED;
+            bool fits =
+                b.blame == NCCL_BLAME_STOPPED ? t->sync && t->head >= 0 : host && t->head < 0;
+            if (t->rank == rank && fits && !op->is_p2p) {
+                b.op = (uint32_t)(op - d->e->ops);
+                b.head = t->head;
+                b.last = t->last;
+                return b;
+            }
+        }
+    }
+    return b;
+}
+
+static void put_reasons(struct nccl_draft *d, const uint32_t *ranks, size_t count)
+{
+    for (size_t i = 0; i < count && i < NCCL_REASONS_MAX; i++) {
+        size_t start = d->text.len;
+        tc_buf_lit(&d->text, "rank ");
+        tc_buf_i64(&d->text, tc__nccl_rank_number(d, ranks[i]));
+        tc_buf_lit(&d->text, ": ");
+        struct nccl_blamed why = blamed_here(d, ranks[i]);
+        tc__nccl_put_reason(&d->text, d->st, d->e, ranks[i], &why);
+        d->desk->reasons[d->reason_count++] = tc__nccl_cut(d, start);
+    }
+}
+
+static struct tc_slice discriminator(const struct nccl_draft *d)
+{
+    bool lagging = false;
+    bool missing = false;
+    uint8_t mismatch = NCCL_BLAME_NONE;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        const struct nccl_op *op = &d->said->ops[o];
+        for (uint32_t i = 0; i < op->target_count; i++) {
+            const struct nccl_target *t = &d->e->targets[op->target_first + i];
+            bool blamed = d->e->blamed[t->rank].blame != NCCL_BLAME_NONE;
+            missing |= t->block == NCCL_MISSING || (t->block != NCCL_LAGGING && blamed);
+            lagging |= t->block == NCCL_LAGGING;
+        }
+        lagging |= op->passed_count > 0 && d->said->is_direct;
+        mismatch = op->mismatch;
+    }
+    return missing                       ? TC_LIT("missing_rank")
+           : mismatch == NCCL_BLAME_OP   ? TC_LIT("op_mismatch")
+           : mismatch == NCCL_BLAME_SIZE ? TC_LIT("size_mismatch")
+           : mismatch != NCCL_BLAME_NONE ? TC_LIT("dtype_mismatch")
+           : lagging                     ? TC_LIT("lagging_rank")
+                                         : TC_LIT("all_stuck");
+}
+
+/* What is stuck opens the headline of a root; consequences are told apart by their group. */
+static void put_subject(struct nccl_draft *d)
+{
+    struct tc_buf *t = &d->text;
+    size_t start = t->len;
+    if (d->said->is_root) {
+        put_call(t, d);
+        tc_buf_lit(t, " of ");
+        tc__nccl_put_group(t, d->group);
+    } else {
+        tc__nccl_put_group(t, d->group);
+    }
+    /* Our own words open a sentence with a capital; a group's name stays as it is. */
+    if (start < t->len && (d->said->is_root || d->group->desc.len == 0)) {
+        t->data[start] = (char)(t->data[start] - 'a' + 'A');
+    }
+}
+
+static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t culprit_count,
+                         const struct blockers *b, size_t waiting_count, int64_t stall_ns)
+{
+    struct tc_buf *t = &d->text;
+    size_t start = t->len;
+    put_subject(d);
+    bool mismatch = tc_slice_ends(d->finding.discriminator, TC_LIT("_mismatch"));
+    if (culprit_count > 0 && mismatch && d->said->is_direct) {
+        tc_buf_lit(t, ": ");
+        tc__nccl_put_ranks(t, culprits, culprit_count);
+        tc_buf_lit(t, " made another call");
+    } else if (culprit_count > 0) {
+        tc_buf_str(t, d->said->is_direct ? TC_LIT(" waits for ") : TC_LIT(" is held up by "));
+        tc__nccl_put_ranks(t, culprits, culprit_count);
+    } else if (b->blocking_count > 0) {
+        tc_buf_lit(t, " waits for ");
+        tc__nccl_put_ranks(t, b->blocking, b->blocking_count);
+        tc_buf_lit(t, ", held up elsewhere");
+    } else {
+        tc_buf_lit(t, ": ");
+        tc_buf_u64(t, waiting_count);
+        tc_buf_lit(t, " ranks entered, none completed");
+    }
+    if (!d->said->is_root) {
+        tc_buf_lit(t, " in ");
+        put_call(t, d);
+    }
+    if (culprit_count > 0 && !d->said->is_direct && b->blocking_count > 0) {
+        tc_buf_lit(t, " through ");
+        tc__nccl_put_ranks(t, b->blocking, b->blocking_count);
+    }
+    if (stall_ns >= d->st->threshold_ns) {
+        tc_buf_lit(t, ", stalled for ");
+        tc_buf_duration(t, stall_ns);
+    }
+    d->finding.headline = tc__nccl_cut(d, start);
+}
+
+static void put_place(struct nccl_draft *d, uint32_t rank)
+{
+    const struct nccl_rank *r = &d->st->ranks[rank];
+    tc_buf_lit(&d->text, "rank ");
+    tc_buf_i64(&d->text, r->rank);
+    if (r->node.len > 0) {
+        tc_buf_lit(&d->text, " on node ");
+        tc_buf_str(&d->text, r->node);
+    }
+    if (r->pod.len > 0) {
+        tc_buf_lit(&d->text, " (pod ");
+        tc_buf_str(&d->text, r->pod);
+        tc_buf_char(&d->text, ')');
+    }
+}
+
+static void put_remediation(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    size_t start = d->text.len;
+    if (count == 0) {
+        d->finding.remediation =
+            TC_LIT("No rank stands out: check the links between the members (NIC and NVLink "
+                   "errors, NCCL_DEBUG=INFO), then their GPUs, before restarting the job.");
+        return;
+    }
+    tc_buf_lit(&d->text, "Look first at ");
+    put_place(d, culprits[0]);
+    tc_buf_str(&d->text, tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
+    for (size_t i = 1; i < count && i < NCCL_RANKS_SHOWN; i++) {
+        tc_buf_str(&d->text, i == 1 ? TC_LIT(" Then look at ") : TC_LIT(", "));
+        put_place(d, culprits[i]);
+    }
+    tc_buf_str(&d->text, count > 1 ? TC_LIT(".") : TC_EMPTY);
+    d->finding.remediation = tc__nccl_cut(d, start);
+}
+
+/*
+ * The sequence id that names the incident of an operation. A dump that comes later may show an
+ * older one stuck: that is the same hang, when both were issued at about the same time.
+ */
+static int64_t naming_seq(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
+{
+    struct nccl_group *g = &d->st->groups[op->group];
+    if (!d->st->settles || !from_dump || op->is_p2p) {
+        return op->oldest;
+    }
+    int64_t apart_ns = op->created_ns - g->told_ns;
+    if (g->told_seq == 0 || apart_ns > d->st->threshold_ns || -apart_ns > d->st->threshold_ns) {
+        g->told_seq = op->oldest + 1;
+        g->told_ns = op->created_ns;
+    }
+    return g->told_seq - 1;
+}
+
+struct tc_slice tc__nccl_put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
+{
+    size_t start = d->text.len;
+    int64_t seq = naming_seq(d, op, from_dump);
+    const struct nccl_group *g = &d->st->groups[op->group];
+    struct tc_slice job = d->st->jobs[g->job];
+    char *p = tc_buf_begin(&d->text, job.len + sizeof g->hex + TC_PUT_U64_MAX + 2);
+    if (p != NULL) {
+        p = tc_put_str(p, job);
+        *p++ = '/';
+        memcpy(p, g->hex, sizeof g->hex);
+        p += sizeof g->hex;
+        p = op->is_p2p ? tc_put_lit(p, "/p2p") : tc_put_u64(tc_put_lit(p, "/"), (uint64_t)seq);
+        tc_buf_end(&d->text, p);
+    }
+    return tc__nccl_cut(d, start);
+}
+
+/* Before all other text: see nccl_desk. */
+static void put_cause(struct nccl_draft *d)
+{
+    struct nccl_desk *desk = d->desk;
+    if (d->said->is_root) {
+        d->finding.root = true;
+        desk->cause_op = NULL; /* its words give way */
+        return;
+    }
+    const struct nccl_op *root = d->said->root_op;
+    bool blames = d->said->culprits != 0;
+    d->finding.causes = &desk->cause;
+    d->finding.cause_count = 1;
+    if (desk->cause_op == root && desk->cause_blames == blames) {
+        d->text.len = desk->cause_len;
+        return;
+    }
+    struct tc_cause *c = &desk->cause;
+    c->key = tc__nccl_put_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
+    size_t start = d->text.len;
+    tc_buf_str(&d->text, blames ? TC_LIT("the same culprits hold up ")
+                                : TC_LIT("the same ranks are stuck in "));
+    tc__nccl_put_group(&d->text, &d->st->groups[root->group]);
+    c->why = tc__nccl_cut(d, start);
+    desk->cause_op = d->text.overflowed ? NULL : root;
+    desk->cause_blames = blames;
+    desk->cause_len = d->text.len;
+}
+
+/* Marks the records of the finding, so that their completion ends it. */
+static void remember(struct nccl_draft *d, int64_t first_ns)
+{
+    struct nccl_hang *st = d->st;
+    struct nccl_seat *seats = st->seats;
+    uint64_t oldest_pos = st->records.tail;
+    uint32_t serial = tc__nccl_pending(d->e, d->op->first)->open;
+    struct nccl_open *o = &st->open[serial % NCCL_OPEN_MAX];
+    if (serial == 0 || o->serial != serial || o->oldest != d->op->oldest) {
+        serial = ++st->open_serial;
+        o = &st->open[serial % NCCL_OPEN_MAX];
+    }
+    *o = (struct nccl_open){.serial = serial,
+                            .group = d->op->group,
+                            .is_p2p = d->op->is_p2p,
+                            .oldest = d->op->oldest,
+                            .first_ns = first_ns,
+                            .discriminator = d->finding.discriminator};
+    for (uint32_t n = 0; n < d->said->op_count; n++) {
+        const struct nccl_op *op = &d->said->ops[n];
+        const struct tc_sort_pair *pending = &d->e->pending[op->first];
+        uint32_t count = op->count;
+        o->remaining += count;
+        for (uint32_t i = 0; i < count; i++) {
+            struct nccl_record *r = (struct nccl_record *)(uintptr_t)pending[i].value;
+            struct nccl_seat *seat = &seats[r->seat];
+            r->open = serial;
+            if (seat->open_pos < oldest_pos) { /* none, or it has left the window */
+                seat->open_pos = r->pos;
+            }
+        }
+    }
+}
+
+/* Collectives issued behind the front: the records of an episode are in the order of their ids. */
+static int64_t queued(const struct nccl_draft *d)
+{
+    int64_t last = tc__nccl_pending(d->e, d->op->first + d->op->count - 1)->seq;
+    return last > d->op->front ? last - d->op->front : 0;
+}
+
+static void put_facts(struct nccl_draft *d, int64_t stall_ns)
+{
+    tc__nccl_attr(d, NCCL_ATTR("process_group"), TC_ATTR_STRING)->string = d->group->name;
+    if (d->group->desc.len > 0) {
+        tc__nccl_attr(d, NCCL_ATTR("process_group_desc"), TC_ATTR_STRING)->string = d->group->desc;
+    }
+    tc__nccl_attr(d, NCCL_ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(d->main);
+    tc__nccl_attr(d, NCCL_ATTR("seq"), TC_ATTR_INT)->integer = d->op->front;
+    tc__nccl_attr(d, NCCL_ATTR("members"), TC_ATTR_INT)->integer = d->group->seat_count;
+    tc__nccl_attr(d, NCCL_ATTR("queued_collectives"), TC_ATTR_INT)->integer =
+        d->op->is_p2p ? 0 : queued(d);
+    if (stall_ns >= d->st->threshold_ns) {
+        tc__nccl_attr(d, NCCL_ATTR("stall_seconds"), TC_ATTR_INT)->integer = stall_ns / TC_SECOND;
+    }
+}
+
+static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_ns)
+{
+    int32_t *waiting = int_list(d);
+    int32_t *culprits = int_list(d);
+    size_t waiting_count = list_waiting(d, waiting);
+    for (size_t i = 0; i < culprit_count; i++) {
+        culprits[i] = tc__nccl_rank_number(d, d->desk->named[i]);
+    }
+    struct blockers b = list_targets(d);
+    put_headline(d, culprits, culprit_count, &b, waiting_count, stall_ns);
+    tc__nccl_attr_ints(d, NCCL_ATTR("culprit_ranks"), culprits, culprit_count);
+    struct tc_attr *reasons = tc__nccl_attr(d, NCCL_ATTR("culprit_reasons"), TC_ATTR_STRINGS);
+    reasons->strings = d->desk->reasons;
+    reasons->count = d->reason_count;
+    tc__nccl_attr_ints(d, NCCL_ATTR("waiting_ranks"), waiting, waiting_count);
+    tc__nccl_attr_ints(d, NCCL_ATTR("blocking_ranks"), b.blocking, b.blocking_count);
+    if (b.absent_count > 0) {
+        tc__nccl_attr_ints(d, NCCL_ATTR("absent_ranks"), b.absent, b.absent_count);
+    }
+    if (b.unreadable_count > 0) {
+        tc__nccl_attr_ints(d, NCCL_ATTR("unreadable_ranks"), b.unreadable, b.unreadable_count);
+    }
+    d->finding.confidence = b.absent_count + b.unreadable_count > 0 && culprit_count == 0
+                                ? TC_CONFIDENCE_PARTIAL
+                                : TC_CONFIDENCE_FULL;
+}
+
+void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    d->finding.scope.rank = -1;
+    d->finding.scope.gpu_index = -1;
+    d->finding.scope.pid = -1;
+    d->finding.scope.job = d->st->jobs[d->group->job];
+    if (count == 1) {
+        const struct nccl_rank *r = &d->st->ranks[culprits[0]];
+        d->finding.scope.rank = r->rank;
+        d->finding.scope.node = r->node;
+        d->finding.scope.ns = r->ns;
+        d->finding.scope.pod = r->pod;
+    }
+}
+
+/* The record that stands for the operation: one at the front, of a rank that is no culprit. */
+static const struct nccl_record *main_record(const struct nccl_draft *d)
+{
+    for (uint32_t i = d->op->first; i < d->op->first + d->op->count; i++) {
+        const struct nccl_record *r = tc__nccl_pending(d->e, i);
+        if (r->seq == d->op->front && d->e->blamed[r->rank_at].blame == NCCL_BLAME_NONE) {
+            return r;
+        }
+    }
+    return tc__nccl_pending(d->e, d->op->first);
+}
+
+static int64_t oldest_created(const struct nccl_draft *d)
+{
+    int64_t created = INT64_MAX;
+    for (uint32_t o = 0; o < d->said->op_count; o++) {
+        int64_t c = d->said->ops[o].created_ns;
+        created = c < created ? c : created;
+    }
+    return created;
+}
+
+static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    bool plain = d->group->plain && d->st->groups[d->said->root_op->group].plain;
+    for (size_t i = 0; i < count && plain; i++) {
+        const struct nccl_blamed *b = &d->e->blamed[culprits[i]];
+        plain = d->st->ranks[culprits[i]].plain && d->st->groups[d->e->ops[b->op].group].plain &&
+                b->blame != NCCL_BLAME_OP && b->blame != NCCL_BLAME_SIZE &&
+                b->blame != NCCL_BLAME_DTYPE && b->blame != NCCL_BLAME_UNREADABLE;
+    }
+    return plain && tc_slice_is_plain(tc__nccl_op(d->main));
+}
+
+static const struct tc_finding NOTHING_FOUND = {
+    .pattern_id = {"1", 1}, .pattern_name = {"nccl_hang", 9}, .severity = TC_SEVERITY_CRITICAL};
+
+tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
+                       const struct tc_sink *out)
+{
+    struct nccl_draft d; /* not by a literal, which would zero it in whole: this runs often */
+    d.st = st;
+    d.e = e;
+    d.said = said;
+    d.op = said->ops;
+    d.desk = st->desk;
+    d.group = &st->groups[d.op->group];
+    d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
+    d.attr_count = d.int_count = d.evidence_count = d.reason_count = 0;
+    d.shared_seq = -1; /* the rest of what is shared follows it */
+    d.finding = NOTHING_FOUND;
+    const uint32_t *culprits = st->desk->named;
+    size_t count = name_culprits(&d);
+    d.main = main_record(&d);
+    int64_t first_ns = oldest_created(&d);
+    /* A dump has no clock: only the user or the job's own later events say how long it stands. */
+    bool has_clock = st->has_now || !d.main->from_dump;
+    int64_t now_ns = has_clock ? st->now_ns : st->job_last_ns[d.group->job];
+    int64_t stall_ns = now_ns - first_ns;
+    d.finding.incomplete = e->full || st->records.dropped_count + st->restarts > 0;
+    d.finding.first_ns = first_ns;
+    d.finding.last_ns = now_ns > first_ns ? now_ns : first_ns;
+    d.finding.plain = is_plain(&d, culprits, count);
+    put_cause(&d);
+    d.finding.key = tc__nccl_put_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
+    d.finding.discriminator = discriminator(&d);
+    put_reasons(&d, culprits, count);
+    put_facts(&d, stall_ns);
+    put_lists(&d, count, stall_ns);
+    put_remediation(&d, culprits, count);
+    tc__nccl_put_scope(&d, culprits, count);
+    tc__nccl_put_evidence(&d, culprits, count);
+    d.finding.attrs = st->desk->attrs;
+    d.finding.attr_count = d.attr_count;
+    d.finding.evidence = st->desk->evidence;
+    d.finding.evidence_count = d.evidence_count;
+    d.finding.incomplete |= d.text.overflowed;
+    remember(&d, first_ns);
+    return tc_sink_emit(out, &d.finding);
+}

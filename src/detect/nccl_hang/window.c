@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
+#include "detect/nccl_hang/priv.h"
+
+#include <string.h>
+
+#define SHORT_CALL 64 /* see tc_copy_64 */
+
+static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
+{
+    st->ranks = tc_new(a, struct nccl_rank, NCCL_RANKS_MAX);
+    st->groups = tc_new(a, struct nccl_group, NCCL_GROUPS_MAX);
+    st->seats = tc_new(a, struct nccl_seat, NCCL_SEATS_MAX);
+    st->statuses = tc_new(a, struct nccl_status, NCCL_STATUS_MAX);
+    st->pending = tc_new(a, struct tc_sort_pair, (size_t)2 * NCCL_PENDING_MAX);
+    st->ops = tc_new(a, struct nccl_op, NCCL_PENDING_MAX);
+    st->lists = tc_new(a, uint32_t, NCCL_PENDING_MAX);
+    st->created = tc_new(a, int64_t, NCCL_PENDING_MAX);
+    st->targets = tc_new(a, struct nccl_target, NCCL_TARGETS_MAX);
+    st->open = tc_new(a, struct nccl_open, NCCL_OPEN_MAX);
+    st->desk = tc_new(a, struct nccl_desk, 1);
+    char *text = tc_new(a, char, NCCL_DESK_TEXT_BYTES);
+    int32_t *ints = tc_new(a, int32_t, (size_t)5 * TC_VERDICT_RANKS_MAX);
+    uint32_t *named = tc_new(a, uint32_t, TC_VERDICT_RANKS_MAX);
+    unsigned char *names = tc_new(a, unsigned char, NCCL_NAMES_BYTES);
+    unsigned char *eval = tc_new(a, unsigned char, NCCL_EVAL_BYTES);
+    if (eval == NULL) {
+        return false;
+    }
+    st->desk->text = text;
+    st->desk->ints = ints;
+    st->desk->named = named;
+    tc_arena_init_zeroed(&st->names, "nccl_hang.names", names, NCCL_NAMES_BYTES);
+    tc_arena_init_zeroed(&st->eval, "nccl_hang.eval", eval, NCCL_EVAL_BYTES);
+    return tc_map_init(&st->rank_index, a, NCCL_RANKS_MAX) &&
+           tc_map_init(&st->group_index, a, NCCL_GROUPS_MAX) &&
+           tc_map_init(&st->seat_index, a, NCCL_SEATS_MAX) &&
+           tc_map_init(&st->status_index, a, NCCL_STATUS_MAX) &&
+           tc_ring_init(&st->records, a, NCCL_RING_BYTES) &&
+           tc_map_init(&st->record_index, a, NCCL_RING_BYTES / sizeof(struct nccl_record));
+}
+
+/* The tables are empty. */
+static void forget(struct nccl_hang *st)
+{
+    st->last = st->seats; /* nobody's, until it is the first one's: nothing fits it */
+    st->last->after = st->last;
+    st->open_serial = 0;
+    st->job_count = st->rank_count = st->group_count = st->seat_count = st->status_count = 0;
+    st->next_expiry_ns = INT64_MIN;
+    st->newest_ns = INT64_MIN;
+    st->aged = TC_RING_NONE;
+    st->indexed = TC_RING_NONE;
+    st->dirty = false;
+}
+
+tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env)
+{
+    st->scratch = env->scratch;
+    st->now_ns = TC_TIME_NONE;
+    if (!make_tables(st, env->arena)) {
+        return TC_E_NOMEM;
+    }
+    forget(st);
+    return TC_OK;
+}
+
+/* The window starts anew, and says so. */
+static void restart(struct nccl_hang *st)
+{
+    uint64_t dropped = st->records.dropped_count;
+    memset(st->seats, 0, st->seat_count * sizeof *st->seats);
+    forget(st);
+    tc_arena_reset(&st->names);
+    tc_map_reset(&st->rank_index);
+    tc_map_reset(&st->group_index);
+    tc_map_reset(&st->seat_index);
+    tc_map_reset(&st->status_index);
+    tc_map_reset(&st->record_index);
+    tc_ring_reset(&st->records);
+    memset(st->open, 0, NCCL_OPEN_MAX * sizeof *st->open);
+    st->records.dropped_count = dropped;
+    st->restarts++;
+}
+
+static uint32_t job_of(struct nccl_hang *st, struct tc_slice job)
+{
+    for (uint32_t i = 0; i < st->job_count; i++) {
+        if (tc_slice_eq(st->jobs[i], job)) {
+            return i;
+        }
+    }
+    if (st->job_count == NCCL_JOBS_MAX) {
+        return NCCL_NONE;
+    }
+    st->job_last_ns[st->job_count] = TC_TIME_NONE;
+    st->jobs[st->job_count] = tc_arena_copy(&st->names, job);
+    return tc_arena_ok(&st->names) ? st->job_count++ : NCCL_NONE;
+}
+
+static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
+{
+    uint64_t hash = tc_hash_mix(job + 1, (uint64_t)(uint32_t)rank);
+    struct tc_map_iter it = tc_map_find(&st->rank_index, hash);
+    for (uint64_t v; (v = tc_map_next(&st->rank_index, &it)) != 0;) {
+        const struct nccl_rank *r = &st->ranks[v - 1];
+        if (r->job == job && r->rank == rank) {
+            return (uint32_t)(v - 1);
+        }
+    }
+    if (st->rank_count == NCCL_RANKS_MAX ||
+        !tc_map_add(&st->rank_index, hash, st->rank_count + 1, 0)) {
+        return NCCL_NONE;
+    }
+    st->ranks[st->rank_count] = (struct nccl_rank){.job = job, .rank = rank, .plain = true};
+    return st->rank_count++;
+}
+
+static uint32_t group_of(struct nccl_hang *st, struct tc_slice job, uint64_t key,
+                         struct tc_slice name, struct tc_slice desc)
+{
+    struct tc_map_iter it = tc_map_find(&st->group_index, key);
+    uint64_t v = tc_map_next(&st->group_index, &it);
+    if (v != 0) {
+        return (uint32_t)(v - 1);
+    }
+    uint32_t j = job_of(st, job);
+    struct nccl_group g = {.key = key,
+                           .job = j,
+                           .first_seat = NCCL_NONE,
+                           .name = tc_arena_copy(&st->names, tc_slice_head(name, NCCL_TEXT_MAX)),
+                           .desc = tc_arena_copy(&st->names, tc_slice_head(desc, NCCL_TEXT_MAX))};
+    g.plain = j != NCCL_NONE && tc_slice_is_plain(g.name) && tc_slice_is_plain(g.desc) &&
+              tc_slice_is_plain(st->jobs[j]);
+    if (j == NCCL_NONE || !tc_arena_ok(&st->names) || st->group_count == NCCL_GROUPS_MAX ||
+        !tc_map_add(&st->group_index, key, st->group_count + 1, 0)) {
+        return NCCL_NONE;
+    }
+    struct tc_buf hex = tc_buf_make(g.hex, sizeof g.hex);
+    tc_buf_hex(&hex, key, sizeof g.hex);
+    st->groups[st->group_count] = g;
+    return st->group_count++;
+}
+
+static uint64_t seat_hash(uint32_t group, int32_t rank)
+{
+    return tc_hash_mix(group + 1, (uint64_t)(uint32_t)rank);
+}
+
+uint32_t tc__nccl_seat(const struct nccl_hang *st, uint32_t group, int32_t rank)
+{
+    struct tc_map_iter it = tc_map_find(&st->seat_index, seat_hash(group, rank));
+    for (uint64_t v; (v = tc_map_next(&st->seat_index, &it)) != 0;) {
+        const struct nccl_seat *s = &st->seats[v - 1];
+        if (s->group == group && s->number == rank) {
+            return (uint32_t)(v - 1);
+        }
+    }
+    return NCCL_NONE;
+}
+
+static uint32_t seat_of(struct nccl_hang *st, uint32_t group, int32_t rank)
+{
+    uint32_t found = tc__nccl_seat(st, group, rank);
+    if (found != NCCL_NONE) {
+        return found;
+    }
+    struct nccl_group *g = &st->groups[group];
+    uint32_t r = rank_of(st, g->job, rank);
+    if (r == NCCL_NONE || st->seat_count == NCCL_SEATS_MAX ||
+        !tc_map_add(&st->seat_index, seat_hash(group, rank), st->seat_count + 1, 0)) {
+        return NCCL_NONE;
+    }
+    st->seats[st->seat_count] = (struct nccl_seat){.key = g->key,
+                                                   .place = (uint64_t)g->job << NCCL_JOB_SHIFT |
+                                                            (uint64_t)group << (NCCL_SEQ_BITS + 1),
+                                                   .group = group,
+                                                   .number = rank,
+                                                   .rank = r,
+                                                   .after = st->seats,
+                                                   .next = g->first_seat,
+                                                   .pg_id = -1,
+                                                   .moved_ns = TC_TIME_NONE,
+                                                   .done_max = -1,
+                                                   .held_max = -1};
+    g->first_seat = st->seat_count;
+    g->seat_count++;
+    return st->seat_count++;
+}
+
+static uint32_t seat_index(const struct nccl_hang *st, const struct nccl_seat *s)
+{
+    return (uint32_t)(s - st->seats);
+}
+
+/* NULL when a table is full. */
+static struct nccl_seat *look_up_seat(struct nccl_hang *st, const struct tc_event *ev)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct nccl_seat *guess = st->last->after;
+    if (guess->key == n->group_key && guess->number == ev->scope.rank &&
+        seat_index(st, guess) < st->seat_count) {
+        return guess;
+    }
+    uint32_t group = group_of(st, ev->scope.job, n->group_key, n->group, n->group_desc);
+    uint32_t seat = group == NCCL_NONE ? NCCL_NONE : seat_of(st, group, ev->scope.rank);
+    if (seat == NCCL_NONE) {
+        return NULL;
+    }
+    st->last->after = &st->seats[seat];
+    return st->last->after;
+}
+
+static bool on_group(struct nccl_hang *st, const struct tc_event *ev)
+{
+    uint32_t g =
+        group_of(st, ev->scope.job, ev->group.group_key, ev->group.group, ev->group.group_desc);
+    if (g == NCCL_NONE) {
+        return false;
+    }
+    if (st->groups[g].members_known) {
+        return true;
+    }
+    st->groups[g].members_known = ev->group.ranks.len > 0;
+    int32_t rank = 0;
+    for (size_t at = 0; tc_rank_list_next(ev->group.ranks, &at, &rank);) {
+        if (seat_of(st, g, rank) == NCCL_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct nccl_rank *tc__nccl_event_rank(struct nccl_hang *st, const struct tc_event *ev)
+{
+    uint32_t job = job_of(st, ev->scope.job);
+    uint32_t r = job == NCCL_NONE ? NCCL_NONE : rank_of(st, job, ev->scope.rank);
+    return r == NCCL_NONE ? NULL : &st->ranks[r];
+}
+
+static bool on_dump(struct nccl_hang *st, const struct tc_event *ev)
+{
+    struct nccl_rank *r = tc__nccl_event_rank(st, ev);
+    if (r == NULL) {
+        return false;
+    }
+    bool unreadable = ev->dump.error.len > 0;
+    if (unreadable && r->dump == NCCL_DUMP_READ) {
+        return true;
+    }
+    r->dump = unreadable ? NCCL_DUMP_UNREADABLE : NCCL_DUMP_READ;
+    r->error = tc_arena_copy(&st->names, tc_slice_head(ev->dump.error, NCCL_TEXT_MAX));
+    r->dump_raw = ev->raw;
+    r->dump_ns = ev->time_ns;
+    st->dirty = true;
+    return tc_arena_ok(&st->names);
+}
+
+static uint64_t record_hash(uint32_t seat, bool is_p2p, int64_t seq)
+{
+    return tc_hash_mix(((uint64_t)seat << 1 | is_p2p) + 1, (uint64_t)seq);
+}
+
+/* Dumps tell of each record once: the index is made when a record is first looked for. */
+static void index_records(struct nccl_hang *st)
+{
+    uint64_t pos = st->indexed;
+    const struct nccl_record *r = tc_ring_after(&st->records, pos, &pos);
+    for (; r != NULL; r = tc_ring_follow(&st->records, r, &pos)) {
+        /* It has room for as many records as the ring. */
+        bool added = tc_map_add(&st->record_index, record_hash(r->seat, r->is_p2p, r->seq), pos,
+                                st->records.tail);
+        TC_ASSERT(added);
+        st->indexed = pos;
+    }
+}
+
+/* Transfers of one batch share a sequence id. */
+static bool is_transfer(const struct nccl_record *r, const struct tc_ev_nccl *n)
+{
+    return !n->is_p2p || (r->peer == n->peer && r->is_send == n->is_send);
+}
+
+static struct nccl_record *find_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                       const struct tc_ev_nccl *n)
+{
+    uint32_t seat = seat_index(st, s);
+    index_records(st);
+    struct tc_map_iter it = tc_map_find(&st->record_index, record_hash(seat, n->is_p2p, n->seq));
+    for (uint64_t pos; (pos = tc_map_next(&st->record_index, &it)) != 0;) {
+        struct nccl_record *r = tc_ring_at(&st->records, pos);
+        if (r != NULL && r->seat == seat && r->seq == n->seq && r->is_p2p == n->is_p2p &&
+            is_transfer(r, n)) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+/* The parts of a call that are kept. */
+struct call {
+    struct tc_slice op;
+    struct tc_slice sizes;
+    struct tc_slice dtypes;
+};
+
+/* A record of that call; its text is the caller's to write. */
+static inline struct nccl_record *push_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                              const struct tc_event *ev, const struct call *c)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    size_t text_len = c->op.len + c->sizes.len + c->dtypes.len;
+    uint64_t pos = TC_RING_NONE;
+    struct nccl_record *r = tc_ring_push_raw(&st->records, sizeof *r + text_len, &pos);
+    st->newest_pos = pos;
+    st->newest_ns = ev->time_ns > st->newest_ns ? ev->time_ns : st->newest_ns;
+    r->pos = pos;
+    r->place = s->place | (uint64_t)n->is_p2p << NCCL_SEQ_BITS | ((uint64_t)n->seq & NCCL_SEQ_MASK);
+    r->created_ns = ev->time_ns;
+    r->seq = n->seq;
+    r->raw = ev->raw;
+    r->seat = seat_index(st, s);
+    r->rank_at = s->rank;
+    r->rank = s->number;
+    r->peer = n->peer;
+    r->open = 0;
+    r->state = n->state;
+    r->is_p2p = n->is_p2p;
+    r->is_send = n->is_send;
+    r->from_dump = n->from_dump;
+    r->len.op = (uint16_t)c->op.len;
+    r->len.sizes = (uint16_t)c->sizes.len;
+    r->len.dtypes = (uint16_t)c->dtypes.len;
+    r->len.all = (uint16_t)text_len;
+    return r;
+}
+
+/* Completed records are kept without text: they only say that a late one is not news. */
+static TC_SELDOM tc_status add_long_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                           const struct tc_event *ev)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct call c = {TC_EMPTY, TC_EMPTY, TC_EMPTY};
+    if (n->state != TC_NCCL_COMPLETED) {
+        c = (struct call){tc_slice_head(n->op, NCCL_TEXT_MAX),
+                          tc_slice_head(n->sizes_in, NCCL_TEXT_MAX),
+                          tc_slice_head(n->dtypes_in, NCCL_TEXT_MAX)};
+    }
+    struct nccl_record *r = push_record(st, s, ev, &c);
+    (void)tc_put_str(tc_put_str(tc_put_str(r->text, c.op), c.sizes), c.dtypes);
+    return TC_OK;
+}
+
+/* Most calls are short: with nothing to cut, and copied without a call. */
+static TC_SELDOM tc_status add_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                      const struct tc_event *ev)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct call c = {n->op, n->sizes_in, n->dtypes_in};
+    if (n->state == TC_NCCL_COMPLETED || c.op.len + c.sizes.len + c.dtypes.len > SHORT_CALL) {
+        return add_long_record(st, s, ev);
+    }
+    struct nccl_record *r = push_record(st, s, ev, &c);
+    char *p = r->text;
+    tc_copy_64(p, c.op.ptr, c.op.len);
+    p += c.op.len;
+    tc_copy_64(p, c.sizes.ptr, c.sizes.len);
+    p += c.sizes.len;
+    tc_copy_64(p, c.dtypes.ptr, c.dtypes.len);
+    return TC_OK;
+}
+
+/* Completed always supersedes; otherwise the later one does, and of two at once the further one. */
+static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
+                               const struct tc_event *ev, const struct tc_sink *out)
+{
+    if (r->state == TC_NCCL_COMPLETED) {
+        return TC_OK;
+    }
+    if (ev->nccl.state == TC_NCCL_COMPLETED) {
+        r->state = TC_NCCL_COMPLETED;
+        r->raw = ev->raw;
+        int64_t when = ev->nccl.completed_ns == TC_TIME_NONE ? ev->time_ns : ev->nccl.completed_ns;
+        return r->open != 0 ? tc__nccl_report_done(st, r, when, false, out) : TC_OK;
+    }
+    if (ev->time_ns >= r->created_ns && ev->nccl.state > r->state) {
+        r->state = ev->nccl.state;
+        r->raw = ev->raw;
+    }
+    return TC_OK;
+}
+
+static void expire(struct nccl_hang *st)
+{
+    uint64_t pos = TC_RING_NONE;
+    const struct nccl_record *r = NULL;
+    bool is_empty = st->records.tail == st->records.head;
+    if (!is_empty && st->now_ns - st->newest_ns > st->retention_ns) { /* all of them */
+        tc_ring_clear(&st->records);
+    }
+    while ((r = tc_ring_oldest(&st->records, &pos)) != NULL &&
+           st->now_ns - r->created_ns > st->retention_ns) {
+        tc_ring_pop(&st->records);
+    }
+    if (r == NULL && st->record_index.used > 0) {
+        tc_map_reset(&st->record_index);
+    }
+    /* Nothing can expire before the oldest there is now has reached its age. */
+    st->next_expiry_ns = r == NULL ? st->now_ns + 1 : r->created_ns + st->retention_ns + 1;
+}
+
+static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struct tc_scope *s)
+{
+    struct nccl_rank *r = &st->ranks[seat->rank];
+    if (r->node.len == 0 && s->node.len > 0) {
+        r->node = tc_arena_copy(&st->names, tc_slice_head(s->node, NCCL_TEXT_MAX));
+    }
+    if (r->pod.len == 0 && s->pod.len > 0) {
+        r->ns = tc_arena_copy(&st->names, tc_slice_head(s->ns, NCCL_TEXT_MAX));
+        r->pod = tc_arena_copy(&st->names, tc_slice_head(s->pod, NCCL_TEXT_MAX));
+    }
+    r->plain = tc_slice_is_plain(r->node) && tc_slice_is_plain(r->ns) && tc_slice_is_plain(r->pod);
+    r->seen = true;
+    seat->claim = r->node.len > 0 && r->pod.len > 0 ? (uint32_t)seat->number + 1 : 0;
+}
+
+/*
+ * A rank that completes what it issued a whole threshold after the record we hold of it has
+ * gone on: the completion of that record was lost.
+ */
+static TC_SELDOM tc_status end_overtaken(struct nccl_hang *st, struct nccl_seat *s,
+                                         const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct nccl_record *r = tc_ring_at(&st->records, s->open_pos);
+    if (r == NULL || r->state == TC_NCCL_COMPLETED) {
+        s->open_pos = TC_RING_NONE;
+        return TC_OK;
+    }
+    if (ev->nccl.seq <= r->seq || ev->time_ns - r->created_ns < st->threshold_ns) {
+        return TC_OK;
+    }
+    s->open_pos = TC_RING_NONE;
+    r->state = TC_NCCL_COMPLETED;
+    r->raw = ev->raw;
+    return tc__nccl_report_done(st, r, ev->time_ns, false, out);
+}
+
+/* The window may hold a record of it. */
+static TC_SELDOM tc_status on_held_record(struct nccl_hang *st, const struct nccl_seat *s,
+                                          const struct tc_event *ev, const struct tc_sink *out)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    struct nccl_record *r = find_record(st, s, n);
+    if (r != NULL) {
+        return change_record(st, r, ev, out);
+    }
+    bool is_news = n->is_p2p || (n->state != TC_NCCL_COMPLETED && n->seq > s->done_max);
+    return is_news ? add_record(st, s, ev) : TC_OK;
+}
+
+/*
+ * Collectives of a group complete in order on a rank, so the highest completed one
+ * stands for all below it: completed ones need no record, and one that comes late
+ * says nothing.
+ */
+static inline __attribute__((always_inline)) tc_status on_record(struct nccl_hang *st,
+                                                                 struct nccl_seat *s,
+                                                                 const struct tc_event *ev,
+                                                                 const struct tc_sink *out)
+{
+    const struct tc_ev_nccl *n = &ev->nccl;
+    int64_t *job_last_ns = &st->job_last_ns[s->place >> NCCL_JOB_SHIFT];
+    st->last = s;
+    if (ev->time_ns > *job_last_ns) {
+        *job_last_ns = ev->time_ns;
+    }
+    if (n->pg_id >= 0) {
+        s->pg_id = n->pg_id;
+    }
+    if (n->is_p2p) {
+        st->groups[s->group].has_p2p = true;
+        s->moved_ns = ev->time_ns > s->moved_ns ? ev->time_ns : s->moved_ns;
+        return on_held_record(st, s, ev, out);
+    }
+    int64_t seq = n->seq;
+    if (n->state == TC_NCCL_COMPLETED) {
+        s->done_max = seq > s->done_max ? seq : s->done_max;
+        return seq <= s->held_max            ? on_held_record(st, s, ev, out)
+               : s->open_pos == TC_RING_NONE ? TC_OK
+                                             : end_overtaken(st, s, ev, out);
+    }
+    if (seq <= s->held_max) {
+        return on_held_record(st, s, ev, out);
+    }
+    if (seq <= s->done_max) {
+        return TC_OK;
+    }
+    s->held_max = seq;
+    return add_record(st, s, ev);
+}
+
+/* A table is full: the window starts anew. What hangs is told before it is forgotten. */
+static tc_status make_room(struct nccl_hang *st, const struct tc_sink *out)
+{
+    struct nccl_all jobs;
+    tc__nccl_collect(st, &jobs);
+    st->lost += jobs.count;
+    TC_TRY(tc__nccl_evaluate(st, true, out));
+    restart(st);
+    return TC_OK;
+}
+
+static void move_clock(struct nccl_hang *st, int64_t time_ns)
+{
+    if (time_ns > st->now_ns) {
+        st->now_ns = time_ns;
+    }
+    if (st->now_ns >= st->next_expiry_ns) {
+        expire(st);
+    }
+}
+
+TC_SELDOM tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_event *ev,
+                                      const struct tc_sink *out)
+{
+    if (ev->scope.rank < 0 && ev->kind != TC_EVENT_NCCL_GROUP) {
+        st->ignored++;
+        return TC_OK;
+    }
+    move_clock(st, ev->time_ns);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        bool kept = ev->kind == TC_EVENT_NCCL_GROUP    ? on_group(st, ev)
+                    : ev->kind == TC_EVENT_NCCL_STATUS ? tc__nccl_on_status(st, ev)
+                                                       : on_dump(st, ev);
+        if (kept) {
+            break;
+        }
+        TC_TRY(make_room(st, out));
+    }
+    return TC_OK;
+}
+
+/* A record that needs more than its seat's line. */
+static TC_SELDOM tc_status on_unusual_record(struct nccl_hang *st, const struct tc_event *ev,
+                                             const struct tc_sink *out)
+{
+    if (ev->scope.rank < 0 || ev->time_ns == TC_TIME_NONE || ev->nccl.seq < 0) {
+        st->ignored++;
+        return TC_OK;
+    }
+    move_clock(st, ev->time_ns);
+    struct nccl_seat *s = look_up_seat(st, ev);
+    if (s == NULL) {
+        TC_TRY(make_room(st, out));
+        s = look_up_seat(st, ev);
+        if (s == NULL) {
+            return TC_OK;
+        }
+    }
+    if (s->claim == 0) {
+        note_place(st, s, &ev->scope);
+    }
+    return on_record(st, s, ev, out);
+}
+
+tc_status tc__nccl_on_record(struct nccl_hang *st, const struct tc_event *ev,
+                             const struct tc_sink *out)
+{
+    /* Records come in the same order again and again: who followed last time is a good guess. */
+    struct nccl_seat *s = st->last->after;
+    int64_t rank = ev->scope.rank;
+    int64_t now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
+    /* No rank and no time are negative ones, too. */
+    if (s->key != ev->nccl.group_key || s->claim != (uint32_t)rank + 1 ||
+        (rank | ev->nccl.seq | ev->time_ns) < 0 || now_ns >= st->next_expiry_ns) {
+        return on_unusual_record(st, ev, out);
+    }
+    st->now_ns = now_ns;
+    return on_record(st, s, ev, out);
+}

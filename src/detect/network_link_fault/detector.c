@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * network_link_fault: a network port of a node flaps, is down, errs or loses packets.
+ * docs/patterns/network_link_fault.md says what it claims and what it never does.
+ *
+ * Ports are kept by node and device, and found by PCI address too, since the kernel
+ * names one card in several ways. Nodes are kept for two reasons: a link that is
+ * down is a fault only while its node lives, and ports that go down together were
+ * taken down together.
+ */
+#include "detect/detector.h"
+#include "detect/finding_priv.h"
+#include "detect/network_link_fault/priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What was not heard of for this long is forgotten. */
+#define KEPT_NS (2 * 86400 * TC_SECOND)
+
+/* A port is found by its name, another name of it, and its PCI address. */
+#define PORT_NAMES 3
+#define ALIAS_SEED 4
+
+#define PORT_RING_BYTES ((size_t)32 << 20)
+#define NODE_RING_BYTES ((size_t)2 << 20)
+#define ARENA_BYTES ((size_t)40 << 20)
+
+static const size_t PORT_TEXTS[] = {offsetof(struct link_port, node),
+                                    offsetof(struct link_port, device)};
+static const size_t NODE_TEXTS[] = {offsetof(struct link_node, name)};
+
+static bool same_node(const void *record, const void *key)
+{
+    return tc_slice_eq(((const struct link_node *)record)->name,
+                       ((const struct link_node *)key)->name);
+}
+
+static bool same_device(const void *record, const void *key)
+{
+    const struct link_port *a = record;
+    const struct link_port *b = key;
+    bool named = tc_slice_eq(a->device, b->device) ||
+                 (a->alias != 0 && a->alias == tc_slice_hash(b->device, ALIAS_SEED));
+    return named && tc_slice_eq(a->node, b->node);
+}
+
+static bool same_pci(const void *record, const void *key)
+{
+    const struct link_port *a = record;
+    const struct link_port *b = key;
+    return a->pci.known && tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node);
+}
+
+static struct tc_window_place find_device(const struct link_state *st, const struct link_port *key)
+{
+    uint64_t hash = tc_hash_mix(tc_slice_hash(key->node, 1), tc_slice_hash(key->device, 2));
+    return tc__window_find(&st->ports, &st->ports.index, hash, same_device, key);
+}
+
+static struct tc_window_place find_pci(const struct link_state *st, const struct link_port *key)
+{
+    uint64_t address = (uint64_t)key->pci.domain << 24 | (uint64_t)key->pci.bus << 16 |
+                       (uint64_t)key->pci.device << 8 | key->pci.function;
+    uint64_t hash = tc_hash_mix(tc_slice_hash(key->node, 3), address);
+    return tc__window_find(&st->ports, &st->ports.index, hash, same_pci, key);
+}
+
+static struct link_port new_port(struct tc_slice node, struct tc_slice device, struct tc_bdf pci)
+{
+    struct link_port p = {.node = node, .device = device, .pci = pci};
+    for (unsigned s = 0; s < LINK_SOURCES; s++) {
+        p.logs[s].changed_ns = TC_TIME_NONE;
+    }
+    p.before.time_ns = TC_TIME_NONE;
+    p.scrape.time_ns = TC_TIME_NONE;
+    p.loss.calm_ns = TC_TIME_NONE;
+    p.down_ns = TC_TIME_NONE;
+    p.shut_ns = TC_TIME_NONE;
+    p.admin_ns = TC_TIME_NONE;
+    p.gauge.time_ns = TC_TIME_NONE;
+    p.alive_ns = TC_TIME_NONE;
+    p.up.time_ns = TC_TIME_NONE;
+    return p;
+}
+
+/*
+ * Another name of a port; whether it is to be found by it. It goes by the first name, and of those
+ * that come at one time by the last in the alphabet: mlx5_3 rather than ens1f0np0.
+ */
+static bool take_name(const struct link_state *st, struct link_port *p, struct tc_slice name)
+{
+    bool better = p->born_ns == st->now_ns && p->faults == 0 && name.len <= sizeof p->name &&
+                  tc_slice_cmp(name, p->device) > 0;
+    if (!better && p->alias != 0) {
+        return false;
+    }
+    p->alias = tc_slice_hash(better ? p->device : name, ALIAS_SEED);
+    if (better) {
+        memcpy(p->name, name.ptr, name.len);
+        p->device = tc_slice_make(p->name, name.len);
+    }
+    return true;
+}
+
+struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, struct tc_slice device,
+                                struct tc_bdf pci)
+{
+    struct link_port key = {.node = node, .device = device, .pci = pci};
+    struct tc_window_place place = find_device(st, &key);
+    struct link_port *p = place.record;
+    /* Two ports of one card may share its address. */
+    pci.known = pci.known && tc_slice_find_byte(device, '/') == TC_NPOS;
+    if (p == NULL && pci.known) {
+        p = find_pci(st, &key).record;
+        if (p != NULL && device.len > 0 && take_name(st, p, device)) {
+            tc__window_put(&st->ports, &st->ports.index, place, p);
+        }
+    }
+    if (p == NULL) {
+        struct link_port fresh = new_port(node, device, pci);
+        fresh.born_ns = st->now_ns;
+        p = tc__window_push(&st->ports, st->scratch, &fresh, sizeof fresh, PORT_TEXTS,
+                            COUNT(PORT_TEXTS), st->now_ns);
+        if (p == NULL) {
+            return NULL;
+        }
+        tc__window_put(&st->ports, &st->ports.index, place, p);
+        if (pci.known) {
+            tc__window_put(&st->ports, &st->ports.index, find_pci(st, &key), p);
+        }
+    } else if (!p->pci.known && pci.known) {
+        p->pci = pci;
+        tc__window_put(&st->ports, &st->ports.index, find_pci(st, &key), p);
+    }
+    p->head.seen_ns = st->now_ns;
+    return p;
+}
+
+static struct tc_window_place find_node(const struct link_state *st, struct tc_slice name)
+{
+    struct link_node key = {.name = name};
+    return tc__window_find(&st->nodes, &st->nodes.index, tc_slice_hash(name, 0), same_node, &key);
+}
+
+void tc__link_enqueue(struct link_state *st, struct link_queue *q, uint64_t port, int64_t due_ns)
+{
+    if (q->head - q->tail == LINK_QUEUE_MAX) {
+        q->tail++;
+        st->dropped++;
+    }
+    q->items[q->head++ % LINK_QUEUE_MAX] = (struct link_waiting){port, due_ns};
+}
+
+/* The next port that is due, and since when. NULL when there is none; the forgotten are passed. */
+static struct link_port *dequeue(struct link_state *st, struct link_queue *q, int64_t now_ns,
+                                 int64_t *out_due_ns)
+{
+    while (q->tail < q->head && q->items[q->tail % LINK_QUEUE_MAX].due_ns <= now_ns) {
+        struct link_waiting w = q->items[q->tail++ % LINK_QUEUE_MAX];
+        struct link_port *p = tc__window_at(&st->ports, w.port);
+        if (p != NULL) {
+            *out_due_ns = w.due_ns;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * A port that the kernel log saw go down, and its node lives on. Behind a gap the
+ * node may have been rebooted: then its ports come up within the time of a boot.
+ */
+static tc_status check_down(struct link_state *st, struct link_node *n, int64_t now_ns, bool last,
+                            const struct tc_sink *out)
+{
+    for (unsigned i = 0; i < n->down_count; i++) {
+        struct link_port *p = tc__window_at(&st->ports, n->down[i]);
+        if (p == NULL || p->down_ns == TC_TIME_NONE || p->down_shared ||
+            tc__link_down_bit(p) != 0 || p->gauge.time_ns != TC_TIME_NONE ||
+            n->last_ns - p->down_ns < st->knobs.hold_ns) {
+            continue;
+        }
+        bool unbroken = n->since_ns <= p->down_ns;
+        p->alive_ns = p->alive_ns == TC_TIME_NONE ? now_ns : p->alive_ns;
+        if (unbroken || last || now_ns - p->alive_ns >= st->knobs.boot_ns) {
+            p->partial = !unbroken;
+            TC_TRY(tc__link_judge(st, p, 1U << LINK_DOWN, n->last_ns, out));
+        }
+    }
+    return TC_OK;
+}
+
+/* The node of an event, with its life noted. *out is NULL when it is not known and not wanted. */
+static tc_status note_life(struct link_state *st, const struct tc_event *ev, bool wanted,
+                           struct link_node **out)
+{
+    struct tc_window_place place = find_node(st, ev->scope.node);
+    struct link_node *n = place.record;
+    if (n == NULL && wanted) {
+        struct link_node fresh = {
+            .name = ev->scope.node, .last_ns = ev->time_ns, .since_ns = ev->time_ns};
+        n = tc__window_push(&st->nodes, st->scratch, &fresh, sizeof fresh, NODE_TEXTS,
+                            COUNT(NODE_TEXTS), st->now_ns);
+        if (n == NULL) {
+            return TC_E_NOMEM;
+        }
+        tc__window_put(&st->nodes, &st->nodes.index, place, n);
+    }
+    if (n != NULL && ev->time_ns > n->last_ns) {
+        n->since_ns = ev->time_ns - n->last_ns > st->knobs.hold_ns ? ev->time_ns : n->since_ns;
+        n->last_ns = ev->time_ns;
+    }
+    if (n != NULL) {
+        n->head.seen_ns = st->now_ns;
+    }
+    *out = n;
+    return TC_OK;
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct link_state *st = state;
+    struct link_node *n = NULL;
+    bool fault = ev->kind == TC_EVENT_NETWORK_FAULT;
+    bool metric = ev->kind == TC_EVENT_METRIC && tc__link_is_metric(ev);
+    struct tc_slice device = fault ? ev->fault.device : metric ? ev->metric.device : TC_EMPTY;
+    if (ev->time_ns == TC_TIME_NONE || ev->scope.node.len == 0 || !tc__scope_fits(&ev->scope) ||
+        device.len > TC_SCOPE_TEXT_MAX) {
+        st->ignored += fault || metric;
+        return TC_OK;
+    }
+    if (ev->time_ns > st->now_ns) {
+        st->now_ns = ev->time_ns;
+        tc__window_expire(&st->ports, st->now_ns - KEPT_NS);
+        tc__window_expire(&st->nodes, st->now_ns - KEPT_NS);
+    }
+    TC_TRY(note_life(st, ev, fault || metric, &n));
+    if (fault) {
+        /* That a link is up again now proves how long it was down. */
+        TC_TRY(check_down(st, n, ev->time_ns, false, out));
+        TC_TRY(tc__link_on_fault(st, n, ev, out));
+    } else if (metric) {
+        TC_TRY(tc__link_on_metric(st, n, ev, out));
+    }
+    return n != NULL && n->down_count > 0 ? check_down(st, n, ev->time_ns, false, out) : TC_OK;
+}
+
+/* Judged as of when it went down: what the knobs count is not moved by the wait. */
+static tc_status settle(struct link_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    struct link_port *p = NULL;
+    int64_t due_ns = 0;
+    while ((p = dequeue(st, &st->settling, now_ns, &due_ns)) != NULL) {
+        TC_TRY(tc__link_judge(st, p, tc__link_down_bit(p), due_ns - LINK_BURST_NS, out));
+    }
+    return TC_OK;
+}
+
+static tc_status quieten(struct link_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    struct link_port *p = NULL;
+    int64_t due_ns = 0;
+    while ((p = dequeue(st, &st->quieting, now_ns, &due_ns)) != NULL) {
+        p->queued = false;
+        TC_TRY(tc__link_judge(st, p, tc__link_down_bit(p), now_ns, out));
+    }
+    return TC_OK;
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct link_state *st = state;
+    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
+    TC_TRY(settle(st, st->now_ns, out));
+    return quieten(st, st->now_ns, out);
+}
+
+/* What waited for more has seen it all. */
+static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct link_state *st = state;
+    uint64_t pos = TC_RING_NONE;
+    if (now_ns != TC_TIME_NONE) {
+        TC_TRY(on_tick(state, now_ns, out));
+    }
+    TC_TRY(settle(st, INT64_MAX, out));
+    for (struct link_node *n = tc_ring_oldest(&st->nodes.ring, &pos); n != NULL;
+         n = tc_ring_next(&st->nodes.ring, pos, &pos)) {
+        TC_TRY(check_down(st, n, n->last_ns, true, out));
+    }
+    for (struct link_port *p = tc_ring_oldest(&st->ports.ring, &pos); p != NULL;
+         p = tc_ring_next(&st->ports.ring, pos, &pos)) {
+        if (p->scrape.time_ns != TC_TIME_NONE) {
+            int64_t closed_ns = p->scrape.time_ns;
+            tc__link_close_scrape(p, &st->knobs);
+            TC_TRY(tc__link_judge(st, p, tc__link_down_bit(p), closed_ns, out));
+        }
+        if (p->faults != 0) { /* what has grown since it was last told */
+            TC_TRY(tc__link_report(p, &st->knobs, p->faults, p->last_ns, st->scratch, out));
+        }
+    }
+    return TC_OK;
+}
+
+static bool make_queue(struct link_queue *q, struct tc_arena *arena)
+{
+    q->items = tc_new(arena, struct link_waiting, LINK_QUEUE_MAX);
+    return q->items != NULL;
+}
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    struct link_state *st = state;
+    st->scratch = env->scratch;
+    size_t ports = PORT_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct link_port), 0);
+    size_t nodes = NODE_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct link_node), 0);
+    bool ok = tc__window_init(&st->ports, env->arena, PORT_RING_BYTES, ports, PORT_NAMES, false) &&
+              tc__window_init(&st->nodes, env->arena, NODE_RING_BYTES, nodes, 1, false) &&
+              make_queue(&st->settling, env->arena) && make_queue(&st->quieting, env->arena);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct link_state *st = state;
+    out->dropped = st->ports.ring.dropped_count + st->nodes.ring.dropped_count + st->dropped;
+    out->late = st->late;
+    out->ignored = st->ignored;
+}
+
+#define KNOB(member) offsetof(struct link_state, knobs.member)
+
+static const struct tc_param PARAMS[] = {
+    {.name = "window",
+     .type = TC_PARAM_DURATION,
+     .value = 600 * TC_SECOND,
+     .min = TC_SECOND,
+     .max = 86400 * TC_SECOND,
+     .offset = KNOB(window_ns),
+     .help = "time in which flaps and errors are counted, and that must pass without any"},
+    {.name = "flaps",
+     .type = TC_PARAM_COUNT,
+     .value = 3,
+     .min = 2,
+     .max = LINK_MARKS,
+     .offset = KNOB(flaps),
+     .help = "how often a link may go down within the window before it counts as flapping"},
+    {.name = "hold",
+     .type = TC_PARAM_DURATION,
+     .value = 60 * TC_SECOND,
+     .min = TC_SECOND,
+     .max = 86400 * TC_SECOND,
+     .offset = KNOB(hold_ns),
+     .help = "how long a link must be down, or lose packets, without a break"},
+    {.name = "loss_permille",
+     .type = TC_PARAM_COUNT,
+     .value = 10,
+     .min = 1,
+     .max = 999,
+     .offset = KNOB(loss_permille),
+     .help = "share of packets or probes, of a thousand, that may be lost"},
+    {.name = "packets",
+     .type = TC_PARAM_COUNT,
+     .value = 1000,
+     .min = 1,
+     .max = 1000000000,
+     .offset = KNOB(packets),
+     .help = "packets that an interface must receive between two samples to be judged by its loss"},
+    {.name = "symbol_errors",
+     .type = TC_PARAM_COUNT,
+     .value = 100,
+     .min = 1,
+     .max = 1000000000,
+     .offset = KNOB(symbol_errors),
+     .help = "symbol or receive errors of an InfiniBand port within the window"},
+    {.name = "boot",
+     .type = TC_PARAM_DURATION,
+     .value = 120 * TC_SECOND,
+     .min = TC_SECOND,
+     .max = 3600 * TC_SECOND,
+     .offset = KNOB(boot_ns),
+     .help = "how long links may take to come up after a boot"},
+};
+
+#define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
+
+const struct tc_detector tc_detector_network_link_fault = {
+    .id = "10",
+    .name = "network_link_fault",
+    .summary = "A network port that flaps, is down, errs or loses packets; names node and port",
+    /* The other kinds come from the node itself: they show that it lives. */
+    .kinds = BIT(NETWORK_FAULT) | BIT(METRIC) | BIT(XID) | BIT(SXID) | BIT(AER) | BIT(PCIE_LINK) |
+             BIT(GPU_INVENTORY) | BIT(OOM_KILL) | BIT(MEMORY_ERROR) | BIT(STORAGE_ERROR) |
+             BIT(STUCK_TASK) | BIT(PROCESS_FAULT) | BIT(DRIVER_FAULT) | BIT(TRAIN_STEP),
+    .state_bytes = sizeof(struct link_state),
+    .arena_bytes = ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = COUNT(PARAMS),
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .on_finish = on_finish,
+    .stats = stats,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvlink_degraded: NVLinks that went down, fatal errors of NVSwitches and of the links
+ * of GPUs, and links that make errors at a rate. docs/patterns/nvlink_degraded.md says
+ * what it claims and what it never does.
+ *
+ * One record a GPU or switch with faults, one a GPU or switch with sampled links; neither
+ * grows with the number of events.
+ */
+#include "detect/detector.h"
+#include "detect/finding_priv.h"
+#include "detect/nvlink_degraded/priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define DEVICE_RING_BYTES ((size_t)8 << 20)
+#define METER_RING_BYTES ((size_t)64 << 20)
+#define SWITCH_RING_BYTES ((size_t)20 << 20)
+#define BOOK_BYTES ((size_t)8 << 20)
+#define ARENA_BYTES ((size_t)136 << 20)
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    struct nvlink_state *st = state;
+    size_t devices = DEVICE_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_device), 0);
+    size_t meters = METER_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_meter), 0);
+    size_t switches = SWITCH_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_switch), 0);
+    st->scratch = env->scratch;
+    st->now_ns = TC_TIME_NONE;
+    bool ok = tc__window_init(&st->devices, env->arena, DEVICE_RING_BYTES, devices, 1, true) &&
+              tc__window_init(&st->meters, env->arena, METER_RING_BYTES, meters, 1, false) &&
+              tc__window_init(&st->switches, env->arena, SWITCH_RING_BYTES, switches, 1, false) &&
+              tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
+              tc__waiting_init(&st->due, env->arena, devices);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct nvlink_state *st = state;
+    bool place = ev->kind == TC_EVENT_GPU_INVENTORY || ev->kind == TC_EVENT_RANK_PLACE;
+    if (!tc__scope_fits(&ev->scope) || (!place && ev->time_ns == TC_TIME_NONE)) {
+        st->ignored++;
+        return TC_OK;
+    }
+    if (ev->time_ns > st->now_ns) {
+        st->now_ns = ev->time_ns;
+        TC_TRY(tc__nvlink_run(st, st->now_ns, out));
+    }
+    if (ev->kind == TC_EVENT_METRIC) {
+        tc__nvlink_metric(st, ev);
+    } else if (ev->kind == TC_EVENT_XID) {
+        tc__nvlink_xid(st, ev);
+    } else if (ev->kind == TC_EVENT_SXID) {
+        tc__nvlink_sxid(st, ev);
+    } else if (ev->kind == TC_EVENT_DRIVER_FAULT) {
+        tc__nvlink_driver_fault(st, ev);
+    } else if (ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0) {
+        int64_t time_ns = ev->time_ns == TC_TIME_NONE ? st->now_ns : ev->time_ns;
+        (void)tc__gpu_book_learn(&st->book, &ev->scope, time_ns);
+    }
+    return TC_OK;
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct nvlink_state *st = state;
+    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
+    return tc__nvlink_run(st, st->now_ns, out);
+}
+
+/* Nothing more comes: what was waiting is told now. GPUs join their switches in the first walk. */
+static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct nvlink_state *st = state;
+    if (now_ns != TC_TIME_NONE) {
+        TC_TRY(on_tick(state, now_ns, out));
+    }
+    st->finishing = true;
+    tc_status status = TC_OK;
+    for (int walk = 0; walk < 2 && status == TC_OK; walk++) {
+        tc__waiting_hasten(&st->due, st->now_ns);
+        status = tc__nvlink_run(st, st->now_ns, out);
+    }
+    st->finishing = false;
+    return status;
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct nvlink_state *st = state;
+    *out = (struct tc_detector_stats){
+        .dropped = st->devices.ring.dropped_count + st->meters.ring.dropped_count +
+                   st->switches.ring.dropped_count,
+        .late = st->late,
+        .ignored = st->ignored,
+    };
+}
+
+static const struct tc_param PARAMS[] = {
+    {.name = "join",
+     .type = TC_PARAM_DURATION,
+     .value = 10 * TC_SECOND,
+     .min = TC_SECOND,
+     .max = 3600 * TC_SECOND,
+     .offset = offsetof(struct nvlink_state, join_ns),
+     .help = "longest time between a fatal SXid and the faults of GPUs that are put down to it"},
+    {.name = "window",
+     .type = TC_PARAM_DURATION,
+     .value = 300 * TC_SECOND,
+     .min = TC_SECOND,
+     .max = 86400 * TC_SECOND,
+     .offset = offsetof(struct nvlink_state, window_ns),
+     .help = "time in which the errors of a GPU's links are counted, and of quiet that ends it"},
+    {.name = "crc_errors",
+     .type = TC_PARAM_COUNT,
+     .value = 1000,
+     .min = 1,
+     .max = 1000000000,
+     .offset = offsetof(struct nvlink_state, limits[NVLINK_CRC]),
+     .help = "CRC errors, flit and data, in the window that make a storm"},
+    {.name = "replays",
+     .type = TC_PARAM_COUNT,
+     .value = 100,
+     .min = 1,
+     .max = 1000000000,
+     .offset = offsetof(struct nvlink_state, limits[NVLINK_REPLAY]),
+     .help = "replays in the window that make a storm"},
+    {.name = "recoveries",
+     .type = TC_PARAM_COUNT,
+     .value = 10,
+     .min = 1,
+     .max = 1000000000,
+     .offset = offsetof(struct nvlink_state, limits[NVLINK_RECOVERY]),
+     .help = "recoveries in the window that make a storm"},
+};
+
+const struct tc_detector tc_detector_nvlink_degraded = {
+    .id = "9",
+    .name = "nvlink_degraded",
+    .summary = "An NVLink that is down or makes errors, or a fatal error of an NVSwitch",
+    .kinds = TC_EVENT_BIT(TC_EVENT_SXID) | TC_EVENT_BIT(TC_EVENT_XID) |
+             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
+             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_DRIVER_FAULT),
+    .state_bytes = sizeof(struct nvlink_state),
+    .arena_bytes = ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = COUNT(PARAMS),
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .on_finish = on_finish,
+    .stats = stats,
+};

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults of GPUs and switches. A fault waits as long as something may join it: the
+ * GPUs behind a switch report within seconds of it, before or after, and are then
+ * evidence of the switch's incident and not incidents of their own.
+ */
+#include "detect/finding_priv.h"
+#include "detect/nvlink_degraded/priv.h"
+#include "event/sxid.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A fault is not cleared by silence, but a day later it is another incident. */
+#define EPISODE_NS (86400 * TC_SECOND)
+/* Switches of one node that are looked at; a DGX-2 has 12. */
+#define SWITCHES_VISITED_MAX 64
+
+#define XID_NVLINK 74
+#define NVLINK5_FIRST 144
+#define NVLINK5_LAST 150
+
+static const size_t DEVICE_TEXTS[] = {offsetof(struct nvlink_device, node),
+                                      offsetof(struct nvlink_device, uuid),
+                                      offsetof(struct nvlink_device, name)};
+
+static uint32_t address(struct tc_bdf pci)
+{
+    return (uint32_t)pci.domain << 16 | (uint32_t)pci.bus << 8 | (uint32_t)pci.device << 3 |
+           pci.function;
+}
+
+static uint64_t device_hash(const struct nvlink_device *d)
+{
+    if (d->id != 0) {
+        return tc_hash_mix(11, d->id);
+    }
+    uint64_t hash = tc_slice_hash(d->name, tc_slice_hash(d->node, d->role));
+    return tc_hash_mix(hash, address(d->pci));
+}
+
+static bool same_device(const void *record, const void *key)
+{
+    const struct nvlink_device *a = record;
+    const struct nvlink_device *b = key;
+    return a->role == b->role && a->id == b->id &&
+           (a->id != 0 || (tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node) &&
+                           tc_slice_eq(a->name, b->name)));
+}
+
+static bool same_node(const void *record, const void *key)
+{
+    return tc_slice_eq(((const struct nvlink_device *)record)->node,
+                       ((const struct nvlink_device *)key)->node);
+}
+
+static struct tc_window_place find_device(const struct nvlink_state *st,
+                                          const struct nvlink_device *key)
+{
+    return tc__window_find(&st->devices, &st->devices.index, device_hash(key), same_device, key);
+}
+
+static struct tc_window_place find_switches(const struct nvlink_state *st, struct tc_slice node)
+{
+    struct nvlink_device key = {.node = node};
+    return tc__window_find(&st->devices, &st->devices.chains, tc_slice_hash(node, 3), same_node,
+                           &key);
+}
+
+static struct nvlink_device *get_device(struct nvlink_state *st, struct nvlink_device *key)
+{
+    struct tc_window *w = &st->devices;
+    struct tc_window_place place = find_device(st, key);
+    if (place.record != NULL) {
+        return place.record;
+    }
+    struct tc_window_place chain = {0};
+    if (key->role == NVLINK_SWITCH) {
+        chain = find_switches(st, key->node);
+    }
+    key->news_ns = TC_WAITING_NEVER;
+    key->joined_ns = TC_TIME_NONE;
+    key->resolved_ns = TC_TIME_NONE;
+    for (size_t i = 0; i < NVLINK_DENIALS; i++) {
+        key->denials[i].time_ns = TC_TIME_NONE;
+    }
+    struct nvlink_device *kept = tc__window_push(w, st->scratch, key, sizeof *key, DEVICE_TEXTS,
+                                                 COUNT(DEVICE_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return NULL;
+    }
+    tc__window_put(w, &w->index, place, kept);
+    if (key->role == NVLINK_SWITCH) {
+        tc__window_chain(w, chain, kept);
+    }
+    return kept;
+}
+
+struct nvlink_device *tc__nvlink_gpu(struct nvlink_state *st, const struct tc_gpu *gpu)
+{
+    struct nvlink_device key = {.role = NVLINK_GPU,
+                                .id = gpu->id,
+                                .node = gpu->node,
+                                .uuid = gpu->uuid,
+                                .pci = gpu->pci,
+                                .index = gpu->index};
+    return get_device(st, &key);
+}
+
+struct nvlink_device *tc__nvlink_switch(struct nvlink_state *st, struct tc_slice node,
+                                        struct tc_slice name)
+{
+    struct nvlink_device key = {.role = NVLINK_SWITCH, .node = node, .name = name, .index = -1};
+    return get_device(st, &key);
+}
+
+static struct nvlink_device *device_at(struct nvlink_state *st, enum nvlink_role role,
+                                       struct tc_slice node, struct tc_bdf pci)
+{
+    struct nvlink_device key = {.role = role, .node = node, .pci = pci, .index = -1};
+    return get_device(st, &key);
+}
+
+static void end_episode(struct nvlink_device *d)
+{
+    d->fatal.first.known = false;
+    d->fatal.last.known = false;
+    d->minor.last.known = false;
+    d->down.first.known = false;
+    d->storm.first.known = false;
+    d->joined.first.known = false;
+    d->gpu_count = 0;
+    d->unit_len = 0;
+    d->said = false;
+    d->news_ns = TC_WAITING_NEVER;
+    d->open = false;
+    for (size_t i = 0; i < COUNT(d->links); i++) {
+        d->links[i] = 0;
+    }
+}
+
+enum nvlink_reason tc__nvlink_reason(const struct nvlink_device *d)
+{
+    if (d->fatal.first.known && d->role == NVLINK_SWITCH) {
+        return NVLINK_FATAL_SXID;
+    }
+    if (d->down.first.known) {
+        return NVLINK_LINK_DOWN;
+    }
+    if (d->fatal.first.known) {
+        return NVLINK_XID;
+    }
+    return d->storm.first.known ? NVLINK_ERROR_STORM : NVLINK_NOTHING;
+}
+
+void tc__nvlink_begin(struct nvlink_device *d, int64_t time_ns)
+{
+    const struct tc_mark *last = d->fatal.first.known ? &d->fatal.last : &d->down.last;
+    if (tc__nvlink_reason(d) > NVLINK_ERROR_STORM && last->known &&
+        time_ns - last->time_ns > EPISODE_NS) {
+        end_episode(d);
+    }
+}
+
+static bool waits_before(const void *a, const void *b)
+{
+    const struct nvlink_device *x = a;
+    const struct nvlink_device *y = b;
+    if (x->since_ns != y->since_ns) {
+        return x->since_ns < y->since_ns;
+    }
+    int order = tc_slice_cmp(x->node, y->node);
+    order = order != 0 ? order : (int)x->role - (int)y->role;
+    order = order != 0 ? order : tc_slice_cmp(x->uuid, y->uuid);
+    order = order != 0 ? order : tc_slice_cmp(x->name, y->name);
+    return order != 0 ? order < 0 : address(x->pci) < address(y->pci);
+}
+
+void tc__nvlink_announce(struct nvlink_state *st, struct nvlink_device *d, int64_t time_ns,
+                         int64_t due_ns)
+{
+    /* What comes back soon after it went is the same incident. */
+    bool again = d->resolved_ns != TC_TIME_NONE && time_ns - d->resolved_ns <= st->window_ns;
+    if (!d->open && d->news_ns == TC_WAITING_NEVER && !again) {
+        d->since_ns = time_ns;
+    }
+    d->news_ns = due_ns < d->news_ns ? due_ns : d->news_ns;
+    if (d->waits) {
+        tc__waiting_hasten(&st->due, due_ns);
+        return;
+    }
+    tc__waiting_add(&st->due, &st->devices, d, due_ns, waits_before);
+    d->waits = true;
+}
+
+bool tc__nvlink_has_link(const struct nvlink_device *d, int64_t link)
+{
+    return link >= 0 && link < NVLINK_LINKS_MAX && (d->links[link / 64] >> link % 64 & 1) != 0;
+}
+
+/* A link that was not among those of the episode. */
+static bool is_new_link(const struct nvlink_device *d, int64_t link)
+{
+    return link >= 0 && link < NVLINK_LINKS_MAX && !tc__nvlink_has_link(d, link);
+}
+
+void tc__nvlink_add_link(struct nvlink_device *d, int64_t link)
+{
+    if (link >= 0 && link < NVLINK_LINKS_MAX) {
+        d->links[link / 64] |= UINT64_C(1) << link % 64;
+    }
+}
+
+static void add_sign(struct nvlink_sign *s, const struct tc_mark *mark, const struct tc_ev_xid *x)
+{
+    if (tc__mark_first(&s->first, mark)) {
+        s->code = x->code;
+        s->link = x->link;
+    }
+    (void)tc__mark_last(&s->last, mark);
+}
+
+/* How often it was not fatal does not matter: the last of them is kept as evidence. */
+static void add_minor(struct nvlink_device *d, const struct tc_mark *mark,
+                      const struct tc_ev_xid *x)
+{
+    if (tc__mark_last(&d->minor.last, mark)) {
+        d->minor.code = x->code;
+        d->minor.link = x->link;
+    }
+}
+
+void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev)
+{
+    const struct tc_ev_xid *x = &ev->xid;
+    if (!ev->scope.pci.known || x->code < 0) {
+        st->ignored++;
+        return;
+    }
+    struct nvlink_device *d = device_at(st, NVLINK_SWITCH, ev->scope.node, ev->scope.pci);
+    if (d == NULL) {
+        return;
+    }
+    const struct tc_sxid *known = tc_sxid_find(x->code);
+    bool said = tc_slice_eq(x->severity, TC_LIT("fatal"));
+    bool fatal =
+        said || (x->severity.len == 0 && known != NULL && known->reach != TC_SXID_NONFATAL);
+    struct tc_mark mark = tc__mark(ev);
+    if (!fatal) {
+        add_minor(d, &mark, x);
+        if (x->severity.len > 0) {
+            d->denials[x->code % NVLINK_DENIALS].code = x->code;
+            d->denials[x->code % NVLINK_DENIALS].time_ns = ev->time_ns;
+        }
+        return;
+    }
+    tc__nvlink_begin(d, ev->time_ns);
+    bool news = !d->open || (said && !d->said) || is_new_link(d, x->link);
+    d->said = d->said || said;
+    add_sign(&d->fatal, &mark, x);
+    tc__nvlink_add_link(d, x->link);
+    if (news) {
+        tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
+    }
+}
+
+/*
+ * The switch whose fatal error lies within reach of [from_ns, to_ns] on that node: the
+ * one that failed first, then the one with the lowest address. NULL when there is none.
+ */
+static struct nvlink_device *find_culprit(const struct nvlink_state *st, struct tc_slice node,
+                                          int64_t from_ns, int64_t to_ns)
+{
+    struct nvlink_device *best = NULL;
+    struct nvlink_device *d = node.len == 0 ? NULL : find_switches(st, node).record;
+    for (unsigned i = 0; d != NULL && i < SWITCHES_VISITED_MAX; i++) {
+        bool near = d->fatal.first.known && d->fatal.first.time_ns - st->join_ns <= to_ns &&
+                    d->fatal.last.time_ns + st->join_ns >= from_ns;
+        if (near && (best == NULL || d->fatal.first.time_ns < best->fatal.first.time_ns ||
+                     (d->fatal.first.time_ns == best->fatal.first.time_ns &&
+                      address(d->pci) < address(best->pci)))) {
+            best = d;
+        }
+        d = tc__window_at(&st->devices, d->head.older);
+    }
+    return best;
+}
+
+/*
+ * The GPU's fault becomes evidence of the switch's incident. What samples say of a switch's
+ * links adds nothing to its SXid.
+ */
+static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvlink_device *culprit)
+{
+    if (gpu->role == NVLINK_SWITCH) {
+        gpu->joined_ns = culprit->since_ns;
+        end_episode(gpu);
+        return;
+    }
+    const struct nvlink_sign *s = gpu->fatal.first.known ? &gpu->fatal : &gpu->down;
+    if (tc__mark_first(&culprit->joined.first, &s->first)) {
+        culprit->joined.code = gpu->fatal.first.known ? s->code : -1;
+    }
+    (void)tc__mark_last(&culprit->joined.last, &s->last);
+    if (gpu->joined_ns != culprit->since_ns) {
+        gpu->joined_ns = culprit->since_ns;
+        culprit->gpu_count++;
+        tc__nvlink_announce(st, culprit, st->now_ns, st->now_ns + 1);
+    }
+    end_episode(gpu);
+}
+
+/* The unit that reported, for NVLink 5. */
+static void take_unit(struct nvlink_device *d, struct tc_slice unit)
+{
+    if (d->unit_len == 0 && unit.len > 0) {
+        d->unit_len = (uint8_t)(unit.len < NVLINK_UNIT_MAX ? unit.len : NVLINK_UNIT_MAX);
+        memcpy(d->unit, unit.ptr, d->unit_len);
+    }
+}
+
+void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
+{
+    const struct tc_ev_xid *x = &ev->xid;
+    bool nvlink5 = x->code >= NVLINK5_FIRST && x->code <= NVLINK5_LAST;
+    if (x->code != XID_NVLINK && !nvlink5) {
+        return;
+    }
+    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
+    struct nvlink_device *d = NULL;
+    if (gpu != NULL) {
+        d = tc__nvlink_gpu(st, gpu);
+    } else if (ev->scope.pci.known) {
+        d = device_at(st, NVLINK_GPU, ev->scope.node, ev->scope.pci);
+    }
+    if (d == NULL) {
+        st->ignored++;
+        return;
+    }
+    struct tc_mark mark = tc__mark(ev);
+    if (nvlink5 && !tc_slice_eq(x->severity, TC_LIT("fatal"))) {
+        add_minor(d, &mark, x);
+        return;
+    }
+    tc__nvlink_begin(d, ev->time_ns);
+    bool news = !d->open || d->told < NVLINK_XID || is_new_link(d, x->link);
+    add_sign(&d->fatal, &mark, x);
+    d->said = true;
+    tc__nvlink_add_link(d, x->link);
+    take_unit(d, x->unit);
+    if (news) {
+        tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
+    }
+}
+
+void tc__nvlink_driver_fault(struct nvlink_state *st, const struct tc_event *ev)
+{
+    if (!tc_slice_eq(ev->fault.fault, TC_LIT("nvlink_discovery_failed")) ||
+        ev->scope.node.len == 0) {
+        return;
+    }
+    struct nvlink_device *d = device_at(st, NVLINK_NODE, ev->scope.node, (struct tc_bdf){0});
+    if (d != NULL) {
+        struct tc_mark mark = tc__mark(ev);
+        (void)tc__mark_last(&d->minor.last, &mark);
+    }
+}
+
+/* What the driver said about all the links of the node, when it was at that time. */
+static const struct nvlink_device *node_of(const struct nvlink_state *st,
+                                           const struct nvlink_device *d)
+{
+    struct nvlink_device key = {.role = NVLINK_NODE, .node = d->node, .index = -1};
+    const struct nvlink_device *node = find_device(st, &key).record;
+    if (node == NULL || !node->minor.last.known) {
+        return NULL;
+    }
+    int64_t apart_ns = node->minor.last.time_ns - d->since_ns;
+    return apart_ns >= -st->window_ns && apart_ns <= st->window_ns ? node : NULL;
+}
+
+/*
+ * The number alone made it fatal, and another line of the same error says that it
+ * was not: the driver prints one error on several lines, not all with its severity.
+ */
+static bool is_denied(const struct nvlink_state *st, const struct nvlink_device *d)
+{
+    if (d->said || d->open || !d->fatal.first.known) {
+        return false;
+    }
+    size_t at = (size_t)(d->fatal.code % NVLINK_DENIALS);
+    int64_t apart_ns = d->denials[at].time_ns == TC_TIME_NONE
+                           ? INT64_MAX
+                           : d->denials[at].time_ns - d->fatal.first.time_ns;
+    return d->denials[at].code == d->fatal.code && apart_ns >= -st->join_ns &&
+           apart_ns <= st->join_ns;
+}
+
+/*
+ * Faults that a fatal error of a switch explains: of a GPU, and links of a switch of which only
+ * the name is known. Counters that rise are the GPU's own affair.
+ */
+static struct nvlink_device *culprit_of(const struct nvlink_state *st,
+                                        const struct nvlink_device *d)
+{
+    bool victim = d->role == NVLINK_GPU || d->name.len > 0;
+    if (!victim || d->open) {
+        return NULL;
+    }
+    if (d->fatal.first.known) {
+        return find_culprit(st, d->node, d->fatal.first.time_ns, d->fatal.last.time_ns);
+    }
+    if (d->down.first.known) {
+        return find_culprit(st, d->node, d->up.time_ns, d->down.last.time_ns);
+    }
+    return NULL;
+}
+
+static tc_status tell(struct nvlink_state *st, struct nvlink_device *d, bool resolved,
+                      const struct tc_mark *relief, const struct tc_sink *out)
+{
+    if (d->storm.first.known) {
+        tc__nvlink_measure(st, d);
+    }
+    TC_TRY(tc__nvlink_report(d, st, node_of(st, d), resolved, relief, out));
+    d->open = true;
+    d->told = tc__nvlink_reason(d);
+    d->news_ns = TC_WAITING_NEVER;
+    if (resolved) {
+        d->resolved_ns = st->now_ns;
+        end_episode(d);
+    }
+    return TC_OK;
+}
+
+static tc_status tell_news(struct nvlink_state *st, struct nvlink_device *d,
+                           const struct tc_sink *out)
+{
+    struct nvlink_device *culprit = culprit_of(st, d);
+    struct tc_mark relief;
+    if (culprit != NULL) {
+        join(st, d, culprit);
+        return TC_OK;
+    }
+    if (is_denied(st, d)) {
+        end_episode(d);
+        return TC_OK;
+    }
+    bool up = d->down.first.known && tc__nvlink_all_up(st, d, &relief);
+    if (up && d->open) {
+        return tell(st, d, true, &relief, out);
+    }
+    if (up) {
+        d->down.first.known = false; /* it came back before anyone had to hear of it */
+    }
+    d->news_ns = TC_WAITING_NEVER;
+    return tc__nvlink_reason(d) == NVLINK_NOTHING ? TC_OK : tell(st, d, false, NULL, out);
+}
+
+static tc_status visit(void *state, void *record, int64_t now_ns, const struct tc_sink *out,
+                       int64_t *io_due_ns)
+{
+    struct nvlink_state *st = state;
+    struct nvlink_device *d = record;
+    if (d->news_ns != TC_WAITING_NEVER && (now_ns >= d->news_ns || st->finishing)) {
+        TC_TRY(tell_news(st, d, out));
+    }
+    if (d->open && tc__nvlink_reason(d) == NVLINK_ERROR_STORM) {
+        int64_t quiet_ns = d->storm.last.time_ns + st->window_ns + 1;
+        if (now_ns >= quiet_ns && !st->finishing) {
+            TC_TRY(tell(st, d, true, NULL, out));
+        } else if (st->finishing) {
+            TC_TRY(tell(st, d, false, NULL, out)); /* how many they were in the end */
+            *io_due_ns = quiet_ns;
+        } else {
+            *io_due_ns = quiet_ns;
+        }
+    }
+    *io_due_ns = d->news_ns < *io_due_ns ? d->news_ns : *io_due_ns;
+    d->waits = *io_due_ns != TC_WAITING_NEVER;
+    return TC_OK;
+}
+
+tc_status tc__nvlink_run(struct nvlink_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    return tc__waiting_run(&st->due, &st->devices, now_ns, visit, st, out);
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pod_evicted: a pod thrown out by its kubelet, and the node condition behind it.
+ * docs/patterns/pod_evicted.md says what it claims and what it never does.
+ *
+ * Two windows: signs of pressure by node and condition, and evicted pods. An
+ * eviction looks for the sign before it; a sign that comes late looks for the
+ * evictions after it; the end of a condition resolves the evictions it caused.
+ */
+#include "detect/detector.h"
+#include "detect/finding_priv.h"
+#include "detect/pod_evicted/priv.h"
+#include "detect/window_pod_priv.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A step is shorter than the window, so no run begins before a window and ends after it. */
+#define STEPS 16
+/* Runs of one node and condition that one eviction may look at: three sources, STEPS a window,
+ * a little over three windows kept. */
+#define RUNS_VISITED_MAX 256
+/* Evictions of one node that one sign may look at. */
+#define EVICTIONS_VISITED_MAX 1024
+/* Evictions wait this long for their condition to clear: the kubelet holds a condition for
+ * minutes after the pressure has gone, and pressure may last for hours. */
+#define EVICTION_KEPT_NS (86400 * TC_SECOND)
+
+#define RUN_RING_BYTES ((size_t)1 << 20)
+#define EVICTION_RING_BYTES ((size_t)4 << 20)
+#define ARENA_BYTES ((size_t)16 << 20)
+
+/* One source telling of one condition of one node, inside one step. */
+struct run {
+    struct tc_window_head head;
+    int64_t step;
+    int64_t since_ns; /* the telling repeats, and began then; TC_TIME_NONE when it does not */
+    enum evict_condition condition;
+    enum evict_source source;
+    struct tc_slice node;
+    struct tc_slice reason;
+    struct tc_span span;
+};
+
+struct state {
+    int64_t window_ns; /* knob */
+    struct tc_arena *scratch;
+    struct tc_window runs;
+    struct tc_window evictions;
+    int64_t now_ns;
+    int64_t newest_eviction_ns;
+    uint64_t late;
+    uint64_t ignored;
+};
+
+static const size_t RUN_TEXTS[] = {offsetof(struct run, node), offsetof(struct run, reason)};
+static const size_t EVICTION_TEXTS[] = {
+    offsetof(struct eviction, node),           offsetof(struct eviction, ns),
+    offsetof(struct eviction, name),           offsetof(struct eviction, uid),
+    offsetof(struct eviction, container),      offsetof(struct eviction, key),
+    offsetof(struct eviction, event_uid),      offsetof(struct eviction, message),
+    offsetof(struct eviction, note.container), offsetof(struct eviction, note.usage),
+    offsetof(struct eviction, note.request),   offsetof(struct eviction, note.threshold),
+    offsetof(struct eviction, note.available), offsetof(struct eviction, note.limit),
+    offsetof(struct eviction, sign.reason),
+};
+
+static bool same_run(const void *record, const void *key)
+{
+    const struct run *a = record;
+    const struct run *b = key;
+    return a->step == b->step && a->condition == b->condition && a->source == b->source &&
+           a->since_ns == b->since_ns && tc_slice_eq(a->node, b->node);
+}
+
+static bool same_run_chain(const void *record, const void *key)
+{
+    const struct run *a = record;
+    const struct run *b = key;
+    return a->condition == b->condition && tc_slice_eq(a->node, b->node);
+}
+
+/* Without a uid a later eviction is another pod's, unless one event repeats. */
+static bool same_eviction(const struct eviction *a, const struct eviction *b)
+{
+    if (a->kind == b->kind && a->event_uid.len > 0 && tc_slice_eq(a->event_uid, b->event_uid)) {
+        return true;
+    }
+    int64_t apart_ns = a->time_ns < b->time_ns ? b->time_ns - a->time_ns : a->time_ns - b->time_ns;
+    return (a->uid.len > 0 && b->uid.len > 0) || apart_ns <= b->reach_ns;
+}
+
+static bool same_eviction_node(const void *record, const void *key)
+{
+    const struct eviction *a = record;
+    const struct eviction *b = key;
+    return tc_slice_eq(a->node, b->node);
+}
+
+static uint64_t chain_hash(struct tc_slice node, enum evict_condition condition)
+{
+    return tc_slice_hash(node, (uint64_t)condition);
+}
+
+static uint64_t node_hash(struct tc_slice node)
+{
+    return tc_slice_hash(node, 0);
+}
+
+static bool better(const struct evict_sign *a, const struct evict_sign *b)
+{
+    if (!a->known || !b->known) {
+        return a->known;
+    }
+    /* That a condition began says more than that a threshold was met. */
+    bool a_begins = a->source != EVICT_BY_THRESHOLD;
+    bool b_begins = b->source != EVICT_BY_THRESHOLD;
+    if (a_begins != b_begins) {
+        return a_begins;
+    }
+    return a->time_ns == b->time_ns ? a->source > b->source : a->time_ns > b->time_ns;
+}
+
+/* A better sign than the one of before; after some revisions only one of a better kind. */
+static bool improves(const struct eviction *e, const struct evict_sign *sign)
+{
+    return better(sign, &e->sign) &&
+           (e->revisions < EVICT_REVISIONS_MAX || !e->sign.known || sign->source > e->sign.source);
+}
+
+/*
+ * What a run is as a sign for an eviction. What repeats began when it was first
+ * seen; from before the window it counts by its last time, and by its beginning
+ * when it went on until after the eviction.
+ */
+static struct evict_sign sign_of(const struct state *st, const struct run *run, int64_t evicted_ns)
+{
+    struct evict_sign sign = {
+        .condition = run->condition,
+        .source = run->source,
+        .reason = run->reason,
+    };
+    int64_t from_ns = evicted_ns - st->window_ns;
+    sign.known = tc__span_inside(&run->span, from_ns, evicted_ns, &sign.time_ns, &sign.raw) > 0;
+    if (run->since_ns == TC_TIME_NONE || run->since_ns > evicted_ns) {
+        return sign;
+    }
+    bool began_inside = run->since_ns >= from_ns;
+    if (began_inside || (!sign.known && run->span.last_ns > evicted_ns)) {
+        sign.known = true;
+        sign.ongoing = !began_inside;
+        sign.time_ns = run->since_ns;
+        sign.raw = run->span.first_raw;
+    }
+    return sign;
+}
+
+/* The best sign of one condition, if it is better than *io. True when runs were left out. */
+static bool best_sign(const struct state *st, const struct eviction *e,
+                      enum evict_condition condition, struct evict_sign *io)
+{
+    struct run key = {.node = e->node, .condition = condition};
+    const struct run *run =
+        tc__window_find(&st->runs, &st->runs.chains, chain_hash(key.node, key.condition),
+                        same_run_chain, &key)
+            .record;
+    /* A run goes on for less than a step after it was kept, and what is behind it in the chain
+     * was kept earlier: from here on everything is older than the window. */
+    int64_t seen_ns = e->time_ns - st->window_ns - st->window_ns / STEPS;
+    unsigned visited = 0;
+    for (; run != NULL && run->head.seen_ns >= seen_ns && visited < RUNS_VISITED_MAX; visited++) {
+        struct evict_sign sign = sign_of(st, run, e->time_ns);
+        *io = better(&sign, io) ? sign : *io;
+        run = tc__window_at(&st->runs, run->head.older);
+    }
+    return visited == RUNS_VISITED_MAX;
+}
+
+/* Finds the sign of pressure that explains the eviction best. False when nothing changed. */
+static bool improve_sign(const struct state *st, struct eviction *e)
+{
+    struct evict_sign best = {0};
+    bool left_out = false;
+    if (e->node.len == 0 || e->note.conditions == 0) {
+        return false;
+    }
+    for (unsigned i = 0; i < EVICT_NONE; i++) {
+        if ((e->note.conditions & 1U << i) != 0) {
+            left_out = best_sign(st, e, (enum evict_condition)i, &best) || left_out;
+        }
+    }
+    bool improved = improves(e, &best);
+    if (improved || !e->sign.known) {
+        e->revisions += improved && e->revisions < EVICT_REVISIONS_MAX;
+        e->sign = best;
+        e->incomplete = left_out || st->runs.lost_ns >= e->time_ns - st->window_ns;
+    }
+    /* Of several conditions that the note names, the one that was seen is told. */
+    if (improved && tc__evict_condition(e->note.pressure) != best.condition) {
+        e->note.pressure = tc__evict_pressure(best.condition);
+    }
+    return improved;
+}
+
+/* Keeps the eviction in the place of an older record of it, if there is one, and says it. */
+static tc_status settle(struct state *st, struct eviction *e, uint64_t old_pos,
+                        const struct tc_sink *out)
+{
+    struct tc_window *w = &st->evictions;
+    bool chained = e->node.len > 0 && e->note.conditions != 0;
+    struct tc_window_place chain = {0};
+    if (chained) {
+        chain = tc__window_find(w, &w->chains, node_hash(e->node), same_eviction_node, e);
+    }
+    if (e->key.len == 0 && !tc__evict_key(e, st->scratch)) {
+        return TC_E_NOMEM;
+    }
+    struct eviction *kept = tc__window_push(w, st->scratch, e, sizeof *e, EVICTION_TEXTS,
+                                            COUNT(EVICTION_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_pod_put(w, kept);
+    if (chained) {
+        tc__window_chain(w, chain, kept);
+    }
+    struct eviction *gone = tc__window_at(w, old_pos);
+    if (gone != NULL) {
+        gone->gone = true;
+    }
+    return tc__evict_report(kept, NULL, st->scratch, out);
+}
+
+/* Takes what was not known before. */
+static bool fill(struct tc_slice *io, struct tc_slice other)
+{
+    bool learned = io->len == 0 && other.len > 0;
+    *io = learned ? other : *io;
+    return learned;
+}
+
+/*
+ * Of two tellings of one eviction, the one that knows when it happened: the
+ * kubelet's event does, a pod's state may only know when the pod was made.
+ */
+static bool tells_better(const struct eviction *a, const struct eviction *b)
+{
+    if (a->kind != b->kind) {
+        return a->kind == TC_EVENT_K8S_EVENT;
+    }
+    return a->time_ns == b->time_ns ? tc_slice_cmp(a->event_uid, b->event_uid) < 0
+                                    : a->time_ns < b->time_ns;
+}
+
+/* Adds another telling to what is known. False when it tells nothing new. */
+static bool merge(const struct state *st, struct eviction *known, const struct eviction *news)
+{
+    struct eviction base = *known;
+    const struct eviction *other = news;
+    bool changed = tells_better(news, known);
+    if (changed) {
+        base = *news;
+        base.key = known->key;
+        base.sign = known->sign;
+        base.incomplete = known->incomplete;
+        base.revisions = known->revisions;
+        other = known;
+    }
+    bool learned = fill(&base.node, other->node);
+    learned = fill(&base.uid, other->uid) || learned;
+    learned = fill(&base.container, other->container) || learned;
+    if (base.note.pressure == EVICT_UNKNOWN && other->note.pressure != EVICT_UNKNOWN) {
+        base.note = other->note;
+        base.message = other->message;
+        learned = true;
+    }
+    /* A sign of another condition, or of another time, is none for this eviction. */
+    if ((base.note.conditions & 1U << base.sign.condition) == 0 ||
+        base.sign.time_ns > base.time_ns ||
+        (!base.sign.ongoing && base.time_ns - base.sign.time_ns > st->window_ns)) {
+        base.sign = (struct evict_sign){0};
+    } else if (base.sign.known && tc__evict_condition(base.note.pressure) != base.sign.condition) {
+        base.note.pressure = tc__evict_pressure(base.sign.condition);
+    }
+    *known = base;
+    return changed || learned;
+}
+
+static tc_status on_eviction(struct state *st, struct eviction *e, const struct tc_sink *out)
+{
+    struct eviction *old = tc__window_pod_find(&st->evictions, e);
+    uint64_t old_pos = TC_RING_NONE;
+    if (old != NULL && same_eviction(old, e)) {
+        old_pos = old->head.pos;
+        /* Whoever tells it again keeps it from being forgotten and raised anew. */
+        old->head.seen_ns = st->now_ns;
+        struct eviction known = *old;
+        if (old->resolved || !merge(st, &known, e)) {
+            return TC_OK;
+        }
+        *e = known;
+    }
+    if (e->time_ns > st->newest_eviction_ns) {
+        st->newest_eviction_ns = e->time_ns;
+    }
+    (void)improve_sign(st, e);
+    return settle(st, e, old_pos, out);
+}
+
+/* The newest eviction of a node. */
+static struct eviction *newest_of(const struct state *st, const struct evict_news *news)
+{
+    struct eviction key = {.node = news->node};
+    return tc__window_find(&st->evictions, &st->evictions.chains, node_hash(news->node),
+                           same_eviction_node, &key)
+        .record;
+}
+
+/* A sign that came late may explain evictions that came before it. */
+static tc_status look_again(struct state *st, const struct evict_news *news,
+                            const struct tc_sink *out)
+{
+    uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
+    struct eviction *e = newest_of(st, news);
+    /* What was kept before the time of the sign happened before it, and so did all behind it. */
+    int64_t late_ns = st->now_ns - 2 * st->window_ns;
+    int64_t from_ns = news->since_ns > late_ns ? news->since_ns : late_ns;
+    for (unsigned i = 0; e != NULL && i < EVICTIONS_VISITED_MAX && e->head.seen_ns >= from_ns;
+         i++) {
+        uint64_t older = e->head.older;
+        bool live = !e->gone && !e->resolved;
+        if (live || link == NULL) {
+            link = &e->head.older;
+        } else {
+            *link = older; /* walked once, then out of the way */
+        }
+        bool after = live && (e->note.conditions & 1U << news->condition) != 0 &&
+                     e->time_ns >= news->since_ns &&
+                     e->time_ns - news->sign.time_ns <= st->window_ns;
+        if (after) {
+            struct eviction next = *e;
+            if (improve_sign(st, &next)) {
+                TC_TRY(settle(st, &next, next.head.pos, out));
+            }
+        }
+        e = tc__window_at(&st->evictions, older);
+    }
+    return TC_OK;
+}
+
+static tc_status on_pressure(struct state *st, const struct evict_news *news,
+                             const struct tc_sink *out)
+{
+    struct tc_window *w = &st->runs;
+    struct run run = {
+        .step = news->sign.time_ns / (st->window_ns / STEPS),
+        .since_ns = news->since_ns < news->sign.time_ns ? news->since_ns : TC_TIME_NONE,
+        .condition = news->condition,
+        .source = news->sign.source,
+        .node = news->node,
+        .reason = news->sign.reason,
+        .span = tc__span_make(news->sign.time_ns, news->sign.raw),
+    };
+    if (news->sign.time_ns < st->now_ns - 2 * st->window_ns) {
+        st->late++;
+        return TC_OK;
+    }
+    uint64_t chain = chain_hash(run.node, run.condition);
+    uint64_t hash = tc_hash_mix(chain, tc_hash_mix((uint64_t)run.step, (uint64_t)run.source));
+    hash = tc_hash_mix(hash, (uint64_t)run.since_ns);
+    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_run, &run);
+    struct run *known = place.record;
+    if (known != NULL) {
+        tc__span_add(&known->span, news->sign.time_ns, news->sign.raw);
+    } else {
+        struct tc_window_place front = tc__window_find(w, &w->chains, chain, same_run_chain, &run);
+        struct run *kept = tc__window_push(w, st->scratch, &run, sizeof run, RUN_TEXTS,
+                                           COUNT(RUN_TEXTS), st->now_ns);
+        if (kept == NULL) {
+            return TC_E_NOMEM;
+        }
+        tc__window_put(w, &w->index, place, kept);
+        tc__window_chain(w, front, kept);
+    }
+    return news->since_ns <= st->newest_eviction_ns ? look_again(st, news, out) : TC_OK;
+}
+
+/* The condition has cleared: what it caused before is over. */
+static tc_status on_relief(struct state *st, const struct evict_news *news,
+                           const struct tc_sink *out)
+{
+    uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
+    struct eviction *e = newest_of(st, news);
+    for (unsigned i = 0; e != NULL && i < EVICTIONS_VISITED_MAX; i++) {
+        bool live = !e->gone && !e->resolved;
+        if (live && e->sign.known && e->sign.condition == news->condition &&
+            e->time_ns < news->sign.time_ns) {
+            TC_TRY(tc__evict_report(e, &news->sign, st->scratch, out));
+            e->resolved = true;
+            live = false;
+        }
+        /* What was never joined stays as long as a late sign may still join it. */
+        live = live && (e->sign.known || e->time_ns >= st->now_ns - 2 * st->window_ns);
+        if (live || link == NULL) {
+            link = &e->head.older;
+        } else {
+            *link = e->head.older;
+        }
+        e = tc__window_at(&st->evictions, e->head.older);
+    }
+    return TC_OK;
+}
+
+static void advance(struct state *st, int64_t now_ns)
+{
+    if (now_ns > st->now_ns) {
+        int64_t kept_ns =
+            EVICTION_KEPT_NS > 2 * st->window_ns ? EVICTION_KEPT_NS : 2 * st->window_ns;
+        st->now_ns = now_ns;
+        tc__window_expire(&st->runs, now_ns - 3 * st->window_ns - st->window_ns / STEPS);
+        tc__window_expire(&st->evictions, now_ns - kept_ns);
+    }
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct state *st = state;
+    struct evict_news news;
+    struct eviction eviction = {0};
+    bool is_news = tc__evict_read_news(ev, &news);
+    if (!is_news && !tc__evict_read(ev, &eviction)) {
+        return TC_OK;
+    }
+    /* A sign needs its node, an eviction its pod; TC_TIME_NONE is below zero. */
+    struct tc_slice name = is_news ? news.node : eviction.name;
+    if (ev->time_ns < 0 || name.len == 0 || name.len > TC_SCOPE_TEXT_MAX ||
+        eviction.uid.len > TC_SCOPE_TEXT_MAX || !tc__scope_fits(&ev->scope)) {
+        st->ignored++;
+        return TC_OK;
+    }
+    advance(st, ev->time_ns);
+    if (!is_news) {
+        /* That its window has gone does not undo an eviction: it is told without a cause. */
+        st->late += ev->time_ns < st->now_ns - 2 * st->window_ns;
+        eviction.reach_ns = st->window_ns;
+        return on_eviction(st, &eviction, out);
+    }
+    return news.pressure ? on_pressure(st, &news, out) : on_relief(st, &news, out);
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    (void)out;
+    advance(state, now_ns);
+    return TC_OK;
+}
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    struct state *st = state;
+    st->scratch = env->scratch;
+    st->now_ns = INT64_MIN;
+    st->newest_eviction_ns = INT64_MIN;
+    /* Every run names its node, every eviction its pod: none is smaller than this. */
+    bool ok =
+        tc__window_init(&st->runs, env->arena, RUN_RING_BYTES,
+                        RUN_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct run), 1), 1, true) &&
+        tc__window_init(&st->evictions, env->arena, EVICTION_RING_BYTES,
+                        EVICTION_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct eviction), 1),
+                        TC_WINDOW_POD_NAMES, true);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct state *st = state;
+    *out = (struct tc_detector_stats){
+        .dropped = st->runs.ring.dropped_count + st->evictions.ring.dropped_count,
+        .late = st->late,
+        .ignored = st->ignored,
+    };
+}
+
+static const struct tc_param PARAMS[] = {
+    {
+        .name = "window",
+        .type = TC_PARAM_DURATION,
+        .value = 300 * TC_SECOND,
+        .min = TC_SECOND,
+        .max = 86400 * TC_SECOND,
+        .offset = offsetof(struct state, window_ns),
+        .help = "longest time from the node condition to the eviction that is put down to it",
+    },
+};
+
+const struct tc_detector tc_detector_pod_evicted = {
+    .id = "8",
+    .name = "pod_evicted",
+    .summary = "The kubelet evicted a pod; names the node condition that made it do so.",
+    .kinds = TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
+             TC_EVENT_BIT(TC_EVENT_NODE_CONDITION),
+    .state_bytes = sizeof(struct state),
+    .arena_bytes = ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = COUNT(PARAMS),
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .stats = stats,
+};

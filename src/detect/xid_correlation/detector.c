@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xid_correlation: an Xid on a node, then a pod of that node evicted or failed.
+ * docs/patterns/xid_correlation.md says what it claims and what it never does.
+ *
+ * Windows of Xids, of affected pods, and of what is known about GPUs: which sits where,
+ * and who uses it. A pod event looks at the Xids of its node; what comes late, an Xid or
+ * news about a GPU, looks at the pods it may be about.
+ */
+#include "detect/detector.h"
+#include "base/assert.h"
+#include "detect/finding_priv.h"
+#include "detect/window_pod_priv.h"
+#include "detect/xid_correlation/priv.h"
+#include "event/metric.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Pods of one node that one event may look at: a node has at most a few hundred. */
+#define PODS_VISITED_MAX 512
+
+#define POD_RING_BYTES ((size_t)2 << 20)
+#define RECOUNTS_MAX 1024
+#define ARENA_BYTES ((size_t)48 << 20)
+
+static const size_t POD_TEXTS[] = {
+    offsetof(struct xid_pod, node),          offsetof(struct xid_pod, ns),
+    offsetof(struct xid_pod, name),          offsetof(struct xid_pod, uid),
+    offsetof(struct xid_pod, container),     offsetof(struct xid_pod, gpu_uuid),
+    offsetof(struct xid_pod, key),           offsetof(struct xid_pod, anchor.uid),
+    offsetof(struct xid_pod, anchor.reason), offsetof(struct xid_pod, anchor.message),
+    offsetof(struct xid_pod, last.uid),      offsetof(struct xid_pod, last.reason),
+    offsetof(struct xid_pod, last.message),  offsetof(struct xid_pod, join.gpu_uuid),
+    offsetof(struct xid_pod, join.process),
+};
+/* Puts the pod's end down to a better Xid than before, if there is one now. */
+static bool improve_join(const struct xid_state *st, struct xid_pod *pod)
+{
+    struct xid_join join;
+    bool improved = false;
+    bool incomplete = false;
+    if (tc__xid_pod_joinable(pod, &pod->anchor) &&
+        tc__xid_best_join(st, pod, pod->anchor.time_ns, &join, &incomplete) &&
+        tc__xid_join_improves(pod, &join)) {
+        pod->revisions += pod->revisions < XID_REVISIONS_MAX;
+        pod->join = join;
+        pod->incomplete = incomplete;
+        improved = true;
+    }
+    if (pod->last.time_ns > pod->anchor.time_ns && tc__xid_pod_joinable(pod, &pod->last) &&
+        tc__xid_best_join(st, pod, pod->last.time_ns, &join, &incomplete) &&
+        join.rank > pod->join.rank) {
+        pod->anchor = pod->last;
+        pod->join = join;
+        pod->incomplete = incomplete;
+        improved = true;
+    }
+    return improved;
+}
+
+/* Keeps the pod in the place of an older record of it, if there is one. */
+static tc_status keep_pod(struct xid_state *st, struct xid_pod *pod, uint64_t old_pos,
+                          struct xid_pod **out)
+{
+    struct tc_window *w = &st->pods;
+    struct xid_pod *old = tc__window_at(w, old_pos);
+    if (old != NULL &&
+        tc__window_rewrite(old, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns)) {
+        st->rewritten_ns = st->now_ns;
+        *out = old;
+        return TC_OK;
+    }
+    struct xid_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
+                                               COUNT(POD_TEXTS), st->now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    struct xid_pod *gone = tc__window_at(w, old_pos);
+    if (gone != NULL) {
+        gone->gone = true;
+    }
+    *out = kept;
+    return TC_OK;
+}
+
+/* Why a join does not hold; "" when it does. */
+static struct tc_slice objection(const struct xid_state *st, const struct xid_pod *pod)
+{
+    const struct xid_join *join = &pod->join;
+    if (!tc__xid_pod_joinable(pod, &pod->anchor)) {
+        bool asked = pod->planned_ns != TC_TIME_NONE && pod->anchor.time_ns >= pod->planned_ns;
+        return asked              ? TC_LIT("it had been asked to stop")
+               : pod->without_gpu ? TC_LIT("it asks for no GPU")
+                                  : TC_LIT("it ran out of host memory");
+    }
+    struct xid_join now = *join;
+    return tc__xid_tie(st, pod, &now) ? TC_EMPTY : TC_LIT("its own GPU is another");
+}
+
+/* It was tied by a use that has turned out to have ended before. */
+static bool came_loose(const struct xid_state *st, const struct xid_pod *pod)
+{
+    struct xid_join now = pod->join;
+    (void)tc__xid_tie(st, pod, &now);
+    return pod->join.tied && !now.tied;
+}
+
+/*
+ * Looks at a pod again and says what there is to say about it. `changed` when
+ * something new is known about it, by `news` if that was a pod event.
+ */
+static tc_status revise(struct xid_state *st, struct xid_pod *pod, uint64_t old_pos, bool changed,
+                        const struct xid_pod_event *news, const struct tc_sink *out)
+{
+    struct xid_pod told = *pod;
+    bool was_joined = told.join.rank != XID_RANK_NEVER;
+    struct tc_slice why = was_joined ? objection(st, pod) : TC_EMPTY;
+    if (why.len > 0 || (was_joined && came_loose(st, pod))) {
+        pod->join = (struct xid_join){0};
+    }
+    bool improved = improve_join(st, pod);
+    bool joined = pod->join.rank != XID_RANK_NEVER;
+    if (!changed && !improved && why.len == 0) {
+        return TC_OK;
+    }
+    if (was_joined && !joined) {
+        TC_TRY(tc__xid_withdraw(&told, why, news, st->scratch, out));
+    }
+    if (joined && pod->key.len == 0 && !tc__xid_pod_key(pod, st->scratch)) {
+        return TC_E_NOMEM;
+    }
+    struct xid_pod *kept = NULL;
+    TC_TRY(keep_pod(st, pod, old_pos, &kept));
+    return joined ? tc__xid_report(kept, st->scratch, out) : TC_OK;
+}
+
+static bool knows_gpu(const struct xid_pod *pod)
+{
+    return pod->gpu_uuid.len > 0 || pod->pci.known || pod->pid > 0;
+}
+
+static bool in_window(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns)
+{
+    return tc__xid_latest(pod->anchor.time_ns) >= time_ns &&
+           pod->anchor.time_ns - time_ns <= st->window_ns;
+}
+
+/* One more Xid of the moment of the pod's end, not a late one: told when time goes on, once for all
+ * that come; in a storm with the next tick. */
+static void recount_soon(struct xid_state *st, struct xid_pod *pod)
+{
+    int64_t wait_ns = pod->recounts < XID_REVISIONS_MAX ? 1 : TC_SECOND;
+    pod->recount = pod->recount || tc__due_put(&st->recounts, pod->head.pos, st->now_ns + wait_ns);
+}
+
+static tc_status recount(struct xid_state *st, int64_t now_ns, const struct tc_sink *out)
+{
+    uint64_t pos = TC_RING_NONE;
+    while (tc__due_take(&st->recounts, now_ns, &pos)) {
+        struct xid_pod *pod = tc__window_at(&st->pods, pos);
+        pod = pod == NULL || !pod->gone ? pod : tc__window_pod_find(&st->pods, pod);
+        struct xid_join join;
+        if (pod == NULL) {
+            continue;
+        }
+        pod->recount = false;
+        if (pod->join.rank != XID_RANK_NEVER &&
+            tc__xid_best_join(st, pod, pod->anchor.time_ns, &join, &pod->incomplete) &&
+            join.xid_count != pod->join.xid_count) {
+            pod->join.xid_count = join.xid_count;
+            pod->recounts += pod->recounts < XID_REVISIONS_MAX;
+            TC_TRY(tc__xid_report(pod, st->scratch, out));
+        }
+    }
+    return TC_OK;
+}
+
+/* Whether a late Xid can change what is said about a pod. */
+static bool matters(const struct xid_state *st, const struct xid_pod *pod,
+                    const struct xid_run *run, int64_t time_ns)
+{
+    bool in_anchor = in_window(st, pod, time_ns);
+    bool in_last = tc__xid_latest(pod->last.time_ns) >= time_ns &&
+                   pod->last.time_ns - time_ns <= st->window_ns;
+    int rank = tc__xid_rank(run);
+    if ((!in_anchor && !in_last) || rank == XID_RANK_NEVER || rank < pod->join.rank) {
+        return false;
+    }
+    return rank > pod->join.rank || pod->revisions < XID_REVISIONS_MAX ||
+           (knows_gpu(pod) && !pod->join.tied);
+}
+
+/* Whether it can change what is said about a pod that a GPU sits there. */
+static bool matters_where(const struct xid_pod *pod, struct tc_bdf pci)
+{
+    return knows_gpu(pod) || (pod->join.rank != XID_RANK_NEVER &&
+                              pod->revisions < XID_REVISIONS_MAX && tc_bdf_eq(pod->join.pci, pci));
+}
+
+/* Looks again at the pods of a node after an Xid came late, or (run is NULL) after it became known
+ * which GPU sits at an address. */
+static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
+                            const struct xid_run *run, const struct tc_sink *out)
+{
+    struct tc_window *w = &st->pods;
+    uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
+    struct xid_pod *pod = tc__window_pod_of_node(w, ev->scope.node);
+    /* What was kept before the time of the Xid ended before it, and so did all behind it that was
+     * not written anew since; but for the second that the time of a pod event may have been cut
+     * by. */
+    int64_t seen_ns = ev->time_ns - TC_SECOND;
+    seen_ns = run == NULL || st->rewritten_ns >= seen_ns ? INT64_MIN : seen_ns;
+    for (unsigned i = 0; pod != NULL && i < PODS_VISITED_MAX && pod->head.seen_ns >= seen_ns; i++) {
+        uint64_t older = pod->head.older;
+        if (!pod->gone || link == NULL) {
+            link = &pod->head.older;
+        } else {
+            *link = older; /* walked once, then out of the way */
+        }
+        if (!pod->gone && run != NULL && ev->time_ns == st->now_ns &&
+            in_window(st, pod, ev->time_ns)) {
+            recount_soon(st, pod);
+        }
+        bool again = !pod->gone && (run == NULL ? matters_where(pod, ev->scope.pci)
+                                                : matters(st, pod, run, ev->time_ns));
+        if (again) {
+            struct xid_pod next = *pod;
+            TC_TRY(revise(st, &next, pod->head.pos, false, NULL, out));
+        }
+        pod = tc__window_at(w, older);
+    }
+    return TC_OK;
+}
+
+/* Moves event time on and lets go of what no event can need any more. */
+static void advance(struct xid_state *st, int64_t now_ns)
+{
+    if (now_ns > st->now_ns) {
+        st->now_ns = now_ns;
+        tc__window_expire(&st->xids, now_ns - 3 * st->window_ns - tc__xid_step_ns(st));
+        tc__window_expire(&st->pods, now_ns - 2 * st->window_ns);
+    }
+}
+
+/* An event may be two windows late; what it could be joined with is kept for that long. */
+static bool too_late(struct xid_state *st, int64_t time_ns)
+{
+    advance(st, time_ns);
+    if (time_ns >= st->now_ns - 2 * st->window_ns) {
+        return false;
+    }
+    st->late++;
+    return true;
+}
+
+/* What an event says of one Xid, as a run of one. */
+static struct xid_run run_of(const struct tc_event *ev)
+{
+    return (struct xid_run){
+        .since_ns = TC_TIME_NONE,
+        .pid = ev->scope.pid,
+        .pci = ev->scope.pci,
+        .node = ev->scope.node,
+        .gpu_uuid = ev->scope.gpu_uuid,
+        .span = tc__span_make(ev->time_ns, ev->raw),
+        .counted_ns = ev->time_ns,
+        .counted_source = ev->raw.source,
+    };
+}
+
+static tc_status keep_xid(struct xid_state *st, const struct tc_event *ev, struct xid_run *one,
+                          const struct tc_sink *out)
+{
+    const struct xid_run *run = NULL;
+    TC_TRY(tc__xid_note(st, one, &run));
+    if (run == NULL || ev->time_ns > st->newest_pod_ns) {
+        return TC_OK;
+    }
+    return look_again(st, ev, run, out);
+}
+
+/* Looks again at a pod after it became known that it uses a GPU, or does no longer. */
+static tc_status look_at_user(struct xid_state *st, const struct xid_use *use,
+                              const struct tc_sink *out)
+{
+    struct xid_pod key = {.ns = use->ns, .name = use->name};
+    const struct xid_pod *pod = tc__window_pod_find(&st->pods, &key);
+    if (pod == NULL || pod->gone) {
+        return TC_OK;
+    }
+    struct xid_pod next = *pod;
+    return revise(st, &next, pod->head.pos, false, NULL, out);
+}
+
+/* Who uses the GPU of an event. */
+static tc_status on_use(struct xid_state *st, const struct tc_event *ev, const struct tc_sink *out)
+{
+    const struct xid_use *use = NULL;
+    const struct xid_use *before = NULL;
+    if (ev->scope.gpu_uuid.len == 0 || ev->scope.pod.len == 0) {
+        return TC_OK;
+    }
+    TC_TRY(tc__xid_learn_use(st, ev, &use, &before));
+    if (use == NULL || ev->time_ns > st->newest_pod_ns) {
+        return TC_OK;
+    }
+    TC_TRY(look_at_user(st, use, out));
+    return before == NULL ? TC_OK : look_at_user(st, before, out);
+}
+
+static tc_status on_xid(struct xid_state *st, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct xid_run one = run_of(ev);
+    one.code = ev->xid.code;
+    one.fatal = tc_slice_eq(ev->xid.severity, TC_LIT("fatal"));
+    one.process = tc__text_clip(ev->xid.process, TC_SCOPE_TEXT_MAX);
+    TC_TRY(on_use(st, ev, out));
+    return keep_xid(st, ev, &one, out);
+}
+
+static tc_status on_inventory(struct xid_state *st, const struct tc_event *ev,
+                              const struct tc_sink *out)
+{
+    bool again = false;
+    if (!ev->scope.pci.known || ev->scope.gpu_uuid.len == 0) {
+        st->ignored++;
+        return TC_OK;
+    }
+    TC_TRY(tc__xid_learn_place(st, &ev->scope, &again));
+    return again ? look_again(st, ev, NULL, out) : TC_OK;
+}
+
+/* An exporter's sample: whose GPU it is, where that sits, and the last Xid it saw. */
+static tc_status on_metric(struct xid_state *st, const struct tc_event *ev,
+                           const struct tc_sink *out)
+{
+    bool fresh = false;
+    struct xid_run one = run_of(ev);
+    if (ev->scope.pci.known && tc_slice_starts(ev->scope.gpu_uuid, TC_LIT("GPU-"))) {
+        TC_TRY(on_inventory(st, ev, out));
+    }
+    TC_TRY(on_use(st, ev, out));
+    if (ev->metric.metric == TC_METRIC_GPU_XID_LAST) {
+        TC_TRY(tc__xid_learn_gauge(st, ev, &fresh, &one.since_ns));
+    }
+    if (!fresh || ev->metric.value > INT32_MAX) {
+        return TC_OK;
+    }
+    one.code = (int64_t)ev->metric.value;
+    return keep_xid(st, ev, &one, out);
+}
+
+static tc_status on_pod(struct xid_state *st, const struct tc_event *ev, struct xid_pod *pod,
+                        const struct tc_sink *out)
+{
+    struct xid_pod_event news = pod->anchor;
+    uint64_t old_pos = TC_RING_NONE;
+    const struct xid_pod *old = tc__window_pod_find(&st->pods, pod);
+    news.time_ns = ev->time_ns;
+    if (old != NULL) {
+        struct xid_pod known = *old;
+        if (!tc__xid_pod_merge(&known, pod)) {
+            return TC_OK;
+        }
+        old_pos = old->head.pos;
+        *pod = known;
+    }
+    int64_t latest_ns = tc__xid_latest(ev->time_ns);
+    st->newest_pod_ns = latest_ns > st->newest_pod_ns ? latest_ns : st->newest_pod_ns;
+    /* Without a node there is nothing to join, until another event of the pod names it. */
+    st->ignored += pod->node.len == 0 && pod->anchor.time_ns != TC_TIME_NONE;
+    return revise(st, pod, old_pos, true, &news, out);
+}
+
+/* What the pattern cannot do without, besides what is particular to a kind. */
+static bool usable(const struct tc_event *ev, bool is_pod)
+{
+    /* TC_TIME_NONE is below zero, and so is a code that is not known. An inventory holds
+     * whenever it was taken. What the control plane says about a pod names no node. */
+    return (ev->scope.node.len > 0 || is_pod) && tc__scope_fits(&ev->scope) &&
+           (ev->time_ns >= 0 || ev->kind == TC_EVENT_GPU_INVENTORY) &&
+           (ev->kind != TC_EVENT_XID || ev->xid.code >= 0);
+}
+
+static bool is_pod_kind(enum tc_event_kind kind)
+{
+    return kind == TC_EVENT_K8S_EVENT || kind == TC_EVENT_POD_STATE || kind == TC_EVENT_OOM_KILL;
+}
+
+/* Metrics of other things than GPUs say nothing here. */
+static bool is_gpu_metric(const struct tc_event *ev)
+{
+    return ev->scope.gpu_uuid.len > 0 ||
+           (ev->metric.metric == TC_METRIC_GPU_XID_LAST && ev->scope.gpu_index >= 0);
+}
+
+static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
+{
+    struct xid_state *st = state;
+    struct xid_pod pod = {0};
+    bool is_pod = is_pod_kind(ev->kind);
+    if ((is_pod && tc__xid_pod_read(ev, &pod) == XID_POD_NOTHING) ||
+        (ev->kind == TC_EVENT_METRIC && !is_gpu_metric(ev))) {
+        return TC_OK;
+    }
+    bool named = !is_pod || ((pod.name.len > 0 || ev->kind == TC_EVENT_OOM_KILL) &&
+                             pod.name.len <= TC_SCOPE_TEXT_MAX && pod.uid.len <= TC_SCOPE_TEXT_MAX);
+    if (!usable(ev, is_pod) || !named) {
+        st->ignored++;
+        return TC_OK;
+    }
+    if (ev->kind == TC_EVENT_GPU_INVENTORY) {
+        return on_inventory(st, ev, out);
+    }
+    TC_TRY(recount(st, ev->time_ns, out));
+    if (too_late(st, ev->time_ns)) {
+        return TC_OK;
+    }
+    if (ev->kind == TC_EVENT_METRIC) {
+        return on_metric(st, ev, out);
+    }
+    return is_pod ? on_pod(st, ev, &pod, out) : on_xid(st, ev, out);
+}
+
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    advance(state, now_ns);
+    return recount(state, INT64_MAX, out);
+}
+
+static tc_status init(void *state, const struct tc_detector_env *env)
+{
+    struct xid_state *st = state;
+    st->scratch = env->scratch;
+    st->now_ns = INT64_MIN;
+    st->newest_pod_ns = INT64_MIN;
+    st->rewritten_ns = INT64_MIN;
+    /* A pod names itself: none is smaller than this. */
+    bool ok = tc__xid_xids_init(st, env->arena) &&
+              tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
+                              POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_pod), 1),
+                              TC_WINDOW_POD_NAMES, true) &&
+              tc__due_init(&st->recounts, env->arena, RECOUNTS_MAX) &&
+              tc__xid_gpus_init(st, env->arena);
+    return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static void stats(const void *state, struct tc_detector_stats *out)
+{
+    const struct xid_state *st = state;
+    *out = (struct tc_detector_stats){
+        .dropped = st->xids.ring.dropped_count + st->pods.ring.dropped_count +
+                   st->places.ring.dropped_count + st->uses.ring.dropped_count +
+                   st->gauges.ring.dropped_count,
+        .late = st->late,
+        .ignored = st->ignored,
+    };
+}
+
+static const struct tc_param PARAMS[] = {
+    {
+        .name = "window",
+        .type = TC_PARAM_DURATION,
+        .value = 300 * TC_SECOND,
+        .min = TC_SECOND,
+        .max = 86400 * TC_SECOND,
+        .offset = offsetof(struct xid_state, window_ns),
+        .help = "longest time from an Xid to the pod event that is put down to it",
+    },
+};
+
+const struct tc_detector tc_detector_xid_correlation = {
+    .id = "2",
+    .name = "xid_correlation",
+    .summary = "A pod failed or was evicted soon after an Xid of the NVIDIA driver on its node.",
+    .kinds = TC_EVENT_BIT(TC_EVENT_XID) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
+             TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
+             TC_EVENT_BIT(TC_EVENT_OOM_KILL) | TC_EVENT_BIT(TC_EVENT_METRIC),
+    .state_bytes = sizeof(struct xid_state),
+    .arena_bytes = ARENA_BYTES,
+    .params = PARAMS,
+    .param_count = COUNT(PARAMS),
+    .init = init,
+    .on_event = on_event,
+    .on_tick = on_tick,
+    .stats = stats,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events that wait: copies of them, with their strings, in two rings of one block that is taken
+ * once. `near` holds what waits for earlier events of other senders, in order of arrival; `ahead`
+ * what is dated after our clock, in order of its dates by a heap. A record that was handed over is
+ * marked and leaves with those before it.
+ *
+ * What is handed over together is in the order of time, and of arrival where times are equal: there
+ * the detectors do not mind (tests/order). Events that come in that order are never sorted.
+ */
+#ifndef TC_LIVE_REORDER_PRIV_H
+#define TC_LIVE_REORDER_PRIV_H
+
+#include "base/sort.h"
+#include "base/status.h"
+#include "event/event.h"
+#include "event/fields.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc__held {
+    uint32_t len;          /* of the whole record */
+    bool gone;             /* was handed over */
+    bool past;             /* about the past by nature */
+    bool in_order;         /* not before the record that came before it */
+    int64_t due_ns;        /* near: on the arrival clock */
+    struct tc_event event; /* only as much of it as its kind has; its strings follow */
+};
+
+/* Invariant: records lie in [tail, head), or in [tail, wrap) and [0, head) when wrapped. */
+struct tc__hold_ring {
+    unsigned char *block;
+    size_t size;
+    size_t head;
+    size_t tail;
+    size_t wrap;
+    bool wrapped;
+    size_t count;
+};
+
+struct tc__hold {
+    struct tc__hold_ring near;
+    struct tc__hold_ring ahead;
+    unsigned char *block;
+    struct tc__held **heap; /* of ahead, earliest first */
+    size_t heap_count;
+    struct tc_sort_pair *order; /* what is handed over now, and room to sort it */
+    struct tc_sort_pair *scratch;
+    size_t order_max;
+    const struct tc__held *last; /* the youngest of near; NULL when that is empty */
+    struct tc_event_strings strings;
+};
+
+/* What takes an event that has waited. */
+typedef tc_status (*tc__hold_take_fn)(void *context, const struct tc_event *ev, bool past);
+
+/* False when there is no memory. */
+bool tc__hold_init(struct tc__hold *h, size_t bytes);
+void tc__hold_fini(struct tc__hold *h);
+
+/* Whether an event can be held at all, however empty the hold is. */
+bool tc__hold_fits(const struct tc__hold *h, const struct tc_event *ev);
+/* False when there is no room now. Copies ev. */
+bool tc__hold_add(struct tc__hold *h, const struct tc_event *ev, int64_t due_ns, bool past);
+/* The same for one that waits until our clock shows its time. */
+bool tc__hold_add_ahead(struct tc__hold *h, const struct tc_event *ev, bool past);
+
+/*
+ * Hands over what is due: near by the arrival clock, ahead by our own. A failure stops it; what was
+ * handed over by then has left.
+ */
+TC_CHECKED tc_status tc__hold_release(struct tc__hold *h, int64_t due_ns, int64_t clock_ns,
+                                      tc__hold_take_fn take, void *context);
+/* Hands over the older half of near, or the earliest of ahead, due or not; how many. */
+TC_CHECKED tc_status tc__hold_cut_near(struct tc__hold *h, tc__hold_take_fn take, void *context,
+                                       uint64_t *io_count);
+TC_CHECKED tc_status tc__hold_cut_ahead(struct tc__hold *h, tc__hold_take_fn take, void *context,
+                                        uint64_t *io_count);
+
+/* When the next of near is due, and of ahead; INT64_MAX when there is none. */
+int64_t tc__hold_due_near(const struct tc__hold *h);
+int64_t tc__hold_due_ahead(const struct tc__hold *h);
+size_t tc__hold_count(const struct tc__hold *h);
+
+#endif

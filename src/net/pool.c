@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/pool.h"
+
+#include "base/asan.h"
+#include "base/assert.h"
+#include "observe/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifdef TC_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
+#define ASAN_UNPOISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
+#endif
+
+/* Classes are powers of two from 4 KiB on; the last one is exactly buffer_max. */
+#define CLASS_MIN_BYTES ((size_t)4 << 10)
+#define CLASSES_MAX 24
+/* What stands in front of the data; keeps the data on a cache line of its own. */
+#define HEADER_BYTES ((size_t)64)
+/* From here on a buffer is a mapping: given back to the system whole, never part of a heap that
+ * cannot shrink. */
+#define MAPPED_BYTES ((size_t)128 << 10)
+
+_Static_assert(sizeof(struct tc_buffer) <= HEADER_BYTES, "the header holds the buffer");
+
+/* Invariant: used <= held <= limit; held is the sum over all buffers of HEADER_BYTES + cap. */
+struct tc_pool {
+    size_t limit;
+    size_t used;
+    size_t held;
+    size_t class_count;
+    size_t class_bytes[CLASSES_MAX];
+    struct tc_buffer *waiting[CLASSES_MAX]; /* last given back first: its bytes are in the cache */
+    uint64_t refused;
+};
+
+struct tc_pool *tc_pool_create(size_t bytes_max, size_t buffer_max)
+{
+    struct tc_pool *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        return NULL;
+    }
+    p->limit = bytes_max;
+    size_t bytes = CLASS_MIN_BYTES;
+    while (bytes < buffer_max && p->class_count < CLASSES_MAX - 1) {
+        p->class_bytes[p->class_count++] = bytes;
+        bytes *= 2;
+    }
+    p->class_bytes[p->class_count++] = buffer_max > CLASS_MIN_BYTES ? buffer_max : CLASS_MIN_BYTES;
+    return p;
+}
+
+static void release(struct tc_pool *p, struct tc_buffer *b)
+{
+    size_t bytes = HEADER_BYTES + b->cap;
+    ASAN_UNPOISON_MEMORY_REGION(b->data, b->cap);
+    p->held -= bytes;
+    if (bytes >= MAPPED_BYTES) {
+        (void)munmap(b, bytes);
+    } else {
+        free(b);
+    }
+}
+
+void tc_pool_destroy(struct tc_pool *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    TC_ASSERT(p->used == 0);
+    for (size_t i = 0; i < p->class_count; i++) {
+        while (p->waiting[i] != NULL) {
+            struct tc_buffer *b = p->waiting[i];
+            p->waiting[i] = b->next;
+            release(p, b);
+        }
+    }
+    free(p);
+}
+
+static struct tc_buffer *make(struct tc_pool *p, size_t cap)
+{
+    size_t bytes = HEADER_BYTES + cap;
+    void *block = NULL;
+    if (bytes >= MAPPED_BYTES) {
+        block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        block = block == MAP_FAILED ? NULL : block;
+    } else {
+        block = aligned_alloc(HEADER_BYTES,
+                              bytes + (HEADER_BYTES - bytes % HEADER_BYTES) % HEADER_BYTES);
+    }
+    if (block == NULL) {
+        return NULL;
+    }
+    struct tc_buffer *b = block;
+    *b = (struct tc_buffer){.pool = p, .cap = cap, .data = (unsigned char *)block + HEADER_BYTES};
+    p->held += bytes;
+    return b;
+}
+
+/* Buffers that wait are given back to the system, largest first, until there is room. */
+static bool make_room(struct tc_pool *p, size_t bytes)
+{
+    if (bytes > p->limit - p->used) {
+        return false;
+    }
+    for (size_t i = p->class_count; i-- > 0;) {
+        while (p->limit - p->held < bytes && p->waiting[i] != NULL) {
+            struct tc_buffer *b = p->waiting[i];
+            p->waiting[i] = b->next;
+            release(p, b);
+        }
+    }
+    return p->limit - p->held >= bytes;
+}
+
+static size_t class_of(const struct tc_pool *p, size_t bytes)
+{
+    size_t i = 0;
+    while (i < p->class_count && p->class_bytes[i] < bytes) {
+        i++;
+    }
+    return i;
+}
+
+static struct tc_buffer *refuse(struct tc_pool *p)
+{
+    p->refused++;
+    tc_count(TC_COUNT_POOL_REFUSED, 1);
+    return NULL;
+}
+
+struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+{
+    size_t class = class_of(p, bytes);
+    if (class == p->class_count) {
+        return refuse(p);
+    }
+    struct tc_buffer *b = p->waiting[class];
+    if (b != NULL) {
+        p->waiting[class] = b->next;
+        ASAN_UNPOISON_MEMORY_REGION(b->data, b->cap);
+    } else {
+        size_t cap = p->class_bytes[class];
+        b = make_room(p, HEADER_BYTES + cap) ? make(p, cap) : NULL;
+        if (b == NULL) {
+            return refuse(p);
+        }
+    }
+    b->next = NULL;
+    b->len = 0;
+    p->used += HEADER_BYTES + b->cap;
+    return b;
+}
+
+struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes)
+{
+    if (bytes <= b->cap) {
+        return b;
+    }
+    struct tc_buffer *larger = tc_pool_take(b->pool, bytes);
+    if (larger == NULL) {
+        return NULL;
+    }
+    memcpy(larger->data, b->data, b->len);
+    larger->len = b->len;
+    tc_buffer_give(b);
+    return larger;
+}
+
+void tc_buffer_give(struct tc_buffer *b)
+{
+    if (b == NULL) {
+        return;
+    }
+    struct tc_pool *p = b->pool;
+    TC_ASSERT(p->used >= HEADER_BYTES + b->cap);
+    p->used -= HEADER_BYTES + b->cap;
+    size_t class = class_of(p, b->cap);
+    b->next = p->waiting[class];
+    p->waiting[class] = b;
+    ASAN_POISON_MEMORY_REGION(b->data, b->cap);
+}
+
+void tc_pool_stats(const struct tc_pool *p, struct tc_pool_stats *out)
+{
+    *out = (struct tc_pool_stats){
+        .used = p->used, .held = p->held, .limit = p->limit, .refused = p->refused};
+}

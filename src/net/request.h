@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request, whichever protocol brought it: http.c and h2.c make it, handlers answer it, now or
+ * later, exactly once. Everything in it lives until it was answered.
+ */
+#ifndef TC_NET_REQUEST_H
+#define TC_NET_REQUEST_H
+
+#include "base/slice.h"
+#include "net/pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What happened, in words that both protocols have. X(NAME, HTTP status, gRPC status) */
+#define TC_ANSWER_MAP(X)                                                          \
+    X(OK, 200, 0)                                                                 \
+    X(BAD, 400, 3) /* INVALID_ARGUMENT: do not send it again */                   \
+    X(UNAUTHENTICATED, 401, 16)                                                   \
+    X(FORBIDDEN, 403, 7)                                                          \
+    X(NOT_FOUND, 404, 12) /* UNIMPLEMENTED */                                     \
+    X(WRONG_METHOD, 405, 12)                                                      \
+    X(TIMEOUT, 408, 4)                                                            \
+    X(TOO_LARGE, 413, 8) /* RESOURCE_EXHAUSTED without RetryInfo: do not retry */ \
+    X(UNSUPPORTED, 415, 12)                                                       \
+    X(TOO_MANY, 429, 8) /* RESOURCE_EXHAUSTED with RetryInfo */                   \
+    X(HEADERS_TOO_LARGE, 431, 8)                                                  \
+    X(INTERNAL, 500, 13)                                                          \
+    X(BUSY, 503, 14) /* UNAVAILABLE: try again after retry_after_s */
+
+enum tc_answer {
+#define TC_ANSWER_ENUM(name, http, grpc) TC_ANSWER_##name,
+    TC_ANSWER_MAP(TC_ANSWER_ENUM)
+#undef TC_ANSWER_ENUM
+};
+
+int tc_answer_http(enum tc_answer a);
+int tc_answer_grpc(enum tc_answer a);
+
+enum tc_method { TC_METHOD_GET, TC_METHOD_HEAD, TC_METHOD_POST, TC_METHOD_PUT, TC_METHOD_OTHER };
+enum tc_protocol { TC_PROTOCOL_HTTP, TC_PROTOCOL_GRPC };
+
+struct tc_spool;
+
+struct tc_response {
+    enum tc_answer answer;
+    struct tc_slice content_type; /* of HTTP; "" when there is no body */
+    struct tc_slice body;         /* HTTP: the body; gRPC with OK: the message, without its frame */
+    struct tc_slice message;      /* gRPC: grpc-message; HTTP: shown when there is no body */
+    struct tc_slice allow;        /* Allow of WRONG_METHOD */
+    unsigned retry_after_s;       /* 0: none is said */
+};
+
+struct tc_request;
+
+/* How a protocol sends an answer. Copies what it needs; the request is gone afterwards. */
+typedef void (*tc_respond_fn)(struct tc_request *r, const struct tc_response *response);
+
+struct tc_request {
+    enum tc_protocol protocol;
+    enum tc_method method;
+    struct tc_slice path;  /* decoded once, without the query; no NUL in it */
+    struct tc_slice query; /* as it came */
+    struct tc_slice content_type;
+    struct tc_slice content_encoding; /* "" or "identity": none; of the message for gRPC */
+    struct tc_slice authorization;
+    struct tc_buffer *body; /* NULL: empty. May be taken by setting it to NULL */
+    struct tc_spool *spool; /* set by `begin`: the body goes there as it comes. May be taken too */
+    int64_t arrival_ns;     /* wall clock when it was complete */
+    void *handler_data;     /* the handler's own, while it works on it */
+    tc_respond_fn respond;
+    void *of; /* the protocol's own; NULL once the peer is gone: answering is still right then */
+};
+
+/* The one way to answer. After it the request is not to be touched. */
+void tc_request_respond(struct tc_request *r, const struct tc_response *response);
+
+/*
+ * What a listener serves. `begin` (may be NULL) is asked once the head is there and before any of
+ * the body: anything but OK is the answer, and *io_body_max may be changed for this request.
+ * `handle` gets the whole request.
+ */
+struct tc_service {
+    enum tc_answer (*begin)(void *context, struct tc_request *head, size_t *io_body_max,
+                            struct tc_response *out_refusal);
+    void (*handle)(void *context, struct tc_request *r);
+    void *context;
+};
+
+#endif

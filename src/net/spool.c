@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct tc_spool {
+    int fd;
+    size_t size;
+    void *mapping; /* NULL until it is mapped */
+};
+
+static tc_status fail_errno(struct tc_error *err, const char *what)
+{
+    char text[128];
+    return tc_fail(err, TC_E_IO, 0, "%s: %s", what, strerror_r(errno, text, sizeof text));
+}
+
+/* A file without a name, where the file system has such; else its name is taken away at once. */
+static int open_nameless(const char *dir)
+{
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) {
+        return fd;
+    }
+    char path[4096];
+    int len = snprintf(path, sizeof path, "%s/upload-XXXXXX", dir);
+    if (len < 0 || (size_t)len >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) {
+        (void)unlink(path);
+    }
+    return fd;
+}
+
+tc_status tc_spool_open(const char *dir, struct tc_spool **out_spool, struct tc_error *err)
+{
+    struct tc_spool *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for an upload");
+    }
+    s->fd = open_nameless(dir);
+    if (s->fd < 0) {
+        tc_status status = fail_errno(err, "an upload cannot be put on disk");
+        free(s);
+        return status;
+    }
+    *out_spool = s;
+    return TC_OK;
+}
+
+void tc_spool_close(struct tc_spool *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    if (s->mapping != NULL) {
+        (void)munmap(s->mapping, s->size);
+    }
+    (void)close(s->fd);
+    free(s);
+}
+
+tc_status tc_spool_write(struct tc_spool *s, struct tc_slice bytes, struct tc_error *err)
+{
+    while (bytes.len > 0) {
+        ssize_t n = write(s->fd, bytes.ptr, bytes.len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return fail_errno(err, "an upload cannot be put on disk");
+        }
+        s->size += (size_t)n;
+        bytes = tc_slice_from(bytes, (size_t)n);
+    }
+    return TC_OK;
+}
+
+tc_status tc_spool_map(struct tc_spool *s, struct tc_slice *out, struct tc_error *err)
+{
+    if (s->size == 0) {
+        *out = TC_EMPTY;
+        return TC_OK;
+    }
+    void *mapping = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
+    if (mapping == MAP_FAILED) {
+        return fail_errno(err, "an upload cannot be mapped");
+    }
+    s->mapping = mapping;
+    *out = tc_slice_make(mapping, s->size);
+    return TC_OK;
+}

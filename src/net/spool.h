@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A body that is too large for memory, in a file without a name while it comes in; then mapped. It
+ * is gone when it is closed, or with the process.
+ */
+#ifndef TC_NET_SPOOL_H
+#define TC_NET_SPOOL_H
+
+#include "base/slice.h"
+#include "base/status.h"
+
+#include <stdint.h>
+
+struct tc_spool;
+
+/* In dir, which exists. */
+TC_CHECKED tc_status tc_spool_open(const char *dir, struct tc_spool **out_spool,
+                                   struct tc_error *err);
+/* NULL is allowed. */
+void tc_spool_close(struct tc_spool *s);
+
+/* TC_E_IO when the disk does not take it. */
+TC_CHECKED tc_status tc_spool_write(struct tc_spool *s, struct tc_slice bytes,
+                                    struct tc_error *err);
+/* All that was written; stays until the spool is closed. */
+TC_CHECKED tc_status tc_spool_map(struct tc_spool *s, struct tc_slice *out, struct tc_error *err);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verdicts on their way out. Each is made durable first, with the identity of its incident and what
+ * was told; then it is delivered to the NDJSON file and to the OTLP downstream, and pulled by the
+ * warehouse, each at its own pace, retried until it succeeds. Once in the file, at least once
+ * downstream; the incident id and the status name it. The log is compacted to one mark an incident
+ * plus what is not delivered yet. docs/verdicts-out.md describes the files and the promises.
+ *
+ * Own threads; tc_outbox_put may be called from one thread, the loop's.
+ */
+#ifndef TC_OUTBOX_OUTBOX_H
+#define TC_OUTBOX_OUTBOX_H
+
+#include "base/slice.h"
+#include "base/status.h"
+#include "live/live.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct tc_outbox;
+
+/* What waits in memory for the disk. Only a disk that does not write lets it come to this. */
+#define TC_OUTBOX_QUEUE_MAX ((size_t)16 << 20)
+/* One verdict with its mark. */
+#define TC_OUTBOX_RECORD_MAX ((size_t)1 << 20)
+/* Identities of incidents that are kept for a restart: all that are open, and of the resolved ones
+ * the latest, to this number together. */
+#define TC_OUTBOX_MARKS_MAX 32768
+
+/* File calls that can fail, so that tests can make them. NULL members: the system's own. */
+struct tc_outbox_io {
+    ssize_t (*pwrite)(int fd, const void *data, size_t len, off_t at); /* of the log */
+    ssize_t (*write)(int fd, const void *data, size_t len);            /* of the NDJSON file */
+    int (*sync)(int fd);
+    int (*rename)(int dir_fd, const char *from, const char *to);
+};
+
+struct tc_outbox_config {
+    const char *dir;           /* data_dir/outbox */
+    const char *file_path;     /* NDJSON, appended; NULL or "": none; "-": standard output */
+    const char *otlp_endpoint; /* "http://host:4318/v1/logs"; NULL or "": none */
+    const char *otlp_headers;  /* "Name: value" lines; NULL */
+    int64_t otlp_timeout_ns;
+    int64_t backoff_min_ns;
+    int64_t backoff_max_ns;
+    uint64_t queue_bytes_max; /* undelivered verdicts on disk; beyond it the oldest are dropped and
+                                 counted for that output only */
+    const char *instance_id;  /* service.instance.id of what is sent; NULL: the host's name */
+    uint64_t compact_bytes;   /* the log is compacted beyond this; 0: 8 MiB */
+    int64_t file_sync_ns; /* the file is synced so long after it was written; 0: half a second */
+    bool is_pulled;       /* the warehouse is an output too: see tc_outbox_pull */
+    struct tc_outbox_io io;
+};
+
+/*
+ * Opens the log, recovers (a torn tail is cut), and gives `restore` the latest mark of each
+ * incident. Does not deliver yet.
+ */
+TC_CHECKED tc_status tc_outbox_open(const struct tc_outbox_config *config,
+                                    tc_status (*restore)(void *context,
+                                                         const struct tc_incident_mark *mark),
+                                    void *context, struct tc_outbox **out_outbox,
+                                    struct tc_error *err);
+/* Starts the threads that deliver. */
+TC_CHECKED tc_status tc_outbox_start(struct tc_outbox *o, struct tc_error *err);
+/* New outputs or times (SIGHUP). Strings are copied. */
+void tc_outbox_configure(struct tc_outbox *o, const struct tc_outbox_config *config);
+
+/*
+ * Takes one verdict: `json` is its line without the newline. Copies. Never blocks for the disk.
+ * arrival_ns: when the request that led to it came, wall clock, for the latency; 0 unknown.
+ * TC_E_LIMIT: TC_OUTBOX_QUEUE_MAX waits for the disk already; nothing was taken, try again later.
+ * TC_E_UNSUPPORTED: more than TC_OUTBOX_RECORD_MAX.
+ */
+TC_CHECKED tc_status tc_outbox_put(struct tc_outbox *o, const struct tc_incident_mark *mark,
+                                   struct tc_slice json, int64_t arrival_ns);
+
+/* Where a pull ended. */
+struct tc_outbox_place {
+    uint64_t next;
+    uint64_t at;
+    uint64_t turn;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+/*
+ * Gives `take` the next durable verdicts for the warehouse, oldest first, at most max of them, and
+ * says where it ended. The same come again until tc_outbox_pulled says that they are done with, in
+ * the next process too. A failure of `take` ends it: what it failed at is given again. One thread.
+ */
+TC_CHECKED tc_status tc_outbox_pull(struct tc_outbox *o, size_t max,
+                                    tc_status (*take)(void *context, struct tc_slice json,
+                                                      int64_t taken_ns),
+                                    void *context, struct tc_outbox_place *out_place);
+void tc_outbox_pulled(struct tc_outbox *o, const struct tc_outbox_place *place);
+
+/* Waits until everything taken is durable and in the file, or the time is over; stops; closes. */
+void tc_outbox_close(struct tc_outbox *o, int64_t wait_ns);
+
+struct tc_outbox_stats {
+    uint64_t taken;
+    uint64_t written;  /* lines in the file */
+    uint64_t exported; /* records accepted downstream */
+    uint64_t retries;
+    uint64_t rejected;     /* refused for good by the downstream */
+    uint64_t dropped_file; /* by queue_bytes_max */
+    uint64_t dropped_otlp;
+    uint64_t dropped_pull;
+    uint64_t pending_file;
+    uint64_t pending_otlp;
+    uint64_t pending_pull; /* for the warehouse; waiting is not durable yet */
+    uint64_t waiting;
+    uint64_t errors;     /* of the disk */
+    uint64_t refused;    /* tc_outbox_put said TC_E_LIMIT */
+    uint64_t damaged;    /* records of the log that could not be read, and were skipped */
+    uint64_t torn_bytes; /* cut from the end of the log at start */
+    uint64_t compactions;
+    uint64_t log_bytes; /* on disk now */
+    uint64_t incidents; /* whose identity is kept */
+};
+void tc_outbox_stats(struct tc_outbox *o, struct tc_outbox_stats *out);
+
+#endif

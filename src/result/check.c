@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What cannot be, whatever the tool: told as a contradiction. What is only odd is a note. Rounding
+ * of the last digits is neither.
+ */
+#include "base/buf.h"
+#include "result/result_priv.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Percentiles are interpolated in doubles: two that are equal may differ in the last bits. */
+#define ROUNDING 1e-9
+/* Clocks are read one after the other: a difference of two times may be a little below 0. */
+#define CLOCK_MS 1e-3
+/* Rates are taken over a clock of their own, and files are rounded for people. */
+#define RATE_TOLERANCE 0.05
+/* What a run may take besides what it measured. */
+#define LONGER_S 1800
+/* An error rate of a file that rounds it to per cents. */
+#define ERROR_RATE_TOLERANCE 0.005
+
+struct check {
+    struct tc_result *r;
+    const struct tc_result_row *row;
+    const struct tc_table_info *table;
+    char where[256];
+};
+
+/* The shortest text that gives the number again: as the file has it. */
+struct shortest {
+    char text[40];
+};
+static struct shortest shortest(double value)
+{
+    struct shortest s = {.text = ""};
+    struct tc_buf b = tc_buf_make(s.text, sizeof s.text - 1);
+    tc_buf_f64(&b, value);
+    return s;
+}
+
+static bool above_by(double a, double b, double share)
+{
+    return a > b && a - b > share * fmax(fabs(a), fabs(b));
+}
+
+static bool above(double a, double b)
+{
+    return above_by(a, b, ROUNDING);
+}
+
+static const struct tc_result_cell *cell(const struct check *c, size_t column)
+{
+    return &c->row->cells[column];
+}
+
+static bool known(const struct check *c, size_t column)
+{
+    return c->row->cells[column].known;
+}
+
+/* The field as the tool writes it, or the column. */
+static const char *field_of(const struct check *c, size_t column)
+{
+    const struct tc_definition *d = cell(c, column)->definition;
+    return d != NULL ? d->field : c->table->columns[column].name;
+}
+
+/* Columns of reals that must not fall: of two neighbours that are known. */
+static void check_order(const struct check *c, const size_t *columns, size_t count)
+{
+    size_t last = TC_TABLE_COLUMNS_MAX;
+    double share = fmax(ROUNDING, c->r->reader->bucket_share);
+    for (size_t i = 0; i < count; i++) {
+        if (!known(c, columns[i])) {
+            continue;
+        }
+        if (last < TC_TABLE_COLUMNS_MAX &&
+            above_by(cell(c, last)->real, cell(c, columns[i])->real, share)) {
+            tc_result_note(c->r, true, c->where, field_of(c, last), "%s is %s, above %s with %s",
+                           c->table->columns[last].name, shortest(cell(c, last)->real).text,
+                           c->table->columns[columns[i]].name,
+                           shortest(cell(c, columns[i])->real).text);
+        }
+        last = columns[i];
+    }
+}
+
+static void check_not_negative(const struct check *c, size_t from, size_t to)
+{
+    for (size_t i = from; i <= to; i++) {
+        enum tc_column_type type = c->table->columns[i].type;
+        if (!known(c, i) || (type != TC_COLUMN_REAL && type != TC_COLUMN_INT)) {
+            continue;
+        }
+        double value = type == TC_COLUMN_REAL ? cell(c, i)->real : (double)cell(c, i)->integer;
+        bool is_ms = tc_slice_eq(tc_slice_cstr(c->table->columns[i].unit), TC_LIT("ms"));
+        if (value < (is_ms ? -CLOCK_MS : 0)) {
+            tc_result_note(c->r, true, c->where, field_of(c, i), "%s is negative: %s",
+                           c->table->columns[i].name, shortest(value).text);
+        }
+    }
+}
+
+static void check_times(const struct check *c, size_t start, size_t end)
+{
+    if (known(c, start) && known(c, end) && cell(c, end)->integer < cell(c, start)->integer) {
+        tc_result_note(c->r, true, c->where, field_of(c, end), "%s is %.6f s before %s",
+                       c->table->columns[end].name,
+                       (double)(cell(c, start)->integer - cell(c, end)->integer) / 1e6,
+                       c->table->columns[start].name);
+    }
+}
+
+static void check_requests(const struct check *c)
+{
+    bool all = known(c, TC_SERVING_REQUESTS);
+    int64_t requests = cell(c, TC_SERVING_REQUESTS)->integer;
+    int64_t completed = cell(c, TC_SERVING_COMPLETED)->integer;
+    int64_t errors = cell(c, TC_SERVING_ERRORS)->integer;
+    if (all && known(c, TC_SERVING_COMPLETED) && known(c, TC_SERVING_ERRORS)) {
+        if (requests - completed != errors) {
+            tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_REQUESTS),
+                           "%" PRId64 " requests are not %" PRId64 " completed and %" PRId64
+                           " failed",
+                           requests, completed, errors);
+        }
+    } else if (all && known(c, TC_SERVING_COMPLETED) && completed > requests) {
+        tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_COMPLETED),
+                       "%" PRId64 " completed of %" PRId64 " requests", completed, requests);
+    } else if (all && known(c, TC_SERVING_COMPLETED) && completed < requests) {
+        tc_result_note(c->r, false, c->where, field_of(c, TC_SERVING_COMPLETED),
+                       "%" PRId64 " of %" PRId64 " requests completed, and the file does not say "
+                       "how many failed",
+                       completed, requests);
+    }
+}
+
+static void check_error_rate(const struct check *c)
+{
+    if (!known(c, TC_SERVING_ERROR_RATE)) {
+        return;
+    }
+    double rate = cell(c, TC_SERVING_ERROR_RATE)->real;
+    double requests = (double)cell(c, TC_SERVING_REQUESTS)->integer;
+    double errors = (double)cell(c, TC_SERVING_ERRORS)->integer;
+    if (rate < 0 || above(rate, 1)) {
+        tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
+                       "an error rate of %s is not between 0 and 1", shortest(rate).text);
+    } else if (known(c, TC_SERVING_REQUESTS) && known(c, TC_SERVING_ERRORS) && requests > 0 &&
+               fabs(rate - errors / requests) > ERROR_RATE_TOLERANCE) {
+        tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
+                       "an error rate of %s, but %.0f of %.0f requests failed", shortest(rate).text,
+                       errors, requests);
+    }
+}
+
+/* A rate is told apart from what was counted: a note, for tools measure their own time for it. */
+static void check_rate(const struct check *c, size_t rate, size_t count)
+{
+    if (!known(c, rate) || !known(c, count) || !known(c, TC_SERVING_DURATION_S)) {
+        return;
+    }
+    if (cell(c, rate)->real < 0 || cell(c, TC_SERVING_DURATION_S)->real < 0) {
+        return; /* told already */
+    }
+    double counted = (double)cell(c, count)->integer;
+    double made = cell(c, rate)->real * cell(c, TC_SERVING_DURATION_S)->real;
+    /* A request more or less at the edges is no matter. */
+    if (fabs(made - counted) > RATE_TOLERANCE * counted + 1) {
+        tc_result_note(c->r, false, c->where, field_of(c, rate),
+                       "%s a second for %s s make %.6g, and %s is %.0f",
+                       shortest(cell(c, rate)->real).text,
+                       shortest(cell(c, TC_SERVING_DURATION_S)->real).text, made,
+                       c->table->columns[count].name, counted);
+    }
+}
+
+/* Setting up and warming up may be within the times, hours are not. */
+static void check_duration(const struct check *c)
+{
+    if (!known(c, TC_SERVING_STARTED) || !known(c, TC_SERVING_ENDED) ||
+        !known(c, TC_SERVING_DURATION_S)) {
+        return;
+    }
+    double window =
+        (double)(cell(c, TC_SERVING_ENDED)->integer - cell(c, TC_SERVING_STARTED)->integer) / 1e6;
+    double duration = cell(c, TC_SERVING_DURATION_S)->real;
+    if (window >= 0 && duration >= 0 &&
+        (window > 2 * duration + LONGER_S || window < (1 - RATE_TOLERANCE) * duration - 1)) {
+        tc_result_note(c->r, false, c->where, field_of(c, TC_SERVING_DURATION_S),
+                       "a duration of %s s, and %.6f s from started_at to ended_at",
+                       shortest(duration).text, window);
+    }
+}
+
+static void check_serving(const struct check *c)
+{
+    static const size_t FIRST[] = {TC_SERVING_TTFT_P50, TC_SERVING_TPOT_P50, TC_SERVING_ITL_P50,
+                                   TC_SERVING_E2E_P50};
+    for (size_t i = 0; i < sizeof FIRST / sizeof FIRST[0]; i++) {
+        size_t p50 = FIRST[i];
+        check_order(c, (size_t[]){p50, p50 + 1, p50 + 2, p50 + 3}, 4);
+    }
+    check_order(c, (size_t[]){TC_SERVING_QUEUE_P50, TC_SERVING_QUEUE_P99}, 2);
+    check_not_negative(c, TC_SERVING_CONCURRENCY, TC_SERVING_REQUEST_RATE);
+    check_not_negative(c, TC_SERVING_DURATION_S, TC_SERVING_ERRORS);
+    check_not_negative(c, TC_SERVING_INPUT_TOKENS, TC_SERVING_GOODPUT);
+    check_times(c, TC_SERVING_STARTED, TC_SERVING_ENDED);
+    check_duration(c);
+    check_requests(c);
+    check_error_rate(c);
+    check_rate(c, TC_SERVING_REQUESTS_PER_S, TC_SERVING_COMPLETED);
+    check_rate(c, TC_SERVING_OUTPUT_TOKENS_PER_S, TC_SERVING_OUTPUT_TOKENS);
+}
+
+static void check_training(const struct check *c)
+{
+    static const size_t STEP[] = {TC_TRAINING_STEP_P50, TC_TRAINING_STEP_P95, TC_TRAINING_STEP_P99};
+    check_order(c, STEP, sizeof STEP / sizeof STEP[0]);
+    check_not_negative(c, TC_TRAINING_GPUS, TC_TRAINING_GPUS);
+    check_not_negative(c, TC_TRAINING_STEPS, TC_TRAINING_RESTARTS);
+    check_times(c, TC_TRAINING_STARTED, TC_TRAINING_ENDED);
+}
+
+static void check_slice(const struct check *c)
+{
+    static const size_t SPREAD[] = {TC_SLICE_MIN, TC_SLICE_P50, TC_SLICE_P95, TC_SLICE_P99,
+                                    TC_SLICE_MAX};
+    static const size_t MEAN[] = {TC_SLICE_MIN, TC_SLICE_MEAN, TC_SLICE_MAX};
+    check_order(c, SPREAD, sizeof SPREAD / sizeof SPREAD[0]);
+    check_order(c, MEAN, sizeof MEAN / sizeof MEAN[0]);
+    check_not_negative(c, TC_SLICE_COUNT, TC_SLICE_COUNT);
+    check_times(c, TC_SLICE_START, TC_SLICE_END);
+}
+
+/* Where all requests completed, none failed. */
+static void fill_errors(struct tc_result_row *row)
+{
+    static const struct tc_definition ERRORS = {
+        .field = "requests - completed",
+        .measures = "errors",
+        .source_unit = "requests",
+        .unit = "requests",
+        .note = "computed by tracecore, where all completed",
+    };
+    const struct tc_result_cell *requests = &row->cells[TC_SERVING_REQUESTS];
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    if (!row->cells[TC_SERVING_ERRORS].known && requests->known && completed->known &&
+        requests->integer == completed->integer) {
+        tc_result_int(row, TC_SERVING_ERRORS, 0, &ERRORS);
+    }
+}
+
+/* All that were counted are the requests. */
+static void fill_requests(struct tc_result_row *row)
+{
+    static const struct tc_definition REQUESTS = {
+        .field = "completed + errors",
+        .measures = "requests",
+        .source_unit = "requests",
+        .unit = "requests",
+        .note = "computed by tracecore from the counts",
+    };
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    const struct tc_result_cell *errors = &row->cells[TC_SERVING_ERRORS];
+    int64_t requests = 0;
+    if (!row->cells[TC_SERVING_REQUESTS].known && completed->known && errors->known &&
+        completed->integer >= 0 && errors->integer >= 0 &&
+        !__builtin_add_overflow(completed->integer, errors->integer, &requests)) {
+        tc_result_int(row, TC_SERVING_REQUESTS, requests, &REQUESTS);
+    }
+}
+
+static void fill_error_rate(struct tc_result_row *row)
+{
+    static const struct tc_definition RATE = {
+        .field = "errors / requests",
+        .measures = "error_rate",
+        .source_unit = "ratio",
+        .unit = "ratio",
+        .note = "computed by tracecore from the counts",
+    };
+    const struct tc_result_cell *requests = &row->cells[TC_SERVING_REQUESTS];
+    const struct tc_result_cell *errors = &row->cells[TC_SERVING_ERRORS];
+    if (!row->cells[TC_SERVING_ERROR_RATE].known && requests->known && errors->known &&
+        requests->integer > 0) {
+        tc_result_real(row, TC_SERVING_ERROR_RATE,
+                       (double)errors->integer / (double)requests->integer, &RATE);
+    }
+}
+
+void tc__result_check(struct tc_result *r)
+{
+    for (size_t i = 0; i < r->row_count; i++) {
+        struct tc_result_row *row = tc__result_row(r, i);
+        struct check c = {.r = r, .row = row, .table = tc_table_info(row->table)};
+        (void)snprintf(c.where, sizeof c.where, "%.*s", TC_FMT(row->where));
+        switch (row->table) {
+        case TC_TABLE_SERVING:
+            fill_errors(row);
+            fill_requests(row);
+            fill_error_rate(row);
+            check_serving(&c);
+            break;
+        case TC_TABLE_TRAINING:
+            check_training(&c);
+            break;
+        case TC_TABLE_SLICE:
+            check_slice(&c);
+            break;
+        default:
+            break;
+        }
+    }
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GuideLLM's report: several benchmarks in one file, each a point. Distributions by outcome, of
+ * which the successful ones count. request_latency and the times are seconds, the others say _ms.
+ * Its inter_token_latency is per request (last - first token) / (tokens - 1), so a TPOT, weighted
+ * by tokens; its time_per_output_token contains the first token's time and is kept as a slice.
+ */
+#include "base/time.h"
+#include "codec/codec.h"
+#include "result/map_serving.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BENCHMARKS_MAX 4096
+
+static const struct tc_map_style STYLE = {
+    .names = {[TC_STAT_MEAN] = {"mean"},
+              [TC_STAT_P50] = {"percentiles/p50", "median"},
+              [TC_STAT_P90] = {"percentiles/p90"},
+              [TC_STAT_P95] = {"percentiles/p95"},
+              [TC_STAT_P99] = {"percentiles/p99"},
+              [TC_STAT_MIN] = {"min"},
+              [TC_STAT_MAX] = {"max"},
+              [TC_STAT_STD] = {"std_dev"},
+              [TC_STAT_COUNT] = {"count"}},
+};
+
+#define NO TC_MAP_NO_COLUMN
+#define NOTE_TPOT                                                                               \
+    "per request: (last - first token) / (output tokens - 1); a request counts as often as it " \
+    "has tokens"
+
+/* By the metric's name; the path goes to its successful requests. */
+static const struct {
+    const char *name;
+    struct tc_map_dist dist;
+} DISTS[] = {
+    {"time_to_first_token_ms",
+     {"time_to_first_token_ms/successful", TC_SERVING_TTFT_MEAN, NO, "ms", "ttft", NULL,
+      "time_to_first_token_ms"}},
+    {"inter_token_latency_ms",
+     {"inter_token_latency_ms/successful", TC_SERVING_TPOT_MEAN, NO, "ms", "tpot", NOTE_TPOT,
+      "inter_token_latency_ms"}},
+    {"request_latency",
+     {"request_latency/successful", TC_SERVING_E2E_MEAN, NO, "s", "e2e", NULL, "request_latency"}},
+    {"time_per_output_token_ms",
+     {"time_per_output_token_ms/successful", NO, NO, "ms", "normalized_tpot",
+      "per request: (last token - start) / output tokens", "time_per_output_token_ms"}},
+};
+
+static const struct tc_map_value VALUES[] = {
+    {"metrics/request_totals/successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
+    {"request_totals/successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
+    {"run_stats/requests_made/successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
+    {"metrics/request_totals/errored", TC_SERVING_ERRORS, "requests", "errors", NULL},
+    {"request_totals/errored", TC_SERVING_ERRORS, "requests", "errors", NULL},
+    {"run_stats/requests_made/errored", TC_SERVING_ERRORS, "requests", "errors", NULL},
+    {"duration", TC_SERVING_DURATION_S, "s", "duration", NULL},
+    {"metrics/prompt_token_count/successful/total_sum", TC_SERVING_INPUT_TOKENS, "tokens",
+     "input_tokens", NULL},
+    {"metrics/output_token_count/successful/total_sum", TC_SERVING_OUTPUT_TOKENS, "tokens",
+     "output_tokens", NULL},
+    {"metrics/requests_per_second/successful/mean", TC_SERVING_REQUESTS_PER_S, "requests/s",
+     "request_throughput", NULL},
+    {"metrics/output_tokens_per_second/successful/mean", TC_SERVING_OUTPUT_TOKENS_PER_S, "tokens/s",
+     "output_throughput", "over time: mean of the rate"},
+    {"metrics/prompt_tokens_per_second/successful/mean", TC_SERVING_INPUT_TOKENS_PER_S, "tokens/s",
+     "input_throughput", "over time: mean of the rate"},
+    {"metrics/tokens_per_second/successful/mean", TC_SERVING_TOTAL_TOKENS_PER_S, "tokens/s",
+     "total_throughput", "over time: mean of the rate"},
+};
+
+/* Units of the other metrics, by the end of their names. */
+static const char *unit_of(struct tc_slice name)
+{
+    if (tc_slice_ends(name, TC_LIT("_ms"))) {
+        return "ms";
+    }
+    if (tc_slice_ends(name, TC_LIT("tokens_per_second"))) {
+        return "tokens/s";
+    }
+    if (tc_slice_eq(name, TC_LIT("requests_per_second"))) {
+        return "requests/s";
+    }
+    if (tc_slice_ends(name, TC_LIT("token_count"))) {
+        return "tokens";
+    }
+    return tc_slice_eq(name, TC_LIT("request_concurrency")) ? "requests" : "count";
+}
+
+static int sniff(const struct tc_result_input *in)
+{
+    struct tc_json v;
+    if (!tc_map_at(in->root, "benchmarks/0/metrics", &v)) {
+        return TC_SNIFF_NO;
+    }
+    bool its_own = tc_map_at(in->root, "metadata/guidellm_version", &v) ||
+                   tc_map_at(in->root, "benchmarks/0/metrics/time_to_first_token_ms", &v) ||
+                   tc_map_at(in->root, "benchmarks/0/metrics/request_latency/successful", &v);
+    return its_own ? TC_SNIFF_SURE : TC_SNIFF_NO;
+}
+
+static void map_metrics(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
+                        struct tc_json metrics)
+{
+    struct tc_json_iter it = tc_json_iter_make(metrics);
+    struct tc_slice name;
+    struct tc_json metric;
+    while (row != NULL && tc_json_iter_next(&it, &name, &metric)) {
+        struct tc_json mean;
+        if (!tc_map_at(metric, "successful/mean", &mean) || name.len > 96 ||
+            tc_slice_find_byte(name, '/') != TC_NPOS) {
+            continue;
+        }
+        char path[128];
+        (void)snprintf(path, sizeof path, "%.*s/successful", TC_FMT(name));
+        const char *kept = tc_result_cstr(r, name);
+        struct tc_map_dist dist = {path, NO, NO, unit_of(name), kept, NULL, kept};
+        for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+            if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].name))) {
+                dist = DISTS[i].dist;
+            }
+        }
+        tc_map_dists(r, row, point, metrics, &STYLE, &dist, 1);
+    }
+}
+
+/* A number behind "key=" or "key: " in the text of a data argument. */
+static double number_in(struct tc_slice text, struct tc_slice key)
+{
+    size_t at = tc_slice_find(text, key);
+    uint64_t value = 0;
+    if (at == TC_NPOS) {
+        return 0;
+    }
+    struct tc_slice rest = tc_slice_from(text, at + key.len);
+    while (rest.len > 0 && strchr("\"': =", rest.ptr[0]) != NULL) {
+        rest = tc_slice_from(rest, 1);
+    }
+    return tc_slice_u64(rest, &value) > 0 ? (double)value : 0;
+}
+
+/* Of a path; a text that is too long for a name is none. */
+static struct tc_slice last_component(struct tc_slice path)
+{
+    size_t at = path.len;
+    while (at > 0 && path.ptr[at - 1] != '/') {
+        at--;
+    }
+    struct tc_slice name = tc_slice_from(path, at);
+    return name.len < 96 ? name : TC_EMPTY;
+}
+
+/* Lengths are those of the synthetic data: numbers in new reports, a text in older ones. */
+static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
+{
+    struct tc_serving_point p = {0};
+    struct tc_json data;
+    if (tc_map_at(root, "config/spec/data/0", &data) ||
+        tc_map_at(b, "config/requests/data/0", &data)) {
+        (void)tc_map_number_at(data, "prompt_tokens", &p.input_tokens);
+        (void)tc_map_number_at(data, "output_tokens", &p.output_tokens);
+        p.dataset = tc_map_string_at(data, "kind");
+        return p;
+    }
+    struct tc_slice text = tc_map_string_at(root, "args/data/0");
+    text = text.len > 0 ? text : tc_map_string_at(root, "args/data");
+    text = text.len > 0 ? text : tc_map_string_at(b, "request_loader/data");
+    p.input_tokens = number_in(text, TC_LIT("prompt_tokens"));
+    p.output_tokens = number_in(text, TC_LIT("output_tokens"));
+    if (p.input_tokens > 0) {
+        p.dataset = TC_LIT("synthetic_text");
+    } else {
+        p.dataset = last_component(text);
+    }
+    return p;
+}
+
+/* Concurrent: streams; throughput: its limit; synchronous: one at a time. The limit of the paced
+ * ones is a default, not what was asked for. */
+static void tell_strategy(struct tc_result *r, struct tc_result_row *row, struct tc_json b)
+{
+    struct tc_json strategy;
+    if (!tc_map_at(b, "config/strategy", &strategy) && !tc_map_at(b, "args/strategy", &strategy) &&
+        !tc_map_at(b, "scheduler/strategy", &strategy)) {
+        return;
+    }
+    struct tc_slice type = tc_map_string_at(strategy, "type_");
+    double value = 0;
+    const char *model = NULL;
+    if (tc_slice_eq(type, TC_LIT("synchronous"))) {
+        tc_result_real(row, TC_SERVING_CONCURRENCY, 1, NULL);
+        model = "closed_loop";
+    } else if (tc_slice_eq(type, TC_LIT("concurrent"))) {
+        if (tc_map_number_at(strategy, "streams", &value) ||
+            tc_map_number_at(strategy, "max_concurrency", &value)) {
+            tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
+        }
+        model = "closed_loop";
+    } else if (tc_slice_eq(type, TC_LIT("throughput"))) {
+        if (tc_map_number_at(strategy, "max_concurrency", &value)) {
+            tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
+        }
+        model = "burst";
+    } else if (tc_map_number_at(strategy, "rate", &value)) {
+        tc_result_real(row, TC_SERVING_REQUEST_RATE, value, NULL);
+        model = "open_loop";
+    }
+    if (model != NULL) {
+        tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
+                            tc_slice_cstr(model));
+    }
+}
+
+/* Seconds since 1970, as a double. */
+static int64_t moment(struct tc_json b, const char *path)
+{
+    double seconds = 0;
+    if (!tc_map_number_at(b, path, &seconds) || seconds <= 0 ||
+        seconds >= (double)TC_TIME_MAX / (double)TC_SECOND) {
+        return TC_TIME_NONE;
+    }
+    /* A double of such seconds is exact to a quarter of a microsecond. */
+    return (int64_t)(seconds * 1e6) * 1000;
+}
+
+static void tell_requests(struct tc_result *r, struct tc_result_row *row, struct tc_json b,
+                          struct tc_slice point)
+{
+    int64_t requests = 0;
+    if (row == NULL) {
+        return;
+    }
+    if (row->cells[TC_SERVING_COMPLETED].known && row->cells[TC_SERVING_ERRORS].known &&
+        !__builtin_add_overflow(row->cells[TC_SERVING_COMPLETED].integer,
+                                row->cells[TC_SERVING_ERRORS].integer, &requests)) {
+        tc_result_int(row, TC_SERVING_REQUESTS, requests,
+                      tc_result_define(r, "request_totals.successful + request_totals.errored",
+                                       "requests", "requests", "requests",
+                                       "those that were cut off by the end are not counted"));
+    }
+    double cut_off = 0;
+    if (tc_map_number_at(b, "metrics/request_totals/incomplete", &cut_off) ||
+        tc_map_number_at(b, "request_totals/incomplete", &cut_off) ||
+        tc_map_number_at(b, "run_stats/requests_made/incomplete", &cut_off)) {
+        tc_map_slice_value(r, row->where, point, "request_totals.incomplete", "incomplete_requests",
+                           "requests", "requests", cut_off, NULL);
+    }
+}
+
+static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct tc_json b,
+                                size_t index, struct tc_serving_common *common,
+                                struct tc_error *err)
+{
+    struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "/benchmarks/%zu", index);
+    struct tc_serving_point p = point_of(root, b);
+    struct tc_slice point = tc_serving_set_point(r, row, &p);
+    tc_map_values(r, row, b, VALUES, sizeof VALUES / sizeof VALUES[0]);
+    TC_TRY(tc_serving_completed(r, row, "metrics/request_totals/successful", common, err));
+    struct tc_json metrics;
+    if (tc_map_at(b, "metrics", &metrics)) {
+        map_metrics(r, row, point, metrics);
+    }
+    tell_requests(r, row, b, point);
+    tell_strategy(r, row, b);
+    int64_t started = moment(b, "start_time");
+    int64_t ended = moment(b, "end_time");
+    tc_serving_times(r, row, started == TC_TIME_NONE ? moment(b, "run_stats/start_time") : started,
+                     ended == TC_TIME_NONE ? moment(b, "run_stats/end_time") : ended);
+    tc_serving_common_add(common, &p);
+    struct tc_slice model = tc_map_string_at(b, "config/backend/model");
+    model = model.len > 0 ? model : tc_map_string_at(b, "worker/backend_model");
+    model = model.len > 0 ? model : tc_map_string_at(root, "args/model");
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, model);
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL,
+                        tc_map_string_at(b, "config/backend/request_format"));
+    return TC_OK;
+}
+
+static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
+                           struct tc_error *err)
+{
+    struct tc_json list;
+    if (!tc_map_at(in->root, "benchmarks", &list)) {
+        return tc_fail(err, TC_E_MALFORMED, 0, "no 'benchmarks' in the report");
+    }
+    tc_result_tool_version(r, tc_map_string_at(in->root, "metadata/guidellm_version"));
+    struct tc_json second;
+    struct tc_serving_common common = {.several = tc_map_at(list, "1", &second)};
+    struct tc_json_iter it = tc_json_iter_make(list);
+    struct tc_json b;
+    for (size_t i = 0; tc_json_iter_next(&it, NULL, &b); i++) {
+        if (i == BENCHMARKS_MAX) {
+            return tc_fail(err, TC_E_LIMIT, 0, "more than %d benchmarks in a report",
+                           BENCHMARKS_MAX);
+        }
+        TC_TRY(read_benchmark(r, in->root, b, i, &common, err));
+    }
+    tc_serving_common_tell(r, &common);
+    tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
+    return tc_serving_any_completed(&common, err);
+}
+
+const struct tc_reader tc_reader_guidellm = {
+    .name = "guidellm",
+    .summary = "GuideLLM: the report (JSON or YAML), one point a benchmark",
+    .forms = 1u << TC_RESULT_JSON,
+    .sniff = sniff,
+    .read = read_file,
+};

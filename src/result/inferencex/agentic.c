@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "result/inferencex/priv.h"
+
+#include <stdio.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
+#define NO TC_MAP_NO_COLUMN
+#define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
+#define NOTE_RUN "all of the profiling phase: the warm-up is not counted"
+
+static const struct tc_map_style STYLE = {
+    .names = {[TC_STAT_MEAN] = {"mean"},
+              [TC_STAT_P50] = {"p50", "median"},
+              [TC_STAT_P90] = {"p90"},
+              [TC_STAT_P95] = {"p95"},
+              [TC_STAT_P99] = {"p99"}},
+};
+
+/* What it calls itl is AIPerf's inter_token_latency, so a TPOT like the one it calls so. */
+static const struct tc_map_dist DISTS[] = {
+    {"request_metrics/latency/ttft", TC_SERVING_TTFT_MEAN, NO, "s", "ttft", NULL, NULL},
+    {"request_metrics/latency/tpot", TC_SERVING_TPOT_MEAN, NO, "s", "tpot", NOTE_TPOT, NULL},
+    {"request_metrics/latency/itl", TC_SERVING_TPOT_MEAN, NO, "s", "tpot", NOTE_TPOT, NULL},
+    {"request_metrics/latency/e2el", TC_SERVING_E2E_MEAN, NO, "s", "e2e", NULL, NULL},
+};
+
+static const struct tc_map_value VALUES[] = {
+    {"request_metrics/throughput/duration_seconds", TC_SERVING_DURATION_S, "s", "duration", NULL},
+    {"request_metrics/throughput/input/tokens_per_second", TC_SERVING_INPUT_TOKENS_PER_S,
+     "tokens/s", "input_throughput", NULL},
+    {"request_metrics/throughput/output/tokens_per_second", TC_SERVING_OUTPUT_TOKENS_PER_S,
+     "tokens/s", "output_throughput", NULL},
+    {"request_metrics/throughput/total/tokens_per_second", TC_SERVING_TOTAL_TOKENS_PER_S,
+     "tokens/s", "total_throughput", NULL},
+};
+
+/* Groups of statistics that have no column: a slice a number, for interactivity falls where the
+ * latency rises. */
+static const struct {
+    const char *path;
+    const char *name;
+    const char *unit;
+} GROUPS[] = {
+    {"request_metrics/qps", "qps", "requests/s"},
+    {"request_metrics/latency/ttft", "ttft", "s"},
+    {"request_metrics/latency/tpot", "tpot", "s"},
+    {"request_metrics/latency/e2el", "e2el", "s"},
+    {"request_metrics/latency/intvty", "intvty", "tokens/s/user"},
+    {"request_metrics/latency/e2e_norm_intvty", "e2e_norm_intvty", "tokens/s/user"},
+    {"request_metrics/latency/full_response_itl", "full_response_itl", "s"},
+    {"request_metrics/latency/full_response_intvty", "full_response_intvty", "tokens/s/user"},
+    {"request_metrics/tokens/input", "tokens.input", "tokens"},
+    {"request_metrics/tokens/output_actual", "tokens.output_actual", "tokens"},
+    {"request_metrics/tokens/output_expected", "tokens.output_expected", "tokens"},
+    {"request_metrics/throughput/per_gpu", "per_gpu", "tokens/s/GPU"},
+    {"request_metrics/throughput/full_response_output_token_throughput_per_user",
+     "full_response_output_token_throughput_per_user", "tokens/s/user"},
+    {"request_metrics/cache", "cache", "ratio"},
+    {"server_metrics/kv_cache", "server.kv_cache", ""},
+    {"server_metrics/cache", "server.cache", ""},
+    {"server_metrics/tokens", "server.tokens", ""},
+};
+
+bool tc__inferencex_is_nested(struct tc_json o)
+{
+    struct tc_json v;
+    return tc_map_at(o, "request_metrics/throughput", &v) ||
+           tc_map_at(o, "request_metrics/latency", &v);
+}
+
+/* Units of what the server says, by the end of the name. */
+static const char *unit_of(struct tc_slice name)
+{
+    if (tc_slice_ends(name, TC_LIT("_rate")) || tc_slice_ends(name, TC_LIT("_pct"))) {
+        return "ratio";
+    }
+    return tc_slice_ends(name, TC_LIT("tokens")) ? "tokens" : "count";
+}
+
+/* Those that a column of the row took. */
+static bool is_used(const struct tc_result_row *row, const char *field)
+{
+    for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
+        const struct tc_definition *d = row->cells[i].definition;
+        if (d != NULL && tc_slice_eq(tc_slice_cstr(d->field), tc_slice_cstr(field))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_group(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
+                      struct tc_json o, size_t group)
+{
+    struct tc_json all;
+    if (!tc_map_at(o, GROUPS[group].path, &all) || tc_json_type(all) != TC_JSON_OBJECT) {
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(all);
+    struct tc_slice name;
+    struct tc_json v;
+    while (tc_json_iter_next(&it, &name, &v)) {
+        double value = 0;
+        char field[160];
+        char metric[160];
+        if (!tc_map_number(v, &value) || name.len > 64 ||
+            tc_slice_eq(name, TC_LIT("window_seconds")) || tc_slice_eq(name, TC_LIT("samples"))) {
+            continue;
+        }
+        (void)snprintf(field, sizeof field, "%s.%.*s", GROUPS[group].path, TC_FMT(name));
+        for (char *c = field; *c != '\0'; c++) {
+            *c = *c == '/' ? '.' : *c;
+        }
+        if (is_used(row, field)) {
+            continue;
+        }
+        (void)snprintf(metric, sizeof metric, "%s.%.*s", GROUPS[group].name, TC_FMT(name));
+        const char *unit = GROUPS[group].unit[0] != '\0' ? GROUPS[group].unit : unit_of(name);
+        const char *stored = unit;
+        double factor = 1;
+        (void)tc_map_unit(tc_slice_cstr(unit), &stored, &factor);
+        tc_map_slice_value(r, row->where, point, metric, GROUPS[group].name, unit, stored,
+                           factor == 1 ? value : value * factor, NULL);
+    }
+}
+
+/* num_requests_total is all records, with those of the warm-up: what counts is the rest. */
+static void count_requests(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
+{
+    int64_t total = 0;
+    int64_t warm_up = 0;
+    int64_t completed = 0;
+    if (!tc_map_int_at(o, "request_accounting/records_total", &total) ||
+        !tc_map_int_at(o, "request_accounting/records_warmup_dropped", &warm_up) ||
+        !tc_map_int_at(o, "request_accounting/records_profiled", &completed) || warm_up < 0 ||
+        completed < 0 || total < warm_up || total - warm_up < completed) {
+        return;
+    }
+    tc_result_int(row, TC_SERVING_REQUESTS, total - warm_up,
+                  tc_result_define(r, "records_total - records_warmup_dropped", "requests",
+                                   "requests", "requests", NOTE_RUN));
+    tc_result_int(
+        row, TC_SERVING_COMPLETED, completed,
+        tc_result_define(r, "records_profiled", "completed", "requests", "requests", NOTE_RUN));
+    tc_result_int(row, TC_SERVING_ERRORS, total - warm_up - completed,
+                  tc_result_define(r, "records_dropped_total - records_warmup_dropped", "errors",
+                                   "requests", "requests", NOTE_RUN));
+}
+
+void tc__inferencex_nested(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
+                           struct tc_json o)
+{
+    if (row == NULL) {
+        return;
+    }
+    count_requests(r, row, o);
+    tc_map_values(r, row, o, VALUES, COUNT_OF(VALUES));
+    tc_map_dists(r, row, point, o, &STYLE, DISTS, COUNT_OF(DISTS));
+    for (size_t i = 0; i < COUNT_OF(GROUPS); i++) {
+        put_group(r, row, point, o, i);
+    }
+}

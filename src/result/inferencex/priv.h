@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The later agentic aggregates of InferenceX: statistics by metric under "request_metrics", in
+ * seconds, what the server said under "server_metrics", and "request_accounting", for the number of
+ * all requests counts those of the warm-up.
+ */
+#ifndef TC_RESULT_INFERENCEX_PRIV_H
+#define TC_RESULT_INFERENCEX_PRIV_H
+
+#include "result/map_serving.h"
+
+bool tc__inferencex_is_nested(struct tc_json o);
+void tc__inferencex_nested(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
+                           struct tc_json o);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lists of vLLM's --save-detailed and SGLang's --output-details: one element a request, in
+ * seconds. They give the percentiles that the summary lacks, and the number of failures where the
+ * summary does not count them.
+ */
+#include "result/map_serving.h"
+#include "result/stats_priv.h"
+
+#include <stdio.h>
+
+#define NOTE_COMPUTED "computed by tracecore over the requests that succeeded"
+
+/* A list that may not be there. */
+struct list {
+    bool there;
+    struct tc_json_iter it;
+};
+
+/* The lists, walked side by side, and what they hold. */
+struct details {
+    struct list ttfts;
+    struct list itls;
+    struct list latencies;
+    struct list lengths;
+    struct list errors;
+    int64_t requests;
+    int64_t failed;
+    struct tc__stats ttft;
+    struct tc__stats itl;
+    struct tc__stats e2e;
+    struct tc__stats tpot;
+};
+
+static struct list list_of(struct tc_json o, const char *key)
+{
+    struct list list = {.there = false};
+    struct tc_json v;
+    if (tc_map_at(o, key, &v) && tc_json_type(v) == TC_JSON_ARRAY) {
+        list = (struct list){.there = true, .it = tc_json_iter_make(v)};
+    }
+    return list;
+}
+
+static bool next(struct list *list, struct tc_json *out)
+{
+    return list->there && tc_json_iter_next(&list->it, NULL, out);
+}
+
+static bool next_number(struct list *list, double *out)
+{
+    struct tc_json v;
+    return next(list, &v) && tc_map_number(v, out);
+}
+
+static void add_gaps(struct tc__stats *stats, struct tc_json list)
+{
+    struct tc_json_iter it = tc_json_iter_make(list);
+    struct tc_json gap;
+    double value = 0;
+    while (tc_json_iter_next(&it, NULL, &gap)) {
+        if (tc_map_number(gap, &value)) {
+            tc__stats_add(stats, value);
+        }
+    }
+}
+
+/* One request; false at the end of the first list. */
+static bool take_request(struct details *d)
+{
+    struct tc_json v;
+    struct tc_json gaps;
+    double ttft = 0;
+    double latency = 0;
+    double length = 0;
+    struct tc_slice error = TC_EMPTY;
+    if (!next(&d->ttfts, &v)) {
+        return false;
+    }
+    d->requests++;
+    bool has_ttft = tc_map_number(v, &ttft);
+    bool has_gaps = next(&d->itls, &gaps);
+    bool has_latency = next_number(&d->latencies, &latency);
+    bool has_length = next_number(&d->lengths, &length);
+    if (next(&d->errors, &v)) {
+        (void)tc_json_string(v, &error);
+    }
+    /* Where the errors are not told, 0 is the mark of a request that gave nothing. */
+    if (error.len > 0 || !has_ttft || (ttft == 0 && !d->errors.there)) {
+        d->failed++;
+        return true;
+    }
+    tc__stats_add(&d->ttft, ttft);
+    if (has_gaps) {
+        add_gaps(&d->itl, gaps);
+    }
+    if (has_latency) {
+        tc__stats_add(&d->e2e, latency);
+    }
+    if (has_latency && has_length && length > 1) {
+        tc__stats_add(&d->tpot, (latency - ttft) / (length - 1));
+    }
+    return true;
+}
+
+static void fill(struct tc_result *r, struct tc_result_row *row, struct tc__stats *stats,
+                 size_t mean_column, const char *list, const char *measures)
+{
+    static const struct {
+        const char *name;
+        double p;
+    } WANTED[] = {{"mean", -1}, {"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}};
+    for (size_t i = 0; stats->count > 0 && i < sizeof WANTED / sizeof WANTED[0]; i++) {
+        char field[64];
+        if (row->cells[mean_column + i].known) {
+            continue;
+        }
+        (void)snprintf(field, sizeof field, "%s.%s", list, WANTED[i].name);
+        double value =
+            WANTED[i].p < 0 ? tc__stats_mean(stats) : tc__stats_percentile(stats, WANTED[i].p);
+        tc_map_put(r, row, mean_column + i, value, "s", field, measures, NOTE_COMPUTED);
+    }
+}
+
+static void count_requests(struct tc_result *r, struct tc_result_row *row, const struct details *d)
+{
+    if (!d->errors.there || d->requests == 0) {
+        return;
+    }
+    const struct tc_definition *counted = tc_result_define(
+        r, "errors", "requests", "requests", "requests", "counted by tracecore in the list");
+    if (!row->cells[TC_SERVING_ERRORS].known) {
+        tc_result_int(row, TC_SERVING_ERRORS, d->failed, counted);
+    }
+    if (!row->cells[TC_SERVING_REQUESTS].known) {
+        tc_result_int(row, TC_SERVING_REQUESTS, d->requests, counted);
+    }
+}
+
+static tc_status first_failure(const struct details *d)
+{
+    const struct tc__stats *const all[] = {&d->ttft, &d->itl, &d->e2e, &d->tpot};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i]->status != TC_OK) {
+            return all[i]->status;
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_serving_details(struct tc_result *r, struct tc_result_row *row, struct tc_json o,
+                             struct tc_error *err)
+{
+    struct details d = {
+        .ttfts = list_of(o, "ttfts"),
+        .itls = list_of(o, "itls"),
+        .latencies = list_of(o, "latencies"),
+        .lengths = list_of(o, "output_lens"),
+        .errors = list_of(o, "errors"),
+    };
+    if (!d.ttfts.there || row == NULL) {
+        return TC_OK;
+    }
+    while (take_request(&d)) {
+    }
+    tc_status status = first_failure(&d);
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    if (status == TC_OK && completed->known && completed->integer != (int64_t)d.ttft.count) {
+        char where[64];
+        (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
+        tc_result_note(r, false, where, "ttfts",
+                       "has %zu requests that succeeded, the summary has %lld: not used",
+                       d.ttft.count, (long long)completed->integer);
+    } else if (status == TC_OK) {
+        fill(r, row, &d.ttft, TC_SERVING_TTFT_MEAN, "ttfts", "ttft");
+        fill(r, row, &d.itl, TC_SERVING_ITL_MEAN, "itls", "itl");
+        fill(r, row, &d.e2e, TC_SERVING_E2E_MEAN, "latencies", "e2e");
+        fill(r, row, &d.tpot, TC_SERVING_TPOT_MEAN, "latencies-ttfts", "tpot");
+        count_requests(r, row, &d);
+    } else {
+        status = tc_fail(err, status, 0, "no room for the values of the requests");
+    }
+    tc__stats_fini(&d.ttft);
+    tc__stats_fini(&d.itl);
+    tc__stats_fini(&d.e2e);
+    tc__stats_fini(&d.tpot);
+    return status;
+}

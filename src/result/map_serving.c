@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "result/map_serving.h"
+
+#include "base/time.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define POINT_MAX 512
+/* Longer than any benchmark; shorter than what nanoseconds hold. */
+#define DURATION_MAX_S 1e9
+/* No token comes faster. SGLang takes the first token's time behind the last one's when nothing is
+ * streamed, so that its TPOT is a few nanoseconds below 0. */
+#define NOTHING_MS 1e-3
+
+struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *row,
+                                     const struct tc_serving_point *point)
+{
+    char data[POINT_MAX];
+    struct tc_buf b = tc_buf_make(data, sizeof data);
+    if (point->input_tokens > 0) {
+        tc_map_point_number(&b, "in", point->input_tokens);
+    }
+    if (point->output_tokens > 0) {
+        tc_map_point_number(&b, "out", point->output_tokens);
+    }
+    tc_map_point_text(&b, "dataset", point->dataset);
+    if (point->more.len > 0) {
+        tc_buf_str(&b, b.len > 0 ? TC_LIT(" ") : TC_EMPTY);
+        tc_buf_str(&b, point->more);
+    }
+    tc_result_text(r, row, TC_SERVING_WORKLOAD_POINT, tc_buf_slice(&b));
+    return row == NULL ? TC_EMPTY : row->cells[TC_SERVING_WORKLOAD_POINT].text;
+}
+
+void tc_serving_common_add(struct tc_serving_common *c, const struct tc_serving_point *point)
+{
+    char dataset[sizeof c->dataset];
+    (void)snprintf(dataset, sizeof dataset, "%.*s", TC_FMT(point->dataset));
+    if (c->rows++ == 0) {
+        c->input_tokens = point->input_tokens;
+        c->output_tokens = point->output_tokens;
+        memcpy(c->dataset, dataset, sizeof dataset);
+        return;
+    }
+    c->input_differs = c->input_differs || c->input_tokens != point->input_tokens;
+    c->output_differs = c->output_differs || c->output_tokens != point->output_tokens;
+    c->dataset_differs = c->dataset_differs || strcmp(c->dataset, dataset) != 0;
+}
+
+/* A length as the distribution that it is. */
+static void tell_length(struct tc_result *r, size_t column, double tokens)
+{
+    char data[64];
+    struct tc_buf b = tc_buf_make(data, sizeof data);
+    tc_buf_lit(&b, "{\"mean\":");
+    tc_buf_f64(&b, tokens);
+    tc_buf_lit(&b, "}");
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, column, tc_buf_slice(&b));
+}
+
+void tc_serving_common_tell(struct tc_result *r, const struct tc_serving_common *c)
+{
+    if (!c->input_differs && c->input_tokens > 0) {
+        tell_length(r, TC_WORKLOAD_PROMPT_TOKENS, c->input_tokens);
+    }
+    if (!c->output_differs && c->output_tokens > 0) {
+        tell_length(r, TC_WORKLOAD_OUTPUT_TOKENS, c->output_tokens);
+    }
+    if (!c->dataset_differs) {
+        tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, tc_slice_cstr(c->dataset));
+    }
+}
+
+void tc_serving_load(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
+                     const char *concurrency, const char *rate)
+{
+    double value = 0;
+    bool limited = tc_map_number_at(object, concurrency, &value);
+    if (limited) {
+        tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
+    }
+    bool paced = tc_map_number_at(object, rate, &value);
+    if (paced) {
+        tc_result_real(row, TC_SERVING_REQUEST_RATE, value, NULL);
+    }
+    struct tc_json stated;
+    if (limited || paced || tc_map_at(object, rate, &stated)) {
+        /* SGLang writes "trace" where requests come at recorded times; vLLM has a name for the way
+         * in which a rate rises. */
+        struct tc_slice way = tc_map_string_at(object, rate);
+        bool planned = way.len > 0 && !tc_slice_eq_nocase(tc_slice_head(way, 3), TC_LIT("inf"));
+        const char *model = paced || planned ? "open_loop" : limited ? "closed_loop" : "burst";
+        tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
+                            tc_slice_cstr(model));
+    }
+}
+
+void tc_serving_times(struct tc_result *r, struct tc_result_row *row, int64_t started_ns,
+                      int64_t ended_ns)
+{
+    tc_result_time(row, TC_SERVING_STARTED, started_ns);
+    tc_result_time(row, TC_SERVING_ENDED, ended_ns);
+    tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, started_ns);
+    tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, ended_ns);
+}
+
+void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t mean_column)
+{
+    if (row == NULL || !row->cells[mean_column].known ||
+        fabs(row->cells[mean_column].real) >= NOTHING_MS) {
+        return;
+    }
+    char where[64];
+    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
+    const struct tc_definition *d = row->cells[mean_column].definition;
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    /* Where no request succeeded, that was said. */
+    if (!completed->known || completed->integer > 0) {
+        tc_result_note(r, false, where, d == NULL ? "" : d->field,
+                       "a mean of 0 stands for nothing measured: unknown, with its percentiles");
+    }
+    for (size_t i = 0; i <= TC_STAT_P99; i++) {
+        row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
+    }
+    if (mean_column == TC_SERVING_ITL_MEAN) {
+        row->cells[TC_SERVING_JITTER] = (struct tc_result_cell){.known = false};
+    }
+}
+
+static bool row_uses(const struct tc_result_row *row, struct tc_slice field)
+{
+    for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
+        const struct tc_definition *d = row->cells[i].definition;
+        if (d != NULL && tc_slice_eq(field, tc_slice_cstr(d->field))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "mean", "median", "std", "min", "max" or "p99.9" before the first '_'. */
+static bool is_statistic(struct tc_slice key)
+{
+    static const char *const WORDS[] = {"mean", "median", "std", "min", "max"};
+    struct tc_slice rest;
+    struct tc_slice word = tc_slice_cut(key, '_', &rest);
+    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+        if (tc_slice_eq(word, tc_slice_cstr(WORDS[i]))) {
+            return rest.len > 0;
+        }
+    }
+    double percentile = 0;
+    return word.len > 1 && word.ptr[0] == 'p' && rest.len > 0 &&
+           tc_map_parse_number(tc_slice_from(word, 1), &percentile);
+}
+
+/* A statistic of a latency whose mean is 0: the 0 of nothing measured. */
+static bool is_nothing(struct tc_json object, struct tc_slice key, const char *unit)
+{
+    const char *stored = NULL;
+    double factor = 1;
+    double mean = 0;
+    struct tc_slice rest = TC_EMPTY;
+    (void)tc_slice_cut(key, '_', &rest);
+    char name[96];
+    (void)snprintf(name, sizeof name, "mean_%.*s", (int)(rest.len < 80 ? rest.len : 80), rest.ptr);
+    return tc_map_unit(tc_slice_cstr(unit), &stored, &factor) && strcmp(stored, "ms") == 0 &&
+           tc_map_number_at(object, name, &mean) && fabs(mean * factor) < NOTHING_MS;
+}
+
+void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
+                     struct tc_json object, const char *suffix, const char *unit,
+                     const struct tc_serving_extra *extras, size_t extra_count)
+{
+    struct tc_json_iter it = tc_json_iter_make(object);
+    struct tc_slice key;
+    struct tc_json v;
+    double value = 0;
+    while (row != NULL && tc_json_iter_next(&it, &key, &v)) {
+        if (!tc_map_number(v, &value) || row_uses(row, key)) {
+            continue;
+        }
+        const char *source_unit = NULL;
+        const char *measures = "latency";
+        if (tc_slice_ends(key, tc_slice_cstr(suffix)) && is_statistic(key)) {
+            source_unit = is_nothing(object, key, unit) ? NULL : unit;
+        }
+        for (size_t i = 0; i < extra_count; i++) {
+            if (tc_slice_eq(key, tc_slice_cstr(extras[i].key))) {
+                source_unit = extras[i].unit;
+                measures = extras[i].measures;
+            }
+        }
+        if (source_unit == NULL) {
+            continue;
+        }
+        const char *stored = source_unit;
+        double factor = 1;
+        (void)tc_map_unit(tc_slice_cstr(source_unit), &stored, &factor);
+        tc_map_slice_value(r, row->where, point, tc_result_cstr(r, key), measures, source_unit,
+                           stored, factor == 1 ? value : value * factor, NULL);
+    }
+}
+
+double tc_serving_each(struct tc_json object, const char *total, const char *count)
+{
+    int64_t all = 0;
+    int64_t requests = 0;
+    if (!tc_map_int_at(object, total, &all) || !tc_map_int_at(object, count, &requests) ||
+        requests <= 0 || all <= 0 || all % requests != 0) {
+        return 0;
+    }
+    int64_t each = all / requests; /* without a rest */
+    return (double)each;
+}
+
+static int64_t compact_time(struct tc_slice text)
+{
+    /* As RFC 3339, which the calendar reads: yyyy-mm-ddThh:mm:ss. */
+    static const char SHAPE[] = "....-..-..T..:..:..";
+    char made[sizeof SHAPE];
+    size_t at = 0;
+    if (text.len != 15 || text.ptr[8] != '-') {
+        return TC_TIME_NONE;
+    }
+    for (size_t i = 0; i < sizeof SHAPE - 1; i++) {
+        at += at == 8;
+        made[i] = SHAPE[i] == '.' ? text.ptr[at++] : SHAPE[i];
+    }
+    int64_t ns = 0;
+    bool whole = tc_time_parse(tc_slice_make(made, sizeof made - 1), 0, &ns) == sizeof made - 1;
+    return whole ? ns : TC_TIME_NONE;
+}
+
+/* A note about the file's way of writing, not about one row: told once. */
+static void note_once(struct tc_result *r, struct tc_slice where, const char *field,
+                      const char *text)
+{
+    for (size_t i = 0; i < tc_result_notes(r, NULL); i++) {
+        const struct tc_result_note *note = tc_result_note_at(r, i);
+        if (tc_slice_eq(note->field, tc_slice_cstr(field)) &&
+            tc_slice_eq(note->text, tc_slice_cstr(text))) {
+            return;
+        }
+    }
+    char place[64];
+    (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
+    tc_result_note(r, false, place, field, "%s", text);
+}
+
+void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_json object)
+{
+    struct tc_slice text = tc_map_string_at(object, "date");
+    int64_t ended = compact_time(text);
+    int64_t started = TC_TIME_NONE;
+    double seconds = 0;
+    if (row == NULL || text.len == 0) {
+        return;
+    }
+    if (ended != TC_TIME_NONE) {
+        note_once(r, row->where, "date",
+                  "has no time zone: taken as UTC, and as the end of the run");
+    } else {
+        /* Other programs rewrite it as RFC 3339. */
+        ended = tc_serving_iso_time(r, row->where, "date", text);
+    }
+    if (ended == TC_TIME_NONE) {
+        note_once(r, row->where, "date", "is no time: when the run was is taken as unknown");
+        return;
+    }
+    if (tc_map_number_at(object, "duration", &seconds) && seconds >= 0 &&
+        seconds < DURATION_MAX_S) {
+        started = ended - (int64_t)(seconds * 1e9);
+    }
+    tc_serving_times(r, row, started, ended);
+}
+
+int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const char *field,
+                            struct tc_slice text)
+{
+    int64_t ns = 0;
+    if (text.len == 0 || tc_time_parse(text, 0, &ns) != text.len) {
+        return TC_TIME_NONE;
+    }
+    /* Behind "yyyy-mm-ddT" a zone is all that has one of these. */
+    struct tc_slice time = tc_slice_from(text, 11);
+    if (tc_slice_find_byte(time, 'Z') == TC_NPOS && tc_slice_find_byte(time, '+') == TC_NPOS &&
+        tc_slice_find_byte(time, '-') == TC_NPOS) {
+        note_once(r, where, field, "has no time zone: taken as UTC");
+    }
+    return ns;
+}
+
+void tc_serving_sizes(struct tc_buf *b, struct tc_json object, const char *const *keys,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct tc_json v;
+        double size = 0;
+        bool on = false;
+        if (!tc_map_at(object, keys[i], &v)) {
+            continue;
+        }
+        if (tc_json_bool(v, &on)) {
+            tc_map_point_text(b, keys[i], on ? TC_LIT("true") : TC_LIT("false"));
+        } else if (tc_map_number(v, &size)) {
+            tc_map_point_number(b, keys[i], size);
+        } else {
+            tc_map_point_text(b, keys[i], tc_map_string_at(v, ""));
+        }
+    }
+}
+
+bool tc_serving_has(struct tc_json object, const char *key)
+{
+    struct tc_json v;
+    return tc_json_get(object, tc_slice_cstr(key), &v);
+}
+
+tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
+                          tc_serving_run_fn run, struct tc_error *err)
+{
+    struct tc_result_documents docs = {0};
+    struct tc_serving_common common = {
+        .several = in->form == TC_RESULT_LINES || tc_json_type(in->root) == TC_JSON_ARRAY,
+    };
+    struct tc_json o;
+    tc_status status = TC_OK;
+    while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
+        TC_TRY(run(r, o, docs.where, &common, err));
+    }
+    tc_serving_common_tell(r, &common);
+    return status == TC_E_NOTFOUND ? tc_serving_any_completed(&common, err) : status;
+}
+
+tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *row,
+                               const char *field, struct tc_serving_common *common,
+                               struct tc_error *err)
+{
+    bool nothing = row != NULL && row->cells[TC_SERVING_COMPLETED].known &&
+                   row->cells[TC_SERVING_COMPLETED].integer == 0;
+    if (!nothing || !common->several) {
+        common->any_completed = true;
+        return tc_serving_require_completed(row, field, err);
+    }
+    char where[32];
+    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
+    tc_result_note(r, false, where, field, "is 0: no request succeeded, so nothing was measured");
+    if (common->nothing_at[0] == '\0') {
+        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%s: '%.30s'", where, field);
+    }
+    return TC_OK;
+}
+
+tc_status tc_serving_any_completed(const struct tc_serving_common *common, struct tc_error *err)
+{
+    if (common->any_completed || common->nothing_at[0] == '\0') {
+        return TC_OK;
+    }
+    return tc_fail(err, TC_E_MALFORMED, 0,
+                   "%s is 0, and so with all others: no request succeeded, so nothing was measured",
+                   common->nothing_at);
+}
+
+tc_status tc_serving_require_completed(const struct tc_result_row *row, const char *field,
+                                       struct tc_error *err)
+{
+    if (row == NULL) {
+        return TC_OK;
+    }
+    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    if (!completed->known) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "%.*s%s'%s' has no whole number of completed requests", TC_FMT(row->where),
+                       row->where.len > 0 ? ": " : "", field);
+    }
+    if (completed->integer == 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "%.*s%s'%s' is 0: no request succeeded, so nothing was measured",
+                       TC_FMT(row->where), row->where.len > 0 ? ": " : "", field);
+    }
+    return TC_OK;
+}

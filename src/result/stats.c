@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "result/stats_priv.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void tc__stats_add(struct tc__stats *s, double value)
+{
+    if (s->status == TC_OK && s->count == TC__STATS_MAX) {
+        s->status = TC_E_LIMIT;
+    }
+    if (s->status == TC_OK && s->count == s->cap) {
+        size_t cap = s->cap == 0 ? 64 : s->cap * 2;
+        double *values = realloc(s->values, cap * sizeof *values);
+        if (values == NULL) {
+            s->status = TC_E_NOMEM;
+            return;
+        }
+        s->values = values;
+        s->cap = cap;
+    }
+    if (s->status == TC_OK) {
+        s->values[s->count++] = value;
+        s->sorted = false;
+    }
+}
+
+void tc__stats_fini(struct tc__stats *s)
+{
+    free(s->values);
+    *s = (struct tc__stats){.values = NULL};
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort(struct tc__stats *s)
+{
+    TC_ASSERT(s->count > 0);
+    if (!s->sorted) {
+        qsort(s->values, s->count, sizeof *s->values, compare);
+        s->sorted = true;
+    }
+}
+
+double tc__stats_mean(const struct tc__stats *s)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        sum += s->values[i];
+    }
+    return sum / (double)s->count;
+}
+
+double tc__stats_min(struct tc__stats *s)
+{
+    sort(s);
+    return s->values[0];
+}
+
+double tc__stats_max(struct tc__stats *s)
+{
+    sort(s);
+    return s->values[s->count - 1];
+}
+
+double tc__stats_percentile(struct tc__stats *s, double p)
+{
+    sort(s);
+    double rank = p * (double)(s->count - 1);
+    size_t low = (size_t)floor(rank);
+    size_t high = low + 1 < s->count ? low + 1 : low;
+    double part = rank - (double)low;
+    return s->values[low] + (s->values[high] - s->values[low]) * part;
+}
+
+void tc__stats_slice(struct tc__stats *s, struct tc_result_row *row,
+                     const struct tc_definition *definition)
+{
+    if (s->count == 0) {
+        return;
+    }
+    tc_result_int(row, TC_SLICE_COUNT, (int64_t)s->count, NULL);
+    tc_result_real(row, TC_SLICE_MEAN, tc__stats_mean(s), definition);
+    tc_result_real(row, TC_SLICE_MIN, tc__stats_min(s), definition);
+    tc_result_real(row, TC_SLICE_MAX, tc__stats_max(s), definition);
+    tc_result_real(row, TC_SLICE_P50, tc__stats_percentile(s, 0.5), definition);
+    tc_result_real(row, TC_SLICE_P95, tc__stats_percentile(s, 0.95), definition);
+    tc_result_real(row, TC_SLICE_P99, tc__stats_percentile(s, 0.99), definition);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Statistics over values that a log has one by one. Percentiles are interpolated linearly between
+ * the two values around the rank p * (count - 1), as numpy does it.
+ */
+#ifndef TC_RESULT_STATS_PRIV_H
+#define TC_RESULT_STATS_PRIV_H
+
+#include "result/result.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Values beyond this many are an error of the reader: TC_E_LIMIT. */
+#define TC__STATS_MAX ((size_t)1 << 26)
+
+/* Zeroed to begin with. */
+struct tc__stats {
+    double *values;
+    size_t count;
+    size_t cap;
+    tc_status status;
+    bool sorted;
+};
+
+void tc__stats_add(struct tc__stats *s, double value);
+void tc__stats_fini(struct tc__stats *s);
+
+/* count > 0 for all of these. */
+double tc__stats_mean(const struct tc__stats *s);
+double tc__stats_min(struct tc__stats *s);
+double tc__stats_max(struct tc__stats *s);
+/* 0 <= p <= 1 */
+double tc__stats_percentile(struct tc__stats *s, double p);
+
+/* Count, minimum, maximum, mean, p50, p95 and p99 into a row of TC_TABLE_SLICE. Nothing when there
+ * are none. */
+void tc__stats_slice(struct tc__stats *s, struct tc_result_row *row,
+                     const struct tc_definition *definition);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/warehouse/feed.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "server/warehouse/verdict.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* How often it looks whether there is something. */
+#define STEP_NS TC_SECOND
+/* How often it looks for new metrics: finding them costs a look at the headers of a segment. */
+#define READ_EVERY_NS (5 * TC_SECOND)
+#define READ_LEAST_NS (TC_SECOND / 4)
+/* Verdicts of one transaction. */
+#define VERDICTS_MAX 256
+#define RETRY_FIRST TC_SECOND
+#define RETRY_MAX (60 * TC_SECOND)
+/* A command that has the database open is waited for so long, then later again. */
+#define OPEN_WAIT TC_SECOND
+/* Behind ingestion and detection when the processors are busy. */
+#define NICE 10
+
+struct tc_warehouse_feed {
+    struct tc_warehouse_feed_parts parts;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stopping;
+    int64_t stop_by_ns; /* monotonic */
+
+    /* The thread's own. */
+    struct tc_warehouse *warehouse; /* NULL: not open */
+    struct tc_warehouse_slicer *slicer;
+    struct tc_json_parser *parser;
+    struct tc_rows *rows;
+    int64_t read_ns; /* monotonic: when metrics are looked for again */
+    int64_t retry_ns;
+    int64_t backoff_ns;
+    bool is_writing; /* what fails now is the warehouse */
+};
+
+/* ---- the warehouse ---- */
+
+static void let_go(struct tc_warehouse_feed *f)
+{
+    tc_warehouse_hub_give(f->parts.hub, f->warehouse);
+    f->warehouse = NULL;
+}
+
+static tc_status need_warehouse(struct tc_warehouse_feed *f, struct tc_error *err)
+{
+    if (f->warehouse != NULL && tc_warehouse_hub_is_suspect(f->parts.hub)) {
+        let_go(f);
+    }
+    return f->warehouse != NULL
+               ? TC_OK
+               : tc_warehouse_hub_share(f->parts.hub, OPEN_WAIT, &f->warehouse, err);
+}
+
+static void failed(struct tc_warehouse_feed *f, const char *what, const struct tc_error *err)
+{
+    int64_t first_ns = f->parts.retry_ns == 0 ? RETRY_FIRST : f->parts.retry_ns;
+    f->backoff_ns = f->backoff_ns == 0 ? first_ns : f->backoff_ns * 2;
+    f->backoff_ns = f->backoff_ns > RETRY_MAX ? RETRY_MAX : f->backoff_ns;
+    f->retry_ns = tc_clock_ns(CLOCK_MONOTONIC) + f->backoff_ns;
+    tc_count(TC_COUNT_WAREHOUSE_FAILURES, 1);
+    tc_log_fields(TC_LOG_WARN, what, TC_LOG_CSTR("error", err->message),
+                  TC_LOG_NUMBER("again_in_ms", f->backoff_ns / 1000000));
+    if (f->is_writing) {
+        tc_warehouse_hub_suspect(f->parts.hub);
+        let_go(f);
+    }
+}
+
+static void succeeded(struct tc_warehouse_feed *f)
+{
+    f->backoff_ns = 0;
+    f->retry_ns = 0;
+}
+
+/* ---- verdicts ---- */
+
+/* One round of verdicts: their rows, and which of them are there already. */
+struct round {
+    struct tc_warehouse_feed *f;
+    size_t at; /* of those that the outbox gave */
+    bool is_known[VERDICTS_MAX];
+    bool is_second; /* now without those */
+};
+
+static tc_status take_verdict(void *context, struct tc_slice json, int64_t taken_ns)
+{
+    struct round *r = context;
+    struct tc_warehouse_feed *f = r->f;
+    struct tc_error err = {0};
+    size_t at = r->at++;
+    if (r->is_second && r->is_known[at]) {
+        return TC_OK;
+    }
+    tc_status status =
+        tc_warehouse_verdict_row(f->parser, json, taken_ns, f->parts.runs, f->rows, &err);
+    if (status == TC_E_NOMEM) {
+        return status;
+    }
+    if (status != TC_OK) {
+        r->is_known[at] = true; /* it will never be one */
+        if (!r->is_second) {
+            tc_count(TC_COUNT_WAREHOUSE_UNREADABLE, 1);
+            tc_log_fields(TC_LOG_ERROR, "a verdict is left out of the warehouse",
+                          TC_LOG_CSTR("error", err.message));
+        }
+    }
+    return TC_OK;
+}
+
+static struct tc_slice digest_of(const struct tc_rows *rows, size_t row)
+{
+    return tc_rows_get_text(rows, TC_VERDICT_DIGEST, row);
+}
+
+/* Rows of `rows` count only those verdicts that could be read: finds which verdict a row is. */
+static void mark_known(struct round *r, size_t row)
+{
+    size_t seen = 0;
+    for (size_t i = 0; i < r->at; i++) {
+        if (r->is_known[i]) {
+            continue;
+        }
+        if (seen == row) {
+            r->is_known[i] = true;
+            return;
+        }
+        seen++;
+    }
+}
+
+struct existing {
+    const struct tc_rows *rows;
+    bool found[VERDICTS_MAX];
+};
+
+static tc_status take_existing(void *context, const struct tc_rows *found)
+{
+    struct existing *e = context;
+    for (size_t i = 0; i < found->count; i++) {
+        struct tc_slice digest = tc_rows_get_text(found, 0, i);
+        for (size_t k = 0; k < e->rows->count; k++) {
+            e->found[k] = e->found[k] || tc_slice_eq(digest_of(e->rows, k), digest);
+        }
+    }
+    return TC_OK;
+}
+
+/* Which of f->rows the warehouse has, or are there twice. */
+static tc_status find_known(struct round *r, bool *out_any, struct tc_error *err)
+{
+    struct tc_warehouse_feed *f = r->f;
+    struct existing e = {.rows = f->rows};
+    struct tc_bind binds[VERDICTS_MAX];
+    char sql[128 + VERDICTS_MAX * 2];
+    struct tc_buf b = tc_buf_make(sql, sizeof sql);
+    tc_buf_lit(&b, "SELECT verdict_digest FROM verdict_fact WHERE verdict_digest IN (");
+    for (size_t i = 0; i < f->rows->count; i++) {
+        tc_buf_str(&b, i == 0 ? TC_LIT("?") : TC_LIT(",?"));
+        binds[i] = (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = digest_of(f->rows, i)};
+        for (size_t k = 0; k < i; k++) {
+            e.found[i] = e.found[i] || tc_slice_eq(digest_of(f->rows, k), digest_of(f->rows, i));
+        }
+    }
+    tc_buf_char(&b, ')');
+    struct tc_query query = {.sql = tc_buf_slice(&b), .binds = binds, .bind_count = f->rows->count};
+    TC_TRY(tc_warehouse_query(f->warehouse, &query, take_existing, &e, NULL, err));
+    *out_any = false;
+    /* From the back: a mark changes what the rows before it are counted by, not those behind. */
+    for (size_t i = f->rows->count; i > 0; i--) {
+        if (e.found[i - 1]) {
+            mark_known(r, i - 1);
+            *out_any = true;
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status pull(struct round *r, struct tc_outbox_place *place, struct tc_error *err)
+{
+    r->at = 0;
+    tc_rows_reset(r->f->rows);
+    tc_status status = tc_outbox_pull(r->f->parts.outbox, VERDICTS_MAX, take_verdict, r, place);
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "the outbox cannot be read");
+}
+
+static tc_status write_rows(struct round *r, struct tc_outbox_place *place, struct tc_error *err)
+{
+    struct tc_warehouse_feed *f = r->f;
+    bool any = false;
+    TC_TRY(tc_warehouse_begin(f->warehouse, err));
+    TC_TRY(find_known(r, &any, err));
+    if (any) {
+        r->is_second = true;
+        TC_TRY(pull(r, place, err));
+    }
+    if (f->rows->count > 0) {
+        TC_TRY(tc_warehouse_append(f->warehouse, TC_TABLE_VERDICT, f->rows, err));
+    }
+    return tc_warehouse_commit(f->warehouse, err);
+}
+
+static tc_status write_verdicts(struct tc_warehouse_feed *f, struct tc_error *err)
+{
+    struct round r = {.f = f};
+    struct tc_outbox_place place;
+    TC_TRY(pull(&r, &place, err));
+    if (f->rows->count > 0) {
+        TC_TRY(need_warehouse(f, err));
+        f->is_writing = true;
+        tc_status status = write_rows(&r, &place, err);
+        if (status != TC_OK) {
+            tc_warehouse_rollback(f->warehouse);
+            return status;
+        }
+        tc_count(TC_COUNT_WAREHOUSE_VERDICTS, f->rows->count);
+    }
+    tc_outbox_pulled(f->parts.outbox, &place);
+    return TC_OK;
+}
+
+/* ---- slices ---- */
+
+static int64_t read_every(const struct tc_warehouse_feed *f)
+{
+    int64_t every = f->parts.slicer.window_ns / 4;
+    every = every > READ_EVERY_NS ? READ_EVERY_NS : every;
+    return every < READ_LEAST_NS ? READ_LEAST_NS : every;
+}
+
+static tc_status do_slices(struct tc_warehouse_feed *f, bool *out_more, struct tc_error *err)
+{
+    /* What is due is written before more is read: the rest can wait on the disk. */
+    if (!tc_warehouse_slicer_is_due(f->slicer)) {
+        TC_TRY(tc_warehouse_slicer_read(f->slicer, tc_clock_ns(CLOCK_REALTIME), out_more, err));
+    }
+    while (tc_warehouse_slicer_is_due(f->slicer)) {
+        TC_TRY(need_warehouse(f, err));
+        f->is_writing = true;
+        TC_TRY(tc_warehouse_slicer_write(f->slicer, f->warehouse, err));
+        *out_more = true;
+    }
+    return TC_OK;
+}
+
+/* ---- the thread ---- */
+
+/* What there is to do now; the time (monotonic) of the next look. */
+static int64_t step(struct tc_warehouse_feed *f)
+{
+    struct tc_outbox_stats stats;
+    struct tc_error err = {0};
+    int64_t now_ns = tc_clock_ns(CLOCK_MONOTONIC);
+    f->is_writing = false;
+    tc_outbox_stats(f->parts.outbox, &stats);
+    tc_gauge(TC_COUNT_WAREHOUSE_PENDING, (int64_t)stats.pending_pull);
+    tc_gauge(TC_COUNT_WAREHOUSE_OPEN, tc_warehouse_hub_is_open(f->parts.hub));
+    if (f->warehouse != NULL && tc_warehouse_hub_is_suspect(f->parts.hub)) {
+        let_go(f);
+    }
+    if (f->retry_ns > now_ns) {
+        return f->retry_ns;
+    }
+    if (stats.pending_pull > 0) {
+        if (write_verdicts(f, &err) != TC_OK) {
+            failed(f, "verdicts wait for the warehouse", &err);
+            return f->retry_ns;
+        }
+        succeeded(f);
+        f->is_writing = false;
+    }
+    if (f->slicer != NULL && now_ns >= f->read_ns) {
+        bool more = false;
+        if (do_slices(f, &more, &err) != TC_OK) {
+            failed(f, "metrics wait for the warehouse", &err);
+            return f->retry_ns;
+        }
+        succeeded(f);
+        f->read_ns = more ? now_ns : now_ns + read_every(f);
+    }
+    if (stats.pending_pull > VERDICTS_MAX) {
+        return now_ns;
+    }
+    int64_t next_ns = now_ns + STEP_NS;
+    return f->slicer != NULL && f->read_ns < next_ns ? f->read_ns : next_ns;
+}
+
+static void wait_until(struct tc_warehouse_feed *f, int64_t until_ns)
+{
+    struct timespec until = tc_timespec(until_ns);
+    (void)pthread_mutex_lock(&f->lock);
+    if (!f->stopping) {
+        (void)pthread_cond_timedwait(&f->wake, &f->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+static bool is_stopping(struct tc_warehouse_feed *f)
+{
+    (void)pthread_mutex_lock(&f->lock);
+    bool stopping = f->stopping;
+    (void)pthread_mutex_unlock(&f->lock);
+    return stopping;
+}
+
+/* What was told last becomes durable within moments: then it is written too, if that is possible
+ * at all. What is not stays in the outbox for the next start. */
+static void finish(struct tc_warehouse_feed *f)
+{
+    struct tc_outbox_stats stats;
+    do {
+        f->retry_ns = 0;
+        f->read_ns = INT64_MAX;
+        (void)step(f);
+        tc_outbox_stats(f->parts.outbox, &stats);
+        if (f->backoff_ns > 0 || (stats.pending_pull == 0 && stats.waiting == 0)) {
+            return;
+        }
+        (void)usleep(5000);
+    } while (tc_clock_ns(CLOCK_MONOTONIC) < f->stop_by_ns);
+}
+
+static void *feed_main(void *context)
+{
+    struct tc_warehouse_feed *f = context;
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    while (!is_stopping(f)) {
+        wait_until(f, step(f));
+    }
+    finish(f);
+    let_go(f);
+    return NULL;
+}
+
+static void destroy(struct tc_warehouse_feed *f)
+{
+    tc_warehouse_slicer_destroy(f->slicer);
+    tc_json_parser_destroy(f->parser);
+    tc_rows_destroy(f->rows);
+    (void)pthread_cond_destroy(&f->wake);
+    (void)pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
+                                  struct tc_warehouse_feed **out_feed, struct tc_error *err)
+{
+    struct tc_warehouse_feed *f = calloc(1, sizeof *f);
+    if (f == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the warehouse");
+    }
+    f->parts = *parts;
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&f->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    (void)pthread_mutex_init(&f->lock, NULL);
+    f->parser = tc_json_parser_create();
+    f->rows = tc_rows_create(TC_TABLE_VERDICT);
+    f->slicer = parts->wants_slices ? tc_warehouse_slicer_create(&parts->slicer) : NULL;
+    bool ok = f->parser != NULL && f->rows != NULL && (!parts->wants_slices || f->slicer != NULL);
+    sigset_t all;
+    sigset_t old;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the loop's thread */
+    int code = ok ? pthread_create(&f->thread, NULL, feed_main, f) : 0;
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!ok || code != 0) {
+        destroy(f);
+        return tc_fail(err, ok ? TC_E_IO : TC_E_NOMEM, 0, "no memory or thread for the warehouse");
+    }
+    *out_feed = f;
+    return TC_OK;
+}
+
+void tc_warehouse_feed_stop(struct tc_warehouse_feed *f, int64_t wait_ns)
+{
+    if (f == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&f->lock);
+    f->stopping = true;
+    f->stop_by_ns = tc_clock_ns(CLOCK_MONOTONIC) + wait_ns;
+    (void)pthread_cond_signal(&f->wake);
+    (void)pthread_mutex_unlock(&f->lock);
+    (void)pthread_join(f->thread, NULL);
+    destroy(f);
+}

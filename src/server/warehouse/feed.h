@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that writes what the daemon knows into the warehouse: verdicts from the outbox,
+ * each once, and slices of the metrics that came in. It opens the warehouse when there is something
+ * to write; while it cannot, verdicts wait in the outbox and metrics in the evidence.
+ */
+#ifndef TC_SERVER_WAREHOUSE_FEED_H
+#define TC_SERVER_WAREHOUSE_FEED_H
+
+#include "base/status.h"
+#include "outbox/outbox.h"
+#include "server/run_book.h"
+#include "server/warehouse/hub.h"
+#include "server/warehouse/slicer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tc_warehouse_feed;
+
+struct tc_warehouse_feed_parts {
+    struct tc_warehouse_hub *hub;
+    struct tc_outbox *outbox;
+    struct tc_run_book *runs;
+    bool wants_slices;
+    struct tc_warehouse_slicer_config slicer;
+    int64_t retry_ns; /* after a first failure; 0: a second */
+};
+
+TC_CHECKED tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
+                                             struct tc_warehouse_feed **out_feed,
+                                             struct tc_error *err);
+/* Writes what can be written within wait_ns, then ends. The outbox is still open. NULL is fine. */
+void tc_warehouse_feed_stop(struct tc_warehouse_feed *f, int64_t wait_ns);
+
+#endif

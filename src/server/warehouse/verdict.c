@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/warehouse/verdict.h"
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/limits.h"
+#include "base/time.h"
+
+#include <stdlib.h>
+
+#define DIGEST_TEXT_MAX 80
+/* Of one cell that is made here; a verdict's own line is not much longer. */
+#define TEXT_MAX ((size_t)256 << 10)
+
+/* A row in the making. */
+struct row {
+    struct tc_json root;
+    struct tc_rows *rows;
+    tc_status status; /* the first failure */
+};
+
+static void put(struct row *r, size_t column, struct tc_slice text)
+{
+    if (text.len > 0 && r->status == TC_OK) {
+        r->status = tc_rows_text(r->rows, column, text);
+    }
+}
+
+static void put_member(struct row *r, size_t column, struct tc_slice key)
+{
+    put(r, column, tc_json_get_string(r->root, key));
+}
+
+/* A time of the verdict, ns; TC_TIME_NONE. */
+static int64_t time_of(const struct row *r, struct tc_slice key)
+{
+    struct tc_slice text = tc_json_get_string(r->root, key);
+    int64_t ns = TC_TIME_NONE;
+    return text.len > 0 && tc_time_parse(text, 0, &ns) == text.len ? ns : TC_TIME_NONE;
+}
+
+static void put_time(struct row *r, size_t column, int64_t ns)
+{
+    if (ns != TC_TIME_NONE) {
+        tc_rows_int(r->rows, column, ns / 1000);
+    }
+}
+
+/* ---- what is JSON in its cell ---- */
+
+static void write_value(struct tc_buf *b, struct tc_json v)
+{
+    struct tc_slice text;
+    int64_t number = 0;
+    if (tc_json_type(v) == TC_JSON_STRING && tc_json_string(v, &text)) {
+        tc_buf_json(b, text);
+    } else if (tc_json_int(v, &number)) {
+        tc_buf_i64(b, number);
+    } else {
+        tc_buf_lit(b, "null");
+    }
+}
+
+static void write_list(struct tc_buf *b, struct tc_json list)
+{
+    struct tc_json_iter it = tc_json_iter_make(list);
+    struct tc_json v;
+    bool is_first = true;
+    tc_buf_char(b, '[');
+    while (tc_json_iter_next(&it, NULL, &v)) {
+        tc_buf_str(b, is_first ? TC_EMPTY : TC_LIT(","));
+        write_value(b, v);
+        is_first = false;
+    }
+    tc_buf_char(b, ']');
+}
+
+/* Lists of the pattern that say who it is: "culprit_ranks", "ranks", "culprit_reasons". */
+static bool names_culprits(struct tc_slice key, struct tc_slice *out_name)
+{
+    struct tc_slice rest = key;
+    while (tc_slice_find_byte(rest, '.') != TC_NPOS) {
+        rest = tc_slice_from(rest, tc_slice_find_byte(rest, '.') + 1);
+    }
+    *out_name = rest;
+    return tc_slice_starts(key, TC_LIT("tracecore.alert.")) &&
+           (tc_slice_starts(rest, TC_LIT("culprit_")) || tc_slice_eq(rest, TC_LIT("ranks")));
+}
+
+static void put_culprits(struct row *r, char *text)
+{
+    struct tc_buf b = tc_buf_make(text, TEXT_MAX);
+    struct tc_json_iter it = tc_json_iter_make(r->root);
+    struct tc_json v;
+    struct tc_slice key;
+    struct tc_slice name;
+    bool is_first = true;
+    tc_buf_char(&b, '{');
+    while (tc_json_iter_next(&it, &key, &v)) {
+        if (tc_json_type(v) != TC_JSON_ARRAY || !names_culprits(key, &name)) {
+            continue;
+        }
+        tc_buf_str(&b, is_first ? TC_EMPTY : TC_LIT(","));
+        tc_buf_json(&b, name);
+        tc_buf_char(&b, ':');
+        write_list(&b, v);
+        is_first = false;
+    }
+    tc_buf_char(&b, '}');
+    if (!is_first && !b.overflowed) {
+        put(r, TC_VERDICT_CULPRITS, tc_buf_slice(&b));
+    }
+}
+
+static void put_evidence(struct row *r, char *text)
+{
+    struct tc_buf b = tc_buf_make(text, TEXT_MAX);
+    struct tc_json trail;
+    struct tc_json v;
+    struct tc_json raw;
+    bool is_first = true;
+    if (!tc_json_get(r->root, TC_LIT("evidence_trail"), &trail)) {
+        return;
+    }
+    struct tc_json_iter it = tc_json_iter_make(trail);
+    tc_buf_char(&b, '[');
+    while (tc_json_iter_next(&it, NULL, &v)) {
+        if (!tc_json_get(v, TC_LIT("raw"), &raw)) {
+            continue;
+        }
+        tc_buf_str(&b, is_first ? TC_EMPTY : TC_LIT(","));
+        tc_buf_lit(&b, "{\"digest\":");
+        tc_buf_json(&b, tc_json_get_string(raw, TC_LIT("digest")));
+        tc_buf_lit(&b, ",\"offset\":");
+        tc_buf_i64(&b, tc_json_get_int(raw, TC_LIT("offset"), 0));
+        tc_buf_lit(&b, ",\"length\":");
+        tc_buf_i64(&b, tc_json_get_int(raw, TC_LIT("length"), 0));
+        tc_buf_char(&b, '}');
+        is_first = false;
+    }
+    tc_buf_char(&b, ']');
+    if (!b.overflowed) {
+        put(r, TC_VERDICT_EVIDENCE, tc_buf_slice(&b));
+    }
+}
+
+static void put_cause(struct row *r)
+{
+    struct tc_json causes;
+    struct tc_json first;
+    if (tc_json_get(r->root, TC_LIT("caused_by"), &causes)) {
+        struct tc_json_iter it = tc_json_iter_make(causes);
+        if (tc_json_iter_next(&it, NULL, &first)) {
+            put(r, TC_VERDICT_CAUSE, tc_json_get_string(first, TC_LIT("incident_id")));
+        }
+    }
+}
+
+/* ---- the row ---- */
+
+static void put_run(struct row *r, struct tc_run_book *runs, int64_t first_ns, int64_t told_ns)
+{
+    char run[TC_RUN_TEXT_MAX];
+    int64_t last_ns = time_of(r, TC_LIT("last_seen"));
+    struct tc_run_question q = {
+        .job = tc_json_get_string(r->root, TC_LIT("job.id")),
+        .pod_uid = tc_json_get_string(r->root, TC_LIT("k8s.pod.uid")),
+        .ns = tc_json_get_string(r->root, TC_LIT("k8s.namespace.name")),
+        .pod = tc_json_get_string(r->root, TC_LIT("k8s.pod.name")),
+        .node = tc_json_get_string(r->root, TC_LIT("k8s.node.name")),
+        .from_ns = first_ns == TC_TIME_NONE ? told_ns : first_ns,
+        .to_ns = last_ns == TC_TIME_NONE ? told_ns : last_ns,
+    };
+    enum tc_run_join join = tc_run_book_find(runs, &q, run);
+    if (join != TC_RUN_NONE) {
+        put(r, TC_VERDICT_RUN_ID, tc_slice_cstr(run));
+        put(r, TC_VERDICT_RUN_JOIN, tc_run_join_name(join));
+    }
+}
+
+static void put_digest(struct row *r, struct tc_slice line)
+{
+    char text[DIGEST_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_digest digest;
+    struct tc_sha256 h;
+    tc_sha256_init(&h);
+    tc_sha256_update(&h, line);
+    tc_sha256_final(&h, &digest);
+    tc_buf_digest(&b, &digest);
+    put(r, TC_VERDICT_DIGEST, tc_buf_slice(&b));
+}
+
+static void fill(struct row *r, struct tc_slice line, int64_t told_ns, struct tc_run_book *runs,
+                 char *text)
+{
+    struct tc_json rank;
+    int64_t number = -1;
+    int64_t first_ns = time_of(r, TC_LIT("first_seen"));
+    put_digest(r, line);
+    put_member(r, TC_VERDICT_INCIDENT_ID, TC_LIT("incident_id"));
+    put_member(r, TC_VERDICT_STATUS, TC_LIT("status"));
+    put_member(r, TC_VERDICT_PATTERN, TC_LIT("pattern.name"));
+    put_member(r, TC_VERDICT_CONFIDENCE, TC_LIT("confidence"));
+    put_member(r, TC_VERDICT_HEADLINE, TC_LIT("headline"));
+    put_time(r, TC_VERDICT_FIRST_SEEN, first_ns);
+    put_time(r, TC_VERDICT_DETECTED, time_of(r, TC_LIT("detected_at")));
+    put_time(r, TC_VERDICT_TOLD, told_ns);
+    put_member(r, TC_VERDICT_JOB_UID, TC_LIT("job.id"));
+    put_member(r, TC_VERDICT_POD_UID, TC_LIT("k8s.pod.uid"));
+    put_member(r, TC_VERDICT_NODE, TC_LIT("k8s.node.name"));
+    put_member(r, TC_VERDICT_GPU, TC_LIT("gpu.uuid"));
+    if (tc_json_get(r->root, TC_LIT("rank"), &rank) && tc_json_int(rank, &number)) {
+        tc_rows_int(r->rows, TC_VERDICT_RANK, number);
+    }
+    if (runs != NULL) {
+        put_run(r, runs, first_ns, told_ns);
+    }
+    put_culprits(r, text);
+    put_cause(r);
+    put_evidence(r, text);
+}
+
+tc_status tc_warehouse_verdict_row(struct tc_json_parser *parser, struct tc_slice line,
+                                   int64_t told_ns, struct tc_run_book *runs, struct tc_rows *rows,
+                                   struct tc_error *err)
+{
+    struct row r = {.rows = rows};
+    TC_TRY(tc_json_parse(parser, line, &r.root, err));
+    if (tc_json_get_string(r.root, TC_LIT("incident_id")).len == 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0, "a line without incident_id is no verdict");
+    }
+    char *text = malloc(TEXT_MAX);
+    if (text == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a verdict's row");
+    }
+    if (!tc_rows_add(rows)) {
+        free(text);
+        return tc_fail(err, TC_E_LIMIT, 0, "the batch of rows is full");
+    }
+    fill(&r, line, told_ns, runs, text);
+    free(text);
+    if (r.status != TC_OK) {
+        rows->count--; /* whole or not at all; its text stays behind until the batch is reset */
+        return tc_fail(err, r.status, 0, "a verdict does not fit its row: %s",
+                       tc_status_text(r.status));
+    }
+    return TC_OK;
+}

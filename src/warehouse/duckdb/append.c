@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows into tables: whole columns at once, as DuckDB's data chunks. */
+#include "warehouse/duckdb/scan_priv.h"
+
+#include <string.h>
+
+/* A text of at most that is kept within its cell. */
+#define INLINED_MAX 12
+/* As many rows as DuckDB packs at once: below that one thread does. */
+#define SCAN_ROWS_MIN 122880
+
+_Static_assert(sizeof(union tc_cell) == sizeof(int64_t), "cells are copied as they are");
+
+duckdb_type tc__duckdb_type(enum tc_column_type type)
+{
+    switch (type) {
+    case TC_COLUMN_TEXT:
+        return DUCKDB_TYPE_VARCHAR;
+    case TC_COLUMN_INT:
+        return DUCKDB_TYPE_BIGINT;
+    case TC_COLUMN_REAL:
+        return DUCKDB_TYPE_DOUBLE;
+    case TC_COLUMN_BOOL:
+        return DUCKDB_TYPE_BOOLEAN;
+    case TC_COLUMN_TIME:
+        return DUCKDB_TYPE_TIMESTAMP;
+    }
+    return DUCKDB_TYPE_INVALID;
+}
+
+static tc_status make_chunk(struct tc__duckdb *d, const struct tc_table_info *info,
+                            duckdb_data_chunk *out, struct tc_error *err)
+{
+    duckdb_logical_type types[TC_TABLE_COLUMNS_MAX];
+    for (size_t i = 0; i < info->column_count; i++) {
+        types[i] = d->api->create_logical_type(tc__duckdb_type(info->columns[i].type));
+    }
+    *out = d->api->create_data_chunk(types, info->column_count);
+    for (size_t i = 0; i < info->column_count; i++) {
+        d->api->destroy_logical_type(&types[i]);
+    }
+    return *out != NULL ? TC_OK : tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
+}
+
+static tc_status open_lane(struct tc__duckdb *d, struct tc__duckdb_lane *lane,
+                           const struct tc_table_info *info, struct tc_error *err)
+{
+    if (lane->chunk == NULL) {
+        TC_TRY(make_chunk(d, info, &lane->chunk, err));
+    }
+    if (lane->appender == NULL && d->api->appender_create(d->connection, NULL, info->name,
+                                                          &lane->appender) != DuckDBSuccess) {
+        tc_status status =
+            tc__duckdb_fail(err, TC_E_IO, info->name, d->api->appender_error(lane->appender));
+        (void)d->api->appender_destroy(&lane->appender);
+        return status;
+    }
+    return TC_OK;
+}
+
+static bool is_value(const struct tc_rows_column *c, size_t row)
+{
+    return (c->valid[row / 64] >> (row % 64) & 1) != 0;
+}
+
+/* Points into the rows' text: the appender copies it before it returns. */
+static duckdb_string_t text_at(const struct tc_rows *rows, const union tc_cell *cell)
+{
+    duckdb_string_t out = {.value.inlined = {.length = cell->text.len}};
+    if (cell->text.len <= INLINED_MAX) {
+        if (cell->text.len > 0) {
+            memcpy(out.value.inlined.inlined, rows->text + cell->text.at, cell->text.len);
+        }
+    } else {
+        char *text = rows->text + cell->text.at;
+        memcpy(out.value.pointer.prefix, text, sizeof out.value.pointer.prefix);
+        out.value.pointer.ptr = text;
+    }
+    return out;
+}
+
+/* The bit of a row that is NULL; the mask is made for the first: most columns have none. */
+static void set_null(const struct tc__duckdb_api *api, duckdb_vector vector, uint64_t **io_validity,
+                     size_t row)
+{
+    if (*io_validity == NULL) {
+        api->vector_ensure_validity_writable(vector);
+        *io_validity = api->vector_get_validity(vector);
+    }
+    (*io_validity)[row / 64] &= ~(UINT64_C(1) << (row % 64));
+}
+
+/* The loop of tc__duckdb_copy_column for one type, which is most of what it does. */
+#define COPY(T, VALUE)                                                    \
+    for (size_t i = 0; i < count; i++) {                                  \
+        const struct tc_rows_column *c = &picks[i].rows->columns[column]; \
+        const union tc_cell *cell = &c->cells[picks[i].row];              \
+        if (is_value(c, picks[i].row)) {                                  \
+            ((T *)data)[i] = (VALUE);                                     \
+        } else {                                                          \
+            set_null(api, vector, &validity, i);                          \
+        }                                                                 \
+    }
+
+void tc__duckdb_copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,
+                            const struct tc__pick *picks, size_t count)
+{
+    void *data = api->vector_get_data(vector);
+    uint64_t *validity = NULL;
+    switch (picks[0].rows->columns[column].type) {
+    case TC_COLUMN_TEXT:
+        COPY(duckdb_string_t, text_at(picks[i].rows, cell))
+        break;
+    case TC_COLUMN_BOOL:
+        COPY(bool, cell->integer != 0)
+        break;
+    case TC_COLUMN_INT:
+    case TC_COLUMN_REAL:
+    case TC_COLUMN_TIME:
+        COPY(union tc_cell, *cell)
+        break;
+    }
+}
+
+/* Where picked rows go. */
+struct target {
+    struct tc__duckdb *d;
+    struct tc__duckdb_lane *lane;
+    const struct tc_table_info *info;
+};
+
+static tc_status append_picks(void *context, const struct tc__pick *picks, size_t count,
+                              struct tc_error *err)
+{
+    const struct target *t = context;
+    const struct tc__duckdb_api *api = t->d->api;
+    api->data_chunk_reset(t->lane->chunk);
+    for (size_t i = 0; i < t->info->column_count; i++) {
+        tc__duckdb_copy_column(api, api->data_chunk_get_vector(t->lane->chunk, i), i, picks, count);
+    }
+    api->data_chunk_set_size(t->lane->chunk, count);
+    if (api->append_data_chunk(t->lane->appender, t->lane->chunk) != DuckDBSuccess) {
+        return tc__duckdb_fail(err, TC_E_IO, t->info->name, api->appender_error(t->lane->appender));
+    }
+    return TC_OK;
+}
+
+static const struct tc_table_info *lane_info(const struct tc__duckdb *d, size_t lane)
+{
+    if (lane == TC__LANE_SCOPE) {
+        return &d->base->slices.scopes.info;
+    }
+    return lane == TC_TABLE_SLICE && d->base->has_slices ? &d->base->slices.slices.info
+                                                         : &d->base->schema->tables[lane];
+}
+
+static struct target target_of(struct tc__duckdb *d, size_t lane)
+{
+    return (struct target){d, &d->lanes[lane], lane_info(d, lane)};
+}
+
+static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
+{
+    const struct tc__slice_store *s = &d->base->slices;
+    if (d->pile.row_count == 0) {
+        return TC_OK;
+    }
+    struct target t = target_of(d, TC_TABLE_SLICE);
+    if (d->pile.row_count < SCAN_ROWS_MIN) {
+        return tc__pile_take(&d->pile, s->metric, s->last, append_picks, &t, err);
+    }
+    tc_status status = tc__pile_order(&d->pile, s->metric, s->last, err);
+    status = status == TC_OK ? tc__scan_insert(d, &d->pile, err) : status;
+    tc__pile_reset(&d->pile);
+    return status;
+}
+
+/* What a slice does not share with its scope, and the scope. The text stays that of rows. */
+static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
+{
+    const struct tc__slice_part *part = &d->base->slices.slices;
+    int64_t scopes[TC_ROWS_MAX];
+    if (d->narrow == NULL) {
+        d->narrow = tc_rows_create_for(part->info.columns, part->info.column_count);
+    }
+    if (d->narrow == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
+    }
+    TC_TRY(tc__scopes_of(d, rows, scopes, err));
+    for (size_t i = 0; i < part->info.column_count; i++) {
+        struct tc_rows_column *to = &d->narrow->columns[i];
+        if (part->from[i] == TC__SLICE_OWN) {
+            memset(to->valid, 0xff, sizeof to->valid);
+            memcpy(to->cells, scopes, rows->count * sizeof scopes[0]);
+        } else {
+            const struct tc_rows_column *from = &rows->columns[part->from[i]];
+            memcpy(to->valid, from->valid, sizeof to->valid);
+            memcpy(to->cells, from->cells, rows->count * sizeof from->cells[0]);
+        }
+    }
+    d->narrow->count = rows->count;
+    return TC_OK;
+}
+
+/* Onto the pile, which is taken first when it is full. */
+static tc_status pile_up(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
+{
+    bool full = false;
+    tc_status status = tc__pile_add(&d->pile, rows, &full);
+    if (full) {
+        TC_TRY(take_pile(d, err));
+        status = tc__pile_add(&d->pile, rows, &full);
+    }
+    if (full) {
+        return tc_fail(err, TC_E_LIMIT, 0, "the texts of a batch are longer than it has text");
+    }
+    return status == TC_OK ? TC_OK : tc_fail(err, status, 0, "no memory for rows");
+}
+
+static tc_status append_slices(struct tc__duckdb *d, const struct tc_rows *rows,
+                               struct tc_error *err)
+{
+    struct target t = target_of(d, TC_TABLE_SLICE);
+    TC_TRY(open_lane(d, t.lane, t.info, err));
+    TC_TRY(narrow(d, rows, err));
+    /* Lent: what is on the pile has its own. */
+    d->narrow->text = rows->text;
+    d->narrow->text_len = rows->text_len;
+    tc_status status = pile_up(d, d->narrow, err);
+    d->narrow->text = NULL;
+    d->narrow->text_len = 0;
+    return status;
+}
+
+tc_status tc__duckdb_append_to(struct tc__duckdb *d, size_t lane, const struct tc_rows *rows,
+                               struct tc_error *err)
+{
+    struct target t = target_of(d, lane);
+    struct tc__pick picks[TC_ROWS_MAX];
+    TC_TRY(open_lane(d, t.lane, t.info, err));
+    for (size_t i = 0; i < rows->count; i++) {
+        picks[i] = (struct tc__pick){rows, i};
+    }
+    return append_picks(&t, picks, rows->count, err);
+}
+
+tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_rows *rows,
+                            struct tc_error *err)
+{
+    struct tc__duckdb *d = engine;
+    return table == TC_TABLE_SLICE && d->base->has_slices
+               ? append_slices(d, rows, err)
+               : tc__duckdb_append_to(d, table, rows, err);
+}
+
+tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
+{
+    TC_TRY(take_pile(d, err));
+    for (size_t i = 0; i < TC__LANES; i++) {
+        duckdb_appender appender = d->lanes[i].appender;
+        if (appender != NULL && d->api->appender_flush(appender) != DuckDBSuccess) {
+            return tc__duckdb_fail(err, TC_E_IO, lane_info(d, i)->name,
+                                   d->api->appender_error(appender));
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
+{
+    tc_status status = tc__duckdb_flush(d, err);
+    tc__pile_reset(&d->pile);
+    for (size_t i = 0; i < TC__LANES; i++) {
+        if (d->lanes[i].appender != NULL) {
+            (void)d->api->appender_destroy(&d->lanes[i].appender);
+        }
+    }
+    return status;
+}
+
+void tc__duckdb_free_lanes(struct tc__duckdb *d)
+{
+    for (size_t i = 0; i < TC__LANES; i++) {
+        if (d->lanes[i].chunk != NULL) {
+            d->api->destroy_data_chunk(&d->lanes[i].chunk);
+        }
+    }
+    tc__pile_fini(&d->pile);
+    tc_rows_destroy(d->narrow);
+    tc__scopes_fini(&d->scopes);
+}

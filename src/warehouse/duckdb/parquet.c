@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables written to Parquet files. */
+#include "warehouse/duckdb/duckdb_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SQL_MAX 1024
+#define COPY_BLOCK ((size_t)1 << 20)
+
+static tc_status io_fail(struct tc_error *err, const char *doing, const char *path)
+{
+    return tc_fail(err, TC_E_IO, 0, "cannot %s %s: %s", doing, path, strerror(errno));
+}
+
+/* Durable: the file, or the folder that names it. */
+static tc_status sync_path(const char *path, struct tc_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool fine = fd >= 0 && fsync(fd) == 0;
+    int why = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    errno = why;
+    return fine ? TC_OK : io_fail(err, "sync", path);
+}
+
+/* The folder of path: "." when it names none. */
+static void folder_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        (void)snprintf(out, size, ".");
+    } else {
+        (void)snprintf(out, size, "%.*s", (int)(slash == path ? 1 : slash - path), path);
+    }
+}
+
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t done = write(fd, bytes, len);
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done <= 0) {
+            return false;
+        }
+        bytes += done;
+        len -= (size_t)done;
+    }
+    return true;
+}
+
+static tc_status copy_bytes(int from, int to, const char *name, struct tc_error *err)
+{
+    char *block = malloc(COPY_BLOCK);
+    tc_status status = TC_OK;
+    if (block == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory to copy a file");
+    }
+    for (;;) {
+        ssize_t got = read(from, block, COPY_BLOCK);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0 || !write_all(to, block, (size_t)got)) {
+            status = io_fail(err, "write", name);
+        }
+        if (got <= 0 || status != TC_OK) {
+            break;
+        }
+    }
+    free(block);
+    return status;
+}
+
+/* To another file system: a copy beside the target, which then takes its name. */
+static tc_status move_over(const char *made, const char *path, struct tc_error *err)
+{
+    char beside[TC__DUCKDB_PATH_MAX + 16];
+    if (snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= (int)sizeof beside) {
+        return tc_fail(err, TC_E_LIMIT, 0, "the path is too long: %s", path);
+    }
+    int from = open(made, O_RDONLY | O_CLOEXEC);
+    if (from < 0) {
+        return io_fail(err, "open", made);
+    }
+    int to = mkostemp(beside, O_CLOEXEC);
+    tc_status status = to < 0 ? io_fail(err, "make a file beside", path) : TC_OK;
+    if (status == TC_OK) {
+        status = copy_bytes(from, to, beside, err);
+    }
+    if (status == TC_OK && (fchmod(to, 0644) != 0 || fsync(to) != 0 || rename(beside, path) != 0)) {
+        status = io_fail(err, "write", path);
+    }
+    if (to >= 0) {
+        (void)close(to);
+        if (status != TC_OK) {
+            (void)unlink(beside);
+        }
+    }
+    (void)close(from);
+    return status;
+}
+
+/* From the folder that SQL may write to into its place. */
+static tc_status put_in_place(const char *made, const char *path, struct tc_error *err)
+{
+    char folder[TC__DUCKDB_PATH_MAX];
+    TC_TRY(sync_path(made, err));
+    if (rename(made, path) != 0) {
+        if (errno != EXDEV) {
+            return io_fail(err, "write", path);
+        }
+        TC_TRY(move_over(made, path, err));
+    }
+    folder_of(path, folder, sizeof folder);
+    return sync_path(folder, err);
+}
+
+static tc_status copy_to(struct tc__duckdb *d, const struct tc_table_info *info,
+                         const char *time_name, int64_t before_us, const char *made,
+                         uint64_t *out_rows, struct tc_error *err)
+{
+    char sql[TC__DUCKDB_PATH_MAX * 2 + SQL_MAX];
+    struct tc_buf b = tc_buf_make(sql, sizeof sql);
+    bool cut = false;
+    tc_buf_lit(&b, "COPY (SELECT * FROM ");
+    tc__duckdb_put_name(&b, info->name);
+    if (before_us != INT64_MIN) {
+        tc_buf_lit(&b, " WHERE ");
+        tc__duckdb_put_name(&b, time_name);
+        tc_buf_lit(&b, " < make_timestamp(");
+        tc_buf_i64(&b, before_us);
+        tc_buf_lit(&b, ")");
+    }
+    tc_buf_lit(&b, ") TO '");
+    tc__duckdb_put_quoted(&b, made);
+    tc_buf_lit(&b, "' (FORMAT parquet, COMPRESSION zstd)");
+    if (b.overflowed) {
+        return tc_fail(err, TC_E_LIMIT, 0, "the path of the data directory is too long");
+    }
+    struct tc_query query = {.sql = tc_buf_slice(&b)};
+    int64_t count = 0;
+    tc_status status = tc__duckdb_query(d, &query, tc__duckdb_take_int, &count, &cut, err);
+    *out_rows = (uint64_t)count;
+    /* The text is ours: it is not the caller's usage that was wrong. */
+    return status == TC_E_USAGE ? TC_E_IO : status;
+}
+
+tc_status tc__duckdb_parquet(void *engine, enum tc_table table, size_t time_column,
+                             int64_t before_us, const char *path, uint64_t *out_rows,
+                             struct tc_error *err)
+{
+    struct tc__duckdb *d = engine;
+    const struct tc_table_info *info = &d->base->schema->tables[table];
+    char folder[TC__DUCKDB_PATH_MAX + 32];
+    char made[TC__DUCKDB_PATH_MAX + 128];
+    (void)snprintf(folder, sizeof folder, "%s/" TC__DUCKDB_OUT_DIR, d->base->data_dir);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        return io_fail(err, "make", folder);
+    }
+    (void)snprintf(made, sizeof made, "%s/%ld-%u.parquet", folder, (long)getpid(),
+                   atomic_fetch_add(&d->base->exports, 1));
+    const char *time_name = before_us == INT64_MIN ? NULL : info->columns[time_column].name;
+    tc_status status = copy_to(d, info, time_name, before_us, made, out_rows, err);
+    if (status == TC_OK) {
+        status = put_in_place(made, path, err);
+    }
+    (void)unlink(made);
+    (void)rmdir(folder); /* when it is empty: another export may run */
+    return status;
+}

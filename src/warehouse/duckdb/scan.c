@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A large pile goes into the table as the result of a table function, which DuckDB reads with all
+ * its threads: packing takes most of the time, and an appender packs with the caller's alone.
+ *
+ * A table function can be named in any query. This one gives nothing without the ticket of the pile
+ * that is being taken, which only the INSERT made for it has.
+ */
+#include "warehouse/duckdb/scan_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define FUNCTION_NAME "tracecore_pile"
+
+/* Piles that are being read, in all databases of the process. */
+static pthread_mutex_t scans_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tc__scan *scans;
+
+static struct tc__scan *find_scan(uint64_t ticket)
+{
+    (void)pthread_mutex_lock(&scans_lock);
+    struct tc__scan *s = scans;
+    while (s != NULL && s->ticket != ticket) {
+        s = s->next;
+    }
+    (void)pthread_mutex_unlock(&scans_lock);
+    return s;
+}
+
+static void bind(duckdb_bind_info info)
+{
+    const struct tc__duckdb_api *api = tc__duckdb_api_now();
+    duckdb_value value = api->bind_get_parameter(info, 0);
+    uint64_t ticket = api->get_uint64(value);
+    api->destroy_value(&value);
+    struct tc__scan *scan = find_scan(ticket);
+    if (scan == NULL) {
+        api->bind_set_error(info, "there is no such pile");
+        return;
+    }
+    const struct tc_table_info *t = scan->table;
+    for (size_t i = 0; i < t->column_count; i++) {
+        duckdb_logical_type type = api->create_logical_type(tc__duckdb_type(t->columns[i].type));
+        api->bind_add_result_column(info, t->columns[i].name, type);
+        api->destroy_logical_type(&type);
+    }
+    api->bind_set_cardinality(info, scan->pile->row_count, true);
+    api->bind_set_bind_data(info, scan, NULL);
+}
+
+static void init(duckdb_init_info info)
+{
+    tc__duckdb_api_now()->init_set_max_threads(info, TC__SCAN_THREADS);
+}
+
+/* Each thread has a part of the pile to itself, so that what is in order stays together. */
+static void init_thread(duckdb_init_info info)
+{
+    const struct tc__duckdb_api *api = tc__duckdb_api_now();
+    struct tc__scan *scan = api->init_get_bind_data(info);
+    uintptr_t lane = atomic_fetch_add(&scan->lanes, 1) % TC__SCAN_THREADS;
+    /* A place in the array stands for the lane: nothing to free. */
+    api->init_set_init_data(info, &scan->next_row[lane], NULL);
+}
+
+/* The first of the next rows, of another thread's part when the own one is done. */
+static size_t next_rows(struct tc__scan *scan, size_t lane)
+{
+    for (size_t i = 0; i < TC__SCAN_THREADS; i++) {
+        size_t of = (lane + i) % TC__SCAN_THREADS;
+        size_t at = atomic_fetch_add(&scan->next_row[of], TC_ROWS_MAX);
+        if (at < scan->lane_rows) {
+            return of * scan->lane_rows + at;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static void scan_rows(duckdb_function_info info, duckdb_data_chunk output)
+{
+    const struct tc__duckdb_api *api = tc__duckdb_api_now();
+    struct tc__scan *scan = api->function_get_bind_data(info);
+    struct tc__pick picks[TC_ROWS_MAX];
+    atomic_size_t *lane = api->function_get_local_init_data(info);
+    size_t at = next_rows(scan, (size_t)(lane - scan->next_row));
+    size_t count = at == SIZE_MAX ? 0 : tc__pile_picks(scan->pile, at, picks);
+    if (count > 0) {
+        size_t columns = api->data_chunk_get_column_count(output);
+        for (size_t i = 0; i < columns; i++) {
+            tc__duckdb_copy_column(api, api->data_chunk_get_vector(output, i), i, picks, count);
+        }
+    }
+    api->data_chunk_set_size(output, count);
+}
+
+tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err)
+{
+    const struct tc__duckdb_api *api = d->api;
+    int64_t there = 0;
+    /* A second open in the process is the same database. */
+    TC_TRY(tc__duckdb_ask(d,
+                          TC_LIT("SELECT count(*) FROM duckdb_functions() WHERE function_name = "
+                                 "'" FUNCTION_NAME "'"),
+                          &there, err));
+    if (there > 0) {
+        return TC_OK;
+    }
+    duckdb_table_function f = api->create_table_function();
+    duckdb_logical_type number = api->create_logical_type(DUCKDB_TYPE_UBIGINT);
+    api->table_function_set_name(f, FUNCTION_NAME);
+    api->table_function_add_parameter(f, number);
+    api->table_function_set_bind(f, bind);
+    api->table_function_set_init(f, init);
+    api->table_function_set_local_init(f, init_thread);
+    api->table_function_set_function(f, scan_rows);
+    bool ok = api->register_table_function(d->connection, f) == DuckDBSuccess;
+    api->destroy_logical_type(&number);
+    api->destroy_table_function(&f);
+    return ok ? TC_OK : tc_fail(err, TC_E_IO, 0, "DuckDB does not take a table function");
+}
+
+tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile, struct tc_error *err)
+{
+    char sql[160];
+    size_t batches = (pile->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;
+    struct tc__scan scan = {
+        .pile = pile,
+        .table = &d->base->slices.slices.info,
+        .lane_rows = (batches + TC__SCAN_THREADS - 1) / TC__SCAN_THREADS * TC_ROWS_MAX,
+    };
+    if (getrandom(&scan.ticket, sizeof scan.ticket, 0) != (ssize_t)sizeof scan.ticket) {
+        return tc_fail(err, TC_E_IO, 0, "the system gives no random numbers");
+    }
+    (void)pthread_mutex_lock(&scans_lock);
+    scan.next = scans;
+    scans = &scan;
+    (void)pthread_mutex_unlock(&scans_lock);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO %s SELECT * FROM " FUNCTION_NAME "(%" PRIu64 "::UBIGINT)",
+                   scan.table->name, scan.ticket);
+    tc_status status = tc__duckdb_run(d, sql, "the rows cannot be added", err);
+    (void)pthread_mutex_lock(&scans_lock);
+    for (struct tc__scan **s = &scans; *s != NULL; s = &(*s)->next) {
+        if (*s == &scan) {
+            *s = scan.next;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&scans_lock);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pile of telemetry slices as a table function: see duckdb_scan.c. */
+#ifndef TC_WAREHOUSE_DUCKDB_SCAN_PRIV_H
+#define TC_WAREHOUSE_DUCKDB_SCAN_PRIV_H
+
+#include "warehouse/duckdb/duckdb_priv.h"
+
+#define TC__SCAN_THREADS 2
+
+/* A pile that is being read. */
+struct tc__scan {
+    struct tc__pile *pile;
+    const struct tc_table_info *table;
+    uint64_t ticket;
+    size_t lane_rows;                         /* a multiple of TC_ROWS_MAX */
+    atomic_size_t next_row[TC__SCAN_THREADS]; /* of each lane's part */
+    atomic_uint lanes;                        /* given out */
+    struct tc__scan *next;
+};
+
+/* Once a database, before its configuration is locked. */
+TC_CHECKED tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err);
+/* Inserts all rows of a pile that is in order. */
+TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile,
+                                     struct tc_error *err);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables in DuckDB: made, brought up to date, or refused. */
+#include "warehouse/duckdb/duckdb_priv.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* Not one of tables.def: it says of which version they are. The newest row counts. */
+#define VERSION_TABLE "tracecore_schema"
+#define DDL_MAX ((size_t)16 << 10)
+
+static const char *type_name(enum tc_column_type type)
+{
+    switch (type) {
+    case TC_COLUMN_TEXT:
+        return "VARCHAR";
+    case TC_COLUMN_INT:
+        return "BIGINT";
+    case TC_COLUMN_REAL:
+        return "DOUBLE";
+    case TC_COLUMN_BOOL:
+        return "BOOLEAN";
+    case TC_COLUMN_TIME:
+        return "TIMESTAMP";
+    }
+    return "";
+}
+
+/* Names are ours, of tables.def: no quote in them. */
+static void put_column(struct tc_buf *b, const struct tc_column *c)
+{
+    tc__duckdb_put_name(b, c->name);
+    tc_buf_char(b, ' ');
+    tc_buf_str(b, tc_slice_cstr(type_name(c->type)));
+}
+
+static tc_status run_ddl(struct tc__duckdb *d, struct tc_buf *b, const char *what,
+                         struct tc_error *err)
+{
+    tc_buf_char(b, '\0');
+    if (b->overflowed) {
+        return tc_fail(err, TC_E_LIMIT, 0, "%s has too many columns", what);
+    }
+    return tc__duckdb_run(d, b->data, what, err);
+}
+
+static tc_status create_table(struct tc__duckdb *d, const struct tc_table_info *info,
+                              struct tc_error *err)
+{
+    char ddl[DDL_MAX];
+    struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
+    tc_buf_lit(&b, "CREATE TABLE ");
+    tc__duckdb_put_name(&b, info->name);
+    tc_buf_lit(&b, " (");
+    for (size_t i = 0; i < info->column_count; i++) {
+        if (i > 0) {
+            tc_buf_lit(&b, ", ");
+        }
+        put_column(&b, &info->columns[i]);
+    }
+    tc_buf_char(&b, ')');
+    return run_ddl(d, &b, info->name, err);
+}
+
+static tc_status add_columns(struct tc__duckdb *d, const struct tc_table_info *info, unsigned have,
+                             struct tc_error *err)
+{
+    char ddl[DDL_MAX];
+    for (size_t i = 0; i < info->column_count; i++) {
+        if (info->columns[i].since <= have) {
+            continue;
+        }
+        struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
+        tc_buf_lit(&b, "ALTER TABLE ");
+        tc__duckdb_put_name(&b, info->name);
+        tc_buf_lit(&b, " ADD COLUMN ");
+        put_column(&b, &info->columns[i]);
+        TC_TRY(run_ddl(d, &b, info->name, err));
+    }
+    return TC_OK;
+}
+
+static tc_status create_or_add(struct tc__duckdb *d, const struct tc_table_info *info,
+                               unsigned have, struct tc_error *err)
+{
+    return info->since > have ? create_table(d, info, err) : add_columns(d, info, have, err);
+}
+
+/* Telemetry slices: two tables, the numbers of the one, and the view. */
+static tc_status upgrade_slices(struct tc__duckdb *d, const struct tc_table_info *info,
+                                unsigned have, struct tc_error *err)
+{
+    char ddl[DDL_MAX];
+    struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
+    TC_TRY(create_or_add(d, &d->base->slices.slices.info, have, err));
+    TC_TRY(create_or_add(d, &d->base->slices.scopes.info, have, err));
+    TC_TRY(tc__duckdb_run(d, "CREATE SEQUENCE IF NOT EXISTS " TC__SCOPE_SEQUENCE,
+                          TC__SCOPE_SEQUENCE, err));
+    tc__slice_put_view(&b, info);
+    return run_ddl(d, &b, info->name, err);
+}
+
+static tc_status upgrade(struct tc__duckdb *d, unsigned have, struct tc_error *err)
+{
+    const struct tc__schema *schema = d->base->schema;
+    char text[128];
+    struct timespec now;
+    for (size_t i = 0; i < schema->table_count; i++) {
+        const struct tc_table_info *info = &schema->tables[i];
+        TC_TRY(i == TC_TABLE_SLICE ? upgrade_slices(d, info, have, err)
+                                   : create_or_add(d, info, have, err));
+    }
+    if (have == 0) {
+        TC_TRY(tc__duckdb_run(
+            d, "CREATE TABLE " VERSION_TABLE " (version BIGINT NOT NULL, since TIMESTAMP NOT NULL)",
+            VERSION_TABLE, err));
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)snprintf(text, sizeof text,
+                   "INSERT INTO " VERSION_TABLE " VALUES (%u, make_timestamp(%lld))",
+                   schema->version, (long long)now.tv_sec * 1000000);
+    return tc__duckdb_run(d, text, VERSION_TABLE, err);
+}
+
+/* 0: the database is empty. Tables but no version: somebody else's. */
+static tc_status read_version(struct tc__duckdb *d, int64_t *out, struct tc_error *err)
+{
+    int64_t tables = 0;
+    int64_t ours = 0;
+    int64_t version = 0;
+    TC_TRY(tc__duckdb_ask(d, TC_LIT("SELECT count(*) FROM duckdb_tables() WHERE NOT internal"),
+                          &tables, err));
+    TC_TRY(tc__duckdb_ask(
+        d, TC_LIT("SELECT count(*) FROM duckdb_tables() WHERE table_name = '" VERSION_TABLE "'"),
+        &ours, err));
+    if (ours > 0) {
+        TC_TRY(tc__duckdb_ask(d, TC_LIT("SELECT max(version) FROM " VERSION_TABLE), &version, err));
+    }
+    if (version <= 0 && tables > 0) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "%s/" TC__DUCKDB_FILE
+                       " has tables but is no warehouse of tracecore; move it away",
+                       d->base->data_dir);
+    }
+    *out = version;
+    return TC_OK;
+}
+
+static tc_status check_version(struct tc__duckdb *d, int64_t have, enum tc_warehouse_mode mode,
+                               struct tc_error *err)
+{
+    unsigned want = d->base->schema->version;
+    if (have > (int64_t)want) {
+        return tc_fail(err, TC_E_UNSUPPORTED, 0,
+                       "%s/" TC__DUCKDB_FILE
+                       " has schema version %lld, this program knows up to %u: use a newer "
+                       "tracecore, or another data directory",
+                       d->base->data_dir, (long long)have, want);
+    }
+    if (mode == TC_WAREHOUSE_READ && have == 0) {
+        /* Whoever made it died before there was a table. */
+        return tc_fail(err, TC_E_NOTFOUND, 0,
+                       "there is no warehouse in %s yet: nothing was added to it",
+                       d->base->data_dir);
+    }
+    if (mode == TC_WAREHOUSE_READ && have < (int64_t)want) {
+        return tc_fail(err, TC_E_UNSUPPORTED, 0,
+                       "%s/" TC__DUCKDB_FILE
+                       " has schema version %lld, this program reads %u: open it once for writing "
+                       "(tracecore run add, or start the daemon) to bring it up to date",
+                       d->base->data_dir, (long long)have, want);
+    }
+    return TC_OK;
+}
+
+tc_status tc__duckdb_migrate(struct tc__duckdb *d, enum tc_warehouse_mode mode,
+                             struct tc_error *err)
+{
+    int64_t have = 0;
+    tc_status status;
+    TC_TRY(read_version(d, &have, err));
+    TC_TRY(check_version(d, have, mode, err));
+    if (have == (int64_t)d->base->schema->version) {
+        return TC_OK;
+    }
+    TC_TRY(tc__engine_duckdb.begin(d, err));
+    status = upgrade(d, (unsigned)have, err);
+    if (status != TC_OK) {
+        tc__engine_duckdb.rollback(d);
+        return status;
+    }
+    return tc__engine_duckdb.commit(d, err);
+}

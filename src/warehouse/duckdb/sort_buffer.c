@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "warehouse/duckdb/sort_buffer_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_FIRST ((size_t)256 << 10)
+#define DIGITS_MAX 10
+/* Rows of a group that are looked at. */
+#define GROUP_LOOK 16
+
+/* An empty batch like rows, in the next place. Its text is the pile's. */
+static struct tc_rows *next_batch(struct tc__pile *p, const struct tc_rows *rows)
+{
+    struct tc_rows **place = &p->batches[p->count];
+    if (*place == NULL) {
+        struct tc_column columns[TC_TABLE_COLUMNS_MAX];
+        for (size_t i = 0; i < rows->column_count; i++) {
+            columns[i] =
+                (struct tc_column){.name = rows->columns[i].name, .type = rows->columns[i].type};
+        }
+        *place = tc_rows_create_for(columns, rows->column_count);
+    }
+    return *place;
+}
+
+/* Bytes of all texts of rows, equal ones counted again. */
+static size_t text_of(const struct tc_rows *rows)
+{
+    size_t sum = 0;
+    for (size_t c = 0; c < rows->column_count; c++) {
+        for (size_t i = 0; rows->columns[c].type == TC_COLUMN_TEXT && i < rows->count; i++) {
+            sum += tc_rows_is_null(rows, c, i) ? 0 : rows->columns[c].cells[i].text.len;
+        }
+    }
+    return sum;
+}
+
+static bool make_room(struct tc__pile *p, size_t more)
+{
+    size_t cap = p->text_cap == 0 ? TEXT_FIRST : p->text_cap;
+    while (cap - p->text_len < more) {
+        cap *= 2;
+    }
+    char *text = cap == p->text_cap ? p->text : realloc(p->text, cap);
+    if (text != NULL) {
+        p->text = text;
+        p->text_cap = cap;
+    }
+    return text != NULL;
+}
+
+/* Where to look for a text that was there before. Names differ at their ends. */
+static size_t slot_of(struct tc_slice s)
+{
+    uint64_t head = 0;
+    uint64_t tail = 0;
+    memcpy(&head, s.ptr, s.len < 8 ? s.len : 8);
+    memcpy(&tail, s.len < 8 ? s.ptr : s.ptr + s.len - 8, s.len < 8 ? s.len : 8);
+    return (size_t)(tc_hash_mix(head ^ s.len, tail) % TC__PILE_SLOTS);
+}
+
+/*
+ * The text in the pile: where it stands already, or at the end. Slices repeat few texts many times;
+ * kept once, they stay in the processor's cache until DuckDB reads them.
+ */
+static void put_text(struct tc__pile *p, struct tc_slice s, union tc_cell *out)
+{
+    union tc_cell *slot = &p->slots[s.len == 0 ? 0 : slot_of(s)];
+    if (slot->text.len != s.len || slot->text.at + s.len > p->text_len ||
+        !tc_bytes_eq(p->text + slot->text.at, s.ptr, s.len)) {
+        memcpy(p->text + p->text_len, s.ptr, s.len);
+        slot->text.at = (uint32_t)p->text_len;
+        slot->text.len = (uint32_t)s.len;
+        p->text_len += s.len;
+    }
+    *out = *slot;
+}
+
+static void copy_column(struct tc__pile *p, const struct tc_rows *rows, size_t column,
+                        struct tc_rows_column *to)
+{
+    const struct tc_rows_column *from = &rows->columns[column];
+    memcpy(to->valid, from->valid, (rows->count + 63) / 64 * sizeof from->valid[0]);
+    if (from->type != TC_COLUMN_TEXT) {
+        memcpy(to->cells, from->cells, rows->count * sizeof from->cells[0]);
+        return;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!tc_rows_is_null(rows, column, i)) {
+            put_text(p, tc_rows_get_text(rows, column, i), &to->cells[i]);
+        }
+    }
+}
+
+tc_status tc__pile_add(struct tc__pile *p, const struct tc_rows *rows, bool *out_full)
+{
+    size_t text = text_of(rows);
+    *out_full = p->count == TC__PILE_BATCHES || text > TC__PILE_TEXT_MAX - p->text_len;
+    if (*out_full) {
+        return TC_OK;
+    }
+    struct tc_rows *batch = next_batch(p, rows);
+    if (batch == NULL || !make_room(p, text)) {
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < rows->column_count; i++) {
+        copy_column(p, rows, i, &batch->columns[i]);
+    }
+    batch->count = rows->count;
+    p->count++;
+    p->row_count += rows->count;
+    return TC_OK;
+}
+
+/* While rows are taken, the batches look like any other. */
+static void lend_text(struct tc__pile *p, char *text, size_t len)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        p->batches[i]->text = text;
+        p->batches[i]->text_len = len;
+        p->batches[i]->text_cap = len;
+    }
+}
+
+/* How many digits a number has after the point; DIGITS_MAX: that many or more. */
+static uint64_t digits_of(double value)
+{
+    uint64_t digits = 0;
+    value = fabs(value);
+    /* Beyond that every double is a whole number. */
+    while (digits < DIGITS_MAX && value < 0x1p53 && fabs(value - nearbyint(value)) > 1e-9 * value) {
+        value *= 10;
+        digits++;
+    }
+    return digits;
+}
+
+static struct tc__pick pick(const struct tc__pile *p, size_t at)
+{
+    uint64_t place = p->order[at].value;
+    return (struct tc__pick){p->batches[place / TC_ROWS_MAX], place % TC_ROWS_MAX};
+}
+
+/* Those with equal text together: by its hash, for which of them comes first does not matter. */
+static void order_by_text(struct tc__pile *p, size_t column)
+{
+    size_t at = 0;
+    for (size_t b = 0; b < p->count; b++) {
+        const struct tc_rows *rows = p->batches[b];
+        for (size_t i = 0; i < rows->count; i++) {
+            bool null = tc_rows_is_null(rows, column, i);
+            p->order[at++] = (struct tc_sort_pair){
+                .key = null ? 0 : tc_slice_hash(tc_rows_get_text(rows, column, i), 0),
+                .value = b * TC_ROWS_MAX + i,
+            };
+        }
+    }
+    tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
+}
+
+/*
+ * Then groups whose numbers have as many digits: DuckDB looks at every seventh vector of a row
+ * group to find out how to pack all of them, and would miss a small group among others.
+ */
+static void order_by_digits(struct tc__pile *p, size_t column)
+{
+    uint64_t group = 0;
+    for (size_t start = 0; start < p->row_count;) {
+        uint64_t key = p->order[start].key;
+        uint64_t digits = 0;
+        size_t end = start;
+        for (; end < p->row_count && p->order[end].key == key; end++) {
+            struct tc__pick row = pick(p, end);
+            if (end - start < GROUP_LOOK && !tc_rows_is_null(row.rows, column, row.row)) {
+                uint64_t more = digits_of(row.rows->columns[column].cells[row.row].real);
+                digits = more > digits ? more : digits;
+            }
+        }
+        for (; start < end; start++) {
+            p->order[start].key = digits << 32 | group;
+        }
+        group++;
+    }
+    tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
+}
+
+tc_status tc__pile_order(struct tc__pile *p, size_t text_column, size_t real_column,
+                         struct tc_error *err)
+{
+    if (p->order == NULL) {
+        p->order = malloc(2 * TC__PILE_ROWS * sizeof *p->order);
+        if (p->order == NULL) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory to put rows in order");
+        }
+    }
+    lend_text(p, p->text, p->text_len);
+    order_by_text(p, text_column);
+    order_by_digits(p, real_column);
+    return TC_OK;
+}
+
+size_t tc__pile_picks(const struct tc__pile *p, size_t at, struct tc__pick *out)
+{
+    size_t left = at < p->row_count ? p->row_count - at : 0;
+    size_t count = left < TC_ROWS_MAX ? left : TC_ROWS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = pick(p, at + i);
+    }
+    return count;
+}
+
+tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_column,
+                        tc__pick_fn give, void *context, struct tc_error *err)
+{
+    struct tc__pick picks[TC_ROWS_MAX];
+    tc_status status = p->row_count > 0 ? tc__pile_order(p, text_column, real_column, err) : TC_OK;
+    for (size_t at = 0; at < p->row_count && status == TC_OK; at += TC_ROWS_MAX) {
+        size_t count = tc__pile_picks(p, at, picks);
+        status = give(context, picks, count, err);
+    }
+    tc__pile_reset(p);
+    return status;
+}
+
+void tc__pile_reset(struct tc__pile *p)
+{
+    lend_text(p, NULL, 0);
+    p->count = 0;
+    p->row_count = 0;
+    p->text_len = 0;
+    memset(p->slots, 0, sizeof p->slots);
+}
+
+void tc__pile_fini(struct tc__pile *p)
+{
+    for (size_t i = 0; i < TC__PILE_BATCHES; i++) {
+        tc_rows_destroy(p->batches[i]);
+    }
+    free(p->order);
+    free(p->text);
+}

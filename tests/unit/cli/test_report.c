@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts are made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/time.h"
+#include "cli/report.h"
+#include "story/incident_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define T0 INT64_C(1794711845000000000) /* 2026-11-15T03:04:05Z */
+
+struct made {
+    struct tc_finding f;
+    struct tc_verdict v;
+    struct tc_verdict_cause cause;
+    char id[TC_INCIDENT_ID_LEN + 1];
+    char headline[64];
+};
+
+/* Verdict number n; caused by number cause unless that is negative. */
+static void make(struct made *m, int n, int cause, const char *cause_id)
+{
+    *m = (struct made){0};
+    (void)snprintf(m->id, sizeof m->id, "%032d", n);
+    (void)snprintf(m->headline, sizeof m->headline, "headline of %d", n);
+    m->f = (struct tc_finding){
+        .pattern_id = TC_LIT("1"),
+        .pattern_name = TC_LIT("nccl_hang"),
+        .headline = tc_slice_cstr(m->headline),
+        .first_ns = T0,
+        .last_ns = T0,
+    };
+    m->f.scope = TC_SCOPE_NONE;
+    m->cause = (struct tc_verdict_cause){tc_slice_cstr(cause_id), TC_LIT("why")};
+    m->v = (struct tc_verdict){.finding = &m->f,
+                               .incident_id = tc_slice_cstr(m->id),
+                               .first_ns = T0 + n,
+                               .causes = &m->cause,
+                               .cause_count = cause >= 0};
+}
+
+static void keep(struct tc_kept *k, int n, int cause, bool root)
+{
+    struct made m;
+    char cause_id[TC_INCIDENT_ID_LEN + 16];
+    (void)snprintf(cause_id, sizeof cause_id, "%032d", cause < 0 ? 0 : cause);
+    make(&m, n, cause, cause_id);
+    m.f.root = root;
+    assert_int_equal(tc_kept_add(k, &m.v), TC_OK);
+    memset(&m, 0xee, sizeof m); /* nothing of it may be needed any more */
+}
+
+static char text[1 << 20];
+
+static const char *report(struct tc_kept *k, bool json, bool all, tc_status expected)
+{
+    struct tc_report_style style = {.text = {80, false}, .json = json, .all = all};
+    struct tc_output out;
+    int file = memfd_create("report", 0);
+    tc_output_init(&out, file);
+    tc_kept_sort(k);
+    assert_int_equal(tc_report(k, NULL, &style, &out), expected);
+    assert_true(tc_output_flush(&out));
+    ssize_t n = pread(file, text, sizeof text - 1, 0);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    (void)close(file);
+    return text;
+}
+
+static size_t count_of(const char *needle)
+{
+    size_t count = 0;
+    for (const char *at = text; (at = strstr(at, needle)) != NULL; at++) {
+        count++;
+    }
+    return count;
+}
+
+static void everything_of_a_verdict_is_copied(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    struct made m;
+    char cause[] = "00000000000000000000000000000003";
+    make(&m, 7, 3, cause);
+    /* All strings lie in memory that is overwritten before the copy is looked at. */
+    char letters[] = "abcdefghijklmnopqrstuvwxyz";
+#define LETTER(n) tc_slice_make(letters + (n), 1)
+    int32_t ints[] = {1, 2};
+    struct tc_slice strings[] = {LETTER(0), TC_EMPTY};
+    struct tc_attr attrs[] = {
+        {.key = LETTER(1), .type = TC_ATTR_INT, {.integer = 5}},
+        {.key = LETTER(2), .type = TC_ATTR_BOOL, {.boolean = true}},
+        {.key = LETTER(3), .type = TC_ATTR_STRING, {.string = LETTER(4)}},
+        {.key = LETTER(5), .type = TC_ATTR_INTS, {.ints = ints}, .count = 2},
+        {.key = LETTER(6), .type = TC_ATTR_STRINGS, {.strings = strings}, .count = 2},
+    };
+    struct tc_evidence evidence[] = {{LETTER(7), LETTER(8), LETTER(9), T0, {TC_SOURCE_NONE, 1, 2}}};
+    m.f.attrs = attrs;
+    m.f.attr_count = 5;
+    m.f.evidence = evidence;
+    m.f.evidence_count = 1;
+    m.f.pattern_id = LETTER(10);
+    m.f.pattern_name = LETTER(11);
+    m.f.discriminator = LETTER(12);
+    m.f.remediation = LETTER(13);
+    m.f.scope.node = LETTER(14);
+    m.f.scope.ns = LETTER(15);
+    m.f.scope.pod = LETTER(16);
+    m.f.scope.pod_uid = LETTER(17);
+    m.f.scope.container = LETTER(18);
+    m.f.scope.job = LETTER(19);
+    m.f.scope.gpu_uuid = LETTER(20);
+    m.f.scope.rank = 3;
+    m.cause.why = LETTER(21);
+    struct tc_buf before = tc_buf_make(text, sizeof text);
+    tc_verdict_render_json(&before, &m.v, NULL);
+    char *expected = strndup(text, before.len);
+    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    memset(&m, 0xee, sizeof m);
+    memset(cause, 0xee, sizeof cause);
+    memset(letters, 0xee, sizeof letters);
+    memset(ints, 0xee, sizeof ints);
+    memset(strings, 0xee, sizeof strings);
+    memset(attrs, 0xee, sizeof attrs);
+    memset(evidence, 0xee, sizeof evidence);
+    struct tc_buf after = tc_buf_make(text, sizeof text);
+    tc_verdict_render_json(&after, &k.items[0].verdict, NULL);
+    assert_int_equal(after.len, strlen(expected));
+    assert_memory_equal(after.data, expected, after.len);
+    free(expected);
+    tc_kept_fini(&k);
+}
+
+static void the_latest_of_an_incident_wins(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    keep(&k, 1, -1, false);
+    keep(&k, 2, -1, false);
+    keep(&k, 1, -1, true);
+    assert_int_equal(k.count, 2);
+    assert_true(k.items[tc_kept_find(&k, TC_LIT("00000000000000000000000000000001"))].finding.root);
+    assert_int_equal(tc_kept_find(&k, TC_LIT("nothing")), TC_KEPT_NONE);
+    struct tc_kept none = {0};
+    assert_int_equal(tc_kept_find(&none, TC_LIT("nothing")), TC_KEPT_NONE);
+    tc_kept_fini(&k);
+}
+
+static void many_incidents_are_kept_and_then_counted(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    for (int i = 0; i < TC_KEPT_MAX + 3; i++) {
+        keep(&k, i, -1, false);
+    }
+    assert_int_equal(k.count, TC_KEPT_MAX);
+    assert_int_equal(k.left_out, 3);
+    keep(&k, 5, -1, true); /* a known one still changes */
+    assert_int_equal(k.left_out, 3);
+    assert_true(k.items[5].finding.root);
+    for (size_t i = 0; i < k.count; i++) {
+        assert_ptr_equal(k.items[i].verdict.finding, &k.items[i].finding);
+    }
+    tc_kept_fini(&k);
+}
+
+static void order_is_time_then_pattern_number_then_id(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    static const struct {
+        int n;
+        int64_t first_ns;
+        const char *pattern;
+    } cases[] = {{4, T0, "2"}, {3, T0, "12"}, {2, T0 + 1, "1"}, {1, T0, "12"}, {5, T0 - 1, "9"}};
+    static const int expected[] = {5, 4, 1, 3, 2};
+    for (size_t i = 0; i < 5; i++) {
+        struct made m;
+        make(&m, cases[i].n, -1, "");
+        m.v.first_ns = cases[i].first_ns;
+        m.f.pattern_id = tc_slice_cstr(cases[i].pattern);
+        assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    }
+    tc_kept_sort(&k);
+    for (size_t i = 0; i < 5; i++) {
+        char id[TC_INCIDENT_ID_LEN + 1];
+        (void)snprintf(id, sizeof id, "%032d", expected[i]);
+        assert_int_equal(tc_kept_find(&k, tc_slice_cstr(id)), i);
+    }
+    tc_kept_fini(&k);
+}
+
+static void nothing_kept_prints_nothing(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    assert_string_equal(report(&k, false, false, TC_OK), "");
+    assert_string_equal(report(&k, true, false, TC_OK), "");
+    tc_kept_fini(&k);
+}
+
+static void json_has_every_verdict_on_a_line_of_its_own(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    keep(&k, 2, 1, false);
+    keep(&k, 1, -1, true);
+    report(&k, true, false, TC_OK);
+    assert_int_equal(count_of("\n"), 2);
+    assert_true(strstr(text, "headline of 1") < strstr(text, "headline of 2"));
+    tc_kept_fini(&k);
+}
+
+static void consequences_are_listed_under_their_cause(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    keep(&k, 1, -1, false); /* stands alone, and is the oldest */
+    keep(&k, 2, 5, false);
+    keep(&k, 3, 2, false); /* a consequence of a consequence */
+    keep(&k, 5, -1, true);
+    keep(&k, 6, 99, false); /* its cause is not known: it stands for itself */
+    report(&k, false, false, TC_OK);
+    const char *root = strstr(text, "headline of 5");
+    const char *list = strstr(text, "  What followed\n"
+                                    "    headline of 2\n"
+                                    "    headline of 3\n");
+    const char *alone = strstr(text, "headline of 1");
+    assert_true(root != NULL && list != NULL && alone != NULL);
+    assert_true(root < list && list < alone && alone < strstr(text, "headline of 6"));
+    assert_int_equal(count_of("INFO  nccl_hang"), 3);
+    assert_int_equal(count_of("\n\n"), 2);
+    report(&k, false, true, TC_OK);
+    assert_int_equal(count_of("INFO  nccl_hang"), 5);
+    assert_int_equal(count_of("What followed"), 0);
+    tc_kept_fini(&k);
+}
+
+static void a_root_is_shown_in_full_even_with_a_cause(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    keep(&k, 1, 2, true);
+    keep(&k, 2, -1, true);
+    report(&k, false, false, TC_OK);
+    assert_int_equal(count_of("INFO  nccl_hang"), 2);
+    tc_kept_fini(&k);
+}
+
+static void causes_in_a_circle_are_shown_in_full(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    keep(&k, 1, 2, false);
+    keep(&k, 2, 1, false);
+    keep(&k, 3, 3, false);
+    report(&k, false, false, TC_OK);
+    assert_int_equal(count_of("INFO  nccl_hang"), 3);
+    tc_kept_fini(&k);
+}
+
+static void many_consequences_are_cut_and_counted(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    keep(&k, 0, -1, true);
+    for (int i = 1; i <= 13; i++) {
+        keep(&k, i, 0, false);
+    }
+    report(&k, false, false, TC_OK);
+    assert_non_null(strstr(text, "    headline of 12\n    \xe2\x80\xa6 and 1 more (--all shows "
+                                 "them)\n"));
+    assert_null(strstr(text, "headline of 13"));
+    tc_kept_fini(&k);
+}
+
+static void a_long_consequence_is_cut_to_the_width(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    struct made m;
+    keep(&k, 0, -1, true);
+    make(&m, 1, 0, "00000000000000000000000000000000");
+    char longer[77 + 1];
+    memset(longer, 'x', sizeof longer);
+    m.f.headline = tc_slice_make(longer, 77);
+    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    make(&m, 2, 0, "00000000000000000000000000000000");
+    m.f.headline = tc_slice_make(longer, 76);
+    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    make(&m, 3, 0, "00000000000000000000000000000000");
+    m.f.headline = TC_LIT("evil \033[2J");
+    m.f.pattern_name = TC_LIT("host_oom");
+    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    report(&k, false, false, TC_OK);
+    longer[75] = '\0';
+    char expected[256];
+    (void)snprintf(expected, sizeof expected, "    %s\xe2\x80\xa6\n    %sx\n", longer, longer);
+    assert_non_null(strstr(text, expected));
+    assert_non_null(strstr(text, "    host_oom \xc2\xb7 evil \\x1b[2J\n      because why\n"));
+    tc_kept_fini(&k);
+}
+
+static void a_verdict_is_printed_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    struct tc_kept k = {0};
+    struct made m;
+    size_t big = TC_VERDICT_JSON_MAX * 2; /* more than one buffer: it grows */
+    char *remediation = malloc(big);
+    assert_non_null(remediation);
+    memset(remediation, 'r', big);
+    make(&m, 1, -1, "");
+    m.f.remediation = tc_slice_make(remediation, big);
+    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    keep(&k, 2, -1, false);
+    report(&k, true, false, TC_OK);
+    assert_int_equal(count_of("\n"), 2);
+    assert_true(strlen(text) > big);
+    /* Far too large: it is left out, the other stays. */
+    size_t huge = TC_VERDICT_JSON_MAX * 64;
+    remediation = realloc(remediation, huge);
+    assert_non_null(remediation);
+    memset(remediation, 'r', huge);
+    m.f.remediation = tc_slice_make(remediation, huge);
+    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    report(&k, true, false, TC_E_LIMIT);
+    assert_int_equal(count_of("\n"), 1);
+    assert_non_null(strstr(text, "headline of 2"));
+    free(remediation);
+    tc_kept_fini(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_of_a_verdict_is_copied),
+        cmocka_unit_test(the_latest_of_an_incident_wins),
+        cmocka_unit_test(many_incidents_are_kept_and_then_counted),
+        cmocka_unit_test(order_is_time_then_pattern_number_then_id),
+        cmocka_unit_test(nothing_kept_prints_nothing),
+        cmocka_unit_test(json_has_every_verdict_on_a_line_of_its_own),
+        cmocka_unit_test(consequences_are_listed_under_their_cause),
+        cmocka_unit_test(a_root_is_shown_in_full_even_with_a_cause),
+        cmocka_unit_test(causes_in_a_circle_are_shown_in_full),
+        cmocka_unit_test(many_consequences_are_cut_and_counted),
+        cmocka_unit_test(a_long_consequence_is_cut_to_the_width),
+        cmocka_unit_test(a_verdict_is_printed_whole_or_not_at_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

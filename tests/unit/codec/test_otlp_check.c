@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is a well-formed request and what is not, in both notations, with each limit on both sides.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "codec/otlp/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BODY_MAX ((size_t)1 << 20)
+
+static struct {
+    struct tc_otlp_reader *reader;
+    struct tc_otlp_counts counts;
+    struct tc_error err;
+} t;
+
+static int setup(void **state)
+{
+    (void)state;
+    t.reader = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, BODY_MAX);
+    return t.reader == NULL;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tc_otlp_reader_destroy(t.reader);
+    return 0;
+}
+
+/* A copy that ends where its block ends, so that a read past it is seen. */
+static tc_status check(enum tc_otlp_signal signal, enum tc_otlp_form form, const char *bytes,
+                       size_t len)
+{
+    char *copy = malloc(len == 0 ? 1 : len);
+    assert_non_null(copy);
+    memcpy(copy, bytes, len);
+    t.err = (struct tc_error){0};
+    t.counts = (struct tc_otlp_counts){0};
+    tc_status status =
+        tc_otlp_check(t.reader, signal, form, tc_slice_make(copy, len), &t.counts, &t.err);
+    assert_true(status == TC_OK || t.err.offset <= len);
+    assert_true(status == t.err.status);
+    free(copy);
+    return status;
+}
+
+static tc_status json(const char *text)
+{
+    return check(TC_OTLP_LOGS, TC_OTLP_JSON, text, strlen(text));
+}
+
+static tc_status metrics_json(const char *text)
+{
+    return check(TC_OTLP_METRICS, TC_OTLP_JSON, text, strlen(text));
+}
+
+/* ---- protobuf, put together by hand ---- */
+
+struct bytes {
+    char data[BODY_MAX / 2];
+    size_t len;
+};
+
+static struct bytes made[2];
+
+static void put(struct bytes *b, const char *from, size_t len)
+{
+    assert_true(b->len + len <= sizeof b->data);
+    memmove(b->data + b->len, from, len);
+    b->len += len;
+}
+
+static void varint(struct bytes *b, uint64_t v)
+{
+    do {
+        char byte = (char)(unsigned char)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+        put(b, &byte, 1);
+        v >>= 7;
+    } while (v > 0);
+}
+
+/* Puts the message b under a field of a new one, in place. */
+static void wrap(struct bytes *b, unsigned number)
+{
+    struct bytes *other = &made[1];
+    other->len = 0;
+    varint(other, (uint64_t)number << 3 | 2);
+    varint(other, b->len);
+    put(other, b->data, b->len);
+    memcpy(b->data, other->data, other->len);
+    b->len = other->len;
+}
+
+/* A request with one log record, metric or span of these bytes. */
+static tc_status record(enum tc_otlp_signal signal, const char *bytes, size_t len)
+{
+    made[0].len = 0;
+    put(&made[0], bytes, len);
+    wrap(&made[0], 2);
+    wrap(&made[0], 2);
+    wrap(&made[0], 1);
+    return check(signal, TC_OTLP_PROTOBUF, made[0].data, made[0].len);
+}
+
+#define LOG(bytes) record(TC_OTLP_LOGS, bytes, sizeof(bytes) - 1)
+#define METRIC(bytes) record(TC_OTLP_METRICS, bytes, sizeof(bytes) - 1)
+#define SPAN(bytes) record(TC_OTLP_TRACES, bytes, sizeof(bytes) - 1)
+#define SAYS(text) assert_non_null(strstr(t.err.message, text))
+
+static void protobuf_that_is_malformed_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *why;
+    } cases[] = {
+#define CASE(bytes, why) {bytes, sizeof(bytes) - 1, why}
+        CASE("\x02\x00", "field number 0"),
+        CASE("\x00", "field number 0"),
+        CASE("\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02", "more than 64 bits"),
+        CASE("\x10\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "more than 64 bits"),
+        CASE("\xf8\xff\xff\xff\xff\x01\x00", "too large"),
+        CASE("\x10\x80", "cut off inside a varint"),
+        CASE("\x10", "cut off inside a varint"),
+        CASE("\x09\x01\x02", "cut off inside a number"),
+        CASE("\x45\x01", "cut off inside a number"),
+        CASE("\x1a\x05"
+             "ab",
+             "past the end"),
+        CASE("\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "past the end"),
+        CASE("\x2a\x7f", "past the end"),
+        CASE("\x0b", "group"),
+        CASE("\x0c", "group"),
+        CASE("\xa3\x06", "group"),     /* of an unknown field */
+        CASE("\xa6\x06", "wire type"), /* 6 is none */
+        CASE("\x08\x01", "wire type"), /* timeUnixNano as a varint */
+        CASE("\x18\x01", "wire type"), /* severityText */
+        CASE("\x28\x01", "wire type"), /* body */
+        CASE("\x4a\x03"
+             "abc",
+             "id of a wrong length"),
+        CASE("\x52\x03"
+             "abc",
+             "id of a wrong length"),
+        CASE("\x52\x10"
+             "0123456789abcdef",
+             "id of a wrong length"),
+        CASE("\x2a\x02\x0a\x05", "past the end"),  /* inside of the body */
+        CASE("\x2a\x03\x2a\x01\x08", "wire type"), /* a value in an array */
+        CASE("\x32\x04\x0a\x01"
+             "k\x08",
+             "wire type"), /* behind a key */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(record(TC_OTLP_LOGS, cases[i].bytes, cases[i].len), TC_E_MALFORMED);
+        if (strstr(t.err.message, cases[i].why) == NULL) {
+            print_error("case %zu: %s\n", i, t.err.message);
+        }
+        SAYS(cases[i].why);
+        SAYS("resourceLogs.scopeLogs.logRecords");
+        assert_true(t.err.offset >= 6);
+    }
+    assert_int_equal(SPAN("\x0a\x03"
+                          "abc"),
+                     TC_E_MALFORMED);
+    SAYS("traceId");
+    assert_int_equal(SPAN("\x6a\x05\x12\x03"
+                          "abc"),
+                     TC_E_MALFORMED);
+    SAYS("links.spanId");
+    assert_int_equal(METRIC("\x0a\x01n\x4a\x06\x0a\x04\x32\x02\x01\x02"), TC_E_MALFORMED);
+    SAYS("bucketCounts");
+    /* Cut off anywhere. */
+    static const char whole[] = "\x09\x01\x02\x03\x04\x05\x06\x07\x08\x1a\x02hi\x2a\x04\x0a\x02hi"
+                                "\x32\x0a\x0a\x03key\x12\x03\x0a\x01v";
+    assert_int_equal(LOG(whole), TC_OK);
+    struct bytes request = made[0];
+    for (size_t cut = 1; cut < request.len; cut++) {
+        assert_int_equal(check(TC_OTLP_LOGS, TC_OTLP_PROTOBUF, request.data, cut), TC_E_MALFORMED);
+    }
+}
+
+static void protobuf_that_is_odd_but_right_is_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(check(TC_OTLP_LOGS, TC_OTLP_PROTOBUF, "", 0), TC_OK);
+    assert_int_equal(t.counts.records, 0);
+    assert_int_equal(check(TC_OTLP_LOGS, TC_OTLP_PROTOBUF, "\x0a\x00", 2), TC_OK);
+    assert_int_equal(LOG(""), TC_OK);
+    assert_int_equal(t.counts.records, 1);
+    /* Unknown fields of each wire type; an attribute without value, without key; empty ids. */
+    assert_int_equal(LOG("\xa0\x06\x01\xa1\x06\x01\x02\x03\x04\x05\x06\x07\x08\xa2\x06\x01x\xa5\x06"
+                         "\x01\x02\x03\x04"),
+                     TC_OK);
+    assert_int_equal(LOG("\x32\x03\x0a\x01k"), TC_OK);
+    assert_int_equal(LOG("\x32\x00\x32\x02\x12\x00\x2a\x00"), TC_OK);
+    assert_int_equal(LOG("\x4a\x00\x52\x00"), TC_OK);
+    assert_int_equal(LOG("\x4a\x10"
+                         "0123456789abcdef"
+                         "\x52\x08"
+                         "01234567"),
+                     TC_OK);
+    /* The longest varint; bytes that are no UTF-8. */
+    assert_int_equal(LOG("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), TC_OK);
+    assert_int_equal(LOG("\x1a\x03\xff\xfe\x00"), TC_OK);
+    /* Packed numbers and single ones. */
+    assert_int_equal(METRIC("\x4a\x0c\x0a\x0a\x32\x08\x01\x00\x00\x00\x00\x00\x00\x00"), TC_OK);
+    assert_int_equal(METRIC("\x4a\x0b\x0a\x09\x31\x01\x00\x00\x00\x00\x00\x00\x00"), TC_OK);
+    assert_int_equal(t.counts.records, 1);
+    assert_int_equal(METRIC("\x2a\x04\x0a\x00\x0a\x00"), TC_OK);
+    assert_int_equal(t.counts.records, 2);
+    assert_int_equal(SPAN("\x0a\x10"
+                          "0123456789abcdef"),
+                     TC_OK);
+    assert_int_equal(t.counts.records, 1);
+}
+
+#define RECORD(members) "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{" members "}]}]}]}"
+#define POINT(members)                                                                   \
+    "{\"resourceMetrics\":[{\"scopeMetrics\":[{\"metrics\":[{\"name\":\"m\",\"gauge\":{" \
+    "\"dataPoints\":[{" members "}]}}]}]}]}"
+
+static void json_that_is_malformed_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *why;
+    } cases[] = {
+        {"[]", "an object"},
+        {"{", "a string"},
+        {"{}x", "more behind"},
+        {"{\"resourceLogs\"}", "colon"},
+        {"{\"resourceLogs\":{}}", "resourceLogs: a list"},
+        {"{\"resourceLogs\":[1]}", "resourceLogs: an object"},
+        {"{\"resourceLogs\":[{}{}]}", "comma"},
+        {"{\"resourceLogs\":[{},]}", "an object"},
+        {"{\"resourceLogs\":[],}", "a string"},
+        {"{\"resourceLogs\":[]", "comma"},
+        {RECORD("\"timeUnixNano\":true"), "number"},
+        {RECORD("\"timeUnixNano\":\"-1\""), "out of range"},
+        {RECORD("\"timeUnixNano\":\"18446744073709551616\""), "out of range"},
+        {RECORD("\"timeUnixNano\":1.5"), "out of range"},
+        {RECORD("\"timeUnixNano\":\"abc\""), "timeUnixNano: an integer"},
+        {RECORD("\"timeUnixNano\":\"\""), "an integer"},
+        {RECORD("\"timeUnixNano\":01"), "begins with 0"},
+        {RECORD("\"timeUnixNano\":1."), "behind its point"},
+        {RECORD("\"timeUnixNano\":1e"), "exponent"},
+        {RECORD("\"timeUnixNano\":-"), "a number"},
+        {RECORD("\"severityNumber\":2147483648"), "out of range"},
+        {RECORD("\"severityText\":5"), "severityText: a string"},
+        {RECORD("\"flags\":4294967296"), "out of range"},
+        {RECORD("\"flags\":-1"), "out of range"},
+        {RECORD("\"body\":\"text\""), "body: an object"},
+        {RECORD("\"body\":{\"intValue\":\"9223372036854775808\"}"), "out of range"},
+        {RECORD("\"body\":{\"intValue\":\"-9223372036854775809\"}"), "out of range"},
+        {RECORD("\"body\":{\"boolValue\":1}"), "true or false"},
+        {RECORD("\"body\":{\"doubleValue\":\"x\"}"), "a number"},
+        {RECORD("\"body\":{\"doubleValue\":1e999}"), "out of range"},
+        {RECORD("\"body\":{\"bytesValue\":\"a\"}"), "base64"},
+        {RECORD("\"body\":{\"bytesValue\":\"ab*=\"}"), "base64"},
+        {RECORD("\"body\":{\"arrayValue\":[]}"), "arrayValue: an object"},
+        {RECORD("\"body\":{\"stringValue\":\"a\\x\"}"), "escape"},
+        {RECORD("\"body\":{\"stringValue\":\"a\\u12g4\"}"), "escape"},
+        {RECORD("\"body\":{\"stringValue\":\"a\nb\"}"), "control character"},
+        {RECORD("\"body\":{\"stringValue\":\"a"), "does not end"},
+        {RECORD("\"attributes\":{}"), "attributes: a list"},
+        {RECORD("\"attributes\":[{\"key\":1}]"), "attributes.key: a string"},
+        {RECORD("\"traceId\":\"abc\""), "wrong length"},
+        {RECORD("\"traceId\":\"0123456789abcdef0123456789abcdeg\""), "hex"},
+        {RECORD("\"spanId\":\"0123456789abcdef0123456789abcdef\""), "wrong length"},
+        {RECORD("\"unknown\":[1,{\"a\":tru}]"), "number"},
+        {RECORD("\"unknown\":[1 2]"), "comma"},
+        {RECORD("\"unknown\":{\"a\" 2}"), "colon"},
+        {RECORD("\"unknown\":{1:2}"), "string"},
+        {RECORD("\"unknown\":[1}"), "comma"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tc_status status = json(cases[i].text);
+        if (status != TC_E_MALFORMED || strstr(t.err.message, cases[i].why) == NULL) {
+            print_error("case %zu: %s\n%s\n", i, t.err.message, cases[i].text);
+        }
+        assert_int_equal(status, TC_E_MALFORMED);
+        SAYS(cases[i].why);
+    }
+    assert_int_equal(json(RECORD("\"severityText\":5")), TC_E_MALFORMED);
+    assert_string_equal(t.err.message,
+                        "resourceLogs.scopeLogs.logRecords.severityText: a string is expected");
+    assert_int_equal(t.err.offset, strlen("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{"
+                                          "\"severityText\":"));
+    assert_int_equal(metrics_json(POINT("\"asDouble\":\"x\"")), TC_E_MALFORMED);
+    assert_int_equal(metrics_json(POINT("\"flags\":-1")), TC_E_MALFORMED);
+    static const char whole[] =
+        RECORD("\"timeUnixNano\":\"1\",\"severityNumber\":9,\"body\":{\"arrayValue\":{\"values\":["
+               "{\"intValue\":1},{\"stringValue\":\"a\\n\"}]}},\"x\":[{\"y\":null},true,-1.5e3]");
+    assert_int_equal(json(whole), TC_OK);
+    for (size_t cut = 1; cut < sizeof whole - 1; cut++) {
+        assert_int_equal(check(TC_OTLP_LOGS, TC_OTLP_JSON, whole, cut), TC_E_MALFORMED);
+    }
+}
+
+static void json_that_is_odd_but_right_is_taken(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{}",
+        " \n\t\r{ } ",
+        "{\"resourceLogs\":null}",
+        "{ \"resourceLogs\" : [ { } , { } ] }",
+        RECORD(""),
+        RECORD("\"timeUnixNano\":1772359501000000000,\"observedTimeUnixNano\":\"0\""),
+        RECORD("\"timeUnixNano\":\"18446744073709551615\""),
+        RECORD("\"timeUnixNano\":1e3,\"flags\":4294967295,\"severityNumber\":-2147483648"),
+        RECORD("\"severityNumber\":\"SEVERITY_NUMBER_WARN\""),
+        RECORD("\"body\":{},\"attributes\":[{},{\"key\":\"k\"},{\"key\":\"k\",\"value\":null},"
+               "{\"value\":{}}]"),
+        RECORD("\"body\":{\"intValue\":-9223372036854775808}"),
+        RECORD("\"body\":{\"intValue\":\"9223372036854775807\"}"),
+        RECORD("\"body\":{\"doubleValue\":\"NaN\"}"),
+        RECORD("\"body\":{\"doubleValue\":\"-Infinity\"}"),
+        RECORD("\"body\":{\"doubleValue\":-0.5e-10}"),
+        RECORD("\"body\":{\"bytesValue\":\"AQID/-_+\"}"),
+        RECORD("\"body\":{\"bytesValue\":\"AQI=\"}"),
+        RECORD("\"body\":{\"boolValue\":false}"),
+        RECORD("\"body\":{\"stringValue\":\"\\ud83d\\ude00 \\ud83d \\u00e9\\/\\\"\"}"),
+        RECORD("\"body\":{\"stringValue\":\"\xff\xfe\"}"),
+        RECORD("\"traceId\":\"\",\"spanId\":\"0123456789abcDEF\""),
+        RECORD("\"unknown\":{\"a\":[1,2.5,\"x\",null,true,{}],\"b\":{}},\"more\":[]"),
+        RECORD("\"\\u0062ody\":{\"stringValue\":\"x\"}"),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (json(texts[i]) != TC_OK) {
+            print_error("case %zu: %s\n%s\n", i, t.err.message, texts[i]);
+        }
+        assert_int_equal(t.err.status, TC_OK);
+    }
+    assert_int_equal(check(TC_OTLP_LOGS, TC_OTLP_JSON, "", 0), TC_OK);
+    assert_int_equal(metrics_json(POINT("\"asInt\":\"-5\",\"exemplars\":[{\"spanId\":\"\"}]")),
+                     TC_OK);
+    assert_int_equal(t.counts.records, 1);
+}
+
+/* {"arrayValue":{"values":[ ... ]}} to that depth. */
+static tc_status nested_json(size_t depth)
+{
+    static char text[BODY_MAX];
+    size_t len = 0;
+    len += (size_t)snprintf(text, sizeof text, "%s",
+                            "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{\"body\":");
+    for (size_t i = 1; i < depth; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "{\"arrayValue\":{\"values\":[");
+    }
+    len += (size_t)snprintf(text + len, sizeof text - len, "{}");
+    for (size_t i = 1; i < depth; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "]}}");
+    }
+    len += (size_t)snprintf(text + len, sizeof text - len, "}]}]}]}");
+    return check(TC_OTLP_LOGS, TC_OTLP_JSON, text, len);
+}
+
+static tc_status nested_protobuf(size_t depth, bool pairs)
+{
+    made[0].len = 0;
+    for (size_t i = 1; i < depth; i++) {
+        if (pairs) {
+            wrap(&made[0], 2); /* KeyValue.value */
+        }
+        wrap(&made[0], 1);
+        wrap(&made[0], pairs ? 6 : 5);
+    }
+    wrap(&made[0], 5);
+    wrap(&made[0], 2);
+    wrap(&made[0], 2);
+    wrap(&made[0], 1);
+    return check(TC_OTLP_LOGS, TC_OTLP_PROTOBUF, made[0].data, made[0].len);
+}
+
+static tc_status unknown_json(size_t depth)
+{
+    static char text[BODY_MAX];
+    size_t len = (size_t)snprintf(text, sizeof text, "{\"x\":");
+    memset(text + len, '[', depth);
+    memset(text + len + depth, ']', depth);
+    len += 2 * depth;
+    text[len++] = '}';
+    return check(TC_OTLP_LOGS, TC_OTLP_JSON, text, len);
+}
+
+static void nesting_is_bounded(void **state)
+{
+    (void)state;
+    assert_int_equal(nested_json(64), TC_OK);
+    assert_int_equal(nested_json(65), TC_E_MALFORMED);
+    SAYS("nested too deeply");
+    assert_int_equal(nested_json(15000), TC_E_MALFORMED);
+    assert_int_equal(nested_protobuf(64, false), TC_OK);
+    assert_int_equal(nested_protobuf(65, false), TC_E_MALFORMED);
+    SAYS("nested too deeply");
+    assert_int_equal(nested_protobuf(64, true), TC_OK);
+    assert_int_equal(nested_protobuf(65, true), TC_E_MALFORMED);
+    assert_int_equal(nested_protobuf(10001, false), TC_E_MALFORMED);
+    assert_int_equal(unknown_json(64), TC_OK);
+    assert_int_equal(unknown_json(65), TC_E_MALFORMED);
+    assert_int_equal(unknown_json(100000), TC_E_MALFORMED);
+    struct tc_otlp_limits limits = TC_OTLP_LIMITS_DEFAULT;
+    limits.depth_max = 1000000;
+    tc_otlp_reader_limit(t.reader, &limits);
+    assert_int_equal(nested_json(1024), TC_OK);
+    assert_int_equal(nested_json(1025), TC_E_MALFORMED);
+    assert_int_equal(nested_protobuf(1024, true), TC_OK);
+    assert_int_equal(nested_protobuf(1025, true), TC_E_MALFORMED);
+    assert_int_equal(unknown_json(1024), TC_OK);
+    assert_int_equal(unknown_json(1025), TC_E_MALFORMED);
+}
+
+#define SMALL                 \
+    ((struct tc_otlp_limits){ \
+        .depth_max = 4, .attributes_max = 2, .key_bytes_max = 4, .value_bytes_max = 8})
+#define KV(key, value) "{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" value "\"}}"
+
+static void assert_counts(const char *text, uint64_t records, uint64_t rejected, const char *why)
+{
+    tc_otlp_reader_limit(t.reader, &SMALL);
+    assert_int_equal(json(text), TC_OK);
+    assert_int_equal(t.counts.records, records);
+    assert_int_equal(t.counts.rejected, rejected);
+    if (why == NULL) {
+        assert_null(t.counts.why);
+    } else {
+        assert_non_null(strstr(t.counts.why, why));
+    }
+}
+
+static void records_over_a_limit_are_rejected_and_the_rest_is_taken(void **state)
+{
+    (void)state;
+    assert_counts(RECORD("\"attributes\":[" KV("abcd", "12345678") "," KV("b", "") "]"), 1, 0,
+                  NULL);
+    assert_counts(RECORD("\"attributes\":[" KV("a", "") "," KV("b", "") "," KV("c", "") "]"), 1, 1,
+                  "too many attributes");
+    assert_counts(RECORD("\"attributes\":[" KV("abcde", "") "]"), 1, 1, "key");
+    assert_counts(RECORD("\"attributes\":[" KV("a", "123456789") "]"), 1, 1, "string");
+    assert_counts(RECORD("\"body\":{\"stringValue\":\"123456789\"}},{"), 2, 1, "string");
+    assert_counts(RECORD("\"body\":{\"kvlistValue\":{\"values\":[" KV("abcde", "") "]}}},{},{"), 3,
+                  1, "key");
+    /* A resource or a scope over a limit takes its records with it. */
+    assert_counts(
+        "{\"resourceLogs\":[{\"resource\":{\"attributes\":[" KV(
+            "abcde", "") "]},"
+                         "\"scopeLogs\":[{\"logRecords\":[{},{}]},{\"logRecords\":[{}]}]},"
+                         "{\"scopeLogs\":[{\"logRecords\":[{}]}]}]}",
+        4, 3, "key");
+    assert_counts("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{},{}],\"scope\":{"
+                  "\"attributes\":[" KV("abcde", "") "]}},{\"logRecords\":[{}]}]}]}",
+                  3, 2, "key");
+    /* The same in protobuf: a body of nine bytes, of eight. */
+    assert_int_equal(LOG("\x2a\x0b\x0a\x09"
+                         "123456789"),
+                     TC_OK);
+    assert_int_equal(t.counts.rejected, 1);
+    assert_int_equal(LOG("\x2a\x0a\x0a\x08"
+                         "12345678"),
+                     TC_OK);
+    assert_int_equal(t.counts.rejected, 0);
+    assert_int_equal(LOG("\x32\x00\x32\x00\x32\x00"), TC_OK);
+    assert_int_equal(t.counts.rejected, 1);
+    assert_int_equal(SPAN("\x4a\x00\x4a\x00\x4a\x00"), TC_OK);
+    assert_int_equal(t.counts.rejected, 1);
+}
+
+static void bodies_that_are_too_large_or_too_full_are_refused(void **state)
+{
+    (void)state;
+    struct tc_otlp_reader *r = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, 8192);
+    struct tc_error err = {0};
+    char bytes[8193];
+    memset(bytes, 0, sizeof bytes);
+    assert_int_equal(tc_otlp_check(r, TC_OTLP_LOGS, TC_OTLP_PROTOBUF,
+                                   tc_slice_make(bytes, sizeof bytes), NULL, &err),
+                     TC_E_LIMIT);
+    /* Four thousand empty log records in two bytes each. */
+    made[0].len = 0;
+    for (int i = 0; i < 4000; i++) {
+        put(&made[0], "\x12\x00", 2);
+    }
+    wrap(&made[0], 2);
+    wrap(&made[0], 1);
+    assert_true(made[0].len < 8192);
+    assert_int_equal(tc_otlp_check(r, TC_OTLP_LOGS, TC_OTLP_PROTOBUF,
+                                   tc_slice_make(made[0].data, made[0].len), NULL, &err),
+                     TC_E_LIMIT);
+    tc_otlp_reader_destroy(r);
+    tc_otlp_reader_destroy(NULL);
+    assert_null(tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, SIZE_MAX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(protobuf_that_is_malformed_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(protobuf_that_is_odd_but_right_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(json_that_is_malformed_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(json_that_is_odd_but_right_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(nesting_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_over_a_limit_are_rejected_and_the_rest_is_taken,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(bodies_that_are_too_large_or_too_full_are_refused, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

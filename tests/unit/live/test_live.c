@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/live/live_testing.h"
+
+static void a_verdict_leaves_once_its_event_has_waited(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0 + MS);
+    assert_true(tc_live_due(t->live) == T0 + MS + TC_LIVE_CONFIG_DEFAULT.hold_ns);
+    advance_to(t, T0 + MS + TC_LIVE_CONFIG_DEFAULT.hold_ns - 1);
+    assert_int_equal(t->count, 0);
+    assert_int_equal(counts_of(t).held, 1);
+    advance_to(t, T0 + MS + TC_LIVE_CONFIG_DEFAULT.hold_ns);
+    assert_int_equal(t->count, 1);
+    assert_int_equal(t->told[0].status, TC_VERDICT_OPEN);
+    assert_int_equal(counts_of(t).held, 0);
+    assert_int_equal(counts_of(t).opened, 1);
+    assert_int_equal(counts_of(t).incidents, 1);
+    assert_int_equal(counts_of(t).open, 1);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 1);
+    test_destroy(t);
+}
+
+static void what_changes_is_updated_and_then_resolved(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = pressure("gpu-07", "False", T0);
+    feed_at(t, &ev, T0);
+    ev = evicted("gpu-07", "loader-3", T0 + TC_SECOND);
+    feed_at(t, &ev, T0 + TC_SECOND);
+    run_to(t, T0 + 2 * TC_SECOND);
+    assert_int_equal(t->count, 1);
+    ev = pressure("gpu-07", "True", T0 + TC_SECOND / 2);
+    feed_at(t, &ev, T0 + 3 * TC_SECOND);
+    run_to(t, T0 + 4 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(t->told[1].status, TC_VERDICT_UPDATED);
+    ev = pressure("gpu-07", "False", T0 + 5 * TC_SECOND);
+    feed_at(t, &ev, T0 + 5 * TC_SECOND);
+    run_to(t, T0 + 5 * TC_SECOND + 100 * MS);
+    assert_int_equal(t->count, 3);
+    assert_int_equal(t->told[2].status, TC_VERDICT_RESOLVED);
+    assert_memory_equal(t->told[0].id, t->told[2].id, TC_INCIDENT_ID_LEN);
+    struct tc_live_counts counts = counts_of(t);
+    assert_int_equal(counts.opened, 1);
+    assert_int_equal(counts.updated, 1);
+    assert_int_equal(counts.resolved, 1);
+    assert_int_equal(counts.verdicts, 3);
+    assert_int_equal(counts.incidents, 1);
+    assert_int_equal(counts.open, 0);
+    assert_int_equal(counts.late, 1);
+    test_destroy(t);
+}
+
+/* Whatever comes together is handed over in order: the pressure was there before the eviction. */
+static void what_comes_together_is_put_in_order(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0 + TC_SECOND);
+    feed_at(t, &ev, T0 + 2 * TC_SECOND);
+    ev = pressure("gpu-07", "True", T0);
+    feed_at(t, &ev, T0 + 2 * TC_SECOND + 19 * MS);
+    run_to(t, T0 + 2 * TC_SECOND + 39 * MS);
+    struct tc_live_counts counts = counts_of(t);
+    assert_int_equal(counts.opened, 1);
+    /* The eviction was due first, and alone. */
+    assert_int_equal(counts.late, 1);
+    test_destroy(t);
+    t = test_create(NULL);
+    ev = evicted("gpu-07", "loader-3", T0 + TC_SECOND);
+    feed_at(t, &ev, T0 + 2 * TC_SECOND);
+    ev = pressure("gpu-07", "True", T0);
+    feed_at(t, &ev, T0 + 2 * TC_SECOND);
+    run_to(t, T0 + 2 * TC_SECOND + 20 * MS);
+    counts = counts_of(t);
+    assert_int_equal(counts.late, 0);
+    assert_int_equal(counts.opened, 1);
+    assert_int_equal(counts.updated, 0);
+    test_destroy(t);
+}
+
+static void without_a_hold_events_go_straight_through(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_ns = 0;
+    struct live_test *t = test_create(&config);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).held, 0);
+    advance_to(t, T0);
+    assert_int_equal(t->count, 1);
+    test_destroy(t);
+}
+
+/* ---- senders with wrong clocks ---- */
+
+static void what_is_late_counts_up_to_the_lateness(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t lateness = t->config.lateness_ns;
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 20 * MS);
+    ev = evicted("gpu-07", "loader-3", T0 - lateness - 1);
+    feed_at(t, &ev, T0 + 20 * MS);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(t->count, 0);
+    assert_int_equal(counts_of(t).too_late, 1);
+    assert_int_equal(counts_of(t).late, 0);
+    ev.time_ns++;
+    feed_at(t, &ev, T0 + TC_SECOND);
+    run_to(t, T0 + 2 * TC_SECOND);
+    assert_int_equal(t->count, 1);
+    assert_int_equal(counts_of(t).too_late, 1);
+    assert_int_equal(counts_of(t).late, 1);
+    ev = evicted("gpu-09", "loader-4", T0 - 3600 * TC_SECOND);
+    assert_int_equal(tc_live_feed(t->live, &ev, T0 + 2 * TC_SECOND, true), TC_OK);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(counts_of(t).late, 2);
+    test_destroy(t);
+}
+
+static void what_is_ahead_waits_for_its_time_or_is_left_out(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t ahead = t->config.ahead_ns;
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0 + ahead + 1);
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).ahead, 1);
+    ev.time_ns--;
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).ahead, 1);
+    run_to(t, T0 + ahead - 1);
+    assert_int_equal(t->count, 0);
+    assert_int_equal(counts_of(t).held, 1);
+    assert_true(tc_live_due(t->live) == T0 + ahead);
+    run_to(t, T0 + ahead);
+    assert_int_equal(t->count, 1);
+    test_destroy(t);
+}
+
+static void times_out_of_range_are_counted_and_left_out(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    static const int64_t bad[] = {-1, TC_TIME_MAX + 1, INT64_MAX, INT64_MIN + 1};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct tc_event ev = evicted("gpu-07", "loader-3", bad[i]);
+        feed_at(t, &ev, T0);
+    }
+    struct tc_event ev = evicted("gpu-07", "loader-3", TC_TIME_MAX);
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).misdated, 4);
+    assert_int_equal(counts_of(t).ahead, 1);
+    ev.time_ns = TC_TIME_NONE;
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + TC_SECOND);
+    assert_int_equal(counts_of(t).undated, 1);
+    assert_int_equal(counts_of(t).events, 6);
+    assert_true(counts_of(t).engine_ns == TC_TIME_NONE);
+    test_destroy(t);
+}
+
+static void time_goes_on_in_silence(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 60 * TC_SECOND);
+    int64_t behind = T0 + 60 * TC_SECOND - counts_of(t).engine_ns;
+    assert_true(behind >= t->config.silence_ns && behind < t->config.silence_ns + 100 * MS);
+    test_destroy(t);
+}
+
+static void a_recorded_past_keeps_its_own_time(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t year = INT64_C(31536000) * TC_SECOND;
+    struct tc_event ev = quiet_event("gpu-08", T0 - year);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 60 * TC_SECOND);
+    int64_t behind = T0 - year + 60 * TC_SECOND - counts_of(t).engine_ns;
+    assert_true(behind >= t->config.silence_ns && behind < t->config.silence_ns + 100 * MS);
+    test_destroy(t);
+}
+
+/* ---- our own clock ---- */
+
+static void a_clock_that_jumps_forward_passes_no_time(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 10 * TC_SECOND);
+    int64_t before = counts_of(t).engine_ns;
+    int64_t hour = 3600 * TC_SECOND;
+    advance_to(t, T0 + 10 * TC_SECOND + hour);
+    assert_true(counts_of(t).engine_ns - before <= 2 * TC_SECOND);
+    run_to(t, T0 + 20 * TC_SECOND + hour);
+    assert_true(counts_of(t).engine_ns - before <= 12 * TC_SECOND);
+    assert_true(counts_of(t).engine_ns - before >= 10 * TC_SECOND);
+    /* Those who send were right all the time, and are still heard. */
+    ev = evicted("gpu-07", "loader-3", T0 + 20 * TC_SECOND);
+    feed_at(t, &ev, T0 + 20 * TC_SECOND + hour);
+    run_to(t, T0 + 21 * TC_SECOND + hour);
+    assert_int_equal(t->count, 1);
+    test_destroy(t);
+}
+
+static void a_clock_that_jumps_back_stalls_nothing(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t hour = 3600 * TC_SECOND;
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0 - 20 * MS);
+    advance_to(t, T0);
+    ev = evicted("gpu-07", "loader-3", T0 + MS);
+    feed_at(t, &ev, T0 + MS);
+    /* Held events leave, those who send are heard, and time passes. */
+    advance_to(t, T0 - hour);
+    assert_int_equal(t->count, 0);
+    run_to(t, T0 - hour + 20 * MS);
+    assert_int_equal(t->count, 1);
+    ev = evicted("gpu-07", "loader-4", T0 + 60 * MS);
+    feed_at(t, &ev, T0 - hour + 60 * MS);
+    run_to(t, T0 - hour + 80 * MS);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(counts_of(t).ahead, 0);
+    run_to(t, T0 - hour + 60 * TC_SECOND);
+    assert_true(counts_of(t).engine_ns >= T0 + 54 * TC_SECOND);
+    assert_true(counts_of(t).engine_ns <= T0 + 60 * TC_SECOND);
+    /* Still nobody moves time by being ahead of all others. */
+    ev = quiet_event("gpu-66", T0 + hour);
+    feed_at(t, &ev, T0 - hour + 60 * TC_SECOND);
+    assert_int_equal(counts_of(t).ahead, 1);
+    test_destroy(t);
+}
+
+/* Our clock was an hour ahead and is set right: those who send agree with it from the start. */
+static void a_clock_that_is_set_right_is_believed(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    int64_t hour = 3600 * TC_SECOND;
+    struct tc_event ev = quiet_event("gpu-08", T0);
+    feed_at(t, &ev, T0 + hour);
+    run_to(t, T0 + hour + 10 * TC_SECOND);
+    advance_to(t, T0 + 10 * TC_SECOND);
+    ev = evicted("gpu-66", "loader-3", T0 + hour);
+    feed_at(t, &ev, T0 + 10 * TC_SECOND);
+    assert_int_equal(counts_of(t).ahead, 1);
+    ev = evicted("gpu-07", "loader-3", T0 + 10 * TC_SECOND);
+    feed_at(t, &ev, T0 + 10 * TC_SECOND);
+    run_to(t, T0 + 11 * TC_SECOND);
+    assert_int_equal(t->count, 1);
+    test_destroy(t);
+}
+
+/* ---- restart ---- */
+
+static void restore(struct live_test *to, const struct live_test *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        assert_int_equal(tc_live_restore(to->live, &from->told[i].mark), TC_OK);
+    }
+    assert_int_equal(tc_live_replaying(to->live, true), TC_OK);
+}
+
+static void what_was_told_is_not_told_again_after_a_restart(void **state)
+{
+    (void)state;
+    struct live_test *a = test_create(NULL);
+    struct live_test *b = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    struct tc_event other = evicted("gpu-08", "loader-4", T0 + TC_SECOND);
+    feed_at(a, &ev, T0);
+    run_to(a, T0 + TC_SECOND);
+    restore(b, a);
+    feed_at(b, &ev, T0);
+    run_to(b, T0 + TC_SECOND);
+    feed_at(b, &other, T0 + TC_SECOND);
+    run_to(b, T0 + 2 * TC_SECOND);
+    assert_int_equal(b->count, 0);
+    assert_int_equal(tc_live_replaying(b->live, false), TC_OK);
+    assert_int_equal(b->count, 1);
+    assert_int_equal(b->told[0].status, TC_VERDICT_OPEN);
+    assert_memory_not_equal(b->told[0].id, a->told[0].id, TC_INCIDENT_ID_LEN);
+    run_to(b, T0 + 10 * TC_SECOND);
+    assert_int_equal(b->count, 1);
+    test_destroy(a);
+    test_destroy(b);
+}
+
+static void an_incident_that_the_replay_does_not_reach_keeps_its_identity(void **state)
+{
+    (void)state;
+    struct live_test *a = test_create(NULL);
+    struct live_test *b = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(a, &ev, T0);
+    run_to(a, T0 + TC_SECOND);
+    restore(b, a);
+    assert_int_equal(tc_live_replaying(b->live, false), TC_OK);
+    assert_int_equal(b->count, 0);
+    ev.time_ns += TC_SECOND;
+    ev.uid = TC_LIT("another report of it");
+    feed_at(b, &ev, T0 + 2 * TC_SECOND);
+    run_to(b, T0 + 3 * TC_SECOND);
+    for (size_t i = 0; i < b->count; i++) {
+        assert_int_equal(b->told[i].status, TC_VERDICT_UPDATED);
+        assert_memory_equal(b->told[i].id, a->told[0].id, TC_INCIDENT_ID_LEN);
+    }
+    assert_int_equal(counts_of(b).opened, 0);
+    assert_int_equal(counts_of(b).incidents, 1);
+    test_destroy(a);
+    test_destroy(b);
+}
+
+static void what_changed_while_we_were_away_is_told_at_the_end_of_the_replay(void **state)
+{
+    (void)state;
+    struct live_test *a = test_create(NULL);
+    struct live_test *b = test_create(NULL);
+    struct tc_event before = pressure("gpu-07", "True", T0);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0 + TC_SECOND);
+    struct tc_event after = pressure("gpu-07", "False", T0 + 2 * TC_SECOND);
+    feed_at(a, &before, T0);
+    feed_at(a, &ev, T0 + TC_SECOND);
+    run_to(a, T0 + 2 * TC_SECOND);
+    assert_int_equal(a->count, 1);
+    restore(b, a);
+    feed_at(b, &before, T0);
+    feed_at(b, &ev, T0 + TC_SECOND);
+    feed_at(b, &after, T0 + 2 * TC_SECOND);
+    assert_int_equal(tc_live_replaying(b->live, false), TC_OK);
+    assert_int_equal(b->count, 1);
+    assert_int_equal(b->told[0].status, TC_VERDICT_RESOLVED);
+    test_destroy(a);
+    test_destroy(b);
+}
+
+static void a_mark_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_incident_mark mark = {.pattern_id = TC_LIT("4"), .key = TC_LIT("x")};
+    mark.incident_id = TC_LIT("0123");
+    assert_int_equal(tc_live_restore(t->live, &mark), TC_E_MALFORMED);
+    mark.incident_id = TC_LIT("0123456789abcdef0123456789abcdef");
+    assert_int_equal(tc_live_restore(t->live, &mark), TC_OK);
+    mark.pattern_id = TC_EMPTY;
+    assert_int_equal(tc_live_restore(t->live, &mark), TC_E_MALFORMED);
+    static char huge[4 << 20];
+    mark.pattern_id = TC_LIT("4");
+    mark.key = tc_slice_make(huge, sizeof huge);
+    assert_int_equal(tc_live_restore(t->live, &mark), TC_E_LIMIT);
+    test_destroy(t);
+}
+
+/* ---- bounds ---- */
+
+static void a_full_hold_is_cut_short_and_counted(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_bytes = 16 << 10;
+    struct live_test *t = test_create(&config);
+    for (int i = 0; i < 1000; i++) {
+        /* Backwards in time, so that each release has to sort. */
+        struct tc_event ev = quiet_event("gpu-08", T0 - i);
+        feed_at(t, &ev, T0 + MS);
+    }
+    struct tc_live_counts counts = counts_of(t);
+    assert_true(counts.cut_short > 900 && counts.cut_short + counts.held == 1000);
+    advance_to(t, T0 + 21 * MS);
+    assert_int_equal(counts_of(t).held, 0);
+    assert_int_equal(counts_of(t).late + counts_of(t).too_late > 0, 1);
+    test_destroy(t);
+}
+
+static void a_full_hold_of_what_is_ahead_is_cut_short_too(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_bytes = 16 << 10;
+    struct live_test *t = test_create(&config);
+    for (int i = 0; i < 1000; i++) {
+        struct tc_event ev = quiet_event("gpu-08", T0 + TC_SECOND + (i * 7919) % 1000 * MS);
+        feed_at(t, &ev, T0);
+    }
+    struct tc_live_counts counts = counts_of(t);
+    assert_true(counts.cut_short > 900 && counts.cut_short + counts.held == 1000);
+    assert_true(counts.engine_ns <= T0 + config.ahead_ns);
+    run_to(t, T0 + 3 * TC_SECOND);
+    assert_int_equal(counts_of(t).held, 0);
+    test_destroy(t);
+}
+
+static void an_event_that_can_never_be_held_is_counted(void **state)
+{
+    (void)state;
+    static char text[4096];
+    memset(text, 'x', sizeof text);
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.hold_bytes = 16 << 10;
+    struct live_test *t = test_create(&config);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    ev.k8s.message = tc_slice_make(text, sizeof text);
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).too_large, 1);
+    assert_int_equal(counts_of(t).held, 0);
+    ev.k8s.message = tc_slice_make(text, 1024);
+    feed_at(t, &ev, T0);
+    assert_int_equal(counts_of(t).too_large, 1);
+    assert_int_equal(counts_of(t).held, 1);
+    test_destroy(t);
+}
+
+static void older_incidents_make_room_for_newer_ones_and_stay_opened(void **state)
+{
+    (void)state;
+    struct tc_live_config config = TC_LIVE_CONFIG_DEFAULT;
+    config.incidents_max = 32;
+    struct live_test *t = test_create(&config);
+    static char pods[100][32];
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(pods[i], sizeof pods[i], "loader-%d", i);
+        struct tc_event ev = evicted("gpu-07", pods[i], T0 + i * MS);
+        feed_at(t, &ev, T0 + i * MS);
+    }
+    run_to(t, T0 + 2 * TC_SECOND);
+    struct tc_live_counts counts = counts_of(t);
+    assert_int_equal(counts.opened, 100);
+    assert_true(counts.incidents <= 32 && counts.forgotten >= 68);
+    /* The pressure explains all of them; those that are forgotten come back, none as new. */
+    struct tc_event ev = pressure("gpu-07", "True", T0);
+    feed_at(t, &ev, T0 + 3 * TC_SECOND);
+    run_to(t, T0 + 5 * TC_SECOND);
+    assert_int_equal(counts_of(t).opened, 100);
+    assert_true(counts_of(t).updated >= 32);
+    assert_true(counts_of(t).incidents <= 32);
+    test_destroy(t);
+}
+
+static void an_incident_is_updated_at_most_once_a_second(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    for (int i = 0; i < 300; i++) {
+        struct tc_event ev = evicted("gpu-07", "loader-3", T0 + i * 10 * MS);
+        ev.k8s.count = i + 1;
+        ev.k8s.message = i % 2 == 0 ? TC_LIT(LOW_MEMORY) : TC_LIT("The node was low on memory.");
+        feed_at(t, &ev, T0 + i * 10 * MS);
+        run_to(t, T0 + i * 10 * MS);
+    }
+    run_to(t, T0 + 10 * TC_SECOND);
+    assert_int_equal(counts_of(t).opened, 1);
+    assert_true(counts_of(t).updated <= 5);
+    test_destroy(t);
+}
+
+/* ---- failures ---- */
+
+static void a_failing_sink_stops_the_telling_and_loses_nothing(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    ev = evicted("gpu-08", "loader-4", T0);
+    feed_at(t, &ev, T0);
+    t->sink_status = TC_E_IO;
+    t->fail_after = 1;
+    assert_int_equal(tc_live_advance(t->live, T0 + 20 * MS), TC_E_IO);
+    assert_int_equal(t->count, 1);
+    assert_int_equal(tc_live_advance(t->live, T0 + 30 * MS), TC_E_IO);
+    assert_true(tc_live_due(t->live) <= T0 + 30 * MS);
+    t->sink_status = TC_OK;
+    advance_to(t, T0 + 40 * MS);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(counts_of(t).opened, 2);
+    test_destroy(t);
+}
+
+static tc_status count_one(void *context, const struct tc_verdict *v)
+{
+    size_t *count = context;
+    assert_true(v->finding->headline.len > 0);
+    ++*count;
+    return *count < 100 ? TC_OK : TC_E_LIMIT;
+}
+
+static void what_is_kept_can_be_listed_newest_first(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    size_t count = 0;
+    assert_int_equal(tc_live_list(t->live, 10, count_one, &count), TC_OK);
+    assert_int_equal(count, 0);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    ev = evicted("gpu-08", "loader-4", T0 + 1);
+    feed_at(t, &ev, T0);
+    run_to(t, T0 + 20 * MS);
+    assert_int_equal(tc_live_list(t->live, 10, count_one, &count), TC_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(tc_live_list(t->live, 1, count_one, &count), TC_OK);
+    assert_int_equal(count, 3);
+    count = 99;
+    assert_int_equal(tc_live_list(t->live, 1, count_one, &count), TC_E_LIMIT);
+    test_destroy(t);
+}
+
+static void a_drain_tells_what_still_waits(void **state)
+{
+    (void)state;
+    struct live_test *t = test_create(NULL);
+    struct tc_event ev = evicted("gpu-07", "loader-3", T0);
+    feed_at(t, &ev, T0);
+    ev = evicted("gpu-07", "loader-4", T0 + TC_SECOND);
+    feed_at(t, &ev, T0);
+    assert_int_equal(tc_live_drain(t->live, T0), TC_OK);
+    assert_int_equal(t->count, 2);
+    assert_int_equal(counts_of(t).held, 0);
+    test_destroy(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_verdict_leaves_once_its_event_has_waited),
+        cmocka_unit_test(what_changes_is_updated_and_then_resolved),
+        cmocka_unit_test(what_comes_together_is_put_in_order),
+        cmocka_unit_test(without_a_hold_events_go_straight_through),
+        cmocka_unit_test(what_is_late_counts_up_to_the_lateness),
+        cmocka_unit_test(what_is_ahead_waits_for_its_time_or_is_left_out),
+        cmocka_unit_test(times_out_of_range_are_counted_and_left_out),
+        cmocka_unit_test(time_goes_on_in_silence),
+        cmocka_unit_test(a_recorded_past_keeps_its_own_time),
+        cmocka_unit_test(a_clock_that_jumps_forward_passes_no_time),
+        cmocka_unit_test(a_clock_that_jumps_back_stalls_nothing),
+        cmocka_unit_test(a_clock_that_is_set_right_is_believed),
+        cmocka_unit_test(what_was_told_is_not_told_again_after_a_restart),
+        cmocka_unit_test(an_incident_that_the_replay_does_not_reach_keeps_its_identity),
+        cmocka_unit_test(what_changed_while_we_were_away_is_told_at_the_end_of_the_replay),
+        cmocka_unit_test(a_mark_that_is_none_is_refused),
+        cmocka_unit_test(a_full_hold_is_cut_short_and_counted),
+        cmocka_unit_test(a_full_hold_of_what_is_ahead_is_cut_short_too),
+        cmocka_unit_test(an_event_that_can_never_be_held_is_counted),
+        cmocka_unit_test(older_incidents_make_room_for_newer_ones_and_stay_opened),
+        cmocka_unit_test(an_incident_is_updated_at_most_once_a_second),
+        cmocka_unit_test(a_failing_sink_stops_the_telling_and_loses_nothing),
+        cmocka_unit_test(what_is_kept_can_be_listed_newest_first),
+        cmocka_unit_test(a_drain_tells_what_still_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
