@@ -59,3 +59,11 @@ void tc_say_plain(const char *format, ...)
     say(TC_EMPTY, format, arguments);
     va_end(arguments);
 }
+
+void tc_say_left_out(const char *command, size_t left_out, size_t count_max)
+{
+    if (left_out > 0) {
+        tc_say(command, "%zu file%s not read: more than %zu; give fewer at a time", left_out,
+               left_out == 1 ? " was" : "s were", count_max);
+    }
+}

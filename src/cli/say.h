@@ -7,6 +7,8 @@
 #ifndef TC_CLI_SAY_H
 #define TC_CLI_SAY_H
 
+#include <stddef.h>
+
 /* Exit statuses of every command. */
 #define TC_EXIT_OK 0
 #define TC_EXIT_FOUND 1  /* detect: verdicts; evidence: another digest */
@@ -18,5 +20,8 @@ void tc_say(const char *command, const char *format, ...) __attribute__((format(
 
 /* The message and a newline, without the program's name: for "PATH: what is wrong with it". */
 void tc_say_plain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Of more files than can be read at once, so many are not; nothing is said of none. */
+void tc_say_left_out(const char *command, size_t left_out, size_t count_max);
 
 #endif
