@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OTLP requests on their way in: compression off, checked, stored, read, answered, in that order
- * (docs/daemon.md). One for the HTTP and the gRPC listener together. The loop's thread.
+ * (docs/internals/daemon.md). One for the HTTP and the gRPC listener together. The loop's thread.
  */
 #ifndef TC_SERVER_INGEST_H
 #define TC_SERVER_INGEST_H
