@@ -5,6 +5,7 @@ set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 binary=${TC_BINARY:-$here/../build/release/tracecore}
+bench=$binary-bench
 registry=$here/registry.tsv
 baseline=$here/baseline/detectors.tsv
 tolerance=10
@@ -52,7 +53,7 @@ instructions() {
   long=40
   for windows in $short $long; do
     out=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-      "$binary" bench --windows="$windows" "$name" 2>&1 >/dev/null) || return 1
+      "$bench" --windows="$windows" "$name" 2>&1 >/dev/null) || return 1
     echo "$out" | sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
   done | awk -v events=$(((long - short) * 1024)) '
     NR == 1 { a = $1 }
@@ -64,7 +65,7 @@ measure() {
   : >"$1"
   names=$(awk -F'\t' '!/^#/ && NF >= 3 { print $1 }' "$registry")
   for name in $names; do
-    line=$("$binary" bench "$name" 2>/dev/null | head -n 1) || line=
+    line=$("$bench" "$name" 2>/dev/null | head -n 1) || line=
     case $line in
       '{"bench":'*) ;;
       *) continue ;; # the check finds that it is missing
@@ -140,7 +141,7 @@ with_node() {
 turn() {
   name=$1
   shift
-  "$binary" bench "$@" nccl_hang | sed -n "s/.*\"ns_per_event\":\([0-9.e+]*\).*/$name \1/p"
+  "$bench" "$@" nccl_hang | sed -n "s/.*\"ns_per_event\":\([0-9.e+]*\).*/$name \1/p"
 }
 
 # The Go detector ends at verdict structs with their strings: our findings. It numbers no incidents
@@ -201,7 +202,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-[ -x "$binary" ] || fail "$binary is not built: ./dev build"
+[ -x "$bench" ] || fail "$bench is not built: ./dev build"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 case $mode in
@@ -214,7 +215,7 @@ measure "$work/m"
 status=0
 check "$work/m" || status=$?
 if [ "$all" = yes ]; then
-  "$binary" bench scale kernel_log startup || status=2
+  "$bench" scale kernel_log startup || status=2
 fi
 if [ "$go" = yes ]; then
   against_go || { [ "$status" -ne 0 ] || status=1; }

@@ -277,7 +277,7 @@ bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
         ok = measure(&run, (enum stage)i, &samples[i]);
     }
     if (!ok) {
-        tc_say("bench", "%s: no memory, or a request was not read", b->name);
+        tc_say("tracecore-bench", "%s: no memory, or a request was not read", b->name);
     }
     ok = ok && print(b->name, &run, samples, out);
     tc_engine_destroy(run.engine);
