@@ -175,6 +175,6 @@ foreach(file IN LISTS files)
 endforeach()
 
 # Both benchmark gates, proved by mutation; counts are only right in the release build.
-tc_add_test(NAME gate.mutations COMMAND sh tests/gate/test_gates.sh LABELS gate)
+tc_add_test(NAME gate.mutations COMMAND Python3::Interpreter -B tests/gate/test_gates.py LABELS gate)
 
 include("${CMAKE_SOURCE_DIR}/tests/extra.cmake" OPTIONAL)
