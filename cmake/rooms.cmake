@@ -90,13 +90,10 @@ tc_room(cli server config observe offline http_client run result probe contract 
 tc_room(bench cli observe telemetry evidence engine verdict detect codec event base)
 
 tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml)
-tc_room_uses(codec PkgConfig::fyaml)
 tc_room_uses(evidence PkgConfig::zstd PkgConfig::xxhash PkgConfig::crypto)
-tc_room_uses(contract PkgConfig::fyaml)
 tc_room_uses(http_client PkgConfig::zlib PkgConfig::ssl PkgConfig::crypto tc_http_parser)
 tc_room_uses(net PkgConfig::event PkgConfig::nghttp2 PkgConfig::zstd PkgConfig::zlib PkgConfig::ssl
              tc_http_parser)
-tc_room_uses(config PkgConfig::fyaml)
 tc_room_uses(server PkgConfig::event)
 
 # Not where compilers look: the headers of the room, compiled alone, need to be told. It is not linked.
