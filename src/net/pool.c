@@ -36,6 +36,8 @@ struct tc_pool {
     size_t class_bytes[CLASSES_MAX];
     struct tc_buffer *waiting[CLASSES_MAX]; /* last given back first: its bytes are in the cache */
     uint64_t refused;
+    bool (*give_back)(void *context); /* NULL: nobody has spare buffers */
+    void *context;
 };
 
 struct tc_pool *tc_pool_create(size_t bytes_max, size_t buffer_max)
@@ -127,18 +129,11 @@ static size_t class_of(const struct tc_pool *p, size_t bytes)
     return i;
 }
 
-static struct tc_buffer *refuse(struct tc_pool *p)
-{
-    p->refused++;
-    tc_count(TC_COUNT_POOL_REFUSED, 1);
-    return NULL;
-}
-
-struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+struct tc_buffer *tc_pool_take_spare(struct tc_pool *p, size_t bytes)
 {
     size_t class = class_of(p, bytes);
     if (class == p->class_count) {
-        return refuse(p);
+        return NULL;
     }
     struct tc_buffer *b = p->waiting[class];
     if (b != NULL) {
@@ -148,12 +143,32 @@ struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
         size_t cap = p->class_bytes[class];
         b = make_room(p, HEADER_BYTES + cap) ? make(p, cap) : NULL;
         if (b == NULL) {
-            return refuse(p);
+            return NULL;
         }
     }
     b->next = NULL;
     b->len = 0;
     p->used += HEADER_BYTES + b->cap;
+    return b;
+}
+
+void tc_pool_set_spare(struct tc_pool *p, bool (*give_back)(void *context), void *context)
+{
+    p->give_back = give_back;
+    p->context = context;
+}
+
+struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+{
+    bool fits = class_of(p, bytes) < p->class_count;
+    struct tc_buffer *b = tc_pool_take_spare(p, bytes);
+    while (b == NULL && fits && p->give_back != NULL && p->give_back(p->context)) {
+        b = tc_pool_take_spare(p, bytes);
+    }
+    if (b == NULL) {
+        p->refused++;
+        tc_count(TC_COUNT_POOL_REFUSED, 1);
+    }
     return b;
 }
 

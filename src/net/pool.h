@@ -28,6 +28,13 @@ struct tc_buffer {
 
 /* A buffer of at least `bytes`, or NULL when the budget has no room for it. */
 struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes);
+/*
+ * The same for what its owner can do without. Such a buffer is never the reason that
+ * tc_pool_take finds no room: the owner gives them back, one for each call of `give_back`, which is
+ * false when it has none. A refusal is not counted.
+ */
+struct tc_buffer *tc_pool_take_spare(struct tc_pool *p, size_t bytes);
+void tc_pool_set_spare(struct tc_pool *p, bool (*give_back)(void *context), void *context);
 /* A larger one with the same content, in place of b; NULL, and b as it was, when there is no room.
  */
 struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes);

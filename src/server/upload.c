@@ -89,7 +89,7 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     const struct tc_ingest_parts *p = &j->u->parts;
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
-        tc_ingest_detect(p, &j->commit.batch);
+        tc_ingest_detect(p, &j->commit.batch, NULL);
         accept(j);
         p->fed(p->context);
     } else {

@@ -350,7 +350,7 @@ static int64_t unix_nano(const struct tc__otlp_node *n)
 /* The same on a tape, in one pass. */
 static void find_nodes(struct tc__otlp *o, struct tc__otlp_record *r)
 {
-    const struct tc__otlp_tape *tape = r->v.v.doc;
+    const struct tc_otlp_tape *tape = r->v.v.doc;
     size_t end = tape->nodes[r->v.v.at].next;
     for (size_t at = r->v.v.at + 1; at < end; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];

@@ -152,8 +152,8 @@ void tc__otlp_init(struct tc__otlp *o);
 void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
                         struct tc__otlp_attrs *io);
 /* The same for one pair of a tape, in an attribute. */
-struct tc__otlp_tape;
-void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at,
+struct tc_otlp_tape;
+void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at,
                              struct tc__otlp_attrs *io);
 /* Copies the texts to scratch, so that they outlive the parse. */
 void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io);
