@@ -15,15 +15,15 @@
 /* A value takes at least three bytes of a body, but for empty ones in great numbers. */
 #define BYTES_PER_NODE 3
 #define NODES_MIN 1024
-/* Lines in other formats that are gathered before they are read. */
-#define BLOCK_BYTES ((size_t)512 << 10)
+/* Lines of the kernel that are gathered before they are read. */
+#define KERNEL_BYTES ((size_t)512 << 10)
 
 struct tc_otlp_reader {
     struct tc__otlp_build build;
     struct tc_codec_cursor cursor;
     size_t body_max;
-    struct tc_arena blocks;
-    void *block_bytes;
+    struct tc_arena kernel;
+    void *kernel_bytes;
     struct tc__otlp o;
 };
 
@@ -49,19 +49,18 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     b->nodes = malloc(((size_t)b->cap + 1) * sizeof *b->nodes);
     b->text = malloc(body_max + 1);
     b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
-    r->block_bytes = malloc(2 * BLOCK_BYTES);
+    r->kernel_bytes = malloc(KERNEL_BYTES);
     r->o.k.parser = tc_json_parser_create();
     r->o.line_parser = tc_json_parser_create();
-    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->block_bytes == NULL ||
+    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->kernel_bytes == NULL ||
         r->o.k.parser == NULL || r->o.line_parser == NULL) {
         tc_otlp_reader_destroy(r);
         return NULL;
     }
     tc__otlp_schema_init(&b->schema);
     tc_otlp_reader_limit(r, limits);
-    tc_arena_init(&r->blocks, "otlp blocks", r->block_bytes, 2 * BLOCK_BYTES);
-    tc__otlp_block_init(&r->o.kernel, &tc_codec_kmsg, &r->blocks, BLOCK_BYTES - 64);
-    tc__otlp_block_init(&r->o.events, &tc_codec_event_json, &r->blocks, BLOCK_BYTES - 64);
+    tc_arena_init(&r->kernel, "kernel lines", r->kernel_bytes, KERNEL_BYTES);
+    tc__otlp_kernel_init(&r->o.kernel, &r->kernel, KERNEL_BYTES - 64);
     tc__otlp_init(&r->o);
     return r;
 }
@@ -71,10 +70,10 @@ void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
     if (r == NULL) {
         return;
     }
-    tc_arena_fini(&r->blocks);
+    tc_arena_fini(&r->kernel);
     tc_json_parser_destroy(r->o.k.parser);
     tc_json_parser_destroy(r->o.line_parser);
-    free(r->block_bytes);
+    free(r->kernel_bytes);
     free(r->build.frames);
     free(r->build.text);
     free(r->build.nodes);
@@ -234,8 +233,7 @@ tc_status tc_otlp_events(struct tc_otlp_reader *r, const struct tc_otlp_tape *ta
     }
     tc_status status = read_tape(o, tape);
     if (status != TC_OK) {
-        tc__otlp_block_drop(&o->kernel);
-        tc__otlp_block_drop(&o->events);
+        tc__otlp_kernel_drop(&o->kernel);
     }
     return status;
 }
