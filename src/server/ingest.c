@@ -178,34 +178,60 @@ static void keep_tape(struct ingest_job *j)
     in->with_tape = j;
 }
 
-static void give_tape(struct ingest_job *j)
+/* The job is without it afterwards. NULL: it has none. */
+static struct tc_buffer *release_tape(struct ingest_job *j)
 {
-    if (j->tape_memory == NULL) {
-        return;
+    struct tc_buffer *memory = j->tape_memory;
+    if (memory == NULL) {
+        return NULL;
     }
     *j->at_tape = j->next_tape;
     if (j->next_tape != NULL) {
         j->next_tape->at_tape = j->at_tape;
     }
-    tc_buffer_give(j->tape_memory);
     j->tape_memory = NULL;
+    return memory;
 }
 
-/* A body needs the memory: a job that waits has its body parsed again. */
-static bool give_any_tape(void *context)
+/* A body needs the memory: one that waits is parsed again. */
+static bool give_spare(void *context)
 {
     struct tc_ingest *in = context;
+    if (in->parts.handoff != NULL && tc_handoff_give_back(in->parts.handoff)) {
+        return true;
+    }
     if (in->with_tape == NULL) {
         return false;
     }
-    give_tape(in->with_tape);
+    tc_buffer_give(release_tape(in->with_tape));
     return true;
+}
+
+static bool is_sliced(const struct ingest_job *j)
+{
+    return j->signal == TC_OTLP_METRICS && j->in->parts.handoff != NULL;
+}
+
+/* What is durable goes on to the slices, if they want it. */
+static void hand_over(struct ingest_job *j)
+{
+    struct tc_handed item = {.number = j->commit.batch.number,
+                             .arrival_ns = j->commit.batch.arrival_ns,
+                             .tape = j->tape,
+                             .body = j->body,
+                             .tape_memory = release_tape(j)};
+    if (item.tape_memory == NULL) {
+        tc_handoff_skip(j->in->parts.handoff, item.number);
+        return;
+    }
+    j->body = NULL;
+    tc_handoff_put(j->in->parts.handoff, &item);
 }
 
 static void give_job(struct ingest_job *j)
 {
     struct tc_ingest *in = j->in;
-    give_tape(j);
+    tc_buffer_give(release_tape(j));
     tc_buffer_give(j->body);
     in->in_flight--;
     if (in->free_count >= JOBS_KEPT_MAX) {
@@ -237,7 +263,7 @@ void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *ba
 static void detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
-    tc_count(TC_COUNT_BODIES_PARSED_AGAIN, tape == NULL && j->signal != TC_OTLP_TRACES);
+    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, tape == NULL && j->signal != TC_OTLP_TRACES);
     tc_ingest_detect(p, &j->commit.batch, tape);
     p->fed(p->context);
 }
@@ -257,6 +283,9 @@ static void settled(struct tc_commit_job *commit, tc_status status)
         bool full = tc_committer_is_full(j->in->parts.committer);
         refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
                full ? "the disk is full" : "the evidence could not be stored");
+    }
+    if (status == TC_OK && is_sliced(j)) {
+        hand_over(j);
     }
     give_job(j);
 }
@@ -313,7 +342,10 @@ static void store(struct ingest_job *j)
     j->cited.body = j->commit.batch.body;
     tc_cited_remember(tc_detection_cited(in->parts.detection), &j->cited);
     detect(j, &j->tape);
-    accept(j);
+    if (is_sliced(j) && tc_handoff_is_open(in->parts.handoff)) {
+        keep_tape(j);
+    }
+    accept(j); /* the next request may be checked within */
 }
 
 /* Takes compression off: j->body is the content afterwards. */
@@ -459,7 +491,7 @@ struct tc_ingest *tc_ingest_create(const struct tc_ingest_parts *parts)
     if (in != NULL) {
         in->parts = *parts;
         in->service = (struct tc_service){begin, handle, in};
-        tc_pool_set_spare(parts->pool, give_any_tape, in);
+        tc_pool_set_spare(parts->pool, give_spare, in);
     }
     return in;
 }

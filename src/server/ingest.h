@@ -16,6 +16,7 @@
 #include "server/auth.h"
 #include "server/committer.h"
 #include "server/detection.h"
+#include "server/warehouse/handoff.h"
 
 #include <stddef.h>
 
@@ -30,6 +31,7 @@ struct tc_ingest_parts {
     struct tc_committer *committer;
     struct tc_store *store; /* to cite */
     struct tc_detection *detection;
+    struct tc_handoff *handoff; /* NULL: no slices are made */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
     void *context;

@@ -184,6 +184,9 @@ static void spare_buffers_never_take_room_from_others(void **state)
     assert_null(tc_pool_take_spare(p, 1));
     assert_int_equal(spare_count, 3);
     assert_int_equal(stats_of(p).refused, 0);
+    /* Whoever looks how much is in use does not see them. */
+    assert_int_equal(stats_of(p).used, 4096 + HEADER);
+    assert_int_equal(stats_of(p).spare, 3 * (4096 + HEADER));
     /* A request gets as many of them as it needs, and no more. */
     struct tc_buffer *large = tc_pool_take(p, 8192);
     assert_non_null(large);
@@ -201,9 +204,14 @@ static void spare_buffers_never_take_room_from_others(void **state)
     assert_null(tc_pool_take(p, 8192));
     assert_int_equal(spare_count, 0);
     assert_int_equal(stats_of(p).refused, 2);
+    tc_buffer_make_spare(own);
+    tc_buffer_make_spare(own);
+    assert_int_equal(stats_of(p).spare, 4096 + HEADER);
+    assert_int_equal(stats_of(p).used, 2 * (4096 + HEADER));
     tc_buffer_give(own);
     tc_buffer_give(more[0]);
     tc_buffer_give(more[1]);
+    assert_int_equal(stats_of(p).spare, 0);
     assert_int_equal(stats_of(p).used, 0);
     tc_pool_destroy(p);
 }
