@@ -307,7 +307,7 @@ static int finish(struct run *r, tc_status status)
     }
     tc_output_init(&out, STDOUT_FILENO);
     struct tc_kept *kept = tc_story_verdicts(r->offline.story);
-    tc_status linked = tc_story_link(r->offline.story);
+    tc_status linked = tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine));
     if (linked != TC_OK) {
         tc_say("detect", "no memory to join the verdicts; each stands alone");
     }

@@ -14,7 +14,8 @@ tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err)
     if (o->story == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the verdicts");
     }
-    struct tc_engine_out out = {.verdict = tc_story_add, .context = o->story};
+    struct tc_engine_out out = {
+        .verdict = tc_story_add, .context = o->story, .statements = TC_STATEMENTS_FIRST};
     return tc_engine_create(&out, &o->engine, err);
 }
 
@@ -26,7 +27,6 @@ static tc_status feed_event(void *context, const struct tc_event *ev)
             o->first_ns == TC_TIME_NONE || ev->time_ns < o->first_ns ? ev->time_ns : o->first_ns;
         o->last_ns = ev->time_ns > o->last_ns ? ev->time_ns : o->last_ns;
     }
-    tc_story_note(o->story, ev);
     return tc_engine_feed(o->engine, ev);
 }
 
