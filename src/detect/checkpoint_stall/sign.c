@@ -112,6 +112,7 @@ static struct tc_slice volume_of(struct tc_slice message)
     return TC_EMPTY;
 }
 
+/* docs/ATTRIBUTES.md names the versions of Kubernetes that these were taken from. */
 static bool is_storage_reason(struct tc_slice reason)
 {
     static const struct tc_slice reasons[] = {

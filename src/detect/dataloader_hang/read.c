@@ -124,8 +124,8 @@ void tc__dl_read_error(const struct tc_event *ev, struct dl_sign *out)
 }
 
 /*
- * The kubelet's word for a mount that failed is FailedMount; VolumeMountFailure is
- * what node agents and older kubelets say.
+ * The kubelet's word for a mount that failed is FailedMount; VolumeMountFailure is what the
+ * specification and agents of storage vendors say. docs/ATTRIBUTES.md names the versions.
  */
 bool tc__dl_read_storage(const struct tc_event *ev, int64_t window_ns, struct dl_sign *out)
 {
