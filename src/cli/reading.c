@@ -51,7 +51,7 @@ bool tc_size_parse(struct tc_slice text, size_t *out_bytes)
     uint64_t number = 0;
     size_t used = tc_slice_u64(text, &number);
     struct tc_slice unit = tc_slice_from(text, used);
-    for (size_t i = 0; used > 0 && i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; used > 0 && i < TC_COUNT(units); i++) {
         if (tc_slice_eq_nocase(unit, tc_slice_cstr(units[i].unit)) &&
             number <= SIZE_MAX >> units[i].shift) {
             *out_bytes = (size_t)number << units[i].shift;

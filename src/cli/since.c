@@ -15,7 +15,7 @@ bool tc_since_parse(const char *text, int64_t *out_ns)
     struct tc_slice all = tc_slice_cstr(text);
     uint64_t count = 0;
     size_t used = tc_slice_u64(all, &count);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(units); i++) {
         if (used > 0 && used + 1 == all.len && all.ptr[used] == units[i].unit &&
             count <= (uint64_t)(TC_TIME_MAX / TC_SECOND / units[i].seconds)) {
             *out_ns =

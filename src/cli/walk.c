@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/walk.h"
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "cli/say.h"
 
@@ -22,20 +23,6 @@ struct dirs {
     size_t count;
     size_t cap;
 };
-
-/* Room for one more item of an array; NULL when there is no memory, the array is as it was. */
-static void *room(void *items, size_t count, size_t *io_cap, size_t item_bytes)
-{
-    if (count < *io_cap) {
-        return items;
-    }
-    size_t cap = *io_cap == 0 ? 16 : *io_cap * 2;
-    void *grown = reallocarray(items, cap, item_bytes);
-    if (grown != NULL) {
-        *io_cap = cap;
-    }
-    return grown;
-}
 
 static tc_status no_memory(const char *command)
 {
@@ -73,12 +60,10 @@ static tc_status add_file(struct tc_walk *w, char *path, bool direct, const char
     if (w->count >= 2 * count_max(w)) {
         cut(w); /* now and then, so that memory does not follow the size of the tree */
     }
-    void *files = room(w->files, w->count, &w->cap, sizeof *w->files);
-    if (files == NULL || path == NULL) {
+    if (path == NULL || tc_grow_items(w->files, w->cap, w->count + 1, 2 * count_max(w)) != TC_OK) {
         free(path);
         return no_memory(command);
     }
-    w->files = files;
     w->files[w->count++] = (struct tc_walk_file){path, direct};
     return TC_OK;
 }
@@ -86,12 +71,10 @@ static tc_status add_file(struct tc_walk *w, char *path, bool direct, const char
 /* Takes path. */
 static tc_status add_dir(struct dirs *d, char *path, unsigned depth, const char *command)
 {
-    void *items = room(d->items, d->count, &d->cap, sizeof *d->items);
-    if (items == NULL || path == NULL) {
+    if (path == NULL || tc_grow_items(d->items, d->cap, d->count + 1, SIZE_MAX) != TC_OK) {
         free(path);
         return no_memory(command);
     }
-    d->items = items;
     d->items[d->count++] = (struct dir){path, depth};
     return TC_OK;
 }

@@ -199,7 +199,7 @@ static void check_serving(const struct check *c)
 {
     static const size_t FIRST[] = {TC_SERVING_TTFT_P50, TC_SERVING_TPOT_P50, TC_SERVING_ITL_P50,
                                    TC_SERVING_E2E_P50};
-    for (size_t i = 0; i < sizeof FIRST / sizeof FIRST[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(FIRST); i++) {
         size_t p50 = FIRST[i];
         check_order(c, (size_t[]){p50, p50 + 1, p50 + 2, p50 + 3}, 4);
     }
@@ -218,7 +218,7 @@ static void check_serving(const struct check *c)
 static void check_training(const struct check *c)
 {
     static const size_t STEP[] = {TC_TRAINING_STEP_P50, TC_TRAINING_STEP_P95, TC_TRAINING_STEP_P99};
-    check_order(c, STEP, sizeof STEP / sizeof STEP[0]);
+    check_order(c, STEP, TC_COUNT(STEP));
     check_not_negative(c, TC_TRAINING_GPUS, TC_TRAINING_GPUS);
     check_not_negative(c, TC_TRAINING_STEPS, TC_TRAINING_RESTARTS);
     check_times(c, TC_TRAINING_STARTED, TC_TRAINING_ENDED);
@@ -229,8 +229,8 @@ static void check_slice(const struct check *c)
     static const size_t SPREAD[] = {TC_SLICE_MIN, TC_SLICE_P50, TC_SLICE_P95, TC_SLICE_P99,
                                     TC_SLICE_MAX};
     static const size_t MEAN[] = {TC_SLICE_MIN, TC_SLICE_MEAN, TC_SLICE_MAX};
-    check_order(c, SPREAD, sizeof SPREAD / sizeof SPREAD[0]);
-    check_order(c, MEAN, sizeof MEAN / sizeof MEAN[0]);
+    check_order(c, SPREAD, TC_COUNT(SPREAD));
+    check_order(c, MEAN, TC_COUNT(MEAN));
     check_not_negative(c, TC_SLICE_COUNT, TC_SLICE_COUNT);
     check_times(c, TC_SLICE_START, TC_SLICE_END);
 }

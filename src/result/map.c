@@ -184,7 +184,7 @@ static const struct {
 
 bool tc_map_unit(struct tc_slice spelling, const char **out_unit, double *out_factor)
 {
-    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
         if (tc_slice_eq(spelling, tc_slice_cstr(UNITS[i].spelling))) {
             *out_unit = UNITS[i].unit;
             *out_factor = UNITS[i].factor;

@@ -110,7 +110,7 @@ static void fill(struct tc_result *r, struct tc_result_row *row, struct tc__stat
         const char *name;
         double p;
     } WANTED[] = {{"mean", -1}, {"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}};
-    for (size_t i = 0; stats->count > 0 && i < sizeof WANTED / sizeof WANTED[0]; i++) {
+    for (size_t i = 0; stats->count > 0 && i < TC_COUNT(WANTED); i++) {
         char field[64];
         if (row->cells[mean_column + i].known) {
             continue;
@@ -140,7 +140,7 @@ static void count_requests(struct tc_result *r, struct tc_result_row *row, const
 static tc_status first_failure(const struct details *d)
 {
     const struct tc__stats *const all[] = {&d->ttft, &d->itl, &d->e2e, &d->tpot};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(all); i++) {
         if (all[i]->status != TC_OK) {
             return all[i]->status;
         }

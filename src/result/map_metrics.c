@@ -59,7 +59,7 @@ static const struct {
 
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
         if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].path))) {
             return &DISTS[i];
         }
@@ -70,7 +70,7 @@ const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
 bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_slice name,
                     struct tc_slice unit, const double *value, const char *field, const char *note)
 {
-    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(VALUES); i++) {
         if (!tc_slice_eq(name, tc_slice_cstr(VALUES[i].name))) {
             continue;
         }
@@ -137,7 +137,7 @@ static void map_rest(struct tc_result *r, const struct tc_result_row *row, struc
     while (tc_json_iter_next(&it, &name, &v)) {
         bool is_std = with_std && dist->std_column == NO && tc_slice_eq(name, TC_LIT("std"));
         bool has_column = false;
-        for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(COLUMNS); i++) {
             has_column = has_column || tc_slice_eq(name, tc_slice_cstr(COLUMNS[i]));
         }
         if (has_column || !(is_std || is_percentile(name)) || !tc_map_number(v, &value)) {

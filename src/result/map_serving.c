@@ -146,7 +146,7 @@ static bool is_statistic(struct tc_slice key)
     static const char *const WORDS[] = {"mean", "median", "std", "min", "max"};
     struct tc_slice rest;
     struct tc_slice word = tc_slice_cut(key, '_', &rest);
-    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(WORDS); i++) {
         if (tc_slice_eq(word, tc_slice_cstr(WORDS[i]))) {
             return rest.len > 0;
         }

@@ -11,7 +11,7 @@ static const struct tc_reader *const READERS[] = {
 #undef READER
 };
 
-#define READER_COUNT (sizeof READERS / sizeof READERS[0])
+#define READER_COUNT TC_COUNT(READERS)
 
 const struct tc_reader *const *tc_readers(size_t *out_count)
 {

@@ -23,7 +23,6 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define WARMUP_STEPS 10
 #define LINE_MAX_BYTES 4096

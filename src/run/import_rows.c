@@ -39,9 +39,7 @@ static struct tc_rows *open_batch(struct tc__batches *b, enum tc_table table)
     if (last != NULL && last->count < TC_ROWS_MAX && last->text_len < TC_ROWS_TEXT_MAX / 2) {
         return last;
     }
-    void *items = b->items;
-    bool ok = tc__import_room(&items, b->count, &b->cap, sizeof(struct tc_rows *));
-    b->items = items;
+    bool ok = tc_grow_items(b->items, b->cap, b->count + 1, TC__IMPORT_ROWS_MAX) == TC_OK;
     struct tc_rows *rows = ok ? tc_rows_create(table) : NULL;
     if (rows != NULL) {
         b->items[b->count++] = rows;
@@ -109,11 +107,8 @@ tc_status tc__definition_keep(struct tc__import *i, const struct tc__definition 
             return TC_OK;
         }
     }
-    void *items = i->definitions;
-    bool ok =
-        tc__import_room(&items, i->definition_count, &i->definition_cap, sizeof *i->definitions);
-    i->definitions = items;
-    if (!ok) {
+    if (tc_grow_items(i->definitions, i->definition_cap, i->definition_count + 1, SIZE_MAX) !=
+        TC_OK) {
         return tc__import_nomem(err);
     }
     struct tc__definition *to = &i->definitions[i->definition_count];
@@ -293,7 +288,7 @@ static tc_status take_facts(struct tc__import *i, size_t source, const struct tc
 {
     static const enum tc_table tables[] = {TC_TABLE_RUN, TC_TABLE_SOFTWARE, TC_TABLE_HARDWARE,
                                            TC_TABLE_CLUSTER, TC_TABLE_WORKLOAD};
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+    for (size_t t = 0; t < TC_COUNT(tables); t++) {
         const struct tc_result_cell *cells = tc_result_facts(result, tables[t]);
         const struct tc_table_info *info = tc_table_info(tables[t]);
         for (size_t c = 0; c < info->column_count; c++) {

@@ -3,13 +3,13 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/grow.h"
 #include "warehouse/rows_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_FIRST ((size_t)64 << 10)
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 /* The years 1 to 9999. */
 #define TIME_MIN_US (INT64_C(-62135596800) * 1000000)
@@ -95,24 +95,9 @@ void tc_rows_real(struct tc_rows *r, size_t column, double value)
 /* Room for `more` bytes of text. */
 static tc_status make_room(struct tc_rows *r, size_t more)
 {
-    if (more > TC_ROWS_TEXT_MAX - r->text_len) {
-        return TC_E_LIMIT;
-    }
-    if (r->text_len + more <= r->text_cap) {
-        return TC_OK;
-    }
-    size_t cap = r->text_cap == 0 ? TEXT_FIRST : r->text_cap * 2;
-    while (cap < r->text_len + more) {
-        cap *= 2;
-    }
-    cap = cap < TC_ROWS_TEXT_MAX ? cap : TC_ROWS_TEXT_MAX;
-    char *grown = realloc(r->text, cap);
-    if (grown == NULL) {
-        return TC_E_NOMEM;
-    }
-    r->text = grown;
-    r->text_cap = cap;
-    return TC_OK;
+    return more > TC_ROWS_TEXT_MAX
+               ? TC_E_LIMIT
+               : tc_grow_items(r->text, r->text_cap, r->text_len + more, TC_ROWS_TEXT_MAX);
 }
 
 /* True when none of the bytes has its highest bit set. */

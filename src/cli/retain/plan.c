@@ -33,7 +33,7 @@ static tc_status plan_rows(struct tc_retain *r, struct tc_error *err)
         {TC_TABLE_SLICE,
          "SELECT count(*) FROM telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
     };
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(tables); i++) {
         TC_TRY(count(r, tables[i].sql, r->warm_before_us, &r->moved[tables[i].table], err));
     }
     r->moved[TC_TABLE_RUN] = r->runs.row_count;

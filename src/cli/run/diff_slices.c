@@ -98,7 +98,7 @@ static void put_point(struct tc_grow *g, const struct tc_run_set *s, size_t row,
     static const size_t columns[] = {COL_FAMILY, COL_POINT, COL_NODE,
                                      COL_GPU,    COL_RANK,  COL_REQUEST_CLASS};
     bool any = false;
-    for (size_t n = family ? 0 : 1; n < sizeof columns / sizeof columns[0]; n++) {
+    for (size_t n = family ? 0 : 1; n < TC_COUNT(columns); n++) {
         if (tc_run_cell(s, row, columns[n])->known) {
             tc_grow_str(g, any ? TC_LIT(" ") : TC_EMPTY);
             if (columns[n] == COL_RANK) {

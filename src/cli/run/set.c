@@ -252,7 +252,7 @@ static bool holds_json(const char *column)
     static const char *const names[] = {"definitions",  "warnings",       "tools",
                                         "raw_uris",     "report_packets", "prompt_tokens",
                                         "output_tokens"};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(names); n++) {
         if (strcmp(column, names[n]) == 0) {
             return true;
         }

@@ -502,11 +502,11 @@ static void put_text(struct tc_grow *g, const struct shown *s)
     put_dimension(g, &s->parts[PART_HARDWARE], "hardware");
     put_dimension(g, &s->parts[PART_CLUSTER], "cluster");
     put_outcomes(g, &s->parts[PART_SERVING], "serving (latencies in ms)", SERVING_COLUMNS,
-                 sizeof SERVING_COLUMNS / sizeof SERVING_COLUMNS[0], TC_SERVING_WORKLOAD_POINT);
+                 TC_COUNT(SERVING_COLUMNS), TC_SERVING_WORKLOAD_POINT);
     put_outcomes(g, &s->parts[PART_TRAINING], "training (step times in ms)", TRAINING_COLUMNS,
-                 sizeof TRAINING_COLUMNS / sizeof TRAINING_COLUMNS[0], TC_TRAINING_SCALE_POINT);
+                 TC_COUNT(TRAINING_COLUMNS), TC_TRAINING_SCALE_POINT);
     put_outcomes(g, &s->parts[PART_TELEMETRY], "telemetry and other measurements",
-                 TELEMETRY_COLUMNS, sizeof TELEMETRY_COLUMNS / sizeof TELEMETRY_COLUMNS[0], 1);
+                 TELEMETRY_COLUMNS, TC_COUNT(TELEMETRY_COLUMNS), 1);
     put_points(g, &s->parts[PART_POINTS]);
     put_verdict_lines(g, &s->parts[PART_VERDICTS]);
     put_list(g, tc_run_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);

@@ -183,7 +183,7 @@ static void keep_scope(struct tc__otlp_block *b, struct tc__otlp_line *line)
     struct tc_scope *last = b->count > 0 ? &b->lines[b->count - 1].scope : &empty;
     struct tc_slice *mine[] = SCOPE_STRINGS(&line->scope);
     struct tc_slice *theirs[] = SCOPE_STRINGS(last);
-    for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(mine); i++) {
         if (mine[i]->len == 0 || (theirs[i]->ptr != NULL && tc_slice_eq(*mine[i], *theirs[i]))) {
             *mine[i] = mine[i]->len == 0 ? none : *theirs[i];
             continue;

@@ -218,7 +218,7 @@ static void tell_columns(struct tc_result *r, struct tc_result_row *row, struct 
     const char *unit = s->unit[0] == '\0' ? "ms" : s->unit;
     double mean = tc__stats_mean(&s->stats);
     put_stat(r, row, dist->column, s, "avg", dist->measures, unit, mean);
-    for (size_t i = 0; i < sizeof PERCENTILES / sizeof PERCENTILES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(PERCENTILES); i++) {
         put_stat(r, row, dist->column + 1 + i, s, PERCENTILES[i].name, dist->measures, unit,
                  tc__stats_percentile(&s->stats, PERCENTILES[i].p));
     }

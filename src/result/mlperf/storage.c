@@ -49,13 +49,13 @@ static int64_t time_at(struct tc_json root, const char *name)
 static size_t unit_of(struct tc_slice name, struct tc_slice *out_plain)
 {
     *out_plain = name;
-    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
         if (tc_slice_ends(name, UNITS[i].end)) {
             out_plain->len -= UNITS[i].end.len;
             return i;
         }
     }
-    return sizeof UNITS / sizeof UNITS[0];
+    return TC_COUNT(UNITS);
 }
 
 /* "train_io_mean" is the mean of train_io. */
@@ -70,7 +70,7 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
 {
     struct tc_slice plain;
     size_t u = unit_of(name, &plain);
-    bool known = u < sizeof UNITS / sizeof UNITS[0];
+    bool known = u < TC_COUNT(UNITS);
     double factor = known ? UNITS[u].factor : 1;
     bool list = tc_json_type(value) == TC_JSON_ARRAY;
     double number = 0;
