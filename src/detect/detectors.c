@@ -11,7 +11,7 @@ static const struct tc_detector *const DETECTORS[] = {
 
 const struct tc_detector *const *tc_detectors(size_t *out_count)
 {
-    *out_count = sizeof DETECTORS / sizeof DETECTORS[0];
+    *out_count = TC_COUNT(DETECTORS);
     return DETECTORS;
 }
 
@@ -23,7 +23,7 @@ static int64_t unit_ns(struct tc_slice unit)
         int64_t ns;
     } units[] = {{"", TC_SECOND},         {"s", TC_SECOND},         {"m", 60 * TC_SECOND},
                  {"h", 3600 * TC_SECOND}, {"d", 86400 * TC_SECOND}, {"ms", TC_SECOND / 1000}};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(units); i++) {
         if (tc_slice_eq(unit, tc_slice_cstr(units[i].name))) {
             return units[i].ns;
         }
