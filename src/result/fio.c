@@ -45,10 +45,10 @@ static struct tc_result_row *add_slice(struct fio *f, const struct part *p, cons
 {
     struct tc_result_row *row =
         tc_result_add(f->r, TC_TABLE_SLICE, "%s/%s", p->where, p->direction);
-    tc_result_text(f->r, row, TC_SLICE_FAMILY, S("fio"));
-    tc_result_textf(f->r, row, TC_SLICE_METRIC, "%s_%s", p->direction, metric);
-    tc_result_text(f->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(f->r, row, TC_SLICE_POINT, p->point);
+    tc_result_text(row, TC_SLICE_FAMILY, S("fio"));
+    tc_result_textf(row, TC_SLICE_METRIC, "%s_%s", p->direction, metric);
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, p->point);
     if (f->started_ns != TC_TIME_NONE && f->ended_ns != TC_TIME_NONE) {
         tc_result_time(row, TC_SLICE_START, f->started_ns);
         tc_result_time(row, TC_SLICE_END, f->ended_ns);

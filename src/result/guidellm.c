@@ -232,9 +232,9 @@ static void tell_requests(struct tc_result *r, struct tc_result_row *row, struct
     if (row == NULL) {
         return;
     }
-    if (row->cells[TC_SERVING_COMPLETED].known && row->cells[TC_SERVING_ERRORS].known &&
-        !__builtin_add_overflow(row->cells[TC_SERVING_COMPLETED].integer,
-                                row->cells[TC_SERVING_ERRORS].integer, &requests)) {
+    if (tc_result_known(row, TC_SERVING_COMPLETED) && tc_result_known(row, TC_SERVING_ERRORS) &&
+        !__builtin_add_overflow(tc_result_get_int(row, TC_SERVING_COMPLETED),
+                                tc_result_get_int(row, TC_SERVING_ERRORS), &requests)) {
         tc_result_int(row, TC_SERVING_REQUESTS, requests,
                       tc_result_define(r, "request_totals.successful + request_totals.errored",
                                        "requests", "requests", "requests",

@@ -74,7 +74,7 @@ bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_sl
         if (!tc_slice_eq(name, tc_slice_cstr(VALUES[i].name))) {
             continue;
         }
-        if (value != NULL && !row->cells[VALUES[i].column].known) {
+        if (value != NULL && !tc_result_known(row, VALUES[i].column)) {
             tc_map_put(r, row, VALUES[i].column, *value,
                        unit.len > 0 ? tc_result_cstr(r, unit) : VALUES[i].unit, field,
                        VALUES[i].measures, note);
@@ -183,13 +183,13 @@ void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_sl
 
 void tc_metrics_requests(struct tc_result *r, struct tc_result_row *row)
 {
-    if (row == NULL || !row->cells[TC_SERVING_COMPLETED].known ||
-        !row->cells[TC_SERVING_ERRORS].known || row->cells[TC_SERVING_REQUESTS].known) {
+    if (row == NULL || !tc_result_known(row, TC_SERVING_COMPLETED) ||
+        !tc_result_known(row, TC_SERVING_ERRORS) || tc_result_known(row, TC_SERVING_REQUESTS)) {
         return;
     }
     int64_t requests = 0;
-    if (!__builtin_add_overflow(row->cells[TC_SERVING_COMPLETED].integer,
-                                row->cells[TC_SERVING_ERRORS].integer, &requests)) {
+    if (!__builtin_add_overflow(tc_result_get_int(row, TC_SERVING_COMPLETED),
+                                tc_result_get_int(row, TC_SERVING_ERRORS), &requests)) {
         tc_result_int(row, TC_SERVING_REQUESTS, requests,
                       tc_result_define(r, "request_count + error_request_count", "requests",
                                        "requests", "requests", "computed by tracecore"));

@@ -150,7 +150,7 @@ static tc_status read_combination(struct tc_result *r, struct tc_json one, const
         read_metrics(r, row, point, metrics);
     }
     tc_metrics_requests(r, row);
-    if (row != NULL && row->cells[TC_SERVING_COMPLETED].known) {
+    if (row != NULL && tc_result_known(row, TC_SERVING_COMPLETED)) {
         TC_TRY(tc_serving_require_completed(row, "request_count", err));
     }
     return TC_OK;

@@ -184,8 +184,8 @@ static void put_group(struct requests *q, struct tc_result_row *row, enum group 
     }
     struct tc_result_row *slice = tc_result_add(q->r, TC_TABLE_SLICE, "%s", "");
     (void)snprintf(field, sizeof field, "requests.%s", GROUP_OF[g].field);
-    tc_result_text(q->r, slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].field));
-    tc_result_text(q->r, slice, TC_SLICE_UNIT, S("ms"));
+    tc_result_text(slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].field));
+    tc_result_text(slice, TC_SLICE_UNIT, S("ms"));
     tc__stats_slice(
         s, slice, tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note));
 }

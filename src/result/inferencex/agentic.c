@@ -80,7 +80,7 @@ static const char *unit_of(struct tc_slice name)
 static bool is_used(const struct tc_result_row *row, const char *field)
 {
     for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
-        const struct tc_definition *d = row->cells[i].definition;
+        const struct tc_definition *d = row->definitions[i];
         if (d != NULL && tc_slice_eq(tc_slice_cstr(d->field), tc_slice_cstr(field))) {
             return true;
         }

@@ -193,12 +193,12 @@ static struct tc_result_row *add_slice(struct walk *w, struct tc_json last, cons
     struct tc_buf point = tc_buf_make(data, sizeof data);
     struct tc_result_row *row =
         tc_result_add(w->l->r, TC_TABLE_SLICE, "%.*s", TC_FMT(tc_buf_slice(&w->pointer)));
-    tc_result_text(w->l->r, row, TC_SLICE_METRIC, tc_buf_slice(&w->metric));
-    tc_result_text(w->l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(w->l->r, row, TC_SLICE_POINT, point_of(w, last, &point));
+    tc_result_text(row, TC_SLICE_METRIC, tc_buf_slice(&w->metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, point_of(w, last, &point));
     for (size_t i = 0; i <= w->depth; i++) {
         struct tc_json v = i < w->depth ? w->levels[i].value : last;
-        tc_result_text(w->l->r, row, TC_SLICE_NODE, tc_map_string_at(v, "node"));
+        tc_result_text(row, TC_SLICE_NODE, tc_map_string_at(v, "node"));
     }
     set_window(w, row, last);
     return row;

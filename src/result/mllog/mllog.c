@@ -84,7 +84,7 @@ static void add_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event
     }
     struct tc_result_row *row =
         tc__mllog_slice(l, e->line, is_error ? "eval_error" : "eval_accuracy", "");
-    tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+    tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
     if (e->ns > 0) {
         tc_result_time(row, TC_SLICE_START, e->ns);
         tc_result_time(row, TC_SLICE_END, e->ns);

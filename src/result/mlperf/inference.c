@@ -275,9 +275,9 @@ static void put_group(struct summary *s, struct tc_result_row *row, enum group g
         }
         if (slice == NULL) {
             slice = tc_result_add(s->r, TC_TABLE_SLICE, "%s", where);
-            tc_result_text(s->r, slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].metric));
-            tc_result_text(s->r, slice, TC_SLICE_UNIT, S("ms"));
-            tc_result_textf(s->r, slice, TC_SLICE_POINT, "scenario=%s", s->scenario);
+            tc_result_text(slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].metric));
+            tc_result_text(slice, TC_SLICE_UNIT, S("ms"));
+            tc_result_textf(slice, TC_SLICE_POINT, "scenario=%s", s->scenario);
         }
         if (slice_columns[i] != TC_MAP_NO_COLUMN) {
             tc_result_real(slice, slice_columns[i], ms, d);

@@ -84,11 +84,11 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
         known ? UNITS[u].unit : "", list ? "one for each epoch" : "over all epochs");
     struct tc_result_row *row =
         tc_result_add(s->r, TC_TABLE_SLICE, "/metric/%.*s", (int)name.len, name.ptr);
-    tc_result_text(s->r, row, TC_SLICE_FAMILY, S("mlperf-storage"));
-    tc_result_text(s->r, row, TC_SLICE_METRIC, list ? tc_slice_cstr(measures) : plain);
-    tc_result_textf(s->r, row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
+    tc_result_text(row, TC_SLICE_FAMILY, S("mlperf-storage"));
+    tc_result_text(row, TC_SLICE_METRIC, list ? tc_slice_cstr(measures) : plain);
+    tc_result_textf(row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
                     s->point.len > 0 ? " " : "", list ? "epochs" : "run");
-    tc_result_text(s->r, row, TC_SLICE_UNIT, tc_slice_cstr(known ? UNITS[u].unit : ""));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(known ? UNITS[u].unit : ""));
     if (s->started_ns != TC_TIME_NONE && s->ended_ns != TC_TIME_NONE) {
         tc_result_time(row, TC_SLICE_START, s->started_ns);
         tc_result_time(row, TC_SLICE_END, s->ended_ns);

@@ -123,10 +123,10 @@ static struct tc_result_row *add_slice(struct tc__nccl_log *l, const char *where
             tc_map_point_number(&point, "in_place", in_place);
         }
     }
-    tc_result_text(l->r, row, TC_SLICE_FAMILY, S("nccl-tests"));
-    tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+    tc_result_text(row, TC_SLICE_FAMILY, S("nccl-tests"));
+    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
     return row;
 }
 

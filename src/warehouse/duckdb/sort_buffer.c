@@ -16,12 +16,7 @@ static struct tc_rows *next_batch(struct tc__pile *p, const struct tc_rows *rows
 {
     struct tc_rows **place = &p->batches[p->count];
     if (*place == NULL) {
-        struct tc_column columns[TC_TABLE_COLUMNS_MAX];
-        for (size_t i = 0; i < rows->column_count; i++) {
-            columns[i] =
-                (struct tc_column){.name = rows->columns[i].name, .type = rows->columns[i].type};
-        }
-        *place = tc_rows_create_for(columns, rows->column_count);
+        *place = tc_rows_create_like(rows, 0, 0);
     }
     return *place;
 }
