@@ -45,8 +45,8 @@ static const struct name LABELS[] = {
 #undef LABEL
 };
 
-#define NAME_COUNT (sizeof NAMES / sizeof NAMES[0])
-#define LABEL_COUNT (sizeof LABELS / sizeof LABELS[0])
+#define NAME_COUNT TC_COUNT(NAMES)
+#define LABEL_COUNT TC_COUNT(LABELS)
 
 /* What a label says, in the words of an event where it is one of its fields. */
 static const char *const FIELDS[] = {

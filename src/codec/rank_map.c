@@ -106,7 +106,7 @@ static tc_status mistake(struct reader *r, struct tc_slice at, const char *why)
 
 static enum column column_of(struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
         if (tc_slice_eq_nocase(name, tc_slice_cstr(NAMES[i].name))) {
             return NAMES[i].column;
         }

@@ -12,7 +12,7 @@ static const struct tc_detector *const DETECTORS[] = {
 
 const struct tc_detector *const *tc_detectors(size_t *out_count)
 {
-    *out_count = sizeof DETECTORS / sizeof DETECTORS[0];
+    *out_count = TC_COUNT(DETECTORS);
     return DETECTORS;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "verdict/export.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "http_client/http_client.h"
@@ -89,15 +90,7 @@ static void connect_again(struct exporter *x)
 static bool grow(struct exporter *x)
 {
     size_t cap = x->request_cap == 0 ? REQUEST_FIRST : x->request_cap * 2;
-    if (cap > REQUEST_MAX) {
-        return false;
-    }
-    char *request = realloc(x->request, cap);
-    if (request != NULL) {
-        x->request = request;
-        x->request_cap = cap;
-    }
-    return request != NULL;
+    return tc_grow_items(x->request, x->request_cap, cap, REQUEST_MAX) == TC_OK;
 }
 
 static void begin_request(struct exporter *x, struct tc_buf *b)

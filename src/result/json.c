@@ -4,12 +4,12 @@
 /* A number, a sign and a point. */
 #define NUMBER_MAX 40
 
-static void put_value(struct tc_grow *out, const struct tc_column *column,
-                      const struct tc_result_cell *cell)
+static void put_value(struct tc_grow *out, const struct tc_rows *rows, size_t column, size_t row)
 {
-    switch (column->type) {
+    const union tc_cell *cell = &rows->columns[column].cells[row];
+    switch (rows->columns[column].type) {
     case TC_COLUMN_TEXT:
-        tc_grow_json(out, cell->text);
+        tc_grow_json(out, tc_rows_get_text(rows, column, row));
         break;
     case TC_COLUMN_REAL:
         if (tc_grow_room(out, NUMBER_MAX)) {
@@ -42,15 +42,14 @@ static void put_member(struct tc_grow *out, const char *key, struct tc_slice val
     tc_grow_json(out, value);
 }
 
-static void put_cells(struct tc_grow *out, enum tc_table table, const struct tc_result_cell *cells)
+static void put_cells(struct tc_grow *out, const struct tc_rows *rows, size_t row)
 {
-    const struct tc_table_info *info = tc_table_info(table);
-    for (size_t i = 0; i < info->column_count; i++) {
-        if (cells[i].known) {
+    for (size_t i = 0; i < rows->column_count; i++) {
+        if (!tc_rows_is_null(rows, i, row)) {
             tc_grow_lit(out, ",\"");
-            tc_grow_str(out, tc_slice_cstr(info->columns[i].name));
+            tc_grow_str(out, tc_slice_cstr(rows->columns[i].name));
             tc_grow_lit(out, "\":");
-            put_value(out, &info->columns[i], &cells[i]);
+            put_value(out, rows, i, row);
         }
     }
 }
@@ -62,12 +61,12 @@ static void put_definitions(struct tc_grow *out, const struct tc_result *r,
     struct tc_slice between = TC_EMPTY;
     tc_grow_lit(out, ",\"definitions\":{");
     for (size_t i = 0; i < info->column_count; i++) {
-        if (row->cells[i].known && row->cells[i].definition != NULL) {
+        if (tc_result_known(row, i) && row->definitions[i] != NULL) {
             char id[512];
             struct tc_buf b = tc_buf_make(id, sizeof id);
             tc_buf_str(&b, tc_slice_cstr(tc_result_reader(r)->name));
             tc_buf_char(&b, ':');
-            tc_buf_str(&b, tc_slice_cstr(row->cells[i].definition->field));
+            tc_buf_str(&b, tc_slice_cstr(row->definitions[i]->field));
             tc_grow_str(out, between);
             tc_grow_json(out, tc_slice_cstr(info->columns[i].name));
             tc_grow_lit(out, ":");
@@ -81,15 +80,11 @@ static void put_definitions(struct tc_grow *out, const struct tc_result *r,
 static void put_facts(struct tc_grow *out, struct tc_slice file, const struct tc_result *r,
                       enum tc_table table)
 {
-    const struct tc_result_cell *cells = tc_result_facts(r, table);
-    bool any = false;
-    for (size_t i = 0; i < tc_table_info(table)->column_count; i++) {
-        any = any || cells[i].known;
-    }
-    if (any) {
+    const struct tc_rows *facts = tc_result_facts(r, table);
+    if (facts != NULL) {
         begin(out, file, r);
         put_member(out, "facts", tc_slice_cstr(tc_table_info(table)->name));
-        put_cells(out, table, cells);
+        put_cells(out, facts, 0);
         tc_grow_lit(out, "}\n");
     }
 }
@@ -101,7 +96,7 @@ void tc_result_json(struct tc_grow *out, struct tc_slice file, const struct tc_r
         begin(out, file, r);
         put_member(out, "table", tc_slice_cstr(tc_table_info(row->table)->name));
         put_member(out, "where", row->where);
-        put_cells(out, row->table, row->cells);
+        put_cells(out, row->rows, row->at);
         put_definitions(out, r, row);
         tc_grow_lit(out, "}\n");
     }

@@ -83,7 +83,7 @@ static const char *const TITLES[] = {
     "explained",  "precision", "recall", "culprit", "discriminator",
     "TTD median", "TTD p95"};
 
-#define COLUMN_COUNT (sizeof TITLES / sizeof TITLES[0])
+#define COLUMN_COUNT TC_COUNT(TITLES)
 #define GAP 2
 
 /* "0.750 (3/4)" */
@@ -109,7 +109,7 @@ static void put_cell(struct tc_buf *b, const struct tc_score_row *row, size_t co
 {
     const uint64_t counts[] = {row->faults,          row->true_positives, row->false_positives,
                                row->false_negatives, row->true_negatives, row->explained};
-    size_t count = sizeof counts / sizeof counts[0];
+    size_t count = TC_COUNT(counts);
     if (column < count) {
         tc_buf_u64(b, counts[column]);
     } else if (column == count) {

@@ -11,7 +11,7 @@ static const struct sim_fault FAULTS[] = {
 #undef FAULT
 };
 
-#define FAULT_COUNT (sizeof FAULTS / sizeof FAULTS[0])
+#define FAULT_COUNT TC_COUNT(FAULTS)
 #define COUNT_MAX 100000
 /* "mixed": one fault on so many node-minutes. */
 #define MIXED_NODE_MINUTES 900

@@ -124,7 +124,7 @@ static int64_t event_time(struct tc_json v, int64_t fallback_ns)
 static void put_severity(struct tc_buf *b, struct tc_json v)
 {
     struct tc_slice text = tc_json_get_string(v, TC_LIT("severity"));
-    for (size_t i = 0; i < sizeof SEVERITIES / sizeof *SEVERITIES; i++) {
+    for (size_t i = 0; i < TC_COUNT(SEVERITIES); i++) {
         if (tc_slice_eq(text, tc_slice_cstr(SEVERITIES[i].severity))) {
             tc_buf_lit(b, ",\"severityNumber\":");
             tc_buf_str(b, tc_slice_cstr(SEVERITIES[i].number));

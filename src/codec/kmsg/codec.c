@@ -89,7 +89,7 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("\" : ["),
 };
 
-#define LITERAL_COUNT (sizeof LITERALS / sizeof LITERALS[0])
+#define LITERAL_COUNT TC_COUNT(LITERALS)
 /* Without those that say nothing about the message. */
 #define MESSAGE_LITERAL_COUNT (LITERAL_COUNT - 3)
 

@@ -31,7 +31,7 @@ static const struct {
 #undef NAME
 };
 
-#define TABLE_COUNT (sizeof TABLE / sizeof TABLE[0])
+#define TABLE_COUNT TC_COUNT(TABLE)
 
 const struct tc__otlp_value tc__otlp_nothing = {.kind = TC__OTLP_NOTHING};
 
@@ -267,7 +267,7 @@ void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct 
         {TC__OTLP_JOB, &io->job},
         {TC__OTLP_GPU_UUID, &io->gpu_uuid},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(texts); i++) {
         if (texts[i].to->len == 0) {
             *texts[i].to = tc__otlp_text(o, tc__otlp_get(r, texts[i].attr));
         }
@@ -301,7 +301,7 @@ tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev)
     const struct tc_slice names[] = {ev->scope.job, ev->scope.node,    ev->scope.ns,
                                      ev->scope.pod, ev->scope.pod_uid, ev->scope.gpu_uuid};
     uint64_t hash = (uint64_t)ev->scope.rank + 1;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         hash = tc_slice_hash(names[i], hash);
     }
     uint64_t *slot = &o->places[hash % TC__OTLP_PLACES];

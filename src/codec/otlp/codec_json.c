@@ -19,7 +19,7 @@
 /* The members by which a request is known. */
 static const char *const SIGNALS[] = {"resourceLogs", "resourceMetrics", "resourceSpans",
                                       "resourceProfiles"};
-#define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
+#define SIGNAL_COUNT TC_COUNT(SIGNALS)
 
 static struct tc__otlp *otlp_of(struct tc__json_walk *w, size_t at, size_t length)
 {
@@ -62,7 +62,7 @@ static tc_status walk_scope(struct tc__json_walk *w, size_t *io_at, const void *
         {.key = {"metrics", sizeof "metrics" - 1}, .read = read_metric},
     };
     bool found = false;
-    return tc__json_walk_object(w, io_at, lists, sizeof lists / sizeof lists[0], of, &found);
+    return tc__json_walk_object(w, io_at, lists, TC_COUNT(lists), of, &found);
 }
 
 static tc_status read_resource(struct tc__otlp *o, struct tc_slice json,
@@ -100,8 +100,7 @@ static tc_status walk_resource(struct tc__json_walk *w, size_t *io_at, const voi
         status = read_resource(o, json, &resource);
     }
     if (status == TC_OK) {
-        status = tc__json_walk_object(w, io_at, scopes, sizeof scopes / sizeof scopes[0], &resource,
-                                      &found);
+        status = tc__json_walk_object(w, io_at, scopes, TC_COUNT(scopes), &resource, &found);
     }
     tc_arena_rewind(o->decode.out->scratch, mark);
     return status;
@@ -122,8 +121,7 @@ static tc_status walk_request(struct tc__json_walk *w, size_t *io_at, const void
     (void)of;
     size_t start = *io_at;
     bool found = false;
-    TC_TRY(
-        tc__json_walk_object(w, io_at, signals, sizeof signals / sizeof signals[0], NULL, &found));
+    TC_TRY(tc__json_walk_object(w, io_at, signals, TC_COUNT(signals), NULL, &found));
     return found ? TC_OK
                  : tc__decode_unknown(&otlp_of(w, start, *io_at - start)->decode,
                                       "an object without logs or metrics");

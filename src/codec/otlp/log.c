@@ -85,7 +85,7 @@ static struct tc_slice checkpoint_state(struct tc_slice word, bool must_be_named
     } else if (must_be_named) {
         return TC_EMPTY;
     }
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         struct tc_slice is = tc_slice_cstr(words[i].word);
         /* "save.started" as well. */
         if (tc_slice_eq_nocase(word, is) ||

@@ -69,7 +69,7 @@ static bool map_hardware(struct tc_slice name, struct tc__value point, struct tc
             error = tc__value_text(value);
         }
     }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
         if (tc_slice_eq(type, S("gpu")) && tc_slice_eq(name, tc_slice_cstr(rows[i].name)) &&
             tc_slice_eq(error, tc_slice_cstr(rows[i].error_type))) {
             return tc__metric_map(tc_slice_cstr(rows[i].same), out);

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A pause of a month is as good as any longer one, and keeps sums of times small. */
 #define SECONDS_MAX (31 * 86400)
 /* A step over which prefetching has not got going yet. */
@@ -195,7 +193,7 @@ static bool phase_pauses(struct tc_slice phase)
 {
     static const char *const words[] = {"eval",       "evaluation", "validation", "val",
                                         "checkpoint", "done",       "finished",   "completed"};
-    for (size_t i = 0; i < COUNT(words); i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         if (tc_slice_eq_nocase(phase, tc_slice_cstr(words[i]))) {
             return true;
         }

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* Only numbers grew: told again after this time, or when they have doubled. */
 #define RETELL_NS (60 * TC_SECOND)
 #define KEY_MAX (2 * TC_SCOPE_TEXT_MAX + 64)
@@ -105,13 +104,13 @@ static struct ecc_incident *push_incident(struct ecc_state *st, const struct ecc
     uint64_t pos = TC_RING_NONE;
     size_t texts = next.key.len + g->node.len + g->uuid.len + g->ns.len + g->pod.len +
                    g->container.len + g->job.len;
-    if (tc__ecc_is_full(st, &st->incidents, sizeof next + texts + COUNT(INCIDENT_TEXTS),
+    if (tc__ecc_is_full(st, &st->incidents, sizeof next + texts + TC_COUNT(INCIDENT_TEXTS),
                         tc_ring_oldest(&st->incidents.ring, &pos))) {
         st->left_out++;
         return NULL;
     }
     return tc__window_push(&st->incidents, st->scratch, &next, sizeof next, INCIDENT_TEXTS,
-                           COUNT(INCIDENT_TEXTS), st->now_ns);
+                           TC_COUNT(INCIDENT_TEXTS), st->now_ns);
 }
 
 static bool is_called(const struct ecc_incident *in, const struct tc_gpu *g)
@@ -135,7 +134,7 @@ static void settle_names(struct ecc_state *st, struct ecc_incident *in)
         return;
     }
     uint64_t ids[] = {g->id, g->also};
-    for (size_t i = 0; i < COUNT(ids); i++) {
+    for (size_t i = 0; i < TC_COUNT(ids); i++) {
         struct ecc_gpu *gpu = tc__ecc_gpu(st, ids[i]);
         uint64_t pos = in->head.pos;
         struct ecc_incident *next =

@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define COMM_RING_BYTES ((size_t)1 << 20)
 #define RANK_RING_BYTES ((size_t)8 << 20)
 #define COMMS_MAX 1024 /* of one job, judged at once */
@@ -50,7 +49,7 @@ static enum ras_status status_of(struct tc_slice text)
     } known[] = {{"running", RAS_RUNNING},     {"error", RAS_RUNNING}, {"aborted", RAS_RUNNING},
                  {"missing", RAS_MISSING},     {"dead", RAS_DEAD},     {"no_comm", RAS_AWAY},
                  {"finalizing", RAS_CHANGING}, {"init", RAS_CHANGING}};
-    for (size_t i = 0; i < COUNT(known); i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         if (tc_slice_eq(text, tc_slice_cstr(known[i].text))) {
             return known[i].status;
         }
@@ -72,8 +71,8 @@ static struct ras_comm *comm_of(struct nccl_watch *w, struct watch_job *job,
         tc__window_find(&w->comms, &w->comms.index, hash, same_comm, &key);
     struct ras_comm *c = place.record;
     if (c == NULL) {
-        c = tc__window_push(&w->comms, w->scratch, &key, sizeof key, COMM_TEXTS, COUNT(COMM_TEXTS),
-                            w->now_ns);
+        c = tc__window_push(&w->comms, w->scratch, &key, sizeof key, COMM_TEXTS,
+                            TC_COUNT(COMM_TEXTS), w->now_ns);
         if (c == NULL) {
             return NULL;
         }
@@ -102,7 +101,7 @@ static struct ras_member *member_of(struct nccl_watch *w, struct ras_comm *c,
     struct ras_member *m = place.record;
     if (m == NULL) {
         m = tc__window_push(&w->ranks, w->scratch, &key, sizeof key, MEMBER_TEXTS,
-                            COUNT(MEMBER_TEXTS), w->now_ns);
+                            TC_COUNT(MEMBER_TEXTS), w->now_ns);
         if (m == NULL) {
             return NULL;
         }

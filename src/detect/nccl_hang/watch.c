@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 #define KEY(name) TC_LIT("tracecore.alert.nccl_hang." name)
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define JOB_RING_BYTES ((size_t)512 << 10)
 #define FLAG_RING_BYTES ((size_t)4 << 20)
 #define ATTRS_MAX 12
@@ -75,8 +74,8 @@ struct watch_job *tc__watch_job(struct nccl_watch *w, struct tc_slice name)
         tc__window_find(&w->jobs, &w->jobs.index, tc_slice_hash(name, 0), same_job, &key);
     struct watch_job *job = place.record;
     if (job == NULL) {
-        job = tc__window_push(&w->jobs, w->scratch, &key, sizeof key, JOB_TEXTS, COUNT(JOB_TEXTS),
-                              w->now_ns);
+        job = tc__window_push(&w->jobs, w->scratch, &key, sizeof key, JOB_TEXTS,
+                              TC_COUNT(JOB_TEXTS), w->now_ns);
         if (job == NULL) {
             return NULL;
         }
@@ -368,8 +367,8 @@ static struct flag *flag_of(struct nccl_watch *w, struct watch_job *job, const s
         tc__window_find(&w->flags, &w->flags.index, hash, same_flag, &key);
     struct flag *f = place.record;
     if (f == NULL) {
-        f = tc__window_push(&w->flags, w->scratch, &key, sizeof key, FLAG_TEXTS, COUNT(FLAG_TEXTS),
-                            w->now_ns);
+        f = tc__window_push(&w->flags, w->scratch, &key, sizeof key, FLAG_TEXTS,
+                            TC_COUNT(FLAG_TEXTS), w->now_ns);
         if (f == NULL) {
             return NULL;
         }

@@ -11,8 +11,6 @@
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define ERROR_RING_BYTES ((size_t)8 << 20)
 #define LINK_RING_BYTES ((size_t)16 << 20)
 #define NIC_RING_BYTES ((size_t)256 << 10)
@@ -169,7 +167,7 @@ const struct tc_detector tc_detector_pcie_aer = {
     .state_bytes = sizeof(struct pcie_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

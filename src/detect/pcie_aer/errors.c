@@ -7,8 +7,6 @@
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* An uncorrectable error is not cleared by silence, but a day later it is another incident. */
 #define EPISODE_NS (86400 * TC_SECOND)
 /* One event does not stand for more: keeps sums in range whatever a producer claims. */
@@ -72,7 +70,7 @@ void tc__pcie_learn_nic(struct pcie_state *st, const struct tc_event *ev)
     }
     struct nic nic = {.node = ev->scope.node, .name = name, .pci = ev->scope.pci};
     struct nic *kept = tc__window_push(&st->nics, st->scratch, &nic, sizeof nic, NIC_TEXTS,
-                                       COUNT(NIC_TEXTS), st->now_ns);
+                                       TC_COUNT(NIC_TEXTS), st->now_ns);
     if (kept != NULL) {
         tc__window_put(&st->nics, &st->nics.index, place, kept);
     }
@@ -98,7 +96,7 @@ static struct tc_slice read_layer(struct tc_slice text)
 {
     static const struct tc_slice layers[] = {
         {"physical", 8}, {"data_link", 9}, {"transaction", 11}};
-    for (size_t i = 0; i < COUNT(layers); i++) {
+    for (size_t i = 0; i < TC_COUNT(layers); i++) {
         if (tc_slice_eq(text, layers[i])) {
             return layers[i];
         }
@@ -117,7 +115,7 @@ static struct pcie_errors *get_device(struct pcie_state *st, const struct tc_eve
         return place.record;
     }
     struct pcie_errors *kept = tc__window_push(w, st->scratch, &key, sizeof key, ERROR_TEXTS,
-                                               COUNT(ERROR_TEXTS), ev->time_ns);
+                                               TC_COUNT(ERROR_TEXTS), ev->time_ns);
     if (kept != NULL) {
         tc__window_put(w, &w->index, place, kept);
     }

@@ -9,8 +9,6 @@
  */
 #include "detect/pcie_aer/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Exporters are scraped every few seconds to a minute; what is older than this is not "now". */
 #define FRESH_NS (120 * TC_SECOND)
 /* Samples of one scrape may be stamped a little apart: closer than this they count once. */
@@ -42,8 +40,8 @@ static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gp
     if (place.record != NULL) {
         return place.record;
     }
-    struct pcie_link *kept =
-        tc__window_push(w, st->scratch, &key, sizeof key, LINK_TEXTS, COUNT(LINK_TEXTS), time_ns);
+    struct pcie_link *kept = tc__window_push(w, st->scratch, &key, sizeof key, LINK_TEXTS,
+                                             TC_COUNT(LINK_TEXTS), time_ns);
     if (kept != NULL) {
         tc__window_put(w, &w->index, place, kept);
     }

@@ -52,7 +52,7 @@ static void *find_library(struct tc_error *err)
         return open_file(given, " from $" VARIABLE, err);
     }
     find_program(folder, sizeof folder);
-    for (size_t i = 0; i < sizeof BESIDE / sizeof BESIDE[0] && folder[0] != '\0'; i++) {
+    for (size_t i = 0; i < TC_COUNT(BESIDE) && folder[0] != '\0'; i++) {
         (void)snprintf(path, sizeof path, "%s%s", folder, BESIDE[i]);
         if (access(path, F_OK) == 0) {
             return open_file(path, "", err);
