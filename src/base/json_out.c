@@ -26,7 +26,8 @@ struct tc_json_out tc_json_out_sink(struct tc_buf *b, tc_json_room_fn make_room,
     return (struct tc_json_out){.b = b, .make_room = make_room, .context = context};
 }
 
-bool tc_json_make_room(struct tc_json_out *j, size_t bytes)
+/* False, and the document is not whole, when there is none. */
+static bool make_room(struct tc_json_out *j, size_t bytes)
 {
     bool ok = j->make_room != NULL && j->make_room(j->context, bytes);
     j->b->overflowed |= !ok;
@@ -38,20 +39,34 @@ bool tc_json_make_room(struct tc_json_out *j, size_t bytes)
 static inline void reserve(struct tc_json_out *j, size_t bytes)
 {
     if (__builtin_expect(bytes > j->b->cap - j->b->len, 0) && j->make_room != NULL) {
-        (void)tc_json_make_room(j, bytes);
+        (void)make_room(j, bytes);
     }
 }
 
-/* What is in front of a value, and room for one of `bytes` behind it. */
 static inline struct tc_buf *begin_value(struct tc_json_out *j, size_t bytes)
 {
-    TC_ASSERT(j->lead == 0 || (j->arrays & 1) == 1);
+    TC_ASSERT(j->lead == 0 || j->ends[j->depth] == ']');
     reserve(j, bytes + 1);
     if (j->lead != 0) {
         tc_buf_char(j->b, j->lead);
     }
     j->lead = ',';
     return j->b;
+}
+
+/* The same where `bytes` are free, and where a value is written without further checks; or NULL. */
+static inline char *begin_short(struct tc_json_out *j, size_t bytes)
+{
+    struct tc_buf *b = j->b;
+    TC_ASSERT(j->lead == 0 || j->ends[j->depth] == ']');
+    if (__builtin_expect(bytes >= b->cap - b->len, 0)) {
+        return NULL;
+    }
+    char *p = b->data + b->len;
+    *p = j->lead;
+    p += j->lead != 0;
+    j->lead = ',';
+    return p;
 }
 
 static void put_bytes(struct tc_json_out *j, struct tc_slice s)
@@ -61,7 +76,7 @@ static void put_bytes(struct tc_json_out *j, struct tc_slice s)
         struct tc_slice head = tc_slice_head(s, b->cap - b->len);
         tc_buf_str(b, head);
         s = tc_slice_from(s, head.len);
-        if (!tc_json_make_room(j, s.len < PIECE_BYTES ? s.len : PIECE_BYTES)) {
+        if (!make_room(j, s.len < PIECE_BYTES ? s.len : PIECE_BYTES)) {
             return;
         }
     }
@@ -83,46 +98,44 @@ bool tc_json_done_line(struct tc_json_out *j)
     return !j->b->overflowed;
 }
 
-static void open_value(struct tc_json_out *j, bool is_array)
+static inline void open_value(struct tc_json_out *j, char begin, char end)
 {
     TC_ASSERT(j->depth < TC_JSON_OUT_DEPTH_MAX);
-    (void)begin_value(j, 2);
-    j->arrays = j->arrays << 1 | is_array;
-    j->depth++;
-    j->lead = is_array ? '[' : '{';
+    (void)begin_value(j, 0);
+    j->ends[++j->depth] = end;
+    j->lead = begin;
 }
 
-static void close_value(struct tc_json_out *j, bool is_array)
+static inline void close_value(struct tc_json_out *j, char end)
 {
-    TC_ASSERT(j->depth > 0 && (j->arrays & 1) == is_array && j->lead != 0);
+    TC_ASSERT(j->lead != 0 && j->ends[j->depth] == end);
     reserve(j, 2);
     if (j->lead != ',') {
         tc_buf_char(j->b, j->lead);
     }
-    tc_buf_char(j->b, is_array ? ']' : '}');
-    j->arrays >>= 1;
+    tc_buf_char(j->b, end);
     j->depth--;
     j->lead = ',';
 }
 
 void tc_json_add_object(struct tc_json_out *j)
 {
-    open_value(j, false);
+    open_value(j, '{', '}');
 }
 
 void tc_json_end_object(struct tc_json_out *j)
 {
-    close_value(j, false);
+    close_value(j, '}');
 }
 
 void tc_json_add_array(struct tc_json_out *j)
 {
-    open_value(j, true);
+    open_value(j, '[', ']');
 }
 
 void tc_json_end_array(struct tc_json_out *j)
 {
-    close_value(j, true);
+    close_value(j, ']');
 }
 
 /* The end of a piece of s: never between the bytes of one character. */
@@ -157,15 +170,32 @@ static void put_string(struct tc_json_out *j, struct tc_slice s)
     tc_buf_char(b, '"');
 }
 
-void tc_json_key_str(struct tc_json_out *j, struct tc_slice key)
+static inline void begin_key(struct tc_json_out *j)
 {
-    TC_ASSERT(j->lead != 0 && j->depth > 0 && (j->arrays & 1) == 0);
-    reserve(j, 1);
+    TC_ASSERT(j->lead != 0 && j->ends[j->depth] == '}');
+    reserve(j, 16);
     tc_buf_char(j->b, j->lead);
-    put_string(j, key);
+}
+
+static inline void end_key(struct tc_json_out *j)
+{
     reserve(j, 1);
     tc_buf_char(j->b, ':');
     j->lead = 0;
+}
+
+void tc_json_key_slowly(struct tc_json_out *j, struct tc_slice text)
+{
+    begin_key(j);
+    put_bytes(j, tc_slice_from(text, 1));
+    j->lead = 0;
+}
+
+void tc_json_key_str(struct tc_json_out *j, struct tc_slice key)
+{
+    begin_key(j);
+    put_string(j, key);
+    end_key(j);
 }
 
 void tc_json_add_str(struct tc_json_out *j, struct tc_slice s)
@@ -174,30 +204,76 @@ void tc_json_add_str(struct tc_json_out *j, struct tc_slice s)
     put_string(j, s);
 }
 
-void tc_json_add_plain(struct tc_json_out *j, struct tc_slice s)
+static inline char *put_quoted(char *p, struct tc_slice s)
 {
-    struct tc_buf *b = begin_value(j, s.len < PIECE_BYTES ? s.len + 2 : PIECE_BYTES);
-    char *p = b->data + b->len;
-    if (__builtin_expect(s.len + 2 <= b->cap - b->len, 1)) {
-        *p++ = '"';
-        p = tc_put_str(p, s);
-        *p++ = '"';
-        tc_buf_end(b, p);
-        return;
-    }
+    *p++ = '"';
+    p = tc_put_str(p, s);
+    *p++ = '"';
+    return p;
+}
+
+static __attribute__((noinline)) void put_plain_slowly(struct tc_json_out *j, struct tc_slice s)
+{
     put_bytes(j, TC_LIT("\""));
     put_bytes(j, s);
     put_bytes(j, TC_LIT("\""));
 }
 
+void tc_json_add_plain(struct tc_json_out *j, struct tc_slice s)
+{
+    char *p = begin_short(j, s.len + 2);
+    if (p == NULL) {
+        (void)begin_value(j, 1);
+        put_plain_slowly(j, s);
+        return;
+    }
+    tc_buf_end(j->b, put_quoted(p, s));
+}
+
+void tc_json_key_plain(struct tc_json_out *j, struct tc_slice key)
+{
+    struct tc_buf *b = j->b;
+    TC_ASSERT(j->lead != 0 && j->ends[j->depth] == '}');
+    if (__builtin_expect(key.len + 4 > b->cap - b->len, 0)) {
+        begin_key(j);
+        put_plain_slowly(j, key);
+        end_key(j);
+        return;
+    }
+    char *p = b->data + b->len;
+    *p++ = j->lead;
+    p = put_quoted(p, key);
+    *p++ = ':';
+    tc_buf_end(b, p);
+    j->lead = 0;
+}
+
 void tc_json_add_i64(struct tc_json_out *j, int64_t value)
 {
-    tc_buf_i64(begin_value(j, SCALAR_MAX), value);
+    char *p = begin_short(j, TC_PUT_U64_MAX + 1);
+    if (p == NULL) {
+        tc_buf_i64(begin_value(j, SCALAR_MAX), value);
+        return;
+    }
+    tc_buf_end(j->b, tc_put_i64(p, value));
 }
 
 void tc_json_add_u64(struct tc_json_out *j, uint64_t value)
 {
-    tc_buf_u64(begin_value(j, SCALAR_MAX), value);
+    char *p = begin_short(j, TC_PUT_U64_MAX + 1);
+    if (p == NULL) {
+        tc_buf_u64(begin_value(j, SCALAR_MAX), value);
+        return;
+    }
+    tc_buf_end(j->b, tc_put_u64(p, value));
+}
+
+void tc_json_add_i64_text(struct tc_json_out *j, int64_t value)
+{
+    struct tc_buf *b = begin_value(j, SCALAR_MAX);
+    tc_buf_char(b, '"');
+    tc_buf_i64(b, value);
+    tc_buf_char(b, '"');
 }
 
 void tc_json_add_f64(struct tc_json_out *j, double value)
@@ -245,4 +321,9 @@ void tc_json_add_raw(struct tc_json_out *j, struct tc_slice json)
         (void)begin_value(j, 16);
         put_bytes(j, json);
     }
+}
+
+char *tc_json_begin_value(struct tc_json_out *j, size_t bytes)
+{
+    return tc_buf_begin(begin_value(j, bytes), bytes);
 }

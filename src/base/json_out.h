@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* Values inside of each other. */
-#define TC_JSON_OUT_DEPTH_MAX 64
+#define TC_JSON_OUT_DEPTH_MAX 96
 
 /*
  * Makes room for `bytes` more in the buffer: grows it, or empties it. False, for good, when that
@@ -34,17 +34,18 @@ typedef bool (*tc_json_room_fn)(void *context, size_t bytes);
 #define TC_JSON_OUT_PIECE_MAX 4096
 
 /*
- * Invariant: `lead` is the byte in front of the next key or element: the bracket of an object or
+ * Invariants: `lead` is the byte in front of the next key or element: the bracket of an object or
  * array that has nothing in it yet, or a comma; 0 behind a key and at the start. So a bracket that
- * was opened is not in the buffer before its first member, or its end.
+ * was opened is not in the buffer before its first member, or its end. ends[1..depth] are the
+ * brackets that close what is open; ends[0] is 0.
  */
 struct tc_json_out {
     struct tc_buf *b;
     tc_json_room_fn make_room; /* NULL: the buffer is all there is */
     void *context;
-    uint64_t arrays; /* bit 0: the innermost open value is an array; bit 1: the one around it; … */
     uint8_t depth;
     char lead;
+    char ends[TC_JSON_OUT_DEPTH_MAX + 1];
 };
 
 /* Borrow the buffer, and what is around it, for the writer's life. Writing begins behind what is
@@ -59,19 +60,20 @@ bool tc_json_done(struct tc_json_out *j);
 /* The same, and a newline; another document may follow. */
 bool tc_json_done_line(struct tc_json_out *j);
 
-/* For tc_json_key: a literal ,"key": of which the first byte is replaced. */
-bool tc_json_make_room(struct tc_json_out *j, size_t bytes);
+/* For tc_json_key: `text` is the literal ,"key": of which the first byte is replaced. */
+void tc_json_key_slowly(struct tc_json_out *j, struct tc_slice text);
 static inline __attribute__((always_inline)) void tc_json_key_literal(struct tc_json_out *j,
                                                                       const char *text, size_t len)
 {
-    TC_ASSERT(j->lead != 0 && j->depth > 0 && (j->arrays & 1) == 0);
     struct tc_buf *b = j->b;
-    if (__builtin_expect(len > b->cap - b->len, 0) && !tc_json_make_room(j, len)) {
-        j->lead = 0;
+    TC_ASSERT(j->lead != 0 && j->ends[j->depth] == '}');
+    if (__builtin_expect(len > b->cap - b->len, 0)) {
+        tc_json_key_slowly(j, tc_slice_make(text, len));
         return;
     }
-    __builtin_memcpy(b->data + b->len, text, len);
-    b->data[b->len] = j->lead;
+    char *p = b->data + b->len;
+    __builtin_memcpy(p, text, len);
+    *p = j->lead;
     b->len += len;
     j->lead = 0;
 }
@@ -79,6 +81,8 @@ static inline __attribute__((always_inline)) void tc_json_key_literal(struct tc_
 #define tc_json_key(j, key) tc_json_key_literal((j), ",\"" key "\":", sizeof(key) + 3)
 /* A key that is not known before; it is escaped. */
 void tc_json_key_str(struct tc_json_out *j, struct tc_slice key);
+/* The same where tc_slice_is_plain holds: the name of a column or attribute of ours. */
+void tc_json_key_plain(struct tc_json_out *j, struct tc_slice key);
 
 void tc_json_add_object(struct tc_json_out *j);
 void tc_json_end_object(struct tc_json_out *j);
@@ -91,6 +95,8 @@ void tc_json_add_str(struct tc_json_out *j, struct tc_slice s);
 void tc_json_add_plain(struct tc_json_out *j, struct tc_slice s);
 void tc_json_add_i64(struct tc_json_out *j, int64_t value);
 void tc_json_add_u64(struct tc_json_out *j, uint64_t value);
+/* In quotes, as OTLP has its 64-bit integers. */
+void tc_json_add_i64_text(struct tc_json_out *j, int64_t value);
 /* The shortest form that reads back as the same; null when it is not finite. */
 void tc_json_add_f64(struct tc_json_out *j, double value);
 void tc_json_add_bool(struct tc_json_out *j, bool value);
@@ -102,6 +108,16 @@ void tc_json_add_time_cached(struct tc_json_out *j, int64_t ns, struct tc_time_c
 void tc_json_add_digest(struct tc_json_out *j, const struct tc_digest *d);
 /* One value that is JSON already, or elements with their commas; nothing when it is empty. */
 void tc_json_add_raw(struct tc_json_out *j, struct tc_slice json);
+/*
+ * For hot paths: a value that the caller writes with the tc_put functions behind the returned
+ * pointer; tc_json_end_value takes it over. Room for `bytes` is asked for once. NULL, and the
+ * buffer overflowed, when there is none.
+ */
+char *tc_json_begin_value(struct tc_json_out *j, size_t bytes);
+static inline void tc_json_end_value(struct tc_json_out *j, const char *end)
+{
+    tc_buf_end(j->b, end);
+}
 
 static inline void tc_json_add_cstr(struct tc_json_out *j, const char *s)
 {
@@ -127,10 +143,14 @@ static inline void tc_json_add_str_or_null(struct tc_json_out *j, struct tc_slic
     (tc_json_key((j), key), tc_json_add_str_or_null((j), (s)))
 #define tc_json_put_i64(j, key, value) (tc_json_key((j), key), tc_json_add_i64((j), (value)))
 #define tc_json_put_u64(j, key, value) (tc_json_key((j), key), tc_json_add_u64((j), (value)))
+#define tc_json_put_i64_text(j, key, value) \
+    (tc_json_key((j), key), tc_json_add_i64_text((j), (value)))
 #define tc_json_put_f64(j, key, value) (tc_json_key((j), key), tc_json_add_f64((j), (value)))
 #define tc_json_put_bool(j, key, value) (tc_json_key((j), key), tc_json_add_bool((j), (value)))
 #define tc_json_put_null(j, key) (tc_json_key((j), key), tc_json_add_null(j))
 #define tc_json_put_time(j, key, ns) (tc_json_key((j), key), tc_json_add_time((j), (ns)))
+#define tc_json_put_time_cached(j, key, ns, cache) \
+    (tc_json_key((j), key), tc_json_add_time_cached((j), (ns), (cache)))
 #define tc_json_put_digest(j, key, d) (tc_json_key((j), key), tc_json_add_digest((j), (d)))
 #define tc_json_put_raw(j, key, json) (tc_json_key((j), key), tc_json_add_raw((j), (json)))
 

@@ -71,6 +71,8 @@ static void every_type_is_written(void **state)
     tc_json_put_some(&j, "kept", TC_LIT("k"));
     tc_json_key_str(&j, TC_LIT("key \"\n"));
     tc_json_add_str(&j, TC_EMPTY);
+    tc_json_key_plain(&j, TC_LIT("column"));
+    tc_json_add_i64_text(&j, -7);
     tc_json_end_object(&j);
     assert_true(tc_json_done(&j));
     assert_text(&buf,
@@ -79,7 +81,7 @@ static void every_type_is_written(void **state)
                 "\"f64\":0.1,\"nan\":null,\"yes\":true,\"no\":false,\"null\":null,"
                 "\"time\":\"1970-01-01T00:00:01.500Z\",\"again\":\"1970-01-01T00:00:01.500Z\""
                 ",\"digest\":\"sha256:abcd0000000000000000000000000000000000000000000000000000"
-                "00000000\",\"raw\":[1,2],\"kept\":\"k\",\"key \\\"\\n\":\"\"}");
+                "00000000\",\"raw\":[1,2],\"kept\":\"k\",\"key \\\"\\n\":\"\",\"column\":\"-7\"}");
 }
 
 static void objects_and_arrays_nest(void **state)
@@ -370,6 +372,8 @@ static void write_example(struct tc_json_out *out)
     tc_json_put_digest(out, "digest", &digest);
     tc_json_key_str(out, TC_LIT("key"));
     tc_json_add_raw(out, TC_LIT("[1]"));
+    tc_json_key_plain(out, TC_LIT("column"));
+    tc_json_add_u64(out, 12345);
     tc_json_put_array(out, "list");
     tc_json_add_null(out);
     tc_json_end_array(out);
