@@ -15,16 +15,17 @@ static void check_request(struct tc_json_parser *p, struct tc_slice line, size_t
 {
     static char room[1 << 18];
     struct tc_buf b = tc_buf_make(room, cap);
+    struct tc_json_out j = tc_json_out_make(&b);
     struct tc_export_origin origin = {.instance_id = tc_slice_head(line, 20)};
     struct tc_error err = {0};
-    tc_export_begin(&b, &origin);
+    tc_export_begin(&j, &origin);
     if (b.overflowed) {
         return;
     }
-    tc_status first = tc_export_add(&b, p, line, 1, &err);
-    tc_status second = tc_export_add(&b, p, line, 2, &err);
+    tc_status first = tc_export_add(&j, p, line, 1, &err);
+    tc_status second = tc_export_add(&j, p, line, 2, &err);
     TC_ASSERT(first == second || (first == TC_OK && second == TC_E_LIMIT));
-    tc_export_end(&b);
+    tc_export_end(&j);
     if (first != TC_OK && b.overflowed) {
         return; /* not even the end of an empty one fits */
     }

@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/canonical.h"
 #include "base/json.h"
+#include "base/json_out.h"
 #include "evidence/file_priv.h"
 #include "evidence/sign/sign_priv.h"
 
@@ -61,21 +62,24 @@ static tc_status write_statement(const struct tc_subject *subjects, size_t subje
         return no_memory(err);
     }
     struct tc_buf b = tc_buf_make(text, cap);
-    tc_buf_lit(&b, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
+    struct tc_json_out j = tc_json_out_make(&b);
+    tc_json_add_object(&j);
+    tc_json_put_plain(&j, "_type", TC_LIT(STATEMENT_TYPE));
+    tc_json_put_array(&j, "subject");
     for (size_t i = 0; i < subject_count; i++) {
         char hex[TC__HEX_BYTES];
         tc__hex(hex, &subjects[i].digest);
-        tc_buf_str(&b, i == 0 ? TC_LIT("{\"name\":") : TC_LIT(",{\"name\":"));
-        tc_buf_json(&b, subjects[i].name);
-        tc_buf_lit(&b, ",\"digest\":{\"sha256\":\"");
-        tc_buf_put(&b, hex, sizeof hex);
-        tc_buf_lit(&b, "\"}}");
+        tc_json_add_object(&j);
+        tc_json_put_str(&j, "name", subjects[i].name);
+        tc_json_put_object(&j, "digest");
+        tc_json_put_plain(&j, "sha256", tc_slice_make(hex, sizeof hex));
+        tc_json_end_object(&j);
+        tc_json_end_object(&j);
     }
-    tc_buf_lit(&b, "],\"predicateType\":");
-    tc_buf_json(&b, predicate_type);
-    tc_buf_lit(&b, ",\"predicate\":");
-    tc_buf_str(&b, predicate_json);
-    tc_buf_char(&b, '}');
+    tc_json_end_array(&j);
+    tc_json_put_str(&j, "predicateType", predicate_type);
+    tc_json_put_raw(&j, "predicate", predicate_json);
+    tc_json_end_object(&j);
     tc_status status = tc_canonical_text(tc_buf_slice(&b), out_text, out_len, err);
     free(text);
     return status;
