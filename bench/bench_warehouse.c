@@ -6,7 +6,7 @@
  *
  * Loads them through tc_rows and data chunks, beside DuckDB's own row-by-row appender with the same
  * rows; counts the bytes on disk; asks the questions of the pivot, each 20 times. Exits 1 when a
- * limit of docs/warehouse.md is breached, 2 when something could not be measured.
+ * limit of docs/internals/warehouse.md is breached, 2 when something could not be measured.
  */
 #include "base/clock.h"
 #include "warehouse/duckdb/duckdb_priv.h"

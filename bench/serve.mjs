@@ -9,14 +9,15 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { Daemon, merge } from '../tests/e2e/support/daemon.mjs';
+import { binary, Daemon, merge } from '../tests/e2e/support/daemon.mjs';
 import { logs, nowNs, xid48 } from '../tests/e2e/support/otlp.mjs';
 import { post, sleep } from '../tests/e2e/support/wire.mjs';
 import { Payload } from './serve_load.mjs';
 
 const usage = `usage: ./dev bench --serve [OPTIONS]
 
-  --case NAME       only this case, may be repeated: protobuf, json, grpc, stored, latency
+  --case NAME       only this case, may be repeated: protobuf, json, grpc, stored,
+                    latency, allocations (of tracecore-bench serve, which counts them)
   --seconds N       of each run (10); the latency case takes as long as its incidents
   --repeat N        runs of each case (3); the median counts
   --incidents N     of the latency case (600, 20 a second, beside 200,000 records a second)
@@ -58,8 +59,8 @@ const clientCore = cores > 1 ? '1' : '0';
 if (cores < 2) say('one core only: client and server share it, and the figures say so little');
 
 const SERVER = { evidence: { keep: '2GiB' }, log: { level: 'warn' } };
-async function start(name, config) {
-  const daemon = new Daemon(path.join(work, name), merge(SERVER, config), { prefix: ['taskset', '-c', String(serverCore)] });
+async function start(name, config, options = {}) {
+  const daemon = new Daemon(path.join(work, name), merge(SERVER, config), { prefix: ['taskset', '-c', String(serverCore)], ...options });
   await daemon.start();
   return daemon;
 }
@@ -136,7 +137,7 @@ async function throughput(name, form, ack) {
       rejected: per(a, b, 'rejected'), server_cpu: Math.round((b.cpu - a.cpu) / elapsed * 100) / 100,
       detected: Math.round(per(a, b, 'fed') / Math.max(1, per(a, b, 'records')) * 1000) / 1000,
       stored_mb_per_s: Math.round(per(a, b, 'stored') / elapsed / MEGA), written_mb_per_s: Math.round(per(a, b, 'written') / elapsed / MEGA * 10) / 10,
-      lost_batches: per(a, b, 'lost'), allocations_per_record: per(a, b, 'allocations') / per(a, b, 'records'),
+      lost_batches: per(a, b, 'lost'),
       rss_start_mib: mib(rssStart), rss_mib: mib(daemon.memory().VmRSS), rss_max_mib: mib(daemon.memory().VmHWM),
     });
     process.stdout.write(`${JSON.stringify(runs.at(-1))}\n`);
@@ -150,6 +151,23 @@ async function throughput(name, form, ack) {
   if (median < GATES[name]) missed(`${name}: ${median} records/s < ${GATES[name]}`);
   if (runs.some((run) => run.errors > 0 && run.rejected === 0)) missed(`${name}: the client saw errors that the daemon did not count`);
   if (budget !== null && rssMax > RSS_BEYOND_DETECTORS_MIB + mib(budget / 1024)) missed(`${name}: ${rssMax} MiB > ${RSS_BEYOND_DETECTORS_MIB} MiB beyond the detectors' ${mib(budget / 1024)}`);
+}
+
+/** Allocations per record, counted in front of the C library's allocator. */
+async function allocations() {
+  for (const form of ['protobuf', 'json', 'grpc']) {
+    const daemon = await start(`allocations_${form}`, {}, { program: `${binary}-bench` });
+    const payload = new Payload(form);
+    await drive(daemon, payload, 2, 8);
+    const a = await counted(daemon);
+    await drive(daemon, payload, 2, 8);
+    const b = await counted(daemon);
+    await daemon.stop();
+    if (b.allocations === 0) throw new Error('tracecore-bench serve counted no allocations');
+    const line = { bench: 'serve', case: 'allocations', form, records: per(a, b, 'records'), allocations: per(a, b, 'allocations'),
+      allocations_per_record: per(a, b, 'allocations') / per(a, b, 'records') };
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+  }
 }
 
 /** From the sending of the one event that an incident needs to its line in the verdict file. */
@@ -254,6 +272,7 @@ const CASES = {
   grpc: () => throughput('grpc', 'grpc', 'memory'),
   stored: () => throughput('stored', 'protobuf', 'stored'),
   latency,
+  allocations,
 };
 
 try {

@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve status config contract probe evidence run sql export retain simulate score bench completion help --help --version"
+        _tracecore_words "detect decode serve status config contract probe evidence run sql export retain simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -401,21 +401,6 @@ _tracecore() {
             _tracecore_words "--truth --json --list --grace --min-precision --min-recall --min-culprit --per-pattern --help"
         fi
         ;;
-    bench)
-        case $prev in
-        --windows)
-            return
-            ;;
-        --log-mb)
-            return
-            ;;
-        esac
-        if [[ $cur == -* ]]; then
-            _tracecore_words "--json --list --no-render --no-incidents --windows --log-mb --help"
-        elif ((COMP_CWORD == 2)); then
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation scale kernel_log otlp_protobuf otlp_json slices startup evidence"
-        fi
-        ;;
     completion)
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
@@ -427,7 +412,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve status config contract probe evidence run sql export retain simulate score bench completion help"
+            _tracecore_words " detect decode serve status config contract probe evidence run sql export retain simulate score completion help"
         fi
         ;;
     esac

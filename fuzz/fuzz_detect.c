@@ -65,7 +65,7 @@ static void check_all(void)
 {
     struct tc_follower after[12];
     size_t count = 0;
-    TC_ASSERT(tc_story_link(story) == TC_OK);
+    TC_ASSERT(tc_story_link(story, tc_engine_directory(engine)) == TC_OK);
     const struct tc_kept *kept = tc_story_verdicts(story);
     for (size_t i = 0; i < kept->count; i++) {
         check_json(&kept->items[i].verdict);
@@ -80,13 +80,13 @@ static void check_all(void)
 
 static void feed(const struct tc_event *ev)
 {
-    tc_story_note(story, ev);
     TC_ASSERT(tc_engine_feed(engine, ev) == TC_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct tc_engine_out out = {.verdict = take, .context = NULL};
+    struct tc_engine_out out = {
+        .verdict = take, .context = NULL, .statements = TC_STATEMENTS_FIRST};
     struct tc_error err;
     struct event_gen g = {.at = data, .left = size};
     struct tc_event ev;

@@ -7,7 +7,7 @@ endif()
 
 set(replay "${CMAKE_SOURCE_DIR}/tests/replay")
 # A test never writes into the source tree, not even compiled Python.
-set(python Python3::Interpreter -B)
+set(python "${tc_python}" -B)
 
 file(GLOB cases CONFIGURE_DEPENDS "${replay}/*/*/about.md")
 foreach(file IN LISTS cases)

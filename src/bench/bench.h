@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The benchmarks behind `tracecore bench`. Each prints one JSON object a line.
+ * The benchmarks of tracecore-bench. Each prints one JSON object per line.
  */
 #ifndef TC_BENCH_BENCH_H
 #define TC_BENCH_BENCH_H

@@ -91,7 +91,8 @@ static bool open_run(struct bench_run *run, const struct tc_bench_pattern *p, co
               tc_engine_enable(run->engine, tc_slice_cstr(p->name), true, &err) == TC_OK &&
               (knob == NULL || tc_engine_set(run->engine, tc_slice_cstr(knob), &err) == TC_OK);
     if (!ok) {
-        tc_say("bench", "%s: %s", p->name, err.message[0] == '\0' ? "no memory" : err.message);
+        tc_say("tracecore-bench", "%s: %s", p->name,
+               err.message[0] == '\0' ? "no memory" : err.message);
         close_run(run);
         return false;
     }
@@ -111,7 +112,7 @@ static bool measure(struct bench_run *run, const char *name, uint64_t windows,
         tc_bench_meter_stop(meter);
         uint64_t got = run->verdicts - before;
         if (status != TC_OK || got != run->fixture->verdicts || run->overflowed) {
-            tc_say("bench", "%s: window %llu gave %llu verdicts, expected %zu (%s)", name,
+            tc_say("tracecore-bench", "%s: window %llu gave %llu verdicts, expected %zu (%s)", name,
                    (unsigned long long)w, (unsigned long long)got, run->fixture->verdicts,
                    tc_status_text(status));
             return false;

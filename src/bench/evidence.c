@@ -185,7 +185,7 @@ static bool run_level(const char *dir, const struct bodies *b, int level, struct
     struct times start = now();
     if (tc_store_open(dir, &config, NULL, NULL, &s, &err) != TC_OK ||
         !store_batches(s, b, 0, WARM, &bytes, &start, &err)) {
-        tc_say("bench", "evidence: %s", err.message);
+        tc_say("tracecore-bench", "evidence: %s", err.message);
         tc_store_close(s);
         return false;
     }
@@ -199,7 +199,7 @@ static bool run_level(const char *dir, const struct bodies *b, int level, struct
     tc_store_stats(s, &after);
     tc_store_close(s);
     if (!fine) {
-        tc_say("bench", "evidence: %s", err.message);
+        tc_say("tracecore-bench", "evidence: %s", err.message);
         return false;
     }
     (void)snprintf(how, sizeof how, "\"how\":\"store\",\"level\":%d", level);
@@ -231,7 +231,7 @@ static bool run_plain(const char *dir, const struct bodies *b, struct tc_output 
         (void)close(fd);
     }
     if (!fine) {
-        tc_say("bench", "evidence: cannot write %s", path);
+        tc_say("tracecore-bench", "evidence: cannot write %s", path);
         return false;
     }
     say_result(out, "\"how\":\"plain\",\"level\":null", t, bytes, bytes, 0);
@@ -250,7 +250,8 @@ bool tc_bench_evidence(const struct tc_bench *b, const struct tc_bench_options *
     (void)snprintf(dir, sizeof dir, "%.200s/tracecore-bench-XXXXXX", tmp == NULL ? "/tmp" : tmp);
     if (bodies == NULL || mkdtemp(dir) == NULL) {
         free(bodies);
-        tc_say("bench", "evidence: cannot make a directory in %s", tmp == NULL ? "/tmp" : tmp);
+        tc_say("tracecore-bench", "evidence: cannot make a directory in %s",
+               tmp == NULL ? "/tmp" : tmp);
         return false;
     }
     fill(bodies);

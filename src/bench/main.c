@@ -43,7 +43,7 @@ static const struct tc_option OPTIONS[] = {
 };
 
 static const struct tc_command BENCH = {
-    .name = "bench",
+    .name = "tracecore-bench",
     .summary = "measure the detectors and the program",
     .usage = "usage: tracecore-bench [OPTIONS] [NAME...]\n"
              "       tracecore-bench serve [OPTIONS]\n"
@@ -114,7 +114,7 @@ static int show_list(void)
         int len = snprintf(line, sizeof line, "%-18s %s\n", benches[i].name, benches[i].summary);
         (void)tc_output_put(&out, tc_slice_make(line, (size_t)len));
     }
-    return tc_output_end(&out, "bench", TC_EXIT_OK);
+    return tc_output_end(&out, "tracecore-bench", TC_EXIT_OK);
 }
 
 static const struct tc_bench *find_bench(const struct tc_bench *benches, size_t count,
@@ -125,14 +125,15 @@ static const struct tc_bench *find_bench(const struct tc_bench *benches, size_t 
             return &benches[i];
         }
     }
-    tc_say("bench", "there is no benchmark \"%s\"; 'tracecore-bench --list' names them", name);
+    tc_say("tracecore-bench", "there is no benchmark \"%s\"; 'tracecore-bench --list' names them",
+           name);
     return NULL;
 }
 
 static bool parse_count(const char *option, const char *value, uint64_t max, uint64_t *out)
 {
     if (!tc_slice_is_u64(tc_slice_cstr(value), out) || *out == 0 || *out > max) {
-        tc_say("bench", "--%s=%s: give a whole number from 1 to %llu", option, value,
+        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %llu", option, value,
                (unsigned long long)max);
         return false;
     }
@@ -193,7 +194,7 @@ static int run_benches(int argc, char **argv)
         }
         (void)tc_output_flush(&out);
     }
-    return tc_output_end(&out, "bench", status);
+    return tc_output_end(&out, "tracecore-bench", status);
 }
 
 static void count_allocations(void)

@@ -177,14 +177,14 @@ static tc_status once(struct bench_run *run, enum stage stage)
         .bytes = run->body, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
     struct tc_codec_out out = {
         .event = on_event, .context = run, .arena = &run->arena, .scratch = &run->scratch};
-    struct tc_otlp_counts counts;
+    struct tc_otlp_tape tape;
     tc_arena_reset(&run->arena);
     run->detect = stage == STAGE_DETECT;
-    TC_TRY(tc_otlp_check(run->reader, TC_OTLP_LOGS, run->form, run->body, &counts, NULL));
+    TC_TRY(tc_otlp_check(run->reader, TC_OTLP_LOGS, run->form, run->body, &tape, NULL));
     if (stage == STAGE_CHECK) {
         return TC_OK;
     }
-    return tc_otlp_events(run->reader, TC_OTLP_LOGS, run->form, &in, &out, NULL);
+    return tc_otlp_events(run->reader, &tape, &in, &out, NULL);
 }
 
 static bool measure(struct bench_run *run, enum stage stage, struct tc_bench_sample *out)
@@ -277,7 +277,7 @@ bool tc_bench_otlp(const struct tc_bench *b, const struct tc_bench_options *o,
         ok = measure(&run, (enum stage)i, &samples[i]);
     }
     if (!ok) {
-        tc_say("bench", "%s: no memory, or a request was not read", b->name);
+        tc_say("tracecore-bench", "%s: no memory, or a request was not read", b->name);
     }
     ok = ok && print(b->name, &run, samples, out);
     tc_engine_destroy(run.engine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Benchmarks of the program as its users start it: a child process, timed from
- * outside.
+ * Benchmarks of the shipped program as its users start it: a child process, timed from outside. It
+ * is the tracecore in the folder of this program, which has no allocation counter in front of it.
  */
 #include "base/clock.h"
 #include "base/time.h"
@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,26 @@
 #define LOG_RUNS 5
 #define LOG_XIDS 8
 
-/* Runs this program with the arguments, output thrown away. False when it could not. */
-static bool run_self(char *const *argv, int64_t *out_ns, long *out_rss_kb, int *out_status)
+/* The path of the tracecore beside this program; false when it does not fit. */
+static bool find_shipped(char *out, size_t size)
 {
+    ssize_t len = readlink("/proc/self/exe", out, size);
+    const char *slash = len > 0 && (size_t)len < size ? memrchr(out, '/', (size_t)len) : NULL;
+    size_t folder_len = slash == NULL ? 0 : (size_t)(slash - out) + 1;
+    if (folder_len == 0 || folder_len + sizeof "tracecore" > size) {
+        return false;
+    }
+    memcpy(out + folder_len, "tracecore", sizeof "tracecore");
+    return true;
+}
+
+/* Runs tracecore with the arguments, output thrown away. False when it could not. */
+static bool run_shipped(char *const *argv, int64_t *out_ns, long *out_rss_kb, int *out_status)
+{
+    char program[PATH_MAX];
+    if (!find_shipped(program, sizeof program)) {
+        return false;
+    }
     int64_t start = tc_mono_ns();
     pid_t child = fork();
     if (child < 0) {
@@ -34,7 +52,7 @@ static bool run_self(char *const *argv, int64_t *out_ns, long *out_rss_kb, int *
         if (null < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0) {
             _exit(127);
         }
-        (void)execv("/proc/self/exe", argv);
+        (void)execv(program, argv);
         _exit(127);
     }
     int status = 0;
@@ -83,8 +101,8 @@ bool tc_bench_startup(const struct tc_bench *b, const struct tc_bench_options *o
     for (size_t i = 0; i < STARTS; i++) {
         long rss_kb = 0;
         int status = 0;
-        if (!run_self(argv, &times[i], &rss_kb, &status) || status != 0) {
-            tc_say("bench", "startup: cannot run the program itself");
+        if (!run_shipped(argv, &times[i], &rss_kb, &status) || status != 0) {
+            tc_say("tracecore-bench", "startup: cannot run the tracecore beside this program");
             return false;
         }
     }
@@ -174,8 +192,8 @@ static bool time_log(char *path, uint64_t bytes, struct tc_output *out)
     long rss_kb = 0;
     for (size_t i = 0; i < LOG_RUNS; i++) { /* the first run also brings it into the cache */
         int status = 0;
-        if (!run_self(argv, &times[i], &rss_kb, &status) || status != 0) {
-            tc_say("bench", "kernel_log: detect ended with %d", status);
+        if (!run_shipped(argv, &times[i], &rss_kb, &status) || status != 0) {
+            tc_say("tracecore-bench", "kernel_log: detect ended with %d", status);
             return false;
         }
     }
@@ -198,13 +216,13 @@ bool tc_bench_kernel_log(const struct tc_bench *b, const struct tc_bench_options
         snprintf(path, sizeof path, "%s/tracecore-bench-XXXXXX", folder == NULL ? "/tmp" : folder);
     int fd = len > 0 && (size_t)len < sizeof path ? mkstemp(path) : -1;
     if (fd < 0) {
-        tc_say("bench", "kernel_log: cannot make a file in %s: %s (set TMPDIR)",
+        tc_say("tracecore-bench", "kernel_log: cannot make a file in %s: %s (set TMPDIR)",
                folder == NULL ? "/tmp" : folder, strerror(errno));
         return false;
     }
     bool ok = write_log(fd, o->log_bytes);
     if (!ok) {
-        tc_say("bench", "kernel_log: cannot write %s: %s", path, strerror(errno));
+        tc_say("tracecore-bench", "kernel_log: cannot write %s: %s", path, strerror(errno));
     }
     (void)close(fd);
     ok = ok && time_log(path, o->log_bytes, out);

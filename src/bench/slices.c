@@ -228,7 +228,7 @@ bool tc_bench_slices(const struct tc_bench *b, const struct tc_bench_options *o,
         ok = measure(&run, (enum how)how, &add[how], &flush[how]);
     }
     if (!ok) {
-        tc_say("bench", "%s: no memory", b->name);
+        tc_say("tracecore-bench", "%s: no memory", b->name);
     }
     ok = ok && print(b->name, &run, add, &flush[BY_TEXT], out);
     tc_slices_destroy(run.slices);

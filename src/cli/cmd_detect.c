@@ -7,13 +7,8 @@
 #include "cli/report.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
-#include "codec/codec.h"
-#include "engine/engine.h"
-#include "engine/merge.h"
-#include "intake/stream.h"
-#include "story/story.h"
+#include "offline/pipeline.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,16 +59,9 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
 /* What is known while events go through. */
 struct run {
     struct tc_reading reading;
-    struct tc_engine *engine;
-    struct tc_story *story;
+    struct tc_offline offline;
     struct tc_report_style style;
     struct tc_progress progress;
-    struct tc_stream_pool pool;
-    struct tc_source_stream *sources;
-    struct tc_stream *streams;
-    int64_t first_ns;
-    int64_t last_ns;
-    uint64_t copies; /* events that two inputs tell */
     bool only;
     bool list;
     bool quiet;
@@ -83,19 +71,11 @@ struct run {
 static tc_status need_engine(struct run *r)
 {
     struct tc_error err;
-    if (r->story == NULL) {
-        r->story = tc_story_create();
-    }
-    if (r->story == NULL) {
-        tc_say("detect", "no memory for the verdicts");
-        return TC_E_NOMEM;
-    }
-    struct tc_engine_out out = {.verdict = tc_story_add, .context = r->story};
-    if (r->engine == NULL && tc_engine_create(&out, &r->engine, &err) != TC_OK) {
+    tc_status status = tc_offline_prepare(&r->offline, &err);
+    if (status != TC_OK) {
         tc_say("detect", "%s", err.message);
-        return TC_E_NOMEM;
     }
-    return TC_OK;
+    return status;
 }
 
 static tc_status enable(struct run *r, const char *names, bool on)
@@ -105,7 +85,7 @@ static tc_status enable(struct run *r, const char *names, bool on)
     struct tc_slice rest = tc_slice_cstr(names);
     while (rest.len > 0) {
         struct tc_slice name = tc_slice_cut(rest, ',', &rest);
-        if (tc_engine_enable(r->engine, name, on, &err) != TC_OK) {
+        if (tc_engine_enable(r->offline.engine, name, on, &err) != TC_OK) {
             tc_say("detect", "%s", err.message);
             return TC_E_USAGE;
         }
@@ -126,7 +106,7 @@ static tc_status set_knob(struct run *r, const char *assignment)
 {
     struct tc_error err = {0};
     TC_TRY(need_engine(r));
-    if (tc_engine_set(r->engine, tc_slice_cstr(assignment), &err) != TC_OK) {
+    if (tc_engine_set(r->offline.engine, tc_slice_cstr(assignment), &err) != TC_OK) {
         tc_say("detect", "--set %s: %s; --list-patterns shows what there is", assignment,
                err.message);
         return TC_E_USAGE;
@@ -191,50 +171,13 @@ static void on_progress(void *context, size_t bytes, bool finished)
     tc_progress_add(&r->progress, bytes, finished);
 }
 
-static tc_status feed(void *context, const struct tc_event *ev)
-{
-    struct run *r = context;
-    if (ev->time_ns != TC_TIME_NONE) {
-        r->first_ns =
-            r->first_ns == TC_TIME_NONE || ev->time_ns < r->first_ns ? ev->time_ns : r->first_ns;
-        r->last_ns = ev->time_ns > r->last_ns ? ev->time_ns : r->last_ns;
-    }
-    tc_story_note(r->story, ev);
-    return tc_engine_feed(r->engine, ev);
-}
-
-/* All events of all inputs go through the engine. */
 static tc_status analyse(struct run *r)
 {
     struct tc_inputs *in = &r->reading.inputs;
-    size_t ordered = 0;
-    r->sources = calloc(in->count + 1, sizeof *r->sources);
-    r->streams = calloc(in->count + 1, sizeof *r->streams);
-    if (r->sources == NULL || r->streams == NULL) {
-        return TC_E_NOMEM; /* finish says so; there are no sources to speak of then */
-    }
-    for (size_t i = 0; i < in->count; i++) {
-        ordered += in->items[i].codec->ordered;
-    }
-    tc_stream_pool_init(&r->pool, r->reading.memory_bytes, ordered);
-    r->pool.utc_offset_s = r->reading.hints.utc_offset_s;
-    r->pool.hints = &r->reading.hints;
-    r->pool.error = on_error;
-    r->pool.progress = on_progress;
-    r->pool.context = r;
+    struct tc_offline_watch watch = {on_error, on_progress, r};
     tc_progress_init(&r->progress, !r->quiet, in->count, in->total_bytes);
-    for (size_t i = 0; i < in->count; i++) {
-        tc_source_stream_init(&r->sources[i], &r->pool, &in->items[i], (uint32_t)i);
-        r->streams[i] =
-            (struct tc_stream){.next = tc_source_stream_next, .context = &r->sources[i]};
-    }
-    tc_status status = tc_merge(r->streams, in->count, feed, r, &r->copies);
-    if (status == TC_OK) {
-        status = tc_engine_advance(r->engine, tc_stream_last_time(&r->pool, in->items, in->count));
-    }
-    if (status == TC_OK) {
-        status = tc_engine_finish(r->engine, r->reading.hints.now_ns);
-    }
+    tc_status status =
+        tc_offline_run(&r->offline, in, &r->reading.hints, r->reading.memory_bytes, &watch);
     tc_progress_clear(&r->progress);
     return status;
 }
@@ -242,12 +185,9 @@ static tc_status analyse(struct run *r)
 /* Events without a date or a node join nothing: say how to give them one. */
 static void warn_incomplete(const struct run *r)
 {
-    for (size_t i = 0; r->sources != NULL && i < r->reading.inputs.count; i++) {
-        const struct tc_source_stream *s = &r->sources[i];
+    for (size_t i = 0; i < r->offline.source_count; i++) {
+        const struct tc_source_stream *s = &r->offline.sources[i];
         const struct tc_input *in = s->input;
-        if (in == NULL) { /* memory ran out before it was opened */
-            return;
-        }
         struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
         if (s->nodeless > 0 && tc_hint_takes_node(in)) {
             tc_say_plain("%s: %llu event%s no node; give --node NAME=%.*s", in->path,
@@ -281,7 +221,7 @@ static void put_drops(struct tc_buf *b, const struct run *r)
     const struct tc_detector *const *all = tc_detectors(&count);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
-        tc_engine_detector_stats(r->engine, i, &stats);
+        tc_engine_detector_stats(r->offline.engine, i, &stats);
         if (stats.dropped > 0) {
             tc_buf_lit(b, "; ");
             tc_buf_str(b, tc_slice_cstr(all[i]->name));
@@ -300,7 +240,7 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
     (void)tc_detectors(&count);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
-        tc_engine_detector_stats(r->engine, i, &stats);
+        tc_engine_detector_stats(r->offline.engine, i, &stats);
         late += stats.late;
     }
     late = late < counts->late ? late : counts->late; /* two patterns may miss the same event */
@@ -309,10 +249,11 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
         put_count(b, late, "event");
         tc_buf_lit(b, " came too late: sort the input by time");
     }
-    if (r->copies > 0) {
+    if (r->offline.copies > 0) {
         tc_buf_lit(b, "; ");
-        put_count(b, r->copies, "event");
-        tc_buf_str(b, r->copies == 1 ? TC_LIT(" is in two files") : TC_LIT(" are in two files"));
+        put_count(b, r->offline.copies, "event");
+        tc_buf_str(b, r->offline.copies == 1 ? TC_LIT(" is in two files")
+                                             : TC_LIT(" are in two files"));
     }
     if (counts->misdated > 0) {
         tc_buf_lit(b, "; ");
@@ -328,18 +269,18 @@ static void summarise(const struct run *r)
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_engine_counts counts;
     const struct tc_inputs *in = &r->reading.inputs;
-    tc_engine_counts(r->engine, &counts);
+    tc_engine_counts(r->offline.engine, &counts);
     put_count(&b, in->count, "file");
     tc_buf_lit(&b, ", ");
     put_count(&b, counts.events, "event");
-    if (r->first_ns != TC_TIME_NONE) {
+    if (r->offline.first_ns != TC_TIME_NONE) {
         tc_buf_lit(&b, " from ");
-        tc_buf_time(&b, r->first_ns - r->first_ns % TC_SECOND);
+        tc_buf_time(&b, r->offline.first_ns - r->offline.first_ns % TC_SECOND);
         tc_buf_lit(&b, " to ");
-        tc_buf_time(&b, r->last_ns - r->last_ns % TC_SECOND);
+        tc_buf_time(&b, r->offline.last_ns - r->offline.last_ns % TC_SECOND);
     }
     tc_buf_lit(&b, ", ");
-    put_count(&b, tc_story_verdicts(r->story)->count, "verdict");
+    put_count(&b, tc_story_verdicts(r->offline.story)->count, "verdict");
     put_drops(&b, r);
     put_unused(&b, r, &counts);
     if (in->skipped > 0) {
@@ -365,8 +306,8 @@ static int finish(struct run *r, tc_status status)
         tc_say("detect", "stopped early: %s", tc_status_text(status));
     }
     tc_output_init(&out, STDOUT_FILENO);
-    struct tc_kept *kept = tc_story_verdicts(r->story);
-    tc_status linked = tc_story_link(r->story);
+    struct tc_kept *kept = tc_story_verdicts(r->offline.story);
+    tc_status linked = tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine));
     if (linked != TC_OK) {
         tc_say("detect", "no memory to join the verdicts; each stands alone");
     }
@@ -393,7 +334,7 @@ static int list_patterns(const struct run *r)
 {
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    tc_patterns_list(&out, r->engine, r->style.json);
+    tc_patterns_list(&out, r->offline.engine, r->style.json);
     return tc_output_end(&out, "detect", TC_EXIT_OK);
 }
 
@@ -430,7 +371,7 @@ static int run_command(struct run *r, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-    struct run r = {.first_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
+    struct run r = {0};
     r.style.text = (struct tc_text_style){tc_terminal_columns(), tc_terminal_colour()};
     if (tc_reading_init(&r.reading, "detect", argc) != TC_OK) {
         return TC_EXIT_BAD;
@@ -439,14 +380,7 @@ static int run(int argc, char **argv)
     r.reading.by_path = true;
     r.reading.hints.assume_boot = true;
     int code = run_command(&r, argc, argv);
-    for (size_t i = 0; r.sources != NULL && i < r.reading.inputs.count; i++) {
-        tc_source_stream_fini(&r.sources[i]);
-    }
-    free(r.sources);
-    free(r.streams);
-    tc_stream_pool_fini(&r.pool);
-    tc_engine_destroy(r.engine);
-    tc_story_destroy(r.story);
+    tc_offline_fini(&r.offline);
     tc_reading_fini(&r.reading);
     return code;
 }

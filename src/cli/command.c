@@ -104,6 +104,14 @@ void tc_option_walk_in_order(struct tc_option_walk *w)
     w->letters[0] = '-';
 }
 
+/* The call that prints the help of a command: a program of its own has no 'tracecore help'. */
+static const char *help_call(const struct tc_command *c, char (*text)[64])
+{
+    bool alone = tc_is_own_program(c->name);
+    (void)snprintf(*text, sizeof *text, alone ? "%s --help" : "tracecore help %s", c->name);
+    return *text;
+}
+
 static int bad_long(const struct tc_option_walk *w, const char *token)
 {
     const char *command = w->command->name;
@@ -124,7 +132,9 @@ static int bad_long(const struct tc_option_walk *w, const char *token)
     } else if (near != NULL) {
         tc_say(command, "unknown option --%.*s; did you mean --%s?", TC_FMT(name), near);
     } else {
-        tc_say(command, "unknown option --%.*s; try: tracecore help %s", TC_FMT(name), command);
+        char help[64];
+        tc_say(command, "unknown option --%.*s; try: %s", TC_FMT(name),
+               help_call(w->command, &help));
     }
     return TC_OPTION_BAD;
 }
@@ -145,13 +155,14 @@ int tc_option_next(struct tc_option_walk *w, const char **out_value)
     }
     const char *token = w->argv[optind > 0 ? optind - 1 : 0];
     bool is_long = strncmp(token, "--", 2) == 0;
+    char help[64];
     if (c == ':') {
         if (is_long) {
-            tc_say(w->command->name, "option %s needs a value; try: tracecore help %s", token,
-                   w->command->name);
+            tc_say(w->command->name, "option %s needs a value; try: %s", token,
+                   help_call(w->command, &help));
         } else {
-            tc_say(w->command->name, "option -%c needs a value; try: tracecore help %s", optopt,
-                   w->command->name);
+            tc_say(w->command->name, "option -%c needs a value; try: %s", optopt,
+                   help_call(w->command, &help));
         }
         return TC_OPTION_BAD;
     }
@@ -159,8 +170,8 @@ int tc_option_next(struct tc_option_walk *w, const char **out_value)
         if (is_long) {
             return bad_long(w, token);
         }
-        tc_say(w->command->name, "unknown option -%c; try: tracecore help %s", optopt,
-               w->command->name);
+        tc_say(w->command->name, "unknown option -%c; try: %s", optopt,
+               help_call(w->command, &help));
         return TC_OPTION_BAD;
     }
     *out_value = optarg;

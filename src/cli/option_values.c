@@ -16,13 +16,9 @@ void tc_option_values(struct tc_buf *b, enum tc_option_values values, struct tc_
     switch (values) {
     case TC_VALUES_ANY:
         break;
-    case TC_VALUES_FORMATS: {
-        const struct tc_codec *const *codecs = tc_codecs(&count);
-        for (size_t i = 0; i < count; i++) {
-            put_name(b, i, codecs[i]->name, between);
-        }
+    case TC_VALUES_FORMATS:
+        tc_codec_list_names(b, between);
         break;
-    }
     case TC_VALUES_PATTERNS: {
         const struct tc_detector *const *detectors = tc_detectors(&count);
         for (size_t i = 0; i < count; i++) {

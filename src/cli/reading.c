@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/reading.h"
 
+#include "base/limits.h"
 #include "cli/say.h"
 #include "codec/codec.h"
 #include "intake/stream.h"
@@ -69,7 +70,7 @@ static tc_status set_format(struct tc_reading *r, const char *value)
     }
     char names[256];
     struct tc_buf b = tc_buf_make(names, sizeof names);
-    tc_option_values(&b, TC_VALUES_FORMATS, TC_LIT(", "));
+    tc_codec_list_names(&b, TC_LIT(", "));
     tc_say(r->command, "--format: \"%s\" is not a format we read; known: %.*s", value,
            TC_FMT(tc_buf_slice(&b)));
     return TC_E_USAGE;
@@ -196,7 +197,8 @@ static tc_status check_map(struct tc_reading *r, struct tc_input *map)
 static tc_status add_map(struct tc_reading *r)
 {
     struct tc_error err;
-    struct tc_inputs_want want = {.command = r->command, .verbose = r->verbose};
+    struct tc_inputs_want want = {
+        .command = r->command, .say = tc_say_plain, .verbose = r->verbose};
     want.codec = tc_codec_by_name(TC_LIT("rank_map"));
     if (tc_inputs_add(&r->inputs, r->map_path, &want, &err) != TC_OK) {
         tc_say(r->command, "--map %s: %s", r->map_path, err.message);
@@ -205,13 +207,23 @@ static tc_status add_map(struct tc_reading *r)
     return check_map(r, &r->inputs.items[r->inputs.count - 1]);
 }
 
+static tc_status open_inputs(struct tc_reading *r, char *const *paths, size_t path_count)
+{
+    struct tc_inputs_want want = {r->command, tc_say_plain, r->codec, r->verbose, r->by_path};
+    if (tc_inputs_open(&r->inputs, paths, path_count, &want) != TC_OK) {
+        tc_say(r->command, "no memory for the list of files");
+        return TC_E_NOMEM;
+    }
+    tc_say_left_out(r->command, r->inputs.left_out, TC_INPUTS_MAX);
+    return TC_OK;
+}
+
 tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count)
 {
     struct tc_error err;
-    struct tc_inputs_want want = {r->command, r->codec, r->verbose, r->by_path};
     tc_status status = tc_hints_read(&r->hints, &err);
     if (status == TC_OK) {
-        TC_TRY(tc_inputs_open(&r->inputs, paths, path_count, &want));
+        TC_TRY(open_inputs(r, paths, path_count));
         r->failed = r->inputs.failed;
         if (r->map_path != NULL && (r->inputs.count > 0 || path_count == 0)) {
             TC_TRY(add_map(r));
@@ -232,7 +244,7 @@ tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_
 void tc_reading_end(struct tc_reading *r)
 {
     for (size_t i = 0; i < r->inputs.count; i++) {
-        r->failed = tc_input_tell_shrunk(&r->inputs.items[i]) || r->failed;
+        r->failed = tc_input_tell_shrunk(&r->inputs.items[i], tc_say_plain) || r->failed;
     }
     for (size_t i = 0; i < r->hints.boots_count; i++) {
         const struct tc_hint_boot *boot = &r->hints.boots[i];

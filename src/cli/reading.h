@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "cli/command.h"
-#include "cli/inputs.h"
 #include "intake/hints.h"
+#include "intake/inputs.h"
 
 #include <stdbool.h>
 #include <stddef.h>

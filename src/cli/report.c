@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "cli/say.h"
+#include "offline/groups.h"
 
 #include <stdlib.h>
 
@@ -10,8 +11,6 @@
 #define RENDER_MAX (TC_VERDICT_JSON_MAX * 64)
 /* Consequences of one cause that are listed before they are only counted. */
 #define CONSEQUENCES_SHOWN 12
-/* Causes of causes; a longer chain, or a circle, is shown in full. */
-#define CHAIN_MAX 64
 
 struct report {
     struct tc_kept *kept;
@@ -70,88 +69,13 @@ static tc_status put_entry(struct report *r, const struct entry *e)
     }
 }
 
-/* The first cause that is among what was kept. */
-static size_t cause_of(const struct tc_kept *k, size_t index)
-{
-    const struct tc_verdict *v = &k->items[index].verdict;
-    for (size_t i = 0; i < v->cause_count; i++) {
-        size_t at = v->causes[i].incident_id.len == 0 ? TC_KEPT_NONE
-                                                      : tc_kept_find(k, v->causes[i].incident_id);
-        if (at != TC_KEPT_NONE) {
-            return at;
-        }
-    }
-    return TC_KEPT_NONE;
-}
-
-/* The verdict under which this one is listed, or TC_KEPT_NONE: it stands for itself. */
-static size_t origin_of(const struct tc_kept *k, size_t index)
-{
-    size_t at = index;
-    for (unsigned steps = 0; steps < CHAIN_MAX; steps++) {
-        if (k->items[at].finding.root) {
-            return at == index ? TC_KEPT_NONE : at;
-        }
-        size_t cause = cause_of(k, at);
-        if (cause == TC_KEPT_NONE) {
-            return at == index ? TC_KEPT_NONE : at;
-        }
-        at = cause;
-    }
-    return TC_KEPT_NONE;
-}
-
-/*
- * Consequences grouped by their origin: first[i] .. first[i + 1] of list are those of i.
- * A counting sort, so that a thousand consequences of a thousand causes cost no more.
- */
-struct groups {
-    size_t *origins; /* of each verdict, or TC_KEPT_NONE: it stands for itself */
-    size_t *first;
-    size_t *list;
-};
-
-static tc_status group(struct report *r, struct groups *g)
-{
-    struct tc_kept *k = r->kept;
-    g->origins = calloc(k->count + 1, sizeof *g->origins);
-    g->first = calloc(k->count + 2, sizeof *g->first);
-    g->list = calloc(k->count + 1, sizeof *g->list);
-    if (g->origins == NULL || g->first == NULL || g->list == NULL) {
-        return TC_E_NOMEM;
-    }
-    for (size_t i = 0; i < k->count; i++) {
-        g->origins[i] = r->style->all ? TC_KEPT_NONE : origin_of(k, i);
-        if (g->origins[i] != TC_KEPT_NONE) {
-            g->first[g->origins[i] + 2]++;
-        }
-    }
-    for (size_t i = 2; i < k->count + 2; i++) {
-        g->first[i] += g->first[i - 1];
-    }
-    for (size_t i = 0; i < k->count; i++) {
-        if (g->origins[i] != TC_KEPT_NONE) {
-            g->list[g->first[g->origins[i] + 1]++] = i;
-        }
-    }
-    return TC_OK;
-}
-
-/* More of the same: its cause is of the same pattern, as for the groups that a hang holds up. */
-static bool is_brief(const struct tc_kept *k, size_t index)
-{
-    size_t cause = cause_of(k, index);
-    return cause != TC_KEPT_NONE &&
-           tc_slice_eq(k->items[cause].finding.pattern_name, k->items[index].finding.pattern_name);
-}
-
 /* The verdicts that tell something new first, then those that are more of the same. */
 static void add_followers(const struct tc_kept *k, struct entry *e, const size_t *list,
                           size_t count)
 {
     for (int brief = 0; brief <= 1; brief++) {
         for (size_t i = 0; i < count; i++) {
-            if (is_brief(k, list[i]) != (brief == 1)) {
+            if (tc_group_is_repeat(k, list[i]) != (brief == 1)) {
                 continue;
             }
             if (e->count == CONSEQUENCES_SHOWN) {
@@ -165,14 +89,15 @@ static void add_followers(const struct tc_kept *k, struct entry *e, const size_t
 }
 
 /* Those that explain others come first, then what stands alone. */
-static tc_status put_text(struct report *r, const struct groups *g)
+static tc_status put_text(struct report *r, const struct tc_groups *g)
 {
     const struct tc_kept *k = r->kept;
     bool some = false;
     for (int roots = 1; roots >= 0; roots--) {
         for (size_t i = 0; i < k->count; i++) {
             const struct tc_kept_verdict *v = &k->items[i];
-            if (g->origins[i] != TC_KEPT_NONE || v->finding.root != (roots == 1)) {
+            bool listed = !r->style->all && g->origins[i] != TC_KEPT_NONE;
+            if (listed || v->finding.root != (roots == 1)) {
                 continue;
             }
             if (some) {
@@ -180,7 +105,9 @@ static tc_status put_text(struct report *r, const struct groups *g)
             }
             some = true;
             struct entry e = {.verdict = &v->verdict};
-            add_followers(k, &e, g->list + g->first[i], g->first[i + 1] - g->first[i]);
+            if (!r->style->all) {
+                add_followers(k, &e, g->list + g->first[i], g->first[i + 1] - g->first[i]);
+            }
             TC_TRY(put_entry(r, &e));
         }
     }
@@ -200,17 +127,15 @@ tc_status tc_report(struct tc_kept *kept, const struct tc_sources *sources,
                     const struct tc_report_style *style, struct tc_output *out)
 {
     struct report r = {.kept = kept, .sources = sources, .style = style, .out = out};
-    struct groups g = {0};
+    struct tc_groups g = {0};
     tc_status status = TC_OK;
     if (style->json) {
         status = put_json(&r);
     } else {
-        status = group(&r, &g);
+        status = tc_groups_init(&g, kept);
         status = status == TC_OK ? put_text(&r, &g) : status;
     }
-    free(g.origins);
-    free(g.first);
-    free(g.list);
+    tc_groups_fini(&g);
     free(r.data);
     return status == TC_OK && r.too_large ? TC_E_LIMIT : status;
 }

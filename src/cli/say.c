@@ -36,13 +36,19 @@ __attribute__((format(printf, 2, 0))) static void say(struct tc_slice prefix, co
     write_all(STDERR_FILENO, tc_buf_slice(&b));
 }
 
+bool tc_is_own_program(const char *command)
+{
+    return tc_slice_starts(tc_slice_cstr(command), TC_LIT("tracecore-"));
+}
+
 void tc_say(const char *command, const char *format, ...)
 {
     char text[64];
     struct tc_buf prefix = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&prefix, "tracecore");
-    if (command != NULL) {
-        tc_buf_char(&prefix, ' ');
+    if (command == NULL) {
+        tc_buf_lit(&prefix, "tracecore");
+    } else {
+        tc_buf_str(&prefix, tc_is_own_program(command) ? TC_EMPTY : TC_LIT("tracecore "));
         tc_buf_str(&prefix, tc_slice_cstr(command));
     }
     tc_buf_lit(&prefix, ": ");
@@ -58,4 +64,12 @@ void tc_say_plain(const char *format, ...)
     va_start(arguments, format);
     say(TC_EMPTY, format, arguments);
     va_end(arguments);
+}
+
+void tc_say_left_out(const char *command, size_t left_out, size_t count_max)
+{
+    if (left_out > 0) {
+        tc_say(command, "%zu file%s not read: more than %zu; give fewer at a time", left_out,
+               left_out == 1 ? " was" : "s were", count_max);
+    }
 }

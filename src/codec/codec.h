@@ -26,6 +26,7 @@
 #define TC_SNIFF_LIKELY 60
 #define TC_SNIFF_SURE 100 /* a magic number or an unmistakable key */
 
+struct tc_buf;
 struct tc_prom_scrapes;
 
 /* What is decoded, and what is known about it from outside. Unknown hints are empty. */
@@ -105,5 +106,7 @@ const struct tc_codec *const *tc_codecs(size_t *out_count);
 const struct tc_codec *tc_codec_recognise(struct tc_slice bytes, struct tc_slice name);
 /* By name, for --format; NULL when there is none. */
 const struct tc_codec *tc_codec_by_name(struct tc_slice name);
+/* The names of all, in the order of codecs.def. */
+void tc_codec_list_names(struct tc_buf *b, struct tc_slice between);
 
 #endif

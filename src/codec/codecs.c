@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/codec.h"
 
+#include "base/buf.h"
+
 static const struct tc_codec *const CODECS[] = {
 #define CODEC(id) &tc_codec_##id,
 #include "codec/codecs.def"
@@ -39,4 +41,12 @@ const struct tc_codec *tc_codec_by_name(struct tc_slice name)
         }
     }
     return NULL;
+}
+
+void tc_codec_list_names(struct tc_buf *b, struct tc_slice between)
+{
+    for (size_t i = 0; i < CODEC_COUNT; i++) {
+        tc_buf_str(b, i > 0 ? between : TC_EMPTY);
+        tc_buf_str(b, tc_slice_cstr(CODECS[i]->name));
+    }
 }

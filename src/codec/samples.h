@@ -97,12 +97,8 @@ TC_CHECKED tc_status tc_samples_read(const struct tc_samples_input *in, struct t
                                      const struct tc_samples_out *out,
                                      struct tc_samples_counts *out_counts, struct tc_error *err);
 
-/*
- * The same for a body that passed tc_otlp_check as metrics, before tc_otlp_events or in place of
- * it: what the check found is used again.
- */
-TC_CHECKED tc_status tc_otlp_samples(struct tc_otlp_reader *r, enum tc_otlp_form form,
-                                     struct tc_slice body, struct tc_arena *arena,
+/* The same for a request of metrics that passed tc_otlp_check. */
+TC_CHECKED tc_status tc_otlp_samples(const struct tc_otlp_tape *tape, struct tc_arena *arena,
                                      const struct tc_samples_out *out,
                                      struct tc_samples_counts *out_counts, struct tc_error *err);
 

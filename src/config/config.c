@@ -152,7 +152,7 @@ static struct tc__config_node *find_variable(struct tc__config_load *l, struct t
     return NULL;
 }
 
-static void take_variable(struct tc__config_load *l, const char *variable)
+static void read_variable(struct tc__config_load *l, const char *variable)
 {
     struct tc_slice value;
     struct tc_slice name = tc_slice_cut(tc_slice_cstr(variable), '=', &value);
@@ -183,18 +183,18 @@ static void take_variable(struct tc__config_load *l, const char *variable)
     }
 }
 
-static void take_environment(struct tc__config_load *l, char *const *environ_list)
+static void read_environment(struct tc__config_load *l, char *const *environ_list)
 {
     for (size_t i = 0; environ_list != NULL && environ_list[i] != NULL && i < ENVIRONMENT_MAX;
          i++) {
         if (strncmp(environ_list[i], PREFIX, strlen(PREFIX)) == 0) {
-            take_variable(l, environ_list[i]);
+            read_variable(l, environ_list[i]);
         }
     }
 }
 
 /* The knobs that were changed, in the order of the detectors' tables. */
-static void take_knobs(struct tc__config_load *l)
+static void list_knobs(struct tc__config_load *l)
 {
     struct tc_config *c = l->out;
     for (size_t i = 0; i < l->node_count; i++) {
@@ -223,9 +223,12 @@ tc_status tc_config_read(struct tc_slice text, const char *name, char *const *en
         tc__config_yaml(&l, text, &l.nodes[0], &file);
     }
     if (status == TC_OK) {
-        take_environment(&l, environ_list);
+        read_environment(&l, environ_list);
+        status = l.no_memory ? TC_E_NOMEM : TC_OK;
+    }
+    if (status == TC_OK) {
         tc__config_check(&l);
-        take_knobs(&l);
+        list_knobs(&l);
         tell_mistakes(&l, say, context);
         status = l.mistake_count > 0 ? TC_E_MALFORMED : TC_OK;
     } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the configuration share. config_table.c has the keys, config_value.c reads
- * values, config_read.c walks YAML, config_lists.c reads headers and tokens, config_check.c
- * compares values with each other, config_print.c writes, config.c does it all in order.
+ * What the files of the configuration share. table.c has the keys, value.c reads values, read.c
+ * goes through the YAML, lists.c reads headers and tokens, check.c compares values with each other,
+ * print.c writes, config.c does it all in order.
  */
 #ifndef TC_CONFIG_CONFIG_PRIV_H
 #define TC_CONFIG_CONFIG_PRIV_H
@@ -87,9 +87,10 @@ struct tc__config_load {
     size_t node_count;
     struct tc__config_mistake *mistakes;
     size_t mistake_count; /* also those beyond TC__CONFIG_MISTAKES_MAX */
+    bool no_memory;       /* for a text that was to be read */
 };
 
-/* ---- config_table.c ---- */
+/* ---- table.c ---- */
 
 /* Writes the defaults and makes the nodes. TC_E_NOMEM. */
 TC_CHECKED tc_status tc__config_nodes(struct tc__config_load *l);
@@ -109,7 +110,7 @@ void tc__config_mistake(struct tc__config_load *l, const struct tc__config_place
                         const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* ---- config_value.c ---- */
+/* ---- value.c ---- */
 
 /* "5s", "1h30m", "0.5", "250ms"; a number without a unit is seconds. */
 bool tc__config_duration(struct tc_slice text, int64_t *out_ns);
@@ -127,13 +128,13 @@ void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
 void tc__config_taken(struct tc__config_load *l, struct tc__config_node *node,
                       const struct tc__config_place *place);
 
-/* ---- config_read.c ---- */
+/* ---- read.c ---- */
 
 /* Reads a YAML text as the value of `root`: of the whole file, or of one key from a variable. */
 void tc__config_yaml(struct tc__config_load *l, struct tc_slice text, struct tc__config_node *root,
                      const struct tc__config_place *place);
 
-/* ---- config_lists.c ---- */
+/* ---- lists.c ---- */
 
 struct tc__config_header {
     const char *path;
@@ -156,7 +157,7 @@ void tc__config_token_set(struct tc__config_load *l, const char *path,
                           const struct tc__config_place *place, enum tc__config_token_field field,
                           struct tc_slice text);
 
-/* ---- config_check.c ---- */
+/* ---- check.c ---- */
 
 void tc__config_check(struct tc__config_load *l);
 bool tc__config_is_loopback(struct tc_slice host);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The YAML of a configuration, event by event, with the place of each. Nothing stops at a mistake
- * but what YAML itself cannot go on after; below something unknown nothing is looked at. Anchors,
- * aliases and tags are refused: nobody needs them here, and a small text cannot become a large one.
+ * The YAML of a configuration. Nothing stops at a mistake but what YAML itself cannot go on after,
+ * and what stands before that is read; below something unknown nothing is looked at. Anchors,
+ * aliases and tags are refused: nobody needs them here.
  */
 #include "base/assert.h"
-#include "base/yaml/events.h"
-#include "base/yaml/screen.h"
+#include "base/yaml/tree.h"
 #include "config/config_priv.h"
 
-#include <libfyaml.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,50 +15,31 @@
 #define DEPTH_MAX 16
 #define SHOWN_MAX 64
 
-/* What an open mapping or list is. */
-enum role {
-    SKIPPED, /* told already, or below something that was */
-    SECTION, /* of keys */
-    HEADERS,
-    TOKENS, /* the list */
-    TOKEN,  /* one of it */
-    SCOPES, /* of one */
+static const struct tc_yaml_options OPTIONS = {
+    .schema = TC_YAML_TEXT,
+    .places = TC_YAML_AT_QUOTE,
+    .depth_max = DEPTH_MAX,
+    .values_max = 2 * TC_CONFIG_FILE_MAX,
 };
 
-struct frame {
-    enum role role;
-    bool is_mapping;
-    bool has_key;                      /* the next node is a value */
-    bool is_key;                       /* this is itself a key of the frame below */
-    const struct tc__config_node *of;  /* a section or row */
-    struct tc__config_node *node;      /* of the key; NULL when it is unknown */
-    enum tc__config_token_field field; /* of the key in a token */
-    unsigned seen;                     /* bits of the fields a token has; scopes: has any */
-    struct tc__config_place place;
-    struct tc_slice key; /* of a header, in key_text */
+/* A section whose keys are being read. */
+struct section {
+    const struct tc__config_node *of;
+    const struct tc_yaml_entry *next;
 };
 
 /* Invariant: depth <= DEPTH_MAX. */
 struct reader {
     struct tc__config_load *load;
-    struct tc__config_node *root;
     struct tc__config_place base; /* origin and variable */
-    struct frame frames[DEPTH_MAX];
+    struct section sections[DEPTH_MAX];
     size_t depth;
-    struct tc__config_place key_place;
-    char key_text[TC_CONFIG_TEXT_MAX];
+    struct tc_yaml_place key_at; /* of the last key */
     char path[TC__CONFIG_PATH_MAX + SHOWN_MAX];
     size_t token; /* number in the list */
-    size_t documents;
-    bool stopped;
 };
 
 #define TELL(r, place, path, ...) tc__config_mistake((r)->load, (place), (path), __VA_ARGS__)
-
-static struct frame *top(struct reader *r)
-{
-    return r->depth == 0 ? NULL : &r->frames[r->depth - 1];
-}
 
 /* "auth.tokens[2].sha256": in r->path until the next call. */
 static const char *token_path(struct reader *r, const char *field)
@@ -70,30 +49,9 @@ static const char *token_path(struct reader *r, const char *field)
     return r->path;
 }
 
-static struct tc__config_place place_of(const struct reader *r, struct fy_event *event)
+static void tell_unknown_key(struct reader *r, const char *parent,
+                             const struct tc__config_place *place, struct tc_slice key)
 {
-    struct tc__config_place place = r->base;
-    const struct fy_mark *mark = fy_event_start_mark(event);
-    if (mark == NULL) {
-        /* A value that is not there stands where its key does. */
-        return r->key_place.line == 0 ? place : r->key_place;
-    }
-    place.line = (unsigned)mark->line + 1;
-    place.column = (unsigned)mark->column + 1;
-    if (event->type == FYET_SCALAR && event->scalar.value != NULL) {
-        enum fy_scalar_style style = fy_token_scalar_style(event->scalar.value);
-        /* Quotes lie outside of libfyaml's marks. */
-        place.column -=
-            place.column > 1 && (style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED);
-    }
-    return place;
-}
-
-static void unknown_key(struct reader *r, const struct frame *f,
-                        const struct tc__config_place *place, struct tc_slice key)
-{
-    const char *parent = f->of->path;
-    TC_ASSERT(parent != NULL); /* only list elements have none, and they hold no keys */
     struct tc_slice shown = tc_slice_head(key, SHOWN_MAX);
     (void)snprintf(r->path, sizeof r->path, "%s%s%.*s", parent, parent[0] == '\0' ? "" : ".",
                    TC_FMT(shown));
@@ -105,15 +63,14 @@ static void unknown_key(struct reader *r, const struct frame *f,
     }
 }
 
-static void section_key(struct reader *r, struct frame *f, const struct tc__config_place *place,
-                        struct tc_slice key)
+/* The key of a section, NULL after a mistake. */
+static struct tc__config_node *find_key(struct reader *r, const struct tc__config_node *of,
+                                        const struct tc__config_place *place, struct tc_slice key)
 {
     char text[TC__CONFIG_PATH_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text - 1);
     memset(text, 0, sizeof text);
-    f->has_key = true;
-    f->node = NULL;
-    tc_buf_str(&b, tc_slice_cstr(f->of->path));
+    tc_buf_str(&b, tc_slice_cstr(of->path));
     tc_buf_str(&b, b.len == 0 ? TC_EMPTY : TC_LIT("."));
     tc_buf_str(&b, key);
     bool is_part = tc_slice_find_byte(key, '.') == TC_NPOS && key.len > 0 && !b.overflowed;
@@ -124,52 +81,200 @@ static void section_key(struct reader *r, struct frame *f, const struct tc__conf
         if (is_path) {
             TELL(r, place, text, "is a path; write each part on a line of its own, indented");
         } else {
-            unknown_key(r, f, place, key);
+            tell_unknown_key(r, of->path, place, key);
         }
-        return;
+        return NULL;
     }
     if (node->first_line != 0) {
         TELL(r, place, node->path, "is there twice; the first is in line %u", node->first_line);
-        return;
+        return NULL;
     }
     node->first_line = place->line;
-    f->node = node;
+    return node;
 }
 
-static void token_key(struct reader *r, struct frame *f, const struct tc__config_place *place,
-                      struct tc_slice key)
+static struct tc__config_place place_at(const struct reader *r, struct tc_yaml_place at)
 {
-    f->has_key = true;
-    f->field = tc__config_token_field(r->load, token_path(r, ""), place, key);
-    if (f->field != TC__TOKEN_NONE && (f->seen & 1U << f->field) != 0) {
-        TELL(r, place, token_path(r, ""), "\"%.*s\" is there twice", TC_FMT(key));
-        f->field = TC__TOKEN_NONE;
+    struct tc__config_place place = r->base;
+    place.line = at.line;
+    place.column = at.column;
+    return place;
+}
+
+/* A value that is not there stands where the last key does. */
+static struct tc__config_place place_of(const struct reader *r, const struct tc_yaml_node *n)
+{
+    bool is_written = n->kind != TC_YAML_NULL || n->text.len > 0;
+    return place_at(r, is_written ? n->at : r->key_at);
+}
+
+/* What is not read, of any value. */
+static void check_value(struct reader *r, const struct tc_yaml_node *n)
+{
+    struct tc__config_place place = place_of(r, n);
+    if (n->has_anchor) {
+        TELL(r, &place, "", "anchors and aliases (& and *) are not read; write the value out");
+    } else if (n->has_tag) {
+        TELL(r, &place, "", "tags (!) are not read; write the value without");
     }
-    f->seen |= f->field == TC__TOKEN_NONE ? 0 : 1U << f->field;
 }
 
-static void on_key(struct reader *r, struct frame *f, const struct tc__config_place *place,
-                   struct tc_slice key)
+/* Nothing else is said of what is inside of a value: something was already. */
+static void skip_inside(struct reader *r, const struct tc_yaml_node *n)
 {
-    struct tc_buf b = tc_buf_make(r->key_text, sizeof r->key_text);
-    r->key_place = *place;
-    switch (f->role) {
-    case SECTION:
-        section_key(r, f, place, key);
-        break;
-    case TOKEN:
-        token_key(r, f, place, key);
-        break;
-    case HEADERS:
-        tc_buf_str(&b, tc_slice_head(key, sizeof r->key_text));
-        f->key = tc_buf_slice(&b);
-        f->has_key = true;
-        break;
-    case SKIPPED:
-    case TOKENS:
-    case SCOPES:
-        f->has_key = true;
-        break;
+    /* Of a level there can be a key and its value. */
+    const struct tc_yaml_entry *next[2 * DEPTH_MAX] = {tc_yaml_first(n)};
+    for (size_t depth = 1; depth > 0;) {
+        const struct tc_yaml_entry *e = next[depth - 1];
+        if (e == NULL) {
+            depth--;
+            continue;
+        }
+        next[depth - 1] = e->next;
+        const struct tc_yaml_node *both[] = {e->key, e->value};
+        for (size_t i = 0; i < 2; i++) {
+            if (both[i] != NULL) {
+                check_value(r, both[i]);
+            }
+            if (tc_yaml_first(both[i]) != NULL) {
+                TC_ASSERT(depth < 2 * DEPTH_MAX);
+                next[depth++] = tc_yaml_first(both[i]);
+            }
+        }
+    }
+}
+
+/* Whether the key of a pair is text; tells what it is otherwise. *out_place is where. */
+static bool read_key(struct reader *r, const char *path, const struct tc_yaml_node *key,
+                     struct tc__config_place *out_place)
+{
+    *out_place = place_of(r, key);
+    check_value(r, key);
+    if (tc_yaml_is_collection(key)) {
+        TELL(r, out_place, path, "a key that is not text");
+        skip_inside(r, key);
+        return false;
+    }
+    if (key->kind == TC_YAML_UNKNOWN) {
+        return false;
+    }
+    r->key_at = key->at;
+    return true;
+}
+
+static bool is_scalar(const struct tc_yaml_node *n)
+{
+    return !tc_yaml_is_collection(n) && n->kind != TC_YAML_UNKNOWN;
+}
+
+static void read_headers(struct reader *r, const struct tc__config_node *of,
+                         const struct tc_yaml_node *headers)
+{
+    for (const struct tc_yaml_entry *e = headers->first; e != NULL; e = e->next) {
+        struct tc__config_place place;
+        bool has_name = read_key(r, of->path, e->key, &place);
+        place = place_of(r, e->value);
+        check_value(r, e->value);
+        if (tc_yaml_is_collection(e->value)) {
+            TELL(r, &place, of->path, "the value of a header is text");
+            skip_inside(r, e->value);
+        } else if (has_name && is_scalar(e->value)) {
+            (void)tc__config_header(r->load, &(struct tc__config_header){.path = of->path,
+                                                                         .place = place,
+                                                                         .name = e->key->text,
+                                                                         .value = e->value->text});
+        }
+    }
+}
+
+static void read_scopes(struct reader *r, const struct tc_yaml_node *scopes)
+{
+    struct tc__config_place place = place_of(r, scopes);
+    bool has_any = scopes->is_open;
+    for (const struct tc_yaml_entry *e = scopes->first; e != NULL; e = e->next) {
+        struct tc__config_place at = place_of(r, e->value);
+        check_value(r, e->value);
+        has_any = has_any || e->value->kind != TC_YAML_UNKNOWN;
+        if (tc_yaml_is_collection(e->value)) {
+            TELL(r, &at, token_path(r, "scopes"), "is a list of ingest, read and admin");
+            skip_inside(r, e->value);
+        } else if (is_scalar(e->value)) {
+            tc__config_token_set(r->load, token_path(r, "scopes"), &at, TC__TOKEN_SCOPES,
+                                 e->value->text);
+        }
+    }
+    if (!has_any) {
+        TELL(r, &place, token_path(r, "scopes"), "is empty: the token would be good for nothing");
+    }
+}
+
+static void read_token_field(struct reader *r, enum tc__config_token_field field,
+                             const struct tc_yaml_node *value)
+{
+    struct tc__config_place place = place_of(r, value);
+    check_value(r, value);
+    if (field == TC__TOKEN_SCOPES && value->kind == TC_YAML_LIST) {
+        read_scopes(r, value);
+    } else if (tc_yaml_is_collection(value)) {
+        if (field != TC__TOKEN_NONE) {
+            TELL(r, &place, token_path(r, ""), "%s",
+                 field == TC__TOKEN_SCOPES ? "scopes is a list: [ingest, read]"
+                                           : "name and sha256 are text");
+        }
+        skip_inside(r, value);
+    } else if (field == TC__TOKEN_SCOPES && is_scalar(value)) {
+        TELL(r, &place, token_path(r, "scopes"), "is a list: [ingest, read]");
+    } else if (is_scalar(value)) {
+        const char *path = token_path(r, field == TC__TOKEN_NAME ? "name" : "sha256");
+        tc__config_token_set(r->load, path, &place, field, value->text);
+    }
+}
+
+static void read_token(struct reader *r, const struct tc_yaml_node *token)
+{
+    static const char *const names[] = {"name", "sha256", "scopes"};
+    struct tc__config_place place = place_of(r, token);
+    unsigned seen = 0; /* bits of the fields */
+    for (const struct tc_yaml_entry *e = token->first; e != NULL; e = e->next) {
+        struct tc__config_place at;
+        enum tc__config_token_field field = TC__TOKEN_NONE;
+        if (read_key(r, tc__config_rows[TC_KEY_auth_tokens].path, e->key, &at)) {
+            field = tc__config_token_field(r->load, token_path(r, ""), &at, e->key->text);
+        }
+        if (field != TC__TOKEN_NONE && (seen & 1U << field) != 0) {
+            TELL(r, &at, token_path(r, ""), "\"%.*s\" is there twice", TC_FMT(e->key->text));
+            field = TC__TOKEN_NONE;
+        }
+        seen |= field == TC__TOKEN_NONE ? 0 : 1U << field;
+        read_token_field(r, field, e->value);
+    }
+    for (size_t i = 0; !token->is_open && i < TC__TOKEN_NONE; i++) {
+        if ((seen & 1U << i) == 0) {
+            TELL(r, &place, token_path(r, ""), "%s is missing", names[i]);
+        }
+    }
+    r->load->out->auth_token_count += !token->is_open;
+}
+
+static void read_tokens(struct reader *r, const struct tc_yaml_node *tokens)
+{
+    r->token = 0;
+    for (const struct tc_yaml_entry *e = tokens->first; e != NULL; e = e->next, r->token++) {
+        struct tc__config_place place = place_of(r, e->value);
+        bool is_full = r->load->out->auth_token_count == TC_CONFIG_TOKENS_MAX;
+        check_value(r, e->value);
+        if (e->value->kind == TC_YAML_MAPPING && !is_full) {
+            read_token(r, e->value);
+            continue;
+        }
+        if (e->value->kind == TC_YAML_MAPPING) {
+            TELL(r, &place, token_path(r, ""), "there can be %d tokens at most",
+                 TC_CONFIG_TOKENS_MAX);
+        } else if (e->value->kind != TC_YAML_UNKNOWN) {
+            TELL(r, &place, token_path(r, ""),
+                 "is no token: {name: ..., sha256: ..., scopes: [...]}");
+        }
+        skip_inside(r, e->value);
     }
 }
 
@@ -180,273 +285,119 @@ static bool is_list(const struct tc__config_node *node)
 }
 
 /* One value for a key of a section, or for the whole text. */
-static void scalar_for(struct reader *r, struct tc__config_node *node,
-                       const struct tc__config_place *place, struct tc_slice text, bool is_plain)
+static void read_scalar(struct reader *r, struct tc__config_node *node,
+                        const struct tc_yaml_node *value)
 {
-    bool is_null = is_plain && (text.len == 0 || tc_slice_eq(text, TC_LIT("~")) ||
-                                tc_slice_eq(text, TC_LIT("null")));
-    if (node == NULL || (is_null && (node->kind == TC__SECTION || is_list(node)))) {
+    struct tc__config_place place = place_of(r, value);
+    if (value->kind == TC_YAML_NULL && (node->kind == TC__SECTION || is_list(node))) {
         return;
     }
     if (node->kind == TC__SECTION) {
-        TELL(r, place, node->path,
+        TELL(r, &place, node->path,
              node->path[0] == '\0' ? "the file is no mapping of keys and values"
                                    : "is a section: its keys come below it, indented");
         return;
     }
-    tc__config_set(r->load, node, place, text, is_plain);
+    tc__config_set(r->load, node, &place, value->text, value->is_plain);
 }
 
-static void on_scalar(struct reader *r, struct fy_event *event,
-                      const struct tc__config_place *place)
+/* A mapping or list that the key cannot have. */
+static void tell_collection(struct reader *r, struct tc__config_node *node,
+                            const struct tc__config_place *place, bool is_mapping)
 {
-    size_t len = 0;
-    struct fy_token *token = event->scalar.value;
-    const char *bytes = token == NULL ? NULL : fy_token_get_text(token, &len);
-    struct tc_slice text = tc_slice_make(bytes, bytes == NULL ? 0 : len);
-    bool is_plain = token == NULL || fy_token_scalar_style(token) == FYSS_PLAIN;
-    struct frame *f = top(r);
-    if (f == NULL) {
-        scalar_for(r, r->root, place, text, is_plain);
-        return;
-    }
-    if (f->is_mapping && !f->has_key) {
-        on_key(r, f, place, text);
-        return;
-    }
-    f->has_key = false;
-    switch (f->role) {
-    case SKIPPED:
-        break;
-    case SECTION:
-        scalar_for(r, f->node, place, text, is_plain);
-        break;
-    case HEADERS:
-        (void)tc__config_header(
-            r->load, &(struct tc__config_header){
-                         .path = f->of->path, .place = *place, .name = f->key, .value = text});
-        break;
-    case TOKENS:
-        TELL(r, place, token_path(r, ""), "is no token: {name: ..., sha256: ..., scopes: [...]}");
-        r->token++;
-        break;
-    case TOKEN:
-        if (f->field == TC__TOKEN_SCOPES) {
-            TELL(r, place, token_path(r, "scopes"), "is a list: [ingest, read]");
-        } else {
-            const char *path = token_path(r, f->field == TC__TOKEN_NAME ? "name" : "sha256");
-            tc__config_token_set(r->load, path, place, f->field, text);
-        }
-        break;
-    case SCOPES:
-        f->seen = 1;
-        tc__config_token_set(r->load, token_path(r, "scopes"), place, TC__TOKEN_SCOPES, text);
-        break;
-    }
-}
-
-/* A mapping or list as the value of a key. */
-static struct frame open_value(struct reader *r, struct tc__config_node *node,
-                               const struct tc__config_place *place, bool is_mapping)
-{
-    struct frame f = {.role = SKIPPED, .of = node};
-    if (node == NULL) {
-        return f;
-    }
     enum tc__config_type type = node->kind == TC__ROW ? tc__config_rows[node->key].type : TC__TEXT;
-    if (node->kind == TC__SECTION && is_mapping) {
-        f.role = SECTION;
-    } else if (node->kind == TC__SECTION) {
+    if (node->kind == TC__SECTION) {
         TELL(r, place, node->path,
              node->path[0] == '\0' ? "the file is no mapping of keys and values"
                                    : "is a section: its keys come below it, not a list");
-    } else if (type == TC__HEADERS && is_mapping) {
-        f.role = HEADERS;
-        memset(r->load->out->verdicts_otlp_headers, 0, TC_CONFIG_HEADERS_MAX);
-        tc__config_taken(r->load, node, place);
-    } else if (type == TC__TOKENS && !is_mapping) {
-        f.role = TOKENS;
-        memset(r->load->out->auth_tokens, 0, sizeof r->load->out->auth_tokens);
-        r->load->out->auth_token_count = 0;
-        r->token = 0;
-        tc__config_taken(r->load, node, place);
-    } else {
-        node->bad = true;
-        TELL(r, place, node->path, "%s",
-             type == TC__HEADERS  ? "is a map of names and values, not a list"
-             : type == TC__TOKENS ? "is a list of tokens: each begins with \"- \""
-             : is_mapping         ? "is one value and has no keys below it"
-                                  : "is one value, not a list");
-    }
-    return f;
-}
-
-/* A mapping or list inside of headers or tokens. */
-static struct frame open_inside(struct reader *r, struct frame *parent,
-                                const struct tc__config_place *place, bool is_mapping)
-{
-    struct frame f = {.role = SKIPPED, .of = parent->of};
-    if (parent->role == TOKENS && is_mapping) {
-        f.role = TOKEN;
-        if (r->load->out->auth_token_count == TC_CONFIG_TOKENS_MAX) {
-            TELL(r, place, token_path(r, ""), "there can be %d tokens at most",
-                 TC_CONFIG_TOKENS_MAX);
-            f.role = SKIPPED;
-        }
-    } else if (parent->role == TOKENS) {
-        TELL(r, place, token_path(r, ""), "is no token: {name: ..., sha256: ..., scopes: [...]}");
-    } else if (parent->role == TOKEN && parent->field == TC__TOKEN_SCOPES && !is_mapping) {
-        f.role = SCOPES;
-    } else if (parent->role == TOKEN && parent->field != TC__TOKEN_NONE) {
-        TELL(r, place, token_path(r, ""), "%s",
-             parent->field == TC__TOKEN_SCOPES ? "scopes is a list: [ingest, read]"
-                                               : "name and sha256 are text");
-    } else if (parent->role == SCOPES) {
-        parent->seen = 1;
-        TELL(r, place, token_path(r, "scopes"), "is a list of ingest, read and admin");
-    } else if (parent->role == HEADERS) {
-        TELL(r, place, parent->of->path, "the value of a header is text");
-    }
-    return f;
-}
-
-static void on_open(struct reader *r, const struct tc__config_place *place, bool is_mapping)
-{
-    struct frame *parent = top(r);
-    struct frame f = {.role = SKIPPED};
-    if (r->depth == DEPTH_MAX) {
-        TELL(r, place, "", "nested more than %d levels deep", DEPTH_MAX);
-        r->stopped = true;
         return;
     }
-    if (parent == NULL) {
-        f = open_value(r, r->root, place, is_mapping);
-    } else if (parent->is_mapping && !parent->has_key) {
-        f.is_key = true;
-        if (parent->role != SKIPPED) {
-            TELL(r, place, parent->of->path, "a key that is not text");
+    node->bad = true;
+    TELL(r, place, node->path, "%s",
+         type == TC__HEADERS  ? "is a map of names and values, not a list"
+         : type == TC__TOKENS ? "is a list of tokens: each begins with \"- \""
+         : is_mapping         ? "is one value and has no keys below it"
+                              : "is one value, not a list");
+}
+
+/* The value of a key, or of the whole text; node is NULL where the key is unknown. A section is
+ * begun. */
+static void read_value(struct reader *r, struct tc__config_node *node,
+                       const struct tc_yaml_node *value)
+{
+    struct tc__config_place place = place_of(r, value);
+    bool is_mapping = value->kind == TC_YAML_MAPPING;
+    check_value(r, value);
+    if (node == NULL || value->kind == TC_YAML_UNKNOWN) {
+        skip_inside(r, value);
+        return;
+    }
+    enum tc__config_type type = node->kind == TC__ROW ? tc__config_rows[node->key].type : TC__TEXT;
+    if (!tc_yaml_is_collection(value)) {
+        read_scalar(r, node, value);
+    } else if (node->kind == TC__SECTION && is_mapping) {
+        TC_ASSERT(r->depth < DEPTH_MAX);
+        r->sections[r->depth++] = (struct section){.of = node, .next = value->first};
+    } else if (type == TC__HEADERS && is_mapping) {
+        memset(r->load->out->verdicts_otlp_headers, 0, TC_CONFIG_HEADERS_MAX);
+        tc__config_taken(r->load, node, &place);
+        read_headers(r, node, value);
+    } else if (type == TC__TOKENS && !is_mapping) {
+        memset(r->load->out->auth_tokens, 0, sizeof r->load->out->auth_tokens);
+        r->load->out->auth_token_count = 0;
+        tc__config_taken(r->load, node, &place);
+        read_tokens(r, value);
+    } else {
+        tell_collection(r, node, &place, is_mapping);
+        skip_inside(r, value);
+    }
+}
+
+static void read_sections(struct reader *r)
+{
+    while (r->depth > 0) {
+        struct section *s = &r->sections[r->depth - 1];
+        const struct tc_yaml_entry *e = s->next;
+        struct tc__config_place place;
+        if (e == NULL) {
+            r->depth--;
+            continue;
         }
-    } else if (parent->role == SECTION) {
-        f = open_value(r, parent->node, place, is_mapping);
-    } else if (parent->role != SKIPPED) {
-        f = open_inside(r, parent, place, is_mapping);
-    }
-    f.is_mapping = is_mapping;
-    f.place = *place;
-    r->frames[r->depth++] = f;
-}
-
-static void end_token(struct reader *r, const struct frame *f)
-{
-    static const char *const names[] = {"name", "sha256", "scopes"};
-    for (size_t i = 0; i < TC__TOKEN_NONE; i++) {
-        if ((f->seen & 1U << i) == 0) {
-            TELL(r, &f->place, token_path(r, ""), "%s is missing", names[i]);
-        }
-    }
-    r->load->out->auth_token_count++;
-}
-
-static void on_close(struct reader *r)
-{
-    /* libfyaml closes only what it opened. */
-    TC_ASSERT(r->depth > 0);
-    const struct frame *f = &r->frames[--r->depth];
-    if (f->role == TOKEN) {
-        end_token(r, f);
-    } else if (f->role == SCOPES && f->seen == 0) {
-        TELL(r, &f->place, token_path(r, "scopes"),
-             "is empty: the token would be good for nothing");
-    }
-    struct frame *parent = top(r);
-    if (parent != NULL) {
-        r->token += parent->role == TOKENS;
-        parent->has_key = f->is_key;
-        parent->node = f->is_key ? NULL : parent->node;
-        parent->field = f->is_key ? TC__TOKEN_NONE : parent->field;
+        s->next = e->next;
+        bool is_text = read_key(r, s->of->path, e->key, &place);
+        read_value(r, is_text ? find_key(r, s->of, &place, e->key->text) : NULL, e->value);
     }
 }
 
-static void on_alias(struct reader *r)
+static void tell_failure(struct reader *r, const struct tc_yaml_failure *f)
 {
-    struct frame *f = top(r);
-    r->token += f != NULL && f->role == TOKENS;
-    if (f != NULL && f->is_mapping) {
-        f->has_key = !f->has_key;
-        f->node = NULL;
-        f->field = TC__TOKEN_NONE;
+    struct tc__config_place place = place_at(r, f->problem.at);
+    if (f->stage != TC_YAML_TREE) {
+        TELL(r, &place, "", "%s%s", f->stage == TC_YAML_PARSER ? "this is not YAML: " : "",
+             f->problem.text);
+    } else if (f->fault == TC_YAML_FAULT_DOCUMENTS) {
+        TELL(r, &place, "", "a second document begins here; one is read");
+    } else if (f->fault == TC_YAML_FAULT_TOO_DEEP) {
+        TELL(r, &place, "", "nested more than %d levels deep", DEPTH_MAX);
+    } else {
+        TELL(r, &place, "", "%s", f->problem.text);
     }
-}
-
-static tc_status on_event(void *context, struct fy_event *event)
-{
-    struct reader *r = context;
-    struct tc__config_place place = place_of(r, event);
-    if (event->type == FYET_ALIAS || fy_event_get_anchor_token(event) != NULL) {
-        TELL(r, &place, "", "anchors and aliases (& and *) are not read; write the value out");
-    } else if (fy_event_get_tag_token(event) != NULL) {
-        TELL(r, &place, "", "tags (!) are not read; write the value without");
-    }
-    switch (event->type) {
-    case FYET_DOCUMENT_START:
-        if (r->documents++ > 0) {
-            TELL(r, &place, "", "a second document begins here; one is read");
-            r->stopped = true;
-        }
-        break;
-    case FYET_MAPPING_START:
-    case FYET_SEQUENCE_START:
-        on_open(r, &place, event->type == FYET_MAPPING_START);
-        break;
-    case FYET_MAPPING_END:
-    case FYET_SEQUENCE_END:
-        on_close(r);
-        break;
-    case FYET_SCALAR:
-        on_scalar(r, event, &place);
-        break;
-    case FYET_ALIAS:
-        on_alias(r);
-        break;
-    case FYET_NONE:
-    case FYET_STREAM_START:
-    case FYET_STREAM_END:
-    case FYET_DOCUMENT_END:
-        break;
-    }
-    return r->stopped ? TC_E_LIMIT : TC_OK; /* told already */
-}
-
-static void tell_problem(struct reader *r, const struct tc_yaml_problem *problem)
-{
-    struct tc__config_place place = r->base;
-    if (problem->at.line > 0) {
-        place.line = problem->at.line;
-        place.column = problem->at.column;
-    }
-    TELL(r, &place, "", "this is not YAML: %s", problem->text);
 }
 
 void tc__config_yaml(struct tc__config_load *l, struct tc_slice text, struct tc__config_node *root,
                      const struct tc__config_place *base)
 {
-    struct reader r = {.load = l, .root = root, .base = *base};
-    struct tc_yaml_problem problem;
-    tc_status status = TC_OK;
-    size_t at = 0;
-    const char *why = tc_yaml_screen(text, &at, &status);
-    if (why != NULL) {
-        struct tc__config_place place = r.base;
-        struct tc_yaml_place found = tc_yaml_place_of(text, at);
-        place.line = found.line;
-        place.column = found.column;
-        TELL(&r, &place, "", "%s", why);
-        return;
+    struct reader r = {.load = l, .base = *base};
+    struct tc_yaml_tree tree;
+    struct tc_yaml_failure failure;
+    tc_status status = tc_yaml_tree_read(text, &OPTIONS, &tree, &failure);
+    if (tree.root != NULL) {
+        read_value(&r, root, tree.root);
+        read_sections(&r);
     }
-    status = tc_yaml_events(text, on_event, &r, &problem);
-    if (status == TC_E_NOMEM) {
-        TELL(&r, &r.base, "", "no memory to read it");
-    } else if (problem.text[0] != '\0') {
-        tell_problem(&r, &problem);
+    if (status != TC_OK && status != TC_E_NOMEM) {
+        tell_failure(&r, &failure);
     }
+    l->no_memory = l->no_memory || status == TC_E_NOMEM;
+    tc_yaml_tree_fini(&tree);
 }

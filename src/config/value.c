@@ -2,6 +2,7 @@
 /* Values of single keys: how they are written, what is wrong with one, how they are shown. */
 #include "base/assert.h"
 #include "base/time.h"
+#include "base/yaml/tree.h"
 #include "config/config_priv.h"
 
 #include <string.h>
@@ -409,12 +410,6 @@ void tc__config_taken(struct tc__config_load *l, struct tc__config_node *node,
     }
 }
 
-static bool is_null(struct tc_slice text)
-{
-    return text.len == 0 || tc_slice_eq(text, TC_LIT("~")) || tc_slice_eq(text, TC_LIT("null")) ||
-           tc_slice_eq(text, TC_LIT("Null")) || tc_slice_eq(text, TC_LIT("NULL"));
-}
-
 void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
                     const struct tc__config_place *place, struct tc_slice text, bool is_plain)
 {
@@ -424,7 +419,8 @@ void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
     bool is_count = row == NULL ? node->param != NULL && node->param->type == TC_PARAM_COUNT
                                 : row->type == TC__COUNT;
     bool taken = false;
-    if (place->origin == TC_CONFIG_FILE && is_plain && is_null(text)) {
+    if (place->origin == TC_CONFIG_FILE && is_plain &&
+        tc_yaml_kind_of(text, TC_YAML_TEXT) == TC_YAML_NULL) {
         tc__config_mistake(l, place, node->path,
                            "has no value; leave the key out for the default%s",
                            row != NULL && row->value[0] == '\0' ? ", or write \"\"" : "");

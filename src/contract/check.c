@@ -32,8 +32,8 @@ void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, 
     if (k->take != NULL) {
         k->take(k->context, &(struct tc_violation){.path = path,
                                                    .message = k->message_text,
-                                                   .line = at.line,
-                                                   .column = at.column,
+                                                   .line = at.at.line,
+                                                   .column = at.at.column,
                                                    .strict = strict});
     }
 }
@@ -74,29 +74,31 @@ const char *tc__check_nearest(struct tc_slice s, const char *const *words)
     return found;
 }
 
-static const char *kind_name(enum tc__kind kind)
+static const char *kind_name(enum tc_yaml_kind kind)
 {
     switch (kind) {
-    case TC__NULL:
+    case TC_YAML_NULL:
         return "null";
-    case TC__BOOL:
+    case TC_YAML_BOOL:
         return "boolean ";
-    case TC__INT:
+    case TC_YAML_INT:
         return "integer ";
-    case TC__REAL:
+    case TC_YAML_REAL:
         return "number ";
-    case TC__STRING:
+    case TC_YAML_STRING:
         return "string ";
-    case TC__TIME:
+    case TC_YAML_TIME:
         return "date ";
-    case TC__BYTES:
+    case TC_YAML_BYTES:
         return "binary data";
-    case TC__LIST:
+    case TC_YAML_LIST:
         return "a list";
-    case TC__MAPPING:
+    case TC_YAML_MAPPING:
         return "a mapping";
-    case TC__SET:
+    case TC_YAML_SET:
         return "a set";
+    case TC_YAML_UNKNOWN: /* not by this schema */
+        break;
     }
     return "";
 }
@@ -109,16 +111,17 @@ void tc__check_found(struct tc__check *k, struct tc__value v)
         tc_buf_lit(b, "nothing");
         return;
     }
-    struct tc_slice text = tc__contract_text(k->c, v.node);
-    enum tc__kind kind = v.node->kind;
-    if (kind == TC__STRING && text.len == 0) {
+    struct tc_slice text = tc_yaml_text(v.node);
+    enum tc_yaml_kind kind = v.node->kind;
+    if (kind == TC_YAML_STRING && text.len == 0) {
         tc_buf_lit(b, "an empty string");
         return;
     }
     tc_buf_str(b, tc_slice_cstr(kind_name(kind)));
-    if (kind == TC__STRING) {
+    if (kind == TC_YAML_STRING) {
         tc__check_quote(b, text);
-    } else if (kind == TC__BOOL || kind == TC__INT || kind == TC__REAL || kind == TC__TIME) {
+    } else if (kind == TC_YAML_BOOL || kind == TC_YAML_INT || kind == TC_YAML_REAL ||
+               kind == TC_YAML_TIME) {
         tc_buf_printable(b, tc_slice_head(text, TC__QUOTED_MAX));
     }
 }
@@ -129,12 +132,12 @@ static void tell_expected(struct tc__check *k, const struct tc__rule *r, struct 
     struct tc_buf *b = tc__check_say(k);
     tc_buf_str(b, tc_slice_cstr(what));
     tc__check_found(k, v);
-    if (r->kind == TC__IS_STRING && v.node != NULL && v.node->plain && v.node->kind != TC__STRING &&
-        v.node->kind != TC__NULL) {
+    if (r->kind == TC__IS_STRING && v.node != NULL && v.node->is_plain &&
+        v.node->kind != TC_YAML_STRING && v.node->kind != TC_YAML_NULL) {
         tc_buf_lit(b, "; write it in quotes");
     }
     bool wants_bool = r->kind == TC__IS_BOOL || r->kind == TC__IS_TRUE;
-    if (wants_bool && v.node != NULL && v.node->kind == TC__STRING && !v.node->plain) {
+    if (wants_bool && v.node != NULL && v.node->kind == TC_YAML_STRING && !v.node->is_plain) {
         tc_buf_lit(b, "; write it without quotes");
     }
     if (r->when == TC__TRAINING) {
@@ -148,41 +151,40 @@ static void tell_expected(struct tc__check *k, const struct tc__rule *r, struct 
     tc__check_tell(k, r->path, v, r->strict);
 }
 
-static bool is_kind(struct tc__value v, enum tc__kind kind)
+static bool is_kind(struct tc__value v, enum tc_yaml_kind kind)
 {
     return v.node != NULL && v.node->kind == kind;
 }
 
-static bool is_word(const struct tc__check *k, const struct tc__node *n, const char *word)
+static bool is_word(const struct tc_yaml_node *n, const char *word)
 {
-    return n->kind == TC__STRING && tc_slice_eq(tc__contract_text(k->c, n), tc_slice_cstr(word));
+    return n->kind == TC_YAML_STRING && tc_slice_eq(tc_yaml_text(n), tc_slice_cstr(word));
 }
 
 static bool is_filled(struct tc__value v)
 {
-    return v.node != NULL && v.node->kind == TC__STRING && v.node->text_len > 0;
+    return v.node != NULL && v.node->kind == TC_YAML_STRING && v.node->text.len > 0;
 }
 
 static bool is_true(struct tc__value v)
 {
-    return v.node != NULL && v.node->kind == TC__BOOL && v.node->integer != 0;
+    return v.node != NULL && v.node->kind == TC_YAML_BOOL && tc__contract_number(v.node) > 0;
 }
 
 /* Python's True is the integer 1, and the original lets it pass where 1 does. */
 static bool is_at_least(struct tc__value v, double low)
 {
-    return (is_kind(v, TC__INT) && v.node->real >= low) ||
-           (is_kind(v, TC__BOOL) && (double)v.node->integer >= low);
+    return (is_kind(v, TC_YAML_INT) || is_kind(v, TC_YAML_BOOL)) &&
+           tc__contract_number(v.node) >= low;
 }
 
-static bool list_has(const struct tc__check *k, struct tc__value list, const char *word)
+static bool list_has(struct tc__value list, const char *word)
 {
-    if (!is_kind(list, TC__LIST)) {
+    if (!is_kind(list, TC_YAML_LIST)) {
         return false;
     }
-    for (const struct tc__entry *e = tc__contract_entry(k->c, list.node->first); e != NULL;
-         e = tc__contract_entry(k->c, e->next)) {
-        if (is_word(k, tc__contract_node(k->c, e->value), word)) {
+    for (const struct tc_yaml_entry *e = tc_yaml_first(list.node); e != NULL; e = e->next) {
+        if (is_word(e->value, word)) {
             return true;
         }
     }
@@ -192,7 +194,7 @@ static bool list_has(const struct tc__check *k, struct tc__value list, const cha
 static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     for (size_t i = 0; v.node != NULL && r->words[i] != NULL; i++) {
-        if (is_word(k, v.node, r->words[i])) {
+        if (is_word(v.node, r->words[i])) {
             return;
         }
     }
@@ -200,9 +202,8 @@ static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct t
     tc_buf_str(b, r->words[1] == NULL ? S("expected ") : S("expected one of "));
     tc__check_words(b, r->words, ", ");
     tc__check_found(k, v);
-    const char *nearest = is_kind(v, TC__STRING)
-                              ? tc__check_nearest(tc__contract_text(k->c, v.node), r->words)
-                              : NULL;
+    const char *nearest =
+        is_kind(v, TC_YAML_STRING) ? tc__check_nearest(tc_yaml_text(v.node), r->words) : NULL;
     if (nearest != NULL && r->words[1] != NULL) {
         tc_buf_lit(b, "; did you mean ");
         tc_buf_str(b, tc_slice_cstr(nearest));
@@ -214,13 +215,12 @@ static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct t
 /* Lists and mappings cannot be names; the original breaks off over them. */
 static void check_items(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    uint32_t at = is_kind(v, TC__LIST) && !v.node->pairs ? v.node->first : TC__NONE;
-    const struct tc__entry *e = NULL;
-    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
-         at = e->next, i++) {
-        struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
-        if (item.node->kind == TC__LIST || item.node->kind == TC__MAPPING ||
-            item.node->kind == TC__SET) {
+    const struct tc_yaml_entry *e =
+        is_kind(v, TC_YAML_LIST) && !v.node->is_pairs ? v.node->first : NULL;
+    for (size_t i = 0; !tc__check_is_full(k) && e != NULL; e = e->next, i++) {
+        struct tc__value item = {e->value, e->at};
+        if (item.node->kind == TC_YAML_LIST || item.node->kind == TC_YAML_MAPPING ||
+            item.node->kind == TC_YAML_SET) {
             struct tc_buf *b = tc__check_say(k);
             tc_buf_lit(b, "expected names, but item ");
             tc_buf_u64(b, i);
@@ -249,8 +249,8 @@ static void check_has_all(struct tc__check *k, const struct tc__rule *r, struct 
     tc_buf_lit(b, "missing ");
     for (size_t i = 0; r->words[i] != NULL; i++) {
         bool has = r->kind == TC__HAS_KEYS
-                       ? tc__contract_pair(k->c, v.node, tc_slice_cstr(r->words[i])) != NULL
-                       : list_has(k, v, r->words[i]);
+                       ? tc__contract_pair(v.node, tc_slice_cstr(r->words[i])) != NULL
+                       : list_has(v, r->words[i]);
         if (!has) {
             tc_buf_str(b, is_missing ? S(", ") : S(""));
             tc_buf_str(b, tc_slice_cstr(r->words[i]));
@@ -271,7 +271,7 @@ static void check_has_all(struct tc__check *k, const struct tc__rule *r, struct 
 static void check_has_one(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     for (size_t i = 0; r->words[i] != NULL; i++) {
-        if (list_has(k, v, r->words[i])) {
+        if (list_has(v, r->words[i])) {
             return;
         }
     }
@@ -284,26 +284,27 @@ static void check_has_one(struct tc__check *k, const struct tc__rule *r, struct 
 
 /* Whether a string in the value has the word in it: what Python's str() of it would show. Every
  * node is looked at once, whatever aliases there are. */
-static bool mentions(const struct tc_contract *c, const struct tc__node *n, struct tc_slice word)
+static bool mentions(const struct tc_contract *c, const struct tc_yaml_node *n,
+                     struct tc_slice word)
 {
-    if (n == NULL || n->kind == TC__STRING) {
-        return n != NULL && tc_slice_contains(tc__contract_text(c, n), word);
+    if (n == NULL || n->kind == TC_YAML_STRING) {
+        return n != NULL && tc_slice_contains(tc_yaml_text(n), word);
     }
-    uint32_t *todo = calloc(c->node_count, sizeof *todo);
-    bool *seen = calloc(c->node_count, sizeof *seen);
+    const struct tc_yaml_node **todo = calloc(c->tree.node_count, sizeof *todo);
+    bool *seen = calloc(c->tree.node_count, sizeof *seen);
     bool found = false;
     size_t count = 0;
     if (todo != NULL && seen != NULL) {
-        todo[count++] = (uint32_t)(n - c->nodes);
+        todo[count++] = n;
     }
     while (!found && count > 0) {
-        const struct tc__node *now = &c->nodes[todo[--count]];
-        found = now->kind == TC__STRING && tc_slice_contains(tc__contract_text(c, now), word);
-        for (uint32_t at = now->first; at != TC__NONE; at = c->entries[at].next) {
-            const uint32_t next[] = {c->entries[at].key, c->entries[at].value};
+        const struct tc_yaml_node *now = todo[--count];
+        found = now->kind == TC_YAML_STRING && tc_slice_contains(now->text, word);
+        for (const struct tc_yaml_entry *e = tc_yaml_first(now); e != NULL; e = e->next) {
+            const struct tc_yaml_node *next[] = {e->key, e->value};
             for (size_t i = 0; i < 2; i++) {
-                if (next[i] != TC__NONE && !seen[next[i]]) {
-                    seen[next[i]] = true;
+                if (next[i] != NULL && !seen[next[i]->number]) {
+                    seen[next[i]->number] = true;
                     todo[count++] = next[i];
                 }
             }
@@ -317,9 +318,9 @@ static bool mentions(const struct tc_contract *c, const struct tc__node *n, stru
 static void check_sources(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     struct tc__value path =
-        tc__contract_find(k->c, tc__contract_root(k->c), S("spec.intent.schedulerPath"));
+        tc__contract_find(tc__contract_root(k->c), S("spec.intent.schedulerPath"));
     for (size_t i = 0; r->words[i] != NULL; i++) {
-        if (mentions(k->c, path.node, tc_slice_cstr(r->words[i])) && !list_has(k, v, r->words[i])) {
+        if (mentions(k->c, path.node, tc_slice_cstr(r->words[i])) && !list_has(v, r->words[i])) {
             struct tc_buf *b = tc__check_say(k);
             tc_buf_lit(b, "missing ");
             tc_buf_str(b, tc_slice_cstr(r->words[i]));
@@ -334,12 +335,12 @@ static void check_order(struct tc__check *k, const struct tc__rule *r, struct tc
     double last = 0;
     bool in_order = true;
     for (size_t i = 0; r->words[i] != NULL; i++) {
-        const struct tc__entry *e = tc__contract_pair(k->c, v.node, tc_slice_cstr(r->words[i]));
-        struct tc__value days = {e == NULL ? NULL : tc__contract_node(k->c, e->value), 0, 0};
+        const struct tc_yaml_entry *e = tc__contract_pair(v.node, tc_slice_cstr(r->words[i]));
+        struct tc__value days = {e == NULL ? NULL : e->value, {0, 0}};
         if (!is_at_least(days, 1)) {
             return; /* told by the row of that tier */
         }
-        double now = days.node->kind == TC__BOOL ? (double)days.node->integer : days.node->real;
+        double now = tc__contract_number(days.node);
         in_order = in_order && now >= last;
         last = now;
     }
@@ -368,9 +369,9 @@ static bool check_layer(struct tc__check *k, const char *list, size_t i, struct 
 {
     char path[TC__PATH_MAX];
     struct tc__rule r = {.path = tc__check_item(path, sizeof path, list, i, "")};
-    struct tc__value name = {NULL, item.line, item.column};
-    if (is_kind(item, TC__MAPPING)) {
-        name = tc__contract_find(k->c, item, S("name"));
+    struct tc__value name = {NULL, item.at};
+    if (is_kind(item, TC_YAML_MAPPING)) {
+        name = tc__contract_find(item, S("name"));
     } else {
         tell_expected(k, &r, item, "expected mapping");
     }
@@ -380,20 +381,20 @@ static bool check_layer(struct tc__check *k, const char *list, size_t i, struct 
         tell_expected(k, &r, name, "expected non-empty string");
         return false;
     }
-    *out_name = tc__contract_text(k->c, name.node);
-    struct tc__value enabled = tc__contract_find(k->c, item, S("enabled"));
-    if (!is_kind(enabled, TC__BOOL)) {
+    *out_name = tc_yaml_text(name.node);
+    struct tc__value enabled = tc__contract_find(item, S("enabled"));
+    if (!is_kind(enabled, TC_YAML_BOOL)) {
         r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".enabled"),
                               .kind = TC__IS_BOOL};
         tell_expected(k, &r, enabled, "expected boolean");
         return false;
     }
-    struct tc__value suites = tc__contract_find(k->c, item, S("suites"));
+    struct tc__value suites = tc__contract_find(item, S("suites"));
     r = (struct tc__rule){.path = tc__check_item(path, sizeof path, list, i, ".suites")};
-    if (!is_kind(suites, TC__LIST)) {
+    if (!is_kind(suites, TC_YAML_LIST)) {
         tell_expected(k, &r, suites, "expected list");
     }
-    if (is_true(enabled) && (!is_kind(suites, TC__LIST) || suites.node->count == 0)) {
+    if (is_true(enabled) && (!is_kind(suites, TC_YAML_LIST) || suites.node->count == 0)) {
         tc_buf_lit(tc__check_say(k), "an enabled layer needs at least one suite");
         tc__check_tell(k, r.path, suites, false);
     }
@@ -404,12 +405,10 @@ static void check_layers(struct tc__check *k, const struct tc__rule *r, struct t
 {
     bool has[8] = {false};
     bool is_enabled = false;
-    uint32_t at = is_kind(v, TC__LIST) ? v.node->first : TC__NONE;
-    const struct tc__entry *e = NULL;
-    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
-         at = e->next, i++) {
+    const struct tc_yaml_entry *e = is_kind(v, TC_YAML_LIST) ? v.node->first : NULL;
+    for (size_t i = 0; !tc__check_is_full(k) && e != NULL; e = e->next, i++) {
         struct tc_slice name = TC_EMPTY;
-        struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
+        struct tc__value item = {e->value, e->at};
         is_enabled = check_layer(k, r->path, i, item, &name) || is_enabled;
         for (size_t w = 0; r->words[w] != NULL && w < sizeof has; w++) {
             has[w] = has[w] || tc_slice_eq(name, tc_slice_cstr(r->words[w]));
@@ -445,8 +444,9 @@ static void check_number(struct tc__check *k, const struct tc__rule *r, struct t
         tc_buf_lit(&b, "must be an integer >= ");
         tc_buf_f64(&b, r->low);
     } else {
-        bool is_number = is_kind(v, TC__REAL) || is_kind(v, TC__INT);
-        if (is_number && v.node->real >= r->low && v.node->real < r->high) {
+        bool is_number = is_kind(v, TC_YAML_REAL) || is_kind(v, TC_YAML_INT);
+        double number = is_number ? tc__contract_number(v.node) : 0;
+        if (is_number && number >= r->low && number < r->high) {
             return;
         }
         tc_buf_lit(&b, "must be a number >= ");
@@ -462,12 +462,12 @@ static void check_rule(struct tc__check *k, const struct tc__rule *r, struct tc_
 {
     switch (r->kind) {
     case TC__IS_MAPPING:
-        if (!is_kind(v, TC__MAPPING)) {
+        if (!is_kind(v, TC_YAML_MAPPING)) {
             tell_expected(k, r, v, "expected mapping");
         }
         break;
     case TC__IS_LIST:
-        if (!is_kind(v, TC__LIST)) {
+        if (!is_kind(v, TC_YAML_LIST)) {
             tell_expected(k, r, v, "expected list");
         }
         break;
@@ -477,7 +477,7 @@ static void check_rule(struct tc__check *k, const struct tc__rule *r, struct tc_
         }
         break;
     case TC__IS_BOOL:
-        if (!is_kind(v, TC__BOOL)) {
+        if (!is_kind(v, TC_YAML_BOOL)) {
             tell_expected(k, r, v, "expected boolean");
         }
         break;
@@ -495,7 +495,7 @@ static void check_rule(struct tc__check *k, const struct tc__rule *r, struct tc_
         check_number(k, r, v);
         break;
     case TC__HAS_ITEM:
-        if (!is_kind(v, TC__LIST) || v.node->count == 0) {
+        if (!is_kind(v, TC_YAML_LIST) || v.node->count == 0) {
             tc_buf_lit(tc__check_say(k), "needs at least one entry");
             tc__check_tell(k, r->path, v, false);
         }
@@ -543,7 +543,7 @@ size_t tc_contract_check(const struct tc_contract *c, bool strict,
 {
     struct tc__check k = {.c = c, .take = take, .context = context, .strict = strict};
     struct tc__value root = tc__contract_root(c);
-    if (root.node->kind != TC__MAPPING) {
+    if (root.node->kind != TC_YAML_MAPPING) {
         tc_buf_lit(tc__check_say(&k), "expected YAML mapping");
         tc__check_tell(&k, "document", root, false);
         return k.count;
@@ -557,7 +557,7 @@ size_t tc_contract_check(const struct tc_contract *c, bool strict,
             strstr(r->path, "[]") != NULL) {
             continue;
         }
-        struct tc__value v = tc__contract_find(c, root, tc_slice_cstr(r->path));
+        struct tc__value v = tc__contract_find(root, tc_slice_cstr(r->path));
         check_rule(&k, r, v);
         if (strict) {
             tc__strict_rule(&k, r, v);

@@ -4,32 +4,15 @@
 
 #define S(literal) TC_LIT(literal)
 
-struct tc_slice tc__contract_text(const struct tc_contract *c, const struct tc__node *n)
+const struct tc_yaml_entry *tc__contract_pair(const struct tc_yaml_node *n, struct tc_slice key)
 {
-    return n->text_len == 0 ? TC_EMPTY : tc_slice_make(c->text + n->text, n->text_len);
-}
-
-const struct tc__entry *tc__contract_entry(const struct tc_contract *c, uint32_t index)
-{
-    return index == TC__NONE ? NULL : &c->entries[index];
-}
-
-const struct tc__node *tc__contract_node(const struct tc_contract *c, uint32_t index)
-{
-    return index == TC__NONE ? NULL : &c->nodes[index];
-}
-
-const struct tc__entry *tc__contract_pair(const struct tc_contract *c, const struct tc__node *n,
-                                          struct tc_slice key)
-{
-    const struct tc__entry *found = NULL;
-    if (n == NULL || n->kind != TC__MAPPING) {
+    const struct tc_yaml_entry *found = NULL;
+    if (n == NULL || n->kind != TC_YAML_MAPPING) {
         return NULL;
     }
-    for (uint32_t at = n->first; at != TC__NONE; at = c->entries[at].next) {
-        const struct tc__node *k = &c->nodes[c->entries[at].key];
-        if (k->kind == TC__STRING && tc_slice_eq(tc__contract_text(c, k), key)) {
-            found = &c->entries[at];
+    for (const struct tc_yaml_entry *e = n->first; e != NULL; e = e->next) {
+        if (e->key->kind == TC_YAML_STRING && tc_slice_eq(e->key->text, key)) {
+            found = e;
         }
     }
     return found;
@@ -37,26 +20,20 @@ const struct tc__entry *tc__contract_pair(const struct tc_contract *c, const str
 
 struct tc__value tc__contract_root(const struct tc_contract *c)
 {
-    const struct tc__node *n = &c->nodes[c->root];
-    return (struct tc__value){.node = n, .line = n->line, .column = n->column};
+    return (struct tc__value){.node = c->root, .at = c->root->at};
 }
 
-struct tc__value tc__contract_find(const struct tc_contract *c, struct tc__value from,
-                                   struct tc_slice path)
+struct tc__value tc__contract_find(struct tc__value from, struct tc_slice path)
 {
     while (path.len > 0) {
         struct tc_slice rest = TC_EMPTY;
         struct tc_slice key = tc_slice_cut(path, '.', &rest);
-        const struct tc__entry *pair = tc__contract_pair(c, from.node, key);
+        const struct tc_yaml_entry *pair = tc__contract_pair(from.node, key);
         if (pair == NULL) {
-            if (from.node->kind == TC__MAPPING) {
-                from.line = from.node->line;
-                from.column = from.node->column;
-            }
-            from.node = NULL;
-            return from;
+            bool is_mapping = from.node->kind == TC_YAML_MAPPING;
+            return (struct tc__value){NULL, is_mapping ? from.node->at : from.at};
         }
-        from = (struct tc__value){&c->nodes[pair->value], pair->line, pair->column};
+        from = (struct tc__value){pair->value, pair->at};
         path = rest;
     }
     return from;
@@ -64,16 +41,24 @@ struct tc__value tc__contract_find(const struct tc_contract *c, struct tc__value
 
 struct tc_slice tc__contract_string(const struct tc_contract *c, const char *path)
 {
-    struct tc__value v = tc__contract_find(c, tc__contract_root(c), tc_slice_cstr(path));
-    return v.node != NULL && v.node->kind == TC__STRING ? tc__contract_text(c, v.node) : TC_EMPTY;
+    struct tc__value v = tc__contract_find(tc__contract_root(c), tc_slice_cstr(path));
+    return v.node != NULL && v.node->kind == TC_YAML_STRING ? tc_yaml_text(v.node) : TC_EMPTY;
+}
+
+/* The nearest that fits. */
+static int64_t whole_number(const struct tc_yaml_node *n)
+{
+    struct tc_yaml_number number = tc_yaml_number(n, TC_YAML_PYTHON_1_1);
+    int64_t most = number.magnitude > INT64_MAX ? INT64_MAX : (int64_t)number.magnitude;
+    return number.is_negative ? -most : most;
 }
 
 void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *out)
 {
     struct tc__value root = tc__contract_root(c);
-    const struct tc__node *least = tc__contract_find(c, root, S("spec.trials.minReplicates")).node;
-    const struct tc__node *level =
-        tc__contract_find(c, root, S("spec.trials.confidenceLevel")).node;
+    const struct tc_yaml_node *least = tc__contract_find(root, S("spec.trials.minReplicates")).node;
+    const struct tc_yaml_node *level =
+        tc__contract_find(root, S("spec.trials.confidenceLevel")).node;
     *out = (struct tc_contract_facts){
         .name = tc__contract_string(c, "metadata.name"),
         .benchmark_class = tc__contract_string(c, "spec.intent.benchmarkClass"),
@@ -88,8 +73,8 @@ void tc_contract_facts(const struct tc_contract *c, struct tc_contract_facts *ou
         .dataset = tc__contract_string(c, "spec.workload.datasetRef"),
         .protocol = tc__contract_string(c, "spec.workload.protocol"),
         .deployment = tc__contract_string(c, "spec.workload.deploymentModel"),
-        .min_replicates = least != NULL && least->kind == TC__INT ? least->integer : 0,
+        .min_replicates = least != NULL && least->kind == TC_YAML_INT ? whole_number(least) : 0,
         .confidence_level =
-            level != NULL && (level->kind == TC__REAL || level->kind == TC__INT) ? level->real : 0,
+            level != NULL && level->kind != TC_YAML_BOOL ? tc__contract_number(level) : 0,
     };
 }

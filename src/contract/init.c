@@ -100,9 +100,7 @@ tc_status tc_contract_value_set(struct tc_contract_values *values, enum tc_contr
 /* Letters, digits and a few marks between them need no quotes, unless they are a number or so. */
 static void put_value(struct tc_buf *b, struct tc_slice s)
 {
-    struct tc__node node = {.kind = TC__NULL};
-    const char *why = NULL;
-    bool plain = tc__contract_scalar(s, true, TC_EMPTY, &node, &why) && node.kind == TC__STRING;
+    bool plain = tc_yaml_kind_of(s, TC_YAML_PYTHON_1_1) == TC_YAML_STRING;
     for (size_t i = 0; plain && i < s.len; i++) {
         char c = s.ptr[i];
         bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

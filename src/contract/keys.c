@@ -10,8 +10,8 @@
 #define LEVELS_MAX 16
 
 struct level {
-    const struct tc__node *node;
-    uint32_t at;
+    const struct tc_yaml_node *node;
+    const struct tc_yaml_entry *next;
     size_t index;   /* of the item */
     size_t pattern; /* lengths of both paths at this level */
     size_t path;
@@ -95,27 +95,27 @@ static void tell_unknown(struct walk *w, struct tc_slice parent, struct tc_slice
     tc__check_tell(w->k, w->path_text, at, true);
 }
 
-static void push(struct walk *w, const struct tc__node *n)
+static void push(struct walk *w, const struct tc_yaml_node *n)
 {
     if (w->depth < LEVELS_MAX) {
         w->levels[w->depth++] = (struct level){
-            .node = n, .at = n->first, .pattern = w->pattern.len, .path = w->path.len};
+            .node = n, .next = tc_yaml_first(n), .pattern = w->pattern.len, .path = w->path.len};
     }
 }
 
 /* What is written once more after this pair, or is no string, is told; true when it is done. */
-static bool is_told(struct walk *w, const struct tc__entry *e, const struct tc__node *key)
+static bool is_told(struct walk *w, const struct tc_yaml_entry *e, const struct tc_yaml_node *key)
 {
-    struct tc__value at = {NULL, key->line, key->column};
-    if (e->overridden || key->kind != TC__STRING) {
+    struct tc__value at = {NULL, key->at};
+    if (e->is_overridden || key->kind != TC_YAML_STRING) {
         struct tc_buf *b = tc__check_say(w->k);
-        if (e->overridden) {
+        if (e->is_overridden) {
             tc_buf_lit(b, "the key is there twice; the last one counts");
         } else {
             tc_buf_lit(b, "the key is no string; write it in quotes");
         }
         w->path_text[w->path.len] = '\0';
-        if (!e->merged) {
+        if (!e->is_merged) {
             tc__check_tell(w->k, w->path_text, at, true);
         }
         return true;
@@ -123,11 +123,11 @@ static bool is_told(struct walk *w, const struct tc__entry *e, const struct tc__
     return false;
 }
 
-static void on_pair(struct walk *w, const struct level *l, const struct tc__entry *e)
+static void on_pair(struct walk *w, const struct level *l, const struct tc_yaml_entry *e)
 {
-    const struct tc__node *key = tc__contract_node(w->k->c, e->key);
-    const struct tc__node *value = tc__contract_node(w->k->c, e->value);
-    struct tc_slice name = tc__contract_text(w->k->c, key);
+    const struct tc_yaml_node *key = e->key;
+    const struct tc_yaml_node *value = e->value;
+    struct tc_slice name = tc_yaml_text(key);
     struct tc_slice parent = tc_slice_head(tc_buf_slice(&w->pattern), l->pattern);
     if (l->pattern > 0) {
         tc_buf_char(&w->pattern, '.');
@@ -143,24 +143,24 @@ static void on_pair(struct walk *w, const struct level *l, const struct tc__entr
     }
     struct tc_slice pattern = tc_buf_slice(&w->pattern);
     if (tc__contract_rule(pattern) == NULL) {
-        if (!is_open(parent) && !e->merged) {
-            tell_unknown(w, parent, name, (struct tc__value){NULL, key->line, key->column});
+        if (!is_open(parent) && !e->is_merged) {
+            tell_unknown(w, parent, name, (struct tc__value){NULL, key->at});
         }
         return;
     }
-    if ((value->kind == TC__MAPPING && has_children(pattern)) || value->kind == TC__LIST) {
+    if ((value->kind == TC_YAML_MAPPING && has_children(pattern)) || value->kind == TC_YAML_LIST) {
         push(w, value);
     }
 }
 
-static void on_item(struct walk *w, const struct level *l, const struct tc__entry *e)
+static void on_item(struct walk *w, const struct level *l, const struct tc_yaml_entry *e)
 {
-    const struct tc__node *value = tc__contract_node(w->k->c, e->value);
+    const struct tc_yaml_node *value = e->value;
     tc_buf_lit(&w->pattern, "[]");
     tc_buf_char(&w->path, '[');
     tc_buf_u64(&w->path, l->index);
     tc_buf_char(&w->path, ']');
-    if (value->kind == TC__MAPPING && has_children(tc_buf_slice(&w->pattern))) {
+    if (value->kind == TC_YAML_MAPPING && has_children(tc_buf_slice(&w->pattern))) {
         push(w, value);
     }
 }
@@ -173,15 +173,15 @@ void tc__strict_keys(struct tc__check *k)
     push(&w, tc__contract_root(k->c).node);
     while (w.depth > 0 && !tc__check_is_full(k)) {
         struct level *l = &w.levels[w.depth - 1];
-        const struct tc__entry *e = tc__contract_entry(k->c, l->at);
+        const struct tc_yaml_entry *e = l->next;
         w.pattern.len = l->pattern;
         w.path.len = l->path;
         if (e == NULL) {
             w.depth--;
             continue;
         }
-        l->at = e->next;
-        if (l->node->kind == TC__MAPPING) {
+        l->next = e->next;
+        if (l->node->kind == TC_YAML_MAPPING) {
             on_pair(&w, l, e);
         } else {
             on_item(&w, l, e);

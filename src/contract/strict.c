@@ -19,7 +19,7 @@
 /* Values that are compared with those of the workload; what has more differs. */
 #define SAME_MAX 4096
 
-static bool is_kind(const struct tc__node *n, enum tc__kind kind)
+static bool is_kind(const struct tc_yaml_node *n, enum tc_yaml_kind kind)
 {
     return n != NULL && n->kind == kind;
 }
@@ -46,8 +46,7 @@ static bool is_digest(struct tc_slice s)
 
 static void check_digest(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    if (v.node == NULL ||
-        (v.node->kind == TC__STRING && is_digest(tc__contract_text(k->c, v.node)))) {
+    if (v.node == NULL || (v.node->kind == TC_YAML_STRING && is_digest(tc_yaml_text(v.node)))) {
         return;
     }
     tc_buf_lit(tc__check_say(k), "expected sha256: and 64 lower-case hex digits");
@@ -57,14 +56,14 @@ static void check_digest(struct tc__check *k, const struct tc__rule *r, struct t
 
 static void check_pinned(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    if (!is_kind(v.node, TC__STRING) || v.node->text_len == 0) {
+    if (!is_kind(v.node, TC_YAML_STRING) || v.node->text.len == 0) {
         tc_buf_lit(tc__check_say(k), "expected non-empty string");
         tc__check_found(k, v);
         tc__check_tell(k, r->path, v, true);
         return;
     }
     struct tc_slice rest = TC_EMPTY;
-    struct tc_slice text = tc__contract_text(k->c, v.node);
+    struct tc_slice text = tc_yaml_text(v.node);
     struct tc_slice head = tc_slice_cut(text, '@', &rest);
     if (head.len < text.len && !is_digest(rest)) {
         tell(k, r->path, v, "expected sha256: and 64 lower-case hex digits behind the @");
@@ -74,8 +73,8 @@ static void check_pinned(struct tc__check *k, const struct tc__rule *r, struct t
 static void check_differs(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     struct tc_slice other = tc__contract_string(k->c, r->words[0]);
-    if (is_kind(v.node, TC__STRING) && v.node->text_len > 0 &&
-        tc_slice_eq(other, tc__contract_text(k->c, v.node))) {
+    if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
+        tc_slice_eq(other, tc_yaml_text(v.node))) {
         struct tc_buf *b = tc__check_say(k);
         tc_buf_lit(b, "is the same as ");
         tc_buf_str(b, tc_slice_cstr(r->words[0]));
@@ -86,7 +85,7 @@ static void check_differs(struct tc__check *k, const struct tc__rule *r, struct 
 /* An integer of at least `low` under a key of an item. */
 static void check_tokens(struct tc__check *k, const char *path, struct tc__value v, double low)
 {
-    if (!is_kind(v.node, TC__INT) || v.node->real < low) {
+    if (!is_kind(v.node, TC_YAML_INT) || tc__contract_number(v.node) < low) {
         struct tc_buf *b = tc__check_say(k);
         tc_buf_lit(b, "must be an integer >= ");
         tc_buf_f64(b, low);
@@ -99,22 +98,23 @@ static void check_tokens(struct tc__check *k, const char *path, struct tc__value
 static double check_length(struct tc__check *k, const char *list, size_t i, struct tc__value item)
 {
     char path[TC__PATH_MAX];
-    if (!is_kind(item.node, TC__MAPPING)) {
+    if (!is_kind(item.node, TC_YAML_MAPPING)) {
         tc_buf_lit(tc__check_say(k), "expected mapping");
         tc__check_found(k, item);
         tc__check_tell(k, tc__check_item(path, sizeof path, list, i, ""), item, true);
         return (double)NAN;
     }
-    struct tc__value in = tc__contract_find(k->c, item, S("inputTokens"));
-    struct tc__value out = tc__contract_find(k->c, item, S("outputTokens"));
-    struct tc__value weight = tc__contract_find(k->c, item, S("weight"));
+    struct tc__value in = tc__contract_find(item, S("inputTokens"));
+    struct tc__value out = tc__contract_find(item, S("outputTokens"));
+    struct tc__value weight = tc__contract_find(item, S("weight"));
     check_tokens(k, tc__check_item(path, sizeof path, list, i, ".inputTokens"), in, 1);
     if (out.node != NULL) {
         check_tokens(k, tc__check_item(path, sizeof path, list, i, ".outputTokens"), out, 0);
     }
-    bool is_number = is_kind(weight.node, TC__REAL) || is_kind(weight.node, TC__INT);
-    if (is_number && weight.node->real > 0 && weight.node->real <= 1) {
-        return weight.node->real;
+    bool is_number = is_kind(weight.node, TC_YAML_REAL) || is_kind(weight.node, TC_YAML_INT);
+    double number = is_number ? tc__contract_number(weight.node) : 0;
+    if (number > 0 && number <= 1) {
+        return number;
     }
     tc_buf_lit(tc__check_say(k), "must be a number > 0 and <= 1");
     tc__check_found(k, weight);
@@ -125,14 +125,12 @@ static double check_length(struct tc__check *k, const char *list, size_t i, stru
 static void check_mix(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     double sum = 0;
-    uint32_t at = is_kind(v.node, TC__LIST) ? v.node->first : TC__NONE;
-    const struct tc__entry *e = NULL;
-    if (at == TC__NONE) {
+    const struct tc_yaml_entry *e = is_kind(v.node, TC_YAML_LIST) ? v.node->first : NULL;
+    if (e == NULL) {
         return;
     }
-    for (size_t i = 0; !tc__check_is_full(k) && (e = tc__contract_entry(k->c, at)) != NULL;
-         at = e->next, i++) {
-        struct tc__value item = {tc__contract_node(k->c, e->value), e->line, e->column};
+    for (size_t i = 0; !tc__check_is_full(k) && e != NULL; e = e->next, i++) {
+        struct tc__value item = {e->value, e->at};
         sum += check_length(k, r->path, i, item);
     }
     if (!isnan(sum) && fabs(sum - 1) > WEIGHTS_TOLERANCE) {
@@ -157,8 +155,7 @@ static bool number_at(const char **io_at, char before, double *out)
 }
 
 /* "[{512/128@0.7},{1024/256@0.3}]", the short form of a mix that templates use. */
-static bool is_short_form(const struct tc__check *k, struct tc_slice text,
-                          const struct tc__node *mix)
+static bool is_short_form(struct tc_slice text, const struct tc_yaml_node *mix)
 {
     char bytes[MIX_MAX * 32];
     size_t n = 0;
@@ -169,68 +166,65 @@ static bool is_short_form(const struct tc__check *k, struct tc_slice text,
     }
     bytes[n] = '\0';
     const char *at = bytes;
-    uint32_t next = mix->first;
-    for (size_t i = 0; next != TC__NONE; i++) {
-        const struct tc__entry *e = tc__contract_entry(k->c, next);
-        struct tc__value item = {tc__contract_node(k->c, e->value), 0, 0};
+    const struct tc_yaml_entry *e = mix->first;
+    for (size_t i = 0; e != NULL; e = e->next, i++) {
+        struct tc__value item = {e->value, {0, 0}};
         static const char *const keys[] = {"inputTokens", "outputTokens", "weight"};
         static const char before[] = {'{', '/', '@'};
-        if (*at++ != (i == 0 ? '[' : ',') || item.node->kind != TC__MAPPING) {
+        if (*at++ != (i == 0 ? '[' : ',') || item.node->kind != TC_YAML_MAPPING) {
             return false;
         }
         for (size_t j = 0; j < 3; j++) {
             double number = 0;
-            struct tc__value v = tc__contract_find(k->c, item, tc_slice_cstr(keys[j]));
-            bool is_number = is_kind(v.node, TC__INT) || is_kind(v.node, TC__REAL);
+            struct tc__value v = tc__contract_find(item, tc_slice_cstr(keys[j]));
+            bool is_number = is_kind(v.node, TC_YAML_INT) || is_kind(v.node, TC_YAML_REAL);
             if (!number_at(&at, before[j], &number) || !is_number ||
-                fabs(number - v.node->real) > WEIGHTS_TOLERANCE) {
+                fabs(number - tc__contract_number(v.node)) > WEIGHTS_TOLERANCE) {
                 return false;
             }
         }
         if (*at++ != '}') {
             return false;
         }
-        next = e->next;
     }
     return at[0] == ']' && at[1] == '\0';
 }
 
 /* Two values side by side. */
 struct couple {
-    const struct tc__node *a;
-    const struct tc__node *b;
+    const struct tc_yaml_node *a;
+    const struct tc_yaml_node *b;
 };
 
 /* Invariant: count <= SAME_MAX, and so are the steps: aliases cannot make it long. */
 struct sameness {
-    const struct tc_contract *c;
     struct couple todo[SAME_MAX];
     size_t count;
     size_t steps;
 };
 
-static bool is_number(const struct tc__node *n)
+static bool is_number(const struct tc_yaml_node *n)
 {
-    return n->kind == TC__INT || n->kind == TC__REAL;
+    return n->kind == TC_YAML_INT || n->kind == TC_YAML_REAL;
 }
 
-static bool add_couple(struct sameness *s, uint32_t a, uint32_t b)
+static bool add_couple(struct sameness *s, const struct tc_yaml_node *a,
+                       const struct tc_yaml_node *b)
 {
     if (s->steps == SAME_MAX || s->count == SAME_MAX) {
         return false;
     }
     s->steps++;
-    s->todo[s->count++] = (struct couple){tc__contract_node(s->c, a), tc__contract_node(s->c, b)};
+    s->todo[s->count++] = (struct couple){a, b};
     return true;
 }
 
 /* Keys that count. */
-static size_t key_count(const struct tc_contract *c, const struct tc__node *n)
+static size_t key_count(const struct tc_yaml_node *n)
 {
     size_t count = 0;
-    for (const struct tc__entry *e = tc__contract_entry(c, n->first); e != NULL;
-         e = tc__contract_entry(c, e->next)) {
-        count += e->overridden ? 0 : 1;
+    for (const struct tc_yaml_entry *e = tc_yaml_first(n); e != NULL; e = e->next) {
+        count += e->is_overridden ? 0 : 1;
     }
     return count;
 }
@@ -238,21 +232,20 @@ static size_t key_count(const struct tc_contract *c, const struct tc__node *n)
 /* What is inside of two lists or two mappings comes next. */
 static bool compare_inside(struct sameness *s, struct couple now)
 {
-    bool is_list = now.a->kind == TC__LIST;
-    const struct tc__entry *e = tc__contract_entry(s->c, now.a->first);
-    const struct tc__entry *other = tc__contract_entry(s->c, now.b->first);
-    if (is_list ? now.a->count != now.b->count : key_count(s->c, now.a) != key_count(s->c, now.b)) {
+    bool is_list = now.a->kind == TC_YAML_LIST;
+    const struct tc_yaml_entry *e = tc_yaml_first(now.a);
+    const struct tc_yaml_entry *other = tc_yaml_first(now.b);
+    if (is_list ? now.a->count != now.b->count : key_count(now.a) != key_count(now.b)) {
         return false;
     }
-    for (; e != NULL; e = tc__contract_entry(s->c, e->next)) {
+    for (; e != NULL; e = e->next) {
         if (!is_list) {
-            other = tc__contract_pair(s->c, now.b,
-                                      tc__contract_text(s->c, tc__contract_node(s->c, e->key)));
+            other = tc__contract_pair(now.b, tc_yaml_text(e->key));
         }
-        if (!e->overridden && (other == NULL || !add_couple(s, e->value, other->value))) {
+        if (!e->is_overridden && (other == NULL || !add_couple(s, e->value, other->value))) {
             return false;
         }
-        other = is_list ? tc__contract_entry(s->c, other->next) : NULL;
+        other = is_list ? other->next : NULL;
     }
     return true;
 }
@@ -260,39 +253,39 @@ static bool compare_inside(struct sameness *s, struct couple now)
 static bool compare_couple(struct sameness *s, struct couple now)
 {
     if (is_number(now.a) && is_number(now.b)) {
-        return now.a->real == now.b->real;
+        return tc__contract_number(now.a) == tc__contract_number(now.b);
     }
     if (now.a->kind != now.b->kind) {
         return false;
     }
     switch (now.a->kind) {
-    case TC__NULL:
+    case TC_YAML_NULL:
         return true;
-    case TC__BOOL:
-        return now.a->integer == now.b->integer;
-    case TC__LIST:
-    case TC__MAPPING:
+    case TC_YAML_BOOL:
+        return tc__contract_number(now.a) == tc__contract_number(now.b);
+    case TC_YAML_LIST:
+    case TC_YAML_MAPPING:
         return compare_inside(s, now);
-    case TC__INT:
-    case TC__REAL:
-    case TC__STRING:
-    case TC__TIME:
-    case TC__BYTES:
-    case TC__SET:
+    case TC_YAML_INT:
+    case TC_YAML_REAL:
+    case TC_YAML_STRING:
+    case TC_YAML_TIME:
+    case TC_YAML_BYTES:
+    case TC_YAML_SET:
+    case TC_YAML_UNKNOWN:
         break;
     }
-    return tc_slice_eq(tc__contract_text(s->c, now.a), tc__contract_text(s->c, now.b));
+    return tc_slice_eq(tc_yaml_text(now.a), tc_yaml_text(now.b));
 }
 
-static bool is_equal(const struct tc__check *k, const struct tc__node *a, const struct tc__node *b)
+static bool is_equal(const struct tc_yaml_node *a, const struct tc_yaml_node *b)
 {
-    if (b->kind == TC__LIST && a->kind == TC__STRING) {
-        return is_short_form(k, tc__contract_text(k->c, a), b);
+    if (b->kind == TC_YAML_LIST && a->kind == TC_YAML_STRING) {
+        return is_short_form(tc_yaml_text(a), b);
     }
     struct sameness *s = calloc(1, sizeof *s);
     bool same = s != NULL;
     if (same) {
-        s->c = k->c;
         s->todo[s->count++] = (struct couple){a, b};
     }
     while (same && s->count > 0) {
@@ -305,20 +298,17 @@ static bool is_equal(const struct tc__check *k, const struct tc__node *a, const 
 /* Members that the workload has as well. */
 static void check_same(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    struct tc__value workload =
-        tc__contract_find(k->c, tc__contract_root(k->c), S("spec.workload"));
-    if (!is_kind(v.node, TC__MAPPING) || !is_kind(workload.node, TC__MAPPING)) {
+    struct tc__value workload = tc__contract_find(tc__contract_root(k->c), S("spec.workload"));
+    if (!is_kind(v.node, TC_YAML_MAPPING) || !is_kind(workload.node, TC_YAML_MAPPING)) {
         return;
     }
-    for (const struct tc__entry *e = tc__contract_entry(k->c, workload.node->first); e != NULL;
-         e = tc__contract_entry(k->c, e->next)) {
-        const struct tc__node *key = tc__contract_node(k->c, e->key);
-        struct tc_slice name = tc__contract_text(k->c, key);
-        const struct tc__entry *fixed = key->kind == TC__STRING && !e->overridden
-                                            ? tc__contract_pair(k->c, v.node, name)
-                                            : NULL;
-        if (fixed == NULL ||
-            is_equal(k, tc__contract_node(k->c, fixed->value), tc__contract_node(k->c, e->value))) {
+    for (const struct tc_yaml_entry *e = tc_yaml_first(workload.node); e != NULL; e = e->next) {
+        const struct tc_yaml_node *key = e->key;
+        struct tc_slice name = tc_yaml_text(key);
+        const struct tc_yaml_entry *fixed = key->kind == TC_YAML_STRING && !e->is_overridden
+                                                ? tc__contract_pair(v.node, name)
+                                                : NULL;
+        if (fixed == NULL || is_equal(fixed->value, e->value)) {
             continue;
         }
         char path[TC__PATH_MAX];
@@ -330,49 +320,46 @@ static void check_same(struct tc__check *k, const struct tc__rule *r, struct tc_
         struct tc_buf *b = tc__check_say(k);
         tc_buf_lit(b, "differs from spec.workload.");
         tc_buf_printable(b, tc_slice_head(name, TC__QUOTED_MAX));
-        tc__check_tell(k, path, (struct tc__value){NULL, fixed->line, fixed->column}, true);
+        tc__check_tell(k, path, (struct tc__value){NULL, fixed->at}, true);
     }
+}
+
+static struct tc_slice item_text(const void *entry)
+{
+    return tc_yaml_text(((const struct tc_yaml_entry *)entry)->value);
 }
 
 static int compare_items(const void *left, const void *right, void *context)
 {
-    const struct tc_contract *c = ((const struct tc__check *)context)->c;
-    const struct tc__node *a = &c->nodes[((const struct tc__entry *)left)->value];
-    const struct tc__node *b = &c->nodes[((const struct tc__entry *)right)->value];
-    return tc_slice_cmp(tc__contract_text(c, a), tc__contract_text(c, b));
+    (void)context;
+    return tc_slice_cmp(item_text(left), item_text(right));
 }
 
 /* Names in a list: strings, each once. */
 static void check_names(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    const struct tc_contract *c = k->c;
     size_t count = 0;
-    const void **items = calloc((size_t)v.node->count * 2 + 1, sizeof *items);
-    for (uint32_t at = v.node->first; at != TC__NONE; at = c->entries[at].next) {
-        const struct tc__entry *e = &c->entries[at];
-        const struct tc__node *n = &c->nodes[e->value];
-        if (n->kind == TC__STRING && items != NULL) {
+    const void **items = calloc(v.node->count * 2 + 1, sizeof *items);
+    for (const struct tc_yaml_entry *e = v.node->first; e != NULL; e = e->next) {
+        struct tc__value item = {e->value, e->at};
+        if (is_kind(item.node, TC_YAML_STRING) && items != NULL) {
             items[count++] = e;
-        } else if (n->kind != TC__STRING && n->kind != TC__LIST && n->kind != TC__MAPPING &&
-                   n->kind != TC__SET) {
-            struct tc__value item = {n, e->line, e->column};
+        } else if (!is_kind(item.node, TC_YAML_STRING) && !tc_yaml_is_collection(item.node)) {
             tc_buf_lit(tc__check_say(k), "expected names");
             tc__check_found(k, item);
             tc__check_tell(k, r->path, item, true);
         }
     }
     if (items != NULL) {
-        tc_sort_ptrs(items, items + count, count, compare_items, k);
+        tc_sort_ptrs(items, items + count, count, compare_items, NULL);
     }
     for (size_t i = 0; i + 1 < count; i++) {
-        const struct tc__entry *e = items[i + 1];
-        if (tc_slice_eq(
-                tc__contract_text(c, &c->nodes[e->value]),
-                tc__contract_text(c, &c->nodes[((const struct tc__entry *)items[i])->value]))) {
+        const struct tc_yaml_entry *e = items[i + 1];
+        if (compare_items(items[i], e, NULL) == 0) {
             struct tc_buf *b = tc__check_say(k);
-            tc__check_quote(b, tc__contract_text(c, &c->nodes[e->value]));
+            tc__check_quote(b, item_text(e));
             tc_buf_lit(b, " is there twice");
-            tc__check_tell(k, r->path, (struct tc__value){NULL, e->line, e->column}, true);
+            tc__check_tell(k, r->path, (struct tc__value){NULL, e->at}, true);
         }
     }
     free(items);
@@ -391,18 +378,18 @@ void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__v
 {
     switch (r->kind) {
     case TC__IS_STRING:
-        if (is_kind(v.node, TC__STRING) && v.node->text_len > 0 &&
-            tc_slice_trim(tc__contract_text(k->c, v.node)).len == 0) {
+        if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
+            tc_slice_trim(tc_yaml_text(v.node)).len == 0) {
             tell(k, r->path, v, "expected non-empty string, found blanks");
         }
         break;
     case TC__AT_LEAST:
-        if (is_kind(v.node, TC__BOOL) && (double)v.node->integer >= r->low) {
+        if (is_kind(v.node, TC_YAML_BOOL) && tc__contract_number(v.node) >= r->low) {
             tell(k, r->path, v, "expected integer, found a boolean");
         }
         break;
     case TC__IS_LIST:
-        if (is_kind(v.node, TC__LIST) && !has_item_row(r->path)) {
+        if (is_kind(v.node, TC_YAML_LIST) && !has_item_row(r->path)) {
             check_names(k, r, v);
         }
         break;

@@ -18,10 +18,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A name in a scope. Kubernetes ends names at 253 bytes; an event with a longer one is no
- * event of a cluster, and cutting it could make two objects one. */
-#define TC_SCOPE_TEXT_MAX 256
-
 /* Invariant: once something did not fit, full stays set and nothing is emitted. */
 struct tc_draft {
     struct tc_finding finding;

@@ -50,6 +50,8 @@ struct tc_engine {
     struct tc_arena number;  /* identities of the verdict being passed on */
     struct tc_arena incident_arena;
     struct tc_incidents incidents;
+    struct tc_directory *directory;
+    uint32_t noted; /* bits of the kinds that it notes */
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
@@ -139,9 +141,12 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
         e->scratch_block = tc_block_new(SCRATCH_BYTES);
         e->number_block = tc_block_new(SCRATCH_BYTES / 4);
         e->incident_block = tc_block_new(INCIDENT_ARENA_BYTES);
-        ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL;
+        e->directory = tc_directory_create(out->statements);
+        ok = e->scratch_block != NULL && e->number_block != NULL && e->incident_block != NULL &&
+             e->directory != NULL;
     }
     if (ok) {
+        e->noted = tc_directory_kinds(e->directory);
         tc_arena_init_zeroed(&e->scratch, "scratch", e->scratch_block->bytes, SCRATCH_BYTES);
         tc_arena_init_zeroed(&e->number, "number", e->number_block->bytes, SCRATCH_BYTES / 4);
         tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block->bytes,
@@ -176,11 +181,13 @@ void tc_engine_destroy(struct tc_engine *e)
     tc_block_free(e->scratch_block);
     tc_block_free(e->number_block);
     tc_block_free(e->incident_block);
+    tc_directory_destroy(e->directory);
     free(e);
 }
 
 tc_status tc_engine_reset(struct tc_engine *e)
 {
+    tc_directory_reset(e->directory);
     tc_arena_reset(&e->incident_arena);
     if (!tc_incidents_init(&e->incidents, &e->incident_arena, INCIDENT_BYTES)) {
         return TC_E_NOMEM;
@@ -326,6 +333,9 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
 static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
 {
     const struct lane *lane = &e->lanes[ev->kind];
+    if ((e->noted >> ev->kind & 1) != 0) {
+        tc_directory_note(e->directory, ev);
+    }
     if (lane->on_event == NULL) {
         return dispatch_all(e, ev);
     }
@@ -415,6 +425,11 @@ bool tc_engine_is_enabled(const struct tc_engine *e, size_t index)
 int64_t tc_engine_now(const struct tc_engine *e)
 {
     return e->now_ns;
+}
+
+const struct tc_directory *tc_engine_directory(const struct tc_engine *e)
+{
+    return e->directory;
 }
 
 struct tc_incidents *tc_engine_incidents(struct tc_engine *e)

@@ -14,6 +14,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/detector.h"
+#include "directory/directory.h"
 #include "engine/incident.h"
 #include "event/event.h"
 #include "event/verdict.h"
@@ -33,6 +34,7 @@ struct tc_engine_out {
     /* Events come as they arrive, from senders that lag behind each other by up to this; 0: all are
      * in order. */
     int64_t lag_ns;
+    enum tc_statements statements; /* that the directory keeps, for who links the verdicts */
 };
 
 struct tc_engine_counts {
@@ -76,6 +78,8 @@ TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
 
 /* The newest time seen, TC_TIME_NONE before the first. */
 int64_t tc_engine_now(const struct tc_engine *e);
+/* Who is who, as all events that were fed say it. */
+const struct tc_directory *tc_engine_directory(const struct tc_engine *e);
 /* The incidents: what an earlier process knew goes in, what was told is noted there. */
 struct tc_incidents *tc_engine_incidents(struct tc_engine *e);
 

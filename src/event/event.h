@@ -252,6 +252,10 @@ struct tc_scope {
     int64_t pid;
 };
 
+/* A name in a scope. Kubernetes ends names at 253 bytes; an event with a longer one is no
+ * event of a cluster, and cutting it could make two objects one. */
+#define TC_SCOPE_TEXT_MAX 256
+
 /* Nothing known. */
 #define TC_SCOPE_NONE ((struct tc_scope){.rank = -1, .gpu_index = -1, .pid = -1})
 

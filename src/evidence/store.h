@@ -54,7 +54,7 @@ struct tc_store_io {
     int (*unlink)(const char *path); /* of whole files (files.h) */
 };
 
-/* By measurement (`tracecore bench evidence`): faster levels save little time and lose much room,
+/* By measurement (`tracecore-bench evidence`): faster levels save little time and lose much room,
  * slower ones the other way round. */
 #define TC_STORE_COMPRESSION_DEFAULT (-2)
 

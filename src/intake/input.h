@@ -61,6 +61,7 @@ struct tc_inputs {
     size_t copied_bytes;
     uint64_t total_bytes;
     size_t unrecognised;  /* found in directories and left out */
+    size_t left_out;      /* files over TC_INPUTS_MAX */
     size_t skipped;       /* links to directories, pipes and the like, found in directories */
     bool failed;          /* something the user named could not be read: the exit status is bad */
     tc_intake_say_fn say; /* told what was assumed about them; NULL: nobody */

@@ -28,8 +28,10 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
         tc_live_destroy(l);
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the events that wait and the verdicts");
     }
-    tc_story_forgets(l->story);
-    struct tc_engine_out taken = {.verdict = tc__live_take, .context = l, .lag_ns = TC__LAG_NS};
+    struct tc_engine_out taken = {.verdict = tc__live_take,
+                                  .context = l,
+                                  .lag_ns = TC__LAG_NS,
+                                  .statements = TC_STATEMENTS_LATEST};
     tc_status status = tc_engine_create(&taken, &l->engine, err);
     if (status != TC_OK) {
         tc_live_destroy(l);
@@ -109,7 +111,7 @@ static void move_clocks(struct tc_live *l, int64_t now_ns)
 
 /* ---- events ---- */
 
-/* An event that has waited goes to the story and the engine. */
+/* An event that has waited goes to the engine. */
 static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
 {
     struct tc_live *l = context;
@@ -127,7 +129,6 @@ static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
         l->newest_passed_ns = l->passed_ns;
     }
     l->handed = true;
-    tc_story_note(l->story, ev);
     return tc_engine_feed(l->engine, ev);
 }
 
@@ -290,8 +291,10 @@ void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
     for (size_t i = 0; i < kept->count; i++) {
         out->open += kept->items[i].verdict.status != TC_VERDICT_RESOLVED;
     }
-    out->places = tc_story_statements(l->story);
-    out->places_forgotten = tc_story_forgotten(l->story);
+    struct tc_directory_counts known;
+    tc_directory_counts(tc_engine_directory(l->engine), &known);
+    out->places = known.statements;
+    out->places_forgotten = known.statements_forgotten;
     out->engine_ns = tc_engine_now(l->engine);
 }
 
@@ -299,7 +302,7 @@ tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict, v
 {
     /* What changed since the last linking has let go of what links point at. */
     if (l->changed) {
-        TC_TRY(tc_story_relink(l->story));
+        TC_TRY(tc_story_relink(l->story, tc_engine_directory(l->engine)));
     }
     const struct tc_kept *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count && i < count; i++) {

@@ -11,6 +11,7 @@
 #ifndef TC_LIVE_LIVE_PRIV_H
 #define TC_LIVE_LIVE_PRIV_H
 
+#include "directory/directory.h"
 #include "live/live.h"
 #include "live/reorder_priv.h"
 #include "story/story.h"

@@ -118,17 +118,19 @@ static tc_status tell_one(struct tc_live *l, size_t at, bool all)
 /* When new statements are taken into account: at once where they are few. */
 static int64_t place_due(const struct tc_live *l)
 {
-    return l->placed_ns + TC__PLACE_PAUSE_NS(tc_story_statements(l->story));
+    struct tc_directory_counts known;
+    tc_directory_counts(tc_engine_directory(l->engine), &known);
+    return l->placed_ns + TC__PLACE_PAUSE_NS(known.statements);
 }
 
 static tc_status link_all(struct tc_live *l, bool anew)
 {
     if (anew || place_due(l) <= l->arrived_ns) {
-        TC_TRY(tc_story_link(l->story));
+        TC_TRY(tc_story_link(l->story, tc_engine_directory(l->engine)));
         l->placed_ns = l->arrived_ns;
-        l->linked_version = tc_story_version(l->story);
+        l->linked_version = tc_directory_version(tc_engine_directory(l->engine));
     } else {
-        TC_TRY(tc_story_relink(l->story));
+        TC_TRY(tc_story_relink(l->story, tc_engine_directory(l->engine)));
     }
     struct tc_kept *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count; i++) {
@@ -145,7 +147,8 @@ static tc_status link_all(struct tc_live *l, bool anew)
 static int64_t link_due(const struct tc_live *l)
 {
     const struct tc_kept *kept = tc_story_verdicts(l->story);
-    bool moved = kept->count > 0 && tc_story_version(l->story) != l->linked_version;
+    bool moved = kept->count > 0 &&
+                 tc_directory_version(tc_engine_directory(l->engine)) != l->linked_version;
     if (l->urgent) {
         return l->linked_ns + TC__LINK_PAUSE_NS(kept->count);
     }
@@ -156,7 +159,8 @@ static int64_t link_due(const struct tc_live *l)
 /* `anew`: with all that was said of who runs where until now. */
 static tc_status tell(struct tc_live *l, bool all, bool anew)
 {
-    bool stale = l->changed || tc_story_version(l->story) != l->linked_version;
+    bool stale =
+        l->changed || tc_directory_version(tc_engine_directory(l->engine)) != l->linked_version;
     bool link = (all && stale) || link_due(l) <= l->arrived_ns;
     if (!link && !(all && l->untold) && l->tell_ns > l->arrived_ns) {
         return TC_OK;

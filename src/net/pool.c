@@ -27,15 +27,19 @@
 
 _Static_assert(sizeof(struct tc_buffer) <= HEADER_BYTES, "the header holds the buffer");
 
-/* Invariant: used <= held <= limit; held is the sum over all buffers of HEADER_BYTES + cap. */
+/* Invariant: spare <= used <= held <= limit; held is the sum over all buffers of HEADER_BYTES +
+ * cap, spare that over spare ones. */
 struct tc_pool {
     size_t limit;
     size_t used;
+    size_t spare;
     size_t held;
     size_t class_count;
     size_t class_bytes[CLASSES_MAX];
     struct tc_buffer *waiting[CLASSES_MAX]; /* last given back first: its bytes are in the cache */
     uint64_t refused;
+    bool (*give_back)(void *context); /* NULL: nobody has spare buffers */
+    void *context;
 };
 
 struct tc_pool *tc_pool_create(size_t bytes_max, size_t buffer_max)
@@ -127,18 +131,12 @@ static size_t class_of(const struct tc_pool *p, size_t bytes)
     return i;
 }
 
-static struct tc_buffer *refuse(struct tc_pool *p)
-{
-    p->refused++;
-    tc_count(TC_COUNT_POOL_REFUSED, 1);
-    return NULL;
-}
-
-struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+/* A buffer without taking one back from anybody. */
+static struct tc_buffer *take_free(struct tc_pool *p, size_t bytes)
 {
     size_t class = class_of(p, bytes);
     if (class == p->class_count) {
-        return refuse(p);
+        return NULL;
     }
     struct tc_buffer *b = p->waiting[class];
     if (b != NULL) {
@@ -148,12 +146,48 @@ struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
         size_t cap = p->class_bytes[class];
         b = make_room(p, HEADER_BYTES + cap) ? make(p, cap) : NULL;
         if (b == NULL) {
-            return refuse(p);
+            return NULL;
         }
     }
     b->next = NULL;
     b->len = 0;
+    b->is_spare = false;
     p->used += HEADER_BYTES + b->cap;
+    return b;
+}
+
+void tc_buffer_make_spare(struct tc_buffer *b)
+{
+    b->pool->spare += b->is_spare ? 0 : HEADER_BYTES + b->cap;
+    b->is_spare = true;
+}
+
+struct tc_buffer *tc_pool_take_spare(struct tc_pool *p, size_t bytes)
+{
+    struct tc_buffer *b = take_free(p, bytes);
+    if (b != NULL) {
+        tc_buffer_make_spare(b);
+    }
+    return b;
+}
+
+void tc_pool_set_spare(struct tc_pool *p, bool (*give_back)(void *context), void *context)
+{
+    p->give_back = give_back;
+    p->context = context;
+}
+
+struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes)
+{
+    bool fits = class_of(p, bytes) < p->class_count;
+    struct tc_buffer *b = take_free(p, bytes);
+    while (b == NULL && fits && p->give_back != NULL && p->give_back(p->context)) {
+        b = take_free(p, bytes);
+    }
+    if (b == NULL) {
+        p->refused++;
+        tc_count(TC_COUNT_POOL_REFUSED, 1);
+    }
     return b;
 }
 
@@ -180,6 +214,7 @@ void tc_buffer_give(struct tc_buffer *b)
     struct tc_pool *p = b->pool;
     TC_ASSERT(p->used >= HEADER_BYTES + b->cap);
     p->used -= HEADER_BYTES + b->cap;
+    p->spare -= b->is_spare ? HEADER_BYTES + b->cap : 0;
     size_t class = class_of(p, b->cap);
     b->next = p->waiting[class];
     p->waiting[class] = b;
@@ -188,6 +223,9 @@ void tc_buffer_give(struct tc_buffer *b)
 
 void tc_pool_stats(const struct tc_pool *p, struct tc_pool_stats *out)
 {
-    *out = (struct tc_pool_stats){
-        .used = p->used, .held = p->held, .limit = p->limit, .refused = p->refused};
+    *out = (struct tc_pool_stats){.used = p->used - p->spare,
+                                  .spare = p->spare,
+                                  .held = p->held,
+                                  .limit = p->limit,
+                                  .refused = p->refused};
 }

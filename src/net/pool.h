@@ -24,10 +24,20 @@ struct tc_buffer {
     size_t cap;
     size_t len;
     unsigned char *data;
+    bool is_spare;
 };
 
 /* A buffer of at least `bytes`, or NULL when the budget has no room for it. */
 struct tc_buffer *tc_pool_take(struct tc_pool *p, size_t bytes);
+/*
+ * The same for what its owner can do without. Such a buffer is never the reason that
+ * tc_pool_take finds no room: the owner gives them back, one or more for each call of `give_back`,
+ * which is false when it has none. A refusal is not counted.
+ */
+struct tc_buffer *tc_pool_take_spare(struct tc_pool *p, size_t bytes);
+/* From now on its owner can do without it. */
+void tc_buffer_make_spare(struct tc_buffer *b);
+void tc_pool_set_spare(struct tc_pool *p, bool (*give_back)(void *context), void *context);
 /* A larger one with the same content, in place of b; NULL, and b as it was, when there is no room.
  */
 struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes);
@@ -35,8 +45,9 @@ struct tc_buffer *tc_buffer_grow(struct tc_buffer *b, size_t bytes);
 void tc_buffer_give(struct tc_buffer *b);
 
 struct tc_pool_stats {
-    size_t used; /* bytes in buffers that are taken */
-    size_t held; /* bytes of memory, taken or waiting to be used again */
+    size_t used;  /* bytes in buffers that are taken, but for spare ones */
+    size_t spare; /* bytes in those */
+    size_t held;  /* bytes of memory, taken or waiting to be used again */
     size_t limit;
     uint64_t refused;
 };

@@ -271,7 +271,7 @@ static bool may_be_yaml(struct tc_slice text)
 static tc_status parse_yaml(struct tc_result_parsed *p, struct tc_error *err)
 {
     size_t len = 0;
-    TC_TRY(tc_yaml_to_json(p->in.bytes, TC_YAML_CORE_1_2, &p->json, &len, err));
+    TC_TRY(tc_yaml_to_json(p->in.bytes, &p->json, &len, err));
     TC_TRY(tc_json_parse(p->in.parser, tc_slice_make(p->json, len), &p->in.root, err));
     if (tc_json_type(p->in.root) != TC_JSON_OBJECT) {
         return tc_fail(err, TC_E_MALFORMED, 0, "YAML, but no mapping");

@@ -195,9 +195,7 @@ static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
     const struct tc_config *c = &d->config;
     struct tc_net_limits net_limits = tc__daemon_net_limits(c);
     struct tc_otlp_limits otlp_limits = tc__daemon_otlp_limits(c);
-    size_t body_max =
-        (size_t)(c->limits_body_decompressed > c->limits_body ? c->limits_body_decompressed
-                                                              : c->limits_body);
+    size_t body_max = tc__daemon_body_max(c);
     d->pool = tc_pool_create((size_t)c->limits_memory, body_max + SLACK_BYTES);
     d->net = d->pool == NULL ? NULL : tc_net_create(&net_limits, d->pool);
     d->inflater = tc_inflater_create();
@@ -241,6 +239,12 @@ static tc_status make_detection(struct tc_daemon *d, struct tc_error *err)
 static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
 {
     TC_TRY(tc_committer_create(d->store, tc_net_base(d->net), &d->committer, err));
+    if (d->config.warehouse_enabled && d->config.warehouse_slices) {
+        d->handoff = tc_handoff_create(tc_store_next_number(d->store));
+        if (d->handoff == NULL) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory for the services");
+        }
+    }
     struct tc_ingest_parts parts = {
         .config = &d->config,
         .pool = d->pool,
@@ -249,6 +253,7 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
         .committer = d->committer,
         .store = d->store,
         .detection = d->detection,
+        .handoff = d->handoff,
         .fed = on_fed,
         .context = d,
     };
@@ -418,6 +423,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     tc_api_destroy(d->api);
     tc_upload_destroy(d->upload);
     tc_ingest_destroy(d->ingest);
+    tc_handoff_destroy(d->handoff);
     tc_detection_destroy(d->detection);
     tc_run_book_destroy(d->runs);
     tc_store_close(d->store);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon as a whole: made from a configuration, run until it is told to end. docs/daemon.md
+ * The daemon as a whole: made from a configuration, run until it is told to end. docs/internals/daemon.md
  * says how its parts work together.
  */
 #ifndef TC_SERVER_DAEMON_H

@@ -40,7 +40,8 @@ struct tc_daemon {
     struct tc_detection *detection;
     struct tc_outbox *outbox;
     struct tc_run_book *runs;
-    struct tc_warehouse_hub *hub; /* NULL, as the next two: warehouse.enabled is false */
+    struct tc_warehouse_hub *hub; /* NULL, as the next three: warehouse.enabled is false */
+    struct tc_handoff *handoff;   /* NULL: no slices either */
     struct tc_warehouse_feed *feed;
     struct tc_warehouse_service *warehouse;
     struct tc_committer *committer;
@@ -75,6 +76,8 @@ void tc__daemon_reload(struct tc_daemon *d);
 /* What the configuration says, as the parts take it. */
 struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c);
 struct tc_otlp_limits tc__daemon_otlp_limits(const struct tc_config *c);
+/* The largest body of OTLP, after decompression. */
+size_t tc__daemon_body_max(const struct tc_config *c);
 struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d);
 void tc__daemon_log_config(const struct tc_config *c);
 

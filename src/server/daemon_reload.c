@@ -36,6 +36,12 @@ struct tc_otlp_limits tc__daemon_otlp_limits(const struct tc_config *c)
     };
 }
 
+size_t tc__daemon_body_max(const struct tc_config *c)
+{
+    return (size_t)(c->limits_body_decompressed > c->limits_body ? c->limits_body_decompressed
+                                                                 : c->limits_body);
+}
+
 struct tc_outbox_config tc__daemon_outbox_config(const struct tc_daemon *d)
 {
     const struct tc_config *c = &d->config;

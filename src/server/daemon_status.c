@@ -11,6 +11,7 @@ static void refresh_requests(const struct tc_daemon *d)
     struct tc_pool_stats pool;
     tc_pool_stats(d->pool, &pool);
     tc_gauge(TC_COUNT_POOL_USED, (int64_t)pool.used);
+    tc_gauge(TC_COUNT_POOL_SPARE, (int64_t)pool.spare);
     tc_gauge(TC_COUNT_POOL_HELD, (int64_t)pool.held);
     tc_gauge(TC_COUNT_POOL_LIMIT, (int64_t)pool.limit);
     tc_gauge(TC_COUNT_REQUESTS_WAITING, (int64_t)tc_ingest_in_flight(d->ingest));

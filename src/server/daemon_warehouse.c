@@ -8,6 +8,9 @@
  */
 #define CLIENTS_WAIT_MIN (2 * TC_SECOND)
 
+/* Of limits.memory: so much of it may wait for the slicer before that is called. */
+#define WAKE_PART 4
+
 static tc_status start(struct tc_daemon *d, struct tc_error *err)
 {
     const struct tc_config *c = &d->config;
@@ -24,7 +27,11 @@ static tc_status start(struct tc_daemon *d, struct tc_error *err)
                 .catch_up_ns = c->warehouse_catch_up,
                 .series_max = (size_t)c->warehouse_slice_series,
                 .memory_bytes = (size_t)c->warehouse_slice_memory,
+                .otlp = tc__daemon_otlp_limits(c),
+                .body_max = tc__daemon_body_max(c),
+                .handoff = d->handoff,
             },
+        .wake_bytes = (size_t)c->limits_memory / WAKE_PART,
     };
     struct tc_warehouse_service_config service = {
         .data_dir = d->options.data_dir,

@@ -218,10 +218,16 @@ static tc_status feed_unknown(void *context, uint64_t offset, size_t length, con
     return TC_OK;
 }
 
-static tc_status take_otlp(struct tc_detection *d, const struct tc_batch *batch,
-                           enum tc_otlp_signal signal, enum tc_otlp_form form)
+/* Tape: NULL, or that of the body. */
+static tc_status read_otlp(struct tc_detection *d, const struct tc_batch *batch,
+                           const struct tc_otlp_tape *tape, enum tc_otlp_signal signal,
+                           enum tc_otlp_form form, struct tc_error *err)
 {
-    struct tc_error err = {0};
+    struct tc_otlp_tape made;
+    if (tape == NULL) {
+        TC_TRY(tc_otlp_check(d->reader, signal, form, batch->body, &made, err));
+        tape = &made;
+    }
     struct feed feed = {d, batch};
     struct tc_codec_input in = {
         .bytes = batch->body,
@@ -240,8 +246,15 @@ static tc_status take_otlp(struct tc_detection *d, const struct tc_batch *batch,
     };
     tc_arena_reset(&d->strings);
     tc_arena_reset(&d->scratch);
-    tc_status status = tc_otlp_events(d->reader, signal, form, &in, &out, &err);
-    if (status != TC_OK) {
+    return tc_otlp_events(d->reader, tape, &in, &out, err);
+}
+
+static tc_status take_otlp(struct tc_detection *d, const struct tc_batch *batch,
+                           const struct tc_otlp_tape *tape, enum tc_otlp_signal signal,
+                           enum tc_otlp_form form)
+{
+    struct tc_error err = {0};
+    if (read_otlp(d, batch, tape, signal, form, &err) != TC_OK) {
         tc_count(TC_COUNT_BATCHES_UNREAD, 1);
         tc_log_fields(TC_LOG_WARN, "a batch was stored but could not be read to its end",
                       TC_LOG_NUMBER("batch", (int64_t)batch->number),
@@ -271,17 +284,18 @@ static tc_status take_file(struct tc_detection *d, const struct tc_batch *batch)
     return tc_live_end_of_file(d->live, batch->arrival_ns);
 }
 
-static tc_status take(struct tc_detection *d, const struct tc_batch *batch)
+static tc_status take_batch(struct tc_detection *d, const struct tc_batch *batch,
+                            const struct tc_otlp_tape *tape)
 {
     switch (batch->kind) {
     case TC_BATCH_LOGS_PROTOBUF:
-        return take_otlp(d, batch, TC_OTLP_LOGS, TC_OTLP_PROTOBUF);
+        return take_otlp(d, batch, tape, TC_OTLP_LOGS, TC_OTLP_PROTOBUF);
     case TC_BATCH_LOGS_JSON:
-        return take_otlp(d, batch, TC_OTLP_LOGS, TC_OTLP_JSON);
+        return take_otlp(d, batch, tape, TC_OTLP_LOGS, TC_OTLP_JSON);
     case TC_BATCH_METRICS_PROTOBUF:
-        return take_otlp(d, batch, TC_OTLP_METRICS, TC_OTLP_PROTOBUF);
+        return take_otlp(d, batch, tape, TC_OTLP_METRICS, TC_OTLP_PROTOBUF);
     case TC_BATCH_METRICS_JSON:
-        return take_otlp(d, batch, TC_OTLP_METRICS, TC_OTLP_JSON);
+        return take_otlp(d, batch, tape, TC_OTLP_METRICS, TC_OTLP_JSON);
     case TC_BATCH_TRACES_PROTOBUF:
     case TC_BATCH_TRACES_JSON:
         return TC_OK; /* kept; no pattern reads spans */
@@ -292,11 +306,12 @@ static tc_status take(struct tc_detection *d, const struct tc_batch *batch)
 }
 
 /* The body is the caller's: once this has returned it may be anything, so it is let go of. */
-tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch)
+tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch,
+                            const struct tc_otlp_tape *tape)
 {
     d->batch_ns = batch->arrival_ns;
     tc_cited_current(d->cited, batch->number, batch->body);
-    tc_status status = take(d, batch);
+    tc_status status = take_batch(d, batch, tape);
     tc_cited_current(d->cited, 0, TC_EMPTY);
     return status;
 }
@@ -329,7 +344,7 @@ static tc_status replay_batch(void *context, const struct tc_batch *batch,
     tc_count(TC_COUNT_REPLAYED_BATCHES, 1);
     tc_count(TC_COUNT_REPLAYED_BYTES, batch->body.len);
     TC_TRY(tc_detection_advance(r->d, batch->arrival_ns));
-    return tc_detection_take(r->d, batch);
+    return tc_detection_take(r->d, batch, NULL);
 }
 
 static void replay_bad(void *context, const char *line)

@@ -24,7 +24,7 @@ struct tc_detection;
 struct tc_detection_parts {
     const struct tc_config *config; /* borrowed until return */
     struct tc_store *store;         /* to cite */
-    struct tc_otlp_reader *reader;  /* shared with ingest: what a check found is used again */
+    struct tc_otlp_reader *reader;  /* shared with ingest */
     struct tc_run_book *runs;       /* learns who belongs to which run; NULL: nobody asks */
     const char *evidence_dir;       /* where it was stored, for what is cited later */
 };
@@ -39,9 +39,10 @@ void tc_detection_connect(struct tc_detection *d, struct tc_outbox *outbox);
 
 /*
  * Decodes a batch and feeds its events. What cannot be read of it is counted; only failures of ours
- * are returned. Borrows batch.
+ * are returned. Borrows batch and tape, which is that of its body; NULL: the body is parsed.
  */
-TC_CHECKED tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch);
+TC_CHECKED tc_status tc_detection_take(struct tc_detection *d, const struct tc_batch *batch,
+                                       const struct tc_otlp_tape *tape);
 /* Our clock shows now_ns. */
 TC_CHECKED tc_status tc_detection_advance(struct tc_detection *d, int64_t now_ns);
 

@@ -14,7 +14,11 @@
 /* Jobs that are kept to be used again. */
 #define JOBS_KEPT_MAX 1024
 
-/* One request from its check until its bytes are stored. */
+/*
+ * One request from its check until its bytes are stored. The tape of its body is the reader's from
+ * the check to the end of `store`. A job that waits longer keeps a copy, where the pool has memory
+ * to spare: then tape_memory holds it, and the job is in the list `with_tape`.
+ */
 struct ingest_job {
     struct tc_commit_job commit; /* first: the committer gives it back */
     struct tc_cited_pending cited;
@@ -24,13 +28,17 @@ struct ingest_job {
     struct tc_buffer *body;
     enum tc_otlp_signal signal;
     enum tc_otlp_form form;
-    struct tc_otlp_counts counts;
+    struct tc_otlp_tape tape;
+    struct tc_buffer *tape_memory;
+    struct ingest_job *next_tape;
+    struct ingest_job **at_tape; /* what points to this job in that list */
 };
 
 struct tc_ingest {
     struct tc_ingest_parts parts;
     struct tc_service service;
     struct ingest_job *free_jobs;
+    struct ingest_job *with_tape; /* the one that has to wait longest first */
     size_t free_count;
     size_t in_flight;
 };
@@ -119,8 +127,9 @@ static void accept(struct ingest_job *j)
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_request *r = j->request;
-    tc_otlp_answer_ok(&b, j->signal, j->form, j->counts.rejected,
-                      j->counts.why == NULL ? TC_EMPTY : tc_slice_cstr(j->counts.why));
+    const struct tc_otlp_counts *counts = &j->tape.counts;
+    tc_otlp_answer_ok(&b, j->signal, j->form, counts->rejected,
+                      counts->why == NULL ? TC_EMPTY : tc_slice_cstr(counts->why));
     struct tc_response response = {
         .answer = TC_ANSWER_OK,
         .content_type = tc_otlp_content_type(j->form),
@@ -149,9 +158,80 @@ static struct ingest_job *take_job(struct tc_ingest *in)
     return j;
 }
 
+/* Takes the tape for longer than the reader has it. Traces need none: nothing reads them. */
+static void keep_tape(struct ingest_job *j)
+{
+    struct tc_ingest *in = j->in;
+    if (j->signal == TC_OTLP_TRACES) {
+        return;
+    }
+    j->tape_memory = tc_pool_take_spare(in->parts.pool, tc_otlp_tape_bytes(&j->tape));
+    if (j->tape_memory == NULL) {
+        return;
+    }
+    tc_otlp_tape_move(&j->tape, j->tape_memory->data);
+    j->next_tape = in->with_tape;
+    j->at_tape = &in->with_tape;
+    if (j->next_tape != NULL) {
+        j->next_tape->at_tape = &j->next_tape;
+    }
+    in->with_tape = j;
+}
+
+/* The job is without it afterwards. NULL: it has none. */
+static struct tc_buffer *release_tape(struct ingest_job *j)
+{
+    struct tc_buffer *memory = j->tape_memory;
+    if (memory == NULL) {
+        return NULL;
+    }
+    *j->at_tape = j->next_tape;
+    if (j->next_tape != NULL) {
+        j->next_tape->at_tape = j->at_tape;
+    }
+    j->tape_memory = NULL;
+    return memory;
+}
+
+/* A body needs the memory: one that waits is parsed again. */
+static bool give_spare(void *context)
+{
+    struct tc_ingest *in = context;
+    if (in->parts.handoff != NULL && tc_handoff_give_back(in->parts.handoff)) {
+        return true;
+    }
+    if (in->with_tape == NULL) {
+        return false;
+    }
+    tc_buffer_give(release_tape(in->with_tape));
+    return true;
+}
+
+static bool is_sliced(const struct ingest_job *j)
+{
+    return j->signal == TC_OTLP_METRICS && j->in->parts.handoff != NULL;
+}
+
+/* What is durable goes on to the slices, if they want it. */
+static void hand_over(struct ingest_job *j)
+{
+    struct tc_handed item = {.number = j->commit.batch.number,
+                             .arrival_ns = j->commit.batch.arrival_ns,
+                             .tape = j->tape,
+                             .body = j->body,
+                             .tape_memory = release_tape(j)};
+    if (item.tape_memory == NULL) {
+        tc_handoff_skip(j->in->parts.handoff, item.number);
+        return;
+    }
+    j->body = NULL;
+    tc_handoff_put(j->in->parts.handoff, &item);
+}
+
 static void give_job(struct ingest_job *j)
 {
     struct tc_ingest *in = j->in;
+    tc_buffer_give(release_tape(j));
     tc_buffer_give(j->body);
     in->in_flight--;
     if (in->free_count >= JOBS_KEPT_MAX) {
@@ -168,9 +248,10 @@ static bool is_stored_first(const struct tc_ingest *in)
     return strcmp(in->parts.config->ingest_ack, "stored") == 0;
 }
 
-void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch)
+void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch,
+                      const struct tc_otlp_tape *tape)
 {
-    tc_status status = tc_detection_take(p->detection, batch);
+    tc_status status = tc_detection_take(p->detection, batch, tape);
     if (status != TC_OK) {
         tc_count(TC_COUNT_DETECTION_FAILED, 1);
         tc_log_fields(TC_LOG_ERROR, "detection failed",
@@ -178,10 +259,12 @@ void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *ba
     }
 }
 
-static void detect(struct ingest_job *j)
+/* Tape: NULL when the job could not keep its own. */
+static void detect(struct ingest_job *j, const struct tc_otlp_tape *tape)
 {
     const struct tc_ingest_parts *p = &j->in->parts;
-    tc_ingest_detect(p, &j->commit.batch);
+    tc_count(TC_COUNT_BODIES_PARSED_AGAIN_DETECTION, tape == NULL && j->signal != TC_OTLP_TRACES);
+    tc_ingest_detect(p, &j->commit.batch, tape);
     p->fed(p->context);
 }
 
@@ -194,12 +277,15 @@ static void settled(struct tc_commit_job *commit, tc_status status)
         tc_cited_forget(tc_detection_cited(j->in->parts.detection), &j->cited);
         tc_count(TC_COUNT_EVIDENCE_LOST, status != TC_OK);
     } else if (status == TC_OK) {
-        detect(j);
+        detect(j, j->tape_memory == NULL ? NULL : &j->tape);
         accept(j);
     } else {
         bool full = tc_committer_is_full(j->in->parts.committer);
         refuse(j->request, TC_ANSWER_BUSY, tc_answer_not_stored(full),
                full ? "the disk is full" : "the evidence could not be stored");
+    }
+    if (status == TC_OK && is_sliced(j)) {
+        hand_over(j);
     }
     give_job(j);
 }
@@ -223,8 +309,8 @@ static void count_records(const struct ingest_job *j, size_t received, size_t de
                                                TC_COUNT_RECORDS_REJECTED_METRICS,
                                                TC_COUNT_RECORDS_REJECTED_TRACES};
     bool http = j->request->protocol == TC_PROTOCOL_HTTP;
-    tc_count(taken[j->signal], j->counts.records);
-    tc_count(rejected[j->signal], j->counts.rejected);
+    tc_count(taken[j->signal], j->tape.counts.records);
+    tc_count(rejected[j->signal], j->tape.counts.rejected);
     tc_count(http ? TC_COUNT_BYTES_HTTP : TC_COUNT_BYTES_GRPC, received);
     tc_count(http ? TC_COUNT_BYTES_DECOMPRESSED_HTTP : TC_COUNT_BYTES_DECOMPRESSED_GRPC,
              decompressed);
@@ -245,6 +331,9 @@ static void store(struct ingest_job *j)
     bool behind =
         tc_committer_waiting_bytes(in->parts.committer) > in->parts.config->ingest_queue_bytes / 2;
     j->commit.is_awaited = is_stored_first(in) || behind;
+    if (j->commit.is_awaited) {
+        keep_tape(j);
+    }
     tc_committer_put(in->parts.committer, &j->commit);
     if (j->commit.is_awaited) {
         return;
@@ -252,8 +341,11 @@ static void store(struct ingest_job *j)
     j->cited.number = j->commit.batch.number;
     j->cited.body = j->commit.batch.body;
     tc_cited_remember(tc_detection_cited(in->parts.detection), &j->cited);
-    detect(j);
-    accept(j);
+    detect(j, &j->tape);
+    if (is_sliced(j) && tc_handoff_is_open(in->parts.handoff)) {
+        keep_tape(j);
+    }
+    accept(j); /* the next request may be checked within */
 }
 
 /* Takes compression off: j->body is the content afterwards. */
@@ -303,7 +395,7 @@ static void work(struct ingest_job *j, enum tc_encoding encoding)
     if (j->body != NULL) {
         body = tc_slice_make((const char *)j->body->data, j->body->len);
     }
-    status = tc_otlp_check(p->reader, j->signal, j->form, body, &j->counts, &err);
+    status = tc_otlp_check(p->reader, j->signal, j->form, body, &j->tape, &err);
     if (status != TC_OK) {
         refuse_body(j, status, false, &err);
         return;
@@ -399,6 +491,7 @@ struct tc_ingest *tc_ingest_create(const struct tc_ingest_parts *parts)
     if (in != NULL) {
         in->parts = *parts;
         in->service = (struct tc_service){begin, handle, in};
+        tc_pool_set_spare(parts->pool, give_spare, in);
     }
     return in;
 }
@@ -408,6 +501,7 @@ void tc_ingest_destroy(struct tc_ingest *in)
     if (in == NULL) {
         return;
     }
+    tc_pool_set_spare(in->parts.pool, NULL, NULL);
     for (struct ingest_job *j = in->free_jobs, *next = NULL; j != NULL; j = next) {
         next = j->next;
         free(j);

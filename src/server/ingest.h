@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OTLP requests on their way in: compression off, checked, stored, read, answered, in that order
- * (docs/daemon.md). One for the HTTP and the gRPC listener together. The loop's thread.
+ * (docs/internals/daemon.md; who owns what meanwhile: docs/internals/ingest.md). One for the HTTP
+ * and the gRPC listener together. The loop's thread.
  */
 #ifndef TC_SERVER_INGEST_H
 #define TC_SERVER_INGEST_H
@@ -15,6 +16,7 @@
 #include "server/auth.h"
 #include "server/committer.h"
 #include "server/detection.h"
+#include "server/warehouse/handoff.h"
 
 #include <stddef.h>
 
@@ -29,6 +31,7 @@ struct tc_ingest_parts {
     struct tc_committer *committer;
     struct tc_store *store; /* to cite */
     struct tc_detection *detection;
+    struct tc_handoff *handoff; /* NULL: no slices are made */
     /* Events were fed: time may have come for something. */
     void (*fed)(void *context);
     void *context;
@@ -42,9 +45,10 @@ void tc_ingest_destroy(struct tc_ingest *in);
 /* What the OTLP listeners serve, whatever their protocol; the ingest's own. */
 const struct tc_service *tc_ingest_service(struct tc_ingest *in);
 
-/* Detection reads what was stored, an upload too. Its failure is told and counted: what was stored
- * stays stored. */
-void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch);
+/* Detection reads what was stored, an upload too; tape: see tc_detection_take. Its failure is told
+ * and counted: what was stored stays stored. */
+void tc_ingest_detect(const struct tc_ingest_parts *p, const struct tc_batch *batch,
+                      const struct tc_otlp_tape *tape);
 
 /* Requests that wait to be stored. */
 size_t tc_ingest_in_flight(const struct tc_ingest *in);

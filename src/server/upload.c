@@ -89,7 +89,10 @@ static void settled(struct tc_commit_job *commit, tc_status status)
     const struct tc_ingest_parts *p = &j->u->parts;
     if (status == TC_OK) {
         tc_count(TC_COUNT_UPLOADS, 1);
-        tc_ingest_detect(p, &j->commit.batch);
+        tc_ingest_detect(p, &j->commit.batch, NULL);
+        if (p->handoff != NULL) {
+            tc_handoff_skip(p->handoff, j->commit.batch.number);
+        }
         accept(j);
         p->fed(p->context);
     } else {

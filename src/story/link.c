@@ -36,7 +36,7 @@ struct candidate {
 
 struct linker {
     struct tc_kept *kept;
-    struct tc__places *places;
+    struct tc__lookup *lookup;
     struct tc_arena *arena;
     struct tc__where *as_cause;
     struct tc_sort_pair *postings; /* key: name << 32 | verdict; value: the class */
@@ -82,7 +82,7 @@ static tc_status post(struct linker *l)
         if (!is_cause(v->finding.pattern_name)) {
             continue;
         }
-        if (!tc__places_where(l->places, v, true, l->arena, &l->as_cause[i])) {
+        if (!tc__where_of(l->lookup, v, true, l->arena, &l->as_cause[i])) {
             return TC_E_NOMEM;
         }
         for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
@@ -188,7 +188,7 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
     const struct tc_kept_verdict *c = &l->kept->items[cause];
     const struct tc_kept_verdict *e = &l->kept->items[effect];
     const struct tc__rule *rule = rule_of(c, e);
-    l->places->steps++;
+    l->lookup->steps++;
     if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
         contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e)) {
         return;
@@ -239,7 +239,7 @@ static tc_status find_causes(struct linker *l, size_t effect, struct candidate *
 {
     struct tc__where where;
     tc_arena_mark mark = tc_arena_snapshot(l->arena);
-    if (!tc__places_where(l->places, &l->kept->items[effect], false, l->arena, &where)) {
+    if (!tc__where_of(l->lookup, &l->kept->items[effect], false, l->arena, &where)) {
         return TC_E_NOMEM;
     }
     size_t count = 0;
@@ -273,7 +273,7 @@ static bool leads_back(struct linker *l, uint32_t at, uint32_t from)
         uint32_t now = l->stack[--depth];
         for (size_t i = 0; i < l->cause_counts[now]; i++) {
             uint32_t cause = l->causes[now][i].cause;
-            l->places->steps++;
+            l->lookup->steps++;
             if (cause == from) {
                 return true;
             }
@@ -371,7 +371,7 @@ static tc_status write_causes(struct linker *l, size_t i)
         causes[count].incident_id = cause->verdict.incident_id;
         bool guessed = c->by == TC__CLASS_NODE && (c->rule->by & BY_WHOLE_NODE) == 0 &&
                        l->as_cause[c->cause].count[TC__CLASS_GPU] > 0;
-        causes[count].why = tc__link_why(l->places, l->arena, cause, effect_time(v, c->rule), c->by,
+        causes[count].why = tc__link_why(l->lookup, l->arena, cause, effect_time(v, c->rule), c->by,
                                          &c->token, guessed);
         count++;
         bool gpu = c->by == TC__CLASS_GPU &&
@@ -409,7 +409,7 @@ static tc_status group(struct linker *l)
     }
     for (uint32_t i = 0; i < n; i++) {
         parents[i] = i;
-        names[i] = TC__NONE;
+        names[i] = TC_NAME_NONE;
     }
     for (uint32_t i = 0; i < n; i++) {
         for (size_t k = 0; k < l->cause_counts[i]; k++) {
@@ -426,21 +426,21 @@ static tc_status group(struct linker *l)
     }
     for (uint32_t i = 0; i < n; i++) {
         uint32_t g = group_root(parents, i);
-        names[g] = names[g] == TC__NONE && l->kept->items[i].finding.root ? i : names[g];
+        names[g] = names[g] == TC_NAME_NONE && l->kept->items[i].finding.root ? i : names[g];
     }
     for (uint32_t i = 0; i < n; i++) {
         l->kept->items[i].story = group_root(parents, i); /* the first: parents go down */
         uint32_t name = names[group_root(parents, i)];
-        if (linked[i] && name != TC__NONE) {
+        if (linked[i] && name != TC_NAME_NONE) {
             l->kept->items[i].verdict.group = l->kept->items[name].verdict.incident_id;
         }
     }
     return TC_OK;
 }
 
-tc_status tc__link(struct tc_kept *kept, struct tc__places *places, struct tc_arena *arena)
+tc_status tc__link(struct tc_kept *kept, struct tc__lookup *lookup, struct tc_arena *arena)
 {
-    struct linker l = {.kept = kept, .places = places, .arena = arena};
+    struct linker l = {.kept = kept, .lookup = lookup, .arena = arena};
     TC_TRY(post(&l));
     TC_TRY(find_all(&l));
     for (size_t i = 0; i < kept->count; i++) {

@@ -5,35 +5,26 @@
  * pod, rank or node, as the data says) and order in time, with some room for clocks that differ.
  * Which pattern can explain which is a table, rules.def. docs/story.md says the rest.
  *
- * Feed every event to tc_story_note (it learns who runs where), every verdict to tc_story_add,
- * then call tc_story_link: causes, roots and groups of all verdicts are worked out anew.
+ * Feed every verdict to tc_story_add, then call tc_story_link with the directory that noted every
+ * event: causes, roots and groups of all verdicts are worked out anew.
  */
 #ifndef TC_STORY_STORY_H
 #define TC_STORY_STORY_H
 
 #include "base/status.h"
-#include "event/event.h"
 #include "event/verdict.h"
 #include "story/incident_table.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
+struct tc_directory;
 struct tc_story;
 
-/* NULL when there is no memory. Takes address space at once, memory as it is needed. */
+/* NULL when there is no memory. */
 struct tc_story *tc_story_create(void);
 void tc_story_destroy(struct tc_story *s);
 
-/* Takes in what an event says of who runs where. Borrows ev. What does not fit is counted. */
-void tc_story_note(struct tc_story *s, const struct tc_event *ev);
-/* Grows whenever a statement is new or older than it was known to be: links may differ then. */
-uint64_t tc_story_version(const struct tc_story *s);
-/* How many there are, and how many made room for others. */
-size_t tc_story_statements(const struct tc_story *s);
-uint64_t tc_story_forgotten(const struct tc_story *s);
-/* Input without an end: when statements do not fit, those not made for longest are forgotten. */
-void tc_story_forgets(struct tc_story *s);
 /* A tc_verdict_fn; context is the story. Borrows v. */
 TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
 
@@ -41,19 +32,17 @@ TC_CHECKED tc_status tc_story_add(void *context, const struct tc_verdict *v);
  * Sorts the verdicts and links them. TC_E_NOMEM when the links do not fit; the verdicts are whole
  * then, with the causes that their detectors gave.
  */
-TC_CHECKED tc_status tc_story_link(struct tc_story *s);
+TC_CHECKED tc_status tc_story_link(struct tc_story *s, const struct tc_directory *directory);
 
 /*
  * The same with who runs where as it was known at the last tc_story_link, which is most of the work
  * where there are many statements: for when a verdict changed.
  */
-TC_CHECKED tc_status tc_story_relink(struct tc_story *s);
+TC_CHECKED tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory);
 
 /* The verdicts as they stand; the story's own. */
 struct tc_kept *tc_story_verdicts(struct tc_story *s);
 /* Comparisons that the last linking took: tests hold it to be linear without a clock. */
 uint64_t tc_story_steps(const struct tc_story *s);
-/* Statements about places that did not fit. */
-uint64_t tc_story_dropped(const struct tc_story *s);
 
 #endif

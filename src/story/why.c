@@ -5,41 +5,41 @@
 
 #define WORDS_MAX 256
 
-static void put_name(struct tc_buf *b, const struct tc__name *n)
+static void put_name(struct tc_buf *b, const struct tc_name *n)
 {
     switch (n->kind) {
-    case TC__NAME_NODE:
+    case TC_NAME_NODE:
         tc_buf_lit(b, "node ");
         tc_buf_str(b, n->where);
         return;
-    case TC__NAME_GPU_UUID:
+    case TC_NAME_GPU_UUID:
         tc_buf_str(b, tc_slice_starts(n->text, TC_LIT("GPU-")) ? TC_EMPTY : TC_LIT("GPU "));
         tc_buf_str(b, n->text);
         return;
-    case TC__NAME_GPU_PCI:
+    case TC_NAME_GPU_PCI:
         tc_buf_bdf(b, (struct tc_bdf){(uint16_t)(n->number >> 24), (uint8_t)(n->number >> 16),
                                       (uint8_t)(n->number >> 8), (uint8_t)n->number, true});
         tc_buf_lit(b, " of node ");
         tc_buf_str(b, n->where);
         return;
-    case TC__NAME_GPU_INDEX:
+    case TC_NAME_GPU_INDEX:
         tc_buf_lit(b, "GPU ");
         tc_buf_u64(b, n->number);
         tc_buf_lit(b, " of node ");
         tc_buf_str(b, n->where);
         return;
-    case TC__NAME_POD_UID:
-    case TC__NAME_POD_BARE:
+    case TC_NAME_POD_UID:
+    case TC_NAME_POD_BARE:
         tc_buf_lit(b, "pod ");
         tc_buf_str(b, n->text);
         return;
-    case TC__NAME_POD:
+    case TC_NAME_POD:
         tc_buf_lit(b, "pod ");
         tc_buf_str(b, n->where);
         tc_buf_char(b, '/');
         tc_buf_str(b, n->text);
         return;
-    case TC__NAME_RANK:
+    case TC_NAME_RANK:
         tc_buf_lit(b, "rank ");
         tc_buf_u64(b, n->number);
         tc_buf_str(b, n->where.len > 0 ? TC_LIT(" of job ") : TC_EMPTY);
@@ -49,24 +49,24 @@ static void put_name(struct tc_buf *b, const struct tc__name *n)
 }
 
 /* The name of a thing that says most to a person: a pod by its name, a GPU by its UUID. */
-static const struct tc__name *best_name(struct tc__places *p, uint32_t root,
-                                        const struct tc_scope *cause)
+static const struct tc_name *best_name(struct tc_view *view, uint32_t root,
+                                       const struct tc_scope *cause)
 {
-    struct tc__names *names = &p->names;
-    const struct tc__name *n = &names->items[root];
-    uint32_t other = TC__NONE;
-    if (n->kind == TC__NAME_GPU_PCI || n->kind == TC__NAME_GPU_INDEX) {
+    struct tc_names *names = &view->names;
+    const struct tc_name *n = &names->items[root];
+    uint32_t other = TC_NAME_NONE;
+    if (n->kind == TC_NAME_GPU_PCI || n->kind == TC_NAME_GPU_INDEX) {
         other = cause->gpu_uuid.len == 0
-                    ? TC__NONE
-                    : tc__names_add(names, TC__NAME_GPU_UUID, TC_EMPTY, cause->gpu_uuid, 0);
-    } else if ((n->kind == TC__NAME_POD_UID || n->kind == TC__NAME_POD_BARE) &&
-               cause->pod.len > 0 && cause->ns.len > 0) {
-        other = tc__names_add(names, TC__NAME_POD, cause->ns, cause->pod, 0);
+                    ? TC_NAME_NONE
+                    : tc_names_add(names, TC_NAME_GPU_UUID, TC_EMPTY, cause->gpu_uuid, 0);
+    } else if ((n->kind == TC_NAME_POD_UID || n->kind == TC_NAME_POD_BARE) && cause->pod.len > 0 &&
+               cause->ns.len > 0) {
+        other = tc_names_add(names, TC_NAME_POD, cause->ns, cause->pod, 0);
     }
-    return other != TC__NONE && tc__names_root(names, other) == root ? &names->items[other] : n;
+    return other != TC_NAME_NONE && tc_names_root(names, other) == root ? &names->items[other] : n;
 }
 
-static struct tc_slice origin_words(const struct tc__fact *f)
+static struct tc_slice origin_words(const struct tc_statement *f)
 {
     static const struct {
         const char *origin;
@@ -87,7 +87,7 @@ static struct tc_slice origin_words(const struct tc__fact *f)
 }
 
 /* "rank 5 ran on GPU-... of node gpu-07, by --map": how the effect comes to the thing. */
-static void put_thing(struct tc_buf *b, struct tc__places *p, enum tc__class by,
+static void put_thing(struct tc_buf *b, struct tc_view *view, enum tc__class by,
                       const struct tc__token *token, const struct tc_scope *cause)
 {
     if (token->rank >= 0 && by != TC__CLASS_RANK) {
@@ -97,22 +97,23 @@ static void put_thing(struct tc_buf *b, struct tc__places *p, enum tc__class by,
     } else {
         tc_buf_lit(b, "both are about ");
     }
-    put_name(b, best_name(p, token->name, cause));
+    put_name(b, best_name(view, token->name, cause));
     if (by == TC__CLASS_GPU && cause->node.len > 0 && cause->gpu_uuid.len > 0) {
         tc_buf_lit(b, " of node ");
         tc_buf_str(b, cause->node);
     }
-    if (token->fact != TC__NONE && token->rank >= 0) {
-        tc_buf_str(b, origin_words(&p->facts[token->fact]));
+    if (token->statement != TC_NAME_NONE && token->rank >= 0) {
+        tc_buf_str(b, origin_words(&view->statements[token->statement]));
     }
 }
 
-struct tc_slice tc__link_why(struct tc__places *p, struct tc_arena *arena,
+struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
                              const struct tc_kept_verdict *cause, int64_t effect_ns,
                              enum tc__class by, const struct tc__token *token, bool guessed)
 {
     const struct tc_finding *f = &cause->finding;
-    const struct tc__name *n = &p->names.items[token->name];
+    struct tc_view *view = &lookup->view;
+    const struct tc_name *n = &view->names.items[token->name];
     size_t max = WORDS_MAX + n->where.len + n->text.len + f->scope.node.len + f->scope.ns.len +
                  f->scope.pod.len + f->scope.gpu_uuid.len + f->pattern_name.len;
     char *text = tc_new(arena, char, max);
@@ -120,7 +121,7 @@ struct tc_slice tc__link_why(struct tc__places *p, struct tc_arena *arena,
         return TC_EMPTY;
     }
     struct tc_buf b = tc_buf_make(text, max);
-    put_thing(&b, p, by, token, &f->scope);
+    put_thing(&b, view, by, token, &f->scope);
     tc_buf_lit(&b, "; ");
     tc_buf_str(&b, f->pattern_name);
     tc_buf_lit(&b, " began ");

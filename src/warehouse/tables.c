@@ -118,7 +118,7 @@ void tc_tables_markdown(struct tc_buf *b)
                   "Types: text (UTF-8), int (64 bits), real (IEEE 754 double), bool, time (UTC, "
                   "microseconds). Unknown is\nNULL, never 0. `since` is the schema version that "
                   "brought a column. Columns are never renamed, retyped\nor removed. "
-                  "[warehouse.md](warehouse.md) says how the tables are filled and kept.\n");
+                  "[warehouse.md](internals/warehouse.md) says how the tables are filled and kept.\n");
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         put_table(b, &TABLES[i]);
     }

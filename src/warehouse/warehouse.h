@@ -2,7 +2,7 @@
 /*
  * The warehouse: the tables of tables.def in some engine. Nothing above this header knows which:
  * DuckDB in a file of data_dir, a daemon that has it open (over its socket), later ClickHouse.
- * docs/warehouse.md says how they are found.
+ * docs/internals/warehouse.md says how they are found.
  *
  * A warehouse belongs to one thread. SQL here is a portable subset: SELECT with joins, WHERE,
  * GROUP BY, HAVING, ORDER BY, LIMIT, count, sum, min, max, avg, CASE, CAST to standard types,

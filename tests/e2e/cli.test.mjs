@@ -107,7 +107,7 @@ function writeIncident(into) {
   return into;
 }
 
-const commands = ['detect', 'decode', 'evidence', 'score', 'bench', 'completion', 'help'];
+const commands = ['detect', 'decode', 'evidence', 'score', 'completion', 'help'];
 
 // { command: [[long option, takes a value], ...] } as --help has them.
 function helpOptions(command) {
@@ -804,7 +804,7 @@ describe('recorded dumps', () => {
 });
 
 test('help is at most 80 columns wide', () => {
-  for (const name of ['evidence', 'run', 'bench', 'sql', 'export', 'retain']) {
+  for (const name of ['evidence', 'run', 'sql', 'export', 'retain']) {
     const { code, out } = run(['help', name]);
     assert.equal(code, 0);
     assert.deepEqual(out.split('\n').filter((line) => [...line].length > 80), [], name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/ATTRIBUTES.md is what the program says it reads, the wordings of training in docs/otlp.md are
-// as the program takes them, and the codecs of docs/architecture.md are those of codecs.def.
+// as the program takes them, and the codecs of docs/internals/architecture.md are those of codecs.def.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -76,8 +76,8 @@ describe('wordings of training', () => {
   }
 });
 
-test('the codecs of docs/architecture.md', () => {
-  const text = fs.readFileSync(path.join(source, 'docs/architecture.md'), 'utf8');
+test('the codecs of docs/internals/architecture.md', () => {
+  const text = fs.readFileSync(path.join(source, 'docs/internals/architecture.md'), 'utf8');
   const list = text.slice(text.indexOf('## The codecs'), text.indexOf('## The flow'));
   const codecs = fs.readFileSync(path.join(source, 'src/codec/codecs.def'), 'utf8');
   assert.deepEqual(rowsOf(list).map(([name]) => spans(name)[0]),

@@ -37,7 +37,7 @@ function read(page) {
 
 function pages() {
   const found = ['README.md', 'CONTRIBUTING.md', 'examples/README.md'];
-  for (const folder of ['docs', 'docs/patterns', 'docs/decisions']) {
+  for (const folder of ['docs', 'docs/internals', 'docs/patterns', 'docs/decisions']) {
     for (const name of fs.readdirSync(path.join(source, folder)).sort()) {
       if (name.endsWith('.md')) {
         found.push(`${folder}/${name}`);

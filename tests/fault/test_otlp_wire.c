@@ -46,16 +46,16 @@ static size_t read_once(struct tc_otlp_reader *r, enum tc_otlp_form form, struct
     struct tc_arena arena;
     struct tc_arena scratch;
     struct tc_error err = {0};
-    struct tc_otlp_counts counts;
+    struct tc_otlp_tape tape;
     size_t events = 0;
     struct tc_codec_out out = {
         .event = on_event, .context = &events, .arena = &arena, .scratch = &scratch};
     struct tc_codec_input in = {.bytes = body, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
     tc_arena_init(&arena, "arena", blocks[0], ARENA_BYTES);
     tc_arena_init(&scratch, "scratch", blocks[1], ARENA_BYTES);
-    assert_int_equal(tc_otlp_check(r, TC_OTLP_LOGS, form, body, &counts, &err), TC_OK);
-    assert_int_equal(counts.records, 4);
-    assert_int_equal(tc_otlp_events(r, TC_OTLP_LOGS, form, &in, &out, &err), TC_OK);
+    assert_int_equal(tc_otlp_check(r, TC_OTLP_LOGS, form, body, &tape, &err), TC_OK);
+    assert_int_equal(tape.counts.records, 4);
+    assert_int_equal(tc_otlp_events(r, &tape, &in, &out, &err), TC_OK);
     tc_arena_fini(&arena);
     tc_arena_fini(&scratch);
     return events;

@@ -52,7 +52,8 @@ void tc_order_init(struct tc_order *o)
     *o = (struct tc_order){.now_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
     o->story = tc_story_create();
     need(o->story != NULL, "no memory for the story");
-    struct tc_engine_out out = {.verdict = tc_story_add, .context = o->story};
+    struct tc_engine_out out = {
+        .verdict = tc_story_add, .context = o->story, .statements = TC_STATEMENTS_FIRST};
     for (size_t i = 0; i < TC_ORDER_ENGINES; i++) {
         out.lag_ns = i == 0 ? 0 : TC_ORDER_LAG_NS;
         need(tc_engine_create(&out, &o->engines[i], &err) == TC_OK, err.message);
@@ -80,7 +81,6 @@ void tc_order_fini(struct tc_order *o)
 static tc_status feed(void *context, const struct tc_event *ev)
 {
     struct tc_order *o = context;
-    tc_story_note(o->story, ev);
     return tc_engine_feed(o->engine, ev);
 }
 
@@ -136,7 +136,7 @@ static void end_run(struct tc_order *o)
 {
     need(tc_engine_advance(o->engine, o->last_ns) == TC_OK, "the advance failed");
     need(tc_engine_finish(o->engine, o->now_ns) == TC_OK, "the finish failed");
-    need(tc_story_link(o->story) == TC_OK, "the story failed");
+    need(tc_story_link(o->story, tc_engine_directory(o->engine)) == TC_OK, "the story failed");
 }
 
 struct deal {

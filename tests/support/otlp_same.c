@@ -93,16 +93,20 @@ static bool read_wire(struct tc_slice body, enum tc_otlp_signal signal, enum tc_
                       struct side *s)
 {
     struct tc_error err = {0};
-    struct tc_otlp_counts counts = {0};
+    struct tc_otlp_tape tape = {0};
     struct room room;
     struct tc_otlp_reader *r = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, body.len);
     assert_non_null(r);
-    bool good = tc_otlp_check(r, signal, form, body, &counts, &err) == TC_OK;
+    bool good = tc_otlp_check(r, signal, form, body, &tape, &err) == TC_OK;
     if (good) {
         struct tc_codec_input in = input_of(body);
         struct tc_codec_out out = out_of(&room, s);
-        assert_int_equal(counts.rejected, 0);
-        assert_int_equal(tc_otlp_events(r, signal, form, &in, &out, &err), TC_OK);
+        void *memory = malloc(tc_otlp_tape_bytes(&tape) + 1);
+        assert_non_null(memory);
+        tc_otlp_tape_move(&tape, memory);
+        assert_int_equal(tape.counts.rejected, 0);
+        assert_int_equal(tc_otlp_events(r, &tape, &in, &out, &err), TC_OK);
+        free(memory);
         assert_int_equal(tc_otlp_reader_seen(r)->events, s->count);
         room_end(&room);
     }

@@ -7,8 +7,8 @@
 
 #define SAY(problem, words) memcpy((problem)->text, "" words, sizeof(words))
 
-/* "4:2: error: what" at the start of a line of libfyaml's: takes the place off it. */
-static struct tc_slice take_place(struct tc_slice line, struct tc_yaml_place *out)
+/* "4:2: error: what" at the start of a line of libfyaml's: cuts the place off it. */
+static struct tc_slice cut_place(struct tc_slice line, struct tc_yaml_place *out)
 {
     uint64_t row = 0;
     uint64_t column = 0;
@@ -34,7 +34,7 @@ static void on_problem(struct fy_diag *diag, void *user, const char *bytes, size
     }
     /* "<memory-@0x...-0x...>:4:2: error: what": the address is noise. */
     size_t at = tc_slice_find(line, TC_LIT(">:"));
-    line = take_place(tc_slice_from(line, at == TC_NPOS ? 0 : at + 2), &problem->at);
+    line = cut_place(tc_slice_from(line, at == TC_NPOS ? 0 : at + 2), &problem->at);
     if (tc_slice_starts(line, TC_LIT("error:"))) {
         line = tc_slice_trim(tc_slice_from(line, sizeof "error:" - 1));
     }
@@ -49,6 +49,79 @@ static tc_status no_memory(struct tc_yaml_problem *problem)
     return TC_E_NOMEM;
 }
 
+static struct tc_slice token_text(struct fy_token *token)
+{
+    size_t len = 0;
+    const char *bytes = token == NULL ? NULL : fy_token_get_text(token, &len);
+    return tc_slice_make(bytes, bytes == NULL ? 0 : len);
+}
+
+static void set_properties(struct tc_yaml_event *e, struct fy_token *tag, struct fy_token *anchor)
+{
+    e->has_tag = tag != NULL;
+    e->tag = token_text(tag);
+    e->has_anchor = anchor != NULL;
+    e->anchor = token_text(anchor);
+}
+
+static void set_scalar(struct tc_yaml_event *e, struct fy_token *token)
+{
+    enum fy_scalar_style style = token == NULL ? FYSS_PLAIN : fy_token_scalar_style(token);
+    e->type = TC_YAML_SCALAR;
+    e->style = style == FYSS_PLAIN     ? TC_YAML_PLAIN
+               : style == FYSS_LITERAL ? TC_YAML_LITERAL
+               : style == FYSS_FOLDED  ? TC_YAML_FOLDED
+                                       : TC_YAML_QUOTED;
+    e->text = token_text(token);
+}
+
+/* False for an event that says nothing. */
+static bool translate(struct fy_event *event, struct tc_yaml_event *e)
+{
+    *e = (struct tc_yaml_event){.start = TC_NPOS, .end = TC_NPOS};
+    switch (event->type) {
+    case FYET_DOCUMENT_START:
+        e->type = TC_YAML_DOCUMENT_START;
+        break;
+    case FYET_DOCUMENT_END:
+        e->type = TC_YAML_DOCUMENT_END;
+        break;
+    case FYET_MAPPING_START:
+        e->type = TC_YAML_OPEN;
+        e->is_mapping = true;
+        set_properties(e, event->mapping_start.tag, event->mapping_start.anchor);
+        break;
+    case FYET_SEQUENCE_START:
+        e->type = TC_YAML_OPEN;
+        set_properties(e, event->sequence_start.tag, event->sequence_start.anchor);
+        break;
+    case FYET_MAPPING_END:
+    case FYET_SEQUENCE_END:
+        e->type = TC_YAML_CLOSE;
+        break;
+    case FYET_SCALAR:
+        set_scalar(e, event->scalar.value);
+        set_properties(e, event->scalar.tag, event->scalar.anchor);
+        break;
+    case FYET_ALIAS:
+        e->type = TC_YAML_ALIAS;
+        e->text = token_text(event->alias.anchor);
+        break;
+    case FYET_NONE:
+    case FYET_STREAM_START:
+    case FYET_STREAM_END:
+        return false;
+    }
+    const struct fy_mark *start = fy_event_start_mark(event);
+    const struct fy_mark *end = fy_event_end_mark(event);
+    if (start != NULL && end != NULL) {
+        e->at = (struct tc_yaml_place){(unsigned)start->line + 1, (unsigned)start->column + 1};
+        e->start = start->input_pos;
+        e->end = end->input_pos;
+    }
+    return true;
+}
+
 static tc_status hand_over(struct fy_parser *parser, struct tc_slice text,
                            tc_yaml_event_fn on_event, void *context,
                            struct tc_yaml_problem *problem)
@@ -59,7 +132,8 @@ static tc_status hand_over(struct fy_parser *parser, struct tc_slice text,
         return no_memory(problem);
     }
     while (status == TC_OK && (event = fy_parser_parse(parser)) != NULL) {
-        status = on_event(context, event);
+        struct tc_yaml_event e;
+        status = translate(event, &e) ? on_event(context, &e) : TC_OK;
         fy_parser_event_free(parser, event);
     }
     if (status == TC_OK && fy_parser_get_stream_error(parser)) {

@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a plain scalar of YAML is, as JSON.
- */
+/* What a scalar of YAML is. */
 #ifndef TC_BASE_YAML_SCALAR_PRIV_H
 #define TC_BASE_YAML_SCALAR_PRIV_H
 
 #include "base/buf.h"
-#include "base/slice.h"
-#include "base/yaml/json.h"
+#include "base/yaml/tree.h"
 
-enum tc__yaml_kind {
-    TC__YAML_STRING,
-    TC__YAML_NULL,
-    TC__YAML_BOOL,
-    TC__YAML_INT,
-    TC__YAML_FLOAT,
-    TC__YAML_WRONG, /* looks like a number and has no value: 0x_, 0xffffffffffffffffff */
-};
+#define TC__YAML_TAG(name) TC_LIT("tag:yaml.org,2002:" name)
 
-/* What the text is by the schema. */
-enum tc__yaml_kind tc__yaml_kind(struct tc_slice text, enum tc_yaml_schema schema);
+/* Sets the kind of a scalar whose text, is_plain and has_tag are known; or what is wrong. */
+enum tc_yaml_fault tc__yaml_resolve(struct tc_yaml_node *n, struct tc_slice tag,
+                                    enum tc_yaml_schema schema);
 
-/* Room that tc__yaml_put needs for a text of that length. */
-#define TC__YAML_PUT_MAX(len) ((len)*6 + 32)
-/* The scalar as JSON: a text of that kind. Numbers that are JSON stay as they are spelled; those
- * that JSON or a double cannot hold (infinities, NaN) become null. */
-void tc__yaml_put(struct tc_buf *b, struct tc_slice text, enum tc__yaml_kind kind,
-                  enum tc_yaml_schema schema);
+/*
+ * An INT or REAL as JSON. By the core schema as it is spelled where that is JSON, and null for what
+ * JSON has no number for; by Python's false for that, and for what 64 bits cannot hold.
+ */
+bool tc__yaml_put_number(struct tc_buf *b, const struct tc_yaml_node *n,
+                         enum tc_yaml_schema schema);
 
 #endif

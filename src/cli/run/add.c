@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
-#include "cli/walk.h"
+#include "intake/walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,10 +153,13 @@ static bool find_files(struct adding *a)
 {
     for (size_t n = 0; n < a->args->path_count; n++) {
         const struct tc_run_path *path = &a->args->paths[n];
-        struct tc_walk walk = {.count_max = TC_MANIFEST_FILES_MAX};
-        bool ok = tc_walk_add(&walk, path->path, "run") == TC_OK;
-        if (ok) {
-            tc_walk_end(&walk, "run");
+        struct tc_walk walk = {.count_max = TC_MANIFEST_FILES_MAX, .say = tc_say_plain};
+        bool ok = tc_walk_add(&walk, path->path) == TC_OK;
+        if (!ok) {
+            tc_say("run", "no memory for the list of files");
+        } else {
+            tc_walk_end(&walk);
+            tc_say_left_out("run", walk.left_out, walk.count_max);
             ok = !walk.failed && add_found(a, path->role, &walk);
         }
         tc_walk_fini(&walk);

@@ -13,12 +13,6 @@
 /* An event quotes a line of a log and adds to it; escapes make it longer. */
 #define EVENT_LINE_MAX (TC_LINE_MAX * 4)
 
-/* A power of two, twice the fields of the richest kind: an empty slot is always near. */
-#define SLOTS 64
-
-/* Bits for the table's fields; index_kind asserts that they suffice. */
-#define SEEN_WORDS 4
-
 #define BOM TC_LIT("\xef\xbb\xbf")
 
 /* ---- lines ---- */
@@ -71,58 +65,51 @@ static uint64_t count_lines(struct tc_slice bytes)
 
 /* ---- reading ---- */
 
-/* One call of decode. slots[kind] is a hash table from name to field index + 1, made when the
- * first event of the kind comes: a call that is paused after one event stays cheap. */
+/* One call of decode. */
 struct reader {
     const struct tc_codec_input *in;
     struct tc_json_parser *parser;
-    const struct tc_field *fields;
-    size_t field_count;
-    uint32_t indexed; /* bits of the kinds that have their slots */
-    uint8_t slots[TC_EVENT_KIND_COUNT][SLOTS];
+    struct tc__event_index index;
 };
 
-/* What reading one line yields, beside its status. */
-struct reading {
-    struct tc_event event;
-    struct tc_arena *arena; /* for strings; NULL: they stay in the parser */
-    bool unknown_field;
-    uint64_t seen[SEEN_WORDS];
-};
-
-static void index_kind(struct reader *r, enum tc_event_kind kind)
+static void index_kind(struct tc__event_index *x, enum tc_event_kind kind)
 {
     size_t used = 0;
-    TC_ASSERT(r->field_count < SEEN_WORDS * 64 && r->field_count < UINT8_MAX);
-    for (size_t i = 0; i < r->field_count; i++) {
-        if ((r->fields[i].kinds & TC_EVENT_BIT(kind)) == 0) {
+    x->fields = tc_fields(&x->field_count);
+    TC_ASSERT(x->field_count < TC__EVENT_SEEN_WORDS * 64 && x->field_count < UINT8_MAX);
+    for (size_t i = 0; i < x->field_count; i++) {
+        if ((x->fields[i].kinds & TC_EVENT_BIT(kind)) == 0) {
             continue;
         }
-        size_t at = (size_t)tc_slice_hash(r->fields[i].name, 0) & (SLOTS - 1);
-        while (r->slots[kind][at] != 0) {
-            at = (at + 1) & (SLOTS - 1);
+        size_t at = (size_t)tc_slice_hash(x->fields[i].name, 0) & (TC__EVENT_SLOTS - 1);
+        while (x->slots[kind][at] != 0) {
+            at = (at + 1) & (TC__EVENT_SLOTS - 1);
         }
-        r->slots[kind][at] = (uint8_t)(i + 1);
+        x->slots[kind][at] = (uint8_t)(i + 1);
         used++;
-        TC_ASSERT(used < SLOTS);
+        TC_ASSERT(used < TC__EVENT_SLOTS);
     }
-    r->indexed |= TC_EVENT_BIT(kind);
+    x->indexed |= TC_EVENT_BIT(kind);
 }
 
-/* The index of the kind's field of that name, or TC_NPOS. */
-static size_t find_field(struct reader *r, enum tc_event_kind kind, struct tc_slice name)
+const struct tc_field *tc__event_field(struct tc__event_index *x, struct tc__event_draft *d,
+                                       struct tc_slice name, bool *out_again)
 {
-    if ((r->indexed & TC_EVENT_BIT(kind)) == 0) {
-        index_kind(r, kind);
+    enum tc_event_kind kind = d->event.kind;
+    if ((x->indexed & TC_EVENT_BIT(kind)) == 0) {
+        index_kind(x, kind);
     }
-    size_t at = (size_t)tc_slice_hash(name, 0) & (SLOTS - 1);
-    for (; r->slots[kind][at] != 0; at = (at + 1) & (SLOTS - 1)) {
-        size_t i = (size_t)r->slots[kind][at] - 1;
-        if (tc_slice_eq(r->fields[i].name, name)) {
-            return i;
+    size_t at = (size_t)tc_slice_hash(name, 0) & (TC__EVENT_SLOTS - 1);
+    for (; x->slots[kind][at] != 0; at = (at + 1) & (TC__EVENT_SLOTS - 1)) {
+        size_t i = (size_t)x->slots[kind][at] - 1;
+        if (tc_slice_eq(x->fields[i].name, name)) {
+            uint64_t bit = UINT64_C(1) << (i % 64);
+            *out_again = (d->seen[i / 64] & bit) != 0;
+            d->seen[i / 64] |= bit;
+            return &x->fields[i];
         }
     }
-    return TC_NPOS;
+    return NULL;
 }
 
 static const char *expected(enum tc_field_type type)
@@ -153,24 +140,22 @@ static const char *expected(enum tc_field_type type)
 }
 
 /* Our integers are integers: what went through a double may have lost digits. */
-static bool read_integer(struct tc_json v, int64_t min, int64_t max, int64_t *out)
+static bool read_integer(const struct tc__event_value *v, int64_t min, int64_t max, int64_t *out)
 {
-    int64_t value = 0;
-    if (tc_json_type(v) != TC_JSON_INT || !tc_json_int(v, &value) || value < min || value > max) {
+    if (v->type != TC_JSON_INT || v->integer < min || v->integer > max) {
         return false;
     }
-    *out = value;
+    *out = v->integer;
     return true;
 }
 
-static bool read_time(struct tc_json v, int32_t utc_offset_s, int64_t *out)
+static bool read_time(const struct tc__event_value *v, int32_t utc_offset_s, int64_t *out)
 {
-    struct tc_slice s;
-    if (!tc_json_string(v, &s)) {
+    if (v->type != TC_JSON_STRING) {
         return read_integer(v, INT64_MIN, INT64_MAX, out);
     }
     int64_t ns = 0;
-    if (s.len == 0 || tc_time_parse(s, utc_offset_s, &ns) != s.len) {
+    if (v->text.len == 0 || tc_time_parse(v->text, utc_offset_s, &ns) != v->text.len) {
         return false;
     }
     *out = ns;
@@ -209,22 +194,22 @@ static bool read_metric(struct tc_slice s, uint16_t *out)
 }
 
 /* Puts v into its place in the event. False when it is not what the field's type expects. */
-static bool read_value(const struct tc_field *f, struct tc_json v, int32_t utc_offset_s,
-                       struct reading *to)
+static bool put_value(struct tc__event_draft *d, const struct tc_field *f,
+                      const struct tc__event_value *v)
 {
-    void *at = (char *)&to->event + f->offset;
-    struct tc_slice s = TC_EMPTY;
+    void *at = (char *)&d->event + f->offset;
+    bool is_text = v->type == TC_JSON_STRING;
+    struct tc_slice s = v->text;
     int64_t i = 0;
     switch (f->type) {
     case TC_FIELD_STRING:
-        if (!tc_json_string(v, &s)) {
-            return false;
+        if (is_text) {
+            *(struct tc_slice *)at =
+                s.len == 0 ? TC_EMPTY : (d->arena == NULL ? s : tc_arena_copy(d->arena, s));
         }
-        *(struct tc_slice *)at =
-            s.len == 0 ? TC_EMPTY : (to->arena == NULL ? s : tc_arena_copy(to->arena, s));
-        return true;
+        return is_text;
     case TC_FIELD_TIME:
-        return read_time(v, utc_offset_s, at);
+        return read_time(v, d->utc_offset_s, at);
     case TC_FIELD_I64:
         return read_integer(v, INT64_MIN, INT64_MAX, at);
     case TC_FIELD_I32:
@@ -234,24 +219,47 @@ static bool read_value(const struct tc_field *f, struct tc_json v, int32_t utc_o
         *(int32_t *)at = (int32_t)i;
         return true;
     case TC_FIELD_KEY:
-        return tc_json_string(v, &s) && s.len == 16 && tc_slice_hex(s, at) == s.len;
+        return is_text && s.len == 16 && tc_slice_hex(s, at) == s.len;
     case TC_FIELD_F64:
-        return tc_json_double(v, at);
+        if (v->type == TC_JSON_INT || v->type == TC_JSON_DOUBLE) {
+            *(double *)at = v->number;
+            return true;
+        }
+        return false;
     case TC_FIELD_BOOL:
-        return tc_json_bool(v, at);
+        if (v->type == TC_JSON_BOOL) {
+            *(bool *)at = v->truth;
+        }
+        return v->type == TC_JSON_BOOL;
     case TC_FIELD_BDF:
-        return tc_json_string(v, &s) && read_bdf(s, at);
+        return is_text && read_bdf(s, at);
     case TC_FIELD_STATE:
-        return tc_json_string(v, &s) && read_state(s, at);
+        return is_text && read_state(s, at);
     case TC_FIELD_METRIC:
-        return tc_json_string(v, &s) && read_metric(s, at);
+        return is_text && read_metric(s, at);
     }
     return false;
 }
 
-/* The keys that producers may leave to us: see nccl.group_key in fields.c. */
-static void complete(struct tc_event *ev)
+tc_status tc__event_put(struct tc__event_draft *d, const struct tc_field *f,
+                        const struct tc__event_value *v, struct tc_error *err)
 {
+    return put_value(d, f, v) ? TC_OK
+                              : tc_fail(err, TC_E_MALFORMED, 0, "\"%.*s\" must be %s",
+                                        TC_FMT(f->name), expected(f->type));
+}
+
+void tc__event_begin(struct tc__event_draft *d, enum tc_event_kind kind)
+{
+    tc_event_init(&d->event, kind);
+    d->unknown_field = false;
+    memset(d->seen, 0, sizeof d->seen);
+}
+
+/* The keys: see nccl.group_key in fields.c. */
+void tc__event_end(struct tc__event_draft *d)
+{
+    struct tc_event *ev = &d->event;
     if (ev->kind == TC_EVENT_NCCL_RECORD && ev->nccl.group_key == 0) {
         ev->nccl.group_key = tc_nccl_group_key(ev->scope.job, ev->nccl.group, TC_EMPTY);
     } else if (ev->kind == TC_EVENT_NCCL_GROUP && ev->group.group_key == 0) {
@@ -259,8 +267,21 @@ static void complete(struct tc_event *ev)
     }
 }
 
-static tc_status read_members(struct reader *r, const struct line *line, struct tc_json root,
-                              struct reading *to, struct tc_error *err)
+static struct tc__event_value value_of(struct tc_json v)
+{
+    struct tc__event_value out = {.type = tc_json_type(v)};
+    (void)tc_json_string(v, &out.text);
+    (void)tc_json_bool(v, &out.truth);
+    (void)tc_json_double(v, &out.number);
+    if (out.type == TC_JSON_INT) {
+        (void)tc_json_int(v, &out.integer);
+    }
+    out.type = out.type == TC_JSON_UINT ? TC_JSON_DOUBLE : out.type;
+    return out;
+}
+
+static tc_status read_members(struct tc__event_index *x, struct tc_json root,
+                              struct tc__event_draft *d, struct tc_error *err)
 {
     struct tc_slice key;
     struct tc_json v;
@@ -272,87 +293,54 @@ static tc_status read_members(struct reader *r, const struct line *line, struct 
             twice = kind_seen;
             kind_seen = true;
         } else if (!tc_slice_eq(key, TC_LIT("raw"))) {
-            size_t i = find_field(r, to->event.kind, key);
-            if (i == TC_NPOS) {
-                to->unknown_field = true;
-                continue;
-            }
-            uint64_t bit = UINT64_C(1) << (i % 64);
-            twice = (to->seen[i / 64] & bit) != 0;
-            to->seen[i / 64] |= bit;
-            if (!twice && tc_json_type(v) != TC_JSON_NULL &&
-                !read_value(&r->fields[i], v, r->in->utc_offset_s, to)) {
-                return tc_fail(err, TC_E_MALFORMED, line->offset, "line %zu: \"%.*s\" must be %s",
-                               line->number, TC_FMT(r->fields[i].name),
-                               expected(r->fields[i].type));
+            const struct tc_field *f = tc__event_field(x, d, key, &twice);
+            d->unknown_field = d->unknown_field || f == NULL;
+            if (f != NULL && !twice && tc_json_type(v) != TC_JSON_NULL) {
+                struct tc__event_value value = value_of(v);
+                TC_TRY(tc__event_put(d, f, &value, err));
             }
         }
         if (twice) {
-            return tc_fail(err, TC_E_MALFORMED, line->offset,
-                           "line %zu: \"%.*s\" is there twice; keep one of them", line->number,
+            return tc_fail(err, TC_E_MALFORMED, 0, "\"%.*s\" is there twice; keep one of them",
                            TC_FMT(key));
         }
     }
     return TC_OK;
 }
 
-static tc_status parse_line(struct reader *r, const struct line *line, struct tc_json *out_root,
-                            struct tc_error *err)
-{
-    struct tc_error inner = {.status = TC_OK};
-    if (line->text.len > EVENT_LINE_MAX) {
-        return tc_fail(err, TC_E_MALFORMED, line->offset,
-                       "line %zu: %zu bytes, and an event may have %zu; shorten its message",
-                       line->number, line->text.len, EVENT_LINE_MAX);
-    }
-    tc_status status = tc_json_parse(r->parser, line->text, out_root, err == NULL ? NULL : &inner);
-    if (status == TC_OK) {
-        return TC_OK;
-    }
-    if (status == TC_E_NOMEM) {
-        return tc_fail(err, status, line->offset, "line %zu: %s", line->number, inner.message);
-    }
-    if (!line->ended) {
-        return tc_fail(
-            err, TC_E_MALFORMED, line->offset,
-            "line %zu: %s; it has no newline at its end: the file is torn, copy it again",
-            line->number, inner.message);
-    }
-    return tc_fail(err, TC_E_MALFORMED, line->offset, "line %zu: %s; write one JSON object a line",
-                   line->number, inner.message);
-}
-
-/*
- * Reads one line. TC_E_NOTFOUND when its kind is not ours, TC_E_NOMEM when the arena is full;
- * TC_E_MALFORMED with line and field in err. err may be NULL, then no text is made.
- */
-static tc_status read_line(struct reader *r, const struct line *line, struct reading *to,
-                           struct tc_error *err)
+tc_status tc__event_read(struct tc__event_index *x, struct tc_json_parser *parser,
+                         struct tc_slice json, struct tc__event_draft *d, struct tc_error *err)
 {
     struct tc_json root = {NULL, 0};
     struct tc_json v;
     struct tc_slice name;
     enum tc_event_kind kind;
-    TC_TRY(parse_line(r, line, &root, err));
+    if (json.len > EVENT_LINE_MAX) {
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "%zu bytes, and an event may have %zu; shorten its message", json.len,
+                       EVENT_LINE_MAX);
+    }
+    struct tc_error inner = {.status = TC_OK};
+    tc_status status = tc_json_parse(parser, json, &root, err == NULL ? NULL : &inner);
+    if (status != TC_OK) {
+        return status == TC_E_NOMEM
+                   ? tc_fail(err, status, 0, "%s", inner.message)
+                   : tc_fail(err, TC_E_MALFORMED, 0, "%s; %s", inner.message, d->advice);
+    }
     if (!tc_json_get(root, TC_LIT("kind"), &v) || !tc_json_string(v, &name)) {
-        return tc_fail(err, TC_E_MALFORMED, line->offset,
-                       "line %zu: no \"kind\"; an event is an object that names its kind, "
-                       "such as {\"kind\":\"xid\"}",
-                       line->number);
+        return tc_fail(err, TC_E_MALFORMED, 0,
+                       "no \"kind\"; an event is an object that names its kind, "
+                       "such as {\"kind\":\"xid\"}");
     }
     if (!tc_event_kind_parse(name, &kind)) {
         return TC_E_NOTFOUND;
     }
-    tc_event_init(&to->event, kind);
-    to->event.raw = (struct tc_raw){r->in->source, (uint32_t)line->text.len, line->offset};
-    to->unknown_field = false;
-    memset(to->seen, 0, sizeof to->seen);
-    TC_TRY(read_members(r, line, root, to, err));
-    if (to->arena != NULL && !tc_arena_ok(to->arena)) {
-        return tc_fail(err, TC_E_NOMEM, line->offset, "line %zu: no memory for its strings",
-                       line->number);
+    tc__event_begin(d, kind);
+    TC_TRY(read_members(x, root, d, err));
+    if (d->arena != NULL && !tc_arena_ok(d->arena)) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for its strings");
     }
-    complete(&to->event);
+    tc__event_end(d);
     return TC_OK;
 }
 
@@ -366,14 +354,25 @@ static tc_status report(const struct reader *r, struct tc_codec_cursor *cursor,
     return out->unknown(out->context, line->offset, line->text.len, why);
 }
 
+static struct tc__event_draft draft_of(const struct reader *r, const struct line *line,
+                                       struct tc_arena *arena)
+{
+    return (struct tc__event_draft){
+        .arena = arena,
+        .utc_offset_s = r->in->utc_offset_s,
+        .advice = line->ended ? "write one JSON object a line"
+                              : "it has no newline at its end: the file is torn, copy it again",
+    };
+}
+
 /* Reads one line and hands on what came of it. *out_bad when it is malformed. */
 static tc_status take_line(struct reader *r, const struct line *line,
                            struct tc_codec_cursor *cursor, struct tc_codec_out *out, bool *out_bad,
                            struct tc_error *err)
 {
-    struct reading to = {.arena = out->arena};
+    struct tc__event_draft d = draft_of(r, line, out->arena);
     tc_arena_mark mark = tc_arena_snapshot(out->arena);
-    tc_status status = read_line(r, line, &to, NULL);
+    tc_status status = tc__event_read(&r->index, r->parser, line->text, &d, NULL);
     if (status == TC_E_NOMEM) {
         return tc_fail(err, TC_E_NOMEM, line->offset, "no memory for the event's strings");
     }
@@ -389,12 +388,13 @@ static tc_status take_line(struct reader *r, const struct line *line,
         *out_bad = true;
         return report(r, cursor, out, line, "malformed event");
     }
-    if (to.unknown_field) {
+    if (d.unknown_field) {
         TC_TRY(report(r, cursor, out, line, "unknown field"));
     }
-    TC_TRY(out->event(out->context, &to.event));
+    d.event.raw = (struct tc_raw){r->in->source, (uint32_t)line->text.len, line->offset};
+    TC_TRY(out->event(out->context, &d.event));
     cursor->events++;
-    cursor->undated += to.event.time_ns == TC_TIME_NONE && to.event.uptime_ns != TC_TIME_NONE;
+    cursor->undated += d.event.time_ns == TC_TIME_NONE && d.event.uptime_ns != TC_TIME_NONE;
     return TC_OK;
 }
 
@@ -403,11 +403,12 @@ static tc_status first_error(struct reader *r, struct tc_error *err)
 {
     struct lines it = {.bytes = r->in->bytes};
     struct line line;
-    struct reading to = {.arena = NULL};
     while (next_line(&it, &line)) {
-        tc_status status = read_line(r, &line, &to, err);
+        struct tc_error why = {0};
+        struct tc__event_draft d = draft_of(r, &line, NULL);
+        tc_status status = tc__event_read(&r->index, r->parser, line.text, &d, &why);
         if (status != TC_OK && status != TC_E_NOTFOUND) {
-            return status;
+            return tc_fail(err, status, line.offset, "line %zu: %s", line.number, why.message);
         }
     }
     return TC_OK;
@@ -438,27 +439,18 @@ static tc_status decode_lines(struct reader *r, struct tc_codec_cursor *cursor,
     return TC_OK;
 }
 
-tc_status tc__event_json_decode(struct tc_json_parser *parser, const struct tc_codec_input *in,
-                                struct tc_codec_cursor *cursor, struct tc_codec_out *out,
-                                struct tc_error *err)
+static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
+                        struct tc_codec_out *out, struct tc_error *err)
 {
     if (cursor->done) {
         return TC_OK;
     }
-    struct reader r = {.in = in, .parser = parser};
-    r.fields = tc_fields(&r.field_count);
-    return decode_lines(&r, cursor, out, err);
-}
-
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
-{
-    struct tc_json_parser *parser = cursor->done ? NULL : tc_json_parser_create();
-    if (parser == NULL && !cursor->done) {
+    struct reader r = {.in = in, .parser = tc_json_parser_create()};
+    if (r.parser == NULL) {
         return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
     }
-    tc_status status = tc__event_json_decode(parser, in, cursor, out, err);
-    tc_json_parser_destroy(parser);
+    tc_status status = decode_lines(&r, cursor, out, err);
+    tc_json_parser_destroy(r.parser);
     return status;
 }
 

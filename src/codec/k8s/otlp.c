@@ -27,14 +27,14 @@ static struct tc_k8s_val member(struct tc_json v, struct tc_slice key, bool any)
 
 static const struct tc__otlp_node *node_of(struct tc_json v)
 {
-    return &((const struct tc__otlp_tape *)v.doc)->nodes[v.at];
+    return &((const struct tc_otlp_tape *)v.doc)->nodes[v.at];
 }
 
 /* A member of a message on a tape: by its name in JSON. Of one that came twice the last counts, as
  * protobuf has it. */
 static struct tc_k8s_val tape_member(struct tc_k8s_val v, struct tc_slice key)
 {
-    const struct tc__otlp_tape *tape = v.v.doc;
+    const struct tc_otlp_tape *tape = v.v.doc;
     unsigned keep = tc__otlp_keep_by_name(key);
     struct tc_k8s_val out = {0};
     for (size_t at = v.v.at + 1; keep != TC__OTLP_K_NONE && at < node_of(v.v)->next;
@@ -175,7 +175,7 @@ struct tc_k8s_iter tc__k8s_iter(struct tc_k8s_val v)
 /* Of pairs only those of an attribute's or a list's count: a message has other members too. */
 static bool tape_next(struct tc_k8s_iter *it, struct tc_slice *out_key, struct tc_k8s_val *out)
 {
-    const struct tc__otlp_tape *tape = it->it.now.doc;
+    const struct tc_otlp_tape *tape = it->it.now.doc;
     struct tc_slice key = TC_EMPTY;
     size_t at = it->it.now.at;
     while (at < it->it.end.at && it->pairs && tape->nodes[at].type != TC__OTLP_N_PAIR) {

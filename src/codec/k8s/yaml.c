@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kubernetes as YAML. libfyaml's event stream is written out as JSON, one item
- * of a list (or one log record) at a time, and read as such; its marks give the
+ * Kubernetes as YAML. The events of the text are written out as JSON, one item
+ * of a list (or one log record) at a time, and read as such; their marks give the
  * bytes of each item. Every scalar becomes a string, which loses nothing here:
  * numbers are read from strings as well. Aliases are refused, not expanded, so
  * that a small document cannot become a large one.
@@ -14,9 +14,8 @@
 #include "base/limits.h"
 #include "base/yaml/events.h"
 #include "base/yaml/screen.h"
+#include "base/yaml/tree.h"
 #include "codec/k8s/k8s_priv.h"
-
-#include <libfyaml.h>
 
 #define S(literal) TC_LIT(literal)
 
@@ -188,31 +187,24 @@ static tc_status on_key(struct yaml *y, struct frame *parent, struct tc_slice ke
     return TC_OK;
 }
 
-static tc_status on_scalar(struct yaml *y, struct fy_event *event, size_t text_start)
+static tc_status on_scalar(struct yaml *y, const struct tc_yaml_event *event, size_t text_start)
 {
-    static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
-    size_t len = 0;
-    const char *bytes = fy_token_get_text(event->scalar.value, &len);
-    struct tc_slice text = tc_slice_make(bytes, bytes == NULL ? 0 : len);
     struct frame *parent = y->depth == 0 ? NULL : &y->frames[y->depth - 1];
     if (parent != NULL && parent->is_mapping && !parent->has_key) {
-        return on_key(y, parent, text);
+        return on_key(y, parent, event->text);
     }
     enum role role = begin_value(y);
     size_t json_start = y->json.len;
-    bool plain =
-        event->scalar.value == NULL || fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN;
-    for (size_t i = 0; plain && i < sizeof nulls / sizeof nulls[0]; i++) {
-        if (tc_slice_eq(text, tc_slice_cstr(nulls[i]))) {
-            /* An empty document is nothing. */
-            tc_buf_lit(&y->json, "null");
-            return role == ROOT ? TC_OK : end_value(y, role, json_start, text_start);
-        }
+    if (event->style == TC_YAML_PLAIN &&
+        tc_yaml_kind_of(event->text, TC_YAML_TEXT) == TC_YAML_NULL) {
+        /* An empty document is nothing. */
+        tc_buf_lit(&y->json, "null");
+        return role == ROOT ? TC_OK : end_value(y, role, json_start, text_start);
     }
     if (role == ROOT) {
         return refuse(y, TC_E_MALFORMED, "a document that is neither a mapping nor a sequence");
     }
-    tc_buf_json(&y->json, text);
+    tc_buf_json(&y->json, event->text);
     return end_value(y, role, json_start, text_start);
 }
 
@@ -254,18 +246,16 @@ static tc_status on_close(struct yaml *y, size_t at)
     return end_value(y, frame->role, frame->json_start, frame->text_start);
 }
 
-/* Keeps text_end behind what was read: quotes lie outside of libfyaml's marks of a scalar. */
-static void advance(struct yaml *y, struct fy_event *event)
+/* Keeps text_end behind what was read: quotes lie outside of the bytes of a scalar. */
+static void advance(struct yaml *y, const struct tc_yaml_event *event)
 {
-    const struct fy_mark *mark = fy_event_end_mark(event);
-    size_t end = mark == NULL ? y->text_end : mark->input_pos;
-    if (event->type == FYET_SCALAR) {
-        struct fy_token *token = event->scalar.value;
-        enum fy_scalar_style style = token == NULL ? FYSS_ANY : fy_token_scalar_style(token);
-        end += style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
+    bool is_written = event->at.line > 0;
+    size_t end = is_written ? event->end : y->text_end;
+    if (event->type == TC_YAML_SCALAR) {
+        end += event->style == TC_YAML_QUOTED;
         /* "key:" with nothing after it: the colon belongs to it. */
-        end += mark == NULL && end < y->text.len && y->text.ptr[end] == ':';
-    } else if (mark != NULL && mark->input_pos == fy_event_start_mark(event)->input_pos) {
+        end += !is_written && end < y->text.len && y->text.ptr[end] == ':';
+    } else if (event->start == event->end) {
         /* The end of a block lies behind the blank lines and comments after it. */
         return;
     }
@@ -274,39 +264,28 @@ static void advance(struct yaml *y, struct fy_event *event)
     }
 }
 
-static tc_status on_event(void *context, struct fy_event *event)
+static tc_status on_event(void *context, const struct tc_yaml_event *event)
 {
     struct yaml *y = context;
-    const struct fy_mark *mark = fy_event_start_mark(event);
-    size_t start = mark == NULL ? y->text_end : mark->input_pos;
+    size_t start = event->at.line > 0 ? event->start : y->text_end;
     advance(y, event);
+    if (event->has_anchor || event->type == TC_YAML_ALIAS) {
+        return refuse(y, TC_E_UNSUPPORTED, "anchors and aliases are not read");
+    }
     switch (event->type) {
-    case FYET_DOCUMENT_START:
+    case TC_YAML_DOCUMENT_START:
         y->has_list = false;
         y->resource = (struct tc_k8s_resource){0};
         tc_buf_reset(&y->json);
         break;
-    case FYET_MAPPING_START:
-    case FYET_SEQUENCE_START:
-        if ((event->type == FYET_MAPPING_START ? event->mapping_start.anchor
-                                               : event->sequence_start.anchor) != NULL) {
-            return refuse(y, TC_E_UNSUPPORTED, "anchors and aliases are not read");
-        }
-        return on_open(y, event->type == FYET_MAPPING_START, start);
-    case FYET_MAPPING_END:
-    case FYET_SEQUENCE_END:
+    case TC_YAML_OPEN:
+        return on_open(y, event->is_mapping, start);
+    case TC_YAML_CLOSE:
         return on_close(y, start);
-    case FYET_SCALAR:
-        if (event->scalar.anchor != NULL) {
-            return refuse(y, TC_E_UNSUPPORTED, "anchors and aliases are not read");
-        }
+    case TC_YAML_SCALAR:
         return on_scalar(y, event, start);
-    case FYET_ALIAS:
-        return refuse(y, TC_E_UNSUPPORTED, "anchors and aliases are not read");
-    case FYET_NONE:
-    case FYET_STREAM_START:
-    case FYET_STREAM_END:
-    case FYET_DOCUMENT_END:
+    case TC_YAML_ALIAS:
+    case TC_YAML_DOCUMENT_END:
         break;
     }
     return TC_OK;

@@ -226,9 +226,6 @@ static struct tc_raw raw_of(struct walk *w, const struct unit *u)
 
 static tc_status deliver(struct walk *w, const struct unit *u, struct tc_event *ev)
 {
-    ev->time_ns = u->line.time_ns;
-    ev->uptime_ns = u->line.uptime_ns;
-    ev->scope.node = u->line.node;
     ev->raw = raw_of(w, u);
     TC_TRY(w->out->event(w->out->context, ev));
     w->cursor->events++;

@@ -99,16 +99,21 @@ bool tc__kmsg_unpack(const struct tc_codec_input *in, struct tc_arena *arena,
 
 enum tc__kmsg_verdict {
     TC__KMSG_NOT_MINE, /* the next rule may look */
-    TC__KMSG_EVENT,    /* *ev is filled but for time, node and raw */
+    TC__KMSG_EVENT,    /* *ev is filled but for raw */
     TC__KMSG_PART,     /* understood; another line of the same report carries the event */
     TC__KMSG_BROKEN,   /* would be this rule's, but does not say what it must: see why */
     TC__KMSG_NOMEM,    /* the arena is full */
 };
 
-/* What a rule sees. Neighbouring lines are read through prev and next below. */
+/*
+ * What a rule sees. Neighbouring lines are read through prev and next below, which find them in
+ * the input; or in `lines`, for lines that came one by one and `line` is one of.
+ */
 struct tc__kmsg_context {
     const struct tc_codec_input *in;
     const struct tc__kmsg_line *line;
+    const struct tc__kmsg_line *lines; /* NULL: in the input */
+    size_t line_count;
     struct tc_arena *arena;
     enum tc__kmsg_shape shape;
     const char *why; /* literal; set with TC__KMSG_BROKEN */
@@ -119,11 +124,11 @@ typedef enum tc__kmsg_verdict (*tc__kmsg_rule)(struct tc__kmsg_context *c, struc
 /* How a line of the NVIDIA driver begins that reports an Xid: no prefix of kmsg_frame.c does. */
 #define TC__KMSG_XID TC_LIT("NVRM: Xid (")
 
-/* Tries every rule on the line. */
+/* Tries every rule on the line, of which message, node, times, count and origin are read. */
 enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev);
 
 /* A line that begins with TC__KMSG_XID; it needs no other. blank: an event of its kind with nothing
- * in it, made once for many lines. */
+ * in it, made once for many lines. Sets neither times nor node. */
 enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
                                    struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev);
@@ -137,7 +142,7 @@ enum tc__kmsg_verdict tc__kmsg_rule_remote(struct tc__kmsg_context *c, struct tc
 enum tc__kmsg_verdict tc__kmsg_rule_network(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_task(struct tc__kmsg_context *c, struct tc_event *ev);
 
-/* Lines around c->line, nearest first: start with *io_at at the offset of its raw. */
+/* Lines around c->line, nearest first: start with *io_at at tc__kmsg_offset. */
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
 bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
 size_t tc__kmsg_offset(const struct tc__kmsg_context *c);

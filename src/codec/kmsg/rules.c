@@ -21,11 +21,17 @@
 
 size_t tc__kmsg_offset(const struct tc__kmsg_context *c)
 {
-    return (size_t)(c->line->raw.ptr - c->in->bytes.ptr);
+    return c->lines != NULL ? (size_t)(c->line - c->lines)
+                            : (size_t)(c->line->raw.ptr - c->in->bytes.ptr);
 }
 
 bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
 {
+    if (c->lines != NULL) {
+        bool more = *io_at + 1 < c->line_count;
+        *out = more ? c->lines[++*io_at] : *out;
+        return more;
+    }
     struct tc_slice s = c->in->bytes;
     if (c->shape != TC__KMSG_LINES) {
         /* Over the record at *io_at, to the one behind it. */
@@ -51,6 +57,11 @@ bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__k
 
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out)
 {
+    if (c->lines != NULL) {
+        bool more = *io_at > 0;
+        *out = more ? c->lines[--*io_at] : *out;
+        return more;
+    }
     struct tc_slice s = c->in->bytes;
     if (c->shape != TC__KMSG_LINES) {
         return tc__kmsg_record_prev(c->shape, c->in, io_at, out);
@@ -337,7 +348,7 @@ static enum tc__kmsg_verdict rule_driver(struct tc__kmsg_context *c, struct tc_e
     return TC__KMSG_NOT_MINE;
 }
 
-enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev)
+static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     if (c->line->origin == TC__KMSG_OOMD) {
         return tc__kmsg_rule_oomd(c, ev);
@@ -365,4 +376,15 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
         }
     }
     return TC__KMSG_NOT_MINE;
+}
+
+enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    enum tc__kmsg_verdict verdict = apply_rules(c, ev);
+    if (verdict == TC__KMSG_EVENT) {
+        ev->time_ns = c->line->time_ns;
+        ev->uptime_ns = c->line->uptime_ns;
+        ev->scope.node = c->line->node;
+    }
+    return verdict;
 }

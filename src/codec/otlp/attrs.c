@@ -123,7 +123,7 @@ bool tc__otlp_number(const struct tc__otlp_value *v, double *out)
 }
 
 /* Written in place: the parts of a struct that was just put together are slow to copy. */
-static void read_node(const struct tc__otlp_tape *tape, const struct tc__otlp_node *n,
+static void read_node(const struct tc_otlp_tape *tape, const struct tc__otlp_node *n,
                       struct tc__otlp_value *out)
 {
     out->kind = TC__OTLP_NOTHING;
@@ -147,7 +147,7 @@ struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
         return out;
     }
     if (v.tape) {
-        const struct tc__otlp_tape *tape = v.v.doc;
+        const struct tc_otlp_tape *tape = v.v.doc;
         read_node(tape, &tape->nodes[v.v.at], &out);
         return out;
     }
@@ -212,7 +212,7 @@ void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t bo
     }
 }
 
-void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at,
+void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at,
                              struct tc__otlp_attrs *io)
 {
     const struct tc__otlp_node *n = &tape->nodes[at];

@@ -262,12 +262,6 @@ static tc_status fail_at_line(struct tc_error *err, struct tc_slice bytes,
     return tc_fail(err, why->status, why->offset, "line %zu: %s", line, why->message);
 }
 
-/* Of what is left a part: records need some too. */
-static size_t block_room(const struct tc_arena *scratch)
-{
-    return (scratch->size - scratch->used) / 8;
-}
-
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
@@ -288,10 +282,11 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     }
     tc_arena_mark mark = tc_arena_snapshot(out->scratch);
     tc__otlp_init(&o);
-    tc__otlp_block_init(&o.kernel, &tc_codec_kmsg, out->scratch, block_room(out->scratch));
-    tc__otlp_block_init(&o.events, &tc_codec_event_json, out->scratch, block_room(out->scratch));
+    /* A part of what is left: records need some too. */
+    tc__otlp_kernel_init(&o.kernel, out->scratch, (out->scratch->size - out->scratch->used) / 8);
     tc_status status = walk_documents(&o, cursor->offset > start ? cursor->offset : start);
     tc_arena_rewind(out->scratch, mark);
+    tc_json_parser_destroy(o.line_parser);
     tc_json_parser_destroy(o.k.parser);
     /* Of two things that are wrong with the input the first is told; other failures come first. */
     if (o.k.bad.status != TC_OK && (status == TC_OK || o.k.is_broken)) {

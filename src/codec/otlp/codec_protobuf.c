@@ -15,17 +15,16 @@
 static const enum tc_otlp_signal SIGNALS[] = {TC_OTLP_LOGS, TC_OTLP_METRICS, TC_OTLP_TRACES};
 #define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
 
-/* The signal whose request it is. The three have different types in the same places, so that a
- * request with records is of one only. */
-static tc_status find_signal(struct tc_otlp_reader *r, struct tc_slice bytes,
-                             enum tc_otlp_signal *out, struct tc_error *err)
+/* The tape, as a request of the signal that it is of. The three have different types in the same
+ * places, so that a request with records is of one only. */
+static tc_status check_signals(struct tc_otlp_reader *r, struct tc_slice bytes,
+                               struct tc_otlp_tape *out, struct tc_error *err)
 {
     struct tc_error first = {0};
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
         struct tc_error why = {0};
-        tc_status status = tc_otlp_check(r, SIGNALS[i], TC_OTLP_PROTOBUF, bytes, NULL, &why);
+        tc_status status = tc_otlp_check(r, SIGNALS[i], TC_OTLP_PROTOBUF, bytes, out, &why);
         if (status == TC_OK) {
-            *out = SIGNALS[i];
             return TC_OK;
         }
         /* Whoever came farthest understood it best. */
@@ -42,8 +41,7 @@ static tc_status find_signal(struct tc_otlp_reader *r, struct tc_slice bytes,
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
-    enum tc_otlp_signal signal = TC_OTLP_LOGS;
-    struct tc_otlp_counts counts = {0};
+    struct tc_otlp_tape tape = {0};
     struct tc_otlp_reader *r =
         cursor->done ? NULL : tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, in->bytes.len);
     if (cursor->done) {
@@ -54,17 +52,14 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     if (r == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for a request of %zu bytes", in->bytes.len);
     }
-    tc_status status = find_signal(r, in->bytes, &signal, err);
+    tc_status status = check_signals(r, in->bytes, &tape, err);
     if (status == TC_OK) {
-        status = tc_otlp_check(r, signal, TC_OTLP_PROTOBUF, in->bytes, &counts, err);
-    }
-    if (status == TC_OK) {
-        status = tc_otlp_events(r, signal, TC_OTLP_PROTOBUF, in, out, err);
+        status = tc_otlp_events(r, &tape, in, out, err);
     }
     const struct tc_codec_cursor *seen = tc_otlp_reader_seen(r);
     cursor->events += seen->events;
     cursor->undated += seen->undated;
-    cursor->unknown += seen->unknown + counts.rejected;
+    cursor->unknown += seen->unknown + tape.counts.rejected;
     cursor->cut += seen->cut;
     tc_otlp_reader_destroy(r);
     return status;

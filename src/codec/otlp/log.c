@@ -239,14 +239,14 @@ static tc_status read_body(struct tc__otlp *o, const struct tc__otlp_record *r)
     bool taken = false;
     if (origin == ORIGIN_KERNEL || origin == ORIGIN_OOMD) {
         struct tc_slice writer = origin == ORIGIN_KERNEL ? S("kernel") : S("systemd-oomd");
-        TC_TRY(tc__otlp_kernel(o, r, writer, &taken));
+        TC_TRY(tc__otlp_kernel_record(o, r, writer, &taken));
         return taken ? TC_OK : tc__k8s_unknown(&o->k, "no kernel message in this record");
     }
     if (read_training(o, r, &ev) || read_text(o, r->text, &ev) || read_step(r, &ev)) {
         return emit_training(o, r, &ev);
     }
     if (origin == ORIGIN_UNKNOWN) {
-        TC_TRY(tc__otlp_kernel(o, r, TC_EMPTY, &taken));
+        TC_TRY(tc__otlp_kernel_record(o, r, TC_EMPTY, &taken));
     }
     if (!taken && tc_slice_starts(tc_slice_trim(r->text), S("{"))) {
         return read_json_text(o, r);
@@ -350,7 +350,7 @@ static int64_t unix_nano(const struct tc__otlp_node *n)
 /* The same on a tape, in one pass. */
 static void find_nodes(struct tc__otlp *o, struct tc__otlp_record *r)
 {
-    const struct tc__otlp_tape *tape = r->v.v.doc;
+    const struct tc_otlp_tape *tape = r->v.v.doc;
     size_t end = tape->nodes[r->v.v.at].next;
     for (size_t at = r->v.v.at + 1; at < end; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];

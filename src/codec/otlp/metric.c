@@ -86,7 +86,7 @@ static bool is_hardware(struct tc_slice name)
 
 static bool tape_value_of(struct tc_k8s_val point, struct tc_k8s_val as_double, double *out)
 {
-    const struct tc__otlp_tape *tape = point.v.doc;
+    const struct tc_otlp_tape *tape = point.v.doc;
     struct tc_k8s_val as_int = tc__k8s_get(point, S("asInt"));
     if (as_double.there) {
         *out = tape->nodes[as_double.v.at].number;
@@ -232,7 +232,7 @@ tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *re
 tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                struct tc_k8s_val metric)
 {
-    const struct tc__otlp_tape *tape = metric.v.doc;
+    const struct tc_otlp_tape *tape = metric.v.doc;
     struct tc__metric_use use;
     struct tc_slice name = tc__k8s_string(metric, S("name"));
     if (!tc__metric_map(name, &use) && !is_hardware(name)) {

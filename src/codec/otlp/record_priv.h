@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the OTLP/JSON codec. otlp.c walks documents, resources and scopes to
- * log records and metrics; otlp_attrs.c knows which attribute means what;
- * otlp_log.c decides what a log record is; otlp_block.c hands lines that are in
- * another format of ours (kernel messages, tracecore's events) to the codec of
- * that format; otlp_metric.c reads data points. What is Kubernetes' goes to
- * k8s_otlp.c, whose reading of AnyValues all of these use.
+ * From log records and metrics to events. codec_json.c walks files of JSON to them, wire.c the tape
+ * of a request; attrs.c knows which attribute means what; log.c decides what a log record is;
+ * kernel.c hands the kernel's lines to the rules of the kmsg codec, event.c reads tracecore's own
+ * events; metric.c reads data points. What is Kubernetes' goes to k8s/otlp.c, whose reading of
+ * AnyValues all of these use.
  */
 #ifndef TC_CODEC_OTLP_RECORD_PRIV_H
 #define TC_CODEC_OTLP_RECORD_PRIV_H
@@ -14,7 +13,9 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "codec/codec.h"
+#include "codec/event_json/event_json_priv.h"
 #include "codec/k8s/k8s_priv.h"
+#include "codec/kmsg/kmsg_priv.h"
 #include "codec/train_log/text_priv.h"
 #include "event/event.h"
 
@@ -22,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What attributes, and the fields of journald, say: otlp_attrs.def. */
+/* What attributes, and the fields of journald, say: attrs.def. */
 enum tc__otlp_attr {
 #define ATTRIBUTE(id, field, meaning) TC__OTLP_##id,
 #define NAME(id, name, claim)
@@ -95,28 +96,17 @@ static inline int64_t tc__otlp_time(const struct tc__otlp_record *r)
     return r->time_ns != TC_TIME_NONE ? r->time_ns : r->observed_ns;
 }
 
-/* Where a line of a block came from. */
-struct tc__otlp_line {
-    size_t start; /* in the block's text */
-    size_t raw_offset;
-    size_t raw_length;
-    int64_t time_ns; /* for events that bear none */
-    struct tc_scope scope;
-};
-
 /*
- * Lines in another format, gathered until there are many or the call ends, so that lines which
- * belong together (a PCIe error has three) see each other. Invariant: lines are in the order of
- * start, and the text of each ends with a newline. The strings of their scopes are in names.
+ * Lines of the kernel, gathered until there are many or the call ends, so that lines which belong
+ * together (a PCIe error has three) see each other. Strings that do not outlive the call anyway are
+ * copied to text. Invariant: records[i] is where lines[i] came from; count <= cap.
  */
-struct tc__otlp_block {
-    const struct tc_codec *codec;
+struct tc__otlp_kernel {
+    struct tc__kmsg_line *lines;
+    struct tc_raw *records;
     struct tc_buf text;
-    struct tc_buf names;
-    struct tc__otlp_line *lines;
     size_t count;
-    size_t cap; /* 0: scratch had no room for a block */
-    int64_t now_ns;
+    size_t cap; /* 0: there was no memory for lines */
 };
 
 /* Ranks of which it is remembered that their place was told; a power of two. */
@@ -128,10 +118,10 @@ struct tc__otlp_block {
 struct tc__otlp {
     struct tc_k8s k;
     struct tc__train_text train;
-    struct tc__otlp_block kernel;
-    struct tc__otlp_block events;
-    /* For the lines of `events`; NULL: each block makes its own. */
+    struct tc__otlp_kernel kernel;
+    /* For bodies that are events in JSON; NULL: made when the first one comes. */
     struct tc_json_parser *line_parser;
+    struct tc__event_index event_index;
     /* Hashes of the places of ranks that were told, each at its own remainder: every record
      * repeats the place, and once is enough. */
     uint64_t places[TC__OTLP_PLACES];
@@ -141,7 +131,7 @@ struct tc__otlp {
     struct tc_event blank_xid;
 };
 
-/* otlp_attrs.c */
+/* attrs.c */
 /* What does not change from record to record: the search for wordings, the index of names. */
 void tc__otlp_init(struct tc__otlp *o);
 /* What is told by attributes comes before what a structured body tells. */
@@ -152,8 +142,8 @@ void tc__otlp_init(struct tc__otlp *o);
 void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
                         struct tc__otlp_attrs *io);
 /* The same for one pair of a tape, in an attribute. */
-struct tc__otlp_tape;
-void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at,
+struct tc_otlp_tape;
+void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at,
                              struct tc__otlp_attrs *io);
 /* Copies the texts to scratch, so that they outlive the parse. */
 void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io);
@@ -173,7 +163,7 @@ struct tc_slice tc__otlp_text(struct tc__otlp *o, const struct tc__otlp_value *v
 /* False when it is no number. */
 bool tc__otlp_number(const struct tc__otlp_value *v, double *out);
 
-/* otlp_log.c: one log record, as JSON text that k.raw_offset points at, or parsed. */
+/* log.c: one log record, as JSON text that k.raw_offset points at, or parsed. */
 TC_CHECKED tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                      struct tc_slice json);
 TC_CHECKED tc_status tc__otlp_record_read(struct tc__otlp *o,
@@ -183,7 +173,7 @@ TC_CHECKED tc_status tc__otlp_record_read(struct tc__otlp *o,
 /* Says where a rank runs, from the scope of an event of it, unless that was just said. */
 TC_CHECKED tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev);
 
-/* otlp_metric.c: one metric with its data points, a part of the input, or parsed. */
+/* metric.c: one metric with its data points, a part of the input, or parsed. */
 TC_CHECKED tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                      struct tc_slice json);
 TC_CHECKED tc_status tc__otlp_metric_read(struct tc__otlp *o,
@@ -192,29 +182,21 @@ TC_CHECKED tc_status tc__otlp_metric_read(struct tc__otlp *o,
 /* Keeps what a resource says in the words of metrics. */
 void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io);
 
-/* otlp_block.c */
+/* kernel.c */
 /* The memory is room bytes of the arena at the most. */
-void tc__otlp_block_init(struct tc__otlp_block *b, const struct tc_codec *codec,
-                         struct tc_arena *arena, size_t room);
-/*
- * Begins a line of at most `bytes` bytes for the record that k.raw_offset points at; the caller
- * writes it to b->text and ends it. Empties the block first where that is needed.
- */
-TC_CHECKED tc_status tc__otlp_block_begin(struct tc__otlp *o, struct tc__otlp_block *b,
-                                          size_t bytes, int64_t time_ns,
-                                          const struct tc_scope *scope);
-void tc__otlp_block_end(struct tc__otlp_block *b);
+void tc__otlp_kernel_init(struct tc__otlp_kernel *b, struct tc_arena *arena, size_t room);
 /* Forgets the lines. */
-void tc__otlp_block_drop(struct tc__otlp_block *b);
-/* Reads the lines and delivers their events. */
-TC_CHECKED tc_status tc__otlp_block_flush(struct tc__otlp *o, struct tc__otlp_block *b);
-/* The same for both blocks: before any other event, so that events come in the order of records. */
+void tc__otlp_kernel_drop(struct tc__otlp_kernel *b);
+/* Reads the lines that wait and delivers their events: before any other event, so that events come
+ * in the order of records. */
 TC_CHECKED tc_status tc__otlp_flush(struct tc__otlp *o);
 /* One body of the kernel's, r->text, perhaps of several lines. `writer`: "kernel" or
  * "systemd-oomd" where that is known, else empty. *out_taken is false when it is not, and nothing
  * was done. */
-TC_CHECKED tc_status tc__otlp_kernel(struct tc__otlp *o, const struct tc__otlp_record *r,
-                                     struct tc_slice writer, bool *out_taken);
+TC_CHECKED tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_record *r,
+                                            struct tc_slice writer, bool *out_taken);
+
+/* event.c */
 /* A record whose attributes are the fields of one of tracecore's events. */
 TC_CHECKED tc_status tc__otlp_event(struct tc__otlp *o, const struct tc__otlp_record *r,
                                     enum tc_event_kind kind);

@@ -28,7 +28,7 @@
 
 struct points {
     struct tc__samples *s;
-    const struct tc__otlp_tape *tape;
+    const struct tc_otlp_tape *tape;
     struct tc_slice metric;
     struct tc_slice unit;
     struct tc_sample_label resource[TC_SAMPLE_LABELS_MAX];
@@ -65,7 +65,7 @@ static double double_of(const struct tc__otlp_node *n)
 }
 
 /* The text of a value that is one; empty for lists and nothing. */
-static struct tc_slice text_of(const struct tc__otlp_tape *tape, const struct tc__otlp_node *n,
+static struct tc_slice text_of(const struct tc_otlp_tape *tape, const struct tc__otlp_node *n,
                                struct tc_arena *arena)
 {
     char text[NUMBER_TEXT_MAX];
@@ -251,7 +251,7 @@ static tc_status give_point(struct points *p, const struct data *data, size_t at
 }
 
 /* gauge, sum, histogram or summary: what is not monotonic is a gauge. */
-static struct data read_data(const struct tc__otlp_tape *tape, size_t at)
+static struct data read_data(const struct tc_otlp_tape *tape, size_t at)
 {
     struct data out = {.keep = tape->nodes[at].keep, .type = TC_SAMPLE_COUNTER};
     bool monotonic = out.keep != TC__OTLP_K_SUM;
@@ -310,7 +310,7 @@ static tc_status read_metric(struct points *p, size_t at)
     return TC_OK;
 }
 
-static tc_status read_tape(struct tc__samples *s, const struct tc__otlp_tape *tape)
+static tc_status read_tape(struct tc__samples *s, const struct tc_otlp_tape *tape)
 {
     for (size_t at = 0; at < tape->count; at = tape->nodes[at].next) {
         if (tape->nodes[at].keep != TC__OTLP_K_RESOURCE_METRICS) {
@@ -340,13 +340,11 @@ static tc_status read_tape(struct tc__samples *s, const struct tc__otlp_tape *ta
     return TC_OK;
 }
 
-tc_status tc_otlp_samples(struct tc_otlp_reader *r, enum tc_otlp_form form, struct tc_slice body,
-                          struct tc_arena *arena, const struct tc_samples_out *out,
-                          struct tc_samples_counts *out_counts, struct tc_error *err)
+tc_status tc_otlp_samples(const struct tc_otlp_tape *tape, struct tc_arena *arena,
+                          const struct tc_samples_out *out, struct tc_samples_counts *out_counts,
+                          struct tc_error *err)
 {
     struct tc__samples s = {.arena = arena, .out = out, .counts = {.scrapes = 1}, .err = err};
-    const struct tc__otlp_tape *tape = NULL;
-    TC_TRY(tc__otlp_reader_tape(r, TC_OTLP_METRICS, form, body, &tape, err));
     TC_TRY(read_tape(&s, tape));
     if (out_counts != NULL) {
         *out_counts = s.counts;
@@ -360,10 +358,10 @@ tc_status tc_otlp_samples(struct tc_otlp_reader *r, enum tc_otlp_form form, stru
 static tc_status read_request(struct tc__samples *s, struct tc_otlp_reader *r,
                               enum tc_otlp_form form, struct tc_slice body, struct tc_error *first)
 {
-    const struct tc__otlp_tape *tape = NULL;
+    struct tc_otlp_tape tape;
     struct tc_error why = {0};
     uint64_t offset = (uint64_t)(body.ptr - s->in->bytes.ptr);
-    if (tc__otlp_reader_tape(r, TC_OTLP_METRICS, form, body, &tape, &why) != TC_OK) {
+    if (tc_otlp_check(r, TC_OTLP_METRICS, form, body, &tape, &why) != TC_OK) {
         tc__samples_bad(s, offset + why.offset, "not a request of OTLP metrics");
         if (first->status == TC_OK) {
             *first = why;
@@ -371,7 +369,7 @@ static tc_status read_request(struct tc__samples *s, struct tc_otlp_reader *r,
         }
         return TC_OK;
     }
-    return read_tape(s, tape);
+    return read_tape(s, &tape);
 }
 
 static tc_status settle(struct tc__samples *s, tc_status status, const struct tc_error *first)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request holds, flat: the checks of both notations (otlp_pb.c, otlp_json.c) leave it while
- * they go over the body, and the mapping to events reads it, so that there is one mapping. A node
- * is a value or a message; what is inside follows it, up to `next`. Strings are places in the body;
- * those of JSON that had escapes are in `text`.
+ * The nodes of a tape (codec/otlp/wire.h): the checks of both notations (pb.c, json.c) write them
+ * while they go over the body; the mappings to events and to samples read them, so that there is
+ * one of each. A node is a value or a message; what is inside follows it, up to `next`. Strings are
+ * places in the body; those of JSON that had escapes are in the tape's text.
  *
  * Counting and limits are here too: they are the same for both notations. What is over a limit is
  * taken off the tape again.
@@ -48,17 +48,10 @@ struct tc__otlp_node {
     bool own;     /* at is in text, not in the body */
 };
 
-struct tc__otlp_tape {
-    struct tc_slice body;
-    const char *text;
-    const struct tc__otlp_node *nodes;
-    uint32_t count;
-};
-
-static inline struct tc_slice tc__otlp_node_text(const struct tc__otlp_tape *t,
+static inline struct tc_slice tc__otlp_node_text(const struct tc_otlp_tape *t,
                                                  const struct tc__otlp_node *n)
 {
-    return tc_slice_make((n->own ? t->text : t->body.ptr) + n->at, n->length);
+    return tc_slice_make((n->own ? t->text.ptr : t->body.ptr) + n->at, n->length);
 }
 
 /* Levels of messages above values, and messages for each level of values. */
@@ -173,11 +166,5 @@ static inline void tc__otlp_measure(struct tc__otlp_build *b, const struct tc__o
 TC_CHECKED tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id request);
 TC_CHECKED tc_status tc__otlp_json_check(struct tc__otlp_build *b,
                                          enum tc__otlp_message_id request);
-
-/* The tape of a body that passed the check, or an error of it. Lives until the next check. */
-TC_CHECKED tc_status tc__otlp_reader_tape(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
-                                          enum tc_otlp_form form, struct tc_slice body,
-                                          const struct tc__otlp_tape **out_tape,
-                                          struct tc_error *err);
 
 #endif

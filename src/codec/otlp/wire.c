@@ -15,25 +15,15 @@
 /* A value takes at least three bytes of a body, but for empty ones in great numbers. */
 #define BYTES_PER_NODE 3
 #define NODES_MIN 1024
-/* Lines in other formats that are gathered before they are read. */
-#define BLOCK_BYTES ((size_t)512 << 10)
-
-/* Which body the tape is of. */
-struct tape_key {
-    enum tc_otlp_signal signal;
-    enum tc_otlp_form form;
-    struct tc_slice body;
-    bool valid;
-};
+/* Lines of the kernel that are gathered before they are read. */
+#define KERNEL_BYTES ((size_t)512 << 10)
 
 struct tc_otlp_reader {
     struct tc__otlp_build build;
-    struct tc__otlp_tape tape;
-    struct tape_key of;
     struct tc_codec_cursor cursor;
     size_t body_max;
-    struct tc_arena blocks;
-    void *block_bytes;
+    struct tc_arena kernel;
+    void *kernel_bytes;
     struct tc__otlp o;
 };
 
@@ -43,7 +33,6 @@ void tc_otlp_reader_limit(struct tc_otlp_reader *r, const struct tc_otlp_limits 
     if (r->build.limits.depth_max > TC__OTLP_DEPTH_CAP) {
         r->build.limits.depth_max = TC__OTLP_DEPTH_CAP;
     }
-    r->of.valid = false;
 }
 
 struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits, size_t body_max)
@@ -60,19 +49,18 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     b->nodes = malloc(((size_t)b->cap + 1) * sizeof *b->nodes);
     b->text = malloc(body_max + 1);
     b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
-    r->block_bytes = malloc(2 * BLOCK_BYTES);
+    r->kernel_bytes = malloc(KERNEL_BYTES);
     r->o.k.parser = tc_json_parser_create();
     r->o.line_parser = tc_json_parser_create();
-    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->block_bytes == NULL ||
+    if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->kernel_bytes == NULL ||
         r->o.k.parser == NULL || r->o.line_parser == NULL) {
         tc_otlp_reader_destroy(r);
         return NULL;
     }
     tc__otlp_schema_init(&b->schema);
     tc_otlp_reader_limit(r, limits);
-    tc_arena_init(&r->blocks, "otlp blocks", r->block_bytes, 2 * BLOCK_BYTES);
-    tc__otlp_block_init(&r->o.kernel, &tc_codec_kmsg, &r->blocks, BLOCK_BYTES - 64);
-    tc__otlp_block_init(&r->o.events, &tc_codec_event_json, &r->blocks, BLOCK_BYTES - 64);
+    tc_arena_init(&r->kernel, "kernel lines", r->kernel_bytes, KERNEL_BYTES);
+    tc__otlp_kernel_init(&r->o.kernel, &r->kernel, KERNEL_BYTES - 64);
     tc__otlp_init(&r->o);
     return r;
 }
@@ -82,10 +70,10 @@ void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
     if (r == NULL) {
         return;
     }
-    tc_arena_fini(&r->blocks);
+    tc_arena_fini(&r->kernel);
     tc_json_parser_destroy(r->o.k.parser);
     tc_json_parser_destroy(r->o.line_parser);
-    free(r->block_bytes);
+    free(r->kernel_bytes);
     free(r->build.frames);
     free(r->build.text);
     free(r->build.nodes);
@@ -122,11 +110,10 @@ static tc_status run_check(struct tc__otlp_build *b, enum tc_otlp_signal signal,
 }
 
 tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
-                        enum tc_otlp_form form, struct tc_slice body,
-                        struct tc_otlp_counts *out_counts, struct tc_error *err)
+                        enum tc_otlp_form form, struct tc_slice body, struct tc_otlp_tape *out_tape,
+                        struct tc_error *err)
 {
     struct tc__otlp_build *b = &r->build;
-    r->of.valid = false;
     if (body.len > r->body_max) {
         return tc_fail(err, TC_E_LIMIT, 0, "a body of %zu bytes; the limit is %zu", body.len,
                        r->body_max);
@@ -141,18 +128,36 @@ tc_status tc_otlp_check(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
     b->is_full = false;
     b->counts = (struct tc_otlp_counts){0};
     TC_TRY(run_check(b, signal, form));
-    r->tape =
-        (struct tc__otlp_tape){.body = body, .text = b->text, .nodes = b->nodes, .count = b->count};
-    r->of = (struct tape_key){.signal = signal, .form = form, .body = body, .valid = true};
-    if (out_counts != NULL) {
-        *out_counts = b->counts;
-    }
+    *out_tape = (struct tc_otlp_tape){
+        .signal = signal,
+        .form = form,
+        .body = body,
+        .text = tc_slice_make(b->text, b->text_length),
+        .nodes = b->nodes,
+        .count = b->count,
+        .counts = b->counts,
+    };
     return TC_OK;
+}
+
+size_t tc_otlp_tape_bytes(const struct tc_otlp_tape *tape)
+{
+    return tape->count * sizeof *tape->nodes + tape->text.len;
+}
+
+void tc_otlp_tape_move(struct tc_otlp_tape *tape, void *memory)
+{
+    struct tc__otlp_node *nodes = memory;
+    char *text = (char *)(nodes + tape->count);
+    memcpy(nodes, tape->nodes, tape->count * sizeof *nodes);
+    memcpy(text, tape->text.ptr, tape->text.len);
+    tape->nodes = nodes;
+    tape->text.ptr = text;
 }
 
 /* ---- events ---- */
 
-static struct tc_k8s_val value_at(const struct tc__otlp_tape *tape, size_t at)
+static struct tc_k8s_val value_at(const struct tc_otlp_tape *tape, size_t at)
 {
     return (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true};
 }
@@ -170,7 +175,7 @@ static tc_status read_resource(struct tc__otlp *o, struct tc_k8s_val resource,
     return TC_OK;
 }
 
-static tc_status read_entries(struct tc__otlp *o, const struct tc__otlp_tape *tape, size_t at)
+static tc_status read_entries(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at)
 {
     size_t end = tape->nodes[at].next;
     struct tc__otlp_resource resource = {0};
@@ -191,7 +196,7 @@ static tc_status read_entries(struct tc__otlp *o, const struct tc__otlp_tape *ta
     return TC_OK;
 }
 
-static tc_status read_tape(struct tc__otlp *o, const struct tc__otlp_tape *tape)
+static tc_status read_tape(struct tc__otlp *o, const struct tc_otlp_tape *tape)
 {
     for (size_t at = 0; at < tape->count; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];
@@ -209,34 +214,11 @@ static tc_status read_tape(struct tc__otlp *o, const struct tc__otlp_tape *tape)
     return tc__otlp_flush(o);
 }
 
-static bool is_read(const struct tape_key *of, enum tc_otlp_signal signal, enum tc_otlp_form form,
-                    struct tc_slice body)
-{
-    return of->valid && of->signal == signal && of->form == form && of->body.ptr == body.ptr &&
-           of->body.len == body.len;
-}
-
-tc_status tc__otlp_reader_tape(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
-                               enum tc_otlp_form form, struct tc_slice body,
-                               const struct tc__otlp_tape **out_tape, struct tc_error *err)
-{
-    if (!is_read(&r->of, signal, form, body)) {
-        TC_TRY(tc_otlp_check(r, signal, form, body, NULL, err));
-    }
-    *out_tape = &r->tape;
-    return TC_OK;
-}
-
-tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
-                         enum tc_otlp_form form, const struct tc_codec_input *in,
-                         struct tc_codec_out *out, struct tc_error *err)
+tc_status tc_otlp_events(struct tc_otlp_reader *r, const struct tc_otlp_tape *tape,
+                         const struct tc_codec_input *in, struct tc_codec_out *out,
+                         struct tc_error *err)
 {
     struct tc__otlp *o = &r->o;
-    if (!is_read(&r->of, signal, form, in->bytes)) {
-        TC_TRY(tc_otlp_check(r, signal, form, in->bytes, NULL, err));
-    }
-    /* Bytes at the same place may be others next time. */
-    r->of.valid = false;
     r->cursor = (struct tc_codec_cursor){0};
     o->k.in = in;
     o->k.cursor = &r->cursor;
@@ -249,10 +231,9 @@ tc_status tc_otlp_events(struct tc_otlp_reader *r, enum tc_otlp_signal signal,
         memset(o->places, 0, sizeof o->places);
         o->has_places = false;
     }
-    tc_status status = read_tape(o, &r->tape);
+    tc_status status = read_tape(o, tape);
     if (status != TC_OK) {
-        tc__otlp_block_drop(&o->kernel);
-        tc__otlp_block_drop(&o->events);
+        tc__otlp_kernel_drop(&o->kernel);
     }
     return status;
 }

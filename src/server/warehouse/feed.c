@@ -35,6 +35,7 @@ struct tc_warehouse_feed {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool stopping;
+    bool read_now;      /* so many metrics wait that they are read before their time */
     int64_t stop_by_ns; /* monotonic */
 
     /* The thread's own. */
@@ -303,9 +304,21 @@ static void wait_until(struct tc_warehouse_feed *f, int64_t until_ns)
 {
     struct timespec until = tc_timespec(until_ns);
     (void)pthread_mutex_lock(&f->lock);
-    if (!f->stopping) {
+    if (!f->stopping && !f->read_now) {
         (void)pthread_cond_timedwait(&f->wake, &f->lock, &until);
     }
+    f->read_ns = f->read_now ? 0 : f->read_ns;
+    f->read_now = false;
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+/* In the loop's thread. */
+static void wake_up(void *context)
+{
+    struct tc_warehouse_feed *f = context;
+    (void)pthread_mutex_lock(&f->lock);
+    f->read_now = true;
+    (void)pthread_cond_signal(&f->wake);
     (void)pthread_mutex_unlock(&f->lock);
 }
 
@@ -384,6 +397,9 @@ tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,
         destroy(f);
         return tc_fail(err, ok ? TC_E_IO : TC_E_NOMEM, 0, "no memory or thread for the warehouse");
     }
+    if (f->slicer != NULL && parts->slicer.handoff != NULL) {
+        tc_handoff_on_wake(parts->slicer.handoff, parts->wake_bytes, wake_up, f);
+    }
     *out_feed = f;
     return TC_OK;
 }
@@ -399,5 +415,8 @@ void tc_warehouse_feed_stop(struct tc_warehouse_feed *f, int64_t wait_ns)
     (void)pthread_cond_signal(&f->wake);
     (void)pthread_mutex_unlock(&f->lock);
     (void)pthread_join(f->thread, NULL);
+    if (f->parts.slicer.handoff != NULL) {
+        tc_handoff_on_wake(f->parts.slicer.handoff, 0, NULL, NULL);
+    }
     destroy(f);
 }

@@ -24,7 +24,8 @@ struct tc_warehouse_feed_parts {
     struct tc_run_book *runs;
     bool wants_slices;
     struct tc_warehouse_slicer_config slicer;
-    int64_t retry_ns; /* after a first failure; 0: a second */
+    size_t wake_bytes; /* handed over metrics are read when there are so many, if not before */
+    int64_t retry_ns;  /* after a first failure; 0: a second */
 };
 
 TC_CHECKED tc_status tc_warehouse_feed_start(const struct tc_warehouse_feed_parts *parts,

@@ -24,9 +24,10 @@
 
 struct tc_warehouse_slicer {
     struct tc_warehouse_slicer_config config;
-    struct tc_evidence *evidence; /* NULL: to be opened, and the place found */
-    struct tc_slices *slices;     /* NULL: no metrics yet */
-    struct tc_slices *file;       /* an uploaded file that waits to be written */
+    struct tc_evidence *evidence;  /* NULL: to be opened, and the place found */
+    struct tc_slices *slices;      /* NULL: no metrics yet */
+    struct tc_otlp_reader *reader; /* NULL: no metrics yet */
+    struct tc_slices *file;        /* an uploaded file that waits to be written */
     char file_digest[DIGEST_TEXT_MAX];
     struct tc_slices_counts told; /* of `slices`, as the counters know it */
     void *strings_block;
@@ -78,6 +79,7 @@ void tc_warehouse_slicer_destroy(struct tc_warehouse_slicer *s)
     if (s->strings_block != NULL) {
         tc_arena_fini(&s->strings);
     }
+    tc_otlp_reader_destroy(s->reader);
     free(s->strings_block);
     free(s);
 }
@@ -113,6 +115,12 @@ static tc_status make_slices(struct tc_warehouse_slicer *s, struct tc_slice sour
         }
         tc_arena_init(&s->strings, "samples", s->strings_block, STRINGS_BYTES);
     }
+    if (s->reader == NULL) {
+        s->reader = tc_otlp_reader_create(&s->config.otlp, s->config.body_max);
+        if (s->reader == NULL) {
+            return tc_fail(err, TC_E_NOMEM, 0, "no memory to slice metrics");
+        }
+    }
     return tc_slices_create(&config, out, err);
 }
 
@@ -130,16 +138,35 @@ static tc_status take_sample(void *context, const struct tc_sample *sample)
     return TC_OK;
 }
 
+/* A request of metrics; tape: NULL, or what was parsed of it. */
+static tc_status read_request(struct tc_warehouse_slicer *s, const struct tc_batch *batch,
+                              const struct tc_otlp_tape *tape, const struct tc_samples_out *out,
+                              struct tc_error *err)
+{
+    struct tc_otlp_tape made;
+    if (tape == NULL) {
+        bool is_json = batch->kind == TC_BATCH_METRICS_JSON;
+        tc_count(TC_COUNT_BODIES_PARSED_AGAIN_SLICES, 1);
+        TC_TRY(tc_otlp_check(s->reader, TC_OTLP_METRICS, is_json ? TC_OTLP_JSON : TC_OTLP_PROTOBUF,
+                             batch->body, &made, err));
+        tape = &made;
+    }
+    return tc_otlp_samples(tape, &s->strings, out, NULL, err);
+}
+
 /* What cannot be read is counted: it came in well-formed, so it is nothing that we slice. */
 static void read_samples(struct tc_warehouse_slicer *s, struct tc_slices *slices,
-                         const struct tc_batch *batch)
+                         const struct tc_batch *batch, const struct tc_otlp_tape *tape)
 {
     struct tc_error err = {0};
     struct sample_sink sink = {slices, batch->arrival_ns, TC_SERIES_SCOPE_NONE};
     struct tc_samples_input in = {.bytes = batch->body, .taken_ns = batch->arrival_ns};
     struct tc_samples_out out = {.take = take_sample, .context = &sink};
     tc_arena_reset(&s->strings);
-    if (tc_samples_read(&in, &s->strings, &out, NULL, &err) != TC_OK) {
+    tc_status status = batch->kind == TC_BATCH_FILE
+                           ? tc_samples_read(&in, &s->strings, &out, NULL, &err)
+                           : read_request(s, batch, tape, &out, &err);
+    if (status != TC_OK) {
         tc_count(TC_COUNT_WAREHOUSE_BATCHES_SKIPPED, 1);
         tc_log_fields(TC_LOG_WARN, "a batch of metrics could not be sliced to its end",
                       TC_LOG_NUMBER("batch", (int64_t)batch->number),
@@ -160,7 +187,20 @@ static tc_status take_file(struct tc_warehouse_slicer *s, const struct tc_batch 
     tc_buf_digest(&b, &digest);
     s->file_digest[b.len] = '\0';
     TC_TRY(make_slices(s, tc_buf_slice(&b), &s->file, &err));
-    read_samples(s, s->file, batch);
+    read_samples(s, s->file, batch, NULL);
+    return TC_OK;
+}
+
+static tc_status take_metrics(struct tc_warehouse_slicer *s, const struct tc_batch *batch,
+                              const struct tc_otlp_tape *tape, struct tc_error *err)
+{
+    s->bytes += batch->body.len;
+    s->arrival_ns = batch->arrival_ns > s->arrival_ns ? batch->arrival_ns : s->arrival_ns;
+    if (s->slices == NULL) {
+        TC_TRY(make_slices(s, TC_EMPTY, &s->slices, err));
+    }
+    tc_slices_now(s->slices, batch->arrival_ns);
+    read_samples(s, s->slices, batch, tape);
     return TC_OK;
 }
 
@@ -173,17 +213,12 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
     if (s->file != NULL || s->bytes >= READ_BYTES_MAX) {
         return TC_E_LIMIT; /* it comes again */
     }
+    if (batch->kind != TC_BATCH_FILE) {
+        return take_metrics(s, batch, NULL, &err);
+    }
     s->bytes += batch->body.len;
     s->arrival_ns = batch->arrival_ns > s->arrival_ns ? batch->arrival_ns : s->arrival_ns;
-    if (batch->kind == TC_BATCH_FILE) {
-        return take_file(s, batch);
-    }
-    if (s->slices == NULL) {
-        TC_TRY(make_slices(s, TC_EMPTY, &s->slices, &err));
-    }
-    tc_slices_now(s->slices, batch->arrival_ns);
-    read_samples(s, s->slices, batch);
-    return TC_OK;
+    return take_file(s, batch);
 }
 
 /* A file that is long and begins as no metrics do (a kernel log) is not read into memory. What has
@@ -218,6 +253,44 @@ static void count_samples(struct tc_warehouse_slicer *s)
     s->told = now;
 }
 
+/* What the loop handed over. TC_E_LIMIT: there is more; *out_behind: in the evidence. */
+static tc_status read_handed(struct tc_warehouse_slicer *s, bool *out_behind, struct tc_error *err)
+{
+    *out_behind = true;
+    while (s->config.handoff != NULL) {
+        struct tc_handed item;
+        enum tc_handoff_state state = tc_handoff_take(s->config.handoff, s->next, &item);
+        *out_behind = state == TC_HANDOFF_BEHIND;
+        if (state != TC_HANDOFF_TAKEN) {
+            break;
+        }
+        struct tc_batch batch = {.number = item.number,
+                                 .arrival_ns = item.arrival_ns,
+                                 .kind = item.tape.form == TC_OTLP_JSON ? TC_BATCH_METRICS_JSON
+                                                                        : TC_BATCH_METRICS_PROTOBUF,
+                                 .body = item.tape.body};
+        tc_status status = take_metrics(s, &batch, &item.tape, err);
+        tc_handoff_done(s->config.handoff, &item);
+        TC_TRY(status);
+        s->next = item.number + 1;
+        if (s->bytes >= READ_BYTES_MAX) {
+            return TC_E_LIMIT;
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status read_evidence(struct tc_warehouse_slicer *s, struct tc_error *err)
+{
+    struct tc_evidence_choice choice = {
+        .kinds = KINDS, .wants = wants, .take = take_batch, .bad = bad_batch, .context = s};
+    tc_status status = tc_evidence_walk_some(s->evidence, &s->next, &choice, err);
+    if (status == TC_OK && s->config.handoff != NULL) {
+        tc_handoff_open(s->config.handoff);
+    }
+    return status;
+}
+
 tc_status tc_warehouse_slicer_read(struct tc_warehouse_slicer *s, int64_t now_ns, bool *out_more,
                                    struct tc_error *err)
 {
@@ -228,10 +301,12 @@ tc_status tc_warehouse_slicer_read(struct tc_warehouse_slicer *s, int64_t now_ns
     if (s->evidence == NULL) {
         TC_TRY(find_place(s, now_ns, err));
     }
+    bool behind = false;
     s->bytes = 0;
-    struct tc_evidence_choice choice = {
-        .kinds = KINDS, .wants = wants, .take = take_batch, .bad = bad_batch, .context = s};
-    tc_status status = tc_evidence_walk_some(s->evidence, &s->next, &choice, err);
+    tc_status status = read_handed(s, &behind, err);
+    if (status == TC_OK && behind) {
+        status = read_evidence(s, err);
+    }
     count_samples(s);
     if (status != TC_OK && status != TC_E_LIMIT) {
         return status;

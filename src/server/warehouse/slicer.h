@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics that were received, as slices. Nothing is handed over by the loop: the slicer reads what
- * the store of evidence has, behind the writer, batches of metrics only. So the queue is the
- * evidence on the disk, ingestion waits for nothing, and what a crash or a failed write took is
- * read again: windows that the warehouse has are known from the warehouse itself. One thread.
+ * Metrics that were received, as slices. The slicer reads what the store of evidence has, behind
+ * the writer, batches of metrics only. So the queue is the evidence on the disk, ingestion waits
+ * for nothing, and what a crash or a failed write took is read again: windows that the warehouse
+ * has are known from the warehouse itself. While it keeps up, it gets the same batches from the
+ * loop, parsed (handoff.h). One thread.
  */
 #ifndef TC_SERVER_WAREHOUSE_SLICER_H
 #define TC_SERVER_WAREHOUSE_SLICER_H
 
 #include "base/status.h"
+#include "codec/otlp/wire.h"
+#include "server/warehouse/handoff.h"
 #include "warehouse/warehouse.h"
 
 #include <stdbool.h>
@@ -24,6 +27,9 @@ struct tc_warehouse_slicer_config {
     int64_t catch_up_ns; /* what arrived longer ago is not read */
     size_t series_max;
     size_t memory_bytes;
+    struct tc_otlp_limits otlp; /* as they are for requests */
+    size_t body_max;            /* of a batch of metrics */
+    struct tc_handoff *handoff; /* borrowed; NULL: all is read from the evidence */
 };
 
 /* NULL without memory. Needs little until there are metrics. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DuckDB's library, loaded when it is first needed: 64 MB that most commands never touch.
- * docs/warehouse.md says where it is looked for.
+ * docs/internals/warehouse.md says where it is looked for.
  */
 #ifndef TC_WAREHOUSE_DUCKDB_LOAD_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_LOAD_PRIV_H

@@ -73,7 +73,7 @@ export class Daemon {
   /**
    * @param {string} home   where its configuration, data and verdicts are
    * @param {object} config what differs from the tests' defaults
-   * @param {object} options { env, prefix: words before the program, such as taskset's, announce }
+   * @param {object} options { env, prefix: words before the program, such as taskset's, program: instead of TC_BINARY }
    */
   constructor(home, config = {}, options = {}) {
     this.home = home;
@@ -99,7 +99,7 @@ export class Daemon {
 
   async start() {
     assert.ok(binary, 'TC_BINARY names the program to test');
-    const words = [...(this.options.prefix ?? []), binary, 'serve', '--config', this.configFile, '--announce'];
+    const words = [...(this.options.prefix ?? []), this.options.program ?? binary, 'serve', '--config', this.configFile, '--announce'];
     const log = fs.openSync(this.logFile, 'a');
     this.logStart = fs.fstatSync(log).size;
     this.child = spawn(words[0], words.slice(1), {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of data_dir/warehouse.sock, written from docs/warehouse-socket.md and not from the
+// A client of data_dir/warehouse.sock, written from docs/internals/warehouse-socket.md and not from the
 // program: frames of a length, a kind and a body, in the machine's byte order.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';

@@ -2,7 +2,6 @@
 /* What every reader of YAML has from libfyaml: its events, its complaint, and the place of both. */
 #include "base/yaml/events.h"
 
-#include <libfyaml.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,10 +15,10 @@ struct seen {
     size_t stop_at; /* the scalar that is refused; 0: none */
 };
 
-static tc_status on_event(void *context, struct fy_event *event)
+static tc_status on_event(void *context, const struct tc_yaml_event *event)
 {
     struct seen *seen = context;
-    seen->scalars += event->type == FYET_SCALAR;
+    seen->scalars += event->type == TC_YAML_SCALAR;
     return seen->scalars > 0 && seen->scalars == seen->stop_at ? TC_E_UNSUPPORTED : TC_OK;
 }
 

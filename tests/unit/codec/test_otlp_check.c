@@ -44,9 +44,10 @@ static tc_status check(enum tc_otlp_signal signal, enum tc_otlp_form form, const
     assert_non_null(copy);
     memcpy(copy, bytes, len);
     t.err = (struct tc_error){0};
-    t.counts = (struct tc_otlp_counts){0};
+    struct tc_otlp_tape tape = {0};
     tc_status status =
-        tc_otlp_check(t.reader, signal, form, tc_slice_make(copy, len), &t.counts, &t.err);
+        tc_otlp_check(t.reader, signal, form, tc_slice_make(copy, len), &tape, &t.err);
+    t.counts = tape.counts;
     assert_true(status == TC_OK || t.err.offset <= len);
     assert_true(status == t.err.status);
     free(copy);
@@ -483,10 +484,11 @@ static void bodies_that_are_too_large_or_too_full_are_refused(void **state)
     (void)state;
     struct tc_otlp_reader *r = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, 8192);
     struct tc_error err = {0};
+    struct tc_otlp_tape tape;
     char bytes[8193];
     memset(bytes, 0, sizeof bytes);
     assert_int_equal(tc_otlp_check(r, TC_OTLP_LOGS, TC_OTLP_PROTOBUF,
-                                   tc_slice_make(bytes, sizeof bytes), NULL, &err),
+                                   tc_slice_make(bytes, sizeof bytes), &tape, &err),
                      TC_E_LIMIT);
     /* Four thousand empty log records in two bytes each. */
     made[0].len = 0;
@@ -497,7 +499,7 @@ static void bodies_that_are_too_large_or_too_full_are_refused(void **state)
     wrap(&made[0], 1);
     assert_true(made[0].len < 8192);
     assert_int_equal(tc_otlp_check(r, TC_OTLP_LOGS, TC_OTLP_PROTOBUF,
-                                   tc_slice_make(made[0].data, made[0].len), NULL, &err),
+                                   tc_slice_make(made[0].data, made[0].len), &tape, &err),
                      TC_E_LIMIT);
     tc_otlp_reader_destroy(r);
     tc_otlp_reader_destroy(NULL);

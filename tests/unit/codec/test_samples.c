@@ -437,8 +437,10 @@ static void a_reader_may_be_lent(void **state)
         assert_int_equal(tc_samples_read(&in, &arena, &out, &counts, &err), TC_OK);
         expect_everything();
         got_count = 0;
+        struct tc_otlp_tape tape;
         assert_int_equal(
-            tc_otlp_samples(reader, TC_OTLP_JSON, in.bytes, &arena, &out, &counts, &err), TC_OK);
+            tc_otlp_check(reader, TC_OTLP_METRICS, TC_OTLP_JSON, in.bytes, &tape, &err), TC_OK);
+        assert_int_equal(tc_otlp_samples(&tape, &arena, &out, &counts, &err), TC_OK);
         expect_everything();
         assert_int_equal(counts.samples, 12);
         tc_arena_fini(&arena);

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "detect/counter_priv.h"
 #include "detect/gpu_book_priv.h"
 #include "support/assert_text.h"
 
@@ -236,19 +235,6 @@ static void memory_that_is_too_small_is_reported(void **state)
     tc_arena_fini(&scratch);
 }
 
-static void a_counter_rises_from_its_baseline_and_not_over_a_restart(void **state)
-{
-    (void)state;
-    struct tc_counter c = {0};
-    assert_true(tc__counter_rise(&c, 40, 10) == 0); /* the baseline */
-    assert_true(tc__counter_rise(&c, 42, 20) == 2);
-    assert_true(tc__counter_rise(&c, 99, 20) == 0); /* not newer */
-    assert_true(tc__counter_rise(&c, 99, 15) == 0); /* late */
-    assert_true(tc__counter_rise(&c, 42, 30) == 0);
-    assert_true(tc__counter_rise(&c, 3, 40) == 0); /* its producer started again */
-    assert_true(tc__counter_rise(&c, 5, 50) == 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,7 +249,6 @@ int main(void)
         TEST(a_full_book_forgets_and_counts),
         TEST(names_that_are_too_long_are_refused),
         TEST(memory_that_is_too_small_is_reported),
-        TEST(a_counter_rises_from_its_baseline_and_not_over_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,6 +157,65 @@ static void growing_keeps_the_content(void **state)
     tc_pool_destroy(p);
 }
 
+static struct tc_buffer *spare[4];
+static size_t spare_count;
+
+static bool give_back(void *context)
+{
+    (void)context;
+    if (spare_count == 0) {
+        return false;
+    }
+    tc_buffer_give(spare[--spare_count]);
+    return true;
+}
+
+static void spare_buffers_never_take_room_from_others(void **state)
+{
+    (void)state;
+    struct tc_pool *p = tc_pool_create(4 * (4096 + HEADER), 8192);
+    tc_pool_set_spare(p, give_back, NULL);
+    struct tc_buffer *own = tc_pool_take(p, 1);
+    for (spare_count = 0; spare_count < 3; spare_count++) {
+        spare[spare_count] = tc_pool_take_spare(p, 1);
+        assert_non_null(spare[spare_count]);
+    }
+    /* One more takes nothing from anybody, and is no refusal. */
+    assert_null(tc_pool_take_spare(p, 1));
+    assert_int_equal(spare_count, 3);
+    assert_int_equal(stats_of(p).refused, 0);
+    /* Whoever looks how much is in use does not see them. */
+    assert_int_equal(stats_of(p).used, 4096 + HEADER);
+    assert_int_equal(stats_of(p).spare, 3 * (4096 + HEADER));
+    /* A request gets as many of them as it needs, and no more. */
+    struct tc_buffer *large = tc_pool_take(p, 8192);
+    assert_non_null(large);
+    assert_int_equal(spare_count, 1);
+    tc_buffer_give(large);
+    spare[spare_count++] = tc_pool_take_spare(p, 1);
+    /* What no pool has room for costs nobody anything. */
+    assert_null(tc_pool_take(p, 8193));
+    assert_int_equal(spare_count, 2);
+    struct tc_buffer *more[2] = {tc_pool_take(p, 1), tc_pool_take(p, 1)};
+    assert_non_null(more[1]);
+    assert_int_equal(spare_count, 1);
+    assert_int_equal(stats_of(p).refused, 1);
+    /* And what they have no room for together is a refusal. */
+    assert_null(tc_pool_take(p, 8192));
+    assert_int_equal(spare_count, 0);
+    assert_int_equal(stats_of(p).refused, 2);
+    tc_buffer_make_spare(own);
+    tc_buffer_make_spare(own);
+    assert_int_equal(stats_of(p).spare, 4096 + HEADER);
+    assert_int_equal(stats_of(p).used, 2 * (4096 + HEADER));
+    tc_buffer_give(own);
+    tc_buffer_give(more[0]);
+    tc_buffer_give(more[1]);
+    assert_int_equal(stats_of(p).spare, 0);
+    assert_int_equal(stats_of(p).used, 0);
+    tc_pool_destroy(p);
+}
+
 static void a_pool_of_nothing_gives_nothing(void **state)
 {
     (void)state;
@@ -176,6 +235,7 @@ int main(void)
         cmocka_unit_test(buffers_that_wait_make_room_for_other_sizes),
         cmocka_unit_test(no_more_is_given_up_than_needed),
         cmocka_unit_test(growing_keeps_the_content),
+        cmocka_unit_test(spare_buffers_never_take_room_from_others),
         cmocka_unit_test(a_pool_of_nothing_gives_nothing),
     };
     return cmocka_run_group_tests_name("server_pool", tests, NULL, NULL);

@@ -130,6 +130,8 @@ struct place {
     struct tc_outbox *box;
     struct tc_store *store;
     struct tc_warehouse_feed *feed;
+    struct tc_pool *pool;
+    struct tc_handoff *handoff;
 };
 
 static void open_place(struct place *p, const struct wh_room *room, bool wants_slices)
@@ -147,6 +149,8 @@ static void open_place(struct place *p, const struct wh_room *room, bool wants_s
     must(tc_outbox_open(&box, NULL, NULL, &p->box, &err));
     must(tc_outbox_start(p->box, &err));
     must(tc_store_open(p->evidence_dir, &store, NULL, NULL, &p->store, &err));
+    p->pool = tc_pool_create((size_t)1 << 20, (size_t)64 << 10);
+    p->handoff = tc_handoff_create(tc_store_next_number(p->store));
     struct tc_warehouse_feed_parts parts = {
         .hub = p->hub,
         .outbox = p->box,
@@ -156,7 +160,11 @@ static void open_place(struct place *p, const struct wh_room *room, bool wants_s
                    .lateness_ns = 2 * TC_SECOND,
                    .catch_up_ns = 3600 * TC_SECOND,
                    .series_max = 1000,
-                   .memory_bytes = (size_t)8 << 20},
+                   .memory_bytes = (size_t)8 << 20,
+                   .otlp = TC_OTLP_LIMITS_DEFAULT,
+                   .body_max = 4096,
+                   .handoff = p->handoff},
+        .wake_bytes = 1,
         .retry_ns = TC_SECOND / 10,
     };
     must(tc_warehouse_feed_start(&parts, &p->feed, &err));
@@ -168,6 +176,8 @@ static void close_place(struct place *p)
     tc_warehouse_hub_destroy(p->hub);
     tc_outbox_close(p->box, WAIT_LONG);
     tc_store_close(p->store);
+    tc_handoff_destroy(p->handoff);
+    tc_pool_destroy(p->pool);
 }
 
 static void put_verdict(struct place *p, unsigned n)
@@ -268,7 +278,19 @@ static void verdicts_wait_for_whoever_has_the_database(void **state)
 
 /* ---- slices ---- */
 
-static void put_metrics(struct place *p, int64_t at_ns, double value, enum tc_batch_kind kind)
+static size_t print_metrics(char *body, size_t cap, int64_t at_ns, double value)
+{
+    int len = snprintf(body, cap,
+                       "{\"resourceMetrics\":[{\"resource\":{\"attributes\":[{\"key\":"
+                       "\"k8s.node.name\",\"value\":{\"stringValue\":\"n1\"}},{\"key\":\"run_id\","
+                       "\"value\":{\"stringValue\":\"run-7\"}}]},\"scopeMetrics\":[{\"metrics\":[{"
+                       "\"name\":\"queue\",\"gauge\":{\"dataPoints\":[{\"timeUnixNano\":\"%lld\","
+                       "\"asDouble\":%g}]}}]}]}]}",
+                       (long long)at_ns, value);
+    return (size_t)len;
+}
+
+static void store_metrics(struct place *p, int64_t at_ns, double value, enum tc_batch_kind kind)
 {
     char body[1024];
     int len = 0;
@@ -277,13 +299,7 @@ static void put_metrics(struct place *p, int64_t at_ns, double value, enum tc_ba
                        "# TYPE queue gauge\nqueue{node=\"n1\"} %g %lld\nother_total 5 %lld\n",
                        value, (long long)(at_ns / 1000000), (long long)(at_ns / 1000000));
     } else {
-        len = snprintf(body, sizeof body,
-                       "{\"resourceMetrics\":[{\"resource\":{\"attributes\":[{\"key\":"
-                       "\"k8s.node.name\",\"value\":{\"stringValue\":\"n1\"}},{\"key\":\"run_id\","
-                       "\"value\":{\"stringValue\":\"run-7\"}}]},\"scopeMetrics\":[{\"metrics\":[{"
-                       "\"name\":\"queue\",\"gauge\":{\"dataPoints\":[{\"timeUnixNano\":\"%lld\","
-                       "\"asDouble\":%g}]}}]}]}]}",
-                       (long long)at_ns, value);
+        len = (int)print_metrics(body, sizeof body, at_ns, value);
     }
     struct tc_batch batch = {.number = tc_store_next_number(p->store),
                              .arrival_ns = wall_ns(),
@@ -292,6 +308,30 @@ static void put_metrics(struct place *p, int64_t at_ns, double value, enum tc_ba
                              .body = tc_slice_make(body, (size_t)len)};
     must(tc_store_append(p->store, &batch, &err));
     must(tc_store_commit(p->store, &err));
+}
+
+/* The same for one that is not handed over. */
+static void put_metrics(struct place *p, int64_t at_ns, double value, enum tc_batch_kind kind)
+{
+    store_metrics(p, at_ns, value, kind);
+    tc_handoff_skip(p->handoff, tc_store_next_number(p->store) - 1);
+}
+
+/* The same batch as the loop hands it over, but with another value, to tell which one was read. */
+static void hand_metrics(struct place *p, int64_t at_ns, double value)
+{
+    struct tc_handed item = {.number = tc_store_next_number(p->store) - 1,
+                             .arrival_ns = wall_ns(),
+                             .body = tc_pool_take(p->pool, 1024),
+                             .tape_memory = tc_pool_take_spare(p->pool, 4096)};
+    item.body->len = print_metrics((char *)item.body->data, item.body->cap, at_ns, value);
+    struct tc_slice body = tc_slice_make((const char *)item.body->data, item.body->len);
+    struct tc_otlp_reader *r = tc_otlp_reader_create(&TC_OTLP_LIMITS_DEFAULT, 4096);
+    must(tc_otlp_check(r, TC_OTLP_METRICS, TC_OTLP_JSON, body, &item.tape, &err));
+    assert_true(tc_otlp_tape_bytes(&item.tape) <= item.tape_memory->cap);
+    tc_otlp_tape_move(&item.tape, item.tape_memory->data);
+    tc_otlp_reader_destroy(r);
+    tc_handoff_put(p->handoff, &item);
 }
 
 static int64_t count_live(const struct place *p, const char *sql)
@@ -339,6 +379,31 @@ static void metrics_become_slices_once(void **state)
     close_place(&p);
 }
 
+static void metrics_that_are_handed_over_are_not_read_from_the_evidence(void **state)
+{
+    const struct wh_room *room = *state;
+    struct place p;
+    open_place(&p, room, true);
+    for (int i = 0; i < 400 && !tc_handoff_is_open(p.handoff); i++) {
+        (void)poll(NULL, 0, 10);
+    }
+    assert_true(tc_handoff_is_open(p.handoff));
+    int64_t second_ns = wall_ns() / TC_SECOND * TC_SECOND;
+    for (int i = 0; i < 3; i++) {
+        store_metrics(&p, second_ns + i * 1000000, i, TC_BATCH_METRICS_JSON);
+        hand_metrics(&p, second_ns + i * 1000000, 100 + i);
+    }
+    wait_for(&p, "SELECT count(*) FROM telemetry_slice_fact WHERE min = 100 AND max = 102", 1);
+    /* One that was skipped is read there; what comes after it is read once, here or there. */
+    second_ns = wall_ns() / TC_SECOND * TC_SECOND;
+    put_metrics(&p, second_ns, 7, TC_BATCH_METRICS_JSON);
+    store_metrics(&p, second_ns + 1000000, 8, TC_BATCH_METRICS_JSON);
+    hand_metrics(&p, second_ns + 1000000, 108);
+    wait_for(&p, "SELECT count(*) FROM telemetry_slice_fact WHERE min = 7 AND \"count\" = 2", 1);
+    assert_int_equal(count_live(&p, "SELECT sum(\"count\") FROM telemetry_slice_fact"), 5);
+    close_place(&p);
+}
+
 static void an_uploaded_file_keeps_its_own_time(void **state)
 {
     const struct wh_room *room = *state;
@@ -367,6 +432,7 @@ int main(void)
         TEST(verdicts_that_come_again_are_not_written_again),
         TEST(verdicts_wait_for_whoever_has_the_database),
         TEST(metrics_become_slices_once),
+        TEST(metrics_that_are_handed_over_are_not_read_from_the_evidence),
         TEST(an_uploaded_file_keeps_its_own_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,24 +9,49 @@
 
 #include "base/buf.h"
 #include "base/time.h"
+#include "directory/directory.h"
 #include "story/story.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define T0 (INT64_C(1780000000) * TC_SECOND)
 #define S TC_SECOND
 #define UUID "GPU-34d874be-0835-5f1e-8425-67ac19991809"
 
+/* A story, and the directory that it asks. */
+struct world {
+    struct tc_story *story;
+    struct tc_directory *directory;
+};
+
+static struct world *world_create(void)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->story = tc_story_create();
+    w->directory = tc_directory_create(TC_STATEMENTS_FIRST);
+    assert_true(w->story != NULL && w->directory != NULL);
+    return w;
+}
+
+static void world_destroy(struct world *w)
+{
+    tc_story_destroy(w->story);
+    tc_directory_destroy(w->directory);
+    free(w);
+}
+
 static int setup(void **state)
 {
-    *state = tc_story_create();
-    return *state == NULL;
+    *state = world_create();
+    return 0;
 }
 
 static int teardown(void **state)
 {
-    tc_story_destroy(*state);
+    world_destroy(*state);
     return 0;
 }
 
@@ -66,7 +91,7 @@ static struct tc_scope scope_of(struct at a)
     return s;
 }
 
-static void note(struct tc_story *story, int64_t time_ns, struct at a)
+static void note(struct world *w, int64_t time_ns, struct at a)
 {
     struct tc_event ev;
     tc_event_init(&ev, a.rank > 0 ? TC_EVENT_RANK_PLACE : TC_EVENT_METRIC);
@@ -75,7 +100,7 @@ static void note(struct tc_story *story, int64_t time_ns, struct at a)
     if (a.rank > 0) {
         ev.place.origin = text_or_none(a.origin);
     }
-    tc_story_note(story, &ev);
+    tc_directory_note(w->directory, &ev);
 }
 
 /* A verdict of a pattern; its id is the pattern's name and n, padded. */
@@ -99,7 +124,7 @@ static struct tc_slice id_text(char *out, const char *pattern, int n)
     return tc_slice_make(out, TC_INCIDENT_ID_LEN);
 }
 
-static void add(struct tc_story *story, struct made m)
+static void add(struct world *w, struct made m)
 {
     char id[64];
     char cause_id[64];
@@ -142,15 +167,15 @@ static void add(struct tc_story *story, struct made m)
                            .first_ns = m.first_ns,
                            .causes = &cause,
                            .cause_count = m.own_cause != NULL};
-    assert_int_equal(tc_story_add(story, &v), TC_OK);
+    assert_int_equal(tc_story_add(w->story, &v), TC_OK);
 }
 
 /* ---- looking at what came of it ---- */
 
-static const struct tc_kept_verdict *get(struct tc_story *story, const char *pattern, int n)
+static const struct tc_kept_verdict *get(struct world *w, const char *pattern, int n)
 {
     char id[64];
-    struct tc_kept *kept = tc_story_verdicts(story);
+    struct tc_kept *kept = tc_story_verdicts(w->story);
     size_t at = tc_kept_find(kept, id_text(id, pattern, n));
     if (at == TC_KEPT_NONE) {
         fail_msg("no verdict %s %d", pattern, n);
@@ -158,11 +183,11 @@ static const struct tc_kept_verdict *get(struct tc_story *story, const char *pat
     return &kept->items[at];
 }
 
-static const struct tc_verdict_cause *link_of(struct tc_story *story, const char *cause,
+static const struct tc_verdict_cause *link_of(struct world *w, const char *cause,
                                               const char *effect)
 {
-    const struct tc_verdict *c = &get(story, cause, 1)->verdict;
-    const struct tc_verdict *e = &get(story, effect, 1)->verdict;
+    const struct tc_verdict *c = &get(w, cause, 1)->verdict;
+    const struct tc_verdict *e = &get(w, effect, 1)->verdict;
     for (size_t i = 0; i < e->cause_count; i++) {
         if (tc_slice_eq(e->causes[i].incident_id, c->incident_id)) {
             return &e->causes[i];
@@ -171,18 +196,17 @@ static const struct tc_verdict_cause *link_of(struct tc_story *story, const char
     return NULL;
 }
 
-#define assert_linked(story, cause, effect) assert_non_null(link_of(story, cause, effect))
-#define assert_apart(story, cause, effect) assert_null(link_of(story, cause, effect))
+#define assert_linked(w, cause, effect) assert_non_null(link_of(w, cause, effect))
+#define assert_apart(w, cause, effect) assert_null(link_of(w, cause, effect))
 
-static void link_all(struct tc_story *story)
+static void link_all(struct world *w)
 {
-    assert_int_equal(tc_story_link(story), TC_OK);
+    assert_int_equal(tc_story_link(w->story, w->directory), TC_OK);
 }
 
-static void assert_why(struct tc_story *story, const char *cause, const char *effect,
-                       const char *why)
+static void assert_why(struct world *w, const char *cause, const char *effect, const char *why)
 {
-    const struct tc_verdict_cause *c = link_of(story, cause, effect);
+    const struct tc_verdict_cause *c = link_of(w, cause, effect);
     assert_non_null(c);
     if (!tc_slice_eq(c->why, tc_slice_cstr(why))) {
         fail_msg("why: %.*s", TC_FMT(c->why));
@@ -191,59 +215,59 @@ static void assert_why(struct tc_story *story, const char *cause, const char *ef
 
 /* ---- tests ---- */
 
-static void ecc(struct tc_story *story, int64_t time_ns)
+static void ecc(struct world *w, int64_t time_ns)
 {
-    add(story, (struct made){.pattern = "hbm_ecc",
-                             .first_ns = time_ns,
-                             .at = {.node = "gpu-07", .uuid = UUID, .bus = 0x43 + 1}});
+    add(w, (struct made){.pattern = "hbm_ecc",
+                         .first_ns = time_ns,
+                         .at = {.node = "gpu-07", .uuid = UUID, .bus = 0x43 + 1}});
 }
 
-static void hang(struct tc_story *story, int64_t time_ns)
+static void hang(struct world *w, int64_t time_ns)
 {
-    add(story, (struct made){.pattern = "nccl_hang",
-                             .first_ns = time_ns,
-                             .at = {.job = "llama"},
-                             .culprits = {5 + 1}});
+    add(w, (struct made){.pattern = "nccl_hang",
+                         .first_ns = time_ns,
+                         .at = {.job = "llama"},
+                         .culprits = {5 + 1}});
 }
 
 static void a_rank_of_the_map_leads_to_its_gpu(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0,
+    struct world *w = *state;
+    note(w, 0,
          (struct at){.rank = 6, .node = "gpu-07", .index = 4, .origin = "map", .undated = true});
-    note(story, T0, (struct at){.node = "gpu-07", .index = 4, .uuid = UUID});
-    ecc(story, T0);
-    hang(story, T0 + 12 * S);
-    link_all(story);
-    assert_why(story, "hbm_ecc", "nccl_hang",
+    note(w, T0, (struct at){.node = "gpu-07", .index = 4, .uuid = UUID});
+    ecc(w, T0);
+    hang(w, T0 + 12 * S);
+    link_all(w);
+    assert_why(w, "hbm_ecc", "nccl_hang",
                "rank 5 ran on " UUID " of node gpu-07, by --map; hbm_ecc began 12 s before");
-    assert_true(get(story, "hbm_ecc", 1)->finding.root);
-    assert_false(get(story, "nccl_hang", 1)->finding.root);
-    assert_true(tc_slice_eq(get(story, "nccl_hang", 1)->verdict.group,
-                            get(story, "hbm_ecc", 1)->verdict.incident_id));
+    assert_true(get(w, "hbm_ecc", 1)->finding.root);
+    assert_false(get(w, "nccl_hang", 1)->finding.root);
+    assert_true(tc_slice_eq(get(w, "nccl_hang", 1)->verdict.group,
+                            get(w, "hbm_ecc", 1)->verdict.incident_id));
 }
 
 static void another_gpu_of_the_same_node_is_no_cause(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 3, .undated = true});
-    note(story, T0, (struct at){.node = "gpu-07", .index = 4, .uuid = UUID});
-    ecc(story, T0);
-    hang(story, T0 + 12 * S);
-    link_all(story);
-    assert_apart(story, "hbm_ecc", "nccl_hang");
-    assert_false(get(story, "hbm_ecc", 1)->finding.root);
-    assert_int_equal(get(story, "hbm_ecc", 1)->verdict.group.len, 0);
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 3, .undated = true});
+    note(w, T0, (struct at){.node = "gpu-07", .index = 4, .uuid = UUID});
+    ecc(w, T0);
+    hang(w, T0 + 12 * S);
+    link_all(w);
+    assert_apart(w, "hbm_ecc", "nccl_hang");
+    assert_false(get(w, "hbm_ecc", 1)->finding.root);
+    assert_int_equal(get(w, "hbm_ecc", 1)->verdict.group.len, 0);
 }
 
 static void the_node_is_enough_while_the_gpu_of_the_rank_is_not_known(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .origin = "ncclras", .undated = true});
-    ecc(story, T0);
-    hang(story, T0 + 12 * S);
-    link_all(story);
-    assert_why(story, "hbm_ecc", "nccl_hang",
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .origin = "ncclras", .undated = true});
+    ecc(w, T0);
+    hang(w, T0 + 12 * S);
+    link_all(w);
+    assert_why(w, "hbm_ecc", "nccl_hang",
                "rank 5 ran on node gpu-07, by NCCL's monitor; hbm_ecc began 12 s before (same "
                "node; nothing says that it is another GPU)");
 }
@@ -265,27 +289,27 @@ static void facts_of_one_time_are_told_in_one_order(void **state)
             order[i] = order[j];
             order[j] = facts[i];
         }
-        struct tc_story *story = tc_story_create();
+        struct world *w = world_create();
         for (size_t i = 0; i < 4; i++) {
-            note(story, T0, order[i]);
+            note(w, T0, order[i]);
         }
-        ecc(story, T0);
-        hang(story, T0 + 12 * S);
-        link_all(story);
-        assert_why(story, "hbm_ecc", "nccl_hang",
+        ecc(w, T0);
+        hang(w, T0 + 12 * S);
+        link_all(w);
+        assert_why(w, "hbm_ecc", "nccl_hang",
                    "rank 5 ran on " UUID
                    " of node gpu-07, by NCCL's monitor; hbm_ecc began 12 s before");
-        tc_story_destroy(story);
+        world_destroy(w);
     }
 }
 
 static void without_a_place_nothing_is_linked(void **state)
 {
-    struct tc_story *story = *state;
-    ecc(story, T0);
-    hang(story, T0 + S);
-    link_all(story);
-    assert_apart(story, "hbm_ecc", "nccl_hang");
+    struct world *w = *state;
+    ecc(w, T0);
+    hang(w, T0 + S);
+    link_all(w);
+    assert_apart(w, "hbm_ecc", "nccl_hang");
 }
 
 static void time_has_two_edges(void **state)
@@ -295,17 +319,17 @@ static void time_has_two_edges(void **state)
         bool linked;
     } cases[] = {{-61, false}, {-60, true}, {0, true}, {3600, true}, {3601, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct tc_story *story = tc_story_create();
-        assert_non_null(story);
-        note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
-        ecc(story, T0);
-        hang(story, T0 + cases[i].hang_s * S);
-        link_all(story);
-        bool linked = link_of(story, "hbm_ecc", "nccl_hang") != NULL;
+        struct world *w = world_create();
+        assert_non_null(w);
+        note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
+        ecc(w, T0);
+        hang(w, T0 + cases[i].hang_s * S);
+        link_all(w);
+        bool linked = link_of(w, "hbm_ecc", "nccl_hang") != NULL;
         if (linked != cases[i].linked) {
             fail_msg("hang %lld s after", (long long)cases[i].hang_s);
         }
-        tc_story_destroy(story);
+        world_destroy(w);
     }
     (void)state;
 }
@@ -313,150 +337,149 @@ static void time_has_two_edges(void **state)
 /* A long incident may begin long before; what counts is when it was last seen. */
 static void a_cause_counts_from_when_it_was_last_seen(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
-    add(story, (struct made){.pattern = "hbm_ecc",
-                             .first_ns = T0,
-                             .last_ns = T0 + 7000 * S,
-                             .at = {.node = "gpu-07"}});
-    hang(story, T0 + 7001 * S);
-    link_all(story);
-    assert_linked(story, "hbm_ecc", "nccl_hang");
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
+    add(w, (struct made){.pattern = "hbm_ecc",
+                         .first_ns = T0,
+                         .last_ns = T0 + 7000 * S,
+                         .at = {.node = "gpu-07"}});
+    hang(w, T0 + 7001 * S);
+    link_all(w);
+    assert_linked(w, "hbm_ecc", "nccl_hang");
 }
 
 /* ECC, Xid, hang and eviction: each follows from the one before, and is told once. */
 static void a_chain_is_told_link_by_link(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 4, .undated = true});
-    note(story, T0 - 60 * S,
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 4, .undated = true});
+    note(w, T0 - 60 * S,
          (struct at){.node = "gpu-07", .index = 4, .uuid = UUID, .pod = "worker-5"});
-    note(story, T0 - 90 * S, (struct at){.node = "gpu-07", .bus = 0x43 + 1, .uuid = UUID});
-    ecc(story, T0);
-    add(story, (struct made){.pattern = "xid_correlation",
-                             .first_ns = T0 + S,
-                             .pod_ns = T0 + 200 * S,
-                             .at = {.node = "gpu-07", .bus = 0x43 + 1, .pod = "worker-5"}});
-    hang(story, T0 + 2 * S);
-    add(story, (struct made){.pattern = "pod_evicted",
-                             .first_ns = T0 + 200 * S,
-                             .pod_ns = T0 + 200 * S,
-                             .at = {.node = "gpu-07", .pod = "worker-5"}});
-    link_all(story);
-    assert_linked(story, "hbm_ecc", "xid_correlation");
-    assert_linked(story, "xid_correlation", "nccl_hang");
-    assert_apart(story, "hbm_ecc", "nccl_hang");
-    assert_linked(story, "nccl_hang", "pod_evicted");
-    assert_apart(story, "xid_correlation", "pod_evicted");
-    assert_apart(story, "hbm_ecc", "pod_evicted");
+    note(w, T0 - 90 * S, (struct at){.node = "gpu-07", .bus = 0x43 + 1, .uuid = UUID});
+    ecc(w, T0);
+    add(w, (struct made){.pattern = "xid_correlation",
+                         .first_ns = T0 + S,
+                         .pod_ns = T0 + 200 * S,
+                         .at = {.node = "gpu-07", .bus = 0x43 + 1, .pod = "worker-5"}});
+    hang(w, T0 + 2 * S);
+    add(w, (struct made){.pattern = "pod_evicted",
+                         .first_ns = T0 + 200 * S,
+                         .pod_ns = T0 + 200 * S,
+                         .at = {.node = "gpu-07", .pod = "worker-5"}});
+    link_all(w);
+    assert_linked(w, "hbm_ecc", "xid_correlation");
+    assert_linked(w, "xid_correlation", "nccl_hang");
+    assert_apart(w, "hbm_ecc", "nccl_hang");
+    assert_linked(w, "nccl_hang", "pod_evicted");
+    assert_apart(w, "xid_correlation", "pod_evicted");
+    assert_apart(w, "hbm_ecc", "pod_evicted");
     static const char *const all[] = {"hbm_ecc", "xid_correlation", "nccl_hang", "pod_evicted"};
     for (size_t i = 0; i < 4; i++) {
-        const struct tc_kept_verdict *v = get(story, all[i], 1);
+        const struct tc_kept_verdict *v = get(w, all[i], 1);
         assert_int_equal(v->finding.root, i == 0);
-        assert_true(tc_slice_eq(v->verdict.group, get(story, "hbm_ecc", 1)->verdict.incident_id));
+        assert_true(tc_slice_eq(v->verdict.group, get(w, "hbm_ecc", 1)->verdict.incident_id));
     }
 }
 
 /* The same eviction before the hang is its cause, after it its consequence. */
 static void time_decides_between_hang_and_eviction(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, T0, (struct at){.rank = 6, .node = "n", .pod = "worker-5"});
-    add(story, (struct made){.pattern = "pod_evicted",
-                             .first_ns = T0,
-                             .pod_ns = T0,
-                             .at = {.node = "n", .pod = "worker-5"}});
-    hang(story, T0 + 30 * S);
-    link_all(story);
-    assert_linked(story, "pod_evicted", "nccl_hang");
-    assert_apart(story, "nccl_hang", "pod_evicted");
+    struct world *w = *state;
+    note(w, T0, (struct at){.rank = 6, .node = "n", .pod = "worker-5"});
+    add(w, (struct made){.pattern = "pod_evicted",
+                         .first_ns = T0,
+                         .pod_ns = T0,
+                         .at = {.node = "n", .pod = "worker-5"}});
+    hang(w, T0 + 30 * S);
+    link_all(w);
+    assert_linked(w, "pod_evicted", "nccl_hang");
+    assert_apart(w, "nccl_hang", "pod_evicted");
 }
 
 static void an_eviction_for_pressure_is_not_blamed_on_a_gpu_next_to_it(void **state)
 {
     for (int partial = 0; partial <= 1; partial++) {
-        struct tc_story *story = tc_story_create();
-        assert_non_null(story);
-        ecc(story, T0);
-        add(story, (struct made){.pattern = "pod_evicted",
-                                 .first_ns = T0 + 20 * S,
-                                 .pod_ns = T0 + 20 * S,
-                                 .partial = partial == 1,
-                                 .at = {.node = "gpu-07", .pod = "worker-5"}});
-        link_all(story);
-        assert_int_equal(link_of(story, "hbm_ecc", "pod_evicted") != NULL, partial);
-        tc_story_destroy(story);
+        struct world *w = world_create();
+        assert_non_null(w);
+        ecc(w, T0);
+        add(w, (struct made){.pattern = "pod_evicted",
+                             .first_ns = T0 + 20 * S,
+                             .pod_ns = T0 + 20 * S,
+                             .partial = partial == 1,
+                             .at = {.node = "gpu-07", .pod = "worker-5"}});
+        link_all(w);
+        assert_int_equal(link_of(w, "hbm_ecc", "pod_evicted") != NULL, partial);
+        world_destroy(w);
     }
     (void)state;
 }
 
 static void a_pod_is_tied_to_the_gpu_it_uses(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, T0 - 60 * S, (struct at){.node = "gpu-07", .uuid = UUID, .pod = "worker-5"});
-    ecc(story, T0);
-    add(story, (struct made){.pattern = "pod_evicted",
-                             .first_ns = T0 + 900 * S,
-                             .pod_ns = T0 + 900 * S,
-                             .at = {.node = "gpu-07", .pod = "worker-5"}});
-    add(story, (struct made){.pattern = "pod_evicted",
-                             .n = 2,
-                             .first_ns = T0 + 900 * S,
-                             .pod_ns = T0 + 900 * S,
-                             .partial = true,
-                             .at = {.node = "gpu-07", .pod = "bystander"}});
-    link_all(story);
-    assert_linked(story, "hbm_ecc", "pod_evicted");
-    assert_int_equal(get(story, "pod_evicted", 2)->verdict.cause_count, 0);
+    struct world *w = *state;
+    note(w, T0 - 60 * S, (struct at){.node = "gpu-07", .uuid = UUID, .pod = "worker-5"});
+    ecc(w, T0);
+    add(w, (struct made){.pattern = "pod_evicted",
+                         .first_ns = T0 + 900 * S,
+                         .pod_ns = T0 + 900 * S,
+                         .at = {.node = "gpu-07", .pod = "worker-5"}});
+    add(w, (struct made){.pattern = "pod_evicted",
+                         .n = 2,
+                         .first_ns = T0 + 900 * S,
+                         .pod_ns = T0 + 900 * S,
+                         .partial = true,
+                         .at = {.node = "gpu-07", .pod = "bystander"}});
+    link_all(w);
+    assert_linked(w, "hbm_ecc", "pod_evicted");
+    assert_int_equal(get(w, "pod_evicted", 2)->verdict.cause_count, 0);
 }
 
 static void a_board_that_was_exchanged_joins_nothing(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, T0 - 900 * S, (struct at){.node = "gpu-07", .index = 4, .uuid = "GPU-old"});
-    note(story, T0, (struct at){.node = "gpu-07", .index = 4, .uuid = UUID});
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 4, .undated = true});
-    add(story, (struct made){.pattern = "hbm_ecc",
-                             .first_ns = T0 - 800 * S,
-                             .at = {.node = "gpu-07", .uuid = "GPU-old"}});
-    hang(story, T0 + S);
-    link_all(story);
-    assert_apart(story, "hbm_ecc", "nccl_hang");
+    struct world *w = *state;
+    note(w, T0 - 900 * S, (struct at){.node = "gpu-07", .index = 4, .uuid = "GPU-old"});
+    note(w, T0, (struct at){.node = "gpu-07", .index = 4, .uuid = UUID});
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 4, .undated = true});
+    add(w, (struct made){.pattern = "hbm_ecc",
+                         .first_ns = T0 - 800 * S,
+                         .at = {.node = "gpu-07", .uuid = "GPU-old"}});
+    hang(w, T0 + S);
+    link_all(w);
+    assert_apart(w, "hbm_ecc", "nccl_hang");
 }
 
 static void a_rank_that_moved_is_where_it_was_last(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, T0 - 900 * S, (struct at){.rank = 6, .node = "gpu-01", .job = "llama"});
-    note(story, T0 - 100 * S, (struct at){.rank = 6, .node = "gpu-07", .job = "llama"});
-    add(story,
-        (struct made){.pattern = "hbm_ecc", .n = 2, .first_ns = T0, .at = {.node = "gpu-01"}});
-    ecc(story, T0);
-    hang(story, T0 + S);
-    link_all(story);
-    assert_linked(story, "hbm_ecc", "nccl_hang");
-    assert_int_equal(get(story, "nccl_hang", 1)->verdict.cause_count, 1);
+    struct world *w = *state;
+    note(w, T0 - 900 * S, (struct at){.rank = 6, .node = "gpu-01", .job = "llama"});
+    note(w, T0 - 100 * S, (struct at){.rank = 6, .node = "gpu-07", .job = "llama"});
+    add(w, (struct made){.pattern = "hbm_ecc", .n = 2, .first_ns = T0, .at = {.node = "gpu-01"}});
+    ecc(w, T0);
+    hang(w, T0 + S);
+    link_all(w);
+    assert_linked(w, "hbm_ecc", "nccl_hang");
+    assert_int_equal(get(w, "nccl_hang", 1)->verdict.cause_count, 1);
 }
 
 static void ranks_of_another_job_are_other_ranks(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, T0, (struct at){.rank = 6, .node = "gpu-07", .job = "other"});
-    note(story, T0, (struct at){.rank = 6, .node = "gpu-01", .job = "llama"});
-    ecc(story, T0);
-    hang(story, T0 + S);
-    link_all(story);
-    assert_apart(story, "hbm_ecc", "nccl_hang");
+    struct world *w = *state;
+    note(w, T0, (struct at){.rank = 6, .node = "gpu-07", .job = "other"});
+    note(w, T0, (struct at){.rank = 6, .node = "gpu-01", .job = "llama"});
+    ecc(w, T0);
+    hang(w, T0 + S);
+    link_all(w);
+    assert_apart(w, "hbm_ecc", "nccl_hang");
 }
 
 static void the_only_job_that_is_known_is_the_job_of_the_dumps(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, T0, (struct at){.rank = 6, .node = "gpu-07", .job = "llama-pretrain-0"});
-    ecc(story, T0);
-    hang(story, T0 + S);
-    link_all(story);
-    assert_linked(story, "hbm_ecc", "nccl_hang");
+    struct world *w = *state;
+    note(w, T0, (struct at){.rank = 6, .node = "gpu-07", .job = "llama-pretrain-0"});
+    ecc(w, T0);
+    hang(w, T0 + S);
+    link_all(w);
+    assert_linked(w, "hbm_ecc", "nccl_hang");
 }
 
 /* The word in the name of a dump is a node, a pod or nothing, as other data knows it. */
@@ -467,126 +490,127 @@ static void the_name_of_a_dump_leads_to_what_is_known_by_it(void **state)
         bool linked;
     } cases[] = {{"gpu-07", true}, {"worker-5", true}, {"rank", false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct tc_story *story = tc_story_create();
-        assert_non_null(story);
-        note(story, 0,
+        struct world *w = world_create();
+        assert_non_null(w);
+        note(w, 0,
              (struct at){.rank = 6, .node = cases[i].word, .origin = "name", .undated = true});
-        note(story, T0, (struct at){.node = "gpu-07", .uuid = UUID, .pod = "worker-5"});
-        ecc(story, T0);
-        hang(story, T0 + S);
-        link_all(story);
-        if ((link_of(story, "hbm_ecc", "nccl_hang") != NULL) != cases[i].linked) {
+        note(w, T0, (struct at){.node = "gpu-07", .uuid = UUID, .pod = "worker-5"});
+        ecc(w, T0);
+        hang(w, T0 + S);
+        link_all(w);
+        if ((link_of(w, "hbm_ecc", "nccl_hang") != NULL) != cases[i].linked) {
             fail_msg("%s", cases[i].word);
         }
-        tc_story_destroy(story);
+        world_destroy(w);
     }
     (void)state;
 }
 
 static void two_culprits_have_two_causes(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
-    note(story, 0, (struct at){.rank = 9, .node = "gpu-09", .undated = true});
-    ecc(story, T0);
-    add(story,
-        (struct made){.pattern = "hbm_ecc", .n = 2, .first_ns = T0, .at = {.node = "gpu-09"}});
-    add(story, (struct made){.pattern = "nccl_hang", .first_ns = T0 + S, .culprits = {6, 9}});
-    link_all(story);
-    assert_int_equal(get(story, "nccl_hang", 1)->verdict.cause_count, 2);
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
+    note(w, 0, (struct at){.rank = 9, .node = "gpu-09", .undated = true});
+    ecc(w, T0);
+    add(w, (struct made){.pattern = "hbm_ecc", .n = 2, .first_ns = T0, .at = {.node = "gpu-09"}});
+    add(w, (struct made){.pattern = "nccl_hang", .first_ns = T0 + S, .culprits = {6, 9}});
+    link_all(w);
+    assert_int_equal(get(w, "nccl_hang", 1)->verdict.cause_count, 2);
     /* One story with two roots, named after the first. */
-    assert_true(get(story, "hbm_ecc", 2)->finding.root);
-    assert_true(tc_slice_eq(get(story, "hbm_ecc", 2)->verdict.group,
-                            get(story, "hbm_ecc", 1)->verdict.incident_id));
+    assert_true(get(w, "hbm_ecc", 2)->finding.root);
+    assert_true(tc_slice_eq(get(w, "hbm_ecc", 2)->verdict.group,
+                            get(w, "hbm_ecc", 1)->verdict.incident_id));
 }
 
 static void a_detectors_own_causes_stay(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
-    ecc(story, T0);
-    hang(story, T0 + S);
-    add(story, (struct made){.pattern = "nccl_hang",
-                             .n = 2,
-                             .first_ns = T0 + S,
-                             .culprits = {6},
-                             .own_cause = "nccl_hang"});
-    link_all(story);
-    const struct tc_verdict *v = &get(story, "nccl_hang", 2)->verdict;
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .undated = true});
+    ecc(w, T0);
+    hang(w, T0 + S);
+    add(w, (struct made){.pattern = "nccl_hang",
+                         .n = 2,
+                         .first_ns = T0 + S,
+                         .culprits = {6},
+                         .own_cause = "nccl_hang"});
+    link_all(w);
+    const struct tc_verdict *v = &get(w, "nccl_hang", 2)->verdict;
     /* The ECC error is told once, at the hang that explains this one. */
     assert_int_equal(v->cause_count, 1);
     assert_true(tc_slice_eq(v->causes[0].why, TC_LIT("its own reason")));
-    assert_linked(story, "hbm_ecc", "nccl_hang");
-    link_all(story); /* linking again starts from the beginning */
-    assert_int_equal(get(story, "nccl_hang", 2)->verdict.cause_count, 1);
-    assert_int_equal(get(story, "nccl_hang", 1)->verdict.cause_count, 1);
+    assert_linked(w, "hbm_ecc", "nccl_hang");
+    link_all(w); /* linking again starts from the beginning */
+    assert_int_equal(get(w, "nccl_hang", 2)->verdict.cause_count, 1);
+    assert_int_equal(get(w, "nccl_hang", 1)->verdict.cause_count, 1);
 }
 
 static void a_straggler_with_a_hot_gpu_is_a_slow_gpu(void **state)
 {
     for (int same = 0; same <= 1; same++) {
-        struct tc_story *story = tc_story_create();
-        assert_non_null(story);
-        note(story, 0,
+        struct world *w = world_create();
+        assert_non_null(w);
+        note(w, 0,
              (struct at){.rank = 6, .node = "gpu-07", .index = same == 1 ? 4 : 5, .undated = true});
-        add(story, (struct made){.pattern = "thermal_throttle",
-                                 .first_ns = T0,
-                                 .at = {.node = "gpu-07", .index = 4}});
-        add(story, (struct made){.pattern = "straggler",
-                                 .first_ns = T0 + 30 * S,
-                                 .discriminator = "slow_host",
-                                 .at = {.rank = 6, .job = "llama"}});
-        link_all(story);
-        assert_true(tc_slice_eq(get(story, "straggler", 1)->finding.discriminator,
+        add(w, (struct made){.pattern = "thermal_throttle",
+                             .first_ns = T0,
+                             .at = {.node = "gpu-07", .index = 4}});
+        add(w, (struct made){.pattern = "straggler",
+                             .first_ns = T0 + 30 * S,
+                             .discriminator = "slow_host",
+                             .at = {.rank = 6, .job = "llama"}});
+        link_all(w);
+        assert_true(tc_slice_eq(get(w, "straggler", 1)->finding.discriminator,
                                 same == 1 ? TC_LIT("slow_gpu") : TC_LIT("slow_host")));
-        tc_story_destroy(story);
+        world_destroy(w);
     }
     (void)state;
 }
 
 static void a_network_fault_is_about_the_whole_node(void **state)
 {
-    struct tc_story *story = *state;
-    note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 4, .undated = true});
-    add(story, (struct made){.pattern = "network_link_fault",
-                             .first_ns = T0,
-                             .at = {.node = "gpu-07", .bus = 0x5c + 1}});
-    hang(story, T0 + S);
-    link_all(story);
-    assert_linked(story, "network_link_fault", "nccl_hang");
+    struct world *w = *state;
+    note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .index = 4, .undated = true});
+    add(w, (struct made){.pattern = "network_link_fault",
+                         .first_ns = T0,
+                         .at = {.node = "gpu-07", .bus = 0x5c + 1}});
+    hang(w, T0 + S);
+    link_all(w);
+    assert_linked(w, "network_link_fault", "nccl_hang");
 }
 
 static void a_switch_is_no_gpu_of_its_node(void **state)
 {
     static const char *const devices[] = {"nvswitch", "gpu"};
     for (size_t i = 0; i < 2; i++) {
-        struct tc_story *story = tc_story_create();
-        assert_non_null(story);
-        note(story, 0, (struct at){.rank = 6, .node = "gpu-07", .bus = 0x43 + 1, .undated = true});
-        add(story, (struct made){.pattern = "nvlink_degraded",
-                                 .first_ns = T0,
-                                 .at = {.node = "gpu-07", .bus = 0xc1 + 1},
-                                 .device = devices[i]});
-        hang(story, T0 + S);
-        link_all(story);
-        assert_int_equal(link_of(story, "nvlink_degraded", "nccl_hang") != NULL, i == 0);
-        tc_story_destroy(story);
+        struct world *w = world_create();
+        assert_non_null(w);
+        note(w, 0, (struct at){.rank = 6, .node = "gpu-07", .bus = 0x43 + 1, .undated = true});
+        add(w, (struct made){.pattern = "nvlink_degraded",
+                             .first_ns = T0,
+                             .at = {.node = "gpu-07", .bus = 0xc1 + 1},
+                             .device = devices[i]});
+        hang(w, T0 + S);
+        link_all(w);
+        assert_int_equal(link_of(w, "nvlink_degraded", "nccl_hang") != NULL, i == 0);
+        world_destroy(w);
     }
     (void)state;
 }
 
 static void too_many_statements_are_counted(void **state)
 {
-    struct tc_story *story = *state;
+    struct world *w = *state;
     char node[32];
     for (unsigned i = 0; i < 131072 + 7; i++) {
         (void)snprintf(node, sizeof node, "node-%u", i);
-        note(story, T0, (struct at){.node = node, .index = 1});
-        note(story, T0 + S, (struct at){.node = node, .index = 1}); /* the same again */
+        note(w, T0, (struct at){.node = node, .index = 1});
+        note(w, T0 + S, (struct at){.node = node, .index = 1}); /* the same again */
     }
-    assert_int_equal(tc_story_dropped(story), 2 * 7);
-    ecc(story, T0);
-    link_all(story);
+    struct tc_directory_counts counts;
+    tc_directory_counts(w->directory, &counts);
+    assert_int_equal(counts.statements_dropped, 2 * 7);
+    ecc(w, T0);
+    link_all(w);
 }
 
 int main(void)

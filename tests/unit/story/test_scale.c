@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/time.h"
+#include "directory/directory.h"
 #include "story/story.h"
 
 #include <stdio.h>
@@ -17,7 +18,6 @@
 /* src/story/link.c looks at so many verdicts a name. */
 #define POSTINGS_MAX 512
 /* src/story/story_priv.h */
-#define FACTS_MAX 131072
 
 struct numbered {
     const char *pattern;
@@ -56,11 +56,12 @@ static uint64_t steps_of(int count, int nodes, size_t *out_links)
     static const char *const patterns[] = {"hbm_ecc", "nccl_hang", "thermal_throttle", "straggler",
                                            "pod_evicted"};
     struct tc_story *story = tc_story_create();
-    assert_non_null(story);
+    struct tc_directory *directory = tc_directory_create(TC_STATEMENTS_NONE);
+    assert_true(story != NULL && directory != NULL);
     for (int i = 0; i < count; i++) {
         add(story, (struct numbered){patterns[i % 5], i, i % nodes, i});
     }
-    assert_int_equal(tc_story_link(story), TC_OK);
+    assert_int_equal(tc_story_link(story, directory), TC_OK);
     const struct tc_kept *kept = tc_story_verdicts(story);
     assert_int_equal(kept->count, (size_t)count);
     *out_links = 0;
@@ -70,6 +71,7 @@ static uint64_t steps_of(int count, int nodes, size_t *out_links)
     }
     uint64_t steps = tc_story_steps(story);
     tc_story_destroy(story);
+    tc_directory_destroy(directory);
     return steps;
 }
 
@@ -98,67 +100,11 @@ static void one_crowded_node_costs_its_bound(void **state)
     assert_true(all <= half * 2 + half / 4);
 }
 
-static void note_pod(struct tc_story *story, int n, int64_t time_ns)
-{
-    char pod[32];
-    struct tc_event ev;
-    tc_event_init(&ev, TC_EVENT_METRIC);
-    (void)snprintf(pod, sizeof pod, "worker-%d", n);
-    ev.time_ns = time_ns;
-    ev.scope.node = TC_LIT("node-1");
-    ev.scope.ns = TC_LIT("train");
-    ev.scope.pod = tc_slice_cstr(pod);
-    tc_story_note(story, &ev);
-}
-
-/* Pods come and go for months: what is said no more makes room. */
-static void statements_not_made_for_longest_are_forgotten(void **state)
-{
-    (void)state;
-    struct tc_story *story = tc_story_create();
-    assert_non_null(story);
-    tc_story_forgets(story);
-    note_pod(story, -1, TC_TIME_NONE);
-    add(story, (struct numbered){"hbm_ecc", 1, 1, 1});
-    for (int i = 0; i < FACTS_MAX * 3; i++) {
-        note_pod(story, i, T0 + i);
-        if (i % 1000 == 0) {
-            note_pod(story, 0, T0 + i);
-            assert_int_equal(tc_story_relink(story), TC_OK);
-        }
-    }
-    assert_int_equal(tc_story_dropped(story), 0);
-    assert_true(tc_story_statements(story) <= FACTS_MAX);
-    assert_int_equal(tc_story_forgotten(story) + tc_story_statements(story), FACTS_MAX * 3 + 1);
-    /* What is still said is still known, and so is what always holds. */
-    size_t before = tc_story_statements(story);
-    note_pod(story, 0, T0 + FACTS_MAX * 3);
-    note_pod(story, -1, TC_TIME_NONE);
-    assert_int_equal(tc_story_statements(story), before);
-    tc_story_destroy(story);
-}
-
-static void without_that_what_does_not_fit_is_counted(void **state)
-{
-    (void)state;
-    struct tc_story *story = tc_story_create();
-    assert_non_null(story);
-    for (int i = 0; i < FACTS_MAX + 10; i++) {
-        note_pod(story, i, T0 + i);
-    }
-    assert_int_equal(tc_story_dropped(story), 10);
-    assert_int_equal(tc_story_statements(story), FACTS_MAX);
-    assert_int_equal(tc_story_forgotten(story), 0);
-    tc_story_destroy(story);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unrelated_verdicts_stay_apart),
         cmocka_unit_test(one_crowded_node_costs_its_bound),
-        cmocka_unit_test(statements_not_made_for_longest_are_forgotten),
-        cmocka_unit_test(without_that_what_does_not_fit_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

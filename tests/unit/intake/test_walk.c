@@ -8,9 +8,10 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
-#include "cli/inputs.h"
-#include "cli/walk.h"
+#include "cli/say.h"
 #include "codec/codec.h"
+#include "intake/inputs.h"
+#include "intake/walk.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -92,8 +93,8 @@ static void directories_give_their_files_by_name(void **state)
     assert_int_equal(symlink(at("a"), at("link")), 0);
     assert_int_equal(symlink(at("nowhere"), at("dangling")), 0);
     assert_int_equal(mkfifo(at("pipe"), 0600), 0);
-    struct tc_walk w = {0};
-    assert_int_equal(tc_walk_add(&w, folder, "test"), TC_OK);
+    struct tc_walk w = {.say = tc_say_plain};
+    assert_int_equal(tc_walk_add(&w, folder), TC_OK);
     static const char *const names[] = {"a", "b/m", "link", "z"};
     assert_int_equal(w.count, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -101,7 +102,7 @@ static void directories_give_their_files_by_name(void **state)
         assert_false(w.files[i].direct);
     }
     assert_int_equal(w.skipped, 3); /* circle, dangling, pipe; what is hidden is not counted */
-    tc_walk_end(&w, "test");
+    tc_walk_end(&w);
     assert_int_equal(w.count, 4);
     assert_false(w.failed);
     tc_walk_fini(&w);
@@ -117,10 +118,10 @@ static void of_too_many_files_the_first_in_order_of_path_stay(void **state)
         make(path, "");
     }
     for (size_t most = 39; most <= 40; most++) {
-        struct tc_walk w = {.count_max = most};
+        struct tc_walk w = {.count_max = most, .say = tc_say_plain};
         int saved = hide_stderr();
-        tc_status status = tc_walk_add(&w, folder, "test");
-        tc_walk_end(&w, "test");
+        tc_status status = tc_walk_add(&w, folder);
+        tc_walk_end(&w);
         show_stderr(saved);
         assert_int_equal(status, TC_OK);
         assert_int_equal(w.count, most);
@@ -128,11 +129,11 @@ static void of_too_many_files_the_first_in_order_of_path_stay(void **state)
         assert_int_equal(w.failed, most < 40);
         tc_walk_fini(&w);
     }
-    struct tc_walk w = {.count_max = 7}; /* cut more than once on the way */
+    struct tc_walk w = {.count_max = 7, .say = tc_say_plain}; /* cut more than once on the way */
     int saved = hide_stderr();
-    tc_status status = tc_walk_add(&w, folder, "test");
-    status = status == TC_OK ? tc_walk_add(&w, at("d/00"), "test") : status;
-    tc_walk_end(&w, "test");
+    tc_status status = tc_walk_add(&w, folder);
+    status = status == TC_OK ? tc_walk_add(&w, at("d/00")) : status;
+    tc_walk_end(&w);
     show_stderr(saved);
     assert_int_equal(status, TC_OK);
     static const char *const names[] = {"d/00", "d/00", "d/02", "d/04", "d/06", "d/08", "d/10"};
@@ -149,10 +150,10 @@ static void what_is_named_is_taken_as_it_is(void **state)
 {
     (void)state;
     make(".hidden", "");
-    struct tc_walk w = {0};
-    assert_int_equal(tc_walk_add(&w, at(".hidden"), "test"), TC_OK);
-    assert_int_equal(tc_walk_add(&w, "does/not/exist", "test"), TC_OK);
-    assert_int_equal(tc_walk_add(&w, "-", "test"), TC_OK);
+    struct tc_walk w = {.say = tc_say_plain};
+    assert_int_equal(tc_walk_add(&w, at(".hidden")), TC_OK);
+    assert_int_equal(tc_walk_add(&w, "does/not/exist"), TC_OK);
+    assert_int_equal(tc_walk_add(&w, "-"), TC_OK);
     assert_int_equal(w.count, 3);
     assert_true(w.files[0].direct && w.files[1].direct && w.files[2].direct);
     assert_string_equal(w.files[1].path, "does/not/exist");
@@ -164,8 +165,8 @@ static void a_slash_at_the_end_is_not_doubled(void **state)
 {
     (void)state;
     make("a", "");
-    struct tc_walk w = {0};
-    assert_int_equal(tc_walk_add(&w, at(""), "test"), TC_OK);
+    struct tc_walk w = {.say = tc_say_plain};
+    assert_int_equal(tc_walk_add(&w, at("")), TC_OK);
     assert_int_equal(w.count, 1);
     assert_string_equal(w.files[0].path, at("a"));
     tc_walk_fini(&w);
@@ -183,9 +184,9 @@ static void depth_is_bounded_and_said(void **state)
         size_t len = strlen(deep);
         (void)snprintf(deep + len, sizeof deep - len, "/d");
     }
-    struct tc_walk w = {0};
+    struct tc_walk w = {.say = tc_say_plain};
     int saved = hide_stderr();
-    tc_status status = tc_walk_add(&w, folder, "test");
+    tc_status status = tc_walk_add(&w, folder);
     show_stderr(saved);
     assert_int_equal(status, TC_OK);
     /* The directory given is the first level, so the last of ours is one too deep. */
@@ -201,9 +202,9 @@ static void a_directory_that_cannot_be_read_is_said(void **state)
         skip(); /* root reads everything */
     }
     assert_int_equal(mkdir(at("locked"), 0), 0);
-    struct tc_walk w = {0};
+    struct tc_walk w = {.say = tc_say_plain};
     int saved = hide_stderr();
-    tc_status status = tc_walk_add(&w, folder, "test");
+    tc_status status = tc_walk_add(&w, folder);
     show_stderr(saved);
     assert_int_equal(status, TC_OK);
     assert_true(w.failed);
@@ -216,7 +217,7 @@ static const char XID[] = "2026-11-15T03:04:05,123456+00:00 NVRM: Xid (PCI:0000:
 static tc_status open_inputs(struct tc_inputs *in, char **paths, size_t count, bool verbose,
                              bool by_path)
 {
-    struct tc_inputs_want want = {"test", NULL, verbose, by_path};
+    struct tc_inputs_want want = {"test", tc_say_plain, NULL, verbose, by_path};
     int saved = hide_stderr();
     tc_status status = tc_inputs_open(in, paths, count, &want);
     show_stderr(saved);
@@ -265,7 +266,7 @@ static void make_bytes(const char *name, struct tc_slice bytes)
 static const char *said_about_folder(struct tc_inputs *in, const struct tc_codec *codec)
 {
     static char text[4096];
-    struct tc_inputs_want want = {"detect", codec, false, false};
+    struct tc_inputs_want want = {"detect", tc_say_plain, codec, false, false};
     char *paths[] = {folder};
     int saved = dup(STDERR_FILENO);
     int said = memfd_create("said", 0);

@@ -4,30 +4,32 @@
  * pod that is. An address of a node is taken for the node. The address of a pod is taken for the
  * pod and its node, unless two pods had it in turn.
  */
-#include "story/story_priv.h"
+#include "directory/directory_priv.h"
+#include "directory/view.h"
 
 /* Statements about one address that are looked at. */
-#define ADDRESS_FACTS_MAX 256
+#define ADDRESS_STATEMENTS_MAX 256
 
 static uint64_t address_hash(struct tc_slice address)
 {
     return tc_slice_hash(address, 3);
 }
 
-bool tc__places_addresses(struct tc__places *p, struct tc_arena *arena)
+bool tc__view_addresses(struct tc_view *v, struct tc_arena *arena)
 {
     size_t count = 0;
-    for (uint32_t i = 0; i < p->fact_count; i++) {
-        count += p->facts[i].address.len > 0;
+    for (uint32_t i = 0; i < v->statement_count; i++) {
+        count += v->statements[i].address.len > 0;
     }
-    p->addresses = count > 0;
-    if (!tc_map_init(&p->by_address, arena, count + 1)) {
+    v->addresses = count > 0;
+    if (!tc_map_init(&v->by_address, arena, count + 1)) {
         return false;
     }
-    for (uint32_t i = 0; i < p->fact_count; i++) {
-        if (p->facts[i].address.len > 0) {
+    for (uint32_t i = 0; i < v->statement_count; i++) {
+        if (v->statements[i].address.len > 0) {
             /* The map has room for all. */
-            (void)tc_map_add(&p->by_address, address_hash(p->facts[i].address), (uint64_t)i + 1, 1);
+            (void)tc_map_add(&v->by_address, address_hash(v->statements[i].address),
+                             (uint64_t)i + 1, 1);
         }
     }
     return true;
@@ -45,15 +47,15 @@ static bool same_owner(const struct tc_scope *a, const struct tc_scope *b)
 }
 
 /* Who has the address; NULL when nobody or more than one. A node goes before the pods on it. */
-static const struct tc_scope *owner_of(const struct tc__places *p, struct tc_slice address)
+static const struct tc_scope *owner_of(const struct tc_view *v, struct tc_slice address)
 {
     const struct tc_scope *owners[2] = {NULL, NULL}; /* a node, a pod */
     bool shared[2] = {false, false};
-    struct tc_map_iter it = tc_map_find(&p->by_address, address_hash(address));
+    struct tc_map_iter it = tc_map_find(&v->by_address, address_hash(address));
     unsigned seen = 0;
-    for (uint64_t v; seen < ADDRESS_FACTS_MAX && (v = tc_map_next(&p->by_address, &it)) != 0;
+    for (uint64_t at; seen < ADDRESS_STATEMENTS_MAX && (at = tc_map_next(&v->by_address, &it)) != 0;
          seen++) {
-        const struct tc__fact *f = &p->facts[v - 1];
+        const struct tc_statement *f = &v->statements[at - 1];
         if (tc_slice_eq(f->address, address)) {
             size_t kind = is_pod(&f->scope);
             shared[kind] =
@@ -65,11 +67,11 @@ static const struct tc_scope *owner_of(const struct tc__places *p, struct tc_sli
     return shared[kind] ? NULL : owners[kind];
 }
 
-struct tc_scope tc__places_resolve(const struct tc__places *p, const struct tc_scope *scope)
+struct tc_scope tc_view_resolve(const struct tc_view *v, const struct tc_scope *scope)
 {
     struct tc_scope out = *scope;
     const struct tc_scope *owner =
-        p->addresses && scope->node.len > 0 ? owner_of(p, scope->node) : NULL;
+        v->addresses && scope->node.len > 0 ? owner_of(v, scope->node) : NULL;
     if (owner == NULL) {
         return out;
     }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/inputs.h"
+#include "intake/inputs.h"
 
 #include "base/buf.h"
-#include "cli/command.h"
-#include "cli/say.h"
-#include "cli/walk.h"
 #include "codec/codec.h"
+#include "intake/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +82,7 @@ static void put_shell_word(struct tc_buf *b, struct tc_slice path)
 
 /* "dmesg.gz: compressed; unpack it first (zcat dmesg.gz | tracecore detect -)" */
 static void refuse_wrapped(struct tc_inputs *in, const struct tc_input *file,
-                           const struct wrapping *w, const char *command)
+                           const struct wrapping *w, const struct tc_inputs_want *want)
 {
     char word[4096];
     struct tc_buf b = tc_buf_make(word, sizeof word);
@@ -94,11 +92,11 @@ static void refuse_wrapped(struct tc_inputs *in, const struct tc_input *file,
     }
     in->failed = true;
     if (b.overflowed) {
-        tc_say_plain("%s: %s; %s it first", file->path, w->what, w->remedy);
+        want->say("%s: %s; %s it first", file->path, w->what, w->remedy);
         return;
     }
-    tc_say_plain("%s: %s; %s it first (%s%.*s | tracecore %s -)", file->path, w->what, w->remedy,
-                 w->command, TC_FMT(tc_buf_slice(&b)), command);
+    want->say("%s: %s; %s it first (%s%.*s | tracecore %s -)", file->path, w->what, w->remedy,
+              w->command, TC_FMT(tc_buf_slice(&b)), want->command);
 }
 
 static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
@@ -110,35 +108,34 @@ static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
         if (file->bytes.len > 0) {
             in->unrecognised++;
             if (want->verbose) {
-                tc_say_plain("%s: not a format we read", file->path);
+                want->say("%s: not a format we read", file->path);
             }
         }
         return;
     }
     in->failed = true;
     struct tc_buf b = tc_buf_make(names, sizeof names);
-    tc_option_values(&b, TC_VALUES_FORMATS, TC_LIT(", "));
-    tc_say_plain("%s: %snot a format we read; known: %.*s (--format says which it is)", file->path,
-                 file->bytes.len == 0 ? "empty, " : "", TC_FMT(tc_buf_slice(&b)));
+    tc_codec_list_names(&b, TC_LIT(", "));
+    want->say("%s: %snot a format we read; known: %.*s (--format says which it is)", file->path,
+              file->bytes.len == 0 ? "empty, " : "", TC_FMT(tc_buf_slice(&b)));
 }
 
 /* Takes file over, or closes it. */
-static tc_status append(struct tc_inputs *in, struct tc_input *file,
-                        const struct tc_inputs_want *want)
+static tc_status append_input(struct tc_inputs *in, struct tc_input *file,
+                              const struct tc_inputs_want *want)
 {
     if (in->count == in->cap) {
         size_t cap = in->cap == 0 ? 16 : in->cap * 2;
         struct tc_input *items = reallocarray(in->items, cap, sizeof *items);
         if (items == NULL) {
             tc_input_close(file);
-            tc_say(want->command, "no memory for the list of files");
             return TC_E_NOMEM;
         }
         in->items = items;
         in->cap = cap;
     }
     if (want->verbose) {
-        tc_say_plain("%s: %s, %zu bytes", file->path, file->codec->name, file->bytes.len);
+        want->say("%s: %s, %zu bytes", file->path, file->codec->name, file->bytes.len);
     }
     in->total_bytes += file->bytes.len;
     in->items[in->count++] = *file;
@@ -146,8 +143,8 @@ static tc_status append(struct tc_inputs *in, struct tc_input *file,
 }
 
 /* Takes what file holds, or closes it. */
-static tc_status keep(struct tc_inputs *in, struct tc_input *file,
-                      const struct tc_inputs_want *want)
+static tc_status recognise_input(struct tc_inputs *in, struct tc_input *file,
+                                 const struct tc_inputs_want *want)
 {
     file->codec = want->codec != NULL ? want->codec
                                       : tc_codec_recognise(file->bytes, tc_slice_cstr(file->path));
@@ -155,17 +152,17 @@ static tc_status keep(struct tc_inputs *in, struct tc_input *file,
     const struct wrapping *wrapping =
         want->codec != NULL || file->codec == NULL ? find_wrapping(file->bytes) : NULL;
     if (wrapping != NULL || file->codec == NULL) {
-        if (tc_input_tell_shrunk(file)) {
+        if (tc_input_tell_shrunk(file, want->say)) {
             in->failed = true;
         } else if (wrapping != NULL) {
-            refuse_wrapped(in, file, wrapping, want->command);
+            refuse_wrapped(in, file, wrapping, want);
         } else {
             not_recognised(in, file, want);
         }
         tc_input_close(file);
         return TC_OK;
     }
-    return append(in, file, want);
+    return append_input(in, file, want);
 }
 
 static int by_path(const void *a, const void *b)
@@ -191,7 +188,6 @@ static tc_status drop_repeats(struct tc_inputs *in, const struct tc_inputs_want 
 {
     struct tc_input **order = calloc(in->count + 1, sizeof(struct tc_input *));
     if (order == NULL) {
-        tc_say(want->command, "no memory for the list of files");
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < in->count; i++) {
@@ -203,7 +199,7 @@ static tc_status drop_repeats(struct tc_inputs *in, const struct tc_inputs_want 
         struct tc_input *again = order[i];
         if (again->inode != 0 && again->inode == first->inode && again->device == first->device) {
             if (want->verbose) {
-                tc_say_plain("%s: the same file as %s: read once", again->path, first->path);
+                want->say("%s: the same file as %s: read once", again->path, first->path);
             }
             in->total_bytes -= again->bytes.len;
             tc_input_close(again);
@@ -228,12 +224,12 @@ static tc_status open_all(struct tc_inputs *in, const struct tc_walk *walk,
         struct tc_input file;
         struct tc_error err;
         if (tc_input_open(&file, walk->files[i].path, &in->copied_bytes, &err) != TC_OK) {
-            tc_say_plain("%s: %s", walk->files[i].path, err.message);
+            want->say("%s: %s", walk->files[i].path, err.message);
             in->failed = true;
             continue;
         }
         file.direct = walk->files[i].direct;
-        TC_TRY(keep(in, &file, want));
+        TC_TRY(recognise_input(in, &file, want));
     }
     if (want->by_path && in->count > 0) {
         qsort(in->items, in->count, sizeof *in->items, by_path);
@@ -244,17 +240,18 @@ static tc_status open_all(struct tc_inputs *in, const struct tc_walk *walk,
 tc_status tc_inputs_open(struct tc_inputs *in, char *const *paths, size_t path_count,
                          const struct tc_inputs_want *want)
 {
-    struct tc_walk walk = {.verbose = want->verbose};
+    struct tc_walk walk = {.say = want->say, .verbose = want->verbose};
     tc_status status = TC_OK;
     *in = (struct tc_inputs){0};
     tc_input_go_on();
     for (size_t i = 0; i < path_count && status == TC_OK; i++) {
-        status = tc_walk_add(&walk, paths[i], want->command);
+        status = tc_walk_add(&walk, paths[i]);
     }
     if (status == TC_OK) {
-        tc_walk_end(&walk, want->command);
+        tc_walk_end(&walk);
         in->failed = walk.failed;
         in->skipped = walk.skipped;
+        in->left_out = walk.left_out;
         status = open_all(in, &walk, want);
     }
     tc_walk_fini(&walk);
@@ -271,7 +268,7 @@ tc_status tc_inputs_add(struct tc_inputs *in, const char *path, const struct tc_
     TC_TRY(tc_input_open(&file, path, &in->copied_bytes, err));
     file.codec = want->codec;
     file.direct = true;
-    if (append(in, &file, want) != TC_OK) {
+    if (append_input(in, &file, want) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the list of files");
     }
     return TC_OK;
@@ -286,7 +283,7 @@ void tc_inputs_close(struct tc_inputs *in)
     *in = (struct tc_inputs){0};
 }
 
-static bool view(void *context, uint32_t index, struct tc_source_view *out)
+static bool view_source(void *context, uint32_t index, struct tc_source_view *out)
 {
     struct tc_inputs *in = context;
     if (index >= in->count) {
@@ -303,16 +300,15 @@ static bool view(void *context, uint32_t index, struct tc_source_view *out)
 
 struct tc_sources tc_inputs_sources(struct tc_inputs *in)
 {
-    return (struct tc_sources){view, in};
+    return (struct tc_sources){view_source, in};
 }
 
-bool tc_input_tell_shrunk(struct tc_input *in)
+bool tc_input_tell_shrunk(struct tc_input *in, tc_intake_say_fn say)
 {
     bool shrunk = tc_input_shrunk(in);
     if (shrunk && !in->shrunk_told) {
         in->shrunk_told = true;
-        tc_say_plain("%s: changed while being read: it became shorter; copy it and try again",
-                     in->path);
+        say("%s: changed while being read: it became shorter; copy it and try again", in->path);
     }
     return shrunk;
 }

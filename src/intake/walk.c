@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/walk.h"
+#include "intake/walk.h"
 
 #include "base/limits.h"
-#include "cli/say.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +23,7 @@ struct dirs {
 };
 
 /* Room for one more item of an array; NULL when there is no memory, the array is as it was. */
-static void *room(void *items, size_t count, size_t *io_cap, size_t item_bytes)
+static void *grow_array(void *items, size_t count, size_t *io_cap, size_t item_bytes)
 {
     if (count < *io_cap) {
         return items;
@@ -35,12 +34,6 @@ static void *room(void *items, size_t count, size_t *io_cap, size_t item_bytes)
         *io_cap = cap;
     }
     return grown;
-}
-
-static tc_status no_memory(const char *command)
-{
-    tc_say(command, "no memory for the list of files");
-    return TC_E_NOMEM;
 }
 
 static int by_path(const void *a, const void *b)
@@ -54,7 +47,7 @@ static size_t count_max(const struct tc_walk *w)
 }
 
 /* Only the first files in order of path stay. */
-static void cut(struct tc_walk *w)
+static void drop_excess(struct tc_walk *w)
 {
     size_t most = count_max(w);
     if (w->count == 0 || (w->count <= most && w->left_out == 0)) {
@@ -68,15 +61,15 @@ static void cut(struct tc_walk *w)
 }
 
 /* Takes path. */
-static tc_status add_file(struct tc_walk *w, char *path, bool direct, const char *command)
+static tc_status add_file(struct tc_walk *w, char *path, bool direct)
 {
     if (w->count >= 2 * count_max(w)) {
-        cut(w); /* now and then, so that memory does not follow the size of the tree */
+        drop_excess(w); /* now and then, so that memory does not follow the size of the tree */
     }
-    void *files = room(w->files, w->count, &w->cap, sizeof *w->files);
+    void *files = grow_array(w->files, w->count, &w->cap, sizeof *w->files);
     if (files == NULL || path == NULL) {
         free(path);
-        return no_memory(command);
+        return TC_E_NOMEM;
     }
     w->files = files;
     w->files[w->count++] = (struct tc_walk_file){path, direct};
@@ -84,12 +77,12 @@ static tc_status add_file(struct tc_walk *w, char *path, bool direct, const char
 }
 
 /* Takes path. */
-static tc_status add_dir(struct dirs *d, char *path, unsigned depth, const char *command)
+static tc_status add_dir(struct dirs *d, char *path, unsigned depth)
 {
-    void *items = room(d->items, d->count, &d->cap, sizeof *d->items);
+    void *items = grow_array(d->items, d->count, &d->cap, sizeof *d->items);
     if (items == NULL || path == NULL) {
         free(path);
-        return no_memory(command);
+        return TC_E_NOMEM;
     }
     d->items = items;
     d->items[d->count++] = (struct dir){path, depth};
@@ -134,16 +127,15 @@ static unsigned char entry_kind(const char *path, unsigned char type, const char
     return S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
 }
 
-static void skip(struct tc_walk *w, const char *path, const char *what)
+static void skip_entry(struct tc_walk *w, const char *path, const char *what)
 {
     w->skipped++;
     if (w->verbose) {
-        tc_say_plain("%s: not read: %s", path, what);
+        w->say("%s: not read: %s", path, what);
     }
 }
 
-static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct dir *now, DIR *stream,
-                              const char *command)
+static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct dir *now, DIR *stream)
 {
     for (const struct dirent *e; (e = readdir(stream)) != NULL;) {
         if (e->d_name[0] == '.') {
@@ -151,20 +143,20 @@ static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct di
         }
         char *path = join(now->path, e->d_name);
         if (path == NULL) {
-            return no_memory(command);
+            return TC_E_NOMEM;
         }
         const char *what = NULL;
         unsigned char kind = entry_kind(path, e->d_type, &what);
         if (kind == DT_REG) {
-            TC_TRY(add_file(w, path, false, command));
+            TC_TRY(add_file(w, path, false));
         } else if (kind == DT_DIR && now->depth + 1 <= TC_DIR_DEPTH_MAX) {
-            TC_TRY(add_dir(d, path, now->depth + 1, command));
+            TC_TRY(add_dir(d, path, now->depth + 1));
         } else {
             if (kind == DT_DIR) {
-                tc_say_plain("%s: not read: more than %d directories deep", path, TC_DIR_DEPTH_MAX);
+                w->say("%s: not read: more than %d directories deep", path, TC_DIR_DEPTH_MAX);
                 w->failed = true;
             } else {
-                skip(w, path, what);
+                skip_entry(w, path, what);
             }
             free(path);
         }
@@ -172,29 +164,28 @@ static tc_status read_entries(struct tc_walk *w, struct dirs *d, const struct di
     return TC_OK;
 }
 
-static tc_status read_dir(struct tc_walk *w, struct dirs *d, const struct dir *now,
-                          const char *command)
+static tc_status read_dir(struct tc_walk *w, struct dirs *d, const struct dir *now)
 {
     DIR *stream = opendir(now->path);
     if (stream == NULL) {
         char text[128];
-        tc_say_plain("%s: cannot be opened: %s", now->path, strerror_r(errno, text, sizeof text));
+        w->say("%s: cannot be opened: %s", now->path, strerror_r(errno, text, sizeof text));
         w->failed = true;
         return TC_OK;
     }
-    tc_status status = read_entries(w, d, now, stream, command);
+    tc_status status = read_entries(w, d, now, stream);
     (void)closedir(stream);
     return status;
 }
 
-static tc_status walk_dir(struct tc_walk *w, const char *path, const char *command)
+static tc_status walk_dir(struct tc_walk *w, const char *path)
 {
     struct dirs waiting = {0};
     size_t first = w->count;
-    tc_status status = add_dir(&waiting, strdup(path), 1, command);
+    tc_status status = add_dir(&waiting, strdup(path), 1);
     while (status == TC_OK && waiting.count > 0) {
         struct dir now = waiting.items[--waiting.count];
-        status = read_dir(w, &waiting, &now, command);
+        status = read_dir(w, &waiting, &now);
         free(now.path);
     }
     for (size_t i = 0; i < waiting.count; i++) {
@@ -207,24 +198,20 @@ static tc_status walk_dir(struct tc_walk *w, const char *path, const char *comma
     return status;
 }
 
-tc_status tc_walk_add(struct tc_walk *w, const char *path, const char *command)
+tc_status tc_walk_add(struct tc_walk *w, const char *path)
 {
     struct stat st;
     if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        return walk_dir(w, path, command);
+        return walk_dir(w, path);
     }
     /* Whether it exists is found out when it is opened. */
-    return add_file(w, strdup(path), true, command);
+    return add_file(w, strdup(path), true);
 }
 
-void tc_walk_end(struct tc_walk *w, const char *command)
+void tc_walk_end(struct tc_walk *w)
 {
-    cut(w);
-    if (w->left_out > 0) {
-        tc_say(command, "%zu file%s not read: more than %zu; give fewer at a time", w->left_out,
-               w->left_out == 1 ? " was" : "s were", count_max(w));
-        w->failed = true;
-    }
+    drop_excess(w);
+    w->failed = w->failed || w->left_out > 0;
 }
 
 void tc_walk_fini(struct tc_walk *w)

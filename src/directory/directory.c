@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
+#include "directory/directory_priv.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+
+/* A GPU takes some 300 bytes with its names, a rank or pod some 200. */
+#define GPUS_MAX 32768
+#define GPU_TEXT_BYTES ((size_t)8 << 20)
+#define RANKS_MAX 32768
+#define PODS_MAX 32768
+#define PLACE_TEXT_BYTES ((size_t)4 << 20)
+/* 10,000 GPUs with their pods and ranks need some 30,000. */
+#define STATEMENTS_MAX 131072
+#define STATEMENT_TEXT_BYTES ((size_t)24 << 20)
+#define ARENA_BYTES ((size_t)160 << 20)
+
+#define PLACE_KINDS (TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS))
+/* Who names a device by its address says nothing of a GPU, unless it is named otherwise too. */
+#define DEVICE_KINDS (TC_EVENT_BIT(TC_EVENT_AER))
+#define GPU_KINDS                                                               \
+    (TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_XID) |               \
+     TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | \
+     TC_EVENT_BIT(TC_EVENT_PCIE_LINK) | DEVICE_KINDS)
+/* A PCIe report or a switch's error is about a device that may be no GPU of anybody. */
+#define STATEMENT_KINDS \
+    (~(TC_EVENT_BIT(TC_EVENT_AER) | TC_EVENT_BIT(TC_EVENT_PCIE_LINK) | TC_EVENT_BIT(TC_EVENT_SXID)))
+
+struct tc_directory *tc_directory_create(enum tc_statements statements)
+{
+    struct tc_directory *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        return NULL;
+    }
+    d->keeps = statements;
+    d->block = tc_block_new(ARENA_BYTES);
+    if (d->block == NULL) {
+        free(d);
+        return NULL;
+    }
+    tc_arena_init_zeroed(&d->arena, "directory", d->block->bytes, ARENA_BYTES);
+    tc_directory_reset(d);
+    return d;
+}
+
+void tc_directory_destroy(struct tc_directory *d)
+{
+    if (d != NULL) {
+        tc_arena_fini(&d->arena);
+        tc_block_free(d->block);
+        free(d);
+    }
+}
+
+void tc_directory_reset(struct tc_directory *d)
+{
+    struct tc_arena *a = &d->arena;
+    tc_arena_reset(a);
+    d->gpus.last_id = 0;
+    d->gpu = NULL;
+    d->statements = (struct tc__statements){.forgets = d->keeps == TC_STATEMENTS_LATEST};
+    d->order =
+        tc_arena_alloc_raw(a, 2 * STATEMENTS_MAX * sizeof *d->order, alignof(struct tc_sort_pair));
+    bool ok = tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES) &&
+              tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, PLACE_TEXT_BYTES) &&
+              tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, PLACE_TEXT_BYTES) &&
+              tc__table_init(&d->statements.table, &tc__statement_kind, a, STATEMENTS_MAX,
+                             STATEMENT_TEXT_BYTES);
+    TC_ASSERT(ok && d->order != NULL); /* ARENA_BYTES is enough */
+}
+
+uint32_t tc_directory_kinds(const struct tc_directory *d)
+{
+    return GPU_KINDS | PLACE_KINDS | (d->keeps != TC_STATEMENTS_NONE ? STATEMENT_KINDS : 0);
+}
+
+void tc_directory_note(struct tc_directory *d, const struct tc_event *ev)
+{
+    uint32_t bit = TC_EVENT_BIT(ev->kind);
+    const struct tc_scope *s = &ev->scope;
+    d->gpu = NULL;
+    if ((bit & GPU_KINDS) != 0 &&
+        ((bit & DEVICE_KINDS) == 0 || s->gpu_uuid.len > 0 || s->gpu_index >= 0)) {
+        d->gpu = tc__gpus_learn(&d->gpus, s, ev->time_ns, d->order);
+    }
+    if ((bit & PLACE_KINDS) != 0) {
+        tc__places_learn(&d->places, ev, d->order);
+    }
+    if ((bit & STATEMENT_KINDS) != 0 && d->keeps != TC_STATEMENTS_NONE) {
+        tc__statements_note(&d->statements, ev, d->order);
+    }
+}
+
+const struct tc_gpu *tc_directory_event_gpu(const struct tc_directory *d)
+{
+    return d->gpu;
+}
+
+const struct tc_gpu *tc_directory_gpu(const struct tc_directory *d, const struct tc_scope *scope)
+{
+    return tc__gpus_find(&d->gpus, scope);
+}
+
+const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct tc_scope *scope,
+                                            int64_t time_ns)
+{
+    TC_ASSERT(d->gpu == NULL); /* it would move */
+    return tc__gpus_learn(&d->gpus, scope, time_ns, d->order);
+}
+
+void tc_directory_place(const struct tc_directory *d, struct tc_scope *io)
+{
+    tc__places_fill(&d->places, io);
+}
+
+uint64_t tc_directory_version(const struct tc_directory *d)
+{
+    return d->statements.version;
+}
+
+void tc_directory_counts(const struct tc_directory *d, struct tc_directory_counts *out)
+{
+    *out = (struct tc_directory_counts){
+        .gpus_forgotten = d->gpus.table.forgotten,
+        .places_forgotten = d->places.ranks.forgotten + d->places.pods.forgotten,
+        .statements = d->statements.table.count,
+        .statements_forgotten = d->statements.table.forgotten,
+        .statements_dropped = d->statements.dropped,
+    };
+}

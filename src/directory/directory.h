@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is who: which names mean one GPU, which node and pod a rank runs on, which node a pod runs
+ * on, what an address belongs to. Fed once with every event, asked by detectors, when a finding is
+ * written, and by the story. docs/internals/directory.md has the whole of it.
+ *
+ * Two views. GPUs, ranks and pods are kept as they were last told: what detectors ask. Statements
+ * are kept as they were made, with the time from when to when, and identity is worked out of all of
+ * them at once (directory/view.h): what the story asks.
+ *
+ * Bounded: a full table forgets what was not heard of for longest, and counts it. Noting an event
+ * allocates nothing.
+ */
+#ifndef TC_DIRECTORY_DIRECTORY_H
+#define TC_DIRECTORY_DIRECTORY_H
+
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc_directory;
+
+/* Which statements are kept. */
+enum tc_statements {
+    TC_STATEMENTS_NONE,   /* nothing is linked */
+    TC_STATEMENTS_FIRST,  /* those that do not fit are counted */
+    TC_STATEMENTS_LATEST, /* input without an end: those not made for longest are forgotten */
+};
+
+/* NULL when there is no memory. Takes address space at once, memory as it is needed. */
+struct tc_directory *tc_directory_create(enum tc_statements statements);
+void tc_directory_destroy(struct tc_directory *d);
+/* As after create. */
+void tc_directory_reset(struct tc_directory *d);
+
+/* The bits of the event kinds that say something; others need not be noted. */
+uint32_t tc_directory_kinds(const struct tc_directory *d);
+/* Takes in what an event says. Borrows ev. */
+void tc_directory_note(struct tc_directory *d, const struct tc_event *ev);
+
+/* What every entry begins with: the directory's own. */
+struct tc_entry {
+    uint64_t heard; /* grows with everything that is heard */
+    uint32_t leads; /* while room is made: the names that lead here */
+};
+
+/* ---- GPUs: by UUID, and by PCI address and index on a node ---- */
+
+/* What is known of a GPU; "" and -1 are not known. Good until the directory learns again. */
+struct tc_gpu {
+    struct tc_entry entry;
+    uint64_t id;      /* never 0. What turns out to be one GPU keeps the id known for longest */
+    uint64_t also[2]; /* ids that turned out to be this GPU too, the last first; 0: none. What is
+                         kept under them belongs to this one */
+    struct tc_slice node;
+    struct tc_slice uuid;
+    struct tc_slice ns; /* who used it last; of several at one time the last by name */
+    struct tc_slice pod;
+    struct tc_slice container;
+    int64_t user_ns; /* when that was told */
+    struct tc_slice job;
+    struct tc_bdf pci;
+    int32_t index;
+    int32_t rank;
+};
+
+/* The GPU of the event that was noted last; NULL when it names none. */
+const struct tc_gpu *tc_directory_event_gpu(const struct tc_directory *d);
+/* The GPU that a scope names; NULL when it names none, or one that nobody has told of. */
+const struct tc_gpu *tc_directory_gpu(const struct tc_directory *d, const struct tc_scope *scope);
+/*
+ * Takes in what a scope says of a GPU, which no event says like that, and gives all that is known
+ * of it. NULL when the scope names none (no UUID, and no node with a PCI address or index) or a
+ * name is longer than TC_SCOPE_TEXT_MAX.
+ */
+const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct tc_scope *scope,
+                                            int64_t time_ns);
+/* Fills in what scope does not say of its GPU. The slices are the directory's. */
+void tc_gpu_complete(const struct tc_gpu *gpu, struct tc_scope *scope);
+
+/* ---- where ranks and pods run, as a map, an exporter or Kubernetes told ---- */
+
+/*
+ * Adds node and pod to a scope that has a rank and lacks them, and the node to one that has a pod:
+ * the lines of a training log. Whoever names no job means the only one with that rank; with several
+ * it is nobody's. What is added is good until the directory learns again.
+ */
+void tc_directory_place(const struct tc_directory *d, struct tc_scope *io);
+
+/* ---- statements ---- */
+
+/* What events say alike: these names belong together. */
+struct tc_statement {
+    struct tc_entry entry;
+    struct tc_scope scope;   /* without container and pid */
+    struct tc_slice origin;  /* of a rank_place: who says so */
+    struct tc_slice address; /* of the pod, or of the node where no pod is named; "" */
+    int64_t first_ns;        /* TC_TIME_NONE: holds at all times */
+    int64_t last_ns;         /* when it was said last */
+    uint32_t node;           /* names, set by tc_view_build; TC_NAME_NONE */
+    uint32_t gpu;
+    uint32_t pod;
+};
+
+/* Grows whenever a statement is new or older than it was known to be: links may differ then. */
+uint64_t tc_directory_version(const struct tc_directory *d);
+
+struct tc_directory_counts {
+    uint64_t gpus_forgotten;
+    uint64_t places_forgotten; /* of ranks and pods */
+    size_t statements;
+    uint64_t statements_forgotten; /* that made room for others */
+    uint64_t statements_dropped;   /* that did not fit */
+};
+
+void tc_directory_counts(const struct tc_directory *d, struct tc_directory_counts *out);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the directory: tables of entries with names, and statements. */
+#ifndef TC_DIRECTORY_DIRECTORY_PRIV_H
+#define TC_DIRECTORY_DIRECTORY_PRIV_H
+
+#include "base/arena.h"
+#include "base/block.h"
+#include "base/map.h"
+#include "base/sort.h"
+#include "directory/directory.h"
+
+/* ---- tables ---- */
+
+#define TC__ENTRY_BYTES_MAX 256
+
+/* What a table is told of its entries, which begin with struct tc_entry. */
+struct tc__table_kind {
+    size_t size;         /* at most TC__ENTRY_BYTES_MAX */
+    const size_t *texts; /* offsets of slices */
+    size_t text_count;
+    uint32_t name_count; /* an entry may be found by so many names */
+    /* Of one of them; 0 when the entry has none of that sort. */
+    uint64_t (*hash)(const void *entry, uint32_t name);
+    /* Whether two that have one of that sort, under one hash, have the same. */
+    bool (*same)(const void *a, const void *b, uint32_t name);
+};
+
+/*
+ * Entries in an array, their strings in one of two arenas, found by their names. A name leads to
+ * one entry, the last that was given it; an entry to which no name leads any more was replaced.
+ * Invariant: entries and strings move only in tc__table_make_room.
+ */
+struct tc__table {
+    const struct tc__table_kind *kind;
+    unsigned char *entries;
+    uint32_t count;
+    uint32_t max;
+    struct tc_map index;
+    struct tc_arena text[2];
+    size_t half; /* which of the two is in use */
+    uint64_t heard;
+    uint64_t forgotten;
+};
+
+/* Room for `max` entries with text_bytes of strings. False when the arena is full. */
+bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
+                    uint32_t max, size_t text_bytes);
+/* The entry that a name of `key` leads to; NULL when there is none. */
+void *tc__table_find(const struct tc__table *t, const void *key, uint32_t name);
+/* Whether one more entry, or new strings for one, fit. */
+bool tc__table_has_room(const struct tc__table *t);
+/*
+ * Lets go of what no name leads to, then, while the table or its text is more than three quarters
+ * full, of what was not heard of for longest. `order` has room for twice the entries.
+ */
+void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order);
+/*
+ * Writes `value` in the place of an entry of the table, NULL for a new one, with copies of its
+ * strings, and makes its names lead to it. There is room; no string is longer than
+ * TC_SCOPE_TEXT_MAX.
+ */
+void *tc__table_write(struct tc__table *t, void *entry, const void *value);
+
+static inline struct tc_slice *tc__text_at(void *entry, size_t offset)
+{
+    return (struct tc_slice *)(void *)((char *)entry + offset);
+}
+
+static inline void *tc__table_at(const struct tc__table *t, uint64_t at)
+{
+    return t->entries + at * t->kind->size;
+}
+
+/* ---- what is kept in tables ---- */
+
+extern const struct tc__table_kind tc__gpu_kind;
+extern const struct tc__table_kind tc__rank_kind;
+extern const struct tc__table_kind tc__pod_kind;
+extern const struct tc__table_kind tc__statement_kind;
+
+struct tc__gpus {
+    struct tc__table table;
+    uint64_t last_id;
+};
+
+/* NULL: see tc_directory_learn_gpu. */
+const struct tc_gpu *tc__gpus_learn(struct tc__gpus *g, const struct tc_scope *scope,
+                                    int64_t time_ns, struct tc_sort_pair *order);
+const struct tc_gpu *tc__gpus_find(const struct tc__gpus *g, const struct tc_scope *scope);
+
+struct tc__places {
+    struct tc__table ranks;
+    struct tc__table pods;
+};
+
+/* Takes in a rank_place or address event; one that names no rank or pod, or no place, says nothing.
+ */
+void tc__places_learn(struct tc__places *p, const struct tc_event *ev, struct tc_sort_pair *order);
+void tc__places_fill(const struct tc__places *p, struct tc_scope *io);
+
+/* ---- statements ---- */
+
+struct tc__statements {
+    struct tc__table table;
+    struct tc_statement *last; /* that was said again; NULL */
+    uint64_t version;
+    uint64_t moves; /* how often room was made */
+    uint64_t dropped;
+    bool forgets; /* when full, what was not said for longest goes */
+};
+
+void tc__statements_note(struct tc__statements *s, const struct tc_event *ev,
+                         struct tc_sort_pair *order);
+
+/* The number of a PCI address, as a name. */
+static inline uint64_t tc__pci_number(struct tc_bdf b)
+{
+    return (uint64_t)b.domain << 24 | (uint64_t)b.bus << 16 | (uint64_t)b.device << 8 | b.function;
+}
+
+/* Indexes the statements with addresses. False when the arena is full. */
+struct tc_view;
+bool tc__view_addresses(struct tc_view *v, struct tc_arena *arena);
+
+struct tc_directory {
+    struct tc_block *block;
+    struct tc_arena arena;
+    struct tc__gpus gpus;
+    struct tc__places places;
+    struct tc_sort_pair *order; /* for making room in a table */
+    const struct tc_gpu *gpu;   /* of the last event */
+    struct tc__statements statements;
+    enum tc_statements keeps;
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/assert.h"
+#include "directory/directory_priv.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+bool tc__table_init(struct tc__table *t, const struct tc__table_kind *kind, struct tc_arena *arena,
+                    uint32_t max, size_t text_bytes)
+{
+    *t = (struct tc__table){.kind = kind, .max = max};
+    t->entries = tc_arena_alloc_raw(arena, max * kind->size, alignof(max_align_t));
+    bool ok = tc_map_init(&t->index, arena, (size_t)max * kind->name_count);
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *text = tc_arena_alloc_raw(arena, text_bytes, 1);
+        if (text == NULL) {
+            return false;
+        }
+        tc_arena_init(&t->text[i], "directory", text, text_bytes);
+    }
+    return ok && t->entries != NULL;
+}
+
+/* Where in the index a name of key is, or would be; NULL for an entry without such a name. */
+static void *find(const struct tc__table *t, const void *key, uint32_t name,
+                  struct tc_map_iter *out)
+{
+    uint64_t hash = t->kind->hash(key, name);
+    *out = tc_map_find(&t->index, hash);
+    for (uint64_t v; hash != 0 && (v = tc_map_next(&t->index, out)) != 0;) {
+        void *entry = tc__table_at(t, v - 1);
+        if (t->kind->same(entry, key, name)) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+void *tc__table_find(const struct tc__table *t, const void *key, uint32_t name)
+{
+    struct tc_map_iter it;
+    return find(t, key, name, &it);
+}
+
+bool tc__table_has_room(const struct tc__table *t)
+{
+    const struct tc_arena *text = &t->text[t->half];
+    /* Names that were given up stay in the index until room is made. Text counts twice, as the
+     * arena of a sanitizer build leaves gaps. */
+    return t->count < t->max &&
+           t->index.used + t->kind->name_count < (t->index.mask_max + 1) / 4 * 3 &&
+           text->size - text->used >= 2 * t->kind->text_count * TC_SCOPE_TEXT_MAX;
+}
+
+static void lead(struct tc__table *t, void *entry, uint32_t name)
+{
+    struct tc_map_iter it;
+    uint64_t value = (uint64_t)((unsigned char *)entry - t->entries) / t->kind->size + 1;
+    const void *old = find(t, entry, name, &it);
+    if (old != NULL) {
+        tc_map_replace(&it, value);
+    } else if (it.hash != 0) {
+        bool added = tc_map_add(&t->index, it.hash, value, 1);
+        TC_ASSERT(added);
+    }
+}
+
+void *tc__table_write(struct tc__table *t, void *entry, const void *value)
+{
+    struct tc_arena *text = &t->text[t->half];
+    bool is_new = entry == NULL;
+    alignas(max_align_t) unsigned char before[TC__ENTRY_BYTES_MAX];
+    if (is_new) {
+        entry = tc__table_at(t, t->count++);
+    } else {
+        memcpy(before, entry, t->kind->size);
+    }
+    memcpy(entry, value, t->kind->size);
+    for (size_t i = 0; i < t->kind->text_count; i++) {
+        struct tc_slice *s = tc__text_at(entry, t->kind->texts[i]);
+        if (s->len == 0) {
+            *s = TC_EMPTY;
+        } else if (!is_new && tc_slice_eq(*s, *tc__text_at(before, t->kind->texts[i]))) {
+            *s = *tc__text_at(before, t->kind->texts[i]);
+        } else {
+            *s = tc_arena_copy(text, *s);
+        }
+    }
+    TC_ASSERT(tc_arena_ok(text));
+    ((struct tc_entry *)entry)->heard = ++t->heard;
+    for (uint32_t name = 0; name < t->kind->name_count; name++) {
+        lead(t, entry, name);
+    }
+    return entry;
+}
+
+static size_t text_bytes(const struct tc__table *t, struct tc_entry *entry)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < t->kind->text_count; i++) {
+        bytes += tc__text_at(entry, t->kind->texts[i])->len;
+    }
+    return bytes;
+}
+
+/* Finds out which names lead to which entry. Gives the entries that have any, by when they were
+ * heard of. */
+static size_t list_live(struct tc__table *t, struct tc_sort_pair *order)
+{
+    size_t live = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        struct tc_entry *entry = tc__table_at(t, i);
+        entry->leads = 0;
+        for (uint32_t name = 0; name < t->kind->name_count; name++) {
+            entry->leads |= (uint32_t)(tc__table_find(t, entry, name) == entry) << name;
+        }
+        if (entry->leads != 0) {
+            order[live++] = (struct tc_sort_pair){entry->heard, i};
+        }
+    }
+    tc_sort_keys(order, order + live, live);
+    return live;
+}
+
+/* Closes the gaps, with the strings in the other arena and a new index. */
+static void move_entries(struct tc__table *t)
+{
+    struct tc_arena *text = &t->text[t->half ^ 1];
+    uint32_t count = 0;
+    tc_arena_reset(text);
+    tc_map_reset(&t->index);
+    for (uint32_t i = 0; i < t->count; i++) {
+        struct tc_entry *entry = tc__table_at(t, count);
+        if (((struct tc_entry *)tc__table_at(t, i))->leads == 0) {
+            continue;
+        }
+        memmove(entry, tc__table_at(t, i), t->kind->size);
+        for (size_t k = 0; k < t->kind->text_count; k++) {
+            struct tc_slice *s = tc__text_at(entry, t->kind->texts[k]);
+            *s = s->len == 0 ? TC_EMPTY : tc_arena_copy(text, *s);
+        }
+        count++;
+        for (uint32_t name = 0; name < t->kind->name_count; name++) {
+            if ((entry->leads >> name & 1) != 0) {
+                lead(t, entry, name);
+            }
+        }
+    }
+    TC_ASSERT(tc_arena_ok(text));
+    t->count = count;
+    t->half ^= 1;
+}
+
+void tc__table_make_room(struct tc__table *t, struct tc_sort_pair *order)
+{
+    size_t live = list_live(t, order);
+    size_t bytes = 0;
+    size_t kept = 0;
+    for (size_t i = live; i-- > 0;) {
+        struct tc_entry *entry = tc__table_at(t, order[i].value);
+        bytes += text_bytes(t, entry);
+        bool fits = kept < t->max / 4 * 3 && bytes <= t->text[0].size / 4 * 3;
+        kept += fits;
+        entry->leads = fits ? entry->leads : 0;
+    }
+    t->forgotten += live - kept;
+    move_entries(t);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "directory/view.h"
+
+#include "base/sort.h"
+#include "directory/directory_priv.h"
+
+/* Names that one scope can bring: node, three of a GPU, three of a pod, and a rank. */
+#define SCOPE_NAMES 8
+/* Names of verdicts that come later: scopes and ranks. */
+#define NAMES_MORE 65536
+#define TEXT_BYTES ((size_t)4 << 20)
+
+struct scope_names {
+    uint32_t node;
+    uint32_t uuid;
+    uint32_t pci;
+    uint32_t index;
+    uint32_t uid;
+    uint32_t pod;
+    uint32_t bare;
+};
+
+static const struct scope_names NO_NAMES = {TC_NAME_NONE, TC_NAME_NONE, TC_NAME_NONE, TC_NAME_NONE,
+                                            TC_NAME_NONE, TC_NAME_NONE, TC_NAME_NONE};
+
+static struct scope_names name_scope(struct tc_view *v, const struct tc_scope *scope)
+{
+    struct tc_names *n = &v->names;
+    struct tc_scope resolved = tc_view_resolve(v, scope);
+    const struct tc_scope *s = &resolved;
+    struct scope_names out = NO_NAMES;
+    if (s->node.len > 0) {
+        out.node = tc_names_add(n, TC_NAME_NODE, s->node, TC_EMPTY, 0);
+        if (s->pci.known) {
+            out.pci = tc_names_add(n, TC_NAME_GPU_PCI, s->node, TC_EMPTY, tc__pci_number(s->pci));
+        }
+        if (s->gpu_index >= 0) {
+            out.index =
+                tc_names_add(n, TC_NAME_GPU_INDEX, s->node, TC_EMPTY, (uint64_t)s->gpu_index);
+        }
+    }
+    if (s->gpu_uuid.len > 0) {
+        out.uuid = tc_names_add(n, TC_NAME_GPU_UUID, TC_EMPTY, s->gpu_uuid, 0);
+    }
+    if (s->pod_uid.len > 0) {
+        out.uid = tc_names_add(n, TC_NAME_POD_UID, TC_EMPTY, s->pod_uid, 0);
+    }
+    if (s->pod.len > 0 && s->ns.len > 0) {
+        out.pod = tc_names_add(n, TC_NAME_POD, s->ns, s->pod, 0);
+    }
+    if (s->pod.len > 0) {
+        out.bare = tc_names_add(n, TC_NAME_POD_BARE, TC_EMPTY, s->pod, 0);
+    }
+    return out;
+}
+
+static uint32_t first_of(uint32_t a, uint32_t b, uint32_t c)
+{
+    return a != TC_NAME_NONE ? a : (b != TC_NAME_NONE ? b : c);
+}
+
+static void own(struct tc_view *v, const struct tc_scope *s)
+{
+    struct tc_names *n = &v->names;
+    struct scope_names m = name_scope(v, s);
+    tc_names_own(n, m.uuid, m.pci);
+    tc_names_own(n, m.uuid, m.index);
+    tc_names_own(n, m.uid, m.pod);
+    tc_names_own(n, m.pod, m.bare);
+}
+
+static void join(struct tc_view *v, const struct tc_scope *s)
+{
+    struct tc_names *n = &v->names;
+    struct scope_names m = name_scope(v, s);
+    tc_names_join(n, m.uuid, m.pci);
+    tc_names_join(n, m.uuid, m.index);
+    tc_names_join(n, m.pci, m.index);
+    tc_names_join(n, m.uid, m.pod);
+    tc_names_join(n, m.pod, m.bare);
+}
+
+static uint64_t rank_hash(int32_t rank)
+{
+    return tc_hash_mix(1, (uint64_t)rank);
+}
+
+static uint64_t thing_hash(uint32_t root)
+{
+    return tc_hash_mix(2, root);
+}
+
+struct tc_map_iter tc_view_of_rank(const struct tc_view *v, int32_t rank)
+{
+    return tc_map_find(&v->by_rank, rank_hash(rank));
+}
+
+struct tc_map_iter tc_view_of_thing(const struct tc_view *v, uint32_t root)
+{
+    return tc_map_find(&v->by_thing, thing_hash(root));
+}
+
+struct tc_view_names tc_view_name(struct tc_view *v, const struct tc_scope *scope)
+{
+    struct scope_names m = name_scope(v, scope);
+    return (struct tc_view_names){m.node, first_of(m.uuid, m.pci, m.index),
+                                  first_of(m.uid, m.pod, m.bare)};
+}
+
+/* The name of a file or directory is a word that may be a node, a pod, or nothing of the kind. */
+static bool is_word(const struct tc_statement *f)
+{
+    return tc_slice_eq(f->origin, TC_LIT("name"));
+}
+
+static void place_word(struct tc_view *v, struct tc_statement *f)
+{
+    struct tc_slice word = tc_view_resolve(v, &f->scope).node;
+    f->node = tc_names_find(&v->names, TC_NAME_NODE, word, TC_EMPTY, 0);
+    f->gpu = TC_NAME_NONE;
+    f->pod = f->node != TC_NAME_NONE
+                 ? TC_NAME_NONE
+                 : tc_names_root(&v->names,
+                                 tc_names_find(&v->names, TC_NAME_POD_BARE, TC_EMPTY, word, 0));
+}
+
+static void place_statement(struct tc_view *v, struct tc_statement *f)
+{
+    struct tc_view_names m = tc_view_name(v, &f->scope);
+    f->node = m.node;
+    f->gpu = tc_names_root(&v->names, m.gpu);
+    f->pod = tc_names_root(&v->names, m.pod);
+}
+
+static void index_statement(struct tc_view *v, struct tc_statement *f, uint32_t at)
+{
+    if (is_word(f)) {
+        place_word(v, f);
+    } else {
+        place_statement(v, f);
+    }
+    /* The maps have room for all. */
+    if (f->gpu != TC_NAME_NONE) {
+        (void)tc_map_add(&v->by_thing, thing_hash(f->gpu), (uint64_t)at + 1, 1);
+    }
+    if (f->pod != TC_NAME_NONE) {
+        (void)tc_map_add(&v->by_thing, thing_hash(f->pod), (uint64_t)at + 1, 1);
+    }
+    if (f->scope.rank < 0) {
+        return;
+    }
+    (void)tc_map_add(&v->by_rank, rank_hash(f->scope.rank), (uint64_t)at + 1, 1);
+    if (f->scope.job.len > 0) {
+        v->one_job = v->only_job.len == 0 || (v->one_job && tc_slice_eq(v->only_job, f->scope.job));
+        v->only_job = f->scope.job;
+    }
+}
+
+static void name_all(struct tc_view *v, const struct tc_scope *const *scopes, size_t scope_count,
+                     void (*name)(struct tc_view *v, const struct tc_scope *s))
+{
+    for (uint32_t i = 0; i < v->statement_count; i++) {
+        if (!is_word(&v->statements[i])) {
+            name(v, &v->statements[i].scope);
+        }
+    }
+    v->names.text = &v->text;
+    for (size_t i = 0; i < scope_count; i++) {
+        name(v, scopes[i]);
+    }
+    v->names.text = NULL;
+}
+
+static int cmp_i64(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int cmp_pci(struct tc_bdf a, struct tc_bdf b)
+{
+    int order = (a.known > b.known) - (a.known < b.known);
+    return order == 0 ? cmp_i64((int64_t)tc__pci_number(a), (int64_t)tc__pci_number(b)) : order;
+}
+
+/* By time, then by what is said: no two say the same. */
+static int by_time(const void *a, const void *b, void *context)
+{
+    const struct tc_statement *x = a;
+    const struct tc_statement *y = b;
+    const struct tc_scope *s = &x->scope;
+    const struct tc_scope *t = &y->scope;
+    (void)context;
+    int order = cmp_i64(x->first_ns, y->first_ns);
+    order = order == 0 ? tc_slice_cmp(s->node, t->node) : order;
+    order = order == 0 ? tc_slice_cmp(s->ns, t->ns) : order;
+    order = order == 0 ? tc_slice_cmp(s->pod, t->pod) : order;
+    order = order == 0 ? tc_slice_cmp(s->pod_uid, t->pod_uid) : order;
+    order = order == 0 ? tc_slice_cmp(s->job, t->job) : order;
+    order = order == 0 ? tc_slice_cmp(s->gpu_uuid, t->gpu_uuid) : order;
+    order = order == 0 ? cmp_pci(s->pci, t->pci) : order;
+    order = order == 0 ? cmp_i64(s->rank, t->rank) : order;
+    order = order == 0 ? cmp_i64(s->gpu_index, t->gpu_index) : order;
+    return order == 0 ? tc_slice_cmp(x->address, y->address) : order;
+}
+
+/* The statements in an order that does not follow the one in which they came. */
+static struct tc_statement *sorted(const struct tc__table *t, struct tc_arena *arena)
+{
+    struct tc_statement *out = tc_new(arena, struct tc_statement, t->count + 1);
+    const void **order = tc_new(arena, const void *, t->count + 1);
+    const void **scratch = tc_new(arena, const void *, t->count + 1);
+    if (!tc_arena_ok(arena)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < t->count; i++) {
+        order[i] = tc__table_at(t, i);
+    }
+    tc_sort_ptrs(order, scratch, t->count, by_time, NULL);
+    for (uint32_t i = 0; i < t->count; i++) {
+        out[i] = *(const struct tc_statement *)order[i];
+    }
+    return out;
+}
+
+bool tc_view_build(struct tc_view *v, const struct tc_directory *d,
+                   const struct tc_scope *const *scopes, size_t scope_count, uint32_t name_count,
+                   struct tc_arena *arena)
+{
+    uint32_t count = d->statements.table.count;
+    *v = (struct tc_view){.statements = sorted(&d->statements.table, arena),
+                          .statement_count = count,
+                          .moves = d->statements.moves};
+    uint32_t names = (count + (uint32_t)scope_count + 1) * SCOPE_NAMES + name_count + NAMES_MORE;
+    if (v->statements == NULL || !tc_names_init(&v->names, arena, names) ||
+        !tc__view_addresses(v, arena) || !tc_map_init(&v->by_rank, arena, count + 1) ||
+        !tc_map_init(&v->by_thing, arena, (size_t)count * 2 + 1)) {
+        return false;
+    }
+    unsigned char *text = tc_arena_alloc_raw(arena, TEXT_BYTES, 1);
+    if (text == NULL) {
+        return false;
+    }
+    tc_arena_init(&v->text, "names", text, TEXT_BYTES);
+    name_all(v, scopes, scope_count, own);
+    name_all(v, scopes, scope_count, join);
+    for (uint32_t i = 0; i < count; i++) {
+        index_statement(v, &v->statements[i], i);
+    }
+    v->names.text = &v->text;
+    return true;
+}
+
+bool tc_view_is_usable(const struct tc_view *v, const struct tc_directory *d)
+{
+    return v->names.count < v->names.max && tc_arena_ok(&v->text) &&
+           v->moves == d->statements.moves;
+}

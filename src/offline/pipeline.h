@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of `tracecore detect`, the counterpart of live/live.h for recorded inputs: a stream of
+ * events per input, merged in order of time, through the engine, into one story. Everything is
+ * single-threaded and depends on nothing but the inputs.
+ */
+#ifndef TC_OFFLINE_PIPELINE_H
+#define TC_OFFLINE_PIPELINE_H
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/merge.h"
+#include "intake/stream.h"
+#include "story/story.h"
+
+#include <stdint.h>
+
+/* Zeroed is empty. Invariant: engine and story exist once tc_offline_prepare has succeeded. */
+struct tc_offline {
+    struct tc_engine *engine;
+    struct tc_story *story;
+    struct tc_stream_pool pool;
+    struct tc_source_stream *sources; /* one per input, with what its events lack; may be NULL */
+    size_t source_count;
+    struct tc_stream *streams;
+    int64_t first_ns; /* of all events; TC_TIME_NONE before the first */
+    int64_t last_ns;
+    uint64_t copies; /* events that two inputs tell */
+};
+
+/* What the caller is told meanwhile. Each may be NULL. */
+struct tc_offline_watch {
+    tc_stream_error_fn error;
+    tc_stream_progress_fn progress;
+    void *context;
+};
+
+/* Takes the memory of engine and story, once. Knobs of the engine are set between this and run. */
+TC_CHECKED tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err);
+/*
+ * Takes all events of the inputs through the engine to its end. Borrows inputs and hints as long as
+ * the verdicts are used. A failure leaves the verdicts that were reached.
+ */
+TC_CHECKED tc_status tc_offline_run(struct tc_offline *o, struct tc_inputs *in,
+                                    struct tc_hints *hints, size_t memory_bytes,
+                                    const struct tc_offline_watch *watch);
+void tc_offline_fini(struct tc_offline *o);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "directory_testing.h"
+
+#include "base/time.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GPUS_MAX 32768
+#define UUID_A "GPU-aaaaaaaa-0000-0000-0000-000000000000"
+#define UUID_B "GPU-bbbbbbbb-0000-0000-0000-000000000000"
+
+/* "" and -1 are not known; a bus of 0 is none. */
+static struct tc_scope gpu(const char *node, const char *uuid, uint8_t bus, int32_t index)
+{
+    struct tc_scope s = TC_SCOPE_NONE;
+    s.node = tc_slice_cstr(node);
+    s.gpu_uuid = tc_slice_cstr(uuid);
+    s.pci = (struct tc_bdf){.bus = bus, .known = bus != 0};
+    s.gpu_index = index;
+    return s;
+}
+
+static const struct tc_gpu *learn_at(struct tc_directory *d, struct tc_scope scope, int64_t time_ns)
+{
+    note_scope(d, TC_EVENT_METRIC, scope, time_ns);
+    return tc_directory_event_gpu(d);
+}
+
+static const struct tc_gpu *learn(struct tc_directory *d, struct tc_scope scope)
+{
+    return learn_at(d, scope, TC_SECOND);
+}
+
+static const struct tc_gpu *find(struct tc_directory *d, struct tc_scope scope)
+{
+    return tc_directory_gpu(d, &scope);
+}
+
+static void a_scope_that_names_no_gpu_is_refused(void **state)
+{
+    struct tc_directory *d = *state;
+    assert_null(learn(d, gpu("n1", "", 0, -1)));
+    assert_null(learn(d, gpu("", "", 0xb3, 3))); /* of which node? */
+    assert_null(find(d, gpu("n1", "", 0, -1)));
+    assert_non_null(learn(d, gpu("", UUID_A, 0, -1)));
+    assert_non_null(learn(d, gpu("n1", "", 0xb3, -1)));
+    assert_non_null(learn(d, gpu("n1", "", 0, 3)));
+}
+
+static void two_names_in_one_event_are_one_gpu(void **state)
+{
+    struct tc_directory *d = *state;
+    uint64_t id = learn(d, gpu("n1", UUID_A, 0xb3, -1))->id;
+    assert_int_equal(learn(d, gpu("n1", UUID_A, 0, 3))->id, id);
+    assert_int_equal(find(d, gpu("n1", "", 0xb3, -1))->id, id);
+    assert_int_equal(find(d, gpu("n1", "", 0, 3))->id, id);
+    assert_int_equal(find(d, gpu("", UUID_A, 0, -1))->index, 3);
+    assert_null(find(d, gpu("n2", "", 0xb3, -1)));
+    assert_null(find(d, gpu("n1", "", 0xb4, -1)));
+    struct tc_scope scope = gpu("n1", "", 0xb3, -1);
+    tc_gpu_complete(find(d, scope), &scope);
+    assert_text(scope.gpu_uuid, UUID_A);
+    assert_int_equal(scope.gpu_index, 3);
+}
+
+static void what_turns_out_to_be_one_gpu_keeps_the_oldest_id_and_says_so(void **state)
+{
+    struct tc_directory *d = *state;
+    uint64_t by_pci = learn(d, gpu("n1", "", 0xb3, -1))->id;
+    uint64_t by_uuid = learn(d, gpu("n1", UUID_A, 0, 3))->id;
+    assert_true(by_pci < by_uuid);
+    const struct tc_gpu *one = learn(d, gpu("n1", UUID_A, 0xb3, -1));
+    assert_int_equal(one->id, by_pci);
+    assert_int_equal(one->also[0], by_uuid);
+    assert_int_equal(find(d, gpu("n1", "", 0, 3))->id, by_pci);
+    assert_int_equal(learn(d, gpu("n1", UUID_A, 0xb3, 3))->also[0], by_uuid);
+    assert_ptr_equal(learn(d, gpu("n1", UUID_A, 0xb3, 3)), learn(d, gpu("n1", "", 0xb3, 3)));
+}
+
+static void an_exchanged_board_is_another_gpu(void **state)
+{
+    struct tc_directory *d = *state;
+    uint64_t old = learn(d, gpu("n1", UUID_A, 0xb3, 3))->id;
+    const struct tc_gpu *new = learn(d, gpu("n1", UUID_B, 0xb3, 3));
+    assert_int_not_equal(new->id, old);
+    assert_int_equal(new->also[0], 0);
+    assert_int_equal(find(d, gpu("n1", "", 0xb3, -1))->id, new->id);
+    assert_int_equal(find(d, gpu("", UUID_A, 0, -1))->id, old);
+}
+
+static void names_of_two_gpus_in_one_event_do_not_make_them_one(void **state)
+{
+    struct tc_directory *d = *state;
+    uint64_t a = learn(d, gpu("n1", UUID_A, 0xa0, 0))->id;
+    uint64_t b = learn(d, gpu("n1", UUID_B, 0xb0, 1))->id;
+    /* Address of one, index of the other: the address is believed. */
+    const struct tc_gpu *mixed = learn(d, gpu("n1", "", 0xb0, 0));
+    assert_int_equal(mixed->id, b);
+    assert_int_equal(mixed->also[0], 0);
+    assert_int_equal(find(d, gpu("", UUID_A, 0, -1))->id, a);
+    assert_text(mixed->uuid, UUID_B);
+}
+
+static void who_uses_it_is_taken_whole_or_not(void **state)
+{
+    struct tc_directory *d = *state;
+    struct tc_scope used = gpu("n1", UUID_A, 0, 3);
+    used.ns = TC_LIT("ml");
+    used.pod = TC_LIT("worker-1");
+    used.container = TC_LIT("main");
+    used.job = TC_LIT("j1");
+    used.rank = 7;
+    (void)learn(d, used);
+    const struct tc_gpu *g = learn(d, gpu("n1", UUID_A, 0, 3)); /* says nothing of pods */
+    assert_text(g->pod, "worker-1");
+    assert_int_equal(g->rank, 7);
+    used.pod = TC_LIT("worker-2");
+    used.container = TC_EMPTY;
+    g = learn(d, used);
+    assert_text(g->pod, "worker-2");
+    assert_int_equal(g->container.len, 0);
+    struct tc_scope scope = gpu("n1", UUID_A, 0, -1);
+    scope.pod = TC_LIT("other");
+    tc_gpu_complete(g, &scope);
+    assert_text(scope.pod, "other");
+    assert_int_equal(scope.ns.len, 0);
+    assert_text(scope.job, "j1");
+    assert_int_equal(scope.rank, 7);
+}
+
+static struct tc_scope numbered(unsigned i, char name[16])
+{
+    (void)snprintf(name, 16, "gpu-%u", i);
+    return gpu("n1", name, 0, -1);
+}
+
+/* A GPU shared by pods tells of another one with each sample. */
+static void one_that_changes_all_the_time_does_not_push_out_the_others(void **state)
+{
+    struct tc_directory *d = *state;
+    char name[16];
+    uint64_t ids[40];
+    for (unsigned i = 0; i < 40; i++) {
+        ids[i] = learn(d, numbered(i, name))->id;
+    }
+    static char pods[2][250];
+    memset(pods[0], 'a', sizeof pods[0]);
+    memset(pods[1], 'b', sizeof pods[1]);
+    for (unsigned i = 0; i < 80000; i++) { /* more text than there is room for, twice */
+        struct tc_scope shared = gpu("n1", UUID_A, 0, 7);
+        shared.pod = tc_slice_make(pods[i % 2], sizeof pods[0]);
+        assert_int_equal(*learn_at(d, shared, TC_SECOND + i)->pod.ptr, *pods[i % 2]);
+        assert_int_equal(learn(d, numbered(i % 40, name))->id, ids[i % 40]);
+    }
+    assert_int_equal(counts_of(d).gpus_forgotten, 0);
+    assert_int_equal(learn(d, numbered(40, name))->id, 42);
+}
+
+static void a_full_table_forgets_who_was_not_heard_of_for_longest(void **state)
+{
+    struct tc_directory *d = *state;
+    char name[16];
+    uint64_t first = learn(d, gpu("n1", UUID_A, 0xb3, 3))->id;
+    for (unsigned i = 0; i < 4 * GPUS_MAX; i++) {
+        assert_non_null(learn(d, numbered(i, name)));
+        if (i % 1000 == 0) {
+            assert_int_equal(learn(d, gpu("n1", "", 0xb3, -1))->id, first);
+        }
+    }
+    assert_in_range(counts_of(d).gpus_forgotten, 3 * GPUS_MAX, 3 * GPUS_MAX + GPUS_MAX / 4);
+    assert_non_null(find(d, numbered(4 * GPUS_MAX - 1, name)));
+    assert_null(find(d, numbered(0, name)));
+    const struct tc_gpu *kept = find(d, gpu("n1", "", 0, 3));
+    assert_int_equal(kept->id, first);
+    assert_text(kept->uuid, UUID_A);
+}
+
+/* The place of an exchanged board leads to the new one, whatever room is made. */
+static void making_room_gives_no_name_back(void **state)
+{
+    struct tc_directory *d = *state;
+    char name[16];
+    uint64_t old = learn(d, gpu("n1", UUID_A, 0xb3, 3))->id;
+    uint64_t new = learn(d, gpu("n1", UUID_B, 0xb3, 3))->id;
+    for (unsigned i = 0; i < 2 * GPUS_MAX; i++) {
+        (void)learn(d, numbered(i, name));
+        if (i % 1000 == 0) {
+            assert_int_equal(learn(d, gpu("", UUID_B, 0, -1))->id, new);
+            assert_int_equal(learn(d, gpu("", UUID_A, 0, -1))->id, old);
+        }
+    }
+    assert_true(counts_of(d).gpus_forgotten > 0);
+    assert_int_equal(find(d, gpu("n1", "", 0xb3, -1))->id, new);
+}
+
+/* Three names of one GPU, told apart at first: what was kept under each is found. */
+static void three_that_turn_out_to_be_one_know_all_ids(void **state)
+{
+    struct tc_directory *d = *state;
+    uint64_t by_pci = learn(d, gpu("n1", "", 0xb3, -1))->id;
+    uint64_t by_index = learn(d, gpu("n1", "", 0, 3))->id;
+    uint64_t by_uuid = learn(d, gpu("", UUID_A, 0, -1))->id;
+    assert_int_equal(learn(d, gpu("n1", UUID_A, 0, 3))->id, by_index);
+    const struct tc_gpu *one = learn(d, gpu("n1", UUID_A, 0xb3, -1));
+    assert_int_equal(one->id, by_pci);
+    assert_true((one->also[0] == by_index && one->also[1] == by_uuid) ||
+                (one->also[1] == by_index && one->also[0] == by_uuid));
+}
+
+static void who_used_it_last_does_not_follow_the_order_of_events(void **state)
+{
+    static const int64_t TIMES[] = {TC_TIME_NONE, 10, 20};
+    static const char *const PODS[] = {"by-map", "worker-1", "worker-2"};
+    struct tc_directory *d = *state;
+    for (size_t first = 0; first < 3; first++) {
+        tc_directory_reset(d);
+        for (size_t i = 0; i < 3; i++) {
+            struct tc_scope used = gpu("n1", UUID_A, 0, 3);
+            used.pod = tc_slice_cstr(PODS[(first + i) % 3]);
+            (void)learn_at(d, used, TIMES[(first + i) % 3]);
+        }
+        assert_text(find(d, gpu("n1", "", 0, 3))->pod, "worker-2");
+    }
+}
+
+/* The function of a network card, or a bridge, is no GPU; one that is named as a GPU is. */
+static void an_error_report_says_nothing_of_a_gpu_by_its_address(void **state)
+{
+    struct tc_directory *d = *state;
+    note_scope(d, TC_EVENT_AER, gpu("n1", "", 0xb3, -1), TC_SECOND);
+    assert_null(tc_directory_event_gpu(d));
+    note_scope(d, TC_EVENT_AER, gpu("n1", UUID_A, 0xb3, -1), TC_SECOND);
+    assert_non_null(tc_directory_event_gpu(d));
+    note_scope(d, TC_EVENT_SXID, gpu("n1", "", 0xb4, -1), TC_SECOND);
+    assert_null(tc_directory_event_gpu(d));
+    assert_null(find(d, gpu("n1", "", 0xb4, -1)));
+}
+
+static void names_that_are_too_long_are_refused(void **state)
+{
+    struct tc_directory *d = *state;
+    static char text[100000];
+    memset(text, 'x', sizeof text);
+    for (unsigned field = 0; field < 6; field++) {
+        struct tc_scope s = gpu("n1", UUID_A, 0, 3);
+        struct tc_slice *fields[] = {&s.node, &s.gpu_uuid, &s.ns, &s.pod, &s.container, &s.job};
+        *fields[field] = tc_slice_make(text, sizeof text);
+        assert_null(learn(d, s));
+        *fields[field] = tc_slice_make(text, 256);
+        assert_non_null(learn(d, s));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(a_scope_that_names_no_gpu_is_refused),
+        TEST(two_names_in_one_event_are_one_gpu),
+        TEST(what_turns_out_to_be_one_gpu_keeps_the_oldest_id_and_says_so),
+        TEST(an_exchanged_board_is_another_gpu),
+        TEST(names_of_two_gpus_in_one_event_do_not_make_them_one),
+        TEST(who_uses_it_is_taken_whole_or_not),
+        TEST(one_that_changes_all_the_time_does_not_push_out_the_others),
+        TEST(a_full_table_forgets_who_was_not_heard_of_for_longest),
+        TEST(making_room_gives_no_name_back),
+        TEST(three_that_turn_out_to_be_one_know_all_ids),
+        TEST(who_used_it_last_does_not_follow_the_order_of_events),
+        TEST(an_error_report_says_nothing_of_a_gpu_by_its_address),
+        TEST(names_that_are_too_long_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
