@@ -51,6 +51,27 @@ struct tc_detector_stats {
     uint64_t ignored; /* events that lacked what the pattern needs */
 };
 
+struct tc_window;
+
+/*
+ * What the engine keeps of a detector, at the beginning of its state. A detector reads the time,
+ * counts what it cannot use and opens its windows here; the engine moves the time on, lets go of
+ * what is too old for a window, and exports the counts.
+ *
+ * Invariant: now_ns only grows. It is the newest time of an event that was handed over or of a
+ * tick, so in on_event no event is newer than it.
+ */
+struct tc_detector_base {
+    struct tc_arena *arena;
+    struct tc_arena *scratch;
+    int64_t lag_ns;
+    int64_t now_ns;   /* TC_TIME_NONE before the first */
+    uint64_t dropped; /* beside what its windows dropped */
+    uint64_t late;
+    uint64_t ignored;
+    struct tc_window *windows; /* all that it opened: see window_priv.h */
+};
+
 struct tc_detector {
     const char *id;      /* the catalogue's number, "1" */
     const char *name;    /* stable, part of the API: "nccl_hang" */
@@ -61,6 +82,11 @@ struct tc_detector {
     const struct tc_param *params;
     size_t param_count;
     tc_status (*init)(void *state, const struct tc_detector_env *env);
+    /*
+     * May be NULL. Time is about to pass from now_ns of the base to this one: all that was of
+     * that time has come.
+     */
+    tc_status (*on_advance)(void *state, int64_t now_ns, const struct tc_sink *out);
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
     /* May be NULL. now_ns only grows. */
     tc_status (*on_tick)(void *state, int64_t now_ns, const struct tc_sink *out);
@@ -71,8 +97,15 @@ struct tc_detector {
     tc_status (*on_settle)(void *state, const struct tc_sink *out);
     /* May be NULL, then a last on_tick comes. now_ns is TC_TIME_NONE unless the user gave one. */
     tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
+    /* Only for a state that does not begin with a struct tc_detector_base. */
     void (*stats)(const void *state, struct tc_detector_stats *out);
 };
+
+/* The base of a detector's state, NULL when it has none. */
+static inline struct tc_detector_base *tc_detector_base(const struct tc_detector *d, void *state)
+{
+    return d->stats == NULL ? state : NULL;
+}
 
 #define DETECTOR(name) extern const struct tc_detector tc_detector_##name;
 #include "detect/detectors.def"
@@ -80,6 +113,20 @@ struct tc_detector {
 
 /* All detectors, in the order of detectors.def, which is also the dispatch order. */
 const struct tc_detector *const *tc_detectors(size_t *out_count);
+
+/*
+ * How a detector is run: by the engine, and by tests in its place. The state was zeroed and its
+ * params are set. Whoever calls these resets scratch before.
+ */
+TC_CHECKED tc_status tc_detector_init(const struct tc_detector *d, void *state,
+                                      const struct tc_detector_env *env);
+/* Before an event that is newer than now_ns of the base. */
+TC_CHECKED tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t now_ns,
+                                         const struct tc_sink *out);
+TC_CHECKED tc_status tc_detector_tick(const struct tc_detector *d, void *state, int64_t now_ns,
+                                      const struct tc_sink *out);
+void tc_detector_stats(const struct tc_detector *d, const void *state,
+                       struct tc_detector_stats *out);
 
 /*
  * Parse a knob's text ("300", "300s", "5m", "2h", "500" for counts) into *out and

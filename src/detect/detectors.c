@@ -3,6 +3,7 @@
 
 #include "base/time.h"
 #include "base/units.h"
+#include "detect/window_priv.h"
 
 static const struct tc_detector *const DETECTORS[] = {
 #define DETECTOR(name) &tc_detector_##name,
@@ -14,6 +15,62 @@ const struct tc_detector *const *tc_detectors(size_t *out_count)
 {
     *out_count = TC_COUNT(DETECTORS);
     return DETECTORS;
+}
+
+tc_status tc_detector_init(const struct tc_detector *d, void *state,
+                           const struct tc_detector_env *env)
+{
+    struct tc_detector_base *base = tc_detector_base(d, state);
+    if (base != NULL) {
+        *base = (struct tc_detector_base){.arena = env->arena,
+                                          .scratch = env->scratch,
+                                          .lag_ns = env->lag_ns,
+                                          .now_ns = TC_TIME_NONE};
+    }
+    return d->init(state, env);
+}
+
+tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t now_ns,
+                              const struct tc_sink *out)
+{
+    struct tc_detector_base *base = tc_detector_base(d, state);
+    if (base == NULL || now_ns <= base->now_ns) {
+        return TC_OK;
+    }
+    if (d->on_advance != NULL) {
+        TC_TRY(d->on_advance(state, now_ns, out));
+    }
+    base->now_ns = now_ns;
+    for (struct tc_window *w = base->windows; w != NULL; w = w->next) {
+        if (w->kept_ns != TC_KEPT_ALWAYS) {
+            tc__window_expire(w, now_ns - w->kept_ns);
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_detector_tick(const struct tc_detector *d, void *state, int64_t now_ns,
+                           const struct tc_sink *out)
+{
+    TC_TRY(tc_detector_advance(d, state, now_ns, out));
+    return d->on_tick == NULL ? TC_OK : d->on_tick(state, now_ns, out);
+}
+
+void tc_detector_stats(const struct tc_detector *d, const void *state,
+                       struct tc_detector_stats *out)
+{
+    *out = (struct tc_detector_stats){0};
+    if (d->stats != NULL) {
+        d->stats(state, out);
+        return;
+    }
+    const struct tc_detector_base *base = state;
+    out->dropped = base->dropped;
+    out->late = base->late;
+    out->ignored = base->ignored;
+    for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {
+        out->dropped += w->ring.dropped_count;
+    }
 }
 
 tc_status tc_param_parse(const struct tc_param *param, const char *path, struct tc_slice text,

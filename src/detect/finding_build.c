@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/finding_priv.h"
 
+#include "base/limits.h"
+
+/* For tc__draft_begin: half of what is left. */
+#define REST SIZE_MAX
+
 void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
                      struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
                      size_t evidence_max)
@@ -11,15 +16,26 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
         .scratch = scratch,
         .mark = tc_arena_snapshot(scratch),
     };
-    d->attrs = tc_new(scratch, struct tc_attr, attr_max);
-    d->evidence = tc_new(scratch, struct tc_evidence, evidence_max);
-    char *text = tc_arena_alloc_raw(scratch, text_bytes, 1); /* a buffer is written, then read */
+    /* All of it is written before it is read. */
+    d->attrs = tc_arena_alloc_raw(scratch, attr_max * sizeof *d->attrs, alignof(struct tc_attr));
+    d->evidence = tc_arena_alloc_raw(scratch, evidence_max * sizeof *d->evidence,
+                                     alignof(struct tc_evidence));
+    if (text_bytes == REST) {
+        text_bytes = (scratch->size - scratch->used) / 2;
+    }
+    char *text = tc_arena_alloc_raw(scratch, text_bytes, 1);
     /* Without memory every append overflows, which emit reports. */
     d->text = tc_buf_make(text, text == NULL ? 0 : text_bytes);
     d->full = !tc_arena_ok(scratch);
     d->finding.pattern_id = tc_slice_cstr(detector->id);
     d->finding.pattern_name = tc_slice_cstr(detector->name);
     d->finding.scope = TC_SCOPE_NONE;
+}
+
+void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
+                    struct tc_arena *scratch)
+{
+    tc__draft_begin(d, detector, scratch, REST, TC_VERDICT_ATTRS_MAX, TC_VERDICT_EVIDENCE_MAX);
 }
 
 void tc__draft_attr(struct tc_draft *d, struct tc_attr attr)
@@ -67,9 +83,9 @@ void tc__draft_sort(struct tc_draft *d)
 tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out)
 {
     tc_status status = TC_OK;
-    if (!tc_arena_ok(d->scratch)) {
+    if (!tc_arena_ok(d->scratch) || d->text.overflowed) {
         status = TC_E_NOMEM;
-    } else if (d->full || d->text.overflowed) {
+    } else if (d->full) {
         status = TC_E_LIMIT;
     } else {
         d->finding.attrs = d->attrs;

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/status.h"
 #include "detect/detector.h"
 #include "event/finding.h"
@@ -30,10 +31,18 @@ struct tc_draft {
     bool full;
 };
 
-/* Takes text_bytes and both arrays from scratch; the scope starts as "nothing known". */
+/*
+ * Takes both arrays and half of what is left of scratch, for the text, so that lists can be made
+ * beside it; the scope starts as "nothing known".
+ */
+void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
+                    struct tc_arena *scratch);
+/* For drafts that still count their text and arrays by hand: text_bytes and so many of each. */
 void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
                      struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
                      size_t evidence_max);
+/* Appends to the text of the draft, and returns what was appended: see tc_format. */
+#define tc__draft_format(d, ...) tc_format(&(d)->text, __VA_ARGS__)
 /* Keys are literals; borrows strings and arrays until tc__draft_emit returns. */
 void tc__draft_attr(struct tc_draft *d, struct tc_attr attr);
 void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value);
@@ -44,8 +53,7 @@ void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
 void tc__draft_sort(struct tc_draft *d);
 /*
  * Passes the finding on and gives the scratch memory back. TC_E_NOMEM when the
- * arena was too small, TC_E_LIMIT when text_bytes or an array was; nothing is
- * emitted then.
+ * arena was too small, TC_E_LIMIT when an array was; nothing is emitted then.
  */
 TC_CHECKED tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out);
 

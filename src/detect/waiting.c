@@ -1,75 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/waiting_priv.h"
 
-#include "base/assert.h"
-
-bool tc__waiting_init(struct tc_waiting *due, struct tc_arena *arena, size_t max)
+bool tc__waiting_init(struct tc_waiting *q, struct tc_arena *arena, const struct tc_window *window,
+                      size_t max, tc_waiting_before_fn before)
 {
-    *due = (struct tc_waiting){.max = max, .next_ns = TC_WAITING_NEVER};
-    due->names = tc_new(arena, uint64_t, max);
-    return due->names != NULL;
+    *q = (struct tc_waiting){
+        .window = window, .before = before, .max = max, .next_ns = TC_WAITING_NEVER};
+    q->items = tc_new(arena, struct tc_wait, max);
+    return q->items != NULL;
 }
 
-/* Forgets the names of records that have left the window. */
-static void sweep(struct tc_waiting *due, const struct tc_window *w)
+static struct tc_wait *item(const struct tc_waiting *q, size_t i)
+{
+    size_t at = q->first + i;
+    return &q->items[at < q->max ? at : at - q->max];
+}
+
+static void *record_of(const struct tc_waiting *q, size_t i)
+{
+    return tc__window_at(q->window, item(q, i)->pos);
+}
+
+/* Forgets records that have left the window. */
+static void sweep(struct tc_waiting *q)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < due->count; i++) {
-        if (tc__window_at(w, due->names[i]) != NULL) {
-            due->names[kept++] = due->names[i];
+    for (size_t i = 0; i < q->count; i++) {
+        if (record_of(q, i) != NULL) {
+            *item(q, kept++) = *item(q, i);
         }
     }
-    due->count = kept;
+    q->count = kept;
 }
 
-void tc__waiting_add(struct tc_waiting *due, const struct tc_window *w, const void *record,
-                     int64_t due_ns, tc_waiting_before_fn before)
+bool tc__waiting_add(struct tc_waiting *q, const void *record, int64_t due_ns)
 {
-    if (due->count == due->max && !due->running) {
-        sweep(due, w);
+    if (q->count == q->max && !q->running) {
+        sweep(q);
     }
-    TC_ASSERT(due->count < due->max);
-    size_t at = due->count++;
+    if (q->count == q->max) {
+        return false;
+    }
+    size_t at = q->count++;
     /* Records start to wait in the order of time, mostly: the place is near the end. */
-    for (; at > 0 && !due->running; at--) {
-        const void *other = tc__window_at(w, due->names[at - 1]);
-        if (other != NULL && !before(record, other)) {
+    for (; at > 0 && q->before != NULL && !q->running; at--) {
+        const void *other = record_of(q, at - 1);
+        if (other != NULL && !q->before(record, other)) {
             break;
         }
-        due->names[at] = due->names[at - 1];
+        *item(q, at) = *item(q, at - 1);
     }
-    due->names[at] = ((const struct tc_window_head *)record)->pos;
-    tc__waiting_hasten(due, due_ns);
+    *item(q, at) = (struct tc_wait){((const struct tc_window_head *)record)->pos, due_ns};
+    tc__waiting_hasten(q, due_ns);
+    return true;
 }
 
-tc_status tc__waiting_run(struct tc_waiting *due, const struct tc_window *w, int64_t now_ns,
-                          tc_waiting_visit_fn visit, void *state, const struct tc_sink *out)
+void *tc__waiting_take(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns)
 {
-    if (now_ns < due->next_ns) {
+    while (q->count > 0 && item(q, 0)->due_ns <= now_ns) {
+        struct tc_wait wait = *item(q, 0);
+        q->first = q->first + 1 < q->max ? q->first + 1 : 0;
+        q->count--;
+        void *record = tc__window_at(q->window, wait.pos);
+        if (record != NULL) {
+            if (out_due_ns != NULL) {
+                *out_due_ns = wait.due_ns;
+            }
+            return record;
+        }
+    }
+    return NULL;
+}
+
+tc_status tc__waiting_run(struct tc_waiting *q, int64_t now_ns, tc_waiting_visit_fn visit,
+                          void *state, const struct tc_sink *out)
+{
+    if (now_ns < q->next_ns) {
         return TC_OK;
     }
     tc_status status = TC_OK;
-    sweep(due, w);
+    sweep(q);
     size_t kept = 0;
-    size_t count = due->count;
-    due->next_ns = TC_WAITING_NEVER;
-    due->running = true;
+    size_t count = q->count;
+    q->next_ns = TC_WAITING_NEVER;
+    q->running = true;
     for (size_t i = 0; i < count; i++) {
-        void *record = tc__window_at(w, due->names[i]);
-        int64_t next_ns = TC_WAITING_NEVER;
-        if (status == TC_OK) {
-            status = visit(state, record, now_ns, out, &next_ns);
+        struct tc_wait wait = *item(q, i);
+        void *record = tc__window_at(q->window, wait.pos);
+        wait.due_ns = TC_WAITING_NEVER;
+        if (status == TC_OK && record != NULL) {
+            status = visit(state, record, now_ns, out, &wait.due_ns);
         }
-        next_ns = status == TC_OK ? next_ns : now_ns;
-        if (next_ns != TC_WAITING_NEVER) {
-            due->names[kept++] = due->names[i];
-            tc__waiting_hasten(due, next_ns);
+        wait.due_ns = status == TC_OK ? wait.due_ns : now_ns;
+        if (wait.due_ns != TC_WAITING_NEVER) {
+            *item(q, kept++) = wait;
+            tc__waiting_hasten(q, wait.due_ns);
         }
     }
-    for (size_t i = count; i < due->count; i++) {
-        due->names[kept++] = due->names[i];
+    for (size_t i = count; i < q->count; i++) {
+        *item(q, kept++) = *item(q, i);
     }
-    due->count = kept;
-    due->running = false;
+    q->count = kept;
+    q->running = false;
     return status;
 }

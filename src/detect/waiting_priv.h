@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of a window that wait for a time: for the rest of what happened at the
- * same instant, for what may still join them, or for quiet. Sorted by the caller's
- * order, so that verdicts leave in the same order however equal-time events came.
+ * Records of a window that wait for a time: for the rest of what happened at the same instant, for
+ * what may still join them, or for quiet. Whoever adds a record notes that in the record, so that
+ * it waits once. A record may have left its window when its time comes: then it is forgotten.
  *
- * A walk visits every waiting record, but only happens when one of them is due.
+ * Records stand in the caller's order, so that verdicts leave in the same order however equal-time
+ * events came, or else in the order in which they were added. A queue is emptied in one of two
+ * ways:
+ * - tc__waiting_take gives the first one when it is due, for records whose times do not fall;
+ * - tc__waiting_run visits all of them when one is due, for records that go on to wait.
  */
 #ifndef TC_DETECT_WAITING_PRIV_H
 #define TC_DETECT_WAITING_PRIV_H
@@ -20,15 +24,6 @@
 
 #define TC_WAITING_NEVER INT64_MAX
 
-/* Invariant: no record is in the list twice; next_ns is not after the time of any of them. */
-struct tc_waiting {
-    uint64_t *names; /* positions in the window's ring; some may have left it */
-    size_t count;
-    size_t max;
-    int64_t next_ns;
-    bool running; /* what is added during a walk goes to the end and is visited next time */
-};
-
 /* True when record a is to be visited before b. */
 typedef bool (*tc_waiting_before_fn)(const void *a, const void *b);
 /*
@@ -38,19 +33,40 @@ typedef bool (*tc_waiting_before_fn)(const void *a, const void *b);
 typedef tc_status (*tc_waiting_visit_fn)(void *state, void *record, int64_t now_ns,
                                          const struct tc_sink *out, int64_t *io_due_ns);
 
-/* `max` is the most records that the window's ring can hold. False when the arena is full. */
-bool tc__waiting_init(struct tc_waiting *due, struct tc_arena *arena, size_t max);
-/* Adds a record that does not wait yet. */
-void tc__waiting_add(struct tc_waiting *due, const struct tc_window *w, const void *record,
-                     int64_t due_ns, tc_waiting_before_fn before);
-/* A record that waits already has to be seen earlier. */
-static inline void tc__waiting_hasten(struct tc_waiting *due, int64_t due_ns)
+/*
+ * Invariants: no record is in the queue twice; count <= max; next_ns is not after the time of any
+ * of them.
+ */
+struct tc_waiting {
+    const struct tc_window *window;
+    tc_waiting_before_fn before; /* NULL: as they are added */
+    struct tc_wait {
+        uint64_t pos; /* of the record in the window's ring; it may have left that */
+        int64_t due_ns;
+    } * items; /* a ring: the first is at [first] */
+    size_t max;
+    size_t first;
+    size_t count;
+    int64_t next_ns;
+    bool running; /* what is added during a walk goes to the end and is visited next time */
+};
+
+/* A queue for at most `max` records of a window. False when the arena is full. */
+bool tc__waiting_init(struct tc_waiting *q, struct tc_arena *arena, const struct tc_window *window,
+                      size_t max, tc_waiting_before_fn before);
+/* Adds a record that does not wait yet. False when the queue is full. */
+bool tc__waiting_add(struct tc_waiting *q, const void *record, int64_t due_ns);
+/* A record that waits already has to be seen earlier: for tc__waiting_run. */
+static inline void tc__waiting_hasten(struct tc_waiting *q, int64_t due_ns)
 {
-    due->next_ns = due_ns < due->next_ns ? due_ns : due->next_ns;
+    q->next_ns = due_ns < q->next_ns ? due_ns : q->next_ns;
 }
+/* Takes the first record out of the queue if its time has come, with that time when out_due_ns is
+ * not NULL; NULL when none is due. */
+void *tc__waiting_take(struct tc_waiting *q, int64_t now_ns, int64_t *out_due_ns);
 /* Visits all, when one is due at now_ns. A record whose visit failed keeps waiting. */
-TC_CHECKED tc_status tc__waiting_run(struct tc_waiting *due, const struct tc_window *w,
-                                     int64_t now_ns, tc_waiting_visit_fn visit, void *state,
+TC_CHECKED tc_status tc__waiting_run(struct tc_waiting *q, int64_t now_ns,
+                                     tc_waiting_visit_fn visit, void *state,
                                      const struct tc_sink *out);
 
 #endif

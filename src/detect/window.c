@@ -26,15 +26,73 @@ void tc__window_expire(struct tc_window *w, int64_t before_ns)
     }
 }
 
-struct tc_window_place tc__window_find(const struct tc_window *w, const struct tc_map *map,
-                                       uint64_t hash, tc_window_same_fn same, const void *key)
+bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
+                     const struct tc_record_type *type, size_t ring_bytes, int64_t kept_ns)
+{
+    *w = (struct tc_window){.type = type,
+                            .scratch = base->scratch,
+                            .kept_ns = kept_ns,
+                            .next = base->windows,
+                            .lost_ns = INT64_MIN};
+    base->windows = w;
+    size_t records = ring_bytes / TC_WINDOW_RECORD_BYTES(type->size, type->text_min);
+    size_t keys = 0;
+    while (keys < TC_RECORD_KEYS_MAX && type->keys[keys][0].size > 0) {
+        keys++;
+    }
+    return tc_ring_init(&w->ring, base->arena, ring_bytes) &&
+           (keys == 0 || tc_map_init(&w->index, base->arena, records * keys)) &&
+           (type->chain[0].size == 0 || tc_map_init(&w->chains, base->arena, records));
+}
+
+static struct tc_slice text_at(const void *record, size_t offset)
+{
+    return *(const struct tc_slice *)(const void *)((const char *)record + offset);
+}
+
+/* The bytes that a field compares. */
+static struct tc_slice field_of(const void *record, const struct tc_field *field)
+{
+    return field->is_text ? text_at(record, field->offset)
+                          : tc_slice_make((const char *)record + field->offset, field->size);
+}
+
+static uint64_t hash_fields(const void *record, const struct tc_field *field, uint64_t seed)
+{
+    for (; field->size > 0; field++) {
+        uint64_t number = 0;
+        if (field->size == sizeof number) {
+            memcpy(&number, (const char *)record + field->offset, sizeof number);
+            seed = tc_hash_mix(seed, number);
+        } else {
+            seed = tc_slice_hash(field_of(record, field), seed);
+        }
+    }
+    return seed;
+}
+
+static bool same_fields(const void *a, const void *b, const struct tc_field *field)
+{
+    for (; field->size > 0; field++) {
+        if (!tc_slice_eq(field_of(a, field), field_of(b, field))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `same` compares records of windows without a type, which have no fields. */
+static struct tc_window_place find_newest(const struct tc_window *w, const struct tc_map *map,
+                                          uint64_t hash, tc_window_same_fn same,
+                                          const struct tc_field *fields, const void *key)
 {
     struct tc_window_place place = {NULL, NULL, hash};
     uint64_t newest = TC_RING_NONE;
     struct tc_map_iter it = tc_map_find(map, hash);
     for (uint64_t pos; (pos = tc_map_next(map, &it)) != 0;) {
         void *record = tc_ring_at(&w->ring, pos);
-        if (record != NULL && pos > newest && same(record, key)) {
+        if (record != NULL && pos > newest &&
+            (same != NULL ? same(record, key) : same_fields(record, key, fields))) {
             newest = pos;
             place.record = record;
             place.slot = it.slot;
@@ -46,6 +104,99 @@ struct tc_window_place tc__window_find(const struct tc_window *w, const struct t
     return place;
 }
 
+/* One index holds all keys of a type: the number of the key keeps them apart. */
+static struct tc_window_place find_key(const struct tc_window *w, unsigned which, const void *key)
+{
+    const struct tc_field *fields = w->type->keys[which];
+    return find_newest(w, &w->index, hash_fields(key, fields, which + 1), NULL, fields, key);
+}
+
+static struct tc_window_place find_chain(const struct tc_window *w, const void *key)
+{
+    const struct tc_field *fields = w->type->chain;
+    return find_newest(w, &w->chains, hash_fields(key, fields, 0), NULL, fields, key);
+}
+
+void *tc__window_get(const struct tc_window *w, const void *key)
+{
+    return find_key(w, 0, key).record;
+}
+
+void *tc__window_get_by(const struct tc_window *w, unsigned which, const void *key)
+{
+    return find_key(w, which, key).record;
+}
+
+void *tc__window_newest(const struct tc_window *w, const void *key)
+{
+    return find_chain(w, key).record;
+}
+
+void tc__window_index(struct tc_window *w, unsigned which, const void *record)
+{
+    tc__window_put(w, &w->index, find_key(w, which, record), record);
+}
+
+/* A list of offsets ends at 0. */
+static size_t text_count(const struct tc_record_type *type)
+{
+    size_t count = 0;
+    while (type->texts[count] != 0) {
+        count++;
+    }
+    return count;
+}
+
+static size_t text_bytes(const void *record, const size_t *offsets, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += text_at(record, offsets[i]).len;
+    }
+    return bytes;
+}
+
+bool tc__window_fits(const struct tc_window *w, const void *record)
+{
+    size_t text = text_bytes(record, w->type->texts, text_count(w->type));
+    return w->ring.head + TC_WINDOW_RECORD_BYTES(w->type->size, text) <= w->ring.limit;
+}
+
+void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns)
+{
+    const struct tc_record_type *type = w->type;
+    void *kept =
+        tc__window_push(w, w->scratch, record, type->size, type->texts, text_count(type), seen_ns);
+    if (kept == NULL) {
+        return NULL;
+    }
+    if (type->keys[0][0].size > 0) {
+        tc__window_index(w, 0, kept);
+    }
+    if (type->chain[0].size > 0 && field_of(kept, &type->chain[0]).len > 0) {
+        tc__window_chain(w, find_chain(w, kept), kept);
+    }
+    return kept;
+}
+
+void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns)
+{
+    void *known = tc__window_get(w, record);
+    return known != NULL ? known : tc__window_add(w, record, seen_ns);
+}
+
+bool tc__window_update(const struct tc_window *w, void *old, void *record, int64_t seen_ns)
+{
+    return tc__window_rewrite(old, record, w->type->size, w->type->texts, text_count(w->type),
+                              seen_ns);
+}
+
+struct tc_window_place tc__window_find(const struct tc_window *w, const struct tc_map *map,
+                                       uint64_t hash, tc_window_same_fn same, const void *key)
+{
+    return find_newest(w, map, hash, same, NULL, key);
+}
+
 static struct tc_slice *slice_at(void *record, size_t offset)
 {
     return (struct tc_slice *)(void *)((char *)record + offset);
@@ -55,10 +206,7 @@ void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void 
                       size_t size, const size_t *offsets, size_t offset_count, int64_t seen_ns)
 {
     tc_arena_mark mark = tc_arena_snapshot(scratch);
-    size_t text = 0;
-    for (size_t i = 0; i < offset_count; i++) {
-        text += ((const struct tc_slice *)(const void *)((const char *)record + offsets[i]))->len;
-    }
+    size_t text = text_bytes(record, offsets, offset_count);
     char *copy = tc_arena_alloc_raw(scratch, size + text, _Alignof(max_align_t));
     if (copy == NULL) {
         return NULL;
@@ -75,8 +223,8 @@ void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void 
 
     uint64_t dropped = w->ring.dropped_count;
     uint64_t pos = TC_RING_NONE;
-    char *kept = tc_ring_push(&w->ring, size + text, &pos);
-    TC_ASSERT(kept != NULL);
+    TC_ASSERT(size + text <= w->ring.size / 2 - sizeof(struct tc_ring_record));
+    char *kept = tc_ring_push_raw(&w->ring, size + text, &pos);
     memcpy(kept, copy, size + text);
     at = size;
     for (size_t i = 0; i < offset_count; i++) {

@@ -15,11 +15,49 @@
 #include "base/map.h"
 #include "base/ring.h"
 #include "base/slice.h"
+#include "detect/detector.h"
 #include "event/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A member of a record: its bytes, or those that a slice leads to. */
+struct tc_field {
+    uint16_t offset;
+    uint16_t size; /* 0 ends a list of fields */
+    bool is_text;
+};
+
+#define TC_FIELD(type, member)                               \
+    {                                                        \
+        offsetof(type, member), sizeof(((type *)0)->member), \
+            _Generic(((type *)0)->member, struct tc_slice    \
+                     : true, default                         \
+                     : false)                                \
+    }
+/* The offset of a slice in a record; a member of another type does not compile. */
+#define TC_TEXT(type, member) \
+    _Generic(((type *)0)->member, struct tc_slice : offsetof(type, member))
+
+#define TC_RECORD_FIELDS_MAX 9
+#define TC_RECORD_TEXTS_MAX 11
+#define TC_RECORD_KEYS_MAX 3
+
+/*
+ * What a window has to know of its records. Members must have no padding that is not zero: a key
+ * is compared by its bytes.
+ */
+struct tc_record_type {
+    size_t size;
+    size_t text_min;                       /* every record has at least so many bytes of strings */
+    size_t texts[TC_RECORD_TEXTS_MAX + 1]; /* the slices that are kept with the record; 0 ends */
+    /* What a record is found by. The first is what tc__window_get looks for and makes one record
+     * of; the others are other names: see tc__window_index. */
+    struct tc_field keys[TC_RECORD_KEYS_MAX][TC_RECORD_FIELDS_MAX + 1];
+    /* What records of a chain have in common; none: the window is not walked. */
+    struct tc_field chain[TC_RECORD_FIELDS_MAX + 1];
+};
 
 struct tc_window_head {
     uint64_t pos;    /* its own name in the ring */
@@ -32,9 +70,45 @@ struct tc_window {
     struct tc_ring ring;
     struct tc_map index;
     struct tc_map chains;
-    int64_t lost_ns; /* nothing newer than this was pushed out; INT64_MIN when nothing was */
-    bool bare;       /* a pod without a uid was kept: see window_pod_priv.h */
+    const struct tc_record_type *type; /* NULL: the window was made by tc__window_init */
+    struct tc_arena *scratch;
+    int64_t kept_ns;        /* how long a record is kept after it was last seen */
+    struct tc_window *next; /* of the same detector */
+    int64_t lost_ns;        /* nothing newer than this was pushed out; INT64_MIN when nothing was */
+    bool bare;              /* a pod without a uid was kept: see window_pod_priv.h */
 };
+
+#define TC_KEPT_ALWAYS INT64_MAX
+
+/*
+ * A window of the detector: the engine lets go of what was last seen kept_ns ago or is pushed out
+ * of ring_bytes, and counts the latter. False when the detector's arena is full.
+ */
+bool tc__window_open(struct tc_window *w, struct tc_detector_base *base,
+                     const struct tc_record_type *type, size_t ring_bytes, int64_t kept_ns);
+/* The newest record with the key of this one, which need not be complete otherwise; NULL when
+ * there is none. */
+void *tc__window_get(const struct tc_window *w, const void *key);
+/* The same by another key of the type. */
+void *tc__window_get_by(const struct tc_window *w, unsigned which, const void *key);
+/*
+ * Keeps a copy of record with its strings, which may lie in the same window: found by its first
+ * key from now on, and in front of its chain, unless the first field of that is an empty text.
+ * NULL when scratch is full. Pushes out the oldest records when the ring is.
+ */
+void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns);
+/* The record with the key of this one, or this one added. NULL when scratch is full. */
+void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns);
+/* True when a record like this one can be added and nothing has to be pushed out. */
+bool tc__window_fits(const struct tc_window *w, const void *record);
+/* Makes a key of the type lead to a record that was added. */
+void tc__window_index(struct tc_window *w, unsigned which, const void *record);
+/* Writes record over `old`, the same one in the window, when no string of it has changed; its
+ * slices are the window's then. False when it has to be added anew. */
+bool tc__window_update(const struct tc_window *w, void *old, void *record, int64_t seen_ns);
+/* The newest record of the key's chain, and the one before; NULL when there is none. */
+void *tc__window_newest(const struct tc_window *w, const void *key);
+static inline void *tc__window_older(const struct tc_window *w, const void *record);
 
 /* The bytes a record of `size` and at least `text` bytes of strings takes in the ring. */
 #define TC_WINDOW_RECORD_BYTES(size, text) ((8 + (size) + (text) + 7) / 8 * 8)
@@ -110,6 +184,11 @@ void tc__span_add(struct tc_span *span, int64_t time_ns, struct tc_raw raw);
  */
 int64_t tc__span_inside(const struct tc_span *span, int64_t from_ns, int64_t to_ns, int64_t *out_ns,
                         struct tc_raw *out_raw);
+
+static inline void *tc__window_older(const struct tc_window *w, const void *record)
+{
+    return tc_ring_at(&w->ring, ((const struct tc_window_head *)record)->older);
+}
 
 static inline void *tc__window_at(const struct tc_window *w, uint64_t pos)
 {

@@ -33,6 +33,8 @@ struct lane {
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
     void *state;
     const struct tc_sink *sink;
+    const struct tc_detector_base *base; /* NULL: keeps its own time */
+    const struct slot *slot;
 };
 
 struct tc_engine {
@@ -89,9 +91,13 @@ static void index_kinds(struct tc_engine *e)
         e->wanted[kind][n] = NULL;
         const struct slot *only = n == 1 ? e->wanted[kind][0] : NULL;
         e->lanes[kind] = only == NULL ? (struct lane){0}
-                                      : (struct lane){.on_event = only->detector->on_event,
-                                                      .state = only->state,
-                                                      .sink = &only->sink};
+                                      : (struct lane){
+                                            .on_event = only->detector->on_event,
+                                            .state = only->state,
+                                            .sink = &only->sink,
+                                            .base = tc_detector_base(only->detector, only->state),
+                                            .slot = only,
+                                        };
     }
 }
 
@@ -107,7 +113,7 @@ static tc_status start_slot(struct tc_engine *e, struct slot *s)
     for (size_t i = 0; i < d->param_count; i++) {
         memcpy((char *)s->state + d->params[i].offset, &s->params[i], sizeof s->params[i]);
     }
-    return d->init(s->state, &env);
+    return tc_detector_init(d, s->state, &env);
 }
 
 static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
@@ -283,9 +289,9 @@ static TC_SELDOM tc_status tick(struct tc_engine *e, int64_t now_ns)
     e->next_tick_ns = next_ns > TC_TIME_MAX ? TC_TIME_MAX + 1 : next_ns;
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
-        if (s->enabled && s->detector->on_tick != NULL) {
+        if (s->enabled) {
             tc_arena_reset(&e->scratch);
-            TC_TRY(s->detector->on_tick(s->state, now_ns, &s->sink));
+            TC_TRY(tc_detector_tick(s->detector, s->state, now_ns, &s->sink));
         }
     }
     return TC_OK;
@@ -305,13 +311,22 @@ tc_status tc_engine_advance(struct tc_engine *e, int64_t now_ns)
     return now_ns >= e->next_tick_ns ? tick(e, now_ns) : TC_OK;
 }
 
+/* Time passes for a detector, before what made it pass is handed over. */
+static TC_SELDOM tc_status advance_slot(struct tc_engine *e, const struct slot *s, int64_t now_ns)
+{
+    tc_arena_reset(&e->scratch);
+    return tc_detector_advance(s->detector, s->state, now_ns, &s->sink);
+}
+
 static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_event *ev)
 {
     struct slot **wanted = e->wanted[ev->kind];
     e->counts.wanted += *wanted != NULL;
     for (; *wanted != NULL; wanted++) {
+        const struct slot *s = *wanted;
+        TC_TRY(advance_slot(e, s, ev->time_ns));
         tc_arena_reset(&e->scratch);
-        TC_TRY((*wanted)->detector->on_event((*wanted)->state, ev, &(*wanted)->sink));
+        TC_TRY(s->detector->on_event(s->state, ev, &s->sink));
     }
     return TC_OK;
 }
@@ -327,6 +342,9 @@ static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
         return dispatch_all(e, ev);
     }
     e->counts.wanted++;
+    if (lane->base != NULL && ev->time_ns > lane->base->now_ns) {
+        TC_TRY(advance_slot(e, lane->slot, ev->time_ns));
+    }
     tc_arena_reset(&e->scratch);
     return lane->on_event(lane->state, ev, lane->sink);
 }
@@ -377,11 +395,14 @@ static tc_status finish_all(struct tc_engine *e, int64_t now_ns)
 {
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
+        if (s->enabled && now_ns != TC_TIME_NONE) {
+            TC_TRY(advance_slot(e, s, e->now_ns));
+        }
         tc_arena_reset(&e->scratch);
         if (s->enabled && s->detector->on_finish != NULL) {
             TC_TRY(s->detector->on_finish(s->state, now_ns, &s->sink));
-        } else if (s->enabled && s->detector->on_tick != NULL && e->now_ns != TC_TIME_NONE) {
-            TC_TRY(s->detector->on_tick(s->state, e->now_ns, &s->sink));
+        } else if (s->enabled && e->now_ns != TC_TIME_NONE) {
+            TC_TRY(tc_detector_tick(s->detector, s->state, e->now_ns, &s->sink));
         }
     }
     return TC_OK;
@@ -427,7 +448,7 @@ void tc_engine_detector_stats(const struct tc_engine *e, size_t index,
                               struct tc_detector_stats *out)
 {
     *out = (struct tc_detector_stats){0};
-    if (index < e->slot_count && e->slots[index].detector->stats != NULL) {
-        e->slots[index].detector->stats(e->slots[index].state, out);
+    if (index < e->slot_count) {
+        tc_detector_stats(e->slots[index].detector, e->slots[index].state, out);
     }
 }

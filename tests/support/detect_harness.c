@@ -187,7 +187,7 @@ struct tc_harness *tc_harness_create(const struct tc_detector *d,
     }
     assert_true(found);
     struct tc_detector_env env = {.arena = &h->window, .scratch = &h->scratch};
-    h->init_status = d->init(h->state, &env);
+    h->init_status = tc_detector_init(d, h->state, &env);
     return h;
 }
 
@@ -224,15 +224,26 @@ tc_status tc_harness_init_status(const struct tc_harness *h)
     return h->init_status;
 }
 
+/* As the engine does before what makes time pass. */
+static tc_status advance(struct tc_harness *h, int64_t now_ns)
+{
+    tc_arena_reset(&h->scratch);
+    return tc_detector_advance(h->detector, h->state, now_ns, &h->sink);
+}
+
 tc_status tc_harness_try_feed(struct tc_harness *h, const struct tc_event *ev)
 {
     assert_true((h->detector->kinds & TC_EVENT_BIT(ev->kind)) != 0);
+    TC_TRY(advance(h, ev->time_ns));
     tc_arena_reset(&h->scratch);
     return h->detector->on_event(h->state, ev, &h->sink);
 }
 
 tc_status tc_harness_try_finish(struct tc_harness *h, int64_t now_ns)
 {
+    if (now_ns != TC_TIME_NONE) {
+        TC_TRY(advance(h, now_ns));
+    }
     tc_arena_reset(&h->scratch);
     return h->detector->on_finish(h->state, now_ns, &h->sink);
 }
@@ -246,13 +257,12 @@ void tc_harness_feed(struct tc_harness *h, const struct tc_event *ev)
 void tc_harness_tick(struct tc_harness *h, int64_t now_ns)
 {
     tc_arena_reset(&h->scratch);
-    assert_int_equal(h->detector->on_tick(h->state, now_ns, &h->sink), TC_OK);
+    assert_int_equal(tc_detector_tick(h->detector, h->state, now_ns, &h->sink), TC_OK);
 }
 
 void tc_harness_finish(struct tc_harness *h, int64_t now_ns)
 {
-    tc_arena_reset(&h->scratch);
-    assert_int_equal(h->detector->on_finish(h->state, now_ns, &h->sink), TC_OK);
+    assert_int_equal(tc_harness_try_finish(h, now_ns), TC_OK);
 }
 
 size_t tc_harness_count(const struct tc_harness *h)
@@ -274,7 +284,7 @@ const struct tc_finding *tc_harness_finding(const struct tc_harness *h, long ind
 struct tc_detector_stats tc_harness_stats(const struct tc_harness *h)
 {
     struct tc_detector_stats stats = {0};
-    h->detector->stats(h->state, &stats);
+    tc_detector_stats(h->detector, h->state, &stats);
     return stats;
 }
 

@@ -12,28 +12,22 @@
 
 /* No counter of errors is above this; a double holds every number below. */
 #define VALUE_MAX 9e15
-#define QUEUE_MAX ((size_t)4096)
 
 #define BOOK_BYTES ((size_t)8 << 20)
 #define GPU_RING_BYTES ((size_t)16 << 20)
 #define STORM_RING_BYTES ((size_t)8 << 20)
-#define INCIDENT_RING_BYTES ((size_t)64 << 20) /* one open incident for each of 16,000 GPUs */
 #define ARENA_BYTES ((size_t)112 << 20)
 
-static bool same_gpu(const void *record, const void *key)
-{
-    return ((const struct ecc_gpu *)record)->id == ((const struct ecc_gpu *)key)->id;
-}
-
-static struct tc_window_place find_gpu(const struct ecc_state *st, uint64_t id)
-{
-    struct ecc_gpu key = {.id = id};
-    return tc__window_find(&st->gpus, &st->gpus.index, tc_hash_mix(1, id), same_gpu, &key);
-}
+static const struct tc_record_type GPU = {
+    .size = sizeof(struct ecc_gpu),
+    .keys = {{TC_FIELD(struct ecc_gpu, id)}},
+};
+static const struct tc_record_type STORM = {.size = sizeof(struct ecc_storm)};
 
 struct ecc_gpu *tc__ecc_gpu(const struct ecc_state *st, uint64_t id)
 {
-    return find_gpu(st, id).record;
+    struct ecc_gpu key = {.id = id};
+    return tc__window_get(&st->gpus, &key);
 }
 
 /* NULL when scratch is full, or when all places are taken: see tc__ecc_no_room. */
@@ -41,17 +35,11 @@ static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
 {
     uint64_t pos = TC_RING_NONE;
     const struct ecc_gpu *oldest = tc_ring_oldest(&st->gpus.ring, &pos);
-    if (oldest != NULL &&
-        tc__ecc_is_full(st, &st->gpus, sizeof *gpu, tc__ecc_incident_at(st, oldest))) {
-        st->left_out++;
+    if (oldest != NULL && tc__ecc_is_full(st, &st->gpus, gpu, tc__ecc_incident_at(st, oldest))) {
+        st->base.dropped++;
         return NULL;
     }
-    struct ecc_gpu *kept =
-        tc__window_push(&st->gpus, st->scratch, gpu, sizeof *gpu, NULL, 0, st->now_ns);
-    if (kept != NULL) {
-        tc__window_put(&st->gpus, &st->gpus.index, find_gpu(st, gpu->id), kept);
-    }
-    return kept;
+    return tc__window_add(&st->gpus, gpu, st->base.now_ns);
 }
 
 static void take_counter(struct tc_counter *to, const struct tc_counter *from)
@@ -90,9 +78,9 @@ static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc
 /* What is kept of a GPU; NULL when nothing is. */
 static struct ecc_gpu *known_gpu(const struct ecc_state *st, const struct tc_gpu *names)
 {
-    struct ecc_gpu *gpu = find_gpu(st, names->id).record;
+    struct ecc_gpu *gpu = tc__ecc_gpu(st, names->id);
     if (gpu != NULL && names->also != 0 && gpu->joined != names->also) {
-        struct ecc_gpu *other = find_gpu(st, names->also).record;
+        struct ecc_gpu *other = tc__ecc_gpu(st, names->also);
         if (other != NULL) {
             take_over(st, gpu, other);
         }
@@ -137,16 +125,14 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (xid && scope.node.len == 0 && scope.gpu_uuid.len == 0) {
         scope.node = ECC_NO_NODE;
     }
-    if (ev->time_ns > st->now_ns) {
-        tc__ecc_settle_names(st);
-    }
     const struct tc_gpu *names =
         ev->time_ns < 0 || bad ? NULL : tc__gpu_book_learn(&st->book, &scope, ev->time_ns);
+    st->base.dropped += st->book.forgotten;
+    st->book.forgotten = 0;
     if (names == NULL) {
-        st->ignored++;
-        return tc_arena_ok(st->scratch) ? TC_OK : TC_E_NOMEM;
+        st->base.ignored++;
+        return tc__ecc_no_room(st);
     }
-    st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     if (!metric && !xid) {
         return on_names(st, names, known_gpu(st, names), out);
     }
@@ -158,11 +144,18 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return xid ? tc__ecc_on_xid(st, &n, out) : tc__ecc_on_metric(st, &n, out);
 }
 
+/* What was said of GPUs when their incidents began is all that names those. */
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    (void)now_ns;
+    (void)out;
+    tc__ecc_settle_names(state);
+    return TC_OK;
+}
+
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    struct ecc_state *st = state;
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-    return tc__ecc_tell_due(st, st->now_ns, out);
+    return tc__ecc_tell_due(state, now_ns, out);
 }
 
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
@@ -174,29 +167,11 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct ecc_state *st = state;
-    struct tc_arena *a = env->arena;
-    st->scratch = env->scratch;
-    st->now_ns = INT64_MIN;
-    bool ok = tc__gpu_book_init(&st->book, a, st->scratch, BOOK_BYTES) &&
-              tc__window_init(&st->gpus, a, GPU_RING_BYTES,
-                              GPU_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ecc_gpu), 0), 1,
-                              false) &&
-              tc__window_init(&st->storms, a, STORM_RING_BYTES, 1, 1, false) &&
-              tc__window_init(&st->incidents, a, INCIDENT_RING_BYTES, 1, 1, false) &&
-              tc__due_init(&st->begun, a, QUEUE_MAX) && tc__due_init(&st->soon, a, QUEUE_MAX) &&
-              tc__due_init(&st->later, a, QUEUE_MAX);
+    bool ok = tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
+              tc__window_open(&st->gpus, &st->base, &GPU, GPU_RING_BYTES, TC_KEPT_ALWAYS) &&
+              tc__window_open(&st->storms, &st->base, &STORM, STORM_RING_BYTES, TC_KEPT_ALWAYS) &&
+              tc__ecc_incidents_init(st);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct ecc_state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->book.forgotten + st->gpus.ring.dropped_count +
-                   st->storms.ring.dropped_count + st->incidents.ring.dropped_count + st->left_out,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -249,8 +224,8 @@ const struct tc_detector tc_detector_hbm_ecc = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

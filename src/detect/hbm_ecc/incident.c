@@ -2,19 +2,32 @@
 /* The life of an hbm_ecc incident: facts come in, news goes out. */
 #include "detect/finding_priv.h"
 #include "detect/hbm_ecc/priv.h"
+#include "event/format.h"
 
 #include <string.h>
 
+#define RING_BYTES ((size_t)64 << 20) /* one open incident for each of 16,000 GPUs */
+#define QUEUE_MAX ((size_t)4096)
 /* Only numbers grew: told again after this time, or when they have doubled. */
 #define RETELL_NS (60 * TC_SECOND)
 #define KEY_MAX (2 * TC_SCOPE_TEXT_MAX + 64)
 
-static const size_t INCIDENT_TEXTS[] = {
-    offsetof(struct ecc_incident, key),  offsetof(struct ecc_incident, node),
-    offsetof(struct ecc_incident, uuid), offsetof(struct ecc_incident, ns),
-    offsetof(struct ecc_incident, pod),  offsetof(struct ecc_incident, container),
-    offsetof(struct ecc_incident, job),
+static const struct tc_record_type INCIDENT = {
+    .size = sizeof(struct ecc_incident),
+    .texts = {TC_TEXT(struct ecc_incident, key), TC_TEXT(struct ecc_incident, node),
+              TC_TEXT(struct ecc_incident, uuid), TC_TEXT(struct ecc_incident, ns),
+              TC_TEXT(struct ecc_incident, pod), TC_TEXT(struct ecc_incident, container),
+              TC_TEXT(struct ecc_incident, job)},
 };
+
+bool tc__ecc_incidents_init(struct ecc_state *st)
+{
+    struct tc_arena *arena = st->base.arena;
+    return tc__window_open(&st->incidents, &st->base, &INCIDENT, RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__waiting_init(&st->begun, arena, &st->incidents, QUEUE_MAX, NULL) &&
+           tc__waiting_init(&st->soon, arena, &st->incidents, QUEUE_MAX, NULL) &&
+           tc__waiting_init(&st->later, arena, &st->incidents, QUEUE_MAX, NULL);
+}
 
 static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struct tc_sink *out)
 {
@@ -46,8 +59,7 @@ static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struc
         in->told_facts |= in->facts[i].span.count > 0 ? 1U << i : 0;
     }
     in->told_count = tc__ecc_uncorrected(in);
-    in->told_ns = st->now_ns;
-    return tc__ecc_report(in, kind, &scope, st->scratch, out);
+    return tc__ecc_report(in, kind, &scope, st->base.scratch, out);
 }
 
 tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
@@ -56,7 +68,7 @@ tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
     if (in->soon) {
         return TC_OK;
     }
-    in->soon = tc__due_put(&st->soon, in->head.pos, st->now_ns);
+    in->soon = tc__waiting_add(&st->soon, in, st->base.now_ns);
     return in->soon ? TC_OK : tell(st, in, out);
 }
 
@@ -64,25 +76,15 @@ tc_status tc__ecc_tell_soon(struct ecc_state *st, struct ecc_incident *in,
 static void tell_later(struct ecc_state *st, struct ecc_incident *in)
 {
     if (!in->later) {
-        in->later = tc__due_put(&st->later, in->head.pos, st->now_ns + RETELL_NS);
+        in->later = tc__waiting_add(&st->later, in, st->base.now_ns + RETELL_NS);
     }
 }
 
 static struct tc_slice incident_key(const struct tc_gpu *names, int64_t time_ns, char text[KEY_MAX])
 {
     struct tc_buf b = tc_buf_make(text, KEY_MAX);
-    tc_buf_str(&b, names->node);
-    tc_buf_char(&b, '|');
-    if (names->uuid.len > 0) {
-        tc_buf_str(&b, names->uuid);
-    } else if (names->pci.known) {
-        tc_buf_bdf(&b, names->pci);
-    } else {
-        tc_buf_i64(&b, names->index);
-    }
-    tc_buf_char(&b, '|');
-    tc_buf_time(&b, time_ns);
-    return tc_buf_slice(&b);
+    struct tc_scope gpu = {.gpu_uuid = names->uuid, .pci = names->pci, .gpu_index = names->index};
+    return tc_format(&b, "{}|{}|{}", names->node, tc_as_gpu_id(&gpu), tc_as_time(time_ns));
 }
 
 /* Keeps an incident under what its GPU is called. NULL when scratch or the window is full. */
@@ -102,15 +104,11 @@ static struct ecc_incident *push_incident(struct ecc_state *st, const struct ecc
     next.index = g->index;
     next.rank = g->rank;
     uint64_t pos = TC_RING_NONE;
-    size_t texts = next.key.len + g->node.len + g->uuid.len + g->ns.len + g->pod.len +
-                   g->container.len + g->job.len;
-    if (tc__ecc_is_full(st, &st->incidents, sizeof next + texts + TC_COUNT(INCIDENT_TEXTS),
-                        tc_ring_oldest(&st->incidents.ring, &pos))) {
-        st->left_out++;
+    if (tc__ecc_is_full(st, &st->incidents, &next, tc_ring_oldest(&st->incidents.ring, &pos))) {
+        st->base.dropped++;
         return NULL;
     }
-    return tc__window_push(&st->incidents, st->scratch, &next, sizeof next, INCIDENT_TEXTS,
-                           TC_COUNT(INCIDENT_TEXTS), st->now_ns);
+    return tc__window_add(&st->incidents, &next, st->base.now_ns);
 }
 
 static bool is_called(const struct ecc_incident *in, const struct tc_gpu *g)
@@ -152,22 +150,18 @@ static void settle_names(struct ecc_state *st, struct ecc_incident *in)
 
 void tc__ecc_settle_names(struct ecc_state *st)
 {
-    uint64_t pos = TC_RING_NONE;
-    while (tc__due_take(&st->begun, INT64_MAX, &pos)) {
-        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
-        if (in != NULL) {
-            settle_names(st, in);
-        }
+    struct ecc_incident *in = NULL;
+    while ((in = tc__waiting_take(&st->begun, INT64_MAX, NULL)) != NULL) {
+        settle_names(st, in);
     }
 }
 
 tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns, const struct tc_sink *out)
 {
-    uint64_t pos = TC_RING_NONE;
+    struct ecc_incident *in = NULL;
     tc__ecc_settle_names(st);
-    while (tc__due_take(&st->soon, now_ns, &pos)) {
-        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
-        if (in != NULL && in->renamed != TC_RING_NONE) {
+    while ((in = tc__waiting_take(&st->soon, now_ns, NULL)) != NULL) {
+        if (in->renamed != TC_RING_NONE) {
             in = tc__window_at(&st->incidents, in->renamed);
         }
         if (in != NULL) {
@@ -175,12 +169,9 @@ tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns, const struct tc
             TC_TRY(tell(st, in, out));
         }
     }
-    while (tc__due_take(&st->later, now_ns, &pos)) {
-        struct ecc_incident *in = tc__window_at(&st->incidents, pos);
-        if (in != NULL) {
-            in->later = false;
-            TC_TRY(tell(st, in, out));
-        }
+    while ((in = tc__waiting_take(&st->later, now_ns, NULL)) != NULL) {
+        in->later = false;
+        TC_TRY(tell(st, in, out));
     }
     return TC_OK;
 }
@@ -203,13 +194,12 @@ struct ecc_incident *tc__ecc_open_incident(const struct ecc_state *st, const str
     return told || time_ns - in->first_ns <= st->window_ns ? in : NULL;
 }
 
-bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, size_t bytes,
+bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, const void *record,
                      const struct ecc_incident *oldest)
 {
-    bool fits = w->ring.head + TC_WINDOW_RECORD_BYTES(bytes, 0) <= w->ring.limit;
-    return !fits && oldest != NULL && oldest->end == ECC_OPEN &&
+    return !tc__window_fits(w, record) && oldest != NULL && oldest->end == ECC_OPEN &&
            (oldest->told != ECC_NONE || oldest->soon) &&
-           st->now_ns - oldest->last_ns <= st->apart_ns;
+           st->base.now_ns - oldest->last_ns <= st->apart_ns;
 }
 
 static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ecc_news *n)
@@ -222,7 +212,7 @@ static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ec
     struct ecc_incident *in = push_incident(st, &fresh, n->names);
     n->gpu->incident = in == NULL ? TC_RING_NONE : in->head.pos;
     if (in != NULL) {
-        (void)tc__due_put(&st->begun, in->head.pos, st->now_ns);
+        (void)tc__waiting_add(&st->begun, in, st->base.now_ns);
     }
     return in;
 }
@@ -261,7 +251,7 @@ struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
     }
     in->first_ns = ev->time_ns < in->first_ns ? ev->time_ns : in->first_ns;
     in->last_ns = ev->time_ns > in->last_ns ? ev->time_ns : in->last_ns;
-    in->head.seen_ns = st->now_ns;
+    in->head.seen_ns = st->base.now_ns;
     return fact;
 }
 

@@ -8,8 +8,9 @@
 
 #include "base/arena.h"
 #include "detect/counter_priv.h"
-#include "detect/due_priv.h"
+#include "detect/detector.h"
 #include "detect/gpu_book_priv.h"
+#include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "event/finding.h"
 
@@ -98,7 +99,6 @@ struct ecc_incident {
     uint32_t told_facts;
     uint32_t told_names;
     int64_t told_count;
-    int64_t told_ns;
     bool soon; /* waits in a queue */
     bool later;
     uint64_t renamed; /* the record that took its place; TC_RING_NONE */
@@ -166,22 +166,18 @@ struct ecc_gpu {
 };
 
 struct ecc_state {
+    struct tc_detector_base base;
     int64_t uncorrected; /* knobs */
     int64_t corrected;
     int64_t window_ns;
     int64_t apart_ns;
-    struct tc_arena *scratch;
     struct tc_gpu_book book;
     struct tc_window gpus;
     struct tc_window storms;
     struct tc_window incidents;
-    struct tc_due_queue begun; /* incidents of now_ns: more may be said of their GPUs */
-    struct tc_due_queue soon;
-    struct tc_due_queue later;
-    int64_t now_ns;
-    uint64_t left_out; /* GPUs and incidents that found no place */
-    uint64_t late;
-    uint64_t ignored;
+    struct tc_waiting begun; /* incidents of now_ns: more may be said of their GPUs */
+    struct tc_waiting soon;
+    struct tc_waiting later;
 };
 
 /* One event, and the GPU it is about. */
@@ -199,19 +195,21 @@ struct ecc_news {
 struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
                               enum ecc_fact_name name, struct ecc_incident **out_in);
 /*
- * Whether one more record of so many bytes would push out the oldest of a window, which is in an
- * incident that is open: that one stays, or it would be told again under another name.
+ * Whether one more record would push out the oldest of a window, which is in an incident that is
+ * open: that one stays, or it would be told again under another name.
  */
-bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, size_t bytes,
+bool tc__ecc_is_full(const struct ecc_state *st, const struct tc_window *w, const void *record,
                      const struct ecc_incident *oldest);
 /* Nothing was made: TC_OK where it was left out, and counted. */
 static inline tc_status tc__ecc_no_room(const struct ecc_state *st)
 {
-    return tc_arena_ok(st->scratch) ? TC_OK : TC_E_NOMEM;
+    return tc_arena_ok(st->base.scratch) ? TC_OK : TC_E_NOMEM;
 }
 /* A fact was added: it is told soon, later or not yet. */
 TC_CHECKED tc_status tc__ecc_announce(struct ecc_state *st, struct ecc_incident *in,
                                       enum ecc_fact_name name, const struct tc_sink *out);
+/* False when the arena is full. */
+bool tc__ecc_incidents_init(struct ecc_state *st);
 /* What is kept under an id of the book; NULL when nothing is. */
 struct ecc_gpu *tc__ecc_gpu(const struct ecc_state *st, uint64_t id);
 /* The last incident of a GPU, NULL when there is none. */

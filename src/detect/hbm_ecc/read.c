@@ -56,7 +56,7 @@ tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n, const s
     /* A line from before the end of the incident is still a part of it. */
     const struct ecc_incident *last = tc__ecc_incident_at(st, n->gpu);
     if (in == NULL && last != NULL && n->ev->time_ns <= last->last_ns) {
-        st->late++;
+        st->base.late++;
         return TC_OK;
     }
     struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
@@ -205,8 +205,7 @@ static struct ecc_storm *storm_of(struct ecc_state *st, struct ecc_gpu *gpu)
     struct ecc_storm *storm = tc__window_at(&st->storms, gpu->storm);
     if (storm == NULL) {
         struct ecc_storm fresh = {0};
-        storm =
-            tc__window_push(&st->storms, st->scratch, &fresh, sizeof fresh, NULL, 0, st->now_ns);
+        storm = tc__window_add(&st->storms, &fresh, st->base.now_ns);
         gpu->storm = storm == NULL ? TC_RING_NONE : storm->head.pos;
     }
     return storm;

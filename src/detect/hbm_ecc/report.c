@@ -3,15 +3,12 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/hbm_ecc/priv.h"
+#include "event/format.h"
 #include "event/xid.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.hbm_ecc." name)
-#define ATTRS_MAX 8
 /* The first of so many sorts of facts, then the last of all, then the end. */
 #define FIRSTS_MAX 7
-#define EVIDENCE_MAX (FIRSTS_MAX + 2)
-/* The fixed words of all strings together, with numbers and times. */
-#define WORDS_BYTES 4096
 
 static const struct {
     const char *discriminator;
@@ -32,9 +29,7 @@ struct writer {
     const struct ecc_incident *in;
     const struct tc_scope *scope;
     enum ecc_kind kind;
-    struct tc_slice node;     /* for a sentence */
-    struct tc_slice gpu;      /* for a sentence: "GPU 3 (0000:b3:00.0)" */
-    struct tc_slice short_id; /* for a uid */
+    struct tc_slice node; /* for a sentence */
     int32_t xids[ECC_XIDS];
     size_t xid_count;
 };
@@ -44,245 +39,142 @@ static bool seen(const struct ecc_incident *in, enum ecc_fact_name name)
     return in->facts[name].span.count > 0;
 }
 
-static void name_gpu(struct writer *w)
+static void write_where(struct tc_buf *b, const struct tc_arg *arg)
 {
-    struct tc_buf *b = &w->d.text;
-    const struct tc_scope *s = w->scope;
-    size_t start = b->len;
-    tc_buf_lit(b, "GPU ");
-    if (s->gpu_index >= 0) {
-        tc_buf_i64(b, s->gpu_index);
-        if (s->pci.known) {
-            tc_buf_lit(b, " (");
-            tc_buf_bdf(b, s->pci);
-            tc_buf_char(b, ')');
-        }
-    } else if (s->pci.known) {
-        tc_buf_bdf(b, s->pci);
-    } else {
-        /* A UUID says "GPU-" itself. */
-        bool says = tc_slice_starts(s->gpu_uuid, TC_LIT("GPU-"));
-        b->len -= says ? sizeof "GPU " - 1 : 0;
-        tc_buf_str(b, s->gpu_uuid);
-    }
-    w->gpu = tc_buf_since(b, start);
-    start = b->len;
-    if (s->gpu_uuid.len > 0) {
-        tc_buf_str(b, s->gpu_uuid);
-    } else if (s->pci.known) {
-        tc_buf_bdf(b, s->pci);
-    } else {
-        tc_buf_i64(b, s->gpu_index);
-    }
-    w->short_id = tc_buf_since(b, start);
-    w->node = s->node.len > 0 ? s->node : ECC_NO_NODE;
+    const struct writer *w = arg->object;
+    tc_format(b, "{} of node {}", tc_as_gpu(w->scope), w->node);
 }
 
-static void put_where(struct writer *w)
+static struct tc_arg where(const struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
-    tc_buf_str(b, w->gpu);
-    tc_buf_lit(b, " of node ");
-    tc_buf_str(b, w->node);
+    return tc_as_written(write_where, w);
 }
 
-static void put_count(struct tc_buf *b, int64_t count, const char *thing)
+static void write_what(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc_buf_i64(b, count);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(thing));
-    tc_buf_str(b, count == 1 ? TC_EMPTY : TC_LIT("s"));
-}
-
-static void put_what(struct writer *w)
-{
-    struct tc_buf *b = &w->d.text;
+    const struct writer *w = arg->object;
     const struct ecc_incident *in = w->in;
     switch (w->kind) {
     case ECC_CORRECTED_STORM:
         if (seen(in, ECC_CORRECTED)) {
-            put_count(b, (int64_t)in->facts[ECC_CORRECTED].amount, "corrected memory error");
-            tc_buf_lit(b, " within ");
-            tc_buf_duration(b, in->window_ns);
+            tc_format(
+                b, "{} within {}",
+                tc_as_count((int64_t)in->facts[ECC_CORRECTED].amount, "corrected memory error"),
+                tc_as_duration(in->window_ns));
         } else {
-            tc_buf_lit(b, "a high rate of corrected memory errors");
+            tc_format(b, "a high rate of corrected memory errors");
         }
         return;
     case ECC_REMAP_PENDING:
-        tc_buf_lit(b, "bad memory waits for a reset to be set aside");
+        tc_format(b, "bad memory waits for a reset to be set aside");
         return;
     case ECC_CONTAINED:
-        tc_buf_lit(b, "a memory error that was contained");
+        tc_format(b, "a memory error that was contained");
         return;
     case ECC_UNCORRECTABLE:
-        put_count(b, tc__ecc_uncorrected(in), "uncorrectable memory error");
+        tc_format(b, "{}", tc_as_count(tc__ecc_uncorrected(in), "uncorrectable memory error"));
         return;
     case ECC_UNCONTAINED:
-        tc_buf_lit(b, "a memory error that was not contained");
+        tc_format(b, "a memory error that was not contained");
         return;
     case ECC_REMAP_FAILED:
-        tc_buf_lit(b, "bad memory could not be set aside, a remap failed");
+        tc_format(b, "bad memory could not be set aside, a remap failed");
         return;
     case ECC_NONE:
         return;
-    }
-}
-
-static void put_xids(struct writer *w)
-{
-    struct tc_buf *b = &w->d.text;
-    for (size_t i = 0; i < w->xid_count; i++) {
-        bool last = i + 1 == w->xid_count;
-        tc_buf_str(b, i == 0 ? TC_LIT(", Xid ") : (last ? TC_LIT(" and ") : TC_LIT(", ")));
-        tc_buf_i64(b, w->xids[i]);
     }
 }
 
 static struct tc_slice headline(struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
-    put_where(w);
-    tc_buf_lit(b, ": ");
-    put_what(w);
-    put_xids(w);
-    tc_buf_str(b, w->in->last_ns > w->in->first_ns ? TC_LIT(", first at ") : TC_LIT(", at "));
-    tc_buf_time(b, w->in->first_ns);
-    if (w->in->last_ns > w->in->first_ns) {
-        tc_buf_lit(b, ", last ");
-        tc_buf_duration(b, w->in->last_ns - w->in->first_ns);
-        tc_buf_lit(b, " later");
-    }
-    return tc_buf_since(b, start);
-}
-
-static void put_workload(struct writer *w)
-{
-    struct tc_buf *b = &w->d.text;
-    if (w->scope->pod.len == 0) {
-        tc_buf_lit(b, "the application that was hit");
-        return;
-    }
-    tc_buf_lit(b, "pod ");
-    if (w->scope->ns.len > 0) {
-        tc_buf_str(b, w->scope->ns);
-        tc_buf_char(b, '/');
-    }
-    tc_buf_str(b, w->scope->pod);
+    bool lasted = w->in->last_ns > w->in->first_ns;
+    return tc__draft_format(
+        &w->d, "{}: {}{}{}{}{}", where(w), tc_as_written(write_what, w),
+        tc_when(w->xid_count > 0, ", Xid {}", tc_as_ints(w->xids, w->xid_count, ECC_XIDS)),
+        lasted ? ", first at " : ", at ", tc_as_time(w->in->first_ns),
+        tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - w->in->first_ns)));
 }
 
 static struct tc_slice remediation(struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
+    const struct tc_scope *s = w->scope;
+    struct tc_arg workload = s->pod.len == 0 ? TC_ARG("the application that was hit")
+                                             : tc_when(true, "pod {}", tc_as_pod(s->ns, s->pod));
     switch (w->kind) {
     case ECC_CORRECTED_STORM:
-        tc_buf_lit(b, "Keep running and watch ");
-        put_where(w);
-        tc_buf_lit(b, "; at the next idle moment run memory diagnostics and reset it. Return the "
-                      "board if the rate comes back after that.");
-        break;
+        return tc__draft_format(&w->d,
+                                "Keep running and watch {}; at the next idle moment run memory "
+                                "diagnostics and reset it. Return the board if the rate comes back "
+                                "after that.",
+                                where(w));
     case ECC_REMAP_PENDING:
-        tc_buf_lit(b, "Reset ");
-        put_where(w);
-        tc_buf_lit(b, " at the next idle moment so that the bad memory is set aside; work that is "
-                      "running may go on until then.");
-        break;
+        return tc__draft_format(&w->d,
+                                "Reset {} at the next idle moment so that the bad memory is set "
+                                "aside; work that is running may go on until then.",
+                                where(w));
     case ECC_CONTAINED:
-        tc_buf_lit(b, "Restart ");
-        put_workload(w);
-        tc_buf_lit(b, ", whose data was lost; others go on. Reset ");
-        put_where(w);
-        tc_buf_lit(b, " at the next idle moment.");
-        break;
+        return tc__draft_format(&w->d,
+                                "Restart {}, whose data was lost; others go on. Reset {} at the "
+                                "next idle moment.",
+                                workload, where(w));
     case ECC_UNCORRECTABLE:
     case ECC_UNCONTAINED:
-        tc_buf_lit(b, "Drain node ");
-        tc_buf_str(b, w->node);
-        tc_buf_lit(b, ", reset ");
-        tc_buf_str(b, w->gpu);
-        tc_buf_str(b, w->kind == ECC_UNCONTAINED
-                          ? TC_LIT(" and restart all that ran on it from a checkpoint from before")
-                          : TC_LIT(" and restart "));
-        if (w->kind == ECC_UNCORRECTABLE) {
-            put_workload(w);
-        }
-        tc_buf_lit(b, ". Return the board if errors come back after the reset or a remap fails.");
-        break;
+        return tc__draft_format(
+            &w->d,
+            "Drain node {}, reset {} and restart {}. Return the board if errors come back after "
+            "the reset or a remap fails.",
+            w->node, tc_as_gpu(s),
+            w->kind == ECC_UNCONTAINED ? TC_ARG("all that ran on it from a checkpoint from before")
+                                       : workload);
     case ECC_REMAP_FAILED:
-        tc_buf_lit(b, "Drain node ");
-        tc_buf_str(b, w->node);
-        tc_buf_lit(b, " and return the board of ");
-        tc_buf_str(b, w->gpu);
-        tc_buf_lit(b, ": it can set aside no more bad memory, and a reset does not mend that.");
-        break;
+        return tc__draft_format(&w->d,
+                                "Drain node {} and return the board of {}: it can set aside no "
+                                "more bad memory, and a reset does not mend that.",
+                                w->node, tc_as_gpu(s));
     case ECC_NONE:
         break;
     }
-    return tc_buf_since(b, start);
+    return TC_EMPTY;
 }
 
-static void put_repeats(struct tc_buf *b, const struct ecc_fact *f, int64_t count)
+static void write_xid(struct tc_buf *b, const struct ecc_fact *f, int32_t code)
 {
-    if (count > 1) {
-        tc_buf_lit(b, ", ");
-        tc_buf_i64(b, count);
-        tc_buf_lit(b, " times until ");
-        tc_buf_time(b, f->span.last_ns);
-    }
+    const struct tc_xid *xid = tc_xid_find(code);
+    int64_t count = tc__ecc_xid_count(f);
+    tc_format(
+        b, "{}Xid {}{}{}{}{}", f->lines > 0 ? "" : "An exporter told of ", code,
+        tc_when(xid != NULL, ": {}", xid == NULL ? "" : xid->name),
+        tc_when(f->process_len > 0, ", process {}", tc_slice_make(f->process, f->process_len)),
+        tc_when(f->pid >= 0, ", pid {}", f->pid),
+        tc_when(count > 1, ", {} times until {}", count, tc_as_time(f->span.last_ns)));
 }
 
-static void describe_xid(struct writer *w, enum ecc_fact_name name)
+static void write_fact(struct tc_buf *b, const struct tc_arg *arg)
 {
-    struct tc_buf *b = &w->d.text;
-    const struct ecc_fact *f = &w->in->facts[name];
-    const struct tc_xid *xid = tc_xid_find(tc__ecc_xid(name));
-    tc_buf_str(b, f->lines > 0 ? TC_LIT("Xid ") : TC_LIT("An exporter told of Xid "));
-    tc_buf_i64(b, tc__ecc_xid(name));
-    if (xid != NULL) {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, tc_slice_cstr(xid->name));
-    }
-    if (f->process_len > 0) {
-        tc_buf_lit(b, ", process ");
-        tc_buf_put(b, f->process, f->process_len);
-    }
-    if (f->pid >= 0) {
-        tc_buf_lit(b, ", pid ");
-        tc_buf_i64(b, f->pid);
-    }
-    put_repeats(b, f, tc__ecc_xid_count(f));
-}
-
-static void describe(struct writer *w, enum ecc_fact_name name)
-{
-    struct tc_buf *b = &w->d.text;
-    const struct ecc_fact *f = &w->in->facts[name];
+    const struct ecc_incident *in = arg->object;
+    enum ecc_fact_name name = (enum ecc_fact_name)arg->count;
+    const struct ecc_fact *f = &in->facts[name];
+    int64_t amount = (int64_t)f->amount;
     switch (name) {
     case ECC_UNCORRECTED:
-        tc_buf_lit(b, "The counter of uncorrectable errors rose by ");
-        tc_buf_i64(b, (int64_t)(f->amount > f->lifetime ? f->amount : f->lifetime));
+        tc_format(b, "The counter of uncorrectable errors rose by {}",
+                  (int64_t)(f->amount > f->lifetime ? f->amount : f->lifetime));
         return;
     case ECC_CORRECTED:
-        tc_buf_lit(b, "The counter of corrected errors rose by up to ");
-        tc_buf_i64(b, (int64_t)f->amount);
-        tc_buf_lit(b, " within ");
-        tc_buf_duration(b, w->in->window_ns);
+        tc_format(b, "The counter of corrected errors rose by up to {} within {}", amount,
+                  tc_as_duration(in->window_ns));
         return;
     case ECC_ROWS:
-        tc_buf_lit(b, "The count of remapped rows rose by ");
-        tc_buf_i64(b, (int64_t)f->amount);
+        tc_format(b, "The count of remapped rows rose by {}", amount);
         return;
     case ECC_ROW_PENDING:
-        tc_buf_lit(b, "A row remap waits for a reset");
+        tc_format(b, "A row remap waits for a reset");
         return;
     case ECC_PAGES_PENDING:
-        tc_buf_lit(b, "The retirement of ");
-        put_count(b, (int64_t)f->amount, "page");
-        tc_buf_lit(b, " waits for a reset");
+        tc_format(b, "The retirement of {} waits for a reset", tc_as_count(amount, "page"));
         return;
     case ECC_ROW_FAILURE:
-        tc_buf_lit(b, "A row remap failed");
+        tc_format(b, "A row remap failed");
         return;
     case ECC_XID_48:
     case ECC_XID_63:
@@ -294,7 +186,7 @@ static void describe(struct writer *w, enum ecc_fact_name name)
     case ECC_XID_171:
     case ECC_XID_172:
     case ECC_FACTS:
-        describe_xid(w, name);
+        write_xid(b, f, tc__ecc_xid(name));
         return;
     }
 }
@@ -317,24 +209,11 @@ static const char *const WORDS[] = {
     [ECC_ROW_FAILURE] = "row_failure",
 };
 
-static struct tc_slice make_uid(struct writer *w, struct tc_slice kind, struct tc_slice word,
-                                int32_t xid, int64_t time_ns)
+static struct tc_slice make_uid(struct writer *w, struct tc_slice kind, struct tc_arg word,
+                                int64_t time_ns)
 {
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
-    tc_buf_str(b, kind);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, w->scope->node);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, w->short_id);
-    tc_buf_char(b, ':');
-    if (xid > 0) {
-        tc_buf_i64(b, xid);
-    }
-    tc_buf_str(b, word);
-    tc_buf_char(b, ':');
-    tc_buf_time(b, time_ns);
-    return tc_buf_since(b, start);
+    return tc__draft_format(&w->d, "{}:{}:{}:{}:{}", kind, w->scope->node, tc_as_gpu_id(w->scope),
+                            word, tc_as_time(time_ns));
 }
 
 static void put_fact(struct writer *w, enum ecc_fact_name name, bool last)
@@ -345,16 +224,13 @@ static void put_fact(struct writer *w, enum ecc_fact_name name, bool last)
         .time_ns = last ? f->span.last_ns : f->span.first_ns,
         .raw = last ? f->span.last_raw : f->span.first_raw,
     };
-    e.uid = !last && f->uid_len > 0
-                ? tc_slice_make(f->uid, f->uid_len)
-                : make_uid(w, e.kind, name < ECC_XIDS ? TC_EMPTY : tc_slice_cstr(WORDS[name]),
-                           tc__ecc_xid(name), e.time_ns);
-    size_t start = w->d.text.len;
-    if (last) {
-        tc_buf_lit(&w->d.text, "The last of it: ");
-    }
-    describe(w, name);
-    e.description = tc_buf_since(&w->d.text, start);
+    e.uid =
+        !last && f->uid_len > 0
+            ? tc_slice_make(f->uid, f->uid_len)
+            : make_uid(w, e.kind, name < ECC_XIDS ? TC_ARG(tc__ecc_xid(name)) : TC_ARG(WORDS[name]),
+                       e.time_ns);
+    struct tc_arg fact = {.write = write_fact, .object = w->in, .count = name};
+    e.description = tc__draft_format(&w->d, "{}{}", last ? "The last of it: " : "", fact);
     tc__draft_evidence(&w->d, e);
 }
 
@@ -430,14 +306,14 @@ static void put_end(struct writer *w)
     };
     if (w->in->end != ECC_OPEN) {
         struct tc_slice kind = tc_slice_cstr(ends[w->in->end].kind);
-        tc__draft_evidence(&w->d, (struct tc_evidence){
-                                      .kind = kind,
-                                      .uid = make_uid(w, kind, tc_slice_cstr(ends[w->in->end].word),
-                                                      0, w->in->end_ns),
-                                      .description = tc_slice_cstr(ends[w->in->end].text),
-                                      .time_ns = w->in->end_ns,
-                                      .raw = w->in->end_raw,
-                                  });
+        tc__draft_evidence(
+            &w->d, (struct tc_evidence){
+                       .kind = kind,
+                       .uid = make_uid(w, kind, TC_ARG(ends[w->in->end].word), w->in->end_ns),
+                       .description = tc_slice_cstr(ends[w->in->end].text),
+                       .time_ns = w->in->end_ns,
+                       .raw = w->in->end_raw,
+                   });
     }
 }
 
@@ -484,16 +360,13 @@ tc_status tc__ecc_report(const struct ecc_incident *in, enum ecc_kind kind,
                          const struct tc_sink *out)
 {
     struct writer w = {.in = in, .scope = scope, .kind = kind};
-    /* Every uid and sentence names the node and the GPU once at most. */
-    size_t names = scope->node.len + scope->gpu_uuid.len + scope->ns.len + scope->pod.len;
-    tc__draft_begin(&w.d, &tc_detector_hbm_ecc, scratch, WORDS_BYTES + 16 * names, ATTRS_MAX,
-                    EVIDENCE_MAX);
+    w.node = scope->node.len > 0 ? scope->node : ECC_NO_NODE;
+    tc__draft_open(&w.d, &tc_detector_hbm_ecc, scratch);
     for (unsigned i = 0; i < ECC_XIDS; i++) {
         if (seen(in, (enum ecc_fact_name)i)) {
             w.xids[w.xid_count++] = tc__ecc_xid((enum ecc_fact_name)i);
         }
     }
-    name_gpu(&w);
     struct tc_finding *f = &w.d.finding;
     f->key = in->key;
     f->resolved = in->end != ECC_OPEN;

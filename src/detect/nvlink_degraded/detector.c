@@ -29,7 +29,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
               tc__window_init(&st->meters, env->arena, METER_RING_BYTES, meters, 1, false) &&
               tc__window_init(&st->switches, env->arena, SWITCH_RING_BYTES, switches, 1, false) &&
               tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
-              tc__waiting_init(&st->due, env->arena, devices);
+              tc__waiting_init(&st->due, env->arena, &st->devices, devices, tc__nvlink_before);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 

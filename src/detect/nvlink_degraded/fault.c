@@ -159,7 +159,7 @@ void tc__nvlink_begin(struct nvlink_device *d, int64_t time_ns)
     }
 }
 
-static bool waits_before(const void *a, const void *b)
+bool tc__nvlink_before(const void *a, const void *b)
 {
     const struct nvlink_device *x = a;
     const struct nvlink_device *y = b;
@@ -186,8 +186,7 @@ void tc__nvlink_announce(struct nvlink_state *st, struct nvlink_device *d, int64
         tc__waiting_hasten(&st->due, due_ns);
         return;
     }
-    tc__waiting_add(&st->due, &st->devices, d, due_ns, waits_before);
-    d->waits = true;
+    d->waits = tc__waiting_add(&st->due, d, due_ns);
 }
 
 bool tc__nvlink_has_link(const struct nvlink_device *d, int64_t link)
@@ -480,5 +479,5 @@ static tc_status visit(void *state, void *record, int64_t now_ns, const struct t
 
 tc_status tc__nvlink_run(struct nvlink_state *st, int64_t now_ns, const struct tc_sink *out)
 {
-    return tc__waiting_run(&st->due, &st->devices, now_ns, visit, st, out);
+    return tc__waiting_run(&st->due, now_ns, visit, st, out);
 }

@@ -162,6 +162,8 @@ void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev);
 void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev);
 void tc__nvlink_driver_fault(struct nvlink_state *st, const struct tc_event *ev);
 enum nvlink_reason tc__nvlink_reason(const struct nvlink_device *d);
+/* The order in which devices are told of. */
+bool tc__nvlink_before(const void *a, const void *b);
 TC_CHECKED tc_status tc__nvlink_run(struct nvlink_state *st, int64_t now_ns,
                                     const struct tc_sink *out);
 

@@ -27,13 +27,15 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     size_t links = LINK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_link), 0);
     st->scratch = env->scratch;
     st->now_ns = TC_TIME_NONE;
-    bool ok = tc__window_init(&st->errors, env->arena, ERROR_RING_BYTES, errors, 1, false) &&
-              tc__window_init(&st->links, env->arena, LINK_RING_BYTES, links, 1, false) &&
-              tc__window_init(&st->nics, env->arena, NIC_RING_BYTES, NIC_RING_BYTES / NIC_BYTES, 1,
-                              false) &&
-              tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
-              tc__waiting_init(&st->errors_due, env->arena, errors) &&
-              tc__waiting_init(&st->links_due, env->arena, links);
+    bool ok =
+        tc__window_init(&st->errors, env->arena, ERROR_RING_BYTES, errors, 1, false) &&
+        tc__window_init(&st->links, env->arena, LINK_RING_BYTES, links, 1, false) &&
+        tc__window_init(&st->nics, env->arena, NIC_RING_BYTES, NIC_RING_BYTES / NIC_BYTES, 1,
+                        false) &&
+        tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
+        tc__waiting_init(&st->errors_due, env->arena, &st->errors, errors,
+                         tc__pcie_errors_before) &&
+        tc__waiting_init(&st->links_due, env->arena, &st->links, links, tc__pcie_links_before);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 

@@ -194,7 +194,7 @@ static int64_t count_window(const struct pcie_errors *e, int64_t to_ns, int64_t 
     return count;
 }
 
-static bool waits_before(const void *a, const void *b)
+bool tc__pcie_errors_before(const void *a, const void *b)
 {
     const struct pcie_errors *x = a;
     const struct pcie_errors *y = b;
@@ -213,8 +213,7 @@ static void announce(struct pcie_state *st, struct pcie_errors *e, int64_t time_
         tc__waiting_hasten(&st->errors_due, due_ns);
         return;
     }
-    tc__waiting_add(&st->errors_due, &st->errors, e, due_ns, waits_before);
-    e->waits = true;
+    e->waits = tc__waiting_add(&st->errors_due, e, due_ns);
 }
 
 static void end_episode(struct pcie_errors *e)
@@ -429,5 +428,5 @@ static tc_status visit(void *state, void *record, int64_t now_ns, const struct t
 
 tc_status tc__pcie_errors_run(struct pcie_state *st, int64_t now_ns, const struct tc_sink *out)
 {
-    return tc__waiting_run(&st->errors_due, &st->errors, now_ns, visit, st, out);
+    return tc__waiting_run(&st->errors_due, now_ns, visit, st, out);
 }

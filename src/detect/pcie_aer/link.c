@@ -159,7 +159,7 @@ static tc_status close_sample(struct pcie_state *st, struct pcie_link *l, const 
     return TC_OK;
 }
 
-static bool waits_before(const void *a, const void *b)
+bool tc__pcie_links_before(const void *a, const void *b)
 {
     const struct pcie_link *x = a;
     const struct pcie_link *y = b;
@@ -248,8 +248,7 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
     if (telling && l->waits) {
         tc__waiting_hasten(&st->links_due, ev->time_ns + 1);
     } else if (telling) {
-        tc__waiting_add(&st->links_due, &st->links, l, ev->time_ns + 1, waits_before);
-        l->waits = true;
+        l->waits = tc__waiting_add(&st->links_due, l, ev->time_ns + 1);
     }
     return TC_OK;
 }
@@ -301,5 +300,5 @@ static tc_status visit(void *state, void *record, int64_t now_ns, const struct t
 
 tc_status tc__pcie_links_run(struct pcie_state *st, int64_t now_ns, const struct tc_sink *out)
 {
-    return tc__waiting_run(&st->links_due, &st->links, now_ns, visit, st, out);
+    return tc__waiting_run(&st->links_due, now_ns, visit, st, out);
 }

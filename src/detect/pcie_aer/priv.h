@@ -166,6 +166,8 @@ struct pcie_place {
 
 /* pcie_aer_errors.c */
 void tc__pcie_aer(struct pcie_state *st, const struct tc_event *ev);
+/* The order in which devices are told of. */
+bool tc__pcie_errors_before(const void *a, const void *b);
 TC_CHECKED tc_status tc__pcie_errors_run(struct pcie_state *st, int64_t now_ns,
                                          const struct tc_sink *out);
 /* Which card sits at an address. */
@@ -175,6 +177,7 @@ void tc__pcie_learn_nic(struct pcie_state *st, const struct tc_event *ev);
 TC_CHECKED tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
                                      const struct tc_sink *out);
 void tc__pcie_line(struct pcie_state *st, const struct tc_event *ev);
+bool tc__pcie_links_before(const void *a, const void *b);
 TC_CHECKED tc_status tc__pcie_links_run(struct pcie_state *st, int64_t now_ns,
                                         const struct tc_sink *out);
 

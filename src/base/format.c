@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
+
+#include "base/assert.h"
+#include "base/time.h"
+
+#include <string.h>
+
+static void write_arg(struct tc_buf *b, const struct tc_arg *arg)
+{
+    if (arg->write == NULL) {
+        tc_buf_str(b, arg->text);
+    } else {
+        arg->write(b, arg);
+    }
+}
+
+struct tc_slice tc_format_args(struct tc_buf *b, const struct tc_arg *args, size_t count)
+{
+    size_t start = b->len;
+    const char *at = args->text.ptr;
+    const char *end = at + args->text.len;
+    const struct tc_arg *next = args + 1;
+    for (;;) {
+        const char *brace = memchr(at, '{', (size_t)(end - at));
+        while (brace != NULL && (brace + 1 == end || brace[1] != '}')) {
+            brace = memchr(brace + 1, '{', (size_t)(end - brace - 1));
+        }
+        const char *stop = brace == NULL ? end : brace;
+        if (stop > at) {
+            tc_buf_put(b, at, (size_t)(stop - at));
+        }
+        if (brace == NULL) {
+            break;
+        }
+        TC_ASSERT(next < args + count);
+        write_arg(b, next++);
+        at = brace + 2;
+    }
+    TC_ASSERT(next == args + count);
+    return tc_buf_since(b, start);
+}
+
+static void write_nothing(struct tc_buf *b, const struct tc_arg *arg)
+{
+    (void)b;
+    (void)arg;
+}
+
+static void write_nested(struct tc_buf *b, const struct tc_arg *arg)
+{
+    (void)tc_format_args(b, arg->object, arg->count);
+}
+
+struct tc_arg tc_arg_nested(bool condition, const struct tc_arg *args, size_t count)
+{
+    return (struct tc_arg){
+        .write = condition ? write_nested : write_nothing, .object = args, .count = count};
+}
+
+void tc_arg_write_i64(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_i64(b, arg->integer);
+}
+
+void tc_arg_write_u64(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_u64(b, arg->natural);
+}
+
+void tc_arg_write_f64(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_f64(b, arg->real);
+}
+
+static void write_time(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_time(b, arg->integer);
+}
+
+struct tc_arg tc_as_time(int64_t ns)
+{
+    return (struct tc_arg){.write = write_time, .integer = ns};
+}
+
+static void write_duration(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_duration(b, arg->integer);
+}
+
+struct tc_arg tc_as_duration(int64_t ns)
+{
+    return (struct tc_arg){.write = write_duration, .integer = ns};
+}
+
+static void write_hex(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_hex(b, arg->natural, (unsigned)arg->limit);
+}
+
+struct tc_arg tc_as_hex(uint64_t value, size_t digits)
+{
+    return (struct tc_arg){.write = write_hex, .natural = value, .limit = digits};
+}
+
+static void write_count(struct tc_buf *b, const struct tc_arg *arg)
+{
+    (void)tc_format(b, "{} {}{}", arg->integer, arg->word, arg->integer == 1 ? "" : "s");
+}
+
+struct tc_arg tc_as_count(int64_t count, const char *noun)
+{
+    return (struct tc_arg){.write = write_count, .integer = count, .word = noun};
+}
+
+/* What stands before item i of a list. */
+static const char *separator(const struct tc_arg *list, size_t i)
+{
+    return i == 0 ? "" : i + 1 == list->count ? " and " : ", ";
+}
+
+static size_t shown(const struct tc_arg *list)
+{
+    return list->count < list->limit ? list->count : list->limit;
+}
+
+static void write_more(struct tc_buf *b, const struct tc_arg *list)
+{
+    if (shown(list) < list->count) {
+        (void)tc_format(b, " and {} more", list->count - shown(list));
+    }
+}
+
+static void write_ints(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const int32_t *items = arg->object;
+    for (size_t i = 0; i < shown(arg); i++) {
+        tc_buf_str(b, tc_slice_cstr(separator(arg, i)));
+        tc_buf_i64(b, items[i]);
+    }
+    write_more(b, arg);
+}
+
+struct tc_arg tc_as_ints(const int32_t *items, size_t count, size_t most)
+{
+    return (struct tc_arg){.write = write_ints, .object = items, .count = count, .limit = most};
+}
+
+static void write_list(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct tc_slice *items = arg->object;
+    for (size_t i = 0; i < shown(arg); i++) {
+        tc_buf_str(b, tc_slice_cstr(separator(arg, i)));
+        tc_buf_str(b, items[i]);
+    }
+    write_more(b, arg);
+}
+
+struct tc_arg tc_as_list(const struct tc_slice *items, size_t count, size_t most)
+{
+    return (struct tc_arg){.write = write_list, .object = items, .count = count, .limit = most};
+}
+
+struct tc_arg tc_as_known(struct tc_slice text, const char *otherwise)
+{
+    return tc_arg_text(text.len > 0 ? text : tc_slice_cstr(otherwise));
+}
