@@ -381,12 +381,10 @@ static tc_status read_root(struct fio *f, struct tc_json root, const char *where
                : tc_fail(f->err, TC_E_MALFORMED, 0, "%s/jobs: a list of jobs is needed", where);
 }
 
-static bool is_fio(struct tc_json root)
-{
-    struct tc_json v;
-    return tc_json_get(root, S("fio version"), &v) &&
-           (tc_json_get(root, S("jobs"), &v) || tc_json_get(root, S("client_stats"), &v));
-}
+static const struct tc_recognition KEYS[] = {
+    {"fio version?, jobs?|client_stats?", TC_SNIFF_SURE, TC_OF_FIRST},
+    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
+};
 
 /* Where a document begins in a text from `from` on: the brace before "fio version". */
 static bool find_document(struct tc_slice text, size_t from, size_t *out_at)
@@ -463,16 +461,14 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 static int sniff(const struct tc_result_input *in)
 {
     size_t at = 0;
-    if (in->form == TC_RESULT_TEXT) {
-        return find_document(in->bytes, 0, &at) ? TC_SNIFF_SURE : TC_SNIFF_NO;
-    }
-    return is_fio(tc_result_first(in)) ? TC_SNIFF_SURE : TC_SNIFF_NO;
+    return find_document(in->bytes, 0, &at) ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }
 
 const struct tc_reader tc_reader_fio = {
     .name = "fio",
     .summary = "fio --output-format=json or json+, with or without text around it",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
+    .keys = KEYS,
     .sniff = sniff,
     .read = read_file,
     .bucket_share = 1.0 / 64,

@@ -336,7 +336,7 @@ static tc_status end_summary(struct summary *s, struct tc_error *err)
     struct tc_result_row *row = tc_result_add(s->r, TC_TABLE_SERVING, "%s", where);
     (void)snprintf(point, sizeof point, "scenario=%s", s->scenario);
     struct tc_serving_point p = {.more = tc_slice_cstr(point)};
-    (void)tc_serving_set_point(s->r, row, &p);
+    (void)tc_serving_set_point(row, &p);
     if (s->target_qps.known && strcmp(s->scenario, "Server") == 0) {
         tc_result_real(row, TC_SERVING_REQUEST_RATE, s->target_qps.value, NULL);
     }
@@ -522,20 +522,18 @@ static tc_status read_metadata(const struct tc_result_input *in, struct tc_resul
     return TC_OK;
 }
 
+static const struct tc_recognition KEYS[] = {
+    {"result_validity, scenario", TC_SNIFF_SURE, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
+
 static int sniff(const struct tc_result_input *in)
 {
-    struct tc_json v;
-    if (in->form == TC_RESULT_JSON) {
-        bool ours =
-            tc_map_at(in->root, "result_validity", &v) && tc_map_at(in->root, "scenario", &v);
-        return ours ? TC_SNIFF_SURE : TC_SNIFF_NO;
-    }
-    if (tc_slice_contains(in->bytes, S(TITLE))) {
-        return TC_SNIFF_SURE;
-    }
-    bool detail = tc_slice_contains(in->bytes, S(MARK)) &&
-                  tc_slice_contains(in->bytes, S("\"loadgen_version\""));
-    return detail ? TC_SNIFF_SURE : TC_SNIFF_NO;
+    return tc_slice_contains(in->bytes, S(TITLE)) ||
+                   (tc_slice_contains(in->bytes, S(MARK)) &&
+                    tc_slice_contains(in->bytes, S("\"loadgen_version\"")))
+               ? TC_SNIFF_SURE
+               : TC_SNIFF_NO;
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
@@ -548,6 +546,7 @@ const struct tc_reader tc_reader_mlperf_inference = {
     .name = "mlperf-inference",
     .summary = "MLPerf Inference: LoadGen's summary and detail logs, NVIDIA's metadata.json",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON,
+    .keys = KEYS,
     .sniff = sniff,
     .read = read_file,
 };
