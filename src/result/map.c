@@ -1,220 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map.h"
 
-#include <math.h>
+#include "result/path_priv.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A name that is made of two, or a field of a definition. */
 #define NAME_MAX_BYTES 256
-/* A number in a text. */
-#define NUMBER_MAX_BYTES 64
 /* Longer ones are cut. */
 #define POINT_MAX_BYTES 256
-/* Doubles hold every integer up to here. */
-#define EXACT_INT_MAX 9007199254740992.0
-
-/* More elements than any path names. */
-#define INDEX_MAX 1024
-
-static bool element(struct tc_json list, struct tc_slice number, struct tc_json *out)
-{
-    uint64_t index = 0;
-    if (!tc_slice_is_u64(number, &index) || index > INDEX_MAX) {
-        return false;
-    }
-    struct tc_json_iter it = tc_json_iter_make(list);
-    for (uint64_t i = 0; tc_json_iter_next(&it, NULL, out); i++) {
-        if (i == index) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* One path; null counts. */
-static bool path_at(struct tc_json v, struct tc_slice path, struct tc_json *out)
-{
-    while (path.len > 0) {
-        struct tc_slice name = tc_slice_cut(path, '/', &path);
-        bool found =
-            tc_json_type(v) == TC_JSON_ARRAY ? element(v, name, &v) : tc_json_get(v, name, &v);
-        if (!found) {
-            return false;
-        }
-    }
-    *out = v;
-    return true;
-}
-
-static bool value_at(struct tc_json v, struct tc_slice path, struct tc_json *out)
-{
-    struct tc_json at;
-    if (!path_at(v, path, &at) || tc_json_type(at) == TC_JSON_NULL) {
-        return false;
-    }
-    *out = at;
-    return true;
-}
-
-/* The next of several paths; false at the end. Start with a slice of them all. */
-static bool next_path(struct tc_slice *io_paths, char between, struct tc_slice *out)
-{
-    if (io_paths->ptr == NULL) {
-        return false;
-    }
-    bool last = tc_slice_find_byte(*io_paths, between) == TC_NPOS;
-    *out = tc_slice_cut(*io_paths, between, io_paths);
-    *io_paths = last ? TC_EMPTY : *io_paths;
-    return true;
-}
-
-bool tc_map_at(struct tc_json v, const char *paths, struct tc_json *out)
-{
-    struct tc_slice rest = tc_slice_cstr(paths);
-    struct tc_slice path;
-    while (next_path(&rest, '|', &path)) {
-        if (value_at(v, path, out)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool tc_map_parse_number(struct tc_slice s, double *out)
-{
-    char text[NUMBER_MAX_BYTES];
-    if (s.len == 0 || s.len >= sizeof text) {
-        return false;
-    }
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (!((c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E')) {
-            return false;
-        }
-    }
-    memcpy(text, s.ptr, s.len);
-    text[s.len] = '\0';
-    char *end = NULL;
-    double value = strtod(text, &end);
-    if (end != text + s.len || !isfinite(value)) {
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-bool tc_map_number(struct tc_json v, double *out)
-{
-    struct tc_slice text;
-    double value = 0;
-    if (tc_json_string(v, &text)) {
-        return tc_map_parse_number(tc_slice_trim(text), out);
-    }
-    if (!tc_json_double(v, &value) || !isfinite(value)) {
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-bool tc_map_number_at(struct tc_json v, const char *paths, double *out)
-{
-    struct tc_slice rest = tc_slice_cstr(paths);
-    struct tc_slice path;
-    struct tc_json at;
-    while (next_path(&rest, '|', &path)) {
-        if (value_at(v, path, &at) && tc_map_number(at, out)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool whole(double value)
-{
-    return value == floor(value) && fabs(value) <= EXACT_INT_MAX;
-}
-
-bool tc_map_int_at(struct tc_json v, const char *paths, int64_t *out)
-{
-    struct tc_slice rest = tc_slice_cstr(paths);
-    struct tc_slice path;
-    while (next_path(&rest, '|', &path)) {
-        struct tc_json at;
-        double value = 0;
-        if (!value_at(v, path, &at)) {
-            continue;
-        }
-        if (tc_json_int(at, out)) {
-            return true;
-        }
-        if (tc_map_number(at, &value) && whole(value)) {
-            *out = (int64_t)value;
-            return true;
-        }
-    }
-    return false;
-}
-
-struct tc_slice tc_map_string_at(struct tc_json v, const char *paths)
-{
-    struct tc_slice rest = tc_slice_cstr(paths);
-    struct tc_slice path;
-    struct tc_json at;
-    struct tc_slice text = TC_EMPTY;
-    while (text.len == 0 && next_path(&rest, '|', &path)) {
-        if (value_at(v, path, &at)) {
-            (void)tc_json_string(at, &text);
-        }
-    }
-    return text;
-}
-
-/* ---- recognition ---- */
-
-/* "a/b", "a?", "a{}", "a[]" or "a=word". */
-static bool has_key(struct tc_json v, struct tc_slice key)
-{
-    struct tc_json at;
-    struct tc_slice word = TC_EMPTY;
-    struct tc_slice text;
-    size_t equals = tc_slice_find_byte(key, '=');
-    if (equals != TC_NPOS) {
-        word = tc_slice_from(key, equals + 1);
-        return value_at(v, tc_slice_head(key, equals), &at) && tc_json_string(at, &text) &&
-               tc_slice_eq(text, word);
-    }
-    if (tc_slice_ends(key, TC_LIT("?"))) {
-        return path_at(v, tc_slice_head(key, key.len - 1), &at);
-    }
-    bool object = tc_slice_ends(key, TC_LIT("{}"));
-    bool list = tc_slice_ends(key, TC_LIT("[]"));
-    key.len -= object || list ? 2 : 0;
-    return value_at(v, key, &at) && (!object || tc_json_type(at) == TC_JSON_OBJECT) &&
-           (!list || tc_json_type(at) == TC_JSON_ARRAY);
-}
-
-bool tc_map_has(struct tc_json v, const char *keys)
-{
-    struct tc_slice rest = tc_slice_cstr(keys);
-    struct tc_slice term;
-    while (next_path(&rest, ',', &term)) {
-        struct tc_slice key;
-        term = tc_slice_trim(term);
-        bool wanted = !tc_slice_starts(term, TC_LIT("!"));
-        bool found = false;
-        term = tc_slice_from(term, wanted ? 0 : 1);
-        while (!found && next_path(&term, '|', &key)) {
-            found = has_key(v, key);
-        }
-        if (found != wanted) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* ---- units ---- */
 
@@ -386,7 +181,7 @@ static void store(struct tc_result_row *row, size_t column, double value,
     const struct tc_column *info = &tc_table_info(row->table)->columns[column];
     if (info->type == TC_COLUMN_REAL) {
         tc_result_real(row, column, value, definition);
-    } else if (whole(value)) {
+    } else if (tc__is_whole(value)) {
         tc_result_int(row, column, (int64_t)value, definition);
     } else {
         note_at(row->result, row->where, definition == NULL ? info->name : definition->field,
@@ -416,7 +211,7 @@ static void map_value(struct tc_result_row *row, struct tc_json object, const st
     double value = 0;
     char field[NAME_MAX_BYTES];
     name_field(field, "", f->path);
-    if (!tc_result_known(row, f->column) && value_at(object, tc_slice_cstr(f->path), &v) &&
+    if (!tc_result_known(row, f->column) && tc__path_value(object, tc_slice_cstr(f->path), &v) &&
         number_or_note(row->result, row->where, field, v, &value)) {
         tc_map_put(row, f->column, value,
                    f->unit == NULL ? tc_table_info(row->table)->columns[f->column].unit : f->unit,
@@ -476,12 +271,12 @@ static bool find_stat(struct tc_json object, const struct tc_map_style *style, c
         struct tc_json at = object;
         if (style->flat) {
             (void)snprintf(key, sizeof key, "%s%s", name, path);
-        } else if (value_at(object, tc_slice_cstr(path), &at)) {
+        } else if (tc__path_value(object, tc_slice_cstr(path), &at)) {
             (void)snprintf(key, sizeof key, "%s", name);
         } else {
             return false;
         }
-        if (value_at(at, tc_slice_cstr(key), out)) {
+        if (tc__path_value(at, tc_slice_cstr(key), out)) {
             name_field(out_field, style->flat ? "" : field, style->flat ? key : name);
             return true;
         }
@@ -496,7 +291,7 @@ static const char *unit_of(struct tc_result *r, struct tc_json object,
         return dist->unit == NULL ? "" : dist->unit;
     }
     struct tc_json at;
-    bool found = value_at(object, tc_slice_cstr(dist->path), &at);
+    bool found = tc__path_value(object, tc_slice_cstr(dist->path), &at);
     return tc_result_cstr(r, found ? tc_map_string_at(at, "unit|units") : TC_EMPTY);
 }
 
@@ -675,12 +470,12 @@ void tc_map_point(struct tc_buf *b, struct tc_json object, const char *paths)
 {
     struct tc_slice rest = tc_slice_cstr(paths);
     struct tc_slice path;
-    while (next_path(&rest, ',', &path)) {
+    while (tc__path_next(&rest, ',', &path)) {
         struct tc_json v;
         char key[NAME_MAX_BYTES];
         double number = 0;
         bool on = false;
-        if (!value_at(object, path, &v)) {
+        if (!tc__path_value(object, path, &v)) {
             continue;
         }
         const char *slash = memrchr(path.ptr, '/', path.len);

@@ -86,7 +86,6 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
         known ? UNITS[u].unit : "", list ? "one for each epoch" : "over all epochs");
     struct tc_result_row *row =
         tc_result_add(s->r, TC_TABLE_SLICE, "/metric/%.*s", (int)name.len, name.ptr);
-    tc_result_text(row, TC_SLICE_FAMILY, S("mlperf-storage"));
     tc_result_text(row, TC_SLICE_METRIC, list ? tc_slice_cstr(measures) : plain);
     tc_result_textf(row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
                     s->point.len > 0 ? " " : "", list ? "epochs" : "run");
