@@ -263,7 +263,7 @@ static tc_status on_scalar(struct builder *b, const struct tc_yaml_event *event,
     struct tc_yaml_node *n = NULL;
     TC_TRY(add_node(b, TC_YAML_STRING, event, at, &n));
     n->text = event->text;
-    bool is_sign = n->is_plain && event->tag.len == 0 &&
+    bool is_sign = schema == TC_YAML_PYTHON_1_1 && n->is_plain && event->tag.len == 0 &&
                    (tc_slice_eq(n->text, S("<<")) || tc_slice_eq(n->text, S("=")));
     if (!(is_key && is_sign)) {
         enum tc_yaml_fault fault = tc__yaml_resolve(n, event->tag, schema);

@@ -161,6 +161,7 @@ static void aliases_are_copies(void **state)
         {"a: &x [*x]\n", NULL},
         {"a: &x 1\n*x : 2\n", NULL},
         {"&k a: 1\n", NULL},
+        {"&k <<: 1\n", NULL},
     };
     CHECK_ALL(both);
 }
