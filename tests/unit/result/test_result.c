@@ -382,15 +382,15 @@ static void test_a_unit_that_does_not_fit(void **state)
 {
     (void)state;
     struct tc_result_row *row = tc_result_add(result, TC_TABLE_SERVING, "%s", "/r");
-    tc_map_put(result, row, TC_SERVING_TTFT_MEAN, 2.5, "s", "ttft", "ttft", NULL);
-    tc_map_put(result, row, TC_SERVING_DURATION_S, 1500, "ms", "took", "duration", NULL);
-    tc_map_put(result, row, TC_SERVING_COMPLETED, 12, "count", "n", "completed", NULL);
+    tc_map_put(row, TC_SERVING_TTFT_MEAN, 2.5, "s", "ttft", "ttft", NULL);
+    tc_map_put(row, TC_SERVING_DURATION_S, 1500, "ms", "took", "duration", NULL);
+    tc_map_put(row, TC_SERVING_COMPLETED, 12, "count", "n", "completed", NULL);
     assert_true(tc_result_get_real(row, TC_SERVING_TTFT_MEAN) == 2500);
     assert_true(tc_result_get_real(row, TC_SERVING_DURATION_S) == 1.5);
     assert_int_equal(tc_result_get_int(row, TC_SERVING_COMPLETED), 12);
     assert_int_equal(tc_result_notes(result, NULL), 0);
-    tc_map_put(result, row, TC_SERVING_E2E_MEAN, 2.5, "tokens", "e2e", "e2e", NULL);
-    tc_map_put(result, row, TC_SERVING_REQUESTS, 2.5, "count", "n", "requests", NULL);
+    tc_map_put(row, TC_SERVING_E2E_MEAN, 2.5, "tokens", "e2e", "e2e", NULL);
+    tc_map_put(row, TC_SERVING_REQUESTS, 2.5, "count", "n", "requests", NULL);
     assert_false(tc_result_known(row, TC_SERVING_E2E_MEAN));
     assert_false(tc_result_known(row, TC_SERVING_REQUESTS));
     assert_int_equal(tc_result_notes(result, NULL), 2);
