@@ -84,12 +84,13 @@ function(tc_fuzz_program program files units)
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
 endfunction()
 
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# The interpreter itself: a shim of pyenv in front of it costs a shell for each test.
+execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+  OUTPUT_VARIABLE tc_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
 if(TC_TESTS)
   pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  # The interpreter itself: a shim of pyenv in front of it costs a shell for each test.
-  execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
-    OUTPUT_VARIABLE tc_python OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
   file(GLOB support CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/support/*.c")
   if(support)
@@ -117,6 +118,10 @@ if(TC_TESTS)
     COMMAND "${tc_python}" tools/check_layers.py --selftest)
   tc_add_test(NAME symbols COMMAND tools/check_symbols.sh "${CMAKE_BINARY_DIR}")
   tc_add_test(NAME symbols_selftest COMMAND tools/check_symbols.sh --selftest)
+  tc_add_test(NAME unused COMMAND "${tc_python}" -B tools/check_unused.py
+    "${CMAKE_BINARY_DIR}")
+  tc_add_test(NAME unused_selftest
+    COMMAND "${tc_python}" -B tools/check_unused.py --selftest)
   tc_add_test(NAME spdx COMMAND tools/check_spdx.sh)
 
   # Every header of src/ compiles alone.
@@ -175,6 +180,6 @@ foreach(file IN LISTS files)
 endforeach()
 
 # Both benchmark gates, proved by mutation; counts are only right in the release build.
-tc_add_test(NAME gate.mutations COMMAND Python3::Interpreter -B tests/gate/test_gates.py LABELS gate)
+tc_add_test(NAME gate.mutations COMMAND "${tc_python}" -B tests/gate/test_gates.py LABELS gate)
 
 include("${CMAKE_SOURCE_DIR}/tests/extra.cmake" OPTIONAL)

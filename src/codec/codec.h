@@ -100,8 +100,6 @@ struct tc_codec {
 #include "codec/codecs.def"
 #undef CODEC
 
-/* All codecs, in the order of codecs.def. */
-const struct tc_codec *const *tc_codecs(size_t *out_count);
 /* The codec that recognises the bytes, or NULL. */
 const struct tc_codec *tc_codec_recognise(struct tc_slice bytes, struct tc_slice name);
 /* By name, for --format; NULL when there is none. */

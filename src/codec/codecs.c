@@ -11,12 +11,6 @@ static const struct tc_codec *const CODECS[] = {
 
 #define CODEC_COUNT TC_COUNT(CODECS)
 
-const struct tc_codec *const *tc_codecs(size_t *out_count)
-{
-    *out_count = CODEC_COUNT;
-    return CODECS;
-}
-
 const struct tc_codec *tc_codec_recognise(struct tc_slice bytes, struct tc_slice name)
 {
     struct tc_slice head = tc_slice_head(bytes, TC_SNIFF_BYTES);

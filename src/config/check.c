@@ -83,7 +83,7 @@ static void check_order(struct tc__config_load *l, enum tc_config_key small,
     }
 }
 
-bool tc__config_is_loopback(struct tc_slice host)
+static bool config_is_loopback(struct tc_slice host)
 {
     /* 127.0.0.0/8, and no name that only begins so. */
     bool is_number = tc_slice_starts(host, TC_LIT("127."));
@@ -118,8 +118,7 @@ static bool is_open(const struct tc_config *c, const struct listener *at)
     struct tc_slice host;
     uint16_t port = 0;
     return !c->insecure && text_of(c, at->cert).len == 0 &&
-           tc__config_address(text_of(c, at->listen), &host, &port) &&
-           !tc__config_is_loopback(host);
+           tc__config_address(text_of(c, at->listen), &host, &port) && !config_is_loopback(host);
 }
 
 const char *tc__config_exposed_without(const struct tc_config *running,

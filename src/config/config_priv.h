@@ -153,7 +153,6 @@ void tc__config_token_set(struct tc__config_load *l, const char *path,
 /* ---- check.c ---- */
 
 void tc__config_check(struct tc__config_load *l);
-bool tc__config_is_loopback(struct tc_slice host);
 /* The address of a listener that runs and would be open to everybody if the new configuration's
  * tokens were taken; NULL when there is none. */
 const char *tc__config_exposed_without(const struct tc_config *running,

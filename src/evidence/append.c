@@ -33,7 +33,8 @@ void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset)
     t->entries[t->count++] = (struct tc__entry){number, offset};
 }
 
-void tc__table_cut(struct tc__table *t, uint64_t size, uint64_t seen)
+/* Forgets entries at or behind `size`. */
+static void table_cut(struct tc__table *t, uint64_t size, uint64_t seen)
 {
     while (t->count > 0 && t->entries[t->count - 1].offset >= size) {
         t->count--;
@@ -131,7 +132,7 @@ static void lose_group(struct tc_store *s, bool sync_failed)
         return;
     }
     g->now = g->durable;
-    tc__table_cut(&g->table, g->durable.size, g->durable.table_seen);
+    table_cut(&g->table, g->durable.size, g->durable.table_seen);
 }
 
 static tc_status fail_group(struct tc_store *s, int error, const char *what, struct tc_error *err)

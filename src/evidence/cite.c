@@ -14,7 +14,7 @@
 /* Of the newest lines, whose numbers are not given out again though their batches may be lost. */
 #define LINES_FOR_NUMBERS 4096
 
-void tc__cite_put(char *out, const struct tc__citation *c)
+static void cite_put(char *out, const struct tc__citation *c)
 {
     memset(out, ' ', TC__CITE_BYTES);
     tc__hex(out, &c->digest);
@@ -24,7 +24,7 @@ void tc__cite_put(char *out, const struct tc__citation *c)
     out[TC__CITE_BYTES - 1] = '\n';
 }
 
-bool tc__cite_get(const char *line, struct tc__citation *out)
+static bool cite_get(const char *line, struct tc__citation *out)
 {
     struct tc__citation c;
     struct tc_slice number = tc_slice_make(line + NUMBER_AT, TC_PUT_U64_MAX);
@@ -34,7 +34,7 @@ bool tc__cite_get(const char *line, struct tc__citation *out)
     }
     /* The line has one form only: whatever is not it is damaged. */
     char again[TC__CITE_BYTES];
-    tc__cite_put(again, &c);
+    cite_put(again, &c);
     if (memcmp(again, line, sizeof again) != 0) {
         return false;
     }
@@ -67,7 +67,7 @@ int tc__cite_each(const char *dir, bool (*take)(void *context, const struct tc__
         for (uint64_t n = got < 0 ? 0 : (uint64_t)got / TC__CITE_BYTES; n > 0 && more; n--) {
             struct tc__citation c;
             uint64_t at = (n - 1) * TC__CITE_BYTES;
-            if (tc__cite_get(lines + at, &c)) {
+            if (cite_get(lines + at, &c)) {
                 more = take(context, &c);
             } else if (bad != NULL) {
                 bad(context, from + at);
@@ -159,7 +159,7 @@ static int add_line(struct tc_store *s, const struct tc__citation *citation)
     if (*recent == citation->number) {
         return 0;
     }
-    tc__cite_put(line, citation);
+    cite_put(line, citation);
     int error = tc__write_all(&s->config.io, c->fd, line, sizeof line);
     if (error != 0) {
         /* A part of a line would put all that follow out of step. */

@@ -31,9 +31,6 @@ struct tc__citation {
     struct tc_digest digest;
 };
 
-void tc__cite_put(char *out, const struct tc__citation *c);
-bool tc__cite_get(const char *line, struct tc__citation *out);
-
 /* Calls `take` for each good line, last first, until it returns false; `bad` (may be NULL) for each
  * damaged one. 0 or errno. A file that is not there has no lines. */
 int tc__cite_each(const char *dir, bool (*take)(void *context, const struct tc__citation *c),

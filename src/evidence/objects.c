@@ -39,7 +39,7 @@ void tc__object_put(char *out, const struct tc__object *o)
     out[TC__OBJECT_LINE - 1] = '\n';
 }
 
-bool tc__object_get(const char *line, struct tc__object *out)
+static bool object_get(const char *line, struct tc__object *out)
 {
     uint64_t numbers[NUMBERS];
     for (size_t i = 0; i < NUMBERS; i++) {
@@ -120,7 +120,7 @@ bool tc__index_line(struct tc__index *ix, uint64_t line, struct tc__object *out)
             return false;
         }
     }
-    return tc__object_get(ix->chunk + (line - ix->chunk_at) * TC__OBJECT_LINE, out);
+    return object_get(ix->chunk + (line - ix->chunk_at) * TC__OBJECT_LINE, out);
 }
 
 uint64_t tc__index_search(struct tc__index *ix, uint64_t number)

@@ -58,6 +58,5 @@ bool tc__index_line(struct tc__index *ix, uint64_t line, struct tc__object *out)
 uint64_t tc__index_search(struct tc__index *ix, uint64_t number);
 
 void tc__object_put(char *out, const struct tc__object *o);
-bool tc__object_get(const char *line, struct tc__object *out);
 
 #endif

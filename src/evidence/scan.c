@@ -68,7 +68,8 @@ static void read_end(struct tc__scan *scan)
     scan->has_id = true;
 }
 
-bool tc__scan_grow(struct tc__scan *scan)
+/* A file that has grown: takes in what was added. */
+static bool scan_grow(struct tc__scan *scan)
 {
     struct stat st;
     scan->error = 0;
@@ -93,7 +94,7 @@ bool tc__scan_grow(struct tc__scan *scan)
 bool tc__scan_open(struct tc__scan *scan, int fd, char *window)
 {
     *scan = (struct tc__scan){.fd = fd, .window = window, .at = TC__HEAD_BYTES};
-    return tc__scan_grow(scan);
+    return scan_grow(scan);
 }
 
 int tc__scan_sum(struct tc__scan *scan, uint64_t at, uint64_t len, uint64_t seed, uint64_t *out)

@@ -53,8 +53,6 @@ struct tc__scan {
 
 /* Borrows fd and window as long as it is used. False and scan->error when it cannot be read. */
 bool tc__scan_open(struct tc__scan *scan, int fd, char *window);
-/* A file that has grown: takes in what was added. */
-bool tc__scan_grow(struct tc__scan *scan);
 
 /* The next batch; `check`: its payloads' checksums too. After a batch of one piece the window holds
  * all of it. */

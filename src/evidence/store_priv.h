@@ -102,8 +102,6 @@ void tc__tell(const struct tc_store *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset);
-/* Forgets entries at or behind `size`. */
-void tc__table_cut(struct tc__table *t, uint64_t size, uint64_t seen);
 
 /* TC_E_IO with a message of what was tried on which file; errno's text is added. ENOSPC and its
  * like make the store full. */

@@ -66,7 +66,12 @@ static tc_status open_room(struct tc_room *r, const char *name, size_t bytes)
     return TC_OK;
 }
 
-tc_status tc_stream_pool_ready(struct tc_stream_pool *p, size_t want_bytes)
+/*
+ * Makes both rooms usable and empty, of at least want_bytes. Then, after a
+ * TC_E_NOMEM from a codec, tc_stream_pool_grow makes the one that was full
+ * larger: false when that would exceed the budget, or when neither was full.
+ */
+static tc_status stream_pool_ready(struct tc_stream_pool *p, size_t want_bytes)
 {
     size_t bytes = want_bytes < p->budget_bytes ? want_bytes : p->budget_bytes;
     TC_TRY(open_room(&p->strings, "strings", bytes < ROOM_FIRST ? ROOM_FIRST : bytes));
@@ -81,7 +86,7 @@ static bool grow_room(struct tc_room *r, size_t budget_bytes)
            open_room(r, name, bytes) == TC_OK;
 }
 
-bool tc_stream_pool_grow(struct tc_stream_pool *p)
+static bool stream_pool_grow(struct tc_stream_pool *p)
 {
     bool strings = p->strings.arena.overflow_count > 0;
     bool scratch = p->scratch.arena.overflow_count > 0;
@@ -92,8 +97,9 @@ bool tc_stream_pool_grow(struct tc_stream_pool *p)
            (!scratch || grow_room(&p->scratch, p->budget_bytes));
 }
 
-struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
-                                            const struct tc_input *input, uint32_t source)
+/* What the codec is told about an input. */
+static struct tc_codec_input stream_codec_input(const struct tc_stream_pool *pool,
+                                                const struct tc_input *input, uint32_t source)
 {
     return (struct tc_codec_input){
         .bytes = input->bytes,
@@ -117,7 +123,7 @@ int64_t tc_stream_last_time(const struct tc_stream_pool *p, const struct tc_inpu
 {
     int64_t last_ns = TC_TIME_NONE;
     for (size_t i = 0; i < count; i++) {
-        struct tc_codec_input input = tc_stream_codec_input(p, &inputs[i], (uint32_t)i);
+        struct tc_codec_input input = stream_codec_input(p, &inputs[i], (uint32_t)i);
         const struct tc_codec *codec = inputs[i].codec;
         int64_t ns = codec->last_time == NULL ? TC_TIME_NONE : codec->last_time(&input);
         last_ns = ns > last_ns ? ns : last_ns;
@@ -398,10 +404,10 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
 {
     struct tc_stream_pool *p = s->pool;
     const struct tc_codec *codec = s->input->codec;
-    struct tc_codec_input in = tc_stream_codec_input(p, s->input, s->source);
+    struct tc_codec_input in = stream_codec_input(p, s->input, s->source);
     size_t want = is_whole(s) ? s->input->bytes.len : ROOM_FIRST;
     for (;;) {
-        TC_TRY(tc_stream_pool_ready(p, want));
+        TC_TRY(stream_pool_ready(p, want));
         struct delivery d = {.stream = s, .before = s->count};
         d.out = (struct tc_codec_out){.event = take_event,
                                       .unknown = take_unknown,
@@ -422,7 +428,7 @@ static tc_status decode_some(struct tc_source_stream *s, struct tc_error *err)
         }
         s->count = d.before;
         s->cursor = start;
-        if (!tc_stream_pool_grow(p)) {
+        if (!stream_pool_grow(p)) {
             s->done = true;
             s->over_budget = true;
             return TC_E_LIMIT;

@@ -105,23 +105,11 @@ void tc_source_stream_fini(struct tc_source_stream *s);
 /* A tc_stream_fn; context is the struct tc_source_stream. */
 TC_CHECKED tc_status tc_source_stream_next(void *context, const struct tc_event **out);
 
-/* What the codec is told about an input. */
-struct tc_codec_input tc_stream_codec_input(const struct tc_stream_pool *pool,
-                                            const struct tc_input *input, uint32_t source);
-
 /*
  * How far the inputs reach: a log that goes on with lines that are no events shows that time
  * passed. The latest of all, so the order of the inputs makes no difference.
  */
 int64_t tc_stream_last_time(const struct tc_stream_pool *p, const struct tc_input *inputs,
                             size_t count);
-
-/*
- * Makes both rooms usable and empty, of at least want_bytes. Then, after a
- * TC_E_NOMEM from a codec, tc_stream_pool_grow makes the one that was full
- * larger: false when that would exceed the budget, or when neither was full.
- */
-TC_CHECKED tc_status tc_stream_pool_ready(struct tc_stream_pool *p, size_t want_bytes);
-bool tc_stream_pool_grow(struct tc_stream_pool *p);
 
 #endif

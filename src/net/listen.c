@@ -41,7 +41,7 @@ static void plain_close(struct tc_conn *c)
     (void)close(c->fd);
 }
 
-const struct tc__io tc__io_plain = {
+static const struct tc__io io_plain = {
     .read = plain_read,
     .write = plain_write,
     .half_close = plain_half_close,
@@ -84,9 +84,8 @@ static bool take(struct tc__listener *l, int fd)
     static const int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     void *session = l->tls != NULL ? tc__tls_session(l->tls, fd) : NULL;
-    bool taken =
-        (l->tls == NULL || session != NULL) &&
-        tc__net_attach(l, fd, session != NULL ? &tc__io_tls : &tc__io_plain, session) != NULL;
+    bool taken = (l->tls == NULL || session != NULL) &&
+                 tc__net_attach(l, fd, session != NULL ? &tc__io_tls : &io_plain, session) != NULL;
     if (!taken) {
         tc__tls_session_free(session);
         (void)close(fd);

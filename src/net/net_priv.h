@@ -49,7 +49,6 @@ struct tc__io {
     void (*close)(struct tc_conn *c);
 };
 
-extern const struct tc__io tc__io_plain;
 extern const struct tc__io tc__io_tls;
 
 enum tc__conn_phase {

@@ -28,7 +28,6 @@ enum tc__record_kind {
 
 /* Stored as numbers too. */
 enum tc__output { TC__OUTPUT_FILE, TC__OUTPUT_OTLP, TC__OUTPUT_PULL, TC__OUTPUT_COUNT };
-const char *tc__output_name(enum tc__output output);
 
 /* How far an output is: everything before `next` was delivered. */
 struct tc__cursor {
@@ -300,13 +299,8 @@ uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc_
 void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t end);
 
 /* Steps of the writer. */
-void tc__outbox_store(struct tc_outbox *o);              /* what waits goes to the log */
-void tc__outbox_deliver(struct tc_outbox *o);            /* from the log to the file */
-void tc__outbox_save(struct tc_outbox *o, bool durable); /* cursors, to the log */
+void tc__outbox_store(struct tc_outbox *o);   /* what waits goes to the log */
 void tc__outbox_compact(struct tc_outbox *o); /* when the log is long and mostly delivered */
-/* A failure of the disk: counted, said, and not tried again before a while. */
-void tc__outbox_failed(struct tc_outbox *o, const char *what, const struct tc_error *err,
-                       int64_t *io_backoff_ns, int64_t *out_retry_ns);
 
 void *tc__outbox_writer_main(void *outbox);
 void *tc__outbox_export_main(void *outbox);

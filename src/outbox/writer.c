@@ -15,14 +15,15 @@
 #define DISK_BACKOFF_MIN (TC_SECOND / 100)
 #define DISK_BACKOFF_MAX TC_SECOND
 
-const char *tc__output_name(enum tc__output output)
+static const char *output_name(enum tc__output output)
 {
     static const char *const names[TC__OUTPUT_COUNT] = {"file", "otlp", "warehouse"};
     return names[output];
 }
 
-void tc__outbox_failed(struct tc_outbox *o, const char *what, const struct tc_error *err,
-                       int64_t *io_backoff_ns, int64_t *out_retry_ns)
+/* A failure of the disk: counted, said, and not tried again before a while. */
+static void outbox_failed(struct tc_outbox *o, const char *what, const struct tc_error *err,
+                          int64_t *io_backoff_ns, int64_t *out_retry_ns)
 {
     int64_t pause = *io_backoff_ns == 0 ? DISK_BACKOFF_MIN : *io_backoff_ns * 2;
     *io_backoff_ns = pause > DISK_BACKOFF_MAX ? DISK_BACKOFF_MAX : pause;
@@ -61,7 +62,7 @@ void tc__outbox_give_up(struct tc_outbox *o, enum tc__output output, uint64_t en
     (void)pthread_mutex_unlock(&o->lock);
     if (lost > 0) {
         tc_log_fields(TC_LOG_ERROR, "verdicts in the log are damaged and were not delivered",
-                      TC_LOG_CSTR("output", tc__output_name(output)),
+                      TC_LOG_CSTR("output", output_name(output)),
                       TC_LOG_NUMBER("count", (int64_t)lost));
     }
 }
@@ -96,7 +97,7 @@ uint64_t tc__outbox_drop(struct tc_outbox *o, enum tc__output output, struct tc_
                                   : &o->stats.dropped_pull) += count;
     (void)pthread_mutex_unlock(&o->lock);
     tc_log_fields(TC_LOG_WARN, "verdicts were dropped: too many wait for an output",
-                  TC_LOG_CSTR("output", tc__output_name(output)),
+                  TC_LOG_CSTR("output", output_name(output)),
                   TC_LOG_NUMBER("count", (int64_t)count));
     return count;
 }
@@ -184,8 +185,7 @@ void tc__outbox_store(struct tc_outbox *o)
     struct tc_error err = {0};
     uint64_t at = o->log.end;
     if (tc__log_append(&o->log, &o->io, tc_slice_make(o->group, len), true, &err) != TC_OK) {
-        tc__outbox_failed(o, "verdicts cannot be stored", &err, &o->log_backoff_ns,
-                          &o->log_retry_ns);
+        outbox_failed(o, "verdicts cannot be stored", &err, &o->log_backoff_ns, &o->log_retry_ns);
         return;
     }
     o->log_backoff_ns = 0;
@@ -203,7 +203,8 @@ void tc__outbox_store(struct tc_outbox *o)
     (void)pthread_mutex_unlock(&o->lock);
 }
 
-void tc__outbox_save(struct tc_outbox *o, bool durable)
+/* Cursors, to the log. */
+static void save_cursors(struct tc_outbox *o, bool durable)
 {
     char bytes[TC__OUTPUT_COUNT * 128];
     size_t len = 0;
@@ -231,7 +232,7 @@ void tc__outbox_save(struct tc_outbox *o, bool durable)
         tc__log_append(&o->log, &o->io, tc_slice_make(bytes, len), durable, &err) == TC_OK) {
         return;
     }
-    tc__outbox_failed(o, "verdicts cannot be stored", &err, &o->log_backoff_ns, &o->log_retry_ns);
+    outbox_failed(o, "verdicts cannot be stored", &err, &o->log_backoff_ns, &o->log_retry_ns);
     (void)pthread_mutex_lock(&o->lock);
     o->out[TC__OUTPUT_FILE].moved = !o->file_dirty;
     o->out[TC__OUTPUT_OTLP].moved = true;
@@ -358,7 +359,7 @@ static tc_status leave_file(struct tc_outbox *o, struct tc_error *err)
     bool shrank = tc__file_shrank(&o->file);
     if (o->file_dirty && (shrank || !tc__file_is_current(&o->file))) {
         TC_TRY(sync_file(o, err));
-        tc__outbox_save(o, false);
+        save_cursors(o, false);
     }
     return TC_OK;
 }
@@ -425,7 +426,8 @@ static bool is_sync_due(const struct tc_outbox *o, bool stopping)
     return o->file_dirty && (stopping || o->file_sync_ns <= tc_mono_ns());
 }
 
-void tc__outbox_deliver(struct tc_outbox *o)
+/* From the log to the file. */
+static void deliver_all(struct tc_outbox *o)
 {
     reopen(o);
     /* As long as the file takes them, what waits is only what came this moment. */
@@ -445,8 +447,8 @@ void tc__outbox_deliver(struct tc_outbox *o)
         status = sync_file(o, &err);
     }
     if (status != TC_OK) {
-        tc__outbox_failed(o, "verdicts cannot be written to their file", &err, &o->file_backoff_ns,
-                          &o->file_retry_ns);
+        outbox_failed(o, "verdicts cannot be written to their file", &err, &o->file_backoff_ns,
+                      &o->file_retry_ns);
         return;
     }
     o->file_backoff_ns = 0;
@@ -507,9 +509,9 @@ void *tc__outbox_writer_main(void *outbox)
         }
         (void)pthread_mutex_unlock(&o->lock);
         tc__outbox_store(o);
-        tc__outbox_deliver(o);
+        deliver_all(o);
         if (o->log_retry_ns <= tc_mono_ns()) {
-            tc__outbox_save(o, false);
+            save_cursors(o, false);
         }
         tc__outbox_compact(o);
         prepare(o);
@@ -517,7 +519,7 @@ void *tc__outbox_writer_main(void *outbox)
         (void)pthread_cond_broadcast(&o->export);
     }
     (void)pthread_mutex_unlock(&o->lock);
-    tc__outbox_save(o, true);
+    save_cursors(o, true);
     (void)pthread_mutex_lock(&o->lock);
     o->writer_over = true;
     (void)pthread_cond_broadcast(&o->ended);

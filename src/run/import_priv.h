@@ -239,15 +239,11 @@ TC_CHECKED tc_status tc__import_tell_words(struct tc__import *i, struct tc_error
 
 /* A valid contract, results of what it is about, and nothing was forced. */
 bool tc__import_publishable(const struct tc__import *i);
-/* Whether it repeats the runs of its group: not when it is forced, a twin, or of something else. */
-bool tc__import_is_replicate(const struct tc__import *i);
 /* The run is there: evidence of it that is missing or damaged is put back, and told. */
 TC_CHECKED tc_status tc__import_put_back(struct tc__import *i, struct tc_import_outcome *out,
                                          struct tc_error *err);
 TC_CHECKED tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
                                       struct tc_error *err);
-/* [{"digest":...,"name":...,"role":...,"size":...}, ...] as artifact_lineage_dim has it. */
-void tc__import_uris_json(const struct tc__import *i, struct tc_json_out *j);
 
 static inline struct tc_bind tc__bind_text(struct tc_slice s)
 {

@@ -55,7 +55,8 @@ static tc_status add_files(struct tc__import *i, struct tc_files_batch *batch, s
     return tc_files_add_bytes(batch, tc_slice_make(i->manifest, i->manifest_len), &digest, err);
 }
 
-void tc__import_uris_json(const struct tc__import *i, struct tc_json_out *j)
+/* [{"digest":...,"name":...,"role":...,"size":...}, ...] as artifact_lineage_dim has it. */
+static void add_uris(const struct tc__import *i, struct tc_json_out *j)
 {
     tc_json_add_array(j);
     for (size_t n = 0; n < i->source_count; n++) {
@@ -148,6 +149,12 @@ static bool put_lists(const struct tc__import *i, struct tc_rows *rows)
     return ok;
 }
 
+/* Whether it repeats the runs of its group: not when it is forced, a twin, or of something else. */
+static bool is_replicate(const struct tc__import *i)
+{
+    return !i->forced && !i->of_other_model && !i->of_other_type && !i->has_twin;
+}
+
 static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_t replicate)
 {
     if (i->started_us != INT64_MAX) {
@@ -157,7 +164,7 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
         tc_rows_int(rows, TC_RUN_ENDED, i->ended_us);
     }
     tc_rows_int(rows, TC_RUN_ADDED, i->want->now_us);
-    if (tc__import_is_replicate(i)) {
+    if (is_replicate(i)) {
         tc_rows_int(rows, TC_RUN_REPLICATE_INDEX, replicate);
     }
     if (i->contract != NULL) {
@@ -169,12 +176,7 @@ static void put_numbers(const struct tc__import *i, struct tc_rows *rows, int64_
 
 bool tc__import_publishable(const struct tc__import *i)
 {
-    return i->contract != NULL && tc__import_is_replicate(i);
-}
-
-bool tc__import_is_replicate(const struct tc__import *i)
-{
-    return !i->forced && !i->of_other_model && !i->of_other_type && !i->has_twin;
+    return i->contract != NULL && is_replicate(i);
 }
 
 static tc_status write_run(struct tc__import *i, const struct keys *keys, struct tc_error *err)
@@ -217,7 +219,7 @@ static tc_status write_lineage(struct tc__import *i, char *out_key, uint64_t *io
     }
     TC_ASSERT(tc_rows_add(rows));
     struct tc_json_out uris_json = tc_json_out_grow(&uris);
-    tc__import_uris_json(i, &uris_json);
+    add_uris(i, &uris_json);
     tc_rows_int(rows, TC_LINEAGE_RAW_BYTES, (int64_t)bytes);
     tc_status status =
         !uris.failed && put(rows, TC_LINEAGE_RUN_ID, tc_slice_cstr(i->run_id)) &&

@@ -94,16 +94,6 @@ void tc__alias_add(struct tc__book *b, struct tc_slice key, uint64_t hash, uint3
 
 /* ---- series ---- */
 
-struct tc_slice tc__series_text(const struct tc__book *b, const struct tc__series *s,
-                                enum tc__text which)
-{
-    size_t at = s->at;
-    for (unsigned i = 0; i < which; i++) {
-        at += s->len[i];
-    }
-    return tc_slice_make(b->heap + at, s->len[which]);
-}
-
 static uint64_t hash_of(const struct tc__identity *id)
 {
     uint64_t hash = tc_hash_mix(id->family, (uint64_t)id->rank);

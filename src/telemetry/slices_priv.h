@@ -179,8 +179,6 @@ void tc__alias_add(struct tc__book *b, struct tc_slice key, uint64_t hash, uint3
                    const struct tc__identity *id);
 /* The series, made when it is new; TC__NO_SERIES when there is no room. */
 uint32_t tc__series_get(struct tc__book *b, const struct tc__identity *id);
-struct tc_slice tc__series_text(const struct tc__book *b, const struct tc__series *s,
-                                enum tc__text which);
 /* Gives every series its `order`. */
 void tc__book_sort(struct tc__book *b);
 /* Forgets series without samples that were last seen before `before_ns`; how many. */

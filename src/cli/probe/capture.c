@@ -22,7 +22,7 @@
 /* A text of ours: 4,096 PCI devices of 200 bytes fit. */
 #define TEXT_BYTES ((size_t)1 << 20)
 
-struct tc_capture *tc_capture_add(struct tc_captures *c, const char *name)
+static struct tc_capture *capture_add(struct tc_captures *c, const char *name)
 {
     if (c->count == TC_CAPTURES_MAX) {
         return NULL;
@@ -69,7 +69,7 @@ static void end(struct text *t, const char *missing)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "%s.txt", t->name);
-    struct tc_capture *to = tc_capture_add(t->to, name);
+    struct tc_capture *to = capture_add(t->to, name);
     if (to == NULL || t->b.len == t->head) {
         free(t->b.data);
         if (to != NULL) {
@@ -350,7 +350,7 @@ static void capture_container(struct tc_captures *c)
 static void capture_system(struct tc_captures *c)
 {
     struct utsname u;
-    struct tc_capture *to = tc_capture_add(c, "uname.txt");
+    struct tc_capture *to = capture_add(c, "uname.txt");
     char *text = malloc(sizeof u + 8);
     if (to == NULL || text == NULL || uname(&u) != 0) {
         free(text);
@@ -366,7 +366,7 @@ static void capture_file(struct tc_captures *c, const char *root, const char *pa
                          const char *name)
 {
     char full[PATH_BYTES];
-    struct tc_capture *to = tc_capture_add(c, name);
+    struct tc_capture *to = capture_add(c, name);
     (void)snprintf(full, sizeof full, "%s%s", root, path);
     if (to != NULL) {
         tc_probe_read(to, full);
@@ -400,7 +400,7 @@ static void capture_tools(struct tc_captures *c)
     /* One that is not there, or hangs over a dead driver, is not asked again. */
     const char *given_up = NULL;
     for (size_t i = 0; i < TC_COUNT(tools); i++) {
-        struct tc_capture *to = tc_capture_add(c, tools[i].file);
+        struct tc_capture *to = capture_add(c, tools[i].file);
         if (to == NULL) {
             return;
         }
@@ -467,7 +467,7 @@ tc_status tc_probe_load(struct tc_captures *c, const char *dir, struct tc_error 
     }
     for (int i = 0; i < count; i++) {
         char path[PATH_BYTES];
-        struct tc_capture *to = tc_capture_add(c, names[i]->d_name);
+        struct tc_capture *to = capture_add(c, names[i]->d_name);
         if (to != NULL &&
             snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name) < (int)sizeof path) {
             tc_probe_read(to, path);

@@ -27,7 +27,6 @@ struct tc_captures {
 };
 
 /* A new one; NULL when there is no room. */
-struct tc_capture *tc_capture_add(struct tc_captures *c, const char *name);
 void tc_captures_free(struct tc_captures *c);
 
 /* All that this machine tells. root is "" but for tests, which have a tree of their own. */

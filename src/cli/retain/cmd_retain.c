@@ -143,7 +143,7 @@ static void print_json(const struct tc_retain *r, bool dry_run, struct tc_grow *
     (void)tc_json_done_line(&j);
 }
 
-void tc_retain_print(const struct tc_retain *r, bool json, bool dry_run, struct tc_grow *g)
+static void retain_print(const struct tc_retain *r, bool json, bool dry_run, struct tc_grow *g)
 {
     if (json) {
         print_json(r, dry_run, g);
@@ -219,7 +219,7 @@ static int act(const struct asked *a)
     }
     tc_status status = tc_retain_plan(&r, &err);
     if (status == TC_OK) {
-        tc_retain_print(&r, a->json, a->dry_run, &g);
+        retain_print(&r, a->json, a->dry_run, &g);
         code = tc_run_print(&g, TC_EXIT_OK);
     }
     if (status == TC_OK && code == TC_EXIT_OK && !a->dry_run && !tc_retain_is_empty(&r)) {

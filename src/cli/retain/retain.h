@@ -62,7 +62,6 @@ struct tc_retain {
 TC_CHECKED tc_status tc_retain_plan(struct tc_retain *r, struct tc_error *err);
 /* The cold tier: snapshots, lineages, files. Part of the plan. */
 TC_CHECKED tc_status tc_retain_plan_cold(struct tc_retain *r, struct tc_error *err);
-void tc_retain_print(const struct tc_retain *r, bool json, bool dry_run, struct tc_grow *g);
 bool tc_retain_is_empty(const struct tc_retain *r);
 TC_CHECKED tc_status tc_retain_do(struct tc_retain *r, struct tc_error *err);
 void tc_retain_fini(struct tc_retain *r);

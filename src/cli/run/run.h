@@ -77,8 +77,6 @@ struct tc_slice tc_run_text(const struct tc_run_set *s, size_t row, size_t colum
 /* "" and TEXT without an answer. */
 const char *tc_run_name(const struct tc_run_set *s, size_t column);
 enum tc_column_type tc_run_type(const struct tc_run_set *s, size_t column);
-/* The column of that name, or column_count. */
-size_t tc_run_column(const struct tc_run_set *s, const char *name);
 /* A value for people; "-" when NULL. */
 void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column);
 /* One row as a JSON object; text columns that hold JSON as JSON. */

@@ -118,15 +118,6 @@ enum tc_column_type tc_run_type(const struct tc_run_set *s, size_t column)
     return column < s->column_count ? s->rows->columns[column].type : TC_COLUMN_TEXT;
 }
 
-size_t tc_run_column(const struct tc_run_set *s, const char *name)
-{
-    size_t c = 0;
-    while (c < s->column_count && strcmp(tc_run_name(s, c), name) != 0) {
-        c++;
-    }
-    return c;
-}
-
 /* ---- values ---- */
 
 /* Digits with a comma every three, up to the point. */

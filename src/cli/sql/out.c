@@ -50,7 +50,8 @@ void tc_sql_printer_destroy(struct tc_sql_printer *p)
     }
 }
 
-size_t tc_sql_value_max(const struct tc_rows *rows, size_t column, size_t row)
+/* Room that tc_sql_value needs for it. */
+static size_t sql_value_max(const struct tc_rows *rows, size_t column, size_t row)
 {
     bool is_text = rows->columns[column].type == TC_COLUMN_TEXT;
     return is_text && !tc_rows_is_null(rows, column, row) ? tc_rows_get_text(rows, column, row).len
@@ -143,7 +144,7 @@ static void csv_head(struct tc_sql_printer *p, const struct tc_rows *rows)
 static bool csv_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
 {
     for (size_t c = 0; c < rows->column_count; c++) {
-        if (!room(p, tc_sql_value_max(rows, c, row))) {
+        if (!room(p, sql_value_max(rows, c, row))) {
             return false;
         }
         struct tc_buf b = tc_buf_make(p->text, p->cap);

@@ -67,8 +67,6 @@ void tc_sql_printer_destroy(struct tc_sql_printer *p);
 
 /* One value as text, without quotes; nothing for NULL. */
 void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, size_t row);
-/* Room that tc_sql_value needs for it. */
-size_t tc_sql_value_max(const struct tc_rows *rows, size_t column, size_t row);
 
 /* Rows as a table. `widths` has column_count entries, made from the first rows. */
 struct tc_sql_layout {

@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int tc__files_unlink(struct tc_files *f, const struct tc_digest *digest)
+/* Removes content; 0 or errno. */
+static int files_unlink(struct tc_files *f, const struct tc_digest *digest)
 {
     char path[TC__PATH_MAX];
     tc__files_path(f, digest, false, path);
@@ -51,7 +52,7 @@ static int settle_one(struct tc_files *f, const struct tc__journal *own, struct 
     }
     const struct tc__journal *heir = tc__journals_claimant(f, own, digest);
     if (heir == NULL) {
-        return tc__files_unlink(f, digest);
+        return files_unlink(f, digest);
     }
     return tc__journal_add(&f->io, heir->fd, TC__CLAIM_WRITTEN, digest);
 }
@@ -301,7 +302,7 @@ tc_status tc_files_remove(struct tc_files *f, const struct tc_digest *digest, st
     } else if (status == TC_OK && access(path, F_OK) != 0) {
         status = tc_fail(err, TC_E_NOTFOUND, 0, "%s: not there", path);
     } else if (status == TC_OK) {
-        int error = tc__files_unlink(f, digest);
+        int error = files_unlink(f, digest);
         status = error == 0 ? TC_OK : tc__files_fail(err, "cannot remove", path, error);
     }
     tc__journals_free(f);

@@ -118,7 +118,5 @@ bool tc__journal_has(struct tc_slice text, enum tc__claim claim, const struct tc
 const struct tc__journal *tc__journals_claimant(const struct tc_files *f,
                                                 const struct tc__journal *but,
                                                 const struct tc_digest *digest);
-/* Removes content; 0 or errno. */
-int tc__files_unlink(struct tc_files *f, const struct tc_digest *digest);
 
 #endif

@@ -21,7 +21,7 @@ void tc_wire_out_fini(struct tc_wire_out *o)
     *o = (struct tc_wire_out){0};
 }
 
-char *tc__wire_room(struct tc_wire_out *o, size_t len)
+static char *wire_room(struct tc_wire_out *o, size_t len)
 {
     if (o->status != TC_OK) {
         return NULL;
@@ -37,7 +37,7 @@ char *tc__wire_room(struct tc_wire_out *o, size_t len)
 
 void tc__wire_put(struct tc_wire_out *o, const void *bytes, size_t len)
 {
-    char *to = tc__wire_room(o, len);
+    char *to = wire_room(o, len);
     if (to != NULL && len > 0) {
         memcpy(to, bytes, len);
     }
@@ -199,7 +199,7 @@ bool tc__wire_take(struct tc_slice *rest, void *out, size_t len)
     return true;
 }
 
-bool tc__wire_take_text(struct tc_slice *rest, size_t max, struct tc_slice *out)
+static bool wire_take_text(struct tc_slice *rest, size_t max, struct tc_slice *out)
 {
     uint32_t len = 0;
     if (!tc__wire_take(rest, &len, sizeof len) || len > rest->len || len > max) {
@@ -246,7 +246,7 @@ tc_status tc_wire_get_hello(struct tc_slice body, struct tc_wire_hello *out, str
     if (!tc__wire_take(&body, &out->version, sizeof out->version) ||
         !tc__wire_take(&body, &out->schema, sizeof out->schema) ||
         !tc__wire_take(&body, &mode, sizeof mode) ||
-        !tc__wire_take_text(&body, TC_WIRE_ENGINE_MAX, &out->engine)) {
+        !wire_take_text(&body, TC_WIRE_ENGINE_MAX, &out->engine)) {
         return tc__wire_bad(err, "a hello that is too short");
     }
     out->mode = mode == TC_WAREHOUSE_WRITE ? TC_WAREHOUSE_WRITE : TC_WAREHOUSE_READ;
@@ -272,7 +272,7 @@ tc_status tc_wire_get_error(struct tc_slice body, struct tc_error *err)
     struct tc_slice message;
     if (!tc__wire_take(&body, &status, sizeof status) ||
         !tc__wire_take(&body, &offset, sizeof offset) ||
-        !tc__wire_take_text(&body, TC_ERROR_MESSAGE_MAX, &message) || !is_status(status)) {
+        !wire_take_text(&body, TC_ERROR_MESSAGE_MAX, &message) || !is_status(status)) {
         return tc__wire_bad(err, "an error that cannot be read");
     }
     return tc_fail(err, (tc_status)status, (size_t)offset, "%.*s", TC_FMT(message));
@@ -322,7 +322,7 @@ tc_status tc_wire_get_forget(struct tc_slice body, struct tc_forget *out,
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for %u keys", count);
     }
     for (size_t i = 0; i < count; i++) {
-        if (!tc__wire_take_text(&body, TC_WIRE_BODY_MAX, &keys[i])) {
+        if (!wire_take_text(&body, TC_WIRE_BODY_MAX, &keys[i])) {
             free(keys);
             return tc__wire_bad(err, "a key that is too short");
         }
@@ -345,7 +345,7 @@ static bool take_bind(struct tc_slice *rest, struct tc_bind *out)
         return true;
     }
     if (out->type == TC_COLUMN_TEXT) {
-        return tc__wire_take_text(rest, TC_WIRE_BODY_MAX, &out->as.text);
+        return wire_take_text(rest, TC_WIRE_BODY_MAX, &out->as.text);
     }
     if (out->type == TC_COLUMN_REAL) {
         return tc__wire_take(rest, &out->as.real, sizeof out->as.real);
@@ -362,7 +362,7 @@ tc_status tc_wire_get_query(struct tc_slice body, struct tc_query *out, struct t
     if (!take_flag(&body, &out->untrusted) ||
         !tc__wire_take(&body, &out->rows_max, sizeof out->rows_max) ||
         !tc__wire_take(&body, &out->time_ns, sizeof out->time_ns) || out->time_ns < 0 ||
-        !tc__wire_take_text(&body, TC_WIRE_SQL_MAX, &out->sql) ||
+        !wire_take_text(&body, TC_WIRE_SQL_MAX, &out->sql) ||
         !tc__wire_take(&body, &count, sizeof count) || count > TC_WIRE_BINDS_MAX ||
         count > body.len / 2) {
         return tc__wire_bad(err, "a query that cannot be read");
@@ -389,7 +389,7 @@ tc_status tc_wire_get_parquet(struct tc_slice body, struct tc_wire_parquet *out,
     struct tc_slice path;
     if (!tc__wire_take_table(&body, &out->table) || !take_column(&body, &out->time_column) ||
         !tc__wire_take(&body, &out->before_us, sizeof out->before_us) ||
-        !tc__wire_take_text(&body, TC_WIRE_PATH_MAX - 1, &path) || path.len == 0 ||
+        !wire_take_text(&body, TC_WIRE_PATH_MAX - 1, &path) || path.len == 0 ||
         path.ptr[0] != '/' || tc_slice_find_byte(path, '\0') != TC_NPOS) {
         return tc__wire_bad(err, "a Parquet file that cannot be read: its path is absolute");
     }

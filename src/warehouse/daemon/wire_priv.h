@@ -6,7 +6,6 @@
 #include "warehouse/daemon/wire.h"
 
 /* Room for len bytes at the end of the frame; NULL once anything failed. */
-char *tc__wire_room(struct tc_wire_out *o, size_t len);
 void tc__wire_put(struct tc_wire_out *o, const void *bytes, size_t len);
 void tc__wire_put_u32(struct tc_wire_out *o, uint32_t value);
 
@@ -14,7 +13,6 @@ void tc__wire_put_u32(struct tc_wire_out *o, uint32_t value);
 tc_status tc__wire_bad(struct tc_error *err, const char *what);
 /* Takes from the front; false when there is not so much, or it is not what it should be. */
 bool tc__wire_take(struct tc_slice *rest, void *out, size_t len);
-bool tc__wire_take_text(struct tc_slice *rest, size_t max, struct tc_slice *out);
 bool tc__wire_take_table(struct tc_slice *rest, enum tc_table *out);
 
 #endif
