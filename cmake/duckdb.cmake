@@ -36,7 +36,7 @@ if(NOT tc_duckdb_system)
       message(FATAL_ERROR "DuckDB could not be fetched; see above")
     endif()
   endif()
-  # Where an installed program has it beside itself, one of the build has it too (duckdb_load.c).
+  # Where an installed program has it beside itself, one of the build has it too (warehouse/duckdb/load.c).
   file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/lib/tracecore")
   file(CREATE_LINK "${tc_duckdb_library}" "${CMAKE_BINARY_DIR}/lib/tracecore/libduckdb.so" SYMBOLIC)
   install(FILES "${tc_duckdb_library}" DESTINATION lib/tracecore
@@ -46,4 +46,3 @@ endif()
 
 add_library(tc_duckdb INTERFACE)
 target_include_directories(tc_duckdb SYSTEM INTERFACE "${tc_duckdb_include}")
-target_link_libraries(tc_duckdb INTERFACE ${CMAKE_DL_LIBS})

@@ -90,15 +90,17 @@ tc_room(server outbox config net observe telemetry warehouse evidence intake liv
 tc_room(cli server config observe offline http_client run result probe contract warehouse evidence intake score sim story engine verdict detect codec event base)
 tc_room(bench cli observe telemetry evidence engine verdict detect codec event base)
 
-tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml)
+tc_room_uses(base PkgConfig::simdjson PkgConfig::crypto PkgConfig::xxhash PkgConfig::fyaml ${CMAKE_DL_LIBS})
 tc_room_uses(evidence PkgConfig::zstd PkgConfig::xxhash PkgConfig::crypto)
-tc_room_uses(http_client PkgConfig::zlib PkgConfig::ssl PkgConfig::crypto tc_http_parser)
+tc_room_uses(http_client PkgConfig::zlib)
 tc_room_uses(net PkgConfig::event PkgConfig::nghttp2 PkgConfig::zstd PkgConfig::zlib PkgConfig::ssl
              tc_http_parser)
 tc_room_uses(server PkgConfig::event)
 
-# Not where compilers look: the headers of the room, compiled alone, need to be told. It is not linked.
+# Loaded when first needed and not linked. Where they are not where compilers look, the headers of
+# the room, compiled alone, need to be told.
 target_link_libraries(tc_warehouse PUBLIC tc_duckdb)
+target_include_directories(tc_http_client SYSTEM PUBLIC ${curl_INCLUDE_DIRS})
 
 # The only C++ file. simdjson reports by error code when it is told there are no exceptions.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json.cpp" PROPERTIES

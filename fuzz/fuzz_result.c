@@ -15,16 +15,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_row(const struct tc_result_row *row)
 {
-    const struct tc_table_info *info = tc_table_info(row->table);
-    for (size_t i = 0; i < TC_TABLE_COLUMNS_MAX; i++) {
-        const struct tc_result_cell *cell = &row->cells[i];
-        if (!cell->known) {
+    for (size_t i = 0; i < row->rows->column_count; i++) {
+        enum tc_column_type type = row->rows->columns[i].type;
+        if (!tc_result_known(row, i)) {
             continue;
         }
-        TC_ASSERT(i < info->column_count);
-        TC_ASSERT(info->columns[i].type != TC_COLUMN_TEXT || cell->text.len > 0);
-        TC_ASSERT(info->columns[i].type != TC_COLUMN_REAL || isfinite(cell->real));
-        TC_ASSERT(cell->definition == NULL || cell->definition->field != NULL);
+        TC_ASSERT(type != TC_COLUMN_TEXT || tc_result_get_text(row, i).len > 0);
+        TC_ASSERT(type != TC_COLUMN_REAL || isfinite(tc_result_get_real(row, i)));
+        TC_ASSERT(row->definitions[i] == NULL || row->definitions[i]->field != NULL);
     }
 }
 

@@ -5,19 +5,19 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-
-#ifdef TC_ASAN
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* The bytes end where the page begins that nobody may touch; so they begin somewhere in a page. */
-#define ALIGN 64U
 
 static size_t page_bytes(void)
 {
     long bytes = sysconf(_SC_PAGESIZE);
     return bytes > 0 ? (size_t)bytes : 4096;
 }
+
+#ifdef TC_ASAN
+/* The bytes end where the page begins that nobody may touch; so they begin somewhere in a page. */
+#define ALIGN 64U
 
 /* What is mapped for size bytes; 0 when there is no such size. */
 static size_t mapped(size_t size)
@@ -77,6 +77,19 @@ struct tc_block *tc_block_new(size_t size)
         return NULL;
     }
     return b;
+}
+
+void tc_block_clear(struct tc_block *b)
+{
+    size_t page = page_bytes();
+    size_t head = (page - (uintptr_t)b->bytes % page) % page;
+    size_t whole = head < b->size ? (b->size - head) / page * page : 0;
+    if (whole == 0 || madvise(b->bytes + head, whole, MADV_DONTNEED) != 0) {
+        memset(b->bytes, 0, b->size);
+        return;
+    }
+    memset(b->bytes, 0, head);
+    memset(b->bytes + head + whole, 0, b->size - head - whole);
 }
 
 void tc_block_free(struct tc_block *b)

@@ -17,6 +17,8 @@ struct tc_block {
 
 /* NULL when there is no memory. */
 struct tc_block *tc_block_new(size_t size);
+/* All zero again, as new: what was used is given back, which takes less than to write zeros. */
+void tc_block_clear(struct tc_block *b);
 /* Takes NULL too. */
 void tc_block_free(struct tc_block *b);
 

@@ -220,9 +220,8 @@ static void json_escape(struct tc_buf *b, unsigned char c)
     }
 }
 
-void tc_buf_json(struct tc_buf *b, struct tc_slice s)
+void tc_buf_escaped(struct tc_buf *b, struct tc_slice s)
 {
-    tc_buf_char(b, '"');
     size_t i = 0;
     while (i < s.len) {
         size_t start = i;
@@ -250,6 +249,12 @@ void tc_buf_json(struct tc_buf *b, struct tc_slice s)
         }
         i += len;
     }
+}
+
+void tc_buf_json(struct tc_buf *b, struct tc_slice s)
+{
+    tc_buf_char(b, '"');
+    tc_buf_escaped(b, s);
     tc_buf_char(b, '"');
 }
 

@@ -225,6 +225,8 @@ void tc_buf_f64(struct tc_buf *b, double value);
  * bytes that are not UTF-8 become U+FFFD each, so that the output always is.
  */
 void tc_buf_json(struct tc_buf *b, struct tc_slice s);
+/* The same without the quotes. */
+void tc_buf_escaped(struct tc_buf *b, struct tc_slice s);
 
 /* Length of the valid UTF-8 sequence at s[0], or 0: RFC 3629, no surrogates, no overlong forms.
  * There is at least one byte left. */

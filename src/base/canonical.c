@@ -2,6 +2,7 @@
 #include "base/canonical.h"
 
 #include "base/canonical_priv.h"
+#include "base/grow.h"
 #include "base/limits.h"
 
 #include <stdlib.h>
@@ -156,16 +157,9 @@ static tc_status write_number(struct writer *w, struct tc_json v)
 
 static tc_status room_for(struct writer *w, size_t count)
 {
-    if (w->members != NULL && count <= w->member_cap - w->member_count) {
-        return TC_OK;
-    }
-    size_t cap = 2 * (w->member_count + count) + 64;
-    struct member *grown = realloc(w->members, cap * sizeof *grown);
-    if (grown == NULL) {
+    if (tc_grow_items(w->members, w->member_cap, w->member_count + count, SIZE_MAX) != TC_OK) {
         return tc_fail(w->err, TC_E_NOMEM, 0, "no memory for %zu members of a JSON object", count);
     }
-    w->members = grown;
-    w->member_cap = cap;
     return TC_OK;
 }
 

@@ -2,9 +2,36 @@
 #include "base/grow.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define FIRST_BYTES 1024
-#define JSON_GROWTH 6 /* a byte as \u00NN */
+#define FIRST_BYTES 1023 /* and one item */
+#define JSON_GROWTH 6    /* a byte as \u00NN */
+
+tc_status tc_grow_array(void *io_items, size_t *io_cap, size_t needed, size_t max,
+                        size_t item_bytes)
+{
+    if (needed <= *io_cap) {
+        return TC_OK;
+    }
+    max = max < SIZE_MAX / item_bytes ? max : SIZE_MAX / item_bytes;
+    if (needed > max) {
+        return TC_E_LIMIT;
+    }
+    size_t first = FIRST_BYTES / item_bytes + 1;
+    size_t cap = *io_cap > max / 2 ? max : *io_cap * 2;
+    cap = cap < needed ? needed : cap;
+    cap = cap < first ? first : cap;
+    cap = cap < max ? cap : max;
+    void *items = NULL;
+    memcpy(&items, io_items, sizeof items);
+    items = realloc(items, cap * item_bytes);
+    if (items == NULL) {
+        return TC_E_NOMEM;
+    }
+    memcpy(io_items, &items, sizeof items);
+    *io_cap = cap;
+    return TC_OK;
+}
 
 void tc_grow_fini(struct tc_grow *g)
 {
@@ -18,22 +45,8 @@ bool tc_grow_room(struct tc_grow *g, size_t bytes)
         g->failed = true;
         return false;
     }
-    size_t need = g->buf.len + bytes;
-    if (need <= g->buf.cap) {
-        return true;
-    }
-    size_t cap = g->buf.cap == 0 ? FIRST_BYTES : g->buf.cap;
-    while (cap < need) {
-        cap *= 2;
-    }
-    char *data = realloc(g->buf.data, cap);
-    if (data == NULL) {
-        g->failed = true;
-        return false;
-    }
-    g->buf.data = data;
-    g->buf.cap = cap;
-    return true;
+    g->failed = tc_grow_items(g->buf.data, g->buf.cap, g->buf.len + bytes, TC_GROW_MAX) != TC_OK;
+    return !g->failed;
 }
 
 void tc_grow_str(struct tc_grow *g, struct tc_slice s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A text of unknown length: a tc_buf whose memory grows up to a bound. After a failure nothing is
- * added and `failed` stays set, so that one check at the end is enough.
+ * Memory that grows up to a bound. A text of unknown length is a tc_buf: after a failure nothing is
+ * added and `failed` stays set, so that one check at the end is enough. Arrays: tc_grow_items.
  */
 #ifndef TC_BASE_GROW_H
 #define TC_BASE_GROW_H
@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/slice.h"
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +36,17 @@ void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d);
 /* ,"key": (without the comma behind a bracket) and then the string; nothing when it is empty. */
 void tc_grow_key(struct tc_grow *g, const char *key);
 void tc_grow_member(struct tc_grow *g, const char *key, struct tc_slice value);
+
+/*
+ * An array on the heap that doubles: room for `needed` items of it, at most `max`. `items` and
+ * `cap` are the variables that hold it and how many items it has room for; NULL and 0 to begin
+ * with. TC_E_LIMIT, TC_E_NOMEM: it is as it was. The owner frees it.
+ */
+#define tc_grow_items(items, cap, needed, max) \
+    tc_grow_array(&(items), &(cap), (needed), (max), sizeof *(items))
+/* The same for items whose type the caller does not know; io_items is where the pointer is. */
+TC_CHECKED tc_status tc_grow_array(void *io_items, size_t *io_cap, size_t needed, size_t max,
+                                   size_t item_bytes);
 
 #define tc_grow_lit(g, s) tc_grow_str((g), TC_LIT(s))
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define SLOTS_MIN 1024
+#define SLOTS_MIN 256 /* a page: an engine has some eighty maps, most of them hardly used */
 
 bool tc_map_init(struct tc_map *m, struct tc_arena *arena, size_t count)
 {

@@ -19,6 +19,8 @@ struct tc_slice {
 /* A slice of a string literal; its length is known at compile time. */
 #define TC_LIT(s) ((struct tc_slice){(s), sizeof(s) - 1})
 #define TC_EMPTY ((struct tc_slice){NULL, 0})
+/* The items of an array that is no pointer. */
+#define TC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* For printf's "%.*s". */
 #define TC_FMT(s) (int)((s).len > 4096 ? 4096 : (s).len), ((s).ptr == NULL ? "" : (s).ptr)
 

@@ -256,7 +256,7 @@ bool tc_bench_evidence(const struct tc_bench *b, const struct tc_bench_options *
     }
     fill(bodies);
     bool fine = run_plain(dir, bodies, out);
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0] && fine; i++) {
+    for (size_t i = 0; i < TC_COUNT(levels) && fine; i++) {
         fine = run_level(dir, bodies, levels[i], out);
     }
     (void)nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -46,7 +46,7 @@ const struct tc_bench_pattern *tc_bench_patterns(size_t *out_count)
 #include "detect/detectors.def"
 #undef DETECTOR
     };
-    *out_count = sizeof patterns / sizeof patterns[0];
+    *out_count = TC_COUNT(patterns);
     return patterns;
 }
 

@@ -56,7 +56,7 @@ static const struct tc_command BENCH = {
              "serve runs the daemon as 'tracecore serve' does, and counts its allocations in\n"
              "tracecore_allocations_total of /metrics.\n",
     .options = OPTIONS,
-    .option_count = sizeof OPTIONS / sizeof OPTIONS[0],
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status: 0 measured, 2 wrong usage or something could not be measured.\n"
              "\n"
              "Examples:\n"
@@ -97,7 +97,7 @@ static size_t list_benches(struct tc_bench *out)
                                          .run = tc_bench_detector,
                                          .pattern = &patterns[i]};
     }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(others); i++) {
         out[count++] = others[i];
     }
     return count;

@@ -17,7 +17,7 @@ static const struct tc_command *const COMMANDS[] = {
 #undef COMMAND
 };
 
-#define COMMAND_COUNT (sizeof COMMANDS / sizeof COMMANDS[0])
+#define COMMAND_COUNT TC_COUNT(COMMANDS)
 
 const struct tc_command *const *tc_commands(size_t *out_count)
 {

@@ -27,7 +27,7 @@ void tc_option_values(struct tc_buf *b, enum tc_option_values values, struct tc_
         break;
     }
     case TC_VALUES_COLOURS:
-        for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(colours); i++) {
             put_name(b, i, colours[i], between);
         }
         break;

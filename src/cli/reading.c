@@ -2,6 +2,7 @@
 #include "cli/reading.h"
 
 #include "base/limits.h"
+#include "base/units.h"
 #include "cli/say.h"
 #include "codec/codec.h"
 #include "intake/stream.h"
@@ -40,26 +41,6 @@ void tc_reading_fini(struct tc_reading *r)
 {
     tc_inputs_close(&r->inputs);
     tc_hints_fini(&r->hints);
-}
-
-bool tc_size_parse(struct tc_slice text, size_t *out_bytes)
-{
-    static const struct {
-        const char *unit;
-        unsigned shift;
-    } units[] = {{"", 0},     {"B", 0},  {"K", 10},   {"KiB", 10}, {"M", 20},
-                 {"MiB", 20}, {"G", 30}, {"GiB", 30}, {"T", 40},   {"TiB", 40}};
-    uint64_t number = 0;
-    size_t used = tc_slice_u64(text, &number);
-    struct tc_slice unit = tc_slice_from(text, used);
-    for (size_t i = 0; used > 0 && i < sizeof units / sizeof units[0]; i++) {
-        if (tc_slice_eq_nocase(unit, tc_slice_cstr(units[i].unit)) &&
-            number <= SIZE_MAX >> units[i].shift) {
-            *out_bytes = (size_t)number << units[i].shift;
-            return true;
-        }
-    }
-    return false;
 }
 
 static tc_status set_format(struct tc_reading *r, const char *value)
@@ -104,7 +85,7 @@ tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option,
         r->hints.interval_text = value;
         return TC_OK;
     case TC_READ_MEMORY:
-        if (!tc_size_parse(tc_slice_cstr(value), &r->memory_bytes) ||
+        if (!tc_size_parse(tc_slice_cstr(value), TC_SIZE_LOOSE, &r->memory_bytes) ||
             r->memory_bytes < MEMORY_MIN) {
             tc_say(r->command, "--memory: \"%s\" is not a size of 1M or more; write it as 512M",
                    value);

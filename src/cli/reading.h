@@ -87,7 +87,7 @@ struct tc_reading {
     const char *map_path;         /* of --map, or NULL */
     struct tc_hints hints;
     struct tc_inputs inputs;
-    size_t memory_bytes;
+    uint64_t memory_bytes;
     bool verbose;
     bool by_path; /* the order of the paths does not matter */
     bool failed;  /* some input could not be read, wholly or in part */
@@ -111,8 +111,5 @@ void tc_reading_end(struct tc_reading *r);
 
 /* "PATH: line L, at byte N: message" on standard error. */
 void tc_reading_say_error(const struct tc_input *input, const struct tc_error *err);
-
-/* "64M", "2G", "1GiB", a number of bytes. */
-bool tc_size_parse(struct tc_slice text, size_t *out_bytes);
 
 #endif

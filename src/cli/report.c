@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/report.h"
 
+#include "base/grow.h"
 #include "base/limits.h"
 #include "cli/say.h"
 #include "offline/groups.h"
@@ -54,18 +55,14 @@ static tc_status put_entry(struct report *r, const struct entry *e)
             }
         }
         size_t cap = r->cap == 0 ? TC_VERDICT_JSON_MAX : r->cap * 2;
-        if (cap > RENDER_MAX) {
+        tc_status status = tc_grow_items(r->data, r->cap, cap, RENDER_MAX);
+        if (status == TC_E_LIMIT) {
             tc_say("detect", "incident %.*s is left out: it needs more than %zu MiB of output",
                    TC_FMT(e->verdict->incident_id), RENDER_MAX >> 20);
             r->too_large = true;
             return TC_OK;
         }
-        char *data = realloc(r->data, cap);
-        if (data == NULL) {
-            return TC_E_NOMEM;
-        }
-        r->data = data;
-        r->cap = cap;
+        TC_TRY(status);
     }
 }
 

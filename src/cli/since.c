@@ -3,25 +3,19 @@
 
 #include "base/slice.h"
 #include "base/time.h"
+#include "base/units.h"
 
 #include <time.h>
 
 bool tc_since_parse(const char *text, int64_t *out_ns)
 {
-    static const struct {
-        char unit;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
     struct tc_slice all = tc_slice_cstr(text);
-    uint64_t count = 0;
-    size_t used = tc_slice_u64(all, &count);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (used > 0 && used + 1 == all.len && all.ptr[used] == units[i].unit &&
-            count <= (uint64_t)(TC_TIME_MAX / TC_SECOND / units[i].seconds)) {
-            *out_ns =
-                (int64_t)time(NULL) * TC_SECOND - (int64_t)count * units[i].seconds * TC_SECOND;
-            return true;
-        }
+    int64_t ago_ns = 0;
+    /* "2026" is a year that lacks the rest, not so many seconds. */
+    bool has_unit = all.len > 0 && (all.ptr[all.len - 1] < '0' || all.ptr[all.len - 1] > '9');
+    if (has_unit && tc_duration_parse(all, &ago_ns) && ago_ns <= TC_TIME_MAX) {
+        *out_ns = (int64_t)time(NULL) * TC_SECOND - ago_ns;
+        return true;
     }
     return all.len > 0 && tc_time_parse(all, 0, out_ns) == all.len;
 }

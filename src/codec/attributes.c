@@ -45,8 +45,8 @@ static const struct name LABELS[] = {
 #undef LABEL
 };
 
-#define NAME_COUNT (sizeof NAMES / sizeof NAMES[0])
-#define LABEL_COUNT (sizeof LABELS / sizeof LABELS[0])
+#define NAME_COUNT TC_COUNT(NAMES)
+#define LABEL_COUNT TC_COUNT(LABELS)
 
 /* What a label says, in the words of an event where it is one of its fields. */
 static const char *const FIELDS[] = {
@@ -84,6 +84,39 @@ static const char *const ABOUT[] = {
     [TC__ABOUT_GPU] = "GPU",
     [TC__ABOUT_NODE] = "node",
     [TC__ABOUT_RANK] = "rank",
+};
+
+/* What is read at one place each, outside of the tables. A test holds these names to the code. */
+static const struct {
+    const char *name;
+    const char *of;
+    const char *meaning;
+} SINGLE[] = {
+    {"k8s.event.reason", "record", "any of `k8s.event.*` makes it a `k8s_event`; its `reason`"},
+    {"k8s.event.uid", "record", "`uid`"},
+    {"k8s.event.start_time", "record", "`first_time`: when the Event object was created"},
+    {"k8s.event.count", "record", "`count`"},
+    {"k8s.event.reporting_controller", "record", "`component`"},
+    {"k8s.event.reporting_instance", "record", "`k8s.node.name`, where the kubelet reports"},
+    {"k8s.object.kind", "resource", "`object.kind`: what the event is about"},
+    {"k8s.object.name", "resource", "`object.name`; of a pod or a node also its name"},
+    {"k8s.object.uid", "resource", "`object.uid`"},
+    {"k8s.object.fieldpath", "resource", "`k8s.container.name`, from `spec.containers{NAME}`"},
+    {"training.kubeflow.org/job-name", "label of a pod", "`job.id`"},
+    {"batch.kubernetes.io/job-name", "label of a pod", "`job.id`, where nothing above says it"},
+    {"jobset.sigs.k8s.io/jobset-name", "label of a pod", "`job.id`, where nothing above says it"},
+    {"batch.kubernetes.io/job-completion-index", "label or annotation of a pod",
+     "`rank`, with one process or by the number of GPUs"},
+    {"training.kubeflow.org/replica-index", "label of a pod",
+     "the pod is a replica: its `RANK` is that of a node"},
+    {"training.kubeflow.org/replica-type", "label of a pod", "the same, beside the index"},
+    {"nvidia.com/gpu", "resource limit of a container", "how many ranks the pod has"},
+    {"topology.kubernetes.io/rack", "label of a node", "`rack`"},
+    {"service.instance.id", "resource of metrics",
+     "`instance`, the Prometheus receiver's host and port, where it has a `:`"},
+    {"hw.type", "data point",
+     "`gpu` makes `hw.errors`, `hw.temperature` and `hw.power` metrics of a GPU"},
+    {"error.type", "data point", "of `hw.errors`: `corrected` or `uncorrected`"},
 };
 
 static void put(struct tc_buf *b, const char *text)
@@ -178,6 +211,26 @@ static void write_metrics(struct tc_buf *b)
     }
 }
 
+static void write_single(struct tc_buf *b)
+{
+    put(b,
+        "\n## Kubernetes, and the rest\n\n"
+        "Events of Kubernetes as the Collector's k8seventsreceiver writes them (v0.145.0, which is "
+        "built against Kubernetes 1.34; the\n`reporting_*` are newer, commit e56538c1), labels of "
+        "the objects themselves, and what is read of metrics beside their labels.\n\n"
+        "| name | of | says |\n"
+        "| --- | --- | --- |\n");
+    for (size_t i = 0; i < sizeof SINGLE / sizeof SINGLE[0]; i++) {
+        put(b, "| `");
+        put(b, SINGLE[i].name);
+        put(b, "` | ");
+        put(b, SINGLE[i].of);
+        put(b, " | ");
+        put(b, SINGLE[i].meaning);
+        put(b, " |\n");
+    }
+}
+
 void tc_attributes_write(struct tc_buf *out)
 {
     put(out, "# What is read, by name\n\n"
@@ -185,6 +238,7 @@ void tc_attributes_write(struct tc_buf *out)
              "compares. What a log record becomes is in\n[otlp.md](otlp.md), the fields of events "
              "are in [events.md](events.md).\n\n");
     write_attributes(out);
+    write_single(out);
     write_labels(out);
     write_metrics(out);
 }

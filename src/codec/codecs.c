@@ -9,7 +9,7 @@ static const struct tc_codec *const CODECS[] = {
 #undef CODEC
 };
 
-#define CODEC_COUNT (sizeof CODECS / sizeof CODECS[0])
+#define CODEC_COUNT TC_COUNT(CODECS)
 
 const struct tc_codec *const *tc_codecs(size_t *out_count)
 {

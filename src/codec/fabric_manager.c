@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/decode_priv.h"
 #include "codec/last_time_priv.h"
 
 #define S(literal) TC_LIT(literal)
@@ -158,10 +159,7 @@ static tc_status read_line(const struct tc_codec_input *in, struct tc_slice line
     if (!in->want_unknown || tc_slice_trim(line).len == 0) {
         return TC_OK;
     }
-    cursor->unknown++;
-    return out->unknown == NULL
-               ? TC_OK
-               : out->unknown(out->context, offset, line.len, "no error of an NVSwitch");
+    return tc__codec_unknown(in, cursor, out, offset, line.len, "no error of an NVSwitch");
 }
 
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,

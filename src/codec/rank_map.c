@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/map.h"
 #include "codec/codec.h"
+#include "codec/decode_priv.h"
 
 #include <string.h>
 
@@ -100,16 +101,12 @@ static tc_status mistake(struct reader *r, struct tc_slice at, const char *why)
         }
         (void)tc_fail(&r->first, TC_E_MALFORMED, offset, "column %zu: %s", offset - start + 1, why);
     }
-    r->cursor->unknown++;
-    if (!r->in->want_unknown || r->out->unknown == NULL) {
-        return TC_OK;
-    }
-    return r->out->unknown(r->out->context, offset, length < rest ? length : rest, why);
+    return tc__codec_unknown(r->in, r->cursor, r->out, offset, length < rest ? length : rest, why);
 }
 
 static enum column column_of(struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
         if (tc_slice_eq_nocase(name, tc_slice_cstr(NAMES[i].name))) {
             return NAMES[i].column;
         }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with values only together. A key that is itself mistaken is not compared. */
 #include "base/assert.h"
+#include "base/units.h"
 #include "config/config_priv.h"
 
 #include <string.h>
@@ -63,14 +64,14 @@ static void check_order(struct tc__config_load *l, enum tc_config_key small,
         int64_t x = *(const int64_t *)small_at;
         int64_t y = *(const int64_t *)large_at;
         is_wrong = x > y;
-        tc__config_put_duration(&small_buf, x);
-        tc__config_put_duration(&large_buf, y);
+        tc_buf_duration_exact(&small_buf, x);
+        tc_buf_duration_exact(&large_buf, y);
     } else {
         uint64_t x = *(const uint64_t *)small_at;
         uint64_t y = *(const uint64_t *)large_at;
         is_wrong = x > y;
-        tc__config_put_size(&small_buf, x);
-        tc__config_put_size(&large_buf, y);
+        tc_buf_size_exact(&small_buf, x);
+        tc_buf_size_exact(&large_buf, y);
     }
     const struct tc__config_node *at = later(a, b);
     if (is_wrong && !a->bad && !b->bad) {

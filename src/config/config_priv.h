@@ -112,15 +112,8 @@ void tc__config_mistake(struct tc__config_load *l, const struct tc__config_place
 
 /* ---- value.c ---- */
 
-/* "5s", "1h30m", "0.5", "250ms"; a number without a unit is seconds. */
-bool tc__config_duration(struct tc_slice text, int64_t *out_ns);
-/* "64MiB", "64MB", "1048576". */
-bool tc__config_size(struct tc_slice text, uint64_t *out_bytes);
 /* Cuts "host:port" and "[::1]:port"; the host without brackets. */
 bool tc__config_address(struct tc_slice text, struct tc_slice *out_host, uint16_t *out_port);
-/* Shown as they are written: "20ms", "64MiB". */
-void tc__config_put_duration(struct tc_buf *b, int64_t ns);
-void tc__config_put_size(struct tc_buf *b, uint64_t bytes);
 /* Sets a row or a knob from a scalar and says what is wrong with it. */
 void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
                     const struct tc__config_place *place, struct tc_slice text, bool is_plain);

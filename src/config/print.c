@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration as text: the defaults as YAML, the tables of its page, the values in use. */
+#include "base/units.h"
 #include "config/config_priv.h"
 
 #include <stdio.h>
@@ -104,7 +105,7 @@ static void put_value(struct tc_buf *b, const struct tc__config_row *row)
 static void put_knob_value(struct tc_buf *b, const struct tc_param *param, int64_t value)
 {
     if (param->type == TC_PARAM_DURATION) {
-        tc__config_put_duration(b, value);
+        tc_buf_duration_exact(b, value);
     } else {
         tc_buf_i64(b, value);
     }

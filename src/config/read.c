@@ -34,7 +34,6 @@ struct reader {
     struct tc__config_place base; /* origin and variable */
     struct section sections[DEPTH_MAX];
     size_t depth;
-    struct tc_yaml_place key_at; /* of the last key */
     char path[TC__CONFIG_PATH_MAX + SHOWN_MAX];
     size_t token; /* number in the list */
 };
@@ -101,17 +100,10 @@ static struct tc__config_place place_at(const struct reader *r, struct tc_yaml_p
     return place;
 }
 
-/* A value that is not there stands where the last key does. */
-static struct tc__config_place place_of(const struct reader *r, const struct tc_yaml_node *n)
-{
-    bool is_written = n->kind != TC_YAML_NULL || n->text.len > 0;
-    return place_at(r, is_written ? n->at : r->key_at);
-}
-
 /* What is not read, of any value. */
 static void check_value(struct reader *r, const struct tc_yaml_node *n)
 {
-    struct tc__config_place place = place_of(r, n);
+    struct tc__config_place place = place_at(r, n->at);
     if (n->has_anchor) {
         TELL(r, &place, "", "anchors and aliases (& and *) are not read; write the value out");
     } else if (n->has_tag) {
@@ -148,18 +140,14 @@ static void skip_inside(struct reader *r, const struct tc_yaml_node *n)
 static bool read_key(struct reader *r, const char *path, const struct tc_yaml_node *key,
                      struct tc__config_place *out_place)
 {
-    *out_place = place_of(r, key);
+    *out_place = place_at(r, key->at);
     check_value(r, key);
     if (tc_yaml_is_collection(key)) {
         TELL(r, out_place, path, "a key that is not text");
         skip_inside(r, key);
         return false;
     }
-    if (key->kind == TC_YAML_UNKNOWN) {
-        return false;
-    }
-    r->key_at = key->at;
-    return true;
+    return key->kind != TC_YAML_UNKNOWN;
 }
 
 static bool is_scalar(const struct tc_yaml_node *n)
@@ -173,7 +161,7 @@ static void read_headers(struct reader *r, const struct tc__config_node *of,
     for (const struct tc_yaml_entry *e = headers->first; e != NULL; e = e->next) {
         struct tc__config_place place;
         bool has_name = read_key(r, of->path, e->key, &place);
-        place = place_of(r, e->value);
+        place = place_at(r, e->value->at);
         check_value(r, e->value);
         if (tc_yaml_is_collection(e->value)) {
             TELL(r, &place, of->path, "the value of a header is text");
@@ -189,10 +177,10 @@ static void read_headers(struct reader *r, const struct tc__config_node *of,
 
 static void read_scopes(struct reader *r, const struct tc_yaml_node *scopes)
 {
-    struct tc__config_place place = place_of(r, scopes);
+    struct tc__config_place place = place_at(r, scopes->at);
     bool has_any = scopes->is_open;
     for (const struct tc_yaml_entry *e = scopes->first; e != NULL; e = e->next) {
-        struct tc__config_place at = place_of(r, e->value);
+        struct tc__config_place at = place_at(r, e->value->at);
         check_value(r, e->value);
         has_any = has_any || e->value->kind != TC_YAML_UNKNOWN;
         if (tc_yaml_is_collection(e->value)) {
@@ -211,7 +199,7 @@ static void read_scopes(struct reader *r, const struct tc_yaml_node *scopes)
 static void read_token_field(struct reader *r, enum tc__config_token_field field,
                              const struct tc_yaml_node *value)
 {
-    struct tc__config_place place = place_of(r, value);
+    struct tc__config_place place = place_at(r, value->at);
     check_value(r, value);
     if (field == TC__TOKEN_SCOPES && value->kind == TC_YAML_LIST) {
         read_scopes(r, value);
@@ -233,7 +221,7 @@ static void read_token_field(struct reader *r, enum tc__config_token_field field
 static void read_token(struct reader *r, const struct tc_yaml_node *token)
 {
     static const char *const names[] = {"name", "sha256", "scopes"};
-    struct tc__config_place place = place_of(r, token);
+    struct tc__config_place place = place_at(r, token->at);
     unsigned seen = 0; /* bits of the fields */
     for (const struct tc_yaml_entry *e = token->first; e != NULL; e = e->next) {
         struct tc__config_place at;
@@ -260,7 +248,7 @@ static void read_tokens(struct reader *r, const struct tc_yaml_node *tokens)
 {
     r->token = 0;
     for (const struct tc_yaml_entry *e = tokens->first; e != NULL; e = e->next, r->token++) {
-        struct tc__config_place place = place_of(r, e->value);
+        struct tc__config_place place = place_at(r, e->value->at);
         bool is_full = r->load->out->auth_token_count == TC_CONFIG_TOKENS_MAX;
         check_value(r, e->value);
         if (e->value->kind == TC_YAML_MAPPING && !is_full) {
@@ -288,8 +276,11 @@ static bool is_list(const struct tc__config_node *node)
 static void read_scalar(struct reader *r, struct tc__config_node *node,
                         const struct tc_yaml_node *value)
 {
-    struct tc__config_place place = place_of(r, value);
-    if (value->kind == TC_YAML_NULL && (node->kind == TC__SECTION || is_list(node))) {
+    struct tc__config_place place = place_at(r, value->at);
+    /* Null and NULL are not how anybody writes it. */
+    bool is_nothing =
+        value->kind == TC_YAML_NULL && (value->text.len == 0 || value->text.ptr[0] != 'N');
+    if (is_nothing && (node->kind == TC__SECTION || is_list(node))) {
         return;
     }
     if (node->kind == TC__SECTION) {
@@ -325,7 +316,7 @@ static void tell_collection(struct reader *r, struct tc__config_node *node,
 static void read_value(struct reader *r, struct tc__config_node *node,
                        const struct tc_yaml_node *value)
 {
-    struct tc__config_place place = place_of(r, value);
+    struct tc__config_place place = place_at(r, value->at);
     bool is_mapping = value->kind == TC_YAML_MAPPING;
     check_value(r, value);
     if (node == NULL || value->kind == TC_YAML_UNKNOWN) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The values in use, and which of them a running daemon cannot change. */
+#include "base/units.h"
 #include "config/config_priv.h"
 
 #include <stdio.h>
@@ -53,10 +54,10 @@ static void put_current(struct tc_buf *b, const struct tc_config *c,
         tc_buf_json(b, tc_slice_cstr(at));
         break;
     case TC__DURATION:
-        tc__config_put_duration(b, *(const int64_t *)at);
+        tc_buf_duration_exact(b, *(const int64_t *)at);
         break;
     case TC__SIZE:
-        tc__config_put_size(b, *(const uint64_t *)at);
+        tc_buf_size_exact(b, *(const uint64_t *)at);
         break;
     case TC__COUNT:
         tc_buf_i64(b, *(const int64_t *)at);

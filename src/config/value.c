@@ -1,59 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of single keys: how they are written, what is wrong with one, how they are shown. */
 #include "base/assert.h"
-#include "base/time.h"
+#include "base/units.h"
 #include "base/yaml/tree.h"
 #include "config/config_priv.h"
 
 #include <string.h>
 
-/* "1h30m15s": more parts than that are no way to write a time. */
-#define DURATION_PARTS_MAX 6
-#define FRACTION_DIGITS_MAX 9
 /* Of what was written, in a message. */
 #define SHOWN_MAX 64
-
-struct unit {
-    const char *name;
-    uint64_t scale;
-};
-
-static const struct unit DURATION_UNITS[] = {
-    {"d", UINT64_C(86400000000000)},
-    {"h", UINT64_C(3600000000000)},
-    {"m", UINT64_C(60000000000)},
-    {"s", UINT64_C(1000000000)},
-    {"ms", 1000000},
-    {"us", 1000},
-    {"ns", 1},
-};
-
-/* Those that are shown first; the others are only read. */
-static const struct unit SIZE_UNITS[] = {
-    {"TiB", UINT64_C(1) << 40},
-    {"GiB", UINT64_C(1) << 30},
-    {"MiB", UINT64_C(1) << 20},
-    {"KiB", UINT64_C(1) << 10},
-    {"TB", UINT64_C(1000000000000)},
-    {"GB", 1000000000},
-    {"MB", 1000000},
-    {"kB", 1000},
-    {"KB", 1000},
-    {"B", 1},
-};
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define SIZE_UNITS_SHOWN 4
-
-static const struct unit *find_unit(const struct unit *units, size_t count, struct tc_slice name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(units[i].name))) {
-            return &units[i];
-        }
-    }
-    return NULL;
-}
 
 static size_t count_among(struct tc_slice s, const char *set)
 {
@@ -62,105 +17,6 @@ static size_t count_among(struct tc_slice s, const char *set)
         len++;
     }
     return len;
-}
-
-/* Digits behind a point as billionths. */
-static bool read_fraction(struct tc_slice digits, uint64_t *out)
-{
-    if (digits.len == 0 || digits.len > FRACTION_DIGITS_MAX || tc_slice_u64(digits, out) == 0) {
-        return false;
-    }
-    for (size_t i = digits.len; i < FRACTION_DIGITS_MAX; i++) {
-        *out *= 10;
-    }
-    return true;
-}
-
-/* "1.5h" and the like at the start of *io_rest, added to *io_ns. */
-static bool read_part(struct tc_slice *io_rest, bool is_first, int64_t *io_ns)
-{
-    struct tc_slice s = *io_rest;
-    uint64_t whole = 0;
-    uint64_t fraction = 0;
-    size_t used = tc_slice_u64(s, &whole);
-    if (used == 0) {
-        return false;
-    }
-    s = tc_slice_from(s, used);
-    if (s.len > 0 && s.ptr[0] == '.') {
-        s = tc_slice_from(s, 1);
-        size_t digits = count_among(s, "0123456789");
-        if (!read_fraction(tc_slice_head(s, digits), &fraction)) {
-            return false;
-        }
-        s = tc_slice_from(s, digits);
-    }
-    struct tc_slice name = tc_slice_head(s, count_among(s, "abcdefghijklmnopqrstuvwxyz"));
-    *io_rest = tc_slice_from(s, name.len);
-    bool bare = name.len == 0 && is_first && s.len == 0;
-    const struct unit *unit =
-        find_unit(DURATION_UNITS, COUNT_OF(DURATION_UNITS), bare ? TC_LIT("s") : name);
-    uint64_t ns = 0;
-    if (unit == NULL || __builtin_mul_overflow(whole, unit->scale, &ns) || ns > INT64_MAX) {
-        return false;
-    }
-    /* A billionth of a day is 86400 ns: this fits, and rounds down to whole nanoseconds. */
-    uint64_t rest = unit->scale >= (uint64_t)TC_SECOND
-                        ? fraction * (unit->scale / (uint64_t)TC_SECOND)
-                        : fraction * unit->scale / (uint64_t)TC_SECOND;
-    return !__builtin_add_overflow(*io_ns, (int64_t)ns, io_ns) &&
-           !__builtin_add_overflow(*io_ns, (int64_t)rest, io_ns);
-}
-
-bool tc__config_duration(struct tc_slice text, int64_t *out_ns)
-{
-    int64_t ns = 0;
-    size_t parts = 0;
-    do {
-        if (parts == DURATION_PARTS_MAX || !read_part(&text, parts == 0, &ns)) {
-            return false;
-        }
-        parts++;
-    } while (text.len > 0);
-    *out_ns = ns;
-    return true;
-}
-
-bool tc__config_size(struct tc_slice text, uint64_t *out_bytes)
-{
-    uint64_t number = 0;
-    size_t used = tc_slice_u64(text, &number);
-    struct tc_slice name = tc_slice_from(text, used);
-    const struct unit *unit =
-        find_unit(SIZE_UNITS, COUNT_OF(SIZE_UNITS), name.len == 0 ? TC_LIT("B") : name);
-    uint64_t bytes = 0;
-    if (used == 0 || unit == NULL || __builtin_mul_overflow(number, unit->scale, &bytes)) {
-        return false;
-    }
-    *out_bytes = bytes;
-    return true;
-}
-
-static void put_largest(struct tc_buf *b, const struct unit *units, size_t count, uint64_t value)
-{
-    for (size_t i = 0; i < count && value > 0; i++) {
-        if (value % units[i].scale == 0) {
-            tc_buf_u64(b, value / units[i].scale);
-            tc_buf_str(b, tc_slice_cstr(units[i].name));
-            return;
-        }
-    }
-    tc_buf_u64(b, value);
-}
-
-void tc__config_put_duration(struct tc_buf *b, int64_t ns)
-{
-    put_largest(b, DURATION_UNITS, COUNT_OF(DURATION_UNITS), ns < 0 ? 0 : (uint64_t)ns);
-}
-
-void tc__config_put_size(struct tc_buf *b, uint64_t bytes)
-{
-    put_largest(b, SIZE_UNITS, SIZE_UNITS_SHOWN, bytes);
 }
 
 static bool is_host(struct tc_slice host, bool in_brackets)
@@ -275,9 +131,9 @@ static bool set_duration(const struct setting *s, const struct tc__config_row *r
     int64_t value = 0;
     int64_t min = 0;
     int64_t max = 0;
-    TC_ASSERT(tc__config_duration(tc_slice_cstr(row->min), &min) &&
-              tc__config_duration(tc_slice_cstr(row->max), &max));
-    if (!tc__config_duration(s->text, &value)) {
+    TC_ASSERT(tc_duration_parse(tc_slice_cstr(row->min), &min) &&
+              tc_duration_parse(tc_slice_cstr(row->max), &max));
+    if (!tc_duration_parse(s->text, &value)) {
         return REFUSE(s, "\"%.*s\" is no duration: write 500ms, 5s, 10m or 1h", SHOWN(s));
     }
     if (value < min || value > max) {
@@ -292,9 +148,9 @@ static bool set_size(const struct setting *s, const struct tc__config_row *row, 
     uint64_t value = 0;
     uint64_t min = 0;
     uint64_t max = 0;
-    TC_ASSERT(tc__config_size(tc_slice_cstr(row->min), &min) &&
-              tc__config_size(tc_slice_cstr(row->max), &max));
-    if (!tc__config_size(s->text, &value)) {
+    TC_ASSERT(tc_size_parse(tc_slice_cstr(row->min), TC_SIZE_STRICT, &min) &&
+              tc_size_parse(tc_slice_cstr(row->max), TC_SIZE_STRICT, &max));
+    if (!tc_size_parse(s->text, TC_SIZE_STRICT, &value)) {
         return REFUSE(s, "\"%.*s\" is no size: write 64MiB, 64MB or a number of bytes", SHOWN(s));
     }
     if (value < min || value > max) {

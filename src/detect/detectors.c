@@ -2,6 +2,7 @@
 #include "detect/detector.h"
 
 #include "base/time.h"
+#include "base/units.h"
 #include "detect/window_priv.h"
 
 static const struct tc_detector *const DETECTORS[] = {
@@ -12,7 +13,7 @@ static const struct tc_detector *const DETECTORS[] = {
 
 const struct tc_detector *const *tc_detectors(size_t *out_count)
 {
-    *out_count = sizeof DETECTORS / sizeof DETECTORS[0];
+    *out_count = TC_COUNT(DETECTORS);
     return DETECTORS;
 }
 
@@ -72,44 +73,27 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
     }
 }
 
-/* Nanoseconds of a duration's unit; no unit is seconds. 0 when it is none of ours. */
-static int64_t unit_ns(struct tc_slice unit)
-{
-    static const struct {
-        const char *name;
-        int64_t ns;
-    } units[] = {{"", TC_SECOND},         {"s", TC_SECOND},         {"m", 60 * TC_SECOND},
-                 {"h", 3600 * TC_SECOND}, {"d", 86400 * TC_SECOND}, {"ms", TC_SECOND / 1000}};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (tc_slice_eq(unit, tc_slice_cstr(units[i].name))) {
-            return units[i].ns;
-        }
-    }
-    return 0;
-}
-
 tc_status tc_param_parse(const struct tc_param *param, const char *path, struct tc_slice text,
                          int64_t *out, struct tc_error *err)
 {
-    int64_t number = 0;
-    size_t used = tc_slice_i64(text, &number);
     int64_t value = 0;
     if (param->type == TC_PARAM_COUNT) {
-        if (used == 0 || used != text.len) {
+        if (!tc_slice_is_i64(text, &value)) {
             return tc_fail(err, TC_E_USAGE, 0, "%s: \"%.*s\" is not a whole number", path,
                            TC_FMT(text));
         }
-        value = number;
         if (value < param->min || value > param->max) {
             return tc_fail(err, TC_E_USAGE, 0, "%s: %lld is outside %lld..%lld", path,
                            (long long)value, (long long)param->min, (long long)param->max);
         }
     } else {
-        int64_t scale = used == 0 ? 0 : unit_ns(tc_slice_from(text, used));
-        if (scale == 0 || __builtin_mul_overflow(number, scale, &value)) {
+        /* A negative one is a duration too, and outside of every range. */
+        bool negative = tc_slice_starts(text, TC_LIT("-"));
+        if (!tc_duration_parse(tc_slice_from(text, negative ? 1 : 0), &value)) {
             return tc_fail(err, TC_E_USAGE, 0, "%s: \"%.*s\" is not a duration (300, 300s, 5m, 2h)",
                            path, TC_FMT(text));
         }
+        value = negative ? -value : value;
         if (value < param->min || value > param->max) {
             return tc_fail(err, TC_E_USAGE, 0, "%s: %.*s is outside %lld s..%lld s", path,
                            TC_FMT(text), (long long)(param->min / TC_SECOND),

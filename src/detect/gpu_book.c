@@ -11,10 +11,9 @@ static const size_t TEXTS[] = {
     offsetof(struct tc_gpu, pod),  offsetof(struct tc_gpu, container), offsetof(struct tc_gpu, job),
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* No record is longer: every name was looked at. Twice, as the end of the ring may not hold one. */
 #define ROOM_BYTES \
-    (2 * TC_WINDOW_RECORD_BYTES(sizeof(struct tc_gpu), COUNT(TEXTS) * TC_SCOPE_TEXT_MAX))
+    (2 * TC_WINDOW_RECORD_BYTES(sizeof(struct tc_gpu), TC_COUNT(TEXTS) * TC_SCOPE_TEXT_MAX))
 
 bool tc__gpu_book_init(struct tc_gpu_book *book, struct tc_arena *arena, struct tc_arena *scratch,
                        size_t bytes)
@@ -205,7 +204,7 @@ static struct tc_gpu *keep(struct tc_gpu_book *book, const struct tc_gpu *gpu, i
 {
     struct tc_window *w = &book->window;
     struct tc_gpu *kept =
-        tc__window_push(w, book->scratch, gpu, sizeof *gpu, TEXTS, COUNT(TEXTS), time_ns);
+        tc__window_push(w, book->scratch, gpu, sizeof *gpu, TEXTS, TC_COUNT(TEXTS), time_ns);
     if (kept == NULL) {
         return NULL;
     }

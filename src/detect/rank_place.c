@@ -3,7 +3,6 @@
 
 #include "detect/finding_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RING_BYTES ((size_t)4 << 20)
 
 enum { SEED_RANK = 1, SEED_NUMBER = 2, SEED_POD = 3, NAMES = 2 };
@@ -81,7 +80,7 @@ static tc_status learn_pod(struct tc_window *w, const struct tc_scope *s, struct
         tc_slice_eq(known->pod_uid, s->pod_uid)) {
         return TC_OK;
     }
-    struct place *kept = tc__window_push(w, scratch, &next, sizeof next, TEXTS, COUNT(TEXTS), 0);
+    struct place *kept = tc__window_push(w, scratch, &next, sizeof next, TEXTS, TC_COUNT(TEXTS), 0);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -114,7 +113,7 @@ tc_status tc__rank_places_learn(struct tc_rank_places *p, const struct tc_event 
     }
     const struct place *other = by_number(w, &next).record;
     next.shared = other != NULL && (other->shared || !tc_slice_eq(other->job, s->job));
-    struct place *kept = tc__window_push(w, scratch, &next, sizeof next, TEXTS, COUNT(TEXTS), 0);
+    struct place *kept = tc__window_push(w, scratch, &next, sizeof next, TEXTS, TC_COUNT(TEXTS), 0);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }

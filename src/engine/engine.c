@@ -106,7 +106,9 @@ static tc_status start_slot(struct tc_engine *e, struct slot *s)
     const struct tc_detector *d = s->detector;
     struct tc_detector_env env = {
         .arena = &s->window, .scratch = &e->scratch, .lag_ns = e->out.lag_ns};
-    tc_arena_reset(&s->window);
+    tc_arena_fini(&s->window);
+    tc_block_clear(s->block);
+    tc_arena_init_zeroed(&s->window, d->name, s->block->bytes, d->arena_bytes);
     memset(s->state, 0, d->state_bytes);
     for (size_t i = 0; i < d->param_count; i++) {
         memcpy((char *)s->state + d->params[i].offset, &s->params[i], sizeof s->params[i]);
@@ -124,7 +126,6 @@ static bool make_slot(struct tc_engine *e, const struct tc_detector *d)
     if (s->state == NULL || s->block == NULL) {
         return false;
     }
-    tc_arena_init_zeroed(&s->window, d->name, s->block->bytes, d->arena_bytes);
     for (size_t i = 0; i < d->param_count; i++) {
         s->params[i] = d->params[i].value;
     }
@@ -149,8 +150,6 @@ tc_status tc_engine_create(const struct tc_engine_out *out, struct tc_engine **o
         e->noted = tc_directory_kinds(e->directory);
         tc_arena_init_zeroed(&e->scratch, "scratch", e->scratch_block->bytes, SCRATCH_BYTES);
         tc_arena_init_zeroed(&e->number, "number", e->number_block->bytes, SCRATCH_BYTES / 4);
-        tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block->bytes,
-                             INCIDENT_ARENA_BYTES);
         size_t count = 0;
         const struct tc_detector *const *all = tc_detectors(&count);
         for (size_t i = 0; ok && i < count && i < DETECTORS_MAX - 1; i++) {
@@ -188,7 +187,10 @@ void tc_engine_destroy(struct tc_engine *e)
 tc_status tc_engine_reset(struct tc_engine *e)
 {
     tc_directory_reset(e->directory);
-    tc_arena_reset(&e->incident_arena);
+    tc_arena_fini(&e->incident_arena);
+    tc_block_clear(e->incident_block);
+    tc_arena_init_zeroed(&e->incident_arena, "incidents", e->incident_block->bytes,
+                         INCIDENT_ARENA_BYTES);
     if (!tc_incidents_init(&e->incidents, &e->incident_arena, INCIDENT_BYTES)) {
         return TC_E_NOMEM;
     }

@@ -73,7 +73,7 @@ TC_CHECKED tc_status tc_engine_settle(struct tc_engine *e);
 /* The input ends, or all there is of it until now; more may be fed. now_ns is TC_TIME_NONE unless
  * the user said what "now" is. */
 TC_CHECKED tc_status tc_engine_finish(struct tc_engine *e, int64_t now_ns);
-/* As after create, knobs kept: for benchmarks and for the next input. */
+/* As after create, knobs kept: for the next input. */
 TC_CHECKED tc_status tc_engine_reset(struct tc_engine *e);
 
 /* The newest time seen, TC_TIME_NONE before the first. */

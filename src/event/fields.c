@@ -160,14 +160,14 @@ static const struct tc_field FIELDS[] = {
 
 const struct tc_field *tc_fields(size_t *out_count)
 {
-    *out_count = sizeof FIELDS / sizeof FIELDS[0];
+    *out_count = TC_COUNT(FIELDS);
     return FIELDS;
 }
 
 size_t tc_event_strings(enum tc_event_kind kind, uint16_t out_offsets[TC_EVENT_STRINGS_MAX])
 {
     size_t count = 0;
-    for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(FIELDS); i++) {
         if (FIELDS[i].type == TC_FIELD_STRING && (FIELDS[i].kinds & TC_EVENT_BIT(kind)) != 0) {
             TC_ASSERT(count < TC_EVENT_STRINGS_MAX);
             out_offsets[count++] = (uint16_t)FIELDS[i].offset;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/sxid.h"
 
+#include "base/slice.h"
+
 static const struct tc_sxid SXIDS[] = {
 #define SXID(number, reach_id, text) \
     {.code = (number), .reach = TC_SXID_##reach_id, .name = (text)},
@@ -8,7 +10,7 @@ static const struct tc_sxid SXIDS[] = {
 #undef SXID
 };
 
-#define SXID_COUNT (sizeof SXIDS / sizeof SXIDS[0])
+#define SXID_COUNT TC_COUNT(SXIDS)
 
 const struct tc_sxid *tc_sxid_table(size_t *out_count)
 {

@@ -14,7 +14,7 @@ static const struct tc_xid XIDS[] = {
 #undef XID
 };
 
-#define XID_COUNT (sizeof XIDS / sizeof XIDS[0])
+#define XID_COUNT TC_COUNT(XIDS)
 
 const struct tc_xid *tc_xid_table(size_t *out_count)
 {

@@ -2,6 +2,8 @@
 /* objects.idx written anew: when it is lost or damaged, or mostly about what is gone. */
 #include "evidence/store_priv.h"
 
+#include "base/grow.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -84,15 +86,9 @@ static bool take_object(void *context, const struct tc_digest *digest)
                  l->s->dir, TC__HEX_BYTES, hex);
         return true;
     }
-    if (l->count == l->cap) {
-        size_t cap = l->cap == 0 ? 1024 : l->cap * 2;
-        struct known *items = cap > OBJECTS_MAX ? NULL : realloc(l->items, cap * sizeof *items);
-        if (items == NULL) {
-            l->no_memory = true;
-            return false;
-        }
-        l->items = items;
-        l->cap = cap;
+    if (tc_grow_items(l->items, l->cap, l->count + 1, OBJECTS_MAX) != TC_OK) {
+        l->no_memory = true;
+        return false;
     }
     l->items[l->count++] = (struct known){o.totals.first, *digest};
     return true;

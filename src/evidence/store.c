@@ -25,7 +25,7 @@ const char *tc_batch_kind_name(enum tc_batch_kind kind)
         [TC_BATCH_FILE] = "file",
     };
     size_t i = (size_t)kind;
-    return i < sizeof names / sizeof names[0] && names[i] != NULL ? names[i] : "unknown";
+    return i < TC_COUNT(names) && names[i] != NULL ? names[i] : "unknown";
 }
 
 void tc__tell(const struct tc_store *s, const char *format, ...)
@@ -88,7 +88,7 @@ static tc_status make_dirs(struct tc_store *s, struct tc_error *err)
     if (error != 0) {
         return tc__store_io_error(s, error, "make directory", s->dir, err);
     }
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         tc__path(path, s->dir, names[i], NULL);
         error = tc__make_dir(path);
         if (error != 0) {

@@ -1,65 +1,220 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One easy handle in a multi handle of its own: the multi handle keeps the connection, and its poll
+ * waits for the caller's stop descriptor as well, which curl_easy_perform cannot.
+ */
 #include "http_client/http_client.h"
 
 #include "base/assert.h"
-#include "base/buf.h"
-#include "base/clock.h"
+#include "base/grow.h"
 #include "base/time.h"
-#include "http_client/http_client_priv.h"
+#include "http_client/curl_priv.h"
 
-#include <http_parser.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 
-#define HEAD_MAX ((size_t)16 << 10) /* of a request */
-#define READ_BYTES ((size_t)16 << 10)
-#define BODY_FIRST ((size_t)4 << 10) /* of a reply; doubled as it grows */
-#define RETRY_AFTER_TEXT 64
-/* 1xx replies before the real one. */
-#define INTERIM_MAX 16
-
-/* What of a reply was read so far. */
-struct reading {
-    http_parser parser;
-    bool no_body;  /* HEAD */
-    bool in_value; /* of a header, and not its name */
-    bool began;    /* a byte of it came */
-    bool ended;    /* the stream did, before the reply */
-    bool done;
-    bool keep;
-    bool cut;
-    bool no_memory;
-    unsigned interim;
-    size_t
-        name_len; /* of a header's name, as far as it equals Retry-After; SIZE_MAX: it does not */
-    size_t value_len;
-    char value[RETRY_AFTER_TEXT];
-};
+#define BASE_MAX ((size_t)2 << 10)        /* of the address */
+#define HEAD_MAX ((size_t)16 << 10)       /* of a request: path and headers */
+#define REPLY_HEAD_MAX ((size_t)80 << 10) /* of a reply, with the 1xx ones before it */
+#define WAIT_MAX_MS 60000                 /* libcurl's own timers end a wait earlier */
 
 struct tc_http_client {
-    struct tc__http_url url;
-    struct tc__http_conn conn;
-    int64_t timeout_ns;
-    struct reading reading;
-    char *body;
-    size_t body_len;
-    size_t body_cap;
-    char head[HEAD_MAX];
-    char input[READ_BYTES];
+    const struct tc__curl *curl;
+    CURL *easy;
+    CURLM *multi;
+    int stop_fd;
+    bool tls;
+    size_t base_len; /* of url: the address, without a slash at its end */
+    char url[BASE_MAX + HEAD_MAX];
+    char authority[BASE_MAX + sizeof ":443"]; /* host:port, for messages */
+    char headers[HEAD_MAX + 1];
+    /* The call. */
+    size_t request_len;
+    size_t reply_head_len;
+    const char *refused; /* why a callback ended the call; NULL: none did */
+    bool cut;
+    struct tc_grow body;
+    char reason[CURL_ERROR_SIZE];
 };
+
+/* ---- callbacks ------------------------------------------------------------------------------ */
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    (void)context;
+    (void)purpose;
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static size_t on_header(char *data, size_t size, size_t count, void *context)
+{
+    struct tc_http_client *c = context;
+    size_t len = size * count;
+    c->reply_head_len += len;
+    if (c->reply_head_len > REPLY_HEAD_MAX) {
+        c->refused = "headers of more than 80 KiB";
+    } else if (tc_slice_starts(tc_slice_make(data, len), TC_LIT("HTTP/1.1 101"))) {
+        c->refused = "another protocol, unasked"; /* libcurl would take all that follows as body */
+    }
+    return c->refused == NULL ? len : 0;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *context)
+{
+    struct tc_http_client *c = context;
+    size_t len = size * count;
+    size_t room = TC_HTTP_REPLY_MAX - c->body.buf.len;
+    c->cut = len > room;
+    tc_grow_str(&c->body, tc_slice_make(data, c->cut ? room : len));
+    return c->cut || c->body.failed ? 0 : len;
+}
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static tc_status bad_url(struct tc_error *err, const char *text, const char *why)
+{
+    return tc_fail(err, TC_E_USAGE, 0, "\"%.120s\" %s; write http://host:port or https://host:port",
+                   text, why);
+}
+
+/* What libcurl finds wrong with it; NULL: nothing. *out_has_port: it names one, from 1 on. */
+static const char *check_url(const struct tc__curl *curl, const char *text, bool *out_has_port)
+{
+    CURLU *url = curl->url();
+    char *port = NULL;
+    CURLUcode code =
+        url == NULL ? CURLUE_OUT_OF_MEMORY : curl->url_set(url, CURLUPART_URL, text, 0);
+    *out_has_port = code == CURLUE_OK && curl->url_get(url, CURLUPART_PORT, &port, 0) == CURLUE_OK;
+    if (*out_has_port && strcmp(port, "0") == 0) {
+        code = CURLUE_BAD_PORT_NUMBER;
+    }
+    curl->free(port);
+    curl->url_cleanup(url);
+    return code == CURLUE_OK ? NULL : curl->url_strerror(code);
+}
+
+static tc_status take_url(struct tc_http_client *c, const char *text, struct tc_error *err)
+{
+    struct tc_slice all = tc_slice_cstr(text);
+    c->tls = tc_slice_starts(all, TC_LIT("https://"));
+    if (!c->tls && !tc_slice_starts(all, TC_LIT("http://"))) {
+        return bad_url(err, text, "does not begin with http:// or https://");
+    }
+    if (all.len >= BASE_MAX) {
+        return bad_url(err, text, "has more than 2,047 bytes");
+    }
+    struct tc_slice path;
+    struct tc_slice host = tc_slice_cut(tc_slice_from(all, c->tls ? 8 : 7), '/', &path);
+    if (tc_slice_find_byte(all, '?') != TC_NPOS || tc_slice_find_byte(all, '#') != TC_NPOS) {
+        return bad_url(err, text, "has a query or a fragment");
+    }
+    if (tc_slice_find_byte(host, '@') != TC_NPOS) {
+        return bad_url(err, text, "has a user name; give an Authorization header instead");
+    }
+    bool has_port = false;
+    const char *why = host.len == 0 ? "no host" : check_url(c->curl, text, &has_port);
+    if (why == NULL && !has_port && host.ptr[host.len - 1] == ':') {
+        why = "no port after the colon"; /* libcurl takes the usual one then */
+    }
+    if (why != NULL) {
+        char shown[100];
+        (void)snprintf(shown, sizeof shown, "is no address (%s)", why);
+        return bad_url(err, text, shown);
+    }
+    (void)snprintf(c->authority, sizeof c->authority, "%.*s%s", TC_FMT(host),
+                   has_port ? ""
+                   : c->tls ? ":443"
+                            : ":80");
+    c->base_len = all.len;
+    while (text[c->base_len - 1] == '/') {
+        c->base_len--;
+    }
+    memcpy(c->url, text, c->base_len);
+    return TC_OK;
+}
+
+/* What holds for all calls. The first code that is no CURLE_OK. */
+static CURLcode set_options(struct tc_http_client *c, int64_t timeout_ns)
+{
+    int64_t timeout_ms = (timeout_ns + 999999) / 1000000;
+    const struct {
+        CURLoption option;
+        long value;
+    } numbers[] = {
+        {CURLOPT_TIMEOUT_MS, (long)(timeout_ms > INT_MAX ? INT_MAX : timeout_ms)},
+        {CURLOPT_NOSIGNAL, 1},
+        {CURLOPT_FOLLOWLOCATION, 0},
+        {CURLOPT_SSL_VERIFYPEER, 1},
+        {CURLOPT_SSL_VERIFYHOST, 2},
+        {CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2},
+        {CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1},
+        {CURLOPT_HTTP09_ALLOWED, 0},
+        {CURLOPT_PATH_AS_IS, 1},
+    };
+    const struct {
+        CURLoption option;
+        const void *value; /* NULL: as libcurl has it */
+    } pointers[] = {
+        {CURLOPT_PROTOCOLS_STR, "http,https"},
+        {CURLOPT_PROXY, ""}, /* not what http_proxy says: nothing leaves by a way nobody set */
+        {CURLOPT_USERAGENT, "tracecore"},
+        {CURLOPT_ERRORBUFFER, c->reason},
+        {CURLOPT_HEADERDATA, c},
+        {CURLOPT_WRITEDATA, c},
+        {CURLOPT_CAINFO, secure_getenv("SSL_CERT_FILE")},
+        {CURLOPT_CAPATH, secure_getenv("SSL_CERT_DIR")},
+    };
+    CURLcode code = CURLE_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && code == CURLE_OK; i++) {
+        code = c->curl->easy_setopt(c->easy, numbers[i].option, numbers[i].value);
+    }
+    for (size_t i = 0; i < sizeof pointers / sizeof *pointers && code == CURLE_OK; i++) {
+        if (pointers[i].value != NULL) {
+            code = c->curl->easy_setopt(c->easy, pointers[i].option, pointers[i].value);
+        }
+    }
+    (void)c->curl->easy_setopt(c->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    (void)c->curl->easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, on_header);
+    (void)c->curl->easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, on_body);
+    return code;
+}
+
+static tc_status prepare(struct tc_http_client *c, const char *url, int64_t timeout_ns,
+                         struct tc_error *err)
+{
+    TC_TRY(take_url(c, url, err));
+    c->easy = c->curl->easy_init();
+    c->multi = c->curl->multi_init();
+    if (c->easy == NULL || c->multi == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a connection to %s", c->authority);
+    }
+    CURLcode code = set_options(c, timeout_ns);
+    return code == CURLE_OK
+               ? TC_OK
+               : tc_fail(err, TC_E_UNSUPPORTED, 0, "libcurl: %s; 7.85 or newer is wanted",
+                         c->curl->easy_strerror(code));
+}
 
 tc_status tc_http_client_create(const char *url, int64_t timeout_ns,
                                 struct tc_http_client **out_client, struct tc_error *err)
 {
-    struct tc__http_url parsed;
-    TC_TRY(tc__http_url_parse(url, &parsed, err));
+    const struct tc__curl *curl = NULL;
+    TC_TRY(tc__curl_load(&curl, err));
     struct tc_http_client *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a connection to %s", parsed.authority);
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for an HTTP client");
     }
-    c->url = parsed;
-    c->timeout_ns = timeout_ns;
-    tc__http_conn_init(&c->conn, &c->url);
+    c->curl = curl;
+    c->stop_fd = -1;
+    tc_status status = prepare(c, url, timeout_ns, err);
+    if (status != TC_OK) {
+        tc_http_client_destroy(c);
+        return status;
+    }
     *out_client = c;
     return TC_OK;
 }
@@ -67,199 +222,174 @@ tc_status tc_http_client_create(const char *url, int64_t timeout_ns,
 void tc_http_client_destroy(struct tc_http_client *c)
 {
     if (c != NULL) {
-        tc__http_conn_fini(&c->conn);
-        free(c->body);
+        c->curl->easy_cleanup(c->easy);
+        (void)c->curl->multi_cleanup(c->multi);
+        tc_grow_fini(&c->body);
         free(c);
     }
 }
 
 void tc_http_client_stop_on(struct tc_http_client *c, int fd)
 {
-    c->conn.stop_fd = fd;
+    c->stop_fd = fd;
 }
 
-/* ---- the reply ----------------------------------------------------------------------------- */
+/* ---- what went wrong ------------------------------------------------------------------------ */
 
-static const char RETRY_AFTER[] = "retry-after";
-
-static int on_message_begin(http_parser *p)
+static int64_t info_number(const struct tc_http_client *c, CURLINFO what)
 {
-    struct tc_http_client *c = p->data;
-    c->reading.value_len = 0;
-    c->reading.name_len = 0;
-    c->reading.in_value = false;
-    c->body_len = 0;
-    return 0;
+    curl_off_t value = 0;
+    (void)c->curl->easy_getinfo(c->easy, what, &value);
+    return value;
 }
 
-/* A name may come in pieces, so it is compared as it comes. */
-static int on_header_field(http_parser *p, const char *at, size_t len)
+/* What the call was at when it ended. */
+static const char *phase(const struct tc_http_client *c)
 {
-    struct tc_http_client *c = p->data;
-    struct reading *r = &c->reading;
-    if (r->in_value) {
-        r->in_value = false;
-        r->name_len = 0;
+    if (info_number(c, CURLINFO_PRETRANSFER_TIME_T) > 0) {
+        return info_number(c, CURLINFO_SIZE_UPLOAD_T) < (int64_t)c->request_len
+                   ? "sending"
+                   : "waiting for its reply";
     }
-    for (size_t i = 0; i < len && r->name_len != SIZE_MAX; i++) {
-        bool same = r->name_len < sizeof RETRY_AFTER - 1 &&
-                    (char)(at[i] | 0x20) == RETRY_AFTER[r->name_len];
-        r->name_len = same ? r->name_len + 1 : SIZE_MAX;
+    if (info_number(c, CURLINFO_NAMELOOKUP_TIME_T) == 0) {
+        return "looking up its name";
     }
-    return 0;
+    return c->tls ? "connecting or beginning TLS" : "connecting";
 }
 
-static int on_header_value(http_parser *p, const char *at, size_t len)
+static tc_status fail_connect(const struct tc_http_client *c, const char *reason,
+                              struct tc_error *err)
 {
-    struct tc_http_client *c = p->data;
-    struct reading *r = &c->reading;
-    r->in_value = true;
-    bool is_it = r->name_len == sizeof RETRY_AFTER - 1;
-    for (size_t i = 0; i < len && is_it && r->value_len < sizeof r->value; i++) {
-        r->value[r->value_len++] = at[i];
-    }
-    return 0;
+    long code = 0;
+    (void)c->curl->easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &code);
+    return tc_fail(err, TC_E_IO, 0, "%s: cannot connect: %s%s", c->authority,
+                   code == 0 ? reason : strerror((int)code),
+                   code == ECONNREFUSED ? "; is it running, and is the port right?" : "");
 }
 
-static int on_headers_complete(http_parser *p)
+static tc_status explain(const struct tc_http_client *c, CURLcode code, struct tc_error *err)
 {
-    const struct tc_http_client *c = p->data;
-    return c->reading.no_body ? 1 : 0;
+    const char *reason = c->reason[0] != '\0' ? c->reason : c->curl->easy_strerror(code);
+    const char *when = c->reply_head_len > 0 ? "in the middle of its reply" : "without a reply";
+    reason = c->refused != NULL ? c->refused : reason;
+    switch ((int)code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return tc_fail(err, TC_E_IO, 0, "%s: no address for this name; is it spelled right?",
+                       c->authority);
+    case CURLE_COULDNT_CONNECT:
+        return fail_connect(c, reason, err);
+    case CURLE_OPERATION_TIMEDOUT:
+        return tc_fail(err, TC_E_IO, 0,
+                       "%s: timed out while %s; is it up, and is the time limit long enough?",
+                       c->authority, phase(c));
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return tc_fail(err, TC_E_UNSUPPORTED, 0,
+                       "%s: its certificate is not trusted: %s; SSL_CERT_FILE can name a PEM file "
+                       "with the authority's",
+                       c->authority, reason);
+    case CURLE_SSL_CONNECT_ERROR:
+        return tc_fail(err, TC_E_IO, 0, "%s: TLS handshake: %s; does it speak https?", c->authority,
+                       reason);
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+        return tc_fail(err, TC_E_IO, 0, "%s: closed the connection %s", c->authority, when);
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+        return tc_fail(err, TC_E_IO, 0, "%s: the connection broke %s: %s", c->authority, when,
+                       reason);
+    case CURLE_OUT_OF_MEMORY:
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the reply of %s", c->authority);
+    case CURLE_UNSUPPORTED_PROTOCOL: /* HTTP/0.9 */
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_WRITE_ERROR: /* on_header did not take it */
+        return tc_fail(err, TC_E_IO, 0, "%s: its reply is no HTTP (%s); is it an HTTP server%s?",
+                       c->authority, reason, c->tls ? "" : ", and is https:// meant");
+    default: /* libcurl's are many */
+        return tc_fail(err, TC_E_IO, 0, "%s: %s", c->authority, reason);
+    }
 }
 
-static bool grow_body(struct tc_http_client *c, size_t need)
-{
-    if (need <= c->body_cap) {
-        return true;
-    }
-    size_t cap = c->body_cap == 0 ? BODY_FIRST : c->body_cap;
-    while (cap < need) {
-        cap *= 2;
-    }
-    char *body = realloc(c->body, cap);
-    if (body == NULL) {
-        return false;
-    }
-    c->body = body;
-    c->body_cap = cap;
-    return true;
-}
+/* ---- the call ------------------------------------------------------------------------------- */
 
-static int on_body(http_parser *p, const char *at, size_t len)
+/* "Name: value\r\n" lines as libcurl's list; NULL: no memory. */
+static struct curl_slist *make_headers(struct tc_http_client *c, struct tc_slice headers)
 {
-    struct tc_http_client *c = p->data;
-    size_t room = TC_HTTP_REPLY_MAX - c->body_len;
-    size_t take = len < room ? len : room;
-    c->reading.cut = take < len;
-    c->reading.no_memory = !grow_body(c, c->body_len + take);
-    if (c->reading.no_memory) {
-        return 1;
+    /* What libcurl would add of its own. */
+    struct curl_slist *list = c->curl->slist_append(NULL, "Expect:");
+    struct curl_slist *grown = list == NULL ? NULL : c->curl->slist_append(list, "Content-Type:");
+    char *line = c->headers;
+    if (headers.len > 0) {
+        memcpy(line, headers.ptr, headers.len);
     }
-    tc_copy_short(c->body + c->body_len, at, take);
-    c->body_len += take;
-    return c->reading.cut ? 1 : 0;
-}
-
-static int on_message_complete(http_parser *p)
-{
-    struct tc_http_client *c = p->data;
-    if (p->status_code / 100 == 1 && c->reading.interim < INTERIM_MAX) {
-        c->reading.interim++; /* "100 Continue" and the like: the reply is still to come */
-        return 0;
-    }
-    c->reading.done = true;
-    c->reading.keep = http_should_keep_alive(p) != 0;
-    http_parser_pause(p, 1); /* what follows is not a part of it */
-    return 0;
-}
-
-static const http_parser_settings SETTINGS = {.on_message_begin = on_message_begin,
-                                              .on_header_field = on_header_field,
-                                              .on_header_value = on_header_value,
-                                              .on_headers_complete = on_headers_complete,
-                                              .on_body = on_body,
-                                              .on_message_complete = on_message_complete};
-
-static tc_status fail_reply(struct tc_http_client *c, size_t len, struct tc_error *err)
-{
-    if (c->reading.no_memory) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the reply of %s", c->url.authority);
-    }
-    if (len == 0) {
-        return tc_fail(err, TC_E_IO, 0, "%s: closed the connection %s", c->url.authority,
-                       c->reading.began ? "in the middle of its reply" : "without a reply");
-    }
-    return tc_fail(err, TC_E_IO, 0, "%s: its reply is no HTTP (%s); is it an HTTP server%s?",
-                   c->url.authority, http_errno_description(HTTP_PARSER_ERRNO(&c->reading.parser)),
-                   c->url.tls ? "" : ", and is https:// meant");
-}
-
-/* Reads one reply. *out_keep: the connection can serve another call. */
-static tc_status read_reply(struct tc_http_client *c, bool *out_keep, struct tc_error *err)
-{
-    struct reading *r = &c->reading;
-    *out_keep = false;
-    while (!r->done) {
-        size_t len = 0;
-        TC_TRY(tc__http_conn_receive(&c->conn, c->input, sizeof c->input, &len, err));
-        size_t used = http_parser_execute(&r->parser, &SETTINGS, c->input, len);
-        r->began = r->began || len > 0;
-        r->ended = len == 0;
-        if (r->cut) {
-            return TC_OK;
+    line[headers.len] = '\0';
+    for (char *end = NULL; grown != NULL && (end = strstr(line, "\r\n")) != NULL; line = end + 2) {
+        *end = '\0';
+        char *colon = strchr(line, ':');
+        if (colon != NULL && colon[1 + strspn(colon + 1, " \t")] == '\0') {
+            colon[0] = ';'; /* libcurl's way to send one without a value */
+            colon[1] = '\0';
         }
-        if (!r->done && (len == 0 || used < len || r->parser.upgrade)) {
-            return fail_reply(c, len, err);
+        grown = c->curl->slist_append(list, line);
+    }
+    if (grown == NULL) {
+        c->curl->slist_free_all(list);
+    }
+    return grown == NULL ? NULL : list;
+}
+
+static CURLcode set_request(struct tc_http_client *c, const char *method, const char *path,
+                            const struct curl_slist *headers, struct tc_slice body)
+{
+    const struct tc__curl *curl = c->curl;
+    bool bare = body.len == 0 && strcmp(method, "GET") == 0;
+    bool head = strcmp(method, "HEAD") == 0;
+    memcpy(c->url + c->base_len, path, strlen(path) + 1);
+    CURLcode code = curl->easy_setopt(c->easy, CURLOPT_URL, c->url);
+    if (code == CURLE_OK) {
+        code = curl->easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, bare || head ? NULL : method);
+    }
+    /* In this order: a body makes it a POST, the two after it something else. */
+    (void)curl->easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    (void)curl->easy_setopt(c->easy, CURLOPT_POSTFIELDS, body.len == 0 ? "" : body.ptr);
+    (void)curl->easy_setopt(c->easy, bare ? CURLOPT_HTTPGET : CURLOPT_POST, 1L);
+    (void)curl->easy_setopt(c->easy, CURLOPT_NOBODY, head ? 1L : 0L);
+    (void)curl->easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
+    return code;
+}
+
+/* Runs the transfer to its end. */
+static tc_status transfer(struct tc_http_client *c, struct tc_error *err)
+{
+    const struct tc__curl *curl = c->curl;
+    int running = 0;
+    CURLMcode code = curl->multi_perform(c->multi, &running);
+    while (code == CURLM_OK && running > 0) {
+        struct curl_waitfd stop = {.fd = c->stop_fd, .events = CURL_WAIT_POLLIN};
+        code = curl->multi_poll(c->multi, &stop, c->stop_fd >= 0 ? 1 : 0, WAIT_MAX_MS, NULL);
+        if (stop.revents != 0) {
+            return tc_fail(err, TC_E_IO, 0, "%s: stopped while %s", c->authority, phase(c));
         }
-        /* Bytes behind a reply that nobody asked for would be taken for the next one. */
-        *out_keep = r->done && r->keep && used == len && len > 0;
+        code = code == CURLM_OK ? curl->multi_perform(c->multi, &running) : code;
     }
-    return TC_OK;
+    int left = 0;
+    const CURLMsg *message = code == CURLM_OK ? curl->multi_info_read(c->multi, &left) : NULL;
+    if (message == NULL) {
+        return tc_fail(err, TC_E_IO, 0, "%s: %s", c->authority, curl->multi_strerror(code));
+    }
+    bool done = message->data.result == CURLE_OK || (c->cut && !c->body.failed);
+    return done ? TC_OK
+                : explain(c, c->body.failed ? CURLE_OUT_OF_MEMORY : message->data.result, err);
 }
 
-/* ---- the call ------------------------------------------------------------------------------ */
-
-static struct tc_slice make_head(struct tc_http_client *c, const char *method, const char *path,
-                                 struct tc_slice headers, size_t body_len)
+static void read_reply(const struct tc_http_client *c, struct tc_http_reply *out)
 {
-    struct tc_buf b = tc_buf_make(c->head, sizeof c->head);
-    tc_buf_str(&b, tc_slice_cstr(method));
-    tc_buf_char(&b, ' ');
-    tc_buf_str(&b, tc_slice_cstr(c->url.path));
-    tc_buf_str(&b, c->url.path[0] == '\0' && path[0] == '\0' ? TC_LIT("/") : tc_slice_cstr(path));
-    tc_buf_lit(&b, " HTTP/1.1\r\nHost: ");
-    tc_buf_str(&b, tc_slice_cstr(c->url.authority));
-    tc_buf_lit(&b, "\r\nUser-Agent: tracecore\r\nAccept: */*\r\n");
-    if (body_len > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0) {
-        tc_buf_lit(&b, "Content-Length: ");
-        tc_buf_u64(&b, body_len);
-        tc_buf_lit(&b, "\r\n");
-    }
-    tc_buf_str(&b, headers);
-    tc_buf_lit(&b, "\r\n");
-    return b.overflowed ? TC_EMPTY : tc_buf_slice(&b);
-}
-
-static tc_status exchange(struct tc_http_client *c, struct tc_slice head, struct tc_slice body,
-                          bool *out_keep, struct tc_error *err)
-{
-    size_t sent = 0;
-    size_t sent_body = 0;
-    TC_TRY(tc__http_conn_send(&c->conn, head, &sent, err));
-    if (sent == head.len) {
-        TC_TRY(tc__http_conn_send(&c->conn, body, &sent_body, err));
-    }
-    TC_TRY(read_reply(c, out_keep, err));
-    *out_keep = *out_keep && sent == head.len && sent_body == body.len;
-    return TC_OK;
-}
-
-static void reset_reading(struct tc_http_client *c, const char *method)
-{
-    c->reading = (struct reading){.no_body = strcmp(method, "HEAD") == 0};
-    http_parser_init(&c->reading.parser, HTTP_RESPONSE);
-    c->reading.parser.data = c;
-    c->body_len = 0;
+    long status = 0;
+    (void)c->curl->easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    int64_t after = info_number(c, CURLINFO_RETRY_AFTER);
+    after = after < 0 ? 0 : after > TC_HTTP_RETRY_AFTER_MAX ? TC_HTTP_RETRY_AFTER_MAX : after;
+    *out = (struct tc_http_reply){
+        .status = (int)status, .retry_after_s = (unsigned)after, .body = tc_grow_slice(&c->body)};
 }
 
 tc_status tc_http_client_call(struct tc_http_client *c, const char *method, const char *path,
@@ -267,35 +397,28 @@ tc_status tc_http_client_call(struct tc_http_client *c, const char *method, cons
                               struct tc_http_reply *out_reply, struct tc_error *err)
 {
     TC_ASSERT(headers.len == 0 || tc_slice_ends(headers, TC_LIT("\r\n")));
-    struct tc_slice head = make_head(c, method, path, headers, body.len);
-    if (head.len == 0) {
+    if (headers.len + strlen(path) >= HEAD_MAX) {
         return tc_fail(err, TC_E_USAGE, 0, "%s: path and headers of more than 16 KiB",
-                       c->url.authority);
+                       c->authority);
     }
-    c->conn.deadline_ns = tc_mono_ns() + c->timeout_ns;
-    for (;;) {
-        bool kept = c->conn.fd >= 0;
-        bool keep = false;
-        reset_reading(c, method);
-        if (!kept) {
-            TC_TRY(tc__http_conn_open(&c->conn, err));
-        }
-        struct tc_error why = {0};
-        tc_status status = exchange(c, head, body, &keep, &why);
-        if (!keep) {
-            tc__http_conn_close(&c->conn);
-        }
-        if (status == TC_OK) {
-            break;
-        }
-        /* Servers close idle connections: nothing of a reply says that this was one. */
-        if (!kept || c->reading.began || !c->reading.ended) {
-            return tc_fail(err, status, 0, "%s", why.message);
-        }
+    tc_buf_reset(&c->body.buf);
+    c->body.failed = false;
+    c->cut = false;
+    c->refused = NULL;
+    c->reply_head_len = 0;
+    c->request_len = body.len;
+    c->reason[0] = '\0';
+    struct curl_slist *list = make_headers(c, headers);
+    if (list == NULL || set_request(c, method, path, list, body) != CURLE_OK ||
+        c->curl->multi_add_handle(c->multi, c->easy) != CURLM_OK) {
+        c->curl->slist_free_all(list);
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a request to %s", c->authority);
     }
-    struct tc_slice after = tc_slice_make(c->reading.value, c->reading.value_len);
-    *out_reply = (struct tc_http_reply){.status = c->reading.parser.status_code,
-                                        .retry_after_s = tc__http_retry_after(after, tc_wall_ns()),
-                                        .body = tc_slice_make(c->body, c->body_len)};
-    return TC_OK;
+    tc_status status = transfer(c, err);
+    if (status == TC_OK) {
+        read_reply(c, out_reply);
+    }
+    (void)c->curl->multi_remove_handle(c->multi, c->easy);
+    c->curl->slist_free_all(list);
+    return status;
 }

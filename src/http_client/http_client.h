@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP/1.1 client for one server, blocking, with deadlines: what sends OTLP downstream
- * (outbox), a simulated fleet (simulate --otlp) and questions to a daemon (status). Keeps its
- * connection between calls. https: certificates are verified against the system's trust store
- * (SSL_CERT_FILE and SSL_CERT_DIR name others).
+ * The way out for all HTTP: one server per client, HTTP/1.1, blocking, with deadlines. It sends
+ * OTLP downstream (outbox), a simulated fleet (simulate --otlp) and questions to a daemon (status),
+ * and keeps its connection between calls. Redirects are not followed, and the proxies of the
+ * environment (http_proxy and the like) are not used. https: certificates are verified against the
+ * system's trust store (SSL_CERT_FILE and SSL_CERT_DIR name others).
+ *
+ * libcurl does the work and is loaded with the first client: docs/decisions/0016-libcurl.md.
  *
  * One thread at a time. A name is looked up with the system's resolver, whose own time limits
  * (resolv.conf) hold for that part; everything after it ends by the call's deadline.
@@ -26,7 +29,8 @@ struct tc_http_client;
 
 /*
  * url: "http://host:port" or "https://...", a path in it comes before that of the calls. TC_E_USAGE
- * when it is none; nothing is connected yet. timeout_ns is for a whole call.
+ * when it is none, TC_E_UNSUPPORTED without libcurl; nothing is connected yet. timeout_ns is for a
+ * whole call.
  */
 TC_CHECKED tc_status tc_http_client_create(const char *url, int64_t timeout_ns,
                                            struct tc_http_client **out_client,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "base/grow.h"
 #include "base/time.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 #define COPY_TOTAL_MAX ((size_t)256 << 20)
 /* Standard input, and files that do not tell their size, are read into memory up to this. */
 #define STREAM_MAX ((size_t)2 << 30)
+#define READ_BYTES ((size_t)64 << 10)
 /* Pages are given back in steps of this, and kept for as long behind the reader. */
 #define PASS_STEP ((size_t)16 << 20)
 /* How the process ends when a file it reads is gone: as for any unreadable input. */
@@ -120,14 +122,9 @@ static tc_status read_all(int fd, size_t size_hint, struct tc_slice *out, struct
             return tc_fail(err, TC_E_LIMIT, len,
                            "is longer than 2 GiB; write it to a file and give the file");
         }
-        if (len == cap) {
-            size_t more = cap < 65536 ? 65536 : cap * 2;
-            char *grown = realloc(data, more);
-            if (grown == NULL) {
-                break;
-            }
-            data = grown;
-            cap = more;
+        if (len == cap &&
+            tc_grow_items(data, cap, len + READ_BYTES, STREAM_MAX + READ_BYTES) != TC_OK) {
+            break;
         }
     }
     free(data);

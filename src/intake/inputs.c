@@ -2,6 +2,8 @@
 #include "intake/inputs.h"
 
 #include "base/buf.h"
+#include "base/grow.h"
+#include "base/limits.h"
 #include "codec/codec.h"
 #include "intake/walk.h"
 
@@ -52,7 +54,7 @@ static const struct wrapping *find_wrapping(struct tc_slice bytes)
         {{"BZh", 3}, {"compressed", "unpack", "bzcat"}},
     };
     static const struct wrapping utf16 = {"UTF-16 text", "convert", "iconv -f UTF-16 -t UTF-8"};
-    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(packed); i++) {
         if (tc_slice_starts(bytes, packed[i].magic)) {
             return &packed[i].wrapping;
         }
@@ -124,15 +126,9 @@ static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
 static tc_status append_input(struct tc_inputs *in, struct tc_input *file,
                               const struct tc_inputs_want *want)
 {
-    if (in->count == in->cap) {
-        size_t cap = in->cap == 0 ? 16 : in->cap * 2;
-        struct tc_input *items = reallocarray(in->items, cap, sizeof *items);
-        if (items == NULL) {
-            tc_input_close(file);
-            return TC_E_NOMEM;
-        }
-        in->items = items;
-        in->cap = cap;
+    if (tc_grow_items(in->items, in->cap, in->count + 1, TC_INPUTS_MAX) != TC_OK) {
+        tc_input_close(file);
+        return TC_E_NOMEM;
     }
     if (want->verbose) {
         want->say("%s: %s, %zu bytes", file->path, file->codec->name, file->bytes.len);

@@ -227,7 +227,7 @@ struct tc_slice tc_scrape_node(struct tc_slice path)
             }
         }
     }
-    for (size_t i = 0; i < sizeof exporters / sizeof exporters[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(exporters); i++) {
         struct tc_slice rest = tc_slice_from(base, exporters[i].len);
         if (tc_slice_starts(base, exporters[i]) && rest.len > 1 && is_separator(rest.ptr[0])) {
             struct tc_slice node = cut_counter(trim_separators(rest));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "intake/walk.h"
 
+#include "base/grow.h"
 #include "base/limits.h"
 
 #include <dirent.h>
@@ -21,20 +22,6 @@ struct dirs {
     size_t count;
     size_t cap;
 };
-
-/* Room for one more item of an array; NULL when there is no memory, the array is as it was. */
-static void *grow_array(void *items, size_t count, size_t *io_cap, size_t item_bytes)
-{
-    if (count < *io_cap) {
-        return items;
-    }
-    size_t cap = *io_cap == 0 ? 16 : *io_cap * 2;
-    void *grown = reallocarray(items, cap, item_bytes);
-    if (grown != NULL) {
-        *io_cap = cap;
-    }
-    return grown;
-}
 
 static int by_path(const void *a, const void *b)
 {
@@ -66,12 +53,10 @@ static tc_status add_file(struct tc_walk *w, char *path, bool direct)
     if (w->count >= 2 * count_max(w)) {
         drop_excess(w); /* now and then, so that memory does not follow the size of the tree */
     }
-    void *files = grow_array(w->files, w->count, &w->cap, sizeof *w->files);
-    if (files == NULL || path == NULL) {
+    if (path == NULL || tc_grow_items(w->files, w->cap, w->count + 1, 2 * count_max(w)) != TC_OK) {
         free(path);
         return TC_E_NOMEM;
     }
-    w->files = files;
     w->files[w->count++] = (struct tc_walk_file){path, direct};
     return TC_OK;
 }
@@ -79,12 +64,10 @@ static tc_status add_file(struct tc_walk *w, char *path, bool direct)
 /* Takes path. */
 static tc_status add_dir(struct dirs *d, char *path, unsigned depth)
 {
-    void *items = grow_array(d->items, d->count, &d->cap, sizeof *d->items);
-    if (items == NULL || path == NULL) {
+    if (path == NULL || tc_grow_items(d->items, d->cap, d->count + 1, SIZE_MAX) != TC_OK) {
         free(path);
         return TC_E_NOMEM;
     }
-    d->items = items;
     d->items[d->count++] = (struct dir){path, depth};
     return TC_OK;
 }

@@ -4,6 +4,7 @@
  * that moves away, as nearly all do, costs nothing: the heap notices when the old time has come.
  */
 #include "base/assert.h"
+#include "base/grow.h"
 #include "base/time.h"
 #include "net/net_priv.h"
 
@@ -12,23 +13,11 @@
 
 /* The timer does not fire more often than that. */
 #define TIMER_STEP_NS INT64_C(1000000)
+#define CONNECTIONS_MAX ((size_t)INT32_MAX) /* descriptors end before */
 
 bool tc__timer_reserve(struct tc_net *n, size_t connections)
 {
-    if (connections <= n->heap_cap) {
-        return true;
-    }
-    size_t cap = n->heap_cap == 0 ? 64 : n->heap_cap;
-    while (cap < connections) {
-        cap *= 2;
-    }
-    struct tc_conn **heap = realloc(n->heap, cap * sizeof(void *));
-    if (heap == NULL) {
-        return false;
-    }
-    n->heap = heap;
-    n->heap_cap = cap;
-    return true;
+    return tc_grow_items(n->heap, n->heap_cap, connections, CONNECTIONS_MAX) == TC_OK;
 }
 
 static void put(struct tc_net *n, size_t i, struct tc_conn *c)

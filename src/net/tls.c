@@ -71,7 +71,7 @@ tc_status tc__tls_context(const char *cert_path, const char *key_path, const cha
         SSL_CTX_free(x);
         return status;
     }
-    for (size_t i = 0; i < sizeof alpns / sizeof alpns[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(alpns); i++) {
         if (strcmp(alpns[i].proto, proto_name) == 0) {
             union { /* OpenSSL's context is not const; it is only read */
                 const struct tc_slice *slice;

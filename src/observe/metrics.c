@@ -56,7 +56,7 @@ static const struct {
     {250000000, "0.25"},  {500000000, "0.5"},     {TC_SECOND, "1"},    {TC_SECOND * 5 / 2, "2.5"},
     {TC_SECOND * 5, "5"}, {TC_SECOND * 10, "10"},
 };
-#define BUCKET_COUNT (sizeof BUCKETS / sizeof BUCKETS[0])
+#define BUCKET_COUNT TC_COUNT(BUCKETS)
 
 #define PATTERNS_MAX 64
 

@@ -6,6 +6,7 @@
  */
 #include "verdict/export.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "http_client/http_client.h"
@@ -89,31 +90,24 @@ static void connect_again(struct exporter *x)
 static bool grow(struct exporter *x)
 {
     size_t cap = x->request_cap == 0 ? REQUEST_FIRST : x->request_cap * 2;
-    if (cap > REQUEST_MAX) {
-        return false;
-    }
-    char *request = realloc(x->request, cap);
-    if (request != NULL) {
-        x->request = request;
-        x->request_cap = cap;
-    }
-    return request != NULL;
+    return tc_grow_items(x->request, x->request_cap, cap, REQUEST_MAX) == TC_OK;
 }
 
-static void begin_request(struct exporter *x, struct tc_buf *b)
+static void begin_request(struct exporter *x, struct tc_buf *b, struct tc_json_out *j)
 {
     struct tc_export_origin origin = {.instance_id = tc_slice_cstr(x->instance_id)};
     *b = tc_buf_make(x->request, x->request_cap);
-    tc_export_begin(b, &origin);
+    *j = tc_json_out_make(b);
+    tc_export_begin(j, &origin);
 }
 
 /* Puts one verdict into the request. False: it is full, and the verdict comes next time. */
-static bool add(struct exporter *x, struct tc_buf *b, struct batch *batch,
+static bool add(struct exporter *x, struct tc_json_out *j, struct batch *batch,
                 const struct tc__record *r)
 {
     for (;;) {
         struct tc_error err = {0};
-        tc_status status = tc_export_add(b, x->parser, r->json, r->taken_ns, &err);
+        tc_status status = tc_export_add(j, x->parser, r->json, r->taken_ns, &err);
         if (status == TC_OK) {
             batch->count++;
             return true;
@@ -127,7 +121,7 @@ static bool add(struct exporter *x, struct tc_buf *b, struct batch *batch,
                           TC_LOG_CSTR("error", err.message));
             return true;
         }
-        begin_request(x, b);
+        begin_request(x, j->b, j);
     }
 }
 
@@ -143,7 +137,8 @@ static struct batch make_batch(struct exporter *x)
         .next = out.next, .at = out.at, .turn = o->log_turn, .end = o->log_end, .empty = true};
     (void)pthread_mutex_unlock(&o->lock);
     struct tc_buf b;
-    begin_request(x, &b);
+    struct tc_json_out j;
+    begin_request(x, &b, &j);
     struct tc__record r;
     tc_status status = TC_OK;
     tc__outbox_scan_begin(&x->scan, o->log.fd, out.at, batch.end);
@@ -151,7 +146,7 @@ static struct batch make_batch(struct exporter *x)
         if (r.kind != TC__RECORD_VERDICT || r.number < out.next) {
             continue;
         }
-        if (!add(x, &b, &batch, &r)) {
+        if (!add(x, &j, &batch, &r)) {
             break;
         }
         batch.empty = false;
@@ -160,7 +155,7 @@ static struct batch make_batch(struct exporter *x)
         batch.at = r.at + r.len;
     }
     (void)pthread_mutex_unlock(&o->swap);
-    tc_export_end(&b);
+    tc_export_end(&j);
     batch.len = b.len;
     return batch;
 }

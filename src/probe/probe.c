@@ -73,7 +73,7 @@ const char *tc_probe_take(struct tc_probe *p, struct tc_slice bytes)
     if (own != NULL) {
         return own;
     }
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(kinds); i++) {
         if (kinds[i].take(p, bytes)) {
             return kinds[i].what;
         }
@@ -237,7 +237,7 @@ static void put_hardware(const struct tc_probe *p, struct tc_buf *b)
     put_int(b, "node_count", 1);
     tc_buf_char(b, ',');
     put_int(b, "gpu_memory_mib", memory);
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(columns); i++) {
         tc_buf_reset(&t);
         columns[i].put(p, &t);
         tc_buf_char(b, ',');

@@ -37,7 +37,7 @@ static void take_versions(struct tc_probe *p, struct tc_slice line)
         {"CUDA Driver Version:", TC_PROBE_CUDA_DRIVER},
     };
     struct tc_slice value = TC_EMPTY;
-    for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(labels); i++) {
         if (labelled(line, tc_slice_cstr(labels[i].label), &value)) {
             tc__probe_set(p, labels[i].fact, value);
         }

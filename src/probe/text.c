@@ -180,7 +180,7 @@ static int generation(struct tc_slice speed)
                  {"8.0", 3}, {"16.0", 4}, {"32.0", 5}, {"64.0", 6}};
     struct tc_slice rest = TC_EMPTY;
     struct tc_slice number = tc_slice_cut(speed, ' ', &rest);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         if (tc_slice_eq(number, tc_slice_cstr(known[i].speed))) {
             return known[i].generation;
         }
@@ -286,7 +286,7 @@ static void take_packages(struct tc_probe *p, struct tc_slice rest)
         {"onnxruntime_gpu", "onnxruntime", TC_PROBE_RUNTIME},
     };
     struct tc_slice all = rest;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         for (rest = all; rest.len > 0 && p->facts[known[i].fact][0] == '\0';) {
             struct tc_slice line = tc_slice_trim(tc_slice_cut(rest, '\n', &rest));
             struct tc_slice version = package_version(line, known[i].package);
@@ -332,7 +332,7 @@ static void take_container(struct tc_probe *p, struct tc_slice rest)
         {"CUDA_VERSION", TC_PROBE_CUDA},
         {"NCCL_VERSION", TC_PROBE_NCCL},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         if (value_of(rest, tc_slice_cstr(known[i].variable), '=', &value) &&
             (known[i].fact != TC_PROBE_IMAGE || tc_slice_contains(value, S("sha256:")))) {
             tc__probe_set(p, known[i].fact, value);

@@ -52,7 +52,7 @@ static bool is_cell(struct tc_slice s)
 {
     static const char *const known[] = {"X",  "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "PSB",
                                         "OK", "CNS", "GNS", "TNS", "NS",   "U",   "DR",  "C2C"};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         if (tc_slice_eq(s, tc_slice_cstr(known[i]))) {
             return true;
         }
@@ -275,7 +275,7 @@ static size_t distance(const char *cell)
 {
     static const char *const order[] = {"PIX", "PXB", "PHB", "NODE", "SYS", "SOC"};
     size_t i = 0;
-    while (i < sizeof order / sizeof order[0] && strcmp(cell, order[i]) != 0) {
+    while (i < TC_COUNT(order) && strcmp(cell, order[i]) != 0) {
         i++;
     }
     return i;

@@ -50,20 +50,25 @@ static bool above(double a, double b)
     return above_by(a, b, ROUNDING);
 }
 
-static const struct tc_result_cell *cell(const struct check *c, size_t column)
+static double real_of(const struct check *c, size_t column)
 {
-    return &c->row->cells[column];
+    return tc_result_get_real(c->row, column);
+}
+
+static int64_t int_of(const struct check *c, size_t column)
+{
+    return tc_result_get_int(c->row, column);
 }
 
 static bool known(const struct check *c, size_t column)
 {
-    return c->row->cells[column].known;
+    return tc_result_known(c->row, column);
 }
 
 /* The field as the tool writes it, or the column. */
 static const char *field_of(const struct check *c, size_t column)
 {
-    const struct tc_definition *d = cell(c, column)->definition;
+    const struct tc_definition *d = c->row->definitions[column];
     return d != NULL ? d->field : c->table->columns[column].name;
 }
 
@@ -77,11 +82,11 @@ static void check_order(const struct check *c, const size_t *columns, size_t cou
             continue;
         }
         if (last < TC_TABLE_COLUMNS_MAX &&
-            above_by(cell(c, last)->real, cell(c, columns[i])->real, share)) {
+            above_by(real_of(c, last), real_of(c, columns[i]), share)) {
             tc_result_note(c->r, true, c->where, field_of(c, last), "%s is %s, above %s with %s",
-                           c->table->columns[last].name, shortest(cell(c, last)->real).text,
+                           c->table->columns[last].name, shortest(real_of(c, last)).text,
                            c->table->columns[columns[i]].name,
-                           shortest(cell(c, columns[i])->real).text);
+                           shortest(real_of(c, columns[i])).text);
         }
         last = columns[i];
     }
@@ -94,7 +99,7 @@ static void check_not_negative(const struct check *c, size_t from, size_t to)
         if (!known(c, i) || (type != TC_COLUMN_REAL && type != TC_COLUMN_INT)) {
             continue;
         }
-        double value = type == TC_COLUMN_REAL ? cell(c, i)->real : (double)cell(c, i)->integer;
+        double value = type == TC_COLUMN_REAL ? real_of(c, i) : (double)int_of(c, i);
         bool is_ms = tc_slice_eq(tc_slice_cstr(c->table->columns[i].unit), TC_LIT("ms"));
         if (value < (is_ms ? -CLOCK_MS : 0)) {
             tc_result_note(c->r, true, c->where, field_of(c, i), "%s is negative: %s",
@@ -105,10 +110,10 @@ static void check_not_negative(const struct check *c, size_t from, size_t to)
 
 static void check_times(const struct check *c, size_t start, size_t end)
 {
-    if (known(c, start) && known(c, end) && cell(c, end)->integer < cell(c, start)->integer) {
+    if (known(c, start) && known(c, end) && int_of(c, end) < int_of(c, start)) {
         tc_result_note(c->r, true, c->where, field_of(c, end), "%s is %.6f s before %s",
                        c->table->columns[end].name,
-                       (double)(cell(c, start)->integer - cell(c, end)->integer) / 1e6,
+                       (double)(int_of(c, start) - int_of(c, end)) / 1e6,
                        c->table->columns[start].name);
     }
 }
@@ -116,9 +121,9 @@ static void check_times(const struct check *c, size_t start, size_t end)
 static void check_requests(const struct check *c)
 {
     bool all = known(c, TC_SERVING_REQUESTS);
-    int64_t requests = cell(c, TC_SERVING_REQUESTS)->integer;
-    int64_t completed = cell(c, TC_SERVING_COMPLETED)->integer;
-    int64_t errors = cell(c, TC_SERVING_ERRORS)->integer;
+    int64_t requests = int_of(c, TC_SERVING_REQUESTS);
+    int64_t completed = int_of(c, TC_SERVING_COMPLETED);
+    int64_t errors = int_of(c, TC_SERVING_ERRORS);
     if (all && known(c, TC_SERVING_COMPLETED) && known(c, TC_SERVING_ERRORS)) {
         if (requests - completed != errors) {
             tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_REQUESTS),
@@ -142,9 +147,9 @@ static void check_error_rate(const struct check *c)
     if (!known(c, TC_SERVING_ERROR_RATE)) {
         return;
     }
-    double rate = cell(c, TC_SERVING_ERROR_RATE)->real;
-    double requests = (double)cell(c, TC_SERVING_REQUESTS)->integer;
-    double errors = (double)cell(c, TC_SERVING_ERRORS)->integer;
+    double rate = real_of(c, TC_SERVING_ERROR_RATE);
+    double requests = (double)int_of(c, TC_SERVING_REQUESTS);
+    double errors = (double)int_of(c, TC_SERVING_ERRORS);
     if (rate < 0 || above(rate, 1)) {
         tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
                        "an error rate of %s is not between 0 and 1", shortest(rate).text);
@@ -162,17 +167,17 @@ static void check_rate(const struct check *c, size_t rate, size_t count)
     if (!known(c, rate) || !known(c, count) || !known(c, TC_SERVING_DURATION_S)) {
         return;
     }
-    if (cell(c, rate)->real < 0 || cell(c, TC_SERVING_DURATION_S)->real < 0) {
+    if (real_of(c, rate) < 0 || real_of(c, TC_SERVING_DURATION_S) < 0) {
         return; /* told already */
     }
-    double counted = (double)cell(c, count)->integer;
-    double made = cell(c, rate)->real * cell(c, TC_SERVING_DURATION_S)->real;
+    double counted = (double)int_of(c, count);
+    double made = real_of(c, rate) * real_of(c, TC_SERVING_DURATION_S);
     /* A request more or less at the edges is no matter. */
     if (fabs(made - counted) > RATE_TOLERANCE * counted + 1) {
         tc_result_note(c->r, false, c->where, field_of(c, rate),
                        "%s a second for %s s make %.6g, and %s is %.0f",
-                       shortest(cell(c, rate)->real).text,
-                       shortest(cell(c, TC_SERVING_DURATION_S)->real).text, made,
+                       shortest(real_of(c, rate)).text,
+                       shortest(real_of(c, TC_SERVING_DURATION_S)).text, made,
                        c->table->columns[count].name, counted);
     }
 }
@@ -184,9 +189,8 @@ static void check_duration(const struct check *c)
         !known(c, TC_SERVING_DURATION_S)) {
         return;
     }
-    double window =
-        (double)(cell(c, TC_SERVING_ENDED)->integer - cell(c, TC_SERVING_STARTED)->integer) / 1e6;
-    double duration = cell(c, TC_SERVING_DURATION_S)->real;
+    double window = (double)(int_of(c, TC_SERVING_ENDED) - int_of(c, TC_SERVING_STARTED)) / 1e6;
+    double duration = real_of(c, TC_SERVING_DURATION_S);
     if (window >= 0 && duration >= 0 &&
         (window > 2 * duration + LONGER_S || window < (1 - RATE_TOLERANCE) * duration - 1)) {
         tc_result_note(c->r, false, c->where, field_of(c, TC_SERVING_DURATION_S),
@@ -199,7 +203,7 @@ static void check_serving(const struct check *c)
 {
     static const size_t FIRST[] = {TC_SERVING_TTFT_P50, TC_SERVING_TPOT_P50, TC_SERVING_ITL_P50,
                                    TC_SERVING_E2E_P50};
-    for (size_t i = 0; i < sizeof FIRST / sizeof FIRST[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(FIRST); i++) {
         size_t p50 = FIRST[i];
         check_order(c, (size_t[]){p50, p50 + 1, p50 + 2, p50 + 3}, 4);
     }
@@ -218,7 +222,7 @@ static void check_serving(const struct check *c)
 static void check_training(const struct check *c)
 {
     static const size_t STEP[] = {TC_TRAINING_STEP_P50, TC_TRAINING_STEP_P95, TC_TRAINING_STEP_P99};
-    check_order(c, STEP, sizeof STEP / sizeof STEP[0]);
+    check_order(c, STEP, TC_COUNT(STEP));
     check_not_negative(c, TC_TRAINING_GPUS, TC_TRAINING_GPUS);
     check_not_negative(c, TC_TRAINING_STEPS, TC_TRAINING_RESTARTS);
     check_times(c, TC_TRAINING_STARTED, TC_TRAINING_ENDED);
@@ -229,79 +233,54 @@ static void check_slice(const struct check *c)
     static const size_t SPREAD[] = {TC_SLICE_MIN, TC_SLICE_P50, TC_SLICE_P95, TC_SLICE_P99,
                                     TC_SLICE_MAX};
     static const size_t MEAN[] = {TC_SLICE_MIN, TC_SLICE_MEAN, TC_SLICE_MAX};
-    check_order(c, SPREAD, sizeof SPREAD / sizeof SPREAD[0]);
-    check_order(c, MEAN, sizeof MEAN / sizeof MEAN[0]);
+    check_order(c, SPREAD, TC_COUNT(SPREAD));
+    check_order(c, MEAN, TC_COUNT(MEAN));
     check_not_negative(c, TC_SLICE_COUNT, TC_SLICE_COUNT);
     check_times(c, TC_SLICE_START, TC_SLICE_END);
 }
 
-/* Where all requests completed, none failed. */
-static void fill_errors(struct tc_result_row *row)
+#define COMPUTED "computed by tracecore from the counts"
+
+/* What follows from the counts that the file has. */
+static void fill_counts(struct tc_result_row *row)
 {
-    static const struct tc_definition ERRORS = {
-        .field = "requests - completed",
-        .measures = "errors",
-        .source_unit = "requests",
-        .unit = "requests",
-        .note = "computed by tracecore, where all completed",
-    };
-    const struct tc_result_cell *requests = &row->cells[TC_SERVING_REQUESTS];
-    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
-    if (!row->cells[TC_SERVING_ERRORS].known && requests->known && completed->known &&
-        requests->integer == completed->integer) {
+    static const struct tc_definition ERRORS = {"requests - completed", "errors", "requests",
+                                                "requests",
+                                                "computed by tracecore, where all completed"};
+    static const struct tc_definition REQUESTS = {"completed + errors", "requests", "requests",
+                                                  "requests", COMPUTED};
+    static const struct tc_definition RATE = {"errors / requests", "error_rate", "ratio", "ratio",
+                                              COMPUTED};
+    int64_t requests = tc_result_get_int(row, TC_SERVING_REQUESTS);
+    int64_t completed = tc_result_get_int(row, TC_SERVING_COMPLETED);
+    int64_t errors = tc_result_get_int(row, TC_SERVING_ERRORS);
+    bool has_requests = tc_result_known(row, TC_SERVING_REQUESTS);
+    bool has_completed = tc_result_known(row, TC_SERVING_COMPLETED);
+    bool has_errors = tc_result_known(row, TC_SERVING_ERRORS);
+    if (has_requests && has_completed && !has_errors && requests == completed) {
         tc_result_int(row, TC_SERVING_ERRORS, 0, &ERRORS);
+        has_errors = true;
     }
-}
-
-/* All that were counted are the requests. */
-static void fill_requests(struct tc_result_row *row)
-{
-    static const struct tc_definition REQUESTS = {
-        .field = "completed + errors",
-        .measures = "requests",
-        .source_unit = "requests",
-        .unit = "requests",
-        .note = "computed by tracecore from the counts",
-    };
-    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
-    const struct tc_result_cell *errors = &row->cells[TC_SERVING_ERRORS];
-    int64_t requests = 0;
-    if (!row->cells[TC_SERVING_REQUESTS].known && completed->known && errors->known &&
-        completed->integer >= 0 && errors->integer >= 0 &&
-        !__builtin_add_overflow(completed->integer, errors->integer, &requests)) {
+    if (!has_requests && has_completed && has_errors && completed >= 0 && errors >= 0 &&
+        !__builtin_add_overflow(completed, errors, &requests)) {
         tc_result_int(row, TC_SERVING_REQUESTS, requests, &REQUESTS);
+        has_requests = true;
     }
-}
-
-static void fill_error_rate(struct tc_result_row *row)
-{
-    static const struct tc_definition RATE = {
-        .field = "errors / requests",
-        .measures = "error_rate",
-        .source_unit = "ratio",
-        .unit = "ratio",
-        .note = "computed by tracecore from the counts",
-    };
-    const struct tc_result_cell *requests = &row->cells[TC_SERVING_REQUESTS];
-    const struct tc_result_cell *errors = &row->cells[TC_SERVING_ERRORS];
-    if (!row->cells[TC_SERVING_ERROR_RATE].known && requests->known && errors->known &&
-        requests->integer > 0) {
-        tc_result_real(row, TC_SERVING_ERROR_RATE,
-                       (double)errors->integer / (double)requests->integer, &RATE);
+    if (has_requests && has_errors && requests > 0 &&
+        !tc_result_known(row, TC_SERVING_ERROR_RATE)) {
+        tc_result_real(row, TC_SERVING_ERROR_RATE, (double)errors / (double)requests, &RATE);
     }
 }
 
 void tc__result_check(struct tc_result *r)
 {
     for (size_t i = 0; i < r->row_count; i++) {
-        struct tc_result_row *row = tc__result_row(r, i);
+        struct tc_result_row *row = r->rows[i];
         struct check c = {.r = r, .row = row, .table = tc_table_info(row->table)};
         (void)snprintf(c.where, sizeof c.where, "%.*s", TC_FMT(row->where));
         switch (row->table) {
         case TC_TABLE_SERVING:
-            fill_errors(row);
-            fill_requests(row);
-            fill_error_rate(row);
+            fill_counts(row);
             check_serving(&c);
             break;
         case TC_TABLE_TRAINING:

@@ -45,10 +45,10 @@ static struct tc_result_row *add_slice(struct fio *f, const struct part *p, cons
 {
     struct tc_result_row *row =
         tc_result_add(f->r, TC_TABLE_SLICE, "%s/%s", p->where, p->direction);
-    tc_result_text(f->r, row, TC_SLICE_FAMILY, S("fio"));
-    tc_result_textf(f->r, row, TC_SLICE_METRIC, "%s_%s", p->direction, metric);
-    tc_result_text(f->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(f->r, row, TC_SLICE_POINT, p->point);
+    tc_result_text(row, TC_SLICE_FAMILY, S("fio"));
+    tc_result_textf(row, TC_SLICE_METRIC, "%s_%s", p->direction, metric);
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, p->point);
     if (f->started_ns != TC_TIME_NONE && f->ended_ns != TC_TIME_NONE) {
         tc_result_time(row, TC_SLICE_START, f->started_ns);
         tc_result_time(row, TC_SLICE_END, f->ended_ns);
@@ -154,7 +154,7 @@ static void add_percentiles(struct fio *f, struct tc_result_row *row, struct tc_
         if (!tc_map_parse_number(key, &percent) || !tc_map_number(v, &value)) {
             continue;
         }
-        for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(wanted); i++) {
             if (percent == wanted[i].percent) {
                 char name[64];
                 (void)snprintf(name, sizeof name, "%s.percentile.%.6f", field, percent);
@@ -192,7 +192,7 @@ static void add_latency(struct fio *f, const struct part *p, const char *kind, c
         size_t column;
     } stats[] = {{"min", TC_SLICE_MIN}, {"max", TC_SLICE_MAX}, {"mean", TC_SLICE_MEAN}};
     struct tc_result_row *row = add_slice(f, p, kind, "us");
-    for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(stats); i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "%s.%s", field, stats[i].member);
         double value = 0;
@@ -256,7 +256,7 @@ static bool has_twin(struct tc_json jobs, struct tc_json job, size_t index)
         int64_t group = -1;
         int64_t other_group = -1;
         bool same = n != index;
-        for (size_t i = 0; same && i < sizeof NAMES / sizeof NAMES[0]; i++) {
+        for (size_t i = 0; same && i < TC_COUNT(NAMES); i++) {
             same = tc_slice_eq(tc_map_string_at(job, NAMES[i]), tc_map_string_at(other, NAMES[i]));
         }
         if (!same) {
@@ -317,7 +317,7 @@ static void add_job(struct fio *f, struct tc_json job, struct tc_json global,
     if (f->started_ns != TC_TIME_NONE) {
         tc_result_fact_time(f->r, TC_TABLE_RUN, TC_RUN_STARTED, f->started_ns);
     }
-    for (size_t i = 0; i < sizeof directions / sizeof directions[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(directions); i++) {
         struct part p = {.direction = directions[i], .where = where, .point = tc_buf_slice(&point)};
         if (tc_map_at(job, directions[i], &p.value)) {
             add_part(f, &p);
@@ -356,7 +356,7 @@ static tc_status read_root(struct fio *f, struct tc_json root, const char *where
                                                                      : version);
     (void)tc_map_at(root, "global options", &global);
     set_times(f, root);
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(lists); i++) {
         if (!tc_map_at(root, lists[i], &jobs) || tc_json_type(jobs) != TC_JSON_ARRAY) {
             continue;
         }

@@ -84,7 +84,7 @@ static size_t replace_literals(char *s, size_t len, size_t *out_first)
         size_t step = 1;
         if (s[at] == 'N' || s[at] == 'I' || s[at] == '-' || s[at] == 'n' || s[at] == 'i') {
             struct tc_slice rest = tc_slice_make(s + at, len - at);
-            for (size_t i = 0; i < sizeof LITERALS / sizeof LITERALS[0]; i++) {
+            for (size_t i = 0; i < TC_COUNT(LITERALS); i++) {
                 if (tc_slice_starts(rest, LITERALS[i].word)) {
                     step = LITERALS[i].word.len;
                     memcpy(s + at, LITERALS[i].instead, step);
@@ -291,7 +291,7 @@ static tc_status refuse_encoded(struct tc_slice bytes, struct tc_error *err)
         {{"\x28\xb5\x2f\xfd", 4}, "zstd"},
         {{"PK\x03\x04", 4}, "zip"},
     };
-    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(KINDS); i++) {
         if (tc_slice_starts(bytes, KINDS[i].magic)) {
             return tc_fail(err, TC_E_UNSUPPORTED, 0, "compressed (%s): unpack it first",
                            KINDS[i].name);

@@ -53,8 +53,8 @@ static void tell_config(struct tc_result *r, struct tc_result_row *row, struct t
                                         "input_config/model", "input_config/formatted_model_name"};
     double concurrency = 0;
     double rate = 0;
-    first(o, CONCURRENCY, sizeof CONCURRENCY / sizeof CONCURRENCY[0], &concurrency);
-    first(o, RATE, sizeof RATE / sizeof RATE[0], &rate);
+    first(o, CONCURRENCY, TC_COUNT(CONCURRENCY), &concurrency);
+    first(o, RATE, TC_COUNT(RATE), &rate);
     if (concurrency > 0) {
         tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
     }
@@ -66,7 +66,7 @@ static void tell_config(struct tc_result *r, struct tc_result_row *row, struct t
                             rate > 0 ? TC_LIT("open_loop") : TC_LIT("closed_loop"));
     }
     struct tc_slice model = TC_EMPTY;
-    for (size_t i = 0; i < sizeof MODEL / sizeof MODEL[0] && model.len == 0; i++) {
+    for (size_t i = 0; i < TC_COUNT(MODEL) && model.len == 0; i++) {
         model = tc_map_string_at(o, MODEL[i]);
     }
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, model);
@@ -86,8 +86,8 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     }
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", "");
     struct tc_serving_point p = {0};
-    first(o, INPUT, sizeof INPUT / sizeof INPUT[0], &p.input_tokens);
-    first(o, OUTPUT, sizeof OUTPUT / sizeof OUTPUT[0], &p.output_tokens);
+    first(o, INPUT, TC_COUNT(INPUT), &p.input_tokens);
+    first(o, OUTPUT, TC_COUNT(OUTPUT), &p.output_tokens);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
     tc_metrics_map(r, row, point, o, true);
     tc_metrics_requests(r, row);

@@ -117,7 +117,7 @@ static void map_metrics(struct tc_result *r, struct tc_result_row *row, struct t
         (void)snprintf(path, sizeof path, "%.*s/successful", TC_FMT(name));
         const char *kept = tc_result_cstr(r, name);
         struct tc_map_dist dist = {path, NO, NO, unit_of(name), kept, NULL, kept};
-        for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
             if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].name))) {
                 dist = DISTS[i].dist;
             }
@@ -232,9 +232,9 @@ static void tell_requests(struct tc_result *r, struct tc_result_row *row, struct
     if (row == NULL) {
         return;
     }
-    if (row->cells[TC_SERVING_COMPLETED].known && row->cells[TC_SERVING_ERRORS].known &&
-        !__builtin_add_overflow(row->cells[TC_SERVING_COMPLETED].integer,
-                                row->cells[TC_SERVING_ERRORS].integer, &requests)) {
+    if (tc_result_known(row, TC_SERVING_COMPLETED) && tc_result_known(row, TC_SERVING_ERRORS) &&
+        !__builtin_add_overflow(tc_result_get_int(row, TC_SERVING_COMPLETED),
+                                tc_result_get_int(row, TC_SERVING_ERRORS), &requests)) {
         tc_result_int(row, TC_SERVING_REQUESTS, requests,
                       tc_result_define(r, "request_totals.successful + request_totals.errored",
                                        "requests", "requests", "requests",
@@ -256,7 +256,7 @@ static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "/benchmarks/%zu", index);
     struct tc_serving_point p = point_of(root, b);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_map_values(r, row, b, VALUES, sizeof VALUES / sizeof VALUES[0]);
+    tc_map_values(r, row, b, VALUES, TC_COUNT(VALUES));
     TC_TRY(tc_serving_completed(r, row, "metrics/request_totals/successful", common, err));
     struct tc_json metrics;
     if (tc_map_at(b, "metrics", &metrics)) {

@@ -184,7 +184,7 @@ static const struct {
 
 bool tc_map_unit(struct tc_slice spelling, const char **out_unit, double *out_factor)
 {
-    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
         if (tc_slice_eq(spelling, tc_slice_cstr(UNITS[i].spelling))) {
             *out_unit = UNITS[i].unit;
             *out_factor = UNITS[i].factor;
@@ -299,7 +299,7 @@ static void map_value(struct tc_result *r, struct tc_result_row *row, struct tc_
     double value = 0;
     char field[NAME_MAX_BYTES];
     name_field(field, "", m->path);
-    if (!row->cells[m->column].known && tc_map_at(object, m->path, &v) &&
+    if (!tc_result_known(row, m->column) && tc_map_at(object, m->path, &v) &&
         number_or_note(r, row->where, field, v, &value)) {
         tc_map_put(r, row, m->column, value, m->unit, field, m->measures, m->note);
     }
@@ -361,7 +361,7 @@ static void map_stat(struct tc_result *r, struct tc_result_row *row, struct tc_j
     struct tc_json v;
     char field[NAME_MAX_BYTES];
     double value = 0;
-    if (!row->cells[column].known &&
+    if (!tc_result_known(row, column) &&
         find_stat(object, style, dist->path, dist->path, stat, &v, field) &&
         number_or_note(r, row->where, field, v, &value)) {
         tc_map_put(r, row, column, value, source_unit, field, dist->measures, dist->note);
@@ -410,9 +410,9 @@ static struct tc_result_row *add_slice(struct tc_result *r, struct tc_slice wher
                                        struct tc_slice point, const char *metric, const char *unit)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SLICE, "%.*s", TC_FMT(where));
-    tc_result_text(r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(r, row, TC_SLICE_POINT, point);
+    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, point);
     return row;
 }
 

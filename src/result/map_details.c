@@ -110,9 +110,9 @@ static void fill(struct tc_result *r, struct tc_result_row *row, struct tc__stat
         const char *name;
         double p;
     } WANTED[] = {{"mean", -1}, {"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}};
-    for (size_t i = 0; stats->count > 0 && i < sizeof WANTED / sizeof WANTED[0]; i++) {
+    for (size_t i = 0; stats->count > 0 && i < TC_COUNT(WANTED); i++) {
         char field[64];
-        if (row->cells[mean_column + i].known) {
+        if (tc_result_known(row, mean_column + i)) {
             continue;
         }
         (void)snprintf(field, sizeof field, "%s.%s", list, WANTED[i].name);
@@ -129,10 +129,10 @@ static void count_requests(struct tc_result *r, struct tc_result_row *row, const
     }
     const struct tc_definition *counted = tc_result_define(
         r, "errors", "requests", "requests", "requests", "counted by tracecore in the list");
-    if (!row->cells[TC_SERVING_ERRORS].known) {
+    if (!tc_result_known(row, TC_SERVING_ERRORS)) {
         tc_result_int(row, TC_SERVING_ERRORS, d->failed, counted);
     }
-    if (!row->cells[TC_SERVING_REQUESTS].known) {
+    if (!tc_result_known(row, TC_SERVING_REQUESTS)) {
         tc_result_int(row, TC_SERVING_REQUESTS, d->requests, counted);
     }
 }
@@ -140,7 +140,7 @@ static void count_requests(struct tc_result *r, struct tc_result_row *row, const
 static tc_status first_failure(const struct details *d)
 {
     const struct tc__stats *const all[] = {&d->ttft, &d->itl, &d->e2e, &d->tpot};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(all); i++) {
         if (all[i]->status != TC_OK) {
             return all[i]->status;
         }
@@ -164,13 +164,14 @@ tc_status tc_serving_details(struct tc_result *r, struct tc_result_row *row, str
     while (take_request(&d)) {
     }
     tc_status status = first_failure(&d);
-    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
-    if (status == TC_OK && completed->known && completed->integer != (int64_t)d.ttft.count) {
+    int64_t completed = tc_result_get_int(row, TC_SERVING_COMPLETED);
+    if (status == TC_OK && tc_result_known(row, TC_SERVING_COMPLETED) &&
+        completed != (int64_t)d.ttft.count) {
         char where[64];
         (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
         tc_result_note(r, false, where, "ttfts",
                        "has %zu requests that succeeded, the summary has %lld: not used",
-                       d.ttft.count, (long long)completed->integer);
+                       d.ttft.count, (long long)completed);
     } else if (status == TC_OK) {
         fill(r, row, &d.ttft, TC_SERVING_TTFT_MEAN, "ttfts", "ttft");
         fill(r, row, &d.itl, TC_SERVING_ITL_MEAN, "itls", "itl");

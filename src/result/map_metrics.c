@@ -59,7 +59,7 @@ static const struct {
 
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
         if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].path))) {
             return &DISTS[i];
         }
@@ -70,11 +70,11 @@ const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
 bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_slice name,
                     struct tc_slice unit, const double *value, const char *field, const char *note)
 {
-    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(VALUES); i++) {
         if (!tc_slice_eq(name, tc_slice_cstr(VALUES[i].name))) {
             continue;
         }
-        if (value != NULL && !row->cells[VALUES[i].column].known) {
+        if (value != NULL && !tc_result_known(row, VALUES[i].column)) {
             tc_map_put(r, row, VALUES[i].column, *value,
                        unit.len > 0 ? tc_result_cstr(r, unit) : VALUES[i].unit, field,
                        VALUES[i].measures, note);
@@ -137,7 +137,7 @@ static void map_rest(struct tc_result *r, const struct tc_result_row *row, struc
     while (tc_json_iter_next(&it, &name, &v)) {
         bool is_std = with_std && dist->std_column == NO && tc_slice_eq(name, TC_LIT("std"));
         bool has_column = false;
-        for (size_t i = 0; i < sizeof COLUMNS / sizeof COLUMNS[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(COLUMNS); i++) {
             has_column = has_column || tc_slice_eq(name, tc_slice_cstr(COLUMNS[i]));
         }
         if (has_column || !(is_std || is_percentile(name)) || !tc_map_number(v, &value)) {
@@ -183,13 +183,13 @@ void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_sl
 
 void tc_metrics_requests(struct tc_result *r, struct tc_result_row *row)
 {
-    if (row == NULL || !row->cells[TC_SERVING_COMPLETED].known ||
-        !row->cells[TC_SERVING_ERRORS].known || row->cells[TC_SERVING_REQUESTS].known) {
+    if (row == NULL || !tc_result_known(row, TC_SERVING_COMPLETED) ||
+        !tc_result_known(row, TC_SERVING_ERRORS) || tc_result_known(row, TC_SERVING_REQUESTS)) {
         return;
     }
     int64_t requests = 0;
-    if (!__builtin_add_overflow(row->cells[TC_SERVING_COMPLETED].integer,
-                                row->cells[TC_SERVING_ERRORS].integer, &requests)) {
+    if (!__builtin_add_overflow(tc_result_get_int(row, TC_SERVING_COMPLETED),
+                                tc_result_get_int(row, TC_SERVING_ERRORS), &requests)) {
         tc_result_int(row, TC_SERVING_REQUESTS, requests,
                       tc_result_define(r, "request_count + error_request_count", "requests",
                                        "requests", "requests", "computed by tracecore"));

@@ -30,8 +30,8 @@ struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *
         tc_buf_str(&b, b.len > 0 ? TC_LIT(" ") : TC_EMPTY);
         tc_buf_str(&b, point->more);
     }
-    tc_result_text(r, row, TC_SERVING_WORKLOAD_POINT, tc_buf_slice(&b));
-    return row == NULL ? TC_EMPTY : row->cells[TC_SERVING_WORKLOAD_POINT].text;
+    tc_result_text(row, TC_SERVING_WORKLOAD_POINT, tc_buf_slice(&b));
+    return row == NULL ? TC_EMPTY : tc_result_keep(r, tc_buf_slice(&b));
 }
 
 void tc_serving_common_add(struct tc_serving_common *c, const struct tc_serving_point *point)
@@ -108,31 +108,31 @@ void tc_serving_times(struct tc_result *r, struct tc_result_row *row, int64_t st
 
 void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t mean_column)
 {
-    if (row == NULL || !row->cells[mean_column].known ||
-        fabs(row->cells[mean_column].real) >= NOTHING_MS) {
+    if (row == NULL || !tc_result_known(row, mean_column) ||
+        fabs(tc_result_get_real(row, mean_column)) >= NOTHING_MS) {
         return;
     }
     char where[64];
     (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-    const struct tc_definition *d = row->cells[mean_column].definition;
-    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
+    const struct tc_definition *d = row->definitions[mean_column];
     /* Where no request succeeded, that was said. */
-    if (!completed->known || completed->integer > 0) {
+    if (!tc_result_known(row, TC_SERVING_COMPLETED) ||
+        tc_result_get_int(row, TC_SERVING_COMPLETED) > 0) {
         tc_result_note(r, false, where, d == NULL ? "" : d->field,
                        "a mean of 0 stands for nothing measured: unknown, with its percentiles");
     }
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
-        row->cells[mean_column + i] = (struct tc_result_cell){.known = false};
+        tc_result_clear(row, mean_column + i);
     }
     if (mean_column == TC_SERVING_ITL_MEAN) {
-        row->cells[TC_SERVING_JITTER] = (struct tc_result_cell){.known = false};
+        tc_result_clear(row, TC_SERVING_JITTER);
     }
 }
 
 static bool row_uses(const struct tc_result_row *row, struct tc_slice field)
 {
     for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
-        const struct tc_definition *d = row->cells[i].definition;
+        const struct tc_definition *d = row->definitions[i];
         if (d != NULL && tc_slice_eq(field, tc_slice_cstr(d->field))) {
             return true;
         }
@@ -146,7 +146,7 @@ static bool is_statistic(struct tc_slice key)
     static const char *const WORDS[] = {"mean", "median", "std", "min", "max"};
     struct tc_slice rest;
     struct tc_slice word = tc_slice_cut(key, '_', &rest);
-    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(WORDS); i++) {
         if (tc_slice_eq(word, tc_slice_cstr(WORDS[i]))) {
             return rest.len > 0;
         }
@@ -339,8 +339,8 @@ tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *
                                const char *field, struct tc_serving_common *common,
                                struct tc_error *err)
 {
-    bool nothing = row != NULL && row->cells[TC_SERVING_COMPLETED].known &&
-                   row->cells[TC_SERVING_COMPLETED].integer == 0;
+    bool nothing = row != NULL && tc_result_known(row, TC_SERVING_COMPLETED) &&
+                   tc_result_get_int(row, TC_SERVING_COMPLETED) == 0;
     if (!nothing || !common->several) {
         common->any_completed = true;
         return tc_serving_require_completed(row, field, err);
@@ -370,13 +370,12 @@ tc_status tc_serving_require_completed(const struct tc_result_row *row, const ch
     if (row == NULL) {
         return TC_OK;
     }
-    const struct tc_result_cell *completed = &row->cells[TC_SERVING_COMPLETED];
-    if (!completed->known) {
+    if (!tc_result_known(row, TC_SERVING_COMPLETED)) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "%.*s%s'%s' has no whole number of completed requests", TC_FMT(row->where),
                        row->where.len > 0 ? ": " : "", field);
     }
-    if (completed->integer == 0) {
+    if (tc_result_get_int(row, TC_SERVING_COMPLETED) == 0) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "%.*s%s'%s' is 0: no request succeeded, so nothing was measured",
                        TC_FMT(row->where), row->where.len > 0 ? ": " : "", field);

@@ -15,13 +15,11 @@
 /* "in=1024 concurrency=8 rate=2.5": what the row and its slices have in common. */
 static void put_load(struct tc_buf *b, const struct tc_result_row *serving)
 {
-    const struct tc_result_cell *concurrency = &serving->cells[TC_SERVING_CONCURRENCY];
-    const struct tc_result_cell *rate = &serving->cells[TC_SERVING_REQUEST_RATE];
-    if (concurrency->known) {
-        tc_map_point_number(b, "concurrency", concurrency->real);
+    if (tc_result_known(serving, TC_SERVING_CONCURRENCY)) {
+        tc_map_point_number(b, "concurrency", tc_result_get_real(serving, TC_SERVING_CONCURRENCY));
     }
-    if (rate->known) {
-        tc_map_point_number(b, "rate", rate->real);
+    if (tc_result_known(serving, TC_SERVING_REQUEST_RATE)) {
+        tc_map_point_number(b, "rate", tc_result_get_real(serving, TC_SERVING_REQUEST_RATE));
     }
 }
 
@@ -29,7 +27,7 @@ static uint64_t load_hash(const struct tc_result_row *serving)
 {
     char data[POINT_MAX];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    tc_buf_str(&b, serving->cells[TC_SERVING_WORKLOAD_POINT].text);
+    tc_buf_str(&b, tc_result_get_text(serving, TC_SERVING_WORKLOAD_POINT));
     put_load(&b, serving);
     return tc_slice_hash(tc_buf_slice(&b), 0);
 }
@@ -63,7 +61,7 @@ static tc_status collect(struct tc_result *r, struct loads *out, struct tc_error
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the loads of %zu rows", r->row_count);
     }
     for (size_t i = 0; i < r->row_count; i++) {
-        const struct tc_result_row *row = tc__result_row(r, i);
+        const struct tc_result_row *row = r->rows[i];
         if (row->table == TC_TABLE_SERVING) {
             out->hashes[out->count++] = load_hash(row);
         }
@@ -72,24 +70,22 @@ static tc_status collect(struct tc_result *r, struct loads *out, struct tc_error
     return TC_OK;
 }
 
-static void join(struct tc_result *r, struct tc_result_row *slice,
-                 const struct tc_result_row *serving, bool repeated)
+static void join(struct tc_result_row *slice, const struct tc_result_row *serving, bool repeated)
 {
     char data[POINT_MAX];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    tc_buf_str(&b, slice->cells[TC_SLICE_POINT].text);
+    tc_buf_str(&b, tc_result_get_text(slice, TC_SLICE_POINT));
     put_load(&b, serving);
     if (repeated) {
         tc_map_point_text(&b, "at", serving->where);
     }
     if (!b.overflowed) {
-        tc_result_text(r, slice, TC_SLICE_POINT, tc_buf_slice(&b));
+        tc_result_text(slice, TC_SLICE_POINT, tc_buf_slice(&b));
     }
-    const struct tc_result_cell *started = &serving->cells[TC_SERVING_STARTED];
-    const struct tc_result_cell *ended = &serving->cells[TC_SERVING_ENDED];
-    if (started->known && ended->known && !slice->cells[TC_SLICE_START].known) {
-        slice->cells[TC_SLICE_START] = *started;
-        slice->cells[TC_SLICE_END] = *ended;
+    if (tc_result_known(serving, TC_SERVING_STARTED) &&
+        tc_result_known(serving, TC_SERVING_ENDED) && !tc_result_known(slice, TC_SLICE_START)) {
+        tc_result_int(slice, TC_SLICE_START, tc_result_get_int(serving, TC_SERVING_STARTED), NULL);
+        tc_result_int(slice, TC_SLICE_END, tc_result_get_int(serving, TC_SERVING_ENDED), NULL);
     }
 }
 
@@ -109,12 +105,12 @@ tc_status tc__result_join_slices(struct tc_result *r, struct tc_error *err)
     const struct tc_result_row *serving = NULL;
     bool repeated = false;
     for (size_t i = 0; i < r->row_count; i++) {
-        struct tc_result_row *row = tc__result_row(r, i);
+        struct tc_result_row *row = r->rows[i];
         if (row->table == TC_TABLE_SERVING) {
             serving = row;
             repeated = is_repeated(&loads, row);
         } else if (row->table == TC_TABLE_SLICE && serving != NULL && belongs(row, serving)) {
-            join(r, row, serving, repeated);
+            join(row, serving, repeated);
         }
     }
     free(loads.hashes);

@@ -11,7 +11,7 @@ static const struct tc_reader *const READERS[] = {
 #undef READER
 };
 
-#define READER_COUNT (sizeof READERS / sizeof READERS[0])
+#define READER_COUNT TC_COUNT(READERS)
 
 const struct tc_reader *const *tc_readers(size_t *out_count)
 {
@@ -102,10 +102,10 @@ static tc_status choose(struct tc_result_parsed *p, const struct tc_reader *aske
 static void finish_rows(struct tc_result *r)
 {
     for (size_t i = 0; i < r->row_count; i++) {
-        struct tc_result_row *row = tc__result_row(r, i);
+        struct tc_result_row *row = r->rows[i];
         size_t version = tc__result_version_column(row->table);
-        if (version < TC_TABLE_COLUMNS_MAX && r->version.len > 0 && !row->cells[version].known) {
-            row->cells[version] = (struct tc_result_cell){.known = true, .text = r->version};
+        if (version < TC_TABLE_COLUMNS_MAX && !tc_result_known(row, version)) {
+            tc_result_text(row, version, r->version);
         }
     }
 }

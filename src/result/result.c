@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/result.h"
 
+#include "base/grow.h"
 #include "base/time.h"
 #include "result/result_priv.h"
 
@@ -36,16 +37,15 @@ void tc_result_destroy(struct tc_result *r)
     if (r == NULL) {
         return;
     }
-    size_t chunks = (r->row_count + TC_RESULT_CHUNK_ROWS - 1) / TC_RESULT_CHUNK_ROWS;
-    for (size_t i = 0; i < chunks; i++) {
-        free(r->chunks[i]);
+    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
+        tc_rows_destroy(r->tables[i]);
     }
     while (r->blocks != NULL) {
         struct tc_result_block *next = r->blocks->next;
         free(r->blocks);
         r->blocks = next;
     }
-    free(r->chunks);
+    free(r->rows);
     free(r->notes);
     free(r->definitions);
     free(r);
@@ -91,7 +91,7 @@ static void *take(struct tc_result *r, size_t bytes, size_t align)
     return b->bytes;
 }
 
-static struct tc_slice keep(struct tc_result *r, struct tc_slice text)
+struct tc_slice tc_result_keep(struct tc_result *r, struct tc_slice text)
 {
     if (text.len == 0) {
         return TC_EMPTY;
@@ -115,7 +115,7 @@ static struct tc_slice keepf(struct tc_result *r, const char *format, va_list ar
         return TC_EMPTY;
     }
     size_t used = (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
-    return keep(r, tc_slice_make(text, used));
+    return tc_result_keep(r, tc_slice_make(text, used));
 }
 
 const char *tc_result_cstr(struct tc_result *r, struct tc_slice text)
@@ -133,47 +133,40 @@ const char *tc_result_cstr(struct tc_result *r, struct tc_slice text)
 
 /* ---- rows ---- */
 
-/* Room for one more pointer to a chunk. */
-static bool grow_chunks(struct tc_result *r, size_t needed)
+/* The rows of a table, made with the first one. NULL without memory. */
+static struct tc_rows *rows_of(struct tc_result *r, enum tc_table table)
 {
-    if (needed <= r->chunk_cap) {
-        return true;
+    const struct tc_table_info *info = tc_table_info(table);
+    if (r->tables[table] == NULL) {
+        r->tables[table] = tc_rows_create_growing(info->columns, info->column_count,
+                                                  TC_RESULT_ROWS_MAX, TC_RESULT_TEXT_MAX);
     }
-    size_t cap = r->chunk_cap == 0 ? 16 : r->chunk_cap * 2;
-    struct tc_result_row **grown = realloc(r->chunks, cap * sizeof(struct tc_result_row *));
-    if (grown == NULL) {
-        return false;
-    }
-    r->chunks = grown;
-    r->chunk_cap = cap;
-    return true;
-}
-
-struct tc_result_row *tc__result_row(struct tc_result *r, size_t i)
-{
-    return &r->chunks[i / TC_RESULT_CHUNK_ROWS][i % TC_RESULT_CHUNK_ROWS];
+    return r->tables[table];
 }
 
 /* An unused row, or NULL. */
-static struct tc_result_row *new_row(struct tc_result *r)
+static struct tc_result_row *new_row(struct tc_result *r, enum tc_table table)
 {
-    if (r->row_count == TC_RESULT_ROWS_MAX) {
-        fail(r, TC_E_LIMIT);
+    tc_status status = tc_grow_items(r->rows, r->row_cap, r->row_count + 1, TC_RESULT_ROWS_MAX);
+    struct tc_rows *rows = status == TC_OK ? rows_of(r, table) : NULL;
+    if (rows == NULL || !tc_rows_add(rows)) {
+        fail(r, status == TC_OK ? TC_E_NOMEM : status);
         return NULL;
     }
-    size_t chunk = r->row_count / TC_RESULT_CHUNK_ROWS;
-    if (r->row_count % TC_RESULT_CHUNK_ROWS == 0) {
-        if (!grow_chunks(r, chunk + 1)) {
-            fail(r, TC_E_NOMEM);
-            return NULL;
-        }
-        r->chunks[chunk] = calloc(TC_RESULT_CHUNK_ROWS, sizeof(struct tc_result_row));
-        if (r->chunks[chunk] == NULL) {
-            fail(r, TC_E_NOMEM);
-            return NULL;
-        }
+    size_t bytes = rows->column_count * sizeof(struct tc_definition *);
+    struct tc_result_row *row = take(r, sizeof *row, alignof(struct tc_result_row));
+    const struct tc_definition **definitions = take(r, bytes, alignof(struct tc_definition *));
+    if (row == NULL || definitions == NULL) {
+        return NULL;
     }
-    return tc__result_row(r, r->row_count++);
+    memset(definitions, 0, bytes);
+    *row = (struct tc_result_row){.result = r,
+                                  .table = table,
+                                  .rows = rows,
+                                  .at = rows->count - 1,
+                                  .definitions = definitions};
+    r->rows[r->row_count++] = row;
+    return row;
 }
 
 size_t tc__result_tool_column(enum tc_table table)
@@ -202,17 +195,71 @@ size_t tc__result_version_column(enum tc_table table)
     }
 }
 
-static void set_text(struct tc_result_cell *cell, struct tc_slice kept)
+/* The cell of a row that is written next; false when there is no row. */
+static bool seek(struct tc_result_row *row, size_t column, const struct tc_definition *definition)
 {
-    if (kept.len > 0) {
-        *cell = (struct tc_result_cell){.known = true, .text = kept};
+    if (row == NULL) {
+        return false;
+    }
+    tc_rows_seek(row->rows, row->at);
+    row->definitions[column] = definition;
+    return true;
+}
+
+void tc_result_text(struct tc_result_row *row, size_t column, struct tc_slice value)
+{
+    if (value.len > 0 && seek(row, column, NULL)) {
+        tc_status status = tc_rows_text(row->rows, column, value);
+        if (status != TC_OK) {
+            fail(row->result, status);
+        }
+    }
+}
+
+void tc_result_textf(struct tc_result_row *row, size_t column, const char *format, ...)
+{
+    if (row != NULL) {
+        va_list args;
+        va_start(args, format);
+        tc_result_text(row, column, keepf(row->result, format, args));
+        va_end(args);
+    }
+}
+
+void tc_result_real(struct tc_result_row *row, size_t column, double value,
+                    const struct tc_definition *definition)
+{
+    if (isfinite(value) && seek(row, column, definition)) {
+        tc_rows_real(row->rows, column, value);
+    }
+}
+
+void tc_result_int(struct tc_result_row *row, size_t column, int64_t value,
+                   const struct tc_definition *definition)
+{
+    if (seek(row, column, definition)) {
+        tc_rows_int(row->rows, column, value);
+    }
+}
+
+void tc_result_time(struct tc_result_row *row, size_t column, int64_t ns)
+{
+    if (ns != TC_TIME_NONE) {
+        tc_result_int(row, column, ns / 1000, NULL);
+    }
+}
+
+void tc_result_clear(struct tc_result_row *row, size_t column)
+{
+    if (seek(row, column, NULL)) {
+        tc_rows_null(row->rows, column);
     }
 }
 
 struct tc_result_row *tc_result_add(struct tc_result *r, enum tc_table table, const char *where,
                                     ...)
 {
-    struct tc_result_row *row = new_row(r);
+    struct tc_result_row *row = new_row(r, table);
     if (row == NULL) {
         return NULL;
     }
@@ -220,61 +267,16 @@ struct tc_result_row *tc_result_add(struct tc_result *r, enum tc_table table, co
     va_start(args, where);
     row->where = keepf(r, where, args);
     va_end(args);
-    row->table = table;
     size_t tool = tc__result_tool_column(table);
     if (tool < TC_TABLE_COLUMNS_MAX) {
-        set_text(&row->cells[tool], tc_slice_cstr(r->reader->name));
+        tc_result_text(row, tool, tc_slice_cstr(r->reader->name));
     }
     if (table == TC_TABLE_SERVING) {
-        set_text(&row->cells[TC_SERVING_SOURCE_POINTER], row->where);
+        tc_result_text(row, TC_SERVING_SOURCE_POINTER, row->where);
     } else if (table == TC_TABLE_TRAINING) {
-        set_text(&row->cells[TC_TRAINING_SOURCE_POINTER], row->where);
+        tc_result_text(row, TC_TRAINING_SOURCE_POINTER, row->where);
     }
     return row;
-}
-
-void tc_result_real(struct tc_result_row *row, size_t column, double value,
-                    const struct tc_definition *definition)
-{
-    if (row != NULL && isfinite(value)) {
-        row->cells[column] =
-            (struct tc_result_cell){.known = true, .real = value, .definition = definition};
-    }
-}
-
-void tc_result_int(struct tc_result_row *row, size_t column, int64_t value,
-                   const struct tc_definition *definition)
-{
-    if (row != NULL) {
-        row->cells[column] =
-            (struct tc_result_cell){.known = true, .integer = value, .definition = definition};
-    }
-}
-
-void tc_result_time(struct tc_result_row *row, size_t column, int64_t ns)
-{
-    if (row != NULL && ns != TC_TIME_NONE) {
-        row->cells[column] = (struct tc_result_cell){.known = true, .integer = ns / 1000};
-    }
-}
-
-void tc_result_text(struct tc_result *r, struct tc_result_row *row, size_t column,
-                    struct tc_slice value)
-{
-    if (row != NULL) {
-        set_text(&row->cells[column], keep(r, value));
-    }
-}
-
-void tc_result_textf(struct tc_result *r, struct tc_result_row *row, size_t column,
-                     const char *format, ...)
-{
-    if (row != NULL) {
-        va_list args;
-        va_start(args, format);
-        set_text(&row->cells[column], keepf(r, format, args));
-        va_end(args);
-    }
 }
 
 /* ---- definitions ---- */
@@ -358,61 +360,83 @@ void tc_result_note(struct tc_result *r, bool contradiction, const char *where, 
     va_list args;
     va_start(args, format);
     r->notes[at] = (struct tc_result_note){
-        .where = keep(r, tc_slice_cstr(where)),
-        .field = keep(r, tc_slice_cstr(field)),
+        .where = tc_result_keep(r, tc_slice_cstr(where)),
+        .field = tc_result_keep(r, tc_slice_cstr(field)),
         .text = keepf(r, format, args),
         .contradiction = contradiction,
     };
     va_end(args);
 }
 
+/* The one row of facts of a table, to be written; NULL without memory. */
+static struct tc_rows *facts_of(struct tc_result *r, enum tc_table table)
+{
+    struct tc_rows *facts = rows_of(r, table);
+    if (facts == NULL || (facts->count == 0 && !tc_rows_add(facts))) {
+        fail(r, TC_E_NOMEM);
+        return NULL;
+    }
+    return facts;
+}
+
 void tc_result_fact_text(struct tc_result *r, enum tc_table table, size_t column,
                          struct tc_slice value)
 {
-    struct tc_result_cell *cell = &r->facts[table][column];
     /* Tools write N/A for what they do not know. */
-    if (value.len == 0 || tc_slice_eq_nocase(value, TC_LIT("N/A"))) {
+    bool known = value.len > 0 && !tc_slice_eq_nocase(value, TC_LIT("N/A"));
+    struct tc_rows *facts = known ? facts_of(r, table) : NULL;
+    if (facts == NULL) {
         return;
     }
-    if (!cell->known) {
-        set_text(cell, keep(r, value));
-    } else if (!tc_slice_eq(cell->text, value) && !r->differs[table][column]) {
+    if (tc_rows_is_null(facts, column, 0)) {
+        tc_status status = tc_rows_text(facts, column, value);
+        if (status != TC_OK) {
+            fail(r, status);
+        }
+        return;
+    }
+    struct tc_slice kept = tc_rows_get_text(facts, column, 0);
+    if (!tc_slice_eq(kept, value) && !r->differs[table][column]) {
         r->differs[table][column] = true;
         tc_result_note(r, false, "", tc_table_info(table)->columns[column].name,
-                       "two values: %.*s is kept, %.*s is not", TC_FMT(cell->text), TC_FMT(value));
+                       "two values: %.*s is kept, %.*s is not", TC_FMT(kept), TC_FMT(value));
     }
 }
 
 void tc_result_fact_int(struct tc_result *r, enum tc_table table, size_t column, int64_t value)
 {
-    struct tc_result_cell *cell = &r->facts[table][column];
-    if (!cell->known) {
-        *cell = (struct tc_result_cell){.known = true, .integer = value};
-    } else if (cell->integer != value && !r->differs[table][column]) {
+    struct tc_rows *facts = facts_of(r, table);
+    if (facts == NULL) {
+        return;
+    }
+    if (tc_rows_is_null(facts, column, 0)) {
+        tc_rows_int(facts, column, value);
+    } else if (tc_rows_get_int(facts, column, 0) != value && !r->differs[table][column]) {
         r->differs[table][column] = true;
         tc_result_note(r, false, "", tc_table_info(table)->columns[column].name,
-                       "two values: %lld is kept, %lld is not", (long long)cell->integer,
-                       (long long)value);
+                       "two values: %lld is kept, %lld is not",
+                       (long long)tc_rows_get_int(facts, column, 0), (long long)value);
     }
 }
 
 void tc_result_fact_time(struct tc_result *r, enum tc_table table, size_t column, int64_t ns)
 {
-    if (ns == TC_TIME_NONE) {
+    struct tc_rows *facts = ns == TC_TIME_NONE ? NULL : facts_of(r, table);
+    if (facts == NULL) {
         return;
     }
     int64_t us = ns / 1000;
-    struct tc_result_cell *cell = &r->facts[table][column];
+    int64_t kept = tc_rows_get_int(facts, column, 0);
     bool later = table == TC_TABLE_RUN && column == TC_RUN_ENDED;
-    if (!cell->known || (later ? us > cell->integer : us < cell->integer)) {
-        *cell = (struct tc_result_cell){.known = true, .integer = us};
+    if (tc_rows_is_null(facts, column, 0) || (later ? us > kept : us < kept)) {
+        tc_rows_int(facts, column, us);
     }
 }
 
 void tc_result_tool_version(struct tc_result *r, struct tc_slice version)
 {
     if (r->version.len == 0) {
-        r->version = keep(r, version);
+        r->version = tc_result_keep(r, version);
     }
 }
 
@@ -435,7 +459,7 @@ size_t tc_result_rows(const struct tc_result *r)
 
 const struct tc_result_row *tc_result_row_at(const struct tc_result *r, size_t i)
 {
-    return &r->chunks[i / TC_RESULT_CHUNK_ROWS][i % TC_RESULT_CHUNK_ROWS];
+    return r->rows[i];
 }
 
 size_t tc_result_notes(const struct tc_result *r, uint64_t *out_left_out)
@@ -451,7 +475,9 @@ const struct tc_result_note *tc_result_note_at(const struct tc_result *r, size_t
     return &r->notes[i];
 }
 
-const struct tc_result_cell *tc_result_facts(const struct tc_result *r, enum tc_table table)
+const struct tc_rows *tc_result_facts(const struct tc_result *r, enum tc_table table)
 {
-    return r->facts[table];
+    bool of_rows =
+        table == TC_TABLE_SERVING || table == TC_TABLE_TRAINING || table == TC_TABLE_SLICE;
+    return of_rows ? NULL : r->tables[table];
 }

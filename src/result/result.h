@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "warehouse/tables.h"
+#include "warehouse/rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,20 +60,35 @@ struct tc_definition {
     const char *note; /* how it is computed, where tools differ; may be NULL */
 };
 
-/* A value of a row. Text lives in the result's memory or is a literal. */
-struct tc_result_cell {
-    bool known;
-    int64_t integer; /* INT, TIME, BOOL */
-    double real;
-    struct tc_slice text;
-    const struct tc_definition *definition; /* of the reader; NULL: no measured value */
-};
+struct tc_result; /* grows while it is read */
 
+/* A row that a reader writes. Its cells are row `at` of `rows`, all of the file's of that table. */
 struct tc_result_row {
+    struct tc_result *result;
     enum tc_table table; /* SERVING, TRAINING or SLICE */
     struct tc_slice where;
-    struct tc_result_cell cells[TC_TABLE_COLUMNS_MAX];
+    struct tc_rows *rows;
+    size_t at;
+    const struct tc_definition **definitions; /* by column; NULL: no measured value */
 };
+
+static inline bool tc_result_known(const struct tc_result_row *row, size_t column)
+{
+    return row != NULL && !tc_rows_is_null(row->rows, column, row->at);
+}
+/* 0 and empty when it is not known. */
+static inline int64_t tc_result_get_int(const struct tc_result_row *row, size_t column)
+{
+    return tc_rows_get_int(row->rows, column, row->at);
+}
+static inline double tc_result_get_real(const struct tc_result_row *row, size_t column)
+{
+    return tc_rows_get_real(row->rows, column, row->at);
+}
+static inline struct tc_slice tc_result_get_text(const struct tc_result_row *row, size_t column)
+{
+    return tc_result_known(row, column) ? tc_rows_get_text(row->rows, column, row->at) : TC_EMPTY;
+}
 
 /* What the import must record: contradictions and gaps of the file. */
 struct tc_result_note {
@@ -82,8 +97,6 @@ struct tc_result_note {
     struct tc_slice text;
     bool contradiction; /* the file cannot be right: an error unless the import is forced */
 };
-
-struct tc_result; /* grows while it is read */
 
 /* ---- for readers ---- */
 
@@ -100,11 +113,12 @@ void tc_result_real(struct tc_result_row *row, size_t column, double value,
 void tc_result_int(struct tc_result_row *row, size_t column, int64_t value,
                    const struct tc_definition *definition);
 void tc_result_time(struct tc_result_row *row, size_t column, int64_t ns); /* to us */
-void tc_result_text(struct tc_result *r, struct tc_result_row *row, size_t column,
-                    struct tc_slice value);
+void tc_result_text(struct tc_result_row *row, size_t column, struct tc_slice value);
 /* The same with a text that is made. */
-void tc_result_textf(struct tc_result *r, struct tc_result_row *row, size_t column,
-                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+void tc_result_textf(struct tc_result_row *row, size_t column, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Not known after all. */
+void tc_result_clear(struct tc_result_row *row, size_t column);
 
 /* A definition that is made while reading; the same one for the same field. Copies. NULL when there
  * is no room. */
@@ -113,6 +127,8 @@ const struct tc_definition *tc_result_define(struct tc_result *r, const char *fi
                                              const char *unit, const char *note);
 /* The same for texts that are no C strings: a copy in the result's memory; "" without room. */
 const char *tc_result_cstr(struct tc_result *r, struct tc_slice text);
+/* A copy in the result's memory; empty without room. */
+struct tc_slice tc_result_keep(struct tc_result *r, struct tc_slice text);
 
 /* What the file says about the run as a whole: the first one wins, another value is a note,
  * once; of RUN's started_at and ended_at the earliest and the latest stays. The table is RUN
@@ -174,8 +190,8 @@ const struct tc_reader *tc_reader_by_name(struct tc_slice name);
 /*
  * Reads a file: finds its form and its reader (`reader` may be NULL), checks every row against
  * what cannot be (percentiles out of order, negative durations, requests that are not successes
- * and failures; result/check.c), and gives the result. TC_E_UNSUPPORTED: no reader knows it, and err
- * lists those there are. Borrows bytes, which must outlive the result.
+ * and failures; result/check.c), and gives the result. TC_E_UNSUPPORTED: no reader knows it, and
+ * err lists those there are. Borrows bytes, which must outlive the result.
  */
 TC_CHECKED tc_status tc_result_read(struct tc_slice name, struct tc_slice bytes,
                                     const struct tc_reader *reader, struct tc_result **out_result,
@@ -188,7 +204,7 @@ size_t tc_result_rows(const struct tc_result *r);
 const struct tc_result_row *tc_result_row_at(const struct tc_result *r, size_t i);
 size_t tc_result_notes(const struct tc_result *r, uint64_t *out_left_out);
 const struct tc_result_note *tc_result_note_at(const struct tc_result *r, size_t i);
-/* The facts of one table, cells by column; never NULL. */
-const struct tc_result_cell *tc_result_facts(const struct tc_result *r, enum tc_table table);
+/* The facts of one table: one row, or NULL when there are none. */
+const struct tc_rows *tc_result_facts(const struct tc_result *r, enum tc_table table);
 
 #endif

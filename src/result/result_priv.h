@@ -7,8 +7,6 @@
 
 #include "result/result.h"
 
-#define TC_RESULT_CHUNK_ROWS 8
-#define TC_RESULT_CHUNKS_MAX (TC_RESULT_ROWS_MAX / TC_RESULT_CHUNK_ROWS)
 #define TC_RESULT_DEFINITION_SLOTS (2 * TC_RESULT_DEFINITIONS_MAX)
 
 /* Text, handed out from the front; the newest block is the first of the list. */
@@ -19,14 +17,14 @@ struct tc_result_block {
     char bytes[];
 };
 
-/* Invariant: rows are in chunks[0 .. (row_count - 1) / TC_RESULT_CHUNK_ROWS]. */
 struct tc_result {
     const struct tc_reader *reader;
     struct tc_slice version;
-    tc_status status; /* the first failure */
-    struct tc_result_row **chunks;
-    size_t chunk_cap;
+    tc_status status;                       /* the first failure */
+    struct tc_rows *tables[TC_TABLE_COUNT]; /* rows and facts; NULL: none of that table */
+    struct tc_result_row **rows;            /* in the order of the file */
     size_t row_count;
+    size_t row_cap;
     struct tc_result_block *blocks;
     size_t text_bytes;
     struct tc_result_note *notes; /* TC_RESULT_NOTES_MAX of them, from the first note on */
@@ -34,14 +32,11 @@ struct tc_result {
     uint64_t notes_left_out;
     const struct tc_definition **definitions; /* by hash of the field; from the first one on */
     size_t definition_count;
-    struct tc_result_cell facts[TC_TABLE_COUNT][TC_TABLE_COLUMNS_MAX];
     bool differs[TC_TABLE_COUNT][TC_TABLE_COLUMNS_MAX]; /* a second value of it was noted */
 };
 
 /* NULL without memory. */
 struct tc_result *tc__result_create(const struct tc_reader *reader);
-/* The row to write to. */
-struct tc_result_row *tc__result_row(struct tc_result *r, size_t i);
 /* The pointer column of a table, or TC_TABLE_COLUMNS_MAX. */
 size_t tc__result_tool_column(enum tc_table table);
 size_t tc__result_version_column(enum tc_table table);

@@ -119,7 +119,7 @@ static void tell_server(struct tc_result *r, struct tc_json o)
     static const char *const SIZES[] = {"tp_size", "dp_size", "ep_size", "pp_size"};
     struct tc_json info;
     if (tc_map_at(o, "server_info", &info)) {
-        tc_serving_sizes(&deployment, info, SIZES, sizeof SIZES / sizeof SIZES[0]);
+        tc_serving_sizes(&deployment, info, SIZES, TC_COUNT(SIZES));
     }
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, tc_buf_slice(&deployment));
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
@@ -133,14 +133,14 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_serving_point p = point_of(o, &more);
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
-    tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
+    tc_map_values(r, row, o, VALUES, TC_COUNT(VALUES));
+    tc_map_dists(r, row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
     TC_TRY(tc_serving_completed(r, row, "completed", common, err));
     TC_TRY(tc_serving_details(r, row, o, err));
     tc_serving_load(r, row, o, "max_concurrency", "request_rate");
     tc_serving_common_add(common, &p);
     tell_server(r, o);
-    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
+    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, TC_COUNT(EXTRAS));
     for (size_t i = 0; i < 4; i++) {
         tc_serving_drop_zero(r, row, DISTS[i].column);
     }

@@ -2,24 +2,15 @@
 #include "result/stats_priv.h"
 
 #include "base/assert.h"
+#include "base/grow.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 void tc__stats_add(struct tc__stats *s, double value)
 {
-    if (s->status == TC_OK && s->count == TC__STATS_MAX) {
-        s->status = TC_E_LIMIT;
-    }
-    if (s->status == TC_OK && s->count == s->cap) {
-        size_t cap = s->cap == 0 ? 64 : s->cap * 2;
-        double *values = realloc(s->values, cap * sizeof *values);
-        if (values == NULL) {
-            s->status = TC_E_NOMEM;
-            return;
-        }
-        s->values = values;
-        s->cap = cap;
+    if (s->status == TC_OK) {
+        s->status = tc_grow_items(s->values, s->cap, s->count + 1, TC__STATS_MAX);
     }
     if (s->status == TC_OK) {
         s->values[s->count++] = value;

@@ -23,7 +23,6 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define WARMUP_STEPS 10
 #define LINE_MAX_BYTES 4096
@@ -345,8 +344,8 @@ static void put_slice(struct log *l, const char *metric, const char *unit, struc
         return;
     }
     struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_SLICE, "line:%zu", l->first_line);
-    tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
     if (l->has_rank && l->rank >= 0) {
         tc_result_int(row, TC_SLICE_RANK, l->rank, NULL);
     }
@@ -379,7 +378,7 @@ static void tell_gaps(struct log *l)
 static void put_rows(struct log *l)
 {
     struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_TRAINING, "line:%zu", l->first_line);
-    tc_result_text(l->r, row, TC_TRAINING_PHASE, S("train"));
+    tc_result_text(row, TC_TRAINING_PHASE, S("train"));
     tc_result_int(row, TC_TRAINING_STEPS, l->steps, NULL);
     if (l->first_ns != TC_TIME_NONE) {
         tc_result_time(row, TC_TRAINING_STARTED, l->first_ns);
@@ -404,7 +403,7 @@ static void put_rows(struct log *l)
     }
     if (l->has_validation) {
         tc_result_real(row, TC_TRAINING_QUALITY, l->validation, &VALIDATION_OF);
-        tc_result_text(l->r, row, TC_TRAINING_QUALITY_NAME, S("validation_loss"));
+        tc_result_text(row, TC_TRAINING_QUALITY_NAME, S("validation_loss"));
     }
     if (l->memory_max > 0) {
         tc_result_real(row, TC_TRAINING_MEMORY_PEAK, l->memory_max, &MEMORY_OF);

@@ -94,7 +94,7 @@ static void tell_metadata(struct tc_result *r, struct tc_json o)
     char data[128];
     struct tc_buf deployment = tc_buf_make(data, sizeof data);
     static const char *const SIZES[] = {"tp", "pp", "dp", "ep"};
-    tc_serving_sizes(&deployment, o, SIZES, sizeof SIZES / sizeof SIZES[0]);
+    tc_serving_sizes(&deployment, o, SIZES, TC_COUNT(SIZES));
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, tc_buf_slice(&deployment));
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, tc_map_string_at(o, "model_id"));
     struct tc_slice backend = tc_map_string_at(o, "backend");
@@ -115,7 +115,7 @@ static bool tell_ramp(struct tc_json o, struct tc_buf *more)
     if (tc_map_string_at(o, RAMP[0]).len == 0) {
         return false;
     }
-    tc_serving_sizes(more, o, RAMP, sizeof RAMP / sizeof RAMP[0]);
+    tc_serving_sizes(more, o, RAMP, TC_COUNT(RAMP));
     return true;
 }
 
@@ -138,8 +138,8 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
         .more = tc_buf_slice(&more),
     };
     struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
-    tc_map_dists(r, row, point, o, &STYLE, DISTS, sizeof DISTS / sizeof DISTS[0]);
+    tc_map_values(r, row, o, VALUES, TC_COUNT(VALUES));
+    tc_map_dists(r, row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
     if (tc_serving_has(o, "completed")) {
         TC_TRY(tc_serving_completed(r, row, "completed", common, err));
     } else {
@@ -152,8 +152,8 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_serving_common_add(common, &p);
     tell_metadata(r, o);
     tc_serving_date(r, row, o);
-    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
-    for (size_t i = 0; i < sizeof DISTS / sizeof DISTS[0]; i++) {
+    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, TC_COUNT(EXTRAS));
+    for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
         tc_serving_drop_zero(r, row, DISTS[i].column);
     }
     return TC_OK;

@@ -122,7 +122,7 @@ static tc_status put_definition(struct tc_rows *rows, const struct tc__definitio
         {TC_DEFINITION_NOTE, d->note},
     };
     TC_ASSERT(tc_rows_add(rows));
-    for (size_t n = 0; n < sizeof cells / sizeof cells[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(cells); n++) {
         if (cells[n].text.len > 0 && tc_rows_text(rows, cells[n].column, cells[n].text) != TC_OK) {
             return tc__import_nomem(err);
         }

@@ -36,7 +36,7 @@ static tc_status check_words(const struct tc_import *want, struct tc_error *err)
                  {"--scheduler-run-id", want->scheduler_run_id},
                  {"--job-uid", want->job_uid},
                  {"--intent", want->intent}};
-    for (size_t n = 0; n < sizeof words / sizeof words[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(words); n++) {
         if (words[n].text != NULL && words[n].text[0] == '\0') {
             return tc_fail(err, TC_E_USAGE, 0, "%s: empty; leave it out instead", words[n].option);
         }

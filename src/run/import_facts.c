@@ -14,10 +14,7 @@
 
 tc_status tc__fact_add(struct tc__import *i, const struct tc__fact *fact, struct tc_error *err)
 {
-    void *items = i->facts;
-    bool ok = tc__import_room(&items, i->fact_count, &i->fact_cap, sizeof *i->facts);
-    i->facts = items;
-    if (!ok) {
+    if (tc_grow_items(i->facts, i->fact_cap, i->fact_count + 1, SIZE_MAX) != TC_OK) {
         return tc__import_nomem(err);
     }
     struct tc__fact *to = &i->facts[i->fact_count];
@@ -112,7 +109,7 @@ tc_status tc__facts_of_contract(struct tc__import *i, size_t source, struct tc_e
         {TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, i->said.dataset},
         {TC_TABLE_CLUSTER, TC_CLUSTER_SCHEDULER_PATH, i->said.scheduler_path},
     };
-    for (size_t n = 0; n < sizeof said / sizeof said[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(said); n++) {
         TC_TRY(add_text(i, source, said[n].table, said[n].column, said[n].text, err));
     }
     return mix_facts(i, source, err);

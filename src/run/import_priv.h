@@ -131,8 +131,6 @@ struct tc__import {
     struct tc_slice group;
 };
 
-/* Room for one more item of an array; false when there is no memory, the array is as it was. */
-bool tc__import_room(void **items, size_t count, size_t *io_cap, size_t item_bytes);
 /* "sha256:..." with its NUL. */
 void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT]);
 static inline tc_status tc__import_nomem(struct tc_error *err)

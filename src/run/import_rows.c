@@ -39,9 +39,7 @@ static struct tc_rows *open_batch(struct tc__batches *b, enum tc_table table)
     if (last != NULL && last->count < TC_ROWS_MAX && last->text_len < TC_ROWS_TEXT_MAX / 2) {
         return last;
     }
-    void *items = b->items;
-    bool ok = tc__import_room(&items, b->count, &b->cap, sizeof(struct tc_rows *));
-    b->items = items;
+    bool ok = tc_grow_items(b->items, b->cap, b->count + 1, TC__IMPORT_ROWS_MAX) == TC_OK;
     struct tc_rows *rows = ok ? tc_rows_create(table) : NULL;
     if (rows != NULL) {
         b->items[b->count++] = rows;
@@ -109,11 +107,8 @@ tc_status tc__definition_keep(struct tc__import *i, const struct tc__definition 
             return TC_OK;
         }
     }
-    void *items = i->definitions;
-    bool ok =
-        tc__import_room(&items, i->definition_count, &i->definition_cap, sizeof *i->definitions);
-    i->definitions = items;
-    if (!ok) {
+    if (tc_grow_items(i->definitions, i->definition_cap, i->definition_count + 1, SIZE_MAX) !=
+        TC_OK) {
         return tc__import_nomem(err);
     }
     struct tc__definition *to = &i->definitions[i->definition_count];
@@ -162,7 +157,7 @@ static tc_status describe(struct tc__import *i, const char *tool, const struct t
     size_t count = 0;
     bool same = d->text.buf.len > 0 && d->table == row->table;
     for (size_t c = 0; c < info->column_count; c++) {
-        const struct tc_definition *of = row->cells[c].known ? row->cells[c].definition : NULL;
+        const struct tc_definition *of = tc_result_known(row, c) ? row->definitions[c] : NULL;
         same = same && d->last[c] == of;
         d->last[c] = of;
         if (of != NULL) {
@@ -189,35 +184,17 @@ static tc_status describe(struct tc__import *i, const char *tool, const struct t
 
 /* ---- rows ---- */
 
-static tc_status put_cell(struct tc_rows *rows, size_t column, enum tc_column_type type,
-                          const struct tc_result_cell *cell, struct tc_error *err)
+static void widen(struct tc__import *i, const struct tc_rows *rows, size_t row, size_t started,
+                  size_t ended)
 {
-    switch (type) {
-    case TC_COLUMN_TEXT:
-        return tc_rows_text(rows, column, cell->text) == TC_OK ? TC_OK : tc__import_nomem(err);
-    case TC_COLUMN_REAL:
-        tc_rows_real(rows, column, cell->real);
-        return TC_OK;
-    case TC_COLUMN_INT:
-    case TC_COLUMN_BOOL:
-    case TC_COLUMN_TIME:
-        tc_rows_int(rows, column, cell->integer);
-        return TC_OK;
+    if (!tc_rows_is_null(rows, started, row)) {
+        int64_t us = tc_rows_get_int(rows, started, row);
+        i->started_us = us < i->started_us ? us : i->started_us;
+        i->ended_us = us > i->ended_us ? us : i->ended_us;
     }
-    return TC_OK;
-}
-
-static void widen(struct tc__import *i, const struct tc_result_cell *started,
-                  const struct tc_result_cell *ended)
-{
-    if (started->known && started->integer < i->started_us) {
-        i->started_us = started->integer;
-    }
-    if (started->known && started->integer > i->ended_us) {
-        i->ended_us = started->integer;
-    }
-    if (ended->known && ended->integer > i->ended_us) {
-        i->ended_us = ended->integer;
+    if (!tc_rows_is_null(rows, ended, row)) {
+        int64_t us = tc_rows_get_int(rows, ended, row);
+        i->ended_us = us > i->ended_us ? us : i->ended_us;
     }
 }
 
@@ -226,7 +203,6 @@ static tc_status take_row(struct tc__import *i, size_t source, const struct tc_r
 {
     struct tc__source *s = &i->sources[source];
     struct tc__batches *b = &i->batches[row->table];
-    const struct tc_table_info *info = tc_table_info(row->table);
     struct origin origin = origin_of(row->table);
     struct tc_rows *rows = open_batch(b, row->table);
     if (rows == NULL) {
@@ -234,20 +210,16 @@ static tc_status take_row(struct tc__import *i, size_t source, const struct tc_r
     }
     TC_TRY(describe(i, s->reader->name, row, d, err));
     TC_ASSERT(tc_rows_add(rows));
-    for (size_t c = 0; c < info->column_count; c++) {
-        if (row->cells[c].known) {
-            TC_TRY(put_cell(rows, c, info->columns[c].type, &row->cells[c], err));
-        }
-    }
     struct tc_slice digest = tc_slice_cstr(s->digest_text);
-    if (tc_rows_text(rows, origin.digest, digest) != TC_OK ||
-        (!row->cells[origin.tool].known &&
+    if (tc_rows_copy_row(rows, row->rows, row->at, TC_ROWS_TEXT_MAX) != TC_OK ||
+        tc_rows_text(rows, origin.digest, digest) != TC_OK ||
+        (!tc_result_known(row, origin.tool) &&
          tc_rows_text(rows, origin.tool, tc_slice_cstr(s->reader->name)) != TC_OK) ||
         (origin.definitions != NO_COLUMN &&
          tc_rows_text(rows, origin.definitions, tc_grow_slice(&d->text)) != TC_OK)) {
         return tc__import_nomem(err);
     }
-    widen(i, &row->cells[origin.started], &row->cells[origin.ended]);
+    widen(i, row->rows, row->at, origin.started, origin.ended);
     b->rows++;
     s->rows++;
     return TC_OK;
@@ -293,23 +265,27 @@ static tc_status take_facts(struct tc__import *i, size_t source, const struct tc
 {
     static const enum tc_table tables[] = {TC_TABLE_RUN, TC_TABLE_SOFTWARE, TC_TABLE_HARDWARE,
                                            TC_TABLE_CLUSTER, TC_TABLE_WORKLOAD};
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
-        const struct tc_result_cell *cells = tc_result_facts(result, tables[t]);
-        const struct tc_table_info *info = tc_table_info(tables[t]);
-        for (size_t c = 0; c < info->column_count; c++) {
-            struct tc__fact fact = {.table = tables[t],
-                                    .column = c,
-                                    .is_text = info->columns[c].type == TC_COLUMN_TEXT,
-                                    .integer = cells[c].integer,
-                                    .text = cells[c].text,
-                                    .source = source};
-            if (cells[c].known) {
-                TC_TRY(tc__fact_add(i, &fact, err));
+    for (size_t t = 0; t < TC_COUNT(tables); t++) {
+        const struct tc_rows *facts = tc_result_facts(result, tables[t]);
+        for (size_t c = 0; facts != NULL && c < facts->column_count; c++) {
+            bool is_text = facts->columns[c].type == TC_COLUMN_TEXT;
+            if (tc_rows_is_null(facts, c, 0)) {
+                continue;
             }
+            struct tc__fact fact = {
+                .table = tables[t],
+                .column = c,
+                .is_text = is_text,
+                .integer = is_text ? 0 : tc_rows_get_int(facts, c, 0),
+                .text = is_text ? tc_rows_get_text(facts, c, 0) : TC_EMPTY,
+                .source = source,
+            };
+            TC_TRY(tc__fact_add(i, &fact, err));
+        }
+        if (facts != NULL && tables[t] == TC_TABLE_RUN) {
+            widen(i, facts, 0, TC_RUN_STARTED, TC_RUN_ENDED);
         }
     }
-    const struct tc_result_cell *run = tc_result_facts(result, TC_TABLE_RUN);
-    widen(i, &run[TC_RUN_STARTED], &run[TC_RUN_ENDED]);
     return TC_OK;
 }
 

@@ -251,7 +251,7 @@ static tc_status fill_keys(struct tc__import *i, struct tc_error *err)
         {TC_TABLE_SLICE, TC_SLICE_RUN_ID, tc_slice_cstr(i->run_id)},
         {TC_TABLE_SLICE, TC_SLICE_JOIN, TC_LIT("given")},
     };
-    for (size_t n = 0; n < sizeof keys / sizeof keys[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(keys); n++) {
         TC_TRY(tc__batches_fill(&i->batches[keys[n].table], keys[n].column, keys[n].text, err));
     }
     return TC_OK;
@@ -261,7 +261,7 @@ static tc_status write_outcomes(struct tc__import *i, uint64_t *rows, struct tc_
 {
     static const enum tc_table tables[] = {TC_TABLE_SERVING, TC_TABLE_TRAINING, TC_TABLE_SLICE};
     TC_TRY(fill_keys(i, err));
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+    for (size_t t = 0; t < TC_COUNT(tables); t++) {
         const struct tc__batches *b = &i->batches[tables[t]];
         for (size_t n = 0; n < b->count; n++) {
             TC_TRY(tc_warehouse_append(i->w, tables[t], b->items[n], err));

@@ -49,21 +49,6 @@ void tc__import_pool_fini(struct tc__import_pool *p)
     p->bytes = 0;
 }
 
-bool tc__import_room(void **items, size_t count, size_t *io_cap, size_t item_bytes)
-{
-    if (count < *io_cap) {
-        return true;
-    }
-    size_t cap = *io_cap == 0 ? 16 : *io_cap * 2;
-    void *grown = realloc(*items, cap * item_bytes);
-    if (grown == NULL) {
-        return false;
-    }
-    *items = grown;
-    *io_cap = cap;
-    return true;
-}
-
 void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT])
 {
     struct tc_buf b = tc_buf_make(out, TC__DIGEST_TEXT - 1);
@@ -117,10 +102,9 @@ tc_status tc__import_warn(struct tc__import *i, size_t source, struct tc_slice w
         i->warnings_left_out++;
         return TC_OK;
     }
-    void *items = i->warnings;
-    bool ok = tc__import_room(&items, i->warning_count, &i->warning_cap, sizeof *i->warnings);
-    i->warnings = items;
-    if (!ok || !tc__import_pool_copy(&i->pool, where, &warning.where) ||
+    if (tc_grow_items(i->warnings, i->warning_cap, i->warning_count + 1, TC__IMPORT_WARNINGS_MAX) !=
+            TC_OK ||
+        !tc__import_pool_copy(&i->pool, where, &warning.where) ||
         !tc__import_pool_copy(&i->pool, field, &warning.field) ||
         !tc__import_pool_copy(&i->pool, text, &warning.text)) {
         return tc__import_nomem(err);

@@ -201,7 +201,7 @@ tc_status tc__import_tell_words(struct tc__import *i, struct tc_error *err)
          "SELECT replicate_group FROM benchmark_run_fact WHERE run_id = ?"},
     };
     struct tc_bind id = tc__bind_text(tc_slice_cstr(i->run_id));
-    for (size_t n = 0; n < sizeof words / sizeof words[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(words); n++) {
         struct tc_slice there = TC_EMPTY;
         if (words[n].given == NULL) {
             continue;

@@ -19,7 +19,7 @@ static const char *const ROLES[] = {
     [TC_ROLE_TELEMETRY] = "telemetry",
     [TC_ROLE_ARTIFACT] = "artifact",
 };
-#define ROLE_COUNT (sizeof ROLES / sizeof ROLES[0])
+#define ROLE_COUNT TC_COUNT(ROLES)
 
 const char *tc_role_name(enum tc_role role)
 {

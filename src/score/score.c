@@ -3,6 +3,7 @@
 #include "score/score.h"
 
 #include "base/assert.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "score/score_priv.h"
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 
 #define PLACE_MAX 512
-#define DELAYS_MIN 64
 
 struct tc_score *tc_score_create(const struct tc_score_options *options)
 {
@@ -68,14 +68,8 @@ static bool add_delay(struct tc_score *s, const struct tc__item *fault, const st
     if (v->detected_ns == TC_TIME_NONE) {
         return true;
     }
-    if (s->delay_count == s->delay_cap) {
-        size_t cap = s->delay_cap == 0 ? DELAYS_MIN : s->delay_cap * 2;
-        struct tc__delay *delays = realloc(s->delays, cap * sizeof *delays);
-        if (delays == NULL) {
-            return false;
-        }
-        s->delays = delays;
-        s->delay_cap = cap;
+    if (tc_grow_items(s->delays, s->delay_cap, s->delay_count + 1, SIZE_MAX) != TC_OK) {
+        return false;
     }
     int64_t ns = v->detected_ns - fault->start_ns;
     s->delays[s->delay_count++] = (struct tc__delay){ns < 0 ? 0 : ns, fault->pattern};

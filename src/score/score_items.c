@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "score/score_priv.h"
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 
 #define BLOCK_BYTES ((size_t)64 << 10)
-#define ITEMS_MIN 64
 
 struct tc__pool_block {
     struct tc__pool_block *next;
@@ -70,14 +70,8 @@ void tc__pool_fini(struct tc__pool *p)
 
 struct tc__item *tc__items_new(struct tc__items *items)
 {
-    if (items->count == items->cap) {
-        size_t cap = items->cap == 0 ? ITEMS_MIN : items->cap * 2;
-        struct tc__item *at = realloc(items->at, cap * sizeof *at);
-        if (at == NULL) {
-            return NULL;
-        }
-        items->at = at;
-        items->cap = cap;
+    if (tc_grow_items(items->at, items->cap, items->count + 1, SIZE_MAX) != TC_OK) {
+        return NULL;
     }
     struct tc__item *item = &items->at[items->count];
     *item = (struct tc__item){.gpu_index = -1,

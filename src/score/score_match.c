@@ -5,6 +5,7 @@
  * free. A crowded place shows a fault only the nearest few, so what is left over looks again,
  * at other ones, until nothing fits: work grows with the number of lines, not with its square.
  */
+#include "base/grow.h"
 #include "base/sort.h"
 #include "base/time.h"
 #include "score/score_priv.h"
@@ -197,31 +198,12 @@ static int by_number(const void *a, const void *b)
 
 static bool fit_keys(struct matcher *m, size_t count)
 {
-    if (count <= m->key_cap) {
-        return true;
-    }
-    uint64_t *keys = realloc(m->keys, count * sizeof *keys);
-    if (keys == NULL) {
-        return false;
-    }
-    m->keys = keys;
-    m->key_cap = count;
-    return true;
+    return tc_grow_items(m->keys, m->key_cap, count, SIZE_MAX) == TC_OK;
 }
 
 static bool fit_pairs(struct matcher *m, size_t count)
 {
-    if (count <= m->pair_cap - m->pair_count) {
-        return true;
-    }
-    size_t cap = (m->pair_count + count) * 2;
-    struct tc_sort_pair *pairs = realloc(m->pairs, cap * sizeof *pairs);
-    if (pairs == NULL) {
-        return false;
-    }
-    m->pairs = pairs;
-    m->pair_cap = cap;
-    return true;
+    return tc_grow_items(m->pairs, m->pair_cap, m->pair_count + count, SIZE_MAX) == TC_OK;
 }
 
 static uint64_t weigh(const struct tc__item *fault, const struct tc__item *v)
@@ -320,7 +302,7 @@ static tc_status pair_round(struct matcher *m, bool (*wanted)(const struct tc__i
 static tc_status pair_all(struct matcher *m)
 {
     bool (*const turns[])(const struct tc__item *) = {is_free_root, is_free_verdict};
-    for (size_t turn = 0; turn < sizeof turns / sizeof turns[0]; turn++) {
+    for (size_t turn = 0; turn < TC_COUNT(turns); turn++) {
         size_t made = 1;
         for (m->round = 0; m->round < ROUNDS_MAX && made > 0; m->round++) {
             TC_TRY(pair_round(m, turns[turn], &made));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where an item is: its keys, the index by them, and whether a verdict names the culprit. */
+#include "base/grow.h"
 #include "base/limits.h"
 #include "score/score_priv.h"
 
@@ -167,13 +168,10 @@ static bool take_keys(struct key_set *set, const struct tc__item *item, bool ask
 {
     size_t count = tc__place_keys(item, asks, set->keys, set->key_cap);
     if (count > set->key_cap) {
-        uint64_t *keys = realloc(set->keys, count * 2 * sizeof *keys);
-        if (keys == NULL) {
+        if (tc_grow_items(set->keys, set->key_cap, count, SIZE_MAX) != TC_OK) {
             return false;
         }
-        set->keys = keys;
-        set->key_cap = count * 2;
-        (void)tc__place_keys(item, asks, keys, count);
+        (void)tc__place_keys(item, asks, set->keys, count);
     }
     *out_count = count;
     return true;

@@ -201,7 +201,7 @@ static tc_status take_scope(const struct reader *r, struct tc_slice key, struct 
         {TC_LIT("gpu.uuid"), &item->gpu_uuid},
     };
     *out_ours = true;
-    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(strings); i++) {
         if (tc_slice_eq(key, strings[i].key)) {
             return take_string(r, key, v, strings[i].to);
         }

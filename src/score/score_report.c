@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The score as a table for people and as JSON for programs. */
+#include "base/json_out.h"
 #include "base/time.h"
 #include "score/score_priv.h"
 
@@ -14,6 +15,7 @@ struct report {
     struct tc_score *s;
     tc_score_put_fn put;
     void *context;
+    struct tc_buf b; /* JSON: of data */
     char data[PIECE_MAX];
 };
 
@@ -83,7 +85,7 @@ static const char *const TITLES[] = {
     "explained",  "precision", "recall", "culprit", "discriminator",
     "TTD median", "TTD p95"};
 
-#define COLUMN_COUNT (sizeof TITLES / sizeof TITLES[0])
+#define COLUMN_COUNT TC_COUNT(TITLES)
 #define GAP 2
 
 /* "0.750 (3/4)" */
@@ -109,7 +111,7 @@ static void put_cell(struct tc_buf *b, const struct tc_score_row *row, size_t co
 {
     const uint64_t counts[] = {row->faults,          row->true_positives, row->false_positives,
                                row->false_negatives, row->true_negatives, row->explained};
-    size_t count = sizeof counts / sizeof counts[0];
+    size_t count = TC_COUNT(counts);
     if (column < count) {
         tc_buf_u64(b, counts[column]);
     } else if (column == count) {
@@ -242,129 +244,121 @@ tc_status tc_score_report_text(struct tc_score *s, tc_score_put_fn put, void *co
 
 /* ---- JSON -------------------------------------------------------------------------------- */
 
-static void put_key(struct tc_buf *b, const char *key)
+/* Sends what is there. */
+static bool empty_report(void *context, size_t bytes)
 {
-    tc_buf_str(b, b->len > 0 && b->data[b->len - 1] != '{' ? TC_LIT(",\"") : TC_LIT("\""));
-    tc_buf_str(b, tc_slice_cstr(key));
-    tc_buf_lit(b, "\":");
+    struct report *r = context;
+    bool sent = r->put(r->context, tc_buf_slice(&r->b));
+    tc_buf_reset(&r->b);
+    (void)bytes; /* fewer than the whole buffer */
+    return sent;
 }
 
-static void json_count(struct tc_buf *b, const char *key, uint64_t value)
-{
-    put_key(b, key);
-    tc_buf_u64(b, value);
-}
+#define PUT_SHARE(j, key, part, whole) (tc_json_key((j), key), add_share((j), (part), (whole)))
+#define PUT_SECONDS(j, key, ns) (tc_json_key((j), key), add_seconds((j), (ns)))
 
-static void json_share(struct tc_buf *b, const char *key, uint64_t part, uint64_t whole)
+static void add_share(struct tc_json_out *j, uint64_t part, uint64_t whole)
 {
     double share = 0;
-    put_key(b, key);
     if (tc_score_share(part, whole, &share)) {
-        tc_buf_f64(b, share);
+        tc_json_add_f64(j, share);
     } else {
-        tc_buf_lit(b, "null");
+        tc_json_add_null(j);
     }
 }
 
-static void json_seconds(struct tc_buf *b, const char *key, int64_t ns)
+static void add_seconds(struct tc_json_out *j, int64_t ns)
 {
-    put_key(b, key);
-    put_seconds(b, ns, TC_LIT("null"));
+    char text[COLUMN_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    put_seconds(&b, ns, TC_LIT("null"));
+    tc_json_add_raw(j, tc_buf_slice(&b));
 }
 
-static void json_string(struct tc_buf *b, const char *key, struct tc_slice value)
+static void json_row(struct tc_json_out *j, const struct tc_score_row *row)
+{
+    tc_json_add_object(j);
+    tc_json_put_some(j, "pattern", row->pattern);
+    tc_json_put_u64(j, "faults", row->faults);
+    tc_json_put_u64(j, "true_positives", row->true_positives);
+    tc_json_put_u64(j, "false_positives", row->false_positives);
+    tc_json_put_u64(j, "duplicates", row->duplicates);
+    tc_json_put_u64(j, "false_negatives", row->false_negatives);
+    tc_json_put_u64(j, "noises", row->noises);
+    tc_json_put_u64(j, "true_negatives", row->true_negatives);
+    tc_json_put_u64(j, "explained", row->explained);
+    PUT_SHARE(j, "precision", row->true_positives, row->true_positives + row->false_positives);
+    PUT_SHARE(j, "recall", row->true_positives, row->faults);
+    tc_json_put_u64(j, "culprits_right", row->culprits_right);
+    PUT_SHARE(j, "culprit_accuracy", row->culprits_right, row->true_positives);
+    tc_json_put_u64(j, "discriminators_right", row->discriminators_right);
+    tc_json_put_u64(j, "discriminators_stated", row->discriminators_stated);
+    PUT_SHARE(j, "discriminator_accuracy", row->discriminators_right, row->discriminators_stated);
+    PUT_SECONDS(j, "time_to_detection_median_seconds", row->median_ns);
+    PUT_SECONDS(j, "time_to_detection_p95_seconds", row->p95_ns);
+    tc_json_end_object(j);
+}
+
+/* A member whose name depends on the list; left out when it is empty. */
+static void put_named(struct tc_json_out *j, const char *key, struct tc_slice value)
 {
     if (value.len > 0) {
-        put_key(b, key);
-        tc_buf_json(b, value);
+        tc_json_key_plain(j, tc_slice_cstr(key));
+        tc_json_add_str(j, value);
     }
 }
 
-static void json_row(struct tc_buf *b, const struct tc_score_row *row)
-{
-    tc_buf_char(b, '{');
-    json_string(b, "pattern", row->pattern);
-    json_count(b, "faults", row->faults);
-    json_count(b, "true_positives", row->true_positives);
-    json_count(b, "false_positives", row->false_positives);
-    json_count(b, "duplicates", row->duplicates);
-    json_count(b, "false_negatives", row->false_negatives);
-    json_count(b, "noises", row->noises);
-    json_count(b, "true_negatives", row->true_negatives);
-    json_count(b, "explained", row->explained);
-    json_share(b, "precision", row->true_positives, row->true_positives + row->false_positives);
-    json_share(b, "recall", row->true_positives, row->faults);
-    json_count(b, "culprits_right", row->culprits_right);
-    json_share(b, "culprit_accuracy", row->culprits_right, row->true_positives);
-    json_count(b, "discriminators_right", row->discriminators_right);
-    json_count(b, "discriminators_stated", row->discriminators_stated);
-    json_share(b, "discriminator_accuracy", row->discriminators_right, row->discriminators_stated);
-    json_seconds(b, "time_to_detection_median_seconds", row->median_ns);
-    json_seconds(b, "time_to_detection_p95_seconds", row->p95_ns);
-    tc_buf_char(b, '}');
-}
-
-static void json_entry(struct tc_buf *b, enum tc__list_kind kind, const struct tc__listed *l)
+static void json_entry(struct tc_json_out *j, enum tc__list_kind kind, const struct tc__listed *l)
 {
     bool verdict = kind == TC__FALSE_POSITIVES;
-    tc_buf_char(b, '{');
-    json_string(b, verdict ? "incident_id" : "id", l->id);
-    json_string(b, "pattern", l->pattern);
-    json_string(b, "truth", l->truth);
-    put_key(b, "time");
-    tc_buf_char(b, '"');
-    tc_buf_time(b, l->time_ns);
-    tc_buf_char(b, '"');
-    json_string(b, "place", l->place);
-    json_string(b, kind == TC__FALSE_NEGATIVES ? "what" : "headline", l->text);
-    json_string(b, verdict ? "duplicate_of" : "incident_id", l->other);
-    json_string(b, "noise", l->noise);
-    json_string(b, "named", l->named);
-    tc_buf_char(b, '}');
+    tc_json_add_object(j);
+    put_named(j, verdict ? "incident_id" : "id", l->id);
+    tc_json_put_some(j, "pattern", l->pattern);
+    tc_json_put_some(j, "truth", l->truth);
+    tc_json_put_time(j, "time", l->time_ns);
+    tc_json_put_some(j, "place", l->place);
+    put_named(j, kind == TC__FALSE_NEGATIVES ? "what" : "headline", l->text);
+    put_named(j, verdict ? "duplicate_of" : "incident_id", l->other);
+    tc_json_put_some(j, "noise", l->noise);
+    tc_json_put_some(j, "named", l->named);
+    tc_json_end_object(j);
 }
 
-static tc_status json_list(struct report *r, enum tc__list_kind kind, const char *name)
+static void json_list(const struct tc_score *s, enum tc__list_kind kind, const char *name,
+                      struct tc_json_out *j)
 {
-    const struct tc__list *list = &r->s->lists[kind];
-    struct tc_buf b = start(r);
-    tc_buf_lit(&b, ",\"");
-    tc_buf_str(&b, tc_slice_cstr(name));
-    tc_buf_lit(&b, "\":{\"total\":");
-    tc_buf_u64(&b, list->total);
-    tc_buf_lit(&b, ",\"list\":[");
+    const struct tc__list *list = &s->lists[kind];
+    tc_json_key_plain(j, tc_slice_cstr(name));
+    tc_json_add_object(j);
+    tc_json_put_u64(j, "total", list->total);
+    tc_json_put_array(j, "list");
     for (size_t i = 0; i < list->count; i++) {
-        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(","));
-        json_entry(&b, kind, &list->at[i]);
-        TC_TRY(send(r, &b));
-        tc_buf_reset(&b);
+        json_entry(j, kind, &list->at[i]);
     }
-    tc_buf_lit(&b, "]}");
-    return send(r, &b);
+    tc_json_end_array(j);
+    tc_json_end_object(j);
 }
 
 tc_status tc_score_report_json(struct tc_score *s, tc_score_put_fn put, void *context)
 {
     struct report r = {.s = s, .put = put, .context = context};
-    struct tc_buf b = start(&r);
+    r.b = tc_buf_make(r.data, sizeof r.data);
+    struct tc_json_out j = tc_json_out_sink(&r.b, empty_report, &r);
     size_t count = 0;
     const struct tc_score_row *rows = tc_score_rows(s, &count);
-    tc_buf_char(&b, '{');
-    json_count(&b, "pairs", s->pairs);
-    json_seconds(&b, "grace_seconds", s->options.grace_ns);
-    tc_buf_lit(&b, ",\"patterns\":[");
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "pairs", s->pairs);
+    PUT_SECONDS(&j, "grace_seconds", s->options.grace_ns);
+    tc_json_put_array(&j, "patterns");
     for (size_t i = 0; i + 1 < count; i++) {
-        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(","));
-        json_row(&b, &rows[i]);
-        TC_TRY(send(&r, &b));
-        tc_buf_reset(&b);
+        json_row(&j, &rows[i]);
     }
-    tc_buf_lit(&b, "],\"all\":");
-    json_row(&b, &rows[count - 1]);
-    TC_TRY(send(&r, &b));
-    TC_TRY(json_list(&r, TC__FALSE_POSITIVES, "false_positives_list"));
-    TC_TRY(json_list(&r, TC__FALSE_NEGATIVES, "false_negatives_list"));
-    TC_TRY(json_list(&r, TC__WRONG_CULPRITS, "wrong_culprits_list"));
-    b = start(&r);
-    tc_buf_lit(&b, "}\n");
-    return send(&r, &b);
+    tc_json_end_array(&j);
+    tc_json_key(&j, "all");
+    json_row(&j, &rows[count - 1]);
+    json_list(s, TC__FALSE_POSITIVES, "false_positives_list", &j);
+    json_list(s, TC__FALSE_NEGATIVES, "false_negatives_list", &j);
+    json_list(s, TC__WRONG_CULPRITS, "wrong_culprits_list", &j);
+    tc_json_end_object(&j);
+    return tc_json_done_line(&j) && empty_report(&r, 0) ? TC_OK : TC_E_IO;
 }

@@ -139,7 +139,7 @@ static const struct page PAGES[] = {
     {{"/api/v1/status", sizeof "/api/v1/status" - 1}, TC_TOKEN_READ, show_status},
     {{"/api/v1/incidents", sizeof "/api/v1/incidents" - 1}, TC_TOKEN_READ, show_incidents},
 };
-#define PAGE_COUNT (sizeof PAGES / sizeof PAGES[0])
+#define PAGE_COUNT TC_COUNT(PAGES)
 #define UPLOAD_PATH TC_LIT("/api/v1/upload")
 
 static const struct page *find_page(struct tc_slice path)

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
+#include "base/grow.h"
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
@@ -54,12 +55,9 @@ static struct tc_slice render(struct tc_detection *d, const struct tc_verdict *v
             }
         }
         size_t cap = d->json_cap == 0 ? TC_VERDICT_JSON_MAX : d->json_cap * 2;
-        char *json = cap > RENDER_MAX ? NULL : realloc(d->json, cap);
-        if (json == NULL) {
+        if (tc_grow_items(d->json, d->json_cap, cap, RENDER_MAX) != TC_OK) {
             return TC_EMPTY;
         }
-        d->json = json;
-        d->json_cap = cap;
     }
 }
 

@@ -171,7 +171,7 @@ void tc_run_book_note(struct tc_run_book *b, const struct tc_event *ev)
     if (!same && b->entries == NULL) {
         b->entries = calloc(TC_RUN_BOOK_ENTRIES, sizeof *b->entries);
     }
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && !same && b->entries != NULL; i++) {
+    for (size_t i = 0; i < TC_COUNT(keys) && !same && b->entries != NULL; i++) {
         note(b, &keys[i], run, ev->time_ns);
     }
     if (!same) {

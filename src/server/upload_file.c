@@ -36,7 +36,7 @@ static tc_status read_hint(struct said *s, struct tc_slice line, struct tc_error
     };
     struct tc_slice value;
     struct tc_slice key = tc_slice_cut(line, '=', &value);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(keys); i++) {
         if (tc_slice_eq(key, keys[i].key)) {
             *keys[i].to = value;
             return TC_OK;

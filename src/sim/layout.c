@@ -27,7 +27,7 @@ static uint32_t next_size(uint32_t nodes, uint32_t job)
         }
         return size;
     }
-    return SIZES[job % (sizeof SIZES / sizeof SIZES[0])];
+    return SIZES[job % (TC_COUNT(SIZES))];
 }
 
 static void shape(struct sim_job *j, uint32_t gpus)

@@ -252,7 +252,7 @@ void tc__sim_noise(struct tc_sim *s)
         return;
     }
     preempt_jobs(s);
-    for (uint32_t kind = 0; kind < sizeof KINDS / sizeof KINDS[0]; kind++) {
+    for (uint32_t kind = 0; kind < TC_COUNT(KINDS); kind++) {
         for (uint32_t node = 0; node < s->options.nodes; node++) {
             for (uint32_t gpu = 0; gpu < (KINDS[kind].every_gpu ? s->options.gpus_per_node : 1);
                  gpu++) {

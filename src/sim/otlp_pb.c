@@ -161,7 +161,7 @@ struct walk {
 
 static const struct field *find_field(enum message in, struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+    for (size_t i = 0; i < TC_COUNT(FIELDS); i++) {
         if (FIELDS[i].in == in && tc_slice_eq(name, tc_slice_cstr(FIELDS[i].name))) {
             return &FIELDS[i];
         }
@@ -171,7 +171,7 @@ static const struct field *find_field(enum message in, struct tc_slice name)
 
 static bool push(struct walk *w, struct level level)
 {
-    if (w->depth == sizeof w->stack / sizeof *w->stack) {
+    if (w->depth == TC_COUNT(w->stack)) {
         return false;
     }
     w->stack[w->depth++] = level;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/sim_priv.h"
 
+#include "base/grow.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,17 +10,12 @@
 
 #define CHUNK_BYTES (1u << 20)
 #define TEXT_MAX 4096
+#define ITEMS_MAX ((size_t)UINT32_MAX) /* as places in lists are kept */
 
 void *tc__sim_add(struct sim_list *list, size_t size)
 {
-    if (list->count == list->room) {
-        size_t room = list->room == 0 ? 64 : 2 * list->room;
-        void *items = realloc(list->items, room * size);
-        if (items == NULL) {
-            return NULL;
-        }
-        list->items = items;
-        list->room = room;
+    if (tc_grow_array(&list->items, &list->room, list->count + 1, ITEMS_MAX, size) != TC_OK) {
+        return NULL;
     }
     void *item = (char *)list->items + list->count * size;
     memset(item, 0, size);

@@ -2,6 +2,7 @@
 #include "sim/spec_priv.h"
 
 #include "base/assert.h"
+#include "base/units.h"
 
 static const struct sim_fault FAULTS[] = {
 #define FAULT(id, where, variants, weight, help) \
@@ -10,7 +11,7 @@ static const struct sim_fault FAULTS[] = {
 #undef FAULT
 };
 
-#define FAULT_COUNT (sizeof FAULTS / sizeof FAULTS[0])
+#define FAULT_COUNT TC_COUNT(FAULTS)
 #define COUNT_MAX 100000
 /* "mixed": one fault on so many node-minutes. */
 #define MIXED_NODE_MINUTES 900
@@ -78,20 +79,6 @@ static tc_status unknown_fault(const struct tc_sim *s, struct tc_slice name, str
                    name.len > 24 ? 24 : (int)name.len, name.ptr, TC_FMT(list));
 }
 
-/* "90s", "20m", "1h", "45": seconds without a unit. */
-static bool parse_span(struct tc_slice text, int64_t *out_ns)
-{
-    uint64_t value = 0;
-    size_t used = tc_slice_u64(text, &value);
-    struct tc_slice unit = tc_slice_from(text, used);
-    int64_t scale = unit.len == 0 || tc_slice_eq(unit, TC_LIT("s")) ? TC_SECOND
-                    : tc_slice_eq(unit, TC_LIT("m"))                ? SIM_MINUTE
-                    : tc_slice_eq(unit, TC_LIT("h"))                ? 60 * SIM_MINUTE
-                                                                    : 0;
-    *out_ns = used == 0 || scale == 0 || value > 1000000 ? 0 : (int64_t)value * scale;
-    return used > 0 && scale > 0 && value <= 1000000;
-}
-
 static bool parse_node(const struct tc_sim *s, struct tc_slice text, uint32_t *out)
 {
     struct tc_slice digits = tc_slice_starts(text, TC_LIT("gpu-")) ? tc_slice_from(text, 4) : text;
@@ -141,7 +128,7 @@ static tc_status read_word(const struct tc_sim *s, struct tc_slice text, struct 
         }
         item->count = (uint32_t)number;
     } else if (tc_slice_eq(key, TC_LIT("at"))) {
-        if (!parse_span(value, &item->at_ns) || item->at_ns >= tc__sim_duration(s)) {
+        if (!tc_duration_parse(value, &item->at_ns) || item->at_ns >= tc__sim_duration(s)) {
             return bad_value(s, key, value,
                              "not a time since the start within the simulation, as 90s, 20m or 1h",
                              err);

@@ -2,6 +2,7 @@
 #include "story/incident_table.h"
 
 #include "base/arena.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static size_t verdict_bytes(const struct tc_verdict *v)
     const struct tc_finding *f = v->finding;
     const struct tc_slice *strings[] = FINDING_STRINGS(f);
     size_t bytes = string_bytes(v->incident_id) + 3 * SLACK;
-    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(strings); i++) {
         bytes += string_bytes(*strings[i]);
     }
     for (size_t i = 0; i < f->attr_count; i++) {
@@ -110,7 +111,7 @@ static void copy_attr(struct tc_arena *a, struct tc_attr *attr)
 static void copy_finding(struct tc_arena *a, struct tc_finding *f)
 {
     struct tc_slice *strings[] = FINDING_STRINGS(f);
-    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(strings); i++) {
         own(a, strings[i]);
     }
     struct tc_attr *attrs = copy_array(a, f->attrs, f->attr_count, sizeof *attrs);
@@ -202,13 +203,10 @@ static tc_status make_room(struct tc_kept *k)
         return TC_OK;
     }
     size_t cap = k->cap == 0 ? SLOTS_FIRST / 2 : k->cap * 2;
-    struct tc_kept_verdict *items = reallocarray(k->items, cap, sizeof *items);
-    if (items == NULL) {
-        return TC_E_NOMEM;
-    }
-    k->items = items;
+    size_t item_cap = k->cap;
+    TC_TRY(tc_grow_items(k->items, item_cap, cap, UINT32_MAX / 2));
     for (size_t i = 0; i < k->count; i++) {
-        items[i].verdict.finding = &items[i].finding; /* the array may have moved */
+        k->items[i].verdict.finding = &k->items[i].finding; /* the array may have moved */
     }
     uint32_t *slots = calloc(cap * 2, sizeof *slots);
     if (slots == NULL) {

@@ -8,7 +8,6 @@
 #include "base/time.h"
 #include "story/story_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* Verdicts about one thing that are looked at as causes of one other. */
 #define POSTINGS_MAX 512
 #define CANDIDATES_MAX 64
@@ -51,7 +50,7 @@ struct linker {
 static const struct tc__rule *rule_of(const struct tc_kept_verdict *cause,
                                       const struct tc_kept_verdict *effect)
 {
-    for (size_t i = 0; i < COUNT(RULES); i++) {
+    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
         if (tc_slice_eq(RULES[i].cause, cause->finding.pattern_name) &&
             tc_slice_eq(RULES[i].effect, effect->finding.pattern_name)) {
             return &RULES[i];
@@ -62,7 +61,7 @@ static const struct tc__rule *rule_of(const struct tc_kept_verdict *cause,
 
 static bool is_cause(struct tc_slice pattern)
 {
-    for (size_t i = 0; i < COUNT(RULES); i++) {
+    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
         if (tc_slice_eq(RULES[i].cause, pattern)) {
             return true;
         }

@@ -78,7 +78,7 @@ static struct tc_slice origin_words(const struct tc_statement *f)
         {"pod", ", by its pod's specification"},
         {"name", ", by the name of its dump"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(table); i++) {
         if (tc_slice_eq(f->origin, tc_slice_cstr(table[i].origin))) {
             return tc_slice_cstr(table[i].words);
         }

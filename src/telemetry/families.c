@@ -114,7 +114,7 @@ static void find_family(struct tc_slice plain, struct tc__naming *out)
 {
     out->family = TC__FAMILY_OTHER;
     out->untyped = counts_up(plain) ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
-    for (size_t i = 0; i < sizeof PREFIXES / sizeof PREFIXES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(PREFIXES); i++) {
         if (tc_slice_starts(plain, PREFIXES[i].start) &&
             (PREFIXES[i].part.len == 0 || tc_slice_contains(plain, PREFIXES[i].part))) {
             out->family = (enum tc__family)PREFIXES[i].family;
@@ -132,7 +132,7 @@ static struct tc_slice unit_by_end(struct tc_slice plain)
     if (tc_slice_ends(plain, TC_LIT("_sum"))) {
         plain.len -= sizeof "_sum" - 1;
     }
-    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
         if (tc_slice_ends(plain, UNITS[i].end)) {
             return UNITS[i].unit;
         }
@@ -149,7 +149,7 @@ void tc__naming_of(struct tc_slice name, struct tc__naming *out)
     while (tc_slice_ends(plain, TOTAL)) {
         plain.len -= TOTAL.len;
     }
-    for (size_t i = 0; i < sizeof METRICS / sizeof METRICS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(METRICS); i++) {
         if (tc_slice_eq(plain, METRICS[i].name)) {
             out->ours = METRICS[i].ours;
             out->unit = METRICS[i].unit;
@@ -184,7 +184,7 @@ struct tc_slice tc__unit_spelled(struct tc_slice unit)
         {{"hertz", 5}, {"Hz", 2}},
         {{"percent", 7}, {"%", 1}},
     };
-    for (size_t i = 0; i < sizeof SPELLINGS / sizeof SPELLINGS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(SPELLINGS); i++) {
         if (tc_slice_eq(unit, SPELLINGS[i].theirs)) {
             return SPELLINGS[i].ours;
         }

@@ -177,7 +177,7 @@ static void take_k8s(struct reading *r, const struct tc_event *ev)
                                .start_ns = TC_TIME_NONE,
                                .value = ev->k8s.count > 1 ? (double)ev->k8s.count : 1,
                                .labels = labels,
-                               .label_count = sizeof labels / sizeof labels[0]};
+                               .label_count = TC_COUNT(labels)};
     tc_slices_add(r->slices, &sample, ev->time_ns, &r->known);
     r->counts.samples++;
 }

@@ -33,7 +33,7 @@ static enum meaning meaning_of(struct tc_slice key)
 {
     char text[TC__PLAIN_MAX];
     struct tc_slice plain = tc__plain(key, false, text);
-    for (size_t i = 0; i < sizeof LABELS / sizeof LABELS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(LABELS); i++) {
         bool open = tc_slice_ends(LABELS[i].key, TC_LIT("_"));
         if (open ? tc_slice_starts(plain, LABELS[i].key) : tc_slice_eq(plain, LABELS[i].key)) {
             return LABELS[i].meaning;

@@ -341,7 +341,7 @@ static struct tc_slice event_key(struct tc_slices *s, const struct tc_event *ev,
     const char *end = s->key + KEY_MAX;
     *at++ = 'E';
     bool ok = key_put(&at, end, tc_slice_make((const char *)numbers, sizeof numbers));
-    for (size_t i = 0; ok && i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; ok && i < TC_COUNT(texts); i++) {
         ok = key_put(&at, end, texts[i]);
     }
     ok = ok && key_known(&at, end, known);

@@ -7,8 +7,8 @@
 #ifndef TC_VERDICT_EXPORT_H
 #define TC_VERDICT_EXPORT_H
 
-#include "base/buf.h"
 #include "base/json.h"
+#include "base/json_out.h"
 #include "base/slice.h"
 #include "base/status.h"
 
@@ -23,15 +23,15 @@ struct tc_export_origin {
     struct tc_slice version;     /* of the scope; "" leaves it out */
 };
 
-/* Begins a request. */
-void tc_export_begin(struct tc_buf *b, const struct tc_export_origin *origin);
+/* Begins a request as the document of j. */
+void tc_export_begin(struct tc_json_out *j, const struct tc_export_origin *origin);
 /*
  * Adds one verdict: `line` is its JSON, observed_ns when it was made. Nothing is added on failure:
  * TC_E_MALFORMED when it is no JSON object, TC_E_LIMIT when there is no room (the end of the
  * request still fits).
  */
-TC_CHECKED tc_status tc_export_add(struct tc_buf *b, struct tc_json_parser *parser,
+TC_CHECKED tc_status tc_export_add(struct tc_json_out *j, struct tc_json_parser *parser,
                                    struct tc_slice line, int64_t observed_ns, struct tc_error *err);
-void tc_export_end(struct tc_buf *b);
+void tc_export_end(struct tc_json_out *j);
 
 #endif

@@ -41,7 +41,7 @@ static void put_header(struct tc__page *p, const struct tc_verdict *v)
     tc__page_style(p, TC__TEXT_PLAIN);
     struct tc_slice rest[] = {f->pattern_name, f->discriminator,
                               v->status == TC_VERDICT_RESOLVED ? TC_LIT("resolved") : TC_EMPTY};
-    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rest); i++) {
         if (rest[i].len > 0) {
             put_header_word(p, rest[i]);
         }
@@ -209,7 +209,7 @@ static bool is_in_scope(const struct tc_attr *a, const struct tc_scope *s)
         {TC_LIT(".pod"), s->pod},
         {TC_LIT(".container"), s->container},
     };
-    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(items); i++) {
         if (a->type == TC_ATTR_STRING && tc_slice_ends(a->key, items[i].suffix) &&
             tc_slice_eq(a->string, items[i].value)) {
             return true;

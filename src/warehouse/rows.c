@@ -3,13 +3,13 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/grow.h"
 #include "warehouse/rows_priv.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_FIRST ((size_t)64 << 10)
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 /* The years 1 to 9999. */
 #define TIME_MIN_US (INT64_C(-62135596800) * 1000000)
@@ -21,7 +21,36 @@ struct tc_rows *tc_rows_create(enum tc_table table)
     return tc_rows_create_for(info->columns, info->column_count);
 }
 
+/* Memory for `needed` rows; what is new of it is 0. */
+static tc_status grow_rows(struct tc_rows *r, size_t needed)
+{
+    size_t cap = r->cap;
+    for (size_t i = 0; i < r->column_count; i++) {
+        struct tc_rows_column *c = &r->columns[i];
+        size_t words = (r->cap + 63) / 64;
+        size_t words_before = words;
+        cap = r->cap;
+        TC_TRY(tc_grow_items(c->cells, cap, needed, r->count_max));
+        TC_TRY(tc_grow_items(c->valid, words, (cap + 63) / 64, r->count_max));
+        memset(c->cells + r->cap, 0, (cap - r->cap) * sizeof *c->cells);
+        memset(c->valid + words_before, 0, (words - words_before) * sizeof *c->valid);
+    }
+    r->cap = r->column_count == 0 ? needed : cap;
+    return TC_OK;
+}
+
 struct tc_rows *tc_rows_create_for(const struct tc_column *columns, size_t count)
+{
+    struct tc_rows *r = tc_rows_create_growing(columns, count, TC_ROWS_MAX, TC_ROWS_TEXT_MAX);
+    if (r != NULL && grow_rows(r, TC_ROWS_MAX) != TC_OK) {
+        tc_rows_destroy(r);
+        return NULL;
+    }
+    return r;
+}
+
+struct tc_rows *tc_rows_create_growing(const struct tc_column *columns, size_t count,
+                                       size_t count_max, size_t text_max)
 {
     struct tc_rows *r = calloc(1, sizeof *r);
     if (r == NULL) {
@@ -33,6 +62,8 @@ struct tc_rows *tc_rows_create_for(const struct tc_column *columns, size_t count
         return NULL;
     }
     r->column_count = count;
+    r->count_max = count_max;
+    r->text_max = text_max;
     for (size_t i = 0; i < count; i++) {
         size_t len = strlen(columns[i].name);
         len = len < sizeof r->columns[i].name ? len : sizeof r->columns[i].name - 1;
@@ -42,10 +73,31 @@ struct tc_rows *tc_rows_create_for(const struct tc_column *columns, size_t count
     return r;
 }
 
+struct tc_rows *tc_rows_create_like(const struct tc_rows *rows, size_t count_max, size_t text_max)
+{
+    struct tc_rows *r = NULL;
+    struct tc_column *columns = calloc(rows->column_count + 1, sizeof *columns);
+    for (size_t c = 0; columns != NULL && c < rows->column_count; c++) {
+        columns[c].name = rows->columns[c].name;
+        columns[c].type = rows->columns[c].type;
+    }
+    if (columns != NULL) {
+        r = count_max == 0
+                ? tc_rows_create_for(columns, rows->column_count)
+                : tc_rows_create_growing(columns, rows->column_count, count_max, text_max);
+    }
+    free(columns);
+    return r;
+}
+
 void tc_rows_destroy(struct tc_rows *r)
 {
     if (r == NULL) {
         return;
+    }
+    for (size_t i = 0; i < r->column_count; i++) {
+        free(r->columns[i].valid);
+        free(r->columns[i].cells);
     }
     free(r->columns);
     free(r->text);
@@ -55,19 +107,32 @@ void tc_rows_destroy(struct tc_rows *r)
 void tc_rows_reset(struct tc_rows *r)
 {
     r->count = 0;
+    r->at = 0;
     r->text_len = 0;
 }
 
 bool tc_rows_add(struct tc_rows *r)
 {
-    if (r->count == TC_ROWS_MAX) {
+    if (r->count == r->cap && grow_rows(r, r->count + 1) != TC_OK) {
         return false;
     }
-    size_t row = r->count++;
+    r->at = r->count++;
     for (size_t i = 0; i < r->column_count; i++) {
-        r->columns[i].valid[row / 64] &= ~(UINT64_C(1) << (row % 64));
+        r->columns[i].valid[r->at / 64] &= ~(UINT64_C(1) << (r->at % 64));
     }
     return true;
+}
+
+void tc_rows_seek(struct tc_rows *r, size_t row)
+{
+    TC_ASSERT(row < r->count);
+    r->at = row;
+}
+
+void tc_rows_null(struct tc_rows *r, size_t column)
+{
+    TC_ASSERT(column < r->column_count && r->at < r->count);
+    r->columns[column].valid[r->at / 64] &= ~(UINT64_C(1) << (r->at % 64));
 }
 
 void tc_rows_int(struct tc_rows *r, size_t column, int64_t value)
@@ -75,14 +140,14 @@ void tc_rows_int(struct tc_rows *r, size_t column, int64_t value)
     TC_ASSERT(column < r->column_count && r->count > 0);
     enum tc_column_type type = r->columns[column].type;
     TC_ASSERT(type == TC_COLUMN_INT || type == TC_COLUMN_TIME || type == TC_COLUMN_BOOL);
-    tc__rows_set(r, column, r->count - 1)->integer = type == TC_COLUMN_BOOL ? value != 0 : value;
+    tc__rows_set(r, column, r->at)->integer = type == TC_COLUMN_BOOL ? value != 0 : value;
 }
 
 void tc_rows_any_real(struct tc_rows *r, size_t column, double value)
 {
     TC_ASSERT(column < r->column_count && r->count > 0);
     TC_ASSERT(r->columns[column].type == TC_COLUMN_REAL);
-    tc__rows_set(r, column, r->count - 1)->real = value;
+    tc__rows_set(r, column, r->at)->real = value;
 }
 
 void tc_rows_real(struct tc_rows *r, size_t column, double value)
@@ -95,24 +160,9 @@ void tc_rows_real(struct tc_rows *r, size_t column, double value)
 /* Room for `more` bytes of text. */
 static tc_status make_room(struct tc_rows *r, size_t more)
 {
-    if (more > TC_ROWS_TEXT_MAX - r->text_len) {
-        return TC_E_LIMIT;
-    }
-    if (r->text_len + more <= r->text_cap) {
-        return TC_OK;
-    }
-    size_t cap = r->text_cap == 0 ? TEXT_FIRST : r->text_cap * 2;
-    while (cap < r->text_len + more) {
-        cap *= 2;
-    }
-    cap = cap < TC_ROWS_TEXT_MAX ? cap : TC_ROWS_TEXT_MAX;
-    char *grown = realloc(r->text, cap);
-    if (grown == NULL) {
-        return TC_E_NOMEM;
-    }
-    r->text = grown;
-    r->text_cap = cap;
-    return TC_OK;
+    return more > r->text_max
+               ? TC_E_LIMIT
+               : tc_grow_items(r->text, r->text_cap, r->text_len + more, r->text_max);
 }
 
 /* True when none of the bytes has its highest bit set. */
@@ -171,7 +221,7 @@ tc_status tc__rows_text_at(struct tc_rows *r, size_t column, size_t row, struct 
         }
         r->text_len += value.len;
     } else {
-        if (value.len > TC_ROWS_TEXT_MAX) {
+        if (value.len > r->text_max) {
             return TC_E_LIMIT;
         }
         TC_TRY(make_room(r, value.len * (sizeof REPLACEMENT - 1)));
@@ -187,7 +237,7 @@ tc_status tc_rows_text(struct tc_rows *r, size_t column, struct tc_slice value)
 {
     TC_ASSERT(column < r->column_count && r->count > 0);
     TC_ASSERT(r->columns[column].type == TC_COLUMN_TEXT);
-    return tc__rows_text_at(r, column, r->count - 1, value);
+    return tc__rows_text_at(r, column, r->at, value);
 }
 
 bool tc_rows_is_null(const struct tc_rows *r, size_t column, size_t row)
@@ -219,6 +269,25 @@ tc_status tc_rows_copy_cell(struct tc_rows *r, size_t column, const struct tc_ro
         break;
     }
     return TC_OK;
+}
+
+tc_status tc_rows_copy_row(struct tc_rows *r, const struct tc_rows *from, size_t row,
+                           size_t text_max)
+{
+    for (size_t c = 0; c < r->column_count; c++) {
+        TC_TRY(tc_rows_copy_cell(r, c, from, c, row, text_max));
+    }
+    return TC_OK;
+}
+
+int64_t tc_rows_get_int(const struct tc_rows *r, size_t column, size_t row)
+{
+    return tc_rows_is_null(r, column, row) ? 0 : r->columns[column].cells[row].integer;
+}
+
+double tc_rows_get_real(const struct tc_rows *r, size_t column, size_t row)
+{
+    return tc_rows_is_null(r, column, row) ? 0 : r->columns[column].cells[row].real;
 }
 
 struct tc_slice tc_rows_get_text(const struct tc_rows *r, size_t column, size_t row)

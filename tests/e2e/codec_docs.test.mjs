@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/ATTRIBUTES.md is what the program says it reads, the wordings of training in docs/otlp.md are
+// docs/ATTRIBUTES.md is what the program says it reads and what the schemas say it emits, the wordings of training in docs/otlp.md are
 // as the program takes them, and the codecs of docs/internals/architecture.md are those of codecs.def.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -17,12 +17,81 @@ const rowsOf = (text) => text.split('\n').filter((line) => line.startsWith('| ')
   .map((line) => line.split(/(?<!\\)\|/u).slice(1, -1).map((cell) => cell.trim().replaceAll('\\|', '|')));
 const spans = (text) => [...text.matchAll(/`([^`]+)`/gu)].map((span) => span[1]);
 
+const attributesFile = path.join(source, 'docs/ATTRIBUTES.md');
+const EMITTED = '<!-- emitted: made of schemas/verdict -->\n';
+const SLICES = '<!-- slices: made of src/telemetry/labels.def -->\n';
+const json = (name) => JSON.parse(fs.readFileSync(path.join(source, 'schemas/verdict', name), 'utf8'));
+
+function attributesRead() {
+  const result = spawnSync(binary, ['decode', '--attributes'], { encoding: 'utf8' });
+  assert.equal(result.status, 0, result.stderr);
+  return result.stdout;
+}
+
+// One row for each member of a verdict: those of all patterns first, then what each adds.
+function emittedTable() {
+  const envelope = Object.keys(json('envelope.schema.json').properties);
+  const rows = envelope.map((name) => [name, 'all']);
+  const patterns = fs.readdirSync(path.join(source, 'schemas/verdict')).filter((name) => !name.startsWith('envelope')).sort();
+  for (const file of patterns) {
+    rows.push(...Object.keys(json(file).properties).filter((name) => !envelope.includes(name))
+      .map((name) => [name, file.replace('.schema.json', '')]));
+  }
+  return `| attribute | pattern |\n| --- | --- |\n${rows.map(([name, of]) => `| \`${name}\` | ${of} |\n`).join('')}`;
+}
+
+function slicesTable() {
+  const says = { RUN: '`run_id`', SCHEDULER: '`scheduler_run_id`', CLASS: '`request_class`', JOB: '`job_uid`',
+    REQUEST: 'of one request: never kept', ABOUT: 'does not tell one series from another: left out' };
+  const rows = [...fs.readFileSync(path.join(source, 'src/telemetry/labels.def'), 'utf8').matchAll(/^LABEL\("(\w+)", (\w+)\)/gmu)];
+  assert.ok(rows.length > 20);
+  return `| label | says |\n| --- | --- |\n${rows.map(([, key, what]) => `| \`${key}${key.endsWith('_') ? '*' : ''}\` | ${says[what]} |\n`).join('')}`;
+}
+
+// The page with its parts written anew; what people wrote between them stays.
+function attributesPage(page) {
+  const table = (text, mark, rows) => {
+    const from = text.indexOf(mark) + mark.length;
+    assert.ok(from > mark.length, mark);
+    return text.slice(0, from) + rows + text.slice(from).replace(/^(?:\|.*\n)*/u, '');
+  };
+  const prose = page.slice(page.indexOf('\n## Labels of telemetry slices'));
+  return table(table(attributesRead() + prose, SLICES, slicesTable()), EMITTED, emittedTable());
+}
+
+if (process.argv.includes('--update')) {
+  fs.writeFileSync(attributesFile, attributesPage(fs.readFileSync(attributesFile, 'utf8')));
+  process.exit(0);
+}
+
+// Names with a dot that a reader of attributes looks for.
+const ATTRIBUTE = /"((?:k8s|hw|host|service|error|gen_ai|training|checkpoint|dataloader|log|process|batch|jobset|topology|nvidia)\.[\w.-]*\w(?:\/[\w-]+)?)"/gu;
+const FILES_NOT_NAMES = /\.(?:h|c|def|log)$/u;
+
 describe('docs/ATTRIBUTES.md', () => {
-  test('is what the program prints', () => {
-    const result = spawnSync(binary, ['decode', '--attributes'], { encoding: 'utf8' });
-    assert.equal(result.status, 0, result.stderr);
-    assert.equal(result.stdout, fs.readFileSync(path.join(source, 'docs/ATTRIBUTES.md'), 'utf8'),
-      "run 'tracecore decode --attributes > docs/ATTRIBUTES.md'");
+  const written = fs.readFileSync(attributesFile, 'utf8');
+  test('is what the program and the schemas say', () => {
+    assert.equal(written, attributesPage(written), "run 'node tests/e2e/codec_docs.test.mjs --update'");
+  });
+  test('has every attribute that a codec names, and no others', () => {
+    const code = new Map(['codec', 'telemetry'].flatMap((room) => fs.readdirSync(path.join(source, 'src', room), { recursive: true })
+      .filter((name) => /\.(?:c|def)$/u.test(name) && !name.endsWith('attributes.c'))
+      .map((name) => [name, fs.readFileSync(path.join(source, 'src', room, name), 'utf8')])));
+    const named = new Set([...code.values()].flatMap((text) => [...text.matchAll(ATTRIBUTE)].map((m) => m[1]))
+      .filter((name) => !FILES_NOT_NAMES.test(name)));
+    assert.ok(named.size > 40, String(named.size));
+    const told = new Set(spans(written));
+    assert.deepEqual([...named].filter((name) => !told.has(name)), []);
+    const single = rowsOf(written.slice(written.indexOf('## Kubernetes, and the rest'), written.indexOf('## Attributes and labels of metrics')));
+    assert.ok(single.length > 15);
+    assert.deepEqual(single.map(([name]) => spans(name)[0]).filter((name) => !named.has(name)), []);
+  });
+  test('has what an OTLP export says of itself', () => {
+    const code = fs.readFileSync(path.join(source, 'src/verdict/export_otlp.c'), 'utf8');
+    const keys = [...code.matchAll(/(?:service|tracecore)\.[\w.]+/gu)].map((m) => m[0]);
+    assert.ok(keys.length >= 3);
+    const told = new Set(spans(written.slice(written.indexOf('# What is emitted'))));
+    assert.deepEqual(keys.filter((key) => !told.has(key)), []);
   });
   test('an attribute of otlp.md is one of its', () => {
     const all = new Set(spans(fs.readFileSync(path.join(source, 'docs/ATTRIBUTES.md'), 'utf8')));

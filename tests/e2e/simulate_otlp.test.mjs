@@ -210,6 +210,21 @@ test('https is verified against the trust store', async () => {
   }
 });
 
+test('without libcurl, or with one that is none, it says so', () => {
+  const libraries = path.join(folder, 'libraries');
+  const file = path.join(libraries, 'libcurl.so.4');
+  const status = () => spawnSync(binary, ['status'], { encoding: 'utf8', env: { ...process.env, LD_LIBRARY_PATH: libraries } });
+  fs.mkdirSync(libraries);
+  fs.writeFileSync(file, 'no library');
+  const broken = status();
+  fs.copyFileSync(/=> (\S*libz\.so\S*)/.exec(spawnSync('ldd', [binary], { encoding: 'utf8' }).stdout)[1], file);
+  const other = status();
+  assert.equal(broken.status, 2);
+  assert.match(broken.stderr, /cannot load libcurl: .*libcurl\.so\.4.*the package libcurl4 has it/);
+  assert.equal(other.status, 2);
+  assert.match(other.stderr, /libcurl\.so\.4: has no curl_\w+; 7\.85 or newer is wanted/);
+});
+
 test('mistakes are told', () => {
   const cases = [
     [[], /--out DIR or --otlp URL is missing/],

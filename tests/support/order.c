@@ -11,9 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define SHOWN_MAX 4000
 
@@ -46,24 +43,25 @@ uint64_t tc_order_random(uint64_t *io_seed)
     return x ^ x >> 31;
 }
 
+static tc_status keep_verdict(void *context, const struct tc_verdict *verdict)
+{
+    const struct tc_order *o = context;
+    return tc_story_add(o->story, verdict);
+}
+
 void tc_order_init(struct tc_order *o)
 {
     struct tc_error err = {0};
     *o = (struct tc_order){.now_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
-    o->story = tc_story_create();
-    need(o->story != NULL, "no memory for the story");
-    struct tc_engine_out out = {
-        .verdict = tc_story_add, .context = o->story, .statements = TC_STATEMENTS_FIRST};
+    struct tc_engine_out out = {.verdict = keep_verdict, .context = o};
     for (size_t i = 0; i < TC_ORDER_ENGINES; i++) {
         out.lag_ns = i == 0 ? 0 : TC_ORDER_LAG_NS;
         need(tc_engine_create(&out, &o->engines[i], &err) == TC_OK, err.message);
     }
     o->engine = o->engines[0];
-    o->expected =
-        mmap(NULL, sizeof *o->expected, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    o->essence =
-        mmap(NULL, sizeof *o->essence, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    need(o->expected != MAP_FAILED && o->essence != MAP_FAILED, "no memory for what is expected");
+    o->expected = calloc(1, sizeof *o->expected);
+    o->essence = calloc(1, sizeof *o->essence);
+    need(o->expected != NULL && o->essence != NULL, "no memory for what is expected");
 }
 
 void tc_order_fini(struct tc_order *o)
@@ -71,12 +69,19 @@ void tc_order_fini(struct tc_order *o)
     for (size_t i = 0; i < TC_ORDER_ENGINES; i++) {
         tc_engine_destroy(o->engines[i]);
     }
-    tc_story_destroy(o->story);
-    (void)munmap(o->expected, sizeof *o->expected);
-    (void)munmap(o->essence, sizeof *o->essence);
+    free(o->expected);
+    free(o->essence);
 }
 
-/* ---- one run, in the child ---- */
+/* ---- one run ---- */
+
+static void begin_run(struct tc_order *o, struct tc_engine *engine)
+{
+    o->engine = engine;
+    o->story = tc_story_create();
+    need(o->story != NULL, "no memory for the story");
+    need(tc_engine_reset(engine) == TC_OK, "the reset failed");
+}
 
 static tc_status feed(void *context, const struct tc_event *ev)
 {
@@ -264,12 +269,13 @@ static void show_difference(const struct tc_order *o, const struct tc_order_out 
                   TC_FMT(tc_slice_head(tc_slice_cut(b, '\n', &rest), SHOWN_MAX)));
 }
 
-static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
+bool tc_order_holds(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
 {
     static const char *const names[] = {"files in another order", "equal times shuffled",
                                         "lagging sources", "lagging nodes"};
     bool lagging = kind == TC_ORDER_LAGGING || kind == TC_ORDER_LAGGING_NODES;
     const struct tc_order_out *expected = lagging ? o->essence : o->expected;
+    begin_run(o, o->engines[lagging]);
     switch (kind) {
     case TC_ORDER_FILES:
         merge(o, seed, feed);
@@ -279,7 +285,6 @@ static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
         break;
     case TC_ORDER_LAGGING:
     case TC_ORDER_LAGGING_NODES:
-        o->engine = o->engines[1]; /* of this child */
         feed_lagging(o, seed, kind == TC_ORDER_LAGGING_NODES);
         break;
     case TC_ORDER_KINDS:
@@ -291,23 +296,12 @@ static int run(struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
     } else {
         render(o, &said);
     }
-    if (said.len == expected->len && memcmp(said.bytes, expected->bytes, said.len) == 0) {
-        return 0;
-    }
-    if (!o->quiet) {
+    tc_story_destroy(o->story);
+    bool same = said.len == expected->len && memcmp(said.bytes, expected->bytes, said.len) == 0;
+    if (!same && !o->quiet) {
         show_difference(o, expected, names[kind], seed);
     }
-    return 1;
-}
-
-/* ---- the parent ---- */
-
-static bool wait_for(pid_t child)
-{
-    int status = 0;
-    need(child > 0 && waitpid(child, &status, 0) == child, "cannot fork");
-    need(WIFEXITED(status) && WEXITSTATUS(status) <= 1, "a run crashed");
-    return WEXITSTATUS(status) == 0;
+    return same;
 }
 
 static tc_status note_merged(void *context, const struct tc_event *ev)
@@ -322,31 +316,18 @@ struct tc_slice tc_order_expect(struct tc_order *o)
     need(o->count <= TC_ORDER_EVENTS_MAX, "too many events");
     o->merged_count = 0;
     merge(o, 0, note_merged);
-    pid_t child = fork();
-    if (child == 0) {
-        for (size_t i = 0; i < o->merged_count; i++) {
-            need(feed(o, o->merged[i]) == TC_OK, "the engine failed");
-        }
-        end_run(o);
-        render(o, o->expected);
-        render_essence(o, o->essence);
-        _exit(0);
+    begin_run(o, o->engines[0]);
+    for (size_t i = 0; i < o->merged_count; i++) {
+        need(feed(o, o->merged[i]) == TC_OK, "the engine failed");
     }
-    need(wait_for(child), "the first run failed");
+    end_run(o);
+    render(o, o->expected);
+    render_essence(o, o->essence);
+    tc_story_destroy(o->story);
     return tc_slice_make(o->expected->bytes, o->expected->len);
 }
 
 const char *tc_order_essence(const struct tc_order *o)
 {
     return o->essence->bytes;
-}
-
-bool tc_order_holds(const struct tc_order *o, enum tc_order_kind kind, uint64_t seed)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        struct tc_order own = *o;
-        _exit(run(&own, kind, seed));
-    }
-    return wait_for(child);
 }

@@ -53,7 +53,8 @@ struct builder {
     size_t anchor_count;
     size_t alias_count;
     size_t documents;
-    size_t offset; /* of the event */
+    size_t offset;               /* of the event */
+    struct tc_yaml_place key_at; /* of the last key that is a scalar */
 };
 
 static const struct {
@@ -124,15 +125,18 @@ static struct tc_yaml_place place_of_bar(const struct builder *b, const struct t
 
 static struct tc_yaml_place place_of(struct builder *b, const struct tc_yaml_event *event)
 {
-    const struct frame *f = top(b);
     struct tc_yaml_place at = event->at;
-    if (at.line == 0) {
-        /* Nothing is written: the place is that of its key, or of what it is in. */
-        return f == NULL ? (struct tc_yaml_place){1, 1} : f->key == NULL ? f->node->at : f->key->at;
-    }
-    at.line += b->options->lines_before;
     bool is_scalar = event->type == TC_YAML_SCALAR;
     bool is_signed = b->options->places == TC_YAML_AT_SIGN;
+    if (at.line == 0) {
+        const struct frame *f = top(b);
+        return b->options->places == TC_YAML_AT_TEXT    ? b->failure->last
+               : b->options->places == TC_YAML_AT_QUOTE ? b->key_at
+               : f == NULL                              ? (struct tc_yaml_place){1, 1}
+               : f->key == NULL                         ? f->node->at
+                                                        : f->key->at;
+    }
+    at.line += b->options->lines_before;
     if (b->options->places != TC_YAML_AT_TEXT && at.column > 1 &&
         ((is_scalar && event->style == TC_YAML_QUOTED) ||
          (is_signed && event->type == TC_YAML_ALIAS))) {
@@ -155,7 +159,8 @@ static tc_status add_node(struct builder *b, enum tc_yaml_kind kind,
     }
     *n = (struct tc_yaml_node){.kind = kind,
                                .number = (uint32_t)t->node_count++,
-                               .is_plain = event->style == TC_YAML_PLAIN,
+                               .is_plain =
+                                   event->type == TC_YAML_SCALAR && event->style == TC_YAML_PLAIN,
                                .has_anchor = event->has_anchor,
                                .has_tag = event->has_tag,
                                .at = at};
@@ -207,6 +212,7 @@ static tc_status place_value(struct builder *b, struct tc_yaml_node *node, struc
             return refuse(b, TC_YAML_FAULT_KEY, at);
         }
         f->key = node;
+        b->key_at = tc_yaml_is_collection(node) || node->kind == TC_YAML_UNKNOWN ? b->key_at : at;
         return TC_OK;
     }
     struct tc_yaml_entry e = {.key = f->key, .value = node, .at = at};
@@ -301,6 +307,9 @@ static tc_status on_open(struct builder *b, const struct tc_yaml_event *event,
     struct tc_yaml_node *n = NULL;
     bool is_pairs = false;
     enum tc_yaml_kind kind = collection_kind(b, event, &is_pairs);
+    if (b->options->schema == TC_YAML_CORE_1_2 && is_key_next(top(b))) {
+        return refuse(b, TC_YAML_FAULT_KEY, at);
+    }
     if (kind == TC_YAML_UNKNOWN) {
         return refuse(b, TC_YAML_FAULT_TAG, at);
     }
@@ -479,9 +488,9 @@ static tc_status on_event(void *context, const struct tc_yaml_event *event)
     }
     switch (event->type) {
     case TC_YAML_DOCUMENT_START:
-        return ++b->documents == 1 ? TC_OK
-                                   : refuse(b, TC_YAML_FAULT_DOCUMENTS,
-                                            event->at.line > 0 ? at : (struct tc_yaml_place){0, 0});
+        /* Neither a key nor a list is around it. */
+        at = event->at.line == 0 && b->options->places == TC_YAML_AT_SIGN ? event->at : at;
+        return ++b->documents == 1 ? TC_OK : refuse(b, TC_YAML_FAULT_DOCUMENTS, at);
     case TC_YAML_OPEN:
         return on_open(b, event, at);
     case TC_YAML_CLOSE:
@@ -496,17 +505,20 @@ static tc_status on_event(void *context, const struct tc_yaml_event *event)
     return TC_OK;
 }
 
-/* A key after which the text broke off stands there as well. */
-static tc_status keep_last_key(struct builder *b)
+/* Keys after which the reading ended have a value that is not known. */
+static void keep_last_keys(struct builder *b)
 {
-    struct frame *f = top(b);
-    struct tc_yaml_node *n = NULL;
-    if (f == NULL || f->key == NULL) {
-        return TC_OK;
+    const struct tc_yaml_event nothing = {.type = TC_YAML_ALIAS};
+    struct tc_yaml_failure before = *b->failure;
+    for (; b->depth > 0; b->depth--) {
+        const struct frame *f = top(b);
+        struct tc_yaml_node *n = NULL;
+        if (f->key != NULL && add_node(b, TC_YAML_UNKNOWN, &nothing, f->key->at, &n) == TC_OK) {
+            (void)place_value(b, n, f->key->at);
+        }
     }
-    struct tc_yaml_place at = f->key->at;
-    TC_TRY(add_node(b, TC_YAML_UNKNOWN, &(struct tc_yaml_event){0}, at, &n));
-    return place_value(b, n, at);
+    /* What was wrong first is told. */
+    *b->failure = before;
 }
 
 static tc_status read_events(struct builder *b)
@@ -526,9 +538,9 @@ static tc_status read_events(struct builder *b)
     if (problem.text[0] != '\0') {
         problem.at.line += problem.at.line > 0 ? b->options->lines_before : 0;
         set_failure(f, TC_YAML_PARSER, problem.at, b->offset, problem.text);
-        if (status == TC_E_MALFORMED && b->options->schema == TC_YAML_TEXT) {
-            (void)keep_last_key(b);
-        }
+    }
+    if (status != TC_OK && b->options->schema == TC_YAML_TEXT) {
+        keep_last_keys(b);
     }
     return status;
 }

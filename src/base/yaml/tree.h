@@ -45,8 +45,12 @@ enum tc_yaml_schema {
     TC_YAML_TEXT,
 };
 
-/* What has a place: the text that libfyaml marks; the quote before it; or the first character of
- * the value, also the star of an alias and the bar of a block. */
+/*
+ * What the place of a value is: that of the text that libfyaml marks; of the quote before it; or of
+ * its first character, also the star of an alias and the bar of a block. What is not written at all
+ * stands where the value before it does; where the last key does; or where its own key or list
+ * does.
+ */
 enum tc_yaml_places { TC_YAML_AT_TEXT, TC_YAML_AT_QUOTE, TC_YAML_AT_SIGN };
 
 /* What a tree refuses: the status, and the words unless the options have others. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify`: the files of runs, every byte of them, and what refers to them. */
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/evidence/evidence.h"
@@ -31,14 +32,8 @@ struct check {
 static tc_status note_file(void *context, const struct tc_files_info *info)
 {
     struct check *c = context;
-    if (c->count == c->cap) {
-        size_t cap = 2 * c->cap + 1024;
-        struct known *grown = cap > FILES_MAX ? NULL : realloc(c->list, cap * sizeof *grown);
-        if (grown == NULL) {
-            return TC_E_NOMEM;
-        }
-        c->list = grown;
-        c->cap = cap;
+    if (tc_grow_items(c->list, c->cap, c->count + 1, FILES_MAX) != TC_OK) {
+        return TC_E_NOMEM;
     }
     c->list[c->count++] = (struct known){.digest = info->digest, .bytes = info->disk_bytes};
     c->sum->bytes += info->disk_bytes;

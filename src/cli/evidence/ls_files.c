@@ -65,7 +65,7 @@ static void put_json(struct listing *l, const struct tc_files_info *info, struct
         tc_grow_lit(g, ",\"run_id\":null,\"role\":null,\"name\":null");
     }
     tc_grow_lit(g, ",\"runs\":");
-    tc_grow_u64(g, known ? (uint64_t)tc_run_cell(&l->references, row, COL_RUNS)->integer : 0);
+    tc_grow_u64(g, known ? (uint64_t)tc_run_int(&l->references, row, COL_RUNS) : 0);
     tc_grow_lit(g, "}\n");
 }
 

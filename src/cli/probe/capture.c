@@ -268,7 +268,7 @@ static void capture_packages(struct tc_captures *c, const char *root)
         (void)snprintf(dir, sizeof dir, "%s/lib", venv);
         (void)each_name(root, dir, &t, on_python);
     }
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
         (void)each_name(root, places[i], &t, on_python);
     }
     end(&t, "no Python packages found");
@@ -286,7 +286,7 @@ static void capture_libraries(struct tc_captures *c, const char *root)
     if (!begin(&t, c, root, "libraries")) {
         return;
     }
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
         (void)each_name(root, places[i], &t, on_library);
     }
     end(&t, "neither NCCL nor CUDA found");
@@ -312,7 +312,7 @@ static void capture_storage(struct tc_captures *c, const char *root)
         (void)tc_slice_cut(line, ' ', &line);
         (void)tc_slice_cut(line, ' ', &line);
         struct tc_slice type = tc_slice_cut(line, ' ', &line);
-        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(kinds); i++) {
             if (tc_slice_eq(type, tc_slice_cstr(kinds[i]))) {
                 tc_buf_lit(&t.b, "mount");
                 put_attribute(&t, "type", type);
@@ -335,7 +335,7 @@ static void capture_container(struct tc_captures *c)
     if (!begin(&t, c, "", "container")) {
         return;
     }
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(variables); i++) {
         const char *value = getenv(variables[i]);
         if (value != NULL && value[0] != '\0') {
             tc_buf_str(&t.b, tc_slice_cstr(variables[i]));
@@ -399,7 +399,7 @@ static void capture_tools(struct tc_captures *c)
     };
     /* One that is not there, or hangs over a dead driver, is not asked again. */
     const char *given_up = NULL;
-    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(tools); i++) {
         struct tc_capture *to = tc_capture_add(c, tools[i].file);
         if (to == NULL) {
             return;
@@ -428,7 +428,7 @@ static void capture_sys(struct tc_captures *c, const char *root)
         {"infiniband", "/sys/class/infiniband", on_infiniband, "no InfiniBand devices"},
         {"net", "/sys/class/net", on_net, "no network devices"},
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(kinds); i++) {
         struct text t;
         if (begin(&t, c, root, kinds[i].kind)) {
             (void)each_name(root, kinds[i].dir, &t, kinds[i].on_name);

@@ -124,7 +124,7 @@ static void put_summary(const struct probing *p, struct tc_output *out)
                  {"ethernet", TC_PROBE_ETHERNET},
                  {"storage", TC_PROBE_STORAGE},
                  {"image", TC_PROBE_IMAGE}};
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(lines); i++) {
         if (p->probe.facts[lines[i].fact][0] != '\0') {
             put_line(out, lines[i].name, p->probe.facts[lines[i].fact]);
         }

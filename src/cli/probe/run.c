@@ -2,6 +2,7 @@
 /* One tool's output, or one file, into a capture. */
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/slice.h"
 #include "cli/probe/probe.h"
 
@@ -17,8 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_BYTES ((size_t)16 << 10)
-
 static int64_t now_ms(void)
 {
     return tc_mono_ns() / 1000000;
@@ -29,25 +28,11 @@ static void say(struct tc_capture *to, const char *what)
     (void)snprintf(to->error, sizeof to->error, "%s", what);
 }
 
-/* Room for more; false at the limit or without memory. */
-static bool grow(struct tc_capture *to, size_t *cap)
-{
-    size_t wanted = *cap == 0 ? FIRST_BYTES : *cap * 2;
-    wanted = wanted > TC_PROBE_BYTES_MAX ? TC_PROBE_BYTES_MAX : wanted;
-    char *grown = wanted == *cap ? NULL : realloc(to->bytes, wanted);
-    if (grown == NULL) {
-        return false;
-    }
-    to->bytes = grown;
-    *cap = wanted;
-    return true;
-}
-
 /* Up to the end of it, the limit, or the deadline (-1: none). False when time is up. */
 static bool drain(struct tc_capture *to, int fd, int64_t deadline_ms)
 {
     size_t cap = 0;
-    while (to->len < cap || grow(to, &cap)) {
+    while (tc_grow_items(to->bytes, cap, to->len + 1, TC_PROBE_BYTES_MAX) == TC_OK) {
         int64_t left = deadline_ms < 0 ? 0 : deadline_ms - now_ms();
         struct pollfd p = {.fd = fd, .events = POLLIN};
         if (deadline_ms >= 0 && (left <= 0 || poll(&p, 1, (int)left) == 0)) {

@@ -79,7 +79,7 @@ static void print_text(const struct tc_retain *r, struct tc_grow *g)
         tc_grow_lit(g, "        ");
         tc_grow_str(g, tc_run_text(&r->runs, i, 0));
         tc_grow_lit(g, "  added ");
-        put_time(g, tc_run_cell(&r->runs, i, 1)->integer);
+        put_time(g, tc_run_int(&r->runs, i, 1));
         tc_grow_lit(g, "\n");
     }
     if (r->runs.row_count > TOLD_MAX) {

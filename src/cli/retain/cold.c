@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cold tier: which snapshots, lineages and files are too old. */
+#include "base/grow.h"
 #include "base/json.h"
 #include "cli/evidence/evidence.h"
 #include "cli/retain/retain.h"
@@ -12,6 +13,8 @@
 #include <string.h>
 
 #define MANIFEST_MAX ((size_t)64 << 20)
+/* Runs, files and references of one plan: far beyond what a disk holds. */
+#define LIST_MAX ((size_t)1 << 32)
 
 static tc_status no_memory(struct tc_error *err)
 {
@@ -23,16 +26,8 @@ static tc_status no_memory(struct tc_error *err)
 static tc_status add_cold_run(struct tc_retain *r, struct tc_slice id, bool stays,
                               struct tc_error *err)
 {
-    if (r->cold_count == r->cold_cap) {
-        size_t cap = 2 * r->cold_cap + 256;
-        struct tc_retain_run *grown = realloc(r->cold_runs, cap * sizeof *grown);
-        if (grown == NULL) {
-            return no_memory(err);
-        }
-        r->cold_runs = grown;
-        r->cold_cap = cap;
-    }
-    char *copy = strndup(id.len > 0 ? id.ptr : "", id.len);
+    bool room = tc_grow_items(r->cold_runs, r->cold_cap, r->cold_count + 1, LIST_MAX) == TC_OK;
+    char *copy = room ? strndup(id.len > 0 ? id.ptr : "", id.len) : NULL;
     if (copy == NULL) {
         return no_memory(err);
     }
@@ -187,14 +182,8 @@ struct references {
 
 static bool refer(struct references *f, const struct tc_digest *digest)
 {
-    if (f->count == f->cap) {
-        size_t cap = 2 * f->cap + 1024;
-        struct tc_digest *grown = realloc(f->list, cap * sizeof *grown);
-        if (grown == NULL) {
-            return false;
-        }
-        f->list = grown;
-        f->cap = cap;
+    if (tc_grow_items(f->list, f->cap, f->count + 1, LIST_MAX) != TC_OK) {
+        return false;
     }
     f->list[f->count++] = *digest;
     return true;
@@ -316,15 +305,7 @@ static tc_status take_file(void *context, const struct tc_files_info *info)
                  by_digest) != NULL)) {
         return TC_OK;
     }
-    if (r->remove_count == r->remove_cap) {
-        size_t cap = 2 * r->remove_cap + 256;
-        struct tc_retain_file *grown = realloc(r->remove, cap * sizeof *grown);
-        if (grown == NULL) {
-            return TC_E_NOMEM;
-        }
-        r->remove = grown;
-        r->remove_cap = cap;
-    }
+    TC_TRY(tc_grow_items(r->remove, r->remove_cap, r->remove_count + 1, LIST_MAX));
     r->remove[r->remove_count++] = (struct tc_retain_file){info->digest, info->disk_bytes};
     r->remove_bytes += info->disk_bytes;
     return TC_OK;

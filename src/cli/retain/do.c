@@ -87,7 +87,7 @@ static tc_status write_tables(struct tc_retain *r, const char *dir, struct tc_er
         {.table = TC_TABLE_LINEAGE, .before_us = INT64_MIN},
         {.table = TC_TABLE_DEFINITION, .before_us = INT64_MIN},
     };
-    const size_t count = sizeof tables / sizeof tables[0];
+    const size_t count = TC_COUNT(tables);
     struct tc_grow more = {0};
     put_retention(&more, r);
     tc_status status = more.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the snapshot")

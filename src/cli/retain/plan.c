@@ -33,7 +33,7 @@ static tc_status plan_rows(struct tc_retain *r, struct tc_error *err)
         {TC_TABLE_SLICE,
          "SELECT count(*) FROM telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")"},
     };
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(tables); i++) {
         TC_TRY(count(r, tables[i].sql, r->warm_before_us, &r->moved[tables[i].table], err));
     }
     r->moved[TC_TABLE_RUN] = r->runs.row_count;
@@ -51,10 +51,10 @@ static tc_status plan_slices(struct tc_retain *r, struct tc_error *err)
                         "SELECT max(window_start), count(*), count(window_start) FROM "
                         "telemetry_slice_fact WHERE run_id IN (" TC_RETAIN_MOVABLE ")",
                         &before, 1, &set, err));
-    bool timed = set.row_count == 1 && tc_run_cell(&set, 0, 0)->known &&
-                 tc_run_cell(&set, 0, 1)->integer == tc_run_cell(&set, 0, 2)->integer;
-    if (timed && set.columns[0].type == TC_COLUMN_TIME) {
-        r->slices_before_us = tc_run_cell(&set, 0, 0)->integer + 1;
+    bool timed = set.row_count == 1 && tc_run_known(&set, 0, 0) &&
+                 tc_run_int(&set, 0, 1) == tc_run_int(&set, 0, 2);
+    if (timed && tc_run_type(&set, 0) == TC_COLUMN_TIME) {
+        r->slices_before_us = tc_run_int(&set, 0, 0) + 1;
     }
     tc_run_set_fini(&set);
     return TC_OK;
@@ -65,7 +65,7 @@ static void plan_newest(struct tc_retain *r)
 {
     r->newest_us = INT64_MIN;
     for (size_t i = 0; i < r->runs.row_count; i++) {
-        int64_t added = tc_run_cell(&r->runs, i, 1)->integer;
+        int64_t added = tc_run_int(&r->runs, i, 1);
         r->newest_us = added > r->newest_us ? added : r->newest_us;
     }
     if (r->verdicts.row_count > 0 || r->newest_us == INT64_MIN) {

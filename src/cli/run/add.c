@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run add`: a run from what tools have written. */
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/data.h"
@@ -22,6 +23,7 @@ struct adding {
     char data_dir[TC_DATA_PATH_BYTES];
     struct tc_import_file *files;
     size_t file_count;
+    size_t file_cap;
     struct tc_warehouse *w;
     struct tc_progress progress;
     uint64_t progress_done;
@@ -131,12 +133,10 @@ static bool add_found(struct adding *a, enum tc_role role, const struct tc_walk 
     if (walk->count == 0) {
         return true;
     }
-    struct tc_import_file *files = realloc(a->files, count * sizeof *files);
-    if (files == NULL) {
+    if (tc_grow_items(a->files, a->file_cap, count, SIZE_MAX) != TC_OK) {
         tc_say("run", "no memory for the list of files");
         return false;
     }
-    a->files = files;
     for (size_t n = 0; n < walk->count; n++) {
         char *path = strdup(walk->files[n].path);
         if (path == NULL) {

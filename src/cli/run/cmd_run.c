@@ -106,7 +106,7 @@ static const struct action ACTIONS[] = {
     {"diff", tc_run_diff, 2, 2, "run diff A B"},
     {"read", tc_run_read, 1, SIZE_MAX, "run read FILE"},
 };
-#define ACTION_COUNT (sizeof ACTIONS / sizeof ACTIONS[0])
+#define ACTION_COUNT TC_COUNT(ACTIONS)
 
 static const struct action *find_action(const char *word)
 {

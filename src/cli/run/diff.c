@@ -70,12 +70,10 @@ static const size_t SERVING_KEYS[] = {TC_SERVING_WORKLOAD_POINT, TC_SERVING_CONC
                                       TC_SERVING_REQUEST_RATE};
 static const size_t TRAINING_KEYS[] = {TC_TRAINING_PHASE, TC_TRAINING_SCALE_POINT};
 static const struct grain GRAINS[] = {
-    {PART_SERVING, SERVING_KEYS, sizeof SERVING_KEYS / sizeof SERVING_KEYS[0],
-     TC_SERVING_DEFINITIONS},
-    {PART_TRAINING, TRAINING_KEYS, sizeof TRAINING_KEYS / sizeof TRAINING_KEYS[0],
-     TC_TRAINING_DEFINITIONS},
+    {PART_SERVING, SERVING_KEYS, TC_COUNT(SERVING_KEYS), TC_SERVING_DEFINITIONS},
+    {PART_TRAINING, TRAINING_KEYS, TC_COUNT(TRAINING_KEYS), TC_TRAINING_DEFINITIONS},
 };
-#define GRAIN_COUNT (sizeof GRAINS / sizeof GRAINS[0])
+#define GRAIN_COUNT TC_COUNT(GRAINS)
 
 struct diff {
     struct tc_run_set parts[SIDES][PART_COUNT];
@@ -93,15 +91,21 @@ struct diff {
 static bool same_cell(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
                       size_t row_b, size_t column)
 {
-    const struct tc_run_cell *x = tc_run_cell(a, row_a, column);
-    const struct tc_run_cell *y = tc_run_cell(b, row_b, column);
-    if (x->known != y->known) {
-        return false;
+    bool known = tc_run_known(a, row_a, column);
+    if (!known || !tc_run_known(b, row_b, column)) {
+        return known == tc_run_known(b, row_b, column);
     }
-    return !x->known ||
-           (a->columns[column].type == TC_COLUMN_TEXT
-                ? tc_slice_eq(tc_run_text(a, row_a, column), tc_run_text(b, row_b, column))
-                : x->integer == y->integer && x->real == y->real);
+    switch (tc_run_type(a, column)) {
+    case TC_COLUMN_TEXT:
+        return tc_slice_eq(tc_run_text(a, row_a, column), tc_run_text(b, row_b, column));
+    case TC_COLUMN_REAL:
+        return tc_run_real(a, row_a, column) == tc_run_real(b, row_b, column);
+    case TC_COLUMN_INT:
+    case TC_COLUMN_BOOL:
+    case TC_COLUMN_TIME:
+        break;
+    }
+    return tc_run_int(a, row_a, column) == tc_run_int(b, row_b, column);
 }
 
 /* ---- facts ---- */
@@ -141,7 +145,7 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
 {
     const struct tc_run_set *a = &d->parts[SIDE_A][part];
     const struct tc_run_set *b = &d->parts[SIDE_B][part];
-    const char *name = a->row_count > 0 ? a->names[column] : b->names[column];
+    const char *name = a->row_count > 0 ? tc_run_name(a, column) : tc_run_name(b, column);
     struct tc_grow sides[SIDES] = {{{0}, false}, {{0}, false}};
     put_side(&sides[SIDE_A], a, column);
     put_side(&sides[SIDE_B], b, column);
@@ -153,7 +157,7 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
         for (size_t n = 0; n < SIDES; n++) {
             const struct tc_run_set *s = &d->parts[n][part];
             tc_grow_key(g, n == SIDE_A ? "a" : "b");
-            if (s->row_count == 0 || !tc_run_cell(s, 0, column)->known) {
+            if (s->row_count == 0 || !tc_run_known(s, 0, column)) {
                 tc_grow_lit(g, "null");
             } else {
                 tc_grow_json(g, tc_grow_slice(&sides[n]));
@@ -180,8 +184,8 @@ static void compare_facts(struct diff *d)
         for (size_t c = 1; c < a->column_count; c++) {
             bool both = a->row_count > 0 && b->row_count > 0;
             const struct tc_run_set *one = a->row_count > 0 ? a : b;
-            bool differs = both ? !same_cell(a, 0, b, 0, c)
-                                : one->row_count > 0 && tc_run_cell(one, 0, c)->known;
+            bool differs =
+                both ? !same_cell(a, 0, b, 0, c) : one->row_count > 0 && tc_run_known(one, 0, c);
             if (differs) {
                 tell_fact(d, part, c);
             }
@@ -196,12 +200,12 @@ static void put_point(struct tc_grow *g, const struct grain *grain, const struct
 {
     bool any = false;
     for (size_t n = 0; n < grain->key_count; n++) {
-        if (!tc_run_cell(s, row, grain->keys[n])->known) {
+        if (!tc_run_known(s, row, grain->keys[n])) {
             continue;
         }
         tc_grow_str(g, any ? TC_LIT(" ") : TC_EMPTY);
-        if (s->columns[grain->keys[n]].type != TC_COLUMN_TEXT) {
-            tc_grow_str(g, tc_slice_cstr(s->names[grain->keys[n]]));
+        if (tc_run_type(s, grain->keys[n]) != TC_COLUMN_TEXT) {
+            tc_grow_str(g, tc_slice_cstr(tc_run_name(s, grain->keys[n])));
             tc_grow_lit(g, "=");
         }
         tc_run_value(g, s, row, grain->keys[n]);
@@ -242,19 +246,19 @@ static void tell_odd(struct diff *d, struct tc_slice point, const char *metric, 
 static void tell_value(struct diff *d, struct tc_slice point, const struct tc_run_set *a,
                        size_t row_a, const struct tc_run_set *b, size_t row_b, size_t column)
 {
-    double x = tc_run_cell(a, row_a, column)->real;
-    double y = tc_run_cell(b, row_b, column)->real;
+    double x = tc_run_real(a, row_a, column);
+    double y = tc_run_real(b, row_b, column);
     if (d->json) {
         struct tc_grow *g = &d->values;
         tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
         tc_grow_member(g, "point", point);
-        tc_grow_member(g, "metric", tc_slice_cstr(a->names[column]));
+        tc_grow_member(g, "metric", tc_slice_cstr(tc_run_name(a, column)));
         tc_run_diff_pair(g, x, y);
         return;
     }
     if (x == y) {
         tc_grow_str(&d->equal, d->equal.buf.len > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_grow_str(&d->equal, tc_slice_cstr(a->names[column]));
+        tc_grow_str(&d->equal, tc_slice_cstr(tc_run_name(a, column)));
         return;
     }
     struct tc_grow ratio = {0};
@@ -263,7 +267,7 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
     } else {
         tc_grow_lit(&ratio, "-");
     }
-    tc_run_table_cell(&d->table, tc_slice_cstr(a->names[column]));
+    tc_run_table_cell(&d->table, tc_slice_cstr(tc_run_name(a, column)));
     tc_run_table_value(&d->table, a, row_a, column);
     tc_run_table_value(&d->table, b, row_b, column);
     tc_run_table_cell(&d->table, tc_grow_slice(&ratio));
@@ -339,8 +343,8 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
     bool ok = definitions_of(d, SIDE_A, grain, row_a, &of_a) &&
               definitions_of(d, SIDE_B, grain, row_b, &of_b);
     for (size_t c = grain->definitions + 1; ok && c < a->column_count; c++) {
-        struct tc_slice name = tc_slice_cstr(a->names[c]);
-        bool both = tc_run_cell(a, row_a, c)->known && tc_run_cell(b, row_b, c)->known;
+        struct tc_slice name = tc_slice_cstr(tc_run_name(a, c));
+        bool both = tc_run_known(a, row_a, c) && tc_run_known(b, row_b, c);
         struct tc_slice id_a = tc_json_get_string(of_a, name);
         struct tc_slice id_b = tc_json_get_string(of_b, name);
         if (!both || (id_a.len == 0 && id_b.len == 0)) {
@@ -349,8 +353,8 @@ static void compare_rows(struct diff *d, const struct grain *grain, size_t row_a
         if (tc_slice_eq(id_a, id_b)) {
             tell_value(d, tc_grow_slice(&point), a, row_a, b, row_b, c);
         } else {
-            tell_odd(d, tc_grow_slice(&point), a->names[c], "not comparable: definitions differ",
-                     id_a, id_b);
+            tell_odd(d, tc_grow_slice(&point), tc_run_name(a, c),
+                     "not comparable: definitions differ", id_a, id_b);
         }
     }
     if (!d->json) {
@@ -451,7 +455,7 @@ static void tell_telemetry(struct diff *d)
     for (size_t side = 0; side < SIDES; side++) {
         const struct tc_run_set *s = &d->parts[side][PART_TELEMETRY];
         for (size_t row = 0; row < s->row_count; row++) {
-            slices[side] += (uint64_t)tc_run_cell(s, row, 1)->integer;
+            slices[side] += (uint64_t)tc_run_int(s, row, 1);
         }
         (void)snprintf(texts[side], sizeof texts[side], "%llu slices",
                        (unsigned long long)slices[side]);

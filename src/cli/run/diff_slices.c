@@ -49,13 +49,15 @@ struct slices {
 static int compare_cells(const struct tc_run_set *a, size_t row_a, const struct tc_run_set *b,
                          size_t row_b, size_t column)
 {
-    const struct tc_run_cell *x = tc_run_cell(a, row_a, column);
-    const struct tc_run_cell *y = tc_run_cell(b, row_b, column);
-    if (!x->known || !y->known) {
-        return (x->known ? 1 : 0) - (y->known ? 1 : 0);
+    bool has_x = tc_run_known(a, row_a, column);
+    bool has_y = tc_run_known(b, row_b, column);
+    if (!has_x || !has_y) {
+        return (has_x ? 1 : 0) - (has_y ? 1 : 0);
     }
     if (column == COL_RANK) {
-        return (x->integer > y->integer) - (x->integer < y->integer);
+        int64_t x = tc_run_int(a, row_a, column);
+        int64_t y = tc_run_int(b, row_b, column);
+        return (x > y) - (x < y);
     }
     return tc_slice_cmp(tc_run_text(a, row_a, column), tc_run_text(b, row_b, column));
 }
@@ -98,8 +100,8 @@ static void put_point(struct tc_grow *g, const struct tc_run_set *s, size_t row,
     static const size_t columns[] = {COL_FAMILY, COL_POINT, COL_NODE,
                                      COL_GPU,    COL_RANK,  COL_REQUEST_CLASS};
     bool any = false;
-    for (size_t n = family ? 0 : 1; n < sizeof columns / sizeof columns[0]; n++) {
-        if (tc_run_cell(s, row, columns[n])->known) {
+    for (size_t n = family ? 0 : 1; n < TC_COUNT(columns); n++) {
+        if (tc_run_known(s, row, columns[n])) {
             tc_grow_str(g, any ? TC_LIT(" ") : TC_EMPTY);
             if (columns[n] == COL_RANK) {
                 tc_grow_lit(g, "rank=");
@@ -132,15 +134,15 @@ static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, s
     static const size_t columns[] = {COL_FAMILY, COL_METRIC, COL_UNIT};
     struct tc_grow point = {0};
     struct tc_grow *g = d->values;
-    double x = tc_run_cell(d->a, row_a, column)->real;
-    double y = tc_run_cell(d->b, row_b, column)->real;
+    double x = tc_run_real(d->a, row_a, column);
+    double y = tc_run_real(d->b, row_b, column);
     put_point(&point, d->a, row_a, false);
     tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
     tc_grow_member(g, "point", tc_grow_slice(&point));
     for (size_t n = 0; n < 3; n++) {
         tc_grow_member(g, members[n], tc_run_text(d->a, row_a, columns[n]));
     }
-    tc_grow_member(g, "statistic", tc_slice_cstr(d->a->names[column]));
+    tc_grow_member(g, "statistic", tc_slice_cstr(tc_run_name(d->a, column)));
     tc_run_diff_pair(g, x, y);
     g->failed |= point.failed;
     tc_grow_fini(&point);
@@ -149,8 +151,8 @@ static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, s
 static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t column)
 {
     struct tc_grow cell = {0};
-    double x = tc_run_cell(d->a, row_a, column)->real;
-    double y = tc_run_cell(d->b, row_b, column)->real;
+    double x = tc_run_real(d->a, row_a, column);
+    double y = tc_run_real(d->b, row_b, column);
     if (x == y) {
         d->equal++;
         return;
@@ -163,7 +165,7 @@ static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t 
     tc_run_value(&cell, d->a, row_a, COL_METRIC);
     if (column != COL_LAST && column != COL_MEAN) {
         tc_grow_lit(&cell, " ");
-        tc_grow_str(&cell, tc_slice_cstr(d->a->names[column]));
+        tc_grow_str(&cell, tc_slice_cstr(tc_run_name(d->a, column)));
     }
     tc_run_table_cell(&d->table, tc_grow_slice(&cell));
     cell.buf.len = 0;
@@ -185,7 +187,7 @@ static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t 
 static void compare_pair(struct slices *d, size_t row_a, size_t row_b)
 {
     for (size_t c = COL_MIN; c < COL_COUNT; c++) {
-        if (!tc_run_cell(d->a, row_a, c)->known || !tc_run_cell(d->b, row_b, c)->known) {
+        if (!tc_run_known(d->a, row_a, c) || !tc_run_known(d->b, row_b, c)) {
             continue;
         }
         if (d->json) {

@@ -65,7 +65,7 @@ static struct tc_bind text_bind(const char *text)
 static bool is_class(const char *text)
 {
     static const char *const classes[] = {"exploratory", "publication_grade", "realism_grade"};
-    for (size_t n = 0; n < sizeof classes / sizeof classes[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(classes); n++) {
         if (strcmp(text, classes[n]) == 0) {
             return true;
         }
@@ -143,8 +143,7 @@ static void put_table(struct tc_grow *g, const struct tc_run_set *s, size_t coun
         {"started", LIST_STARTED, false}, {"points", LIST_POINTS, true},
         {"rep", LIST_REPLICATE, true},    {"type", LIST_TYPE, false},
     };
-    struct tc_run_table t = {
-        .column_count = sizeof columns / sizeof columns[0], .flexible = 1, .flexible_min = 14};
+    struct tc_run_table t = {.column_count = TC_COUNT(columns), .flexible = 1, .flexible_min = 14};
     for (size_t c = 0; c < t.column_count; c++) {
         t.heads[c] = columns[c].head;
         t.right[c] = columns[c].right;

@@ -20,24 +20,25 @@ static void put_line(struct tc_grow *out, struct tc_slice text)
     }
 }
 
-static void put_cells(struct tc_grow *out, enum tc_table table, const struct tc_result_cell *cells)
+static void put_cells(struct tc_grow *out, enum tc_table table, const struct tc_rows *rows,
+                      size_t row)
 {
     const struct tc_table_info *info = tc_table_info(table);
     for (size_t i = 0; i < info->column_count; i++) {
         const struct tc_column *column = &info->columns[i];
-        const struct tc_result_cell *cell = &cells[i];
         char line[LINE_MAX_BYTES];
-        if (!cell->known) {
+        if (tc_rows_is_null(rows, i, row)) {
             continue;
         }
         if (column->type == TC_COLUMN_TEXT) {
-            (void)snprintf(line, sizeof line, "    %-28s %.*s", column->name, TC_FMT(cell->text));
+            (void)snprintf(line, sizeof line, "    %-28s %.*s", column->name,
+                           TC_FMT(tc_rows_get_text(rows, i, row)));
         } else if (column->type == TC_COLUMN_REAL) {
-            (void)snprintf(line, sizeof line, "    %-28s %.10g %s", column->name, cell->real,
-                           column->unit);
+            (void)snprintf(line, sizeof line, "    %-28s %.10g %s", column->name,
+                           tc_rows_get_real(rows, i, row), column->unit);
         } else {
             (void)snprintf(line, sizeof line, "    %-28s %lld %s", column->name,
-                           (long long)cell->integer, column->unit);
+                           (long long)tc_rows_get_int(rows, i, row), column->unit);
         }
         put_line(out, tc_slice_trim(tc_slice_cstr(line)).len > 0 ? tc_slice_cstr(line) : TC_EMPTY);
     }
@@ -54,10 +55,13 @@ static void put_text(struct tc_grow *out, const char *path, const struct tc_resu
         (void)snprintf(line, sizeof line, "  %s %.*s", tc_table_info(row->table)->name,
                        TC_FMT(row->where));
         put_line(out, tc_slice_cstr(line));
-        put_cells(out, row->table, row->cells);
+        put_cells(out, row->table, row->rows, row->at);
     }
     for (int table = 0; table < TC_TABLE_COUNT; table++) {
-        put_cells(out, (enum tc_table)table, tc_result_facts(r, (enum tc_table)table));
+        const struct tc_rows *facts = tc_result_facts(r, (enum tc_table)table);
+        if (facts != NULL) {
+            put_cells(out, (enum tc_table)table, facts, 0);
+        }
     }
     uint64_t left_out = 0;
     for (size_t i = 0; i < tc_result_notes(r, &left_out); i++) {

@@ -56,31 +56,27 @@ struct tc_warehouse *tc_run_open(const struct tc_run_args *args);
 /* A query's result in memory. */
 #define TC_RUN_ROWS_MAX 200000
 
-struct tc_run_cell {
-    bool known;
-    int64_t integer; /* INT, TIME, BOOL; TEXT: where it begins */
-    double real;
-    size_t len; /* TEXT */
-};
-
 struct tc_run_set {
-    struct tc_column columns[TC_TABLE_COLUMNS_MAX];
-    char names[TC_TABLE_COLUMNS_MAX][64];
+    struct tc_rows *rows; /* NULL: no answer */
     size_t column_count;
-    struct tc_run_cell *cells; /* row by row */
     size_t row_count;
-    size_t row_cap;
-    struct tc_grow text;
-    bool cut; /* there were more than TC_RUN_ROWS_MAX */
+    bool cut;    /* there were more than TC_RUN_ROWS_MAX */
+    bool failed; /* no memory for all of it */
 };
 
 TC_CHECKED tc_status tc_run_query(struct tc_warehouse *w, const char *sql,
                                   const struct tc_bind *binds, size_t bind_count,
                                   struct tc_run_set *out, struct tc_error *err);
 void tc_run_set_fini(struct tc_run_set *s);
-const struct tc_run_cell *tc_run_cell(const struct tc_run_set *s, size_t row, size_t column);
+/* False for NULL, and for what is no finite number. */
+bool tc_run_known(const struct tc_run_set *s, size_t row, size_t column);
+int64_t tc_run_int(const struct tc_run_set *s, size_t row, size_t column); /* INT, TIME, BOOL */
+double tc_run_real(const struct tc_run_set *s, size_t row, size_t column); /* and INT */
 /* Empty when NULL. */
 struct tc_slice tc_run_text(const struct tc_run_set *s, size_t row, size_t column);
+/* "" and TEXT without an answer. */
+const char *tc_run_name(const struct tc_run_set *s, size_t column);
+enum tc_column_type tc_run_type(const struct tc_run_set *s, size_t column);
 /* The column of that name, or column_count. */
 size_t tc_run_column(const struct tc_run_set *s, const char *name);
 /* A value for people; "-" when NULL. */

@@ -42,92 +42,32 @@ struct tc_warehouse *tc_run_open(const struct tc_run_args *args)
 
 /* ---- sets ---- */
 
-struct taking {
-    struct tc_run_set *set;
-    bool failed;
-};
-
-static bool take_cell(struct tc_run_set *s, const struct tc_rows *rows, size_t column, size_t row,
-                      struct tc_run_cell *out)
-{
-    *out = (struct tc_run_cell){.known = !tc_rows_is_null(rows, column, row)};
-    if (!out->known) {
-        return true;
-    }
-    switch (rows->columns[column].type) {
-    case TC_COLUMN_TEXT: {
-        struct tc_slice text = tc_rows_get_text(rows, column, row);
-        out->integer = (int64_t)s->text.buf.len;
-        out->len = text.len;
-        tc_grow_str(&s->text, text);
-        return !s->text.failed;
-    }
-    case TC_COLUMN_REAL:
-        out->real = rows->columns[column].cells[row].real;
-        out->known = isfinite(out->real); /* 1/0 in a query: not known */
-        return true;
-    case TC_COLUMN_INT:
-    case TC_COLUMN_BOOL:
-    case TC_COLUMN_TIME:
-        out->integer = rows->columns[column].cells[row].integer;
-        out->real = (double)out->integer;
-        return true;
-    }
-    return true;
-}
-
-static void take_columns(struct tc_run_set *s, const struct tc_rows *rows)
-{
-    TC_ASSERT(rows->column_count <= TC_TABLE_COLUMNS_MAX);
-    s->column_count = rows->column_count;
-    for (size_t c = 0; c < rows->column_count; c++) {
-        memcpy(s->names[c], rows->columns[c].name, sizeof s->names[c]);
-        s->names[c][sizeof s->names[c] - 1] = '\0';
-        s->columns[c] = (struct tc_column){.name = s->names[c], .type = rows->columns[c].type};
-    }
-}
-
 static tc_status take_rows(void *context, const struct tc_rows *rows)
 {
-    struct taking *t = context;
-    struct tc_run_set *s = t->set;
-    if (s->column_count == 0) {
-        take_columns(s, rows);
+    struct tc_run_set *s = context;
+    if (s->rows == NULL) {
+        s->rows = tc_rows_create_like(rows, TC_RUN_ROWS_MAX, TC_GROW_MAX);
     }
-    size_t need = s->row_count + rows->count;
-    if (need > s->row_cap) {
-        size_t cap = need + s->row_cap;
-        struct tc_run_cell *cells = realloc(s->cells, cap * s->column_count * sizeof *cells);
-        if (cells == NULL) {
-            t->failed = true;
-            return TC_E_NOMEM;
-        }
-        s->cells = cells;
-        s->row_cap = cap;
+    s->failed = s->rows == NULL;
+    for (size_t row = 0; row < rows->count && !s->failed; row++) {
+        s->failed =
+            !tc_rows_add(s->rows) || tc_rows_copy_row(s->rows, rows, row, TC_GROW_MAX) != TC_OK;
     }
-    for (size_t row = 0; row < rows->count; row++) {
-        struct tc_run_cell *to = s->cells + s->row_count++ * s->column_count;
-        for (size_t c = 0; c < s->column_count; c++) {
-            if (!take_cell(s, rows, c, row, &to[c])) {
-                t->failed = true;
-                return TC_E_NOMEM;
-            }
-        }
-    }
-    return TC_OK;
+    s->column_count = rows->column_count;
+    s->row_count += rows->count;
+    return s->failed ? TC_E_NOMEM : TC_OK;
 }
 
 tc_status tc_run_query(struct tc_warehouse *w, const char *sql, const struct tc_bind *binds,
                        size_t bind_count, struct tc_run_set *out, struct tc_error *err)
 {
-    struct taking t = {out, false};
     struct tc_query query = {.sql = tc_slice_cstr(sql),
                              .binds = binds,
                              .bind_count = bind_count,
                              .rows_max = TC_RUN_ROWS_MAX};
     *out = (struct tc_run_set){0};
-    tc_status status = tc_warehouse_query(w, &query, take_rows, &t, &out->cut, err);
-    if (t.failed) {
+    tc_status status = tc_warehouse_query(w, &query, take_rows, out, &out->cut, err);
+    if (out->failed) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory for the answer");
     }
     if (status != TC_OK) {
@@ -138,30 +78,50 @@ tc_status tc_run_query(struct tc_warehouse *w, const char *sql, const struct tc_
 
 void tc_run_set_fini(struct tc_run_set *s)
 {
-    free(s->cells);
-    tc_grow_fini(&s->text);
+    tc_rows_destroy(s->rows);
     *s = (struct tc_run_set){0};
 }
 
-const struct tc_run_cell *tc_run_cell(const struct tc_run_set *s, size_t row, size_t column)
+bool tc_run_known(const struct tc_run_set *s, size_t row, size_t column)
 {
-    TC_ASSERT(row < s->row_count && column < s->column_count);
-    return &s->cells[row * s->column_count + column];
+    /* 1/0 in a query: not known */
+    return !tc_rows_is_null(s->rows, column, row) &&
+           (tc_run_type(s, column) != TC_COLUMN_REAL ||
+            isfinite(tc_rows_get_real(s->rows, column, row)));
+}
+
+int64_t tc_run_int(const struct tc_run_set *s, size_t row, size_t column)
+{
+    return tc_rows_get_int(s->rows, column, row);
+}
+
+double tc_run_real(const struct tc_run_set *s, size_t row, size_t column)
+{
+    return tc_run_type(s, column) == TC_COLUMN_REAL ? tc_rows_get_real(s->rows, column, row)
+                                                    : (double)tc_run_int(s, row, column);
 }
 
 struct tc_slice tc_run_text(const struct tc_run_set *s, size_t row, size_t column)
 {
-    const struct tc_run_cell *cell = tc_run_cell(s, row, column);
-    if (!cell->known || s->columns[column].type != TC_COLUMN_TEXT || cell->len == 0) {
-        return TC_EMPTY;
-    }
-    return tc_slice_make(s->text.buf.data + cell->integer, cell->len);
+    return tc_run_type(s, column) == TC_COLUMN_TEXT && tc_run_known(s, row, column)
+               ? tc_rows_get_text(s->rows, column, row)
+               : TC_EMPTY;
+}
+
+const char *tc_run_name(const struct tc_run_set *s, size_t column)
+{
+    return column < s->column_count ? s->rows->columns[column].name : "";
+}
+
+enum tc_column_type tc_run_type(const struct tc_run_set *s, size_t column)
+{
+    return column < s->column_count ? s->rows->columns[column].type : TC_COLUMN_TEXT;
 }
 
 size_t tc_run_column(const struct tc_run_set *s, const char *name)
 {
     size_t c = 0;
-    while (c < s->column_count && strcmp(s->names[c], name) != 0) {
+    while (c < s->column_count && strcmp(tc_run_name(s, c), name) != 0) {
         c++;
     }
     return c;
@@ -214,13 +174,12 @@ static void put_time(struct tc_grow *g, int64_t us)
 
 void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column)
 {
-    const struct tc_run_cell *cell = tc_run_cell(s, row, column);
     char digits[24];
-    if (!cell->known) {
+    if (!tc_run_known(s, row, column)) {
         tc_grow_lit(g, "-");
         return;
     }
-    switch (s->columns[column].type) {
+    switch (tc_run_type(s, column)) {
     case TC_COLUMN_TEXT: {
         struct tc_slice text = tc_run_text(s, row, column);
         if (tc_grow_room(g, 4 * text.len)) {
@@ -229,17 +188,17 @@ void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, siz
         break;
     }
     case TC_COLUMN_REAL:
-        tc_run_number(g, cell->real);
+        tc_run_number(g, tc_run_real(s, row, column));
         break;
     case TC_COLUMN_INT:
-        (void)snprintf(digits, sizeof digits, "%lld", (long long)cell->integer);
+        (void)snprintf(digits, sizeof digits, "%lld", (long long)tc_run_int(s, row, column));
         put_grouped(g, digits);
         break;
     case TC_COLUMN_BOOL:
-        tc_grow_str(g, cell->integer != 0 ? TC_LIT("yes") : TC_LIT("no"));
+        tc_grow_str(g, tc_run_int(s, row, column) != 0 ? TC_LIT("yes") : TC_LIT("no"));
         break;
     case TC_COLUMN_TIME:
-        put_time(g, cell->integer);
+        put_time(g, tc_run_int(s, row, column));
         break;
     }
 }
@@ -252,7 +211,7 @@ static bool holds_json(const char *column)
     static const char *const names[] = {"definitions",  "warnings",       "tools",
                                         "raw_uris",     "report_packets", "prompt_tokens",
                                         "output_tokens"};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+    for (size_t n = 0; n < TC_COUNT(names); n++) {
         if (strcmp(column, names[n]) == 0) {
             return true;
         }
@@ -275,15 +234,14 @@ static bool is_json(struct tc_slice text)
 
 static void put_json(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column)
 {
-    const struct tc_run_cell *cell = tc_run_cell(s, row, column);
     struct tc_slice text = tc_run_text(s, row, column);
-    if (!cell->known) {
+    if (!tc_run_known(s, row, column)) {
         tc_grow_lit(g, "null");
         return;
     }
-    switch (s->columns[column].type) {
+    switch (tc_run_type(s, column)) {
     case TC_COLUMN_TEXT:
-        if (holds_json(s->names[column]) && is_json(text)) {
+        if (holds_json(tc_run_name(s, column)) && is_json(text)) {
             tc_grow_str(g, text);
         } else {
             tc_grow_json(g, text);
@@ -291,18 +249,18 @@ static void put_json(struct tc_grow *g, const struct tc_run_set *s, size_t row, 
         break;
     case TC_COLUMN_REAL:
         if (tc_grow_room(g, 40)) {
-            tc_buf_f64(&g->buf, cell->real);
+            tc_buf_f64(&g->buf, tc_run_real(s, row, column));
         }
         break;
     case TC_COLUMN_INT:
-        tc_grow_i64(g, cell->integer);
+        tc_grow_i64(g, tc_run_int(s, row, column));
         break;
     case TC_COLUMN_BOOL:
-        tc_grow_str(g, cell->integer != 0 ? TC_LIT("true") : TC_LIT("false"));
+        tc_grow_str(g, tc_run_int(s, row, column) != 0 ? TC_LIT("true") : TC_LIT("false"));
         break;
     case TC_COLUMN_TIME:
         tc_grow_lit(g, "\"");
-        put_time(g, cell->integer);
+        put_time(g, tc_run_int(s, row, column));
         tc_grow_lit(g, "\"");
         break;
     }
@@ -312,7 +270,7 @@ void tc_run_row_json(struct tc_grow *g, const struct tc_run_set *s, size_t row)
 {
     tc_grow_lit(g, "{");
     for (size_t c = 0; c < s->column_count; c++) {
-        tc_grow_key(g, s->names[c]);
+        tc_grow_key(g, tc_run_name(s, c));
         put_json(g, s, row, c);
     }
     tc_grow_lit(g, "}");

@@ -146,7 +146,7 @@ static void put_label(struct tc_grow *g, const char *label)
 static void put_column(struct tc_grow *g, const struct tc_run_set *run, const char *label,
                        size_t column)
 {
-    if (tc_run_cell(run, 0, column)->known) {
+    if (tc_run_known(run, 0, column)) {
         put_label(g, label);
         tc_run_value(g, run, 0, column);
         tc_grow_lit(g, "\n");
@@ -155,16 +155,16 @@ static void put_column(struct tc_grow *g, const struct tc_run_set *run, const ch
 
 static void put_times(struct tc_grow *g, const struct tc_run_set *run)
 {
-    const struct tc_run_cell *started = tc_run_cell(run, 0, TC_RUN_STARTED);
-    const struct tc_run_cell *ended = tc_run_cell(run, 0, TC_RUN_ENDED);
+    int64_t started = tc_run_int(run, 0, TC_RUN_STARTED);
+    int64_t ended = tc_run_int(run, 0, TC_RUN_ENDED);
     put_column(g, run, "started", TC_RUN_STARTED);
-    if (ended->known) {
+    if (tc_run_known(run, 0, TC_RUN_ENDED)) {
         put_label(g, "ended");
         tc_run_value(g, run, 0, TC_RUN_ENDED);
-        if (started->known && ended->integer > started->integer &&
-            ended->integer - started->integer < INT64_MAX / 1000 && tc_grow_room(g, 64)) {
+        if (tc_run_known(run, 0, TC_RUN_STARTED) && ended > started &&
+            ended - started < INT64_MAX / 1000 && tc_grow_room(g, 64)) {
             tc_buf_lit(&g->buf, " (");
-            tc_buf_duration(&g->buf, (ended->integer - started->integer) * 1000);
+            tc_buf_duration(&g->buf, (ended - started) * 1000);
             tc_buf_lit(&g->buf, ")");
         }
         tc_grow_lit(g, "\n");
@@ -174,15 +174,14 @@ static void put_times(struct tc_grow *g, const struct tc_run_set *run)
 
 static void put_run(struct tc_grow *g, const struct tc_run_set *run)
 {
-    const struct tc_run_cell *publishable = tc_run_cell(run, 0, TC_RUN_PUBLISHABLE);
     tc_run_value(g, run, 0, TC_RUN_RUN_ID);
     tc_grow_lit(g, "  ");
     tc_run_value(g, run, 0, TC_RUN_NAME);
     tc_grow_lit(g, "\n");
     put_label(g, "class");
     tc_run_value(g, run, 0, TC_RUN_CLASS);
-    tc_grow_str(g, publishable->known && publishable->integer != 0 ? TC_LIT(", may be published\n")
-                   : tc_run_cell(run, 0, TC_RUN_CONTRACT_DIGEST)->known
+    tc_grow_str(g, tc_run_int(run, 0, TC_RUN_PUBLISHABLE) != 0 ? TC_LIT(", may be published\n")
+                   : tc_run_known(run, 0, TC_RUN_CONTRACT_DIGEST)
                        ? TC_LIT(", not to be published: see its warnings\n")
                        : TC_LIT(", not to be published: it has no contract\n"));
     put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
@@ -199,7 +198,7 @@ static void put_run(struct tc_grow *g, const struct tc_run_set *run)
     tc_run_value(g, run, 0, TC_RUN_REPLICATE_INDEX);
     tc_grow_lit(g, " of ");
     tc_run_value(g, run, 0, TC_RUN_REPLICATE_GROUP);
-    if (tc_run_cell(run, 0, TC_RUN_MIN_REPLICATES)->known) {
+    if (tc_run_known(run, 0, TC_RUN_MIN_REPLICATES)) {
         tc_grow_lit(g, "; the contract wants ");
         tc_run_value(g, run, 0, TC_RUN_MIN_REPLICATES);
     }
@@ -213,7 +212,7 @@ static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const
 {
     bool any = false;
     for (size_t c = 1; set->row_count > 0 && c < set->column_count; c++) {
-        if (!tc_run_cell(set, 0, c)->known || strcmp(set->names[c], "workload_spec_digest") == 0) {
+        if (!tc_run_known(set, 0, c) || strcmp(tc_run_name(set, c), "workload_spec_digest") == 0) {
             continue;
         }
         if (!any) {
@@ -222,8 +221,8 @@ static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const
             any = true;
         }
         tc_grow_lit(g, "  ");
-        tc_grow_str(g, tc_slice_cstr(set->names[c]));
-        for (size_t n = strlen(set->names[c]); n < 18; n++) {
+        tc_grow_str(g, tc_slice_cstr(tc_run_name(set, c)));
+        for (size_t n = strlen(tc_run_name(set, c)); n < 18; n++) {
             tc_grow_lit(g, " ");
         }
         tc_grow_lit(g, " ");
@@ -282,7 +281,7 @@ static const struct outcome_column TELEMETRY_COLUMNS[] = {
 static bool is_known(const struct tc_run_set *set, size_t column)
 {
     for (size_t row = 0; row < set->row_count; row++) {
-        if (tc_run_cell(set, row, column)->known) {
+        if (tc_run_known(set, row, column)) {
             return true;
         }
     }
@@ -304,7 +303,7 @@ static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const 
         }
         t.flexible = columns[n].column == flexible ? t.column_count : t.flexible;
         t.heads[t.column_count] = columns[n].head;
-        t.right[t.column_count] = set->columns[columns[n].column].type != TC_COLUMN_TEXT;
+        t.right[t.column_count] = tc_run_type(set, columns[n].column) != TC_COLUMN_TEXT;
         used[t.column_count++] = columns[n].column;
     }
     for (size_t row = 0; row < rows; row++) {
@@ -502,11 +501,11 @@ static void put_text(struct tc_grow *g, const struct shown *s)
     put_dimension(g, &s->parts[PART_HARDWARE], "hardware");
     put_dimension(g, &s->parts[PART_CLUSTER], "cluster");
     put_outcomes(g, &s->parts[PART_SERVING], "serving (latencies in ms)", SERVING_COLUMNS,
-                 sizeof SERVING_COLUMNS / sizeof SERVING_COLUMNS[0], TC_SERVING_WORKLOAD_POINT);
+                 TC_COUNT(SERVING_COLUMNS), TC_SERVING_WORKLOAD_POINT);
     put_outcomes(g, &s->parts[PART_TRAINING], "training (step times in ms)", TRAINING_COLUMNS,
-                 sizeof TRAINING_COLUMNS / sizeof TRAINING_COLUMNS[0], TC_TRAINING_SCALE_POINT);
+                 TC_COUNT(TRAINING_COLUMNS), TC_TRAINING_SCALE_POINT);
     put_outcomes(g, &s->parts[PART_TELEMETRY], "telemetry and other measurements",
-                 TELEMETRY_COLUMNS, sizeof TELEMETRY_COLUMNS / sizeof TELEMETRY_COLUMNS[0], 1);
+                 TELEMETRY_COLUMNS, TC_COUNT(TELEMETRY_COLUMNS), 1);
     put_points(g, &s->parts[PART_POINTS]);
     put_verdict_lines(g, &s->parts[PART_VERDICTS]);
     put_list(g, tc_run_text(run, 0, TC_RUN_WARNINGS), "warnings", put_warning);

@@ -9,6 +9,7 @@
 
 #define GAP 2
 #define FLEXIBLE_MIN 8
+#define CELLS_MAX (TC_TABLE_OUT_COLUMNS * (size_t)TC_RUN_ROWS_MAX)
 
 /* Characters: bytes that do not go on one before. */
 static size_t width_of(struct tc_slice s)
@@ -40,17 +41,10 @@ static struct tc_slice cell_at(const struct tc_run_table *t, size_t n)
 
 static void end_cell(struct tc_run_table *t)
 {
-    if (t->cell_count == t->cell_cap) {
-        size_t cap = t->cell_cap == 0 ? 64 : t->cell_cap * 2;
-        size_t *ends = realloc(t->ends, cap * sizeof *ends);
-        if (ends == NULL) {
-            t->failed = true;
-            return;
-        }
-        t->ends = ends;
-        t->cell_cap = cap;
+    t->failed |= tc_grow_items(t->ends, t->cell_cap, t->cell_count + 1, CELLS_MAX) != TC_OK;
+    if (!t->failed) {
+        t->ends[t->cell_count++] = t->text.buf.len;
     }
-    t->ends[t->cell_count++] = t->text.buf.len;
 }
 
 void tc_run_table_cell(struct tc_run_table *t, struct tc_slice text)

@@ -2,6 +2,7 @@
 #include "cli/simulate/otlp.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/output.h"
@@ -293,18 +294,7 @@ static tc_status flush_all(struct sender *s)
 static tc_status keep_dump(void *context, struct tc_slice bytes)
 {
     struct sender *s = context;
-    size_t need = s->dump.len + bytes.len;
-    if (need > DUMP_MAX) {
-        return TC_E_LIMIT;
-    }
-    if (need > s->dump.cap) {
-        char *data = realloc(s->dump.data, 2 * need);
-        if (data == NULL) {
-            return TC_E_NOMEM;
-        }
-        s->dump.data = data;
-        s->dump.cap = 2 * need;
-    }
+    TC_TRY(tc_grow_items(s->dump.data, s->dump.cap, s->dump.len + bytes.len, DUMP_MAX));
     tc_buf_str(&s->dump, bytes);
     return TC_OK;
 }
@@ -429,7 +419,7 @@ static bool print_json(const struct sender *s, bool complete)
         {TC_LIT(",\"dumps_left_out\":"), t->left_out},
         {TC_LIT(",\"milliseconds\":"), (uint64_t)((tc_mono_ns() - s->begin_ns) / 1000000)},
     };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+    for (size_t i = 0; i < TC_COUNT(members); i++) {
         tc_buf_str(&b, members[i].key);
         tc_buf_u64(&b, members[i].value);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers as CSV (RFC 4180) and JSON; tables are in sql_table.c. */
 #include "base/canonical.h"
+#include "base/grow.h"
 #include "base/time.h"
 #include "cli/sql/sql.h"
 
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 80
+#define ESCAPED_MAX (6 * (TC_ROWS_TEXT_MAX + NAME_MAX_BYTES) + 16)
 /* Text that waits for the widths of a table. */
 #define HELD_TEXT_MAX (TC_ROWS_TEXT_MAX / 2)
 
@@ -99,16 +101,7 @@ void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, s
 /* Room for a value with every byte escaped. */
 static bool room(struct tc_sql_printer *p, size_t bytes)
 {
-    size_t need = 6 * bytes + 16;
-    if (need > p->cap) {
-        char *grown = realloc(p->text, 2 * need);
-        if (grown == NULL) {
-            return false;
-        }
-        p->text = grown;
-        p->cap = 2 * need;
-    }
-    return true;
+    return tc_grow_items(p->text, p->cap, 6 * bytes + 16, ESCAPED_MAX) == TC_OK;
 }
 
 /* ---- CSV ---- */
@@ -220,21 +213,6 @@ static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_
 
 /* ---- tables ---- */
 
-static struct tc_rows *hold_for(const struct tc_rows *rows)
-{
-    struct tc_column *columns = calloc(rows->column_count + 1, sizeof *columns);
-    if (columns == NULL) {
-        return NULL;
-    }
-    for (size_t c = 0; c < rows->column_count; c++) {
-        columns[c] = (struct tc_column){
-            .name = rows->columns[c].name, .type = rows->columns[c].type, .unit = "", .help = ""};
-    }
-    struct tc_rows *held = tc_rows_create_for(columns, rows->column_count);
-    free(columns);
-    return held;
-}
-
 /* Prints what waits; the widths are made from the first of it. */
 static bool print_held(struct tc_sql_printer *p)
 {
@@ -255,10 +233,8 @@ static bool hold(struct tc_sql_printer *p, const struct tc_rows *rows)
         if (p->held->text_len > HELD_TEXT_MAX || !tc_rows_add(p->held)) {
             good = print_held(p) && tc_rows_add(p->held);
         }
-        for (size_t c = 0; c < rows->column_count && good; c++) {
-            /* as much as a table shows */
-            good = tc_rows_copy_cell(p->held, c, rows, c, row, TC_SQL_CELL_BYTES) == TC_OK;
-        }
+        /* as much as a table shows */
+        good = good && tc_rows_copy_row(p->held, rows, row, TC_SQL_CELL_BYTES) == TC_OK;
     }
     return good;
 }
@@ -276,7 +252,7 @@ static bool begin(struct tc_sql_printer *p, const struct tc_rows *rows)
     case TC_SQL_JSON:
         return json_names(p, rows);
     case TC_SQL_TABLE:
-        p->held = hold_for(rows);
+        p->held = tc_rows_create_like(rows, 0, 0);
         return p->held != NULL;
     }
     return false;

@@ -4,10 +4,10 @@
  * (docs/decisions says why); without it there is no editing and no history.
  */
 #include "base/grow.h"
+#include "base/library.h"
 #include "cli/say.h"
 #include "cli/sql/sql.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -24,12 +24,12 @@
 
 /* What is used of libedit: its readline face, which has no macros and no structures. */
 struct editor {
-    void *library;
     char *(*readline)(const char *prompt);
     int (*add_history)(const char *line);
     int (*read_history)(const char *path);
     int (*write_history)(const char *path);
     void (*stifle_history)(int lines);
+    void *library; /* NULL, and the functions with it: there is none */
 };
 
 struct shell {
@@ -41,26 +41,14 @@ struct shell {
 
 /* ---- the editor ---- */
 
-/* A function as dlsym gives it: C has no cast from one to the other. */
-static bool find(void *library, const char *name, void *out, size_t size)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(out, &symbol, size);
-    return symbol != NULL;
-}
-
 static void load_editor(struct editor *e)
 {
-    e->library = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (e->library == NULL) {
-        return;
-    }
-    if (!find(e->library, "readline", &e->readline, sizeof e->readline) ||
-        !find(e->library, "add_history", &e->add_history, sizeof e->add_history) ||
-        !find(e->library, "read_history", &e->read_history, sizeof e->read_history) ||
-        !find(e->library, "write_history", &e->write_history, sizeof e->write_history) ||
-        !find(e->library, "stifle_history", &e->stifle_history, sizeof e->stifle_history)) {
-        (void)dlclose(e->library);
+    static const char *const NAMES[] = {"readline", "add_history", "read_history", "write_history",
+                                        "stifle_history"};
+    e->library = tc_library_open("libedit.so.2", NULL);
+    if (e->library != NULL &&
+        tc_library_bind(e->library, NAMES, sizeof NAMES / sizeof NAMES[0], e) != NULL) {
+        tc_library_close(e->library);
         *e = (struct editor){0};
     }
 }

@@ -6,6 +6,7 @@
 #include "base/json_raw.h"
 #include "base/limits.h"
 #include "codec/codec.h"
+#include "codec/decode_priv.h"
 #include "event/fields.h"
 
 #include <string.h>
@@ -347,11 +348,7 @@ tc_status tc__event_read(struct tc__event_index *x, struct tc_json_parser *parse
 static tc_status report(const struct reader *r, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, const struct line *line, const char *why)
 {
-    cursor->unknown++;
-    if (!r->in->want_unknown || out->unknown == NULL) {
-        return TC_OK;
-    }
-    return out->unknown(out->context, line->offset, line->text.len, why);
+    return tc__codec_unknown(r->in, cursor, out, line->offset, line->text.len, why);
 }
 
 static struct tc__event_draft draft_of(const struct reader *r, const struct line *line,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writing half of our own event format. */
 #include "base/assert.h"
+#include "base/json_out.h"
 #include "codec/event_json/event_json.h"
 #include "codec/event_json/event_json_priv.h"
 #include "event/fields.h"
@@ -40,74 +41,72 @@ static bool present(const struct tc_field *f, const void *at)
     return false;
 }
 
-static void write_quoted(struct tc_buf *b, const struct tc_field *f, const void *at)
+static struct tc_slice text_of(struct tc_buf *b, const struct tc_field *f, const void *at)
 {
-    tc_buf_char(b, '"');
-    if (f->type == TC_FIELD_TIME) {
-        tc_buf_time(b, *(const int64_t *)at);
-    } else if (f->type == TC_FIELD_KEY) {
+    if (f->type == TC_FIELD_KEY) {
         tc_buf_hex(b, *(const uint64_t *)at, 16);
     } else if (f->type == TC_FIELD_BDF) {
         tc_buf_bdf(b, *(const struct tc_bdf *)at);
     } else if (f->type == TC_FIELD_METRIC) {
-        tc_buf_str(b, tc_metric_info((enum tc_metric) * (const uint16_t *)at)->name);
+        return tc_metric_info((enum tc_metric) * (const uint16_t *)at)->name;
     } else {
         uint8_t state = *(const uint8_t *)at;
         TC_ASSERT(state < TC__EVENT_STATES);
-        tc_buf_str(b, tc__event_states[state]);
+        return tc__event_states[state];
     }
-    tc_buf_char(b, '"');
+    return tc_buf_slice(b);
 }
 
-static void write_value(struct tc_buf *b, const struct tc_field *f, const void *at)
+static void write_value(struct tc_json_out *j, const struct tc_field *f, const void *at)
 {
+    char text[32];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
     switch (f->type) {
     case TC_FIELD_STRING:
-        tc_buf_json(b, *(const struct tc_slice *)at);
+        tc_json_add_str(j, *(const struct tc_slice *)at);
         return;
     case TC_FIELD_TIME:
         /* The calendar of base/time.h begins in 1970; a clock that was set wrong does not. */
         if (*(const int64_t *)at < 0) {
-            tc_buf_i64(b, *(const int64_t *)at);
-            return;
+            tc_json_add_i64(j, *(const int64_t *)at);
+        } else {
+            tc_json_add_time(j, *(const int64_t *)at);
         }
-        write_quoted(b, f, at);
         return;
     case TC_FIELD_I64:
-        tc_buf_i64(b, *(const int64_t *)at);
+        tc_json_add_i64(j, *(const int64_t *)at);
         return;
     case TC_FIELD_I32:
-        tc_buf_i64(b, *(const int32_t *)at);
+        tc_json_add_i64(j, *(const int32_t *)at);
         return;
     case TC_FIELD_F64:
-        tc_buf_f64(b, *(const double *)at);
+        tc_json_add_f64(j, *(const double *)at);
         return;
     case TC_FIELD_BOOL:
-        tc_buf_lit(b, "true");
+        tc_json_add_bool(j, true);
         return;
     case TC_FIELD_KEY:
     case TC_FIELD_BDF:
     case TC_FIELD_STATE:
     case TC_FIELD_METRIC:
-        write_quoted(b, f, at);
+        tc_json_add_plain(j, text_of(&b, f, at));
         return;
     }
 }
 
-static void write_raw(struct tc_buf *b, const struct tc_raw *raw, const struct tc_sources *sources)
+static void write_raw(struct tc_json_out *j, const struct tc_raw *raw,
+                      const struct tc_sources *sources)
 {
     struct tc_source_view view = {0};
     if (sources == NULL || raw->source == TC_SOURCE_NONE ||
         !sources->view(sources->context, raw->source, &view)) {
         return;
     }
-    tc_buf_lit(b, ",\"raw\":{\"digest\":");
-    tc_buf_json(b, view.digest);
-    tc_buf_lit(b, ",\"offset\":");
-    tc_buf_u64(b, raw->offset);
-    tc_buf_lit(b, ",\"length\":");
-    tc_buf_u64(b, raw->length);
-    tc_buf_char(b, '}');
+    tc_json_put_object(j, "raw");
+    tc_json_put_str(j, "digest", view.digest);
+    tc_json_put_u64(j, "offset", raw->offset);
+    tc_json_put_u64(j, "length", raw->length);
+    tc_json_end_object(j);
 }
 
 void tc_event_json_write(struct tc_buf *b, const struct tc_event *ev,
@@ -116,19 +115,17 @@ void tc_event_json_write(struct tc_buf *b, const struct tc_event *ev,
     size_t count = 0;
     const struct tc_field *fields = tc_fields(&count);
     uint32_t kind_bit = TC_EVENT_BIT(ev->kind);
-    tc_buf_lit(b, "{\"kind\":\"");
-    tc_buf_str(b, tc_event_kind_name(ev->kind));
-    tc_buf_char(b, '"');
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    tc_json_put_plain(&j, "kind", tc_event_kind_name(ev->kind));
     for (size_t i = 0; i < count; i++) {
         const struct tc_field *f = &fields[i];
         const void *at = (const char *)ev + f->offset;
         if ((f->kinds & kind_bit) != 0 && present(f, at)) {
-            tc_buf_lit(b, ",\"");
-            tc_buf_str(b, f->name);
-            tc_buf_lit(b, "\":");
-            write_value(b, f, at);
+            tc_json_key_plain(&j, f->name);
+            write_value(&j, f, at);
         }
     }
-    write_raw(b, &ev->raw, sources);
-    tc_buf_char(b, '}');
+    write_raw(&j, &ev->raw, sources);
+    tc_json_end_object(&j);
 }

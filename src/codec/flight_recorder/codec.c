@@ -33,7 +33,7 @@ static struct tc_slice stem_of(struct tc_slice name)
          slash = tc_slice_find_byte(name, '/')) {
         name = tc_slice_from(name, slash + 1);
     }
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(suffixes); i++) {
         if (tc_slice_ends(name, suffixes[i])) {
             return tc_slice_head(name, name.len - suffixes[i].len);
         }
@@ -70,7 +70,7 @@ static struct tc_slice host_of(struct tc_slice before)
         {"fr_trace_", sizeof "fr_trace_" - 1},
         {"trace_", sizeof "trace_" - 1},
     };
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(beginnings); i++) {
         struct tc_slice host = tc_slice_from(before, beginnings[i].len);
         if (tc_slice_starts(before, beginnings[i]) && tc_slice_ends(before, TC_LIT("_"))) {
             host = host.len > 0 ? tc_slice_head(host, host.len - 1) : TC_EMPTY;
@@ -100,7 +100,7 @@ static int sniff_pickle(struct tc_slice head)
     if (first >= head.len || head.ptr[first] != '}') {
         return TC_SNIFF_NO;
     }
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(keys); i++) {
         if (tc_slice_contains(head, tc_slice_cstr(keys[i]))) {
             return TC_SNIFF_SURE;
         }

@@ -269,7 +269,7 @@ static tc_status get_state(struct tc__fr_reader *r, const struct tc__fr_value *v
     };
     struct tc_slice word = TC_EMPTY;
     TC_TRY(tc__fr_get_string(r, v, NAMES[FIELD_STATE].ptr, &word));
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (unsigned i = 0; i < TC_COUNT(words); i++) {
         if (tc_slice_eq(word, words[i])) {
             ev->state = (uint8_t)i;
             return TC_OK;

@@ -11,22 +11,22 @@
 #define BYTE_ORDER_MARK S("\xef\xbb\xbf")
 
 /* Evidence of what follows is the value at `at`. */
-static void set_raw(struct tc_k8s *k, size_t at, size_t length)
+static void set_raw(struct tc__decode *d, size_t at, size_t length)
 {
-    k->raw_offset = at;
-    k->raw_length = length;
+    d->raw_offset = at;
+    d->raw_length = length;
 }
 
 static tc_status read_item(struct tc__json_walk *w, struct tc_slice json, size_t at, const void *of)
 {
     (void)of;
-    struct tc_k8s *k = w->context;
-    set_raw(k, at, json.len);
-    return tc__k8s_item(k, json);
+    struct tc__decode *d = w->context;
+    set_raw(d, at, json.len);
+    return tc__k8s_item(d, json);
 }
 
 /* One JSON text: a list or one object. */
-static tc_status walk_document(struct tc_k8s *k, struct tc__json_walk *w, size_t *io_at)
+static tc_status walk_document(struct tc__decode *d, struct tc__json_walk *w, size_t *io_at)
 {
     static const struct tc__json_list items = {.key = {"items", sizeof "items" - 1},
                                                .read = read_item};
@@ -45,42 +45,42 @@ static tc_status walk_document(struct tc_k8s *k, struct tc__json_walk *w, size_t
     if (found) {
         return TC_OK;
     }
-    set_raw(k, start, *io_at - start);
-    return tc__k8s_item(k, tc_slice_make(w->text.ptr + start, k->raw_length));
+    set_raw(d, start, *io_at - start);
+    return tc__k8s_item(d, tc_slice_make(w->text.ptr + start, d->raw_length));
 }
 
 /*
  * Documents one after another, with or without line ends between them. A bad one is told at the
  * end, and what is told then cannot be kept over a pause: there is none any more.
  */
-static tc_status walk_documents(struct tc_k8s *k, size_t at)
+static tc_status walk_documents(struct tc__decode *d, size_t at)
 {
-    struct tc_error *err = k->err;
+    struct tc_error *err = d->err;
     struct tc_error why = {0};
-    struct tc__json_walk w = {.text = k->in->bytes, .err = &why, .context = k};
+    struct tc__json_walk w = {.text = d->in->bytes, .err = &why, .context = d};
     tc_status status = TC_OK;
-    k->err = &why;
-    k->out->pause = false;
-    while (status == TC_OK && (!k->out->pause || k->bad.status != TC_OK)) {
-        at = tc__json_skip_space(k->in->bytes, at);
-        if (at >= k->in->bytes.len) {
-            k->cursor->done = true;
+    d->err = &why;
+    d->out->pause = false;
+    while (status == TC_OK && (!d->out->pause || d->bad.status != TC_OK)) {
+        at = tc__json_skip_space(d->in->bytes, at);
+        if (at >= d->in->bytes.len) {
+            d->cursor->done = true;
             break;
         }
         size_t start = at;
-        status = walk_document(k, &w, &at);
+        status = walk_document(d, &w, &at);
         if (status != TC_OK && tc__json_skip_broken(&w, &start)) {
-            k->bad = k->bad.status == TC_OK ? why : k->bad;
+            d->bad = d->bad.status == TC_OK ? why : d->bad;
             status = TC_OK;
             at = start;
         }
     }
-    k->err = err;
-    k->is_broken = w.is_broken;
+    d->err = err;
+    d->is_broken = w.is_broken;
     if (status != TC_OK && err != NULL) {
         *err = why;
     }
-    k->cursor->offset = at;
+    d->cursor->offset = at;
     return status;
 }
 
@@ -104,7 +104,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         cursor->done = true;
         return TC_OK;
     }
-    struct tc_k8s k = {
+    struct tc__decode d = {
         .in = in,
         .cursor = cursor,
         .out = out,
@@ -112,19 +112,19 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         .parser = tc_json_parser_create(),
         .seen_ns = TC_TIME_NONE,
     };
-    if (k.parser == NULL) {
+    if (d.parser == NULL) {
         return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
     }
     tc_status status = TC_OK;
     if (is_json(in->bytes)) {
-        status = walk_documents(&k, cursor->offset > start ? cursor->offset : start);
+        status = walk_documents(&d, cursor->offset > start ? cursor->offset : start);
     } else {
-        status = tc__k8s_yaml(&k);
+        status = tc__k8s_yaml(&d);
     }
-    tc_json_parser_destroy(k.parser);
+    tc_json_parser_destroy(d.parser);
     /* Of two things that are wrong with the input the first is told; other failures come first. */
-    if (k.bad.status != TC_OK && (status == TC_OK || k.is_broken)) {
-        return tc_fail(err, k.bad.status, k.bad.offset, "%s", k.bad.message);
+    if (d.bad.status != TC_OK && (status == TC_OK || d.is_broken)) {
+        return tc_fail(err, d.bad.status, d.bad.offset, "%s", d.bad.message);
     }
     return status;
 }

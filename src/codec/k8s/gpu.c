@@ -31,23 +31,23 @@ static void note_gpu(struct tc_slice text, struct tc_slice *io_gpu, bool *io_amb
     }
 }
 
-struct tc_slice tc__k8s_pod_gpu(struct tc_k8s_val pod)
+struct tc_slice tc__k8s_pod_gpu(struct tc__value pod)
 {
     struct tc_slice gpu = TC_EMPTY;
     bool ambiguous = false;
-    struct tc_k8s_val v;
-    struct tc_k8s_val container;
-    struct tc_k8s_iter it =
-        tc__k8s_iter(tc__k8s_get(tc__k8s_get(pod, S("metadata")), S("annotations")));
-    while (tc__k8s_next(&it, NULL, &v)) {
-        note_gpu(tc__k8s_text(v), &gpu, &ambiguous);
+    struct tc__value v;
+    struct tc__value container;
+    struct tc__value_iter it =
+        tc__value_iter(tc__value_get(tc__value_get(pod, S("metadata")), S("annotations")));
+    while (tc__value_next(&it, NULL, &v)) {
+        note_gpu(tc__value_text(v), &gpu, &ambiguous);
     }
-    it = tc__k8s_iter(tc__k8s_get(tc__k8s_get(pod, S("spec")), S("containers")));
-    while (tc__k8s_next(&it, NULL, &container)) {
-        struct tc_k8s_iter env = tc__k8s_iter(tc__k8s_get(container, S("env")));
-        while (tc__k8s_next(&env, NULL, &v)) {
-            if (tc_slice_eq(tc__k8s_string(v, S("name")), S("NVIDIA_VISIBLE_DEVICES"))) {
-                note_gpu(tc__k8s_string(v, S("value")), &gpu, &ambiguous);
+    it = tc__value_iter(tc__value_get(tc__value_get(pod, S("spec")), S("containers")));
+    while (tc__value_next(&it, NULL, &container)) {
+        struct tc__value_iter env = tc__value_iter(tc__value_get(container, S("env")));
+        while (tc__value_next(&env, NULL, &v)) {
+            if (tc_slice_eq(tc__value_string(v, S("name")), S("NVIDIA_VISIBLE_DEVICES"))) {
+                note_gpu(tc__value_string(v, S("value")), &gpu, &ambiguous);
             }
         }
     }
@@ -56,20 +56,20 @@ struct tc_slice tc__k8s_pod_gpu(struct tc_k8s_val pod)
 
 /* What a container asks for of resources whose name is that of a GPU; *io_stated is cleared when it
  * asks for nothing at all: then nobody wrote down what it needs. */
-static int64_t container_gpus(struct tc_k8s_val container, bool *io_stated)
+static int64_t container_gpus(struct tc__value container, bool *io_stated)
 {
     static const struct tc_slice lists[] = {{"limits", 6}, {"requests", 8}};
-    struct tc_k8s_val resources = tc__k8s_get(container, S("resources"));
+    struct tc__value resources = tc__value_get(container, S("resources"));
     int64_t most = 0;
     bool stated = false;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(resources, lists[i]));
+        struct tc__value_iter it = tc__value_iter(tc__value_get(resources, lists[i]));
         struct tc_slice name;
-        struct tc_k8s_val v;
+        struct tc__value v;
         int64_t count = 0;
-        while (tc__k8s_next(&it, &name, &v)) {
+        while (tc__value_next(&it, &name, &v)) {
             bool gpu = tc_slice_starts(name, S("nvidia.com/")) || tc_slice_contains(name, S("gpu"));
-            int64_t asked = gpu ? tc__k8s_number(v, 1) : 0;
+            int64_t asked = gpu ? tc__value_number(v, 1) : 0;
             count += asked > 0 && asked <= GPUS_MAX ? asked : 0;
             stated = true;
         }
@@ -80,30 +80,30 @@ static int64_t container_gpus(struct tc_k8s_val container, bool *io_stated)
 }
 
 /* Whether the container may have a GPU that it does not ask for. */
-static bool has_other_ways(struct tc_k8s_val container)
+static bool has_other_ways(struct tc__value container)
 {
-    struct tc_k8s_val security = tc__k8s_get(container, S("securityContext"));
-    struct tc_k8s_iter env = tc__k8s_iter(tc__k8s_get(container, S("env")));
-    struct tc_k8s_val v;
-    while (tc__k8s_next(&env, NULL, &v)) {
-        if (tc_slice_eq(tc__k8s_string(v, S("name")), S("NVIDIA_VISIBLE_DEVICES"))) {
+    struct tc__value security = tc__value_get(container, S("securityContext"));
+    struct tc__value_iter env = tc__value_iter(tc__value_get(container, S("env")));
+    struct tc__value v;
+    while (tc__value_next(&env, NULL, &v)) {
+        if (tc_slice_eq(tc__value_string(v, S("name")), S("NVIDIA_VISIBLE_DEVICES"))) {
             return true;
         }
     }
-    return tc__k8s_get(security, S("privileged")).there;
+    return tc__value_get(security, S("privileged")).there;
 }
 
-int64_t tc__k8s_pod_gpus(struct tc_k8s_val pod)
+int64_t tc__k8s_pod_gpus(struct tc__value pod)
 {
-    struct tc_k8s_val spec = tc__k8s_get(pod, S("spec"));
-    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(spec, S("containers")));
-    struct tc_k8s_val container;
-    bool sure = !tc__k8s_get(spec, S("resourceClaims")).there &&
-                tc__k8s_string(spec, S("runtimeClassName")).len == 0 &&
+    struct tc__value spec = tc__value_get(pod, S("spec"));
+    struct tc__value_iter it = tc__value_iter(tc__value_get(spec, S("containers")));
+    struct tc__value container;
+    bool sure = !tc__value_get(spec, S("resourceClaims")).there &&
+                tc__value_string(spec, S("runtimeClassName")).len == 0 &&
                 tc__k8s_pod_gpu(pod).len == 0;
     bool any = false;
     int64_t count = 0;
-    while (tc__k8s_next(&it, NULL, &container)) {
+    while (tc__value_next(&it, NULL, &container)) {
         any = true;
         count += container_gpus(container, &sure);
         sure = sure && !has_other_ways(container);

@@ -11,72 +11,6 @@
 /* The kubelet cuts the message of a container's end here. */
 #define END_MESSAGE_MAX 4096
 
-tc_status tc__k8s_deliver(struct tc_k8s *k, struct tc_event *ev)
-{
-    ev->raw = (struct tc_raw){
-        .source = k->in->source,
-        .length = k->raw_length > UINT32_MAX ? UINT32_MAX : (uint32_t)k->raw_length,
-        .offset = k->raw_offset,
-    };
-    if (ev->time_ns == TC_TIME_NONE) {
-        ev->time_ns = k->seen_ns;
-    }
-    k->cursor->events++;
-    k->cursor->undated += ev->time_ns == TC_TIME_NONE;
-    return k->out->event(k->out->context, ev);
-}
-
-tc_status tc__k8s_emit(struct tc_k8s *k, struct tc_event *ev)
-{
-    struct tc_codec_out *out = k->out;
-    if (k->strings_of != (int)ev->kind + 1) {
-        k->string_count = tc_event_strings(ev->kind, k->strings);
-        k->strings_of = (int)ev->kind + 1;
-    }
-    for (size_t i = 0; i < k->string_count; i++) {
-        struct tc_slice *s = tc_event_string(ev, k->strings[i]);
-        if (s->len == 0) {
-            *s = TC_EMPTY;
-        } else if (!tc__k8s_lasts(k, *s)) {
-            *s = tc_arena_copy(out->arena, *s);
-        }
-    }
-    if (!tc_arena_ok(out->arena) || !tc_arena_ok(out->scratch)) {
-        return tc_fail(k->err, TC_E_NOMEM, k->raw_offset,
-                       "no room for the text of a Kubernetes object");
-    }
-    return tc__k8s_deliver(k, ev);
-}
-
-tc_status tc__k8s_unknown(struct tc_k8s *k, const char *why)
-{
-    k->cursor->unknown++;
-    if (!k->in->want_unknown || k->out->unknown == NULL) {
-        return TC_OK;
-    }
-    return k->out->unknown(k->out->context, k->raw_offset, k->raw_length, why);
-}
-
-tc_status tc__k8s_parse(struct tc_k8s *k, struct tc_slice json, const char *what,
-                        struct tc_k8s_val *out)
-{
-    struct tc_k8s_val root = {.v = {NULL, 0}, .there = true};
-    struct tc_error why = {0};
-    tc_status status = tc_json_parse(k->parser, json, &root.v, &why);
-    if (status == TC_E_MALFORMED || status == TC_E_LIMIT) {
-        *out = (struct tc_k8s_val){0};
-        if (k->bad.status == TC_OK) {
-            (void)tc_fail(&k->bad, status, k->raw_offset, "%s: %s", what, why.message);
-        }
-        return TC_OK;
-    }
-    if (status != TC_OK) {
-        return tc_fail(k->err, status, k->raw_offset, "%s: %s", what, why.message);
-    }
-    *out = root;
-    return TC_OK;
-}
-
 /* "2026-11-15 03:04:05.123 +0100 CET": the zone without the blank before it is one we know. */
 static bool go_time(struct tc_slice text, int64_t *out)
 {
@@ -110,10 +44,10 @@ bool tc__k8s_time(struct tc_slice text, int64_t *out)
 }
 
 /* Takes the time of a member unless a better one was found before. */
-static void prefer(int64_t *io_ns, struct tc_k8s_val v, struct tc_slice key)
+static void prefer(int64_t *io_ns, struct tc__value v, struct tc_slice key)
 {
     if (*io_ns == TC_TIME_NONE) {
-        (void)tc__k8s_time(tc__k8s_string(v, key), io_ns);
+        (void)tc__k8s_time(tc__value_string(v, key), io_ns);
     }
 }
 
@@ -123,11 +57,11 @@ static struct tc_slice either(struct tc_slice a, struct tc_slice b)
 }
 
 /* a + between + b in scratch; emit notices when that is full. */
-static struct tc_slice join(struct tc_k8s *k, struct tc_slice a, struct tc_slice between,
+static struct tc_slice join(struct tc__decode *d, struct tc_slice a, struct tc_slice between,
                             struct tc_slice b)
 {
     size_t len = a.len + between.len + b.len;
-    char *bytes = tc_new(k->out->scratch, char, len);
+    char *bytes = tc_new(d->out->scratch, char, len);
     if (bytes == NULL) {
         return TC_EMPTY;
     }
@@ -162,9 +96,9 @@ void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node
 }
 
 /* The time of an Event: the last time it was seen, as far as it says so. */
-static int64_t event_time(struct tc_k8s_val event, bool modern)
+static int64_t event_time(struct tc__value event, bool modern)
 {
-    struct tc_k8s_val series = tc__k8s_get(event, S("series"));
+    struct tc__value series = tc__value_get(event, S("series"));
     int64_t ns = TC_TIME_NONE;
     if (!modern) {
         prefer(&ns, event, S("lastTimestamp"));
@@ -174,14 +108,14 @@ static int64_t event_time(struct tc_k8s_val event, bool modern)
     prefer(&ns, event, S("deprecatedLastTimestamp"));
     prefer(&ns, event, S("firstTimestamp"));
     prefer(&ns, event, S("deprecatedFirstTimestamp"));
-    prefer(&ns, tc__k8s_get(event, S("metadata")), S("creationTimestamp"));
+    prefer(&ns, tc__value_get(event, S("metadata")), S("creationTimestamp"));
     return ns;
 }
 
-static int64_t event_count(struct tc_k8s_val event, bool modern)
+static int64_t event_count(struct tc__value event, bool modern)
 {
-    int64_t series = tc__k8s_int(tc__k8s_get(event, S("series")), S("count"), 0);
-    int64_t plain = tc__k8s_int(event, modern ? S("deprecatedCount") : S("count"), 0);
+    int64_t series = tc__value_int(tc__value_get(event, S("series")), S("count"), 0);
+    int64_t plain = tc__value_int(event, modern ? S("deprecatedCount") : S("count"), 0);
     int64_t first = modern ? series : plain;
     int64_t second = modern ? plain : series;
     if (first > 0) {
@@ -190,32 +124,32 @@ static int64_t event_count(struct tc_k8s_val event, bool modern)
     return second > 0 ? second : 1;
 }
 
-static tc_status read_event(struct tc_k8s *k, struct tc_k8s_val event)
+static tc_status read_event(struct tc__decode *d, struct tc__value event)
 {
-    struct tc_k8s_val meta = tc__k8s_get(event, S("metadata"));
-    struct tc_k8s_val about = tc__k8s_get(event, S("involvedObject"));
-    struct tc_k8s_val source = tc__k8s_get(event, S("source"));
+    struct tc__value meta = tc__value_get(event, S("metadata"));
+    struct tc__value about = tc__value_get(event, S("involvedObject"));
+    struct tc__value source = tc__value_get(event, S("source"));
     bool modern = !about.there &&
-                  (tc__k8s_get(event, S("regarding")).there ||
-                   tc_slice_starts(tc__k8s_string(event, S("apiVersion")), S("events.k8s.io/")));
+                  (tc__value_get(event, S("regarding")).there ||
+                   tc_slice_starts(tc__value_string(event, S("apiVersion")), S("events.k8s.io/")));
     if (modern) {
-        about = tc__k8s_get(event, S("regarding"));
-        source = tc__k8s_get(event, S("deprecatedSource"));
+        about = tc__value_get(event, S("regarding"));
+        source = tc__value_get(event, S("deprecatedSource"));
     }
-    struct tc_slice reporter = either(tc__k8s_string(event, S("reportingController")),
-                                      tc__k8s_string(event, S("reportingComponent")));
-    struct tc_slice emitter = tc__k8s_string(source, S("component"));
+    struct tc_slice reporter = either(tc__value_string(event, S("reportingController")),
+                                      tc__value_string(event, S("reportingComponent")));
+    struct tc_slice emitter = tc__value_string(source, S("component"));
 
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_K8S_EVENT);
     ev.time_ns = event_time(event, modern);
-    ev.uid = tc__k8s_string(meta, S("uid"));
-    ev.k8s.reason = tc__k8s_string(event, S("reason"));
-    ev.k8s.type = tc__k8s_string(event, S("type"));
-    ev.k8s.message = tc__k8s_string(event, modern ? S("note") : S("message"));
-    ev.k8s.object_kind = tc__k8s_string(about, S("kind"));
-    ev.k8s.object_name = tc__k8s_string(about, S("name"));
-    ev.k8s.object_uid = tc__k8s_string(about, S("uid"));
+    ev.uid = tc__value_string(meta, S("uid"));
+    ev.k8s.reason = tc__value_string(event, S("reason"));
+    ev.k8s.type = tc__value_string(event, S("type"));
+    ev.k8s.message = tc__value_string(event, modern ? S("note") : S("message"));
+    ev.k8s.object_kind = tc__value_string(about, S("kind"));
+    ev.k8s.object_name = tc__value_string(about, S("name"));
+    ev.k8s.object_uid = tc__value_string(about, S("uid"));
     ev.k8s.component = modern ? either(reporter, emitter) : either(emitter, reporter);
     ev.k8s.count = event_count(event, modern);
     prefer(&ev.k8s.first_ns, event, modern ? S("deprecatedFirstTimestamp") : S("firstTimestamp"));
@@ -223,32 +157,33 @@ static tc_status read_event(struct tc_k8s *k, struct tc_k8s_val event)
         prefer(&ev.k8s.first_ns, event, S("eventTime")); /* when a series began */
     }
     if (ev.k8s.reason.len == 0 && ev.k8s.message.len == 0 && ev.k8s.object_name.len == 0) {
-        return tc__k8s_unknown(k, "an Event without reason, message and object");
+        return tc__decode_unknown(d, "an Event without reason, message and object");
     }
 
-    struct tc_slice node = tc__k8s_string(source, S("host"));
+    struct tc_slice node = tc__value_string(source, S("host"));
     /* Only a kubelet reports under the name of its node; others give their pod's. */
     if (node.len == 0 && tc_slice_eq(ev.k8s.component, S("kubelet"))) {
-        node = tc__k8s_string(event, S("reportingInstance"));
+        node = tc__value_string(event, S("reportingInstance"));
     }
     tc__k8s_scope(
-        &ev, either(tc__k8s_string(about, S("namespace")), tc__k8s_string(meta, S("namespace"))),
+        &ev,
+        either(tc__value_string(about, S("namespace")), tc__value_string(meta, S("namespace"))),
         node);
-    ev.scope.container = tc__k8s_container(tc__k8s_string(about, S("fieldPath")));
-    return tc__k8s_emit(k, &ev);
+    ev.scope.container = tc__k8s_container(tc__value_string(about, S("fieldPath")));
+    return tc__decode_emit(d, &ev);
 }
 
 /* The ends of containers, oldest first: the run before, then this one; init containers first. */
 struct ends {
-    struct tc_k8s_val status;
-    struct tc_k8s_iter it;
-    struct tc_k8s_val container;
+    struct tc__value status;
+    struct tc__value_iter it;
+    struct tc__value container;
     unsigned list;
     bool open; /* `it` walks list number `list` */
     bool last; /* lastState was given, state comes next */
 };
 
-static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc_k8s_val *out)
+static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc__value *out)
 {
     static const struct tc_slice lists[] = {
         {"initContainerStatuses", sizeof "initContainerStatuses" - 1},
@@ -257,18 +192,18 @@ static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc_k8s_va
     };
     while (e->list < sizeof lists / sizeof lists[0]) {
         if (!e->open) {
-            e->it = tc__k8s_iter(tc__k8s_get(e->status, lists[e->list]));
+            e->it = tc__value_iter(tc__value_get(e->status, lists[e->list]));
             e->open = true;
         }
-        if (!e->last && !tc__k8s_next(&e->it, NULL, &e->container)) {
+        if (!e->last && !tc__value_next(&e->it, NULL, &e->container)) {
             e->list++;
             e->open = false;
             continue;
         }
         e->last = !e->last;
-        struct tc_k8s_val state = tc__k8s_get(e->container, e->last ? S("lastState") : S("state"));
-        *out = tc__k8s_get(state, S("terminated"));
-        *out_name = tc__k8s_string(e->container, S("name"));
+        struct tc__value state = tc__value_get(e->container, e->last ? S("lastState") : S("state"));
+        *out = tc__value_get(state, S("terminated"));
+        *out_name = tc__value_string(e->container, S("name"));
         if (out->there) {
             return true;
         }
@@ -276,10 +211,10 @@ static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc_k8s_va
     return false;
 }
 
-static bool ended_badly(struct tc_k8s_val end)
+static bool ended_badly(struct tc__value end)
 {
-    struct tc_slice reason = tc__k8s_string(end, S("reason"));
-    return tc__k8s_int(end, S("exitCode"), 0) != 0 || tc_slice_eq(reason, S("OOMKilled")) ||
+    struct tc_slice reason = tc__value_string(end, S("reason"));
+    return tc__value_int(end, S("exitCode"), 0) != 0 || tc_slice_eq(reason, S("OOMKilled")) ||
            tc_slice_eq(reason, S("Error")) || tc_slice_eq(reason, S("ContainerCannotRun"));
 }
 
@@ -292,21 +227,21 @@ struct pod_conditions {
     int64_t not_ready_ns; /* the latest loss of readiness */
 };
 
-static void pod_conditions_read(struct tc_k8s_val status, struct pod_conditions *out)
+static void pod_conditions_read(struct tc__value status, struct pod_conditions *out)
 {
     *out = (struct pod_conditions){.disrupted_ns = TC_TIME_NONE, .not_ready_ns = TC_TIME_NONE};
-    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(status, S("conditions")));
-    struct tc_k8s_val condition;
-    while (tc__k8s_next(&it, NULL, &condition)) {
-        struct tc_slice type = tc__k8s_string(condition, S("type"));
-        struct tc_slice value = tc__k8s_string(condition, S("status"));
+    struct tc__value_iter it = tc__value_iter(tc__value_get(status, S("conditions")));
+    struct tc__value condition;
+    while (tc__value_next(&it, NULL, &condition)) {
+        struct tc_slice type = tc__value_string(condition, S("type"));
+        struct tc_slice value = tc__value_string(condition, S("status"));
         int64_t ns = TC_TIME_NONE;
         prefer(&ns, condition, S("lastTransitionTime"));
         if (tc_slice_eq(type, S("DisruptionTarget")) && tc_slice_eq(value, S("True"))) {
             out->disrupted = true;
             out->disrupted_ns = ns;
-            out->reason = tc__k8s_string(condition, S("reason"));
-            out->message = tc__k8s_string(condition, S("message"));
+            out->reason = tc__value_string(condition, S("reason"));
+            out->message = tc__value_string(condition, S("message"));
         } else if ((tc_slice_eq(type, S("Ready")) || tc_slice_eq(type, S("ContainersReady"))) &&
                    tc_slice_eq(value, S("False")) && ns > out->not_ready_ns) {
             out->not_ready_ns = ns;
@@ -319,11 +254,11 @@ static void pod_conditions_read(struct tc_k8s_val status, struct pod_conditions 
  * API server writes down when it will be over, the grace period included. TC_TIME_NONE for a pod
  * that nobody deleted.
  */
-static int64_t deletion_request(struct tc_k8s_val meta)
+static int64_t deletion_request(struct tc__value meta)
 {
     int64_t ns = TC_TIME_NONE;
     prefer(&ns, meta, S("deletionTimestamp"));
-    int64_t grace_s = tc__k8s_int(meta, S("deletionGracePeriodSeconds"), 0);
+    int64_t grace_s = tc__value_int(meta, S("deletionGracePeriodSeconds"), 0);
     if (ns == TC_TIME_NONE || grace_s <= 0) {
         return ns;
     }
@@ -331,7 +266,7 @@ static int64_t deletion_request(struct tc_k8s_val meta)
 }
 
 /* The pod's start is the last resort: when the record was made is closer to its end. */
-static int64_t pod_time(const struct tc_k8s *k, struct tc_k8s_val pod,
+static int64_t pod_time(const struct tc__decode *d, struct tc__value pod,
                         const struct pod_conditions *conditions, int64_t finished_ns)
 {
     int64_t ns = conditions->disrupted_ns;
@@ -339,28 +274,28 @@ static int64_t pod_time(const struct tc_k8s *k, struct tc_k8s_val pod,
         /* TC_TIME_NONE is less than any time. */
         ns = finished_ns > conditions->not_ready_ns ? finished_ns : conditions->not_ready_ns;
     }
-    ns = ns == TC_TIME_NONE ? k->seen_ns : ns;
-    prefer(&ns, tc__k8s_get(pod, S("status")), S("startTime"));
-    prefer(&ns, tc__k8s_get(pod, S("metadata")), S("creationTimestamp"));
+    ns = ns == TC_TIME_NONE ? d->seen_ns : ns;
+    prefer(&ns, tc__value_get(pod, S("status")), S("startTime"));
+    prefer(&ns, tc__value_get(pod, S("metadata")), S("creationTimestamp"));
     return ns;
 }
 
 /* A container that ended as it was told to: why it ended goes into the message. */
-static void mark_deleted(struct tc_k8s *k, struct tc_ev_pod *pod)
+static void mark_deleted(struct tc__decode *d, struct tc_ev_pod *pod)
 {
     /* A longer one is not the kubelet's, and must not fill the scratch arena. */
     bool both = pod->reason.len > 0 && pod->message.len > 0 && pod->message.len <= END_MESSAGE_MAX;
     pod->message =
-        both ? join(k, pod->reason, S(": "), pod->message) : either(pod->reason, pod->message);
+        both ? join(d, pod->reason, S(": "), pod->message) : either(pod->reason, pod->message);
     pod->reason = S("Deleted");
 }
 
 /* One event for each container that ended badly; `base` has what they share. */
-static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const struct tc_event *base,
-                           int64_t deletion_ns)
+static tc_status emit_ends(struct tc__decode *d, struct tc__value status,
+                           const struct tc_event *base, int64_t deletion_ns)
 {
     struct ends ends = {.status = status};
-    struct tc_k8s_val end;
+    struct tc__value end;
     struct tc_slice name;
     while (next_end(&ends, &name, &end)) {
         if (!ended_badly(end)) {
@@ -371,38 +306,38 @@ static tc_status emit_ends(struct tc_k8s *k, struct tc_k8s_val status, const str
         prefer(&ns, end, S("finishedAt"));
         ev.time_ns = ns == TC_TIME_NONE ? base->time_ns : ns;
         ev.scope.container = name;
-        ev.uid = base->uid.len == 0 ? TC_EMPTY : join(k, base->uid, S("/"), name);
-        ev.pod.reason = tc__k8s_string(end, S("reason"));
-        ev.pod.message = tc__k8s_string(end, S("message"));
-        ev.pod.exit_code = tc__k8s_int(end, S("exitCode"), -1);
-        ev.pod.signal = tc__k8s_int(end, S("signal"), 0);
+        ev.uid = base->uid.len == 0 ? TC_EMPTY : join(d, base->uid, S("/"), name);
+        ev.pod.reason = tc__value_string(end, S("reason"));
+        ev.pod.message = tc__value_string(end, S("message"));
+        ev.pod.exit_code = tc__value_int(end, S("exitCode"), -1);
+        ev.pod.signal = tc__value_int(end, S("signal"), 0);
         /* A shell's way to say "ended by signal N". */
         if (ev.pod.signal == 0 && ev.pod.exit_code > 128 && ev.pod.exit_code < 160) {
             ev.pod.signal = ev.pod.exit_code - 128;
         }
         if (deletion_ns != TC_TIME_NONE && ns != TC_TIME_NONE && ns >= deletion_ns) {
-            mark_deleted(k, &ev.pod);
+            mark_deleted(d, &ev.pod);
         }
-        TC_TRY(tc__k8s_emit(k, &ev));
+        TC_TRY(tc__decode_emit(d, &ev));
     }
     return TC_OK;
 }
 
-static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
+static tc_status read_pod(struct tc__decode *d, struct tc__value pod)
 {
-    struct tc_k8s_val meta = tc__k8s_get(pod, S("metadata"));
-    struct tc_k8s_val status = tc__k8s_get(pod, S("status"));
+    struct tc__value meta = tc__value_get(pod, S("metadata"));
+    struct tc__value status = tc__value_get(pod, S("status"));
     if (!status.there) {
-        return tc__k8s_unknown(k, "a Pod without a status");
+        return tc__decode_unknown(d, "a Pod without a status");
     }
-    TC_TRY(tc__k8s_pod_ranks(k, pod, tc__k8s_pod_gpu(pod)));
-    TC_TRY(tc__k8s_pod_addresses(k, pod));
+    TC_TRY(tc__k8s_pod_ranks(d, pod, tc__k8s_pod_gpu(pod)));
+    TC_TRY(tc__k8s_pod_addresses(d, pod));
     struct pod_conditions conditions;
     pod_conditions_read(status, &conditions);
     int64_t finished_ns = TC_TIME_NONE;
     size_t bad = 0;
     struct ends ends = {.status = status};
-    struct tc_k8s_val end;
+    struct tc__value end;
     for (struct tc_slice name; next_end(&ends, &name, &end);) {
         int64_t ns = TC_TIME_NONE;
         /* The end of a run before this one says nothing about the end of the pod. */
@@ -412,8 +347,8 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
         finished_ns = ns > finished_ns ? ns : finished_ns;
         bad += ended_badly(end);
     }
-    struct tc_slice phase = tc__k8s_string(status, S("phase"));
-    struct tc_slice reason = tc__k8s_string(status, S("reason"));
+    struct tc_slice phase = tc__value_string(status, S("phase"));
+    struct tc_slice reason = tc__value_string(status, S("reason"));
     /* A pod that failed without saying why failed with its containers: they are the news. */
     int64_t deletion_ns = deletion_request(meta);
     bool failed = bad == 0 && deletion_ns == TC_TIME_NONE && tc_slice_eq(phase, S("Failed"));
@@ -428,60 +363,60 @@ static tc_status read_pod(struct tc_k8s *k, struct tc_k8s_val pod)
 
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_POD_STATE);
-    ev.time_ns = pod_time(k, pod, &conditions, finished_ns);
-    ev.uid = tc__k8s_string(meta, S("uid"));
-    ev.scope.node = tc__k8s_string(tc__k8s_get(pod, S("spec")), S("nodeName"));
-    ev.scope.ns = tc__k8s_string(meta, S("namespace"));
-    ev.scope.pod = tc__k8s_string(meta, S("name"));
+    ev.time_ns = pod_time(d, pod, &conditions, finished_ns);
+    ev.uid = tc__value_string(meta, S("uid"));
+    ev.scope.node = tc__value_string(tc__value_get(pod, S("spec")), S("nodeName"));
+    ev.scope.ns = tc__value_string(meta, S("namespace"));
+    ev.scope.pod = tc__value_string(meta, S("name"));
     ev.scope.pod_uid = ev.uid;
     ev.scope.gpu_uuid = tc__k8s_pod_gpu(pod);
     ev.pod.phase = phase;
     ev.pod.gpus = tc__k8s_pod_gpus(pod);
-    TC_TRY(emit_ends(k, status, &ev, deletion_ns));
+    TC_TRY(emit_ends(d, status, &ev, deletion_ns));
     if (!own) {
         return TC_OK;
     }
     ev.pod.reason = either(reason, conditions.reason);
-    ev.pod.message = either(tc__k8s_string(status, S("message")), conditions.message);
-    return tc__k8s_emit(k, &ev);
+    ev.pod.message = either(tc__value_string(status, S("message")), conditions.message);
+    return tc__decode_emit(d, &ev);
 }
 
 /* Kubernetes has no label of its own for a rack; this is what those who need one write. */
-static struct tc_slice rack_of(struct tc_k8s_val labels)
+static struct tc_slice rack_of(struct tc__value labels)
 {
-    struct tc_slice rack = tc__k8s_string(labels, S("topology.kubernetes.io/rack"));
-    return either(rack, tc__k8s_string(labels, S("rack")));
+    struct tc_slice rack = tc__value_string(labels, S("topology.kubernetes.io/rack"));
+    return either(rack, tc__value_string(labels, S("rack")));
 }
 
-static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
+static tc_status read_node(struct tc__decode *d, struct tc__value node)
 {
-    struct tc_k8s_val meta = tc__k8s_get(node, S("metadata"));
-    struct tc_slice name = tc__k8s_string(meta, S("name"));
-    struct tc_slice rack = rack_of(tc__k8s_get(meta, S("labels")));
-    struct tc_k8s_iter it =
-        tc__k8s_iter(tc__k8s_get(tc__k8s_get(node, S("status")), S("conditions")));
-    struct tc_k8s_val condition;
+    struct tc__value meta = tc__value_get(node, S("metadata"));
+    struct tc_slice name = tc__value_string(meta, S("name"));
+    struct tc_slice rack = rack_of(tc__value_get(meta, S("labels")));
+    struct tc__value_iter it =
+        tc__value_iter(tc__value_get(tc__value_get(node, S("status")), S("conditions")));
+    struct tc__value condition;
     size_t count = 0;
-    TC_TRY(tc__k8s_node_addresses(k, node));
-    while (name.len > 0 && tc__k8s_next(&it, NULL, &condition)) {
-        struct tc_slice type = tc__k8s_string(condition, S("type"));
+    TC_TRY(tc__k8s_node_addresses(d, node));
+    while (name.len > 0 && tc__value_next(&it, NULL, &condition)) {
+        struct tc_slice type = tc__value_string(condition, S("type"));
         if (type.len == 0) {
             continue;
         }
         struct tc_event ev;
         tc_event_init(&ev, TC_EVENT_NODE_CONDITION);
         prefer(&ev.time_ns, condition, S("lastTransitionTime"));
-        ev.uid = join(k, name, S("/"), type);
+        ev.uid = join(d, name, S("/"), type);
         ev.scope.node = name;
         ev.k8s.type = type;
         ev.k8s.rack = rack;
-        ev.k8s.status = tc__k8s_string(condition, S("status"));
-        ev.k8s.reason = tc__k8s_string(condition, S("reason"));
-        ev.k8s.message = tc__k8s_string(condition, S("message"));
-        TC_TRY(tc__k8s_emit(k, &ev));
+        ev.k8s.status = tc__value_string(condition, S("status"));
+        ev.k8s.reason = tc__value_string(condition, S("reason"));
+        ev.k8s.message = tc__value_string(condition, S("message"));
+        TC_TRY(tc__decode_emit(d, &ev));
         count++;
     }
-    return count > 0 ? TC_OK : tc__k8s_unknown(k, "a Node without a name or conditions");
+    return count > 0 ? TC_OK : tc__decode_unknown(d, "a Node without a name or conditions");
 }
 
 /*
@@ -489,51 +424,51 @@ static tc_status read_node(struct tc_k8s *k, struct tc_k8s_val node)
  * have Nodes of their own. The items of a typed list (PodList) have neither
  * kind nor version and are known by their shape.
  */
-static tc_status read_object(struct tc_k8s *k, struct tc_k8s_val object)
+static tc_status read_object(struct tc__decode *d, struct tc__value object)
 {
-    struct tc_slice kind = tc__k8s_string(object, S("kind"));
-    struct tc_slice version = tc__k8s_string(object, S("apiVersion"));
+    struct tc_slice kind = tc__value_string(object, S("kind"));
+    struct tc_slice version = tc__value_string(object, S("apiVersion"));
     bool core = version.len == 0 || tc_slice_eq(version, S("v1"));
     if (kind.len == 0 && core) {
-        if (tc__k8s_get(object, S("involvedObject")).there ||
-            tc__k8s_get(object, S("regarding")).there) {
+        if (tc__value_get(object, S("involvedObject")).there ||
+            tc__value_get(object, S("regarding")).there) {
             kind = S("Event");
-        } else if (tc__k8s_get(tc__k8s_get(object, S("spec")), S("containers")).there) {
+        } else if (tc__value_get(tc__value_get(object, S("spec")), S("containers")).there) {
             kind = S("Pod");
-        } else if (tc__k8s_get(tc__k8s_get(object, S("status")), S("nodeInfo")).there) {
+        } else if (tc__value_get(tc__value_get(object, S("status")), S("nodeInfo")).there) {
             kind = S("Node");
         }
     }
     if (tc_slice_eq(kind, S("Event")) && (core || tc_slice_starts(version, S("events.k8s.io/")))) {
-        return read_event(k, object);
+        return read_event(d, object);
     }
     if (core && tc_slice_eq(kind, S("Pod"))) {
-        return read_pod(k, object);
+        return read_pod(d, object);
     }
     if (core && tc_slice_eq(kind, S("Node"))) {
-        return read_node(k, object);
+        return read_node(d, object);
     }
     if (tc_slice_eq(kind, S("Namespace"))) {
-        return tc__k8s_unknown(k, "a Namespace says nothing we use");
+        return tc__decode_unknown(d, "a Namespace says nothing we use");
     }
-    return tc__k8s_unknown(k, kind.len == 0 ? "not a Kubernetes object"
-                                            : "an object of a kind that says nothing we use");
+    return tc__decode_unknown(d, kind.len == 0 ? "not a Kubernetes object"
+                                               : "an object of a kind that says nothing we use");
 }
 
-tc_status tc__k8s_object(struct tc_k8s *k, struct tc_k8s_val item)
+tc_status tc__k8s_object(struct tc__decode *d, struct tc__value item)
 {
-    struct tc_k8s_val object = tc__k8s_get(item, S("object"));
-    bool watch = object.there && tc__k8s_string(item, S("type")).len > 0 &&
-                 !tc__k8s_get(item, S("kind")).there;
-    tc_arena_mark mark = tc_arena_snapshot(k->out->scratch);
-    tc_status status = read_object(k, watch ? object : item);
-    tc_arena_rewind(k->out->scratch, mark);
+    struct tc__value object = tc__value_get(item, S("object"));
+    bool watch = object.there && tc__value_string(item, S("type")).len > 0 &&
+                 !tc__value_get(item, S("kind")).there;
+    tc_arena_mark mark = tc_arena_snapshot(d->out->scratch);
+    tc_status status = read_object(d, watch ? object : item);
+    tc_arena_rewind(d->out->scratch, mark);
     return status;
 }
 
-tc_status tc__k8s_item(struct tc_k8s *k, struct tc_slice json)
+tc_status tc__k8s_item(struct tc__decode *d, struct tc_slice json)
 {
-    struct tc_k8s_val item = {0};
-    TC_TRY(tc__k8s_parse(k, json, "a Kubernetes object", &item));
-    return item.there ? tc__k8s_object(k, item) : TC_OK;
+    struct tc__value item = {0};
+    TC_TRY(tc__decode_json(d, json, "a Kubernetes object", &item));
+    return item.there ? tc__k8s_object(d, item) : TC_OK;
 }

@@ -32,7 +32,7 @@ static void note(int64_t *io, struct tc_slice text)
     }
 }
 
-static void read_env(struct tc_k8s_val container, struct numbers *n)
+static void read_env(struct tc__value container, struct numbers *n)
 {
     const struct {
         struct tc_slice name;
@@ -46,37 +46,39 @@ static void read_env(struct tc_k8s_val container, struct numbers *n)
         {S("WORLD_SIZE"), &n->world},
         {S("JOB_COMPLETION_INDEX"), &n->index},
     };
-    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(container, S("env")));
-    struct tc_k8s_val v;
-    while (tc__k8s_next(&it, NULL, &v)) {
-        struct tc_slice name = tc__k8s_string(v, S("name"));
+    struct tc__value_iter it = tc__value_iter(tc__value_get(container, S("env")));
+    struct tc__value v;
+    while (tc__value_next(&it, NULL, &v)) {
+        struct tc_slice name = tc__value_string(v, S("name"));
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
             if (tc_slice_eq(name, known[i].name)) {
-                note(known[i].value, tc__k8s_string(v, S("value")));
+                note(known[i].value, tc__value_string(v, S("value")));
             }
         }
     }
 }
 
-static struct numbers read_numbers(struct tc_k8s_val pod)
+static struct numbers read_numbers(struct tc__value pod)
 {
     struct numbers n = {-1, -1, -1, -1, -1, 0, false};
-    struct tc_k8s_val meta = tc__k8s_get(pod, S("metadata"));
-    struct tc_k8s_val labels = tc__k8s_get(meta, S("labels"));
-    struct tc_k8s_iter it = tc__k8s_iter(tc__k8s_get(tc__k8s_get(pod, S("spec")), S("containers")));
-    struct tc_k8s_val container;
-    while (tc__k8s_next(&it, NULL, &container)) {
+    struct tc__value meta = tc__value_get(pod, S("metadata"));
+    struct tc__value labels = tc__value_get(meta, S("labels"));
+    struct tc__value_iter it =
+        tc__value_iter(tc__value_get(tc__value_get(pod, S("spec")), S("containers")));
+    struct tc__value container;
+    while (tc__value_next(&it, NULL, &container)) {
         read_env(container, &n);
-        struct tc_k8s_val limits = tc__k8s_get(tc__k8s_get(container, S("resources")), S("limits"));
-        int64_t gpus = tc__k8s_int(limits, S("nvidia.com/gpu"), 0);
+        struct tc__value limits =
+            tc__value_get(tc__value_get(container, S("resources")), S("limits"));
+        int64_t gpus = tc__value_int(limits, S("nvidia.com/gpu"), 0);
         n.gpus += gpus > 0 && gpus <= POD_RANKS_MAX ? gpus : 0;
     }
     static const struct tc_slice index = {"batch.kubernetes.io/job-completion-index",
                                           sizeof "batch.kubernetes.io/job-completion-index" - 1};
-    note(&n.index, tc__k8s_string(tc__k8s_get(meta, S("annotations")), index));
-    note(&n.index, tc__k8s_string(labels, index));
-    n.replica = tc__k8s_string(labels, S("training.kubeflow.org/replica-index")).len > 0 &&
-                tc__k8s_string(labels, S("training.kubeflow.org/replica-type")).len > 0;
+    note(&n.index, tc__value_string(tc__value_get(meta, S("annotations")), index));
+    note(&n.index, tc__value_string(labels, index));
+    n.replica = tc__value_string(labels, S("training.kubeflow.org/replica-index")).len > 0 &&
+                tc__value_string(labels, S("training.kubeflow.org/replica-type")).len > 0;
     return n;
 }
 
@@ -100,14 +102,14 @@ static int64_t ranks_of(const struct numbers *n, int64_t *out_first)
     return n->gpus;
 }
 
-static struct tc_slice job_of(struct tc_k8s_val pod)
+static struct tc_slice job_of(struct tc__value pod)
 {
     static const char *const names[] = {"training.kubeflow.org/job-name",
                                         "batch.kubernetes.io/job-name", "job-name",
                                         "jobset.sigs.k8s.io/jobset-name"};
-    struct tc_k8s_val labels = tc__k8s_get(tc__k8s_get(pod, S("metadata")), S("labels"));
+    struct tc__value labels = tc__value_get(tc__value_get(pod, S("metadata")), S("labels"));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        struct tc_slice name = tc__k8s_string(labels, tc_slice_cstr(names[i]));
+        struct tc_slice name = tc__value_string(labels, tc_slice_cstr(names[i]));
         if (name.len > 0) {
             return name;
         }
@@ -115,11 +117,11 @@ static struct tc_slice job_of(struct tc_k8s_val pod)
     return TC_EMPTY;
 }
 
-tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod, struct tc_slice gpu_uuid)
+tc_status tc__k8s_pod_ranks(struct tc__decode *d, struct tc__value pod, struct tc_slice gpu_uuid)
 {
-    struct tc_k8s_val meta = tc__k8s_get(pod, S("metadata"));
-    struct tc_slice node = tc__k8s_string(tc__k8s_get(pod, S("spec")), S("nodeName"));
-    struct tc_slice name = tc__k8s_string(meta, S("name"));
+    struct tc__value meta = tc__value_get(pod, S("metadata"));
+    struct tc_slice node = tc__value_string(tc__value_get(pod, S("spec")), S("nodeName"));
+    struct tc_slice name = tc__value_string(meta, S("name"));
     struct numbers n = read_numbers(pod);
     int64_t first = 0;
     int64_t count = ranks_of(&n, &first);
@@ -128,9 +130,9 @@ tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod, struct tc_s
         return TC_OK;
     }
     int64_t start_ns = TC_TIME_NONE;
-    struct tc_slice since = tc__k8s_string(tc__k8s_get(pod, S("status")), S("startTime"));
+    struct tc_slice since = tc__value_string(tc__value_get(pod, S("status")), S("startTime"));
     if (!tc__k8s_time(since, &start_ns)) {
-        (void)tc__k8s_time(tc__k8s_string(meta, S("creationTimestamp")), &start_ns);
+        (void)tc__k8s_time(tc__value_string(meta, S("creationTimestamp")), &start_ns);
     }
     for (int64_t i = 0; i < count; i++) {
         struct tc_event ev;
@@ -139,14 +141,14 @@ tc_status tc__k8s_pod_ranks(struct tc_k8s *k, struct tc_k8s_val pod, struct tc_s
         ev.place.origin = S("pod");
         ev.place.world_size = n.world >= first + count ? n.world : -1;
         ev.scope.node = node;
-        ev.scope.ns = tc__k8s_string(meta, S("namespace"));
+        ev.scope.ns = tc__value_string(meta, S("namespace"));
         ev.scope.pod = name;
-        ev.scope.pod_uid = tc__k8s_string(meta, S("uid"));
+        ev.scope.pod_uid = tc__value_string(meta, S("uid"));
         ev.scope.job = job_of(pod);
         ev.scope.rank = (int32_t)(first + i);
         ev.scope.gpu_index = count >= WHOLE_NODE ? (int32_t)i : -1;
         ev.scope.gpu_uuid = count == 1 ? gpu_uuid : TC_EMPTY;
-        TC_TRY(tc__k8s_emit(k, &ev));
+        TC_TRY(tc__decode_emit(d, &ev));
     }
     return TC_OK;
 }

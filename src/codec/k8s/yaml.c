@@ -52,7 +52,7 @@ struct frame {
 
 /* Invariant: depth <= TC_JSON_DEPTH_MAX; json holds the JSON of what is open and not yet read. */
 struct yaml {
-    struct tc_k8s *k;
+    struct tc__decode *decode;
     struct tc_slice text;
     struct tc_buf json;
     struct frame frames[TC_JSON_DEPTH_MAX];
@@ -113,7 +113,7 @@ static enum role role_of_element(const struct frame *parent)
 
 static tc_status refuse(struct yaml *y, tc_status status, const char *what)
 {
-    return tc_fail(y->k->err, status, y->text_end, "YAML: %s", what);
+    return tc_fail(y->decode->err, status, y->text_end, "YAML: %s", what);
 }
 
 /* A value begins: its role, and the comma before it where it stays in the JSON text. */
@@ -137,22 +137,22 @@ static enum role begin_value(struct yaml *y)
 /* A resource, or one of the records that follow it. */
 static tc_status read_log_part(struct yaml *y, enum role role, struct tc_slice json)
 {
-    struct tc_k8s *k = y->k;
-    struct tc_k8s_val value;
+    struct tc__decode *d = y->decode;
+    struct tc__value value;
     bool is_record = role == LOG_RECORD;
-    TC_TRY(
-        tc__k8s_parse(k, json, is_record ? "a log record" : "the resource of log records", &value));
+    TC_TRY(tc__decode_json(d, json, is_record ? "a log record" : "the resource of log records",
+                           &value));
     if (is_record) {
-        return value.there ? tc__k8s_record(k, &y->resource, value) : TC_OK;
+        return value.there ? tc__k8s_record(d, &y->resource, value) : TC_OK;
     }
-    tc_arena_rewind(k->out->scratch, y->resource_mark);
-    return tc__k8s_resource(k, value, &y->resource);
+    tc_arena_rewind(d->out->scratch, y->resource_mark);
+    return tc__k8s_resource(d, value, &y->resource);
 }
 
 /* A value is complete in the JSON text from json_start on: reads it if its role says so. */
 static tc_status end_value(struct yaml *y, enum role role, size_t json_start, size_t text_start)
 {
-    struct tc_k8s *k = y->k;
+    struct tc__decode *d = y->decode;
     if (role == OTHER) {
         return TC_OK;
     }
@@ -161,11 +161,11 @@ static tc_status end_value(struct yaml *y, enum role role, size_t json_start, si
     }
     struct tc_slice json = tc_buf_since(&y->json, json_start);
     struct tc_slice raw = tc_slice_from(tc_slice_head(y->text, y->text_end), text_start);
-    k->raw_offset = text_start;
-    k->raw_length = tc_slice_trim(raw).len;
+    d->raw_offset = text_start;
+    d->raw_length = tc_slice_trim(raw).len;
     tc_status status = TC_OK;
     if (role == ITEM || (role == ROOT && !y->has_list)) {
-        status = tc__k8s_item(k, json);
+        status = tc__k8s_item(d, json);
     } else if (role == LOG_RECORD || role == RESOURCE) {
         status = read_log_part(y, role, json);
     }
@@ -309,18 +309,18 @@ static tc_status parse(struct yaml *y)
         return refuse(y, status, problem.text);
     }
     if (is_broken) {
-        return tc_fail(y->k->err, status, y->text_end, "YAML, near line %u, column %u: %s",
+        return tc_fail(y->decode->err, status, y->text_end, "YAML, near line %u, column %u: %s",
                        problem.at.line, problem.at.column, problem.text);
     }
     return status;
 }
 
-tc_status tc__k8s_yaml(struct tc_k8s *k)
+tc_status tc__k8s_yaml(struct tc__decode *d)
 {
-    struct tc_arena *scratch = k->out->scratch;
-    struct yaml y = {.k = k, .text = k->in->bytes};
+    struct tc_arena *scratch = d->out->scratch;
+    struct yaml y = {.decode = d, .text = d->in->bytes};
     if (y.text.len > YAML_TEXT_MAX) {
-        return tc_fail(k->err, TC_E_LIMIT, 0, "YAML of %zu bytes; the limit is %zu", y.text.len,
+        return tc_fail(d->err, TC_E_LIMIT, 0, "YAML of %zu bytes; the limit is %zu", y.text.len,
                        YAML_TEXT_MAX);
     }
     tc_arena_mark mark = tc_arena_snapshot(scratch);
@@ -332,7 +332,7 @@ tc_status tc__k8s_yaml(struct tc_k8s *k)
     y.resource_mark = tc_arena_snapshot(scratch);
     tc_status status = bytes == NULL ? refuse(&y, TC_E_NOMEM, "no memory for an item") : parse(&y);
     tc_arena_rewind(scratch, mark);
-    k->cursor->offset = status == TC_OK ? y.text.len : y.text_end;
-    k->cursor->done = status == TC_OK;
+    d->cursor->offset = status == TC_OK ? y.text.len : y.text_end;
+    d->cursor->done = status == TC_OK;
     return status;
 }

@@ -10,6 +10,7 @@
 #include "codec/codec.h"
 #include "base/limits.h"
 #include "base/scan.h"
+#include "codec/decode_priv.h"
 #include "codec/kmsg/kmsg_priv.h"
 #include "codec/last_time_priv.h"
 
@@ -88,7 +89,7 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("\" : ["),
 };
 
-#define LITERAL_COUNT (sizeof LITERALS / sizeof LITERALS[0])
+#define LITERAL_COUNT TC_COUNT(LITERALS)
 /* Without those that say nothing about the message. */
 #define MESSAGE_LITERAL_COUNT (LITERAL_COUNT - 3)
 
@@ -203,12 +204,8 @@ static tc_status report_unknown(struct walk *w, const struct unit *u, const char
     if (!w->in->want_unknown) {
         return TC_OK;
     }
-    w->cursor->unknown++;
-    if (w->out->unknown == NULL) {
-        return TC_OK;
-    }
-    return w->out->unknown(w->out->context, (uint64_t)(u->line.raw.ptr - w->in->bytes.ptr),
-                           u->line.raw.len, why);
+    return tc__codec_unknown(w->in, w->cursor, w->out, (size_t)(u->line.raw.ptr - w->in->bytes.ptr),
+                             u->line.raw.len, why);
 }
 
 /* A record may be longer than evidence should be; its start has the time and the host. */

@@ -34,7 +34,7 @@ static bool take_filesystem(struct tc_slice *io_s, struct tc_slice *out_device)
         {"F2FS-fs", 7}, {"FAT-fs", 6},  {"JBD2", 4},    {"GFS2", 4},
     };
     struct tc_slice s = *io_s;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (!tc__kmsg_take(&s, names[i])) {
             continue;
         }
@@ -185,7 +185,7 @@ static enum tc__kmsg_verdict rule_raid(struct tc__kmsg_context *c, struct tc_eve
 enum tc__kmsg_verdict tc__kmsg_rule_storage(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     static const tc__kmsg_rule rules[] = {rule_filesystem, rule_block, rule_nvme, rule_raid};
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rules); i++) {
         enum tc__kmsg_verdict verdict = rules[i](c, ev);
         if (verdict != TC__KMSG_NOT_MINE) {
             return verdict;
@@ -445,7 +445,7 @@ enum tc__kmsg_verdict tc__kmsg_rule_network(struct tc__kmsg_context *c, struct t
 {
     static const tc__kmsg_rule rules[] = {rule_ib, rule_mlx5, rule_nic, rule_mlx4, rule_bond};
     enum tc__kmsg_verdict verdict = TC__KMSG_NOT_MINE;
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0] && verdict == TC__KMSG_NOT_MINE; i++) {
+    for (size_t i = 0; i < TC_COUNT(rules) && verdict == TC__KMSG_NOT_MINE; i++) {
         verdict = rules[i](c, ev);
     }
     return verdict;

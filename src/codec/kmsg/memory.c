@@ -353,7 +353,7 @@ enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_e
 enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     static const tc__kmsg_rule rules[] = {rule_constraint, rule_killed, rule_task_in, rule_victim};
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rules); i++) {
         enum tc__kmsg_verdict verdict = rules[i](c, ev);
         if (verdict != TC__KMSG_NOT_MINE) {
             return verdict;

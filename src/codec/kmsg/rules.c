@@ -369,7 +369,7 @@ static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_e
         tc__kmsg_rule_network,
         tc__kmsg_rule_task,
     };
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rules); i++) {
         enum tc__kmsg_verdict verdict = rules[i](c, ev);
         if (verdict != TC__KMSG_NOT_MINE) {
             return verdict;

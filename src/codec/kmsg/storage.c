@@ -81,7 +81,7 @@ static enum tc__kmsg_verdict rule_ceph(struct tc__kmsg_context *c, struct tc_eve
         (void)tc__kmsg_split(s, TC_LIT(": "), &id, &s);
     }
     struct tc_slice device = tc_slice_cut(s, ' ', &s);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         if (tc_slice_starts(device, words[i].who) && tc_slice_eq(tc_slice_trim(s), words[i].says)) {
             return storage(c, ev, words[i].fault, device);
         }
@@ -160,7 +160,7 @@ enum tc__kmsg_verdict tc__kmsg_rule_remote(struct tc__kmsg_context *c, struct tc
 {
     static const tc__kmsg_rule rules[] = {rule_lustre, rule_ceph,  rule_multipath,
                                           rule_scsi,   rule_iscsi, rule_smb};
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rules); i++) {
         enum tc__kmsg_verdict verdict = rules[i](c, ev);
         if (verdict != TC__KMSG_NOT_MINE) {
             return verdict;

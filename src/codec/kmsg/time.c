@@ -307,12 +307,12 @@ bool tc__kmsg_take_full_date(const struct tc_codec_input *in, struct tc_slice *i
     };
     struct tc_slice s = *io_s;
     size_t day = 0;
-    while (day < sizeof days / sizeof days[0] && !tc__kmsg_take(&s, days[day])) {
+    while (day < TC_COUNT(days) && !tc__kmsg_take(&s, days[day])) {
         day++;
     }
     int64_t ns = 0;
     int32_t zone_s = 0;
-    size_t used = day == sizeof days / sizeof days[0] ? 0 : tc_time_parse(s, 0, &ns);
+    size_t used = day == TC_COUNT(days) ? 0 : tc_time_parse(s, 0, &ns);
     s = tc_slice_from(s, used);
     if (used == 0 || !tc__kmsg_take(&s, TC_LIT(" ")) ||
         !zone_of(in, tc_slice_cut(s, ' ', &s), &zone_s) ||

@@ -38,8 +38,8 @@ static const struct tc__metric_label_row LABELS[] = {
 #undef LABEL
 };
 
-#define ROW_COUNT (sizeof ROWS / sizeof ROWS[0])
-#define LABEL_COUNT (sizeof LABELS / sizeof LABELS[0])
+#define ROW_COUNT TC_COUNT(ROWS)
+#define LABEL_COUNT TC_COUNT(LABELS)
 
 const struct tc__metric_row *tc__metric_rows(size_t *out_count)
 {
@@ -294,7 +294,7 @@ static struct tc_slice join(struct tc_arena *arena, struct tc_slice a, struct tc
     if (text == NULL) {
         return TC_EMPTY;
     }
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(parts); i++) {
         if (parts[i].len > 0) {
             memcpy(text + at, parts[i].ptr, parts[i].len);
             at += parts[i].len;

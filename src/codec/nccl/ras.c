@@ -15,6 +15,7 @@
 #include "base/sort.h"
 #include "base/time.h"
 #include "codec/codec.h"
+#include "codec/decode_priv.h"
 #include "codec/nccl/priv.h"
 
 #define NCCL_IN_PROGRESS 7 /* ncclInProgress of nccl.h: no error */
@@ -461,11 +462,7 @@ static tc_status emit_communicator(struct ras *r, const struct communicator *c)
 
 static tc_status unknown(struct ras *r, size_t from, size_t to, const char *why)
 {
-    r->cursor->unknown++;
-    if (!r->in->want_unknown || r->out->unknown == NULL) {
-        return TC_OK;
-    }
-    return r->out->unknown(r->out->context, from, to - from, why);
+    return tc__codec_unknown(r->in, r->cursor, r->out, from, to - from, why);
 }
 
 /* One snapshot. All of it is understood before any of it is delivered. */

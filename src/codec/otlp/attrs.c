@@ -31,7 +31,7 @@ static const struct {
 #undef NAME
 };
 
-#define TABLE_COUNT (sizeof TABLE / sizeof TABLE[0])
+#define TABLE_COUNT TC_COUNT(TABLE)
 
 const struct tc__otlp_value tc__otlp_nothing = {.kind = TC__OTLP_NOTHING};
 
@@ -74,7 +74,7 @@ static size_t find_row(const struct tc__otlp *o, struct tc_slice key)
 
 static struct tc_slice integer_text(struct tc__otlp *o, int64_t value)
 {
-    char *bytes = tc_new(o->k.out->scratch, char, INTEGER_TEXT_MAX);
+    char *bytes = tc_new(o->decode.out->scratch, char, INTEGER_TEXT_MAX);
     if (bytes == NULL) {
         return TC_EMPTY;
     }
@@ -139,7 +139,7 @@ static void read_node(const struct tc_otlp_tape *tape, const struct tc__otlp_nod
     }
 }
 
-struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v)
+struct tc__otlp_value tc__otlp_value_read(struct tc__value v)
 {
     struct tc__otlp_value out = {.kind = TC__OTLP_NOTHING};
     struct tc_json typed;
@@ -198,12 +198,12 @@ static bool is_k8s_event(struct tc_slice key)
     return key.len > 0 && key.ptr[0] == 'k' && tc_slice_starts(key, S("k8s.event."));
 }
 
-void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
+void tc__otlp_attrs_add(struct tc__otlp *o, struct tc__value_iter pairs, uint8_t boost,
                         struct tc__otlp_attrs *io)
 {
     struct tc_slice key;
-    struct tc_k8s_val value;
-    for (size_t n = 0; n < ATTRS_MAX && pairs.pairs && tc__k8s_next(&pairs, &key, &value); n++) {
+    struct tc__value value;
+    for (size_t n = 0; n < ATTRS_MAX && pairs.pairs && tc__value_next(&pairs, &key, &value); n++) {
         io->has_k8s_event = io->has_k8s_event || is_k8s_event(key);
         size_t row = find_row(o, key);
         if (row < TABLE_COUNT) {
@@ -232,7 +232,7 @@ void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io)
 {
     for (size_t i = 0; i < TC__OTLP_ATTR_COUNT; i++) {
         if ((io->came >> i & 1) != 0 && io->of[i].kind == TC__OTLP_TEXT) {
-            io->of[i].text = tc_arena_copy(o->k.out->scratch, io->of[i].text);
+            io->of[i].text = tc_arena_copy(o->decode.out->scratch, io->of[i].text);
         }
     }
 }
@@ -267,7 +267,7 @@ void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct 
         {TC__OTLP_JOB, &io->job},
         {TC__OTLP_GPU_UUID, &io->gpu_uuid},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(texts); i++) {
         if (texts[i].to->len == 0) {
             *texts[i].to = tc__otlp_text(o, tc__otlp_get(r, texts[i].attr));
         }
@@ -301,7 +301,7 @@ tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev)
     const struct tc_slice names[] = {ev->scope.job, ev->scope.node,    ev->scope.ns,
                                      ev->scope.pod, ev->scope.pod_uid, ev->scope.gpu_uuid};
     uint64_t hash = (uint64_t)ev->scope.rank + 1;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         hash = tc_slice_hash(names[i], hash);
     }
     uint64_t *slot = &o->places[hash % TC__OTLP_PLACES];
@@ -311,5 +311,5 @@ tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev)
     *slot = hash;
     o->has_places = true;
     place.time_ns = ev->time_ns;
-    return tc__k8s_emit(&o->k, &place);
+    return tc__decode_emit(&o->decode, &place);
 }

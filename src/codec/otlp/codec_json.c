@@ -19,13 +19,13 @@
 /* The members by which a request is known. */
 static const char *const SIGNALS[] = {"resourceLogs", "resourceMetrics", "resourceSpans",
                                       "resourceProfiles"};
-#define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
+#define SIGNAL_COUNT TC_COUNT(SIGNALS)
 
 static struct tc__otlp *otlp_of(struct tc__json_walk *w, size_t at, size_t length)
 {
     struct tc__otlp *o = w->context;
-    o->k.raw_offset = at;
-    o->k.raw_length = length;
+    o->decode.raw_offset = at;
+    o->decode.raw_length = length;
     return o;
 }
 
@@ -44,14 +44,15 @@ static tc_status read_metric(struct tc__json_walk *w, struct tc_slice json, size
 static tc_status read_odd(struct tc__json_walk *w, struct tc_slice json, size_t at, const void *of)
 {
     (void)of;
-    return tc__k8s_unknown(&otlp_of(w, at, json.len)->k, "an element of a list that is no object");
+    return tc__decode_unknown(&otlp_of(w, at, json.len)->decode,
+                              "an element of a list that is no object");
 }
 
 static tc_status read_skipped(struct tc__json_walk *w, struct tc_slice json, size_t at,
                               const void *of)
 {
     (void)of;
-    return tc__k8s_unknown(&otlp_of(w, at, json.len)->k, "neither logs nor metrics");
+    return tc__decode_unknown(&otlp_of(w, at, json.len)->decode, "neither logs nor metrics");
 }
 
 static tc_status walk_scope(struct tc__json_walk *w, size_t *io_at, const void *of)
@@ -61,20 +62,20 @@ static tc_status walk_scope(struct tc__json_walk *w, size_t *io_at, const void *
         {.key = {"metrics", sizeof "metrics" - 1}, .read = read_metric},
     };
     bool found = false;
-    return tc__json_walk_object(w, io_at, lists, sizeof lists / sizeof lists[0], of, &found);
+    return tc__json_walk_object(w, io_at, lists, TC_COUNT(lists), of, &found);
 }
 
 static tc_status read_resource(struct tc__otlp *o, struct tc_slice json,
                                struct tc__otlp_resource *out)
 {
-    struct tc_k8s_val resource;
-    TC_TRY(tc__k8s_parse(&o->k, json, "a resource", &resource));
-    TC_TRY(tc__k8s_resource(&o->k, resource, &out->k8s));
-    tc__otlp_attrs_add(o, tc__k8s_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
+    struct tc__value resource;
+    TC_TRY(tc__decode_json(&o->decode, json, "a resource", &resource));
+    TC_TRY(tc__k8s_resource(&o->decode, resource, &out->k8s));
+    tc__otlp_attrs_add(o, tc__value_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
     tc__otlp_attrs_keep(o, &out->attrs);
     tc__otlp_labels(o, resource, out);
-    if (!tc_arena_ok(o->k.out->scratch)) {
-        return tc_fail(o->k.err, TC_E_LIMIT, o->k.raw_offset,
+    if (!tc_arena_ok(o->decode.out->scratch)) {
+        return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
                        "a resource's attributes are too long");
     }
     return TC_OK;
@@ -90,19 +91,18 @@ static tc_status walk_resource(struct tc__json_walk *w, size_t *io_at, const voi
     struct tc__otlp *o = w->context;
     struct tc__otlp_resource resource = {0};
     struct tc_slice json;
-    tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+    tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
     tc_status status = TC_OK;
     bool found = false;
     /* Looked for ahead: nothing says that the resource comes before its logs. */
     if (tc_json_raw_get(tc_slice_from(w->text, *io_at), S("resource"), &json)) {
-        o->k.raw_offset = (size_t)(json.ptr - w->text.ptr);
+        o->decode.raw_offset = (size_t)(json.ptr - w->text.ptr);
         status = read_resource(o, json, &resource);
     }
     if (status == TC_OK) {
-        status = tc__json_walk_object(w, io_at, scopes, sizeof scopes / sizeof scopes[0], &resource,
-                                      &found);
+        status = tc__json_walk_object(w, io_at, scopes, TC_COUNT(scopes), &resource, &found);
     }
-    tc_arena_rewind(o->k.out->scratch, mark);
+    tc_arena_rewind(o->decode.out->scratch, mark);
     return status;
 }
 
@@ -121,11 +121,10 @@ static tc_status walk_request(struct tc__json_walk *w, size_t *io_at, const void
     (void)of;
     size_t start = *io_at;
     bool found = false;
-    TC_TRY(
-        tc__json_walk_object(w, io_at, signals, sizeof signals / sizeof signals[0], NULL, &found));
+    TC_TRY(tc__json_walk_object(w, io_at, signals, TC_COUNT(signals), NULL, &found));
     return found ? TC_OK
-                 : tc__k8s_unknown(&otlp_of(w, start, *io_at - start)->k,
-                                   "an object without logs or metrics");
+                 : tc__decode_unknown(&otlp_of(w, start, *io_at - start)->decode,
+                                      "an object without logs or metrics");
 }
 
 static tc_status walk_document(struct tc__json_walk *w, size_t *io_at)
@@ -179,7 +178,7 @@ static size_t document_limit(struct tc_slice bytes, size_t at)
 
 static void note_bad(struct tc__otlp *o, const struct tc_error *why)
 {
-    o->k.bad = o->k.bad.status == TC_OK ? *why : o->k.bad;
+    o->decode.bad = o->decode.bad.status == TC_OK ? *why : o->decode.bad;
 }
 
 /* One document, or what can be had of it: *io_at is behind it, or where nothing more can be read.
@@ -193,7 +192,7 @@ static tc_status read_document(struct tc__otlp *o, struct tc__json_walk *w, size
     }
     if (tc__json_skip_broken(w, &start)) {
         *io_at = start;
-    } else if (w->text.len < o->k.in->bytes.len) {
+    } else if (w->text.len < o->decode.in->bytes.len) {
         w->is_broken = false;
         *io_at = w->text.len;
     } else {
@@ -210,16 +209,16 @@ static tc_status read_document(struct tc__otlp *o, struct tc__json_walk *w, size
  */
 static tc_status walk_documents(struct tc__otlp *o, size_t at)
 {
-    struct tc_slice bytes = o->k.in->bytes;
-    struct tc__json_walk w = {.err = o->k.err, .context = o};
+    struct tc_slice bytes = o->decode.in->bytes;
+    struct tc__json_walk w = {.err = o->decode.err, .context = o};
     tc_status status = TC_OK;
     size_t limit = 0;
-    o->k.out->pause = false;
+    o->decode.out->pause = false;
     while (status == TC_OK &&
-           (!o->k.out->pause || o->k.bad.status != TC_OK || o->kernel.count > 0)) {
+           (!o->decode.out->pause || o->decode.bad.status != TC_OK || o->kernel.count > 0)) {
         at = tc__json_skip_space(bytes, at);
         if (at >= bytes.len) {
-            o->k.cursor->done = true;
+            o->decode.cursor->done = true;
             break;
         }
         if (at >= limit) {
@@ -229,14 +228,14 @@ static tc_status walk_documents(struct tc__otlp *o, size_t at)
         w.text = tc__json_byte_is(bytes, at, '[') ? bytes : tc_slice_head(bytes, limit);
         status = read_document(o, &w, &at);
     }
-    o->k.is_broken = w.is_broken;
-    o->k.cursor->offset = at;
+    o->decode.is_broken = w.is_broken;
+    o->decode.cursor->offset = at;
     /* What was gathered before the walk broke is still delivered. */
     if (status == TC_OK || w.is_broken) {
         struct tc_error walk_error = *w.err;
         tc_status flushed = tc__otlp_flush(o);
         if (flushed != TC_OK) {
-            o->k.is_broken = false;
+            o->decode.is_broken = false;
             return flushed;
         }
         *w.err = walk_error;
@@ -271,13 +270,13 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
         return TC_OK;
     }
     struct tc_error why = {0};
-    struct tc__otlp o = {.k = {.in = in,
-                               .cursor = cursor,
-                               .out = out,
-                               .err = &why,
-                               .parser = tc_json_parser_create(),
-                               .seen_ns = TC_TIME_NONE}};
-    if (o.k.parser == NULL) {
+    struct tc__otlp o = {.decode = {.in = in,
+                                    .cursor = cursor,
+                                    .out = out,
+                                    .err = &why,
+                                    .parser = tc_json_parser_create(),
+                                    .seen_ns = TC_TIME_NONE}};
+    if (o.decode.parser == NULL) {
         return tc_fail(err, TC_E_NOMEM, cursor->offset, "no memory for a JSON parser");
     }
     tc_arena_mark mark = tc_arena_snapshot(out->scratch);
@@ -287,12 +286,12 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     tc_status status = walk_documents(&o, cursor->offset > start ? cursor->offset : start);
     tc_arena_rewind(out->scratch, mark);
     tc_json_parser_destroy(o.line_parser);
-    tc_json_parser_destroy(o.k.parser);
+    tc_json_parser_destroy(o.decode.parser);
     /* Of two things that are wrong with the input the first is told; other failures come first. */
-    if (o.k.bad.status != TC_OK && (status == TC_OK || o.k.is_broken)) {
-        return fail_at_line(err, in->bytes, &o.k.bad);
+    if (o.decode.bad.status != TC_OK && (status == TC_OK || o.decode.is_broken)) {
+        return fail_at_line(err, in->bytes, &o.decode.bad);
     }
-    if (status != TC_OK && o.k.is_broken) {
+    if (status != TC_OK && o.decode.is_broken) {
         return fail_at_line(err, in->bytes, &why);
     }
     if (status != TC_OK && err != NULL) {

@@ -13,7 +13,7 @@
 #define TAG_SECOND 0x12
 
 static const enum tc_otlp_signal SIGNALS[] = {TC_OTLP_LOGS, TC_OTLP_METRICS, TC_OTLP_TRACES};
-#define SIGNAL_COUNT (sizeof SIGNALS / sizeof SIGNALS[0])
+#define SIGNAL_COUNT TC_COUNT(SIGNALS)
 
 /* The tape, as a request of the signal that it is of. The three have different types in the same
  * places, so that a request with records is of one only. */

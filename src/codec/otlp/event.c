@@ -13,7 +13,7 @@
 
 static struct tc__event_draft draft_of(const struct tc__otlp *o)
 {
-    return (struct tc__event_draft){.utc_offset_s = o->k.in->utc_offset_s,
+    return (struct tc__event_draft){.utc_offset_s = o->decode.in->utc_offset_s,
                                     .advice = "write one JSON object a line"};
 }
 
@@ -43,28 +43,29 @@ static tc_status settle_event(struct tc__otlp *o, const struct tc__otlp_record *
                               const struct tc_error *why)
 {
     struct tc_scope scope = TC_SCOPE_NONE;
-    bool told = o->k.in->want_unknown;
+    bool told = o->decode.in->want_unknown;
     if (status == TC_E_NOTFOUND) {
-        return told ? tc__k8s_unknown(&o->k, "unknown kind") : TC_OK;
+        return told ? tc__decode_unknown(&o->decode, "unknown kind") : TC_OK;
     }
     if (status == TC_E_MALFORMED) {
-        if (o->k.bad.status == TC_OK) {
-            (void)tc_fail(&o->k.bad, status, o->k.raw_offset, "a log record: %s", why->message);
+        if (o->decode.bad.status == TC_OK) {
+            (void)tc_fail(&o->decode.bad, status, o->decode.raw_offset, "a log record: %s",
+                          why->message);
         }
-        return told ? tc__k8s_unknown(&o->k, "malformed event") : TC_OK;
+        return told ? tc__decode_unknown(&o->decode, "malformed event") : TC_OK;
     }
     if (status != TC_OK) {
-        return tc_fail(o->k.err, status, o->k.raw_offset, "%s", why->message);
+        return tc_fail(o->decode.err, status, o->decode.raw_offset, "%s", why->message);
     }
     if (d->unknown_field && told) {
-        TC_TRY(tc__k8s_unknown(&o->k, "unknown field"));
+        TC_TRY(tc__decode_unknown(&o->decode, "unknown field"));
     }
     tc__otlp_scope(o, r, &scope);
     fill_scope(&d->event.scope, &scope);
     if (d->event.time_ns == TC_TIME_NONE) {
         d->event.time_ns = tc__otlp_time(r);
     }
-    return tc__k8s_emit(&o->k, &d->event);
+    return tc__decode_emit(&o->decode, &d->event);
 }
 
 tc_status tc__otlp_event_line(struct tc__otlp *o, const struct tc__otlp_record *r,
@@ -77,10 +78,11 @@ tc_status tc__otlp_event_line(struct tc__otlp *o, const struct tc__otlp_record *
         o->line_parser = tc_json_parser_create();
     }
     if (o->line_parser == NULL) {
-        return tc_fail(o->k.err, TC_E_NOMEM, o->k.raw_offset, "no memory for a JSON parser");
+        return tc_fail(o->decode.err, TC_E_NOMEM, o->decode.raw_offset,
+                       "no memory for a JSON parser");
     }
     tc_status status = tc__event_read(&o->event_index, o->line_parser, line, &d, &why);
-    o->k.cursor->cut += line.len > TEXT_MAX;
+    o->decode.cursor->cut += line.len > TEXT_MAX;
     return settle_event(o, r, &d, status, &why);
 }
 
@@ -122,15 +124,15 @@ tc_status tc__otlp_event(struct tc__otlp *o, const struct tc__otlp_record *r,
                          enum tc_event_kind kind)
 {
     struct tc__event_draft d = draft_of(o);
-    struct tc_k8s_iter it = tc__k8s_attributes(r->v);
+    struct tc__value_iter it = tc__value_attributes(r->v);
     struct tc_error why = {0};
     struct tc_slice key;
-    struct tc_k8s_val attribute;
+    struct tc__value attribute;
     tc_status status = TC_OK;
     size_t bytes = 0;
     TC_TRY(tc__otlp_flush(o));
     tc__event_begin(&d, kind);
-    for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &attribute); n++) {
+    for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__value_next(&it, &key, &attribute); n++) {
         struct tc__event_value value = {0};
         bool again = false;
         const struct tc_field *f = tc__event_field(&o->event_index, &d, key, &again);
@@ -139,7 +141,7 @@ tc_status tc__otlp_event(struct tc__otlp *o, const struct tc__otlp_record *r,
         }
         bytes += value.text.len;
         if (bytes > TEXT_MAX) {
-            return tc__k8s_unknown(&o->k, "an event with too long values");
+            return tc__decode_unknown(&o->decode, "an event with too long values");
         }
         status = status != TC_OK ? status : tc__event_put(&d, f, &value, &why);
     }

@@ -45,11 +45,13 @@ static tc_status read_line(struct tc__otlp *o, size_t at)
 {
     const struct tc__otlp_kernel *b = &o->kernel;
     struct tc_event ev;
-    struct tc__kmsg_context c = {
-        .line = &b->lines[at], .lines = b->lines, .line_count = b->count, .arena = o->k.out->arena};
+    struct tc__kmsg_context c = {.line = &b->lines[at],
+                                 .lines = b->lines,
+                                 .line_count = b->count,
+                                 .arena = o->decode.out->arena};
     switch (tc__kmsg_apply(&c, &ev)) {
     case TC__KMSG_EVENT:
-        return tc__k8s_emit(&o->k, &ev);
+        return tc__decode_emit(&o->decode, &ev);
     case TC__KMSG_NOT_MINE:
         c.why = "no rule for this message";
         break;
@@ -58,34 +60,34 @@ static tc_status read_line(struct tc__otlp *o, size_t at)
     case TC__KMSG_PART:
         return TC_OK;
     case TC__KMSG_NOMEM:
-        return tc_fail(o->k.err, TC_E_NOMEM, o->k.raw_offset,
-                       "kernel log: the arena \"%s\" is full", o->k.out->arena->name);
+        return tc_fail(o->decode.err, TC_E_NOMEM, o->decode.raw_offset,
+                       "kernel log: the arena \"%s\" is full", o->decode.out->arena->name);
     }
-    return o->k.in->want_unknown ? tc__k8s_unknown(&o->k, c.why) : TC_OK;
+    return o->decode.in->want_unknown ? tc__decode_unknown(&o->decode, c.why) : TC_OK;
 }
 
 tc_status tc__otlp_flush(struct tc__otlp *o)
 {
     struct tc__otlp_kernel *b = &o->kernel;
-    size_t raw_offset = o->k.raw_offset;
-    size_t raw_length = o->k.raw_length;
+    size_t raw_offset = o->decode.raw_offset;
+    size_t raw_length = o->decode.raw_length;
     tc_status status = TC_OK;
     for (size_t i = 0; i < b->count && status == TC_OK; i++) {
         /* Evidence, errors and what is unknown are about the record of the line. */
-        o->k.raw_offset = b->records[i].offset;
-        o->k.raw_length = b->records[i].length;
+        o->decode.raw_offset = b->records[i].offset;
+        o->decode.raw_length = b->records[i].length;
         status = read_line(o, i);
     }
     tc__otlp_kernel_drop(b);
-    o->k.raw_offset = raw_offset;
-    o->k.raw_length = raw_length;
+    o->decode.raw_offset = raw_offset;
+    o->decode.raw_length = raw_length;
     return status;
 }
 
 /* The string itself where it outlives the call, else a copy of it. */
 static struct tc_slice keep_string(struct tc__otlp *o, struct tc_slice s)
 {
-    if (s.len == 0 || tc__k8s_lasts(&o->k, s)) {
+    if (s.len == 0 || tc__decode_lasts(&o->decode, s)) {
         return s;
     }
     size_t start = o->kernel.text.len;
@@ -93,7 +95,7 @@ static struct tc_slice keep_string(struct tc__otlp *o, struct tc_slice s)
     return tc_buf_since(&o->kernel.text, start);
 }
 
-/* Gathers a line for the record that k.raw_offset points at. Its time and node are known. */
+/* Gathers a line for the record that decode.raw_offset points at. Its time and node are known. */
 static tc_status add_line(struct tc__otlp *o, const struct tc__kmsg_line *line)
 {
     struct tc__otlp_kernel *b = &o->kernel;
@@ -102,14 +104,14 @@ static tc_status add_line(struct tc__otlp *o, const struct tc__kmsg_line *line)
         TC_TRY(tc__otlp_flush(o));
     }
     if (b->cap == 0 || need > b->text.cap) {
-        return tc_fail(o->k.err, TC_E_LIMIT, o->k.raw_offset,
+        return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
                        "a log record: no room for a line of %zu bytes", line->message.len);
     }
     /* Records that follow each other are mostly of one node: then there is one copy of its name. */
     const struct tc__kmsg_line *last = b->count > 0 ? &b->lines[b->count - 1] : NULL;
     bool is_same = last != NULL && tc_slice_eq(last->node, line->node);
     b->records[b->count] =
-        (struct tc_raw){.offset = o->k.raw_offset, .length = (uint32_t)o->k.raw_length};
+        (struct tc_raw){.offset = o->decode.raw_offset, .length = (uint32_t)o->decode.raw_length};
     b->lines[b->count] = (struct tc__kmsg_line){
         .message = keep_string(o, line->message),
         .node = is_same ? last->node : keep_string(o, line->node),
@@ -154,7 +156,7 @@ static int64_t time_of_line(const struct tc__otlp_record *r, const struct tc__km
 static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *line, bool *out_done)
 {
     struct tc_event ev;
-    struct tc__kmsg_context c = {.line = line, .arena = o->k.out->arena};
+    struct tc__kmsg_context c = {.line = line, .arena = o->decode.out->arena};
     *out_done = false;
     if (o->kernel.count > 0 || line->origin != TC__KMSG_KERNEL ||
         !tc_slice_starts(line->message, TC__KMSG_XID) ||
@@ -164,9 +166,9 @@ static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *lin
     *out_done = true;
     ev.time_ns = line->time_ns;
     ev.scope.node = line->node;
-    bool lasts = tc__k8s_lasts(&o->k, line->message) &&
-                 (line->node.len == 0 || tc__k8s_lasts(&o->k, line->node));
-    return lasts ? tc__k8s_deliver(&o->k, &ev) : tc__k8s_emit(&o->k, &ev);
+    bool lasts = tc__decode_lasts(&o->decode, line->message) &&
+                 (line->node.len == 0 || tc__decode_lasts(&o->decode, line->node));
+    return lasts ? tc__decode_emit_lasting(&o->decode, &ev) : tc__decode_emit(&o->decode, &ev);
 }
 
 /* An Xid without a prefix needs no search for one. */
@@ -197,16 +199,16 @@ tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_recor
     struct tc_slice told = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_NODE));
     struct tc_slice host = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOST));
     struct tc_codec_input in = {.bytes = body,
-                                .boot_ns = o->k.in->boot_ns,
+                                .boot_ns = o->decode.in->boot_ns,
                                 .now_ns = tc__otlp_time(r),
-                                .utc_offset_s = o->k.in->utc_offset_s};
+                                .utc_offset_s = o->decode.in->utc_offset_s};
     *out_taken = false;
     fill(&told, tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOSTNAME)));
-    in.now_ns = in.now_ns == TC_TIME_NONE ? o->k.in->now_ns : in.now_ns;
+    in.now_ns = in.now_ns == TC_TIME_NONE ? o->decode.in->now_ns : in.now_ns;
     for (size_t i = 0; i < BODY_LINES && body.len > 0; i++) {
         struct tc__kmsg_line line;
         struct tc_slice raw = tc_slice_cut(body, '\n', &body);
-        o->k.cursor->cut += raw.len > TC_LINE_MAX;
+        o->decode.cursor->cut += raw.len > TC_LINE_MAX;
         frame_line(&in, tc_slice_head(raw, TC_LINE_MAX), &line);
         bool kernels = line.origin == TC__KMSG_KERNEL &&
                        (writer.len > 0 || line.framed || is_unmistakable(line.message));
@@ -216,7 +218,7 @@ tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_recor
         struct tc_slice node = told;
         fill(&node, line.node);
         fill(&node, host);
-        fill(&node, o->k.in->node);
+        fill(&node, o->decode.in->node);
         line.node = node;
         line.time_ns = time_of_line(r, &line);
         line.origin = tc_slice_eq(writer, S("systemd-oomd")) ? TC__KMSG_OOMD : TC__KMSG_KERNEL;

@@ -51,13 +51,13 @@ static tc_status emit_training(struct tc__otlp *o, const struct tc__otlp_record 
     ev->time_ns = tc__otlp_time(r);
     tc__otlp_scope(o, r, &ev->scope);
     if (ev->scope.node.len == 0) {
-        ev->scope.node = o->k.in->node;
+        ev->scope.node = o->decode.in->node;
     }
     if (ev->scope.job.len == 0) {
-        ev->scope.job = o->k.in->job;
+        ev->scope.job = o->decode.in->job;
     }
     TC_TRY(tc__otlp_flush(o));
-    TC_TRY(tc__k8s_emit(&o->k, ev));
+    TC_TRY(tc__decode_emit(&o->decode, ev));
     return tc__otlp_place(o, ev);
 }
 
@@ -85,7 +85,7 @@ static struct tc_slice checkpoint_state(struct tc_slice word, bool must_be_named
     } else if (must_be_named) {
         return TC_EMPTY;
     }
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         struct tc_slice is = tc_slice_cstr(words[i].word);
         /* "save.started" as well. */
         if (tc_slice_eq_nocase(word, is) ||
@@ -218,7 +218,7 @@ static enum origin origin_of(struct tc__otlp *o, const struct tc__otlp_record *r
 static tc_status read_kubernetes(struct tc__otlp *o, const struct tc__otlp_record *r)
 {
     TC_TRY(tc__otlp_flush(o));
-    return tc__k8s_record(&o->k, &r->resource->k8s, r->v);
+    return tc__k8s_record(&o->decode, &r->resource->k8s, r->v);
 }
 
 /* JSON in a string: one of our events, an object of Kubernetes, or somebody's own. */
@@ -240,7 +240,7 @@ static tc_status read_body(struct tc__otlp *o, const struct tc__otlp_record *r)
     if (origin == ORIGIN_KERNEL || origin == ORIGIN_OOMD) {
         struct tc_slice writer = origin == ORIGIN_KERNEL ? S("kernel") : S("systemd-oomd");
         TC_TRY(tc__otlp_kernel_record(o, r, writer, &taken));
-        return taken ? TC_OK : tc__k8s_unknown(&o->k, "no kernel message in this record");
+        return taken ? TC_OK : tc__decode_unknown(&o->decode, "no kernel message in this record");
     }
     if (read_training(o, r, &ev) || read_text(o, r->text, &ev) || read_step(r, &ev)) {
         return emit_training(o, r, &ev);
@@ -251,25 +251,25 @@ static tc_status read_body(struct tc__otlp *o, const struct tc__otlp_record *r)
     if (!taken && tc_slice_starts(tc_slice_trim(r->text), S("{"))) {
         return read_json_text(o, r);
     }
-    return taken ? TC_OK : tc__k8s_unknown(&o->k, "a log record that no pattern reads");
+    return taken ? TC_OK : tc__decode_unknown(&o->decode, "a log record that no pattern reads");
 }
 
 /* A message of the journal that is not text: its bytes as numbers. */
-static struct tc_slice message_of_bytes(struct tc__otlp *o, struct tc_k8s_val message)
+static struct tc_slice message_of_bytes(struct tc__otlp *o, struct tc__value message)
 {
-    struct tc_k8s_iter it = tc__k8s_iter(message);
-    struct tc_k8s_val byte;
+    struct tc__value_iter it = tc__value_iter(message);
+    struct tc__value byte;
     size_t len = 0;
     if (!message.there || it.pairs) {
         return TC_EMPTY;
     }
-    while (len < TC_LINE_MAX && tc__k8s_next(&it, NULL, &byte)) {
+    while (len < TC_LINE_MAX && tc__value_next(&it, NULL, &byte)) {
         len++;
     }
-    char *bytes = len == 0 ? NULL : tc_new(o->k.out->scratch, char, len);
-    it = tc__k8s_iter(message);
-    for (size_t i = 0; i < len && bytes != NULL && tc__k8s_next(&it, NULL, &byte); i++) {
-        int64_t value = tc__k8s_number(byte, -1);
+    char *bytes = len == 0 ? NULL : tc_new(o->decode.out->scratch, char, len);
+    it = tc__value_iter(message);
+    for (size_t i = 0; i < len && bytes != NULL && tc__value_next(&it, NULL, &byte); i++) {
+        int64_t value = tc__value_number(byte, -1);
         if (value < 0 || value > UINT8_MAX) {
             return TC_EMPTY;
         }
@@ -279,9 +279,10 @@ static struct tc_slice message_of_bytes(struct tc__otlp *o, struct tc_k8s_val me
 }
 
 /* An object that k8sobjectsreceiver pulled. Of these an Event has a `message` as well. */
-static bool is_object(struct tc_k8s_val body)
+static bool is_object(struct tc__value body)
 {
-    return tc__k8s_string(body, S("apiVersion")).len > 0 && tc__k8s_string(body, S("kind")).len > 0;
+    return tc__value_string(body, S("apiVersion")).len > 0 &&
+           tc__value_string(body, S("kind")).len > 0;
 }
 
 static tc_status read_record(struct tc__otlp *o, struct tc__otlp_record *r)
@@ -294,13 +295,13 @@ static tc_status read_record(struct tc__otlp *o, struct tc__otlp_record *r)
     if (named.len > 0 && tc_event_kind_parse(named, &kind)) {
         return tc__otlp_event(o, r, kind);
     }
-    struct tc_k8s_iter fields = tc__k8s_iter(r->body);
+    struct tc__value_iter fields = tc__value_iter(r->body);
     tc__otlp_attrs_add(o, fields, TC__OTLP_BOOST_BODY, &r->attrs);
     struct tc_slice message = own_text(o, r, TC__OTLP_MESSAGE);
     if (message.len == 0 && fields.pairs) {
-        message = message_of_bytes(o, tc__k8s_get(r->body, S("MESSAGE")));
+        message = message_of_bytes(o, tc__value_get(r->body, S("MESSAGE")));
     }
-    r->text = tc__k8s_text(r->body);
+    r->text = tc__value_text(r->body);
     struct tc_event ev;
     /* A structured body is the journal's, of training, or an object. Syslog's parser leaves the
      * line in the body and its message in an attribute. */
@@ -320,26 +321,26 @@ tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *re
                           struct tc_slice json)
 {
     if (json.len > RECORD_MAX) {
-        if (o->k.bad.status == TC_OK) {
-            (void)tc_fail(&o->k.bad, TC_E_LIMIT, o->k.raw_offset,
+        if (o->decode.bad.status == TC_OK) {
+            (void)tc_fail(&o->decode.bad, TC_E_LIMIT, o->decode.raw_offset,
                           "a log record of %zu bytes; the limit is %zu", json.len, RECORD_MAX);
         }
         return TC_OK;
     }
-    struct tc_k8s_val record;
-    TC_TRY(tc__k8s_parse(&o->k, json, "a log record", &record));
+    struct tc__value record;
+    TC_TRY(tc__decode_json(&o->decode, json, "a log record", &record));
     return record.there ? tc__otlp_record_read(o, resource, record) : TC_OK;
 }
 
 /* The members of a record in JSON. */
 static void find_members(struct tc__otlp *o, struct tc__otlp_record *r)
 {
-    r->body = tc__k8s_get(r->v, S("body"));
+    r->body = tc__value_get(r->v, S("body"));
     r->body.any = true;
-    r->time_ns = tc__k8s_unix_nano(r->v, S("timeUnixNano"));
-    r->observed_ns = tc__k8s_unix_nano(r->v, S("observedTimeUnixNano"));
-    r->event_name = tc__k8s_string(r->v, S("eventName"));
-    tc__otlp_attrs_add(o, tc__k8s_attributes(r->v), TC__OTLP_BOOST_ATTRIBUTE, &r->attrs);
+    r->time_ns = tc__value_unix_nano(r->v, S("timeUnixNano"));
+    r->observed_ns = tc__value_unix_nano(r->v, S("observedTimeUnixNano"));
+    r->event_name = tc__value_string(r->v, S("eventName"));
+    tc__otlp_attrs_add(o, tc__value_attributes(r->v), TC__OTLP_BOOST_ATTRIBUTE, &r->attrs);
 }
 
 static int64_t unix_nano(const struct tc__otlp_node *n)
@@ -365,7 +366,7 @@ static void find_nodes(struct tc__otlp *o, struct tc__otlp_record *r)
             r->event_name = tc__otlp_node_text(tape, n);
             break;
         case TC__OTLP_K_BODY:
-            r->body = (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true};
+            r->body = (struct tc__value){.v = {tape, at}, .there = true, .tape = true};
             break;
         case TC__OTLP_K_ATTRIBUTE:
             tc__otlp_attrs_add_pair(o, tape, at, &r->attrs);
@@ -377,20 +378,20 @@ static void find_nodes(struct tc__otlp *o, struct tc__otlp_record *r)
 }
 
 tc_status tc__otlp_record_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
-                               struct tc_k8s_val record)
+                               struct tc__value record)
 {
     struct tc__otlp_record r;
     r.resource = resource;
     r.v = record;
-    r.body = (struct tc_k8s_val){0};
+    r.body = (struct tc__value){0};
     r.time_ns = TC_TIME_NONE;
     r.observed_ns = TC_TIME_NONE;
     r.event_name = TC_EMPTY;
     r.attrs.came = 0;
     r.attrs.has_k8s_event = false;
     (record.tape ? find_nodes : find_members)(o, &r);
-    tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+    tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
     tc_status status = read_record(o, &r);
-    tc_arena_rewind(o->k.out->scratch, mark);
+    tc_arena_rewind(o->decode.out->scratch, mark);
     return status;
 }

@@ -20,12 +20,12 @@
 /* One data point; it has some hundred bytes. */
 #define POINT_MAX ((size_t)1 << 20)
 
-void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io)
+void tc__otlp_labels(struct tc__otlp *o, struct tc__value resource, struct tc__otlp_resource *io)
 {
-    struct tc_k8s_iter it = tc__k8s_attributes(resource);
+    struct tc__value_iter it = tc__value_attributes(resource);
     struct tc_slice key;
-    struct tc_k8s_val value;
-    while (io->label_count < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &value)) {
+    struct tc__value value;
+    while (io->label_count < TC__OTLP_LABELS_MAX && tc__value_next(&it, &key, &value)) {
         /* The Prometheus receiver's name for "instance": host and port of what was scraped. */
         bool instance = tc_slice_eq(key, S("service.instance.id"));
         struct tc__otlp_value read = tc__otlp_value_read(value);
@@ -35,8 +35,8 @@ void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__
             continue;
         }
         io->labels[io->label_count++] = (struct tc__otlp_label){
-            .key = instance ? S("instance") : tc_arena_copy(o->k.out->scratch, key),
-            .value = tc_arena_copy(o->k.out->scratch, text),
+            .key = instance ? S("instance") : tc_arena_copy(o->decode.out->scratch, key),
+            .value = tc_arena_copy(o->decode.out->scratch, text),
         };
     }
 }
@@ -45,7 +45,7 @@ void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__
  * Names of the semantic conventions for hardware that are of a GPU only by an attribute, and what
  * the table has for the same thing.
  */
-static bool map_hardware(struct tc_slice name, struct tc_k8s_val point, struct tc__metric_use *out)
+static bool map_hardware(struct tc_slice name, struct tc__value point, struct tc__metric_use *out)
 {
     static const struct {
         const char *name;
@@ -57,19 +57,19 @@ static bool map_hardware(struct tc_slice name, struct tc_k8s_val point, struct t
         {"hw.temperature", "", "DCGM_FI_DEV_GPU_TEMP"},
         {"hw.power", "", "DCGM_FI_DEV_POWER_USAGE"},
     };
-    struct tc_k8s_iter it = tc__k8s_attributes(point);
+    struct tc__value_iter it = tc__value_attributes(point);
     struct tc_slice type = TC_EMPTY;
     struct tc_slice error = TC_EMPTY;
     struct tc_slice key;
-    struct tc_k8s_val value;
-    while (tc__k8s_next(&it, &key, &value)) {
+    struct tc__value value;
+    while (tc__value_next(&it, &key, &value)) {
         if (tc_slice_eq(key, S("hw.type"))) {
-            type = tc__k8s_text(value);
+            type = tc__value_text(value);
         } else if (tc_slice_eq(key, S("error.type"))) {
-            error = tc__k8s_text(value);
+            error = tc__value_text(value);
         }
     }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
         if (tc_slice_eq(type, S("gpu")) && tc_slice_eq(name, tc_slice_cstr(rows[i].name)) &&
             tc_slice_eq(error, tc_slice_cstr(rows[i].error_type))) {
             return tc__metric_map(tc_slice_cstr(rows[i].same), out);
@@ -84,10 +84,10 @@ static bool is_hardware(struct tc_slice name)
            tc_slice_eq(name, S("hw.power"));
 }
 
-static bool tape_value_of(struct tc_k8s_val point, struct tc_k8s_val as_double, double *out)
+static bool tape_value_of(struct tc__value point, struct tc__value as_double, double *out)
 {
     const struct tc_otlp_tape *tape = point.v.doc;
-    struct tc_k8s_val as_int = tc__k8s_get(point, S("asInt"));
+    struct tc__value as_int = tc__value_get(point, S("asInt"));
     if (as_double.there) {
         *out = tape->nodes[as_double.v.at].number;
     } else if (as_int.there) {
@@ -97,21 +97,21 @@ static bool tape_value_of(struct tc_k8s_val point, struct tc_k8s_val as_double, 
 }
 
 /* asDouble or asInt, which may be a string. */
-static bool value_of(struct tc_k8s_val point, double *out)
+static bool value_of(struct tc__value point, double *out)
 {
-    struct tc_k8s_val v = tc__k8s_get(point, S("asDouble"));
+    struct tc__value v = tc__value_get(point, S("asDouble"));
     if (point.tape) {
         return tape_value_of(point, v, out);
     }
     if (v.there && tc_json_double(v.v, out)) {
         return true;
     }
-    struct tc_slice text = tc__k8s_text(v);
+    struct tc_slice text = tc__value_text(v);
     if (text.len > 0 && tc__train_number(text, out) == text.len) {
         return true;
     }
     int64_t integer = 0;
-    v = tc__k8s_get(point, S("asInt"));
+    v = tc__value_get(point, S("asInt"));
     if (!v.there || !tc_json_int(v.v, &integer)) {
         return false;
     }
@@ -120,23 +120,23 @@ static bool value_of(struct tc_k8s_val point, double *out)
 }
 
 static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *resource,
-                            struct tc_slice name, struct tc_k8s_val point)
+                            struct tc_slice name, struct tc__value point)
 {
     struct tc__metric_use use = {0};
     struct tc__metric_sample sample;
     struct tc_event ev;
     double value = 0;
     if (!tc__metric_map(name, &use) && !map_hardware(name, point, &use)) {
-        return tc__k8s_unknown(&o->k, "not a series that any pattern reads");
+        return tc__decode_unknown(&o->decode, "not a series that any pattern reads");
     }
-    if ((tc__k8s_int(point, S("flags"), 0) & FLAG_NO_VALUE) != 0 || !value_of(point, &value)) {
-        return tc__k8s_unknown(&o->k, "a data point without a value");
+    if ((tc__value_int(point, S("flags"), 0) & FLAG_NO_VALUE) != 0 || !value_of(point, &value)) {
+        return tc__decode_unknown(&o->decode, "a data point without a value");
     }
-    tc__metric_begin(&sample, &use, o->k.out->scratch);
-    struct tc_k8s_iter it = tc__k8s_attributes(point);
+    tc__metric_begin(&sample, &use, o->decode.out->scratch);
+    struct tc__value_iter it = tc__value_attributes(point);
     struct tc_slice key;
-    struct tc_k8s_val v;
-    for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__k8s_next(&it, &key, &v); n++) {
+    struct tc__value v;
+    for (size_t n = 0; n < TC__OTLP_LABELS_MAX && tc__value_next(&it, &key, &v); n++) {
         if (tc__metric_wants(key)) {
             struct tc__otlp_value read = tc__otlp_value_read(v);
             (void)tc__metric_label(&sample, key, tc__otlp_text(o, &read));
@@ -147,17 +147,18 @@ static tc_status read_point(struct tc__otlp *o, const struct tc__otlp_resource *
     }
     enum tc__metric_verdict verdict = tc__metric_end(&sample, value, &ev);
     if (verdict == TC__METRIC_NOMEM) {
-        return tc_fail(o->k.err, TC_E_NOMEM, o->k.raw_offset, "no room for a data point's text");
+        return tc_fail(o->decode.err, TC_E_NOMEM, o->decode.raw_offset,
+                       "no room for a data point's text");
     }
     if (verdict != TC__METRIC_READ) {
-        return tc__k8s_unknown(&o->k, tc__metric_why(verdict));
+        return tc__decode_unknown(&o->decode, tc__metric_why(verdict));
     }
     if (ev.scope.node.len == 0) {
-        ev.scope.node = o->k.in->node;
+        ev.scope.node = o->decode.in->node;
     }
-    ev.time_ns = tc__k8s_unix_nano(point, S("timeUnixNano"));
+    ev.time_ns = tc__value_unix_nano(point, S("timeUnixNano"));
     TC_TRY(tc__otlp_flush(o));
-    TC_TRY(tc__k8s_emit(&o->k, &ev));
+    TC_TRY(tc__decode_emit(&o->decode, &ev));
     return tc__otlp_place(o, &ev);
 }
 
@@ -166,20 +167,20 @@ static tc_status read_points(struct tc__otlp *o, const struct tc__otlp_resource 
 {
     struct tc_slice json;
     for (size_t at = 0; tc_json_raw_element(points, &at, &json);) {
-        struct tc_k8s_val point;
-        o->k.raw_offset = (size_t)(json.ptr - o->k.in->bytes.ptr);
-        o->k.raw_length = json.len;
+        struct tc__value point;
+        o->decode.raw_offset = (size_t)(json.ptr - o->decode.in->bytes.ptr);
+        o->decode.raw_length = json.len;
         if (json.len > POINT_MAX) {
-            TC_TRY(tc__k8s_unknown(&o->k, "a data point that is too long"));
+            TC_TRY(tc__decode_unknown(&o->decode, "a data point that is too long"));
             continue;
         }
-        TC_TRY(tc__k8s_parse(&o->k, json, "a data point", &point));
+        TC_TRY(tc__decode_json(&o->decode, json, "a data point", &point));
         if (!point.there) {
             continue;
         }
-        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
         tc_status status = read_point(o, resource, name, point);
-        tc_arena_rewind(o->k.out->scratch, mark);
+        tc_arena_rewind(o->decode.out->scratch, mark);
         TC_TRY(status);
     }
     return TC_OK;
@@ -214,49 +215,49 @@ tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_resource *re
         name = unquote(name);
     }
     if (!tc__metric_map(name, &use) && !is_hardware(name)) {
-        return tc__k8s_unknown(&o->k, "not a metric that any pattern reads");
+        return tc__decode_unknown(&o->decode, "not a metric that any pattern reads");
     }
     bool is_sum = tc_json_raw_get(json, S("sum"), &data);
     if (!is_sum && !tc_json_raw_get(json, S("gauge"), &data)) {
-        return tc__k8s_unknown(&o->k, "neither a gauge nor a sum");
+        return tc__decode_unknown(&o->decode, "neither a gauge nor a sum");
     }
     if (is_sum && is_delta(data)) {
-        return tc__k8s_unknown(&o->k, "a sum of differences (delta)");
+        return tc__decode_unknown(&o->decode, "a sum of differences (delta)");
     }
     if (!tc_json_raw_get(data, S("dataPoints"), &points)) {
-        return tc__k8s_unknown(&o->k, "a metric without data points");
+        return tc__decode_unknown(&o->decode, "a metric without data points");
     }
     return read_points(o, resource, name, points);
 }
 
 tc_status tc__otlp_metric_read(struct tc__otlp *o, const struct tc__otlp_resource *resource,
-                               struct tc_k8s_val metric)
+                               struct tc__value metric)
 {
     const struct tc_otlp_tape *tape = metric.v.doc;
     struct tc__metric_use use;
-    struct tc_slice name = tc__k8s_string(metric, S("name"));
+    struct tc_slice name = tc__value_string(metric, S("name"));
     if (!tc__metric_map(name, &use) && !is_hardware(name)) {
-        return tc__k8s_unknown(&o->k, "not a metric that any pattern reads");
+        return tc__decode_unknown(&o->decode, "not a metric that any pattern reads");
     }
-    struct tc_k8s_val sum = tc__k8s_get(metric, S("sum"));
-    struct tc_k8s_val data = sum.there ? sum : tc__k8s_get(metric, S("gauge"));
+    struct tc__value sum = tc__value_get(metric, S("sum"));
+    struct tc__value data = sum.there ? sum : tc__value_get(metric, S("gauge"));
     if (!data.there) {
-        return tc__k8s_unknown(&o->k, "neither a gauge nor a sum");
+        return tc__decode_unknown(&o->decode, "neither a gauge nor a sum");
     }
-    if (sum.there && tc__k8s_int(sum, S("aggregationTemporality"), 0) == TEMPORALITY_DELTA) {
-        return tc__k8s_unknown(&o->k, "a sum of differences (delta)");
+    if (sum.there && tc__value_int(sum, S("aggregationTemporality"), 0) == TEMPORALITY_DELTA) {
+        return tc__decode_unknown(&o->decode, "a sum of differences (delta)");
     }
     for (size_t at = data.v.at + 1; at < tape->nodes[data.v.at].next; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];
         if (n->keep != TC__OTLP_K_POINT) {
             continue;
         }
-        o->k.raw_offset = n->at;
-        o->k.raw_length = n->length;
-        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        o->decode.raw_offset = n->at;
+        o->decode.raw_length = n->length;
+        tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
         tc_status status = read_point(
-            o, resource, name, (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true});
-        tc_arena_rewind(o->k.out->scratch, mark);
+            o, resource, name, (struct tc__value){.v = {tape, at}, .there = true, .tape = true});
+        tc_arena_rewind(o->decode.out->scratch, mark);
         TC_TRY(status);
     }
     return TC_OK;

@@ -81,8 +81,8 @@ struct tc__otlp_resource {
 /* One log record while it is being read. */
 struct tc__otlp_record {
     const struct tc__otlp_resource *resource;
-    struct tc_k8s_val v;
-    struct tc_k8s_val body;
+    struct tc__value v;
+    struct tc__value body;
     int64_t time_ns;     /* timeUnixNano; TC_TIME_NONE */
     int64_t observed_ns; /* observedTimeUnixNano; TC_TIME_NONE */
     struct tc_slice event_name;
@@ -114,9 +114,9 @@ struct tc__otlp_kernel {
 /* Of the index of attributes' names; a power of two. */
 #define TC__OTLP_ATTR_SLOTS 256
 
-/* One call of decode. k comes first: the walker and k8s_otlp.c know only that. */
+/* One call of decode. decode comes first: the walker and k8s/otlp.c know only that. */
 struct tc__otlp {
-    struct tc_k8s k;
+    struct tc__decode decode;
     struct tc__train_text train;
     struct tc__otlp_kernel kernel;
     /* For bodies that are events in JSON; NULL: made when the first one comes. */
@@ -139,7 +139,7 @@ void tc__otlp_init(struct tc__otlp *o);
 #define TC__OTLP_BOOST_BODY 0
 /* Adds the attributes of a resource or record, or the fields of a body; of one name the first
  * counts. Text is borrowed from the parser. */
-void tc__otlp_attrs_add(struct tc__otlp *o, struct tc_k8s_iter pairs, uint8_t boost,
+void tc__otlp_attrs_add(struct tc__otlp *o, struct tc__value_iter pairs, uint8_t boost,
                         struct tc__otlp_attrs *io);
 /* The same for one pair of a tape, in an attribute. */
 struct tc_otlp_tape;
@@ -157,18 +157,18 @@ static inline const struct tc__otlp_value *tc__otlp_get(const struct tc__otlp_re
 /* Fills what is not known yet of an event's scope. */
 void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct tc_scope *io);
 /* One value of any type. */
-struct tc__otlp_value tc__otlp_value_read(struct tc_k8s_val v);
+struct tc__otlp_value tc__otlp_value_read(struct tc__value v);
 /* The text of a string or of an integer, which is written to scratch; empty otherwise. */
 struct tc_slice tc__otlp_text(struct tc__otlp *o, const struct tc__otlp_value *v);
 /* False when it is no number. */
 bool tc__otlp_number(const struct tc__otlp_value *v, double *out);
 
-/* log.c: one log record, as JSON text that k.raw_offset points at, or parsed. */
+/* log.c: one log record, as JSON text that decode.raw_offset points at, or parsed. */
 TC_CHECKED tc_status tc__otlp_record(struct tc__otlp *o, const struct tc__otlp_resource *resource,
                                      struct tc_slice json);
 TC_CHECKED tc_status tc__otlp_record_read(struct tc__otlp *o,
                                           const struct tc__otlp_resource *resource,
-                                          struct tc_k8s_val record);
+                                          struct tc__value record);
 
 /* Says where a rank runs, from the scope of an event of it, unless that was just said. */
 TC_CHECKED tc_status tc__otlp_place(struct tc__otlp *o, const struct tc_event *ev);
@@ -178,9 +178,9 @@ TC_CHECKED tc_status tc__otlp_metric(struct tc__otlp *o, const struct tc__otlp_r
                                      struct tc_slice json);
 TC_CHECKED tc_status tc__otlp_metric_read(struct tc__otlp *o,
                                           const struct tc__otlp_resource *resource,
-                                          struct tc_k8s_val metric);
+                                          struct tc__value metric);
 /* Keeps what a resource says in the words of metrics. */
-void tc__otlp_labels(struct tc__otlp *o, struct tc_k8s_val resource, struct tc__otlp_resource *io);
+void tc__otlp_labels(struct tc__otlp *o, struct tc__value resource, struct tc__otlp_resource *io);
 
 /* kernel.c */
 /* The memory is room bytes of the arena at the most. */

@@ -29,7 +29,7 @@ static const struct tc__otlp_field ROWS[] = {
 #undef ATTRIBUTES
 };
 
-#define ROW_COUNT (sizeof ROWS / sizeof ROWS[0])
+#define ROW_COUNT TC_COUNT(ROWS)
 
 static void add(struct tc__otlp_message *m, const struct tc__otlp_field *f)
 {

@@ -50,10 +50,10 @@ struct tc_otlp_reader *tc_otlp_reader_create(const struct tc_otlp_limits *limits
     b->text = malloc(body_max + 1);
     b->frames = malloc(TC__OTLP_FRAMES * sizeof *b->frames);
     r->kernel_bytes = malloc(KERNEL_BYTES);
-    r->o.k.parser = tc_json_parser_create();
+    r->o.decode.parser = tc_json_parser_create();
     r->o.line_parser = tc_json_parser_create();
     if (b->nodes == NULL || b->text == NULL || b->frames == NULL || r->kernel_bytes == NULL ||
-        r->o.k.parser == NULL || r->o.line_parser == NULL) {
+        r->o.decode.parser == NULL || r->o.line_parser == NULL) {
         tc_otlp_reader_destroy(r);
         return NULL;
     }
@@ -71,7 +71,7 @@ void tc_otlp_reader_destroy(struct tc_otlp_reader *r)
         return;
     }
     tc_arena_fini(&r->kernel);
-    tc_json_parser_destroy(r->o.k.parser);
+    tc_json_parser_destroy(r->o.decode.parser);
     tc_json_parser_destroy(r->o.line_parser);
     free(r->kernel_bytes);
     free(r->build.frames);
@@ -157,19 +157,19 @@ void tc_otlp_tape_move(struct tc_otlp_tape *tape, void *memory)
 
 /* ---- events ---- */
 
-static struct tc_k8s_val value_at(const struct tc_otlp_tape *tape, size_t at)
+static struct tc__value value_at(const struct tc_otlp_tape *tape, size_t at)
 {
-    return (struct tc_k8s_val){.v = {tape, at}, .there = true, .tape = true};
+    return (struct tc__value){.v = {tape, at}, .there = true, .tape = true};
 }
 
-static tc_status read_resource(struct tc__otlp *o, struct tc_k8s_val resource,
+static tc_status read_resource(struct tc__otlp *o, struct tc__value resource,
                                struct tc__otlp_resource *out)
 {
-    TC_TRY(tc__k8s_resource(&o->k, resource, &out->k8s));
-    tc__otlp_attrs_add(o, tc__k8s_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
+    TC_TRY(tc__k8s_resource(&o->decode, resource, &out->k8s));
+    tc__otlp_attrs_add(o, tc__value_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
     tc__otlp_labels(o, resource, out);
-    if (!tc_arena_ok(o->k.out->scratch)) {
-        return tc_fail(o->k.err, TC_E_LIMIT, o->k.raw_offset,
+    if (!tc_arena_ok(o->decode.out->scratch)) {
+        return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
                        "a resource's attributes are too long");
     }
     return TC_OK;
@@ -179,14 +179,14 @@ static tc_status read_entries(struct tc__otlp *o, const struct tc_otlp_tape *tap
 {
     size_t end = tape->nodes[at].next;
     struct tc__otlp_resource resource = {0};
-    struct tc_k8s_val told = tc__k8s_get(value_at(tape, at), TC_LIT("resource"));
+    struct tc__value told = tc__value_get(value_at(tape, at), TC_LIT("resource"));
     if (told.there) {
         TC_TRY(read_resource(o, told, &resource));
     }
     for (at++; at < end; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];
-        o->k.raw_offset = n->at;
-        o->k.raw_length = n->length;
+        o->decode.raw_offset = n->at;
+        o->decode.raw_length = n->length;
         if (n->keep == TC__OTLP_K_RECORD) {
             TC_TRY(tc__otlp_record_read(o, &resource, value_at(tape, at)));
         } else if (n->keep == TC__OTLP_K_METRIC) {
@@ -200,15 +200,15 @@ static tc_status read_tape(struct tc__otlp *o, const struct tc_otlp_tape *tape)
 {
     for (size_t at = 0; at < tape->count; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];
-        o->k.raw_offset = n->at;
-        o->k.raw_length = n->length;
+        o->decode.raw_offset = n->at;
+        o->decode.raw_length = n->length;
         if (n->keep == TC__OTLP_K_RESOURCE_SPANS) {
-            TC_TRY(tc__k8s_unknown(&o->k, "neither logs nor metrics"));
+            TC_TRY(tc__decode_unknown(&o->decode, "neither logs nor metrics"));
             continue;
         }
-        tc_arena_mark mark = tc_arena_snapshot(o->k.out->scratch);
+        tc_arena_mark mark = tc_arena_snapshot(o->decode.out->scratch);
         tc_status status = read_entries(o, tape, at);
-        tc_arena_rewind(o->k.out->scratch, mark);
+        tc_arena_rewind(o->decode.out->scratch, mark);
         TC_TRY(status);
     }
     return tc__otlp_flush(o);
@@ -220,13 +220,13 @@ tc_status tc_otlp_events(struct tc_otlp_reader *r, const struct tc_otlp_tape *ta
 {
     struct tc__otlp *o = &r->o;
     r->cursor = (struct tc_codec_cursor){0};
-    o->k.in = in;
-    o->k.cursor = &r->cursor;
-    o->k.out = out;
-    o->k.err = err;
-    o->k.lasting = in->bytes;
-    o->k.seen_ns = TC_TIME_NONE;
-    o->k.bad = (struct tc_error){0};
+    o->decode.in = in;
+    o->decode.cursor = &r->cursor;
+    o->decode.out = out;
+    o->decode.err = err;
+    o->decode.lasting = in->bytes;
+    o->decode.seen_ns = TC_TIME_NONE;
+    o->decode.bad = (struct tc_error){0};
     if (o->has_places) {
         memset(o->places, 0, sizeof o->places);
         o->has_places = false;

@@ -10,6 +10,7 @@
 #include "codec/codec.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "codec/decode_priv.h"
 #include "codec/metric/map_priv.h"
 #include "codec/prometheus/priv.h"
 #include "codec/prometheus/prometheus.h"
@@ -138,11 +139,7 @@ static tc_status report_unknown(struct walk *w, struct tc_slice line, const char
     if (w->places != NULL) {
         return TC_OK;
     }
-    w->cursor->unknown++;
-    if (!w->in->want_unknown || w->out->unknown == NULL) {
-        return TC_OK;
-    }
-    return w->out->unknown(w->out->context, offset_of(w, line), line.len, why);
+    return tc__codec_unknown(w->in, w->cursor, w->out, offset_of(w, line), line.len, why);
 }
 
 static tc_status deliver(struct walk *w, struct tc_slice line, struct tc_event *ev, int64_t time_ns)

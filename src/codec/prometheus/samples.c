@@ -58,7 +58,7 @@ static enum family_type type_of_word(struct tc_slice word)
         {{"summary", 7}, F_SUMMARY},     {{"info", 4}, F_GAUGE},
         {{"stateset", 8}, F_GAUGE},
     };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         if (tc_slice_eq(word, words[i].word)) {
             return words[i].type;
         }

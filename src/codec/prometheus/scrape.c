@@ -64,7 +64,7 @@ static bool says_time(struct tc_slice text, int32_t utc_offset_s, int64_t *out_n
     for (;;) {
         size_t length = 0;
         bool known = false;
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(words); i++) {
             struct tc_slice head = tc_slice_head(rest, words[i].len);
             char end = rest.len > words[i].len ? rest.ptr[words[i].len] : '\0';
             if (tc_slice_eq_nocase(head, words[i]) &&

@@ -14,6 +14,7 @@
 #include "codec/codec.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "codec/decode_priv.h"
 #include "codec/last_time_priv.h"
 #include "codec/train_log/text_priv.h"
 
@@ -119,12 +120,8 @@ static tc_status report_unknown(struct walk *w, struct tc_slice line)
     if (!w->in->want_unknown || tc_slice_trim(line).len == 0) {
         return TC_OK;
     }
-    w->cursor->unknown++;
-    if (w->out->unknown == NULL) {
-        return TC_OK;
-    }
-    return w->out->unknown(w->out->context, (uint64_t)(line.ptr - w->in->bytes.ptr), line.len,
-                           "no rule for this line");
+    return tc__codec_unknown(w->in, w->cursor, w->out, (size_t)(line.ptr - w->in->bytes.ptr),
+                             line.len, "no rule for this line");
 }
 
 /*

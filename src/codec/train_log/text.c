@@ -498,7 +498,7 @@ static bool rule_failed(const struct hit *h, struct tc_event *ev)
 
 static const struct tc_slice LITERALS[] = {RULES(RULE_LITERAL)};
 static const rule_fn FUNCTIONS[] = {RULES(RULE_FUNCTION)};
-#define RULE_COUNT (sizeof LITERALS / sizeof LITERALS[0])
+#define RULE_COUNT TC_COUNT(LITERALS)
 
 void tc__train_text_init(struct tc__train_text *t)
 {

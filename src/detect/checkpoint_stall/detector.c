@@ -12,7 +12,6 @@
 #include "detect/checkpoint_stall/priv.h"
 #include "detect/finding_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define WRITER_RING_BYTES ((size_t)4 << 20)
 #define ENDED_RING_BYTES ((size_t)1 << 20)
 #define ARENA_BYTES ((size_t)32 << 20)
@@ -261,7 +260,7 @@ static tc_status keep_writer(struct checkpoint_stall *st, struct tc_window *wind
 {
     struct tc_window_place place = tc__window_find(window, &window->index, hash, same, w);
     struct ckpt_writer *kept = tc__window_push(window, st->scratch, w, sizeof *w, WRITER_TEXTS,
-                                               COUNT(WRITER_TEXTS), st->now_ns);
+                                               TC_COUNT(WRITER_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -481,7 +480,7 @@ const struct tc_detector tc_detector_checkpoint_stall = {
     .state_bytes = sizeof(struct checkpoint_stall),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -2,7 +2,6 @@
 /* What checkpoint_stall knows of jobs and pods as a whole: their steps, and checkpoints of all. */
 #include "detect/checkpoint_stall/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RING_BYTES ((size_t)1 << 20)
 #define SEED_JOB 4
 
@@ -46,8 +45,8 @@ static struct ckpt_job *job_made(struct checkpoint_stall *st, struct ckpt_job ke
     key.step_ns = TC_TIME_NONE;
     key.any_ns = TC_TIME_NONE;
     key.end_ns = TC_TIME_NONE;
-    struct ckpt_job *kept =
-        tc__window_push(w, st->scratch, &key, sizeof key, JOB_TEXTS, COUNT(JOB_TEXTS), st->now_ns);
+    struct ckpt_job *kept = tc__window_push(w, st->scratch, &key, sizeof key, JOB_TEXTS,
+                                            TC_COUNT(JOB_TEXTS), st->now_ns);
     if (kept != NULL) {
         tc__window_put(w, &w->index, place, kept);
     }

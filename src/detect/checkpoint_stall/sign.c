@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SIGN_RING_BYTES ((size_t)2 << 20)
 #define DISK_RING_BYTES ((size_t)2 << 20)
 /* Two counters of one scrape have the same time, or nearly. */
@@ -81,7 +80,7 @@ static tc_status keep(struct checkpoint_stall *st, const struct ckpt_sign *sign)
     }
     struct tc_window_place front = tc__window_find(w, &w->chains, chain, same_place, sign);
     struct ckpt_sign *kept = tc__window_push(w, st->scratch, sign, sizeof *sign, SIGN_TEXTS,
-                                             COUNT(SIGN_TEXTS), st->now_ns);
+                                             TC_COUNT(SIGN_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -98,7 +97,7 @@ static struct tc_slice volume_of(struct tc_slice message)
         struct tc_slice before;
         const char *end;
     } forms[] = {{{"for volume \"", 12}, "\""}, {{"unmounted volumes=[", 19}, " ,]"}};
-    for (size_t i = 0; i < COUNT(forms); i++) {
+    for (size_t i = 0; i < TC_COUNT(forms); i++) {
         size_t at = tc_slice_find(message, forms[i].before);
         if (at != TC_NPOS) {
             struct tc_slice rest = tc_slice_from(message, at + forms[i].before.len);
@@ -112,13 +111,14 @@ static struct tc_slice volume_of(struct tc_slice message)
     return TC_EMPTY;
 }
 
+/* docs/ATTRIBUTES.md names the versions of Kubernetes that these were taken from. */
 static bool is_storage_reason(struct tc_slice reason)
 {
     static const struct tc_slice reasons[] = {
         {"FailedMount", 11},     {"FailedAttachVolume", 18},      {"VolumeMountFailure", 18},
         {"FailedMapVolume", 15}, {"VolumeConditionAbnormal", 23},
     };
-    for (size_t i = 0; i < COUNT(reasons); i++) {
+    for (size_t i = 0; i < TC_COUNT(reasons); i++) {
         if (tc_slice_eq(reason, reasons[i])) {
             return true;
         }
@@ -246,7 +246,7 @@ static struct ckpt_disk *disk_of(struct checkpoint_stall *st, const struct tc_ev
         return place.record;
     }
     struct ckpt_disk *kept = tc__window_push(w, st->scratch, &key, sizeof key, DISK_TEXTS,
-                                             COUNT(DISK_TEXTS), st->now_ns);
+                                             TC_COUNT(DISK_TEXTS), st->now_ns);
     if (kept != NULL) {
         tc__window_put(w, &w->index, place, kept);
     }

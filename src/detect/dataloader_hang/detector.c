@@ -16,8 +16,6 @@
 #include "detect/rank_place_priv.h"
 #include "detect/window_pod_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Pods with evidence at one time. */
 #define WATCHED_MAX 4096
 /* Pods of one node that a failed mount may look at. */
@@ -78,7 +76,7 @@ static struct dl_pod *put_pod(struct state *st, const struct dl_pod *pod, uint64
 {
     struct tc_window *w = &st->pods;
     struct dl_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
-                                              COUNT(POD_TEXTS), st->now_ns);
+                                              TC_COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return NULL;
     }
@@ -578,7 +576,7 @@ const struct tc_detector tc_detector_dataloader_hang = {
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A pause of a month is as good as any longer one, and keeps sums of times small. */
 #define SECONDS_MAX (31 * 86400)
 /* A step over which prefetching has not got going yet. */
@@ -124,8 +122,8 @@ void tc__dl_read_error(const struct tc_event *ev, struct dl_sign *out)
 }
 
 /*
- * The kubelet's word for a mount that failed is FailedMount; VolumeMountFailure is
- * what node agents and older kubelets say.
+ * The kubelet's word for a mount that failed is FailedMount; VolumeMountFailure is what the
+ * specification and agents of storage vendors say. docs/ATTRIBUTES.md names the versions.
  */
 bool tc__dl_read_storage(const struct tc_event *ev, int64_t window_ns, struct dl_sign *out)
 {
@@ -195,7 +193,7 @@ static bool phase_pauses(struct tc_slice phase)
 {
     static const char *const words[] = {"eval",       "evaluation", "validation", "val",
                                         "checkpoint", "done",       "finished",   "completed"};
-    for (size_t i = 0; i < COUNT(words); i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         if (tc_slice_eq_nocase(phase, tc_slice_cstr(words[i]))) {
             return true;
         }

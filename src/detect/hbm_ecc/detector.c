@@ -10,8 +10,6 @@
 #include "detect/detector.h"
 #include "detect/hbm_ecc/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* No counter of errors is above this; a double holds every number below. */
 #define VALUE_MAX 9e15
 
@@ -224,7 +222,7 @@ const struct tc_detector tc_detector_hbm_ecc = {
     .state_bytes = sizeof(struct ecc_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_advance = on_advance,
     .on_event = on_event,

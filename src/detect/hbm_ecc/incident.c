@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RING_BYTES ((size_t)64 << 20) /* one open incident for each of 16,000 GPUs */
 #define QUEUE_MAX ((size_t)4096)
 /* Only numbers grew: told again after this time, or when they have doubled. */
@@ -133,7 +132,7 @@ static void settle_names(struct ecc_state *st, struct ecc_incident *in)
         return;
     }
     uint64_t ids[] = {g->id, g->also};
-    for (size_t i = 0; i < COUNT(ids); i++) {
+    for (size_t i = 0; i < TC_COUNT(ids); i++) {
         struct ecc_gpu *gpu = tc__ecc_gpu(st, ids[i]);
         uint64_t pos = in->head.pos;
         struct ecc_incident *next =

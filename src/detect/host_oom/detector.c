@@ -14,8 +14,6 @@
 #include "detect/finding_priv.h"
 #include "detect/host_oom/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Between the first line of a kill and what is said of it: the other lines take milliseconds. */
 #define SETTLE_NS (2 * TC_SECOND)
 /* Pods that have news within a moment; when there are more they are told at once. */
@@ -111,7 +109,7 @@ static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint
 {
     struct tc_window *w = &st->pods;
     struct oom_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
-                                               COUNT(POD_TEXTS), st->now_ns);
+                                               TC_COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return NULL;
     }
@@ -403,7 +401,7 @@ static tc_status on_kill(struct state *st, const struct oom_kill *news, const st
     }
     next.gone = false;
     struct oom_kill *kept = tc__window_push(w, st->scratch, &next, sizeof next, KILL_TEXTS,
-                                            COUNT(KILL_TEXTS), st->now_ns);
+                                            TC_COUNT(KILL_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -457,7 +455,7 @@ static tc_status learn_process(struct state *st, const struct tc_event *ev)
         return TC_OK;
     }
     struct oom_process *kept = tc__window_push(w, st->scratch, &p, sizeof p, PROCESS_TEXTS,
-                                               COUNT(PROCESS_TEXTS), st->now_ns);
+                                               TC_COUNT(PROCESS_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -576,7 +574,7 @@ const struct tc_detector tc_detector_host_oom = {
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 /* What the constraint of a kill by systemd-oomd starts with. */
 #define OOMD TC_LIT("OOMD_")
 
@@ -201,7 +200,7 @@ bool tc__oom_read_end(const struct tc_event *ev, struct oom_end *out)
     }
     static const char *const reasons[] = {"OOMKilled", "OOMKilling", "PodOOMKilling"};
     bool listed = false;
-    for (size_t i = 0; ev->kind == TC_EVENT_K8S_EVENT && i < COUNT(reasons); i++) {
+    for (size_t i = 0; ev->kind == TC_EVENT_K8S_EVENT && i < TC_COUNT(reasons); i++) {
         listed = listed || tc_slice_eq(ev->k8s.reason, tc_slice_cstr(reasons[i]));
     }
     return listed && tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));
@@ -353,7 +352,7 @@ static bool trains(struct tc_slice process)
     static const char *const starts[] = {"python",     "pt_",   "torchrun", "deepspeed",
                                          "accelerate", "ray::", "mpirun",   "train",
                                          "nemo",       "orted", "jax",      "megatron"};
-    for (size_t i = 0; i < COUNT(starts); i++) {
+    for (size_t i = 0; i < TC_COUNT(starts); i++) {
         if (tc_slice_starts(process, tc_slice_cstr(starts[i]))) {
             return true;
         }

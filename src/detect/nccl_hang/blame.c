@@ -53,7 +53,7 @@ static bool has_equal_sizes(struct tc_slice op)
                                             {"reduce", 6},
                                             {"_all_gather_base", 16},
                                             {"_reduce_scatter_base", 20}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (tc_slice_eq(op, names[i])) {
             return true;
         }

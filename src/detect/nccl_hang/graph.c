@@ -223,7 +223,7 @@ bool tc__nccl_is_sync(struct tc_slice op)
                                             {"allgather", 9},         {"_reduce_scatter_base", 20},
                                             {"reduce_scatter", 14},   {"all_to_all", 10},
                                             {"alltoall", 8},          {"barrier", 7}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (tc_slice_starts(op, names[i])) {
             return true;
         }

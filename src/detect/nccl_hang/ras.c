@@ -9,7 +9,6 @@
 
 #include <stddef.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define COMM_RING_BYTES ((size_t)1 << 20)
 #define RANK_RING_BYTES ((size_t)8 << 20)
 #define COMMS_MAX 1024 /* of one job, judged at once */
@@ -43,7 +42,7 @@ static enum ras_status status_of(struct tc_slice text)
     } known[] = {{"running", RAS_RUNNING},     {"error", RAS_RUNNING}, {"aborted", RAS_RUNNING},
                  {"missing", RAS_MISSING},     {"dead", RAS_DEAD},     {"no_comm", RAS_AWAY},
                  {"finalizing", RAS_CHANGING}, {"init", RAS_CHANGING}};
-    for (size_t i = 0; i < COUNT(known); i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         if (tc_slice_eq(text, tc_slice_cstr(known[i].text))) {
             return known[i].status;
         }

@@ -4,7 +4,6 @@
 #include "detect/detector.h"
 #include "detect/nccl_hang/ras_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SHOWN_MAX 3 /* culprits with a reason and evidence of their own */
 
 static bool is_waiting(const struct ras_view *v, const struct ras_member *m)
@@ -61,8 +60,8 @@ struct lists {
 /* Keeps the ones with the lowest rank, in order. */
 static void show(struct lists *l, const struct ras_view *v, const struct ras_member *m)
 {
-    size_t at = l->shown_count < COUNT(l->shown) ? l->shown_count++ : COUNT(l->shown);
-    if (at == COUNT(l->shown)) {
+    size_t at = l->shown_count < TC_COUNT(l->shown) ? l->shown_count++ : TC_COUNT(l->shown);
+    if (at == TC_COUNT(l->shown)) {
         if (number_of(v, l->shown[--at]) < number_of(v, m)) {
             return;
         }

@@ -12,8 +12,6 @@
 #include "detect/finding_priv.h"
 #include "detect/network_link_fault/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* What was not heard of for this long is forgotten. */
 #define KEPT_NS (2 * 86400 * TC_SECOND)
 
@@ -120,7 +118,7 @@ struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, str
         struct link_port fresh = new_port(node, device, pci);
         fresh.born_ns = st->now_ns;
         p = tc__window_push(&st->ports, st->scratch, &fresh, sizeof fresh, PORT_TEXTS,
-                            COUNT(PORT_TEXTS), st->now_ns);
+                            TC_COUNT(PORT_TEXTS), st->now_ns);
         if (p == NULL) {
             return NULL;
         }
@@ -200,7 +198,7 @@ static tc_status note_life(struct link_state *st, const struct tc_event *ev, boo
         struct link_node fresh = {
             .name = ev->scope.node, .last_ns = ev->time_ns, .since_ns = ev->time_ns};
         n = tc__window_push(&st->nodes, st->scratch, &fresh, sizeof fresh, NODE_TEXTS,
-                            COUNT(NODE_TEXTS), st->now_ns);
+                            TC_COUNT(NODE_TEXTS), st->now_ns);
         if (n == NULL) {
             return TC_E_NOMEM;
         }
@@ -395,7 +393,7 @@ const struct tc_detector tc_detector_network_link_fault = {
     .state_bytes = sizeof(struct link_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

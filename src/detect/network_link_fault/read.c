@@ -2,8 +2,6 @@
 /* Lines of the kernel log and samples of metrics, put down to ports. */
 #include "detect/network_link_fault/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The same line again within this time is the same fact from another log. */
 #define REPEAT_NS (10 * TC_SECOND)
 
@@ -15,7 +13,7 @@ static bool is_virtual(struct tc_slice device)
         "tap",  "cilium", "vxlan", "bond",   "team",  "dummy", "kube-",   "ifb",   "nodelocal",
         "ovs-", "genev",  "wg",    "ip6tnl", "tunl0", "vlan",  "antrea",  "weave", "gre",
     };
-    for (size_t i = 0; i < COUNT(prefixes); i++) {
+    for (size_t i = 0; i < TC_COUNT(prefixes); i++) {
         if (tc_slice_starts(device, tc_slice_cstr(prefixes[i]))) {
             return true;
         }
@@ -190,7 +188,7 @@ tc_status tc__link_on_fault(struct link_state *st, struct link_node *n, const st
     if (hot || tc_slice_eq(fault, TC_LIT("port_module_error"))) {
         return on_module(st, ev, hot, out);
     }
-    for (unsigned i = 0; i < COUNT(lines); i++) {
+    for (unsigned i = 0; i < TC_COUNT(lines); i++) {
         if (tc_slice_eq(fault, tc_slice_cstr(lines[i].fault)) && !is_virtual(ev->fault.device)) {
             struct link_port *p =
                 tc__link_port(st, ev->scope.node, ev->fault.device, ev->scope.pci);

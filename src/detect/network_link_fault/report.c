@@ -4,7 +4,6 @@
 #include "detect/finding_priv.h"
 #include "detect/network_link_fault/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define KEY(name) TC_LIT("tracecore.alert.network_link_fault." name)
 #define ATTRS_MAX 8
 #define EVIDENCE_MAX 16

@@ -11,8 +11,6 @@
 #include "detect/finding_priv.h"
 #include "detect/nvlink_degraded/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define DEVICE_RING_BYTES ((size_t)8 << 20)
 #define METER_RING_BYTES ((size_t)64 << 20)
 #define SWITCH_RING_BYTES ((size_t)20 << 20)
@@ -145,7 +143,7 @@ const struct tc_detector tc_detector_nvlink_degraded = {
     .state_bytes = sizeof(struct nvlink_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -8,8 +8,6 @@
 #include "detect/nvlink_degraded/priv.h"
 #include "event/sxid.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A fault is not cleared by silence, but a day later it is another incident. */
 #define EPISODE_NS (86400 * TC_SECOND)
 /* Switches of one node that are looked at; a DGX-2 has 12. */
@@ -84,7 +82,7 @@ static struct nvlink_device *get_device(struct nvlink_state *st, struct nvlink_d
         key->denials[i].time_ns = TC_TIME_NONE;
     }
     struct nvlink_device *kept = tc__window_push(w, st->scratch, key, sizeof *key, DEVICE_TEXTS,
-                                                 COUNT(DEVICE_TEXTS), st->now_ns);
+                                                 TC_COUNT(DEVICE_TEXTS), st->now_ns);
     if (kept == NULL) {
         return NULL;
     }
@@ -133,7 +131,7 @@ static void end_episode(struct nvlink_device *d)
     d->said = false;
     d->news_ns = TC_WAITING_NEVER;
     d->open = false;
-    for (size_t i = 0; i < COUNT(d->links); i++) {
+    for (size_t i = 0; i < TC_COUNT(d->links); i++) {
         d->links[i] = 0;
     }
 }

@@ -11,8 +11,6 @@
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 #define BOOK_BYTES ((size_t)8 << 20)
 #define ARENA_BYTES ((size_t)56 << 20)
 
@@ -132,7 +130,7 @@ const struct tc_detector tc_detector_pcie_aer = {
     .state_bytes = sizeof(struct pcie_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_advance = on_tick,
     .on_event = on_event,

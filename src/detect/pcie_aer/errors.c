@@ -7,8 +7,6 @@
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* An uncorrectable error is not cleared by silence, but a day later it is another incident. */
 #define EPISODE_NS (86400 * TC_SECOND)
 /* One event does not stand for more: keeps sums in range whatever a producer claims. */
@@ -85,7 +83,7 @@ static struct tc_slice read_layer(struct tc_slice text)
 {
     static const struct tc_slice layers[] = {
         {"physical", 8}, {"data_link", 9}, {"transaction", 11}};
-    for (size_t i = 0; i < COUNT(layers); i++) {
+    for (size_t i = 0; i < TC_COUNT(layers); i++) {
         if (tc_slice_eq(text, layers[i])) {
             return layers[i];
         }

@@ -12,8 +12,6 @@
 #include "detect/pod_evicted/priv.h"
 #include "detect/window_pod_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A step is shorter than the window, so no run begins before a window and ends after it. */
 #define STEPS 16
 /* Runs of one node and condition that one eviction may look at: three sources, STEPS a window,
@@ -215,7 +213,7 @@ static tc_status settle(struct state *st, struct eviction *e, uint64_t old_pos,
         return TC_E_NOMEM;
     }
     struct eviction *kept = tc__window_push(w, st->scratch, e, sizeof *e, EVICTION_TEXTS,
-                                            COUNT(EVICTION_TEXTS), st->now_ns);
+                                            TC_COUNT(EVICTION_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -374,7 +372,7 @@ static tc_status on_pressure(struct state *st, const struct evict_news *news,
     } else {
         struct tc_window_place front = tc__window_find(w, &w->chains, chain, same_run_chain, &run);
         struct run *kept = tc__window_push(w, st->scratch, &run, sizeof run, RUN_TEXTS,
-                                           COUNT(RUN_TEXTS), st->now_ns);
+                                           TC_COUNT(RUN_TEXTS), st->now_ns);
         if (kept == NULL) {
             return TC_E_NOMEM;
         }
@@ -501,7 +499,7 @@ const struct tc_detector tc_detector_pod_evicted = {
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -6,7 +6,6 @@
 #include "detect/finding_priv.h"
 #include "detect/pod_evicted/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT(s)            \
     {                      \
         (s), sizeof(s) - 1 \
@@ -74,7 +73,7 @@ static bool names_pids(struct tc_slice s)
             continue;
         }
         struct tc_slice word = tc_slice_head(tc_slice_from(s, start), i - start);
-        for (size_t k = 0; k < COUNT(PIDS) && word.len > 0; k++) {
+        for (size_t k = 0; k < TC_COUNT(PIDS) && word.len > 0; k++) {
             if (tc_slice_eq_nocase(word, PIDS[k])) {
                 return true;
             }
@@ -86,7 +85,7 @@ static bool names_pids(struct tc_slice s)
 
 enum evict_pressure tc__evict_resource(struct tc_slice text)
 {
-    for (size_t i = 0; i < COUNT(WORDS); i++) {
+    for (size_t i = 0; i < TC_COUNT(WORDS); i++) {
         if (contains(text, WORDS[i].text)) {
             return WORDS[i].pressure;
         }
@@ -166,14 +165,14 @@ static struct tc_slice either(struct tc_slice a, struct tc_slice b)
 static struct tc_slice named_resource(struct tc_slice note)
 {
     static const struct tc_slice markers[] = {TEXT("low on resource:"), TEXT("had condition:")};
-    for (size_t i = 0; i < COUNT(markers); i++) {
+    for (size_t i = 0; i < TC_COUNT(markers); i++) {
         struct tc_slice named = value_after(note, markers[i]);
         if (named.len > 0) {
             return named;
         }
     }
     /* Not as the kubelet writes it; perhaps someone passed it on in other letters. */
-    for (size_t i = 0; i < COUNT(markers); i++) {
+    for (size_t i = 0; i < TC_COUNT(markers); i++) {
         size_t at = tc_slice_find_nocase(note, markers[i]);
         if (at != TC_NPOS) {
             return first_word(tc_slice_trim(tc_slice_from(note, at + markers[i].len)));
@@ -214,7 +213,7 @@ static enum evict_pressure pressure_of(struct tc_slice note)
     if (named.len > 0) {
         return tc__evict_resource(named);
     }
-    if (contains_any(note, LIMITS, COUNT(LIMITS))) {
+    if (contains_any(note, LIMITS, TC_COUNT(LIMITS))) {
         return EVICT_LIMIT;
     }
     return tc__evict_resource(note);
@@ -226,7 +225,7 @@ struct evict_note tc__evict_note(struct tc_slice message)
     struct evict_note out = {.pressure = pressure_of(note)};
     out.conditions = condition_bit(out.pressure) | conditions_of(note);
     if (out.pressure == EVICT_UNKNOWN) {
-        out.planned = contains_any(note, PLANNED, COUNT(PLANNED));
+        out.planned = contains_any(note, PLANNED, TC_COUNT(PLANNED));
         return out;
     }
     if (out.pressure == EVICT_LIMIT) {

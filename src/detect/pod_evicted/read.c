@@ -3,8 +3,6 @@
 #include "detect/finding_priv.h"
 #include "detect/pod_evicted/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* What the node events of the kubelet say. */
 static const struct {
     const char *reason;
@@ -26,7 +24,7 @@ static bool read_condition(const struct tc_event *ev, struct evict_news *out)
         [EVICT_DISK_PRESSURE] = {"DiskPressure", sizeof "DiskPressure" - 1},
         [EVICT_PID_PRESSURE] = {"PIDPressure", sizeof "PIDPressure" - 1},
     };
-    for (unsigned i = 0; i < COUNT(types); i++) {
+    for (unsigned i = 0; i < TC_COUNT(types); i++) {
         if (tc_slice_eq(ev->k8s.type, types[i])) {
             out->condition = (enum evict_condition)i;
         }
@@ -47,7 +45,7 @@ static bool read_node_event(const struct tc_event *ev, struct evict_news *out)
         out->sign.source = EVICT_BY_THRESHOLD;
         return out->condition != EVICT_NONE;
     }
-    for (size_t i = 0; i < COUNT(NODE_EVENTS); i++) {
+    for (size_t i = 0; i < TC_COUNT(NODE_EVENTS); i++) {
         if (tc_slice_eq(ev->k8s.reason, tc_slice_cstr(NODE_EVENTS[i].reason))) {
             out->condition = NODE_EVENTS[i].condition;
             out->pressure = NODE_EVENTS[i].pressure;

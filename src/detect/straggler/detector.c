@@ -10,7 +10,6 @@
 #include "detect/finding_priv.h"
 #include "detect/straggler/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ARENA_BYTES ((size_t)224 << 20)
 /* A training step is no longer than this; a step time above it is no step time. */
 #define STEP_SECONDS_MAX 864000.0
@@ -431,7 +430,7 @@ const struct tc_detector tc_detector_straggler = {
     .state_bytes = sizeof(struct straggler),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -11,8 +11,6 @@
 #include "detect/finding_priv.h"
 #include "detect/thermal_throttle/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* NVML's clock event reasons. Idle, application clocks, the power cap, sync boost and
  * display clocks are how a GPU is run, and never count. */
 #define REASON_HW_SLOWDOWN 0x8U
@@ -73,7 +71,7 @@ static struct heat_gpu *gpu_of(struct heat_state *st, const struct tc_gpu *names
             .whole_ns = TC_TIME_NONE,
             .clear_ns = TC_TIME_NONE,
         };
-        gpu = tc__window_push(w, st->scratch, &fresh, sizeof fresh, GPU_TEXTS, COUNT(GPU_TEXTS),
+        gpu = tc__window_push(w, st->scratch, &fresh, sizeof fresh, GPU_TEXTS, TC_COUNT(GPU_TEXTS),
                               st->now_ns);
     }
     if (gpu != NULL) {
@@ -498,7 +496,7 @@ const struct tc_detector tc_detector_thermal_throttle = {
     .state_bytes = sizeof(struct heat_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

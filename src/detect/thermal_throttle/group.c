@@ -62,7 +62,7 @@ tc_status tc__heat_learn_rack(struct heat_state *st, const struct tc_event *ev)
         return TC_OK;
     }
     struct heat_rack *kept = tc__window_push(&st->racks, st->scratch, &key, sizeof key, RACK_TEXTS,
-                                             sizeof RACK_TEXTS / sizeof RACK_TEXTS[0], st->now_ns);
+                                             TC_COUNT(RACK_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -89,9 +89,8 @@ static struct heat_group *group_of(struct heat_state *st, const struct heat_gpu 
     struct tc_window *w = &st->groups;
     struct tc_window_place place = tc__window_find(w, &w->index, hash, same_group, &key);
     if (place.record == NULL) {
-        struct heat_group *kept =
-            tc__window_push(w, st->scratch, &key, sizeof key, GROUP_TEXTS,
-                            sizeof GROUP_TEXTS / sizeof GROUP_TEXTS[0], st->now_ns);
+        struct heat_group *kept = tc__window_push(w, st->scratch, &key, sizeof key, GROUP_TEXTS,
+                                                  TC_COUNT(GROUP_TEXTS), st->now_ns);
         if (kept == NULL) {
             return NULL;
         }

@@ -14,8 +14,6 @@
 #include "detect/xid_correlation/priv.h"
 #include "event/metric.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Pods of one node that one event may look at: a node has at most a few hundred. */
 #define PODS_VISITED_MAX 512
 
@@ -65,13 +63,13 @@ static tc_status keep_pod(struct xid_state *st, struct xid_pod *pod, uint64_t ol
     struct tc_window *w = &st->pods;
     struct xid_pod *old = tc__window_at(w, old_pos);
     if (old != NULL &&
-        tc__window_rewrite(old, pod, sizeof *pod, POD_TEXTS, COUNT(POD_TEXTS), st->now_ns)) {
+        tc__window_rewrite(old, pod, sizeof *pod, POD_TEXTS, TC_COUNT(POD_TEXTS), st->now_ns)) {
         st->rewritten_ns = st->now_ns;
         *out = old;
         return TC_OK;
     }
     struct xid_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
-                                               COUNT(POD_TEXTS), st->now_ns);
+                                               TC_COUNT(POD_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -479,7 +477,7 @@ const struct tc_detector tc_detector_xid_correlation = {
     .state_bytes = sizeof(struct xid_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
-    .param_count = COUNT(PARAMS),
+    .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
     .on_tick = on_tick,

@@ -6,8 +6,6 @@
 #include "detect/finding_priv.h"
 #include "detect/xid_correlation/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Boards at one address after which pods are not looked at again for the next one: nobody swaps
  * so many, and an inventory that flaps must not cost a walk each time. */
 #define CHANGES_MAX 16
@@ -145,7 +143,7 @@ tc_status tc__xid_learn_place(struct xid_state *st, const struct tc_scope *scope
         .uuid = scope->gpu_uuid,
     };
     const struct xid_place *kept = tc__window_push(w, st->scratch, &place, sizeof place,
-                                                   PLACE_TEXTS, COUNT(PLACE_TEXTS), st->now_ns);
+                                                   PLACE_TEXTS, TC_COUNT(PLACE_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -216,8 +214,8 @@ tc_status tc__xid_learn_use(struct xid_state *st, const struct tc_event *ev,
         return TC_OK;
     }
     uint64_t before = newest == NULL ? TC_RING_NONE : newest->head.pos;
-    struct xid_use *kept =
-        tc__window_push(w, st->scratch, &use, sizeof use, USE_TEXTS, COUNT(USE_TEXTS), st->now_ns);
+    struct xid_use *kept = tc__window_push(w, st->scratch, &use, sizeof use, USE_TEXTS,
+                                           TC_COUNT(USE_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
@@ -296,7 +294,7 @@ tc_status tc__xid_learn_gauge(struct xid_state *st, const struct tc_event *ev, b
         return TC_OK;
     }
     const struct xid_gauge *kept = tc__window_push(w, st->scratch, &gauge, sizeof gauge,
-                                                   GAUGE_TEXTS, COUNT(GAUGE_TEXTS), st->now_ns);
+                                                   GAUGE_TEXTS, TC_COUNT(GAUGE_TEXTS), st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }

@@ -6,7 +6,6 @@
 #include "detect/finding_priv.h"
 #include "detect/xid_correlation/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT(s)            \
     {                      \
         (s), sizeof(s) - 1 \
@@ -69,11 +68,11 @@ static bool listed(struct tc_slice s, const struct tc_slice *list, size_t count)
     return false;
 }
 
-#define LISTED(s, list) listed((s), (list), COUNT(list))
+#define LISTED(s, list) listed((s), (list), TC_COUNT(list))
 
 static bool names_setup_fault(struct tc_slice message)
 {
-    for (size_t i = 0; i < COUNT(SETUP_FAULTS); i++) {
+    for (size_t i = 0; i < TC_COUNT(SETUP_FAULTS); i++) {
         if (tc_slice_find_nocase(message, SETUP_FAULTS[i]) != TC_NPOS) {
             return true;
         }

@@ -9,8 +9,6 @@
 #include "detect/finding_priv.h"
 #include "detect/xid_correlation/priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Xids of one node that one event may look at: a node has 8 or 16 GPUs. A pod whose node has more
  * is reported as incomplete. */
 #define VISITED_MAX 512
@@ -275,8 +273,8 @@ tc_status tc__xid_note(struct xid_state *st, struct xid_run *run, const struct x
     run->at_once = 1;
     struct tc_window_place chain =
         tc__window_find(w, &w->chains, tc__xid_node_hash(run->node), same_node, run);
-    kept =
-        tc__window_push(w, st->scratch, run, sizeof *run, RUN_TEXTS, COUNT(RUN_TEXTS), st->now_ns);
+    kept = tc__window_push(w, st->scratch, run, sizeof *run, RUN_TEXTS, TC_COUNT(RUN_TEXTS),
+                           st->now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }

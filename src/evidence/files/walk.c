@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "evidence/files/files_priv.h"
 
+#include "base/grow.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -37,15 +39,8 @@ static void tell_odd(const struct walk *w, const char *folder, const char *name)
 
 static tc_status note(struct walk *w, const struct tc_digest *digest, struct tc_error *err)
 {
-    if (w->count == w->cap) {
-        size_t cap = 2 * w->cap + 256;
-        struct tc_digest *grown =
-            cap > FOLDER_MAX ? NULL : realloc(w->digests, cap * sizeof *grown);
-        if (grown == NULL) {
-            return tc_fail(err, TC_E_NOMEM, 0, "no memory to list %s", w->files->dir);
-        }
-        w->digests = grown;
-        w->cap = cap;
+    if (tc_grow_items(w->digests, w->cap, w->count + 1, FOLDER_MAX) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory to list %s", w->files->dir);
     }
     w->digests[w->count++] = *digest;
     return TC_OK;

@@ -5,8 +5,10 @@
  *
  *   "DSSEv1" SP length(type) SP type SP length(payload) SP payload
  */
+#include "base/base64.h"
 #include "base/canonical.h"
 #include "base/json.h"
+#include "base/json_out.h"
 #include "evidence/file_priv.h"
 #include "evidence/sign/sign_priv.h"
 
@@ -60,21 +62,24 @@ static tc_status write_statement(const struct tc_subject *subjects, size_t subje
         return no_memory(err);
     }
     struct tc_buf b = tc_buf_make(text, cap);
-    tc_buf_lit(&b, "{\"_type\":\"" STATEMENT_TYPE "\",\"subject\":[");
+    struct tc_json_out j = tc_json_out_make(&b);
+    tc_json_add_object(&j);
+    tc_json_put_plain(&j, "_type", TC_LIT(STATEMENT_TYPE));
+    tc_json_put_array(&j, "subject");
     for (size_t i = 0; i < subject_count; i++) {
         char hex[TC__HEX_BYTES];
         tc__hex(hex, &subjects[i].digest);
-        tc_buf_str(&b, i == 0 ? TC_LIT("{\"name\":") : TC_LIT(",{\"name\":"));
-        tc_buf_json(&b, subjects[i].name);
-        tc_buf_lit(&b, ",\"digest\":{\"sha256\":\"");
-        tc_buf_put(&b, hex, sizeof hex);
-        tc_buf_lit(&b, "\"}}");
+        tc_json_add_object(&j);
+        tc_json_put_str(&j, "name", subjects[i].name);
+        tc_json_put_object(&j, "digest");
+        tc_json_put_plain(&j, "sha256", tc_slice_make(hex, sizeof hex));
+        tc_json_end_object(&j);
+        tc_json_end_object(&j);
     }
-    tc_buf_lit(&b, "],\"predicateType\":");
-    tc_buf_json(&b, predicate_type);
-    tc_buf_lit(&b, ",\"predicate\":");
-    tc_buf_str(&b, predicate_json);
-    tc_buf_char(&b, '}');
+    tc_json_end_array(&j);
+    tc_json_put_str(&j, "predicateType", predicate_type);
+    tc_json_put_raw(&j, "predicate", predicate_json);
+    tc_json_end_object(&j);
     tc_status status = tc_canonical_text(tc_buf_slice(&b), out_text, out_len, err);
     free(text);
     return status;
@@ -98,7 +103,7 @@ static tc_status write_envelope(const struct tc_sign_key *key, struct tc_slice p
                                 const uint8_t signature[TC__SIGNATURE_BYTES], char **out_text,
                                 size_t *out_len, struct tc_error *err)
 {
-    size_t cap = FRAME_BYTES + TC__BASE64_LEN(payload.len);
+    size_t cap = FRAME_BYTES + TC_BASE64_LEN(payload.len);
     char *text = malloc(cap);
     char hex[TC__HEX_BYTES];
     if (text == NULL) {
@@ -107,11 +112,13 @@ static tc_status write_envelope(const struct tc_sign_key *key, struct tc_slice p
     struct tc_buf b = tc_buf_make(text, cap);
     tc__hex(hex, &key->id);
     tc_buf_lit(&b, "{\"payload\":\"");
-    tc_buf_end(&b, tc__base64_put(text + b.len, (const uint8_t *)payload.ptr, payload.len));
+    tc_buf_end(&b, tc_base64_put(text + b.len, payload, true));
     tc_buf_lit(&b, "\",\"payloadType\":\"" PAYLOAD_TYPE "\",\"signatures\":[{\"keyid\":\"");
     tc_buf_put(&b, hex, sizeof hex);
     tc_buf_lit(&b, "\",\"sig\":\"");
-    tc_buf_end(&b, tc__base64_put(text + b.len, signature, TC__SIGNATURE_BYTES));
+    tc_buf_end(&b,
+               tc_base64_put(text + b.len,
+                             tc_slice_make((const char *)signature, TC__SIGNATURE_BYTES), true));
     tc_buf_lit(&b, "\"}]}");
     *out_text = text;
     *out_len = b.len;
@@ -151,8 +158,8 @@ static bool signed_by(const struct tc_sign_key *key, struct tc_slice message,
 {
     uint8_t signature[TC__SIGNATURE_BYTES + 8];
     size_t len = 0;
-    if (base64.len > TC__BASE64_LEN(TC__SIGNATURE_BYTES) ||
-        !tc__base64_get(base64, signature, &len) || len != TC__SIGNATURE_BYTES) {
+    if (base64.len > TC_BASE64_LEN(TC__SIGNATURE_BYTES) ||
+        !tc_base64_get(base64, signature, &len) || len != TC__SIGNATURE_BYTES) {
         return false;
     }
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -256,7 +263,7 @@ static tc_status check_envelope(const struct tc_sign_key *key, struct tc_json en
         return no_memory(err);
     }
     tc_status status = TC_OK;
-    if (base64.len == 0 || !tc__base64_get(base64, payload, &len)) {
+    if (base64.len == 0 || !tc_base64_get(base64, payload, &len)) {
         status = tc_fail(err, TC_E_MALFORMED, 0, "no DSSE envelope: its payload is no base64");
     }
     struct tc_slice text = tc_slice_make((const char *)payload, len);

@@ -121,7 +121,7 @@ static int on_value(http_parser *p, const char *at, size_t len)
         h->in_value = true;
         h->field = TC__HTTP_NO_FIELD;
         struct tc_slice name = tc_slice_make(h->name, h->name_len);
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(known); i++) {
             if (tc_slice_eq(name, known[i].name)) {
                 h->field = known[i].field;
             }

@@ -34,7 +34,7 @@ static bool known(struct tc_slice service)
         {"opentelemetry.proto.collector.metrics.v1.MetricsService", 55},
         {"opentelemetry.proto.collector.trace.v1.TraceService", 51},
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (tc_slice_eq(service, names[i])) {
             return true;
         }

@@ -18,7 +18,7 @@
 /* nghttp2's largest is the buffer of an outgoing frame, a little over 16 KiB. */
 static const uint32_t class_bytes[] = {64,   128,  192,  256,   512,   768,  1024,
                                        2048, 4096, 8192, 17408, 34816, 69632};
-#define CLASSES (sizeof class_bytes / sizeof class_bytes[0])
+#define CLASSES TC_COUNT(class_bytes)
 
 struct block {
     alignas(16) uint32_t size; /* what the account was charged */

@@ -159,7 +159,7 @@ static bool keep_header(struct tc__h2_stream *s, struct tc_slice name, struct tc
                 {TC_LIT("grpc-encoding"), &s->req.content_encoding},
                 {TC_LIT("grpc-timeout"), &s->timeout},
                 {TC_LIT("authorization"), &s->req.authorization}};
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(kept); i++) {
         if (tc_slice_eq(name, kept[i].name)) {
             return keep(s, kept[i].slot, value);
         }

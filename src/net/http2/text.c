@@ -4,6 +4,7 @@
  * details that a retry needs.
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+#include "base/base64.h"
 #include "base/pb.h"
 #include "net/http2/priv.h"
 
@@ -28,7 +29,7 @@ bool tc__grpc_timeout(struct tc_slice text, int64_t *out_ns)
     if (!tc_slice_is_u64(tc_slice_head(text, text.len - 1), &count)) {
         return false;
     }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(units); i++) {
         if (text.ptr[text.len - 1] == units[i].unit) {
             /* Eight digits of hours do not fit in ns. */
             bool fits = (int64_t)count < TIMEOUT_MAX / units[i].ns;
@@ -60,29 +61,6 @@ size_t tc__grpc_message(struct tc_slice text, char *out, size_t cap)
     return len;
 }
 
-static size_t base64(struct tc_slice bytes, char *out, size_t cap)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t len = 0;
-    unsigned held = 0;
-    unsigned bits = 0;
-    if ((bytes.len * 8 + 5) / 6 > cap) {
-        return 0;
-    }
-    for (size_t i = 0; i < bytes.len; i++) {
-        held = held << 8 | (unsigned char)bytes.ptr[i];
-        bits += 8;
-        while (bits >= 6) {
-            bits -= 6;
-            out[len++] = digits[(held >> bits) & 63];
-        }
-    }
-    if (bits > 0) {
-        out[len++] = digits[(held << (6 - bits)) & 63];
-    }
-    return len;
-}
-
 size_t tc__grpc_details(int grpc_status, struct tc_slice message, unsigned retry_after_s, char *out,
                         size_t cap)
 {
@@ -101,6 +79,7 @@ size_t tc__grpc_details(int grpc_status, struct tc_slice message, unsigned retry
     tc_pb_put_number(&s, 1, (uint64_t)grpc_status); /* google.rpc.Status */
     tc_pb_put_bytes(&s, 2, message);
     tc_pb_put_bytes(&s, 3, tc_buf_slice(&a));
-    bool fits = !d.overflowed && !r.overflowed && !a.overflowed && !s.overflowed;
-    return fits ? base64(tc_buf_slice(&s), out, cap) : 0;
+    bool fits = !d.overflowed && !r.overflowed && !a.overflowed && !s.overflowed &&
+                TC_BASE64_LEN(s.len) <= cap;
+    return fits ? (size_t)(tc_base64_put(out, tc_buf_slice(&s), false) - out) : 0;
 }

@@ -189,13 +189,13 @@ static void count_errors(struct tc_result *r, struct tc_result_row *row, struct 
             return;
         }
     }
-    const struct tc_result_cell *told = &row->cells[TC_SERVING_ERRORS];
-    if (told->known) {
-        if (errors > 0 && errors != told->integer) {
+    if (tc_result_known(row, TC_SERVING_ERRORS)) {
+        int64_t told = tc_result_get_int(row, TC_SERVING_ERRORS);
+        if (errors > 0 && errors != told) {
             tc_result_note(r, true, "/error_summary", "error_request_count",
                            "error_request_count is %" PRId64
                            ", and the counts of error_summary make %" PRId64,
-                           told->integer, errors);
+                           told, errors);
         }
         return;
     }
@@ -242,7 +242,7 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     count_errors(r, row, o);
     tc_metrics_requests(r, row);
     /* Other tools copy the summary without the counts. */
-    if (row != NULL && row->cells[TC_SERVING_COMPLETED].known) {
+    if (row != NULL && tc_result_known(row, TC_SERVING_COMPLETED)) {
         TC_TRY(tc_serving_require_completed(row, "request_count", err));
     }
     tell_config(r, row, o);

@@ -212,13 +212,13 @@ static void tell_columns(struct tc_result *r, struct tc_result_row *row, struct 
         double p;
     } PERCENTILES[] = {{"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}};
     const struct tc_map_dist *dist = tc_metrics_dist(tc_slice_cstr(s->name));
-    if (dist == NULL || row == NULL || row->cells[dist->column].known) {
+    if (dist == NULL || row == NULL || tc_result_known(row, dist->column)) {
         return;
     }
     const char *unit = s->unit[0] == '\0' ? "ms" : s->unit;
     double mean = tc__stats_mean(&s->stats);
     put_stat(r, row, dist->column, s, "avg", dist->measures, unit, mean);
-    for (size_t i = 0; i < sizeof PERCENTILES / sizeof PERCENTILES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(PERCENTILES); i++) {
         put_stat(r, row, dist->column + 1 + i, s, PERCENTILES[i].name, dist->measures, unit,
                  tc__stats_percentile(&s->stats, PERCENTILES[i].p));
     }
@@ -230,9 +230,9 @@ static void tell_columns(struct tc_result *r, struct tc_result_row *row, struct 
 static void tell_slice(struct tc_result *r, const struct tc_result_row *serving, struct series *s)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SLICE, "%.*s", TC_FMT(serving->where));
-    tc_result_text(r, row, TC_SLICE_METRIC, tc_slice_cstr(s->name));
-    tc_result_text(r, row, TC_SLICE_UNIT, tc_slice_cstr(s->unit));
-    tc_result_text(r, row, TC_SLICE_POINT, serving->cells[TC_SERVING_WORKLOAD_POINT].text);
+    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(s->name));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(s->unit));
+    tc_result_text(row, TC_SLICE_POINT, tc_result_get_text(serving, TC_SERVING_WORKLOAD_POINT));
     const struct tc_map_dist *dist = tc_metrics_dist(tc_slice_cstr(s->name));
     const char *measures = dist == NULL ? s->name : dist->measures;
     if (row != NULL) {

@@ -72,7 +72,7 @@ static struct tc_serving_point tell_parameters(struct tc_result_row *row, struct
 static size_t column_of(const struct tc_map_dist *dist, struct tc_slice statistic)
 {
     static const char *const NAMES[] = {"avg", "p50", "p90", "p95", "p99"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
         if (tc_slice_eq(statistic, tc_slice_cstr(NAMES[i]))) {
             return dist->column + i;
         }
@@ -150,7 +150,7 @@ static tc_status read_combination(struct tc_result *r, struct tc_json one, const
         read_metrics(r, row, point, metrics);
     }
     tc_metrics_requests(r, row);
-    if (row != NULL && row->cells[TC_SERVING_COMPLETED].known) {
+    if (row != NULL && tc_result_known(row, TC_SERVING_COMPLETED)) {
         TC_TRY(tc_serving_require_completed(row, "request_count", err));
     }
     return TC_OK;

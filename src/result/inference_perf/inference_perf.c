@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define NOTE_TPOT "per request: (last token - first token) / (output tokens - 1)"
 #define NOTE_ITL \
@@ -212,13 +211,13 @@ static void read_server(struct tc_result *r, struct tc_json root)
         {"successes/output_len/rate", "server.output_len.rate", "server_output_rate", "tokens/s"},
     };
     double value = 0;
-    for (size_t i = 0; i < COUNT_OF(SERVER_DISTS); i++) {
+    for (size_t i = 0; i < TC_COUNT(SERVER_DISTS); i++) {
         const struct tc_map_dist *d = &SERVER_DISTS[i];
         if (is_object(root, d->path)) {
             tc_map_slice(r, S(""), TC_EMPTY, root, &STYLE, d, d->slice);
         }
     }
-    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+    for (size_t i = 0; i < TC_COUNT(numbers); i++) {
         if (tc_map_number_at(root, numbers[i].path, &value)) {
             tc_map_slice_value(r, S(""), TC_EMPTY, numbers[i].metric, numbers[i].measures,
                                numbers[i].unit, numbers[i].unit, value, NOTE_SERVER);
@@ -250,12 +249,12 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     stage_point(root, &more);
     point.more = tc_buf_slice(&more);
     struct tc_slice text = tc_serving_set_point(r, row, &point);
-    tc_map_values(r, row, root, VALUES, COUNT_OF(VALUES));
-    tc_map_dists(r, row, text, root, &STYLE, DISTS, COUNT_OF(DISTS));
+    tc_map_values(r, row, root, VALUES, TC_COUNT(VALUES));
+    tc_map_dists(r, row, text, root, &STYLE, DISTS, TC_COUNT(DISTS));
     if (tc_map_at(root, "load_summary", &load)) {
         tc_serving_load(r, row, load, "concurrency", "requested_rate");
     }
-    for (size_t i = 0; i < COUNT_OF(SINGLES); i++) {
+    for (size_t i = 0; i < TC_COUNT(SINGLES); i++) {
         if (tc_map_number_at(root, SINGLES[i].path, &value)) {
             tc_map_slice_value(r, S(""), text, SINGLES[i].metric, SINGLES[i].measures,
                                SINGLES[i].unit, SINGLES[i].unit, value, NULL);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define MADE "computed by tracecore over the requests"
 #define MS_PER_S 1000.0
@@ -145,11 +144,11 @@ static tc_status read_request(struct requests *q, struct tc_json o, const char *
         return TC_OK;
     }
     q->completed++;
-    if (tokens_at(o, inputs, COUNT_OF(inputs), &input)) {
+    if (tokens_at(o, inputs, TC_COUNT(inputs), &input)) {
         q->input_tokens += input;
         q->has_input = true;
     }
-    if (tokens_at(o, outputs, COUNT_OF(outputs), &output)) {
+    if (tokens_at(o, outputs, TC_COUNT(outputs), &output)) {
         q->output_tokens += output;
         q->has_output = true;
     }
@@ -176,7 +175,7 @@ static void put_group(struct requests *q, struct tc_result_row *row, enum group 
         tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note);
     if (GROUP_OF[g].column != TC_MAP_NO_COLUMN) {
         tc_result_real(row, GROUP_OF[g].column, tc__stats_mean(s), mean);
-        for (size_t i = 0; i < COUNT_OF(points); i++) {
+        for (size_t i = 0; i < TC_COUNT(points); i++) {
             (void)snprintf(field, sizeof field, "requests.%s.%s", GROUP_OF[g].field, names[i]);
             tc_result_real(
                 row, GROUP_OF[g].column + 1 + i, tc__stats_percentile(s, points[i]),
@@ -185,8 +184,8 @@ static void put_group(struct requests *q, struct tc_result_row *row, enum group 
     }
     struct tc_result_row *slice = tc_result_add(q->r, TC_TABLE_SLICE, "%s", "");
     (void)snprintf(field, sizeof field, "requests.%s", GROUP_OF[g].field);
-    tc_result_text(q->r, slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].field));
-    tc_result_text(q->r, slice, TC_SLICE_UNIT, S("ms"));
+    tc_result_text(slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].field));
+    tc_result_text(slice, TC_SLICE_UNIT, S("ms"));
     tc__stats_slice(
         s, slice, tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note));
 }

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 #define NO TC_MAP_NO_COLUMN
 #define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
 #define NOTE_RUN "all of the profiling phase: the warm-up is not counted"
@@ -81,7 +80,7 @@ static const char *unit_of(struct tc_slice name)
 static bool is_used(const struct tc_result_row *row, const char *field)
 {
     for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
-        const struct tc_definition *d = row->cells[i].definition;
+        const struct tc_definition *d = row->definitions[i];
         if (d != NULL && tc_slice_eq(tc_slice_cstr(d->field), tc_slice_cstr(field))) {
             return true;
         }
@@ -154,9 +153,9 @@ void tc__inferencex_nested(struct tc_result *r, struct tc_result_row *row, struc
         return;
     }
     count_requests(r, row, o);
-    tc_map_values(r, row, o, VALUES, COUNT_OF(VALUES));
-    tc_map_dists(r, row, point, o, &STYLE, DISTS, COUNT_OF(DISTS));
-    for (size_t i = 0; i < COUNT_OF(GROUPS); i++) {
+    tc_map_values(r, row, o, VALUES, TC_COUNT(VALUES));
+    tc_map_dists(r, row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
+    for (size_t i = 0; i < TC_COUNT(GROUPS); i++) {
         put_group(r, row, point, o, i);
     }
 }

@@ -171,7 +171,7 @@ static void tell_facts(struct tc_result *r, struct tc_json o)
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_STATUS, TC_LIT("succeeded"));
     char data[256];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    tc_serving_sizes(&b, o, SIZES, sizeof SIZES / sizeof SIZES[0]);
+    tc_serving_sizes(&b, o, SIZES, TC_COUNT(SIZES));
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DEPLOYMENT, tc_buf_slice(&b));
 }
 
@@ -192,8 +192,8 @@ static struct tc_serving_point point_of(struct tc_json o, bool several, struct t
                           ? value
                           : tc_serving_each(o, "total_output_tokens", "completed");
     if (several) {
-        tc_serving_sizes(more, o, SETTINGS, sizeof SETTINGS / sizeof SETTINGS[0]);
-        tc_serving_sizes(more, o, SIZES, sizeof SIZES / sizeof SIZES[0]);
+        tc_serving_sizes(more, o, SETTINGS, TC_COUNT(SETTINGS));
+        tc_serving_sizes(more, o, SIZES, TC_COUNT(SIZES));
     }
     p.more = tc_buf_slice(more);
     return p;
@@ -207,11 +207,10 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     struct tc_buf more = tc_buf_make(data, sizeof data);
     struct tc_serving_point p = point_of(o, common->several, &more);
     struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_map_values(r, row, o, VALUES, sizeof VALUES / sizeof VALUES[0]);
+    tc_map_values(r, row, o, VALUES, TC_COUNT(VALUES));
     bool agentic = tc_serving_has(o, "scenario_type");
     const struct tc_map_dist *dists = agentic ? AGENTIC : DISTS;
-    size_t dist_count =
-        agentic ? sizeof AGENTIC / sizeof AGENTIC[0] : sizeof DISTS / sizeof DISTS[0];
+    size_t dist_count = agentic ? TC_COUNT(AGENTIC) : TC_COUNT(DISTS);
     tc_map_dists(r, row, point, o, &STYLE, dists, dist_count);
     if (tc__inferencex_is_nested(o)) {
         tc__inferencex_nested(r, row, point, o);
@@ -226,8 +225,8 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_serving_common_add(common, &p);
     tell_facts(r, o);
     tc_serving_date(r, row, o);
-    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, sizeof EXTRAS / sizeof EXTRAS[0]);
-    for (size_t i = 0; i < sizeof RESTS / sizeof RESTS[0]; i++) {
+    tc_serving_rest(r, row, point, o, "_ms", "ms", EXTRAS, TC_COUNT(EXTRAS));
+    for (size_t i = 0; i < TC_COUNT(RESTS); i++) {
         tc_serving_rest(r, row, point, o, RESTS[i].suffix, RESTS[i].unit, NULL, 0);
     }
     for (size_t i = 0; i < dist_count; i++) {

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define PATH_MAX_BYTES 128
 #define LENGTH_MAX 256
@@ -87,10 +86,10 @@ static bool parse_duration(struct tc_slice text, double *out_s)
             return false;
         }
         size_t unit = 0;
-        while (unit < COUNT_OF(units) && units[unit].letter != text.ptr[len]) {
+        while (unit < TC_COUNT(units) && units[unit].letter != text.ptr[len]) {
             unit++;
         }
-        if (unit == COUNT_OF(units)) {
+        if (unit == TC_COUNT(units)) {
             return false;
         }
         sum += value * units[unit].seconds;
@@ -215,11 +214,11 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
     if (!tc_map_at(root, shape->latency, &latency)) {
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         struct tc_map_dist dist = {
             .path = names[i], .column = TC_MAP_NO_COLUMN, .std_column = TC_MAP_NO_COLUMN};
         dist.measures = tc__llm_d_measures(l, names[i], &dist.note);
-        for (size_t k = 0; k < COUNT_OF(latencies); k++) {
+        for (size_t k = 0; k < TC_COUNT(latencies); k++) {
             if (strcmp(dist.measures, latencies[k].measures) == 0) {
                 dist.column = latencies[k].column;
                 dist.std_column = latencies[k].std_column;
@@ -259,7 +258,7 @@ static void set_throughput(struct tc__llm_d *l, struct tc_result_row *row, struc
     if (!tc_map_at(root, shape->throughput, &throughput)) {
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+    for (size_t i = 0; i < TC_COUNT(numbers); i++) {
         struct tc_map_value value = numbers[i];
         char path[PATH_MAX_BYTES];
         const char *slash = strchr(value.path, '/');
@@ -286,7 +285,7 @@ static void tell_length(struct tc__llm_d *l, struct tc_json root, const char *pa
     }
     tc_buf_lit(&b, "{\"distribution\":");
     tc_buf_json(&b, tc_slice_head(tc_map_string_at(v, "distribution"), 32));
-    for (size_t i = 0; i < COUNT_OF(members); i++) {
+    for (size_t i = 0; i < TC_COUNT(members); i++) {
         double value = 0;
         if (tc_map_number_at(v, members[i], &value)) {
             tc_buf_lit(&b, ",");
@@ -412,7 +411,7 @@ static void tell_run(struct tc__llm_d *l, struct tc_json root)
         {"scenario/model/name", TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL},
         {"scenario/model/quantization", TC_TABLE_WORKLOAD, TC_WORKLOAD_PRECISION},
     };
-    for (size_t i = 0; i < COUNT_OF(facts); i++) {
+    for (size_t i = 0; i < TC_COUNT(facts); i++) {
         tc_result_fact_text(l->r, facts[i].table, facts[i].column,
                             tc_map_string_at(root, facts[i].path));
     }
@@ -436,7 +435,7 @@ static tc_status read_version(struct tc__llm_d *l, struct tc_json root, const st
     }
     tc_result_tool_version(l->r, tc_slice_cstr(text));
     bool is_known = text[0] == '\0'; /* the schema has a default */
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
         is_known = is_known || strcmp(text, known[i]) == 0;
     }
     if (is_object(root, "results")) {

@@ -17,7 +17,6 @@
 /* A pointer in a note; longer ones are cut. */
 #define UNITS_POINTER_MAX 256
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define POINTER_MAX 512
 #define NAME_MAX_BYTES 256
@@ -77,7 +76,7 @@ const char *tc__llm_d_measures(const struct tc__llm_d *l, const char *name, cons
         *out_note = "per request: (last token - start) / output tokens";
         return "normalized_tpot";
     }
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (strcmp(name, names[i].name) == 0) {
             *out_note = names[i].note;
             return names[i].measures;
@@ -94,7 +93,7 @@ static bool is_noise(struct tc_slice key)
     static const char *const words[] = {"aggregate",  "aggregated",  "components",
                                         "statistics", "time_series", "series",
                                         "pods",       "controllers", "replica_health"};
-    for (size_t i = 0; i < COUNT_OF(words); i++) {
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
         if (tc_slice_eq(key, tc_slice_cstr(words[i]))) {
             return true;
         }
@@ -154,7 +153,7 @@ static struct tc_slice point_of(const struct walk *w, struct tc_json last, struc
     for (size_t i = 0; i <= w->depth; i++) {
         struct tc_json v = i < w->depth ? w->levels[i].value : last;
         bool labelled = false;
-        for (size_t k = 0; k < COUNT_OF(labels); k++) {
+        for (size_t k = 0; k < TC_COUNT(labels); k++) {
             struct tc_slice text = tc_map_string_at(v, labels[k].member);
             tc_map_point_text(b, labels[k].key, tc_slice_head(text, 96));
             labelled = labelled || text.len > 0;
@@ -194,12 +193,12 @@ static struct tc_result_row *add_slice(struct walk *w, struct tc_json last, cons
     struct tc_buf point = tc_buf_make(data, sizeof data);
     struct tc_result_row *row =
         tc_result_add(w->l->r, TC_TABLE_SLICE, "%.*s", TC_FMT(tc_buf_slice(&w->pointer)));
-    tc_result_text(w->l->r, row, TC_SLICE_METRIC, tc_buf_slice(&w->metric));
-    tc_result_text(w->l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(w->l->r, row, TC_SLICE_POINT, point_of(w, last, &point));
+    tc_result_text(row, TC_SLICE_METRIC, tc_buf_slice(&w->metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, point_of(w, last, &point));
     for (size_t i = 0; i <= w->depth; i++) {
         struct tc_json v = i < w->depth ? w->levels[i].value : last;
-        tc_result_text(w->l->r, row, TC_SLICE_NODE, tc_map_string_at(v, "node"));
+        tc_result_text(row, TC_SLICE_NODE, tc_map_string_at(v, "node"));
     }
     set_window(w, row, last);
     return row;
@@ -219,7 +218,7 @@ static bool is_free(struct tc_slice pointer)
     }
     struct tc_slice member =
         tc_slice_cut(tc_slice_from(pointer, at + S("/observability/").len), '/', &rest);
-    for (size_t i = 0; i < COUNT_OF(typed); i++) {
+    for (size_t i = 0; i < TC_COUNT(typed); i++) {
         if (tc_slice_eq(member, tc_slice_cstr(typed[i]))) {
             return false;
         }
@@ -236,7 +235,7 @@ static bool is_of_schema(struct tc_slice spelling)
         "Tbit/s",    "GiB/s",    "MB/s",     "GB/s",     "TB/s",  "ms/token", "s/token", "tokens/s",
         "queries/s", "images/s", "videos/s", "audios/s", "Watts",
     };
-    for (size_t i = 0; i < COUNT_OF(UNITS); i++) {
+    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
         if (tc_slice_eq(spelling, tc_slice_cstr(UNITS[i]))) {
             return true;
         }
@@ -270,7 +269,7 @@ static tc_status unit_of(struct walk *w, struct tc_slice spelling, const char **
 static bool has_statistics(struct tc_json v)
 {
     double number = 0;
-    for (size_t i = 0; i < COUNT_OF(STATS); i++) {
+    for (size_t i = 0; i < TC_COUNT(STATS); i++) {
         if (tc_map_number_at(v, STATS[i].name, &number)) {
             return true;
         }
@@ -293,7 +292,7 @@ static void on_statistics(struct walk *w, struct tc_json v, struct tc_slice spel
     last = last == NULL ? metric : last + 1;
     const char *source = tc_result_cstr(r, spelling);
     const char *measures = tc__llm_d_measures(w->l, last, &note);
-    for (size_t i = 0; i < COUNT_OF(STATS); i++) {
+    for (size_t i = 0; i < TC_COUNT(STATS); i++) {
         char field[NAME_MAX_BYTES + 8];
         if (!tc_map_number_at(v, STATS[i].name, &value)) {
             continue;
@@ -328,12 +327,12 @@ static bool counts_numbers(struct tc_slice pointer)
 
 static bool is_statistic(struct tc_slice key)
 {
-    for (size_t i = 0; i < COUNT_OF(STATS); i++) {
+    for (size_t i = 0; i < TC_COUNT(STATS); i++) {
         if (tc_slice_eq(key, tc_slice_cstr(STATS[i].name))) {
             return true;
         }
     }
-    for (size_t i = 0; i < COUNT_OF(OTHER_STATS); i++) {
+    for (size_t i = 0; i < TC_COUNT(OTHER_STATS); i++) {
         if (tc_slice_eq(key, tc_slice_cstr(OTHER_STATS[i]))) {
             return true;
         }

@@ -163,7 +163,7 @@ static const char *read_mlp(struct tc__mllog_events *m, struct tc_slice text, si
     if (e->key.len == 0) {
         return "key: a name is needed";
     }
-    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(KEYS); i++) {
         if (tc_slice_eq(e->key, tc_slice_cstr(KEYS[i].old))) {
             e->key = tc_slice_cstr(KEYS[i].now);
         }

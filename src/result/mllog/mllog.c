@@ -75,7 +75,7 @@ static void add_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event
     }
     tc__mllog_point(l, &point);
     tc_map_point_text(&point, "metric", tc_slice_cstr(name));
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(places); i++) {
         /* 0.5 says epoch. */
         if (tc_map_number_at(e->metadata, places[i], &number) ||
             (i == 0 && tc_map_number_at(e->metadata, "epoch", &number))) {
@@ -84,7 +84,7 @@ static void add_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event
     }
     struct tc_result_row *row =
         tc__mllog_slice(l, e->line, is_error ? "eval_error" : "eval_accuracy", "");
-    tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+    tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
     if (e->ns > 0) {
         tc_result_time(row, TC_SLICE_START, e->ns);
         tc_result_time(row, TC_SLICE_END, e->ns);
@@ -262,7 +262,7 @@ static void on_setting(struct tc__mllog_log *l, const struct tc__mllog_event *e)
         run->loss = real;
         run->has_loss = true;
     }
-    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(targets); i++) {
         if (tc_slice_eq(e->key, tc_slice_cstr(targets[i])) && tc_map_number(e->value, &real)) {
             run->target = real;
             run->has_target = true;

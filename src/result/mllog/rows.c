@@ -54,9 +54,9 @@ struct tc_result_row *tc__mllog_slice(struct tc__mllog_log *l, size_t line, cons
                                       const char *unit)
 {
     struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_SLICE, "line:%zu", line);
-    tc_result_text(l->r, row, TC_SLICE_FAMILY, S("mllog"));
-    tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_FAMILY, S("mllog"));
+    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
     return row;
 }
 
@@ -95,7 +95,7 @@ static tc_status add_series(struct tc__mllog_log *l, struct tc_result_row *train
         (void)snprintf(field, sizeof field, "tracked_stats.%s", s->name);
         tc__mllog_point(l, &point);
         struct tc_result_row *row = tc__mllog_slice(l, run->line, field, unit);
-        tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+        tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
         tc__stats_slice(&s->stats, row,
                         tc_result_define(l->r, field, s->name, unit, unit, "as reported"));
     }
@@ -114,7 +114,7 @@ static tc_status add_spans(struct tc__mllog_log *l)
         }
         tc__mllog_point(l, &point);
         struct tc_result_row *row = tc__mllog_slice(l, l->run.line, tc__mllog_spans[i].metric, "s");
-        tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+        tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
         tc__stats_slice(s, row, &tc__mllog_spans[i].definition);
     }
     return TC_OK;
@@ -157,7 +157,7 @@ tc_status tc__mllog_end_run(struct tc__mllog_log *l)
     char data[160];
     struct tc_buf scale = tc_buf_make(data, sizeof data);
     struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_TRAINING, "line:%zu", run->line);
-    tc_result_text(l->r, row, TC_TRAINING_PHASE, S("train"));
+    tc_result_text(row, TC_TRAINING_PHASE, S("train"));
     run_times(l, row);
     if (run->nodes > 0 && run->per_node > 0 && run->nodes < INT32_MAX &&
         run->per_node < INT32_MAX) {
@@ -168,13 +168,13 @@ tc_status tc__mllog_end_run(struct tc__mllog_log *l)
         tc_map_point_number(&scale, "batch", (double)run->batch);
     }
     tc__mllog_point(l, &scale);
-    tc_result_text(l->r, row, TC_TRAINING_SCALE_POINT, tc_buf_slice(&scale));
+    tc_result_text(row, TC_TRAINING_SCALE_POINT, tc_buf_slice(&scale));
     if (run->steps > 0) {
         tc_result_int(row, TC_TRAINING_STEPS, run->steps, &STEPS);
     }
     if (run->has_quality) {
         tc_result_real(row, TC_TRAINING_QUALITY, run->quality, run->quality_of);
-        tc_result_text(l->r, row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
+        tc_result_text(row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
     }
     if (run->has_target) {
         tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)
-#define COUNT_OF(a) (sizeof(a) / sizeof(a)[0])
 
 #define KEY_MAX 128
 #define TITLE "MLPerf Results Summary"
@@ -147,7 +146,7 @@ static bool stat_of(struct tc_slice name, enum stat *out)
     } percents[] = {{50, P50}, {90, P90}, {95, P95}, {99, P99}};
     double percent = 0;
     if (percentile_of(name, &percent)) {
-        for (size_t i = 0; i < COUNT_OF(percents); i++) {
+        for (size_t i = 0; i < TC_COUNT(percents); i++) {
             if (percent == percents[i].percent) {
                 *out = percents[i].stat;
                 return true;
@@ -179,7 +178,7 @@ static void on_number(struct summary *s, struct tc_slice name, double number)
 {
     enum group group;
     enum stat stat;
-    for (size_t i = 0; i < COUNT_OF(RATE_NAMES); i++) {
+    for (size_t i = 0; i < TC_COUNT(RATE_NAMES); i++) {
         if (tc_slice_eq(name, tc_slice_cstr(RATE_NAMES[i].name))) {
             s->rates[RATE_NAMES[i].rate] = (struct value){.known = true, .value = number};
             return;
@@ -276,9 +275,9 @@ static void put_group(struct summary *s, struct tc_result_row *row, enum group g
         }
         if (slice == NULL) {
             slice = tc_result_add(s->r, TC_TABLE_SLICE, "%s", where);
-            tc_result_text(s->r, slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].metric));
-            tc_result_text(s->r, slice, TC_SLICE_UNIT, S("ms"));
-            tc_result_textf(s->r, slice, TC_SLICE_POINT, "scenario=%s", s->scenario);
+            tc_result_text(slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].metric));
+            tc_result_text(slice, TC_SLICE_UNIT, S("ms"));
+            tc_result_textf(slice, TC_SLICE_POINT, "scenario=%s", s->scenario);
         }
         if (slice_columns[i] != TC_MAP_NO_COLUMN) {
             tc_result_real(slice, slice_columns[i], ms, d);
@@ -298,7 +297,7 @@ static void put_rates(struct summary *s, struct tc_result_row *row, const char *
     /* What was completed, as each scenario says it. */
     enum rate order[] = {COMPLETED_SAMPLES, SAMPLES, QPS_WITH, SCHEDULED_SAMPLES};
     bool offline = strcmp(s->scenario, "Offline") == 0;
-    size_t count = COUNT_OF(order) - !offline;
+    size_t count = TC_COUNT(order) - !offline;
     for (size_t i = 0; i < count; i++) {
         if (s->rates[order[i]].known) {
             tc_result_real(row, TC_SERVING_REQUESTS_PER_S, s->rates[order[i]].value,

@@ -49,13 +49,13 @@ static int64_t time_at(struct tc_json root, const char *name)
 static size_t unit_of(struct tc_slice name, struct tc_slice *out_plain)
 {
     *out_plain = name;
-    for (size_t i = 0; i < sizeof UNITS / sizeof UNITS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
         if (tc_slice_ends(name, UNITS[i].end)) {
             out_plain->len -= UNITS[i].end.len;
             return i;
         }
     }
-    return sizeof UNITS / sizeof UNITS[0];
+    return TC_COUNT(UNITS);
 }
 
 /* "train_io_mean" is the mean of train_io. */
@@ -70,7 +70,7 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
 {
     struct tc_slice plain;
     size_t u = unit_of(name, &plain);
-    bool known = u < sizeof UNITS / sizeof UNITS[0];
+    bool known = u < TC_COUNT(UNITS);
     double factor = known ? UNITS[u].factor : 1;
     bool list = tc_json_type(value) == TC_JSON_ARRAY;
     double number = 0;
@@ -84,11 +84,11 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
         known ? UNITS[u].unit : "", list ? "one for each epoch" : "over all epochs");
     struct tc_result_row *row =
         tc_result_add(s->r, TC_TABLE_SLICE, "/metric/%.*s", (int)name.len, name.ptr);
-    tc_result_text(s->r, row, TC_SLICE_FAMILY, S("mlperf-storage"));
-    tc_result_text(s->r, row, TC_SLICE_METRIC, list ? tc_slice_cstr(measures) : plain);
-    tc_result_textf(s->r, row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
+    tc_result_text(row, TC_SLICE_FAMILY, S("mlperf-storage"));
+    tc_result_text(row, TC_SLICE_METRIC, list ? tc_slice_cstr(measures) : plain);
+    tc_result_textf(row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
                     s->point.len > 0 ? " " : "", list ? "epochs" : "run");
-    tc_result_text(s->r, row, TC_SLICE_UNIT, tc_slice_cstr(known ? UNITS[u].unit : ""));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(known ? UNITS[u].unit : ""));
     if (s->started_ns != TC_TIME_NONE && s->ended_ns != TC_TIME_NONE) {
         tc_result_time(row, TC_SLICE_START, s->started_ns);
         tc_result_time(row, TC_SLICE_END, s->ended_ns);

@@ -23,7 +23,7 @@ static bool json_value(struct tc_json v, const char *name, struct tc__nccl_half 
 static void note_text(struct tc_result *r, const char *where, const char *half, struct tc_json v)
 {
     static const char *const NAMES[] = {"time", "alg_bw", "bus_bw"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
         struct tc_json value;
         double number = 0;
         if (tc_map_at(v, NAMES[i], &value) && !tc_map_number(value, &number)) {

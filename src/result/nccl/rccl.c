@@ -57,7 +57,7 @@ static void put_number(struct entry *e, struct tc_slice name, double number)
                   {"busbw", TC__NCCL_BUSBW},
                   {"#wrong", TC__NCCL_WRONG},
                   {"wrong", TC__NCCL_WRONG}};
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(values); i++) {
         if (tc_slice_eq_nocase(name, tc_slice_cstr(values[i].name))) {
             e->numbers[values[i].value] = number;
             e->known[values[i].value] = true;

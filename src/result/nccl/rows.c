@@ -61,7 +61,7 @@ static const char *op_before(struct tc_slice text, struct tc_slice ending)
             continue;
         }
         struct tc_slice before = tc_slice_head(text, end);
-        for (size_t i = 0; i < sizeof OPS / sizeof OPS[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(OPS); i++) {
             struct tc_slice op = tc_slice_cstr(OPS[i]);
             bool whole =
                 tc_slice_ends(before, op) &&
@@ -84,7 +84,7 @@ const char *tc__nccl_op_in(struct tc_slice text)
 
 const char *tc__nccl_op_named(struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof OPS / sizeof OPS[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(OPS); i++) {
         char plain[32];
         struct tc_buf b = tc_buf_make(plain, sizeof plain);
         for (const char *c = OPS[i]; *c != '\0'; c++) {
@@ -123,10 +123,10 @@ static struct tc_result_row *add_slice(struct tc__nccl_log *l, const char *where
             tc_map_point_number(&point, "in_place", in_place);
         }
     }
-    tc_result_text(l->r, row, TC_SLICE_FAMILY, S("nccl-tests"));
-    tc_result_text(l->r, row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(l->r, row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(l->r, row, TC_SLICE_POINT, tc_buf_slice(&point));
+    tc_result_text(row, TC_SLICE_FAMILY, S("nccl-tests"));
+    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
+    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
+    tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
     return row;
 }
 
@@ -173,7 +173,7 @@ void tc__nccl_add_row(struct tc__nccl_log *l, const char *where, const struct tc
     l->rows++;
     for (int i = 0; i < 2; i++) {
         const struct tc__nccl_half *h = &t->half[i];
-        for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        for (size_t k = 0; k < TC_COUNT(kinds); k++) {
             bool cpu = kinds[k].value == TC__NCCL_TIME && h->cpu_time;
             bool ms = kinds[k].value == TC__NCCL_TIME && l->in_ms;
             const struct tc_definition *d = cpu  ? &CPU_TIME_OF

@@ -55,7 +55,7 @@ static int column_of(struct tc_slice word)
         {"i_cv%", IGNORED},
         {"timestamp", IGNORED},
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (tc_slice_eq(word, tc_slice_cstr(names[i].name))) {
             return names[i].column;
         }

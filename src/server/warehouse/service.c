@@ -313,7 +313,7 @@ static void *service_main(void *context)
 static void destroy(struct tc_warehouse_service *s)
 {
     int fds[] = {s->listen_fd, s->wake_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(fds); i++) {
         if (fds[i] >= 0) {
             (void)close(fds[i]);
         }

@@ -2,13 +2,14 @@
 /* The frames but for rows (wire_rows.c) and sockets (wire_socket.c). */
 #include "warehouse/daemon/wire.h"
 
+#include "base/grow.h"
 #include "warehouse/daemon/wire_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MAGIC UINT32_C(0x48574354) /* "TCWH" */
-#define FIRST_CAP ((size_t)4 << 10)
+#define BYTES_MAX (TC_WIRE_HEAD_BYTES + TC_WIRE_BODY_MAX)
 /* A frame this long is seldom: its memory is not kept. */
 #define KEEP_CAP ((size_t)4 << 20)
 
@@ -25,22 +26,9 @@ char *tc__wire_room(struct tc_wire_out *o, size_t len)
     if (o->status != TC_OK) {
         return NULL;
     }
-    if (len > TC_WIRE_HEAD_BYTES + TC_WIRE_BODY_MAX - o->len) {
-        o->status = TC_E_LIMIT;
+    o->status = tc_grow_items(o->data, o->cap, o->len + len, BYTES_MAX);
+    if (o->status != TC_OK) {
         return NULL;
-    }
-    if (len > o->cap - o->len) {
-        size_t cap = o->cap < FIRST_CAP ? FIRST_CAP : o->cap;
-        while (cap - o->len < len) {
-            cap *= 2;
-        }
-        char *data = realloc(o->data, cap);
-        if (data == NULL) {
-            o->status = TC_E_NOMEM;
-            return NULL;
-        }
-        o->data = data;
-        o->cap = cap;
     }
     char *at = o->data + o->len;
     o->len += len;

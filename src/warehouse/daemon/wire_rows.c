@@ -6,6 +6,7 @@
  *   for each column: the bitmap in 64-bit words, the cells of all rows, 8 bytes each
  *   the text
  */
+#include "base/grow.h"
 #include "warehouse/daemon/wire.h"
 #include "warehouse/daemon/wire_priv.h"
 
@@ -156,13 +157,8 @@ static tc_status fill(struct tc_rows *rows, const struct shape *shape, struct tc
                       struct tc_error *err)
 {
     tc_rows_reset(rows);
-    if (shape->text_len > rows->text_cap) {
-        char *text = realloc(rows->text, shape->text_len);
-        if (text == NULL) {
-            return tc_fail(err, TC_E_NOMEM, 0, "no memory for %u bytes of text", shape->text_len);
-        }
-        rows->text = text;
-        rows->text_cap = shape->text_len;
+    if (tc_grow_items(rows->text, rows->text_cap, shape->text_len, TC_ROWS_TEXT_MAX) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for %u bytes of text", shape->text_len);
     }
     for (size_t i = 0; i < shape->columns; i++) {
         struct tc_rows_column *c = &rows->columns[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/time.h"
 #include "warehouse/daemon/wire.h"
 
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #define FIRST_CAP ((size_t)64 << 10)
+/* A frame, and the beginning of the next. */
+#define BYTES_MAX (2 * (TC_WIRE_HEAD_BYTES + TC_WIRE_BODY_MAX))
 /* A frame this long is seldom: its memory is not kept. */
 #define KEEP_CAP ((size_t)4 << 20)
 /* A daemon whose queue of connections is full is asked again after this, so often. */
@@ -71,17 +74,10 @@ static tc_status wait_for(const struct tc_wire_link *l, short events, bool may_w
 /* Room for more, at most twice of what came already: what is announced only costs nothing. */
 static tc_status make_room(struct tc_wire_link *l, struct tc_error *err)
 {
-    if (l->have < l->cap) {
-        return TC_OK;
-    }
-    size_t cap = l->cap == 0 ? FIRST_CAP : l->cap * 2;
-    char *in = realloc(l->in, cap);
-    if (in == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for a message of %zu bytes", cap);
-    }
-    l->in = in;
-    l->cap = cap;
-    return TC_OK;
+    return tc_grow_items(l->in, l->cap, l->have == 0 ? FIRST_CAP : l->have + 1, BYTES_MAX) == TC_OK
+               ? TC_OK
+               : tc_fail(err, TC_E_NOMEM, 0, "no memory for a message of more than %zu bytes",
+                         l->have);
 }
 
 /* The frame that was given out is over. */

@@ -187,14 +187,15 @@ static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for rows");
     }
     TC_TRY(tc__scopes_of(d, rows, scopes, err));
+    size_t valid_bytes = (rows->count + 63) / 64 * sizeof(uint64_t);
     for (size_t i = 0; i < part->info.column_count; i++) {
         struct tc_rows_column *to = &d->narrow->columns[i];
         if (part->from[i] == TC__SLICE_OWN) {
-            memset(to->valid, 0xff, sizeof to->valid);
+            memset(to->valid, 0xff, valid_bytes);
             memcpy(to->cells, scopes, rows->count * sizeof scopes[0]);
         } else {
             const struct tc_rows_column *from = &rows->columns[part->from[i]];
-            memcpy(to->valid, from->valid, sizeof to->valid);
+            memcpy(to->valid, from->valid, valid_bytes);
             memcpy(to->cells, from->cells, rows->count * sizeof from->cells[0]);
         }
     }

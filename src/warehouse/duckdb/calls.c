@@ -357,9 +357,9 @@ struct names {
     size_t count;
 };
 
-#define NAMES(list)                            \
-    {                                          \
-        list, sizeof(list) / sizeof((list)[0]) \
+#define NAMES(list)          \
+    {                        \
+        list, TC_COUNT(list) \
     }
 
 static const struct names ALL[] = {
@@ -379,7 +379,7 @@ static bool is_in(struct tc_slice name, struct names names)
 
 bool tc__sql_may_call(struct tc_slice name)
 {
-    for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(ALL); i++) {
         if (is_in(name, ALL[i])) {
             return true;
         }

@@ -106,7 +106,7 @@ static tc_status make_config(const struct tc__duckdb_api *api,
     if (api->create_config(&made) != DuckDBSuccess) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for DuckDB's settings");
     }
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(options); i++) {
         if (api->set_config(made, options[i][0], options[i][1]) != DuckDBSuccess) {
             api->destroy_config(&made);
             return tc_fail(err, TC_E_UNSUPPORTED, 0, "DuckDB does not take %s = %s", options[i][0],

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/duckdb/load_priv.h"
 
+#include "base/library.h"
 #include "warehouse/warehouse.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -32,9 +32,15 @@ static void find_program(char *out, size_t size)
     out[slash == NULL ? 0 : slash - out + 1] = '\0';
 }
 
-static void *try_open(const char *path)
+/* from: " from somewhere", or empty. */
+static void *open_file(const char *path, const char *from, struct tc_error *err)
 {
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    struct tc_error why;
+    void *library = tc_library_open(path, &why);
+    if (library == NULL) {
+        (void)tc_fail(err, TC_E_UNSUPPORTED, 0, "cannot load DuckDB%s: %s", from, why.message);
+    }
+    return library;
 }
 
 static void *find_library(struct tc_error *err)
@@ -43,28 +49,16 @@ static void *find_library(struct tc_error *err)
     char path[PATH_MAX + sizeof "../lib/tracecore/" LIBRARY];
     const char *given = getenv(VARIABLE);
     if (given != NULL && given[0] != '\0') {
-        void *library = try_open(given);
-        if (library == NULL) {
-            const char *why = dlerror();
-            (void)tc_fail(err, TC_E_UNSUPPORTED, 0, "cannot load DuckDB from $" VARIABLE ": %s",
-                          why == NULL ? given : why);
-        }
-        return library;
+        return open_file(given, " from $" VARIABLE, err);
     }
     find_program(folder, sizeof folder);
-    for (size_t i = 0; i < sizeof BESIDE / sizeof BESIDE[0] && folder[0] != '\0'; i++) {
+    for (size_t i = 0; i < TC_COUNT(BESIDE) && folder[0] != '\0'; i++) {
         (void)snprintf(path, sizeof path, "%s%s", folder, BESIDE[i]);
         if (access(path, F_OK) == 0) {
-            void *library = try_open(path);
-            if (library == NULL) {
-                const char *why = dlerror();
-                (void)tc_fail(err, TC_E_UNSUPPORTED, 0, "cannot load DuckDB: %s",
-                              why == NULL ? path : why);
-            }
-            return library;
+            return open_file(path, "", err);
         }
     }
-    void *library = try_open(LIBRARY);
+    void *library = tc_library_open(LIBRARY, NULL);
     if (library == NULL) {
         (void)tc_fail(err, TC_E_UNSUPPORTED, 0,
                       "there is no DuckDB: no " LIBRARY " in %s../lib/tracecore/, %slib/tracecore/ "
@@ -74,16 +68,16 @@ static void *find_library(struct tc_error *err)
     return library;
 }
 
-static tc_status find_functions(void *library, struct tc__duckdb_api *out, struct tc_error *err)
-{
-    const char *missing = NULL;
-    void *symbol = NULL;
-#define FUNCTION(name)                          \
-    symbol = dlsym(library, "duckdb_" #name);   \
-    memcpy(&out->name, &symbol, sizeof symbol); \
-    missing = symbol == NULL ? "duckdb_" #name : missing;
+static const char *const FUNCTIONS[] = {
+#define FUNCTION(name) "duckdb_" #name,
 #include "warehouse/duckdb/functions.def"
 #undef FUNCTION
+};
+
+static tc_status find_functions(void *library, struct tc__duckdb_api *out, struct tc_error *err)
+{
+    const char *missing =
+        tc_library_bind(library, FUNCTIONS, sizeof FUNCTIONS / sizeof FUNCTIONS[0], out);
     const char *version = out->library_version == NULL ? "?" : out->library_version();
     if (strncmp(version, MAJOR, sizeof MAJOR - 1) != 0) {
         return tc_fail(err, TC_E_UNSUPPORTED, 0,
@@ -115,7 +109,7 @@ static tc_status load(struct tc_error *err)
         }
     }
     if (status != TC_OK) {
-        (void)dlclose(library);
+        tc_library_close(library);
         return status;
     }
     loaded_api = api;

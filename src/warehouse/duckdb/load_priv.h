@@ -10,7 +10,7 @@
 
 #include <duckdb.h>
 
-/* One pointer a function, of the type that the header gives it. */
+/* One pointer for each function, of the type that the header gives it; they come first. */
 struct tc__duckdb_api {
 #define FUNCTION(name) __typeof__(&duckdb_##name) name;
 #include "warehouse/duckdb/functions.def"

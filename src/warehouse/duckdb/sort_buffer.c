@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/duckdb/sort_buffer_priv.h"
 
+#include "base/grow.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_FIRST ((size_t)256 << 10)
 #define DIGITS_MAX 10
 /* Rows of a group that are looked at. */
 #define GROUP_LOOK 16
@@ -15,12 +16,7 @@ static struct tc_rows *next_batch(struct tc__pile *p, const struct tc_rows *rows
 {
     struct tc_rows **place = &p->batches[p->count];
     if (*place == NULL) {
-        struct tc_column columns[TC_TABLE_COLUMNS_MAX];
-        for (size_t i = 0; i < rows->column_count; i++) {
-            columns[i] =
-                (struct tc_column){.name = rows->columns[i].name, .type = rows->columns[i].type};
-        }
-        *place = tc_rows_create_for(columns, rows->column_count);
+        *place = tc_rows_create_like(rows, 0, 0);
     }
     return *place;
 }
@@ -39,16 +35,7 @@ static size_t text_of(const struct tc_rows *rows)
 
 static bool make_room(struct tc__pile *p, size_t more)
 {
-    size_t cap = p->text_cap == 0 ? TEXT_FIRST : p->text_cap;
-    while (cap - p->text_len < more) {
-        cap *= 2;
-    }
-    char *text = cap == p->text_cap ? p->text : realloc(p->text, cap);
-    if (text != NULL) {
-        p->text = text;
-        p->text_cap = cap;
-    }
-    return text != NULL;
+    return tc_grow_items(p->text, p->text_cap, p->text_len + more, UINT32_MAX) == TC_OK;
 }
 
 /* Where to look for a text that was there before. Names differ at their ends. */

@@ -138,7 +138,7 @@ static bool is_sign(const struct token *t, char sign)
 
 static bool is_first(const struct token *t)
 {
-    return t->kind == WORD && is_one_of(t->text, FIRST, sizeof FIRST / sizeof FIRST[0]);
+    return t->kind == WORD && is_one_of(t->text, FIRST, TC_COUNT(FIRST));
 }
 
 static bool is_the_word(const struct token *t, const char *word)

@@ -33,6 +33,23 @@ static void a_block_is_zero_and_all_of_it_can_be_used(void **state)
     tc_block_free(NULL);
 }
 
+static void a_cleared_block_is_zero_again(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct tc_block *b = tc_block_new(sizes[i]);
+        assert_non_null(b);
+        size_t used = sizes[i] < 3 << 20 ? sizes[i] : 3 << 20;
+        memset(b->bytes, 0xff, used);
+        memset(b->bytes + sizes[i] - used, 0xff, used);
+        tc_block_clear(b);
+        for (size_t at = 0; at < used; at++) {
+            assert_int_equal(b->bytes[at] | b->bytes[sizes[i] - 1 - at], 0);
+        }
+        tc_block_free(b);
+    }
+}
+
 static void a_block_that_cannot_be_is_null(void **state)
 {
     (void)state;
@@ -78,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_block_is_zero_and_all_of_it_can_be_used),
+        cmocka_unit_test(a_cleared_block_is_zero_again),
         cmocka_unit_test(a_block_that_cannot_be_is_null),
         cmocka_unit_test(bytes_behind_a_block_and_of_a_block_that_is_gone_cannot_be_written),
     };

@@ -17,113 +17,6 @@
 #define HEX_63 "123456789abcdef0123456789abcdef0123456789ABCDEF0123456789abcdef"
 #define HEX "0" HEX_63
 
-static void durations_are_read(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        int64_t ns;
-    } right[] = {
-        {"0", 0},           {"5", 5 * S},
-        {"0.5", S / 2},     {"1.25s", S * 5 / 4},
-        {"20ms", S / 50},   {"7us", 7000},
-        {"9ns", 9},         {"10m", 600 * S},
-        {"1h", 3600 * S},   {"1.5h", 5400 * S},
-        {"2d", 172800 * S}, {"1h30m15s", 5415 * S},
-        {"1.5ms", 1500000}, {"0.000000001", 1},
-        {"0.5ns", 0},       {"106751d", INT64_C(106751) * 86400 * S},
-    };
-    static const char *const wrong[] = {
-        "",
-        "s",
-        "5x",
-        "5 s",
-        "-1s",
-        "+1s",
-        "1.s",
-        ".5s",
-        "1h30",
-        "1e3",
-        "5S",
-        "5sec",
-        "0x10",
-        "1.5.5s",
-        "1h1h1h1h1h1h1h",
-        "106752d",
-        "9223372036854775808ns",
-        "0.0000000001",
-        "5s ",
-        "1,5s",
-    };
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
-        int64_t ns = -1;
-        assert_true(tc__config_duration(tc_slice_cstr(right[i].text), &ns));
-        assert_int_equal(ns, right[i].ns);
-    }
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        int64_t ns = -1;
-        assert_false(tc__config_duration(tc_slice_cstr(wrong[i]), &ns));
-        assert_int_equal(ns, -1);
-    }
-}
-
-static void sizes_are_read(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        uint64_t bytes;
-    } right[] = {
-        {"0", 0},
-        {"1048576", 1 << 20},
-        {"64B", 64},
-        {"1KiB", 1024},
-        {"1kB", 1000},
-        {"1KB", 1000},
-        {"64MiB", 64 << 20},
-        {"64MB", 64000000},
-        {"2GiB", (uint64_t)2 << 30},
-        {"3TB", UINT64_C(3000000000000)},
-        {"16777215TiB", UINT64_C(16777215) << 40},
-    };
-    static const char *const wrong[] = {
-        "",   "M",  "64M",    "64K",         "64mib", "64 MiB",
-        "-1", "+1", "1.5MiB", "16777216TiB", "1e6",   "64MiBs",
-    };
-    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
-        uint64_t bytes = 1;
-        assert_true(tc__config_size(tc_slice_cstr(right[i].text), &bytes));
-        assert_int_equal(bytes, right[i].bytes);
-    }
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        uint64_t bytes = 1;
-        assert_false(tc__config_size(tc_slice_cstr(wrong[i]), &bytes));
-    }
-}
-
-static void values_are_shown_as_they_are_written(void **state)
-{
-    (void)state;
-    static const char *const durations[] = {"0", "1ns", "1500us", "20ms", "90s", "1h", "3d"};
-    static const char *const sizes[] = {"0", "1023", "1KiB", "1000", "20GiB", "1025KiB"};
-    for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
-        char text[32];
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        int64_t ns = 0;
-        assert_true(tc__config_duration(tc_slice_cstr(durations[i]), &ns));
-        tc__config_put_duration(&b, ns);
-        assert_true(tc_slice_eq(tc_buf_slice(&b), tc_slice_cstr(durations[i])));
-    }
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        char text[32];
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        uint64_t bytes = 0;
-        assert_true(tc__config_size(tc_slice_cstr(sizes[i]), &bytes));
-        tc__config_put_size(&b, bytes);
-        assert_true(tc_slice_eq(tc_buf_slice(&b), tc_slice_cstr(sizes[i])));
-    }
-}
-
 static void addresses_are_read(void **state)
 {
     (void)state;
@@ -533,9 +426,6 @@ static void changes_that_need_a_restart_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(durations_are_read),
-        cmocka_unit_test(sizes_are_read),
-        cmocka_unit_test(values_are_shown_as_they_are_written),
         cmocka_unit_test(addresses_are_read),
         cmocka_unit_test(mistakes_in_addresses_say_what_to_write),
         cmocka_unit_test(urls_are_checked),

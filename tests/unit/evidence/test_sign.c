@@ -209,36 +209,6 @@ static void keys_of_other_kinds_are_refused(void **state)
     }
 }
 
-static void base64_is_that_of_rfc_4648(void **state)
-{
-    (void)state;
-    static const char *const pairs[][2] = {{"", ""},
-                                           {"f", "Zg=="},
-                                           {"fo", "Zm8="},
-                                           {"foo", "Zm9v"},
-                                           {"foob", "Zm9vYg=="},
-                                           {"fooba", "Zm9vYmE="},
-                                           {"foobar", "Zm9vYmFy"}};
-    uint8_t bytes[64];
-    char text[64];
-    size_t len = 0;
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        const char *end = tc__base64_put(text, (const uint8_t *)pairs[i][0], strlen(pairs[i][0]));
-        assert_true(
-            tc_slice_eq(tc_slice_make(text, (size_t)(end - text)), tc_slice_cstr(pairs[i][1])));
-        assert_true(tc__base64_get(tc_slice_cstr(pairs[i][1]), bytes, &len));
-        assert_int_equal(len, strlen(pairs[i][0]));
-        assert_memory_equal(bytes, pairs[i][0], len);
-    }
-    assert_true(tc__base64_get(TC_LIT("-_8"), bytes, &len)); /* URL-safe, not padded */
-    assert_int_equal(len, 2);
-    assert_memory_equal(bytes, "\xfb\xff", 2);
-    static const char *const bad[] = {"Z", "Zg=", "Zg===", "Z g=", "Zh==", "=", "====", "Zm9=Zg=="};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_false(tc__base64_get(tc_slice_cstr(bad[i]), bytes, &len));
-    }
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, remove_dir)
@@ -249,7 +219,6 @@ int main(void)
         TEST(what_is_no_envelope_is_refused),
         TEST(a_private_key_is_private_and_never_overwritten),
         TEST(keys_of_other_kinds_are_refused),
-        TEST(base64_is_that_of_rfc_4648),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "base/time.h"
-#include "cli/reading.h"
 #include "codec/codec.h"
 #include "intake/hints.h"
 
@@ -65,23 +64,6 @@ static void zones_are_read(void **state)
         s = 99;
         assert_false(tc_hint_zone(tc_slice_cstr(bad[i]), &s));
         assert_int_equal(s, 99);
-    }
-}
-
-static void sizes_are_read(void **state)
-{
-    (void)state;
-    size_t n = 7;
-    assert_true(tc_size_parse(TC_LIT("4096"), &n) && n == 4096);
-    assert_true(tc_size_parse(TC_LIT("2k"), &n) && n == 2048);
-    assert_true(tc_size_parse(TC_LIT("512M"), &n) && n == (size_t)512 << 20);
-    assert_true(tc_size_parse(TC_LIT("4GiB"), &n) && n == (size_t)4 << 30);
-    static const char *const bad[] = {
-        "", "G", "1X", "-1", "1.5G", "1 G", "99999999999999999999", "99999999T"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        n = 7;
-        assert_false(tc_size_parse(tc_slice_cstr(bad[i]), &n));
-        assert_int_equal(n, 7);
     }
 }
 
@@ -309,7 +291,6 @@ int main(void)
         cmocka_unit_test(the_node_is_behind_the_first_dash_of_the_name),
         cmocka_unit_test(what_log_rotation_leaves_is_no_node),
         cmocka_unit_test(zones_are_read),
-        cmocka_unit_test(sizes_are_read),
         TEST(only_kernel_logs_take_a_node_from_their_name),
         TEST(node_names_a_file_by_path_or_last_component),
         TEST(a_node_for_no_file_is_an_error),

@@ -304,13 +304,14 @@ static void a_reader_takes_it_as_facts(void **state)
     assert_int_equal(tc_result_read(TC_LIT("probe.json"), bytes, NULL, &r, &err), TC_OK);
     assert_ptr_equal(tc_result_reader(r), &tc_reader_probe);
     assert_int_equal(tc_result_rows(r), 0);
-    const struct tc_result_cell *hardware = tc_result_facts(r, TC_TABLE_HARDWARE);
-    const struct tc_result_cell *software = tc_result_facts(r, TC_TABLE_SOFTWARE);
-    assert_true(tc_slice_eq(hardware[TC_HARDWARE_GPU_MODEL].text, TC_LIT("NVIDIA B200")));
-    assert_int_equal(hardware[TC_HARDWARE_GPU_COUNT].integer, 1);
-    assert_false(hardware[TC_HARDWARE_NIC].known);
-    assert_true(tc_slice_eq(software[TC_SOFTWARE_DRIVER].text, TC_LIT("570.1")));
-    assert_false(software[TC_SOFTWARE_CUDA].known);
+    const struct tc_rows *hardware = tc_result_facts(r, TC_TABLE_HARDWARE);
+    const struct tc_rows *software = tc_result_facts(r, TC_TABLE_SOFTWARE);
+    assert_true(
+        tc_slice_eq(tc_rows_get_text(hardware, TC_HARDWARE_GPU_MODEL, 0), TC_LIT("NVIDIA B200")));
+    assert_int_equal(tc_rows_get_int(hardware, TC_HARDWARE_GPU_COUNT, 0), 1);
+    assert_true(tc_rows_is_null(hardware, TC_HARDWARE_NIC, 0));
+    assert_true(tc_slice_eq(tc_rows_get_text(software, TC_SOFTWARE_DRIVER, 0), TC_LIT("570.1")));
+    assert_true(tc_rows_is_null(software, TC_SOFTWARE_CUDA, 0));
     tc_result_destroy(r);
     static const char *const bad[] = {
         "{\"tracecore_probe\": 2, \"software\": {}}",

@@ -62,7 +62,8 @@ static inline void refuse_text(const char *text, const char *tool, const char *p
 
 static inline bool cell_is(const struct tc_result_row *row, size_t column, const char *text)
 {
-    return row->cells[column].known && tc_slice_eq(row->cells[column].text, tc_slice_cstr(text));
+    return tc_result_known(row, column) &&
+           tc_slice_eq(tc_result_get_text(row, column), tc_slice_cstr(text));
 }
 
 /* The n-th slice of that metric whose point has the part; NULL when there is none. */
@@ -73,7 +74,7 @@ static inline const struct tc_result_row *find_slice(const struct tc_result *r, 
         const struct tc_result_row *row = tc_result_row_at(r, i);
         if (row->table == TC_TABLE_SLICE && cell_is(row, TC_SLICE_METRIC, metric) &&
             (part[0] == '\0' ||
-             tc_slice_contains(row->cells[TC_SLICE_POINT].text, tc_slice_cstr(part))) &&
+             tc_slice_contains(tc_result_get_text(row, TC_SLICE_POINT), tc_slice_cstr(part))) &&
             n-- == 0) {
             return row;
         }
@@ -97,11 +98,11 @@ static inline void assert_real(const struct tc_result_row *row, size_t column, d
 {
     assert_non_null(row);
     const struct tc_column *c = &tc_table_info(row->table)->columns[column];
-    if (!row->cells[column].known) {
+    if (!tc_result_known(row, column)) {
         fail_msg("%s is not known", c->name);
     }
-    double got =
-        c->type == TC_COLUMN_REAL ? row->cells[column].real : (double)row->cells[column].integer;
+    double got = c->type == TC_COLUMN_REAL ? tc_result_get_real(row, column)
+                                           : (double)tc_result_get_int(row, column);
     if (fabs(got - want) > 1e-9 * fmax(1, fabs(want))) {
         fail_msg("%s is %.17g, not %.17g", c->name, got, want);
     }
@@ -110,26 +111,30 @@ static inline void assert_real(const struct tc_result_row *row, size_t column, d
 static inline void assert_unknown(const struct tc_result_row *row, size_t column)
 {
     assert_non_null(row);
-    assert_false(row->cells[column].known);
+    assert_false(tc_result_known(row, column));
 }
 
 static inline void assert_cell(const struct tc_result_row *row, size_t column, const char *want)
 {
     assert_non_null(row);
     if (!cell_is(row, column, want)) {
-        fail_msg("%.*s is not %s", TC_FMT(row->cells[column].text), want);
+        fail_msg("%.*s is not %s", TC_FMT(tc_result_get_text(row, column)), want);
     }
 }
 
 static inline void assert_fact(const struct tc_result *r, enum tc_table table, size_t column,
                                const char *want)
 {
-    const struct tc_result_cell *cell = &tc_result_facts(r, table)[column];
+    const struct tc_rows *facts = tc_result_facts(r, table);
     char got[256] = "";
-    if (cell->known && tc_table_info(table)->columns[column].type == TC_COLUMN_TEXT) {
-        (void)snprintf(got, sizeof got, "%.*s", TC_FMT(cell->text));
-    } else if (cell->known) {
-        (void)snprintf(got, sizeof got, "%lld", (long long)cell->integer);
+    if (facts == NULL || tc_rows_is_null(facts, column, 0)) {
+        assert_string_equal(got, want);
+        return;
+    }
+    if (facts->columns[column].type == TC_COLUMN_TEXT) {
+        (void)snprintf(got, sizeof got, "%.*s", TC_FMT(tc_rows_get_text(facts, column, 0)));
+    } else {
+        (void)snprintf(got, sizeof got, "%lld", (long long)tc_rows_get_int(facts, column, 0));
     }
     assert_string_equal(got, want);
 }
@@ -159,14 +164,13 @@ static inline void assert_defined(const struct tc_result *r)
         if (row->table != TC_TABLE_SLICE) {
             continue;
         }
-        assert_true(row->cells[TC_SLICE_METRIC].known);
-        assert_true(row->cells[TC_SLICE_FAMILY].known);
+        assert_true(tc_result_known(row, TC_SLICE_METRIC));
+        assert_true(tc_result_known(row, TC_SLICE_FAMILY));
         for (size_t c = TC_SLICE_MIN; c <= TC_SLICE_LAST; c++) {
-            const struct tc_result_cell *cell = &row->cells[c];
-            if (cell->known) {
-                assert_non_null(cell->definition);
-                assert_true(tc_slice_eq(tc_slice_cstr(cell->definition->unit),
-                                        row->cells[TC_SLICE_UNIT].text));
+            if (tc_result_known(row, c)) {
+                assert_non_null(row->definitions[c]);
+                assert_true(tc_slice_eq(tc_slice_cstr(row->definitions[c]->unit),
+                                        tc_result_get_text(row, TC_SLICE_UNIT)));
             }
         }
     }

@@ -48,11 +48,11 @@ static void seconds_become_milliseconds(void **state)
     assert_real(row, TC_SERVING_OUTPUT_TOKENS, 640);
     assert_real(row, TC_SERVING_OUTPUT_TOKENS_PER_S, 60.5);
     assert_real(row, TC_SERVING_GOODPUT, 0.4);
-    assert_string_equal(row->cells[TC_SERVING_TPOT_MEAN].definition->measures, "tpot");
-    assert_string_equal(row->cells[TC_SERVING_ITL_MEAN].definition->measures, "itl");
+    assert_string_equal(row->definitions[TC_SERVING_TPOT_MEAN]->measures, "tpot");
+    assert_string_equal(row->definitions[TC_SERVING_ITL_MEAN]->measures, "itl");
     const struct tc_result_row *slice = find_slice(r, "normalized_time_per_output_token", "", 0);
     assert_real(slice, TC_SLICE_P50, 12);
-    assert_string_equal(slice->cells[TC_SLICE_P50].definition->measures, "normalized_tpot");
+    assert_string_equal(slice->definitions[TC_SLICE_P50]->measures, "normalized_tpot");
     /* Early is no contradiction. */
     assert_real(find_slice(r, "schedule_delay", "rate=2", 0), TC_SLICE_MIN, -2);
     assert_real(find_slice(r, "send_duration", "", 0), TC_SLICE_LAST, 18.5);
@@ -128,7 +128,7 @@ static void a_part_of_a_report(void **state)
     const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
     assert_real(row, TC_SERVING_E2E_MEAN, 4500);
     assert_real(row, TC_SERVING_REQUESTS, 79);
-    assert_false(row->cells[TC_SERVING_COMPLETED].known);
+    assert_false(tc_result_known(row, TC_SERVING_COMPLETED));
     tc_result_destroy(r);
 }
 

@@ -257,20 +257,20 @@ static void words_are_those_of_the_generator(void **state)
     const struct tc_result_row *row = find_row(r, TC_TABLE_SERVING, 0);
     assert_real(row, TC_SERVING_TPOT_MEAN, 12);
     assert_real(row, TC_SERVING_TPOT_P50, 11);
-    assert_false(row->cells[TC_SERVING_ITL_MEAN].known);
-    assert_false(row->cells[TC_SERVING_JITTER].known);
+    assert_false(tc_result_known(row, TC_SERVING_ITL_MEAN));
+    assert_false(tc_result_known(row, TC_SERVING_JITTER));
     assert_cell(row, TC_SERVING_WORKLOAD_POINT, "out=200 stage=0");
-    assert_false(row->cells[TC_SERVING_REQUEST_RATE].known);
+    assert_false(tc_result_known(row, TC_SERVING_REQUEST_RATE));
     const struct tc_result_row *slice =
         find_slice(r, "request_performance.latency.time_per_output_token",
                    "out=200 stage=0 concurrency=16", 0);
-    assert_string_equal(slice->cells[TC_SLICE_MEAN].definition->measures, "normalized_tpot");
+    assert_string_equal(slice->definitions[TC_SLICE_MEAN]->measures, "normalized_tpot");
     tc_result_destroy(r);
     r = read_of("aiperf");
     row = find_row(r, TC_TABLE_SERVING, 0);
     /* Of the two the report's own time per output token comes first. */
     assert_real(row, TC_SERVING_TPOT_MEAN, 20);
-    assert_false(row->cells[TC_SERVING_ITL_MEAN].known);
+    assert_false(tc_result_known(row, TC_SERVING_ITL_MEAN));
     tc_result_destroy(r);
     r = read_of("vllm-benchmark");
     row = find_row(r, TC_TABLE_SERVING, 0);

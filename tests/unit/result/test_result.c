@@ -78,10 +78,10 @@ static void test_a_row_stays_where_it_is(void **state)
     }
     tc_result_real(first, TC_SERVING_TTFT_MEAN, 1.5, NULL);
     assert_ptr_equal(first, tc_result_row_at(result, 0));
-    assert_true(tc_result_row_at(result, 0)->cells[TC_SERVING_TTFT_MEAN].real == 1.5);
-    assert_true(first->cells[TC_SERVING_TOOL].known);
-    assert_true(first->cells[TC_SERVING_SOURCE_POINTER].known);
-    assert_true(tc_result_row_at(result, 1)->cells[TC_SLICE_FAMILY].known);
+    assert_true(tc_result_get_real(tc_result_row_at(result, 0), TC_SERVING_TTFT_MEAN) == 1.5);
+    assert_true(tc_result_known(first, TC_SERVING_TOOL));
+    assert_true(tc_result_known(first, TC_SERVING_SOURCE_POINTER));
+    assert_true(tc_result_known(tc_result_row_at(result, 1), TC_SLICE_FAMILY));
 }
 
 static void test_what_is_unknown_stays_null(void **state)
@@ -90,16 +90,16 @@ static void test_what_is_unknown_stays_null(void **state)
     struct tc_result_row *row = tc_result_add(result, TC_TABLE_SERVING, "%s", "");
     tc_result_real(row, TC_SERVING_TTFT_MEAN, NAN, NULL);
     tc_result_real(row, TC_SERVING_TTFT_P50, INFINITY, NULL);
-    tc_result_text(result, row, TC_SERVING_WORKLOAD_POINT, TC_EMPTY);
+    tc_result_text(row, TC_SERVING_WORKLOAD_POINT, TC_EMPTY);
     tc_result_time(row, TC_SERVING_STARTED, INT64_MIN);
-    assert_false(row->cells[TC_SERVING_TTFT_MEAN].known);
-    assert_false(row->cells[TC_SERVING_TTFT_P50].known);
-    assert_false(row->cells[TC_SERVING_WORKLOAD_POINT].known);
-    assert_false(row->cells[TC_SERVING_STARTED].known);
+    assert_false(tc_result_known(row, TC_SERVING_TTFT_MEAN));
+    assert_false(tc_result_known(row, TC_SERVING_TTFT_P50));
+    assert_false(tc_result_known(row, TC_SERVING_WORKLOAD_POINT));
+    assert_false(tc_result_known(row, TC_SERVING_STARTED));
     /* No row, no harm. */
     tc_result_real(NULL, TC_SERVING_TTFT_MEAN, 1, NULL);
     tc_result_int(NULL, TC_SERVING_REQUESTS, 1, NULL);
-    tc_result_textf(result, NULL, TC_SERVING_WORKLOAD_POINT, "%d", 1);
+    tc_result_textf(NULL, TC_SERVING_WORKLOAD_POINT, "%d", 1);
 }
 
 static void test_text_is_bounded(void **state)
@@ -112,11 +112,11 @@ static void test_text_is_bounded(void **state)
     memset(text, 'x', len);
     struct tc_result_row *row = tc_result_add(result, TC_TABLE_SERVING, "%s", "");
     for (int i = 0; i < 3; i++) {
-        tc_result_text(result, row, TC_SERVING_WORKLOAD_POINT, tc_slice_make(text, len));
+        tc_result_text(row, TC_SERVING_WORKLOAD_POINT, tc_slice_make(text, len));
         assert_int_equal(tc_result_status(result, &err), TC_OK);
     }
-    tc_result_text(result, row, TC_SERVING_WORKLOAD_POINT, tc_slice_make(text, len));
-    tc_result_text(result, row, TC_SERVING_WORKLOAD_POINT, tc_slice_make(text, len));
+    tc_result_text(row, TC_SERVING_WORKLOAD_POINT, tc_slice_make(text, len));
+    tc_result_text(row, TC_SERVING_WORKLOAD_POINT, tc_slice_make(text, len));
     assert_int_equal(tc_result_status(result, &err), TC_E_LIMIT);
     free(text);
 }
@@ -161,9 +161,8 @@ static void test_the_first_fact_wins(void **state)
     tc_result_fact_text(result, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, TC_LIT("c"));
     assert_int_equal(tc_result_notes(result, NULL), 1);
     assert_false(tc_result_note_at(result, 0)->contradiction);
-    const struct tc_result_cell *cell =
-        &tc_result_facts(result, TC_TABLE_WORKLOAD)[TC_WORKLOAD_MODEL];
-    assert_true(tc_slice_eq(cell->text, TC_LIT("a")));
+    const struct tc_rows *workload = tc_result_facts(result, TC_TABLE_WORKLOAD);
+    assert_true(tc_slice_eq(tc_rows_get_text(workload, TC_WORKLOAD_MODEL, 0), TC_LIT("a")));
     tc_result_fact_int(result, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, 8);
     tc_result_fact_int(result, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, 4);
     assert_int_equal(tc_result_notes(result, NULL), 2);
@@ -177,9 +176,9 @@ static void test_times_of_the_run_span_all(void **state)
         tc_result_fact_time(result, TC_TABLE_RUN, TC_RUN_STARTED, times[i]);
         tc_result_fact_time(result, TC_TABLE_RUN, TC_RUN_ENDED, times[i]);
     }
-    const struct tc_result_cell *run = tc_result_facts(result, TC_TABLE_RUN);
-    assert_int_equal(run[TC_RUN_STARTED].integer, 3);
-    assert_int_equal(run[TC_RUN_ENDED].integer, 9);
+    const struct tc_rows *run = tc_result_facts(result, TC_TABLE_RUN);
+    assert_int_equal(tc_rows_get_int(run, TC_RUN_STARTED, 0), 3);
+    assert_int_equal(tc_rows_get_int(run, TC_RUN_ENDED, 0), 9);
 }
 
 static void test_contradictions_are_not_left_out(void **state)
@@ -246,9 +245,9 @@ static void test_nan_and_infinity_are_read(void **state)
                                &r, &err),
                      TC_OK);
     const struct tc_result_row *row = tc_result_row_at(r, 0);
-    assert_false(row->cells[TC_SERVING_REQUEST_RATE].known);
-    assert_false(row->cells[TC_SERVING_TTFT_P99].known);
-    assert_true(row->cells[TC_SERVING_TTFT_MEAN].known);
+    assert_false(tc_result_known(row, TC_SERVING_REQUEST_RATE));
+    assert_false(tc_result_known(row, TC_SERVING_TTFT_P99));
+    assert_true(tc_result_known(row, TC_SERVING_TTFT_MEAN));
     assert_int_equal(tc_result_notes(r, NULL), 1);
     assert_non_null(strstr(tc_result_note_at(r, 0)->text.ptr, "is written as NaN"));
     assert_true(tc_slice_eq(tc_result_note_at(r, 0)->field, TC_LIT("p99_ttft_ms")));
@@ -295,15 +294,17 @@ static void test_slices_have_the_load_of_their_row(void **state)
 #define LOADED(n) \
     RUN "\"date\":\"20260304-020000\",\"max_concurrency\":" n ",\"std_ttft_ms\":" n "}\n"
     assert_int_equal(read_text(LOADED("8") LOADED("16"), &r, &err), TC_OK);
-    assert_true(tc_slice_eq(slice_at(r, 0)->cells[TC_SLICE_POINT].text, TC_LIT("concurrency=8")));
-    assert_true(tc_slice_eq(slice_at(r, 1)->cells[TC_SLICE_POINT].text, TC_LIT("concurrency=16")));
-    assert_true(slice_at(r, 0)->cells[TC_SLICE_START].known);
-    assert_int_equal(slice_at(r, 1)->cells[TC_SLICE_END].integer, 1772589600000000);
+    assert_true(
+        tc_slice_eq(tc_result_get_text(slice_at(r, 0), TC_SLICE_POINT), TC_LIT("concurrency=8")));
+    assert_true(
+        tc_slice_eq(tc_result_get_text(slice_at(r, 1), TC_SLICE_POINT), TC_LIT("concurrency=16")));
+    assert_true(tc_result_known(slice_at(r, 0), TC_SLICE_START));
+    assert_int_equal(tc_result_get_int(slice_at(r, 1), TC_SLICE_END), 1772589600000000);
     tc_result_destroy(r);
     /* The same load twice: the place tells them apart. */
     assert_int_equal(read_text(LOADED("8") LOADED("8"), &r, &err), TC_OK);
-    assert_true(
-        tc_slice_eq(slice_at(r, 1)->cells[TC_SLICE_POINT].text, TC_LIT("concurrency=8 at=line:2")));
+    assert_true(tc_slice_eq(tc_result_get_text(slice_at(r, 1), TC_SLICE_POINT),
+                            TC_LIT("concurrency=8 at=line:2")));
     tc_result_destroy(r);
 #undef LOADED
 }
@@ -314,11 +315,11 @@ static void test_a_date_with_a_zone(void **state)
     struct tc_result *r = NULL;
     struct tc_error err;
     assert_int_equal(read_text(RUN "\"date\":\"2026-03-04T02:00:00+02:00\"}", &r, &err), TC_OK);
-    assert_int_equal(tc_result_row_at(r, 0)->cells[TC_SERVING_ENDED].integer, 1772582400000000);
+    assert_int_equal(tc_result_get_int(tc_result_row_at(r, 0), TC_SERVING_ENDED), 1772582400000000);
     assert_int_equal(tc_result_notes(r, NULL), 0);
     tc_result_destroy(r);
     assert_int_equal(read_text(RUN "\"date\":\"rubbish\"}", &r, &err), TC_OK);
-    assert_false(tc_result_row_at(r, 0)->cells[TC_SERVING_ENDED].known);
+    assert_false(tc_result_known(tc_result_row_at(r, 0), TC_SERVING_ENDED));
     assert_int_equal(tc_result_notes(r, NULL), 1);
     assert_true(tc_slice_eq(tc_result_note_at(r, 0)->field, TC_LIT("date")));
     tc_result_destroy(r);
@@ -384,14 +385,14 @@ static void test_a_unit_that_does_not_fit(void **state)
     tc_map_put(result, row, TC_SERVING_TTFT_MEAN, 2.5, "s", "ttft", "ttft", NULL);
     tc_map_put(result, row, TC_SERVING_DURATION_S, 1500, "ms", "took", "duration", NULL);
     tc_map_put(result, row, TC_SERVING_COMPLETED, 12, "count", "n", "completed", NULL);
-    assert_true(row->cells[TC_SERVING_TTFT_MEAN].real == 2500);
-    assert_true(row->cells[TC_SERVING_DURATION_S].real == 1.5);
-    assert_int_equal(row->cells[TC_SERVING_COMPLETED].integer, 12);
+    assert_true(tc_result_get_real(row, TC_SERVING_TTFT_MEAN) == 2500);
+    assert_true(tc_result_get_real(row, TC_SERVING_DURATION_S) == 1.5);
+    assert_int_equal(tc_result_get_int(row, TC_SERVING_COMPLETED), 12);
     assert_int_equal(tc_result_notes(result, NULL), 0);
     tc_map_put(result, row, TC_SERVING_E2E_MEAN, 2.5, "tokens", "e2e", "e2e", NULL);
     tc_map_put(result, row, TC_SERVING_REQUESTS, 2.5, "count", "n", "requests", NULL);
-    assert_false(row->cells[TC_SERVING_E2E_MEAN].known);
-    assert_false(row->cells[TC_SERVING_REQUESTS].known);
+    assert_false(tc_result_known(row, TC_SERVING_E2E_MEAN));
+    assert_false(tc_result_known(row, TC_SERVING_REQUESTS));
     assert_int_equal(tc_result_notes(result, NULL), 2);
 }
 
@@ -425,7 +426,7 @@ static void test_requests_add_up(void **state)
     (void)state;
     struct tc_result_row *row = row_of(10, 8, 2);
     assert_notes(0, 0);
-    assert_true(row->cells[TC_SERVING_ERROR_RATE].real == 0.2);
+    assert_true(tc_result_get_real(row, TC_SERVING_ERROR_RATE) == 0.2);
 }
 
 static void test_all_completed_means_no_errors(void **state)
@@ -433,8 +434,8 @@ static void test_all_completed_means_no_errors(void **state)
     (void)state;
     struct tc_result_row *row = row_of(10, 10, -1);
     assert_notes(0, 0);
-    assert_true(row->cells[TC_SERVING_ERRORS].known);
-    assert_true(row->cells[TC_SERVING_ERROR_RATE].real == 0);
+    assert_true(tc_result_known(row, TC_SERVING_ERRORS));
+    assert_true(tc_result_get_real(row, TC_SERVING_ERROR_RATE) == 0);
 }
 
 static void test_requests_do_not_add_up(void **state)

@@ -15,6 +15,7 @@
 
 static char room[1 << 16];
 static struct tc_buf b;
+static struct tc_json_out j;
 static struct tc_error err;
 static struct tc_json_parser *parser;
 
@@ -37,7 +38,8 @@ static void begin(size_t cap)
     struct tc_export_origin origin = {.instance_id = TC_LIT("node \"7\""),
                                       .version = TC_LIT("1.2")};
     b = tc_buf_make(room, cap);
-    tc_export_begin(&b, &origin);
+    j = tc_json_out_make(&b);
+    tc_export_begin(&j, &origin);
 }
 
 static const char *text(void)
@@ -51,7 +53,7 @@ static void assert_request(size_t records)
 {
     struct tc_json root;
     struct tc_json v;
-    tc_export_end(&b);
+    tc_export_end(&j);
     assert_false(b.overflowed);
     assert_int_equal(tc_json_parse(parser, tc_buf_slice(&b), &root, &err), TC_OK);
     assert_true(tc_json_get(root, TC_LIT("resourceLogs"), &v));
@@ -71,7 +73,7 @@ static void assert_request(size_t records)
 
 static tc_status add(const char *line)
 {
-    return tc_export_add(&b, parser, tc_slice_cstr(line), 7 * TC_SECOND, &err);
+    return tc_export_add(&j, parser, tc_slice_cstr(line), 7 * TC_SECOND, &err);
 }
 
 static void a_verdict_becomes_a_log_record(void **state)
@@ -125,7 +127,8 @@ static void its_resource_names_this_program(void **state)
         strstr(text(), "\"scope\":{\"name\":\"tracecore.verdict\",\"version\":\"1.2\"}"));
     struct tc_export_origin nobody = {0};
     b = tc_buf_make(room, sizeof room);
-    tc_export_begin(&b, &nobody);
+    j = tc_json_out_make(&b);
+    tc_export_begin(&j, &nobody);
     assert_null(strstr(text(), "service.instance.id"));
     assert_null(strstr(text(), "version"));
     assert_request(0);

@@ -232,6 +232,41 @@ static void long_names_are_cut(void **state)
     tc_rows_destroy(NULL);
 }
 
+static void rows_that_grow_keep_every_cell(void **state)
+{
+    (void)state;
+    struct tc_rows *r = tc_rows_create_growing(COLUMNS, COLUMN_COUNT, 5000, 1 << 20);
+    assert_non_null(r);
+    for (size_t i = 0; i < 5000; i++) {
+        assert_true(tc_rows_add(r));
+        if (i % 3 == 0) {
+            tc_rows_int(r, COUNT, (int64_t)i);
+        }
+    }
+    assert_false(tc_rows_add(r));
+    assert_int_equal(r->count, 5000);
+    tc_rows_seek(r, 1);
+    tc_rows_int(r, COUNT, -1);
+    assert_int_equal(tc_rows_text(r, NAME, TC_LIT("late")), TC_OK);
+    tc_rows_seek(r, 3);
+    tc_rows_null(r, COUNT);
+    for (size_t i = 0; i < 5000; i++) {
+        int64_t want = i == 1 ? -1 : i == 3 || i % 3 != 0 ? 0 : (int64_t)i;
+        assert_int_equal(tc_rows_get_int(r, COUNT, i), want);
+        assert_int_equal(tc_rows_is_null(r, COUNT, i), i != 1 && (i == 3 || i % 3 != 0));
+    }
+    assert_true(tc_slice_eq(tc_rows_get_text(r, NAME, 1), TC_LIT("late")));
+    struct tc_rows *copy = tc_rows_create_like(r, 1, 16);
+    assert_non_null(copy);
+    assert_true(tc_rows_add(copy));
+    assert_int_equal(tc_rows_copy_row(copy, r, 1, SIZE_MAX), TC_OK);
+    assert_int_equal(tc_rows_get_int(copy, COUNT, 0), -1);
+    assert_true(tc_slice_eq(tc_rows_get_text(copy, NAME, 0), TC_LIT("late")));
+    assert_false(tc_rows_add(copy));
+    tc_rows_destroy(copy);
+    tc_rows_destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +279,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(times_are_of_the_years_1_to_9999),
         cmocka_unit_test(long_names_are_cut),
+        cmocka_unit_test(rows_that_grow_keep_every_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

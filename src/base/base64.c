@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "evidence/sign/sign_priv.h"
+#include "base/base64.h"
 
 static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char *tc__base64_put(char *to, const uint8_t *bytes, size_t len)
+char *tc_base64_put(char *to, struct tc_slice bytes, bool padded)
 {
-    for (size_t i = 0; i < len; i += 3) {
-        size_t left = len - i;
-        uint32_t v = (uint32_t)bytes[i] << 16;
-        v |= left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0;
-        v |= left > 2 ? bytes[i + 2] : 0;
+    const uint8_t *from = (const uint8_t *)bytes.ptr;
+    size_t left = 3;
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        left = bytes.len - i;
+        uint32_t v = (uint32_t)from[i] << 16;
+        v |= left > 1 ? (uint32_t)from[i + 1] << 8 : 0;
+        v |= left > 2 ? from[i + 2] : 0;
         *to++ = LETTERS[v >> 18];
         *to++ = LETTERS[v >> 12 & 63];
         *to++ = left > 1 ? LETTERS[v >> 6 & 63] : '=';
         *to++ = left > 2 ? LETTERS[v & 63] : '=';
     }
-    return to;
+    return padded || left >= 3 ? to : to - (3 - left);
 }
 
 /* 0..63, or -1. */
@@ -36,7 +38,7 @@ static int value_of(char c)
     return c == '/' || c == '_' ? 63 : -1;
 }
 
-bool tc__base64_get(struct tc_slice text, uint8_t *to, size_t *out_len)
+bool tc_base64_get(struct tc_slice text, uint8_t *to, size_t *out_len)
 {
     size_t len = text.len;
     if (len % 4 == 0) {
