@@ -83,17 +83,16 @@ static struct tc_slice errors_headline(struct tc_draft *d, const struct pcie_err
 static struct tc_slice errors_remediation(struct tc_draft *d, const struct pcie_errors *e,
                                           const struct pcie_place *p, enum pcie_severity worst)
 {
-    static const char *const advice[PCIE_SEVERITIES] = {
-        [PCIE_FATAL] = "Drain node {} and power-cycle it; check seating, riser, cables and power "
-                       "of {}{}; replace it, then its slot or riser, if it comes back.",
-        [PCIE_NONFATAL] = "On node {}: a transaction was lost. Restart the work that used it, then "
-                          "check firmware and seating of {}{}; replace it, then its slot or riser, "
-                          "if it comes back.",
-        [PCIE_CORRECTED] = "On node {}: nothing was lost yet, but the link is marginal. At the "
-                           "next drain reseat and clean the contacts of {}{}; replace it, then its "
-                           "slot or riser, if it comes back.",
-    };
-    return tc__draft_format(d, advice[worst], node_name(e->node), device(p),
+    const char *advice =
+        worst == PCIE_FATAL ? "Drain node {} and power-cycle it; check seating, riser, cables and "
+                              "power of {}{}; replace it, then its slot or riser, if it comes back."
+        : worst == PCIE_NONFATAL
+            ? "On node {}: a transaction was lost. Restart the work that used it, then check "
+              "firmware and seating of {}{}; replace it, then its slot or riser, if it comes back."
+            : "On node {}: nothing was lost yet, but the link is marginal. At the next drain "
+              "reseat and clean the contacts of {}{}; replace it, then its slot or riser, if it "
+              "comes back.";
+    return tc__draft_format(d, advice, node_name(e->node), device(p),
                             p->sort == PCIE_IS_OTHER ? " and of what hangs below it (lspci -t)"
                                                      : "");
 }
