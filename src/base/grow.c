@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define FIRST_BYTES 1023 /* and one item */
-#define JSON_GROWTH 6    /* a byte as \u00NN */
 
 tc_status tc_grow_array(void *io_items, size_t *io_cap, size_t needed, size_t max,
                         size_t item_bytes)
@@ -56,17 +55,6 @@ void tc_grow_str(struct tc_grow *g, struct tc_slice s)
     }
 }
 
-void tc_grow_json(struct tc_grow *g, struct tc_slice s)
-{
-    if (s.len > TC_GROW_MAX / JSON_GROWTH) {
-        g->failed = true;
-        return;
-    }
-    if (tc_grow_room(g, s.len * JSON_GROWTH + 2)) {
-        tc_buf_json(&g->buf, s);
-    }
-}
-
 void tc_grow_u64(struct tc_grow *g, uint64_t value)
 {
     if (tc_grow_room(g, TC_PUT_U64_MAX + 4)) {
@@ -85,25 +73,5 @@ void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d)
 {
     if (tc_grow_room(g, sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)) {
         tc_buf_digest(&g->buf, d);
-    }
-}
-
-void tc_grow_key(struct tc_grow *g, const char *key)
-{
-    if (g->buf.len > 0 && !g->failed) {
-        char last = g->buf.data[g->buf.len - 1];
-        if (last != '{' && last != '[') {
-            tc_grow_lit(g, ",");
-        }
-    }
-    tc_grow_json(g, tc_slice_cstr(key));
-    tc_grow_lit(g, ":");
-}
-
-void tc_grow_member(struct tc_grow *g, const char *key, struct tc_slice value)
-{
-    if (value.len > 0) {
-        tc_grow_key(g, key);
-        tc_grow_json(g, value);
     }
 }

@@ -28,14 +28,10 @@ void tc_grow_fini(struct tc_grow *g);
 bool tc_grow_room(struct tc_grow *g, size_t bytes);
 
 void tc_grow_str(struct tc_grow *g, struct tc_slice s);
-void tc_grow_json(struct tc_grow *g, struct tc_slice s);
 void tc_grow_u64(struct tc_grow *g, uint64_t value);
 void tc_grow_i64(struct tc_grow *g, int64_t value);
 /* "sha256:...", without quotes. */
 void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d);
-/* ,"key": (without the comma behind a bracket) and then the string; nothing when it is empty. */
-void tc_grow_key(struct tc_grow *g, const char *key);
-void tc_grow_member(struct tc_grow *g, const char *key, struct tc_slice value);
 
 /*
  * An array on the heap that doubles: room for `needed` items of it, at most `max`. `items` and

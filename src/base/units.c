@@ -40,7 +40,6 @@ static const struct unit SIZE_UNITS[] = {
     {"K", UINT64_C(1) << 10},
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 #define SIZE_UNITS_SHOWN 4
 #define SIZE_UNITS_STRICT 10
 
@@ -100,7 +99,7 @@ static bool read_part(struct tc_slice *io_rest, bool is_first, int64_t *io_ns)
     *io_rest = tc_slice_from(s, name.len);
     bool bare = name.len == 0 && is_first && s.len == 0;
     const struct unit *unit =
-        find_unit(DURATION_UNITS, COUNT_OF(DURATION_UNITS), bare ? TC_LIT("s") : name, false);
+        find_unit(DURATION_UNITS, TC_COUNT(DURATION_UNITS), bare ? TC_LIT("s") : name, false);
     uint64_t ns = 0;
     if (unit == NULL || __builtin_mul_overflow(whole, unit->scale, &ns) || ns > INT64_MAX) {
         return false;
@@ -134,7 +133,7 @@ bool tc_size_parse(struct tc_slice text, enum tc_size_units units, uint64_t *out
     size_t used = tc_slice_u64(text, &number);
     struct tc_slice name = tc_slice_from(text, used);
     const struct unit *unit =
-        find_unit(SIZE_UNITS, loose ? COUNT_OF(SIZE_UNITS) : SIZE_UNITS_STRICT,
+        find_unit(SIZE_UNITS, loose ? TC_COUNT(SIZE_UNITS) : SIZE_UNITS_STRICT,
                   name.len == 0 ? TC_LIT("B") : name, loose);
     uint64_t bytes = 0;
     if (used == 0 || unit == NULL || __builtin_mul_overflow(number, unit->scale, &bytes)) {
@@ -158,7 +157,7 @@ static void put_largest(struct tc_buf *b, const struct unit *units, size_t count
 
 void tc_buf_duration_exact(struct tc_buf *b, int64_t ns)
 {
-    put_largest(b, DURATION_UNITS, COUNT_OF(DURATION_UNITS), ns < 0 ? 0 : (uint64_t)ns);
+    put_largest(b, DURATION_UNITS, TC_COUNT(DURATION_UNITS), ns < 0 ? 0 : (uint64_t)ns);
 }
 
 void tc_buf_size_exact(struct tc_buf *b, uint64_t bytes)

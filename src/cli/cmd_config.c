@@ -26,7 +26,8 @@ static const struct tc_option OPTIONS[OPT_COUNT] = {
 
 struct check {
     struct tc_config config;
-    struct tc_buf mistakes; /* a JSON list without its end */
+    struct tc_buf mistakes_buf;
+    struct tc_json_out mistakes; /* an array */
     bool json;
     char mistakes_text[REPORT_MAX];
     char report_text[REPORT_MAX];
@@ -39,32 +40,34 @@ static void on_mistake(void *context, const char *line)
         tc_say_plain("%s", line);
         return;
     }
-    tc_buf_char(&c->mistakes, c->mistakes.len == 0 ? '[' : ',');
-    tc_buf_json(&c->mistakes, tc_slice_cstr(line));
+    tc_json_add_cstr(&c->mistakes, line);
 }
 
 static void report_json(struct check *c, struct tc_output *out, const char *name, bool ok)
 {
     struct tc_buf b = tc_buf_make(c->report_text, sizeof c->report_text);
-    tc_buf_lit(&b, "{\"file\":");
-    tc_buf_json(&b, tc_slice_cstr(name));
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_cstr(&j, "file", name);
+    tc_json_put_bool(&j, "ok", ok);
     if (ok) {
-        tc_buf_lit(&b, ",\"ok\":true,\"values\":");
         tc_config_print_effective(&c->config, true, &b);
+        tc_json_put_raw(&j, "values", tc_buf_slice(&b));
     } else {
-        tc_buf_lit(&b, ",\"ok\":false,\"mistakes\":");
-        tc_buf_str(&b, tc_buf_slice(&c->mistakes));
-        tc_buf_char(&b, ']');
+        tc_json_end_array(&c->mistakes);
+        tc_json_put_raw(&j, "mistakes", tc_buf_slice(&c->mistakes_buf));
     }
-    tc_buf_lit(&b, "}\n");
-    (void)tc_output_put(out, tc_buf_slice(&b));
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static int check_file(struct check *c, const char *path, bool verbose)
 {
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    c->mistakes = tc_buf_make(c->mistakes_text, sizeof c->mistakes_text);
+    c->mistakes_buf = tc_buf_make(c->mistakes_text, sizeof c->mistakes_text);
+    c->mistakes = tc_json_out_make(&c->mistakes_buf);
+    tc_json_add_array(&c->mistakes);
     tc_status status = tc_config_load(path, environ, on_mistake, c, &c->config);
     const char *name = path == NULL ? "environment" : strcmp(path, "-") == 0 ? "<stdin>" : path;
     if (c->json) {

@@ -42,16 +42,13 @@ static void say_mistake(void *context, const char *line)
 
 static void put_json(struct tc_output *out, const char *http, const char *grpc, const char *api)
 {
-    char text[1024];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&b, "{\"http\":");
-    tc_buf_json(&b, tc_slice_cstr(http));
-    tc_buf_lit(&b, ",\"grpc\":");
-    tc_buf_json(&b, tc_slice_cstr(grpc));
-    tc_buf_lit(&b, ",\"api\":");
-    tc_buf_json(&b, tc_slice_cstr(api));
-    tc_buf_lit(&b, "}\n");
-    (void)tc_output_put(out, tc_buf_slice(&b));
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_cstr(&j, "http", http);
+    tc_json_put_cstr(&j, "grpc", grpc);
+    tc_json_put_cstr(&j, "api", api);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static void put_row(struct tc_buf *b, const char *name, const char *before, const char *address)

@@ -11,7 +11,7 @@ void tc_output_init(struct tc_output *o, int fd)
 {
     o->fd = fd;
     o->error = 0;
-    o->len = 0;
+    o->buf = tc_buf_make(o->data, sizeof o->data);
 }
 
 static void write_through(struct tc_output *o, struct tc_slice s)
@@ -28,23 +28,34 @@ static void write_through(struct tc_output *o, struct tc_slice s)
 
 bool tc_output_flush(struct tc_output *o)
 {
-    write_through(o, tc_slice_make(o->data, o->len));
-    o->len = 0;
+    write_through(o, tc_buf_slice(&o->buf));
+    tc_buf_reset(&o->buf);
     return o->error == 0;
 }
 
 bool tc_output_put(struct tc_output *o, struct tc_slice s)
 {
-    if (s.len > sizeof o->data - o->len && !tc_output_flush(o)) {
+    if (s.len > sizeof o->data - o->buf.len && !tc_output_flush(o)) {
         return false;
     }
     if (s.len > sizeof o->data) {
         write_through(o, s);
-    } else if (s.len > 0) {
-        memcpy(o->data + o->len, s.ptr, s.len);
-        o->len += s.len;
+    } else {
+        tc_buf_str(&o->buf, s);
     }
     return o->error == 0;
+}
+
+static bool make_room(void *context, size_t bytes)
+{
+    (void)bytes; /* the buffer is larger than any piece */
+    return tc_output_flush(context);
+}
+
+struct tc_json_out tc_output_json(struct tc_output *o)
+{
+    _Static_assert(sizeof o->data >= TC_JSON_OUT_PIECE_MAX, "a piece fits");
+    return tc_json_out_sink(&o->buf, make_room, o);
 }
 
 int tc_output_end(struct tc_output *o, const char *command, int status)

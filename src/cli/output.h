@@ -7,16 +7,18 @@
 #ifndef TC_CLI_OUTPUT_H
 #define TC_CLI_OUTPUT_H
 
+#include "base/buf.h"
+#include "base/json_out.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Invariant: len <= sizeof data; error is an errno value, 0 while all is well. */
+/* Invariant: buf is what of data waits; error is an errno value, 0 while all is well. */
 struct tc_output {
     int fd;
     int error;
-    size_t len;
+    struct tc_buf buf;
     char data[32768];
 };
 
@@ -24,6 +26,8 @@ void tc_output_init(struct tc_output *o, int fd);
 /* False once a write has failed. Borrows s. */
 bool tc_output_put(struct tc_output *o, struct tc_slice s);
 bool tc_output_flush(struct tc_output *o);
+/* A writer of JSON that goes to o, between what is put there. */
+struct tc_json_out tc_output_json(struct tc_output *o);
 
 /*
  * Flushes and gives the exit status: `status`, or TC_EXIT_BAD with a message in

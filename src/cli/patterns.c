@@ -47,40 +47,40 @@ static void put_text(struct tc_buf *b, const struct tc_detector *d)
     }
 }
 
-static void number_member(struct tc_buf *b, struct tc_slice quoted_key, const struct tc_param *p,
-                          int64_t value)
+static void add_value(struct tc_json_out *j, const struct tc_param *p, int64_t value)
 {
-    tc_buf_str(b, quoted_key);
     if (p->type == TC_PARAM_DURATION) {
-        tc_buf_f64(b, (double)value / (double)TC_SECOND);
+        tc_json_add_f64(j, (double)value / (double)TC_SECOND);
     } else {
-        tc_buf_i64(b, value);
+        tc_json_add_i64(j, value);
     }
 }
 
-static void put_json(struct tc_buf *b, const struct tc_detector *d)
+static void put_json(struct tc_output *out, const struct tc_detector *d)
 {
-    tc_buf_lit(b, "{\"pattern.id\":");
-    tc_buf_json(b, tc_slice_cstr(d->id));
-    tc_buf_lit(b, ",\"pattern.name\":");
-    tc_buf_json(b, tc_slice_cstr(d->name));
-    tc_buf_lit(b, ",\"summary\":");
-    tc_buf_json(b, tc_slice_cstr(d->summary));
-    tc_buf_lit(b, ",\"knobs\":[");
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_cstr(&j, "pattern.id", d->id);
+    tc_json_put_cstr(&j, "pattern.name", d->name);
+    tc_json_put_cstr(&j, "summary", d->summary);
+    tc_json_put_array(&j, "knobs");
     for (size_t i = 0; i < d->param_count; i++) {
         const struct tc_param *p = &d->params[i];
-        tc_buf_str(b, i == 0 ? TC_LIT("{\"name\":") : TC_LIT(",{\"name\":"));
-        tc_buf_json(b, tc_slice_cstr(p->name));
-        tc_buf_lit(b, ",\"unit\":");
-        tc_buf_json(b, p->type == TC_PARAM_DURATION ? TC_LIT("s") : TC_LIT("1"));
-        number_member(b, TC_LIT(",\"default\":"), p, p->value);
-        number_member(b, TC_LIT(",\"min\":"), p, p->min);
-        number_member(b, TC_LIT(",\"max\":"), p, p->max);
-        tc_buf_lit(b, ",\"help\":");
-        tc_buf_json(b, tc_slice_cstr(p->help));
-        tc_buf_char(b, '}');
+        tc_json_add_object(&j);
+        tc_json_put_cstr(&j, "name", p->name);
+        tc_json_put_cstr(&j, "unit", p->type == TC_PARAM_DURATION ? "s" : "1");
+        tc_json_key(&j, "default");
+        add_value(&j, p, p->value);
+        tc_json_key(&j, "min");
+        add_value(&j, p, p->min);
+        tc_json_key(&j, "max");
+        add_value(&j, p, p->max);
+        tc_json_put_cstr(&j, "help", p->help);
+        tc_json_end_object(&j);
     }
-    tc_buf_lit(b, "]}\n");
+    tc_json_end_array(&j);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 void tc_patterns_list(struct tc_output *out, const struct tc_engine *engine, bool json)
@@ -92,14 +92,14 @@ void tc_patterns_list(struct tc_output *out, const struct tc_engine *engine, boo
         if (engine != NULL && !tc_engine_is_enabled(engine, i)) {
             continue;
         }
+        if (json) {
+            put_json(out, all[i]);
+            continue;
+        }
         char text[ENTRY_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        if (json) {
-            put_json(&b, all[i]);
-        } else {
-            tc_buf_str(&b, listed++ == 0 ? TC_EMPTY : TC_LIT("\n"));
-            put_text(&b, all[i]);
-        }
+        tc_buf_str(&b, listed++ == 0 ? TC_EMPTY : TC_LIT("\n"));
+        put_text(&b, all[i]);
         (void)tc_output_put(out, tc_buf_slice(&b));
     }
 }

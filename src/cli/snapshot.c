@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/snapshot.h"
 
+#include "base/json_out.h"
 #include "base/time.h"
 #include "cli/data.h"
 #include "evidence/dirs.h"
@@ -73,35 +74,45 @@ static tc_status digest_file(const char *path, struct tc_snapshot_table *t, stru
     return status;
 }
 
-static void put_manifest(struct tc_grow *g, const struct tc_snapshot_table *tables, size_t count,
-                         int64_t now_us, struct tc_slice more)
+/* One table per line. */
+static void put_tables(struct tc_grow *g, const struct tc_snapshot_table *tables, size_t count)
 {
-    char text[TC_PUT_TIME_MAX + 2];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_time(&b, now_us * 1000);
-    tc_grow_lit(g, "{\"snapshot_version\":1,\"schema_version\":");
-    tc_grow_u64(g, TC_SCHEMA_VERSION);
-    tc_grow_member(g, "created_at", tc_buf_slice(&b));
-    if (more.len > 0) {
-        tc_grow_lit(g, ",");
-        tc_grow_str(g, more);
-    }
-    tc_grow_lit(g, ",\"tables\":[");
+    tc_grow_lit(g, "[");
     for (size_t i = 0; i < count; i++) {
-        const struct tc_table_info *info = tc_table_info(tables[i].table);
-        tc_grow_str(g, i == 0 ? TC_LIT("\n{") : TC_LIT(",\n{"));
-        tc_grow_member(g, "table", tc_slice_cstr(info->name));
-        tc_grow_lit(g, ",\"file\":\"");
-        tc_grow_str(g, tc_slice_cstr(info->name));
-        tc_grow_lit(g, ".parquet\",\"rows\":");
-        tc_grow_u64(g, tables[i].rows);
-        tc_grow_lit(g, ",\"bytes\":");
-        tc_grow_u64(g, tables[i].bytes);
-        tc_grow_lit(g, ",\"digest\":\"");
-        tc_grow_digest(g, &tables[i].digest);
-        tc_grow_lit(g, "\"}");
+        const char *name = tc_table_info(tables[i].table)->name;
+        char file[128];
+        (void)snprintf(file, sizeof file, "%s.parquet", name);
+        tc_grow_str(g, i == 0 ? TC_LIT("\n") : TC_LIT(",\n"));
+        struct tc_json_out j = tc_json_out_grow(g);
+        tc_json_add_object(&j);
+        tc_json_put_cstr(&j, "table", name);
+        tc_json_put_cstr(&j, "file", file);
+        tc_json_put_u64(&j, "rows", tables[i].rows);
+        tc_json_put_u64(&j, "bytes", tables[i].bytes);
+        tc_json_put_digest(&j, "digest", &tables[i].digest);
+        tc_json_end_object(&j);
     }
-    tc_grow_lit(g, "\n]}\n");
+    tc_grow_lit(g, "\n]");
+}
+
+static void put_manifest(struct tc_grow *g, const struct tc_snapshot_table *tables, size_t count,
+                         int64_t now_us, struct tc_slice retention)
+{
+    struct tc_grow list = {0};
+    struct tc_json_out j = tc_json_out_grow(g);
+    put_tables(&list, tables, count);
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "snapshot_version", 1);
+    tc_json_put_u64(&j, "schema_version", TC_SCHEMA_VERSION);
+    tc_json_put_time(&j, "created_at", now_us * 1000);
+    if (retention.len > 0) {
+        tc_json_put_raw(&j, "retention", retention);
+    }
+    tc_json_put_raw(&j, "tables", list.failed ? TC_LIT("[]") : tc_grow_slice(&list));
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
+    g->failed |= list.failed;
+    tc_grow_fini(&list);
 }
 
 static bool write_all(int fd, struct tc_slice s)
@@ -147,7 +158,7 @@ static tc_status path_in(char *out, size_t size, const char *dir, const char *na
 
 tc_status tc_snapshot_write(struct tc_warehouse *w, const char *dir,
                             struct tc_snapshot_table *tables, size_t count, int64_t now_us,
-                            struct tc_slice more, struct tc_error *err)
+                            struct tc_slice retention, struct tc_error *err)
 {
     char path[TC_DATA_PATH_BYTES];
     struct tc_grow text = {0};
@@ -159,7 +170,7 @@ tc_status tc_snapshot_write(struct tc_warehouse *w, const char *dir,
         TC_TRY(digest_file(path, t, err));
     }
     TC_TRY(path_in(path, sizeof path, dir, TC_SNAPSHOT_MANIFEST, "", err));
-    put_manifest(&text, tables, count, now_us, more);
+    put_manifest(&text, tables, count, now_us, retention);
     tc_status status = text.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest")
                                    : write_file(path, tc_grow_slice(&text), err);
     tc_grow_fini(&text);

@@ -24,12 +24,13 @@ struct tc_snapshot_table {
 
 /*
  * Writes the files DIR/<table>.parquet and then the manifest, each durable and whole under its name
- * or not there. dir is absolute: a daemon may be the one that writes. `more` is members for the
- * manifest ("\"a\":1"), or empty.
+ * or not there. dir is absolute: a daemon may be the one that writes. `retention` is a member
+ * of the manifest, as JSON, or empty.
  */
 TC_CHECKED tc_status tc_snapshot_write(struct tc_warehouse *w, const char *dir,
                                        struct tc_snapshot_table *tables, size_t count,
-                                       int64_t now_us, struct tc_slice more, struct tc_error *err);
+                                       int64_t now_us, struct tc_slice retention,
+                                       struct tc_error *err);
 /* Makes a directory and those above it, mode 0700. */
 TC_CHECKED tc_status tc_snapshot_make_dir(const char *path, struct tc_error *err);
 TC_CHECKED tc_status tc_snapshot_sync_dir(const char *path, struct tc_error *err);

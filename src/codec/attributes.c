@@ -220,7 +220,7 @@ static void write_single(struct tc_buf *b)
         "the objects themselves, and what is read of metrics beside their labels.\n\n"
         "| name | of | says |\n"
         "| --- | --- | --- |\n");
-    for (size_t i = 0; i < sizeof SINGLE / sizeof SINGLE[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(SINGLE); i++) {
         put(b, "| `");
         put(b, SINGLE[i].name);
         put(b, "` | ");

@@ -119,7 +119,7 @@ int64_t tc__value_number(struct tc__value v, int64_t fallback)
         {"doubleValue", sizeof "doubleValue" - 1},
         {"stringValue", sizeof "stringValue" - 1},
     };
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(types); i++) {
         struct tc__value typed = member(v.v, types[i], false);
         if (typed.there && tc_json_int(typed.v, &number)) {
             break;

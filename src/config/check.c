@@ -19,7 +19,7 @@ static const struct listener LISTENERS[] = {
      TC_KEY_receivers_otlp_grpc_tls_key},
     {TC_KEY_api_listen, TC_KEY_api_tls_cert, TC_KEY_api_tls_key},
 };
-#define LISTENER_COUNT (sizeof LISTENERS / sizeof LISTENERS[0])
+#define LISTENER_COUNT (TC_COUNT(LISTENERS))
 
 static const struct tc__config_node *node_of(struct tc__config_load *l, enum tc_config_key key)
 {

@@ -115,7 +115,7 @@ static bool is_service_link(struct tc_slice name, struct tc_slice value)
         tc_slice_contains(name, TC_LIT("_SERVICE_PORT")) || tc_slice_u64(behind, &port) > 0) {
         return true;
     }
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(schemes); i++) {
         if (tc_slice_ends(name, TC_LIT("_PORT")) &&
             tc_slice_starts(value, tc_slice_cstr(schemes[i]))) {
             return true;

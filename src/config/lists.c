@@ -144,7 +144,7 @@ static void add_scope(struct tc__config_load *l, const char *path,
                       const struct tc__config_place *place, struct tc_config_token *token,
                       struct tc_slice text)
 {
-    for (size_t i = 0; i < sizeof SCOPES / sizeof SCOPES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(SCOPES); i++) {
         if (tc_slice_eq(text, tc_slice_cstr(SCOPES[i].name))) {
             token->scopes |= SCOPES[i].bit;
             return;

@@ -6,6 +6,7 @@
  */
 #include "base/yaml/json.h"
 #include "base/canonical.h"
+#include "base/json_out.h"
 #include "contract/contract_priv.h"
 
 #include <stdlib.h>
@@ -71,55 +72,49 @@ struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const cha
                                                                                     : TC_EMPTY;
 }
 
-static void put_string(struct tc_buf *b, const char *name, struct tc_slice value)
-{
-    tc_buf_json(b, tc_slice_cstr(name));
-    tc_buf_char(b, ':');
-    tc_buf_json(b, value);
-    tc_buf_char(b, ',');
-}
-
-static void put_bool(const struct tc_contract *c, struct tc_buf *b, const char *name)
+static bool ci_runs(const struct tc_contract *c, struct tc_slice name)
 {
     struct tc__value ci = tc__contract_find(tc__contract_root(c), S("spec.automation.ci"));
-    struct tc__value v = ci.node == NULL ? ci : tc__contract_find(ci, tc_slice_cstr(name));
-    tc_buf_json(b, tc_slice_cstr(name));
-    tc_buf_str(b, v.node != NULL && tc__contract_number(v.node) > 0 ? S(":true") : S(":false"));
+    struct tc__value v = ci.node == NULL ? ci : tc__contract_find(ci, name);
+    return v.node != NULL && tc__contract_number(v.node) > 0;
 }
 
-void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out)
+static void add_layers(const struct tc_contract *c, struct tc_json_out *j)
 {
     struct tc__value layers = tc__contract_find(tc__contract_root(c), S("spec.layers"));
-    tc_buf_char(out, '{');
-    put_string(out, "benchmark_class", tc__contract_string(c, "spec.intent.benchmarkClass"));
-    tc_buf_lit(out, "\"ci_schedule\":{");
-    put_bool(c, out, "canary");
-    tc_buf_char(out, ',');
-    put_bool(c, out, "nightly");
-    tc_buf_char(out, ',');
-    put_bool(c, out, "preRelease");
-    tc_buf_lit(out, "},\"enabled_layers\":[");
-    bool is_next = false;
-    for (const struct tc_yaml_entry *e = tc_yaml_first(layers.node); e != NULL && !out->overflowed;
+    tc_json_add_array(j);
+    for (const struct tc_yaml_entry *e = tc_yaml_first(layers.node); e != NULL && !j->b->overflowed;
          e = e->next) {
         struct tc__value item = {e->value, e->at};
         const struct tc_yaml_node *enabled = tc__contract_find(item, S("enabled")).node;
         const struct tc_yaml_node *name = tc__contract_find(item, S("name")).node;
         if (enabled != NULL && enabled->kind == TC_YAML_BOOL && tc__contract_number(enabled) > 0 &&
             name != NULL) {
-            tc_buf_str(out, is_next ? S(",") : S(""));
-            tc_buf_json(out, tc_yaml_text(name));
-            is_next = true;
+            tc_json_add_str(j, tc_yaml_text(name));
         }
     }
-    tc_buf_lit(out, "],");
-    put_string(out, "hot_metrics_store", tc__contract_string(c, "spec.sinks.hotMetrics.store"));
-    put_string(out, "name", tc__contract_string(c, "metadata.name"));
-    put_string(out, "scheduler_path", tc__contract_string(c, "spec.intent.schedulerPath"));
-    put_string(out, "variable_under_test",
-               tc__contract_string(c, "spec.comparison.variableUnderTest"));
-    put_string(out, "warehouse_store", tc__contract_string(c, "spec.sinks.curatedWarehouse.store"));
-    tc_buf_lit(out, "\"workload_type\":");
-    tc_buf_json(out, tc__contract_string(c, "spec.intent.workloadType"));
-    tc_buf_char(out, '}');
+    tc_json_end_array(j);
+}
+
+#define PUT_FIELD(j, name, path) tc_json_put_str((j), name, tc__contract_string(c, path))
+
+void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out)
+{
+    struct tc_json_out j = tc_json_out_make(out);
+    tc_json_add_object(&j);
+    PUT_FIELD(&j, "benchmark_class", "spec.intent.benchmarkClass");
+    tc_json_put_object(&j, "ci_schedule");
+    tc_json_put_bool(&j, "canary", ci_runs(c, S("canary")));
+    tc_json_put_bool(&j, "nightly", ci_runs(c, S("nightly")));
+    tc_json_put_bool(&j, "preRelease", ci_runs(c, S("preRelease")));
+    tc_json_end_object(&j);
+    tc_json_key(&j, "enabled_layers");
+    add_layers(c, &j);
+    PUT_FIELD(&j, "hot_metrics_store", "spec.sinks.hotMetrics.store");
+    PUT_FIELD(&j, "name", "metadata.name");
+    PUT_FIELD(&j, "scheduler_path", "spec.intent.schedulerPath");
+    PUT_FIELD(&j, "variable_under_test", "spec.comparison.variableUnderTest");
+    PUT_FIELD(&j, "warehouse_store", "spec.sinks.curatedWarehouse.store");
+    PUT_FIELD(&j, "workload_type", "spec.intent.workloadType");
+    tc_json_end_object(&j);
 }

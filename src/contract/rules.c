@@ -622,13 +622,13 @@ static const struct tc__rule RULES[] = {
 
 const struct tc__rule *tc__contract_rules(size_t *out_count)
 {
-    *out_count = sizeof RULES / sizeof RULES[0];
+    *out_count = TC_COUNT(RULES);
     return RULES;
 }
 
 const struct tc__rule *tc__contract_rule(struct tc_slice path)
 {
-    for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
         if (tc_slice_eq(path, tc_slice_cstr(RULES[i].path))) {
             return &RULES[i];
         }

@@ -6,8 +6,6 @@
  */
 #include "directory/directory_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* The UUID says most, the index least. */
 enum gpu_name { BY_UUID, BY_PCI, BY_INDEX, NAMES };
 
@@ -43,7 +41,7 @@ static bool same_name(const void *a, const void *b, uint32_t name)
 const struct tc__table_kind tc__gpu_kind = {
     .size = sizeof(struct tc_gpu),
     .texts = TEXTS,
-    .text_count = COUNT(TEXTS),
+    .text_count = TC_COUNT(TEXTS),
     .name_count = NAMES,
     .hash = hash_name,
     .same = same_name,
@@ -120,7 +118,7 @@ static void add_id(struct tc_gpu *gpu, uint64_t id)
 /* What `old` knows and `gpu` does not. Who uses the GPU is one fact: it is taken whole or not. */
 static void fill_in(struct tc_gpu *gpu, const struct tc_gpu *old)
 {
-    for (size_t i = COUNT(old->also); i-- > 0;) {
+    for (size_t i = TC_COUNT(old->also); i-- > 0;) {
         if (old->also[i] != 0) {
             add_id(gpu, old->also[i]);
         }

@@ -2,8 +2,6 @@
 /* Where ranks and pods run, as it was last told. */
 #include "directory/directory_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A rank is found by job and rank, and by its number alone. */
 enum rank_name { BY_RANK, BY_NUMBER, RANK_NAMES };
 
@@ -40,7 +38,7 @@ static bool same_rank(const void *a, const void *b, uint32_t name)
 const struct tc__table_kind tc__rank_kind = {
     .size = sizeof(struct rank),
     .texts = RANK_TEXTS,
-    .text_count = COUNT(RANK_TEXTS),
+    .text_count = TC_COUNT(RANK_TEXTS),
     .name_count = RANK_NAMES,
     .hash = hash_rank,
     .same = same_rank,
@@ -79,7 +77,7 @@ static bool same_pod(const void *a, const void *b, uint32_t name)
 const struct tc__table_kind tc__pod_kind = {
     .size = sizeof(struct pod),
     .texts = POD_TEXTS,
-    .text_count = COUNT(POD_TEXTS),
+    .text_count = TC_COUNT(POD_TEXTS),
     .name_count = 1,
     .hash = hash_pod,
     .same = same_pod,

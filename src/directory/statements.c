@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "directory/directory_priv.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const size_t TEXTS[] = {
     offsetof(struct tc_statement, scope.node), offsetof(struct tc_statement, scope.ns),
     offsetof(struct tc_statement, scope.pod),  offsetof(struct tc_statement, scope.pod_uid),
@@ -41,7 +39,7 @@ static bool same_names(const void *a, const void *b, uint32_t name)
 const struct tc__table_kind tc__statement_kind = {
     .size = sizeof(struct tc_statement),
     .texts = TEXTS,
-    .text_count = COUNT(TEXTS),
+    .text_count = TC_COUNT(TEXTS),
     .name_count = 1,
     .hash = hash_names,
     .same = same_names,
@@ -61,7 +59,7 @@ static bool says_something(const struct tc_statement *f)
 static bool fits(struct tc_statement *f)
 {
     bool ok = true;
-    for (size_t i = 0; i < COUNT(TEXTS); i++) {
+    for (size_t i = 0; i < TC_COUNT(TEXTS); i++) {
         ok = ok && tc__text_at(f, TEXTS[i])->len <= TC_SCOPE_TEXT_MAX;
     }
     return ok;

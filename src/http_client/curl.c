@@ -2,6 +2,7 @@
 #include "http_client/curl_priv.h"
 
 #include "base/library.h"
+#include "base/slice.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,8 +29,7 @@ static tc_status load(struct tc_error *err)
         return tc_fail(err, TC_E_UNSUPPORTED, 0,
                        "cannot load libcurl: %s; the package libcurl4 has it", why.message);
     }
-    const char *missing =
-        tc_library_bind(library, FUNCTIONS, sizeof FUNCTIONS / sizeof FUNCTIONS[0], &curl);
+    const char *missing = tc_library_bind(library, FUNCTIONS, TC_COUNT(FUNCTIONS), &curl);
     if (missing != NULL || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         tc_library_close(library);
         return tc_fail(err, TC_E_UNSUPPORTED, 0, "%s: %s%s; 7.85 or newer is wanted", LIBRARY,

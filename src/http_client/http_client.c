@@ -169,10 +169,10 @@ static CURLcode set_options(struct tc_http_client *c, int64_t timeout_ns)
         {CURLOPT_CAPATH, secure_getenv("SSL_CERT_DIR")},
     };
     CURLcode code = CURLE_OK;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && code == CURLE_OK; i++) {
+    for (size_t i = 0; i < TC_COUNT(numbers) && code == CURLE_OK; i++) {
         code = c->curl->easy_setopt(c->easy, numbers[i].option, numbers[i].value);
     }
-    for (size_t i = 0; i < sizeof pointers / sizeof *pointers && code == CURLE_OK; i++) {
+    for (size_t i = 0; i < TC_COUNT(pointers) && code == CURLE_OK; i++) {
         if (pointers[i].value != NULL) {
             code = c->curl->easy_setopt(c->easy, pointers[i].option, pointers[i].value);
         }

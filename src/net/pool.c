@@ -16,9 +16,11 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
 #endif
 
-/* Classes are powers of two from 4 KiB on; the last one is exactly buffer_max. */
+/* Classes are powers of two from 4 KiB on, with three between them from 64 KiB on, where a half of
+ * a buffer that is not used is much; the last one is exactly buffer_max. */
 #define CLASS_MIN_BYTES ((size_t)4 << 10)
-#define CLASSES_MAX 24
+#define CLASS_FINE_BYTES ((size_t)64 << 10)
+#define CLASSES_MAX 64
 /* What stands in front of the data; keeps the data on a cache line of its own. */
 #define HEADER_BYTES ((size_t)64)
 /* From here on a buffer is a mapping: given back to the system whole, never part of a heap that
@@ -49,10 +51,12 @@ struct tc_pool *tc_pool_create(size_t bytes_max, size_t buffer_max)
         return NULL;
     }
     p->limit = bytes_max;
-    size_t bytes = CLASS_MIN_BYTES;
+    size_t power = CLASS_MIN_BYTES;
+    size_t bytes = power;
     while (bytes < buffer_max && p->class_count < CLASSES_MAX - 1) {
         p->class_bytes[p->class_count++] = bytes;
-        bytes *= 2;
+        bytes += power < CLASS_FINE_BYTES ? power : power / 4;
+        power = bytes == 2 * power ? bytes : power;
     }
     p->class_bytes[p->class_count++] = buffer_max > CLASS_MIN_BYTES ? buffer_max : CLASS_MIN_BYTES;
     return p;

@@ -43,12 +43,11 @@ struct part {
 static struct tc_result_row *add_slice(struct fio *f, const struct part *p, const char *metric,
                                        const char *unit)
 {
-    struct tc_result_row *row =
-        tc_result_add(f->r, TC_TABLE_SLICE, "%s/%s", p->where, p->direction);
-    tc_result_text(row, TC_SLICE_FAMILY, S("fio"));
-    tc_result_textf(row, TC_SLICE_METRIC, "%s_%s", p->direction, metric);
-    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(row, TC_SLICE_POINT, p->point);
+    char where[128];
+    char name[48];
+    (void)snprintf(where, sizeof where, "%s/%s", p->where, p->direction);
+    (void)snprintf(name, sizeof name, "%s_%s", p->direction, metric);
+    struct tc_result_row *row = tc_map_add_slice(f->r, tc_slice_cstr(where), p->point, name, unit);
     if (f->started_ns != TC_TIME_NONE && f->ended_ns != TC_TIME_NONE) {
         tc_result_time(row, TC_SLICE_START, f->started_ns);
         tc_result_time(row, TC_SLICE_END, f->ended_ns);
@@ -57,52 +56,74 @@ static struct tc_result_row *add_slice(struct fio *f, const struct part *p, cons
     return row;
 }
 
-static const struct tc_definition *define(struct fio *f, const char *field, const char *measures,
-                                          const char *source_unit, const char *unit,
+/* What is measured of one kind: which members, in which unit, and what they are. */
+struct kind {
+    const char *prefix; /* of the members min, max and mean, and of their fields */
+    const char *measures;
+    const char *source_unit;
+    const char *unit;
+    const char *note;
+    double factor; /* from one unit to the other */
+};
+
+static const struct tc_definition *define(struct fio *f, const struct kind *k, const char *field,
                                           const char *note)
 {
-    return tc_result_define(f->r, field, measures, source_unit, unit, note);
+    return tc_result_define(f->r, field, k->measures, k->source_unit, k->unit, note);
 }
 
-/* A number of the part, times a factor, into a column. */
-static void put(struct tc_result_row *row, size_t column, struct tc_json object, const char *member,
-                double factor, const struct tc_definition *definition)
+static void put_count(struct tc_result_row *row, struct tc_json object, const char *member)
 {
-    double value = 0;
-    if (tc_map_number_at(object, member, &value)) {
-        tc_result_real(row, column, value * factor, definition);
+    int64_t count = 0;
+    if (tc_map_int_at(object, member, &count)) {
+        tc_result_int(row, TC_SLICE_COUNT, count, NULL);
     }
 }
 
+/* min, max and mean of `object`, in members that begin with `begin`. */
+static void put_spread(struct fio *f, const struct part *p, struct tc_result_row *row,
+                       struct tc_json object, const char *begin, const struct kind *k)
+{
+    static const enum tc_stat SPREAD[] = {TC_STAT_MIN, TC_STAT_MAX, TC_STAT_MEAN};
+    for (size_t i = 0; i < TC_COUNT(SPREAD); i++) {
+        char member[32];
+        char field[64];
+        double value = 0;
+        (void)snprintf(member, sizeof member, "%s%s", begin, tc_stat_names[SPREAD[i]]);
+        (void)snprintf(field, sizeof field, "%s%s", k->prefix, tc_stat_names[SPREAD[i]]);
+        if (!tc_map_number_at(object, member, &value)) {
+            continue;
+        }
+        if (value < 0 && begin[0] == '\0') {
+            tc_result_note(f->r, true, p->where, field, "a negative latency: %.17g", value);
+        }
+        tc_result_real(row, tc_stat_slice_columns[SPREAD[i]], value * k->factor,
+                       define(f, k, field, k->note));
+    }
+}
+
+static const struct kind BANDWIDTH = {"bw_",     "io_bandwidth",        "KiB/s",
+                                      "bytes/s", "of samples, one job", 1024};
+static const struct kind RATE = {"iops_", "io_rate", "IO/s", "IO/s", "of samples, one job", 1};
+
 static void add_bandwidth(struct fio *f, const struct part *p)
 {
+    static const struct kind IN_BYTES = {
+        .measures = "io_bandwidth", .source_unit = "bytes/s", .unit = "bytes/s"};
     double value = 0;
     bool bytes = tc_map_number_at(p->value, "bw_bytes", &value);
     if (!bytes && !tc_map_number_at(p->value, "bw", &value)) {
         return;
     }
-    const struct tc_definition *d =
-        bytes ? define(f, "bw_bytes", "io_bandwidth", "bytes/s", "bytes/s", "bytes / runtime")
-              : define(f, "bw", "io_bandwidth", "KiB/s", "bytes/s", "bytes / runtime");
     struct tc_result_row *row = add_slice(f, p, "bw", "bytes/s");
-    tc_result_real(row, TC_SLICE_MEAN, bytes ? value : value * 1024, d);
+    tc_result_real(row, TC_SLICE_MEAN, bytes ? value : value * BANDWIDTH.factor,
+                   bytes ? define(f, &IN_BYTES, "bw_bytes", "bytes / runtime")
+                         : define(f, &BANDWIDTH, "bw", "bytes / runtime"));
     /* Of samples taken while it ran; all 0 when there were none. */
-    if (tc_map_number_at(p->value, "bw_samples", &value)
-            ? value > 0
-            : tc_map_number_at(p->value, "bw_mean", &value) && value > 0) {
-        int64_t samples = 0;
-        const struct tc_definition *s =
-            define(f, "bw_min", "io_bandwidth", "KiB/s", "bytes/s", "of samples, one job");
-        const struct tc_definition *m =
-            define(f, "bw_max", "io_bandwidth", "KiB/s", "bytes/s", "of samples, one job");
-        struct tc_result_row *sampled = add_slice(f, p, "bw_sampled", "bytes/s");
-        put(sampled, TC_SLICE_MIN, p->value, "bw_min", 1024, s);
-        put(sampled, TC_SLICE_MAX, p->value, "bw_max", 1024, m);
-        put(sampled, TC_SLICE_MEAN, p->value, "bw_mean", 1024,
-            define(f, "bw_mean", "io_bandwidth", "KiB/s", "bytes/s", "of samples, one job"));
-        if (tc_map_int_at(p->value, "bw_samples", &samples)) {
-            tc_result_int(sampled, TC_SLICE_COUNT, samples, NULL);
-        }
+    if (tc_map_number_at(p->value, "bw_samples|bw_mean", &value) && value > 0) {
+        row = add_slice(f, p, "bw_sampled", "bytes/s");
+        put_spread(f, p, row, p->value, "bw_", &BANDWIDTH);
+        put_count(row, p->value, "bw_samples");
     }
 }
 
@@ -111,31 +132,19 @@ static void add_iops(struct fio *f, const struct part *p)
     double value = 0;
     if (tc_map_number_at(p->value, "iops", &value)) {
         struct tc_result_row *row = add_slice(f, p, "iops", "IO/s");
-        int64_t total = 0;
-        tc_result_real(row, TC_SLICE_MEAN, value,
-                       define(f, "iops", "io_rate", "IO/s", "IO/s", "total_ios / runtime"));
-        if (tc_map_int_at(p->value, "total_ios", &total)) {
-            tc_result_int(row, TC_SLICE_COUNT, total, NULL);
-        }
+        tc_result_real(row, TC_SLICE_MEAN, value, define(f, &RATE, "iops", "total_ios / runtime"));
+        put_count(row, p->value, "total_ios");
     }
     if (tc_map_number_at(p->value, "iops_samples", &value) && value > 0) {
-        int64_t samples = 0;
         struct tc_result_row *row = add_slice(f, p, "iops_sampled", "IO/s");
-        put(row, TC_SLICE_MIN, p->value, "iops_min", 1,
-            define(f, "iops_min", "io_rate", "IO/s", "IO/s", "of samples, one job"));
-        put(row, TC_SLICE_MAX, p->value, "iops_max", 1,
-            define(f, "iops_max", "io_rate", "IO/s", "IO/s", "of samples, one job"));
-        put(row, TC_SLICE_MEAN, p->value, "iops_mean", 1,
-            define(f, "iops_mean", "io_rate", "IO/s", "IO/s", "of samples, one job"));
-        if (tc_map_int_at(p->value, "iops_samples", &samples)) {
-            tc_result_int(row, TC_SLICE_COUNT, samples, NULL);
-        }
+        put_spread(f, p, row, p->value, "iops_", &RATE);
+        put_count(row, p->value, "iops_samples");
     }
 }
 
 /* "99.000000" is 99; what fills the list up is "0.00" and counts for nothing. */
 static void add_percentiles(struct fio *f, struct tc_result_row *row, struct tc_json latency,
-                            const char *field, const char *unit, double factor)
+                            const char *field, const struct kind *k)
 {
     static const struct {
         double percent;
@@ -157,29 +166,32 @@ static void add_percentiles(struct fio *f, struct tc_result_row *row, struct tc_
         for (size_t i = 0; i < TC_COUNT(wanted); i++) {
             if (percent == wanted[i].percent) {
                 char name[64];
+                struct kind of = *k;
+                of.measures = field;
                 (void)snprintf(name, sizeof name, "%s.percentile.%.6f", field, percent);
-                tc_result_real(row, wanted[i].column, value * factor,
-                               define(f, name, field, unit, "us", "of a histogram of fio"));
+                tc_result_real(row, wanted[i].column, value * k->factor,
+                               define(f, &of, name, "of a histogram of fio"));
             }
         }
     }
 }
 
-static void add_latency(struct fio *f, const struct part *p, const char *kind, const char *note)
+static void add_latency(struct fio *f, const struct part *p, const char *name, const char *note)
 {
     char field[32];
+    char prefix[40];
     struct tc_json latency;
-    double factor = 1e-3;
-    const char *unit = "ns";
-    (void)snprintf(field, sizeof field, "%s_ns", kind);
+    struct kind k = {prefix, name, "ns", "us", note, 1e-3};
+    (void)snprintf(field, sizeof field, "%s_ns", name);
     if (!tc_map_at(p->value, field, &latency)) {
-        (void)snprintf(field, sizeof field, "%s", kind);
+        (void)snprintf(field, sizeof field, "%s", name);
         if (!tc_map_at(p->value, field, &latency)) {
             return;
         }
-        factor = 1;
-        unit = "us";
+        k.factor = 1;
+        k.source_unit = "us";
     }
+    (void)snprintf(prefix, sizeof prefix, "%s.", field);
     double mean = 0;
     double max = 0;
     if (!tc_map_number_at(latency, "mean", &mean) || !tc_map_number_at(latency, "max", &max) ||
@@ -187,26 +199,10 @@ static void add_latency(struct fio *f, const struct part *p, const char *kind, c
         /* Nothing of this kind was measured. */
         return;
     }
-    static const struct {
-        const char *member;
-        size_t column;
-    } stats[] = {{"min", TC_SLICE_MIN}, {"max", TC_SLICE_MAX}, {"mean", TC_SLICE_MEAN}};
-    struct tc_result_row *row = add_slice(f, p, kind, "us");
-    for (size_t i = 0; i < TC_COUNT(stats); i++) {
-        char name[64];
-        (void)snprintf(name, sizeof name, "%s.%s", field, stats[i].member);
-        double value = 0;
-        if (tc_map_number_at(latency, stats[i].member, &value) && value < 0) {
-            tc_result_note(f->r, true, p->where, name, "a negative latency: %.17g", value);
-        }
-        put(row, stats[i].column, latency, stats[i].member, factor,
-            define(f, name, kind, unit, "us", note));
-    }
-    int64_t count = 0;
-    if (tc_map_int_at(latency, "N", &count)) {
-        tc_result_int(row, TC_SLICE_COUNT, count, NULL);
-    }
-    add_percentiles(f, row, latency, field, unit, factor);
+    struct tc_result_row *row = add_slice(f, p, name, "us");
+    put_spread(f, p, row, latency, "", &k);
+    put_count(row, latency, "N");
+    add_percentiles(f, row, latency, field, &k);
 }
 
 static void add_part(struct fio *f, const struct part *p)
@@ -238,8 +234,7 @@ static void add_sync(struct fio *f, struct tc_json job, const char *where, struc
 {
     struct tc_json sync;
     struct tc_json inner;
-    if (!tc_map_at(job, "sync", &sync) ||
-        !(tc_map_at(sync, "lat_ns", &inner) || tc_map_at(sync, "lat", &inner))) {
+    if (!tc_map_at(job, "sync", &sync) || !tc_map_at(sync, "lat_ns|lat", &inner)) {
         return;
     }
     struct part p = {.value = sync, .direction = "sync", .where = where, .point = point};
@@ -381,12 +376,10 @@ static tc_status read_root(struct fio *f, struct tc_json root, const char *where
                : tc_fail(f->err, TC_E_MALFORMED, 0, "%s/jobs: a list of jobs is needed", where);
 }
 
-static bool is_fio(struct tc_json root)
-{
-    struct tc_json v;
-    return tc_json_get(root, S("fio version"), &v) &&
-           (tc_json_get(root, S("jobs"), &v) || tc_json_get(root, S("client_stats"), &v));
-}
+static const struct tc_recognition KEYS[] = {
+    {"fio version?, jobs?|client_stats?", TC_SNIFF_SURE, TC_OF_FIRST},
+    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
+};
 
 /* Where a document begins in a text from `from` on: the brace before "fio version". */
 static bool find_document(struct tc_slice text, size_t from, size_t *out_at)
@@ -463,16 +456,14 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 static int sniff(const struct tc_result_input *in)
 {
     size_t at = 0;
-    if (in->form == TC_RESULT_TEXT) {
-        return find_document(in->bytes, 0, &at) ? TC_SNIFF_SURE : TC_SNIFF_NO;
-    }
-    return is_fio(tc_result_first(in)) ? TC_SNIFF_SURE : TC_SNIFF_NO;
+    return find_document(in->bytes, 0, &at) ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }
 
 const struct tc_reader tc_reader_fio = {
     .name = "fio",
     .summary = "fio --output-format=json or json+, with or without text around it",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
+    .keys = KEYS,
     .sniff = sniff,
     .read = read_file,
     .bucket_share = 1.0 / 64,

@@ -26,49 +26,46 @@ static const struct tc_map_style STYLE = {
               [TC_STAT_COUNT] = {"count"}},
 };
 
-#define NO TC_MAP_NO_COLUMN
 #define NOTE_TPOT                                                                               \
     "per request: (last - first token) / (output tokens - 1); a request counts as often as it " \
     "has tokens"
 
-/* By the metric's name; the path goes to its successful requests. */
-static const struct {
-    const char *name;
-    struct tc_map_dist dist;
-} DISTS[] = {
-    {"time_to_first_token_ms",
-     {"time_to_first_token_ms/successful", TC_SERVING_TTFT_MEAN, NO, "ms", "ttft", NULL,
-      "time_to_first_token_ms"}},
-    {"inter_token_latency_ms",
-     {"inter_token_latency_ms/successful", TC_SERVING_TPOT_MEAN, NO, "ms", "tpot", NOTE_TPOT,
-      "inter_token_latency_ms"}},
-    {"request_latency",
-     {"request_latency/successful", TC_SERVING_E2E_MEAN, NO, "s", "e2e", NULL, "request_latency"}},
-    {"time_per_output_token_ms",
-     {"time_per_output_token_ms/successful", NO, NO, "ms", "normalized_tpot",
-      "per request: (last token - start) / output tokens", "time_per_output_token_ms"}},
+/* By the metric's name, which is that of the slice; the path goes to its successful requests. */
+static const struct tc_map_dist DISTS[] = {
+    TC_DIST("time_to_first_token_ms/successful", TTFT, "ms", NULL, "time_to_first_token_ms"),
+    TC_DIST("inter_token_latency_ms/successful", TPOT, "ms", NOTE_TPOT, "inter_token_latency_ms"),
+    TC_DIST("request_latency/successful", E2E, "s", NULL, "request_latency"),
+    TC_DIST_SLICE("time_per_output_token_ms/successful", "ms", "normalized_tpot",
+                  "per request: (last token - start) / output tokens", "time_per_output_token_ms"),
 };
 
-static const struct tc_map_value VALUES[] = {
-    {"metrics/request_totals/successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
-    {"request_totals/successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
-    {"run_stats/requests_made/successful", TC_SERVING_COMPLETED, "requests", "completed", NULL},
-    {"metrics/request_totals/errored", TC_SERVING_ERRORS, "requests", "errors", NULL},
-    {"request_totals/errored", TC_SERVING_ERRORS, "requests", "errors", NULL},
-    {"run_stats/requests_made/errored", TC_SERVING_ERRORS, "requests", "errors", NULL},
-    {"duration", TC_SERVING_DURATION_S, "s", "duration", NULL},
-    {"metrics/prompt_token_count/successful/total_sum", TC_SERVING_INPUT_TOKENS, "tokens",
-     "input_tokens", NULL},
-    {"metrics/output_token_count/successful/total_sum", TC_SERVING_OUTPUT_TOKENS, "tokens",
-     "output_tokens", NULL},
-    {"metrics/requests_per_second/successful/mean", TC_SERVING_REQUESTS_PER_S, "requests/s",
-     "request_throughput", NULL},
-    {"metrics/output_tokens_per_second/successful/mean", TC_SERVING_OUTPUT_TOKENS_PER_S, "tokens/s",
-     "output_throughput", "over time: mean of the rate"},
-    {"metrics/prompt_tokens_per_second/successful/mean", TC_SERVING_INPUT_TOKENS_PER_S, "tokens/s",
-     "input_throughput", "over time: mean of the rate"},
-    {"metrics/tokens_per_second/successful/mean", TC_SERVING_TOTAL_TOKENS_PER_S, "tokens/s",
-     "total_throughput", "over time: mean of the rate"},
+#define NOTE_RATE "over time: mean of the rate"
+
+static const struct tc_fact FACTS[] = {
+    TC_VALUE("metrics/request_totals/successful", COMPLETED),
+    TC_VALUE("request_totals/successful", COMPLETED),
+    TC_VALUE("run_stats/requests_made/successful", COMPLETED),
+    TC_VALUE("metrics/request_totals/errored", ERRORS),
+    TC_VALUE("request_totals/errored", ERRORS),
+    TC_VALUE("run_stats/requests_made/errored", ERRORS),
+    TC_VALUE("duration", DURATION_S),
+    TC_VALUE("metrics/prompt_token_count/successful/total_sum", INPUT_TOKENS),
+    TC_VALUE("metrics/output_token_count/successful/total_sum", OUTPUT_TOKENS),
+    TC_VALUE("metrics/requests_per_second/successful/mean", REQUESTS_PER_S),
+    TC_VALUE_NOTED("metrics/output_tokens_per_second/successful/mean", OUTPUT_TOKENS_PER_S,
+                   NOTE_RATE),
+    TC_VALUE_NOTED("metrics/prompt_tokens_per_second/successful/mean", INPUT_TOKENS_PER_S,
+                   NOTE_RATE),
+    TC_VALUE_NOTED("metrics/tokens_per_second/successful/mean", TOTAL_TOKENS_PER_S, NOTE_RATE),
+    TC_FACTS_END,
+};
+
+static const struct tc_recognition KEYS[] = {
+    {"benchmarks/0/metrics, "
+     "metadata/guidellm_version|benchmarks/0/metrics/time_to_first_token_ms|"
+     "benchmarks/0/metrics/request_latency/successful",
+     TC_SNIFF_SURE, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
 };
 
 /* Units of the other metrics, by the end of their names. */
@@ -89,20 +86,7 @@ static const char *unit_of(struct tc_slice name)
     return tc_slice_eq(name, TC_LIT("request_concurrency")) ? "requests" : "count";
 }
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json v;
-    if (!tc_map_at(in->root, "benchmarks/0/metrics", &v)) {
-        return TC_SNIFF_NO;
-    }
-    bool its_own = tc_map_at(in->root, "metadata/guidellm_version", &v) ||
-                   tc_map_at(in->root, "benchmarks/0/metrics/time_to_first_token_ms", &v) ||
-                   tc_map_at(in->root, "benchmarks/0/metrics/request_latency/successful", &v);
-    return its_own ? TC_SNIFF_SURE : TC_SNIFF_NO;
-}
-
-static void map_metrics(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                        struct tc_json metrics)
+static void map_metrics(struct tc_result_row *row, struct tc_slice point, struct tc_json metrics)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
     struct tc_slice name;
@@ -115,14 +99,14 @@ static void map_metrics(struct tc_result *r, struct tc_result_row *row, struct t
         }
         char path[128];
         (void)snprintf(path, sizeof path, "%.*s/successful", TC_FMT(name));
-        const char *kept = tc_result_cstr(r, name);
-        struct tc_map_dist dist = {path, NO, NO, unit_of(name), kept, NULL, kept};
+        const char *kept = tc_result_cstr(row->result, name);
+        struct tc_map_dist dist = TC_DIST_SLICE(path, unit_of(name), kept, NULL, kept);
         for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
-            if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].name))) {
-                dist = DISTS[i].dist;
+            if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].slice))) {
+                dist = DISTS[i];
             }
         }
-        tc_map_dists(r, row, point, metrics, &STYLE, &dist, 1);
+        tc_map_dists(row, point, metrics, &STYLE, &dist, 1);
     }
 }
 
@@ -164,8 +148,7 @@ static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
         p.dataset = tc_map_string_at(data, "kind");
         return p;
     }
-    struct tc_slice text = tc_map_string_at(root, "args/data/0");
-    text = text.len > 0 ? text : tc_map_string_at(root, "args/data");
+    struct tc_slice text = tc_map_string_at(root, "args/data/0|args/data");
     text = text.len > 0 ? text : tc_map_string_at(b, "request_loader/data");
     p.input_tokens = number_in(text, TC_LIT("prompt_tokens"));
     p.output_tokens = number_in(text, TC_LIT("output_tokens"));
@@ -182,8 +165,7 @@ static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
 static void tell_strategy(struct tc_result *r, struct tc_result_row *row, struct tc_json b)
 {
     struct tc_json strategy;
-    if (!tc_map_at(b, "config/strategy", &strategy) && !tc_map_at(b, "args/strategy", &strategy) &&
-        !tc_map_at(b, "scheduler/strategy", &strategy)) {
+    if (!tc_map_at(b, "config/strategy|args/strategy|scheduler/strategy", &strategy)) {
         return;
     }
     struct tc_slice type = tc_map_string_at(strategy, "type_");
@@ -193,8 +175,7 @@ static void tell_strategy(struct tc_result *r, struct tc_result_row *row, struct
         tc_result_real(row, TC_SERVING_CONCURRENCY, 1, NULL);
         model = "closed_loop";
     } else if (tc_slice_eq(type, TC_LIT("concurrent"))) {
-        if (tc_map_number_at(strategy, "streams", &value) ||
-            tc_map_number_at(strategy, "max_concurrency", &value)) {
+        if (tc_map_number_at(strategy, "streams|max_concurrency", &value)) {
             tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
         }
         model = "closed_loop";
@@ -241,9 +222,10 @@ static void tell_requests(struct tc_result *r, struct tc_result_row *row, struct
                                        "those that were cut off by the end are not counted"));
     }
     double cut_off = 0;
-    if (tc_map_number_at(b, "metrics/request_totals/incomplete", &cut_off) ||
-        tc_map_number_at(b, "request_totals/incomplete", &cut_off) ||
-        tc_map_number_at(b, "run_stats/requests_made/incomplete", &cut_off)) {
+    if (tc_map_number_at(b,
+                         "metrics/request_totals/incomplete|request_totals/incomplete|"
+                         "run_stats/requests_made/incomplete",
+                         &cut_off)) {
         tc_map_slice_value(r, row->where, point, "request_totals.incomplete", "incomplete_requests",
                            "requests", "requests", cut_off, NULL);
     }
@@ -255,22 +237,21 @@ static tc_status read_benchmark(struct tc_result *r, struct tc_json root, struct
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "/benchmarks/%zu", index);
     struct tc_serving_point p = point_of(root, b);
-    struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_map_values(r, row, b, VALUES, TC_COUNT(VALUES));
-    TC_TRY(tc_serving_completed(r, row, "metrics/request_totals/successful", common, err));
+    struct tc_slice point = tc_serving_set_point(row, &p);
+    tc_map_values(row, b, FACTS);
+    TC_TRY(tc_serving_completed(row, "metrics/request_totals/successful", common, err));
     struct tc_json metrics;
     if (tc_map_at(b, "metrics", &metrics)) {
-        map_metrics(r, row, point, metrics);
+        map_metrics(row, point, metrics);
     }
     tell_requests(r, row, b, point);
     tell_strategy(r, row, b);
     int64_t started = moment(b, "start_time");
     int64_t ended = moment(b, "end_time");
-    tc_serving_times(r, row, started == TC_TIME_NONE ? moment(b, "run_stats/start_time") : started,
+    tc_serving_times(row, started == TC_TIME_NONE ? moment(b, "run_stats/start_time") : started,
                      ended == TC_TIME_NONE ? moment(b, "run_stats/end_time") : ended);
     tc_serving_common_add(common, &p);
-    struct tc_slice model = tc_map_string_at(b, "config/backend/model");
-    model = model.len > 0 ? model : tc_map_string_at(b, "worker/backend_model");
+    struct tc_slice model = tc_map_string_at(b, "config/backend/model|worker/backend_model");
     model = model.len > 0 ? model : tc_map_string_at(root, "args/model");
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, model);
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL,
@@ -306,6 +287,6 @@ const struct tc_reader tc_reader_guidellm = {
     .name = "guidellm",
     .summary = "GuideLLM: the report (JSON or YAML), one point a benchmark",
     .forms = 1u << TC_RESULT_JSON,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_file,
 };

@@ -1,128 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map.h"
 
-#include <math.h>
+#include "result/path_priv.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A name that is made of two, or a field of a definition. */
 #define NAME_MAX_BYTES 256
-/* A number in a text. */
-#define NUMBER_MAX_BYTES 64
-/* Doubles hold every integer up to here. */
-#define EXACT_INT_MAX 9007199254740992.0
-
-/* More elements than any path names. */
-#define INDEX_MAX 1024
-
-static bool element(struct tc_json list, struct tc_slice number, struct tc_json *out)
-{
-    uint64_t index = 0;
-    if (!tc_slice_is_u64(number, &index) || index > INDEX_MAX) {
-        return false;
-    }
-    struct tc_json_iter it = tc_json_iter_make(list);
-    for (uint64_t i = 0; tc_json_iter_next(&it, NULL, out); i++) {
-        if (i == index) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool tc_map_at(struct tc_json v, const char *path, struct tc_json *out)
-{
-    struct tc_slice rest = tc_slice_cstr(path);
-    while (rest.len > 0) {
-        struct tc_slice name = tc_slice_cut(rest, '/', &rest);
-        bool found =
-            tc_json_type(v) == TC_JSON_ARRAY ? element(v, name, &v) : tc_json_get(v, name, &v);
-        if (!found) {
-            return false;
-        }
-    }
-    if (tc_json_type(v) == TC_JSON_NULL) {
-        return false;
-    }
-    *out = v;
-    return true;
-}
-
-bool tc_map_parse_number(struct tc_slice s, double *out)
-{
-    char text[NUMBER_MAX_BYTES];
-    if (s.len == 0 || s.len >= sizeof text) {
-        return false;
-    }
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (!((c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E')) {
-            return false;
-        }
-    }
-    memcpy(text, s.ptr, s.len);
-    text[s.len] = '\0';
-    char *end = NULL;
-    double value = strtod(text, &end);
-    if (end != text + s.len || !isfinite(value)) {
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-bool tc_map_number(struct tc_json v, double *out)
-{
-    struct tc_slice text;
-    double value = 0;
-    if (tc_json_string(v, &text)) {
-        return tc_map_parse_number(tc_slice_trim(text), out);
-    }
-    if (!tc_json_double(v, &value) || !isfinite(value)) {
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-bool tc_map_number_at(struct tc_json v, const char *path, double *out)
-{
-    struct tc_json at;
-    return tc_map_at(v, path, &at) && tc_map_number(at, out);
-}
-
-static bool whole(double value)
-{
-    return value == floor(value) && fabs(value) <= EXACT_INT_MAX;
-}
-
-bool tc_map_int_at(struct tc_json v, const char *path, int64_t *out)
-{
-    struct tc_json at;
-    if (!tc_map_at(v, path, &at)) {
-        return false;
-    }
-    if (tc_json_int(at, out)) {
-        return true;
-    }
-    double value = 0;
-    if (!tc_map_number(at, &value) || !whole(value)) {
-        return false;
-    }
-    *out = (int64_t)value;
-    return true;
-}
-
-struct tc_slice tc_map_string_at(struct tc_json v, const char *path)
-{
-    struct tc_json at;
-    struct tc_slice text = TC_EMPTY;
-    if (tc_map_at(v, path, &at)) {
-        (void)tc_json_string(at, &text);
-    }
-    return text;
-}
+/* Longer ones are cut. */
+#define POINT_MAX_BYTES 256
 
 /* ---- units ---- */
 
@@ -244,6 +131,32 @@ static void name_field(char *out, const char *field, const char *name)
     }
 }
 
+static const char *const MEASURES[TC_SERVING_COLUMNS] = {
+    [TC_SERVING_REQUESTS] = "requests",
+    [TC_SERVING_COMPLETED] = "completed",
+    [TC_SERVING_ERRORS] = "errors",
+    [TC_SERVING_DURATION_S] = "duration",
+    [TC_SERVING_INPUT_TOKENS] = "input_tokens",
+    [TC_SERVING_OUTPUT_TOKENS] = "output_tokens",
+    [TC_SERVING_REQUESTS_PER_S] = "request_throughput",
+    [TC_SERVING_INPUT_TOKENS_PER_S] = "input_throughput",
+    [TC_SERVING_OUTPUT_TOKENS_PER_S] = "output_throughput",
+    [TC_SERVING_TOTAL_TOKENS_PER_S] = "total_throughput",
+    [TC_SERVING_GOODPUT] = "goodput",
+    [TC_SERVING_QUEUE_MEAN] = "queue",
+    [TC_SERVING_QUEUE_P50] = "queue",
+    [TC_SERVING_QUEUE_P99] = "queue",
+    [TC_SERVING_TTFT_MEAN] = "ttft",
+    [TC_SERVING_TPOT_MEAN] = "tpot",
+    [TC_SERVING_ITL_MEAN] = "itl",
+    [TC_SERVING_E2E_MEAN] = "e2e",
+};
+
+const char *tc_map_measures(size_t column)
+{
+    return MEASURES[column];
+}
+
 /* A number that is there, told apart from one that is not: text that is no number is a note. NaN
  * and infinities come as strings (result.h) and are unknown without one. */
 static bool number_or_note(struct tc_result *r, struct tc_slice where, const char *field,
@@ -262,22 +175,22 @@ static bool number_or_note(struct tc_result *r, struct tc_slice where, const cha
     return false;
 }
 
-static void store(struct tc_result *r, struct tc_result_row *row, size_t column, double value,
+static void store(struct tc_result_row *row, size_t column, double value,
                   const struct tc_definition *definition)
 {
     const struct tc_column *info = &tc_table_info(row->table)->columns[column];
     if (info->type == TC_COLUMN_REAL) {
         tc_result_real(row, column, value, definition);
-    } else if (whole(value)) {
+    } else if (tc__is_whole(value)) {
         tc_result_int(row, column, (int64_t)value, definition);
     } else {
-        note_at(r, row->where, definition == NULL ? info->name : definition->field,
+        note_at(row->result, row->where, definition == NULL ? info->name : definition->field,
                 "is no whole number: taken as unknown");
     }
 }
 
-void tc_map_put(struct tc_result *r, struct tc_result_row *row, size_t column, double value,
-                const char *source_unit, const char *field, const char *measures, const char *note)
+void tc_map_put(struct tc_result_row *row, size_t column, double value, const char *source_unit,
+                const char *field, const char *measures, const char *note)
 {
     if (row == NULL) {
         return;
@@ -285,31 +198,64 @@ void tc_map_put(struct tc_result *r, struct tc_result_row *row, size_t column, d
     const char *unit = tc_table_info(row->table)->columns[column].unit;
     double factor = 1;
     if (!convert(source_unit, unit, &factor)) {
-        note_unit(r, row->where, field, source_unit, unit);
+        note_unit(row->result, row->where, field, source_unit, unit);
         return;
     }
-    store(r, row, column, factor == 1 ? value : value * factor,
-          tc_result_define(r, field, measures, source_unit, unit, note));
+    store(row, column, factor == 1 ? value : value * factor,
+          tc_result_define(row->result, field, measures, source_unit, unit, note));
 }
 
-static void map_value(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
-                      const struct tc_map_value *m)
+static void map_value(struct tc_result_row *row, struct tc_json object, const struct tc_fact *f)
 {
     struct tc_json v;
     double value = 0;
     char field[NAME_MAX_BYTES];
-    name_field(field, "", m->path);
-    if (!tc_result_known(row, m->column) && tc_map_at(object, m->path, &v) &&
-        number_or_note(r, row->where, field, v, &value)) {
-        tc_map_put(r, row, m->column, value, m->unit, field, m->measures, m->note);
+    name_field(field, "", f->path);
+    if (!tc_result_known(row, f->column) && tc__path_value(object, tc_slice_cstr(f->path), &v) &&
+        number_or_note(row->result, row->where, field, v, &value)) {
+        tc_map_put(row, f->column, value,
+                   f->unit == NULL ? tc_table_info(row->table)->columns[f->column].unit : f->unit,
+                   field, f->measures == NULL ? MEASURES[f->column] : f->measures, f->note);
     }
 }
 
-void tc_map_values(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
-                   const struct tc_map_value *values, size_t count)
+void tc_map_values(struct tc_result_row *row, struct tc_json object, const struct tc_fact *facts)
 {
-    for (size_t i = 0; row != NULL && i < count; i++) {
-        map_value(r, row, object, &values[i]);
+    for (; row != NULL && facts->path != NULL; facts++) {
+        if (facts->table == row->table) {
+            map_value(row, object, facts);
+        }
+    }
+}
+
+static void map_fact(struct tc_result *r, struct tc_json object, const struct tc_fact *f)
+{
+    char data[POINT_MAX_BYTES];
+    struct tc_buf b = tc_buf_make(data, sizeof data);
+    struct tc_slice path = tc_slice_cstr(f->path);
+    int64_t number = 0;
+    if (tc_table_info(f->table)->columns[f->column].type == TC_COLUMN_INT) {
+        if (tc_map_int_at(object, f->path, &number) && number > 0) {
+            tc_result_fact_int(r, f->table, f->column, number);
+        }
+        return;
+    }
+    if (tc_slice_starts(path, TC_LIT("="))) {
+        tc_buf_str(&b, tc_slice_from(path, 1));
+    } else if (tc_slice_find_byte(path, ',') != TC_NPOS) {
+        tc_map_point(&b, object, f->path);
+    } else {
+        tc_result_fact_text(r, f->table, f->column, tc_map_string_at(object, f->path));
+    }
+    tc_result_fact_text(r, f->table, f->column, tc_buf_slice(&b));
+}
+
+void tc_map_facts(struct tc_result *r, struct tc_json object, const struct tc_fact *facts)
+{
+    for (; facts->path != NULL; facts++) {
+        if (facts->table != TC_TABLE_SERVING && facts->table != TC_TABLE_SLICE) {
+            map_fact(r, object, facts);
+        }
     }
 }
 
@@ -325,12 +271,12 @@ static bool find_stat(struct tc_json object, const struct tc_map_style *style, c
         struct tc_json at = object;
         if (style->flat) {
             (void)snprintf(key, sizeof key, "%s%s", name, path);
-        } else if (tc_map_at(object, path, &at)) {
+        } else if (tc__path_value(object, tc_slice_cstr(path), &at)) {
             (void)snprintf(key, sizeof key, "%s", name);
         } else {
             return false;
         }
-        if (tc_map_at(at, key, out)) {
+        if (tc__path_value(at, tc_slice_cstr(key), out)) {
             name_field(out_field, style->flat ? "" : field, style->flat ? key : name);
             return true;
         }
@@ -345,16 +291,17 @@ static const char *unit_of(struct tc_result *r, struct tc_json object,
         return dist->unit == NULL ? "" : dist->unit;
     }
     struct tc_json at;
-    struct tc_slice unit = TC_EMPTY;
-    if (tc_map_at(object, dist->path, &at)) {
-        unit = tc_map_string_at(at, "unit");
-        unit = unit.len > 0 ? unit : tc_map_string_at(at, "units");
-    }
-    return tc_result_cstr(r, unit);
+    bool found = tc__path_value(object, tc_slice_cstr(dist->path), &at);
+    return tc_result_cstr(r, found ? tc_map_string_at(at, "unit|units") : TC_EMPTY);
+}
+
+static const char *measures_of(const struct tc_map_dist *dist)
+{
+    return dist->measures == NULL ? MEASURES[dist->column] : dist->measures;
 }
 
 /* One statistic into a column of the row. */
-static void map_stat(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
+static void map_stat(struct tc_result_row *row, struct tc_json object,
                      const struct tc_map_style *style, const struct tc_map_dist *dist,
                      const char *source_unit, enum tc_stat stat, size_t column)
 {
@@ -363,8 +310,8 @@ static void map_stat(struct tc_result *r, struct tc_result_row *row, struct tc_j
     double value = 0;
     if (!tc_result_known(row, column) &&
         find_stat(object, style, dist->path, dist->path, stat, &v, field) &&
-        number_or_note(r, row->where, field, v, &value)) {
-        tc_map_put(r, row, column, value, source_unit, field, dist->measures, dist->note);
+        number_or_note(row->result, row->where, field, v, &value)) {
+        tc_map_put(row, column, value, source_unit, field, measures_of(dist), dist->note);
     }
 }
 
@@ -377,36 +324,42 @@ static bool is_empty(struct tc_json object, const struct tc_map_style *style, co
            tc_map_number(v, &count) && count == 0;
 }
 
-static void map_dist(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                     struct tc_json object, const struct tc_map_style *style,
-                     const struct tc_map_dist *dist)
+static void map_dist(struct tc_result_row *row, struct tc_slice point, struct tc_json object,
+                     const struct tc_map_style *style, const struct tc_map_dist *dist)
 {
     if (is_empty(object, style, dist->path)) {
         return;
     }
-    const char *source_unit = unit_of(r, object, dist, style);
+    const char *source_unit = unit_of(row->result, object, dist, style);
     for (int stat = TC_STAT_MEAN; dist->column != TC_MAP_NO_COLUMN && stat <= TC_STAT_P99; stat++) {
-        map_stat(r, row, object, style, dist, source_unit, (enum tc_stat)stat,
+        map_stat(row, object, style, dist, source_unit, (enum tc_stat)stat,
                  dist->column + (size_t)stat);
     }
     if (dist->std_column != TC_MAP_NO_COLUMN) {
-        map_stat(r, row, object, style, dist, source_unit, TC_STAT_STD, dist->std_column);
+        map_stat(row, object, style, dist, source_unit, TC_STAT_STD, dist->std_column);
     }
     if (dist->slice != NULL) {
-        tc_map_slice(r, row->where, point, object, style, dist, dist->path);
+        tc_map_slice(row->result, row->where, point, object, style, dist, dist->path);
     }
 }
 
-void tc_map_dists(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                  struct tc_json object, const struct tc_map_style *style,
-                  const struct tc_map_dist *dists, size_t count)
+void tc_map_dists(struct tc_result_row *row, struct tc_slice point, struct tc_json object,
+                  const struct tc_map_style *style, const struct tc_map_dist *dists, size_t count)
 {
     for (size_t i = 0; row != NULL && i < count; i++) {
-        map_dist(r, row, point, object, style, &dists[i]);
+        map_dist(row, point, object, style, &dists[i]);
     }
 }
 
-static struct tc_result_row *add_slice(struct tc_result *r, struct tc_slice where,
+const char *const tc_stat_names[TC_STATS] = {"mean", "p50", "p90", "p95",  "p99",
+                                             "min",  "max", "std", "count"};
+const size_t tc_stat_slice_columns[TC_STATS] = {
+    [TC_STAT_MEAN] = TC_SLICE_MEAN,   [TC_STAT_P50] = TC_SLICE_P50, [TC_STAT_P95] = TC_SLICE_P95,
+    [TC_STAT_P99] = TC_SLICE_P99,     [TC_STAT_MIN] = TC_SLICE_MIN, [TC_STAT_MAX] = TC_SLICE_MAX,
+    [TC_STAT_COUNT] = TC_SLICE_COUNT,
+};
+
+struct tc_result_row *tc_map_add_slice(struct tc_result *r, struct tc_slice where,
                                        struct tc_slice point, const char *metric, const char *unit)
 {
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SLICE, "%.*s", TC_FMT(where));
@@ -420,13 +373,6 @@ void tc_map_slice(struct tc_result *r, struct tc_slice where, struct tc_slice po
                   struct tc_json object, const struct tc_map_style *style,
                   const struct tc_map_dist *dist, const char *field)
 {
-    static const size_t COLUMNS[TC_STATS] = {
-        [TC_STAT_MEAN] = TC_SLICE_MEAN,   [TC_STAT_P50] = TC_SLICE_P50,
-        [TC_STAT_P90] = TC_MAP_NO_COLUMN, [TC_STAT_P95] = TC_SLICE_P95,
-        [TC_STAT_P99] = TC_SLICE_P99,     [TC_STAT_MIN] = TC_SLICE_MIN,
-        [TC_STAT_MAX] = TC_SLICE_MAX,     [TC_STAT_STD] = TC_MAP_NO_COLUMN,
-        [TC_STAT_COUNT] = TC_SLICE_COUNT,
-    };
     if (is_empty(object, style, dist->path)) {
         return;
     }
@@ -439,22 +385,22 @@ void tc_map_slice(struct tc_result *r, struct tc_slice where, struct tc_slice po
         struct tc_json v;
         char name[NAME_MAX_BYTES];
         double value = 0;
-        if (COLUMNS[stat] == TC_MAP_NO_COLUMN ||
+        if (tc_stat_slice_columns[stat] == TC_MAP_NO_COLUMN ||
             !find_stat(object, style, dist->path, field, (enum tc_stat)stat, &v, name) ||
             !number_or_note(r, where, name, v, &value)) {
             continue;
         }
         if (row == NULL) {
-            row = add_slice(r, where, point, dist->slice, unit);
+            row = tc_map_add_slice(r, where, point, dist->slice, unit);
         }
         if (row == NULL) {
             return;
         }
         if (stat == TC_STAT_COUNT) {
-            store(r, row, COLUMNS[stat], value, NULL);
+            store(row, tc_stat_slice_columns[stat], value, NULL);
         } else {
-            store(r, row, COLUMNS[stat], factor == 1 ? value : value * factor,
-                  tc_result_define(r, name, dist->measures, source_unit, unit, dist->note));
+            store(row, tc_stat_slice_columns[stat], factor == 1 ? value : value * factor,
+                  tc_result_define(r, name, measures_of(dist), source_unit, unit, dist->note));
         }
     }
 }
@@ -463,9 +409,32 @@ void tc_map_slice_value(struct tc_result *r, struct tc_slice where, struct tc_sl
                         const char *field, const char *measures, const char *source_unit,
                         const char *unit, double value, const char *note)
 {
-    struct tc_result_row *row = add_slice(r, where, point, field, unit);
+    struct tc_result_row *row = tc_map_add_slice(r, where, point, field, unit);
     tc_result_real(row, TC_SLICE_LAST, value,
                    tc_result_define(r, field, measures, source_unit, unit, note));
+}
+
+void tc_map_slice_number(struct tc_result *r, struct tc_slice where, struct tc_slice point,
+                         const char *field, const char *measures, const char *source_unit,
+                         double value, const char *note)
+{
+    const char *unit = source_unit;
+    double factor = 1;
+    (void)tc_map_unit(tc_slice_cstr(source_unit), &unit, &factor);
+    tc_map_slice_value(r, where, point, field, measures, source_unit, unit,
+                       factor == 1 ? value : value * factor, note);
+}
+
+void tc_map_singles(struct tc_result *r, struct tc_slice point, struct tc_json object,
+                    const struct tc_fact *facts, const char *note)
+{
+    for (; facts->path != NULL; facts++) {
+        double value = 0;
+        if (facts->table == TC_TABLE_SLICE && tc_map_number_at(object, facts->path, &value)) {
+            tc_map_slice_value(r, TC_LIT(""), point, facts->metric, facts->measures, facts->unit,
+                               facts->unit, value, note);
+        }
+    }
 }
 
 /* ---- points ---- */
@@ -494,5 +463,30 @@ void tc_map_point_text(struct tc_buf *b, const char *key, struct tc_slice value)
     for (size_t i = 0; i < value.len; i++) {
         bool blank = (unsigned char)value.ptr[i] <= ' ';
         tc_buf_char(b, blank ? '_' : value.ptr[i]);
+    }
+}
+
+void tc_map_point(struct tc_buf *b, struct tc_json object, const char *paths)
+{
+    struct tc_slice rest = tc_slice_cstr(paths);
+    struct tc_slice path;
+    while (tc__path_next(&rest, ',', &path)) {
+        struct tc_json v;
+        char key[NAME_MAX_BYTES];
+        double number = 0;
+        bool on = false;
+        if (!tc__path_value(object, path, &v)) {
+            continue;
+        }
+        const char *slash = memrchr(path.ptr, '/', path.len);
+        size_t start = slash == NULL ? 0 : (size_t)(slash - path.ptr) + 1;
+        (void)snprintf(key, sizeof key, "%.*s", TC_FMT(tc_slice_from(path, start)));
+        if (tc_json_bool(v, &on)) {
+            tc_map_point_text(b, key, on ? TC_LIT("true") : TC_LIT("false"));
+        } else if (tc_map_number(v, &number)) {
+            tc_map_point_number(b, key, number);
+        } else {
+            tc_map_point_text(b, key, tc_map_string_at(v, ""));
+        }
     }
 }

@@ -103,32 +103,27 @@ static bool take_request(struct details *d)
     return true;
 }
 
-static void fill(struct tc_result *r, struct tc_result_row *row, struct tc__stats *stats,
-                 size_t mean_column, const char *list, const char *measures)
+static void fill(struct tc_result_row *row, struct tc__stats *stats, size_t mean_column,
+                 const char *list)
 {
-    static const struct {
-        const char *name;
-        double p;
-    } WANTED[] = {{"mean", -1}, {"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}};
-    for (size_t i = 0; stats->count > 0 && i < TC_COUNT(WANTED); i++) {
+    for (size_t i = TC_STAT_MEAN; stats->count > 0 && i <= TC_STAT_P99; i++) {
         char field[64];
-        if (tc_result_known(row, mean_column + i)) {
-            continue;
+        (void)snprintf(field, sizeof field, "%s.%s", list, tc_stat_names[i]);
+        if (!tc_result_known(row, mean_column + i)) {
+            tc_map_put(row, mean_column + i, tc__stats_at(stats, (enum tc_stat)i), "s", field,
+                       tc_map_measures(mean_column), NOTE_COMPUTED);
         }
-        (void)snprintf(field, sizeof field, "%s.%s", list, WANTED[i].name);
-        double value =
-            WANTED[i].p < 0 ? tc__stats_mean(stats) : tc__stats_percentile(stats, WANTED[i].p);
-        tc_map_put(r, row, mean_column + i, value, "s", field, measures, NOTE_COMPUTED);
     }
 }
 
-static void count_requests(struct tc_result *r, struct tc_result_row *row, const struct details *d)
+static void count_requests(struct tc_result_row *row, const struct details *d)
 {
     if (!d->errors.there || d->requests == 0) {
         return;
     }
-    const struct tc_definition *counted = tc_result_define(
-        r, "errors", "requests", "requests", "requests", "counted by tracecore in the list");
+    const struct tc_definition *counted =
+        tc_result_define(row->result, "errors", "requests", "requests", "requests",
+                         "counted by tracecore in the list");
     if (!tc_result_known(row, TC_SERVING_ERRORS)) {
         tc_result_int(row, TC_SERVING_ERRORS, d->failed, counted);
     }
@@ -148,8 +143,7 @@ static tc_status first_failure(const struct details *d)
     return TC_OK;
 }
 
-tc_status tc_serving_details(struct tc_result *r, struct tc_result_row *row, struct tc_json o,
-                             struct tc_error *err)
+tc_status tc_serving_details(struct tc_result_row *row, struct tc_json o, struct tc_error *err)
 {
     struct details d = {
         .ttfts = list_of(o, "ttfts"),
@@ -169,15 +163,15 @@ tc_status tc_serving_details(struct tc_result *r, struct tc_result_row *row, str
         completed != (int64_t)d.ttft.count) {
         char where[64];
         (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-        tc_result_note(r, false, where, "ttfts",
+        tc_result_note(row->result, false, where, "ttfts",
                        "has %zu requests that succeeded, the summary has %lld: not used",
                        d.ttft.count, (long long)completed);
     } else if (status == TC_OK) {
-        fill(r, row, &d.ttft, TC_SERVING_TTFT_MEAN, "ttfts", "ttft");
-        fill(r, row, &d.itl, TC_SERVING_ITL_MEAN, "itls", "itl");
-        fill(r, row, &d.e2e, TC_SERVING_E2E_MEAN, "latencies", "e2e");
-        fill(r, row, &d.tpot, TC_SERVING_TPOT_MEAN, "latencies-ttfts", "tpot");
-        count_requests(r, row, &d);
+        fill(row, &d.ttft, TC_SERVING_TTFT_MEAN, "ttfts");
+        fill(row, &d.itl, TC_SERVING_ITL_MEAN, "itls");
+        fill(row, &d.e2e, TC_SERVING_E2E_MEAN, "latencies");
+        fill(row, &d.tpot, TC_SERVING_TPOT_MEAN, "latencies-ttfts");
+        count_requests(row, &d);
     } else {
         status = tc_fail(err, status, 0, "no room for the values of the requests");
     }

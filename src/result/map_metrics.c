@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map_metrics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,39 +23,35 @@ static const struct tc_map_style STYLE = {
               [TC_STAT_COUNT] = {"count"}},
 };
 
-#define NO TC_MAP_NO_COLUMN
 #define NOTE_TPOT "per request: (request latency - TTFT) / (output tokens - 1)"
 #define NOTE_ITL "per gap between two received chunks, over all requests"
 
 /* Distributions. The units stand beside the values. */
 static const struct tc_map_dist DISTS[] = {
-    {"time_to_first_token", TC_SERVING_TTFT_MEAN, NO, NULL, "ttft", NULL, NULL},
-    {"ttft", TC_SERVING_TTFT_MEAN, NO, NULL, "ttft", NULL, NULL},
-    {"inter_token_latency", TC_SERVING_TPOT_MEAN, NO, NULL, "tpot", NOTE_TPOT, NULL},
-    {"inter_chunk_latency", TC_SERVING_ITL_MEAN, TC_SERVING_JITTER, NULL, "itl", NOTE_ITL, NULL},
-    {"request_latency", TC_SERVING_E2E_MEAN, NO, NULL, "e2e", NULL, NULL},
+    TC_DIST("time_to_first_token", TTFT, NULL, NULL, NULL),
+    TC_DIST("ttft", TTFT, NULL, NULL, NULL),
+    TC_DIST("inter_token_latency", TPOT, NULL, NOTE_TPOT, NULL),
+    TC_DIST_ITL("inter_chunk_latency", NULL, NOTE_ITL),
+    TC_DIST("request_latency", E2E, NULL, NULL, NULL),
 };
 
-/* Single values: their "avg". */
-static const struct {
-    const char *name;
-    size_t column;
-    const char *measures;
-    const char *unit; /* where the file names none */
-} VALUES[] = {
-    {"request_throughput", TC_SERVING_REQUESTS_PER_S, "request_throughput", "requests/sec"},
-    {"output_token_throughput", TC_SERVING_OUTPUT_TOKENS_PER_S, "output_throughput", "tokens/sec"},
-    {"input_token_throughput", TC_SERVING_INPUT_TOKENS_PER_S, "input_throughput", "tokens/sec"},
-    {"total_token_throughput", TC_SERVING_TOTAL_TOKENS_PER_S, "total_throughput", "tokens/sec"},
-    {"request_count", TC_SERVING_COMPLETED, "completed", "requests"},
-    {"error_request_count", TC_SERVING_ERRORS, "errors", "requests"},
-    {"benchmark_duration", TC_SERVING_DURATION_S, "duration", "sec"},
-    {"total_isl", TC_SERVING_INPUT_TOKENS, "input_tokens", "tokens"},
-    {"total_input_sequence_length", TC_SERVING_INPUT_TOKENS, "input_tokens", "tokens"},
-    {"total_osl", TC_SERVING_OUTPUT_TOKENS, "output_tokens", "tokens"},
-    {"total_output_sequence_length", TC_SERVING_OUTPUT_TOKENS, "output_tokens", "tokens"},
-    {"goodput", TC_SERVING_GOODPUT, "goodput", "requests/sec"},
-    {"request_goodput", TC_SERVING_GOODPUT, "goodput", "requests/sec"},
+/* Single values: their "avg". The unit of the file, where it names one, comes before the column's.
+ */
+static const struct tc_fact VALUES[] = {
+    TC_VALUE_IN("request_throughput", REQUESTS_PER_S, "requests/sec"),
+    TC_VALUE_IN("output_token_throughput", OUTPUT_TOKENS_PER_S, "tokens/sec"),
+    TC_VALUE_IN("input_token_throughput", INPUT_TOKENS_PER_S, "tokens/sec"),
+    TC_VALUE_IN("total_token_throughput", TOTAL_TOKENS_PER_S, "tokens/sec"),
+    TC_VALUE_IN("request_count", COMPLETED, "requests"),
+    TC_VALUE_IN("error_request_count", ERRORS, "requests"),
+    TC_VALUE_IN("benchmark_duration", DURATION_S, "sec"),
+    TC_VALUE_IN("total_isl", INPUT_TOKENS, "tokens"),
+    TC_VALUE_IN("total_input_sequence_length", INPUT_TOKENS, "tokens"),
+    TC_VALUE_IN("total_osl", OUTPUT_TOKENS, "tokens"),
+    TC_VALUE_IN("total_output_sequence_length", OUTPUT_TOKENS, "tokens"),
+    TC_VALUE_IN("goodput", GOODPUT, "requests/sec"),
+    TC_VALUE_IN("request_goodput", GOODPUT, "requests/sec"),
+    TC_FACTS_END,
 };
 
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
@@ -67,17 +64,17 @@ const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
     return NULL;
 }
 
-bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_slice name,
-                    struct tc_slice unit, const double *value, const char *field, const char *note)
+bool tc_metrics_put(struct tc_result_row *row, struct tc_slice name, struct tc_slice unit,
+                    const double *value, const char *field, const char *note)
 {
-    for (size_t i = 0; i < TC_COUNT(VALUES); i++) {
-        if (!tc_slice_eq(name, tc_slice_cstr(VALUES[i].name))) {
+    for (const struct tc_fact *v = VALUES; v->path != NULL; v++) {
+        if (!tc_slice_eq(name, tc_slice_cstr(v->path))) {
             continue;
         }
-        if (value != NULL && !tc_result_known(row, VALUES[i].column)) {
-            tc_map_put(r, row, VALUES[i].column, *value,
-                       unit.len > 0 ? tc_result_cstr(r, unit) : VALUES[i].unit, field,
-                       VALUES[i].measures, note);
+        if (value != NULL && !tc_result_known(row, v->column)) {
+            tc_map_put(row, v->column, *value,
+                       unit.len > 0 ? tc_result_cstr(row->result, unit) : v->unit, field,
+                       tc_map_measures(v->column), note);
         }
         return true;
     }
@@ -85,8 +82,7 @@ bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_sl
 }
 
 /* True when the metric is a single value with a column of its own: its average. */
-static bool map_single(struct tc_result *r, struct tc_result_row *row, struct tc_json metric,
-                       struct tc_slice name)
+static bool map_single(struct tc_result_row *row, struct tc_json metric, struct tc_slice name)
 {
     char field[96];
     struct tc_buf b = tc_buf_make(field, sizeof field - 1);
@@ -95,8 +91,8 @@ static bool map_single(struct tc_result *r, struct tc_result_row *row, struct tc
     field[b.len] = '\0';
     double value = 0;
     bool known = tc_map_number_at(metric, "avg", &value);
-    return tc_metrics_put(r, row, name, tc_map_string_at(metric, "unit"), known ? &value : NULL,
-                          field, NULL);
+    return tc_metrics_put(row, name, tc_map_string_at(metric, "unit"), known ? &value : NULL, field,
+                          NULL);
 }
 
 bool tc_metrics_is_time(struct tc_slice name)
@@ -107,9 +103,7 @@ bool tc_metrics_is_time(struct tc_slice name)
 static bool is_metric(struct tc_json v)
 {
     struct tc_json statistic;
-    return tc_json_type(v) == TC_JSON_OBJECT &&
-           (tc_map_at(v, "avg", &statistic) || tc_map_at(v, "p50", &statistic) ||
-            tc_map_at(v, "p99", &statistic));
+    return tc_json_type(v) == TC_JSON_OBJECT && tc_map_at(v, "avg|p50|p99", &statistic);
 }
 
 /* "p75" or "p99.9". */
@@ -121,78 +115,70 @@ static bool is_percentile(struct tc_slice name)
 
 /* What a latency has besides its columns: other percentiles and the deviation, as slices of their
  * own ("request_latency.p75"). */
-static void map_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
-                     struct tc_json metric, const struct tc_map_dist *dist, bool with_std)
+static void map_rest(const struct tc_result_row *row, struct tc_slice point, struct tc_json metric,
+                     const struct tc_map_dist *dist, bool with_std)
 {
-    static const char *const COLUMNS[] = {"p50", "p90", "p95", "p99"};
     struct tc_slice given = tc_map_string_at(metric, "unit");
-    const char *unit = given.len > 0 ? tc_result_cstr(r, given) : "ms";
-    const char *stored = unit;
-    double factor = 1;
-    (void)tc_map_unit(tc_slice_cstr(unit), &stored, &factor);
+    const char *unit = given.len > 0 ? tc_result_cstr(row->result, given) : "ms";
     struct tc_json_iter it = tc_json_iter_make(metric);
     struct tc_slice name;
     struct tc_json v;
     double value = 0;
     while (tc_json_iter_next(&it, &name, &v)) {
-        bool is_std = with_std && dist->std_column == NO && tc_slice_eq(name, TC_LIT("std"));
+        bool is_std =
+            with_std && dist->std_column == TC_MAP_NO_COLUMN && tc_slice_eq(name, TC_LIT("std"));
         bool has_column = false;
-        for (size_t i = 0; i < TC_COUNT(COLUMNS); i++) {
-            has_column = has_column || tc_slice_eq(name, tc_slice_cstr(COLUMNS[i]));
+        for (size_t i = TC_STAT_P50; i <= TC_STAT_P99; i++) {
+            has_column = has_column || tc_slice_eq(name, tc_slice_cstr(tc_stat_names[i]));
         }
         if (has_column || !(is_std || is_percentile(name)) || !tc_map_number(v, &value)) {
             continue;
         }
-        char data[128];
-        struct tc_buf b = tc_buf_make(data, sizeof data - 1);
-        tc_buf_str(&b, tc_slice_cstr(dist->path));
-        tc_buf_char(&b, '.');
-        tc_buf_str(&b, tc_slice_head(name, 16));
-        data[b.len] = '\0';
-        tc_map_slice_value(r, row->where, point, data, dist->measures, unit, stored,
-                           factor == 1 ? value : value * factor, dist->note);
+        char field[128];
+        (void)snprintf(field, sizeof field, "%s.%.*s", dist->path, TC_FMT(tc_slice_head(name, 16)));
+        tc_map_slice_number(row->result, row->where, point, field, tc_map_measures(dist->column),
+                            unit, value, dist->note);
     }
 }
 
-void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                    struct tc_json metrics, bool with_std)
+void tc_metrics_map(struct tc_result_row *row, struct tc_slice point, struct tc_json metrics,
+                    bool with_std)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
     struct tc_slice name;
     struct tc_json metric;
     while (row != NULL && tc_json_iter_next(&it, &name, &metric)) {
         if (!is_metric(metric) || tc_slice_find_byte(name, '/') != TC_NPOS ||
-            tc_metrics_is_time(name) || map_single(r, row, metric, name)) {
+            tc_metrics_is_time(name) || map_single(row, metric, name)) {
             continue;
         }
-        const char *kept = tc_result_cstr(r, name);
+        const char *kept = tc_result_cstr(row->result, name);
         const struct tc_map_dist *known = tc_metrics_dist(name);
-        struct tc_map_dist dist = {kept, NO, NO, NULL, kept, NULL, kept};
+        struct tc_map_dist dist = TC_DIST_SLICE(kept, NULL, kept, NULL, kept);
         if (known != NULL) {
             dist = *known;
             dist.slice = kept;
             dist.unit = tc_map_string_at(metric, "unit").len == 0 ? "ms" : NULL;
-            dist.std_column = with_std ? dist.std_column : NO;
+            dist.std_column = with_std ? dist.std_column : TC_MAP_NO_COLUMN;
         }
-        tc_map_dists(r, row, point, metrics, &STYLE, &dist, 1);
+        tc_map_dists(row, point, metrics, &STYLE, &dist, 1);
         if (known != NULL) {
-            map_rest(r, row, point, metric, known, with_std);
+            map_rest(row, point, metric, known, with_std);
         }
     }
 }
 
-void tc_metrics_requests(struct tc_result *r, struct tc_result_row *row)
+void tc_metrics_requests(struct tc_result_row *row)
 {
-    if (row == NULL || !tc_result_known(row, TC_SERVING_COMPLETED) ||
-        !tc_result_known(row, TC_SERVING_ERRORS) || tc_result_known(row, TC_SERVING_REQUESTS)) {
-        return;
-    }
     int64_t requests = 0;
-    if (!__builtin_add_overflow(tc_result_get_int(row, TC_SERVING_COMPLETED),
+    if (tc_result_known(row, TC_SERVING_COMPLETED) && tc_result_known(row, TC_SERVING_ERRORS) &&
+        !tc_result_known(row, TC_SERVING_REQUESTS) &&
+        !__builtin_add_overflow(tc_result_get_int(row, TC_SERVING_COMPLETED),
                                 tc_result_get_int(row, TC_SERVING_ERRORS), &requests)) {
         tc_result_int(row, TC_SERVING_REQUESTS, requests,
-                      tc_result_define(r, "request_count + error_request_count", "requests",
-                                       "requests", "requests", "computed by tracecore"));
+                      tc_result_define(row->result, "request_count + error_request_count",
+                                       "requests", "requests", "requests",
+                                       "computed by tracecore"));
     }
 }
 
@@ -296,23 +282,30 @@ static void put_lines(struct tc_buf *b, struct tc_slice text)
     }
 }
 
-tc_status tc_metrics_csv(struct tc_slice text, char **out_json, size_t *out_len,
-                         struct tc_error *err)
+tc_status tc_metrics_read(const struct tc_result_input *in, struct tc_result *r,
+                          tc_status (*read)(struct tc_result *r, struct tc_json root,
+                                            struct tc_error *err),
+                          struct tc_error *err)
 {
-    size_t size = text.len * CSV_JSON_FACTOR + CSV_JSON_MORE;
+    if (in->form != TC_RESULT_TEXT) {
+        return read(r, in->root, err);
+    }
+    size_t size = in->bytes.len * CSV_JSON_FACTOR + CSV_JSON_MORE;
     char *json = malloc(size);
     if (json == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for %zu bytes", size);
     }
     struct tc_buf b = tc_buf_make(json, size);
+    struct tc_json root;
     tc_buf_char(&b, '{');
-    put_lines(&b, text);
+    put_lines(&b, in->bytes);
     tc_buf_char(&b, '}');
-    if (b.overflowed) {
-        free(json);
-        return tc_fail(err, TC_E_MALFORMED, 0, "the CSV has more fields than its heads name");
+    tc_status status = b.overflowed ? tc_fail(err, TC_E_MALFORMED, 0,
+                                              "the CSV has more fields than its heads name")
+                                    : tc_json_parse(in->parser, tc_buf_slice(&b), &root, err);
+    if (status == TC_OK) {
+        status = read(r, root, err);
     }
-    *out_json = json;
-    *out_len = b.len;
-    return TC_OK;
+    free(json);
+    return status;
 }

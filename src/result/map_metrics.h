@@ -10,13 +10,13 @@
 
 /* `metrics` may hold other members: only objects with statistics are taken. `with_std`: "std" is
  * that of the requests, not of several runs. */
-void tc_metrics_map(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                    struct tc_json metrics, bool with_std);
+void tc_metrics_map(struct tc_result_row *row, struct tc_slice point, struct tc_json metrics,
+                    bool with_std);
 
 /* A metric that is one number, into its column of the row; NULL: not known. False when a metric of
  * that name has no such column. */
-bool tc_metrics_put(struct tc_result *r, struct tc_result_row *row, struct tc_slice name,
-                    struct tc_slice unit, const double *value, const char *field, const char *note);
+bool tc_metrics_put(struct tc_result_row *row, struct tc_slice name, struct tc_slice unit,
+                    const double *value, const char *field, const char *note);
 
 /* How a metric of that name (any spelling over the versions) is stored; NULL: as a slice only. */
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name);
@@ -24,11 +24,13 @@ const struct tc_map_dist *tc_metrics_dist(struct tc_slice name);
 /* A metric that is a moment, not a measure. */
 bool tc_metrics_is_time(struct tc_slice name);
 
-/* The CSV of such metrics as JSON text in memory of the caller's free(). */
-TC_CHECKED tc_status tc_metrics_csv(struct tc_slice text, char **out_json, size_t *out_len,
-                                    struct tc_error *err);
+/* Reads a summary, from JSON or from the CSV of such metrics. */
+TC_CHECKED tc_status tc_metrics_read(const struct tc_result_input *in, struct tc_result *r,
+                                     tc_status (*read)(struct tc_result *r, struct tc_json root,
+                                                       struct tc_error *err),
+                                     struct tc_error *err);
 
 /* Completed and failed make the requests of a row, where both are known. */
-void tc_metrics_requests(struct tc_result *r, struct tc_result_row *row);
+void tc_metrics_requests(struct tc_result_row *row);
 
 #endif

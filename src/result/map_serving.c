@@ -14,7 +14,7 @@
  * streamed, so that its TPOT is a few nanoseconds below 0. */
 #define NOTHING_MS 1e-3
 
-struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *row,
+struct tc_slice tc_serving_set_point(struct tc_result_row *row,
                                      const struct tc_serving_point *point)
 {
     char data[POINT_MAX];
@@ -31,7 +31,7 @@ struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *
         tc_buf_str(&b, point->more);
     }
     tc_result_text(row, TC_SERVING_WORKLOAD_POINT, tc_buf_slice(&b));
-    return row == NULL ? TC_EMPTY : tc_result_keep(r, tc_buf_slice(&b));
+    return row == NULL ? TC_EMPTY : tc_result_keep(row->result, tc_buf_slice(&b));
 }
 
 void tc_serving_common_add(struct tc_serving_common *c, const struct tc_serving_point *point)
@@ -73,8 +73,16 @@ void tc_serving_common_tell(struct tc_result *r, const struct tc_serving_common 
     }
 }
 
-void tc_serving_load(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
-                     const char *concurrency, const char *rate)
+static void tell_load(const struct tc_result_row *row, const char *model)
+{
+    if (row != NULL) {
+        tc_result_fact_text(row->result, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
+                            tc_slice_cstr(model));
+    }
+}
+
+void tc_serving_load(struct tc_result_row *row, struct tc_json object, const char *concurrency,
+                     const char *rate)
 {
     double value = 0;
     bool limited = tc_map_number_at(object, concurrency, &value);
@@ -92,21 +100,34 @@ void tc_serving_load(struct tc_result *r, struct tc_result_row *row, struct tc_j
         struct tc_slice way = tc_map_string_at(object, rate);
         bool planned = way.len > 0 && !tc_slice_eq_nocase(tc_slice_head(way, 3), TC_LIT("inf"));
         const char *model = paced || planned ? "open_loop" : limited ? "closed_loop" : "burst";
-        tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
-                            tc_slice_cstr(model));
+        tell_load(row, model);
     }
 }
 
-void tc_serving_times(struct tc_result *r, struct tc_result_row *row, int64_t started_ns,
-                      int64_t ended_ns)
+void tc_serving_asked(struct tc_result_row *row, double concurrency, double rate)
+{
+    if (concurrency > 0) {
+        tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
+    }
+    if (rate > 0) {
+        tc_result_real(row, TC_SERVING_REQUEST_RATE, rate, NULL);
+    }
+    if (concurrency > 0 || rate > 0) {
+        tell_load(row, rate > 0 ? "open_loop" : "closed_loop");
+    }
+}
+
+void tc_serving_times(struct tc_result_row *row, int64_t started_ns, int64_t ended_ns)
 {
     tc_result_time(row, TC_SERVING_STARTED, started_ns);
     tc_result_time(row, TC_SERVING_ENDED, ended_ns);
-    tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, started_ns);
-    tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, ended_ns);
+    if (row != NULL) {
+        tc_result_fact_time(row->result, TC_TABLE_RUN, TC_RUN_STARTED, started_ns);
+        tc_result_fact_time(row->result, TC_TABLE_RUN, TC_RUN_ENDED, ended_ns);
+    }
 }
 
-void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t mean_column)
+void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
 {
     if (row == NULL || !tc_result_known(row, mean_column) ||
         fabs(tc_result_get_real(row, mean_column)) >= NOTHING_MS) {
@@ -118,7 +139,7 @@ void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t
     /* Where no request succeeded, that was said. */
     if (!tc_result_known(row, TC_SERVING_COMPLETED) ||
         tc_result_get_int(row, TC_SERVING_COMPLETED) > 0) {
-        tc_result_note(r, false, where, d == NULL ? "" : d->field,
+        tc_result_note(row->result, false, where, d == NULL ? "" : d->field,
                        "a mean of 0 stands for nothing measured: unknown, with its percentiles");
     }
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
@@ -129,7 +150,7 @@ void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t
     }
 }
 
-static bool row_uses(const struct tc_result_row *row, struct tc_slice field)
+bool tc_serving_uses(const struct tc_result_row *row, struct tc_slice field)
 {
     for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
         const struct tc_definition *d = row->definitions[i];
@@ -170,16 +191,15 @@ static bool is_nothing(struct tc_json object, struct tc_slice key, const char *u
            tc_map_number_at(object, name, &mean) && fabs(mean * factor) < NOTHING_MS;
 }
 
-void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
-                     struct tc_json object, const char *suffix, const char *unit,
-                     const struct tc_serving_extra *extras, size_t extra_count)
+void tc_serving_rest(const struct tc_result_row *row, struct tc_slice point, struct tc_json object,
+                     const char *suffix, const char *unit, const struct tc_fact *facts)
 {
     struct tc_json_iter it = tc_json_iter_make(object);
     struct tc_slice key;
     struct tc_json v;
     double value = 0;
     while (row != NULL && tc_json_iter_next(&it, &key, &v)) {
-        if (!tc_map_number(v, &value) || row_uses(row, key)) {
+        if (!tc_map_number(v, &value) || tc_serving_uses(row, key)) {
             continue;
         }
         const char *source_unit = NULL;
@@ -187,20 +207,16 @@ void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struc
         if (tc_slice_ends(key, tc_slice_cstr(suffix)) && is_statistic(key)) {
             source_unit = is_nothing(object, key, unit) ? NULL : unit;
         }
-        for (size_t i = 0; i < extra_count; i++) {
-            if (tc_slice_eq(key, tc_slice_cstr(extras[i].key))) {
-                source_unit = extras[i].unit;
-                measures = extras[i].measures;
+        for (const struct tc_fact *f = facts; f != NULL && f->path != NULL; f++) {
+            if (f->table == TC_TABLE_SLICE && tc_slice_eq(key, tc_slice_cstr(f->path))) {
+                source_unit = f->unit;
+                measures = f->measures;
             }
         }
-        if (source_unit == NULL) {
-            continue;
+        if (source_unit != NULL) {
+            tc_map_slice_number(row->result, row->where, point, tc_result_cstr(row->result, key),
+                                measures, source_unit, value, NULL);
         }
-        const char *stored = source_unit;
-        double factor = 1;
-        (void)tc_map_unit(tc_slice_cstr(source_unit), &stored, &factor);
-        tc_map_slice_value(r, row->where, point, tc_result_cstr(r, key), measures, source_unit,
-                           stored, factor == 1 ? value : value * factor, NULL);
     }
 }
 
@@ -250,7 +266,7 @@ static void note_once(struct tc_result *r, struct tc_slice where, const char *fi
     tc_result_note(r, false, place, field, "%s", text);
 }
 
-void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_json object)
+void tc_serving_date(struct tc_result_row *row, struct tc_json object)
 {
     struct tc_slice text = tc_map_string_at(object, "date");
     int64_t ended = compact_time(text);
@@ -260,21 +276,22 @@ void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_j
         return;
     }
     if (ended != TC_TIME_NONE) {
-        note_once(r, row->where, "date",
+        note_once(row->result, row->where, "date",
                   "has no time zone: taken as UTC, and as the end of the run");
     } else {
         /* Other programs rewrite it as RFC 3339. */
-        ended = tc_serving_iso_time(r, row->where, "date", text);
+        ended = tc_serving_iso_time(row->result, row->where, "date", text);
     }
     if (ended == TC_TIME_NONE) {
-        note_once(r, row->where, "date", "is no time: when the run was is taken as unknown");
+        note_once(row->result, row->where, "date",
+                  "is no time: when the run was is taken as unknown");
         return;
     }
     if (tc_map_number_at(object, "duration", &seconds) && seconds >= 0 &&
         seconds < DURATION_MAX_S) {
         started = ended - (int64_t)(seconds * 1e9);
     }
-    tc_serving_times(r, row, started, ended);
+    tc_serving_times(row, started, ended);
 }
 
 int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const char *field,
@@ -293,32 +310,6 @@ int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const ch
     return ns;
 }
 
-void tc_serving_sizes(struct tc_buf *b, struct tc_json object, const char *const *keys,
-                      size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct tc_json v;
-        double size = 0;
-        bool on = false;
-        if (!tc_map_at(object, keys[i], &v)) {
-            continue;
-        }
-        if (tc_json_bool(v, &on)) {
-            tc_map_point_text(b, keys[i], on ? TC_LIT("true") : TC_LIT("false"));
-        } else if (tc_map_number(v, &size)) {
-            tc_map_point_number(b, keys[i], size);
-        } else {
-            tc_map_point_text(b, keys[i], tc_map_string_at(v, ""));
-        }
-    }
-}
-
-bool tc_serving_has(struct tc_json object, const char *key)
-{
-    struct tc_json v;
-    return tc_json_get(object, tc_slice_cstr(key), &v);
-}
-
 tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
                           tc_serving_run_fn run, struct tc_error *err)
 {
@@ -335,9 +326,8 @@ tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
     return status == TC_E_NOTFOUND ? tc_serving_any_completed(&common, err) : status;
 }
 
-tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *row,
-                               const char *field, struct tc_serving_common *common,
-                               struct tc_error *err)
+tc_status tc_serving_completed(const struct tc_result_row *row, const char *field,
+                               struct tc_serving_common *common, struct tc_error *err)
 {
     bool nothing = row != NULL && tc_result_known(row, TC_SERVING_COMPLETED) &&
                    tc_result_get_int(row, TC_SERVING_COMPLETED) == 0;
@@ -347,7 +337,8 @@ tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *
     }
     char where[32];
     (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-    tc_result_note(r, false, where, field, "is 0: no request succeeded, so nothing was measured");
+    tc_result_note(row->result, false, where, field,
+                   "is 0: no request succeeded, so nothing was measured");
     if (common->nothing_at[0] == '\0') {
         (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%s: '%.30s'", where, field);
     }

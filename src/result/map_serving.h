@@ -17,7 +17,7 @@ struct tc_serving_point {
 };
 
 /* "in=1024 out=128 dataset=random" into the row's workload_point and into memory of the result. */
-struct tc_slice tc_serving_set_point(struct tc_result *r, struct tc_result_row *row,
+struct tc_slice tc_serving_set_point(struct tc_result_row *row,
                                      const struct tc_serving_point *point);
 
 /* Facts that hold for a run only if they hold for all of its rows. Start with {0}. */
@@ -39,50 +39,43 @@ void tc_serving_common_tell(struct tc_result *r, const struct tc_serving_common 
 
 /* Concurrency and request rate of a row from a tool's members; "inf" is NULL. Tells how load was
  * made: closed_loop, open_loop, or burst when neither is limited. */
-void tc_serving_load(struct tc_result *r, struct tc_result_row *row, struct tc_json object,
-                     const char *concurrency, const char *rate);
+void tc_serving_load(struct tc_result_row *row, struct tc_json object, const char *concurrency,
+                     const char *rate);
+
+/* Both where they are above 0, and how load was made. */
+void tc_serving_asked(struct tc_result_row *row, double concurrency, double rate);
 
 /* Started, ended: of the row and of the run. TC_TIME_NONE: not known. */
-void tc_serving_times(struct tc_result *r, struct tc_result_row *row, int64_t started_ns,
-                      int64_t ended_ns);
+void tc_serving_times(struct tc_result_row *row, int64_t started_ns, int64_t ended_ns);
 
 /* For tools that write 0 for a mean over nothing: a whole group of columns from a mean on becomes
  * NULL when the mean is 0, or less than a clock tells apart. */
-void tc_serving_drop_zero(struct tc_result *r, struct tc_result_row *row, size_t mean_column);
+void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column);
 
-/* Single numbers of a tool that have no column. */
-struct tc_serving_extra {
-    const char *key;
-    const char *unit;
-    const char *measures;
-};
+/* Whether a value of the row was made from that field. */
+bool tc_serving_uses(const struct tc_result_row *row, struct tc_slice field);
 /*
  * Every number of a flat object that no cell of the row was made from: statistics ("p99.9_ttft_ms",
- * by their first word and by `suffix`, in `unit`) and extras become slices.
+ * by their first word and by `suffix`, in `unit`) and the facts that are slices become slices.
  */
-void tc_serving_rest(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
-                     struct tc_json object, const char *suffix, const char *unit,
-                     const struct tc_serving_extra *extras, size_t extra_count);
+void tc_serving_rest(const struct tc_result_row *row, struct tc_slice point, struct tc_json object,
+                     const char *suffix, const char *unit, const struct tc_fact *facts);
 
 /* What the lists of single requests add (vLLM's --save-detailed, SGLang's --output-details):
  * statistics that the row lacks yet, and the failures. */
-TC_CHECKED tc_status tc_serving_details(struct tc_result *r, struct tc_result_row *row,
-                                        struct tc_json object, struct tc_error *err);
+TC_CHECKED tc_status tc_serving_details(struct tc_result_row *row, struct tc_json object,
+                                        struct tc_error *err);
 
 /* total / count when it is the same whole number for all requests, else 0. */
 double tc_serving_each(struct tc_json object, const char *total, const char *count);
 
 /* Times of a row from `date` ("20260213-075258": when the file was written, in a zone that it does
  * not name) and `duration`, with a note. */
-void tc_serving_date(struct tc_result *r, struct tc_result_row *row, struct tc_json object);
+void tc_serving_date(struct tc_result_row *row, struct tc_json object);
 /* An ISO 8601 time; one without a zone is taken as UTC, with a note. TC_TIME_NONE when it is none.
  */
 int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const char *field,
                             struct tc_slice text);
-
-/* "tp=8 pp=2": the members that are numbers, true or false, or a text. */
-void tc_serving_sizes(struct tc_buf *b, struct tc_json object, const char *const *keys,
-                      size_t count);
 
 /* One run of a file, and the whole file. */
 typedef tc_status (*tc_serving_run_fn)(struct tc_result *r, struct tc_json run, const char *where,
@@ -90,15 +83,11 @@ typedef tc_status (*tc_serving_run_fn)(struct tc_result *r, struct tc_json run, 
 TC_CHECKED tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
                                      tc_serving_run_fn run, struct tc_error *err);
 
-/* Whether an object has a member, for sniffing. */
-bool tc_serving_has(struct tc_json object, const char *key);
-
 /* TC_E_MALFORMED that names the field unless the row has at least one completed request. Of a file
  * with several runs one may have none: that is a note, and tc_serving_any_completed tells at the
  * end when it was so with all of them. */
-TC_CHECKED tc_status tc_serving_completed(struct tc_result *r, const struct tc_result_row *row,
-                                          const char *field, struct tc_serving_common *common,
-                                          struct tc_error *err);
+TC_CHECKED tc_status tc_serving_completed(const struct tc_result_row *row, const char *field,
+                                          struct tc_serving_common *common, struct tc_error *err);
 TC_CHECKED tc_status tc_serving_any_completed(const struct tc_serving_common *common,
                                               struct tc_error *err);
 TC_CHECKED tc_status tc_serving_require_completed(const struct tc_result_row *row,

@@ -10,16 +10,10 @@
 #define S(literal) TC_LIT(literal)
 #define VERSION_KNOWN 1
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json version;
-    struct tc_json part;
-    return tc_json_get(in->root, S("tracecore_probe"), &version) &&
-                   (tc_json_get(in->root, S("software"), &part) ||
-                    tc_json_get(in->root, S("hardware"), &part))
-               ? TC_SNIFF_SURE
-               : TC_SNIFF_NO;
-}
+static const struct tc_recognition KEYS[] = {
+    {"tracecore_probe?, software?|hardware?", TC_SNIFF_SURE, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
 
 /* Every column that the object has a member for. */
 static tc_status take(struct tc_result *r, enum tc_table table, struct tc_json object,
@@ -72,7 +66,7 @@ const struct tc_reader tc_reader_probe = {
     .name = "probe",
     .summary = "probe.json of tracecore probe: software and hardware of a machine.",
     .forms = 1U << TC_RESULT_JSON,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_probe,
     .only_facts = true,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 #include "codec/codec.h"
+#include "result/map.h"
 #include "result/result_priv.h"
 
 #include <string.h>
@@ -29,6 +30,21 @@ const struct tc_reader *tc_reader_by_name(struct tc_slice name)
     return NULL;
 }
 
+static int score_of(const struct tc_reader *reader, const struct tc_result_input *in)
+{
+    if (in->form == TC_RESULT_TEXT) {
+        return reader->sniff(in);
+    }
+    bool is_list = tc_json_type(in->root) == TC_JSON_ARRAY;
+    for (const struct tc_recognition *k = reader->keys; k->keys != NULL; k++) {
+        if ((k->of != TC_OF_LIST || is_list) &&
+            tc_map_has(k->of == TC_OF_FILE ? in->root : tc_result_first(in), k->keys)) {
+            return k->score;
+        }
+    }
+    return TC_SNIFF_NO;
+}
+
 static const struct tc_reader *recognise(const struct tc_result_input *in)
 {
     const struct tc_reader *best = NULL;
@@ -37,7 +53,7 @@ static const struct tc_reader *recognise(const struct tc_result_input *in)
         if ((READERS[i]->forms & 1u << in->form) == 0) {
             continue;
         }
-        int score = READERS[i]->sniff(in);
+        int score = score_of(READERS[i], in);
         if (score > best_score) {
             best = READERS[i];
             best_score = score;

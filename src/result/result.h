@@ -145,11 +145,19 @@ void tc_result_note(struct tc_result *r, bool contradiction, const char *where, 
 /* The first failure so far (no memory, too many rows), for one check at the end of a reader. */
 tc_status tc_result_status(const struct tc_result *r, struct tc_error *err);
 
+/* What a document of a tool has: the first that fits gives how sure it is (TC_SNIFF_*). */
+struct tc_recognition {
+    const char *keys; /* of tc_map_has */
+    int score;
+    enum { TC_OF_FILE, TC_OF_FIRST, TC_OF_LIST } of; /* the first: of a list, lines, or alone */
+};
+
 struct tc_reader {
-    const char *name;    /* stable id, the `tool` column: "vllm" */
-    const char *summary; /* one sentence for --help and docs */
-    unsigned forms;      /* bits 1 << enum tc_result_form */
-    /* TC_SNIFF_* of codec/codec.h. */
+    const char *name;                  /* stable id, the `tool` column: "vllm" */
+    const char *summary;               /* one sentence for --help and docs */
+    unsigned forms;                    /* bits 1 << enum tc_result_form */
+    const struct tc_recognition *keys; /* of JSON; ends with one whose keys are NULL */
+    /* TC_SNIFF_* of codec/codec.h, for text. */
     int (*sniff)(const struct tc_result_input *in);
     tc_status (*read)(const struct tc_result_input *in, struct tc_result *r, struct tc_error *err);
     bool only_facts; /* a file of it may have no rows */

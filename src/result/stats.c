@@ -71,6 +71,16 @@ double tc__stats_percentile(struct tc__stats *s, double p)
     return s->values[low] + (s->values[high] - s->values[low]) * part;
 }
 
+double tc__stats_at(struct tc__stats *s, enum tc_stat stat)
+{
+    static const double PARTS[] = {
+        [TC_STAT_P50] = 0.5, [TC_STAT_P90] = 0.9, [TC_STAT_P95] = 0.95, [TC_STAT_P99] = 0.99};
+    return stat == TC_STAT_MEAN  ? tc__stats_mean(s)
+           : stat == TC_STAT_MIN ? tc__stats_min(s)
+           : stat == TC_STAT_MAX ? tc__stats_max(s)
+                                 : tc__stats_percentile(s, PARTS[stat]);
+}
+
 void tc__stats_slice(struct tc__stats *s, struct tc_result_row *row,
                      const struct tc_definition *definition)
 {
@@ -78,10 +88,10 @@ void tc__stats_slice(struct tc__stats *s, struct tc_result_row *row,
         return;
     }
     tc_result_int(row, TC_SLICE_COUNT, (int64_t)s->count, NULL);
-    tc_result_real(row, TC_SLICE_MEAN, tc__stats_mean(s), definition);
-    tc_result_real(row, TC_SLICE_MIN, tc__stats_min(s), definition);
-    tc_result_real(row, TC_SLICE_MAX, tc__stats_max(s), definition);
-    tc_result_real(row, TC_SLICE_P50, tc__stats_percentile(s, 0.5), definition);
-    tc_result_real(row, TC_SLICE_P95, tc__stats_percentile(s, 0.95), definition);
-    tc_result_real(row, TC_SLICE_P99, tc__stats_percentile(s, 0.99), definition);
+    for (size_t i = 0; i < TC_STAT_STD; i++) {
+        if (tc_stat_slice_columns[i] != TC_MAP_NO_COLUMN) {
+            tc_result_real(row, tc_stat_slice_columns[i], tc__stats_at(s, (enum tc_stat)i),
+                           definition);
+        }
+    }
 }

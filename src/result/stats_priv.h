@@ -6,7 +6,7 @@
 #ifndef TC_RESULT_STATS_PRIV_H
 #define TC_RESULT_STATS_PRIV_H
 
-#include "result/result.h"
+#include "result/map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +32,8 @@ double tc__stats_min(struct tc__stats *s);
 double tc__stats_max(struct tc__stats *s);
 /* 0 <= p <= 1 */
 double tc__stats_percentile(struct tc__stats *s, double p);
+/* Any of them but TC_STAT_STD and TC_STAT_COUNT. */
+double tc__stats_at(struct tc__stats *s, enum tc_stat stat);
 
 /* Count, minimum, maximum, mean, p50, p95 and p99 into a row of TC_TABLE_SLICE. Nothing when there
  * are none. */

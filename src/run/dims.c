@@ -14,22 +14,23 @@ static tc_status key_of(const struct tc_rows *rows, enum tc_table table, char *o
     const struct tc_table_info *info = tc_table_info(table);
     struct tc_grow g = {0};
     struct tc_digest digest;
+    struct tc_json_out j = tc_json_out_grow(&g);
     bool known = false;
     out_key[0] = '\0';
-    tc_grow_lit(&g, "{");
+    tc_json_add_object(&j);
     for (size_t c = 1; c < info->column_count; c++) {
         if (tc_rows_is_null(rows, c, 0)) {
             continue;
         }
         known = true;
-        tc_grow_key(&g, info->columns[c].name);
+        tc_json_key_plain(&j, tc_slice_cstr(info->columns[c].name));
         if (info->columns[c].type == TC_COLUMN_TEXT) {
-            tc_grow_json(&g, tc_rows_get_text(rows, c, 0));
+            tc_json_add_str(&j, tc_rows_get_text(rows, c, 0));
         } else {
-            tc_grow_i64(&g, rows->columns[c].cells[0].integer);
+            tc_json_add_i64(&j, rows->columns[c].cells[0].integer);
         }
     }
-    tc_grow_lit(&g, "}");
+    tc_json_end_object(&j);
     tc_status status = g.failed ? tc__import_nomem(err)
                        : known  ? tc_canonical_digest(tc_grow_slice(&g), &digest, err)
                                 : TC_OK;

@@ -35,6 +35,15 @@ static tc_status add_text(struct tc__import *i, size_t source, enum tc_table tab
     return text.len == 0 ? TC_OK : tc__fact_add(i, &fact, err);
 }
 
+/* As JavaScript writes it. */
+static void add_number(struct tc_json_out *j, double number)
+{
+    char text[64];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_ecma(&b, number);
+    tc_json_add_raw(j, tc_buf_slice(&b));
+}
+
 /* [{"tokens":1024,"weight":0.5}, ...] of one member of the mix's entries; nothing when none has
  * it. */
 static tc_status mix_of(struct tc__import *i, size_t source, struct tc_json mix, const char *member,
@@ -45,24 +54,24 @@ static tc_status mix_of(struct tc__import *i, size_t source, struct tc_json mix,
     struct tc_json value;
     double number;
     size_t seen = 0;
-    tc_grow_lit(&g, "[");
+    struct tc_json_out j = tc_json_out_grow(&g);
+    tc_json_add_array(&j);
     struct tc_json_iter it = tc_json_iter_make(mix);
     for (size_t n = 0; n < MIX_MAX && tc_json_iter_next(&it, NULL, &entry); n++) {
         if (!tc_json_get(entry, tc_slice_cstr(member), &value) || !tc_json_double(value, &number)) {
             continue;
         }
-        tc_grow_str(&g, seen++ == 0 ? TC_LIT("{\"tokens\":") : TC_LIT(",{\"tokens\":"));
-        if (tc_grow_room(&g, 64)) {
-            tc_buf_ecma(&g.buf, number);
+        seen++;
+        tc_json_add_object(&j);
+        tc_json_key(&j, "tokens");
+        add_number(&j, number);
+        if (tc_json_get(entry, TC_LIT("weight"), &value) && tc_json_double(value, &number)) {
+            tc_json_key(&j, "weight");
+            add_number(&j, number);
         }
-        if (tc_json_get(entry, TC_LIT("weight"), &value) && tc_json_double(value, &number) &&
-            tc_grow_room(&g, 64)) {
-            tc_buf_lit(&g.buf, ",\"weight\":");
-            tc_buf_ecma(&g.buf, number);
-        }
-        tc_grow_lit(&g, "}");
+        tc_json_end_object(&j);
     }
-    tc_grow_lit(&g, "]");
+    tc_json_end_array(&j);
     tc_status status = g.failed ? tc__import_nomem(err)
                        : seen == 0
                            ? TC_OK

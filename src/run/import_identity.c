@@ -38,7 +38,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* The points that were measured, each once, in order. */
-static tc_status put_points(const struct tc__batches *b, size_t column, struct tc_grow *g,
+static tc_status put_points(const struct tc__batches *b, size_t column, struct tc_json_out *j,
                             bool *io_known, struct tc_error *err)
 {
     size_t count = 0;
@@ -54,16 +54,14 @@ static tc_status put_points(const struct tc__batches *b, size_t column, struct t
         }
     }
     qsort(points, count, sizeof *points, by_text);
-    tc_grow_lit(g, "[");
+    tc_json_add_array(j);
     for (size_t n = 0; n < count; n++) {
-        if (n > 0 && tc_slice_eq(points[n], points[n - 1])) {
-            continue;
+        if (n == 0 || !tc_slice_eq(points[n], points[n - 1])) {
+            tc_json_add_str(j, points[n]);
+            *io_known = true;
         }
-        tc_grow_str(g, n > 0 ? TC_LIT(",") : TC_EMPTY);
-        tc_grow_json(g, points[n]);
-        *io_known = true;
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
     free(points);
     return TC_OK;
 }
@@ -72,28 +70,30 @@ static tc_status put_points(const struct tc__batches *b, size_t column, struct t
 static tc_status workload_of_results(struct tc__import *i, struct tc_error *err)
 {
     struct tc_grow g = {0};
+    struct tc_json_out j = tc_json_out_grow(&g);
     bool known = false;
-    tc_grow_lit(&g, "{");
+    tc_json_add_object(&j);
     for (size_t n = 0; n < i->fact_count; n++) {
         const struct tc__fact *f = &i->facts[n];
         if (f->table == TC_TABLE_WORKLOAD && f->is_text) {
-            tc_grow_member(&g, tc_table_info(f->table)->columns[f->column].name, f->text);
+            tc_json_key_plain(&j, tc_slice_cstr(tc_table_info(f->table)->columns[f->column].name));
+            tc_json_add_str(&j, f->text);
             known = true;
         }
     }
-    tc_grow_key(&g, "serving_points");
+    tc_json_key(&j, "serving_points");
     tc_status status =
-        put_points(&i->batches[TC_TABLE_SERVING], TC_SERVING_WORKLOAD_POINT, &g, &known, err);
-    tc_grow_key(&g, "training_points");
+        put_points(&i->batches[TC_TABLE_SERVING], TC_SERVING_WORKLOAD_POINT, &j, &known, err);
     if (status == TC_OK) {
+        tc_json_key(&j, "training_points");
         status =
-            put_points(&i->batches[TC_TABLE_TRAINING], TC_TRAINING_SCALE_POINT, &g, &known, err);
+            put_points(&i->batches[TC_TABLE_TRAINING], TC_TRAINING_SCALE_POINT, &j, &known, err);
     }
-    tc_grow_lit(&g, "}");
     if (status != TC_OK || !known) {
         tc_grow_fini(&g);
         return status;
     }
+    tc_json_end_object(&j);
     i->has_workload = true;
     return digest_of(&g, &i->workload, err);
 }
@@ -133,36 +133,35 @@ static const char *next_tool(const struct tc__import *i, const char *last)
     return next;
 }
 
-void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g)
+void tc__import_tools_json(const struct tc__import *i, struct tc_json_out *j)
 {
-    tc_grow_lit(g, "[");
+    tc_json_add_array(j);
     for (const char *tool = next_tool(i, ""); tool != NULL; tool = next_tool(i, tool)) {
-        tc_grow_str(g, g->buf.data != NULL && g->buf.data[g->buf.len - 1] == '[' ? TC_EMPTY
-                                                                                 : TC_LIT(","));
-        tc_grow_json(g, tc_slice_cstr(tool));
+        tc_json_add_cstr(j, tool);
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
 }
 
 static tc_status benchmark_case(struct tc__import *i, struct tc_error *err)
 {
     struct tc_grow g = {0};
+    struct tc_json_out j = tc_json_out_grow(&g);
     struct tc_digest digest;
-    tc_grow_lit(&g, "{");
-    tc_grow_member(&g, "scheduler_path", i->said.scheduler_path);
+    tc_json_add_object(&j);
+    tc_json_put_some(&j, "scheduler_path", i->said.scheduler_path);
     if (i->contract == NULL) { /* then at least what measured it, and where, is the same */
-        tc_grow_key(&g, "points");
-        tc_status status = tc__import_points_json(i, &g, err);
+        tc_json_key(&j, "points");
+        tc_status status = tc__import_points_json(i, &j, err);
         if (status != TC_OK) {
             tc_grow_fini(&g);
             return status;
         }
-        tc_grow_key(&g, "tools");
-        tc__import_tools_json(i, &g);
+        tc_json_key(&j, "tools");
+        tc__import_tools_json(i, &j);
     }
-    tc_grow_member(&g, "variable_under_test", i->said.variable_under_test);
-    tc_grow_member(&g, "workload_spec_digest", tc_slice_cstr(i->workload_text));
-    tc_grow_lit(&g, "}");
+    tc_json_put_some(&j, "variable_under_test", i->said.variable_under_test);
+    tc_json_put_some(&j, "workload_spec_digest", tc_slice_cstr(i->workload_text));
+    tc_json_end_object(&j);
     TC_TRY(digest_of(&g, &digest, err));
     put_id(i->case_id, sizeof i->case_id, "case-", &digest);
     i->group = i->want->replicate_group != NULL ? tc_slice_cstr(i->want->replicate_group)

@@ -95,32 +95,32 @@ static tc_status points_of(const struct tc__import *i, const struct kind *kind, 
     return TC_OK;
 }
 
-static tc_status put_points(const struct tc__import *i, const struct kind *kind, struct tc_grow *g,
-                            size_t *io_count, struct tc_error *err)
+static tc_status put_points(const struct tc__import *i, const struct kind *kind,
+                            struct tc_json_out *j, size_t *io_count, struct tc_error *err)
 {
     struct points p;
     TC_TRY(points_of(i, kind, &p, err));
     for (size_t n = 0; n < p.count; n++) {
         if (n == 0 || !tc_slice_eq(p.items[n], p.items[n - 1])) {
-            tc_grow_str(g, (*io_count)++ > 0 ? TC_LIT(",") : TC_EMPTY);
-            tc_grow_json(g, p.items[n]);
+            tc_json_add_str(j, p.items[n]);
+            ++*io_count;
         }
     }
     points_fini(&p);
     return TC_OK;
 }
 
-tc_status tc__import_points_json(const struct tc__import *i, struct tc_grow *g,
+tc_status tc__import_points_json(const struct tc__import *i, struct tc_json_out *j,
                                  struct tc_error *err)
 {
     size_t count = 0;
-    tc_grow_lit(g, "[");
-    TC_TRY(put_points(i, &SERVING, g, &count, err));
-    TC_TRY(put_points(i, &TRAINING, g, &count, err));
+    tc_json_add_array(j);
+    TC_TRY(put_points(i, &SERVING, j, &count, err));
+    TC_TRY(put_points(i, &TRAINING, j, &count, err));
     if (count == 0) {
-        TC_TRY(put_points(i, &SLICE, g, &count, err));
+        TC_TRY(put_points(i, &SLICE, j, &count, err));
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
     return TC_OK;
 }
 

@@ -4,6 +4,7 @@
 #define TC_RUN_IMPORT_PRIV_H
 
 #include "base/grow.h"
+#include "base/json_out.h"
 #include "contract/contract.h"
 #include "run/import.h"
 #include "warehouse/rows.h"
@@ -158,7 +159,7 @@ void tc__import_tell(struct tc__import *i, size_t source, const char *format, ..
     __attribute__((format(printf, 3, 4)));
 void tc__import_progress(struct tc__import *i, uint64_t bytes);
 /* The warnings as the run's row has them. */
-void tc__import_warnings_json(const struct tc__import *i, struct tc_grow *g);
+void tc__import_warnings_json(const struct tc__import *i, struct tc_json_out *j);
 
 /* ---- import_read.c: files into memory ---- */
 
@@ -193,7 +194,7 @@ const struct tc__fact *tc__fact_of(const struct tc__import *i, enum tc_table tab
 
 TC_CHECKED tc_status tc__import_identity(struct tc__import *i, struct tc_error *err);
 /* The readers that took a result, as a JSON list in order. */
-void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g);
+void tc__import_tools_json(const struct tc__import *i, struct tc_json_out *j);
 
 /* ---- import_points.c: what was measured ---- */
 
@@ -201,7 +202,7 @@ void tc__import_tools_json(const struct tc__import *i, struct tc_grow *g);
 TC_CHECKED tc_status tc__import_check_points(struct tc__import *i, struct tc_error *err);
 /* The points that were measured, each once, as a JSON list in order; where there is no row of
  * serving or training, those of the tools' own measurements. */
-TC_CHECKED tc_status tc__import_points_json(const struct tc__import *i, struct tc_grow *g,
+TC_CHECKED tc_status tc__import_points_json(const struct tc__import *i, struct tc_json_out *j,
                                             struct tc_error *err);
 
 /* ---- import_telemetry.c ---- */
@@ -246,7 +247,7 @@ TC_CHECKED tc_status tc__import_put_back(struct tc__import *i, struct tc_import_
 TC_CHECKED tc_status tc__import_store(struct tc__import *i, struct tc_import_outcome *out,
                                       struct tc_error *err);
 /* [{"digest":...,"name":...,"role":...,"size":...}, ...] as artifact_lineage_dim has it. */
-void tc__import_uris_json(const struct tc__import *i, struct tc_grow *g);
+void tc__import_uris_json(const struct tc__import *i, struct tc_json_out *j);
 
 static inline struct tc_bind tc__bind_text(struct tc_slice s)
 {

@@ -172,13 +172,15 @@ static tc_status describe(struct tc__import *i, const char *tool, const struct t
     if (count > 0) {
         qsort(used, count, sizeof(const struct tc_column *), by_column_name);
     }
-    tc_grow_lit(&d->text, "{");
+    struct tc_json_out j = tc_json_out_grow(&d->text);
+    tc_json_add_object(&j);
     for (size_t n = 0; n < count; n++) {
         size_t at = 0;
         TC_TRY(find_definition(i, tool, d->last[used[n] - info->columns], &at, err));
-        tc_grow_member(&d->text, used[n]->name, i->definitions[at].id);
+        tc_json_key_plain(&j, tc_slice_cstr(used[n]->name));
+        tc_json_add_str(&j, i->definitions[at].id);
     }
-    tc_grow_lit(&d->text, "}");
+    tc_json_end_object(&j);
     return d->text.failed ? tc__import_nomem(err) : TC_OK;
 }
 

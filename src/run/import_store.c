@@ -55,25 +55,22 @@ static tc_status add_files(struct tc__import *i, struct tc_files_batch *batch, s
     return tc_files_add_bytes(batch, tc_slice_make(i->manifest, i->manifest_len), &digest, err);
 }
 
-void tc__import_uris_json(const struct tc__import *i, struct tc_grow *g)
+void tc__import_uris_json(const struct tc__import *i, struct tc_json_out *j)
 {
-    size_t count = 0;
-    tc_grow_lit(g, "[");
+    tc_json_add_array(j);
     for (size_t n = 0; n < i->source_count; n++) {
         const struct tc__source *s = &i->sources[n];
         if (s->left_out) {
             continue;
         }
-        tc_grow_str(g, count++ > 0 ? TC_LIT(",{") : TC_LIT("{"));
-        tc_grow_member(g, "digest", tc_slice_cstr(s->digest_text));
-        tc_grow_key(g, "name");
-        tc_grow_json(g, s->name);
-        tc_grow_member(g, "role", tc_slice_cstr(tc_role_name(s->file->role)));
-        tc_grow_key(g, "size");
-        tc_grow_u64(g, s->size);
-        tc_grow_lit(g, "}");
+        tc_json_add_object(j);
+        tc_json_put_cstr(j, "digest", s->digest_text);
+        tc_json_put_str(j, "name", s->name);
+        tc_json_put_cstr(j, "role", tc_role_name(s->file->role));
+        tc_json_put_u64(j, "size", s->size);
+        tc_json_end_object(j);
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
 }
 
 /* ---- rows ---- */
@@ -139,8 +136,10 @@ static bool put_lists(const struct tc__import *i, struct tc_rows *rows)
 {
     struct tc_grow warnings = {0};
     struct tc_grow tools = {0};
-    tc__import_warnings_json(i, &warnings);
-    tc__import_tools_json(i, &tools);
+    struct tc_json_out warnings_json = tc_json_out_grow(&warnings);
+    struct tc_json_out tools_json = tc_json_out_grow(&tools);
+    tc__import_warnings_json(i, &warnings_json);
+    tc__import_tools_json(i, &tools_json);
     bool ok = !warnings.failed && !tools.failed &&
               put(rows, TC_RUN_WARNINGS, tc_grow_slice(&warnings)) &&
               put(rows, TC_RUN_TOOLS, tc_grow_slice(&tools));
@@ -217,7 +216,8 @@ static tc_status write_lineage(struct tc__import *i, char *out_key, uint64_t *io
         bytes += i->sources[n].left_out ? 0 : i->sources[n].size;
     }
     TC_ASSERT(tc_rows_add(rows));
-    tc__import_uris_json(i, &uris);
+    struct tc_json_out uris_json = tc_json_out_grow(&uris);
+    tc__import_uris_json(i, &uris_json);
     tc_rows_int(rows, TC_LINEAGE_RAW_BYTES, (int64_t)bytes);
     tc_status status =
         !uris.failed && put(rows, TC_LINEAGE_RUN_ID, tc_slice_cstr(i->run_id)) &&

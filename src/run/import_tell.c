@@ -150,24 +150,27 @@ void tc__import_progress(struct tc__import *i, uint64_t bytes)
     }
 }
 
-void tc__import_warnings_json(const struct tc__import *i, struct tc_grow *g)
+void tc__import_warnings_json(const struct tc__import *i, struct tc_json_out *j)
 {
-    tc_grow_lit(g, "[");
+    tc_json_add_array(j);
     for (size_t n = 0; n < i->warning_count; n++) {
         const struct tc__warning *w = &i->warnings[n];
-        tc_grow_str(g, n == 0 ? TC_LIT("{") : TC_LIT(",{"));
-        tc_grow_member(g, "field", w->field);
+        tc_json_add_object(j);
+        tc_json_put_some(j, "field", w->field);
         if (w->source != TC__NOWHERE) {
-            tc_grow_member(g, "file", i->sources[w->source].name);
+            tc_json_put_some(j, "file", i->sources[w->source].name);
         }
-        tc_grow_member(g, "text", w->text);
-        tc_grow_member(g, "where", w->where);
-        tc_grow_lit(g, "}");
+        tc_json_put_some(j, "text", w->text);
+        tc_json_put_some(j, "where", w->where);
+        tc_json_end_object(j);
     }
     if (i->warnings_left_out > 0) {
-        tc_grow_lit(g, ",{\"text\":\"");
-        tc_grow_u64(g, i->warnings_left_out);
-        tc_grow_lit(g, " more were not recorded\"}");
+        char text[64];
+        (void)snprintf(text, sizeof text, "%llu more were not recorded",
+                       (unsigned long long)i->warnings_left_out);
+        tc_json_add_object(j);
+        tc_json_put_cstr(j, "text", text);
+        tc_json_end_object(j);
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
 }

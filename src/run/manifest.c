@@ -5,6 +5,7 @@
 #include "base/canonical.h"
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/json_out.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,50 +38,48 @@ static int by_role(const void *a, const void *b)
     return order != 0 ? order : tc_slice_cmp(x->name, y->name);
 }
 
-static void put_digest(struct tc_grow *g, const char *key, const struct tc_digest *digest)
+static void put_file(struct tc_json_out *j, const struct tc_manifest_file *f)
 {
-    if (digest == NULL) {
-        return;
-    }
-    tc_grow_key(g, key);
-    tc_grow_lit(g, "\"");
-    tc_grow_digest(g, digest);
-    tc_grow_lit(g, "\"");
+    tc_json_add_object(j);
+    tc_json_put_digest(j, "digest", &f->digest);
+    tc_json_put_str(j, "name", f->name);
+    tc_json_put_cstr(j, "role", tc_role_name(f->role));
+    tc_json_put_u64(j, "size", f->size);
+    tc_json_end_object(j);
 }
 
-static void put_file(struct tc_grow *g, const struct tc_manifest_file *f)
+static void put_run(struct tc_json_out *j, const struct tc_manifest *m)
 {
-    tc_grow_lit(g, "{");
-    put_digest(g, "digest", &f->digest);
-    tc_grow_key(g, "name");
-    tc_grow_json(g, f->name);
-    tc_grow_member(g, "role", tc_slice_cstr(tc_role_name(f->role)));
-    tc_grow_key(g, "size");
-    tc_grow_u64(g, f->size);
-    tc_grow_lit(g, "}");
+    tc_json_put_object(j, "run");
+    if (m->contract != NULL) {
+        tc_json_put_digest(j, "contract_digest", m->contract);
+    }
+    tc_json_put_some(j, "name", m->name);
+    tc_json_put_some(j, "run_id", m->run_id);
+    if (m->workload != NULL) {
+        tc_json_put_digest(j, "workload_spec_digest", m->workload);
+    }
+    tc_json_end_object(j);
 }
 
 tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_len,
                             struct tc_error *err)
 {
     struct tc_grow g = {0};
+    struct tc_json_out j = tc_json_out_grow(&g);
     TC_ASSERT(m->file_count <= TC_MANIFEST_FILES_MAX);
     if (m->file_count > 0) {
         qsort(m->files, m->file_count, sizeof *m->files, by_role);
     }
-    tc_grow_lit(&g, "{\"files\":[");
+    tc_json_add_object(&j);
+    tc_json_put_array(&j, "files");
     for (size_t i = 0; i < m->file_count; i++) {
-        if (i > 0) {
-            tc_grow_lit(&g, ",");
-        }
-        put_file(&g, &m->files[i]);
+        put_file(&j, &m->files[i]);
     }
-    tc_grow_lit(&g, "],\"manifest_version\":1,\"run\":{");
-    put_digest(&g, "contract_digest", m->contract);
-    tc_grow_member(&g, "name", m->name);
-    tc_grow_member(&g, "run_id", m->run_id);
-    put_digest(&g, "workload_spec_digest", m->workload);
-    tc_grow_lit(&g, "}}");
+    tc_json_end_array(&j);
+    tc_json_put_u64(&j, "manifest_version", VERSION);
+    put_run(&j, m);
+    tc_json_end_object(&j);
     tc_status status = g.failed
                            ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the manifest of the run")
                            : tc_canonical_text(tc_grow_slice(&g), out_text, out_len, err);

@@ -7,6 +7,7 @@
 #define TC_SERVER_API_H
 
 #include "base/buf.h"
+#include "base/json_out.h"
 #include "config/config.h"
 #include "net/request.h"
 #include "server/detection.h"
@@ -24,7 +25,7 @@ struct tc_api_parts {
     /* Brings the metrics up to date: what is counted elsewhere is copied. */
     void (*refresh)(void *context);
     /* Writes the status object's own members, with a comma behind each. */
-    void (*describe)(void *context, struct tc_buf *b);
+    void (*describe)(void *context, struct tc_json_out *j);
     void *context;
 };
 

@@ -64,7 +64,7 @@ struct tc_daemon {
 
 /* daemon_status.c: for struct tc_api_parts; context is the daemon. */
 void tc__daemon_refresh(void *context);
-void tc__daemon_describe(void *context, struct tc_buf *b);
+void tc__daemon_describe(void *context, struct tc_json_out *j);
 
 /* daemon_warehouse.c */
 TC_CHECKED tc_status tc__daemon_warehouse_start(struct tc_daemon *d, struct tc_error *err);

@@ -120,123 +120,84 @@ void tc__daemon_refresh(void *context)
 
 /* ---- status ---- */
 
-static void put_key(struct tc_buf *b, const char *key)
+#define PUT_COUNT(j, key, counter) tc_json_put_u64((j), key, tc_counter_value(counter))
+
+static void put_listeners(const struct tc_daemon *d, struct tc_json_out *j)
 {
-    tc_buf_char(b, '"');
-    tc_buf_str(b, tc_slice_cstr(key));
-    tc_buf_lit(b, "\":");
+    tc_json_put_object(j, "listen");
+    tc_json_put_cstr(j, "http", d->http_address);
+    tc_json_put_cstr(j, "grpc", d->grpc_address);
+    tc_json_put_cstr(j, "api", d->api_address);
+    tc_json_end_object(j);
 }
 
-static void put_text(struct tc_buf *b, const char *key, const char *value)
+static void put_traffic(struct tc_json_out *j)
 {
-    put_key(b, key);
-    tc_buf_json(b, tc_slice_cstr(value));
-    tc_buf_char(b, ',');
+    tc_json_put_object(j, "received");
+    PUT_COUNT(j, "logs", TC_COUNT_RECORDS_RECEIVED_LOGS);
+    PUT_COUNT(j, "metrics", TC_COUNT_RECORDS_RECEIVED_METRICS);
+    PUT_COUNT(j, "spans", TC_COUNT_RECORDS_RECEIVED_TRACES);
+    PUT_COUNT(j, "uploads", TC_COUNT_UPLOADS);
+    PUT_COUNT(j, "malformed_requests", TC_COUNT_REJECTED_MALFORMED);
+    tc_json_end_object(j);
+    tc_json_put_object(j, "events");
+    PUT_COUNT(j, "fed", TC_COUNT_EVENTS_FED);
+    PUT_COUNT(j, "late", TC_COUNT_EVENTS_LATE);
+    PUT_COUNT(j, "too_late", TC_COUNT_EVENTS_TOO_LATE);
+    PUT_COUNT(j, "ahead", TC_COUNT_EVENTS_AHEAD);
+    PUT_COUNT(j, "misdated", TC_COUNT_EVENTS_MISDATED);
+    tc_json_end_object(j);
 }
 
-static void put_count(struct tc_buf *b, const char *key, enum tc_counter counter)
+static void put_results(struct tc_json_out *j)
 {
-    put_key(b, key);
-    tc_buf_u64(b, tc_counter_value(counter));
-    tc_buf_char(b, ',');
+    tc_json_put_object(j, "evidence");
+    PUT_COUNT(j, "batches", TC_COUNT_EVIDENCE_BATCHES);
+    PUT_COUNT(j, "bytes", TC_COUNT_EVIDENCE_BYTES_IN);
+    PUT_COUNT(j, "written_bytes", TC_COUNT_EVIDENCE_BYTES_OUT);
+    PUT_COUNT(j, "object_bytes", TC_COUNT_EVIDENCE_OBJECT_BYTES);
+    PUT_COUNT(j, "damaged", TC_COUNT_EVIDENCE_DAMAGED);
+    PUT_COUNT(j, "lost", TC_COUNT_EVIDENCE_LOST);
+    PUT_COUNT(j, "full", TC_COUNT_EVIDENCE_FULL);
+    tc_json_end_object(j);
+    tc_json_put_object(j, "incidents");
+    PUT_COUNT(j, "open", TC_COUNT_INCIDENTS_OPEN);
+    PUT_COUNT(j, "kept", TC_COUNT_INCIDENTS_KEPT);
+    PUT_COUNT(j, "opened", TC_COUNT_VERDICTS_OPENED);
+    PUT_COUNT(j, "updated", TC_COUNT_VERDICTS_UPDATED);
+    PUT_COUNT(j, "resolved", TC_COUNT_VERDICTS_RESOLVED);
+    tc_json_end_object(j);
+    tc_json_put_object(j, "verdicts");
+    PUT_COUNT(j, "written", TC_COUNT_OUTBOX_WRITTEN);
+    PUT_COUNT(j, "exported", TC_COUNT_OUTBOX_EXPORTED);
+    PUT_COUNT(j, "pending_file", TC_COUNT_OUTBOX_PENDING_FILE);
+    PUT_COUNT(j, "pending_otlp", TC_COUNT_OUTBOX_PENDING_OTLP);
+    tc_json_end_object(j);
+    tc_json_put_object(j, "warehouse");
+    PUT_COUNT(j, "open", TC_COUNT_WAREHOUSE_OPEN);
+    PUT_COUNT(j, "verdicts", TC_COUNT_WAREHOUSE_VERDICTS);
+    PUT_COUNT(j, "slices", TC_COUNT_WAREHOUSE_SLICES);
+    PUT_COUNT(j, "pending", TC_COUNT_WAREHOUSE_PENDING);
+    PUT_COUNT(j, "failures", TC_COUNT_WAREHOUSE_FAILURES);
+    tc_json_end_object(j);
 }
 
-/* Closes an object whose members all have a comma behind them. */
-static void put_end(struct tc_buf *b)
-{
-    b->len -= b->len > 0 && !b->overflowed;
-    tc_buf_lit(b, "},");
-}
-
-static void put_time(struct tc_buf *b, const char *key, int64_t ns)
-{
-    put_key(b, key);
-    tc_buf_char(b, '"');
-    tc_buf_time(b, ns);
-    tc_buf_lit(b, "\",");
-}
-
-static void put_listeners(const struct tc_daemon *d, struct tc_buf *b)
-{
-    tc_buf_lit(b, "\"listen\":{");
-    put_text(b, "http", d->http_address);
-    put_text(b, "grpc", d->grpc_address);
-    put_text(b, "api", d->api_address);
-    put_end(b);
-}
-
-static void put_traffic(struct tc_buf *b)
-{
-    tc_buf_lit(b, "\"received\":{");
-    put_count(b, "logs", TC_COUNT_RECORDS_RECEIVED_LOGS);
-    put_count(b, "metrics", TC_COUNT_RECORDS_RECEIVED_METRICS);
-    put_count(b, "spans", TC_COUNT_RECORDS_RECEIVED_TRACES);
-    put_count(b, "uploads", TC_COUNT_UPLOADS);
-    put_count(b, "malformed_requests", TC_COUNT_REJECTED_MALFORMED);
-    put_end(b);
-    tc_buf_lit(b, "\"events\":{");
-    put_count(b, "fed", TC_COUNT_EVENTS_FED);
-    put_count(b, "late", TC_COUNT_EVENTS_LATE);
-    put_count(b, "too_late", TC_COUNT_EVENTS_TOO_LATE);
-    put_count(b, "ahead", TC_COUNT_EVENTS_AHEAD);
-    put_count(b, "misdated", TC_COUNT_EVENTS_MISDATED);
-    put_end(b);
-}
-
-static void put_results(struct tc_buf *b)
-{
-    tc_buf_lit(b, "\"evidence\":{");
-    put_count(b, "batches", TC_COUNT_EVIDENCE_BATCHES);
-    put_count(b, "bytes", TC_COUNT_EVIDENCE_BYTES_IN);
-    put_count(b, "written_bytes", TC_COUNT_EVIDENCE_BYTES_OUT);
-    put_count(b, "object_bytes", TC_COUNT_EVIDENCE_OBJECT_BYTES);
-    put_count(b, "damaged", TC_COUNT_EVIDENCE_DAMAGED);
-    put_count(b, "lost", TC_COUNT_EVIDENCE_LOST);
-    put_count(b, "full", TC_COUNT_EVIDENCE_FULL);
-    put_end(b);
-    tc_buf_lit(b, "\"incidents\":{");
-    put_count(b, "open", TC_COUNT_INCIDENTS_OPEN);
-    put_count(b, "kept", TC_COUNT_INCIDENTS_KEPT);
-    put_count(b, "opened", TC_COUNT_VERDICTS_OPENED);
-    put_count(b, "updated", TC_COUNT_VERDICTS_UPDATED);
-    put_count(b, "resolved", TC_COUNT_VERDICTS_RESOLVED);
-    put_end(b);
-    tc_buf_lit(b, "\"verdicts\":{");
-    put_count(b, "written", TC_COUNT_OUTBOX_WRITTEN);
-    put_count(b, "exported", TC_COUNT_OUTBOX_EXPORTED);
-    put_count(b, "pending_file", TC_COUNT_OUTBOX_PENDING_FILE);
-    put_count(b, "pending_otlp", TC_COUNT_OUTBOX_PENDING_OTLP);
-    put_end(b);
-    tc_buf_lit(b, "\"warehouse\":{");
-    put_count(b, "open", TC_COUNT_WAREHOUSE_OPEN);
-    put_count(b, "verdicts", TC_COUNT_WAREHOUSE_VERDICTS);
-    put_count(b, "slices", TC_COUNT_WAREHOUSE_SLICES);
-    put_count(b, "pending", TC_COUNT_WAREHOUSE_PENDING);
-    put_count(b, "failures", TC_COUNT_WAREHOUSE_FAILURES);
-    put_end(b);
-}
-
-void tc__daemon_describe(void *context, struct tc_buf *b)
+void tc__daemon_describe(void *context, struct tc_json_out *j)
 {
     const struct tc_daemon *d = context;
     struct tc_live_counts live;
     tc_live_counts(tc_detection_live(d->detection), &live);
-    put_text(b, "version", TC_VERSION);
-    put_text(b, "state", d->ready ? "ready" : "stopping");
-    put_time(b, "started", d->started_ns);
-    put_key(b, "uptime_seconds");
-    tc_buf_i64(b, tc_wall_ns() / TC_SECOND - d->started_ns / TC_SECOND);
-    tc_buf_char(b, ',');
-    put_text(b, "data_dir", d->options.data_dir);
-    put_text(b, "ack", d->config.ingest_ack);
-    put_listeners(d, b);
-    put_key(b, "connections");
-    tc_buf_u64(b, tc_net_connections(d->net));
-    tc_buf_char(b, ',');
-    put_traffic(b);
-    put_results(b);
+    tc_json_put_cstr(j, "version", TC_VERSION);
+    tc_json_put_cstr(j, "state", d->ready ? "ready" : "stopping");
+    tc_json_put_time(j, "started", d->started_ns);
+    tc_json_put_i64(j, "uptime_seconds", tc_wall_ns() / TC_SECOND - d->started_ns / TC_SECOND);
+    tc_json_put_cstr(j, "data_dir", d->options.data_dir);
+    tc_json_put_cstr(j, "ack", d->config.ingest_ack);
+    put_listeners(d, j);
+    tc_json_put_u64(j, "connections", tc_net_connections(d->net));
+    put_traffic(j);
+    put_results(j);
     if (live.engine_ns != TC_TIME_NONE) {
-        put_time(b, "engine_time", live.engine_ns);
+        tc_json_put_time(j, "engine_time", live.engine_ns);
     }
-    b->len -= b->len > 0 && !b->overflowed;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/otlp_answer.h"
 
+#include "base/json_out.h"
 #include "base/pb.h"
 
 /* Of a partial success: a count and a message, which tc_otlp_answer_ok's callers keep short. */
@@ -46,17 +47,16 @@ void tc_otlp_answer_ok(struct tc_buf *b, enum tc_otlp_signal signal, enum tc_otl
         }
         return;
     }
-    if (rejected == 0) {
-        tc_buf_lit(b, "{}");
-        return;
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    if (rejected > 0) {
+        tc_json_put_object(&j, "partialSuccess");
+        tc_json_key_plain(&j, rejected_key(signal));
+        tc_json_add_i64_text(&j, (int64_t)rejected);
+        tc_json_put_str(&j, "errorMessage", why);
+        tc_json_end_object(&j);
     }
-    tc_buf_lit(b, "{\"partialSuccess\":{\"");
-    tc_buf_str(b, rejected_key(signal));
-    tc_buf_lit(b, "\":\"");
-    tc_buf_u64(b, rejected);
-    tc_buf_lit(b, "\",\"errorMessage\":");
-    tc_buf_json(b, why);
-    tc_buf_lit(b, "}}");
+    tc_json_end_object(&j);
 }
 
 void tc_otlp_answer_failure(struct tc_buf *b, enum tc_otlp_form form, enum tc_answer answer,
@@ -68,11 +68,11 @@ void tc_otlp_answer_failure(struct tc_buf *b, enum tc_otlp_form form, enum tc_an
         put_text(b, 2, message);
         return;
     }
-    tc_buf_lit(b, "{\"code\":");
-    tc_buf_u64(b, code);
-    tc_buf_lit(b, ",\"message\":");
-    tc_buf_json(b, message);
-    tc_buf_lit(b, "}");
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "code", code);
+    tc_json_put_str(&j, "message", message);
+    tc_json_end_object(&j);
 }
 
 struct tc_slice tc_otlp_content_type(enum tc_otlp_form form)

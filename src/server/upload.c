@@ -2,6 +2,7 @@
 #include "server/upload.h"
 
 #include "base/digest.h"
+#include "base/json_out.h"
 #include "base/time.h"
 #include "net/query.h"
 #include "net/spool.h"
@@ -48,9 +49,11 @@ static void refuse(struct tc_request *r, enum tc_answer answer, unsigned retry_a
 {
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&b, "{\"error\":");
-    tc_buf_json(&b, tc_slice_cstr(message));
-    tc_buf_lit(&b, "}\n");
+    struct tc_json_out out = tc_json_out_make(&b);
+    tc_json_add_object(&out);
+    tc_json_put_cstr(&out, "error", message);
+    tc_json_end_object(&out);
+    (void)tc_json_done_line(&out);
     respond(r, answer, retry_after_s, tc_buf_slice(&b));
 }
 
@@ -65,21 +68,19 @@ static void accept(struct upload_job *j)
 {
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_json_out out = tc_json_out_make(&b);
     struct tc_digest digest;
-    tc_buf_lit(&b, "{\"batch\":");
-    tc_buf_u64(&b, j->commit.batch.number);
+    tc_json_add_object(&out);
+    tc_json_put_u64(&out, "batch", j->commit.batch.number);
     if (tc_digest_sha256(j->commit.batch.body, &digest) == TC_OK) {
-        tc_buf_lit(&b, ",\"digest\":\"");
-        tc_buf_digest(&b, &digest);
-        tc_buf_char(&b, '"');
+        tc_json_put_digest(&out, "digest", &digest);
         struct tc_error ignored;
         (void)!tc_store_cite(j->u->parts.store, j->commit.batch.number, &digest, &ignored);
     }
-    tc_buf_lit(&b, ",\"bytes\":");
-    tc_buf_u64(&b, j->commit.batch.body.len);
-    tc_buf_lit(&b, ",\"format\":\"");
-    tc_buf_str(&b, tc_slice_cstr(j->format));
-    tc_buf_lit(&b, "\"}\n");
+    tc_json_put_u64(&out, "bytes", j->commit.batch.body.len);
+    tc_json_put_cstr(&out, "format", j->format);
+    tc_json_end_object(&out);
+    (void)tc_json_done_line(&out);
     respond(j->request, TC_ANSWER_OK, 0, tc_buf_slice(&b));
 }
 

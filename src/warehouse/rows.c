@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROWS_FIRST 64
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 /* The years 1 to 9999. */
 #define TIME_MIN_US (INT64_C(-62135596800) * 1000000)
@@ -21,21 +22,35 @@ struct tc_rows *tc_rows_create(enum tc_table table)
     return tc_rows_create_for(info->columns, info->column_count);
 }
 
-/* Memory for `needed` rows; what is new of it is 0. */
+/* Memory for `needed` rows, in one block: the bitmap and the cells of each column. What is new of
+ * it is 0. */
 static tc_status grow_rows(struct tc_rows *r, size_t needed)
 {
-    size_t cap = r->cap;
-    for (size_t i = 0; i < r->column_count; i++) {
-        struct tc_rows_column *c = &r->columns[i];
-        size_t words = (r->cap + 63) / 64;
-        size_t words_before = words;
-        cap = r->cap;
-        TC_TRY(tc_grow_items(c->cells, cap, needed, r->count_max));
-        TC_TRY(tc_grow_items(c->valid, words, (cap + 63) / 64, r->count_max));
-        memset(c->cells + r->cap, 0, (cap - r->cap) * sizeof *c->cells);
-        memset(c->valid + words_before, 0, (words - words_before) * sizeof *c->valid);
+    if (needed > r->count_max) {
+        return TC_E_LIMIT;
     }
-    r->cap = r->column_count == 0 ? needed : cap;
+    size_t cap = r->cap * 2 > needed ? r->cap * 2 : needed;
+    cap = cap < ROWS_FIRST ? ROWS_FIRST : cap;
+    cap = cap < r->count_max ? cap : r->count_max;
+    size_t words = (cap + 63) / 64;
+    uint64_t *memory = calloc(r->column_count * (words + cap) + 1, sizeof *memory);
+    if (memory == NULL) {
+        return TC_E_NOMEM;
+    }
+    uint64_t *at = memory;
+    for (size_t i = 0; i < r->column_count; i++, at += words + cap) {
+        struct tc_rows_column *c = &r->columns[i];
+        union tc_cell *cells = (union tc_cell *)(void *)(at + words);
+        if (r->count > 0) {
+            memcpy(at, c->valid, (r->count + 63) / 64 * sizeof *at);
+            memcpy(cells, c->cells, r->count * sizeof *cells);
+        }
+        c->valid = at;
+        c->cells = cells;
+    }
+    free(r->memory);
+    r->memory = memory;
+    r->cap = cap;
     return TC_OK;
 }
 
@@ -95,10 +110,7 @@ void tc_rows_destroy(struct tc_rows *r)
     if (r == NULL) {
         return;
     }
-    for (size_t i = 0; i < r->column_count; i++) {
-        free(r->columns[i].valid);
-        free(r->columns[i].cells);
-    }
+    free(r->memory);
     free(r->columns);
     free(r->text);
     free(r);

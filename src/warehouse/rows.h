@@ -47,6 +47,7 @@ struct tc_rows {
     size_t count_max;
     size_t text_max;
     struct tc_rows_column *columns;
+    void *memory; /* of their cells */
     char *text;
     size_t text_len;
     size_t text_cap;

@@ -32,7 +32,7 @@ static bool is_any(struct tc_slice s, const char *const *words, size_t count)
 static bool is_null(struct tc_slice s)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
-    return is_any(s, words, sizeof words / sizeof words[0]);
+    return is_any(s, words, TC_COUNT(words));
 }
 
 static bool is_bool(struct tc_slice s, enum tc_yaml_schema schema)
@@ -41,7 +41,7 @@ static bool is_bool(struct tc_slice s, enum tc_yaml_schema schema)
         "true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES",
         "no",   "No",   "NO",   "on",    "On",    "ON",    "off", "Off", "OFF",
     };
-    return is_any(s, words, schema == TC_YAML_CORE_1_2 ? 6 : sizeof words / sizeof words[0]);
+    return is_any(s, words, schema == TC_YAML_CORE_1_2 ? 6 : TC_COUNT(words));
 }
 
 /* The value of a boolean in any case of its letters; -1 for what is none. */
@@ -442,8 +442,7 @@ enum tc_yaml_fault tc__yaml_resolve(struct tc_yaml_node *n, struct tc_slice tag,
         return TC_YAML_FAULT_NONE;
     }
     struct tc_slice name = tc_slice_starts(tag, TAG("")) ? tc_slice_from(tag, TAG("").len) : tag;
-    for (size_t i = 0; name.len < tag.len && i < (is_core ? 5 : sizeof TAGS / sizeof TAGS[0]);
-         i++) {
+    for (size_t i = 0; name.len < tag.len && i < (is_core ? 5 : TC_COUNT(TAGS)); i++) {
         if (!tc_slice_eq(name, TAGS[i].tag)) {
             continue;
         }

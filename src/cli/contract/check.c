@@ -9,28 +9,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A line of a person's output, or one JSON string. */
+/* A line of a person's output; what of it a JSON string has. */
 #define LINE_MAX_BYTES ((size_t)16 << 10)
+#define JSON_TEXT_MAX (LINE_MAX_BYTES / 8)
 #define SUMMARY_MAX ((size_t)1 << 20)
 
 struct report {
     struct tc_output *out;
     const char *name;
-    bool is_next; /* in a JSON list */
-    bool places;  /* the list of objects, not that of strings */
+    struct tc_json_out *json;
+    bool places; /* the list of objects, not that of strings */
 };
 
 static void put(struct tc_output *out, struct tc_slice s)
 {
     (void)tc_output_put(out, s);
-}
-
-static void put_json(struct tc_output *out, struct tc_slice s)
-{
-    char text[LINE_MAX_BYTES];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_json(&b, tc_slice_head(s, LINE_MAX_BYTES / 8));
-    put(out, tc_buf_slice(&b));
 }
 
 static void on_violation(void *context, const struct tc_violation *v)
@@ -51,30 +44,32 @@ static void on_violation(void *context, const struct tc_violation *v)
     put(r->out, tc_buf_slice(&b));
 }
 
-static void on_violation_json(void *context, const struct tc_violation *v)
+/* "where: what", as an element. */
+static void add_message(struct tc_json_out *j, const char *where, const char *what)
 {
-    struct report *r = context;
     char text[LINE_MAX_BYTES];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    put(r->out, r->is_next ? TC_LIT(",") : TC_EMPTY);
-    r->is_next = true;
+    tc_buf_str(&b, tc_slice_cstr(where));
+    tc_buf_lit(&b, ": ");
+    tc_buf_str(&b, tc_slice_cstr(what));
+    tc_json_add_str(j, tc_slice_head(tc_buf_slice(&b), JSON_TEXT_MAX));
+}
+
+static void on_violation_json(void *context, const struct tc_violation *v)
+{
+    const struct report *r = context;
+    struct tc_json_out *j = r->json;
     if (!r->places) {
-        tc_buf_str(&b, tc_slice_cstr(v->path));
-        tc_buf_lit(&b, ": ");
-        tc_buf_str(&b, tc_slice_cstr(v->message));
-        put_json(r->out, tc_buf_slice(&b));
+        add_message(j, v->path, v->message);
         return;
     }
-    tc_buf_lit(&b, "{\"column\":");
-    tc_buf_u64(&b, v->column);
-    tc_buf_lit(&b, ",\"line\":");
-    tc_buf_u64(&b, v->line);
-    tc_buf_lit(&b, ",\"message\":");
-    tc_buf_json(&b, tc_slice_cstr(v->message));
-    tc_buf_lit(&b, ",\"path\":");
-    tc_buf_json(&b, tc_slice_cstr(v->path));
-    tc_buf_str(&b, v->strict ? TC_LIT(",\"strict\":true}") : TC_LIT(",\"strict\":false}"));
-    put(r->out, tc_buf_slice(&b));
+    tc_json_add_object(j);
+    tc_json_put_u64(j, "column", v->column);
+    tc_json_put_u64(j, "line", v->line);
+    tc_json_put_cstr(j, "message", v->message);
+    tc_json_put_cstr(j, "path", v->path);
+    tc_json_put_bool(j, "strict", v->strict);
+    tc_json_end_object(j);
 }
 
 /* All of a file, one byte more than a contract may have at most; NULL when it was told why not. */
@@ -107,39 +102,43 @@ static char *read_all(const char *path, size_t *out_len)
 /* A file that is no contract at all: the keys are there for whoever reads them. */
 static void report_unreadable(struct tc_output *out, const char *name, const char *why)
 {
-    char text[LINE_MAX_BYTES];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&b, "document: ");
-    tc_buf_str(&b, tc_slice_cstr(why));
-    put(out, TC_LIT("{\"errors\":["));
-    put_json(out, tc_buf_slice(&b));
-    put(out, TC_LIT("],\"file\":"));
-    put_json(out, tc_slice_cstr(name));
-    put(out, TC_LIT(",\"summary\":{},\"valid\":false,\"violations\":[]}\n"));
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_array(&j, "errors");
+    add_message(&j, "document", why);
+    tc_json_end_array(&j);
+    tc_json_put_str(&j, "file", tc_slice_head(tc_slice_cstr(name), JSON_TEXT_MAX));
+    tc_json_put_raw(&j, "summary", TC_LIT("{}"));
+    tc_json_put_bool(&j, "valid", false);
+    tc_json_put_raw(&j, "violations", TC_LIT("[]"));
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static bool report_json(struct tc_output *out, const char *name, const struct tc_contract *c,
                         bool strict)
 {
-    struct report r = {.out = out, .name = name};
-    put(out, TC_LIT("{\"errors\":["));
+    struct tc_json_out j = tc_output_json(out);
+    struct report r = {.out = out, .name = name, .json = &j};
+    tc_json_add_object(&j);
+    tc_json_put_array(&j, "errors");
     bool valid = tc_contract_check(c, strict, on_violation_json, &r) == 0;
-    put(out, TC_LIT("],\"file\":"));
-    put_json(out, tc_slice_cstr(name));
-    put(out, TC_LIT(",\"summary\":"));
+    tc_json_end_array(&j);
+    tc_json_put_str(&j, "file", tc_slice_head(tc_slice_cstr(name), JSON_TEXT_MAX));
     char *text = valid ? malloc(SUMMARY_MAX) : NULL;
     struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : SUMMARY_MAX);
     if (text != NULL) {
         tc_contract_summary(c, &b);
     }
-    put(out, text == NULL || b.overflowed ? TC_LIT("{}") : tc_buf_slice(&b));
+    tc_json_put_raw(&j, "summary", text == NULL || b.overflowed ? TC_LIT("{}") : tc_buf_slice(&b));
     free(text);
-    put(out, valid ? TC_LIT(",\"valid\":true,\"violations\":[")
-                   : TC_LIT(",\"valid\":false,\"violations\":["));
+    tc_json_put_bool(&j, "valid", valid);
+    tc_json_put_array(&j, "violations");
     r.places = true;
-    r.is_next = false;
     (void)tc_contract_check(c, strict, on_violation_json, &r);
-    put(out, TC_LIT("]}\n"));
+    tc_json_end_array(&j);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
     return valid;
 }
 

@@ -109,19 +109,20 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
         TC_FIELD_BATCHING,       TC_FIELD_CLASS, TC_FIELD_CADENCE, TC_FIELD_VARIABLE,
         TC_FIELD_CONCURRENCY,    TC_FIELD_MODEL, TC_FIELD_NAME,    TC_FIELD_PRECISION,
         TC_FIELD_SCHEDULER_PATH, TC_FIELD_TYPE};
-    tc_buf_lit(b, "{\"applied_values\":{");
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    tc_json_put_object(&j, "applied_values");
     for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
-        tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
-        tc_buf_json(b, tc_slice_cstr(tc_contract_field_name(order[i])));
-        tc_buf_char(b, ':');
-        tc_buf_json(b, m->values.at[order[i]]);
+        tc_json_key_str(&j, tc_slice_cstr(tc_contract_field_name(order[i])));
+        tc_json_add_str(&j, m->values.at[order[i]]);
     }
-    tc_buf_lit(b, "},\"generated_at_utc\":\"");
-    tc_buf_time(b, tc_wall_ns());
-    tc_buf_lit(b, "\",\"rendered_yaml\":");
-    tc_buf_json(b, yaml);
-    tc_buf_lit(b, ",\"schema_version\":\"" SCHEMA_VERSION "\",\"template_path\":"
-                  "\"builtin:benchmark_run.yaml\"}\n");
+    tc_json_end_object(&j);
+    tc_json_put_time(&j, "generated_at_utc", tc_wall_ns());
+    tc_json_put_str(&j, "rendered_yaml", yaml);
+    tc_json_put_plain(&j, "schema_version", TC_LIT(SCHEMA_VERSION));
+    tc_json_put_plain(&j, "template_path", TC_LIT("builtin:benchmark_run.yaml"));
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static int write_out(const struct tc_contract_args *args, struct tc_slice text)

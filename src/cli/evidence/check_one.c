@@ -82,12 +82,15 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
         return TC_EXIT_BAD;
     }
     tc_evidence_path(dir, digest, path);
-    if (args->json && tc_grow_room(&g, TC_EVIDENCE_PLACE_BYTES)) {
-        tc_buf_lit(&g.buf, "{\"damage\":true");
-        tc_evidence_place_json(
-            &g.buf,
-            &(struct tc_evidence_place){.path = path, .digest = digest, .run = tc_slice_cstr(run)});
-        tc_grow_lit(&g, ",\"text\":\"missing\"}\n");
+    if (args->json) {
+        struct tc_json_out j = tc_json_out_grow(&g);
+        tc_json_add_object(&j);
+        tc_json_put_bool(&j, "damage", true);
+        tc_evidence_place_json(&j, &(struct tc_evidence_place){
+                                       .path = path, .digest = digest, .run = tc_slice_cstr(run)});
+        tc_json_put_plain(&j, "text", TC_LIT("missing"));
+        tc_json_end_object(&j);
+        (void)tc_json_done_line(&j);
     } else {
         tc_grow_lit(&g, "missing: ");
         tc_grow_str(&g, tc_slice_cstr(text));
@@ -129,11 +132,14 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
         return status == TC_E_MALFORMED ? TC_EXIT_FOUND : TC_EXIT_BAD;
     }
     if (args->json) {
-        tc_grow_lit(&g, "{\"summary\":true,\"digest\":\"");
-        tc_grow_digest(&g, &digest);
-        tc_grow_lit(&g, "\",\"bytes\":");
-        tc_grow_u64(&g, bytes);
-        tc_grow_lit(&g, ",\"damaged\":0}\n");
+        struct tc_json_out j = tc_json_out_grow(&g);
+        tc_json_add_object(&j);
+        tc_json_put_bool(&j, "summary", true);
+        tc_json_put_digest(&j, "digest", &digest);
+        tc_json_put_u64(&j, "bytes", bytes);
+        tc_json_put_u64(&j, "damaged", 0);
+        tc_json_end_object(&j);
+        (void)tc_json_done_line(&j);
     } else {
         tc_grow_digest(&g, &digest);
         tc_grow_lit(&g, ": ");

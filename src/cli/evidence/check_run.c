@@ -34,13 +34,13 @@ static void tell(struct outcome *o, const struct tc_evidence_place *place, bool 
     tc_grow_lit(&text, ": ");
     tc_grow_str(&text, tc_slice_cstr(why));
     if (o->json) {
-        tc_grow_str(g, is_damage ? TC_LIT("{\"damage\":true") : TC_LIT("{\"damage\":false"));
-        if (tc_grow_room(g, TC_EVIDENCE_PLACE_BYTES)) {
-            tc_evidence_place_json(&g->buf, place);
-        }
-        tc_grow_lit(g, ",\"text\":");
-        tc_grow_json(g, tc_grow_slice(&text));
-        tc_grow_lit(g, "}\n");
+        struct tc_json_out j = tc_json_out_grow(g);
+        tc_json_add_object(&j);
+        tc_json_put_bool(&j, "damage", is_damage);
+        tc_evidence_place_json(&j, place);
+        tc_json_put_str(&j, "text", tc_grow_slice(&text));
+        tc_json_end_object(&j);
+        (void)tc_json_done_line(&j);
     } else if (tc_grow_room(g, 4 * text.buf.len + 16)) {
         tc_buf_str(&g->buf, is_damage ? TC_LIT("damaged: ") : TC_LIT("not as asked: "));
         tc_buf_printable(&g->buf, tc_grow_slice(&text));
@@ -155,17 +155,17 @@ static void sum_up(const struct tc_proof *p, struct outcome *o)
 {
     struct tc_grow *g = &o->out;
     if (o->json) {
-        tc_grow_lit(g, "{\"summary\":true");
-        tc_grow_member(g, "run_id", tc_slice_cstr(p->run_id));
-        tc_grow_member(g, "manifest", tc_slice_cstr(p->digest_text));
-        tc_grow_lit(g, ",\"files\":");
-        tc_grow_u64(g, o->files);
-        tc_grow_lit(g, ",\"bytes\":");
-        tc_grow_u64(g, o->bytes);
-        tc_grow_lit(g, ",\"damaged\":");
-        tc_grow_u64(g, o->damaged);
-        tc_grow_member(g, "signature", tc_slice_cstr(o->signature));
-        tc_grow_lit(g, "}\n");
+        struct tc_json_out j = tc_json_out_grow(g);
+        tc_json_add_object(&j);
+        tc_json_put_bool(&j, "summary", true);
+        tc_json_put_some(&j, "run_id", tc_slice_cstr(p->run_id));
+        tc_json_put_some(&j, "manifest", tc_slice_cstr(p->digest_text));
+        tc_json_put_u64(&j, "files", o->files);
+        tc_json_put_u64(&j, "bytes", o->bytes);
+        tc_json_put_u64(&j, "damaged", o->damaged);
+        tc_json_put_some(&j, "signature", tc_slice_cstr(o->signature));
+        tc_json_end_object(&j);
+        (void)tc_json_done_line(&j);
         return;
     }
     tc_grow_str(g, tc_slice_cstr(p->run_id));

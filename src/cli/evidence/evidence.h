@@ -61,7 +61,7 @@ struct tc_evidence_place {
 void tc_evidence_tell(struct tc_evidence_report *r, bool is_damage,
                       const struct tc_evidence_place *place, const char *text);
 /* The same as members of a JSON object, all of them, each with a comma before it. */
-void tc_evidence_place_json(struct tc_buf *b, const struct tc_evidence_place *place);
+void tc_evidence_place_json(struct tc_json_out *j, const struct tc_evidence_place *place);
 /* Room for it: names of the longest kind with every byte escaped. */
 #define TC_EVIDENCE_PLACE_BYTES 32768
 /* Where a file of a run is, or was. */

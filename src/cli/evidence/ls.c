@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A line with a name of every byte escaped. */
-#define LINE_MAX_BYTES (6 * TC_STORE_NAME_MAX + 1024)
+#define LINE_MAX_BYTES (4 * TC_STORE_NAME_MAX + 1024)
 
 struct listing {
     struct tc_output out;
@@ -64,39 +64,39 @@ static void put_time(struct tc_buf *b, int64_t ns)
     put_padded(b, tc_buf_slice(&t), TC_PUT_TIME_MAX);
 }
 
-static void put_json_number(struct tc_buf *b, struct tc_slice key, uint64_t value)
+static tc_status batch_json(struct tc_output *out, const struct tc_batch_info *info)
 {
-    tc_buf_str(b, key);
-    tc_buf_u64(b, value);
-}
-
-static void put_json_time(struct tc_buf *b, struct tc_slice key, int64_t ns)
-{
-    tc_buf_str(b, key);
-    tc_buf_char(b, '"');
-    tc_buf_time(b, ns);
-    tc_buf_char(b, '"');
-}
-
-static void batch_json(struct tc_buf *b, const struct tc_batch_info *info)
-{
-    put_json_number(b, TC_LIT("{\"number\":"), info->number);
-    put_json_time(b, TC_LIT(",\"arrival\":"), info->arrival_ns);
-    tc_buf_lit(b, ",\"kind\":\"");
-    tc_buf_str(b, tc_slice_cstr(tc_batch_kind_name(info->kind)));
-    put_json_number(b, TC_LIT("\",\"bytes\":"), info->body_bytes);
-    put_json_number(b, TC_LIT(",\"disk_bytes\":"), info->disk_bytes);
-    tc_buf_lit(b, ",\"digest\":");
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "number", info->number);
+    tc_json_put_time(&j, "arrival", info->arrival_ns);
+    tc_json_put_cstr(&j, "kind", tc_batch_kind_name(info->kind));
+    tc_json_put_u64(&j, "bytes", info->body_bytes);
+    tc_json_put_u64(&j, "disk_bytes", info->disk_bytes);
     if (info->cited) {
-        tc_buf_char(b, '"');
-        tc_buf_digest(b, &info->digest);
-        tc_buf_char(b, '"');
+        tc_json_put_digest(&j, "digest", &info->digest);
     } else {
-        tc_buf_lit(b, "null");
+        tc_json_put_null(&j, "digest");
     }
-    tc_buf_lit(b, ",\"name\":");
-    tc_buf_json(b, info->name);
-    tc_buf_lit(b, "}\n");
+    tc_json_put_str(&j, "name", info->name);
+    tc_json_end_object(&j);
+    return tc_json_done_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
+}
+
+static tc_status object_json(struct tc_output *out, const struct tc_object_info *info)
+{
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_digest(&j, "digest", &info->digest);
+    tc_json_put_u64(&j, "first", info->first);
+    tc_json_put_u64(&j, "last", info->last);
+    tc_json_put_u64(&j, "batches", info->batches);
+    tc_json_put_time(&j, "arrival_min", info->arrival_min_ns);
+    tc_json_put_time(&j, "arrival_max", info->arrival_max_ns);
+    tc_json_put_u64(&j, "bytes", info->body_bytes);
+    tc_json_put_u64(&j, "disk_bytes", info->disk_bytes);
+    tc_json_end_object(&j);
+    return tc_json_done_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
 }
 
 static void batch_text(struct tc_buf *b, const struct tc_batch_info *info)
@@ -131,10 +131,9 @@ static tc_status take_batch(void *context, const struct tc_batch *batch,
         return TC_OK;
     }
     if (l->json) {
-        batch_json(&b, info);
-    } else {
-        batch_text(&b, info);
+        return batch_json(&l->out, info);
     }
+    batch_text(&b, info);
     return put(l, &b);
 }
 
@@ -146,28 +145,18 @@ static tc_status take_object(void *context, const struct tc_object_info *info)
         return TC_OK;
     }
     if (l->json) {
-        tc_buf_lit(&b, "{\"digest\":\"");
-        tc_buf_digest(&b, &info->digest);
-        put_json_number(&b, TC_LIT("\",\"first\":"), info->first);
-        put_json_number(&b, TC_LIT(",\"last\":"), info->last);
-        put_json_number(&b, TC_LIT(",\"batches\":"), info->batches);
-        put_json_time(&b, TC_LIT(",\"arrival_min\":"), info->arrival_min_ns);
-        put_json_time(&b, TC_LIT(",\"arrival_max\":"), info->arrival_max_ns);
-        put_json_number(&b, TC_LIT(",\"bytes\":"), info->body_bytes);
-        put_json_number(&b, TC_LIT(",\"disk_bytes\":"), info->disk_bytes);
-        tc_buf_lit(&b, "}\n");
-    } else {
-        put_number(&b, info->first, 10);
-        put_number(&b, info->last, 10);
-        tc_buf_char(&b, ' ');
-        put_time(&b, info->arrival_min_ns);
-        put_time(&b, info->arrival_max_ns);
-        put_number(&b, info->body_bytes, 13);
-        put_number(&b, info->disk_bytes, 13);
-        tc_buf_char(&b, ' ');
-        tc_buf_digest(&b, &info->digest);
-        tc_buf_char(&b, '\n');
+        return object_json(&l->out, info);
     }
+    put_number(&b, info->first, 10);
+    put_number(&b, info->last, 10);
+    tc_buf_char(&b, ' ');
+    put_time(&b, info->arrival_min_ns);
+    put_time(&b, info->arrival_max_ns);
+    put_number(&b, info->body_bytes, 13);
+    put_number(&b, info->disk_bytes, 13);
+    tc_buf_char(&b, ' ');
+    tc_buf_digest(&b, &info->digest);
+    tc_buf_char(&b, '\n');
     return put(l, &b);
 }
 

@@ -46,27 +46,26 @@ static size_t find_reference(struct listing *l, struct tc_slice digest)
 static void put_json(struct listing *l, const struct tc_files_info *info, struct tc_slice digest,
                      size_t row)
 {
-    struct tc_grow *g = &l->line;
-    bool known = row < l->references.row_count;
-    char text[TC_PUT_TIME_MAX + 2];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_time(&b, info->modified_ns);
-    tc_grow_lit(g, "{\"kind\":\"file\",\"digest\":");
-    tc_grow_json(g, digest);
-    tc_grow_member(g, "arrival", tc_buf_slice(&b));
-    tc_grow_lit(g, ",\"disk_bytes\":");
-    tc_grow_u64(g, info->disk_bytes);
+    const struct tc_run_set *set = &l->references;
+    bool known = row < set->row_count;
+    struct tc_json_out j = tc_json_out_grow(&l->line);
+    tc_json_add_object(&j);
+    tc_json_put_plain(&j, "kind", TC_LIT("file"));
+    tc_json_put_str(&j, "digest", digest);
+    tc_json_put_time(&j, "arrival", info->modified_ns);
+    tc_json_put_u64(&j, "disk_bytes", info->disk_bytes);
     if (known) {
-        tc_grow_member(g, "run_id", tc_run_text(&l->references, row, COL_RUN));
-        tc_grow_member(g, "role", tc_run_text(&l->references, row, COL_ROLE));
-        tc_grow_lit(g, ",\"name\":");
-        tc_grow_json(g, tc_run_text(&l->references, row, COL_NAME));
+        tc_json_put_some(&j, "run_id", tc_run_text(set, row, COL_RUN));
+        tc_json_put_some(&j, "role", tc_run_text(set, row, COL_ROLE));
+        tc_json_put_str(&j, "name", tc_run_text(set, row, COL_NAME));
     } else {
-        tc_grow_lit(g, ",\"run_id\":null,\"role\":null,\"name\":null");
+        tc_json_put_null(&j, "run_id");
+        tc_json_put_null(&j, "role");
+        tc_json_put_null(&j, "name");
     }
-    tc_grow_lit(g, ",\"runs\":");
-    tc_grow_u64(g, known ? (uint64_t)tc_run_int(&l->references, row, COL_RUNS) : 0);
-    tc_grow_lit(g, "}\n");
+    tc_json_put_u64(&j, "runs", known ? (uint64_t)tc_run_int(set, row, COL_RUNS) : 0);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static void put_text(struct listing *l, const struct tc_files_info *info, struct tc_slice digest,

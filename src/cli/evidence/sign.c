@@ -49,15 +49,15 @@ static void put_predicate(struct tc_grow *g, const struct tc_proof *p)
     for (size_t i = 0; i < p->manifest.file_count; i++) {
         bytes += p->manifest.files[i].size;
     }
-    tc_grow_lit(g, "{\"files\":");
-    tc_grow_u64(g, p->manifest.file_count);
-    tc_grow_lit(g, ",\"bytes\":");
-    tc_grow_u64(g, bytes);
-    tc_grow_lit(g, ",\"manifestDigest\":\"");
-    tc_grow_str(g, tc_slice_cstr(p->digest_text));
-    tc_grow_lit(g, "\",\"runId\":");
-    tc_grow_json(g, tc_slice_cstr(p->run_id));
-    tc_grow_lit(g, ",\"key\":\"local\",\"transparencyLog\":null}");
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "files", p->manifest.file_count);
+    tc_json_put_u64(&j, "bytes", bytes);
+    tc_json_put_cstr(&j, "manifestDigest", p->digest_text);
+    tc_json_put_cstr(&j, "runId", p->run_id);
+    tc_json_put_plain(&j, "key", TC_LIT("local"));
+    tc_json_put_null(&j, "transparencyLog");
+    tc_json_end_object(&j);
 }
 
 static tc_status make_envelope(const struct tc_proof *p, const struct tc_sign_key *key,
@@ -186,16 +186,15 @@ static void report(const struct tc_evidence_args *args, const struct tc_proof *p
     struct tc_digest id;
     tc_sign_key_id(key, &id);
     if (args->json) {
-        tc_grow_lit(g, "{");
-        tc_grow_member(g, "run_id", tc_slice_cstr(p->run_id));
-        tc_grow_member(g, "manifest", tc_slice_cstr(p->digest_text));
-        tc_grow_lit(g, ",\"envelope\":\"");
-        tc_grow_digest(g, &p->signature);
-        tc_grow_lit(g, "\",\"keyid\":\"");
-        tc_grow_digest(g, &id);
-        tc_grow_lit(g, "\"");
-        tc_grow_member(g, "signing_state", TC_LIT(TC_PROOF_STATE));
-        tc_grow_lit(g, "}\n");
+        struct tc_json_out j = tc_json_out_grow(g);
+        tc_json_add_object(&j);
+        tc_json_put_some(&j, "run_id", tc_slice_cstr(p->run_id));
+        tc_json_put_some(&j, "manifest", tc_slice_cstr(p->digest_text));
+        tc_json_put_digest(&j, "envelope", &p->signature);
+        tc_json_put_digest(&j, "keyid", &id);
+        tc_json_put_plain(&j, "signing_state", TC_LIT(TC_PROOF_STATE));
+        tc_json_end_object(&j);
+        (void)tc_json_done_line(&j);
         return;
     }
     tc_grow_lit(g, "run        ");

@@ -69,59 +69,46 @@ void tc_evidence_path(const char *data_dir, const struct tc_digest *digest,
     (void)snprintf(out, TC_EVIDENCE_PATH_BYTES, "%.4096s/files/%.2s/%s", data_dir, hex, hex);
 }
 
-static void put_member(struct tc_buf *b, struct tc_slice key, struct tc_slice value)
+void tc_evidence_place_json(struct tc_json_out *j, const struct tc_evidence_place *place)
 {
-    tc_buf_str(b, key);
-    if (value.len > 0) {
-        tc_buf_json(b, value);
-    } else {
-        tc_buf_lit(b, "null");
-    }
-}
-
-void tc_evidence_place_json(struct tc_buf *b, const struct tc_evidence_place *place)
-{
-    char text[80];
-    struct tc_buf digest = tc_buf_make(text, sizeof text);
+    tc_json_put_str_or_null(j, "path", tc_slice_cstr(place->path));
     if (place->digest != NULL) {
-        tc_buf_digest(&digest, place->digest);
+        tc_json_put_digest(j, "digest", place->digest);
+    } else {
+        tc_json_put_null(j, "digest");
     }
-    put_member(b, TC_LIT(",\"path\":"),
-               place->path != NULL ? tc_slice_cstr(place->path) : TC_EMPTY);
-    put_member(b, TC_LIT(",\"digest\":"), tc_buf_slice(&digest));
-    put_member(b, TC_LIT(",\"run_id\":"), place->run);
-    put_member(b, TC_LIT(",\"role\":"), place->role);
-    put_member(b, TC_LIT(",\"name\":"), place->name);
+    tc_json_put_str_or_null(j, "run_id", place->run);
+    tc_json_put_str_or_null(j, "role", place->role);
+    tc_json_put_str_or_null(j, "name", place->name);
 }
 
 static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f,
                  const struct tc_evidence_place *place, bool is_damage)
 {
-    static char line[LINE_BYTES];
-    struct tc_buf b = tc_buf_make(line, sizeof line);
+    tc_progress_clear(&r->progress);
     if (r->json) {
-        tc_buf_lit(&b, "{\"damage\":");
-        tc_buf_str(&b, is_damage ? TC_LIT("true") : TC_LIT("false"));
-        tc_evidence_place_json(&b, place);
-        tc_buf_lit(&b, ",\"offset\":");
-        tc_buf_u64(&b, f->offset == NO_OFFSET ? 0 : f->offset);
-        tc_buf_lit(&b, ",\"batch\":");
+        struct tc_json_out j = tc_output_json(&r->out);
+        tc_json_add_object(&j);
+        tc_json_put_bool(&j, "damage", is_damage);
+        tc_evidence_place_json(&j, place);
+        tc_json_put_u64(&j, "offset", f->offset == NO_OFFSET ? 0 : f->offset);
         if (f->number > 0) {
-            tc_buf_u64(&b, f->number);
+            tc_json_put_u64(&j, "batch", f->number);
         } else {
-            tc_buf_lit(&b, "null");
+            tc_json_put_null(&j, "batch");
         }
-        tc_buf_lit(&b, ",\"text\":");
-        tc_buf_json(&b, tc_slice_cstr(f->text));
-        tc_buf_lit(&b, "}\n");
+        tc_json_put_cstr(&j, "text", f->text);
+        tc_json_end_object(&j);
+        (void)tc_json_done_line(&j);
     } else {
+        static char line[LINE_BYTES];
+        struct tc_buf b = tc_buf_make(line, sizeof line);
         tc_buf_str(&b, is_damage ? TC_LIT("damaged: ") : TC_LIT("note: "));
         put_place(&b, f);
         tc_buf_printable(&b, tc_slice_cstr(f->text));
         tc_buf_char(&b, '\n');
+        (void)tc_output_put(&r->out, tc_buf_slice(&b));
     }
-    tc_progress_clear(&r->progress);
-    (void)tc_output_put(&r->out, tc_buf_slice(&b));
     (void)tc_output_flush(&r->out);
 }
 
@@ -146,12 +133,6 @@ static void take_note(void *context, const struct tc_verify_finding *f)
     tell(context, f, &(struct tc_evidence_place){.path = f->path}, false);
 }
 
-static void put_count(struct tc_buf *b, struct tc_slice before, uint64_t count)
-{
-    tc_buf_str(b, before);
-    tc_buf_u64(b, count);
-}
-
 static void put_counted(struct tc_buf *b, uint64_t count, const char *one, const char *many)
 {
     tc_buf_u64(b, count);
@@ -159,33 +140,63 @@ static void put_counted(struct tc_buf *b, uint64_t count, const char *one, const
     tc_buf_str(b, tc_slice_cstr(count == 1 ? one : many));
 }
 
+static void sum_up_json(struct tc_output *out, const struct tc_verify_result *sum)
+{
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_bool(&j, "summary", true);
+    tc_json_put_u64(&j, "objects", sum->objects);
+    tc_json_put_u64(&j, "segments", sum->segments);
+    tc_json_put_u64(&j, "batches", sum->batches);
+    tc_json_put_u64(&j, "bytes", sum->bytes);
+    tc_json_put_u64(&j, "citations", sum->citations);
+    tc_json_put_u64(&j, "citations_gone", sum->citations_gone);
+    tc_json_put_u64(&j, "set_aside", sum->set_aside);
+    tc_json_put_u64(&j, "torn_bytes", sum->torn_bytes);
+    tc_json_put_u64(&j, "damaged", sum->damaged);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
+}
+
 static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *sum)
 {
     char line[1024];
     struct tc_buf b = tc_buf_make(line, sizeof line);
     if (r->json) {
-        put_count(&b, TC_LIT("{\"summary\":true,\"objects\":"), sum->objects);
-        put_count(&b, TC_LIT(",\"segments\":"), sum->segments);
-        put_count(&b, TC_LIT(",\"batches\":"), sum->batches);
-        put_count(&b, TC_LIT(",\"bytes\":"), sum->bytes);
-        put_count(&b, TC_LIT(",\"citations\":"), sum->citations);
-        put_count(&b, TC_LIT(",\"citations_gone\":"), sum->citations_gone);
-        put_count(&b, TC_LIT(",\"set_aside\":"), sum->set_aside);
-        put_count(&b, TC_LIT(",\"torn_bytes\":"), sum->torn_bytes);
-        put_count(&b, TC_LIT(",\"damaged\":"), sum->damaged);
-        tc_buf_lit(&b, "}\n");
+        sum_up_json(&r->out, sum);
+        return;
+    }
+    put_counted(&b, sum->objects, "object, ", "objects, ");
+    put_counted(&b, sum->segments, "open segment, ", "open segments, ");
+    put_counted(&b, sum->batches, "batch, ", "batches, ");
+    put_counted(&b, sum->citations, "citation: ", "citations: ");
+    if (sum->damaged == 0) {
+        tc_buf_lit(&b, "no damage\n");
     } else {
-        put_counted(&b, sum->objects, "object, ", "objects, ");
-        put_counted(&b, sum->segments, "open segment, ", "open segments, ");
-        put_counted(&b, sum->batches, "batch, ", "batches, ");
-        put_counted(&b, sum->citations, "citation: ", "citations: ");
-        if (sum->damaged == 0) {
-            tc_buf_lit(&b, "no damage\n");
-        } else {
-            put_counted(&b, sum->damaged, "is damaged\n", "are damaged\n");
-        }
+        put_counted(&b, sum->damaged, "is damaged\n", "are damaged\n");
     }
     (void)tc_output_put(&r->out, tc_buf_slice(&b));
+}
+
+static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_sum *sum)
+{
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_bool(&j, "summary", true);
+    tc_json_put_u64(&j, "files", sum->files);
+    tc_json_put_u64(&j, "bytes", sum->bytes);
+    if (sum->no_rows) {
+        tc_json_put_null(&j, "runs");
+        tc_json_put_null(&j, "missing");
+        tc_json_put_null(&j, "unreferenced");
+    } else {
+        tc_json_put_u64(&j, "runs", sum->runs);
+        tc_json_put_u64(&j, "missing", sum->missing);
+        tc_json_put_u64(&j, "unreferenced", sum->unreferenced);
+    }
+    tc_json_put_u64(&j, "damaged", sum->damaged);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_sum *sum)
@@ -193,25 +204,14 @@ static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_
     char line[1024];
     struct tc_buf b = tc_buf_make(line, sizeof line);
     if (r->json) {
-        put_count(&b, TC_LIT("{\"summary\":true,\"files\":"), sum->files);
-        put_count(&b, TC_LIT(",\"bytes\":"), sum->bytes);
-        if (sum->no_rows) {
-            tc_buf_lit(&b, ",\"runs\":null,\"missing\":null,\"unreferenced\":null");
-        } else {
-            put_count(&b, TC_LIT(",\"runs\":"), sum->runs);
-            put_count(&b, TC_LIT(",\"missing\":"), sum->missing);
-            put_count(&b, TC_LIT(",\"unreferenced\":"), sum->unreferenced);
-        }
-        put_count(&b, TC_LIT(",\"damaged\":"), sum->damaged);
-        tc_buf_lit(&b, "}\n");
+        sum_up_files_json(&r->out, sum);
+        return;
+    }
+    if (sum->no_rows) {
+        put_counted(&b, sum->files, "file: ", "files: ");
+        put_counted(&b, sum->damaged, "is damaged", "are damaged");
+        tc_buf_lit(&b, "; the database is missing, and what else is cannot be told\n");
     } else {
-        if (sum->no_rows) {
-            put_counted(&b, sum->files, "file: ", "files: ");
-            put_counted(&b, sum->damaged, "is damaged", "are damaged");
-            tc_buf_lit(&b, "; the database is missing, and what else is cannot be told\n");
-            (void)tc_output_put(&r->out, tc_buf_slice(&b));
-            return;
-        }
         put_counted(&b, sum->files, "file of ", "files of ");
         put_counted(&b, sum->runs, "run: ", "runs: ");
         if (sum->damaged == 0 && sum->missing == 0) {

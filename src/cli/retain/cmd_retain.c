@@ -101,52 +101,46 @@ static void print_text(const struct tc_retain *r, struct tc_grow *g)
     }
 }
 
-static void put_list(struct tc_grow *g, const struct tc_run_set *set, const bool *only)
+static void add_list(struct tc_json_out *j, const struct tc_run_set *set, const bool *only)
 {
-    bool first = true;
-    tc_grow_lit(g, "[");
+    tc_json_add_array(j);
     for (size_t i = 0; i < set->row_count; i++) {
         if (only == NULL || only[i]) {
-            tc_grow_str(g, first ? TC_EMPTY : TC_LIT(","));
-            tc_grow_json(g, tc_run_text(set, i, 0));
-            first = false;
+            tc_json_add_str(j, tc_run_text(set, i, 0));
         }
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
 }
 
 static void print_json(const struct tc_retain *r, bool dry_run, struct tc_grow *g)
 {
-    tc_grow_str(g, dry_run ? TC_LIT("{\"dry_run\":true") : TC_LIT("{\"dry_run\":false"));
-    tc_grow_lit(g, ",\"hot\":{\"before\":\"");
-    put_time(g, r->hot_before_us);
-    tc_grow_lit(g, "\",\"slices\":");
-    tc_grow_u64(g, r->hot_slices);
-    tc_grow_lit(g, "},\"warm\":{\"before\":\"");
-    put_time(g, r->warm_before_us);
-    tc_grow_lit(g, "\",\"runs\":");
-    put_list(g, &r->runs, NULL);
-    tc_grow_lit(g, ",\"serving_rows\":");
-    tc_grow_u64(g, r->moved[TC_TABLE_SERVING]);
-    tc_grow_lit(g, ",\"training_rows\":");
-    tc_grow_u64(g, r->moved[TC_TABLE_TRAINING]);
-    tc_grow_lit(g, ",\"slices\":");
-    tc_grow_u64(g, r->moved[TC_TABLE_SLICE]);
-    tc_grow_lit(g, ",\"verdicts\":");
-    tc_grow_u64(g, r->verdicts.row_count);
-    tc_grow_lit(g, "},\"cold\":{\"before\":\"");
-    put_time(g, r->cold_before_us);
-    tc_grow_lit(g, "\",\"snapshots\":");
-    tc_grow_u64(g, expired_snapshots(r));
-    tc_grow_lit(g, ",\"runs\":");
-    put_list(g, &r->lineages, r->lineage_expired);
-    tc_grow_lit(g, ",\"files\":");
-    tc_grow_u64(g, r->remove_count);
-    tc_grow_lit(g, ",\"bytes\":");
-    tc_grow_u64(g, r->remove_bytes);
-    tc_grow_lit(g, "},\"protected_runs\":");
-    tc_grow_u64(g, r->protected_runs);
-    tc_grow_lit(g, "}\n");
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_object(&j);
+    tc_json_put_bool(&j, "dry_run", dry_run);
+    tc_json_put_object(&j, "hot");
+    tc_json_put_time(&j, "before", r->hot_before_us * 1000);
+    tc_json_put_u64(&j, "slices", r->hot_slices);
+    tc_json_end_object(&j);
+    tc_json_put_object(&j, "warm");
+    tc_json_put_time(&j, "before", r->warm_before_us * 1000);
+    tc_json_key(&j, "runs");
+    add_list(&j, &r->runs, NULL);
+    tc_json_put_u64(&j, "serving_rows", r->moved[TC_TABLE_SERVING]);
+    tc_json_put_u64(&j, "training_rows", r->moved[TC_TABLE_TRAINING]);
+    tc_json_put_u64(&j, "slices", r->moved[TC_TABLE_SLICE]);
+    tc_json_put_u64(&j, "verdicts", r->verdicts.row_count);
+    tc_json_end_object(&j);
+    tc_json_put_object(&j, "cold");
+    tc_json_put_time(&j, "before", r->cold_before_us * 1000);
+    tc_json_put_u64(&j, "snapshots", expired_snapshots(r));
+    tc_json_key(&j, "runs");
+    add_list(&j, &r->lineages, r->lineage_expired);
+    tc_json_put_u64(&j, "files", r->remove_count);
+    tc_json_put_u64(&j, "bytes", r->remove_bytes);
+    tc_json_end_object(&j);
+    tc_json_put_u64(&j, "protected_runs", r->protected_runs);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 void tc_retain_print(const struct tc_retain *r, bool json, bool dry_run, struct tc_grow *g)

@@ -62,14 +62,15 @@ static tc_status remove_unfinished(const char *cold, struct tc_error *err)
 
 static void put_retention(struct tc_grow *g, const struct tc_retain *r)
 {
-    tc_grow_lit(g, "\"retention\":{\"newest_us\":");
-    tc_grow_i64(g, r->newest_us);
-    tc_grow_lit(g, ",\"runs\":[");
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_object(&j);
+    tc_json_put_i64(&j, "newest_us", r->newest_us);
+    tc_json_put_array(&j, "runs");
     for (size_t i = 0; i < r->runs.row_count; i++) {
-        tc_grow_str(g, i == 0 ? TC_EMPTY : TC_LIT(","));
-        tc_grow_json(g, tc_run_text(&r->runs, i, 0));
+        tc_json_add_str(&j, tc_run_text(&r->runs, i, 0));
     }
-    tc_grow_lit(g, "]}");
+    tc_json_end_array(&j);
+    tc_json_end_object(&j);
 }
 
 static tc_status write_tables(struct tc_retain *r, const char *dir, struct tc_error *err)
@@ -88,12 +89,12 @@ static tc_status write_tables(struct tc_retain *r, const char *dir, struct tc_er
         {.table = TC_TABLE_DEFINITION, .before_us = INT64_MIN},
     };
     const size_t count = TC_COUNT(tables);
-    struct tc_grow more = {0};
-    put_retention(&more, r);
-    tc_status status = more.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the snapshot")
-                                   : tc_snapshot_write(r->w, dir, tables, count, r->now_us,
-                                                       tc_grow_slice(&more), err);
-    tc_grow_fini(&more);
+    struct tc_grow retention = {0};
+    put_retention(&retention, r);
+    tc_status status = retention.failed ? tc_fail(err, TC_E_NOMEM, 0, "no memory for the snapshot")
+                                        : tc_snapshot_write(r->w, dir, tables, count, r->now_us,
+                                                            tc_grow_slice(&retention), err);
+    tc_grow_fini(&retention);
     for (size_t i = 0; i < count && status == TC_OK; i++) {
         if (tables[i].rows < r->moved[tables[i].table]) {
             status =

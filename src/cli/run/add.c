@@ -28,23 +28,25 @@ struct adding {
     struct tc_progress progress;
     uint64_t progress_done;
     uint64_t warnings;
-    struct tc_grow problems; /* as JSON */
-    struct tc_grow read;     /* files as JSON */
+    struct tc_grow problems; /* a JSON array */
+    struct tc_grow read;     /* files as a JSON array */
+    struct tc_json_out problems_json;
+    struct tc_json_out read_json;
     struct tc_run_table table;
 };
 
 /* ---- what the import tells ---- */
 
-static void put_problem_json(struct tc_grow *g, bool error, const char *path, struct tc_slice where,
-                             struct tc_slice field, struct tc_slice text)
+static void put_problem_json(struct tc_json_out *j, bool error, const char *path,
+                             struct tc_slice where, struct tc_slice field, struct tc_slice text)
 {
-    tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-    tc_grow_member(g, "kind", error ? TC_LIT("error") : TC_LIT("warning"));
-    tc_grow_member(g, "path", tc_slice_cstr(path));
-    tc_grow_member(g, "where", where);
-    tc_grow_member(g, "field", field);
-    tc_grow_member(g, "text", text);
-    tc_grow_lit(g, "}");
+    tc_json_add_object(j);
+    tc_json_put_plain(j, "kind", error ? TC_LIT("error") : TC_LIT("warning"));
+    tc_json_put_some(j, "path", tc_slice_cstr(path));
+    tc_json_put_some(j, "where", where);
+    tc_json_put_some(j, "field", field);
+    tc_json_put_some(j, "text", text);
+    tc_json_end_object(j);
 }
 
 static void take_problem(void *context, bool error, const char *path, struct tc_slice where,
@@ -53,7 +55,7 @@ static void take_problem(void *context, bool error, const char *path, struct tc_
     struct adding *a = context;
     a->warnings += error ? 0 : 1;
     tc_progress_clear(&a->progress);
-    put_problem_json(&a->problems, error, path, where, field, text);
+    put_problem_json(&a->problems_json, error, path, where, field, text);
     if (error || !a->args->quiet) {
         tc_say_plain("%s%s%s%.*s%s%.*s%s%.*s", path == NULL ? "" : path, path == NULL ? "" : ": ",
                      error ? "" : "warning: ", TC_FMT(where), where.len > 0 ? ": " : "",
@@ -73,16 +75,15 @@ static void take_file(void *context, const struct tc_import_file *file, const ch
                       uint64_t rows, struct tc_slice digest)
 {
     struct adding *a = context;
-    struct tc_grow *g = &a->read;
+    struct tc_json_out *j = &a->read_json;
     char count[32];
-    tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-    tc_grow_member(g, "path", tc_slice_cstr(file->path));
-    tc_grow_member(g, "role", tc_slice_cstr(tc_role_name(file->role)));
-    tc_grow_member(g, "reader", tc_slice_cstr(reader));
-    tc_grow_key(g, "rows");
-    tc_grow_u64(g, rows);
-    tc_grow_member(g, "digest", digest);
-    tc_grow_lit(g, "}");
+    tc_json_add_object(j);
+    tc_json_put_some(j, "path", tc_slice_cstr(file->path));
+    tc_json_put_some(j, "role", tc_slice_cstr(tc_role_name(file->role)));
+    tc_json_put_some(j, "reader", tc_slice_cstr(reader));
+    tc_json_put_u64(j, "rows", rows);
+    tc_json_put_some(j, "digest", digest);
+    tc_json_end_object(j);
     const char *slash = strrchr(file->path, '/');
     (void)snprintf(count, sizeof count, "%llu", (unsigned long long)rows);
     bool has_rows = file->role == TC_ROLE_RESULT || file->role == TC_ROLE_TELEMETRY;
@@ -215,47 +216,51 @@ static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import
     }
 }
 
-static void put_json(struct tc_grow *g, const struct adding *a, const struct tc_import_outcome *out,
+static void put_outcome_json(struct tc_json_out *j, const struct tc_import_outcome *out)
+{
+    tc_json_put_some(j, "run_id", tc_slice_cstr(out->run_id));
+    tc_json_put_some(j, "name", tc_slice_cstr(out->name));
+    tc_json_put_some(j, "benchmark_class", tc_slice_cstr(out->benchmark_class));
+    tc_json_put_bool(j, "publishable", out->publishable);
+    tc_json_put_some(j, "artifact_manifest_digest", tc_slice_cstr(out->manifest_digest));
+    if (out->put_back > 0) {
+        tc_json_put_u64(j, "put_back", out->put_back);
+    }
+    tc_json_put_object(j, "rows");
+    for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
+        if (out->rows[t] > 0) {
+            tc_json_key_plain(j, tc_slice_cstr(tc_table_info((enum tc_table)t)->name));
+            tc_json_add_u64(j, out->rows[t]);
+        }
+    }
+    tc_json_end_object(j);
+}
+
+static void put_json(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out,
                      tc_status status, const struct tc_error *err)
 {
-    tc_grow_lit(g, "{");
-    tc_grow_member(g, "status",
-                   status != TC_OK    ? TC_LIT("refused")
-                   : out->was_there   ? TC_LIT("there")
-                   : a->args->dry_run ? TC_LIT("checked")
-                                      : TC_LIT("added"));
-    if (status != TC_OK) {
-        tc_grow_member(g, "error", tc_slice_cstr(err->message));
-    } else {
-        tc_grow_member(g, "run_id", tc_slice_cstr(out->run_id));
-        tc_grow_member(g, "name", tc_slice_cstr(out->name));
-        tc_grow_member(g, "benchmark_class", tc_slice_cstr(out->benchmark_class));
-        tc_grow_key(g, "publishable");
-        tc_grow_str(g, out->publishable ? TC_LIT("true") : TC_LIT("false"));
-        tc_grow_member(g, "artifact_manifest_digest", tc_slice_cstr(out->manifest_digest));
-        if (out->put_back > 0) {
-            tc_grow_key(g, "put_back");
-            tc_grow_u64(g, out->put_back);
-        }
-        tc_grow_key(g, "rows");
-        tc_grow_lit(g, "{");
-        for (size_t t = 0; t < TC_TABLE_COUNT; t++) {
-            if (out->rows[t] > 0) {
-                tc_grow_key(g, tc_table_info((enum tc_table)t)->name);
-                tc_grow_u64(g, out->rows[t]);
-            }
-        }
-        tc_grow_lit(g, "}");
-    }
-    tc_grow_key(g, "files");
-    tc_grow_lit(g, "[");
-    tc_grow_str(g, tc_grow_slice(&a->read));
-    tc_grow_lit(g, "]");
-    tc_grow_key(g, "problems");
-    tc_grow_lit(g, "[");
-    tc_grow_str(g, tc_grow_slice(&a->problems));
-    tc_grow_lit(g, "]}\n");
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_end_array(&a->read_json);
+    tc_json_end_array(&a->problems_json);
     g->failed |= a->read.failed || a->problems.failed;
+    if (g->failed) {
+        return;
+    }
+    tc_json_add_object(&j);
+    tc_json_put_plain(&j, "status",
+                      status != TC_OK    ? TC_LIT("refused")
+                      : out->was_there   ? TC_LIT("there")
+                      : a->args->dry_run ? TC_LIT("checked")
+                                         : TC_LIT("added"));
+    if (status != TC_OK) {
+        tc_json_put_some(&j, "error", tc_slice_cstr(err->message));
+    } else {
+        put_outcome_json(&j, out);
+    }
+    tc_json_put_raw(&j, "files", tc_grow_slice(&a->read));
+    tc_json_put_raw(&j, "problems", tc_grow_slice(&a->problems));
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 /* ---- the whole ---- */
@@ -291,6 +296,10 @@ static int add(struct adding *a, const struct tc_reader *reader)
                                   .problem = take_problem,
                                   .progress = take_progress,
                                   .file = take_file};
+    a->problems_json = tc_json_out_grow(&a->problems);
+    a->read_json = tc_json_out_grow(&a->read);
+    tc_json_add_array(&a->problems_json);
+    tc_json_add_array(&a->read_json);
     tc_progress_init(&a->progress, !a->args->quiet, a->file_count, 0);
     tc_status status = tc_import_run(NULL, &import, &sink, &out, &err);
     tc_progress_clear(&a->progress);

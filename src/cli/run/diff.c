@@ -85,6 +85,10 @@ struct diff {
     struct tc_grow values;
     struct tc_grow odd;   /* not comparable, and points of one run only */
     struct tc_grow equal; /* names of values that are */
+    /* --json: the arrays that facts, values and odd hold then. */
+    struct tc_json_out facts_json;
+    struct tc_json_out values_json;
+    struct tc_json_out odd_json;
     struct tc_run_table table;
 };
 
@@ -150,20 +154,20 @@ static void tell_fact(struct diff *d, enum part part, size_t column)
     put_side(&sides[SIDE_A], a, column);
     put_side(&sides[SIDE_B], b, column);
     if (d->json) {
-        struct tc_grow *g = &d->facts;
-        tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-        tc_grow_member(g, "part", tc_slice_cstr(PARTS[part].name));
-        tc_grow_member(g, "field", tc_slice_cstr(name));
+        struct tc_json_out *j = &d->facts_json;
+        tc_json_add_object(j);
+        tc_json_put_cstr(j, "part", PARTS[part].name);
+        tc_json_put_cstr(j, "field", name);
         for (size_t n = 0; n < SIDES; n++) {
             const struct tc_run_set *s = &d->parts[n][part];
-            tc_grow_key(g, n == SIDE_A ? "a" : "b");
+            tc_json_key_plain(j, n == SIDE_A ? TC_LIT("a") : TC_LIT("b"));
             if (s->row_count == 0 || !tc_run_known(s, 0, column)) {
-                tc_grow_lit(g, "null");
+                tc_json_add_null(j);
             } else {
-                tc_grow_json(g, tc_grow_slice(&sides[n]));
+                tc_json_add_str(j, tc_grow_slice(&sides[n]));
             }
         }
-        tc_grow_lit(g, "}");
+        tc_json_end_object(j);
     } else {
         tc_run_table_cell(&d->table, tc_slice_cstr(PARTS[part].name));
         tc_run_table_cell(&d->table, tc_slice_cstr(name));
@@ -219,13 +223,14 @@ static void tell_odd(struct diff *d, struct tc_slice point, const char *metric, 
 {
     struct tc_grow *g = &d->odd;
     if (d->json) {
-        tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-        tc_grow_member(g, "point", point);
-        tc_grow_member(g, "metric", tc_slice_cstr(metric));
-        tc_grow_member(g, "why", tc_slice_cstr(why));
-        tc_grow_member(g, "a", a);
-        tc_grow_member(g, "b", b);
-        tc_grow_lit(g, "}");
+        struct tc_json_out *j = &d->odd_json;
+        tc_json_add_object(j);
+        tc_json_put_some(j, "point", point);
+        tc_json_put_some(j, "metric", tc_slice_cstr(metric));
+        tc_json_put_some(j, "why", tc_slice_cstr(why));
+        tc_json_put_some(j, "a", a);
+        tc_json_put_some(j, "b", b);
+        tc_json_end_object(j);
         return;
     }
     tc_grow_lit(g, "  ");
@@ -249,11 +254,12 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
     double x = tc_run_real(a, row_a, column);
     double y = tc_run_real(b, row_b, column);
     if (d->json) {
-        struct tc_grow *g = &d->values;
-        tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-        tc_grow_member(g, "point", point);
-        tc_grow_member(g, "metric", tc_slice_cstr(tc_run_name(a, column)));
-        tc_run_diff_pair(g, x, y);
+        struct tc_json_out *j = &d->values_json;
+        tc_json_add_object(j);
+        tc_json_put_some(j, "point", point);
+        tc_json_put_some(j, "metric", tc_slice_cstr(tc_run_name(a, column)));
+        tc_run_diff_pair(j, x, y);
+        tc_json_end_object(j);
         return;
     }
     if (x == y) {
@@ -472,8 +478,9 @@ static bool compare_all(struct diff *d)
     for (size_t n = 0; n < GRAIN_COUNT; n++) {
         ok = compare_grain(d, &GRAINS[n]) && ok;
     }
-    ok = tc_run_diff_slices(&d->parts[SIDE_A][PART_SLICES], &d->parts[SIDE_B][PART_SLICES], d->json,
-                            &d->values, &d->odd) &&
+    ok = tc_run_diff_slices(&d->parts[SIDE_A][PART_SLICES], &d->parts[SIDE_B][PART_SLICES],
+                            &d->values, &d->odd, d->json ? &d->values_json : NULL,
+                            d->json ? &d->odd_json : NULL) &&
          ok;
     tell_telemetry(d);
     return ok;
@@ -510,28 +517,37 @@ static void put_text(struct diff *d, struct tc_grow *g)
     g->failed |= d->facts.failed || d->values.failed || d->odd.failed;
 }
 
+static struct tc_json_out begin_array(struct tc_grow *g)
+{
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_array(&j);
+    return j;
+}
+
 static void put_json(struct diff *d, struct tc_grow *g)
 {
+    d->facts_json = begin_array(&d->facts);
+    d->values_json = begin_array(&d->values);
+    d->odd_json = begin_array(&d->odd);
     compare_facts(d);
-    g->failed |= !compare_all(d);
-    tc_grow_lit(g, "{");
-    tc_grow_member(g, "a", tc_slice_cstr(d->ids[SIDE_A]));
-    tc_grow_member(g, "b", tc_slice_cstr(d->ids[SIDE_B]));
-    tc_grow_key(g, "differs");
-    tc_grow_lit(g, "[");
-    tc_grow_str(g, tc_grow_slice(&d->facts));
-    tc_grow_lit(g, "]");
-    tc_grow_key(g, "values");
-    tc_grow_lit(g, "[");
-    tc_grow_str(g, tc_grow_slice(&d->values));
-    tc_grow_lit(g, "]");
-    tc_grow_key(g, "not_compared");
-    tc_grow_lit(g, "[");
-    tc_grow_str(g, tc_grow_slice(&d->odd));
-    tc_grow_lit(g, "]");
-    tc_grow_key(g, "statistical");
-    tc_grow_lit(g, "false}\n");
-    g->failed |= d->facts.failed || d->values.failed || d->odd.failed;
+    bool ok = compare_all(d);
+    tc_json_end_array(&d->facts_json);
+    tc_json_end_array(&d->values_json);
+    tc_json_end_array(&d->odd_json);
+    g->failed |= !ok || d->facts.failed || d->values.failed || d->odd.failed;
+    if (g->failed) {
+        return;
+    }
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_object(&j);
+    tc_json_put_cstr(&j, "a", d->ids[SIDE_A]);
+    tc_json_put_cstr(&j, "b", d->ids[SIDE_B]);
+    tc_json_put_raw(&j, "differs", tc_grow_slice(&d->facts));
+    tc_json_put_raw(&j, "values", tc_grow_slice(&d->values));
+    tc_json_put_raw(&j, "not_compared", tc_grow_slice(&d->odd));
+    tc_json_put_bool(&j, "statistical", false);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static tc_status ask_side(struct tc_warehouse *w, struct diff *d, size_t side, struct tc_error *err)

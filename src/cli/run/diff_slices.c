@@ -38,6 +38,8 @@ struct slices {
     bool json;
     struct tc_grow *values;
     struct tc_grow *odd;
+    struct tc_json_out *values_json;
+    struct tc_json_out *odd_json;
     struct tc_run_table table;
     uint64_t lines;
     uint64_t lines_left;
@@ -115,36 +117,27 @@ static void put_point(struct tc_grow *g, const struct tc_run_set *s, size_t row,
 
 /* ---- values ---- */
 
-void tc_run_diff_pair(struct tc_grow *g, double x, double y)
+void tc_run_diff_pair(struct tc_json_out *j, double x, double y)
 {
-    tc_grow_key(g, "a");
-    if (tc_grow_room(g, 128)) {
-        tc_buf_f64(&g->buf, x);
-        tc_buf_lit(&g->buf, ",\"b\":");
-        tc_buf_f64(&g->buf, y);
-        tc_buf_lit(&g->buf, ",\"ratio\":");
-        tc_buf_f64(&g->buf, y / x); /* null where there is none */
-    }
-    tc_grow_lit(g, "}");
+    tc_json_put_f64(j, "a", x);
+    tc_json_put_f64(j, "b", y);
+    tc_json_put_f64(j, "ratio", y / x); /* null where there is none */
 }
 
 static void put_value_json(const struct slices *d, size_t row_a, size_t row_b, size_t column)
 {
-    static const char *const members[] = {"family", "metric", "unit"};
-    static const size_t columns[] = {COL_FAMILY, COL_METRIC, COL_UNIT};
     struct tc_grow point = {0};
-    struct tc_grow *g = d->values;
-    double x = tc_run_real(d->a, row_a, column);
-    double y = tc_run_real(d->b, row_b, column);
+    struct tc_json_out *j = d->values_json;
     put_point(&point, d->a, row_a, false);
-    tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-    tc_grow_member(g, "point", tc_grow_slice(&point));
-    for (size_t n = 0; n < 3; n++) {
-        tc_grow_member(g, members[n], tc_run_text(d->a, row_a, columns[n]));
-    }
-    tc_grow_member(g, "statistic", tc_slice_cstr(tc_run_name(d->a, column)));
-    tc_run_diff_pair(g, x, y);
-    g->failed |= point.failed;
+    tc_json_add_object(j);
+    tc_json_put_some(j, "point", tc_grow_slice(&point));
+    tc_json_put_some(j, "family", tc_run_text(d->a, row_a, COL_FAMILY));
+    tc_json_put_some(j, "metric", tc_run_text(d->a, row_a, COL_METRIC));
+    tc_json_put_some(j, "unit", tc_run_text(d->a, row_a, COL_UNIT));
+    tc_json_put_cstr(j, "statistic", tc_run_name(d->a, column));
+    tc_run_diff_pair(j, tc_run_real(d->a, row_a, column), tc_run_real(d->b, row_b, column));
+    tc_json_end_object(j);
+    d->values->failed |= point.failed;
     tc_grow_fini(&point);
 }
 
@@ -249,13 +242,13 @@ static void tell_odd(struct slices *d, const struct tc_run_set *s, size_t row, b
     d->odd_lines++;
     put_point(&point, s, row, true);
     if (d->json) {
-        tc_grow_str(g, g->buf.len > 0 ? TC_LIT(",{") : TC_LIT("{"));
-        tc_grow_member(g, "point", tc_grow_slice(&point));
-        tc_grow_member(g, "metric", metric ? tc_run_text(s, row, COL_METRIC) : TC_EMPTY);
-        tc_grow_member(g, "why", tc_slice_cstr(why));
-        tc_grow_member(g, "a", TC_EMPTY);
-        tc_grow_member(g, "b", TC_EMPTY);
-        tc_grow_lit(g, "}");
+        tc_json_add_object(d->odd_json);
+        tc_json_put_some(d->odd_json, "point", tc_grow_slice(&point));
+        if (metric) {
+            tc_json_put_some(d->odd_json, "metric", tc_run_text(s, row, COL_METRIC));
+        }
+        tc_json_put_cstr(d->odd_json, "why", why);
+        tc_json_end_object(d->odd_json);
     } else {
         tc_grow_lit(g, "  ");
         tc_grow_str(g, tc_grow_slice(&point));
@@ -351,10 +344,17 @@ static void merge(struct slices *d, const size_t *order_a, const size_t *order_b
     }
 }
 
-bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b, bool json,
-                        struct tc_grow *values, struct tc_grow *odd)
+bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b,
+                        struct tc_grow *values, struct tc_grow *odd,
+                        struct tc_json_out *values_json, struct tc_json_out *odd_json)
 {
-    struct slices d = {.a = a, .b = b, .json = json, .values = values, .odd = odd};
+    struct slices d = {.a = a,
+                       .b = b,
+                       .json = values_json != NULL,
+                       .values = values,
+                       .odd = odd,
+                       .values_json = values_json,
+                       .odd_json = odd_json};
     size_t *order_a = sorted(a);
     size_t *order_b = sorted(b);
     bool ok = order_a != NULL && order_b != NULL;

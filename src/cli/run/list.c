@@ -164,9 +164,10 @@ static int print_list(const struct tc_run_args *args, const struct wish *w,
     size_t count = w->limit == 0 || s->row_count < w->limit ? s->row_count : (size_t)w->limit;
     size_t left = s->row_count - count;
     if (args->json) {
+        struct tc_json_out j = tc_json_out_grow(&g);
         for (size_t row = 0; row < count; row++) {
-            tc_run_row_json(&g, s, row);
-            tc_grow_lit(&g, "\n");
+            tc_run_row_json(&j, s, row);
+            (void)tc_json_done_line(&j);
         }
     } else if (count > 0) {
         put_table(&g, s, count);

@@ -82,9 +82,9 @@ size_t tc_run_column(const struct tc_run_set *s, const char *name);
 /* A value for people; "-" when NULL. */
 void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column);
 /* One row as a JSON object; text columns that hold JSON as JSON. */
-void tc_run_row_json(struct tc_grow *g, const struct tc_run_set *s, size_t row);
+void tc_run_row_json(struct tc_json_out *j, const struct tc_run_set *s, size_t row);
 /* All rows as a JSON list. */
-void tc_run_rows_json(struct tc_grow *g, const struct tc_run_set *s);
+void tc_run_rows_json(struct tc_json_out *j, const struct tc_run_set *s);
 
 /* A number for people: four significant digits, thousands with commas. */
 void tc_run_number(struct tc_grow *g, double value);
@@ -96,8 +96,8 @@ bool tc_run_find(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID
 /* The same for evidence: also of a run that was moved to a cold snapshot, whose files are kept. */
 bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[TC_RUN_ID_BYTES]);
 
-/* The end of a JSON object about two values: both, and their ratio. */
-void tc_run_diff_pair(struct tc_grow *g, double x, double y);
+/* Members of a JSON object about two values: both, and their ratio. */
+void tc_run_diff_pair(struct tc_json_out *j, double x, double y);
 /* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
  * only parameter. Families are compared with the tools that the run's row lists. */
 #define TC_RUN_SLICES_FROM                                                          \
@@ -108,10 +108,11 @@ void tc_run_diff_pair(struct tc_grow *g, double x, double y);
     "s.unit, s.min, s.max, s.mean, s.p50, s.p95, s.p99, s.last " TC_RUN_SLICES_FROM             \
     "LIKE '%\"' || s.family || '\"%' ORDER BY s.family, s.point, s.metric, s.window_start, "    \
     "s.source_digest"
-/* Sets the slices of two runs beside each other: text or JSON for values, and for what is not
- * compared. False without memory. */
-bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b, bool json,
-                        struct tc_grow *values, struct tc_grow *odd);
+/* Sets the slices of two runs beside each other: text for values, and for what is not compared;
+ * or elements of the arrays that are being written there. False without memory. */
+bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b,
+                        struct tc_grow *values, struct tc_grow *odd,
+                        struct tc_json_out *values_json, struct tc_json_out *odd_json);
 
 /* ---- tables for people ---- */
 

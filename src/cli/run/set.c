@@ -163,9 +163,14 @@ void tc_run_number(struct tc_grow *g, double value)
     put_grouped(g, digits);
 }
 
+static bool has_year(int64_t us)
+{
+    return us >= 0 && us <= INT64_MAX / 1000;
+}
+
 static void put_time(struct tc_grow *g, int64_t us)
 {
-    if (us > INT64_MAX / 1000 || us < 0) {
+    if (!has_year(us)) {
         tc_grow_i64(g, us);
     } else if (tc_grow_room(g, TC_PUT_TIME_MAX)) {
         tc_buf_time(&g->buf, us * 1000);
@@ -232,58 +237,57 @@ static bool is_json(struct tc_slice text)
     return ok;
 }
 
-static void put_json(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column)
+static void add_cell(struct tc_json_out *j, const struct tc_run_set *s, size_t row, size_t column)
 {
     struct tc_slice text = tc_run_text(s, row, column);
     if (!tc_run_known(s, row, column)) {
-        tc_grow_lit(g, "null");
+        tc_json_add_null(j);
         return;
     }
     switch (tc_run_type(s, column)) {
     case TC_COLUMN_TEXT:
         if (holds_json(tc_run_name(s, column)) && is_json(text)) {
-            tc_grow_str(g, text);
+            tc_json_add_raw(j, text);
         } else {
-            tc_grow_json(g, text);
+            tc_json_add_str(j, text);
         }
         break;
     case TC_COLUMN_REAL:
-        if (tc_grow_room(g, 40)) {
-            tc_buf_f64(&g->buf, tc_run_real(s, row, column));
-        }
+        tc_json_add_f64(j, tc_run_real(s, row, column));
         break;
     case TC_COLUMN_INT:
-        tc_grow_i64(g, tc_run_int(s, row, column));
+        tc_json_add_i64(j, tc_run_int(s, row, column));
         break;
     case TC_COLUMN_BOOL:
-        tc_grow_str(g, tc_run_int(s, row, column) != 0 ? TC_LIT("true") : TC_LIT("false"));
+        tc_json_add_bool(j, tc_run_int(s, row, column) != 0);
         break;
     case TC_COLUMN_TIME:
-        tc_grow_lit(g, "\"");
-        put_time(g, tc_run_int(s, row, column));
-        tc_grow_lit(g, "\"");
+        if (has_year(tc_run_int(s, row, column))) {
+            tc_json_add_time(j, tc_run_int(s, row, column) * 1000);
+        } else {
+            tc_json_add_i64_text(j, tc_run_int(s, row, column));
+        }
         break;
     }
 }
 
-void tc_run_row_json(struct tc_grow *g, const struct tc_run_set *s, size_t row)
+void tc_run_row_json(struct tc_json_out *j, const struct tc_run_set *s, size_t row)
 {
-    tc_grow_lit(g, "{");
+    tc_json_add_object(j);
     for (size_t c = 0; c < s->column_count; c++) {
-        tc_grow_key(g, tc_run_name(s, c));
-        put_json(g, s, row, c);
+        tc_json_key_str(j, tc_slice_cstr(tc_run_name(s, c)));
+        add_cell(j, s, row, c);
     }
-    tc_grow_lit(g, "}");
+    tc_json_end_object(j);
 }
 
-void tc_run_rows_json(struct tc_grow *g, const struct tc_run_set *s)
+void tc_run_rows_json(struct tc_json_out *j, const struct tc_run_set *s)
 {
-    tc_grow_lit(g, "[");
+    tc_json_add_array(j);
     for (size_t row = 0; row < s->row_count; row++) {
-        tc_grow_str(g, row > 0 ? TC_LIT(",") : TC_EMPTY);
-        tc_run_row_json(g, s, row);
+        tc_run_row_json(j, s, row);
     }
-    tc_grow_lit(g, "]");
+    tc_json_end_array(j);
 }
 
 int tc_run_print(struct tc_grow *g, int status)

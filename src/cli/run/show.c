@@ -115,19 +115,21 @@ static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s
 
 static void put_json(struct tc_grow *g, const struct shown *s)
 {
-    tc_grow_lit(g, "{");
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_object(&j);
     for (size_t n = 0; n < PART_JSON_END; n++) {
         const struct tc_run_set *set = &s->parts[n];
-        tc_grow_key(g, PARTS[n].name);
+        tc_json_key_plain(&j, tc_slice_cstr(PARTS[n].name));
         if (!PARTS[n].single) {
-            tc_run_rows_json(g, set);
+            tc_run_rows_json(&j, set);
         } else if (set->row_count > 0) {
-            tc_run_row_json(g, set, 0);
+            tc_run_row_json(&j, set, 0);
         } else {
-            tc_grow_lit(g, "null");
+            tc_json_add_null(&j);
         }
     }
-    tc_grow_lit(g, "}\n");
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 /* ---- for people ---- */

@@ -403,30 +403,22 @@ static tc_status send_fleet(struct sender *s)
 static bool print_json(const struct sender *s, bool complete)
 {
     const struct totals *t = &s->totals;
-    char text[1024];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    const struct {
-        struct tc_slice key;
-        uint64_t value;
-    } members[] = {
-        {TC_LIT("{\"log_records\":"), t->logs},
-        {TC_LIT(",\"data_points\":"), t->points},
-        {TC_LIT(",\"requests\":"), t->requests},
-        {TC_LIT(",\"bytes\":"), t->bytes},
-        {TC_LIT(",\"retries\":"), t->retries},
-        {TC_LIT(",\"rejected\":"), t->rejected},
-        {TC_LIT(",\"dumps_sent\":"), t->uploaded},
-        {TC_LIT(",\"dumps_left_out\":"), t->left_out},
-        {TC_LIT(",\"milliseconds\":"), (uint64_t)((tc_mono_ns() - s->begin_ns) / 1000000)},
-    };
-    for (size_t i = 0; i < TC_COUNT(members); i++) {
-        tc_buf_str(&b, members[i].key);
-        tc_buf_u64(&b, members[i].value);
-    }
-    tc_buf_str(&b, complete ? TC_LIT(",\"complete\":true}\n") : TC_LIT(",\"complete\":false}\n"));
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    (void)tc_output_put(&out, tc_buf_slice(&b));
+    struct tc_json_out j = tc_output_json(&out);
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "log_records", t->logs);
+    tc_json_put_u64(&j, "data_points", t->points);
+    tc_json_put_u64(&j, "requests", t->requests);
+    tc_json_put_u64(&j, "bytes", t->bytes);
+    tc_json_put_u64(&j, "retries", t->retries);
+    tc_json_put_u64(&j, "rejected", t->rejected);
+    tc_json_put_u64(&j, "dumps_sent", t->uploaded);
+    tc_json_put_u64(&j, "dumps_left_out", t->left_out);
+    tc_json_put_u64(&j, "milliseconds", (uint64_t)((tc_mono_ns() - s->begin_ns) / 1000000));
+    tc_json_put_bool(&j, "complete", complete);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
     return tc_output_end(&out, COMMAND, TC_EXIT_OK) == TC_EXIT_OK;
 }
 

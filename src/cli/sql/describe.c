@@ -65,40 +65,27 @@ static void describe_text(struct tc_output *out, const struct tc_table_info *t)
     }
 }
 
-static void put_string(struct tc_output *out, const char *before, const char *text)
-{
-    char memory[2048];
-    struct tc_buf b = tc_buf_make(memory, sizeof memory);
-    tc_buf_str(&b, tc_slice_cstr(before));
-    tc_buf_json(&b, tc_slice_cstr(text));
-    (void)tc_output_put(out, tc_buf_slice(&b));
-}
-
-static void put_number(struct tc_output *out, const char *before, uint64_t value)
-{
-    char memory[64];
-    struct tc_buf b = tc_buf_make(memory, sizeof memory);
-    tc_buf_str(&b, tc_slice_cstr(before));
-    tc_buf_u64(&b, value);
-    (void)tc_output_put(out, tc_buf_slice(&b));
-}
-
 static void describe_json(struct tc_output *out, const struct tc_table_info *t)
 {
-    put_string(out, "{\"table\":", t->name);
-    put_string(out, ",\"grain\":", t->grain);
-    put_number(out, ",\"since\":", t->since);
-    put(out, ",\"columns\":[");
+    struct tc_json_out j = tc_output_json(out);
+    tc_json_add_object(&j);
+    tc_json_put_cstr(&j, "table", t->name);
+    tc_json_put_cstr(&j, "grain", t->grain);
+    tc_json_put_u64(&j, "since", t->since);
+    tc_json_put_array(&j, "columns");
     for (size_t i = 0; i < t->column_count; i++) {
         const struct tc_column *c = &t->columns[i];
-        put_string(out, i == 0 ? "{\"name\":" : ",{\"name\":", c->name);
-        put_string(out, ",\"type\":", tc_column_type_name(c->type));
-        put_string(out, ",\"unit\":", c->unit);
-        put_string(out, ",\"help\":", c->help);
-        put_number(out, ",\"since\":", c->since);
-        put(out, "}");
+        tc_json_add_object(&j);
+        tc_json_put_cstr(&j, "name", c->name);
+        tc_json_put_cstr(&j, "type", tc_column_type_name(c->type));
+        tc_json_put_cstr(&j, "unit", c->unit);
+        tc_json_put_cstr(&j, "help", c->help);
+        tc_json_put_u64(&j, "since", c->since);
+        tc_json_end_object(&j);
     }
-    put(out, "]}\n");
+    tc_json_end_array(&j);
+    tc_json_end_object(&j);
+    (void)tc_json_done_line(&j);
 }
 
 static int describe_markdown(struct tc_output *out)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 80
-#define ESCAPED_MAX (6 * (TC_ROWS_TEXT_MAX + NAME_MAX_BYTES) + 16)
+#define VALUE_MAX (TC_ROWS_TEXT_MAX + 80)
 /* Text that waits for the widths of a table. */
 #define HELD_TEXT_MAX (TC_ROWS_TEXT_MAX / 2)
 
@@ -98,10 +98,10 @@ void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, s
     }
 }
 
-/* Room for a value with every byte escaped. */
+/* Room for a value. */
 static bool room(struct tc_sql_printer *p, size_t bytes)
 {
-    return tc_grow_items(p->text, p->cap, 6 * bytes + 16, ESCAPED_MAX) == TC_OK;
+    return tc_grow_items(p->text, p->cap, bytes + 16, VALUE_MAX) == TC_OK;
 }
 
 /* ---- CSV ---- */
@@ -178,37 +178,36 @@ static bool json_names(struct tc_sql_printer *p, const struct tc_rows *rows)
     return true;
 }
 
-static void put_json(struct tc_sql_printer *p, const struct tc_rows *rows, size_t c, size_t row)
+static void add_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t c, size_t row)
 {
-    struct tc_buf b = tc_buf_make(p->text, p->cap);
+    char text[64];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
     enum tc_column_type type = rows->columns[c].type;
     if (tc_rows_is_null(rows, c, row) ||
         (type == TC_COLUMN_REAL && !isfinite(rows->columns[c].cells[row].real))) {
-        tc_buf_lit(&b, "null"); /* JSON has no other number for them */
+        tc_json_add_null(j); /* JSON has no other number for them */
     } else if (type == TC_COLUMN_TEXT) {
-        tc_buf_json(&b, tc_rows_get_text(rows, c, row));
+        tc_json_add_str(j, tc_rows_get_text(rows, c, row));
     } else {
-        tc_buf_str(&b, type == TC_COLUMN_TIME ? TC_LIT("\"") : TC_EMPTY);
         tc_sql_value(&b, rows, c, row);
-        tc_buf_str(&b, type == TC_COLUMN_TIME ? TC_LIT("\"") : TC_EMPTY);
+        if (type == TC_COLUMN_TIME) {
+            tc_json_add_plain(j, tc_buf_slice(&b));
+        } else {
+            tc_json_add_raw(j, tc_buf_slice(&b));
+        }
     }
-    (void)tc_output_put(p->out, tc_buf_slice(&b));
 }
 
 static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
 {
+    struct tc_json_out j = tc_output_json(p->out);
+    tc_json_add_object(&j);
     for (size_t c = 0; c < rows->column_count; c++) {
-        if (!room(p, tc_sql_value_max(rows, c, row) + NAME_MAX_BYTES)) {
-            return false;
-        }
-        struct tc_buf b = tc_buf_make(p->text, p->cap);
-        tc_buf_char(&b, c == 0 ? '{' : ',');
-        tc_buf_json(&b, tc_slice_cstr(p->names[c]));
-        tc_buf_char(&b, ':');
-        (void)tc_output_put(p->out, tc_buf_slice(&b));
-        put_json(p, rows, c, row);
+        tc_json_key_str(&j, tc_slice_cstr(p->names[c]));
+        add_cell(&j, rows, c, row);
     }
-    return tc_output_put(p->out, TC_LIT("}\n"));
+    tc_json_end_object(&j);
+    return tc_json_done_line(&j) && p->out->error == 0;
 }
 
 /* ---- tables ---- */

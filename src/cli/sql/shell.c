@@ -46,8 +46,7 @@ static void load_editor(struct editor *e)
     static const char *const NAMES[] = {"readline", "add_history", "read_history", "write_history",
                                         "stifle_history"};
     e->library = tc_library_open("libedit.so.2", NULL);
-    if (e->library != NULL &&
-        tc_library_bind(e->library, NAMES, sizeof NAMES / sizeof NAMES[0], e) != NULL) {
+    if (e->library != NULL && tc_library_bind(e->library, NAMES, TC_COUNT(NAMES), e) != NULL) {
         tc_library_close(e->library);
         *e = (struct editor){0};
     }

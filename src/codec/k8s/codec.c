@@ -149,8 +149,7 @@ static int sniff_json(struct tc_slice head)
     static const char *const known[] = {"apiVersion", "kind",   "items",   "involvedObject",
                                         "regarding",  "object", "metadata"};
     size_t at = 0;
-    if (!tc__json_has_member(head, content_start(head), known, sizeof known / sizeof known[0],
-                             &at)) {
+    if (!tc__json_has_member(head, content_start(head), known, TC_COUNT(known), &at)) {
         return TC_SNIFF_NO;
     }
     if (has_kind(head) && tc_slice_contains(head, S("\"apiVersion\""))) {

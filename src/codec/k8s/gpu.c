@@ -62,7 +62,7 @@ static int64_t container_gpus(struct tc__value container, bool *io_stated)
     struct tc__value resources = tc__value_get(container, S("resources"));
     int64_t most = 0;
     bool stated = false;
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(lists); i++) {
         struct tc__value_iter it = tc__value_iter(tc__value_get(resources, lists[i]));
         struct tc_slice name;
         struct tc__value v;

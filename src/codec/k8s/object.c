@@ -190,7 +190,7 @@ static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc__value
         {"containerStatuses", sizeof "containerStatuses" - 1},
         {"ephemeralContainerStatuses", sizeof "ephemeralContainerStatuses" - 1},
     };
-    while (e->list < sizeof lists / sizeof lists[0]) {
+    while (e->list < TC_COUNT(lists)) {
         if (!e->open) {
             e->it = tc__value_iter(tc__value_get(e->status, lists[e->list]));
             e->open = true;

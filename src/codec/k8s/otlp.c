@@ -28,7 +28,7 @@ tc_status tc__k8s_resource(struct tc__decode *d, struct tc__value resource,
     struct tc_slice key;
     struct tc__value_iter it = tc__value_attributes(resource);
     while (tc__value_next(&it, &key, &value)) {
-        for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(wanted); i++) {
             /* The first of a name counts, so that repeating one cannot fill the arena. */
             if (wanted[i].to->len == 0 && tc_slice_eq(key, wanted[i].key)) {
                 *wanted[i].to = tc_arena_copy(d->out->scratch, tc__value_text(value));
@@ -76,7 +76,7 @@ static struct flat_event flat_event_read(struct tc__value record)
         if (tc_slice_eq(key, S("k8s.event.count"))) {
             e.count = value;
         }
-        for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(wanted); i++) {
             if (tc_slice_eq(key, wanted[i].key)) {
                 *wanted[i].to = tc__value_text(value);
             }

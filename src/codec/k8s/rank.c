@@ -50,7 +50,7 @@ static void read_env(struct tc__value container, struct numbers *n)
     struct tc__value v;
     while (tc__value_next(&it, NULL, &v)) {
         struct tc_slice name = tc__value_string(v, S("name"));
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        for (size_t i = 0; i < TC_COUNT(known); i++) {
             if (tc_slice_eq(name, known[i].name)) {
                 note(known[i].value, tc__value_string(v, S("value")));
             }
@@ -108,7 +108,7 @@ static struct tc_slice job_of(struct tc__value pod)
                                         "batch.kubernetes.io/job-name", "job-name",
                                         "jobset.sigs.k8s.io/jobset-name"};
     struct tc__value labels = tc__value_get(tc__value_get(pod, S("metadata")), S("labels"));
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
         struct tc_slice name = tc__value_string(labels, tc_slice_cstr(names[i]));
         if (name.len > 0) {
             return name;

@@ -77,7 +77,7 @@ static enum role role_of_member(enum role parent, struct tc_slice key)
         {RESOURCE_LOG, SCOPE_LOGS, "scopeLogs"},
         {SCOPE_LOG, LOG_RECORDS, "logRecords"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (size_t i = 0; i < TC_COUNT(table); i++) {
         if (table[i].parent == parent && tc_slice_eq(key, tc_slice_cstr(table[i].key))) {
             return table[i].role;
         }

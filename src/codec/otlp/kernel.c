@@ -153,21 +153,21 @@ static int64_t time_of_line(const struct tc__otlp_record *r, const struct tc__km
  * An Xid at once: its line says everything by itself. Only where no lines wait, since those may
  * look at what comes behind them. *out_done is false when it has to wait with them, or is none.
  */
-static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *line, bool *out_done)
+static tc_status deliver_xid(struct tc__otlp *o, const struct tc__kmsg_line *line, int64_t time_ns,
+                             struct tc_slice node, bool *out_done)
 {
     struct tc_event ev;
     struct tc__kmsg_context c = {.line = line, .arena = o->decode.out->arena};
     *out_done = false;
-    if (o->kernel.count > 0 || line->origin != TC__KMSG_KERNEL ||
-        !tc_slice_starts(line->message, TC__KMSG_XID) ||
+    if (o->kernel.count > 0 || !tc_slice_starts(line->message, TC__KMSG_XID) ||
         tc__kmsg_xid(&c, &o->blank_xid, &ev) != TC__KMSG_EVENT) {
         return TC_OK;
     }
     *out_done = true;
-    ev.time_ns = line->time_ns;
-    ev.scope.node = line->node;
+    ev.time_ns = time_ns;
+    ev.scope.node = node;
     bool lasts = tc__decode_lasts(&o->decode, line->message) &&
-                 (line->node.len == 0 || tc__decode_lasts(&o->decode, line->node));
+                 (node.len == 0 || tc__decode_lasts(&o->decode, node));
     return lasts ? tc__decode_emit_lasting(&o->decode, &ev) : tc__decode_emit(&o->decode, &ev);
 }
 
@@ -202,6 +202,7 @@ tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_recor
                                 .boot_ns = o->decode.in->boot_ns,
                                 .now_ns = tc__otlp_time(r),
                                 .utc_offset_s = o->decode.in->utc_offset_s};
+    bool is_oomd = tc_slice_eq(writer, S("systemd-oomd"));
     *out_taken = false;
     fill(&told, tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOSTNAME)));
     in.now_ns = in.now_ns == TC_TIME_NONE ? o->decode.in->now_ns : in.now_ns;
@@ -219,13 +220,16 @@ tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_recor
         fill(&node, line.node);
         fill(&node, host);
         fill(&node, o->decode.in->node);
-        line.node = node;
-        line.time_ns = time_of_line(r, &line);
-        line.origin = tc_slice_eq(writer, S("systemd-oomd")) ? TC__KMSG_OOMD : TC__KMSG_KERNEL;
         *out_taken = true;
         bool done = false;
-        TC_TRY(deliver_xid(o, &line, &done));
+        int64_t time_ns = time_of_line(r, &line);
+        if (!is_oomd) {
+            TC_TRY(deliver_xid(o, &line, time_ns, node, &done));
+        }
         if (!done) {
+            line.node = node;
+            line.time_ns = time_ns;
+            line.origin = is_oomd ? TC__KMSG_OOMD : TC__KMSG_KERNEL;
             TC_TRY(add_line(o, &line));
         }
     }

@@ -11,62 +11,33 @@
 #include "result/aiperf/priv.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
-/* The first that is there. */
-static struct tc_slice first_string(struct tc_json o, const char *const *paths, size_t count)
-{
-    struct tc_slice found = TC_EMPTY;
-    for (size_t i = 0; i < count && found.len == 0; i++) {
-        found = tc_map_string_at(o, paths[i]);
-    }
-    return found;
-}
+/* Of the metrics of a run. */
+#define LATENCY(at)                                                                     \
+    at "request_latency/avg|" at "request_latency/p50|" at "request_throughput/avg|" at \
+       "ttft/avg|" at "time_to_first_token/avg"
 
-static double first_number(struct tc_json o, const char *const *paths, size_t count)
-{
-    double found = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (tc_map_number_at(o, paths[i], &found)) {
-            return found;
-        }
-    }
-    return 0;
-}
-
-#define FIRST_STRING(o, ...)                         \
-    first_string((o), (const char *[]){__VA_ARGS__}, \
-                 sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *))
-#define FIRST_NUMBER(o, ...)                         \
-    first_number((o), (const char *[]){__VA_ARGS__}, \
-                 sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *))
-
-static bool has_latency(struct tc_json metrics)
-{
-    struct tc_json v;
-    return tc_map_at(metrics, "request_latency/avg", &v) ||
-           tc_map_at(metrics, "request_latency/p50", &v) ||
-           tc_map_at(metrics, "request_throughput/avg", &v) || tc_map_at(metrics, "ttft/avg", &v) ||
-           tc_map_at(metrics, "time_to_first_token/avg", &v);
-}
+static const struct tc_recognition KEYS[] = {
+    {TC__AIPERF_REPEATED, TC_SNIFF_SURE, TC_OF_FILE},
+    {TC__AIPERF_SWEEP, TC_SNIFF_SURE, TC_OF_FILE},
+    {LATENCY("records/"), TC_SNIFF_SURE, TC_OF_FILE},
+    {"aiperf_version?, " LATENCY(""), TC_SNIFF_SURE, TC_OF_FILE},
+    {LATENCY(""), TC_SNIFF_LIKELY, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
 
 static int sniff(const struct tc_result_input *in)
 {
-    if (in->form == TC_RESULT_TEXT) {
-        return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
-    }
-    struct tc_json records;
-    if (tc__aiperf_is_sweep(in->root)) {
-        return TC_SNIFF_SURE;
-    }
-    if (tc_json_get(in->root, TC_LIT("records"), &records) && has_latency(records)) {
-        return TC_SNIFF_SURE;
-    }
-    if (!has_latency(in->root)) {
-        return TC_SNIFF_NO;
-    }
-    return tc_serving_has(in->root, "aiperf_version") ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
+    return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
 }
+
+static const struct tc_fact FACTS[] = {
+    TC_FACT("input_config/endpoint/model_names/0|input_config/models/items/0/name|"
+            "input_config/models/0/name|input_config/models/0|input_config/model",
+            WORKLOAD, MODEL),
+    TC_FACT("input_config/endpoint/type|input_config/endpoint/endpoint_type", WORKLOAD, PROTOCOL),
+    TC_FACTS_END,
+};
 
 /* A length that was not asked for, but that all requests had. */
 static double same_length(struct tc_json metrics, const char *min, const char *max)
@@ -80,21 +51,20 @@ static double same_length(struct tc_json metrics, const char *min, const char *m
 static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics)
 {
     struct tc_serving_point p = {
-        .input_tokens = FIRST_NUMBER(
-            o, "input_config/input/prompt/input_tokens/mean",
-            "input_config/dataset/prompts/isl/mean", "input_config/dataset/prompts/isl",
-            "input_config/datasets/0/prompts/isl/mean", "input_config/datasets/0/prompts/isl/value",
-            "input_config/datasets/0/prompts/isl"),
-        .output_tokens = FIRST_NUMBER(
-            o, "input_config/input/prompt/output_tokens/mean",
-            "input_config/dataset/prompts/osl/mean", "input_config/dataset/prompts/osl",
-            "input_config/datasets/0/prompts/osl/mean", "input_config/datasets/0/prompts/osl/value",
-            "input_config/datasets/0/prompts/osl"),
-        .dataset = FIRST_STRING(o, "input_config/input/public_dataset",
-                                "input_config/input/custom_dataset_type",
-                                "input_config/dataset/type", "input_config/datasets/0/dataset",
-                                "input_config/datasets/0/format", "input_config/datasets/0/type"),
+        .dataset = tc_map_string_at(
+            o, "input_config/input/public_dataset|input_config/input/custom_dataset_type|"
+               "input_config/dataset/type|input_config/datasets/0/dataset|"
+               "input_config/datasets/0/format|input_config/datasets/0/type"),
     };
+#define LENGTH(long, short)                                                                                                                                                                           \
+    "input_config/input/prompt/" long "/mean|input_config/dataset/prompts/" short "/mean|input_"                                                                                                      \
+                                                                                  "config/"                                                                                                           \
+                                                                                  "dataset/"                                                                                                          \
+                                                                                  "prompts/" short "|input_config/datasets/0/prompts/" short "/mean|input_config/datasets/0/prompts/" short "/value|" \
+                                                                                                                                                                                            "input_config/datasets/0/prompts/" short
+    (void)tc_map_number_at(o, LENGTH("input_tokens", "isl"), &p.input_tokens);
+    (void)tc_map_number_at(o, LENGTH("output_tokens", "osl"), &p.output_tokens);
+#undef LENGTH
     if (p.input_tokens == 0) {
         p.input_tokens =
             same_length(metrics, "input_sequence_length/min", "input_sequence_length/max");
@@ -139,40 +109,27 @@ static bool find_phase(struct tc_json o, struct tc_json *out)
     return count == 1;
 }
 
-static void tell_config(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
+static void tell_config(struct tc_result_row *row, struct tc_json o)
 {
-    double concurrency =
-        FIRST_NUMBER(o, "input_config/loadgen/concurrency", "input_config/runtime/concurrency",
-                     "input_config/load/concurrency");
-    double rate =
-        FIRST_NUMBER(o, "input_config/loadgen/request_rate", "input_config/load/request_rate");
+    double concurrency = 0;
+    double rate = 0;
     struct tc_json phase;
+    (void)tc_map_number_at(o,
+                           "input_config/loadgen/concurrency|input_config/runtime/concurrency|"
+                           "input_config/load/concurrency",
+                           &concurrency);
+    (void)tc_map_number_at(o, "input_config/loadgen/request_rate|input_config/load/request_rate",
+                           &rate);
     if (find_phase(o, &phase)) {
         (void)tc_map_number_at(phase, "concurrency", &concurrency);
         (void)tc_map_number_at(phase, "rate", &rate);
     }
-    if (concurrency > 0) {
-        tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
-    }
-    if (rate > 0) {
-        tc_result_real(row, TC_SERVING_REQUEST_RATE, rate, NULL);
-    }
-    if (concurrency > 0 || rate > 0) {
-        tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
-                            rate > 0 ? TC_LIT("open_loop") : TC_LIT("closed_loop"));
-    }
-    tc_result_fact_text(
-        r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL,
-        FIRST_STRING(o, "input_config/endpoint/model_names/0", "input_config/models/items/0/name",
-                     "input_config/models/0/name", "input_config/models/0", "input_config/model"));
-    tc_result_fact_text(
-        r, TC_TABLE_WORKLOAD, TC_WORKLOAD_PROTOCOL,
-        FIRST_STRING(o, "input_config/endpoint/type", "input_config/endpoint/endpoint_type"));
+    tc_serving_asked(row, concurrency, rate);
 }
 
 /* Failures: where they are not a metric, from the summary of errors, which is empty without any.
  * Where they are, both must agree. */
-static void count_errors(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
+static void count_errors(struct tc_result_row *row, struct tc_json o)
 {
     struct tc_json summary;
     if (row == NULL || !tc_json_get(o, TC_LIT("error_summary"), &summary) ||
@@ -192,7 +149,7 @@ static void count_errors(struct tc_result *r, struct tc_result_row *row, struct 
     if (tc_result_known(row, TC_SERVING_ERRORS)) {
         int64_t told = tc_result_get_int(row, TC_SERVING_ERRORS);
         if (errors > 0 && errors != told) {
-            tc_result_note(r, true, "/error_summary", "error_request_count",
+            tc_result_note(row->result, true, "/error_summary", "error_request_count",
                            "error_request_count is %" PRId64
                            ", and the counts of error_summary make %" PRId64,
                            told, errors);
@@ -200,8 +157,8 @@ static void count_errors(struct tc_result *r, struct tc_result_row *row, struct 
         return;
     }
     tc_result_int(row, TC_SERVING_ERRORS, errors,
-                  tc_result_define(r, "error_summary.count", "errors", "requests", "requests",
-                                   "the sum over the kinds of errors"));
+                  tc_result_define(row->result, "error_summary.count", "errors", "requests",
+                                   "requests", "the sum over the kinds of errors"));
 }
 
 /* A moment in nanoseconds, written as a double. */
@@ -227,25 +184,29 @@ static void tell_times(struct tc_result *r, struct tc_result_row *row, struct tc
         started = tc_serving_iso_time(r, TC_EMPTY, "start_time", tc_map_string_at(o, "start_time"));
         ended = tc_serving_iso_time(r, TC_EMPTY, "end_time", tc_map_string_at(o, "end_time"));
     }
-    tc_serving_times(r, row, started, ended);
+    tc_serving_times(row, started, ended);
 }
 
 static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_error *err)
 {
+    if (tc__aiperf_is_sweep(o)) {
+        return tc__aiperf_read_sweep(r, o, err);
+    }
     struct tc_json metrics = o;
     (void)tc_json_get(o, TC_LIT("records"), &metrics);
     const char *where = metrics.at == o.at ? "" : "/records";
     struct tc_result_row *row = tc_result_add(r, TC_TABLE_SERVING, "%s", where);
     struct tc_serving_point p = point_of(o, metrics);
-    struct tc_slice point = tc_serving_set_point(r, row, &p);
-    tc_metrics_map(r, row, point, metrics, true);
-    count_errors(r, row, o);
-    tc_metrics_requests(r, row);
+    struct tc_slice point = tc_serving_set_point(row, &p);
+    tc_metrics_map(row, point, metrics, true);
+    count_errors(row, o);
+    tc_metrics_requests(row);
     /* Other tools copy the summary without the counts. */
-    if (row != NULL && tc_result_known(row, TC_SERVING_COMPLETED)) {
+    if (tc_result_known(row, TC_SERVING_COMPLETED)) {
         TC_TRY(tc_serving_require_completed(row, "request_count", err));
     }
-    tell_config(r, row, o);
+    tell_config(row, o);
+    tc_map_facts(r, o, FACTS);
     tell_times(r, row, o, metrics);
     struct tc_serving_common common = {0};
     tc_serving_common_add(&common, &p);
@@ -261,35 +222,25 @@ static tc_status read_summary(struct tc_result *r, struct tc_json o, struct tc_e
     return TC_OK;
 }
 
+static tc_status read_csv(struct tc_result *r, struct tc_json root, struct tc_error *err)
+{
+    return tc_map_has(root, LATENCY(""))
+               ? read_summary(r, root, err)
+               : tc_fail(err, TC_E_MALFORMED, 0,
+                         "no 'Request Latency' and no 'Time to First Token' in the table");
+}
+
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
-    if (in->form != TC_RESULT_TEXT && tc__aiperf_is_sweep(in->root)) {
-        return tc__aiperf_read_sweep(r, in->root, err);
-    }
-    if (in->form != TC_RESULT_TEXT) {
-        return read_summary(r, in->root, err);
-    }
-    char *json = NULL;
-    size_t len = 0;
-    struct tc_json root;
-    TC_TRY(tc_metrics_csv(in->bytes, &json, &len, err));
-    tc_status status = tc_json_parse(in->parser, tc_slice_make(json, len), &root, err);
-    if (status == TC_OK && !has_latency(root)) {
-        status = tc_fail(err, TC_E_MALFORMED, 0,
-                         "no 'Request Latency' and no 'Time to First Token' in the table");
-    }
-    if (status == TC_OK) {
-        status = read_summary(r, root, err);
-    }
-    free(json);
-    return status;
+    return tc_metrics_read(in, r, in->form == TC_RESULT_TEXT ? read_csv : read_summary, err);
 }
 
 const struct tc_reader tc_reader_aiperf = {
     .name = "aiperf",
     .summary = "AIPerf: profile_export_aiperf.json or .csv, or a sweep's summary",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_TEXT,
+    .keys = KEYS,
     .sniff = sniff,
     .read = read_file,
 };

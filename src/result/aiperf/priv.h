@@ -10,6 +10,10 @@
 
 #include "result/map_metrics.h"
 
+/* Several runs of one combination: their metrics stand at the top. */
+#define TC__AIPERF_REPEATED "metadata/aggregation_type=confidence, metrics{}"
+#define TC__AIPERF_SWEEP "per_combination_metrics/0/metrics{}"
+
 bool tc__aiperf_is_sweep(struct tc_json root);
 TC_CHECKED tc_status tc__aiperf_read_sweep(struct tc_result *r, struct tc_json root,
                                            struct tc_error *err);

@@ -11,6 +11,7 @@
 #include "result/stats_priv.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,19 +40,11 @@ struct requests {
     bool left_out; /* more metrics than SERIES_MAX */
 };
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json o = tc_result_first(in);
-    struct tc_json v;
-    if (!tc_map_at(o, "metadata", &v) || !tc_json_get(o, TC_LIT("metrics"), &v) ||
-        tc_json_type(v) != TC_JSON_OBJECT) {
-        return TC_SNIFF_NO;
-    }
-    bool its_own = tc_map_at(o, "metadata/worker_id", &v) ||
-                   tc_map_at(o, "metadata/request_start_ns", &v) ||
-                   tc_map_at(o, "metadata/timestamp_ns", &v);
-    return its_own ? TC_SNIFF_SURE : TC_SNIFF_NO;
-}
+static const struct tc_recognition KEYS[] = {
+    {"metadata, metrics{}, metadata/worker_id|metadata/request_start_ns|metadata/timestamp_ns",
+     TC_SNIFF_SURE, TC_OF_FIRST},
+    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
+};
 
 /* ---- collecting ---- */
 
@@ -127,9 +120,9 @@ static void push_metrics(struct requests *q, struct tc_json metrics)
     }
 }
 
-static bool first_time(struct tc_json o, const char *a, const char *b, int64_t *out)
+static bool first_time(struct tc_json o, const char *paths, int64_t *out)
 {
-    return (tc_map_int_at(o, a, out) || tc_map_int_at(o, b, out)) && *out > 0 && *out < TC_TIME_MAX;
+    return tc_map_int_at(o, paths, out) && *out > 0 && *out < TC_TIME_MAX;
 }
 
 /* The span of the measurement is that of the requests that succeeded. */
@@ -138,10 +131,10 @@ static void take_times(struct requests *q, struct tc_json o)
     int64_t start = 0;
     int64_t end = 0;
     double latency_ms = 0;
-    if (!first_time(o, "metadata/request_start_ns", "metadata/timestamp_ns", &start)) {
+    if (!first_time(o, "metadata/request_start_ns|metadata/timestamp_ns", &start)) {
         return;
     }
-    if (!first_time(o, "metadata/request_end_ns", "metrics/max_response_timestamp/value", &end) &&
+    if (!first_time(o, "metadata/request_end_ns|metrics/max_response_timestamp/value", &end) &&
         tc_map_number_at(o, "metrics/request_latency/value", &latency_ms) && latency_ms >= 0 &&
         latency_ms < 1e12) {
         end = start + (int64_t)(latency_ms * 1e6);
@@ -156,8 +149,7 @@ static void take_times(struct requests *q, struct tc_json o)
 
 static void take_request(struct requests *q, struct tc_json o)
 {
-    struct tc_slice phase = tc_map_string_at(o, "metadata/benchmark_phase");
-    phase = phase.len > 0 ? phase : tc_map_string_at(o, "metadata/credit_phase");
+    struct tc_slice phase = tc_map_string_at(o, "metadata/benchmark_phase|metadata/credit_phase");
     struct tc_json v;
     if (tc_slice_eq(phase, TC_LIT("warmup"))) {
         return;
@@ -191,60 +183,48 @@ static double deviation_of(const struct series *s, double mean)
     return sqrt(sum / (double)s->stats.count);
 }
 
-static void put_stat(struct tc_result *r, struct tc_result_row *row, size_t column,
-                     const struct series *s, const char *statistic, const char *measures,
-                     const char *unit, double value)
+static void put_stat(struct tc_result_row *row, size_t column, const struct series *s,
+                     const char *statistic, const char *measures, const char *unit, double value)
 {
     char field[SERIES_NAME_MAX + 16];
-    struct tc_buf b = tc_buf_make(field, sizeof field - 1);
-    tc_buf_str(&b, tc_slice_cstr(s->name));
-    tc_buf_char(&b, '.');
-    tc_buf_str(&b, tc_slice_cstr(statistic));
-    field[b.len] = '\0';
-    tc_map_put(r, row, column, value, unit, field, measures, NOTE_COMPUTED);
+    (void)snprintf(field, sizeof field, "%s.%s", s->name, statistic);
+    tc_map_put(row, column, value, unit, field, measures, NOTE_COMPUTED);
 }
 
 /* A series as columns of the row, where it has some. */
-static void tell_columns(struct tc_result *r, struct tc_result_row *row, struct series *s)
+static void tell_columns(struct tc_result_row *row, struct series *s)
 {
-    static const struct {
-        const char *name;
-        double p;
-    } PERCENTILES[] = {{"p50", 0.50}, {"p90", 0.90}, {"p95", 0.95}, {"p99", 0.99}};
     const struct tc_map_dist *dist = tc_metrics_dist(tc_slice_cstr(s->name));
-    if (dist == NULL || row == NULL || tc_result_known(row, dist->column)) {
+    if (dist == NULL || tc_result_known(row, dist->column)) {
         return;
     }
     const char *unit = s->unit[0] == '\0' ? "ms" : s->unit;
+    const char *measures = tc_map_measures(dist->column);
     double mean = tc__stats_mean(&s->stats);
-    put_stat(r, row, dist->column, s, "avg", dist->measures, unit, mean);
-    for (size_t i = 0; i < TC_COUNT(PERCENTILES); i++) {
-        put_stat(r, row, dist->column + 1 + i, s, PERCENTILES[i].name, dist->measures, unit,
-                 tc__stats_percentile(&s->stats, PERCENTILES[i].p));
+    for (size_t i = TC_STAT_MEAN; i <= TC_STAT_P99; i++) {
+        put_stat(row, dist->column + i, s, i == TC_STAT_MEAN ? "avg" : tc_stat_names[i], measures,
+                 unit, i == TC_STAT_MEAN ? mean : tc__stats_at(&s->stats, (enum tc_stat)i));
     }
     if (dist->std_column != TC_MAP_NO_COLUMN) {
-        put_stat(r, row, dist->std_column, s, "std", dist->measures, unit, deviation_of(s, mean));
+        put_stat(row, dist->std_column, s, "std", measures, unit, deviation_of(s, mean));
     }
 }
 
-static void tell_slice(struct tc_result *r, const struct tc_result_row *serving, struct series *s)
+static void tell_slice(const struct tc_result_row *serving, struct series *s)
 {
-    struct tc_result_row *row = tc_result_add(r, TC_TABLE_SLICE, "%.*s", TC_FMT(serving->where));
-    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(s->name));
-    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(s->unit));
-    tc_result_text(row, TC_SLICE_POINT, tc_result_get_text(serving, TC_SERVING_WORKLOAD_POINT));
     const struct tc_map_dist *dist = tc_metrics_dist(tc_slice_cstr(s->name));
-    const char *measures = dist == NULL ? s->name : dist->measures;
-    if (row != NULL) {
-        tc__stats_slice(
-            &s->stats, row,
-            tc_result_define(r, s->name, measures, s->source_unit, s->unit, NOTE_COMPUTED));
-    }
+    struct tc_result_row *row =
+        tc_map_add_slice(serving->result, serving->where,
+                         tc_result_get_text(serving, TC_SERVING_WORKLOAD_POINT), s->name, s->unit);
+    tc__stats_slice(&s->stats, row,
+                    tc_result_define(serving->result, s->name,
+                                     dist == NULL ? s->name : tc_map_measures(dist->column),
+                                     s->source_unit, s->unit, NOTE_COMPUTED));
 }
 
 /* A sum over the requests, and its rate over the span. */
-static void tell_total(struct tc_result *r, struct tc_result_row *row, const struct requests *q,
-                       const char *name, size_t total_column, size_t rate_column, double seconds)
+static void tell_total(struct tc_result_row *row, const struct requests *q, const char *name,
+                       size_t total_column, size_t rate_column, double seconds)
 {
     for (size_t i = 0; i < q->series_count; i++) {
         const struct series *s = &q->series[i];
@@ -252,9 +232,9 @@ static void tell_total(struct tc_result *r, struct tc_result_row *row, const str
             continue;
         }
         double total = sum_of(s);
-        put_stat(r, row, total_column, s, "sum", "tokens", "tokens", total);
+        put_stat(row, total_column, s, "sum", "tokens", "tokens", total);
         if (seconds > 0) {
-            put_stat(r, row, rate_column, s, "sum/duration", "token_throughput", "tokens/s",
+            put_stat(row, rate_column, s, "sum/duration", "token_throughput", "tokens/s",
                      total / seconds);
         }
         return;
@@ -278,11 +258,11 @@ static void tell_counts(struct tc_result *r, struct tc_result_row *row, const st
                        tc_result_define(r, "lines/duration", "request_throughput", "requests/s",
                                         "requests/s", NOTE_COMPUTED));
     }
-    tell_total(r, row, q, "input_sequence_length", TC_SERVING_INPUT_TOKENS,
+    tell_total(row, q, "input_sequence_length", TC_SERVING_INPUT_TOKENS,
                TC_SERVING_INPUT_TOKENS_PER_S, seconds);
-    tell_total(r, row, q, "output_sequence_length", TC_SERVING_OUTPUT_TOKENS,
+    tell_total(row, q, "output_sequence_length", TC_SERVING_OUTPUT_TOKENS,
                TC_SERVING_OUTPUT_TOKENS_PER_S, seconds);
-    tc_serving_times(r, row, q->first_ns, q->last_ns);
+    tc_serving_times(row, q->first_ns, q->last_ns);
 }
 
 /* ---- the file ---- */
@@ -333,12 +313,12 @@ static void tell(struct tc_result *r, struct requests *q)
         .input_tokens = same_value(q, "input_sequence_length"),
         .output_tokens = same_value(q, "output_sequence_length"),
     };
-    (void)tc_serving_set_point(r, row, &p);
+    (void)tc_serving_set_point(row, &p);
     tell_counts(r, row, q);
     for (size_t i = 0; row != NULL && i < q->series_count; i++) {
         if (q->series[i].stats.count > 0) {
-            tell_columns(r, row, &q->series[i]);
-            tell_slice(r, row, &q->series[i]);
+            tell_columns(row, &q->series[i]);
+            tell_slice(row, &q->series[i]);
         }
     }
     if (q->left_out) {
@@ -375,6 +355,6 @@ const struct tc_reader tc_reader_aiperf_requests = {
     .name = "aiperf-requests",
     .summary = "AIPerf: profile_export.jsonl, one request a line",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_file,
 };

@@ -8,19 +8,9 @@
 #define POINT_MAX 256
 #define NOTE_MEAN "the mean over several runs"
 
-/* Several runs of one combination: their metrics stand at the top. */
-static bool is_repeated(struct tc_json root)
-{
-    struct tc_json metrics;
-    return tc_slice_eq(tc_map_string_at(root, "metadata/aggregation_type"), TC_LIT("confidence")) &&
-           tc_map_at(root, "metrics", &metrics) && tc_json_type(metrics) == TC_JSON_OBJECT;
-}
-
 bool tc__aiperf_is_sweep(struct tc_json root)
 {
-    struct tc_json metrics;
-    return is_repeated(root) || (tc_map_at(root, "per_combination_metrics/0/metrics", &metrics) &&
-                                 tc_json_type(metrics) == TC_JSON_OBJECT);
+    return tc_map_has(root, TC__AIPERF_REPEATED) || tc_map_has(root, TC__AIPERF_SWEEP);
 }
 
 /* "phases.profiling.concurrency" is concurrency. */
@@ -71,9 +61,8 @@ static struct tc_serving_point tell_parameters(struct tc_result_row *row, struct
 /* The column behind a latency's mean for "p99", or TC_MAP_NO_COLUMN. */
 static size_t column_of(const struct tc_map_dist *dist, struct tc_slice statistic)
 {
-    static const char *const NAMES[] = {"avg", "p50", "p90", "p95", "p99"};
-    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
-        if (tc_slice_eq(statistic, tc_slice_cstr(NAMES[i]))) {
+    for (size_t i = TC_STAT_MEAN; i <= TC_STAT_P99; i++) {
+        if (tc_slice_eq(statistic, tc_slice_cstr(i == TC_STAT_MEAN ? "avg" : tc_stat_names[i]))) {
             return dist->column + i;
         }
     }
@@ -81,9 +70,11 @@ static size_t column_of(const struct tc_map_dist *dist, struct tc_slice statisti
 }
 
 /* "time_to_first_token_p99": {"mean": ..., "unit": "ms"}. */
-static void put_flat(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                     struct tc_slice key, struct tc_json metric, double mean)
+static void put_flat(struct tc_result_row *row, struct tc_slice point, struct tc_slice key,
+                     struct tc_json metric, double mean)
+
 {
+    struct tc_result *r = row->result;
     struct tc_slice unit = tc_map_string_at(metric, "unit");
     size_t at = key.len;
     while (at > 0 && key.ptr[at - 1] != '_') {
@@ -96,38 +87,32 @@ static void put_flat(struct tc_result *r, struct tc_result_row *row, struct tc_s
     const struct tc_map_dist *dist = tc_metrics_dist(name);
     size_t column = dist == NULL ? TC_MAP_NO_COLUMN : column_of(dist, statistic);
     if (column != TC_MAP_NO_COLUMN) {
-        tc_map_put(r, row, column, mean, unit.len > 0 ? tc_result_cstr(r, unit) : "ms", field,
-                   dist->measures, NOTE_MEAN);
+        tc_map_put(row, column, mean, unit.len > 0 ? tc_result_cstr(r, unit) : "ms", field,
+                   tc_map_measures(dist->column), NOTE_MEAN);
         return;
     }
     bool average = tc_slice_eq(statistic, TC_LIT("avg"));
-    if ((average && tc_metrics_put(r, row, name, unit, &mean, field, NOTE_MEAN)) ||
-        tc_metrics_put(r, row, key, unit, &mean, field, NOTE_MEAN)) {
+    if ((average && tc_metrics_put(row, name, unit, &mean, field, NOTE_MEAN)) ||
+        tc_metrics_put(row, key, unit, &mean, field, NOTE_MEAN)) {
         return;
     }
-    const char *source = tc_result_cstr(r, unit);
-    const char *stored = source;
-    double factor = 1;
-    (void)tc_map_unit(unit, &stored, &factor);
-    tc_map_slice_value(r, row->where, point, tc_result_cstr(r, key), "of several runs", source,
-                       stored, factor == 1 ? mean : mean * factor, NOTE_MEAN);
+    tc_map_slice_number(r, row->where, point, tc_result_cstr(r, key), "of several runs",
+                        tc_result_cstr(r, unit), mean, NOTE_MEAN);
 }
 
-static void read_metrics(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                         struct tc_json metrics)
+static void read_metrics(struct tc_result_row *row, struct tc_slice point, struct tc_json metrics)
 {
     /* The deviation is that of the runs: none, of one. */
-    tc_metrics_map(r, row, point, metrics, false);
+    tc_metrics_map(row, point, metrics, false);
     struct tc_json_iter it = tc_json_iter_make(metrics);
     struct tc_slice key;
     struct tc_json metric;
     struct tc_json v;
     double mean = 0;
     while (row != NULL && tc_json_iter_next(&it, &key, &metric)) {
-        bool one_run = tc_map_at(metric, "avg", &v) || tc_map_at(metric, "p50", &v) ||
-                       tc_map_at(metric, "p99", &v);
+        bool one_run = tc_map_at(metric, "avg|p50|p99", &v);
         if (!one_run && !tc_metrics_is_time(key) && tc_map_number_at(metric, "mean", &mean)) {
-            put_flat(r, row, point, key, metric, mean);
+            put_flat(row, point, key, metric, mean);
         }
     }
 }
@@ -144,13 +129,13 @@ static tc_status read_combination(struct tc_result *r, struct tc_json one, const
     if (row != NULL && tc_map_at(one, "parameters", &parameters)) {
         p = tell_parameters(row, parameters, &more);
     }
-    struct tc_slice point = tc_serving_set_point(r, row, &p);
+    struct tc_slice point = tc_serving_set_point(row, &p);
     tc_serving_common_add(common, &p);
     if (tc_map_at(one, "metrics", &metrics)) {
-        read_metrics(r, row, point, metrics);
+        read_metrics(row, point, metrics);
     }
-    tc_metrics_requests(r, row);
-    if (row != NULL && tc_result_known(row, TC_SERVING_COMPLETED)) {
+    tc_metrics_requests(row);
+    if (tc_result_known(row, TC_SERVING_COMPLETED)) {
         TC_TRY(tc_serving_require_completed(row, "request_count", err));
     }
     return TC_OK;
@@ -161,7 +146,7 @@ static tc_status read_combinations(struct tc_result *r, struct tc_json root,
 {
     struct tc_json list;
     struct tc_json one;
-    if (is_repeated(root)) {
+    if (tc_map_has(root, TC__AIPERF_REPEATED)) {
         return read_combination(r, root, "", common, err);
     }
     if (!tc_map_at(root, "per_combination_metrics", &list)) {
@@ -186,8 +171,7 @@ tc_status tc__aiperf_read_sweep(struct tc_result *r, struct tc_json root, struct
     TC_TRY(read_combinations(r, root, &common, err));
     tc_serving_common_tell(r, &common);
     struct tc_json failed;
-    bool incomplete = tc_map_at(root, "failed_runs/0", &failed) ||
-                      tc_map_at(root, "metadata/failed_runs/0", &failed);
+    bool incomplete = tc_map_at(root, "failed_runs/0|metadata/failed_runs/0", &failed);
     if (incomplete) {
         tc_result_note(r, false, "", "failed_runs", "some of the runs failed");
     }

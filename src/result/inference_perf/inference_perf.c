@@ -24,104 +24,99 @@
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
               [TC_STAT_P50] = {"median", "p50"},
-              [TC_STAT_P90] = {"p90"},
-              [TC_STAT_P95] = {"p95"},
-              [TC_STAT_P99] = {"p99"},
+              TC_STYLE_P90_P99,
               [TC_STAT_MIN] = {"min"},
               [TC_STAT_MAX] = {"max"}},
 };
 
-#define NONE TC_MAP_NO_COLUMN
+#define AT "successes/"
+#define LATENCY "successes/latency/"
+#define FAILED "of requests that failed"
 
 static const struct tc_map_dist DISTS[] = {
-    {"successes/latency/time_to_first_token", TC_SERVING_TTFT_MEAN, NONE, "s", "ttft", NULL,
-     "time_to_first_token"},
-    {"successes/latency/time_per_output_token", TC_SERVING_TPOT_MEAN, NONE, "s", "tpot", NOTE_TPOT,
-     "time_per_output_token"},
-    {"successes/latency/inter_token_latency", TC_SERVING_ITL_MEAN, NONE, "s", "itl", NOTE_ITL,
-     "inter_token_latency"},
-    {"successes/latency/request_latency", TC_SERVING_E2E_MEAN, NONE, "s", "e2e", NULL,
-     "request_latency"},
-    {"successes/latency/normalized_time_per_output_token", NONE, NONE, "s", "normalized_tpot",
-     NOTE_NTPOT, "normalized_time_per_output_token"},
-    {"successes/prompt_len", NONE, NONE, "tokens", "input_tokens_per_request", NULL, "prompt_len"},
-    {"successes/prompt_tokens", NONE, NONE, "tokens", "input_tokens_per_request", NULL,
-     "prompt_tokens"},
-    {"successes/output_len", NONE, NONE, "tokens", "output_tokens_per_request",
-     "counted by the client's tokenizer", "output_len"},
-    {"successes/output_tokens", NONE, NONE, "tokens", "output_tokens_per_request",
-     "as the server says", "output_tokens"},
-    {"successes/request_size_bytes", NONE, NONE, "bytes", "request_size", NULL,
-     "request_size_bytes"},
-    {"successes/image/count", NONE, NONE, "count", "images_per_request", NULL, "image_count"},
-    {"successes/image/pixels", NONE, NONE, "pixels", "image_pixels", NULL, "image_pixels"},
-    {"successes/image/bytes", NONE, NONE, "bytes", "image_bytes", NULL, "image_bytes"},
-    {"successes/image/aspect_ratio", NONE, NONE, "ratio", "image_aspect", NULL,
-     "image_aspect_ratio"},
-    {"successes/video/count", NONE, NONE, "count", "videos_per_request", NULL, "video_count"},
-    {"successes/video/frames", NONE, NONE, "count", "video_frames", NULL, "video_frames"},
-    {"successes/video/pixels", NONE, NONE, "pixels", "video_pixels", NULL, "video_pixels"},
-    {"successes/video/bytes", NONE, NONE, "bytes", "video_bytes", NULL, "video_bytes"},
-    {"successes/video/aspect_ratio", NONE, NONE, "ratio", "video_aspect", NULL,
-     "video_aspect_ratio"},
-    {"successes/audio/count", NONE, NONE, "count", "audios_per_request", NULL, "audio_count"},
-    {"successes/audio/seconds", NONE, NONE, "s", "audio_length", NULL, "audio_seconds"},
-    {"successes/audio/bytes", NONE, NONE, "bytes", "audio_bytes", NULL, "audio_bytes"},
-    {"failures/request_latency", NONE, NONE, "s", "e2e_of_failed", "of requests that failed",
-     "failures.request_latency"},
-    {"failures/prompt_len", NONE, NONE, "tokens", "input_tokens_of_failed",
-     "of requests that failed", "failures.prompt_len"},
-    {"load_summary/schedule_delay", NONE, NONE, "s", "schedule_delay",
-     "when a request was sent - when it was due; negative: early", "schedule_delay"},
+    TC_DIST(LATENCY "time_to_first_token", TTFT, "s", NULL, "time_to_first_token"),
+    TC_DIST(LATENCY "time_per_output_token", TPOT, "s", NOTE_TPOT, "time_per_output_token"),
+    TC_DIST(LATENCY "inter_token_latency", ITL, "s", NOTE_ITL, "inter_token_latency"),
+    TC_DIST(LATENCY "request_latency", E2E, "s", NULL, "request_latency"),
+    TC_DIST_SLICE(LATENCY "normalized_time_per_output_token", "s", "normalized_tpot", NOTE_NTPOT,
+                  "normalized_time_per_output_token"),
+    TC_DIST_SLICE(AT "prompt_len", "tokens", "input_tokens_per_request", NULL, "prompt_len"),
+    TC_DIST_SLICE(AT "prompt_tokens", "tokens", "input_tokens_per_request", NULL, "prompt_tokens"),
+    TC_DIST_SLICE(AT "output_len", "tokens", "output_tokens_per_request",
+                  "counted by the client's tokenizer", "output_len"),
+    TC_DIST_SLICE(AT "output_tokens", "tokens", "output_tokens_per_request", "as the server says",
+                  "output_tokens"),
+    TC_DIST_SLICE(AT "request_size_bytes", "bytes", "request_size", NULL, "request_size_bytes"),
+    TC_DIST_SLICE(AT "image/count", "count", "images_per_request", NULL, "image_count"),
+    TC_DIST_SLICE(AT "image/pixels", "pixels", "image_pixels", NULL, "image_pixels"),
+    TC_DIST_SLICE(AT "image/bytes", "bytes", "image_bytes", NULL, "image_bytes"),
+    TC_DIST_SLICE(AT "image/aspect_ratio", "ratio", "image_aspect", NULL, "image_aspect_ratio"),
+    TC_DIST_SLICE(AT "video/count", "count", "videos_per_request", NULL, "video_count"),
+    TC_DIST_SLICE(AT "video/frames", "count", "video_frames", NULL, "video_frames"),
+    TC_DIST_SLICE(AT "video/pixels", "pixels", "video_pixels", NULL, "video_pixels"),
+    TC_DIST_SLICE(AT "video/bytes", "bytes", "video_bytes", NULL, "video_bytes"),
+    TC_DIST_SLICE(AT "video/aspect_ratio", "ratio", "video_aspect", NULL, "video_aspect_ratio"),
+    TC_DIST_SLICE(AT "audio/count", "count", "audios_per_request", NULL, "audio_count"),
+    TC_DIST_SLICE(AT "audio/seconds", "s", "audio_length", NULL, "audio_seconds"),
+    TC_DIST_SLICE(AT "audio/bytes", "bytes", "audio_bytes", NULL, "audio_bytes"),
+    TC_DIST_SLICE("failures/request_latency", "s", "e2e_of_failed", FAILED,
+                  "failures.request_latency"),
+    TC_DIST_SLICE("failures/prompt_len", "tokens", "input_tokens_of_failed", FAILED,
+                  "failures.prompt_len"),
+    TC_DIST_SLICE("load_summary/schedule_delay", "s", "schedule_delay",
+                  "when a request was sent - when it was due; negative: early", "schedule_delay"),
 };
 
-static const struct tc_map_value VALUES[] = {
-    {"load_summary/count", TC_SERVING_REQUESTS, "requests", "requests", NULL},
-    {"successes/count", TC_SERVING_COMPLETED, "requests", "completed", NULL},
-    {"failures/count", TC_SERVING_ERRORS, "requests", "errors", NULL},
-    {"benchmark_time_seconds", TC_SERVING_DURATION_S, "s", "duration",
-     "first request sent to last one ended"},
-    {"successes/throughput/requests_per_sec", TC_SERVING_REQUESTS_PER_S, "requests/s",
-     "request_throughput", NULL},
-    {"successes/throughput/output_tokens_per_sec", TC_SERVING_OUTPUT_TOKENS_PER_S, "tokens/s",
-     "output_throughput", NULL},
-    {"successes/throughput/input_tokens_per_sec", TC_SERVING_INPUT_TOKENS_PER_S, "tokens/s",
-     "input_throughput", NULL},
-    {"successes/throughput/total_tokens_per_sec", TC_SERVING_TOTAL_TOKENS_PER_S, "tokens/s",
-     "total_throughput", NULL},
-    {"successes/prompt_tokens/total", TC_SERVING_INPUT_TOKENS, "tokens", "input_tokens", NULL},
-    {"successes/output_tokens/total", TC_SERVING_OUTPUT_TOKENS, "tokens", "output_tokens", NULL},
-    {"successes/goodput_metrics/request_goodput", TC_SERVING_GOODPUT, "requests/s", "goodput",
-     "requests that met every objective of the configuration"},
+static const struct tc_fact FACTS[] = {
+    TC_VALUE("load_summary/count", REQUESTS),
+    TC_VALUE(AT "count", COMPLETED),
+    TC_VALUE("failures/count", ERRORS),
+    TC_VALUE_NOTED("benchmark_time_seconds", DURATION_S, "first request sent to last one ended"),
+    TC_VALUE(AT "throughput/requests_per_sec", REQUESTS_PER_S),
+    TC_VALUE(AT "throughput/output_tokens_per_sec", OUTPUT_TOKENS_PER_S),
+    TC_VALUE(AT "throughput/input_tokens_per_sec", INPUT_TOKENS_PER_S),
+    TC_VALUE(AT "throughput/total_tokens_per_sec", TOTAL_TOKENS_PER_S),
+    TC_VALUE(AT "prompt_tokens/total", INPUT_TOKENS),
+    TC_VALUE(AT "output_tokens/total", OUTPUT_TOKENS),
+    TC_VALUE_NOTED(AT "goodput_metrics/request_goodput", GOODPUT,
+                   "requests that met every objective of the configuration"),
+    /* Single numbers without a column. */
+    TC_SINGLE_NAMED("load_summary/send_duration", "send_duration", "s", "send_duration"),
+    TC_SINGLE_NAMED("load_summary/achieved_rate", "achieved_rate", "requests/s", "send_rate"),
+    TC_SINGLE_NAMED(AT "prompt_tokens/cached", "prompt_tokens.cached", "tokens",
+                    "cached_input_tokens"),
+    TC_SINGLE_NAMED(AT "prompt_tokens/uncached", "prompt_tokens.uncached", "tokens",
+                    "uncached_input_tokens"),
+    TC_SINGLE_NAMED(AT "throughput/images_per_sec", "images_per_sec", "images/s",
+                    "image_throughput"),
+    TC_SINGLE_NAMED(AT "throughput/videos_per_sec", "videos_per_sec", "videos/s",
+                    "video_throughput"),
+    TC_SINGLE_NAMED(AT "throughput/audios_per_sec", "audios_per_sec", "audios/s",
+                    "audio_throughput"),
+    TC_SINGLE_NAMED(AT "goodput_metrics/goodput_percentage", "goodput_percentage", "%",
+                    "goodput_share"),
+    TC_SINGLE_NAMED(AT "goodput_metrics/token_goodput", "token_goodput", "tokens/s",
+                    "token_goodput"),
+    TC_SINGLE_NAMED(AT "token_count_mismatches", "token_count_mismatches", "requests",
+                    "token_count_mismatches"),
+    TC_FACTS_END,
 };
 
-/* Single numbers without a column. */
-static const struct {
-    const char *path;
-    const char *metric;
-    const char *measures;
-    const char *unit;
-} SINGLES[] = {
-    {"load_summary/send_duration", "send_duration", "send_duration", "s"},
-    {"load_summary/achieved_rate", "achieved_rate", "send_rate", "requests/s"},
-    {"successes/prompt_tokens/cached", "prompt_tokens.cached", "cached_input_tokens", "tokens"},
-    {"successes/prompt_tokens/uncached", "prompt_tokens.uncached", "uncached_input_tokens",
-     "tokens"},
-    {"successes/throughput/images_per_sec", "images_per_sec", "image_throughput", "images/s"},
-    {"successes/throughput/videos_per_sec", "videos_per_sec", "video_throughput", "videos/s"},
-    {"successes/throughput/audios_per_sec", "audios_per_sec", "audio_throughput", "audios/s"},
-    {"successes/goodput_metrics/goodput_percentage", "goodput_percentage", "goodput_share", "%"},
-    {"successes/goodput_metrics/token_goodput", "token_goodput", "token_goodput", "tokens/s"},
-    {"successes/token_count_mismatches", "token_count_mismatches", "token_count_mismatches",
-     "requests"},
+/* Of what the server says of itself. */
+static const struct tc_fact SERVER_FACTS[] = {
+    TC_SINGLE_NAMED(AT "count", "server.count", "requests", "server_requests"),
+    TC_SINGLE_NAMED(AT "rate", "server.rate", "requests/s", "server_request_rate"),
+    TC_SINGLE_NAMED(AT "prompt_len/rate", "server.prompt_len.rate", "tokens/s",
+                    "server_input_rate"),
+    TC_SINGLE_NAMED(AT "output_len/rate", "server.output_len.rate", "tokens/s",
+                    "server_output_rate"),
+    TC_FACTS_END,
 };
 
 /* What the server says of itself. Units of the rest: see the metrics' names. */
 static const struct tc_map_dist SERVER_DISTS[] = {
-#define SERVER(name, unit, measures)                                               \
-    {                                                                              \
-        "successes/" name, NONE, NONE, unit, measures, NOTE_SERVER, "server." name \
-    }
+#define SERVER(name, unit, measures) \
+    TC_DIST_SLICE(AT name, unit, measures, NOTE_SERVER, "server." name)
     SERVER("request_latency", "s", "server_e2e"),
     SERVER("time_to_first_token", "s", "server_ttft"),
     SERVER("time_per_output_token", "s", "server_tpot"),
@@ -145,32 +140,16 @@ static const struct tc_map_dist SERVER_DISTS[] = {
 #undef SERVER
 };
 
-static bool is_object(struct tc_json root, const char *path)
-{
-    struct tc_json v;
-    return tc_map_at(root, path, &v) && tc_json_type(v) == TC_JSON_OBJECT;
-}
-
 /* A report of the server's metrics has no latencies of its own level. */
-static bool is_server(struct tc_json root)
-{
-    return !is_object(root, "successes/latency") &&
-           (is_object(root, "successes/queue_len") || is_object(root, "successes/request_latency"));
-}
+#define SERVER "!successes/latency{}, successes/queue_len{}|successes/request_latency{}"
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json v;
-    bool ours =
-        is_object(in->root, "load_summary") && is_object(in->root, "successes") &&
-        (tc_json_get(in->root, S("failures"), &v) || is_object(in->root, "successes/throughput"));
-    if (!ours) {
-        return TC_SNIFF_NO;
-    }
-    return is_object(in->root, "successes/latency") || is_server(in->root) ? TC_SNIFF_SURE
-                                                                           : TC_SNIFF_LIKELY;
-}
-
+#define OURS "load_summary{}, successes{}, failures?|successes/throughput{}"
+static const struct tc_recognition KEYS[] = {
+    {OURS ", successes/latency{}", TC_SNIFF_SURE, TC_OF_FILE},
+    {OURS ", " SERVER, TC_SNIFF_SURE, TC_OF_FILE},
+    {OURS, TC_SNIFF_LIKELY, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
 /* A length that all requests had. */
 static double only_length(struct tc_json root, const char *path)
 {
@@ -199,30 +178,14 @@ static void stage_point(struct tc_json root, struct tc_buf *b)
 
 static void read_server(struct tc_result *r, struct tc_json root)
 {
-    static const struct {
-        const char *path;
-        const char *metric;
-        const char *measures;
-        const char *unit;
-    } numbers[] = {
-        {"successes/count", "server.count", "server_requests", "requests"},
-        {"successes/rate", "server.rate", "server_request_rate", "requests/s"},
-        {"successes/prompt_len/rate", "server.prompt_len.rate", "server_input_rate", "tokens/s"},
-        {"successes/output_len/rate", "server.output_len.rate", "server_output_rate", "tokens/s"},
-    };
-    double value = 0;
     for (size_t i = 0; i < TC_COUNT(SERVER_DISTS); i++) {
         const struct tc_map_dist *d = &SERVER_DISTS[i];
-        if (is_object(root, d->path)) {
+        struct tc_json v;
+        if (tc_map_at(root, d->path, &v) && tc_json_type(v) == TC_JSON_OBJECT) {
             tc_map_slice(r, S(""), TC_EMPTY, root, &STYLE, d, d->slice);
         }
     }
-    for (size_t i = 0; i < TC_COUNT(numbers); i++) {
-        if (tc_map_number_at(root, numbers[i].path, &value)) {
-            tc_map_slice_value(r, S(""), TC_EMPTY, numbers[i].metric, numbers[i].measures,
-                               numbers[i].unit, numbers[i].unit, value, NOTE_SERVER);
-        }
-    }
+    tc_map_singles(r, TC_EMPTY, root, SERVER_FACTS, NOTE_SERVER);
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
@@ -230,9 +193,8 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 {
     struct tc_json root = in->root;
     struct tc_json load;
-    double value = 0;
     tc_result_fact_text(r, TC_TABLE_RUN, TC_RUN_WORKLOAD_TYPE, S("inference"));
-    if (is_server(root)) {
+    if (tc_map_has(root, SERVER)) {
         read_server(r, root);
         return TC_OK;
     }
@@ -248,18 +210,13 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     struct tc_buf more = tc_buf_make(data, sizeof data);
     stage_point(root, &more);
     point.more = tc_buf_slice(&more);
-    struct tc_slice text = tc_serving_set_point(r, row, &point);
-    tc_map_values(r, row, root, VALUES, TC_COUNT(VALUES));
-    tc_map_dists(r, row, text, root, &STYLE, DISTS, TC_COUNT(DISTS));
+    struct tc_slice text = tc_serving_set_point(row, &point);
+    tc_map_values(row, root, FACTS);
+    tc_map_dists(row, text, root, &STYLE, DISTS, TC_COUNT(DISTS));
     if (tc_map_at(root, "load_summary", &load)) {
-        tc_serving_load(r, row, load, "concurrency", "requested_rate");
+        tc_serving_load(row, load, "concurrency", "requested_rate");
     }
-    for (size_t i = 0; i < TC_COUNT(SINGLES); i++) {
-        if (tc_map_number_at(root, SINGLES[i].path, &value)) {
-            tc_map_slice_value(r, S(""), text, SINGLES[i].metric, SINGLES[i].measures,
-                               SINGLES[i].unit, SINGLES[i].unit, value, NULL);
-        }
-    }
+    tc_map_singles(r, text, root, FACTS, NULL);
     /* Other tools pass a part of the report on, without the counts. */
     if (!tc_map_at(root, "successes/count", &load) && !tc_json_get(root, S("failures"), &load)) {
         return TC_OK;
@@ -271,6 +228,6 @@ const struct tc_reader tc_reader_inference_perf = {
     .name = "inference-perf",
     .summary = "inference-perf lifecycle and Prometheus reports of a stage or of all (JSON, YAML)",
     .forms = 1u << TC_RESULT_JSON,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_file,
 };

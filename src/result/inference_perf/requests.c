@@ -51,30 +51,17 @@ struct requests {
     double last;
 };
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json o = tc_result_first(in);
-    struct tc_json v;
-    if (tc_json_type(in->root) != TC_JSON_ARRAY || !tc_map_at(o, "start_time", &v) ||
-        !tc_map_at(o, "end_time", &v) || !tc_json_get(o, S("error"), &v)) {
-        return TC_SNIFF_NO;
-    }
-    return tc_json_get(o, S("info"), &v) || tc_json_get(o, S("computed_metrics"), &v)
-               ? TC_SNIFF_SURE
-               : TC_SNIFF_NO;
-}
+static const struct tc_recognition KEYS[] = {
+    {"start_time, end_time, error?, info?|computed_metrics?", TC_SNIFF_SURE, TC_OF_LIST},
+    {NULL, TC_SNIFF_NO, TC_OF_LIST},
+};
 
-/* The first of several places that has a number of tokens. */
-static bool tokens_at(struct tc_json o, const char *const *paths, size_t count, double *out)
+static bool tokens_at(struct tc_json o, const char *paths, double *out)
 {
-    for (size_t i = 0; i < count; i++) {
-        double value = 0;
-        if (tc_map_number_at(o, paths[i], &value) && value >= 0 && value <= TOKENS_MAX) {
-            *out = value;
-            return true;
-        }
-    }
-    return false;
+    double value = 0;
+    bool good = tc_map_number_at(o, paths, &value) && value >= 0 && value <= TOKENS_MAX;
+    *out = good ? value : 0;
+    return good;
 }
 
 static tc_status read_tokens(struct requests *q, struct tc_json o, const char *where, double start,
@@ -85,8 +72,7 @@ static tc_status read_tokens(struct requests *q, struct tc_json o, const char *w
     double first = 0;
     double last = 0;
     size_t count = 0;
-    if (!tc_map_at(o, "info/response_metrics/output_token_times", &times) &&
-        !tc_map_at(o, "info/output_token_times", &times)) {
+    if (!tc_map_at(o, "info/response_metrics/output_token_times|info/output_token_times", &times)) {
         return TC_OK;
     }
     struct tc_json_iter it = tc_json_iter_make(times);
@@ -120,10 +106,10 @@ static tc_status read_tokens(struct requests *q, struct tc_json o, const char *w
 
 static tc_status read_request(struct requests *q, struct tc_json o, const char *where)
 {
-    static const char *const inputs[] = {"info/request_metrics/text/input_tokens",
-                                         "info/input_tokens", "computed_metrics/input_tokens"};
-    static const char *const outputs[] = {"info/response_metrics/output_tokens",
-                                          "info/output_tokens", "computed_metrics/output_tokens"};
+    static const char INPUT[] = "info/request_metrics/text/input_tokens|info/input_tokens|"
+                                "computed_metrics/input_tokens";
+    static const char OUTPUT[] = "info/response_metrics/output_tokens|info/output_tokens|"
+                                 "computed_metrics/output_tokens";
     struct tc_json error;
     double start = 0;
     double end = 0;
@@ -144,14 +130,10 @@ static tc_status read_request(struct requests *q, struct tc_json o, const char *
         return TC_OK;
     }
     q->completed++;
-    if (tokens_at(o, inputs, TC_COUNT(inputs), &input)) {
-        q->input_tokens += input;
-        q->has_input = true;
-    }
-    if (tokens_at(o, outputs, TC_COUNT(outputs), &output)) {
-        q->output_tokens += output;
-        q->has_output = true;
-    }
+    q->has_input |= tokens_at(o, INPUT, &input);
+    q->has_output |= tokens_at(o, OUTPUT, &output);
+    q->input_tokens += input;
+    q->output_tokens += output;
     tc__stats_add(&q->groups[E2E], (end - start) * MS_PER_S);
     if (output > 0) {
         tc__stats_add(&q->groups[NTPOT], (end - start) * MS_PER_S / output);
@@ -163,73 +145,57 @@ static tc_status read_request(struct requests *q, struct tc_json o, const char *
 
 static void put_group(struct requests *q, struct tc_result_row *row, enum group g)
 {
-    static const double points[] = {0.5, 0.9, 0.95, 0.99};
-    static const char *const names[] = {"p50", "p90", "p95", "p99"};
     struct tc__stats *s = &q->groups[g];
     char field[96];
     if (s->count == 0) {
         return;
     }
-    (void)snprintf(field, sizeof field, "requests.%s.mean", GROUP_OF[g].field);
-    const struct tc_definition *mean =
-        tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note);
-    if (GROUP_OF[g].column != TC_MAP_NO_COLUMN) {
-        tc_result_real(row, GROUP_OF[g].column, tc__stats_mean(s), mean);
-        for (size_t i = 0; i < TC_COUNT(points); i++) {
-            (void)snprintf(field, sizeof field, "requests.%s.%s", GROUP_OF[g].field, names[i]);
-            tc_result_real(
-                row, GROUP_OF[g].column + 1 + i, tc__stats_percentile(s, points[i]),
-                tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note));
-        }
+    for (size_t i = TC_STAT_MEAN; GROUP_OF[g].column != TC_MAP_NO_COLUMN && i <= TC_STAT_P99; i++) {
+        (void)snprintf(field, sizeof field, "requests.%s.%s", GROUP_OF[g].field, tc_stat_names[i]);
+        tc_result_real(
+            row, GROUP_OF[g].column + i, tc__stats_at(s, (enum tc_stat)i),
+            tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note));
     }
-    struct tc_result_row *slice = tc_result_add(q->r, TC_TABLE_SLICE, "%s", "");
     (void)snprintf(field, sizeof field, "requests.%s", GROUP_OF[g].field);
-    tc_result_text(slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].field));
-    tc_result_text(slice, TC_SLICE_UNIT, S("ms"));
     tc__stats_slice(
-        s, slice, tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note));
+        s, tc_map_add_slice(q->r, S(""), TC_EMPTY, GROUP_OF[g].field, "ms"),
+        tc_result_define(q->r, field, GROUP_OF[g].measures, "s", "ms", GROUP_OF[g].note));
 }
 
-static void put_number(struct requests *q, struct tc_result_row *row, size_t column, double value,
-                       const char *field, const char *measures)
+static void put_number(struct tc_result_row *row, size_t column, double value, const char *field)
 {
-    const struct tc_column *c = &tc_table_info(TC_TABLE_SERVING)->columns[column];
-    const struct tc_definition *d = tc_result_define(q->r, field, measures, c->unit, c->unit, MADE);
-    if (c->type == TC_COLUMN_INT) {
-        tc_result_int(row, column, (int64_t)value, d);
-    } else {
-        tc_result_real(row, column, value, d);
-    }
+    const char *unit = tc_table_info(TC_TABLE_SERVING)->columns[column].unit;
+    tc_map_put(row, column, value, unit, field, tc_map_measures(column), MADE);
 }
 
 static tc_status put_rows(struct requests *q)
 {
     struct tc_result_row *row = tc_result_add(q->r, TC_TABLE_SERVING, "%s", "");
     double seconds = q->last - q->first;
-    put_number(q, row, TC_SERVING_REQUESTS, (double)(q->completed + q->failed), "requests.count",
-               "requests");
-    put_number(q, row, TC_SERVING_COMPLETED, (double)q->completed, "requests.completed",
-               "completed");
-    put_number(q, row, TC_SERVING_ERRORS, (double)q->failed, "requests.failed", "errors");
-    put_number(q, row, TC_SERVING_DURATION_S, seconds, "requests.duration", "duration");
-    if (q->has_input && q->input_tokens <= TOKENS_MAX) {
-        put_number(q, row, TC_SERVING_INPUT_TOKENS, q->input_tokens, "requests.input_tokens",
-                   "input_tokens");
-    }
-    if (q->has_output && q->output_tokens <= TOKENS_MAX) {
-        put_number(q, row, TC_SERVING_OUTPUT_TOKENS, q->output_tokens, "requests.output_tokens",
-                   "output_tokens");
-    }
-    if (seconds > 0) {
-        put_number(q, row, TC_SERVING_REQUESTS_PER_S, (double)q->completed / seconds,
-                   "requests.completed/duration", "request_throughput");
-        if (q->has_output) {
-            put_number(q, row, TC_SERVING_OUTPUT_TOKENS_PER_S, q->output_tokens / seconds,
-                       "requests.output_tokens/duration", "output_throughput");
-        }
-        if (q->has_input) {
-            put_number(q, row, TC_SERVING_INPUT_TOKENS_PER_S, q->input_tokens / seconds,
-                       "requests.input_tokens/duration", "input_throughput");
+    const struct {
+        bool known;
+        size_t column;
+        double value;
+        const char *field;
+    } numbers[] = {
+        {true, TC_SERVING_REQUESTS, (double)(q->completed + q->failed), "requests.count"},
+        {true, TC_SERVING_COMPLETED, (double)q->completed, "requests.completed"},
+        {true, TC_SERVING_ERRORS, (double)q->failed, "requests.failed"},
+        {true, TC_SERVING_DURATION_S, seconds, "requests.duration"},
+        {q->has_input && q->input_tokens <= TOKENS_MAX, TC_SERVING_INPUT_TOKENS,
+         trunc(q->input_tokens), "requests.input_tokens"},
+        {q->has_output && q->output_tokens <= TOKENS_MAX, TC_SERVING_OUTPUT_TOKENS,
+         trunc(q->output_tokens), "requests.output_tokens"},
+        {seconds > 0, TC_SERVING_REQUESTS_PER_S, (double)q->completed / seconds,
+         "requests.completed/duration"},
+        {seconds > 0 && q->has_output, TC_SERVING_OUTPUT_TOKENS_PER_S, q->output_tokens / seconds,
+         "requests.output_tokens/duration"},
+        {seconds > 0 && q->has_input, TC_SERVING_INPUT_TOKENS_PER_S, q->input_tokens / seconds,
+         "requests.input_tokens/duration"},
+    };
+    for (size_t i = 0; i < TC_COUNT(numbers); i++) {
+        if (numbers[i].known) {
+            put_number(row, numbers[i].column, numbers[i].value, numbers[i].field);
         }
     }
     for (size_t i = 0; i < GROUPS; i++) {
@@ -269,6 +235,6 @@ const struct tc_reader tc_reader_inference_perf_requests = {
     .name = "inference-perf-requests",
     .summary = "inference-perf per-request lifecycle metrics (JSON list of requests)",
     .forms = 1u << TC_RESULT_JSON,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_file,
 };

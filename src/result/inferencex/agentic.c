@@ -3,34 +3,27 @@
 
 #include <stdio.h>
 
-#define NO TC_MAP_NO_COLUMN
 #define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
 #define NOTE_RUN "all of the profiling phase: the warm-up is not counted"
 
 static const struct tc_map_style STYLE = {
-    .names = {[TC_STAT_MEAN] = {"mean"},
-              [TC_STAT_P50] = {"p50", "median"},
-              [TC_STAT_P90] = {"p90"},
-              [TC_STAT_P95] = {"p95"},
-              [TC_STAT_P99] = {"p99"}},
+    .names = {[TC_STAT_MEAN] = {"mean"}, [TC_STAT_P50] = {"p50", "median"}, TC_STYLE_P90_P99},
 };
 
 /* What it calls itl is AIPerf's inter_token_latency, so a TPOT like the one it calls so. */
 static const struct tc_map_dist DISTS[] = {
-    {"request_metrics/latency/ttft", TC_SERVING_TTFT_MEAN, NO, "s", "ttft", NULL, NULL},
-    {"request_metrics/latency/tpot", TC_SERVING_TPOT_MEAN, NO, "s", "tpot", NOTE_TPOT, NULL},
-    {"request_metrics/latency/itl", TC_SERVING_TPOT_MEAN, NO, "s", "tpot", NOTE_TPOT, NULL},
-    {"request_metrics/latency/e2el", TC_SERVING_E2E_MEAN, NO, "s", "e2e", NULL, NULL},
+    TC_DIST("request_metrics/latency/ttft", TTFT, "s", NULL, NULL),
+    TC_DIST("request_metrics/latency/tpot", TPOT, "s", NOTE_TPOT, NULL),
+    TC_DIST("request_metrics/latency/itl", TPOT, "s", NOTE_TPOT, NULL),
+    TC_DIST("request_metrics/latency/e2el", E2E, "s", NULL, NULL),
 };
 
-static const struct tc_map_value VALUES[] = {
-    {"request_metrics/throughput/duration_seconds", TC_SERVING_DURATION_S, "s", "duration", NULL},
-    {"request_metrics/throughput/input/tokens_per_second", TC_SERVING_INPUT_TOKENS_PER_S,
-     "tokens/s", "input_throughput", NULL},
-    {"request_metrics/throughput/output/tokens_per_second", TC_SERVING_OUTPUT_TOKENS_PER_S,
-     "tokens/s", "output_throughput", NULL},
-    {"request_metrics/throughput/total/tokens_per_second", TC_SERVING_TOTAL_TOKENS_PER_S,
-     "tokens/s", "total_throughput", NULL},
+static const struct tc_fact VALUES[] = {
+    TC_VALUE("request_metrics/throughput/duration_seconds", DURATION_S),
+    TC_VALUE("request_metrics/throughput/input/tokens_per_second", INPUT_TOKENS_PER_S),
+    TC_VALUE("request_metrics/throughput/output/tokens_per_second", OUTPUT_TOKENS_PER_S),
+    TC_VALUE("request_metrics/throughput/total/tokens_per_second", TOTAL_TOKENS_PER_S),
+    TC_FACTS_END,
 };
 
 /* Groups of statistics that have no column: a slice a number, for interactivity falls where the
@@ -60,13 +53,6 @@ static const struct {
     {"server_metrics/tokens", "server.tokens", ""},
 };
 
-bool tc__inferencex_is_nested(struct tc_json o)
-{
-    struct tc_json v;
-    return tc_map_at(o, "request_metrics/throughput", &v) ||
-           tc_map_at(o, "request_metrics/latency", &v);
-}
-
 /* Units of what the server says, by the end of the name. */
 static const char *unit_of(struct tc_slice name)
 {
@@ -76,20 +62,8 @@ static const char *unit_of(struct tc_slice name)
     return tc_slice_ends(name, TC_LIT("tokens")) ? "tokens" : "count";
 }
 
-/* Those that a column of the row took. */
-static bool is_used(const struct tc_result_row *row, const char *field)
-{
-    for (size_t i = 0; i < TC_SERVING_COLUMNS; i++) {
-        const struct tc_definition *d = row->definitions[i];
-        if (d != NULL && tc_slice_eq(tc_slice_cstr(d->field), tc_slice_cstr(field))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void put_group(struct tc_result *r, const struct tc_result_row *row, struct tc_slice point,
-                      struct tc_json o, size_t group)
+static void put_group(const struct tc_result_row *row, struct tc_slice point, struct tc_json o,
+                      size_t group)
 {
     struct tc_json all;
     if (!tc_map_at(o, GROUPS[group].path, &all) || tc_json_type(all) != TC_JSON_OBJECT) {
@@ -110,21 +84,18 @@ static void put_group(struct tc_result *r, const struct tc_result_row *row, stru
         for (char *c = field; *c != '\0'; c++) {
             *c = *c == '/' ? '.' : *c;
         }
-        if (is_used(row, field)) {
+        if (tc_serving_uses(row, tc_slice_cstr(field))) {
             continue;
         }
         (void)snprintf(metric, sizeof metric, "%s.%.*s", GROUPS[group].name, TC_FMT(name));
         const char *unit = GROUPS[group].unit[0] != '\0' ? GROUPS[group].unit : unit_of(name);
-        const char *stored = unit;
-        double factor = 1;
-        (void)tc_map_unit(tc_slice_cstr(unit), &stored, &factor);
-        tc_map_slice_value(r, row->where, point, metric, GROUPS[group].name, unit, stored,
-                           factor == 1 ? value : value * factor, NULL);
+        tc_map_slice_number(row->result, row->where, point, metric, GROUPS[group].name, unit, value,
+                            NULL);
     }
 }
 
 /* num_requests_total is all records, with those of the warm-up: what counts is the rest. */
-static void count_requests(struct tc_result *r, struct tc_result_row *row, struct tc_json o)
+static void count_requests(struct tc_result_row *row, struct tc_json o)
 {
     int64_t total = 0;
     int64_t warm_up = 0;
@@ -135,27 +106,33 @@ static void count_requests(struct tc_result *r, struct tc_result_row *row, struc
         completed < 0 || total < warm_up || total - warm_up < completed) {
         return;
     }
-    tc_result_int(row, TC_SERVING_REQUESTS, total - warm_up,
-                  tc_result_define(r, "records_total - records_warmup_dropped", "requests",
-                                   "requests", "requests", NOTE_RUN));
-    tc_result_int(
-        row, TC_SERVING_COMPLETED, completed,
-        tc_result_define(r, "records_profiled", "completed", "requests", "requests", NOTE_RUN));
-    tc_result_int(row, TC_SERVING_ERRORS, total - warm_up - completed,
-                  tc_result_define(r, "records_dropped_total - records_warmup_dropped", "errors",
-                                   "requests", "requests", NOTE_RUN));
+    const struct {
+        size_t column;
+        int64_t count;
+        const char *field;
+    } counts[] = {
+        {TC_SERVING_REQUESTS, total - warm_up, "records_total - records_warmup_dropped"},
+        {TC_SERVING_COMPLETED, completed, "records_profiled"},
+        {TC_SERVING_ERRORS, total - warm_up - completed,
+         "records_dropped_total - records_warmup_dropped"},
+    };
+    for (size_t i = 0; i < TC_COUNT(counts); i++) {
+        tc_result_int(row, counts[i].column, counts[i].count,
+                      tc_result_define(row->result, counts[i].field,
+                                       tc_map_measures(counts[i].column), "requests", "requests",
+                                       NOTE_RUN));
+    }
 }
 
-void tc__inferencex_nested(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                           struct tc_json o)
+void tc__inferencex_nested(struct tc_result_row *row, struct tc_slice point, struct tc_json o)
 {
     if (row == NULL) {
         return;
     }
-    count_requests(r, row, o);
-    tc_map_values(r, row, o, VALUES, TC_COUNT(VALUES));
-    tc_map_dists(r, row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
+    count_requests(row, o);
+    tc_map_values(row, o, VALUES);
+    tc_map_dists(row, point, o, &STYLE, DISTS, TC_COUNT(DISTS));
     for (size_t i = 0; i < TC_COUNT(GROUPS); i++) {
-        put_group(r, row, point, o, i);
+        put_group(row, point, o, i);
     }
 }

@@ -9,8 +9,8 @@
 
 #include "result/map_serving.h"
 
-bool tc__inferencex_is_nested(struct tc_json o);
-void tc__inferencex_nested(struct tc_result *r, struct tc_result_row *row, struct tc_slice point,
-                           struct tc_json o);
+/* The keys of such a document. */
+#define TC__INFERENCEX_NESTED "request_metrics/throughput|request_metrics/latency"
+void tc__inferencex_nested(struct tc_result_row *row, struct tc_slice point, struct tc_json o);
 
 #endif

@@ -23,9 +23,8 @@
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
               [TC_STAT_P50] = {"p50", "median"},
-              [TC_STAT_P90] = {"p90"},
-              [TC_STAT_P95] = {"p95"},
-              [TC_STAT_P99] = {"p99"}},
+              TC_STYLE_P90_P99,
+              [TC_STAT_STD] = {"stddev"}},
 };
 
 /* Where the two kinds of report have the same things. */
@@ -50,12 +49,6 @@ static const struct shape NEW = {.where = "/results",
                                  .latency = "results/request_performance/aggregate/latency",
                                  .throughput = "results/request_performance/aggregate/throughput",
                                  .is_old = false};
-
-static bool is_object(struct tc_json root, const char *path)
-{
-    struct tc_json v;
-    return tc_map_at(root, path, &v) && tc_json_type(v) == TC_JSON_OBJECT;
-}
 
 /* ---- times ---- */
 
@@ -208,8 +201,6 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
         {"itl", TC_SERVING_ITL_MEAN, TC_SERVING_JITTER},
         {"e2e", TC_SERVING_E2E_MEAN, TC_MAP_NO_COLUMN},
     };
-    struct tc_map_style style = STYLE;
-    style.names[TC_STAT_STD][0] = "stddev";
     struct tc_json latency;
     if (!tc_map_at(root, shape->latency, &latency)) {
         return;
@@ -231,43 +222,38 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
             tc_result_note(l->r, false, where, "units", "no units: all of it is taken as unknown");
             continue;
         }
-        tc_map_dists(l->r, row, l->point, latency, &style, &dist, 1);
+        tc_map_dists(row, l->point, latency, &STYLE, &dist, 1);
     }
 }
 
 static void set_throughput(struct tc__llm_d *l, struct tc_result_row *row, struct tc_json root,
                            const struct shape *shape)
 {
-    static const struct tc_map_value numbers[] = {
-        {"requests_per_sec", TC_SERVING_REQUESTS_PER_S, "requests/s", "request_throughput", NULL},
-        {"output_tokens_per_sec", TC_SERVING_OUTPUT_TOKENS_PER_S, "tokens/s", "output_throughput",
-         NULL},
-        {"input_tokens_per_sec", TC_SERVING_INPUT_TOKENS_PER_S, "tokens/s", "input_throughput",
-         NULL},
-        {"total_tokens_per_sec", TC_SERVING_TOTAL_TOKENS_PER_S, "tokens/s", "total_throughput",
-         NULL},
-        {"request_rate/mean", TC_SERVING_REQUESTS_PER_S, "queries/s", "request_throughput", NULL},
-        {"output_token_rate/mean", TC_SERVING_OUTPUT_TOKENS_PER_S, "tokens/s", "output_throughput",
-         NULL},
-        {"input_token_rate/mean", TC_SERVING_INPUT_TOKENS_PER_S, "tokens/s", "input_throughput",
-         NULL},
-        {"total_token_rate/mean", TC_SERVING_TOTAL_TOKENS_PER_S, "tokens/s", "total_throughput",
-         NULL},
+    static const struct tc_fact numbers[] = {
+        TC_VALUE("requests_per_sec", REQUESTS_PER_S),
+        TC_VALUE("output_tokens_per_sec", OUTPUT_TOKENS_PER_S),
+        TC_VALUE("input_tokens_per_sec", INPUT_TOKENS_PER_S),
+        TC_VALUE("total_tokens_per_sec", TOTAL_TOKENS_PER_S),
+        TC_VALUE_IN("request_rate/mean", REQUESTS_PER_S, "queries/s"),
+        TC_VALUE("output_token_rate/mean", OUTPUT_TOKENS_PER_S),
+        TC_VALUE("input_token_rate/mean", INPUT_TOKENS_PER_S),
+        TC_VALUE("total_token_rate/mean", TOTAL_TOKENS_PER_S),
     };
     struct tc_json throughput;
     if (!tc_map_at(root, shape->throughput, &throughput)) {
         return;
     }
     for (size_t i = 0; i < TC_COUNT(numbers); i++) {
-        struct tc_map_value value = numbers[i];
+        struct tc_fact value[] = {numbers[i], TC_FACTS_END};
         char path[PATH_MAX_BYTES];
-        const char *slash = strchr(value.path, '/');
+        const char *slash = strchr(value->path, '/');
         if (slash != NULL) {
-            (void)snprintf(path, sizeof path, "%.*s/units", (int)(slash - value.path), value.path);
+            (void)snprintf(path, sizeof path, "%.*s/units", (int)(slash - value->path),
+                           value->path);
             struct tc_slice unit = tc_map_string_at(throughput, path);
-            value.unit = unit.len > 0 ? tc_result_cstr(l->r, unit) : value.unit;
+            value->unit = unit.len > 0 ? tc_result_cstr(l->r, unit) : value->unit;
         }
-        tc_map_values(l->r, row, throughput, &value, 1);
+        tc_map_values(row, throughput, value);
     }
 }
 
@@ -330,7 +316,7 @@ static void set_load(struct tc__llm_d *l, struct tc_result_row *row, struct tc_j
         if (tc_map_number_at(load, "stage", &stage)) {
             tc_map_point_number(more, "stage", stage);
         }
-        tc_serving_load(l->r, row, load, "concurrency", "rate_qps");
+        tc_serving_load(row, load, "concurrency", "rate_qps");
         tell_length(l, load, "input_seq_len", TC_WORKLOAD_PROMPT_TOKENS);
         tell_length(l, load, "output_seq_len", TC_WORKLOAD_OUTPUT_TOKENS);
         tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET,
@@ -340,83 +326,68 @@ static void set_load(struct tc__llm_d *l, struct tc_result_row *row, struct tc_j
         tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_DATASET, point.dataset);
     }
     point.more = tc_buf_slice(more);
-    l->point = tc_serving_set_point(l->r, row, &point);
+    l->point = tc_serving_set_point(row, &point);
 }
 
-/* The engines of the stack: from 0.2 on components, before a list of accelerators. */
-static void tell_stack(struct tc__llm_d *l, struct tc_json root)
+static const struct tc_fact ENGINE[] = {
+    TC_FACT("standardized/accelerator/model", HARDWARE, GPU_MODEL),
+    TC_FACT("standardized/tool", SOFTWARE, SERVER),
+    TC_FACT("standardized/tool_version", SOFTWARE, SERVER_VERSION),
+    TC_FACT("standardized/model/name", WORKLOAD, MODEL),
+    TC_FACTS_END,
+};
+static const struct tc_fact ACCELERATOR[] = {TC_FACT("model", HARDWARE, GPU_MODEL), TC_FACTS_END};
+static const struct tc_fact PLATFORM[] = {
+    TC_FACT("name", SOFTWARE, SERVER), TC_FACT("version", SOFTWARE, SERVER_VERSION), TC_FACTS_END};
+static const struct tc_fact FACTS[] = {
+    TC_FACT("run/uid", RUN, JOB_UID),
+    TC_FACT("run/description", RUN, INTENT),
+    TC_FACT("run/cid", CLUSTER, CLUSTER),
+    TC_FACT("scenario/description", RUN, INTENT),
+    TC_FACT("scenario/model/name", WORKLOAD, MODEL),
+    TC_FACT("scenario/model/quantization", WORKLOAD, PRECISION),
+    TC_FACT("=inference", RUN, WORKLOAD_TYPE),
+    TC_FACTS_END,
+};
+
+/* The facts of every element of a list that has the keys; the GPUs of all of them. */
+static int64_t tell_list(struct tc__llm_d *l, struct tc_json root, const char *path,
+                         const char *keys, const struct tc_fact *facts, const char *count_path)
 {
     struct tc_json list;
     struct tc_json v;
     int64_t gpus = 0;
-    if (tc_map_at(root, "scenario/stack", &list)) {
-        struct tc_json_iter it = tc_json_iter_make(list);
-        while (tc_json_iter_next(&it, NULL, &v)) {
-            int64_t replicas = 1;
-            int64_t count = 0;
-            if (!tc_slice_eq(tc_map_string_at(v, "standardized/kind"), S("inference_engine"))) {
-                continue;
-            }
-            (void)tc_map_int_at(v, "standardized/replicas", &replicas);
-            if (tc_map_int_at(v, "standardized/accelerator/count", &count) && replicas >= 0 &&
-                replicas < INT16_MAX && count >= 0 && count < INT16_MAX) {
-                gpus += replicas * count;
-            }
-            tc_result_fact_text(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_MODEL,
-                                tc_map_string_at(v, "standardized/accelerator/model"));
-            tc_result_fact_text(l->r, TC_TABLE_SOFTWARE, TC_SOFTWARE_SERVER,
-                                tc_map_string_at(v, "standardized/tool"));
-            tc_result_fact_text(l->r, TC_TABLE_SOFTWARE, TC_SOFTWARE_SERVER_VERSION,
-                                tc_map_string_at(v, "standardized/tool_version"));
-            tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL,
-                                tc_map_string_at(v, "standardized/model/name"));
-        }
+    if (!tc_map_at(root, path, &list)) {
+        return 0;
     }
-    if (tc_map_at(root, "scenario/host/accelerator", &list)) {
-        struct tc_json_iter it = tc_json_iter_make(list);
-        while (tc_json_iter_next(&it, NULL, &v)) {
-            int64_t count = 0;
-            if (tc_map_int_at(v, "count", &count) && count >= 0 && count < INT16_MAX) {
-                gpus += count;
-            }
-            tc_result_fact_text(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_MODEL,
-                                tc_map_string_at(v, "model"));
+    struct tc_json_iter it = tc_json_iter_make(list);
+    while (tc_json_iter_next(&it, NULL, &v)) {
+        int64_t replicas = 1;
+        int64_t count = 0;
+        if (!tc_map_has(v, keys)) {
+            continue;
         }
-    }
-    if (tc_map_at(root, "scenario/platform/engine", &list)) {
-        struct tc_json_iter it = tc_json_iter_make(list);
-        while (tc_json_iter_next(&it, NULL, &v)) {
-            tc_result_fact_text(l->r, TC_TABLE_SOFTWARE, TC_SOFTWARE_SERVER,
-                                tc_map_string_at(v, "name"));
-            tc_result_fact_text(l->r, TC_TABLE_SOFTWARE, TC_SOFTWARE_SERVER_VERSION,
-                                tc_map_string_at(v, "version"));
+        (void)tc_map_int_at(v, "standardized/replicas", &replicas);
+        if (tc_map_int_at(v, count_path, &count) && replicas >= 0 && replicas < INT16_MAX &&
+            count >= 0 && count < INT16_MAX) {
+            gpus += replicas * count;
         }
+        tc_map_facts(l->r, v, facts);
     }
+    return gpus;
+}
+
+/* The engines of the stack: from 0.2 on components, before a list of accelerators. */
+static void tell_run(struct tc__llm_d *l, struct tc_json root)
+{
+    tc_map_facts(l->r, root, FACTS);
+    int64_t gpus = tell_list(l, root, "scenario/stack", "standardized/kind=inference_engine",
+                             ENGINE, "standardized/accelerator/count");
+    gpus += tell_list(l, root, "scenario/host/accelerator", "", ACCELERATOR, "count");
+    (void)tell_list(l, root, "scenario/platform/engine", "", PLATFORM, "count");
     if (gpus > 0) {
         tc_result_fact_int(l->r, TC_TABLE_HARDWARE, TC_HARDWARE_GPU_COUNT, gpus);
     }
-}
-
-static void tell_run(struct tc__llm_d *l, struct tc_json root)
-{
-    static const struct {
-        const char *path;
-        enum tc_table table;
-        size_t column;
-    } facts[] = {
-        {"run/uid", TC_TABLE_RUN, TC_RUN_JOB_UID},
-        {"run/description", TC_TABLE_RUN, TC_RUN_INTENT},
-        {"run/cid", TC_TABLE_CLUSTER, TC_CLUSTER_CLUSTER},
-        {"scenario/description", TC_TABLE_RUN, TC_RUN_INTENT},
-        {"scenario/model/name", TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL},
-        {"scenario/model/quantization", TC_TABLE_WORKLOAD, TC_WORKLOAD_PRECISION},
-    };
-    for (size_t i = 0; i < TC_COUNT(facts); i++) {
-        tc_result_fact_text(l->r, facts[i].table, facts[i].column,
-                            tc_map_string_at(root, facts[i].path));
-    }
-    tc_result_fact_text(l->r, TC_TABLE_RUN, TC_RUN_WORKLOAD_TYPE, S("inference"));
-    tell_stack(l, root);
 }
 
 /* ---- the file ---- */
@@ -438,9 +409,9 @@ static tc_status read_version(struct tc__llm_d *l, struct tc_json root, const st
     for (size_t i = 0; i < TC_COUNT(known); i++) {
         is_known = is_known || strcmp(text, known[i]) == 0;
     }
-    if (is_object(root, "results")) {
+    if (tc_map_has(root, "results{}")) {
         *out = &NEW;
-    } else if (is_object(root, "metrics")) {
+    } else if (tc_map_has(root, "metrics{}")) {
         *out = &OLD;
     } else {
         return tc_fail(l->err, is_known ? TC_E_MALFORMED : TC_E_UNSUPPORTED, 0,
@@ -456,8 +427,8 @@ static tc_status read_version(struct tc__llm_d *l, struct tc_json root, const st
 /* Whose words the report has. */
 static void tell_generator(struct tc__llm_d *l, struct tc_json root)
 {
-    struct tc_slice tool = tc_map_string_at(root, "scenario/load/standardized/tool");
-    tool = tool.len > 0 ? tool : tc_map_string_at(root, "scenario/load/name");
+    struct tc_slice tool =
+        tc_map_string_at(root, "scenario/load/standardized/tool|scenario/load/name");
     l->tpot_has_first = tc_slice_eq_nocase(tool, S("guidellm"));
     l->itl_is_tpot = l->tpot_has_first || tc_slice_eq_nocase(tool, S("aiperf")) ||
                      tc_slice_eq_nocase(tool, S("genai-perf"));
@@ -486,26 +457,20 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     return TC_OK;
 }
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json root = in->root;
-    struct tc_json v;
-    bool versioned = tc_map_at(root, "version", &v);
-    if (is_object(root, "run") && is_object(root, "results") &&
-        (is_object(root, "results/request_performance") || is_object(root, "scenario"))) {
-        return versioned ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
-    }
-    if (is_object(root, "scenario") && is_object(root, "metrics/latency") &&
-        is_object(root, "metrics/requests")) {
-        return versioned ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
-    }
-    return TC_SNIFF_NO;
-}
+#define NEW_KEYS "run{}, results{}, results/request_performance{}|scenario{}"
+#define OLD_KEYS "scenario{}, metrics/latency{}, metrics/requests{}"
+static const struct tc_recognition KEYS[] = {
+    {NEW_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
+    {NEW_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
+    {OLD_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
+    {OLD_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
 
 const struct tc_reader tc_reader_llm_d = {
     .name = "llm-d",
     .summary = "llm-d benchmark report 0.1, 0.2, 0.2.1 (YAML, JSON)",
     .forms = 1u << TC_RESULT_JSON,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_file,
 };

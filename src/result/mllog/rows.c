@@ -53,11 +53,9 @@ static const struct tc_definition STEP_TIME = {
 struct tc_result_row *tc__mllog_slice(struct tc__mllog_log *l, size_t line, const char *metric,
                                       const char *unit)
 {
-    struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_SLICE, "line:%zu", line);
-    tc_result_text(row, TC_SLICE_FAMILY, S("mllog"));
-    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    return row;
+    char where[32];
+    (void)snprintf(where, sizeof where, "line:%zu", line);
+    return tc_map_add_slice(l->r, tc_slice_cstr(where), TC_EMPTY, metric, unit);
 }
 
 void tc__mllog_point(const struct tc__mllog_log *l, struct tc_buf *b)

@@ -22,7 +22,7 @@
 #define MARK ":::MLLOG"
 
 enum group { E2E, TTFT, TPOT, GROUPS };
-enum stat { MEAN, P50, P90, P95, P99, MIN, MAX, STATS };
+#define STATS TC_STAT_STD /* those before it */
 enum rate {
     COMPLETED_SAMPLES,
     SAMPLES,
@@ -46,8 +46,6 @@ static const struct {
     {"time_per_output_token", "tpot", "per sample: (last token - first token) / (tokens - 1)",
      TC_SERVING_TPOT_MEAN},
 };
-
-static const char *const STAT_NAMES[STATS] = {"mean", "p50", "p90", "p95", "p99", "min", "max"};
 
 /* By the name without case, underscores and the word "result". */
 static const struct {
@@ -138,12 +136,12 @@ static bool has_word(struct tc_slice name, const char *word)
     return false;
 }
 
-static bool stat_of(struct tc_slice name, enum stat *out)
+static bool stat_of(struct tc_slice name, enum tc_stat *out)
 {
     static const struct {
         double percent;
-        enum stat stat;
-    } percents[] = {{50, P50}, {90, P90}, {95, P95}, {99, P99}};
+        enum tc_stat stat;
+    } percents[] = {{50, TC_STAT_P50}, {90, TC_STAT_P90}, {95, TC_STAT_P95}, {99, TC_STAT_P99}};
     double percent = 0;
     if (percentile_of(name, &percent)) {
         for (size_t i = 0; i < TC_COUNT(percents); i++) {
@@ -154,7 +152,9 @@ static bool stat_of(struct tc_slice name, enum stat *out)
         }
         return false;
     }
-    *out = has_word(name, "mean") ? MEAN : has_word(name, "min") ? MIN : MAX;
+    *out = has_word(name, "mean")  ? TC_STAT_MEAN
+           : has_word(name, "min") ? TC_STAT_MIN
+                                   : TC_STAT_MAX;
     return has_word(name, "mean") || has_word(name, "min") || has_word(name, "max");
 }
 
@@ -177,7 +177,7 @@ static bool group_of(struct tc_slice name, enum group *out)
 static void on_number(struct summary *s, struct tc_slice name, double number)
 {
     enum group group;
-    enum stat stat;
+    enum tc_stat stat;
     for (size_t i = 0; i < TC_COUNT(RATE_NAMES); i++) {
         if (tc_slice_eq(name, tc_slice_cstr(RATE_NAMES[i].name))) {
             s->rates[RATE_NAMES[i].rate] = (struct value){.known = true, .value = number};
@@ -258,29 +258,24 @@ static const struct tc_definition *define(struct summary *s, const char *metric,
 
 static void put_group(struct summary *s, struct tc_result_row *row, enum group g, const char *where)
 {
-    static const size_t slice_columns[STATS] = {
-        [MEAN] = TC_SLICE_MEAN, [P50] = TC_SLICE_P50, [P90] = TC_MAP_NO_COLUMN,
-        [P95] = TC_SLICE_P95,   [P99] = TC_SLICE_P99, [MIN] = TC_SLICE_MIN,
-        [MAX] = TC_SLICE_MAX};
     struct tc_result_row *slice = NULL;
     for (size_t i = 0; i < STATS; i++) {
         if (!s->stats[g][i].known) {
             continue;
         }
-        const struct tc_definition *d = define(s, GROUP_OF[g].metric, STAT_NAMES[i],
+        const struct tc_definition *d = define(s, GROUP_OF[g].metric, tc_stat_names[i],
                                                GROUP_OF[g].measures, "ns", "ms", GROUP_OF[g].note);
         double ms = s->stats[g][i].value * 1e-6;
-        if (i <= P99) {
+        if (i <= TC_STAT_P99) {
             tc_result_real(row, GROUP_OF[g].column + i, ms, d);
         }
         if (slice == NULL) {
-            slice = tc_result_add(s->r, TC_TABLE_SLICE, "%s", where);
-            tc_result_text(slice, TC_SLICE_METRIC, tc_slice_cstr(GROUP_OF[g].metric));
-            tc_result_text(slice, TC_SLICE_UNIT, S("ms"));
+            slice =
+                tc_map_add_slice(s->r, tc_slice_cstr(where), TC_EMPTY, GROUP_OF[g].metric, "ms");
             tc_result_textf(slice, TC_SLICE_POINT, "scenario=%s", s->scenario);
         }
-        if (slice_columns[i] != TC_MAP_NO_COLUMN) {
-            tc_result_real(slice, slice_columns[i], ms, d);
+        if (tc_stat_slice_columns[i] != TC_MAP_NO_COLUMN) {
+            tc_result_real(slice, tc_stat_slice_columns[i], ms, d);
         }
     }
 }
@@ -336,7 +331,7 @@ static tc_status end_summary(struct summary *s, struct tc_error *err)
     struct tc_result_row *row = tc_result_add(s->r, TC_TABLE_SERVING, "%s", where);
     (void)snprintf(point, sizeof point, "scenario=%s", s->scenario);
     struct tc_serving_point p = {.more = tc_slice_cstr(point)};
-    (void)tc_serving_set_point(s->r, row, &p);
+    (void)tc_serving_set_point(row, &p);
     if (s->target_qps.known && strcmp(s->scenario, "Server") == 0) {
         tc_result_real(row, TC_SERVING_REQUEST_RATE, s->target_qps.value, NULL);
     }
@@ -522,20 +517,18 @@ static tc_status read_metadata(const struct tc_result_input *in, struct tc_resul
     return TC_OK;
 }
 
+static const struct tc_recognition KEYS[] = {
+    {"result_validity, scenario", TC_SNIFF_SURE, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
+
 static int sniff(const struct tc_result_input *in)
 {
-    struct tc_json v;
-    if (in->form == TC_RESULT_JSON) {
-        bool ours =
-            tc_map_at(in->root, "result_validity", &v) && tc_map_at(in->root, "scenario", &v);
-        return ours ? TC_SNIFF_SURE : TC_SNIFF_NO;
-    }
-    if (tc_slice_contains(in->bytes, S(TITLE))) {
-        return TC_SNIFF_SURE;
-    }
-    bool detail = tc_slice_contains(in->bytes, S(MARK)) &&
-                  tc_slice_contains(in->bytes, S("\"loadgen_version\""));
-    return detail ? TC_SNIFF_SURE : TC_SNIFF_NO;
+    return tc_slice_contains(in->bytes, S(TITLE)) ||
+                   (tc_slice_contains(in->bytes, S(MARK)) &&
+                    tc_slice_contains(in->bytes, S("\"loadgen_version\"")))
+               ? TC_SNIFF_SURE
+               : TC_SNIFF_NO;
 }
 
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
@@ -548,6 +541,7 @@ const struct tc_reader tc_reader_mlperf_inference = {
     .name = "mlperf-inference",
     .summary = "MLPerf Inference: LoadGen's summary and detail logs, NVIDIA's metadata.json",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON,
+    .keys = KEYS,
     .sniff = sniff,
     .read = read_file,
 };

@@ -30,6 +30,8 @@ static const struct {
     {{"_GB", 3}, "GB", "GB", 1},
 };
 
+static const struct tc_fact FACTS[] = {TC_FACT("num_hosts", HARDWARE, NODE_COUNT), TC_FACTS_END};
+
 struct summary {
     struct tc_result *r;
     struct tc_error *err;
@@ -84,7 +86,6 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
         known ? UNITS[u].unit : "", list ? "one for each epoch" : "over all epochs");
     struct tc_result_row *row =
         tc_result_add(s->r, TC_TABLE_SLICE, "/metric/%.*s", (int)name.len, name.ptr);
-    tc_result_text(row, TC_SLICE_FAMILY, S("mlperf-storage"));
     tc_result_text(row, TC_SLICE_METRIC, list ? tc_slice_cstr(measures) : plain);
     tc_result_textf(row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
                     s->point.len > 0 ? " " : "", list ? "epochs" : "run");
@@ -116,19 +117,6 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
                                      (int)name.len, name.ptr);
 }
 
-/* The accelerators are emulated: how many is a part of the point, and no fact about GPUs. */
-static void put_point(struct tc_json root, struct tc_buf *b)
-{
-    double number = 0;
-    tc_map_point_text(b, "workload", tc_slice_head(tc_map_string_at(root, "workload"), 64));
-    if (tc_map_number_at(root, "num_accelerators", &number)) {
-        tc_map_point_number(b, "accelerators", number);
-    }
-    if (tc_map_number_at(root, "num_hosts", &number)) {
-        tc_map_point_number(b, "hosts", number);
-    }
-}
-
 static void tell_status(struct tc_json root, struct tc_result *r, bool ended)
 {
     struct tc_slice met = tc_map_string_at(root, "metric/train_au_meet_expectation");
@@ -151,11 +139,19 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     struct tc_json metrics;
     struct tc_slice name;
     struct tc_json value;
-    int64_t number = 0;
+    double real = 0;
     if (!tc_map_at(in->root, "metric", &metrics)) {
         return tc_fail(err, TC_E_MALFORMED, 0, "/metric: an object of measurements is needed");
     }
-    put_point(in->root, &point);
+    /* The accelerators are emulated: how many is a part of the point, and no fact about GPUs. */
+    tc_map_point_text(&point, "workload",
+                      tc_slice_head(tc_map_string_at(in->root, "workload"), 64));
+    if (tc_map_number_at(in->root, "num_accelerators", &real)) {
+        tc_map_point_number(&point, "accelerators", real);
+    }
+    if (tc_map_number_at(in->root, "num_hosts", &real)) {
+        tc_map_point_number(&point, "hosts", real);
+    }
     struct summary s = {.r = r,
                         .err = err,
                         .point = tc_buf_slice(&point),
@@ -175,25 +171,20 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     if (s.ended_ns != TC_TIME_NONE) {
         tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, s.ended_ns);
     }
-    if (tc_map_int_at(in->root, "num_hosts", &number) && number > 0) {
-        tc_result_fact_int(r, TC_TABLE_HARDWARE, TC_HARDWARE_NODE_COUNT, number);
-    }
+    tc_map_facts(r, in->root, FACTS);
     tell_status(in->root, r, s.ended_ns != TC_TIME_NONE);
     return TC_OK;
 }
 
-static int sniff(const struct tc_result_input *in)
-{
-    struct tc_json v;
-    bool ours = tc_map_at(in->root, "metric", &v) && tc_json_type(v) == TC_JSON_OBJECT &&
-                tc_map_at(in->root, "num_accelerators", &v);
-    return ours ? TC_SNIFF_SURE : TC_SNIFF_NO;
-}
+static const struct tc_recognition KEYS[] = {
+    {"metric{}, num_accelerators", TC_SNIFF_SURE, TC_OF_FILE},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
 
 const struct tc_reader tc_reader_mlperf_storage = {
     .name = "mlperf-storage",
     .summary = "MLPerf Storage: summary.json of DLIO",
     .forms = 1u << TC_RESULT_JSON,
-    .sniff = sniff,
+    .keys = KEYS,
     .read = read_file,
 };

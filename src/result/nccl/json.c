@@ -12,11 +12,29 @@
 
 #define JSON_VERSION_KNOWN 3
 
-static bool json_value(struct tc_json v, const char *name, struct tc__nccl_half *h,
-                       enum tc__nccl_value value)
+struct member {
+    const char *path;
+    enum tc__nccl_value value;
+};
+static const struct member MEASURED[] = {
+    {"time", TC__NCCL_TIME},
+    {"alg_bw", TC__NCCL_ALGBW},
+    {"bus_bw", TC__NCCL_BUSBW},
+    {"nwrong", TC__NCCL_WRONG},
+    {"bitwise/different_bits", TC__NCCL_BITDIFF},
+};
+static const struct member ITERATIONS[] = {
+    {"min_us", TC__NCCL_ITER_MIN},  {"max_us", TC__NCCL_ITER_MAX}, {"p99_us", TC__NCCL_ITER_P99},
+    {"avg_us", TC__NCCL_ITER_MEAN}, {"p50_us", TC__NCCL_ITER_P50}, {"p95_us", TC__NCCL_ITER_P95},
+};
+
+static void take_members(struct tc_json v, const struct member *members, size_t count,
+                         struct tc__nccl_half *h)
 {
-    h->known[value] = tc_map_number_at(v, name, &h->values[value]);
-    return h->known[value];
+    for (size_t i = 0; i < count; i++) {
+        h->known[members[i].value] =
+            tc_map_number_at(v, members[i].path, &h->values[members[i].value]);
+    }
 }
 
 /* nccl-tests writes what it could not measure as a text. */
@@ -40,21 +58,20 @@ static void json_half(struct tc_result *r, const char *where, struct tc_json o, 
 {
     struct tc_json v;
     if (tc_map_at(o, name, &v)) {
+        take_members(v, MEASURED, TC_COUNT(MEASURED), h);
         h->cpu_time =
-            !json_value(v, "time", h, TC__NCCL_TIME) && json_value(v, "cpu_time", h, TC__NCCL_TIME);
+            !h->known[TC__NCCL_TIME] && tc_map_number_at(v, "cpu_time", &h->values[TC__NCCL_TIME]);
+        h->known[TC__NCCL_TIME] |= h->cpu_time;
         note_text(r, where, name, v);
-        (void)json_value(v, "alg_bw", h, TC__NCCL_ALGBW);
-        (void)json_value(v, "bus_bw", h, TC__NCCL_BUSBW);
-        (void)json_value(v, "nwrong", h, TC__NCCL_WRONG);
-        (void)json_value(v, "bitwise/different_bits", h, TC__NCCL_BITDIFF);
     }
     if (tc_map_at(o, iterations, &v)) {
-        (void)json_value(v, "min_us", h, TC__NCCL_ITER_MIN);
-        (void)json_value(v, "max_us", h, TC__NCCL_ITER_MAX);
-        (void)json_value(v, "p99_us", h, TC__NCCL_ITER_P99);
-        h->has_iter = tc_map_number_at(v, "avg_us", &h->iter_mean) &&
-                      tc_map_number_at(v, "p50_us", &h->iter_p50) &&
-                      tc_map_number_at(v, "p95_us", &h->iter_p95);
+        take_members(v, ITERATIONS, TC_COUNT(ITERATIONS), h);
+        /* These three are of one version: all of them, or none. */
+        bool all = h->known[TC__NCCL_ITER_MEAN] && h->known[TC__NCCL_ITER_P50] &&
+                   h->known[TC__NCCL_ITER_P95];
+        h->known[TC__NCCL_ITER_MEAN] = all;
+        h->known[TC__NCCL_ITER_P50] = all;
+        h->known[TC__NCCL_ITER_P95] = all;
     }
 }
 

@@ -25,6 +25,10 @@ enum tc__nccl_value {
     TC__NCCL_ITER_MIN,
     TC__NCCL_ITER_MAX,
     TC__NCCL_ITER_P99,
+    /* Of JSON alone. */
+    TC__NCCL_ITER_MEAN,
+    TC__NCCL_ITER_P50,
+    TC__NCCL_ITER_P95,
     TC__NCCL_VALUES
 };
 
@@ -32,11 +36,6 @@ struct tc__nccl_half {
     double values[TC__NCCL_VALUES];
     bool known[TC__NCCL_VALUES];
     bool cpu_time;
-    /* Of JSON alone. */
-    double iter_mean;
-    double iter_p50;
-    double iter_p95;
-    bool has_iter;
 };
 
 struct tc__nccl_row {

@@ -33,12 +33,19 @@ static const struct tc_definition AVERAGE_OF = {
     "over all sizes, out of place and in place; 10^9 bytes"};
 
 #define ITER_NOTE "of single iterations, slowest rank of each"
-static const struct tc_definition ITER_MIN_OF = {"i_min", "iteration_time", "us", "us", ITER_NOTE};
-static const struct tc_definition ITER_MAX_OF = {"i_max", "iteration_time", "us", "us", ITER_NOTE};
-static const struct tc_definition ITER_P99_OF = {"i_p99", "iteration_time", "us", "us", ITER_NOTE};
-static const struct tc_definition ITER_P95_OF = {"p95_us", "iteration_time", "us", "us", ITER_NOTE};
-static const struct tc_definition ITER_P50_OF = {"p50_us", "iteration_time", "us", "us", ITER_NOTE};
-static const struct tc_definition ITER_AVG_OF = {"avg_us", "iteration_time", "us", "us", ITER_NOTE};
+/* Of single iterations; the last three are of JSON alone. */
+static const struct {
+    enum tc__nccl_value value;
+    size_t column;
+    struct tc_definition definition;
+} ITERATIONS[] = {
+    {TC__NCCL_ITER_MIN, TC_SLICE_MIN, {"i_min", "iteration_time", "us", "us", ITER_NOTE}},
+    {TC__NCCL_ITER_MAX, TC_SLICE_MAX, {"i_max", "iteration_time", "us", "us", ITER_NOTE}},
+    {TC__NCCL_ITER_P99, TC_SLICE_P99, {"i_p99", "iteration_time", "us", "us", ITER_NOTE}},
+    {TC__NCCL_ITER_MEAN, TC_SLICE_MEAN, {"avg_us", "iteration_time", "us", "us", ITER_NOTE}},
+    {TC__NCCL_ITER_P50, TC_SLICE_P50, {"p50_us", "iteration_time", "us", "us", ITER_NOTE}},
+    {TC__NCCL_ITER_P95, TC_SLICE_P95, {"p95_us", "iteration_time", "us", "us", ITER_NOTE}},
+};
 
 static const char *const OPS[] = {
     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",    "alltoallv",
@@ -112,7 +119,6 @@ static struct tc_result_row *add_slice(struct tc__nccl_log *l, const char *where
 {
     char data[256];
     struct tc_buf point = tc_buf_make(data, sizeof data);
-    struct tc_result_row *row = tc_result_add(l->r, TC_TABLE_SLICE, "%s", where);
     tc_map_point_text(&point, "op", tc_slice_cstr(l->op));
     if (t != NULL) {
         tc_map_point_number(&point, "size", (double)t->size);
@@ -123,35 +129,20 @@ static struct tc_result_row *add_slice(struct tc__nccl_log *l, const char *where
             tc_map_point_number(&point, "in_place", in_place);
         }
     }
-    tc_result_text(row, TC_SLICE_FAMILY, S("nccl-tests"));
-    tc_result_text(row, TC_SLICE_METRIC, tc_slice_cstr(metric));
-    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(row, TC_SLICE_POINT, tc_buf_slice(&point));
-    return row;
+    return tc_map_add_slice(l->r, tc_slice_cstr(where), tc_buf_slice(&point), metric, unit);
 }
 
 static void add_iterations(struct tc__nccl_log *l, const char *where, const struct tc__nccl_row *t,
                            int in_place)
 {
     const struct tc__nccl_half *h = &t->half[in_place];
-    if (!h->has_iter && !h->known[TC__NCCL_ITER_MIN] && !h->known[TC__NCCL_ITER_MAX] &&
-        !h->known[TC__NCCL_ITER_P99]) {
-        return;
-    }
-    struct tc_result_row *row = add_slice(l, where, "iteration_time", "us", t, in_place);
-    if (h->known[TC__NCCL_ITER_MIN]) {
-        tc_result_real(row, TC_SLICE_MIN, h->values[TC__NCCL_ITER_MIN], &ITER_MIN_OF);
-    }
-    if (h->known[TC__NCCL_ITER_MAX]) {
-        tc_result_real(row, TC_SLICE_MAX, h->values[TC__NCCL_ITER_MAX], &ITER_MAX_OF);
-    }
-    if (h->known[TC__NCCL_ITER_P99]) {
-        tc_result_real(row, TC_SLICE_P99, h->values[TC__NCCL_ITER_P99], &ITER_P99_OF);
-    }
-    if (h->has_iter) {
-        tc_result_real(row, TC_SLICE_MEAN, h->iter_mean, &ITER_AVG_OF);
-        tc_result_real(row, TC_SLICE_P50, h->iter_p50, &ITER_P50_OF);
-        tc_result_real(row, TC_SLICE_P95, h->iter_p95, &ITER_P95_OF);
+    struct tc_result_row *row = NULL;
+    for (size_t i = 0; i < TC_COUNT(ITERATIONS); i++) {
+        if (h->known[ITERATIONS[i].value]) {
+            row = row != NULL ? row : add_slice(l, where, "iteration_time", "us", t, in_place);
+            tc_result_real(row, ITERATIONS[i].column, h->values[ITERATIONS[i].value],
+                           &ITERATIONS[i].definition);
+        }
     }
 }
 

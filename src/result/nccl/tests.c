@@ -493,15 +493,14 @@ static tc_status read_text(const struct tc_result_input *in, struct tc__nccl_log
     return TC_OK;
 }
 
+static const struct tc_recognition KEYS[] = {
+    {"results[], average_bus_bandwidth|nccl_version", TC_SNIFF_SURE, TC_OF_FILE},
+    {"busBw, inPlace", TC_SNIFF_SURE, TC_OF_LIST},
+    {NULL, TC_SNIFF_NO, TC_OF_FILE},
+};
+
 static int sniff(const struct tc_result_input *in)
 {
-    struct tc_json v;
-    if (in->form == TC_RESULT_JSON) {
-        bool ours = tc_map_at(in->root, "results", &v) && tc_json_type(v) == TC_JSON_ARRAY &&
-                    (tc_map_at(in->root, "average_bus_bandwidth", &v) ||
-                     tc_map_at(in->root, "nccl_version", &v));
-        return ours || tc__nccl_is_rccl_json(in) ? TC_SNIFF_SURE : TC_SNIFF_NO;
-    }
     size_t words = 0;
     return find_head(in->bytes, &words) || tc__nccl_is_rccl_csv(in->bytes) ? TC_SNIFF_SURE
                                                                            : TC_SNIFF_NO;
@@ -522,6 +521,7 @@ const struct tc_reader tc_reader_nccl_tests = {
     .name = "nccl-tests",
     .summary = "nccl-tests and rccl-tests: the printed table, the JSON of -J, the file of -x",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON,
+    .keys = KEYS,
     .sniff = sniff,
     .read = read_file,
 };

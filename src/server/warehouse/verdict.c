@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/digest.h"
+#include "base/json_out.h"
 #include "base/limits.h"
 #include "base/time.h"
 
@@ -48,31 +49,28 @@ static void put_time(struct row *r, size_t column, int64_t ns)
 
 /* ---- what is JSON in its cell ---- */
 
-static void write_value(struct tc_buf *b, struct tc_json v)
+static void add_value(struct tc_json_out *j, struct tc_json v)
 {
     struct tc_slice text;
     int64_t number = 0;
     if (tc_json_type(v) == TC_JSON_STRING && tc_json_string(v, &text)) {
-        tc_buf_json(b, text);
+        tc_json_add_str(j, text);
     } else if (tc_json_int(v, &number)) {
-        tc_buf_i64(b, number);
+        tc_json_add_i64(j, number);
     } else {
-        tc_buf_lit(b, "null");
+        tc_json_add_null(j);
     }
 }
 
-static void write_list(struct tc_buf *b, struct tc_json list)
+static void add_list(struct tc_json_out *j, struct tc_json list)
 {
     struct tc_json_iter it = tc_json_iter_make(list);
     struct tc_json v;
-    bool is_first = true;
-    tc_buf_char(b, '[');
+    tc_json_add_array(j);
     while (tc_json_iter_next(&it, NULL, &v)) {
-        tc_buf_str(b, is_first ? TC_EMPTY : TC_LIT(","));
-        write_value(b, v);
-        is_first = false;
+        add_value(j, v);
     }
-    tc_buf_char(b, ']');
+    tc_json_end_array(j);
 }
 
 /* Lists of the pattern that say who it is: "culprit_ranks", "ranks", "culprit_reasons". */
@@ -94,20 +92,19 @@ static void put_culprits(struct row *r, char *text)
     struct tc_json v;
     struct tc_slice key;
     struct tc_slice name;
-    bool is_first = true;
-    tc_buf_char(&b, '{');
+    bool any = false;
+    struct tc_json_out j = tc_json_out_make(&b);
+    tc_json_add_object(&j);
     while (tc_json_iter_next(&it, &key, &v)) {
         if (tc_json_type(v) != TC_JSON_ARRAY || !names_culprits(key, &name)) {
             continue;
         }
-        tc_buf_str(&b, is_first ? TC_EMPTY : TC_LIT(","));
-        tc_buf_json(&b, name);
-        tc_buf_char(&b, ':');
-        write_list(&b, v);
-        is_first = false;
+        tc_json_key_str(&j, name);
+        add_list(&j, v);
+        any = true;
     }
-    tc_buf_char(&b, '}');
-    if (!is_first && !b.overflowed) {
+    tc_json_end_object(&j);
+    if (tc_json_done(&j) && any) {
         put(r, TC_VERDICT_CULPRITS, tc_buf_slice(&b));
     }
 }
@@ -118,28 +115,24 @@ static void put_evidence(struct row *r, char *text)
     struct tc_json trail;
     struct tc_json v;
     struct tc_json raw;
-    bool is_first = true;
+    struct tc_json_out j = tc_json_out_make(&b);
     if (!tc_json_get(r->root, TC_LIT("evidence_trail"), &trail)) {
         return;
     }
     struct tc_json_iter it = tc_json_iter_make(trail);
-    tc_buf_char(&b, '[');
+    tc_json_add_array(&j);
     while (tc_json_iter_next(&it, NULL, &v)) {
         if (!tc_json_get(v, TC_LIT("raw"), &raw)) {
             continue;
         }
-        tc_buf_str(&b, is_first ? TC_EMPTY : TC_LIT(","));
-        tc_buf_lit(&b, "{\"digest\":");
-        tc_buf_json(&b, tc_json_get_string(raw, TC_LIT("digest")));
-        tc_buf_lit(&b, ",\"offset\":");
-        tc_buf_i64(&b, tc_json_get_int(raw, TC_LIT("offset"), 0));
-        tc_buf_lit(&b, ",\"length\":");
-        tc_buf_i64(&b, tc_json_get_int(raw, TC_LIT("length"), 0));
-        tc_buf_char(&b, '}');
-        is_first = false;
+        tc_json_add_object(&j);
+        tc_json_put_str(&j, "digest", tc_json_get_string(raw, TC_LIT("digest")));
+        tc_json_put_i64(&j, "offset", tc_json_get_int(raw, TC_LIT("offset"), 0));
+        tc_json_put_i64(&j, "length", tc_json_get_int(raw, TC_LIT("length"), 0));
+        tc_json_end_object(&j);
     }
-    tc_buf_char(&b, ']');
-    if (!b.overflowed) {
+    tc_json_end_array(&j);
+    if (tc_json_done(&j)) {
         put(r, TC_VERDICT_EVIDENCE, tc_buf_slice(&b));
     }
 }

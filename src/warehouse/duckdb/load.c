@@ -76,8 +76,7 @@ static const char *const FUNCTIONS[] = {
 
 static tc_status find_functions(void *library, struct tc__duckdb_api *out, struct tc_error *err)
 {
-    const char *missing =
-        tc_library_bind(library, FUNCTIONS, sizeof FUNCTIONS / sizeof FUNCTIONS[0], out);
+    const char *missing = tc_library_bind(library, FUNCTIONS, TC_COUNT(FUNCTIONS), out);
     const char *version = out->library_version == NULL ? "?" : out->library_version();
     if (strncmp(version, MAJOR, sizeof MAJOR - 1) != 0) {
         return tc_fail(err, TC_E_UNSUPPORTED, 0,

@@ -25,9 +25,10 @@ static void a_buffer_holds_what_was_asked_for(void **state)
     static const struct {
         size_t asked;
         size_t cap;
-    } cases[] = {{0, 4096},         {1, 4096},         {4096, 4096},     {4097, 8192},
-                 {65536, 65536},    {65537, 131072},   {131072, 131072}, {500000, 524288},
-                 {524289, 1000000}, {1000000, 1000000}};
+    } cases[] = {{0, 4096},         {1, 4096},        {4096, 4096},     {4097, 8192},
+                 {65536, 65536},    {65537, 81920},   {131072, 131072}, {500000, 524288},
+                 {524289, 655360},  {655361, 786432}, {786433, 917504}, {917505, 1000000},
+                 {1000000, 1000000}};
     struct tc_pool *p = tc_pool_create(64 << 20, 1000000);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tc_buffer *b = tc_pool_take(p, cases[i].asked);
