@@ -116,6 +116,9 @@ if(TC_TESTS)
   tc_add_test(NAME layers COMMAND "${tc_python}" tools/check_layers.py)
   tc_add_test(NAME layers_selftest
     COMMAND "${tc_python}" tools/check_layers.py --selftest)
+  tc_add_test(NAME formats COMMAND "${tc_python}" tools/check_formats.py)
+  tc_add_test(NAME formats_selftest
+    COMMAND "${tc_python}" tools/check_formats.py --selftest)
   tc_add_test(NAME symbols COMMAND tools/check_symbols.sh "${CMAKE_BINARY_DIR}")
   tc_add_test(NAME symbols_selftest COMMAND tools/check_symbols.sh --selftest)
   tc_add_test(NAME unused COMMAND "${tc_python}" -B tools/check_unused.py

@@ -6,7 +6,7 @@
  *
  * Each "{}" is one argument: a number, a string, a slice, or what a tc_as_ function makes of a
  * noun (a time, a duration, a count, a list). An argument of another type does not compile; a
- * number of arguments other than the number of "{}" aborts, when the sentence is first written.
+ * number of arguments other than the number of "{}" is found by tools/check_formats.py, and aborts.
  * Nothing is allocated; what does not fit sets b->overflowed, as everything on a tc_buf does.
  *
  * A character constant is an int: write "c", not 'c'.
@@ -51,7 +51,7 @@ struct tc_slice tc_format_args(struct tc_buf *b, const struct tc_arg *args, size
     tc_format_args((b), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, TC_ARG_COUNT(__VA_ARGS__))
 
 /* An argument that is itself a format, or nothing when the condition is false. Its arguments are
- * looked at either way. */
+ * looked at either way. It is good until the end of the block that it stands in. */
 #define tc_when(condition, ...)                                               \
     tc_arg_nested((condition), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, \
                   TC_ARG_COUNT(__VA_ARGS__))

@@ -97,6 +97,8 @@ struct tc_detector {
     tc_status (*on_settle)(void *state, const struct tc_sink *out);
     /* May be NULL, then a last on_tick comes. now_ns is TC_TIME_NONE unless the user gave one. */
     tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
+    /* May be NULL: what was dropped beside the records of windows and what the base counts. */
+    uint64_t (*dropped)(const void *state);
     /* Only for a state that does not begin with a struct tc_detector_base. */
     void (*stats)(const void *state, struct tc_detector_stats *out);
 };

@@ -65,7 +65,7 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
         return;
     }
     const struct tc_detector_base *base = state;
-    out->dropped = base->dropped;
+    out->dropped = base->dropped + (d->dropped == NULL ? 0 : d->dropped(state));
     out->late = base->late;
     out->ignored = base->ignored;
     for (const struct tc_window *w = base->windows; w != NULL; w = w->next) {

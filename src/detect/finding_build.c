@@ -52,11 +52,36 @@ void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value)
     tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_INT, .integer = value});
 }
 
+void tc__draft_attr_some(struct tc_draft *d, struct tc_slice key, int64_t count)
+{
+    if (count > 0) {
+        tc__draft_attr_int(d, key, count);
+    }
+}
+
+void tc__draft_attr_any(struct tc_draft *d, struct tc_slice key, struct tc_slice value)
+{
+    tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_STRING, .string = value});
+}
+
 void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slice value)
 {
     if (value.len > 0) {
-        tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_STRING, .string = value});
+        tc__draft_attr_any(d, key, value);
     }
+}
+
+void tc__draft_attr_ints(struct tc_draft *d, struct tc_slice key, const int32_t *ints, size_t count)
+{
+    tc__draft_attr(
+        d, (struct tc_attr){.key = key, .type = TC_ATTR_INTS, .ints = ints, .count = count});
+}
+
+void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct tc_slice *strings,
+                         size_t count)
+{
+    tc__draft_attr(d, (struct tc_attr){
+                          .key = key, .type = TC_ATTR_STRINGS, .strings = strings, .count = count});
 }
 
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence)

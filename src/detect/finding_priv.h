@@ -46,8 +46,17 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
 /* Keys are literals; borrows strings and arrays until tc__draft_emit returns. */
 void tc__draft_attr(struct tc_draft *d, struct tc_attr attr);
 void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value);
+/* Only when there are some. */
+void tc__draft_attr_some(struct tc_draft *d, struct tc_slice key, int64_t count);
 /* An empty value is "not known" and leaves the attribute out. */
 void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slice value);
+/* The same, and an empty value is one. */
+void tc__draft_attr_any(struct tc_draft *d, struct tc_slice key, struct tc_slice value);
+/* Borrows the list until tc__draft_emit returns; it is not NULL, however short. */
+void tc__draft_attr_ints(struct tc_draft *d, struct tc_slice key, const int32_t *ints,
+                         size_t count);
+void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct tc_slice *strings,
+                         size_t count);
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
 /* Puts the evidence in the order of time; what has the same time stays as it was added. */
 void tc__draft_sort(struct tc_draft *d);

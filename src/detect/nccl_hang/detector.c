@@ -24,10 +24,10 @@ static const struct tc_param PARAMS[] = {
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct nccl_hang *st = state;
-    TC_TRY(tc__nccl_init(st, env));
+    TC_TRY(tc__nccl_init(st));
     st->settles = env->lag_ns > 0;
-    st->watch = tc__watch_create(env, &st->threshold_ns, &st->retention_ns);
-    st->exits = tc__exits_create(env->arena);
+    st->watch = tc__watch_create(&st->base, &st->threshold_ns, st->retention_ns);
+    st->exits = tc__exits_create(&st->base);
     return st->watch == NULL || st->exits == NULL ? TC_E_NOMEM : TC_OK;
 }
 
@@ -134,12 +134,10 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
     return status;
 }
 
-static void stats(const void *state, struct tc_detector_stats *out)
+static uint64_t dropped(const void *state)
 {
     const struct nccl_hang *st = state;
-    out->dropped =
-        st->records.dropped_count + st->lost + st->restarts + tc__watch_dropped(st->watch);
-    out->ignored = st->ignored + st->watch->ignored + tc__exits_ignored(st->exits);
+    return st->records.dropped_count + st->lost + st->restarts;
 }
 
 const struct tc_detector tc_detector_nccl_hang = {
@@ -160,5 +158,5 @@ const struct tc_detector tc_detector_nccl_hang = {
     .on_tick = on_tick,
     .on_settle = on_settle,
     .on_finish = on_finish,
-    .stats = stats,
+    .dropped = dropped,
 };

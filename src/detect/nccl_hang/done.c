@@ -17,50 +17,38 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
     int64_t when_ns = o->last_ns;
     struct nccl_op op = {
         .group = o->group, .is_p2p = o->is_p2p, .oldest = o->oldest, .created_ns = o->first_ns};
-    struct nccl_draft d = {
-        .st = st, .op = &op, .group = &st->groups[o->group], .desk = st->desk, .shared_seq = -1};
-    d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
-    d.finding = (struct tc_finding){
-        .pattern_id = TC_LIT("1"),
-        .pattern_name = TC_LIT("nccl_hang"),
-        .resolved = true,
-        .severity = TC_SEVERITY_INFO,
-        .discriminator = o->discriminator,
-        .remediation = exited ? TC_LIT("Nothing: the job has ended well.")
-                              : TC_LIT("Nothing: it went on by itself. If it comes back, look for "
-                                       "a straggler or a slow link."),
-        .first_ns = o->first_ns,
-        .last_ns = when_ns > o->first_ns ? when_ns : o->first_ns,
-    };
-    d.finding.key = tc__nccl_put_key(&d, &op, done->from_dump);
-    size_t start = d.text.len;
-    tc_buf_str(&d.text, o->is_p2p ? TC_LIT("Point-to-point traffic of ") : TC_LIT("Collective "));
-    if (!o->is_p2p) {
-        tc_buf_i64(&d.text, o->oldest);
-        tc_buf_lit(&d.text, " of ");
-    }
-    tc__nccl_put_group(&d.text, d.group);
-    tc_buf_str(&d.text,
-               exited ? TC_LIT(" ended with its job after ") : TC_LIT(" completed after "));
-    tc_buf_duration(&d.text, d.finding.last_ns - o->first_ns);
-    d.finding.headline = tc__nccl_cut(&d, start);
+    struct nccl_draft d = {.st = st, .op = &op, .group = &st->groups[o->group], .shared_seq = -1};
+    struct tc_draft *t = &d.draft;
+    struct tc_finding *f = &t->finding;
+    tc__draft_open(t, &tc_detector_nccl_hang, st->base.scratch);
+    f->resolved = true;
+    f->severity = TC_SEVERITY_INFO;
+    f->discriminator = o->discriminator;
+    f->remediation = exited ? TC_LIT("Nothing: the job has ended well.")
+                            : TC_LIT("Nothing: it went on by itself. If it comes back, look for "
+                                     "a straggler or a slow link.");
+    f->first_ns = o->first_ns;
+    f->last_ns = when_ns > o->first_ns ? when_ns : o->first_ns;
+    f->key = tc__nccl_key(&d, &op, done->from_dump);
+    f->headline =
+        tc__draft_format(t, "{}{} {} after {}",
+                         o->is_p2p ? TC_ARG("Point-to-point traffic of ")
+                                   : tc_when(true, "Collective {} of ", o->oldest),
+                         tc__nccl_as_group(d.group), exited ? "ended with its job" : "completed",
+                         tc_as_duration(f->last_ns - o->first_ns));
     tc__nccl_put_scope(&d, NULL, 0);
     tc__nccl_record_evidence(&d, r);
-    d.desk->evidence[0].description = exited ? TC_LIT("was pending when the job ended well")
-                                             : TC_LIT("the last pending record completed");
-    d.desk->evidence[0].time_ns = when_ns;
-    d.finding.evidence = d.desk->evidence;
-    d.finding.evidence_count = d.evidence_count;
-    tc__nccl_attr(&d, NCCL_ATTR("process_group"), TC_ATTR_STRING)->string = d.group->name;
-    tc__nccl_attr(&d, NCCL_ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(r);
-    tc__nccl_attr(&d, NCCL_ATTR("seq"), TC_ATTR_INT)->integer = r->seq;
-    tc__nccl_attr(&d, NCCL_ATTR("members"), TC_ATTR_INT)->integer = d.group->seat_count;
-    tc__nccl_attr(&d, NCCL_ATTR("queued_collectives"), TC_ATTR_INT)->integer = 0;
-    tc__nccl_attr_ints(&d, NCCL_ATTR("culprit_ranks"), d.desk->ints, 0);
-    tc__nccl_attr(&d, NCCL_ATTR("culprit_reasons"), TC_ATTR_STRINGS)->strings = d.desk->reasons;
-    tc__nccl_attr_ints(&d, NCCL_ATTR("waiting_ranks"), d.desk->ints, 0);
-    tc__nccl_attr_ints(&d, NCCL_ATTR("blocking_ranks"), d.desk->ints, 0);
-    d.finding.attrs = d.desk->attrs;
-    d.finding.attr_count = d.attr_count;
-    return tc_sink_emit(out, &d.finding);
+    t->evidence[0].description = exited ? TC_LIT("was pending when the job ended well")
+                                        : TC_LIT("the last pending record completed");
+    t->evidence[0].time_ns = when_ns;
+    tc__draft_attr_any(t, NCCL_ATTR("process_group"), d.group->name);
+    tc__draft_attr_any(t, NCCL_ATTR("op"), tc__nccl_op(r));
+    tc__draft_attr_int(t, NCCL_ATTR("seq"), r->seq);
+    tc__draft_attr_int(t, NCCL_ATTR("members"), d.group->seat_count);
+    tc__draft_attr_int(t, NCCL_ATTR("queued_collectives"), 0);
+    tc__draft_attr_ints(t, NCCL_ATTR("culprit_ranks"), st->desk->ints, 0);
+    tc__draft_attr_list(t, NCCL_ATTR("culprit_reasons"), st->desk->reasons, 0);
+    tc__draft_attr_ints(t, NCCL_ATTR("waiting_ranks"), st->desk->ints, 0);
+    tc__draft_attr_ints(t, NCCL_ATTR("blocking_ranks"), st->desk->ints, 0);
+    return tc__draft_emit(t, out);
 }

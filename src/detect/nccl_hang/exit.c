@@ -35,15 +35,17 @@ struct nccl_exits {
     uint64_t job; /* of the places, when they are of one */
     bool many_jobs;
     bool news;
-    uint64_t ignored;
+    uint64_t *ignored; /* places and pods for which there was no room count there */
 };
 
-struct nccl_exits *tc__exits_create(struct tc_arena *arena)
+struct nccl_exits *tc__exits_create(struct tc_detector_base *base)
 {
+    struct tc_arena *arena = base->arena;
     struct nccl_exits *x = tc_new(arena, struct nccl_exits, 1);
     if (x == NULL) {
         return NULL;
     }
+    x->ignored = &base->ignored;
     x->places = tc_new(arena, struct place, PLACES_MAX);
     x->pods = tc_new(arena, struct ended, PODS_MAX);
     bool ok = x->pods != NULL && tc_map_init(&x->place_index, arena, PLACES_MAX) &&
@@ -91,7 +93,7 @@ static void on_place(struct nccl_exits *x, const struct tc_scope *s)
         if (x->place_count == PLACES_MAX ||
             !tc_map_add(&x->place_index, tc_hash_mix(job, (uint64_t)s->rank), x->place_count + 1,
                         0)) {
-            x->ignored++;
+            (*x->ignored)++;
             return;
         }
         x->many_jobs |= x->place_count > 0 && job != x->job;
@@ -106,7 +108,7 @@ static void note_end(struct nccl_exits *x, uint64_t name, bool is_job, int64_t t
     struct ended *e = find_end(x, name);
     if (e == NULL) {
         if (x->pod_count == PODS_MAX || !tc_map_add(&x->pod_index, name, x->pod_count + 1, 0)) {
-            x->ignored++;
+            (*x->ignored)++;
             return;
         }
         e = &x->pods[x->pod_count++];
@@ -152,11 +154,6 @@ bool tc__exits_take_news(struct nccl_exits *x)
     bool news = x->news;
     x->news = false;
     return news;
-}
-
-uint64_t tc__exits_ignored(const struct nccl_exits *x)
-{
-    return x->ignored;
 }
 
 /* The end of the pod of a rank, NULL when that is not known. */

@@ -14,14 +14,12 @@
 struct nccl_exits;
 
 /* NULL when the arena is full. */
-struct nccl_exits *tc__exits_create(struct tc_arena *arena);
+struct nccl_exits *tc__exits_create(struct tc_detector_base *base);
 /* True for an event that is taken in here. */
 bool tc__exits_wants(const struct tc_event *ev);
 void tc__exits_on_event(struct nccl_exits *x, const struct tc_event *ev);
 /* True once after something ended. */
 bool tc__exits_take_news(struct nccl_exits *x);
-/* Places and pods for which there was no room. */
-uint64_t tc__exits_ignored(const struct nccl_exits *x);
 /* True when the job of an analysis exited cleanly after what it has pending was issued, and when.
  */
 bool tc__exits_is_over(const struct nccl_hang *st, const struct nccl_eval *e, int64_t *out_ns);

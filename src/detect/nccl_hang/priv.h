@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the nccl_hang detector share this state; nothing of it leaves
- * the pattern. Three parts: the window (nccl_hang_window.c) knows what every
- * rank has issued and completed, the analysis (nccl_hang_graph.c) finds who
- * waits for whom, the report (nccl_hang_report.c) says it.
+ * the pattern. Three units, all of which build their findings with a tc_draft:
+ * - the record graph: window.c and status.c know what every rank has issued and completed, graph.c
+ *   and blame.c find who waits for whom, roots.c which of that explains the rest, findings.c,
+ *   evidence.c, words.c and done.c say it; exit.c knows jobs that ended well;
+ * - the flags of other watchdogs: watch.c;
+ * - the reports of NCCL's own monitor: ras.c and ras_findings.c.
  *
  * What grows with what: a seat for each membership of a rank in a group, a
  * record for each operation inside the retention. Each table has a cap; a full
@@ -20,6 +23,7 @@
 #include "base/ring.h"
 #include "base/sort.h"
 #include "detect/detector.h"
+#include "detect/finding_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -42,7 +46,6 @@
 #define NCCL_OPEN_MAX 4096
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
-#define NCCL_DESK_TEXT_BYTES ((size_t)128 << 10)
 #define NCCL_TEXT_MAX 512 /* of one string kept with a record */
 
 enum nccl_dump { NCCL_DUMP_NONE, NCCL_DUMP_READ, NCCL_DUMP_UNREADABLE };
@@ -156,33 +159,24 @@ struct nccl_open {
     struct tc_slice discriminator; /* a literal */
 };
 
-/* Where a finding is built: taken once, so that reporting allocates nothing. */
+/* Lists of a finding, too long for the stack: taken once, so that reporting allocates nothing. */
 struct nccl_desk {
-    char *text;
     int32_t *ints;
     uint32_t *named; /* rank indices of the culprits, TC_VERDICT_RANKS_MAX */
     struct tc_slice reasons[NCCL_REASONS_MAX];
-    struct tc_evidence evidence[TC_VERDICT_EVIDENCE_MAX];
-    struct tc_attr attrs[16];
-    /* The cause said last: many findings of an analysis have the same. Its words open text. */
-    struct tc_cause cause;
-    const struct nccl_op *cause_op; /* what it names, NULL for none */
-    bool cause_blames;
-    size_t cause_len; /* of its words */
 };
 
 struct nccl_watch;
 struct nccl_exits;
 
 struct nccl_hang {
-    /* Knobs first: tc_param.offset. */
-    int64_t threshold_ns;
+    struct tc_detector_base base;
+    int64_t threshold_ns; /* knobs */
     int64_t retention_ns;
 
-    struct nccl_watch *watch; /* flags and reports: nccl_hang_watch_priv.h */
-    struct nccl_exits *exits; /* pods that succeeded: nccl_hang_exit_priv.h */
+    struct nccl_watch *watch; /* flags and reports: watch_priv.h */
+    struct nccl_exits *exits; /* pods that succeeded: exit_priv.h */
 
-    struct tc_arena *scratch;
     struct tc_arena names; /* strings of ranks and groups */
     struct tc_arena eval;  /* one analysis at a time */
 
@@ -221,14 +215,13 @@ struct nccl_hang {
     uint64_t newest_pos; /* ring position of the last record */
     int64_t newest_ns;   /* no record was issued later */
     uint64_t aged;       /* ring position of the last record that has reached the threshold */
-    int64_t now_ns;      /* newest time seen */
+    int64_t now_ns;      /* newest time of a record or a tick: others do not age records */
     bool has_now;        /* the user said what time it is */
     bool ends;           /* the input does: dumps are complete */
     bool settles;        /* dumps of one hang come one by one: not judged by their age */
     bool dirty;          /* something hangs that was not analysed yet */
     uint64_t lost;       /* pending records of those windows */
     uint64_t restarts;   /* windows dropped because a table was full */
-    uint64_t ignored;
 };
 
 /* The highest collective that it is known to have issued, -1 none. */
@@ -260,7 +253,7 @@ static inline bool tc__nccl_same_call(const struct nccl_record *a, const struct 
 }
 
 /* The window. */
-tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env);
+tc_status tc__nccl_init(struct nccl_hang *st);
 tc_status tc__nccl_on_record(struct nccl_hang *st, const struct tc_event *ev,
                              const struct tc_sink *out);
 /* What a dump says beside its records. */
@@ -399,9 +392,9 @@ tc_status tc__nccl_analyse(struct nccl_hang *st, bool all, struct nccl_all *jobs
 /* Analyses and reports everything. */
 tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink *out);
 
-/* Words: "TENSOR_PARALLEL_GROUP" or "group 35"; "ranks 3 and 5"; why; what to do. */
-void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g);
-void tc__nccl_put_ranks(struct tc_buf *b, const int32_t *ranks, size_t count);
+/* Words: "TENSOR_PARALLEL_GROUP (group 35)" or "group 35"; "ranks 3 and 5"; why; what to do. */
+struct tc_arg tc__nccl_as_group(const struct nccl_group *g);
+struct tc_arg tc__nccl_as_ranks(const int32_t *ranks, size_t count);
 void tc__nccl_put_reason(struct tc_buf *b, const struct nccl_hang *st, const struct nccl_eval *e,
                          uint32_t rank, const struct nccl_blamed *why);
 /* The part of a call in which two records may differ: OP, SIZE or DTYPE. */
@@ -419,25 +412,21 @@ struct nccl_said {
     bool is_root;
 };
 
-/* What is being built: slices of text are cut once the whole is written. */
+/* What is being built. */
 struct nccl_draft {
+    struct tc_draft draft;
     struct nccl_hang *st;
     struct nccl_eval *e;
     const struct nccl_said *said;
     const struct nccl_op *op;       /* the first */
     const struct nccl_record *main; /* the record that stands for it */
     const struct nccl_group *group;
-    struct nccl_desk *desk;
-    struct tc_buf text;
-    struct tc_finding finding;
-    size_t attr_count;
+    struct tc_cause cause;
     size_t int_count; /* used of desk->ints */
-    size_t evidence_count;
     size_t reason_count;
     /* The parts that the evidence of one collective has in common. */
     int64_t shared_seq; /* of the record they were taken from, -1 none */
     uint8_t shared_state;
-    bool shared_short; /* both are, and may be read to a fixed length */
     struct tc_slice shared_uid;
     struct tc_slice shared_text;
 };
@@ -447,38 +436,13 @@ static inline int32_t tc__nccl_rank_number(const struct nccl_draft *d, uint32_t 
     return d->st->ranks[rank].rank;
 }
 
-/* One more attribute of the finding. */
 #define NCCL_ATTR(suffix) TC_LIT("tracecore.alert.nccl_hang." suffix)
-
-static inline struct tc_attr *tc__nccl_attr(struct nccl_draft *d, struct tc_slice key,
-                                            enum tc_attr_type type)
-{
-    struct tc_attr *a = &d->desk->attrs[d->attr_count++];
-    a->key = key;
-    a->type = type; /* says what else is read */
-    a->count = 0;
-    return a;
-}
-
-static inline void tc__nccl_attr_ints(struct nccl_draft *d, struct tc_slice key,
-                                      const int32_t *list, size_t count)
-{
-    struct tc_attr *a = tc__nccl_attr(d, key, TC_ATTR_INTS);
-    a->ints = list;
-    a->count = count;
-}
-
-/* Ends a piece of text that began at start. */
-static inline struct tc_slice tc__nccl_cut(const struct nccl_draft *d, size_t start)
-{
-    return tc_buf_since(&d->text, start);
-}
 
 /* One stuck record as evidence; and all that a finding needs. culprits are rank indices. */
 void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r);
 void tc__nccl_put_evidence(struct nccl_draft *d, const uint32_t *culprits, size_t count);
 
-/* Builds the finding on st->desk and emits it. */
+/* Builds the finding and emits it. */
 tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
                        const struct tc_sink *out);
 
@@ -488,7 +452,7 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
 bool tc__nccl_complete(const struct nccl_hang *st, struct nccl_open *o, const struct nccl_record *r,
                        int64_t when_ns);
 /* The name of the incident that the operation is. */
-struct tc_slice tc__nccl_put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump);
+struct tc_slice tc__nccl_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump);
 void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count);
 /* The collective or transfer of this record, part of an open incident, has completed, or its job
  * has exited. */

@@ -15,30 +15,23 @@
 #define COMM_TEXT_MAX 64
 #define STATUS_MAX 16
 
-static const size_t COMM_TEXTS[] = {offsetof(struct ras_comm, job),
-                                    offsetof(struct ras_comm, hash)};
-static const size_t MEMBER_TEXTS[] = {offsetof(struct ras_member, node)};
+static const struct tc_record_type COMM = {
+    .size = sizeof(struct ras_comm),
+    .texts = {TC_TEXT(struct ras_comm, job), TC_TEXT(struct ras_comm, hash)},
+    .keys = {{TC_FIELD(struct ras_comm, job), TC_FIELD(struct ras_comm, hash)}},
+    .chain = {TC_FIELD(struct ras_comm, job_at)},
+};
+static const struct tc_record_type MEMBER = {
+    .size = sizeof(struct ras_member),
+    .texts = {TC_TEXT(struct ras_member, node)},
+    .keys = {{TC_FIELD(struct ras_member, comm), TC_FIELD(struct ras_member, comm_rank)}},
+    .chain = {TC_FIELD(struct ras_member, comm)},
+};
 
-static bool same_comm(const void *record, const void *key)
+bool tc__ras_init(struct nccl_watch *w, int64_t retention_ns)
 {
-    const struct ras_comm *a = record;
-    const struct ras_comm *b = key;
-    return tc_slice_eq(a->hash, b->hash) && tc_slice_eq(a->job, b->job);
-}
-
-static bool same_member(const void *record, const void *key)
-{
-    const struct ras_member *a = record;
-    const struct ras_member *b = key;
-    return a->comm == b->comm && a->comm_rank == b->comm_rank;
-}
-
-bool tc__ras_init(struct nccl_watch *w, struct tc_arena *arena)
-{
-    size_t comms = COMM_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ras_comm), 0);
-    size_t ranks = RANK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ras_member), 0);
-    return tc__window_init(&w->comms, arena, COMM_RING_BYTES, comms, 1, false) &&
-           tc__window_init(&w->ranks, arena, RANK_RING_BYTES, ranks, 1, false);
+    return tc__window_open(&w->comms, w->base, &COMM, COMM_RING_BYTES, retention_ns) &&
+           tc__window_open(&w->ranks, w->base, &MEMBER, RANK_RING_BYTES, retention_ns);
 }
 
 static enum ras_status status_of(struct tc_slice text)
@@ -57,37 +50,26 @@ static enum ras_status status_of(struct tc_slice text)
     return RAS_AWAY; /* not known: it counts for nothing */
 }
 
-static struct ras_comm *comm_of(struct nccl_watch *w, struct watch_job *job,
+static struct ras_comm *comm_of(struct nccl_watch *w, const struct watch_job *job,
                                 const struct tc_event *ev)
 {
     struct ras_comm key = {.job = ev->scope.job,
                            .hash = ev->ras.comm,
-                           .next = job->newest_comm,
+                           .job_at = job->head.pos,
                            .size = ev->ras.comm_size,
                            .moved_ns = TC_TIME_NONE,
                            .seen_ns = TC_TIME_NONE};
-    uint64_t hash = tc_hash_mix(tc_slice_hash(key.job, 1), tc_slice_hash(key.hash, 2));
-    struct tc_window_place place =
-        tc__window_find(&w->comms, &w->comms.index, hash, same_comm, &key);
-    struct ras_comm *c = place.record;
-    if (c == NULL) {
-        c = tc__window_push(&w->comms, w->scratch, &key, sizeof key, COMM_TEXTS,
-                            TC_COUNT(COMM_TEXTS), w->now_ns);
-        if (c == NULL) {
-            return NULL;
-        }
-        tc__window_put(&w->comms, &w->comms.index, place, c);
-        job->newest_comm = c->head.pos;
+    struct ras_comm *c = tc__window_get_or_add(&w->comms, &key, w->base->now_ns);
+    if (c != NULL) {
+        c->head.seen_ns = w->base->now_ns;
     }
-    c->head.seen_ns = w->now_ns;
     return c;
 }
 
-static struct ras_member *member_of(struct nccl_watch *w, struct ras_comm *c,
+static struct ras_member *member_of(struct nccl_watch *w, const struct ras_comm *c,
                                     const struct tc_event *ev)
 {
     struct ras_member key = {.comm = c->head.pos,
-                             .next = c->newest,
                              .node = ev->scope.node,
                              .comm_rank = ev->ras.comm_rank,
                              .rank = ev->scope.rank,
@@ -95,20 +77,10 @@ static struct ras_member *member_of(struct nccl_watch *w, struct ras_comm *c,
                              .pid = ev->scope.pid,
                              .ops = -1,
                              .seen_ns = TC_TIME_NONE};
-    uint64_t hash = tc_hash_mix(key.comm, (uint64_t)key.comm_rank);
-    struct tc_window_place place =
-        tc__window_find(&w->ranks, &w->ranks.index, hash, same_member, &key);
-    struct ras_member *m = place.record;
-    if (m == NULL) {
-        m = tc__window_push(&w->ranks, w->scratch, &key, sizeof key, MEMBER_TEXTS,
-                            TC_COUNT(MEMBER_TEXTS), w->now_ns);
-        if (m == NULL) {
-            return NULL;
-        }
-        tc__window_put(&w->ranks, &w->ranks.index, place, m);
-        c->newest = m->head.pos;
+    struct ras_member *m = tc__window_get_or_add(&w->ranks, &key, w->base->now_ns);
+    if (m != NULL) {
+        m->head.seen_ns = w->base->now_ns;
     }
-    m->head.seen_ns = w->now_ns;
     return m;
 }
 
@@ -125,7 +97,7 @@ tc_status tc__ras_on_event(struct nccl_watch *w, const struct tc_event *ev,
                            const struct tc_sink *out)
 {
     if (!is_usable(ev)) {
-        w->ignored++;
+        w->base->ignored++;
         return TC_OK;
     }
     struct watch_job *job = tc__watch_job(w, ev->scope.job);
@@ -168,14 +140,13 @@ tc_status tc__ras_on_event(struct nccl_watch *w, const struct tc_event *ev,
 const struct ras_member *tc__ras_next(const struct nccl_watch *w, const struct ras_comm *c,
                                       const struct ras_member *before)
 {
-    for (const struct ras_member *m =
-             tc__window_at(&w->ranks, before == NULL ? c->newest : before->next);
-         m != NULL; m = tc__window_at(&w->ranks, m->next)) {
-        if (m->comm == c->head.pos && m->seen_ns == c->seen_ns) { /* the last report has it */
-            return m;
-        }
+    struct ras_member key = {.comm = c->head.pos};
+    const struct ras_member *m =
+        before == NULL ? tc__window_newest(&w->ranks, &key) : tc__window_older(&w->ranks, before);
+    while (m != NULL && m->seen_ns != c->seen_ns) { /* the last report does not have it */
+        m = tc__window_older(&w->ranks, m);
     }
-    return NULL;
+    return m;
 }
 
 static struct ras_view view_of(const struct nccl_watch *w, struct ras_comm *c)
@@ -245,9 +216,10 @@ static size_t collect(struct nccl_watch *w, const struct watch_job *job, struct 
                       uint32_t *out_culprits)
 {
     size_t count = 0;
-    for (struct ras_comm *c = tc__window_at(&w->comms, job->newest_comm);
-         c != NULL && count < COMMS_MAX; c = tc__window_at(&w->comms, c->next)) {
-        if (c->seen_ns != job->ras_ns || !tc_slice_eq(c->job, job->name)) {
+    struct ras_comm key = {.job_at = job->head.pos};
+    for (struct ras_comm *c = tc__window_newest(&w->comms, &key); c != NULL && count < COMMS_MAX;
+         c = tc__window_older(&w->comms, c)) {
+        if (c->seen_ns != job->ras_ns) {
             continue; /* the last report does not have it: it was destroyed */
         }
         struct ras_view v = view_of(w, c);
@@ -266,15 +238,15 @@ static size_t collect(struct nccl_watch *w, const struct watch_job *job, struct 
 
 tc_status tc__ras_judge(struct nccl_watch *w, struct watch_job *job, const struct tc_sink *out)
 {
-    tc_arena_mark mark = tc_arena_snapshot(w->scratch);
+    tc_arena_mark mark = tc_arena_snapshot(w->base->scratch);
     uint32_t culprits = 0;
     struct tc_map blamed;
     if (job->ras_ns == TC_TIME_NONE) {
         return TC_OK;
     }
-    struct ras_view *views = tc_new(w->scratch, struct ras_view, COMMS_MAX);
+    struct ras_view *views = tc_new(w->base->scratch, struct ras_view, COMMS_MAX);
     size_t count = views == NULL ? 0 : collect(w, job, views, &culprits);
-    if (views == NULL || !tc_map_init(&blamed, w->scratch, culprits + 1)) {
+    if (views == NULL || !tc_map_init(&blamed, w->base->scratch, culprits + 1)) {
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
@@ -291,6 +263,6 @@ tc_status tc__ras_judge(struct nccl_watch *w, struct watch_job *job, const struc
         c->told = true;
         TC_TRY(tc__ras_tell(w, &views[i], out));
     }
-    tc_arena_rewind(w->scratch, mark);
+    tc_arena_rewind(w->base->scratch, mark);
     return TC_OK;
 }

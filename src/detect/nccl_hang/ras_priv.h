@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reports of NCCL's own monitor: nccl_hang_ras.c keeps and judges them,
- * nccl_hang_ras_say.c says what they show.
+ * The reports of NCCL's own monitor: ras.c keeps and judges them,
+ * ras_findings.c says what they show.
  */
 #ifndef TC_DETECT_NCCL_HANG_RAS_PRIV_H
 #define TC_DETECT_NCCL_HANG_RAS_PRIV_H
@@ -12,10 +12,9 @@ enum ras_status { RAS_RUNNING, RAS_MISSING, RAS_DEAD, RAS_AWAY, RAS_CHANGING };
 
 struct ras_comm {
     struct tc_window_head head;
-    uint64_t next; /* the next communicator of the job */
+    uint64_t job_at; /* position of its job, which the job's communicators have in common */
     struct tc_slice job;
     struct tc_slice hash;
-    uint64_t newest; /* its ranks */
     int64_t size;
     int64_t moved_ns; /* when a count last changed, or was first seen */
     int64_t seen_ns;  /* newest report of it */
@@ -25,8 +24,7 @@ struct ras_comm {
 
 struct ras_member {
     struct tc_window_head head;
-    uint64_t next;
-    uint64_t comm;
+    uint64_t comm; /* position of its communicator */
     struct tc_slice node;
     int64_t comm_rank;
     int32_t rank; /* global, -1 unknown */
@@ -59,7 +57,7 @@ const struct ras_member *tc__ras_next(const struct nccl_watch *w, const struct r
                                       const struct ras_member *before);
 bool tc__ras_is_culprit(const struct ras_view *v, const struct ras_member *m);
 
-/* nccl_hang_ras_say.c */
+/* ras_findings.c */
 TC_CHECKED tc_status tc__ras_tell(struct nccl_watch *w, const struct ras_view *v,
                                   const struct tc_sink *out);
 /* Nothing is wrong with it any more. */

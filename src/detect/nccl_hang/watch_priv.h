@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nccl_hang reads beside records: the flags of other watchdogs
- * (nccl_hang_watch.c) and the reports of NCCL's own monitor (nccl_hang_ras.c).
+ * What nccl_hang reads beside records: the flags of other watchdogs (watch.c) and the reports of
+ * NCCL's own monitor (ras.c).
  * Both are snapshots: the events of one come with one time, and are judged
  * together once event time has passed it.
  */
@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/finding_priv.h"
+#include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -19,8 +20,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What all of it takes from the detector's arena, at most. */
-#define NCCL_WATCH_ARENA_BYTES ((size_t)24 << 20)
 /* Jobs that wait to be judged. */
 #define NCCL_WATCH_DUE_MAX 1024
 
@@ -31,8 +30,6 @@ struct watch_job {
     bool due;             /* waits to be judged */
     int64_t flags_ns;     /* newest sample of a flag */
     int64_t ras_ns;       /* newest report */
-    uint64_t newest_flag; /* its ranks, through tc_window_head.older */
-    uint64_t newest_comm; /* its communicators, the same way */
     int64_t hanging;      /* ranks whose flag is set */
     int64_t ranks;        /* ranks with a flag */
     int64_t hung_ns;      /* when the first of them was set: names the incident */
@@ -40,22 +37,18 @@ struct watch_job {
 };
 
 struct nccl_watch {
-    const int64_t *threshold_ns; /* knobs of the detector */
-    const int64_t *retention_ns;
-    struct tc_arena *scratch;
+    struct tc_detector_base *base;
+    const int64_t *threshold_ns; /* knob of the detector */
     struct tc_window jobs;
     struct tc_window flags;
     struct tc_window comms;
     struct tc_window ranks;
-    uint64_t due[NCCL_WATCH_DUE_MAX];
-    unsigned due_count;
-    int64_t now_ns;
-    uint64_t ignored;
+    struct tc_waiting due;
 };
 
-/* NULL when the arena is full. Borrows the knobs for its whole life. */
-struct nccl_watch *tc__watch_create(const struct tc_detector_env *env, const int64_t *threshold_ns,
-                                    const int64_t *retention_ns);
+/* NULL when the arena is full. Borrows base and knob for its whole life. */
+struct nccl_watch *tc__watch_create(struct tc_detector_base *base, const int64_t *threshold_ns,
+                                    int64_t retention_ns);
 /* True for an event that is taken in here. */
 bool tc__watch_wants(const struct tc_event *ev);
 TC_CHECKED tc_status tc__watch_on_event(struct nccl_watch *w, const struct tc_event *ev,
@@ -63,7 +56,6 @@ TC_CHECKED tc_status tc__watch_on_event(struct nccl_watch *w, const struct tc_ev
 /* Judges the snapshots that are older than now_ns. */
 TC_CHECKED tc_status tc__watch_on_tick(struct nccl_watch *w, int64_t now_ns,
                                        const struct tc_sink *out);
-uint64_t tc__watch_dropped(const struct nccl_watch *w);
 
 /* The job of an event, known or new. NULL when scratch is full. */
 struct watch_job *tc__watch_job(struct nccl_watch *w, struct tc_slice name);
@@ -71,8 +63,8 @@ struct watch_job *tc__watch_job(struct nccl_watch *w, struct tc_slice name);
 TC_CHECKED tc_status tc__watch_due(struct nccl_watch *w, struct watch_job *job,
                                    const struct tc_sink *out);
 
-/* nccl_hang_ras.c */
-bool tc__ras_init(struct nccl_watch *w, struct tc_arena *arena);
+/* ras.c */
+bool tc__ras_init(struct nccl_watch *w, int64_t retention_ns);
 TC_CHECKED tc_status tc__ras_on_event(struct nccl_watch *w, const struct tc_event *ev,
                                       const struct tc_sink *out);
 TC_CHECKED tc_status tc__ras_judge(struct nccl_watch *w, struct watch_job *job,
@@ -94,7 +86,7 @@ struct watch_facts {
 
 void tc__watch_attrs(struct tc_draft *d, const struct watch_facts *f);
 /* "ranks 3, 4 and 5", with the rest as a number. */
-void tc__watch_put_ranks(struct tc_buf *b, const int32_t *ranks, size_t count);
+struct tc_arg tc__watch_as_ranks(const int32_t *ranks, size_t count);
 /* Ascending, each once: the count that is left. */
 size_t tc__watch_sort(int32_t *ranks, size_t count, struct tc_arena *scratch);
 

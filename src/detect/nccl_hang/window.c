@@ -19,7 +19,6 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
     st->targets = tc_new(a, struct nccl_target, NCCL_TARGETS_MAX);
     st->open = tc_new(a, struct nccl_open, NCCL_OPEN_MAX);
     st->desk = tc_new(a, struct nccl_desk, 1);
-    char *text = tc_new(a, char, NCCL_DESK_TEXT_BYTES);
     int32_t *ints = tc_new(a, int32_t, (size_t)5 * TC_VERDICT_RANKS_MAX);
     uint32_t *named = tc_new(a, uint32_t, TC_VERDICT_RANKS_MAX);
     unsigned char *names = tc_new(a, unsigned char, NCCL_NAMES_BYTES);
@@ -27,7 +26,6 @@ static bool make_tables(struct nccl_hang *st, struct tc_arena *a)
     if (eval == NULL) {
         return false;
     }
-    st->desk->text = text;
     st->desk->ints = ints;
     st->desk->named = named;
     tc_arena_init_zeroed(&st->names, "nccl_hang.names", names, NCCL_NAMES_BYTES);
@@ -54,11 +52,10 @@ static void forget(struct nccl_hang *st)
     st->dirty = false;
 }
 
-tc_status tc__nccl_init(struct nccl_hang *st, const struct tc_detector_env *env)
+tc_status tc__nccl_init(struct nccl_hang *st)
 {
-    st->scratch = env->scratch;
     st->now_ns = TC_TIME_NONE;
-    if (!make_tables(st, env->arena)) {
+    if (!make_tables(st, st->base.arena)) {
         return TC_E_NOMEM;
     }
     forget(st);
@@ -524,7 +521,7 @@ TC_SELDOM tc_status tc__nccl_on_other(struct nccl_hang *st, const struct tc_even
                                       const struct tc_sink *out)
 {
     if (ev->scope.rank < 0 && ev->kind != TC_EVENT_NCCL_GROUP) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     move_clock(st, ev->time_ns);
@@ -545,7 +542,7 @@ static TC_SELDOM tc_status on_unusual_record(struct nccl_hang *st, const struct 
                                              const struct tc_sink *out)
 {
     if (ev->scope.rank < 0 || ev->time_ns == TC_TIME_NONE || ev->nccl.seq < 0) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     move_clock(st, ev->time_ns);

@@ -7,36 +7,33 @@
 
 #include <stddef.h>
 
-void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g)
+static void write_group(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct nccl_group *g = arg->object;
     if (g->desc.len > 0) {
-        tc_buf_str(b, g->desc);
-        tc_buf_lit(b, " (group ");
-        tc_buf_str(b, g->name);
-        tc_buf_char(b, ')');
+        tc_format(b, "{} (group {})", g->desc, g->name);
     } else if (g->name.len > 0) {
-        tc_buf_lit(b, "group ");
-        tc_buf_str(b, g->name);
+        tc_format(b, "group {}", g->name);
     } else {
-        tc_buf_lit(b, "a group without a name");
+        tc_format(b, "a group without a name");
     }
 }
 
-/* "rank 3", "ranks 3 and 5", "ranks 0, 1, 2 and 9 more" */
-void tc__nccl_put_ranks(struct tc_buf *b, const int32_t *ranks, size_t count)
+struct tc_arg tc__nccl_as_group(const struct nccl_group *g)
 {
-    size_t shown = count <= NCCL_RANKS_SHOWN ? count : NCCL_RANKS_SHOWN;
-    tc_buf_str(b, count == 1 ? TC_LIT("rank ") : TC_LIT("ranks "));
-    for (size_t i = 0; i < shown; i++) {
-        bool last = i + 1 == count;
-        tc_buf_str(b, i == 0 ? TC_EMPTY : last ? TC_LIT(" and ") : TC_LIT(", "));
-        tc_buf_i64(b, ranks[i]);
-    }
-    if (shown < count) {
-        tc_buf_lit(b, " and ");
-        tc_buf_u64(b, count - shown);
-        tc_buf_lit(b, " more");
-    }
+    return tc_as_written(write_group, g);
+}
+
+static void write_ranks(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_format(b, "rank{} {}", arg->count == 1 ? "" : "s",
+              tc_as_ints(arg->object, arg->count, NCCL_RANKS_SHOWN));
+}
+
+/* "rank 3", "ranks 3 and 5", "ranks 0, 1, 2 and 9 more" */
+struct tc_arg tc__nccl_as_ranks(const int32_t *ranks, size_t count)
+{
+    return (struct tc_arg){.write = write_ranks, .object = ranks, .count = count};
 }
 
 struct tc_slice tc__nccl_call_part(const struct nccl_record *r, enum nccl_blame part)
@@ -70,13 +67,12 @@ static const struct nccl_record *other_call(const struct nccl_eval *e, const str
     return other;
 }
 
-static void put_call(struct tc_buf *b, const struct nccl_record *r)
+static void write_call(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc_buf_str(b, tc__nccl_op(r));
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc__nccl_sizes(r));
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc__nccl_dtypes(r));
+    const struct nccl_record *r = arg->object;
+    if (r != NULL) {
+        tc_format(b, "{} {} {}", tc__nccl_op(r), tc__nccl_sizes(r), tc__nccl_dtypes(r));
+    }
 }
 
 static void put_mismatch(struct tc_buf *b, const struct nccl_eval *e, const struct nccl_op *op,
@@ -84,52 +80,33 @@ static void put_mismatch(struct tc_buf *b, const struct nccl_eval *e, const stru
 {
     const struct nccl_record *own = NULL;
     const struct nccl_record *other = other_call(e, op, rank, &own);
-    tc_buf_lit(b, "called ");
-    if (own != NULL) {
-        put_call(b, own);
-    }
-    tc_buf_lit(b, " as collective ");
-    tc_buf_i64(b, op->mismatch_seq);
-    if (other != NULL) {
-        tc_buf_lit(b, ", rank ");
-        tc_buf_i64(b, other->rank);
-        tc_buf_lit(b, " called ");
-        put_call(b, other);
-    }
+    tc_format(b, "called {} as collective {}{}", tc_as_written(write_call, own), op->mismatch_seq,
+              tc_when(other != NULL, ", rank {} called {}", other == NULL ? 0 : other->rank,
+                      tc_as_written(write_call, other)));
 }
 
 void tc__nccl_put_reason(struct tc_buf *t, const struct nccl_hang *st, const struct nccl_eval *e,
                          uint32_t rank, const struct nccl_blamed *b)
 {
     const struct nccl_op *op = &e->ops[b->op];
+    struct tc_arg group = tc__nccl_as_group(&st->groups[op->group]);
     switch ((enum nccl_blame)b->blame) {
     case NCCL_BLAME_NONE:
         break;
     case NCCL_BLAME_STOPPED:
-        tc_buf_lit(t, "its device stopped: collective ");
-        tc_buf_i64(t, b->head);
-        tc_buf_lit(t, " of ");
-        tc__nccl_put_group(t, &st->groups[op->group]);
-        tc_buf_lit(t, " is not completed although its peers completed it");
+        tc_format(t,
+                  "its device stopped: collective {} of {} is not completed although its peers "
+                  "completed it",
+                  b->head, group);
         break;
     case NCCL_BLAME_MISSING:
     case NCCL_BLAME_PASSED:
-        tc_buf_lit(t, "never issued ");
-        if (op->is_p2p) {
-            tc_buf_lit(t, "the transfer its peer waits for in ");
-        } else {
-            tc_buf_lit(t, "collective ");
-            tc_buf_i64(t, op->front);
-            tc_buf_lit(t, " of ");
-        }
-        tc__nccl_put_group(t, &st->groups[op->group]);
-        if (b->last >= 0 && !op->is_p2p) {
-            tc_buf_lit(t, ", the last was ");
-            tc_buf_i64(t, b->last);
-        }
-        tc_buf_str(t, b->blame == NCCL_BLAME_MISSING
-                          ? TC_LIT("; it has nothing pending and waits for nobody")
-                          : TC_LIT("; peers with the same work pending went on"));
+        tc_format(t, "never issued {}{}{}; {}",
+                  op->is_p2p ? TC_ARG("the transfer its peer waits for in ")
+                             : tc_when(true, "collective {} of ", op->front),
+                  group, tc_when(b->last >= 0 && !op->is_p2p, ", the last was {}", b->last),
+                  b->blame == NCCL_BLAME_MISSING ? "it has nothing pending and waits for nobody"
+                                                 : "peers with the same work pending went on");
         break;
     case NCCL_BLAME_OP:
     case NCCL_BLAME_SIZE:
@@ -137,16 +114,13 @@ void tc__nccl_put_reason(struct tc_buf *t, const struct nccl_hang *st, const str
         put_mismatch(t, e, op, rank);
         break;
     case NCCL_BLAME_CYCLE:
-        tc_buf_lit(t, "waits in ");
-        tc__nccl_put_group(t, &st->groups[op->group]);
-        tc_buf_lit(t, " for a rank that waits for it elsewhere");
+        tc_format(t, "waits in {} for a rank that waits for it elsewhere", group);
         break;
     case NCCL_BLAME_ABSENT:
-        tc_buf_lit(t, "left no dump and no record");
+        tc_format(t, "left no dump and no record");
         break;
     case NCCL_BLAME_UNREADABLE:
-        tc_buf_lit(t, "its dump cannot be read: ");
-        tc_buf_str(t, st->ranks[rank].error);
+        tc_format(t, "its dump cannot be read: {}", st->ranks[rank].error);
         break;
     }
 }

@@ -11,44 +11,28 @@
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
-#define ERROR_RING_BYTES ((size_t)8 << 20)
-#define LINK_RING_BYTES ((size_t)16 << 20)
-#define NIC_RING_BYTES ((size_t)256 << 10)
 #define BOOK_BYTES ((size_t)8 << 20)
 #define ARENA_BYTES ((size_t)56 << 20)
-
-/* A card's record, at least. */
-#define NIC_BYTES 64
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct pcie_state *st = state;
-    size_t errors = ERROR_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_errors), 0);
-    size_t links = LINK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_link), 0);
-    st->scratch = env->scratch;
-    st->now_ns = TC_TIME_NONE;
-    bool ok =
-        tc__window_init(&st->errors, env->arena, ERROR_RING_BYTES, errors, 1, false) &&
-        tc__window_init(&st->links, env->arena, LINK_RING_BYTES, links, 1, false) &&
-        tc__window_init(&st->nics, env->arena, NIC_RING_BYTES, NIC_RING_BYTES / NIC_BYTES, 1,
-                        false) &&
-        tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
-        tc__waiting_init(&st->errors_due, env->arena, &st->errors, errors,
-                         tc__pcie_errors_before) &&
-        tc__waiting_init(&st->links_due, env->arena, &st->links, links, tc__pcie_links_before);
+    bool ok = tc__pcie_errors_init(st) && tc__pcie_links_init(st) &&
+              tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
-static tc_status run(struct pcie_state *st, const struct tc_sink *out)
+/* Also when time is about to pass: what waited for the rest of its instant has it. */
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    TC_TRY(tc__pcie_errors_run(st, st->now_ns, out));
-    return tc__pcie_links_run(st, st->now_ns, out);
+    TC_TRY(tc__pcie_errors_run(state, now_ns, out));
+    return tc__pcie_links_run(state, now_ns, out);
 }
 
 /* Which GPU or card sits where. Known from when it is told; it may be told without a date. */
 static void learn_place(struct pcie_state *st, const struct tc_event *ev)
 {
-    int64_t time_ns = ev->time_ns == TC_TIME_NONE ? st->now_ns : ev->time_ns;
+    int64_t time_ns = ev->time_ns == TC_TIME_NONE ? st->base.now_ns : ev->time_ns;
     if (ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0) {
         (void)tc__gpu_book_learn(&st->book, &ev->scope, time_ns);
     } else if (ev->kind == TC_EVENT_GPU_INVENTORY) {
@@ -61,12 +45,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     struct pcie_state *st = state;
     bool place = ev->kind == TC_EVENT_GPU_INVENTORY || ev->kind == TC_EVENT_RANK_PLACE;
     if (!tc__scope_fits(&ev->scope) || (!place && ev->time_ns == TC_TIME_NONE)) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
-    }
-    if (ev->time_ns > st->now_ns) {
-        st->now_ns = ev->time_ns;
-        TC_TRY(run(st, out));
     }
     if (place) {
         learn_place(st, ev);
@@ -82,36 +62,17 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return TC_OK;
 }
 
-static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
-{
-    struct pcie_state *st = state;
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-    return run(st, out);
-}
-
 /* Nothing more comes: what was waiting for the rest of its instant is told now. */
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct pcie_state *st = state;
-    if (now_ns != TC_TIME_NONE) {
-        TC_TRY(on_tick(state, now_ns, out));
-    }
+    (void)now_ns;
     st->finishing = true;
-    tc__waiting_hasten(&st->errors_due, st->now_ns);
-    tc__waiting_hasten(&st->links_due, st->now_ns);
-    tc_status status = run(st, out);
+    tc__waiting_hasten(&st->errors_due, st->base.now_ns);
+    tc__waiting_hasten(&st->links_due, st->base.now_ns);
+    tc_status status = on_tick(st, st->base.now_ns, out);
     st->finishing = false;
     return status;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct pcie_state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->errors.ring.dropped_count + st->links.ring.dropped_count,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -171,8 +132,8 @@ const struct tc_detector tc_detector_pcie_aer = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_tick,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

@@ -13,7 +13,14 @@
 #define COUNT_MAX INT64_C(1000000000)
 #define TOTAL_MAX (INT64_MAX - COUNT_MAX)
 
-static const size_t ERROR_TEXTS[] = {offsetof(struct pcie_errors, node)};
+#define RING_BYTES ((size_t)8 << 20)
+#define NIC_RING_BYTES ((size_t)256 << 10)
+
+static const struct tc_record_type DEVICE = {
+    .size = sizeof(struct pcie_errors),
+    .texts = {TC_TEXT(struct pcie_errors, node)},
+    .keys = {{TC_FIELD(struct pcie_errors, node), TC_FIELD(struct pcie_errors, pci)}},
+};
 
 struct nic {
     struct tc_window_head head;
@@ -22,7 +29,11 @@ struct nic {
     struct tc_bdf pci;
 };
 
-static const size_t NIC_TEXTS[] = {offsetof(struct nic, node), offsetof(struct nic, name)};
+static const struct tc_record_type NIC = {
+    .size = sizeof(struct nic),
+    .texts = {TC_TEXT(struct nic, node), TC_TEXT(struct nic, name)},
+    .keys = {{TC_FIELD(struct nic, node), TC_FIELD(struct nic, pci)}},
+};
 
 static uint64_t address(struct tc_bdf pci)
 {
@@ -30,30 +41,11 @@ static uint64_t address(struct tc_bdf pci)
            pci.function;
 }
 
-static uint64_t place_hash(struct tc_slice node, struct tc_bdf pci)
-{
-    return tc_hash_mix(tc_slice_hash(node, 5), address(pci));
-}
-
-static bool same_device(const void *record, const void *key)
-{
-    const struct pcie_errors *a = record;
-    const struct pcie_errors *b = key;
-    return tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node);
-}
-
-static bool same_nic(const void *record, const void *key)
-{
-    const struct nic *a = record;
-    const struct nic *b = key;
-    return tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node);
-}
-
-static struct tc_window_place find_nic(const struct pcie_state *st, struct tc_slice node,
-                                       struct tc_bdf pci)
+static const struct nic *find_nic(const struct pcie_state *st, struct tc_slice node,
+                                  struct tc_bdf pci)
 {
     struct nic key = {.node = node, .pci = pci};
-    return tc__window_find(&st->nics, &st->nics.index, place_hash(node, pci), same_nic, &key);
+    return tc__window_get(&st->nics, &key);
 }
 
 void tc__pcie_learn_nic(struct pcie_state *st, const struct tc_event *ev)
@@ -64,15 +56,10 @@ void tc__pcie_learn_nic(struct pcie_state *st, const struct tc_event *ev)
         tc_bdf_parse(name, &none) > 0) {
         return; /* a card that the log only knows by its address has no name to learn */
     }
-    struct tc_window_place place = find_nic(st, ev->scope.node, ev->scope.pci);
-    if (place.record != NULL && tc_slice_eq(((const struct nic *)place.record)->name, name)) {
-        return;
-    }
-    struct nic nic = {.node = ev->scope.node, .name = name, .pci = ev->scope.pci};
-    struct nic *kept = tc__window_push(&st->nics, st->scratch, &nic, sizeof nic, NIC_TEXTS,
-                                       TC_COUNT(NIC_TEXTS), st->now_ns);
-    if (kept != NULL) {
-        tc__window_put(&st->nics, &st->nics.index, place, kept);
+    const struct nic *known = find_nic(st, ev->scope.node, ev->scope.pci);
+    if (known == NULL || !tc_slice_eq(known->name, name)) {
+        struct nic nic = {.node = ev->scope.node, .name = name, .pci = ev->scope.pci};
+        (void)tc__window_add(&st->nics, &nic, st->base.now_ns);
     }
 }
 
@@ -108,18 +95,7 @@ static struct pcie_errors *get_device(struct pcie_state *st, const struct tc_eve
                                       struct tc_bdf pci)
 {
     struct pcie_errors key = {.node = ev->scope.node, .pci = pci, .news_ns = TC_WAITING_NEVER};
-    struct tc_window *w = &st->errors;
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, place_hash(key.node, pci), same_device, &key);
-    if (place.record != NULL) {
-        return place.record;
-    }
-    struct pcie_errors *kept = tc__window_push(w, st->scratch, &key, sizeof key, ERROR_TEXTS,
-                                               TC_COUNT(ERROR_TEXTS), ev->time_ns);
-    if (kept != NULL) {
-        tc__window_put(w, &w->index, place, kept);
-    }
-    return kept;
+    return tc__window_get_or_add(&st->errors, &key, ev->time_ns);
 }
 
 /*
@@ -137,7 +113,8 @@ static bool is_repeat(struct pcie_errors *e, const struct tc_event *ev)
     } else if (fine) {
         fact = tc_hash_mix((uint64_t)ev->time_ns, tc_slice_hash(ev->aer.severity, 2));
         fact = tc_hash_mix(fact, (uint64_t)ev->aer.status);
-        fact = tc_hash_mix(fact, place_hash(ev->aer.errors, ev->aer.reporter));
+        fact = tc_hash_mix(
+            fact, tc_hash_mix(tc_slice_hash(ev->aer.errors, 5), address(ev->aer.reporter)));
     }
     if (named || fine) {
         fact |= 1; /* 0 is an empty place */
@@ -194,7 +171,7 @@ static int64_t count_window(const struct pcie_errors *e, int64_t to_ns, int64_t 
     return count;
 }
 
-bool tc__pcie_errors_before(const void *a, const void *b)
+static bool waits_before(const void *a, const void *b)
 {
     const struct pcie_errors *x = a;
     const struct pcie_errors *y = b;
@@ -203,6 +180,14 @@ bool tc__pcie_errors_before(const void *a, const void *b)
     }
     int order = tc_slice_cmp(x->node, y->node);
     return order != 0 ? order < 0 : address(x->pci) < address(y->pci);
+}
+
+bool tc__pcie_errors_init(struct pcie_state *st)
+{
+    size_t devices = RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_errors), 0);
+    return tc__window_open(&st->errors, &st->base, &DEVICE, RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__window_open(&st->nics, &st->base, &NIC, NIC_RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__waiting_init(&st->errors_due, st->base.arena, &st->errors, devices, waits_before);
 }
 
 /* There is something to tell about the device as of time_ns. */
@@ -281,7 +266,7 @@ static void fold_corrected(struct pcie_state *st, struct pcie_errors *e, int64_t
 {
     struct tc_mark first;
     if (!add_step(e, mark, count, st->window_ns)) {
-        st->late++;
+        st->base.late++;
         return;
     }
     if (e->storm) {
@@ -330,7 +315,7 @@ void tc__pcie_aer(struct pcie_state *st, const struct tc_event *ev)
     enum pcie_severity severity = PCIE_CORRECTED;
     struct tc_bdf pci = ev->scope.pci.known ? ev->scope.pci : ev->aer.reporter;
     if (!pci.known || !read_severity(ev->aer.severity, &severity)) {
-        st->ignored++;
+        st->base.ignored++;
         return;
     }
     bool masked = ev->aer.status >= 0 && ev->aer.mask >= 0 && (ev->aer.status & ~ev->aer.mask) == 0;
@@ -361,7 +346,7 @@ static struct pcie_place place_of(const struct pcie_state *st, const struct pcie
     struct tc_scope main = p.scope;
     main.pci.function = 0;
     const struct tc_gpu *gpu = tc__gpu_book_find(&st->book, &main);
-    const struct nic *nic = find_nic(st, e->node, e->pci).record;
+    const struct nic *nic = find_nic(st, e->node, e->pci);
     struct tc_slice id = tc__pcie_text(&e->device_id);
     if (e->node.len > 0 && gpu != NULL && (gpu->uuid.len > 0 || gpu->index >= 0)) {
         tc__gpu_complete(gpu, &p.scope);
@@ -380,8 +365,8 @@ static tc_status tell(struct pcie_state *st, struct pcie_errors *e, bool resolve
 {
     struct pcie_place place = place_of(st, e);
     bool incomplete = st->errors.lost_ns >= e->since_ns;
-    TC_TRY(
-        tc__pcie_report_errors(e, &place, st->window_ns, resolved, incomplete, st->scratch, out));
+    TC_TRY(tc__pcie_report_errors(e, &place, st->window_ns, resolved, incomplete, st->base.scratch,
+                                  out));
     e->open = true;
     e->told = worst(e);
     e->told_count = e->counts[e->told];

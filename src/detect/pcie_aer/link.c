@@ -17,17 +17,16 @@
 #define GEN_MAX 8
 #define WIDTH_MAX 32
 
-static const size_t LINK_TEXTS[] = {offsetof(struct pcie_link, node),
-                                    offsetof(struct pcie_link, uuid)};
+#define RING_BYTES ((size_t)16 << 20)
 
-static bool same_link(const void *record, const void *key)
-{
-    return ((const struct pcie_link *)record)->id == ((const struct pcie_link *)key)->id;
-}
+static const struct tc_record_type LINK = {
+    .size = sizeof(struct pcie_link),
+    .texts = {TC_TEXT(struct pcie_link, node), TC_TEXT(struct pcie_link, uuid)},
+    .keys = {{TC_FIELD(struct pcie_link, id)}},
+};
 
 static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gpu, int64_t time_ns)
 {
-    struct tc_window *w = &st->links;
     struct pcie_link key = {.id = gpu->id,
                             .node = gpu->node,
                             .uuid = gpu->uuid,
@@ -35,17 +34,7 @@ static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gp
                             .index = gpu->index,
                             .sample_ns = TC_TIME_NONE,
                             .resolved_ns = TC_TIME_NONE};
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, tc_hash_mix(7, gpu->id), same_link, &key);
-    if (place.record != NULL) {
-        return place.record;
-    }
-    struct pcie_link *kept = tc__window_push(w, st->scratch, &key, sizeof key, LINK_TEXTS,
-                                             TC_COUNT(LINK_TEXTS), time_ns);
-    if (kept != NULL) {
-        tc__window_put(w, &w->index, place, kept);
-    }
-    return kept;
+    return tc__window_get_or_add(&st->links, &key, time_ns);
 }
 
 static bool fresh(const struct pcie_gauge *g, int64_t at_ns)
@@ -159,7 +148,7 @@ static tc_status close_sample(struct pcie_state *st, struct pcie_link *l, const 
     return TC_OK;
 }
 
-bool tc__pcie_links_before(const void *a, const void *b)
+static bool waits_before(const void *a, const void *b)
 {
     const struct pcie_link *x = a;
     const struct pcie_link *y = b;
@@ -169,6 +158,13 @@ bool tc__pcie_links_before(const void *a, const void *b)
     int order = tc_slice_cmp(x->node, y->node);
     order = order != 0 ? order : tc_slice_cmp(x->uuid, y->uuid);
     return order != 0 ? order < 0 : x->index < y->index;
+}
+
+bool tc__pcie_links_init(struct pcie_state *st)
+{
+    size_t links = RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_link), 0);
+    return tc__window_open(&st->links, &st->base, &LINK, RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__waiting_init(&st->links_due, st->base.arena, &st->links, links, waits_before);
 }
 
 static bool read_measure(const struct tc_ev_metric *m, enum pcie_measure *out)
@@ -214,7 +210,7 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
     const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
     struct pcie_link *l = gpu == NULL ? NULL : get_link(st, gpu, ev->time_ns);
     if (l == NULL) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     if (replays) {
@@ -225,7 +221,7 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
         return TC_OK;
     }
     if (ev->time_ns < l->sample_ns) {
-        st->late++;
+        st->base.late++;
         return TC_OK;
     }
     if (ev->time_ns > l->sample_ns) {
@@ -264,7 +260,7 @@ void tc__pcie_line(struct pcie_state *st, const struct tc_event *ev)
     struct tc_scope scope = ev->scope;
     bool itself = !a->reporter.known || tc_bdf_eq(a->reporter, scope.pci);
     if (!scope.pci.known || a->width < 1 || a->width_max < 1 || !itself) {
-        st->ignored += !scope.pci.known;
+        st->base.ignored += !scope.pci.known;
         return;
     }
     const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &scope, ev->time_ns);

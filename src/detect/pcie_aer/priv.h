@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the pcie_aer detector: detect_pcie_aer.c hands events out,
- * pcie_aer_errors.c counts error reports by device, pcie_aer_link.c watches the
- * rate of the links of GPUs, pcie_aer_report.c says what was found.
+ * The parts of the pcie_aer detector: detector.c hands events out, errors.c counts error
+ * reports by device, link.c watches the rate of the links of GPUs, report.c says what was found.
  */
 #ifndef TC_DETECT_PCIE_AER_PRIV_H
 #define TC_DETECT_PCIE_AER_PRIV_H
@@ -136,23 +135,20 @@ struct pcie_link {
 };
 
 struct pcie_state {
+    struct tc_detector_base base;
     int64_t window_ns; /* knobs */
     int64_t corrected;
     int64_t busy_percent;
     int64_t busy_ns;
     int64_t samples;
     int64_t replay_count;
-    struct tc_arena *scratch;
     struct tc_gpu_book book;
     struct tc_window errors;
     struct tc_window links;
     struct tc_window nics;
     struct tc_waiting errors_due;
     struct tc_waiting links_due;
-    int64_t now_ns;
-    bool finishing;
-    uint64_t late;
-    uint64_t ignored;
+    bool finishing; /* nothing more comes: what waits is told as it is */
 };
 
 /* Where a device is and what it is. */
@@ -164,24 +160,24 @@ struct pcie_place {
     struct tc_slice nic; /* its name, where one is known */
 };
 
-/* pcie_aer_errors.c */
+/* errors.c */
 void tc__pcie_aer(struct pcie_state *st, const struct tc_event *ev);
-/* The order in which devices are told of. */
-bool tc__pcie_errors_before(const void *a, const void *b);
+/* False when the arena is full. */
+bool tc__pcie_errors_init(struct pcie_state *st);
 TC_CHECKED tc_status tc__pcie_errors_run(struct pcie_state *st, int64_t now_ns,
                                          const struct tc_sink *out);
 /* Which card sits at an address. */
 void tc__pcie_learn_nic(struct pcie_state *st, const struct tc_event *ev);
 
-/* pcie_aer_link.c */
+/* link.c */
 TC_CHECKED tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
                                      const struct tc_sink *out);
 void tc__pcie_line(struct pcie_state *st, const struct tc_event *ev);
-bool tc__pcie_links_before(const void *a, const void *b);
+bool tc__pcie_links_init(struct pcie_state *st);
 TC_CHECKED tc_status tc__pcie_links_run(struct pcie_state *st, int64_t now_ns,
                                         const struct tc_sink *out);
 
-/* pcie_aer_report.c */
+/* report.c */
 TC_CHECKED tc_status tc__pcie_report_errors(const struct pcie_errors *e,
                                             const struct pcie_place *place, int64_t window_ns,
                                             bool resolved, bool incomplete,

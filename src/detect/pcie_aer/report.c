@@ -2,15 +2,9 @@
 /* What pcie_aer says. */
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
+#include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.pcie_rate_collapse." name)
-
-#define ATTRS_MAX 16
-#define EVIDENCE_MAX 8
-/* All the words of a finding but for names that come from outside. */
-#define WORDS_BYTES 4096
-/* How often the names of a place are written, at most. */
-#define NAMES_MAX 20
 
 static const char *const SEVERITIES[PCIE_SEVERITIES] = {
     [PCIE_CORRECTED] = "corrected", [PCIE_NONFATAL] = "nonfatal", [PCIE_FATAL] = "fatal"};
@@ -19,159 +13,107 @@ static const char *const DISCRIMINATORS[PCIE_SEVERITIES] = {
 static const char *const SORTS[] = {
     [PCIE_IS_GPU] = "gpu", [PCIE_IS_NIC] = "nic", [PCIE_IS_OTHER] = "other"};
 
-static void put_node(struct tc_buf *b, struct tc_slice node)
+/* Another device told of it: the port above. */
+static bool has_reporter(const struct pcie_errors *e)
 {
-    tc_buf_str(b, node.len > 0 ? node : TC_LIT("(unknown)"));
+    return e->reporter.known && !tc_bdf_eq(e->reporter, e->pci);
 }
 
-static size_t text_bytes(const struct pcie_place *p)
+static struct tc_arg node_name(struct tc_slice node)
 {
-    return WORDS_BYTES + NAMES_MAX * (p->scope.node.len + p->scope.gpu_uuid.len + PCIE_WORD_MAX);
+    return tc_as_known(node, "(unknown)");
 }
 
 /* "GPU 3 (0000:b3:00.0)", "NIC ens1f0 (0000:5c:00.0)", "PCIe device 0000:00:02.0" */
-static void put_device(struct tc_buf *b, const struct pcie_place *p)
+static void write_device(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct pcie_place *p = arg->object;
+    struct tc_arg name = TC_ARG("");
     bool bracket = false;
-    if (p->sort == PCIE_IS_GPU) {
-        tc_buf_lit(b, "GPU ");
-        if (p->scope.gpu_index >= 0) {
-            tc_buf_i64(b, p->scope.gpu_index);
-            bracket = true;
-        } else if (!p->scope.pci.known) {
-            tc_buf_str(b, p->scope.gpu_uuid);
-        }
+    if (p->sort == PCIE_IS_GPU && p->scope.gpu_index >= 0) {
+        name = TC_ARG(p->scope.gpu_index);
+        bracket = true;
+    } else if (p->sort == PCIE_IS_GPU && !p->scope.pci.known) {
+        name = TC_ARG(p->scope.gpu_uuid);
     } else if (p->sort == PCIE_IS_NIC) {
-        tc_buf_lit(b, "NIC ");
-        tc_buf_str(b, p->nic);
+        name = TC_ARG(p->nic);
         bracket = p->nic.len > 0;
+    }
+    static const char *const words[] = {
+        [PCIE_IS_GPU] = "GPU", [PCIE_IS_NIC] = "NIC", [PCIE_IS_OTHER] = "PCIe device"};
+    tc_format(b, "{} {}{}", words[p->sort], name,
+              tc_when(p->scope.pci.known, bracket ? " ({})" : "{}", tc_as_pci(p->scope.pci)));
+}
+
+static struct tc_arg device(const struct pcie_place *p)
+{
+    return tc_as_written(write_device, p);
+}
+
+static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
+{
+    if (arg->integer < TC_SECOND) {
+        tc_format(b, "less than 1 s");
     } else {
-        tc_buf_lit(b, "PCIe device ");
-    }
-    if (p->scope.pci.known) {
-        tc_buf_str(b, bracket ? TC_LIT(" (") : TC_EMPTY);
-        tc_buf_bdf(b, p->scope.pci);
-        tc_buf_str(b, bracket ? TC_LIT(")") : TC_EMPTY);
+        tc_format(b, "{} s", arg->integer / TC_SECOND);
     }
 }
 
-static void put_seconds(struct tc_buf *b, int64_t ns)
+static struct tc_arg seconds(int64_t ns)
 {
-    if (ns < TC_SECOND) {
-        tc_buf_lit(b, "less than 1 s");
-        return;
-    }
-    tc_buf_i64(b, ns / TC_SECOND);
-    tc_buf_lit(b, " s");
-}
-
-static void put_layer(struct tc_buf *b, struct tc_slice layer)
-{
-    if (layer.len > 0) {
-        tc_buf_lit(b, " (");
-        tc_buf_str(b, tc_slice_eq(layer, TC_LIT("data_link")) ? TC_LIT("data link") : layer);
-        tc_buf_lit(b, " layer)");
-    }
+    return (struct tc_arg){.write = write_seconds, .integer = ns};
 }
 
 static struct tc_slice errors_headline(struct tc_draft *d, const struct pcie_errors *e,
                                        const struct pcie_place *p, enum pcie_severity worst,
                                        int64_t window_ns)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
     int64_t count = e->counts[worst];
-    put_device(b, p);
-    tc_buf_lit(b, " on node ");
-    put_node(b, e->node);
-    tc_buf_lit(b, " reported ");
-    if (count > 1) {
-        tc_buf_i64(b, count);
-    } else {
-        tc_buf_char(b, 'a');
-    }
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(SEVERITIES[worst]));
-    tc_buf_lit(b, " PCIe error");
-    if (count > 1) {
-        tc_buf_lit(b, "s in ");
-        put_seconds(b, e->last[worst].time_ns - e->first[worst].time_ns);
-    }
-    if (e->errors[worst].len > 0) {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, tc__pcie_text(&e->errors[worst]));
-    }
-    put_layer(b, e->layers[worst]);
-    if (d->finding.resolved) {
-        tc_buf_lit(b, "; none for ");
-        put_seconds(b, window_ns);
-    }
-    return tc_buf_since(b, start);
+    struct tc_slice layer = e->layers[worst];
+    return tc__draft_format(
+        d, "{} on node {} reported {} {} PCIe error{}{}{}{}", device(p), node_name(e->node),
+        count > 1 ? TC_ARG(count) : TC_ARG("a"), SEVERITIES[worst],
+        tc_when(count > 1, "s in {}", seconds(e->last[worst].time_ns - e->first[worst].time_ns)),
+        tc_when(e->errors[worst].len > 0, ": {}", tc__pcie_text(&e->errors[worst])),
+        tc_when(layer.len > 0, " ({} layer)",
+                tc_slice_eq(layer, TC_LIT("data_link")) ? TC_LIT("data link") : layer),
+        tc_when(d->finding.resolved, "; none for {}", seconds(window_ns)));
 }
 
 static struct tc_slice errors_remediation(struct tc_draft *d, const struct pcie_errors *e,
                                           const struct pcie_place *p, enum pcie_severity worst)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    if (worst == PCIE_FATAL) {
-        tc_buf_lit(b, "Drain node ");
-        put_node(b, e->node);
-        tc_buf_lit(b, " and power-cycle it; check seating, riser, cables and power of ");
-    } else if (worst == PCIE_NONFATAL) {
-        tc_buf_lit(b, "On node ");
-        put_node(b, e->node);
-        tc_buf_lit(b, ": a transaction was lost. Restart the work that used it, then check "
-                      "firmware and seating of ");
-    } else {
-        tc_buf_lit(b, "On node ");
-        put_node(b, e->node);
-        tc_buf_lit(b, ": nothing was lost yet, but the link is marginal. At the next drain "
-                      "reseat and clean the contacts of ");
-    }
-    put_device(b, p);
-    if (p->sort == PCIE_IS_OTHER) {
-        tc_buf_lit(b, " and of what hangs below it (lspci -t)");
-    }
-    tc_buf_lit(b, "; replace it, then its slot or riser, if it comes back.");
-    return tc_buf_since(b, start);
+    const char *advice =
+        worst == PCIE_FATAL ? "Drain node {} and power-cycle it; check seating, riser, cables and "
+                              "power of {}{}; replace it, then its slot or riser, if it comes back."
+        : worst == PCIE_NONFATAL
+            ? "On node {}: a transaction was lost. Restart the work that used it, then check "
+              "firmware and seating of {}{}; replace it, then its slot or riser, if it comes back."
+            : "On node {}: nothing was lost yet, but the link is marginal. At the next drain "
+              "reseat and clean the contacts of {}{}; replace it, then its slot or riser, if it "
+              "comes back.";
+    return tc__draft_format(d, advice, node_name(e->node), device(p),
+                            p->sort == PCIE_IS_OTHER ? " and of what hangs below it (lspci -t)"
+                                                     : "");
 }
 
 static void put_report(struct tc_draft *d, const struct pcie_errors *e, enum pcie_severity severity,
                        const struct tc_mark *mark)
 {
-    struct tc_buf *b = &d->text;
     struct tc_evidence out = {.kind = TC_LIT("aer"), .time_ns = mark->time_ns, .raw = mark->raw};
-    size_t start = b->len;
-    tc_buf_lit(b, "aer:");
-    tc_buf_str(b, e->node);
-    tc_buf_char(b, ':');
-    tc_buf_bdf(b, e->pci);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, tc_slice_cstr(SEVERITIES[severity]));
-    tc_buf_char(b, ':');
-    tc_buf_time(b, mark->time_ns);
     bool first = tc__mark_same(mark, &e->first[severity]);
     bool instant = mark->time_ns == e->first[severity].time_ns;
-    tc_buf_str(b, instant && !first ? TC_LIT(":last") : TC_EMPTY);
-    out.uid = tc__mark_uid(mark, tc_buf_since(b, start));
-    start = b->len;
-    if (e->counts[severity] > 1) {
-        tc_buf_str(b, first ? TC_LIT("First ") : TC_LIT("Last "));
-        tc_buf_lit(b, "of ");
-        tc_buf_i64(b, e->counts[severity]);
-        tc_buf_char(b, ' ');
-    } else {
-        tc_buf_lit(b, "A ");
-    }
-    tc_buf_str(b, tc_slice_cstr(SEVERITIES[severity]));
-    tc_buf_str(b, e->counts[severity] > 1 ? TC_LIT(" errors of ") : TC_LIT(" error of "));
-    tc_buf_bdf(b, e->pci);
-    if (e->reporter.known && !tc_bdf_eq(e->reporter, e->pci)) {
-        tc_buf_lit(b, ", reported by port ");
-        tc_buf_bdf(b, e->reporter);
-    }
-    out.description = tc_buf_since(b, start);
+    bool many = e->counts[severity] > 1;
+    struct tc_slice uid =
+        tc__draft_format(d, "aer:{}:{}:{}:{}{}", e->node, tc_as_pci(e->pci), SEVERITIES[severity],
+                         tc_as_time(mark->time_ns), instant && !first ? ":last" : "");
+    out.uid = tc__mark_uid(mark, uid);
+    out.description = tc__draft_format(
+        d, "{} {} error{} of {}{}",
+        many ? tc_when(true, "{} of {}", first ? "First" : "Last", e->counts[severity])
+             : TC_ARG("A"),
+        SEVERITIES[severity], many ? "s" : "", tc_as_pci(e->pci),
+        tc_when(has_reporter(e), ", reported by port {}", tc_as_pci(e->reporter)));
     tc__draft_evidence(d, out);
 }
 
@@ -181,22 +123,14 @@ static void errors_attrs(struct tc_draft *d, const struct pcie_errors *e,
     tc__draft_attr_text(d, KEY("device_type"), tc_slice_cstr(SORTS[p->sort]));
     tc__draft_attr_text(d, KEY("device"), p->nic);
     tc__draft_attr_text(d, KEY("device_id"), tc__pcie_text(&e->device_id));
-    if (e->reporter.known && !tc_bdf_eq(e->reporter, e->pci)) {
-        size_t start = d->text.len;
-        tc_buf_bdf(&d->text, e->reporter);
-        tc__draft_attr_text(d, KEY("reporter"), tc_buf_since(&d->text, start));
+    if (has_reporter(e)) {
+        tc__draft_attr_text(d, KEY("reporter"), tc__draft_format(d, "{}", tc_as_pci(e->reporter)));
     }
     tc__draft_attr_text(d, KEY("errors"), tc__pcie_text(&e->errors[worst]));
     tc__draft_attr_text(d, KEY("layer"), e->layers[worst]);
-    if (e->counts[PCIE_FATAL] > 0) {
-        tc__draft_attr_int(d, KEY("fatal_count"), e->counts[PCIE_FATAL]);
-    }
-    if (e->counts[PCIE_NONFATAL] > 0) {
-        tc__draft_attr_int(d, KEY("nonfatal_count"), e->counts[PCIE_NONFATAL]);
-    }
-    if (e->counts[PCIE_CORRECTED] > 0) {
-        tc__draft_attr_int(d, KEY("corrected_count"), e->counts[PCIE_CORRECTED]);
-    }
+    tc__draft_attr_some(d, KEY("fatal_count"), e->counts[PCIE_FATAL]);
+    tc__draft_attr_some(d, KEY("nonfatal_count"), e->counts[PCIE_NONFATAL]);
+    tc__draft_attr_some(d, KEY("corrected_count"), e->counts[PCIE_CORRECTED]);
 }
 
 static enum tc_severity errors_severity(const struct pcie_place *p, enum pcie_severity worst)
@@ -211,7 +145,7 @@ tc_status tc__pcie_report_errors(const struct pcie_errors *e, const struct pcie_
                                  struct tc_arena *scratch, const struct tc_sink *out)
 {
     struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_pcie_aer, scratch, text_bytes(p), ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_pcie_aer, scratch);
     struct tc_finding *f = &d.finding;
     enum pcie_severity worst = PCIE_CORRECTED;
     f->first_ns = INT64_MAX;
@@ -222,13 +156,8 @@ tc_status tc__pcie_report_errors(const struct pcie_errors *e, const struct pcie_
             f->last_ns = e->last[i].time_ns > f->last_ns ? e->last[i].time_ns : f->last_ns;
         }
     }
-    size_t start = d.text.len;
-    tc_buf_str(&d.text, e->node);
-    tc_buf_char(&d.text, '|');
-    tc_buf_bdf(&d.text, e->pci);
-    tc_buf_lit(&d.text, "|errors|");
-    tc_buf_time(&d.text, e->since_ns);
-    f->key = tc_buf_since(&d.text, start);
+    f->key = tc__draft_format(&d, "{}|{}|errors|{}", e->node, tc_as_pci(e->pci),
+                              tc_as_time(e->since_ns));
     f->resolved = resolved;
     f->incomplete = incomplete;
     f->severity = errors_severity(p, worst);
@@ -276,95 +205,56 @@ static struct rate rate_of(const struct pcie_link *l)
     return r;
 }
 
-/* "Gen 4 x16" */
-static void put_rate(struct tc_buf *b, int64_t gen, int64_t width)
+/* "Gen 4 x16"; 0 is not known. */
+static void write_rate(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (gen > 0) {
-        tc_buf_lit(b, "Gen ");
-        tc_buf_i64(b, gen);
-    }
-    if (width > 0) {
-        tc_buf_str(b, gen > 0 ? TC_LIT(" x") : TC_LIT("x"));
-        tc_buf_i64(b, width);
-    }
+    int64_t gen = arg->integer;
+    size_t width = arg->limit;
+    tc_format(b, "{}{}{}", tc_when(gen > 0, "Gen {}", gen), gen > 0 && width > 0 ? " " : "",
+              tc_when(width > 0, "x{}", width));
+}
+
+static struct tc_arg rate(int64_t gen, int64_t width)
+{
+    return (struct tc_arg){.write = write_rate, .integer = gen, .limit = (size_t)width};
 }
 
 static struct tc_slice link_headline(struct tc_draft *d, const struct pcie_link *l,
                                      const struct pcie_place *p, bool back)
 {
-    struct tc_buf *b = &d->text;
     struct rate r = rate_of(l);
-    size_t start = b->len;
-    put_device(b, p);
-    tc_buf_lit(b, " on node ");
-    put_node(b, p->scope.node);
     if (back) {
-        tc_buf_lit(b, " is back at PCIe ");
-        put_rate(b, r.gen, r.width);
-        return tc_buf_since(b, start);
+        return tc__draft_format(d, "{} on node {} is back at PCIe {}", device(p),
+                                node_name(p->scope.node), rate(r.gen, r.width));
     }
-    tc_buf_lit(b, " runs at PCIe ");
-    put_rate(b, r.gen, r.width);
-    tc_buf_lit(b, " instead of ");
-    put_rate(b, r.gen > 0 ? r.gen_max : 0, r.width > 0 ? r.width_max : 0);
-    if (l->low.busy.known) {
-        tc_buf_lit(b, " while busy (");
-        tc_buf_i64(b, (int64_t)l->low.util);
-        tc_buf_lit(b, " %)");
-    }
-    tc_buf_lit(b, ", for ");
-    put_seconds(b, l->low.last_ns - l->low.first_ns);
-    return tc_buf_since(b, start);
+    return tc__draft_format(d, "{} on node {} runs at PCIe {} instead of {}{}, for {}", device(p),
+                            node_name(p->scope.node), rate(r.gen, r.width),
+                            rate(r.gen > 0 ? r.gen_max : 0, r.width > 0 ? r.width_max : 0),
+                            tc_when(l->low.busy.known, " while busy ({} %)", (int64_t)l->low.util),
+                            seconds(l->low.last_ns - l->low.first_ns));
 }
 
 static struct tc_slice link_remediation(struct tc_draft *d, const struct pcie_place *p)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_lit(b, "On node ");
-    put_node(b, p->scope.node);
-    tc_buf_lit(b, ": drain it, reset ");
-    put_device(b, p);
-    tc_buf_lit(b, " or reboot so that the link trains again; if it comes back below its maximum, "
-                  "reseat the board and its riser, then replace them.");
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d,
+        "On node {}: drain it, reset {} or reboot so that the link trains again; if it comes back "
+        "below its maximum, reseat the board and its riser, then replace them.",
+        node_name(p->scope.node), device(p));
 }
 
 static void put_link_evidence(struct tc_draft *d, const struct pcie_place *p, struct tc_slice kind,
                               const struct tc_mark *mark, struct tc_slice description)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_str(b, kind);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, p->scope.node);
-    tc_buf_char(b, ':');
-    if (p->scope.gpu_uuid.len > 0) {
-        tc_buf_str(b, p->scope.gpu_uuid);
-    } else if (p->scope.pci.known) {
-        tc_buf_bdf(b, p->scope.pci);
-    } else {
-        tc_buf_i64(b, p->scope.gpu_index);
-    }
-    tc_buf_char(b, ':');
-    tc_buf_time(b, mark->time_ns);
+    struct tc_slice uid = tc__draft_format(d, "{}:{}:{}:{}", kind, p->scope.node,
+                                           tc_as_gpu_id(&p->scope), tc_as_time(mark->time_ns));
     tc__draft_evidence(d, (struct tc_evidence){
                               .kind = kind,
-                              .uid = tc__mark_uid(mark, tc_buf_since(b, start)),
+                              .uid = tc__mark_uid(mark, uid),
                               .description = description,
                               .time_ns = mark->time_ns,
                               .raw = mark->raw,
                           });
-}
-
-static struct tc_slice number_text(struct tc_draft *d, struct tc_slice before, double value,
-                                   struct tc_slice after)
-{
-    size_t start = d->text.len;
-    tc_buf_str(&d->text, before);
-    tc_buf_i64(&d->text, (int64_t)value);
-    tc_buf_str(&d->text, after);
-    return tc_buf_since(&d->text, start);
 }
 
 static void link_evidence(struct tc_draft *d, const struct pcie_link *l, const struct pcie_place *p,
@@ -375,9 +265,9 @@ static void link_evidence(struct tc_draft *d, const struct pcie_link *l, const s
         put_link_evidence(d, p, TC_LIT("link_sample"), &l->low.first,
                           TC_LIT("First sample of the link below its maximum"));
         if (!tc__mark_same(&l->low.first, &l->low.last)) {
-            put_link_evidence(d, p, TC_LIT("link_sample"), &l->low.last,
-                              number_text(d, TC_LIT("Sample "), (double)l->low.samples,
-                                          TC_LIT(" in a row below the maximum")));
+            put_link_evidence(
+                d, p, TC_LIT("link_sample"), &l->low.last,
+                tc__draft_format(d, "Sample {} in a row below the maximum", l->low.samples));
         }
     }
     if (l->line.known && l->line_width < l->line_width_max) {
@@ -386,13 +276,14 @@ static void link_evidence(struct tc_draft *d, const struct pcie_link *l, const s
     }
     if (l->low.busy.known) {
         put_link_evidence(d, p, TC_LIT("utilization"), &l->low.busy,
-                          number_text(d, TC_LIT("The GPU was busy: "), l->low.util, TC_LIT(" %")));
+                          tc__draft_format(d, "The GPU was busy: {} %", (int64_t)l->low.util));
     }
     if (l->replay_mark.known && l->replay_sum >= (double)replay_count) {
         put_link_evidence(d, p, TC_LIT("replays"), &l->replay_mark,
-                          number_text(d, TC_EMPTY, l->replay_sum,
-                                      TC_LIT(" packets sent again since the link is below its "
-                                             "maximum")));
+                          tc__draft_format(d,
+                                           "{} packets sent again since the link is below its "
+                                           "maximum",
+                                           (int64_t)l->replay_sum));
     }
     if (back != NULL) {
         put_link_evidence(d, p, TC_LIT("link_sample"), back,
@@ -404,18 +295,10 @@ static void link_attrs(struct tc_draft *d, const struct pcie_link *l, int64_t re
 {
     struct rate r = rate_of(l);
     tc__draft_attr_text(d, KEY("device_type"), TC_LIT("gpu"));
-    if (r.gen > 0) {
-        tc__draft_attr_int(d, KEY("gen"), r.gen);
-    }
-    if (r.gen_max > 0) {
-        tc__draft_attr_int(d, KEY("gen_max"), r.gen_max);
-    }
-    if (r.width > 0) {
-        tc__draft_attr_int(d, KEY("width"), r.width);
-    }
-    if (r.width_max > 0) {
-        tc__draft_attr_int(d, KEY("width_max"), r.width_max);
-    }
+    tc__draft_attr_some(d, KEY("gen"), r.gen);
+    tc__draft_attr_some(d, KEY("gen_max"), r.gen_max);
+    tc__draft_attr_some(d, KEY("width"), r.width);
+    tc__draft_attr_some(d, KEY("width_max"), r.width_max);
     if (l->low.busy.known) {
         tc__draft_attr_int(d, KEY("utilization"), (int64_t)l->low.util);
     }
@@ -433,27 +316,16 @@ tc_status tc__pcie_report_link(const struct pcie_link *l, const struct pcie_stat
     p.scope.gpu_uuid = l->uuid;
     p.scope.pci = l->pci;
     p.scope.gpu_index = l->index;
+    struct tc_draft d;
+    tc__draft_open(&d, &tc_detector_pcie_aer, st->base.scratch);
+    struct tc_finding *f = &d.finding;
+    /* By what was known of the GPU when it was first sampled. */
+    f->key = tc__draft_format(&d, "{}|{}|rate|{}", l->node, tc_as_gpu_id(&p.scope),
+                              tc_as_time(l->since_ns));
     const struct tc_gpu *gpu = tc__gpu_book_find(&st->book, &p.scope);
     if (gpu != NULL) {
         tc__gpu_complete(gpu, &p.scope);
     }
-    struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_pcie_aer, st->scratch, text_bytes(&p), ATTRS_MAX,
-                    EVIDENCE_MAX);
-    struct tc_finding *f = &d.finding;
-    size_t start = d.text.len;
-    tc_buf_str(&d.text, l->node);
-    tc_buf_char(&d.text, '|');
-    if (l->uuid.len > 0) {
-        tc_buf_str(&d.text, l->uuid);
-    } else if (l->pci.known) {
-        tc_buf_bdf(&d.text, l->pci);
-    } else {
-        tc_buf_i64(&d.text, l->index);
-    }
-    tc_buf_lit(&d.text, "|rate|");
-    tc_buf_time(&d.text, l->since_ns);
-    f->key = tc_buf_since(&d.text, start);
     f->resolved = back != NULL;
     f->incomplete = st->links.lost_ns >= l->since_ns;
     f->severity = TC_SEVERITY_WARNING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words, attributes and evidence of one nccl_hang finding.
+ * One finding of the record graph: headline, advice, attributes, what it names.
  */
 #include "base/buf.h"
 #include "base/time.h"
@@ -9,18 +9,14 @@
 #include <stddef.h>
 #include <string.h>
 
-static void put_call(struct tc_buf *b, const struct nccl_draft *d)
+static void write_call(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct nccl_draft *d = arg->object;
     if (d->op->is_p2p) {
-        tc_buf_lit(b, "point-to-point traffic");
+        tc_format(b, "point-to-point traffic");
     } else {
-        tc_buf_lit(b, "collective ");
-        tc_buf_i64(b, d->op->front);
-        if (d->main->len.op > 0) {
-            tc_buf_lit(b, " (");
-            tc_buf_str(b, tc__nccl_op(d->main));
-            tc_buf_char(b, ')');
-        }
+        tc_format(b, "collective {}{}", d->op->front,
+                  tc_when(d->main->len.op > 0, " ({})", tc__nccl_op(d->main)));
     }
 }
 
@@ -57,7 +53,7 @@ static inline size_t tidy(int32_t *v, size_t count)
 /* Room for one list of ranks on the desk: five of them fit. */
 static int32_t *int_list(struct nccl_draft *d)
 {
-    int32_t *list = d->desk->ints + d->int_count;
+    int32_t *list = d->st->desk->ints + d->int_count;
     d->int_count += TC_VERDICT_RANKS_MAX;
     return list;
 }
@@ -173,7 +169,7 @@ static size_t name_culprits(const struct nccl_draft *d)
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || pairs[i].key != pairs[i - 1].key) {
-            d->desk->named[kept++] = (uint32_t)pairs[i].value;
+            d->st->desk->named[kept++] = (uint32_t)pairs[i].value;
         }
     }
     return kept;
@@ -204,13 +200,12 @@ static struct nccl_blamed blamed_here(const struct nccl_draft *d, uint32_t rank)
 static void put_reasons(struct nccl_draft *d, const uint32_t *ranks, size_t count)
 {
     for (size_t i = 0; i < count && i < NCCL_REASONS_MAX; i++) {
-        size_t start = d->text.len;
-        tc_buf_lit(&d->text, "rank ");
-        tc_buf_i64(&d->text, tc__nccl_rank_number(d, ranks[i]));
-        tc_buf_lit(&d->text, ": ");
+        struct tc_buf *t = &d->draft.text;
+        size_t start = t->len;
         struct nccl_blamed why = blamed_here(d, ranks[i]);
-        tc__nccl_put_reason(&d->text, d->st, d->e, ranks[i], &why);
-        d->desk->reasons[d->reason_count++] = tc__nccl_cut(d, start);
+        tc_format(t, "rank {}: ", tc__nccl_rank_number(d, ranks[i]));
+        tc__nccl_put_reason(t, d->st, d->e, ranks[i], &why);
+        d->st->desk->reasons[d->reason_count++] = tc_buf_since(t, start);
     }
 }
 
@@ -241,14 +236,12 @@ static struct tc_slice discriminator(const struct nccl_draft *d)
 /* What is stuck opens the headline of a root; consequences are told apart by their group. */
 static void put_subject(struct nccl_draft *d)
 {
-    struct tc_buf *t = &d->text;
+    struct tc_buf *t = &d->draft.text;
     size_t start = t->len;
     if (d->said->is_root) {
-        put_call(t, d);
-        tc_buf_lit(t, " of ");
-        tc__nccl_put_group(t, d->group);
+        tc_format(t, "{} of {}", tc_as_written(write_call, d), tc__nccl_as_group(d->group));
     } else {
-        tc__nccl_put_group(t, d->group);
+        tc_format(t, "{}", tc__nccl_as_group(d->group));
     }
     /* Our own words open a sentence with a capital; a group's name stays as it is. */
     if (start < t->len && (d->said->is_root || d->group->desc.len == 0)) {
@@ -256,78 +249,57 @@ static void put_subject(struct nccl_draft *d)
     }
 }
 
-static void put_headline(struct nccl_draft *d, const int32_t *culprits, size_t culprit_count,
-                         const struct blockers *b, size_t waiting_count, int64_t stall_ns)
+static struct tc_slice headline(struct nccl_draft *d, const int32_t *culprits, size_t culprit_count,
+                                const struct blockers *b, size_t waiting_count, int64_t stall_ns)
 {
-    struct tc_buf *t = &d->text;
+    struct tc_buf *t = &d->draft.text;
     size_t start = t->len;
+    bool direct = d->said->is_direct;
+    struct tc_arg blamed = tc__nccl_as_ranks(culprits, culprit_count);
+    struct tc_arg blocking = tc__nccl_as_ranks(b->blocking, b->blocking_count);
     put_subject(d);
-    bool mismatch = tc_slice_ends(d->finding.discriminator, TC_LIT("_mismatch"));
-    if (culprit_count > 0 && mismatch && d->said->is_direct) {
-        tc_buf_lit(t, ": ");
-        tc__nccl_put_ranks(t, culprits, culprit_count);
-        tc_buf_lit(t, " made another call");
+    bool mismatch = tc_slice_ends(d->draft.finding.discriminator, TC_LIT("_mismatch"));
+    if (culprit_count > 0 && mismatch && direct) {
+        tc_format(t, ": {} made another call", blamed);
     } else if (culprit_count > 0) {
-        tc_buf_str(t, d->said->is_direct ? TC_LIT(" waits for ") : TC_LIT(" is held up by "));
-        tc__nccl_put_ranks(t, culprits, culprit_count);
+        tc_format(t, " {} {}", direct ? "waits for" : "is held up by", blamed);
     } else if (b->blocking_count > 0) {
-        tc_buf_lit(t, " waits for ");
-        tc__nccl_put_ranks(t, b->blocking, b->blocking_count);
-        tc_buf_lit(t, ", held up elsewhere");
+        tc_format(t, " waits for {}, held up elsewhere", blocking);
     } else {
-        tc_buf_lit(t, ": ");
-        tc_buf_u64(t, waiting_count);
-        tc_buf_lit(t, " ranks entered, none completed");
+        tc_format(t, ": {} ranks entered, none completed", waiting_count);
     }
-    if (!d->said->is_root) {
-        tc_buf_lit(t, " in ");
-        put_call(t, d);
-    }
-    if (culprit_count > 0 && !d->said->is_direct && b->blocking_count > 0) {
-        tc_buf_lit(t, " through ");
-        tc__nccl_put_ranks(t, b->blocking, b->blocking_count);
-    }
-    if (stall_ns >= d->st->threshold_ns) {
-        tc_buf_lit(t, ", stalled for ");
-        tc_buf_duration(t, stall_ns);
-    }
-    d->finding.headline = tc__nccl_cut(d, start);
+    tc_format(
+        t, "{}{}{}", tc_when(!d->said->is_root, " in {}", tc_as_written(write_call, d)),
+        tc_when(culprit_count > 0 && !direct && b->blocking_count > 0, " through {}", blocking),
+        tc_when(stall_ns >= d->st->threshold_ns, ", stalled for {}", tc_as_duration(stall_ns)));
+    return tc_buf_since(t, start);
 }
 
 static void put_place(struct nccl_draft *d, uint32_t rank)
 {
     const struct nccl_rank *r = &d->st->ranks[rank];
-    tc_buf_lit(&d->text, "rank ");
-    tc_buf_i64(&d->text, r->rank);
-    if (r->node.len > 0) {
-        tc_buf_lit(&d->text, " on node ");
-        tc_buf_str(&d->text, r->node);
-    }
-    if (r->pod.len > 0) {
-        tc_buf_lit(&d->text, " (pod ");
-        tc_buf_str(&d->text, r->pod);
-        tc_buf_char(&d->text, ')');
-    }
+    tc__draft_format(&d->draft, "rank {}{}{}", r->rank,
+                     tc_when(r->node.len > 0, " on node {}", r->node),
+                     tc_when(r->pod.len > 0, " (pod {})", r->pod));
 }
 
-static void put_remediation(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+static struct tc_slice remediation(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
-    size_t start = d->text.len;
+    struct tc_buf *t = &d->draft.text;
+    size_t start = t->len;
     if (count == 0) {
-        d->finding.remediation =
-            TC_LIT("No rank stands out: check the links between the members (NIC and NVLink "
-                   "errors, NCCL_DEBUG=INFO), then their GPUs, before restarting the job.");
-        return;
+        return TC_LIT("No rank stands out: check the links between the members (NIC and NVLink "
+                      "errors, NCCL_DEBUG=INFO), then their GPUs, before restarting the job.");
     }
-    tc_buf_lit(&d->text, "Look first at ");
+    tc_format(t, "Look first at ");
     put_place(d, culprits[0]);
-    tc_buf_str(&d->text, tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
+    tc_format(t, "{}", tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
     for (size_t i = 1; i < count && i < NCCL_RANKS_SHOWN; i++) {
-        tc_buf_str(&d->text, i == 1 ? TC_LIT(" Then look at ") : TC_LIT(", "));
+        tc_format(t, i == 1 ? " Then look at " : ", ");
         put_place(d, culprits[i]);
     }
-    tc_buf_str(&d->text, count > 1 ? TC_LIT(".") : TC_EMPTY);
-    d->finding.remediation = tc__nccl_cut(d, start);
+    tc_format(t, count > 1 ? "." : "");
+    return tc_buf_since(t, start);
 }
 
 /*
@@ -348,51 +320,30 @@ static int64_t naming_seq(struct nccl_draft *d, const struct nccl_op *op, bool f
     return g->told_seq - 1;
 }
 
-struct tc_slice tc__nccl_put_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
+struct tc_slice tc__nccl_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump)
 {
-    size_t start = d->text.len;
     int64_t seq = naming_seq(d, op, from_dump);
     const struct nccl_group *g = &d->st->groups[op->group];
-    struct tc_slice job = d->st->jobs[g->job];
-    char *p = tc_buf_begin(&d->text, job.len + sizeof g->hex + TC_PUT_U64_MAX + 2);
-    if (p != NULL) {
-        p = tc_put_str(p, job);
-        *p++ = '/';
-        memcpy(p, g->hex, sizeof g->hex);
-        p += sizeof g->hex;
-        p = op->is_p2p ? tc_put_lit(p, "/p2p") : tc_put_u64(tc_put_lit(p, "/"), (uint64_t)seq);
-        tc_buf_end(&d->text, p);
-    }
-    return tc__nccl_cut(d, start);
+    return tc__draft_format(&d->draft, "{}/{}/{}", d->st->jobs[g->job],
+                            tc_slice_make(g->hex, sizeof g->hex),
+                            op->is_p2p ? TC_ARG("p2p") : TC_ARG(seq));
 }
 
-/* Before all other text: see nccl_desk. */
 static void put_cause(struct nccl_draft *d)
 {
-    struct nccl_desk *desk = d->desk;
-    if (d->said->is_root) {
-        d->finding.root = true;
-        desk->cause_op = NULL; /* its words give way */
+    struct tc_finding *f = &d->draft.finding;
+    f->root = d->said->is_root;
+    if (f->root) {
         return;
     }
     const struct nccl_op *root = d->said->root_op;
-    bool blames = d->said->culprits != 0;
-    d->finding.causes = &desk->cause;
-    d->finding.cause_count = 1;
-    if (desk->cause_op == root && desk->cause_blames == blames) {
-        d->text.len = desk->cause_len;
-        return;
-    }
-    struct tc_cause *c = &desk->cause;
-    c->key = tc__nccl_put_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
-    size_t start = d->text.len;
-    tc_buf_str(&d->text, blames ? TC_LIT("the same culprits hold up ")
-                                : TC_LIT("the same ranks are stuck in "));
-    tc__nccl_put_group(&d->text, &d->st->groups[root->group]);
-    c->why = tc__nccl_cut(d, start);
-    desk->cause_op = d->text.overflowed ? NULL : root;
-    desk->cause_blames = blames;
-    desk->cause_len = d->text.len;
+    d->cause.key = tc__nccl_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
+    d->cause.why =
+        tc__draft_format(&d->draft, "the same {} {}",
+                         d->said->culprits != 0 ? "culprits hold up" : "ranks are stuck in",
+                         tc__nccl_as_group(&d->st->groups[root->group]));
+    f->causes = &d->cause;
+    f->cause_count = 1;
 }
 
 /* Marks the records of the finding, so that their completion ends it. */
@@ -412,7 +363,7 @@ static void remember(struct nccl_draft *d, int64_t first_ns)
                             .is_p2p = d->op->is_p2p,
                             .oldest = d->op->oldest,
                             .first_ns = first_ns,
-                            .discriminator = d->finding.discriminator};
+                            .discriminator = d->draft.finding.discriminator};
     for (uint32_t n = 0; n < d->said->op_count; n++) {
         const struct nccl_op *op = &d->said->ops[n];
         const struct tc_sort_pair *pending = &d->e->pending[op->first];
@@ -438,59 +389,54 @@ static int64_t queued(const struct nccl_draft *d)
 
 static void put_facts(struct nccl_draft *d, int64_t stall_ns)
 {
-    tc__nccl_attr(d, NCCL_ATTR("process_group"), TC_ATTR_STRING)->string = d->group->name;
-    if (d->group->desc.len > 0) {
-        tc__nccl_attr(d, NCCL_ATTR("process_group_desc"), TC_ATTR_STRING)->string = d->group->desc;
-    }
-    tc__nccl_attr(d, NCCL_ATTR("op"), TC_ATTR_STRING)->string = tc__nccl_op(d->main);
-    tc__nccl_attr(d, NCCL_ATTR("seq"), TC_ATTR_INT)->integer = d->op->front;
-    tc__nccl_attr(d, NCCL_ATTR("members"), TC_ATTR_INT)->integer = d->group->seat_count;
-    tc__nccl_attr(d, NCCL_ATTR("queued_collectives"), TC_ATTR_INT)->integer =
-        d->op->is_p2p ? 0 : queued(d);
+    struct tc_draft *t = &d->draft;
+    tc__draft_attr_any(t, NCCL_ATTR("process_group"), d->group->name);
+    tc__draft_attr_text(t, NCCL_ATTR("process_group_desc"), d->group->desc);
+    tc__draft_attr_any(t, NCCL_ATTR("op"), tc__nccl_op(d->main));
+    tc__draft_attr_int(t, NCCL_ATTR("seq"), d->op->front);
+    tc__draft_attr_int(t, NCCL_ATTR("members"), d->group->seat_count);
+    tc__draft_attr_int(t, NCCL_ATTR("queued_collectives"), d->op->is_p2p ? 0 : queued(d));
     if (stall_ns >= d->st->threshold_ns) {
-        tc__nccl_attr(d, NCCL_ATTR("stall_seconds"), TC_ATTR_INT)->integer = stall_ns / TC_SECOND;
+        tc__draft_attr_int(t, NCCL_ATTR("stall_seconds"), stall_ns / TC_SECOND);
     }
 }
 
 static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_ns)
 {
+    struct tc_draft *t = &d->draft;
     int32_t *waiting = int_list(d);
     int32_t *culprits = int_list(d);
     size_t waiting_count = list_waiting(d, waiting);
     for (size_t i = 0; i < culprit_count; i++) {
-        culprits[i] = tc__nccl_rank_number(d, d->desk->named[i]);
+        culprits[i] = tc__nccl_rank_number(d, d->st->desk->named[i]);
     }
     struct blockers b = list_targets(d);
-    put_headline(d, culprits, culprit_count, &b, waiting_count, stall_ns);
-    tc__nccl_attr_ints(d, NCCL_ATTR("culprit_ranks"), culprits, culprit_count);
-    struct tc_attr *reasons = tc__nccl_attr(d, NCCL_ATTR("culprit_reasons"), TC_ATTR_STRINGS);
-    reasons->strings = d->desk->reasons;
-    reasons->count = d->reason_count;
-    tc__nccl_attr_ints(d, NCCL_ATTR("waiting_ranks"), waiting, waiting_count);
-    tc__nccl_attr_ints(d, NCCL_ATTR("blocking_ranks"), b.blocking, b.blocking_count);
+    t->finding.headline = headline(d, culprits, culprit_count, &b, waiting_count, stall_ns);
+    tc__draft_attr_ints(t, NCCL_ATTR("culprit_ranks"), culprits, culprit_count);
+    tc__draft_attr_list(t, NCCL_ATTR("culprit_reasons"), d->st->desk->reasons, d->reason_count);
+    tc__draft_attr_ints(t, NCCL_ATTR("waiting_ranks"), waiting, waiting_count);
+    tc__draft_attr_ints(t, NCCL_ATTR("blocking_ranks"), b.blocking, b.blocking_count);
     if (b.absent_count > 0) {
-        tc__nccl_attr_ints(d, NCCL_ATTR("absent_ranks"), b.absent, b.absent_count);
+        tc__draft_attr_ints(t, NCCL_ATTR("absent_ranks"), b.absent, b.absent_count);
     }
     if (b.unreadable_count > 0) {
-        tc__nccl_attr_ints(d, NCCL_ATTR("unreadable_ranks"), b.unreadable, b.unreadable_count);
+        tc__draft_attr_ints(t, NCCL_ATTR("unreadable_ranks"), b.unreadable, b.unreadable_count);
     }
-    d->finding.confidence = b.absent_count + b.unreadable_count > 0 && culprit_count == 0
+    t->finding.confidence = b.absent_count + b.unreadable_count > 0 && culprit_count == 0
                                 ? TC_CONFIDENCE_PARTIAL
                                 : TC_CONFIDENCE_FULL;
 }
 
 void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
-    d->finding.scope.rank = -1;
-    d->finding.scope.gpu_index = -1;
-    d->finding.scope.pid = -1;
-    d->finding.scope.job = d->st->jobs[d->group->job];
+    struct tc_scope *s = &d->draft.finding.scope;
+    s->job = d->st->jobs[d->group->job];
     if (count == 1) {
         const struct nccl_rank *r = &d->st->ranks[culprits[0]];
-        d->finding.scope.rank = r->rank;
-        d->finding.scope.node = r->node;
-        d->finding.scope.ns = r->ns;
-        d->finding.scope.pod = r->pod;
+        s->rank = r->rank;
+        s->node = r->node;
+        s->ns = r->ns;
+        s->pod = r->pod;
     }
 }
 
@@ -528,23 +474,19 @@ static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_
     return plain && tc_slice_is_plain(tc__nccl_op(d->main));
 }
 
-static const struct tc_finding NOTHING_FOUND = {
-    .pattern_id = {"1", 1}, .pattern_name = {"nccl_hang", 9}, .severity = TC_SEVERITY_CRITICAL};
-
 tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct nccl_said *said,
                        const struct tc_sink *out)
 {
     struct nccl_draft d; /* not by a literal, which would zero it in whole: this runs often */
+    struct tc_finding *f = &d.draft.finding;
+    tc__draft_open(&d.draft, &tc_detector_nccl_hang, st->base.scratch);
     d.st = st;
     d.e = e;
     d.said = said;
     d.op = said->ops;
-    d.desk = st->desk;
     d.group = &st->groups[d.op->group];
-    d.text = tc_buf_make(st->desk->text, NCCL_DESK_TEXT_BYTES);
-    d.attr_count = d.int_count = d.evidence_count = d.reason_count = 0;
+    d.int_count = d.reason_count = 0;
     d.shared_seq = -1; /* the rest of what is shared follows it */
-    d.finding = NOTHING_FOUND;
     const uint32_t *culprits = st->desk->named;
     size_t count = name_culprits(&d);
     d.main = main_record(&d);
@@ -553,24 +495,20 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     bool has_clock = st->has_now || !d.main->from_dump;
     int64_t now_ns = has_clock ? st->now_ns : st->job_last_ns[d.group->job];
     int64_t stall_ns = now_ns - first_ns;
-    d.finding.incomplete = e->full || st->records.dropped_count + st->restarts > 0;
-    d.finding.first_ns = first_ns;
-    d.finding.last_ns = now_ns > first_ns ? now_ns : first_ns;
-    d.finding.plain = is_plain(&d, culprits, count);
+    f->severity = TC_SEVERITY_CRITICAL;
+    f->incomplete = e->full || st->records.dropped_count + st->restarts > 0;
+    f->first_ns = first_ns;
+    f->last_ns = now_ns > first_ns ? now_ns : first_ns;
+    f->plain = is_plain(&d, culprits, count);
     put_cause(&d);
-    d.finding.key = tc__nccl_put_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
-    d.finding.discriminator = discriminator(&d);
+    f->key = tc__nccl_key(&d, d.op, tc__nccl_pending(e, d.op->first)->from_dump);
+    f->discriminator = discriminator(&d);
     put_reasons(&d, culprits, count);
     put_facts(&d, stall_ns);
     put_lists(&d, count, stall_ns);
-    put_remediation(&d, culprits, count);
+    f->remediation = remediation(&d, culprits, count);
     tc__nccl_put_scope(&d, culprits, count);
     tc__nccl_put_evidence(&d, culprits, count);
-    d.finding.attrs = st->desk->attrs;
-    d.finding.attr_count = d.attr_count;
-    d.finding.evidence = st->desk->evidence;
-    d.finding.evidence_count = d.evidence_count;
-    d.finding.incomplete |= d.text.overflowed;
     remember(&d, first_ns);
-    return tc_sink_emit(out, &d.finding);
+    return tc__draft_emit(&d.draft, out);
 }

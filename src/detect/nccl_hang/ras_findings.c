@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of a verdict from NCCL's own monitor. */
+/* The findings from the reports of NCCL's own monitor. */
 #include "base/assert.h"
 #include "detect/detector.h"
 #include "detect/nccl_hang/ras_priv.h"
 
-#define ATTRS_MAX 12
-#define EVIDENCE_MAX 8
-#define WORDS_BYTES 8192
+#define SHOWN_MAX 3 /* culprits with a reason and evidence of their own */
 
 static bool is_waiting(const struct ras_view *v, const struct ras_member *m)
 {
@@ -18,60 +16,33 @@ static int32_t number_of(const struct ras_view *v, const struct ras_member *m)
     return v->global ? m->rank : (int32_t)m->comm_rank;
 }
 
-static void put_reason(struct tc_buf *b, const struct ras_view *v, const struct ras_member *m)
+static struct tc_slice reason(struct tc_draft *d, const struct ras_view *v,
+                              const struct ras_member *m)
 {
-    tc_buf_lit(b, "rank ");
-    tc_buf_i64(b, number_of(v, m));
-    if (v->counts) {
-        tc_buf_lit(b, ": issued ");
-        tc_buf_i64(b, m->ops);
-        tc_buf_lit(b, " collectives, others ");
-        tc_buf_i64(b, v->highest);
-        tc_buf_lit(b, ", and nothing moved for ");
-        tc_buf_duration(b, v->comm->seen_ns - v->comm->moved_ns);
-    } else {
-        tc_buf_str(b, m->status == RAS_DEAD
-                          ? TC_LIT(": NCCL considers its process dead")
-                          : TC_LIT(": its process does not answer NCCL's monitor"));
-    }
-    if (m->node.len > 0) {
-        tc_buf_lit(b, " (node ");
-        tc_buf_str(b, m->node);
-        if (m->pid >= 0) {
-            tc_buf_lit(b, ", pid ");
-            tc_buf_i64(b, m->pid);
-        }
-        tc_buf_char(b, ')');
-    }
+    return tc__draft_format(
+        d, "rank {}{}{}", number_of(v, m),
+        v->counts
+            ? tc_when(true, ": issued {} collectives, others {}, and nothing moved for {}", m->ops,
+                      v->highest, tc_as_duration(v->comm->seen_ns - v->comm->moved_ns))
+        : m->status == RAS_DEAD ? TC_ARG(": NCCL considers its process dead")
+                                : TC_ARG(": its process does not answer NCCL's monitor"),
+        tc_when(m->node.len > 0, " (node {}{})", m->node,
+                tc_when(m->pid >= 0, ", pid {}", m->pid)));
 }
 
 static struct tc_evidence evidence_of(struct tc_draft *d, const struct ras_view *v,
                                       const struct ras_member *m, bool since)
 {
-    struct tc_buf *b = &d->text;
     struct tc_evidence out = {.kind = TC_LIT("nccl_ras"),
                               .time_ns = since ? m->since_ns : m->seen_ns,
                               .raw = since ? m->since_raw : m->raw};
-    size_t start = b->len;
-    tc_buf_lit(b, "nccl_ras:");
-    tc_buf_str(b, v->comm->hash);
-    tc_buf_char(b, ':');
-    tc_buf_i64(b, m->comm_rank);
-    tc_buf_char(b, ':');
-    tc_buf_time(b, out.time_ns);
-    out.uid = tc_buf_since(b, start);
-    start = b->len;
-    tc_buf_lit(b, "rank ");
-    tc_buf_i64(b, number_of(v, m));
-    if (m->status == RAS_RUNNING) {
-        tc_buf_lit(b, " has issued ");
-        tc_buf_i64(b, m->ops);
-        tc_buf_lit(b, " collectives");
-    } else {
-        tc_buf_str(b, m->status == RAS_DEAD ? TC_LIT(" is considered dead")
-                                            : TC_LIT(" does not answer"));
-    }
-    out.description = tc_buf_since(b, start);
+    out.uid = tc__draft_format(d, "nccl_ras:{}:{}:{}", v->comm->hash, m->comm_rank,
+                               tc_as_time(out.time_ns));
+    out.description = tc__draft_format(d, "rank {} {}", number_of(v, m),
+                                       m->status == RAS_RUNNING
+                                           ? tc_when(true, "has issued {} collectives", m->ops)
+                                       : m->status == RAS_DEAD ? TC_ARG("is considered dead")
+                                                               : TC_ARG("does not answer"));
     return out;
 }
 
@@ -81,7 +52,7 @@ struct lists {
     int32_t *waiting;
     size_t culprit_count;
     size_t waiting_count;
-    const struct ras_member *shown[EVIDENCE_MAX / 2 - 1]; /* culprits, lowest rank first */
+    const struct ras_member *shown[SHOWN_MAX]; /* culprits, lowest rank first */
     size_t shown_count;
     const struct ras_member *waits; /* the one with the lowest rank */
 };
@@ -103,8 +74,8 @@ static void show(struct lists *l, const struct ras_view *v, const struct ras_mem
 
 static bool make_lists(const struct nccl_watch *w, const struct ras_view *v, struct lists *l)
 {
-    *l = (struct lists){.culprits = tc_new(w->scratch, int32_t, TC_VERDICT_RANKS_MAX),
-                        .waiting = tc_new(w->scratch, int32_t, TC_VERDICT_RANKS_MAX)};
+    *l = (struct lists){.culprits = tc_new(w->base->scratch, int32_t, TC_VERDICT_RANKS_MAX),
+                        .waiting = tc_new(w->base->scratch, int32_t, TC_VERDICT_RANKS_MAX)};
     for (const struct ras_member *m = NULL;
          l->waiting != NULL && (m = tc__ras_next(w, v->comm, m)) != NULL;) {
         if (tc__ras_is_culprit(v, m) && l->culprit_count < TC_VERDICT_RANKS_MAX) {
@@ -119,27 +90,18 @@ static bool make_lists(const struct nccl_watch *w, const struct ras_view *v, str
     if (l->waiting == NULL) {
         return false;
     }
-    l->culprit_count = tc__watch_sort(l->culprits, l->culprit_count, w->scratch);
-    l->waiting_count = tc__watch_sort(l->waiting, l->waiting_count, w->scratch);
-    return tc_arena_ok(w->scratch);
+    l->culprit_count = tc__watch_sort(l->culprits, l->culprit_count, w->base->scratch);
+    l->waiting_count = tc__watch_sort(l->waiting, l->waiting_count, w->base->scratch);
+    return tc_arena_ok(w->base->scratch);
 }
 
-static void put_headline(struct tc_buf *b, const struct ras_view *v, const struct lists *l)
+static struct tc_slice headline(struct tc_draft *d, const struct ras_view *v, const struct lists *l)
 {
-    tc_buf_lit(b, "Communicator ");
-    tc_buf_str(b, v->comm->hash);
-    tc_buf_lit(b, " (");
-    tc_buf_i64(b, v->comm->size);
-    tc_buf_str(b, v->counts ? TC_LIT(" ranks) waits for ") : TC_LIT(" ranks) has lost "));
-    tc__watch_put_ranks(b, l->culprits, l->culprit_count);
-    if (v->counts) {
-        tc_buf_lit(b, ": ");
-        tc_buf_i64(b, v->lowest);
-        tc_buf_lit(b, " collectives issued, others ");
-        tc_buf_i64(b, v->highest);
-        tc_buf_lit(b, ", for ");
-        tc_buf_duration(b, v->comm->seen_ns - v->comm->moved_ns);
-    }
+    return tc__draft_format(
+        d, "Communicator {} ({} ranks) {} {}{}", v->comm->hash, v->comm->size,
+        v->counts ? "waits for" : "has lost", tc__watch_as_ranks(l->culprits, l->culprit_count),
+        tc_when(v->counts, ": {} collectives issued, others {}, for {}", v->lowest, v->highest,
+                tc_as_duration(v->comm->seen_ns - v->comm->moved_ns)));
 }
 
 static void put_scope(struct tc_finding *f, const struct ras_view *v, const struct lists *l)
@@ -155,16 +117,9 @@ static void put_scope(struct tc_finding *f, const struct ras_view *v, const stru
     }
 }
 
-static struct tc_slice put_key(struct tc_buf *b, const struct ras_comm *c)
+static struct tc_slice key_of(struct tc_draft *d, const struct ras_comm *c)
 {
-    size_t start = b->len;
-    tc_buf_lit(b, "ras|");
-    tc_buf_str(b, c->job);
-    tc_buf_char(b, '|');
-    tc_buf_str(b, c->hash);
-    tc_buf_char(b, '@');
-    tc_buf_time(b, c->first_ns);
-    return tc_buf_since(b, start);
+    return tc__draft_format(d, "ras|{}|{}@{}", c->job, c->hash, tc_as_time(c->first_ns));
 }
 
 static void put_trail(struct tc_draft *d, const struct ras_view *v, const struct lists *l)
@@ -183,25 +138,22 @@ static void put_trail(struct tc_draft *d, const struct ras_view *v, const struct
 
 tc_status tc__ras_tell(struct nccl_watch *w, const struct ras_view *v, const struct tc_sink *out)
 {
-    tc_arena_mark mark = tc_arena_snapshot(w->scratch);
+    tc_arena_mark mark = tc_arena_snapshot(w->base->scratch);
     struct lists l;
     struct tc_draft d;
-    struct tc_slice reasons[EVIDENCE_MAX];
+    struct tc_slice reasons[SHOWN_MAX];
     if (!make_lists(w, v, &l)) {
         return TC_E_NOMEM;
     }
-    size_t text_bytes = WORDS_BYTES + EVIDENCE_MAX * (TC_SCOPE_TEXT_MAX + v->comm->job.len);
-    tc__draft_begin(&d, &tc_detector_nccl_hang, w->scratch, text_bytes, ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_nccl_hang, w->base->scratch);
     struct tc_finding *f = &d.finding;
-    f->key = put_key(&d.text, v->comm);
+    f->key = key_of(&d, v->comm);
     f->incomplete = w->ranks.ring.dropped_count > 0;
     f->severity = TC_SEVERITY_CRITICAL;
     /* NCCL's word that a process is gone is proof; who issued less is who is waited for. */
     f->confidence = TC_CONFIDENCE_FULL;
     f->discriminator = TC_LIT("missing_rank");
-    size_t start = d.text.len;
-    put_headline(&d.text, v, &l);
-    f->headline = tc_buf_since(&d.text, start);
+    f->headline = headline(&d, v, &l);
     f->remediation =
         v->counts ? TC_LIT("Look at what the host of the culprit does (py-spy dump --pid): it has "
                            "not reached the collective that the others wait in. Data loading, a "
@@ -212,9 +164,7 @@ tc_status tc__ras_tell(struct nccl_watch *w, const struct ras_view *v, const str
     f->last_ns = v->comm->seen_ns;
     put_scope(f, v, &l);
     for (size_t i = 0; i < l.shown_count; i++) {
-        start = d.text.len;
-        put_reason(&d.text, v, l.shown[i]);
-        reasons[i] = tc_buf_since(&d.text, start);
+        reasons[i] = reason(&d, v, l.shown[i]);
     }
     tc__watch_attrs(&d, &(struct watch_facts){
                             .group = v->comm->hash,
@@ -230,7 +180,7 @@ tc_status tc__ras_tell(struct nccl_watch *w, const struct ras_view *v, const str
                         });
     put_trail(&d, v, &l);
     tc_status status = tc__draft_emit(&d, out);
-    tc_arena_rewind(w->scratch, mark);
+    tc_arena_rewind(w->base->scratch, mark);
     return status;
 }
 
@@ -245,18 +195,14 @@ tc_status tc__ras_tell_end(struct nccl_watch *w, const struct ras_view *v,
     if (last == NULL) {
         return TC_OK;
     }
-    tc__draft_begin(&d, &tc_detector_nccl_hang, w->scratch, WORDS_BYTES, ATTRS_MAX, 1);
+    tc__draft_open(&d, &tc_detector_nccl_hang, w->base->scratch);
     struct tc_finding *f = &d.finding;
-    f->key = put_key(&d.text, v->comm);
+    f->key = key_of(&d, v->comm);
     f->resolved = true;
     f->severity = TC_SEVERITY_INFO;
     f->discriminator = TC_LIT("missing_rank");
-    size_t start = d.text.len;
-    tc_buf_lit(&d.text, "Communicator ");
-    tc_buf_str(&d.text, v->comm->hash);
-    tc_buf_lit(&d.text, " goes on after ");
-    tc_buf_duration(&d.text, v->comm->seen_ns - v->comm->first_ns);
-    f->headline = tc_buf_since(&d.text, start);
+    f->headline = tc__draft_format(&d, "Communicator {} goes on after {}", v->comm->hash,
+                                   tc_as_duration(v->comm->seen_ns - v->comm->first_ns));
     f->remediation = TC_LIT("Nothing: it went on by itself. If it comes back, look for a straggler "
                             "or a slow link.");
     f->first_ns = v->comm->first_ns;

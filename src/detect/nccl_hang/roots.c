@@ -205,7 +205,6 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
     }
     choose_roots(units, count);
     choose_oldest(e, units, count, owner);
-    st->desk->cause_op = NULL;             /* the operations are others than last time */
     for (int pass = 0; pass < 2; pass++) { /* roots first: the others name them */
         for (uint32_t i = 0; i < count; i++) {
             if (units[i].is_root != (pass == 0)) {
