@@ -16,8 +16,7 @@
 #define ERROR_RING_BYTES ((size_t)8 << 20)
 #define LINK_RING_BYTES ((size_t)16 << 20)
 #define NIC_RING_BYTES ((size_t)256 << 10)
-#define BOOK_BYTES ((size_t)8 << 20)
-#define ARENA_BYTES ((size_t)56 << 20)
+#define ARENA_BYTES ((size_t)40 << 20)
 
 /* A card's record, at least. */
 #define NIC_BYTES 64
@@ -28,13 +27,13 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     size_t errors = ERROR_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_errors), 0);
     size_t links = LINK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct pcie_link), 0);
     st->scratch = env->scratch;
+    st->directory = env->directory;
     st->now_ns = TC_TIME_NONE;
     bool ok =
         tc__window_init(&st->errors, env->arena, ERROR_RING_BYTES, errors, 1, false) &&
         tc__window_init(&st->links, env->arena, LINK_RING_BYTES, links, 1, false) &&
         tc__window_init(&st->nics, env->arena, NIC_RING_BYTES, NIC_RING_BYTES / NIC_BYTES, 1,
                         false) &&
-        tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
         tc__waiting_init(&st->errors_due, env->arena, &st->errors, errors,
                          tc__pcie_errors_before) &&
         tc__waiting_init(&st->links_due, env->arena, &st->links, links, tc__pcie_links_before);
@@ -47,39 +46,33 @@ static tc_status run(struct pcie_state *st, const struct tc_sink *out)
     return tc__pcie_links_run(st, st->now_ns, out);
 }
 
-/* Which GPU or card sits where. Known from when it is told; it may be told without a date. */
-static void learn_place(struct pcie_state *st, const struct tc_event *ev)
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    int64_t time_ns = ev->time_ns == TC_TIME_NONE ? st->now_ns : ev->time_ns;
-    if (ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0) {
-        (void)tc__gpu_book_learn(&st->book, &ev->scope, time_ns);
-    } else if (ev->kind == TC_EVENT_GPU_INVENTORY) {
-        tc__pcie_learn_nic(st, ev);
+    struct pcie_state *st = state;
+    if (now_ns <= st->now_ns) {
+        return TC_OK;
     }
+    st->now_ns = now_ns;
+    return run(st, out);
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct pcie_state *st = state;
-    bool place = ev->kind == TC_EVENT_GPU_INVENTORY || ev->kind == TC_EVENT_RANK_PLACE;
-    if (!tc__scope_fits(&ev->scope) || (!place && ev->time_ns == TC_TIME_NONE)) {
+    bool inventory = ev->kind == TC_EVENT_GPU_INVENTORY;
+    if (!tc__scope_fits(&ev->scope) || (!inventory && ev->time_ns == TC_TIME_NONE)) {
         st->ignored++;
         return TC_OK;
     }
-    if (ev->time_ns > st->now_ns) {
-        st->now_ns = ev->time_ns;
-        TC_TRY(run(st, out));
-    }
-    if (place) {
-        learn_place(st, ev);
-    } else if (ev->kind == TC_EVENT_METRIC) {
+    TC_TRY(on_advance(st, ev->time_ns, out));
+    if (ev->kind == TC_EVENT_METRIC) {
         return tc__pcie_metric(st, ev, out);
     } else if (ev->kind == TC_EVENT_AER) {
         tc__pcie_aer(st, ev);
     } else if (ev->kind == TC_EVENT_PCIE_LINK) {
         tc__pcie_line(st, ev);
-    } else {
-        tc__pcie_learn_nic(st, ev); /* a network card, by its faults */
+    } else if (!inventory || (ev->scope.gpu_uuid.len == 0 && ev->scope.gpu_index < 0)) {
+        tc__pcie_learn_nic(st, ev); /* a network card, by its faults or as no GPU */
     }
     return TC_OK;
 }
@@ -167,12 +160,13 @@ const struct tc_detector tc_detector_pcie_aer = {
     .summary = "PCIe errors of a device, or a link below its maximum while the GPU is busy",
     .kinds = TC_EVENT_BIT(TC_EVENT_AER) | TC_EVENT_BIT(TC_EVENT_PCIE_LINK) |
              TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
+             TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
     .state_bytes = sizeof(struct pcie_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
     .param_count = COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,

@@ -27,6 +27,12 @@ static bool same_link(const void *record, const void *key)
     return ((const struct pcie_link *)record)->id == ((const struct pcie_link *)key)->id;
 }
 
+static struct tc_window_place find_link(const struct tc_window *w, uint64_t id)
+{
+    struct pcie_link key = {.id = id};
+    return tc__window_find(w, &w->index, tc_hash_mix(7, id), same_link, &key);
+}
+
 static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gpu, int64_t time_ns)
 {
     struct tc_window *w = &st->links;
@@ -37,10 +43,13 @@ static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gp
                             .index = gpu->index,
                             .sample_ns = TC_TIME_NONE,
                             .resolved_ns = TC_TIME_NONE};
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, tc_hash_mix(7, gpu->id), same_link, &key);
-    if (place.record != NULL) {
-        return place.record;
+    struct tc_window_place place = find_link(w, gpu->id);
+    void *known = place.record;
+    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        known = find_link(w, tc_gpu_id(gpu, i)).record;
+    }
+    if (known != NULL) {
+        return known;
     }
     struct pcie_link *kept =
         tc__window_push(w, st->scratch, &key, sizeof key, LINK_TEXTS, COUNT(LINK_TEXTS), time_ns);
@@ -213,7 +222,7 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
     if (!replays && !read_measure(&ev->metric, &measure)) {
         return TC_OK;
     }
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     struct pcie_link *l = gpu == NULL ? NULL : get_link(st, gpu, ev->time_ns);
     if (l == NULL) {
         st->ignored++;
@@ -263,13 +272,12 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
 void tc__pcie_line(struct pcie_state *st, const struct tc_event *ev)
 {
     const struct tc_ev_aer *a = &ev->aer;
-    struct tc_scope scope = ev->scope;
-    bool itself = !a->reporter.known || tc_bdf_eq(a->reporter, scope.pci);
-    if (!scope.pci.known || a->width < 1 || a->width_max < 1 || !itself) {
-        st->ignored += !scope.pci.known;
+    bool itself = !a->reporter.known || tc_bdf_eq(a->reporter, ev->scope.pci);
+    if (!ev->scope.pci.known || a->width < 1 || a->width_max < 1 || !itself) {
+        st->ignored += !ev->scope.pci.known;
         return;
     }
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &scope, ev->time_ns);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     struct pcie_link *l = gpu == NULL ? NULL : get_link(st, gpu, ev->time_ns);
     if (l == NULL) {
         return;

@@ -433,10 +433,7 @@ tc_status tc__pcie_report_link(const struct pcie_link *l, const struct pcie_stat
     p.scope.gpu_uuid = l->uuid;
     p.scope.pci = l->pci;
     p.scope.gpu_index = l->index;
-    const struct tc_gpu *gpu = tc__gpu_book_find(&st->book, &p.scope);
-    if (gpu != NULL) {
-        tc__gpu_complete(gpu, &p.scope);
-    }
+    (void)tc_directory_complete(st->directory, &p.scope);
     struct tc_draft d;
     tc__draft_begin(&d, &tc_detector_pcie_aer, st->scratch, text_bytes(&p), ATTRS_MAX,
                     EVIDENCE_MAX);
