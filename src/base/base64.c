@@ -6,18 +6,20 @@ static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 char *tc_base64_put(char *to, struct tc_slice bytes, bool padded)
 {
     const uint8_t *from = (const uint8_t *)bytes.ptr;
-    size_t left = 3;
     for (size_t i = 0; i < bytes.len; i += 3) {
-        left = bytes.len - i;
+        size_t left = bytes.len - i;
         uint32_t v = (uint32_t)from[i] << 16;
         v |= left > 1 ? (uint32_t)from[i + 1] << 8 : 0;
         v |= left > 2 ? from[i + 2] : 0;
-        *to++ = LETTERS[v >> 18];
-        *to++ = LETTERS[v >> 12 & 63];
-        *to++ = left > 1 ? LETTERS[v >> 6 & 63] : '=';
-        *to++ = left > 2 ? LETTERS[v & 63] : '=';
+        for (size_t letter = 0; letter < 4; letter++) {
+            if (letter <= left) {
+                *to++ = LETTERS[v >> (18 - 6 * letter) & 63];
+            } else if (padded) {
+                *to++ = '=';
+            }
+        }
     }
-    return padded || left >= 3 ? to : to - (3 - left);
+    return to;
 }
 
 /* 0..63, or -1. */

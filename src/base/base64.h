@@ -13,9 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Characters for len bytes, padded. */
+/* Characters for len bytes, padded and not. */
 #define TC_BASE64_LEN(len) (((len) + 2) / 3 * 4)
-/* Standard alphabet; not terminated. Returns the end. */
+#define TC_BASE64_BARE_LEN(len) (((len)*4 + 2) / 3)
+/* Standard alphabet; not terminated. Writes no more than that. Returns the end. */
 char *tc_base64_put(char *to, struct tc_slice bytes, bool padded);
 /* Takes the standard and the URL-safe alphabet, padded or not. `to` has room for
  * text.len / 4 * 3 + 3 bytes. False when it is no base64. */

@@ -80,6 +80,6 @@ size_t tc__grpc_details(int grpc_status, struct tc_slice message, unsigned retry
     tc_pb_put_bytes(&s, 2, message);
     tc_pb_put_bytes(&s, 3, tc_buf_slice(&a));
     bool fits = !d.overflowed && !r.overflowed && !a.overflowed && !s.overflowed &&
-                TC_BASE64_LEN(s.len) <= cap;
+                TC_BASE64_BARE_LEN(s.len) <= cap;
     return fits ? (size_t)(tc_base64_put(out, tc_buf_slice(&s), false) - out) : 0;
 }
