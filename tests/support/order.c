@@ -53,7 +53,8 @@ void tc_order_init(struct tc_order *o)
 {
     struct tc_error err = {0};
     *o = (struct tc_order){.now_ns = TC_TIME_NONE, .last_ns = TC_TIME_NONE};
-    struct tc_engine_out out = {.verdict = keep_verdict, .context = o};
+    struct tc_engine_out out = {
+        .verdict = keep_verdict, .context = o, .statements = TC_STATEMENTS_FIRST};
     for (size_t i = 0; i < TC_ORDER_ENGINES; i++) {
         out.lag_ns = i == 0 ? 0 : TC_ORDER_LAG_NS;
         need(tc_engine_create(&out, &o->engines[i], &err) == TC_OK, err.message);
