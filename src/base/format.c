@@ -10,6 +10,8 @@ static void write_arg(struct tc_buf *b, const struct tc_arg *arg)
 {
     if (arg->write == NULL) {
         tc_buf_str(b, arg->text);
+    } else if (arg->write == tc_arg_write_i64 && b->cap - b->len > TC_PUT_U64_MAX) {
+        tc_buf_end(b, tc_put_i64(b->data + b->len, arg->integer)); /* most are: without calls */
     } else {
         arg->write(b, arg);
     }

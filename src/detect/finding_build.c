@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include <string.h>
+
 /* For tc__draft_begin: half of what is left. */
 #define REST SIZE_MAX
 
@@ -10,12 +12,11 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
                      struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
                      size_t evidence_max)
 {
-    *d = (struct tc_draft){
-        .attr_max = attr_max,
-        .evidence_max = evidence_max,
-        .scratch = scratch,
-        .mark = tc_arena_snapshot(scratch),
-    };
+    memset(d, 0, sizeof *d);
+    d->attr_max = attr_max;
+    d->evidence_max = evidence_max;
+    d->scratch = scratch;
+    d->mark = tc_arena_snapshot(scratch);
     /* All of it is written before it is read. */
     d->attrs = tc_arena_alloc_raw(scratch, attr_max * sizeof *d->attrs, alignof(struct tc_attr));
     d->evidence = tc_arena_alloc_raw(scratch, evidence_max * sizeof *d->evidence,
@@ -29,7 +30,9 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
     d->full = !tc_arena_ok(scratch);
     d->finding.pattern_id = tc_slice_cstr(detector->id);
     d->finding.pattern_name = tc_slice_cstr(detector->name);
-    d->finding.scope = TC_SCOPE_NONE;
+    d->finding.scope.rank = -1; /* nothing known */
+    d->finding.scope.gpu_index = -1;
+    d->finding.scope.pid = -1;
 }
 
 void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
@@ -86,11 +89,10 @@ void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct t
 
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence)
 {
-    if (d->full || d->finding.evidence_count == d->evidence_max) {
-        d->full = true;
-        return;
+    struct tc_evidence *next = tc__draft_next_evidence(d);
+    if (next != NULL) {
+        *next = evidence;
     }
-    d->evidence[d->finding.evidence_count++] = evidence;
 }
 
 void tc__draft_sort(struct tc_draft *d)

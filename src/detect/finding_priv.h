@@ -58,6 +58,12 @@ void tc__draft_attr_ints(struct tc_draft *d, struct tc_slice key, const int32_t 
 void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct tc_slice *strings,
                          size_t count);
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
+/* One more, to be filled in by the caller in whole; NULL when there is no room. */
+static inline struct tc_evidence *tc__draft_next_evidence(struct tc_draft *d)
+{
+    d->full = d->full || d->finding.evidence_count == d->evidence_max;
+    return d->full ? NULL : &d->evidence[d->finding.evidence_count++];
+}
 /* Puts the evidence in the order of time; what has the same time stays as it was added. */
 void tc__draft_sort(struct tc_draft *d);
 /*

@@ -35,19 +35,18 @@ static void put_record(struct nccl_draft *d, const struct nccl_record *r, bool m
     struct tc_buf *t = &d->draft.text;
     uint64_t rank = (uint64_t)r->rank;
     char *uid = tc_buf_begin(t, head.len + rest.len + 2 * TC_PUT_U64_MAX);
-    if (uid == NULL) {
+    struct tc_evidence *ev = uid == NULL ? NULL : tc__draft_next_evidence(&d->draft);
+    if (ev == NULL) {
         return;
     }
     char *text = tc_put_u64(tc_put_str(uid, head), rank);
     char *end = tc_put_str(tc_put_u64(tc_put_lit(text, "rank "), rank), rest);
     tc_buf_end(t, end);
-    tc__draft_evidence(&d->draft, (struct tc_evidence){
-                                      .kind = TC_LIT("nccl_record"),
-                                      .uid = tc_slice_make(uid, (size_t)(text - uid)),
-                                      .description = tc_slice_make(text, (size_t)(end - text)),
-                                      .time_ns = r->created_ns,
-                                      .raw = r->raw,
-                                  });
+    ev->kind = TC_LIT("nccl_record");
+    ev->uid = tc_slice_make(uid, (size_t)(text - uid));
+    ev->description = tc_slice_make(text, (size_t)(end - text));
+    ev->time_ns = r->created_ns;
+    ev->raw = r->raw;
 }
 
 void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)

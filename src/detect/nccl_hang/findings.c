@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <string.h>
 
-static void write_call(struct tc_buf *b, const struct tc_arg *arg)
+static void put_call(struct tc_buf *b, const struct nccl_draft *d)
 {
-    const struct nccl_draft *d = arg->object;
     if (d->op->is_p2p) {
         tc_format(b, "point-to-point traffic");
+    } else if (d->main->len.op > 0) {
+        tc_format(b, "collective {} ({})", d->op->front, tc__nccl_op(d->main));
     } else {
-        tc_format(b, "collective {}{}", d->op->front,
-                  tc_when(d->main->len.op > 0, " ({})", tc__nccl_op(d->main)));
+        tc_format(b, "collective {}", d->op->front);
     }
 }
 
@@ -239,10 +239,10 @@ static void put_subject(struct nccl_draft *d)
     struct tc_buf *t = &d->draft.text;
     size_t start = t->len;
     if (d->said->is_root) {
-        tc_format(t, "{} of {}", tc_as_written(write_call, d), tc__nccl_as_group(d->group));
-    } else {
-        tc_format(t, "{}", tc__nccl_as_group(d->group));
+        put_call(t, d);
+        tc_format(t, " of ");
     }
+    tc__nccl_put_group(t, d->group);
     /* Our own words open a sentence with a capital; a group's name stays as it is. */
     if (start < t->len && (d->said->is_root || d->group->desc.len == 0)) {
         t->data[start] = (char)(t->data[start] - 'a' + 'A');
@@ -268,10 +268,16 @@ static struct tc_slice headline(struct nccl_draft *d, const int32_t *culprits, s
     } else {
         tc_format(t, ": {} ranks entered, none completed", waiting_count);
     }
-    tc_format(
-        t, "{}{}{}", tc_when(!d->said->is_root, " in {}", tc_as_written(write_call, d)),
-        tc_when(culprit_count > 0 && !direct && b->blocking_count > 0, " through {}", blocking),
-        tc_when(stall_ns >= d->st->threshold_ns, ", stalled for {}", tc_as_duration(stall_ns)));
+    if (!d->said->is_root) {
+        tc_format(t, " in ");
+        put_call(t, d);
+    }
+    if (culprit_count > 0 && !direct && b->blocking_count > 0) {
+        tc_format(t, " through {}", blocking);
+    }
+    if (stall_ns >= d->st->threshold_ns) {
+        tc_format(t, ", stalled for {}", tc_as_duration(stall_ns));
+    }
     return tc_buf_since(t, start);
 }
 
@@ -329,6 +335,7 @@ struct tc_slice tc__nccl_key(struct nccl_draft *d, const struct nccl_op *op, boo
                             op->is_p2p ? TC_ARG("p2p") : TC_ARG(seq));
 }
 
+/* Many findings of an analysis have the same cause: its words are kept with the analysis. */
 static void put_cause(struct nccl_draft *d)
 {
     struct tc_finding *f = &d->draft.finding;
@@ -337,13 +344,18 @@ static void put_cause(struct nccl_draft *d)
         return;
     }
     const struct nccl_op *root = d->said->root_op;
-    d->cause.key = tc__nccl_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
-    d->cause.why =
-        tc__draft_format(&d->draft, "the same {} {}",
-                         d->said->culprits != 0 ? "culprits hold up" : "ranks are stuck in",
-                         tc__nccl_as_group(&d->st->groups[root->group]));
-    f->causes = &d->cause;
-    f->cause_count = 1;
+    bool blames = d->said->culprits != 0;
+    struct tc_cause *c = &d->said->causes[blames];
+    if (c->key.len == 0) {
+        struct tc_arena *a = &d->st->eval;
+        struct tc_slice key = tc__nccl_key(d, root, tc__nccl_pending(d->e, root->first)->from_dump);
+        struct tc_slice why = tc__draft_format(&d->draft, "the same {} {}",
+                                               blames ? "culprits hold up" : "ranks are stuck in",
+                                               tc__nccl_as_group(&d->st->groups[root->group]));
+        *c = (struct tc_cause){.key = tc_arena_copy(a, key), .why = tc_arena_copy(a, why)};
+    }
+    f->causes = c;
+    f->cause_count = c->key.len > 0; /* not when eval was full */
 }
 
 /* Marks the records of the finding, so that their completion ends it. */

@@ -394,6 +394,7 @@ tc_status tc__nccl_evaluate(struct nccl_hang *st, bool all, const struct tc_sink
 
 /* Words: "TENSOR_PARALLEL_GROUP (group 35)" or "group 35"; "ranks 3 and 5"; why; what to do. */
 struct tc_arg tc__nccl_as_group(const struct nccl_group *g);
+void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g);
 struct tc_arg tc__nccl_as_ranks(const int32_t *ranks, size_t count);
 void tc__nccl_put_reason(struct tc_buf *b, const struct nccl_hang *st, const struct nccl_eval *e,
                          uint32_t rank, const struct nccl_blamed *why);
@@ -406,6 +407,7 @@ struct nccl_said {
     const struct nccl_op *ops; /* of one group */
     uint32_t op_count;
     const struct nccl_op *root_op; /* first operation of the unit that explains it */
+    struct tc_cause *causes; /* that unit as the cause of stuck ranks, and of culprits; in eval */
     uint64_t culprits;
     bool is_direct; /* it waits for the culprits itself */
     bool has_more;  /* it waits for culprits that have no bit: there are too many */
@@ -421,7 +423,6 @@ struct nccl_draft {
     const struct nccl_op *op;       /* the first */
     const struct nccl_record *main; /* the record that stands for it */
     const struct nccl_group *group;
-    struct tc_cause cause;
     size_t int_count; /* used of desk->ints */
     size_t reason_count;
     /* The parts that the evidence of one collective has in common. */

@@ -15,7 +15,8 @@ struct unit {
     uint64_t direct;   /* culprits it waits for itself */
     uint64_t culprits; /* direct, or those at the end of the chain */
     int64_t created_ns;
-    uint32_t root; /* the unit that explains it; itself for a root */
+    uint32_t root;             /* the unit that explains it; itself for a root */
+    struct tc_cause causes[2]; /* of a root: see nccl_said */
     bool is_root;
     bool has_more; /* it waits for culprits that have no bit */
     bool is_pure;  /* a collective that waits for nobody but its culprits */
@@ -213,6 +214,7 @@ tc_status tc__nccl_report(struct nccl_hang *st, struct nccl_eval *e, const struc
             struct nccl_said said = {.ops = &e->ops[units[i].first],
                                      .op_count = units[i].count,
                                      .root_op = &e->ops[units[units[i].root].first],
+                                     .causes = units[units[i].root].causes,
                                      .culprits = units[i].culprits,
                                      .is_direct = units[i].direct != 0 || units[i].has_more,
                                      .has_more = units[i].has_more,

@@ -7,9 +7,8 @@
 
 #include <stddef.h>
 
-static void write_group(struct tc_buf *b, const struct tc_arg *arg)
+void tc__nccl_put_group(struct tc_buf *b, const struct nccl_group *g)
 {
-    const struct nccl_group *g = arg->object;
     if (g->desc.len > 0) {
         tc_format(b, "{} (group {})", g->desc, g->name);
     } else if (g->name.len > 0) {
@@ -17,6 +16,11 @@ static void write_group(struct tc_buf *b, const struct tc_arg *arg)
     } else {
         tc_format(b, "a group without a name");
     }
+}
+
+static void write_group(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc__nccl_put_group(b, arg->object);
 }
 
 struct tc_arg tc__nccl_as_group(const struct nccl_group *g)
