@@ -167,11 +167,11 @@ static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
     }
     struct target t = target_of(d, TC_TABLE_SLICE);
     if (d->pile.row_count < SCAN_ROWS_MIN) {
-        return tc__pile_take(&d->pile, s->metric, s->last, append_picks, &t, err);
+        return tc__sort_buffer_take(&d->pile, s->metric, s->last, append_picks, &t, err);
     }
-    tc_status status = tc__pile_order(&d->pile, s->metric, s->last, err);
+    tc_status status = tc__sort_buffer_order(&d->pile, s->metric, s->last, err);
     status = status == TC_OK ? tc__scan_insert(d, &d->pile, err) : status;
-    tc__pile_reset(&d->pile);
+    tc__sort_buffer_reset(&d->pile);
     return status;
 }
 
@@ -207,10 +207,10 @@ static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct
 static tc_status pile_up(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
 {
     bool full = false;
-    tc_status status = tc__pile_add(&d->pile, rows, &full);
+    tc_status status = tc__sort_buffer_add(&d->pile, rows, &full);
     if (full) {
         TC_TRY(take_pile(d, err));
-        status = tc__pile_add(&d->pile, rows, &full);
+        status = tc__sort_buffer_add(&d->pile, rows, &full);
     }
     if (full) {
         return tc_fail(err, TC_E_LIMIT, 0, "the texts of a batch are longer than it has text");
@@ -270,7 +270,7 @@ tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
 {
     tc_status status = tc__duckdb_flush(d, err);
-    tc__pile_reset(&d->pile);
+    tc__sort_buffer_reset(&d->pile);
     for (size_t i = 0; i < TC__LANES; i++) {
         if (d->lanes[i].appender != NULL) {
             (void)d->api->appender_destroy(&d->lanes[i].appender);
@@ -286,7 +286,7 @@ void tc__duckdb_free_lanes(struct tc__duckdb *d)
             d->api->destroy_data_chunk(&d->lanes[i].chunk);
         }
     }
-    tc__pile_fini(&d->pile);
+    tc__sort_buffer_fini(&d->pile);
     tc_rows_destroy(d->narrow);
     tc__scopes_fini(&d->scopes);
 }

@@ -86,7 +86,7 @@ static void scan_rows(duckdb_function_info info, duckdb_data_chunk output)
     struct tc__pick picks[TC_ROWS_MAX];
     atomic_size_t *lane = api->function_get_local_init_data(info);
     size_t at = next_rows(scan, (size_t)(lane - scan->next_row));
-    size_t count = at == SIZE_MAX ? 0 : tc__pile_picks(scan->pile, at, picks);
+    size_t count = at == SIZE_MAX ? 0 : tc__sort_buffer_picks(scan->pile, at, picks);
     if (count > 0) {
         size_t columns = api->data_chunk_get_column_count(output);
         for (size_t i = 0; i < columns; i++) {
@@ -122,7 +122,7 @@ tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err)
     return ok ? TC_OK : tc_fail(err, TC_E_IO, 0, "DuckDB does not take a table function");
 }
 
-tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile, struct tc_error *err)
+tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__sort_buffer *pile, struct tc_error *err)
 {
     char sql[160];
     size_t batches = (pile->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;

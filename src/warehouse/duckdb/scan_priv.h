@@ -9,7 +9,7 @@
 
 /* A pile that is being read. */
 struct tc__scan {
-    struct tc__pile *pile;
+    struct tc__sort_buffer *pile;
     const struct tc_table_info *table;
     uint64_t ticket;
     size_t lane_rows;                         /* a multiple of TC_ROWS_MAX */
@@ -21,7 +21,7 @@ struct tc__scan {
 /* Once a database, before its configuration is locked. */
 TC_CHECKED tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err);
 /* Inserts all rows of a pile that is in order. */
-TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile,
+TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__sort_buffer *pile,
                                      struct tc_error *err);
 
 #endif

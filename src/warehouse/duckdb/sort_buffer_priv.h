@@ -31,7 +31,7 @@ typedef tc_status (*tc__pick_fn)(void *context, const struct tc__pick *picks, si
 
 /* Invariant: batches[0 .. count) are copies of what was added; the others are NULL, or kept for
  * the next time. */
-struct tc__pile {
+struct tc__sort_buffer {
     struct tc_rows *batches[TC__PILE_BATCHES];
     size_t count;
     size_t row_count;
@@ -43,24 +43,26 @@ struct tc__pile {
 };
 
 /* A copy of rows on the pile. False, and nothing is added: it is full. */
-TC_CHECKED tc_status tc__pile_add(struct tc__pile *p, const struct tc_rows *rows, bool *out_full);
+TC_CHECKED tc_status tc__sort_buffer_add(struct tc__sort_buffer *p, const struct tc_rows *rows,
+                                         bool *out_full);
 
 /*
  * Gives all rows, at most TC_ROWS_MAX at a time: those with equal text in text_column together, in
  * the order in which they came, and such groups by the digits of the numbers in real_column. The
  * pile is empty afterwards, also when give fails.
  */
-TC_CHECKED tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_column,
-                                   tc__pick_fn give, void *context, struct tc_error *err);
+TC_CHECKED tc_status tc__sort_buffer_take(struct tc__sort_buffer *p, size_t text_column,
+                                          size_t real_column, tc__pick_fn give, void *context,
+                                          struct tc_error *err);
 
-/* Puts all rows in that order, for tc__pile_picks, until the pile is reset. */
-TC_CHECKED tc_status tc__pile_order(struct tc__pile *p, size_t text_column, size_t real_column,
-                                    struct tc_error *err);
+/* Puts all rows in that order, for tc__sort_buffer_picks, until the buffer is reset. */
+TC_CHECKED tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, size_t text_column,
+                                           size_t real_column, struct tc_error *err);
 /* At most TC_ROWS_MAX rows from the at-th on; the number of them. Any thread. */
-size_t tc__pile_picks(const struct tc__pile *p, size_t at, struct tc__pick *out);
+size_t tc__sort_buffer_picks(const struct tc__sort_buffer *p, size_t at, struct tc__pick *out);
 
 /* Forgets what is on it. */
-void tc__pile_reset(struct tc__pile *p);
-void tc__pile_fini(struct tc__pile *p);
+void tc__sort_buffer_reset(struct tc__sort_buffer *p);
+void tc__sort_buffer_fini(struct tc__sort_buffer *p);
 
 #endif
