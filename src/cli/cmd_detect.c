@@ -27,7 +27,7 @@ enum {
 
 static const struct tc_option OPTIONS[OPT_COUNT] = {
     [OPT_JSON] = {.name = "json",
-                  .help = "One verdict a line, as JSON, instead of text for people."},
+                  .help = "One verdict per line, as JSON, instead of text for people."},
     [OPT_ALL] = {.name = "all",
                  .help = "Show in full what is only a consequence of another verdict."},
     [OPT_ONLY] = {.name = "only",

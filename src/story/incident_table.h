@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdicts of a run as they stand: one an incident, the latest wins. A verdict
+ * The verdicts of a run as they stand: one per incident, the latest wins. A verdict
  * only lives as long as the engine's call, so each is copied whole; rendering, and
  * the digests it needs, wait until nothing changes any more.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links. For every verdict the candidates are those that name the same thing: the postings of its
- * names, in order of time. What remains of them is one cause a pattern and thing, the nearest by
+ * names, in order of time. What remains of them is one cause per pattern and thing, the nearest by
  * identity and then by time, without those that another cause already leads back to.
  */
 #include "base/sort.h"
@@ -42,7 +42,7 @@ struct linker {
     size_t posting_count;
     struct candidate **causes; /* of each verdict, cause_counts of them; own ones come first */
     size_t *cause_counts;
-    uint32_t *marks; /* one a verdict, == mark: visited */
+    uint32_t *marks; /* one per verdict, == mark: visited */
     uint32_t mark;
     uint32_t *stack;
 };

@@ -14,7 +14,7 @@
 /* Causes of one verdict. */
 #define TC__CAUSES_MAX 8
 
-/* A thing a verdict is about, and how that is known. */
+/* A thing that a verdict is about, and how that is known. */
 struct tc__token {
     uint32_t name;      /* root */
     uint32_t statement; /* that led to it, or TC_NAME_NONE: the verdict itself says so */

@@ -109,7 +109,7 @@ static int by_text(const void *a, const void *b, void *context)
     return tc_slice_cmp(*(const struct tc_slice *)a, *(const struct tc_slice *)b);
 }
 
-/* A line a verdict, sorted: what does not hang on which report came first. */
+/* A line per verdict, sorted: what does not hang on which report came first. */
 static void render_essence(struct tc_order *o, struct tc_order_out *out)
 {
     static char text[TC_ORDER_OUT_BYTES];

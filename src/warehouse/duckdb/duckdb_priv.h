@@ -59,7 +59,7 @@ struct tc__duckdb {
     duckdb_connection connection;
     struct tc__duckdb_lane lanes[TC__LANES];
     struct tc__sort_buffer
-        pile;               /* telemetry slices of this transaction that are not appended yet */
+        sort_buffer;        /* telemetry slices of this transaction that are not appended yet */
     struct tc_rows *narrow; /* a batch on its way there */
     struct tc__scopes scopes;
     bool in_transaction;

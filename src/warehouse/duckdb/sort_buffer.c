@@ -11,7 +11,7 @@
 /* Rows of a group that are looked at. */
 #define GROUP_LOOK 16
 
-/* An empty batch like rows, in the next place. Its text is the pile's. */
+/* An empty batch like rows, in the next place. Its text is the buffer's. */
 static struct tc_rows *next_batch(struct tc__sort_buffer *p, const struct tc_rows *rows)
 {
     struct tc_rows **place = &p->batches[p->count];
@@ -45,12 +45,12 @@ static size_t slot_of(struct tc_slice s)
     uint64_t tail = 0;
     memcpy(&head, s.ptr, s.len < 8 ? s.len : 8);
     memcpy(&tail, s.len < 8 ? s.ptr : s.ptr + s.len - 8, s.len < 8 ? s.len : 8);
-    return (size_t)(tc_hash_mix(head ^ s.len, tail) % TC__PILE_SLOTS);
+    return (size_t)(tc_hash_mix(head ^ s.len, tail) % TC__SORT_BUFFER_SLOTS);
 }
 
 /*
- * The text in the pile: where it stands already, or at the end. Slices repeat few texts many times;
- * kept once, they stay in the processor's cache until DuckDB reads them.
+ * The text in the buffer: where it stands already, or at the end. Slices repeat few texts many
+ * times; kept once, they stay in the processor's cache until DuckDB reads them.
  */
 static void put_text(struct tc__sort_buffer *p, struct tc_slice s, union tc_cell *out)
 {
@@ -84,7 +84,8 @@ static void copy_column(struct tc__sort_buffer *p, const struct tc_rows *rows, s
 tc_status tc__sort_buffer_add(struct tc__sort_buffer *p, const struct tc_rows *rows, bool *out_full)
 {
     size_t text = text_of(rows);
-    *out_full = p->count == TC__PILE_BATCHES || text > TC__PILE_TEXT_MAX - p->text_len;
+    *out_full =
+        p->count == TC__SORT_BUFFER_BATCHES || text > TC__SORT_BUFFER_TEXT_MAX - p->text_len;
     if (*out_full) {
         return TC_OK;
     }
@@ -144,7 +145,7 @@ static void order_by_text(struct tc__sort_buffer *p, size_t column)
             };
         }
     }
-    tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
+    tc_sort_keys(p->order, p->order + TC__SORT_BUFFER_ROWS, p->row_count);
 }
 
 /*
@@ -170,14 +171,14 @@ static void order_by_digits(struct tc__sort_buffer *p, size_t column)
         }
         group++;
     }
-    tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
+    tc_sort_keys(p->order, p->order + TC__SORT_BUFFER_ROWS, p->row_count);
 }
 
 tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, size_t text_column, size_t real_column,
                                 struct tc_error *err)
 {
     if (p->order == NULL) {
-        p->order = malloc(2 * TC__PILE_ROWS * sizeof *p->order);
+        p->order = malloc(2 * TC__SORT_BUFFER_ROWS * sizeof *p->order);
         if (p->order == NULL) {
             return tc_fail(err, TC_E_NOMEM, 0, "no memory to put rows in order");
         }
@@ -223,7 +224,7 @@ void tc__sort_buffer_reset(struct tc__sort_buffer *p)
 
 void tc__sort_buffer_fini(struct tc__sort_buffer *p)
 {
-    for (size_t i = 0; i < TC__PILE_BATCHES; i++) {
+    for (size_t i = 0; i < TC__SORT_BUFFER_BATCHES; i++) {
         tc_rows_destroy(p->batches[i]);
     }
     free(p->order);

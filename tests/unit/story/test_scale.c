@@ -15,7 +15,7 @@
 
 #define T0 (INT64_C(1780000000) * TC_SECOND)
 #define MANY 10000
-/* src/story/link.c looks at so many verdicts a name. */
+/* src/story/link.c looks at so many verdicts per name. */
 #define POSTINGS_MAX 512
 /* src/story/story_priv.h */
 
