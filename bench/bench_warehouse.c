@@ -96,7 +96,7 @@ static struct tc_warehouse *open_in(const char *dir, enum tc_warehouse_mode mode
 
 /* ---- the same row, in two ways ---- */
 
-/* Texts that a slicer has at hand: made once a job. */
+/* Texts that a slicer has at hand: made once per job. */
 struct job_names {
     uint32_t job;
     char run[24];
@@ -541,7 +541,7 @@ int main(int argc, char **argv)
         breach("rows a second", rate, LIMIT_ROWS_PER_S, "rows/s");
     }
     if (gate && per_row > LIMIT_BYTES_PER_ROW) {
-        breach("bytes on disk", per_row, LIMIT_BYTES_PER_ROW, "bytes a row");
+        breach("bytes on disk", per_row, LIMIT_BYTES_PER_ROW, "bytes per row");
     }
     if (ratio < LIMIT_RATIO) {
         breach("row appender's processor time to ours", ratio, LIMIT_RATIO, "times");

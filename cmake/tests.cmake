@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests, corpus replays, fuzzers and benchmarks, found by their file names.
 #
-#   tests/unit/<room>/test_<unit>.c   unit.<room>_<unit>   cmocka; one program a room
+#   tests/unit/<room>/test_<unit>.c   unit.<room>_<unit>   cmocka; one program per room
 #   tests/fault/test_<name>.c         fault.<name>         cmocka; one program
 #   fuzz/fuzz_<target>.c              fuzz.<target>        replays fuzz/corpus/<target>; one program
 #   bench/bench_<subject>.c           built by tc_bench_programs, run by ./dev bench

@@ -66,7 +66,7 @@ static void check_all(void)
     struct tc_follower after[12];
     size_t count = 0;
     TC_ASSERT(tc_story_link(story, tc_engine_directory(engine)) == TC_OK);
-    const struct tc_kept *kept = tc_story_verdicts(story);
+    const struct tc_incident_table *kept = tc_story_verdicts(story);
     for (size_t i = 0; i < kept->count; i++) {
         check_json(&kept->items[i].verdict);
         if (count < 12) {

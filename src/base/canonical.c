@@ -163,7 +163,7 @@ static tc_status room_for(struct writer *w, size_t count)
     return TC_OK;
 }
 
-/* Puts the members of an object on the pile, in the order in which they are written. */
+/* Puts the members of an object on the stack, in the order in which they are written. */
 static tc_status gather(struct writer *w, struct tc_json object, struct frame *f)
 {
     struct tc_json_iter it = tc_json_iter_make(object);

@@ -145,7 +145,7 @@ __attribute__((target("avx2"))) static inline uint32_t places(__m256i buckets)
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(buckets, _mm256_setzero_si256()));
 }
 
-/* Two vectors a step, while both and the rest of their last prefix lie in the text. */
+/* Two vectors per step, while both and the rest of their last prefix lie in the text. */
 __attribute__((target("avx2"))) static bool search_avx2(const struct tc_scan *s, struct search *q)
 {
     struct tables t;

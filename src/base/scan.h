@@ -2,7 +2,7 @@
 /*
  * Search for many literals at once in a large text, where hits are rare: how a
  * log of many gigabytes is read at the speed of memory. A vector filter on the
- * first four bytes of every literal (nibble tables, 32 positions a step) passes
+ * first four bytes of every literal (nibble tables, 32 positions per step) passes
  * few places on, and each of those is compared in full, so a reported hit is
  * always true. Machines without AVX2 take the scalar filter.
  *

@@ -34,7 +34,7 @@ struct tc_bench_pattern {
     void (*fill)(struct tc_bench_fixture *f);
 };
 
-/* One a detector, in detectors.def's order. */
+/* One per detector, in detectors.def's order. */
 const struct tc_bench_pattern *tc_bench_patterns(size_t *out_count);
 
 /* What makes the window of a pattern: bench_fill_<pattern>.c. The fixture is zeroed. */

@@ -21,7 +21,7 @@
 #define METRICS (SERIES / GPUS)
 #define LABELS 6
 #define TEXT_BYTES 512
-/* Four scrapes a window, as every 15 s. */
+/* Four scrapes per window, as every 15 s. */
 #define SCRAPES 4
 #define WINDOWS 64
 #define T0 (INT64_C(1762000020) * TC_SECOND)

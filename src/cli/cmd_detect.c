@@ -27,7 +27,7 @@ enum {
 
 static const struct tc_option OPTIONS[OPT_COUNT] = {
     [OPT_JSON] = {.name = "json",
-                  .help = "One verdict a line, as JSON, instead of text for people."},
+                  .help = "One verdict per line, as JSON, instead of text for people."},
     [OPT_ALL] = {.name = "all",
                  .help = "Show in full what is only a consequence of another verdict."},
     [OPT_ONLY] = {.name = "only",
@@ -306,7 +306,7 @@ static int finish(struct run *r, tc_status status)
         tc_say("detect", "stopped early: %s", tc_status_text(status));
     }
     tc_output_init(&out, STDOUT_FILENO);
-    struct tc_kept *kept = tc_story_verdicts(r->offline.story);
+    struct tc_incident_table *kept = tc_story_verdicts(r->offline.story);
     tc_status linked = tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine));
     if (linked != TC_OK) {
         tc_say("detect", "no memory to join the verdicts; each stands alone");
@@ -322,7 +322,7 @@ static int finish(struct run *r, tc_status status)
     warn_incomplete(r);
     if (kept->left_out > 0) {
         tc_say("detect", "%llu more verdicts were left out: only %d incidents are held",
-               (unsigned long long)kept->left_out, TC_KEPT_MAX);
+               (unsigned long long)kept->left_out, TC_INCIDENT_TABLE_MAX);
     }
     if (!r->quiet) {
         summarise(r);

@@ -167,7 +167,7 @@ static tc_status check_map(struct tc_reading *r, struct tc_input *map)
     }
     if (check.mistakes > 0 || ranks == 0) {
         tc_say(r->command,
-               "--map %s: %s; write a header such as rank,node,gpu and a line a rank, or a "
+               "--map %s: %s; write a header such as rank,node,gpu and a line per rank, or a "
                "hostfile with lines such as gpu-07 slots=8",
                map->path, check.mistakes > 0 ? "not a map of ranks" : "it names no rank");
         return TC_E_USAGE;

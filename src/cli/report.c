@@ -14,7 +14,7 @@
 #define CONSEQUENCES_SHOWN 12
 
 struct report {
-    struct tc_kept *kept;
+    struct tc_incident_table *kept;
     const struct tc_sources *sources;
     const struct tc_report_style *style;
     struct tc_output *out;
@@ -67,7 +67,7 @@ static tc_status put_entry(struct report *r, const struct entry *e)
 }
 
 /* The verdicts that tell something new first, then those that are more of the same. */
-static void add_followers(const struct tc_kept *k, struct entry *e, const size_t *list,
+static void add_followers(const struct tc_incident_table *k, struct entry *e, const size_t *list,
                           size_t count)
 {
     for (int brief = 0; brief <= 1; brief++) {
@@ -88,12 +88,12 @@ static void add_followers(const struct tc_kept *k, struct entry *e, const size_t
 /* Those that explain others come first, then what stands alone. */
 static tc_status put_text(struct report *r, const struct tc_groups *g)
 {
-    const struct tc_kept *k = r->kept;
+    const struct tc_incident_table *k = r->kept;
     bool some = false;
     for (int roots = 1; roots >= 0; roots--) {
         for (size_t i = 0; i < k->count; i++) {
-            const struct tc_kept_verdict *v = &k->items[i];
-            bool listed = !r->style->all && g->origins[i] != TC_KEPT_NONE;
+            const struct tc_incident_entry *v = &k->items[i];
+            bool listed = !r->style->all && g->origins[i] != TC_INCIDENT_NONE;
             if (listed || v->finding.root != (roots == 1)) {
                 continue;
             }
@@ -120,7 +120,7 @@ static tc_status put_json(struct report *r)
     return TC_OK;
 }
 
-tc_status tc_report(struct tc_kept *kept, const struct tc_sources *sources,
+tc_status tc_report(struct tc_incident_table *kept, const struct tc_sources *sources,
                     const struct tc_report_style *style, struct tc_output *out)
 {
     struct report r = {.kept = kept, .sources = sources, .style = style, .out = out};

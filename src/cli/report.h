@@ -25,7 +25,7 @@ struct tc_report_style {
  * left out, said on standard error, and the result is TC_E_LIMIT; the others are
  * printed. A failed write is left to tc_output_end.
  */
-TC_CHECKED tc_status tc_report(struct tc_kept *kept, const struct tc_sources *sources,
+TC_CHECKED tc_status tc_report(struct tc_incident_table *kept, const struct tc_sources *sources,
                                const struct tc_report_style *style, struct tc_output *out);
 
 #endif

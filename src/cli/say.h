@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program tells its user on standard error. One write a message; what
+ * What the program tells its user on standard error. One write per message; what
  * came from outside (paths, quoted input) is escaped, so that it can neither
  * move the cursor nor fake a line.
  */

@@ -2,7 +2,7 @@
 /*
  * What every reader of a format looks like. A codec is pure: bytes and hints
  * in, events out, no files, no clock, no globals. The format is recognised from
- * content; names are hints. One file a format, one line in codecs.def.
+ * content; names are hints. One file per format, one line in codecs.def.
  *
  * Every codec takes hostile bytes: bounded work and memory, an error that names
  * the offset and the field, never a crash, and what could be read is delivered

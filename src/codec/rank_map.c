@@ -2,7 +2,7 @@
 /*
  * Which node, GPU and pod each rank runs on, written down by a person or a
  * launcher, for `--map`: a table with a header (separated by commas, semicolons,
- * tabs or blanks), JSON objects (an array, or one a line), or the hostfile of mpirun
+ * tabs or blanks), JSON objects (an array, or one per line), or the hostfile of mpirun
  * and deepspeed, in which ranks fill the slots of the hosts in order.
  *
  * What a person wrote is checked as a whole: every mistake is told with its place,

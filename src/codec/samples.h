@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every sample of a metrics text, known to detectors or not: Prometheus text, OpenMetrics, OTLP
- * metrics in JSON (one request, or one a line) and protobuf. For telemetry slices, which keep what
- * an exporter says under its own name. The events for detectors are made by codec.h.
+ * metrics in JSON (one request, or one per line) and protobuf. For telemetry slices, which keep
+ * what an exporter says under its own name. The events for detectors are made by codec.h.
  */
 #ifndef TC_CODEC_SAMPLES_H
 #define TC_CODEC_SAMPLES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of a contract. One row a rule, in the order in which they are told. */
+/* The rules of a contract. One row per rule, in the order in which they are told. */
 #include "contract/rules_priv.h"
 
 #include <stddef.h>

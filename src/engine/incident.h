@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 struct tc_incidents {
-    struct tc_ring ring; /* one record an incident, re-written when it changes */
+    struct tc_ring ring; /* one record per incident, re-written when it changes */
     struct tc_map index;
     uint64_t last_cause; /* where in the ring the cause named last was, TC_RING_NONE for none */
     uint64_t opened;

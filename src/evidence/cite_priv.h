@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * citations.idx: one line a cited batch. Lines have one width and each its checksum, so that the
+ * citations.idx: one line per cited batch. Lines have one width and each its checksum, so that the
  * file can be read from either end and a torn last line is seen.
  */
 #ifndef TC_EVIDENCE_CITE_PRIV_H

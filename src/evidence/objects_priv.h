@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects.idx: one line an object, in the order of their batches. Lines have one width, never lie
+ * objects.idx: one line per object, in the order of their batches. Lines have one width, never lie
  * across a sector, and have each a checksum: the file is searched by halves, and a line's state is
  * changed in place.
  */

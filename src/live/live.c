@@ -14,15 +14,17 @@ tc_status tc_live_create(const struct tc_live_config *config, const struct tc_li
     if (ok) {
         l->config = *config;
         l->config.incidents_max = config->incidents_max < 1 ? 1 : config->incidents_max;
-        l->config.incidents_max =
-            l->config.incidents_max < TC_KEPT_MAX ? l->config.incidents_max : TC_KEPT_MAX;
+        l->config.incidents_max = l->config.incidents_max < TC_INCIDENT_TABLE_MAX
+                                      ? l->config.incidents_max
+                                      : TC_INCIDENT_TABLE_MAX;
         l->out = *out;
         l->wall_ns = l->clock_ns = l->newest_ns = TC_TIME_NONE;
         l->tell_ns = l->settle_ns = INT64_MAX;
         l->linked_ns = l->placed_ns = INT64_MIN / 2; /* the first link waits for nothing */
         l->story = tc_story_create();
         l->hashes = calloc(l->config.incidents_max, sizeof *l->hashes);
-        ok = l->story != NULL && l->hashes != NULL && tc__hold_init(&l->hold, config->hold_bytes);
+        ok =
+            l->story != NULL && l->hashes != NULL && tc__reorder_init(&l->hold, config->hold_bytes);
     }
     if (!ok) {
         tc_live_destroy(l);
@@ -48,7 +50,7 @@ void tc_live_destroy(struct tc_live *l)
     }
     tc_engine_destroy(l->engine);
     tc_story_destroy(l->story);
-    tc__hold_fini(&l->hold);
+    tc__reorder_fini(&l->hold);
     free(l->hashes);
     free(l);
 }
@@ -134,7 +136,7 @@ static tc_status hand_over(void *context, const struct tc_event *ev, bool past)
 
 static tc_status release(struct tc_live *l)
 {
-    return tc__hold_release(&l->hold, l->arrived_ns, l->clock_ns, hand_over, l);
+    return tc__reorder_release(&l->hold, l->arrived_ns, l->clock_ns, hand_over, l);
 }
 
 /* The hold is over for what was handed over: what it leads to need not wait for more. */
@@ -151,21 +153,21 @@ static tc_status keep(struct tc_live *l, const struct tc_event *ev, bool past)
 {
     /* What will be past when its hold is over needs no place by its date. */
     bool ahead = ev->time_ns > l->clock_ns + l->config.hold_ns;
-    if (!tc__hold_fits(&l->hold, ev)) {
+    if (!tc__reorder_fits(&l->hold, ev)) {
         l->counts.too_large++;
         return TC_OK;
     }
     for (bool released = false;; released = true) {
-        if (ahead ? tc__hold_add_ahead(&l->hold, ev, past)
-                  : tc__hold_add(&l->hold, ev, l->arrived_ns + l->config.hold_ns, past)) {
+        if (ahead ? tc__reorder_add_ahead(&l->hold, ev, past)
+                  : tc__reorder_add(&l->hold, ev, l->arrived_ns + l->config.hold_ns, past)) {
             return TC_OK;
         }
         if (!released) {
             TC_TRY(release(l));
         } else if (ahead) {
-            TC_TRY(tc__hold_cut_ahead(&l->hold, hand_over, l, &l->counts.cut_short));
+            TC_TRY(tc__reorder_flush_ahead(&l->hold, hand_over, l, &l->counts.cut_short));
         } else {
-            TC_TRY(tc__hold_cut_near(&l->hold, hand_over, l, &l->counts.cut_short));
+            TC_TRY(tc__reorder_flush_near(&l->hold, hand_over, l, &l->counts.cut_short));
         }
     }
 }
@@ -225,18 +227,18 @@ tc_status tc_live_advance(struct tc_live *l, int64_t now_ns)
     if (l->settle_ns <= l->arrived_ns) {
         TC_TRY(settle(l));
     }
-    return tc__live_tell(l, false);
+    return tc__live_publish(l, false);
 }
 
 tc_status tc_live_end_of_file(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
-    TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(tc__reorder_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
     if (l->settle_ns == INT64_MAX) {
         l->settle_max_ns = l->arrived_ns + TC__SETTLE_MAX_NS;
     }
     l->settle_ns = sooner(l->arrived_ns + TC__SETTLE_NS, l->settle_max_ns);
-    return tc__live_tell(l, false);
+    return tc__live_publish(l, false);
 }
 
 tc_status tc_live_replaying(struct tc_live *l, bool on)
@@ -248,22 +250,22 @@ tc_status tc_live_replaying(struct tc_live *l, bool on)
     }
     /* What waits at the end of the replay came before anything that comes now. */
     l->replaying = true;
-    TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
+    TC_TRY(tc__reorder_release(&l->hold, INT64_MAX - 1, l->clock_ns, hand_over, l));
     TC_TRY(conclude(l));
     l->replaying = false;
     if (l->settle_ns != INT64_MAX) { /* more files may be on their way */
         l->settle_ns = l->arrived_ns + TC__SETTLE_NS;
     }
-    return tc__live_tell(l, true);
+    return tc__live_publish(l, true);
 }
 
 tc_status tc_live_drain(struct tc_live *l, int64_t now_ns)
 {
     move_clocks(l, now_ns);
-    TC_TRY(tc__hold_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
+    TC_TRY(tc__reorder_release(&l->hold, INT64_MAX - 1, INT64_MAX - 1, hand_over, l));
     TC_TRY(conclude(l));
     TC_TRY(settle(l));
-    return tc__live_tell(l, true);
+    return tc__live_publish(l, true);
 }
 
 int64_t tc_live_due(const struct tc_live *l)
@@ -272,20 +274,20 @@ int64_t tc_live_due(const struct tc_live *l)
         return TC_TIME_NONE;
     }
     int64_t due_ns = l->arrived_ns + TC__PULSE_NS;
-    due_ns = sooner(due_ns, tc__hold_due_near(&l->hold));
-    due_ns = sooner(due_ns, tc__live_tell_due(l));
+    due_ns = sooner(due_ns, tc__reorder_due_near(&l->hold));
+    due_ns = sooner(due_ns, tc__live_publish_due(l));
     due_ns = sooner(due_ns, l->settle_ns);
     int64_t wait_ns = due_ns - l->arrived_ns;
-    int64_t ahead_ns = tc__hold_due_ahead(&l->hold);
+    int64_t ahead_ns = tc__reorder_due_ahead(&l->hold);
     wait_ns = ahead_ns == INT64_MAX ? wait_ns : sooner(wait_ns, ahead_ns - l->clock_ns);
     return l->wall_ns + (wait_ns > 0 ? wait_ns : 0);
 }
 
 void tc_live_counts(const struct tc_live *l, struct tc_live_counts *out)
 {
-    const struct tc_kept *kept = tc_story_verdicts(l->story);
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     *out = l->counts;
-    out->held = tc__hold_count(&l->hold);
+    out->held = tc__reorder_count(&l->hold);
     out->incidents = kept->count;
     out->open = 0;
     for (size_t i = 0; i < kept->count; i++) {
@@ -304,7 +306,7 @@ tc_status tc_live_list(struct tc_live *l, size_t count, tc_verdict_fn verdict, v
     if (l->changed) {
         TC_TRY(tc_story_relink(l->story, tc_engine_directory(l->engine)));
     }
-    const struct tc_kept *kept = tc_story_verdicts(l->story);
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count && i < count; i++) {
         TC_TRY(verdict(context, &kept->items[kept->count - 1 - i].verdict));
     }

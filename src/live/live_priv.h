@@ -38,7 +38,7 @@ struct tc_live {
     struct tc_live_out out;
     struct tc_engine *engine;
     struct tc_story *story;
-    struct tc__hold hold;
+    struct tc__reorder hold;
     struct tc_live_counts counts;
     int64_t wall_ns; /* TC_TIME_NONE before the first call */
     int64_t clock_ns;
@@ -63,8 +63,8 @@ struct tc_live {
 /* A tc_verdict_fn: the engine says something. */
 tc_status tc__live_take(void *context, const struct tc_verdict *v);
 /* Links, and tells what is new, as far as it is time for it. `all`: waits for nothing. */
-TC_CHECKED tc_status tc__live_tell(struct tc_live *l, bool all);
+TC_CHECKED tc_status tc__live_publish(struct tc_live *l, bool all);
 /* When that is to be called again, on the arrival clock; INT64_MAX when nothing waits. */
-int64_t tc__live_tell_due(const struct tc_live *l);
+int64_t tc__live_publish_due(const struct tc_live *l);
 
 #endif

@@ -132,7 +132,7 @@ static tc_status link_all(struct tc_live *l, bool anew)
     } else {
         TC_TRY(tc_story_relink(l->story, tc_engine_directory(l->engine)));
     }
-    struct tc_kept *kept = tc_story_verdicts(l->story);
+    struct tc_incident_table *kept = tc_story_verdicts(l->story);
     for (size_t i = 0; i < kept->count; i++) {
         uint64_t content = 0;
         (void)told_of(l, &kept->items[i].finding, &content);
@@ -146,7 +146,7 @@ static tc_status link_all(struct tc_live *l, bool anew)
 /* When links are due to be made anew. */
 static int64_t link_due(const struct tc_live *l)
 {
-    const struct tc_kept *kept = tc_story_verdicts(l->story);
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     bool moved = kept->count > 0 &&
                  tc_directory_version(tc_engine_directory(l->engine)) != l->linked_version;
     if (l->urgent) {
@@ -168,7 +168,7 @@ static tc_status tell(struct tc_live *l, bool all, bool anew)
     if (link || l->changed) { /* what a change let go of cannot be told */
         TC_TRY(link_all(l, anew));
     }
-    const struct tc_kept *kept = tc_story_verdicts(l->story);
+    const struct tc_incident_table *kept = tc_story_verdicts(l->story);
     l->untold = true;
     l->tell_ns = INT64_MAX;
     for (size_t i = 0; i < kept->count; i++) {
@@ -183,12 +183,12 @@ static tc_status tell(struct tc_live *l, bool all, bool anew)
     return TC_OK;
 }
 
-tc_status tc__live_tell(struct tc_live *l, bool all)
+tc_status tc__live_publish(struct tc_live *l, bool all)
 {
     return l->replaying ? TC_OK : tell(l, all, all);
 }
 
-int64_t tc__live_tell_due(const struct tc_live *l)
+int64_t tc__live_publish_due(const struct tc_live *l)
 {
     int64_t due_ns = link_due(l);
     return l->replaying ? INT64_MAX : (due_ns < l->tell_ns ? due_ns : l->tell_ns);
@@ -199,13 +199,13 @@ int64_t tc__live_tell_due(const struct tc_live *l)
 /* Everything is told before some of it is forgotten, in a replay too. */
 static tc_status make_room(struct tc_live *l)
 {
-    struct tc_kept *kept = tc_story_verdicts(l->story);
+    struct tc_incident_table *kept = tc_story_verdicts(l->story);
     if (kept->count < l->config.incidents_max) {
         return TC_OK;
     }
     TC_TRY(tell(l, true, false));
     size_t count = l->config.incidents_max / FORGET_SHARE + 1;
-    tc_kept_forget(kept, count);
+    tc_incident_table_forget(kept, count);
     l->counts.forgotten += count;
     l->changed = true;
     return TC_OK;
@@ -215,7 +215,7 @@ tc_status tc__live_take(void *context, const struct tc_verdict *v)
 {
     struct tc_live *l = context;
     uint64_t content = 0;
-    if (tc_kept_find(tc_story_verdicts(l->story), v->incident_id) == TC_KEPT_NONE) {
+    if (tc_incident_table_find(tc_story_verdicts(l->story), v->incident_id) == TC_INCIDENT_NONE) {
         TC_TRY(make_room(l));
     }
     TC_TRY(tc_story_add(l->story, v));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_BYTES offsetof(struct tc__held, event)
+#define HEAD_BYTES offsetof(struct tc__reorder_record, event)
 #define ALIGN ((size_t)8)
 /* Times as keys: the earliest, TC_TIME_NONE, is the smallest. */
 #define SIGN_BIT (UINT64_C(1) << 63)
@@ -21,45 +21,45 @@ static const uint16_t KIND_BYTES[TC_EVENT_KIND_COUNT] = {
 #undef KIND
 };
 
-static bool ring_init(struct tc__hold_ring *r, unsigned char *block, size_t bytes)
+static bool ring_init(struct tc__reorder_ring *r, unsigned char *block, size_t bytes)
 {
-    *r = (struct tc__hold_ring){.block = block, .size = bytes & ~(ALIGN - 1)};
+    *r = (struct tc__reorder_ring){.block = block, .size = bytes & ~(ALIGN - 1)};
     return block != NULL;
 }
 
-bool tc__hold_init(struct tc__hold *h, size_t bytes)
+bool tc__reorder_init(struct tc__reorder *h, size_t bytes)
 {
-    *h = (struct tc__hold){0};
+    *h = (struct tc__reorder){0};
     tc_event_strings_init(&h->strings);
     /* A reader may copy a whole event: the last record is shorter than that. */
     size_t ahead = bytes / 4 & ~(ALIGN - 1);
     size_t near = (bytes - ahead) & ~(ALIGN - 1);
     h->block = malloc(near + ahead + sizeof(struct tc_event));
     h->order_max = near / RECORD_MIN + ahead / RECORD_MIN + 2;
-    h->heap = calloc(ahead / RECORD_MIN + 1, sizeof(struct tc__held *));
+    h->heap = calloc(ahead / RECORD_MIN + 1, sizeof(struct tc__reorder_record *));
     h->order = calloc(h->order_max, sizeof *h->order);
     h->scratch = calloc(h->order_max, sizeof *h->scratch);
     if (h->heap == NULL || h->order == NULL || h->scratch == NULL ||
         !ring_init(&h->near, h->block, near)) {
-        tc__hold_fini(h);
+        tc__reorder_fini(h);
         return false;
     }
     return ring_init(&h->ahead, h->block + near, ahead);
 }
 
-void tc__hold_fini(struct tc__hold *h)
+void tc__reorder_fini(struct tc__reorder *h)
 {
     free(h->block);
     free(h->heap);
     free(h->order);
     free(h->scratch);
-    *h = (struct tc__hold){0};
+    *h = (struct tc__reorder){0};
 }
 
 /* ---- the rings ---- */
 
 /* Room for a record; NULL when there is none. */
-static struct tc__held *ring_push(struct tc__hold_ring *r, size_t len)
+static struct tc__reorder_record *ring_push(struct tc__reorder_ring *r, size_t len)
 {
     if (r->count == 0) {
         r->head = r->tail = 0;
@@ -77,29 +77,31 @@ static struct tc__held *ring_push(struct tc__hold_ring *r, size_t len)
     if (r->wrapped && r->tail - r->head <= len) {
         return NULL;
     }
-    struct tc__held *held = (struct tc__held *)(void *)(r->block + r->head);
+    struct tc__reorder_record *held = (struct tc__reorder_record *)(void *)(r->block + r->head);
     r->head += len;
     r->count++;
     return held;
 }
 
-static struct tc__held *ring_oldest(const struct tc__hold_ring *r)
+static struct tc__reorder_record *ring_oldest(const struct tc__reorder_ring *r)
 {
-    return r->count == 0 ? NULL : (struct tc__held *)(void *)(r->block + r->tail);
+    return r->count == 0 ? NULL : (struct tc__reorder_record *)(void *)(r->block + r->tail);
 }
 
 /* The record after one that is there; past the youngest it is not to be used. */
-static struct tc__held *ring_after(const struct tc__hold_ring *r, struct tc__held *held)
+static struct tc__reorder_record *ring_after(const struct tc__reorder_ring *r,
+                                             struct tc__reorder_record *held)
 {
     unsigned char *next = (unsigned char *)held + held->len;
-    return (struct tc__held *)(void *)(r->wrapped && next == r->block + r->wrap ? r->block : next);
+    return (struct tc__reorder_record *)(void *)(r->wrapped && next == r->block + r->wrap ? r->block
+                                                                                          : next);
 }
 
 /* What was handed over leaves, as far as nothing older stays. */
-static void ring_sweep(struct tc__hold_ring *r)
+static void ring_sweep(struct tc__reorder_ring *r)
 {
     while (r->count > 0) {
-        const struct tc__held *held = ring_oldest(r);
+        const struct tc__reorder_record *held = ring_oldest(r);
         if (!held->gone) {
             return;
         }
@@ -114,7 +116,7 @@ static void ring_sweep(struct tc__hold_ring *r)
 
 /* ---- copies ---- */
 
-static size_t record_bytes(const struct tc__hold *h, const struct tc_event *ev)
+static size_t record_bytes(const struct tc__reorder *h, const struct tc_event *ev)
 {
     size_t bytes = HEAD_BYTES + KIND_BYTES[ev->kind];
     const uint16_t *strings = h->strings.offsets[ev->kind];
@@ -124,7 +126,7 @@ static size_t record_bytes(const struct tc__hold *h, const struct tc_event *ev)
     return (bytes + ALIGN - 1) & ~(ALIGN - 1);
 }
 
-static void fill(const struct tc__hold *h, struct tc__held *held, size_t len,
+static void fill(const struct tc__reorder *h, struct tc__reorder_record *held, size_t len,
                  const struct tc_event *ev)
 {
     char *text = (char *)&held->event + KIND_BYTES[ev->kind];
@@ -141,16 +143,16 @@ static void fill(const struct tc__hold *h, struct tc__held *held, size_t len,
     }
 }
 
-bool tc__hold_fits(const struct tc__hold *h, const struct tc_event *ev)
+bool tc__reorder_fits(const struct tc__reorder *h, const struct tc_event *ev)
 {
     /* Half of a ring fits whatever lies at its end. */
     return record_bytes(h, ev) <= h->ahead.size / 2 && record_bytes(h, ev) <= UINT32_MAX;
 }
 
-bool tc__hold_add(struct tc__hold *h, const struct tc_event *ev, int64_t due_ns, bool past)
+bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t due_ns, bool past)
 {
     size_t len = record_bytes(h, ev);
-    struct tc__held *held = ring_push(&h->near, len);
+    struct tc__reorder_record *held = ring_push(&h->near, len);
     if (held == NULL) {
         return false;
     }
@@ -164,25 +166,25 @@ bool tc__hold_add(struct tc__hold *h, const struct tc_event *ev, int64_t due_ns,
 
 /* ---- what is ahead ---- */
 
-static bool is_before(const struct tc__held *a, const struct tc__held *b)
+static bool is_before(const struct tc__reorder_record *a, const struct tc__reorder_record *b)
 {
     return a->event.time_ns < b->event.time_ns;
 }
 
-static void heap_up(struct tc__held **heap, size_t at)
+static void heap_up(struct tc__reorder_record **heap, size_t at)
 {
     while (at > 0 && is_before(heap[at], heap[(at - 1) / 2])) {
-        struct tc__held *held = heap[at];
+        struct tc__reorder_record *held = heap[at];
         heap[at] = heap[(at - 1) / 2];
         heap[(at - 1) / 2] = held;
         at = (at - 1) / 2;
     }
 }
 
-static struct tc__held *heap_pop(struct tc__hold *h)
+static struct tc__reorder_record *heap_pop(struct tc__reorder *h)
 {
-    struct tc__held *top = h->heap[0];
-    struct tc__held **heap = h->heap;
+    struct tc__reorder_record *top = h->heap[0];
+    struct tc__reorder_record **heap = h->heap;
     heap[0] = heap[--h->heap_count];
     for (size_t at = 0;;) {
         size_t first = at;
@@ -192,17 +194,17 @@ static struct tc__held *heap_pop(struct tc__hold *h)
         if (first == at) {
             return top;
         }
-        struct tc__held *held = heap[at];
+        struct tc__reorder_record *held = heap[at];
         heap[at] = heap[first];
         heap[first] = held;
         at = first;
     }
 }
 
-bool tc__hold_add_ahead(struct tc__hold *h, const struct tc_event *ev, bool past)
+bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, bool past)
 {
     size_t len = record_bytes(h, ev);
-    struct tc__held *held = ring_push(&h->ahead, len);
+    struct tc__reorder_record *held = ring_push(&h->ahead, len);
     if (held == NULL) {
         return false;
     }
@@ -217,7 +219,7 @@ bool tc__hold_add_ahead(struct tc__hold *h, const struct tc_event *ev, bool past
 
 /* ---- handing over ---- */
 
-static void sweep(struct tc__hold *h)
+static void sweep(struct tc__reorder *h)
 {
     ring_sweep(&h->near);
     ring_sweep(&h->ahead);
@@ -225,11 +227,11 @@ static void sweep(struct tc__hold *h)
 }
 
 /* In order as they lie there: the common case. */
-static tc_status give_straight(struct tc__hold *h, size_t count, tc__hold_take_fn take,
+static tc_status give_straight(struct tc__reorder *h, size_t count, tc__reorder_fn take,
                                void *context)
 {
     tc_status status = TC_OK;
-    struct tc__held *held = ring_oldest(&h->near);
+    struct tc__reorder_record *held = ring_oldest(&h->near);
     for (size_t i = 0; i < count && status == TC_OK; i++) {
         if (!held->gone) {
             held->gone = true;
@@ -242,22 +244,22 @@ static tc_status give_straight(struct tc__hold *h, size_t count, tc__hold_take_f
 }
 
 /* One more that is to be handed over. Equal times stay as they came. */
-static void collect(struct tc__hold *h, size_t at, struct tc__held *held)
+static void collect(struct tc__reorder *h, size_t at, struct tc__reorder_record *held)
 {
     h->order[at] = (struct tc_sort_pair){.key = (uint64_t)held->event.time_ns ^ SIGN_BIT,
                                          .value = (uint64_t)(uintptr_t)held};
 }
 
-static struct tc__held *collected(const struct tc__hold *h, size_t at)
+static struct tc__reorder_record *collected(const struct tc__reorder *h, size_t at)
 {
-    return (struct tc__held *)(uintptr_t)h->order[at].value;
+    return (struct tc__reorder_record *)(uintptr_t)h->order[at].value;
 }
 
 /* The oldest of near, in the order in which they are told. */
-static size_t collect_near(struct tc__hold *h, size_t near_count)
+static size_t collect_near(struct tc__reorder *h, size_t near_count)
 {
     size_t count = 0;
-    struct tc__held *held = ring_oldest(&h->near);
+    struct tc__reorder_record *held = ring_oldest(&h->near);
     for (size_t i = 0; i < near_count; i++) {
         if (!held->gone) {
             collect(h, count++, held);
@@ -267,18 +269,19 @@ static size_t collect_near(struct tc__hold *h, size_t near_count)
     return count;
 }
 
-static tc_status give_sorted(struct tc__hold *h, size_t count, tc__hold_take_fn take, void *context)
+static tc_status give_sorted(struct tc__reorder *h, size_t count, tc__reorder_fn take,
+                             void *context)
 {
     tc_status status = TC_OK;
     size_t given = 0;
     tc_sort_keys(h->order, h->scratch, count);
     for (; given < count && status == TC_OK; given++) {
-        struct tc__held *held = collected(h, given);
+        struct tc__reorder_record *held = collected(h, given);
         held->gone = true;
         status = take(context, &held->event, held->past);
     }
     for (; given < count; given++) { /* those of ahead that stay go back */
-        struct tc__held *held = collected(h, given);
+        struct tc__reorder_record *held = collected(h, given);
         if ((unsigned char *)held >= h->ahead.block) {
             h->heap[h->heap_count] = held;
             heap_up(h->heap, h->heap_count++);
@@ -288,12 +291,12 @@ static tc_status give_sorted(struct tc__hold *h, size_t count, tc__hold_take_fn 
     return status;
 }
 
-tc_status tc__hold_release(struct tc__hold *h, int64_t due_ns, int64_t clock_ns,
-                           tc__hold_take_fn take, void *context)
+tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clock_ns,
+                              tc__reorder_fn take, void *context)
 {
     size_t near_count = 0;
-    bool in_order = tc__hold_due_ahead(h) > clock_ns;
-    struct tc__held *held = ring_oldest(&h->near);
+    bool in_order = tc__reorder_due_ahead(h) > clock_ns;
+    struct tc__reorder_record *held = ring_oldest(&h->near);
     for (; near_count < h->near.count && held->due_ns <= due_ns; near_count++) {
         in_order = in_order && (near_count == 0 || held->in_order);
         held = ring_after(&h->near, held);
@@ -302,22 +305,22 @@ tc_status tc__hold_release(struct tc__hold *h, int64_t due_ns, int64_t clock_ns,
         return near_count == 0 ? TC_OK : give_straight(h, near_count, take, context);
     }
     size_t count = collect_near(h, near_count);
-    while (tc__hold_due_ahead(h) <= clock_ns) {
+    while (tc__reorder_due_ahead(h) <= clock_ns) {
         collect(h, count++, heap_pop(h));
     }
     return give_sorted(h, count, take, context);
 }
 
-tc_status tc__hold_cut_near(struct tc__hold *h, tc__hold_take_fn take, void *context,
-                            uint64_t *io_count)
+tc_status tc__reorder_flush_near(struct tc__reorder *h, tc__reorder_fn take, void *context,
+                                 uint64_t *io_count)
 {
     size_t count = collect_near(h, (h->near.count + 1) / 2);
     *io_count += count;
     return give_sorted(h, count, take, context);
 }
 
-tc_status tc__hold_cut_ahead(struct tc__hold *h, tc__hold_take_fn take, void *context,
-                             uint64_t *io_count)
+tc_status tc__reorder_flush_ahead(struct tc__reorder *h, tc__reorder_fn take, void *context,
+                                  uint64_t *io_count)
 {
     size_t count = 0;
     for (size_t half = (h->heap_count + 1) / 2; count < half;) {
@@ -327,18 +330,18 @@ tc_status tc__hold_cut_ahead(struct tc__hold *h, tc__hold_take_fn take, void *co
     return give_sorted(h, count, take, context);
 }
 
-int64_t tc__hold_due_near(const struct tc__hold *h)
+int64_t tc__reorder_due_near(const struct tc__reorder *h)
 {
-    const struct tc__held *held = ring_oldest(&h->near);
+    const struct tc__reorder_record *held = ring_oldest(&h->near);
     return held == NULL ? INT64_MAX : held->due_ns;
 }
 
-int64_t tc__hold_due_ahead(const struct tc__hold *h)
+int64_t tc__reorder_due_ahead(const struct tc__reorder *h)
 {
     return h->heap_count == 0 ? INT64_MAX : h->heap[0]->event.time_ns;
 }
 
-size_t tc__hold_count(const struct tc__hold *h)
+size_t tc__reorder_count(const struct tc__reorder *h)
 {
     return h->near.count + h->heap_count;
 }

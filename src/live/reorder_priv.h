@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tc__held {
+struct tc__reorder_record {
     uint32_t len;          /* of the whole record */
     bool gone;             /* was handed over */
     bool past;             /* about the past by nature */
@@ -30,7 +30,7 @@ struct tc__held {
 };
 
 /* Invariant: records lie in [tail, head), or in [tail, wrap) and [0, head) when wrapped. */
-struct tc__hold_ring {
+struct tc__reorder_ring {
     unsigned char *block;
     size_t size;
     size_t head;
@@ -40,48 +40,48 @@ struct tc__hold_ring {
     size_t count;
 };
 
-struct tc__hold {
-    struct tc__hold_ring near;
-    struct tc__hold_ring ahead;
+struct tc__reorder {
+    struct tc__reorder_ring near;
+    struct tc__reorder_ring ahead;
     unsigned char *block;
-    struct tc__held **heap; /* of ahead, earliest first */
+    struct tc__reorder_record **heap; /* of ahead, earliest first */
     size_t heap_count;
     struct tc_sort_pair *order; /* what is handed over now, and room to sort it */
     struct tc_sort_pair *scratch;
     size_t order_max;
-    const struct tc__held *last; /* the youngest of near; NULL when that is empty */
+    const struct tc__reorder_record *last; /* the youngest of near; NULL when that is empty */
     struct tc_event_strings strings;
 };
 
 /* What takes an event that has waited. */
-typedef tc_status (*tc__hold_take_fn)(void *context, const struct tc_event *ev, bool past);
+typedef tc_status (*tc__reorder_fn)(void *context, const struct tc_event *ev, bool past);
 
 /* False when there is no memory. */
-bool tc__hold_init(struct tc__hold *h, size_t bytes);
-void tc__hold_fini(struct tc__hold *h);
+bool tc__reorder_init(struct tc__reorder *h, size_t bytes);
+void tc__reorder_fini(struct tc__reorder *h);
 
 /* Whether an event can be held at all, however empty the hold is. */
-bool tc__hold_fits(const struct tc__hold *h, const struct tc_event *ev);
+bool tc__reorder_fits(const struct tc__reorder *h, const struct tc_event *ev);
 /* False when there is no room now. Copies ev. */
-bool tc__hold_add(struct tc__hold *h, const struct tc_event *ev, int64_t due_ns, bool past);
+bool tc__reorder_add(struct tc__reorder *h, const struct tc_event *ev, int64_t due_ns, bool past);
 /* The same for one that waits until our clock shows its time. */
-bool tc__hold_add_ahead(struct tc__hold *h, const struct tc_event *ev, bool past);
+bool tc__reorder_add_ahead(struct tc__reorder *h, const struct tc_event *ev, bool past);
 
 /*
  * Hands over what is due: near by the arrival clock, ahead by our own. A failure stops it; what was
  * handed over by then has left.
  */
-TC_CHECKED tc_status tc__hold_release(struct tc__hold *h, int64_t due_ns, int64_t clock_ns,
-                                      tc__hold_take_fn take, void *context);
+TC_CHECKED tc_status tc__reorder_release(struct tc__reorder *h, int64_t due_ns, int64_t clock_ns,
+                                         tc__reorder_fn take, void *context);
 /* Hands over the older half of near, or the earliest of ahead, due or not; how many. */
-TC_CHECKED tc_status tc__hold_cut_near(struct tc__hold *h, tc__hold_take_fn take, void *context,
-                                       uint64_t *io_count);
-TC_CHECKED tc_status tc__hold_cut_ahead(struct tc__hold *h, tc__hold_take_fn take, void *context,
-                                        uint64_t *io_count);
+TC_CHECKED tc_status tc__reorder_flush_near(struct tc__reorder *h, tc__reorder_fn take,
+                                            void *context, uint64_t *io_count);
+TC_CHECKED tc_status tc__reorder_flush_ahead(struct tc__reorder *h, tc__reorder_fn take,
+                                             void *context, uint64_t *io_count);
 
 /* When the next of near is due, and of ahead; INT64_MAX when there is none. */
-int64_t tc__hold_due_near(const struct tc__hold *h);
-int64_t tc__hold_due_ahead(const struct tc__hold *h);
-size_t tc__hold_count(const struct tc__hold *h);
+int64_t tc__reorder_due_near(const struct tc__reorder *h);
+int64_t tc__reorder_due_ahead(const struct tc__reorder *h);
+size_t tc__reorder_count(const struct tc__reorder *h);
 
 #endif

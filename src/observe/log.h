@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's log: one line an event on standard error, logfmt or JSON, with time, level and
+ * The daemon's log: one line per event on standard error, logfmt or JSON, with time, level and
  * fields. What comes from outside is escaped, so a line is always one line. Any thread. Lines of
  * one kind (same message) are limited to some a second; what was left out is said with the next
  * one.

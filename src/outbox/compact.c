@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compaction: a new log with one mark an incident and what is not delivered yet. It gets its name
+ * Compaction: a new log with one mark per incident and what is not delivered yet. It gets its name
  * once it is durable, so that a crash at any moment leaves one whole log; the old one goes last.
  */
 #include "observe/log.h"

@@ -3,7 +3,7 @@
  * Verdicts on their way out. Each is made durable first, with the identity of its incident and what
  * was told; then it is delivered to the NDJSON file and to the OTLP downstream, and pulled by the
  * warehouse, each at its own pace, retried until it succeeds. Once in the file, at least once
- * downstream; the incident id and the status name it. The log is compacted to one mark an incident
+ * downstream; the incident id and the status name it. The log is compacted to one mark per incident
  * plus what is not delivered yet. docs/verdicts-out.md describes the files and the promises.
  *
  * Own threads; tc_outbox_put may be called from one thread, the loop's.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files of the system, and the texts that `tracecore probe` makes of /sys and of directories: a
- * head that names the kind, then one line a thing, a name and tab-separated key=value behind it.
+ * head that names the kind, then one line per thing, a name and tab-separated key=value behind it.
  */
 #include "base/json.h"
 #include "probe/probe_priv.h"

@@ -285,7 +285,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 const struct tc_reader tc_reader_guidellm = {
     .name = "guidellm",
-    .summary = "GuideLLM: the report (JSON or YAML), one point a benchmark",
+    .summary = "GuideLLM: the report (JSON or YAML), one point per benchmark",
     .forms = 1u << TC_RESULT_JSON,
     .keys = KEYS,
     .read = read_file,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a reader made of a file, as JSON, one object a line: each row with its columns and
+ * What a reader made of a file, as JSON, one object per line: each row with its columns and
  * definitions, the facts of each table that has some, each note. For `run read` and tests.
  */
 #ifndef TC_RESULT_JSON_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lists of vLLM's --save-detailed and SGLang's --output-details: one element a request, in
+ * The lists of vLLM's --save-detailed and SGLang's --output-details: one element per request, in
  * seconds. They give the percentiles that the summary lacks, and the number of failures where the
  * summary does not count them.
  */

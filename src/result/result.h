@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Result files of benchmark tools. A reader turns one file into rows of the warehouse's tables,
- * without the keys of the run, which the import adds. One reader a tool: result_<tool>.c with one
+ * without the keys of the run, which the import adds. One reader per tool: result_<tool>.c with one
  * constant, one line in readers.def. Readers are pure: bytes in, rows out; no files, no clock.
  *
  * Bytes are hostile: bounded work and memory, an error that names where (JSON pointer or line),

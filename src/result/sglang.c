@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SGLang's bench_serving: one object a run and line, appended to a file over many runs. The first
+ * SGLang's bench_serving: one object per run and line, appended to a file over many runs. The first
  * versions wrote milliseconds under names without a unit ("median_ttft"), which InferenceX uses for
  * seconds. request_rate may be the literal Infinity, which is no JSON. Failed requests are not
  * counted; a metric over nothing is written as 0.
@@ -138,7 +138,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 const struct tc_reader tc_reader_sglang = {
     .name = "sglang",
-    .summary = "SGLang bench_serving: JSON lines, one a run",
+    .summary = "SGLang bench_serving: JSON lines, one per run",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
     .keys = KEYS,
     .read = read_file,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vLLM's `bench serve` and the benchmark_serving.py before it: one object a run, several one a
+ * vLLM's `bench serve` and the benchmark_serving.py before it: one object per run, several one per
  * line with --append-result. Latencies are milliseconds, throughputs per second; `date` is the
  * local time of writing, at the end of the run. A metric over nothing is written as 0.
  */

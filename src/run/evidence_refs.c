@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum tc_needed tc_run_needs(void *warehouse, const struct tc_digest *digest)
+enum tc_needed tc_run_evidence_refs(void *warehouse, const struct tc_digest *digest)
 {
     char text[TC_DIGEST_TEXT_MAX + 1];
     char like[TC_DIGEST_TEXT_MAX + 3];

@@ -8,6 +8,6 @@
 #include "warehouse/warehouse.h"
 
 /* A tc_files_needed_fn; the context is a struct tc_warehouse. */
-enum tc_needed tc_run_needs(void *warehouse, const struct tc_digest *digest);
+enum tc_needed tc_run_evidence_refs(void *warehouse, const struct tc_digest *digest);
 
 #endif

@@ -351,7 +351,7 @@ static tc_status store_in(struct tc__import *i, struct tc_files *files,
                           struct tc_import_outcome *out, struct tc_error *err)
 {
     struct tc_files_batch *batch = NULL;
-    tc_files_ask(files, tc_run_needs, i->w);
+    tc_files_ask(files, tc_run_evidence_refs, i->w);
     TC_TRY(tc_files_begin(files, &batch, err));
     tc_status status = add_files(i, batch, err);
     if (status == TC_OK) {

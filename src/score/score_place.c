@@ -148,7 +148,7 @@ static int by_key(const void *a, const void *b)
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
-/* A set of keys that may hold some more: one bit a key. */
+/* A set of keys that may hold some more: one bit per key. */
 #define KEY_BITS ((size_t)1 << 24)
 
 struct key_set {

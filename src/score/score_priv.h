@@ -179,7 +179,7 @@ struct tc_score {
     bool has_run;
     /* Of all pairs. */
     struct tc__pool kept;
-    struct tc_score_row *sums; /* one a pattern */
+    struct tc_score_row *sums; /* one per pattern */
     struct tc_score_row *rows; /* what tc_score_rows gave */
     struct tc__delay *delays;
     size_t delay_count;

@@ -490,7 +490,7 @@ static tc_status read_lines(struct tc_score *s, struct tc_slice bytes, line_fn r
         }
         if (status != TC_OK || tc_json_type(r.root) != TC_JSON_OBJECT) {
             return tc_fail(err, TC_E_MALFORMED, r.offset,
-                           "not a JSON object%s%.120s; the file has one a line",
+                           "not a JSON object%s%.120s; the file has one per line",
                            status == TC_OK ? "" : ": ", status == TC_OK ? "" : why.message);
         }
         TC_TRY(read(&r));

@@ -189,7 +189,7 @@ static void chatter(struct tc_sim *s, const struct spot *p)
 
 static const struct {
     void (*make)(struct tc_sim *s, const struct spot *p);
-    bool every_gpu;  /* else once a node */
+    bool every_gpu;  /* else once per node */
     uint32_t hourly; /* millionths */
 } KINDS[] = {
     {crash, true, 40000},           {corrected_trickle, true, 30000},

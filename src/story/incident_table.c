@@ -130,7 +130,7 @@ static void copy_finding(struct tc_arena *a, struct tc_finding *f)
     f->cause_count = 0;
 }
 
-static tc_status copy_verdict(struct tc_kept_verdict *to, const struct tc_verdict *v)
+static tc_status copy_verdict(struct tc_incident_entry *to, const struct tc_verdict *v)
 {
     size_t bytes = verdict_bytes(v);
     struct tc_arena a;
@@ -163,13 +163,13 @@ static tc_status copy_verdict(struct tc_kept_verdict *to, const struct tc_verdic
     return TC_OK;
 }
 
-static struct tc_slice id_of(const struct tc_kept *k, size_t index)
+static struct tc_slice id_of(const struct tc_incident_table *k, size_t index)
 {
     return k->items[index].verdict.incident_id;
 }
 
 /* The slot of an id, or the empty one where it would go. */
-static size_t slot_of(const struct tc_kept *k, struct tc_slice id)
+static size_t slot_of(const struct tc_incident_table *k, struct tc_slice id)
 {
     size_t mask = k->slot_count - 1;
     size_t at = (size_t)tc_slice_hash(id, 0) & mask;
@@ -179,16 +179,16 @@ static size_t slot_of(const struct tc_kept *k, struct tc_slice id)
     return at;
 }
 
-size_t tc_kept_find(const struct tc_kept *k, struct tc_slice incident_id)
+size_t tc_incident_table_find(const struct tc_incident_table *k, struct tc_slice incident_id)
 {
     if (k->slot_count == 0) {
-        return TC_KEPT_NONE;
+        return TC_INCIDENT_NONE;
     }
     uint32_t found = k->slots[slot_of(k, incident_id)];
-    return found == 0 ? TC_KEPT_NONE : found - 1;
+    return found == 0 ? TC_INCIDENT_NONE : found - 1;
 }
 
-static void index_all(struct tc_kept *k)
+static void index_all(struct tc_incident_table *k)
 {
     memset(k->slots, 0, k->slot_count * sizeof *k->slots);
     for (size_t i = 0; i < k->count; i++) {
@@ -197,7 +197,7 @@ static void index_all(struct tc_kept *k)
 }
 
 /* Room for one more verdict, with the index at most half full. */
-static tc_status make_room(struct tc_kept *k)
+static tc_status make_room(struct tc_incident_table *k)
 {
     if (k->count < k->cap) {
         return TC_OK;
@@ -220,20 +220,20 @@ static tc_status make_room(struct tc_kept *k)
     return TC_OK;
 }
 
-tc_status tc_kept_add(void *context, const struct tc_verdict *v)
+tc_status tc_incident_table_add(void *context, const struct tc_verdict *v)
 {
-    struct tc_kept *k = context;
-    struct tc_kept_verdict copy;
-    size_t at = tc_kept_find(k, v->incident_id);
-    if (at == TC_KEPT_NONE && k->count >= TC_KEPT_MAX) {
+    struct tc_incident_table *k = context;
+    struct tc_incident_entry copy;
+    size_t at = tc_incident_table_find(k, v->incident_id);
+    if (at == TC_INCIDENT_NONE && k->count >= TC_INCIDENT_TABLE_MAX) {
         k->left_out++;
         return TC_OK;
     }
-    if (at == TC_KEPT_NONE) {
+    if (at == TC_INCIDENT_NONE) {
         TC_TRY(make_room(k));
     }
     TC_TRY(copy_verdict(&copy, v));
-    if (at == TC_KEPT_NONE) {
+    if (at == TC_INCIDENT_NONE) {
         at = k->count++;
         k->items[at] = copy;
         k->slots[slot_of(k, id_of(k, at))] = (uint32_t)at + 1;
@@ -245,20 +245,20 @@ tc_status tc_kept_add(void *context, const struct tc_verdict *v)
     return TC_OK;
 }
 
-void tc_kept_fini(struct tc_kept *k)
+void tc_incident_table_fini(struct tc_incident_table *k)
 {
     for (size_t i = 0; i < k->count; i++) {
         free(k->items[i].block);
     }
     free(k->items);
     free(k->slots);
-    *k = (struct tc_kept){0};
+    *k = (struct tc_incident_table){0};
 }
 
-void tc_kept_unlink(struct tc_kept *k)
+void tc_incident_table_unlink(struct tc_incident_table *k)
 {
     for (size_t i = 0; i < k->count; i++) {
-        struct tc_kept_verdict *v = &k->items[i];
+        struct tc_incident_entry *v = &k->items[i];
         v->verdict.causes = v->own_causes;
         v->verdict.cause_count = v->own_cause_count;
         v->verdict.group = TC_EMPTY;
@@ -269,8 +269,8 @@ void tc_kept_unlink(struct tc_kept *k)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct tc_kept_verdict *x = a;
-    const struct tc_kept_verdict *y = b;
+    const struct tc_incident_entry *x = a;
+    const struct tc_incident_entry *y = b;
     uint64_t x_id = 0;
     uint64_t y_id = 0;
     if (x->verdict.first_ns != y->verdict.first_ns) {
@@ -284,7 +284,7 @@ static int by_time(const void *a, const void *b)
     return tc_slice_cmp(x->verdict.incident_id, y->verdict.incident_id);
 }
 
-static void sort(struct tc_kept *k, int (*order)(const void *a, const void *b))
+static void sort(struct tc_incident_table *k, int (*order)(const void *a, const void *b))
 {
     if (k->count == 0) {
         return;
@@ -296,22 +296,22 @@ static void sort(struct tc_kept *k, int (*order)(const void *a, const void *b))
     index_all(k);
 }
 
-void tc_kept_sort(struct tc_kept *k)
+void tc_incident_table_sort(struct tc_incident_table *k)
 {
     sort(k, by_time);
 }
 
 static int by_story(const void *a, const void *b)
 {
-    const struct tc_kept_verdict *x = a;
-    const struct tc_kept_verdict *y = b;
+    const struct tc_incident_entry *x = a;
+    const struct tc_incident_entry *y = b;
     if (x->story != y->story) {
         return x->story < y->story ? -1 : 1;
     }
     return x->finding.root != y->finding.root ? (x->finding.root ? -1 : 1) : by_time(a, b);
 }
 
-void tc_kept_arrange(struct tc_kept *k)
+void tc_incident_table_arrange(struct tc_incident_table *k)
 {
     sort(k, by_story);
 }
@@ -319,8 +319,8 @@ void tc_kept_arrange(struct tc_kept *k)
 /* Resolved before open, then by when it was last seen, then as they are told. */
 static int by_age(const void *a, const void *b)
 {
-    const struct tc_kept_verdict *x = a;
-    const struct tc_kept_verdict *y = b;
+    const struct tc_incident_entry *x = a;
+    const struct tc_incident_entry *y = b;
     bool x_open = x->verdict.status != TC_VERDICT_RESOLVED;
     bool y_open = y->verdict.status != TC_VERDICT_RESOLVED;
     if (x_open != y_open) {
@@ -332,13 +332,13 @@ static int by_age(const void *a, const void *b)
     return by_time(a, b);
 }
 
-void tc_kept_forget(struct tc_kept *k, size_t count)
+void tc_incident_table_forget(struct tc_incident_table *k, size_t count)
 {
     count = count < k->count ? count : k->count;
     if (count == 0) {
         return;
     }
-    tc_kept_unlink(k); /* links point into verdicts that go */
+    tc_incident_table_unlink(k); /* links point into verdicts that go */
     sort(k, by_age);
     for (size_t i = 0; i < count; i++) {
         free(k->items[i].block);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verdicts of a run as they stand: one an incident, the latest wins. A verdict
+ * The verdicts of a run as they stand: one per incident, the latest wins. A verdict
  * only lives as long as the engine's call, so each is copied whole; rendering, and
  * the digests it needs, wait until nothing changes any more.
  */
@@ -14,50 +14,51 @@
 #include <stdint.h>
 
 /* Incidents held; further ones are counted. A cluster in so much trouble needs no more. */
-#define TC_KEPT_MAX 100000
-#define TC_KEPT_NONE SIZE_MAX
+#define TC_INCIDENT_TABLE_MAX 100000
+#define TC_INCIDENT_NONE SIZE_MAX
 
-struct tc_kept_verdict {
+struct tc_incident_entry {
     struct tc_verdict verdict; /* everything it refers to lies in block */
     struct tc_finding finding;
     void *block;
-    /* What the detector said, before the story changed it: see tc_kept_unlink. */
+    /* What the detector said, before the story changed it: see tc_incident_table_unlink. */
     const struct tc_verdict_cause *own_causes;
     size_t own_cause_count;
     struct tc_slice own_discriminator;
     bool own_root;
-    size_t story; /* index of the first verdict of its story, before tc_kept_arrange */
+    size_t story; /* index of the first verdict of its story, before tc_incident_table_arrange */
 };
 
-struct tc_kept {
-    struct tc_kept_verdict *items;
+struct tc_incident_table {
+    struct tc_incident_entry *items;
     size_t count;
     size_t cap;
     uint32_t *slots; /* open addressing by incident id: index + 1, 0 empty */
     size_t slot_count;
-    uint64_t left_out; /* verdicts about incidents over TC_KEPT_MAX */
+    uint64_t left_out; /* verdicts about incidents over TC_INCIDENT_TABLE_MAX */
 };
 
-/* A tc_verdict_fn; context is the struct tc_kept. Borrows v. TC_E_NOMEM when it cannot. */
-TC_CHECKED tc_status tc_kept_add(void *context, const struct tc_verdict *v);
-void tc_kept_fini(struct tc_kept *k);
+/* A tc_verdict_fn; context is the struct tc_incident_table. Borrows v. TC_E_NOMEM when it cannot.
+ */
+TC_CHECKED tc_status tc_incident_table_add(void *context, const struct tc_verdict *v);
+void tc_incident_table_fini(struct tc_incident_table *k);
 
-/* The index of an incident, or TC_KEPT_NONE. */
-size_t tc_kept_find(const struct tc_kept *k, struct tc_slice incident_id);
+/* The index of an incident, or TC_INCIDENT_NONE. */
+size_t tc_incident_table_find(const struct tc_incident_table *k, struct tc_slice incident_id);
 
 /*
  * Forgets `count` verdicts, those seen last longest ago: resolved ones first. Links are to be made
  * anew before anyone looks at them.
  */
-void tc_kept_forget(struct tc_kept *k, size_t count);
+void tc_incident_table_forget(struct tc_incident_table *k, size_t count);
 
 /* Every verdict as its detector gave it: own causes, root and discriminator, no group. */
-void tc_kept_unlink(struct tc_kept *k);
+void tc_incident_table_unlink(struct tc_incident_table *k);
 
 /* Stories together, the earliest first; in each the roots first, then what followed, by time. */
-void tc_kept_arrange(struct tc_kept *k);
+void tc_incident_table_arrange(struct tc_incident_table *k);
 
 /* By first_seen, then pattern id as a number, then incident id. Forgets nothing. */
-void tc_kept_sort(struct tc_kept *k);
+void tc_incident_table_sort(struct tc_incident_table *k);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links. For every verdict the candidates are those that name the same thing: the postings of its
- * names, in order of time. What remains of them is one cause a pattern and thing, the nearest by
+ * names, in order of time. What remains of them is one cause per pattern and thing, the nearest by
  * identity and then by time, without those that another cause already leads back to.
  */
 #include "base/sort.h"
@@ -34,7 +34,7 @@ struct candidate {
 };
 
 struct linker {
-    struct tc_kept *kept;
+    struct tc_incident_table *kept;
     struct tc__lookup *lookup;
     struct tc_arena *arena;
     struct tc__where *as_cause;
@@ -42,13 +42,13 @@ struct linker {
     size_t posting_count;
     struct candidate **causes; /* of each verdict, cause_counts of them; own ones come first */
     size_t *cause_counts;
-    uint32_t *marks; /* one a verdict, == mark: visited */
+    uint32_t *marks; /* one per verdict, == mark: visited */
     uint32_t mark;
     uint32_t *stack;
 };
 
-static const struct tc__rule *rule_of(const struct tc_kept_verdict *cause,
-                                      const struct tc_kept_verdict *effect)
+static const struct tc__rule *rule_of(const struct tc_incident_entry *cause,
+                                      const struct tc_incident_entry *effect)
 {
     for (size_t i = 0; i < TC_COUNT(RULES); i++) {
         if (tc_slice_eq(RULES[i].cause, cause->finding.pattern_name) &&
@@ -77,7 +77,7 @@ static tc_status post(struct linker *l)
         return TC_E_NOMEM;
     }
     for (size_t i = 0; i < l->kept->count; i++) {
-        const struct tc_kept_verdict *v = &l->kept->items[i];
+        const struct tc_incident_entry *v = &l->kept->items[i];
         if (!is_cause(v->finding.pattern_name)) {
             continue;
         }
@@ -122,7 +122,7 @@ static size_t posting_at(const struct linker *l, uint64_t key)
     return low;
 }
 
-static int64_t effect_time(const struct tc_kept_verdict *v, const struct tc__rule *rule)
+static int64_t effect_time(const struct tc_incident_entry *v, const struct tc__rule *rule)
 {
     int64_t time_ns = v->verdict.first_ns;
     for (size_t i = 0; rule->at.len > 0 && i < v->finding.evidence_count; i++) {
@@ -134,8 +134,8 @@ static int64_t effect_time(const struct tc_kept_verdict *v, const struct tc__rul
     return time_ns;
 }
 
-static bool in_order(const struct tc__rule *rule, const struct tc_kept_verdict *cause,
-                     const struct tc_kept_verdict *effect)
+static bool in_order(const struct tc__rule *rule, const struct tc_incident_entry *cause,
+                     const struct tc_incident_entry *effect)
 {
     int64_t at = effect_time(effect, rule);
     int64_t first = cause->verdict.first_ns;
@@ -174,7 +174,7 @@ static bool contradicted(const struct tc__rule *rule, enum tc__class by,
 }
 
 /* An eviction whose pressure was seen on the node needs no GPU of some other pod to explain it. */
-static bool explained(enum tc__class by, const struct tc_kept_verdict *effect)
+static bool explained(enum tc__class by, const struct tc_incident_entry *effect)
 {
     return by == TC__CLASS_NODE && effect->finding.confidence == TC_CONFIDENCE_FULL &&
            tc_slice_eq(effect->finding.pattern_name, TC_LIT("pod_evicted"));
@@ -184,8 +184,8 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
                      enum tc__class by, const struct tc__token *token, uint32_t cause,
                      struct candidate *list, size_t *io_count)
 {
-    const struct tc_kept_verdict *c = &l->kept->items[cause];
-    const struct tc_kept_verdict *e = &l->kept->items[effect];
+    const struct tc_incident_entry *c = &l->kept->items[cause];
+    const struct tc_incident_entry *e = &l->kept->items[effect];
     const struct tc__rule *rule = rule_of(c, e);
     l->lookup->steps++;
     if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
@@ -195,7 +195,7 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
     struct candidate new = {cause, by, *token, rule};
     for (size_t i = 0; i < *io_count; i++) {
         struct candidate *old = &list[i];
-        const struct tc_kept_verdict *o = &l->kept->items[old->cause];
+        const struct tc_incident_entry *o = &l->kept->items[old->cause];
         if (old->cause == cause) {
             *old = old->by < by ? new : *old;
             return;
@@ -288,14 +288,14 @@ static bool leads_back(struct linker *l, uint32_t at, uint32_t from)
 /* The causes a detector gave, as candidates without a rule, and room for those of the rules. */
 static tc_status start_causes(struct linker *l, size_t i)
 {
-    const struct tc_kept_verdict *v = &l->kept->items[i];
+    const struct tc_incident_entry *v = &l->kept->items[i];
     l->causes[i] = tc_new(l->arena, struct candidate, v->own_cause_count + TC__CAUSES_MAX);
     if (l->causes[i] == NULL) {
         return TC_E_NOMEM;
     }
     for (size_t k = 0; k < v->own_cause_count; k++) {
-        size_t at = tc_kept_find(l->kept, v->own_causes[k].incident_id);
-        if (at != TC_KEPT_NONE && at != i) {
+        size_t at = tc_incident_table_find(l->kept, v->own_causes[k].incident_id);
+        if (at != TC_INCIDENT_NONE && at != i) {
             l->causes[i][l->cause_counts[i]++] = (struct candidate){.cause = (uint32_t)at};
         }
     }
@@ -351,7 +351,7 @@ static void reduce(struct linker *l, size_t i)
 
 static tc_status write_causes(struct linker *l, size_t i)
 {
-    struct tc_kept_verdict *v = &l->kept->items[i];
+    struct tc_incident_entry *v = &l->kept->items[i];
     size_t max = v->own_cause_count + l->cause_counts[i];
     struct tc_verdict_cause *causes = tc_new(l->arena, struct tc_verdict_cause, max);
     if (causes == NULL) {
@@ -363,7 +363,7 @@ static tc_status write_causes(struct linker *l, size_t i)
     }
     for (size_t k = 0; k < l->cause_counts[i]; k++) {
         const struct candidate *c = &l->causes[i][k];
-        const struct tc_kept_verdict *cause = &l->kept->items[c->cause];
+        const struct tc_incident_entry *cause = &l->kept->items[c->cause];
         if (c->rule == NULL) {
             continue;
         }
@@ -417,10 +417,10 @@ static tc_status group(struct linker *l)
             uint32_t b = group_root(parents, cause);
             parents[a < b ? b : a] = a < b ? a : b;
             linked[i] = linked[cause] = true;
-            struct tc_kept_verdict *c = &l->kept->items[cause];
+            struct tc_incident_entry *c = &l->kept->items[cause];
             c->finding.root = l->cause_counts[cause] == 0;
         }
-        struct tc_kept_verdict *v = &l->kept->items[i];
+        struct tc_incident_entry *v = &l->kept->items[i];
         v->finding.root = v->finding.root && v->verdict.cause_count == 0;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -437,7 +437,8 @@ static tc_status group(struct linker *l)
     return TC_OK;
 }
 
-tc_status tc__link(struct tc_kept *kept, struct tc__lookup *lookup, struct tc_arena *arena)
+tc_status tc__link(struct tc_incident_table *kept, struct tc__lookup *lookup,
+                   struct tc_arena *arena)
 {
     struct linker l = {.kept = kept, .lookup = lookup, .arena = arena};
     TC_TRY(post(&l));
@@ -449,6 +450,6 @@ tc_status tc__link(struct tc_kept *kept, struct tc__lookup *lookup, struct tc_ar
         TC_TRY(write_causes(&l, i));
     }
     TC_TRY(group(&l));
-    tc_kept_arrange(kept);
+    tc_incident_table_arrange(kept);
     return TC_OK;
 }

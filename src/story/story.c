@@ -20,7 +20,7 @@ struct block {
 };
 
 struct tc_story {
-    struct tc_kept kept;
+    struct tc_incident_table kept;
     struct block link; /* what the verdicts' causes point into */
     struct block place;
     struct tc__lookup lookup;
@@ -65,14 +65,14 @@ void tc_story_destroy(struct tc_story *s)
     }
     block_fini(&s->link);
     block_fini(&s->place);
-    tc_kept_fini(&s->kept);
+    tc_incident_table_fini(&s->kept);
     free(s);
 }
 
 tc_status tc_story_add(void *context, const struct tc_verdict *v)
 {
     struct tc_story *s = context;
-    return tc_kept_add(&s->kept, v);
+    return tc_incident_table_add(&s->kept, v);
 }
 
 static size_t block_bytes(const struct tc_story *s, const struct tc_directory *directory)
@@ -93,8 +93,8 @@ static bool place_all(struct tc_story *s, const struct tc_directory *directory)
 
 static tc_status link_all(struct tc_story *s, const struct tc_directory *directory, bool anew)
 {
-    tc_kept_sort(&s->kept);
-    tc_kept_unlink(&s->kept);
+    tc_incident_table_sort(&s->kept);
+    tc_incident_table_unlink(&s->kept);
     if (s->kept.count == 0) {
         return TC_OK;
     }
@@ -106,7 +106,7 @@ static tc_status link_all(struct tc_story *s, const struct tc_directory *directo
     tc_status status = tc__link(&s->kept, &s->lookup, &s->link.arena);
     s->link_steps = s->lookup.steps;
     if (status != TC_OK) {
-        tc_kept_unlink(&s->kept);
+        tc_incident_table_unlink(&s->kept);
     }
     return status;
 }
@@ -122,7 +122,7 @@ tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directo
     return link_all(s, directory, !usable);
 }
 
-struct tc_kept *tc_story_verdicts(struct tc_story *s)
+struct tc_incident_table *tc_story_verdicts(struct tc_story *s)
 {
     return &s->kept;
 }

@@ -41,7 +41,7 @@ TC_CHECKED tc_status tc_story_link(struct tc_story *s, const struct tc_directory
 TC_CHECKED tc_status tc_story_relink(struct tc_story *s, const struct tc_directory *directory);
 
 /* The verdicts as they stand; the story's own. */
-struct tc_kept *tc_story_verdicts(struct tc_story *s);
+struct tc_incident_table *tc_story_verdicts(struct tc_story *s);
 /* Comparisons that the last linking took: tests hold it to be linear without a clock. */
 uint64_t tc_story_steps(const struct tc_story *s);
 

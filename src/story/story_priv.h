@@ -14,7 +14,7 @@
 /* Causes of one verdict. */
 #define TC__CAUSES_MAX 8
 
-/* A thing a verdict is about, and how that is known. */
+/* A thing that a verdict is about, and how that is known. */
 struct tc__token {
     uint32_t name;      /* root */
     uint32_t statement; /* that led to it, or TC_NAME_NONE: the verdict itself says so */
@@ -32,7 +32,7 @@ struct tc__lookup {
 
 /* Made from all statements and from the scopes of the verdicts. False when the arena is full. */
 bool tc__lookup_init(struct tc__lookup *l, const struct tc_directory *directory,
-                     const struct tc_kept *kept, struct tc_arena *arena);
+                     const struct tc_incident_table *kept, struct tc_arena *arena);
 
 struct tc__where {
     struct tc__token *tokens[TC__CLASS_COUNT];
@@ -45,7 +45,7 @@ struct tc__where {
  * of its ranks. The GPUs of a pod are not the pod's verdict's: a pod is a pod. False when the
  * arena is full.
  */
-bool tc__where_of(struct tc__lookup *l, const struct tc_kept_verdict *v, bool as_cause,
+bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool as_cause,
                   struct tc_arena *arena, struct tc__where *out);
 
 #define BY_GPU (1u << TC__CLASS_GPU)
@@ -65,7 +65,7 @@ struct tc__rule {
 };
 
 /* Links the verdicts of kept, which are sorted. Words and arrays lie in the arena. */
-TC_CHECKED tc_status tc__link(struct tc_kept *kept, struct tc__lookup *lookup,
+TC_CHECKED tc_status tc__link(struct tc_incident_table *kept, struct tc__lookup *lookup,
                               struct tc_arena *arena);
 
 /*
@@ -73,7 +73,7 @@ TC_CHECKED tc_status tc__link(struct tc_kept *kept, struct tc__lookup *lookup,
  * the cause is about one GPU of the node, and nothing says whether it is the effect's.
  */
 struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
-                             const struct tc_kept_verdict *cause, int64_t effect_ns,
+                             const struct tc_incident_entry *cause, int64_t effect_ns,
                              enum tc__class by, const struct tc__token *effect_token, bool guessed);
 
 #endif

@@ -212,7 +212,7 @@ static void gather_scope(struct gather *g, const struct tc_finding *f, bool as_c
     }
 }
 
-static uint32_t rank_names(const struct tc_kept *kept)
+static uint32_t rank_names(const struct tc_incident_table *kept)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < kept->count; i++) {
@@ -226,7 +226,7 @@ static uint32_t rank_names(const struct tc_kept *kept)
 }
 
 bool tc__lookup_init(struct tc__lookup *l, const struct tc_directory *directory,
-                     const struct tc_kept *kept, struct tc_arena *arena)
+                     const struct tc_incident_table *kept, struct tc_arena *arena)
 {
     const struct tc_scope **scopes = tc_new(arena, const struct tc_scope *, kept->count + 1);
     for (size_t i = 0; i < kept->count && scopes != NULL; i++) {
@@ -239,7 +239,7 @@ bool tc__lookup_init(struct tc__lookup *l, const struct tc_directory *directory,
            tc_view_build(&l->view, directory, scopes, kept->count, rank_names(kept), arena);
 }
 
-bool tc__where_of(struct tc__lookup *l, const struct tc_kept_verdict *v, bool as_cause,
+bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool as_cause,
                   struct tc_arena *arena, struct tc__where *out)
 {
     struct gather g = {.lookup = l, .last_ns = v->finding.last_ns};

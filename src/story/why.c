@@ -108,7 +108,7 @@ static void put_thing(struct tc_buf *b, struct tc_view *view, enum tc__class by,
 }
 
 struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
-                             const struct tc_kept_verdict *cause, int64_t effect_ns,
+                             const struct tc_incident_entry *cause, int64_t effect_ns,
                              enum tc__class by, const struct tc__token *token, bool guessed)
 {
     const struct tc_finding *f = &cause->finding;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define COLUMNS_MIN 40
-/* A word is escaped in pieces: four columns a byte at worst. */
+/* A word is escaped in pieces: four columns per byte at worst. */
 #define PIECE_MAX 64
 /* How far a quoted piece is looked at: more never fits on a line. */
 #define QUOTE_MAX 1024

@@ -25,7 +25,7 @@ enum tc_table {
     TC_TABLE_COUNT
 };
 
-/* enum tc_slice_column { TC_SLICE_RUN_ID, ... TC_SLICE_COLUMNS } and so on, one a table. */
+/* enum tc_slice_column { TC_SLICE_RUN_ID, ... TC_SLICE_COLUMNS } and so on, one per table. */
 #define TABLE_BEGIN(id, name, since, grain) \
     enum tc_columns_of_##id                 \
     {

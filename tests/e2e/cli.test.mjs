@@ -382,7 +382,7 @@ describe('inputs', () => {
     assert.equal(ndjson(out)[0].time, '2026-11-15T03:01:40.500Z');
   });
 
-  test('events without a node or without any time are warned about, once a file', () => {
+  test('events without a node or without any time are warned about, once per file', () => {
     write('nonode/dmesg.txt', XID_LINE + XID_LINE);
     assert.match(
       run(['detect', '-q', 'nonode']).err,

@@ -82,7 +82,7 @@ describe('check', () => {
     assert.equal(result.status, 2);
     assert.match(result.stderr, /a contract has at most 4194304/u);
   });
-  test('gives JSON with sorted keys, one line a file', () => {
+  test('gives JSON with sorted keys, one line per file', () => {
     const good = write('good.yaml', run(['init']).stdout);
     const bad = write('bad.yaml', 'kind: Run\n');
     const result = run(['check', '--json', good, bad, 'nothing.yaml']);

@@ -66,7 +66,7 @@ describe('diff', () => {
     assert.ok(values.length > 10 && values.every((v) => v.a === v.b));
     assert.deepEqual(odd, []);
   });
-  test('says which points one of them does not have, once a point', () => {
+  test('says which points one of them does not have, once per point', () => {
     const fewer = diff('gather-1', 'gather-3');
     assert.deepEqual(fewer.not_compared.map((o) => o.why), ['only in the first', 'only in the first']);
     assert.ok(fewer.not_compared.every((o) => o.point.includes(`size=${GIB}`)));

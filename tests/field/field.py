@@ -37,7 +37,7 @@ class Case:
     files: dict
     args: tuple
     times: dict
-    expected: list  # one dict a verdict: "pattern", and of FIELDS, "device" and "kinds"
+    expected: list  # one dict per verdict: "pattern", and of FIELDS, "device" and "kinds"
     why: str
     exit: int
 

@@ -32,7 +32,7 @@ def journal_json(seconds, host, message):
 
 
 def journal_export(serial, seconds, host, message):
-    """journalctl -o export: one field a line, a blank line behind each entry."""
+    """journalctl -o export: one field per line, a blank line behind each entry."""
     fields = {
         "__CURSOR": f"s=abc;i={serial:x};b=0011;m=1;t=1;x=1",
         "__REALTIME_TIMESTAMP": micros(seconds),

@@ -137,7 +137,7 @@ case.fires(
         ),
     },
     disc="missing_rank", rank=2,
-    others=["nccl_hang"], why="group dp waits as well, for the same rank: one incident a group",
+    others=["nccl_hang"], why="group dp waits as well, for the same rank: one incident per group",
 )
 
 

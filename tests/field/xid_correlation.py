@@ -205,7 +205,7 @@ case.fires(
         "kern.log": kernel_log([(0, OFF_THE_BUS)], "syslog"),
         "pods.json": pod_list(pod("llm-0", 20), pod("llm-1", 25, uid="u2")),
     },
-    others=["xid_correlation"], why="nothing says whose GPU it is: one incident a pod",
+    others=["xid_correlation"], why="nothing says whose GPU it is: one incident per pod",
 )
 
 case.fires(

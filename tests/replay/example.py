@@ -146,7 +146,7 @@ table of your own does: `--map ranks.csv`, see [docs/ranks.md](../docs/ranks.md)
 What to try next:
 
 ```
-tracecore detect --json examples/incident   one verdict a line, for programs
+tracecore detect --json examples/incident   one verdict per line, for programs
 tracecore detect --all examples/incident    the consequences in full, too
 tracecore decode examples/incident          the events that were read
 ```

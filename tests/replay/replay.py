@@ -11,9 +11,9 @@ A case holds
   input/           what is read
   expected.ndjson  what `tracecore detect --json ARGS input` prints, run in the case's directory
   about.md         what it shows, and where it comes from
-  args             optional: more arguments, one a line
+  args             optional: more arguments, one per line
   exit             optional: the exit status, where it is not 1 for verdicts and 0 for none
-  stderr           optional: texts that standard error must contain, one a line
+  stderr           optional: texts that standard error must contain, one per line
   map.csv          optional: for --map
 
 The files of input/ are given once as a directory, then one by one in reverse and in mixed order:
@@ -60,7 +60,7 @@ def detect(case, paths):
 
 
 def pretty(ndjson):
-    """The fields of verdicts, one a line, so that a difference can be read."""
+    """The fields of verdicts, one per line, so that a difference can be read."""
     out = []
     for line in ndjson.decode(errors="replace").splitlines():
         try:

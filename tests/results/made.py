@@ -34,7 +34,7 @@ SGLANG = {
     "max_concurrent_requests": 18,
 }
 
-# What --save-detailed and --output-details add: seconds, one element a request.
+# What --save-detailed and --output-details add: seconds, one element per request.
 DETAILS = {
     "input_lens": [8, 8, 8, 8], "output_lens": [4, 4, 0, 1], "ttfts": [0.125, 0.25, 0.0, 0.5],
     "itls": [[0.015625, 0.03125, 0.0625], [0.0078125, 0.125, 0.25], [], []],

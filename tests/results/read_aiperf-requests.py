@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""AIPerf's requests, one a line: distributions over those that succeeded."""
+"""AIPerf's requests, one per line: distributions over those that succeeded."""
 
 import json
 import math

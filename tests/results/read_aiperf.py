@@ -92,7 +92,7 @@ def load_of(config):
 
 
 def read_sweep(document):
-    """A row a combination: as a run's file, or (of several runs) the mean of every statistic."""
+    """A row per combination: as a run's file, or (of several runs) the mean of every statistic."""
     rows = []
     for one in document["per_combination_metrics"]:
         row, slices = metrics_of(one["metrics"], of_requests=False)

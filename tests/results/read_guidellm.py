@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""GuideLLM's report: a row a benchmark, over the successful requests."""
+"""GuideLLM's report: a row per benchmark, over the successful requests."""
 
 from reading import STATISTICS, load, main, put
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What SGLang's bench_serving wrote, one object a line."""
+"""What SGLang's bench_serving wrote, one object per line."""
 
 from reading import add_details, load, main, number, put
 

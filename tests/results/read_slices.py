@@ -278,7 +278,7 @@ def made_up(seed):
 
 
 def as_otlp(text, rng):
-    """The same samples as the Collector's file exporter writes them, a request a line."""
+    """The same samples as the Collector's file exporter writes them, a request per line."""
     def value(v):
         if math.isnan(v) or math.isinf(v):
             return {"asDouble": "NaN" if math.isnan(v) else "Infinity" if v > 0 else "-Infinity"}

@@ -8,7 +8,7 @@ STATISTICS = ("mean", "p50", "p90", "p95", "p99")
 
 
 def load(path):
-    """The documents of a file: one, a list's, or one a line."""
+    """The documents of a file: one, a list's, or one per line."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     try:

@@ -140,7 +140,7 @@ def dbe_counter_of_dcgm_1(c):
 
 
 def corrected_storm_in_openmetrics(c):
-    """One document a scrape, as OpenMetrics demands, with times in seconds."""
+    """One document per scrape, as OpenMetrics demands, with times in seconds."""
     node = "dgx-b04"
     for i, at in enumerate(range(0, 1500, 20)):
         labels = [

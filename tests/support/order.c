@@ -93,7 +93,7 @@ static tc_status feed(void *context, const struct tc_event *ev)
 static void render(struct tc_order *o, struct tc_order_out *out)
 {
     struct tc_buf b = tc_buf_make(out->bytes, sizeof out->bytes);
-    const struct tc_kept *kept = tc_story_verdicts(o->story);
+    const struct tc_incident_table *kept = tc_story_verdicts(o->story);
     for (size_t i = 0; i < kept->count; i++) {
         tc_verdict_render_json(&b, &kept->items[i].verdict, o->sources);
         tc_buf_char(&b, '\n');
@@ -110,7 +110,7 @@ static int by_text(const void *a, const void *b, void *context)
     return tc_slice_cmp(*(const struct tc_slice *)a, *(const struct tc_slice *)b);
 }
 
-/* A line a verdict, sorted: what does not hang on which report came first. */
+/* A line per verdict, sorted: what does not hang on which report came first. */
 static void render_essence(struct tc_order *o, struct tc_order_out *out)
 {
     static char text[TC_ORDER_OUT_BYTES];
@@ -118,7 +118,7 @@ static void render_essence(struct tc_order *o, struct tc_order_out *out)
     static const void *order[TC_ORDER_EVENTS_MAX];
     static const void *scratch[TC_ORDER_EVENTS_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    const struct tc_kept *kept = tc_story_verdicts(o->story);
+    const struct tc_incident_table *kept = tc_story_verdicts(o->story);
     need(kept->count <= TC_ORDER_EVENTS_MAX, "too many verdicts");
     for (size_t i = 0; i < kept->count; i++) {
         const struct tc_verdict *v = &kept->items[i].verdict;

@@ -20,8 +20,8 @@ static void sample(struct tc_bench_fixture *f, struct tc_buf *b, unsigned round,
 }
 
 /*
- * 128 GPUs, two a node, with their temperature and reasons four times. On every other node both
- * GPUs are slowed by heat, are told, and are clear again at the end: two verdicts a node.
+ * 128 GPUs, two per node, with their temperature and reasons four times. On every other node both
+ * GPUs are slowed by heat, are told, and are clear again at the end: two verdicts per node.
  */
 void tc_bench_fill_thermal_throttle(struct tc_bench_fixture *f)
 {

@@ -163,7 +163,7 @@ static tc_status store(struct tc_proof *p, struct tc_slice envelope, struct tc_e
     struct tc_digest digest;
     char text[80];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_files_ask(p->files, tc_run_needs, p->w);
+    tc_files_ask(p->files, tc_run_evidence_refs, p->w);
     TC_TRY(tc_files_begin(p->files, &batch, err));
     tc_status status = tc_files_add_bytes(batch, envelope, &digest, err);
     if (status == TC_OK) {

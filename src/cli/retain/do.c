@@ -243,7 +243,7 @@ static tc_status remove_files(struct tc_retain *r, struct tc_error *err)
     if (r->files == NULL) {
         return TC_OK;
     }
-    tc_files_ask(r->files, tc_run_needs, r->w);
+    tc_files_ask(r->files, tc_run_evidence_refs, r->w);
     for (size_t i = 0; i < r->remove_count; i++) {
         tc_status status = tc_files_remove(r->files, &r->remove[i].digest, err);
         if (status == TC_E_USAGE) {

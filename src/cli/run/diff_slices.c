@@ -275,7 +275,7 @@ static size_t group_at(const struct tc_run_set *s, const size_t *order, size_t f
     return count;
 }
 
-/* A point that only one of them has is told once, not once a metric. */
+/* A point that only one of them has is told once, not once per metric. */
 static void tell_lone(struct slices *d, const struct tc_run_set *s, const size_t *order, size_t at,
                       const size_t *last, bool point_in_other, const char *why)
 {

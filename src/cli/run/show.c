@@ -31,7 +31,7 @@ enum part {
     PART_COUNT,
 };
 
-/* One query a part, each with the run's id as its only parameter. */
+/* One query per part, each with the run's id as its only parameter. */
 static const struct {
     const char *name;
     const char *sql;
@@ -209,7 +209,7 @@ static void put_run(struct tc_grow *g, const struct tc_run_set *run)
     put_column(g, run, "contract", TC_RUN_CONTRACT_DIGEST);
 }
 
-/* What is known of a dimension, a line a column. */
+/* What is known of a dimension, a line per column. */
 static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const char *title)
 {
     bool any = false;
@@ -395,7 +395,7 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
     }
 }
 
-/* A JSON list of a text column: one line an element, by `put`. */
+/* A JSON list of a text column: one line per element, by `put`. */
 static void put_list(struct tc_grow *g, struct tc_slice text, const char *title,
                      void (*put)(struct tc_grow *g, struct tc_json element))
 {

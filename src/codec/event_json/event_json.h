@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our own event format, NDJSON: one event a line, fields named by event/fields.h.
+ * Our own event format, NDJSON: one event per line, fields named by event/fields.h.
  * The reader is tc_codec_event_json (codec/codec.h); this is the writer. What is
  * written reads back as the same event, but for bytes that are not UTF-8, which
  * JSON cannot carry: each becomes U+FFFD. The format is docs/events.md.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PyTorch's Flight Recorder dumps: one file a rank, pickle (protocol 2 to 5) or
+ * PyTorch's Flight Recorder dumps: one file per rank, pickle (protocol 2 to 5) or
  * JSON. A dump is read whole before anything is delivered: its records are all
  * there, or one event says that this rank's dump is unreadable and why. A rank
  * whose dump is torn is news about that rank.
@@ -299,7 +299,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 
 const struct tc_codec tc_codec_flight_recorder = {
     .name = "flight_recorder",
-    .summary = "PyTorch NCCL Flight Recorder dumps, pickle or JSON, one file a rank",
+    .summary = "PyTorch NCCL Flight Recorder dumps, pickle or JSON, one file per rank",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

@@ -2,7 +2,7 @@
 /*
  * From exporters' names to ours: which metric of event/metric.def a sample is, in
  * which unit, and what its labels say about node, GPU, pod, rank and device. Shared
- * by every codec that reads metrics. One table a kind of name: metric_names.def and
+ * by every codec that reads metrics. One table per kind of name: metric_names.def and
  * metric_labels.def.
  *
  * Names are compared without case, and every byte that is no letter or digit counts

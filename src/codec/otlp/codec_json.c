@@ -311,7 +311,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     return tc__json_byte_is(head, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
 }
 
-/* The file exporter writes a request a line as they come; a document may hold anything. */
+/* The file exporter writes a request per line as they come; a document may hold anything. */
 static bool in_order(struct tc_slice head)
 {
     size_t newline = tc_slice_find_byte(head, '\n');

@@ -4,7 +4,7 @@
  * promtool. Most lines are of metrics that nothing reads, so the name alone decides whether a
  * line is looked at further.
  *
- * A rank that labels tie to a pod or node is told once a file, as a rank_place, before the
+ * A rank that labels tie to a pod or node is told once per file, as a rank_place, before the
  * samples: what is known across calls has to fit the cursor, and a set of ranks does not.
  */
 #include "codec/codec.h"

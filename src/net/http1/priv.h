@@ -24,7 +24,8 @@
 #define TC_HTTP_OUTPUT_WAIT_BYTES ((size_t)64 << 10)
 #define TC_HTTP_NAME_BYTES 20
 #define TC_HTTP_CHUNK_LINE_BYTES 256
-/* Bytes of chunk framing: so many, and that many times the body. One byte a chunk is five times. */
+/* Bytes of chunk framing: so many, and that many times the body. One byte per chunk is five times.
+ */
 #define TC_HTTP_CHUNK_OVERHEAD_BYTES ((uint64_t)64 << 10)
 #define TC_HTTP_CHUNK_OVERHEAD_FACTOR 16
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AIPerf's summary of a sweep (profile_export_aiperf_sweep.json): a row a combination of what was
+ * AIPerf's summary of a sweep (profile_export_aiperf_sweep.json): a row per combination of what was
  * varied; and of several runs of one (profile_export_aiperf_aggregate.json). With one run of each,
  * metrics are written as in a run's own file; with several, every statistic of a metric
  * ("time_to_first_token_p99") has a mean over the runs.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AIPerf's profile_export.jsonl: one request a line, with its metrics or its error. The
+ * AIPerf's profile_export.jsonl: one request per line, with its metrics or its error. The
  * distributions are computed here, over the requests of the profiling phase that did not fail:
  * percentiles by linear interpolation between the two nearest values (numpy's default, which AIPerf
  * uses for its summary), the standard deviation over the population.
@@ -353,7 +353,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 const struct tc_reader tc_reader_aiperf_requests = {
     .name = "aiperf-requests",
-    .summary = "AIPerf: profile_export.jsonl, one request a line",
+    .summary = "AIPerf: profile_export.jsonl, one request per line",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
     .keys = KEYS,
     .read = read_file,

@@ -26,7 +26,7 @@ static const struct tc_fact VALUES[] = {
     TC_FACTS_END,
 };
 
-/* Groups of statistics that have no column: a slice a number, for interactivity falls where the
+/* Groups of statistics that have no column: a slice per number, for interactivity falls where the
  * latency rises. */
 static const struct {
     const char *path;

@@ -159,19 +159,19 @@ static struct target target_of(struct tc__duckdb *d, size_t lane)
     return (struct target){d, &d->lanes[lane], lane_info(d, lane)};
 }
 
-static tc_status take_pile(struct tc__duckdb *d, struct tc_error *err)
+static tc_status empty_sort_buffer(struct tc__duckdb *d, struct tc_error *err)
 {
     const struct tc__slice_store *s = &d->base->slices;
-    if (d->pile.row_count == 0) {
+    if (d->sort_buffer.row_count == 0) {
         return TC_OK;
     }
     struct target t = target_of(d, TC_TABLE_SLICE);
-    if (d->pile.row_count < SCAN_ROWS_MIN) {
-        return tc__pile_take(&d->pile, s->metric, s->last, append_picks, &t, err);
+    if (d->sort_buffer.row_count < SCAN_ROWS_MIN) {
+        return tc__sort_buffer_take(&d->sort_buffer, s->metric, s->last, append_picks, &t, err);
     }
-    tc_status status = tc__pile_order(&d->pile, s->metric, s->last, err);
-    status = status == TC_OK ? tc__scan_insert(d, &d->pile, err) : status;
-    tc__pile_reset(&d->pile);
+    tc_status status = tc__sort_buffer_order(&d->sort_buffer, s->metric, s->last, err);
+    status = status == TC_OK ? tc__scan_insert(d, &d->sort_buffer, err) : status;
+    tc__sort_buffer_reset(&d->sort_buffer);
     return status;
 }
 
@@ -203,14 +203,14 @@ static tc_status narrow(struct tc__duckdb *d, const struct tc_rows *rows, struct
     return TC_OK;
 }
 
-/* Onto the pile, which is taken first when it is full. */
+/* Into the sort buffer, which is emptied first when it is full. */
 static tc_status pile_up(struct tc__duckdb *d, const struct tc_rows *rows, struct tc_error *err)
 {
     bool full = false;
-    tc_status status = tc__pile_add(&d->pile, rows, &full);
+    tc_status status = tc__sort_buffer_add(&d->sort_buffer, rows, &full);
     if (full) {
-        TC_TRY(take_pile(d, err));
-        status = tc__pile_add(&d->pile, rows, &full);
+        TC_TRY(empty_sort_buffer(d, err));
+        status = tc__sort_buffer_add(&d->sort_buffer, rows, &full);
     }
     if (full) {
         return tc_fail(err, TC_E_LIMIT, 0, "the texts of a batch are longer than it has text");
@@ -224,7 +224,7 @@ static tc_status append_slices(struct tc__duckdb *d, const struct tc_rows *rows,
     struct target t = target_of(d, TC_TABLE_SLICE);
     TC_TRY(open_lane(d, t.lane, t.info, err));
     TC_TRY(narrow(d, rows, err));
-    /* Lent: what is on the pile has its own. */
+    /* Lent: what is in the sort buffer has its own. */
     d->narrow->text = rows->text;
     d->narrow->text_len = rows->text_len;
     tc_status status = pile_up(d, d->narrow, err);
@@ -256,7 +256,7 @@ tc_status tc__duckdb_append(void *engine, enum tc_table table, const struct tc_r
 
 tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 {
-    TC_TRY(take_pile(d, err));
+    TC_TRY(empty_sort_buffer(d, err));
     for (size_t i = 0; i < TC__LANES; i++) {
         duckdb_appender appender = d->lanes[i].appender;
         if (appender != NULL && d->api->appender_flush(appender) != DuckDBSuccess) {
@@ -270,7 +270,7 @@ tc_status tc__duckdb_flush(struct tc__duckdb *d, struct tc_error *err)
 tc_status tc__duckdb_end_appends(struct tc__duckdb *d, struct tc_error *err)
 {
     tc_status status = tc__duckdb_flush(d, err);
-    tc__pile_reset(&d->pile);
+    tc__sort_buffer_reset(&d->sort_buffer);
     for (size_t i = 0; i < TC__LANES; i++) {
         if (d->lanes[i].appender != NULL) {
             (void)d->api->appender_destroy(&d->lanes[i].appender);
@@ -286,7 +286,7 @@ void tc__duckdb_free_lanes(struct tc__duckdb *d)
             d->api->destroy_data_chunk(&d->lanes[i].chunk);
         }
     }
-    tc__pile_fini(&d->pile);
+    tc__sort_buffer_fini(&d->sort_buffer);
     tc_rows_destroy(d->narrow);
     tc__scopes_fini(&d->scopes);
 }

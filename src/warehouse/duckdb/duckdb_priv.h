@@ -58,7 +58,8 @@ struct tc__duckdb {
     const struct tc__duckdb_api *api;
     duckdb_connection connection;
     struct tc__duckdb_lane lanes[TC__LANES];
-    struct tc__pile pile;   /* telemetry slices of this transaction that are not appended yet */
+    struct tc__sort_buffer
+        sort_buffer;        /* telemetry slices of this transaction that are not appended yet */
     struct tc_rows *narrow; /* a batch on its way there */
     struct tc__scopes scopes;
     bool in_transaction;

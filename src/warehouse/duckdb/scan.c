@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A large pile goes into the table as the result of a table function, which DuckDB reads with all
+ * A large buffer goes into the table as the result of a table function, which DuckDB reads with all
  * its threads: packing takes most of the time, and an appender packs with the caller's alone.
  *
- * A table function can be named in any query. This one gives nothing without the ticket of the pile
- * that is being taken, which only the INSERT made for it has.
+ * A table function can be named in any query. This one gives nothing without the ticket of the
+ * buffer that is being taken, which only the INSERT made for it has.
  */
 #include "warehouse/duckdb/scan_priv.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define FUNCTION_NAME "tracecore_pile"
+#define FUNCTION_NAME "tracecore_sort_buffer"
 
 /* Piles that are being read, in all databases of the process. */
 static pthread_mutex_t scans_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +38,7 @@ static void bind(duckdb_bind_info info)
     api->destroy_value(&value);
     struct tc__scan *scan = find_scan(ticket);
     if (scan == NULL) {
-        api->bind_set_error(info, "there is no such pile");
+        api->bind_set_error(info, "there is no such buffer");
         return;
     }
     const struct tc_table_info *t = scan->table;
@@ -47,7 +47,7 @@ static void bind(duckdb_bind_info info)
         api->bind_add_result_column(info, t->columns[i].name, type);
         api->destroy_logical_type(&type);
     }
-    api->bind_set_cardinality(info, scan->pile->row_count, true);
+    api->bind_set_cardinality(info, scan->buffer->row_count, true);
     api->bind_set_bind_data(info, scan, NULL);
 }
 
@@ -56,7 +56,7 @@ static void init(duckdb_init_info info)
     tc__duckdb_api_now()->init_set_max_threads(info, TC__SCAN_THREADS);
 }
 
-/* Each thread has a part of the pile to itself, so that what is in order stays together. */
+/* Each thread has a part of the buffer to itself, so that what is in order stays together. */
 static void init_thread(duckdb_init_info info)
 {
     const struct tc__duckdb_api *api = tc__duckdb_api_now();
@@ -86,7 +86,7 @@ static void scan_rows(duckdb_function_info info, duckdb_data_chunk output)
     struct tc__pick picks[TC_ROWS_MAX];
     atomic_size_t *lane = api->function_get_local_init_data(info);
     size_t at = next_rows(scan, (size_t)(lane - scan->next_row));
-    size_t count = at == SIZE_MAX ? 0 : tc__pile_picks(scan->pile, at, picks);
+    size_t count = at == SIZE_MAX ? 0 : tc__sort_buffer_picks(scan->buffer, at, picks);
     if (count > 0) {
         size_t columns = api->data_chunk_get_column_count(output);
         for (size_t i = 0; i < columns; i++) {
@@ -122,12 +122,13 @@ tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err)
     return ok ? TC_OK : tc_fail(err, TC_E_IO, 0, "DuckDB does not take a table function");
 }
 
-tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile, struct tc_error *err)
+tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__sort_buffer *buffer,
+                          struct tc_error *err)
 {
     char sql[160];
-    size_t batches = (pile->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;
+    size_t batches = (buffer->row_count + TC_ROWS_MAX - 1) / TC_ROWS_MAX;
     struct tc__scan scan = {
-        .pile = pile,
+        .buffer = buffer,
         .table = &d->base->slices.slices.info,
         .lane_rows = (batches + TC__SCAN_THREADS - 1) / TC__SCAN_THREADS * TC_ROWS_MAX,
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pile of telemetry slices as a table function: see duckdb_scan.c. */
+/* A sort buffer of telemetry slices as a table function: see scan.c. */
 #ifndef TC_WAREHOUSE_DUCKDB_SCAN_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_SCAN_PRIV_H
 
@@ -7,9 +7,9 @@
 
 #define TC__SCAN_THREADS 2
 
-/* A pile that is being read. */
+/* A sort buffer that is being read. */
 struct tc__scan {
-    struct tc__pile *pile;
+    struct tc__sort_buffer *buffer;
     const struct tc_table_info *table;
     uint64_t ticket;
     size_t lane_rows;                         /* a multiple of TC_ROWS_MAX */
@@ -20,8 +20,8 @@ struct tc__scan {
 
 /* Once a database, before its configuration is locked. */
 TC_CHECKED tc_status tc__scan_register(struct tc__duckdb *d, struct tc_error *err);
-/* Inserts all rows of a pile that is in order. */
-TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__pile *pile,
+/* Inserts all rows of a buffer that is in order. */
+TC_CHECKED tc_status tc__scan_insert(struct tc__duckdb *d, struct tc__sort_buffer *buffer,
                                      struct tc_error *err);
 
 #endif

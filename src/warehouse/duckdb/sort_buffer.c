@@ -11,8 +11,8 @@
 /* Rows of a group that are looked at. */
 #define GROUP_LOOK 16
 
-/* An empty batch like rows, in the next place. Its text is the pile's. */
-static struct tc_rows *next_batch(struct tc__pile *p, const struct tc_rows *rows)
+/* An empty batch like rows, in the next place. Its text is the buffer's. */
+static struct tc_rows *next_batch(struct tc__sort_buffer *p, const struct tc_rows *rows)
 {
     struct tc_rows **place = &p->batches[p->count];
     if (*place == NULL) {
@@ -33,7 +33,7 @@ static size_t text_of(const struct tc_rows *rows)
     return sum;
 }
 
-static bool make_room(struct tc__pile *p, size_t more)
+static bool make_room(struct tc__sort_buffer *p, size_t more)
 {
     return tc_grow_items(p->text, p->text_cap, p->text_len + more, UINT32_MAX) == TC_OK;
 }
@@ -45,14 +45,14 @@ static size_t slot_of(struct tc_slice s)
     uint64_t tail = 0;
     memcpy(&head, s.ptr, s.len < 8 ? s.len : 8);
     memcpy(&tail, s.len < 8 ? s.ptr : s.ptr + s.len - 8, s.len < 8 ? s.len : 8);
-    return (size_t)(tc_hash_mix(head ^ s.len, tail) % TC__PILE_SLOTS);
+    return (size_t)(tc_hash_mix(head ^ s.len, tail) % TC__SORT_BUFFER_SLOTS);
 }
 
 /*
- * The text in the pile: where it stands already, or at the end. Slices repeat few texts many times;
- * kept once, they stay in the processor's cache until DuckDB reads them.
+ * The text in the buffer: where it stands already, or at the end. Slices repeat few texts many
+ * times; kept once, they stay in the processor's cache until DuckDB reads them.
  */
-static void put_text(struct tc__pile *p, struct tc_slice s, union tc_cell *out)
+static void put_text(struct tc__sort_buffer *p, struct tc_slice s, union tc_cell *out)
 {
     union tc_cell *slot = &p->slots[s.len == 0 ? 0 : slot_of(s)];
     if (slot->text.len != s.len || slot->text.at + s.len > p->text_len ||
@@ -65,7 +65,7 @@ static void put_text(struct tc__pile *p, struct tc_slice s, union tc_cell *out)
     *out = *slot;
 }
 
-static void copy_column(struct tc__pile *p, const struct tc_rows *rows, size_t column,
+static void copy_column(struct tc__sort_buffer *p, const struct tc_rows *rows, size_t column,
                         struct tc_rows_column *to)
 {
     const struct tc_rows_column *from = &rows->columns[column];
@@ -81,10 +81,11 @@ static void copy_column(struct tc__pile *p, const struct tc_rows *rows, size_t c
     }
 }
 
-tc_status tc__pile_add(struct tc__pile *p, const struct tc_rows *rows, bool *out_full)
+tc_status tc__sort_buffer_add(struct tc__sort_buffer *p, const struct tc_rows *rows, bool *out_full)
 {
     size_t text = text_of(rows);
-    *out_full = p->count == TC__PILE_BATCHES || text > TC__PILE_TEXT_MAX - p->text_len;
+    *out_full =
+        p->count == TC__SORT_BUFFER_BATCHES || text > TC__SORT_BUFFER_TEXT_MAX - p->text_len;
     if (*out_full) {
         return TC_OK;
     }
@@ -102,7 +103,7 @@ tc_status tc__pile_add(struct tc__pile *p, const struct tc_rows *rows, bool *out
 }
 
 /* While rows are taken, the batches look like any other. */
-static void lend_text(struct tc__pile *p, char *text, size_t len)
+static void lend_text(struct tc__sort_buffer *p, char *text, size_t len)
 {
     for (size_t i = 0; i < p->count; i++) {
         p->batches[i]->text = text;
@@ -124,14 +125,14 @@ static uint64_t digits_of(double value)
     return digits;
 }
 
-static struct tc__pick pick(const struct tc__pile *p, size_t at)
+static struct tc__pick pick(const struct tc__sort_buffer *p, size_t at)
 {
     uint64_t place = p->order[at].value;
     return (struct tc__pick){p->batches[place / TC_ROWS_MAX], place % TC_ROWS_MAX};
 }
 
 /* Those with equal text together: by its hash, for which of them comes first does not matter. */
-static void order_by_text(struct tc__pile *p, size_t column)
+static void order_by_text(struct tc__sort_buffer *p, size_t column)
 {
     size_t at = 0;
     for (size_t b = 0; b < p->count; b++) {
@@ -144,14 +145,14 @@ static void order_by_text(struct tc__pile *p, size_t column)
             };
         }
     }
-    tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
+    tc_sort_keys(p->order, p->order + TC__SORT_BUFFER_ROWS, p->row_count);
 }
 
 /*
  * Then groups whose numbers have as many digits: DuckDB looks at every seventh vector of a row
  * group to find out how to pack all of them, and would miss a small group among others.
  */
-static void order_by_digits(struct tc__pile *p, size_t column)
+static void order_by_digits(struct tc__sort_buffer *p, size_t column)
 {
     uint64_t group = 0;
     for (size_t start = 0; start < p->row_count;) {
@@ -170,14 +171,14 @@ static void order_by_digits(struct tc__pile *p, size_t column)
         }
         group++;
     }
-    tc_sort_keys(p->order, p->order + TC__PILE_ROWS, p->row_count);
+    tc_sort_keys(p->order, p->order + TC__SORT_BUFFER_ROWS, p->row_count);
 }
 
-tc_status tc__pile_order(struct tc__pile *p, size_t text_column, size_t real_column,
-                         struct tc_error *err)
+tc_status tc__sort_buffer_order(struct tc__sort_buffer *p, size_t text_column, size_t real_column,
+                                struct tc_error *err)
 {
     if (p->order == NULL) {
-        p->order = malloc(2 * TC__PILE_ROWS * sizeof *p->order);
+        p->order = malloc(2 * TC__SORT_BUFFER_ROWS * sizeof *p->order);
         if (p->order == NULL) {
             return tc_fail(err, TC_E_NOMEM, 0, "no memory to put rows in order");
         }
@@ -188,7 +189,7 @@ tc_status tc__pile_order(struct tc__pile *p, size_t text_column, size_t real_col
     return TC_OK;
 }
 
-size_t tc__pile_picks(const struct tc__pile *p, size_t at, struct tc__pick *out)
+size_t tc__sort_buffer_picks(const struct tc__sort_buffer *p, size_t at, struct tc__pick *out)
 {
     size_t left = at < p->row_count ? p->row_count - at : 0;
     size_t count = left < TC_ROWS_MAX ? left : TC_ROWS_MAX;
@@ -198,20 +199,21 @@ size_t tc__pile_picks(const struct tc__pile *p, size_t at, struct tc__pick *out)
     return count;
 }
 
-tc_status tc__pile_take(struct tc__pile *p, size_t text_column, size_t real_column,
-                        tc__pick_fn give, void *context, struct tc_error *err)
+tc_status tc__sort_buffer_take(struct tc__sort_buffer *p, size_t text_column, size_t real_column,
+                               tc__pick_fn give, void *context, struct tc_error *err)
 {
     struct tc__pick picks[TC_ROWS_MAX];
-    tc_status status = p->row_count > 0 ? tc__pile_order(p, text_column, real_column, err) : TC_OK;
+    tc_status status =
+        p->row_count > 0 ? tc__sort_buffer_order(p, text_column, real_column, err) : TC_OK;
     for (size_t at = 0; at < p->row_count && status == TC_OK; at += TC_ROWS_MAX) {
-        size_t count = tc__pile_picks(p, at, picks);
+        size_t count = tc__sort_buffer_picks(p, at, picks);
         status = give(context, picks, count, err);
     }
-    tc__pile_reset(p);
+    tc__sort_buffer_reset(p);
     return status;
 }
 
-void tc__pile_reset(struct tc__pile *p)
+void tc__sort_buffer_reset(struct tc__sort_buffer *p)
 {
     lend_text(p, NULL, 0);
     p->count = 0;
@@ -220,9 +222,9 @@ void tc__pile_reset(struct tc__pile *p)
     memset(p->slots, 0, sizeof p->slots);
 }
 
-void tc__pile_fini(struct tc__pile *p)
+void tc__sort_buffer_fini(struct tc__sort_buffer *p)
 {
-    for (size_t i = 0; i < TC__PILE_BATCHES; i++) {
+    for (size_t i = 0; i < TC__SORT_BUFFER_BATCHES; i++) {
         tc_rows_destroy(p->batches[i]);
     }
     free(p->order);

@@ -120,7 +120,7 @@ class Job:
         }
 
     def json_files(self, folder="input/pretrain", without=()):
-        """The JSON variant, one entry a line: numbers of pg_status as strings, no time is 0."""
+        """The JSON variant, one entry per line: numbers of pg_status as strings, no time is 0."""
         files = {}
         for rank in self.ranks:
             dump = self.dump(rank)

@@ -266,7 +266,7 @@ def stays_quiet_when_completed():
 
 
 def placed(files, *done):
-    """Two ranks a pod, by the map; those of `done` have succeeded."""
+    """Two ranks per pod, by the map; those of `done` have succeeded."""
     rows = [f"{rank},gpu-0{rank // 2},worker-{rank // 2},train" for rank in range(4)]
     ended = [("main", 0, "Completed", 40)]
     pods = [

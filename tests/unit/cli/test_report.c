@@ -51,26 +51,26 @@ static void make(struct made *m, int n, int cause, const char *cause_id)
                                .cause_count = cause >= 0};
 }
 
-static void keep(struct tc_kept *k, int n, int cause, bool root)
+static void keep(struct tc_incident_table *k, int n, int cause, bool root)
 {
     struct made m;
     char cause_id[TC_INCIDENT_ID_LEN + 16];
     (void)snprintf(cause_id, sizeof cause_id, "%032d", cause < 0 ? 0 : cause);
     make(&m, n, cause, cause_id);
     m.f.root = root;
-    assert_int_equal(tc_kept_add(k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(k, &m.v), TC_OK);
     memset(&m, 0xee, sizeof m); /* nothing of it may be needed any more */
 }
 
 static char text[1 << 20];
 
-static const char *report(struct tc_kept *k, bool json, bool all, tc_status expected)
+static const char *report(struct tc_incident_table *k, bool json, bool all, tc_status expected)
 {
     struct tc_report_style style = {.text = {80, false}, .json = json, .all = all};
     struct tc_output out;
     int file = memfd_create("report", 0);
     tc_output_init(&out, file);
-    tc_kept_sort(k);
+    tc_incident_table_sort(k);
     assert_int_equal(tc_report(k, NULL, &style, &out), expected);
     assert_true(tc_output_flush(&out));
     ssize_t n = pread(file, text, sizeof text - 1, 0);
@@ -92,7 +92,7 @@ static size_t count_of(const char *needle)
 static void everything_of_a_verdict_is_copied(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     struct made m;
     char cause[] = "00000000000000000000000000000003";
     make(&m, 7, 3, cause);
@@ -129,7 +129,7 @@ static void everything_of_a_verdict_is_copied(void **state)
     struct tc_buf before = tc_buf_make(text, sizeof text);
     tc_verdict_render_json(&before, &m.v, NULL);
     char *expected = strndup(text, before.len);
-    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     memset(&m, 0xee, sizeof m);
     memset(cause, 0xee, sizeof cause);
     memset(letters, 0xee, sizeof letters);
@@ -142,32 +142,33 @@ static void everything_of_a_verdict_is_copied(void **state)
     assert_int_equal(after.len, strlen(expected));
     assert_memory_equal(after.data, expected, after.len);
     free(expected);
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void the_latest_of_an_incident_wins(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     keep(&k, 1, -1, false);
     keep(&k, 2, -1, false);
     keep(&k, 1, -1, true);
     assert_int_equal(k.count, 2);
-    assert_true(k.items[tc_kept_find(&k, TC_LIT("00000000000000000000000000000001"))].finding.root);
-    assert_int_equal(tc_kept_find(&k, TC_LIT("nothing")), TC_KEPT_NONE);
-    struct tc_kept none = {0};
-    assert_int_equal(tc_kept_find(&none, TC_LIT("nothing")), TC_KEPT_NONE);
-    tc_kept_fini(&k);
+    assert_true(k.items[tc_incident_table_find(&k, TC_LIT("00000000000000000000000000000001"))]
+                    .finding.root);
+    assert_int_equal(tc_incident_table_find(&k, TC_LIT("nothing")), TC_INCIDENT_NONE);
+    struct tc_incident_table none = {0};
+    assert_int_equal(tc_incident_table_find(&none, TC_LIT("nothing")), TC_INCIDENT_NONE);
+    tc_incident_table_fini(&k);
 }
 
 static void many_incidents_are_kept_and_then_counted(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
-    for (int i = 0; i < TC_KEPT_MAX + 3; i++) {
+    struct tc_incident_table k = {0};
+    for (int i = 0; i < TC_INCIDENT_TABLE_MAX + 3; i++) {
         keep(&k, i, -1, false);
     }
-    assert_int_equal(k.count, TC_KEPT_MAX);
+    assert_int_equal(k.count, TC_INCIDENT_TABLE_MAX);
     assert_int_equal(k.left_out, 3);
     keep(&k, 5, -1, true); /* a known one still changes */
     assert_int_equal(k.left_out, 3);
@@ -175,13 +176,13 @@ static void many_incidents_are_kept_and_then_counted(void **state)
     for (size_t i = 0; i < k.count; i++) {
         assert_ptr_equal(k.items[i].verdict.finding, &k.items[i].finding);
     }
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void order_is_time_then_pattern_number_then_id(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     static const struct {
         int n;
         int64_t first_ns;
@@ -193,42 +194,42 @@ static void order_is_time_then_pattern_number_then_id(void **state)
         make(&m, cases[i].n, -1, "");
         m.v.first_ns = cases[i].first_ns;
         m.f.pattern_id = tc_slice_cstr(cases[i].pattern);
-        assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+        assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     }
-    tc_kept_sort(&k);
+    tc_incident_table_sort(&k);
     for (size_t i = 0; i < 5; i++) {
         char id[TC_INCIDENT_ID_LEN + 1];
         (void)snprintf(id, sizeof id, "%032d", expected[i]);
-        assert_int_equal(tc_kept_find(&k, tc_slice_cstr(id)), i);
+        assert_int_equal(tc_incident_table_find(&k, tc_slice_cstr(id)), i);
     }
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void nothing_kept_prints_nothing(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     assert_string_equal(report(&k, false, false, TC_OK), "");
     assert_string_equal(report(&k, true, false, TC_OK), "");
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void json_has_every_verdict_on_a_line_of_its_own(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     keep(&k, 2, 1, false);
     keep(&k, 1, -1, true);
     report(&k, true, false, TC_OK);
     assert_int_equal(count_of("\n"), 2);
     assert_true(strstr(text, "headline of 1") < strstr(text, "headline of 2"));
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void consequences_are_listed_under_their_cause(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     keep(&k, 1, -1, false); /* stands alone, and is the oldest */
     keep(&k, 2, 5, false);
     keep(&k, 3, 2, false); /* a consequence of a consequence */
@@ -247,36 +248,36 @@ static void consequences_are_listed_under_their_cause(void **state)
     report(&k, false, true, TC_OK);
     assert_int_equal(count_of("INFO  nccl_hang"), 5);
     assert_int_equal(count_of("What followed"), 0);
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void a_root_is_shown_in_full_even_with_a_cause(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     keep(&k, 1, 2, true);
     keep(&k, 2, -1, true);
     report(&k, false, false, TC_OK);
     assert_int_equal(count_of("INFO  nccl_hang"), 2);
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void causes_in_a_circle_are_shown_in_full(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     keep(&k, 1, 2, false);
     keep(&k, 2, 1, false);
     keep(&k, 3, 3, false);
     report(&k, false, false, TC_OK);
     assert_int_equal(count_of("INFO  nccl_hang"), 3);
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void many_consequences_are_cut_and_counted(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     keep(&k, 0, -1, true);
     for (int i = 1; i <= 13; i++) {
         keep(&k, i, 0, false);
@@ -285,40 +286,40 @@ static void many_consequences_are_cut_and_counted(void **state)
     assert_non_null(strstr(text, "    headline of 12\n    \xe2\x80\xa6 and 1 more (--all shows "
                                  "them)\n"));
     assert_null(strstr(text, "headline of 13"));
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void a_long_consequence_is_cut_to_the_width(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     struct made m;
     keep(&k, 0, -1, true);
     make(&m, 1, 0, "00000000000000000000000000000000");
     char longer[77 + 1];
     memset(longer, 'x', sizeof longer);
     m.f.headline = tc_slice_make(longer, 77);
-    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     make(&m, 2, 0, "00000000000000000000000000000000");
     m.f.headline = tc_slice_make(longer, 76);
-    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     make(&m, 3, 0, "00000000000000000000000000000000");
     m.f.headline = TC_LIT("evil \033[2J");
     m.f.pattern_name = TC_LIT("host_oom");
-    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     report(&k, false, false, TC_OK);
     longer[75] = '\0';
     char expected[256];
     (void)snprintf(expected, sizeof expected, "    %s\xe2\x80\xa6\n    %sx\n", longer, longer);
     assert_non_null(strstr(text, expected));
     assert_non_null(strstr(text, "    host_oom \xc2\xb7 evil \\x1b[2J\n      because why\n"));
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 static void a_verdict_is_printed_whole_or_not_at_all(void **state)
 {
     (void)state;
-    struct tc_kept k = {0};
+    struct tc_incident_table k = {0};
     struct made m;
     size_t big = TC_VERDICT_JSON_MAX * 2; /* more than one buffer: it grows */
     char *remediation = malloc(big);
@@ -326,7 +327,7 @@ static void a_verdict_is_printed_whole_or_not_at_all(void **state)
     memset(remediation, 'r', big);
     make(&m, 1, -1, "");
     m.f.remediation = tc_slice_make(remediation, big);
-    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     keep(&k, 2, -1, false);
     report(&k, true, false, TC_OK);
     assert_int_equal(count_of("\n"), 2);
@@ -337,12 +338,12 @@ static void a_verdict_is_printed_whole_or_not_at_all(void **state)
     assert_non_null(remediation);
     memset(remediation, 'r', huge);
     m.f.remediation = tc_slice_make(remediation, huge);
-    assert_int_equal(tc_kept_add(&k, &m.v), TC_OK);
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     report(&k, true, false, TC_E_LIMIT);
     assert_int_equal(count_of("\n"), 1);
     assert_non_null(strstr(text, "headline of 2"));
     free(remediation);
-    tc_kept_fini(&k);
+    tc_incident_table_fini(&k);
 }
 
 int main(void)

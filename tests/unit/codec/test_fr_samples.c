@@ -155,7 +155,7 @@ static void log_beside_the_dumps_is_not_a_dump(void **state)
     }
 }
 
-/* One line a record: what the script below prints too. */
+/* One line per record: what the script below prints too. */
 static void print_records(char *text, size_t size)
 {
     static const char *const states[] = {"scheduled", "started", "completed"};

@@ -459,7 +459,7 @@ static void firmware_memory_errors_are_one_event_for_each_section(void **state)
     assert_slice(r->events[1].fault.device, "");
 }
 
-/* message -> fault and device, one kind a table */
+/* message -> fault and device, one kind per table */
 struct fault_case {
     const char *message;
     const char *fault; /* NULL: no event */

@@ -269,7 +269,7 @@ static void framing_may_not_outweigh_its_body(void **state)
 {
     (void)state;
     int status = 0;
-    /* One byte a chunk is a body like any other. */
+    /* One byte per chunk is a body like any other. */
     send_chunks(30000, 1);
     net_peer_say(&peer, "0\r\n\r\n");
     assert_int_equal(probe.seen.body_len, 30000);

@@ -172,12 +172,12 @@ static void add(struct world *w, struct made m)
 
 /* ---- looking at what came of it ---- */
 
-static const struct tc_kept_verdict *get(struct world *w, const char *pattern, int n)
+static const struct tc_incident_entry *get(struct world *w, const char *pattern, int n)
 {
     char id[64];
-    struct tc_kept *kept = tc_story_verdicts(w->story);
-    size_t at = tc_kept_find(kept, id_text(id, pattern, n));
-    if (at == TC_KEPT_NONE) {
+    struct tc_incident_table *kept = tc_story_verdicts(w->story);
+    size_t at = tc_incident_table_find(kept, id_text(id, pattern, n));
+    if (at == TC_INCIDENT_NONE) {
         fail_msg("no verdict %s %d", pattern, n);
     }
     return &kept->items[at];
@@ -375,7 +375,7 @@ static void a_chain_is_told_link_by_link(void **state)
     assert_apart(w, "hbm_ecc", "pod_evicted");
     static const char *const all[] = {"hbm_ecc", "xid_correlation", "nccl_hang", "pod_evicted"};
     for (size_t i = 0; i < 4; i++) {
-        const struct tc_kept_verdict *v = get(w, all[i], 1);
+        const struct tc_incident_entry *v = get(w, all[i], 1);
         assert_int_equal(v->finding.root, i == 0);
         assert_true(tc_slice_eq(v->verdict.group, get(w, "hbm_ecc", 1)->verdict.incident_id));
     }

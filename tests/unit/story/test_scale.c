@@ -15,7 +15,7 @@
 
 #define T0 (INT64_C(1780000000) * TC_SECOND)
 #define MANY 10000
-/* src/story/link.c looks at so many verdicts a name. */
+/* src/story/link.c looks at so many verdicts per name. */
 #define POSTINGS_MAX 512
 /* src/story/story_priv.h */
 
@@ -62,7 +62,7 @@ static uint64_t steps_of(int count, int nodes, size_t *out_links)
         add(story, (struct numbered){patterns[i % 5], i, i % nodes, i});
     }
     assert_int_equal(tc_story_link(story, directory), TC_OK);
-    const struct tc_kept *kept = tc_story_verdicts(story);
+    const struct tc_incident_table *kept = tc_story_verdicts(story);
     assert_int_equal(kept->count, (size_t)count);
     *out_links = 0;
     for (size_t i = 0; i < kept->count; i++) {

@@ -31,8 +31,8 @@ static void add(struct tc_rows *r, int64_t id, const char *metric)
 }
 
 struct seen {
-    int64_t ids[TC__PILE_ROWS];
-    const char *metrics[TC__PILE_ROWS];
+    int64_t ids[TC__SORT_BUFFER_ROWS];
+    const char *metrics[TC__SORT_BUFFER_ROWS];
     size_t count;
     size_t calls;
     size_t fail_at; /* 0: never */
@@ -61,7 +61,7 @@ static void equal_texts_come_together_in_their_order(void **state)
     (void)state;
     static const char *const names[] = {"a1", "b1", "a2", NULL, "b2"};
     struct tc_rows *r = tc_rows_create_for(COLUMNS, 3);
-    struct tc__pile pile = {0};
+    struct tc__sort_buffer buffer = {0};
     struct seen *s = calloc(1, sizeof *s);
     struct tc_error err;
     bool full = false;
@@ -72,10 +72,10 @@ static void equal_texts_come_together_in_their_order(void **state)
             add(r, id, names[id % 5]);
             id++;
         }
-        assert_int_equal(tc__pile_add(&pile, r, &full), TC_OK);
+        assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
         assert_false(full);
     }
-    assert_int_equal(tc__pile_take(&pile, 0, 2, see, s, &err), TC_OK);
+    assert_int_equal(tc__sort_buffer_take(&buffer, 0, 2, see, s, &err), TC_OK);
     assert_int_equal(s->count, (size_t)id);
     size_t groups = 1;
     size_t b_groups_end = 0;
@@ -88,11 +88,11 @@ static void equal_texts_come_together_in_their_order(void **state)
     assert_int_equal(groups, 5);
     assert_int_equal(b_groups_end, 1); /* those with digits are beside each other */
     /* Empty afterwards, and good for more. */
-    assert_int_equal(tc__pile_take(&pile, 0, 2, see, s, &err), TC_OK);
+    assert_int_equal(tc__sort_buffer_take(&buffer, 0, 2, see, s, &err), TC_OK);
     assert_int_equal(s->count, (size_t)id);
-    assert_int_equal(tc__pile_add(&pile, r, &full), TC_OK);
-    assert_int_equal(pile.row_count, r->count);
-    tc__pile_fini(&pile);
+    assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
+    assert_int_equal(buffer.row_count, r->count);
+    tc__sort_buffer_fini(&buffer);
     tc_rows_destroy(r);
     free(s);
 }
@@ -101,24 +101,24 @@ static void a_full_pile_takes_no_more_until_it_is_taken(void **state)
 {
     (void)state;
     struct tc_rows *r = tc_rows_create_for(COLUMNS, 3);
-    struct tc__pile pile = {0};
+    struct tc__sort_buffer buffer = {0};
     struct seen *s = calloc(1, sizeof *s);
     struct tc_error err;
     bool full = false;
     add(r, 1, "x");
-    for (size_t i = 0; i < TC__PILE_BATCHES; i++) {
-        assert_int_equal(tc__pile_add(&pile, r, &full), TC_OK);
+    for (size_t i = 0; i < TC__SORT_BUFFER_BATCHES; i++) {
+        assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
         assert_false(full);
     }
-    assert_int_equal(tc__pile_add(&pile, r, &full), TC_OK);
+    assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
     assert_true(full);
-    assert_int_equal(pile.row_count, TC__PILE_BATCHES);
+    assert_int_equal(buffer.row_count, TC__SORT_BUFFER_BATCHES);
     s->fail_at = 1;
-    assert_int_equal(tc__pile_take(&pile, 0, 2, see, s, &err), TC_E_IO);
-    assert_int_equal(pile.row_count, 0);
-    assert_int_equal(tc__pile_add(&pile, r, &full), TC_OK);
+    assert_int_equal(tc__sort_buffer_take(&buffer, 0, 2, see, s, &err), TC_E_IO);
+    assert_int_equal(buffer.row_count, 0);
+    assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
     assert_false(full);
-    tc__pile_fini(&pile);
+    tc__sort_buffer_fini(&buffer);
     tc_rows_destroy(r);
     free(s);
 }
@@ -127,7 +127,7 @@ static void much_text_fills_a_pile_as_well(void **state)
 {
     (void)state;
     struct tc_rows *r = tc_rows_create_for(COLUMNS, 3);
-    struct tc__pile pile = {0};
+    struct tc__sort_buffer buffer = {0};
     bool full = false;
     char *text = malloc(TC_ROWS_TEXT_MAX);
     memset(text, 't', TC_ROWS_TEXT_MAX);
@@ -136,11 +136,11 @@ static void much_text_fills_a_pile_as_well(void **state)
         tc_rows_reset(r);
         assert_true(tc_rows_add(r));
         assert_int_equal(tc_rows_text(r, 0, tc_slice_make(text, TC_ROWS_TEXT_MAX)), TC_OK);
-        assert_int_equal(tc__pile_add(&pile, r, &full), TC_OK);
+        assert_int_equal(tc__sort_buffer_add(&buffer, r, &full), TC_OK);
         assert_int_equal(full, i == 2);
     }
     free(text);
-    tc__pile_fini(&pile);
+    tc__sort_buffer_fini(&buffer);
     tc_rows_destroy(r);
 }
 

@@ -48,7 +48,7 @@ static const char *const ATTACKS[] = {
     "SELECT * FROM parquet_scan('@/secret.csv')",
     "SELECT * FROM sniff_csv('@/secret.csv')",
     "SELECT * FROM glob('@/*')",
-    "SELECT * FROM tracecore_pile(1)",
+    "SELECT * FROM tracecore_sort_buffer(1)",
     "SELECT * FROM '@/secret.csv'",
     "SELECT * FROM '@/warehouse.out/x.csv'",
     "SELECT * FROM \"@/secret.csv\"",
