@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -37,8 +38,9 @@ struct tc_param {
 
 /* What the engine tells a detector once, before the first event. */
 struct tc_detector_env {
-    struct tc_arena *arena;   /* of arena_bytes: the window */
-    struct tc_arena *scratch; /* for building a finding; the engine resets it between calls */
+    struct tc_arena *arena;         /* of arena_bytes: the window */
+    struct tc_directory *directory; /* the engine notes every event before it is handed over */
+    struct tc_arena *scratch;       /* for building a finding; the engine resets it between calls */
     /* How far senders may lag behind each other; 0: all events are in order. Files that are given
      * whole are settled by on_settle then. */
     int64_t lag_ns;
@@ -84,7 +86,7 @@ struct tc_detector {
     tc_status (*init)(void *state, const struct tc_detector_env *env);
     /*
      * May be NULL. Time is about to pass from now_ns of the base to this one: all that was of
-     * that time has come.
+     * that time has come, and nothing of what comes now was noted in the directory yet.
      */
     tc_status (*on_advance)(void *state, int64_t now_ns, const struct tc_sink *out);
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);

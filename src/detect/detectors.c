@@ -34,11 +34,14 @@ tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t 
                               const struct tc_sink *out)
 {
     struct tc_detector_base *base = tc_detector_base(d, state);
-    if (base == NULL || now_ns <= base->now_ns) {
+    if (base != NULL && now_ns <= base->now_ns) {
         return TC_OK;
     }
     if (d->on_advance != NULL) {
         TC_TRY(d->on_advance(state, now_ns, out));
+    }
+    if (base == NULL) {
+        return TC_OK;
     }
     base->now_ns = now_ns;
     for (struct tc_window *w = base->windows; w != NULL; w = w->next) {

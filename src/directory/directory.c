@@ -102,6 +102,15 @@ const struct tc_gpu *tc_directory_gpu(const struct tc_directory *d, const struct
     return tc__gpus_find(&d->gpus, scope);
 }
 
+const struct tc_gpu *tc_directory_complete(const struct tc_directory *d, struct tc_scope *io)
+{
+    const struct tc_gpu *gpu = tc_directory_gpu(d, io);
+    if (gpu != NULL) {
+        tc_gpu_complete(gpu, io);
+    }
+    return gpu;
+}
+
 const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct tc_scope *scope,
                                             int64_t time_ns)
 {

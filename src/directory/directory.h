@@ -66,6 +66,13 @@ struct tc_gpu {
     int32_t rank;
 };
 
+/* All ids of a GPU: its own, then those that turned out to be it too; 0 for none. */
+#define TC_GPU_IDS 3
+static inline uint64_t tc_gpu_id(const struct tc_gpu *gpu, unsigned i)
+{
+    return i == 0 ? gpu->id : gpu->also[i - 1];
+}
+
 /* The GPU of the event that was noted last; NULL when it names none. */
 const struct tc_gpu *tc_directory_event_gpu(const struct tc_directory *d);
 /* The GPU that a scope names; NULL when it names none, or one that nobody has told of. */
@@ -79,6 +86,8 @@ const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct
                                             int64_t time_ns);
 /* Fills in what scope does not say of its GPU. The slices are the directory's. */
 void tc_gpu_complete(const struct tc_gpu *gpu, struct tc_scope *scope);
+/* The same with the GPU that it names; NULL when that is not known. */
+const struct tc_gpu *tc_directory_complete(const struct tc_directory *d, struct tc_scope *io);
 
 /* ---- where ranks and pods run, as a map, an exporter or Kubernetes told ---- */
 

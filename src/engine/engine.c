@@ -51,7 +51,8 @@ struct tc_engine {
     struct tc_arena incident_arena;
     struct tc_incidents incidents;
     struct tc_directory *directory;
-    uint32_t noted; /* bits of the kinds that it notes */
+    uint32_t noted;   /* bits of the kinds that it notes */
+    int64_t noted_ns; /* the newest time of what it noted */
     struct tc_engine_counts counts;
     int64_t now_ns;
     int64_t next_tick_ns;
@@ -105,7 +106,11 @@ static tc_status start_slot(struct tc_engine *e, struct slot *s)
 {
     const struct tc_detector *d = s->detector;
     struct tc_detector_env env = {
-        .arena = &s->window, .scratch = &e->scratch, .lag_ns = e->out.lag_ns};
+        .arena = &s->window,
+        .directory = e->directory,
+        .scratch = &e->scratch,
+        .lag_ns = e->out.lag_ns,
+    };
     tc_arena_fini(&s->window);
     tc_block_clear(s->block);
     tc_arena_init_zeroed(&s->window, d->name, s->block->bytes, d->arena_bytes);
@@ -201,6 +206,7 @@ tc_status tc_engine_reset(struct tc_engine *e)
     index_kinds(e);
     e->counts = (struct tc_engine_counts){0};
     e->now_ns = TC_TIME_NONE;
+    e->noted_ns = TC_TIME_NONE;
     e->ends = false;
     e->next_tick_ns = TC_TIME_NONE;
     return TC_OK;
@@ -331,12 +337,33 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
     return TC_OK;
 }
 
+/* What is due is told with what was known until now. */
+static TC_SELDOM tc_status advance_all(struct tc_engine *e, int64_t now_ns)
+{
+    e->noted_ns = now_ns;
+    for (size_t i = 0; i < e->slot_count; i++) {
+        if (e->slots[i].enabled && e->slots[i].detector->on_advance != NULL) {
+            TC_TRY(advance_slot(e, &e->slots[i], now_ns));
+        }
+    }
+    return TC_OK;
+}
+
+static inline tc_status note(struct tc_engine *e, const struct tc_event *ev)
+{
+    if (ev->time_ns > e->noted_ns) {
+        TC_TRY(advance_all(e, ev->time_ns));
+    }
+    tc_directory_note(e->directory, ev);
+    return TC_OK;
+}
+
 /* Most kinds have one detector: the call is the last thing that happens then. */
 static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
 {
     const struct lane *lane = &e->lanes[ev->kind];
     if ((e->noted >> ev->kind & 1) != 0) {
-        tc_directory_note(e->directory, ev);
+        TC_TRY(note(e, ev));
     }
     if (lane->on_event == NULL) {
         return dispatch_all(e, ev);

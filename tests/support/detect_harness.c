@@ -37,6 +37,7 @@ struct tc_harness {
     size_t count;
     char *dump;
     tc_status init_status;
+    struct tc_directory *directory;
 };
 
 static void *must(void *p)
@@ -186,7 +187,9 @@ struct tc_harness *tc_harness_create(const struct tc_detector *d,
             chosen ? h->options.value : d->params[i].value;
     }
     assert_true(found);
-    struct tc_detector_env env = {.arena = &h->window, .scratch = &h->scratch};
+    h->directory = must(tc_directory_create(TC_STATEMENTS_NONE));
+    struct tc_detector_env env = {
+        .arena = &h->window, .directory = h->directory, .scratch = &h->scratch};
     h->init_status = tc_detector_init(d, h->state, &env);
     return h;
 }
@@ -210,6 +213,7 @@ void tc_harness_destroy(struct tc_harness *h)
         return;
     }
     tc_harness_clear(h);
+    tc_directory_destroy(h->directory);
     tc_arena_fini(&h->window);
     tc_arena_fini(&h->scratch);
     free(h->window_block);
@@ -233,10 +237,12 @@ static tc_status advance(struct tc_harness *h, int64_t now_ns)
 
 tc_status tc_harness_try_feed(struct tc_harness *h, const struct tc_event *ev)
 {
-    assert_true((h->detector->kinds & TC_EVENT_BIT(ev->kind)) != 0);
+    uint32_t wanted = h->detector->kinds & TC_EVENT_BIT(ev->kind);
+    assert_true((wanted | (tc_directory_kinds(h->directory) & TC_EVENT_BIT(ev->kind))) != 0);
     TC_TRY(advance(h, ev->time_ns));
+    tc_directory_note(h->directory, ev);
     tc_arena_reset(&h->scratch);
-    return h->detector->on_event(h->state, ev, &h->sink);
+    return wanted == 0 ? TC_OK : h->detector->on_event(h->state, ev, &h->sink);
 }
 
 tc_status tc_harness_try_finish(struct tc_harness *h, int64_t now_ns)

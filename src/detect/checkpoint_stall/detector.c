@@ -14,7 +14,7 @@
 
 #define WRITER_RING_BYTES ((size_t)4 << 20)
 #define ENDED_RING_BYTES ((size_t)1 << 20)
-#define ARENA_BYTES ((size_t)32 << 20)
+#define ARENA_BYTES ((size_t)24 << 20)
 
 enum { SEED_RANK = 1, SEED_POD = 2, SEED_NODE = 3 };
 
@@ -378,20 +378,15 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 {
     struct checkpoint_stall *st = state;
     (void)out; /* what was found is told with the next tick */
-    bool place = ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_ADDRESS;
-    if (!tc__scope_fits(&ev->scope) || ev->scope.job.len > TC_SCOPE_TEXT_MAX ||
-        (ev->time_ns < 0 && !place)) {
+    if (!tc__scope_fits(&ev->scope) || ev->scope.job.len > TC_SCOPE_TEXT_MAX || ev->time_ns < 0) {
         st->ignored++;
         return TC_OK;
-    }
-    if (place) {
-        return tc__rank_places_learn(&st->places, ev, st->scratch);
     }
     st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     st->moved = st->moved || ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_POD_STATE;
     if (ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_TRAIN_STEP) {
         struct tc_event placed = *ev;
-        tc__rank_places_fill(&st->places, &placed.scope);
+        tc_directory_place(st->directory, &placed.scope);
         return ev->kind == TC_EVENT_CHECKPOINT ? on_checkpoint(st, &placed)
                                                : tc__ckpt_on_step(st, &placed);
     }
@@ -419,10 +414,10 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct checkpoint_stall *st = state;
     st->scratch = env->scratch;
+    st->directory = env->directory;
     st->stalls = tc_new(env->arena, struct ckpt_stall, CKPT_STALLS_MAX);
     bool ok = st->stalls != NULL && tc__ckpt_signs_init(st, env->arena) &&
               init_writers(&st->writers, env->arena, WRITER_RING_BYTES) &&
-              tc__rank_places_init(&st->places, env->arena) &&
               init_writers(&st->ended, env->arena, ENDED_RING_BYTES) &&
               tc__ckpt_jobs_init(st, env->arena);
     return ok ? TC_OK : TC_E_NOMEM;
@@ -433,8 +428,8 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct checkpoint_stall *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->dropped + st->writers.ring.dropped_count + st->signs.ring.dropped_count +
-                   st->disks.ring.dropped_count + st->places.window.ring.dropped_count +
-                   st->ended.ring.dropped_count + st->jobs.ring.dropped_count,
+                   st->disks.ring.dropped_count + st->ended.ring.dropped_count +
+                   st->jobs.ring.dropped_count,
         .ignored = st->ignored,
     };
 }
@@ -475,8 +470,7 @@ const struct tc_detector tc_detector_checkpoint_stall = {
     .summary = "A checkpoint does not end while storage is in trouble; names volume and node.",
     .kinds = TC_EVENT_BIT(TC_EVENT_CHECKPOINT) | TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) |
              TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
-             TC_EVENT_BIT(TC_EVENT_STORAGE_ERROR) | TC_EVENT_BIT(TC_EVENT_METRIC) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS),
+             TC_EVENT_BIT(TC_EVENT_STORAGE_ERROR) | TC_EVENT_BIT(TC_EVENT_METRIC),
     .state_bytes = sizeof(struct checkpoint_stall),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -13,8 +13,8 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/detector.h"
-#include "detect/rank_place_priv.h"
 #include "detect/window_priv.h"
+#include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -173,7 +173,7 @@ struct checkpoint_stall {
     struct tc_window disks;
     struct tc_window writers;
     struct tc_window jobs;
-    struct tc_rank_places places;
+    const struct tc_directory *directory;
     struct tc_window ended; /* pods: ckpt_writer with end_ns */
     struct ckpt_stall *stalls;
     uint32_t stall_count;   /* entries in use lie below */

@@ -13,7 +13,6 @@
 #include "detect/detector.h"
 #include "detect/dataloader_hang/priv.h"
 #include "detect/finding_priv.h"
-#include "detect/rank_place_priv.h"
 #include "detect/window_pod_priv.h"
 
 /* Pods with evidence at one time. */
@@ -26,7 +25,7 @@
 #define POD_RING_BYTES ((size_t)8 << 20)
 #define JOB_RING_BYTES ((size_t)1 << 20)
 #define NODE_RING_BYTES ((size_t)4 << 20)
-#define ARENA_BYTES ((size_t)24 << 20)
+#define ARENA_BYTES ((size_t)16 << 20)
 
 struct state {
     struct dl_limits limits; /* knobs */
@@ -34,7 +33,7 @@ struct state {
     struct tc_window pods;
     struct tc_window jobs;
     struct tc_window nodes;
-    struct tc_rank_places places;
+    const struct tc_directory *directory;
     uint64_t *watched; /* positions of pods; TC_RING_NONE is free */
     uint32_t *dirty;   /* indexes of watched pods to look at when time moves on */
     size_t watched_count;
@@ -463,7 +462,7 @@ static tc_status on_pod(struct state *st, const struct tc_event *ev)
 static tc_status on_training(struct state *st, const struct tc_event *ev)
 {
     struct tc_event placed = *ev;
-    tc__rank_places_fill(&st->places, &placed.scope);
+    tc_directory_place(st->directory, &placed.scope);
     TC_TRY(on_job(st, &placed));
     return on_pod(st, &placed);
 }
@@ -472,9 +471,6 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 {
     struct state *st = state;
     struct dl_sign sign;
-    if (ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_ADDRESS) {
-        return tc__rank_places_learn(&st->places, ev, st->scratch);
-    }
     bool storage =
         ev->kind == TC_EVENT_K8S_EVENT && tc__dl_read_storage(ev, st->limits.window_ns, &sign);
     if (!is_fit(ev) || (storage && ev->scope.node.len == 0)) {
@@ -511,13 +507,13 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct state *st = state;
     st->scratch = env->scratch;
+    st->directory = env->directory;
     st->now_ns = INT64_MIN;
     st->due_ns = INT64_MAX;
     st->newest_storage_ns = INT64_MIN;
     st->watched = tc_new(env->arena, uint64_t, WATCHED_MAX);
     st->dirty = tc_new(env->arena, uint32_t, WATCHED_MAX);
     bool ok = st->watched != NULL && st->dirty != NULL &&
-              tc__rank_places_init(&st->places, env->arena) &&
               tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
                               POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct dl_pod), 1),
                               TC_WINDOW_POD_NAMES, true) &&
@@ -535,8 +531,7 @@ static void stats(const void *state, struct tc_detector_stats *out)
     const struct state *st = state;
     *out = (struct tc_detector_stats){
         .dropped = st->pods.ring.dropped_count + st->jobs.ring.dropped_count +
-                   st->nodes.ring.dropped_count + st->places.window.ring.dropped_count +
-                   st->unwatched,
+                   st->nodes.ring.dropped_count + st->unwatched,
         .late = st->late,
         .ignored = st->ignored,
     };
@@ -571,8 +566,7 @@ const struct tc_detector tc_detector_dataloader_hang = {
     .kinds = TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_TRAIN_STALL) |
              TC_EVENT_BIT(TC_EVENT_LOADER_ERROR) | TC_EVENT_BIT(TC_EVENT_CHECKPOINT) |
              TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_K8S_EVENT) |
-             TC_EVENT_BIT(TC_EVENT_POD_STATE) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |
-             TC_EVENT_BIT(TC_EVENT_ADDRESS),
+             TC_EVENT_BIT(TC_EVENT_POD_STATE),
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

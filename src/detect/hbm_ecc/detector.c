@@ -13,10 +13,9 @@
 /* No counter of errors is above this; a double holds every number below. */
 #define VALUE_MAX 9e15
 
-#define BOOK_BYTES ((size_t)8 << 20)
 #define GPU_RING_BYTES ((size_t)16 << 20)
 #define STORM_RING_BYTES ((size_t)8 << 20)
-#define ARENA_BYTES ((size_t)112 << 20)
+#define ARENA_BYTES ((size_t)96 << 20)
 
 static const struct tc_record_type GPU = {
     .size = sizeof(struct ecc_gpu),
@@ -78,13 +77,18 @@ static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc
 /* What is kept of a GPU; NULL when nothing is. */
 static struct ecc_gpu *known_gpu(const struct ecc_state *st, const struct tc_gpu *names)
 {
-    struct ecc_gpu *gpu = tc__ecc_gpu(st, names->id);
-    if (gpu != NULL && names->also != 0 && gpu->joined != names->also) {
-        struct ecc_gpu *other = tc__ecc_gpu(st, names->also);
-        if (other != NULL) {
-            take_over(st, gpu, other);
+    struct ecc_gpu *gpu = NULL;
+    for (unsigned i = 0; i < TC_GPU_IDS; i++) {
+        uint64_t id = tc_gpu_id(names, i);
+        struct ecc_gpu *part = id == 0 ? NULL : tc__ecc_gpu(st, id);
+        if (part == NULL || part->taken_over) {
+            continue;
         }
-        gpu->joined = names->also;
+        if (gpu != NULL) {
+            take_over(st, gpu, part);
+            part->taken_over = true;
+        }
+        gpu = gpu == NULL ? part : gpu;
     }
     return gpu;
 }
@@ -97,8 +101,7 @@ static struct ecc_gpu *gpu_of(struct ecc_state *st, const struct tc_gpu *names)
         return gpu;
     }
     struct ecc_gpu fresh = {.id = names->id};
-    gpu = add_gpu(st, &fresh);
-    return gpu == NULL ? NULL : known_gpu(st, names);
+    return add_gpu(st, &fresh);
 }
 
 /* The GPU of an open incident is known by more names than were told. */
@@ -121,17 +124,15 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         return TC_OK;
     }
     bool bad = metric && !(ev->metric.value >= 0 && ev->metric.value <= VALUE_MAX);
-    struct tc_scope scope = ev->scope;
-    if (xid && scope.node.len == 0 && scope.gpu_uuid.len == 0) {
+    const struct tc_gpu *names = tc_directory_event_gpu(st->directory);
+    if (names == NULL && xid && ev->scope.node.len == 0) {
+        struct tc_scope scope = ev->scope;
         scope.node = ECC_NO_NODE;
+        names = tc_directory_learn_gpu(st->directory, &scope, ev->time_ns);
     }
-    const struct tc_gpu *names =
-        ev->time_ns < 0 || bad ? NULL : tc__gpu_book_learn(&st->book, &scope, ev->time_ns);
-    st->base.dropped += st->book.forgotten;
-    st->book.forgotten = 0;
-    if (names == NULL) {
+    if (ev->time_ns < 0 || bad || names == NULL) {
         st->base.ignored++;
-        return tc__ecc_no_room(st);
+        return TC_OK;
     }
     if (!metric && !xid) {
         return on_names(st, names, known_gpu(st, names), out);
@@ -167,8 +168,8 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct ecc_state *st = state;
-    bool ok = tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
-              tc__window_open(&st->gpus, &st->base, &GPU, GPU_RING_BYTES, TC_KEPT_ALWAYS) &&
+    st->directory = env->directory;
+    bool ok = tc__window_open(&st->gpus, &st->base, &GPU, GPU_RING_BYTES, TC_KEPT_ALWAYS) &&
               tc__window_open(&st->storms, &st->base, &STORM, STORM_RING_BYTES, TC_KEPT_ALWAYS) &&
               tc__ecc_incidents_init(st);
     return ok ? TC_OK : TC_E_NOMEM;

@@ -45,9 +45,8 @@ static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struc
     scope.container = in->container;
     scope.job = in->job;
     scope.rank = in->rank;
-    const struct tc_gpu *names = tc__gpu_book_find(&st->book, &scope);
+    const struct tc_gpu *names = tc_directory_complete(st->directory, &scope);
     if (names != NULL) {
-        tc__gpu_complete(names, &scope);
         in->told_names = tc__ecc_names(names);
     }
     if (tc_slice_eq(scope.node, ECC_NO_NODE)) {
@@ -127,13 +126,12 @@ static void settle_names(struct ecc_state *st, struct ecc_incident *in)
     scope.gpu_uuid = in->uuid;
     scope.pci = in->pci;
     scope.gpu_index = in->index;
-    const struct tc_gpu *g = tc__gpu_book_find(&st->book, &scope);
+    const struct tc_gpu *g = tc_directory_gpu(st->directory, &scope);
     if (g == NULL || is_called(in, g)) {
         return;
     }
-    uint64_t ids[] = {g->id, g->also};
-    for (size_t i = 0; i < TC_COUNT(ids); i++) {
-        struct ecc_gpu *gpu = tc__ecc_gpu(st, ids[i]);
+    for (unsigned i = 0; i < TC_GPU_IDS; i++) {
+        struct ecc_gpu *gpu = tc__ecc_gpu(st, tc_gpu_id(g, i));
         uint64_t pos = in->head.pos;
         struct ecc_incident *next =
             gpu != NULL && gpu->incident == pos ? push_incident(st, in, g) : NULL;

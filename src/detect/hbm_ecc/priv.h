@@ -9,9 +9,9 @@
 #include "base/arena.h"
 #include "detect/counter_priv.h"
 #include "detect/detector.h"
-#include "detect/gpu_book_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
+#include "directory/directory.h"
 #include "event/finding.h"
 
 /* Ascending: the worst that was seen names the incident. */
@@ -149,7 +149,7 @@ struct ecc_gauge {
 struct ecc_gpu {
     struct tc_window_head head;
     uint64_t id;
-    uint64_t joined; /* the id that turned out to be this GPU and was taken over */
+    bool taken_over; /* it turned out to be another one that is kept */
     uint64_t storm;
     uint64_t incident;
     struct tc_counter corrected;
@@ -171,7 +171,7 @@ struct ecc_state {
     int64_t corrected;
     int64_t window_ns;
     int64_t apart_ns;
-    struct tc_gpu_book book;
+    struct tc_directory *directory;
     struct tc_window gpus;
     struct tc_window storms;
     struct tc_window incidents;

@@ -14,8 +14,7 @@
 #define DEVICE_RING_BYTES ((size_t)8 << 20)
 #define METER_RING_BYTES ((size_t)64 << 20)
 #define SWITCH_RING_BYTES ((size_t)20 << 20)
-#define BOOK_BYTES ((size_t)8 << 20)
-#define ARENA_BYTES ((size_t)136 << 20)
+#define ARENA_BYTES ((size_t)120 << 20)
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
@@ -24,38 +23,41 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     size_t meters = METER_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_meter), 0);
     size_t switches = SWITCH_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_switch), 0);
     st->scratch = env->scratch;
+    st->directory = env->directory;
     st->now_ns = TC_TIME_NONE;
     bool ok = tc__window_init(&st->devices, env->arena, DEVICE_RING_BYTES, devices, 1, true) &&
               tc__window_init(&st->meters, env->arena, METER_RING_BYTES, meters, 1, false) &&
               tc__window_init(&st->switches, env->arena, SWITCH_RING_BYTES, switches, 1, false) &&
-              tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES) &&
               tc__waiting_init(&st->due, env->arena, &st->devices, devices, tc__nvlink_before);
     return ok ? TC_OK : TC_E_NOMEM;
+}
+
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct nvlink_state *st = state;
+    if (now_ns <= st->now_ns) {
+        return TC_OK;
+    }
+    st->now_ns = now_ns;
+    return tc__nvlink_run(st, now_ns, out);
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct nvlink_state *st = state;
-    bool place = ev->kind == TC_EVENT_GPU_INVENTORY || ev->kind == TC_EVENT_RANK_PLACE;
-    if (!tc__scope_fits(&ev->scope) || (!place && ev->time_ns == TC_TIME_NONE)) {
+    if (!tc__scope_fits(&ev->scope) || ev->time_ns == TC_TIME_NONE) {
         st->ignored++;
         return TC_OK;
     }
-    if (ev->time_ns > st->now_ns) {
-        st->now_ns = ev->time_ns;
-        TC_TRY(tc__nvlink_run(st, st->now_ns, out));
-    }
+    TC_TRY(on_advance(st, ev->time_ns, out));
     if (ev->kind == TC_EVENT_METRIC) {
         tc__nvlink_metric(st, ev);
     } else if (ev->kind == TC_EVENT_XID) {
         tc__nvlink_xid(st, ev);
     } else if (ev->kind == TC_EVENT_SXID) {
         tc__nvlink_sxid(st, ev);
-    } else if (ev->kind == TC_EVENT_DRIVER_FAULT) {
+    } else {
         tc__nvlink_driver_fault(st, ev);
-    } else if (ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0) {
-        int64_t time_ns = ev->time_ns == TC_TIME_NONE ? st->now_ns : ev->time_ns;
-        (void)tc__gpu_book_learn(&st->book, &ev->scope, time_ns);
     }
     return TC_OK;
 }
@@ -138,13 +140,13 @@ const struct tc_detector tc_detector_nvlink_degraded = {
     .name = "nvlink_degraded",
     .summary = "An NVLink that is down or makes errors, or a fatal error of an NVSwitch",
     .kinds = TC_EVENT_BIT(TC_EVENT_SXID) | TC_EVENT_BIT(TC_EVENT_XID) |
-             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_DRIVER_FAULT),
+             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_DRIVER_FAULT),
     .state_bytes = sizeof(struct nvlink_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,

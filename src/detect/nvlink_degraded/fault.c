@@ -101,7 +101,12 @@ struct nvlink_device *tc__nvlink_gpu(struct nvlink_state *st, const struct tc_gp
                                 .uuid = gpu->uuid,
                                 .pci = gpu->pci,
                                 .index = gpu->index};
-    return get_device(st, &key);
+    struct nvlink_device *known = find_device(st, &key).record;
+    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        struct nvlink_device other = {.role = NVLINK_GPU, .id = tc_gpu_id(gpu, i)};
+        known = find_device(st, &other).record;
+    }
+    return known != NULL ? known : get_device(st, &key);
 }
 
 struct nvlink_device *tc__nvlink_switch(struct nvlink_state *st, struct tc_slice node,
@@ -322,7 +327,7 @@ void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
     if (x->code != XID_NVLINK && !nvlink5) {
         return;
     }
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     struct nvlink_device *d = NULL;
     if (gpu != NULL) {
         d = tc__nvlink_gpu(st, gpu);

@@ -82,13 +82,17 @@ static struct nvlink_switch *get_switch(struct nvlink_state *st, struct tc_slice
     return s;
 }
 
-static struct nvlink_meter *get_meter(struct nvlink_state *st, uint64_t id)
+static struct nvlink_meter *get_meter(struct nvlink_state *st, const struct tc_gpu *gpu)
 {
-    struct tc_window_place place = find_meter(st, id);
-    if (place.record != NULL) {
-        return place.record;
+    struct tc_window_place place = find_meter(st, gpu->id);
+    void *known = place.record;
+    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        known = find_meter(st, tc_gpu_id(gpu, i)).record;
     }
-    struct nvlink_meter key = {.id = id};
+    if (known != NULL) {
+        return known;
+    }
+    struct nvlink_meter key = {.id = gpu->id};
     clear_ports(key.ports, NVLINK_METERED);
     struct nvlink_meter *m =
         tc__window_push(&st->meters, st->scratch, &key, sizeof key, NULL, 0, st->now_ns);
@@ -327,8 +331,8 @@ void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev)
         st->ignored += !read_switch(st, ev);
         return;
     }
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
-    struct nvlink_meter *m = gpu == NULL ? NULL : get_meter(st, gpu->id);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
+    struct nvlink_meter *m = gpu == NULL ? NULL : get_meter(st, gpu);
     if (m == NULL) {
         st->ignored++;
         return;

@@ -9,10 +9,10 @@
 #define TC_DETECT_NVLINK_DEGRADED_PRIV_H
 
 #include "detect/counter_priv.h"
-#include "detect/gpu_book_priv.h"
 #include "detect/mark_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
+#include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -133,7 +133,7 @@ struct nvlink_state {
     int64_t window_ns;
     int64_t limits[NVLINK_CLASSES];
     struct tc_arena *scratch;
-    struct tc_gpu_book book;
+    struct tc_directory *directory;
     struct tc_window devices;
     struct tc_window meters;
     struct tc_window switches;

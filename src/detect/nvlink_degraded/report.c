@@ -379,10 +379,8 @@ static void read_place(struct telling *t)
     t->scope.gpu_uuid = d->uuid;
     t->scope.pci = d->pci;
     t->scope.gpu_index = d->index;
-    const struct tc_gpu *gpu =
-        d->role == NVLINK_GPU ? tc__gpu_book_find(&t->st->book, &t->scope) : NULL;
-    if (gpu != NULL) {
-        tc__gpu_complete(gpu, &t->scope);
+    if (d->role == NVLINK_GPU) {
+        (void)tc_directory_complete(t->st->directory, &t->scope);
     }
     for (int32_t i = 0; i < NVLINK_LINKS_MAX; i++) {
         if ((d->links[i / 64] >> i % 64 & 1) != 0) {

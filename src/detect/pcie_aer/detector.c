@@ -11,14 +11,13 @@
 #include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
-#define BOOK_BYTES ((size_t)8 << 20)
-#define ARENA_BYTES ((size_t)56 << 20)
+#define ARENA_BYTES ((size_t)40 << 20)
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct pcie_state *st = state;
-    bool ok = tc__pcie_errors_init(st) && tc__pcie_links_init(st) &&
-              tc__gpu_book_init(&st->book, env->arena, env->scratch, BOOK_BYTES);
+    st->directory = env->directory;
+    bool ok = tc__pcie_errors_init(st) && tc__pcie_links_init(st);
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
@@ -29,35 +28,22 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
     return tc__pcie_links_run(state, now_ns, out);
 }
 
-/* Which GPU or card sits where. Known from when it is told; it may be told without a date. */
-static void learn_place(struct pcie_state *st, const struct tc_event *ev)
-{
-    int64_t time_ns = ev->time_ns == TC_TIME_NONE ? st->base.now_ns : ev->time_ns;
-    if (ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0) {
-        (void)tc__gpu_book_learn(&st->book, &ev->scope, time_ns);
-    } else if (ev->kind == TC_EVENT_GPU_INVENTORY) {
-        tc__pcie_learn_nic(st, ev);
-    }
-}
-
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct pcie_state *st = state;
-    bool place = ev->kind == TC_EVENT_GPU_INVENTORY || ev->kind == TC_EVENT_RANK_PLACE;
-    if (!tc__scope_fits(&ev->scope) || (!place && ev->time_ns == TC_TIME_NONE)) {
+    bool inventory = ev->kind == TC_EVENT_GPU_INVENTORY;
+    if (!tc__scope_fits(&ev->scope) || (!inventory && ev->time_ns == TC_TIME_NONE)) {
         st->base.ignored++;
         return TC_OK;
     }
-    if (place) {
-        learn_place(st, ev);
-    } else if (ev->kind == TC_EVENT_METRIC) {
+    if (ev->kind == TC_EVENT_METRIC) {
         return tc__pcie_metric(st, ev, out);
     } else if (ev->kind == TC_EVENT_AER) {
         tc__pcie_aer(st, ev);
     } else if (ev->kind == TC_EVENT_PCIE_LINK) {
         tc__pcie_line(st, ev);
-    } else {
-        tc__pcie_learn_nic(st, ev); /* a network card, by its faults */
+    } else if (!inventory || (ev->scope.gpu_uuid.len == 0 && ev->scope.gpu_index < 0)) {
+        tc__pcie_learn_nic(st, ev); /* a network card, by its faults or as no GPU */
     }
     return TC_OK;
 }
@@ -126,7 +112,7 @@ const struct tc_detector tc_detector_pcie_aer = {
     .summary = "PCIe errors of a device, or a link below its maximum while the GPU is busy",
     .kinds = TC_EVENT_BIT(TC_EVENT_AER) | TC_EVENT_BIT(TC_EVENT_PCIE_LINK) |
              TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
+             TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
     .state_bytes = sizeof(struct pcie_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

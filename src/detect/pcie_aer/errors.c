@@ -326,9 +326,6 @@ void tc__pcie_aer(struct pcie_state *st, const struct tc_event *ev)
     int64_t count = ev->aer.count < 1 ? 1 : ev->aer.count;
     count = count > COUNT_MAX ? COUNT_MAX : count;
     struct tc_mark mark = tc__mark(ev);
-    if (ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0) {
-        (void)tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
-    }
     if (severity == PCIE_CORRECTED) {
         fold_corrected(st, e, count, &mark);
     } else {
@@ -345,11 +342,11 @@ static struct pcie_place place_of(const struct pcie_state *st, const struct pcie
     p.scope.pci = e->pci;
     struct tc_scope main = p.scope;
     main.pci.function = 0;
-    const struct tc_gpu *gpu = tc__gpu_book_find(&st->book, &main);
+    const struct tc_gpu *gpu = tc_directory_gpu(st->directory, &main);
     const struct nic *nic = find_nic(st, e->node, e->pci);
     struct tc_slice id = tc__pcie_text(&e->device_id);
     if (e->node.len > 0 && gpu != NULL && (gpu->uuid.len > 0 || gpu->index >= 0)) {
-        tc__gpu_complete(gpu, &p.scope);
+        tc_gpu_complete(gpu, &p.scope);
         p.sort = PCIE_IS_GPU;
     } else if (nic != NULL) {
         p.sort = PCIE_IS_NIC;

@@ -34,7 +34,12 @@ static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gp
                             .index = gpu->index,
                             .sample_ns = TC_TIME_NONE,
                             .resolved_ns = TC_TIME_NONE};
-    return tc__window_get_or_add(&st->links, &key, time_ns);
+    struct pcie_link *known = tc__window_get(&st->links, &key);
+    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        struct pcie_link other = {.id = tc_gpu_id(gpu, i)};
+        known = tc__window_get(&st->links, &other);
+    }
+    return known != NULL ? known : tc__window_add(&st->links, &key, time_ns);
 }
 
 static bool fresh(const struct pcie_gauge *g, int64_t at_ns)
@@ -207,7 +212,7 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
     if (!replays && !read_measure(&ev->metric, &measure)) {
         return TC_OK;
     }
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     struct pcie_link *l = gpu == NULL ? NULL : get_link(st, gpu, ev->time_ns);
     if (l == NULL) {
         st->base.ignored++;
@@ -257,13 +262,12 @@ tc_status tc__pcie_metric(struct pcie_state *st, const struct tc_event *ev,
 void tc__pcie_line(struct pcie_state *st, const struct tc_event *ev)
 {
     const struct tc_ev_aer *a = &ev->aer;
-    struct tc_scope scope = ev->scope;
-    bool itself = !a->reporter.known || tc_bdf_eq(a->reporter, scope.pci);
-    if (!scope.pci.known || a->width < 1 || a->width_max < 1 || !itself) {
-        st->base.ignored += !scope.pci.known;
+    bool itself = !a->reporter.known || tc_bdf_eq(a->reporter, ev->scope.pci);
+    if (!ev->scope.pci.known || a->width < 1 || a->width_max < 1 || !itself) {
+        st->base.ignored += !ev->scope.pci.known;
         return;
     }
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &scope, ev->time_ns);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     struct pcie_link *l = gpu == NULL ? NULL : get_link(st, gpu, ev->time_ns);
     if (l == NULL) {
         return;

@@ -7,11 +7,11 @@
 #define TC_DETECT_PCIE_AER_PRIV_H
 
 #include "detect/counter_priv.h"
-#include "detect/gpu_book_priv.h"
 #include "detect/mark_priv.h"
 #include "detect/teller_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
+#include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -142,7 +142,7 @@ struct pcie_state {
     int64_t busy_ns;
     int64_t samples;
     int64_t replay_count;
-    struct tc_gpu_book book;
+    struct tc_directory *directory;
     struct tc_window errors;
     struct tc_window links;
     struct tc_window nics;

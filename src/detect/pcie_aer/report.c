@@ -322,10 +322,7 @@ tc_status tc__pcie_report_link(const struct pcie_link *l, const struct pcie_stat
     /* By what was known of the GPU when it was first sampled. */
     f->key = tc__draft_format(&d, "{}|{}|rate|{}", l->node, tc_as_gpu_id(&p.scope),
                               tc_as_time(l->since_ns));
-    const struct tc_gpu *gpu = tc__gpu_book_find(&st->book, &p.scope);
-    if (gpu != NULL) {
-        tc__gpu_complete(gpu, &p.scope);
-    }
+    (void)tc_directory_complete(st->directory, &p.scope);
     f->resolved = back != NULL;
     f->incomplete = st->links.lost_ns >= l->since_ns;
     f->severity = TC_SEVERITY_WARNING;

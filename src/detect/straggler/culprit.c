@@ -89,15 +89,16 @@ void tc__strag_recover(struct straggler *st, uint32_t at, const struct strag_mar
 const struct strag_hot *tc__strag_hot(const struct straggler *st, const struct strag_culprit *c,
                                       struct tc_scope *scope)
 {
-    const struct tc_gpu *gpu = tc__gpu_book_find(&st->book, scope);
-    if (gpu == NULL) {
-        return NULL;
+    const struct tc_gpu *gpu = tc_directory_complete(st->directory, scope);
+    for (unsigned i = 0; gpu != NULL && i < TC_GPU_IDS; i++) {
+        uint64_t id = tc_gpu_id(gpu, i);
+        const struct strag_hot *hot = &st->hot[id % STRAG_HOT_MAX];
+        if (id != 0 && hot->id == id && hot->time_ns >= c->first.time_ns - st->gpu_window_ns &&
+            hot->time_ns <= c->last.time_ns + st->gpu_window_ns) {
+            return hot;
+        }
     }
-    tc__gpu_complete(gpu, scope);
-    const struct strag_hot *hot = &st->hot[gpu->id % STRAG_HOT_MAX];
-    bool near = hot->time_ns >= c->first.time_ns - st->gpu_window_ns &&
-                hot->time_ns <= c->last.time_ns + st->gpu_window_ns;
-    return hot->id == gpu->id && near ? hot : NULL;
+    return NULL;
 }
 
 static bool is_slow_gpu(const struct straggler *st, const struct strag_culprit *c)

@@ -10,7 +10,7 @@
 #include "detect/finding_priv.h"
 #include "detect/straggler/priv.h"
 
-#define ARENA_BYTES ((size_t)224 << 20)
+#define ARENA_BYTES ((size_t)208 << 20)
 /* A training step is no longer than this; a step time above it is no step time. */
 #define STEP_SECONDS_MAX 864000.0
 
@@ -200,7 +200,7 @@ static void on_sample(struct straggler *st, const struct tc_event *ev)
 static void on_throttle(struct straggler *st, const struct tc_event *ev)
 {
     double bits = ev->metric.value;
-    const struct tc_gpu *gpu = tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns);
+    const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     if (gpu == NULL || !(bits >= 0) || bits > (double)UINT32_MAX) {
         st->ignored++;
         return;
@@ -264,14 +264,6 @@ static void on_checkpoint(struct straggler *st, const struct tc_event *ev)
     *at = ev->time_ns > *at ? ev->time_ns : *at;
 }
 
-static void on_place(struct straggler *st, const struct tc_event *ev)
-{
-    (void)tc__gpu_book_learn(&st->book, &ev->scope, st->now_ns);
-    if (ev->scope.rank >= 0) {
-        (void)rank_of(st, ev);
-    }
-}
-
 static void advance(struct straggler *st, int64_t now_ns)
 {
     st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
@@ -290,8 +282,10 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         on_group(st, ev);
         return TC_OK;
     }
-    if (ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_GPU_INVENTORY) {
-        on_place(st, ev);
+    if (ev->kind == TC_EVENT_RANK_PLACE) {
+        if (ev->scope.rank >= 0) {
+            (void)rank_of(st, ev);
+        }
         return TC_OK;
     }
     if (ev->time_ns < 0) {
@@ -339,6 +333,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct straggler *st = state;
     st->scratch = env->scratch;
+    st->directory = env->directory;
     st->now_ns = 0;
     st->lag_ns = env->lag_ns;
     st->walked_ns = INT64_MIN;
@@ -425,8 +420,7 @@ const struct tc_detector tc_detector_straggler = {
     .summary = "One rank, node or link is slower than its peers and all of them wait; names it.",
     .kinds = TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) |
              TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_CHECKPOINT) |
-             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |
-             TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY),
+             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
     .state_bytes = sizeof(struct straggler),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

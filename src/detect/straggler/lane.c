@@ -55,8 +55,7 @@ bool tc__strag_init(struct straggler *st, struct tc_arena *arena)
               tc_map_init(&st->lane_index, arena, STRAG_LANES_MAX) &&
               tc_map_init(&st->seat_index, arena, STRAG_SEATS_MAX) &&
               tc_ring_init(&st->cohorts, arena, STRAG_RING_BYTES) &&
-              tc_map_init(&st->cohort_index, arena, STRAG_RING_BYTES / COHORT_BYTES_MIN) &&
-              tc__gpu_book_init(&st->book, arena, st->scratch, STRAG_BOOK_BYTES);
+              tc_map_init(&st->cohort_index, arena, STRAG_RING_BYTES / COHORT_BYTES_MIN);
     if (!ok || !tc_arena_ok(arena)) {
         return false;
     }

@@ -23,7 +23,8 @@
 #include "base/ring.h"
 #include "base/sort.h"
 #include "detect/detector.h"
-#include "detect/gpu_book_priv.h"
+#include "detect/window_priv.h"
+#include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -42,7 +43,6 @@
 #define STRAG_RING_BYTES ((size_t)64 << 20)
 #define STRAG_CULPRITS_MAX 512
 #define STRAG_DUE_MAX 8192 /* cohorts that are judged at once where senders lag */
-#define STRAG_BOOK_BYTES ((size_t)8 << 20)
 #define STRAG_HOT_MAX 16384
 /* NVML's reasons that a GPU is slowed down against its will: hw slowdown, sw and hw thermal, power
  * brake. Idle, application clocks, the power cap and sync boost are as usual. */
@@ -240,7 +240,7 @@ struct straggler {
     int64_t walked_ns;          /* when cohorts were last looked through */
     struct strag_culprit *culprits;
     uint32_t culprit_count; /* entries in use lie below */
-    struct tc_gpu_book book;
+    struct tc_directory *directory;
     struct strag_hot *hot;
 
     int64_t now_ns;

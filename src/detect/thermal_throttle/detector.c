@@ -28,11 +28,10 @@
 /* No GPU is hotter; what says so is no temperature. */
 #define CELSIUS_MAX 200
 
-#define BOOK_BYTES ((size_t)8 << 20)
 #define GPU_RING_BYTES ((size_t)16 << 20)
 #define GROUP_RING_BYTES ((size_t)4 << 20)
 #define QUEUE_MAX ((size_t)4096)
-#define ARENA_BYTES ((size_t)48 << 20)
+#define ARENA_BYTES ((size_t)32 << 20)
 
 static const size_t GPU_TEXTS[] = {offsetof(struct heat_gpu, node),
                                    offsetof(struct heat_gpu, uuid)};
@@ -53,27 +52,25 @@ static struct tc_window_place find_gpu(const struct heat_state *st, uint64_t id)
 static struct heat_gpu *gpu_of(struct heat_state *st, const struct tc_gpu *names)
 {
     struct tc_window *w = &st->gpus_window;
-    struct tc_window_place place = find_gpu(st, names->id);
-    if (place.record != NULL) {
-        return place.record;
+    for (unsigned i = 0; i < TC_GPU_IDS; i++) {
+        uint64_t id = tc_gpu_id(names, i);
+        struct heat_gpu *known = id == 0 ? NULL : find_gpu(st, id).record;
+        if (known != NULL) {
+            return known;
+        }
     }
-    struct heat_gpu *gpu = names->also == 0 ? NULL : find_gpu(st, names->also).record;
-    if (gpu != NULL) {
-        gpu->id = names->id; /* two names turned out to be one GPU */
-    } else {
-        struct heat_gpu fresh = {
-            .id = names->id,
-            .node = names->node,
-            .uuid = names->uuid,
-            .pci = names->pci,
-            .index = names->index,
-            .sampled_ns = TC_TIME_NONE,
-            .whole_ns = TC_TIME_NONE,
-            .clear_ns = TC_TIME_NONE,
-        };
-        gpu = tc__window_push(w, st->scratch, &fresh, sizeof fresh, GPU_TEXTS, TC_COUNT(GPU_TEXTS),
-                              st->now_ns);
-    }
+    struct heat_gpu fresh = {
+        .id = names->id,
+        .node = names->node,
+        .uuid = names->uuid,
+        .pci = names->pci,
+        .index = names->index,
+        .sampled_ns = TC_TIME_NONE,
+        .whole_ns = TC_TIME_NONE,
+        .clear_ns = TC_TIME_NONE,
+    };
+    struct heat_gpu *gpu = tc__window_push(w, st->scratch, &fresh, sizeof fresh, GPU_TEXTS,
+                                           TC_COUNT(GPU_TEXTS), st->now_ns);
     if (gpu != NULL) {
         tc__window_put(w, &w->index, find_gpu(st, gpu->id), gpu);
     }
@@ -359,11 +356,10 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         return TC_OK;
     }
     bool sane = metric ? is_sane(ev) : ev->time_ns >= 0;
-    const struct tc_gpu *names =
-        sane ? tc__gpu_book_learn(&st->book, &ev->scope, ev->time_ns) : NULL;
+    const struct tc_gpu *names = sane ? tc_directory_event_gpu(st->directory) : NULL;
     if (names == NULL) {
         st->ignored++;
-        return tc_arena_ok(st->scratch) ? TC_OK : TC_E_NOMEM;
+        return TC_OK;
     }
     st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     if (!metric) {
@@ -420,8 +416,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     st->now_ns = INT64_MIN;
     size_t gpu_bytes = TC_WINDOW_RECORD_BYTES(sizeof(struct heat_gpu), 0);
     size_t group_bytes = TC_WINDOW_RECORD_BYTES(sizeof(struct heat_group), 0);
-    bool ok = tc__gpu_book_init(&st->book, a, st->scratch, BOOK_BYTES) &&
-              tc__window_init(&st->gpus_window, a, GPU_RING_BYTES, GPU_RING_BYTES / gpu_bytes, 2,
+    st->directory = env->directory;
+    bool ok = tc__window_init(&st->gpus_window, a, GPU_RING_BYTES, GPU_RING_BYTES / gpu_bytes, 1,
                               false) &&
               tc__window_init(&st->groups, a, GROUP_RING_BYTES, GROUP_RING_BYTES / group_bytes, 1,
                               false) &&
@@ -433,8 +429,8 @@ static void stats(const void *state, struct tc_detector_stats *out)
 {
     const struct heat_state *st = state;
     *out = (struct tc_detector_stats){
-        .dropped = st->book.forgotten + st->gpus_window.ring.dropped_count +
-                   st->groups.ring.dropped_count + st->racks.ring.dropped_count + st->left_out,
+        .dropped = st->gpus_window.ring.dropped_count + st->groups.ring.dropped_count +
+                   st->racks.ring.dropped_count + st->left_out,
         .ignored = st->ignored,
     };
 }

@@ -128,10 +128,7 @@ static tc_status tell(struct heat_state *st, struct heat_group *g, const struct 
         m->scope.gpu_uuid = gpu->uuid;
         m->scope.pci = gpu->pci;
         m->scope.gpu_index = gpu->index;
-        const struct tc_gpu *names = tc__gpu_book_find(&st->book, &m->scope);
-        if (names != NULL) {
-            tc__gpu_complete(names, &m->scope);
-        }
+        (void)tc_directory_complete(st->directory, &m->scope);
     }
     tc_status status = count == 0 ? TC_OK : tc__heat_report(st, g, members, count, out);
     g->told = true;

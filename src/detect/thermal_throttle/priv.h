@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "detect/counter_priv.h"
 #include "detect/due_priv.h"
-#include "detect/gpu_book_priv.h"
 #include "detect/window_priv.h"
+#include "directory/directory.h"
 #include "event/finding.h"
 
 /* Ascending: of several that last, the last of these is told. */
@@ -100,7 +100,7 @@ struct heat_state {
     int64_t grace_ns;
     int64_t gpus;
     struct tc_arena *scratch;
-    struct tc_gpu_book book;
+    struct tc_directory *directory;
     struct tc_window gpus_window;
     struct tc_window groups;
     struct tc_window racks; /* of nodes, as their objects say */
