@@ -147,7 +147,7 @@ What to try next:
 
 ```
 tracecore detect --json examples/incident   one verdict per line, for programs
-tracecore detect --all examples/incident    the consequences in full, too
+tracecore detect --all examples/incident    also show the consequences in full
 tracecore decode examples/incident          the events that were read
 ```
 """

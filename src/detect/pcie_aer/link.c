@@ -34,14 +34,12 @@ static struct pcie_link *get_link(struct pcie_state *st, const struct tc_gpu *gp
                             .index = gpu->index,
                             .sample_ns = TC_TIME_NONE,
                             .resolved_ns = TC_TIME_NONE};
-    for (unsigned i = 0; i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
-        struct pcie_link *known =
-            tc__window_get(&st->links, &(struct pcie_link){.id = tc_gpu_id(gpu, i)});
-        if (known != NULL) {
-            return known;
-        }
+    struct pcie_link *known = tc__window_get(&st->links, &key);
+    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        struct pcie_link other = {.id = tc_gpu_id(gpu, i)};
+        known = tc__window_get(&st->links, &other);
     }
-    return tc__window_add(&st->links, &key, time_ns);
+    return known != NULL ? known : tc__window_add(&st->links, &key, time_ns);
 }
 
 static bool fresh(const struct pcie_gauge *g, int64_t at_ns)
