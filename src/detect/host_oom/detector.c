@@ -156,13 +156,7 @@ static struct tc_slice rank_name(struct state *st, const struct oom_process *p)
     size_t len = p->node.len + p->job.len + 32;
     char *text = tc_new(st->scratch, char, len);
     struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : len);
-    tc_buf_lit(&b, "rank ");
-    tc_buf_i64(&b, p->rank);
-    tc_buf_lit(&b, " of ");
-    tc_buf_str(&b, p->job);
-    tc_buf_lit(&b, " on ");
-    tc_buf_str(&b, p->node);
-    return tc_buf_slice(&b);
+    return tc_format(&b, "rank {} of {} on {}", p->rank, p->job, p->node);
 }
 
 /* ---- telling ------------------------------------------------------------ */
@@ -209,10 +203,9 @@ static tc_status say(struct state *st, struct oom_pod **io, bool last_word,
         return TC_OK;
     }
     if (pod->key.len == 0) {
+        char key[OOM_KEY_MAX];
         struct oom_pod next = *pod;
-        if (!tc__oom_key(&next, st->scratch)) {
-            return TC_E_NOMEM;
-        }
+        next.key = tc__oom_key(pod, key);
         pod = put_pod(st, &next, pod->head.pos);
         if (pod == NULL) {
             return TC_E_NOMEM;
