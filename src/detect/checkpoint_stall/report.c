@@ -290,7 +290,7 @@ tc_status tc__ckpt_report(const struct checkpoint_stall *st, const struct ckpt_s
     int32_t ranks[CKPT_WRITERS_MAX];
     size_t rank_count = list_ranks(st, s, ranks);
     struct tc_draft d;
-    tc__draft_open(&d, &tc_detector_checkpoint_stall, st->scratch);
+    tc__draft_open(&d, &tc_detector_checkpoint_stall, st->base.scratch);
     struct tc_finding *f = &d.finding;
     f->key = make_key(&d, first);
     f->resolved = over != NULL;
