@@ -16,44 +16,33 @@
 #define ENDED_RING_BYTES ((size_t)1 << 20)
 #define ARENA_BYTES ((size_t)24 << 20)
 
-enum { SEED_RANK = 1, SEED_POD = 2, SEED_NODE = 3 };
-
-static const size_t WRITER_TEXTS[] = {
-    offsetof(struct ckpt_writer, job),     offsetof(struct ckpt_writer, node),
-    offsetof(struct ckpt_writer, ns),      offsetof(struct ckpt_writer, pod),
-    offsetof(struct ckpt_writer, pod_uid), offsetof(struct ckpt_writer, container),
-    offsetof(struct ckpt_writer, path),    offsetof(struct ckpt_writer, uid),
-};
 /* A writer is a rank of a job; without a rank a pod, without a pod a node. */
-static bool same_writer(const void *record, const void *key)
-{
-    const struct ckpt_writer *a = record;
-    const struct ckpt_writer *b = key;
-    if (a->rank != b->rank || !tc_slice_eq(a->job, b->job)) {
-        return false;
-    }
-    if (a->rank >= 0 && a->job.len > 0) {
-        return true;
-    }
-    return tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod) &&
-           (a->pod.len > 0 || tc_slice_eq(a->node, b->node));
-}
+enum { BY_RANK, BY_POD, BY_NODE };
 
-static uint64_t writer_hash(const struct ckpt_writer *w)
-{
-    if (w->rank >= 0 && w->job.len > 0) {
-        return tc_hash_mix(tc_slice_hash(w->job, SEED_RANK), (uint64_t)w->rank);
-    }
-    uint64_t place = w->pod.len > 0 ? tc_slice_hash(w->pod, tc_slice_hash(w->ns, SEED_POD))
-                                    : tc_slice_hash(w->node, SEED_NODE);
-    return tc_hash_mix(place, (uint64_t)w->rank);
-}
+static const struct tc_record_type WRITER = {
+    .size = sizeof(struct ckpt_writer),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct ckpt_writer, job), TC_TEXT(struct ckpt_writer, node),
+              TC_TEXT(struct ckpt_writer, ns), TC_TEXT(struct ckpt_writer, pod),
+              TC_TEXT(struct ckpt_writer, pod_uid), TC_TEXT(struct ckpt_writer, container),
+              TC_TEXT(struct ckpt_writer, path), TC_TEXT(struct ckpt_writer, uid)},
+    .keys = {[BY_RANK] = {TC_FIELD(struct ckpt_writer, job), TC_FIELD(struct ckpt_writer, rank)},
+             [BY_POD] = {TC_FIELD(struct ckpt_writer, job), TC_FIELD(struct ckpt_writer, rank),
+                         TC_FIELD(struct ckpt_writer, ns), TC_FIELD(struct ckpt_writer, pod)},
+             [BY_NODE] = {TC_FIELD(struct ckpt_writer, job), TC_FIELD(struct ckpt_writer, rank),
+                          TC_FIELD(struct ckpt_writer, ns), TC_FIELD(struct ckpt_writer, pod),
+                          TC_FIELD(struct ckpt_writer, node)}},
+};
+static const struct tc_record_type ENDED = {
+    .size = sizeof(struct ckpt_ended),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct ckpt_ended, ns), TC_TEXT(struct ckpt_ended, pod)},
+    .keys = {{TC_FIELD(struct ckpt_ended, ns), TC_FIELD(struct ckpt_ended, pod)}},
+};
 
-static bool same_pod(const void *record, const void *key)
+static unsigned writer_key(const struct ckpt_writer *w)
 {
-    const struct ckpt_writer *a = record;
-    const struct ckpt_writer *b = key;
-    return tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
+    return w->rank >= 0 && w->job.len > 0 ? BY_RANK : (w->pod.len > 0 ? BY_POD : BY_NODE);
 }
 
 static struct ckpt_writer writer_from(const struct tc_event *ev)
@@ -91,10 +80,8 @@ static bool is_over(const struct checkpoint_stall *st, const struct ckpt_writer 
     if (w->pod.len == 0) {
         return false;
     }
-    const struct ckpt_writer *pod =
-        tc__window_find(&st->ended, &st->ended.index,
-                        tc_slice_hash(w->pod, tc_slice_hash(w->ns, SEED_POD)), same_pod, w)
-            .record;
+    struct ckpt_ended key = {.ns = w->ns, .pod = w->pod};
+    const struct ckpt_ended *pod = tc__window_get(&st->ended, &key);
     if (pod == NULL || pod->end_ns < w->begin_ns) {
         return false;
     }
@@ -108,7 +95,8 @@ static bool same_checkpoint(const struct ckpt_writer *a, const struct ckpt_write
         return false;
     }
     return a->job.len > 0 ||
-           (a->pod.len > 0 ? same_pod(a, b) : b->pod.len == 0 && tc_slice_eq(a->node, b->node));
+           (tc_slice_eq(a->pod, b->pod) &&
+            tc_slice_eq(a->pod.len > 0 ? a->ns : a->node, a->pod.len > 0 ? b->ns : b->node));
 }
 
 /* The stall of the writer's checkpoint. When there are too many, the oldest gives way to it. */
@@ -133,7 +121,7 @@ static struct ckpt_stall *stall_of(struct checkpoint_stall *st, const struct ckp
         spare = &st->stalls[st->stall_count++];
     }
     if (spare == NULL) {
-        st->dropped++;
+        st->base.dropped++;
         spare = oldest;
     }
     TC_ASSERT(spare != NULL);
@@ -204,7 +192,7 @@ static tc_status tend(struct checkpoint_stall *st, struct ckpt_stall *s, bool di
     s->partial = tc__ckpt_went_on(st, first);
     s->reported = true;
     s->told = s->writer_count + s->more;
-    s->told_ns = (s->failed && first->failed ? first->end_ns : st->now_ns) - first->begin_ns;
+    s->told_ns = (s->failed && first->failed ? first->end_ns : st->base.now_ns) - first->begin_ns;
     return tc__ckpt_report(st, s, NULL, out);
 }
 
@@ -216,7 +204,7 @@ static void look_at_ages(struct checkpoint_stall *st)
         if (w == NULL && st->due != TC_RING_NONE) {
             w = tc_ring_oldest(&st->writers.ring, &st->due);
         }
-        if (w == NULL || w->begin_ns > st->now_ns - st->threshold_ns) {
+        if (w == NULL || w->begin_ns > st->base.now_ns - st->threshold_ns) {
             return;
         }
         struct ckpt_over over;
@@ -230,9 +218,9 @@ static void look_at_ages(struct checkpoint_stall *st)
     }
 }
 
-static tc_status advance(struct checkpoint_stall *st, int64_t now_ns, const struct tc_sink *out)
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
+    struct checkpoint_stall *st = state;
     look_at_ages(st);
     bool dirty = st->dirty;
     st->dirty = false;
@@ -245,27 +233,13 @@ static tc_status advance(struct checkpoint_stall *st, int64_t now_ns, const stru
     while (st->stall_count > 0 && !st->stalls[st->stall_count - 1].used) {
         st->stall_count--;
     }
+    /* Not before: after a long silence, what was known before it is looked at once more. */
     int64_t kept_ns = CKPT_KEPT_NS > 2 * st->threshold_ns ? CKPT_KEPT_NS : 2 * st->threshold_ns;
-    tc__window_expire(&st->writers, st->now_ns - kept_ns);
+    tc__window_expire(&st->writers, now_ns - kept_ns);
     /* A stall is looked at when it is due; from then on only what is new matters. */
-    tc__window_expire(&st->signs, st->now_ns - 2 * (st->threshold_ns + st->window_ns));
-    tc__window_expire(&st->disks, st->now_ns - kept_ns);
-    tc__window_expire(&st->ended, st->now_ns - kept_ns);
-    return TC_OK;
-}
-
-static tc_status keep_writer(struct checkpoint_stall *st, struct tc_window *window, uint64_t hash,
-                             tc_window_same_fn same, const struct ckpt_writer *w,
-                             struct ckpt_writer **out)
-{
-    struct tc_window_place place = tc__window_find(window, &window->index, hash, same, w);
-    struct ckpt_writer *kept = tc__window_push(window, st->scratch, w, sizeof *w, WRITER_TEXTS,
-                                               TC_COUNT(WRITER_TEXTS), st->now_ns);
-    if (kept == NULL) {
-        return TC_E_NOMEM;
-    }
-    tc__window_put(window, &window->index, place, kept);
-    *out = kept;
+    tc__window_expire(&st->signs, now_ns - 2 * (st->threshold_ns + st->window_ns));
+    tc__window_expire(&st->disks, now_ns - kept_ns);
+    tc__window_expire(&st->ended, now_ns - kept_ns);
     return TC_OK;
 }
 
@@ -296,8 +270,11 @@ static tc_status on_begin(struct checkpoint_stall *st, const struct tc_event *ev
     if (w->in_loop && w->begin_ns > st->newest_loop_ns) {
         st->newest_loop_ns = w->begin_ns;
     }
-    struct ckpt_writer *kept = NULL;
-    TC_TRY(keep_writer(st, &st->writers, writer_hash(w), same_writer, w, &kept));
+    struct ckpt_writer *kept = tc__window_add(&st->writers, w, st->base.now_ns);
+    if (kept == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc__window_index(&st->writers, writer_key(w), kept);
     struct ckpt_writer *before = tc__window_at(&st->writers, st->newest);
     if (before != NULL) {
         before->next = kept->head.pos;
@@ -314,13 +291,12 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
     bool failed = tc_slice_eq(ev->train.state, TC_LIT("failed"));
     bool end = tc_slice_eq(ev->train.state, TC_LIT("end"));
     if ((!begin && !failed && !end) || (w.job.len == 0 && w.pod.len == 0 && w.node.len == 0)) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     w.begin_ns = ev->time_ns;
     w.step = ev->train.step;
-    struct ckpt_writer *old =
-        tc__window_find(&st->writers, &st->writers.index, writer_hash(&w), same_writer, &w).record;
+    struct ckpt_writer *old = tc__window_get_by(&st->writers, writer_key(&w), &w);
     if (begin) {
         return on_begin(st, ev, old, &w);
     }
@@ -361,17 +337,13 @@ static tc_status on_pod(struct checkpoint_stall *st, const struct tc_event *ev)
     if (!ended || ev->scope.pod.len == 0) {
         return TC_OK;
     }
-    struct ckpt_writer w = writer_from(ev);
-    w.job = TC_EMPTY;
-    w.end_ns = ev->time_ns;
-    uint64_t hash = tc_slice_hash(w.pod, tc_slice_hash(w.ns, SEED_POD));
-    struct ckpt_writer *known =
-        tc__window_find(&st->ended, &st->ended.index, hash, same_pod, &w).record;
-    if (known != NULL) {
-        known->end_ns = ev->time_ns > known->end_ns ? ev->time_ns : known->end_ns;
-        return TC_OK;
+    struct ckpt_ended pod = {.ns = ev->scope.ns, .pod = ev->scope.pod, .end_ns = ev->time_ns};
+    struct ckpt_ended *known = tc__window_get_or_add(&st->ended, &pod, st->base.now_ns);
+    if (known == NULL) {
+        return TC_E_NOMEM;
     }
-    return keep_writer(st, &st->ended, hash, same_pod, &w, &known);
+    known->end_ns = ev->time_ns > known->end_ns ? ev->time_ns : known->end_ns;
+    return TC_OK;
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
@@ -379,10 +351,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     struct checkpoint_stall *st = state;
     (void)out; /* what was found is told with the next tick */
     if (!tc__scope_fits(&ev->scope) || ev->scope.job.len > TC_SCOPE_TEXT_MAX || ev->time_ns < 0) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     st->moved = st->moved || ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_POD_STATE;
     if (ev->kind == TC_EVENT_CHECKPOINT || ev->kind == TC_EVENT_TRAIN_STEP) {
         struct tc_event placed = *ev;
@@ -393,45 +364,24 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return ev->kind == TC_EVENT_POD_STATE ? on_pod(st, ev) : tc__ckpt_take_sign(st, ev);
 }
 
-static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
-{
-    return advance(state, now_ns, out);
-}
-
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    struct checkpoint_stall *st = state;
-    return advance(st, now_ns == TC_TIME_NONE ? st->now_ns : now_ns, out);
-}
-
-static bool init_writers(struct tc_window *w, struct tc_arena *arena, size_t bytes)
-{
-    return tc__window_init(w, arena, bytes,
-                           bytes / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_writer), 1), 1, false);
+    const struct checkpoint_stall *st = state;
+    (void)now_ns;
+    return st->base.now_ns == TC_TIME_NONE ? TC_OK : on_tick(state, st->base.now_ns, out);
 }
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct checkpoint_stall *st = state;
-    st->scratch = env->scratch;
+    struct tc_detector_base *base = &st->base;
     st->directory = env->directory;
     st->stalls = tc_new(env->arena, struct ckpt_stall, CKPT_STALLS_MAX);
-    bool ok = st->stalls != NULL && tc__ckpt_signs_init(st, env->arena) &&
-              init_writers(&st->writers, env->arena, WRITER_RING_BYTES) &&
-              init_writers(&st->ended, env->arena, ENDED_RING_BYTES) &&
-              tc__ckpt_jobs_init(st, env->arena);
+    bool ok = st->stalls != NULL && tc__ckpt_signs_init(st) &&
+              tc__window_open(&st->writers, base, &WRITER, WRITER_RING_BYTES, TC_KEPT_ALWAYS) &&
+              tc__window_open(&st->ended, base, &ENDED, ENDED_RING_BYTES, TC_KEPT_ALWAYS) &&
+              tc__ckpt_jobs_init(st);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct checkpoint_stall *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->dropped + st->writers.ring.dropped_count + st->signs.ring.dropped_count +
-                   st->disks.ring.dropped_count + st->ended.ring.dropped_count +
-                   st->jobs.ring.dropped_count,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -479,5 +429,4 @@ const struct tc_detector tc_detector_checkpoint_stall = {
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

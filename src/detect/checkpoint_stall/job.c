@@ -3,61 +3,37 @@
 #include "detect/checkpoint_stall/priv.h"
 
 #define RING_BYTES ((size_t)1 << 20)
-#define SEED_JOB 4
 
-static const size_t JOB_TEXTS[] = {offsetof(struct ckpt_job, job), offsetof(struct ckpt_job, ns),
-                                   offsetof(struct ckpt_job, pod)};
+static const struct tc_record_type JOB = {
+    .size = sizeof(struct ckpt_job),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct ckpt_job, job), TC_TEXT(struct ckpt_job, ns),
+              TC_TEXT(struct ckpt_job, pod)},
+    .keys = {{TC_FIELD(struct ckpt_job, job), TC_FIELD(struct ckpt_job, ns),
+              TC_FIELD(struct ckpt_job, pod)}},
+};
 
-bool tc__ckpt_jobs_init(struct checkpoint_stall *st, struct tc_arena *arena)
+bool tc__ckpt_jobs_init(struct checkpoint_stall *st)
 {
-    return tc__window_init(&st->jobs, arena, RING_BYTES,
-                           RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_job), 1), 1,
-                           false);
-}
-
-static bool same_job(const void *record, const void *key)
-{
-    const struct ckpt_job *a = record;
-    const struct ckpt_job *b = key;
-    return tc_slice_eq(a->job, b->job) && tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
-}
-
-static uint64_t job_hash(const struct ckpt_job *j)
-{
-    return tc_slice_hash(j->pod, tc_slice_hash(j->ns, tc_slice_hash(j->job, SEED_JOB)));
-}
-
-static struct ckpt_job *job_at(const struct checkpoint_stall *st, const struct ckpt_job *key)
-{
-    return tc__window_find(&st->jobs, &st->jobs.index, job_hash(key), same_job, key).record;
+    return tc__window_open(&st->jobs, &st->base, &JOB, RING_BYTES, TC_KEPT_ALWAYS);
 }
 
 /* What is known of a job or pod, made when it is not; NULL when scratch is full. */
 static struct ckpt_job *job_made(struct checkpoint_stall *st, struct ckpt_job key)
 {
-    struct tc_window *w = &st->jobs;
-    struct tc_window_place place = tc__window_find(w, &w->index, job_hash(&key), same_job, &key);
-    if (place.record != NULL) {
-        return place.record;
-    }
     key.step = -1;
     key.end_step = -1;
     key.step_ns = TC_TIME_NONE;
     key.any_ns = TC_TIME_NONE;
     key.end_ns = TC_TIME_NONE;
-    struct ckpt_job *kept = tc__window_push(w, st->scratch, &key, sizeof key, JOB_TEXTS,
-                                            TC_COUNT(JOB_TEXTS), st->now_ns);
-    if (kept != NULL) {
-        tc__window_put(w, &w->index, place, kept);
-    }
-    return kept;
+    return tc__window_get_or_add(&st->jobs, &key, st->base.now_ns);
 }
 
 /* A checkpoint of all of the job, or the pod, ended that can be this writer's. */
 static bool ended_with(const struct checkpoint_stall *st, const struct ckpt_writer *w,
                        const struct ckpt_job *key, struct ckpt_over *out)
 {
-    const struct ckpt_job *all = job_at(st, key);
+    const struct ckpt_job *all = tc__window_get(&st->jobs, key);
     if (all == NULL || all->end_ns == TC_TIME_NONE || all->end_ns < w->begin_ns ||
         !(tc__ckpt_same_step(all->end_step, w->step) || all->end_step > w->step)) {
         return false;
@@ -79,7 +55,7 @@ bool tc__ckpt_ended_with_all(const struct checkpoint_stall *st, const struct ckp
 bool tc__ckpt_went_on(const struct checkpoint_stall *st, const struct ckpt_writer *w)
 {
     struct ckpt_job key = {.job = w->job};
-    const struct ckpt_job *job = w->job.len == 0 ? NULL : job_at(st, &key);
+    const struct ckpt_job *job = w->job.len == 0 ? NULL : tc__window_get(&st->jobs, &key);
     return job != NULL && job->step_ns != TC_TIME_NONE && job->step_ns > w->begin_ns &&
            (w->step < 0 || job->step > w->step);
 }
@@ -129,7 +105,7 @@ static tc_status step_of(struct checkpoint_stall *st, const struct tc_event *ev,
     if (ev->train.step >= all->step && ev->time_ns >= all->step_ns) {
         all->step = ev->train.step;
         all->step_ns = ev->time_ns;
-        all->head.seen_ns = st->now_ns;
+        all->head.seen_ns = st->base.now_ns;
     }
     return TC_OK;
 }
@@ -146,7 +122,7 @@ tc_status tc__ckpt_on_step(struct checkpoint_stall *st, const struct tc_event *e
 static bool stepped(const struct checkpoint_stall *st, const struct ckpt_writer *w,
                     const struct ckpt_job *key, struct ckpt_over *out)
 {
-    const struct ckpt_job *all = job_at(st, key);
+    const struct ckpt_job *all = tc__window_get(&st->jobs, key);
     if (all == NULL || all->any_ns <= w->begin_ns) {
         return false;
     }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the checkpoint_stall detector: detect_checkpoint_stall.c follows
- * checkpoints, checkpoint_stall_writer.c tells them apart, checkpoint_stall_job.c knows
- * jobs and pods as a whole, checkpoint_stall_sign.c keeps signs of storage trouble,
- * checkpoint_stall_report.c says what was found. docs/patterns/checkpoint_stall.md has
- * the rules.
+ * The parts of the checkpoint_stall detector: detector.c follows checkpoints, writer.c tells
+ * them apart, job.c knows jobs and pods as a whole, sign.c keeps signs of storage trouble,
+ * report.c says what was found. docs/patterns/checkpoint_stall.md has the rules.
  */
 #ifndef TC_DETECT_CHECKPOINT_STALL_PRIV_H
 #define TC_DETECT_CHECKPOINT_STALL_PRIV_H
@@ -36,13 +34,15 @@ enum ckpt_proof { CKPT_K8S, CKPT_KERNEL, CKPT_WRITES, CKPT_PROOFS };
 
 /*
  * One trouble of one node or pod, as often as it is told. Invariants: first_ns <= last_ns;
- * either pod is set, and the sign is the pod's, or it is the node's.
+ * place is the node when of_node is set, else the pod, which place_ns is the namespace of.
  */
 struct ckpt_sign {
     struct tc_window_head head;
     struct tc_slice node;
     struct tc_slice ns;
     struct tc_slice pod;
+    struct tc_slice place_ns;
+    struct tc_slice place;
     struct tc_slice what;   /* reason or fault */
     struct tc_slice device; /* volume, disk, server or mount */
     struct tc_slice uid;    /* the producer's, of the first */
@@ -162,34 +162,37 @@ struct ckpt_disk {
     int64_t readonly_ns;
 };
 
+/* A pod that ended. */
+struct ckpt_ended {
+    struct tc_window_head head;
+    struct tc_slice ns;
+    struct tc_slice pod;
+    int64_t end_ns;
+};
+
 struct checkpoint_stall {
-    /* Knobs first: tc_param.offset. */
-    int64_t threshold_ns;
+    struct tc_detector_base base;
+    int64_t threshold_ns; /* knobs */
     int64_t window_ns;
     int64_t slow_write_ns;
-
-    struct tc_arena *scratch;
     struct tc_window signs; /* of nodes and of pods: chains by either */
     struct tc_window disks;
     struct tc_window writers;
     struct tc_window jobs;
     const struct tc_directory *directory;
-    struct tc_window ended; /* pods: ckpt_writer with end_ns */
+    struct tc_window ended;
     struct ckpt_stall *stalls;
     uint32_t stall_count;   /* entries in use lie below */
     uint64_t due;           /* the first writer whose age was not looked at */
     uint64_t newest;        /* the last one that began */
     int64_t newest_loop_ns; /* the last begin of one that the training waits for */
-    int64_t now_ns;
-    bool dirty; /* something came that may join a stall */
-    bool moved; /* something came that may end one */
-    uint64_t dropped;
-    uint64_t ignored;
+    bool dirty;             /* something came that may join a stall */
+    bool moved;             /* something came that may end one */
 };
 
-/* ---- checkpoint_stall_job.c ------------------------------------------------------------------ */
+/* ---- job.c ----------------------------------------------------------------------------------- */
 
-bool tc__ckpt_jobs_init(struct checkpoint_stall *st, struct tc_arena *arena);
+bool tc__ckpt_jobs_init(struct checkpoint_stall *st);
 TC_CHECKED tc_status tc__ckpt_on_step(struct checkpoint_stall *st, const struct tc_event *ev);
 /* A checkpoint ended, and no rank is said. */
 TC_CHECKED tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const struct tc_event *ev);
@@ -207,16 +210,16 @@ static inline bool tc__ckpt_same_step(int64_t a, int64_t b)
     return a < 0 || b < 0 || a == b;
 }
 
-/* ---- checkpoint_stall_sign.c ----------------------------------------------------------------- */
+/* ---- sign.c ---------------------------------------------------------------------------------- */
 
-bool tc__ckpt_signs_init(struct checkpoint_stall *st, struct tc_arena *arena);
+bool tc__ckpt_signs_init(struct checkpoint_stall *st);
 /* Takes in an event that may be about storage. */
 TC_CHECKED tc_status tc__ckpt_take_sign(struct checkpoint_stall *st, const struct tc_event *ev);
 /* Joins signs of each kind that none was joined of, the best for any of the writers. True when one
  * was found. */
 bool tc__ckpt_look(const struct checkpoint_stall *st, struct ckpt_stall *s);
 
-/* ---- checkpoint_stall_report.c --------------------------------------------------------------- */
+/* ---- report.c -------------------------------------------------------------------------------- */
 
 /* Keeps what is told of a sign. */
 void tc__ckpt_piece(struct ckpt_piece *out, const struct ckpt_sign *sign, bool same_pod);
@@ -231,7 +234,7 @@ static inline struct ckpt_writer *tc__ckpt_writer(const struct checkpoint_stall 
     return tc__window_at(&st->writers, s->writers[i]);
 }
 
-/* ---- checkpoint_stall_writer.c ---- */
+/* ---- writer.c -------------------------------------------------------------------------------- */
 
 /* An end of that step is the end of the writer's checkpoint. */
 bool tc__ckpt_ends(const struct ckpt_writer *w, int64_t step);

@@ -6,10 +6,6 @@
 #include <string.h>
 
 #define KEY(name) TC_LIT("tracecore.alert.checkpoint_stall." name)
-#define ATTRS_MAX 9
-#define EVIDENCE_MAX 8
-/* The fixed words of all strings together, with numbers and times. */
-#define WORDS_BYTES 4096
 
 static const struct {
     const char *kind; /* of the evidence, and the discriminator */
@@ -35,242 +31,159 @@ static enum ckpt_proof best_proof(const struct ckpt_stall *s)
     return (enum ckpt_proof)p;
 }
 
-static struct tc_slice text_of(const char *text, uint16_t len)
-{
-    return tc_slice_make(text, len);
-}
-
 /* Copies a string into a piece; what does not fit is cut. */
-static uint16_t put(char *to, size_t size, struct tc_slice from)
+static uint16_t copy_text(char *to, size_t size, struct tc_slice from)
 {
     struct tc_buf b = tc_buf_make(to, size);
     tc_buf_str(&b, tc__text_clip(from, size));
     return (uint16_t)b.len;
 }
 
-static void describe(struct tc_buf *b, const struct ckpt_sign *sign)
+static uint16_t describe(char *to, size_t size, const struct ckpt_sign *sign)
 {
+    struct tc_buf b = tc_buf_make(to, size);
     if (sign->proof == CKPT_WRITES) {
-        tc_buf_lit(b, "Writes to ");
-        tc_buf_str(b, sign->device.len > 0 ? sign->device : TC_LIT("a disk"));
-        tc_buf_lit(b, " on node ");
-        tc_buf_str(b, sign->node);
-        tc_buf_lit(b, " took ");
-        tc_buf_i64(b, sign->value);
-        tc_buf_lit(b, " ms on average");
-        return;
+        tc_format(&b, "Writes to {} on node {} took {} ms on average",
+                  tc_as_known(sign->device, "a disk"), sign->node, sign->value);
+    } else {
+        tc_format(&b, "{}{}{}{}{}", sign->what,
+                  tc_when(sign->device.len > 0, " of {}", sign->device),
+                  tc_when(sign->pod.len > 0, ", pod {}/{}", sign->ns, sign->pod),
+                  tc_when(sign->node.len > 0, ", node {}", sign->node),
+                  tc_when(sign->text.len > 0, ": {}", tc__text_clip(sign->text, CKPT_TEXT_MAX)));
     }
-    tc_buf_str(b, sign->what);
-    if (sign->device.len > 0) {
-        tc_buf_lit(b, " of ");
-        tc_buf_str(b, sign->device);
-    }
-    if (sign->pod.len > 0) {
-        tc_buf_lit(b, ", pod ");
-        tc_buf_str(b, sign->ns);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, sign->pod);
-    }
-    if (sign->node.len > 0) {
-        tc_buf_lit(b, ", node ");
-        tc_buf_str(b, sign->node);
-    }
-    if (sign->text.len > 0) {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, tc__text_clip(sign->text, CKPT_TEXT_MAX));
-    }
+    return (uint16_t)b.len;
 }
 
 void tc__ckpt_piece(struct ckpt_piece *out, const struct ckpt_sign *sign, bool same_pod)
 {
-    struct tc_buf b = tc_buf_make(out->text, sizeof out->text);
     out->known = true;
     out->same_pod = same_pod;
     out->first_ns = sign->first_ns;
     out->raw = sign->raw;
     out->value = sign->value;
-    out->what_len = put(out->what, sizeof out->what, sign->what);
-    out->node_len = put(out->node, sizeof out->node, sign->node);
-    out->device_len = put(out->device, sizeof out->device, sign->device);
-    describe(&b, sign);
-    out->text_len = (uint16_t)b.len;
-    b = tc_buf_make(out->uid, sizeof out->uid);
+    out->what_len = copy_text(out->what, sizeof out->what, sign->what);
+    out->node_len = copy_text(out->node, sizeof out->node, sign->node);
+    out->device_len = copy_text(out->device, sizeof out->device, sign->device);
+    out->text_len = describe(out->text, sizeof out->text, sign);
+    struct tc_buf b = tc_buf_make(out->uid, sizeof out->uid);
     if (sign->uid.len > 0) {
         tc_buf_str(&b, sign->uid);
     } else {
-        tc_buf_str(&b, sign->what);
-        tc_buf_char(&b, ':');
-        tc_buf_time(&b, sign->first_ns);
-        tc_buf_char(&b, ':');
-        tc_buf_str(&b, tc__text_clip(sign->node, TC_SCOPE_TEXT_MAX / 2));
+        tc_format(&b, "{}:{}:{}", sign->what, tc_as_time(sign->first_ns),
+                  tc__text_clip(sign->node, TC_SCOPE_TEXT_MAX / 2));
     }
     out->uid_len = (uint16_t)b.len;
 }
 
-/* "Checkpoint of step 1200 of job llm-7" */
-static void put_checkpoint(struct tc_buf *b, const struct ckpt_writer *w)
+static struct tc_slice device_of(const struct ckpt_piece *p)
 {
-    tc_buf_lit(b, "Checkpoint");
-    if (w->step >= 0) {
-        tc_buf_lit(b, " of step ");
-        tc_buf_i64(b, w->step);
-    }
+    return tc_slice_make(p->device, p->device_len);
+}
+
+/* The node that the best sign is of, else the writer's. */
+static struct tc_slice node_of(const struct ckpt_stall *s, const struct ckpt_writer *first)
+{
+    const struct ckpt_piece *p = &s->pieces[best_proof(s)];
+    return p->node_len > 0 ? tc_slice_make(p->node, p->node_len) : first->node;
+}
+
+/* "Checkpoint of step 1200 of job llm-7" */
+static void write_checkpoint(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct ckpt_writer *w = arg->object;
+    tc_format(b, "Checkpoint{}", tc_when(w->step >= 0, " of step {}", w->step));
     if (w->job.len > 0) {
-        tc_buf_lit(b, " of job ");
-        tc_buf_str(b, w->job);
+        tc_format(b, " of job {}", w->job);
     } else if (w->pod.len > 0) {
-        tc_buf_lit(b, " of pod ");
-        tc_buf_str(b, w->ns);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, w->pod);
+        tc_format(b, " of pod {}/{}", w->ns, w->pod);
     } else {
-        tc_buf_lit(b, " on node ");
-        tc_buf_str(b, w->node);
+        tc_format(b, " on node {}", w->node);
     }
 }
 
-static void put_why(struct tc_buf *b, const struct ckpt_stall *s)
+static struct tc_arg checkpoint(const struct ckpt_writer *w)
 {
+    return tc_as_written(write_checkpoint, w);
+}
+
+static void write_why(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct ckpt_stall *s = arg->object;
     enum ckpt_proof proof = best_proof(s);
     const struct ckpt_piece *p = &s->pieces[proof];
-    struct tc_slice device = text_of(p->device, p->device_len);
+    struct tc_slice device = device_of(p);
     switch (proof) {
     case CKPT_K8S:
-        tc_buf_lit(b, "volume ");
-        tc_buf_str(b, device.len > 0 ? device : TC_LIT("(name unknown)"));
-        tc_buf_lit(b, " could not be mounted");
+        tc_format(b, "volume {} could not be mounted", tc_as_known(device, "(name unknown)"));
         break;
     case CKPT_KERNEL:
-        tc_buf_str(b, text_of(p->what, p->what_len));
-        if (device.len > 0) {
-            tc_buf_lit(b, " of ");
-            tc_buf_str(b, device);
-        }
+        tc_format(b, "{}{}", tc_slice_make(p->what, p->what_len),
+                  tc_when(device.len > 0, " of {}", device));
         break;
     case CKPT_WRITES:
     case CKPT_PROOFS:
-        tc_buf_lit(b, "writes to ");
-        tc_buf_str(b, device.len > 0 ? device : TC_LIT("a disk"));
-        tc_buf_lit(b, " take ");
-        tc_buf_i64(b, p->value);
-        tc_buf_lit(b, " ms");
+        tc_format(b, "writes to {} take {} ms", tc_as_known(device, "a disk"), p->value);
         break;
     }
-    if (p->node_len > 0) {
-        tc_buf_lit(b, " on node ");
-        tc_buf_str(b, text_of(p->node, p->node_len));
-    }
+    tc_format(b, "{}",
+              tc_when(p->node_len > 0, " on node {}", tc_slice_make(p->node, p->node_len)));
 }
 
 static struct tc_slice headline(struct tc_draft *d, const struct ckpt_stall *s,
                                 const struct ckpt_writer *first, const struct ckpt_over *over)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    put_checkpoint(b, first);
+    static const char *const ends[] = {
+        [CKPT_ENDED] = "ended",
+        [CKPT_NEXT] = "was followed by the next one",
+        [CKPT_POD_GONE] = "is over, its pod ended",
+    };
+    struct tc_arg lasted = tc_as_duration(s->told_ns);
     if (over != NULL) {
-        switch (over->why) {
-        case CKPT_ENDED:
-            tc_buf_lit(b, " ended after ");
-            break;
-        case CKPT_NEXT:
-            tc_buf_lit(b, " was followed by the next one after ");
-            break;
-        case CKPT_POD_GONE:
-            tc_buf_lit(b, " is over, its pod ended after ");
-            break;
-        }
-        tc_buf_duration(b, s->told_ns);
-        return tc_buf_since(b, start);
-    }
-    if (s->failed) {
-        tc_buf_lit(b, " failed");
-        if (s->told_ns > 0) {
-            tc_buf_lit(b, " after ");
-            tc_buf_duration(b, s->told_ns);
-        }
-    } else {
-        tc_buf_lit(b, " has not ended for ");
-        tc_buf_duration(b, s->told_ns);
+        return tc__draft_format(d, "{} {} after {}", checkpoint(first), ends[over->why], lasted);
     }
     uint32_t writers = s->writer_count + s->more;
-    if (writers > 1) {
-        tc_buf_lit(b, " on ");
-        tc_buf_u64(b, writers);
-        tc_buf_str(b, first->rank >= 0 ? TC_LIT(" ranks") : TC_LIT(" pods"));
-    } else if (first->rank >= 0) {
-        tc_buf_lit(b, " on rank ");
-        tc_buf_i64(b, first->rank);
-    }
-    tc_buf_lit(b, ": ");
-    put_why(b, s);
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d, "{}{}{}{}: {}", checkpoint(first), s->failed ? " failed" : " has not ended",
+        tc_when(!s->failed || s->told_ns > 0, " {} {}", s->failed ? "after" : "for", lasted),
+        writers > 1 ? tc_when(true, " on {} {}", writers, first->rank >= 0 ? "ranks" : "pods")
+                    : tc_when(first->rank >= 0, " on rank {}", first->rank),
+        tc_as_written(write_why, s));
 }
 
 static struct tc_slice remediation(struct tc_draft *d, const struct ckpt_stall *s,
                                    const struct ckpt_writer *first)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    enum ckpt_proof proof = best_proof(s);
-    const struct ckpt_piece *p = &s->pieces[proof];
-    struct tc_slice node = p->node_len > 0 ? text_of(p->node, p->node_len) : first->node;
-    tc_buf_lit(b, "On node ");
-    tc_buf_str(b, node.len > 0 ? node : TC_LIT("(name unknown)"));
-    tc_buf_lit(b, ": ");
-    tc_buf_str(b, tc_slice_cstr(PROOFS[proof].action));
-    tc_buf_lit(b, ". Keep the last complete checkpoint; if this one does not go on, restart from "
-                  "that.");
-    if (s->partial) {
-        tc_buf_lit(b, " Steps go on: it is written beside the training, or its end was lost.");
-    }
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d,
+        "On node {}: {}. Keep the last complete checkpoint; if this one does not go on, restart "
+        "from that.{}",
+        tc_as_known(node_of(s, first), "(name unknown)"), PROOFS[best_proof(s)].action,
+        s->partial ? " Steps go on: it is written beside the training, or its end was lost." : "");
 }
 
-static void put_begin(struct tc_draft *d, const struct ckpt_writer *w, const struct ckpt_over *over)
+/* That it began, or what it came to. */
+static void put_checkpoint(struct tc_draft *d, const struct ckpt_writer *w,
+                           const struct ckpt_over *over)
 {
-    struct tc_buf *b = &d->text;
+    static const char *const ends[] = {
+        [CKPT_ENDED] = "ended",
+        [CKPT_NEXT] = "the next one took its place",
+        [CKPT_POD_GONE] = "failed",
+    };
     struct tc_evidence e = {.kind = TC_LIT("checkpoint"),
                             .uid = over == NULL ? w->uid : TC_EMPTY,
                             .time_ns = over == NULL ? w->begin_ns : over->time_ns,
                             .raw = over == NULL ? w->raw : over->raw};
-    size_t start = b->len;
     if (e.uid.len == 0) {
-        tc_buf_lit(b, "checkpoint:");
-        tc_buf_str(b, w->job.len > 0 ? w->job : (w->pod.len > 0 ? w->pod : w->node));
-        tc_buf_char(b, ':');
-        tc_buf_i64(b, w->step);
-        tc_buf_char(b, ':');
-        tc_buf_i64(b, w->rank);
-        tc_buf_char(b, ':');
-        tc_buf_time(b, e.time_ns);
-        e.uid = tc_buf_since(b, start);
-        start = b->len;
+        e.uid = tc__draft_format(d, "checkpoint:{}:{}:{}:{}",
+                                 w->job.len > 0 ? w->job : (w->pod.len > 0 ? w->pod : w->node),
+                                 w->step, w->rank, tc_as_time(e.time_ns));
     }
-    put_checkpoint(b, w);
-    if (w->rank >= 0) {
-        tc_buf_lit(b, ", rank ");
-        tc_buf_i64(b, w->rank);
-    }
-    if (over == NULL) {
-        tc_buf_lit(b, ": began");
-    } else {
-        tc_buf_str(b, over->why == CKPT_ENDED  ? TC_LIT(": ended")
-                      : over->why == CKPT_NEXT ? TC_LIT(": the next one took its place")
-                                               : TC_LIT(": failed"));
-    }
-    if (w->path.len > 0) {
-        tc_buf_lit(b, ", ");
-        tc_buf_str(b, w->path);
-    }
-    e.description = tc_buf_since(b, start);
+    e.description = tc__draft_format(
+        d, "{}{}: {}{}", checkpoint(w), tc_when(w->rank >= 0, ", rank {}", w->rank),
+        over == NULL ? "began" : ends[over->why], tc_when(w->path.len > 0, ", {}", w->path));
     tc__draft_evidence(d, e);
-}
-
-static void put_failure(struct tc_draft *d, const struct ckpt_writer *w)
-{
-    struct ckpt_over over = {.time_ns = w->end_ns, .raw = w->end_raw, .why = CKPT_POD_GONE};
-    put_begin(d, w, &over);
 }
 
 static void put_pieces(struct tc_draft *d, const struct ckpt_stall *s)
@@ -280,8 +193,8 @@ static void put_pieces(struct tc_draft *d, const struct ckpt_stall *s)
         if (piece->known) {
             tc__draft_evidence(d, (struct tc_evidence){
                                       .kind = tc_slice_cstr(PROOFS[p].kind),
-                                      .uid = text_of(piece->uid, piece->uid_len),
-                                      .description = text_of(piece->text, piece->text_len),
+                                      .uid = tc_slice_make(piece->uid, piece->uid_len),
+                                      .description = tc_slice_make(piece->text, piece->text_len),
                                       .time_ns = piece->first_ns,
                                       .raw = piece->raw,
                                   });
@@ -289,13 +202,12 @@ static void put_pieces(struct tc_draft *d, const struct ckpt_stall *s)
     }
 }
 
-/* The ranks of the writers, ascending, each once. NULL when scratch is full. */
-static const int32_t *list_ranks(const struct checkpoint_stall *st, const struct ckpt_stall *s,
-                                 size_t *out_count)
+/* The ranks of the writers, ascending, each once; returns how many. */
+static size_t list_ranks(const struct checkpoint_stall *st, const struct ckpt_stall *s,
+                         int32_t ranks[CKPT_WRITERS_MAX])
 {
-    int32_t *ranks = tc_new(st->scratch, int32_t, CKPT_WRITERS_MAX);
     size_t n = 0;
-    for (uint32_t i = 0; i < s->writer_count && ranks != NULL; i++) {
+    for (uint32_t i = 0; i < s->writer_count; i++) {
         const struct ckpt_writer *w = tc__ckpt_writer(st, s, i);
         if (w == NULL || w->rank < 0) {
             continue;
@@ -311,14 +223,12 @@ static const int32_t *list_ranks(const struct checkpoint_stall *st, const struct
         ranks[at] = w->rank;
         n++;
     }
-    *out_count = n;
-    return ranks;
+    return n;
 }
 
 static struct tc_scope scope_of(const struct checkpoint_stall *st, const struct ckpt_stall *s,
                                 const struct ckpt_writer *first)
 {
-    const struct ckpt_piece *p = &s->pieces[best_proof(s)];
     struct tc_scope scope = TC_SCOPE_NONE;
     bool one_pod = s->more == 0;
     for (uint32_t i = 1; i < s->writer_count && one_pod; i++) {
@@ -326,7 +236,7 @@ static struct tc_scope scope_of(const struct checkpoint_stall *st, const struct 
         one_pod = w != NULL && tc_slice_eq(w->pod, first->pod) && tc_slice_eq(w->ns, first->ns);
     }
     scope.job = first->job;
-    scope.node = p->node_len > 0 ? text_of(p->node, p->node_len) : first->node;
+    scope.node = node_of(s, first);
     if (one_pod) {
         scope.ns = first->ns;
         scope.pod = first->pod;
@@ -339,21 +249,10 @@ static struct tc_scope scope_of(const struct checkpoint_stall *st, const struct 
 
 static struct tc_slice make_key(struct tc_draft *d, const struct ckpt_writer *w)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_str(b, w->job);
-    if (w->job.len == 0) {
-        tc_buf_str(b, w->ns);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, w->pod.len > 0 ? w->pod : w->node);
-    }
-    tc_buf_char(b, '|');
-    if (w->step >= 0) {
-        tc_buf_i64(b, w->step);
-    } else {
-        tc_buf_time(b, w->begin_ns);
-    }
-    return tc_buf_since(b, start);
+    struct tc_arg which = w->step >= 0 ? TC_ARG(w->step) : tc_as_time(w->begin_ns);
+    return w->job.len > 0
+               ? tc__draft_format(d, "{}|{}", w->job, which)
+               : tc__draft_format(d, "{}/{}|{}", w->ns, w->pod.len > 0 ? w->pod : w->node, which);
 }
 
 static void put_attrs(struct tc_draft *d, const struct ckpt_stall *s,
@@ -370,18 +269,16 @@ static void put_attrs(struct tc_draft *d, const struct ckpt_stall *s,
     }
     tc__draft_attr_text(d, KEY("path"), first->path);
     if (k8s->known) {
-        tc__draft_attr_text(d, KEY("volume"), text_of(k8s->device, k8s->device_len));
+        tc__draft_attr_text(d, KEY("volume"), device_of(k8s));
     }
     if (proof != CKPT_K8S) {
-        tc__draft_attr_text(d, KEY("device"), text_of(p->device, p->device_len));
+        tc__draft_attr_text(d, KEY("device"), device_of(p));
     }
     if (proof == CKPT_WRITES) {
         tc__draft_attr_int(d, KEY("write_ms"), p->value);
     }
     if (rank_count > 0) {
-        tc__draft_attr(
-            d, (struct tc_attr){
-                   .key = KEY("ranks"), .type = TC_ATTR_INTS, .ints = ranks, .count = rank_count});
+        tc__draft_attr_ints(d, KEY("ranks"), ranks, rank_count);
     }
 }
 
@@ -390,14 +287,10 @@ tc_status tc__ckpt_report(const struct checkpoint_stall *st, const struct ckpt_s
 {
     const struct ckpt_writer *first = tc__ckpt_writer(st, s, 0);
     const struct ckpt_writer *joined = tc__window_at(&st->writers, s->pieces[best_proof(s)].writer);
-    size_t rank_count = 0;
-    const int32_t *ranks = list_ranks(st, s, &rank_count);
-    /* Every string is bounded: names by TC_SCOPE_TEXT_MAX, the rest when it was kept. */
-    size_t names = first->job.len + first->ns.len + first->pod.len + first->node.len +
-                   first->path.len + 4 * TC_SCOPE_TEXT_MAX;
+    int32_t ranks[CKPT_WRITERS_MAX];
+    size_t rank_count = list_ranks(st, s, ranks);
     struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_checkpoint_stall, st->scratch, WORDS_BYTES + 8 * names,
-                    ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_checkpoint_stall, st->base.scratch);
     struct tc_finding *f = &d.finding;
     f->key = make_key(&d, first);
     f->resolved = over != NULL;
@@ -411,19 +304,17 @@ tc_status tc__ckpt_report(const struct checkpoint_stall *st, const struct ckpt_s
     f->last_ns = over != NULL ? over->time_ns : first->begin_ns + s->told_ns;
     f->scope = scope_of(st, s, first);
     put_attrs(&d, s, first, ranks, rank_count);
-    put_begin(&d, first, NULL);
+    put_checkpoint(&d, first, NULL);
     if (joined != NULL && joined != first) {
-        put_begin(&d, joined, NULL);
+        put_checkpoint(&d, joined, NULL);
     }
     put_pieces(&d, s);
     if (first->failed) {
-        put_failure(&d, first);
+        put_checkpoint(&d, first,
+                       &(struct ckpt_over){CKPT_POD_GONE, first->end_ns, first->end_raw});
     }
     if (over != NULL && over->raw.length > 0) {
-        put_begin(&d, first, over);
-    }
-    if (ranks == NULL) {
-        d.full = true;
+        put_checkpoint(&d, first, over);
     }
     tc__draft_sort(&d);
     return tc__draft_emit(&d, out);

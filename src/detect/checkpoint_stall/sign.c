@@ -16,78 +16,46 @@
 
 #define OK TC_LIT("_ok")
 
-enum { SEED_NODE = 1, SEED_POD = 2, SEED_DISK = 3 };
-
-static const size_t SIGN_TEXTS[] = {
-    offsetof(struct ckpt_sign, node),   offsetof(struct ckpt_sign, ns),
-    offsetof(struct ckpt_sign, pod),    offsetof(struct ckpt_sign, what),
-    offsetof(struct ckpt_sign, device), offsetof(struct ckpt_sign, uid),
-    offsetof(struct ckpt_sign, text),
+static const struct tc_record_type SIGN = {
+    .size = sizeof(struct ckpt_sign),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct ckpt_sign, node), TC_TEXT(struct ckpt_sign, ns),
+              TC_TEXT(struct ckpt_sign, pod), TC_TEXT(struct ckpt_sign, place_ns),
+              TC_TEXT(struct ckpt_sign, place), TC_TEXT(struct ckpt_sign, what),
+              TC_TEXT(struct ckpt_sign, device), TC_TEXT(struct ckpt_sign, uid),
+              TC_TEXT(struct ckpt_sign, text)},
+    .keys = {{TC_FIELD(struct ckpt_sign, of_node), TC_FIELD(struct ckpt_sign, place_ns),
+              TC_FIELD(struct ckpt_sign, place), TC_FIELD(struct ckpt_sign, proof),
+              TC_FIELD(struct ckpt_sign, what), TC_FIELD(struct ckpt_sign, device)}},
+    .chain = {TC_FIELD(struct ckpt_sign, of_node), TC_FIELD(struct ckpt_sign, place_ns),
+              TC_FIELD(struct ckpt_sign, place)},
 };
-static const size_t DISK_TEXTS[] = {offsetof(struct ckpt_disk, node),
-                                    offsetof(struct ckpt_disk, device)};
+static const struct tc_record_type DISK = {
+    .size = sizeof(struct ckpt_disk),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct ckpt_disk, node), TC_TEXT(struct ckpt_disk, device)},
+    .keys = {{TC_FIELD(struct ckpt_disk, node), TC_FIELD(struct ckpt_disk, device)}},
+};
 
-bool tc__ckpt_signs_init(struct checkpoint_stall *st, struct tc_arena *arena)
+bool tc__ckpt_signs_init(struct checkpoint_stall *st)
 {
-    return tc__window_init(&st->signs, arena, SIGN_RING_BYTES,
-                           SIGN_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_sign), 1), 1,
-                           true) &&
-           tc__window_init(&st->disks, arena, DISK_RING_BYTES,
-                           DISK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct ckpt_disk), 1), 1,
-                           false);
-}
-
-static bool same_place(const void *record, const void *key)
-{
-    const struct ckpt_sign *a = record;
-    const struct ckpt_sign *b = key;
-    if (a->of_node != b->of_node) {
-        return false;
-    }
-    return a->of_node ? tc_slice_eq(a->node, b->node)
-                      : tc_slice_eq(a->ns, b->ns) && tc_slice_eq(a->pod, b->pod);
-}
-
-static bool same_sign(const void *record, const void *key)
-{
-    const struct ckpt_sign *a = record;
-    const struct ckpt_sign *b = key;
-    return a->proof == b->proof && tc_slice_eq(a->what, b->what) &&
-           tc_slice_eq(a->device, b->device) && same_place(a, b);
-}
-
-static uint64_t place_hash(const struct ckpt_sign *s)
-{
-    return s->of_node ? tc_slice_hash(s->node, SEED_NODE)
-                      : tc_slice_hash(s->pod, tc_slice_hash(s->ns, SEED_POD));
+    return tc__window_open(&st->signs, &st->base, &SIGN, SIGN_RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__window_open(&st->disks, &st->base, &DISK, DISK_RING_BYTES, TC_KEPT_ALWAYS);
 }
 
 static tc_status keep(struct checkpoint_stall *st, const struct ckpt_sign *sign)
 {
-    struct tc_window *w = &st->signs;
-    uint64_t chain = place_hash(sign);
-    uint64_t hash = tc_hash_mix(chain, tc_slice_hash(sign->what, (uint64_t)sign->proof));
-    hash = tc_slice_hash(sign->device, hash);
-    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_sign, sign);
-    struct ckpt_sign *known = place.record;
+    struct ckpt_sign *known = tc__window_get(&st->signs, sign);
     bool near = known != NULL && known->cleared_ns == TC_TIME_NONE &&
                 sign->first_ns - st->window_ns <= known->last_ns;
     if (near) {
         known->last_ns = sign->last_ns > known->last_ns ? sign->last_ns : known->last_ns;
         known->value = sign->value > known->value ? sign->value : known->value;
-        known->head.seen_ns = st->now_ns;
+        known->head.seen_ns = st->base.now_ns;
         return TC_OK;
     }
-    struct tc_window_place front = tc__window_find(w, &w->chains, chain, same_place, sign);
-    struct ckpt_sign *kept = tc__window_push(w, st->scratch, sign, sizeof *sign, SIGN_TEXTS,
-                                             TC_COUNT(SIGN_TEXTS), st->now_ns);
-    if (kept == NULL) {
-        return TC_E_NOMEM;
-    }
-    tc__window_put(w, &w->index, place, kept);
-    tc__window_chain(w, front, kept);
     st->dirty = true;
-    return TC_OK;
+    return tc__window_add(&st->signs, sign, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
 /* The name behind `for volume "`, or the first of `unmounted volumes=[`. */
@@ -144,6 +112,8 @@ static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev
         .node = ev->scope.node,
         .ns = ev->scope.ns,
         .pod = ev->scope.pod,
+        .place_ns = ev->scope.ns,
+        .place = ev->scope.pod,
         .what = ev->k8s.reason,
         .device = volume_of(ev->k8s.message),
         .uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX),
@@ -158,13 +128,15 @@ static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev
         sign.device = TC_EMPTY;
     }
     if (sign.node.len == 0 && sign.pod.len == 0) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     if (sign.pod.len > 0) {
         TC_TRY(keep(st, &sign));
     }
     sign.of_node = true;
+    sign.place_ns = TC_EMPTY;
+    sign.place = sign.node;
     return sign.node.len > 0 ? keep(st, &sign) : TC_OK;
 }
 
@@ -172,15 +144,14 @@ static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev
 static void clear_signs(struct checkpoint_stall *st, const struct tc_event *ev)
 {
     struct tc_slice family = tc_slice_head(ev->fault.fault, ev->fault.fault.len - OK.len + 1);
-    struct ckpt_sign key = {.node = ev->scope.node, .of_node = true};
-    struct ckpt_sign *s =
-        tc__window_find(&st->signs, &st->signs.chains, place_hash(&key), same_place, &key).record;
+    struct ckpt_sign key = {.place = ev->scope.node, .of_node = true};
+    struct ckpt_sign *s = tc__window_newest(&st->signs, &key);
     for (unsigned i = 0; s != NULL && i < CKPT_SIGNS_VISITED_MAX; i++) {
         if (s->cleared_ns == TC_TIME_NONE && tc_slice_starts(s->what, family) &&
             tc_slice_eq(s->device, ev->fault.device) && s->first_ns <= ev->time_ns) {
             s->cleared_ns = ev->time_ns;
         }
-        s = tc__window_at(&st->signs, s->head.older);
+        s = tc__window_older(&st->signs, s);
     }
 }
 
@@ -196,7 +167,7 @@ static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event 
 {
     if (ev->scope.node.len == 0 || ev->fault.device.len > TC_SCOPE_TEXT_MAX ||
         ev->fault.fault.len > CKPT_TEXT_MAX) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     if (tc_slice_ends(ev->fault.fault, OK)) {
@@ -208,6 +179,7 @@ static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event 
     }
     struct ckpt_sign sign = {
         .node = ev->scope.node,
+        .place = ev->scope.node,
         .what = ev->fault.fault,
         .device = ev->fault.device,
         .uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX),
@@ -222,16 +194,8 @@ static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event 
     return keep(st, &sign);
 }
 
-static bool same_disk(const void *record, const void *key)
-{
-    const struct ckpt_disk *a = record;
-    const struct ckpt_disk *b = key;
-    return tc_slice_eq(a->node, b->node) && tc_slice_eq(a->device, b->device);
-}
-
 static struct ckpt_disk *disk_of(struct checkpoint_stall *st, const struct tc_event *ev)
 {
-    struct tc_window *w = &st->disks;
     struct ckpt_disk key = {
         .node = ev->scope.node,
         .device = ev->metric.device,
@@ -240,17 +204,7 @@ static struct ckpt_disk *disk_of(struct checkpoint_stall *st, const struct tc_ev
         .base_ns = TC_TIME_NONE,
         .readonly_ns = TC_TIME_NONE,
     };
-    uint64_t hash = tc_slice_hash(key.device, tc_slice_hash(key.node, SEED_DISK));
-    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_disk, &key);
-    if (place.record != NULL) {
-        return place.record;
-    }
-    struct ckpt_disk *kept = tc__window_push(w, st->scratch, &key, sizeof key, DISK_TEXTS,
-                                             TC_COUNT(DISK_TEXTS), st->now_ns);
-    if (kept != NULL) {
-        tc__window_put(w, &w->index, place, kept);
-    }
-    return kept;
+    return tc__window_get_or_add(&st->disks, &key, st->base.now_ns);
 }
 
 static tc_status keep_metric(struct checkpoint_stall *st, const struct tc_event *ev,
@@ -260,6 +214,7 @@ static tc_status keep_metric(struct checkpoint_stall *st, const struct tc_event 
     bool mount = ev->metric.metric == TC_METRIC_FS_READONLY;
     struct ckpt_sign sign = {
         .node = ev->scope.node,
+        .place = ev->scope.node,
         .what = what,
         .device = ev->metric.device,
         .proof = mount ? CKPT_KERNEL : CKPT_WRITES,
@@ -315,14 +270,14 @@ static tc_status take_metric(struct checkpoint_stall *st, const struct tc_event 
         return TC_OK;
     }
     if (ev->scope.node.len == 0 || ev->metric.device.len > TC_SCOPE_TEXT_MAX) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     struct ckpt_disk *d = disk_of(st, ev);
     if (d == NULL) {
         return TC_E_NOMEM;
     }
-    d->head.seen_ns = st->now_ns;
+    d->head.seen_ns = st->base.now_ns;
     if (metric == TC_METRIC_FS_READONLY) {
         /* Many mounts are meant to be read-only: that one became so is the sign. */
         bool became = d->readonly_ns != TC_TIME_NONE && d->readonly < 1 && ev->metric.value >= 1;
@@ -369,8 +324,7 @@ static const struct ckpt_sign *best_of(const struct checkpoint_stall *st,
                                        int64_t from_ns, int64_t to_ns, bool *io_left_out)
 {
     const struct ckpt_sign *best = NULL;
-    const struct ckpt_sign *s =
-        tc__window_find(&st->signs, &st->signs.chains, place_hash(key), same_place, key).record;
+    const struct ckpt_sign *s = tc__window_newest(&st->signs, key);
     unsigned visited = 0;
     for (; s != NULL && visited < CKPT_SIGNS_VISITED_MAX; visited++) {
         if (s->proof == key->proof && s->cleared_ns == TC_TIME_NONE && s->last_ns >= from_ns &&
@@ -378,7 +332,7 @@ static const struct ckpt_sign *best_of(const struct checkpoint_stall *st,
             (best == NULL || s->first_ns < best->first_ns)) {
             best = s;
         }
-        s = tc__window_at(&st->signs, s->head.older);
+        s = tc__window_older(&st->signs, s);
     }
     *io_left_out = *io_left_out || s != NULL;
     return best;
@@ -393,12 +347,12 @@ static const struct ckpt_sign *find_sign(const struct checkpoint_stall *st,
     const struct ckpt_sign *found = NULL;
     *out_pod = false;
     if (w->pod.len > 0) {
-        struct ckpt_sign key = {.ns = w->ns, .pod = w->pod, .proof = proof};
+        struct ckpt_sign key = {.place_ns = w->ns, .place = w->pod, .proof = proof};
         found = best_of(st, &key, w, from_ns, to_ns, io_left_out);
         *out_pod = found != NULL;
     }
     if (found == NULL && w->node.len > 0) {
-        struct ckpt_sign key = {.node = w->node, .of_node = true, .proof = proof};
+        struct ckpt_sign key = {.place = w->node, .of_node = true, .proof = proof};
         found = best_of(st, &key, w, from_ns, to_ns, io_left_out);
     }
     return found;
@@ -417,7 +371,7 @@ bool tc__ckpt_look(const struct checkpoint_stall *st, struct ckpt_stall *s)
                 continue;
             }
             bool pod = false;
-            int64_t to_ns = w->failed ? w->end_ns + st->window_ns : st->now_ns;
+            int64_t to_ns = w->failed ? w->end_ns + st->window_ns : st->base.now_ns;
             const struct ckpt_sign *sign =
                 find_sign(st, w, (enum ckpt_proof)p, w->begin_ns - st->window_ns, to_ns, &pod,
                           &s->incomplete);

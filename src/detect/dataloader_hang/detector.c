@@ -216,10 +216,9 @@ static tc_status say(struct state *st, struct dl_pod **io, const struct tc_sink 
 {
     struct dl_pod *pod = *io;
     if (pod->key.len == 0) {
+        char key[DL_KEY_MAX];
         struct dl_pod next = *pod;
-        if (!tc__dl_key(&next, st->scratch)) {
-            return TC_E_NOMEM;
-        }
+        next.key = tc__dl_key(pod, key);
         pod = put_pod(st, &next, pod->head.pos);
         if (pod == NULL) {
             return TC_E_NOMEM;

@@ -23,6 +23,8 @@
 /* What is quoted lives in the record itself, so that a storm of errors is kept in place. */
 #define DL_WORD_MAX 63
 #define DL_QUOTE_MAX 159
+/* The names of a pod and a time; without a pod, its uid is made of two names. */
+#define DL_KEY_MAX (4 * TC_SCOPE_TEXT_MAX + 128)
 
 struct dl_word {
     uint8_t len;
@@ -243,8 +245,8 @@ int64_t tc__dl_next_look(const struct dl_pod *pod, const struct dl_job *job,
                          const struct dl_node *node, const struct dl_limits *limits,
                          int64_t now_ns);
 
-/* Sets the key of an incident, in arena. False when that is full. */
-bool tc__dl_key(struct dl_pod *pod, struct tc_arena *arena);
+/* The key of the pod's incident, in text. */
+struct tc_slice tc__dl_key(const struct dl_pod *pod, char text[DL_KEY_MAX]);
 /* Emits the finding of pod->incident; as resolved when its end is known. */
 TC_CHECKED tc_status tc__dl_report(const struct dl_pod *pod, bool incomplete,
                                    struct tc_arena *scratch, const struct tc_sink *out);

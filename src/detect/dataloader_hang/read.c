@@ -51,13 +51,7 @@ static struct tc_slice rank_name(const struct tc_scope *scope, struct tc_arena *
     size_t len = scope->node.len + scope->job.len + 32;
     char *text = tc_new(arena, char, len);
     struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : len);
-    tc_buf_lit(&b, "rank ");
-    tc_buf_i64(&b, scope->rank);
-    tc_buf_lit(&b, " of ");
-    tc_buf_str(&b, scope->job);
-    tc_buf_lit(&b, " on ");
-    tc_buf_str(&b, scope->node);
-    return tc_buf_slice(&b);
+    return tc_format(&b, "rank {} of {} on {}", scope->rank, scope->job, scope->node);
 }
 
 bool tc__dl_read_names(const struct tc_scope *s, struct tc_arena *arena, struct dl_names *out)

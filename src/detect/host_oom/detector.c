@@ -29,63 +29,52 @@
 #define ARENA_BYTES ((size_t)16 << 20)
 
 struct state {
+    struct tc_detector_base base;
     int64_t window_ns; /* knob */
-    struct tc_arena *scratch;
     struct tc_window kills;
     struct tc_window pods;
     struct tc_window processes;
     uint64_t *news; /* positions of pods that have some, in a circle */
     size_t news_first;
     size_t news_count;
-    int64_t now_ns;
-    uint64_t late;
-    uint64_t ignored;
 };
 
-static const size_t KILL_TEXTS[] = {
-    offsetof(struct oom_kill, node),   offsetof(struct oom_kill, pod_uid),
-    offsetof(struct oom_kill, pod_ns), offsetof(struct oom_kill, pod_name),
-    offsetof(struct oom_kill, job),    offsetof(struct oom_kill, container_id),
+/* Without a pid, kills are told apart by whom they hit. */
+enum { BY_PID, BY_POD };
+
+static const struct tc_record_type KILL = {
+    .size = sizeof(struct oom_kill),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct oom_kill, node), TC_TEXT(struct oom_kill, pod_uid),
+              TC_TEXT(struct oom_kill, pod_ns), TC_TEXT(struct oom_kill, pod_name),
+              TC_TEXT(struct oom_kill, job), TC_TEXT(struct oom_kill, container_id)},
+    .keys = {[BY_PID] = {TC_FIELD(struct oom_kill, node), TC_FIELD(struct oom_kill, pid)},
+             [BY_POD] = {TC_FIELD(struct oom_kill, node), TC_FIELD(struct oom_kill, pod_uid),
+                         TC_FIELD(struct oom_kill, container_id)}},
+    .chain = {TC_FIELD(struct oom_kill, node)},
 };
-static const size_t POD_TEXTS[] = {
-    offsetof(struct oom_pod, node), offsetof(struct oom_pod, ns),
-    offsetof(struct oom_pod, name), offsetof(struct oom_pod, uid),
-    offsetof(struct oom_pod, job),  offsetof(struct oom_pod, container_id),
-    offsetof(struct oom_pod, key),
+/* What tc__window_pod_put makes lead to a pod. */
+static const struct tc_record_type POD = {
+    .size = sizeof(struct oom_pod),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct oom_pod, node), TC_TEXT(struct oom_pod, ns),
+              TC_TEXT(struct oom_pod, name), TC_TEXT(struct oom_pod, uid),
+              TC_TEXT(struct oom_pod, job), TC_TEXT(struct oom_pod, container_id),
+              TC_TEXT(struct oom_pod, key)},
+    .keys = {{TC_FIELD(struct oom_pod, uid)},
+             {TC_FIELD(struct oom_pod, node), TC_FIELD(struct oom_pod, ns),
+              TC_FIELD(struct oom_pod, name)},
+             {TC_FIELD(struct oom_pod, ns), TC_FIELD(struct oom_pod, name)}},
+    .chain = {TC_FIELD(struct oom_pod, node)},
 };
-static const size_t PROCESS_TEXTS[] = {
-    offsetof(struct oom_process, node), offsetof(struct oom_process, ns),
-    offsetof(struct oom_process, pod),  offsetof(struct oom_process, pod_uid),
-    offsetof(struct oom_process, job),
+static const struct tc_record_type PROCESS = {
+    .size = sizeof(struct oom_process),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct oom_process, node), TC_TEXT(struct oom_process, ns),
+              TC_TEXT(struct oom_process, pod), TC_TEXT(struct oom_process, pod_uid),
+              TC_TEXT(struct oom_process, job)},
+    .keys = {{TC_FIELD(struct oom_process, node), TC_FIELD(struct oom_process, pid)}},
 };
-
-static bool same_kill(const void *record, const void *key)
-{
-    const struct oom_kill *a = record;
-    const struct oom_kill *b = key;
-    /* Without a pid, kills are told apart by whom they hit. */
-    return a->pid == b->pid && tc_slice_eq(a->node, b->node) &&
-           (a->pid >= 0 ||
-            (tc_slice_eq(a->pod_uid, b->pod_uid) && tc_slice_eq(a->container_id, b->container_id)));
-}
-
-static bool same_kill_node(const void *record, const void *key)
-{
-    return tc_slice_eq(((const struct oom_kill *)record)->node,
-                       ((const struct oom_kill *)key)->node);
-}
-
-static bool same_process(const void *record, const void *key)
-{
-    const struct oom_process *a = record;
-    const struct oom_process *b = key;
-    return a->pid == b->pid && tc_slice_eq(a->node, b->node);
-}
-
-static uint64_t pid_hash(struct tc_slice node, int64_t pid)
-{
-    return tc_hash_mix(tc_slice_hash(node, 1), (uint64_t)pid);
-}
 
 static bool is_old(const struct tc_window *w, const void *record)
 {
@@ -108,11 +97,11 @@ static void fill(struct tc_slice *io, struct tc_slice other)
 static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint64_t old_pos)
 {
     struct tc_window *w = &st->pods;
-    struct oom_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
-                                               TC_COUNT(POD_TEXTS), st->now_ns);
+    struct oom_pod *kept = tc__window_add(w, pod, st->base.now_ns);
     if (kept == NULL) {
         return NULL;
     }
+    tc__window_pod_put(w, kept);
     struct oom_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
         gone->gone = true;
@@ -128,7 +117,8 @@ static struct oom_pod *find_pod(struct state *st, const struct oom_names *names)
 {
     struct oom_pod *known = tc__window_pod_find(&st->pods, &names->pod);
     if (known != NULL) {
-        known->head.seen_ns = known->head.seen_ns > st->now_ns ? known->head.seen_ns : st->now_ns;
+        known->head.seen_ns =
+            known->head.seen_ns > st->base.now_ns ? known->head.seen_ns : st->base.now_ns;
         known->rank = known->rank >= 0 ? known->rank : names->rank;
         if (!tc__oom_tells_more(known, names) && !is_old(&st->pods, known)) {
             return known;
@@ -154,15 +144,9 @@ static struct oom_pod *find_pod(struct state *st, const struct oom_names *names)
 static struct tc_slice rank_name(struct state *st, const struct oom_process *p)
 {
     size_t len = p->node.len + p->job.len + 32;
-    char *text = tc_new(st->scratch, char, len);
+    char *text = tc_new(st->base.scratch, char, len);
     struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : len);
-    tc_buf_lit(&b, "rank ");
-    tc_buf_i64(&b, p->rank);
-    tc_buf_lit(&b, " of ");
-    tc_buf_str(&b, p->job);
-    tc_buf_lit(&b, " on ");
-    tc_buf_str(&b, p->node);
-    return tc_buf_slice(&b);
+    return tc_format(&b, "rank {} of {} on {}", p->rank, p->job, p->node);
 }
 
 /* ---- telling ------------------------------------------------------------ */
@@ -174,8 +158,7 @@ static const struct oom_kill *nearest_kill(struct state *st, const struct oom_po
     struct tc_window *w = &st->kills;
     const struct oom_kill *best = NULL;
     int64_t best_ns = INT64_MAX;
-    const struct oom_kill *kill =
-        tc__window_find(w, &w->chains, tc_slice_hash(key.node, 0), same_kill_node, &key).record;
+    const struct oom_kill *kill = tc__window_newest(w, &key);
     for (unsigned i = 0; kill != NULL && i < VISITED_MAX; i++) {
         int64_t gap_ns = apart(kill->time_ns, pod->end.time_ns);
         bool nearer = best == NULL || gap_ns < best_ns;
@@ -184,7 +167,7 @@ static const struct oom_kill *nearest_kill(struct state *st, const struct oom_po
             best = kill;
             best_ns = gap_ns;
         }
-        kill = tc__window_at(w, kill->head.older);
+        kill = tc__window_older(w, kill);
     }
     return best;
 }
@@ -209,10 +192,9 @@ static tc_status say(struct state *st, struct oom_pod **io, bool last_word,
         return TC_OK;
     }
     if (pod->key.len == 0) {
+        char key[OOM_KEY_MAX];
         struct oom_pod next = *pod;
-        if (!tc__oom_key(&next, st->scratch)) {
-            return TC_E_NOMEM;
-        }
+        next.key = tc__oom_key(pod, key);
         pod = put_pod(st, &next, pod->head.pos);
         if (pod == NULL) {
             return TC_E_NOMEM;
@@ -221,7 +203,7 @@ static tc_status say(struct state *st, struct oom_pod **io, bool last_word,
     }
     pod->said = bits;
     pod->said_kills = kills;
-    return tc__oom_report(pod, st->scratch, out);
+    return tc__oom_report(pod, st->base.scratch, out);
 }
 
 /* Tells of the pods that changed until before_ns. They are in the order of their changes. */
@@ -251,22 +233,15 @@ static void changed(struct state *st, struct oom_pod *pod)
     }
     TC_ASSERT(st->news_count < NEWS_MAX);
     size_t at = (st->news_first + st->news_count++) % NEWS_MAX;
-    pod->dirty_ns = st->now_ns;
+    pod->dirty_ns = st->base.now_ns;
     pod->slot = (uint32_t)at + 1;
     st->news[at] = pod->head.pos;
 }
 
-static tc_status advance(struct state *st, int64_t now_ns, const struct tc_sink *out)
+/* What is due is told before the kills that it may be put down to are let go of. */
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    if (now_ns <= st->now_ns) {
-        return TC_OK;
-    }
-    st->now_ns = now_ns;
-    TC_TRY(tell(st, now_ns - SETTLE_NS, false, out));
-    tc__window_expire(&st->kills, now_ns - 3 * st->window_ns);
-    tc__window_expire(&st->pods, now_ns - NAMES_KEPT_NS);
-    tc__window_expire(&st->processes, now_ns - NAMES_KEPT_NS);
-    return TC_OK;
+    return tell(state, now_ns - SETTLE_NS, false, out);
 }
 
 /* ---- joining ------------------------------------------------------------ */
@@ -286,7 +261,7 @@ static tc_status attach(struct state *st, struct oom_pod *pod, struct oom_kill *
                         enum oom_tie tie, const struct tc_sink *out)
 {
     if (pod->burst.known && kill->time_ns < pod->burst.first_ns - st->window_ns) {
-        st->late++;
+        st->base.late++;
         return TC_OK;
     }
     if (pod->burst.known && kill->time_ns > pod->burst.last_ns + st->window_ns) {
@@ -327,10 +302,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
     if (names.pod.uid.len == 0 && names.pod.name.len == 0) {
         struct oom_process of = {.node = kill->node, .pid = kill->pid};
         const struct oom_process *process =
-            kill->pid < 0 ? NULL
-                          : tc__window_find(&st->processes, &st->processes.index,
-                                            pid_hash(of.node, of.pid), same_process, &of)
-                                .record;
+            kill->pid < 0 ? NULL : tc__window_get(&st->processes, &of);
         tie = process == NULL ? OOM_TIE_NONE : OOM_TIE_PID;
         if (process != NULL) {
             names.pod.ns = process->ns;
@@ -368,45 +340,30 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
     return TC_OK;
 }
 
-static bool same_texts(const struct oom_kill *a, const struct oom_kill *b)
-{
-    return tc_slice_eq(a->pod_uid, b->pod_uid) && tc_slice_eq(a->pod_ns, b->pod_ns) &&
-           tc_slice_eq(a->pod_name, b->pod_name) && tc_slice_eq(a->job, b->job) &&
-           tc_slice_eq(a->container_id, b->container_id);
-}
-
 static tc_status on_kill(struct state *st, const struct oom_kill *news, const struct tc_sink *out)
 {
     struct tc_window *w = &st->kills;
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, pid_hash(news->node, news->pid), same_kill, news);
-    struct oom_kill *known = place.record;
+    unsigned which = news->pid < 0 ? BY_POD : BY_PID;
+    struct oom_kill *known = tc__window_get_by(w, which, news);
     struct oom_kill next = *news;
     if (known != NULL && apart(known->time_ns, news->time_ns) <= st->window_ns) {
         next = *known;
         if (!tc__oom_kill_merge(&next, news)) {
             return TC_OK;
         }
-        if (same_texts(&next, known)) {
-            struct tc_window_head head = known->head;
-            *known = next; /* its slices are the window's */
-            known->head = head;
+        if (tc__window_update(w, known, &next, known->head.seen_ns)) {
             return place_kill(st, known, out);
         }
-    }
-    struct tc_window_place chain =
-        tc__window_find(w, &w->chains, tc_slice_hash(news->node, 0), same_kill_node, news);
-    if (known != NULL && next.head.pos == known->head.pos) {
         known->gone = true;
     }
     next.gone = false;
-    struct oom_kill *kept = tc__window_push(w, st->scratch, &next, sizeof next, KILL_TEXTS,
-                                            TC_COUNT(KILL_TEXTS), st->now_ns);
+    struct oom_kill *kept = tc__window_add(w, &next, st->base.now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
-    tc__window_put(w, &w->index, place, kept);
-    tc__window_chain(w, chain, kept);
+    if (which == BY_POD) {
+        tc__window_index(w, which, kept);
+    }
     return place_kill(st, kept, out);
 }
 
@@ -446,21 +403,13 @@ static tc_status learn_process(struct state *st, const struct tc_event *ev)
         .pid = ev->scope.pid,
         .rank = ev->scope.rank,
     };
-    struct tc_window_place place =
-        tc__window_find(w, &w->index, pid_hash(p.node, p.pid), same_process, &p);
-    struct oom_process *known = place.record;
+    struct oom_process *known = tc__window_get(w, &p);
     if (known != NULL && known->rank == p.rank && tc_slice_eq(known->pod, p.pod) &&
         tc_slice_eq(known->job, p.job) && !is_old(w, known)) {
-        known->head.seen_ns = st->now_ns;
+        known->head.seen_ns = st->base.now_ns;
         return TC_OK;
     }
-    struct oom_process *kept = tc__window_push(w, st->scratch, &p, sizeof p, PROCESS_TEXTS,
-                                               TC_COUNT(PROCESS_TEXTS), st->now_ns);
-    if (kept == NULL) {
-        return TC_E_NOMEM;
-    }
-    tc__window_put(w, &w->index, place, kept);
-    return TC_OK;
+    return tc__window_add(w, &p, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
@@ -476,15 +425,14 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (!tc__oom_is_fit(ev, &names) || kill.node.len > TC_SCOPE_TEXT_MAX ||
         kill.container_id.len > TC_SCOPE_TEXT_MAX || (is_end && !named) ||
         (is_kill && kill.node.len == 0 && names.pod.uid.len == 0 && !named)) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    TC_TRY(advance(st, ev->time_ns, out));
     if (st->news_count > NEWS_MAX - VISITED_MAX) {
         TC_TRY(tell(st, INT64_MAX, false, out)); /* one event adds no more than it visits */
     }
     if (is_kill) {
-        st->late += ev->time_ns < st->now_ns - 2 * st->window_ns;
+        st->base.late += ev->time_ns < st->base.now_ns - 2 * st->window_ns;
         return on_kill(st, &kill, out);
     }
     bool placed = ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_NCCL_RAS;
@@ -508,48 +456,23 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return TC_OK;
 }
 
-static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
-{
-    return advance(state, now_ns, out);
-}
-
 /* Says what is left, and how many were killed in the end. */
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    struct state *st = state;
-    TC_TRY(advance(st, now_ns, out));
-    return tell(st, INT64_MAX, true, out);
+    (void)now_ns;
+    return tell(state, INT64_MAX, true, out);
 }
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct state *st = state;
-    st->scratch = env->scratch;
-    st->now_ns = INT64_MIN;
+    struct tc_detector_base *base = &st->base;
     st->news = tc_new(env->arena, uint64_t, NEWS_MAX);
-    bool ok =
-        st->news != NULL &&
-        tc__window_init(&st->kills, env->arena, KILL_RING_BYTES,
-                        KILL_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct oom_kill), 1), 1,
-                        true) &&
-        tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
-                        POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct oom_pod), 1),
-                        TC_WINDOW_POD_NAMES, true) &&
-        tc__window_init(&st->processes, env->arena, PROCESS_RING_BYTES,
-                        PROCESS_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct oom_process), 1),
-                        1, false);
+    bool ok = st->news != NULL &&
+              tc__window_open(&st->kills, base, &KILL, KILL_RING_BYTES, 3 * st->window_ns) &&
+              tc__window_open(&st->pods, base, &POD, POD_RING_BYTES, NAMES_KEPT_NS) &&
+              tc__window_open(&st->processes, base, &PROCESS, PROCESS_RING_BYTES, NAMES_KEPT_NS);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->kills.ring.dropped_count + st->pods.ring.dropped_count +
-                   st->processes.ring.dropped_count,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -576,8 +499,7 @@ const struct tc_detector tc_detector_host_oom = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
-    .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

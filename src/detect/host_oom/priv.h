@@ -22,6 +22,8 @@
 /* Names of processes that a verdict lists. */
 #define OOM_NAMES_MAX 4
 #define OOM_QUOTE_MAX 160
+/* A uid, which without a pod is made of two names, or a name; and a time. */
+#define OOM_KEY_MAX (2 * TC_SCOPE_TEXT_MAX + 128)
 
 struct oom_word {
     uint8_t len;
@@ -179,8 +181,8 @@ bool tc__oom_tells_more(const struct oom_pod *pod, const struct oom_names *names
 /* What a reader would notice of the pod, as bits; never 0. */
 uint32_t tc__oom_told_bits(const struct oom_pod *pod);
 
-/* Sets the key of the pod's burst, in arena. False when that is full. */
-bool tc__oom_key(struct oom_pod *pod, struct tc_arena *arena);
+/* The key of the pod's burst, in text. */
+struct tc_slice tc__oom_key(const struct oom_pod *pod, char text[OOM_KEY_MAX]);
 TC_CHECKED tc_status tc__oom_report(const struct oom_pod *pod, struct tc_arena *scratch,
                                     const struct tc_sink *out);
 

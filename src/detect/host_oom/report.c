@@ -3,15 +3,9 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/host_oom/priv.h"
+#include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.host_oom." name)
-#define ATTRS_MAX 8
-#define EVIDENCE_MAX 4
-/* The fixed words of all strings together, with numbers, times and names of processes. */
-#define WORDS_BYTES 3072
-/* Separators and a time. */
-#define KEY_WORDS_BYTES 48
-#define UNKNOWN_NODE TC_LIT("(name unknown)")
 #define KB_PER_TENTH (INT64_C(1048576) / 10) /* of a GiB */
 
 static const struct {
@@ -29,217 +23,158 @@ static const struct {
 static const char *const TIES[] = {
     [OOM_TIE_CGROUP] = "cgroup", [OOM_TIE_PID] = "pid", [OOM_TIE_NODE] = "node"};
 
-static struct tc_slice node_name(const struct oom_pod *pod)
+static struct tc_arg node_name(const struct oom_pod *pod)
 {
-    return pod->node.len > 0 ? pod->node : UNKNOWN_NODE;
+    return tc_as_known(pod->node, "(name unknown)");
 }
 
-static void put_pod(struct tc_buf *b, const struct oom_pod *pod)
+static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct oom_pod *pod = arg->object;
     if (pod->podless) {
-        tc_buf_lit(b, "rank ");
-        tc_buf_i64(b, pod->rank);
+        tc_format(b, "rank {}", pod->rank);
     } else if (pod->name.len == 0) {
-        tc_buf_lit(b, "the pod with uid ");
-        tc_buf_str(b, pod->uid);
+        tc_format(b, "the pod with uid {}", pod->uid);
     } else {
-        tc_buf_lit(b, "pod ");
-        tc_buf_str(b, pod->ns);
-        tc_buf_str(b, pod->ns.len > 0 ? TC_LIT("/") : TC_EMPTY);
-        tc_buf_str(b, pod->name);
+        tc_format(b, "pod {}", tc_as_pod(pod->ns, pod->name));
     }
+}
+
+static struct tc_arg pod_name(const struct oom_pod *pod)
+{
+    return tc_as_written(write_pod, pod);
 }
 
 /* "92.8 GiB" */
-static void put_size(struct tc_buf *b, int64_t kb)
+static void write_size(struct tc_buf *b, const struct tc_arg *arg)
 {
-    int64_t tenths = kb / KB_PER_TENTH;
-    tc_buf_i64(b, tenths / 10);
-    tc_buf_char(b, '.');
-    tc_buf_i64(b, tenths % 10);
-    tc_buf_lit(b, " GiB");
+    int64_t tenths = arg->integer / KB_PER_TENTH;
+    tc_format(b, "{}.{} GiB", tenths / 10, tenths % 10);
 }
 
-static void put_victims(struct tc_buf *b, const struct oom_burst *burst)
+static struct tc_arg size_of_kb(int64_t kb)
 {
+    return (struct tc_arg){.write = write_size, .integer = kb};
+}
+
+static void write_victims(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct oom_burst *burst = arg->object;
+    bool named = burst->name_count > 0;
+    bool sized = burst->biggest.known;
+    struct tc_arg size = size_of_kb(burst->biggest.rss_kb);
     if (burst->kills > 1) {
-        tc_buf_i64(b, burst->kills);
-        tc_buf_lit(b, " processes");
+        tc_format(b, "{} processes", burst->kills);
         for (unsigned i = 0; i < burst->name_count; i++) {
-            tc_buf_str(b, i == 0 ? TC_LIT(" (") : TC_LIT(", "));
-            tc_buf_str(b, tc__oom_word(&burst->names[i]));
+            tc_format(b, "{}{}", i == 0 ? " (" : ", ", tc__oom_word(&burst->names[i]));
         }
-        if (burst->biggest.known) {
-            tc_buf_str(b, burst->name_count > 0 ? TC_LIT("; the largest held ")
-                                                : TC_LIT(" (the largest held "));
-            put_size(b, burst->biggest.rss_kb);
-        }
-        tc_buf_str(b, burst->name_count > 0 || burst->biggest.known ? TC_LIT(")") : TC_EMPTY);
+        tc_format(b, "{}{}", tc_when(sized, "{}the largest held {}", named ? "; " : " (", size),
+                  named || sized ? ")" : "");
         return;
     }
-    tc_buf_str(b, burst->name_count > 0 ? tc__oom_word(&burst->names[0]) : TC_LIT("a process"));
     bool pid = burst->first.pid >= 0;
-    if (pid) {
-        tc_buf_lit(b, " (pid ");
-        tc_buf_i64(b, burst->first.pid);
-    }
-    if (burst->biggest.known) {
-        tc_buf_str(b, pid ? TC_LIT(", ") : TC_LIT(" ("));
-        put_size(b, burst->biggest.rss_kb);
-    }
-    tc_buf_str(b, pid || burst->biggest.known ? TC_LIT(")") : TC_EMPTY);
+    tc_format(b, "{}{}{}{}", named ? tc__oom_word(&burst->names[0]) : TC_LIT("a process"),
+              tc_when(pid, " (pid {}", burst->first.pid),
+              tc_when(sized, "{}{}", pid ? ", " : " (", size), pid || sized ? ")" : "");
 }
 
 static struct tc_slice headline(struct tc_draft *d, const struct oom_pod *pod)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    bool sure = pod->burst.tie != OOM_TIE_NODE;
-    if (pod->burst.first.oomd) {
-        tc_buf_lit(b, "systemd-oomd killed ");
-        tc_buf_str(b, pod->burst.kills > 1 ? TC_LIT("the processes of several cgroups")
-                                           : TC_LIT("all processes of a cgroup"));
-    } else {
-        tc_buf_lit(b, "The kernel killed ");
-        put_victims(b, &pod->burst);
+    const struct oom_burst *burst = &pod->burst;
+    bool sure = burst->tie != OOM_TIE_NODE;
+    bool own = pod->podless && burst->cause == OOM_LIMIT;
+    bool swap = tc_slice_eq(tc__oom_word(&burst->first.constraint), TC_LIT("OOMD_SWAP"));
+    struct tc_arg victims = tc_as_written(write_victims, burst);
+    if (burst->first.oomd) {
+        victims = TC_ARG(burst->kills > 1 ? "the processes of several cgroups"
+                                          : "all processes of a cgroup");
     }
-    tc_buf_str(b, sure ? TC_LIT(" of ") : TC_LIT(", it seems of "));
-    put_pod(b, pod);
-    tc_buf_str(b, sure ? TC_LIT(" on node ") : TC_LIT(", on node "));
-    tc_buf_str(b, node_name(pod));
-    tc_buf_lit(b, ": ");
-    bool own = pod->podless && pod->burst.cause == OOM_LIMIT;
-    bool swap = tc_slice_eq(tc__oom_word(&pod->burst.first.constraint), TC_LIT("OOMD_SWAP"));
-    struct tc_slice cause = tc_slice_cstr(CAUSES[pod->burst.cause].cause);
-    cause = own ? TC_LIT("its cgroup hit its memory limit") : cause;
-    tc_buf_str(b, swap ? TC_LIT("memory and swap were nearly full") : cause);
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d, "{} killed {}{} {}{} on node {}: {}", burst->first.oomd ? "systemd-oomd" : "The kernel",
+        victims, sure ? " of" : ", it seems of", pod_name(pod), sure ? "" : ",", node_name(pod),
+        swap  ? "memory and swap were nearly full"
+        : own ? "its cgroup hit its memory limit"
+              : CAUSES[burst->cause].cause);
 }
 
 static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
+    struct tc_slice container = pod->end.known ? tc__oom_word(&pod->end.container) : TC_EMPTY;
     switch (pod->burst.cause) {
     case OOM_UNKNOWN:
     case OOM_LIMIT:
-        tc_buf_lit(b, "For ");
-        put_pod(b, pod);
-        tc_buf_lit(b, ": raise the memory limit");
-        if (pod->end.known && pod->end.container.len > 0) {
-            tc_buf_lit(b, " of container ");
-            tc_buf_str(b, tc__oom_word(&pod->end.container));
-        }
-        tc_buf_lit(b, ", or use less: fewer data loader workers, a smaller prefetch_factor, no "
-                      "caches without bound. Node ");
-        tc_buf_str(b, node_name(pod));
-        tc_buf_lit(b, " is not at fault.");
         break;
     case OOM_NODE:
-        tc_buf_lit(b, "On node ");
-        tc_buf_str(b, node_name(pod));
-        tc_buf_lit(b, ": find what holds the memory (pods without limits, daemons, /dev/shm), give "
-                      "it limits that fit the node together, then restart ");
-        put_pod(b, pod);
-        tc_buf_char(b, '.');
-        break;
+        return tc__draft_format(d,
+                                "On node {}: find what holds the memory (pods without limits, "
+                                "daemons, /dev/shm), give it limits that fit the node together, "
+                                "then restart {}.",
+                                node_name(pod), pod_name(pod));
     case OOM_NUMA:
-        tc_buf_lit(b, "On node ");
-        tc_buf_str(b, node_name(pod));
-        tc_buf_lit(b, ": other NUMA nodes may still have memory. Widen cpuset.mems or the numactl "
-                      "binding of ");
-        put_pod(b, pod);
-        tc_buf_lit(b, ", or move what shares its NUMA node.");
-        break;
+        return tc__draft_format(d,
+                                "On node {}: other NUMA nodes may still have memory. Widen "
+                                "cpuset.mems or the numactl binding of {}, or move what shares its "
+                                "NUMA node.",
+                                node_name(pod), pod_name(pod));
     case OOM_PRESSURE:
-        tc_buf_lit(b, "On node ");
-        tc_buf_str(b, node_name(pod));
-        tc_buf_lit(b, ": oomctl shows which slice systemd-oomd watches, and its limit. Give ");
-        put_pod(b, pod);
-        tc_buf_lit(b, " memory that it stays below, find what else fills the node, or take the "
-                      "pods' slice away from systemd-oomd.");
-        break;
+        return tc__draft_format(d,
+                                "On node {}: oomctl shows which slice systemd-oomd watches, and "
+                                "its limit. Give {} memory that it stays below, find what else "
+                                "fills the node, or take the pods' slice away from systemd-oomd.",
+                                node_name(pod), pod_name(pod));
     }
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d,
+        "For {}: raise the memory limit{}, or use less: fewer data loader "
+        "workers, a smaller prefetch_factor, no caches without bound. Node {} "
+        "is not at fault.",
+        pod_name(pod), tc_when(container.len > 0, " of container {}", container), node_name(pod));
 }
 
-static struct tc_evidence line_evidence(struct tc_draft *d, const struct oom_pod *pod,
-                                        const struct oom_line *line)
+static void put_line(struct tc_draft *d, const struct oom_pod *pod, const struct oom_line *line)
 {
-    struct tc_buf *b = &d->text;
     bool kernel = line->source == OOM_BY_KERNEL;
-    struct tc_evidence out = {
+    struct tc_evidence e = {
         .kind = kernel ? TC_LIT("oom_kill") : TC_LIT("k8s_event"),
         .uid = tc_slice_make(line->uid, line->uid_len),
         .time_ns = line->time_ns,
         .raw = line->raw,
     };
-    size_t start = b->len;
-    if (out.uid.len == 0) {
-        tc_buf_str(b, line->sized ? TC_LIT("killed:") : TC_LIT("oom_kill:"));
-        tc_buf_str(b, pod->node);
-        tc_buf_char(b, ':');
-        tc_buf_i64(b, line->pid);
-        tc_buf_char(b, ':');
-        tc_buf_time(b, line->time_ns);
-        out.uid = tc_buf_since(b, start);
-        start = b->len;
+    if (e.uid.len == 0) {
+        e.uid = tc__draft_format(d, "{}:{}:{}:{}", line->sized ? "killed" : "oom_kill", pod->node,
+                                 line->pid, tc_as_time(line->time_ns));
     }
-    if (line->oomd) {
-        tc_buf_lit(b, "systemd-oomd killed a cgroup");
-    } else {
-        tc_buf_str(b, kernel ? TC_LIT("The kernel killed ")
-                             : TC_LIT("A node event tells of a kill: "));
-        tc_buf_str(b, line->process.len > 0 ? tc__oom_word(&line->process) : TC_LIT("a process"));
-    }
-    if (line->pid >= 0) {
-        tc_buf_lit(b, ", pid ");
-        tc_buf_i64(b, line->pid);
-    }
-    if (line->rss_kb >= 0) {
-        tc_buf_lit(b, ", which held ");
-        put_size(b, line->rss_kb);
-    }
-    if (line->constraint.len > 0) {
-        tc_buf_lit(b, ", constraint ");
-        tc_buf_str(b, tc__oom_word(&line->constraint));
-    }
-    out.description = tc_buf_since(b, start);
-    return out;
+    struct tc_arg process = tc_as_known(tc__oom_word(&line->process), "a process");
+    struct tc_slice constraint = tc__oom_word(&line->constraint);
+    e.description = tc__draft_format(
+        d, "{}{}{}{}{}",
+        line->oomd ? "systemd-oomd killed a cgroup"
+        : kernel   ? "The kernel killed "
+                   : "A node event tells of a kill: ",
+        tc_when(!line->oomd, "{}", process), tc_when(line->pid >= 0, ", pid {}", line->pid),
+        tc_when(line->rss_kb >= 0, ", which held {}", size_of_kb(line->rss_kb)),
+        tc_when(constraint.len > 0, ", constraint {}", constraint));
+    tc__draft_evidence(d, e);
 }
 
-static struct tc_evidence end_evidence(struct tc_draft *d, const struct oom_pod *pod)
+static void put_end(struct tc_draft *d, const struct oom_pod *pod)
 {
     const struct oom_end *end = &pod->end;
-    struct tc_buf *b = &d->text;
-    struct tc_evidence out = {
+    struct tc_evidence e = {
         .kind = end->kind == TC_EVENT_POD_STATE ? TC_LIT("pod_state") : TC_LIT("k8s_event"),
         .uid = tc_slice_make(end->uid, end->uid_len),
         .time_ns = end->time_ns,
         .raw = end->raw,
     };
-    size_t start = b->len;
-    if (out.uid.len == 0) {
-        tc_buf_lit(b, "oom_killed:");
-        tc_buf_str(b, pod->ns);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, pod->name);
-        tc_buf_char(b, ':');
-        tc_buf_time(b, end->time_ns);
-        out.uid = tc_buf_since(b, start);
-        start = b->len;
+    if (e.uid.len == 0) {
+        e.uid = tc__draft_format(d, "oom_killed:{}/{}:{}", pod->ns, pod->name,
+                                 tc_as_time(end->time_ns));
     }
-    tc_buf_str(b, end->container.len > 0 ? TC_LIT("Container ") : TC_LIT("A container"));
-    tc_buf_str(b, tc__oom_word(&end->container));
-    tc_buf_lit(b, " of ");
-    put_pod(b, pod);
-    tc_buf_lit(b, " ended as OOMKilled");
-    if (end->exit_code >= 0) {
-        tc_buf_lit(b, " with exit code ");
-        tc_buf_i64(b, end->exit_code);
-    }
-    out.description = tc_buf_since(b, start);
-    return out;
+    e.description = tc__draft_format(
+        d, "{}{} of {} ended as OOMKilled{}", end->container.len > 0 ? "Container " : "A container",
+        tc__oom_word(&end->container), pod_name(pod),
+        tc_when(end->exit_code >= 0, " with exit code {}", end->exit_code));
+    tc__draft_evidence(d, e);
 }
 
 static bool same_raw(const struct oom_line *a, const struct oom_line *b)
@@ -252,16 +187,16 @@ static bool same_raw(const struct oom_line *a, const struct oom_line *b)
 static void put_evidence(struct tc_draft *d, const struct oom_pod *pod)
 {
     const struct oom_burst *burst = &pod->burst;
-    tc__draft_evidence(d, line_evidence(d, pod, &burst->first));
+    put_line(d, pod, &burst->first);
     if (burst->biggest.known && !same_raw(&burst->biggest, &burst->first)) {
-        tc__draft_evidence(d, line_evidence(d, pod, &burst->biggest));
+        put_line(d, pod, &burst->biggest);
     }
     if (burst->kills > 1 && !same_raw(&burst->last, &burst->first) &&
         !(burst->biggest.known && same_raw(&burst->last, &burst->biggest))) {
-        tc__draft_evidence(d, line_evidence(d, pod, &burst->last));
+        put_line(d, pod, &burst->last);
     }
     if (pod->end.known) {
-        tc__draft_evidence(d, end_evidence(d, pod));
+        put_end(d, pod);
     }
     tc__draft_sort(d);
     if (d->full) { /* emit says so */
@@ -281,10 +216,7 @@ static void put_attrs(struct tc_draft *d, const struct oom_pod *pod, struct tc_s
         for (unsigned i = 0; i < burst->name_count; i++) {
             names[i] = tc__oom_word(&burst->names[i]);
         }
-        tc__draft_attr(d, (struct tc_attr){.key = KEY("processes"),
-                                           .type = TC_ATTR_STRINGS,
-                                           .strings = names,
-                                           .count = burst->name_count});
+        tc__draft_attr_list(d, KEY("processes"), names, burst->name_count);
     }
     if (burst->biggest.known) {
         tc__draft_attr_int(d, KEY("anon_rss_kb"), burst->biggest.rss_kb);
@@ -294,37 +226,21 @@ static void put_attrs(struct tc_draft *d, const struct oom_pod *pod, struct tc_s
     tc__draft_attr_text(d, KEY("tied_by"), tc_slice_cstr(TIES[burst->tie]));
 }
 
-bool tc__oom_key(struct oom_pod *pod, struct tc_arena *arena)
+struct tc_slice tc__oom_key(const struct oom_pod *pod, char text[OOM_KEY_MAX])
 {
-    size_t len = pod->ns.len + pod->name.len + pod->uid.len + KEY_WORDS_BYTES;
-    char *text = tc_new(arena, char, len);
-    if (text == NULL) {
-        return false;
-    }
-    struct tc_buf b = tc_buf_make(text, len);
+    struct tc_buf b = tc_buf_make(text, OOM_KEY_MAX);
     /* The uid is what all sources know; the name may be learned only later. */
-    if (pod->uid.len > 0) {
-        tc_buf_str(&b, pod->uid);
-    } else {
-        tc_buf_str(&b, pod->ns);
-        tc_buf_char(&b, '/');
-        tc_buf_str(&b, pod->name);
-    }
-    tc_buf_char(&b, '@');
-    tc_buf_time(&b, pod->burst.first_ns);
-    pod->key = tc_buf_slice(&b);
-    return true;
+    struct tc_arg who =
+        pod->uid.len > 0 ? TC_ARG(pod->uid) : tc_when(true, "{}/{}", pod->ns, pod->name);
+    return tc_format(&b, "{}@{}", who, tc_as_time(pod->burst.first_ns));
 }
 
 tc_status tc__oom_report(const struct oom_pod *pod, struct tc_arena *scratch,
                          const struct tc_sink *out)
 {
-    /* How often each name is written, at most. */
-    size_t text_bytes =
-        WORDS_BYTES + 8 * pod->node.len + 5 * (pod->ns.len + pod->name.len + pod->uid.len);
     struct tc_slice names[OOM_NAMES_MAX];
     struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_host_oom, scratch, text_bytes, ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_host_oom, scratch);
     struct tc_finding *f = &d.finding;
     f->key = pod->key;
     f->incomplete = pod->incomplete;
