@@ -307,7 +307,7 @@ tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_s
                             const struct tc_mark *relief, const struct tc_sink *out)
 {
     struct telling t = {.d = d, .st = st, .reason = tc__nvlink_reason(d)};
-    tc__draft_open(&t.draft, &tc_detector_nvlink_degraded, st->scratch);
+    tc__draft_open(&t.draft, &tc_detector_nvlink_degraded, st->base.scratch);
     read_place(&t);
     struct tc_finding *f = &t.draft.finding;
     f->resolved = resolved;
