@@ -5,12 +5,6 @@
 #include "detect/network_link_fault/priv.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.network_link_fault." name)
-#define ATTRS_MAX 8
-#define EVIDENCE_MAX 16
-/* The fixed words of all strings together, with numbers and times. */
-#define WORDS_BYTES 4096
-/* How often the names of node and device are written, at most. */
-#define NAMES_MAX (2 * EVIDENCE_MAX + 8)
 /* Flaps that are shown as evidence: the first, and the last ones. */
 #define FLAPS_SHOWN 4
 
@@ -44,50 +38,25 @@ static enum link_fault first_of(unsigned faults)
     return (enum link_fault)f;
 }
 
-static void put_device(struct tc_buf *b, const struct link_port *p)
+static struct tc_arg device(const struct link_port *p)
 {
-    if (p->device.len > 0) {
-        tc_buf_str(b, p->device);
-    } else {
-        tc_buf_lit(b, "(not named)");
-    }
-}
-
-static void put_port(struct tc_buf *b, const struct link_port *p)
-{
-    tc_buf_lit(b, "Port ");
-    put_device(b, p);
-    tc_buf_lit(b, " of node ");
-    tc_buf_str(b, p->node);
+    return tc_as_known(p->device, "(not named)");
 }
 
 /* "2.5 %" from parts of a million. */
-static void put_percent(struct tc_buf *b, int64_t ppm)
+static void write_percent(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc_buf_i64(b, ppm / 10000);
-    tc_buf_char(b, '.');
-    tc_buf_i64(b, ppm / 1000 % 10);
-    tc_buf_lit(b, " %");
+    tc_format(b, "{}.{} %", arg->integer / 10000, arg->integer / 1000 % 10);
 }
 
-static void put_loss(struct tc_buf *b, const struct link_port *p)
+static struct tc_arg percent(int64_t ppm)
 {
-    const struct link_loss *l = &p->loss;
-    if (l->is_ping) {
-        tc_buf_lit(b, "Up to ");
-        put_percent(b, l->worst);
-        tc_buf_lit(b, " of the probes from node ");
-        tc_buf_str(b, p->node);
-        tc_buf_lit(b, " to ");
-        put_device(b, p);
-        tc_buf_lit(b, " are lost, for ");
-    } else {
-        put_port(b, p);
-        tc_buf_lit(b, " loses up to ");
-        put_percent(b, l->worst);
-        tc_buf_lit(b, " of what it receives, for ");
-    }
-    tc_buf_duration(b, l->last.time_ns - l->first.time_ns);
+    return (struct tc_arg){.write = write_percent, .integer = ppm};
+}
+
+static bool is_probe(const struct link_port *p, enum link_fault fault)
+{
+    return fault == LINK_LOSS && p->loss.is_ping;
 }
 
 static int64_t last_mark(const struct link_log *log)
@@ -95,160 +64,123 @@ static int64_t last_mark(const struct link_log *log)
     return log->pushed == 0 ? 0 : log->marks[(log->pushed - 1) % LINK_MARKS].time_ns;
 }
 
-static void put_fault(struct tc_buf *b, const struct link_port *p, const struct link_knobs *k,
-                      enum link_fault fault)
+/* What the port does, for a sentence that begins with it. */
+static struct tc_slice what_it_does(struct tc_draft *d, const struct link_port *p,
+                                    const struct link_knobs *k, enum link_fault fault)
 {
     enum link_source source = LINK_BY_DRIVER;
     int64_t flaps = tc__link_flaps(p, &source);
     bool symbols = tc__link_rate_sum(&p->symbol_rate, k->window_ns, p->last_ns) >=
                    tc__link_rate_sum(&p->receive_rate, k->window_ns, p->last_ns);
-    if (fault == LINK_LOSS) {
-        put_loss(b, p);
-        return;
-    }
-    put_port(b, p);
     switch (fault) {
     case LINK_CABLE:
-        tc_buf_lit(b, " reports a fault of its cable or module");
-        tc_buf_str(b, p->cable_hot ? TC_LIT(": high temperature") : TC_EMPTY);
-        break;
+        return tc__draft_format(d, "reports a fault of its cable or module{}",
+                                p->cable_hot ? ": high temperature" : "");
     case LINK_DOWN:
-        tc_buf_lit(b, " is down since ");
-        tc_buf_time(b, p->down_ns);
-        break;
+        return tc__draft_format(d, "is down since {}", tc_as_time(p->down_ns));
     case LINK_FLAP:
-        tc_buf_lit(b, " went down ");
-        tc_buf_i64(b, flaps);
-        tc_buf_lit(b, " times within ");
-        tc_buf_duration(b, last_mark(&p->logs[source]) - p->first_ns);
-        break;
+        return tc__draft_format(d, "went down {} times within {}", flaps,
+                                tc_as_duration(last_mark(&p->logs[source]) - p->first_ns));
+    case LINK_LOSS:
+        return tc__draft_format(d, "loses up to {} of what it receives, for {}",
+                                percent(p->loss.worst),
+                                tc_as_duration(p->loss.last.time_ns - p->loss.first.time_ns));
     default:
-        tc_buf_lit(b, " counted ");
-        tc_buf_i64(b, tc__link_errors(p, k, p->last_ns));
-        tc_buf_str(b,
-                   symbols ? TC_LIT(" symbol errors within ") : TC_LIT(" receive errors within "));
-        tc_buf_duration(b, k->window_ns);
-        break;
+        return tc__draft_format(d, "counted {} {} errors within {}",
+                                tc__link_errors(p, k, p->last_ns), symbols ? "symbol" : "receive",
+                                tc_as_duration(k->window_ns));
     }
 }
 
-static void put_end(struct tc_buf *b, const struct link_port *p, const struct link_knobs *k,
-                    enum link_fault fault)
+/* The same when it is over. */
+static struct tc_slice what_ended(struct tc_draft *d, const struct link_port *p,
+                                  const struct link_knobs *k, enum link_fault fault)
 {
-    if (fault == LINK_LOSS && p->loss.is_ping) {
-        tc_buf_lit(b, "The probes from node ");
-        tc_buf_str(b, p->node);
-        tc_buf_lit(b, " to ");
-        put_device(b, p);
-        tc_buf_lit(b, " arrive again");
-        return;
-    }
-    put_port(b, p);
     switch (fault) {
     case LINK_DOWN:
-        tc_buf_lit(b, " is up again after ");
-        tc_buf_duration(b, p->up.time_ns - p->down_ns);
-        break;
+        return tc__draft_format(d, "is up again after {}",
+                                tc_as_duration(p->up.time_ns - p->down_ns));
     case LINK_FLAP:
-        tc_buf_lit(b, " has not gone down for ");
-        tc_buf_duration(b, k->window_ns);
-        break;
+        return tc__draft_format(d, "has not gone down for {}", tc_as_duration(k->window_ns));
     case LINK_LOSS:
-        tc_buf_lit(b, " loses no more packets");
-        break;
+        return TC_LIT("loses no more packets");
     default:
-        tc_buf_lit(b, " has counted no error for ");
-        tc_buf_duration(b, k->window_ns);
-        break;
+        return tc__draft_format(d, "has counted no error for {}", tc_as_duration(k->window_ns));
     }
+}
+
+static struct tc_slice headline(struct tc_draft *d, const struct link_port *p,
+                                const struct link_knobs *k, enum link_fault fault)
+{
+    bool resolved = d->finding.resolved;
+    if (!is_probe(p, fault)) {
+        return tc__draft_format(d, "Port {} of node {} {}", device(p), p->node,
+                                resolved ? what_ended(d, p, k, fault)
+                                         : what_it_does(d, p, k, fault));
+    }
+    if (resolved) {
+        return tc__draft_format(d, "The probes from node {} to {} arrive again", p->node,
+                                device(p));
+    }
+    return tc__draft_format(d, "Up to {} of the probes from node {} to {} are lost, for {}",
+                            percent(p->loss.worst), p->node, device(p),
+                            tc_as_duration(p->loss.last.time_ns - p->loss.first.time_ns));
 }
 
 static struct tc_slice remediation(struct tc_draft *d, const struct link_port *p,
-                                   enum link_fault fault, bool resolved)
+                                   enum link_fault fault)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    if (resolved) {
-        tc_buf_lit(b, "Nothing now. If it comes back, look at port ");
-        put_device(b, p);
-        tc_buf_lit(b, " of node ");
-        tc_buf_str(b, p->node);
-        tc_buf_lit(b, " and its cable.");
-        return tc_buf_since(b, start);
+    if (d->finding.resolved) {
+        return tc__draft_format(
+            d, "Nothing now. If it comes back, look at port {} of node {} and its cable.",
+            device(p), p->node);
     }
-    tc_buf_lit(b, "On node ");
-    tc_buf_str(b, p->node);
-    if (fault == LINK_LOSS && p->loss.is_ping) {
-        tc_buf_lit(b, ": find the hop that loses packets on the way to ");
-        put_device(b, p);
-        tc_buf_lit(b, ": compare with other nodes and targets, then look at the ports they share.");
-        return tc_buf_since(b, start);
+    if (is_probe(p, fault)) {
+        return tc__draft_format(
+            d,
+            "On node {}: find the hop that loses packets on the way to {}: compare with other "
+            "nodes and targets, then look at the ports they share.",
+            p->node, device(p));
     }
-    tc_buf_lit(b, ", port ");
-    put_device(b, p);
-    tc_buf_lit(b, ": ");
-    tc_buf_str(b, tc_slice_cstr(FAULTS[fault].action));
-    tc_buf_char(b, '.');
-    return tc_buf_since(b, start);
+    return tc__draft_format(d, "On node {}, port {}: {}.", p->node, device(p),
+                            FAULTS[fault].action);
 }
 
-struct piece {
-    struct link_mark mark;
-    const char *kind;
-    const char *what; /* part of the uid, and of the text */
-    bool counts;      /* the text says how many */
-};
-
-static void put_evidence(struct tc_draft *d, const struct link_port *p, const struct piece *piece)
+/* Adds what a mark tells, unless it is evidence already. `what` is part of the uid and the text. */
+static void add_evidence(struct tc_draft *d, const struct link_port *p, const char *kind,
+                         const struct link_mark *m, const char *what, bool counts)
 {
-    struct tc_buf *b = &d->text;
-    struct tc_evidence out = {
-        .kind = tc_slice_cstr(piece->kind), .time_ns = piece->mark.time_ns, .raw = piece->mark.raw};
-    size_t start = b->len;
-    tc_buf_str(b, out.kind);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, p->node);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, p->device);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, tc_slice_cstr(piece->what));
-    tc_buf_char(b, ':');
-    tc_buf_time(b, piece->mark.time_ns);
-    out.uid = tc_buf_since(b, start);
-    start = b->len;
-    put_device(b, p);
-    tc_buf_lit(b, ": ");
-    tc_buf_str(b, tc_slice_cstr(piece->what));
-    if (piece->counts) {
-        tc_buf_lit(b, ": ");
-        tc_buf_i64(b, piece->mark.count);
-    }
-    out.description = tc_buf_since(b, start);
-    tc__draft_evidence(d, out);
-}
-
-/* In order of time, each once. */
-static void add_piece(struct piece *pieces, size_t *io_count, struct piece piece)
-{
-    size_t at = *io_count;
-    for (size_t i = 0; i < *io_count; i++) {
-        const struct link_mark *m = &pieces[i].mark;
-        if (m->time_ns == piece.mark.time_ns && m->raw.source == piece.mark.raw.source &&
-            m->raw.offset == piece.mark.raw.offset) {
+    for (size_t i = 0; i < d->finding.evidence_count; i++) {
+        const struct tc_evidence *e = &d->evidence[i];
+        if (e->time_ns == m->time_ns && e->raw.source == m->raw.source &&
+            e->raw.offset == m->raw.offset) {
             return;
         }
     }
-    if (at == EVIDENCE_MAX) {
-        return;
-    }
-    for (; at > 0 && pieces[at - 1].mark.time_ns > piece.mark.time_ns; at--) {
-        pieces[at] = pieces[at - 1];
-    }
-    pieces[at] = piece;
-    ++*io_count;
+    tc__draft_evidence(d, (struct tc_evidence){
+                              .kind = tc_slice_cstr(kind),
+                              .uid = tc__draft_format(d, "{}:{}:{}:{}:{}", kind, p->node, p->device,
+                                                      what, tc_as_time(m->time_ns)),
+                              .description = tc__draft_format(d, "{}: {}{}", device(p), what,
+                                                              tc_when(counts, ": {}", m->count)),
+                              .time_ns = m->time_ns,
+                              .raw = m->raw,
+                          });
 }
 
-static void add_flaps(struct piece *pieces, size_t *io_count, const struct link_port *p)
+static void add_line(struct tc_draft *d, const struct link_port *p, const struct link_mark *m,
+                     const char *what)
+{
+    add_evidence(d, p, "network_fault", m, what, false);
+}
+
+static void add_sample(struct tc_draft *d, const struct link_port *p, const struct link_mark *m,
+                       const char *what)
+{
+    add_evidence(d, p, "metric", m, what, true);
+}
+
+static void add_flaps(struct tc_draft *d, const struct link_port *p)
 {
     static const struct {
         const char *what;
@@ -275,60 +207,52 @@ static void add_flaps(struct piece *pieces, size_t *io_count, const struct link_
         shown += first;
         if (first || (inside && log->pushed - i < FLAPS_SHOWN)) {
             bool kernel = sources[source].is_kernel;
-            add_piece(pieces, io_count,
-                      (struct piece){*m, kernel ? "network_fault" : "metric", sources[source].what,
-                                     !kernel});
+            add_evidence(d, p, kernel ? "network_fault" : "metric", m, sources[source].what,
+                         !kernel);
         }
     }
 }
 
-static void add_rate(struct piece *pieces, size_t *io_count, const struct link_rate *rate,
+static void add_rate(struct tc_draft *d, const struct link_port *p, const struct link_rate *rate,
                      const char *what)
 {
     if (rate->last.count > 0) {
-        add_piece(pieces, io_count, (struct piece){rate->first, "metric", what, true});
-        add_piece(pieces, io_count, (struct piece){rate->last, "metric", what, true});
+        add_sample(d, p, &rate->first, what);
+        add_sample(d, p, &rate->last, what);
     }
 }
 
-static void put_trail(struct tc_draft *d, const struct link_port *p, unsigned faults, bool resolved)
+static void put_trail(struct tc_draft *d, const struct link_port *p, unsigned faults)
 {
-    struct piece pieces[EVIDENCE_MAX];
-    size_t count = 0;
+    bool down = (faults & 1U << LINK_DOWN) != 0;
     if ((faults & 1U << LINK_CABLE) != 0) {
         const char *what = p->cable_hot ? "module error, high temperature" : "module error";
-        add_piece(pieces, &count, (struct piece){p->cable_first, "network_fault", what, false});
-        add_piece(pieces, &count, (struct piece){p->cable_last, "network_fault", what, false});
+        add_line(d, p, &p->cable_first, what);
+        add_line(d, p, &p->cable_last, what);
     }
-    add_flaps(pieces, &count, p);
-    if ((faults & 1U << LINK_DOWN) != 0) {
+    add_flaps(d, p);
+    if (down) {
+        struct link_mark since = {p->down_ns, 1, p->down_raw};
         bool metric = p->gauge.time_ns == p->down_ns;
-        add_piece(pieces, &count,
-                  (struct piece){{p->down_ns, 1, p->down_raw},
-                                 metric ? "metric" : "network_fault",
-                                 "link down",
-                                 false});
-        if (p->gauge.time_ns != TC_TIME_NONE) {
-            add_piece(pieces, &count,
-                      (struct piece){p->gauge, "metric", "reported as down", false});
-        }
+        add_evidence(d, p, metric ? "metric" : "network_fault", &since, "link down", false);
+    }
+    if (down && p->gauge.time_ns != TC_TIME_NONE) {
+        add_evidence(d, p, "metric", &p->gauge, "reported as down", false);
     }
     if ((faults & 1U << LINK_LOSS) != 0) {
         const char *what =
             p->loss.is_ping ? "probes lost of a million" : "packets lost of a million";
-        add_piece(pieces, &count, (struct piece){p->loss.first, "metric", what, true});
-        add_piece(pieces, &count, (struct piece){p->loss.last, "metric", what, true});
+        add_sample(d, p, &p->loss.first, what);
+        add_sample(d, p, &p->loss.last, what);
     }
     if ((faults & 1U << LINK_SYMBOL) != 0) {
-        add_rate(pieces, &count, &p->symbol_rate, "symbol errors counted");
-        add_rate(pieces, &count, &p->receive_rate, "receive errors counted");
+        add_rate(d, p, &p->symbol_rate, "symbol errors counted");
+        add_rate(d, p, &p->receive_rate, "receive errors counted");
     }
-    if (resolved && (faults & 1U << LINK_DOWN) != 0) {
-        add_piece(pieces, &count, (struct piece){p->up, "network_fault", "link up", false});
+    if (down && d->finding.resolved) {
+        add_line(d, p, &p->up, "link up");
     }
-    for (size_t i = 0; i < count; i++) {
-        put_evidence(d, p, &pieces[i]);
-    }
+    tc__draft_sort(d);
 }
 
 static void put_attrs(struct tc_draft *d, const struct link_port *p, const struct link_knobs *k,
@@ -343,12 +267,8 @@ static void put_attrs(struct tc_draft *d, const struct link_port *p, const struc
         }
     }
     tc__draft_attr_text(d, KEY("device"), p->device);
-    tc__draft_attr(
-        d, (struct tc_attr){
-               .key = KEY("faults"), .type = TC_ATTR_STRINGS, .strings = names, .count = count});
-    if (flaps > 0) {
-        tc__draft_attr_int(d, KEY("flaps"), flaps);
-    }
+    tc__draft_attr_list(d, KEY("faults"), names, count);
+    tc__draft_attr_some(d, KEY("flaps"), flaps);
     if ((faults & 1U << LINK_DOWN) != 0 && p->last_ns >= p->down_ns) {
         tc__draft_attr_int(d, KEY("down_seconds"), (p->last_ns - p->down_ns) / TC_SECOND);
     }
@@ -363,18 +283,6 @@ static void put_attrs(struct tc_draft *d, const struct link_port *p, const struc
     }
 }
 
-static struct tc_slice put_key(struct tc_draft *d, const struct link_port *p)
-{
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_str(b, p->node);
-    tc_buf_char(b, '|');
-    tc_buf_str(b, p->device);
-    tc_buf_char(b, '@');
-    tc_buf_time(b, p->first_ns);
-    return tc_buf_since(b, start);
-}
-
 tc_status tc__link_report(const struct link_port *p, const struct link_knobs *k, unsigned had,
                           int64_t now_ns, struct tc_arena *scratch, const struct tc_sink *out)
 {
@@ -383,33 +291,25 @@ tc_status tc__link_report(const struct link_port *p, const struct link_knobs *k,
     bool resolved = p->faults == 0;
     unsigned faults = resolved ? had : p->faults;
     enum link_fault fault = first_of(faults);
-    size_t text_bytes = WORDS_BYTES + NAMES_MAX * (p->node.len + p->device.len);
-    tc__draft_begin(&d, &tc_detector_network_link_fault, scratch, text_bytes, ATTRS_MAX,
-                    EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_network_link_fault, scratch);
     struct tc_finding *f = &d.finding;
-    f->key = put_key(&d, p);
+    f->key = tc__draft_format(&d, "{}|{}@{}", p->node, p->device, tc_as_time(p->first_ns));
     f->resolved = resolved;
     bool critical = !resolved && (faults & 1U << LINK_DOWN) != 0;
     f->severity = resolved   ? TC_SEVERITY_INFO
                   : critical ? TC_SEVERITY_CRITICAL
                              : TC_SEVERITY_WARNING;
     /* Probes say that the way is bad, not which port of it; a gap may hide a reboot. */
-    bool doubtful = (fault == LINK_LOSS && p->loss.is_ping) || (fault == LINK_DOWN && p->partial);
+    bool doubtful = is_probe(p, fault) || (fault == LINK_DOWN && p->partial);
     f->confidence = doubtful ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;
     f->discriminator = tc_slice_cstr(FAULTS[fault].name);
-    size_t start = d.text.len;
-    if (resolved) {
-        put_end(&d.text, p, k, fault);
-    } else {
-        put_fault(&d.text, p, k, fault);
-    }
-    f->headline = tc_buf_since(&d.text, start);
-    f->remediation = remediation(&d, p, fault, resolved);
+    f->headline = headline(&d, p, k, fault);
+    f->remediation = remediation(&d, p, fault);
     f->first_ns = p->first_ns;
     f->last_ns = now_ns > p->last_ns ? now_ns : p->last_ns;
     f->scope.node = p->node;
     f->scope.pci = p->pci;
     put_attrs(&d, p, k, faults, names);
-    put_trail(&d, p, faults, resolved);
+    put_trail(&d, p, faults);
     return tc__draft_emit(&d, out);
 }

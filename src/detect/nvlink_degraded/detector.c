@@ -11,45 +11,23 @@
 #include "detect/finding_priv.h"
 #include "detect/nvlink_degraded/priv.h"
 
-#define DEVICE_RING_BYTES ((size_t)8 << 20)
-#define METER_RING_BYTES ((size_t)64 << 20)
-#define SWITCH_RING_BYTES ((size_t)20 << 20)
 #define ARENA_BYTES ((size_t)120 << 20)
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct nvlink_state *st = state;
-    size_t devices = DEVICE_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_device), 0);
-    size_t meters = METER_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_meter), 0);
-    size_t switches = SWITCH_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_switch), 0);
-    st->scratch = env->scratch;
     st->directory = env->directory;
-    st->now_ns = TC_TIME_NONE;
-    bool ok = tc__window_init(&st->devices, env->arena, DEVICE_RING_BYTES, devices, 1, true) &&
-              tc__window_init(&st->meters, env->arena, METER_RING_BYTES, meters, 1, false) &&
-              tc__window_init(&st->switches, env->arena, SWITCH_RING_BYTES, switches, 1, false) &&
-              tc__waiting_init(&st->due, env->arena, &st->devices, devices, tc__nvlink_before);
-    return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
-{
-    struct nvlink_state *st = state;
-    if (now_ns <= st->now_ns) {
-        return TC_OK;
-    }
-    st->now_ns = now_ns;
-    return tc__nvlink_run(st, now_ns, out);
+    return tc__nvlink_devices_init(st) && tc__nvlink_meters_init(st) ? TC_OK : TC_E_NOMEM;
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct nvlink_state *st = state;
+    (void)out;
     if (!tc__scope_fits(&ev->scope) || ev->time_ns == TC_TIME_NONE) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    TC_TRY(on_advance(st, ev->time_ns, out));
     if (ev->kind == TC_EVENT_METRIC) {
         tc__nvlink_metric(st, ev);
     } else if (ev->kind == TC_EVENT_XID) {
@@ -62,39 +40,25 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return TC_OK;
 }
 
+/* Also when time is about to pass: what waited for the rest of its instant has it. */
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    struct nvlink_state *st = state;
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-    return tc__nvlink_run(st, st->now_ns, out);
+    return tc__nvlink_run(state, now_ns, out);
 }
 
 /* Nothing more comes: what was waiting is told now. GPUs join their switches in the first walk. */
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct nvlink_state *st = state;
-    if (now_ns != TC_TIME_NONE) {
-        TC_TRY(on_tick(state, now_ns, out));
-    }
+    (void)now_ns;
     st->finishing = true;
     tc_status status = TC_OK;
     for (int walk = 0; walk < 2 && status == TC_OK; walk++) {
-        tc__waiting_hasten(&st->due, st->now_ns);
-        status = tc__nvlink_run(st, st->now_ns, out);
+        tc__waiting_hasten(&st->due, st->base.now_ns);
+        status = tc__nvlink_run(st, st->base.now_ns, out);
     }
     st->finishing = false;
     return status;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct nvlink_state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->devices.ring.dropped_count + st->meters.ring.dropped_count +
-                   st->switches.ring.dropped_count,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -146,9 +110,8 @@ const struct tc_detector tc_detector_nvlink_degraded = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
-    .on_advance = on_advance,
+    .on_advance = on_tick,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

@@ -17,9 +17,21 @@
 #define NVLINK5_FIRST 144
 #define NVLINK5_LAST 150
 
-static const size_t DEVICE_TEXTS[] = {offsetof(struct nvlink_device, node),
-                                      offsetof(struct nvlink_device, uuid),
-                                      offsetof(struct nvlink_device, name)};
+#define RING_BYTES ((size_t)8 << 20)
+
+/* A GPU of the book is found by its id alone, whatever else became known of it. */
+#define BY_ID 1
+
+static const struct tc_record_type DEVICE = {
+    .size = sizeof(struct nvlink_device),
+    .texts = {TC_TEXT(struct nvlink_device, node), TC_TEXT(struct nvlink_device, uuid),
+              TC_TEXT(struct nvlink_device, name)},
+    .keys = {{TC_FIELD(struct nvlink_device, role), TC_FIELD(struct nvlink_device, id),
+              TC_FIELD(struct nvlink_device, node), TC_FIELD(struct nvlink_device, name),
+              TC_FIELD(struct nvlink_device, pci)},
+             [BY_ID] = {TC_FIELD(struct nvlink_device, id)}},
+    .chain = {TC_FIELD(struct nvlink_device, role), TC_FIELD(struct nvlink_device, node)},
+};
 
 static uint32_t address(struct tc_bdf pci)
 {
@@ -27,53 +39,17 @@ static uint32_t address(struct tc_bdf pci)
            pci.function;
 }
 
-static uint64_t device_hash(const struct nvlink_device *d)
+static struct nvlink_device *find_device(const struct nvlink_state *st,
+                                         const struct nvlink_device *key)
 {
-    if (d->id != 0) {
-        return tc_hash_mix(11, d->id);
-    }
-    uint64_t hash = tc_slice_hash(d->name, tc_slice_hash(d->node, d->role));
-    return tc_hash_mix(hash, address(d->pci));
-}
-
-static bool same_device(const void *record, const void *key)
-{
-    const struct nvlink_device *a = record;
-    const struct nvlink_device *b = key;
-    return a->role == b->role && a->id == b->id &&
-           (a->id != 0 || (tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node) &&
-                           tc_slice_eq(a->name, b->name)));
-}
-
-static bool same_node(const void *record, const void *key)
-{
-    return tc_slice_eq(((const struct nvlink_device *)record)->node,
-                       ((const struct nvlink_device *)key)->node);
-}
-
-static struct tc_window_place find_device(const struct nvlink_state *st,
-                                          const struct nvlink_device *key)
-{
-    return tc__window_find(&st->devices, &st->devices.index, device_hash(key), same_device, key);
-}
-
-static struct tc_window_place find_switches(const struct nvlink_state *st, struct tc_slice node)
-{
-    struct nvlink_device key = {.node = node};
-    return tc__window_find(&st->devices, &st->devices.chains, tc_slice_hash(node, 3), same_node,
-                           &key);
+    return tc__window_get_by(&st->devices, key->id != 0 ? BY_ID : 0, key);
 }
 
 static struct nvlink_device *get_device(struct nvlink_state *st, struct nvlink_device *key)
 {
-    struct tc_window *w = &st->devices;
-    struct tc_window_place place = find_device(st, key);
-    if (place.record != NULL) {
-        return place.record;
-    }
-    struct tc_window_place chain = {0};
-    if (key->role == NVLINK_SWITCH) {
-        chain = find_switches(st, key->node);
+    struct nvlink_device *known = find_device(st, key);
+    if (known != NULL) {
+        return known;
     }
     key->news_ns = TC_WAITING_NEVER;
     key->joined_ns = TC_TIME_NONE;
@@ -81,31 +57,26 @@ static struct nvlink_device *get_device(struct nvlink_state *st, struct nvlink_d
     for (size_t i = 0; i < NVLINK_DENIALS; i++) {
         key->denials[i].time_ns = TC_TIME_NONE;
     }
-    struct nvlink_device *kept = tc__window_push(w, st->scratch, key, sizeof *key, DEVICE_TEXTS,
-                                                 TC_COUNT(DEVICE_TEXTS), st->now_ns);
-    if (kept == NULL) {
-        return NULL;
-    }
-    tc__window_put(w, &w->index, place, kept);
-    if (key->role == NVLINK_SWITCH) {
-        tc__window_chain(w, chain, kept);
+    struct nvlink_device *kept = tc__window_add(&st->devices, key, st->base.now_ns);
+    if (kept != NULL && kept->id != 0) {
+        tc__window_index(&st->devices, BY_ID, kept);
     }
     return kept;
 }
 
 struct nvlink_device *tc__nvlink_gpu(struct nvlink_state *st, const struct tc_gpu *gpu)
 {
-    struct nvlink_device key = {.role = NVLINK_GPU,
-                                .id = gpu->id,
-                                .node = gpu->node,
-                                .uuid = gpu->uuid,
-                                .pci = gpu->pci,
-                                .index = gpu->index};
-    struct nvlink_device *known = find_device(st, &key).record;
-    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
-        struct nvlink_device other = {.role = NVLINK_GPU, .id = tc_gpu_id(gpu, i)};
-        known = find_device(st, &other).record;
+    struct nvlink_device key = {.role = NVLINK_GPU};
+    struct nvlink_device *known = NULL;
+    for (unsigned i = 0; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        key.id = tc_gpu_id(gpu, i);
+        known = find_device(st, &key);
     }
+    key.id = gpu->id;
+    key.node = gpu->node;
+    key.uuid = gpu->uuid;
+    key.pci = gpu->pci;
+    key.index = gpu->index;
     return known != NULL ? known : get_device(st, &key);
 }
 
@@ -164,7 +135,8 @@ void tc__nvlink_begin(struct nvlink_device *d, int64_t time_ns)
     }
 }
 
-bool tc__nvlink_before(const void *a, const void *b)
+/* The order in which devices are told of. */
+static bool told_before(const void *a, const void *b)
 {
     const struct nvlink_device *x = a;
     const struct nvlink_device *y = b;
@@ -176,6 +148,13 @@ bool tc__nvlink_before(const void *a, const void *b)
     order = order != 0 ? order : tc_slice_cmp(x->uuid, y->uuid);
     order = order != 0 ? order : tc_slice_cmp(x->name, y->name);
     return order != 0 ? order < 0 : address(x->pci) < address(y->pci);
+}
+
+bool tc__nvlink_devices_init(struct nvlink_state *st)
+{
+    size_t devices = RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct nvlink_device), 0);
+    return tc__window_open(&st->devices, &st->base, &DEVICE, RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__waiting_init(&st->due, st->base.arena, &st->devices, devices, told_before);
 }
 
 void tc__nvlink_announce(struct nvlink_state *st, struct nvlink_device *d, int64_t time_ns,
@@ -235,7 +214,7 @@ void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev)
 {
     const struct tc_ev_xid *x = &ev->xid;
     if (!ev->scope.pci.known || x->code < 0) {
-        st->ignored++;
+        st->base.ignored++;
         return;
     }
     struct nvlink_device *d = device_at(st, NVLINK_SWITCH, ev->scope.node, ev->scope.pci);
@@ -273,7 +252,8 @@ static struct nvlink_device *find_culprit(const struct nvlink_state *st, struct 
                                           int64_t from_ns, int64_t to_ns)
 {
     struct nvlink_device *best = NULL;
-    struct nvlink_device *d = node.len == 0 ? NULL : find_switches(st, node).record;
+    struct nvlink_device key = {.role = NVLINK_SWITCH, .node = node};
+    struct nvlink_device *d = node.len == 0 ? NULL : tc__window_newest(&st->devices, &key);
     for (unsigned i = 0; d != NULL && i < SWITCHES_VISITED_MAX; i++) {
         bool near = d->fatal.first.known && d->fatal.first.time_ns - st->join_ns <= to_ns &&
                     d->fatal.last.time_ns + st->join_ns >= from_ns;
@@ -282,7 +262,7 @@ static struct nvlink_device *find_culprit(const struct nvlink_state *st, struct 
                       address(d->pci) < address(best->pci)))) {
             best = d;
         }
-        d = tc__window_at(&st->devices, d->head.older);
+        d = tc__window_older(&st->devices, d);
     }
     return best;
 }
@@ -291,7 +271,8 @@ static struct nvlink_device *find_culprit(const struct nvlink_state *st, struct 
  * The GPU's fault becomes evidence of the switch's incident. What samples say of a switch's
  * links adds nothing to its SXid.
  */
-static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvlink_device *culprit)
+static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvlink_device *culprit,
+                 int64_t now_ns)
 {
     if (gpu->role == NVLINK_SWITCH) {
         gpu->joined_ns = culprit->since_ns;
@@ -306,7 +287,7 @@ static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvli
     if (gpu->joined_ns != culprit->since_ns) {
         gpu->joined_ns = culprit->since_ns;
         culprit->gpu_count++;
-        tc__nvlink_announce(st, culprit, st->now_ns, st->now_ns + 1);
+        tc__nvlink_announce(st, culprit, now_ns, now_ns + 1);
     }
     end_episode(gpu);
 }
@@ -335,7 +316,7 @@ void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
         d = device_at(st, NVLINK_GPU, ev->scope.node, ev->scope.pci);
     }
     if (d == NULL) {
-        st->ignored++;
+        st->base.ignored++;
         return;
     }
     struct tc_mark mark = tc__mark(ev);
@@ -372,7 +353,7 @@ static const struct nvlink_device *node_of(const struct nvlink_state *st,
                                            const struct nvlink_device *d)
 {
     struct nvlink_device key = {.role = NVLINK_NODE, .node = d->node, .index = -1};
-    const struct nvlink_device *node = find_device(st, &key).record;
+    const struct nvlink_device *node = find_device(st, &key);
     if (node == NULL || !node->minor.last.known) {
         return NULL;
     }
@@ -418,7 +399,7 @@ static struct nvlink_device *culprit_of(const struct nvlink_state *st,
 }
 
 static tc_status tell(struct nvlink_state *st, struct nvlink_device *d, bool resolved,
-                      const struct tc_mark *relief, const struct tc_sink *out)
+                      const struct tc_mark *relief, int64_t now_ns, const struct tc_sink *out)
 {
     if (d->storm.first.known) {
         tc__nvlink_measure(st, d);
@@ -428,19 +409,19 @@ static tc_status tell(struct nvlink_state *st, struct nvlink_device *d, bool res
     d->told = tc__nvlink_reason(d);
     d->news_ns = TC_WAITING_NEVER;
     if (resolved) {
-        d->resolved_ns = st->now_ns;
+        d->resolved_ns = now_ns;
         end_episode(d);
     }
     return TC_OK;
 }
 
-static tc_status tell_news(struct nvlink_state *st, struct nvlink_device *d,
+static tc_status tell_news(struct nvlink_state *st, struct nvlink_device *d, int64_t now_ns,
                            const struct tc_sink *out)
 {
     struct nvlink_device *culprit = culprit_of(st, d);
     struct tc_mark relief;
     if (culprit != NULL) {
-        join(st, d, culprit);
+        join(st, d, culprit, now_ns);
         return TC_OK;
     }
     if (is_denied(st, d)) {
@@ -449,13 +430,13 @@ static tc_status tell_news(struct nvlink_state *st, struct nvlink_device *d,
     }
     bool up = d->down.first.known && tc__nvlink_all_up(st, d, &relief);
     if (up && d->open) {
-        return tell(st, d, true, &relief, out);
+        return tell(st, d, true, &relief, now_ns, out);
     }
     if (up) {
         d->down.first.known = false; /* it came back before anyone had to hear of it */
     }
     d->news_ns = TC_WAITING_NEVER;
-    return tc__nvlink_reason(d) == NVLINK_NOTHING ? TC_OK : tell(st, d, false, NULL, out);
+    return tc__nvlink_reason(d) == NVLINK_NOTHING ? TC_OK : tell(st, d, false, NULL, now_ns, out);
 }
 
 static tc_status visit(void *state, void *record, int64_t now_ns, const struct tc_sink *out,
@@ -464,14 +445,14 @@ static tc_status visit(void *state, void *record, int64_t now_ns, const struct t
     struct nvlink_state *st = state;
     struct nvlink_device *d = record;
     if (d->news_ns != TC_WAITING_NEVER && (now_ns >= d->news_ns || st->finishing)) {
-        TC_TRY(tell_news(st, d, out));
+        TC_TRY(tell_news(st, d, now_ns, out));
     }
     if (d->open && tc__nvlink_reason(d) == NVLINK_ERROR_STORM) {
         int64_t quiet_ns = d->storm.last.time_ns + st->window_ns + 1;
         if (now_ns >= quiet_ns && !st->finishing) {
-            TC_TRY(tell(st, d, true, NULL, out));
+            TC_TRY(tell(st, d, true, NULL, now_ns, out));
         } else if (st->finishing) {
-            TC_TRY(tell(st, d, false, NULL, out)); /* how many they were in the end */
+            TC_TRY(tell(st, d, false, NULL, now_ns, out)); /* how many they were in the end */
             *io_due_ns = quiet_ns;
         } else {
             *io_due_ns = quiet_ns;

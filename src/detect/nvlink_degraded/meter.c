@@ -14,6 +14,9 @@
 #define RISE_MAX 1e8
 #define NO_LINK (-1)
 
+#define METER_RING_BYTES ((size_t)64 << 20)
+#define SWITCH_RING_BYTES ((size_t)20 << 20)
+
 /* The states of the links of a device. */
 struct ports {
     struct nvlink_port *at;
@@ -30,29 +33,37 @@ static const struct {
     {TC_METRIC_NVLINK_RECOVERIES, NVLINK_RECOVERY},
 };
 
-static bool same_meter(const void *record, const void *key)
+static const struct tc_record_type METER = {
+    .size = sizeof(struct nvlink_meter),
+    .keys = {{TC_FIELD(struct nvlink_meter, id)}},
+};
+static const struct tc_record_type SWITCH = {
+    .size = sizeof(struct nvlink_switch),
+    .texts = {TC_TEXT(struct nvlink_switch, node), TC_TEXT(struct nvlink_switch, name)},
+    .keys = {{TC_FIELD(struct nvlink_switch, node), TC_FIELD(struct nvlink_switch, name)}},
+};
+
+bool tc__nvlink_meters_init(struct nvlink_state *st)
 {
-    return ((const struct nvlink_meter *)record)->id == *(const uint64_t *)key;
+    return tc__window_open(&st->meters, &st->base, &METER, METER_RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__window_open(&st->switches, &st->base, &SWITCH, SWITCH_RING_BYTES, TC_KEPT_ALWAYS);
 }
 
-static struct tc_window_place find_meter(const struct nvlink_state *st, uint64_t id)
+/* Of a key that is looked for, no more is set: these records are large. */
+static struct nvlink_meter *find_meter(const struct nvlink_state *st, uint64_t id)
 {
-    return tc__window_find(&st->meters, &st->meters.index, tc_hash_mix(13, id), same_meter, &id);
+    struct nvlink_meter key;
+    key.id = id;
+    return tc__window_get(&st->meters, &key);
 }
 
-static bool same_switch(const void *record, const void *key)
+static struct nvlink_switch *find_switch(const struct nvlink_state *st, struct tc_slice node,
+                                         struct tc_slice name)
 {
-    const struct nvlink_switch *a = record;
-    const struct nvlink_switch *b = key;
-    return tc_slice_eq(a->node, b->node) && tc_slice_eq(a->name, b->name);
-}
-
-static struct tc_window_place find_switch(const struct nvlink_state *st, struct tc_slice node,
-                                          struct tc_slice name)
-{
-    struct nvlink_switch key = {.node = node, .name = name};
-    uint64_t hash = tc_slice_hash(name, tc_slice_hash(node, 17));
-    return tc__window_find(&st->switches, &st->switches.index, hash, same_switch, &key);
+    struct nvlink_switch key;
+    key.node = node;
+    key.name = name;
+    return tc__window_get(&st->switches, &key);
 }
 
 static void clear_ports(struct nvlink_port *ports, size_t count)
@@ -66,40 +77,27 @@ static void clear_ports(struct nvlink_port *ports, size_t count)
 static struct nvlink_switch *get_switch(struct nvlink_state *st, struct tc_slice node,
                                         struct tc_slice name)
 {
-    static const size_t texts[] = {offsetof(struct nvlink_switch, node),
-                                   offsetof(struct nvlink_switch, name)};
-    struct tc_window_place place = find_switch(st, node, name);
-    if (place.record != NULL) {
-        return place.record;
+    struct nvlink_switch *known = find_switch(st, node, name);
+    if (known != NULL) {
+        return known;
     }
-    struct nvlink_switch key = {.node = node, .name = name};
-    clear_ports(key.ports, NVLINK_LINKS_MAX);
-    struct nvlink_switch *s =
-        tc__window_push(&st->switches, st->scratch, &key, sizeof key, texts, 2, st->now_ns);
-    if (s != NULL) {
-        tc__window_put(&st->switches, &st->switches.index, place, s);
-    }
-    return s;
+    struct nvlink_switch fresh = {.node = node, .name = name};
+    clear_ports(fresh.ports, NVLINK_LINKS_MAX);
+    return tc__window_add(&st->switches, &fresh, st->base.now_ns);
 }
 
 static struct nvlink_meter *get_meter(struct nvlink_state *st, const struct tc_gpu *gpu)
 {
-    struct tc_window_place place = find_meter(st, gpu->id);
-    void *known = place.record;
-    for (unsigned i = 1; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
-        known = find_meter(st, tc_gpu_id(gpu, i)).record;
+    struct nvlink_meter *known = NULL;
+    for (unsigned i = 0; known == NULL && i < TC_GPU_IDS && tc_gpu_id(gpu, i) != 0; i++) {
+        known = find_meter(st, tc_gpu_id(gpu, i));
     }
     if (known != NULL) {
         return known;
     }
-    struct nvlink_meter key = {.id = gpu->id};
-    clear_ports(key.ports, NVLINK_METERED);
-    struct nvlink_meter *m =
-        tc__window_push(&st->meters, st->scratch, &key, sizeof key, NULL, 0, st->now_ns);
-    if (m != NULL) {
-        tc__window_put(&st->meters, &st->meters.index, place, m);
-    }
-    return m;
+    struct nvlink_meter fresh = {.id = gpu->id};
+    clear_ports(fresh.ports, NVLINK_METERED);
+    return tc__window_add(&st->meters, &fresh, st->base.now_ns);
 }
 
 static struct nvlink_sample sample_of(const struct tc_event *ev)
@@ -137,7 +135,7 @@ static void read_port(struct nvlink_state *st, struct nvlink_device *d, struct p
     uint8_t state = (uint8_t)value;
     if (p->time_ns != TC_TIME_NONE && ev->time_ns <= p->time_ns) {
         /* Of two states at one time the better, whichever came first. */
-        st->late += ev->time_ns < p->time_ns;
+        st->base.late += ev->time_ns < p->time_ns;
         state = p->state > state || ev->time_ns < p->time_ns ? p->state : state;
     }
     p->time_ns = ev->time_ns > p->time_ns ? ev->time_ns : p->time_ns;
@@ -173,10 +171,10 @@ static void read_port(struct nvlink_state *st, struct nvlink_device *d, struct p
 static struct ports ports_of(const struct nvlink_state *st, const struct nvlink_device *d)
 {
     if (d->role == NVLINK_SWITCH) {
-        struct nvlink_switch *s = find_switch(st, d->node, d->name).record;
+        struct nvlink_switch *s = find_switch(st, d->node, d->name);
         return s == NULL ? (struct ports){NULL, 0} : (struct ports){s->ports, NVLINK_LINKS_MAX};
     }
-    struct nvlink_meter *m = find_meter(st, d->id).record;
+    struct nvlink_meter *m = find_meter(st, d->id);
     return m == NULL ? (struct ports){NULL, 0} : (struct ports){m->ports, NVLINK_METERED};
 }
 
@@ -229,7 +227,7 @@ static void add_rise(struct nvlink_step *s, enum nvlink_class class, int64_t lin
 
 void tc__nvlink_measure(const struct nvlink_state *st, struct nvlink_device *d)
 {
-    const struct nvlink_meter *m = find_meter(st, d->id).record;
+    const struct nvlink_meter *m = find_meter(st, d->id);
     int64_t number = d->storm.last.time_ns / (st->window_ns / NVLINK_STEPS);
     if (m == NULL) {
         return;
@@ -328,13 +326,13 @@ void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev)
         return;
     }
     if (state && names_no_gpu(&ev->scope)) {
-        st->ignored += !read_switch(st, ev);
+        st->base.ignored += !read_switch(st, ev);
         return;
     }
     const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     struct nvlink_meter *m = gpu == NULL ? NULL : get_meter(st, gpu);
     if (m == NULL) {
-        st->ignored++;
+        st->base.ignored++;
         return;
     }
     if (state) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the nvlink_degraded detector: detect_nvlink_degraded.c hands events
- * out, nvlink_degraded_fault.c gathers the faults of GPUs and switches and joins
- * them, nvlink_degraded_meter.c reads counters and link states, and
- * nvlink_degraded_report.c says what was found.
+ * The parts of the nvlink_degraded detector: detector.c hands events out, fault.c gathers
+ * the faults of GPUs and switches and joins them, meter.c reads counters and link states,
+ * and report.c says what was found.
  */
 #ifndef TC_DETECT_NVLINK_DEGRADED_PRIV_H
 #define TC_DETECT_NVLINK_DEGRADED_PRIV_H
@@ -129,22 +128,20 @@ struct nvlink_switch {
 };
 
 struct nvlink_state {
+    struct tc_detector_base base;
     int64_t join_ns; /* knobs */
     int64_t window_ns;
     int64_t limits[NVLINK_CLASSES];
-    struct tc_arena *scratch;
     struct tc_directory *directory;
     struct tc_window devices;
     struct tc_window meters;
     struct tc_window switches;
     struct tc_waiting due;
-    int64_t now_ns;
     bool finishing;
-    uint64_t late;
-    uint64_t ignored;
 };
 
-/* nvlink_degraded_fault.c */
+/* fault.c */
+bool tc__nvlink_devices_init(struct nvlink_state *st);
 /* The record of a GPU that the book knows. NULL when scratch is full. */
 struct nvlink_device *tc__nvlink_gpu(struct nvlink_state *st, const struct tc_gpu *gpu);
 /* The record of a switch that samples name. NULL when scratch is full. */
@@ -162,12 +159,11 @@ void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev);
 void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev);
 void tc__nvlink_driver_fault(struct nvlink_state *st, const struct tc_event *ev);
 enum nvlink_reason tc__nvlink_reason(const struct nvlink_device *d);
-/* The order in which devices are told of. */
-bool tc__nvlink_before(const void *a, const void *b);
 TC_CHECKED tc_status tc__nvlink_run(struct nvlink_state *st, int64_t now_ns,
                                     const struct tc_sink *out);
 
-/* nvlink_degraded_meter.c */
+/* meter.c */
+bool tc__nvlink_meters_init(struct nvlink_state *st);
 void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev);
 /* Every link of the GPU or switch that was told to be down is up again; *out is the newest sample.
  */
@@ -176,7 +172,7 @@ bool tc__nvlink_all_up(const struct nvlink_state *st, const struct nvlink_device
 /* Fills in what the counters say of a storm: sums, links, first and last error. */
 void tc__nvlink_measure(const struct nvlink_state *st, struct nvlink_device *d);
 
-/* nvlink_degraded_report.c */
+/* report.c */
 /* `relief` is what shows that it is over, NULL while it is not. */
 TC_CHECKED tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_state *st,
                                        const struct nvlink_device *node, bool resolved,

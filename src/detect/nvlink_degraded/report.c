@@ -2,19 +2,14 @@
 /* What nvlink_degraded says. */
 #include "detect/finding_priv.h"
 #include "detect/nvlink_degraded/priv.h"
+#include "event/format.h"
 #include "event/sxid.h"
 #include "event/xid.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.nvlink_degraded." name)
 
-#define ATTRS_MAX 12
-#define EVIDENCE_MAX 10
 /* Links that a headline names; the attribute has them all. */
 #define LINKS_TOLD 6
-/* All the words of a finding but for names that come from outside. */
-#define WORDS_BYTES 4096
-/* How often the names of a place are written, at most. */
-#define NAMES_MAX 20
 
 static const char *const REASONS[] = {
     [NVLINK_NOTHING] = "",
@@ -24,13 +19,10 @@ static const char *const REASONS[] = {
     [NVLINK_FATAL_SXID] = "fatal_sxid",
 };
 
-static const struct {
-    const char *name;
-    const char *words;
-} CLASSES[NVLINK_CLASSES] = {
-    [NVLINK_CRC] = {"crc_errors", "CRC errors"},
-    [NVLINK_REPLAY] = {"replay_errors", "replays"},
-    [NVLINK_RECOVERY] = {"recovery_errors", "recoveries"},
+static const char *const CLASSES[NVLINK_CLASSES] = {
+    [NVLINK_CRC] = "CRC errors",
+    [NVLINK_REPLAY] = "replays",
+    [NVLINK_RECOVERY] = "recoveries",
 };
 
 /* A finding being written, with what its parts need. */
@@ -44,235 +36,176 @@ struct telling {
     size_t link_count;
 };
 
-static void put_node(struct tc_buf *b, struct tc_slice node)
+static struct tc_arg node_name(const struct telling *t)
 {
-    tc_buf_str(b, node.len > 0 ? node : TC_LIT("(unknown)"));
+    return tc_as_known(t->d->node, "(unknown)");
 }
 
 /* "GPU 3 (0000:b3:00.0)", "NVSwitch 0000:c1:00.0", "NVSwitch nvswitch1" */
-static void put_device(struct tc_buf *b, const struct telling *t)
+static void write_device(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct telling *t = arg->object;
+    const struct tc_scope *s = &t->scope;
     if (t->d->role == NVLINK_SWITCH) {
-        tc_buf_lit(b, "NVSwitch ");
-        if (t->d->pci.known) {
-            tc_buf_bdf(b, t->d->pci);
-        } else {
-            tc_buf_str(b, t->d->name);
-        }
-        return;
-    }
-    tc_buf_lit(b, "GPU ");
-    bool index = t->scope.gpu_index >= 0;
-    if (index) {
-        tc_buf_i64(b, t->scope.gpu_index);
-    }
-    if (t->scope.pci.known) {
-        tc_buf_str(b, index ? TC_LIT(" (") : TC_EMPTY);
-        tc_buf_bdf(b, t->scope.pci);
-        tc_buf_str(b, index ? TC_LIT(")") : TC_EMPTY);
-    } else if (!index) {
-        tc_buf_str(b, t->scope.gpu_uuid);
+        tc_format(b, "NVSwitch {}", s->pci.known ? tc_as_pci(s->pci) : TC_ARG(t->d->name));
+    } else if (s->gpu_index < 0 && !s->pci.known) {
+        tc_format(b, "GPU {}", s->gpu_uuid);
+    } else {
+        tc_format(b, "{}", tc_as_gpu(s));
     }
 }
 
-/* " on links 28, 30"; nothing without one */
-static void put_links(struct tc_buf *b, const struct telling *t, struct tc_slice noun)
+static struct tc_arg device(const struct telling *t)
 {
+    return tc_as_written(write_device, t);
+}
+
+/* "s 28, 30", to be written after "link" */
+static void write_links(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct telling *t = arg->object;
+    const char *before = t->link_count > 1 ? "s " : " ";
     for (size_t i = 0; i < t->link_count && i < LINKS_TOLD; i++) {
-        if (i == 0) {
-            tc_buf_str(b, noun);
-            tc_buf_str(b, t->link_count > 1 ? TC_LIT("s ") : TC_LIT(" "));
-        } else {
-            tc_buf_lit(b, ", ");
-        }
-        tc_buf_i64(b, t->links[i]);
+        tc_format(b, "{}{}", i == 0 ? before : ", ", t->links[i]);
     }
     if (t->link_count > LINKS_TOLD) {
-        tc_buf_lit(b, " and ");
-        tc_buf_u64(b, t->link_count - LINKS_TOLD);
-        tc_buf_lit(b, " more");
+        tc_format(b, " and {} more", t->link_count - LINKS_TOLD);
     }
 }
 
-static struct tc_slice sxid_name(int64_t code)
+static struct tc_slice code_name(bool sxid, int64_t code)
 {
-    const struct tc_sxid *x = tc_sxid_find(code);
-    return x == NULL ? TC_EMPTY : tc_slice_cstr(x->name);
+    const struct tc_sxid *s = sxid ? tc_sxid_find(code) : NULL;
+    const struct tc_xid *x = sxid ? NULL : tc_xid_find(code);
+    return tc_slice_cstr(s != NULL ? s->name : x != NULL ? x->name : "");
 }
 
-static struct tc_slice xid_name(int64_t code)
+/* "SXid 20034 (...)" */
+static void write_code(struct tc_buf *b, const struct tc_arg *arg)
 {
-    const struct tc_xid *x = tc_xid_find(code);
-    return x == NULL ? TC_EMPTY : tc_slice_cstr(x->name);
+    bool sxid = arg->limit != 0;
+    struct tc_slice name = code_name(sxid, arg->integer);
+    tc_format(b, "{} {}{}", sxid ? "SXid" : "Xid", arg->integer,
+              tc_when(name.len > 0, " ({})", name));
 }
 
-static void put_code(struct tc_buf *b, bool sxid, int64_t code)
+static struct tc_arg code(bool sxid, int64_t number)
 {
-    struct tc_slice name = sxid ? sxid_name(code) : xid_name(code);
-    tc_buf_str(b, sxid ? TC_LIT("SXid ") : TC_LIT("Xid "));
-    tc_buf_i64(b, code);
-    if (name.len > 0) {
-        tc_buf_lit(b, " (");
-        tc_buf_str(b, name);
-        tc_buf_char(b, ')');
+    return (struct tc_arg){.write = write_code, .integer = number, .limit = sxid};
+}
+
+static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
+{
+    if (arg->integer < TC_SECOND) {
+        tc_format(b, "less than 1 s");
+    } else {
+        tc_format(b, "{} s", arg->integer / TC_SECOND);
     }
 }
 
-static void put_seconds(struct tc_buf *b, int64_t ns)
+static struct tc_arg seconds(int64_t ns)
 {
-    if (ns < TC_SECOND) {
-        tc_buf_lit(b, "less than 1 s");
-        return;
-    }
-    tc_buf_i64(b, ns / TC_SECOND);
-    tc_buf_lit(b, " s");
+    return (struct tc_arg){.write = write_seconds, .integer = ns};
 }
 
-/* "12000 CRC errors and 40 replays in 210 s" */
-static void put_storm(struct tc_buf *b, const struct telling *t)
+/* "12000 NVLink CRC errors and 40 NVLink replays in 210 s" */
+static void write_storm(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct telling *t = arg->object;
     bool more = false;
     for (unsigned i = 0; i < NVLINK_CLASSES; i++) {
         if (t->d->totals[i] >= t->st->limits[i]) {
-            tc_buf_str(b, more ? TC_LIT(" and ") : TC_EMPTY);
-            tc_buf_i64(b, t->d->totals[i]);
-            tc_buf_lit(b, " NVLink ");
-            tc_buf_str(b, tc_slice_cstr(CLASSES[i].words));
+            tc_format(b, "{}{} NVLink {}", more ? " and " : "", t->d->totals[i], CLASSES[i]);
             more = true;
         }
     }
-    tc_buf_str(b, more ? TC_EMPTY : TC_LIT("NVLink errors"));
-    tc_buf_lit(b, " in ");
-    put_seconds(b, t->d->storm.last.time_ns - t->d->storm.first.time_ns);
+    tc_format(b, "{} in {}", more ? "" : "NVLink errors",
+              seconds(t->d->storm.last.time_ns - t->d->storm.first.time_ns));
+}
+
+static struct tc_slice what_happened(struct telling *t)
+{
+    const struct nvlink_device *d = t->d;
+    bool some = t->link_count > 0;
+    bool fatal = t->reason == NVLINK_FATAL_SXID;
+    struct tc_arg links = tc_as_written(write_links, t);
+    if (fatal || t->reason == NVLINK_XID) {
+        return tc__draft_format(&t->draft, "{}{}{}", fatal ? "fatal " : "",
+                                code(d->role == NVLINK_SWITCH, d->fatal.code),
+                                tc_when(some, " on link{}", links));
+    }
+    if (t->reason == NVLINK_LINK_DOWN) {
+        return tc__draft_format(&t->draft, "{} went down{}", tc_when(some, "NVLink{}", links),
+                                t->draft.finding.resolved ? ", up again" : "");
+    }
+    return tc__draft_format(
+        &t->draft, "{}{}{}", tc_as_written(write_storm, t), tc_when(some, " on link{}", links),
+        tc_when(t->draft.finding.resolved, "; none for {}", seconds(t->st->window_ns)));
 }
 
 static struct tc_slice headline(struct telling *t)
 {
-    const struct nvlink_device *d = t->d;
-    struct tc_buf *b = &t->draft.text;
-    size_t start = b->len;
-    put_device(b, t);
-    tc_buf_lit(b, " on node ");
-    put_node(b, d->node);
-    tc_buf_lit(b, ": ");
-    if (t->reason == NVLINK_FATAL_SXID || t->reason == NVLINK_XID) {
-        tc_buf_str(b, t->reason == NVLINK_FATAL_SXID ? TC_LIT("fatal ") : TC_EMPTY);
-        put_code(b, d->role == NVLINK_SWITCH, d->fatal.code);
-        put_links(b, t, TC_LIT(" on link"));
-    } else if (t->reason == NVLINK_LINK_DOWN) {
-        put_links(b, t, TC_LIT("NVLink"));
-        tc_buf_str(b, t->draft.finding.resolved ? TC_LIT(" went down, up again")
-                                                : TC_LIT(" went down"));
-    } else {
-        put_storm(b, t);
-        put_links(b, t, TC_LIT(" on link"));
-        if (t->draft.finding.resolved) {
-            tc_buf_lit(b, "; none for ");
-            put_seconds(b, t->st->window_ns);
-        }
-    }
-    if (d->gpu_count > 0) {
-        tc_buf_lit(b, "; ");
-        tc_buf_i64(b, d->gpu_count);
-        tc_buf_str(b, d->gpu_count > 1 ? TC_LIT(" GPUs lost links with it")
-                                       : TC_LIT(" GPU lost links with it"));
-    }
-    return tc_buf_since(b, start);
+    int64_t gpus = t->d->gpu_count;
+    return tc__draft_format(&t->draft, "{} on node {}: {}{}", device(t), node_name(t),
+                            what_happened(t),
+                            tc_when(gpus > 0, "; {} lost links with it", tc_as_count(gpus, "GPU")));
 }
 
 static struct tc_slice remediation(struct telling *t)
 {
-    struct tc_buf *b = &t->draft.text;
-    size_t start = b->len;
     const struct tc_sxid *x =
         t->reason == NVLINK_FATAL_SXID ? tc_sxid_find(t->d->fatal.code) : NULL;
-    if (t->reason == NVLINK_ERROR_STORM) {
-        tc_buf_lit(b, "At the next drain of node ");
-        put_node(b, t->d->node);
-        tc_buf_lit(b, ": reset ");
-        put_device(b, t);
-        tc_buf_lit(b, ", run the NVLink test of dcgmi diag; reseat the board or its far end if "
-                      "the errors come back, then replace it.");
-        return tc_buf_since(b, start);
-    }
-    tc_buf_lit(b, "Drain node ");
-    put_node(b, t->d->node);
-    if (x != NULL && x->reach == TC_SXID_FABRIC) {
-        tc_buf_lit(b, " and reboot it: the whole fabric is lost until GPUs and NVSwitches are "
-                      "reset together. Replace the baseboard of ");
-        put_device(b, t);
-        tc_buf_lit(b, " if it comes back.");
-    } else if (t->d->role == NVLINK_SWITCH) {
-        tc_buf_lit(b, "; reset the GPUs behind the links of ");
-        put_device(b, t);
-        tc_buf_lit(b, " and restart the fabric manager, or reboot. If it comes back, check the "
-                      "connectors of these links, then replace GPU or switch.");
-    } else {
-        tc_buf_lit(b, "; reset ");
-        put_device(b, t);
-        tc_buf_lit(b, " (with all GPUs and the fabric manager on NVSwitch systems). If it comes "
-                      "back, check the far end and reseat the board, then replace it.");
-    }
-    return tc_buf_since(b, start);
+    const char *advice =
+        t->reason == NVLINK_ERROR_STORM
+            ? "At the next drain of node {}: reset {}, run the NVLink test of dcgmi diag; reseat "
+              "the board or its far end if the errors come back, then replace it."
+        : x != NULL && x->reach == TC_SXID_FABRIC
+            ? "Drain node {} and reboot it: the whole fabric is lost until GPUs and NVSwitches "
+              "are reset together. Replace the baseboard of {} if it comes back."
+        : t->d->role == NVLINK_SWITCH
+            ? "Drain node {}; reset the GPUs behind the links of {} and restart the fabric "
+              "manager, or reboot. If it comes back, check the connectors of these links, then "
+              "replace GPU or switch."
+            : "Drain node {}; reset {} (with all GPUs and the fabric manager on NVSwitch "
+              "systems). If it comes back, check the far end and reseat the board, then replace "
+              "it.";
+    return tc__draft_format(&t->draft, advice, node_name(t), device(t));
 }
 
 /* `which` tells pieces of one kind and time apart. */
 static void put_evidence(struct telling *t, struct tc_slice kind, const struct tc_mark *mark,
-                         struct tc_slice description, struct tc_slice which)
+                         struct tc_slice description, const char *which)
 {
-    struct tc_buf *b = &t->draft.text;
-    size_t start = b->len;
-    tc_buf_str(b, kind);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, t->d->node);
-    tc_buf_char(b, ':');
-    if (t->scope.pci.known) {
-        tc_buf_bdf(b, t->scope.pci);
-    } else {
-        tc_buf_str(b, t->d->name.len > 0 ? t->d->name : t->scope.gpu_uuid);
-    }
-    tc_buf_char(b, ':');
-    tc_buf_time(b, mark->time_ns);
-    tc_buf_str(b, which);
+    struct tc_slice name = t->d->name.len > 0 ? t->d->name : t->scope.gpu_uuid;
+    struct tc_slice uid =
+        tc__draft_format(&t->draft, "{}:{}:{}:{}{}", kind, t->d->node,
+                         t->scope.pci.known ? tc_as_pci(t->scope.pci) : TC_ARG(name),
+                         tc_as_time(mark->time_ns), which);
     tc__draft_evidence(&t->draft, (struct tc_evidence){
                                       .kind = kind,
-                                      .uid = tc__mark_uid(mark, tc_buf_since(b, start)),
+                                      .uid = tc__mark_uid(mark, uid),
                                       .description = description,
                                       .time_ns = mark->time_ns,
                                       .raw = mark->raw,
                                   });
 }
 
-/* "Fatal SXid 20034 (...) on link 30" */
-static struct tc_slice fault_text(struct telling *t, struct tc_slice before, bool sxid,
+/* "First: SXid 20034 (...) on link 30" */
+static struct tc_slice fault_text(struct telling *t, const char *before, bool sxid,
                                   const struct nvlink_sign *s)
 {
-    struct tc_buf *b = &t->draft.text;
-    size_t start = b->len;
-    tc_buf_str(b, before);
-    put_code(b, sxid, s->code);
-    if (s->link >= 0) {
-        tc_buf_lit(b, " on link ");
-        tc_buf_i64(b, s->link);
-    }
-    return tc_buf_since(b, start);
+    return tc__draft_format(&t->draft, "{}: {}{}", before, code(sxid, s->code),
+                            tc_when(s->link >= 0, " on link {}", s->link));
 }
 
 static void put_sign(struct telling *t, struct tc_slice kind, const struct nvlink_sign *s,
                      struct tc_slice first, struct tc_slice last)
 {
     bool instant = s->first.time_ns == s->last.time_ns;
-    put_evidence(t, kind, &s->first, first, TC_EMPTY);
+    put_evidence(t, kind, &s->first, first, "");
     if (!tc__mark_same(&s->first, &s->last)) {
-        put_evidence(t, kind, &s->last, last, instant ? TC_LIT(":last") : TC_EMPTY);
+        put_evidence(t, kind, &s->last, last, instant ? ":last" : "");
     }
-}
-
-static struct tc_slice storm_text(struct telling *t)
-{
-    size_t start = t->draft.text.len;
-    put_storm(&t->draft.text, t);
-    return tc_buf_since(&t->draft.text, start);
 }
 
 static void put_trail(struct telling *t, const struct nvlink_device *node,
@@ -282,19 +215,18 @@ static void put_trail(struct telling *t, const struct nvlink_device *node,
     bool sxid = d->role == NVLINK_SWITCH;
     struct tc_slice kind = sxid ? TC_LIT("sxid") : TC_LIT("xid");
     if (d->fatal.first.known) {
-        put_sign(t, kind, &d->fatal, fault_text(t, TC_LIT("First: "), sxid, &d->fatal),
+        put_sign(t, kind, &d->fatal, fault_text(t, "First", sxid, &d->fatal),
                  sxid ? TC_LIT("Last fatal SXid of the switch")
                       : TC_LIT("Last NVLink Xid of the GPU"));
     }
     if (d->down.first.known) {
-        put_evidence(t, TC_LIT("link_state"), &d->up, TC_LIT("Last sample with the link up"),
-                     TC_EMPTY);
+        put_evidence(t, TC_LIT("link_state"), &d->up, TC_LIT("Last sample with the link up"), "");
         put_sign(t, TC_LIT("link_state"), &d->down, TC_LIT("First sample with a link down"),
                  TC_LIT("Sample with the last link that went down"));
     }
     if (d->storm.first.known) {
         put_sign(t, TC_LIT("nvlink_counter"), &d->storm, TC_LIT("First errors of the storm"),
-                 storm_text(t));
+                 tc__draft_format(&t->draft, "{}", tc_as_written(write_storm, t)));
     }
     if (d->joined.first.known) {
         struct tc_slice joined_kind = d->joined.code >= 0 ? TC_LIT("xid") : TC_LIT("link_state");
@@ -303,16 +235,16 @@ static void put_trail(struct telling *t, const struct nvlink_device *node,
     }
     int64_t apart_ns = d->minor.last.time_ns - d->since_ns;
     bool near = apart_ns >= -t->st->window_ns && apart_ns <= t->st->window_ns;
-    if (d->minor.last.known && near && t->draft.finding.evidence_count < EVIDENCE_MAX - 2) {
-        put_evidence(t, kind, &d->minor.last, fault_text(t, TC_LIT("Not fatal: "), sxid, &d->minor),
-                     TC_LIT(":minor"));
+    if (d->minor.last.known && near) {
+        put_evidence(t, kind, &d->minor.last, fault_text(t, "Not fatal", sxid, &d->minor),
+                     ":minor");
     }
-    if (node != NULL && t->draft.finding.evidence_count < EVIDENCE_MAX - 1) {
+    if (node != NULL) {
         put_evidence(t, TC_LIT("driver_fault"), &node->minor.last,
-                     TC_LIT("The driver could not find out which links are up"), TC_EMPTY);
+                     TC_LIT("The driver could not find out which links are up"), "");
     }
-    if (relief != NULL && t->draft.finding.evidence_count < EVIDENCE_MAX) {
-        put_evidence(t, TC_LIT("link_state"), relief, TC_LIT("The links are up again"), TC_EMPTY);
+    if (relief != NULL) {
+        put_evidence(t, TC_LIT("link_state"), relief, TC_LIT("The links are up again"), "");
     }
 }
 
@@ -325,19 +257,13 @@ static void put_attrs(struct telling *t)
     tc__draft_attr_text(draft, KEY("switch"), d->name);
     if (d->fatal.first.known) {
         tc__draft_attr_int(draft, sxid ? KEY("sxid") : KEY("xid"), d->fatal.code);
-        tc__draft_attr_text(draft, KEY("name"),
-                            sxid ? sxid_name(d->fatal.code) : xid_name(d->fatal.code));
+        tc__draft_attr_text(draft, KEY("name"), code_name(sxid, d->fatal.code));
         tc__draft_attr_text(draft, KEY("unit"), tc_slice_make(d->unit, d->unit_len));
     }
     if (t->link_count > 0) {
-        tc__draft_attr(draft, (struct tc_attr){.key = KEY("links"),
-                                               .type = TC_ATTR_INTS,
-                                               .ints = t->links,
-                                               .count = t->link_count});
+        tc__draft_attr_ints(draft, KEY("links"), t->links, t->link_count);
     }
-    if (d->gpu_count > 0) {
-        tc__draft_attr_int(draft, KEY("gpu_count"), d->gpu_count);
-    }
+    tc__draft_attr_some(draft, KEY("gpu_count"), d->gpu_count);
     if (d->storm.first.known) {
         tc__draft_attr_int(draft, KEY("crc_errors"), d->totals[NVLINK_CRC]);
         tc__draft_attr_int(draft, KEY("replay_errors"), d->totals[NVLINK_REPLAY]);
@@ -353,24 +279,7 @@ static void span(const struct nvlink_sign *s, struct tc_finding *f)
     }
 }
 
-static struct tc_slice put_key(struct telling *t)
-{
-    struct tc_buf *b = &t->draft.text;
-    size_t start = b->len;
-    tc_buf_str(b, t->d->node);
-    tc_buf_char(b, '|');
-    if (t->d->uuid.len > 0 || t->d->name.len > 0) {
-        tc_buf_str(b, t->d->uuid.len > 0 ? t->d->uuid : t->d->name);
-    } else if (t->d->pci.known) {
-        tc_buf_bdf(b, t->d->pci);
-    } else {
-        tc_buf_i64(b, t->d->index);
-    }
-    tc_buf_char(b, '|');
-    tc_buf_time(b, t->d->since_ns);
-    return tc_buf_since(b, start);
-}
-
+/* Where it is, the key that follows from that, and the links. */
 static void read_place(struct telling *t)
 {
     const struct nvlink_device *d = t->d;
@@ -379,6 +288,10 @@ static void read_place(struct telling *t)
     t->scope.gpu_uuid = d->uuid;
     t->scope.pci = d->pci;
     t->scope.gpu_index = d->index;
+    /* By what was known of the device when it was first heard of. */
+    t->draft.finding.key = tc__draft_format(
+        &t->draft, "{}|{}|{}", d->node, d->name.len > 0 ? TC_ARG(d->name) : tc_as_gpu_id(&t->scope),
+        tc_as_time(d->since_ns));
     if (d->role == NVLINK_GPU) {
         (void)tc_directory_complete(t->st->directory, &t->scope);
     }
@@ -394,10 +307,8 @@ tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_s
                             const struct tc_mark *relief, const struct tc_sink *out)
 {
     struct telling t = {.d = d, .st = st, .reason = tc__nvlink_reason(d)};
+    tc__draft_open(&t.draft, &tc_detector_nvlink_degraded, st->base.scratch);
     read_place(&t);
-    size_t names = t.scope.node.len + t.scope.gpu_uuid.len + d->name.len;
-    tc__draft_begin(&t.draft, &tc_detector_nvlink_degraded, st->scratch,
-                    WORDS_BYTES + NAMES_MAX * names, ATTRS_MAX, EVIDENCE_MAX);
     struct tc_finding *f = &t.draft.finding;
     f->resolved = resolved;
     f->incomplete = st->devices.lost_ns >= d->since_ns || st->meters.lost_ns >= d->since_ns ||
@@ -405,7 +316,6 @@ tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_s
     f->severity = t.reason == NVLINK_ERROR_STORM ? TC_SEVERITY_WARNING : TC_SEVERITY_CRITICAL;
     f->confidence =
         t.reason == NVLINK_FATAL_SXID && !d->said ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;
-    f->key = put_key(&t);
     f->discriminator = tc_slice_cstr(REASONS[t.reason]);
     f->headline = headline(&t);
     f->remediation = remediation(&t);

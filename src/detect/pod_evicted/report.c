@@ -3,15 +3,11 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/pod_evicted/priv.h"
+#include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.pod_evicted." name)
-#define ATTRS_MAX 8
-#define EVIDENCE_MAX 3
-/* The fixed words of all strings together, with numbers and times. */
-#define WORDS_BYTES 1536
-/* Two separators and a time. */
-#define KEY_WORDS_BYTES 40
-#define UNKNOWN_NODE TC_LIT("(name unknown)")
+/* Names are no longer than TC_SCOPE_TEXT_MAX; the rest is separators and a time. */
+#define KEY_MAX (3 * TC_SCOPE_TEXT_MAX + 40)
 
 static const struct {
     const char *discriminator;
@@ -46,139 +42,71 @@ static const char *const CONDITIONS[] = {
     [EVICT_NONE] = "no pressure",
 };
 
-static struct tc_slice condition_name(const struct eviction *e)
+static const char *condition_name(const struct eviction *e)
 {
-    return tc_slice_cstr(CONDITIONS[tc__evict_condition(e->note.pressure)]);
+    return CONDITIONS[tc__evict_condition(e->note.pressure)];
 }
 
-static struct tc_slice node_name(const struct eviction *e)
+static struct tc_arg node_name(const struct eviction *e)
 {
-    return e->node.len > 0 ? e->node : UNKNOWN_NODE;
-}
-
-static void put_pod(struct tc_buf *b, const struct eviction *e)
-{
-    tc_buf_lit(b, "Pod ");
-    if (e->ns.len > 0) {
-        tc_buf_str(b, e->ns);
-        tc_buf_char(b, '/');
-    }
-    tc_buf_str(b, e->name);
+    return tc_as_known(e->node, "(name unknown)");
 }
 
 static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    put_pod(b, e);
-    tc_buf_lit(b, " was evicted from node ");
-    tc_buf_str(b, node_name(e));
-    tc_buf_lit(b, " at ");
-    tc_buf_time(b, e->time_ns);
     bool threshold = e->sign.source == EVICT_BY_THRESHOLD;
-    if (e->sign.known) {
-        tc_buf_lit(b, ", ");
-        if (e->time_ns == e->sign.time_ns) {
-            tc_buf_str(b, threshold ? TC_LIT("as ") : TC_LIT("at the time of "));
-        } else {
-            tc_buf_duration(b, e->time_ns - e->sign.time_ns);
-            tc_buf_lit(b, " after ");
-        }
-        /* A threshold that was met does not prove that the condition was reported. */
-        tc_buf_str(b, threshold ? TC_LIT("its eviction threshold was met") : condition_name(e));
-    }
-    tc_buf_lit(b, ": ");
-    tc_buf_str(b, tc_slice_cstr(PRESSURES[e->note.pressure].cause));
-    return tc_buf_since(b, start);
+    int64_t after_ns = e->time_ns - e->sign.time_ns;
+    struct tc_arg since = after_ns == 0 ? TC_ARG(threshold ? "as " : "at the time of ")
+                                        : tc_when(true, "{} after ", tc_as_duration(after_ns));
+    /* A threshold that was met does not prove that the condition was reported. */
+    const char *what = threshold ? "its eviction threshold was met" : condition_name(e);
+    return tc__draft_format(d, "Pod {} was evicted from node {} at {}{}: {}",
+                            tc_as_pod(e->ns, e->name), node_name(e), tc_as_time(e->time_ns),
+                            tc_when(e->sign.known, ", {}{}", since, what),
+                            PRESSURES[e->note.pressure].cause);
 }
 
 static struct tc_slice remediation(struct tc_draft *d, const struct eviction *e)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_lit(b, "On node ");
-    tc_buf_str(b, node_name(e));
-    tc_buf_lit(b, ": ");
-    tc_buf_str(b, tc_slice_cstr(PRESSURES[e->note.pressure].action));
-    tc_buf_char(b, '.');
-    if (e->note.container.len > 0) {
-        tc_buf_lit(b, " Start with container ");
-        tc_buf_str(b, e->note.container);
-        if (e->note.usage.len > 0) {
-            tc_buf_lit(b, ", which used ");
-            tc_buf_str(b, e->note.usage);
-        }
-        if (e->note.request.len > 0) {
-            tc_buf_lit(b, " with a request of ");
-            tc_buf_str(b, e->note.request);
-        }
-        tc_buf_char(b, '.');
-    }
-    return tc_buf_since(b, start);
+    const struct evict_note *n = &e->note;
+    return tc__draft_format(
+        d, "On node {}: {}.{}", node_name(e), PRESSURES[n->pressure].action,
+        tc_when(n->container.len > 0, " Start with container {}{}{}.", n->container,
+                tc_when(n->usage.len > 0, ", which used {}", n->usage),
+                tc_when(n->request.len > 0, " with a request of {}", n->request)));
 }
 
-static struct tc_evidence sign_evidence(struct tc_draft *d, const struct eviction *e,
-                                        const struct evict_sign *sign, bool relief)
+static void put_sign(struct tc_draft *d, const struct eviction *e, const struct evict_sign *sign,
+                     bool relief)
 {
-    struct tc_buf *b = &d->text;
-    struct tc_evidence out = {
-        .kind = TC_LIT("node_condition"), .time_ns = sign->time_ns, .raw = sign->raw};
-    size_t start = b->len;
-    tc_buf_lit(b, "node_condition:");
-    tc_buf_str(b, e->node);
-    tc_buf_char(b, ':');
-    tc_buf_str(b, condition_name(e));
-    tc_buf_char(b, ':');
-    tc_buf_time(b, sign->time_ns);
-    out.uid = tc_buf_since(b, start);
-    start = b->len;
-    tc_buf_lit(b, "Node ");
-    tc_buf_str(b, e->node);
-    if (relief) {
-        tc_buf_lit(b, " left ");
-    } else if (sign->source == EVICT_BY_THRESHOLD) {
-        tc_buf_lit(b, " met the eviction threshold of ");
-    } else {
-        tc_buf_lit(b, " was under ");
-    }
-    tc_buf_str(b, condition_name(e));
-    if (sign->reason.len > 0) {
-        tc_buf_lit(b, ", reason ");
-        tc_buf_str(b, sign->reason);
-    }
-    out.description = tc_buf_since(b, start);
-    return out;
+    const char *verb = relief                               ? "left"
+                       : sign->source == EVICT_BY_THRESHOLD ? "met the eviction threshold of"
+                                                            : "was under";
+    tc__draft_evidence(d, (struct tc_evidence){
+                              .kind = TC_LIT("node_condition"),
+                              .uid = tc__draft_format(d, "node_condition:{}:{}:{}", e->node,
+                                                      condition_name(e), tc_as_time(sign->time_ns)),
+                              .description = tc__draft_format(
+                                  d, "Node {} {} {}{}", e->node, verb, condition_name(e),
+                                  tc_when(sign->reason.len > 0, ", reason {}", sign->reason)),
+                              .time_ns = sign->time_ns,
+                              .raw = sign->raw,
+                          });
 }
 
-static struct tc_evidence pod_evidence(struct tc_draft *d, const struct eviction *e)
+static void put_pod(struct tc_draft *d, const struct eviction *e)
 {
-    struct tc_buf *b = &d->text;
-    struct tc_evidence out = {
-        .kind = TC_LIT("pod_event"),
-        .uid = e->event_uid,
-        .time_ns = e->time_ns,
-        .raw = e->raw,
-    };
-    size_t start = b->len;
-    if (out.uid.len == 0) {
-        tc_buf_lit(b, "pod:");
-        tc_buf_str(b, e->ns);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, e->name);
-        tc_buf_char(b, ':');
-        tc_buf_time(b, e->time_ns);
-        out.uid = tc_buf_since(b, start);
-        start = b->len;
-    }
-    put_pod(b, e);
-    tc_buf_lit(b, " was evicted from node ");
-    tc_buf_str(b, node_name(e));
-    if (e->message.len > 0) {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, e->message);
-    }
-    out.description = tc_buf_since(b, start);
-    return out;
+    struct tc_slice uid =
+        tc__draft_format(d, "pod:{}/{}:{}", e->ns, e->name, tc_as_time(e->time_ns));
+    tc__draft_evidence(d, (struct tc_evidence){
+                              .kind = TC_LIT("pod_event"),
+                              .uid = e->event_uid.len > 0 ? e->event_uid : uid,
+                              .description = tc__draft_format(
+                                  d, "Pod {} was evicted from node {}{}", tc_as_pod(e->ns, e->name),
+                                  node_name(e), tc_when(e->message.len > 0, ": {}", e->message)),
+                              .time_ns = e->time_ns,
+                              .raw = e->raw,
+                          });
 }
 
 static void put_attrs(struct tc_draft *d, const struct eviction *e)
@@ -198,39 +126,22 @@ static void put_attrs(struct tc_draft *d, const struct eviction *e)
 
 bool tc__evict_key(struct eviction *e, struct tc_arena *arena)
 {
-    size_t len = e->node.len + e->ns.len + e->name.len + e->uid.len + KEY_WORDS_BYTES;
-    char *text = tc_new(arena, char, len);
+    char *text = tc_new(arena, char, KEY_MAX);
     if (text == NULL) {
         return false;
     }
-    struct tc_buf b = tc_buf_make(text, len);
-    tc_buf_str(&b, e->ns);
-    tc_buf_char(&b, '/');
-    tc_buf_str(&b, e->name);
-    if (e->uid.len > 0) {
-        tc_buf_char(&b, '/');
-        tc_buf_str(&b, e->uid);
-    } else {
-        /* Without a uid, place and time tell two pods of one name apart. */
-        tc_buf_char(&b, '@');
-        tc_buf_str(&b, e->node);
-        tc_buf_char(&b, '@');
-        tc_buf_time(&b, e->time_ns);
-    }
-    e->key = tc_buf_slice(&b);
+    struct tc_buf b = tc_buf_make(text, KEY_MAX);
+    /* Without a uid, place and time tell two pods of one name apart. */
+    e->key = tc_format(&b, "{}/{}{}{}", e->ns, e->name, tc_when(e->uid.len > 0, "/{}", e->uid),
+                       tc_when(e->uid.len == 0, "@{}@{}", e->node, tc_as_time(e->time_ns)));
     return true;
 }
 
 tc_status tc__evict_report(const struct eviction *e, const struct evict_sign *relief,
                            struct tc_arena *scratch, const struct tc_sink *out)
 {
-    /* How often each name is written, at most. */
-    size_t text_bytes = WORDS_BYTES + 7 * e->node.len + 3 * (e->ns.len + e->name.len) +
-                        e->message.len + e->note.container.len + e->note.usage.len +
-                        e->note.request.len + e->sign.reason.len +
-                        (relief == NULL ? 0 : relief->reason.len);
     struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_pod_evicted, scratch, text_bytes, ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_pod_evicted, scratch);
     struct tc_finding *f = &d.finding;
     f->key = e->key;
     f->resolved = relief != NULL;
@@ -249,11 +160,11 @@ tc_status tc__evict_report(const struct eviction *e, const struct evict_sign *re
     f->scope.container = e->container;
     put_attrs(&d, e);
     if (e->sign.known) {
-        tc__draft_evidence(&d, sign_evidence(&d, e, &e->sign, false));
+        put_sign(&d, e, &e->sign, false);
     }
-    tc__draft_evidence(&d, pod_evidence(&d, e));
+    put_pod(&d, e);
     if (relief != NULL) {
-        tc__draft_evidence(&d, sign_evidence(&d, e, relief, true));
+        put_sign(&d, e, relief, true);
     }
     return tc__draft_emit(&d, out);
 }
