@@ -305,7 +305,7 @@ tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *
     tc_sort_ptrs(order, spare, count, compare, NULL);
     struct writer w = {
         .group = group, .members = order, .count = count, .total = count + group->more_count};
-    tc__draft_open(&w.d, &tc_detector_thermal_throttle, st->scratch);
+    tc__draft_open(&w.d, &tc_detector_thermal_throttle, st->base.scratch);
     sum_up(&w, st->gpus);
     for (size_t i = 0; i < count && i < LISTED_MAX; i++) {
         w.gpus[i] = tc__draft_format(&w.d, "{}", tc_as_gpu_id(&member(&w, i)->scope));
