@@ -304,11 +304,11 @@ tc_status tc__strag_report(struct straggler *st, struct strag_culprit *c, bool r
                            const struct tc_sink *out)
 {
     struct telling t = make_telling(st, c);
-    if (!list_ranks(&t, st->scratch)) {
+    if (!list_ranks(&t, st->base.scratch)) {
         return TC_E_NOMEM;
     }
     struct tc_draft d;
-    tc__draft_open(&d, &tc_detector_straggler, st->scratch);
+    tc__draft_open(&d, &tc_detector_straggler, st->base.scratch);
     struct tc_finding *f = &d.finding;
     f->key = make_key(&d, &t);
     f->resolved = resolved;
