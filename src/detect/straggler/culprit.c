@@ -39,7 +39,7 @@ void tc__strag_suspect(struct straggler *st, uint32_t at)
     bool link = seat->peer != STRAG_NONE;
     if (seat->culprit != STRAG_NONE) {
         struct strag_culprit *c = &st->culprits[seat->culprit];
-        c->seen_ns = st->now_ns;
+        c->seen_ns = st->base.now_ns;
         c->last = seat->last;
         c->late_count = tc__strag_late_count(st, seat);
         c->state = STRAG_LATE;
@@ -54,7 +54,7 @@ void tc__strag_suspect(struct straggler *st, uint32_t at)
     }
     uint32_t id = take_culprit(st);
     if (id == STRAG_NONE) {
-        st->dropped++;
+        st->base.dropped++;
         return;
     }
     int64_t wait_ns = WAIT_PERIODS * (link ? 0 : seat->last.peers_ns + seat->last.late_ns);
@@ -63,8 +63,8 @@ void tc__strag_suspect(struct straggler *st, uint32_t at)
         .seat = at,
         .leader = id,
         .blamed = STRAG_NONE,
-        .since_ns = st->now_ns,
-        .seen_ns = st->now_ns,
+        .since_ns = st->base.now_ns,
+        .seen_ns = st->base.now_ns,
         .wait_ns = wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS,
         .late_count = tc__strag_late_count(st, seat),
         .first = seat->first,
@@ -81,7 +81,7 @@ void tc__strag_recover(struct straggler *st, uint32_t at, const struct strag_mar
     struct strag_culprit *c = &st->culprits[st->seats[at].culprit];
     if (c->state == STRAG_LATE) {
         c->state = STRAG_RECOVERED;
-        c->seen_ns = st->now_ns;
+        c->seen_ns = st->base.now_ns;
         c->back = *mark;
     }
 }
@@ -253,7 +253,7 @@ static tc_status tell_one(struct straggler *st, uint32_t at, bool final, const s
         return TC_OK;
     }
     if (!c->told) {
-        if (!final && c->state == STRAG_LATE && st->now_ns - c->since_ns < c->wait_ns) {
+        if (!final && c->state == STRAG_LATE && st->base.now_ns - c->since_ns < c->wait_ns) {
             return TC_OK;
         }
         c = gather_node(st, c);
@@ -275,7 +275,7 @@ static tc_status tell_one(struct straggler *st, uint32_t at, bool final, const s
         c->slow_gpu = true;
         return tc__strag_report(st, c, false, out);
     }
-    if (st->now_ns - c->seen_ns > IDLE_NS) {
+    if (st->base.now_ns - c->seen_ns > IDLE_NS) {
         release_all(st, at);
     }
     return TC_OK;

@@ -177,7 +177,7 @@ static void on_sample(struct straggler *st, const struct tc_event *ev)
 {
     double seconds = ev->metric.value;
     if (ev->scope.rank < 0 || !(seconds > 0) || seconds >= STEP_SECONDS_MAX) {
-        st->ignored++;
+        st->base.ignored++;
         return;
     }
     uint32_t at = rank_of(st, ev);
@@ -202,7 +202,7 @@ static void on_throttle(struct straggler *st, const struct tc_event *ev)
     double bits = ev->metric.value;
     const struct tc_gpu *gpu = tc_directory_event_gpu(st->directory);
     if (gpu == NULL || !(bits >= 0) || bits > (double)UINT32_MAX) {
-        st->ignored++;
+        st->base.ignored++;
         return;
     }
     /* That it is slowed down is kept; that it is not any more does not undo it. */
@@ -264,17 +264,12 @@ static void on_checkpoint(struct straggler *st, const struct tc_event *ev)
     *at = ev->time_ns > *at ? ev->time_ns : *at;
 }
 
-static void advance(struct straggler *st, int64_t now_ns)
-{
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-}
-
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct straggler *st = state;
     (void)out; /* what was found is told with the next tick */
     if (!tc__scope_fits(&ev->scope) || ev->scope.job.len > TC_SCOPE_TEXT_MAX) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     /* Where something runs, and who is in a group, holds at any time. */
@@ -289,13 +284,12 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         return TC_OK;
     }
     if (ev->time_ns < 0) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    advance(st, ev->time_ns);
     if (ev->kind == TC_EVENT_NCCL_RECORD) {
         if (ev->scope.rank < 0 || ev->nccl.seq < 0 || ev->nccl.group.len > TC_SCOPE_TEXT_MAX) {
-            st->ignored++;
+            st->base.ignored++;
         } else if (ev->nccl.is_p2p) {
             on_transfer(st, ev);
         } else if (all_take_part(ev->nccl.op)) {
@@ -314,7 +308,6 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct straggler *st = state;
-    advance(st, now_ns);
     tc__strag_expire(st, now_ns);
     return tc__strag_tell(st, false, out);
 }
@@ -322,9 +315,7 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct straggler *st = state;
-    if (now_ns != TC_TIME_NONE) {
-        advance(st, now_ns);
-    }
+    (void)now_ns;
     tc__strag_expire(st, INT64_MAX);
     return tc__strag_tell(st, true, out);
 }
@@ -332,19 +323,9 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct straggler *st = state;
-    st->scratch = env->scratch;
     st->directory = env->directory;
-    st->now_ns = 0;
-    st->lag_ns = env->lag_ns;
     st->walked_ns = INT64_MIN;
-    return tc__strag_init(st, env->arena) ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct straggler *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->dropped, .late = st->late, .ignored = st->ignored};
+    return tc__strag_init(st) ? TC_OK : TC_E_NOMEM;
 }
 
 static const struct tc_param PARAMS[] = {
@@ -429,5 +410,4 @@ const struct tc_detector tc_detector_straggler = {
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

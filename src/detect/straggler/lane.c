@@ -37,8 +37,9 @@ static void reset(struct straggler *st)
     st->culprit_count = 0;
 }
 
-bool tc__strag_init(struct straggler *st, struct tc_arena *arena)
+bool tc__strag_init(struct straggler *st)
 {
+    struct tc_arena *arena = st->base.arena;
     unsigned char *text = tc_arena_alloc(arena, STRAG_NAMES_BYTES, 1, 16);
     st->names = tc_new(arena, struct tc_slice, STRAG_NAMES_MAX);
     st->jobs = tc_new(arena, struct strag_job, STRAG_JOBS_MAX);
@@ -46,7 +47,7 @@ bool tc__strag_init(struct straggler *st, struct tc_arena *arena)
     st->lanes = tc_new(arena, struct strag_lane, STRAG_LANES_MAX);
     st->seats = tc_new(arena, struct strag_seat, STRAG_SEATS_MAX);
     st->pairs = tc_new(arena, struct tc_sort_pair, 2 * STRAG_SLOTS_MAX);
-    st->due = st->lag_ns > 0 ? tc_new(arena, struct tc_sort_pair, 2 * STRAG_DUE_MAX) : NULL;
+    st->due = st->base.lag_ns > 0 ? tc_new(arena, struct tc_sort_pair, 2 * STRAG_DUE_MAX) : NULL;
     st->culprits = tc_new(arena, struct strag_culprit, STRAG_CULPRITS_MAX);
     st->hot = tc_new(arena, struct strag_hot, STRAG_HOT_MAX);
     bool ok = tc_map_init(&st->name_index, arena, STRAG_NAMES_MAX) &&
@@ -66,7 +67,7 @@ bool tc__strag_init(struct straggler *st, struct tc_arena *arena)
 /* A table is full: everything starts anew. */
 static uint32_t full(struct straggler *st)
 {
-    st->dropped += st->seat_count;
+    st->base.dropped += st->seat_count;
     reset(st);
     return STRAG_NONE;
 }
@@ -84,7 +85,7 @@ static struct tc_slice intern(struct straggler *st, struct tc_slice s)
         }
     }
     if (st->name_count == STRAG_NAMES_MAX || st->text.size - st->text.used < s.len + 64) {
-        st->dropped++;
+        st->base.dropped++;
         return TC_EMPTY;
     }
     st->names[st->name_count++] = tc_arena_copy(&st->text, s);
@@ -249,7 +250,7 @@ static void make_room(struct straggler *st, uint32_t capacity)
         }
         if (!oldest->closed) {
             st->lanes[oldest->lane].lost = true;
-            st->dropped++;
+            st->base.dropped++;
             judge_in_turn(st, oldest);
         }
         tc_ring_pop(&st->cohorts);
@@ -396,7 +397,7 @@ struct strag_slot *tc__strag_slot(struct straggler *st, uint32_t seat, int64_t s
     struct strag_lane *lane = &st->lanes[s->lane];
     if (seq >= 0 && seq <= lane->closed_seq) {
         if (time_ns - RESTART_NS <= lane->closed_ns) {
-            st->late++;
+            st->base.late++;
             return NULL;
         }
         restart_lane(st, lane);
@@ -407,7 +408,7 @@ struct strag_slot *tc__strag_slot(struct straggler *st, uint32_t seat, int64_t s
     }
     if (c == NULL) {
         lane->lost = true;
-        st->dropped++;
+        st->base.dropped++;
         return NULL;
     }
     struct strag_slot *slot = &c->slots[s->slot];
@@ -439,7 +440,7 @@ void tc__strag_settle(struct straggler *st, struct strag_cohort *c)
 {
     const struct strag_lane *lane = &st->lanes[c->lane];
     /* Where members are not listed, an older one may wait for some that are new: then in turn. */
-    if (st->lag_ns == 0 && is_whole(lane, c) && (lane->listed > 0 || lane->open_count == 1)) {
+    if (st->base.lag_ns == 0 && is_whole(lane, c) && (lane->listed > 0 || lane->open_count == 1)) {
         tc__strag_judge(st, c);
     }
 }
@@ -449,7 +450,7 @@ static bool is_due(const struct straggler *st, const struct strag_cohort *c, int
 {
     return now_ns == INT64_MAX || c->first_ns <= now_ns - LAG_NS ||
            (c->seq >= 0 && is_whole(&st->lanes[c->lane], c) &&
-            (st->lag_ns == 0 || c->last_ns <= now_ns - st->lag_ns));
+            (st->base.lag_ns == 0 || c->last_ns <= now_ns - st->base.lag_ns));
 }
 
 static void judge_due(struct straggler *st, struct strag_cohort *c)
@@ -499,7 +500,7 @@ void tc__strag_expire(struct straggler *st, int64_t now_ns)
 {
     uint64_t pos = TC_RING_NONE;
     struct strag_cohort *oldest = NULL;
-    if (st->lag_ns > 0) {
+    if (st->base.lag_ns > 0) {
         if (now_ns < st->walked_ns + TC_SECOND && st->walked_ns != INT64_MIN) {
             return;
         }

@@ -206,7 +206,8 @@ struct strag_hot {
 };
 
 struct straggler {
-    /* Knobs first: tc_param.offset. */
+    struct tc_detector_base base;
+    /* Knobs: tc_param.offset. */
     int64_t margin_percent;
     int64_t steps;
     int64_t most_percent;
@@ -215,7 +216,6 @@ struct straggler {
     int64_t warmup;
     int64_t gpu_window_ns;
 
-    struct tc_arena *scratch;
     struct tc_arena text; /* of the names */
     struct tc_slice *names;
     uint32_t name_count;
@@ -236,23 +236,17 @@ struct straggler {
     struct tc_map cohort_index;
     struct tc_sort_pair *pairs; /* two arrays of STRAG_SLOTS_MAX */
     struct tc_sort_pair *due;   /* two of STRAG_DUE_MAX; NULL where senders do not lag */
-    int64_t lag_ns;             /* how far they do */
     int64_t walked_ns;          /* when cohorts were last looked through */
     struct strag_culprit *culprits;
     uint32_t culprit_count; /* entries in use lie below */
     struct tc_directory *directory;
     struct strag_hot *hot;
-
-    int64_t now_ns;
-    uint64_t dropped;
-    uint64_t late;
-    uint64_t ignored;
 };
 
 /* ---- straggler_lane.c ------------------------------------------------------------------------ */
 
 /* False when the arena is full. */
-bool tc__strag_init(struct straggler *st, struct tc_arena *arena);
+bool tc__strag_init(struct straggler *st);
 /* Each gives an index, made when it is new; STRAG_NONE when a table was full: the window has then
  * started anew and the event is lost. */
 uint32_t tc__strag_job(struct straggler *st, struct tc_slice name);

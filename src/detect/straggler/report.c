@@ -2,12 +2,9 @@
 /* The words of a straggler verdict. */
 #include "detect/finding_priv.h"
 #include "detect/straggler/priv.h"
+#include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.straggler." name)
-#define ATTRS_MAX 9
-#define EVIDENCE_MAX 6
-/* The fixed words of all strings together, with numbers and times. */
-#define WORDS_BYTES 4096
 #define MS (TC_SECOND / 1000)
 #define PERCENT_MAX 9999
 
@@ -28,14 +25,16 @@ struct telling {
     size_t rank_count;
 };
 
-static void put_ms(struct tc_buf *b, int64_t ns)
+static void write_ms(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (ns >= 10 * TC_SECOND) {
-        tc_buf_duration(b, ns);
-        return;
-    }
-    tc_buf_i64(b, ns / MS);
-    tc_buf_lit(b, " ms");
+    tc_format(b, arg->integer >= 10 * TC_SECOND ? "{}" : "{} ms",
+              arg->integer >= 10 * TC_SECOND ? tc_as_duration(arg->integer)
+                                             : TC_ARG(arg->integer / MS));
+}
+
+static struct tc_arg ms(int64_t ns)
+{
+    return (struct tc_arg){.write = write_ms, .integer = ns};
 }
 
 static int64_t percent(const struct strag_mark *m)
@@ -44,286 +43,162 @@ static int64_t percent(const struct strag_mark *m)
     return share < PERCENT_MAX ? share : PERCENT_MAX;
 }
 
-static void put_rank(struct tc_buf *b, const struct strag_rank *r, bool first)
+/* "rank 3 on node gpu-07", or another first word. */
+static void write_rank(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (first) {
-        tc_buf_lit(b, "Rank ");
-    } else {
-        tc_buf_lit(b, "rank ");
-    }
-    tc_buf_i64(b, r->scope.rank);
-    if (r->scope.node.len > 0) {
-        tc_buf_lit(b, " on node ");
-        tc_buf_str(b, r->scope.node);
-    }
+    const struct tc_scope *s = arg->object;
+    tc_format(b, "{} {}{}", arg->word, s->rank, tc_when(s->node.len > 0, " on node {}", s->node));
 }
 
-static void put_subject(struct tc_buf *b, const struct telling *t)
+static struct tc_arg rank_as(const char *word, const struct strag_rank *r)
 {
+    return (struct tc_arg){.write = write_rank, .object = &r->scope, .word = word};
+}
+
+static void write_subject(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct telling *t = arg->object;
     switch (t->about) {
     case ABOUT_RANK:
-        put_rank(b, t->rank, true);
+        tc_format(b, "{}", rank_as("Rank", t->rank));
         break;
     case ABOUT_NODE:
-        tc_buf_lit(b, "Node ");
-        tc_buf_str(b, t->rank->scope.node);
-        tc_buf_lit(b, ", all ");
-        tc_buf_u64(b, t->rank_count);
-        tc_buf_lit(b, " ranks,");
+        tc_format(b, "Node {}, all {} ranks,", t->rank->scope.node, t->rank_count);
         break;
     case ABOUT_LINK:
-        tc_buf_lit(b, "The link from ");
-        put_rank(b, t->rank, false);
-        tc_buf_lit(b, " to ");
-        put_rank(b, t->peer, false);
+        tc_format(b, "The link from {} to {}", rank_as("rank", t->rank), rank_as("rank", t->peer));
         break;
     }
 }
 
-static struct tc_slice things(const struct telling *t)
+static struct tc_arg subject(const struct telling *t)
 {
-    switch ((enum strag_basis)t->lane->basis) {
-    case STRAG_COLLECTIVES:
-        return TC_LIT("collectives");
-    case STRAG_TRANSFERS:
-        return TC_LIT("transfers");
-    case STRAG_STEPS:
-    case STRAG_SAMPLES:
-        break;
-    }
-    return TC_LIT("steps");
+    return tc_as_written(write_subject, t);
 }
 
-static void put_share(struct tc_buf *b, const struct telling *t)
+/* What is compared: "collective". */
+static const char *thing(const struct telling *t)
 {
-    tc_buf_lit(b, ", in ");
-    tc_buf_u64(b, t->c->late_count);
-    tc_buf_lit(b, " of the last ");
-    tc_buf_i64(b, t->st->steps);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, things(t));
-    if (t->lane->group.len > 0) {
-        tc_buf_lit(b, " of group ");
-        tc_buf_str(b, t->lane->group);
-    }
+    static const char *const words[] = {[STRAG_COLLECTIVES] = "collective",
+                                        [STRAG_TRANSFERS] = "transfer",
+                                        [STRAG_STEPS] = "step",
+                                        [STRAG_SAMPLES] = "step"};
+    return words[t->lane->basis];
 }
 
 static struct tc_slice headline(struct tc_draft *d, const struct telling *t, bool resolved)
 {
-    struct tc_buf *b = &d->text;
     const struct strag_mark *m = &t->c->last;
-    size_t start = b->len;
-    put_subject(b, t);
     if (resolved) {
-        tc_buf_lit(b, " keeps up again: as fast as its peers in the last ");
-        tc_buf_i64(b, t->st->steps);
-        tc_buf_char(b, ' ');
-        tc_buf_str(b, things(t));
-        return tc_buf_since(b, start);
+        return tc__draft_format(d, "{} keeps up again: as fast as its peers in the last {} {}s",
+                                subject(t), t->st->steps, thing(t));
     }
-    if (t->lane->basis == STRAG_COLLECTIVES) {
-        tc_buf_lit(b, " arrives ");
-        put_ms(b, m->late_ns);
-        tc_buf_lit(b, " (");
-        tc_buf_i64(b, percent(m));
-        tc_buf_lit(b, " %) later than its peers");
-    } else {
-        tc_buf_lit(b, " takes ");
-        put_ms(b, m->peers_ns + m->late_ns);
-        tc_buf_str(b, t->link ? TC_LIT(" a transfer") : TC_LIT(" a step"));
-        tc_buf_lit(b, " where its peers take ");
-        put_ms(b, m->peers_ns);
-        tc_buf_lit(b, " (");
-        tc_buf_i64(b, percent(m));
-        tc_buf_lit(b, " % longer)");
-    }
-    put_share(b, t);
-    if (t->hot != NULL) {
-        tc_buf_lit(b, "; its GPU is being slowed down");
-    }
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d, "{} {}, in {} of the last {} {}s{}{}", subject(t),
+        t->lane->basis == STRAG_COLLECTIVES
+            ? tc_when(true, "arrives {} ({} %) later than its peers", ms(m->late_ns), percent(m))
+            : tc_when(true, "takes {} a {} where its peers take {} ({} % longer)",
+                      ms(m->peers_ns + m->late_ns), t->link ? "transfer" : "step", ms(m->peers_ns),
+                      percent(m)),
+        t->c->late_count, t->st->steps, thing(t),
+        tc_when(t->lane->group.len > 0, " of group {}", t->lane->group),
+        t->hot != NULL ? "; its GPU is being slowed down" : "");
 }
 
 static struct tc_slice remediation(struct tc_draft *d, const struct telling *t)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
     if (t->link) {
-        tc_buf_lit(b, "Check the way between ");
-        put_rank(b, t->rank, false);
-        if (t->about == ABOUT_LINK) {
-            tc_buf_lit(b, " and ");
-            put_rank(b, t->peer, false);
-        } else {
-            tc_buf_lit(b, " and its peers");
-        }
-        tc_buf_lit(b, ": error counters and speed of its NICs, cables, PCIe and NVLink; measure it "
-                      "with a send/receive test before the job goes on.");
-        return tc_buf_since(b, start);
+        return tc__draft_format(
+            d,
+            "Check the way between {} and {}: error counters and speed of its NICs, cables, PCIe "
+            "and NVLink; measure it with a send/receive test before the job goes on.",
+            rank_as("rank", t->rank),
+            t->about == ABOUT_LINK ? rank_as("rank", t->peer) : TC_ARG("its peers"));
     }
-    if (t->rank->scope.node.len > 0) {
-        tc_buf_lit(b, "On node ");
-        tc_buf_str(b, t->rank->scope.node);
-        tc_buf_lit(b, ": ");
-    } else {
-        tc_buf_lit(b, "On the node of rank ");
-        tc_buf_i64(b, t->rank->scope.rank);
-        tc_buf_lit(b, ": ");
-    }
-    if (t->hot != NULL) {
-        tc_buf_lit(b, "see why GPU ");
-        if (t->scope.gpu_uuid.len > 0) {
-            tc_buf_str(b, t->scope.gpu_uuid);
-        } else if (t->scope.pci.known) {
-            tc_buf_bdf(b, t->scope.pci);
-        } else {
-            tc_buf_i64(b, t->scope.gpu_index);
-        }
-        tc_buf_lit(b,
-                   " is slowed down (cooling, power supply), and move the rank elsewhere until it "
-                   "is mended.");
-    } else {
-        tc_buf_lit(b, "look at CPU load and limits, data loading, other processes, and the clocks "
-                      "of the GPU; if nothing shows, move the work to another node and see whether "
-                      "the delay stays behind.");
-    }
-    return tc_buf_since(b, start);
+    const struct tc_scope *s = &t->rank->scope;
+    return tc__draft_format(
+        d, "On {}: {}",
+        s->node.len > 0 ? tc_when(true, "node {}", s->node)
+                        : tc_when(true, "the node of rank {}", s->rank),
+        t->hot != NULL
+            ? tc_when(true,
+                      "see why GPU {} is slowed down (cooling, power supply), and move the rank "
+                      "elsewhere until it is mended.",
+                      tc_as_gpu_id(&t->scope))
+            : TC_ARG("look at CPU load and limits, data loading, other processes, and the clocks "
+                     "of the GPU; if nothing shows, move the work to another node and see whether "
+                     "the delay stays behind."));
 }
 
-static struct tc_slice evidence_kind(const struct telling *t)
+/* What a rank did in one cohort. Its uid, "collective:job/group:812:3", names the other end of a
+ * link too, unless `peer` is NULL. */
+static void put_deed(struct tc_draft *d, const struct telling *t, const struct strag_mark *m,
+                     const struct strag_rank *rank, const struct strag_rank *peer,
+                     struct tc_evidence e)
 {
-    switch ((enum strag_basis)t->lane->basis) {
-    case STRAG_COLLECTIVES:
-        return TC_LIT("collective");
-    case STRAG_TRANSFERS:
-        return TC_LIT("transfer");
-    case STRAG_STEPS:
-    case STRAG_SAMPLES:
-        break;
-    }
-    return TC_LIT("step");
-}
-
-/* "collective:job/group:812:3" */
-static struct tc_slice evidence_uid(struct tc_draft *d, const struct telling *t,
-                                    const struct strag_mark *m, const struct strag_rank *r)
-{
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_str(b, evidence_kind(t));
-    tc_buf_char(b, ':');
-    tc_buf_str(b, t->st->jobs[t->lane->job].name);
-    tc_buf_char(b, '/');
-    tc_buf_str(b, t->lane->group);
-    tc_buf_char(b, ':');
-    if (m->seq >= 0) {
-        tc_buf_i64(b, m->seq);
-    } else {
-        tc_buf_time(b, m->time_ns);
-    }
-    tc_buf_char(b, ':');
-    tc_buf_i64(b, r->scope.rank);
-    if (t->peer != NULL) {
-        tc_buf_char(b, ',');
-        tc_buf_i64(b, t->peer->scope.rank);
-    }
-    return tc_buf_since(b, start);
-}
-
-static void put_thing(struct tc_buf *b, const struct telling *t, const struct strag_mark *m)
-{
-    tc_buf_str(b, evidence_kind(t));
-    if (m->seq >= 0) {
-        tc_buf_char(b, ' ');
-        tc_buf_i64(b, m->seq);
-    }
+    e.kind = tc_slice_cstr(thing(t));
+    e.time_ns = m->time_ns;
+    e.uid = tc__draft_format(d, "{}:{}/{}:{}:{}{}", e.kind, t->st->jobs[t->lane->job].name,
+                             t->lane->group, m->seq >= 0 ? TC_ARG(m->seq) : tc_as_time(m->time_ns),
+                             rank->scope.rank,
+                             tc_when(peer != NULL, ",{}", peer == NULL ? 0 : peer->scope.rank));
+    tc__draft_evidence(d, e);
 }
 
 /* What the straggler did in one cohort. */
 static void put_own(struct tc_draft *d, const struct telling *t, const struct strag_mark *m,
-                    const struct strag_rank *rank, bool kept_up)
+                    bool kept_up)
 {
-    struct tc_buf *b = &d->text;
-    struct tc_evidence e = {.kind = evidence_kind(t), .time_ns = m->time_ns, .raw = m->raw};
-    e.uid = evidence_uid(d, t, m, rank);
-    size_t start = b->len;
-    put_rank(b, rank, true);
+    struct tc_arg rank = rank_as("Rank", t->rank);
+    struct tc_arg number = tc_when(m->seq >= 0, " {}", m->seq);
+    struct tc_evidence e = {.raw = m->raw};
     if (kept_up) {
-        tc_buf_lit(b, " kept up with its peers in ");
-        put_thing(b, t, m);
+        e.description =
+            tc__draft_format(d, "{} kept up with its peers in {}{}", rank, thing(t), number);
     } else if (t->lane->basis == STRAG_COLLECTIVES) {
-        tc_buf_lit(b, " arrived ");
-        put_ms(b, m->late_ns);
-        tc_buf_lit(b, " later than the middle of its peers in ");
-        put_thing(b, t, m);
+        e.description =
+            tc__draft_format(d, "{} arrived {} later than the middle of its peers in {}{}", rank,
+                             ms(m->late_ns), thing(t), number);
     } else {
-        tc_buf_lit(b, " took ");
-        put_ms(b, m->late_ns + m->peers_ns);
-        tc_buf_lit(b, " for ");
-        put_thing(b, t, m);
-        if (t->peer != NULL) {
-            tc_buf_lit(b, " with rank ");
-            tc_buf_i64(b, t->peer->scope.rank);
-        }
+        e.description = tc__draft_format(
+            d, "{} took {} for {}{}{}", rank, ms(m->late_ns + m->peers_ns), thing(t), number,
+            tc_when(t->peer != NULL, " with rank {}", t->peer == NULL ? 0 : t->peer->scope.rank));
     }
-    e.description = tc_buf_since(b, start);
-    tc__draft_evidence(d, e);
+    put_deed(d, t, m, t->rank, t->peer, e);
 }
 
 /* What a peer did in the same cohort. */
 static void put_peer(struct tc_draft *d, const struct telling *t, const struct strag_mark *m)
 {
-    struct tc_buf *b = &d->text;
     const struct strag_rank *peer = &t->st->ranks[m->peer];
-    struct telling plain = *t;
-    plain.peer = NULL;
-    struct tc_evidence e = {.kind = evidence_kind(t), .time_ns = m->time_ns, .raw = m->peer_raw};
-    e.uid = evidence_uid(d, &plain, m, peer);
-    size_t start = b->len;
-    put_rank(b, peer, true);
-    if (t->lane->basis == STRAG_COLLECTIVES) {
-        tc_buf_lit(b, ", in the middle of the peers, waited in ");
-    } else {
-        tc_buf_lit(b, ", in the middle of the peers, took ");
-        put_ms(b, m->peers_ns);
-        tc_buf_lit(b, " for ");
-    }
-    put_thing(b, t, m);
-    e.description = tc_buf_since(b, start);
-    tc__draft_evidence(d, e);
+    struct tc_evidence e = {.raw = m->peer_raw};
+    e.description = tc__draft_format(
+        d, "{}, in the middle of the peers, {} {}{}", rank_as("Rank", peer),
+        t->lane->basis == STRAG_COLLECTIVES ? TC_ARG("waited in")
+                                            : tc_when(true, "took {} for", ms(m->peers_ns)),
+        thing(t), tc_when(m->seq >= 0, " {}", m->seq));
+    put_deed(d, t, m, peer, NULL, e);
 }
 
 static void put_hot(struct tc_draft *d, const struct telling *t)
 {
-    struct tc_buf *b = &d->text;
     struct tc_evidence e = {
         .kind = TC_LIT("gpu_metric"), .time_ns = t->hot->time_ns, .raw = t->hot->raw};
-    size_t start = b->len;
-    tc_buf_lit(b, "gpu_throttle_reasons:");
-    tc_buf_str(b, t->scope.node);
-    tc_buf_char(b, '/');
-    tc_buf_str(b, t->scope.gpu_uuid);
-    tc_buf_char(b, ':');
-    tc_buf_time(b, t->hot->time_ns);
-    e.uid = tc_buf_since(b, start);
-    start = b->len;
-    tc_buf_lit(b, "The GPU of rank ");
-    tc_buf_i64(b, t->rank->scope.rank);
-    tc_buf_lit(b, " reported the throttle reasons 0x");
-    tc_buf_hex(b, t->hot->bits, 2);
-    e.description = tc_buf_since(b, start);
+    e.uid = tc__draft_format(d, "gpu_throttle_reasons:{}/{}:{}", t->scope.node, t->scope.gpu_uuid,
+                             tc_as_time(t->hot->time_ns));
+    e.description = tc__draft_format(d, "The GPU of rank {} reported the throttle reasons 0x{}",
+                                     t->rank->scope.rank, tc_as_hex(t->hot->bits, 2));
     tc__draft_evidence(d, e);
 }
 
 static void put_attrs(struct tc_draft *d, const struct telling *t)
 {
     const struct strag_mark *m = &t->c->last;
-    tc__draft_attr_text(d, KEY("basis"), t->lane->arrivals ? TC_LIT("arrivals") : things(t));
+    tc__draft_attr_text(d, KEY("basis"),
+                        t->lane->arrivals ? TC_LIT("arrivals")
+                                          : tc__draft_format(d, "{}s", thing(t)));
     tc__draft_attr_text(d, KEY("group"), t->lane->group);
-    tc__draft_attr(d, (struct tc_attr){.key = KEY("ranks"),
-                                       .type = TC_ATTR_INTS,
-                                       .ints = t->ranks,
-                                       .count = t->rank_count});
+    tc__draft_attr_ints(d, KEY("ranks"), t->ranks, t->rank_count);
     tc__draft_attr_int(d, KEY("late_ms"), m->late_ns / MS);
     tc__draft_attr_int(d, KEY("late_percent"), percent(m));
     tc__draft_attr_int(d, KEY("peers_ms"), (m->peers_ns > 0 ? m->peers_ns : 0) / MS);
@@ -405,26 +280,16 @@ static struct telling make_telling(const struct straggler *st, const struct stra
 
 static struct tc_slice make_key(struct tc_draft *d, const struct telling *t)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    tc_buf_str(b, t->rank->scope.job);
+    const struct tc_scope *s = &t->rank->scope;
     switch (t->about) {
-    case ABOUT_RANK:
-        tc_buf_str(b, t->link ? TC_LIT("|links|") : TC_LIT("|rank|"));
-        tc_buf_i64(b, t->rank->scope.rank);
-        break;
-    case ABOUT_NODE:
-        tc_buf_lit(b, "|node|");
-        tc_buf_str(b, t->rank->scope.node);
-        break;
     case ABOUT_LINK:
-        tc_buf_lit(b, "|link|");
-        tc_buf_i64(b, t->ranks[0]);
-        tc_buf_char(b, '|');
-        tc_buf_i64(b, t->ranks[1]);
+        return tc__draft_format(d, "{}|link|{}|{}", s->job, t->ranks[0], t->ranks[1]);
+    case ABOUT_NODE:
+        return tc__draft_format(d, "{}|node|{}", s->job, s->node);
+    case ABOUT_RANK:
         break;
     }
-    return tc_buf_since(b, start);
+    return tc__draft_format(d, "{}|{}|{}", s->job, t->link ? "links" : "rank", s->rank);
 }
 
 static struct tc_slice discriminator(const struct telling *t)
@@ -439,15 +304,11 @@ tc_status tc__strag_report(struct straggler *st, struct strag_culprit *c, bool r
                            const struct tc_sink *out)
 {
     struct telling t = make_telling(st, c);
-    if (!list_ranks(&t, st->scratch)) {
+    if (!list_ranks(&t, st->base.scratch)) {
         return TC_E_NOMEM;
     }
-    size_t names = t.scope.job.len + t.lane->group.len + t.rank->scope.node.len +
-                   t.scope.gpu_uuid.len + (t.peer == NULL ? 0 : t.peer->scope.node.len) +
-                   st->ranks[c->first.peer].scope.node.len + st->ranks[c->last.peer].scope.node.len;
     struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_straggler, st->scratch, WORDS_BYTES + 8 * names, ATTRS_MAX,
-                    EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_straggler, st->base.scratch);
     struct tc_finding *f = &d.finding;
     f->key = make_key(&d, &t);
     f->resolved = resolved;
@@ -461,14 +322,14 @@ tc_status tc__strag_report(struct straggler *st, struct strag_culprit *c, bool r
     f->last_ns = resolved ? c->back.time_ns : c->last.time_ns;
     f->scope = t.scope;
     put_attrs(&d, &t);
-    put_own(&d, &t, &c->first, t.rank, false);
+    put_own(&d, &t, &c->first, false);
     put_peer(&d, &t, &c->first);
     if (c->last.seq != c->first.seq || c->last.time_ns != c->first.time_ns) {
-        put_own(&d, &t, &c->last, t.rank, false);
+        put_own(&d, &t, &c->last, false);
         put_peer(&d, &t, &c->last);
     }
     if (resolved) {
-        put_own(&d, &t, &c->back, t.rank, true);
+        put_own(&d, &t, &c->back, true);
     }
     if (t.hot != NULL) {
         put_hot(&d, &t);

@@ -29,32 +29,20 @@
 #define CELSIUS_MAX 200
 
 #define GPU_RING_BYTES ((size_t)16 << 20)
-#define GROUP_RING_BYTES ((size_t)4 << 20)
-#define QUEUE_MAX ((size_t)4096)
 #define ARENA_BYTES ((size_t)32 << 20)
 
-static const size_t GPU_TEXTS[] = {offsetof(struct heat_gpu, node),
-                                   offsetof(struct heat_gpu, uuid)};
-
-static bool same_gpu(const void *record, const void *key)
-{
-    return ((const struct heat_gpu *)record)->id == ((const struct heat_gpu *)key)->id;
-}
-
-static struct tc_window_place find_gpu(const struct heat_state *st, uint64_t id)
-{
-    struct heat_gpu key = {.id = id};
-    return tc__window_find(&st->gpus_window, &st->gpus_window.index, tc_hash_mix(1, id), same_gpu,
-                           &key);
-}
+static const struct tc_record_type GPU = {
+    .size = sizeof(struct heat_gpu),
+    .texts = {TC_TEXT(struct heat_gpu, node), TC_TEXT(struct heat_gpu, uuid)},
+    .keys = {{TC_FIELD(struct heat_gpu, id)}},
+};
 
 /* What is kept of a GPU, made when there is nothing. NULL when scratch is full. */
 static struct heat_gpu *gpu_of(struct heat_state *st, const struct tc_gpu *names)
 {
-    struct tc_window *w = &st->gpus_window;
     for (unsigned i = 0; i < TC_GPU_IDS; i++) {
-        uint64_t id = tc_gpu_id(names, i);
-        struct heat_gpu *known = id == 0 ? NULL : find_gpu(st, id).record;
+        struct heat_gpu key = {.id = tc_gpu_id(names, i)};
+        struct heat_gpu *known = key.id == 0 ? NULL : tc__window_get(&st->gpus_window, &key);
         if (known != NULL) {
             return known;
         }
@@ -69,12 +57,7 @@ static struct heat_gpu *gpu_of(struct heat_state *st, const struct tc_gpu *names
         .whole_ns = TC_TIME_NONE,
         .clear_ns = TC_TIME_NONE,
     };
-    struct heat_gpu *gpu = tc__window_push(w, st->scratch, &fresh, sizeof fresh, GPU_TEXTS,
-                                           TC_COUNT(GPU_TEXTS), st->now_ns);
-    if (gpu != NULL) {
-        tc__window_put(w, &w->index, find_gpu(st, gpu->id), gpu);
-    }
-    return gpu;
+    return tc__window_add(&st->gpus_window, &fresh, st->base.now_ns);
 }
 
 static int64_t run_ns(const struct tc_span *run)
@@ -358,10 +341,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     bool sane = metric ? is_sane(ev) : ev->time_ns >= 0;
     const struct tc_gpu *names = sane ? tc_directory_event_gpu(st->directory) : NULL;
     if (names == NULL) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    st->now_ns = ev->time_ns > st->now_ns ? ev->time_ns : st->now_ns;
     if (!metric) {
         return TC_OK; /* the names were all */
     }
@@ -390,9 +372,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
 
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    struct heat_state *st = state;
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-    return tc__heat_tell_due(st, st->now_ns, out);
+    return tc__heat_tell_due(state, now_ns, out);
 }
 
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
@@ -411,28 +391,10 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct heat_state *st = state;
-    struct tc_arena *a = env->arena;
-    st->scratch = env->scratch;
-    st->now_ns = INT64_MIN;
-    size_t gpu_bytes = TC_WINDOW_RECORD_BYTES(sizeof(struct heat_gpu), 0);
-    size_t group_bytes = TC_WINDOW_RECORD_BYTES(sizeof(struct heat_group), 0);
     st->directory = env->directory;
-    bool ok = tc__window_init(&st->gpus_window, a, GPU_RING_BYTES, GPU_RING_BYTES / gpu_bytes, 1,
-                              false) &&
-              tc__window_init(&st->groups, a, GROUP_RING_BYTES, GROUP_RING_BYTES / group_bytes, 1,
-                              false) &&
-              tc__heat_racks_init(st, a) && tc__due_init(&st->queue, a, QUEUE_MAX);
+    bool ok = tc__window_open(&st->gpus_window, &st->base, &GPU, GPU_RING_BYTES, TC_KEPT_ALWAYS) &&
+              tc__heat_groups_init(st);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct heat_state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->gpus_window.ring.dropped_count + st->groups.ring.dropped_count +
-                   st->racks.ring.dropped_count + st->left_out,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -497,5 +459,4 @@ const struct tc_detector tc_detector_thermal_throttle = {
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

@@ -10,16 +10,9 @@
 /* A group of which nothing was heard for so long is forgotten, not resolved. */
 #define GROUP_KEPT_NS (86400 * TC_SECOND)
 
+#define GROUP_RING_BYTES ((size_t)4 << 20)
 #define RACK_RING_BYTES ((size_t)1 << 20)
-
-enum { SEED_RACK = 1, SEED_NODE = 2, SEED_GPU = 3 };
-
-static bool same_group(const void *record, const void *key)
-{
-    const struct heat_group *a = record;
-    const struct heat_group *b = key;
-    return tc_slice_eq(a->name, b->name) && tc_slice_eq(a->rack, b->rack);
-}
+#define QUEUE_MAX ((size_t)4096)
 
 /* Where a node stands. */
 struct heat_rack {
@@ -28,26 +21,23 @@ struct heat_rack {
     struct tc_slice rack;
 };
 
-static const size_t RACK_TEXTS[] = {offsetof(struct heat_rack, node),
-                                    offsetof(struct heat_rack, rack)};
+static const struct tc_record_type RACK = {
+    .size = sizeof(struct heat_rack),
+    .text_min = 2,
+    .texts = {TC_TEXT(struct heat_rack, node), TC_TEXT(struct heat_rack, rack)},
+    .keys = {{TC_FIELD(struct heat_rack, node)}},
+};
+static const struct tc_record_type GROUP = {
+    .size = sizeof(struct heat_group),
+    .texts = {TC_TEXT(struct heat_group, name), TC_TEXT(struct heat_group, rack)},
+    .keys = {{TC_FIELD(struct heat_group, name), TC_FIELD(struct heat_group, rack)}},
+};
 
-static bool same_rack_node(const void *record, const void *key)
+bool tc__heat_groups_init(struct heat_state *st)
 {
-    return tc_slice_eq(((const struct heat_rack *)record)->node,
-                       ((const struct heat_rack *)key)->node);
-}
-
-static struct tc_window_place find_rack(const struct heat_state *st, const struct heat_rack *key)
-{
-    return tc__window_find(&st->racks, &st->racks.index, tc_slice_hash(key->node, SEED_NODE),
-                           same_rack_node, key);
-}
-
-bool tc__heat_racks_init(struct heat_state *st, struct tc_arena *arena)
-{
-    return tc__window_init(&st->racks, arena, RACK_RING_BYTES,
-                           RACK_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct heat_rack), 1), 1,
-                           false);
+    return tc__window_open(&st->groups, &st->base, &GROUP, GROUP_RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__window_open(&st->racks, &st->base, &RACK, RACK_RING_BYTES, TC_KEPT_ALWAYS) &&
+           tc__waiting_init(&st->queue, st->base.arena, &st->groups, QUEUE_MAX, NULL);
 }
 
 tc_status tc__heat_learn_rack(struct heat_state *st, const struct tc_event *ev)
@@ -57,47 +47,20 @@ tc_status tc__heat_learn_rack(struct heat_state *st, const struct tc_event *ev)
         key.rack.len > TC_SCOPE_TEXT_MAX) {
         return TC_OK;
     }
-    const struct heat_rack *known = find_rack(st, &key).record;
+    const struct heat_rack *known = tc__window_get(&st->racks, &key);
     if (known != NULL && tc_slice_eq(known->rack, key.rack)) {
         return TC_OK;
     }
-    struct heat_rack *kept = tc__window_push(&st->racks, st->scratch, &key, sizeof key, RACK_TEXTS,
-                                             TC_COUNT(RACK_TEXTS), st->now_ns);
-    if (kept == NULL) {
-        return TC_E_NOMEM;
-    }
-    tc__window_put(&st->racks, &st->racks.index, find_rack(st, kept), kept);
-    return TC_OK;
+    return tc__window_add(&st->racks, &key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
-
-static const size_t GROUP_TEXTS[] = {offsetof(struct heat_group, name),
-                                     offsetof(struct heat_group, rack)};
 
 /* The group of a GPU, made when there is none. NULL when scratch is full. */
 static struct heat_group *group_of(struct heat_state *st, const struct heat_gpu *gpu,
                                    struct tc_slice rack)
 {
-    struct heat_group key = {.rack = rack, .name = gpu->node};
-    uint64_t hash = tc_slice_hash(gpu->node, SEED_NODE);
-    if (rack.len > 0) {
-        key.name = rack;
-        hash = tc_slice_hash(rack, SEED_RACK);
-    } else if (gpu->node.len == 0) {
-        key.name = gpu->uuid;
-        hash = tc_slice_hash(gpu->uuid, SEED_GPU);
-    }
-    struct tc_window *w = &st->groups;
-    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_group, &key);
-    if (place.record == NULL) {
-        struct heat_group *kept = tc__window_push(w, st->scratch, &key, sizeof key, GROUP_TEXTS,
-                                                  TC_COUNT(GROUP_TEXTS), st->now_ns);
-        if (kept == NULL) {
-            return NULL;
-        }
-        tc__window_put(w, &w->index, place, kept);
-        return kept;
-    }
-    return place.record;
+    struct heat_group key = {.rack = rack};
+    key.name = rack.len > 0 ? rack : gpu->node.len > 0 ? gpu->node : gpu->uuid;
+    return tc__window_get_or_add(&st->groups, &key, st->base.now_ns);
 }
 
 /* The group in whose incident the GPU is; NULL when it is in none. */
@@ -143,19 +106,16 @@ static tc_status wait(struct heat_state *st, struct heat_group *g, const struct 
     if (g->waits) {
         return TC_OK;
     }
-    g->waits = tc__due_put(&st->queue, g->head.pos, st->now_ns + st->grace_ns);
+    g->waits = tc__waiting_add(&st->queue, g, st->base.now_ns + st->grace_ns);
     return g->waits ? TC_OK : tell(st, g, out);
 }
 
 tc_status tc__heat_tell_due(struct heat_state *st, int64_t now_ns, const struct tc_sink *out)
 {
-    uint64_t pos = TC_RING_NONE;
-    while (tc__due_take(&st->queue, now_ns, &pos)) {
-        struct heat_group *g = tc__window_at(&st->groups, pos);
-        if (g != NULL) {
-            g->waits = false;
-            TC_TRY(tell(st, g, out));
-        }
+    struct heat_group *g = NULL;
+    while ((g = tc__waiting_take(&st->queue, now_ns, NULL)) != NULL) {
+        g->waits = false;
+        TC_TRY(tell(st, g, out));
     }
     return TC_OK;
 }
@@ -190,17 +150,17 @@ tc_status tc__heat_join(struct heat_state *st, struct heat_gpu *gpu, struct tc_s
     bool again = g != NULL; /* it had left, but others keep the incident open */
     if (!again) {
         struct heat_rack key = {.node = gpu->node};
-        const struct heat_rack *known = rack.len > 0 ? NULL : find_rack(st, &key).record;
+        const struct heat_rack *known = rack.len > 0 ? NULL : tc__window_get(&st->racks, &key);
         g = group_of(st, gpu, known == NULL ? rack : known->rack);
     }
     if (g == NULL) {
         return TC_E_NOMEM;
     }
-    if (g->serial == 0 || st->now_ns - g->last_ns > GROUP_KEPT_NS) {
+    if (g->serial == 0 || st->base.now_ns - g->last_ns > GROUP_KEPT_NS) {
         open_group(st, g, gpu->episode.first_ns);
         again = false;
     }
-    g->last_ns = st->now_ns;
+    g->last_ns = st->base.now_ns;
     g->hot_count++;
     if (again) {
         return TC_OK;
@@ -214,7 +174,7 @@ tc_status tc__heat_join(struct heat_state *st, struct heat_gpu *gpu, struct tc_s
         g->members[g->member_count++] = gpu->head.pos;
     } else {
         g->more_count++;
-        st->left_out++;
+        st->base.dropped++;
     }
     return wait(st, g, out);
 }
@@ -231,7 +191,7 @@ tc_status tc__heat_stay(struct heat_state *st, const struct heat_gpu *gpu, bool 
     if (g == NULL) {
         return TC_OK;
     }
-    g->last_ns = st->now_ns;
+    g->last_ns = st->base.now_ns;
     return worse ? wait(st, g, out) : TC_OK;
 }
 
@@ -241,7 +201,7 @@ tc_status tc__heat_leave(struct heat_state *st, struct heat_gpu *gpu, const stru
     if (g == NULL) {
         return TC_OK;
     }
-    g->last_ns = st->now_ns;
+    g->last_ns = st->base.now_ns;
     g->hot_count -= g->hot_count > 0;
     return g->hot_count == 0 ? tell(st, g, out) : TC_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "detect/counter_priv.h"
-#include "detect/due_priv.h"
+#include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "directory/directory.h"
 #include "event/finding.h"
@@ -94,24 +94,22 @@ struct heat_group {
 };
 
 struct heat_state {
+    struct tc_detector_base base;
     int64_t sustained_ns; /* knobs */
     int64_t gap_ns;
     int64_t clear_ns;
     int64_t grace_ns;
     int64_t gpus;
-    struct tc_arena *scratch;
     struct tc_directory *directory;
     struct tc_window gpus_window;
     struct tc_window groups;
-    struct tc_window racks; /* of nodes, as their objects say */
-    struct tc_due_queue queue;
+    struct tc_window racks;  /* of nodes, as their objects say */
+    struct tc_waiting queue; /* of groups */
     uint64_t last_serial;
-    int64_t now_ns;
-    uint64_t left_out; /* members that found no place in a list */
-    uint64_t ignored;
 };
 
-bool tc__heat_racks_init(struct heat_state *st, struct tc_arena *arena);
+/* Groups, and the racks of nodes. */
+bool tc__heat_groups_init(struct heat_state *st);
 /* Takes in which rack a node stands in. */
 TC_CHECKED tc_status tc__heat_learn_rack(struct heat_state *st, const struct tc_event *ev);
 /* The GPU is slowed for long enough: it becomes a member of its group. */

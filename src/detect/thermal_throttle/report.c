@@ -4,16 +4,12 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/thermal_throttle/priv.h"
+#include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.thermal_throttle." name)
-#define ATTRS_MAX 10
-/* The beginning of so many GPUs, then the last sample, the temperature and the end. */
+/* Of so many GPUs the beginning is evidence. */
 #define FIRSTS_MAX 5
-#define EVIDENCE_MAX (FIRSTS_MAX + 3)
 #define LISTED_MAX 64
-/* The fixed words of all strings together, with numbers and times. */
-#define WORDS_BYTES 4096
-#define UNKNOWN_NODE TC_LIT("(name unknown)")
 
 static const struct {
     const char *discriminator;
@@ -46,7 +42,6 @@ struct writer {
     const struct heat_member *cleared;            /* the last that became clear */
     struct tc_slice gpus[LISTED_MAX];
     struct tc_slice nodes[LISTED_MAX];
-    size_t listed_nodes;
 };
 
 static const struct heat_member *member(const struct writer *w, size_t i)
@@ -69,40 +64,30 @@ static int compare(const void *left, const void *right, void *context)
     return order != 0 ? order : tc_slice_cmp(a->scope.gpu_uuid, b->scope.gpu_uuid);
 }
 
-/* Short and stable: for lists and uids. */
-static struct tc_slice put_id(struct tc_buf *b, const struct tc_scope *s)
+static struct tc_arg node_name(const struct tc_scope *s)
 {
-    size_t start = b->len;
-    if (s->gpu_uuid.len > 0) {
-        return s->gpu_uuid;
-    }
-    if (s->pci.known) {
-        tc_buf_bdf(b, s->pci);
-    } else {
-        tc_buf_i64(b, s->gpu_index);
-    }
-    return tc_buf_since(b, start);
+    return tc_as_known(s->node, "(name unknown)");
 }
 
 /* "GPU 3 of node gpu-07" */
-static void put_gpu(struct tc_buf *b, const struct tc_scope *s)
+static void write_gpu(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (s->gpu_index >= 0) {
-        tc_buf_lit(b, "GPU ");
-        tc_buf_i64(b, s->gpu_index);
-    } else if (s->pci.known) {
-        tc_buf_lit(b, "GPU ");
-        tc_buf_bdf(b, s->pci);
-    } else {
-        tc_buf_str(b, s->gpu_uuid);
-    }
-    tc_buf_lit(b, " of node ");
-    tc_buf_str(b, s->node.len > 0 ? s->node : UNKNOWN_NODE);
+    const struct tc_scope *s = arg->object;
+    tc_format(b, "{}{} of node {}", s->gpu_index >= 0 || s->pci.known ? "GPU " : "",
+              s->gpu_index >= 0 ? TC_ARG(s->gpu_index)
+              : s->pci.known    ? tc_as_pci(s->pci)
+                                : TC_ARG(s->gpu_uuid),
+              node_name(s));
+}
+
+static struct tc_arg gpu_name(const struct heat_member *m)
+{
+    return tc_as_written(write_gpu, &m->scope);
 }
 
 static bool is_listed(const struct writer *w, struct tc_slice node)
 {
-    for (size_t i = 0; i < w->listed_nodes; i++) {
+    for (size_t i = 0; i < w->node_count; i++) {
         if (tc_slice_eq(w->nodes[i], node)) {
             return true;
         }
@@ -127,8 +112,8 @@ static void look_at(struct writer *w, const struct heat_member *m, size_t kinds[
     if (!gpu->hot && (w->cleared == NULL || gpu->cleared_ns > w->cleared->gpu->cleared_ns)) {
         w->cleared = m;
     }
-    if (!is_listed(w, m->scope.node) && w->listed_nodes < LISTED_MAX) {
-        w->nodes[w->listed_nodes++] = m->scope.node;
+    if (!is_listed(w, m->scope.node) && w->node_count < LISTED_MAX) {
+        w->nodes[w->node_count++] = m->scope.node;
     }
 }
 
@@ -143,145 +128,116 @@ static void sum_up(struct writer *w, int64_t gpus)
     for (unsigned i = 0; i < HEAT_KINDS; i++) {
         w->kind = kinds[i] >= kinds[w->kind] ? (enum heat_kind)i : w->kind;
     }
-    w->node_count = w->listed_nodes;
     w->level = w->node_count > 1 ? HEAT_RACK : (w->total >= (size_t)gpus ? HEAT_NODE : HEAT_GPU);
 }
 
-static void put_who(struct writer *w)
+static void write_who(struct tc_buf *b, const struct tc_arg *arg)
 {
-    struct tc_buf *b = &w->d.text;
+    const struct writer *w = arg->object;
+    const struct heat_member *first = member(w, 0);
     if (w->total == 1) {
-        put_gpu(b, &member(w, 0)->scope);
-        return;
-    }
-    tc_buf_u64(b, w->total);
-    tc_buf_lit(b, " GPUs of ");
-    if (w->node_count > 1) {
-        tc_buf_u64(b, w->node_count);
-        tc_buf_lit(b, " nodes in rack ");
-        tc_buf_str(b, w->group->rack);
+        tc_format(b, "{}", gpu_name(first));
+    } else if (w->node_count > 1) {
+        tc_format(b, "{} GPUs of {} nodes in rack {}", w->total, w->node_count, w->group->rack);
     } else {
-        tc_buf_lit(b, "node ");
-        tc_buf_str(b, member(w, 0)->scope.node.len > 0 ? member(w, 0)->scope.node : UNKNOWN_NODE);
+        tc_format(b, "{} GPUs of node {}", w->total, node_name(&first->scope));
     }
+}
+
+static struct tc_arg who(const struct writer *w)
+{
+    return tc_as_written(write_who, w);
+}
+
+/* The highest temperature that a sensor of any of them showed; 0 when none is known. */
+static int64_t celsius(const struct writer *w, unsigned sensor)
+{
+    const struct heat_member *m = w->peak[sensor];
+    return m == NULL ? 0 : (int64_t)m->gpu->peak[sensor].celsius;
 }
 
 static struct tc_slice headline(struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
-    bool over = w->group->hot_count == 0;
-    put_who(w);
-    if (over) {
-        tc_buf_str(b, w->total == 1 ? TC_LIT(" was") : TC_LIT(" were"));
-    } else {
-        tc_buf_str(b, w->total == 1 ? TC_LIT(" is") : TC_LIT(" are"));
-    }
-    tc_buf_lit(b, " slowed by ");
-    tc_buf_str(b, tc_slice_cstr(KINDS[w->kind].by));
-    tc_buf_lit(b, " for ");
-    tc_buf_duration(b, w->last_ns - w->first_ns);
-    if (w->peak[HEAT_CORE] != NULL) {
-        tc_buf_lit(b, ", up to ");
-        tc_buf_i64(b, (int64_t)w->peak[HEAT_CORE]->gpu->peak[HEAT_CORE].celsius);
-        tc_buf_lit(b, " C");
-    }
-    tc_buf_lit(b, ", since ");
-    tc_buf_time(b, w->first_ns);
-    return tc_buf_since(b, start);
-}
-
-static void put_heat_advice(struct writer *w)
-{
-    struct tc_buf *b = &w->d.text;
-    if (w->level == HEAT_RACK) {
-        tc_buf_lit(b, "Check the cooling of rack ");
-        tc_buf_str(b, w->group->rack);
-        tc_buf_lit(b, ": inlet air or coolant, its flow and its doors; move work away until it is "
-                      "cold again.");
-        return;
-    }
-    tc_buf_str(b, w->level == HEAT_NODE
-                      ? TC_LIT("Check the fans, the air inlet and the coolant of ")
-                      : TC_LIT("Check the heat sink, the fan and the airflow of "));
-    if (w->level == HEAT_NODE) {
-        tc_buf_lit(b, "node ");
-        tc_buf_str(b, member(w, 0)->scope.node);
-        tc_buf_lit(b, ": several of its GPUs are hot at once. Drain it if the heat stays.");
-    } else {
-        put_who(w);
-        tc_buf_lit(b, ": its neighbours are not slowed. Drain the node if the heat stays.");
-    }
+    static const char *const verbs[2][2] = {{"are", "is"}, {"were", "was"}};
+    return tc__draft_format(
+        &w->d, "{} {} slowed by {} for {}{}, since {}", who(w),
+        verbs[w->group->hot_count == 0][w->total == 1], KINDS[w->kind].by,
+        tc_as_duration(w->last_ns - w->first_ns),
+        tc_when(w->peak[HEAT_CORE] != NULL, ", up to {} C", celsius(w, HEAT_CORE)),
+        tc_as_time(w->first_ns));
 }
 
 static struct tc_slice remediation(struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
     if (w->kind == HEAT_POWER_BRAKE) {
-        tc_buf_lit(b, "Check the power supplies, power cables and power limits that feed ");
-        put_who(w);
-        tc_buf_lit(b, ": the brake is pulled from outside the GPU, and cooling does not mend it.");
-    } else if (w->kind == HEAT_HW_SLOWDOWN) {
-        tc_buf_lit(b, "Check cooling and power supply of ");
-        put_who(w);
-        tc_buf_lit(b, ": the hardware does not say which of the two it is.");
-    } else {
-        put_heat_advice(w);
+        return tc__draft_format(
+            &w->d,
+            "Check the power supplies, power cables and power limits that feed {}: the brake is "
+            "pulled from outside the GPU, and cooling does not mend it.",
+            who(w));
     }
-    return tc_buf_since(b, start);
+    if (w->kind == HEAT_HW_SLOWDOWN) {
+        return tc__draft_format(&w->d,
+                                "Check cooling and power supply of {}: the hardware does not say "
+                                "which of the two it is.",
+                                who(w));
+    }
+    if (w->level == HEAT_RACK) {
+        return tc__draft_format(&w->d,
+                                "Check the cooling of rack {}: inlet air or coolant, its flow and "
+                                "its doors; move work away until it is cold again.",
+                                w->group->rack);
+    }
+    if (w->level == HEAT_NODE) {
+        return tc__draft_format(&w->d,
+                                "Check the fans, the air inlet and the coolant of node {}: several "
+                                "of its GPUs are hot at once. Drain it if the heat stays.",
+                                member(w, 0)->scope.node);
+    }
+    return tc__draft_format(&w->d,
+                            "Check the heat sink, the fan and the airflow of {}: its neighbours "
+                            "are not slowed. Drain the node if the heat stays.",
+                            who(w));
 }
 
-static struct tc_slice make_uid(struct writer *w, const char *what, const struct tc_scope *s,
-                                int64_t time_ns)
+/* Evidence about a GPU; `what` begins its uid. */
+static void put_evidence(struct writer *w, const char *what, const struct heat_member *m,
+                         struct tc_evidence e)
 {
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
-    tc_buf_str(b, tc_slice_cstr(what));
-    tc_buf_char(b, ':');
-    tc_buf_str(b, s->node);
-    tc_buf_char(b, ':');
-    if (s->gpu_uuid.len > 0) {
-        tc_buf_str(b, s->gpu_uuid);
-    } else {
-        (void)put_id(b, s);
-    }
-    tc_buf_char(b, ':');
-    tc_buf_time(b, time_ns);
-    return tc_buf_since(b, start);
+    e.uid = tc__draft_format(&w->d, "{}:{}:{}:{}", what, m->scope.node, tc_as_gpu_id(&m->scope),
+                             tc_as_time(e.time_ns));
+    tc__draft_evidence(&w->d, e);
 }
 
-static void put_member(struct writer *w, const struct heat_member *m, bool last)
+static void put_begin(struct writer *w, const struct heat_member *m)
 {
-    struct tc_buf *b = &w->d.text;
     const struct tc_span *span = &m->gpu->episode;
     struct tc_evidence e = {
-        .kind = TC_LIT("clock_event"),
-        .time_ns = last ? span->last_ns : span->first_ns,
-        .raw = last ? span->last_raw : span->first_raw,
-    };
-    e.uid = make_uid(w, "clock_event", &m->scope, e.time_ns);
-    size_t start = b->len;
-    put_gpu(b, &m->scope);
-    if (last) {
-        tc_buf_lit(b, " was still slowed, ");
-        tc_buf_duration(b, span->last_ns - span->first_ns);
-        tc_buf_lit(b, " after it began");
-    } else if (m->gpu->by_counter) {
-        tc_buf_lit(b, ": the time slowed by heat begins to grow");
-    } else {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, tc_slice_cstr(KINDS[m->gpu->kind].reason));
-        tc_buf_lit(b, ", reasons 0x");
-        tc_buf_hex(b, m->gpu->reasons, 2);
+        .kind = TC_LIT("clock_event"), .time_ns = span->first_ns, .raw = span->first_raw};
+    e.description =
+        m->gpu->by_counter
+            ? tc__draft_format(&w->d, "{}: the time slowed by heat begins to grow", gpu_name(m))
+            : tc__draft_format(&w->d, "{}: {}, reasons 0x{}", gpu_name(m),
+                               KINDS[m->gpu->kind].reason, tc_as_hex(m->gpu->reasons, 2));
+    put_evidence(w, "clock_event", m, e);
+}
+
+static void put_newest(struct writer *w)
+{
+    const struct tc_span *span = &w->newest->gpu->episode;
+    if (span->count <= 1) {
+        return;
     }
-    e.description = tc_buf_since(b, start);
-    tc__draft_evidence(&w->d, e);
+    struct tc_evidence e = {
+        .kind = TC_LIT("clock_event"), .time_ns = span->last_ns, .raw = span->last_raw};
+    e.description =
+        tc__draft_format(&w->d, "{} was still slowed, {} after it began", gpu_name(w->newest),
+                         tc_as_duration(span->last_ns - span->first_ns));
+    put_evidence(w, "clock_event", w->newest, e);
 }
 
 static void put_temperature(struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
     unsigned sensor = w->peak[HEAT_CORE] != NULL ? HEAT_CORE : HEAT_MEMORY;
     const struct heat_member *m = w->peak[sensor];
     if (m == NULL) {
@@ -290,40 +246,22 @@ static void put_temperature(struct writer *w)
     const struct heat_peak *peak = &m->gpu->peak[sensor];
     struct tc_evidence e = {
         .kind = TC_LIT("temperature"), .time_ns = peak->time_ns, .raw = peak->raw};
-    e.uid = make_uid(w, "temperature", &m->scope, peak->time_ns);
-    size_t start = b->len;
-    put_gpu(b, &m->scope);
-    tc_buf_str(b, sensor == HEAT_CORE ? TC_LIT(" was at ") : TC_LIT(" had its memory at "));
-    tc_buf_i64(b, (int64_t)peak->celsius);
-    tc_buf_lit(b, " C, the highest seen");
-    e.description = tc_buf_since(b, start);
-    tc__draft_evidence(&w->d, e);
+    e.description =
+        tc__draft_format(&w->d, "{} {} {} C, the highest seen", gpu_name(m),
+                         sensor == HEAT_CORE ? "was at" : "had its memory at", celsius(w, sensor));
+    put_evidence(w, "temperature", m, e);
 }
 
 static void put_end(struct writer *w)
 {
-    struct tc_buf *b = &w->d.text;
     if (w->group->hot_count > 0 || w->cleared == NULL) {
         return;
     }
-    const struct heat_gpu *gpu = w->cleared->gpu;
+    const struct heat_gpu *cleared = w->cleared->gpu;
     struct tc_evidence e = {
-        .kind = TC_LIT("clock_event"), .time_ns = gpu->cleared_ns, .raw = gpu->cleared_raw};
-    e.uid = make_uid(w, "clear", &w->cleared->scope, e.time_ns);
-    size_t start = b->len;
-    put_gpu(b, &w->cleared->scope);
-    tc_buf_lit(b, ": nothing slows it any more");
-    e.description = tc_buf_since(b, start);
-    tc__draft_evidence(&w->d, e);
-}
-
-static void put_list(struct writer *w, struct tc_slice key, const struct tc_slice *list,
-                     size_t count)
-{
-    tc__draft_attr(&w->d, (struct tc_attr){.key = key,
-                                           .type = TC_ATTR_STRINGS,
-                                           .strings = list,
-                                           .count = count < LISTED_MAX ? count : LISTED_MAX});
+        .kind = TC_LIT("clock_event"), .time_ns = cleared->cleared_ns, .raw = cleared->cleared_raw};
+    e.description = tc__draft_format(&w->d, "{}: nothing slows it any more", gpu_name(w->cleared));
+    put_evidence(w, "clear", w->cleared, e);
 }
 
 static void put_attrs(struct writer *w)
@@ -332,30 +270,17 @@ static void put_attrs(struct writer *w)
     tc__draft_attr_text(&w->d, KEY("rack"), w->group->rack);
     tc__draft_attr_int(&w->d, KEY("seconds"), (w->last_ns - w->first_ns) / TC_SECOND);
     tc__draft_attr_int(&w->d, KEY("gpu_count"), (int64_t)w->total);
-    put_list(w, KEY("gpus"), w->gpus, w->count);
+    tc__draft_attr_list(&w->d, KEY("gpus"), w->gpus, w->count < LISTED_MAX ? w->count : LISTED_MAX);
     if (w->level == HEAT_RACK) {
         tc__draft_attr_int(&w->d, KEY("node_count"), (int64_t)w->node_count);
-        put_list(w, KEY("nodes"), w->nodes, w->listed_nodes);
+        tc__draft_attr_list(&w->d, KEY("nodes"), w->nodes, w->node_count);
     }
     if (w->peak[HEAT_CORE] != NULL) {
-        tc__draft_attr_int(&w->d, KEY("temperature_celsius"),
-                           (int64_t)w->peak[HEAT_CORE]->gpu->peak[HEAT_CORE].celsius);
+        tc__draft_attr_int(&w->d, KEY("temperature_celsius"), celsius(w, HEAT_CORE));
     }
     if (w->peak[HEAT_MEMORY] != NULL) {
-        tc__draft_attr_int(&w->d, KEY("memory_temperature_celsius"),
-                           (int64_t)w->peak[HEAT_MEMORY]->gpu->peak[HEAT_MEMORY].celsius);
+        tc__draft_attr_int(&w->d, KEY("memory_temperature_celsius"), celsius(w, HEAT_MEMORY));
     }
-}
-
-static struct tc_slice put_key(struct writer *w)
-{
-    struct tc_buf *b = &w->d.text;
-    size_t start = b->len;
-    tc_buf_str(b, w->group->rack.len > 0 ? TC_LIT("rack|") : TC_LIT("node|"));
-    tc_buf_str(b, w->group->name);
-    tc_buf_char(b, '|');
-    tc_buf_time(b, w->group->key_ns);
-    return tc_buf_since(b, start);
 }
 
 static void put_scope(struct writer *w)
@@ -366,18 +291,6 @@ static void put_scope(struct writer *w)
     } else if (w->level != HEAT_RACK) {
         scope->node = member(w, 0)->scope.node;
     }
-}
-
-/* The longest that uids, sentences and lists can become. */
-static size_t text_bytes(const struct heat_group *group, const struct heat_member *members,
-                         size_t count)
-{
-    size_t names = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t len = members[i].scope.node.len + members[i].scope.gpu_uuid.len;
-        names = len > names ? len : names;
-    }
-    return WORDS_BYTES + (3 * EVIDENCE_MAX + 4) * names + 4 * (group->name.len + group->rack.len);
 }
 
 tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *group,
@@ -392,14 +305,14 @@ tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *
     tc_sort_ptrs(order, spare, count, compare, NULL);
     struct writer w = {
         .group = group, .members = order, .count = count, .total = count + group->more_count};
-    tc__draft_begin(&w.d, &tc_detector_thermal_throttle, st->scratch,
-                    text_bytes(group, members, count), ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&w.d, &tc_detector_thermal_throttle, st->base.scratch);
     sum_up(&w, st->gpus);
     for (size_t i = 0; i < count && i < LISTED_MAX; i++) {
-        w.gpus[i] = put_id(&w.d.text, &member(&w, i)->scope);
+        w.gpus[i] = tc__draft_format(&w.d, "{}", tc_as_gpu_id(&member(&w, i)->scope));
     }
     struct tc_finding *f = &w.d.finding;
-    f->key = put_key(&w);
+    f->key = tc__draft_format(&w.d, "{}|{}|{}", group->rack.len > 0 ? "rack" : "node", group->name,
+                              tc_as_time(group->key_ns));
     f->resolved = group->hot_count == 0;
     f->incomplete = group->more_count > 0;
     f->severity = w.level == HEAT_GPU ? TC_SEVERITY_WARNING : TC_SEVERITY_CRITICAL;
@@ -414,11 +327,9 @@ tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *
     put_scope(&w);
     put_attrs(&w);
     for (size_t i = 0; i < count && i < FIRSTS_MAX; i++) {
-        put_member(&w, member(&w, i), false);
+        put_begin(&w, member(&w, i));
     }
-    if (w.newest->gpu->episode.count > 1) {
-        put_member(&w, w.newest, true);
-    }
+    put_newest(&w);
     put_temperature(&w);
     put_end(&w);
     tc__draft_sort(&w.d);

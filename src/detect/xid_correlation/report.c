@@ -3,169 +3,99 @@
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
 #include "detect/xid_correlation/priv.h"
+#include "event/format.h"
 #include "event/xid.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.xid_correlation." name)
-#define ATTRS_MAX 6
-#define EVIDENCE_MAX 5
-/* The fixed words of all strings together, with numbers, times and addresses. */
-#define WORDS_BYTES 1792
 #define WITHDRAWN TC_LIT("Nothing to do for this pod; the Xid itself stands.")
 
-static void put_name(struct tc_buf *b, const struct xid_pod *pod)
+/* "Pod ml/a on gpu-07" */
+static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (pod->ns.len > 0) {
-        tc_buf_str(b, pod->ns);
-        tc_buf_char(b, '/');
-    }
-    tc_buf_str(b, pod->name);
+    const struct xid_pod *pod = arg->object;
+    tc_format(b, "Pod {} on {}", tc_as_pod(pod->ns, pod->name), pod->node);
 }
 
-static void put_pod(struct tc_buf *b, const struct xid_pod *pod)
+static struct tc_arg pod_on_node(const struct xid_pod *pod)
 {
-    tc_buf_lit(b, "Pod ");
-    put_name(b, pod);
-    tc_buf_lit(b, " on ");
-    tc_buf_str(b, pod->node);
+    return tc_as_written(write_pod, pod);
 }
 
 /* "Xid 79 (GPU has fallen off the bus) on 0000:b3:00.0" */
-static void put_xid(struct tc_buf *b, const struct xid_join *join, const struct tc_xid *xid)
+static void write_xid(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc_buf_lit(b, "Xid ");
-    tc_buf_i64(b, join->code);
-    tc_buf_lit(b, " (");
-    tc_buf_str(b, xid == NULL ? TC_LIT("not in the catalogue") : tc_slice_cstr(xid->name));
-    tc_buf_char(b, ')');
-    if (join->pci.known) {
-        tc_buf_lit(b, " on ");
-        tc_buf_bdf(b, join->pci);
-    } else if (join->gpu_uuid.len > 0) {
-        tc_buf_lit(b, " on ");
-        tc_buf_str(b, join->gpu_uuid);
-    }
+    const struct xid_join *join = arg->object;
+    const struct tc_xid *xid = tc_xid_find(join->code);
+    tc_format(b, "Xid {} ({}){}", join->code, xid == NULL ? "not in the catalogue" : xid->name,
+              tc_when(join->pci.known || join->gpu_uuid.len > 0, " on {}",
+                      join->pci.known ? tc_as_pci(join->pci) : TC_ARG(join->gpu_uuid)));
 }
 
-static struct tc_slice headline(struct tc_draft *d, const struct xid_pod *pod,
-                                const struct tc_xid *xid)
+static struct tc_arg xid_of(const struct xid_pod *pod)
 {
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
+    return tc_as_written(write_xid, &pod->join);
+}
+
+static struct tc_slice headline(struct tc_draft *d, const struct xid_pod *pod)
+{
     int64_t gap_ns = pod->anchor.time_ns - pod->join.time_ns;
     /* An Xid of the second that the pod's time was cut to is not before that time. */
-    put_pod(b, pod);
-    tc_buf_str(b, pod->anchor.evicted ? TC_LIT(" was evicted ") : TC_LIT(" failed "));
-    if (gap_ns <= 0) {
-        tc_buf_lit(b, "at the time of ");
-    } else {
-        tc_buf_duration(b, gap_ns);
-        tc_buf_lit(b, " after ");
-    }
-    put_xid(b, &pod->join, xid);
-    return tc_buf_since(b, start);
+    return tc__draft_format(
+        d, "{} {} {} {}", pod_on_node(pod), pod->anchor.evicted ? "was evicted" : "failed",
+        gap_ns <= 0 ? TC_ARG("at the time of") : tc_when(true, "{} after", tc_as_duration(gap_ns)),
+        xid_of(pod));
 }
 
 static struct tc_slice remediation(struct tc_draft *d, const struct xid_pod *pod,
                                    const struct tc_xid *xid)
 {
-    struct tc_buf *b = &d->text;
     const struct xid_join *join = &pod->join;
-    size_t start = b->len;
-    tc_buf_lit(b, "On node ");
-    tc_buf_str(b, pod->node);
-    if (join->pci.known || join->gpu_uuid.len > 0) {
-        tc_buf_lit(b, ", GPU ");
-    }
-    tc_buf_str(b, join->gpu_uuid);
-    if (join->pci.known) {
-        tc_buf_str(b, join->gpu_uuid.len > 0 ? TC_LIT(" at ") : TC_EMPTY);
-        tc_buf_bdf(b, join->pci);
-    }
-    tc_buf_lit(b, ": ");
-    if (xid == NULL) {
-        tc_buf_lit(b, "look up Xid ");
-        tc_buf_i64(b, join->code);
-        tc_buf_lit(b, " in NVIDIA's Xid documentation for the installed driver");
-    } else {
-        tc_buf_str(b, tc_slice_cstr(xid->action));
-    }
-    tc_buf_char(b, '.');
-    if (!join->tied) {
-        tc_buf_lit(b, " Check first that the pod used this GPU: nothing seen ties the two.");
-    }
-    return tc_buf_since(b, start);
+    bool uuid = join->gpu_uuid.len > 0;
+    return tc__draft_format(
+        d, "On node {}{}{}: {}.{}", pod->node, tc_when(uuid, ", GPU {}", join->gpu_uuid),
+        tc_when(join->pci.known, uuid ? " at {}" : ", GPU {}", tc_as_pci(join->pci)),
+        xid != NULL
+            ? TC_ARG(xid->action)
+            : tc_when(true, "look up Xid {} in NVIDIA's Xid documentation for the installed driver",
+                      join->code),
+        join->tied ? "" : " Check first that the pod used this GPU: nothing seen ties the two.");
 }
 
-static struct tc_evidence xid_evidence(struct tc_draft *d, const struct xid_pod *pod,
-                                       const struct tc_xid *xid)
+static void put_xid(struct tc_draft *d, const struct xid_pod *pod)
 {
-    struct tc_buf *b = &d->text;
     const struct xid_join *join = &pod->join;
     struct tc_evidence e = {.kind = TC_LIT("xid"), .time_ns = join->time_ns, .raw = join->raw};
-    size_t start = b->len;
-    tc_buf_lit(b, "xid:");
-    tc_buf_str(b, pod->node);
-    tc_buf_char(b, ':');
-    if (join->pci.known) {
-        tc_buf_bdf(b, join->pci);
-    } else {
-        tc_buf_str(b, join->gpu_uuid);
-    }
-    tc_buf_char(b, ':');
-    tc_buf_i64(b, join->code);
-    tc_buf_char(b, ':');
-    tc_buf_time(b, join->time_ns);
-    e.uid = tc_buf_since(b, start);
-    start = b->len;
-    put_xid(b, join, xid);
-    tc_buf_lit(b, " of node ");
-    tc_buf_str(b, pod->node);
-    if (join->pid > 0) {
-        tc_buf_lit(b, ", pid ");
-        tc_buf_i64(b, join->pid);
-    }
-    if (join->process.len > 0) {
-        tc_buf_lit(b, ", process ");
-        tc_buf_str(b, join->process);
-    }
-    if (join->gauged) {
-        tc_buf_lit(b, ", the last Xid of the exporter since this sample");
-    }
-    e.description = tc_buf_since(b, start);
-    return e;
+    e.uid = tc__draft_format(d, "xid:{}:{}:{}:{}", pod->node,
+                             join->pci.known ? tc_as_pci(join->pci) : TC_ARG(join->gpu_uuid),
+                             join->code, tc_as_time(join->time_ns));
+    e.description =
+        tc__draft_format(d, "{} of node {}{}{}{}", xid_of(pod), pod->node,
+                         tc_when(join->pid > 0, ", pid {}", join->pid),
+                         tc_when(join->process.len > 0, ", process {}", join->process),
+                         join->gauged ? ", the last Xid of the exporter since this sample" : "");
+    tc__draft_evidence(d, e);
 }
 
 /* The exporter's sample that shows whose the GPU is. */
-static struct tc_evidence use_evidence(struct tc_draft *d, const struct xid_pod *pod)
+static void put_use(struct tc_draft *d, const struct xid_pod *pod)
 {
-    struct tc_buf *b = &d->text;
     const struct xid_join *join = &pod->join;
     struct tc_evidence e = {
         .kind = TC_LIT("gpu_use"),
         .time_ns = join->used_ns,
         .raw = join->used_raw,
     };
-    size_t start = b->len;
-    tc_buf_lit(b, "gpu_use:");
-    tc_buf_str(b, join->gpu_uuid);
-    tc_buf_char(b, ':');
-    put_name(b, pod);
-    e.uid = tc_buf_since(b, start); /* without the time, which depends on where the input begins */
-    start = b->len;
-    tc_buf_lit(b, "GPU ");
-    tc_buf_str(b, join->gpu_uuid);
-    tc_buf_lit(b, " is used by pod ");
-    put_name(b, pod);
-    tc_buf_lit(b, ", as its exporter says");
-    e.description = tc_buf_since(b, start);
-    return e;
+    /* Without the time, which depends on where the input begins. */
+    e.uid = tc__draft_format(d, "gpu_use:{}:{}", join->gpu_uuid, tc_as_pod(pod->ns, pod->name));
+    e.description = tc__draft_format(d, "GPU {} is used by pod {}, as its exporter says",
+                                     join->gpu_uuid, tc_as_pod(pod->ns, pod->name));
+    tc__draft_evidence(d, e);
 }
 
-/* What all evidence about a pod has in common: everything but the description. */
-static struct tc_evidence any_pod_evidence(struct tc_draft *d, const struct xid_pod *pod,
-                                           const struct xid_pod_event *event)
+/* What happened to the pod; `how` is "" for what merely shows that a verdict does not hold. */
+static void put_pod(struct tc_draft *d, const struct xid_pod *pod,
+                    const struct xid_pod_event *event, const char *how)
 {
-    struct tc_buf *b = &d->text;
     struct tc_evidence e = {
         .kind = TC_LIT("pod_event"),
         .uid = event->uid,
@@ -173,74 +103,20 @@ static struct tc_evidence any_pod_evidence(struct tc_draft *d, const struct xid_
         .raw = event->raw,
     };
     if (e.uid.len == 0) {
-        size_t start = b->len;
-        tc_buf_lit(b, "pod:");
-        tc_buf_str(b, pod->ns);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, pod->name);
-        tc_buf_char(b, ':');
-        tc_buf_time(b, event->time_ns);
-        e.uid = tc_buf_since(b, start);
+        e.uid = tc__draft_format(d, "pod:{}/{}:{}", pod->ns, pod->name, tc_as_time(event->time_ns));
     }
-    return e;
+    e.description = tc__draft_format(
+        d, "{}{}{}{}{}", pod_on_node(pod), how,
+        tc_when(event->reason.len > 0, ", reason {}", event->reason),
+        tc_when(how[0] != '\0' && event->exit_code >= 0, ", exit code {}", event->exit_code),
+        tc_when(event->message.len > 0, ": {}", event->message));
+    tc__draft_evidence(d, e);
 }
 
-static struct tc_evidence pod_evidence(struct tc_draft *d, const struct xid_pod *pod,
-                                       const struct xid_pod_event *event)
+static void put_end(struct tc_draft *d, const struct xid_pod *pod,
+                    const struct xid_pod_event *event)
 {
-    struct tc_buf *b = &d->text;
-    struct tc_evidence e = any_pod_evidence(d, pod, event);
-    size_t start = b->len;
-    put_pod(b, pod);
-    tc_buf_str(b, event->evicted ? TC_LIT(" was evicted") : TC_LIT(" failed"));
-    if (event->reason.len > 0) {
-        tc_buf_lit(b, ", reason ");
-        tc_buf_str(b, event->reason);
-    }
-    if (event->exit_code >= 0) {
-        tc_buf_lit(b, ", exit code ");
-        tc_buf_i64(b, event->exit_code);
-    }
-    if (event->message.len > 0) {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, event->message);
-    }
-    e.description = tc_buf_since(b, start);
-    return e;
-}
-
-/* What shows that a verdict does not hold. */
-static struct tc_evidence proof_evidence(struct tc_draft *d, const struct xid_pod *pod,
-                                         const struct xid_pod_event *event)
-{
-    struct tc_buf *b = &d->text;
-    struct tc_evidence e = any_pod_evidence(d, pod, event);
-    size_t start = b->len;
-    put_pod(b, pod);
-    if (event->reason.len > 0) {
-        tc_buf_lit(b, ", reason ");
-        tc_buf_str(b, event->reason);
-    }
-    if (event->message.len > 0) {
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, event->message);
-    }
-    e.description = tc_buf_since(b, start);
-    return e;
-}
-
-/* "Pod ml/a on gpu-07: not put down to Xid 79 (...) on 0000:b3:00.0 any more, it ..." */
-static struct tc_slice withdrawal(struct tc_draft *d, const struct xid_pod *pod,
-                                  const struct tc_xid *xid, struct tc_slice why)
-{
-    struct tc_buf *b = &d->text;
-    size_t start = b->len;
-    put_pod(b, pod);
-    tc_buf_lit(b, ": not put down to ");
-    put_xid(b, &pod->join, xid);
-    tc_buf_lit(b, " any more, ");
-    tc_buf_str(b, why);
-    return tc_buf_since(b, start);
+    put_pod(d, pod, event, event->evicted ? " was evicted" : " failed");
 }
 
 static struct tc_slice discriminator(const struct tc_xid *xid)
@@ -263,51 +139,14 @@ static void put_scope(struct tc_scope *scope, const struct xid_pod *pod)
     scope->pid = pod->join.pid > 0 ? pod->join.pid : -1;
 }
 
-/* In order of time: of a second that was cut, the pod event may come
- * before its Xid. */
-static void put_trail(struct tc_draft *d, const struct xid_pod *pod, const struct tc_xid *xid,
-                      const struct xid_pod_event *proof)
-{
-    struct tc_evidence trail[EVIDENCE_MAX];
-    size_t count = 0;
-    trail[count++] = xid_evidence(d, pod, xid);
-    trail[count++] = pod_evidence(d, pod, &pod->anchor);
-    if (pod->last.time_ns > pod->anchor.time_ns) {
-        trail[count++] = pod_evidence(d, pod, &pod->last);
-    }
-    if (proof != NULL) {
-        trail[count++] = proof_evidence(d, pod, proof);
-    }
-    if (pod->join.by_use) {
-        trail[count++] = use_evidence(d, pod);
-    }
-    for (size_t i = 1; i < count; i++) {
-        struct tc_evidence e = trail[i];
-        size_t at = i;
-        for (; at > 0 && trail[at - 1].time_ns > e.time_ns; at--) {
-            trail[at] = trail[at - 1];
-        }
-        trail[at] = e;
-    }
-    for (size_t i = 0; i < count; i++) {
-        tc__draft_evidence(d, trail[i]);
-    }
-}
-
 static tc_status report(const struct xid_pod *pod, struct tc_slice why,
                         const struct xid_pod_event *proof, struct tc_arena *scratch,
                         const struct tc_sink *out)
 {
     const struct xid_join *join = &pod->join;
     const struct tc_xid *xid = tc_xid_find(join->code);
-    /* How often each name is written, at most. */
-    size_t text_bytes = WORDS_BYTES + 7 * pod->node.len + 9 * (pod->ns.len + pod->name.len) +
-                        6 * join->gpu_uuid.len + join->process.len + pod->anchor.reason.len +
-                        pod->anchor.message.len + pod->last.reason.len + pod->last.message.len +
-                        why.len + (proof == NULL ? 0 : proof->reason.len + proof->message.len) +
-                        (xid == NULL ? 0 : 2 * strlen(xid->name) + strlen(xid->action));
     struct tc_draft d;
-    tc__draft_begin(&d, &tc_detector_xid_correlation, scratch, text_bytes, ATTRS_MAX, EVIDENCE_MAX);
+    tc__draft_open(&d, &tc_detector_xid_correlation, scratch);
     struct tc_finding *f = &d.finding;
     bool withdrawn = why.len > 0;
     bool fatal = join->rank == XID_RANK_KNOWN + TC_XID_FATAL && !withdrawn;
@@ -318,7 +157,9 @@ static tc_status report(const struct xid_pod *pod, struct tc_slice why,
     f->confidence =
         join->tied && xid != NULL && !withdrawn ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL;
     f->discriminator = discriminator(xid);
-    f->headline = withdrawn ? withdrawal(&d, pod, xid, why) : headline(&d, pod, xid);
+    f->headline = withdrawn ? tc__draft_format(&d, "{}: not put down to {} any more, {}",
+                                               pod_on_node(pod), xid_of(pod), why)
+                            : headline(&d, pod);
     f->remediation = withdrawn ? WITHDRAWN : remediation(&d, pod, xid);
     int64_t gap_ns = pod->anchor.time_ns - join->time_ns;
     f->first_ns = gap_ns < 0 ? pod->anchor.time_ns : join->time_ns;
@@ -334,7 +175,19 @@ static tc_status report(const struct xid_pod *pod, struct tc_slice why,
     tc__draft_attr_text(&d, KEY("pod_reason"), pod->anchor.reason);
     tc__draft_attr_int(&d, KEY("seconds_before"), gap_ns / TC_SECOND);
     tc__draft_attr_int(&d, KEY("xid_count"), join->xid_count);
-    put_trail(&d, pod, xid, proof);
+    put_xid(&d, pod);
+    put_end(&d, pod, &pod->anchor);
+    if (pod->last.time_ns > pod->anchor.time_ns) {
+        put_end(&d, pod, &pod->last);
+    }
+    if (proof != NULL) {
+        put_pod(&d, pod, proof, "");
+    }
+    if (join->by_use) {
+        put_use(&d, pod);
+    }
+    /* Of a second that was cut, the pod event may come before its Xid. */
+    tc__draft_sort(&d);
     return tc__draft_emit(&d, out);
 }
 
