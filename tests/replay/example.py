@@ -129,7 +129,7 @@ README = """\
 exists. `tests/replay/example.py` writes them.
 
 Eight ranks train a model, one pod and one GPU each, four on `gpu-06` and four on `gpu-07`. At
-05:06:41 the job stands still. One pod fails; the other seven show no error for ten minutes.
+05:06:41 the job stops making progress. One pod fails; the other seven show no error for ten minutes.
 
 | file | what it is |
 | --- | --- |
@@ -138,10 +138,10 @@ Eight ranks train a model, one pod and one GPU each, four on `gpu-06` and four o
 | `incident/dcgm-gpu-07.prom` | five scrapes of dcgm-exporter on gpu-07, with their times |
 | `incident/pods.json`, `incident/events.json` | `kubectl get pods -o json`, `kubectl get events -o json` |
 
-The dumps know ranks, the kernel log knows an address on the PCI bus, the exporter a GPU, and
-Kubernetes a pod. The `RANK` of each pod and the labels of the exporter tie the four together, so
-there is one story, and it begins with the memory of a GPU. Where nothing in the data ties them, a
-table of your own does: `--map ranks.csv`, see [docs/ranks.md](../docs/ranks.md).
+The dumps name ranks, the kernel log names a PCI address, the exporter names a GPU, and
+Kubernetes names a pod. The `RANK` of each pod and the labels of the exporter connect the four, so
+there is one story, and it begins with the memory of a GPU. If nothing in your data connects them,
+give a table of your own with `--map ranks.csv`; see [docs/ranks.md](../docs/ranks.md).
 
 What to try next:
 
