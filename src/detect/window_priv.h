@@ -41,7 +41,7 @@ struct tc_field {
     _Generic(((type *)0)->member, struct tc_slice : offsetof(type, member))
 
 #define TC_RECORD_FIELDS_MAX 9
-#define TC_RECORD_TEXTS_MAX 11
+#define TC_RECORD_TEXTS_MAX 15
 #define TC_RECORD_KEYS_MAX 3
 
 /*

@@ -21,16 +21,25 @@
 #define RECOUNTS_MAX 1024
 #define ARENA_BYTES ((size_t)48 << 20)
 
-static const size_t POD_TEXTS[] = {
-    offsetof(struct xid_pod, node),          offsetof(struct xid_pod, ns),
-    offsetof(struct xid_pod, name),          offsetof(struct xid_pod, uid),
-    offsetof(struct xid_pod, container),     offsetof(struct xid_pod, gpu_uuid),
-    offsetof(struct xid_pod, key),           offsetof(struct xid_pod, anchor.uid),
-    offsetof(struct xid_pod, anchor.reason), offsetof(struct xid_pod, anchor.message),
-    offsetof(struct xid_pod, last.uid),      offsetof(struct xid_pod, last.reason),
-    offsetof(struct xid_pod, last.message),  offsetof(struct xid_pod, join.gpu_uuid),
-    offsetof(struct xid_pod, join.process),
+/* Found by what tc__window_pod_put makes lead to it. */
+static const struct tc_record_type POD = {
+    .size = sizeof(struct xid_pod),
+    .text_min = 1, /* a pod names itself */
+    .texts = {TC_TEXT(struct xid_pod, node), TC_TEXT(struct xid_pod, ns),
+              TC_TEXT(struct xid_pod, name), TC_TEXT(struct xid_pod, uid),
+              TC_TEXT(struct xid_pod, container), TC_TEXT(struct xid_pod, gpu_uuid),
+              TC_TEXT(struct xid_pod, key), TC_TEXT(struct xid_pod, anchor.uid),
+              TC_TEXT(struct xid_pod, anchor.reason), TC_TEXT(struct xid_pod, anchor.message),
+              TC_TEXT(struct xid_pod, last.uid), TC_TEXT(struct xid_pod, last.reason),
+              TC_TEXT(struct xid_pod, last.message), TC_TEXT(struct xid_pod, join.gpu_uuid),
+              TC_TEXT(struct xid_pod, join.process)},
+    .keys = {{TC_FIELD(struct xid_pod, uid)},
+             {TC_FIELD(struct xid_pod, node), TC_FIELD(struct xid_pod, ns),
+              TC_FIELD(struct xid_pod, name)},
+             {TC_FIELD(struct xid_pod, ns), TC_FIELD(struct xid_pod, name)}},
+    .chain = {TC_FIELD(struct xid_pod, node)},
 };
+
 /* Puts the pod's end down to a better Xid than before, if there is one now. */
 static bool improve_join(const struct xid_state *st, struct xid_pod *pod)
 {
@@ -62,17 +71,16 @@ static tc_status keep_pod(struct xid_state *st, struct xid_pod *pod, uint64_t ol
 {
     struct tc_window *w = &st->pods;
     struct xid_pod *old = tc__window_at(w, old_pos);
-    if (old != NULL &&
-        tc__window_rewrite(old, pod, sizeof *pod, POD_TEXTS, TC_COUNT(POD_TEXTS), st->now_ns)) {
-        st->rewritten_ns = st->now_ns;
+    if (old != NULL && tc__window_update(w, old, pod, st->base.now_ns)) {
+        st->rewritten_ns = st->base.now_ns;
         *out = old;
         return TC_OK;
     }
-    struct xid_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
-                                               TC_COUNT(POD_TEXTS), st->now_ns);
+    struct xid_pod *kept = tc__window_add(w, pod, st->base.now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
+    tc__window_pod_put(w, kept);
     struct xid_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
         gone->gone = true;
@@ -122,14 +130,14 @@ static tc_status revise(struct xid_state *st, struct xid_pod *pod, uint64_t old_
         return TC_OK;
     }
     if (was_joined && !joined) {
-        TC_TRY(tc__xid_withdraw(&told, why, news, st->scratch, out));
+        TC_TRY(tc__xid_withdraw(&told, why, news, st->base.scratch, out));
     }
-    if (joined && pod->key.len == 0 && !tc__xid_pod_key(pod, st->scratch)) {
+    if (joined && pod->key.len == 0 && !tc__xid_pod_key(pod, st->base.scratch)) {
         return TC_E_NOMEM;
     }
     struct xid_pod *kept = NULL;
     TC_TRY(keep_pod(st, pod, old_pos, &kept));
-    return joined ? tc__xid_report(kept, st->scratch, out) : TC_OK;
+    return joined ? tc__xid_report(kept, st->base.scratch, out) : TC_OK;
 }
 
 static bool knows_gpu(const struct xid_pod *pod)
@@ -148,15 +156,14 @@ static bool in_window(const struct xid_state *st, const struct xid_pod *pod, int
 static void recount_soon(struct xid_state *st, struct xid_pod *pod)
 {
     int64_t wait_ns = pod->recounts < XID_REVISIONS_MAX ? 1 : TC_SECOND;
-    pod->recount = pod->recount || tc__due_put(&st->recounts, pod->head.pos, st->now_ns + wait_ns);
+    pod->recount = pod->recount || tc__waiting_add(&st->recounts, pod, st->base.now_ns + wait_ns);
 }
 
 static tc_status recount(struct xid_state *st, int64_t now_ns, const struct tc_sink *out)
 {
-    uint64_t pos = TC_RING_NONE;
-    while (tc__due_take(&st->recounts, now_ns, &pos)) {
-        struct xid_pod *pod = tc__window_at(&st->pods, pos);
-        pod = pod == NULL || !pod->gone ? pod : tc__window_pod_find(&st->pods, pod);
+    struct xid_pod *pod = NULL;
+    while ((pod = tc__waiting_take(&st->recounts, now_ns, NULL)) != NULL) {
+        pod = pod->gone ? tc__window_pod_find(&st->pods, pod) : pod;
         struct xid_join join;
         if (pod == NULL) {
             continue;
@@ -167,7 +174,7 @@ static tc_status recount(struct xid_state *st, int64_t now_ns, const struct tc_s
             join.xid_count != pod->join.xid_count) {
             pod->join.xid_count = join.xid_count;
             pod->recounts += pod->recounts < XID_REVISIONS_MAX;
-            TC_TRY(tc__xid_report(pod, st->scratch, out));
+            TC_TRY(tc__xid_report(pod, st->base.scratch, out));
         }
     }
     return TC_OK;
@@ -215,7 +222,7 @@ static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
         } else {
             *link = older; /* walked once, then out of the way */
         }
-        if (!pod->gone && run != NULL && ev->time_ns == st->now_ns &&
+        if (!pod->gone && run != NULL && ev->time_ns == st->base.now_ns &&
             in_window(st, pod, ev->time_ns)) {
             recount_soon(st, pod);
         }
@@ -230,24 +237,13 @@ static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
     return TC_OK;
 }
 
-/* Moves event time on and lets go of what no event can need any more. */
-static void advance(struct xid_state *st, int64_t now_ns)
-{
-    if (now_ns > st->now_ns) {
-        st->now_ns = now_ns;
-        tc__window_expire(&st->xids, now_ns - 3 * st->window_ns - tc__xid_step_ns(st));
-        tc__window_expire(&st->pods, now_ns - 2 * st->window_ns);
-    }
-}
-
 /* An event may be two windows late; what it could be joined with is kept for that long. */
 static bool too_late(struct xid_state *st, int64_t time_ns)
 {
-    advance(st, time_ns);
-    if (time_ns >= st->now_ns - 2 * st->window_ns) {
+    if (time_ns >= st->base.now_ns - 2 * st->window_ns) {
         return false;
     }
-    st->late++;
+    st->base.late++;
     return true;
 }
 
@@ -321,7 +317,7 @@ static tc_status on_inventory(struct xid_state *st, const struct tc_event *ev,
 {
     bool again = false;
     if (!ev->scope.pci.known || ev->scope.gpu_uuid.len == 0) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     TC_TRY(tc__xid_learn_place(st, &ev->scope, &again));
@@ -366,7 +362,7 @@ static tc_status on_pod(struct xid_state *st, const struct tc_event *ev, struct 
     int64_t latest_ns = tc__xid_latest(ev->time_ns);
     st->newest_pod_ns = latest_ns > st->newest_pod_ns ? latest_ns : st->newest_pod_ns;
     /* Without a node there is nothing to join, until another event of the pod names it. */
-    st->ignored += pod->node.len == 0 && pod->anchor.time_ns != TC_TIME_NONE;
+    st->base.ignored += pod->node.len == 0 && pod->anchor.time_ns != TC_TIME_NONE;
     return revise(st, pod, old_pos, true, &news, out);
 }
 
@@ -404,13 +400,12 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     bool named = !is_pod || ((pod.name.len > 0 || ev->kind == TC_EVENT_OOM_KILL) &&
                              pod.name.len <= TC_SCOPE_TEXT_MAX && pod.uid.len <= TC_SCOPE_TEXT_MAX);
     if (!usable(ev, is_pod) || !named) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     if (ev->kind == TC_EVENT_GPU_INVENTORY) {
         return on_inventory(st, ev, out);
     }
-    TC_TRY(recount(st, ev->time_ns, out));
     if (too_late(st, ev->time_ns)) {
         return TC_OK;
     }
@@ -420,39 +415,27 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     return is_pod ? on_pod(st, ev, &pod, out) : on_xid(st, ev, out);
 }
 
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    return recount(state, now_ns, out);
+}
+
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    advance(state, now_ns);
+    (void)now_ns;
     return recount(state, INT64_MAX, out);
 }
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct xid_state *st = state;
-    st->scratch = env->scratch;
-    st->now_ns = INT64_MIN;
     st->newest_pod_ns = INT64_MIN;
     st->rewritten_ns = INT64_MIN;
-    /* A pod names itself: none is smaller than this. */
-    bool ok = tc__xid_xids_init(st, env->arena) &&
-              tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
-                              POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_pod), 1),
-                              TC_WINDOW_POD_NAMES, true) &&
-              tc__due_init(&st->recounts, env->arena, RECOUNTS_MAX) &&
-              tc__xid_gpus_init(st, env->arena);
+    bool ok = tc__xid_xids_init(st) &&
+              tc__window_open(&st->pods, &st->base, &POD, POD_RING_BYTES, 2 * st->window_ns) &&
+              tc__waiting_init(&st->recounts, env->arena, &st->pods, RECOUNTS_MAX, NULL) &&
+              tc__xid_gpus_init(st);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct xid_state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->xids.ring.dropped_count + st->pods.ring.dropped_count +
-                   st->places.ring.dropped_count + st->uses.ring.dropped_count +
-                   st->gauges.ring.dropped_count,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -479,7 +462,7 @@ const struct tc_detector tc_detector_xid_correlation = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
     .on_tick = on_tick,
-    .stats = stats,
 };

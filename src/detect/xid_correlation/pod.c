@@ -354,18 +354,8 @@ bool tc__xid_pod_key(struct xid_pod *pod, struct tc_arena *arena)
         return false;
     }
     struct tc_buf b = tc_buf_make(text, len);
-    tc_buf_str(&b, pod->node);
-    tc_buf_char(&b, '/');
-    tc_buf_str(&b, pod->ns);
-    tc_buf_char(&b, '/');
-    tc_buf_str(&b, pod->name);
-    if (pod->uid.len > 0) {
-        tc_buf_char(&b, '/');
-        tc_buf_str(&b, pod->uid);
-    } else {
-        tc_buf_char(&b, '@');
-        tc_buf_time(&b, pod->anchor.time_ns);
-    }
-    pod->key = tc_buf_slice(&b);
+    bool named = pod->uid.len > 0;
+    pod->key = tc_format(&b, "{}/{}/{}{}{}", pod->node, pod->ns, pod->name, named ? "/" : "@",
+                         named ? TC_ARG(pod->uid) : tc_as_time(pod->anchor.time_ns));
     return true;
 }

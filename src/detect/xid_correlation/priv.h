@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the xid_correlation detector: detect_xid_correlation.c takes the
- * events and keeps the pods, xid_correlation_xid.c keeps the Xids and finds the one
- * behind the end of a pod, xid_correlation_gpu.c knows which GPU sits where and who uses it,
- * xid_correlation_pod.c decides what a pod event means, and
- * xid_correlation_report.c says what was found.
+ * The parts of the xid_correlation detector: detector.c takes the events and keeps the pods,
+ * xid.c keeps the Xids and finds the one behind the end of a pod, gpu.c knows which GPU sits
+ * where and who uses it, pod.c decides what a pod event means, and report.c says what was found.
  */
 #ifndef TC_DETECT_XID_CORRELATION_PRIV_H
 #define TC_DETECT_XID_CORRELATION_PRIV_H
@@ -12,7 +10,7 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "base/status.h"
-#include "detect/due_priv.h"
+#include "detect/waiting_priv.h"
 #include "detect/window_pod_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -142,19 +140,16 @@ struct xid_pod {
 };
 
 struct xid_state {
+    struct tc_detector_base base;
     int64_t window_ns; /* knob */
-    struct tc_arena *scratch;
     struct tc_window xids;
     struct tc_window pods;
     struct tc_window places;
     struct tc_window uses;
     struct tc_window gauges;
-    struct tc_due_queue recounts; /* pods with more Xids than were told */
-    int64_t now_ns;
+    struct tc_waiting recounts; /* pods with more Xids than were told */
     int64_t newest_pod_ns;
     int64_t rewritten_ns; /* when a pod was last written anew in its old place */
-    uint64_t late;
-    uint64_t ignored;
 };
 
 _Static_assert(TC_WINDOW_IS_POD(struct xid_pod), "an xid_pod begins like a tc_window_pod");
@@ -165,11 +160,6 @@ _Static_assert(TC_WINDOW_IS_POD(struct xid_pod), "an xid_pod begins like a tc_wi
 static inline int64_t tc__xid_step_ns(const struct xid_state *st)
 {
     return st->window_ns / XID_STEPS;
-}
-
-static inline uint64_t tc__xid_node_hash(struct tc_slice node)
-{
-    return tc_slice_hash(node, 0);
 }
 
 /* A number that is another for every PCI address. */
@@ -188,7 +178,7 @@ static inline int64_t tc__xid_latest(int64_t time_ns)
     return time_ns % TC_SECOND == 0 ? time_ns + TC_SECOND - 1 : time_ns;
 }
 
-bool tc__xid_xids_init(struct xid_state *st, struct tc_arena *arena);
+bool tc__xid_xids_init(struct xid_state *st);
 /* How severe an Xid is: XID_RANK_*. */
 int tc__xid_rank(const struct xid_run *run);
 /*
@@ -206,7 +196,7 @@ bool tc__xid_tie(const struct xid_state *st, const struct xid_pod *pod, struct x
 bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns,
                        struct xid_join *out, bool *out_incomplete);
 
-bool tc__xid_gpus_init(struct xid_state *st, struct tc_arena *arena);
+bool tc__xid_gpus_init(struct xid_state *st);
 /*
  * Takes in which GPU sits at an address. *out_again when pods of the node are to be
  * looked at again for that.

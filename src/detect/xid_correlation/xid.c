@@ -20,31 +20,24 @@
 
 #define RING_BYTES ((size_t)2 << 20)
 
-static const size_t RUN_TEXTS[] = {
-    offsetof(struct xid_run, node),
-    offsetof(struct xid_run, gpu_uuid),
-    offsetof(struct xid_run, process),
+static const struct tc_record_type RUN = {
+    .size = sizeof(struct xid_run),
+    .text_min = 1, /* an Xid names its node */
+    .texts = {TC_TEXT(struct xid_run, node), TC_TEXT(struct xid_run, gpu_uuid),
+              TC_TEXT(struct xid_run, process)},
+    .keys = {{TC_FIELD(struct xid_run, node), TC_FIELD(struct xid_run, pci),
+              TC_FIELD(struct xid_run, code), TC_FIELD(struct xid_run, pid),
+              TC_FIELD(struct xid_run, step), TC_FIELD(struct xid_run, since_ns),
+              TC_FIELD(struct xid_run, fatal), TC_FIELD(struct xid_run, gpu_uuid),
+              TC_FIELD(struct xid_run, process)}},
+    .chain = {TC_FIELD(struct xid_run, node)},
 };
-static bool same_run(const void *record, const void *key)
-{
-    const struct xid_run *a = record;
-    const struct xid_run *b = key;
-    return a->step == b->step && a->since_ns == b->since_ns && a->code == b->code &&
-           a->pid == b->pid && a->fatal == b->fatal && tc_bdf_eq(a->pci, b->pci) &&
-           tc_slice_eq(a->node, b->node) && tc_slice_eq(a->gpu_uuid, b->gpu_uuid) &&
-           tc_slice_eq(a->process, b->process);
-}
 
-static bool same_node(const void *record, const void *key)
+bool tc__xid_xids_init(struct xid_state *st)
 {
-    return tc_slice_eq(((const struct xid_run *)record)->node, ((const struct xid_run *)key)->node);
-}
-
-bool tc__xid_xids_init(struct xid_state *st, struct tc_arena *arena)
-{
-    /* An Xid names its node: none is smaller than this. */
-    return tc__window_init(&st->xids, arena, RING_BYTES,
-                           RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct xid_run), 1), 1, true);
+    /* An event may be two windows late, and looks one further back. */
+    return tc__window_open(&st->xids, &st->base, &RUN, RING_BYTES,
+                           3 * st->window_ns + tc__xid_step_ns(st));
 }
 
 /* Application Xids and mere information never stand alone, so they never stand at all. */
@@ -68,8 +61,7 @@ int tc__xid_rank(const struct xid_run *run)
 static const struct xid_run *newest_of(const struct xid_state *st, struct tc_slice node)
 {
     struct xid_run key = {.node = node};
-    return tc__window_find(&st->xids, &st->xids.chains, tc__xid_node_hash(node), same_node, &key)
-        .record;
+    return tc__window_newest(&st->xids, &key);
 }
 
 static bool tied(const struct xid_join *join, const struct xid_pod *pod, struct tc_slice pod_uuid)
@@ -163,7 +155,7 @@ static void look_at_gauges(struct search *s)
         for (unsigned k = 0; run->since_ns == TC_TIME_NONE && k < s->gauge_count; k++) {
             compare(s->st, &s->gauges[k], run);
         }
-        run = tc__window_at(&s->st->xids, run->head.older);
+        run = tc__window_older(&s->st->xids, run);
     }
     for (unsigned i = 0; i < s->gauge_count; i++) {
         if (!s->gauges[i].told) {
@@ -196,7 +188,7 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
         } else {
             s.left_out = true;
         }
-        run = tc__window_at(&st->xids, run->head.older);
+        run = tc__window_older(&st->xids, run);
     }
     look_at_gauges(&s);
     *out_incomplete = s.left_out || visited == VISITED_MAX || st->xids.lost_ns >= s.from_ns;
@@ -204,15 +196,6 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
     /* All that were counted may be what a line outside of the window told. */
     out->xid_count = out->xid_count > 0 ? out->xid_count : 1;
     return out->rank != XID_RANK_NEVER;
-}
-
-static struct tc_window_place find_run(const struct xid_state *st, const struct xid_run *run)
-{
-    uint64_t hash = tc_hash_mix(tc__xid_node_hash(run->node), tc__xid_bdf_bits(run->pci));
-    hash = tc_hash_mix(hash, (uint64_t)run->code);
-    hash = tc_hash_mix(hash, (uint64_t)run->pid);
-    hash = tc_hash_mix(hash, (uint64_t)run->step);
-    return tc__window_find(&st->xids, &st->xids.index, hash, same_run, run);
 }
 
 /*
@@ -227,7 +210,7 @@ static bool told_already(const struct xid_state *st, const struct xid_run *run)
     int64_t last = (run->counted_ns + TC_SECOND - 1) / tc__xid_step_ns(st);
     key.step = (run->counted_ns - TC_SECOND + 1) / tc__xid_step_ns(st);
     for (; key.step <= last; key.step++) {
-        const struct xid_run *near = find_run(st, &key).record;
+        const struct xid_run *near = tc__window_get(&st->xids, &key);
         int64_t apart_ns = near == NULL ? TC_SECOND : run->counted_ns - near->counted_ns;
         bool first = apart_ns == 0 && !near->bound && run->counted_source < near->counted_source;
         if (apart_ns > -TC_SECOND && apart_ns < TC_SECOND &&
@@ -257,29 +240,22 @@ static void count_again(struct xid_run *kept, const struct xid_run *one)
 
 tc_status tc__xid_note(struct xid_state *st, struct xid_run *run, const struct xid_run **out)
 {
-    struct tc_window *w = &st->xids;
     run->step = run->counted_ns / tc__xid_step_ns(st);
     *out = NULL;
     if (told_already(st, run)) {
         return TC_OK;
     }
-    struct tc_window_place place = find_run(st, run);
-    struct xid_run *kept = place.record;
+    struct xid_run *kept = tc__window_get(&st->xids, run);
     if (kept != NULL) {
         count_again(kept, run);
         *out = kept;
         return TC_OK;
     }
     run->at_once = 1;
-    struct tc_window_place chain =
-        tc__window_find(w, &w->chains, tc__xid_node_hash(run->node), same_node, run);
-    kept = tc__window_push(w, st->scratch, run, sizeof *run, RUN_TEXTS, TC_COUNT(RUN_TEXTS),
-                           st->now_ns);
+    kept = tc__window_add(&st->xids, run, st->base.now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
-    tc__window_put(w, &w->index, place, kept);
-    tc__window_chain(w, chain, kept);
     *out = kept;
     return TC_OK;
 }
