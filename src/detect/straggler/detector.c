@@ -4,7 +4,7 @@
  * docs/patterns/straggler.md says what it claims and what it never does.
  *
  * Here events are read: what a rank did in which cohort, where it runs, and what
- * excuses it. The rest is in straggler_*.c.
+ * excuses it. The rest is in the other files.
  */
 #include "detect/detector.h"
 #include "detect/finding_priv.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the straggler detector: detect_straggler.c reads events,
- * straggler_lane.c keeps who is compared with whom, straggler_judge.c decides who
- * was late, straggler_culprit.c names ranks, nodes and links, straggler_report.c
- * says it. docs/patterns/straggler.md has the rules.
+ * The parts of the straggler detector: detector.c reads events, lane.c keeps who is compared
+ * with whom, judge.c decides who was late, culprit.c names ranks, nodes and links, report.c says
+ * it. docs/patterns/straggler.md has the rules.
  *
  * A lane is a set of ranks that do the same thing again and again: the
  * collectives of a process group, the transfers of one size in a group, the steps
@@ -243,7 +242,7 @@ struct straggler {
     struct strag_hot *hot;
 };
 
-/* ---- straggler_lane.c ------------------------------------------------------------------------ */
+/* ---- lane.c ------------------------------------------------------------------------ */
 
 /* False when the arena is full. */
 bool tc__strag_init(struct straggler *st);
@@ -267,14 +266,14 @@ void tc__strag_settle(struct straggler *st, struct strag_cohort *c);
 /* Judges what has waited long enough; all of it when now_ns is INT64_MAX. */
 void tc__strag_expire(struct straggler *st, int64_t now_ns);
 
-/* ---- straggler_judge.c ----------------------------------------------------------------------- */
+/* ---- judge.c ----------------------------------------------------------------------- */
 
 /* Closes the cohort: who was late in it, and who is often. */
 void tc__strag_judge(struct straggler *st, struct strag_cohort *c);
 /* The median of the lane's intervals, 0 when it has none. */
 int64_t tc__strag_period(const struct strag_lane *lane);
 
-/* ---- straggler_culprit.c --------------------------------------------------------------------- */
+/* ---- culprit.c --------------------------------------------------------------------- */
 
 /* The seat is late too often; it has kept up again. */
 void tc__strag_suspect(struct straggler *st, uint32_t seat);
@@ -285,7 +284,7 @@ TC_CHECKED tc_status tc__strag_tell(struct straggler *st, bool final, const stru
 const struct strag_hot *tc__strag_hot(const struct straggler *st, const struct strag_culprit *c,
                                       struct tc_scope *scope);
 
-/* ---- straggler_report.c ---------------------------------------------------------------------- */
+/* ---- report.c ---------------------------------------------------------------------- */
 
 /* Emits the finding of a culprit, which speaks for itself, for its link or for its node. */
 TC_CHECKED tc_status tc__strag_report(struct straggler *st, struct strag_culprit *c, bool resolved,
