@@ -28,8 +28,8 @@
 #define ARENA_BYTES ((size_t)16 << 20)
 
 struct state {
+    struct tc_detector_base base;
     struct dl_limits limits; /* knobs */
-    struct tc_arena *scratch;
     struct tc_window pods;
     struct tc_window jobs;
     struct tc_window nodes;
@@ -38,31 +38,37 @@ struct state {
     uint32_t *dirty;   /* indexes of watched pods to look at when time moves on */
     size_t watched_count;
     size_t dirty_count;
-    int64_t now_ns;
     int64_t due_ns;            /* some watched pod is to be looked at then */
+    int64_t looked_ns;         /* whether one is due was last looked at then */
     int64_t newest_storage_ns; /* of any node */
-    uint64_t unwatched;        /* pods for which there was no room */
-    uint64_t late;
-    uint64_t ignored;
 };
 
-static const size_t POD_TEXTS[] = {
-    offsetof(struct dl_pod, node), offsetof(struct dl_pod, ns),  offsetof(struct dl_pod, name),
-    offsetof(struct dl_pod, uid),  offsetof(struct dl_pod, job), offsetof(struct dl_pod, container),
-    offsetof(struct dl_pod, key),
+/* What tc__window_pod_put makes lead to a pod. */
+static const struct tc_record_type POD = {
+    .size = sizeof(struct dl_pod),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct dl_pod, node), TC_TEXT(struct dl_pod, ns),
+              TC_TEXT(struct dl_pod, name), TC_TEXT(struct dl_pod, uid),
+              TC_TEXT(struct dl_pod, job), TC_TEXT(struct dl_pod, container),
+              TC_TEXT(struct dl_pod, key)},
+    .keys = {{TC_FIELD(struct dl_pod, uid)},
+             {TC_FIELD(struct dl_pod, node), TC_FIELD(struct dl_pod, ns),
+              TC_FIELD(struct dl_pod, name)},
+             {TC_FIELD(struct dl_pod, ns), TC_FIELD(struct dl_pod, name)}},
+    .chain = {TC_FIELD(struct dl_pod, node)},
 };
-static const size_t JOB_TEXTS[] = {offsetof(struct dl_job, name)};
-static const size_t NODE_TEXTS[] = {offsetof(struct dl_node, name)};
-
-static bool same_job(const void *record, const void *key)
-{
-    return tc_slice_eq(((const struct dl_job *)record)->name, ((const struct dl_job *)key)->name);
-}
-
-static bool same_place(const void *record, const void *key)
-{
-    return tc_slice_eq(((const struct dl_node *)record)->name, ((const struct dl_node *)key)->name);
-}
+static const struct tc_record_type JOB = {
+    .size = sizeof(struct dl_job),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct dl_job, name)},
+    .keys = {{TC_FIELD(struct dl_job, name)}},
+};
+static const struct tc_record_type NODE = {
+    .size = sizeof(struct dl_node),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct dl_node, name)},
+    .keys = {{TC_FIELD(struct dl_node, name)}},
+};
 
 /* True for a record that the ring would drop before half of the others. */
 static bool is_old(const struct tc_window *w, const void *record)
@@ -74,11 +80,11 @@ static bool is_old(const struct tc_window *w, const void *record)
 static struct dl_pod *put_pod(struct state *st, const struct dl_pod *pod, uint64_t old_pos)
 {
     struct tc_window *w = &st->pods;
-    struct dl_pod *kept = tc__window_pod_push(w, st->scratch, pod, sizeof *pod, POD_TEXTS,
-                                              TC_COUNT(POD_TEXTS), st->now_ns);
+    struct dl_pod *kept = tc__window_add(w, pod, st->base.now_ns);
     if (kept == NULL) {
         return NULL;
     }
+    tc__window_pod_put(w, kept);
     struct dl_pod *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
         gone->gone = true;
@@ -117,7 +123,7 @@ static tc_status find_pod(struct state *st, const struct tc_event *ev, bool make
 {
     struct dl_names names;
     *out = NULL;
-    if (!tc__dl_read_names(&ev->scope, st->scratch, &names)) {
+    if (!tc__dl_read_names(&ev->scope, st->base.scratch, &names)) {
         return TC_OK;
     }
     struct dl_pod *known = tc__window_pod_find(&st->pods, &names.pod);
@@ -125,7 +131,7 @@ static tc_status find_pod(struct state *st, const struct tc_event *ev, bool make
         *out = make ? make_pod(st, &names) : NULL;
         return make && *out == NULL ? TC_E_NOMEM : TC_OK;
     }
-    known->head.seen_ns = tc__dl_max(known->head.seen_ns, st->now_ns);
+    known->head.seen_ns = tc__dl_max(known->head.seen_ns, st->base.now_ns);
     if (names.rank >= 0 && (known->first_rank < 0 || names.rank < known->first_rank)) {
         known->first_rank = names.rank;
     }
@@ -138,38 +144,29 @@ static tc_status find_pod(struct state *st, const struct tc_event *ev, bool make
     return *out == NULL ? TC_E_NOMEM : TC_OK;
 }
 
-static struct dl_job *job_at(const struct state *st, struct tc_slice name)
+/* What is known of the pod's job; NULL when nothing is. */
+static const struct dl_job *job_of(const struct state *st, const struct dl_pod *pod)
 {
-    struct dl_job key = {.name = name};
-    return tc__window_find(&st->jobs, &st->jobs.index, tc_slice_hash(name, 0), same_job, &key)
-        .record;
+    struct dl_job key = {.name = pod->job};
+    return pod->job.len == 0 ? NULL : tc__window_get(&st->jobs, &key);
 }
 
-static struct dl_node *node_at(const struct state *st, struct tc_slice name)
+static const struct dl_node *node_of(const struct state *st, const struct dl_pod *pod)
 {
-    struct dl_node key = {.name = name};
-    return tc__window_find(&st->nodes, &st->nodes.index, tc_slice_hash(name, 0), same_place, &key)
-        .record;
+    struct dl_node key = {.name = pod->node};
+    return pod->node.len == 0 ? NULL : tc__window_get(&st->nodes, &key);
 }
 
 /* The job's or node's record, young enough to stay; the key's when there is none. */
-static void *keep(struct state *st, struct tc_window *w, tc_window_same_fn same, const void *key,
-                  struct tc_slice name, size_t size, const size_t *text)
+static void *keep(struct state *st, struct tc_window *w, const void *key)
 {
-    struct tc_window_place place = tc__window_find(w, &w->index, tc_slice_hash(name, 0), same, key);
-    struct tc_window_head *known = place.record;
+    struct tc_window_head *known = tc__window_get(w, key);
     if (known != NULL) {
-        known->seen_ns = tc__dl_max(known->seen_ns, st->now_ns);
+        known->seen_ns = tc__dl_max(known->seen_ns, st->base.now_ns);
     }
-    if (known != NULL && !is_old(w, known)) {
-        return known;
-    }
-    void *kept = tc__window_push(w, st->scratch, known != NULL ? (const void *)known : key, size,
-                                 text, 1, st->now_ns);
-    if (kept != NULL) {
-        tc__window_put(w, &w->index, place, kept);
-    }
-    return kept;
+    return known != NULL && !is_old(w, known)
+               ? known
+               : tc__window_add(w, known != NULL ? (const void *)known : key, st->base.now_ns);
 }
 
 /* Takes the pod out of the watched. */
@@ -200,7 +197,7 @@ static void watch(struct state *st, struct dl_pod *pod)
     if (pod->watch == 0) {
         size_t i = free_place(st);
         if (i == WATCHED_MAX) {
-            st->unwatched++;
+            st->base.dropped++;
             return;
         }
         st->watched[i] = pod->head.pos;
@@ -228,7 +225,7 @@ static tc_status say(struct state *st, struct dl_pod **io, const struct tc_sink 
     pod->incident.said_seconds = pod->incident.stall.seconds;
     int64_t from_ns = pod->incident.start_ns - st->limits.window_ns;
     bool incomplete = st->pods.lost_ns >= from_ns || st->nodes.lost_ns >= from_ns;
-    return tc__dl_report(pod, incomplete, st->scratch, out);
+    return tc__dl_report(pod, incomplete, st->base.scratch, out);
 }
 
 /* Says that the stall is over. The next one is another incident. */
@@ -266,8 +263,8 @@ static tc_status look(struct state *st, struct dl_pod **io, bool last_word,
                       const struct tc_sink *out)
 {
     struct dl_pod *pod = *io;
-    const struct dl_job *job = pod->job.len == 0 ? NULL : job_at(st, pod->job);
-    const struct dl_node *node = pod->node.len == 0 ? NULL : node_at(st, pod->node);
+    const struct dl_job *job = job_of(st, pod);
+    const struct dl_node *node = node_of(st, pod);
     if (pod->past_end.known) {
         TC_TRY(look_back(st, io, job, node, out));
         pod = *io;
@@ -278,7 +275,7 @@ static tc_status look(struct state *st, struct dl_pod **io, bool last_word,
     }
     struct dl_stall stall;
     struct dl_incident next = *in;
-    if (!tc__dl_find_stall(pod, job, &st->limits, st->now_ns, &stall) ||
+    if (!tc__dl_find_stall(pod, job, &st->limits, st->base.now_ns, &stall) ||
         !tc__dl_join(pod, job, node, &st->limits, &stall, &next)) {
         return TC_OK;
     }
@@ -304,9 +301,9 @@ static tc_status visit(struct state *st, size_t i, bool last_word, const struct 
     pod->dirty = false;
     TC_TRY(look(st, &pod, last_word, out));
     pod = tc__window_at(&st->pods, st->watched[i]);
-    const struct dl_job *job = pod->job.len == 0 ? NULL : job_at(st, pod->job);
-    const struct dl_node *node = pod->node.len == 0 ? NULL : node_at(st, pod->node);
-    int64_t next_ns = tc__dl_next_look(pod, job, node, &st->limits, st->now_ns);
+    const struct dl_job *job = job_of(st, pod);
+    const struct dl_node *node = node_of(st, pod);
+    int64_t next_ns = tc__dl_next_look(pod, job, node, &st->limits, st->base.now_ns);
     if (next_ns == TC_TIME_NONE) {
         unwatch(st, pod);
     } else if (next_ns < st->due_ns) {
@@ -340,24 +337,29 @@ static tc_status visit_all(struct state *st, bool last_word, const struct tc_sin
 }
 
 /* Time moves on: says what follows from what was known before. */
-static tc_status advance(struct state *st, int64_t now_ns, const struct tc_sink *out)
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
 {
-    if (now_ns <= st->now_ns) {
+    (void)now_ns;
+    return visit_dirty(state, out);
+}
+
+/* Time has moved on: looks at the pods if one of them is due, once per time. */
+static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    struct state *st = state;
+    (void)now_ns;
+    if (st->base.now_ns <= st->looked_ns) {
         return TC_OK;
     }
-    TC_TRY(visit_dirty(st, out));
-    st->now_ns = now_ns;
-    tc__window_expire(&st->pods, now_ns - POD_KEPT_NS);
-    tc__window_expire(&st->jobs, now_ns - POD_KEPT_NS);
-    tc__window_expire(&st->nodes, now_ns - POD_KEPT_NS - 2 * st->limits.window_ns);
-    return now_ns >= st->due_ns ? visit_all(st, false, out) : TC_OK;
+    st->looked_ns = st->base.now_ns;
+    return st->base.now_ns >= st->due_ns ? visit_all(st, false, out) : TC_OK;
 }
 
 /* A mount failed on a node: its pods may have stalled for it. */
 static tc_status on_storage(struct state *st, const struct tc_event *ev, const struct dl_sign *sign)
 {
     struct dl_node key = {.name = ev->scope.node};
-    struct dl_node *node = keep(st, &st->nodes, same_place, &key, key.name, sizeof key, NODE_TEXTS);
+    struct dl_node *node = keep(st, &st->nodes, &key);
     if (node == NULL) {
         return TC_E_NOMEM;
     }
@@ -394,7 +396,7 @@ static tc_status on_job(struct state *st, const struct tc_event *ev)
         .alive_ns = TC_TIME_NONE,
         .checkpoint = {TC_TIME_NONE, TC_TIME_NONE},
     };
-    struct dl_job *job = keep(st, &st->jobs, same_job, &key, key.name, sizeof key, JOB_TEXTS);
+    struct dl_job *job = keep(st, &st->jobs, &key);
     if (job == NULL) {
         return TC_E_NOMEM;
     }
@@ -417,13 +419,13 @@ static bool tell(struct state *st, struct dl_pod *pod, const struct tc_event *ev
         return tc__dl_on_report(pod, ev, &st->limits);
     }
     if (ev->kind == TC_EVENT_TRAIN_STEP || sample) {
-        const struct dl_job *job = pod->job.len == 0 ? NULL : job_at(st, pod->job);
+        const struct dl_job *job = job_of(st, pod);
         tc__dl_keep_past(pod, job, &st->limits, ev);
         bool changed = tc__dl_on_step(pod, ev) || pod->past_end.known;
         /* A mount that failed before the pod was known may explain its next stall. */
         int64_t over_ns = pod->progress.time_ns + st->limits.threshold_ns;
-        bool explained = st->newest_storage_ns >= over_ns - st->limits.window_ns &&
-                         pod->node.len > 0 && node_at(st, pod->node) != NULL;
+        bool explained =
+            st->newest_storage_ns >= over_ns - st->limits.window_ns && node_of(st, pod) != NULL;
         return changed || (pod->watch == 0 && explained);
     }
     if (ev->kind == TC_EVENT_LOADER_ERROR) {
@@ -447,7 +449,7 @@ static tc_status on_pod(struct state *st, const struct tc_event *ev)
     struct dl_pod *pod = NULL;
     TC_TRY(find_pod(st, ev, tc__dl_makes_pod(ev), &pod));
     if (pod == NULL) {
-        st->ignored +=
+        st->base.ignored +=
             tc__dl_makes_pod(ev) && ev->scope.pod.len == 0 && ev->kind != TC_EVENT_CHECKPOINT;
         return TC_OK;
     }
@@ -473,11 +475,11 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     bool storage =
         ev->kind == TC_EVENT_K8S_EVENT && tc__dl_read_storage(ev, st->limits.window_ns, &sign);
     if (!is_fit(ev) || (storage && ev->scope.node.len == 0)) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    TC_TRY(advance(st, ev->time_ns, out));
-    st->late += ev->time_ns < st->now_ns - st->limits.window_ns;
+    TC_TRY(on_tick(st, ev->time_ns, out));
+    st->base.late += ev->time_ns < st->base.now_ns - st->limits.window_ns;
     if (storage) {
         /* A pod that trains may not have told its node: its own mount does. */
         struct dl_pod *pod = NULL;
@@ -488,52 +490,31 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
                                                                             : on_training(st, ev);
 }
 
-static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
-{
-    return advance(state, now_ns, out);
-}
-
 /* The last word on every open stall: how long it lasts by now. */
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct state *st = state;
     TC_TRY(visit_dirty(st, out));
-    TC_TRY(advance(st, now_ns, out));
+    TC_TRY(on_tick(st, now_ns, out));
     return visit_all(st, true, out);
 }
 
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct state *st = state;
-    st->scratch = env->scratch;
+    struct tc_detector_base *base = &st->base;
+    int64_t node_kept_ns = POD_KEPT_NS + 2 * st->limits.window_ns;
     st->directory = env->directory;
-    st->now_ns = INT64_MIN;
     st->due_ns = INT64_MAX;
+    st->looked_ns = TC_TIME_NONE;
     st->newest_storage_ns = INT64_MIN;
     st->watched = tc_new(env->arena, uint64_t, WATCHED_MAX);
     st->dirty = tc_new(env->arena, uint32_t, WATCHED_MAX);
     bool ok = st->watched != NULL && st->dirty != NULL &&
-              tc__window_init(&st->pods, env->arena, POD_RING_BYTES,
-                              POD_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct dl_pod), 1),
-                              TC_WINDOW_POD_NAMES, true) &&
-              tc__window_init(&st->jobs, env->arena, JOB_RING_BYTES,
-                              JOB_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct dl_job), 1), 1,
-                              false) &&
-              tc__window_init(&st->nodes, env->arena, NODE_RING_BYTES,
-                              NODE_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct dl_node), 1),
-                              1, false);
+              tc__window_open(&st->pods, base, &POD, POD_RING_BYTES, POD_KEPT_NS) &&
+              tc__window_open(&st->jobs, base, &JOB, JOB_RING_BYTES, POD_KEPT_NS) &&
+              tc__window_open(&st->nodes, base, &NODE, NODE_RING_BYTES, node_kept_ns);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->pods.ring.dropped_count + st->jobs.ring.dropped_count +
-                   st->nodes.ring.dropped_count + st->unwatched,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -571,8 +552,8 @@ const struct tc_detector tc_detector_dataloader_hang = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the dataloader_hang detector: detect_dataloader_hang.c keeps the
- * windows and decides when to look, dataloader_hang_read.c says what an event
- * means to a pod, dataloader_hang_join.c finds the stall and its evidence, and
- * dataloader_hang_report.c says what was found.
+ * The parts of the dataloader_hang detector: detector.c keeps the windows and decides when to
+ * look, read.c says what an event means to a pod, join.c finds the stall and its evidence, and
+ * report.c says what was found.
  */
 #ifndef TC_DETECT_DATALOADER_HANG_PRIV_H
 #define TC_DETECT_DATALOADER_HANG_PRIV_H

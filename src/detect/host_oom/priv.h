@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the host_oom detector: detect_host_oom.c keeps the windows and
- * joins, host_oom_read.c says what an event means, and host_oom_report.c says
- * what was found.
+ * The parts of the host_oom detector: detector.c keeps the windows and joins, read.c says what
+ * an event means, and report.c says what was found.
  */
 #ifndef TC_DETECT_HOST_OOM_PRIV_H
 #define TC_DETECT_HOST_OOM_PRIV_H
