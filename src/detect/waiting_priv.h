@@ -34,8 +34,8 @@ typedef tc_status (*tc_waiting_visit_fn)(void *state, void *record, int64_t now_
                                          const struct tc_sink *out, int64_t *io_due_ns);
 
 /*
- * Invariants: no record is in the queue twice; count <= max; next_ns is not after the time of any
- * of them.
+ * Invariants: no record is in the queue twice, unless it is only emptied with tc__waiting_take;
+ * count <= max; next_ns is not after the time of any of them.
  */
 struct tc_waiting {
     const struct tc_window *window;

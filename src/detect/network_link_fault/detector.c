@@ -15,57 +15,41 @@
 /* What was not heard of for this long is forgotten. */
 #define KEPT_NS (2 * 86400 * TC_SECOND)
 
-/* A port is found by its name, another name of it, and its PCI address. */
-#define PORT_NAMES 3
-#define ALIAS_SEED 4
-
 #define PORT_RING_BYTES ((size_t)32 << 20)
+#define NAME_RING_BYTES ((size_t)1 << 20)
 #define NODE_RING_BYTES ((size_t)2 << 20)
 #define ARENA_BYTES ((size_t)40 << 20)
 
-static const size_t PORT_TEXTS[] = {offsetof(struct link_port, node),
-                                    offsetof(struct link_port, device)};
-static const size_t NODE_TEXTS[] = {offsetof(struct link_node, name)};
+/* Another name of a port than its first. A card may get any number of them. */
+struct link_name {
+    struct tc_window_head head;
+    struct tc_slice node;
+    struct tc_slice text;
+    uint64_t port;
+};
 
-static bool same_node(const void *record, const void *key)
-{
-    return tc_slice_eq(((const struct link_node *)record)->name,
-                       ((const struct link_node *)key)->name);
-}
+#define BY_PCI 1
 
-static bool same_device(const void *record, const void *key)
-{
-    const struct link_port *a = record;
-    const struct link_port *b = key;
-    bool named = tc_slice_eq(a->device, b->device) ||
-                 (a->alias != 0 && a->alias == tc_slice_hash(b->device, ALIAS_SEED));
-    return named && tc_slice_eq(a->node, b->node);
-}
-
-static bool same_pci(const void *record, const void *key)
-{
-    const struct link_port *a = record;
-    const struct link_port *b = key;
-    return a->pci.known && tc_bdf_eq(a->pci, b->pci) && tc_slice_eq(a->node, b->node);
-}
-
-static struct tc_window_place find_device(const struct link_state *st, const struct link_port *key)
-{
-    uint64_t hash = tc_hash_mix(tc_slice_hash(key->node, 1), tc_slice_hash(key->device, 2));
-    return tc__window_find(&st->ports, &st->ports.index, hash, same_device, key);
-}
-
-static struct tc_window_place find_pci(const struct link_state *st, const struct link_port *key)
-{
-    uint64_t address = (uint64_t)key->pci.domain << 24 | (uint64_t)key->pci.bus << 16 |
-                       (uint64_t)key->pci.device << 8 | key->pci.function;
-    uint64_t hash = tc_hash_mix(tc_slice_hash(key->node, 3), address);
-    return tc__window_find(&st->ports, &st->ports.index, hash, same_pci, key);
-}
+static const struct tc_record_type PORT = {
+    .size = sizeof(struct link_port),
+    .texts = {TC_TEXT(struct link_port, node), TC_TEXT(struct link_port, first_name)},
+    .keys = {{TC_FIELD(struct link_port, node), TC_FIELD(struct link_port, first_name)},
+             [BY_PCI] = {TC_FIELD(struct link_port, node), TC_FIELD(struct link_port, pci)}},
+};
+static const struct tc_record_type NAME = {
+    .size = sizeof(struct link_name),
+    .texts = {TC_TEXT(struct link_name, node), TC_TEXT(struct link_name, text)},
+    .keys = {{TC_FIELD(struct link_name, node), TC_FIELD(struct link_name, text)}},
+};
+static const struct tc_record_type NODE = {
+    .size = sizeof(struct link_node),
+    .texts = {TC_TEXT(struct link_node, name)},
+    .keys = {{TC_FIELD(struct link_node, name)}},
+};
 
 static struct link_port new_port(struct tc_slice node, struct tc_slice device, struct tc_bdf pci)
 {
-    struct link_port p = {.node = node, .device = device, .pci = pci};
+    struct link_port p = {.node = node, .first_name = device, .pci = pci};
     for (unsigned s = 0; s < LINK_SOURCES; s++) {
         p.logs[s].changed_ns = TC_TIME_NONE;
     }
@@ -87,12 +71,12 @@ static struct link_port new_port(struct tc_slice node, struct tc_slice device, s
  */
 static bool take_name(const struct link_state *st, struct link_port *p, struct tc_slice name)
 {
-    bool better = p->born_ns == st->now_ns && p->faults == 0 && name.len <= sizeof p->name &&
+    bool better = p->born_ns == st->base.now_ns && p->faults == 0 && name.len <= sizeof p->name &&
                   tc_slice_cmp(name, p->device) > 0;
-    if (!better && p->alias != 0) {
+    if (!better && p->has_alias) {
         return false;
     }
-    p->alias = tc_slice_hash(better ? p->device : name, ALIAS_SEED);
+    p->has_alias = true;
     if (better) {
         memcpy(p->name, name.ptr, name.len);
         p->device = tc_slice_make(p->name, name.len);
@@ -100,68 +84,55 @@ static bool take_name(const struct link_state *st, struct link_port *p, struct t
     return true;
 }
 
+static struct link_port *find_name(const struct link_state *st, const struct link_port *key)
+{
+    struct link_port *p = tc__window_get(&st->ports, key);
+    struct link_name other = {.node = key->node, .text = key->first_name};
+    struct link_name *name = p == NULL ? tc__window_get(&st->names, &other) : NULL;
+    if (name == NULL) {
+        return p;
+    }
+    name->head.seen_ns = st->base.now_ns;
+    return tc__window_at(&st->ports, name->port);
+}
+
+static struct link_port *add_port(struct link_state *st, struct link_port *p)
+{
+    p->born_ns = st->base.now_ns;
+    struct link_port *kept = tc__window_add(&st->ports, p, st->base.now_ns);
+    if (kept != NULL) {
+        kept->device = kept->first_name;
+    }
+    return kept;
+}
+
 struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, struct tc_slice device,
                                 struct tc_bdf pci)
 {
-    struct link_port key = {.node = node, .device = device, .pci = pci};
-    struct tc_window_place place = find_device(st, &key);
-    struct link_port *p = place.record;
     /* Two ports of one card may share its address. */
     pci.known = pci.known && tc_slice_find_byte(device, '/') == TC_NPOS;
+    struct link_port fresh = new_port(node, device, pci);
+    struct link_port *p = find_name(st, &fresh);
     if (p == NULL && pci.known) {
-        p = find_pci(st, &key).record;
+        p = tc__window_get_by(&st->ports, BY_PCI, &fresh);
         if (p != NULL && device.len > 0 && take_name(st, p, device)) {
-            tc__window_put(&st->ports, &st->ports.index, place, p);
+            struct link_name name = {.node = node, .text = device, .port = p->head.pos};
+            if (tc__window_add(&st->names, &name, st->base.now_ns) == NULL) {
+                return NULL;
+            }
         }
     }
+    bool learned = pci.known && (p == NULL || !p->pci.known);
+    p = p == NULL ? add_port(st, &fresh) : p;
     if (p == NULL) {
-        struct link_port fresh = new_port(node, device, pci);
-        fresh.born_ns = st->now_ns;
-        p = tc__window_push(&st->ports, st->scratch, &fresh, sizeof fresh, PORT_TEXTS,
-                            TC_COUNT(PORT_TEXTS), st->now_ns);
-        if (p == NULL) {
-            return NULL;
-        }
-        tc__window_put(&st->ports, &st->ports.index, place, p);
-        if (pci.known) {
-            tc__window_put(&st->ports, &st->ports.index, find_pci(st, &key), p);
-        }
-    } else if (!p->pci.known && pci.known) {
+        return NULL;
+    }
+    if (learned) {
         p->pci = pci;
-        tc__window_put(&st->ports, &st->ports.index, find_pci(st, &key), p);
+        tc__window_index(&st->ports, BY_PCI, p);
     }
-    p->head.seen_ns = st->now_ns;
+    p->head.seen_ns = st->base.now_ns;
     return p;
-}
-
-static struct tc_window_place find_node(const struct link_state *st, struct tc_slice name)
-{
-    struct link_node key = {.name = name};
-    return tc__window_find(&st->nodes, &st->nodes.index, tc_slice_hash(name, 0), same_node, &key);
-}
-
-void tc__link_enqueue(struct link_state *st, struct link_queue *q, uint64_t port, int64_t due_ns)
-{
-    if (q->head - q->tail == LINK_QUEUE_MAX) {
-        q->tail++;
-        st->dropped++;
-    }
-    q->items[q->head++ % LINK_QUEUE_MAX] = (struct link_waiting){port, due_ns};
-}
-
-/* The next port that is due, and since when. NULL when there is none; the forgotten are passed. */
-static struct link_port *dequeue(struct link_state *st, struct link_queue *q, int64_t now_ns,
-                                 int64_t *out_due_ns)
-{
-    while (q->tail < q->head && q->items[q->tail % LINK_QUEUE_MAX].due_ns <= now_ns) {
-        struct link_waiting w = q->items[q->tail++ % LINK_QUEUE_MAX];
-        struct link_port *p = tc__window_at(&st->ports, w.port);
-        if (p != NULL) {
-            *out_due_ns = w.due_ns;
-            return p;
-        }
-    }
-    return NULL;
 }
 
 /*
@@ -192,24 +163,19 @@ static tc_status check_down(struct link_state *st, struct link_node *n, int64_t 
 static tc_status note_life(struct link_state *st, const struct tc_event *ev, bool wanted,
                            struct link_node **out)
 {
-    struct tc_window_place place = find_node(st, ev->scope.node);
-    struct link_node *n = place.record;
+    struct link_node fresh = {
+        .name = ev->scope.node, .last_ns = ev->time_ns, .since_ns = ev->time_ns};
+    struct link_node *n = wanted ? tc__window_get_or_add(&st->nodes, &fresh, st->base.now_ns)
+                                 : tc__window_get(&st->nodes, &fresh);
     if (n == NULL && wanted) {
-        struct link_node fresh = {
-            .name = ev->scope.node, .last_ns = ev->time_ns, .since_ns = ev->time_ns};
-        n = tc__window_push(&st->nodes, st->scratch, &fresh, sizeof fresh, NODE_TEXTS,
-                            TC_COUNT(NODE_TEXTS), st->now_ns);
-        if (n == NULL) {
-            return TC_E_NOMEM;
-        }
-        tc__window_put(&st->nodes, &st->nodes.index, place, n);
+        return TC_E_NOMEM;
     }
     if (n != NULL && ev->time_ns > n->last_ns) {
         n->since_ns = ev->time_ns - n->last_ns > st->knobs.hold_ns ? ev->time_ns : n->since_ns;
         n->last_ns = ev->time_ns;
     }
     if (n != NULL) {
-        n->head.seen_ns = st->now_ns;
+        n->head.seen_ns = st->base.now_ns;
     }
     *out = n;
     return TC_OK;
@@ -224,13 +190,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     struct tc_slice device = fault ? ev->fault.device : metric ? ev->metric.device : TC_EMPTY;
     if (ev->time_ns == TC_TIME_NONE || ev->scope.node.len == 0 || !tc__scope_fits(&ev->scope) ||
         device.len > TC_SCOPE_TEXT_MAX) {
-        st->ignored += fault || metric;
+        st->base.ignored += fault || metric;
         return TC_OK;
-    }
-    if (ev->time_ns > st->now_ns) {
-        st->now_ns = ev->time_ns;
-        tc__window_expire(&st->ports, st->now_ns - KEPT_NS);
-        tc__window_expire(&st->nodes, st->now_ns - KEPT_NS);
     }
     TC_TRY(note_life(st, ev, fault || metric, &n));
     if (fault) {
@@ -248,7 +209,7 @@ static tc_status settle(struct link_state *st, int64_t now_ns, const struct tc_s
 {
     struct link_port *p = NULL;
     int64_t due_ns = 0;
-    while ((p = dequeue(st, &st->settling, now_ns, &due_ns)) != NULL) {
+    while ((p = tc__waiting_take(&st->settling, now_ns, &due_ns)) != NULL) {
         TC_TRY(tc__link_judge(st, p, tc__link_down_bit(p), due_ns - LINK_BURST_NS, out));
     }
     return TC_OK;
@@ -257,8 +218,7 @@ static tc_status settle(struct link_state *st, int64_t now_ns, const struct tc_s
 static tc_status quieten(struct link_state *st, int64_t now_ns, const struct tc_sink *out)
 {
     struct link_port *p = NULL;
-    int64_t due_ns = 0;
-    while ((p = dequeue(st, &st->quieting, now_ns, &due_ns)) != NULL) {
+    while ((p = tc__waiting_take(&st->quieting, now_ns, NULL)) != NULL) {
         p->queued = false;
         TC_TRY(tc__link_judge(st, p, tc__link_down_bit(p), now_ns, out));
     }
@@ -268,9 +228,9 @@ static tc_status quieten(struct link_state *st, int64_t now_ns, const struct tc_
 static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
 {
     struct link_state *st = state;
-    st->now_ns = now_ns > st->now_ns ? now_ns : st->now_ns;
-    TC_TRY(settle(st, st->now_ns, out));
-    return quieten(st, st->now_ns, out);
+    (void)now_ns;
+    TC_TRY(settle(st, st->base.now_ns, out));
+    return quieten(st, st->base.now_ns, out);
 }
 
 /* What waited for more has seen it all. */
@@ -294,36 +254,21 @@ static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *ou
             TC_TRY(tc__link_judge(st, p, tc__link_down_bit(p), closed_ns, out));
         }
         if (p->faults != 0) { /* what has grown since it was last told */
-            TC_TRY(tc__link_report(p, &st->knobs, p->faults, p->last_ns, st->scratch, out));
+            TC_TRY(tc__link_report(p, &st->knobs, p->faults, p->last_ns, st->base.scratch, out));
         }
     }
     return TC_OK;
 }
 
-static bool make_queue(struct link_queue *q, struct tc_arena *arena)
-{
-    q->items = tc_new(arena, struct link_waiting, LINK_QUEUE_MAX);
-    return q->items != NULL;
-}
-
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct link_state *st = state;
-    st->scratch = env->scratch;
-    size_t ports = PORT_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct link_port), 0);
-    size_t nodes = NODE_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct link_node), 0);
-    bool ok = tc__window_init(&st->ports, env->arena, PORT_RING_BYTES, ports, PORT_NAMES, false) &&
-              tc__window_init(&st->nodes, env->arena, NODE_RING_BYTES, nodes, 1, false) &&
-              make_queue(&st->settling, env->arena) && make_queue(&st->quieting, env->arena);
+    bool ok = tc__window_open(&st->ports, &st->base, &PORT, PORT_RING_BYTES, KEPT_NS) &&
+              tc__window_open(&st->names, &st->base, &NAME, NAME_RING_BYTES, KEPT_NS) &&
+              tc__window_open(&st->nodes, &st->base, &NODE, NODE_RING_BYTES, KEPT_NS) &&
+              tc__waiting_init(&st->settling, env->arena, &st->ports, LINK_QUEUE_MAX, NULL) &&
+              tc__waiting_init(&st->quieting, env->arena, &st->ports, LINK_QUEUE_MAX, NULL);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct link_state *st = state;
-    out->dropped = st->ports.ring.dropped_count + st->nodes.ring.dropped_count + st->dropped;
-    out->late = st->late;
-    out->ignored = st->ignored;
 }
 
 #define KNOB(member) offsetof(struct link_state, knobs.member)
@@ -398,5 +343,4 @@ const struct tc_detector tc_detector_network_link_fault = {
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,
-    .stats = stats,
 };

@@ -262,8 +262,8 @@ tc_status tc__link_judge(struct link_state *st, struct link_port *p, unsigned do
     p->last_ns = now_ns > p->last_ns ? now_ns : p->last_ns;
     if ((p->faults & (1U << LINK_FLAP | 1U << LINK_SYMBOL)) != 0 && !p->queued) {
         int64_t last_ns = f.last_ns > last_error(p) ? f.last_ns : last_error(p);
-        tc__link_enqueue(st, &st->quieting, p->head.pos, last_ns + k->window_ns + 1);
-        p->queued = true;
+        p->queued = tc__waiting_add(&st->quieting, p, last_ns + k->window_ns + 1);
+        st->base.dropped += !p->queued;
     }
     enum link_source source = LINK_BY_DRIVER;
     int64_t flaps = tc__link_flaps(p, &source);
@@ -277,5 +277,5 @@ tc_status tc__link_judge(struct link_state *st, struct link_port *p, unsigned do
     p->told_errors = errors;
     p->told_loss = p->loss.worst;
     p->told_cable = p->cable_last.count;
-    return tc__link_report(p, k, had, now_ns, st->scratch, out);
+    return tc__link_report(p, k, had, now_ns, st->base.scratch, out);
 }

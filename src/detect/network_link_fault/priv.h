@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the network_link_fault detector: detect_network_link_fault.c keeps
- * nodes and ports and reads events, network_link_port.c decides what is wrong
- * with one port, and network_link_report.c says it.
+ * The parts of the network_link_fault detector: detector.c keeps nodes and ports, read.c
+ * reads events, port.c decides what is wrong with one port, and report.c says it.
  */
 #ifndef TC_DETECT_NETWORK_LINK_FAULT_PRIV_H
 #define TC_DETECT_NETWORK_LINK_FAULT_PRIV_H
@@ -13,6 +12,7 @@
 #include "base/time.h"
 #include "detect/counter_priv.h"
 #include "detect/teller_priv.h"
+#include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -87,18 +87,19 @@ struct link_loss {
 };
 
 /*
- * One port of one node. Changed in place; its strings never change.
+ * One port of one node. Changed in place; its first name never changes.
  * Invariants: down_ns is TC_TIME_NONE while the port is up or unknown; key is set
  * while faults != 0.
  */
 struct link_port {
     struct tc_window_head head;
     struct tc_slice node;
-    struct tc_slice device; /* "" when the line does not name it */
-    char name[32];          /* the text of device, when a better name came at once */
+    struct tc_slice first_name; /* "" when the line does not name it */
+    struct tc_slice device;     /* what it goes by: the first name, or the one below */
+    char name[32];              /* a better name that came at once */
     int64_t born_ns;
     struct tc_bdf pci;
-    uint64_t alias; /* hash of another name of the same card, 0 for none: "mlx5_3", "ens1f0" */
+    bool has_alias; /* another name of the same card leads here: "mlx5_3", "ens1f0" */
     struct link_log logs[LINK_SOURCES];
     struct tc_counter downed;
     struct tc_counter recovered;
@@ -171,37 +172,22 @@ struct link_node {
     unsigned down_count;
 };
 
-struct link_waiting {
-    uint64_t port;
-    int64_t due_ns;
-};
-
-struct link_queue {
-    struct link_waiting *items;
-    uint64_t head;
-    uint64_t tail;
-};
-
 struct link_state {
+    struct tc_detector_base base;
     struct link_knobs knobs;
-    struct tc_arena *scratch;
     struct tc_window ports;
+    struct tc_window names; /* of ports, beside their first ones */
     struct tc_window nodes;
-    struct link_queue settling; /* went down: did others, too? */
-    struct link_queue quieting; /* has a fault that ends when nothing more comes */
-    int64_t now_ns;
+    struct tc_waiting settling; /* went down: did others, too? Once for each time it did */
+    struct tc_waiting quieting; /* has a fault that ends when nothing more comes */
     uint64_t bursts;
-    uint64_t dropped;
-    uint64_t late;
-    uint64_t ignored;
 };
 
-/* detect_network_link_fault.c: the port, known or new. NULL when scratch is full. */
+/* detector.c: the port, known or new. NULL when scratch is full. */
 struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, struct tc_slice device,
                                 struct tc_bdf pci);
-void tc__link_enqueue(struct link_state *st, struct link_queue *q, uint64_t port, int64_t due_ns);
 
-/* network_link_read.c: takes a line of the kernel log or a sample in. */
+/* read.c: takes a line of the kernel log or a sample in. */
 TC_CHECKED tc_status tc__link_on_fault(struct link_state *st, struct link_node *n,
                                        const struct tc_event *ev, const struct tc_sink *out);
 TC_CHECKED tc_status tc__link_on_metric(struct link_state *st, struct link_node *n,
@@ -209,7 +195,7 @@ TC_CHECKED tc_status tc__link_on_metric(struct link_state *st, struct link_node 
 /* True for a sample about a port, an interface with a cable, or the way to a target. */
 bool tc__link_is_metric(const struct tc_event *ev);
 
-/* network_link_port.c: each takes one fact in, and says nothing. */
+/* port.c: each takes one fact in, and says nothing. */
 void tc__link_mark(struct link_log *log, int64_t time_ns, int64_t count, struct tc_raw raw);
 /* The last mark was none of this port. */
 void tc__link_unmark(struct link_log *log);

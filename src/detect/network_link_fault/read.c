@@ -73,7 +73,7 @@ static void list_down(struct link_state *st, struct link_node *n, const struct l
     }
     n->down_count = kept;
     if (kept == LINK_DOWN_MAX) {
-        st->dropped++;
+        st->base.dropped++;
         return;
     }
     n->down[n->down_count++] = p->head.pos;
@@ -132,7 +132,7 @@ static void on_down(struct link_state *st, struct link_node *n, struct link_port
     }
     tc__link_mark(log, ev->time_ns, 1, ev->raw);
     p->burst_sources |= 1U << source;
-    tc__link_enqueue(st, &st->settling, p->head.pos, ev->time_ns + LINK_BURST_NS);
+    st->base.dropped += !tc__waiting_add(&st->settling, p, ev->time_ns + LINK_BURST_NS);
 }
 
 static tc_status on_link_line(struct link_state *st, struct link_node *n, struct link_port *p,
@@ -141,7 +141,7 @@ static tc_status on_link_line(struct link_state *st, struct link_node *n, struct
 {
     struct link_log *log = &p->logs[source];
     if (log->changed_ns != TC_TIME_NONE && ev->time_ns < log->changed_ns) {
-        st->late++;
+        st->base.late++;
         return TC_OK;
     }
     if (!up) {
@@ -204,7 +204,7 @@ static void on_admin(struct link_state *st, struct link_port *p, const struct tc
 {
     bool shut = ev->metric.value == 0;
     if (p->admin_ns != TC_TIME_NONE && ev->time_ns < p->admin_ns) {
-        st->late++;
+        st->base.late++;
         return;
     }
     bool second = p->admin_ns == ev->time_ns;
@@ -267,7 +267,7 @@ static tc_status on_scrape(struct link_state *st, struct link_port *p, const str
 {
     tc_status status = TC_OK;
     if (p->scrape.time_ns != TC_TIME_NONE && ev->time_ns < p->scrape.time_ns) {
-        st->late++;
+        st->base.late++;
         return TC_OK;
     }
     if (p->scrape.time_ns != TC_TIME_NONE && ev->time_ns > p->scrape.time_ns) {
@@ -304,12 +304,12 @@ static tc_status on_ping(struct link_state *st, struct link_port *p, const struc
 {
     double lost = ev->metric.value;
     if (lost < 0 || lost > 1) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
     bool late = p->loss.on && ev->time_ns < p->loss.last.time_ns;
     if (late) {
-        st->late++;
+        st->base.late++;
         return TC_OK;
     }
     /* A target that answers nothing is down: that is no loss on the way. */

@@ -796,6 +796,25 @@ static void knobs_are_heeded(void **state)
     tc_harness_destroy(h);
 }
 
+static void a_card_with_a_new_name_in_each_line_is_one_port(void **state)
+{
+    struct tc_harness *h = *state;
+    char device[32];
+    for (int i = 0; i < 100000; i++) {
+        (void)snprintf(device, sizeof device, "eth%06d", i);
+        struct tc_event ev = line(0, "link_up", device);
+        (void)tc_bdf_parse(TC_LIT("0000:5c:00.0"), &ev.scope.pci);
+        feed(h, ev);
+    }
+    flap(h, 500, device);
+    flap(h, 520, device);
+    flap(h, 540, device);
+    tc_harness_tick(h, AT(560));
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(tc_harness_text(tc_harness_finding(h, 0), KEY("device")), "eth099999");
+    assert_int_equal(tc_harness_finding(h, 0)->scope.pci.bus, 0x5c);
+}
+
 static void a_full_window_drops_and_counts(void **state)
 {
     struct tc_harness *h = *state;
@@ -873,6 +892,7 @@ int main(void)
         TEST(events_that_lack_what_is_needed_are_ignored),
         TEST(equal_times_in_any_order_say_the_same),
         TEST(knobs_are_heeded),
+        TEST(a_card_with_a_new_name_in_each_line_is_one_port),
         TEST(a_full_window_drops_and_counts),
         TEST(a_sink_or_scratch_that_fails_is_passed_on),
     };
