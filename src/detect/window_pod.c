@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/window_pod_priv.h"
 
-/* Keep the three kinds of names apart in one index. */
+/* The keys of TC_WINDOW_POD_KEYS. */
+enum { BY_UID, BY_PLACE, BY_NAME };
+
+/* Keep the three kinds of names apart in the index of a window without a type. */
 enum { SEED_UID = 1, SEED_PLACE = 2, SEED_NAME = 3 };
 
 static bool same_uid(const void *record, const void *key)
@@ -48,6 +51,16 @@ static struct tc_window_place find_name(const struct tc_window *w, const struct 
     return tc__window_find(w, &w->index, name, same_name, pod);
 }
 
+static void *find_by(const struct tc_window *w, unsigned which, const struct tc_window_pod *pod)
+{
+    if (w->type != NULL) {
+        return tc__window_get_by(w, which, pod);
+    }
+    return which == BY_UID     ? find_uid(w, pod).record
+           : which == BY_PLACE ? find_place(w, pod, name_hash(pod)).record
+                               : find_name(w, pod, name_hash(pod)).record;
+}
+
 static bool agree(struct tc_slice a, struct tc_slice b)
 {
     return a.len == 0 || b.len == 0 || tc_slice_eq(a, b);
@@ -64,7 +77,7 @@ void *tc__window_pod_find(const struct tc_window *w, const void *key)
     const struct tc_window_pod *pod = key;
     struct tc_window_pod *found = NULL;
     if (pod->uid.len > 0) {
-        found = find_uid(w, pod).record;
+        found = find_by(w, BY_UID, pod);
         if (may_be(found, pod)) {
             return found;
         }
@@ -73,20 +86,29 @@ void *tc__window_pod_find(const struct tc_window *w, const void *key)
     if (pod->name.len == 0 || (pod->uid.len > 0 && !w->bare)) {
         return NULL;
     }
-    uint64_t name = name_hash(pod);
     if (pod->node.len > 0) {
-        found = find_place(w, pod, name).record;
+        found = find_by(w, BY_PLACE, pod);
         if (may_be(found, pod)) {
             return found;
         }
     }
-    found = find_name(w, pod, name).record;
+    found = find_by(w, BY_NAME, pod);
     return may_be(found, pod) ? found : NULL;
 }
 
 void tc__window_pod_put(struct tc_window *w, const void *record)
 {
     const struct tc_window_pod *pod = record;
+    if (w->type != NULL) { /* it was added by its uid */
+        w->bare = w->bare || pod->uid.len == 0;
+        if (pod->name.len > 0 && pod->node.len > 0) {
+            tc__window_index(w, BY_PLACE, pod);
+        }
+        if (pod->name.len > 0) {
+            tc__window_index(w, BY_NAME, pod);
+        }
+        return;
+    }
     if (pod->uid.len > 0) {
         tc__window_put(w, &w->index, find_uid(w, pod), pod);
     } else {

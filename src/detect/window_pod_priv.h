@@ -26,6 +26,13 @@ struct tc_window_pod {
      offsetof(type, name) == offsetof(struct tc_window_pod, name) && \
      offsetof(type, uid) == offsetof(struct tc_window_pod, uid))
 
+/* The keys of a record type of pods, in the order in which tc__window_pod_find asks for them. */
+#define TC_WINDOW_POD_KEYS(type)                                                                 \
+    {                                                                                            \
+        {TC_FIELD(type, uid)}, {TC_FIELD(type, node), TC_FIELD(type, ns), TC_FIELD(type, name)}, \
+            {TC_FIELD(type, ns), TC_FIELD(type, name)},                                          \
+    }
+
 /* A record is in the index under so many names at most. */
 #define TC_WINDOW_POD_NAMES 3
 
@@ -34,7 +41,7 @@ struct tc_window_pod {
  * difference, but a name must be known, or the uid. NULL when there is none.
  */
 void *tc__window_pod_find(const struct tc_window *w, const void *pod);
-/* Makes everything that names the pod lead to a record that was just pushed. */
+/* Makes everything that names the pod lead to a record that was just pushed, or added. */
 void tc__window_pod_put(struct tc_window *w, const void *pod);
 
 /*

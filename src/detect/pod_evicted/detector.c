@@ -40,42 +40,36 @@ struct run {
 };
 
 struct state {
+    struct tc_detector_base base;
     int64_t window_ns; /* knob */
-    struct tc_arena *scratch;
     struct tc_window runs;
     struct tc_window evictions;
-    int64_t now_ns;
     int64_t newest_eviction_ns;
-    uint64_t late;
-    uint64_t ignored;
 };
 
-static const size_t RUN_TEXTS[] = {offsetof(struct run, node), offsetof(struct run, reason)};
-static const size_t EVICTION_TEXTS[] = {
-    offsetof(struct eviction, node),           offsetof(struct eviction, ns),
-    offsetof(struct eviction, name),           offsetof(struct eviction, uid),
-    offsetof(struct eviction, container),      offsetof(struct eviction, key),
-    offsetof(struct eviction, event_uid),      offsetof(struct eviction, message),
-    offsetof(struct eviction, note.container), offsetof(struct eviction, note.usage),
-    offsetof(struct eviction, note.request),   offsetof(struct eviction, note.threshold),
-    offsetof(struct eviction, note.available), offsetof(struct eviction, note.limit),
-    offsetof(struct eviction, sign.reason),
+static const struct tc_record_type RUN = {
+    .size = sizeof(struct run),
+    .text_min = 1, /* every run names its node, every eviction its pod */
+    .texts = {TC_TEXT(struct run, node), TC_TEXT(struct run, reason)},
+    .keys = {{TC_FIELD(struct run, node), TC_FIELD(struct run, condition),
+              TC_FIELD(struct run, source), TC_FIELD(struct run, step),
+              TC_FIELD(struct run, since_ns)}},
+    .chain = {TC_FIELD(struct run, node), TC_FIELD(struct run, condition)},
 };
-
-static bool same_run(const void *record, const void *key)
-{
-    const struct run *a = record;
-    const struct run *b = key;
-    return a->step == b->step && a->condition == b->condition && a->source == b->source &&
-           a->since_ns == b->since_ns && tc_slice_eq(a->node, b->node);
-}
-
-static bool same_run_chain(const void *record, const void *key)
-{
-    const struct run *a = record;
-    const struct run *b = key;
-    return a->condition == b->condition && tc_slice_eq(a->node, b->node);
-}
+static const struct tc_record_type EVICTION = {
+    .size = sizeof(struct eviction),
+    .text_min = 1,
+    .texts = {TC_TEXT(struct eviction, node), TC_TEXT(struct eviction, ns),
+              TC_TEXT(struct eviction, name), TC_TEXT(struct eviction, uid),
+              TC_TEXT(struct eviction, container), TC_TEXT(struct eviction, key),
+              TC_TEXT(struct eviction, event_uid), TC_TEXT(struct eviction, message),
+              TC_TEXT(struct eviction, note.container), TC_TEXT(struct eviction, note.usage),
+              TC_TEXT(struct eviction, note.request), TC_TEXT(struct eviction, note.threshold),
+              TC_TEXT(struct eviction, note.available), TC_TEXT(struct eviction, note.limit),
+              TC_TEXT(struct eviction, sign.reason)},
+    .keys = TC_WINDOW_POD_KEYS(struct eviction),
+    .chain = {TC_FIELD(struct eviction, node)},
+};
 
 /* Without a uid a later eviction is another pod's, unless one event repeats. */
 static bool same_eviction(const struct eviction *a, const struct eviction *b)
@@ -85,23 +79,6 @@ static bool same_eviction(const struct eviction *a, const struct eviction *b)
     }
     int64_t apart_ns = a->time_ns < b->time_ns ? b->time_ns - a->time_ns : a->time_ns - b->time_ns;
     return (a->uid.len > 0 && b->uid.len > 0) || apart_ns <= b->reach_ns;
-}
-
-static bool same_eviction_node(const void *record, const void *key)
-{
-    const struct eviction *a = record;
-    const struct eviction *b = key;
-    return tc_slice_eq(a->node, b->node);
-}
-
-static uint64_t chain_hash(struct tc_slice node, enum evict_condition condition)
-{
-    return tc_slice_hash(node, (uint64_t)condition);
-}
-
-static uint64_t node_hash(struct tc_slice node)
-{
-    return tc_slice_hash(node, 0);
 }
 
 static bool better(const struct evict_sign *a, const struct evict_sign *b)
@@ -157,10 +134,7 @@ static bool best_sign(const struct state *st, const struct eviction *e,
                       enum evict_condition condition, struct evict_sign *io)
 {
     struct run key = {.node = e->node, .condition = condition};
-    const struct run *run =
-        tc__window_find(&st->runs, &st->runs.chains, chain_hash(key.node, key.condition),
-                        same_run_chain, &key)
-            .record;
+    const struct run *run = tc__window_newest(&st->runs, &key);
     /* A run goes on for less than a step after it was kept, and what is behind it in the chain
      * was kept earlier: from here on everything is older than the window. */
     int64_t seen_ns = e->time_ns - st->window_ns - st->window_ns / STEPS;
@@ -168,7 +142,7 @@ static bool best_sign(const struct state *st, const struct eviction *e,
     for (; run != NULL && run->head.seen_ns >= seen_ns && visited < RUNS_VISITED_MAX; visited++) {
         struct evict_sign sign = sign_of(st, run, e->time_ns);
         *io = better(&sign, io) ? sign : *io;
-        run = tc__window_at(&st->runs, run->head.older);
+        run = tc__window_older(&st->runs, run);
     }
     return visited == RUNS_VISITED_MAX;
 }
@@ -204,28 +178,19 @@ static tc_status settle(struct state *st, struct eviction *e, uint64_t old_pos,
                         const struct tc_sink *out)
 {
     struct tc_window *w = &st->evictions;
-    bool chained = e->node.len > 0 && e->note.conditions != 0;
-    struct tc_window_place chain = {0};
-    if (chained) {
-        chain = tc__window_find(w, &w->chains, node_hash(e->node), same_eviction_node, e);
-    }
-    if (e->key.len == 0 && !tc__evict_key(e, st->scratch)) {
+    if (e->key.len == 0 && !tc__evict_key(e, st->base.scratch)) {
         return TC_E_NOMEM;
     }
-    struct eviction *kept = tc__window_push(w, st->scratch, e, sizeof *e, EVICTION_TEXTS,
-                                            TC_COUNT(EVICTION_TEXTS), st->now_ns);
+    struct eviction *kept = tc__window_add(w, e, st->base.now_ns);
     if (kept == NULL) {
         return TC_E_NOMEM;
     }
     tc__window_pod_put(w, kept);
-    if (chained) {
-        tc__window_chain(w, chain, kept);
-    }
     struct eviction *gone = tc__window_at(w, old_pos);
     if (gone != NULL) {
         gone->gone = true;
     }
-    return tc__evict_report(kept, NULL, st->scratch, out);
+    return tc__evict_report(kept, NULL, st->base.scratch, out);
 }
 
 /* Takes what was not known before. */
@@ -290,7 +255,7 @@ static tc_status on_eviction(struct state *st, struct eviction *e, const struct 
     if (old != NULL && same_eviction(old, e)) {
         old_pos = old->head.pos;
         /* Whoever tells it again keeps it from being forgotten and raised anew. */
-        old->head.seen_ns = st->now_ns;
+        old->head.seen_ns = st->base.now_ns;
         struct eviction known = *old;
         if (old->resolved || !merge(st, &known, e)) {
             return TC_OK;
@@ -308,9 +273,13 @@ static tc_status on_eviction(struct state *st, struct eviction *e, const struct 
 static struct eviction *newest_of(const struct state *st, const struct evict_news *news)
 {
     struct eviction key = {.node = news->node};
-    return tc__window_find(&st->evictions, &st->evictions.chains, node_hash(news->node),
-                           same_eviction_node, &key)
-        .record;
+    return tc__window_newest(&st->evictions, &key);
+}
+
+/* A sign may still say something about it. */
+static bool is_live(const struct eviction *e)
+{
+    return !e->gone && !e->resolved && e->note.conditions != 0;
 }
 
 /* A sign that came late may explain evictions that came before it. */
@@ -320,12 +289,12 @@ static tc_status look_again(struct state *st, const struct evict_news *news,
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     struct eviction *e = newest_of(st, news);
     /* What was kept before the time of the sign happened before it, and so did all behind it. */
-    int64_t late_ns = st->now_ns - 2 * st->window_ns;
+    int64_t late_ns = st->base.now_ns - 2 * st->window_ns;
     int64_t from_ns = news->since_ns > late_ns ? news->since_ns : late_ns;
     for (unsigned i = 0; e != NULL && i < EVICTIONS_VISITED_MAX && e->head.seen_ns >= from_ns;
          i++) {
         uint64_t older = e->head.older;
-        bool live = !e->gone && !e->resolved;
+        bool live = is_live(e);
         if (live || link == NULL) {
             link = &e->head.older;
         } else {
@@ -348,7 +317,6 @@ static tc_status look_again(struct state *st, const struct evict_news *news,
 static tc_status on_pressure(struct state *st, const struct evict_news *news,
                              const struct tc_sink *out)
 {
-    struct tc_window *w = &st->runs;
     struct run run = {
         .step = news->sign.time_ns / (st->window_ns / STEPS),
         .since_ns = news->since_ns < news->sign.time_ns ? news->since_ns : TC_TIME_NONE,
@@ -358,26 +326,15 @@ static tc_status on_pressure(struct state *st, const struct evict_news *news,
         .reason = news->sign.reason,
         .span = tc__span_make(news->sign.time_ns, news->sign.raw),
     };
-    if (news->sign.time_ns < st->now_ns - 2 * st->window_ns) {
-        st->late++;
+    if (news->sign.time_ns < st->base.now_ns - 2 * st->window_ns) {
+        st->base.late++;
         return TC_OK;
     }
-    uint64_t chain = chain_hash(run.node, run.condition);
-    uint64_t hash = tc_hash_mix(chain, tc_hash_mix((uint64_t)run.step, (uint64_t)run.source));
-    hash = tc_hash_mix(hash, (uint64_t)run.since_ns);
-    struct tc_window_place place = tc__window_find(w, &w->index, hash, same_run, &run);
-    struct run *known = place.record;
+    struct run *known = tc__window_get(&st->runs, &run);
     if (known != NULL) {
         tc__span_add(&known->span, news->sign.time_ns, news->sign.raw);
-    } else {
-        struct tc_window_place front = tc__window_find(w, &w->chains, chain, same_run_chain, &run);
-        struct run *kept = tc__window_push(w, st->scratch, &run, sizeof run, RUN_TEXTS,
-                                           TC_COUNT(RUN_TEXTS), st->now_ns);
-        if (kept == NULL) {
-            return TC_E_NOMEM;
-        }
-        tc__window_put(w, &w->index, place, kept);
-        tc__window_chain(w, front, kept);
+    } else if (tc__window_add(&st->runs, &run, st->base.now_ns) == NULL) {
+        return TC_E_NOMEM;
     }
     return news->since_ns <= st->newest_eviction_ns ? look_again(st, news, out) : TC_OK;
 }
@@ -389,15 +346,15 @@ static tc_status on_relief(struct state *st, const struct evict_news *news,
     uint64_t *link = NULL; /* the first of a chain stays, as what the rest hangs on */
     struct eviction *e = newest_of(st, news);
     for (unsigned i = 0; e != NULL && i < EVICTIONS_VISITED_MAX; i++) {
-        bool live = !e->gone && !e->resolved;
+        bool live = is_live(e);
         if (live && e->sign.known && e->sign.condition == news->condition &&
             e->time_ns < news->sign.time_ns) {
-            TC_TRY(tc__evict_report(e, &news->sign, st->scratch, out));
+            TC_TRY(tc__evict_report(e, &news->sign, st->base.scratch, out));
             e->resolved = true;
             live = false;
         }
         /* What was never joined stays as long as a late sign may still join it. */
-        live = live && (e->sign.known || e->time_ns >= st->now_ns - 2 * st->window_ns);
+        live = live && (e->sign.known || e->time_ns >= st->base.now_ns - 2 * st->window_ns);
         if (live || link == NULL) {
             link = &e->head.older;
         } else {
@@ -406,17 +363,6 @@ static tc_status on_relief(struct state *st, const struct evict_news *news,
         e = tc__window_at(&st->evictions, e->head.older);
     }
     return TC_OK;
-}
-
-static void advance(struct state *st, int64_t now_ns)
-{
-    if (now_ns > st->now_ns) {
-        int64_t kept_ns =
-            EVICTION_KEPT_NS > 2 * st->window_ns ? EVICTION_KEPT_NS : 2 * st->window_ns;
-        st->now_ns = now_ns;
-        tc__window_expire(&st->runs, now_ns - 3 * st->window_ns - st->window_ns / STEPS);
-        tc__window_expire(&st->evictions, now_ns - kept_ns);
-    }
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
@@ -432,50 +378,30 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     struct tc_slice name = is_news ? news.node : eviction.name;
     if (ev->time_ns < 0 || name.len == 0 || name.len > TC_SCOPE_TEXT_MAX ||
         eviction.uid.len > TC_SCOPE_TEXT_MAX || !tc__scope_fits(&ev->scope)) {
-        st->ignored++;
+        st->base.ignored++;
         return TC_OK;
     }
-    advance(st, ev->time_ns);
     if (!is_news) {
         /* That its window has gone does not undo an eviction: it is told without a cause. */
-        st->late += ev->time_ns < st->now_ns - 2 * st->window_ns;
+        st->base.late += ev->time_ns < st->base.now_ns - 2 * st->window_ns;
         eviction.reach_ns = st->window_ns;
         return on_eviction(st, &eviction, out);
     }
     return news.pressure ? on_pressure(st, &news, out) : on_relief(st, &news, out);
 }
 
-static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
-{
-    (void)out;
-    advance(state, now_ns);
-    return TC_OK;
-}
-
 static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct state *st = state;
-    st->scratch = env->scratch;
-    st->now_ns = INT64_MIN;
+    (void)env;
+    int64_t runs_ns = 3 * st->window_ns + st->window_ns / STEPS;
+    int64_t evictions_ns =
+        EVICTION_KEPT_NS > 2 * st->window_ns ? EVICTION_KEPT_NS : 2 * st->window_ns;
     st->newest_eviction_ns = INT64_MIN;
-    /* Every run names its node, every eviction its pod: none is smaller than this. */
     bool ok =
-        tc__window_init(&st->runs, env->arena, RUN_RING_BYTES,
-                        RUN_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct run), 1), 1, true) &&
-        tc__window_init(&st->evictions, env->arena, EVICTION_RING_BYTES,
-                        EVICTION_RING_BYTES / TC_WINDOW_RECORD_BYTES(sizeof(struct eviction), 1),
-                        TC_WINDOW_POD_NAMES, true);
+        tc__window_open(&st->runs, &st->base, &RUN, RUN_RING_BYTES, runs_ns) &&
+        tc__window_open(&st->evictions, &st->base, &EVICTION, EVICTION_RING_BYTES, evictions_ns);
     return ok ? TC_OK : TC_E_NOMEM;
-}
-
-static void stats(const void *state, struct tc_detector_stats *out)
-{
-    const struct state *st = state;
-    *out = (struct tc_detector_stats){
-        .dropped = st->runs.ring.dropped_count + st->evictions.ring.dropped_count,
-        .late = st->late,
-        .ignored = st->ignored,
-    };
 }
 
 static const struct tc_param PARAMS[] = {
@@ -502,6 +428,4 @@ const struct tc_detector tc_detector_pod_evicted = {
     .param_count = TC_COUNT(PARAMS),
     .init = init,
     .on_event = on_event,
-    .on_tick = on_tick,
-    .stats = stats,
 };

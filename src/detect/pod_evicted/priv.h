@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the pod_evicted detector: detect_pod_evicted.c keeps the windows
- * and joins, pod_evicted_note.c reads what the kubelet wrote, and
- * pod_evicted_report.c says what was found.
+ * The parts of the pod_evicted detector: detector.c keeps the windows and joins, read.c
+ * and note.c read what the kubelet wrote, and report.c says what was found.
  */
 #ifndef TC_DETECT_POD_EVICTED_PRIV_H
 #define TC_DETECT_POD_EVICTED_PRIV_H
