@@ -101,15 +101,7 @@ struct tc_detector {
     tc_status (*on_finish)(void *state, int64_t now_ns, const struct tc_sink *out);
     /* May be NULL: what was dropped beside the records of windows and what the base counts. */
     uint64_t (*dropped)(const void *state);
-    /* Only for a state that does not begin with a struct tc_detector_base. */
-    void (*stats)(const void *state, struct tc_detector_stats *out);
 };
-
-/* The base of a detector's state, NULL when it has none. */
-static inline struct tc_detector_base *tc_detector_base(const struct tc_detector *d, void *state)
-{
-    return d->stats == NULL ? state : NULL;
-}
 
 #define DETECTOR(name) extern const struct tc_detector tc_detector_##name;
 #include "detect/detectors.def"

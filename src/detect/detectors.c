@@ -20,28 +20,23 @@ const struct tc_detector *const *tc_detectors(size_t *out_count)
 tc_status tc_detector_init(const struct tc_detector *d, void *state,
                            const struct tc_detector_env *env)
 {
-    struct tc_detector_base *base = tc_detector_base(d, state);
-    if (base != NULL) {
-        *base = (struct tc_detector_base){.arena = env->arena,
-                                          .scratch = env->scratch,
-                                          .lag_ns = env->lag_ns,
-                                          .now_ns = TC_TIME_NONE};
-    }
+    struct tc_detector_base *base = state;
+    *base = (struct tc_detector_base){.arena = env->arena,
+                                      .scratch = env->scratch,
+                                      .lag_ns = env->lag_ns,
+                                      .now_ns = TC_TIME_NONE};
     return d->init(state, env);
 }
 
 tc_status tc_detector_advance(const struct tc_detector *d, void *state, int64_t now_ns,
                               const struct tc_sink *out)
 {
-    struct tc_detector_base *base = tc_detector_base(d, state);
-    if (base != NULL && now_ns <= base->now_ns) {
+    struct tc_detector_base *base = state;
+    if (now_ns <= base->now_ns) {
         return TC_OK;
     }
     if (d->on_advance != NULL) {
         TC_TRY(d->on_advance(state, now_ns, out));
-    }
-    if (base == NULL) {
-        return TC_OK;
     }
     base->now_ns = now_ns;
     for (struct tc_window *w = base->windows; w != NULL; w = w->next) {
@@ -63,10 +58,6 @@ void tc_detector_stats(const struct tc_detector *d, const void *state,
                        struct tc_detector_stats *out)
 {
     *out = (struct tc_detector_stats){0};
-    if (d->stats != NULL) {
-        d->stats(state, out);
-        return;
-    }
     const struct tc_detector_base *base = state;
     out->dropped = base->dropped + (d->dropped == NULL ? 0 : d->dropped(state));
     out->late = base->late;

@@ -5,25 +5,18 @@
 
 #include <string.h>
 
-/* For tc__draft_begin: half of what is left. */
-#define REST SIZE_MAX
-
-void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
-                     struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
-                     size_t evidence_max)
+void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
+                    struct tc_arena *scratch)
 {
     memset(d, 0, sizeof *d);
-    d->attr_max = attr_max;
-    d->evidence_max = evidence_max;
     d->scratch = scratch;
     d->mark = tc_arena_snapshot(scratch);
     /* All of it is written before it is read. */
-    d->attrs = tc_arena_alloc_raw(scratch, attr_max * sizeof *d->attrs, alignof(struct tc_attr));
-    d->evidence = tc_arena_alloc_raw(scratch, evidence_max * sizeof *d->evidence,
+    d->attrs = tc_arena_alloc_raw(scratch, TC_VERDICT_ATTRS_MAX * sizeof *d->attrs,
+                                  alignof(struct tc_attr));
+    d->evidence = tc_arena_alloc_raw(scratch, TC_VERDICT_EVIDENCE_MAX * sizeof *d->evidence,
                                      alignof(struct tc_evidence));
-    if (text_bytes == REST) {
-        text_bytes = (scratch->size - scratch->used) / 2;
-    }
+    size_t text_bytes = (scratch->size - scratch->used) / 2;
     char *text = tc_arena_alloc_raw(scratch, text_bytes, 1);
     /* Without memory every append overflows, which emit reports. */
     d->text = tc_buf_make(text, text == NULL ? 0 : text_bytes);
@@ -35,15 +28,9 @@ void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
     d->finding.scope.pid = -1;
 }
 
-void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
-                    struct tc_arena *scratch)
-{
-    tc__draft_begin(d, detector, scratch, REST, TC_VERDICT_ATTRS_MAX, TC_VERDICT_EVIDENCE_MAX);
-}
-
 void tc__draft_attr(struct tc_draft *d, struct tc_attr attr)
 {
-    if (d->full || d->finding.attr_count == d->attr_max) {
+    if (d->full || d->finding.attr_count == TC_VERDICT_ATTRS_MAX) {
         d->full = true;
         return;
     }

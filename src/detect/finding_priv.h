@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "detect/detector.h"
 #include "event/finding.h"
@@ -24,8 +25,6 @@ struct tc_draft {
     struct tc_buf text;
     struct tc_attr *attrs;
     struct tc_evidence *evidence;
-    size_t attr_max;
-    size_t evidence_max;
     struct tc_arena *scratch;
     tc_arena_mark mark;
     bool full;
@@ -37,10 +36,6 @@ struct tc_draft {
  */
 void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
                     struct tc_arena *scratch);
-/* For drafts that still count their text and arrays by hand: text_bytes and so many of each. */
-void tc__draft_begin(struct tc_draft *d, const struct tc_detector *detector,
-                     struct tc_arena *scratch, size_t text_bytes, size_t attr_max,
-                     size_t evidence_max);
 /* Appends to the text of the draft, and returns what was appended: see tc_format. */
 #define tc__draft_format(d, ...) tc_format(&(d)->text, __VA_ARGS__)
 /* Keys are literals; borrows strings and arrays until tc__draft_emit returns. */
@@ -61,7 +56,7 @@ void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
 /* One more, to be filled in by the caller in whole; NULL when there is no room. */
 static inline struct tc_evidence *tc__draft_next_evidence(struct tc_draft *d)
 {
-    d->full = d->full || d->finding.evidence_count == d->evidence_max;
+    d->full = d->full || d->finding.evidence_count == TC_VERDICT_EVIDENCE_MAX;
     return d->full ? NULL : &d->evidence[d->finding.evidence_count++];
 }
 /* Puts the evidence in the order of time; what has the same time stays as it was added. */

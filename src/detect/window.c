@@ -5,15 +5,6 @@
 
 #include <string.h>
 
-bool tc__window_init(struct tc_window *w, struct tc_arena *arena, size_t ring_bytes, size_t records,
-                     size_t names, bool chains)
-{
-    *w = (struct tc_window){.lost_ns = INT64_MIN};
-    return tc_ring_init(&w->ring, arena, ring_bytes) &&
-           tc_map_init(&w->index, arena, records * names) &&
-           (!chains || tc_map_init(&w->chains, arena, records));
-}
-
 void tc__window_expire(struct tc_window *w, int64_t before_ns)
 {
     uint64_t pos = TC_RING_NONE;
@@ -81,18 +72,24 @@ static bool same_fields(const void *a, const void *b, const struct tc_field *fie
     return true;
 }
 
-/* `same` compares records of windows without a type, which have no fields. */
-static struct tc_window_place find_newest(const struct tc_window *w, const struct tc_map *map,
-                                          uint64_t hash, tc_window_same_fn same,
-                                          const struct tc_field *fields, const void *key)
+/* Where a record is, or belongs. Good until the next put_record into the same map. */
+struct place {
+    void *record; /* NULL when there is none */
+    struct tc_map_slot *slot;
+    uint64_t hash;
+};
+
+/* The newest record of `map` (w->index or w->chains) with these fields of the key. */
+static struct place find_newest(const struct tc_window *w, const struct tc_map *map,
+                                const struct tc_field *fields, uint64_t seed, const void *key)
 {
-    struct tc_window_place place = {NULL, NULL, hash};
+    uint64_t hash = hash_fields(key, fields, seed);
+    struct place place = {NULL, NULL, hash};
     uint64_t newest = TC_RING_NONE;
     struct tc_map_iter it = tc_map_find(map, hash);
     for (uint64_t pos; (pos = tc_map_next(map, &it)) != 0;) {
         void *record = tc_ring_at(&w->ring, pos);
-        if (record != NULL && pos > newest &&
-            (same != NULL ? same(record, key) : same_fields(record, key, fields))) {
+        if (record != NULL && pos > newest && same_fields(record, key, fields)) {
             newest = pos;
             place.record = record;
             place.slot = it.slot;
@@ -105,16 +102,38 @@ static struct tc_window_place find_newest(const struct tc_window *w, const struc
 }
 
 /* One index holds all keys of a type: the number of the key keeps them apart. */
-static struct tc_window_place find_key(const struct tc_window *w, unsigned which, const void *key)
+static struct place find_key(const struct tc_window *w, unsigned which, const void *key)
 {
-    const struct tc_field *fields = w->type->keys[which];
-    return find_newest(w, &w->index, hash_fields(key, fields, which + 1), NULL, fields, key);
+    return find_newest(w, &w->index, w->type->keys[which], which + 1, key);
 }
 
-static struct tc_window_place find_chain(const struct tc_window *w, const void *key)
+static struct place find_chain(const struct tc_window *w, const void *key)
 {
-    const struct tc_field *fields = w->type->chain;
-    return find_newest(w, &w->chains, hash_fields(key, fields, 0), NULL, fields, key);
+    return find_newest(w, &w->chains, w->type->chain, 0, key);
+}
+
+/* Makes `place` lead to a record that was just pushed. */
+static void put_record(const struct tc_window *w, struct tc_map *map, struct place place,
+                       const void *record)
+{
+    uint64_t pos = ((const struct tc_window_head *)record)->pos;
+    if (place.slot != NULL) {
+        place.slot->value = pos;
+        return;
+    }
+    /* The maps have room for every record of the ring. */
+    bool added = tc_map_add(map, place.hash, pos, w->ring.tail);
+    TC_ASSERT(added);
+}
+
+/* The same for w->chains: the record goes in front of its chain. */
+static void chain_record(struct tc_window *w, struct place place, void *record)
+{
+    if (place.record != NULL) {
+        /* The record may have left during the push; then the name leads nowhere. */
+        ((struct tc_window_head *)record)->older = place.slot->value;
+    }
+    put_record(w, &w->chains, place, record);
 }
 
 void *tc__window_get(const struct tc_window *w, const void *key)
@@ -134,7 +153,7 @@ void *tc__window_newest(const struct tc_window *w, const void *key)
 
 void tc__window_index(struct tc_window *w, unsigned which, const void *record)
 {
-    tc__window_put(w, &w->index, find_key(w, which, record), record);
+    put_record(w, &w->index, find_key(w, which, record), record);
 }
 
 /* A list of offsets ends at 0. */
@@ -147,54 +166,13 @@ static size_t text_count(const struct tc_record_type *type)
     return count;
 }
 
-static size_t text_bytes(const void *record, const size_t *offsets, size_t count)
+static size_t text_bytes(const void *record, const struct tc_record_type *type)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += text_at(record, offsets[i]).len;
+    for (size_t i = 0; type->texts[i] != 0; i++) {
+        bytes += text_at(record, type->texts[i]).len;
     }
     return bytes;
-}
-
-bool tc__window_fits(const struct tc_window *w, const void *record)
-{
-    size_t text = text_bytes(record, w->type->texts, text_count(w->type));
-    return w->ring.head + TC_WINDOW_RECORD_BYTES(w->type->size, text) <= w->ring.limit;
-}
-
-void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns)
-{
-    const struct tc_record_type *type = w->type;
-    void *kept =
-        tc__window_push(w, w->scratch, record, type->size, type->texts, text_count(type), seen_ns);
-    if (kept == NULL) {
-        return NULL;
-    }
-    if (type->keys[0][0].size > 0) {
-        tc__window_index(w, 0, kept);
-    }
-    if (type->chain[0].size > 0 && field_of(kept, &type->chain[0]).len > 0) {
-        tc__window_chain(w, find_chain(w, kept), kept);
-    }
-    return kept;
-}
-
-void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns)
-{
-    void *known = tc__window_get(w, record);
-    return known != NULL ? known : tc__window_add(w, record, seen_ns);
-}
-
-bool tc__window_update(const struct tc_window *w, void *old, void *record, int64_t seen_ns)
-{
-    return tc__window_rewrite(old, record, w->type->size, w->type->texts, text_count(w->type),
-                              seen_ns);
-}
-
-struct tc_window_place tc__window_find(const struct tc_window *w, const struct tc_map *map,
-                                       uint64_t hash, tc_window_same_fn same, const void *key)
-{
-    return find_newest(w, map, hash, same, NULL, key);
 }
 
 static struct tc_slice *slice_at(void *record, size_t offset)
@@ -202,11 +180,18 @@ static struct tc_slice *slice_at(void *record, size_t offset)
     return (struct tc_slice *)(void *)((char *)record + offset);
 }
 
-void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void *record,
-                      size_t size, const size_t *offsets, size_t offset_count, int64_t seen_ns)
+/*
+ * A copy of record with its strings, which may lie in the same window: they pass through scratch.
+ * NULL when that is full. The newest record of the ring; not yet found or walked.
+ */
+static void *push_record(struct tc_window *w, const void *record, int64_t seen_ns)
 {
+    struct tc_arena *scratch = w->scratch;
+    size_t size = w->type->size;
+    const size_t *offsets = w->type->texts;
+    size_t offset_count = text_count(w->type);
     tc_arena_mark mark = tc_arena_snapshot(scratch);
-    size_t text = text_bytes(record, offsets, offset_count);
+    size_t text = text_bytes(record, w->type);
     char *copy = tc_arena_alloc_raw(scratch, size + text, _Alignof(max_align_t));
     if (copy == NULL) {
         return NULL;
@@ -242,9 +227,38 @@ void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void 
     return kept;
 }
 
-bool tc__window_rewrite(void *old, void *record, size_t size, const size_t *offsets,
-                        size_t offset_count, int64_t seen_ns)
+bool tc__window_fits(const struct tc_window *w, const void *record)
 {
+    size_t text = text_bytes(record, w->type);
+    return w->ring.head + TC_WINDOW_RECORD_BYTES(w->type->size, text) <= w->ring.limit;
+}
+
+void *tc__window_add(struct tc_window *w, const void *record, int64_t seen_ns)
+{
+    const struct tc_record_type *type = w->type;
+    void *kept = push_record(w, record, seen_ns);
+    if (kept == NULL) {
+        return NULL;
+    }
+    if (type->keys[0][0].size > 0) {
+        tc__window_index(w, 0, kept);
+    }
+    if (type->chain[0].size > 0 && field_of(kept, &type->chain[0]).len > 0) {
+        chain_record(w, find_chain(w, kept), kept);
+    }
+    return kept;
+}
+
+void *tc__window_get_or_add(struct tc_window *w, const void *record, int64_t seen_ns)
+{
+    void *known = tc__window_get(w, record);
+    return known != NULL ? known : tc__window_add(w, record, seen_ns);
+}
+
+bool tc__window_update(const struct tc_window *w, void *old, void *record, int64_t seen_ns)
+{
+    const size_t *offsets = w->type->texts;
+    size_t offset_count = text_count(w->type);
     for (size_t i = 0; i < offset_count; i++) {
         if (!tc_slice_eq(*slice_at(old, offsets[i]), *slice_at(record, offsets[i]))) {
             return false;
@@ -255,31 +269,9 @@ bool tc__window_rewrite(void *old, void *record, size_t size, const size_t *offs
     }
     struct tc_window_head head = *(struct tc_window_head *)old;
     head.seen_ns = seen_ns;
-    memcpy(old, record, size);
+    memcpy(old, record, w->type->size);
     *(struct tc_window_head *)old = head;
     return true;
-}
-
-void tc__window_put(struct tc_window *w, struct tc_map *map, struct tc_window_place place,
-                    const void *record)
-{
-    uint64_t pos = ((const struct tc_window_head *)record)->pos;
-    if (place.slot != NULL) {
-        place.slot->value = pos;
-        return;
-    }
-    /* The maps have room for every record of the ring. */
-    bool added = tc_map_add(map, place.hash, pos, w->ring.tail);
-    TC_ASSERT(added);
-}
-
-void tc__window_chain(struct tc_window *w, struct tc_window_place place, void *record)
-{
-    if (place.record != NULL) {
-        /* The record may have left during the push; then the name leads nowhere. */
-        ((struct tc_window_head *)record)->older = place.slot->value;
-    }
-    tc__window_put(w, &w->chains, place, record);
 }
 
 struct tc_span tc__span_make(int64_t time_ns, struct tc_raw raw)

@@ -33,23 +33,14 @@ struct tc_window_pod {
             {TC_FIELD(type, ns), TC_FIELD(type, name)},                                          \
     }
 
-/* A record is in the index under so many names at most. */
-#define TC_WINDOW_POD_NAMES 3
-
 /*
  * The newest record that is about the same pod: what is not known is no
  * difference, but a name must be known, or the uid. NULL when there is none.
  */
 void *tc__window_pod_find(const struct tc_window *w, const void *pod);
-/* Makes everything that names the pod lead to a record that was just pushed, or added. */
+/* Makes its names lead to a pod that was just added by tc__window_add. */
 void tc__window_pod_put(struct tc_window *w, const void *pod);
 
-/*
- * Pushes a pod (see tc__window_push), makes its names lead to it, and puts it in front of
- * the pods of its node, if that is known. NULL when scratch is full.
- */
-void *tc__window_pod_push(struct tc_window *w, struct tc_arena *scratch, const void *pod,
-                          size_t size, const size_t *offsets, size_t offset_count, int64_t now_ns);
 /* The newest pod of a node, from which w->chains leads to the others; NULL when there is none. */
 void *tc__window_pod_of_node(const struct tc_window *w, struct tc_slice node);
 

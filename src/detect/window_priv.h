@@ -70,7 +70,7 @@ struct tc_window {
     struct tc_ring ring;
     struct tc_map index;
     struct tc_map chains;
-    const struct tc_record_type *type; /* NULL: the window was made by tc__window_init */
+    const struct tc_record_type *type;
     struct tc_arena *scratch;
     int64_t kept_ns;        /* how long a record is kept after it was last seen */
     struct tc_window *next; /* of the same detector */
@@ -113,51 +113,8 @@ static inline void *tc__window_older(const struct tc_window *w, const void *reco
 /* The bytes a record of `size` and at least `text` bytes of strings takes in the ring. */
 #define TC_WINDOW_RECORD_BYTES(size, text) ((8 + (size) + (text) + 7) / 8 * 8)
 
-/*
- * `records` is the most that fit into ring_bytes and `names` what each may be
- * indexed by, so that the maps are never full. A window that is not walked needs
- * no chains. False when the arena is full.
- */
-bool tc__window_init(struct tc_window *w, struct tc_arena *arena, size_t ring_bytes, size_t records,
-                     size_t names, bool chains);
-
 /* Lets go of the oldest records that were last seen before a time. */
 void tc__window_expire(struct tc_window *w, int64_t before_ns);
-
-/* Where a record is, or belongs. Good until the next tc__window_put into the same map. */
-struct tc_window_place {
-    void *record; /* NULL when there is none */
-    struct tc_map_slot *slot;
-    uint64_t hash;
-};
-
-/* Compares two records, of which one may live outside the ring. */
-typedef bool (*tc_window_same_fn)(const void *record, const void *key);
-
-/* The newest record under hash in `map` (w->index or w->chains) that is the same as key. */
-struct tc_window_place tc__window_find(const struct tc_window *w, const struct tc_map *map,
-                                       uint64_t hash, tc_window_same_fn same, const void *key);
-
-/*
- * A copy of record (size bytes) with its strings, the slices at `offsets`, which
- * may point into records of the same window: they pass through scratch. NULL
- * when scratch is full. The newest record of the ring; not yet found or walked.
- */
-void *tc__window_push(struct tc_window *w, struct tc_arena *scratch, const void *record,
-                      size_t size, const size_t *offsets, size_t offset_count, int64_t seen_ns);
-
-/*
- * Writes record in the place of `old`, the same one in the window, when no string of it has
- * changed; its slices are the window's then. False when it has to be pushed anew.
- */
-bool tc__window_rewrite(void *old, void *record, size_t size, const size_t *offsets,
-                        size_t offset_count, int64_t seen_ns);
-
-/* Makes `place` lead to a record that was just pushed. */
-void tc__window_put(struct tc_window *w, struct tc_map *map, struct tc_window_place place,
-                    const void *record);
-/* The same for w->chains: the record goes in front of its chain. */
-void tc__window_chain(struct tc_window *w, struct tc_window_place place, void *record);
 
 /*
  * Many occurrences of one thing as one: a span is kept no longer than a step, so

@@ -96,7 +96,7 @@ static void index_kinds(struct tc_engine *e)
                                             .on_event = only->detector->on_event,
                                             .state = only->state,
                                             .sink = &only->sink,
-                                            .base = tc_detector_base(only->detector, only->state),
+                                            .base = only->state,
                                             .slot = only,
                                         };
     }
@@ -369,7 +369,7 @@ static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
         return dispatch_all(e, ev);
     }
     e->counts.wanted++;
-    if (lane->base != NULL && ev->time_ns > lane->base->now_ns) {
+    if (ev->time_ns > lane->base->now_ns) {
         TC_TRY(advance_slot(e, lane->slot, ev->time_ns));
     }
     tc_arena_reset(&e->scratch);
