@@ -2,6 +2,7 @@
 #include "support/detect_harness.h"
 
 #include "base/arena.h"
+#include "base/block.h"
 #include "base/json.h"
 
 #include <setjmp.h>
@@ -27,8 +28,8 @@ struct tc_harness {
     const struct tc_detector *detector;
     struct tc_harness_options options;
     void *state;
-    void *window_block;
-    void *scratch_block;
+    struct tc_block *window_block;
+    struct tc_block *scratch_block;
     struct tc_arena window;
     struct tc_arena scratch;
     struct tc_sink sink;
@@ -175,10 +176,10 @@ struct tc_harness *tc_harness_create(const struct tc_detector *d,
     size_t window = h->options.arena_bytes == 0 ? d->arena_bytes : h->options.arena_bytes;
     size_t scratch = h->options.scratch_bytes == 0 ? SCRATCH_BYTES : h->options.scratch_bytes;
     h->state = must(calloc(1, d->state_bytes));
-    h->window_block = must(malloc(window));
-    h->scratch_block = must(malloc(scratch));
-    tc_arena_init(&h->window, d->name, h->window_block, window);
-    tc_arena_init(&h->scratch, "scratch", h->scratch_block, scratch);
+    h->window_block = must(tc_block_new(window));
+    h->scratch_block = must(tc_block_new(scratch));
+    tc_arena_init_zeroed(&h->window, d->name, h->window_block->bytes, window);
+    tc_arena_init_zeroed(&h->scratch, "scratch", h->scratch_block->bytes, scratch);
     bool found = h->options.param == NULL;
     for (size_t i = 0; i < d->param_count; i++) {
         bool chosen = !found && strcmp(d->params[i].name, h->options.param) == 0;
@@ -216,8 +217,8 @@ void tc_harness_destroy(struct tc_harness *h)
     tc_directory_destroy(h->directory);
     tc_arena_fini(&h->window);
     tc_arena_fini(&h->scratch);
-    free(h->window_block);
-    free(h->scratch_block);
+    tc_block_free(h->window_block);
+    tc_block_free(h->scratch_block);
     free(h->state);
     free(h->dump);
     free(h);
