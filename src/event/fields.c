@@ -144,7 +144,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("nccl.comm_rank", BIT(NCCL_RAS), I64, ras.comm_rank, -1, "rank in the communicator"),
     FIELD("nccl.comm_size", BIT(NCCL_RAS), I64, ras.comm_size, -1, "ranks of the communicator"),
     FIELD("nccl.ops", BIT(NCCL_RAS), I64, ras.ops, -1, "collectives issued so far"),
-    FIELD("status", BIT(NCCL_RAS), STRING, ras.status, 0, "what NCCL says of the rank"),
+    FIELD("status", BIT(NCCL_RAS), STRING, ras.status, 0, "what NCCL says about the rank"),
 
     FIELD("step", TRAIN, I64, train.step, -1, "training step"),
     FIELD("phase", TRAIN, STRING, train.phase, 0, "train, eval, warmup, ..."),
