@@ -60,7 +60,7 @@ void tc__check_quote(struct tc_buf *b, struct tc_slice s)
     tc_buf_str(b, s.len > TC__QUOTED_MAX ? S("...\"") : S("\""));
 }
 
-const char *tc__check_nearest(struct tc_slice s, const char *const *words)
+static const char *check_nearest(struct tc_slice s, const char *const *words)
 {
     size_t nearest = s.len / 3 + 1;
     const char *found = NULL;
@@ -203,7 +203,7 @@ static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct t
     tc__check_words(b, r->words, ", ");
     tc__check_found(k, v);
     const char *nearest =
-        is_kind(v, TC_YAML_STRING) ? tc__check_nearest(tc_yaml_text(v.node), r->words) : NULL;
+        is_kind(v, TC_YAML_STRING) ? check_nearest(tc_yaml_text(v.node), r->words) : NULL;
     if (nearest != NULL && r->words[1] != NULL) {
         tc_buf_lit(b, "; did you mean ");
         tc_buf_str(b, tc_slice_cstr(nearest));

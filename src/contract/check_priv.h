@@ -34,8 +34,6 @@ void tc__check_words(struct tc_buf *b, const char *const *words, const char *bef
 void tc__check_quote(struct tc_buf *b, struct tc_slice s);
 /* "spec.layers[2].name" into text. */
 const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member);
-/* The word most like a string that is none of them, or NULL. */
-const char *tc__check_nearest(struct tc_slice s, const char *const *words);
 
 /* contract_strict.c: a row that only strict has, and keys that nobody knows. */
 void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v);

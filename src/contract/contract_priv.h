@@ -51,10 +51,6 @@ struct tc__value tc__contract_root(const struct tc_contract *c);
 /* The string at a path from the root; empty when it is none. */
 struct tc_slice tc__contract_string(const struct tc_contract *c, const char *path);
 
-/* json.c: canonical JSON of a value, in memory that lives as long as c. */
-tc_status tc__contract_canonical(const struct tc_contract *c, const struct tc_yaml_node *n,
-                                 struct tc_slice *out, struct tc_error *err);
-
 /*
  * template.c: lines up to a NULL. The first character says when one is written: ' '
  * always; k, s when the scheduler path names kueue or slinky; i, t, m for inference, training or

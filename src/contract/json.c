@@ -24,8 +24,8 @@ static tc_status keep_text(const struct tc_contract *c, char *bytes, struct tc_e
     return TC_OK;
 }
 
-tc_status tc__contract_canonical(const struct tc_contract *c, const struct tc_yaml_node *n,
-                                 struct tc_slice *out, struct tc_error *err)
+static tc_status contract_canonical(const struct tc_contract *c, const struct tc_yaml_node *n,
+                                    struct tc_slice *out, struct tc_error *err)
 {
     char *json = NULL;
     char *text = NULL;
@@ -58,7 +58,7 @@ tc_status tc_contract_canonical(const struct tc_contract *c, bool workload_only,
     if (v.node == NULL) {
         return tc_fail(err, TC_E_NOTFOUND, 0, "the contract has no spec.workload");
     }
-    return tc__contract_canonical(c, v.node, out, err);
+    return contract_canonical(c, v.node, out, err);
 }
 
 struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const char *member)
@@ -68,8 +68,7 @@ struct tc_slice tc_contract_workload_json(const struct tc_contract *c, const cha
     if (v.node != NULL) {
         v = tc__contract_find(v, tc_slice_cstr(member));
     }
-    return v.node != NULL && tc__contract_canonical(c, v.node, &out, NULL) == TC_OK ? out
-                                                                                    : TC_EMPTY;
+    return v.node != NULL && contract_canonical(c, v.node, &out, NULL) == TC_OK ? out : TC_EMPTY;
 }
 
 static bool ci_runs(const struct tc_contract *c, struct tc_slice name)

@@ -169,7 +169,7 @@ static struct tc_result_row *new_row(struct tc_result *r, enum tc_table table)
     return row;
 }
 
-size_t tc__result_tool_column(enum tc_table table)
+static size_t result_tool_column(enum tc_table table)
 {
     switch (table) {
     case TC_TABLE_SERVING:
@@ -267,7 +267,7 @@ struct tc_result_row *tc_result_add(struct tc_result *r, enum tc_table table, co
     va_start(args, where);
     row->where = keepf(r, where, args);
     va_end(args);
-    size_t tool = tc__result_tool_column(table);
+    size_t tool = result_tool_column(table);
     if (tool < TC_TABLE_COLUMNS_MAX) {
         tc_result_text(row, tool, tc_slice_cstr(r->reader->name));
     }

@@ -37,8 +37,6 @@ struct tc_result {
 
 /* NULL without memory. */
 struct tc_result *tc__result_create(const struct tc_reader *reader);
-/* The pointer column of a table, or TC_TABLE_COLUMNS_MAX. */
-size_t tc__result_tool_column(enum tc_table table);
 size_t tc__result_version_column(enum tc_table table);
 
 /* What result_form.c makes of a file's bytes. */

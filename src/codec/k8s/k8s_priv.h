@@ -63,8 +63,6 @@ TC_CHECKED tc_status tc__k8s_resource(struct tc__decode *d, struct tc__value res
  */
 TC_CHECKED tc_status tc__k8s_record(struct tc__decode *d, const struct tc_k8s_resource *resource,
                                     struct tc__value record);
-/* When a log record was made, else when it was seen; TC_TIME_NONE. */
-int64_t tc__k8s_record_time(struct tc__value record);
 /* All documents of a YAML text. */
 TC_CHECKED tc_status tc__k8s_yaml(struct tc__decode *d);
 

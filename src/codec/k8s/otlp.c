@@ -85,7 +85,7 @@ static struct flat_event flat_event_read(struct tc__value record)
     return e;
 }
 
-int64_t tc__k8s_record_time(struct tc__value record)
+static int64_t k8s_record_time(struct tc__value record)
 {
     int64_t ns = tc__value_unix_nano(record, S("timeUnixNano"));
     return ns != TC_TIME_NONE ? ns : tc__value_unix_nano(record, S("observedTimeUnixNano"));
@@ -181,7 +181,7 @@ static tc_status read_record(struct tc__decode *d, const struct tc_k8s_resource 
 tc_status tc__k8s_record(struct tc__decode *d, const struct tc_k8s_resource *resource,
                          struct tc__value record)
 {
-    d->seen_ns = tc__k8s_record_time(record);
+    d->seen_ns = k8s_record_time(record);
     tc_arena_mark mark = tc_arena_snapshot(d->out->scratch);
     tc_status status = read_record(d, resource, record);
     tc_arena_rewind(d->out->scratch, mark);

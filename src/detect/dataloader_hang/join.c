@@ -10,7 +10,7 @@
 /* A watched pod is looked at so often while the threshold passes, without any event of its own. */
 #define LOOKS 8
 
-int64_t tc__dl_patience(const struct dl_pod *pod, const struct dl_limits *limits)
+static int64_t dl_patience(const struct dl_pod *pod, const struct dl_limits *limits)
 {
     int64_t usual_ns = PACE_FACTOR * pod->pace_ns;
     return usual_ns > limits->threshold_ns ? usual_ns : limits->threshold_ns;
@@ -22,7 +22,7 @@ static int64_t checkpoint_end(const struct dl_pod *pod, const struct dl_job *job
     return job == NULL ? end_ns : tc__dl_max(end_ns, job->checkpoint.end_ns);
 }
 
-int64_t tc__dl_silent_since(const struct dl_pod *pod, const struct dl_job *job)
+static int64_t dl_silent_since(const struct dl_pod *pod, const struct dl_job *job)
 {
     return pod->progress.known ? tc__dl_max(pod->progress.time_ns, checkpoint_end(pod, job))
                                : TC_TIME_NONE;
@@ -79,10 +79,10 @@ static bool reported_stall(const struct dl_pod *pod, const struct dl_job *job,
 static bool tracked_stall(const struct dl_pod *pod, const struct dl_job *job,
                           const struct dl_limits *limits, int64_t now_ns, struct dl_stall *out)
 {
-    int64_t since_ns = tc__dl_silent_since(pod, job);
+    int64_t since_ns = dl_silent_since(pod, job);
     const struct dl_step *last = &pod->progress;
     bool warm_up = last->step >= 0 && last->step <= WARM_UP_STEP;
-    int64_t patience_ns = tc__dl_patience(pod, limits);
+    int64_t patience_ns = dl_patience(pod, limits);
     if (since_ns == TC_TIME_NONE || warm_up || pod->paused || now_ns - since_ns < patience_ns) {
         return false;
     }
@@ -193,9 +193,9 @@ int64_t tc__dl_next_look(const struct dl_pod *pod, const struct dl_job *job,
         int64_t doubled_ns = in->stall.start_ns + (twice_s < left_s ? twice_s : left_s) * TC_SECOND;
         return in->stall.tracked ? tc__dl_max(doubled_ns, soon_ns) : INT64_MAX;
     }
-    int64_t since_ns = tc__dl_silent_since(pod, job);
+    int64_t since_ns = dl_silent_since(pod, job);
     if (since_ns != TC_TIME_NONE) {
-        int64_t due_ns = since_ns + tc__dl_patience(pod, limits);
+        int64_t due_ns = since_ns + dl_patience(pod, limits);
         /* Past due it waits a while for a sign of life. */
         if (newest_evidence(pod, node) >= since_ns + limits->threshold_ns - limits->window_ns &&
             now_ns <= due_ns + limits->window_ns) {

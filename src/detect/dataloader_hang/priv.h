@@ -224,10 +224,6 @@ bool tc__dl_on_checkpoint(struct dl_checkpoint *checkpoint, const struct tc_even
 /* The state of the pod, or a Kubernetes event about it. False when it says nothing of its end. */
 bool tc__dl_on_end(struct dl_pod *pod, const struct tc_event *ev);
 
-/* How long the pod may go without a step before we count it as stalled ourselves. */
-int64_t tc__dl_patience(const struct dl_pod *pod, const struct dl_limits *limits);
-/* From when its present silence counts. TC_TIME_NONE when no step was ever seen. */
-int64_t tc__dl_silent_since(const struct dl_pod *pod, const struct dl_job *job);
 /* Finds the stall that lasts at now_ns. job and node may be NULL. */
 bool tc__dl_find_stall(const struct dl_pod *pod, const struct dl_job *job,
                        const struct dl_limits *limits, int64_t now_ns, struct dl_stall *out);

@@ -17,7 +17,7 @@
 #define ARRIVALS_MAX 128
 #define MS (TC_SECOND / 1000)
 
-int64_t tc__strag_period(const struct strag_lane *lane)
+static int64_t strag_period(const struct strag_lane *lane)
 {
     int64_t sorted[STRAG_INTERVALS];
     uint32_t n = lane->interval_count;
@@ -33,7 +33,7 @@ int64_t tc__strag_period(const struct strag_lane *lane)
 
 static void push_interval(struct strag_lane *lane, int64_t interval_ns)
 {
-    int64_t longest_ns = tc__strag_period(lane) * PAUSE_PERIODS;
+    int64_t longest_ns = strag_period(lane) * PAUSE_PERIODS;
     interval_ns += lane->extra_ns;
     lane->extra_ns = 0;
     if (lane->interval_count >= INTERVALS_MIN && interval_ns > longest_ns) {
@@ -367,7 +367,7 @@ static void weigh(struct straggler *st, struct strag_lane *lane, struct strag_co
     if (has_interval) {
         push_interval(lane, interval_ns);
     }
-    int64_t period_ns = tc__strag_period(lane);
+    int64_t period_ns = strag_period(lane);
     bool first = waits && lane->interval_count == 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct strag_slot *slot = &c->slots[pairs[i].value];

@@ -270,8 +270,6 @@ void tc__strag_expire(struct straggler *st, int64_t now_ns);
 
 /* Closes the cohort: who was late in it, and who is often. */
 void tc__strag_judge(struct straggler *st, struct strag_cohort *c);
-/* The median of the lane's intervals, 0 when it has none. */
-int64_t tc__strag_period(const struct strag_lane *lane);
 
 /* ---- culprit.c --------------------------------------------------------------------- */
 
