@@ -17,8 +17,8 @@ endfunction()
 function(tc_room room)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*.c")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${room}/*.h")
-  if(room STREQUAL "base" AND EXISTS "${CMAKE_SOURCE_DIR}/src/base/json.cpp")
-    list(APPEND sources "${CMAKE_SOURCE_DIR}/src/base/json.cpp")
+  if(room STREQUAL "base" AND EXISTS "${CMAKE_SOURCE_DIR}/src/base/json/json.cpp")
+    list(APPEND sources "${CMAKE_SOURCE_DIR}/src/base/json/json.cpp")
   endif()
   list(REMOVE_ITEM sources "${CMAKE_SOURCE_DIR}/src/${room}/main.c")
   if(NOT sources AND NOT headers)
@@ -103,7 +103,7 @@ target_link_libraries(tc_warehouse PUBLIC tc_duckdb)
 target_include_directories(tc_http_client SYSTEM PUBLIC ${curl_INCLUDE_DIRS})
 
 # The only C++ file. simdjson reports by error code when it is told there are no exceptions.
-set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json.cpp" PROPERTIES
+set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json/json.cpp" PROPERTIES
   COMPILE_DEFINITIONS SIMDJSON_EXCEPTIONS=0 COMPILE_OPTIONS -fno-exceptions)
 
 # With a static simdjson the C++ runtime goes static too, and the program starts without loading

@@ -4,7 +4,7 @@
  * form, has no blank outside strings, and is not much longer than the text.
  */
 #include "base/assert.h"
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
 #include <stddef.h>
 #include <stdint.h>

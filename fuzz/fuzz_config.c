@@ -4,7 +4,7 @@
  * variable. What is right must print as JSON; what is wrong must say so in lines that are lines.
  */
 #include "base/assert.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "config/config.h"
 
 #include <stdint.h>

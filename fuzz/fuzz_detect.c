@@ -4,7 +4,7 @@
  * verdict is JSON in UTF-8, and nothing in the text moves a terminal's cursor.
  */
 #include "base/assert.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "engine/engine.h"
 #include "event_gen.h"

@@ -4,8 +4,8 @@
  * finds a document, both see the same members and elements.
  */
 #include "base/assert.h"
-#include "base/json.h"
-#include "base/json_raw.h"
+#include "base/json/json.h"
+#include "base/json/raw.h"
 
 #include <stddef.h>
 #include <stdint.h>

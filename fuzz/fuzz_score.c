@@ -4,7 +4,7 @@
  * counts add up, and the JSON is JSON.
  */
 #include "base/assert.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "score/score.h"
 

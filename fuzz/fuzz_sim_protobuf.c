@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as an element of OTLP's JSON: refused, or lengths that add up. */
 #include "base/assert.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim/sim.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
  * once, what is refused must say where.
  */
 #include "base/assert.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "base/yaml/json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/say.h"

@@ -8,7 +8,7 @@
 #define TC_CLI_OUTPUT_H
 
 #include "base/buf.h"
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/slice.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/snapshot.h"
 
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/time.h"
 #include "cli/data.h"
 #include "evidence/dirs.h"

@@ -6,7 +6,7 @@
 #ifndef TC_CODEC_DECODE_PRIV_H
 #define TC_CODEC_DECODE_PRIV_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "codec/codec.h"

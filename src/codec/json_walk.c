@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/json_walk_priv.h"
 
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 
 size_t tc__json_skip_space(struct tc_slice s, size_t at)
 {

@@ -9,8 +9,8 @@
  * and one is enough to refuse the map. The events have no time: a map holds for the
  * whole run.
  */
-#include "base/json.h"
-#include "base/json_raw.h"
+#include "base/json/json.h"
+#include "base/json/raw.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "codec/codec.h"

@@ -3,7 +3,7 @@
  * The truth of a simulated run lies beside its telemetry. It is for `tracecore score`:
  * a detector that read it would cheat, so it is recognised and no event comes of it.
  */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "codec/codec.h"
 
 /* The first member of the first line is "truth". */

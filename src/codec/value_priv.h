@@ -7,7 +7,7 @@
 #ifndef TC_CODEC_VALUE_PRIV_H
 #define TC_CODEC_VALUE_PRIV_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * is an error, and so is one that contains itself.
  */
 #include "base/yaml/json.h"
-#include "base/canonical.h"
-#include "base/json_out.h"
+#include "base/json/canonical.h"
+#include "base/json/out.h"
 #include "contract/contract_priv.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "verdict/export.h"
 #include "base/clock.h"
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "http_client/http_client.h"
 #include "observe/log.h"

@@ -3,7 +3,7 @@
  * Files of the system, and the texts that `tracecore probe` makes of /sys and of directories: a
  * head that names the kind, then one line per thing, a name and tab-separated key=value behind it.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "probe/probe_priv.h"
 
 #include <stdlib.h>

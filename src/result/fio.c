@@ -6,7 +6,7 @@
  * named "99.000000". All becomes slices: us, bytes/s, IO/s.
  */
 #include "base/buf.h"
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "result/map.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "base/limits.h"
 #include "base/yaml/json.h"
 #include "result/map.h"

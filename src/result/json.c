@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/json.h"
 
-#include "base/json_out.h"
+#include "base/json/out.h"
 
 static void add_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t column, size_t row)
 {

@@ -2,7 +2,7 @@
 /*
  * What a JSON parser does not tell: keys that stand twice in an object, and where NaN stood.
  */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "result/result_priv.h"
 
 #include <stdio.h>

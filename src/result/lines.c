@@ -2,7 +2,7 @@
 #include "result/lines_priv.h"
 
 #include "base/buf.h"
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef TC_RESULT_PATH_PRIV_H
 #define TC_RESULT_PATH_PRIV_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #define TC_RESULT_RESULT_H
 
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "warehouse/rows.h"

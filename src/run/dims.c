@@ -3,7 +3,7 @@
 #include "run/import_priv.h"
 
 #include "base/assert.h"
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
 /* What the files say about the run as a whole: one answer from many, the contract's first. */
 #include "run/import_priv.h"
 
-#include "base/canonical.h"
-#include "base/json.h"
+#include "base/json/canonical.h"
+#include "base/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* What names a run: the digest of its workload, its case, its manifest, its id. */
 #include "run/import_priv.h"
 
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define TC_RUN_IMPORT_PRIV_H
 
 #include "base/grow.h"
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "contract/contract.h"
 #include "run/import.h"
 #include "warehouse/rows.h"

@@ -2,7 +2,7 @@
 /* What the warehouse has already: the same run, the same files in another one. */
 #include "run/import_priv.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 #include "run/manifest.h"
 
 #include "base/assert.h"
-#include "base/canonical.h"
 #include "base/grow.h"
-#include "base/json.h"
-#include "base/json_out.h"
+#include "base/json/canonical.h"
+#include "base/json/json.h"
+#include "base/json/out.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define TC_SCORE_SCORE_PRIV_H
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "event/event.h"
 #include "score/score.h"
 

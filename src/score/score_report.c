@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The score as a table for people and as JSON for programs. */
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/time.h"
 #include "score/score_priv.h"
 

@@ -7,7 +7,7 @@
 #define TC_SERVER_API_H
 
 #include "base/buf.h"
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "config/config.h"
 #include "net/request.h"
 #include "server/detection.h"

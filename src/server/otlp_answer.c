@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/otlp_answer.h"
 
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/pb.h"
 
 /* Of a partial success: a count and a message, which tc_otlp_answer_ok's callers keep short. */

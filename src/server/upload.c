@@ -2,7 +2,7 @@
 #include "server/upload.h"
 
 #include "base/digest.h"
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/time.h"
 #include "net/query.h"
 #include "net/spool.h"

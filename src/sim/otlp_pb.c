@@ -4,7 +4,7 @@
  * Messages are written inside of each other; the length of one is put in front of it when it ends.
  * The depth is bounded and kept on a stack of its own.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 #include "base/pb.h"
 #include "sim/sim.h"

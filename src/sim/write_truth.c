@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* truth.ndjson: what was injected, and what only looks like it. docs/score.md has the form. */
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "sim/file_priv.h"
 #include "sim/k8s_priv.h"
 

@@ -7,8 +7,8 @@
 #ifndef TC_VERDICT_EXPORT_H
 #define TC_VERDICT_EXPORT_H
 
-#include "base/json.h"
-#include "base/json_out.h"
+#include "base/json/json.h"
+#include "base/json/out.h"
 #include "base/slice.h"
 #include "base/status.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/time.h"
 #include "verdict/render.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For the oracle: each line of standard input, a JSON document, in canonical form; a line that is
  * refused gives "! " and why. */
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
 #include <stdio.h>
 #include <stdlib.h>

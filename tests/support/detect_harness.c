@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/block.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

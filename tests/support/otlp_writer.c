@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/otlp_writer.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore contract init` and `explain`: text from the rules and the template. */
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/contract/contract.h"
 #include "cli/output.h"

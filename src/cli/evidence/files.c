@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify`: the files of runs, every byte of them, and what refers to them. */
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"

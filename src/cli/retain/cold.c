@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cold tier: which snapshots, lineages and files are too old. */
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/evidence/evidence.h"
 #include "cli/retain/retain.h"
 #include "cli/say.h"

@@ -3,7 +3,7 @@
  * `tracecore run diff`: what differs between two runs. Values are set beside each other only where
  * both have the same definition. It says nothing of chance: that is another command's work.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
 #include "cli/terminal.h"

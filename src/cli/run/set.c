@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries of `tracecore run` in memory, and values for people and for scripts. */
 #include "base/assert.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/data.h"
 #include "cli/run/run.h"

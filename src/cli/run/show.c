@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run show`: all about one run. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/run/run.h"
 #include "cli/say.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "cli/output.h"
 #include "cli/say.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a receiver says about the records that it did not take, in either encoding. */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/pb.h"
 #include "cli/simulate/otlp.h"
 

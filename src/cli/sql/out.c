@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers as CSV (RFC 4180) and JSON; tables are in sql_table.c. */
-#include "base/canonical.h"
 #include "base/grow.h"
+#include "base/json/canonical.h"
 #include "base/time.h"
 #include "cli/sql/sql.h"
 

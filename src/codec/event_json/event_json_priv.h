@@ -3,7 +3,7 @@
 #ifndef TC_CODEC_EVENT_JSON_EVENT_JSON_PRIV_H
 #define TC_CODEC_EVENT_JSON_EVENT_JSON_PRIV_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 #include "codec/codec.h"
 #include "event/event.h"

@@ -2,8 +2,8 @@
 #include "codec/event_json/event_json_priv.h"
 
 #include "base/assert.h"
-#include "base/json.h"
-#include "base/json_raw.h"
+#include "base/json/json.h"
+#include "base/json/raw.h"
 #include "base/limits.h"
 #include "codec/codec.h"
 #include "codec/decode_priv.h"

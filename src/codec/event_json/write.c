@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writing half of our own event format. */
 #include "base/assert.h"
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "codec/event_json/event_json.h"
 #include "codec/event_json/event_json_priv.h"
 #include "event/fields.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The JSON variant of a dump. The parser checks the whole text once; after that
- * base/json_raw.h cuts it, because records need their place in the bytes and
+ * base/json/raw.h cuts it, because records need their place in the bytes and
  * strings without escapes can stay there.
  */
 #include "codec/flight_recorder/priv.h"
 
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 
 /* The value whose text was cut out of the document. */
 static struct tc__fr_value value_of(const struct tc__fr_doc *doc, struct tc_slice text)

@@ -14,7 +14,7 @@
 #define TC_CODEC_FLIGHT_RECORDER_PRIV_H
 
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/map.h"
 #include "base/slice.h"
 #include "base/status.h"

@@ -7,7 +7,7 @@
  * Journald writes control characters as binary fields, so a carriage return at the
  * end of a line was put there by whoever copied the file.
  */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "base/limits.h"
 #include "codec/kmsg/kmsg_priv.h"
 

@@ -10,7 +10,7 @@
  * communicator are taken for global ranks when it holds every process that the
  * document names, and no other of its size numbers them otherwise.
  */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "base/limits.h"
 #include "base/sort.h"
 #include "base/time.h"

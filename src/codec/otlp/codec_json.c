@@ -8,7 +8,7 @@
  * A line that was torn (the exporter was killed, the disk was full) ends where the
  * next one begins, so it costs its own rest and nothing else.
  */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "codec/json_walk_priv.h"
 #include "codec/last_time_priv.h"
 #include "codec/otlp/record_priv.h"

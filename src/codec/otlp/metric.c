@@ -5,7 +5,7 @@
  * resource count as labels of its points. Histograms, summaries and sums of
  * differences (delta) are left out and counted: none of what is read comes so.
  */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "codec/metric/map_priv.h"
 #include "codec/otlp/record_priv.h"
 #include "codec/otlp/tape_priv.h"

@@ -6,7 +6,7 @@
  * Buckets are left out. Attributes of the resource are labels of its points.
  */
 #include "base/buf.h"
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "base/time.h"
 #include "codec/json_walk_priv.h"
 #include "codec/otlp/tape_priv.h"

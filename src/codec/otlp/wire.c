@@ -5,7 +5,7 @@
  */
 #include "codec/otlp/wire.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "codec/otlp/record_priv.h"
 #include "codec/otlp/tape_priv.h"
 

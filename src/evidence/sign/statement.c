@@ -6,9 +6,9 @@
  *   "DSSEv1" SP length(type) SP type SP length(payload) SP payload
  */
 #include "base/base64.h"
-#include "base/canonical.h"
-#include "base/json.h"
-#include "base/json_out.h"
+#include "base/json/canonical.h"
+#include "base/json/json.h"
+#include "base/json/out.h"
 #include "evidence/file_priv.h"
 #include "evidence/sign/sign_priv.h"
 

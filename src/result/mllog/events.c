@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/mllog/priv.h"
 
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "base/time.h"
 #include "result/result_priv.h"
 

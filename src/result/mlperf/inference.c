@@ -7,7 +7,7 @@
  * result_first_token_99.00_percentile_latency_ns.
  */
 #include "base/buf.h"
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 #include "codec/codec.h"
 #include "result/lines_priv.h"
 #include "result/map_serving.h"

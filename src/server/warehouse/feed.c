@@ -2,7 +2,7 @@
 #include "server/warehouse/feed.h"
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"

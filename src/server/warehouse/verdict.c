@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/digest.h"
-#include "base/json_out.h"
+#include "base/json/out.h"
 #include "base/limits.h"
 #include "base/time.h"
 

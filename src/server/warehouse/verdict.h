@@ -3,7 +3,7 @@
 #ifndef TC_SERVER_WAREHOUSE_VERDICT_H
 #define TC_SERVER_WAREHOUSE_VERDICT_H
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "server/run_book.h"

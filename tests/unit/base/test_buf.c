@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <float.h>
 #include <inttypes.h>

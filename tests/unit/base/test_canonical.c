@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
 #include "base/limits.h"
 

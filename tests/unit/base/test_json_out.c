@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "base/json_out.h"
+#include "base/json/out.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <float.h>
 #include <math.h>

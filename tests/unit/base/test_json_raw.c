@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdlib.h>
 #include <string.h>

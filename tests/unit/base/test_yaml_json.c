@@ -9,7 +9,7 @@
 #include "base/yaml/json.h"
 
 #include "base/buf.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"

@@ -2,7 +2,7 @@
 /* Figures worked out by hand, the table, the lists and the JSON. */
 #include "unit/score/score_testing.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>

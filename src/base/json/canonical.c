@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
-#include "base/canonical_priv.h"
 #include "base/grow.h"
+#include "base/json/canonical_priv.h"
 #include "base/limits.h"
 
 #include <stdlib.h>

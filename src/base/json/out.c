@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_out.h"
+#include "base/json/out.h"
 
 /* Bytes of a string that are escaped at a time, each to six at most. */
 #define PIECE_BYTES 512

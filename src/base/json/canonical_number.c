@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
 #include "base/assert.h"
-#include "base/canonical_priv.h"
+#include "base/json/canonical_priv.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json_raw.h"
+#include "base/json/raw.h"
 
 static size_t skip_space(struct tc_slice s, size_t at)
 {

@@ -3,10 +3,10 @@
  * Reading JSON: simdjson behind a C face (json.cpp is the project's only C++).
  * One parser parses one document at a time; values and strings belong to the
  * parser and die with the next tc_json_parse. Where the place of a value in the
- * bytes matters (evidence), cut the document with base/json_raw.h first.
+ * bytes matters (evidence), cut the document with base/json/raw.h first.
  */
-#ifndef TC_BASE_JSON_H
-#define TC_BASE_JSON_H
+#ifndef TC_BASE_JSON_JSON_H
+#define TC_BASE_JSON_JSON_H
 
 #include "base/slice.h"
 #include "base/status.h"

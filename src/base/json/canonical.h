@@ -5,12 +5,12 @@
  * doubles: an integer that none of them is (beyond 2^53) is refused rather than rounded, and so are
  * names that occur twice and strings that are no Unicode.
  */
-#ifndef TC_BASE_CANONICAL_H
-#define TC_BASE_CANONICAL_H
+#ifndef TC_BASE_JSON_CANONICAL_H
+#define TC_BASE_JSON_CANONICAL_H
 
 #include "base/buf.h"
 #include "base/digest.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TC_BASE_CANONICAL_PRIV_H
-#define TC_BASE_CANONICAL_PRIV_H
+#ifndef TC_BASE_JSON_CANONICAL_PRIV_H
+#define TC_BASE_JSON_CANONICAL_PRIV_H
 
 #include "base/slice.h"
 

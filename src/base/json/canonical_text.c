@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/canonical.h"
+#include "base/json/canonical.h"
 
-#include "base/canonical_priv.h"
+#include "base/json/canonical_priv.h"
 #include "base/limits.h"
 
 #include <math.h>

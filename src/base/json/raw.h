@@ -3,7 +3,7 @@
  * Cutting JSON text without parsing it: the byte ranges of array elements and
  * object members, so that evidence can point at the exact bytes and a large
  * list is parsed one element at a time. Strings and nesting are honoured,
- * nothing else is checked: what is cut out goes through base/json.h, which
+ * nothing else is checked: what is cut out goes through base/json/json.h, which
  * does. Linear in the text walked; nesting needs no recursion.
  */
 #ifndef TC_BASE_JSON_RAW_H

@@ -10,7 +10,7 @@
 /* Our C headers do not know C++: without this their functions would be looked for under mangled
  * names. What they include themselves is included above. */
 extern "C" {
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/limits.h"
 }
 
