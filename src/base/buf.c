@@ -77,6 +77,10 @@ void tc_buf_u64(struct tc_buf *b, uint64_t value)
 
 void tc_buf_i64(struct tc_buf *b, int64_t value)
 {
+    if (b->cap - b->len > TC_PUT_U64_MAX) {
+        tc_buf_end(b, tc_put_i64(b->data + b->len, value));
+        return;
+    }
     if (value < 0) {
         tc_buf_char(b, '-');
         tc_buf_u64(b, 0 - (uint64_t)value);

@@ -1,47 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/format.h"
 
-#include "base/assert.h"
 #include "base/time.h"
-
-#include <string.h>
-
-static void write_arg(struct tc_buf *b, const struct tc_arg *arg)
-{
-    if (arg->write == NULL) {
-        tc_buf_str(b, arg->text);
-    } else if (arg->write == tc_arg_write_i64 && b->cap - b->len > TC_PUT_U64_MAX) {
-        tc_buf_end(b, tc_put_i64(b->data + b->len, arg->integer)); /* most are: without calls */
-    } else {
-        arg->write(b, arg);
-    }
-}
-
-struct tc_slice tc_format_args(struct tc_buf *b, const struct tc_arg *args, size_t count)
-{
-    size_t start = b->len;
-    const char *at = args->text.ptr;
-    const char *end = at + args->text.len;
-    const struct tc_arg *next = args + 1;
-    for (;;) {
-        const char *brace = memchr(at, '{', (size_t)(end - at));
-        while (brace != NULL && (brace + 1 == end || brace[1] != '}')) {
-            brace = memchr(brace + 1, '{', (size_t)(end - brace - 1));
-        }
-        const char *stop = brace == NULL ? end : brace;
-        if (stop > at) {
-            tc_buf_put(b, at, (size_t)(stop - at));
-        }
-        if (brace == NULL) {
-            break;
-        }
-        TC_ASSERT(next < args + count);
-        write_arg(b, next++);
-        at = brace + 2;
-    }
-    TC_ASSERT(next == args + count);
-    return tc_buf_since(b, start);
-}
 
 static void write_nothing(struct tc_buf *b, const struct tc_arg *arg)
 {
@@ -51,13 +11,22 @@ static void write_nothing(struct tc_buf *b, const struct tc_arg *arg)
 
 static void write_nested(struct tc_buf *b, const struct tc_arg *arg)
 {
-    (void)tc_format_args(b, arg->object, arg->count);
+    struct tc_formatting f = tc_format_begin(b, arg->object);
+    for (size_t i = 1; i < arg->count; i++) {
+        f = tc_format_arg(f);
+    }
+    (void)tc_format_end(f);
 }
 
 struct tc_arg tc_arg_nested(bool condition, const struct tc_arg *args, size_t count)
 {
     return (struct tc_arg){
         .write = condition ? write_nested : write_nothing, .object = args, .count = count};
+}
+
+void tc_arg_write_text(struct tc_buf *b, struct tc_slice text)
+{
+    tc_buf_str(b, text);
 }
 
 void tc_arg_write_i64(struct tc_buf *b, const struct tc_arg *arg)

@@ -55,6 +55,16 @@ static void what_was_appended_is_returned(void **state)
     assert_text(tc_buf_slice(&b), "one 1, two");
 }
 
+static void arguments_are_made_before_the_first_is_written(void **state)
+{
+    (void)state;
+    char text[64];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_slice got = tc_format(&b, "<{}>", tc_format(&b, "inner {}", 1));
+    assert_text(got, "<inner 1>");
+    assert_text(tc_buf_slice(&b), "inner 1<inner 1>");
+}
+
 static void text_that_does_not_fit_is_said_to_overflow(void **state)
 {
     (void)state;
@@ -148,6 +158,7 @@ int main(void)
         cmocka_unit_test(every_type_has_its_form),
         cmocka_unit_test(only_an_empty_pair_of_braces_is_an_argument),
         cmocka_unit_test(what_was_appended_is_returned),
+        cmocka_unit_test(arguments_are_made_before_the_first_is_written),
         cmocka_unit_test(text_that_does_not_fit_is_said_to_overflow),
         cmocka_unit_test(nouns_are_written_as_people_read_them),
         cmocka_unit_test(lists_name_the_first_and_count_the_rest),
