@@ -28,7 +28,8 @@ struct slot {
     int64_t params[PARAMS_MAX];
 };
 
-/* What most kinds have: one detector. Its parts side by side, for the way of every event. */
+/* What most kinds have: one detector, and nothing that the directory notes. Its parts side by side,
+ * for the way of every event. */
 struct lane {
     tc_status (*on_event)(void *state, const struct tc_event *ev, const struct tc_sink *out);
     void *state;
@@ -90,7 +91,8 @@ static void index_kinds(struct tc_engine *e)
             }
         }
         e->wanted[kind][n] = NULL;
-        const struct slot *only = n == 1 ? e->wanted[kind][0] : NULL;
+        bool noted = (e->noted >> kind & 1) != 0;
+        const struct slot *only = n == 1 && !noted ? e->wanted[kind][0] : NULL;
         e->lanes[kind] = only == NULL ? (struct lane){0}
                                       : (struct lane){
                                             .on_event = only->detector->on_event,
@@ -324,19 +326,6 @@ static TC_SELDOM tc_status advance_slot(struct tc_engine *e, const struct slot *
     return tc_detector_advance(s->detector, s->state, now_ns, &s->sink);
 }
 
-static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_event *ev)
-{
-    struct slot **wanted = e->wanted[ev->kind];
-    e->counts.wanted += *wanted != NULL;
-    for (; *wanted != NULL; wanted++) {
-        const struct slot *s = *wanted;
-        TC_TRY(advance_slot(e, s, ev->time_ns));
-        tc_arena_reset(&e->scratch);
-        TC_TRY(s->detector->on_event(s->state, ev, &s->sink));
-    }
-    return TC_OK;
-}
-
 /* What is due is told with what was known until now. */
 static TC_SELDOM tc_status advance_all(struct tc_engine *e, int64_t now_ns)
 {
@@ -349,7 +338,7 @@ static TC_SELDOM tc_status advance_all(struct tc_engine *e, int64_t now_ns)
     return TC_OK;
 }
 
-static inline tc_status note(struct tc_engine *e, const struct tc_event *ev)
+static tc_status note(struct tc_engine *e, const struct tc_event *ev)
 {
     if (ev->time_ns > e->noted_ns) {
         TC_TRY(advance_all(e, ev->time_ns));
@@ -358,13 +347,26 @@ static inline tc_status note(struct tc_engine *e, const struct tc_event *ev)
     return TC_OK;
 }
 
+static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_event *ev)
+{
+    struct slot **wanted = e->wanted[ev->kind];
+    if ((e->noted >> ev->kind & 1) != 0) {
+        TC_TRY(note(e, ev));
+    }
+    e->counts.wanted += *wanted != NULL;
+    for (; *wanted != NULL; wanted++) {
+        const struct slot *s = *wanted;
+        TC_TRY(advance_slot(e, s, ev->time_ns));
+        tc_arena_reset(&e->scratch);
+        TC_TRY(s->detector->on_event(s->state, ev, &s->sink));
+    }
+    return TC_OK;
+}
+
 /* Most kinds have one detector: the call is the last thing that happens then. */
 static inline tc_status dispatch(struct tc_engine *e, const struct tc_event *ev)
 {
     const struct lane *lane = &e->lanes[ev->kind];
-    if ((e->noted >> ev->kind & 1) != 0) {
-        TC_TRY(note(e, ev));
-    }
     if (lane->on_event == NULL) {
         return dispatch_all(e, ev);
     }
