@@ -3,43 +3,50 @@
 
 #include "base/limits.h"
 
-#include <string.h>
+#include <stdalign.h>
+
+/* What a draft fills in; all of it is written before it is read. */
+struct room {
+    struct tc_attr attrs[TC_VERDICT_ATTRS_MAX];
+    struct tc_evidence evidence[TC_VERDICT_EVIDENCE_MAX];
+};
 
 void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
                     struct tc_arena *scratch)
 {
-    memset(d, 0, sizeof *d);
     d->scratch = scratch;
     d->mark = tc_arena_snapshot(scratch);
-    /* All of it is written before it is read. */
-    d->attrs = tc_arena_alloc_raw(scratch, TC_VERDICT_ATTRS_MAX * sizeof *d->attrs,
-                                  alignof(struct tc_attr));
-    d->evidence = tc_arena_alloc_raw(scratch, TC_VERDICT_EVIDENCE_MAX * sizeof *d->evidence,
-                                     alignof(struct tc_evidence));
+    struct room *room = tc_arena_alloc_raw(scratch, sizeof *room, alignof(struct room));
     size_t text_bytes = (scratch->size - scratch->used) / 2;
     char *text = tc_arena_alloc_raw(scratch, text_bytes, 1);
     /* Without memory every append overflows, which emit reports. */
     d->text = tc_buf_make(text, text == NULL ? 0 : text_bytes);
     d->full = !tc_arena_ok(scratch);
-    d->finding.pattern_id = tc_slice_cstr(detector->id);
-    d->finding.pattern_name = tc_slice_cstr(detector->name);
-    d->finding.scope.rank = -1; /* nothing known */
-    d->finding.scope.gpu_index = -1;
-    d->finding.scope.pid = -1;
+    d->attrs = room == NULL ? NULL : room->attrs;
+    d->evidence = room == NULL ? NULL : room->evidence;
+    d->finding = (struct tc_finding){
+        .pattern_id = tc_slice_cstr(detector->id),
+        .pattern_name = tc_slice_cstr(detector->name),
+        .scope = {.rank = -1, .gpu_index = -1, .pid = -1}, /* nothing known */
+    };
 }
 
-void tc__draft_attr(struct tc_draft *d, struct tc_attr attr)
+/*
+ * One more, to be filled in by the caller in whole; NULL when there is no room. Not by the copy of
+ * a struct: what was just written in small stores is slow to read in large ones.
+ */
+static struct tc_attr *next_attr(struct tc_draft *d)
 {
-    if (d->full || d->finding.attr_count == TC_VERDICT_ATTRS_MAX) {
-        d->full = true;
-        return;
-    }
-    d->attrs[d->finding.attr_count++] = attr;
+    d->full = d->full || d->finding.attr_count == TC_VERDICT_ATTRS_MAX;
+    return d->full ? NULL : &d->attrs[d->finding.attr_count++];
 }
 
 void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value)
 {
-    tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_INT, .integer = value});
+    struct tc_attr *a = next_attr(d);
+    if (a != NULL) {
+        *a = (struct tc_attr){.key = key, .type = TC_ATTR_INT, .integer = value};
+    }
 }
 
 void tc__draft_attr_some(struct tc_draft *d, struct tc_slice key, int64_t count)
@@ -51,7 +58,10 @@ void tc__draft_attr_some(struct tc_draft *d, struct tc_slice key, int64_t count)
 
 void tc__draft_attr_any(struct tc_draft *d, struct tc_slice key, struct tc_slice value)
 {
-    tc__draft_attr(d, (struct tc_attr){.key = key, .type = TC_ATTR_STRING, .string = value});
+    struct tc_attr *a = next_attr(d);
+    if (a != NULL) {
+        *a = (struct tc_attr){.key = key, .type = TC_ATTR_STRING, .string = value};
+    }
 }
 
 void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slice value)
@@ -63,15 +73,20 @@ void tc__draft_attr_text(struct tc_draft *d, struct tc_slice key, struct tc_slic
 
 void tc__draft_attr_ints(struct tc_draft *d, struct tc_slice key, const int32_t *ints, size_t count)
 {
-    tc__draft_attr(
-        d, (struct tc_attr){.key = key, .type = TC_ATTR_INTS, .ints = ints, .count = count});
+    struct tc_attr *a = next_attr(d);
+    if (a != NULL) {
+        *a = (struct tc_attr){.key = key, .type = TC_ATTR_INTS, .ints = ints, .count = count};
+    }
 }
 
 void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct tc_slice *strings,
                          size_t count)
 {
-    tc__draft_attr(d, (struct tc_attr){
-                          .key = key, .type = TC_ATTR_STRINGS, .strings = strings, .count = count});
+    struct tc_attr *a = next_attr(d);
+    if (a != NULL) {
+        *a = (struct tc_attr){
+            .key = key, .type = TC_ATTR_STRINGS, .strings = strings, .count = count};
+    }
 }
 
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence)

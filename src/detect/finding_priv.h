@@ -39,7 +39,6 @@ void tc__draft_open(struct tc_draft *d, const struct tc_detector *detector,
 /* Appends to the text of the draft, and returns what was appended: see tc_format. */
 #define tc__draft_format(d, ...) tc_format(&(d)->text, __VA_ARGS__)
 /* Keys are literals; borrows strings and arrays until tc__draft_emit returns. */
-void tc__draft_attr(struct tc_draft *d, struct tc_attr attr);
 void tc__draft_attr_int(struct tc_draft *d, struct tc_slice key, int64_t value);
 /* Only when there are some. */
 void tc__draft_attr_some(struct tc_draft *d, struct tc_slice key, int64_t count);

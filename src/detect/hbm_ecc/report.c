@@ -348,10 +348,7 @@ static void put_attrs(struct writer *w)
                            (int64_t)in->facts[ECC_PAGES_PENDING].amount);
     }
     if (w->xid_count > 0) {
-        tc__draft_attr(&w->d, (struct tc_attr){.key = KEY("xids"),
-                                               .type = TC_ATTR_INTS,
-                                               .ints = w->xids,
-                                               .count = w->xid_count});
+        tc__draft_attr_ints(&w->d, KEY("xids"), w->xids, w->xid_count);
     }
 }
 

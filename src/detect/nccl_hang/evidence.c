@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* What the records of one collective share, written once. */
-static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
+static TC_SELDOM void put_shared(struct nccl_draft *d, const struct nccl_record *r)
 {
     struct tc_slice op = tc__nccl_op(r);
     d->shared_seq = r->seq;
@@ -23,13 +23,11 @@ static void put_shared(struct nccl_draft *d, const struct nccl_record *r)
 
 /*
  * One stuck record. Most of what is said of a hang is this, once for each rank: written past
- * tc_format, with one check for room.
+ * tc_format, with one check for room, and inlined into the loop over the ranks.
  */
-static void put_record(struct nccl_draft *d, const struct nccl_record *r, bool may_differ)
+static inline __attribute__((always_inline)) void put_record(struct nccl_draft *d,
+                                                             const struct nccl_record *r)
 {
-    if (may_differ || d->shared_seq != r->seq || d->shared_state != r->state) {
-        put_shared(d, r);
-    }
     struct tc_slice head = d->shared_uid;
     struct tc_slice rest = d->shared_text;
     struct tc_buf *t = &d->draft.text;
@@ -51,7 +49,8 @@ static void put_record(struct nccl_draft *d, const struct nccl_record *r, bool m
 
 void tc__nccl_record_evidence(struct nccl_draft *d, const struct nccl_record *r)
 {
-    put_record(d, r, true);
+    put_shared(d, r);
+    put_record(d, r);
 }
 
 /* What the rank itself reports of the group: the last sequence id it issued. */
@@ -117,9 +116,13 @@ static void put_stuck(struct nccl_draft *d, const struct nccl_op *op, size_t lim
     bool may_differ = d->op->is_p2p || d->op->mismatch != NCCL_BLAME_NONE;
     for (uint32_t i = 0; i < op->count && d->draft.finding.evidence_count < limit; i++) {
         const struct nccl_record *r = tc__nccl_pending(d->e, op->first + i);
-        if (op->alike || r->seq == op->front || is_last_step(d, op, r)) {
-            put_record(d, r, may_differ);
+        if (!op->alike && r->seq != op->front && !is_last_step(d, op, r)) {
+            continue;
         }
+        if (may_differ || d->shared_seq != r->seq || d->shared_state != r->state) {
+            put_shared(d, r);
+        }
+        put_record(d, r);
     }
 }
 

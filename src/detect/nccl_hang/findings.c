@@ -330,9 +330,10 @@ struct tc_slice tc__nccl_key(struct nccl_draft *d, const struct nccl_op *op, boo
 {
     int64_t seq = naming_seq(d, op, from_dump);
     const struct nccl_group *g = &d->st->groups[op->group];
-    return tc__draft_format(&d->draft, "{}/{}/{}", d->st->jobs[g->job],
-                            tc_slice_make(g->hex, sizeof g->hex),
-                            op->is_p2p ? TC_ARG("p2p") : TC_ARG(seq));
+    struct tc_slice job = d->st->jobs[g->job];
+    struct tc_slice group = tc_slice_make(g->hex, sizeof g->hex);
+    return op->is_p2p ? tc__draft_format(&d->draft, "{}/{}/p2p", job, group)
+                      : tc__draft_format(&d->draft, "{}/{}/{}", job, group, seq);
 }
 
 /* Many findings of an analysis have the same cause: its words are kept with the analysis. */
