@@ -350,18 +350,6 @@ enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_e
     return TC__KMSG_EVENT;
 }
 
-enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    static const tc__kmsg_rule rules[] = {rule_constraint, rule_killed, rule_task_in, rule_victim};
-    for (size_t i = 0; i < TC_COUNT(rules); i++) {
-        enum tc__kmsg_verdict verdict = rules[i](c, ev);
-        if (verdict != TC__KMSG_NOT_MINE) {
-            return verdict;
-        }
-    }
-    return TC__KMSG_NOT_MINE;
-}
-
 /* "EDAC MC1: 262 CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 ..." */
 static enum tc__kmsg_verdict rule_edac(struct tc__kmsg_context *c, struct tc_event *ev)
 {
@@ -438,32 +426,5 @@ static enum tc__kmsg_verdict rule_ghes(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
-/* "mce: [Hardware Error]: Machine check events logged", "...: CPU 12: Machine Check: 0 Bank 7: ..."
- */
-static enum tc__kmsg_verdict rule_mce(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    struct tc_slice rest;
-    (void)tc__kmsg_take(&s, TC_LIT("mce: "));
-    if (!tc__kmsg_take(&s, TC_LIT("[Hardware Error]: "))) {
-        return TC__KMSG_NOT_MINE;
-    }
-    if (tc_slice_starts(s, TC_LIT("Machine check events logged"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_MEMORY_ERROR, TC_LIT("mce"), TC_EMPTY);
-        return TC__KMSG_EVENT;
-    }
-    if (tc_slice_starts(s, TC_LIT("CPU ")) && tc_slice_contains(s, TC_LIT(": Machine Check"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_MEMORY_ERROR, TC_LIT("mce"), tc_slice_cut(s, ':', &rest));
-        return TC__KMSG_EVENT;
-    }
-    return TC__KMSG_NOT_MINE;
-}
-
-enum tc__kmsg_verdict tc__kmsg_rule_memory(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    enum tc__kmsg_verdict verdict = rule_edac(c, ev);
-    if (verdict == TC__KMSG_NOT_MINE) {
-        verdict = rule_ghes(c, ev);
-    }
-    return verdict == TC__KMSG_NOT_MINE ? rule_mce(c, ev) : verdict;
-}
+const tc__kmsg_rule tc__kmsg_memory_rules[] = {
+    rule_constraint, rule_killed, rule_task_in, rule_victim, rule_edac, rule_ghes, NULL};

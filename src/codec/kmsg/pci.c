@@ -345,7 +345,7 @@ static struct tc_slice firmware_severity(const struct tc__kmsg_context *c, const
     return TC_LIT("corrected");
 }
 
-enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev)
+static enum tc__kmsg_verdict rule_aer(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct report r = read_report(c->line->message);
     struct tc_bdf port = r.device;
@@ -439,7 +439,7 @@ static bool take_rate(struct tc_slice *io_s, double *out_speed, int64_t *out_wid
  * "pci 0000:01:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link
  * at 0000:00:00.0 (capable of 63.012 Gb/s with 16.0 GT/s PCIe x4 link)"
  */
-enum tc__kmsg_verdict tc__kmsg_rule_link(struct tc__kmsg_context *c, struct tc_event *ev)
+static enum tc__kmsg_verdict rule_link(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice head;
     struct tc_slice s;
@@ -473,3 +473,5 @@ enum tc__kmsg_verdict tc__kmsg_rule_link(struct tc__kmsg_context *c, struct tc_e
     ev->aer.width_max = width_best;
     return TC__KMSG_EVENT;
 }
+
+const tc__kmsg_rule tc__kmsg_pci_rules[] = {rule_aer, rule_link, NULL};

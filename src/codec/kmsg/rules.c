@@ -322,57 +322,34 @@ static enum tc__kmsg_verdict rule_inventory(struct tc__kmsg_context *c, struct t
     return TC__KMSG_EVENT;
 }
 
-static enum tc__kmsg_verdict rule_driver(struct tc__kmsg_context *c, struct tc_event *ev)
+/* "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: ... failed", in capitals or not. */
+static enum tc__kmsg_verdict rule_discovery(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
-    struct tc_bdf pci = {0};
-    if (tc_slice_starts(s, TC_LIT("nvidia-peermem ")) &&
-        tc_slice_contains(s, TC_LIT("ERROR detected invalid context"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("peermem_invalid_context"), TC_EMPTY);
-        return TC__KMSG_EVENT;
-    }
-    if (!tc__kmsg_take(&s, TC_LIT("NVRM: "))) {
+    if (!tc_slice_starts(s, TC_LIT("NVRM: knvlink")) || !tc_slice_contains(s, TC_LIT("RxDet")) ||
+        tc_slice_find_nocase(s, TC_LIT("failed")) == TC_NPOS) {
         return TC__KMSG_NOT_MINE;
     }
-    if (tc_slice_starts(s, TC_LIT("knvlink")) && tc_slice_contains(s, TC_LIT("RxDet")) &&
-        tc_slice_find_nocase(s, TC_LIT("failed")) != TC_NPOS) {
-        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("nvlink_discovery_failed"), TC_EMPTY);
-        return TC__KMSG_EVENT;
-    }
-    if (tc__kmsg_take(&s, TC_LIT("GPU ")) && tc_bdf_parse(s, &pci) > 0 &&
-        tc_slice_contains(s, TC_LIT(": RmInitAdapter failed"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("gpu_init_failed"), TC_EMPTY);
-        ev->scope.pci = pci;
-        return TC__KMSG_EVENT;
-    }
-    return TC__KMSG_NOT_MINE;
+    tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("nvlink_discovery_failed"), TC_EMPTY);
+    return TC__KMSG_EVENT;
 }
+
+static const tc__kmsg_rule DRIVER_RULES[] = {rule_xid,       rule_sxid,      rule_fallen_off,
+                                             rule_inventory, rule_discovery, NULL};
 
 static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_event *ev)
 {
+    static const tc__kmsg_rule *const lists[] = {DRIVER_RULES, tc__kmsg_pci_rules,
+                                                 tc__kmsg_memory_rules, tc__kmsg_fault_rules};
     if (c->line->origin == TC__KMSG_OOMD) {
         return tc__kmsg_rule_oomd(c, ev);
     }
-    static const tc__kmsg_rule rules[] = {
-        rule_xid,
-        rule_sxid,
-        rule_fallen_off,
-        rule_inventory,
-        rule_driver,
-        tc__kmsg_rule_aer,
-        tc__kmsg_rule_link,
-        tc__kmsg_rule_oom,
-        tc__kmsg_rule_memory,
-        tc__kmsg_rule_storage,
-        tc__kmsg_rule_nfs,
-        tc__kmsg_rule_remote,
-        tc__kmsg_rule_network,
-        tc__kmsg_rule_task,
-    };
-    for (size_t i = 0; i < TC_COUNT(rules); i++) {
-        enum tc__kmsg_verdict verdict = rules[i](c, ev);
-        if (verdict != TC__KMSG_NOT_MINE) {
-            return verdict;
+    for (size_t i = 0; i < TC_COUNT(lists); i++) {
+        for (const tc__kmsg_rule *rule = lists[i]; *rule != NULL; rule++) {
+            enum tc__kmsg_verdict verdict = (*rule)(c, ev);
+            if (verdict != TC__KMSG_NOT_MINE) {
+                return verdict;
+            }
         }
     }
     return TC__KMSG_NOT_MINE;
