@@ -50,6 +50,9 @@ static size_t class_length(struct tc_slice s, char kind)
     case 'n':
         len = span_of(s, " \t:", false);
         break;
+    case 'p':
+        len = span_of(s, " ", false);
+        break;
     case 'd':
         len = span_of(s, "0123456789", true);
         break;
