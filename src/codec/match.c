@@ -3,7 +3,12 @@
 
 #include "event/event.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #define SPECIAL "*%<|>{}$"
+/* Characters of a number that are looked at. */
+#define NUMBER_MAX 40
 
 struct match {
     struct tc_slice rest;
@@ -180,4 +185,23 @@ bool tc__text_match(struct tc_slice text, const char *pattern, struct tc_slice o
     bool fits = match_part(&m, &pattern);
     memcpy(out, m.got, sizeof m.got);
     return fits;
+}
+
+size_t tc__text_number(struct tc_slice s, double *out)
+{
+    char text[NUMBER_MAX + 1];
+    size_t len = 0;
+    while (len < s.len && len < NUMBER_MAX && strchr("0123456789+-.eE", s.ptr[len]) != NULL &&
+           s.ptr[len] != '\0') {
+        text[len] = s.ptr[len];
+        len++;
+    }
+    text[len] = '\0';
+    char *end = text;
+    double value = strtod(text, &end);
+    if (end == text || !isfinite(value)) {
+        return 0;
+    }
+    *out = value;
+    return (size_t)(end - text);
 }

@@ -22,10 +22,15 @@
 #include "base/slice.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#define TC__TEXT_SLOTS 4
+#define TC__TEXT_SLOTS 6
 
 /* Slots that were not reached are empty. False: it does not match, and they say nothing. */
 bool tc__text_match(struct tc_slice text, const char *pattern, struct tc_slice out[TC__TEXT_SLOTS]);
+
+/* A decimal number at the start of s ("12", "1.5", "1e-3"): bytes used, 0 when there is none or
+ * it is not finite. */
+size_t tc__text_number(struct tc_slice s, double *out);
 
 #endif

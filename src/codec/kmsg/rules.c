@@ -5,6 +5,7 @@
  */
 #include "base/limits.h"
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/match_priv.h"
 
 /* Codes above this are not Xids or SXids but torn or garbled lines. */
 #define CODE_MAX 100000
@@ -228,17 +229,13 @@ static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_even
 /* "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress ..." */
 static enum tc__kmsg_verdict rule_sxid(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_bdf pci = {0};
     int64_t code = 0;
-    uint64_t instance = 0;
-    if (!tc__kmsg_take(&s, TC_LIT("nvidia-nvswitch"))) {
+    if (!tc__text_match(c->line->message, "nvidia-nvswitch<%d|>: SXid ({0*}", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    s = tc_slice_from(s, tc_slice_u64(s, &instance));
-    if (!tc__kmsg_take(&s, TC_LIT(": SXid ("))) {
-        return TC__KMSG_NOT_MINE;
-    }
+    struct tc_slice s = got[0];
     enum tc__kmsg_verdict verdict = take_code(c, &s, &pci, &code);
     if (verdict != TC__KMSG_EVENT) {
         return verdict;
@@ -274,6 +271,7 @@ static void find_fallen_gpu(const struct tc__kmsg_context *c, struct tc_bdf *out
 static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_bdf pci = {0};
     if (!tc__kmsg_take(&s, TC_LIT("NVRM: ")) ||
         !tc_slice_contains(s, TC_LIT("fallen off the bus"))) {
@@ -281,10 +279,8 @@ static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct 
     }
     if (tc_slice_starts(s, TC_LIT("fallen off the bus"))) {
         find_fallen_gpu(c, &pci);
-    } else if (tc__kmsg_take(&s, TC_LIT("The NVIDIA GPU ")) || tc__kmsg_take(&s, TC_LIT("GPU "))) {
-        (void)tc__kmsg_take(&s, TC_LIT("at "));
-        (void)tc__kmsg_take(&s, TC_LIT("PCI:"));
-        (void)tc_bdf_parse(s, &pci);
+    } else if (tc__text_match(s, "<The NVIDIA |>GPU <at |><PCI:|>{0%b}", got)) {
+        (void)tc_bdf_parse(got[0], &pci);
     }
     if (!pci.known) {
         c->why = "a GPU fell off the bus, without its PCI address";

@@ -4,6 +4,7 @@
  * claim counts, then the record's before its resource's, then the first.
  */
 #include "base/limits.h"
+#include "codec/match_priv.h"
 #include "codec/metric/map_priv.h"
 #include "codec/otlp/record_priv.h"
 #include "codec/otlp/tape_priv.h"
@@ -108,7 +109,7 @@ bool tc__otlp_number(const struct tc__otlp_value *v, double *out)
     switch ((enum tc__otlp_value_kind)v->kind) {
     case TC__OTLP_TEXT: {
         struct tc_slice trimmed = tc_slice_trim(v->text);
-        return trimmed.len > 0 && tc__train_number(trimmed, out) == trimmed.len;
+        return trimmed.len > 0 && tc__text_number(trimmed, out) == trimmed.len;
     }
     case TC__OTLP_WHOLE:
         *out = (double)v->whole;

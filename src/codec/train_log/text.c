@@ -6,35 +6,12 @@
 
 #include <string.h>
 
-#include <math.h>
-#include <stdlib.h>
-
 #define S(literal) TC_LIT(literal)
 
-/* Characters of a number, and steps and ranks that a line can mean. */
-#define NUMBER_MAX 40
+/* Steps that a line can mean. */
 #define STEP_MAX INT64_C(1000000000000)
 /* Places of a line that are looked at: a row may read the rest of the line each time. */
 #define HITS_MAX 16
-
-size_t tc__train_number(struct tc_slice s, double *out)
-{
-    char text[NUMBER_MAX + 1];
-    size_t len = 0;
-    while (len < s.len && len < NUMBER_MAX && strchr("0123456789+-.eE", s.ptr[len]) != NULL &&
-           s.ptr[len] != '\0') {
-        text[len] = s.ptr[len];
-        len++;
-    }
-    text[len] = '\0';
-    char *end = text;
-    double value = strtod(text, &end);
-    if (end == text || !isfinite(value)) {
-        return 0;
-    }
-    *out = value;
-    return (size_t)(end - text);
-}
 
 /* What a row remembers of the text behind its wording. */
 enum { STEP, PATH, SECONDS, MILLISECONDS };
@@ -151,7 +128,7 @@ static int64_t count_after(struct tc_slice path, struct tc_slice word)
 static double seconds_of(struct tc_slice number)
 {
     double value = 0;
-    return tc__train_number(number, &value) > 0 && value > 0 ? value : 0;
+    return tc__text_number(number, &value) > 0 && value > 0 ? value : 0;
 }
 
 /* A wording, and what stands before and behind it in the line. */
