@@ -473,14 +473,9 @@ static tc_status read_json(struct reader *r, struct tc_slice text)
     return status;
 }
 
-static struct tc_slice content_of(struct tc_slice bytes)
-{
-    return tc_slice_from(bytes, tc_slice_starts(bytes, TC_LIT("\xef\xbb\xbf")) ? 3 : 0);
-}
-
 static tc_status read_map(struct reader *r)
 {
-    struct tc_slice rest = content_of(r->in->bytes);
+    struct tc_slice rest = tc_slice_from(r->in->bytes, tc_slice_bom(r->in->bytes));
     struct tc_slice line;
     struct tc_slice host;
     struct tc_slice slots;
@@ -536,7 +531,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 /* Only a header that names ranks and nodes is unmistakable; other maps need --map. */
 static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
-    struct tc_slice rest = content_of(head);
+    struct tc_slice rest = tc_slice_from(head, tc_slice_bom(head));
     struct tc_slice line;
     (void)at_end;
     (void)name;

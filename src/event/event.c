@@ -79,6 +79,17 @@ void tc_buf_bdf(struct tc_buf *b, struct tc_bdf bdf)
     tc_buf_hex(b, bdf.function, 1);
 }
 
+bool tc_is_uuid(struct tc_slice s)
+{
+    bool is_uuid = s.len == 36;
+    for (size_t i = 0; is_uuid && i < s.len; i++) {
+        uint64_t digit = 0;
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        is_uuid = dash ? s.ptr[i] == '-' : tc_slice_hex(tc_slice_make(s.ptr + i, 1), &digit) == 1;
+    }
+    return is_uuid;
+}
+
 static uint64_t bdf_bits(struct tc_bdf a)
 {
     return (uint64_t)a.known << 40 | (uint64_t)a.domain << 24 | (uint64_t)a.bus << 16 |

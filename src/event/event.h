@@ -77,6 +77,9 @@ struct tc_bdf {
 size_t tc_bdf_parse(struct tc_slice s, struct tc_bdf *out);
 /* "0000:b3:00.0" */
 void tc_buf_bdf(struct tc_buf *b, struct tc_bdf bdf);
+/* 36 characters, hex in groups, as in the name of a GPU behind "GPU-". */
+bool tc_is_uuid(struct tc_slice s);
+
 bool tc_bdf_eq(struct tc_bdf a, struct tc_bdf b);
 
 /* Where the proving bytes are: source is an index in the run's tc_source table. */

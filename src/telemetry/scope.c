@@ -138,11 +138,6 @@ static struct tc_slice point_text(struct point *p, struct tc_arena *arena)
     return tc_buf_slice(&b);
 }
 
-static void set_default(struct tc_slice *io, struct tc_slice value)
-{
-    *io = io->len > 0 ? *io : value;
-}
-
 /* What is known from outside, where nothing in the sample says it; and how the run was found. */
 static enum tc__scope_verdict settle(const struct tc_series_scope *known, struct tc_arena *scratch,
                                      struct tc__identity *io)
@@ -158,12 +153,12 @@ static enum tc__scope_verdict settle(const struct tc_series_scope *known, struct
         t[TC__TEXT_RUN] = known->run_id;
         t[TC__TEXT_JOIN] = known->run_join;
     }
-    set_default(&t[TC__TEXT_SCHEDULER], known->scheduler_run_id);
-    set_default(&t[TC__TEXT_JOB], known->job_uid);
-    set_default(&t[TC__TEXT_POD], known->pod_uid);
-    set_default(&t[TC__TEXT_NODE], known->node);
-    set_default(&t[TC__TEXT_GPU], known->gpu_uuid);
-    set_default(&t[TC__TEXT_CLASS], known->request_class);
+    t[TC__TEXT_SCHEDULER] = tc_slice_or(t[TC__TEXT_SCHEDULER], known->scheduler_run_id);
+    t[TC__TEXT_JOB] = tc_slice_or(t[TC__TEXT_JOB], known->job_uid);
+    t[TC__TEXT_POD] = tc_slice_or(t[TC__TEXT_POD], known->pod_uid);
+    t[TC__TEXT_NODE] = tc_slice_or(t[TC__TEXT_NODE], known->node);
+    t[TC__TEXT_GPU] = tc_slice_or(t[TC__TEXT_GPU], known->gpu_uuid);
+    t[TC__TEXT_CLASS] = tc_slice_or(t[TC__TEXT_CLASS], known->request_class);
     io->rank = io->rank >= 0 ? io->rank : known->rank;
     for (size_t i = 0; i < TC__TEXT_COUNT; i++) {
         t[i] = clean(t[i], scratch);
@@ -178,7 +173,7 @@ static void take_scope(const struct tc_scope *scope, struct tc_arena *scratch, s
     io->text[TC__TEXT_NODE] = scope->node;
     io->text[TC__TEXT_GPU] = scope->gpu_uuid;
     io->text[TC__TEXT_POD] = scope->pod_uid;
-    set_default(&io->text[TC__TEXT_JOB], scope->job);
+    io->text[TC__TEXT_JOB] = tc_slice_or(io->text[TC__TEXT_JOB], scope->job);
     io->rank = scope->rank;
     if (point == NULL) {
         return;
@@ -298,7 +293,7 @@ static void take_kubernetes(struct tc_slice name, struct tc_arena *scratch, stru
     }
     if (tc_slice_starts(name, TC_LIT("container_")) && in_pod) {
         struct tc_slice id = point_remove(point, TC_LIT("id"));
-        set_default(&io->text[TC__TEXT_POD], cgroup_pod(id, scratch));
+        io->text[TC__TEXT_POD] = tc_slice_or(io->text[TC__TEXT_POD], cgroup_pod(id, scratch));
         (void)point_remove(point, TC_LIT("image"));
         (void)point_remove(point, TC_LIT("name"));
     }

@@ -14,8 +14,6 @@
 /* An event quotes a line of a log and adds to it; escapes make it longer. */
 #define EVENT_LINE_MAX (TC_LINE_MAX * 4)
 
-#define BOM TC_LIT("\xef\xbb\xbf")
-
 /* ---- lines ---- */
 
 /* Walks the lines that are not blank. Zero it but for bytes. */
@@ -34,8 +32,8 @@ struct line {
 
 static bool next_line(struct lines *it, struct line *out)
 {
-    if (it->next == 0 && tc_slice_starts(it->bytes, BOM)) {
-        it->next = BOM.len;
+    if (it->next == 0) {
+        it->next = tc_slice_bom(it->bytes);
     }
     while (it->next < it->bytes.len) {
         struct tc_slice rest = tc_slice_from(it->bytes, it->next);

@@ -3,7 +3,7 @@
  * Disks, file systems, network storage, network ports, stuck and crashed processes: messages
  * that become one fault event with a device. Most are rows of a table (codec/match_priv.h).
  */
-#include "base/format.h"
+#include "codec/decode_priv.h"
 #include "codec/kmsg/kmsg_priv.h"
 #include "codec/match_priv.h"
 
@@ -254,12 +254,10 @@ static enum tc__kmsg_verdict rule_ib(struct tc__kmsg_context *c, struct tc_event
         return TC__KMSG_NOT_MINE;
     }
     if (port > 1) {
-        struct tc_buf b = tc_buf_make(tc_new(c->arena, char, name.len + TC_PUT_U64_MAX + 1),
-                                      name.len + TC_PUT_U64_MAX + 1);
-        if (b.data == NULL) {
+        name = tc__join(c->arena, name, TC_LIT("/"), got[PORT]);
+        if (name.len == 0) {
             return TC__KMSG_NOMEM;
         }
-        name = tc_format(&b, "{}/{}", name, port);
     }
     (void)tc_bdf_parse(got[ADDRESS], &pci);
     return link_event(c, ev, up ? TC_LIT("ib_link_up") : TC_LIT("ib_link_down"), name, pci);

@@ -134,7 +134,7 @@ static size_t empty_line(struct tc_slice s, size_t at)
 static size_t skip_empty(struct tc_slice s, size_t at)
 {
     size_t length = 0;
-    at += at == 0 ? tc__kmsg_bom(s) : 0;
+    at += at == 0 ? tc_slice_bom(s) : 0;
     while ((length = empty_line(s, at)) > 0) {
         at += length;
     }
@@ -368,7 +368,7 @@ static bool prev_pretty(const struct tc_codec_input *in, size_t *io_at, struct t
     for (size_t at = end - 1; at > stop;) {
         const char *newline = memrchr(s.ptr + stop, '\n', at - 1 - stop);
         size_t start = newline == NULL ? stop : (size_t)(newline - s.ptr) + 1;
-        start += start == 0 ? tc__kmsg_bom(s) : 0;
+        start += start == 0 ? tc_slice_bom(s) : 0;
         if (is_brace(s, start, '{')) {
             *io_at = start;
             size_t next = start;

@@ -183,12 +183,6 @@ static inline bool tc__kmsg_split(struct tc_slice s, struct tc_slice needle,
     return true;
 }
 
-/* The bytes of a UTF-8 byte order mark at the start of s: editors leave one. */
-static inline size_t tc__kmsg_bom(struct tc_slice s)
-{
-    return tc_slice_starts(s, TC_LIT("\xef\xbb\xbf")) ? 3 : 0;
-}
-
 static inline struct tc_slice tc__kmsg_skip_spaces(struct tc_slice s)
 {
     while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {

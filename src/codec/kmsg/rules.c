@@ -296,25 +296,19 @@ static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct 
 /* "NVRM: GPU at PCI:0000:9b:00: GPU-660d987e-5b28-3bf6-2a2d-1d5ecae7f6df" */
 static enum tc__kmsg_verdict rule_inventory(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    struct tc_bdf pci = {0};
-    if (!tc__kmsg_take(&s, TC_LIT("NVRM: GPU at PCI:"))) {
+    enum { ADDRESS, UUID };
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (!tc__text_match(c->line->message, "NVRM: GPU at PCI:<{0%b}: {1GPU-*}$|>", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    s = tc_slice_from(s, tc_bdf_parse(s, &pci));
-    bool has_uuid = pci.known && tc__kmsg_take(&s, TC_LIT(": ")) &&
-                    tc_slice_starts(s, TC_LIT("GPU-")) && s.len >= UUID_LENGTH;
-    for (size_t i = 4; has_uuid && i < UUID_LENGTH; i++) {
-        uint64_t digit = 0;
-        has_uuid = s.ptr[i] == '-' || tc_slice_hex(tc_slice_make(s.ptr + i, 1), &digit) == 1;
-    }
-    if (!has_uuid) {
+    struct tc_slice uuid = tc_slice_head(got[UUID], UUID_LENGTH);
+    if (!tc_is_uuid(tc_slice_from(uuid, 4))) {
         c->why = "GPU inventory without an address or a UUID";
         return TC__KMSG_BROKEN;
     }
     tc_event_init(ev, TC_EVENT_GPU_INVENTORY);
-    ev->scope.pci = pci;
-    ev->scope.gpu_uuid = tc_slice_head(s, UUID_LENGTH);
+    (void)tc_bdf_parse(got[ADDRESS], &ev->scope.pci);
+    ev->scope.gpu_uuid = uuid;
     return TC__KMSG_EVENT;
 }
 
