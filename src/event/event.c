@@ -124,22 +124,6 @@ void tc_event_init(struct tc_event *ev, enum tc_event_kind kind)
     }
 }
 
-bool tc_event_own(struct tc_event *ev, struct tc_arena *arena)
-{
-    size_t count = 0;
-    const struct tc_field *fields = tc_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        const struct tc_field *f = &fields[i];
-        if (f->type == TC_FIELD_STRING && (f->kinds & TC_EVENT_BIT(ev->kind)) != 0) {
-            struct tc_slice *s = (struct tc_slice *)(void *)((char *)ev + f->offset);
-            if (s->len > 0) {
-                *s = tc_arena_copy(arena, *s);
-            }
-        }
-    }
-    return tc_arena_ok(arena);
-}
-
 static int cmp_i64(int64_t a, int64_t b)
 {
     return a < b ? -1 : a > b;

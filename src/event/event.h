@@ -294,12 +294,6 @@ struct tc_event {
 void tc_event_init(struct tc_event *ev, enum tc_event_kind kind);
 
 /*
- * Replaces every string of ev by a copy in the arena, so that ev outlives the
- * bytes it came from. False when the arena is full; ev is not to be used then.
- */
-bool tc_event_own(struct tc_event *ev, struct tc_arena *arena);
-
-/*
  * The order of events: time first, then the bytes of everything else, so that
  * equal-time events sort the same way whatever order they arrived in. Where the
  * evidence lies (raw) does not count. <0, 0, >0.

@@ -311,14 +311,20 @@ static struct tc_slice device_key(struct tc_slice device, const struct tc_sample
     return TC_LIT("device");
 }
 
-static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
-                      struct point *point, struct tc__identity *io)
+/* What a metric of ours is called, counted in and grouped with. */
+static void name_ours(enum tc_metric metric, struct tc__identity *io)
 {
-    const struct tc_metric_info *info = tc_metric_info(m->metric);
-    io->family = (uint8_t)tc__family_of_metric(m->metric);
+    const struct tc_metric_info *info = tc_metric_info(metric);
+    io->family = (uint8_t)tc__family_of_metric(metric);
     io->text[TC__TEXT_METRIC] = info->name;
     io->text[TC__TEXT_UNIT] = tc_slice_cstr(info->unit);
     io->type = info->type == TC_METRIC_COUNTER ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
+}
+
+static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
+                      struct point *point, struct tc__identity *io)
+{
+    name_ours(m->metric, io);
     if (io->type == TC_SAMPLE_COUNTER && sample->type == TC_SAMPLE_DELTA) {
         io->type = TC_SAMPLE_DELTA;
     }
@@ -383,13 +389,9 @@ enum tc__scope_verdict tc__identify_event(const struct tc_event *ev,
                                           const struct tc_series_scope *known,
                                           struct tc_arena *scratch, struct tc__identity *out)
 {
-    const struct tc_metric_info *info = tc_metric_info((enum tc_metric)ev->metric.metric);
     struct point point = {.count = 0};
     *out = (struct tc__identity){.rank = -1, .scale = 1};
-    out->family = (uint8_t)tc__family_of_metric((enum tc_metric)ev->metric.metric);
-    out->text[TC__TEXT_METRIC] = info->name;
-    out->text[TC__TEXT_UNIT] = tc_slice_cstr(info->unit);
-    out->type = info->type == TC_METRIC_COUNTER ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
+    name_ours((enum tc_metric)ev->metric.metric, out);
     take_scope(&ev->scope, scratch, &point, out);
     point_add(&point, TC_LIT("device"), ev->metric.device);
     point_add(&point, TC_LIT("rack"), ev->metric.rack);
