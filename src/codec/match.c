@@ -17,28 +17,54 @@ struct match {
     struct tc_slice got[TC__TEXT_SLOTS];
 };
 
-static size_t span_of(struct tc_slice s, const char *bytes, bool of_these)
+static bool is_digit(char c)
 {
-    size_t len = 0;
-    while (len < s.len && (s.ptr[len] != '\0' && strchr(bytes, s.ptr[len]) != NULL) == of_these) {
-        len++;
+    return c >= '0' && c <= '9';
+}
+
+/* Whether %kind takes that byte. */
+static bool takes(char kind, char c)
+{
+    switch (kind) {
+    case 's':
+        return c == ' ' || c == '\t';
+    case 'w':
+        return c != ' ' && c != ',' && c != ')';
+    case 'n':
+        return c != ' ' && c != '\t' && c != ':';
+    case 'p':
+        return c != ' ';
+    case 'd':
+        return is_digit(c);
+    case 'x':
+        return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+    default: /* f */
+        return is_digit(c) || c == '+' || c == '-' || c == '.' || c == 'e' || c == 'E';
     }
-    return len;
+}
+
+static size_t span_of(struct tc_slice s, size_t at, char kind)
+{
+    size_t start = at;
+    while (at < s.len && takes(kind, s.ptr[at])) {
+        at++;
+    }
+    return at - start;
 }
 
 /* Over blanks and "\x1b[32m". */
 static size_t blank_length(struct tc_slice s)
 {
-    size_t at = 0;
-    for (;;) {
-        at += span_of(tc_slice_from(s, at), " \t", true);
-        struct tc_slice rest = tc_slice_from(s, at);
-        if (!tc_slice_starts(rest, TC_LIT("\x1b["))) {
-            return at;
+    size_t at = span_of(s, 0, 's');
+    while (tc_slice_starts(tc_slice_from(s, at), TC_LIT("\x1b["))) {
+        at += 2;
+        while (at < s.len && (is_digit(s.ptr[at]) || s.ptr[at] == ';')) {
+            at++;
         }
-        at += 2 + span_of(tc_slice_from(rest, 2), "0123456789;", true);
         at += at < s.len;
+        at += span_of(s, at, 's');
     }
+    return at;
 }
 
 /* The bytes that %kind takes from the start of the text; TC_NPOS when it is not there. */
@@ -50,22 +76,14 @@ static size_t class_length(struct tc_slice s, char kind)
     case 's':
         return blank_length(s);
     case 'w':
-        len = span_of(s, " ,)", false);
+        len = span_of(s, 0, kind);
         return len > 0 && s.ptr[len - 1] == '.' ? len - 1 : len;
     case 'n':
-        len = span_of(s, " \t:", false);
-        break;
     case 'p':
-        len = span_of(s, " ", false);
-        break;
     case 'd':
-        len = span_of(s, "0123456789", true);
-        break;
     case 'x':
-        len = span_of(s, "0123456789abcdefABCDEF", true);
-        break;
     case 'f':
-        len = span_of(s, "0123456789+-.eE", true);
+        len = span_of(s, 0, kind);
         break;
     case 'b':
         len = tc_bdf_parse(s, &pci);
@@ -75,6 +93,18 @@ static size_t class_length(struct tc_slice s, char kind)
         break;
     }
     return len == 0 ? TC_NPOS : len;
+}
+
+static bool is_special(char c)
+{
+    return c == '*' || c == '%' || c == '<' || c == '|' || c == '>' || c == '{' || c == '}' ||
+           c == '$' || c == '\0';
+}
+
+/* Whether the pattern begins with a byte that the text does not. Most of a table is for others. */
+static inline bool cannot_fit(struct tc_slice text, const char *pattern)
+{
+    return !is_special(pattern[0]) && (text.len == 0 || text.ptr[0] != pattern[0]);
 }
 
 /* A star: to where the text behind it in the pattern stands. */
@@ -106,12 +136,15 @@ static bool match_part(struct match *m, const char **io_pattern);
 static bool match_choice(struct match *m, const char **io_pattern)
 {
     for (const char *p = *io_pattern;; p++) {
-        struct match tried = *m;
-        const char *end = p;
-        bool fits = match_part(&tried, &end);
+        bool fits = false;
+        if (!cannot_fit(m->rest, p)) {
+            struct match tried = *m;
+            const char *end = p;
+            fits = match_part(&tried, &end);
+            *m = fits ? tried : *m;
+        }
         p = alternative_end(p);
         if (fits) {
-            *m = tried;
             while (*p != '>') {
                 p = alternative_end(p + 1);
             }
@@ -177,14 +210,15 @@ static bool match_part(struct match *m, const char **io_pattern)
 
 bool tc__text_match(struct tc_slice text, const char *pattern, struct tc_slice out[TC__TEXT_SLOTS])
 {
-    /* Most patterns of a table are for other lines. */
-    if (strchr(SPECIAL, pattern[0]) == NULL && (text.len == 0 || text.ptr[0] != pattern[0])) {
+    if (cannot_fit(text, pattern)) {
         return false;
     }
     struct match m = {.rest = text};
-    bool fits = match_part(&m, &pattern);
+    if (!match_part(&m, &pattern)) {
+        return false;
+    }
     memcpy(out, m.got, sizeof m.got);
-    return fits;
+    return true;
 }
 
 size_t tc__text_number(struct tc_slice s, double *out)
