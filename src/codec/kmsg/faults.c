@@ -28,75 +28,81 @@ static const struct {
     enum tc_event_kind kind;
     const char *fault;
     const char *says;
+    const char *first; /* bytes that such a line may begin with; NULL: the pattern's own */
 } ROWS[] = {
-    {TC_EVENT_STORAGE_ERROR, "fs_error", "Aborting journal on device {0%w}"},
-    {TC_EVENT_STORAGE_ERROR, "fs_error", "<EXT4|EXT3>-fs error (device {0%w}"},
+    {TC_EVENT_STORAGE_ERROR, "fs_error", "Aborting journal on device {0%w}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "fs_error", "<EXT4|EXT3>-fs error (device {0%w}", "E"},
     /* At mount it is "BTRFS info", of errors long ago. */
-    {TC_EVENT_STORAGE_ERROR, "fs_error", "BTRFS error (device {0%w}*: bdev * errs: wr "},
+    {TC_EVENT_STORAGE_ERROR, "fs_error", "BTRFS error (device {0%w}*: bdev * errs: wr ", NULL},
     {TC_EVENT_STORAGE_ERROR, "io_error",
-     "JBD2: Detected IO errors *while flushing file data on {0*}"},
-    {TC_EVENT_STORAGE_ERROR, "fs_readonly", "<" FILESYSTEM "|>Remounting filesystem read-only"},
-    {TC_EVENT_STORAGE_ERROR, "io_error", "I/O error while "},
-    {TC_EVENT_STORAGE_ERROR, "io_error", FILESYSTEM "*I/O error"},
-    {TC_EVENT_STORAGE_ERROR, "fs_shutdown", FILESYSTEM "*Shutting down filesystem"},
+     "JBD2: Detected IO errors *while flushing file data on {0*}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "fs_readonly", "<" FILESYSTEM "|>Remounting filesystem read-only",
+     "EXBFJGR"},
+    {TC_EVENT_STORAGE_ERROR, "io_error", "I/O error while ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "io_error", FILESYSTEM "*I/O error", "EXBFJG"},
+    {TC_EVENT_STORAGE_ERROR, "fs_shutdown", FILESYSTEM "*Shutting down filesystem", "EXBFJG"},
 
-    {TC_EVENT_STORAGE_ERROR, "io_error", "Buffer I/O error on dev<ice|>%s{0%w}"},
-    {TC_EVENT_STORAGE_ERROR, "io_error", REQUEST "<I/O|critical medium> error, dev {0%w}"},
-    {TC_EVENT_STORAGE_ERROR, "path_lost", "block {0*}: no available path - failing I/O$"},
-    {TC_EVENT_STORAGE_ERROR, "beyond_end", REQUEST "attempt to access beyond end of device$"},
-    {TC_EVENT_STORAGE_ERROR, "raid_failure", "md/raid*: Disk failure on {0%w}"},
+    {TC_EVENT_STORAGE_ERROR, "io_error", "Buffer I/O error on dev<ice|>%s{0%w}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "io_error", REQUEST "<I/O|critical medium> error, dev {0%w}", "bpIc"},
+    {TC_EVENT_STORAGE_ERROR, "path_lost", "block {0*}: no available path - failing I/O$", NULL},
+    {TC_EVENT_STORAGE_ERROR, "beyond_end", REQUEST "attempt to access beyond end of device$",
+     "bpa"},
+    {TC_EVENT_STORAGE_ERROR, "raid_failure", "md/raid*: Disk failure on {0%w}", NULL},
 
     /* A lost interrupt, not a lost command. */
-    {TC_EVENT_STORAGE_ERROR, NULL, "nvme {0*}: I/O *completion polled"},
-    {TC_EVENT_STORAGE_ERROR, "nvme_timeout", "nvme {0*}: I/O * QID * timeout, "},
-    {TC_EVENT_STORAGE_ERROR, "nvme_down", "nvme {0*}: controller is down; will reset: "},
-    {TC_EVENT_STORAGE_ERROR, "nvme_disabled", "nvme {0*}: Disabling device after reset failure"},
+    {TC_EVENT_STORAGE_ERROR, NULL, "nvme {0*}: I/O *completion polled", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nvme_timeout", "nvme {0*}: I/O * QID * timeout, ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nvme_down", "nvme {0*}: controller is down; will reset: ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nvme_disabled", "nvme {0*}: Disabling device after reset failure",
+     NULL},
 
-    {TC_EVENT_STORAGE_ERROR, "nfs_not_responding", "nfs: server {0*} not responding"},
-    {TC_EVENT_STORAGE_ERROR, "nfs_ok", "nfs: server {0*} OK$"},
+    {TC_EVENT_STORAGE_ERROR, "nfs_not_responding", "nfs: server {0*} not responding", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nfs_ok", "nfs: server {0*} OK$", NULL},
     {TC_EVENT_STORAGE_ERROR, "nfs_reclaim_failed",
-     "<NFS: |>nfs4_reclaim_open_state: Lock reclaim failed"},
+     "<NFS: |>nfs4_reclaim_open_state: Lock reclaim failed", "Nn"},
 
     /* What the management server does touches no file. */
-    {TC_EVENT_STORAGE_ERROR, NULL, LUSTRE "MGC"},
+    {TC_EVENT_STORAGE_ERROR, NULL, LUSTRE "MGC", "L"},
     {TC_EVENT_STORAGE_ERROR, "lustre_lost",
-     LUSTRE "{0%n}: Connection to * was lost; in progress operations"},
-    {TC_EVENT_STORAGE_ERROR, "lustre_ok", LUSTRE "{0%n}: Connection restored to "},
-    {TC_EVENT_STORAGE_ERROR, "lustre_error", LUSTRE "{0%n}: operation * failed: rc = "},
-    {TC_EVENT_STORAGE_ERROR, "client_evicted", LUSTRE "{0%n}: This client was evicted by "},
+     LUSTRE "{0%n}: Connection to * was lost; in progress operations", "L"},
+    {TC_EVENT_STORAGE_ERROR, "lustre_ok", LUSTRE "{0%n}: Connection restored to ", "L"},
+    {TC_EVENT_STORAGE_ERROR, "lustre_error", LUSTRE "{0%n}: operation * failed: rc = ", "L"},
+    {TC_EVENT_STORAGE_ERROR, "client_evicted", LUSTRE "{0%n}: This client was evicted by ", "L"},
     /* That a socket was closed is no trouble: the servers close those that are idle. */
-    {TC_EVENT_STORAGE_ERROR, "ceph_hung", CEPH "{0mds%n}%shung$"},
-    {TC_EVENT_STORAGE_ERROR, "ceph_stale", CEPH "{0mds%n}%scaps stale$"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_hung", CEPH "{0mds%n}%shung$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_stale", CEPH "{0mds%n}%scaps stale$", "cl"},
     {TC_EVENT_STORAGE_ERROR, "ceph_ok",
-     CEPH "{0mds%n}%s<came back|caps renewed|reconnect success>$"},
-    {TC_EVENT_STORAGE_ERROR, "ceph_down", CEPH "{0osd%n}%sdown$"},
-    {TC_EVENT_STORAGE_ERROR, "ceph_ok", CEPH "{0osd%n}%sup$"},
-    {TC_EVENT_STORAGE_ERROR, "path_failed", MULTIPATH "Failing path {0%w}"},
-    {TC_EVENT_STORAGE_ERROR, "path_ok", MULTIPATH "Reinstating path {0%w}"},
+     CEPH "{0mds%n}%s<came back|caps renewed|reconnect success>$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_down", CEPH "{0osd%n}%sdown$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_ok", CEPH "{0osd%n}%sup$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "path_failed", MULTIPATH "Failing path {0%w}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "path_ok", MULTIPATH "Reinstating path {0%w}", NULL},
     /* The command was lost on its way. DID_OK is the answer of a disk, which the block layer
      * judges. */
-    {TC_EVENT_STORAGE_ERROR, NULL, SCSI "OK<$| >"},
-    {TC_EVENT_STORAGE_ERROR, "scsi_failed", SCSI},
-    {TC_EVENT_STORAGE_ERROR, "iscsi_error", "%s{0connection%n:%n}: detected conn error ("},
+    {TC_EVENT_STORAGE_ERROR, NULL, SCSI "OK<$| >", NULL},
+    {TC_EVENT_STORAGE_ERROR, "scsi_failed", SCSI, NULL},
+    {TC_EVENT_STORAGE_ERROR, "iscsi_error", "%s{0connection%n:%n}: detected conn error (", NULL},
     {TC_EVENT_STORAGE_ERROR, "smb_not_responding",
-     "CIFS<:|> VFS: <Server |><\\\\|>{0*} has not responded in "},
+     "CIFS<:|> VFS: <Server |><\\\\|>{0*} has not responded in ", NULL},
 
-    {TC_EVENT_MEMORY_ERROR, "mce", "<mce: |>[Hardware Error]: Machine check events logged"},
-    {TC_EVENT_MEMORY_ERROR, "mce", "<mce: |>[Hardware Error]: {0CPU *}: Machine Check"},
+    {TC_EVENT_MEMORY_ERROR, "mce", "<mce: |>[Hardware Error]: Machine check events logged", "m["},
+    {TC_EVENT_MEMORY_ERROR, "mce", "<mce: |>[Hardware Error]: {0CPU *}: Machine Check", "m["},
 
     {TC_EVENT_DRIVER_FAULT, "peermem_invalid_context",
-     "nvidia-peermem *ERROR detected invalid context"},
-    {TC_EVENT_DRIVER_FAULT, "gpu_init_failed", "NVRM: GPU {1%b}*: RmInitAdapter failed"},
+     "nvidia-peermem *ERROR detected invalid context", NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_init_failed", "NVRM: GPU {1%b}*: RmInitAdapter failed", NULL},
 
-    {TC_EVENT_NETWORK_FAULT, "link_up", "mlx4_en: {0%n}: Link Up$"},
-    {TC_EVENT_NETWORK_FAULT, "link_down", "mlx4_en: {0%n}: Link Down$"},
+    {TC_EVENT_NETWORK_FAULT, "link_up", "mlx4_en: {0%n}: Link Up$", NULL},
+    {TC_EVENT_NETWORK_FAULT, "link_down", "mlx4_en: {0%n}: Link Down$", NULL},
 };
 
 static enum tc__kmsg_verdict rule_row(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice got[TC__TEXT_SLOTS];
-    for (size_t i = 0; i < TC_COUNT(ROWS); i++) {
-        if (!tc__text_match(c->line->message, ROWS[i].says, got)) {
+    struct tc_slice s = c->line->message;
+    for (size_t i = 0; i < TC_COUNT(ROWS) && s.len > 0; i++) {
+        bool may = ROWS[i].first == NULL || strchr(ROWS[i].first, s.ptr[0]) != NULL;
+        if (!may || !tc__text_match(s, ROWS[i].says, got)) {
             continue;
         }
         if (ROWS[i].fault == NULL) {
