@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent
 # Names that stay although nothing but a test uses them, and why.
 ALLOWED = {
     "tc_scan_use": "tests and fuzzers compare the scalar scan with the vectorised one",
-    "tc_event_own": "tests keep events beyond the batch that they were decoded in",
     "tc_sxid_table": "a test walks the table",
     "tc_xid_table": "a test walks the table",
     "tc_xid_severity_name": "a test holds the names of the table to the page",
@@ -30,7 +29,6 @@ ALLOWED = {
     "tc__net_clock": "tests and fuzzers move the time",
     "tc_log_redirect": "tests read the log and set its time",
     "tc_story_steps": "a test bounds the work of linking, which is not to be timed",
-    "tc_family_of": "a test walks the names that metrics have",
     "tc_verdict_render_text": "the text of a verdict without a story around it",
     "tc_arg_write_f64": "a format takes doubles, whether or not a sentence has one today",
     "tc_as_list": "a format takes lists of names, as it takes lists of numbers",

@@ -108,6 +108,18 @@ static inline struct tc_slice tc_slice_from(struct tc_slice s, size_t offset)
                            : (struct tc_slice){s.ptr + offset, s.len - offset};
 }
 
+/* a, or b when a is empty. */
+static inline struct tc_slice tc_slice_or(struct tc_slice a, struct tc_slice b)
+{
+    return a.len > 0 ? a : b;
+}
+
+/* The bytes of a UTF-8 byte order mark at the start of s: editors leave one. */
+static inline size_t tc_slice_bom(struct tc_slice s)
+{
+    return tc_slice_starts(s, TC_LIT("\xef\xbb\xbf")) ? 3 : 0;
+}
+
 static inline struct tc_slice tc_slice_head(struct tc_slice s, size_t len)
 {
     return (struct tc_slice){s.ptr, len < s.len ? len : s.len};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/decode_priv.h"
 
+#include "base/buf.h"
+
 tc_status tc__decode_emit_lasting(struct tc__decode *d, struct tc_event *ev)
 {
     ev->raw = (struct tc_raw){
@@ -71,4 +73,19 @@ tc_status tc__decode_json(struct tc__decode *d, struct tc_slice json, const char
     }
     *out = root;
     return TC_OK;
+}
+
+struct tc_slice tc__join(struct tc_arena *arena, struct tc_slice a, struct tc_slice between,
+                         struct tc_slice b)
+{
+    size_t len = a.len + between.len + b.len;
+    char *bytes = tc_new(arena, char, len);
+    if (bytes == NULL) {
+        return TC_EMPTY;
+    }
+    struct tc_buf text = tc_buf_make(bytes, len);
+    tc_buf_str(&text, a);
+    tc_buf_str(&text, between);
+    tc_buf_str(&text, b);
+    return tc_buf_slice(&text);
 }

@@ -60,6 +60,10 @@ TC_CHECKED tc_status tc__codec_unknown(const struct tc_codec_input *in,
 /* The same for the object or record that is being read. */
 TC_CHECKED tc_status tc__decode_unknown(struct tc__decode *d, const char *why);
 
+/* a, between and b as one text in arena; empty when that is full. */
+struct tc_slice tc__join(struct tc_arena *arena, struct tc_slice a, struct tc_slice between,
+                         struct tc_slice b);
+
 /*
  * Parses the text of the object or record that raw_offset points at; `what` names it in errors.
  * One that is not valid is noted in d->bad and absent: where it ends is known, so the rest is read.

@@ -13,109 +13,70 @@
 #include "codec/codec.h"
 #include "codec/decode_priv.h"
 #include "codec/last_time_priv.h"
+#include "codec/match_priv.h"
 
 #define S(literal) TC_LIT(literal)
 /* Lines that decide what an input is, and how many of them must look like it. */
 #define SNIFF_LINES 64
 #define SNIFF_ENOUGH 1
+#define CODE_MAX 99999
 
-static bool take(struct tc_slice *s, struct tc_slice word)
+static bool number_of(struct tc_slice digits, uint64_t max, int64_t *out)
 {
-    if (!tc_slice_starts(*s, word)) {
-        return false;
-    }
-    *s = tc_slice_from(*s, word.len);
-    return true;
+    uint64_t value = 0;
+    bool fits = tc_slice_is_u64(digits, &value) && value <= max;
+    *out = fits ? (int64_t)value : *out;
+    return fits;
 }
 
-static bool take_number(struct tc_slice *s, uint64_t max, uint64_t *out)
+/* "[Jul 23 2024 07:53:55] [ERROR] [tid 841] ": the time, and what is behind it. */
+static bool read_frame(struct tc_slice line, int32_t utc_offset_s, int64_t *out_ns,
+                       struct tc_slice *out_rest)
 {
-    size_t used = tc_slice_u64(*s, out);
-    *s = tc_slice_from(*s, used);
-    return used > 0 && *out <= max;
-}
-
-/* "[Jul 23 2024 07:53:55] " and what follows. */
-static bool take_time(struct tc_slice *s, int32_t utc_offset_s, int64_t *out_ns)
-{
-    uint64_t day = 0;
-    uint64_t year = 0;
-    uint64_t hour = 0;
-    uint64_t minute = 0;
-    uint64_t second = 0;
-    if (!take(s, S("["))) {
+    enum { MONTH, DAY, YEAR, HOUR, MINUTE, SECOND };
+    enum { TIME, REST };
+    static const uint64_t most[] = {
+        [DAY] = 31, [YEAR] = 9999, [HOUR] = 23, [MINUTE] = 59, [SECOND] = 60};
+    struct tc_slice got[TC__TEXT_SLOTS];
+    int64_t v[TC__TEXT_SLOTS] = {0};
+    if (!tc__text_match(line, "[{0*}] [*] [tid %d] {1*}", got)) {
         return false;
     }
-    struct tc_civil c = {.month = tc_time_month(tc_slice_head(*s, 3))};
-    *s = tc_slice_from(*s, 3);
-    if (c.month == 0 || !take(s, S(" "))) {
-        return false;
+    *out_rest = got[REST];
+    bool whole = tc__text_match(got[TIME], "{0%n} %s{1%d} {2%d} {3%d}:{4%d}:{5%d}$", got);
+    for (size_t i = DAY; whole && i <= SECOND; i++) {
+        whole = number_of(got[i], most[i], &v[i]);
     }
-    (void)take(s, S(" ")); /* a day of one digit */
-    if (!take_number(s, 31, &day) || !take(s, S(" ")) || !take_number(s, 9999, &year) ||
-        !take(s, S(" ")) || !take_number(s, 23, &hour) || !take(s, S(":")) ||
-        !take_number(s, 59, &minute) || !take(s, S(":")) || !take_number(s, 60, &second) ||
-        !take(s, S("] "))) {
-        return false;
-    }
-    c.day = (int32_t)day;
-    c.year = (int32_t)year;
-    c.hour = (int32_t)hour;
-    c.minute = (int32_t)minute;
-    c.second = (int32_t)second;
-    if (!tc_time_from_civil(&c, out_ns)) {
+    struct tc_civil c = {.month = whole ? tc_time_month(got[MONTH]) : 0,
+                         .day = (int32_t)v[DAY],
+                         .year = (int32_t)v[YEAR],
+                         .hour = (int32_t)v[HOUR],
+                         .minute = (int32_t)v[MINUTE],
+                         .second = (int32_t)v[SECOND]};
+    if (c.month == 0 || !tc_time_from_civil(&c, out_ns)) {
         return false;
     }
     *out_ns -= (int64_t)utc_offset_s * TC_SECOND;
     return *out_ns >= 0 && *out_ns <= TC_TIME_MAX;
 }
 
-/* "[ERROR] [tid 841] " behind the time. */
-static bool take_frame(struct tc_slice *s)
-{
-    size_t end = tc_slice_find(*s, S("] [tid "));
-    uint64_t tid = 0;
-    if (!take(s, S("[")) || end == TC_NPOS || end > 16) {
-        return false;
-    }
-    *s = tc_slice_from(*s, end - 1);
-    return take(s, S("] [tid ")) && take_number(s, UINT64_MAX, &tid) && take(s, S("] "));
-}
-
-/* The number behind a word of the line; fallback when it is not there. */
-static int64_t number_after(struct tc_slice s, struct tc_slice word, int64_t fallback)
-{
-    size_t at = tc_slice_find(s, word);
-    uint64_t value = 0;
-    if (at == TC_NPOS) {
-        return fallback;
-    }
-    s = tc_slice_from(s, at + word.len);
-    return take_number(&s, INT32_MAX, &value) ? (int64_t)value : fallback;
-}
-
 /* False when the line tells of no error of a switch. */
 static bool read_error(struct tc_slice s, struct tc_event *ev)
 {
-    uint64_t code = 0;
+    enum { SEVERITY, CODE, ADDRESS, PORT };
+    struct tc_slice got[TC__TEXT_SLOTS];
     tc_event_init(ev, TC_EVENT_SXID);
     ev->xid.message = s;
-    if (take(&s, S("detected NVSwitch fatal error "))) {
-        ev->xid.severity = S("fatal");
-    } else if (take(&s, S("detected NVSwitch non-fatal error "))) {
-        ev->xid.severity = S("nonfatal");
-    } else {
+    if (!tc__text_match(s,
+                        "detected NVSwitch {0<fatal|non-fatal>} error {1%d}"
+                        "<*pci bus id {2%b}|><* port {3%d}|>",
+                        got) ||
+        !number_of(got[CODE], CODE_MAX, &ev->xid.code)) {
         return false;
     }
-    if (!take_number(&s, 99999, &code)) {
-        return false;
-    }
-    ev->xid.code = (int64_t)code;
-    ev->xid.link = number_after(s, S(" port "), -1);
-    size_t at = tc_slice_find(s, S("pci bus id "));
-    if (at != TC_NPOS) {
-        (void)tc_bdf_parse(tc_slice_from(s, at + sizeof "pci bus id " - 1), &ev->scope.pci);
-    }
+    ev->xid.severity = got[SEVERITY].ptr[0] == 'f' ? S("fatal") : S("nonfatal");
+    (void)number_of(got[PORT], INT32_MAX, &ev->xid.link);
+    (void)tc_bdf_parse(got[ADDRESS], &ev->scope.pci);
     return true;
 }
 
@@ -133,9 +94,10 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     size_t at = 0;
     for (unsigned lines = 0; at < head.len && lines < SNIFF_LINES; lines++) {
         struct tc_slice line = line_at(head, at);
+        struct tc_slice rest;
         int64_t ns = 0;
         at += line.len + 1;
-        found += take_time(&line, 0, &ns) && take_frame(&line);
+        found += read_frame(line, 0, &ns, &rest);
     }
     return found >= SNIFF_ENOUGH ? TC_SNIFF_SURE : TC_SNIFF_NO;
 }
@@ -143,11 +105,11 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 static tc_status read_line(const struct tc_codec_input *in, struct tc_slice line,
                            struct tc_codec_cursor *cursor, struct tc_codec_out *out)
 {
-    struct tc_slice rest = line;
+    struct tc_slice rest;
     struct tc_event ev;
     int64_t time_ns = TC_TIME_NONE;
     uint64_t offset = (uint64_t)(line.ptr - in->bytes.ptr);
-    if (take_time(&rest, in->utc_offset_s, &time_ns) && take_frame(&rest) &&
+    if (read_frame(line, in->utc_offset_s, &time_ns, &rest) &&
         read_error(tc_slice_trim(rest), &ev)) {
         ev.time_ns = time_ns;
         ev.scope.node = in->node;
@@ -186,8 +148,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 
 static int64_t time_in(const struct tc_codec_input *in, struct tc_slice line)
 {
+    struct tc_slice rest;
     int64_t ns = 0;
-    return take_time(&line, in->utc_offset_s, &ns) ? ns : TC_TIME_NONE;
+    return read_frame(line, in->utc_offset_s, &ns, &rest) ? ns : TC_TIME_NONE;
 }
 
 static int64_t last_time(const struct tc_codec_input *in)

@@ -36,6 +36,12 @@ struct tc__json_list {
 
 size_t tc__json_skip_space(struct tc_slice s, size_t at);
 
+/* Behind a byte order mark and white space. */
+static inline size_t tc__json_start(struct tc_slice bytes)
+{
+    return tc__json_skip_space(bytes, tc_slice_bom(bytes));
+}
+
 static inline bool tc__json_byte_is(struct tc_slice text, size_t at, char c)
 {
     return at < text.len && text.ptr[at] == c;

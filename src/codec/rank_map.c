@@ -144,19 +144,13 @@ static bool pci_of(struct tc_slice value, struct tc_bdf *out)
     return value.len > 0 && tc_bdf_parse(value, out) == value.len;
 }
 
-static const char *set_name(struct tc_slice *out, struct tc_slice value)
-{
-    if (value.len > NAME_MAX_BYTES) {
-        return "a name of more than 253 bytes";
-    }
-    *out = value;
-    return NULL;
-}
-
 /* Takes a value; what is wrong with it, or NULL. */
 static const char *set_value(struct row *row, enum column column, struct tc_slice value)
 {
     struct tc_scope *s = &row->ev.scope;
+    struct tc_slice *const names[] = {
+        [COLUMN_NODE] = &s->node, [COLUMN_UUID] = &s->gpu_uuid, [COLUMN_POD] = &s->pod,
+        [COLUMN_NS] = &s->ns,     [COLUMN_JOB] = &s->job,       [COLUMN_WORLD] = NULL};
     int64_t number = 0;
     if (value.len == 0 || tc_slice_eq(value, TC_LIT("-"))) {
         return NULL; /* not known */
@@ -180,19 +174,16 @@ static const char *set_value(struct row *row, enum column column, struct tc_slic
                    : "world_size is the number of ranks";
     case COLUMN_PCI:
         return pci_of(value, &s->pci) ? NULL : "a PCI address looks like 0000:b3:00.0";
-    case COLUMN_NODE:
-        return set_name(&s->node, value);
-    case COLUMN_UUID:
-        return set_name(&s->gpu_uuid, value);
-    case COLUMN_POD:
-        return set_name(&s->pod, value);
-    case COLUMN_NS:
-        return set_name(&s->ns, value);
-    case COLUMN_JOB:
-        return set_name(&s->job, value);
     default:
-        return NULL;
+        break;
     }
+    if (names[column] != NULL && value.len > NAME_MAX_BYTES) {
+        return "a name of more than 253 bytes";
+    }
+    if (names[column] != NULL) {
+        *names[column] = value;
+    }
+    return NULL;
 }
 
 /* True when the rank of this job was not there before. */
@@ -473,14 +464,9 @@ static tc_status read_json(struct reader *r, struct tc_slice text)
     return status;
 }
 
-static struct tc_slice content_of(struct tc_slice bytes)
-{
-    return tc_slice_from(bytes, tc_slice_starts(bytes, TC_LIT("\xef\xbb\xbf")) ? 3 : 0);
-}
-
 static tc_status read_map(struct reader *r)
 {
-    struct tc_slice rest = content_of(r->in->bytes);
+    struct tc_slice rest = tc_slice_from(r->in->bytes, tc_slice_bom(r->in->bytes));
     struct tc_slice line;
     struct tc_slice host;
     struct tc_slice slots;
@@ -536,7 +522,7 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 /* Only a header that names ranks and nodes is unmistakable; other maps need --map. */
 static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
-    struct tc_slice rest = content_of(head);
+    struct tc_slice rest = tc_slice_from(head, tc_slice_bom(head));
     struct tc_slice line;
     (void)at_end;
     (void)name;

@@ -11,8 +11,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
     struct tc_slice key;
     struct tc_slice value;
-    struct tc_slice rest =
-        tc_slice_trim(tc_slice_from(head, tc_slice_starts(head, TC_LIT("\xef\xbb\xbf")) ? 3 : 0));
+    struct tc_slice rest = tc_slice_trim(tc_slice_from(head, tc_slice_bom(head)));
     struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
     size_t at = 0;
     (void)at_end;

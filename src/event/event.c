@@ -79,6 +79,17 @@ void tc_buf_bdf(struct tc_buf *b, struct tc_bdf bdf)
     tc_buf_hex(b, bdf.function, 1);
 }
 
+bool tc_is_uuid(struct tc_slice s)
+{
+    bool is_uuid = s.len == 36;
+    for (size_t i = 0; is_uuid && i < s.len; i++) {
+        uint64_t digit = 0;
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        is_uuid = dash ? s.ptr[i] == '-' : tc_slice_hex(tc_slice_make(s.ptr + i, 1), &digit) == 1;
+    }
+    return is_uuid;
+}
+
 static uint64_t bdf_bits(struct tc_bdf a)
 {
     return (uint64_t)a.known << 40 | (uint64_t)a.domain << 24 | (uint64_t)a.bus << 16 |
@@ -111,22 +122,6 @@ void tc_event_init(struct tc_event *ev, enum tc_event_kind kind)
             *(int32_t *)at = (int32_t)f->none;
         }
     }
-}
-
-bool tc_event_own(struct tc_event *ev, struct tc_arena *arena)
-{
-    size_t count = 0;
-    const struct tc_field *fields = tc_fields(&count);
-    for (size_t i = 0; i < count; i++) {
-        const struct tc_field *f = &fields[i];
-        if (f->type == TC_FIELD_STRING && (f->kinds & TC_EVENT_BIT(ev->kind)) != 0) {
-            struct tc_slice *s = (struct tc_slice *)(void *)((char *)ev + f->offset);
-            if (s->len > 0) {
-                *s = tc_arena_copy(arena, *s);
-            }
-        }
-    }
-    return tc_arena_ok(arena);
 }
 
 static int cmp_i64(int64_t a, int64_t b)

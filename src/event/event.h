@@ -77,6 +77,9 @@ struct tc_bdf {
 size_t tc_bdf_parse(struct tc_slice s, struct tc_bdf *out);
 /* "0000:b3:00.0" */
 void tc_buf_bdf(struct tc_buf *b, struct tc_bdf bdf);
+/* 36 characters, hex in groups, as in the name of a GPU behind "GPU-". */
+bool tc_is_uuid(struct tc_slice s);
+
 bool tc_bdf_eq(struct tc_bdf a, struct tc_bdf b);
 
 /* Where the proving bytes are: source is an index in the run's tc_source table. */
@@ -289,12 +292,6 @@ struct tc_event {
 
 /* Every field "not known", of that kind. */
 void tc_event_init(struct tc_event *ev, enum tc_event_kind kind);
-
-/*
- * Replaces every string of ev by a copy in the arena, so that ev outlives the
- * bytes it came from. False when the arena is full; ev is not to be used then.
- */
-bool tc_event_own(struct tc_event *ev, struct tc_arena *arena);
 
 /*
  * The order of events: time first, then the bytes of everything else, so that

@@ -87,31 +87,24 @@ static void take_rest(struct tc_slice s, size_t *io_at, struct tc_civil *c, int3
 static size_t date_at(struct tc_slice s, size_t at, int32_t utc_offset_s, int64_t *out_ns)
 {
     struct tc_civil c = {0};
+    /* Each part, and what may stand behind it: only between day and hour there has to be. */
+    const struct {
+        size_t digits;
+        int32_t *value;
+        const char *behind;
+    } parts[] = {{4, &c.year, "-_."},  {2, &c.month, "-_."},   {2, &c.day, "Tt _-."},
+                 {2, &c.hour, ":-_."}, {2, &c.minute, ":-_."}, {2, &c.second, ""}};
     size_t start = at;
     int64_t ns = 0;
-    if (!take_digits(s, &at, 4, &c.year)) {
-        return 0;
-    }
-    skip_one_of(s, &at, "-_.");
-    if (!take_digits(s, &at, 2, &c.month)) {
-        return 0;
-    }
-    skip_one_of(s, &at, "-_.");
-    if (!take_digits(s, &at, 2, &c.day)) {
-        return 0;
-    }
-    size_t between = at;
-    skip_one_of(s, &at, "Tt _-.");
-    if (at == between || !take_digits(s, &at, 2, &c.hour)) {
-        return 0;
-    }
-    skip_one_of(s, &at, ":-_.");
-    if (!take_digits(s, &at, 2, &c.minute)) {
-        return 0;
-    }
-    skip_one_of(s, &at, ":-_.");
-    if (!take_digits(s, &at, 2, &c.second)) {
-        return 0;
+    for (size_t i = 0; i < TC_COUNT(parts); i++) {
+        if (!take_digits(s, &at, parts[i].digits, parts[i].value)) {
+            return 0;
+        }
+        size_t end = at;
+        skip_one_of(s, &at, parts[i].behind);
+        if (parts[i].value == &c.day && at == end) {
+            return 0;
+        }
     }
     take_rest(s, &at, &c, &utc_offset_s);
     if ((at < s.len && is_digit(s.ptr[at])) || !tc_time_from_civil(&c, &ns) ||

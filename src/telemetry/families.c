@@ -191,14 +191,3 @@ struct tc_slice tc__unit_spelled(struct tc_slice unit)
     }
     return unit;
 }
-
-struct tc_slice tc_family_of(struct tc_slice metric)
-{
-    enum tc_metric ours = TC_METRIC_NONE;
-    struct tc__naming naming;
-    if (tc_metric_parse(metric, &ours)) {
-        return tc__family_name(tc__family_of_metric(ours));
-    }
-    tc__naming_of(metric, &naming);
-    return tc__family_name(naming.family);
-}

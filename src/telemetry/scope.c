@@ -138,11 +138,6 @@ static struct tc_slice point_text(struct point *p, struct tc_arena *arena)
     return tc_buf_slice(&b);
 }
 
-static void set_default(struct tc_slice *io, struct tc_slice value)
-{
-    *io = io->len > 0 ? *io : value;
-}
-
 /* What is known from outside, where nothing in the sample says it; and how the run was found. */
 static enum tc__scope_verdict settle(const struct tc_series_scope *known, struct tc_arena *scratch,
                                      struct tc__identity *io)
@@ -158,12 +153,12 @@ static enum tc__scope_verdict settle(const struct tc_series_scope *known, struct
         t[TC__TEXT_RUN] = known->run_id;
         t[TC__TEXT_JOIN] = known->run_join;
     }
-    set_default(&t[TC__TEXT_SCHEDULER], known->scheduler_run_id);
-    set_default(&t[TC__TEXT_JOB], known->job_uid);
-    set_default(&t[TC__TEXT_POD], known->pod_uid);
-    set_default(&t[TC__TEXT_NODE], known->node);
-    set_default(&t[TC__TEXT_GPU], known->gpu_uuid);
-    set_default(&t[TC__TEXT_CLASS], known->request_class);
+    t[TC__TEXT_SCHEDULER] = tc_slice_or(t[TC__TEXT_SCHEDULER], known->scheduler_run_id);
+    t[TC__TEXT_JOB] = tc_slice_or(t[TC__TEXT_JOB], known->job_uid);
+    t[TC__TEXT_POD] = tc_slice_or(t[TC__TEXT_POD], known->pod_uid);
+    t[TC__TEXT_NODE] = tc_slice_or(t[TC__TEXT_NODE], known->node);
+    t[TC__TEXT_GPU] = tc_slice_or(t[TC__TEXT_GPU], known->gpu_uuid);
+    t[TC__TEXT_CLASS] = tc_slice_or(t[TC__TEXT_CLASS], known->request_class);
     io->rank = io->rank >= 0 ? io->rank : known->rank;
     for (size_t i = 0; i < TC__TEXT_COUNT; i++) {
         t[i] = clean(t[i], scratch);
@@ -178,7 +173,7 @@ static void take_scope(const struct tc_scope *scope, struct tc_arena *scratch, s
     io->text[TC__TEXT_NODE] = scope->node;
     io->text[TC__TEXT_GPU] = scope->gpu_uuid;
     io->text[TC__TEXT_POD] = scope->pod_uid;
-    set_default(&io->text[TC__TEXT_JOB], scope->job);
+    io->text[TC__TEXT_JOB] = tc_slice_or(io->text[TC__TEXT_JOB], scope->job);
     io->rank = scope->rank;
     if (point == NULL) {
         return;
@@ -298,7 +293,7 @@ static void take_kubernetes(struct tc_slice name, struct tc_arena *scratch, stru
     }
     if (tc_slice_starts(name, TC_LIT("container_")) && in_pod) {
         struct tc_slice id = point_remove(point, TC_LIT("id"));
-        set_default(&io->text[TC__TEXT_POD], cgroup_pod(id, scratch));
+        io->text[TC__TEXT_POD] = tc_slice_or(io->text[TC__TEXT_POD], cgroup_pod(id, scratch));
         (void)point_remove(point, TC_LIT("image"));
         (void)point_remove(point, TC_LIT("name"));
     }
@@ -316,14 +311,20 @@ static struct tc_slice device_key(struct tc_slice device, const struct tc_sample
     return TC_LIT("device");
 }
 
-static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
-                      struct point *point, struct tc__identity *io)
+/* What a metric of ours is called, counted in and grouped with. */
+static void name_ours(enum tc_metric metric, struct tc__identity *io)
 {
-    const struct tc_metric_info *info = tc_metric_info(m->metric);
-    io->family = (uint8_t)tc__family_of_metric(m->metric);
+    const struct tc_metric_info *info = tc_metric_info(metric);
+    io->family = (uint8_t)tc__family_of_metric(metric);
     io->text[TC__TEXT_METRIC] = info->name;
     io->text[TC__TEXT_UNIT] = tc_slice_cstr(info->unit);
     io->type = info->type == TC_METRIC_COUNTER ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
+}
+
+static void take_ours(const struct tc_series_meaning *m, const struct tc_sample *sample,
+                      struct point *point, struct tc__identity *io)
+{
+    name_ours(m->metric, io);
     if (io->type == TC_SAMPLE_COUNTER && sample->type == TC_SAMPLE_DELTA) {
         io->type = TC_SAMPLE_DELTA;
     }
@@ -388,13 +389,9 @@ enum tc__scope_verdict tc__identify_event(const struct tc_event *ev,
                                           const struct tc_series_scope *known,
                                           struct tc_arena *scratch, struct tc__identity *out)
 {
-    const struct tc_metric_info *info = tc_metric_info((enum tc_metric)ev->metric.metric);
     struct point point = {.count = 0};
     *out = (struct tc__identity){.rank = -1, .scale = 1};
-    out->family = (uint8_t)tc__family_of_metric((enum tc_metric)ev->metric.metric);
-    out->text[TC__TEXT_METRIC] = info->name;
-    out->text[TC__TEXT_UNIT] = tc_slice_cstr(info->unit);
-    out->type = info->type == TC_METRIC_COUNTER ? TC_SAMPLE_COUNTER : TC_SAMPLE_GAUGE;
+    name_ours((enum tc_metric)ev->metric.metric, out);
     take_scope(&ev->scope, scratch, &point, out);
     point_add(&point, TC_LIT("device"), ev->metric.device);
     point_add(&point, TC_LIT("rack"), ev->metric.rack);

@@ -260,13 +260,18 @@ static bool is_taken(struct tc_slices *s, enum tc__scope_verdict verdict,
     return false;
 }
 
-/* A series that was not seen in these bytes before. */
+/* A series that was not seen in these bytes before: of a sample, or of an event where that is NULL.
+ */
 static TC_SELDOM uint32_t find_series(struct tc_slices *s, const struct tc_sample *sample,
+                                      const struct tc_event *ev,
                                       const struct tc_series_scope *known, struct tc_slice key,
                                       uint64_t hash, struct tc__identity *out_id)
 {
     tc_arena_reset(&s->scratch);
-    if (!is_taken(s, tc__identify(sample, known, &s->scratch, out_id), out_id)) {
+    if (!is_taken(s,
+                  sample != NULL ? tc__identify(sample, known, &s->scratch, out_id)
+                                 : tc__identify_event(ev, known, &s->scratch, out_id),
+                  out_id)) {
         return TC__NO_SERIES;
     }
     s->counts.labels_left += out_id->lost_labels;
@@ -310,7 +315,7 @@ void tc_slices_add(struct tc_slices *s, const struct tc_sample *sample, int64_t 
         at = alias->series;
         is_value = tc_series_value(alias->how, alias->scale, &value);
     } else {
-        at = find_series(s, sample, known, key, hash, &id);
+        at = find_series(s, sample, NULL, known, key, hash, &id);
         is_value = at != TC__NO_SERIES && tc_series_value(id.how, id.scale, &value);
     }
     if (at == TC__NO_SERIES) {
@@ -348,24 +353,6 @@ static struct tc_slice event_key(struct tc_slices *s, const struct tc_event *ev,
     return ok ? tc_slice_make(s->key, (size_t)(at - s->key)) : TC_EMPTY;
 }
 
-static TC_SELDOM uint32_t find_event_series(struct tc_slices *s, const struct tc_event *ev,
-                                            const struct tc_series_scope *known,
-                                            struct tc_slice key, uint64_t hash)
-{
-    struct tc__identity id;
-    tc_arena_reset(&s->scratch);
-    if (!is_taken(s, tc__identify_event(ev, known, &s->scratch, &id), &id)) {
-        return TC__NO_SERIES;
-    }
-    uint32_t at = tc__series_get(&s->book, &id);
-    if (at == TC__NO_SERIES) {
-        s->counts.series_full++;
-    } else if (key.len > 0) {
-        tc__alias_add(&s->book, key, hash, at, &id);
-    }
-    return at;
-}
-
 void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
                          const struct tc_series_scope *known)
 {
@@ -376,7 +363,8 @@ void tc_slices_add_event(struct tc_slices *s, const struct tc_event *ev,
     struct tc_slice key = event_key(s, ev, known);
     uint64_t hash = 0;
     const struct tc__alias *alias = key.len > 0 ? tc__alias_find(&s->book, key, &hash) : NULL;
-    uint32_t at = alias != NULL ? alias->series : find_event_series(s, ev, known, key, hash);
+    struct tc__identity id;
+    uint32_t at = alias != NULL ? alias->series : find_series(s, NULL, ev, known, key, hash, &id);
     if (at == TC__NO_SERIES) {
         return;
     }

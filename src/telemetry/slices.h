@@ -102,7 +102,4 @@ void tc_slices_counts(const struct tc_slices *s, struct tc_slices_counts *out);
 /* The first run that other_run counted; empty: none. */
 struct tc_slice tc_slices_other_run(const struct tc_slices *s);
 
-/* The family of a metric name; "other" when it is of none that we know. */
-struct tc_slice tc_family_of(struct tc_slice metric);
-
 #endif

@@ -10,6 +10,7 @@
 
 #include "codec/codec.h"
 #include "codec/otlp/wire.h"
+#include "support/event_own.h"
 #include "support/otlp_writer.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static tc_status on_event(void *context, const struct tc_event *ev)
     struct side *s = context;
     assert_true(s->count < EVENTS_MAX);
     s->events[s->count] = *ev;
-    assert_true(tc_event_own(&s->events[s->count], &s->arena));
+    assert_true(event_own(&s->events[s->count], &s->arena));
     s->count++;
     return TC_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "intake/stream.h"
+#include "support/event_own.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +124,7 @@ static void read_events(struct tc_replay_case *r, size_t max)
         while (tc_source_stream_next(&stream, &ev) == TC_OK && ev != NULL) {
             need(r->count < max, "too many events", r->name);
             r->events[r->count] = *ev;
-            need(tc_event_own(&r->events[r->count++], &r->arena), "too much text", r->name);
+            need(event_own(&r->events[r->count++], &r->arena), "too much text", r->name);
         }
         tc_source_stream_fini(&stream);
     }

@@ -14,8 +14,6 @@
 /* An event quotes a line of a log and adds to it; escapes make it longer. */
 #define EVENT_LINE_MAX (TC_LINE_MAX * 4)
 
-#define BOM TC_LIT("\xef\xbb\xbf")
-
 /* ---- lines ---- */
 
 /* Walks the lines that are not blank. Zero it but for bytes. */
@@ -34,8 +32,8 @@ struct line {
 
 static bool next_line(struct lines *it, struct line *out)
 {
-    if (it->next == 0 && tc_slice_starts(it->bytes, BOM)) {
-        it->next = BOM.len;
+    if (it->next == 0) {
+        it->next = tc_slice_bom(it->bytes);
     }
     while (it->next < it->bytes.len) {
         struct tc_slice rest = tc_slice_from(it->bytes, it->next);
@@ -113,32 +111,19 @@ const struct tc_field *tc__event_field(struct tc__event_index *x, struct tc__eve
     return NULL;
 }
 
-static const char *expected(enum tc_field_type type)
-{
-    switch (type) {
-    case TC_FIELD_STRING:
-        return "a string";
-    case TC_FIELD_TIME:
-        return "an RFC 3339 time from 1970 to 2262, or nanoseconds since 1970 as an integer";
-    case TC_FIELD_I64:
-        return "an integer of 64 bits";
-    case TC_FIELD_I32:
-        return "an integer of 32 bits";
-    case TC_FIELD_KEY:
-        return "a string of 16 hex digits";
-    case TC_FIELD_F64:
-        return "a number";
-    case TC_FIELD_BOOL:
-        return "true or false";
-    case TC_FIELD_BDF:
-        return "a PCI address such as \"0000:b3:00.0\"";
-    case TC_FIELD_STATE:
-        return "\"scheduled\", \"started\" or \"completed\"";
-    case TC_FIELD_METRIC:
-        return "the name of a metric, as docs/events.md lists them";
-    }
-    return "";
-}
+/* What a value must be, for people. */
+static const char *const EXPECTED[] = {
+    [TC_FIELD_STRING] = "a string",
+    [TC_FIELD_TIME] = "an RFC 3339 time from 1970 to 2262, or nanoseconds since 1970 as an integer",
+    [TC_FIELD_I64] = "an integer of 64 bits",
+    [TC_FIELD_I32] = "an integer of 32 bits",
+    [TC_FIELD_KEY] = "a string of 16 hex digits",
+    [TC_FIELD_F64] = "a number",
+    [TC_FIELD_BOOL] = "true or false",
+    [TC_FIELD_BDF] = "a PCI address such as \"0000:b3:00.0\"",
+    [TC_FIELD_STATE] = "\"scheduled\", \"started\" or \"completed\"",
+    [TC_FIELD_METRIC] = "the name of a metric, as docs/events.md lists them",
+};
 
 /* Our integers are integers: what went through a double may have lost digits. */
 static bool read_integer(const struct tc__event_value *v, int64_t min, int64_t max, int64_t *out)
@@ -247,7 +232,7 @@ tc_status tc__event_put(struct tc__event_draft *d, const struct tc_field *f,
 {
     return put_value(d, f, v) ? TC_OK
                               : tc_fail(err, TC_E_MALFORMED, 0, "\"%.*s\" must be %s",
-                                        TC_FMT(f->name), expected(f->type));
+                                        TC_FMT(f->name), EXPECTED[f->type]);
 }
 
 void tc__event_begin(struct tc__event_draft *d, enum tc_event_kind kind)

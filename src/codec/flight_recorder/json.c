@@ -47,11 +47,6 @@ static struct tc__fr_value value_of(const struct tc__fr_doc *doc, struct tc_slic
     return v;
 }
 
-static struct tc_slice text_of(const struct tc__fr_doc *doc, const struct tc__fr_value *v)
-{
-    return tc_slice_make(doc->bytes.ptr + v->at, v->end - v->at);
-}
-
 tc_status tc__fr_json_open(struct tc__fr_doc *doc, struct tc__fr_value *out_root)
 {
     struct tc_json root;
@@ -65,43 +60,27 @@ tc_status tc__fr_json_open(struct tc__fr_doc *doc, struct tc__fr_value *out_root
     return TC_OK;
 }
 
-size_t tc__fr_json_count(struct tc__fr_doc *doc, const struct tc__fr_value *v)
+size_t tc__fr_json_items(struct tc__fr_doc *doc, const struct tc__fr_value *v,
+                         struct tc__fr_value *items)
 {
-    struct tc_slice text = text_of(doc, v);
+    struct tc_slice text = tc_slice_make(doc->bytes.ptr + v->at, v->end - v->at);
+    bool is_dict = v->type == TC__FR_DICT;
     struct tc_slice key;
     struct tc_slice item;
     size_t at = 0;
     size_t count = 0;
-    if (v->type == TC__FR_DICT) {
-        while (tc_json_raw_member(text, &at, &key, &item)) {
-            count += 2;
+    while (is_dict ? tc_json_raw_member(text, &at, &key, &item)
+                   : tc_json_raw_element(text, &at, &item)) {
+        if (items != NULL && is_dict) {
+            items[count] = value_of(doc, tc_slice_make(key.ptr - 1, key.len + 2));
         }
-    } else {
-        while (tc_json_raw_element(text, &at, &item)) {
-            count++;
+        count += is_dict;
+        if (items != NULL) {
+            items[count] = value_of(doc, item);
         }
+        count++;
     }
     return count;
-}
-
-void tc__fr_json_items(struct tc__fr_doc *doc, const struct tc__fr_value *v,
-                       struct tc__fr_value *items)
-{
-    struct tc_slice text = text_of(doc, v);
-    struct tc_slice key;
-    struct tc_slice item;
-    size_t at = 0;
-    size_t count = 0;
-    if (v->type == TC__FR_DICT) {
-        while (tc_json_raw_member(text, &at, &key, &item)) {
-            items[count++] = value_of(doc, tc_slice_make(key.ptr - 1, key.len + 2));
-            items[count++] = value_of(doc, item);
-        }
-    } else {
-        while (tc_json_raw_element(text, &at, &item)) {
-            items[count++] = value_of(doc, item);
-        }
-    }
 }
 
 tc_status tc__fr_json_unescape(struct tc__fr_doc *doc, const struct tc__fr_value *v,

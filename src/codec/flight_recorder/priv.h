@@ -85,9 +85,9 @@ TC_CHECKED tc_status tc__fr_json_open(struct tc__fr_doc *doc, struct tc__fr_valu
 /* The items of a container (keys and values of a dict in turn) into items[tc__fr_count()]. */
 void tc__fr_pickle_items(struct tc__fr_doc *doc, const struct tc__fr_value *v,
                          struct tc__fr_value *items);
-void tc__fr_json_items(struct tc__fr_doc *doc, const struct tc__fr_value *v,
-                       struct tc__fr_value *items);
-size_t tc__fr_json_count(struct tc__fr_doc *doc, const struct tc__fr_value *v);
+/* How many there are; items NULL: they are only counted. */
+size_t tc__fr_json_items(struct tc__fr_doc *doc, const struct tc__fr_value *v,
+                         struct tc__fr_value *items);
 
 /* The text of an escaped JSON string, in arena. */
 TC_CHECKED tc_status tc__fr_json_unescape(struct tc__fr_doc *doc, const struct tc__fr_value *v,

@@ -43,7 +43,7 @@ tc_status tc__fr_wrong_type(struct tc__fr_reader *r, const struct tc__fr_value *
 
 size_t tc__fr_count(struct tc__fr_reader *r, const struct tc__fr_value *v)
 {
-    return r->doc->parser == NULL ? v->count : tc__fr_json_count(r->doc, v);
+    return r->doc->parser == NULL ? v->count : tc__fr_json_items(r->doc, v, NULL);
 }
 
 /* The items of a container, in scratch. */
@@ -59,7 +59,7 @@ tc_status tc__fr_items(struct tc__fr_reader *r, const struct tc__fr_value *v,
     if (r->doc->parser == NULL) {
         tc__fr_pickle_items(r->doc, v, items);
     } else {
-        tc__fr_json_items(r->doc, v, items);
+        (void)tc__fr_json_items(r->doc, v, items);
     }
     *out_items = items;
     *out_count = count;

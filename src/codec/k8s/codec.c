@@ -8,7 +8,6 @@
 #include "codec/k8s/k8s_priv.h"
 
 #define S(literal) TC_LIT(literal)
-#define BYTE_ORDER_MARK S("\xef\xbb\xbf")
 
 /* Evidence of what follows is the value at `at`. */
 static void set_raw(struct tc__decode *d, size_t at, size_t length)
@@ -84,22 +83,16 @@ static tc_status walk_documents(struct tc__decode *d, size_t at)
     return status;
 }
 
-static size_t content_start(struct tc_slice bytes)
-{
-    return tc__json_skip_space(bytes,
-                               tc_slice_starts(bytes, BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.len : 0);
-}
-
 static bool is_json(struct tc_slice bytes)
 {
-    size_t at = content_start(bytes);
+    size_t at = tc__json_start(bytes);
     return tc__json_byte_is(bytes, at, '{') || tc__json_byte_is(bytes, at, '[');
 }
 
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
-    size_t start = content_start(in->bytes);
+    size_t start = tc__json_start(in->bytes);
     if (cursor->done || start >= in->bytes.len) {
         cursor->done = true;
         return TC_OK;
@@ -149,7 +142,7 @@ static int sniff_json(struct tc_slice head)
     static const char *const known[] = {"apiVersion", "kind",   "items",   "involvedObject",
                                         "regarding",  "object", "metadata"};
     size_t at = 0;
-    if (!tc__json_has_member(head, content_start(head), known, TC_COUNT(known), &at)) {
+    if (!tc__json_has_member(head, tc__json_start(head), known, TC_COUNT(known), &at)) {
         return TC_SNIFF_NO;
     }
     if (has_kind(head) && tc_slice_contains(head, S("\"apiVersion\""))) {
@@ -185,7 +178,7 @@ static bool is_mapping_line(struct tc_slice line)
 
 static int sniff_yaml(struct tc_slice head)
 {
-    struct tc_slice rest = tc_slice_from(head, content_start(head));
+    struct tc_slice rest = tc_slice_from(head, tc__json_start(head));
     bool first = true;
     while (rest.len > 0) {
         struct tc_slice line = tc_slice_cut(rest, '\n', &rest);

@@ -5,27 +5,11 @@
 #define S(literal) TC_LIT(literal)
 #define GPUS_MAX 1024
 
-/* "GPU-" and a UUID: exactly one GPU, not a list, an index or "all". */
-static bool is_gpu_uuid(struct tc_slice s)
-{
-    if (s.len != 40 || !tc_slice_starts(s, S("GPU-"))) {
-        return false;
-    }
-    for (size_t i = 4; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool dash = i == 12 || i == 17 || i == 22 || i == 27;
-        bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-        if (dash ? c != '-' : !hex) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Remembers one GPU; two different ones tell nothing about the pod. */
 static void note_gpu(struct tc_slice text, struct tc_slice *io_gpu, bool *io_ambiguous)
 {
-    if (is_gpu_uuid(text)) {
+    /* Exactly one GPU, not a list, an index or "all". */
+    if (tc_slice_starts(text, S("GPU-")) && tc_is_uuid(tc_slice_from(text, 4))) {
         *io_ambiguous = *io_ambiguous || (io_gpu->len > 0 && !tc_slice_eq(*io_gpu, text));
         *io_gpu = text;
     }

@@ -51,27 +51,6 @@ static void prefer(int64_t *io_ns, struct tc__value v, struct tc_slice key)
     }
 }
 
-static struct tc_slice either(struct tc_slice a, struct tc_slice b)
-{
-    return a.len > 0 ? a : b;
-}
-
-/* a + between + b in scratch; emit notices when that is full. */
-static struct tc_slice join(struct tc__decode *d, struct tc_slice a, struct tc_slice between,
-                            struct tc_slice b)
-{
-    size_t len = a.len + between.len + b.len;
-    char *bytes = tc_new(d->out->scratch, char, len);
-    if (bytes == NULL) {
-        return TC_EMPTY;
-    }
-    struct tc_buf text = tc_buf_make(bytes, len);
-    tc_buf_str(&text, a);
-    tc_buf_str(&text, between);
-    tc_buf_str(&text, b);
-    return tc_buf_slice(&text);
-}
-
 struct tc_slice tc__k8s_container(struct tc_slice field_path)
 {
     size_t brace = tc_slice_find_byte(field_path, '{');
@@ -91,7 +70,7 @@ void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node
         ev->scope.pod = ev->k8s.object_name;
         ev->scope.pod_uid = ev->k8s.object_uid;
     } else if (tc_slice_eq(ev->k8s.object_kind, S("Node"))) {
-        ev->scope.node = either(node, ev->k8s.object_name);
+        ev->scope.node = tc_slice_or(node, ev->k8s.object_name);
     }
 }
 
@@ -136,8 +115,8 @@ static tc_status read_event(struct tc__decode *d, struct tc__value event)
         about = tc__value_get(event, S("regarding"));
         source = tc__value_get(event, S("deprecatedSource"));
     }
-    struct tc_slice reporter = either(tc__value_string(event, S("reportingController")),
-                                      tc__value_string(event, S("reportingComponent")));
+    struct tc_slice reporter = tc_slice_or(tc__value_string(event, S("reportingController")),
+                                           tc__value_string(event, S("reportingComponent")));
     struct tc_slice emitter = tc__value_string(source, S("component"));
 
     struct tc_event ev;
@@ -150,7 +129,7 @@ static tc_status read_event(struct tc__decode *d, struct tc__value event)
     ev.k8s.object_kind = tc__value_string(about, S("kind"));
     ev.k8s.object_name = tc__value_string(about, S("name"));
     ev.k8s.object_uid = tc__value_string(about, S("uid"));
-    ev.k8s.component = modern ? either(reporter, emitter) : either(emitter, reporter);
+    ev.k8s.component = modern ? tc_slice_or(reporter, emitter) : tc_slice_or(emitter, reporter);
     ev.k8s.count = event_count(event, modern);
     prefer(&ev.k8s.first_ns, event, modern ? S("deprecatedFirstTimestamp") : S("firstTimestamp"));
     if (ev.k8s.count > 1) {
@@ -165,10 +144,10 @@ static tc_status read_event(struct tc__decode *d, struct tc__value event)
     if (node.len == 0 && tc_slice_eq(ev.k8s.component, S("kubelet"))) {
         node = tc__value_string(event, S("reportingInstance"));
     }
-    tc__k8s_scope(
-        &ev,
-        either(tc__value_string(about, S("namespace")), tc__value_string(meta, S("namespace"))),
-        node);
+    tc__k8s_scope(&ev,
+                  tc_slice_or(tc__value_string(about, S("namespace")),
+                              tc__value_string(meta, S("namespace"))),
+                  node);
     ev.scope.container = tc__k8s_container(tc__value_string(about, S("fieldPath")));
     return tc__decode_emit(d, &ev);
 }
@@ -285,8 +264,8 @@ static void mark_deleted(struct tc__decode *d, struct tc_ev_pod *pod)
 {
     /* A longer one is not the kubelet's, and must not fill the scratch arena. */
     bool both = pod->reason.len > 0 && pod->message.len > 0 && pod->message.len <= END_MESSAGE_MAX;
-    pod->message =
-        both ? join(d, pod->reason, S(": "), pod->message) : either(pod->reason, pod->message);
+    pod->message = both ? tc__join(d->out->scratch, pod->reason, S(": "), pod->message)
+                        : tc_slice_or(pod->reason, pod->message);
     pod->reason = S("Deleted");
 }
 
@@ -306,7 +285,7 @@ static tc_status emit_ends(struct tc__decode *d, struct tc__value status,
         prefer(&ns, end, S("finishedAt"));
         ev.time_ns = ns == TC_TIME_NONE ? base->time_ns : ns;
         ev.scope.container = name;
-        ev.uid = base->uid.len == 0 ? TC_EMPTY : join(d, base->uid, S("/"), name);
+        ev.uid = base->uid.len == 0 ? TC_EMPTY : tc__join(d->out->scratch, base->uid, S("/"), name);
         ev.pod.reason = tc__value_string(end, S("reason"));
         ev.pod.message = tc__value_string(end, S("message"));
         ev.pod.exit_code = tc__value_int(end, S("exitCode"), -1);
@@ -376,8 +355,8 @@ static tc_status read_pod(struct tc__decode *d, struct tc__value pod)
     if (!own) {
         return TC_OK;
     }
-    ev.pod.reason = either(reason, conditions.reason);
-    ev.pod.message = either(tc__value_string(status, S("message")), conditions.message);
+    ev.pod.reason = tc_slice_or(reason, conditions.reason);
+    ev.pod.message = tc_slice_or(tc__value_string(status, S("message")), conditions.message);
     return tc__decode_emit(d, &ev);
 }
 
@@ -385,7 +364,7 @@ static tc_status read_pod(struct tc__decode *d, struct tc__value pod)
 static struct tc_slice rack_of(struct tc__value labels)
 {
     struct tc_slice rack = tc__value_string(labels, S("topology.kubernetes.io/rack"));
-    return either(rack, tc__value_string(labels, S("rack")));
+    return tc_slice_or(rack, tc__value_string(labels, S("rack")));
 }
 
 static tc_status read_node(struct tc__decode *d, struct tc__value node)
@@ -406,7 +385,7 @@ static tc_status read_node(struct tc__decode *d, struct tc__value node)
         struct tc_event ev;
         tc_event_init(&ev, TC_EVENT_NODE_CONDITION);
         prefer(&ev.time_ns, condition, S("lastTransitionTime"));
-        ev.uid = join(d, name, S("/"), type);
+        ev.uid = tc__join(d->out->scratch, name, S("/"), type);
         ev.scope.node = name;
         ev.k8s.type = type;
         ev.k8s.rack = rack;

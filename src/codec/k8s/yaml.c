@@ -87,28 +87,15 @@ static enum role role_of_member(enum role parent, struct tc_slice key)
 
 static enum role role_of_element(const struct frame *parent)
 {
-    if (parent->is_mapping) {
-        return parent->value_role;
-    }
-    switch (parent->role) {
-    case ROOT:
-    case ITEMS:
-        return ITEM;
-    case RESOURCE_LOGS:
-        return RESOURCE_LOG;
-    case SCOPE_LOGS:
-        return SCOPE_LOG;
-    case LOG_RECORDS:
-        return LOG_RECORD;
-    case OTHER:
-    case ITEM:
-    case RESOURCE_LOG:
-    case RESOURCE:
-    case SCOPE_LOG:
-    case LOG_RECORD:
-        break;
-    }
-    return OTHER;
+    static const enum role elements[] = {
+        [ROOT] = ITEM,
+        [ITEMS] = ITEM,
+        [RESOURCE_LOGS] = RESOURCE_LOG,
+        [SCOPE_LOGS] = SCOPE_LOG,
+        [LOG_RECORDS] = LOG_RECORD,
+        [LOG_RECORD] = OTHER,
+    };
+    return parent->is_mapping ? parent->value_role : elements[parent->role];
 }
 
 static tc_status refuse(struct yaml *y, tc_status status, const char *what)

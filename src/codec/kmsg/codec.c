@@ -332,7 +332,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     w.shape = tc__kmsg_shape_of(head);
     tc_scan_init(&w.scan, LITERALS, MESSAGE_LITERAL_COUNT);
     if (w.shape == TC__KMSG_EXPORT) {
-        bool timed = tc_slice_starts(tc_slice_from(head, tc__kmsg_bom(head)), TC_LIT("__")) ||
+        bool timed = tc_slice_starts(tc_slice_from(head, tc_slice_bom(head)), TC_LIT("__")) ||
                      tc_slice_contains(head, TC_LIT("\n__REALTIME_TIMESTAMP="));
         return timed ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;
     }

@@ -1,282 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Disks, file systems, NFS, network ports, stuck and crashed processes: messages
- * that become one fault event with a device.
+ * Disks, file systems, network storage, network ports, stuck and crashed processes: messages
+ * that become one fault event with a device. Most are rows of a table (codec/match_priv.h).
  */
+#include "codec/decode_priv.h"
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/match_priv.h"
 
 #define PID_MAX 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 #define COMM_MAX 15     /* TASK_COMM_LEN: more is not a task's name but text around it */
 
-static enum tc__kmsg_verdict storage(struct tc__kmsg_context *c, struct tc_event *ev,
-                                     struct tc_slice fault, struct tc_slice device)
-{
-    tc__kmsg_fault(c, ev, TC_EVENT_STORAGE_ERROR, fault, device);
-    return TC__KMSG_EVENT;
-}
+/* What a row remembers. */
+enum { DEVICE, PCI };
 
-/* The first word of s, which ends at a space, a comma or a full stop behind it. */
-static struct tc_slice device_of(struct tc_slice s)
-{
-    size_t len = 0;
-    while (len < s.len && s.ptr[len] != ' ' && s.ptr[len] != ',') {
-        len++;
-    }
-    s = tc_slice_head(s, len);
-    return tc_slice_ends(s, TC_LIT(".")) ? tc_slice_head(s, s.len - 1) : s;
-}
+/* "EXT4-fs (dm-0): ", "BTRFS: ", "XFS (sda1): " */
+#define FILESYSTEM "<EXT4-fs|EXT3-fs|EXT2-fs|XFS|BTRFS|F2FS-fs|FAT-fs|JBD2|GFS2>< ({0*})|>: "
+#define REQUEST "<blk_update_request: |print_req_error: |>"
+/* With the message's number: "LustreError: 11-0: " */
+#define LUSTRE "<LustreError: <%d-%n: |>|Lustre: >"
+/* With the id of the cluster: "ceph: [fsid 1]: " */
+#define CEPH "<ceph|libceph>: <[*: |(*: |>"
+#define MULTIPATH "device-mapper: multipath: <%d*: |>"
+#define SCSI "sd *: [{0*}]*FAILED Result: hostbyte=DID_"
 
-/* "EXT4-fs (dm-0): ", "BTRFS: ", "XFS (sda1): " at the start of *io_s. */
-static bool take_filesystem(struct tc_slice *io_s, struct tc_slice *out_device)
+/* The first row that fits. Faults that end in "_ok" take others back; NULL is no fault. */
+static const struct {
+    enum tc_event_kind kind;
+    const char *fault;
+    const char *says;
+    const char *first; /* bytes that such a line may begin with; NULL: the pattern's own */
+} ROWS[] = {
+    {TC_EVENT_STORAGE_ERROR, "fs_error", "Aborting journal on device {0%w}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "fs_error", "<EXT4|EXT3>-fs error (device {0%w}", "E"},
+    /* At mount it is "BTRFS info", of errors long ago. */
+    {TC_EVENT_STORAGE_ERROR, "fs_error", "BTRFS error (device {0%w}*: bdev * errs: wr ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "io_error",
+     "JBD2: Detected IO errors *while flushing file data on {0*}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "fs_readonly", "<" FILESYSTEM "|>Remounting filesystem read-only",
+     "EXBFJGR"},
+    {TC_EVENT_STORAGE_ERROR, "io_error", "I/O error while ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "io_error", FILESYSTEM "*I/O error", "EXBFJG"},
+    {TC_EVENT_STORAGE_ERROR, "fs_shutdown", FILESYSTEM "*Shutting down filesystem", "EXBFJG"},
+
+    {TC_EVENT_STORAGE_ERROR, "io_error", "Buffer I/O error on dev<ice|>%s{0%w}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "io_error", REQUEST "<I/O|critical medium> error, dev {0%w}", "bpIc"},
+    {TC_EVENT_STORAGE_ERROR, "path_lost", "block {0*}: no available path - failing I/O$", NULL},
+    {TC_EVENT_STORAGE_ERROR, "beyond_end", REQUEST "attempt to access beyond end of device$",
+     "bpa"},
+    {TC_EVENT_STORAGE_ERROR, "raid_failure", "md/raid*: Disk failure on {0%w}", NULL},
+
+    /* A lost interrupt, not a lost command. */
+    {TC_EVENT_STORAGE_ERROR, NULL, "nvme {0*}: I/O *completion polled", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nvme_timeout", "nvme {0*}: I/O * QID * timeout, ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nvme_down", "nvme {0*}: controller is down; will reset: ", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nvme_disabled", "nvme {0*}: Disabling device after reset failure",
+     NULL},
+
+    {TC_EVENT_STORAGE_ERROR, "nfs_not_responding", "nfs: server {0*} not responding", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nfs_ok", "nfs: server {0*} OK$", NULL},
+    {TC_EVENT_STORAGE_ERROR, "nfs_reclaim_failed",
+     "<NFS: |>nfs4_reclaim_open_state: Lock reclaim failed", "Nn"},
+
+    /* What the management server does touches no file. */
+    {TC_EVENT_STORAGE_ERROR, NULL, LUSTRE "MGC", "L"},
+    {TC_EVENT_STORAGE_ERROR, "lustre_lost",
+     LUSTRE "{0%n}: Connection to * was lost; in progress operations", "L"},
+    {TC_EVENT_STORAGE_ERROR, "lustre_ok", LUSTRE "{0%n}: Connection restored to ", "L"},
+    {TC_EVENT_STORAGE_ERROR, "lustre_error", LUSTRE "{0%n}: operation * failed: rc = ", "L"},
+    {TC_EVENT_STORAGE_ERROR, "client_evicted", LUSTRE "{0%n}: This client was evicted by ", "L"},
+    /* That a socket was closed is no trouble: the servers close those that are idle. */
+    {TC_EVENT_STORAGE_ERROR, "ceph_hung", CEPH "{0mds%n}%shung$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_stale", CEPH "{0mds%n}%scaps stale$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_ok",
+     CEPH "{0mds%n}%s<came back|caps renewed|reconnect success>$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_down", CEPH "{0osd%n}%sdown$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "ceph_ok", CEPH "{0osd%n}%sup$", "cl"},
+    {TC_EVENT_STORAGE_ERROR, "path_failed", MULTIPATH "Failing path {0%w}", NULL},
+    {TC_EVENT_STORAGE_ERROR, "path_ok", MULTIPATH "Reinstating path {0%w}", NULL},
+    /* The command was lost on its way. DID_OK is the answer of a disk, which the block layer
+     * judges. */
+    {TC_EVENT_STORAGE_ERROR, NULL, SCSI "OK<$| >", NULL},
+    {TC_EVENT_STORAGE_ERROR, "scsi_failed", SCSI, NULL},
+    {TC_EVENT_STORAGE_ERROR, "iscsi_error", "%s{0connection%n:%n}: detected conn error (", NULL},
+    {TC_EVENT_STORAGE_ERROR, "smb_not_responding",
+     "CIFS<:|> VFS: <Server |><\\\\|>{0*} has not responded in ", NULL},
+
+    {TC_EVENT_MEMORY_ERROR, "mce", "<mce: |>[Hardware Error]: Machine check events logged", "m["},
+    {TC_EVENT_MEMORY_ERROR, "mce", "<mce: |>[Hardware Error]: {0CPU *}: Machine Check", "m["},
+
+    {TC_EVENT_DRIVER_FAULT, "peermem_invalid_context",
+     "nvidia-peermem *ERROR detected invalid context", NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_init_failed", "NVRM: GPU {1%b}*: RmInitAdapter failed", NULL},
+
+    {TC_EVENT_NETWORK_FAULT, "link_up", "mlx4_en: {0%n}: Link Up$", NULL},
+    {TC_EVENT_NETWORK_FAULT, "link_down", "mlx4_en: {0%n}: Link Down$", NULL},
+};
+
+static enum tc__kmsg_verdict rule_row(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    static const struct tc_slice names[] = {
-        {"EXT4-fs", 7}, {"EXT3-fs", 7}, {"EXT2-fs", 7}, {"XFS", 3},  {"BTRFS", 5},
-        {"F2FS-fs", 7}, {"FAT-fs", 6},  {"JBD2", 4},    {"GFS2", 4},
-    };
-    struct tc_slice s = *io_s;
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        if (!tc__kmsg_take(&s, names[i])) {
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_slice s = c->line->message;
+    for (size_t i = 0; i < TC_COUNT(ROWS) && s.len > 0; i++) {
+        bool may = ROWS[i].first == NULL || strchr(ROWS[i].first, s.ptr[0]) != NULL;
+        if (!may || !tc__text_match(s, ROWS[i].says, got)) {
             continue;
         }
-        struct tc_slice device = TC_EMPTY;
-        if (tc__kmsg_take(&s, TC_LIT(" ("))) {
-            device = tc_slice_cut(s, ')', &s);
+        if (ROWS[i].fault == NULL) {
+            break;
         }
-        if (!tc__kmsg_take(&s, TC_LIT(": "))) {
-            return false;
-        }
-        *out_device = device;
-        *io_s = s;
-        return true;
-    }
-    return false;
-}
-
-/* "EXT4-fs error (device sda1): func:83: comm python: ...", "Aborting journal on device sda1-8." */
-static bool take_fs_error(struct tc_slice s, struct tc_slice *out_device)
-{
-    if (tc__kmsg_take(&s, TC_LIT("Aborting journal on device "))) {
-        *out_device = device_of(s);
-        return true;
-    }
-    if (!tc__kmsg_take(&s, TC_LIT("EXT4-fs error (device ")) &&
-        !tc__kmsg_take(&s, TC_LIT("EXT3-fs error (device "))) {
-        return false;
-    }
-    *out_device = tc_slice_cut(s, ')', &s);
-    return true;
-}
-
-/* "BTRFS error (device nvme1n1 state EA): bdev /dev/nvme1n1 errs: wr 12, rd 0, ...". At mount it is
- * "BTRFS info", of errors long ago. */
-static bool take_btrfs_error(struct tc_slice s, struct tc_slice *out_device)
-{
-    if (!tc__kmsg_take(&s, TC_LIT("BTRFS error (device "))) {
-        return false;
-    }
-    *out_device = device_of(tc_slice_cut(s, ')', &s));
-    return tc_slice_starts(s, TC_LIT(": bdev ")) && tc_slice_contains(s, TC_LIT(" errs: wr "));
-}
-
-/* "JBD2: Detected IO errors while flushing file data on sda1-8", newer kernels with a number. */
-static bool take_journal_error(struct tc_slice s, struct tc_slice *out_device)
-{
-    struct tc_slice head;
-    return tc__kmsg_take(&s, TC_LIT("JBD2: Detected IO errors ")) &&
-           tc__kmsg_split(s, TC_LIT("while flushing file data on "), &head, out_device);
-}
-
-static enum tc__kmsg_verdict rule_filesystem(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    struct tc_slice device = TC_EMPTY;
-    if (take_fs_error(s, &device) || take_btrfs_error(s, &device)) {
-        return storage(c, ev, TC_LIT("fs_error"), device);
-    }
-    if (take_journal_error(s, &device)) {
-        return storage(c, ev, TC_LIT("io_error"), device);
-    }
-    bool named = take_filesystem(&s, &device);
-    if (tc_slice_starts(s, TC_LIT("Remounting filesystem read-only"))) {
-        return storage(c, ev, TC_LIT("fs_readonly"), device);
-    }
-    if (tc_slice_starts(s, TC_LIT("I/O error while ")) ||
-        (named && tc_slice_contains(s, TC_LIT("I/O error")))) {
-        return storage(c, ev, TC_LIT("io_error"), device);
-    }
-    if (named && tc_slice_contains(s, TC_LIT("Shutting down filesystem"))) {
-        return storage(c, ev, TC_LIT("fs_shutdown"), device);
-    }
-    return TC__KMSG_NOT_MINE;
-}
-
-/* Block layer: "Buffer I/O error on dev dm-0, ...", "blk_update_request: I/O error, dev sda, ..."
- */
-static enum tc__kmsg_verdict rule_block(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    struct tc_slice process;
-    struct tc_slice rest;
-    if (tc__kmsg_take(&s, TC_LIT("Buffer I/O error on dev"))) {
-        (void)tc__kmsg_take(&s, TC_LIT("ice"));
-        return storage(c, ev, TC_LIT("io_error"), device_of(tc__kmsg_skip_spaces(s)));
-    }
-    if (tc__kmsg_take(&s, TC_LIT("block "))) {
-        struct tc_slice device = tc_slice_cut(s, ':', &s);
-        return tc_slice_eq(s, TC_LIT(" no available path - failing I/O"))
-                   ? storage(c, ev, TC_LIT("path_lost"), device)
-                   : TC__KMSG_NOT_MINE;
-    }
-    (void)(tc__kmsg_take(&s, TC_LIT("blk_update_request: ")) ||
-           tc__kmsg_take(&s, TC_LIT("print_req_error: ")));
-    if (tc__kmsg_take(&s, TC_LIT("I/O error, dev ")) ||
-        tc__kmsg_take(&s, TC_LIT("critical medium error, dev "))) {
-        return storage(c, ev, TC_LIT("io_error"), device_of(s));
-    }
-    if (tc_slice_eq(s, TC_LIT("attempt to access beyond end of device"))) {
-        return storage(c, ev, TC_LIT("beyond_end"), TC_EMPTY);
-    }
-    if (tc__kmsg_split(s, TC_LIT(": attempt to access beyond end of device"), &process, &rest) &&
-        rest.len == 0 && process.len <= COMM_MAX) {
-        (void)storage(c, ev, TC_LIT("beyond_end"), TC_EMPTY);
-        ev->fault.process = process;
+        tc__kmsg_fault(c, ev, ROWS[i].kind, tc_slice_cstr(ROWS[i].fault), got[DEVICE]);
+        (void)tc_bdf_parse(got[PCI], &ev->scope.pci);
         return TC__KMSG_EVENT;
     }
     return TC__KMSG_NOT_MINE;
 }
 
-/*
- * "nvme nvme4: I/O tag 22 (2016) opcode 0x2 (Admin Cmd) QID 0 timeout, reset controller".
- * "completion polled" is a lost interrupt, not a lost command.
- */
-static enum tc__kmsg_verdict rule_nvme(struct tc__kmsg_context *c, struct tc_event *ev)
+/* "python3: attempt to access beyond end of device" */
+static enum tc__kmsg_verdict rule_beyond_end(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    if (!tc__kmsg_take(&s, TC_LIT("nvme "))) {
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (!tc__text_match(c->line->message, REQUEST "{0*}: attempt to access beyond end of device$",
+                        got) ||
+        got[0].len > COMM_MAX) {
         return TC__KMSG_NOT_MINE;
     }
-    struct tc_slice device = tc_slice_cut(s, ':', &s);
-    if (tc_slice_starts(s, TC_LIT(" I/O ")) && tc_slice_contains(s, TC_LIT(" QID ")) &&
-        tc_slice_contains(s, TC_LIT(" timeout, ")) &&
-        !tc_slice_contains(s, TC_LIT("completion polled"))) {
-        return storage(c, ev, TC_LIT("nvme_timeout"), device);
-    }
-    if (tc_slice_starts(s, TC_LIT(" controller is down; will reset: "))) {
-        return storage(c, ev, TC_LIT("nvme_down"), device);
-    }
-    if (tc_slice_starts(s, TC_LIT(" Disabling device after reset failure"))) {
-        return storage(c, ev, TC_LIT("nvme_disabled"), device);
-    }
-    return TC__KMSG_NOT_MINE;
+    tc__kmsg_fault(c, ev, TC_EVENT_STORAGE_ERROR, TC_LIT("beyond_end"), TC_EMPTY);
+    ev->fault.process = got[0];
+    return TC__KMSG_EVENT;
 }
 
-/* "md/raid1:md1: Disk failure on sda1, disabling device." */
-static enum tc__kmsg_verdict rule_raid(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    struct tc_slice array;
-    if (!tc_slice_starts(s, TC_LIT("md/raid")) ||
-        !tc__kmsg_split(s, TC_LIT(": Disk failure on "), &array, &s)) {
-        return TC__KMSG_NOT_MINE;
-    }
-    return storage(c, ev, TC_LIT("raid_failure"), device_of(s));
-}
-
-enum tc__kmsg_verdict tc__kmsg_rule_storage(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    static const tc__kmsg_rule rules[] = {rule_filesystem, rule_block, rule_nvme, rule_raid};
-    for (size_t i = 0; i < TC_COUNT(rules); i++) {
-        enum tc__kmsg_verdict verdict = rules[i](c, ev);
-        if (verdict != TC__KMSG_NOT_MINE) {
-            return verdict;
-        }
-    }
-    return TC__KMSG_NOT_MINE;
-}
-
-/* "nfs: server 10.0.0.5 not responding, timed out", "... OK"; a server that came back is news too.
- */
-enum tc__kmsg_verdict tc__kmsg_rule_nfs(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    if (tc__kmsg_take(&s, TC_LIT("nfs: server "))) {
-        struct tc_slice server = tc_slice_cut(s, ' ', &s);
-        if (tc_slice_starts(s, TC_LIT("not responding"))) {
-            return storage(c, ev, TC_LIT("nfs_not_responding"), server);
-        }
-        return tc_slice_eq(s, TC_LIT("OK")) ? storage(c, ev, TC_LIT("nfs_ok"), server)
-                                            : TC__KMSG_NOT_MINE;
-    }
-    (void)tc__kmsg_take(&s, TC_LIT("NFS: "));
-    if (tc_slice_starts(s, TC_LIT("nfs4_reclaim_open_state: Lock reclaim failed"))) {
-        return storage(c, ev, TC_LIT("nfs_reclaim_failed"), TC_EMPTY);
-    }
-    return TC__KMSG_NOT_MINE;
-}
-
-/* The name of a Mellanox function, its line and pid: "mlx5_pcie_event:299:(pid 268269): ". */
-static void take_function(struct tc_slice *io_s)
-{
-    size_t end = tc_slice_find(*io_s, TC_LIT(": "));
-    if (end != TC_NPOS && tc_slice_starts(*io_s, TC_LIT("mlx5_"))) {
-        *io_s = tc_slice_from(*io_s, end + 2);
-    }
-}
-
-/* "(27W)" anywhere in s */
-static bool has_watts(struct tc_slice s)
-{
-    uint64_t watts = 0;
-    struct tc_slice head;
-    if (!tc__kmsg_split(s, TC_LIT("("), &head, &s)) {
-        return false;
-    }
-    size_t used = tc_slice_u64(s, &watts);
-    return used > 0 && tc_slice_starts(tc_slice_from(s, used), TC_LIT("W)"));
-}
-
-/* What is wrong with a Mellanox adapter, by the text behind its address; empty when nothing. */
+/* What is wrong with a Mellanox adapter, by the text behind its address; empty when nothing. A
+ * function with its line and pid may come first: "mlx5_pcie_event:299:(pid 268269): ". */
 static struct tc_slice mlx5_fault(struct tc_slice s)
 {
-    struct tc_slice text = s;
-    take_function(&text);
-    if (tc__kmsg_take(&text, TC_LIT("Port module event"))) {
-        if (tc_slice_contains(text, TC_LIT("High Temperature"))) {
-            return TC_LIT("port_module_high_temperature");
+    static const struct {
+        const char *says;
+        const char *fault;
+    } rows[] = {
+        {"<mlx5_*: |>Port module event*High Temperature", "port_module_high_temperature"},
+        {"<mlx5_*: |>Port module event[error]", "port_module_error"},
+        {"<mlx5_*: |>Port module event*Cable unplugged$", "cable_unplugged"},
+        {"<mlx5_*: |>Port module event", ""},
+        {"<mlx5_*: |>Detected insufficient power on the PCIe slot*(%dW)", "insufficient_power"},
+        {"<mlx5_cmd_out_err|mlx5_cmd_check>*: ACCESS_REG* failed", "access_reg_failed"},
+        {"*health compromised", "device_health"},
+    };
+    struct tc_slice got[TC__TEXT_SLOTS];
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        if (tc__text_match(s, rows[i].says, got)) {
+            return tc_slice_cstr(rows[i].fault);
         }
-        if (tc_slice_starts(text, TC_LIT("[error]"))) {
-            return TC_LIT("port_module_error");
-        }
-        return tc_slice_ends(text, TC_LIT("Cable unplugged")) ? TC_LIT("cable_unplugged")
-                                                              : TC_EMPTY;
     }
-    if (tc__kmsg_take(&text, TC_LIT("Detected insufficient power on the PCIe slot")) &&
-        has_watts(text)) {
-        return TC_LIT("insufficient_power");
-    }
-    if ((tc_slice_starts(s, TC_LIT("mlx5_cmd_out_err")) ||
-         tc_slice_starts(s, TC_LIT("mlx5_cmd_check"))) &&
-        tc_slice_starts(text, TC_LIT("ACCESS_REG")) && tc_slice_contains(text, TC_LIT(" failed"))) {
-        return TC_LIT("access_reg_failed");
-    }
-    return tc_slice_contains(text, TC_LIT("health compromised")) ? TC_LIT("device_health")
-                                                                 : TC_EMPTY;
+    return TC_EMPTY;
+}
+
+static enum tc__kmsg_verdict link_event(struct tc__kmsg_context *c, struct tc_event *ev,
+                                        struct tc_slice fault, struct tc_slice device,
+                                        struct tc_bdf pci)
+{
+    tc__kmsg_fault(c, ev, TC_EVENT_NETWORK_FAULT, fault, device);
+    ev->scope.pci = pci;
+    return TC__KMSG_EVENT;
 }
 
 /* "mlx5_core 0000:5c:00.0 ens1f0np0: Link down", "mlx5_core 0000:5c:00.0: mlx5_pcie_event:..." */
 static enum tc__kmsg_verdict rule_mlx5(struct tc__kmsg_context *c, struct tc_event *ev)
 {
+    enum { ADDRESS, PORT, TEXT };
     struct tc_slice s = c->line->message;
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice device = TC_EMPTY;
     struct tc_slice fault = TC_EMPTY;
     struct tc_bdf pci = {0};
-    if (tc__kmsg_take(&s, TC_LIT("mlx5_core"))) {
-        (void)tc__kmsg_take(&s, TC_LIT(" "));
-        size_t used = tc_bdf_parse(s, &pci);
-        device = tc_slice_head(s, used);
-        s = tc_slice_from(s, used);
-        struct tc_slice port = tc_slice_trim(tc_slice_cut(s, ':', &s));
-        s = tc__kmsg_skip_spaces(s);
+    if (tc__text_match(s, "mlx5_core< |><{0%b}|>{1*}:%s{2*}", got)) {
+        (void)tc_bdf_parse(got[ADDRESS], &pci);
+        device = got[ADDRESS];
+        s = got[TEXT];
+        struct tc_slice port = tc_slice_trim(got[PORT]);
         bool up = tc_slice_eq(s, TC_LIT("Link up"));
         if (port.len > 0 && (up || tc_slice_eq(s, TC_LIT("Link down")))) {
             device = port;
@@ -289,21 +189,7 @@ static enum tc__kmsg_verdict rule_mlx5(struct tc__kmsg_context *c, struct tc_eve
     if (fault.len == 0) {
         fault = mlx5_fault(s);
     }
-    if (fault.len == 0) {
-        return TC__KMSG_NOT_MINE;
-    }
-    tc__kmsg_fault(c, ev, TC_EVENT_NETWORK_FAULT, fault, device);
-    ev->scope.pci = pci;
-    return TC__KMSG_EVENT;
-}
-
-static enum tc__kmsg_verdict link_event(struct tc__kmsg_context *c, struct tc_event *ev,
-                                        struct tc_slice fault, struct tc_slice device,
-                                        struct tc_bdf pci)
-{
-    tc__kmsg_fault(c, ev, TC_EVENT_NETWORK_FAULT, fault, device);
-    ev->scope.pci = pci;
-    return TC__KMSG_EVENT;
+    return fault.len == 0 ? TC__KMSG_NOT_MINE : link_event(c, ev, fault, device, pci);
 }
 
 /* The word at the start of s is `word`, whatever the case of its letters. */
@@ -354,57 +240,32 @@ static enum tc__kmsg_verdict rule_nic(struct tc__kmsg_context *c, struct tc_even
     return link_event(c, ev, up ? TC_LIT("link_up") : TC_LIT("link_down"), device, pci);
 }
 
-/* "mlx4_en: eth2: Link Up" */
-static enum tc__kmsg_verdict rule_mlx4(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    if (!tc__kmsg_take(&s, TC_LIT("mlx4_en: "))) {
-        return TC__KMSG_NOT_MINE;
-    }
-    struct tc_slice device = tc_slice_cut(s, ':', &s);
-    bool up = tc_slice_eq(s, TC_LIT(" Link Up"));
-    if (device.len == 0 || tc_slice_find_byte(device, ' ') != TC_NPOS ||
-        (!up && !tc_slice_eq(s, TC_LIT(" Link Down")))) {
-        return TC__KMSG_NOT_MINE;
-    }
-    return link_event(c, ev, up ? TC_LIT("link_up") : TC_LIT("link_down"), device,
-                      (struct tc_bdf){0});
-}
-
 /*
  * "mlx5_core 0000:08:00.0 mlx5_0: Port: 1 Link DOWN", of ib_core from Linux 6.13 on, any driver.
  * A second port is "mlx4_0/2", the first is called like the device.
  */
 static enum tc__kmsg_verdict rule_ib(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice head;
-    struct tc_slice s;
-    struct tc_slice name;
+    enum { NAME, ADDRESS, PORT, STATE };
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_bdf pci = {0};
     uint64_t port = 0;
-    if (!tc__kmsg_split(c->line->message, TC_LIT(": Port: "), &head, &s)) {
+    if (!tc__text_match(c->line->message, "%n {1%b}%s{0%n}: Port: {2%d} Link {3*}", got) ||
+        !tc_slice_is_u64(got[PORT], &port)) {
         return TC__KMSG_NOT_MINE;
     }
-    struct tc_slice number = tc_slice_cut(s, ' ', &s);
-    bool up = tc_slice_eq(s, TC_LIT("Link ACTIVE"));
-    (void)tc_slice_cut(head, ' ', &name);
-    size_t used = tc_bdf_parse(name, &pci);
-    name = tc__kmsg_skip_spaces(tc_slice_from(name, used));
-    if (used == 0 || name.len == 0 || tc_slice_find_byte(name, ' ') != TC_NPOS ||
-        !tc_slice_is_u64(number, &port) || (!up && !tc_slice_eq(s, TC_LIT("Link DOWN")))) {
+    struct tc_slice name = got[NAME];
+    bool up = tc_slice_eq(got[STATE], TC_LIT("ACTIVE"));
+    if (!up && !tc_slice_eq(got[STATE], TC_LIT("DOWN"))) {
         return TC__KMSG_NOT_MINE;
     }
     if (port > 1) {
-        struct tc_buf b = tc_buf_make(tc_new(c->arena, char, name.len + TC_PUT_U64_MAX + 1),
-                                      name.len + TC_PUT_U64_MAX + 1);
-        if (b.data == NULL) {
+        name = tc__join(c->arena, name, TC_LIT("/"), got[PORT]);
+        if (name.len == 0) {
             return TC__KMSG_NOMEM;
         }
-        tc_buf_str(&b, name);
-        tc_buf_char(&b, '/');
-        tc_buf_u64(&b, port);
-        name = tc_buf_slice(&b);
     }
+    (void)tc_bdf_parse(got[ADDRESS], &pci);
     return link_event(c, ev, up ? TC_LIT("ib_link_up") : TC_LIT("ib_link_down"), name, pci);
 }
 
@@ -414,41 +275,21 @@ static enum tc__kmsg_verdict rule_ib(struct tc__kmsg_context *c, struct tc_event
  */
 static enum tc__kmsg_verdict rule_bond(struct tc__kmsg_context *c, struct tc_event *ev)
 {
+    enum { STATE = DEVICE + 1 };
     struct tc_slice s = c->line->message;
-    struct tc_slice device = TC_EMPTY;
-    (void)tc__kmsg_take(&s, TC_LIT("bonding: "));
-    struct tc_slice bond = tc_slice_cut(s, ':', &s);
-    if (bond.len == 0 || tc_slice_find_byte(bond, ' ') != TC_NPOS) {
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if ((!tc__text_match(s, "<bonding: |>%n: (slave {0*})<:|> link status definitely {1%w}", got) &&
+         !tc__text_match(s, "<bonding: |>%n: link status definitely {1%w} for interface {0%w}",
+                         got)) ||
+        got[DEVICE].len == 0) {
         return TC__KMSG_NOT_MINE;
     }
-    if (tc__kmsg_take(&s, TC_LIT(" (slave "))) {
-        device = tc_slice_cut(s, ')', &s);
-        (void)tc__kmsg_take(&s, TC_LIT(":"));
-    }
-    if (!tc__kmsg_take(&s, TC_LIT(" link status definitely "))) {
+    bool up = tc_slice_eq_nocase(got[STATE], TC_LIT("up"));
+    if (!up && !tc_slice_eq_nocase(got[STATE], TC_LIT("down"))) {
         return TC__KMSG_NOT_MINE;
     }
-    bool up = starts_with_word(s, TC_LIT("up"));
-    bool down = starts_with_word(s, TC_LIT("down"));
-    s = tc_slice_from(s, up ? 2 : 4);
-    if (device.len == 0 && tc__kmsg_take(&s, TC_LIT(" for interface "))) {
-        device = device_of(s);
-    }
-    if (device.len == 0 || (!up && !down)) {
-        return TC__KMSG_NOT_MINE;
-    }
-    return link_event(c, ev, up ? TC_LIT("bond_link_up") : TC_LIT("bond_link_down"), device,
+    return link_event(c, ev, up ? TC_LIT("bond_link_up") : TC_LIT("bond_link_down"), got[DEVICE],
                       (struct tc_bdf){0});
-}
-
-enum tc__kmsg_verdict tc__kmsg_rule_network(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    static const tc__kmsg_rule rules[] = {rule_ib, rule_mlx5, rule_nic, rule_mlx4, rule_bond};
-    enum tc__kmsg_verdict verdict = TC__KMSG_NOT_MINE;
-    for (size_t i = 0; i < TC_COUNT(rules) && verdict == TC__KMSG_NOT_MINE; i++) {
-        verdict = rules[i](c, ev);
-    }
-    return verdict;
 }
 
 /* "name:123": a name may hold colons (kworker/u8:2), so the pid is behind the last one. */
@@ -468,19 +309,17 @@ static bool split_task(struct tc_slice s, struct tc_slice *out_name, int64_t *ou
 /* "INFO: task jfsmount:136986 blocked for more than 120 seconds." */
 static enum tc__kmsg_verdict rule_hung(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    struct tc_slice task;
+    enum { TASK, SECONDS };
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice name;
     int64_t pid = 0;
     uint64_t seconds = 0;
-    (void)tc__kmsg_take(&s, TC_LIT("INFO: "));
-    if (!tc__kmsg_take(&s, TC_LIT("task ")) ||
-        !tc__kmsg_split(s, TC_LIT(" blocked for more than "), &task, &s)) {
+    if (!tc__text_match(c->line->message,
+                        "<INFO: |>task {0*} blocked for more than <{1%d} seconds|>", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    size_t used = tc_slice_u64(s, &seconds);
-    if (!split_task(task, &name, &pid) || used == 0 || seconds > INT32_MAX ||
-        !tc_slice_starts(tc_slice_from(s, used), TC_LIT(" seconds"))) {
+    if (!split_task(got[TASK], &name, &pid) || !tc_slice_is_u64(got[SECONDS], &seconds) ||
+        seconds > INT32_MAX) {
         c->why = "hung task without its process id or time";
         return TC__KMSG_BROKEN;
     }
@@ -494,24 +333,21 @@ static enum tc__kmsg_verdict rule_hung(struct tc__kmsg_context *c, struct tc_eve
 /* "watchdog: BUG: soft lockup - CPU#18 stuck for 27s! [python3:2254956]" */
 static enum tc__kmsg_verdict rule_lockup(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
+    enum { CPU, SECONDS, TASK };
+    struct tc_slice got[TC__TEXT_SLOTS];
     uint64_t seconds = 0;
-    (void)tc__kmsg_take(&s, TC_LIT("watchdog: "));
-    if (!tc__kmsg_take(&s, TC_LIT("BUG: soft lockup - "))) {
+    if (!tc__text_match(c->line->message,
+                        "<watchdog: |>BUG: soft lockup - <{0*} stuck for {1%d}<* [{2*}]$|>|>",
+                        got)) {
         return TC__KMSG_NOT_MINE;
     }
-    struct tc_slice cpu = tc_slice_cut(s, ' ', &s);
-    if (!tc__kmsg_take(&s, TC_LIT("stuck for ")) || tc_slice_u64(s, &seconds) == 0 ||
-        seconds > INT32_MAX) {
+    if (!tc_slice_is_u64(got[SECONDS], &seconds) || seconds > INT32_MAX) {
         c->why = "soft lockup without its time";
         return TC__KMSG_BROKEN;
     }
-    tc__kmsg_fault(c, ev, TC_EVENT_STUCK_TASK, TC_LIT("soft_lockup"), cpu);
+    tc__kmsg_fault(c, ev, TC_EVENT_STUCK_TASK, TC_LIT("soft_lockup"), got[CPU]);
     ev->fault.seconds = (int64_t)seconds;
-    struct tc_slice head;
-    if (tc__kmsg_split(s, TC_LIT(" ["), &head, &s) && tc_slice_ends(s, TC_LIT("]"))) {
-        (void)split_task(tc_slice_head(s, s.len - 1), &ev->fault.process, &ev->scope.pid);
-    }
+    (void)split_task(got[TASK], &ev->fault.process, &ev->scope.pid);
     return TC__KMSG_EVENT;
 }
 
@@ -553,11 +389,7 @@ static enum tc__kmsg_verdict rule_segfault(struct tc__kmsg_context *c, struct tc
     return TC__KMSG_EVENT;
 }
 
-enum tc__kmsg_verdict tc__kmsg_rule_task(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    enum tc__kmsg_verdict verdict = rule_hung(c, ev);
-    if (verdict == TC__KMSG_NOT_MINE) {
-        verdict = rule_lockup(c, ev);
-    }
-    return verdict == TC__KMSG_NOT_MINE ? rule_segfault(c, ev) : verdict;
-}
+const tc__kmsg_rule tc__kmsg_fault_rules[] = {
+    rule_row,  rule_beyond_end, rule_ib,     rule_mlx5,     rule_nic,
+    rule_bond, rule_hung,       rule_lockup, rule_segfault, NULL,
+};

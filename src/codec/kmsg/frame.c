@@ -220,7 +220,7 @@ static bool take_rfc5424(const struct tc_codec_input *in, struct tc_slice *io_s,
     }
     tc__kmsg_set_date(ns, out);
     out->framed = true;
-    s = tc_slice_from(s, tc__kmsg_bom(s));
+    s = tc_slice_from(s, tc_slice_bom(s));
     (void)tc__kmsg_take_uptime(in, &s, out);
     *io_s = s;
     return true;
@@ -382,7 +382,7 @@ static void take_prefixes(const struct tc_codec_input *in, struct tc_slice *io_s
 
 void tc__kmsg_frame(const struct tc_codec_input *in, struct tc_slice raw, struct tc__kmsg_line *out)
 {
-    struct tc_slice s = tc_slice_from(raw, tc__kmsg_bom(raw));
+    struct tc_slice s = tc_slice_from(raw, tc_slice_bom(raw));
     *out = (struct tc__kmsg_line){.raw = raw,
                                   .node = in->node,
                                   .time_ns = TC_TIME_NONE,

@@ -28,31 +28,26 @@ struct fields {
 };
 
 /* Of several values of one field the first counts: journald writes its own ahead. */
-static void set_once(struct tc_slice *field, struct tc_slice value)
-{
-    if (field->ptr == NULL) {
-        *field = value;
-    }
-}
-
 static void set_field(struct fields *f, struct tc_slice name, struct tc_slice value)
 {
-    if (f == NULL) {
-        return;
-    }
-    if (tc_slice_eq(name, TC_LIT("MESSAGE"))) {
-        set_once(&f->message, value);
-        f->has_message = true;
-    } else if (tc_slice_eq(name, TC_LIT("_HOSTNAME"))) {
-        set_once(&f->hostname, value);
-    } else if (tc_slice_eq(name, TC_LIT("_TRANSPORT"))) {
-        set_once(&f->transport, value);
-    } else if (tc_slice_eq(name, TC_LIT("SYSLOG_IDENTIFIER"))) {
-        set_once(&f->identifier, value);
-    } else if (tc_slice_eq(name, TC_LIT("__REALTIME_TIMESTAMP"))) {
-        set_once(&f->realtime, value);
-    } else if (tc_slice_eq(name, TC_LIT("__MONOTONIC_TIMESTAMP"))) {
-        set_once(&f->monotonic, value);
+    static const struct {
+        struct tc_slice name;
+        size_t offset;
+    } known[] = {
+        {{"MESSAGE", 7}, offsetof(struct fields, message)},
+        {{"_HOSTNAME", 9}, offsetof(struct fields, hostname)},
+        {{"_TRANSPORT", 10}, offsetof(struct fields, transport)},
+        {{"SYSLOG_IDENTIFIER", 17}, offsetof(struct fields, identifier)},
+        {{"__REALTIME_TIMESTAMP", 20}, offsetof(struct fields, realtime)},
+        {{"__MONOTONIC_TIMESTAMP", 21}, offsetof(struct fields, monotonic)},
+    };
+    for (size_t i = 0; f != NULL && i < TC_COUNT(known); i++) {
+        struct tc_slice *field = (struct tc_slice *)(void *)((char *)f + known[i].offset);
+        if (tc_slice_eq(name, known[i].name)) {
+            *field = field->ptr == NULL ? value : *field;
+            f->has_message = f->has_message || field == &f->message;
+            return;
+        }
     }
 }
 
@@ -104,11 +99,7 @@ static void fill_line(const struct tc_codec_input *in, const struct fields *f, s
                                   .torn = f->torn,
                                   .torn_at = f->torn_at};
     if (out->time_ns == TC_TIME_NONE && uptime_ns != TC_TIME_NONE) {
-        out->uptime_ns = uptime_ns;
-        int64_t ns = 0;
-        if (in->boot_ns != TC_TIME_NONE && !__builtin_add_overflow(in->boot_ns, uptime_ns, &ns)) {
-            out->time_ns = ns;
-        }
+        tc__kmsg_set_uptime(in, uptime_ns, out);
     }
     tc__kmsg_frame_message(in, tc_slice_head(f->message, TC_LINE_MAX), out);
 }
@@ -134,7 +125,7 @@ static size_t empty_line(struct tc_slice s, size_t at)
 static size_t skip_empty(struct tc_slice s, size_t at)
 {
     size_t length = 0;
-    at += at == 0 ? tc__kmsg_bom(s) : 0;
+    at += at == 0 ? tc_slice_bom(s) : 0;
     while ((length = empty_line(s, at)) > 0) {
         at += length;
     }
@@ -368,7 +359,7 @@ static bool prev_pretty(const struct tc_codec_input *in, size_t *io_at, struct t
     for (size_t at = end - 1; at > stop;) {
         const char *newline = memrchr(s.ptr + stop, '\n', at - 1 - stop);
         size_t start = newline == NULL ? stop : (size_t)(newline - s.ptr) + 1;
-        start += start == 0 ? tc__kmsg_bom(s) : 0;
+        start += start == 0 ? tc_slice_bom(s) : 0;
         if (is_brace(s, start, '{')) {
             *io_at = start;
             size_t next = start;

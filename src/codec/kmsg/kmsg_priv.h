@@ -131,16 +131,11 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
  * in it, made once for many lines. Sets neither times nor node. */
 enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
                                    struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_link(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_memory(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_storage(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_nfs(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_remote(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_network(struct tc__kmsg_context *c, struct tc_event *ev);
-enum tc__kmsg_verdict tc__kmsg_rule_task(struct tc__kmsg_context *c, struct tc_event *ev);
+/* The rules of pci.c, memory.c and faults.c, up to NULL. */
+extern const tc__kmsg_rule tc__kmsg_pci_rules[];
+extern const tc__kmsg_rule tc__kmsg_memory_rules[];
+extern const tc__kmsg_rule tc__kmsg_fault_rules[];
 
 /* Lines around c->line, nearest first: start with *io_at at tc__kmsg_offset. */
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
@@ -186,12 +181,6 @@ static inline bool tc__kmsg_split(struct tc_slice s, struct tc_slice needle,
     *out_head = tc_slice_head(s, at);
     *out_tail = tc_slice_from(s, at + needle.len);
     return true;
-}
-
-/* The bytes of a UTF-8 byte order mark at the start of s: editors leave one. */
-static inline size_t tc__kmsg_bom(struct tc_slice s)
-{
-    return tc_slice_starts(s, TC_LIT("\xef\xbb\xbf")) ? 3 : 0;
 }
 
 static inline struct tc_slice tc__kmsg_skip_spaces(struct tc_slice s)

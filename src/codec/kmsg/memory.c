@@ -8,6 +8,7 @@
  * Kernels before 5.0 say "Task in ..." instead of the first.
  */
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/match_priv.h"
 
 #define POD_UID_LENGTH 36
 #define POD_HASH_LENGTH 32 /* static pods have a bare hash for a uid */
@@ -115,17 +116,6 @@ static struct tc_slice find_container(struct tc_slice path)
     }
     bool certain = tc_slice_eq(parent, TC_LIT("docker")) || tc_slice_starts(parent, TC_LIT("pod"));
     return certain || (name.len == CONTAINER_ID_LENGTH && all_hex(name)) ? name : TC_EMPTY;
-}
-
-/* The text between `key` and `end`, or the end of s; empty when the key is not there. */
-static struct tc_slice between(struct tc_slice s, struct tc_slice key, struct tc_slice end)
-{
-    struct tc_slice head;
-    struct tc_slice value;
-    if (!tc__kmsg_split(s, key, &head, &value)) {
-        return TC_EMPTY;
-    }
-    return tc__kmsg_split(value, end, &head, &s) ? head : value;
 }
 
 /*
@@ -246,9 +236,10 @@ static enum tc__kmsg_verdict rule_killed(struct tc__kmsg_context *c, struct tc_e
     ev->oom.process = killed_name(s);
     ev->oom.constraint = memcg ? TC_LIT("CONSTRAINT_MEMCG") : alone ? reason_above(c) : TC_EMPTY;
     ev->oom.message = c->line->message;
-    struct tc_slice rss = between(s, TC_LIT("anon-rss:"), TC_LIT("kB"));
+    struct tc_slice got[TC__TEXT_SLOTS];
     uint64_t kb = 0;
-    if (tc_slice_is_u64(rss, &kb) && kb <= INT64_MAX) {
+    if (tc__text_match(s, "*anon-rss:{0%d}kB", got) && tc_slice_is_u64(got[0], &kb) &&
+        kb <= INT64_MAX) {
         ev->oom.anon_rss_kb = (int64_t)kb;
     }
     return TC__KMSG_EVENT;
@@ -281,23 +272,22 @@ static int64_t killed_below(const struct tc__kmsg_context *c)
  */
 static enum tc__kmsg_verdict rule_task_in(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    struct tc_slice cgroup;
-    struct tc_slice limit;
+    enum { CGROUP, LIMIT };
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice pod = TC_EMPTY;
-    if (!tc__kmsg_take(&s, TC_LIT("Task in ")) ||
-        !tc__kmsg_split(s, TC_LIT(" killed as a result of limit of "), &cgroup, &limit)) {
+    if (!tc__text_match(c->line->message, "Task in {0*} killed as a result of limit of {1*}",
+                        got)) {
         return TC__KMSG_NOT_MINE;
     }
-    if (!find_pod(c, cgroup, &pod) || (pod.len == 0 && !find_pod(c, limit, &pod))) {
+    if (!find_pod(c, got[CGROUP], &pod) || (pod.len == 0 && !find_pod(c, got[LIMIT], &pod))) {
         return TC__KMSG_NOMEM;
     }
     tc_event_init(ev, TC_EVENT_OOM_KILL);
     ev->scope.pid = killed_below(c);
     ev->scope.pod_uid = pod;
     ev->oom.constraint = TC_LIT("CONSTRAINT_MEMCG");
-    ev->oom.cgroup = cgroup;
-    ev->oom.container_id = find_container(cgroup);
+    ev->oom.cgroup = got[CGROUP];
+    ev->oom.container_id = find_container(got[CGROUP]);
     ev->oom.message = c->line->message;
     return TC__KMSG_EVENT;
 }
@@ -329,64 +319,44 @@ static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_e
  */
 enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    struct tc_slice cgroup;
-    struct tc_slice why;
+    enum { CGROUP, WHY };
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice pod = TC_EMPTY;
-    if (!tc__kmsg_take(&s, TC_LIT("Killed ")) || !tc_slice_starts(s, TC_LIT("/")) ||
-        !tc__kmsg_split(s, TC_LIT(" due to memory "), &cgroup, &why)) {
+    if (!tc__text_match(c->line->message, "Killed {0/*} due to memory {1*}", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    if (!find_pod(c, cgroup, &pod)) {
+    if (!find_pod(c, got[CGROUP], &pod)) {
         return TC__KMSG_NOMEM;
     }
     tc_event_init(ev, TC_EVENT_OOM_KILL);
     ev->scope.pod_uid = pod;
-    bool pressure = tc_slice_starts(why, TC_LIT("pressure"));
+    bool pressure = tc_slice_starts(got[WHY], TC_LIT("pressure"));
     ev->oom.constraint = pressure ? TC_LIT("OOMD_PRESSURE") : TC_LIT("OOMD_SWAP");
-    ev->oom.cgroup = cgroup;
-    ev->oom.container_id = find_container(cgroup);
+    ev->oom.cgroup = got[CGROUP];
+    ev->oom.container_id = find_container(got[CGROUP]);
     ev->oom.message = c->line->message;
     return TC__KMSG_EVENT;
-}
-
-enum tc__kmsg_verdict tc__kmsg_rule_oom(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    static const tc__kmsg_rule rules[] = {rule_constraint, rule_killed, rule_task_in, rule_victim};
-    for (size_t i = 0; i < TC_COUNT(rules); i++) {
-        enum tc__kmsg_verdict verdict = rules[i](c, ev);
-        if (verdict != TC__KMSG_NOT_MINE) {
-            return verdict;
-        }
-    }
-    return TC__KMSG_NOT_MINE;
 }
 
 /* "EDAC MC1: 262 CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 ..." */
 static enum tc__kmsg_verdict rule_edac(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    uint64_t controller = 0;
+    enum { ERRORS, SORT, DIMM };
+    struct tc_slice got[TC__TEXT_SLOTS];
     uint64_t errors = 1;
-    if (!tc__kmsg_take(&s, TC_LIT("EDAC MC"))) {
-        return TC__KMSG_NOT_MINE;
-    }
-    s = tc_slice_from(s, tc_slice_u64(s, &controller));
-    if (!tc__kmsg_take(&s, TC_LIT(": "))) {
-        return TC__KMSG_NOT_MINE;
-    }
-    s = tc__kmsg_skip_spaces(tc_slice_from(s, tc_slice_u64(s, &errors)));
-    bool corrected = tc__kmsg_take(&s, TC_LIT("CE "));
-    if (!corrected && !tc__kmsg_take(&s, TC_LIT("UE "))) {
+    if (!tc__text_match(c->line->message,
+                        "EDAC MC<%d|>: {0<%d|>}%s{1<CE|UE>} <* on {2*} (|* on {2*}|>", got)) {
         return TC__KMSG_NOT_MINE;
     }
     int64_t count = 0;
-    if (errors > INT32_MAX || __builtin_mul_overflow((int64_t)errors, c->line->count, &count)) {
+    if ((got[ERRORS].len > 0 && !tc_slice_is_u64(got[ERRORS], &errors)) || errors > INT32_MAX ||
+        __builtin_mul_overflow((int64_t)errors, c->line->count, &count)) {
         c->why = "EDAC with a count that cannot be";
         return TC__KMSG_BROKEN;
     }
+    bool corrected = got[SORT].ptr[0] == 'C';
     tc__kmsg_fault(c, ev, TC_EVENT_MEMORY_ERROR, corrected ? TC_LIT("edac_ce") : TC_LIT("edac_ue"),
-                   between(s, TC_LIT(" on "), TC_LIT(" (")));
+                   got[DIMM]);
     ev->fault.count = count;
     return TC__KMSG_EVENT;
 }
@@ -394,16 +364,12 @@ static enum tc__kmsg_verdict rule_edac(struct tc__kmsg_context *c, struct tc_eve
 /* "{1}[Hardware Error]: " at the start of *io_s: the number of the report, and the prefix off. */
 static bool take_ghes(struct tc_slice *io_s, uint64_t *out_report)
 {
-    struct tc_slice s = *io_s;
-    if (!tc__kmsg_take(&s, TC_LIT("{"))) {
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (!tc__text_match(*io_s, "%{{0%d}%}[Hardware Error]:%s{1*}", got) ||
+        !tc_slice_is_u64(got[0], out_report)) {
         return false;
     }
-    size_t used = tc_slice_u64(s, out_report);
-    s = tc_slice_from(s, used);
-    if (used == 0 || !tc__kmsg_take(&s, TC_LIT("}[Hardware Error]:"))) {
-        return false;
-    }
-    *io_s = tc__kmsg_skip_spaces(s);
+    *io_s = got[1];
     return true;
 }
 
@@ -438,32 +404,5 @@ static enum tc__kmsg_verdict rule_ghes(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
-/* "mce: [Hardware Error]: Machine check events logged", "...: CPU 12: Machine Check: 0 Bank 7: ..."
- */
-static enum tc__kmsg_verdict rule_mce(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    struct tc_slice s = c->line->message;
-    struct tc_slice rest;
-    (void)tc__kmsg_take(&s, TC_LIT("mce: "));
-    if (!tc__kmsg_take(&s, TC_LIT("[Hardware Error]: "))) {
-        return TC__KMSG_NOT_MINE;
-    }
-    if (tc_slice_starts(s, TC_LIT("Machine check events logged"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_MEMORY_ERROR, TC_LIT("mce"), TC_EMPTY);
-        return TC__KMSG_EVENT;
-    }
-    if (tc_slice_starts(s, TC_LIT("CPU ")) && tc_slice_contains(s, TC_LIT(": Machine Check"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_MEMORY_ERROR, TC_LIT("mce"), tc_slice_cut(s, ':', &rest));
-        return TC__KMSG_EVENT;
-    }
-    return TC__KMSG_NOT_MINE;
-}
-
-enum tc__kmsg_verdict tc__kmsg_rule_memory(struct tc__kmsg_context *c, struct tc_event *ev)
-{
-    enum tc__kmsg_verdict verdict = rule_edac(c, ev);
-    if (verdict == TC__KMSG_NOT_MINE) {
-        verdict = rule_ghes(c, ev);
-    }
-    return verdict == TC__KMSG_NOT_MINE ? rule_mce(c, ev) : verdict;
-}
+const tc__kmsg_rule tc__kmsg_memory_rules[] = {
+    rule_constraint, rule_killed, rule_task_in, rule_victim, rule_edac, rule_ghes, NULL};

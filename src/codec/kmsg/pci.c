@@ -27,6 +27,7 @@
  */
 #include "base/buf.h"
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/match_priv.h"
 
 /* A report has a header, a body, a status line and up to five bits. */
 #define AER_LOOK_LINES 8
@@ -87,20 +88,15 @@ static const char *const UNCORRECTABLE[32] = {
     [31] = "TLPXlatBlocked",
 };
 
-/* "Corrected", "Correctable", "Uncorrected (Non-Fatal)", "Uncorrectable (Fatal)" at the start. */
-static struct tc_slice take_severity(struct tc_slice *io_s)
+/* "Uncorrectable (Fatal)"; what is not corrected has to say whether it was fatal. */
+#define SEVERITY "{0<Corrected|Correctable|<Uncorrected|Uncorrectable>< (Fatal)| (Non-Fatal)>>}"
+
+static struct tc_slice severity_of(struct tc_slice words)
 {
-    if (tc__kmsg_take(io_s, TC_LIT("Corrected")) || tc__kmsg_take(io_s, TC_LIT("Correctable"))) {
+    if (tc_slice_starts(words, TC_LIT("C"))) {
         return TC_LIT("corrected");
     }
-    if (!tc__kmsg_take(io_s, TC_LIT("Uncorrected")) &&
-        !tc__kmsg_take(io_s, TC_LIT("Uncorrectable"))) {
-        return TC_EMPTY;
-    }
-    if (tc__kmsg_take(io_s, TC_LIT(" (Fatal)"))) {
-        return TC_LIT("fatal");
-    }
-    return tc__kmsg_take(io_s, TC_LIT(" (Non-Fatal)")) ? TC_LIT("nonfatal") : TC_EMPTY;
+    return tc_slice_ends(words, TC_LIT(" (Fatal)")) ? TC_LIT("fatal") : TC_LIT("nonfatal");
 }
 
 /*
@@ -123,111 +119,71 @@ static void read_source(struct tc_slice s, struct report *r)
         r->source.known && (r->source.bus | r->source.device | r->source.function) != 0;
 }
 
-static void read_header(struct tc_slice s, struct report *r)
+static struct tc_slice layer_of(struct tc_slice s)
 {
-    r->multiple = tc__kmsg_take(&s, TC_LIT("Multiple "));
-    r->severity = take_severity(&s);
-    if (r->severity.len > 0 && (tc__kmsg_take(&s, TC_LIT(" error received: ")) ||
-                                tc__kmsg_take(&s, TC_LIT(" error message received from ")) ||
-                                tc__kmsg_take(&s, TC_LIT(" error received from ")))) {
-        r->part = PART_HEADER;
-        read_source(s, r);
-    }
+    return tc_slice_starts(s, TC_LIT("Physical Layer"))      ? TC_LIT("physical")
+           : tc_slice_starts(s, TC_LIT("Data Link Layer"))   ? TC_LIT("data_link")
+           : tc_slice_starts(s, TC_LIT("Transaction Layer")) ? TC_LIT("transaction")
+                                                             : TC_EMPTY;
 }
 
-static void read_body(struct tc_slice s, struct report *r)
-{
-    struct tc_slice head;
-    r->severity = take_severity(&s);
-    if (r->severity.len == 0) {
-        return;
-    }
-    r->part = PART_BODY;
-    if (tc__kmsg_split(s, TC_LIT("type="), &head, &s)) {
-        if (tc_slice_starts(s, TC_LIT("Physical Layer"))) {
-            r->layer = TC_LIT("physical");
-        } else if (tc_slice_starts(s, TC_LIT("Data Link Layer"))) {
-            r->layer = TC_LIT("data_link");
-        } else if (tc_slice_starts(s, TC_LIT("Transaction Layer"))) {
-            r->layer = TC_LIT("transaction");
-        }
-    }
-}
-
-/* A status or mask register at the start of *io_s. */
-static bool take_register(struct tc_slice *io_s, int64_t *out)
+/* A status or mask register; -1 when it is none. */
+static int64_t register_of(struct tc_slice digits)
 {
     uint64_t value = 0;
-    size_t used = tc_slice_hex(*io_s, &value);
-    if (used == 0 || value > UINT32_MAX) {
-        return false;
-    }
-    *out = (int64_t)value;
-    *io_s = tc_slice_from(*io_s, used);
-    return true;
-}
-
-/* "device [8086:6f04] error status/mask=00001000/00002000" behind "device [" */
-static void read_status(struct tc_slice s, struct report *r)
-{
-    struct tc_slice id;
-    if (!tc__kmsg_split(s, TC_LIT("] error status/mask="), &id, &s)) {
-        return;
-    }
-    int64_t status = -1;
-    if (take_register(&s, &status)) {
-        r->part = PART_STATUS;
-        r->device_id = id;
-        r->status = status;
-        if (tc__kmsg_take(&s, TC_LIT("/"))) {
-            (void)take_register(&s, &r->mask);
-        }
-    }
-}
-
-/* "aer_status: 0x00000001, aer_mask: 0x00002000" behind "aer_status: 0x" */
-static void read_firmware(struct tc_slice s, struct report *r)
-{
-    if (take_register(&s, &r->status)) {
-        r->part = PART_FIRMWARE;
-        if (tc__kmsg_take(&s, TC_LIT(", aer_mask: 0x"))) {
-            (void)take_register(&s, &r->mask);
-        }
-    }
+    return tc_slice_hex(digits, &value) > 0 && value <= UINT32_MAX ? (int64_t)value : -1;
 }
 
 /* What a message says about an error report; part NONE when nothing. */
 static struct report read_report(struct tc_slice message)
 {
+    enum { WORDS, TYPE, ID, STATUS, MASK, SOURCE, BIT = STATUS, MULTIPLE = TYPE };
+    enum { ADDRESS, AER, TEXT };
+    static const struct {
+        enum part part;
+        const char *says;
+    } rows[] = {
+        {PART_BODY, "PCIe Bus Error: severity=" SEVERITY "<*type={1*}|>"},
+        {PART_STATUS, "device [{2*}] error status/mask={3%x}</{4%x}|>"},
+        {PART_FIRMWARE, "aer_status: 0x{3%x}<, aer_mask: 0x{4%x}|>"},
+        {PART_FIRMWARE_SEVERITY, "aer_uncor_severity: 0x{3%x}"},
+        {PART_DETAIL, "<aer_layer=|TLP Header:|Error of this Agent>"},
+        {PART_DETAIL, "[%s{3%d}] "},
+        {PART_HEADER, "<{1Multiple }|>" SEVERITY
+                      " error <received: |message received from |received from >{5*}"},
+    };
     struct report r = {.part = PART_NONE, .status = -1, .mask = -1};
-    struct tc_slice s;
-    (void)tc_slice_cut(message, ' ', &s); /* the driver */
-    size_t used = tc_bdf_parse(s, &r.device);
-    if (used == 0 || used >= s.len || s.ptr[used] != ':') {
+    struct tc_slice got[TC__TEXT_SLOTS];
+    /* The driver and its device. */
+    if (!tc__text_match(message, "%p {0%b}:%s{1<AER: |>}%s{2*}", got)) {
         return r;
     }
-    s = tc__kmsg_skip_spaces(tc_slice_from(s, used + 1));
-    bool aer = tc__kmsg_take(&s, TC_LIT("AER: "));
-    s = tc__kmsg_skip_spaces(s);
-    if (tc__kmsg_take(&s, TC_LIT("PCIe Bus Error: severity="))) {
-        read_body(s, &r);
-    } else if (tc__kmsg_take(&s, TC_LIT("device ["))) {
-        read_status(s, &r);
-    } else if (tc__kmsg_take(&s, TC_LIT("aer_status: 0x"))) {
-        read_firmware(s, &r);
-    } else if (tc__kmsg_take(&s, TC_LIT("aer_uncor_severity: 0x"))) {
-        r.part = take_register(&s, &r.status) ? PART_FIRMWARE_SEVERITY : PART_NONE;
-    } else if (tc_slice_starts(s, TC_LIT("aer_layer=")) ||
-               tc_slice_starts(s, TC_LIT("TLP Header:")) ||
-               tc_slice_starts(s, TC_LIT("Error of this Agent"))) {
-        r.part = PART_DETAIL;
-    } else if (tc__kmsg_take(&s, TC_LIT("["))) {
+    (void)tc_bdf_parse(got[ADDRESS], &r.device);
+    bool is_aer = got[AER].len > 0;
+    struct tc_slice text = got[TEXT];
+    for (size_t i = 0; i < TC_COUNT(rows) && r.part == PART_NONE; i++) {
+        r.part = tc__text_match(text, rows[i].says, got) ? rows[i].part : PART_NONE;
+    }
+    if (r.part == PART_NONE || (r.part == PART_HEADER && !is_aer)) {
+        return (struct report){.part = PART_NONE};
+    }
+    if (got[WORDS].len > 0) {
+        r.severity = severity_of(got[WORDS]);
+    }
+    if (r.part == PART_DETAIL) {
         uint64_t bit = 0;
-        s = tc__kmsg_skip_spaces(s);
-        s = tc_slice_from(s, tc_slice_u64(s, &bit));
-        r.part = bit < 32 && tc_slice_starts(s, TC_LIT("] ")) ? PART_DETAIL : PART_NONE;
-    } else if (aer) {
-        read_header(s, &r);
+        (void)tc_slice_is_u64(got[BIT], &bit);
+        r.part = bit < 32 ? PART_DETAIL : PART_NONE;
+    } else if (r.part == PART_HEADER) {
+        r.multiple = got[MULTIPLE].len > 0;
+        read_source(got[SOURCE], &r);
+    } else if (r.part == PART_BODY) {
+        r.layer = layer_of(got[TYPE]);
+    } else {
+        r.device_id = got[ID];
+        r.status = register_of(got[STATUS]);
+        r.mask = register_of(got[MASK]);
+        r.part = r.status < 0 ? PART_NONE : r.part;
     }
     return r;
 }
@@ -345,7 +301,7 @@ static struct tc_slice firmware_severity(const struct tc__kmsg_context *c, const
     return TC_LIT("corrected");
 }
 
-enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_event *ev)
+static enum tc__kmsg_verdict rule_aer(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct report r = read_report(c->line->message);
     struct tc_bdf port = r.device;
@@ -388,88 +344,46 @@ enum tc__kmsg_verdict tc__kmsg_rule_aer(struct tc__kmsg_context *c, struct tc_ev
     return TC__KMSG_EVENT;
 }
 
-/* "31.504" at the start of *io_s. */
-static bool take_decimal(struct tc_slice *io_s, double *out)
-{
-    uint64_t whole = 0;
-    size_t used = tc_slice_u64(tc_slice_head(*io_s, 9), &whole);
-    if (used == 0) {
-        return false;
-    }
-    double value = (double)whole;
-    struct tc_slice s = tc_slice_from(*io_s, used);
-    if (s.len > 1 && s.ptr[0] == '.') {
-        uint64_t fraction = 0;
-        size_t digits = tc_slice_u64(tc_slice_head(tc_slice_from(s, 1), 9), &fraction);
-        double scale = 1;
-        for (size_t i = 0; i < digits; i++) {
-            scale *= 10;
-        }
-        value += (double)fraction / scale;
-        s = tc_slice_from(s, 1 + digits);
-    }
-    *io_s = s;
-    *out = value;
-    return true;
-}
-
-/* "8.0 GT/s PCIe x4 link" at the start of *io_s; older kernels leave "PCIe" out. */
-static bool take_rate(struct tc_slice *io_s, double *out_speed, int64_t *out_width)
+/* The lanes of a link; 0 when it cannot have so many. */
+static int64_t width_of(struct tc_slice digits)
 {
     uint64_t width = 0;
-    struct tc_slice s = *io_s;
-    if (!take_decimal(&s, out_speed) || !tc__kmsg_take(&s, TC_LIT(" GT/s "))) {
-        return false;
-    }
-    (void)tc__kmsg_take(&s, TC_LIT("PCIe "));
-    if (!tc__kmsg_take(&s, TC_LIT("x"))) {
-        return false;
-    }
-    size_t used = tc_slice_u64(s, &width);
-    s = tc_slice_from(s, used);
-    if (used == 0 || width == 0 || width > 32 || !tc__kmsg_take(&s, TC_LIT(" link"))) {
-        return false;
-    }
-    *out_width = (int64_t)width;
-    *io_s = s;
-    return true;
+    return tc_slice_is_u64(digits, &width) && width <= 32 ? (int64_t)width : 0;
 }
 
 /*
  * "pci 0000:01:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x4 link
- * at 0000:00:00.0 (capable of 63.012 Gb/s with 16.0 GT/s PCIe x4 link)"
+ * at 0000:00:00.0 (capable of 63.012 Gb/s with 16.0 GT/s PCIe x4 link)"; older kernels leave
+ * "PCIe" out.
  */
-enum tc__kmsg_verdict tc__kmsg_rule_link(struct tc__kmsg_context *c, struct tc_event *ev)
+static enum tc__kmsg_verdict rule_link(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice head;
-    struct tc_slice s;
-    struct tc_bdf device = {0};
-    struct tc_bdf at = {0};
+    enum { DEVICE, SPEED, WIDTH, PORT, BEST_SPEED, BEST_WIDTH };
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_slice s = c->line->message;
     double now = 0;
     double best = 0;
-    int64_t width = 0;
-    int64_t width_best = 0;
-    if (!tc__kmsg_split(c->line->message, TC_LIT(" Gb/s available PCIe bandwidth, limited by "),
-                        &head, &s)) {
+    if (!tc_slice_contains(s, TC_LIT(" Gb/s available PCIe bandwidth, limited by "))) {
         return TC__KMSG_NOT_MINE;
     }
-    (void)tc_slice_cut(head, ' ', &head);
-    if (tc_bdf_parse(head, &device) == 0 || !take_rate(&s, &now, &width)) {
+    if (!tc__text_match(s,
+                        "%p {0%b}* Gb/s available PCIe bandwidth, limited by {1%f} GT/s "
+                        "<PCIe |>x{2%d} link< at {3%b}|>"
+                        "<* Gb/s with {4%f} GT/s <PCIe |>x{5%d} link|>",
+                        got) ||
+        tc__text_number(got[SPEED], &now) == 0 || width_of(got[WIDTH]) == 0) {
         c->why = "PCIe bandwidth without a device or a rate";
         return TC__KMSG_BROKEN;
     }
-    if (tc__kmsg_take(&s, TC_LIT(" at "))) {
-        (void)tc_bdf_parse(s, &at);
-    }
-    if (tc__kmsg_split(s, TC_LIT(" Gb/s with "), &head, &s)) {
-        (void)take_rate(&s, &best, &width_best);
-    }
+    (void)tc__text_number(got[BEST_SPEED], &best);
     tc_event_init(ev, TC_EVENT_PCIE_LINK);
-    ev->scope.pci = device;
-    ev->aer.reporter = at;
+    (void)tc_bdf_parse(got[DEVICE], &ev->scope.pci);
+    (void)tc_bdf_parse(got[PORT], &ev->aer.reporter);
     ev->aer.speed_gts = now;
     ev->aer.speed_gts_max = best;
-    ev->aer.width = width;
-    ev->aer.width_max = width_best;
+    ev->aer.width = width_of(got[WIDTH]);
+    ev->aer.width_max = width_of(got[BEST_WIDTH]);
     return TC__KMSG_EVENT;
 }
+
+const tc__kmsg_rule tc__kmsg_pci_rules[] = {rule_aer, rule_link, NULL};

@@ -5,6 +5,7 @@
  */
 #include "base/limits.h"
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/match_priv.h"
 
 /* Codes above this are not Xids or SXids but torn or garbled lines. */
 #define CODE_MAX 100000
@@ -228,17 +229,13 @@ static enum tc__kmsg_verdict rule_xid(struct tc__kmsg_context *c, struct tc_even
 /* "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress ..." */
 static enum tc__kmsg_verdict rule_sxid(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_bdf pci = {0};
     int64_t code = 0;
-    uint64_t instance = 0;
-    if (!tc__kmsg_take(&s, TC_LIT("nvidia-nvswitch"))) {
+    if (!tc__text_match(c->line->message, "nvidia-nvswitch<%d|>: SXid ({0*}", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    s = tc_slice_from(s, tc_slice_u64(s, &instance));
-    if (!tc__kmsg_take(&s, TC_LIT(": SXid ("))) {
-        return TC__KMSG_NOT_MINE;
-    }
+    struct tc_slice s = got[0];
     enum tc__kmsg_verdict verdict = take_code(c, &s, &pci, &code);
     if (verdict != TC__KMSG_EVENT) {
         return verdict;
@@ -274,6 +271,7 @@ static void find_fallen_gpu(const struct tc__kmsg_context *c, struct tc_bdf *out
 static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_bdf pci = {0};
     if (!tc__kmsg_take(&s, TC_LIT("NVRM: ")) ||
         !tc_slice_contains(s, TC_LIT("fallen off the bus"))) {
@@ -281,10 +279,8 @@ static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct 
     }
     if (tc_slice_starts(s, TC_LIT("fallen off the bus"))) {
         find_fallen_gpu(c, &pci);
-    } else if (tc__kmsg_take(&s, TC_LIT("The NVIDIA GPU ")) || tc__kmsg_take(&s, TC_LIT("GPU "))) {
-        (void)tc__kmsg_take(&s, TC_LIT("at "));
-        (void)tc__kmsg_take(&s, TC_LIT("PCI:"));
-        (void)tc_bdf_parse(s, &pci);
+    } else if (tc__text_match(s, "<The NVIDIA |>GPU <at |><PCI:|>{0%b}", got)) {
+        (void)tc_bdf_parse(got[0], &pci);
     }
     if (!pci.known) {
         c->why = "a GPU fell off the bus, without its PCI address";
@@ -300,79 +296,50 @@ static enum tc__kmsg_verdict rule_fallen_off(struct tc__kmsg_context *c, struct 
 /* "NVRM: GPU at PCI:0000:9b:00: GPU-660d987e-5b28-3bf6-2a2d-1d5ecae7f6df" */
 static enum tc__kmsg_verdict rule_inventory(struct tc__kmsg_context *c, struct tc_event *ev)
 {
-    struct tc_slice s = c->line->message;
-    struct tc_bdf pci = {0};
-    if (!tc__kmsg_take(&s, TC_LIT("NVRM: GPU at PCI:"))) {
+    enum { ADDRESS, UUID };
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (!tc__text_match(c->line->message, "NVRM: GPU at PCI:<{0%b}: {1GPU-*}$|>", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    s = tc_slice_from(s, tc_bdf_parse(s, &pci));
-    bool has_uuid = pci.known && tc__kmsg_take(&s, TC_LIT(": ")) &&
-                    tc_slice_starts(s, TC_LIT("GPU-")) && s.len >= UUID_LENGTH;
-    for (size_t i = 4; has_uuid && i < UUID_LENGTH; i++) {
-        uint64_t digit = 0;
-        has_uuid = s.ptr[i] == '-' || tc_slice_hex(tc_slice_make(s.ptr + i, 1), &digit) == 1;
-    }
-    if (!has_uuid) {
+    struct tc_slice uuid = tc_slice_head(got[UUID], UUID_LENGTH);
+    if (!tc_is_uuid(tc_slice_from(uuid, 4))) {
         c->why = "GPU inventory without an address or a UUID";
         return TC__KMSG_BROKEN;
     }
     tc_event_init(ev, TC_EVENT_GPU_INVENTORY);
-    ev->scope.pci = pci;
-    ev->scope.gpu_uuid = tc_slice_head(s, UUID_LENGTH);
+    (void)tc_bdf_parse(got[ADDRESS], &ev->scope.pci);
+    ev->scope.gpu_uuid = uuid;
     return TC__KMSG_EVENT;
 }
 
-static enum tc__kmsg_verdict rule_driver(struct tc__kmsg_context *c, struct tc_event *ev)
+/* "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: ... failed", in capitals or not. */
+static enum tc__kmsg_verdict rule_discovery(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     struct tc_slice s = c->line->message;
-    struct tc_bdf pci = {0};
-    if (tc_slice_starts(s, TC_LIT("nvidia-peermem ")) &&
-        tc_slice_contains(s, TC_LIT("ERROR detected invalid context"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("peermem_invalid_context"), TC_EMPTY);
-        return TC__KMSG_EVENT;
-    }
-    if (!tc__kmsg_take(&s, TC_LIT("NVRM: "))) {
+    if (!tc_slice_starts(s, TC_LIT("NVRM: knvlink")) || !tc_slice_contains(s, TC_LIT("RxDet")) ||
+        tc_slice_find_nocase(s, TC_LIT("failed")) == TC_NPOS) {
         return TC__KMSG_NOT_MINE;
     }
-    if (tc_slice_starts(s, TC_LIT("knvlink")) && tc_slice_contains(s, TC_LIT("RxDet")) &&
-        tc_slice_find_nocase(s, TC_LIT("failed")) != TC_NPOS) {
-        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("nvlink_discovery_failed"), TC_EMPTY);
-        return TC__KMSG_EVENT;
-    }
-    if (tc__kmsg_take(&s, TC_LIT("GPU ")) && tc_bdf_parse(s, &pci) > 0 &&
-        tc_slice_contains(s, TC_LIT(": RmInitAdapter failed"))) {
-        tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("gpu_init_failed"), TC_EMPTY);
-        ev->scope.pci = pci;
-        return TC__KMSG_EVENT;
-    }
-    return TC__KMSG_NOT_MINE;
+    tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("nvlink_discovery_failed"), TC_EMPTY);
+    return TC__KMSG_EVENT;
 }
+
+static const tc__kmsg_rule DRIVER_RULES[] = {rule_xid,       rule_sxid,      rule_fallen_off,
+                                             rule_inventory, rule_discovery, NULL};
 
 static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_event *ev)
 {
+    static const tc__kmsg_rule *const lists[] = {DRIVER_RULES, tc__kmsg_pci_rules,
+                                                 tc__kmsg_memory_rules, tc__kmsg_fault_rules};
     if (c->line->origin == TC__KMSG_OOMD) {
         return tc__kmsg_rule_oomd(c, ev);
     }
-    static const tc__kmsg_rule rules[] = {
-        rule_xid,
-        rule_sxid,
-        rule_fallen_off,
-        rule_inventory,
-        rule_driver,
-        tc__kmsg_rule_aer,
-        tc__kmsg_rule_link,
-        tc__kmsg_rule_oom,
-        tc__kmsg_rule_memory,
-        tc__kmsg_rule_storage,
-        tc__kmsg_rule_nfs,
-        tc__kmsg_rule_remote,
-        tc__kmsg_rule_network,
-        tc__kmsg_rule_task,
-    };
-    for (size_t i = 0; i < TC_COUNT(rules); i++) {
-        enum tc__kmsg_verdict verdict = rules[i](c, ev);
-        if (verdict != TC__KMSG_NOT_MINE) {
-            return verdict;
+    for (size_t i = 0; i < TC_COUNT(lists); i++) {
+        for (const tc__kmsg_rule *rule = lists[i]; *rule != NULL; rule++) {
+            enum tc__kmsg_verdict verdict = (*rule)(c, ev);
+            if (verdict != TC__KMSG_NOT_MINE) {
+                return verdict;
+            }
         }
     }
     return TC__KMSG_NOT_MINE;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "codec/metric/map_priv.h"
 
+#include "codec/decode_priv.h"
+
 #include "base/assert.h"
 
 #include <math.h>
@@ -10,8 +12,6 @@
 #define KEY_MAX 64
 #define TOTAL TC_LIT("_total")
 #define REASONS TC_LIT("_reasons_")
-/* "GPU-" and this many characters name a GPU; some exporters leave the prefix out. */
-#define UUID_TEXT 36
 
 static const struct tc__metric_row ROWS[] = {
 #define NAME(text, to, factor, subject, from, how, which) \
@@ -62,15 +62,18 @@ static bool plain_key(struct tc_slice key, char *out)
     return true;
 }
 
-static const struct tc__metric_row *find_row(struct tc_slice name)
+/* The row of a sorted table that begins with that name; NULL. */
+static inline const void *find_named(const void *table, size_t count, size_t row_bytes,
+                                     struct tc_slice name)
 {
     size_t low = 0;
-    size_t high = ROW_COUNT;
+    size_t high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = tc_slice_cmp(name, ROWS[middle].name);
+        const void *row = (const char *)table + middle * row_bytes;
+        int order = tc_slice_cmp(name, *(const struct tc_slice *)row);
         if (order == 0) {
-            return &ROWS[middle];
+            return row;
         }
         if (order < 0) {
             high = middle;
@@ -79,6 +82,11 @@ static const struct tc__metric_row *find_row(struct tc_slice name)
         }
     }
     return NULL;
+}
+
+static const struct tc__metric_row *find_row(struct tc_slice name)
+{
+    return find_named(ROWS, ROW_COUNT, sizeof ROWS[0], name);
 }
 
 /* "..._l17": the length of what is before it, and the digits; 0 when it is no such name. */
@@ -125,22 +133,7 @@ const struct tc__metric_label_row *tc__metric_label_find(struct tc_slice key)
     if (!plain_key(key, text)) {
         return NULL;
     }
-    struct tc_slice plain = tc_slice_make(text, key.len);
-    size_t low = 0;
-    size_t high = LABEL_COUNT;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = tc_slice_cmp(plain, LABELS[middle].key);
-        if (order == 0) {
-            return &LABELS[middle];
-        }
-        if (order < 0) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return NULL;
+    return find_named(LABELS, LABEL_COUNT, sizeof LABELS[0], tc_slice_make(text, key.len));
 }
 
 bool tc__metric_label_field(struct tc_slice key, uint8_t *out_field)
@@ -285,40 +278,6 @@ static int32_t index_of(struct tc_slice text)
     return tc_slice_is_u64(text, &number) && number <= INT32_MAX ? (int32_t)number : -1;
 }
 
-static struct tc_slice join(struct tc_arena *arena, struct tc_slice a, struct tc_slice between,
-                            struct tc_slice b)
-{
-    const struct tc_slice parts[] = {a, between, b};
-    char *text = tc_new(arena, char, a.len + between.len + b.len);
-    size_t at = 0;
-    if (text == NULL) {
-        return TC_EMPTY;
-    }
-    for (size_t i = 0; i < TC_COUNT(parts); i++) {
-        if (parts[i].len > 0) {
-            memcpy(text + at, parts[i].ptr, parts[i].len);
-            at += parts[i].len;
-        }
-    }
-    return tc_slice_make(text, at);
-}
-
-static bool is_bare_uuid(struct tc_slice s)
-{
-    if (s.len != UUID_TEXT) {
-        return false;
-    }
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-        if (dash ? c != '-' : !hex) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* A MIG instance has an id of its own ("MIG-..."), which is not the GPU's. */
 static struct tc_slice gpu_uuid(struct tc__metric_sample *s)
 {
@@ -329,7 +288,7 @@ static struct tc_slice gpu_uuid(struct tc__metric_sample *s)
     if (tc_slice_starts(uuid, TC_LIT("GPU-"))) {
         return uuid;
     }
-    return is_bare_uuid(uuid) ? join(s->arena, TC_LIT("GPU-"), TC_EMPTY, uuid) : TC_EMPTY;
+    return tc_is_uuid(uuid) ? tc__join(s->arena, TC_LIT("GPU-"), TC_EMPTY, uuid) : TC_EMPTY;
 }
 
 /* "gpu-07:9400": the host; empty when that is only the exporter's own machine. */
@@ -408,12 +367,12 @@ static struct tc_slice device_of(struct tc__metric_sample *s)
     case TC__DEVICE_PORT:
         return t[TC__FIELD_PORT].len == 0 || tc_slice_eq(t[TC__FIELD_PORT], TC_LIT("1"))
                    ? t[TC__FIELD_DEVICE]
-                   : join(s->arena, t[TC__FIELD_DEVICE], TC_LIT("/"), t[TC__FIELD_PORT]);
+                   : tc__join(s->arena, t[TC__FIELD_DEVICE], TC_LIT("/"), t[TC__FIELD_PORT]);
     case TC__DEVICE_LINK:
         if (s->use.link.len > 0 || t[TC__FIELD_SWITCH].len == 0) {
             return s->use.link.len > 0 ? s->use.link : t[TC__FIELD_LINK];
         }
-        return join(s->arena, t[TC__FIELD_SWITCH], TC_LIT("/"), t[TC__FIELD_LINK]);
+        return tc__join(s->arena, t[TC__FIELD_SWITCH], TC_LIT("/"), t[TC__FIELD_LINK]);
     case TC__DEVICE_MOUNT:
         return t[TC__FIELD_MOUNT];
     case TC__DEVICE_EXPORT:

@@ -515,7 +515,7 @@ static tc_status read_documents(struct ras *r)
 {
     struct tc_slice bytes = r->in->bytes;
     struct tc_error first = {.status = TC_OK};
-    size_t at = tc_slice_starts(bytes, TC_LIT("\xef\xbb\xbf")) ? 3 : 0;
+    size_t at = tc_slice_bom(bytes);
     while (at < bytes.len) {
         struct tc_slice rest = tc_slice_from(bytes, at);
         size_t brace = tc_slice_find_byte(rest, '{');

@@ -15,6 +15,7 @@
 #include "codec/nccl/priv.h"
 
 #include "base/limits.h"
+#include "codec/match_priv.h"
 
 #define GROUPS_MAX 256
 #define RANKS_MAX 65536
@@ -69,18 +70,17 @@ static tc_status emit(struct text *t, struct tc_slice line, int64_t rank, int64_
                       struct tc_slice status, struct tc_slice where)
 {
     struct tc_event ev;
+    struct tc_slice got[TC__TEXT_SLOTS];
     int64_t gpu = -1;
     int64_t pid = -1;
     if (rank >= t->size || rank >= RANKS_MAX) {
         return TC_OK;
     }
     tc_event_init(&ev, TC_EVENT_NCCL_RAS);
-    if (take(&where, TC_LIT(" -- GPU ")) && take_number(&where, &gpu)) {
-        size_t at = tc_slice_find(where, TC_LIT(" managed by process "));
-        where = at == TC_NPOS ? TC_EMPTY : tc_slice_from(where, at + 20);
-        if (take_number(&where, &pid) && take(&where, TC_LIT(" on node "))) {
-            ev.scope.node = tc_slice_trim(where);
-        }
+    if (tc__text_match(where, " -- GPU {0%d}<* managed by process {1%d}< on node {2*}|>|>", got)) {
+        (void)take_number(&got[0], &gpu);
+        (void)take_number(&got[1], &pid);
+        ev.scope.node = tc_slice_trim(got[2]);
     }
     ev.time_ns = t->in->now_ns;
     ev.raw =
@@ -126,18 +126,17 @@ static tc_status end_part(struct text *t)
 /* "#0-0 (27a079b828ff1a75) MISMATCH" */
 static tc_status begin_part(struct text *t, struct tc_slice line)
 {
+    enum { GROUP, COMM, STATE };
     int64_t group = 0;
-    int64_t number = 0;
-    struct tc_slice rest = tc_slice_from(line, 1);
+    struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice before = t->comm;
     TC_TRY(end_part(t));
-    if (!take_number(&rest, &group) || !take(&rest, TC_LIT("-")) || !take_number(&rest, &number) ||
-        !take(&rest, TC_LIT(" (")) || tc_slice_find_byte(rest, ')') == TC_NPOS) {
+    if (!tc__text_match(line, "#{0%d}-%d ({1*}){2*}", got) || !take_number(&got[GROUP], &group)) {
         return TC_OK;
     }
-    t->comm = tc_slice_cut(rest, ')', &rest);
+    t->comm = got[COMM];
     t->size = group < GROUPS_MAX ? t->sizes[group] : 0;
-    rest = tc_slice_trim(rest);
+    struct tc_slice rest = tc_slice_trim(got[STATE]);
     /* Later versions compare each kind of collective: the first that differs is told. */
     bool again = tc_slice_eq(before, t->comm) && t->named_count > 0;
     t->part = t->size == 0                                      ? PART_NONE
@@ -156,20 +155,19 @@ static tc_status begin_part(struct text *t, struct tc_slice line)
  */
 static void read_count(struct text *t, struct tc_slice line)
 {
+    enum { COUNT, NONE, OPS };
     int64_t count = 0;
-    struct tc_slice rest = line;
+    struct tc_slice got[TC__TEXT_SLOTS];
     keep_others(t);
-    if (!take_number(&rest, &count)) {
+    if (!tc__text_match(line,
+                        "{0%d} ranks have <{1not launched any operations}|"
+                        "launched up to operation {2<%d|>}>",
+                        got) ||
+        !take_number(&got[COUNT], &count)) {
         return;
     }
-    if (take(&rest, TC_LIT(" ranks have launched up to operation "))) {
-        t->ops = -1;
-        (void)take_number(&rest, &t->ops);
-    } else if (take(&rest, TC_LIT(" ranks have not launched any operations"))) {
-        t->ops = 0;
-    } else {
-        return;
-    }
+    t->ops = got[NONE].len > 0 ? 0 : -1;
+    (void)take_number(&got[OPS], &t->ops);
     t->counted = line;
     t->count = count;
 }

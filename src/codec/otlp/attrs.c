@@ -4,6 +4,7 @@
  * claim counts, then the record's before its resource's, then the first.
  */
 #include "base/limits.h"
+#include "codec/match_priv.h"
 #include "codec/metric/map_priv.h"
 #include "codec/otlp/record_priv.h"
 #include "codec/otlp/tape_priv.h"
@@ -108,7 +109,7 @@ bool tc__otlp_number(const struct tc__otlp_value *v, double *out)
     switch ((enum tc__otlp_value_kind)v->kind) {
     case TC__OTLP_TEXT: {
         struct tc_slice trimmed = tc_slice_trim(v->text);
-        return trimmed.len > 0 && tc__train_number(trimmed, out) == trimmed.len;
+        return trimmed.len > 0 && tc__text_number(trimmed, out) == trimmed.len;
     }
     case TC__OTLP_WHOLE:
         *out = (double)v->whole;
@@ -228,7 +229,8 @@ void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc_otlp_tape *tape
     }
 }
 
-void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io)
+/* Copies the texts to scratch, so that they outlive the parse. */
+static void keep_texts(struct tc__otlp *o, struct tc__otlp_attrs *io)
 {
     for (size_t i = 0; i < TC__OTLP_ATTR_COUNT; i++) {
         if ((io->came >> i & 1) != 0 && io->of[i].kind == TC__OTLP_TEXT) {
@@ -237,9 +239,20 @@ void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io)
     }
 }
 
-static void fill(struct tc_slice *io, struct tc_slice value)
+tc_status tc__otlp_resource_read(struct tc__otlp *o, struct tc__value resource,
+                                 struct tc__otlp_resource *out)
 {
-    *io = io->len > 0 ? *io : value;
+    TC_TRY(tc__k8s_resource(&o->decode, resource, &out->k8s));
+    tc__otlp_attrs_add(o, tc__value_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
+    if (!resource.tape) {
+        keep_texts(o, &out->attrs);
+    }
+    tc__otlp_labels(o, resource, out);
+    if (!tc_arena_ok(o->decode.out->scratch)) {
+        return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
+                       "a resource's attributes are too long");
+    }
+    return TC_OK;
 }
 
 /* A number that fits, or the fallback. */
@@ -277,7 +290,7 @@ void tc__otlp_scope(struct tc__otlp *o, const struct tc__otlp_record *r, struct 
     }
     struct tc_slice hw = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HW_ID));
     if (tc_slice_starts(hw, S("GPU-"))) {
-        fill(&io->gpu_uuid, hw);
+        io->gpu_uuid = tc_slice_or(io->gpu_uuid, hw);
     }
     struct tc_slice pci = tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_PCI));
     struct tc_bdf bdf = {0};

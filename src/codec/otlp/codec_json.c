@@ -14,7 +14,6 @@
 #include "codec/otlp/record_priv.h"
 
 #define S(literal) TC_LIT(literal)
-#define BYTE_ORDER_MARK S("\xef\xbb\xbf")
 
 /* The members by which a request is known. */
 static const char *const SIGNALS[] = {"resourceLogs", "resourceMetrics", "resourceSpans",
@@ -70,15 +69,7 @@ static tc_status read_resource(struct tc__otlp *o, struct tc_slice json,
 {
     struct tc__value resource;
     TC_TRY(tc__decode_json(&o->decode, json, "a resource", &resource));
-    TC_TRY(tc__k8s_resource(&o->decode, resource, &out->k8s));
-    tc__otlp_attrs_add(o, tc__value_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
-    tc__otlp_attrs_keep(o, &out->attrs);
-    tc__otlp_labels(o, resource, out);
-    if (!tc_arena_ok(o->decode.out->scratch)) {
-        return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
-                       "a resource's attributes are too long");
-    }
-    return TC_OK;
+    return tc__otlp_resource_read(o, resource, out);
 }
 
 static tc_status walk_resource(struct tc__json_walk *w, size_t *io_at, const void *of)
@@ -243,12 +234,6 @@ static tc_status walk_documents(struct tc__otlp *o, size_t at)
     return status;
 }
 
-static size_t content_start(struct tc_slice bytes)
-{
-    return tc__json_skip_space(bytes,
-                               tc_slice_starts(bytes, BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.len : 0);
-}
-
 /* The same with the number of its line in front. */
 static tc_status fail_at_line(struct tc_error *err, struct tc_slice bytes,
                               const struct tc_error *why)
@@ -264,7 +249,7 @@ static tc_status fail_at_line(struct tc_error *err, struct tc_slice bytes,
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
 {
-    size_t start = content_start(in->bytes);
+    size_t start = tc__json_start(in->bytes);
     if (cursor->done || start >= in->bytes.len) {
         cursor->done = true;
         return TC_OK;
@@ -305,7 +290,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     (void)at_end;
     (void)name;
     size_t at = 0;
-    if (!tc__json_has_member(head, content_start(head), SIGNALS, SIGNAL_COUNT, &at)) {
+    if (!tc__json_has_member(head, tc__json_start(head), SIGNALS, SIGNAL_COUNT, &at)) {
         return TC_SNIFF_NO;
     }
     return tc__json_byte_is(head, at, '[') ? TC_SNIFF_SURE : TC_SNIFF_MAYBE;

@@ -17,21 +17,16 @@ static struct tc__event_draft draft_of(const struct tc__otlp *o)
                                     .advice = "write one JSON object a line"};
 }
 
-static void fill(struct tc_slice *io, struct tc_slice value)
-{
-    *io = io->len > 0 ? *io : value;
-}
-
 /* What the event does not say is the record's. */
 static void fill_scope(struct tc_scope *io, const struct tc_scope *of)
 {
-    fill(&io->node, of->node);
-    fill(&io->ns, of->ns);
-    fill(&io->pod, of->pod);
-    fill(&io->pod_uid, of->pod_uid);
-    fill(&io->container, of->container);
-    fill(&io->job, of->job);
-    fill(&io->gpu_uuid, of->gpu_uuid);
+    io->node = tc_slice_or(io->node, of->node);
+    io->ns = tc_slice_or(io->ns, of->ns);
+    io->pod = tc_slice_or(io->pod, of->pod);
+    io->pod_uid = tc_slice_or(io->pod_uid, of->pod_uid);
+    io->container = tc_slice_or(io->container, of->container);
+    io->job = tc_slice_or(io->job, of->job);
+    io->gpu_uuid = tc_slice_or(io->gpu_uuid, of->gpu_uuid);
     io->pci = io->pci.known ? io->pci : of->pci;
     io->rank = io->rank >= 0 ? io->rank : of->rank;
     io->gpu_index = io->gpu_index >= 0 ? io->gpu_index : of->gpu_index;

@@ -276,9 +276,7 @@ static const char *quick_any(struct tc__otlp_build *b, const char *at, const cha
     }
     at = quick_value(b, at + 1, end, n);
     if (at != NULL && keeps) {
-        n->keep = (uint8_t)keep;
-        n->own = false;
-        n->next = ++b->count;
+        tc__otlp_keep_value(b, keep);
     }
     return at;
 }
@@ -302,17 +300,7 @@ static const char *quick_pair(struct tc__otlp_build *b, const char *at, const ch
         return NULL;
     }
     if (keeps) {
-        struct tc__otlp_node *pair = &b->nodes[b->count];
-        pair->at = (uint32_t)(key - b->body.ptr);
-        pair->length = (uint32_t)length;
-        pair->next = b->count + 2;
-        pair->keep = (uint8_t)keep;
-        pair->type = TC__OTLP_N_PAIR;
-        pair->own = false;
-        n->keep = TC__OTLP_K_VALUE;
-        n->own = false;
-        n->next = b->count + 2;
-        b->count += 2;
+        tc__otlp_keep_pair(b, keep, (size_t)(key - b->body.ptr), length);
     }
     return at + 1;
 }
@@ -485,11 +473,7 @@ static tc_status in_list(struct tc__otlp_build *b, struct tc__json_in *in,
 tc_status tc__otlp_json_check(struct tc__otlp_build *b, enum tc__otlp_message_id request)
 {
     struct tc__json_in in = {.at = b->body.ptr, .end = b->body.ptr + b->body.len};
-    b->frames[0] = (struct tc__otlp_frame){.message = &b->schema.messages[request],
-                                           .node = TC__OTLP_NO_NODE,
-                                           .keeps = true,
-                                           .first = true};
-    b->depth = 1;
+    tc__otlp_open(b, request);
     tc__json_blank(&in);
     if (!tc__json_is(&in, '{')) {
         return fail_here(b, &in, NULL, "an object is expected");

@@ -187,11 +187,6 @@ static void frame_line(const struct tc_codec_input *in, struct tc_slice raw,
                                   .origin = TC__KMSG_KERNEL};
 }
 
-static void fill(struct tc_slice *io, struct tc_slice value)
-{
-    *io = io->len > 0 ? *io : value;
-}
-
 tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_record *r,
                                  struct tc_slice writer, bool *out_taken)
 {
@@ -204,7 +199,7 @@ tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_recor
                                 .utc_offset_s = o->decode.in->utc_offset_s};
     bool is_oomd = tc_slice_eq(writer, S("systemd-oomd"));
     *out_taken = false;
-    fill(&told, tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOSTNAME)));
+    told = tc_slice_or(told, tc__otlp_text(o, tc__otlp_get(r, TC__OTLP_HOSTNAME)));
     in.now_ns = in.now_ns == TC_TIME_NONE ? o->decode.in->now_ns : in.now_ns;
     for (size_t i = 0; i < BODY_LINES && body.len > 0; i++) {
         struct tc__kmsg_line line;
@@ -217,9 +212,9 @@ tc_status tc__otlp_kernel_record(struct tc__otlp *o, const struct tc__otlp_recor
             continue;
         }
         struct tc_slice node = told;
-        fill(&node, line.node);
-        fill(&node, host);
-        fill(&node, o->decode.in->node);
+        node = tc_slice_or(node, line.node);
+        node = tc_slice_or(node, host);
+        node = tc_slice_or(node, o->decode.in->node);
         *out_taken = true;
         bool done = false;
         int64_t time_ns = time_of_line(r, &line);

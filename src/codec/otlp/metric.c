@@ -6,6 +6,7 @@
  * differences (delta) are left out and counted: none of what is read comes so.
  */
 #include "base/json/raw.h"
+#include "codec/match_priv.h"
 #include "codec/metric/map_priv.h"
 #include "codec/otlp/record_priv.h"
 #include "codec/otlp/tape_priv.h"
@@ -107,7 +108,7 @@ static bool value_of(struct tc__value point, double *out)
         return true;
     }
     struct tc_slice text = tc__value_text(v);
-    if (text.len > 0 && tc__train_number(text, out) == text.len) {
+    if (text.len > 0 && tc__text_number(text, out) == text.len) {
         return true;
     }
     int64_t integer = 0;

@@ -184,9 +184,7 @@ static inline bool quick_any(struct tc__otlp_build *b, const unsigned char *at,
         return false;
     }
     if (keeps) {
-        n->keep = (uint8_t)keep;
-        n->own = false;
-        n->next = ++b->count;
+        tc__otlp_keep_value(b, keep);
     }
     return true;
 }
@@ -206,17 +204,7 @@ static inline bool quick_pair(struct tc__otlp_build *b, const unsigned char *at,
         return false;
     }
     if (keeps) {
-        struct tc__otlp_node *pair = &b->nodes[b->count];
-        pair->at = (uint32_t)offset_of(b, at + 2);
-        pair->length = at[1];
-        pair->next = b->count + 2;
-        pair->keep = (uint8_t)keep;
-        pair->type = TC__OTLP_N_PAIR;
-        pair->own = false;
-        n->keep = TC__OTLP_K_VALUE;
-        n->own = false;
-        n->next = b->count + 2;
-        b->count += 2;
+        tc__otlp_keep_pair(b, keep, offset_of(b, at + 2), at[1]);
     }
     return true;
 }
@@ -278,11 +266,7 @@ tc_status tc__otlp_pb_check(struct tc__otlp_build *b, enum tc__otlp_message_id r
 {
     const unsigned char *bytes = (const unsigned char *)b->body.ptr;
     struct tc_pb p = {.at = bytes, .end = bytes + b->body.len};
-    b->frames[0] = (struct tc__otlp_frame){.message = &b->schema.messages[request],
-                                           .node = TC__OTLP_NO_NODE,
-                                           .end = (uint32_t)b->body.len,
-                                           .keeps = true};
-    b->depth = 1;
+    tc__otlp_open(b, request);
     for (;;) {
         struct tc__otlp_frame *frame = &b->frames[b->depth - 1];
         while (p.at == p.end) {

@@ -145,8 +145,9 @@ void tc__otlp_attrs_add(struct tc__otlp *o, struct tc__value_iter pairs, uint8_t
 struct tc_otlp_tape;
 void tc__otlp_attrs_add_pair(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at,
                              struct tc__otlp_attrs *io);
-/* Copies the texts to scratch, so that they outlive the parse. */
-void tc__otlp_attrs_keep(struct tc__otlp *o, struct tc__otlp_attrs *io);
+/* All that a resource says, *out being empty. */
+TC_CHECKED tc_status tc__otlp_resource_read(struct tc__otlp *o, struct tc__value resource,
+                                            struct tc__otlp_resource *out);
 /* The value of the record, else of its resource. */
 static inline const struct tc__otlp_value *tc__otlp_get(const struct tc__otlp_record *r,
                                                         enum tc__otlp_attr attr)

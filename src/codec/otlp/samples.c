@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/json/raw.h"
 #include "base/time.h"
+#include "codec/decode_priv.h"
 #include "codec/json_walk_priv.h"
 #include "codec/otlp/tape_priv.h"
 #include "codec/otlp/wire.h"
@@ -24,7 +25,6 @@
 #define FRAME_BYTES 4
 /* The largest request in a file. */
 #define REQUEST_MAX ((size_t)256 << 20)
-#define BYTE_ORDER_MARK TC_LIT("\xef\xbb\xbf")
 
 struct points {
     struct tc__samples *s;
@@ -175,14 +175,10 @@ static tc_status give(struct points *p, const struct point *point, const char *s
 {
     struct tc_slice name = p->metric;
     if (suffix[0] != '\0') {
-        struct tc_slice end = tc_slice_cstr(suffix);
-        char *text = tc_new(p->s->arena, char, name.len + end.len);
-        if (text == NULL) {
+        name = tc__join(p->s->arena, name, TC_EMPTY, tc_slice_cstr(suffix));
+        if (name.len == 0) {
             return tc_fail(p->s->err, TC_E_NOMEM, 0, "no room for the name of a metric");
         }
-        memcpy(text, name.ptr, name.len);
-        memcpy(text + name.len, end.ptr, end.len);
-        name = tc_slice_make(text, name.len + end.len);
     }
     struct tc_sample sample = {.name = name,
                                .unit = p->unit,
@@ -401,17 +397,11 @@ static void drop_reader(const struct tc__samples *s, struct tc_otlp_reader *r)
     }
 }
 
-static size_t content_start(struct tc_slice bytes)
-{
-    return tc__json_skip_space(bytes,
-                               tc_slice_starts(bytes, BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.len : 0);
-}
-
 bool tc__samples_is_otlp_json(struct tc_slice bytes)
 {
     static const char *const members[] = {"resourceMetrics"};
     size_t at = 0;
-    return tc__json_has_member(bytes, content_start(bytes), members, 1, &at) &&
+    return tc__json_has_member(bytes, tc__json_start(bytes), members, 1, &at) &&
            tc__json_byte_is(bytes, at, '[');
 }
 
@@ -456,7 +446,7 @@ static tc_status walk_requests(struct tc__samples *s, struct tc_otlp_reader *r, 
 {
     struct tc_slice bytes = s->in->bytes;
     struct tc_slice body;
-    size_t at = content_start(bytes);
+    size_t at = tc__json_start(bytes);
     bool array = tc__json_byte_is(bytes, at, '[');
     struct tc_slice list = tc_slice_from(bytes, at);
     size_t in_list = 0;

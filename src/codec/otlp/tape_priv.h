@@ -129,6 +129,41 @@ static inline struct tc__otlp_node *tc__otlp_add(struct tc__otlp_build *b, unsig
     return n;
 }
 
+/* Keeps the value that was written behind the last node. */
+static inline void tc__otlp_keep_value(struct tc__otlp_build *b, unsigned keep)
+{
+    struct tc__otlp_node *n = &b->nodes[b->count];
+    n->keep = (uint8_t)keep;
+    n->own = false;
+    n->next = ++b->count;
+}
+
+/* The same for a pair, whose value was written one node further on. */
+static inline void tc__otlp_keep_pair(struct tc__otlp_build *b, unsigned keep, size_t key_at,
+                                      size_t key_length)
+{
+    struct tc__otlp_node *pair = &b->nodes[b->count];
+    pair->at = (uint32_t)key_at;
+    pair->length = (uint32_t)key_length;
+    pair->next = b->count + 2;
+    pair->keep = (uint8_t)keep;
+    pair->type = TC__OTLP_N_PAIR;
+    pair->own = false;
+    b->count++;
+    tc__otlp_keep_value(b, TC__OTLP_K_VALUE);
+}
+
+/* The frame of the request, which has no field and no node. */
+static inline void tc__otlp_open(struct tc__otlp_build *b, enum tc__otlp_message_id request)
+{
+    b->frames[0] = (struct tc__otlp_frame){.message = &b->schema.messages[request],
+                                           .node = TC__OTLP_NO_NODE,
+                                           .end = (uint32_t)b->body.len,
+                                           .keeps = true,
+                                           .first = true};
+    b->depth = 1;
+}
+
 static inline void tc__otlp_reject(struct tc__otlp_build *b, const char *why)
 {
     struct tc__otlp_owner *o = &b->owners[b->owner_depth > 0 ? b->owner_depth - 1 : 0];

@@ -162,26 +162,13 @@ static struct tc__value value_at(const struct tc_otlp_tape *tape, size_t at)
     return (struct tc__value){.v = {tape, at}, .there = true, .tape = true};
 }
 
-static tc_status read_resource(struct tc__otlp *o, struct tc__value resource,
-                               struct tc__otlp_resource *out)
-{
-    TC_TRY(tc__k8s_resource(&o->decode, resource, &out->k8s));
-    tc__otlp_attrs_add(o, tc__value_attributes(resource), TC__OTLP_BOOST_ATTRIBUTE, &out->attrs);
-    tc__otlp_labels(o, resource, out);
-    if (!tc_arena_ok(o->decode.out->scratch)) {
-        return tc_fail(o->decode.err, TC_E_LIMIT, o->decode.raw_offset,
-                       "a resource's attributes are too long");
-    }
-    return TC_OK;
-}
-
 static tc_status read_entries(struct tc__otlp *o, const struct tc_otlp_tape *tape, size_t at)
 {
     size_t end = tape->nodes[at].next;
     struct tc__otlp_resource resource = {0};
     struct tc__value told = tc__value_get(value_at(tape, at), TC_LIT("resource"));
     if (told.there) {
-        TC_TRY(read_resource(o, told, &resource));
+        TC_TRY(tc__otlp_resource_read(o, told, &resource));
     }
     for (at++; at < end; at = tape->nodes[at].next) {
         const struct tc__otlp_node *n = &tape->nodes[at];

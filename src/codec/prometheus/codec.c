@@ -18,8 +18,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* Lines that decide what an input is. */
-#define SNIFF_LINES 400
 /* Samples that decide whether the times of an input are in order, and how much disorder that is. */
 #define ORDER_LINES 400
 #define ORDER_SLACK (60 * TC_SECOND)
@@ -27,17 +25,12 @@
 #define PLACE_BYTES ((size_t)32 << 20)
 #define PLACES_MAX 16384
 
-enum { PREPARED = 1, PLACED = 2, SAMPLE_SEEN = 4, BAD_SEEN = 8, TOLD = 16, TOLD_NOW = 32 };
+enum { PREPARED = 1, PLACED = 2, SAMPLE_SEEN = 4, BAD_SEEN = 8 };
 
 /* What is known between calls; lives in the cursor. */
 struct memory {
-    uint64_t marker_at; /* see struct tc_prom_scrapes */
-    uint64_t scrapes;
-    uint64_t index;      /* of the scrape we are in, from 0; none yet: UINT64_MAX */
-    uint64_t told_index; /* the scrape that told_ns is about */
-    int64_t told_ns;     /* what a comment said */
-    uint64_t bad_at;     /* the first line that is no sample */
-    uint32_t marker_len;
+    struct tc__prom_clock clock;
+    uint64_t bad_at; /* the first line that is no sample */
     uint32_t flags;
 };
 
@@ -65,23 +58,6 @@ struct walk {
     size_t place_count;
 };
 
-static void prepare(struct walk *w)
-{
-    const struct tc_prom_scrapes *scrapes = w->in->scrapes;
-    struct tc_prom_count count;
-    if (scrapes == NULL) {
-        tc_prom_count_begin(&count, w->bytes);
-        while (tc_prom_count_more(&count)) {
-        }
-        scrapes = &count.scrapes;
-    }
-    w->m.marker_at = scrapes->marker_at;
-    w->m.marker_len = (uint32_t)scrapes->marker_len;
-    w->m.scrapes = scrapes->count;
-    w->m.index = scrapes->marker_len > 0 ? UINT64_MAX : 0;
-    w->m.flags |= PREPARED;
-}
-
 static bool lookup(struct walk *w, struct tc_slice name)
 {
     if (!tc_slice_eq(name, w->last_name)) {
@@ -91,42 +67,13 @@ static bool lookup(struct walk *w, struct tc_slice name)
     return w->last_found;
 }
 
-/* A line at `start`: whether a scrape begins there. */
-static void see_line(struct walk *w, size_t start)
-{
-    w->m.index += tc__prom_is_marked(w->bytes, start, w->m.marker_at, w->m.marker_len);
-}
-
 static void see_comment(struct walk *w, struct tc_slice line)
 {
     struct tc_slice metric;
     int64_t time_ns = 0;
     if (tc__prom_comment(line, w->in->utc_offset_s, &metric, &time_ns) == TC__PROM_TIME) {
-        w->m.told_ns = time_ns;
-        w->m.flags |= TOLD | TOLD_NOW;
+        tc__prom_clock_tell(&w->m.clock, time_ns);
     }
-}
-
-static int64_t time_of(struct walk *w, const struct tc__prom_sample *sample)
-{
-    const struct tc_codec_input *in = w->in;
-    int64_t interval = in->interval_ns > 0 ? in->interval_ns : TC_SCRAPE_INTERVAL;
-    uint64_t index = w->m.index == UINT64_MAX ? 0 : w->m.index;
-    if ((w->m.flags & TOLD_NOW) != 0) { /* what a comment says is about the samples behind it */
-        w->m.flags &= ~(uint32_t)TOLD_NOW;
-        w->m.told_index = index;
-    }
-    if (sample->time_ns != TC_TIME_NONE) {
-        return sample->time_ns;
-    }
-    if ((w->m.flags & TOLD) != 0) {
-        return tc__prom_shift(w->m.told_ns, interval, (int64_t)w->m.told_index - (int64_t)index);
-    }
-    if (in->taken_ns <= 0) {
-        return TC_TIME_NONE;
-    }
-    uint64_t last = w->m.scrapes - 1;
-    return tc__prom_shift(in->taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
 }
 
 static uint64_t offset_of(const struct walk *w, struct tc_slice line)
@@ -201,7 +148,9 @@ static tc_status handle_sample(struct walk *w, struct tc_slice line,
                                const struct tc__prom_sample *sample)
 {
     struct tc_event ev;
-    int64_t time_ns = time_of(w, sample);
+    bool assumed = false;
+    int64_t time_ns = tc__prom_clock_time(&w->m.clock, sample->time_ns, w->in->taken_ns,
+                                          w->in->interval_ns, &assumed);
     if (w->places != NULL && w->last_use.row->about != TC__ABOUT_RANK) {
         return TC_OK;
     }
@@ -253,7 +202,7 @@ static tc_status walk_lines(struct walk *w, size_t *io_at, size_t end)
         struct memory before = w->m;
         uint64_t events = w->cursor->events;
         tc_status status = TC_OK;
-        see_line(w, (size_t)offset_of(w, line));
+        tc__prom_clock_line(&w->m.clock, w->bytes, (size_t)offset_of(w, line));
         struct tc_slice text = tc__prom_skip(line);
         if (text.len > TC_LINE_MAX) {
             w->cursor->cut += w->places == NULL;
@@ -305,7 +254,8 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     struct walk w = {.in = in, .cursor = cursor, .out = out, .err = err, .bytes = in->bytes};
     memcpy(&w.m, cursor->own, sizeof w.m);
     if ((w.m.flags & PREPARED) == 0) {
-        prepare(&w);
+        tc__prom_clock_init(&w.m.clock, w.bytes, in->scrapes);
+        w.m.flags |= PREPARED;
     }
     tc_status status = TC_OK;
     if ((w.m.flags & PLACED) == 0) {
@@ -327,34 +277,6 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
     return TC_OK;
 }
 
-/* What the first lines of an input look like. */
-struct looks {
-    unsigned lines;
-    unsigned samples;
-    unsigned labelled; /* samples with labels, or of a metric that is read */
-    unsigned metas;
-    unsigned bad;
-};
-
-static void look_at(struct looks *l, struct tc_slice text)
-{
-    struct tc_slice metric;
-    struct tc__prom_sample sample;
-    struct tc__metric_use use;
-    int64_t time_ns = 0;
-    if (text.ptr[0] == '#') {
-        l->metas += tc__prom_comment(text, 0, &metric, &time_ns) == TC__PROM_META;
-        return;
-    }
-    /* "replicas: 3" is YAML. */
-    bool ok = text.len <= TC_LINE_MAX && tc__prom_parse(text, &sample) == NULL &&
-              !tc_slice_ends(sample.series, TC_LIT(":"));
-    l->lines++;
-    l->samples += ok;
-    l->bad += !ok;
-    l->labelled += ok && (sample.label_count > 0 || tc__metric_map(sample.name, &use));
-}
-
 /*
  * Lines about metrics and samples behind them are nothing else. Without them, samples with labels
  * are likely ours; "name number" alone is what many a file has.
@@ -362,16 +284,7 @@ static void look_at(struct looks *l, struct tc_slice text)
 static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
     (void)name; /* scrapes are called anything */
-    struct looks l = {0};
-    struct tc_slice line;
-    size_t at = 0;
-    for (unsigned lines = 0; lines < SNIFF_LINES && tc__prom_line(head, &at, &line); lines++) {
-        struct tc_slice text = tc__prom_skip(line);
-        bool torn = !at_end && at == head.len && head.ptr[head.len - 1] != '\n';
-        if (text.len > 0 && !torn) {
-            look_at(&l, text);
-        }
-    }
+    struct tc__prom_looks l = tc__prom_look(head, at_end);
     if (l.metas > 0 && l.bad * 2 <= l.samples) {
         return l.samples > 0 ? TC_SNIFF_SURE : TC_SNIFF_LIKELY;
     }

@@ -8,6 +8,7 @@
 
 #include "base/slice.h"
 #include "codec/codec.h"
+#include "codec/prometheus/prometheus.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,16 +42,14 @@ const char *tc__prom_parse(struct tc_slice line, struct tc__prom_sample *out);
 /* Undoes the escapes. Empty when the arena is full. */
 struct tc_slice tc__prom_unescape(struct tc_slice value, struct tc_arena *arena);
 
-#define TC__PROM_BOM TC_LIT("\xef\xbb\xbf")
-
 /*
  * The next line at *io_at, without '\n' and '\r' at its end, or a byte order mark before the
  * first; false when there is none.
  */
 static inline bool tc__prom_line(struct tc_slice bytes, size_t *io_at, struct tc_slice *out)
 {
-    if (*io_at == 0 && tc_slice_starts(bytes, TC__PROM_BOM)) {
-        *io_at = TC__PROM_BOM.len;
+    if (*io_at == 0) {
+        *io_at = tc_slice_bom(bytes);
     }
     if (*io_at >= bytes.len) {
         return false;
@@ -66,27 +65,45 @@ static inline bool tc__prom_line(struct tc_slice bytes, size_t *io_at, struct tc
     return true;
 }
 
-/* Whether the line at `at` is the one that begins each scrape: that at marker_at. A file without
- * such a line has marker_len 0. */
-static inline bool tc__prom_is_marked(struct tc_slice bytes, size_t at, size_t marker_at,
-                                      size_t marker_len)
+/* The scrape that a walk over a file is in, and what is known of its time. */
+struct tc__prom_clock {
+    uint64_t marker_at; /* see struct tc_prom_scrapes */
+    uint64_t scrapes;
+    uint64_t index;      /* of the scrape we are in, from 0; none yet: UINT64_MAX */
+    uint64_t told_index; /* the scrape that told_ns is about */
+    int64_t told_ns;     /* what a comment said */
+    uint32_t marker_len;
+    bool told;
+    bool told_now; /* no sample came since */
+};
+
+/* Counts the scrapes of the bytes where nobody did before. */
+void tc__prom_clock_init(struct tc__prom_clock *c, struct tc_slice bytes,
+                         const struct tc_prom_scrapes *counted);
+/* What a comment says is about the samples behind it. */
+void tc__prom_clock_tell(struct tc__prom_clock *c, int64_t time_ns);
+/* The time of a sample that says said_ns, else by the comment above it, else by when the last
+ * scrape was taken: *out_assumed then. */
+int64_t tc__prom_clock_time(struct tc__prom_clock *c, int64_t said_ns, int64_t taken_ns,
+                            int64_t interval_ns, bool *out_assumed);
+
+/* A line at `at`: whether a scrape begins there. A file of one has marker_len 0. */
+static inline void tc__prom_clock_line(struct tc__prom_clock *c, struct tc_slice bytes, size_t at)
 {
-    return marker_len > 0 && at < bytes.len && bytes.len - at >= marker_len &&
-           memcmp(bytes.ptr + at, bytes.ptr + marker_at, marker_len) == 0;
+    c->index += c->marker_len > 0 && at < bytes.len && bytes.len - at >= c->marker_len &&
+                memcmp(bytes.ptr + at, bytes.ptr + c->marker_at, c->marker_len) == 0;
 }
 
-/* The time so many scrapes before time_ns, or after it when back < 0. TC_TIME_NONE: there is none.
- */
-static inline int64_t tc__prom_shift(int64_t time_ns, int64_t interval_ns, int64_t back)
-{
-    int64_t by = 0;
-    int64_t ns = 0;
-    if (__builtin_mul_overflow(interval_ns, back, &by) ||
-        __builtin_sub_overflow(time_ns, by, &ns) || ns < 0 || ns > TC_TIME_MAX) {
-        return TC_TIME_NONE;
-    }
-    return ns;
-}
+/* What the first lines of an input look like. */
+struct tc__prom_looks {
+    unsigned samples;
+    unsigned labelled; /* samples with labels, or of a metric that is read */
+    unsigned metas;
+    unsigned bad;
+};
+
+/* at_end: the bytes are all of the input, and their last line is whole. */
+struct tc__prom_looks tc__prom_look(struct tc_slice bytes, bool at_end);
 
 /* Without blanks and tabs before it. */
 struct tc_slice tc__prom_skip(struct tc_slice s);

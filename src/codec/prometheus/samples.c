@@ -14,8 +14,8 @@
 
 /* Metrics of one input whose type is remembered; of more only the last one said counts. */
 #define TYPES_MAX 8192
-/* Lines that decide what an input is. */
-#define SNIFF_LINES 400
+/* Lines of which the first bad one is looked for. */
+#define BAD_LINES 400
 
 enum family_type { F_UNKNOWN, F_GAUGE, F_COUNTER, F_HISTOGRAM, F_GAUGE_HISTOGRAM, F_SUMMARY };
 
@@ -28,12 +28,7 @@ struct type_row {
 struct walk {
     struct tc__samples *s;
     struct tc_slice bytes;
-    struct tc_prom_scrapes scrapes;
-    uint64_t index;      /* of the scrape we are in; none yet: UINT64_MAX */
-    uint64_t told_index; /* the scrape that told_ns is about */
-    int64_t told_ns;
-    bool told;
-    bool told_now;
+    struct tc__prom_clock clock;
     /* Types by name; rows[count] as they came. No memory: has_types is false. */
     struct tc_map types;
     struct type_row *rows;
@@ -125,9 +120,7 @@ static void see_comment(struct walk *w, struct tc_slice line)
     int64_t time_ns = 0;
     switch (tc__prom_comment(line, w->s->in->utc_offset_s, &metric, &time_ns)) {
     case TC__PROM_TIME:
-        w->told_ns = time_ns;
-        w->told = true;
-        w->told_now = true;
+        tc__prom_clock_tell(&w->clock, time_ns);
         break;
     case TC__PROM_META:
         if (metric.len > 0) {
@@ -202,29 +195,6 @@ static void look_up(struct walk *w, struct tc_slice name)
     }
 }
 
-static int64_t time_of(struct walk *w, int64_t said_ns)
-{
-    const struct tc_samples_input *in = w->s->in;
-    int64_t interval = in->interval_ns > 0 ? in->interval_ns : TC_SCRAPE_INTERVAL;
-    uint64_t index = w->index == UINT64_MAX ? 0 : w->index;
-    if (w->told_now) { /* what a comment says is about the samples behind it */
-        w->told_now = false;
-        w->told_index = index;
-    }
-    if (said_ns != TC_TIME_NONE) {
-        return said_ns;
-    }
-    if (w->told) {
-        return tc__prom_shift(w->told_ns, interval, (int64_t)w->told_index - (int64_t)index);
-    }
-    w->s->counts.undated++;
-    if (in->taken_ns <= 0) {
-        return TC_TIME_NONE;
-    }
-    uint64_t last = w->scrapes.count - 1;
-    return tc__prom_shift(in->taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
-}
-
 static tc_status give_sample(struct walk *w, const struct tc__prom_sample *read)
 {
     tc_arena_mark mark = tc_arena_snapshot(w->s->arena);
@@ -239,11 +209,15 @@ static tc_status give_sample(struct walk *w, const struct tc__prom_sample *read)
         return tc_fail(w->s->err, TC_E_NOMEM, 0, "metrics: the arena \"%s\" is full",
                        w->s->arena->name);
     }
+    bool assumed = false;
+    int64_t time_ns = tc__prom_clock_time(&w->clock, read->time_ns, w->s->in->taken_ns,
+                                          w->s->in->interval_ns, &assumed);
+    w->s->counts.undated += assumed;
     struct tc_sample sample = {.name = read->name,
                                .unit = w->unit,
                                .identity = read->series,
                                .type = w->type,
-                               .time_ns = time_of(w, read->time_ns),
+                               .time_ns = time_ns,
                                .start_ns = TC_TIME_NONE,
                                .value = read->value,
                                .labels = w->labels,
@@ -257,7 +231,7 @@ static tc_status handle_line(struct walk *w, struct tc_slice line)
 {
     struct tc__prom_sample read;
     size_t offset = (size_t)(line.ptr - w->bytes.ptr);
-    w->index += tc__prom_is_marked(w->bytes, offset, w->scrapes.marker_at, w->scrapes.marker_len);
+    tc__prom_clock_line(&w->clock, w->bytes, offset);
     struct tc_slice text = tc__prom_skip(line);
     if (text.len == 0) {
         return TC_OK;
@@ -281,13 +255,8 @@ static tc_status handle_line(struct walk *w, struct tc_slice line)
 tc_status tc__samples_text(struct tc__samples *s)
 {
     struct walk w = {.s = s, .bytes = s->in->bytes};
-    struct tc_prom_count count;
-    tc_prom_count_begin(&count, w.bytes);
-    while (tc_prom_count_more(&count)) {
-    }
-    w.scrapes = count.scrapes;
-    w.index = w.scrapes.marker_len > 0 ? UINT64_MAX : 0;
-    s->counts.scrapes = w.scrapes.count;
+    tc__prom_clock_init(&w.clock, w.bytes, NULL);
+    s->counts.scrapes = w.clock.scrapes;
     tc_arena_mark mark = tc_arena_snapshot(s->arena);
     w.rows = tc_arena_alloc_raw(s->arena, TYPES_MAX * sizeof *w.rows, alignof(struct type_row));
     w.has_types = w.rows != NULL && tc_map_init(&w.types, s->arena, TYPES_MAX);
@@ -311,30 +280,8 @@ tc_status tc__samples_text(struct tc__samples *s)
  */
 bool tc__samples_is_text(struct tc_slice bytes)
 {
-    struct tc_slice line;
-    struct tc__prom_sample sample;
-    unsigned samples = 0;
-    unsigned metas = 0;
-    unsigned bad = 0;
-    size_t at = 0;
-    for (unsigned lines = 0; lines < SNIFF_LINES && tc__prom_line(bytes, &at, &line); lines++) {
-        struct tc_slice text = tc__prom_skip(line);
-        struct tc_slice metric;
-        int64_t time_ns = 0;
-        if (text.len == 0) {
-            continue;
-        }
-        if (text.ptr[0] == '#') {
-            metas += tc__prom_comment(text, 0, &metric, &time_ns) == TC__PROM_META;
-            continue;
-        }
-        /* "replicas: 3" is YAML. */
-        bool ok = text.len <= TC_LINE_MAX && tc__prom_parse(text, &sample) == NULL &&
-                  !tc_slice_ends(sample.series, TC_LIT(":"));
-        samples += ok;
-        bad += !ok;
-    }
-    return metas > 0 ? samples > 0 && bad * 2 <= samples : samples > 0 && bad * 10 <= samples;
+    struct tc__prom_looks l = tc__prom_look(bytes, true);
+    return l.samples > 0 && (l.metas > 0 ? l.bad * 2 : l.bad * 10) <= l.samples;
 }
 
 size_t tc_samples_bad_line(struct tc_slice bytes, const char **out_why)
@@ -342,7 +289,7 @@ size_t tc_samples_bad_line(struct tc_slice bytes, const char **out_why)
     struct tc_slice line;
     struct tc__prom_sample sample;
     size_t at = 0;
-    for (size_t number = 1; number <= SNIFF_LINES && tc__prom_line(bytes, &at, &line); number++) {
+    for (size_t number = 1; number <= BAD_LINES && tc__prom_line(bytes, &at, &line); number++) {
         struct tc_slice text = tc__prom_skip(line);
         bool is_other = number == 1 && text.len > 0 && (text.ptr[0] == '{' || text.ptr[0] == '[');
         if (is_other || tc_slice_find_byte(text, '\0') != TC_NPOS) {

@@ -8,7 +8,10 @@
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "codec/metric/map_priv.h"
 
+/* Lines that decide what an input is. */
+#define SNIFF_LINES 400
 /* Lines before the first sample that are looked at. */
 #define HEAD_LINES 4096
 /* Bytes that are searched for the beginnings of scrapes in one step. */
@@ -117,7 +120,7 @@ static uint64_t count_marker(struct tc_slice bytes, struct tc_slice marker, size
             break;
         }
         at += found;
-        bool first = at == 0 || (at == TC__PROM_BOM.len && tc_slice_starts(bytes, TC__PROM_BOM));
+        bool first = at == 0 || at == tc_slice_bom(bytes);
         count += first || bytes.ptr[at - 1] == '\n';
         at++;
     }
@@ -185,4 +188,90 @@ bool tc_prom_count_more(struct tc_prom_count *c)
         c->scrapes.marker_len = marker.len;
     }
     return false;
+}
+
+void tc__prom_clock_init(struct tc__prom_clock *c, struct tc_slice bytes,
+                         const struct tc_prom_scrapes *counted)
+{
+    struct tc_prom_count count;
+    if (counted == NULL) {
+        tc_prom_count_begin(&count, bytes);
+        while (tc_prom_count_more(&count)) {
+        }
+        counted = &count.scrapes;
+    }
+    *c = (struct tc__prom_clock){.marker_at = counted->marker_at,
+                                 .marker_len = (uint32_t)counted->marker_len,
+                                 .scrapes = counted->count,
+                                 .index = counted->marker_len > 0 ? UINT64_MAX : 0};
+}
+
+void tc__prom_clock_tell(struct tc__prom_clock *c, int64_t time_ns)
+{
+    c->told_ns = time_ns;
+    c->told = true;
+    c->told_now = true;
+}
+
+/* The time so many scrapes before time_ns, or after it when back < 0. TC_TIME_NONE: there is none.
+ */
+static int64_t shift(int64_t time_ns, int64_t interval_ns, int64_t back)
+{
+    int64_t by = 0;
+    int64_t ns = 0;
+    if (__builtin_mul_overflow(interval_ns, back, &by) ||
+        __builtin_sub_overflow(time_ns, by, &ns) || ns < 0 || ns > TC_TIME_MAX) {
+        return TC_TIME_NONE;
+    }
+    return ns;
+}
+
+int64_t tc__prom_clock_time(struct tc__prom_clock *c, int64_t said_ns, int64_t taken_ns,
+                            int64_t interval_ns, bool *out_assumed)
+{
+    int64_t interval = interval_ns > 0 ? interval_ns : TC_SCRAPE_INTERVAL;
+    uint64_t index = c->index == UINT64_MAX ? 0 : c->index;
+    if (c->told_now) {
+        c->told_now = false;
+        c->told_index = index;
+    }
+    *out_assumed = said_ns == TC_TIME_NONE && !c->told;
+    if (said_ns != TC_TIME_NONE) {
+        return said_ns;
+    }
+    if (c->told) {
+        return shift(c->told_ns, interval, (int64_t)c->told_index - (int64_t)index);
+    }
+    uint64_t last = c->scrapes - 1;
+    return taken_ns <= 0 ? TC_TIME_NONE
+                         : shift(taken_ns, interval, index < last ? (int64_t)(last - index) : 0);
+}
+
+struct tc__prom_looks tc__prom_look(struct tc_slice bytes, bool at_end)
+{
+    struct tc__prom_looks l = {0};
+    struct tc_slice line;
+    size_t at = 0;
+    for (unsigned lines = 0; lines < SNIFF_LINES && tc__prom_line(bytes, &at, &line); lines++) {
+        struct tc_slice text = tc__prom_skip(line);
+        struct tc_slice metric;
+        struct tc__prom_sample sample;
+        struct tc__metric_use use;
+        int64_t time_ns = 0;
+        bool torn = !at_end && at == bytes.len && bytes.ptr[bytes.len - 1] != '\n';
+        if (text.len == 0 || torn) {
+            continue;
+        }
+        if (text.ptr[0] == '#') {
+            l.metas += tc__prom_comment(text, 0, &metric, &time_ns) == TC__PROM_META;
+            continue;
+        }
+        /* "replicas: 3" is YAML. */
+        bool ok = text.len <= TC_LINE_MAX && tc__prom_parse(text, &sample) == NULL &&
+                  !tc_slice_ends(sample.series, TC_LIT(":"));
+        l.samples += ok;
+        l.bad += !ok;
+        l.labelled += ok && (sample.label_count > 0 || tc__metric_map(sample.name, &use));
+    }
+    return l;
 }

@@ -19,7 +19,6 @@
 #include "codec/train_log/text_priv.h"
 
 #define S(literal) TC_LIT(literal)
-#define BYTE_ORDER_MARK S("\xef\xbb\xbf")
 
 /* Where a date is looked for. */
 #define DATE_WITHIN 96
@@ -132,9 +131,7 @@ static bool next_line(struct walk *w, struct tc_slice *out, size_t *out_next)
 {
     struct tc_slice bytes = w->in->bytes;
     size_t start = w->cursor->offset;
-    if (start == 0 && tc_slice_starts(bytes, BYTE_ORDER_MARK)) {
-        start = BYTE_ORDER_MARK.len;
-    }
+    start += start == 0 ? tc_slice_bom(bytes) : 0;
     if (!w->in->want_unknown && start < bytes.len) {
         unsigned which = 0;
         size_t hit = tc_scan_next(&w->text.scan, bytes, start, &which);

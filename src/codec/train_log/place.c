@@ -3,6 +3,7 @@
 #include "codec/train_log/text_priv.h"
 
 #include "base/limits.h"
+#include "codec/match_priv.h"
 
 #include <string.h>
 
@@ -11,17 +12,19 @@
 /* How far into a line its rank is looked for: behind the time and a logger's name. */
 #define RANK_WITHIN 64
 
+/* The rank that a text begins with, in slot 0 of the pattern; -1. */
+static int32_t rank_in(struct tc_slice s, const char *pattern)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    uint64_t rank = 0;
+    bool there = tc__text_match(s, pattern, got) && tc_slice_is_u64(got[0], &rank);
+    return there && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+}
+
 int32_t tc__train_rank(struct tc_slice line)
 {
-    struct tc_slice head = tc_slice_head(line, RANK_WITHIN);
-    size_t at = tc_slice_find_nocase(head, S("[rank"));
-    int64_t rank = -1;
-    if (at == TC_NPOS) {
-        return -1;
-    }
-    struct tc_slice rest = tc_slice_from(line, at + S("[rank").len);
-    bool closed = tc__train_count(&rest, &rank) && tc_slice_starts(rest, S("]"));
-    return closed && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+    size_t at = tc_slice_find_nocase(tc_slice_head(line, RANK_WITHIN), S("[rank"));
+    return at == TC_NPOS ? -1 : rank_in(tc_slice_from(line, at + S("[rank").len), "%s{0%d}]");
 }
 
 static struct tc_slice after(struct tc_slice s, struct tc_slice word)
@@ -59,7 +62,6 @@ int32_t tc__train_path_rank(struct tc_slice path)
     size_t at = tc_slice_find_nocase(name, S("rank"));
     struct tc_slice before = tc_slice_head(name, at == TC_NPOS ? 0 : at);
     struct tc_slice rest = tc_slice_from(name, at == TC_NPOS ? name.len : at + S("rank").len);
-    int64_t rank = -1;
     if (before.len > 0 && (before.ptr[before.len - 1] == '_' || before.ptr[before.len - 1] == '-' ||
                            before.ptr[before.len - 1] == '.')) {
         before.len--;
@@ -70,10 +72,7 @@ int32_t tc__train_path_rank(struct tc_slice path)
         ends_nocase(before, S("group"))) {
         return -1;
     }
-    if (rest.len > 0 && (rest.ptr[0] == '_' || rest.ptr[0] == '-' || rest.ptr[0] == '.')) {
-        rest = tc_slice_from(rest, 1);
-    }
-    return tc__train_count(&rest, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+    return rank_in(rest, "<_|-|.|>%s{0%d}");
 }
 
 void tc__train_prefix(struct tc_slice line, struct tc_scope *io)

@@ -37,12 +37,6 @@ void tc__train_text_init(struct tc__train_text *t);
 bool tc__train_text_read(const struct tc__train_text *t, struct tc_slice line,
                          struct tc_event *out);
 
-/* A decimal number at the start of s ("12", "1.5", "1e-3"): bytes used, 0 when there is none or
- * it is not finite. */
-size_t tc__train_number(struct tc_slice s, double *out);
-/* A count behind blanks: bytes are taken off *io_s. */
-bool tc__train_count(struct tc_slice *io_s, int64_t *out);
-
 /* ---- train_place.c ---- */
 
 /* The n of "[rank n]" or "[rank<n>]" in the head of a line, as torchrun and NCCL write it; -1. */

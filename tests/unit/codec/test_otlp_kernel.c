@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "support/event_own.h"
 #include "unit/codec/otlp_testing.h"
 
 #define XID "NVRM: Xid (PCI:0000:b3:00): 79, pid=1234, name=python, GPU has fallen off the bus."
@@ -315,7 +316,7 @@ static void an_xid_is_the_same_alone_and_among_other_lines(void **state)
         struct tc_arena kept_arena;
         tc_arena_init(&kept_arena, "kept", kept_block, sizeof kept_block);
         struct tc_event kept = t.events[0];
-        assert_true(count == 0 || tc_event_own(&kept, &kept_arena));
+        assert_true(count == 0 || event_own(&kept, &kept_arena));
         assert_int_equal(decode(among), TC_OK);
         assert_true(t.count >= count);
         if (count == 1) {

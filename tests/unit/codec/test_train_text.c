@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
+#include "codec/match_priv.h"
 #include "codec/train_log/text_priv.h"
 
 #include <stdio.h>
@@ -312,13 +313,13 @@ static void numbers_are_read_where_they_are_finite(void **state)
 {
     (void)state;
     double value = 7;
-    assert_int_equal(tc__train_number(tc_slice_cstr("12.5 s"), &value), 4);
+    assert_int_equal(tc__text_number(tc_slice_cstr("12.5 s"), &value), 4);
     assert_true(value == 12.5);
-    assert_int_equal(tc__train_number(tc_slice_cstr("-1e-3"), &value), 5);
+    assert_int_equal(tc__text_number(tc_slice_cstr("-1e-3"), &value), 5);
     value = 7;
     static const char *const none[] = {"", "x", "nan", "inf", "1e999", "-", ".", "e5"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        assert_int_equal(tc__train_number(tc_slice_cstr(none[i]), &value), 0);
+        assert_int_equal(tc__text_number(tc_slice_cstr(none[i]), &value), 0);
         assert_true(value == 7);
     }
 }

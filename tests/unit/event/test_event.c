@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "event/fields.h"
 #include "event/verdict.h"
+#include "support/event_own.h"
 
 #include <string.h>
 
@@ -240,7 +241,7 @@ static void an_owned_event_outlives_the_bytes_it_came_from(void **state)
         }
         ev.scope.job = TC_EMPTY;
         want = ev;
-        assert_true(tc_event_own(&ev, &arena));
+        assert_true(event_own(&ev, &arena));
         assert_int_equal(tc_event_cmp(&ev, &want), 0);
         memset(text, '-', 4);
         assert_true(tc_slice_eq(ev.uid, TC_LIT("text")));
@@ -257,10 +258,10 @@ static void an_event_that_does_not_fit_is_not_owned(void **state)
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_XID);
     tc_arena_init(&arena, "own", block, sizeof block);
-    assert_true(tc_event_own(&ev, &arena)); /* nothing to copy */
+    assert_true(event_own(&ev, &arena)); /* nothing to copy */
     ev.uid = TC_LIT("0123456789");
     ev.xid.message = TC_LIT("0123456789012345678901234567890123456789");
-    assert_false(tc_event_own(&ev, &arena));
+    assert_false(event_own(&ev, &arena));
     tc_arena_fini(&arena);
 }
 
