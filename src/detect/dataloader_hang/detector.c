@@ -518,24 +518,11 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "threshold",
-        .type = TC_PARAM_DURATION,
-        .value = 120 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, limits.threshold_ns),
-        .help = "shortest time without a step that counts as a stall",
-    },
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, limits.window_ns),
-        .help = "longest time between the stall and the error or mount failure it is put down to",
-    },
+    TC_PARAM_SECONDS("threshold", struct state, limits.threshold_ns, 120, 1, 86400,
+                     "shortest time without a step that counts as a stall"),
+    TC_PARAM_SECONDS(
+        "window", struct state, limits.window_ns, 300, 1, 86400,
+        "longest time between the stall and the error or mount failure it is put down to"),
 };
 
 const struct tc_detector tc_detector_dataloader_hang = {

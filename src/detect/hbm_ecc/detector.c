@@ -176,42 +176,14 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "uncorrected",
-        .type = TC_PARAM_COUNT,
-        .value = 1,
-        .min = 1,
-        .max = 1000000,
-        .offset = offsetof(struct ecc_state, uncorrected),
-        .help = "uncorrectable errors inside the window that make a verdict",
-    },
-    {
-        .name = "corrected",
-        .type = TC_PARAM_COUNT,
-        .value = 100,
-        .min = 1,
-        .max = 1000000000,
-        .offset = offsetof(struct ecc_state, corrected),
-        .help = "corrected errors inside the window that make a verdict",
-    },
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 600 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct ecc_state, window_ns),
-        .help = "time over which errors are counted together",
-    },
-    {
-        .name = "apart",
-        .type = TC_PARAM_DURATION,
-        .value = 86400 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 30 * 86400 * TC_SECOND,
-        .offset = offsetof(struct ecc_state, apart_ns),
-        .help = "errors of one GPU further apart than this are two incidents",
-    },
+    TC_PARAM_NUMBER("uncorrected", struct ecc_state, uncorrected, 1, 1, 1000000,
+                    "uncorrectable errors inside the window that make a verdict"),
+    TC_PARAM_NUMBER("corrected", struct ecc_state, corrected, 100, 1, 1000000000,
+                    "corrected errors inside the window that make a verdict"),
+    TC_PARAM_SECONDS("window", struct ecc_state, window_ns, 600, 1, 86400,
+                     "time over which errors are counted together"),
+    TC_PARAM_SECONDS("apart", struct ecc_state, apart_ns, 86400, 1, 30 * 86400,
+                     "errors of one GPU further apart than this are two incidents"),
 };
 
 const struct tc_detector tc_detector_hbm_ecc = {

@@ -476,15 +476,9 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 60 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, window_ns),
-        .help = "longest time between two kills of a pod, or a kill and the end of its container",
-    },
+    TC_PARAM_SECONDS(
+        "window", struct state, window_ns, 60, 1, 86400,
+        "longest time between two kills of a pod, or a kill and the end of its container"),
 };
 
 const struct tc_detector tc_detector_host_oom = {

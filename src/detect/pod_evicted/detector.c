@@ -405,15 +405,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, window_ns),
-        .help = "longest time from the node condition to the eviction that is put down to it",
-    },
+    TC_PARAM_SECONDS("window", struct state, window_ns, 300, 1, 86400,
+                     "longest time from the node condition to the eviction that is put down to it"),
 };
 
 const struct tc_detector tc_detector_pod_evicted = {
