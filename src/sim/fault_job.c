@@ -127,12 +127,7 @@ void tc__sim_fault_xid_correlation(struct tc_sim *s, const struct sim_ask *ask)
 static struct sim_truth *heat_up(struct tc_sim *s, const struct sim_ask *ask, int64_t until_ns,
                                  int64_t clock_percent)
 {
-    tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_REASONS, 0x20);
-    tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_HEAT, 24);
-    tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_CLOCK, clock_percent);
-    tc__sim_set(s, ask->node, ask->gpu, until_ns, SIM_REASONS, 0);
-    tc__sim_set(s, ask->node, ask->gpu, until_ns, SIM_HEAT, 0);
-    tc__sim_set(s, ask->node, ask->gpu, until_ns, SIM_CLOCK, 100);
+    tc__sim_slow(s, ask->node, ask->gpu, ask->at_ns, until_ns, 0x20, 24, clock_percent);
     struct sim_truth *t = tc__sim_truth(s, false, "thermal_throttle", "sw_thermal", ask->at_ns,
                                         until_ns, "a GPU is slowed down by heat");
     blame_gpu(t, ask);
@@ -199,7 +194,7 @@ static struct sim_truth *kill_worker(struct tc_sim *s, const struct sim_ask *ask
 {
     struct sim_pod pod = pod_of(s, ask);
     tc__sim_rank_says(s, &pod, rank_of(s, ask), at_ns,
-                      "RuntimeError: DataLoader worker (pid %u) is killed by signal: Killed. ",
+                      "RuntimeError: DataLoader worker (pid {}) is killed by signal: Killed. ",
                       1000 + sim_below(ask->luck, 9000));
     stall(s, ask, at_ns, until_ns);
     struct sim_truth *t = tc__sim_truth(s, false, "dataloader_hang", "worker_killed", at_ns,
