@@ -332,9 +332,7 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
 /* The pod has ended: nothing is written any more. */
 static tc_status on_pod(struct checkpoint_stall *st, const struct tc_event *ev)
 {
-    bool ended = tc_slice_eq(ev->pod.phase, TC_LIT("Succeeded")) ||
-                 tc_slice_eq(ev->pod.phase, TC_LIT("Failed"));
-    if (!ended || ev->scope.pod.len == 0) {
+    if (!tc_slice_is_any(ev->pod.phase, "Succeeded", "Failed") || ev->scope.pod.len == 0) {
         return TC_OK;
     }
     struct ckpt_ended pod = {.ns = ev->scope.ns, .pod = ev->scope.pod, .end_ns = ev->time_ns};

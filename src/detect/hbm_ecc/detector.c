@@ -41,31 +41,14 @@ static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
     return tc__window_add(&st->gpus, gpu, st->base.now_ns);
 }
 
-static void take_counter(struct tc_counter *to, const struct tc_counter *from)
-{
-    *to = to->known ? *to : *from;
-}
-
-static void take_gauge(struct ecc_gauge *to, const struct ecc_gauge *from)
-{
-    *to = to->known ? *to : *from;
-}
-
 /* Two names turned out to be one GPU: what is not known under the one is known under the other. */
 static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc_gpu *from)
 {
-    take_counter(&to->corrected, &from->corrected);
-    take_counter(&to->uncorrected, &from->uncorrected);
-    take_counter(&to->corrected_ever, &from->corrected_ever);
-    take_counter(&to->uncorrected_ever, &from->uncorrected_ever);
-    take_counter(&to->rows_corrected, &from->rows_corrected);
-    take_counter(&to->rows_uncorrected, &from->rows_uncorrected);
-    take_gauge(&to->xid_last, &from->xid_last);
-    take_gauge(&to->row_pending, &from->row_pending);
-    take_gauge(&to->pages_pending, &from->pages_pending);
-    take_gauge(&to->row_failure, &from->row_failure);
-    for (size_t i = 0; i < ECC_XIDS; i++) {
-        take_gauge(&to->xid_counts[i], &from->xid_counts[i]);
+    for (size_t i = 0; i < ECC_COUNTERS; i++) {
+        to->counters[i] = to->counters[i].known ? to->counters[i] : from->counters[i];
+    }
+    for (size_t i = 0; i < ECC_GAUGES; i++) {
+        to->gauges[i] = to->gauges[i].known ? to->gauges[i] : from->gauges[i];
     }
     to->storm = tc__window_at(&st->storms, to->storm) != NULL ? to->storm : from->storm;
     if (tc__window_at(&st->incidents, to->incident) == NULL) {
