@@ -136,9 +136,8 @@ static tc_status find_pod(struct state *st, const struct tc_event *ev, bool make
         known->first_rank = names.rank;
     }
     *out = known;
-    if (tc__dl_tells_more(known, &names) || is_old(&st->pods, known)) {
-        struct dl_pod next = *known;
-        tc__dl_add_names(&next, &names);
+    struct dl_pod next = *known;
+    if (tc__dl_add_names(&next, &names) || is_old(&st->pods, known)) {
         *out = put_pod(st, &next, known->head.pos);
     }
     return *out == NULL ? TC_E_NOMEM : TC_OK;
