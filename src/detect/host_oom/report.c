@@ -11,13 +11,21 @@
 static const struct {
     const char *discriminator;
     const char *cause;
+    const char *advice; /* where not the pod itself is at fault: of node and pod */
 } CAUSES[] = {
     /* The kubelet says OOMKilled when a container ran into its own limit. */
-    [OOM_UNKNOWN] = {"container_limit", "the container ran out of memory"},
-    [OOM_LIMIT] = {"container_limit", "the container hit its memory limit"},
-    [OOM_NODE] = {"node_memory", "the node ran out of memory"},
-    [OOM_NUMA] = {"cpuset_numa", "the NUMA nodes it is bound to ran out of memory"},
-    [OOM_PRESSURE] = {"memory_pressure", "the memory pressure was too high for too long"},
+    [OOM_UNKNOWN] = {"container_limit", "the container ran out of memory", NULL},
+    [OOM_LIMIT] = {"container_limit", "the container hit its memory limit", NULL},
+    [OOM_NODE] = {"node_memory", "the node ran out of memory",
+                  "On node {}: find what holds the memory (pods without limits, daemons, "
+                  "/dev/shm), give it limits that fit the node together, then restart {}."},
+    [OOM_NUMA] = {"cpuset_numa", "the NUMA nodes it is bound to ran out of memory",
+                  "On node {}: other NUMA nodes may still have memory. Widen cpuset.mems or the "
+                  "numactl binding of {}, or move what shares its NUMA node."},
+    [OOM_PRESSURE] = {"memory_pressure", "the memory pressure was too high for too long",
+                      "On node {}: oomctl shows which slice systemd-oomd watches, and its limit. "
+                      "Give {} memory that it stays below, find what else fills the node, or take "
+                      "the pods' slice away from systemd-oomd."},
 };
 
 static const char *const TIES[] = {
@@ -100,28 +108,9 @@ static struct tc_slice headline(struct tc_draft *d, const struct oom_pod *pod)
 static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod)
 {
     struct tc_slice container = pod->end.known ? tc__oom_word(&pod->end.container) : TC_EMPTY;
-    switch (pod->burst.cause) {
-    case OOM_UNKNOWN:
-    case OOM_LIMIT:
-        break;
-    case OOM_NODE:
-        return tc__draft_format(d,
-                                "On node {}: find what holds the memory (pods without limits, "
-                                "daemons, /dev/shm), give it limits that fit the node together, "
-                                "then restart {}.",
-                                node_name(pod), pod_name(pod));
-    case OOM_NUMA:
-        return tc__draft_format(d,
-                                "On node {}: other NUMA nodes may still have memory. Widen "
-                                "cpuset.mems or the numactl binding of {}, or move what shares its "
-                                "NUMA node.",
-                                node_name(pod), pod_name(pod));
-    case OOM_PRESSURE:
-        return tc__draft_format(d,
-                                "On node {}: oomctl shows which slice systemd-oomd watches, and "
-                                "its limit. Give {} memory that it stays below, find what else "
-                                "fills the node, or take the pods' slice away from systemd-oomd.",
-                                node_name(pod), pod_name(pod));
+    const char *advice = CAUSES[pod->burst.cause].advice;
+    if (advice != NULL) {
+        return tc__draft_format(d, advice, node_name(pod), pod_name(pod));
     }
     return tc__draft_format(
         d,

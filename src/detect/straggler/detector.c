@@ -17,9 +17,7 @@
 /* Collectives that no member can end before every member has taken part. */
 static bool all_take_part(struct tc_slice op)
 {
-    return tc_slice_starts(op, TC_LIT("all")) || tc_slice_starts(op, TC_LIT("_all")) ||
-           tc_slice_starts(op, TC_LIT("reduce_scatter")) ||
-           tc_slice_starts(op, TC_LIT("_reduce_scatter")) || tc_slice_starts(op, TC_LIT("barrier"));
+    return tc_slice_starts_any(op, "all", "_all", "reduce_scatter", "_reduce_scatter", "barrier");
 }
 
 /* The index of the event's rank, which it is placed by; STRAG_NONE when it has none. */
