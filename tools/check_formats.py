@@ -15,7 +15,8 @@ import re
 import sys
 
 # Name of the macro, and which of its arguments is the format.
-MACROS = {"tc_format": 1, "tc__draft_format": 1, "tc_when": 1}
+MACROS = {"tc_format": 1, "tc__draft_format": 1, "tc_when": 1, "tc__sim_text": 1, "tc__sim_kernel": 3,
+          "tc__sim_put": 2, "tc__sim_rank_says": 4}
 CALL = re.compile(r"\b(" + "|".join(MACROS) + r")\s*\(")
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|[()\[\]{},?:]', re.S)
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')

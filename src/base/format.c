@@ -44,6 +44,24 @@ void tc_arg_write_f64(struct tc_buf *b, const struct tc_arg *arg)
     tc_buf_f64(b, arg->real);
 }
 
+static void write_digits(struct tc_buf *b, const struct tc_arg *arg)
+{
+    uint64_t unit = 1;
+    for (size_t i = 1; i < arg->limit; i++) {
+        unit *= 10;
+    }
+    for (; arg->natural < unit && unit > 1; unit /= 10) {
+        tc_buf_char(b, '0');
+    }
+    tc_buf_u64(b, arg->natural);
+}
+
+struct tc_arg tc_as_digits(uint64_t value, size_t digits)
+{
+    TC_ASSERT(digits >= 1 && digits <= 19);
+    return (struct tc_arg){.write = write_digits, .natural = value, .limit = digits};
+}
+
 static void write_time(struct tc_buf *b, const struct tc_arg *arg)
 {
     tc_buf_time(b, arg->integer);

@@ -67,6 +67,8 @@ static inline struct tc_arg tc_as_written(tc_arg_fn write, const void *object)
 struct tc_arg tc_as_time(int64_t ns);
 /* "5 min 3 s", see tc_buf_duration. */
 struct tc_arg tc_as_duration(int64_t ns);
+/* Decimal, with zeros in front up to `digits` digits (1..19). */
+struct tc_arg tc_as_digits(uint64_t value, size_t digits);
 /* Lower-case hex of `digits` digits (1..16). */
 struct tc_arg tc_as_hex(uint64_t value, size_t digits);
 /* "1 error", "3 errors". */

@@ -41,6 +41,26 @@ bool tc_slice_eq_nocase(struct tc_slice a, struct tc_slice b)
     return a.len == b.len && same_nocase(a.ptr, b.ptr, a.len);
 }
 
+int tc_slice_which(struct tc_slice s, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (tc_slice_eq(s, tc_slice_cstr(words[i]))) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int tc_slice_which_start(struct tc_slice s, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (tc_slice_starts(s, tc_slice_cstr(words[i]))) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 size_t tc_slice_find(struct tc_slice s, struct tc_slice needle)
 {
     if (needle.len == 0) {

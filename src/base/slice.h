@@ -95,6 +95,14 @@ static inline bool tc_slice_starts(struct tc_slice s, struct tc_slice prefix)
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }
 
+/* The place of s, or of what it starts with, in a list of strings that ends with NULL; -1. */
+int tc_slice_which(struct tc_slice s, const char *const *words);
+int tc_slice_which_start(struct tc_slice s, const char *const *words);
+
+#define tc_slice_is_any(s, ...) (tc_slice_which((s), (const char *const[]){__VA_ARGS__, NULL}) >= 0)
+#define tc_slice_starts_any(s, ...) \
+    (tc_slice_which_start((s), (const char *const[]){__VA_ARGS__, NULL}) >= 0)
+
 static inline bool tc_slice_ends(struct tc_slice s, struct tc_slice suffix)
 {
     return s.len >= suffix.len &&

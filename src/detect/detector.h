@@ -36,6 +36,20 @@ struct tc_param {
     const char *help;
 };
 
+/* A row of a detector's table of knobs: its name, the field of its state, the default, the least
+ * and the greatest value. Durations are given in seconds. */
+#define TC_PARAM_SECONDS(name_, state_, field_, value_, min_, max_, help_)                    \
+    {                                                                                         \
+        .name = name_, .type = TC_PARAM_DURATION, .value = (value_)*TC_SECOND,                \
+        .min = (min_)*TC_SECOND, .max = (max_)*TC_SECOND, .offset = offsetof(state_, field_), \
+        .help = help_,                                                                        \
+    }
+#define TC_PARAM_NUMBER(name_, state_, field_, value_, min_, max_, help_)                 \
+    {                                                                                     \
+        .name = name_, .type = TC_PARAM_COUNT, .value = value_, .min = min_, .max = max_, \
+        .offset = offsetof(state_, field_), .help = help_,                                \
+    }
+
 /* What the engine tells a detector once, before the first event. */
 struct tc_detector_env {
     struct tc_arena *arena;         /* of arena_bytes: the window */

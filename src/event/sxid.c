@@ -3,6 +3,8 @@
 
 #include "base/slice.h"
 
+#include <stdlib.h>
+
 static const struct tc_sxid SXIDS[] = {
 #define SXID(number, reach_id, text) \
     {.code = (number), .reach = TC_SXID_##reach_id, .name = (text)},
@@ -10,25 +12,20 @@ static const struct tc_sxid SXIDS[] = {
 #undef SXID
 };
 
-#define SXID_COUNT TC_COUNT(SXIDS)
-
 const struct tc_sxid *tc_sxid_table(size_t *out_count)
 {
-    *out_count = SXID_COUNT;
+    *out_count = TC_COUNT(SXIDS);
     return SXIDS;
+}
+
+static int by_code(const void *key, const void *entry)
+{
+    int64_t code = *(const int64_t *)key;
+    int64_t other = ((const struct tc_sxid *)entry)->code;
+    return (code > other) - (code < other);
 }
 
 const struct tc_sxid *tc_sxid_find(int64_t code)
 {
-    size_t low = 0;
-    size_t high = SXID_COUNT;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (SXIDS[middle].code < code) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < SXID_COUNT && SXIDS[low].code == code ? &SXIDS[low] : NULL;
+    return bsearch(&code, SXIDS, TC_COUNT(SXIDS), sizeof SXIDS[0], by_code);
 }

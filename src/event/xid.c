@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/xid.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 
 static const struct tc_xid XIDS[] = {
 #define XID(number, class_id, severity_id, text, advice) \
@@ -14,27 +14,22 @@ static const struct tc_xid XIDS[] = {
 #undef XID
 };
 
-#define XID_COUNT TC_COUNT(XIDS)
-
 const struct tc_xid *tc_xid_table(size_t *out_count)
 {
-    *out_count = XID_COUNT;
+    *out_count = TC_COUNT(XIDS);
     return XIDS;
+}
+
+static int by_code(const void *key, const void *entry)
+{
+    int64_t code = *(const int64_t *)key;
+    int64_t other = ((const struct tc_xid *)entry)->code;
+    return (code > other) - (code < other);
 }
 
 const struct tc_xid *tc_xid_find(int64_t code)
 {
-    size_t low = 0;
-    size_t high = XID_COUNT;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (XIDS[middle].code < code) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < XID_COUNT && XIDS[low].code == code ? &XIDS[low] : NULL;
+    return bsearch(&code, XIDS, TC_COUNT(XIDS), sizeof XIDS[0], by_code);
 }
 
 const char *tc_xid_class_name(enum tc_xid_class class)

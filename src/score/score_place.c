@@ -2,6 +2,7 @@
 /* Where an item is: its keys, the index by them, and whether a verdict names the culprit. */
 #include "base/grow.h"
 #include "base/limits.h"
+#include "event/format.h"
 #include "score/score_priv.h"
 
 #include <stdlib.h>
@@ -368,50 +369,31 @@ bool tc__names_culprit(const struct tc__item *fault, const struct tc__item *verd
 
 #define RANKS_SHOWN 8
 
-static void put_word(struct tc_buf *b, const char *before, struct tc_slice word)
-{
-    if (word.len > 0) {
-        tc_buf_str(b, b->len == 0 ? TC_EMPTY : TC_LIT(" "));
-        tc_buf_str(b, tc_slice_cstr(before));
-        tc_buf_str(b, word);
-    }
-}
+/* The text behind a blank, unless it is the first. */
+#define PUT(b, condition, ...)                                     \
+    tc_format((b), "{}{}", (condition) && (b)->len > 0 ? " " : "", \
+              tc_when((condition), __VA_ARGS__))
 
 static void put_ranks(struct tc_buf *b, struct tc__ranks ranks)
 {
-    if (ranks.count == 0) {
-        return;
-    }
-    put_word(b, "", ranks.count == 1 ? TC_LIT("rank ") : TC_LIT("ranks "));
+    PUT(b, ranks.count > 0, ranks.count == 1 ? "rank " : "ranks ");
     for (size_t i = 0; i < ranks.count && i < RANKS_SHOWN; i++) {
-        tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(","));
-        tc_buf_i64(b, ranks.at[i]);
+        tc_format(b, "{}{}", i == 0 ? "" : ",", ranks.at[i]);
     }
     tc_buf_str(b, ranks.count > RANKS_SHOWN ? TC_LIT(",...") : TC_EMPTY);
 }
 
 void tc__item_place(struct tc_buf *b, const struct tc__item *item)
 {
-    put_word(b, "", item->node);
-    if (item->node.len == 0 && item->nodes.count > 0) {
-        put_word(b, "", item->nodes.at[0]);
-        tc_buf_str(b, item->nodes.count > 1 ? TC_LIT(",...") : TC_EMPTY);
-    }
-    put_word(b, "", item->gpu_uuid);
-    if (item->pci.known) {
-        tc_buf_str(b, b->len == 0 ? TC_EMPTY : TC_LIT(" "));
-        tc_buf_bdf(b, item->pci);
-    }
-    if (item->gpu_index >= 0) {
-        put_word(b, "", TC_LIT("GPU "));
-        tc_buf_i64(b, item->gpu_index);
-    }
-    put_word(b, "device ", item->device);
-    if (item->pod.len > 0) {
-        put_word(b, "pod ", item->ns.len > 0 ? item->ns : item->pod);
-        tc_buf_str(b, item->ns.len > 0 ? TC_LIT("/") : TC_EMPTY);
-        tc_buf_str(b, item->ns.len > 0 ? item->pod : TC_EMPTY);
-    }
-    put_word(b, "job ", item->job);
+    bool several = item->node.len == 0 && item->nodes.count > 0;
+    PUT(b, item->node.len > 0, "{}", item->node);
+    PUT(b, several, "{}{}", several ? item->nodes.at[0] : TC_EMPTY,
+        item->nodes.count > 1 ? ",..." : "");
+    PUT(b, item->gpu_uuid.len > 0, "{}", item->gpu_uuid);
+    PUT(b, item->pci.known, "{}", tc_as_pci(item->pci));
+    PUT(b, item->gpu_index >= 0, "GPU {}", item->gpu_index);
+    PUT(b, item->device.len > 0, "device {}", item->device);
+    PUT(b, item->pod.len > 0, "pod {}", tc_as_pod(item->ns, item->pod));
+    PUT(b, item->job.len > 0, "job {}", item->job);
     put_ranks(b, blamed(item));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The score as a table for people and as JSON for programs. */
+#include "base/format.h"
 #include "base/json/out.h"
 #include "base/time.h"
 #include "score/score_priv.h"
@@ -31,35 +32,35 @@ static struct tc_buf start(struct report *r)
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* Rounded to three digits, but never up to 1: 0.9999 is not perfect. */
-static void put_share(struct tc_buf *b, uint64_t part, uint64_t whole, struct tc_slice none)
+/* Rounded to three digits, but never up to 1: 0.9999 is not perfect. "-" without a whole. */
+static void write_share(struct tc_buf *b, const struct tc_arg *arg)
 {
+    uint64_t part = arg->natural;
+    uint64_t whole = arg->limit;
     if (whole == 0) {
-        tc_buf_str(b, none);
+        tc_buf_char(b, '-');
         return;
     }
-    double share = (double)part / (double)whole;
-    uint64_t thousandths = (uint64_t)(share * 1000 + 0.5);
+    uint64_t thousandths = (uint64_t)((double)part / (double)whole * 1000 + 0.5);
     thousandths = thousandths == 1000 && part < whole ? 999 : thousandths;
-    tc_buf_u64(b, thousandths / 1000);
-    tc_buf_char(b, '.');
-    tc_buf_char(b, (char)('0' + thousandths / 100 % 10));
-    tc_buf_char(b, (char)('0' + thousandths / 10 % 10));
-    tc_buf_char(b, (char)('0' + thousandths % 10));
+    tc_format(b, "{}.{}", thousandths / 1000, tc_as_digits(thousandths % 1000, 3));
 }
 
-static void put_seconds(struct tc_buf *b, int64_t ns, struct tc_slice none)
+static struct tc_arg share(uint64_t part, uint64_t whole)
 {
-    if (ns < 0) {
-        tc_buf_str(b, none);
-        return;
-    }
-    int64_t ms = ns / MS + (ns % MS >= MS / 2);
-    tc_buf_i64(b, ms / 1000);
-    tc_buf_char(b, '.');
-    tc_buf_char(b, (char)('0' + ms / 100 % 10));
-    tc_buf_char(b, (char)('0' + ms / 10 % 10));
-    tc_buf_char(b, (char)('0' + ms % 10));
+    return (struct tc_arg){.write = write_share, .natural = part, .limit = whole};
+}
+
+static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
+{
+    int64_t ms = arg->integer / MS + (arg->integer % MS >= MS / 2);
+    tc_format(b, "{}.{}", ms / 1000, tc_as_digits((uint64_t)ms % 1000, 3));
+}
+
+/* Of a time that is not negative. */
+static struct tc_arg seconds(int64_t ns)
+{
+    return (struct tc_arg){.write = write_seconds, .integer = ns};
 }
 
 /* ---- text -------------------------------------------------------------------------------- */
@@ -91,20 +92,7 @@ static const char *const TITLES[] = {
 /* "0.750 (3/4)" */
 static void put_counted(struct tc_buf *b, uint64_t part, uint64_t whole)
 {
-    put_share(b, part, whole, TC_LIT("-"));
-    if (whole > 0) {
-        tc_buf_lit(b, " (");
-        tc_buf_u64(b, part);
-        tc_buf_char(b, '/');
-        tc_buf_u64(b, whole);
-        tc_buf_char(b, ')');
-    }
-}
-
-static void put_duration(struct tc_buf *b, int64_t ns)
-{
-    put_seconds(b, ns, TC_LIT("-"));
-    tc_buf_str(b, ns < 0 ? TC_EMPTY : TC_LIT(" s"));
+    tc_format(b, "{}{}", share(part, whole), tc_when(whole > 0, " ({}/{})", part, whole));
 }
 
 static void put_cell(struct tc_buf *b, const struct tc_score_row *row, size_t column)
@@ -115,15 +103,16 @@ static void put_cell(struct tc_buf *b, const struct tc_score_row *row, size_t co
     if (column < count) {
         tc_buf_u64(b, counts[column]);
     } else if (column == count) {
-        put_share(b, row->true_positives, row->true_positives + row->false_positives, TC_LIT("-"));
+        tc_format(b, "{}", share(row->true_positives, row->true_positives + row->false_positives));
     } else if (column == count + 1) {
-        put_share(b, row->true_positives, row->faults, TC_LIT("-"));
+        tc_format(b, "{}", share(row->true_positives, row->faults));
     } else if (column == count + 2) {
         put_counted(b, row->culprits_right, row->true_positives);
     } else if (column == count + 3) {
         put_counted(b, row->discriminators_right, row->discriminators_stated);
     } else {
-        put_duration(b, column == count + 4 ? row->median_ns : row->p95_ns);
+        int64_t ns = column == count + 4 ? row->median_ns : row->p95_ns;
+        tc_format(b, ns < 0 ? "-{}" : "{} s", ns < 0 ? TC_ARG("") : seconds(ns));
     }
 }
 
@@ -171,38 +160,36 @@ static tc_status text_table(struct report *r)
     return TC_OK;
 }
 
-static void put_printable_line(struct tc_buf *b, const char *before, struct tc_slice text)
+static void write_printable(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (text.len > 0) {
-        tc_buf_lit(b, "    ");
-        tc_buf_str(b, tc_slice_cstr(before));
-        tc_buf_printable(b, text);
-        tc_buf_char(b, '\n');
-    }
+    tc_buf_printable(b, tc_slice_make(arg->object, arg->count));
+}
+
+static struct tc_arg printable(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_printable, .object = text.ptr, .count = text.len};
+}
+
+static void put_line(struct tc_buf *b, const char *before, struct tc_slice text)
+{
+    tc_format(b, "{}", tc_when(text.len > 0, "    {}{}\n", before, printable(text)));
 }
 
 static tc_status text_entry(struct report *r, enum tc__list_kind kind, const struct tc__listed *l)
 {
     struct tc_buf b = start(r);
-    tc_buf_lit(&b, "  ");
-    tc_buf_printable(&b, l->id);
-    tc_buf_lit(&b, "  ");
-    tc_buf_str(&b, l->pattern);
-    tc_buf_lit(&b, "  ");
-    tc_buf_time(&b, l->time_ns);
-    tc_buf_lit(&b, "  ");
-    tc_buf_printable(&b, l->place);
-    tc_buf_char(&b, '\n');
-    put_printable_line(&b, "", l->text);
+    tc_format(&b, "  {}  {}  {}  {}\n", printable(l->id), l->pattern, tc_as_time(l->time_ns),
+              printable(l->place));
+    put_line(&b, "", l->text);
     if (kind == TC__WRONG_CULPRITS) {
-        put_printable_line(&b, "raised as ", l->other);
-        put_printable_line(&b, "which names ", l->named);
+        put_line(&b, "raised as ", l->other);
+        put_line(&b, "which names ", l->named);
     } else {
-        put_printable_line(&b, "duplicate: already proved is ", l->other);
+        put_line(&b, "duplicate: already proved is ", l->other);
     }
-    put_printable_line(&b, "fits noise ", l->noise);
+    put_line(&b, "fits noise ", l->noise);
     if (r->s->pairs > 1) {
-        put_printable_line(&b, "of ", l->truth);
+        put_line(&b, "of ", l->truth);
     }
     return send(r, &b);
 }
@@ -214,11 +201,7 @@ static tc_status text_list(struct report *r, enum tc__list_kind kind, const char
         return TC_OK;
     }
     struct tc_buf b = start(r);
-    tc_buf_char(&b, '\n');
-    tc_buf_str(&b, tc_slice_cstr(title));
-    tc_buf_lit(&b, ": ");
-    tc_buf_u64(&b, list->total);
-    tc_buf_char(&b, '\n');
+    tc_format(&b, "\n{}: {}\n", title, list->total);
     TC_TRY(send(r, &b));
     for (size_t i = 0; i < list->count; i++) {
         TC_TRY(text_entry(r, kind, &list->at[i]));
@@ -227,9 +210,7 @@ static tc_status text_list(struct report *r, enum tc__list_kind kind, const char
         return TC_OK;
     }
     b = start(r);
-    tc_buf_lit(&b, "  and ");
-    tc_buf_u64(&b, list->total - list->count);
-    tc_buf_lit(&b, " more\n");
+    tc_format(&b, "  and {} more\n", list->total - list->count);
     return send(r, &b);
 }
 
@@ -271,8 +252,7 @@ static void add_seconds(struct tc_json_out *j, int64_t ns)
 {
     char text[COLUMN_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    put_seconds(&b, ns, TC_LIT("null"));
-    tc_json_add_raw(j, tc_buf_slice(&b));
+    tc_json_add_raw(j, tc_format(&b, "{}", ns < 0 ? TC_ARG("null") : seconds(ns)));
 }
 
 static void json_row(struct tc_json_out *j, const struct tc_score_row *row)

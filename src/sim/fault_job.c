@@ -28,6 +28,13 @@ static void blame_gpu(struct sim_truth *t, const struct sim_ask *ask)
     t->gpu = ask->gpu;
 }
 
+static void stop_job(struct sim_job *j, enum sim_stop stop, int64_t at_ns, int64_t resume_ns)
+{
+    j->stop = stop;
+    j->stop_ns = at_ns;
+    j->resume_ns = resume_ns;
+}
+
 /* The step that a job is in at a time. */
 static uint32_t step_at(const struct tc_sim *s, const struct sim_job *j, int64_t at_ns)
 {
@@ -69,9 +76,7 @@ static struct sim_truth *hang(struct tc_sim *s, const struct sim_ask *ask, enum 
         [SIM_HANG_MISMATCH] = {"size_mismatch", "a rank calls a collective with another size"},
     };
     struct sim_job *j = tc__sim_job(s, ask->job);
-    j->stop = SIM_STOP_HANG;
-    j->stop_ns = at_ns;
-    j->resume_ns = TC_TIME_MAX;
+    stop_job(j, SIM_STOP_HANG, at_ns, TC_TIME_MAX);
     j->watchdog_ns = watchdog_ns;
     j->culprit = rank_of(s, ask);
     j->hang = how;
@@ -109,9 +114,7 @@ void tc__sim_fault_xid_correlation(struct tc_sim *s, const struct sim_ask *ask)
     struct sim_pod pod = pod_of(s, ask);
     tc__sim_rank_says(s, &pod, rank_of(s, ask), fails - 2 * TC_SECOND,
                       "torch.AcceleratorError: CUDA error: unspecified launch failure");
-    j->stop = SIM_STOP_ENDS;
-    j->stop_ns = ask->at_ns;
-    j->resume_ns = TC_TIME_MAX;
+    stop_job(j, SIM_STOP_ENDS, ask->at_ns, TC_TIME_MAX);
     j->end_ns = fails;
     j->fate = SIM_FATE_ONE;
     j->fate_node = pod.k;
@@ -127,12 +130,7 @@ void tc__sim_fault_xid_correlation(struct tc_sim *s, const struct sim_ask *ask)
 static struct sim_truth *heat_up(struct tc_sim *s, const struct sim_ask *ask, int64_t until_ns,
                                  int64_t clock_percent)
 {
-    tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_REASONS, 0x20);
-    tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_HEAT, 24);
-    tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_CLOCK, clock_percent);
-    tc__sim_set(s, ask->node, ask->gpu, until_ns, SIM_REASONS, 0);
-    tc__sim_set(s, ask->node, ask->gpu, until_ns, SIM_HEAT, 0);
-    tc__sim_set(s, ask->node, ask->gpu, until_ns, SIM_CLOCK, 100);
+    tc__sim_slow(s, ask->node, ask->gpu, ask->at_ns, until_ns, 0x20, 24, clock_percent);
     struct sim_truth *t = tc__sim_truth(s, false, "thermal_throttle", "sw_thermal", ask->at_ns,
                                         until_ns, "a GPU is slowed down by heat");
     blame_gpu(t, ask);
@@ -181,9 +179,7 @@ void tc__sim_fault_straggler(struct tc_sim *s, const struct sim_ask *ask)
 static void stall(struct tc_sim *s, const struct sim_ask *ask, int64_t from, int64_t until)
 {
     struct sim_job *j = tc__sim_job(s, ask->job);
-    j->stop = SIM_STOP_LOADER;
-    j->stop_ns = from;
-    j->resume_ns = until;
+    stop_job(j, SIM_STOP_LOADER, from, until);
     uint32_t step = step_at(s, j, from);
     for (uint32_t k = 0; k < j->nodes; k++) {
         struct sim_pod pod = tc__sim_job_pod(s, ask->job, k);
@@ -199,7 +195,7 @@ static struct sim_truth *kill_worker(struct tc_sim *s, const struct sim_ask *ask
 {
     struct sim_pod pod = pod_of(s, ask);
     tc__sim_rank_says(s, &pod, rank_of(s, ask), at_ns,
-                      "RuntimeError: DataLoader worker (pid %u) is killed by signal: Killed. ",
+                      "RuntimeError: DataLoader worker (pid {}) is killed by signal: Killed. ",
                       1000 + sim_below(ask->luck, 9000));
     stall(s, ask, at_ns, until_ns);
     struct sim_truth *t = tc__sim_truth(s, false, "dataloader_hang", "worker_killed", at_ns,
@@ -233,9 +229,8 @@ void tc__sim_fault_dataloader_hang(struct tc_sim *s, const struct sim_ask *ask)
 void tc__sim_fault_checkpoint_stall(struct tc_sim *s, const struct sim_ask *ask)
 {
     struct sim_job *j = tc__sim_job(s, ask->job);
-    j->stop = SIM_STOP_CHECKPOINT;
-    j->stop_ns = ask->at_ns;
-    j->resume_ns = ask->at_ns + sim_between(ask->luck, 14 * 60, 20 * 60) * TC_SECOND;
+    stop_job(j, SIM_STOP_CHECKPOINT, ask->at_ns,
+             ask->at_ns + sim_between(ask->luck, 14 * 60, 20 * 60) * TC_SECOND);
     struct sim_clock c = tc__sim_clock(s, j);
     struct sim_beat beat = {SIM_BEAT_STEP, 0, ask->at_ns, 0};
     while (tc__sim_clock_next(&c, &beat) &&

@@ -3,8 +3,6 @@
 #include "sim/kernel_priv.h"
 #include "sim/spec_priv.h"
 
-#include <stdio.h>
-
 static struct sim_truth *gpu_truth(struct tc_sim *s, const struct sim_ask *ask, const char *pattern,
                                    const char *discriminator, int64_t end_ns, const char *what)
 {
@@ -14,11 +12,12 @@ static struct sim_truth *gpu_truth(struct tc_sim *s, const struct sim_ask *ask, 
     return t;
 }
 
-static void fail_dev_pod(struct tc_sim *s, const struct sim_ask *ask, int64_t at_ns, int exit_code,
-                         const char *reason)
+/* A pod of people's is at fault, or suffers, rather than its GPU. */
+static void blame_pod(struct sim_truth *t, const struct sim_pod *pod)
 {
-    struct sim_pod pod = tc__sim_dev_pod(ask->node, ask->gpu, 0);
-    tc__sim_pod_object(s, &pod, at_ns, SIM_POD_FAILED, exit_code, reason, TC_EMPTY);
+    t->node = SIM_NONE;
+    t->gpu = SIM_NONE;
+    t->dev = pod->dev;
 }
 
 /* ---- hbm_ecc ------------------------------------------------------------------------------- */
@@ -36,47 +35,57 @@ static void corrected_storm(struct tc_sim *s, const struct sim_ask *ask)
                     "hundreds of corrected memory errors in minutes");
 }
 
+/* The pod that used the GPU fails with the error `root`. */
+static void fail_user(struct tc_sim *s, const struct sim_ask *ask, uint32_t root)
+{
+    struct sim_pod pod = tc__sim_dev_pod(ask->node, ask->gpu, 0);
+    int64_t fails = ask->at_ns + sim_between(ask->luck, 2, 20) * TC_SECOND;
+    tc__sim_pod_object(s, &pod, fails, SIM_POD_FAILED, 1, "Error", TC_EMPTY);
+    struct sim_truth *t = gpu_truth(s, ask, "xid_correlation", "hardware_xid", fails,
+                                    "the pod that used the GPU fails");
+    t->dev = pod.dev;
+    t->causes[0] = root;
+}
+
 void tc__sim_fault_hbm_ecc(struct tc_sim *s, const struct sim_ask *ask)
 {
-    uint32_t node = ask->node;
-    uint32_t gpu = ask->gpu;
-    int64_t at = ask->at_ns;
-    bool people = s->nodes[node].use == SIM_DEV;
-    if (ask->variant == ECC_STORM) {
+    static const struct {
+        uint32_t xid;
+        const char *rest;
+        const char *discriminator;
+        const char *what;
+    } KINDS[] = {
+        [ECC_UNCORRECTABLE] = {48,
+                               "An uncorrectable double bit error (DBE) has been detected on GPU "
+                               "in the framebuffer at partition 1, subpartition 0.",
+                               "uncorrectable", "an uncorrectable memory error"},
+        [ECC_CONTAINED] = {94, "Contained: SM (0x1). RST: No, D-RST: No", "contained",
+                           "an uncorrectable memory error that cost one process"},
+        [ECC_PENDING] = {63, "Row Remapper: New row marked for remapping, reset gpu to activate.",
+                         "remap_pending", "a row waits to be remapped"},
+        [ECC_FAILED] = {64, "Row Remapper: Error (unable to remap row)", "remap_failed",
+                        "a row cannot be remapped"},
+    };
+    uint32_t v = ask->variant;
+    if (v == ECC_STORM) {
         corrected_storm(s, ask);
         return;
     }
-    if (ask->variant == ECC_UNCORRECTABLE) {
-        tc__sim_raise(s, node, gpu, at, SIM_DBE, 1);
-        tc__sim_xid_plain(s, node, gpu, at, 48,
-                          "An uncorrectable double bit error (DBE) has been detected on GPU in "
-                          "the framebuffer at partition 1, subpartition 0.");
-        (void)gpu_truth(s, ask, "hbm_ecc", "uncorrectable", at, "an uncorrectable memory error");
-    } else if (ask->variant == ECC_CONTAINED) {
-        tc__sim_raise(s, node, gpu, at, SIM_DBE, 1);
-        tc__sim_xid(s, node, gpu, at, 94, "Contained: SM (0x1). RST: No, D-RST: No");
-        uint32_t root = gpu_truth(s, ask, "hbm_ecc", "contained", at,
-                                  "an uncorrectable memory error that cost one process")
-                            ->number;
-        if (people) {
-            int64_t fails = at + sim_between(ask->luck, 2, 20) * TC_SECOND;
-            fail_dev_pod(s, ask, fails, 1, "Error");
-            struct sim_truth *t = gpu_truth(s, ask, "xid_correlation", "hardware_xid", fails,
-                                            "the pod that used the GPU fails");
-            t->dev = tc__sim_dev(node, gpu, 0);
-            t->causes[0] = root;
-        }
-    } else if (ask->variant == ECC_PENDING) {
-        tc__sim_xid_plain(s, node, gpu, at, 63,
-                          "Row Remapper: New row marked for remapping, reset "
-                          "gpu to activate.");
-        tc__sim_set(s, node, gpu, at, SIM_REMAP_PENDING, 1);
-        tc__sim_raise(s, node, gpu, at, SIM_ROWS_UNCORRECTABLE, 1);
-        (void)gpu_truth(s, ask, "hbm_ecc", "remap_pending", at, "a row waits to be remapped");
-    } else {
-        tc__sim_xid_plain(s, node, gpu, at, 64, "Row Remapper: Error (unable to remap row)");
-        tc__sim_set(s, node, gpu, at, SIM_REMAP_FAILURE, 1);
-        (void)gpu_truth(s, ask, "hbm_ecc", "remap_failed", at, "a row cannot be remapped");
+    if (v == ECC_UNCORRECTABLE || v == ECC_CONTAINED) {
+        tc__sim_raise(s, ask->node, ask->gpu, ask->at_ns, SIM_DBE, 1);
+    }
+    tc__sim_xid_line(s, ask->node, ask->gpu, ask->at_ns, KINDS[v].xid, v == ECC_CONTAINED,
+                     TC_ARG(KINDS[v].rest));
+    if (v == ECC_PENDING) {
+        tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_REMAP_PENDING, 1);
+        tc__sim_raise(s, ask->node, ask->gpu, ask->at_ns, SIM_ROWS_UNCORRECTABLE, 1);
+    } else if (v == ECC_FAILED) {
+        tc__sim_set(s, ask->node, ask->gpu, ask->at_ns, SIM_REMAP_FAILURE, 1);
+    }
+    const struct sim_truth *t =
+        gpu_truth(s, ask, "hbm_ecc", KINDS[v].discriminator, ask->at_ns, KINDS[v].what);
+    if (v == ECC_CONTAINED && s->nodes[ask->node].use == SIM_DEV) {
+        fail_user(s, ask, t->number);
     }
 }
 
@@ -102,12 +111,7 @@ void tc__sim_fault_thermal_throttle(struct tc_sim *s, const struct sim_ask *ask)
             continue;
         }
         int64_t at = ask->at_ns + gpu * 700 * SIM_MS;
-        tc__sim_set(s, ask->node, gpu, at, SIM_REASONS, KINDS[v].bits);
-        tc__sim_set(s, ask->node, gpu, at, SIM_HEAT, KINDS[v].heat);
-        tc__sim_set(s, ask->node, gpu, at, SIM_CLOCK, 92);
-        tc__sim_set(s, ask->node, gpu, until, SIM_REASONS, 0);
-        tc__sim_set(s, ask->node, gpu, until, SIM_HEAT, 0);
-        tc__sim_set(s, ask->node, gpu, until, SIM_CLOCK, 100);
+        tc__sim_slow(s, ask->node, gpu, at, until, KINDS[v].bits, KINDS[v].heat, 92);
     }
     struct sim_truth *t = gpu_truth(s, ask, "thermal_throttle", KINDS[v].discriminator, until,
                                     "a GPU is slowed down");
@@ -158,23 +162,19 @@ void tc__sim_fault_nvlink_degraded(struct tc_sim *s, const struct sim_ask *ask)
     int64_t at = ask->at_ns;
     uint32_t link = sim_below(ask->luck, 18);
     if (ask->variant == 0) {
-        tc__sim_kernel(
-            s, ask->node, at,
-            "nvidia-nvswitch%u: SXid (PCI:0000:%02x:00.0): 20034, Fatal, Link %02u LTSSM "
-            "Fault Up",
-            link % 4, 5 + link % 4, link + 20);
+        struct tc_arg error = tc_when(true, "nvidia-nvswitch{}: SXid (PCI:0000:{}:00.0): 20034",
+                                      link % 4, tc_as_hex(5 + link % 4, 2));
+        tc__sim_kernel(s, ask->node, at, "{}, Fatal, Link {} LTSSM Fault Up", error, link + 20);
         tc__sim_kernel(s, ask->node, at + 60000,
-                       "nvidia-nvswitch%u: SXid (PCI:0000:%02x:00.0): 20034, Severity 1 Engine "
-                       "instance %02u Sub-engine instance 00",
-                       link % 4, 5 + link % 4, link + 20);
+                       "{}, Severity 1 Engine instance {} Sub-engine instance 00", error,
+                       link + 20);
         struct sim_truth *t = gpu_truth(s, ask, "nvlink_degraded", "fatal_sxid", at,
                                         "a switch reports a fatal error of a link");
         t->gpu = SIM_NONE;
     } else if (ask->variant == 1) {
-        char rest[SIM_NAME_MAX * 2];
-        (void)snprintf(
-            rest, sizeof rest,
-            "NVLink: fatal error detected on link %u(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", link);
+        struct tc_arg rest = tc_when(
+            true, "NVLink: fatal error detected on link {}(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
+            link);
         tc__sim_xid_plain(s, ask->node, ask->gpu, at, 74, rest);
         (void)gpu_truth(s, ask, "nvlink_degraded", "nvlink_xid", at, "a link of a GPU failed");
     } else {
@@ -225,9 +225,7 @@ void tc__sim_fault_host_oom(struct tc_sim *s, const struct sim_ask *ask)
                        global ? "Error" : "OOMKilled", TC_EMPTY);
     struct sim_truth *t = gpu_truth(s, ask, "host_oom", NULL, ask->at_ns,
                                     "the kernel kills a pod's process for memory");
-    t->node = SIM_NONE;
-    t->gpu = SIM_NONE;
-    t->dev = pod.dev;
+    blame_pod(t, &pod);
 }
 
 void tc__sim_fault_pod_evicted(struct tc_sim *s, const struct sim_ask *ask)
@@ -264,14 +262,11 @@ void tc__sim_fault_pod_evicted(struct tc_sim *s, const struct sim_ask *ask)
     int64_t pressed = at - sim_between(ask->luck, 5, 90) * TC_SECOND;
     struct sim_pod pod = tc__sim_dev_pod(ask->node, ask->gpu, 0);
     if (ask->variant != 3) {
-        char name[SIM_NAME_MAX];
-        struct tc_buf b = tc_buf_make(name, sizeof name);
-        tc__sim_node_name(&b, ask->node);
         tc__sim_node_object(s, ask->node, pressed, KINDS[v].condition, true, KINDS[v].on,
                             KINDS[v].said_on);
-        tc__sim_node_event(s, ask->node, pressed, false, "kubelet", KINDS[v].event,
-                           tc__sim_text(s, "Node %.*s status is now: %s", TC_FMT(tc_buf_slice(&b)),
-                                        KINDS[v].event));
+        tc__sim_node_event(
+            s, ask->node, pressed, false, "kubelet", KINDS[v].event,
+            tc__sim_text(s, "Node {} status is now: {}", tc__sim_node(ask->node), KINDS[v].event));
         tc__sim_node_object(s, ask->node, at + 6 * SIM_MINUTE, KINDS[v].condition, false,
                             KINDS[v].off, KINDS[v].said_off);
     }
@@ -280,7 +275,5 @@ void tc__sim_fault_pod_evicted(struct tc_sim *s, const struct sim_ask *ask)
     tc__sim_pod_object(s, &pod, at + TC_SECOND, SIM_POD_EVICTED, 137, "Error", note);
     struct sim_truth *t =
         gpu_truth(s, ask, "pod_evicted", KINDS[v].discriminator, at, "the kubelet evicts a pod");
-    t->node = SIM_NONE;
-    t->gpu = SIM_NONE;
-    t->dev = pod.dev;
+    blame_pod(t, &pod);
 }

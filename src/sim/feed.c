@@ -7,18 +7,11 @@
 /* A scrape of sixteen GPUs is the largest element. */
 #define ITEM_BYTES ((size_t)1 << 20)
 
-enum source_kind { SOURCE_KERNEL, SOURCE_EXPORTER, SOURCE_TRAIN, SOURCE_STREAM, SOURCE_DUMP };
-
 struct source {
-    enum source_kind kind;
-    int64_t at_ns; /* of its next step */
-    size_t at;     /* of a stream: the next arrival; of a dump: its file */
-    union {
-        struct sim_kernel *kernel;
-        struct sim_exporter *exporter;
-        struct sim_train *train;
-        struct sim_arrivals arrivals;
-    };
+    const struct sim_source_type *type; /* NULL: a dump */
+    void *state;                        /* of the type */
+    int64_t at_ns;                      /* of its next step */
+    size_t file;
 };
 
 /* heap: numbers of sources, the one that is next first; those of equal times by number. */
@@ -77,50 +70,25 @@ static int64_t dump_time(const struct tc_sim *s, const struct sim_file *file)
     return at_ns < s->end_ns ? at_ns : s->end_ns - 1;
 }
 
-static bool open_source(struct source *src, const struct tc_sim *s, const struct sim_file *file,
-                        size_t number)
+static bool open_source(struct source *src, const struct tc_sim *s, const struct sim_file *file)
 {
-    switch (file->kind) {
-    case SIM_FILE_TRUTH:
-        return false;
-    case SIM_FILE_EVENTS:
-    case SIM_FILE_OBJECTS:
-        src->kind = SOURCE_STREAM;
-        if (tc__sim_arrivals(s, file->kind == SIM_FILE_EVENTS ? SIM_EVENTS : SIM_OBJECTS,
-                             &src->arrivals) != TC_OK) {
-            return false;
-        }
-        src->at_ns = src->arrivals.count > 0 ? src->arrivals.list[0].at_ns : TC_TIME_MAX;
-        return true;
-    case SIM_FILE_KERNEL:
-        src->kind = SOURCE_KERNEL;
-        src->kernel = malloc(sizeof *src->kernel);
-        if (src->kernel != NULL) {
-            tc__sim_kernel_begin(src->kernel, s, file->which);
-            src->at_ns = src->kernel->at_ns;
-        }
-        return src->kernel != NULL;
-    case SIM_FILE_DCGM:
-        src->kind = SOURCE_EXPORTER;
-        src->exporter = malloc(sizeof *src->exporter);
-        if (src->exporter != NULL) {
-            tc__sim_exporter_begin(src->exporter, s, file->which);
-            src->at_ns = src->exporter->at_ns;
-        }
-        return src->exporter != NULL;
-    case SIM_FILE_TRAIN:
-        src->kind = SOURCE_TRAIN;
-        src->train = malloc(sizeof *src->train);
-        if (src->train != NULL) {
-            tc__sim_train_begin(src->train, s, file->which);
-            src->at_ns = src->train->at_ns;
-        }
-        return src->train != NULL;
-    case SIM_FILE_DUMP:
-        *src = (struct source){.kind = SOURCE_DUMP, .at_ns = dump_time(s, file), .at = number};
+    static const struct sim_source_type *const types[] = {
+        [SIM_FILE_STREAM] = &tc__sim_stream_source,
+        [SIM_FILE_KERNEL] = &tc__sim_kernel_source,
+        [SIM_FILE_DCGM] = &tc__sim_exporter_source,
+        [SIM_FILE_TRAIN] = &tc__sim_train_source,
+    };
+    if (file->kind == SIM_FILE_DUMP) {
+        src->at_ns = dump_time(s, file);
         return true;
     }
-    return false;
+    src->type = types[file->kind];
+    src->state = malloc(src->type->size);
+    if (src->state == NULL || !src->type->begin(src->state, s, file->which)) {
+        return false;
+    }
+    src->at_ns = *(const int64_t *)src->state;
+    return true;
 }
 
 static bool open_all(struct tc_sim_feed *f)
@@ -131,15 +99,11 @@ static bool open_all(struct tc_sim_feed *f)
         if (file->kind == SIM_FILE_TRUTH) {
             continue;
         }
-        struct source src = {0};
-        struct source *place = NULL;
-        if (open_source(&src, s, file, i)) {
-            place = tc__sim_add(&f->sources, sizeof *place);
-        }
-        if (place == NULL) {
+        struct source *src = tc__sim_add(&f->sources, sizeof *src);
+        if (src == NULL || !open_source(src, s, file)) {
             return false;
         }
-        *place = src;
+        src->file = i;
     }
     f->heap = calloc(f->sources.count + 1, sizeof *f->heap);
     if (f->heap == NULL) {
@@ -178,22 +142,10 @@ void tc_sim_feed_destroy(struct tc_sim_feed *f)
     }
     for (size_t i = 0; i < f->sources.count; i++) {
         struct source *src = source_at(f, i);
-        switch (src->kind) {
-        case SOURCE_KERNEL:
-            free(src->kernel);
-            break;
-        case SOURCE_EXPORTER:
-            free(src->exporter);
-            break;
-        case SOURCE_TRAIN:
-            free(src->train);
-            break;
-        case SOURCE_STREAM:
-            free(src->arrivals.list);
-            break;
-        case SOURCE_DUMP:
-            break;
+        if (src->state != NULL && src->type->end != NULL) {
+            src->type->end(src->state);
         }
+        free(src->state);
     }
     free(f->sources.items);
     free(f->heap);
@@ -230,23 +182,6 @@ static void end_item(void *context, uint32_t records)
     }
 }
 
-static int64_t step_stream(struct tc_sim_feed *f, struct source *src)
-{
-    f->item.json = src->arrivals.list[src->at++].line->text;
-    f->item.records = 1;
-    f->status = f->take(f->context, &f->item);
-    return src->at < src->arrivals.count ? src->arrivals.list[src->at].at_ns : TC_TIME_MAX;
-}
-
-static int64_t step_dump(struct tc_sim_feed *f, const struct source *src)
-{
-    f->item.json = TC_EMPTY;
-    f->item.records = 0;
-    f->item.file = src->at;
-    f->status = f->take(f->context, &f->item);
-    return TC_TIME_MAX;
-}
-
 tc_status tc_sim_feed_next(struct tc_sim_feed *f, tc_sim_item_fn take, void *context)
 {
     if (f->heap_count == 0) {
@@ -258,28 +193,14 @@ tc_status tc_sim_feed_next(struct tc_sim_feed *f, tc_sim_item_fn take, void *con
     f->take = take;
     f->context = context;
     f->status = TC_OK;
-    f->item = (struct tc_sim_item){.signal = TC_SIM_LOGS, .at_ns = f->now_ns};
-    switch (src->kind) {
-    case SOURCE_KERNEL:
-        tc__sim_kernel_step(src->kernel, &sink);
-        src->at_ns = src->kernel->at_ns;
-        break;
-    case SOURCE_EXPORTER:
-        f->item.signal = TC_SIM_METRICS;
-        tc__sim_exporter_step(src->exporter, &sink);
-        src->at_ns = src->exporter->at_ns;
-        break;
-    case SOURCE_TRAIN:
-        tc__sim_train_step(src->train, &sink);
-        src->at_ns = src->train->at_ns;
-        break;
-    case SOURCE_STREAM:
-        src->at_ns = step_stream(f, src);
-        break;
-    case SOURCE_DUMP:
-        f->item.signal = TC_SIM_DUMP;
-        src->at_ns = step_dump(f, src);
-        break;
+    f->item = (struct tc_sim_item){.signal = TC_SIM_DUMP, .at_ns = f->now_ns, .file = src->file};
+    if (src->type == NULL) {
+        f->status = take(context, &f->item);
+        src->at_ns = TC_TIME_MAX;
+    } else {
+        f->item.signal = src->type->signal;
+        src->type->step(src->state, &sink);
+        src->at_ns = *(const int64_t *)src->state;
     }
     if (src->at_ns == TC_TIME_MAX) {
         f->heap[0] = f->heap[--f->heap_count];

@@ -17,26 +17,42 @@ struct sim_sink {
     void *context;
 };
 
+/*
+ * What the feed knows of a source, which begins with the time of its next step: int64_t at_ns,
+ * TC_TIME_MAX behind the last.
+ */
+struct sim_source_type {
+    size_t size;
+    enum tc_sim_signal signal;
+    /* False when out of memory; it is ended all the same. `which` is the node, job or stream of its
+     * file. */
+    bool (*begin)(void *source, const struct tc_sim *s, uint32_t which);
+    void (*step)(void *source, const struct sim_sink *sink);
+    void (*end)(void *source); /* NULL: there is nothing to give back */
+};
+
+extern const struct sim_source_type tc__sim_kernel_source;
+extern const struct sim_source_type tc__sim_exporter_source;
+extern const struct sim_source_type tc__sim_train_source;
+extern const struct sim_source_type tc__sim_stream_source;
+
 /* ---- a node's kernel log ------------------------------------------------------------------- */
 
 struct sim_kernel {
+    int64_t at_ns;
     const struct tc_sim *sim;
     uint32_t node;
     struct sim_lines lines;
     uint64_t turn;
     int64_t chatter;
-    int64_t at_ns;
     struct tc_slice text; /* planned; empty: chatter by luck */
     uint64_t luck;
 };
 
-void tc__sim_kernel_begin(struct sim_kernel *k, const struct tc_sim *s, uint32_t node);
-/* The lines that belong together, as one element. */
-void tc__sim_kernel_step(struct sim_kernel *k, const struct sim_sink *sink);
-
 /* ---- a job's training log ------------------------------------------------------------------ */
 
 struct sim_train {
+    int64_t at_ns;
     const struct tc_sim *sim;
     const struct sim_job *job;
     struct sim_lines lines;
@@ -50,11 +66,7 @@ struct sim_train {
         SIM_TRAIN_END,    /* it ends: every rank tells */
         SIM_TRAIN_REST,   /* planned lines after the last beat */
     } stage;
-    int64_t at_ns;
 };
-
-void tc__sim_train_begin(struct sim_train *t, const struct tc_sim *s, uint32_t job);
-void tc__sim_train_step(struct sim_train *t, const struct sim_sink *sink);
 
 /* ---- a stream of Kubernetes ---------------------------------------------------------------- */
 
@@ -64,14 +76,13 @@ struct sim_arrival {
     const struct sim_line *line;
 };
 
+/* What arrives, in order. */
 struct sim_arrivals {
+    int64_t at_ns;
+    size_t at;
     struct sim_arrival *list;
     size_t count;
 };
-
-/* What arrives, in order; the caller frees the list. */
-TC_CHECKED tc_status tc__sim_arrivals(const struct tc_sim *s, enum sim_stream stream,
-                                      struct sim_arrivals *out);
 
 /* ---- a node's exporter --------------------------------------------------------------------- */
 
@@ -103,6 +114,7 @@ struct sim_exporter_gpu {
 };
 
 struct sim_exporter {
+    int64_t at_ns; /* of the scrape it stands on */
     const struct tc_sim *sim;
     uint32_t node;
     struct sim_clock clock; /* of the node's job */
@@ -113,16 +125,14 @@ struct sim_exporter {
     bool waits;    /* ... or its ranks spin in a collective */
     bool with_pod; /* its job's pods are there */
     uint64_t turn;
-    int64_t at_ns; /* of the scrape it stands on */
 };
 
 typedef int64_t sim_dcgm_values[TC_SIM_GPUS_MAX][SIM_DCGM_FIELDS];
 
-void tc__sim_exporter_begin(struct sim_exporter *e, const struct tc_sim *s, uint32_t node);
 /* What the scrape says, by GPU and field. */
 void tc__sim_exporter_look(const struct sim_exporter *e, sim_dcgm_values out);
 void tc__sim_exporter_next(struct sim_exporter *e);
-/* The scrape as OTLP, as the Prometheus receiver passes it on. */
-void tc__sim_exporter_step(struct sim_exporter *e, const struct sim_sink *sink);
+/* The scrape as OTLP, as the Prometheus receiver passes it on: the step of a source. */
+void tc__sim_exporter_step(void *source, const struct sim_sink *sink);
 
 #endif

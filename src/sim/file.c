@@ -48,8 +48,8 @@ static tc_status find_waits(const struct tc_sim *s, struct sim_job *j)
 tc_status tc__sim_list_files(struct tc_sim *s)
 {
     TC_TRY(add_file(s, SIM_FILE_TRUTH, 0, 0));
-    TC_TRY(add_file(s, SIM_FILE_EVENTS, 0, 0));
-    TC_TRY(add_file(s, SIM_FILE_OBJECTS, 0, 0));
+    TC_TRY(add_file(s, SIM_FILE_STREAM, SIM_EVENTS, 0));
+    TC_TRY(add_file(s, SIM_FILE_STREAM, SIM_OBJECTS, 0));
     for (uint32_t node = 0; node < s->options.nodes; node++) {
         TC_TRY(add_file(s, SIM_FILE_KERNEL, node, 0));
         TC_TRY(add_file(s, SIM_FILE_DCGM, node, 0));
@@ -82,34 +82,22 @@ void tc_sim_file_path(const struct tc_sim *s, size_t file, struct tc_buf *out)
     const struct sim_file *f = SIM_AT(s->files, struct sim_file, file);
     switch (f->kind) {
     case SIM_FILE_TRUTH:
-        tc_buf_lit(out, "truth.ndjson");
+        tc_format(out, "truth.ndjson");
         break;
-    case SIM_FILE_EVENTS:
-        tc_buf_lit(out, "k8s/events.json");
-        break;
-    case SIM_FILE_OBJECTS:
-        tc_buf_lit(out, "k8s/objects.json");
+    case SIM_FILE_STREAM:
+        tc_format(out, "k8s/{}.json", f->which == SIM_EVENTS ? "events" : "objects");
         break;
     case SIM_FILE_KERNEL:
-        tc_buf_lit(out, "kernel/kern-");
-        tc__sim_node_name(out, f->which);
-        tc_buf_lit(out, ".log");
+        tc_format(out, "kernel/kern-{}.log", tc__sim_node(f->which));
         break;
     case SIM_FILE_DCGM:
-        tc_buf_lit(out, "dcgm/dcgm-");
-        tc__sim_node_name(out, f->which);
-        tc_buf_lit(out, ".prom");
+        tc_format(out, "dcgm/dcgm-{}.prom", tc__sim_node(f->which));
         break;
     case SIM_FILE_TRAIN:
-        tc_buf_lit(out, "training/");
-        tc__sim_job_name(out, f->which);
-        tc_buf_lit(out, ".json");
+        tc_format(out, "training/{}.json", tc__sim_job_name(f->which));
         break;
     case SIM_FILE_DUMP:
-        tc_buf_lit(out, "dumps/");
-        tc__sim_job_name(out, f->which);
-        tc_buf_lit(out, "/nccl_trace_rank_");
-        tc_buf_u64(out, f->rank);
+        tc_format(out, "dumps/{}/nccl_trace_rank_{}", tc__sim_job_name(f->which), f->rank);
         break;
     }
 }
@@ -140,50 +128,28 @@ struct sim_lines tc__sim_lines(const struct tc_sim *s, enum sim_stream stream, u
     return lines;
 }
 
-static tc_status write_file(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
-{
-    switch (f->kind) {
-    case SIM_FILE_TRUTH:
-        tc__sim_write_truth(s, out);
-        break;
-    case SIM_FILE_EVENTS:
-        tc__sim_write_stream(s, SIM_EVENTS, out);
-        break;
-    case SIM_FILE_OBJECTS:
-        tc__sim_write_stream(s, SIM_OBJECTS, out);
-        break;
-    case SIM_FILE_KERNEL:
-        tc__sim_write_kernel(s, f->which, out);
-        break;
-    case SIM_FILE_DCGM:
-        tc__sim_write_dcgm(s, f->which, out);
-        break;
-    case SIM_FILE_TRAIN:
-        tc__sim_write_train(s, f->which, out);
-        break;
-    case SIM_FILE_DUMP:
-        return tc__sim_write_dump(s, f->which, f->rank, out);
-    }
-    return TC_OK;
-}
-
 tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn write,
                             void *context)
 {
+    static sim_write_file *const writers[] = {
+        [SIM_FILE_TRUTH] = tc__sim_write_truth,   [SIM_FILE_STREAM] = tc__sim_write_stream,
+        [SIM_FILE_KERNEL] = tc__sim_write_kernel, [SIM_FILE_DCGM] = tc__sim_write_dcgm,
+        [SIM_FILE_TRAIN] = tc__sim_write_train,   [SIM_FILE_DUMP] = tc__sim_write_dump,
+    };
+    const struct sim_file *f = SIM_AT(s->files, struct sim_file, file);
     struct sim_out out = {.write = write, .context = context, .size = OUT_BYTES};
     out.text = malloc(OUT_BYTES);
     if (out.text == NULL) {
         return TC_E_NOMEM;
     }
     out.b = tc_buf_make(out.text, OUT_BYTES);
-    tc_status status = write_file(s, SIM_AT(s->files, struct sim_file, file), &out);
-    status = status == TC_OK ? out.status : status;
-    if (status == TC_OK && out.b.overflowed) {
-        status = TC_E_LIMIT;
+    writers[f->kind](s, f, &out);
+    if (out.status == TC_OK && out.b.overflowed) {
+        out.status = TC_E_LIMIT;
     }
-    if (status == TC_OK && out.b.len > 0) {
-        status = write(context, tc_buf_slice(&out.b));
+    if (out.status == TC_OK && out.b.len > 0) {
+        out.status = write(context, tc_buf_slice(&out.b));
     }
     free(out.text);
-    return status;
+    return out.status;
 }

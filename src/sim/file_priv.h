@@ -24,9 +24,8 @@ bool tc__sim_drain(struct sim_out *out);
 
 enum sim_file_kind {
     SIM_FILE_TRUTH,
-    SIM_FILE_EVENTS,
-    SIM_FILE_OBJECTS,
-    SIM_FILE_KERNEL, /* which: node */
+    SIM_FILE_STREAM, /* which: SIM_EVENTS or SIM_OBJECTS */
+    SIM_FILE_KERNEL, /* node */
     SIM_FILE_DCGM,   /* node */
     SIM_FILE_TRAIN,  /* job */
     SIM_FILE_DUMP,   /* rank of job */
@@ -46,13 +45,10 @@ struct sim_lines {
 
 struct sim_lines tc__sim_lines(const struct tc_sim *s, enum sim_stream stream, uint32_t place);
 
-void tc__sim_write_truth(const struct tc_sim *s, struct sim_out *out);
-void tc__sim_write_stream(const struct tc_sim *s, enum sim_stream stream, struct sim_out *out);
-void tc__sim_write_kernel(const struct tc_sim *s, uint32_t node, struct sim_out *out);
-void tc__sim_write_dcgm(const struct tc_sim *s, uint32_t node, struct sim_out *out);
-void tc__sim_write_train(const struct tc_sim *s, uint32_t job, struct sim_out *out);
-TC_CHECKED tc_status tc__sim_write_dump(const struct tc_sim *s, uint32_t job, uint32_t rank,
-                                        struct sim_out *out);
+/* Each writes a file of its kind; out->status says how that went. */
+typedef void sim_write_file(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out);
+sim_write_file tc__sim_write_truth, tc__sim_write_stream, tc__sim_write_kernel, tc__sim_write_dcgm,
+    tc__sim_write_train, tc__sim_write_dump;
 /* Whether that rank of a job that dumps leaves a dump. */
 bool tc__sim_has_dump(const struct tc_sim *s, const struct sim_job *j, uint32_t rank);
 

@@ -21,8 +21,11 @@ struct sim_pod tc__sim_job_pod(const struct tc_sim *s, uint32_t job, uint32_t k)
 struct sim_pod tc__sim_dev_pod(uint32_t node, uint32_t gpu, uint32_t life);
 /* "train" or "people". */
 struct tc_slice tc__sim_pod_namespace(const struct sim_pod *pod);
-void tc__sim_put_pod_name(struct tc_buf *b, const struct sim_pod *pod);
-void tc__sim_put_pod_uid(const struct tc_sim *s, struct tc_buf *b, const struct sim_pod *pod);
+/* Borrows the pod. */
+struct tc_arg tc__sim_pod_name(const struct sim_pod *pod);
+struct tc_arg tc__sim_pod_uid(const struct tc_sim *s, const struct sim_pod *pod);
+/* "notebook" or "trainer". */
+const char *tc__sim_container(const struct sim_pod *pod);
 
 /* An Event about a pod. reporter: kubelet, scheduler and so on. */
 void tc__sim_pod_event(struct tc_sim *s, const struct sim_pod *pod, int64_t at_ns, bool warning,

@@ -6,11 +6,13 @@
 #include "sim/k8s_priv.h"
 
 /* An Xid of a GPU, and what its exporter says of it. rest stands behind the process. */
-void tc__sim_xid(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, uint32_t xid,
-                 const char *rest);
+void tc__sim_xid_line(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, uint32_t xid,
+                      bool process, struct tc_arg rest);
+#define tc__sim_xid(s, node, gpu, at_ns, xid, rest) \
+    tc__sim_xid_line((s), (node), (gpu), (at_ns), (xid), true, TC_ARG(rest))
 /* The same without a process. */
-void tc__sim_xid_plain(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, uint32_t xid,
-                       const char *rest);
+#define tc__sim_xid_plain(s, node, gpu, at_ns, xid, rest) \
+    tc__sim_xid_line((s), (node), (gpu), (at_ns), (xid), false, TC_ARG(rest))
 
 enum sim_aer { SIM_AER_CORRECTED, SIM_AER_NONFATAL, SIM_AER_FATAL };
 

@@ -1,57 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/sim_priv.h"
+#include "sim/k8s_priv.h"
 
-/* Zero-padded decimal. */
-static void put_digits(struct tc_buf *b, uint32_t value, uint32_t digits)
+static void write_node(struct tc_buf *b, const struct tc_arg *arg)
 {
-    for (uint32_t unit = 1, left = digits; left > 1; left--) {
-        unit *= 10;
-        if (value < unit) {
-            for (; left > 1; left--) {
-                tc_buf_char(b, '0');
-            }
-            break;
-        }
-    }
-    tc_buf_u64(b, value);
+    tc_format(b, "gpu-{}", tc_as_digits(arg->natural + 1, 4));
 }
 
-void tc__sim_node_name(struct tc_buf *b, uint32_t node)
+struct tc_arg tc__sim_node(uint32_t node)
 {
-    tc_buf_lit(b, "gpu-");
-    put_digits(b, node + 1, 4);
+    return (struct tc_arg){.write = write_node, .natural = node};
 }
 
-void tc__sim_rack_name(struct tc_buf *b, uint32_t node)
+static void write_rack(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc_buf_lit(b, "rack-");
-    put_digits(b, node / SIM_NODES_PER_RACK + 1, 3);
+    tc_format(b, "rack-{}", tc_as_digits(arg->natural / SIM_NODES_PER_RACK + 1, 3));
 }
 
-void tc__sim_uuid(struct tc_buf *b, uint64_t high, uint64_t low)
+struct tc_arg tc__sim_rack(uint32_t node)
 {
-    tc_buf_hex(b, high >> 32, 8);
-    tc_buf_char(b, '-');
-    tc_buf_hex(b, high >> 16 & 0xffff, 4);
-    tc_buf_lit(b, "-4");
-    tc_buf_hex(b, high & 0xfff, 3);
-    tc_buf_char(b, '-');
-    tc_buf_hex(b, (low >> 48 & 0x3fff) | 0x8000, 4);
-    tc_buf_char(b, '-');
-    tc_buf_hex(b, low & UINT64_C(0xffffffffffff), 12);
+    return (struct tc_arg){.write = write_rack, .natural = node};
 }
 
-static void put_drawn_uuid(const struct tc_sim *s, struct tc_buf *b, enum sim_chance what,
-                           uint64_t a, uint64_t c)
+static void write_uuid(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc__sim_uuid(b, sim_draw(s->options.seed, what, a, 2 * c),
-                 sim_draw(s->options.seed, what, a, 2 * c + 1));
+    uint64_t high = arg->natural;
+    uint64_t low = arg->limit;
+    tc_format(b, "{}-{}-4{}-{}-{}", tc_as_hex(high >> 32, 8), tc_as_hex(high >> 16 & 0xffff, 4),
+              tc_as_hex(high & 0xfff, 3), tc_as_hex((low >> 48 & 0x3fff) | 0x8000, 4),
+              tc_as_hex(low & UINT64_C(0xffffffffffff), 12));
 }
 
-void tc__sim_gpu_uuid(const struct tc_sim *s, struct tc_buf *b, uint32_t node, uint32_t gpu)
+struct tc_arg tc__sim_uuid(uint64_t high, uint64_t low)
 {
-    tc_buf_lit(b, "GPU-");
-    put_drawn_uuid(s, b, SIM_FOR_UUID, node, gpu);
+    return (struct tc_arg){.write = write_uuid, .natural = high, .limit = low};
+}
+
+static struct tc_arg drawn_uuid(const struct tc_sim *s, enum sim_chance what, uint64_t a,
+                                uint64_t c)
+{
+    return tc__sim_uuid(sim_draw(s->options.seed, what, a, 2 * c),
+                        sim_draw(s->options.seed, what, a, 2 * c + 1));
+}
+
+struct tc_arg tc__sim_gpu_uuid(const struct tc_sim *s, uint32_t node, uint32_t gpu)
+{
+    return drawn_uuid(s, SIM_FOR_UUID, node, gpu);
 }
 
 uint32_t tc__sim_bus(uint32_t gpu)
@@ -62,37 +55,36 @@ uint32_t tc__sim_bus(uint32_t gpu)
     return BUS[gpu % TC_SIM_GPUS_MAX];
 }
 
-void tc__sim_job_name(struct tc_buf *b, uint32_t job)
+static void write_job(struct tc_buf *b, const struct tc_arg *arg)
 {
     static const char *const NAMES[] = {"llm", "moe", "vision", "speech", "rl"};
-    tc_buf_str(b, tc_slice_cstr(NAMES[job % 5]));
-    tc_buf_char(b, '-');
-    put_digits(b, job + 1, 3);
+    tc_format(b, "{}-{}", NAMES[arg->natural % 5], tc_as_digits(arg->natural + 1, 3));
 }
 
-void tc__sim_pod_name(struct tc_buf *b, uint32_t job, uint32_t k)
+struct tc_arg tc__sim_job_name(uint32_t job)
 {
-    tc__sim_job_name(b, job);
-    tc_buf_lit(b, "-worker-");
-    tc_buf_u64(b, k);
+    return (struct tc_arg){.write = write_job, .natural = job};
 }
 
-void tc__sim_pod_uid(const struct tc_sim *s, struct tc_buf *b, uint32_t job, uint32_t k)
+static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
 {
-    put_drawn_uuid(s, b, SIM_FOR_POD_UID, job, k);
+    const struct sim_pod *pod = arg->object;
+    if (pod->job == SIM_NONE) {
+        tc_format(b, "notebook-{}-{}", tc_as_digits(pod->dev / 8, 4), pod->dev % 8);
+    } else {
+        tc_format(b, "{}-worker-{}", tc__sim_job_name(pod->job), pod->k);
+    }
 }
 
-void tc__sim_dev_name(struct tc_buf *b, uint32_t dev)
+struct tc_arg tc__sim_pod_name(const struct sim_pod *pod)
 {
-    tc_buf_lit(b, "notebook-");
-    put_digits(b, dev / 8, 4);
-    tc_buf_char(b, '-');
-    tc_buf_u64(b, dev % 8);
+    return tc_as_written(write_pod, pod);
 }
 
-void tc__sim_dev_uid(const struct tc_sim *s, struct tc_buf *b, uint32_t dev)
+struct tc_arg tc__sim_pod_uid(const struct tc_sim *s, const struct sim_pod *pod)
 {
-    put_drawn_uuid(s, b, SIM_FOR_POD_UID, UINT64_C(1) << 32, dev);
+    return pod->job == SIM_NONE ? drawn_uuid(s, SIM_FOR_POD_UID, UINT64_C(1) << 32, pod->dev)
+                                : drawn_uuid(s, SIM_FOR_POD_UID, pod->job, pod->k);
 }
 
 uint32_t tc__sim_pid(const struct tc_sim *s, uint32_t node, uint32_t gpu)

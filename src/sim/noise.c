@@ -35,9 +35,6 @@ static void crash(struct tc_sim *s, const struct spot *p)
         {43, "Ch 00000018"},
         {45, "Ch 00000010"},
     };
-    if (s->nodes[p->node].use != SIM_DEV || s->nodes[p->node].faulty) {
-        return;
-    }
     uint32_t k = sim_below(p->luck, 4);
     tc__sim_xid(s, p->node, p->gpu, p->at_ns, KINDS[k].xid, KINDS[k].rest);
     struct sim_pod pod = tc__sim_dev_pod(p->node, p->gpu, 0);
@@ -50,18 +47,12 @@ static void crash(struct tc_sim *s, const struct spot *p)
 
 static void corrected_trickle(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     tc__sim_raise(s, p->node, p->gpu, p->at_ns, SIM_SBE, sim_between(p->luck, 1, 3));
     label(s, p, "hbm_ecc", p->at_ns, "a few corrected memory errors");
 }
 
 static void aer_trickle(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     uint32_t count = (uint32_t)sim_between(p->luck, 1, 4);
     for (uint32_t i = 0; i < count; i++) {
         tc__sim_aer(s, p->node, tc__sim_bus(p->gpu), p->at_ns + i * 11 * TC_SECOND,
@@ -72,9 +63,6 @@ static void aer_trickle(struct tc_sim *s, const struct spot *p)
 
 static void one_flap(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     int64_t up = p->at_ns + sim_between(p->luck, 1500, 20000) * SIM_MS;
     tc__sim_link(s, p->node, p->gpu, p->at_ns, false);
     tc__sim_link(s, p->node, p->gpu, up, true);
@@ -84,9 +72,6 @@ static void one_flap(struct tc_sim *s, const struct spot *p)
 /* Hot for a moment: too short to be seen by two scrapes. */
 static void warm_moment(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     int64_t until = p->at_ns + sim_between(p->luck, 4, 24) * TC_SECOND;
     tc__sim_set(s, p->node, p->gpu, p->at_ns, SIM_REASONS, 0x20);
     tc__sim_set(s, p->node, p->gpu, p->at_ns, SIM_HEAT, 18);
@@ -97,21 +82,16 @@ static void warm_moment(struct tc_sim *s, const struct spot *p)
 
 static void soft_switch_error(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     tc__sim_kernel(s, p->node, p->at_ns,
-                   "nvidia-nvswitch%u: SXid (PCI:0000:%02x:00.0): 12028, Non-fatal, Link %02u "
-                   "egress non-posted PRIV error",
-                   p->gpu % 4, 5 + p->gpu % 4, sim_below(p->luck, 36));
+                   "nvidia-nvswitch{}: SXid (PCI:0000:{}:00.0): 12028, Non-fatal, Link {} egress "
+                   "non-posted PRIV error",
+                   p->gpu % 4, tc_as_hex(5 + p->gpu % 4, 2),
+                   tc_as_digits(sim_below(p->luck, 36), 2));
     label(s, p, "nvlink_degraded", p->at_ns, "an error of a switch that costs nothing");
 }
 
 static void storage_hiccup(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     int64_t ok = p->at_ns + sim_between(p->luck, 2000, 12000) * SIM_MS;
     tc__sim_nfs(s, p->node, p->at_ns, false);
     tc__sim_nfs(s, p->node, ok, true);
@@ -120,9 +100,6 @@ static void storage_hiccup(struct tc_sim *s, const struct spot *p)
 
 static void mount_typo(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].use != SIM_DEV || s->nodes[p->node].faulty) {
-        return;
-    }
     struct sim_pod pod = tc__sim_dev_pod(p->node, p->gpu, 2);
     for (uint32_t i = 0; i < 4; i++) {
         tc__sim_pod_event(s, &pod, p->at_ns + i * 20 * TC_SECOND, true, "kubelet", "FailedMount",
@@ -135,9 +112,6 @@ static void mount_typo(struct tc_sim *s, const struct spot *p)
 /* Somebody drains a node for maintenance, or a larger pod needs the place. */
 static void planned_end(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].use != SIM_DEV || s->nodes[p->node].faulty) {
-        return;
-    }
     struct sim_pod pod = tc__sim_dev_pod(p->node, p->gpu, 0);
     if (sim_chance(p->luck, 500000)) {
         tc__sim_pod_event(s, &pod, p->at_ns, false, "default-scheduler", "Preempted",
@@ -154,16 +128,13 @@ static void planned_end(struct tc_sim *s, const struct spot *p)
 /* A service of the host itself is killed at its limit. */
 static void service_oom(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].faulty) {
-        return;
-    }
     tc__sim_kernel(s, p->node, p->at_ns,
                    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0-1,"
                    "oom_memcg=/system.slice/fluent-bit.service,task_memcg=/system.slice/"
-                   "fluent-bit.service,task=fluent-bit,pid=%u,uid=0",
+                   "fluent-bit.service,task=fluent-bit,pid={},uid=0",
                    3000 + p->gpu);
     tc__sim_kernel(s, p->node, p->at_ns + 50000,
-                   "Memory cgroup out of memory: Killed process %u (fluent-bit) "
+                   "Memory cgroup out of memory: Killed process {} (fluent-bit) "
                    "total-vm:1048576kB, anon-rss:262144kB, file-rss:0kB, shmem-rss:0kB, UID:0 "
                    "pgtables:820kB oom_score_adj:0",
                    3000 + p->gpu);
@@ -172,9 +143,6 @@ static void service_oom(struct tc_sim *s, const struct spot *p)
 
 static void chatter(struct tc_sim *s, const struct spot *p)
 {
-    if (s->nodes[p->node].use != SIM_DEV) {
-        return;
-    }
     struct sim_pod pod = tc__sim_dev_pod(p->node, p->gpu, 3);
     tc__sim_pod_event(
         s, &pod, p->at_ns, true, "default-scheduler", "FailedScheduling",
@@ -190,19 +158,30 @@ static void chatter(struct tc_sim *s, const struct spot *p)
 static const struct {
     void (*make)(struct tc_sim *s, const struct spot *p);
     bool every_gpu;  /* else once per node */
+    bool people;     /* only on nodes with people's pods */
+    bool anywhere;   /* where there is a fault, too */
     uint32_t hourly; /* millionths */
 } KINDS[] = {
-    {crash, true, 40000},           {corrected_trickle, true, 30000},
-    {aer_trickle, false, 20000},    {one_flap, false, 12000},
-    {warm_moment, true, 3000},      {soft_switch_error, false, 4000},
-    {storage_hiccup, false, 20000}, {mount_typo, true, 10000},
-    {planned_end, true, 20000},     {service_oom, false, 2000},
-    {chatter, true, 60000},
+    {crash, .every_gpu = true, .people = true, .hourly = 40000},
+    {corrected_trickle, .every_gpu = true, .hourly = 30000},
+    {aer_trickle, .hourly = 20000},
+    {one_flap, .hourly = 12000},
+    {warm_moment, .every_gpu = true, .hourly = 3000},
+    {soft_switch_error, .hourly = 4000},
+    {storage_hiccup, .hourly = 20000},
+    {mount_typo, .every_gpu = true, .people = true, .hourly = 10000},
+    {planned_end, .every_gpu = true, .people = true, .hourly = 20000},
+    {service_oom, .hourly = 2000},
+    {chatter, .every_gpu = true, .people = true, .anywhere = true, .hourly = 60000},
 };
 
 /* A fraction of the time is drawn for each place that is hit in an hour. */
 static void sow(struct tc_sim *s, uint32_t kind, uint32_t node, uint32_t gpu)
 {
+    const struct sim_node *n = &s->nodes[node];
+    if ((n->faulty && !KINDS[kind].anywhere) || (n->use != SIM_DEV && KINDS[kind].people)) {
+        return;
+    }
     uint32_t hours = (s->options.minutes + 59) / 60;
     for (uint32_t hour = 0; hour < hours; hour++) {
         uint64_t d = sim_draw(s->options.seed, SIM_FOR_NOISE + kind,

@@ -3,14 +3,14 @@
 #include "sim/feed_priv.h"
 #include "sim/otlp_priv.h"
 
-/* Labels as JSON, the same for every field of a scrape. */
+/* Labels as a JSON array, the same for every field of a scrape. */
 struct attributes {
     char text[2048];
     size_t len;
 };
 
 /* name="value",... with or without a comma in front. Values hold no quotes. */
-static void put_attributes(const struct sim_labels *labels, struct tc_buf *b)
+static void put_attributes(const struct sim_labels *labels, struct tc_json_out *j)
 {
     struct tc_slice rest = tc_slice_make(labels->text, labels->len);
     while (rest.len > 0) {
@@ -18,7 +18,11 @@ static void put_attributes(const struct sim_labels *labels, struct tc_buf *b)
         struct tc_slice value;
         struct tc_slice name = tc_slice_cut(rest, '=', &value);
         value = tc_slice_cut(tc_slice_from(value, 1), '"', &rest);
-        tc__sim_put_string(b, name, value);
+        tc_json_add_object(j);
+        tc_json_put_plain(j, "key", name);
+        tc_json_put_object(j, "value");
+        tc_json_put_str(j, "stringValue", value);
+        tc__sim_end(j, "}}");
     }
 }
 
@@ -29,59 +33,51 @@ static void make_attributes(const struct sim_exporter *e, struct attributes *out
     tc__sim_pod_labels(e->sim, e->node, &pod);
     for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
         struct tc_buf b = tc_buf_make(out[gpu].text, sizeof out[gpu].text);
+        struct tc_json_out j = tc_json_out_make(&b);
         tc__sim_gpu_labels(e->sim, e->node, gpu, &labels);
-        put_attributes(&labels, &b);
+        tc_json_add_array(&j);
+        put_attributes(&labels, &j);
         if (e->with_pod) {
-            put_attributes(&pod, &b);
+            put_attributes(&pod, &j);
         }
+        tc_json_end_array(&j);
         out[gpu].len = b.len;
     }
 }
 
 static uint32_t put_metric(const struct sim_exporter *e, size_t field, sim_dcgm_values values,
-                           const struct attributes *attributes, struct tc_buf *b)
+                           const struct attributes *attributes, struct tc_json_out *j)
 {
     uint32_t points = 0;
-    tc_buf_str(b, field > 0 ? TC_LIT(",{\"name\":\"") : TC_LIT("{\"name\":\""));
-    tc_buf_str(b, tc__sim_dcgm_fields[field].name);
-    tc_buf_str(b, tc__sim_dcgm_fields[field].counter
-                      ? TC_LIT("\",\"sum\":{\"aggregationTemporality\":2,\"isMonotonic\":true,"
-                               "\"dataPoints\":[")
-                      : TC_LIT("\",\"gauge\":{\"dataPoints\":["));
+    tc_json_add_object(j);
+    tc_json_put_plain(j, "name", tc__sim_dcgm_fields[field].name);
+    if (tc__sim_dcgm_fields[field].counter) {
+        tc_json_put_object(j, "sum");
+        tc_json_put_u64(j, "aggregationTemporality", 2);
+        tc_json_put_bool(j, "isMonotonic", true);
+    } else {
+        tc_json_put_object(j, "gauge");
+    }
+    tc_json_put_array(j, "dataPoints");
     for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
         if (e->gpus[gpu].gauges[SIM_LOST] != 0) {
             continue;
         }
-        tc_buf_str(b, points > 0 ? TC_LIT(",") : TC_EMPTY);
-        tc_buf_lit(b, "{\"timeUnixNano\":\"");
-        tc_buf_i64(b, e->at_ns / SIM_MS * SIM_MS); /* Prometheus has milliseconds */
-        tc_buf_lit(b, "\",\"asDouble\":");
-        tc_buf_f64(b, (double)values[gpu][field]);
-        tc_buf_lit(b, ",\"attributes\":[");
-        tc_buf_put(b, attributes[gpu].text, attributes[gpu].len);
-        tc_buf_lit(b, "]}");
+        tc_json_add_object(j);
+        /* Prometheus has milliseconds. */
+        tc_json_put_i64_text(j, "timeUnixNano", e->at_ns / SIM_MS * SIM_MS);
+        tc_json_put_f64(j, "asDouble", (double)values[gpu][field]);
+        tc_json_put_raw(j, "attributes", tc_slice_make(attributes[gpu].text, attributes[gpu].len));
+        tc_json_end_object(j);
         points++;
     }
-    tc_buf_lit(b, "]}}");
+    tc__sim_end(j, "]}}");
     return points;
 }
 
-/* The resource that the Prometheus receiver makes of a target. */
-static void put_resource(const struct sim_exporter *e, struct tc_buf *b)
+void tc__sim_exporter_step(void *source, const struct sim_sink *sink)
 {
-    char text[SIM_NAME_MAX];
-    struct tc_buf name = tc_buf_make(text, sizeof text);
-    tc__sim_node_name(&name, e->node);
-    tc_buf_lit(&name, ":9400");
-    tc_buf_lit(b, "{\"resource\":{\"attributes\":[");
-    tc__sim_put_string(b, TC_LIT("service.name"), TC_LIT("dcgm-exporter"));
-    tc__sim_put_string(b, TC_LIT("service.instance.id"), tc_buf_slice(&name));
-    tc_buf_lit(b, "]},\"scopeMetrics\":[{\"scope\":{\"name\":\"github.com/open-telemetry/"
-                  "opentelemetry-collector-contrib/receiver/prometheusreceiver\"},\"metrics\":[");
-}
-
-void tc__sim_exporter_step(struct sim_exporter *e, const struct sim_sink *sink)
-{
+    struct sim_exporter *e = source;
     struct tc_buf *b = sink->begin(sink->context);
     if (b == NULL) {
         return;
@@ -89,13 +85,19 @@ void tc__sim_exporter_step(struct sim_exporter *e, const struct sim_sink *sink)
     struct attributes attributes[TC_SIM_GPUS_MAX];
     sim_dcgm_values values;
     uint32_t points = 0;
+    struct tc_json_out j = tc_json_out_make(b);
     make_attributes(e, attributes);
     tc__sim_exporter_look(e, values);
-    put_resource(e, b);
+    /* The resource that the Prometheus receiver makes of a target. */
+    tc__sim_begin_resource(&j);
+    tc__sim_put_string(&j, "service.name", TC_LIT("dcgm-exporter"));
+    tc__sim_put(&j, "service.instance.id", "{}:9400", tc__sim_node(e->node));
+    tc__sim_end(&j, "]}");
+    tc__sim_begin_scope(&j, "scopeMetrics", "prometheusreceiver", "metrics");
     for (size_t field = 0; field < SIM_DCGM_FIELDS; field++) {
-        points += put_metric(e, field, values, attributes, b);
+        points += put_metric(e, field, values, attributes, &j);
     }
-    tc_buf_lit(b, "]}]}");
+    tc__sim_end_records(&j);
     sink->end(sink->context, points);
     tc__sim_exporter_next(e);
 }

@@ -3,8 +3,6 @@
 
 #include "base/grow.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,23 +44,12 @@ struct tc_slice tc__sim_keep(struct tc_sim *s, const struct tc_buf *b)
     return tc_slice_make(text, b->len);
 }
 
-__attribute__((format(printf, 2, 0))) static struct tc_slice
-keep_formatted(struct tc_sim *s, const char *format, va_list args)
+struct tc_slice tc__sim_text_args(struct tc_sim *s, const struct tc_arg *args, size_t count)
 {
     char text[TEXT_MAX];
-    int len = vsnprintf(text, sizeof text, format, args);
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    b.len = len < 0 ? 0 : (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
+    (void)tc_format_args(&b, args, count);
     return tc__sim_keep(s, &b);
-}
-
-struct tc_slice tc__sim_text(struct tc_sim *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    struct tc_slice kept = keep_formatted(s, format, args);
-    va_end(args);
-    return kept;
 }
 
 void tc__sim_line(struct tc_sim *s, enum sim_stream stream, uint32_t place, uint32_t node,
@@ -78,15 +65,6 @@ void tc__sim_line(struct tc_sim *s, enum sim_stream stream, uint32_t place, uint
         return;
     }
     *line = (struct sim_line){at_ns, stream, place, number, node, false, text};
-}
-
-void tc__sim_kernel(struct tc_sim *s, uint32_t node, int64_t at_ns, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    struct tc_slice text = keep_formatted(s, format, args);
-    va_end(args);
-    tc__sim_line(s, SIM_KERNEL, node, node, at_ns, text);
 }
 
 static void change(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns,
@@ -112,6 +90,17 @@ void tc__sim_raise(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns,
                    enum sim_gauge gauge, int64_t by)
 {
     change(s, node, gpu, at_ns, gauge, true, by);
+}
+
+void tc__sim_slow(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, int64_t until_ns,
+                  int64_t reasons, int64_t heat, int64_t clock_percent)
+{
+    tc__sim_set(s, node, gpu, at_ns, SIM_REASONS, reasons);
+    tc__sim_set(s, node, gpu, at_ns, SIM_HEAT, heat);
+    tc__sim_set(s, node, gpu, at_ns, SIM_CLOCK, clock_percent);
+    tc__sim_set(s, node, gpu, until_ns, SIM_REASONS, 0);
+    tc__sim_set(s, node, gpu, until_ns, SIM_HEAT, 0);
+    tc__sim_set(s, node, gpu, until_ns, SIM_CLOCK, 100);
 }
 
 struct sim_truth *tc__sim_truth(struct tc_sim *s, bool noise, const char *pattern,
@@ -224,7 +213,7 @@ tc_status tc_sim_create(const struct tc_sim_options *options, struct tc_sim **ou
     s->options = *options;
     s->end_ns = options->start_ns + options->minutes * SIM_MINUTE;
     s->noise_percent = 100;
-    s->options.label = tc__sim_text(s, "%.*s", TC_FMT(options->label));
+    s->options.label = tc__sim_text(s, "{}", tc_slice_head(options->label, TEXT_MAX - 1));
     tc_status status = make_plan(s, err);
     s->options.faults = TC_EMPTY;
     if (status != TC_OK) {

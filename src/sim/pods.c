@@ -4,23 +4,17 @@
 
 static void start_pod(struct tc_sim *s, const struct sim_pod *pod, int64_t at_ns)
 {
-    char node[SIM_NAME_MAX];
-    char name[SIM_NAME_MAX];
-    struct tc_buf n = tc_buf_make(node, sizeof node);
-    struct tc_buf p = tc_buf_make(name, sizeof name);
-    tc__sim_node_name(&n, pod->node);
-    tc__sim_put_pod_name(&p, pod);
-    struct tc_slice space = tc__sim_pod_namespace(pod);
-    const char *container = pod->job == SIM_NONE ? "notebook" : "trainer";
+    const char *container = tc__sim_container(pod);
     tc__sim_pod_event(s, pod, at_ns - 18 * TC_SECOND, false, "default-scheduler", "Scheduled",
-                      tc__sim_text(s, "Successfully assigned %.*s/%.*s to %.*s", TC_FMT(space),
-                                   TC_FMT(tc_buf_slice(&p)), TC_FMT(tc_buf_slice(&n))));
+                      tc__sim_text(s, "Successfully assigned {}/{} to {}",
+                                   tc__sim_pod_namespace(pod), tc__sim_pod_name(pod),
+                                   tc__sim_node(pod->node)));
     tc__sim_pod_event(s, pod, at_ns - 3 * TC_SECOND, false, "kubelet", "Pulled",
                       TC_LIT("Container image already present on machine"));
     tc__sim_pod_event(s, pod, at_ns - 2 * TC_SECOND, false, "kubelet", "Created",
-                      tc__sim_text(s, "Created container: %s", container));
+                      tc__sim_text(s, "Created container: {}", container));
     tc__sim_pod_event(s, pod, at_ns - TC_SECOND, false, "kubelet", "Started",
-                      tc__sim_text(s, "Started container %s", container));
+                      tc__sim_text(s, "Started container {}", container));
     tc__sim_pod_object(s, pod, at_ns, SIM_POD_RUNNING, 0, "", TC_EMPTY);
 }
 

@@ -7,7 +7,7 @@
 #ifndef TC_SIM_SIM_PRIV_H
 #define TC_SIM_SIM_PRIV_H
 
-#include "base/buf.h"
+#include "base/format.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "base/time.h"
@@ -240,20 +240,24 @@ static inline int64_t tc__sim_duration(const struct tc_sim *s)
 
 /* A copy of the buffer's text in the plan; empty, and nomem set, when out of memory. */
 struct tc_slice tc__sim_keep(struct tc_sim *s, const struct tc_buf *b);
-/* printf for short texts, kept. */
-struct tc_slice tc__sim_text(struct tc_sim *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* A text that is formatted as tc_format does it, and kept. */
+struct tc_slice tc__sim_text_args(struct tc_sim *s, const struct tc_arg *args, size_t count);
+#define tc__sim_text(s, ...) \
+    tc__sim_text_args((s), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, TC_ARG_COUNT(__VA_ARGS__))
 
 /* Plans a line. text is kept already or lives for ever. */
 void tc__sim_line(struct tc_sim *s, enum sim_stream stream, uint32_t place, uint32_t node,
                   int64_t at_ns, struct tc_slice text);
 /* A line of a node's kernel log. */
-void tc__sim_kernel(struct tc_sim *s, uint32_t node, int64_t at_ns, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+#define tc__sim_kernel(s, node, at_ns, ...) \
+    tc__sim_line((s), SIM_KERNEL, (node), (node), (at_ns), tc__sim_text((s), __VA_ARGS__))
 void tc__sim_set(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, enum sim_gauge gauge,
                  int64_t value);
 void tc__sim_raise(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns,
                    enum sim_gauge gauge, int64_t by);
+/* A GPU is slowed down for a while: the reasons, the degrees on top, and percent of its clock. */
+void tc__sim_slow(struct tc_sim *s, uint32_t node, uint32_t gpu, int64_t at_ns, int64_t until_ns,
+                  int64_t reasons, int64_t heat, int64_t clock_percent);
 /* A fault or a piece of labelled noise, with every place SIM_NONE. Never NULL: after a failure
  * it is one that is thrown away. */
 struct sim_truth *tc__sim_truth(struct tc_sim *s, bool noise, const char *pattern,
@@ -262,18 +266,15 @@ struct sim_truth *tc__sim_truth(struct tc_sim *s, bool noise, const char *patter
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-void tc__sim_node_name(struct tc_buf *b, uint32_t node);
-void tc__sim_rack_name(struct tc_buf *b, uint32_t node);
-void tc__sim_uuid(struct tc_buf *b, uint64_t high, uint64_t low);
-void tc__sim_gpu_uuid(const struct tc_sim *s, struct tc_buf *b, uint32_t node, uint32_t gpu);
+/* As arguments of tc_format. */
+struct tc_arg tc__sim_node(uint32_t node);
+struct tc_arg tc__sim_rack(uint32_t node);
+struct tc_arg tc__sim_job_name(uint32_t job);
+struct tc_arg tc__sim_uuid(uint64_t high, uint64_t low);
+/* Without the "GPU-" in front of it. */
+struct tc_arg tc__sim_gpu_uuid(const struct tc_sim *s, uint32_t node, uint32_t gpu);
 /* The bus of a GPU of a node: what stands between "0000:" and ":00.0". */
 uint32_t tc__sim_bus(uint32_t gpu);
-void tc__sim_job_name(struct tc_buf *b, uint32_t job);
-/* The pod of a job on its k-th node. */
-void tc__sim_pod_name(struct tc_buf *b, uint32_t job, uint32_t k);
-void tc__sim_pod_uid(const struct tc_sim *s, struct tc_buf *b, uint32_t job, uint32_t k);
-void tc__sim_dev_name(struct tc_buf *b, uint32_t dev);
-void tc__sim_dev_uid(const struct tc_sim *s, struct tc_buf *b, uint32_t dev);
 /* People's pods are numbered by node and GPU, and again after each crash. */
 static inline uint32_t tc__sim_dev(uint32_t node, uint32_t gpu, uint32_t life)
 {

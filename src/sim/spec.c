@@ -368,12 +368,7 @@ tc_status tc__sim_faults(struct tc_sim *s, struct tc_error *err)
 void tc_sim_describe(struct tc_buf *out)
 {
     for (size_t i = 0; i < FAULT_COUNT; i++) {
-        tc_buf_lit(out, "  ");
-        tc_buf_str(out, tc_slice_cstr(FAULTS[i].name));
-        tc_buf_lit(out, ": ");
-        tc_buf_str(out, tc_slice_cstr(FAULTS[i].help));
-        tc_buf_lit(out, ".\n    variants: ");
-        tc_buf_str(out, tc_slice_cstr(FAULTS[i].variants));
-        tc_buf_char(out, '\n');
+        tc_format(out, "  {}: {}.\n    variants: {}\n", FAULTS[i].name, FAULTS[i].help,
+                  FAULTS[i].variants);
     }
 }

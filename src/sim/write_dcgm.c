@@ -15,26 +15,15 @@
 
 void tc__sim_gpu_labels(const struct tc_sim *s, uint32_t node, uint32_t gpu, struct sim_labels *out)
 {
+    static const char HEX[] = "0123456789ABCDEF";
     struct tc_buf b = tc_buf_make(out->text, sizeof out->text);
-    tc_buf_lit(&b, "gpu=\"");
-    tc_buf_u64(&b, gpu);
-    tc_buf_lit(&b, "\",UUID=\"");
-    tc__sim_gpu_uuid(s, &b, node, gpu);
-    if (s->nodes[node].pci_label) {
-        tc_buf_lit(&b, "\",pci_bus_id=\"00000000:");
-        static const char HEX[] = "0123456789ABCDEF";
-        uint32_t bus = tc__sim_bus(gpu);
-        tc_buf_char(&b, HEX[bus >> 4]);
-        tc_buf_char(&b, HEX[bus & 15]);
-        tc_buf_lit(&b, ":00.0");
-    }
-    tc_buf_lit(&b, "\",device=\"nvidia");
-    tc_buf_u64(&b, gpu);
-    tc_buf_lit(&b, "\",modelName=\"NVIDIA H100 80GB HBM3\",Hostname=\"");
-    tc__sim_node_name(&b, node);
-    tc_buf_lit(&b, "\",rack=\"");
-    tc__sim_rack_name(&b, node);
-    tc_buf_char(&b, '"');
+    uint32_t bus = tc__sim_bus(gpu);
+    const char digits[] = {HEX[bus >> 4], HEX[bus & 15], '\0'};
+    tc_format(&b, "gpu=\"{}\",UUID=\"GPU-{}\"{},device=\"nvidia{}\",", gpu,
+              tc__sim_gpu_uuid(s, node, gpu),
+              tc_when(s->nodes[node].pci_label, ",pci_bus_id=\"00000000:{}:00.0\"", digits), gpu);
+    tc_format(&b, "modelName=\"NVIDIA H100 80GB HBM3\",Hostname=\"{}\",rack=\"{}\"",
+              tc__sim_node(node), tc__sim_rack(node));
     out->len = b.len;
 }
 
@@ -44,9 +33,8 @@ void tc__sim_pod_labels(const struct tc_sim *s, uint32_t node, struct sim_labels
     struct tc_buf b = tc_buf_make(out->text, sizeof out->text);
     if (job != SIM_NONE) {
         struct sim_pod pod = tc__sim_job_pod(s, job, node - tc__sim_job(s, job)->first_node);
-        tc_buf_lit(&b, ",container=\"trainer\",namespace=\"train\",pod=\"");
-        tc__sim_put_pod_name(&b, &pod);
-        tc_buf_char(&b, '"');
+        tc_format(&b, ",container=\"trainer\",namespace=\"train\",pod=\"{}\"",
+                  tc__sim_pod_name(&pod));
     }
     out->len = b.len;
 }
@@ -216,25 +204,14 @@ static bool put_field(const struct sim_exporter *e, enum field f, sim_dcgm_value
     if (!tc__sim_drain(out)) {
         return false;
     }
-    tc_buf_lit(b, "# TYPE ");
-    tc_buf_str(b, tc__sim_dcgm_fields[f].name);
-    tc_buf_str(b, tc__sim_dcgm_fields[f].counter ? TC_LIT(" counter\n") : TC_LIT(" gauge\n"));
+    struct tc_slice name = tc__sim_dcgm_fields[f].name;
+    struct tc_slice of_pod = e->with_pod ? tc_slice_make(pod->text, pod->len) : TC_EMPTY;
+    tc_format(b, "# TYPE {} {}\n", name, tc__sim_dcgm_fields[f].counter ? "counter" : "gauge");
     for (uint32_t gpu = 0; gpu < e->sim->options.gpus_per_node; gpu++) {
-        const struct sim_exporter_gpu *g = &e->gpus[gpu];
-        if (g->gauges[SIM_LOST] != 0) {
-            continue;
+        if (e->gpus[gpu].gauges[SIM_LOST] == 0) {
+            tc_format(b, "{}{{}{}} {} {}\n", name, tc_slice_make(labels[gpu].text, labels[gpu].len),
+                      of_pod, values[gpu][f], e->at_ns / SIM_MS);
         }
-        tc_buf_str(b, tc__sim_dcgm_fields[f].name);
-        tc_buf_char(b, '{');
-        tc_buf_put(b, labels[gpu].text, labels[gpu].len);
-        if (e->with_pod) {
-            tc_buf_put(b, pod->text, pod->len);
-        }
-        tc_buf_lit(b, "} ");
-        tc_buf_i64(b, values[gpu][f]);
-        tc_buf_char(b, ' ');
-        tc_buf_i64(b, e->at_ns / SIM_MS);
-        tc_buf_char(b, '\n');
     }
     return true;
 }
@@ -274,15 +251,24 @@ static void find_scrape(struct sim_exporter *e)
     e->at_ns = e->at_ns < e->sim->end_ns ? e->at_ns : TC_TIME_MAX;
 }
 
-void tc__sim_exporter_begin(struct sim_exporter *e, const struct tc_sim *s, uint32_t node)
+static bool begin(void *source, const struct tc_sim *s, uint32_t node)
 {
+    struct sim_exporter *e = source;
     set_up(e, s, node);
     e->at_ns =
         s->options.start_ns +
         sim_between(sim_draw(s->options.seed, SIM_FOR_SCRAPE, node, UINT64_C(1) << 50), 0, 29999) *
             SIM_MS;
     find_scrape(e);
+    return true;
 }
+
+const struct sim_source_type tc__sim_exporter_source = {
+    .size = sizeof(struct sim_exporter),
+    .signal = TC_SIM_METRICS,
+    .begin = begin,
+    .step = tc__sim_exporter_step,
+};
 
 void tc__sim_exporter_look(const struct sim_exporter *e, sim_dcgm_values out)
 {
@@ -298,8 +284,9 @@ void tc__sim_exporter_next(struct sim_exporter *e)
     find_scrape(e);
 }
 
-void tc__sim_write_dcgm(const struct tc_sim *s, uint32_t node, struct sim_out *out)
+void tc__sim_write_dcgm(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
+    uint32_t node = f->which;
     struct sim_exporter e;
     struct sim_labels labels[TC_SIM_GPUS_MAX];
     struct sim_labels pod;
@@ -308,10 +295,10 @@ void tc__sim_write_dcgm(const struct tc_sim *s, uint32_t node, struct sim_out *o
     for (uint32_t gpu = 0; gpu < s->options.gpus_per_node; gpu++) {
         tc__sim_gpu_labels(s, node, gpu, &labels[gpu]);
     }
-    for (tc__sim_exporter_begin(&e, s, node); e.at_ns != TC_TIME_MAX; tc__sim_exporter_next(&e)) {
+    for ((void)begin(&e, s, node); e.at_ns != TC_TIME_MAX; tc__sim_exporter_next(&e)) {
         tc__sim_exporter_look(&e, values);
-        for (int f = 0; f < F_COUNT; f++) {
-            if (!put_field(&e, (enum field)f, values, labels, &pod, out)) {
+        for (int i = 0; i < F_COUNT; i++) {
+            if (!put_field(&e, (enum field)i, values, labels, &pod, out)) {
                 return;
             }
         }

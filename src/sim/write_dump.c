@@ -370,17 +370,16 @@ static uint32_t last_steps(const struct dump *d, struct sim_beat *kept, uint32_t
     return count;
 }
 
-tc_status tc__sim_write_dump(const struct tc_sim *s, uint32_t job, uint32_t rank,
-                             struct sim_out *out)
+void tc__sim_write_dump(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
-    struct dump d = {.sim = s, .job = tc__sim_job(s, job), .rank = rank};
+    struct dump d = {.sim = s, .job = tc__sim_job(s, f->which), .rank = f->rank};
     look_around(&d);
     uint32_t ring = d.job->live_dump ? RING_LIVE : RING_HUNG;
     uint32_t wanted = ring / d.program.count + 1;
     struct sim_beat steps[STEPS_KEPT];
     uint32_t count = last_steps(&d, steps, wanted < STEPS_KEPT ? wanted : STEPS_KEPT);
     if (count == 0) {
-        return TC_OK;
+        return;
     }
     struct pickle p;
     tc__pickle_begin(&p, &out->b);
@@ -388,7 +387,7 @@ tc_status tc__sim_write_dump(const struct tc_sim *s, uint32_t job, uint32_t rank
     tc__pickle_name(&p, "version");
     tc__pickle_name(&p, "2.10");
     if (!put_groups(&d, &p, out)) {
-        return out->status;
+        return;
     }
     tc__pickle_name(&p, "nccl_version");
     tc__pickle_name(&p, "2.26.5");
@@ -406,5 +405,4 @@ tc_status tc__sim_write_dump(const struct tc_sim *s, uint32_t job, uint32_t rank
     tc__pickle_close_list(&p);
     tc__pickle_close_dict(&p);
     tc__pickle_end(&p);
-    return out->status;
 }

@@ -15,32 +15,12 @@
 static void put_prefix(const struct tc_sim *s, struct tc_buf *b, uint32_t node, int64_t at_ns)
 {
     int64_t local = at_ns + s->nodes[node].skew_ms * SIM_MS;
-    struct tc_civil c;
-    tc_time_to_civil(local, &c);
-    char *p = tc_buf_begin(b, 64);
-    if (p == NULL) {
-        return;
-    }
-    p = tc_put_u64(p, (uint64_t)c.year);
-    *p++ = '-';
-    p = tc_put_two(p, (uint32_t)c.month);
-    *p++ = '-';
-    p = tc_put_two(p, (uint32_t)c.day);
-    *p++ = 'T';
-    p = tc_put_two(p, (uint32_t)c.hour);
-    *p++ = ':';
-    p = tc_put_two(p, (uint32_t)c.minute);
-    *p++ = ':';
-    p = tc_put_two(p, (uint32_t)c.second);
-    *p++ = '.';
-    uint32_t micros = (uint32_t)c.nanos / 1000;
-    p = tc_put_two(p, micros / 10000);
-    p = tc_put_two(p, micros / 100 % 100);
-    p = tc_put_two(p, micros % 100);
-    p = tc_put_lit(p, "+00:00 ");
-    tc_buf_end(b, p);
-    tc__sim_node_name(b, node);
-    tc_buf_lit(b, " kernel: ");
+    char text[TC_PUT_TIME_MAX];
+    struct tc_buf second = tc_buf_make(text, sizeof text);
+    tc_buf_time(&second, local - local % TC_SECOND);
+    second.len--; /* the "Z" */
+    tc_format(b, "{}.{}+00:00 {} kernel: ", tc_buf_slice(&second),
+              tc_as_digits((uint64_t)(local % TC_SECOND) / 1000, 6), tc__sim_node(node));
 }
 
 /* Nobody's fault. */
@@ -49,31 +29,32 @@ static void put_chatter(struct tc_buf *b, uint64_t luck)
     uint32_t number = sim_below(sim_mix(luck), 1u << 24);
     switch (sim_below(luck, 6)) {
     case 0:
-        tc_buf_lit(b, "IPv6: ADDRCONF(NETDEV_CHANGE): cali");
-        tc_buf_hex(b, number, 8);
-        tc_buf_lit(b, ": link becomes ready");
+        tc_format(b, "IPv6: ADDRCONF(NETDEV_CHANGE): cali{}: link becomes ready",
+                  tc_as_hex(number, 8));
         break;
     case 1:
-        tc_buf_lit(b, "perf: interrupt took too long (");
-        tc_buf_u64(b, 2500 + number % 4000);
-        tc_buf_lit(b, " > 2500), lowering kernel.perf_event_max_sample_rate to 79000");
+        tc_format(b,
+                  "perf: interrupt took too long ({} > 2500), lowering "
+                  "kernel.perf_event_max_sample_rate to 79000",
+                  2500 + number % 4000);
         break;
     case 2:
-        tc_buf_lit(b, "audit: type=1400 audit(0.0:");
-        tc_buf_u64(b, number);
-        tc_buf_lit(b, "): apparmor=\"STATUS\" operation=\"profile_replace\" profile=\"unconfined\" "
-                      "name=\"cri-containerd.apparmor.d\" comm=\"apparmor_parser\"");
+        tc_format(
+            b,
+            "audit: type=1400 audit(0.0:{}): apparmor=\"STATUS\" operation=\"profile_replace\" "
+            "profile=\"unconfined\" name=\"cri-containerd.apparmor.d\" "
+            "comm=\"apparmor_parser\"",
+            number);
         break;
     case 3:
-        tc_buf_lit(b, "eth0: renamed from tmp");
-        tc_buf_hex(b, number, 5);
+        tc_format(b, "eth0: renamed from tmp{}", tc_as_hex(number, 5));
         break;
     case 4:
-        tc_buf_lit(b, "nvidia-uvm: Loaded the UVM driver, major device number 508.");
+        tc_format(b, "nvidia-uvm: Loaded the UVM driver, major device number 508.");
         break;
     default:
-        tc_buf_lit(b, "overlayfs: upperdir is in-use as upperdir/workdir of another mount, "
-                      "accessing files from both mounts will result in undefined behavior.");
+        tc_format(b, "overlayfs: upperdir is in-use as upperdir/workdir of another mount, "
+                     "accessing files from both mounts will result in undefined behavior.");
         break;
     }
 }
@@ -108,13 +89,15 @@ static void find_line(struct sim_kernel *k)
     }
 }
 
-void tc__sim_kernel_begin(struct sim_kernel *k, const struct tc_sim *s, uint32_t node)
+static bool begin(void *source, const struct tc_sim *s, uint32_t node)
 {
+    struct sim_kernel *k = source;
     *k = (struct sim_kernel){.sim = s,
                              .node = node,
                              .lines = tc__sim_lines(s, SIM_KERNEL, node),
                              .chatter = s->options.start_ns + sim_between(node, 0, 60000) * SIM_MS};
     find_line(k);
+    return true;
 }
 
 /* The line that it stands on, as rsyslog writes it. */
@@ -128,10 +111,10 @@ static void put_line(const struct sim_kernel *k, struct tc_buf *b)
     }
 }
 
-void tc__sim_write_kernel(const struct tc_sim *s, uint32_t node, struct sim_out *out)
+void tc__sim_write_kernel(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
     struct sim_kernel k;
-    for (tc__sim_kernel_begin(&k, s, node); k.at_ns != TC_TIME_MAX; find_line(&k)) {
+    for ((void)begin(&k, s, f->which); k.at_ns != TC_TIME_MAX; find_line(&k)) {
         if (!tc__sim_drain(out)) {
             return;
         }
@@ -141,41 +124,42 @@ void tc__sim_write_kernel(const struct tc_sim *s, uint32_t node, struct sim_out 
 }
 
 /* As the Collector's filelog receiver sends a line of /var/log/kern.log. */
-static void put_record(const struct sim_kernel *k, struct tc_buf *b)
+static void put_record(const struct sim_kernel *k, struct tc_json_out *j)
 {
     char text[LINE_ROOM];
     struct tc_buf line = tc_buf_make(text, sizeof text);
     put_line(k, &line);
     int64_t local = k->at_ns + k->sim->nodes[k->node].skew_ms * SIM_MS;
-    tc_buf_lit(b, "{\"timeUnixNano\":\"");
-    tc_buf_i64(b, local / 1000 * 1000); /* the line has microseconds */
-    tc_buf_lit(b, "\",\"body\":{\"stringValue\":");
-    tc_buf_json(b, tc_buf_slice(&line));
-    tc_buf_lit(b, "},\"attributes\":[");
-    tc__sim_put_string(b, TC_LIT("log.file.name"), TC_LIT("kern.log"));
-    tc_buf_lit(b, "]}");
+    /* The line has microseconds. */
+    const struct sim_record record = {.at_ns = local / 1000 * 1000, .body = tc_buf_slice(&line)};
+    tc__sim_begin_record(j, &record);
+    tc__sim_put_string(j, "log.file.name", TC_LIT("kern.log"));
+    tc__sim_end(j, "]}");
 }
 
-void tc__sim_kernel_step(struct sim_kernel *k, const struct sim_sink *sink)
+/* The lines that belong together, as one element. */
+static void step(void *source, const struct sim_sink *sink)
 {
+    struct sim_kernel *k = source;
     struct tc_buf *b = sink->begin(sink->context);
     if (b == NULL) {
         return;
     }
-    char name[SIM_NAME_MAX];
-    struct tc_buf n = tc_buf_make(name, sizeof name);
-    tc__sim_node_name(&n, k->node);
-    tc_buf_lit(b, "{\"resource\":{\"attributes\":[");
-    tc__sim_put_string(b, TC_LIT("host.name"), tc_buf_slice(&n));
-    tc_buf_lit(b, "]},\"scopeLogs\":[{\"scope\":{},\"logRecords\":[");
+    struct tc_json_out j = tc_json_out_make(b);
+    tc__sim_begin_resource(&j);
+    tc__sim_put(&j, "host.name", "{}", tc__sim_node(k->node));
+    tc__sim_end(&j, "]}");
+    tc__sim_begin_records(&j, NULL);
     int64_t until = k->at_ns + TOGETHER;
     uint32_t records = 0;
     while (k->at_ns <= until && k->at_ns != TC_TIME_MAX && records < TOGETHER_MAX) {
-        tc_buf_str(b, records > 0 ? TC_LIT(",") : TC_EMPTY);
-        put_record(k, b);
+        put_record(k, &j);
         records++;
         find_line(k);
     }
-    tc_buf_lit(b, "]}]}");
+    tc__sim_end_records(&j);
     sink->end(sink->context, records);
 }
+
+const struct sim_source_type tc__sim_kernel_source = {
+    .size = sizeof(struct sim_kernel), .signal = TC_SIM_LOGS, .begin = begin, .step = step};

@@ -52,56 +52,73 @@ static void deliver(const struct tc_sim *s, enum sim_stream stream, const struct
     }
 }
 
-static void write_batches(const struct sim_arrival *arrivals, size_t count, struct sim_out *out)
+static bool begin(void *source, const struct tc_sim *s, uint32_t stream)
 {
-    for (size_t i = 0; i < count && tc__sim_drain(out);) {
-        tc_buf_lit(&out->b, "{\"resourceLogs\":[");
-        int64_t first = arrivals[i].at_ns;
-        for (size_t n = 0; n < BATCH && i < count && arrivals[i].at_ns < first + 2 * TC_SECOND;
-             n++, i++) {
-            if (n > 0) {
-                tc_buf_char(&out->b, ',');
-            }
-            tc_buf_str(&out->b, arrivals[i].line->text);
-        }
-        tc_buf_lit(&out->b, "]}\n");
-    }
-}
-
-tc_status tc__sim_arrivals(const struct tc_sim *s, enum sim_stream stream, struct sim_arrivals *out)
-{
-    struct sim_lines lines = tc__sim_lines(s, stream, 0);
+    struct sim_arrivals *a = source;
+    struct sim_lines lines = tc__sim_lines(s, (enum sim_stream)stream, 0);
     size_t planned = (size_t)(lines.end - lines.at);
-    *out = (struct sim_arrivals){0};
+    *a = (struct sim_arrivals){.at_ns = TC_TIME_MAX};
     if (planned == 0) {
-        return TC_OK;
+        return true;
     }
-    out->list = calloc(2 * planned, sizeof *out->list);
-    if (out->list == NULL) {
-        return TC_E_NOMEM;
+    a->list = calloc(2 * planned, sizeof *a->list);
+    if (a->list == NULL) {
+        return false;
     }
     for (size_t i = 0; i < planned; i++) {
         int64_t at[2];
-        deliver(s, stream, &lines.at[i], (uint32_t)i, &at[0], &at[1]);
+        deliver(s, (enum sim_stream)stream, &lines.at[i], (uint32_t)i, &at[0], &at[1]);
         for (size_t k = 0; k < 2; k++) {
             if (at[k] != 0) {
-                out->list[out->count] =
-                    (struct sim_arrival){at[k], (uint32_t)out->count, &lines.at[i]};
-                out->count++;
+                a->list[a->count] = (struct sim_arrival){at[k], (uint32_t)a->count, &lines.at[i]};
+                a->count++;
             }
         }
     }
-    qsort(out->list, out->count, sizeof *out->list, by_arrival);
-    return TC_OK;
+    qsort(a->list, a->count, sizeof *a->list, by_arrival);
+    a->at_ns = a->count > 0 ? a->list[0].at_ns : TC_TIME_MAX;
+    return true;
 }
 
-void tc__sim_write_stream(const struct tc_sim *s, enum sim_stream stream, struct sim_out *out)
+static void step(void *source, const struct sim_sink *sink)
 {
-    struct sim_arrivals arrivals;
-    if (tc__sim_arrivals(s, stream, &arrivals) != TC_OK) {
+    struct sim_arrivals *a = source;
+    struct tc_buf *b = sink->begin(sink->context);
+    if (b != NULL) {
+        tc_buf_str(b, a->list[a->at].line->text);
+        sink->end(sink->context, 1);
+    }
+    a->at++;
+    a->at_ns = a->at < a->count ? a->list[a->at].at_ns : TC_TIME_MAX;
+}
+
+static void end(void *source)
+{
+    free(((struct sim_arrivals *)source)->list);
+}
+
+const struct sim_source_type tc__sim_stream_source = {.size = sizeof(struct sim_arrivals),
+                                                      .signal = TC_SIM_LOGS,
+                                                      .begin = begin,
+                                                      .step = step,
+                                                      .end = end};
+
+void tc__sim_write_stream(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
+{
+    struct sim_arrivals a;
+    if (!begin(&a, s, f->which)) {
         out->status = TC_E_NOMEM;
         return;
     }
-    write_batches(arrivals.list, arrivals.count, out);
-    free(arrivals.list);
+    for (size_t i = 0; i < a.count && tc__sim_drain(out);) {
+        tc_buf_lit(&out->b, "{\"resourceLogs\":[");
+        int64_t first = a.list[i].at_ns;
+        for (size_t n = 0; n < BATCH && i < a.count && a.list[i].at_ns < first + 2 * TC_SECOND;
+             n++, i++) {
+            tc_buf_str(&out->b, n > 0 ? TC_LIT(",") : TC_EMPTY);
+            tc_buf_str(&out->b, a.list[i].line->text);
+        }
+        tc_buf_lit(&out->b, "]}\n");
+    }
+    end(&a);
 }

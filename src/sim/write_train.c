@@ -7,11 +7,10 @@
 #include "sim/feed_priv.h"
 #include "sim/train_priv.h"
 
-#include <stdio.h>
-
 #define LOST_PPM 1000
 #define TWICE_PPM 2000
 #define LATE_PPM 1000
+#define SEVERITY_INFO 9
 
 static int64_t local(const struct tc_sim *s, const struct sim_job *j, uint32_t k, int64_t at_ns)
 {
@@ -25,12 +24,14 @@ static void put_steps(const struct tc_sim *s, const struct sim_job *j, uint32_t 
     if (b == NULL) {
         return;
     }
+    struct tc_json_out json = tc_json_out_make(b);
     uint32_t records = 0;
     struct sim_pod pod = tc__sim_job_pod(s, j->id, k);
     uint32_t gpus = s->options.gpus_per_node;
-    char said[32];
-    int len = snprintf(said, sizeof said, "step %u", beat->step);
-    tc__sim_begin_logs(b, &pod);
+    char text[32];
+    struct tc_buf said = tc_buf_make(text, sizeof text);
+    tc_format(&said, "step {}", beat->step);
+    tc__sim_begin_logs(&json, &pod);
     for (uint32_t gpu = 0; gpu < gpus; gpu++) {
         uint32_t rank = k * gpus + gpu;
         uint64_t d = sim_draw(s->options.seed, SIM_FOR_DELIVERY, (uint64_t)j->id << 32 | rank,
@@ -38,17 +39,20 @@ static void put_steps(const struct tc_sim *s, const struct sim_job *j, uint32_t 
         if (sim_chance(d, LOST_PPM / 100 * s->noise_percent)) {
             continue;
         }
-        tc__sim_begin_record(b, local(s, j, k, beat->end_ns + sim_between(d, 1, 40) * SIM_MS),
-                             false, tc_slice_make(said, (size_t)len));
-        tc__sim_put_int(b, TC_LIT("rank"), rank);
-        tc__sim_put_int(b, TC_LIT("training.step"), beat->step);
-        tc__sim_put_seconds(b, TC_LIT("training.step.duration"),
+        const struct sim_record record = {
+            .at_ns = local(s, j, k, beat->end_ns + sim_between(d, 1, 40) * SIM_MS),
+            .severity = SEVERITY_INFO,
+            .body = tc_buf_slice(&said)};
+        tc__sim_begin_record(&json, &record);
+        tc__sim_put_int(&json, "rank", rank);
+        tc__sim_put_int(&json, "training.step", beat->step);
+        tc__sim_put_seconds(&json, "training.step.duration",
                             tc__sim_own_time(s, j, rank, beat) / SIM_MS);
-        tc__sim_put_string(b, TC_LIT("training.phase"), TC_LIT("train"));
-        tc__sim_end_record(b);
+        tc__sim_put_string(&json, "training.phase", TC_LIT("train"));
+        tc__sim_end(&json, "]}");
         records++;
     }
-    tc__sim_end_logs(b);
+    tc__sim_end_records(&json);
     sink->end(sink->context, records);
 }
 
@@ -60,28 +64,34 @@ static void put_pause(const struct tc_sim *s, const struct sim_job *j, uint32_t 
     if (b == NULL) {
         return;
     }
+    struct tc_json_out json = tc_json_out_make(b);
     struct sim_pod pod = tc__sim_job_pod(s, j->id, k);
-    int64_t at = local(s, j, k, (begins ? beat->start_ns : beat->end_ns) + k % 50 * 7 * SIM_MS);
-    char said[96];
-    tc__sim_begin_logs(b, &pod);
-    if (beat->kind == SIM_BEAT_CHECKPOINT) {
-        char path[64];
-        int path_len = snprintf(path, sizeof path, "/checkpoints/%03u/step-%u", j->id, beat->step);
-        int len = snprintf(said, sizeof said, "checkpoint of step %u %s", beat->step,
-                           begins ? "begins" : "is written");
-        tc__sim_begin_record(b, at, false, tc_slice_make(said, (size_t)len));
-        tc__sim_put_string(b, TC_LIT("checkpoint.state"), begins ? TC_LIT("begin") : TC_LIT("end"));
-        tc__sim_put_string(b, TC_LIT("checkpoint.path"), tc_slice_make(path, (size_t)path_len));
-        tc__sim_put_int(b, TC_LIT("checkpoint.step"), beat->step);
+    bool checkpoint = beat->kind == SIM_BEAT_CHECKPOINT;
+    char text[96];
+    struct tc_buf said = tc_buf_make(text, sizeof text);
+    if (checkpoint) {
+        tc_format(&said, "checkpoint of step {} {}", beat->step, begins ? "begins" : "is written");
     } else {
-        int len = snprintf(said, sizeof said, "evaluation at step %u", beat->step);
-        tc__sim_begin_record(b, at, false, tc_slice_make(said, (size_t)len));
-        tc__sim_put_int(b, TC_LIT("training.step"), beat->step);
-        tc__sim_put_string(b, TC_LIT("training.phase"), TC_LIT("eval"));
+        tc_format(&said, "evaluation at step {}", beat->step);
     }
-    tc__sim_put_int(b, TC_LIT("rank"), k * s->options.gpus_per_node);
-    tc__sim_end_record(b);
-    tc__sim_end_logs(b);
+    const struct sim_record record = {
+        .at_ns = local(s, j, k, (begins ? beat->start_ns : beat->end_ns) + k % 50 * 7 * SIM_MS),
+        .severity = SEVERITY_INFO,
+        .body = tc_buf_slice(&said)};
+    tc__sim_begin_logs(&json, &pod);
+    tc__sim_begin_record(&json, &record);
+    if (checkpoint) {
+        tc__sim_put(&json, "checkpoint.state", "{}", begins ? "begin" : "end");
+        tc__sim_put(&json, "checkpoint.path", "/checkpoints/{}/step-{}", tc_as_digits(j->id, 3),
+                    beat->step);
+        tc__sim_put_int(&json, "checkpoint.step", beat->step);
+    } else {
+        tc__sim_put_int(&json, "training.step", beat->step);
+        tc__sim_put_string(&json, "training.phase", TC_LIT("eval"));
+    }
+    tc__sim_put_int(&json, "rank", k * s->options.gpus_per_node);
+    tc__sim_end(&json, "]}");
+    tc__sim_end_records(&json);
     sink->end(sink->context, 1);
 }
 
@@ -142,8 +152,9 @@ static void next_beat(struct sim_train *t)
     t->stage = tc__sim_clock_next(&t->clock, &t->beat) ? SIM_TRAIN_BEFORE : SIM_TRAIN_REST;
 }
 
-void tc__sim_train_begin(struct sim_train *t, const struct tc_sim *s, uint32_t job)
+static bool begin(void *source, const struct tc_sim *s, uint32_t job)
 {
+    struct sim_train *t = source;
     const struct sim_job *j = tc__sim_job(s, job);
     *t = (struct sim_train){.sim = s,
                             .job = j,
@@ -152,6 +163,7 @@ void tc__sim_train_begin(struct sim_train *t, const struct tc_sim *s, uint32_t j
                             .before = {SIM_BEAT_EVAL, 0, 0, 0}};
     next_beat(t);
     settle(t);
+    return true;
 }
 
 static void put_planned(struct sim_train *t, const struct sim_sink *sink)
@@ -164,8 +176,9 @@ static void put_planned(struct sim_train *t, const struct sim_sink *sink)
     t->lines.at++;
 }
 
-void tc__sim_train_step(struct sim_train *t, const struct sim_sink *sink)
+static void step(void *source, const struct sim_sink *sink)
 {
+    struct sim_train *t = source;
     switch (t->stage) {
     case SIM_TRAIN_BEFORE:
     case SIM_TRAIN_DURING:
@@ -187,6 +200,9 @@ void tc__sim_train_step(struct sim_train *t, const struct sim_sink *sink)
     settle(t);
 }
 
+const struct sim_source_type tc__sim_train_source = {
+    .size = sizeof(struct sim_train), .signal = TC_SIM_LOGS, .begin = begin, .step = step};
+
 /* ---- the file ------------------------------------------------------------------------------ */
 
 static struct tc_buf *begin_line(void *context)
@@ -206,12 +222,12 @@ static void end_line(void *context, uint32_t records)
     tc_buf_lit(&out->b, "]}\n");
 }
 
-void tc__sim_write_train(const struct tc_sim *s, uint32_t job, struct sim_out *out)
+void tc__sim_write_train(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
     struct sim_sink sink = {begin_line, end_line, out};
     struct sim_train t;
-    tc__sim_train_begin(&t, s, job);
+    (void)begin(&t, s, f->which);
     while (t.at_ns != TC_TIME_MAX && out->status == TC_OK) {
-        tc__sim_train_step(&t, &sink);
+        step(&t, &sink);
     }
 }

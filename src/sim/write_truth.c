@@ -4,67 +4,50 @@
 #include "sim/file_priv.h"
 #include "sim/k8s_priv.h"
 
+/* An element of an array, or the value of a key. */
+static void add_args(struct tc_json_out *j, const struct tc_arg *args, size_t count)
+{
+    char text[SIM_NAME_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_json_add_plain(j, tc_format_args(&b, args, count));
+}
+
+#define ADD(j, ...) \
+    add_args((j), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, TC_ARG_COUNT(__VA_ARGS__))
+#define PUT(j, key, ...) (tc_json_key((j), key), ADD((j), __VA_ARGS__))
+
 /* The name of a fault or of noise. */
 static void add_id(const struct tc_sim *s, struct tc_json_out *j, uint32_t number)
 {
     const struct sim_truth *t = SIM_AT(s->truths, struct sim_truth, number);
-    char text[24];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_char(&b, t->noise ? 'n' : 'f');
-    tc_buf_u64(&b, 10000 + number);
-    tc_json_add_plain(j, tc_buf_slice(&b));
-}
-
-static void put_pod(struct tc_json_out *j, const struct sim_pod *pod)
-{
-    char name[SIM_NAME_MAX];
-    struct tc_buf n = tc_buf_make(name, sizeof name);
-    tc__sim_put_pod_name(&n, pod);
-    tc_json_put_str(j, "k8s.namespace.name", tc__sim_pod_namespace(pod));
-    tc_json_put_str(j, "k8s.pod.name", tc_buf_slice(&n));
-}
-
-static void put_gpu(const struct tc_sim *s, struct tc_json_out *j, const struct sim_truth *t)
-{
-    char text[SIM_NAME_MAX];
-    struct tc_buf n = tc_buf_make(text, sizeof text);
-    tc__sim_gpu_uuid(s, &n, t->node, t->gpu);
-    tc_json_put_str(j, "gpu.uuid", tc_buf_slice(&n));
-    tc_buf_reset(&n);
-    tc_buf_lit(&n, "0000:");
-    tc_buf_hex(&n, tc__sim_bus(t->gpu), 2);
-    tc_buf_lit(&n, ":00.0");
-    tc_json_put_plain(j, "pci.bdf", tc_buf_slice(&n));
-    tc_json_put_u64(j, "gpu.index", t->gpu);
+    ADD(j, "{}{}", t->noise ? "n" : "f", 10000 + number);
 }
 
 static void put_culprit(const struct tc_sim *s, struct tc_json_out *j, const struct sim_truth *t)
 {
-    char text[SIM_NAME_MAX];
-    struct tc_buf n = tc_buf_make(text, sizeof text);
     tc_json_put_object(j, "culprit");
     if (t->node != SIM_NONE) {
-        tc__sim_node_name(&n, t->node);
-        tc_json_put_str(j, "k8s.node.name", tc_buf_slice(&n));
-        if (t->gpu != SIM_NONE) {
-            put_gpu(s, j, t);
-        }
+        PUT(j, "k8s.node.name", "{}", tc__sim_node(t->node));
+    }
+    if (t->node != SIM_NONE && t->gpu != SIM_NONE) {
+        PUT(j, "gpu.uuid", "GPU-{}", tc__sim_gpu_uuid(s, t->node, t->gpu));
+        PUT(j, "pci.bdf", "0000:{}:00.0", tc_as_hex(tc__sim_bus(t->gpu), 2));
+        tc_json_put_u64(j, "gpu.index", t->gpu);
     }
     if (t->device != NULL) {
         tc_json_put_cstr(j, "pci.bdf", t->device);
     }
-    if (t->pod_job != SIM_NONE) {
-        struct sim_pod pod =
-            tc__sim_job_pod(s, t->pod_job, t->pod_node - tc__sim_job(s, t->pod_job)->first_node);
-        put_pod(j, &pod);
-    } else if (t->dev != SIM_NONE) {
+    if (t->pod_job != SIM_NONE || t->dev != SIM_NONE) {
         struct sim_pod pod = {SIM_NONE, 0, t->dev, 0};
-        put_pod(j, &pod);
+        if (t->pod_job != SIM_NONE) {
+            pod = tc__sim_job_pod(s, t->pod_job,
+                                  t->pod_node - tc__sim_job(s, t->pod_job)->first_node);
+        }
+        tc_json_put_str(j, "k8s.namespace.name", tc__sim_pod_namespace(&pod));
+        PUT(j, "k8s.pod.name", "{}", tc__sim_pod_name(&pod));
     }
     if (t->job != SIM_NONE) {
-        tc_buf_reset(&n);
-        tc__sim_job_name(&n, t->job);
-        tc_json_put_str(j, "job.id", tc_buf_slice(&n));
+        PUT(j, "job.id", "{}", tc__sim_job_name(t->job));
         tc_json_put_array(j, "ranks");
         tc_json_add_u64(j, t->rank);
         if (t->other_rank != SIM_NONE) {
@@ -81,11 +64,8 @@ static bool put_affected(const struct tc_sim *s, const struct sim_truth *t, stru
     const struct sim_job *job = tc__sim_job(s, t->affected_job);
     tc_json_put_array(j, "affected_pods");
     for (uint32_t k = 0; k < job->nodes && tc__sim_drain(out); k++) {
-        char text[SIM_NAME_MAX + 8];
-        struct tc_buf n = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&n, "train/");
-        tc__sim_pod_name(&n, job->id, k);
-        tc_json_add_plain(j, tc_buf_slice(&n));
+        struct sim_pod pod = tc__sim_job_pod(s, job->id, k);
+        ADD(j, "train/{}", tc__sim_pod_name(&pod));
     }
     tc_json_end_array(j);
     tc_json_put_array(j, "affected_ranks");
@@ -126,8 +106,9 @@ static void put_truth(const struct tc_sim *s, const struct sim_truth *t, struct 
     (void)tc_json_done_line(&j);
 }
 
-void tc__sim_write_truth(const struct tc_sim *s, struct sim_out *out)
+void tc__sim_write_truth(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
+    (void)f;
     struct tc_json_out j = tc_json_out_make(&out->b);
     tc_json_add_object(&j);
     tc_json_put_plain(&j, "truth", TC_LIT("run"));

@@ -1,49 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/buf.h"
-#include "base/time.h"
+#include "event/format.h"
 #include "story/story_priv.h"
 
 #define WORDS_MAX 256
 
-static void put_name(struct tc_buf *b, const struct tc_name *n)
+static void write_name(struct tc_buf *b, const struct tc_arg *arg)
 {
+    const struct tc_name *n = arg->object;
     switch (n->kind) {
     case TC_NAME_NODE:
-        tc_buf_lit(b, "node ");
-        tc_buf_str(b, n->where);
+        tc_format(b, "node {}", n->where);
         return;
     case TC_NAME_GPU_UUID:
-        tc_buf_str(b, tc_slice_starts(n->text, TC_LIT("GPU-")) ? TC_EMPTY : TC_LIT("GPU "));
-        tc_buf_str(b, n->text);
+        tc_format(b, "{}{}", tc_slice_starts(n->text, TC_LIT("GPU-")) ? "" : "GPU ", n->text);
         return;
     case TC_NAME_GPU_PCI:
-        tc_buf_bdf(b, (struct tc_bdf){(uint16_t)(n->number >> 24), (uint8_t)(n->number >> 16),
-                                      (uint8_t)(n->number >> 8), (uint8_t)n->number, true});
-        tc_buf_lit(b, " of node ");
-        tc_buf_str(b, n->where);
+        tc_format(b, "{} of node {}",
+                  tc_as_pci((struct tc_bdf){(uint16_t)(n->number >> 24), (uint8_t)(n->number >> 16),
+                                            (uint8_t)(n->number >> 8), (uint8_t)n->number, true}),
+                  n->where);
         return;
     case TC_NAME_GPU_INDEX:
-        tc_buf_lit(b, "GPU ");
-        tc_buf_u64(b, n->number);
-        tc_buf_lit(b, " of node ");
-        tc_buf_str(b, n->where);
+        tc_format(b, "GPU {} of node {}", n->number, n->where);
         return;
     case TC_NAME_POD_UID:
     case TC_NAME_POD_BARE:
-        tc_buf_lit(b, "pod ");
-        tc_buf_str(b, n->text);
+        tc_format(b, "pod {}", n->text);
         return;
     case TC_NAME_POD:
-        tc_buf_lit(b, "pod ");
-        tc_buf_str(b, n->where);
-        tc_buf_char(b, '/');
-        tc_buf_str(b, n->text);
+        tc_format(b, "pod {}/{}", n->where, n->text);
         return;
     case TC_NAME_RANK:
-        tc_buf_lit(b, "rank ");
-        tc_buf_u64(b, n->number);
-        tc_buf_str(b, n->where.len > 0 ? TC_LIT(" of job ") : TC_EMPTY);
-        tc_buf_str(b, n->where);
+        tc_format(b, "rank {}{}{}", n->number, n->where.len > 0 ? " of job " : "", n->where);
         return;
     }
 }
@@ -90,21 +78,15 @@ static struct tc_slice origin_words(const struct tc_statement *f)
 static void put_thing(struct tc_buf *b, struct tc_view *view, enum tc__class by,
                       const struct tc__token *token, const struct tc_scope *cause)
 {
-    if (token->rank >= 0 && by != TC__CLASS_RANK) {
-        tc_buf_lit(b, "rank ");
-        tc_buf_i64(b, token->rank);
-        tc_buf_str(b, by == TC__CLASS_POD ? TC_LIT(" ran in ") : TC_LIT(" ran on "));
-    } else {
-        tc_buf_lit(b, "both are about ");
-    }
-    put_name(b, best_name(view, token->name, cause));
-    if (by == TC__CLASS_GPU && cause->node.len > 0 && cause->gpu_uuid.len > 0) {
-        tc_buf_lit(b, " of node ");
-        tc_buf_str(b, cause->node);
-    }
-    if (token->statement != TC_NAME_NONE && token->rank >= 0) {
-        tc_buf_str(b, origin_words(&view->statements[token->statement]));
-    }
+    bool ran = token->rank >= 0 && by != TC__CLASS_RANK;
+    bool of_node = by == TC__CLASS_GPU && cause->node.len > 0 && cause->gpu_uuid.len > 0;
+    bool told = token->statement != TC_NAME_NONE && token->rank >= 0;
+    tc_format(b, "{}{}{}{}",
+              ran ? tc_when(true, "rank {} ran {} ", token->rank, by == TC__CLASS_POD ? "in" : "on")
+                  : TC_ARG("both are about "),
+              tc_as_written(write_name, best_name(view, token->name, cause)),
+              tc_when(of_node, " of node {}", cause->node),
+              told ? origin_words(&view->statements[token->statement]) : TC_EMPTY);
 }
 
 struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
@@ -122,21 +104,11 @@ struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
     }
     struct tc_buf b = tc_buf_make(text, max);
     put_thing(&b, view, by, token, &f->scope);
-    tc_buf_lit(&b, "; ");
-    tc_buf_str(&b, f->pattern_name);
-    tc_buf_lit(&b, " began ");
     int64_t before = effect_ns - cause->verdict.first_ns;
-    if (before > 0) {
-        tc_buf_duration(&b, before);
-        tc_buf_lit(&b, " before");
-    } else if (before == 0) {
-        tc_buf_lit(&b, "at the same time");
-    } else {
-        tc_buf_duration(&b, -before);
-        tc_buf_lit(&b, " into it");
-    }
-    if (guessed) {
-        tc_buf_lit(&b, " (same node; nothing says that it is another GPU)");
-    }
+    tc_format(&b, "; {} began {}{}", f->pattern_name,
+              before == 0 ? TC_ARG("at the same time")
+                          : tc_when(true, before > 0 ? "{} before" : "{} into it",
+                                    tc_as_duration(before > 0 ? before : -before)),
+              guessed ? " (same node; nothing says that it is another GPU)" : "");
     return tc_buf_slice(&b);
 }

@@ -257,7 +257,7 @@ static void put_reasons(struct tc__page *p, const struct tc_attr *reasons)
     for (size_t i = 0; i < shown; i++) {
         tc__page_paragraph(p, BLOCK, BLOCK + MARGIN, reasons->strings[i]);
     }
-    tc__page_more(p, reasons->count - shown);
+    tc__page_more(p, reasons->count - shown, "in --json");
 }
 
 static void put_causes(struct tc__page *p, const struct tc_verdict *v)
@@ -338,13 +338,7 @@ static void put_followers(struct tc__page *p, const struct tc_follower *follower
             put_follower(p, followers[i].verdict);
         }
     }
-    if (more > 0) {
-        tc__page_blank(p, BLOCK);
-        tc__page_text(p, TC_LIT("\xe2\x80\xa6 and "));
-        tc__page_number(p, more);
-        tc__page_text(p, TC_LIT(" more (--all shows them)"));
-        tc__page_line(p);
-    }
+    tc__page_more(p, more, "(--all shows them)");
 }
 
 void tc_verdict_render_story(struct tc_buf *b, const struct tc_verdict *v,

@@ -72,8 +72,8 @@ void tc__flow_end(struct tc__flow *flow);
 
 /* A bold line of its own. */
 void tc__page_title(struct tc__page *p, const char *title);
-/* "... and N more in --json"; nothing when there are none. */
-void tc__page_more(struct tc__page *p, size_t more);
+/* "... and N more in --json", or elsewhere; nothing when there are none. */
+void tc__page_more(struct tc__page *p, size_t more, const char *where);
 
 /*
  * Where a piece of evidence is and, for text, what it says: "PATH:LINE: quote",

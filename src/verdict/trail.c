@@ -15,13 +15,14 @@ void tc__page_title(struct tc__page *p, const char *title)
     tc__page_line(p);
 }
 
-void tc__page_more(struct tc__page *p, size_t more)
+void tc__page_more(struct tc__page *p, size_t more, const char *where)
 {
     if (more > 0) {
         tc__page_blank(p, TC__TEXT_BLOCK);
         tc__page_text(p, TC_LIT("\xe2\x80\xa6 and "));
         tc__page_number(p, more);
-        tc__page_text(p, TC_LIT(" more in --json"));
+        tc__page_text(p, TC_LIT(" more "));
+        tc__page_text(p, tc_slice_cstr(where));
         tc__page_line(p);
     }
 }
@@ -128,7 +129,7 @@ void tc__page_timeline(struct tc__page *p, const struct tc__trail *t)
         tc__page_paragraph(p, 0, TC__TEXT_BLOCK + width + 2,
                            e->description.len > 0 ? e->description : e->kind);
     }
-    tc__page_more(p, t->left_out);
+    tc__page_more(p, t->left_out, "in --json");
 }
 
 static bool was_quoted(const struct tc__trail *t, size_t i)

@@ -332,9 +332,7 @@ static tc_status on_checkpoint(struct checkpoint_stall *st, const struct tc_even
 /* The pod has ended: nothing is written any more. */
 static tc_status on_pod(struct checkpoint_stall *st, const struct tc_event *ev)
 {
-    bool ended = tc_slice_eq(ev->pod.phase, TC_LIT("Succeeded")) ||
-                 tc_slice_eq(ev->pod.phase, TC_LIT("Failed"));
-    if (!ended || ev->scope.pod.len == 0) {
+    if (!tc_slice_is_any(ev->pod.phase, "Succeeded", "Failed") || ev->scope.pod.len == 0) {
         return TC_OK;
     }
     struct ckpt_ended pod = {.ns = ev->scope.ns, .pod = ev->scope.pod, .end_ns = ev->time_ns};
@@ -385,33 +383,13 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "threshold",
-        .type = TC_PARAM_DURATION,
-        .value = 600 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct checkpoint_stall, threshold_ns),
-        .help = "time from the begin of a checkpoint until it counts as stalled",
-    },
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct checkpoint_stall, window_ns),
-        .help = "storage trouble this long before the begin, or after a failure, still explains it",
-    },
-    {
-        .name = "slow_write",
-        .type = TC_PARAM_DURATION,
-        .value = TC_SECOND,
-        .min = TC_SECOND,
-        .max = 3600 * TC_SECOND,
-        .offset = offsetof(struct checkpoint_stall, slow_write_ns),
-        .help = "mean time of a write, between two samples, from which a disk is slow",
-    },
+    TC_PARAM_SECONDS("threshold", struct checkpoint_stall, threshold_ns, 600, 1, 86400,
+                     "time from the begin of a checkpoint until it counts as stalled"),
+    TC_PARAM_SECONDS(
+        "window", struct checkpoint_stall, window_ns, 300, 1, 86400,
+        "storage trouble this long before the begin, or after a failure, still explains it"),
+    TC_PARAM_SECONDS("slow_write", struct checkpoint_stall, slow_write_ns, 1, 1, 3600,
+                     "mean time of a write, between two samples, from which a disk is slow"),
 };
 
 const struct tc_detector tc_detector_checkpoint_stall = {

@@ -29,26 +29,49 @@ static struct ckpt_job *job_made(struct checkpoint_stall *st, struct ckpt_job ke
     return tc__window_get_or_add(&st->jobs, &key, st->base.now_ns);
 }
 
-/* A checkpoint of all of the job, or the pod, ended that can be this writer's. */
-static bool ended_with(const struct checkpoint_stall *st, const struct ckpt_writer *w,
-                       const struct ckpt_job *key, struct ckpt_over *out)
+/* What a scope or writer belongs to as a whole: its job, and its pod; returns how many. */
+static size_t wholes_of(struct tc_slice job, struct tc_slice ns, struct tc_slice pod,
+                        struct ckpt_job out[2])
 {
-    const struct ckpt_job *all = tc__window_get(&st->jobs, key);
-    if (all == NULL || all->end_ns == TC_TIME_NONE || all->end_ns < w->begin_ns ||
-        !(tc__ckpt_same_step(all->end_step, w->step) || all->end_step > w->step)) {
-        return false;
+    size_t count = 0;
+    if (job.len > 0) {
+        out[count++] = (struct ckpt_job){.job = job};
     }
-    *out = (struct ckpt_over){CKPT_ENDED, all->end_ns, all->end_raw};
-    return true;
+    if (pod.len > 0) {
+        out[count++] = (struct ckpt_job){.ns = ns, .pod = pod};
+    }
+    return count;
 }
 
 bool tc__ckpt_ended_with_all(const struct checkpoint_stall *st, const struct ckpt_writer *w,
                              struct ckpt_over *out)
 {
-    struct ckpt_job job = {.job = w->job};
-    struct ckpt_job pod = {.ns = w->ns, .pod = w->pod};
-    return (w->job.len > 0 && ended_with(st, w, &job, out)) ||
-           (w->pod.len > 0 && ended_with(st, w, &pod, out));
+    struct ckpt_job keys[2];
+    size_t count = wholes_of(w->job, w->ns, w->pod, keys);
+    for (size_t i = 0; i < count; i++) {
+        const struct ckpt_job *all = tc__window_get(&st->jobs, &keys[i]);
+        if (all != NULL && all->end_ns != TC_TIME_NONE && all->end_ns >= w->begin_ns &&
+            tc__ckpt_ends(w, all->end_step)) {
+            *out = (struct ckpt_over){CKPT_ENDED, all->end_ns, all->end_raw};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tc__ckpt_step_since(const struct checkpoint_stall *st, const struct ckpt_writer *w,
+                         struct ckpt_over *out)
+{
+    struct ckpt_job keys[2];
+    size_t count = wholes_of(w->job, w->ns, w->pod, keys);
+    for (size_t i = 0; i < count; i++) {
+        const struct ckpt_job *all = tc__window_get(&st->jobs, &keys[i]);
+        if (all != NULL && all->any_ns > w->begin_ns) {
+            *out = (struct ckpt_over){CKPT_NEXT, all->any_ns, all->any_raw};
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Whether steps have ended since the writer began: then it writes beside the training. */
@@ -62,38 +85,19 @@ bool tc__ckpt_went_on(const struct checkpoint_stall *st, const struct ckpt_write
 
 /* Who ends a checkpoint without saying its rank ends it for all ranks: DeepSpeed names the rank
  * where it begins, and not where it ends. */
-static tc_status end_all(struct checkpoint_stall *st, const struct tc_event *ev,
-                         struct ckpt_job key)
+static void note_end(struct checkpoint_stall *st, struct ckpt_job *all, const struct tc_event *ev)
 {
-    struct ckpt_job *all = job_made(st, key);
-    if (all == NULL) {
-        return TC_E_NOMEM;
-    }
+    (void)st;
     if (ev->time_ns > all->end_ns ||
         (ev->time_ns == all->end_ns && tc__raw_before(ev->raw, all->end_raw))) {
         all->end_ns = ev->time_ns;
         all->end_raw = ev->raw;
     }
     all->end_step = ev->train.step > all->end_step ? ev->train.step : all->end_step;
-    return TC_OK;
 }
 
-tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const struct tc_event *ev)
+static void note_step(struct checkpoint_stall *st, struct ckpt_job *all, const struct tc_event *ev)
 {
-    const struct tc_scope *s = &ev->scope;
-    if (s->job.len > 0) {
-        TC_TRY(end_all(st, ev, (struct ckpt_job){.job = s->job}));
-    }
-    return s->pod.len > 0 ? end_all(st, ev, (struct ckpt_job){.ns = s->ns, .pod = s->pod}) : TC_OK;
-}
-
-static tc_status step_of(struct checkpoint_stall *st, const struct tc_event *ev,
-                         struct ckpt_job key)
-{
-    struct ckpt_job *all = job_made(st, key);
-    if (all == NULL) {
-        return TC_E_NOMEM;
-    }
     if (ev->time_ns > all->any_ns) {
         /* What a checkpoint waits for may have come. */
         st->moved = st->moved || all->any_ns <= st->newest_loop_ns;
@@ -107,34 +111,30 @@ static tc_status step_of(struct checkpoint_stall *st, const struct tc_event *ev,
         all->step_ns = ev->time_ns;
         all->head.seen_ns = st->base.now_ns;
     }
+}
+
+static tc_status note_all(struct checkpoint_stall *st, const struct tc_event *ev,
+                          void (*note)(struct checkpoint_stall *st, struct ckpt_job *all,
+                                       const struct tc_event *ev))
+{
+    struct ckpt_job keys[2];
+    size_t count = wholes_of(ev->scope.job, ev->scope.ns, ev->scope.pod, keys);
+    for (size_t i = 0; i < count; i++) {
+        struct ckpt_job *all = job_made(st, keys[i]);
+        if (all == NULL) {
+            return TC_E_NOMEM;
+        }
+        note(st, all, ev);
+    }
     return TC_OK;
+}
+
+tc_status tc__ckpt_on_end_of_all(struct checkpoint_stall *st, const struct tc_event *ev)
+{
+    return note_all(st, ev, note_end);
 }
 
 tc_status tc__ckpt_on_step(struct checkpoint_stall *st, const struct tc_event *ev)
 {
-    const struct tc_scope *s = &ev->scope;
-    if (s->job.len > 0) {
-        TC_TRY(step_of(st, ev, (struct ckpt_job){.job = s->job}));
-    }
-    return s->pod.len > 0 ? step_of(st, ev, (struct ckpt_job){.ns = s->ns, .pod = s->pod}) : TC_OK;
-}
-
-static bool stepped(const struct checkpoint_stall *st, const struct ckpt_writer *w,
-                    const struct ckpt_job *key, struct ckpt_over *out)
-{
-    const struct ckpt_job *all = tc__window_get(&st->jobs, key);
-    if (all == NULL || all->any_ns <= w->begin_ns) {
-        return false;
-    }
-    *out = (struct ckpt_over){CKPT_NEXT, all->any_ns, all->any_raw};
-    return true;
-}
-
-bool tc__ckpt_step_since(const struct checkpoint_stall *st, const struct ckpt_writer *w,
-                         struct ckpt_over *out)
-{
-    struct ckpt_job job = {.job = w->job};
-    struct ckpt_job pod = {.ns = w->ns, .pod = w->pod};
-    return (w->job.len > 0 && stepped(st, w, &job, out)) ||
-           (w->pod.len > 0 && stepped(st, w, &pod, out));
+    return note_all(st, ev, note_step);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a checkpoint_stall verdict. */
 #include "detect/checkpoint_stall/priv.h"
-#include "detect/finding_priv.h"
+#include "detect/words_priv.h"
 
 #include <string.h>
 
@@ -171,19 +171,18 @@ static void put_checkpoint(struct tc_draft *d, const struct ckpt_writer *w,
         [CKPT_NEXT] = "the next one took its place",
         [CKPT_POD_GONE] = "failed",
     };
-    struct tc_evidence e = {.kind = TC_LIT("checkpoint"),
-                            .uid = over == NULL ? w->uid : TC_EMPTY,
-                            .time_ns = over == NULL ? w->begin_ns : over->time_ns,
-                            .raw = over == NULL ? w->raw : over->raw};
-    if (e.uid.len == 0) {
-        e.uid = tc__draft_format(d, "checkpoint:{}:{}:{}:{}",
-                                 w->job.len > 0 ? w->job : (w->pod.len > 0 ? w->pod : w->node),
-                                 w->step, w->rank, tc_as_time(e.time_ns));
-    }
-    e.description = tc__draft_format(
-        d, "{}{}: {}{}", checkpoint(w), tc_when(w->rank >= 0, ", rank {}", w->rank),
-        over == NULL ? "began" : ends[over->why], tc_when(w->path.len > 0, ", {}", w->path));
-    tc__draft_evidence(d, e);
+    int64_t time_ns = over == NULL ? w->begin_ns : over->time_ns;
+    struct tc_slice given = over == NULL ? w->uid : TC_EMPTY;
+    tc__draft_piece(d, TC_LIT("checkpoint"), time_ns, over == NULL ? w->raw : over->raw,
+                    tc__text_or(given, tc__draft_format(d, "checkpoint:{}:{}:{}:{}",
+                                                        w->job.len > 0   ? w->job
+                                                        : w->pod.len > 0 ? w->pod
+                                                                         : w->node,
+                                                        w->step, w->rank, tc_as_time(time_ns))),
+                    tc__draft_format(d, "{}{}: {}{}", checkpoint(w),
+                                     tc_when(w->rank >= 0, ", rank {}", w->rank),
+                                     over == NULL ? "began" : ends[over->why],
+                                     tc_when(w->path.len > 0, ", {}", w->path)));
 }
 
 static void put_pieces(struct tc_draft *d, const struct ckpt_stall *s)
@@ -191,13 +190,9 @@ static void put_pieces(struct tc_draft *d, const struct ckpt_stall *s)
     for (unsigned p = 0; p < CKPT_PROOFS; p++) {
         const struct ckpt_piece *piece = &s->pieces[p];
         if (piece->known) {
-            tc__draft_evidence(d, (struct tc_evidence){
-                                      .kind = tc_slice_cstr(PROOFS[p].kind),
-                                      .uid = tc_slice_make(piece->uid, piece->uid_len),
-                                      .description = tc_slice_make(piece->text, piece->text_len),
-                                      .time_ns = piece->first_ns,
-                                      .raw = piece->raw,
-                                  });
+            tc__draft_piece(d, tc_slice_cstr(PROOFS[p].kind), piece->first_ns, piece->raw,
+                            tc_slice_make(piece->uid, piece->uid_len),
+                            tc_slice_make(piece->text, piece->text_len));
         }
     }
 }

@@ -58,6 +58,24 @@ static tc_status keep(struct checkpoint_stall *st, const struct ckpt_sign *sign)
     return tc__window_add(&st->signs, sign, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
+/* A sign of the event's node, at its time. */
+static struct ckpt_sign sign_of(const struct tc_event *ev, struct tc_slice what,
+                                struct tc_slice device, enum ckpt_proof proof)
+{
+    return (struct ckpt_sign){
+        .node = ev->scope.node,
+        .place = ev->scope.node,
+        .what = what,
+        .device = device,
+        .proof = proof,
+        .of_node = true,
+        .first_ns = ev->time_ns,
+        .last_ns = ev->time_ns,
+        .cleared_ns = TC_TIME_NONE,
+        .raw = ev->raw,
+    };
+}
+
 /* The name behind `for volume "`, or the first of `unmounted volumes=[`. */
 static struct tc_slice volume_of(struct tc_slice message)
 {
@@ -82,16 +100,8 @@ static struct tc_slice volume_of(struct tc_slice message)
 /* docs/ATTRIBUTES.md names the versions of Kubernetes that these were taken from. */
 static bool is_storage_reason(struct tc_slice reason)
 {
-    static const struct tc_slice reasons[] = {
-        {"FailedMount", 11},     {"FailedAttachVolume", 18},      {"VolumeMountFailure", 18},
-        {"FailedMapVolume", 15}, {"VolumeConditionAbnormal", 23},
-    };
-    for (size_t i = 0; i < TC_COUNT(reasons); i++) {
-        if (tc_slice_eq(reason, reasons[i])) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_is_any(reason, "FailedMount", "FailedAttachVolume", "VolumeMountFailure",
+                           "FailedMapVolume", "VolumeConditionAbnormal");
 }
 
 /* A secret or a config map that is missing is no trouble of storage. */
@@ -108,22 +118,12 @@ static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev
         return TC_OK;
     }
     bool repeats = ev->k8s.first_ns >= 0 && ev->k8s.first_ns < ev->time_ns;
-    struct ckpt_sign sign = {
-        .node = ev->scope.node,
-        .ns = ev->scope.ns,
-        .pod = ev->scope.pod,
-        .place_ns = ev->scope.ns,
-        .place = ev->scope.pod,
-        .what = ev->k8s.reason,
-        .device = volume_of(ev->k8s.message),
-        .uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX),
-        .text = tc__text_clip(ev->k8s.message, CKPT_TEXT_MAX),
-        .proof = CKPT_K8S,
-        .first_ns = repeats ? ev->k8s.first_ns : ev->time_ns,
-        .last_ns = ev->time_ns,
-        .cleared_ns = TC_TIME_NONE,
-        .raw = ev->raw,
-    };
+    struct ckpt_sign sign = sign_of(ev, ev->k8s.reason, volume_of(ev->k8s.message), CKPT_K8S);
+    sign.ns = ev->scope.ns;
+    sign.pod = ev->scope.pod;
+    sign.uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX);
+    sign.text = tc__text_clip(ev->k8s.message, CKPT_TEXT_MAX);
+    sign.first_ns = repeats ? ev->k8s.first_ns : ev->time_ns;
     if (sign.device.len > TC_SCOPE_TEXT_MAX) {
         sign.device = TC_EMPTY;
     }
@@ -132,11 +132,12 @@ static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev
         return TC_OK;
     }
     if (sign.pod.len > 0) {
-        TC_TRY(keep(st, &sign));
+        struct ckpt_sign of_pod = sign;
+        of_pod.of_node = false;
+        of_pod.place_ns = sign.ns;
+        of_pod.place = sign.pod;
+        TC_TRY(keep(st, &of_pod));
     }
-    sign.of_node = true;
-    sign.place_ns = TC_EMPTY;
-    sign.place = sign.node;
     return sign.node.len > 0 ? keep(st, &sign) : TC_OK;
 }
 
@@ -177,20 +178,9 @@ static tc_status take_kernel(struct checkpoint_stall *st, const struct tc_event 
     if (is_empty_drive(ev->fault.device)) {
         return TC_OK;
     }
-    struct ckpt_sign sign = {
-        .node = ev->scope.node,
-        .place = ev->scope.node,
-        .what = ev->fault.fault,
-        .device = ev->fault.device,
-        .uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX),
-        .text = tc__text_clip(ev->fault.message, CKPT_TEXT_MAX),
-        .proof = CKPT_KERNEL,
-        .of_node = true,
-        .first_ns = ev->time_ns,
-        .last_ns = ev->time_ns,
-        .cleared_ns = TC_TIME_NONE,
-        .raw = ev->raw,
-    };
+    struct ckpt_sign sign = sign_of(ev, ev->fault.fault, ev->fault.device, CKPT_KERNEL);
+    sign.uid = tc__text_clip(ev->uid, CKPT_TEXT_MAX);
+    sign.text = tc__text_clip(ev->fault.message, CKPT_TEXT_MAX);
     return keep(st, &sign);
 }
 
@@ -212,20 +202,11 @@ static tc_status keep_metric(struct checkpoint_stall *st, const struct tc_event 
                              struct tc_raw raw)
 {
     bool mount = ev->metric.metric == TC_METRIC_FS_READONLY;
-    struct ckpt_sign sign = {
-        .node = ev->scope.node,
-        .place = ev->scope.node,
-        .what = what,
-        .device = ev->metric.device,
-        .proof = mount ? CKPT_KERNEL : CKPT_WRITES,
-        .mount = mount,
-        .of_node = true,
-        .value = value,
-        .first_ns = since_ns,
-        .last_ns = ev->time_ns,
-        .cleared_ns = TC_TIME_NONE,
-        .raw = raw,
-    };
+    struct ckpt_sign sign = sign_of(ev, what, ev->metric.device, mount ? CKPT_KERNEL : CKPT_WRITES);
+    sign.mount = mount;
+    sign.value = value;
+    sign.first_ns = since_ns;
+    sign.raw = raw;
     return keep(st, &sign);
 }
 

@@ -136,9 +136,8 @@ static tc_status find_pod(struct state *st, const struct tc_event *ev, bool make
         known->first_rank = names.rank;
     }
     *out = known;
-    if (tc__dl_tells_more(known, &names) || is_old(&st->pods, known)) {
-        struct dl_pod next = *known;
-        tc__dl_add_names(&next, &names);
+    struct dl_pod next = *known;
+    if (tc__dl_add_names(&next, &names) || is_old(&st->pods, known)) {
         *out = put_pod(st, &next, known->head.pos);
     }
     return *out == NULL ? TC_E_NOMEM : TC_OK;
@@ -518,24 +517,11 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "threshold",
-        .type = TC_PARAM_DURATION,
-        .value = 120 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, limits.threshold_ns),
-        .help = "shortest time without a step that counts as a stall",
-    },
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, limits.window_ns),
-        .help = "longest time between the stall and the error or mount failure it is put down to",
-    },
+    TC_PARAM_SECONDS("threshold", struct state, limits.threshold_ns, 120, 1, 86400,
+                     "shortest time without a step that counts as a stall"),
+    TC_PARAM_SECONDS(
+        "window", struct state, limits.window_ns, 300, 1, 86400,
+        "longest time between the stall and the error or mount failure it is put down to"),
 };
 
 const struct tc_detector tc_detector_dataloader_hang = {

@@ -200,10 +200,8 @@ uint64_t tc__dl_pod_hash(struct tc_slice ns, struct tc_slice name);
  * arena. False when it names neither a pod nor a rank on a node.
  */
 bool tc__dl_read_names(const struct tc_scope *s, struct tc_arena *arena, struct dl_names *out);
-/* True when the names add to what is known of the pod. */
-bool tc__dl_tells_more(const struct dl_pod *pod, const struct dl_names *names);
-/* Takes from the names what was not known of the pod. */
-void tc__dl_add_names(struct dl_pod *io, const struct dl_names *names);
+/* Takes from the names what was not known of the pod; true when that is something. */
+bool tc__dl_add_names(struct dl_pod *io, const struct dl_names *names);
 /* Which events are about a pod that trains, whether it is known yet or not. */
 bool tc__dl_makes_pod(const struct tc_event *ev);
 

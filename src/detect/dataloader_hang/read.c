@@ -2,9 +2,7 @@
 /* What an event means to dataloader_hang: progress, a stall, evidence, or an end. */
 #include "base/buf.h"
 #include "detect/dataloader_hang/priv.h"
-#include "detect/finding_priv.h"
-
-#include <string.h>
+#include "detect/words_priv.h"
 
 /* A pause of a month is as good as any longer one, and keeps sums of times small. */
 #define SECONDS_MAX (31 * 86400)
@@ -13,20 +11,13 @@
 
 static void word_set(struct dl_word *w, struct tc_slice s)
 {
-    s = tc__text_clip(s, DL_WORD_MAX);
-    w->len = (uint8_t)s.len;
-    if (s.len > 0) {
-        memcpy(w->text, s.ptr, s.len);
-    }
+    w->len = tc__text_keep(w->text, sizeof w->text, s);
 }
 
 static void quote_set(struct dl_quote *q, struct tc_slice s)
 {
-    s = tc__text_clip(tc_slice_trim(tc_slice_head(s, 4 * DL_QUOTE_MAX)), DL_QUOTE_MAX);
-    q->len = (uint8_t)s.len;
-    if (s.len > 0) {
-        memcpy(q->text, s.ptr, s.len);
-    }
+    q->len =
+        tc__text_keep(q->text, sizeof q->text, tc_slice_trim(tc_slice_head(s, 4 * DL_QUOTE_MAX)));
 }
 
 static int cmp_i64(int64_t a, int64_t b)
@@ -70,29 +61,15 @@ bool tc__dl_read_names(const struct tc_scope *s, struct tc_arena *arena, struct 
     return !out->podless;
 }
 
-bool tc__dl_tells_more(const struct dl_pod *pod, const struct dl_names *names)
+bool tc__dl_add_names(struct dl_pod *io, const struct dl_names *names)
 {
-    return (pod->node.len == 0 && names->pod.node.len > 0) ||
-           (pod->ns.len == 0 && names->pod.ns.len > 0) ||
-           (pod->name.len == 0 && names->pod.name.len > 0) ||
-           (pod->uid.len == 0 && names->pod.uid.len > 0) ||
-           (pod->job.len == 0 && names->job.len > 0) ||
-           (pod->container.len == 0 && names->container.len > 0);
-}
-
-static void fill(struct tc_slice *io, struct tc_slice other)
-{
-    *io = io->len == 0 ? other : *io;
-}
-
-void tc__dl_add_names(struct dl_pod *io, const struct dl_names *names)
-{
-    fill(&io->node, names->pod.node);
-    fill(&io->ns, names->pod.ns);
-    fill(&io->name, names->pod.name);
-    fill(&io->uid, names->pod.uid);
-    fill(&io->job, names->job);
-    fill(&io->container, names->container);
+    bool learned = tc__text_fill(&io->node, names->pod.node);
+    learned |= tc__text_fill(&io->ns, names->pod.ns);
+    learned |= tc__text_fill(&io->name, names->pod.name);
+    learned |= tc__text_fill(&io->uid, names->pod.uid);
+    learned |= tc__text_fill(&io->job, names->job);
+    learned |= tc__text_fill(&io->container, names->container);
+    return learned;
 }
 
 bool tc__dl_makes_pod(const struct tc_event *ev)
@@ -121,8 +98,7 @@ void tc__dl_read_error(const struct tc_event *ev, struct dl_sign *out)
  */
 bool tc__dl_read_storage(const struct tc_event *ev, int64_t window_ns, struct dl_sign *out)
 {
-    if (!tc_slice_eq(ev->k8s.reason, TC_LIT("FailedMount")) &&
-        !tc_slice_eq(ev->k8s.reason, TC_LIT("VolumeMountFailure"))) {
+    if (!tc_slice_is_any(ev->k8s.reason, "FailedMount", "VolumeMountFailure")) {
         return false;
     }
     bool about_pod = tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));
@@ -381,17 +357,12 @@ bool tc__dl_on_checkpoint(struct dl_checkpoint *c, const struct tc_event *ev)
     return true;
 }
 
-static bool one_of(struct tc_slice word, struct tc_slice a, struct tc_slice b)
-{
-    return tc_slice_eq(word, a) || tc_slice_eq(word, b);
-}
-
 bool tc__dl_on_end(struct dl_pod *pod, const struct tc_event *ev)
 {
     bool ended = false;
     if (ev->kind == TC_EVENT_POD_STATE) {
-        ended = one_of(ev->pod.phase, TC_LIT("Succeeded"), TC_LIT("Failed")) ||
-                one_of(ev->pod.reason, TC_LIT("Deleted"), TC_LIT("Evicted"));
+        ended = tc_slice_is_any(ev->pod.phase, "Succeeded", "Failed") ||
+                tc_slice_is_any(ev->pod.reason, "Deleted", "Evicted");
     } else {
         ended = tc_slice_eq(ev->k8s.reason, TC_LIT("Evicted"));
         if (!ended && !tc_slice_eq(ev->k8s.reason, TC_LIT("Killing"))) {

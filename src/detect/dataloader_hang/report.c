@@ -2,7 +2,7 @@
 /* The words of a dataloader_hang verdict. */
 #include "detect/dataloader_hang/priv.h"
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 
 static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
@@ -82,55 +82,38 @@ static void put_stall(struct tc_draft *d, const struct dl_pod *pod)
     const struct dl_stall *stall = &pod->incident.stall;
     struct tc_slice what = stall->tracked ? TC_LIT("train_step") : TC_LIT("train_stall");
     bool known = stall->step >= 0;
-    tc__draft_evidence(
-        d, (struct tc_evidence){
-               .kind = TC_LIT("training_step_stall"),
-               .uid = uid_of(d, tc__dl_word(&stall->uid), what, pod, stall->time_ns),
-               .description =
-                   stall->tracked
-                       ? tc__draft_format(d, "The last step{} ended; none did in the {} s since",
-                                          tc_when(known, " {}", stall->step), stall->seconds)
-                       : tc__draft_format(d, "No step ended for {} s{}", stall->seconds,
-                                          tc_when(known, " after step {}", stall->step)),
-               .time_ns = stall->time_ns,
-               .raw = stall->raw,
-           });
+    tc__draft_piece(d, TC_LIT("training_step_stall"), stall->time_ns, stall->raw,
+                    uid_of(d, tc__dl_word(&stall->uid), what, pod, stall->time_ns),
+                    stall->tracked
+                        ? tc__draft_format(d, "The last step{} ended; none did in the {} s since",
+                                           tc_when(known, " {}", stall->step), stall->seconds)
+                        : tc__draft_format(d, "No step ended for {} s{}", stall->seconds,
+                                           tc_when(known, " after step {}", stall->step)));
 }
 
 static void put_error(struct tc_draft *d, const struct dl_pod *pod)
 {
     const struct dl_sign *error = &pod->incident.error;
     struct tc_slice kind = TC_LIT("dataloader_error");
-    tc__draft_evidence(
-        d, (struct tc_evidence){
-               .kind = kind,
-               .uid = uid_of(d, tc__dl_word(&error->uid), kind, pod, error->time_ns),
-               .description = tc__draft_format(
-                   d, "The data loader{} failed{}{}",
-                   tc_when(error->rank >= 0, " of rank {}", error->rank),
-                   tc_when(error->what.len > 0, " with {}", tc__dl_word(&error->what)),
-                   tc_when(error->message.len > 0, ": {}", tc__dl_quote(&error->message))),
-               .time_ns = error->time_ns,
-               .raw = error->raw,
-           });
+    tc__draft_piece(
+        d, kind, error->time_ns, error->raw,
+        uid_of(d, tc__dl_word(&error->uid), kind, pod, error->time_ns),
+        tc__draft_format(d, "The data loader{} failed{}{}",
+                         tc_when(error->rank >= 0, " of rank {}", error->rank),
+                         tc_when(error->what.len > 0, " with {}", tc__dl_word(&error->what)),
+                         tc_when(error->message.len > 0, ": {}", tc__dl_quote(&error->message))));
 }
 
 static void put_storage(struct tc_draft *d, const struct dl_pod *pod)
 {
     const struct dl_sign *storage = &pod->incident.storage;
-    struct tc_evidence e = {
-        .kind = TC_LIT("storage_event"),
-        .uid = tc__dl_word(&storage->uid),
-        .time_ns = storage->time_ns,
-        .raw = storage->raw,
-    };
-    if (e.uid.len == 0) {
-        e.uid = tc__draft_format(d, "storage_event:{}:{}", pod->node, tc_as_time(storage->time_ns));
-    }
-    e.description = tc__draft_format(
-        d, "{} on node {}{}", tc__dl_word(&storage->what), pod->node,
-        tc_when(storage->message.len > 0, ": {}", tc__dl_quote(&storage->message)));
-    tc__draft_evidence(d, e);
+    struct tc_slice given = tc__dl_word(&storage->uid);
+    tc__draft_piece(d, TC_LIT("storage_event"), storage->time_ns, storage->raw,
+                    tc__text_or(given, tc__draft_format(d, "storage_event:{}:{}", pod->node,
+                                                        tc_as_time(storage->time_ns))),
+                    tc__draft_format(d, "{} on node {}{}", tc__dl_word(&storage->what), pod->node,
+                                     tc_when(storage->message.len > 0, ": {}",
+                                             tc__dl_quote(&storage->message))));
 }
 
 /* What ended the stall. */
@@ -138,19 +121,13 @@ static void put_end(struct tc_draft *d, const struct dl_pod *pod)
 {
     const struct dl_incident *in = &pod->incident;
     struct tc_slice what = in->pod_ended ? TC_LIT("pod_end") : TC_LIT("train_step");
-    tc__draft_evidence(
-        d, (struct tc_evidence){
-               .kind = TC_LIT("training_step_stall"),
-               .uid = uid_of(d, TC_EMPTY, what, pod, in->end.time_ns),
-               .description =
-                   in->pod_ended
-                       ? TC_LIT("The pod ended")
-                       : tc__draft_format(d, "{} ended: training goes on",
-                                          in->end.step >= 0 ? tc_when(true, "Step {}", in->end.step)
-                                                            : TC_ARG("A step")),
-               .time_ns = in->end.time_ns,
-               .raw = in->end.raw,
-           });
+    tc__draft_piece(d, TC_LIT("training_step_stall"), in->end.time_ns, in->end.raw,
+                    uid_of(d, TC_EMPTY, what, pod, in->end.time_ns),
+                    in->pod_ended ? TC_LIT("The pod ended")
+                                  : tc__draft_format(d, "{} ended: training goes on",
+                                                     in->end.step >= 0
+                                                         ? tc_when(true, "Step {}", in->end.step)
+                                                         : TC_ARG("A step")));
 }
 
 /* In order of time, so that the trail reads as it happened; ends last. */

@@ -41,31 +41,14 @@ static struct ecc_gpu *add_gpu(struct ecc_state *st, const struct ecc_gpu *gpu)
     return tc__window_add(&st->gpus, gpu, st->base.now_ns);
 }
 
-static void take_counter(struct tc_counter *to, const struct tc_counter *from)
-{
-    *to = to->known ? *to : *from;
-}
-
-static void take_gauge(struct ecc_gauge *to, const struct ecc_gauge *from)
-{
-    *to = to->known ? *to : *from;
-}
-
 /* Two names turned out to be one GPU: what is not known under the one is known under the other. */
 static void take_over(const struct ecc_state *st, struct ecc_gpu *to, struct ecc_gpu *from)
 {
-    take_counter(&to->corrected, &from->corrected);
-    take_counter(&to->uncorrected, &from->uncorrected);
-    take_counter(&to->corrected_ever, &from->corrected_ever);
-    take_counter(&to->uncorrected_ever, &from->uncorrected_ever);
-    take_counter(&to->rows_corrected, &from->rows_corrected);
-    take_counter(&to->rows_uncorrected, &from->rows_uncorrected);
-    take_gauge(&to->xid_last, &from->xid_last);
-    take_gauge(&to->row_pending, &from->row_pending);
-    take_gauge(&to->pages_pending, &from->pages_pending);
-    take_gauge(&to->row_failure, &from->row_failure);
-    for (size_t i = 0; i < ECC_XIDS; i++) {
-        take_gauge(&to->xid_counts[i], &from->xid_counts[i]);
+    for (size_t i = 0; i < ECC_COUNTERS; i++) {
+        to->counters[i] = to->counters[i].known ? to->counters[i] : from->counters[i];
+    }
+    for (size_t i = 0; i < ECC_GAUGES; i++) {
+        to->gauges[i] = to->gauges[i].known ? to->gauges[i] : from->gauges[i];
     }
     to->storm = tc__window_at(&st->storms, to->storm) != NULL ? to->storm : from->storm;
     if (tc__window_at(&st->incidents, to->incident) == NULL) {
@@ -176,42 +159,14 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "uncorrected",
-        .type = TC_PARAM_COUNT,
-        .value = 1,
-        .min = 1,
-        .max = 1000000,
-        .offset = offsetof(struct ecc_state, uncorrected),
-        .help = "uncorrectable errors inside the window that make a verdict",
-    },
-    {
-        .name = "corrected",
-        .type = TC_PARAM_COUNT,
-        .value = 100,
-        .min = 1,
-        .max = 1000000000,
-        .offset = offsetof(struct ecc_state, corrected),
-        .help = "corrected errors inside the window that make a verdict",
-    },
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 600 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct ecc_state, window_ns),
-        .help = "time over which errors are counted together",
-    },
-    {
-        .name = "apart",
-        .type = TC_PARAM_DURATION,
-        .value = 86400 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 30 * 86400 * TC_SECOND,
-        .offset = offsetof(struct ecc_state, apart_ns),
-        .help = "errors of one GPU further apart than this are two incidents",
-    },
+    TC_PARAM_NUMBER("uncorrected", struct ecc_state, uncorrected, 1, 1, 1000000,
+                    "uncorrectable errors inside the window that make a verdict"),
+    TC_PARAM_NUMBER("corrected", struct ecc_state, corrected, 100, 1, 1000000000,
+                    "corrected errors inside the window that make a verdict"),
+    TC_PARAM_SECONDS("window", struct ecc_state, window_ns, 600, 1, 86400,
+                     "time over which errors are counted together"),
+    TC_PARAM_SECONDS("apart", struct ecc_state, apart_ns, 86400, 1, 30 * 86400,
+                     "errors of one GPU further apart than this are two incidents"),
 };
 
 const struct tc_detector tc_detector_hbm_ecc = {

@@ -16,6 +16,15 @@ int32_t tc__ecc_xid(enum ecc_fact_name name)
     return FACTS[name].xid;
 }
 
+enum ecc_fact_name tc__ecc_fact_of_xid(int64_t code)
+{
+    unsigned i = 0;
+    while (i < ECC_XIDS && FACTS[i].xid != code) {
+        i++;
+    }
+    return i < ECC_XIDS ? (enum ecc_fact_name)i : ECC_FACTS;
+}
+
 enum ecc_kind tc__ecc_fact_kind(enum ecc_fact_name name)
 {
     return FACTS[name].kind;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The life of an hbm_ecc incident: facts come in, news goes out. */
-#include "detect/finding_priv.h"
 #include "detect/hbm_ecc/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
-
-#include <string.h>
 
 #define RING_BYTES ((size_t)64 << 20) /* one open incident for each of 16,000 GPUs */
 #define QUEUE_MAX ((size_t)4096)
@@ -35,11 +33,7 @@ static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struc
     if (kind == ECC_NONE) {
         return TC_OK;
     }
-    struct tc_scope scope = TC_SCOPE_NONE;
-    scope.node = in->node;
-    scope.gpu_uuid = in->uuid;
-    scope.pci = in->pci;
-    scope.gpu_index = in->index;
+    struct tc_scope scope = tc__gpu_scope(in->node, in->uuid, in->pci, in->index);
     scope.ns = in->ns;
     scope.pod = in->pod;
     scope.container = in->container;
@@ -121,11 +115,7 @@ static bool is_called(const struct ecc_incident *in, const struct tc_gpu *g)
 /* What else was said of the GPU when the incident began may have come after that. */
 static void settle_names(struct ecc_state *st, struct ecc_incident *in)
 {
-    struct tc_scope scope = TC_SCOPE_NONE;
-    scope.node = in->node;
-    scope.gpu_uuid = in->uuid;
-    scope.pci = in->pci;
-    scope.gpu_index = in->index;
+    struct tc_scope scope = tc__gpu_scope(in->node, in->uuid, in->pci, in->index);
     const struct tc_gpu *g = tc_directory_gpu(st->directory, &scope);
     if (g == NULL || is_called(in, g)) {
         return;
@@ -218,12 +208,11 @@ static struct ecc_incident *begin_incident(struct ecc_state *st, const struct ec
 static void note_first(struct ecc_fact *fact, const struct tc_event *ev)
 {
     bool xid = ev->kind == TC_EVENT_XID;
-    struct tc_slice process = xid ? tc__text_clip(ev->xid.process, ECC_PROCESS_MAX) : TC_EMPTY;
     fact->pid = xid ? ev->scope.pid : -1;
-    fact->process_len = (uint8_t)process.len;
-    fact->uid_len = (uint8_t)(ev->uid.len <= ECC_UID_MAX ? ev->uid.len : 0);
-    memcpy(fact->process, process.len > 0 ? process.ptr : "", process.len);
-    memcpy(fact->uid, fact->uid_len > 0 ? ev->uid.ptr : "", fact->uid_len);
+    fact->process_len =
+        tc__text_keep(fact->process, ECC_PROCESS_MAX, xid ? ev->xid.process : TC_EMPTY);
+    fact->uid_len =
+        tc__text_keep(fact->uid, ECC_UID_MAX, ev->uid.len <= ECC_UID_MAX ? ev->uid : TC_EMPTY);
 }
 
 /* Another time of a fact. *out_in is the incident it went to, NULL when scratch is full. */
@@ -285,8 +274,9 @@ tc_status tc__ecc_end(struct ecc_state *st, const struct ecc_news *n, enum ecc_e
     }
     enum ecc_kind kind = tc__ecc_kind(in, st->uncorrected);
     /* Counters that start again do not mend what a flag says. */
-    bool standing = end == ECC_BY_COUNTER &&
-                    (tc__ecc_is_up(&n->gpu->row_pending) || tc__ecc_is_up(&n->gpu->pages_pending));
+    bool standing =
+        end == ECC_BY_COUNTER && (tc__ecc_is_up(&n->gpu->gauges[ECC_GAUGE_ROW_PENDING]) ||
+                                  tc__ecc_is_up(&n->gpu->gauges[ECC_GAUGE_PAGES_PENDING]));
     bool mends = kind != ECC_NONE && !standing &&
                  (kind == ECC_REMAP_FAILED) == (end == ECC_BY_FAILURE) &&
                  (end != ECC_BY_CALM || kind == ECC_CORRECTED_STORM);

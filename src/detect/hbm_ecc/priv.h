@@ -145,6 +145,27 @@ struct ecc_gauge {
     bool known;
 };
 
+/* Errors since the driver began, errors of the board's life, and rows. */
+enum {
+    ECC_COUNT_CORRECTED,
+    ECC_COUNT_CORRECTED_EVER,
+    ECC_COUNT_UNCORRECTED,
+    ECC_COUNT_UNCORRECTED_EVER,
+    ECC_COUNT_ROWS_CORRECTED,
+    ECC_COUNT_ROWS_UNCORRECTED,
+    ECC_COUNTERS
+};
+
+/* Flags, the last Xid, and how many there were of each. */
+enum {
+    ECC_GAUGE_ROW_PENDING,
+    ECC_GAUGE_PAGES_PENDING,
+    ECC_GAUGE_ROW_FAILURE,
+    ECC_GAUGE_XID_LAST,
+    ECC_GAUGE_XID_COUNTS,
+    ECC_GAUGES = ECC_GAUGE_XID_COUNTS + ECC_XIDS
+};
+
 /* What was last seen of a GPU. */
 struct ecc_gpu {
     struct tc_window_head head;
@@ -152,17 +173,8 @@ struct ecc_gpu {
     bool taken_over; /* it turned out to be another one that is kept */
     uint64_t storm;
     uint64_t incident;
-    struct tc_counter corrected;
-    struct tc_counter uncorrected;
-    struct tc_counter corrected_ever;
-    struct tc_counter uncorrected_ever;
-    struct tc_counter rows_corrected;
-    struct tc_counter rows_uncorrected;
-    struct ecc_gauge xid_last;
-    struct ecc_gauge row_pending;
-    struct ecc_gauge pages_pending;
-    struct ecc_gauge row_failure;
-    struct ecc_gauge xid_counts[ECC_XIDS];
+    struct tc_counter counters[ECC_COUNTERS];
+    struct ecc_gauge gauges[ECC_GAUGES];
 };
 
 struct ecc_state {

@@ -5,31 +5,21 @@
 /* An exporter counts Xids in a window of minutes: an older sample was of others. */
 #define XID_COUNT_STALE_NS (3600 * TC_SECOND)
 
-/* ECC_FACTS when the Xid is not about memory. */
-enum ecc_fact_name tc__ecc_fact_of_xid(int64_t code)
+/* Another time of a fact, which adds so much to it. */
+static tc_status note(struct ecc_state *st, const struct ecc_news *n, enum ecc_fact_name name,
+                      struct ecc_fact more, const struct tc_sink *out)
 {
-    switch (code) {
-    case 48:
-        return ECC_XID_48;
-    case 63:
-        return ECC_XID_63;
-    case 64:
-        return ECC_XID_64;
-    case 92:
-        return ECC_XID_92;
-    case 94:
-        return ECC_XID_94;
-    case 95:
-        return ECC_XID_95;
-    case 140:
-        return ECC_XID_140;
-    case 171:
-        return ECC_XID_171;
-    case 172:
-        return ECC_XID_172;
-    default:
-        return ECC_FACTS;
+    struct ecc_incident *in = NULL;
+    struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
+    if (fact == NULL) {
+        return tc__ecc_no_room(st);
     }
+    fact->lines += more.lines;
+    fact->gauged += more.gauged;
+    fact->counted += more.counted;
+    fact->amount += more.amount;
+    fact->lifetime += more.lifetime;
+    return tc__ecc_announce(st, in, name, out);
 }
 
 /*
@@ -59,27 +49,7 @@ tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n, const s
         st->base.late++;
         return TC_OK;
     }
-    struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
-    if (fact == NULL) {
-        return tc__ecc_no_room(st);
-    }
-    fact->lines++;
-    return tc__ecc_announce(st, in, name, out);
-}
-
-/* An exporter tells of Xids: it knows the number, and the time to a scrape. */
-static tc_status on_exported(struct ecc_state *st, const struct ecc_news *n,
-                             enum ecc_fact_name name, int64_t gauged, int64_t counted,
-                             const struct tc_sink *out)
-{
-    struct ecc_incident *in = NULL;
-    struct ecc_fact *fact = tc__ecc_note(st, n, name, &in);
-    if (fact == NULL) {
-        return tc__ecc_no_room(st);
-    }
-    fact->gauged += gauged;
-    fact->counted += counted;
-    return tc__ecc_announce(st, in, name, out);
+    return note(st, n, name, (struct ecc_fact){.lines = 1}, out);
 }
 
 /* False when the sample is not newer than the last one. */
@@ -98,12 +68,12 @@ static tc_status on_xid_last(struct ecc_state *st, const struct ecc_news *n,
                              const struct tc_sink *out)
 {
     struct ecc_gauge before;
-    if (!gauge_step(&n->gpu->xid_last, n->ev, &before) || !before.known ||
+    if (!gauge_step(&n->gpu->gauges[ECC_GAUGE_XID_LAST], n->ev, &before) || !before.known ||
         before.value == n->ev->metric.value) {
         return TC_OK;
     }
     enum ecc_fact_name name = tc__ecc_fact_of_xid((int64_t)n->ev->metric.value);
-    return name == ECC_FACTS ? TC_OK : on_exported(st, n, name, 1, 0, out);
+    return name == ECC_FACTS ? TC_OK : note(st, n, name, (struct ecc_fact){.gauged = 1}, out);
 }
 
 /* Xids of one number in the last minutes: what it is more than before is new. */
@@ -114,12 +84,13 @@ static tc_status on_xid_count(struct ecc_state *st, const struct ecc_news *n,
     enum ecc_fact_name name =
         tc_slice_is_i64(n->ev->metric.device, &code) ? tc__ecc_fact_of_xid(code) : ECC_FACTS;
     struct ecc_gauge before;
-    if (name == ECC_FACTS || !gauge_step(&n->gpu->xid_counts[name], n->ev, &before)) {
+    if (name == ECC_FACTS ||
+        !gauge_step(&n->gpu->gauges[ECC_GAUGE_XID_COUNTS + name], n->ev, &before)) {
         return TC_OK;
     }
     bool stale = !before.known || n->ev->time_ns - before.time_ns > XID_COUNT_STALE_NS;
     double rise = n->ev->metric.value - (stale ? 0 : before.value);
-    return rise < 1 ? TC_OK : on_exported(st, n, name, 0, (int64_t)rise, out);
+    return rise < 1 ? TC_OK : note(st, n, name, (struct ecc_fact){.counted = (int64_t)rise}, out);
 }
 
 /* A counter of the board's life never falls: what is not above all before is no news. */
@@ -131,53 +102,54 @@ static double lifetime_rise(struct tc_counter *c, double value, int64_t time_ns)
     return rise;
 }
 
+/* How much a counter rose, of the board's life when `ever`; whether it started again. */
+static double rise_of(struct tc_counter *c, const struct tc_event *ev, bool ever,
+                      bool *out_restarted)
+{
+    *out_restarted = !ever && c->known && ev->time_ns > c->time_ns && ev->metric.value < c->value;
+    return ever ? lifetime_rise(c, ev->metric.value, ev->time_ns)
+                : tc__counter_rise(c, ev->metric.value, ev->time_ns);
+}
+
 static tc_status on_uncorrected(struct ecc_state *st, const struct ecc_news *n,
                                 const struct tc_sink *out)
 {
     const struct tc_event *ev = n->ev;
     bool ever = ev->metric.metric == TC_METRIC_GPU_ECC_DBE_AGG;
-    struct tc_counter *c = ever ? &n->gpu->uncorrected_ever : &n->gpu->uncorrected;
-    bool restarted = !ever && c->known && ev->time_ns > c->time_ns && ev->metric.value < c->value;
-    double rise = ever ? lifetime_rise(c, ev->metric.value, ev->time_ns)
-                       : tc__counter_rise(c, ev->metric.value, ev->time_ns);
+    struct tc_counter *c =
+        &n->gpu->counters[ever ? ECC_COUNT_UNCORRECTED_EVER : ECC_COUNT_UNCORRECTED];
+    bool restarted = false;
+    double rise = rise_of(c, ev, ever, &restarted);
     if (restarted) {
         return tc__ecc_end(st, n, ECC_BY_COUNTER, out);
     }
     if (rise < 1) {
         return TC_OK;
     }
-    struct ecc_incident *in = NULL;
-    struct ecc_fact *fact = tc__ecc_note(st, n, ECC_UNCORRECTED, &in);
-    if (fact == NULL) {
-        return tc__ecc_no_room(st);
-    }
-    fact->amount += ever ? 0 : rise;
-    fact->lifetime += ever ? rise : 0;
-    return tc__ecc_announce(st, in, ECC_UNCORRECTED, out);
+    return note(st, n, ECC_UNCORRECTED,
+                (struct ecc_fact){.amount = ever ? 0 : rise, .lifetime = ever ? rise : 0}, out);
 }
 
 static tc_status on_rows(struct ecc_state *st, const struct ecc_news *n, const struct tc_sink *out)
 {
     const struct tc_event *ev = n->ev;
     bool corrected = ev->metric.metric == TC_METRIC_GPU_ROWS_COR;
-    struct tc_counter *c = corrected ? &n->gpu->rows_corrected : &n->gpu->rows_uncorrected;
+    struct tc_counter *c =
+        &n->gpu->counters[corrected ? ECC_COUNT_ROWS_CORRECTED : ECC_COUNT_ROWS_UNCORRECTED];
     double rise = lifetime_rise(c, ev->metric.value, ev->time_ns);
-    if (rise < 1) {
-        return TC_OK;
-    }
-    struct ecc_incident *in = NULL;
-    struct ecc_fact *fact = tc__ecc_note(st, n, ECC_ROWS, &in);
-    if (fact == NULL) {
-        return tc__ecc_no_room(st);
-    }
-    fact->amount += rise;
-    return tc__ecc_announce(st, in, ECC_ROWS, out);
+    return rise < 1 ? TC_OK : note(st, n, ECC_ROWS, (struct ecc_fact){.amount = rise}, out);
 }
 
 /* A flag that is up is a standing fact, in the first sample too. */
-static tc_status on_flag(struct ecc_state *st, const struct ecc_news *n, struct ecc_gauge *flag,
-                         enum ecc_fact_name name, const struct tc_sink *out)
+static tc_status on_flag(struct ecc_state *st, const struct ecc_news *n, const struct tc_sink *out)
 {
+    uint16_t metric = n->ev->metric.metric;
+    unsigned which = metric == TC_METRIC_GPU_ROW_PENDING     ? ECC_GAUGE_ROW_PENDING
+                     : metric == TC_METRIC_GPU_PAGES_PENDING ? ECC_GAUGE_PAGES_PENDING
+                                                             : ECC_GAUGE_ROW_FAILURE;
+    _Static_assert(ECC_ROW_PENDING + ECC_GAUGE_ROW_FAILURE == ECC_ROW_FAILURE, "in one order");
+    enum ecc_fact_name name = (enum ecc_fact_name)(ECC_ROW_PENDING + which);
+    struct ecc_gauge *flag = &n->gpu->gauges[which];
     struct ecc_gauge before;
     if (!gauge_step(flag, n->ev, &before)) {
         return TC_OK;
@@ -229,12 +201,11 @@ static tc_status on_corrected(struct ecc_state *st, const struct ecc_news *n,
 {
     const struct tc_event *ev = n->ev;
     bool ever = ev->metric.metric == TC_METRIC_GPU_ECC_SBE_AGG;
-    struct tc_counter *c = ever ? &n->gpu->corrected_ever : &n->gpu->corrected;
+    struct tc_counter *c = &n->gpu->counters[ever ? ECC_COUNT_CORRECTED_EVER : ECC_COUNT_CORRECTED];
     bool newer = c->known && ev->time_ns > c->time_ns;
-    bool restarted = !ever && newer && ev->metric.value < c->value;
+    bool restarted = false;
     int64_t from_ns = newer ? c->time_ns : ev->time_ns;
-    double rise = ever ? lifetime_rise(c, ev->metric.value, ev->time_ns)
-                       : tc__counter_rise(c, ev->metric.value, ev->time_ns);
+    double rise = rise_of(c, ev, ever, &restarted);
     if (restarted) {
         return tc__ecc_end(st, n, ECC_BY_COUNTER, out);
     }
@@ -253,51 +224,26 @@ static tc_status on_corrected(struct ecc_state *st, const struct ecc_news *n,
     return calm ? tc__ecc_end(st, n, ECC_BY_CALM, out) : TC_OK;
 }
 
-tc_status tc__ecc_on_metric(struct ecc_state *st, const struct ecc_news *n,
-                            const struct tc_sink *out)
-{
-    struct ecc_gpu *gpu = n->gpu;
-    switch (n->ev->metric.metric) {
-    case TC_METRIC_GPU_ECC_SBE:
-    case TC_METRIC_GPU_ECC_SBE_AGG:
-        return on_corrected(st, n, out);
-    case TC_METRIC_GPU_ECC_DBE:
-    case TC_METRIC_GPU_ECC_DBE_AGG:
-        return on_uncorrected(st, n, out);
-    case TC_METRIC_GPU_ROWS_COR:
-    case TC_METRIC_GPU_ROWS_UNC:
-        return on_rows(st, n, out);
-    case TC_METRIC_GPU_ROW_PENDING:
-        return on_flag(st, n, &gpu->row_pending, ECC_ROW_PENDING, out);
-    case TC_METRIC_GPU_PAGES_PENDING:
-        return on_flag(st, n, &gpu->pages_pending, ECC_PAGES_PENDING, out);
-    case TC_METRIC_GPU_ROW_FAILURE:
-        return on_flag(st, n, &gpu->row_failure, ECC_ROW_FAILURE, out);
-    case TC_METRIC_GPU_XID_LAST:
-        return on_xid_last(st, n, out);
-    case TC_METRIC_GPU_XID_COUNT:
-        return on_xid_count(st, n, out);
-    default:
-        return TC_OK;
-    }
-}
+typedef tc_status (*metric_fn)(struct ecc_state *st, const struct ecc_news *n,
+                               const struct tc_sink *out);
+
+/* By metric; NULL for those that say nothing of memory. */
+static const metric_fn METRICS[TC_METRIC_COUNT] = {
+    [TC_METRIC_GPU_ECC_SBE] = on_corrected,   [TC_METRIC_GPU_ECC_SBE_AGG] = on_corrected,
+    [TC_METRIC_GPU_ECC_DBE] = on_uncorrected, [TC_METRIC_GPU_ECC_DBE_AGG] = on_uncorrected,
+    [TC_METRIC_GPU_ROWS_COR] = on_rows,       [TC_METRIC_GPU_ROWS_UNC] = on_rows,
+    [TC_METRIC_GPU_ROW_PENDING] = on_flag,    [TC_METRIC_GPU_PAGES_PENDING] = on_flag,
+    [TC_METRIC_GPU_ROW_FAILURE] = on_flag,    [TC_METRIC_GPU_XID_LAST] = on_xid_last,
+    [TC_METRIC_GPU_XID_COUNT] = on_xid_count,
+};
 
 bool tc__ecc_wants_metric(const struct tc_ev_metric *m)
 {
-    switch (m->metric) {
-    case TC_METRIC_GPU_ECC_SBE:
-    case TC_METRIC_GPU_ECC_SBE_AGG:
-    case TC_METRIC_GPU_ECC_DBE:
-    case TC_METRIC_GPU_ECC_DBE_AGG:
-    case TC_METRIC_GPU_ROWS_COR:
-    case TC_METRIC_GPU_ROWS_UNC:
-    case TC_METRIC_GPU_ROW_PENDING:
-    case TC_METRIC_GPU_PAGES_PENDING:
-    case TC_METRIC_GPU_ROW_FAILURE:
-    case TC_METRIC_GPU_XID_LAST:
-    case TC_METRIC_GPU_XID_COUNT:
-        return true;
-    default:
-        return false;
-    }
+    return m->metric < TC_METRIC_COUNT && METRICS[m->metric] != NULL;
+}
+
+tc_status tc__ecc_on_metric(struct ecc_state *st, const struct ecc_news *n,
+                            const struct tc_sink *out)
+{
+    return METRICS[n->ev->metric.metric](st, n, out);
 }

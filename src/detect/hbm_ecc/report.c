@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of an hbm_ecc verdict. */
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
 #include "detect/hbm_ecc/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 #include "event/xid.h"
 
@@ -13,14 +13,19 @@
 static const struct {
     const char *discriminator;
     enum tc_severity severity;
+    const char *what; /* where no number is told */
 } KINDS[] = {
-    [ECC_NONE] = {"", TC_SEVERITY_INFO},
-    [ECC_CORRECTED_STORM] = {"corrected_storm", TC_SEVERITY_WARNING},
-    [ECC_REMAP_PENDING] = {"remap_pending", TC_SEVERITY_WARNING},
-    [ECC_CONTAINED] = {"contained", TC_SEVERITY_WARNING},
-    [ECC_UNCORRECTABLE] = {"uncorrectable", TC_SEVERITY_CRITICAL},
-    [ECC_UNCONTAINED] = {"uncontained", TC_SEVERITY_CRITICAL},
-    [ECC_REMAP_FAILED] = {"remap_failed", TC_SEVERITY_CRITICAL},
+    [ECC_NONE] = {"", TC_SEVERITY_INFO, ""},
+    [ECC_CORRECTED_STORM] = {"corrected_storm", TC_SEVERITY_WARNING,
+                             "a high rate of corrected memory errors"},
+    [ECC_REMAP_PENDING] = {"remap_pending", TC_SEVERITY_WARNING,
+                           "bad memory waits for a reset to be set aside"},
+    [ECC_CONTAINED] = {"contained", TC_SEVERITY_WARNING, "a memory error that was contained"},
+    [ECC_UNCORRECTABLE] = {"uncorrectable", TC_SEVERITY_CRITICAL, ""},
+    [ECC_UNCONTAINED] = {"uncontained", TC_SEVERITY_CRITICAL,
+                         "a memory error that was not contained"},
+    [ECC_REMAP_FAILED] = {"remap_failed", TC_SEVERITY_CRITICAL,
+                          "bad memory could not be set aside, a remap failed"},
 };
 
 /* What one report is made from. */
@@ -54,34 +59,14 @@ static void write_what(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct writer *w = arg->object;
     const struct ecc_incident *in = w->in;
-    switch (w->kind) {
-    case ECC_CORRECTED_STORM:
-        if (seen(in, ECC_CORRECTED)) {
-            tc_format(
-                b, "{} within {}",
-                tc_as_count((int64_t)in->facts[ECC_CORRECTED].amount, "corrected memory error"),
-                tc_as_duration(in->window_ns));
-        } else {
-            tc_format(b, "a high rate of corrected memory errors");
-        }
-        return;
-    case ECC_REMAP_PENDING:
-        tc_format(b, "bad memory waits for a reset to be set aside");
-        return;
-    case ECC_CONTAINED:
-        tc_format(b, "a memory error that was contained");
-        return;
-    case ECC_UNCORRECTABLE:
+    if (w->kind == ECC_CORRECTED_STORM && seen(in, ECC_CORRECTED)) {
+        tc_format(b, "{} within {}",
+                  tc_as_count((int64_t)in->facts[ECC_CORRECTED].amount, "corrected memory error"),
+                  tc_as_duration(in->window_ns));
+    } else if (w->kind == ECC_UNCORRECTABLE) {
         tc_format(b, "{}", tc_as_count(tc__ecc_uncorrected(in), "uncorrectable memory error"));
-        return;
-    case ECC_UNCONTAINED:
-        tc_format(b, "a memory error that was not contained");
-        return;
-    case ECC_REMAP_FAILED:
-        tc_format(b, "bad memory could not be set aside, a remap failed");
-        return;
-    case ECC_NONE:
-        return;
+    } else {
+        tc_format(b, "{}", KINDS[w->kind].what);
     }
 }
 
@@ -155,39 +140,20 @@ static void write_fact(struct tc_buf *b, const struct tc_arg *arg)
     enum ecc_fact_name name = (enum ecc_fact_name)arg->count;
     const struct ecc_fact *f = &in->facts[name];
     int64_t amount = (int64_t)f->amount;
-    switch (name) {
-    case ECC_UNCORRECTED:
+    if (name < ECC_XIDS) {
+        write_xid(b, f, tc__ecc_xid(name));
+    } else if (name == ECC_UNCORRECTED) {
         tc_format(b, "The counter of uncorrectable errors rose by {}",
                   (int64_t)(f->amount > f->lifetime ? f->amount : f->lifetime));
-        return;
-    case ECC_CORRECTED:
+    } else if (name == ECC_CORRECTED) {
         tc_format(b, "The counter of corrected errors rose by up to {} within {}", amount,
                   tc_as_duration(in->window_ns));
-        return;
-    case ECC_ROWS:
+    } else if (name == ECC_ROWS) {
         tc_format(b, "The count of remapped rows rose by {}", amount);
-        return;
-    case ECC_ROW_PENDING:
-        tc_format(b, "A row remap waits for a reset");
-        return;
-    case ECC_PAGES_PENDING:
+    } else if (name == ECC_PAGES_PENDING) {
         tc_format(b, "The retirement of {} waits for a reset", tc_as_count(amount, "page"));
-        return;
-    case ECC_ROW_FAILURE:
-        tc_format(b, "A row remap failed");
-        return;
-    case ECC_XID_48:
-    case ECC_XID_63:
-    case ECC_XID_64:
-    case ECC_XID_92:
-    case ECC_XID_94:
-    case ECC_XID_95:
-    case ECC_XID_140:
-    case ECC_XID_171:
-    case ECC_XID_172:
-    case ECC_FACTS:
-        write_xid(b, f, tc__ecc_xid(name));
-        return;
+    } else {
+        tc_format(b, "A row remap {}", name == ECC_ROW_PENDING ? "waits for a reset" : "failed");
     }
 }
 
@@ -219,19 +185,14 @@ static struct tc_slice make_uid(struct writer *w, struct tc_slice kind, struct t
 static void put_fact(struct writer *w, enum ecc_fact_name name, bool last)
 {
     const struct ecc_fact *f = &w->in->facts[name];
-    struct tc_evidence e = {
-        .kind = kind_of(name),
-        .time_ns = last ? f->span.last_ns : f->span.first_ns,
-        .raw = last ? f->span.last_raw : f->span.first_raw,
-    };
-    e.uid =
-        !last && f->uid_len > 0
-            ? tc_slice_make(f->uid, f->uid_len)
-            : make_uid(w, e.kind, name < ECC_XIDS ? TC_ARG(tc__ecc_xid(name)) : TC_ARG(WORDS[name]),
-                       e.time_ns);
+    struct tc_slice kind = kind_of(name);
+    int64_t time_ns = last ? f->span.last_ns : f->span.first_ns;
+    struct tc_slice given = tc_slice_make(f->uid, last ? 0 : f->uid_len);
+    struct tc_arg word = name < ECC_XIDS ? TC_ARG(tc__ecc_xid(name)) : TC_ARG(WORDS[name]);
     struct tc_arg fact = {.write = write_fact, .object = w->in, .count = name};
-    e.description = tc__draft_format(&w->d, "{}{}", last ? "The last of it: " : "", fact);
-    tc__draft_evidence(&w->d, e);
+    tc__draft_piece(&w->d, kind, time_ns, last ? f->span.last_raw : f->span.first_raw,
+                    tc__text_or(given, make_uid(w, kind, word, time_ns)),
+                    tc__draft_format(&w->d, "{}{}", last ? "The last of it: " : "", fact));
 }
 
 static bool before(const struct ecc_incident *in, unsigned a, unsigned b)
@@ -306,14 +267,9 @@ static void put_end(struct writer *w)
     };
     if (w->in->end != ECC_OPEN) {
         struct tc_slice kind = tc_slice_cstr(ends[w->in->end].kind);
-        tc__draft_evidence(
-            &w->d, (struct tc_evidence){
-                       .kind = kind,
-                       .uid = make_uid(w, kind, TC_ARG(ends[w->in->end].word), w->in->end_ns),
-                       .description = tc_slice_cstr(ends[w->in->end].text),
-                       .time_ns = w->in->end_ns,
-                       .raw = w->in->end_raw,
-                   });
+        tc__draft_piece(&w->d, kind, w->in->end_ns, w->in->end_raw,
+                        make_uid(w, kind, TC_ARG(ends[w->in->end].word), w->in->end_ns),
+                        tc_slice_cstr(ends[w->in->end].text));
     }
 }
 
@@ -332,9 +288,7 @@ static bool is_proved(const struct ecc_incident *in, enum ecc_kind kind)
 static void put_attrs(struct writer *w)
 {
     const struct ecc_incident *in = w->in;
-    if (tc__ecc_uncorrected(in) > 0) {
-        tc__draft_attr_int(&w->d, KEY("uncorrected_errors"), tc__ecc_uncorrected(in));
-    }
+    tc__draft_attr_some(&w->d, KEY("uncorrected_errors"), tc__ecc_uncorrected(in));
     if (seen(in, ECC_CORRECTED)) {
         tc__draft_attr_int(&w->d, KEY("corrected_errors"),
                            (int64_t)in->facts[ECC_CORRECTED].amount);

@@ -11,8 +11,8 @@
  */
 #include "detect/detector.h"
 #include "base/assert.h"
-#include "detect/finding_priv.h"
 #include "detect/host_oom/priv.h"
+#include "detect/words_priv.h"
 
 /* Between the first line of a kill and what is said of it: the other lines take milliseconds. */
 #define SETTLE_NS (2 * TC_SECOND)
@@ -81,16 +81,6 @@ static bool is_old(const struct tc_window *w, const void *record)
     return w->ring.head - ((const struct tc_window_head *)record)->pos > w->ring.size / 2;
 }
 
-static int64_t apart(int64_t a, int64_t b)
-{
-    return a < b ? b - a : a - b;
-}
-
-static void fill(struct tc_slice *io, struct tc_slice other)
-{
-    *io = io->len == 0 ? other : *io;
-}
-
 /* ---- pods ------------------------------------------------------------ */
 
 /* Pushes the pod in the place of an older record of it, if there is one. NULL: no memory. */
@@ -116,26 +106,25 @@ static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint
 static struct oom_pod *find_pod(struct state *st, const struct oom_names *names)
 {
     struct oom_pod *known = tc__window_pod_find(&st->pods, &names->pod);
+    struct oom_pod next = {.rank = names->rank, .podless = names->podless};
     if (known != NULL) {
         known->head.seen_ns =
             known->head.seen_ns > st->base.now_ns ? known->head.seen_ns : st->base.now_ns;
         known->rank = known->rank >= 0 ? known->rank : names->rank;
-        if (!tc__oom_tells_more(known, names) && !is_old(&st->pods, known)) {
-            return known;
-        }
-    }
-    struct oom_pod next = {.rank = names->rank, .podless = names->podless};
-    if (known != NULL) {
         next = *known;
     }
-    fill(&next.node, names->pod.node);
-    fill(&next.ns, names->pod.ns);
-    fill(&next.name, names->pod.name);
-    fill(&next.uid, names->pod.uid);
-    fill(&next.job, names->job);
+    bool learned = tc__text_fill(&next.node, names->pod.node);
+    learned |= tc__text_fill(&next.ns, names->pod.ns);
+    learned |= tc__text_fill(&next.name, names->pod.name);
+    learned |= tc__text_fill(&next.uid, names->pod.uid);
+    learned |= tc__text_fill(&next.job, names->job);
     if (tc__oom_container_first(&next, names)) {
         next.container_id = names->container_id;
         next.container_ns = names->container_ns;
+        learned = true;
+    }
+    if (known != NULL && !learned && !is_old(&st->pods, known)) {
+        return known;
     }
     return put_pod(st, &next, known == NULL ? TC_RING_NONE : known->head.pos);
 }
@@ -160,7 +149,7 @@ static const struct oom_kill *nearest_kill(struct state *st, const struct oom_po
     int64_t best_ns = INT64_MAX;
     const struct oom_kill *kill = tc__window_newest(w, &key);
     for (unsigned i = 0; kill != NULL && i < VISITED_MAX; i++) {
-        int64_t gap_ns = apart(kill->time_ns, pod->end.time_ns);
+        int64_t gap_ns = tc__apart(kill->time_ns, pod->end.time_ns);
         bool nearer = best == NULL || gap_ns < best_ns;
         if (tc__oom_may_be_pods(kill) && gap_ns <= st->window_ns &&
             (nearer || (gap_ns == best_ns && kill->pid < best->pid))) {
@@ -269,7 +258,7 @@ static tc_status attach(struct state *st, struct oom_pod *pod, struct oom_kill *
         begin_burst(pod);
     }
     struct oom_burst *burst = &pod->burst;
-    if (!burst->known && apart(pod->end.time_ns, kill->time_ns) > st->window_ns) {
+    if (!burst->known && tc__apart(pod->end.time_ns, kill->time_ns) > st->window_ns) {
         pod->end.known = false; /* of a run before this one */
     }
     if (burst->known && burst->tie == OOM_TIE_NODE) {
@@ -332,7 +321,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
             *link = older;
         }
         if (!pod->gone && pod->end.known && !pod->burst.known &&
-            apart(pod->end.time_ns, kill->time_ns) <= st->window_ns) {
+            tc__apart(pod->end.time_ns, kill->time_ns) <= st->window_ns) {
             changed(st, pod);
         }
         pod = tc__window_at(w, older);
@@ -346,7 +335,7 @@ static tc_status on_kill(struct state *st, const struct oom_kill *news, const st
     unsigned which = news->pid < 0 ? BY_POD : BY_PID;
     struct oom_kill *known = tc__window_get_by(w, which, news);
     struct oom_kill next = *news;
-    if (known != NULL && apart(known->time_ns, news->time_ns) <= st->window_ns) {
+    if (known != NULL && tc__apart(known->time_ns, news->time_ns) <= st->window_ns) {
         next = *known;
         if (!tc__oom_kill_merge(&next, news)) {
             return TC_OK;
@@ -476,15 +465,9 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 60 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, window_ns),
-        .help = "longest time between two kills of a pod, or a kill and the end of its container",
-    },
+    TC_PARAM_SECONDS(
+        "window", struct state, window_ns, 60, 1, 86400,
+        "longest time between two kills of a pod, or a kill and the end of its container"),
 };
 
 const struct tc_detector tc_detector_host_oom = {

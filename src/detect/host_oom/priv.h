@@ -175,8 +175,6 @@ bool tc__oom_burst_add(struct oom_burst *burst, const struct oom_kill *kill, boo
 bool tc__oom_read_names(const struct tc_event *ev, struct oom_names *out);
 /* False for an event without a time, or with names that are too long to be any. */
 bool tc__oom_is_fit(const struct tc_event *ev, const struct oom_names *names);
-/* True when the names add to what is known of the pod. */
-bool tc__oom_tells_more(const struct oom_pod *pod, const struct oom_names *names);
 /* What a reader would notice of the pod, as bits; never 0. */
 uint32_t tc__oom_told_bits(const struct oom_pod *pod);
 

@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an event means to host_oom: a kill, a container that was killed, or nothing. */
-#include "detect/finding_priv.h"
 #include "detect/host_oom/priv.h"
-
-#include <string.h>
+#include "detect/words_priv.h"
 
 /* What the constraint of a kill by systemd-oomd starts with. */
 #define OOMD TC_LIT("OOMD_")
 
 static void word_set(struct oom_word *w, struct tc_slice s)
 {
-    s = tc__text_clip(s, OOM_WORD_MAX);
-    w->len = (uint8_t)s.len;
-    if (s.len > 0) {
-        memcpy(w->text, s.ptr, s.len);
-    }
-}
-
-static uint8_t uid_set(char *to, size_t cap, struct tc_slice uid)
-{
-    uid = tc__text_clip(uid, cap);
-    if (uid.len > 0) {
-        memcpy(to, uid.ptr, uid.len);
-    }
-    return (uint8_t)uid.len;
+    w->len = tc__text_keep(w->text, sizeof w->text, s);
 }
 
 /* The text between key and end; to the end of s when that is not there. */
@@ -106,7 +91,7 @@ static void read_line(const struct tc_event *ev, struct oom_kill *out)
     }
     word_set(&line.constraint, constraint);
     line.oomd = tc_slice_starts(constraint, OOMD);
-    line.uid_len = uid_set(line.uid, sizeof line.uid, ev->uid);
+    line.uid_len = tc__text_keep(line.uid, sizeof line.uid, ev->uid);
     out->pod_uid = ev->scope.pod_uid;
     out->pod_ns = ev->scope.ns;
     out->pod_name = ev->scope.pod;
@@ -164,7 +149,7 @@ static bool read_node_event(const struct tc_event *ev, struct oom_kill *out)
         .known = true,
     };
     read_quoted(message, &line);
-    line.uid_len = uid_set(line.uid, sizeof line.uid, ev->uid);
+    line.uid_len = tc__text_keep(line.uid, sizeof line.uid, ev->uid);
     bool memcg = tc_slice_contains(message, TC_LIT("Memory cgroup out of memory"));
     bool global = system || tc_slice_starts(message, TC_LIT("Out of memory"));
     out->cause = memcg ? OOM_LIMIT : global ? OOM_NODE : OOM_UNKNOWN;
@@ -193,17 +178,14 @@ bool tc__oom_read_end(const struct tc_event *ev, struct oom_end *out)
     *out = (struct oom_end){
         .time_ns = ev->time_ns, .exit_code = -1, .raw = ev->raw, .kind = ev->kind, .known = true};
     word_set(&out->container, ev->scope.container);
-    out->uid_len = uid_set(out->uid, sizeof out->uid, ev->uid);
+    out->uid_len = tc__text_keep(out->uid, sizeof out->uid, ev->uid);
     if (ev->kind == TC_EVENT_POD_STATE) {
         out->exit_code = ev->pod.exit_code;
         return tc_slice_eq(ev->pod.reason, TC_LIT("OOMKilled"));
     }
-    static const char *const reasons[] = {"OOMKilled", "OOMKilling", "PodOOMKilling"};
-    bool listed = false;
-    for (size_t i = 0; ev->kind == TC_EVENT_K8S_EVENT && i < TC_COUNT(reasons); i++) {
-        listed = listed || tc_slice_eq(ev->k8s.reason, tc_slice_cstr(reasons[i]));
-    }
-    return listed && tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));
+    return ev->kind == TC_EVENT_K8S_EVENT &&
+           tc_slice_is_any(ev->k8s.reason, "OOMKilled", "OOMKilling", "PodOOMKilling") &&
+           tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));
 }
 
 /* The smaller of two texts, of which one that is empty says nothing. <0: a. */
@@ -263,57 +245,42 @@ static bool same_line(const struct oom_line *a, const struct oom_line *b)
            a->pid == b->pid && a->rss_kb == b->rss_kb;
 }
 
-/* Where the kernel's own line is there, nobody else's is evidence. */
-static bool speaks_better(const struct oom_line *line, const struct oom_line *known, bool in_order)
+/* Keeps the line where the known one is not better: where the kernel's own line is there, nobody
+ * else's is evidence; of two of one source the one that is `in_order`. True when it is kept. */
+static bool keep_better(struct oom_line *io, const struct oom_line *line, bool in_order)
 {
-    if (!line->known || !known->known) {
-        return line->known;
+    bool better = !line->known || !io->known   ? line->known
+                  : line->source == io->source ? in_order
+                                               : line->source < io->source;
+    if (better) {
+        *io = *line;
     }
-    return line->source == known->source ? in_order : line->source < known->source;
+    return better;
 }
 
 static bool keep_first(struct oom_line *io, const struct oom_line *line)
 {
-    bool better = speaks_better(line, io, line_cmp(line, io) < 0);
-    if (better) {
-        *io = *line;
-    }
-    return better;
+    return keep_better(io, line, line_cmp(line, io) < 0);
 }
 
 static bool keep_last(struct oom_line *io, const struct oom_line *line)
 {
-    bool better = speaks_better(line, io, line_cmp(line, io) > 0 && !same_line(io, line));
-    if (better) {
-        *io = *line;
-    }
-    return better;
+    return keep_better(io, line, line_cmp(line, io) > 0 && !same_line(io, line));
 }
 
 static bool keep_biggest(struct oom_line *io, const struct oom_line *line)
 {
-    bool bigger =
-        line->rss_kb > io->rss_kb || (line->rss_kb == io->rss_kb && line_cmp(line, io) < 0);
-    bool better = speaks_better(line, io, bigger);
-    if (better) {
-        *io = *line;
-    }
-    return better;
+    return keep_better(io, line,
+                       line->rss_kb > io->rss_kb ||
+                           (line->rss_kb == io->rss_kb && line_cmp(line, io) < 0));
 }
 
-static bool fill(struct tc_slice *io, struct tc_slice other)
-{
-    bool learned = io->len == 0 && other.len > 0;
-    *io = learned ? other : *io;
-    return learned;
-}
-
-/* The same; of two that are told at one time the smaller. */
+/* As tc__text_fill; of two that are told at one time the smaller. */
 static bool fill_tie(struct tc_slice *io, struct tc_slice other, bool tie)
 {
-    bool learned = tie ? text_order(other, *io) < 0 : io->len == 0 && other.len > 0;
-    *io = learned ? other : *io;
-    return learned;
+    bool smaller = tie && text_order(other, *io) < 0;
+    *io = smaller ? other : *io;
+    return tie ? smaller : tc__text_fill(io, other);
 }
 
 /* The kernel's own line knows the cause better than "Killed process", which need not say it. */
@@ -349,15 +316,8 @@ bool tc__oom_kill_merge(struct oom_kill *kill, const struct oom_kill *news)
 /* What trains is Python, or is started by what starts it. */
 static bool trains(struct tc_slice process)
 {
-    static const char *const starts[] = {"python",     "pt_",   "torchrun", "deepspeed",
-                                         "accelerate", "ray::", "mpirun",   "train",
-                                         "nemo",       "orted", "jax",      "megatron"};
-    for (size_t i = 0; i < TC_COUNT(starts); i++) {
-        if (tc_slice_starts(process, tc_slice_cstr(starts[i]))) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_starts_any(process, "python", "pt_", "torchrun", "deepspeed", "accelerate",
+                               "ray::", "mpirun", "train", "nemo", "orted", "jax", "megatron");
 }
 
 bool tc__oom_may_be_pods(const struct oom_kill *kill)
@@ -441,8 +401,8 @@ bool tc__oom_read_names(const struct tc_event *ev, struct oom_names *out)
         .rank = ev->scope.rank,
     };
     if (ev->kind == TC_EVENT_K8S_EVENT && tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"))) {
-        (void)fill(&out->pod.name, ev->k8s.object_name);
-        (void)fill(&out->pod.uid, ev->k8s.object_uid);
+        (void)tc__text_fill(&out->pod.name, ev->k8s.object_name);
+        (void)tc__text_fill(&out->pod.uid, ev->k8s.object_uid);
     }
     return out->pod.name.len > 0;
 }
@@ -452,15 +412,6 @@ bool tc__oom_is_fit(const struct tc_event *ev, const struct oom_names *names)
     return ev->time_ns >= 0 && tc__scope_fits(&ev->scope) &&
            names->pod.name.len <= TC_SCOPE_TEXT_MAX && names->pod.uid.len <= TC_SCOPE_TEXT_MAX &&
            names->job.len <= TC_SCOPE_TEXT_MAX;
-}
-
-bool tc__oom_tells_more(const struct oom_pod *pod, const struct oom_names *names)
-{
-    return (pod->node.len == 0 && names->pod.node.len > 0) ||
-           (pod->ns.len == 0 && names->pod.ns.len > 0) ||
-           (pod->name.len == 0 && names->pod.name.len > 0) ||
-           (pod->uid.len == 0 && names->pod.uid.len > 0) ||
-           (pod->job.len == 0 && names->job.len > 0) || tc__oom_container_first(pod, names);
 }
 
 uint32_t tc__oom_told_bits(const struct oom_pod *pod)

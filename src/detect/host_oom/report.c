@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a host_oom verdict. */
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
 #include "detect/host_oom/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.host_oom." name)
@@ -11,13 +11,21 @@
 static const struct {
     const char *discriminator;
     const char *cause;
+    const char *advice; /* where not the pod itself is at fault: of node and pod */
 } CAUSES[] = {
     /* The kubelet says OOMKilled when a container ran into its own limit. */
-    [OOM_UNKNOWN] = {"container_limit", "the container ran out of memory"},
-    [OOM_LIMIT] = {"container_limit", "the container hit its memory limit"},
-    [OOM_NODE] = {"node_memory", "the node ran out of memory"},
-    [OOM_NUMA] = {"cpuset_numa", "the NUMA nodes it is bound to ran out of memory"},
-    [OOM_PRESSURE] = {"memory_pressure", "the memory pressure was too high for too long"},
+    [OOM_UNKNOWN] = {"container_limit", "the container ran out of memory", NULL},
+    [OOM_LIMIT] = {"container_limit", "the container hit its memory limit", NULL},
+    [OOM_NODE] = {"node_memory", "the node ran out of memory",
+                  "On node {}: find what holds the memory (pods without limits, daemons, "
+                  "/dev/shm), give it limits that fit the node together, then restart {}."},
+    [OOM_NUMA] = {"cpuset_numa", "the NUMA nodes it is bound to ran out of memory",
+                  "On node {}: other NUMA nodes may still have memory. Widen cpuset.mems or the "
+                  "numactl binding of {}, or move what shares its NUMA node."},
+    [OOM_PRESSURE] = {"memory_pressure", "the memory pressure was too high for too long",
+                      "On node {}: oomctl shows which slice systemd-oomd watches, and its limit. "
+                      "Give {} memory that it stays below, find what else fills the node, or take "
+                      "the pods' slice away from systemd-oomd."},
 };
 
 static const char *const TIES[] = {
@@ -100,28 +108,9 @@ static struct tc_slice headline(struct tc_draft *d, const struct oom_pod *pod)
 static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod)
 {
     struct tc_slice container = pod->end.known ? tc__oom_word(&pod->end.container) : TC_EMPTY;
-    switch (pod->burst.cause) {
-    case OOM_UNKNOWN:
-    case OOM_LIMIT:
-        break;
-    case OOM_NODE:
-        return tc__draft_format(d,
-                                "On node {}: find what holds the memory (pods without limits, "
-                                "daemons, /dev/shm), give it limits that fit the node together, "
-                                "then restart {}.",
-                                node_name(pod), pod_name(pod));
-    case OOM_NUMA:
-        return tc__draft_format(d,
-                                "On node {}: other NUMA nodes may still have memory. Widen "
-                                "cpuset.mems or the numactl binding of {}, or move what shares its "
-                                "NUMA node.",
-                                node_name(pod), pod_name(pod));
-    case OOM_PRESSURE:
-        return tc__draft_format(d,
-                                "On node {}: oomctl shows which slice systemd-oomd watches, and "
-                                "its limit. Give {} memory that it stays below, find what else "
-                                "fills the node, or take the pods' slice away from systemd-oomd.",
-                                node_name(pod), pod_name(pod));
+    const char *advice = CAUSES[pod->burst.cause].advice;
+    if (advice != NULL) {
+        return tc__draft_format(d, advice, node_name(pod), pod_name(pod));
     }
     return tc__draft_format(
         d,
@@ -134,47 +123,36 @@ static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod
 static void put_line(struct tc_draft *d, const struct oom_pod *pod, const struct oom_line *line)
 {
     bool kernel = line->source == OOM_BY_KERNEL;
-    struct tc_evidence e = {
-        .kind = kernel ? TC_LIT("oom_kill") : TC_LIT("k8s_event"),
-        .uid = tc_slice_make(line->uid, line->uid_len),
-        .time_ns = line->time_ns,
-        .raw = line->raw,
-    };
-    if (e.uid.len == 0) {
-        e.uid = tc__draft_format(d, "{}:{}:{}:{}", line->sized ? "killed" : "oom_kill", pod->node,
-                                 line->pid, tc_as_time(line->time_ns));
-    }
+    struct tc_slice given = tc_slice_make(line->uid, line->uid_len);
     struct tc_arg process = tc_as_known(tc__oom_word(&line->process), "a process");
     struct tc_slice constraint = tc__oom_word(&line->constraint);
-    e.description = tc__draft_format(
-        d, "{}{}{}{}{}",
-        line->oomd ? "systemd-oomd killed a cgroup"
-        : kernel   ? "The kernel killed "
-                   : "A node event tells of a kill: ",
-        tc_when(!line->oomd, "{}", process), tc_when(line->pid >= 0, ", pid {}", line->pid),
-        tc_when(line->rss_kb >= 0, ", which held {}", size_of_kb(line->rss_kb)),
-        tc_when(constraint.len > 0, ", constraint {}", constraint));
-    tc__draft_evidence(d, e);
+    tc__draft_piece(
+        d, kernel ? TC_LIT("oom_kill") : TC_LIT("k8s_event"), line->time_ns, line->raw,
+        tc__text_or(given, tc__draft_format(d, "{}:{}:{}:{}", line->sized ? "killed" : "oom_kill",
+                                            pod->node, line->pid, tc_as_time(line->time_ns))),
+        tc__draft_format(d, "{}{}{}{}{}",
+                         line->oomd ? "systemd-oomd killed a cgroup"
+                         : kernel   ? "The kernel killed "
+                                    : "A node event tells of a kill: ",
+                         tc_when(!line->oomd, "{}", process),
+                         tc_when(line->pid >= 0, ", pid {}", line->pid),
+                         tc_when(line->rss_kb >= 0, ", which held {}", size_of_kb(line->rss_kb)),
+                         tc_when(constraint.len > 0, ", constraint {}", constraint)));
 }
 
 static void put_end(struct tc_draft *d, const struct oom_pod *pod)
 {
     const struct oom_end *end = &pod->end;
-    struct tc_evidence e = {
-        .kind = end->kind == TC_EVENT_POD_STATE ? TC_LIT("pod_state") : TC_LIT("k8s_event"),
-        .uid = tc_slice_make(end->uid, end->uid_len),
-        .time_ns = end->time_ns,
-        .raw = end->raw,
-    };
-    if (e.uid.len == 0) {
-        e.uid = tc__draft_format(d, "oom_killed:{}/{}:{}", pod->ns, pod->name,
-                                 tc_as_time(end->time_ns));
-    }
-    e.description = tc__draft_format(
-        d, "{}{} of {} ended as OOMKilled{}", end->container.len > 0 ? "Container " : "A container",
-        tc__oom_word(&end->container), pod_name(pod),
-        tc_when(end->exit_code >= 0, " with exit code {}", end->exit_code));
-    tc__draft_evidence(d, e);
+    struct tc_slice given = tc_slice_make(end->uid, end->uid_len);
+    tc__draft_piece(
+        d, end->kind == TC_EVENT_POD_STATE ? TC_LIT("pod_state") : TC_LIT("k8s_event"),
+        end->time_ns, end->raw,
+        tc__text_or(given, tc__draft_format(d, "oom_killed:{}/{}:{}", pod->ns, pod->name,
+                                            tc_as_time(end->time_ns))),
+        tc__draft_format(d, "{}{} of {} ended as OOMKilled{}",
+                         end->container.len > 0 ? "Container " : "A container",
+                         tc__oom_word(&end->container), pod_name(pod),
+                         tc_when(end->exit_code >= 0, " with exit code {}", end->exit_code)));
 }
 
 static bool same_raw(const struct oom_line *a, const struct oom_line *b)

@@ -5,20 +5,10 @@
 #include "detect/nccl_hang/watch_priv.h"
 
 static const struct tc_param PARAMS[] = {
-    {.name = "threshold",
-     .type = TC_PARAM_DURATION,
-     .value = 300 * TC_SECOND,
-     .min = TC_SECOND,
-     .max = 86400 * TC_SECOND,
-     .offset = offsetof(struct nccl_hang, threshold_ns),
-     .help = "how long a collective may stay uncompleted before it counts as hung"},
-    {.name = "retention",
-     .type = TC_PARAM_DURATION,
-     .value = 6 * 3600 * TC_SECOND,
-     .min = 60 * TC_SECOND,
-     .max = 7 * 86400 * TC_SECOND,
-     .offset = offsetof(struct nccl_hang, retention_ns),
-     .help = "how long records are kept"},
+    TC_PARAM_SECONDS("threshold", struct nccl_hang, threshold_ns, 300, 1, 86400,
+                     "how long a collective may stay uncompleted before it counts as hung"),
+    TC_PARAM_SECONDS("retention", struct nccl_hang, retention_ns, 6 * 3600, 60, 7 * 86400,
+                     "how long records are kept"),
 };
 
 static tc_status init(void *state, const struct tc_detector_env *env)

@@ -8,18 +8,13 @@
 /* Interfaces without a cable of their own: pods', bridges, tunnels, bonds and VLANs. */
 static bool is_virtual(struct tc_slice device)
 {
-    static const char *const prefixes[] = {
-        "veth", "cali",   "lxc",   "docker", "br-",   "cni",   "flannel", "virbr", "tun",
-        "tap",  "cilium", "vxlan", "bond",   "team",  "dummy", "kube-",   "ifb",   "nodelocal",
-        "ovs-", "genev",  "wg",    "ip6tnl", "tunl0", "vlan",  "antrea",  "weave", "gre",
-    };
-    for (size_t i = 0; i < TC_COUNT(prefixes); i++) {
-        if (tc_slice_starts(device, tc_slice_cstr(prefixes[i]))) {
-            return true;
-        }
-    }
     return device.len == 0 || tc_slice_eq(device, TC_LIT("lo")) ||
-           tc_slice_find_byte(device, '.') != TC_NPOS || tc_slice_find_byte(device, '@') != TC_NPOS;
+           tc_slice_find_byte(device, '.') != TC_NPOS ||
+           tc_slice_find_byte(device, '@') != TC_NPOS ||
+           tc_slice_starts_any(device, "veth", "cali", "lxc", "docker", "br-", "cni", "flannel",
+                               "virbr", "tun", "tap", "cilium", "vxlan", "bond", "team", "dummy",
+                               "kube-", "ifb", "nodelocal", "ovs-", "genev", "wg", "ip6tnl",
+                               "tunl0", "vlan", "antrea", "weave", "gre");
 }
 
 /* It takes a third port to see a burst: the ones before are excused, too. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a network_link_fault verdict. */
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
 #include "detect/network_link_fault/priv.h"
+#include "detect/words_priv.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.network_link_fault." name)
 /* Flaps that are shown as evidence: the first, and the last ones. */
@@ -157,15 +157,11 @@ static void add_evidence(struct tc_draft *d, const struct link_port *p, const ch
             return;
         }
     }
-    tc__draft_evidence(d, (struct tc_evidence){
-                              .kind = tc_slice_cstr(kind),
-                              .uid = tc__draft_format(d, "{}:{}:{}:{}:{}", kind, p->node, p->device,
-                                                      what, tc_as_time(m->time_ns)),
-                              .description = tc__draft_format(d, "{}: {}{}", device(p), what,
-                                                              tc_when(counts, ": {}", m->count)),
-                              .time_ns = m->time_ns,
-                              .raw = m->raw,
-                          });
+    tc__draft_piece(
+        d, tc_slice_cstr(kind), m->time_ns, m->raw,
+        tc__draft_format(d, "{}:{}:{}:{}:{}", kind, p->node, p->device, what,
+                         tc_as_time(m->time_ns)),
+        tc__draft_format(d, "{}: {}{}", device(p), what, tc_when(counts, ": {}", m->count)));
 }
 
 static void add_line(struct tc_draft *d, const struct link_port *p, const struct link_mark *m,

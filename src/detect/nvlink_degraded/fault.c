@@ -4,8 +4,8 @@
  * GPUs behind a switch report within seconds of it, before or after, and are then
  * evidence of the switch's incident and not incidents of their own.
  */
-#include "detect/finding_priv.h"
 #include "detect/nvlink_degraded/priv.h"
+#include "detect/words_priv.h"
 #include "event/sxid.h"
 
 /* A fault is not cleared by silence, but a day later it is another incident. */
@@ -32,12 +32,6 @@ static const struct tc_record_type DEVICE = {
              [BY_ID] = {TC_FIELD(struct nvlink_device, id)}},
     .chain = {TC_FIELD(struct nvlink_device, role), TC_FIELD(struct nvlink_device, node)},
 };
-
-static uint32_t address(struct tc_bdf pci)
-{
-    return (uint32_t)pci.domain << 16 | (uint32_t)pci.bus << 8 | (uint32_t)pci.device << 3 |
-           pci.function;
-}
 
 static struct nvlink_device *find_device(const struct nvlink_state *st,
                                          const struct nvlink_device *key)
@@ -147,7 +141,7 @@ static bool told_before(const void *a, const void *b)
     order = order != 0 ? order : (int)x->role - (int)y->role;
     order = order != 0 ? order : tc_slice_cmp(x->uuid, y->uuid);
     order = order != 0 ? order : tc_slice_cmp(x->name, y->name);
-    return order != 0 ? order < 0 : address(x->pci) < address(y->pci);
+    return order != 0 ? order < 0 : tc__pci_number(x->pci) < tc__pci_number(y->pci);
 }
 
 bool tc__nvlink_devices_init(struct nvlink_state *st)
@@ -191,22 +185,31 @@ void tc__nvlink_add_link(struct nvlink_device *d, int64_t link)
     }
 }
 
-static void add_sign(struct nvlink_sign *s, const struct tc_mark *mark, const struct tc_ev_xid *x)
+/* A fault is part of the episode, and `news` or one of a link that was not among them. */
+static void add_fatal(struct nvlink_state *st, struct nvlink_device *d, const struct tc_event *ev,
+                      bool news)
 {
-    if (tc__mark_first(&s->first, mark)) {
-        s->code = x->code;
-        s->link = x->link;
+    const struct tc_ev_xid *x = &ev->xid;
+    struct tc_mark mark = tc__mark(ev);
+    news = news || is_new_link(d, x->link);
+    if (tc__mark_first(&d->fatal.first, &mark)) {
+        d->fatal.code = x->code;
+        d->fatal.link = x->link;
     }
-    (void)tc__mark_last(&s->last, mark);
+    (void)tc__mark_last(&d->fatal.last, &mark);
+    tc__nvlink_add_link(d, x->link);
+    if (news) {
+        tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
+    }
 }
 
 /* How often it was not fatal does not matter: the last of them is kept as evidence. */
-static void add_minor(struct nvlink_device *d, const struct tc_mark *mark,
-                      const struct tc_ev_xid *x)
+static void add_minor(struct nvlink_device *d, const struct tc_event *ev)
 {
-    if (tc__mark_last(&d->minor.last, mark)) {
-        d->minor.code = x->code;
-        d->minor.link = x->link;
+    struct tc_mark mark = tc__mark(ev);
+    if (tc__mark_last(&d->minor.last, &mark)) {
+        d->minor.code = ev->xid.code;
+        d->minor.link = ev->xid.link;
     }
 }
 
@@ -225,9 +228,8 @@ void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev)
     bool said = tc_slice_eq(x->severity, TC_LIT("fatal"));
     bool fatal =
         said || (x->severity.len == 0 && known != NULL && known->reach != TC_SXID_NONFATAL);
-    struct tc_mark mark = tc__mark(ev);
     if (!fatal) {
-        add_minor(d, &mark, x);
+        add_minor(d, ev);
         if (x->severity.len > 0) {
             d->denials[x->code % NVLINK_DENIALS].code = x->code;
             d->denials[x->code % NVLINK_DENIALS].time_ns = ev->time_ns;
@@ -235,13 +237,8 @@ void tc__nvlink_sxid(struct nvlink_state *st, const struct tc_event *ev)
         return;
     }
     tc__nvlink_begin(d, ev->time_ns);
-    bool news = !d->open || (said && !d->said) || is_new_link(d, x->link);
+    add_fatal(st, d, ev, !d->open || (said && !d->said));
     d->said = d->said || said;
-    add_sign(&d->fatal, &mark, x);
-    tc__nvlink_add_link(d, x->link);
-    if (news) {
-        tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
-    }
 }
 
 /*
@@ -259,7 +256,7 @@ static struct nvlink_device *find_culprit(const struct nvlink_state *st, struct 
                     d->fatal.last.time_ns + st->join_ns >= from_ns;
         if (near && (best == NULL || d->fatal.first.time_ns < best->fatal.first.time_ns ||
                      (d->fatal.first.time_ns == best->fatal.first.time_ns &&
-                      address(d->pci) < address(best->pci)))) {
+                      tc__pci_number(d->pci) < tc__pci_number(best->pci)))) {
             best = d;
         }
         d = tc__window_older(&st->devices, d);
@@ -292,15 +289,6 @@ static void join(struct nvlink_state *st, struct nvlink_device *gpu, struct nvli
     end_episode(gpu);
 }
 
-/* The unit that reported, for NVLink 5. */
-static void take_unit(struct nvlink_device *d, struct tc_slice unit)
-{
-    if (d->unit_len == 0 && unit.len > 0) {
-        d->unit_len = (uint8_t)(unit.len < NVLINK_UNIT_MAX ? unit.len : NVLINK_UNIT_MAX);
-        memcpy(d->unit, unit.ptr, d->unit_len);
-    }
-}
-
 void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
 {
     const struct tc_ev_xid *x = &ev->xid;
@@ -319,19 +307,15 @@ void tc__nvlink_xid(struct nvlink_state *st, const struct tc_event *ev)
         st->base.ignored++;
         return;
     }
-    struct tc_mark mark = tc__mark(ev);
     if (nvlink5 && !tc_slice_eq(x->severity, TC_LIT("fatal"))) {
-        add_minor(d, &mark, x);
+        add_minor(d, ev);
         return;
     }
     tc__nvlink_begin(d, ev->time_ns);
-    bool news = !d->open || d->told < NVLINK_XID || is_new_link(d, x->link);
-    add_sign(&d->fatal, &mark, x);
+    add_fatal(st, d, ev, !d->open || d->told < NVLINK_XID);
     d->said = true;
-    tc__nvlink_add_link(d, x->link);
-    take_unit(d, x->unit);
-    if (news) {
-        tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
+    if (d->unit_len == 0) {
+        d->unit_len = tc__text_keep(d->unit, NVLINK_UNIT_MAX, x->unit);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nvlink_degraded says. */
-#include "detect/finding_priv.h"
 #include "detect/nvlink_degraded/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 #include "event/sxid.h"
 #include "event/xid.h"
@@ -94,20 +94,6 @@ static struct tc_arg code(bool sxid, int64_t number)
     return (struct tc_arg){.write = write_code, .integer = number, .limit = sxid};
 }
 
-static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
-{
-    if (arg->integer < TC_SECOND) {
-        tc_format(b, "less than 1 s");
-    } else {
-        tc_format(b, "{} s", arg->integer / TC_SECOND);
-    }
-}
-
-static struct tc_arg seconds(int64_t ns)
-{
-    return (struct tc_arg){.write = write_seconds, .integer = ns};
-}
-
 /* "12000 NVLink CRC errors and 40 NVLink replays in 210 s" */
 static void write_storm(struct tc_buf *b, const struct tc_arg *arg)
 {
@@ -120,7 +106,7 @@ static void write_storm(struct tc_buf *b, const struct tc_arg *arg)
         }
     }
     tc_format(b, "{} in {}", more ? "" : "NVLink errors",
-              seconds(t->d->storm.last.time_ns - t->d->storm.first.time_ns));
+              tc__as_seconds(t->d->storm.last.time_ns - t->d->storm.first.time_ns));
 }
 
 static struct tc_slice what_happened(struct telling *t)
@@ -140,7 +126,7 @@ static struct tc_slice what_happened(struct telling *t)
     }
     return tc__draft_format(
         &t->draft, "{}{}{}", tc_as_written(write_storm, t), tc_when(some, " on link{}", links),
-        tc_when(t->draft.finding.resolved, "; none for {}", seconds(t->st->window_ns)));
+        tc_when(t->draft.finding.resolved, "; none for {}", tc__as_seconds(t->st->window_ns)));
 }
 
 static struct tc_slice headline(struct telling *t)
@@ -181,13 +167,8 @@ static void put_evidence(struct telling *t, struct tc_slice kind, const struct t
         tc__draft_format(&t->draft, "{}:{}:{}:{}{}", kind, t->d->node,
                          t->scope.pci.known ? tc_as_pci(t->scope.pci) : TC_ARG(name),
                          tc_as_time(mark->time_ns), which);
-    tc__draft_evidence(&t->draft, (struct tc_evidence){
-                                      .kind = kind,
-                                      .uid = tc__mark_uid(mark, uid),
-                                      .description = description,
-                                      .time_ns = mark->time_ns,
-                                      .raw = mark->raw,
-                                  });
+    tc__draft_piece(&t->draft, kind, mark->time_ns, mark->raw, tc__mark_uid(mark, uid),
+                    description);
 }
 
 /* "First: SXid 20034 (...) on link 30" */
@@ -271,23 +252,11 @@ static void put_attrs(struct telling *t)
     }
 }
 
-static void span(const struct nvlink_sign *s, struct tc_finding *f)
-{
-    if (s->first.known) {
-        f->first_ns = s->first.time_ns < f->first_ns ? s->first.time_ns : f->first_ns;
-        f->last_ns = s->last.time_ns > f->last_ns ? s->last.time_ns : f->last_ns;
-    }
-}
-
 /* Where it is, the key that follows from that, and the links. */
 static void read_place(struct telling *t)
 {
     const struct nvlink_device *d = t->d;
-    t->scope = TC_SCOPE_NONE;
-    t->scope.node = d->node;
-    t->scope.gpu_uuid = d->uuid;
-    t->scope.pci = d->pci;
-    t->scope.gpu_index = d->index;
+    t->scope = tc__gpu_scope(d->node, d->uuid, d->pci, d->index);
     /* By what was known of the device when it was first heard of. */
     t->draft.finding.key = tc__draft_format(
         &t->draft, "{}|{}|{}", d->node, d->name.len > 0 ? TC_ARG(d->name) : tc_as_gpu_id(&t->scope),
@@ -321,10 +290,15 @@ tc_status tc__nvlink_report(const struct nvlink_device *d, const struct nvlink_s
     f->remediation = remediation(&t);
     f->first_ns = d->since_ns;
     f->last_ns = d->since_ns;
-    span(&d->fatal, f);
-    span(&d->down, f);
-    span(&d->storm, f);
-    span(&d->joined, f);
+    const struct nvlink_sign *const signs[] = {&d->fatal, &d->down, &d->storm, &d->joined};
+    for (size_t i = 0; i < TC_COUNT(signs); i++) {
+        if (signs[i]->first.known) {
+            int64_t first_ns = signs[i]->first.time_ns;
+            int64_t last_ns = signs[i]->last.time_ns;
+            f->first_ns = first_ns < f->first_ns ? first_ns : f->first_ns;
+            f->last_ns = last_ns > f->last_ns ? last_ns : f->last_ns;
+        }
+    }
     f->last_ns = relief != NULL && relief->time_ns > f->last_ns ? relief->time_ns : f->last_ns;
     f->scope = t.scope;
     put_attrs(&t);

@@ -4,7 +4,6 @@
  * told, so that the order of its lines makes no difference; a storm is told once
  * and again at most once a window, when it has doubled.
  */
-#include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 
 /* An uncorrectable error is not cleared by silence, but a day later it is another incident. */
@@ -35,12 +34,6 @@ static const struct tc_record_type NIC = {
     .keys = {{TC_FIELD(struct nic, node), TC_FIELD(struct nic, pci)}},
 };
 
-static uint64_t address(struct tc_bdf pci)
-{
-    return (uint64_t)pci.domain << 24 | (uint64_t)pci.bus << 16 | (uint64_t)pci.device << 8 |
-           pci.function;
-}
-
 static const struct nic *find_nic(const struct pcie_state *st, struct tc_slice node,
                                   struct tc_bdf pci)
 {
@@ -63,32 +56,11 @@ void tc__pcie_learn_nic(struct pcie_state *st, const struct tc_event *ev)
     }
 }
 
-static bool read_severity(struct tc_slice text, enum pcie_severity *out)
-{
-    static const struct tc_slice names[PCIE_SEVERITIES] = {
-        [PCIE_CORRECTED] = {"corrected", 9},
-        [PCIE_NONFATAL] = {"nonfatal", 8},
-        [PCIE_FATAL] = {"fatal", 5},
-    };
-    for (unsigned i = 0; i < PCIE_SEVERITIES; i++) {
-        if (tc_slice_eq(text, names[i])) {
-            *out = (enum pcie_severity)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct tc_slice read_layer(struct tc_slice text)
 {
-    static const struct tc_slice layers[] = {
-        {"physical", 8}, {"data_link", 9}, {"transaction", 11}};
-    for (size_t i = 0; i < TC_COUNT(layers); i++) {
-        if (tc_slice_eq(text, layers[i])) {
-            return layers[i];
-        }
-    }
-    return TC_EMPTY;
+    static const char *const layers[] = {"physical", "data_link", "transaction", NULL};
+    int which = tc_slice_which(text, layers);
+    return which < 0 ? TC_EMPTY : tc_slice_cstr(layers[which]);
 }
 
 static struct pcie_errors *get_device(struct pcie_state *st, const struct tc_event *ev,
@@ -114,7 +86,7 @@ static bool is_repeat(struct pcie_errors *e, const struct tc_event *ev)
         fact = tc_hash_mix((uint64_t)ev->time_ns, tc_slice_hash(ev->aer.severity, 2));
         fact = tc_hash_mix(fact, (uint64_t)ev->aer.status);
         fact = tc_hash_mix(
-            fact, tc_hash_mix(tc_slice_hash(ev->aer.errors, 5), address(ev->aer.reporter)));
+            fact, tc_hash_mix(tc_slice_hash(ev->aer.errors, 5), tc__pci_number(ev->aer.reporter)));
     }
     if (named || fine) {
         fact |= 1; /* 0 is an empty place */
@@ -179,7 +151,7 @@ static bool waits_before(const void *a, const void *b)
         return x->since_ns < y->since_ns;
     }
     int order = tc_slice_cmp(x->node, y->node);
-    return order != 0 ? order < 0 : address(x->pci) < address(y->pci);
+    return order != 0 ? order < 0 : tc__pci_number(x->pci) < tc__pci_number(y->pci);
 }
 
 bool tc__pcie_errors_init(struct pcie_state *st)
@@ -305,19 +277,20 @@ static void keep_words(struct pcie_errors *e, enum pcie_severity severity,
         e->device_id = tc__pcie_word(aer->device_id);
     }
     if (aer->errors.len > 0) {
-        e->errors[severity] = tc__pcie_word(tc__text_clip(aer->errors, PCIE_WORD_MAX));
+        e->errors[severity] = tc__pcie_word(aer->errors);
     }
     e->layers[severity] = layer.len > 0 ? layer : e->layers[severity];
 }
 
 void tc__pcie_aer(struct pcie_state *st, const struct tc_event *ev)
 {
-    enum pcie_severity severity = PCIE_CORRECTED;
+    int which = tc_slice_which(ev->aer.severity, tc__pcie_severities);
     struct tc_bdf pci = ev->scope.pci.known ? ev->scope.pci : ev->aer.reporter;
-    if (!pci.known || !read_severity(ev->aer.severity, &severity)) {
+    if (!pci.known || which < 0) {
         st->base.ignored++;
         return;
     }
+    enum pcie_severity severity = (enum pcie_severity)which;
     bool masked = ev->aer.status >= 0 && ev->aer.mask >= 0 && (ev->aer.status & ~ev->aer.mask) == 0;
     struct pcie_errors *e = masked ? NULL : get_device(st, ev, pci);
     if (e == NULL || is_repeat(e, ev)) {

@@ -11,6 +11,7 @@
 #include "detect/teller_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
+#include "detect/words_priv.h"
 #include "directory/directory.h"
 #include "event/event.h"
 #include "event/finding.h"
@@ -30,6 +31,9 @@
 /* Ordered: the worst names the incident. */
 enum pcie_severity { PCIE_CORRECTED, PCIE_NONFATAL, PCIE_FATAL, PCIE_SEVERITIES };
 
+/* Their names; NULL ends. */
+extern const char *const tc__pcie_severities[PCIE_SEVERITIES + 1];
+
 struct pcie_word {
     char text[PCIE_WORD_MAX];
     uint8_t len;
@@ -37,10 +41,8 @@ struct pcie_word {
 
 static inline struct pcie_word tc__pcie_word(struct tc_slice s)
 {
-    struct pcie_word w = {.len = (uint8_t)(s.len < PCIE_WORD_MAX ? s.len : PCIE_WORD_MAX)};
-    if (w.len > 0) {
-        memcpy(w.text, s.ptr, w.len);
-    }
+    struct pcie_word w;
+    w.len = tc__text_keep(w.text, sizeof w.text, s);
     return w;
 }
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What pcie_aer says. */
-#include "detect/finding_priv.h"
 #include "detect/pcie_aer/priv.h"
 #include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.pcie_rate_collapse." name)
 
-static const char *const SEVERITIES[PCIE_SEVERITIES] = {
+const char *const tc__pcie_severities[PCIE_SEVERITIES + 1] = {
     [PCIE_CORRECTED] = "corrected", [PCIE_NONFATAL] = "nonfatal", [PCIE_FATAL] = "fatal"};
-static const char *const DISCRIMINATORS[PCIE_SEVERITIES] = {
-    [PCIE_CORRECTED] = "corrected_storm", [PCIE_NONFATAL] = "nonfatal", [PCIE_FATAL] = "fatal"};
 static const char *const SORTS[] = {
     [PCIE_IS_GPU] = "gpu", [PCIE_IS_NIC] = "nic", [PCIE_IS_OTHER] = "other"};
 
@@ -50,20 +47,6 @@ static struct tc_arg device(const struct pcie_place *p)
     return tc_as_written(write_device, p);
 }
 
-static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
-{
-    if (arg->integer < TC_SECOND) {
-        tc_format(b, "less than 1 s");
-    } else {
-        tc_format(b, "{} s", arg->integer / TC_SECOND);
-    }
-}
-
-static struct tc_arg seconds(int64_t ns)
-{
-    return (struct tc_arg){.write = write_seconds, .integer = ns};
-}
-
 static struct tc_slice errors_headline(struct tc_draft *d, const struct pcie_errors *e,
                                        const struct pcie_place *p, enum pcie_severity worst,
                                        int64_t window_ns)
@@ -72,12 +55,13 @@ static struct tc_slice errors_headline(struct tc_draft *d, const struct pcie_err
     struct tc_slice layer = e->layers[worst];
     return tc__draft_format(
         d, "{} on node {} reported {} {} PCIe error{}{}{}{}", device(p), node_name(e->node),
-        count > 1 ? TC_ARG(count) : TC_ARG("a"), SEVERITIES[worst],
-        tc_when(count > 1, "s in {}", seconds(e->last[worst].time_ns - e->first[worst].time_ns)),
+        count > 1 ? TC_ARG(count) : TC_ARG("a"), tc__pcie_severities[worst],
+        tc_when(count > 1, "s in {}",
+                tc__as_seconds(e->last[worst].time_ns - e->first[worst].time_ns)),
         tc_when(e->errors[worst].len > 0, ": {}", tc__pcie_text(&e->errors[worst])),
         tc_when(layer.len > 0, " ({} layer)",
                 tc_slice_eq(layer, TC_LIT("data_link")) ? TC_LIT("data link") : layer),
-        tc_when(d->finding.resolved, "; none for {}", seconds(window_ns)));
+        tc_when(d->finding.resolved, "; none for {}", tc__as_seconds(window_ns)));
 }
 
 static struct tc_slice errors_remediation(struct tc_draft *d, const struct pcie_errors *e,
@@ -100,21 +84,20 @@ static struct tc_slice errors_remediation(struct tc_draft *d, const struct pcie_
 static void put_report(struct tc_draft *d, const struct pcie_errors *e, enum pcie_severity severity,
                        const struct tc_mark *mark)
 {
-    struct tc_evidence out = {.kind = TC_LIT("aer"), .time_ns = mark->time_ns, .raw = mark->raw};
     bool first = tc__mark_same(mark, &e->first[severity]);
     bool instant = mark->time_ns == e->first[severity].time_ns;
     bool many = e->counts[severity] > 1;
-    struct tc_slice uid =
-        tc__draft_format(d, "aer:{}:{}:{}:{}{}", e->node, tc_as_pci(e->pci), SEVERITIES[severity],
-                         tc_as_time(mark->time_ns), instant && !first ? ":last" : "");
-    out.uid = tc__mark_uid(mark, uid);
-    out.description = tc__draft_format(
-        d, "{} {} error{} of {}{}",
-        many ? tc_when(true, "{} of {}", first ? "First" : "Last", e->counts[severity])
-             : TC_ARG("A"),
-        SEVERITIES[severity], many ? "s" : "", tc_as_pci(e->pci),
-        tc_when(has_reporter(e), ", reported by port {}", tc_as_pci(e->reporter)));
-    tc__draft_evidence(d, out);
+    struct tc_slice uid = tc__draft_format(d, "aer:{}:{}:{}:{}{}", e->node, tc_as_pci(e->pci),
+                                           tc__pcie_severities[severity], tc_as_time(mark->time_ns),
+                                           instant && !first ? ":last" : "");
+    tc__draft_piece(
+        d, TC_LIT("aer"), mark->time_ns, mark->raw, tc__mark_uid(mark, uid),
+        tc__draft_format(
+            d, "{} {} error{} of {}{}",
+            many ? tc_when(true, "{} of {}", first ? "First" : "Last", e->counts[severity])
+                 : TC_ARG("A"),
+            tc__pcie_severities[severity], many ? "s" : "", tc_as_pci(e->pci),
+            tc_when(has_reporter(e), ", reported by port {}", tc_as_pci(e->reporter))));
 }
 
 static void errors_attrs(struct tc_draft *d, const struct pcie_errors *e,
@@ -162,7 +145,8 @@ tc_status tc__pcie_report_errors(const struct pcie_errors *e, const struct pcie_
     f->incomplete = incomplete;
     f->severity = errors_severity(p, worst);
     f->confidence = TC_CONFIDENCE_FULL;
-    f->discriminator = tc_slice_cstr(DISCRIMINATORS[worst]);
+    f->discriminator = worst == PCIE_CORRECTED ? TC_LIT("corrected_storm")
+                                               : tc_slice_cstr(tc__pcie_severities[worst]);
     f->headline = errors_headline(&d, e, p, worst, window_ns);
     f->remediation = errors_remediation(&d, e, p, worst);
     f->scope = p->scope;
@@ -231,7 +215,7 @@ static struct tc_slice link_headline(struct tc_draft *d, const struct pcie_link 
                             node_name(p->scope.node), rate(r.gen, r.width),
                             rate(r.gen > 0 ? r.gen_max : 0, r.width > 0 ? r.width_max : 0),
                             tc_when(l->low.busy.known, " while busy ({} %)", (int64_t)l->low.util),
-                            seconds(l->low.last_ns - l->low.first_ns));
+                            tc__as_seconds(l->low.last_ns - l->low.first_ns));
 }
 
 static struct tc_slice link_remediation(struct tc_draft *d, const struct pcie_place *p)
@@ -248,13 +232,7 @@ static void put_link_evidence(struct tc_draft *d, const struct pcie_place *p, st
 {
     struct tc_slice uid = tc__draft_format(d, "{}:{}:{}:{}", kind, p->scope.node,
                                            tc_as_gpu_id(&p->scope), tc_as_time(mark->time_ns));
-    tc__draft_evidence(d, (struct tc_evidence){
-                              .kind = kind,
-                              .uid = tc__mark_uid(mark, uid),
-                              .description = description,
-                              .time_ns = mark->time_ns,
-                              .raw = mark->raw,
-                          });
+    tc__draft_piece(d, kind, mark->time_ns, mark->raw, tc__mark_uid(mark, uid), description);
 }
 
 static void link_evidence(struct tc_draft *d, const struct pcie_link *l, const struct pcie_place *p,
@@ -311,11 +289,8 @@ static void link_attrs(struct tc_draft *d, const struct pcie_link *l, int64_t re
 tc_status tc__pcie_report_link(const struct pcie_link *l, const struct pcie_state *st,
                                const struct tc_mark *back, const struct tc_sink *out)
 {
-    struct pcie_place p = {.scope = TC_SCOPE_NONE, .sort = PCIE_IS_GPU};
-    p.scope.node = l->node;
-    p.scope.gpu_uuid = l->uuid;
-    p.scope.pci = l->pci;
-    p.scope.gpu_index = l->index;
+    struct pcie_place p = {.scope = tc__gpu_scope(l->node, l->uuid, l->pci, l->index),
+                           .sort = PCIE_IS_GPU};
     struct tc_draft d;
     tc__draft_open(&d, &tc_detector_pcie_aer, st->base.scratch);
     struct tc_finding *f = &d.finding;

@@ -8,9 +8,9 @@
  * evictions after it; the end of a condition resolves the evictions it caused.
  */
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
 #include "detect/pod_evicted/priv.h"
 #include "detect/window_pod_priv.h"
+#include "detect/words_priv.h"
 
 /* A step is shorter than the window, so no run begins before a window and ends after it. */
 #define STEPS 16
@@ -77,8 +77,7 @@ static bool same_eviction(const struct eviction *a, const struct eviction *b)
     if (a->kind == b->kind && a->event_uid.len > 0 && tc_slice_eq(a->event_uid, b->event_uid)) {
         return true;
     }
-    int64_t apart_ns = a->time_ns < b->time_ns ? b->time_ns - a->time_ns : a->time_ns - b->time_ns;
-    return (a->uid.len > 0 && b->uid.len > 0) || apart_ns <= b->reach_ns;
+    return (a->uid.len > 0 && b->uid.len > 0) || tc__apart(a->time_ns, b->time_ns) <= b->reach_ns;
 }
 
 static bool better(const struct evict_sign *a, const struct evict_sign *b)
@@ -193,14 +192,6 @@ static tc_status settle(struct state *st, struct eviction *e, uint64_t old_pos,
     return tc__evict_report(kept, NULL, st->base.scratch, out);
 }
 
-/* Takes what was not known before. */
-static bool fill(struct tc_slice *io, struct tc_slice other)
-{
-    bool learned = io->len == 0 && other.len > 0;
-    *io = learned ? other : *io;
-    return learned;
-}
-
 /*
  * Of two tellings of one eviction, the one that knows when it happened: the
  * kubelet's event does, a pod's state may only know when the pod was made.
@@ -228,9 +219,9 @@ static bool merge(const struct state *st, struct eviction *known, const struct e
         base.revisions = known->revisions;
         other = known;
     }
-    bool learned = fill(&base.node, other->node);
-    learned = fill(&base.uid, other->uid) || learned;
-    learned = fill(&base.container, other->container) || learned;
+    bool learned = tc__text_fill(&base.node, other->node);
+    learned |= tc__text_fill(&base.uid, other->uid);
+    learned |= tc__text_fill(&base.container, other->container);
     if (base.note.pressure == EVICT_UNKNOWN && other->note.pressure != EVICT_UNKNOWN) {
         base.note = other->note;
         base.message = other->message;
@@ -405,15 +396,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct state, window_ns),
-        .help = "longest time from the node condition to the eviction that is put down to it",
-    },
+    TC_PARAM_SECONDS("window", struct state, window_ns, 300, 1, 86400,
+                     "longest time from the node condition to the eviction that is put down to it"),
 };
 
 const struct tc_detector tc_detector_pod_evicted = {

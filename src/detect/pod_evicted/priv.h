@@ -39,6 +39,9 @@ enum evict_pressure {
 /* The node condition that goes with it. */
 enum evict_condition { EVICT_MEMORY_PRESSURE, EVICT_DISK_PRESSURE, EVICT_PID_PRESSURE, EVICT_NONE };
 
+/* As Kubernetes names them; NULL ends. */
+extern const char *const tc__evict_conditions[EVICT_NONE + 1];
+
 /* How the pressure of a node was told. A threshold is a sign of it, not its beginning. */
 enum evict_source { EVICT_BY_THRESHOLD, EVICT_BY_NODE_EVENT, EVICT_BY_CONDITION };
 

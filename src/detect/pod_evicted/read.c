@@ -17,18 +17,16 @@ static const struct {
     {"NodeHasSufficientPID", EVICT_PID_PRESSURE, false},
 };
 
+const char *const tc__evict_conditions[EVICT_NONE + 1] = {
+    [EVICT_MEMORY_PRESSURE] = "MemoryPressure",
+    [EVICT_DISK_PRESSURE] = "DiskPressure",
+    [EVICT_PID_PRESSURE] = "PIDPressure",
+};
+
 static bool read_condition(const struct tc_event *ev, struct evict_news *out)
 {
-    static const struct tc_slice types[] = {
-        [EVICT_MEMORY_PRESSURE] = {"MemoryPressure", sizeof "MemoryPressure" - 1},
-        [EVICT_DISK_PRESSURE] = {"DiskPressure", sizeof "DiskPressure" - 1},
-        [EVICT_PID_PRESSURE] = {"PIDPressure", sizeof "PIDPressure" - 1},
-    };
-    for (unsigned i = 0; i < TC_COUNT(types); i++) {
-        if (tc_slice_eq(ev->k8s.type, types[i])) {
-            out->condition = (enum evict_condition)i;
-        }
-    }
+    int which = tc_slice_which(ev->k8s.type, tc__evict_conditions);
+    out->condition = which < 0 ? EVICT_NONE : (enum evict_condition)which;
     out->pressure = tc_slice_eq(ev->k8s.status, TC_LIT("True"));
     out->sign.source = EVICT_BY_CONDITION;
     return out->condition != EVICT_NONE &&

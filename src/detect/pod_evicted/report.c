@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a pod_evicted verdict. */
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
 #include "detect/pod_evicted/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.pod_evicted." name)
@@ -35,16 +35,10 @@ static const struct {
                        "look at the node's conditions and the kubelet's log at that time"},
 };
 
-static const char *const CONDITIONS[] = {
-    [EVICT_MEMORY_PRESSURE] = "MemoryPressure",
-    [EVICT_DISK_PRESSURE] = "DiskPressure",
-    [EVICT_PID_PRESSURE] = "PIDPressure",
-    [EVICT_NONE] = "no pressure",
-};
-
 static const char *condition_name(const struct eviction *e)
 {
-    return CONDITIONS[tc__evict_condition(e->note.pressure)];
+    enum evict_condition condition = tc__evict_condition(e->note.pressure);
+    return condition == EVICT_NONE ? "no pressure" : tc__evict_conditions[condition];
 }
 
 static struct tc_arg node_name(const struct eviction *e)
@@ -82,31 +76,21 @@ static void put_sign(struct tc_draft *d, const struct eviction *e, const struct 
     const char *verb = relief                               ? "left"
                        : sign->source == EVICT_BY_THRESHOLD ? "met the eviction threshold of"
                                                             : "was under";
-    tc__draft_evidence(d, (struct tc_evidence){
-                              .kind = TC_LIT("node_condition"),
-                              .uid = tc__draft_format(d, "node_condition:{}:{}:{}", e->node,
-                                                      condition_name(e), tc_as_time(sign->time_ns)),
-                              .description = tc__draft_format(
-                                  d, "Node {} {} {}{}", e->node, verb, condition_name(e),
-                                  tc_when(sign->reason.len > 0, ", reason {}", sign->reason)),
-                              .time_ns = sign->time_ns,
-                              .raw = sign->raw,
-                          });
+    tc__draft_piece(d, TC_LIT("node_condition"), sign->time_ns, sign->raw,
+                    tc__draft_format(d, "node_condition:{}:{}:{}", e->node, condition_name(e),
+                                     tc_as_time(sign->time_ns)),
+                    tc__draft_format(d, "Node {} {} {}{}", e->node, verb, condition_name(e),
+                                     tc_when(sign->reason.len > 0, ", reason {}", sign->reason)));
 }
 
 static void put_pod(struct tc_draft *d, const struct eviction *e)
 {
-    struct tc_slice uid =
-        tc__draft_format(d, "pod:{}/{}:{}", e->ns, e->name, tc_as_time(e->time_ns));
-    tc__draft_evidence(d, (struct tc_evidence){
-                              .kind = TC_LIT("pod_event"),
-                              .uid = e->event_uid.len > 0 ? e->event_uid : uid,
-                              .description = tc__draft_format(
-                                  d, "Pod {} was evicted from node {}{}", tc_as_pod(e->ns, e->name),
-                                  node_name(e), tc_when(e->message.len > 0, ": {}", e->message)),
-                              .time_ns = e->time_ns,
-                              .raw = e->raw,
-                          });
+    tc__draft_piece(
+        d, TC_LIT("pod_event"), e->time_ns, e->raw,
+        tc__text_or(e->event_uid,
+                    tc__draft_format(d, "pod:{}/{}:{}", e->ns, e->name, tc_as_time(e->time_ns))),
+        tc__draft_format(d, "Pod {} was evicted from node {}{}", tc_as_pod(e->ns, e->name),
+                         node_name(e), tc_when(e->message.len > 0, ": {}", e->message)));
 }
 
 static void put_attrs(struct tc_draft *d, const struct eviction *e)

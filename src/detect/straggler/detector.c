@@ -17,9 +17,7 @@
 /* Collectives that no member can end before every member has taken part. */
 static bool all_take_part(struct tc_slice op)
 {
-    return tc_slice_starts(op, TC_LIT("all")) || tc_slice_starts(op, TC_LIT("_all")) ||
-           tc_slice_starts(op, TC_LIT("reduce_scatter")) ||
-           tc_slice_starts(op, TC_LIT("_reduce_scatter")) || tc_slice_starts(op, TC_LIT("barrier"));
+    return tc_slice_starts_any(op, "all", "_all", "reduce_scatter", "_reduce_scatter", "barrier");
 }
 
 /* The index of the event's rank, which it is placed by; STRAG_NONE when it has none. */
@@ -329,70 +327,22 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "margin_percent",
-        .type = TC_PARAM_COUNT,
-        .value = 20,
-        .min = 1,
-        .max = 1000,
-        .offset = offsetof(struct straggler, margin_percent),
-        .help = "how much longer than its peers a straggler takes, more than",
-    },
-    {
-        .name = "steps",
-        .type = TC_PARAM_COUNT,
-        .value = 10,
-        .min = 3,
-        .max = STRAG_STEPS_MAX,
-        .offset = offsetof(struct straggler, steps),
-        .help = "steps or collectives that are looked at, and that it must keep up in to be well",
-    },
-    {
-        .name = "most_percent",
-        .type = TC_PARAM_COUNT,
-        .value = 80,
-        .min = 51,
-        .max = 100,
-        .offset = offsetof(struct straggler, most_percent),
-        .help = "share of them that it is late in, at least",
-    },
-    {
-        .name = "floor_ms",
-        .type = TC_PARAM_COUNT,
-        .value = 5,
-        .min = 0,
-        .max = 3600000,
-        .offset = offsetof(struct straggler, floor_ms),
-        .help = "being late by no more than so many milliseconds never counts",
-    },
-    {
-        .name = "span",
-        .type = TC_PARAM_DURATION,
-        .value = 3 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct straggler, span_ns),
-        .help =
-            "time from the first late collective to the last, at least, where no steps are told",
-    },
-    {
-        .name = "warmup",
-        .type = TC_PARAM_COUNT,
-        .value = 2,
-        .min = 0,
-        .max = 1000000,
-        .offset = offsetof(struct straggler, warmup),
-        .help = "steps and sequence ids below this are warm-up",
-    },
-    {
-        .name = "gpu_window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct straggler, gpu_window_ns),
-        .help = "longest time between being late and the GPU being slowed down",
-    },
+    TC_PARAM_NUMBER("margin_percent", struct straggler, margin_percent, 20, 1, 1000,
+                    "how much longer than its peers a straggler takes, more than"),
+    TC_PARAM_NUMBER(
+        "steps", struct straggler, steps, 10, 3, STRAG_STEPS_MAX,
+        "steps or collectives that are looked at, and that it must keep up in to be well"),
+    TC_PARAM_NUMBER("most_percent", struct straggler, most_percent, 80, 51, 100,
+                    "share of them that it is late in, at least"),
+    TC_PARAM_NUMBER("floor_ms", struct straggler, floor_ms, 5, 0, 3600000,
+                    "being late by no more than so many milliseconds never counts"),
+    TC_PARAM_SECONDS(
+        "span", struct straggler, span_ns, 3, 1, 86400,
+        "time from the first late collective to the last, at least, where no steps are told"),
+    TC_PARAM_NUMBER("warmup", struct straggler, warmup, 2, 0, 1000000,
+                    "steps and sequence ids below this are warm-up"),
+    TC_PARAM_SECONDS("gpu_window", struct straggler, gpu_window_ns, 300, 1, 86400,
+                     "longest time between being late and the GPU being slowed down"),
 };
 
 const struct tc_detector tc_detector_straggler = {

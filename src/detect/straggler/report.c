@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a straggler verdict. */
-#include "detect/finding_priv.h"
 #include "detect/straggler/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.straggler." name)
@@ -134,15 +134,13 @@ static struct tc_slice remediation(struct tc_draft *d, const struct telling *t)
  * link too, unless `peer` is NULL. */
 static void put_deed(struct tc_draft *d, const struct telling *t, const struct strag_mark *m,
                      const struct strag_rank *rank, const struct strag_rank *peer,
-                     struct tc_evidence e)
+                     struct tc_raw raw, struct tc_slice description)
 {
-    e.kind = tc_slice_cstr(thing(t));
-    e.time_ns = m->time_ns;
-    e.uid = tc__draft_format(d, "{}:{}/{}:{}:{}{}", e.kind, t->st->jobs[t->lane->job].name,
-                             t->lane->group, m->seq >= 0 ? TC_ARG(m->seq) : tc_as_time(m->time_ns),
-                             rank->scope.rank,
-                             tc_when(peer != NULL, ",{}", peer == NULL ? 0 : peer->scope.rank));
-    tc__draft_evidence(d, e);
+    struct tc_slice uid = tc__draft_format(
+        d, "{}:{}/{}:{}:{}{}", thing(t), t->st->jobs[t->lane->job].name, t->lane->group,
+        m->seq >= 0 ? TC_ARG(m->seq) : tc_as_time(m->time_ns), rank->scope.rank,
+        tc_when(peer != NULL, ",{}", peer == NULL ? 0 : peer->scope.rank));
+    tc__draft_piece(d, tc_slice_cstr(thing(t)), m->time_ns, raw, uid, description);
 }
 
 /* What the straggler did in one cohort. */
@@ -151,44 +149,37 @@ static void put_own(struct tc_draft *d, const struct telling *t, const struct st
 {
     struct tc_arg rank = rank_as("Rank", t->rank);
     struct tc_arg number = tc_when(m->seq >= 0, " {}", m->seq);
-    struct tc_evidence e = {.raw = m->raw};
-    if (kept_up) {
-        e.description =
-            tc__draft_format(d, "{} kept up with its peers in {}{}", rank, thing(t), number);
-    } else if (t->lane->basis == STRAG_COLLECTIVES) {
-        e.description =
-            tc__draft_format(d, "{} arrived {} later than the middle of its peers in {}{}", rank,
-                             ms(m->late_ns), thing(t), number);
-    } else {
-        e.description = tc__draft_format(
-            d, "{} took {} for {}{}{}", rank, ms(m->late_ns + m->peers_ns), thing(t), number,
-            tc_when(t->peer != NULL, " with rank {}", t->peer == NULL ? 0 : t->peer->scope.rank));
-    }
-    put_deed(d, t, m, t->rank, t->peer, e);
+    struct tc_slice description =
+        kept_up ? tc__draft_format(d, "{} kept up with its peers in {}{}", rank, thing(t), number)
+        : t->lane->basis == STRAG_COLLECTIVES
+            ? tc__draft_format(d, "{} arrived {} later than the middle of its peers in {}{}", rank,
+                               ms(m->late_ns), thing(t), number)
+            : tc__draft_format(d, "{} took {} for {}{}{}", rank, ms(m->late_ns + m->peers_ns),
+                               thing(t), number,
+                               tc_when(t->peer != NULL, " with rank {}",
+                                       t->peer == NULL ? 0 : t->peer->scope.rank));
+    put_deed(d, t, m, t->rank, t->peer, m->raw, description);
 }
 
 /* What a peer did in the same cohort. */
 static void put_peer(struct tc_draft *d, const struct telling *t, const struct strag_mark *m)
 {
     const struct strag_rank *peer = &t->st->ranks[m->peer];
-    struct tc_evidence e = {.raw = m->peer_raw};
-    e.description = tc__draft_format(
-        d, "{}, in the middle of the peers, {} {}{}", rank_as("Rank", peer),
-        t->lane->basis == STRAG_COLLECTIVES ? TC_ARG("waited in")
-                                            : tc_when(true, "took {} for", ms(m->peers_ns)),
-        thing(t), tc_when(m->seq >= 0, " {}", m->seq));
-    put_deed(d, t, m, peer, NULL, e);
+    put_deed(d, t, m, peer, NULL, m->peer_raw,
+             tc__draft_format(d, "{}, in the middle of the peers, {} {}{}", rank_as("Rank", peer),
+                              t->lane->basis == STRAG_COLLECTIVES
+                                  ? TC_ARG("waited in")
+                                  : tc_when(true, "took {} for", ms(m->peers_ns)),
+                              thing(t), tc_when(m->seq >= 0, " {}", m->seq)));
 }
 
 static void put_hot(struct tc_draft *d, const struct telling *t)
 {
-    struct tc_evidence e = {
-        .kind = TC_LIT("gpu_metric"), .time_ns = t->hot->time_ns, .raw = t->hot->raw};
-    e.uid = tc__draft_format(d, "gpu_throttle_reasons:{}/{}:{}", t->scope.node, t->scope.gpu_uuid,
-                             tc_as_time(t->hot->time_ns));
-    e.description = tc__draft_format(d, "The GPU of rank {} reported the throttle reasons 0x{}",
-                                     t->rank->scope.rank, tc_as_hex(t->hot->bits, 2));
-    tc__draft_evidence(d, e);
+    tc__draft_piece(d, TC_LIT("gpu_metric"), t->hot->time_ns, t->hot->raw,
+                    tc__draft_format(d, "gpu_throttle_reasons:{}/{}:{}", t->scope.node,
+                                     t->scope.gpu_uuid, tc_as_time(t->hot->time_ns)),
+                    tc__draft_format(d, "The GPU of rank {} reported the throttle reasons 0x{}",
+                                     t->rank->scope.rank, tc_as_hex(t->hot->bits, 2)));
 }
 
 static void put_attrs(struct tc_draft *d, const struct telling *t)

@@ -398,51 +398,16 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "sustained",
-        .type = TC_PARAM_DURATION,
-        .value = 30 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct heat_state, sustained_ns),
-        .help = "time over which every sample must say that the GPU is slowed",
-    },
-    {
-        .name = "gap",
-        .type = TC_PARAM_DURATION,
-        .value = 180 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct heat_state, gap_ns),
-        .help = "samples further apart than this prove nothing of the time between them",
-    },
-    {
-        .name = "clear",
-        .type = TC_PARAM_DURATION,
-        .value = 60 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct heat_state, clear_ns),
-        .help = "time without a reason after which a GPU is no longer slowed",
-    },
-    {
-        .name = "grace",
-        .type = TC_PARAM_DURATION,
-        .value = 30 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 3600 * TC_SECOND,
-        .offset = offsetof(struct heat_state, grace_ns),
-        .help = "time to wait for more GPUs of the node or rack before a verdict",
-    },
-    {
-        .name = "gpus",
-        .type = TC_PARAM_COUNT,
-        .value = 2,
-        .min = 2,
-        .max = 64,
-        .offset = offsetof(struct heat_state, gpus),
-        .help = "GPUs of one node slowed at once that put it down to the node",
-    },
+    TC_PARAM_SECONDS("sustained", struct heat_state, sustained_ns, 30, 1, 86400,
+                     "time over which every sample must say that the GPU is slowed"),
+    TC_PARAM_SECONDS("gap", struct heat_state, gap_ns, 180, 1, 86400,
+                     "samples further apart than this prove nothing of the time between them"),
+    TC_PARAM_SECONDS("clear", struct heat_state, clear_ns, 60, 1, 86400,
+                     "time without a reason after which a GPU is no longer slowed"),
+    TC_PARAM_SECONDS("grace", struct heat_state, grace_ns, 30, 1, 3600,
+                     "time to wait for more GPUs of the node or rack before a verdict"),
+    TC_PARAM_NUMBER("gpus", struct heat_state, gpus, 2, 2, 64,
+                    "GPUs of one node slowed at once that put it down to the node"),
 };
 
 const struct tc_detector tc_detector_thermal_throttle = {

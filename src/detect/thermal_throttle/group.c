@@ -4,8 +4,8 @@
  * else one GPU; the incident is the group's from its first GPU on, so one GPU that
  * becomes several, and a node that becomes a rack, stay one incident that grows.
  */
-#include "detect/finding_priv.h"
 #include "detect/thermal_throttle/priv.h"
+#include "detect/words_priv.h"
 
 /* A group of which nothing was heard for so long is forgotten, not resolved. */
 #define GROUP_KEPT_NS (86400 * TC_SECOND)
@@ -75,7 +75,6 @@ static tc_status tell(struct heat_state *st, struct heat_group *g, const struct 
     if (g->serial == 0) {
         return TC_OK;
     }
-    static const struct heat_member NOBODY;
     struct heat_member members[HEAT_MEMBERS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < g->member_count; i++) {
@@ -84,13 +83,8 @@ static tc_status tell(struct heat_state *st, struct heat_group *g, const struct 
             continue;
         }
         struct heat_member *m = &members[count++];
-        *m = NOBODY;
         m->gpu = gpu;
-        m->scope = TC_SCOPE_NONE;
-        m->scope.node = gpu->node;
-        m->scope.gpu_uuid = gpu->uuid;
-        m->scope.pci = gpu->pci;
-        m->scope.gpu_index = gpu->index;
+        m->scope = tc__gpu_scope(gpu->node, gpu->uuid, gpu->pci, gpu->index);
         (void)tc_directory_complete(st->directory, &m->scope);
     }
     tc_status status = count == 0 ? TC_OK : tc__heat_report(st, g, members, count, out);

@@ -2,8 +2,8 @@
 /* The words of a thermal_throttle verdict. */
 #include "base/sort.h"
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
 #include "detect/thermal_throttle/priv.h"
+#include "detect/words_priv.h"
 #include "event/format.h"
 
 #define KEY(name) TC_LIT("tracecore.alert.thermal_throttle." name)
@@ -169,99 +169,85 @@ static struct tc_slice headline(struct writer *w)
 
 static struct tc_slice remediation(struct writer *w)
 {
-    if (w->kind == HEAT_POWER_BRAKE) {
-        return tc__draft_format(
-            &w->d,
-            "Check the power supplies, power cables and power limits that feed {}: the brake is "
-            "pulled from outside the GPU, and cooling does not mend it.",
-            who(w));
-    }
-    if (w->kind == HEAT_HW_SLOWDOWN) {
-        return tc__draft_format(&w->d,
-                                "Check cooling and power supply of {}: the hardware does not say "
-                                "which of the two it is.",
-                                who(w));
-    }
-    if (w->level == HEAT_RACK) {
-        return tc__draft_format(&w->d,
-                                "Check the cooling of rack {}: inlet air or coolant, its flow and "
-                                "its doors; move work away until it is cold again.",
-                                w->group->rack);
-    }
-    if (w->level == HEAT_NODE) {
-        return tc__draft_format(&w->d,
-                                "Check the fans, the air inlet and the coolant of node {}: several "
-                                "of its GPUs are hot at once. Drain it if the heat stays.",
-                                member(w, 0)->scope.node);
-    }
-    return tc__draft_format(&w->d,
-                            "Check the heat sink, the fan and the airflow of {}: its neighbours "
-                            "are not slowed. Drain the node if the heat stays.",
-                            who(w));
+    bool heat = w->kind != HEAT_POWER_BRAKE && w->kind != HEAT_HW_SLOWDOWN;
+    const char *advice =
+        w->kind == HEAT_POWER_BRAKE
+            ? "Check the power supplies, power cables and power limits that feed {}: the brake is "
+              "pulled from outside the GPU, and cooling does not mend it."
+        : w->kind == HEAT_HW_SLOWDOWN ? "Check cooling and power supply of {}: the hardware does "
+                                        "not say which of the two it is."
+        : w->level == HEAT_RACK
+            ? "Check the cooling of rack {}: inlet air or coolant, its flow and its doors; move "
+              "work away until it is cold again."
+        : w->level == HEAT_NODE
+            ? "Check the fans, the air inlet and the coolant of node {}: several of its GPUs are "
+              "hot at once. Drain it if the heat stays."
+            : "Check the heat sink, the fan and the airflow of {}: its neighbours are not slowed. "
+              "Drain the node if the heat stays.";
+    return tc__draft_format(&w->d, advice,
+                            heat && w->level == HEAT_RACK   ? TC_ARG(w->group->rack)
+                            : heat && w->level == HEAT_NODE ? TC_ARG(member(w, 0)->scope.node)
+                                                            : who(w));
 }
 
 /* Evidence about a GPU; `what` begins its uid. */
-static void put_evidence(struct writer *w, const char *what, const struct heat_member *m,
-                         struct tc_evidence e)
+static void put_evidence(struct writer *w, const char *what, struct tc_slice kind,
+                         const struct heat_member *m, int64_t time_ns, struct tc_raw raw,
+                         struct tc_slice description)
 {
-    e.uid = tc__draft_format(&w->d, "{}:{}:{}:{}", what, m->scope.node, tc_as_gpu_id(&m->scope),
-                             tc_as_time(e.time_ns));
-    tc__draft_evidence(&w->d, e);
+    struct tc_slice uid = tc__draft_format(&w->d, "{}:{}:{}:{}", what, m->scope.node,
+                                           tc_as_gpu_id(&m->scope), tc_as_time(time_ns));
+    tc__draft_piece(&w->d, kind, time_ns, raw, uid, description);
+}
+
+static void put_clock(struct writer *w, const char *what, const struct heat_member *m,
+                      int64_t time_ns, struct tc_raw raw, struct tc_slice description)
+{
+    put_evidence(w, what, TC_LIT("clock_event"), m, time_ns, raw, description);
 }
 
 static void put_begin(struct writer *w, const struct heat_member *m)
 {
     const struct tc_span *span = &m->gpu->episode;
-    struct tc_evidence e = {
-        .kind = TC_LIT("clock_event"), .time_ns = span->first_ns, .raw = span->first_raw};
-    e.description =
+    put_clock(
+        w, "clock_event", m, span->first_ns, span->first_raw,
         m->gpu->by_counter
             ? tc__draft_format(&w->d, "{}: the time slowed by heat begins to grow", gpu_name(m))
             : tc__draft_format(&w->d, "{}: {}, reasons 0x{}", gpu_name(m),
-                               KINDS[m->gpu->kind].reason, tc_as_hex(m->gpu->reasons, 2));
-    put_evidence(w, "clock_event", m, e);
+                               KINDS[m->gpu->kind].reason, tc_as_hex(m->gpu->reasons, 2)));
 }
 
 static void put_newest(struct writer *w)
 {
     const struct tc_span *span = &w->newest->gpu->episode;
-    if (span->count <= 1) {
-        return;
+    if (span->count > 1) {
+        put_clock(w, "clock_event", w->newest, span->last_ns, span->last_raw,
+                  tc__draft_format(&w->d, "{} was still slowed, {} after it began",
+                                   gpu_name(w->newest),
+                                   tc_as_duration(span->last_ns - span->first_ns)));
     }
-    struct tc_evidence e = {
-        .kind = TC_LIT("clock_event"), .time_ns = span->last_ns, .raw = span->last_raw};
-    e.description =
-        tc__draft_format(&w->d, "{} was still slowed, {} after it began", gpu_name(w->newest),
-                         tc_as_duration(span->last_ns - span->first_ns));
-    put_evidence(w, "clock_event", w->newest, e);
 }
 
 static void put_temperature(struct writer *w)
 {
     unsigned sensor = w->peak[HEAT_CORE] != NULL ? HEAT_CORE : HEAT_MEMORY;
     const struct heat_member *m = w->peak[sensor];
-    if (m == NULL) {
-        return;
+    if (m != NULL) {
+        const struct heat_peak *peak = &m->gpu->peak[sensor];
+        put_evidence(w, "temperature", TC_LIT("temperature"), m, peak->time_ns, peak->raw,
+                     tc__draft_format(&w->d, "{} {} {} C, the highest seen", gpu_name(m),
+                                      sensor == HEAT_CORE ? "was at" : "had its memory at",
+                                      celsius(w, sensor)));
     }
-    const struct heat_peak *peak = &m->gpu->peak[sensor];
-    struct tc_evidence e = {
-        .kind = TC_LIT("temperature"), .time_ns = peak->time_ns, .raw = peak->raw};
-    e.description =
-        tc__draft_format(&w->d, "{} {} {} C, the highest seen", gpu_name(m),
-                         sensor == HEAT_CORE ? "was at" : "had its memory at", celsius(w, sensor));
-    put_evidence(w, "temperature", m, e);
 }
 
 static void put_end(struct writer *w)
 {
-    if (w->group->hot_count > 0 || w->cleared == NULL) {
-        return;
+    if (w->group->hot_count == 0 && w->cleared != NULL) {
+        const struct heat_gpu *gpu = w->cleared->gpu;
+        put_clock(w, "clear", w->cleared, gpu->cleared_ns, gpu->cleared_raw,
+                  tc__draft_format(&w->d, "{}: nothing slows it any more", gpu_name(w->cleared)));
     }
-    const struct heat_gpu *cleared = w->cleared->gpu;
-    struct tc_evidence e = {
-        .kind = TC_LIT("clock_event"), .time_ns = cleared->cleared_ns, .raw = cleared->cleared_raw};
-    e.description = tc__draft_format(&w->d, "{}: nothing slows it any more", gpu_name(w->cleared));
-    put_evidence(w, "clear", w->cleared, e);
 }
 
 static void put_attrs(struct writer *w)

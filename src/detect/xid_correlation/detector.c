@@ -130,14 +130,14 @@ static tc_status revise(struct xid_state *st, struct xid_pod *pod, uint64_t old_
         return TC_OK;
     }
     if (was_joined && !joined) {
-        TC_TRY(tc__xid_withdraw(&told, why, news, st->base.scratch, out));
+        TC_TRY(tc__xid_report(&told, why, news, st->base.scratch, out));
     }
     if (joined && pod->key.len == 0 && !tc__xid_pod_key(pod, st->base.scratch)) {
         return TC_E_NOMEM;
     }
     struct xid_pod *kept = NULL;
     TC_TRY(keep_pod(st, pod, old_pos, &kept));
-    return joined ? tc__xid_report(kept, st->base.scratch, out) : TC_OK;
+    return joined ? tc__xid_report(kept, TC_EMPTY, NULL, st->base.scratch, out) : TC_OK;
 }
 
 static bool knows_gpu(const struct xid_pod *pod)
@@ -174,7 +174,7 @@ static tc_status recount(struct xid_state *st, int64_t now_ns, const struct tc_s
             join.xid_count != pod->join.xid_count) {
             pod->join.xid_count = join.xid_count;
             pod->recounts += pod->recounts < XID_REVISIONS_MAX;
-            TC_TRY(tc__xid_report(pod, st->base.scratch, out));
+            TC_TRY(tc__xid_report(pod, TC_EMPTY, NULL, st->base.scratch, out));
         }
     }
     return TC_OK;
@@ -439,15 +439,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 }
 
 static const struct tc_param PARAMS[] = {
-    {
-        .name = "window",
-        .type = TC_PARAM_DURATION,
-        .value = 300 * TC_SECOND,
-        .min = TC_SECOND,
-        .max = 86400 * TC_SECOND,
-        .offset = offsetof(struct xid_state, window_ns),
-        .help = "longest time from an Xid to the pod event that is put down to it",
-    },
+    TC_PARAM_SECONDS("window", struct xid_state, window_ns, 300, 1, 86400,
+                     "longest time from an Xid to the pod event that is put down to it"),
 };
 
 const struct tc_detector tc_detector_xid_correlation = {

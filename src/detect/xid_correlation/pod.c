@@ -3,54 +3,24 @@
  * What a pod event means to xid_correlation. The lists are short on purpose: an
  * event that is in none of them says nothing.
  */
-#include "detect/finding_priv.h"
+#include "detect/words_priv.h"
 #include "detect/xid_correlation/priv.h"
 
-#define TEXT(s)            \
-    {                      \
-        (s), sizeof(s) - 1 \
-    }
-
-static const struct tc_slice EVICTED[] = {
-    TEXT("Evicted"),
-    TEXT("TaintManagerEviction"),
-    TEXT("DeletionByTaintManager"),
-};
+static const char *const EVICTED[] = {"Evicted", "TaintManagerEviction", "DeletionByTaintManager",
+                                      NULL};
 
 /* Reasons that end a pod because someone or something wanted so. */
-static const struct tc_slice PLANNED[] = {
-    TEXT("Preempted"),
-    TEXT("Preempting"),
-    TEXT("PreemptionByScheduler"),
-    TEXT("EvictionByEvictionAPI"),
-    TEXT("DeadlineExceeded"),
-    TEXT("Shutdown"),
-    TEXT("NodeShutdown"),
-    TEXT("Terminated"),
-    TEXT("Deleted"),
-};
+static const char *const PLANNED[] = {
+    "Preempted",        "Preempting", "PreemptionByScheduler", "EvictionByEvictionAPI",
+    "DeadlineExceeded", "Shutdown",   "NodeShutdown",          "Terminated",
+    "Deleted",          NULL};
 
 /*
  * Ends that have a cause of their own, or none we know: success, a pod that was
  * refused before it ran, a pod whose node is gone.
  */
-static const struct tc_slice UNRELATED[] = {
-    TEXT("Completed"),       TEXT("NodeAffinity"),         TEXT("NodeLost"),
-    TEXT("DeletionByPodGC"), TEXT("TerminationByKubelet"),
-};
-
-/* A container that could not be set up for a reason in its own description. */
-static const struct tc_slice SETUP_FAULTS[] = {
-    TEXT("image"),
-    TEXT("configmap"),
-    TEXT("secret"),
-};
-
-static const struct tc_slice FAILED_REASONS[] = {
-    TEXT("Error"),
-    TEXT("ContainerCannotRun"),
-    TEXT("StartError"),
-};
+static const char *const UNRELATED[] = {"Completed",       "NodeAffinity",         "NodeLost",
+                                        "DeletionByPodGC", "TerminationByKubelet", NULL};
 
 /* Three separators and a time. */
 #define KEY_WORDS_BYTES 40
@@ -58,26 +28,17 @@ static const struct tc_slice FAILED_REASONS[] = {
 #define SIGNAL_INTERRUPT 2
 #define SIGNAL_TERMINATE 15
 
-static bool listed(struct tc_slice s, const struct tc_slice *list, size_t count)
+static bool is_in(struct tc_slice s, const char *const *list)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (tc_slice_eq(s, list[i])) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_which(s, list) >= 0;
 }
 
-#define LISTED(s, list) listed((s), (list), TC_COUNT(list))
-
+/* A container that could not be set up for a reason in its own description. */
 static bool names_setup_fault(struct tc_slice message)
 {
-    for (size_t i = 0; i < TC_COUNT(SETUP_FAULTS); i++) {
-        if (tc_slice_find_nocase(message, SETUP_FAULTS[i]) != TC_NPOS) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_find_nocase(message, TC_LIT("image")) != TC_NPOS ||
+           tc_slice_find_nocase(message, TC_LIT("configmap")) != TC_NPOS ||
+           tc_slice_find_nocase(message, TC_LIT("secret")) != TC_NPOS;
 }
 
 static enum xid_pod_meaning read_k8s(const struct tc_ev_k8s *k8s)
@@ -87,11 +48,11 @@ static enum xid_pod_meaning read_k8s(const struct tc_ev_k8s *k8s)
         !tc_slice_contains(k8s->component, TC_LIT("kubelet"))) {
         return XID_POD_PLANNED; /* a controller wanted so, not the node */
     }
-    if (LISTED(k8s->reason, EVICTED)) {
+    if (is_in(k8s->reason, EVICTED)) {
         /* The taint manager also says when it has changed its mind. */
         return tc_slice_starts(message, TC_LIT("Cancelling")) ? XID_POD_NOTHING : XID_POD_EVICTED;
     }
-    if (LISTED(k8s->reason, PLANNED)) {
+    if (is_in(k8s->reason, PLANNED)) {
         return XID_POD_PLANNED;
     }
     /* A container killed for a failed probe is no request to stop. The second wording is that of
@@ -108,10 +69,10 @@ static enum xid_pod_meaning read_k8s(const struct tc_ev_k8s *k8s)
 
 static enum xid_pod_meaning read_state(const struct tc_ev_pod *pod)
 {
-    if (LISTED(pod->reason, EVICTED)) {
+    if (is_in(pod->reason, EVICTED)) {
         return XID_POD_EVICTED;
     }
-    if (LISTED(pod->reason, PLANNED)) {
+    if (is_in(pod->reason, PLANNED)) {
         return XID_POD_PLANNED;
     }
     if (tc_slice_eq(pod->reason, TC_LIT("OOMKilled"))) {
@@ -120,17 +81,13 @@ static enum xid_pod_meaning read_state(const struct tc_ev_pod *pod)
     bool asked = pod->signal == SIGNAL_TERMINATE || pod->signal == SIGNAL_INTERRUPT ||
                  pod->exit_code == 128 + SIGNAL_TERMINATE ||
                  pod->exit_code == 128 + SIGNAL_INTERRUPT;
-    if (asked || LISTED(pod->reason, UNRELATED) || tc_slice_starts(pod->reason, TC_LIT("OutOf"))) {
+    if (asked || is_in(pod->reason, UNRELATED) || tc_slice_starts(pod->reason, TC_LIT("OutOf"))) {
         return XID_POD_NOTHING;
     }
     bool failed = tc_slice_eq(pod->phase, TC_LIT("Failed")) || pod->exit_code > 0 ||
-                  pod->signal > 0 || LISTED(pod->reason, FAILED_REASONS);
+                  pod->signal > 0 ||
+                  tc_slice_is_any(pod->reason, "Error", "ContainerCannotRun", "StartError");
     return failed ? XID_POD_FAILED : XID_POD_NOTHING;
-}
-
-static struct tc_slice either(struct tc_slice a, struct tc_slice b)
-{
-    return a.len > 0 ? a : b;
 }
 
 /* What did not fail of its own has nothing to say about GPUs, only when it ended. */
@@ -180,8 +137,8 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
         if (!about_pod && (ev->k8s.object_kind.len > 0 || out->name.len == 0)) {
             return XID_POD_NOTHING;
         }
-        out->name = either(out->name, ev->k8s.object_name);
-        out->uid = either(out->uid, ev->k8s.object_uid);
+        (void)tc__text_fill(&out->name, ev->k8s.object_name);
+        (void)tc__text_fill(&out->uid, ev->k8s.object_uid);
         e->count = ev->k8s.count;
         e->reason = ev->k8s.reason;
         e->message = ev->k8s.message;
@@ -195,7 +152,7 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
         out->without_gpu = ev->pod.gpus == 0 && out->gpu_uuid.len == 0;
         e->message = ev->pod.message;
         e->terminal = tc_slice_eq(ev->pod.phase, TC_LIT("Failed"));
-        e->reason = either(ev->pod.reason, e->terminal ? ev->pod.phase : TC_EMPTY);
+        e->reason = tc__text_or(ev->pod.reason, e->terminal ? ev->pod.phase : TC_EMPTY);
         meaning = read_state(&ev->pod);
     }
     e->evicted = meaning == XID_POD_EVICTED;
@@ -206,14 +163,6 @@ enum xid_pod_meaning tc__xid_pod_read(const struct tc_event *ev, struct xid_pod 
     }
     out->last = *e;
     return meaning;
-}
-
-/* Takes what was not known before. */
-static bool fill(struct tc_slice *io, struct tc_slice news)
-{
-    bool learned = io->len == 0 && news.len > 0;
-    *io = learned ? news : *io;
-    return learned;
 }
 
 /*
@@ -262,12 +211,12 @@ static bool merge_event(struct xid_pod *pod, const struct xid_pod_event *e)
 
 bool tc__xid_pod_merge(struct xid_pod *pod, const struct xid_pod *news)
 {
-    bool learned = fill(&pod->node, news->node);
-    learned = fill(&pod->ns, news->ns) || learned;
-    learned = fill(&pod->name, news->name) || learned;
-    learned = fill(&pod->uid, news->uid) || learned;
-    learned = fill(&pod->container, news->container) || learned;
-    learned = fill(&pod->gpu_uuid, news->gpu_uuid) || learned;
+    bool learned = tc__text_fill(&pod->node, news->node);
+    learned |= tc__text_fill(&pod->ns, news->ns);
+    learned |= tc__text_fill(&pod->name, news->name);
+    learned |= tc__text_fill(&pod->uid, news->uid);
+    learned |= tc__text_fill(&pod->container, news->container);
+    learned |= tc__text_fill(&pod->gpu_uuid, news->gpu_uuid);
     if (!pod->pci.known && news->pci.known) {
         pod->pci = news->pci;
         learned = true;

@@ -247,16 +247,13 @@ bool tc__xid_join_improves(const struct xid_pod *pod, const struct xid_join *joi
  */
 bool tc__xid_pod_key(struct xid_pod *pod, struct tc_arena *arena);
 
-/* Emits the finding of a joined pod. */
-TC_CHECKED tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
-                                    const struct tc_sink *out);
 /*
- * Takes back what was said about a pod that was joined: resolves it, says once more what
- * it was, as a warning of partial confidence, and why it does not hold. `why` is a literal; `proof`
- * is the pod event that shows it, NULL when that was none.
+ * Emits the finding of a joined pod. With `why`, a literal, takes back what was said about it:
+ * resolves it, says once more what it was, as a warning of partial confidence, and why it does not
+ * hold; `proof` is the pod event that shows it, NULL when that was none.
  */
-TC_CHECKED tc_status tc__xid_withdraw(const struct xid_pod *pod, struct tc_slice why,
-                                      const struct xid_pod_event *proof, struct tc_arena *scratch,
-                                      const struct tc_sink *out);
+TC_CHECKED tc_status tc__xid_report(const struct xid_pod *pod, struct tc_slice why,
+                                    const struct xid_pod_event *proof, struct tc_arena *scratch,
+                                    const struct tc_sink *out);
 
 #endif

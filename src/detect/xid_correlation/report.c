@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of an xid_correlation verdict. */
 #include "detect/detector.h"
-#include "detect/finding_priv.h"
+#include "detect/words_priv.h"
 #include "detect/xid_correlation/priv.h"
 #include "event/format.h"
 #include "event/xid.h"
@@ -64,53 +64,41 @@ static struct tc_slice remediation(struct tc_draft *d, const struct xid_pod *pod
 static void put_xid(struct tc_draft *d, const struct xid_pod *pod)
 {
     const struct xid_join *join = &pod->join;
-    struct tc_evidence e = {.kind = TC_LIT("xid"), .time_ns = join->time_ns, .raw = join->raw};
-    e.uid = tc__draft_format(d, "xid:{}:{}:{}:{}", pod->node,
-                             join->pci.known ? tc_as_pci(join->pci) : TC_ARG(join->gpu_uuid),
-                             join->code, tc_as_time(join->time_ns));
-    e.description =
+    tc__draft_piece(
+        d, TC_LIT("xid"), join->time_ns, join->raw,
+        tc__draft_format(d, "xid:{}:{}:{}:{}", pod->node,
+                         join->pci.known ? tc_as_pci(join->pci) : TC_ARG(join->gpu_uuid),
+                         join->code, tc_as_time(join->time_ns)),
         tc__draft_format(d, "{} of node {}{}{}{}", xid_of(pod), pod->node,
                          tc_when(join->pid > 0, ", pid {}", join->pid),
                          tc_when(join->process.len > 0, ", process {}", join->process),
-                         join->gauged ? ", the last Xid of the exporter since this sample" : "");
-    tc__draft_evidence(d, e);
+                         join->gauged ? ", the last Xid of the exporter since this sample" : ""));
 }
 
-/* The exporter's sample that shows whose the GPU is. */
+/* The exporter's sample that shows whose the GPU is. Its uid is without the time, which depends on
+ * where the input begins. */
 static void put_use(struct tc_draft *d, const struct xid_pod *pod)
 {
     const struct xid_join *join = &pod->join;
-    struct tc_evidence e = {
-        .kind = TC_LIT("gpu_use"),
-        .time_ns = join->used_ns,
-        .raw = join->used_raw,
-    };
-    /* Without the time, which depends on where the input begins. */
-    e.uid = tc__draft_format(d, "gpu_use:{}:{}", join->gpu_uuid, tc_as_pod(pod->ns, pod->name));
-    e.description = tc__draft_format(d, "GPU {} is used by pod {}, as its exporter says",
-                                     join->gpu_uuid, tc_as_pod(pod->ns, pod->name));
-    tc__draft_evidence(d, e);
+    struct tc_arg name = tc_as_pod(pod->ns, pod->name);
+    tc__draft_piece(d, TC_LIT("gpu_use"), join->used_ns, join->used_raw,
+                    tc__draft_format(d, "gpu_use:{}:{}", join->gpu_uuid, name),
+                    tc__draft_format(d, "GPU {} is used by pod {}, as its exporter says",
+                                     join->gpu_uuid, name));
 }
 
 /* What happened to the pod; `how` is "" for what merely shows that a verdict does not hold. */
 static void put_pod(struct tc_draft *d, const struct xid_pod *pod,
                     const struct xid_pod_event *event, const char *how)
 {
-    struct tc_evidence e = {
-        .kind = TC_LIT("pod_event"),
-        .uid = event->uid,
-        .time_ns = event->time_ns,
-        .raw = event->raw,
-    };
-    if (e.uid.len == 0) {
-        e.uid = tc__draft_format(d, "pod:{}/{}:{}", pod->ns, pod->name, tc_as_time(event->time_ns));
-    }
-    e.description = tc__draft_format(
-        d, "{}{}{}{}{}", pod_on_node(pod), how,
-        tc_when(event->reason.len > 0, ", reason {}", event->reason),
-        tc_when(how[0] != '\0' && event->exit_code >= 0, ", exit code {}", event->exit_code),
-        tc_when(event->message.len > 0, ": {}", event->message));
-    tc__draft_evidence(d, e);
+    tc__draft_piece(d, TC_LIT("pod_event"), event->time_ns, event->raw,
+                    tc__text_or(event->uid, tc__draft_format(d, "pod:{}/{}:{}", pod->ns, pod->name,
+                                                             tc_as_time(event->time_ns))),
+                    tc__draft_format(d, "{}{}{}{}{}", pod_on_node(pod), how,
+                                     tc_when(event->reason.len > 0, ", reason {}", event->reason),
+                                     tc_when(how[0] != '\0' && event->exit_code >= 0,
+                                             ", exit code {}", event->exit_code),
+                                     tc_when(event->message.len > 0, ": {}", event->message)));
 }
 
 static void put_end(struct tc_draft *d, const struct xid_pod *pod,
@@ -139,9 +127,9 @@ static void put_scope(struct tc_scope *scope, const struct xid_pod *pod)
     scope->pid = pod->join.pid > 0 ? pod->join.pid : -1;
 }
 
-static tc_status report(const struct xid_pod *pod, struct tc_slice why,
-                        const struct xid_pod_event *proof, struct tc_arena *scratch,
-                        const struct tc_sink *out)
+tc_status tc__xid_report(const struct xid_pod *pod, struct tc_slice why,
+                         const struct xid_pod_event *proof, struct tc_arena *scratch,
+                         const struct tc_sink *out)
 {
     const struct xid_join *join = &pod->join;
     const struct tc_xid *xid = tc_xid_find(join->code);
@@ -189,17 +177,4 @@ static tc_status report(const struct xid_pod *pod, struct tc_slice why,
     /* Of a second that was cut, the pod event may come before its Xid. */
     tc__draft_sort(&d);
     return tc__draft_emit(&d, out);
-}
-
-tc_status tc__xid_report(const struct xid_pod *pod, struct tc_arena *scratch,
-                         const struct tc_sink *out)
-{
-    return report(pod, TC_EMPTY, NULL, scratch, out);
-}
-
-tc_status tc__xid_withdraw(const struct xid_pod *pod, struct tc_slice why,
-                           const struct xid_pod_event *proof, struct tc_arena *scratch,
-                           const struct tc_sink *out)
-{
-    return report(pod, why, proof, scratch, out);
 }

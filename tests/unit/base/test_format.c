@@ -91,6 +91,8 @@ static void nouns_are_written_as_people_read_them(void **state)
     FORMATS("0 errors, 1 error, 2 errors", "{}, {}, {}", tc_as_count(0, "error"),
             tc_as_count(1, "error"), tc_as_count(2, "error"));
     FORMATS("00ff", "{}", tc_as_hex(255, 4));
+    FORMATS("007 000 1234 0", "{} {} {} {}", tc_as_digits(7, 3), tc_as_digits(0, 3),
+            tc_as_digits(1234, 3), tc_as_digits(0, 1));
     FORMATS("n1, (unknown)", "{}, {}", tc_as_known(TC_LIT("n1"), "(unknown)"),
             tc_as_known(TC_EMPTY, "(unknown)"));
     FORMATS("yoyo", "{}", tc_as_written(write_twice, "yo"));

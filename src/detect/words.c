@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/words_priv.h"
+
+#include "base/time.h"
+
+#include <string.h>
+
+uint8_t tc__text_keep(char *to, size_t size, struct tc_slice from)
+{
+    from = tc__text_clip(from, size < UINT8_MAX ? size : UINT8_MAX);
+    if (from.len > 0) {
+        memcpy(to, from.ptr, from.len);
+    }
+    return (uint8_t)from.len;
+}
+
+bool tc__text_fill(struct tc_slice *io, struct tc_slice news)
+{
+    bool learned = io->len == 0 && news.len > 0;
+    *io = learned ? news : *io;
+    return learned;
+}
+
+struct tc_scope tc__gpu_scope(struct tc_slice node, struct tc_slice uuid, struct tc_bdf pci,
+                              int32_t index)
+{
+    struct tc_scope scope = TC_SCOPE_NONE;
+    scope.node = node;
+    scope.gpu_uuid = uuid;
+    scope.pci = pci;
+    scope.gpu_index = index;
+    return scope;
+}
+
+uint64_t tc__pci_number(struct tc_bdf pci)
+{
+    return (uint64_t)pci.domain << 24 | (uint64_t)pci.bus << 16 | (uint64_t)pci.device << 8 |
+           pci.function;
+}
+
+static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
+{
+    if (arg->integer < TC_SECOND) {
+        tc_format(b, "less than 1 s");
+    } else {
+        tc_format(b, "{} s", arg->integer / TC_SECOND);
+    }
+}
+
+struct tc_arg tc__as_seconds(int64_t ns)
+{
+    return (struct tc_arg){.write = write_seconds, .integer = ns};
+}
+
+void tc__draft_piece(struct tc_draft *d, struct tc_slice kind, int64_t time_ns, struct tc_raw raw,
+                     struct tc_slice uid, struct tc_slice description)
+{
+    struct tc_evidence *e = tc__draft_next_evidence(d);
+    if (e != NULL) {
+        *e = (struct tc_evidence){kind, uid, description, time_ns, raw};
+    }
+}
