@@ -35,7 +35,7 @@ void tc__check_quote(struct tc_buf *b, struct tc_slice s);
 /* "spec.layers[2].name" into text. */
 const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member);
 
-/* contract_strict.c: a row that only strict has, and keys that nobody knows. */
+/* strict.c: a row that only strict has, and keys that nobody knows. */
 void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v);
 void tc__strict_keys(struct tc__check *k);
 

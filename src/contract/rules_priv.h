@@ -37,8 +37,9 @@ enum tc__rule_kind {
     TC__DIFFERS,          /* from the value at words[0] */
 };
 
-/* When a row counts: any of the bits; 0 is always. */
+/* When a row counts: any of the bits. */
 enum {
+    TC__ALWAYS = 0,
     TC__TRAINING = 1,  /* workloadType training or mixed */
     TC__INFERENCE = 2, /* workloadType inference or mixed */
     TC__PUBLICATION = 4,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A complete contract, line by line; see contract_init.c. */
+/* A complete contract, line by line; see init.c. */
 #include "contract/contract_priv.h"
 
 const char *const tc__contract_template[] = {
