@@ -376,11 +376,6 @@ static tc_status read_root(struct fio *f, struct tc_json root, const char *where
                : tc_fail(f->err, TC_E_MALFORMED, 0, "%s/jobs: a list of jobs is needed", where);
 }
 
-static const struct tc_recognition KEYS[] = {
-    {"fio version?, jobs?|client_stats?", TC_SNIFF_SURE, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
-
 /* Where a document begins in a text from `from` on: the brace before "fio version". */
 static bool find_document(struct tc_slice text, size_t from, size_t *out_at)
 {
@@ -463,7 +458,10 @@ const struct tc_reader tc_reader_fio = {
     .name = "fio",
     .summary = "fio --output-format=json or json+, with or without text around it",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
+    .keys =
+        {
+            {"fio version?, jobs?|client_stats?", TC_SNIFF_SURE, TC_OF_FIRST},
+        },
     .sniff = sniff,
     .read = read_file,
     .bucket_share = 1.0 / 64,

@@ -60,14 +60,6 @@ static const struct tc_fact FACTS[] = {
     TC_FACTS_END,
 };
 
-static const struct tc_recognition KEYS[] = {
-    {"benchmarks/0/metrics, "
-     "metadata/guidellm_version|benchmarks/0/metrics/time_to_first_token_ms|"
-     "benchmarks/0/metrics/request_latency/successful",
-     TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 /* Units of the other metrics, by the end of their names. */
 static const char *unit_of(struct tc_slice name)
 {
@@ -287,6 +279,12 @@ const struct tc_reader tc_reader_guidellm = {
     .name = "guidellm",
     .summary = "GuideLLM: the report (JSON or YAML), one point per benchmark",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"benchmarks/0/metrics, "
+             "metadata/guidellm_version|benchmarks/0/metrics/time_to_first_token_ms|"
+             "benchmarks/0/metrics/request_latency/successful",
+             TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .read = read_file,
 };

@@ -108,18 +108,14 @@ static bool convert(const char *source, const char *unit, double *out_factor)
 
 static void note_at(struct tc_result *r, struct tc_slice where, const char *field, const char *text)
 {
-    char place[NAME_MAX_BYTES];
-    (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
-    tc_result_note(r, false, place, field, "%s", text);
+    tc_result_note(r, false, where, field, "%s", text);
 }
 
 static void note_unit(struct tc_result *r, struct tc_slice where, const char *field,
                       const char *source_unit, const char *unit)
 {
-    char text[NAME_MAX_BYTES];
-    (void)snprintf(text, sizeof text, "unit '%.40s' where one of %s is needed: taken as unknown",
-                   source_unit, unit);
-    note_at(r, where, field, text);
+    tc_result_note(r, false, where, field,
+                   "unit '%.40s' where one of %s is needed: taken as unknown", source_unit, unit);
 }
 
 /* The name of a field in a definition: dots where the path has slashes. */

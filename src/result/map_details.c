@@ -161,9 +161,7 @@ tc_status tc_serving_details(struct tc_result_row *row, struct tc_json o, struct
     int64_t completed = tc_result_get_int(row, TC_SERVING_COMPLETED);
     if (status == TC_OK && tc_result_known(row, TC_SERVING_COMPLETED) &&
         completed != (int64_t)d.ttft.count) {
-        char where[64];
-        (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-        tc_result_note(row->result, false, where, "ttfts",
+        tc_result_note(row->result, false, row->where, "ttfts",
                        "has %zu requests that succeeded, the summary has %lld: not used",
                        d.ttft.count, (long long)completed);
     } else if (status == TC_OK) {

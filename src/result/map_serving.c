@@ -133,13 +133,11 @@ void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
         fabs(tc_result_get_real(row, mean_column)) >= NOTHING_MS) {
         return;
     }
-    char where[64];
-    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
     const struct tc_definition *d = row->definitions[mean_column];
     /* Where no request succeeded, that was said. */
     if (!tc_result_known(row, TC_SERVING_COMPLETED) ||
         tc_result_get_int(row, TC_SERVING_COMPLETED) > 0) {
-        tc_result_note(row->result, false, where, d == NULL ? "" : d->field,
+        tc_result_note(row->result, false, row->where, d == NULL ? "" : d->field,
                        "a mean of 0 stands for nothing measured: unknown, with its percentiles");
     }
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
@@ -261,9 +259,7 @@ static void note_once(struct tc_result *r, struct tc_slice where, const char *fi
             return;
         }
     }
-    char place[64];
-    (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
-    tc_result_note(r, false, place, field, "%s", text);
+    tc_result_note(r, false, where, field, "%s", text);
 }
 
 void tc_serving_date(struct tc_result_row *row, struct tc_json object)
@@ -311,7 +307,7 @@ int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const ch
 }
 
 tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
-                          tc_serving_run_fn run, struct tc_error *err)
+                          struct tc_error *err)
 {
     struct tc_result_documents docs = {0};
     struct tc_serving_common common = {
@@ -320,7 +316,7 @@ tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
     struct tc_json o;
     tc_status status = TC_OK;
     while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
-        TC_TRY(run(r, o, docs.where, &common, err));
+        TC_TRY(tc_result_reader(r)->read_run(r, o, docs.where, &common, err));
     }
     tc_serving_common_tell(r, &common);
     return status == TC_E_NOTFOUND ? tc_serving_any_completed(&common, err) : status;
@@ -335,12 +331,11 @@ tc_status tc_serving_completed(const struct tc_result_row *row, const char *fiel
         common->any_completed = true;
         return tc_serving_require_completed(row, field, err);
     }
-    char where[32];
-    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-    tc_result_note(row->result, false, where, field,
+    tc_result_note(row->result, false, row->where, field,
                    "is 0: no request succeeded, so nothing was measured");
     if (common->nothing_at[0] == '\0') {
-        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%s: '%.30s'", where, field);
+        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%.*s: '%.30s'",
+                       TC_FMT(tc_slice_head(row->where, 31)), field);
     }
     return TC_OK;
 }

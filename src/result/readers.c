@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 #include "codec/codec.h"
-#include "result/map.h"
+#include "result/map_serving.h"
 #include "result/result_priv.h"
 
 #include <string.h>
@@ -128,7 +128,8 @@ static void finish_rows(struct tc_result *r)
 
 static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, struct tc_error *err)
 {
-    tc_status status = r->reader->read(&p->in, r, err);
+    tc_status status = r->reader->read_run != NULL ? tc_serving_read(&p->in, r, err)
+                                                   : r->reader->read(&p->in, r, err);
     if (status == TC_OK) {
         status = tc_result_status(r, err);
     }

@@ -334,8 +334,18 @@ const struct tc_definition *tc_result_define(struct tc_result *r, const char *fi
 
 /* ---- facts and notes ---- */
 
-void tc_result_note(struct tc_result *r, bool contradiction, const char *where, const char *field,
-                    const char *format, ...)
+static void write_line(struct tc_buf *b, const struct tc_arg *arg)
+{
+    (void)tc_format(b, "line:{}", arg->natural);
+}
+
+struct tc_arg tc_as_line(size_t line)
+{
+    return (struct tc_arg){.write = write_line, .natural = line};
+}
+
+void tc_result_add_note(struct tc_result *r, bool contradiction, struct tc_arg where,
+                        const char *field, const char *format, ...)
 {
     if (r->notes == NULL) {
         r->notes = calloc(TC_RESULT_NOTES_MAX, sizeof *r->notes);
@@ -357,10 +367,12 @@ void tc_result_note(struct tc_result *r, bool contradiction, const char *where, 
     } else {
         r->note_count++;
     }
+    char place[MADE_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(place, sizeof place);
     va_list args;
     va_start(args, format);
     r->notes[at] = (struct tc_result_note){
-        .where = tc_result_keep(r, tc_slice_cstr(where)),
+        .where = tc_result_keep(r, tc_format(&b, "{}", where)),
         .field = tc_result_keep(r, tc_slice_cstr(field)),
         .text = keepf(r, format, args),
         .contradiction = contradiction,

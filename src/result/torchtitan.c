@@ -358,19 +358,16 @@ static void put_slice(struct log *l, const char *metric, const char *unit, struc
 
 static void tell_gaps(struct log *l)
 {
-    char where[32];
     for (size_t i = 0; i < VALUES; i++) {
         if (l->not_finite[i] > 0) {
-            (void)snprintf(where, sizeof where, "line:%zu", l->not_finite_line[i]);
-            tc_result_note(l->r, false, where, VALUE_OF[i].field,
+            tc_result_note(l->r, false, tc_as_line(l->not_finite_line[i]), VALUE_OF[i].field,
                            "is nan or infinite in %zu of %zu logged steps, here first: unknown "
                            "there",
                            l->not_finite[i], l->lines);
         }
     }
     if (l->cut_line > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", l->cut_line);
-        tc_result_note(l->r, false, where, "step",
+        tc_result_note(l->r, false, tc_as_line(l->cut_line), "step",
                        "the last line is cut off: this step is left out");
     }
 }

@@ -17,15 +17,6 @@
     at "request_latency/avg|" at "request_latency/p50|" at "request_throughput/avg|" at \
        "ttft/avg|" at "time_to_first_token/avg"
 
-static const struct tc_recognition KEYS[] = {
-    {TC__AIPERF_REPEATED, TC_SNIFF_SURE, TC_OF_FILE},
-    {TC__AIPERF_SWEEP, TC_SNIFF_SURE, TC_OF_FILE},
-    {LATENCY("records/"), TC_SNIFF_SURE, TC_OF_FILE},
-    {"aiperf_version?, " LATENCY(""), TC_SNIFF_SURE, TC_OF_FILE},
-    {LATENCY(""), TC_SNIFF_LIKELY, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 static int sniff(const struct tc_result_input *in)
 {
     return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
@@ -240,7 +231,14 @@ const struct tc_reader tc_reader_aiperf = {
     .name = "aiperf",
     .summary = "AIPerf: profile_export_aiperf.json or .csv, or a sweep's summary",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_TEXT,
-    .keys = KEYS,
+    .keys =
+        {
+            {TC__AIPERF_REPEATED, TC_SNIFF_SURE, TC_OF_FILE},
+            {TC__AIPERF_SWEEP, TC_SNIFF_SURE, TC_OF_FILE},
+            {LATENCY("records/"), TC_SNIFF_SURE, TC_OF_FILE},
+            {"aiperf_version?, " LATENCY(""), TC_SNIFF_SURE, TC_OF_FILE},
+            {LATENCY(""), TC_SNIFF_LIKELY, TC_OF_FILE},
+        },
     .sniff = sniff,
     .read = read_file,
 };

@@ -40,12 +40,6 @@ struct requests {
     bool left_out; /* more metrics than SERIES_MAX */
 };
 
-static const struct tc_recognition KEYS[] = {
-    {"metadata, metrics{}, metadata/worker_id|metadata/request_start_ns|metadata/timestamp_ns",
-     TC_SNIFF_SURE, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
-
 /* ---- collecting ---- */
 
 static void copy_name(char *to, size_t size, struct tc_slice from)
@@ -355,6 +349,11 @@ const struct tc_reader tc_reader_aiperf_requests = {
     .name = "aiperf-requests",
     .summary = "AIPerf: profile_export.jsonl, one request per line",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
+    .keys =
+        {
+            {"metadata, metrics{}, "
+             "metadata/worker_id|metadata/request_start_ns|metadata/timestamp_ns",
+             TC_SNIFF_SURE, TC_OF_FIRST},
+        },
     .read = read_file,
 };

@@ -459,18 +459,16 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 #define NEW_KEYS "run{}, results{}, results/request_performance{}|scenario{}"
 #define OLD_KEYS "scenario{}, metrics/latency{}, metrics/requests{}"
-static const struct tc_recognition KEYS[] = {
-    {NEW_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
-    {NEW_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
-    {OLD_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
-    {OLD_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 const struct tc_reader tc_reader_llm_d = {
     .name = "llm-d",
     .summary = "llm-d benchmark report 0.1, 0.2, 0.2.1 (YAML, JSON)",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {NEW_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
+            {NEW_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
+            {OLD_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
+            {OLD_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
+        },
     .read = read_file,
 };

@@ -170,11 +170,9 @@ static void on_span(struct tc__mllog_log *l, const struct tc__mllog_event *e)
             run->open[i] = true;
             run->opened_ns[i] = e->ns;
         } else if (run->open[i] && tc_slice_eq(e->key, tc_slice_cstr(tc__mllog_spans[i].stop))) {
-            char where[32];
-            (void)snprintf(where, sizeof where, "line:%zu", l->line);
             if (e->ns < run->opened_ns[i]) {
-                tc_result_note(l->r, true, where, tc__mllog_spans[i].stop, "%s is %.3f s before %s",
-                               tc__mllog_spans[i].stop,
+                tc_result_note(l->r, true, tc_as_line(l->line), tc__mllog_spans[i].stop,
+                               "%s is %.3f s before %s", tc__mllog_spans[i].stop,
                                (double)(run->opened_ns[i] - e->ns) / TC_SECOND,
                                tc__mllog_spans[i].start);
             }
@@ -192,9 +190,7 @@ static tc_status on_start(struct tc__mllog_log *l, const struct tc__mllog_event 
         run->line = l->line;
         run->has_events = true;
     } else if (run->has_start) {
-        char where[32];
-        (void)snprintf(where, sizeof where, "line:%zu", l->line);
-        tc_result_note(l->r, false, where, "run_start",
+        tc_result_note(l->r, false, tc_as_line(l->line), "run_start",
                        "another run_start in the same run: the first one counts");
         return TC_OK;
     }
@@ -218,13 +214,12 @@ static struct tc_slice status_of(const struct tc__mllog_event *e)
 static void on_stop(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
     struct tc__mllog_run *run = &l->run;
-    char where[32];
-    (void)snprintf(where, sizeof where, "line:%zu", l->line);
     if (!run->has_start) {
-        tc_result_note(l->r, true, where, "run_stop", "run_stop without a run_start before it");
+        tc_result_note(l->r, true, tc_as_line(l->line), "run_stop",
+                       "run_stop without a run_start before it");
     }
     if (run->has_stop) {
-        tc_result_note(l->r, false, where, "run_stop",
+        tc_result_note(l->r, false, tc_as_line(l->line), "run_stop",
                        "another run_stop in the same run: the first one counts");
         return;
     }
@@ -357,30 +352,26 @@ static tc_status read_events(struct tc__mllog_log *l, struct tc__mllog_events *e
 /* Lines that are left out. */
 static void tell_gaps(struct tc__mllog_log *l, const struct tc__mllog_events *events)
 {
-    char where[32];
     if (l->repeats > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", l->repeat_line);
         tc_result_note(
-            l->r, false, where, "MLLOG",
+            l->r, false, tc_as_line(l->repeat_line), "MLLOG",
             "%zu lines of other ranks are left out: a key counts from the rank or instance "
             "that was first",
             l->repeats);
     }
     if (l->not_numbers > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", l->not_number_line);
-        tc_result_note(l->r, false, where, "eval_accuracy",
+        tc_result_note(l->r, false, tc_as_line(l->not_number_line), "eval_accuracy",
                        "%zu evaluations are no numbers, here first: they are left out",
                        l->not_numbers);
     }
     if (events->broken > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", events->broken_line);
-        tc_result_note(l->r, false, where, "MLLOG",
+        tc_result_note(l->r, false, tc_as_line(events->broken_line), "MLLOG",
                        "%zu lines are broken and left out, here first: %s", events->broken,
                        events->broken_what);
     }
     if (events->cut_line > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", events->cut_line);
-        tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
+        tc_result_note(l->r, false, tc_as_line(events->cut_line), "MLLOG",
+                       "the last line is cut off");
     }
 }
 

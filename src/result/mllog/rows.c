@@ -121,8 +121,6 @@ static tc_status add_spans(struct tc__mllog_log *l)
 static void run_times(struct tc__mllog_log *l, struct tc_result_row *row)
 {
     struct tc__mllog_run *run = &l->run;
-    char where[32];
-    (void)snprintf(where, sizeof where, "line:%zu", l->line);
     bool success = run->has_stop && strcmp(run->status, "success") == 0;
     if (run->has_start) {
         tc_result_time(row, TC_TRAINING_STARTED, run->start_ns);
@@ -132,18 +130,19 @@ static void run_times(struct tc__mllog_log *l, struct tc_result_row *row)
     }
     if (!run->has_start || !run->has_stop) {
         l->incomplete++;
-        tc_result_note(l->r, false, where, run->has_start ? "run_stop" : "run_start",
+        tc_result_note(l->r, false, tc_as_line(l->line), run->has_start ? "run_stop" : "run_start",
                        "the log has no %s: the run is incomplete, and its time to train not known",
                        run->has_start ? "run_stop" : "run_start");
     } else if (run->stop_ns < run->start_ns) {
-        tc_result_note(l->r, true, where, "run_stop", "run_stop is %.3f s before run_start",
+        tc_result_note(l->r, true, tc_as_line(l->line), "run_stop",
+                       "run_stop is %.3f s before run_start",
                        (double)(run->start_ns - run->stop_ns) / TC_SECOND);
     } else if (success) {
         tc_result_real(row, TC_TRAINING_TIME_TO_TRAIN,
                        (double)(run->stop_ns - run->start_ns) / TC_SECOND, &TIME_TO_TRAIN);
     } else {
         l->failed++;
-        tc_result_note(l->r, false, where, "status",
+        tc_result_note(l->r, false, tc_as_line(l->line), "status",
                        "run_stop says '%.40s', not success: its time to train is not known",
                        run->status);
     }

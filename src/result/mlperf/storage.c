@@ -176,15 +176,13 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     return TC_OK;
 }
 
-static const struct tc_recognition KEYS[] = {
-    {"metric{}, num_accelerators", TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 const struct tc_reader tc_reader_mlperf_storage = {
     .name = "mlperf-storage",
     .summary = "MLPerf Storage: summary.json of DLIO",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"metric{}, num_accelerators", TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .read = read_file,
 };
