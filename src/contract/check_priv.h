@@ -35,8 +35,11 @@ void tc__check_quote(struct tc_buf *b, struct tc_slice s);
 /* "spec.layers[2].name" into text. */
 const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member);
 
-/* strict.c: a row that only strict has, and keys that nobody knows. */
-void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v);
+/* One rule of some kind against the value at its path. */
+typedef void (*tc__check_fn)(struct tc__check *k, const struct tc__rule *r, struct tc__value v);
+/* strict.c: what strict asks besides, by the kind of the rule (NULL: nothing), and keys that nobody
+ * knows. */
+extern const tc__check_fn tc__strict_checks[TC__RULE_KINDS];
 void tc__strict_keys(struct tc__check *k);
 
 #endif

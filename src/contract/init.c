@@ -127,12 +127,14 @@ static bool is_wanted(const struct maker *m, char mark)
         return tc_slice_contains(path, S("kueue"));
     case 's':
         return tc_slice_contains(path, S("slinky"));
-    case 'i':
+    case 'I':
         return tc_slice_eq(type, S("inference"));
-    case 't':
+    case 'T':
         return tc_slice_eq(type, S("training"));
-    case 'm':
-        return tc_slice_eq(type, S("mixed"));
+    case 'i':
+        return !tc_slice_eq(type, S("training"));
+    case 't':
+        return !tc_slice_eq(type, S("inference"));
     default:
         return true;
     }

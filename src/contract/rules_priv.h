@@ -35,6 +35,7 @@ enum tc__rule_kind {
     TC__IS_DIGEST,        /* sha256: and 64 hex digits, if it is there */
     TC__IS_PINNED,        /* a reference; with a digest when it names one */
     TC__DIFFERS,          /* from the value at words[0] */
+    TC__RULE_KINDS
 };
 
 /* When a row counts: any of the bits. */

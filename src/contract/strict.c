@@ -335,10 +335,22 @@ static int compare_items(const void *left, const void *right, void *context)
     return tc_slice_cmp(item_text(left), item_text(right));
 }
 
+static bool has_item_row(const char *path)
+{
+    char text[TC__PATH_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_str(&b, tc_slice_cstr(path));
+    tc_buf_lit(&b, "[]");
+    return tc__contract_rule(tc_buf_slice(&b)) != NULL;
+}
+
 /* Names in a list: strings, each once. */
 static void check_names(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     size_t count = 0;
+    if (!is_kind(v.node, TC_YAML_LIST) || has_item_row(r->path)) {
+        return;
+    }
     const void **items = calloc(v.node->count * 2 + 1, sizeof *items);
     for (const struct tc_yaml_entry *e = v.node->first; e != NULL; e = e->next) {
         struct tc__value item = {e->value, e->at};
@@ -365,64 +377,24 @@ static void check_names(struct tc__check *k, const struct tc__rule *r, struct tc
     free(items);
 }
 
-static bool has_item_row(const char *path)
+static void check_blanks(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    char text[TC__PATH_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_str(&b, tc_slice_cstr(path));
-    tc_buf_lit(&b, "[]");
-    return tc__contract_rule(tc_buf_slice(&b)) != NULL;
-}
-
-void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
-{
-    switch (r->kind) {
-    case TC__IS_STRING:
-        if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
-            tc_slice_trim(tc_yaml_text(v.node)).len == 0) {
-            tell(k, r->path, v, "expected non-empty string, found blanks");
-        }
-        break;
-    case TC__AT_LEAST:
-        if (is_kind(v.node, TC_YAML_BOOL) && tc__contract_number(v.node) >= r->low) {
-            tell(k, r->path, v, "expected integer, found a boolean");
-        }
-        break;
-    case TC__IS_LIST:
-        if (is_kind(v.node, TC_YAML_LIST) && !has_item_row(r->path)) {
-            check_names(k, r, v);
-        }
-        break;
-    case TC__SAME_AS_WORKLOAD:
-        check_same(k, r, v);
-        break;
-    case TC__MIX:
-        check_mix(k, r, v);
-        break;
-    case TC__IS_DIGEST:
-        check_digest(k, r, v);
-        break;
-    case TC__IS_PINNED:
-        check_pinned(k, r, v);
-        break;
-    case TC__DIFFERS:
-        check_differs(k, r, v);
-        break;
-    case TC__IS_MAPPING:
-    case TC__IS_BOOL:
-    case TC__IS_TRUE:
-    case TC__IS_WORD:
-    case TC__IS_ONE_OF:
-    case TC__BETWEEN:
-    case TC__HAS_ITEM:
-    case TC__HAS_ALL:
-    case TC__HAS_ONE:
-    case TC__HAS_KEYS:
-    case TC__HAS_SOURCES:
-    case TC__IN_ORDER:
-    case TC__LAYERS:
-    case TC__KNOWN:
-    case TC__OPEN:
-        break;
+    if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
+        tc_slice_trim(tc_yaml_text(v.node)).len == 0) {
+        tell(k, r->path, v, "expected non-empty string, found blanks");
     }
 }
+
+static void check_integer(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    if (is_kind(v.node, TC_YAML_BOOL) && tc__contract_number(v.node) >= r->low) {
+        tell(k, r->path, v, "expected integer, found a boolean");
+    }
+}
+
+const tc__check_fn tc__strict_checks[TC__RULE_KINDS] = {
+    [TC__IS_STRING] = check_blanks, [TC__AT_LEAST] = check_integer,
+    [TC__IS_LIST] = check_names,    [TC__SAME_AS_WORKLOAD] = check_same,
+    [TC__MIX] = check_mix,          [TC__IS_DIGEST] = check_digest,
+    [TC__IS_PINNED] = check_pinned, [TC__DIFFERS] = check_differs,
+};
