@@ -53,18 +53,6 @@ static bool next_number(struct list *list, double *out)
     return next(list, &v) && tc_map_number(v, out);
 }
 
-static void add_gaps(struct tc__stats *stats, struct tc_json list)
-{
-    struct tc_json_iter it = tc_json_iter_make(list);
-    struct tc_json gap;
-    double value = 0;
-    while (tc_json_iter_next(&it, NULL, &gap)) {
-        if (tc_map_number(gap, &value)) {
-            tc__stats_add(stats, value);
-        }
-    }
-}
-
 /* One request; false at the end of the first list. */
 static bool take_request(struct details *d)
 {
@@ -92,7 +80,7 @@ static bool take_request(struct details *d)
     }
     tc__stats_add(&d->ttft, ttft);
     if (has_gaps) {
-        add_gaps(&d->itl, gaps);
+        tc__stats_add_json(&d->itl, gaps, 1);
     }
     if (has_latency) {
         tc__stats_add(&d->e2e, latency);

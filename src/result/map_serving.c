@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map_serving.h"
 
+#include "base/json/out.h"
 #include "base/time.h"
+#include "result/lines_priv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,17 +16,19 @@
  * streamed, so that its TPOT is a few nanoseconds below 0. */
 #define NOTHING_MS 1e-3
 
+/* 0 stands for what is not known: NaN, which is left out. */
+static double above_zero(double value)
+{
+    return value > 0 ? value : (double)NAN;
+}
+
 struct tc_slice tc_serving_set_point(struct tc_result_row *row,
                                      const struct tc_serving_point *point)
 {
     char data[POINT_MAX];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    if (point->input_tokens > 0) {
-        tc_map_point_number(&b, "in", point->input_tokens);
-    }
-    if (point->output_tokens > 0) {
-        tc_map_point_number(&b, "out", point->output_tokens);
-    }
+    tc_map_point_number(&b, "in", above_zero(point->input_tokens));
+    tc_map_point_number(&b, "out", above_zero(point->output_tokens));
     tc_map_point_text(&b, "dataset", point->dataset);
     if (point->more.len > 0) {
         tc_buf_str(&b, b.len > 0 ? TC_LIT(" ") : TC_EMPTY);
@@ -54,9 +58,10 @@ static void tell_length(struct tc_result *r, size_t column, double tokens)
 {
     char data[64];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    tc_buf_lit(&b, "{\"mean\":");
-    tc_buf_f64(&b, tokens);
-    tc_buf_lit(&b, "}");
+    struct tc_json_out j = tc_json_out_make(&b);
+    tc_json_add_object(&j);
+    tc_json_put_f64(&j, "mean", tokens);
+    tc_json_end_object(&j);
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, column, tc_buf_slice(&b));
 }
 
@@ -84,16 +89,13 @@ static void tell_load(const struct tc_result_row *row, const char *model)
 void tc_serving_load(struct tc_result_row *row, struct tc_json object, const char *concurrency,
                      const char *rate)
 {
-    double value = 0;
-    bool limited = tc_map_number_at(object, concurrency, &value);
-    if (limited) {
-        tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
-    }
-    bool paced = tc_map_number_at(object, rate, &value);
-    if (paced) {
-        tc_result_real(row, TC_SERVING_REQUEST_RATE, value, NULL);
-    }
+    double limit = NAN;
+    double pace = NAN;
+    bool limited = tc_map_number_at(object, concurrency, &limit);
+    bool paced = tc_map_number_at(object, rate, &pace);
     struct tc_json stated;
+    tc_result_real(row, TC_SERVING_CONCURRENCY, limit, NULL);
+    tc_result_real(row, TC_SERVING_REQUEST_RATE, pace, NULL);
     if (limited || paced || tc_map_at(object, rate, &stated)) {
         /* SGLang writes "trace" where requests come at recorded times; vLLM has a name for the way
          * in which a rate rises. */
@@ -106,12 +108,8 @@ void tc_serving_load(struct tc_result_row *row, struct tc_json object, const cha
 
 void tc_serving_asked(struct tc_result_row *row, double concurrency, double rate)
 {
-    if (concurrency > 0) {
-        tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
-    }
-    if (rate > 0) {
-        tc_result_real(row, TC_SERVING_REQUEST_RATE, rate, NULL);
-    }
+    tc_result_real(row, TC_SERVING_CONCURRENCY, above_zero(concurrency), NULL);
+    tc_result_real(row, TC_SERVING_REQUEST_RATE, above_zero(rate), NULL);
     if (concurrency > 0 || rate > 0) {
         tell_load(row, rate > 0 ? "open_loop" : "closed_loop");
     }
@@ -162,17 +160,12 @@ bool tc_serving_uses(const struct tc_result_row *row, struct tc_slice field)
 /* "mean", "median", "std", "min", "max" or "p99.9" before the first '_'. */
 static bool is_statistic(struct tc_slice key)
 {
-    static const char *const WORDS[] = {"mean", "median", "std", "min", "max"};
     struct tc_slice rest;
     struct tc_slice word = tc_slice_cut(key, '_', &rest);
-    for (size_t i = 0; i < TC_COUNT(WORDS); i++) {
-        if (tc_slice_eq(word, tc_slice_cstr(WORDS[i]))) {
-            return rest.len > 0;
-        }
-    }
     double percentile = 0;
-    return word.len > 1 && word.ptr[0] == 'p' && rest.len > 0 &&
-           tc_map_parse_number(tc_slice_from(word, 1), &percentile);
+    return rest.len > 0 && (tc__word_in(word, "mean median std min max") ||
+                            (word.len > 1 && word.ptr[0] == 'p' &&
+                             tc_map_parse_number(tc_slice_from(word, 1), &percentile)));
 }
 
 /* A statistic of a latency whose mean is 0: the 0 of nothing measured. */

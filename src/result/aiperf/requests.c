@@ -76,26 +76,6 @@ static struct series *series_of(struct requests *q, struct tc_slice name, struct
     return s;
 }
 
-/* A number, or a list of them. */
-static void push_value(struct series *s, struct tc_json v)
-{
-    double value = 0;
-    if (tc_map_number(v, &value)) {
-        tc__stats_add(&s->stats, value * s->factor);
-        return;
-    }
-    if (tc_json_type(v) != TC_JSON_ARRAY) {
-        return;
-    }
-    struct tc_json_iter it = tc_json_iter_make(v);
-    struct tc_json element;
-    while (tc_json_iter_next(&it, NULL, &element)) {
-        if (tc_map_number(element, &value)) {
-            tc__stats_add(&s->stats, value * s->factor);
-        }
-    }
-}
-
 static void push_metrics(struct requests *q, struct tc_json metrics)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
@@ -109,7 +89,7 @@ static void push_metrics(struct requests *q, struct tc_json metrics)
         }
         struct series *s = series_of(q, name, tc_map_string_at(metric, "unit"));
         if (s != NULL) {
-            push_value(s, v);
+            tc__stats_add_json(&s->stats, v, s->factor);
         }
     }
 }

@@ -158,13 +158,8 @@ static double only_length(struct tc_json root, const char *path)
 /* What tells the stages of one run apart. */
 static void stage_point(struct tc_json root, struct tc_buf *b)
 {
-    double value = 0;
-    if (tc_map_number_at(root, "load_summary/requested_rate", &value)) {
-        tc_map_point_number(b, "rate", value);
-    }
-    if (tc_map_number_at(root, "load_summary/concurrency", &value)) {
-        tc_map_point_number(b, "concurrency", value);
-    }
+    tc_map_point_number(b, "rate", tc_map_real_at(root, "load_summary/requested_rate"));
+    tc_map_point_number(b, "concurrency", tc_map_real_at(root, "load_summary/concurrency"));
     if (b->len == 0) {
         tc_map_point_text(b, "stage", S("all"));
     }

@@ -124,18 +124,6 @@ static bool percentile_of(struct tc_slice name, double *out)
     return tc_map_parse_number(tc_slice_from(before, start), out);
 }
 
-static bool has_word(struct tc_slice name, const char *word)
-{
-    struct tc_slice rest = name;
-    struct tc_slice next;
-    while ((next = tc__word_next(&rest)).len > 0) {
-        if (tc_slice_eq(next, tc_slice_cstr(word))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool stat_of(struct tc_slice name, enum tc_stat *out)
 {
     static const struct {
@@ -152,10 +140,17 @@ static bool stat_of(struct tc_slice name, enum tc_stat *out)
         }
         return false;
     }
-    *out = has_word(name, "mean")  ? TC_STAT_MEAN
-           : has_word(name, "min") ? TC_STAT_MIN
-                                   : TC_STAT_MAX;
-    return has_word(name, "mean") || has_word(name, "min") || has_word(name, "max");
+    static const enum tc_stat words[] = {TC_STAT_MEAN, TC_STAT_MIN, TC_STAT_MAX};
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
+        struct tc_slice rest = name;
+        while (rest.len > 0) {
+            if (tc_slice_eq(tc__word_next(&rest), tc_slice_cstr(tc_stat_names[words[i]]))) {
+                *out = words[i];
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static bool group_of(struct tc_slice name, enum group *out)
