@@ -82,27 +82,41 @@ static const char *const KIND_NAMES[] = {
     [TC_YAML_SET] = "a set",         [TC_YAML_UNKNOWN] = "", /* not by this schema */
 };
 
-void tc__check_found(struct tc__check *k, struct tc__value v)
+static void write_found(struct tc_buf *b, const struct tc_arg *arg)
 {
-    struct tc_buf *b = &k->message;
+    const struct tc_yaml_node *n = arg->object;
     tc_buf_lit(b, ", found ");
-    if (v.node == NULL) {
+    if (n == NULL) {
         tc_buf_lit(b, "nothing");
         return;
     }
-    struct tc_slice text = tc_yaml_text(v.node);
-    enum tc_yaml_kind kind = v.node->kind;
-    if (kind == TC_YAML_STRING && text.len == 0) {
+    struct tc_slice text = tc_yaml_text(n);
+    if (n->kind == TC_YAML_STRING && text.len == 0) {
         tc_buf_lit(b, "an empty string");
         return;
     }
-    tc_buf_str(b, tc_slice_cstr(KIND_NAMES[kind]));
-    if (kind == TC_YAML_STRING) {
+    tc_buf_str(b, tc_slice_cstr(KIND_NAMES[n->kind]));
+    if (n->kind == TC_YAML_STRING) {
         tc__check_quote(b, text);
-    } else if (kind == TC_YAML_BOOL || kind == TC_YAML_INT || kind == TC_YAML_REAL ||
-               kind == TC_YAML_TIME) {
+    } else if (n->kind == TC_YAML_BOOL || n->kind == TC_YAML_INT || n->kind == TC_YAML_REAL ||
+               n->kind == TC_YAML_TIME) {
         tc_buf_printable(b, tc_slice_head(text, TC__QUOTED_MAX));
     }
+}
+
+struct tc_arg tc__as_found(struct tc__value v)
+{
+    return tc_as_written(write_found, v.node);
+}
+
+static void write_printable(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_printable(b, tc_slice_head(arg->text, TC__QUOTED_MAX));
+}
+
+struct tc_arg tc__as_printable(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_printable, .text = text};
 }
 
 /* When the rule that is broken counts. */
@@ -119,8 +133,7 @@ static void tell_expected(struct tc__check *k, const struct tc__rule *r, struct 
                           const char *what)
 {
     struct tc_buf *b = tc__check_say(k);
-    tc_buf_str(b, tc_slice_cstr(what));
-    tc__check_found(k, v);
+    (void)tc_format(b, "{}{}", what, tc__as_found(v));
     if (r->kind == TC__IS_STRING && v.node != NULL && v.node->is_plain &&
         v.node->kind != TC_YAML_STRING && v.node->kind != TC_YAML_NULL) {
         tc_buf_lit(b, "; write it in quotes");
@@ -183,7 +196,7 @@ static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct t
     struct tc_buf *b = tc__check_say(k);
     tc_buf_str(b, r->words[1] == NULL ? S("expected ") : S("expected one of "));
     tc__check_words(b, r->words, ", ");
-    tc__check_found(k, v);
+    (void)tc_format(b, "{}", tc__as_found(v));
     const char *nearest =
         is_kind(v, TC_YAML_STRING) ? check_nearest(tc_yaml_text(v.node), r->words) : NULL;
     if (nearest != NULL && r->words[1] != NULL) {
@@ -201,9 +214,8 @@ static void check_items(struct tc__check *k, const struct tc__rule *r, struct tc
         struct tc__value item = {e->value, e->at};
         if (item.node->kind == TC_YAML_LIST || item.node->kind == TC_YAML_MAPPING ||
             item.node->kind == TC_YAML_SET) {
-            (void)tc_format(tc__check_say(k), "expected names, but item {} is {}", i,
-                            KIND_NAMES[item.node->kind]);
-            tc__check_tell(k, r->path, item, false);
+            tc__check_tell_that(k, r->path, item, false, "expected names, but item {} is {}", i,
+                                KIND_NAMES[item.node->kind]);
         }
     }
 }
@@ -295,9 +307,8 @@ static void check_sources(struct tc__check *k, const struct tc__rule *r, struct 
         tc__contract_find(tc__contract_root(k->c), S("spec.intent.schedulerPath"));
     for (size_t i = 0; r->words[i] != NULL; i++) {
         if (mentions(k->c, path.node, tc_slice_cstr(r->words[i])) && !list_has(v, r->words[i])) {
-            (void)tc_format(tc__check_say(k), "missing {}, which spec.intent.schedulerPath names",
-                            r->words[i]);
-            tc__check_tell(k, r->path, v, false);
+            tc__check_tell_that(k, r->path, v, false,
+                                "missing {}, which spec.intent.schedulerPath names", r->words[i]);
         }
     }
 }
@@ -317,8 +328,7 @@ static void check_order(struct tc__check *k, const struct tc__rule *r, struct tc
         last = now;
     }
     if (!in_order) {
-        tc_buf_lit(tc__check_say(k), "must satisfy hotDays <= warmDays <= coldDays");
-        tc__check_tell(k, r->path, v, false);
+        tc__check_tell_that(k, r->path, v, false, "must satisfy hotDays <= warmDays <= coldDays");
     }
 }
 
@@ -363,8 +373,7 @@ static bool check_layer(struct tc__check *k, const char *list, size_t i, struct 
         tell_expected(k, &r, suites, "expected list");
     }
     if (is_true(enabled) && (!is_kind(suites, TC_YAML_LIST) || suites.node->count == 0)) {
-        tc_buf_lit(tc__check_say(k), "an enabled layer needs at least one suite");
-        tc__check_tell(k, r.path, suites, false);
+        tc__check_tell_that(k, r.path, suites, false, "an enabled layer needs at least one suite");
     }
     return is_true(enabled);
 }
@@ -383,8 +392,7 @@ static void check_layers(struct tc__check *k, const struct tc__rule *r, struct t
         }
     }
     if (!is_enabled) {
-        tc_buf_lit(tc__check_say(k), "at least one layer must be enabled");
-        tc__check_tell(k, r->path, v, false);
+        tc__check_tell_that(k, r->path, v, false, "at least one layer must be enabled");
     }
     struct tc_buf *b = tc__check_say(k);
     bool is_missing = false;
@@ -443,8 +451,7 @@ static void check_kind(struct tc__check *k, const struct tc__rule *r, struct tc_
 static void check_has_item(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     if (!is_kind(v, TC_YAML_LIST) || v.node->count == 0) {
-        tc_buf_lit(tc__check_say(k), "needs at least one entry");
-        tc__check_tell(k, r->path, v, false);
+        tc__check_tell_that(k, r->path, v, false, "needs at least one entry");
     }
 }
 
@@ -477,8 +484,7 @@ size_t tc_contract_check(const struct tc_contract *c, bool strict,
     struct tc__check k = {.c = c, .take = take, .context = context, .strict = strict};
     struct tc__value root = tc__contract_root(c);
     if (root.node->kind != TC_YAML_MAPPING) {
-        tc_buf_lit(tc__check_say(&k), "expected YAML mapping");
-        tc__check_tell(&k, "document", root, false);
+        tc__check_tell_that(&k, "document", root, false, "expected YAML mapping");
         return k.count;
     }
     k.when = conditions(c);

@@ -119,8 +119,8 @@ static void finish_rows(struct tc_result *r)
 {
     for (size_t i = 0; i < r->row_count; i++) {
         struct tc_result_row *row = r->rows[i];
-        size_t version = tc__result_version_column(row->table);
-        if (version < TC_TABLE_COLUMNS_MAX && !tc_result_known(row, version)) {
+        size_t version = tc_result_columns(row->table)->version;
+        if (version != 0 && !tc_result_known(row, version)) {
             tc_result_text(row, version, r->version);
         }
     }

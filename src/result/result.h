@@ -73,6 +73,19 @@ struct tc_result_row {
     const struct tc_definition **definitions; /* by column; NULL: no measured value */
 };
 
+/* Which columns of a table say where a row comes from and when it was; 0, a key: there is none. */
+struct tc_result_columns {
+    size_t tool;
+    size_t version;
+    size_t pointer;
+    size_t digest;
+    size_t definitions;
+    size_t started;
+    size_t ended;
+};
+/* All 0 but for SERVING, TRAINING and SLICE. */
+const struct tc_result_columns *tc_result_columns(enum tc_table table);
+
 static inline bool tc_result_known(const struct tc_result_row *row, size_t column)
 {
     return row != NULL && !tc_rows_is_null(row->rows, column, row->at);

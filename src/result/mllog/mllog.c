@@ -12,6 +12,7 @@
 #include "result/mllog/priv.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static void reset_run(struct tc__mllog_run *run)
     for (size_t i = 0; i < run->series_count; i++) {
         tc__stats_fini(&run->series[i].stats);
     }
-    *run = (struct tc__mllog_run){.line = 0};
+    *run = (struct tc__mllog_run){.quality = NAN, .target = NAN, .loss = NAN};
 }
 
 static tc_status next_run(struct tc__mllog_log *l)
@@ -65,13 +66,12 @@ static void add_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event
     char data[160];
     struct tc_buf point = tc_buf_make(data, sizeof data);
     copy_name(name, metric);
-    if (!run->has_quality) {
+    if (isnan(run->quality)) {
         memcpy(run->quality_name, name, sizeof name);
         run->quality_of = is_error ? &ERROR : &QUALITY;
     }
     if (strcmp(run->quality_name, name) == 0) {
         run->quality = value;
-        run->has_quality = true;
     }
     tc__mllog_point(l, &point);
     tc_map_point_text(&point, "metric", tc_slice_cstr(name));
@@ -124,7 +124,6 @@ static void add_tracked(struct tc__mllog_log *l, struct tc_slice key, double val
     copy_name(name, key);
     if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
         run->loss = value;
-        run->has_loss = true;
     }
     while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
         i++;
@@ -233,9 +232,6 @@ static void on_stop(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 static void on_setting(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
     struct tc__mllog_run *run = &l->run;
-    static const char *const targets[] = {
-        "target_accuracy", "quality_target", "target_quality",   "target_avg_lddt_ca_value",
-        "target_iou",      "target_mae",     "target_forces_mae"};
     int64_t number = 0;
     double real = 0;
     struct tc_slice text;
@@ -255,13 +251,9 @@ static void on_setting(struct tc__mllog_log *l, const struct tc__mllog_event *e)
         tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, text);
     } else if (tc_slice_eq(e->key, S("train_loss")) && tc_map_number(e->value, &real)) {
         run->loss = real;
-        run->has_loss = true;
-    }
-    for (size_t i = 0; i < TC_COUNT(targets); i++) {
-        if (tc_slice_eq(e->key, tc_slice_cstr(targets[i])) && tc_map_number(e->value, &real)) {
-            run->target = real;
-            run->has_target = true;
-        }
+    } else if (tc__word_in(e->key, "target_accuracy quality_target target_quality target_iou "
+                                   "target_avg_lddt_ca_value target_mae target_forces_mae")) {
+        (void)tc_map_number(e->value, &run->target);
     }
 }
 
@@ -379,6 +371,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
                            struct tc_error *err)
 {
     struct tc__mllog_log l = {.r = r, .err = err};
+    reset_run(&l.run);
     struct tc__mllog_events events = tc__mllog_events_of(in);
     tc_status status = read_events(&l, &events);
     reset_run(&l.run);

@@ -11,27 +11,16 @@
 
 #define S(literal) TC_LIT(literal)
 
+#define SPAN(name, note)                                                                           \
+    {                                                                                              \
+        name "_start", name "_stop", {name "_stop-" name "_start", name "_time", "ms", "s", note}, \
+            name "_time"                                                                           \
+    }
+
 const struct tc__mllog_span tc__mllog_spans[TC__MLLOG_SPANS] = {
-    {"init_start",
-     "init_stop",
-     {"init_stop-init_start", "init_time", "ms", "s", NULL},
-     "init_time"},
-    {"staging_start",
-     "staging_stop",
-     {"staging_stop-staging_start", "staging_time", "ms", "s", "of MLPerf HPC: data to the nodes"},
-     "staging_time"},
-    {"block_start",
-     "block_stop",
-     {"block_stop-block_start", "block_time", "ms", "s", NULL},
-     "block_time"},
-    {"epoch_start",
-     "epoch_stop",
-     {"epoch_stop-epoch_start", "epoch_time", "ms", "s", NULL},
-     "epoch_time"},
-    {"eval_start",
-     "eval_stop",
-     {"eval_stop-eval_start", "eval_time", "ms", "s", NULL},
-     "eval_time"},
+    SPAN("init", NULL),  SPAN("staging", "of MLPerf HPC: data to the nodes"),
+    SPAN("block", NULL), SPAN("epoch", NULL),
+    SPAN("eval", NULL),
 };
 
 static const struct tc_definition TIME_TO_TRAIN = {"run_stop-run_start", "time_to_train", "ms", "s",
@@ -169,16 +158,10 @@ tc_status tc__mllog_end_run(struct tc__mllog_log *l)
     if (run->steps > 0) {
         tc_result_int(row, TC_TRAINING_STEPS, run->steps, &STEPS);
     }
-    if (run->has_quality) {
-        tc_result_real(row, TC_TRAINING_QUALITY, run->quality, run->quality_of);
-        tc_result_text(row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
-    }
-    if (run->has_target) {
-        tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);
-    }
-    if (run->has_loss) {
-        tc_result_real(row, TC_TRAINING_LOSS, run->loss, &LOSS);
-    }
+    tc_result_real(row, TC_TRAINING_QUALITY, run->quality, run->quality_of);
+    tc_result_text(row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
+    tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);
+    tc_result_real(row, TC_TRAINING_LOSS, run->loss, &LOSS);
     TC_TRY(add_series(l, row));
     return add_spans(l);
 }
