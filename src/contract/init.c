@@ -3,7 +3,7 @@
  * A new contract: text with a few values put in. It is written here, not made from the rules, so
  * that its comments read well; tests check it against them for every class and type.
  */
-#include "contract/contract_priv.h"
+#include "contract/check_priv.h"
 
 #define S(literal) TC_LIT(literal)
 
@@ -86,10 +86,7 @@ tc_status tc_contract_value_set(struct tc_contract_values *values, enum tc_contr
     if (!is_choice) {
         char text[TC_ERROR_MESSAGE_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-        for (size_t i = 0; f->choices[i] != NULL; i++) {
-            tc_buf_str(&b, i == 0 ? S("") : S(", "));
-            tc_buf_str(&b, tc_slice_cstr(f->choices[i]));
-        }
+        tc__check_words(&b, f->choices, ", ");
         text[b.len] = '\0';
         return tc_fail(err, TC_E_USAGE, 0, "%s must be one of: %s", f->name, text);
     }

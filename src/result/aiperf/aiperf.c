@@ -39,6 +39,17 @@ static double same_length(struct tc_json metrics, const char *min, const char *m
     return known && low == high ? low : 0;
 }
 
+/* Where the versions have a length that was asked for. */
+/* clang-format off */
+#define LENGTHS(long, short)                              \
+    "input_config/input/prompt/" long "/mean|"            \
+    "input_config/dataset/prompts/" short "/mean|"        \
+    "input_config/dataset/prompts/" short "|"             \
+    "input_config/datasets/0/prompts/" short "/mean|"     \
+    "input_config/datasets/0/prompts/" short "/value|"    \
+    "input_config/datasets/0/prompts/" short
+/* clang-format on */
+
 static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics)
 {
     struct tc_serving_point p = {
@@ -47,15 +58,8 @@ static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics
                "input_config/dataset/type|input_config/datasets/0/dataset|"
                "input_config/datasets/0/format|input_config/datasets/0/type"),
     };
-#define LENGTH(long, short)                                                                                                                                                                           \
-    "input_config/input/prompt/" long "/mean|input_config/dataset/prompts/" short "/mean|input_"                                                                                                      \
-                                                                                  "config/"                                                                                                           \
-                                                                                  "dataset/"                                                                                                          \
-                                                                                  "prompts/" short "|input_config/datasets/0/prompts/" short "/mean|input_config/datasets/0/prompts/" short "/value|" \
-                                                                                                                                                                                            "input_config/datasets/0/prompts/" short
-    (void)tc_map_number_at(o, LENGTH("input_tokens", "isl"), &p.input_tokens);
-    (void)tc_map_number_at(o, LENGTH("output_tokens", "osl"), &p.output_tokens);
-#undef LENGTH
+    (void)tc_map_number_at(o, LENGTHS("input_tokens", "isl"), &p.input_tokens);
+    (void)tc_map_number_at(o, LENGTHS("output_tokens", "osl"), &p.output_tokens);
     if (p.input_tokens == 0) {
         p.input_tokens =
             same_length(metrics, "input_sequence_length/min", "input_sequence_length/max");
