@@ -155,8 +155,8 @@ static void tell_strategy(struct tc_result *r, struct tc_result_row *row, struct
         return;
     }
     struct tc_slice type = tc_map_string_at(strategy, "type_");
-    double concurrency = NAN;
-    double rate = NAN;
+    double concurrency = TC_UNKNOWN;
+    double rate = TC_UNKNOWN;
     const char *model = NULL;
     if (tc_slice_eq(type, TC_LIT("synchronous"))) {
         concurrency = 1;

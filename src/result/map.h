@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "result/result.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,9 @@ bool tc_map_at(struct tc_json v, const char *path, struct tc_json *out);
 /* A finite number, or a string that is one. */
 bool tc_map_number(struct tc_json v, double *out);
 bool tc_map_number_at(struct tc_json v, const char *path, double *out);
-/* NaN when there is none: setters and points leave it out. */
+/* A number that is not known: setters and points leave it out. */
+#define TC_UNKNOWN ((double)NAN)
+/* TC_UNKNOWN when there is none. */
 double tc_map_real_at(struct tc_json v, const char *path);
 bool tc_map_int_at(struct tc_json v, const char *path, int64_t *out);
 /* Empty when absent or no string. */

@@ -19,7 +19,7 @@
 /* 0 stands for what is not known: NaN, which is left out. */
 static double above_zero(double value)
 {
-    return value > 0 ? value : (double)NAN;
+    return value > 0 ? value : TC_UNKNOWN;
 }
 
 struct tc_slice tc_serving_set_point(struct tc_result_row *row,
@@ -89,8 +89,8 @@ static void tell_load(const struct tc_result_row *row, const char *model)
 void tc_serving_load(struct tc_result_row *row, struct tc_json object, const char *concurrency,
                      const char *rate)
 {
-    double limit = NAN;
-    double pace = NAN;
+    double limit = TC_UNKNOWN;
+    double pace = TC_UNKNOWN;
     bool limited = tc_map_number_at(object, concurrency, &limit);
     bool paced = tc_map_number_at(object, rate, &pace);
     struct tc_json stated;

@@ -130,7 +130,7 @@ bool tc_map_number_at(struct tc_json v, const char *paths, double *out)
 
 double tc_map_real_at(struct tc_json v, const char *paths)
 {
-    double value = NAN;
+    double value = TC_UNKNOWN;
     (void)tc_map_number_at(v, paths, &value);
     return value;
 }

@@ -225,7 +225,7 @@ static void on_train(struct log *l, size_t number, const struct line_values *v)
     if (v->known[MEMORY] && v->values[MEMORY] > l->memory_max) {
         l->memory_max = v->values[MEMORY];
     }
-    l->loss = v->known[LOSS] ? v->values[LOSS] : (double)NAN;
+    l->loss = v->known[LOSS] ? v->values[LOSS] : TC_UNKNOWN;
     l->last_step = v->step;
     l->last_ns = v->at_ns;
     l->steps = v->step > l->steps ? v->step : l->steps;
@@ -292,7 +292,7 @@ static void on_line(struct log *l, size_t number, struct tc_slice line)
         l->end_ns = l->end_ns == TC_TIME_NONE || v.at_ns > l->end_ns ? v.at_ns : l->end_ns;
     }
     if (v.is_validation) {
-        l->validation = v.known[LOSS] ? v.values[LOSS] : (double)NAN;
+        l->validation = v.known[LOSS] ? v.values[LOSS] : TC_UNKNOWN;
         return;
     }
     on_train(l, number, &v);
@@ -442,8 +442,8 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
                     .first_ns = TC_TIME_NONE,
                     .end_ns = TC_TIME_NONE,
                     .last_ns = TC_TIME_NONE,
-                    .loss = NAN,
-                    .validation = NAN};
+                    .loss = TC_UNKNOWN,
+                    .validation = TC_UNKNOWN};
     tc_status status = read_log(&l, in);
     for (size_t i = 0; i < VALUES; i++) {
         tc__stats_fini(&l.stats[i]);

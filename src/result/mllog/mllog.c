@@ -35,7 +35,7 @@ static void reset_run(struct tc__mllog_run *run)
     for (size_t i = 0; i < run->series_count; i++) {
         tc__stats_fini(&run->series[i].stats);
     }
-    *run = (struct tc__mllog_run){.quality = NAN, .target = NAN, .loss = NAN};
+    *run = (struct tc__mllog_run){.quality = TC_UNKNOWN, .target = TC_UNKNOWN, .loss = TC_UNKNOWN};
 }
 
 static tc_status next_run(struct tc__mllog_log *l)
