@@ -4,6 +4,7 @@
  * what the original does: a mapping that is missing is told and then taken as empty, so that all
  * that is asked of its members is told as well.
  */
+#include "base/format.h"
 #include "contract/check_priv.h"
 
 #include <stdlib.h>
@@ -74,64 +75,65 @@ static const char *check_nearest(struct tc_slice s, const char *const *words)
     return found;
 }
 
-static const char *kind_name(enum tc_yaml_kind kind)
-{
-    switch (kind) {
-    case TC_YAML_NULL:
-        return "null";
-    case TC_YAML_BOOL:
-        return "boolean ";
-    case TC_YAML_INT:
-        return "integer ";
-    case TC_YAML_REAL:
-        return "number ";
-    case TC_YAML_STRING:
-        return "string ";
-    case TC_YAML_TIME:
-        return "date ";
-    case TC_YAML_BYTES:
-        return "binary data";
-    case TC_YAML_LIST:
-        return "a list";
-    case TC_YAML_MAPPING:
-        return "a mapping";
-    case TC_YAML_SET:
-        return "a set";
-    case TC_YAML_UNKNOWN: /* not by this schema */
-        break;
-    }
-    return "";
-}
+static const char *const KIND_NAMES[] = {
+    [TC_YAML_NULL] = "null",         [TC_YAML_BOOL] = "boolean ",  [TC_YAML_INT] = "integer ",
+    [TC_YAML_REAL] = "number ",      [TC_YAML_STRING] = "string ", [TC_YAML_TIME] = "date ",
+    [TC_YAML_BYTES] = "binary data", [TC_YAML_LIST] = "a list",    [TC_YAML_MAPPING] = "a mapping",
+    [TC_YAML_SET] = "a set",         [TC_YAML_UNKNOWN] = "", /* not by this schema */
+};
 
-void tc__check_found(struct tc__check *k, struct tc__value v)
+static void write_found(struct tc_buf *b, const struct tc_arg *arg)
 {
-    struct tc_buf *b = &k->message;
+    const struct tc_yaml_node *n = arg->object;
     tc_buf_lit(b, ", found ");
-    if (v.node == NULL) {
+    if (n == NULL) {
         tc_buf_lit(b, "nothing");
         return;
     }
-    struct tc_slice text = tc_yaml_text(v.node);
-    enum tc_yaml_kind kind = v.node->kind;
-    if (kind == TC_YAML_STRING && text.len == 0) {
+    struct tc_slice text = tc_yaml_text(n);
+    if (n->kind == TC_YAML_STRING && text.len == 0) {
         tc_buf_lit(b, "an empty string");
         return;
     }
-    tc_buf_str(b, tc_slice_cstr(kind_name(kind)));
-    if (kind == TC_YAML_STRING) {
+    tc_buf_str(b, tc_slice_cstr(KIND_NAMES[n->kind]));
+    if (n->kind == TC_YAML_STRING) {
         tc__check_quote(b, text);
-    } else if (kind == TC_YAML_BOOL || kind == TC_YAML_INT || kind == TC_YAML_REAL ||
-               kind == TC_YAML_TIME) {
+    } else if (n->kind == TC_YAML_BOOL || n->kind == TC_YAML_INT || n->kind == TC_YAML_REAL ||
+               n->kind == TC_YAML_TIME) {
         tc_buf_printable(b, tc_slice_head(text, TC__QUOTED_MAX));
     }
+}
+
+struct tc_arg tc__as_found(struct tc__value v)
+{
+    return tc_as_written(write_found, v.node);
+}
+
+static void write_printable(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_printable(b, tc_slice_head(arg->text, TC__QUOTED_MAX));
+}
+
+struct tc_arg tc__as_printable(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_printable, .text = text};
+}
+
+/* When the rule that is broken counts. */
+static void put_when(struct tc_buf *b, unsigned when)
+{
+    tc_buf_str(b, when == TC__TRAINING      ? S(" (training and mixed)")
+                  : when == TC__INFERENCE   ? S(" (inference and mixed)")
+                  : when == TC__PUBLICATION ? S(" (publication_grade)")
+                  : when == TC__REALISM     ? S(" (realism_grade)")
+                                            : S(""));
 }
 
 static void tell_expected(struct tc__check *k, const struct tc__rule *r, struct tc__value v,
                           const char *what)
 {
     struct tc_buf *b = tc__check_say(k);
-    tc_buf_str(b, tc_slice_cstr(what));
-    tc__check_found(k, v);
+    (void)tc_format(b, "{}{}", what, tc__as_found(v));
     if (r->kind == TC__IS_STRING && v.node != NULL && v.node->is_plain &&
         v.node->kind != TC_YAML_STRING && v.node->kind != TC_YAML_NULL) {
         tc_buf_lit(b, "; write it in quotes");
@@ -140,14 +142,7 @@ static void tell_expected(struct tc__check *k, const struct tc__rule *r, struct 
     if (wants_bool && v.node != NULL && v.node->kind == TC_YAML_STRING && !v.node->is_plain) {
         tc_buf_lit(b, "; write it without quotes");
     }
-    if (r->when == TC__TRAINING) {
-        tc_buf_lit(b, " (training and mixed)");
-    } else if (r->when == TC__INFERENCE) {
-        tc_buf_lit(b, " (inference and mixed)");
-    } else if (r->when != 0) {
-        tc_buf_str(b,
-                   r->when == TC__PUBLICATION ? S(" (publication_grade)") : S(" (realism_grade)"));
-    }
+    put_when(b, r->when);
     tc__check_tell(k, r->path, v, r->strict);
 }
 
@@ -163,12 +158,12 @@ static bool is_word(const struct tc_yaml_node *n, const char *word)
 
 static bool is_filled(struct tc__value v)
 {
-    return v.node != NULL && v.node->kind == TC_YAML_STRING && v.node->text.len > 0;
+    return is_kind(v, TC_YAML_STRING) && v.node->text.len > 0;
 }
 
 static bool is_true(struct tc__value v)
 {
-    return v.node != NULL && v.node->kind == TC_YAML_BOOL && tc__contract_number(v.node) > 0;
+    return is_kind(v, TC_YAML_BOOL) && tc__contract_number(v.node) > 0;
 }
 
 /* Python's True is the integer 1, and the original lets it pass where 1 does. */
@@ -201,13 +196,11 @@ static void check_one_of(struct tc__check *k, const struct tc__rule *r, struct t
     struct tc_buf *b = tc__check_say(k);
     tc_buf_str(b, r->words[1] == NULL ? S("expected ") : S("expected one of "));
     tc__check_words(b, r->words, ", ");
-    tc__check_found(k, v);
+    (void)tc_format(b, "{}", tc__as_found(v));
     const char *nearest =
         is_kind(v, TC_YAML_STRING) ? check_nearest(tc_yaml_text(v.node), r->words) : NULL;
     if (nearest != NULL && r->words[1] != NULL) {
-        tc_buf_lit(b, "; did you mean ");
-        tc_buf_str(b, tc_slice_cstr(nearest));
-        tc_buf_char(b, '?');
+        (void)tc_format(b, "; did you mean {}?", nearest);
     }
     tc__check_tell(k, r->path, v, r->strict);
 }
@@ -221,12 +214,8 @@ static void check_items(struct tc__check *k, const struct tc__rule *r, struct tc
         struct tc__value item = {e->value, e->at};
         if (item.node->kind == TC_YAML_LIST || item.node->kind == TC_YAML_MAPPING ||
             item.node->kind == TC_YAML_SET) {
-            struct tc_buf *b = tc__check_say(k);
-            tc_buf_lit(b, "expected names, but item ");
-            tc_buf_u64(b, i);
-            tc_buf_lit(b, " is ");
-            tc_buf_str(b, tc_slice_cstr(kind_name(item.node->kind)));
-            tc__check_tell(k, r->path, item, false);
+            tc__check_tell_that(k, r->path, item, false, "expected names, but item {} is {}", i,
+                                KIND_NAMES[item.node->kind]);
         }
     }
 }
@@ -252,15 +241,12 @@ static void check_has_all(struct tc__check *k, const struct tc__rule *r, struct 
                        ? tc__contract_pair(v.node, tc_slice_cstr(r->words[i])) != NULL
                        : list_has(v, r->words[i]);
         if (!has) {
-            tc_buf_str(b, is_missing ? S(", ") : S(""));
-            tc_buf_str(b, tc_slice_cstr(r->words[i]));
+            (void)tc_format(b, "{}{}", is_missing ? ", " : "", r->words[i]);
             is_missing = true;
         }
     }
     if (is_missing) {
-        tc_buf_str(b, r->when == TC__TRAINING    ? S(" (training and mixed)")
-                      : r->when == TC__INFERENCE ? S(" (inference and mixed)")
-                                                 : S(""));
+        put_when(b, r->when);
         tc__check_tell(k, r->path, v, r->strict);
     }
     if (r->kind == TC__HAS_ALL && is_first_of_path(r)) {
@@ -278,7 +264,7 @@ static void check_has_one(struct tc__check *k, const struct tc__rule *r, struct 
     struct tc_buf *b = tc__check_say(k);
     tc_buf_lit(b, "missing ");
     tc__check_words(b, r->words, " or ");
-    tc_buf_lit(b, " (inference and mixed)");
+    put_when(b, r->when);
     tc__check_tell(k, r->path, v, false);
 }
 
@@ -321,11 +307,8 @@ static void check_sources(struct tc__check *k, const struct tc__rule *r, struct 
         tc__contract_find(tc__contract_root(k->c), S("spec.intent.schedulerPath"));
     for (size_t i = 0; r->words[i] != NULL; i++) {
         if (mentions(k->c, path.node, tc_slice_cstr(r->words[i])) && !list_has(v, r->words[i])) {
-            struct tc_buf *b = tc__check_say(k);
-            tc_buf_lit(b, "missing ");
-            tc_buf_str(b, tc_slice_cstr(r->words[i]));
-            tc_buf_lit(b, ", which spec.intent.schedulerPath names");
-            tc__check_tell(k, r->path, v, false);
+            tc__check_tell_that(k, r->path, v, false,
+                                "missing {}, which spec.intent.schedulerPath names", r->words[i]);
         }
     }
 }
@@ -345,8 +328,7 @@ static void check_order(struct tc__check *k, const struct tc__rule *r, struct tc
         last = now;
     }
     if (!in_order) {
-        tc_buf_lit(tc__check_say(k), "must satisfy hotDays <= warmDays <= coldDays");
-        tc__check_tell(k, r->path, v, false);
+        tc__check_tell_that(k, r->path, v, false, "must satisfy hotDays <= warmDays <= coldDays");
     }
 }
 
@@ -354,11 +336,7 @@ static void check_order(struct tc__check *k, const struct tc__rule *r, struct tc
 const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member)
 {
     struct tc_buf b = tc_buf_make(text, cap - 1);
-    tc_buf_str(&b, tc_slice_cstr(list));
-    tc_buf_char(&b, '[');
-    tc_buf_u64(&b, i);
-    tc_buf_char(&b, ']');
-    tc_buf_str(&b, tc_slice_cstr(member));
+    (void)tc_format(&b, "{}[{}]{}", list, i, member);
     text[b.len] = '\0';
     return text;
 }
@@ -395,8 +373,7 @@ static bool check_layer(struct tc__check *k, const char *list, size_t i, struct 
         tell_expected(k, &r, suites, "expected list");
     }
     if (is_true(enabled) && (!is_kind(suites, TC_YAML_LIST) || suites.node->count == 0)) {
-        tc_buf_lit(tc__check_say(k), "an enabled layer needs at least one suite");
-        tc__check_tell(k, r.path, suites, false);
+        tc__check_tell_that(k, r.path, suites, false, "an enabled layer needs at least one suite");
     }
     return is_true(enabled);
 }
@@ -415,16 +392,14 @@ static void check_layers(struct tc__check *k, const struct tc__rule *r, struct t
         }
     }
     if (!is_enabled) {
-        tc_buf_lit(tc__check_say(k), "at least one layer must be enabled");
-        tc__check_tell(k, r->path, v, false);
+        tc__check_tell_that(k, r->path, v, false, "at least one layer must be enabled");
     }
     struct tc_buf *b = tc__check_say(k);
     bool is_missing = false;
     tc_buf_lit(b, "missing layer ");
     for (size_t w = 0; r->words[w] != NULL && w < sizeof has; w++) {
         if (!has[w]) {
-            tc_buf_str(b, is_missing ? S(", ") : S(""));
-            tc_buf_str(b, tc_slice_cstr(r->words[w]));
+            (void)tc_format(b, "{}{}", is_missing ? ", " : "", r->words[w]);
             is_missing = true;
         }
     }
@@ -441,91 +416,56 @@ static void check_number(struct tc__check *k, const struct tc__rule *r, struct t
         if (is_at_least(v, r->low)) {
             return;
         }
-        tc_buf_lit(&b, "must be an integer >= ");
-        tc_buf_f64(&b, r->low);
+        (void)tc_format(&b, "must be an integer >= {}", r->low);
     } else {
         bool is_number = is_kind(v, TC_YAML_REAL) || is_kind(v, TC_YAML_INT);
         double number = is_number ? tc__contract_number(v.node) : 0;
         if (is_number && number >= r->low && number < r->high) {
             return;
         }
-        tc_buf_lit(&b, "must be a number >= ");
-        tc_buf_f64(&b, r->low);
-        tc_buf_lit(&b, " and < ");
-        tc_buf_f64(&b, r->high);
+        (void)tc_format(&b, "must be a number >= {} and < {}", r->low, r->high);
     }
     text[b.len] = '\0';
     tell_expected(k, r, v, text);
 }
 
-static void check_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+static void check_kind(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    switch (r->kind) {
-    case TC__IS_MAPPING:
-        if (!is_kind(v, TC_YAML_MAPPING)) {
-            tell_expected(k, r, v, "expected mapping");
-        }
-        break;
-    case TC__IS_LIST:
-        if (!is_kind(v, TC_YAML_LIST)) {
-            tell_expected(k, r, v, "expected list");
-        }
-        break;
-    case TC__IS_STRING:
-        if (!is_filled(v)) {
-            tell_expected(k, r, v, "expected non-empty string");
-        }
-        break;
-    case TC__IS_BOOL:
-        if (!is_kind(v, TC_YAML_BOOL)) {
-            tell_expected(k, r, v, "expected boolean");
-        }
-        break;
-    case TC__IS_TRUE:
-        if (!is_true(v)) {
-            tell_expected(k, r, v, "must be true");
-        }
-        break;
-    case TC__IS_WORD:
-    case TC__IS_ONE_OF:
-        check_one_of(k, r, v);
-        break;
-    case TC__AT_LEAST:
-    case TC__BETWEEN:
-        check_number(k, r, v);
-        break;
-    case TC__HAS_ITEM:
-        if (!is_kind(v, TC_YAML_LIST) || v.node->count == 0) {
-            tc_buf_lit(tc__check_say(k), "needs at least one entry");
-            tc__check_tell(k, r->path, v, false);
-        }
-        break;
-    case TC__HAS_ALL:
-    case TC__HAS_KEYS:
-        check_has_all(k, r, v);
-        break;
-    case TC__HAS_ONE:
-        check_has_one(k, r, v);
-        break;
-    case TC__HAS_SOURCES:
-        check_sources(k, r, v);
-        break;
-    case TC__IN_ORDER:
-        check_order(k, r, v);
-        break;
-    case TC__LAYERS:
-        check_layers(k, r, v);
-        break;
-    case TC__KNOWN:
-    case TC__OPEN:
-    case TC__SAME_AS_WORKLOAD:
-    case TC__MIX:
-    case TC__IS_DIGEST:
-    case TC__IS_PINNED:
-    case TC__DIFFERS:
-        break;
+    static const struct {
+        enum tc_yaml_kind kind;
+        const char *expected;
+    } kinds[] = {
+        [TC__IS_MAPPING] = {TC_YAML_MAPPING, "expected mapping"},
+        [TC__IS_LIST] = {TC_YAML_LIST, "expected list"},
+        [TC__IS_STRING] = {TC_YAML_STRING, "expected non-empty string"},
+        [TC__IS_BOOL] = {TC_YAML_BOOL, "expected boolean"},
+        [TC__IS_TRUE] = {TC_YAML_BOOL, "must be true"},
+    };
+    bool holds = is_kind(v, kinds[r->kind].kind) && (r->kind != TC__IS_STRING || is_filled(v)) &&
+                 (r->kind != TC__IS_TRUE || is_true(v));
+    if (!holds) {
+        tell_expected(k, r, v, kinds[r->kind].expected);
     }
 }
+
+static void check_has_item(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    if (!is_kind(v, TC_YAML_LIST) || v.node->count == 0) {
+        tc__check_tell_that(k, r->path, v, false, "needs at least one entry");
+    }
+}
+
+/* NULL: nothing is asked, or only by strict. */
+static const tc__check_fn CHECKS[TC__RULE_KINDS] = {
+    [TC__IS_MAPPING] = check_kind,  [TC__IS_LIST] = check_kind,
+    [TC__IS_STRING] = check_kind,   [TC__IS_BOOL] = check_kind,
+    [TC__IS_TRUE] = check_kind,     [TC__IS_WORD] = check_one_of,
+    [TC__IS_ONE_OF] = check_one_of, [TC__AT_LEAST] = check_number,
+    [TC__BETWEEN] = check_number,   [TC__HAS_ITEM] = check_has_item,
+    [TC__HAS_ALL] = check_has_all,  [TC__HAS_KEYS] = check_has_all,
+    [TC__HAS_ONE] = check_has_one,  [TC__HAS_SOURCES] = check_sources,
+    [TC__IN_ORDER] = check_order,   [TC__LAYERS] = check_layers,
+};
 
 /* What holds for this contract; what cannot be told counts as the strictest. */
 static unsigned conditions(const struct tc_contract *c)
@@ -544,8 +484,7 @@ size_t tc_contract_check(const struct tc_contract *c, bool strict,
     struct tc__check k = {.c = c, .take = take, .context = context, .strict = strict};
     struct tc__value root = tc__contract_root(c);
     if (root.node->kind != TC_YAML_MAPPING) {
-        tc_buf_lit(tc__check_say(&k), "expected YAML mapping");
-        tc__check_tell(&k, "document", root, false);
+        tc__check_tell_that(&k, "document", root, false, "expected YAML mapping");
         return k.count;
     }
     k.when = conditions(c);
@@ -558,9 +497,11 @@ size_t tc_contract_check(const struct tc_contract *c, bool strict,
             continue;
         }
         struct tc__value v = tc__contract_find(root, tc_slice_cstr(r->path));
-        check_rule(&k, r, v);
-        if (strict) {
-            tc__strict_rule(&k, r, v);
+        if (CHECKS[r->kind] != NULL) {
+            CHECKS[r->kind](&k, r, v);
+        }
+        if (strict && tc__strict_checks[r->kind] != NULL) {
+            tc__strict_checks[r->kind](&k, r, v);
         }
     }
     if (strict) {

@@ -3,6 +3,7 @@
 #ifndef TC_CONTRACT_CHECK_PRIV_H
 #define TC_CONTRACT_CHECK_PRIV_H
 
+#include "base/format.h"
 #include "contract/contract_priv.h"
 #include "contract/rules_priv.h"
 
@@ -27,16 +28,24 @@ struct tc_buf *tc__check_say(struct tc__check *k);
 void tc__check_tell(struct tc__check *k, const char *path, struct tc__value at, bool strict);
 /* Nothing more is told: loops over what a document has many of end. */
 bool tc__check_is_full(const struct tc__check *k);
+/* Both at once, for a message that is one format. */
+#define tc__check_tell_that(k, path, at, strict, ...) \
+    ((void)tc_format(tc__check_say(k), __VA_ARGS__), tc__check_tell((k), (path), (at), (strict)))
 /* ", found a list": what a value is instead. */
-void tc__check_found(struct tc__check *k, struct tc__value v);
+struct tc_arg tc__as_found(struct tc__value v);
+/* The beginning of a text, without what no terminal should get. */
+struct tc_arg tc__as_printable(struct tc_slice text);
 /* "a, b or c". */
 void tc__check_words(struct tc_buf *b, const char *const *words, const char *before_last);
 void tc__check_quote(struct tc_buf *b, struct tc_slice s);
 /* "spec.layers[2].name" into text. */
 const char *tc__check_item(char *text, size_t cap, const char *list, size_t i, const char *member);
 
-/* contract_strict.c: a row that only strict has, and keys that nobody knows. */
-void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v);
+/* One rule of some kind against the value at its path. */
+typedef void (*tc__check_fn)(struct tc__check *k, const struct tc__rule *r, struct tc__value v);
+/* strict.c: what strict asks besides, by the kind of the rule (NULL: nothing), and keys that nobody
+ * knows. */
+extern const tc__check_fn tc__strict_checks[TC__RULE_KINDS];
 void tc__strict_keys(struct tc__check *k);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The run contract (BenchmarkRun): is a document one, which rules does it break, and what does it
- * say. The rules are a table (contract_rules.c) that check, explain and the docs are made from.
+ * say. The rules are a table (rules.def) that check, explain and the docs are made from.
  * Scalars are resolved as the original's YAML 1.1 reader does it: yes, no, on and off are booleans.
  */
 #ifndef TC_CONTRACT_CONTRACT_H

@@ -53,8 +53,8 @@ struct tc_slice tc__contract_string(const struct tc_contract *c, const char *pat
 
 /*
  * template.c: lines up to a NULL. The first character says when one is written: ' '
- * always; k, s when the scheduler path names kueue or slinky; i, t, m for inference, training or
- * mixed. %NAME% is a value of a field, or a boolean: trains, serves, shares.
+ * always; k, s when the scheduler path names kueue or slinky; I, T for inference or training, i, t
+ * for mixed as well. %NAME% is a value of a field, or a boolean: trains, serves, shares.
  */
 extern const char *const tc__contract_template[];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of rules, for people. */
+#include "base/format.h"
 #include "contract/check_priv.h"
 
 #define S(literal) TC_LIT(literal)
@@ -8,58 +9,31 @@
 #define RULE_COLUMN 44
 
 /* What every row says of its kind; words and numbers are put in by rule_text. */
-static struct tc_slice kind_text(enum tc__rule_kind kind)
-{
-    switch (kind) {
-    case TC__IS_MAPPING:
-        return S("mapping");
-    case TC__IS_LIST:
-        return S("list");
-    case TC__IS_STRING:
-        return S("non-empty string");
-    case TC__IS_BOOL:
-        return S("boolean");
-    case TC__IS_TRUE:
-        return S("true");
-    case TC__IS_WORD:
-        return S("exactly ");
-    case TC__IS_ONE_OF:
-        return S("one of ");
-    case TC__AT_LEAST:
-        return S("integer >= ");
-    case TC__BETWEEN:
-        return S("number >= ");
-    case TC__HAS_ITEM:
-        return S("at least one entry");
-    case TC__HAS_ALL:
-        return S("has ");
-    case TC__HAS_ONE:
-        return S("has one of ");
-    case TC__HAS_KEYS:
-        return S("has the keys ");
-    case TC__HAS_SOURCES:
-        return S("has those that spec.intent.schedulerPath names, of ");
-    case TC__IN_ORDER:
-        return S("hotDays <= warmDays <= coldDays");
-    case TC__LAYERS:
-        return S("at least one enabled; has ");
-    case TC__KNOWN:
-        return S("optional");
-    case TC__OPEN:
-        return S("may have other keys");
-    case TC__SAME_AS_WORKLOAD:
-        return S("values equal those of spec.workload");
-    case TC__MIX:
-        return S("inputTokens >= 1, outputTokens >= 0, weights that sum to 1");
-    case TC__IS_DIGEST:
-        return S("optional; sha256: and 64 hex digits");
-    case TC__IS_PINNED:
-        return S("non-empty string; behind an @ a sha256 digest");
-    case TC__DIFFERS:
-        return S("not the same as ");
-    }
-    return TC_EMPTY;
-}
+static const char *const KIND_TEXTS[TC__RULE_KINDS] = {
+    [TC__IS_MAPPING] = "mapping",
+    [TC__IS_LIST] = "list",
+    [TC__IS_STRING] = "non-empty string",
+    [TC__IS_BOOL] = "boolean",
+    [TC__IS_TRUE] = "true",
+    [TC__IS_WORD] = "exactly ",
+    [TC__IS_ONE_OF] = "one of ",
+    [TC__AT_LEAST] = "integer >= ",
+    [TC__BETWEEN] = "number >= ",
+    [TC__HAS_ITEM] = "at least one entry",
+    [TC__HAS_ALL] = "has ",
+    [TC__HAS_ONE] = "has one of ",
+    [TC__HAS_KEYS] = "has the keys ",
+    [TC__HAS_SOURCES] = "has those that spec.intent.schedulerPath names, of ",
+    [TC__IN_ORDER] = "hotDays <= warmDays <= coldDays",
+    [TC__LAYERS] = "at least one enabled; has ",
+    [TC__KNOWN] = "optional",
+    [TC__OPEN] = "may have other keys",
+    [TC__SAME_AS_WORKLOAD] = "values equal those of spec.workload",
+    [TC__MIX] = "inputTokens >= 1, outputTokens >= 0, weights that sum to 1",
+    [TC__IS_DIGEST] = "optional; sha256: and 64 hex digits",
+    [TC__IS_PINNED] = "non-empty string; behind an @ a sha256 digest",
+    [TC__DIFFERS] = "not the same as ",
+};
 
 static void rule_text(struct tc_buf *b, const struct tc__rule *r)
 {
@@ -69,14 +43,9 @@ static void rule_text(struct tc_buf *b, const struct tc__rule *r)
                   : r->when == TC__PUBLICATION ? S("publication_grade: ")
                   : r->when == TC__REALISM     ? S("realism_grade: ")
                                                : S(""));
-    tc_buf_str(b, kind_text(r->kind));
-    if (r->kind == TC__AT_LEAST || r->kind == TC__BETWEEN) {
-        tc_buf_f64(b, r->low);
-    }
-    if (r->kind == TC__BETWEEN) {
-        tc_buf_lit(b, " and < ");
-        tc_buf_f64(b, r->high);
-    }
+    bool has_low = r->kind == TC__AT_LEAST || r->kind == TC__BETWEEN;
+    (void)tc_format(b, "{}{}{}", KIND_TEXTS[r->kind], tc_when(has_low, "{}", r->low),
+                    tc_when(r->kind == TC__BETWEEN, " and < {}", r->high));
     if (r->words != NULL && r->kind != TC__IN_ORDER) {
         tc__check_words(b, r->words, ", ");
     }
@@ -152,17 +121,11 @@ static void explain_one(struct tc_buf *b, const struct tc__rule *r)
     const struct tc__rule *rules = tc__contract_rules(&count);
     struct tc_slice path = tc_slice_cstr(r->path);
     (void)last_part(path, &depth);
-    tc_buf_str(b, path);
-    tc_buf_lit(b, "\n  ");
-    tc_buf_str(b, tc_slice_cstr(r->about));
-    tc_buf_lit(b, "\n  rule:     ");
+    (void)tc_format(b, "{}\n  {}\n  rule:     ", path, r->about);
     rules_text(b, r, "\n            ");
     if (r->example != NULL) {
         size_t unused = 0;
-        tc_buf_lit(b, "\n  example:  ");
-        tc_buf_str(b, last_part(path, &unused));
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, tc_slice_cstr(r->example));
+        (void)tc_format(b, "\n  example:  {}: {}", last_part(path, &unused), r->example);
     }
     tc_buf_char(b, '\n');
     bool has_below = false;
@@ -258,13 +221,9 @@ void tc_contract_explain_markdown(struct tc_buf *out)
     tc_buf_lit(out, "| field | rule | what it is |\n| --- | --- | --- |\n");
     for (size_t i = 0; i < count; i++) {
         if (is_first_row(&rules[i])) {
-            tc_buf_lit(out, "| `");
-            tc_buf_str(out, tc_slice_cstr(rules[i].path));
-            tc_buf_lit(out, "` | ");
+            (void)tc_format(out, "| `{}` | ", rules[i].path);
             rules_text(out, &rules[i], "; ");
-            tc_buf_lit(out, " | ");
-            tc_buf_str(out, tc_slice_cstr(rules[i].about));
-            tc_buf_lit(out, " |\n");
+            (void)tc_format(out, " | {} |\n", rules[i].about);
         }
     }
 }

@@ -3,7 +3,7 @@
  * A new contract: text with a few values put in. It is written here, not made from the rules, so
  * that its comments read well; tests check it against them for every class and type.
  */
-#include "contract/contract_priv.h"
+#include "contract/check_priv.h"
 
 #define S(literal) TC_LIT(literal)
 
@@ -86,10 +86,7 @@ tc_status tc_contract_value_set(struct tc_contract_values *values, enum tc_contr
     if (!is_choice) {
         char text[TC_ERROR_MESSAGE_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-        for (size_t i = 0; f->choices[i] != NULL; i++) {
-            tc_buf_str(&b, i == 0 ? S("") : S(", "));
-            tc_buf_str(&b, tc_slice_cstr(f->choices[i]));
-        }
+        tc__check_words(&b, f->choices, ", ");
         text[b.len] = '\0';
         return tc_fail(err, TC_E_USAGE, 0, "%s must be one of: %s", f->name, text);
     }
@@ -127,12 +124,14 @@ static bool is_wanted(const struct maker *m, char mark)
         return tc_slice_contains(path, S("kueue"));
     case 's':
         return tc_slice_contains(path, S("slinky"));
-    case 'i':
+    case 'I':
         return tc_slice_eq(type, S("inference"));
-    case 't':
+    case 'T':
         return tc_slice_eq(type, S("training"));
-    case 'm':
-        return tc_slice_eq(type, S("mixed"));
+    case 'i':
+        return !tc_slice_eq(type, S("training"));
+    case 't':
+        return !tc_slice_eq(type, S("inference"));
     default:
         return true;
     }

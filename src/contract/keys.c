@@ -84,15 +84,9 @@ static void tell_unknown(struct walk *w, struct tc_slice parent, struct tc_slice
             nearest = name;
         }
     }
-    struct tc_buf *b = tc__check_say(w->k);
-    tc_buf_lit(b, "unknown key");
-    if (nearest.len > 0) {
-        tc_buf_lit(b, "; did you mean ");
-        tc_buf_str(b, nearest);
-        tc_buf_char(b, '?');
-    }
     w->path_text[w->path.len] = '\0';
-    tc__check_tell(w->k, w->path_text, at, true);
+    tc__check_tell_that(w->k, w->path_text, at, true, "unknown key{}",
+                        tc_when(nearest.len > 0, "; did you mean {}?", nearest));
 }
 
 static void push(struct walk *w, const struct tc_yaml_node *n)
@@ -108,15 +102,11 @@ static bool is_told(struct walk *w, const struct tc_yaml_entry *e, const struct 
 {
     struct tc__value at = {NULL, key->at};
     if (e->is_overridden || key->kind != TC_YAML_STRING) {
-        struct tc_buf *b = tc__check_say(w->k);
-        if (e->is_overridden) {
-            tc_buf_lit(b, "the key is there twice; the last one counts");
-        } else {
-            tc_buf_lit(b, "the key is no string; write it in quotes");
-        }
         w->path_text[w->path.len] = '\0';
         if (!e->is_merged) {
-            tc__check_tell(w->k, w->path_text, at, true);
+            tc__check_tell_that(w->k, w->path_text, at, true, "{}",
+                                e->is_overridden ? "the key is there twice; the last one counts"
+                                                 : "the key is no string; write it in quotes");
         }
         return true;
     }
@@ -157,9 +147,7 @@ static void on_item(struct walk *w, const struct level *l, const struct tc_yaml_
 {
     const struct tc_yaml_node *value = e->value;
     tc_buf_lit(&w->pattern, "[]");
-    tc_buf_char(&w->path, '[');
-    tc_buf_u64(&w->path, l->index);
-    tc_buf_char(&w->path, ']');
+    (void)tc_format(&w->path, "[{}]", l->index);
     if (value->kind == TC_YAML_MAPPING && has_children(tc_buf_slice(&w->pattern))) {
         push(w, value);
     }

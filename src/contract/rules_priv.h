@@ -35,10 +35,12 @@ enum tc__rule_kind {
     TC__IS_DIGEST,        /* sha256: and 64 hex digits, if it is there */
     TC__IS_PINNED,        /* a reference; with a digest when it names one */
     TC__DIFFERS,          /* from the value at words[0] */
+    TC__RULE_KINDS
 };
 
-/* When a row counts: any of the bits; 0 is always. */
+/* When a row counts: any of the bits. */
 enum {
+    TC__ALWAYS = 0,
     TC__TRAINING = 1,  /* workloadType training or mixed */
     TC__INFERENCE = 2, /* workloadType inference or mixed */
     TC__PUBLICATION = 4,

@@ -24,12 +24,6 @@ static bool is_kind(const struct tc_yaml_node *n, enum tc_yaml_kind kind)
     return n != NULL && n->kind == kind;
 }
 
-static void tell(struct tc__check *k, const char *path, struct tc__value v, const char *what)
-{
-    tc_buf_str(tc__check_say(k), tc_slice_cstr(what));
-    tc__check_tell(k, path, v, true);
-}
-
 static bool is_digest(struct tc_slice s)
 {
     if (!tc_slice_starts(s, S("sha256:")) || s.len != 7 + DIGEST_HEX) {
@@ -49,24 +43,22 @@ static void check_digest(struct tc__check *k, const struct tc__rule *r, struct t
     if (v.node == NULL || (v.node->kind == TC_YAML_STRING && is_digest(tc_yaml_text(v.node)))) {
         return;
     }
-    tc_buf_lit(tc__check_say(k), "expected sha256: and 64 lower-case hex digits");
-    tc__check_found(k, v);
-    tc__check_tell(k, r->path, v, true);
+    tc__check_tell_that(k, r->path, v, true, "expected sha256: and 64 lower-case hex digits{}",
+                        tc__as_found(v));
 }
 
 static void check_pinned(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     if (!is_kind(v.node, TC_YAML_STRING) || v.node->text.len == 0) {
-        tc_buf_lit(tc__check_say(k), "expected non-empty string");
-        tc__check_found(k, v);
-        tc__check_tell(k, r->path, v, true);
+        tc__check_tell_that(k, r->path, v, true, "expected non-empty string{}", tc__as_found(v));
         return;
     }
     struct tc_slice rest = TC_EMPTY;
     struct tc_slice text = tc_yaml_text(v.node);
     struct tc_slice head = tc_slice_cut(text, '@', &rest);
     if (head.len < text.len && !is_digest(rest)) {
-        tell(k, r->path, v, "expected sha256: and 64 lower-case hex digits behind the @");
+        tc__check_tell_that(k, r->path, v, true,
+                            "expected sha256: and 64 lower-case hex digits behind the @");
     }
 }
 
@@ -75,10 +67,7 @@ static void check_differs(struct tc__check *k, const struct tc__rule *r, struct 
     struct tc_slice other = tc__contract_string(k->c, r->words[0]);
     if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
         tc_slice_eq(other, tc_yaml_text(v.node))) {
-        struct tc_buf *b = tc__check_say(k);
-        tc_buf_lit(b, "is the same as ");
-        tc_buf_str(b, tc_slice_cstr(r->words[0]));
-        tc__check_tell(k, r->path, v, true);
+        tc__check_tell_that(k, r->path, v, true, "is the same as {}", r->words[0]);
     }
 }
 
@@ -86,11 +75,7 @@ static void check_differs(struct tc__check *k, const struct tc__rule *r, struct 
 static void check_tokens(struct tc__check *k, const char *path, struct tc__value v, double low)
 {
     if (!is_kind(v.node, TC_YAML_INT) || tc__contract_number(v.node) < low) {
-        struct tc_buf *b = tc__check_say(k);
-        tc_buf_lit(b, "must be an integer >= ");
-        tc_buf_f64(b, low);
-        tc__check_found(k, v);
-        tc__check_tell(k, path, v, true);
+        tc__check_tell_that(k, path, v, true, "must be an integer >= {}{}", low, tc__as_found(v));
     }
 }
 
@@ -99,9 +84,8 @@ static double check_length(struct tc__check *k, const char *list, size_t i, stru
 {
     char path[TC__PATH_MAX];
     if (!is_kind(item.node, TC_YAML_MAPPING)) {
-        tc_buf_lit(tc__check_say(k), "expected mapping");
-        tc__check_found(k, item);
-        tc__check_tell(k, tc__check_item(path, sizeof path, list, i, ""), item, true);
+        tc__check_tell_that(k, tc__check_item(path, sizeof path, list, i, ""), item, true,
+                            "expected mapping{}", tc__as_found(item));
         return (double)NAN;
     }
     struct tc__value in = tc__contract_find(item, S("inputTokens"));
@@ -116,9 +100,8 @@ static double check_length(struct tc__check *k, const char *list, size_t i, stru
     if (number > 0 && number <= 1) {
         return number;
     }
-    tc_buf_lit(tc__check_say(k), "must be a number > 0 and <= 1");
-    tc__check_found(k, weight);
-    tc__check_tell(k, tc__check_item(path, sizeof path, list, i, ".weight"), weight, true);
+    tc__check_tell_that(k, tc__check_item(path, sizeof path, list, i, ".weight"), weight, true,
+                        "must be a number > 0 and <= 1{}", tc__as_found(weight));
     return (double)NAN;
 }
 
@@ -134,11 +117,7 @@ static void check_mix(struct tc__check *k, const struct tc__rule *r, struct tc__
         sum += check_length(k, r->path, i, item);
     }
     if (!isnan(sum) && fabs(sum - 1) > WEIGHTS_TOLERANCE) {
-        struct tc_buf *b = tc__check_say(k);
-        tc_buf_lit(b, "the weights sum to ");
-        tc_buf_f64(b, sum);
-        tc_buf_lit(b, ", not to 1");
-        tc__check_tell(k, r->path, v, true);
+        tc__check_tell_that(k, r->path, v, true, "the weights sum to {}, not to 1", sum);
     }
 }
 
@@ -313,14 +292,11 @@ static void check_same(struct tc__check *k, const struct tc__rule *r, struct tc_
         }
         char path[TC__PATH_MAX];
         struct tc_buf p = tc_buf_make(path, sizeof path - 1);
-        tc_buf_str(&p, tc_slice_cstr(r->path));
-        tc_buf_char(&p, '.');
-        tc_buf_printable(&p, tc_slice_head(name, TC__QUOTED_MAX));
+        (void)tc_format(&p, "{}.{}", r->path, tc__as_printable(name));
         path[p.len] = '\0';
-        struct tc_buf *b = tc__check_say(k);
-        tc_buf_lit(b, "differs from spec.workload.");
-        tc_buf_printable(b, tc_slice_head(name, TC__QUOTED_MAX));
-        tc__check_tell(k, path, (struct tc__value){NULL, fixed->at}, true);
+        struct tc__value at = {NULL, fixed->at};
+        tc__check_tell_that(k, path, at, true, "differs from spec.workload.{}",
+                            tc__as_printable(name));
     }
 }
 
@@ -335,19 +311,29 @@ static int compare_items(const void *left, const void *right, void *context)
     return tc_slice_cmp(item_text(left), item_text(right));
 }
 
+static bool has_item_row(const char *path)
+{
+    char text[TC__PATH_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc_buf_str(&b, tc_slice_cstr(path));
+    tc_buf_lit(&b, "[]");
+    return tc__contract_rule(tc_buf_slice(&b)) != NULL;
+}
+
 /* Names in a list: strings, each once. */
 static void check_names(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
     size_t count = 0;
+    if (!is_kind(v.node, TC_YAML_LIST) || has_item_row(r->path)) {
+        return;
+    }
     const void **items = calloc(v.node->count * 2 + 1, sizeof *items);
     for (const struct tc_yaml_entry *e = v.node->first; e != NULL; e = e->next) {
         struct tc__value item = {e->value, e->at};
         if (is_kind(item.node, TC_YAML_STRING) && items != NULL) {
             items[count++] = e;
         } else if (!is_kind(item.node, TC_YAML_STRING) && !tc_yaml_is_collection(item.node)) {
-            tc_buf_lit(tc__check_say(k), "expected names");
-            tc__check_found(k, item);
-            tc__check_tell(k, r->path, item, true);
+            tc__check_tell_that(k, r->path, item, true, "expected names{}", tc__as_found(item));
         }
     }
     if (items != NULL) {
@@ -365,64 +351,24 @@ static void check_names(struct tc__check *k, const struct tc__rule *r, struct tc
     free(items);
 }
 
-static bool has_item_row(const char *path)
+static void check_blanks(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
 {
-    char text[TC__PATH_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_str(&b, tc_slice_cstr(path));
-    tc_buf_lit(&b, "[]");
-    return tc__contract_rule(tc_buf_slice(&b)) != NULL;
-}
-
-void tc__strict_rule(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
-{
-    switch (r->kind) {
-    case TC__IS_STRING:
-        if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
-            tc_slice_trim(tc_yaml_text(v.node)).len == 0) {
-            tell(k, r->path, v, "expected non-empty string, found blanks");
-        }
-        break;
-    case TC__AT_LEAST:
-        if (is_kind(v.node, TC_YAML_BOOL) && tc__contract_number(v.node) >= r->low) {
-            tell(k, r->path, v, "expected integer, found a boolean");
-        }
-        break;
-    case TC__IS_LIST:
-        if (is_kind(v.node, TC_YAML_LIST) && !has_item_row(r->path)) {
-            check_names(k, r, v);
-        }
-        break;
-    case TC__SAME_AS_WORKLOAD:
-        check_same(k, r, v);
-        break;
-    case TC__MIX:
-        check_mix(k, r, v);
-        break;
-    case TC__IS_DIGEST:
-        check_digest(k, r, v);
-        break;
-    case TC__IS_PINNED:
-        check_pinned(k, r, v);
-        break;
-    case TC__DIFFERS:
-        check_differs(k, r, v);
-        break;
-    case TC__IS_MAPPING:
-    case TC__IS_BOOL:
-    case TC__IS_TRUE:
-    case TC__IS_WORD:
-    case TC__IS_ONE_OF:
-    case TC__BETWEEN:
-    case TC__HAS_ITEM:
-    case TC__HAS_ALL:
-    case TC__HAS_ONE:
-    case TC__HAS_KEYS:
-    case TC__HAS_SOURCES:
-    case TC__IN_ORDER:
-    case TC__LAYERS:
-    case TC__KNOWN:
-    case TC__OPEN:
-        break;
+    if (is_kind(v.node, TC_YAML_STRING) && v.node->text.len > 0 &&
+        tc_slice_trim(tc_yaml_text(v.node)).len == 0) {
+        tc__check_tell_that(k, r->path, v, true, "expected non-empty string, found blanks");
     }
 }
+
+static void check_integer(struct tc__check *k, const struct tc__rule *r, struct tc__value v)
+{
+    if (is_kind(v.node, TC_YAML_BOOL) && tc__contract_number(v.node) >= r->low) {
+        tc__check_tell_that(k, r->path, v, true, "expected integer, found a boolean");
+    }
+}
+
+const tc__check_fn tc__strict_checks[TC__RULE_KINDS] = {
+    [TC__IS_STRING] = check_blanks, [TC__AT_LEAST] = check_integer,
+    [TC__IS_LIST] = check_names,    [TC__SAME_AS_WORKLOAD] = check_same,
+    [TC__MIX] = check_mix,          [TC__IS_DIGEST] = check_digest,
+    [TC__IS_PINNED] = check_pinned, [TC__DIFFERS] = check_differs,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A complete contract, line by line; see contract_init.c. */
+/* A complete contract, line by line; see init.c. */
 #include "contract/contract_priv.h"
 
 const char *const tc__contract_template[] = {
@@ -35,10 +35,6 @@ const char *const tc__contract_template[] = {
     "i          repoCommand: vllm bench serve --save-result",
     "t        - name: data-pipeline",
     "t          repoCommand: ./bench/data_pipeline.sh",
-    "m        - name: serving-sweep",
-    "m          repoCommand: vllm bench serve --save-result",
-    "m        - name: data-pipeline",
-    "m          repoCommand: ./bench/data_pipeline.sh",
     "     - name: end_to_end",
     "       enabled: true",
     "       objective: What a user sees, once the parts are understood.",
@@ -47,10 +43,6 @@ const char *const tc__contract_template[] = {
     "i          repoCommand: ./bench/customer_workflow.sh",
     "t        - name: time-to-train",
     "t          repoCommand: ./bench/time_to_train.sh",
-    "m        - name: customer-workflow",
-    "m          repoCommand: ./bench/customer_workflow.sh",
-    "m        - name: time-to-train",
-    "m          repoCommand: ./bench/time_to_train.sh",
     " ",
     "   # Frozen: its canonical form has a digest that every row of the run carries.",
     "   workload:",
@@ -189,12 +181,9 @@ const char *const tc__contract_template[] = {
     "       service:",
     "i        - model_server_metrics",
     "i        - request_traces",
-    "i        - queue_time",
+    "I        - queue_time",
     "t        - training_step_metrics",
-    "t        - dataloader_metrics",
-    "m        - model_server_metrics",
-    "m        - request_traces",
-    "m        - training_step_metrics",
+    "T        - dataloader_metrics",
     "       infrastructure:",
     "         - dcgm-exporter",
     "         - nvlink-exporter",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probe/probe.h"
 
+#include "base/format.h"
+#include "base/json/out.h"
 #include "base/time.h"
 #include "probe/probe_priv.h"
 
@@ -81,62 +83,43 @@ const char *tc_probe_take(struct tc_probe *p, struct tc_slice bytes)
     return NULL;
 }
 
-static void put_text(struct tc_buf *b, const char *name, struct tc_slice value)
+static void put_text(struct tc_json_out *j, const char *name, const char *value)
 {
-    tc_buf_json(b, tc_slice_cstr(name));
-    tc_buf_char(b, ':');
-    if (value.len == 0) {
-        tc_buf_lit(b, "null");
-    } else {
-        tc_buf_json(b, value);
-    }
+    tc_json_key_plain(j, tc_slice_cstr(name));
+    tc_json_add_str_or_null(j, tc_slice_cstr(value));
 }
 
-static void put_fact(const struct tc_probe *p, struct tc_buf *b, const char *name,
-                     enum tc_probe_fact fact)
+static void put_int(struct tc_json_out *j, const char *name, int64_t value)
 {
-    put_text(b, name, tc_slice_cstr(p->facts[fact]));
-}
-
-static void put_int(struct tc_buf *b, const char *name, int64_t value)
-{
-    tc_buf_json(b, tc_slice_cstr(name));
-    tc_buf_char(b, ':');
+    tc_json_key_plain(j, tc_slice_cstr(name));
     if (value <= 0) {
-        tc_buf_lit(b, "null");
+        tc_json_add_null(j);
     } else {
-        tc_buf_i64(b, value);
+        tc_json_add_i64(j, value);
     }
 }
 
 static void put_software(const struct tc_probe *p, struct tc_buf *b)
 {
+    static const struct {
+        const char *name;
+        enum tc_probe_fact fact;
+    } columns[] = {
+        {"image_digest", TC_PROBE_IMAGE},  {"driver_version", TC_PROBE_DRIVER},
+        {"cuda_version", TC_PROBE_CUDA},   {"nccl_version", TC_PROBE_NCCL},
+        {"framework", TC_PROBE_FRAMEWORK}, {"framework_version", TC_PROBE_FRAMEWORK_VERSION},
+        {"runtime", TC_PROBE_RUNTIME},     {"runtime_version", TC_PROBE_RUNTIME_VERSION},
+        {"server", TC_PROBE_SERVER},       {"server_version", TC_PROBE_SERVER_VERSION},
+        {"kernel", TC_PROBE_KERNEL},       {"os", TC_PROBE_OS},
+    };
+    struct tc_json_out j = tc_json_out_make(b);
     bool has_toolkit = p->facts[TC_PROBE_CUDA][0] != '\0';
-    tc_buf_lit(b, "{");
-    put_fact(p, b, "image_digest", TC_PROBE_IMAGE);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "driver_version", TC_PROBE_DRIVER);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "cuda_version", has_toolkit ? TC_PROBE_CUDA : TC_PROBE_CUDA_DRIVER);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "nccl_version", TC_PROBE_NCCL);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "framework", TC_PROBE_FRAMEWORK);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "framework_version", TC_PROBE_FRAMEWORK_VERSION);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "runtime", TC_PROBE_RUNTIME);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "runtime_version", TC_PROBE_RUNTIME_VERSION);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "server", TC_PROBE_SERVER);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "server_version", TC_PROBE_SERVER_VERSION);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "kernel", TC_PROBE_KERNEL);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "os", TC_PROBE_OS);
-    tc_buf_char(b, '}');
+    tc_json_add_object(&j);
+    for (size_t i = 0; i < TC_COUNT(columns); i++) {
+        bool of_driver = columns[i].fact == TC_PROBE_CUDA && !has_toolkit;
+        put_text(&j, columns[i].name, p->facts[of_driver ? TC_PROBE_CUDA_DRIVER : columns[i].fact]);
+    }
+    tc_json_end_object(&j);
 }
 
 /* Models in order, each once, with its count when there are several. */
@@ -158,10 +141,7 @@ static void put_models(const struct tc_probe *p, struct tc_buf *b)
             is_first = is_first && !(equal && j < i);
         }
         if (is_first && p->gpus[i].name[0] != '\0') {
-            tc_buf_str(b, b->len == 0 ? S("") : S(", "));
-            tc_buf_u64(b, count);
-            tc_buf_lit(b, " x ");
-            tc_buf_str(b, tc_slice_cstr(p->gpus[i].name));
+            (void)tc_format(b, "{}{} x {}", b->len == 0 ? "" : ", ", count, p->gpus[i].name);
         }
     }
 }
@@ -178,11 +158,7 @@ static void put_pcie(const struct tc_probe *p, struct tc_buf *b)
         tc_buf_str(b, tc_slice_cstr(p->facts[TC_PROBE_PCIE]));
         return;
     }
-    tc_buf_u64(b, p->gpu_count);
-    tc_buf_lit(b, " x gen");
-    tc_buf_i64(b, p->gpus[0].pcie_gen);
-    tc_buf_lit(b, " x");
-    tc_buf_i64(b, p->gpus[0].pcie_width);
+    (void)tc_format(b, "{} x gen{} x{}", p->gpu_count, p->gpus[0].pcie_gen, p->gpus[0].pcie_width);
 }
 
 /* "2 nodes; cpus 0-47 | 48-95; GPUs 0 0 1 1". */
@@ -196,120 +172,109 @@ static void put_numa(const struct tc_probe *p, struct tc_buf *b)
     if (known) {
         tc_buf_str(b, b->len == 0 ? S("GPUs") : S("; GPUs"));
         for (size_t i = 0; i < p->matrix_gpus; i++) {
-            tc_buf_char(b, ' ');
-            tc_buf_str(b, tc_slice_cstr(p->numa[i]));
+            (void)tc_format(b, " {}", p->numa[i]);
         }
     }
 }
 
 static void put_nics(const struct tc_probe *p, struct tc_buf *b)
 {
-    bool fabric = p->facts[TC_PROBE_FABRIC][0] != '\0';
-    tc_buf_str(b, tc_slice_cstr(p->facts[TC_PROBE_FABRIC]));
-    if (p->facts[TC_PROBE_ETHERNET][0] != '\0') {
-        tc_buf_str(b, fabric ? S(", ") : S(""));
-        tc_buf_str(b, tc_slice_cstr(p->facts[TC_PROBE_ETHERNET]));
-    }
+    const char *fabric = p->facts[TC_PROBE_FABRIC];
+    const char *ethernet = p->facts[TC_PROBE_ETHERNET];
+    bool both = fabric[0] != '\0' && ethernet[0] != '\0';
+    (void)tc_format(b, "{}{}{}", fabric, both ? ", " : "", ethernet);
+}
+
+/* A text that is made of several things. */
+static void put_made(struct tc_json_out *j, const char *name, const struct tc_probe *p,
+                     void (*write)(const struct tc_probe *p, struct tc_buf *b))
+{
+    char text[4 * TC_PROBE_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    write(p, &b);
+    tc_json_key_plain(j, tc_slice_cstr(name));
+    tc_json_add_str_or_null(j, tc_buf_slice(&b));
 }
 
 static void put_hardware(const struct tc_probe *p, struct tc_buf *b)
 {
-    static const struct {
-        const char *name;
-        void (*put)(const struct tc_probe *p, struct tc_buf *b);
-    } columns[] = {{"nic", put_nics},
-                   {"pcie_layout", put_pcie},
-                   {"nvlink_topology", tc__probe_nvlink},
-                   {"gpu_nic_affinity", tc__probe_affinity},
-                   {"numa", put_numa}};
-    char text[4 * TC_PROBE_TEXT_MAX];
-    struct tc_buf t = tc_buf_make(text, sizeof text);
+    struct tc_json_out j = tc_json_out_make(b);
     int64_t memory = p->gpu_count > 0 ? p->gpus[0].memory_mib : 0;
     for (size_t i = 0; i < p->gpu_count; i++) {
         memory = p->gpus[i].memory_mib == memory ? memory : 0;
     }
-    put_models(p, &t);
-    tc_buf_lit(b, "{");
-    put_text(b, "gpu_model", tc_buf_slice(&t));
-    tc_buf_char(b, ',');
-    put_int(b, "gpu_count", (int64_t)p->gpu_count);
-    tc_buf_char(b, ',');
-    put_int(b, "node_count", 1);
-    tc_buf_char(b, ',');
-    put_int(b, "gpu_memory_mib", memory);
-    for (size_t i = 0; i < TC_COUNT(columns); i++) {
-        tc_buf_reset(&t);
-        columns[i].put(p, &t);
-        tc_buf_char(b, ',');
-        put_text(b, columns[i].name, tc_buf_slice(&t));
-    }
-    tc_buf_char(b, ',');
-    put_fact(p, b, "storage_fabric", TC_PROBE_STORAGE);
-    tc_buf_char(b, ',');
-    put_fact(p, b, "cpu_model", TC_PROBE_CPU);
-    tc_buf_char(b, '}');
+    tc_json_add_object(&j);
+    put_made(&j, "gpu_model", p, put_models);
+    put_int(&j, "gpu_count", (int64_t)p->gpu_count);
+    put_int(&j, "node_count", 1);
+    put_int(&j, "gpu_memory_mib", memory);
+    put_made(&j, "nic", p, put_nics);
+    put_made(&j, "pcie_layout", p, put_pcie);
+    put_made(&j, "nvlink_topology", p, tc__probe_nvlink);
+    put_made(&j, "gpu_nic_affinity", p, tc__probe_affinity);
+    put_made(&j, "numa", p, put_numa);
+    put_text(&j, "storage_fabric", p->facts[TC_PROBE_STORAGE]);
+    put_text(&j, "cpu_model", p->facts[TC_PROBE_CPU]);
+    tc_json_end_object(&j);
 }
 
-static void put_gpus(const struct tc_probe *p, struct tc_buf *b)
+static void put_gpu(size_t index, const struct tc_probe_gpu *g, struct tc_buf *b)
 {
-    tc_buf_lit(b, "[");
-    for (size_t i = 0; i < p->gpu_count; i++) {
-        const struct tc_probe_gpu *g = &p->gpus[i];
-        tc_buf_str(b, i == 0 ? S("\n    {") : S(",\n    {"));
-        tc_buf_lit(b, "\"index\":");
-        tc_buf_u64(b, i);
-        tc_buf_char(b, ',');
-        put_text(b, "name", tc_slice_cstr(g->name));
-        tc_buf_char(b, ',');
-        put_text(b, "uuid", tc_slice_cstr(g->uuid));
-        tc_buf_char(b, ',');
-        put_text(b, "pci_bus_id", tc_slice_cstr(g->pci));
-        tc_buf_char(b, ',');
-        put_int(b, "memory_mib", g->memory_mib);
-        tc_buf_char(b, '}');
-    }
-    tc_buf_char(b, ']');
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    tc_json_put_u64(&j, "index", index);
+    put_text(&j, "name", g->name);
+    put_text(&j, "uuid", g->uuid);
+    put_text(&j, "pci_bus_id", g->pci);
+    put_int(&j, "memory_mib", g->memory_mib);
+    tc_json_end_object(&j);
 }
 
-static void put_sources(const struct tc_probe_source *sources, size_t count, struct tc_buf *b)
+static void put_source(const struct tc_probe_source *source, struct tc_buf *b)
 {
-    tc_buf_lit(b, "[");
-    for (size_t i = 0; i < count; i++) {
-        tc_buf_str(b, i == 0 ? S("\n    {") : S(",\n    {"));
-        put_text(b, "name", tc_slice_cstr(sources[i].name));
-        tc_buf_char(b, ',');
-        put_text(b, "what", tc_slice_cstr(sources[i].what));
-        tc_buf_char(b, ',');
-        put_int(b, "bytes", (int64_t)sources[i].bytes);
-        tc_buf_char(b, ',');
-        put_text(b, "error", tc_slice_cstr(sources[i].error));
-        tc_buf_char(b, '}');
-    }
-    tc_buf_char(b, ']');
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    put_text(&j, "name", source->name);
+    put_text(&j, "what", source->what);
+    put_int(&j, "bytes", (int64_t)source->bytes);
+    put_text(&j, "error", source->error);
+    tc_json_end_object(&j);
+}
+
+/* One object per line of the lists, for people. */
+static struct tc_slice line_break(size_t i)
+{
+    return i == 0 ? S("\n    ") : S(",\n    ");
 }
 
 void tc_probe_json(const struct tc_probe *p, const struct tc_probe_source *sources, size_t count,
                    int64_t captured_ns, struct tc_buf *out)
 {
+    struct tc_json_out j = tc_json_out_make(out);
     tc_buf_lit(out, "{\n  " VERSION_KEY " 1,\n  \"captured_at\": ");
     if (captured_ns == TC_TIME_NONE) {
-        tc_buf_lit(out, "null");
+        tc_json_add_null(&j);
     } else {
-        tc_buf_char(out, '"');
-        tc_buf_time(out, captured_ns);
-        tc_buf_char(out, '"');
+        tc_json_add_time(&j, captured_ns);
     }
-    tc_buf_lit(out, ",\n  ");
-    put_fact(p, out, "node", TC_PROBE_HOST);
+    tc_buf_lit(out, ",\n  \"node\":");
+    j = tc_json_out_make(out);
+    tc_json_add_str_or_null(&j, tc_slice_cstr(p->facts[TC_PROBE_HOST]));
     tc_buf_lit(out, ",\n  \"software\": ");
     put_software(p, out);
     tc_buf_lit(out, ",\n  \"hardware\": ");
     put_hardware(p, out);
-    tc_buf_lit(out, ",\n  \"gpus\": ");
-    put_gpus(p, out);
-    tc_buf_lit(out, ",\n  \"sources\": ");
-    put_sources(sources, count, out);
-    tc_buf_lit(out, "\n}\n");
+    tc_buf_lit(out, ",\n  \"gpus\": [");
+    for (size_t i = 0; i < p->gpu_count; i++) {
+        tc_buf_str(out, line_break(i));
+        put_gpu(i, &p->gpus[i], out);
+    }
+    tc_buf_lit(out, "],\n  \"sources\": [");
+    for (size_t i = 0; i < count; i++) {
+        tc_buf_str(out, line_break(i));
+        put_source(&sources[i], out);
+    }
+    tc_buf_lit(out, "]\n}\n");
 }
 
 bool tc_probe_is_json(struct tc_slice bytes)

@@ -3,6 +3,7 @@
  * Files of the system, and the texts that `tracecore probe` makes of /sys and of directories: a
  * head that names the kind, then one line per thing, a name and tab-separated key=value behind it.
  */
+#include "base/format.h"
 #include "base/json/json.h"
 #include "probe/probe_priv.h"
 
@@ -74,14 +75,19 @@ static bool value_of(struct tc_slice bytes, struct tc_slice key, char between, s
     return false;
 }
 
-bool tc__probe_os(struct tc_probe *p, struct tc_slice bytes)
+/* A fact that one line of a file says. */
+static bool set_value_of(struct tc_probe *p, enum tc_probe_fact fact, struct tc_slice bytes,
+                         struct tc_slice key, char between)
 {
     struct tc_slice value = TC_EMPTY;
-    if (!value_of(bytes, S("PRETTY_NAME"), '=', &value)) {
-        return false;
-    }
-    tc__probe_set(p, TC_PROBE_OS, value);
-    return true;
+    bool found = value_of(bytes, key, between, &value);
+    tc__probe_set(p, fact, value);
+    return found;
+}
+
+bool tc__probe_os(struct tc_probe *p, struct tc_slice bytes)
+{
+    return set_value_of(p, TC_PROBE_OS, bytes, S("PRETTY_NAME"), '=');
 }
 
 bool tc__probe_uname(struct tc_probe *p, struct tc_slice bytes)
@@ -102,12 +108,7 @@ bool tc__probe_uname(struct tc_probe *p, struct tc_slice bytes)
 
 bool tc__probe_cpu(struct tc_probe *p, struct tc_slice bytes)
 {
-    struct tc_slice value = TC_EMPTY;
-    if (!value_of(bytes, S("model name"), ':', &value)) {
-        return false;
-    }
-    tc__probe_set(p, TC_PROBE_CPU, value);
-    return true;
+    return set_value_of(p, TC_PROBE_CPU, bytes, S("model name"), ':');
 }
 
 /* ---- our own texts ---- */
@@ -154,10 +155,7 @@ static void set_groups(struct tc_probe *p, enum tc_probe_fact fact, const struct
     char text[TC_PROBE_TEXT_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     for (size_t i = 0; i < g->count; i++) {
-        tc_buf_str(&b, i == 0 ? S("") : S(", "));
-        tc_buf_u64(&b, g->counts[i]);
-        tc_buf_lit(&b, " x ");
-        tc_buf_str(&b, tc_slice_cstr(g->texts[i]));
+        (void)tc_format(&b, "{}{} x {}", i == 0 ? "" : ", ", g->counts[i], g->texts[i]);
     }
     tc__probe_set(p, fact, tc_buf_slice(&b));
 }
@@ -208,31 +206,45 @@ static void take_pci(struct tc_probe *p, struct tc_slice rest)
         if (is_gpu(line) && gen > 0 && width.len > 0) {
             char text[32];
             struct tc_buf b = tc_buf_make(text, sizeof text);
-            tc_buf_lit(&b, "gen");
-            tc_buf_i64(&b, gen);
-            tc_buf_lit(&b, " x");
-            tc_buf_str(&b, width);
-            add_group(&g, tc_buf_slice(&b));
+            add_group(&g, tc_format(&b, "gen{} x{}", gen, width));
         }
     }
     set_groups(p, TC_PROBE_PCIE, &g);
 }
 
-static void take_adapters(struct tc_probe *p, struct tc_slice rest, bool is_fabric)
+/* The values of these keys (up to a NULL) of each line, grouped. */
+static void take_groups(struct tc_probe *p, enum tc_probe_fact fact, struct tc_slice rest,
+                        const char *const *keys)
 {
-    static const char *const fabric[] = {"hca", "rate", "link_layer", NULL};
-    static const char *const ethernet[] = {"driver", "speed", NULL};
     struct groups g = {.count = 0};
     while (rest.len > 0) {
         struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
         char text[128];
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        for (size_t i = 0; (is_fabric ? fabric : ethernet)[i] != NULL; i++) {
-            put_word(&b, attribute(line, tc_slice_cstr((is_fabric ? fabric : ethernet)[i])));
+        for (size_t i = 0; keys[i] != NULL; i++) {
+            put_word(&b, attribute(line, tc_slice_cstr(keys[i])));
         }
         add_group(&g, tc_buf_slice(&b));
     }
-    set_groups(p, is_fabric ? TC_PROBE_FABRIC : TC_PROBE_ETHERNET, &g);
+    set_groups(p, fact, &g);
+}
+
+static void take_infiniband(struct tc_probe *p, struct tc_slice rest)
+{
+    static const char *const keys[] = {"hca", "rate", "link_layer", NULL};
+    take_groups(p, TC_PROBE_FABRIC, rest, keys);
+}
+
+static void take_net(struct tc_probe *p, struct tc_slice rest)
+{
+    static const char *const keys[] = {"driver", "speed", NULL};
+    take_groups(p, TC_PROBE_ETHERNET, rest, keys);
+}
+
+static void take_storage(struct tc_probe *p, struct tc_slice rest)
+{
+    static const char *const keys[] = {"type", NULL};
+    take_groups(p, TC_PROBE_STORAGE, rest, keys);
 }
 
 static void take_numa(struct tc_probe *p, struct tc_slice rest)
@@ -245,15 +257,13 @@ static void take_numa(struct tc_probe *p, struct tc_slice rest)
     while (rest.len > 0) {
         struct tc_slice cpus = attribute(tc_slice_cut(rest, '\n', &rest), S("cpus"));
         if (cpus.len > 0) {
-            tc_buf_str(&b, nodes++ == 0 ? S("") : S(" | "));
-            tc_buf_str(&b, cpus);
+            (void)tc_format(&b, "{}{}", nodes++ == 0 ? "" : " | ", cpus);
         }
     }
     if (nodes > 0) {
-        tc_buf_u64(&h, nodes);
-        tc_buf_str(&h, nodes == 1 ? S(" node; cpus ") : S(" nodes; cpus "));
-        tc_buf_str(&h, tc_buf_slice(&b));
-        tc__probe_set(p, TC_PROBE_NODES, tc_buf_slice(&h));
+        struct tc_slice all = tc_buf_slice(&b);
+        tc__probe_set(p, TC_PROBE_NODES,
+                      tc_format(&h, "{}; cpus {}", tc_as_count((int64_t)nodes, "node"), all));
     }
 }
 
@@ -346,44 +356,27 @@ static void take_container(struct tc_probe *p, struct tc_slice rest)
 
 const char *tc__probe_own(struct tc_probe *p, struct tc_slice bytes)
 {
+    static const struct {
+        const char *head;
+        void (*take)(struct tc_probe *p, struct tc_slice rest);
+        const char *what;
+    } kinds[] = {
+        {TC_PROBE_HEAD "pci", take_pci, "PCI devices"},
+        {TC_PROBE_HEAD "numa", take_numa, "NUMA nodes"},
+        {TC_PROBE_HEAD "infiniband", take_infiniband, "InfiniBand devices"},
+        {TC_PROBE_HEAD "net", take_net, "network devices"},
+        {TC_PROBE_HEAD "packages", take_packages, "Python packages"},
+        {TC_PROBE_HEAD "libraries", take_libraries, "libraries"},
+        {TC_PROBE_HEAD "container", take_container, "container"},
+        {TC_PROBE_HEAD "storage", take_storage, "network file systems"},
+    };
     struct tc_slice rest = TC_EMPTY;
     struct tc_slice head = tc_slice_trim(tc_slice_cut(bytes, '\n', &rest));
-    if (!tc_slice_starts(head, S(TC_PROBE_HEAD))) {
-        return NULL;
-    }
-    head = tc_slice_from(head, sizeof TC_PROBE_HEAD - 1);
-    if (tc_slice_eq(head, S("pci"))) {
-        take_pci(p, rest);
-        return "PCI devices";
-    }
-    if (tc_slice_eq(head, S("numa"))) {
-        take_numa(p, rest);
-        return "NUMA nodes";
-    }
-    if (tc_slice_eq(head, S("infiniband")) || tc_slice_eq(head, S("net"))) {
-        bool is_fabric = tc_slice_eq(head, S("infiniband"));
-        take_adapters(p, rest, is_fabric);
-        return is_fabric ? "InfiniBand devices" : "network devices";
-    }
-    if (tc_slice_eq(head, S("packages"))) {
-        take_packages(p, rest);
-        return "Python packages";
-    }
-    if (tc_slice_eq(head, S("libraries"))) {
-        take_libraries(p, rest);
-        return "libraries";
-    }
-    if (tc_slice_eq(head, S("container"))) {
-        take_container(p, rest);
-        return "container";
-    }
-    if (tc_slice_eq(head, S("storage"))) {
-        struct groups g = {.count = 0};
-        while (rest.len > 0) {
-            add_group(&g, attribute(tc_slice_cut(rest, '\n', &rest), S("type")));
+    for (size_t i = 0; i < TC_COUNT(kinds); i++) {
+        if (tc_slice_eq(head, tc_slice_cstr(kinds[i].head))) {
+            kinds[i].take(p, rest);
+            return kinds[i].what;
         }
-        set_groups(p, TC_PROBE_STORAGE, &g);
-        return "network file systems";
     }
     return NULL;
 }

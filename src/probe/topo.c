@@ -4,6 +4,7 @@
  * or not it goes to a terminal, cells are set apart by tabs (some of them twice) or, once copied by
  * people, by blanks. A row with cells that are none, as of a wrapped copy, makes it unusable.
  */
+#include "base/format.h"
 #include "probe/probe_priv.h"
 
 #define S(literal) TC_LIT(literal)
@@ -194,9 +195,7 @@ static void put_matrix(const struct tc_probe *p, struct tc_buf *out)
         if (!is_new) {
             continue;
         }
-        tc_buf_str(out, kinds++ > 0 ? S("; ") : S(""));
-        tc_buf_str(out, tc_slice_cstr(kind));
-        tc_buf_char(out, ':');
+        (void)tc_format(out, "{}{}:", kinds++ > 0 ? "; " : "", kind);
         size_t pairs = 0;
         size_t others = 0;
         for (size_t i = 0; i < count * count; i++) {
@@ -211,17 +210,12 @@ static void put_matrix(const struct tc_probe *p, struct tc_buf *out)
             return;
         }
         if (pairs > PAIRS_SHOWN) {
-            tc_buf_char(out, ' ');
-            tc_buf_u64(out, pairs);
-            tc_buf_lit(out, " pairs");
+            (void)tc_format(out, " {} pairs", pairs);
             continue;
         }
         for (size_t i = 0; i < count * count; i++) {
             if (i / count < i % count && strcmp(p->cells[i / count][i % count], kind) == 0) {
-                tc_buf_char(out, ' ');
-                tc_buf_u64(out, i / count);
-                tc_buf_char(out, '-');
-                tc_buf_u64(out, i % count);
+                (void)tc_format(out, " {}-{}", i / count, i % count);
             }
         }
     }
@@ -235,23 +229,11 @@ static void put_links(const struct tc_probe *p, struct tc_buf *out)
         same = same && p->gpus[i].links == p->gpus[0].links &&
                p->gpus[i].link_mbs == p->gpus[0].link_mbs;
     }
-    if (same) {
-        tc_buf_u64(out, p->gpu_count);
-        tc_buf_lit(out, " GPUs x ");
-    }
     for (size_t i = 0; i < (same ? 1 : p->gpu_count); i++) {
-        if (!same) {
-            tc_buf_str(out, i == 0 ? S("GPU") : S(", GPU"));
-            tc_buf_u64(out, i);
-            tc_buf_char(out, ' ');
-        }
-        tc_buf_u64(out, p->gpus[i].links);
-        tc_buf_lit(out, " links");
-        if (p->gpus[i].links > 0) {
-            tc_buf_lit(out, " x ");
-            tc_buf_f64(out, (double)p->gpus[i].link_mbs / 1000);
-            tc_buf_lit(out, " GB/s");
-        }
+        const struct tc_probe_gpu *g = &p->gpus[i];
+        (void)tc_format(out, "{}{}{} links{}", tc_when(same, "{} GPUs x ", p->gpu_count),
+                        tc_when(!same, "{}GPU{} ", i == 0 ? "" : ", ", i), g->links,
+                        tc_when(g->links > 0, " x {} GB/s", (double)g->link_mbs / 1000));
     }
 }
 
@@ -289,11 +271,7 @@ void tc__probe_affinity(const struct tc_probe *p, struct tc_buf *out)
         for (size_t i = p->matrix_gpus; i < p->column_count; i++) {
             nearest = distance(p->cells[g][i]) < distance(p->cells[g][nearest]) ? i : nearest;
         }
-        tc_buf_str(out, g == 0 ? S("GPU") : S(", GPU"));
-        tc_buf_u64(out, g);
-        tc_buf_char(out, ' ');
-        tc_buf_str(out, tc_slice_cstr(p->columns[nearest]));
-        tc_buf_char(out, ' ');
-        tc_buf_str(out, tc_slice_cstr(p->cells[g][nearest]));
+        (void)tc_format(out, "{}GPU{} {} {}", g == 0 ? "" : ", ", g, p->columns[nearest],
+                        p->cells[g][nearest]);
     }
 }

@@ -25,7 +25,6 @@ struct check {
     struct tc_result *r;
     const struct tc_result_row *row;
     const struct tc_table_info *table;
-    char where[256];
 };
 
 /* The shortest text that gives the number again: as the file has it. */
@@ -83,9 +82,9 @@ static void check_order(const struct check *c, const size_t *columns, size_t cou
         }
         if (last < TC_TABLE_COLUMNS_MAX &&
             above_by(real_of(c, last), real_of(c, columns[i]), share)) {
-            tc_result_note(c->r, true, c->where, field_of(c, last), "%s is %s, above %s with %s",
-                           c->table->columns[last].name, shortest(real_of(c, last)).text,
-                           c->table->columns[columns[i]].name,
+            tc_result_note(c->r, true, c->row->where, field_of(c, last),
+                           "%s is %s, above %s with %s", c->table->columns[last].name,
+                           shortest(real_of(c, last)).text, c->table->columns[columns[i]].name,
                            shortest(real_of(c, columns[i])).text);
         }
         last = columns[i];
@@ -102,7 +101,7 @@ static void check_not_negative(const struct check *c, size_t from, size_t to)
         double value = type == TC_COLUMN_REAL ? real_of(c, i) : (double)int_of(c, i);
         bool is_ms = tc_slice_eq(tc_slice_cstr(c->table->columns[i].unit), TC_LIT("ms"));
         if (value < (is_ms ? -CLOCK_MS : 0)) {
-            tc_result_note(c->r, true, c->where, field_of(c, i), "%s is negative: %s",
+            tc_result_note(c->r, true, c->row->where, field_of(c, i), "%s is negative: %s",
                            c->table->columns[i].name, shortest(value).text);
         }
     }
@@ -111,7 +110,7 @@ static void check_not_negative(const struct check *c, size_t from, size_t to)
 static void check_times(const struct check *c, size_t start, size_t end)
 {
     if (known(c, start) && known(c, end) && int_of(c, end) < int_of(c, start)) {
-        tc_result_note(c->r, true, c->where, field_of(c, end), "%s is %.6f s before %s",
+        tc_result_note(c->r, true, c->row->where, field_of(c, end), "%s is %.6f s before %s",
                        c->table->columns[end].name,
                        (double)(int_of(c, start) - int_of(c, end)) / 1e6,
                        c->table->columns[start].name);
@@ -126,16 +125,16 @@ static void check_requests(const struct check *c)
     int64_t errors = int_of(c, TC_SERVING_ERRORS);
     if (all && known(c, TC_SERVING_COMPLETED) && known(c, TC_SERVING_ERRORS)) {
         if (requests - completed != errors) {
-            tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_REQUESTS),
+            tc_result_note(c->r, true, c->row->where, field_of(c, TC_SERVING_REQUESTS),
                            "%" PRId64 " requests are not %" PRId64 " completed and %" PRId64
                            " failed",
                            requests, completed, errors);
         }
     } else if (all && known(c, TC_SERVING_COMPLETED) && completed > requests) {
-        tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_COMPLETED),
+        tc_result_note(c->r, true, c->row->where, field_of(c, TC_SERVING_COMPLETED),
                        "%" PRId64 " completed of %" PRId64 " requests", completed, requests);
     } else if (all && known(c, TC_SERVING_COMPLETED) && completed < requests) {
-        tc_result_note(c->r, false, c->where, field_of(c, TC_SERVING_COMPLETED),
+        tc_result_note(c->r, false, c->row->where, field_of(c, TC_SERVING_COMPLETED),
                        "%" PRId64 " of %" PRId64 " requests completed, and the file does not say "
                        "how many failed",
                        completed, requests);
@@ -151,11 +150,11 @@ static void check_error_rate(const struct check *c)
     double requests = (double)int_of(c, TC_SERVING_REQUESTS);
     double errors = (double)int_of(c, TC_SERVING_ERRORS);
     if (rate < 0 || above(rate, 1)) {
-        tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
+        tc_result_note(c->r, true, c->row->where, field_of(c, TC_SERVING_ERROR_RATE),
                        "an error rate of %s is not between 0 and 1", shortest(rate).text);
     } else if (known(c, TC_SERVING_REQUESTS) && known(c, TC_SERVING_ERRORS) && requests > 0 &&
                fabs(rate - errors / requests) > ERROR_RATE_TOLERANCE) {
-        tc_result_note(c->r, true, c->where, field_of(c, TC_SERVING_ERROR_RATE),
+        tc_result_note(c->r, true, c->row->where, field_of(c, TC_SERVING_ERROR_RATE),
                        "an error rate of %s, but %.0f of %.0f requests failed", shortest(rate).text,
                        errors, requests);
     }
@@ -174,7 +173,7 @@ static void check_rate(const struct check *c, size_t rate, size_t count)
     double made = real_of(c, rate) * real_of(c, TC_SERVING_DURATION_S);
     /* A request more or less at the edges is no matter. */
     if (fabs(made - counted) > RATE_TOLERANCE * counted + 1) {
-        tc_result_note(c->r, false, c->where, field_of(c, rate),
+        tc_result_note(c->r, false, c->row->where, field_of(c, rate),
                        "%s a second for %s s make %.6g, and %s is %.0f",
                        shortest(real_of(c, rate)).text,
                        shortest(real_of(c, TC_SERVING_DURATION_S)).text, made,
@@ -193,7 +192,7 @@ static void check_duration(const struct check *c)
     double duration = real_of(c, TC_SERVING_DURATION_S);
     if (window >= 0 && duration >= 0 &&
         (window > 2 * duration + LONGER_S || window < (1 - RATE_TOLERANCE) * duration - 1)) {
-        tc_result_note(c->r, false, c->where, field_of(c, TC_SERVING_DURATION_S),
+        tc_result_note(c->r, false, c->row->where, field_of(c, TC_SERVING_DURATION_S),
                        "a duration of %s s, and %.6f s from started_at to ended_at",
                        shortest(duration).text, window);
     }
@@ -277,7 +276,6 @@ void tc__result_check(struct tc_result *r)
     for (size_t i = 0; i < r->row_count; i++) {
         struct tc_result_row *row = r->rows[i];
         struct check c = {.r = r, .row = row, .table = tc_table_info(row->table)};
-        (void)snprintf(c.where, sizeof c.where, "%.*s", TC_FMT(row->where));
         switch (row->table) {
         case TC_TABLE_SERVING:
             fill_counts(row);

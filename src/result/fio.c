@@ -48,10 +48,7 @@ static struct tc_result_row *add_slice(struct fio *f, const struct part *p, cons
     (void)snprintf(where, sizeof where, "%s/%s", p->where, p->direction);
     (void)snprintf(name, sizeof name, "%s_%s", p->direction, metric);
     struct tc_result_row *row = tc_map_add_slice(f->r, tc_slice_cstr(where), p->point, name, unit);
-    if (f->started_ns != TC_TIME_NONE && f->ended_ns != TC_TIME_NONE) {
-        tc_result_time(row, TC_SLICE_START, f->started_ns);
-        tc_result_time(row, TC_SLICE_END, f->ended_ns);
-    }
+    tc_map_slice_window(row, f->started_ns, f->ended_ns);
     f->rows++;
     return row;
 }
@@ -309,9 +306,7 @@ static void add_job(struct fio *f, struct tc_json job, struct tc_json global,
                elapsed >= 0 && elapsed < f->ended_ns / TC_SECOND) {
         f->started_ns = f->ended_ns - elapsed * TC_SECOND;
     }
-    if (f->started_ns != TC_TIME_NONE) {
-        tc_result_fact_time(f->r, TC_TABLE_RUN, TC_RUN_STARTED, f->started_ns);
-    }
+    tc_result_fact_time(f->r, TC_TABLE_RUN, TC_RUN_STARTED, f->started_ns);
     for (size_t i = 0; i < TC_COUNT(directions); i++) {
         struct part p = {.direction = directions[i], .where = where, .point = tc_buf_slice(&point)};
         if (tc_map_at(job, directions[i], &p.value)) {
@@ -333,9 +328,7 @@ static void set_times(struct fio *f, struct tc_json root)
                number <= TC_TIME_MAX / TC_SECOND) {
         f->ended_ns = number * TC_SECOND;
     }
-    if (f->ended_ns != TC_TIME_NONE) {
-        tc_result_fact_time(f->r, TC_TABLE_RUN, TC_RUN_ENDED, f->ended_ns);
-    }
+    tc_result_fact_time(f->r, TC_TABLE_RUN, TC_RUN_ENDED, f->ended_ns);
 }
 
 static tc_status read_root(struct fio *f, struct tc_json root, const char *where)
@@ -375,11 +368,6 @@ static tc_status read_root(struct fio *f, struct tc_json root, const char *where
                ? TC_OK
                : tc_fail(f->err, TC_E_MALFORMED, 0, "%s/jobs: a list of jobs is needed", where);
 }
-
-static const struct tc_recognition KEYS[] = {
-    {"fio version?, jobs?|client_stats?", TC_SNIFF_SURE, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
 
 /* Where a document begins in a text from `from` on: the brace before "fio version". */
 static bool find_document(struct tc_slice text, size_t from, size_t *out_at)
@@ -463,7 +451,10 @@ const struct tc_reader tc_reader_fio = {
     .name = "fio",
     .summary = "fio --output-format=json or json+, with or without text around it",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
+    .keys =
+        {
+            {"fio version?, jobs?|client_stats?", TC_SNIFF_SURE, TC_OF_FIRST},
+        },
     .sniff = sniff,
     .read = read_file,
     .bucket_share = 1.0 / 64,

@@ -16,14 +16,6 @@ static const struct tc_fact FACTS[] = {
     TC_FACTS_END,
 };
 
-static const struct tc_recognition KEYS[] = {
-    {"request_latency/avg, input_config?, !aiperf_version?, "
-     "input_config/perf_analyzer?|input_config/subcommand?|input_config/formatted_model_name?|"
-     "input_config/model_names?|input_config/model?|telemetry_stats?",
-     TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 static int sniff(const struct tc_result_input *in)
 {
     /* AIPerf lists the percentiles from p1 up. */
@@ -72,7 +64,14 @@ const struct tc_reader tc_reader_genai_perf = {
     .name = "genai-perf",
     .summary = "GenAI-Perf: profile_export_genai_perf.json or .csv",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_TEXT,
-    .keys = KEYS,
+    .keys =
+        {
+            {"request_latency/avg, input_config?, !aiperf_version?, "
+             "input_config/perf_analyzer?|input_config/subcommand?|input_config/"
+             "formatted_model_name?|"
+             "input_config/model_names?|input_config/model?|telemetry_stats?",
+             TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .sniff = sniff,
     .read = read_file,
 };

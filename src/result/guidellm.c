@@ -7,12 +7,16 @@
  */
 #include "base/time.h"
 #include "codec/codec.h"
+#include "result/lines_priv.h"
 #include "result/map_serving.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define BENCHMARKS_MAX 4096
+/* Of a dataset; a longer text is none. */
+#define NAME_MAX_BYTES 96
 
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
@@ -58,14 +62,6 @@ static const struct tc_fact FACTS[] = {
                    NOTE_RATE),
     TC_VALUE_NOTED("metrics/tokens_per_second/successful/mean", TOTAL_TOKENS_PER_S, NOTE_RATE),
     TC_FACTS_END,
-};
-
-static const struct tc_recognition KEYS[] = {
-    {"benchmarks/0/metrics, "
-     "metadata/guidellm_version|benchmarks/0/metrics/time_to_first_token_ms|"
-     "benchmarks/0/metrics/request_latency/successful",
-     TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
 };
 
 /* Units of the other metrics, by the end of their names. */
@@ -125,17 +121,6 @@ static double number_in(struct tc_slice text, struct tc_slice key)
     return tc_slice_u64(rest, &value) > 0 ? (double)value : 0;
 }
 
-/* Of a path; a text that is too long for a name is none. */
-static struct tc_slice last_component(struct tc_slice path)
-{
-    size_t at = path.len;
-    while (at > 0 && path.ptr[at - 1] != '/') {
-        at--;
-    }
-    struct tc_slice name = tc_slice_from(path, at);
-    return name.len < 96 ? name : TC_EMPTY;
-}
-
 /* Lengths are those of the synthetic data: numbers in new reports, a text in older ones. */
 static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
 {
@@ -155,7 +140,8 @@ static struct tc_serving_point point_of(struct tc_json root, struct tc_json b)
     if (p.input_tokens > 0) {
         p.dataset = TC_LIT("synthetic_text");
     } else {
-        p.dataset = last_component(text);
+        p.dataset = tc__path_last(text);
+        p.dataset = p.dataset.len < NAME_MAX_BYTES ? p.dataset : TC_EMPTY;
     }
     return p;
 }
@@ -169,29 +155,24 @@ static void tell_strategy(struct tc_result *r, struct tc_result_row *row, struct
         return;
     }
     struct tc_slice type = tc_map_string_at(strategy, "type_");
-    double value = 0;
+    double concurrency = TC_UNKNOWN;
+    double rate = TC_UNKNOWN;
     const char *model = NULL;
     if (tc_slice_eq(type, TC_LIT("synchronous"))) {
-        tc_result_real(row, TC_SERVING_CONCURRENCY, 1, NULL);
+        concurrency = 1;
         model = "closed_loop";
     } else if (tc_slice_eq(type, TC_LIT("concurrent"))) {
-        if (tc_map_number_at(strategy, "streams|max_concurrency", &value)) {
-            tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
-        }
+        concurrency = tc_map_real_at(strategy, "streams|max_concurrency");
         model = "closed_loop";
     } else if (tc_slice_eq(type, TC_LIT("throughput"))) {
-        if (tc_map_number_at(strategy, "max_concurrency", &value)) {
-            tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
-        }
+        concurrency = tc_map_real_at(strategy, "max_concurrency");
         model = "burst";
-    } else if (tc_map_number_at(strategy, "rate", &value)) {
-        tc_result_real(row, TC_SERVING_REQUEST_RATE, value, NULL);
+    } else if (tc_map_number_at(strategy, "rate", &rate)) {
         model = "open_loop";
     }
-    if (model != NULL) {
-        tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL,
-                            tc_slice_cstr(model));
-    }
+    tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
+    tc_result_real(row, TC_SERVING_REQUEST_RATE, rate, NULL);
+    tc_result_fact_text(r, TC_TABLE_WORKLOAD, TC_WORKLOAD_CONCURRENCY_MODEL, tc_slice_cstr(model));
 }
 
 /* Seconds since 1970, as a double. */
@@ -287,6 +268,12 @@ const struct tc_reader tc_reader_guidellm = {
     .name = "guidellm",
     .summary = "GuideLLM: the report (JSON or YAML), one point per benchmark",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"benchmarks/0/metrics, "
+             "metadata/guidellm_version|benchmarks/0/metrics/time_to_first_token_ms|"
+             "benchmarks/0/metrics/request_latency/successful",
+             TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .read = read_file,
 };

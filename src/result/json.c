@@ -55,11 +55,9 @@ static void put_definitions(struct tc_json_out *j, const struct tc_result *r,
         if (tc_result_known(row, i) && row->definitions[i] != NULL) {
             char id[512];
             struct tc_buf b = tc_buf_make(id, sizeof id);
-            tc_buf_str(&b, tc_slice_cstr(tc_result_reader(r)->name));
-            tc_buf_char(&b, ':');
-            tc_buf_str(&b, tc_slice_cstr(row->definitions[i]->field));
             tc_json_key_plain(j, tc_slice_cstr(info->columns[i].name));
-            tc_json_add_str(j, tc_buf_slice(&b));
+            tc_json_add_str(
+                j, tc_format(&b, "{}:{}", tc_result_reader(r)->name, row->definitions[i]->field));
         }
     }
     tc_json_end_object(j);

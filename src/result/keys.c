@@ -30,7 +30,7 @@ static int compare_members(const void *a, const void *b)
 }
 
 static void note_object(struct tc_result *r, struct member *members, struct tc_slice object,
-                        const char *where)
+                        struct tc_arg where)
 {
     size_t count = 0;
     size_t at = 0;
@@ -75,10 +75,10 @@ tc_status tc__result_note_twice(const struct tc_result_parsed *p, struct tc_resu
     size_t counted = 0;
     size_t line = 1;
     while (tc_json_raw_value(bytes, &at, &document)) {
-        char where[32] = "";
+        struct tc_arg where = TC_ARG("");
         if (p->in.form == TC_RESULT_LINES) {
             line = line_of(bytes, (size_t)(document.ptr - bytes.ptr), &counted, line);
-            (void)snprintf(where, sizeof where, "line:%zu", line);
+            where = tc_as_line(line);
         }
         if (document.len > 0 && document.ptr[0] == '{') {
             note_object(r, members, document, where);
@@ -116,10 +116,9 @@ void tc__result_note_nan(const struct tc_result_parsed *p, struct tc_result *r)
     if (p->nan_count == 0) {
         return;
     }
-    char where[32];
     char field[FIELD_MAX];
     size_t counted = 0;
-    (void)snprintf(where, sizeof where, "line:%zu", line_of(p->in.bytes, p->nan_at, &counted, 1));
+    struct tc_arg where = tc_as_line(line_of(p->in.bytes, p->nan_at, &counted, 1));
     (void)snprintf(field, sizeof field, "%.*s", TC_FMT(key_before(p->in.bytes, p->nan_at)));
     if (p->nan_count == 1) {
         tc_result_note(r, false, where, field,

@@ -156,6 +156,18 @@ struct tc_slice tc__word_next(struct tc_slice *io_rest)
     return tc_slice_make(s.ptr + start, end - start);
 }
 
+bool tc__word_in(struct tc_slice word, const char *words)
+{
+    struct tc_slice rest = tc_slice_cstr(words);
+    struct tc_slice next;
+    while ((next = tc__word_next(&rest)).len > 0) {
+        if (tc_slice_eq(next, word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tc__text_after(struct tc_slice text, struct tc_slice what, struct tc_slice *out)
 {
     size_t at = tc_slice_find(text, what);

@@ -33,6 +33,9 @@ struct tc_slice tc__line_bare(struct tc_slice line, long *out_rank);
 /* The next word; empty at the end. */
 struct tc_slice tc__word_next(struct tc_slice *io_rest);
 
+/* One of the words, which have blanks between them. */
+bool tc__word_in(struct tc_slice word, const char *words);
+
 /* Behind the first `what`; false when the text does not have it. */
 bool tc__text_after(struct tc_slice text, struct tc_slice what, struct tc_slice *out);
 

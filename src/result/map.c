@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map.h"
 
+#include "base/time.h"
 #include "result/path_priv.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,18 +110,14 @@ static bool convert(const char *source, const char *unit, double *out_factor)
 
 static void note_at(struct tc_result *r, struct tc_slice where, const char *field, const char *text)
 {
-    char place[NAME_MAX_BYTES];
-    (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
-    tc_result_note(r, false, place, field, "%s", text);
+    tc_result_note(r, false, where, field, "%s", text);
 }
 
 static void note_unit(struct tc_result *r, struct tc_slice where, const char *field,
                       const char *source_unit, const char *unit)
 {
-    char text[NAME_MAX_BYTES];
-    (void)snprintf(text, sizeof text, "unit '%.40s' where one of %s is needed: taken as unknown",
-                   source_unit, unit);
-    note_at(r, where, field, text);
+    tc_result_note(r, false, where, field,
+                   "unit '%.40s' where one of %s is needed: taken as unknown", source_unit, unit);
 }
 
 /* The name of a field in a definition: dots where the path has slashes. */
@@ -369,6 +367,14 @@ struct tc_result_row *tc_map_add_slice(struct tc_result *r, struct tc_slice wher
     return row;
 }
 
+void tc_map_slice_window(struct tc_result_row *row, int64_t started_ns, int64_t ended_ns)
+{
+    if (started_ns != TC_TIME_NONE && ended_ns != TC_TIME_NONE) {
+        tc_result_time(row, TC_SLICE_START, started_ns);
+        tc_result_time(row, TC_SLICE_END, ended_ns);
+    }
+}
+
 void tc_map_slice(struct tc_result *r, struct tc_slice where, struct tc_slice point,
                   struct tc_json object, const struct tc_map_style *style,
                   const struct tc_map_dist *dist, const char *field)
@@ -441,17 +447,15 @@ void tc_map_singles(struct tc_result *r, struct tc_slice point, struct tc_json o
 
 static void point_key(struct tc_buf *b, const char *key)
 {
-    if (b->len > 0) {
-        tc_buf_char(b, ' ');
-    }
-    tc_buf_str(b, tc_slice_cstr(key));
-    tc_buf_char(b, '=');
+    (void)tc_format(b, "{}{}=", b->len > 0 ? " " : "", key);
 }
 
 void tc_map_point_number(struct tc_buf *b, const char *key, double value)
 {
-    point_key(b, key);
-    tc_buf_f64(b, value);
+    if (isfinite(value)) {
+        point_key(b, key);
+        tc_buf_f64(b, value);
+    }
 }
 
 void tc_map_point_text(struct tc_buf *b, const char *key, struct tc_slice value)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "result/result.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,10 @@ bool tc_map_at(struct tc_json v, const char *path, struct tc_json *out);
 /* A finite number, or a string that is one. */
 bool tc_map_number(struct tc_json v, double *out);
 bool tc_map_number_at(struct tc_json v, const char *path, double *out);
+/* A number that is not known: setters and points leave it out. */
+#define TC_UNKNOWN ((double)NAN)
+/* TC_UNKNOWN when there is none. */
+double tc_map_real_at(struct tc_json v, const char *path);
 bool tc_map_int_at(struct tc_json v, const char *path, int64_t *out);
 /* Empty when absent or no string. */
 struct tc_slice tc_map_string_at(struct tc_json v, const char *path);
@@ -157,6 +162,8 @@ void tc_map_slice(struct tc_result *r, struct tc_slice where, struct tc_slice po
 /* A slice that is filled by the caller. */
 struct tc_result_row *tc_map_add_slice(struct tc_result *r, struct tc_slice where,
                                        struct tc_slice point, const char *metric, const char *unit);
+/* When a slice was measured; nothing unless both are known. */
+void tc_map_slice_window(struct tc_result_row *row, int64_t started_ns, int64_t ended_ns);
 /* A single number as a slice (its `last`), already in `unit`. */
 void tc_map_slice_value(struct tc_result *r, struct tc_slice where, struct tc_slice point,
                         const char *field, const char *measures, const char *source_unit,
@@ -166,7 +173,8 @@ void tc_map_slice_number(struct tc_result *r, struct tc_slice where, struct tc_s
                          const char *field, const char *measures, const char *source_unit,
                          double value, const char *note);
 
-/* Makes "in=1024 out=128 dataset=random"; the order is the caller's. Blanks in a text become _. */
+/* Makes "in=1024 out=128 dataset=random"; the order is the caller's. Blanks in a text become _.
+ * NaN and an empty text are left out. */
 void tc_map_point(struct tc_buf *b, struct tc_json object, const char *paths); /* "a,b/c" */
 void tc_map_point_number(struct tc_buf *b, const char *key, double value);
 void tc_map_point_text(struct tc_buf *b, const char *key, struct tc_slice value);

@@ -53,18 +53,6 @@ static bool next_number(struct list *list, double *out)
     return next(list, &v) && tc_map_number(v, out);
 }
 
-static void add_gaps(struct tc__stats *stats, struct tc_json list)
-{
-    struct tc_json_iter it = tc_json_iter_make(list);
-    struct tc_json gap;
-    double value = 0;
-    while (tc_json_iter_next(&it, NULL, &gap)) {
-        if (tc_map_number(gap, &value)) {
-            tc__stats_add(stats, value);
-        }
-    }
-}
-
 /* One request; false at the end of the first list. */
 static bool take_request(struct details *d)
 {
@@ -92,7 +80,7 @@ static bool take_request(struct details *d)
     }
     tc__stats_add(&d->ttft, ttft);
     if (has_gaps) {
-        add_gaps(&d->itl, gaps);
+        tc__stats_add_json(&d->itl, gaps, 1);
     }
     if (has_latency) {
         tc__stats_add(&d->e2e, latency);
@@ -161,9 +149,7 @@ tc_status tc_serving_details(struct tc_result_row *row, struct tc_json o, struct
     int64_t completed = tc_result_get_int(row, TC_SERVING_COMPLETED);
     if (status == TC_OK && tc_result_known(row, TC_SERVING_COMPLETED) &&
         completed != (int64_t)d.ttft.count) {
-        char where[64];
-        (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-        tc_result_note(row->result, false, where, "ttfts",
+        tc_result_note(row->result, false, row->where, "ttfts",
                        "has %zu requests that succeeded, the summary has %lld: not used",
                        d.ttft.count, (long long)completed);
     } else if (status == TC_OK) {

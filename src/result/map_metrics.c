@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map_metrics.h"
 
+#include "base/json/out.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +88,7 @@ static bool map_single(struct tc_result_row *row, struct tc_json metric, struct 
 {
     char field[96];
     struct tc_buf b = tc_buf_make(field, sizeof field - 1);
-    tc_buf_str(&b, name);
-    tc_buf_lit(&b, ".avg");
+    (void)tc_format(&b, "{}.avg", name);
     field[b.len] = '\0';
     double value = 0;
     bool known = tc_map_number_at(metric, "avg", &value);
@@ -208,7 +209,7 @@ static bool next_field(struct tc_slice *io_line, struct tc_slice *out)
 
 /* "Time to First Token (ms)" as time_to_first_token and ms; "HTTP Waiting (TTFB) (ms)" has the unit
  * in the last ones. */
-static void put_name(struct tc_buf *b, struct tc_slice label, struct tc_slice *out_unit)
+static void put_name(struct tc_json_out *j, struct tc_slice label, struct tc_slice *out_unit)
 {
     const char *last = label.len == 0 ? NULL : memrchr(label.ptr, '(', label.len);
     *out_unit = TC_EMPTY;
@@ -223,7 +224,7 @@ static void put_name(struct tc_buf *b, struct tc_slice label, struct tc_slice *o
         char c = label.ptr[i];
         tc_buf_char(&name, c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
     }
-    tc_buf_json(b, tc_buf_slice(&name));
+    tc_json_key_str(j, tc_buf_slice(&name));
 }
 
 /* "1,234.50" without its commas, if that is a number. */
@@ -240,30 +241,27 @@ static bool parse_value(struct tc_slice text, double *out)
 }
 
 /* One metric of the table whose columns are `names`. */
-static void put_metric(struct tc_buf *b, struct tc_slice line, const struct tc_slice *names,
+static void put_metric(struct tc_json_out *j, struct tc_slice line, const struct tc_slice *names,
                        size_t count)
 {
     struct tc_slice field = TC_EMPTY;
     struct tc_slice unit = TC_EMPTY;
     (void)next_field(&line, &field);
-    tc_buf_str(b, b->len > 1 ? TC_LIT(",") : TC_EMPTY);
-    put_name(b, field, &unit);
-    tc_buf_lit(b, ":{\"unit\":");
-    tc_buf_json(b, unit);
+    put_name(j, field, &unit);
+    tc_json_add_object(j);
+    tc_json_put_str(j, "unit", unit);
     for (size_t i = 1; i < count && next_field(&line, &field); i++) {
         double value = 0;
         if (parse_value(field, &value)) {
             bool single = tc_slice_eq(names[i], TC_LIT("Value"));
-            tc_buf_char(b, ',');
-            tc_buf_json(b, single ? TC_LIT("avg") : names[i]);
-            tc_buf_char(b, ':');
-            tc_buf_f64(b, value);
+            tc_json_key_str(j, single ? TC_LIT("avg") : names[i]);
+            tc_json_add_f64(j, value);
         }
     }
-    tc_buf_char(b, '}');
+    tc_json_end_object(j);
 }
 
-static void put_lines(struct tc_buf *b, struct tc_slice text)
+static void put_lines(struct tc_json_out *j, struct tc_slice text)
 {
     struct tc_slice names[CSV_FIELDS_MAX];
     size_t count = 0;
@@ -277,7 +275,7 @@ static void put_lines(struct tc_buf *b, struct tc_slice text)
             /* Between the tables; what follows the last one has another head. */
             count = 0;
         } else if (count > 0) {
-            put_metric(b, line, names, count);
+            put_metric(j, line, names, count);
         }
     }
 }
@@ -297,9 +295,10 @@ tc_status tc_metrics_read(const struct tc_result_input *in, struct tc_result *r,
     }
     struct tc_buf b = tc_buf_make(json, size);
     struct tc_json root;
-    tc_buf_char(&b, '{');
-    put_lines(&b, in->bytes);
-    tc_buf_char(&b, '}');
+    struct tc_json_out j = tc_json_out_make(&b);
+    tc_json_add_object(&j);
+    put_lines(&j, in->bytes);
+    tc_json_end_object(&j);
     tc_status status = b.overflowed ? tc_fail(err, TC_E_MALFORMED, 0,
                                               "the CSV has more fields than its heads name")
                                     : tc_json_parse(in->parser, tc_buf_slice(&b), &root, err);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/map_serving.h"
 
+#include "base/json/out.h"
 #include "base/time.h"
+#include "result/lines_priv.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,17 +16,19 @@
  * streamed, so that its TPOT is a few nanoseconds below 0. */
 #define NOTHING_MS 1e-3
 
+/* 0 stands for what is not known: NaN, which is left out. */
+static double above_zero(double value)
+{
+    return value > 0 ? value : TC_UNKNOWN;
+}
+
 struct tc_slice tc_serving_set_point(struct tc_result_row *row,
                                      const struct tc_serving_point *point)
 {
     char data[POINT_MAX];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    if (point->input_tokens > 0) {
-        tc_map_point_number(&b, "in", point->input_tokens);
-    }
-    if (point->output_tokens > 0) {
-        tc_map_point_number(&b, "out", point->output_tokens);
-    }
+    tc_map_point_number(&b, "in", above_zero(point->input_tokens));
+    tc_map_point_number(&b, "out", above_zero(point->output_tokens));
     tc_map_point_text(&b, "dataset", point->dataset);
     if (point->more.len > 0) {
         tc_buf_str(&b, b.len > 0 ? TC_LIT(" ") : TC_EMPTY);
@@ -54,9 +58,10 @@ static void tell_length(struct tc_result *r, size_t column, double tokens)
 {
     char data[64];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    tc_buf_lit(&b, "{\"mean\":");
-    tc_buf_f64(&b, tokens);
-    tc_buf_lit(&b, "}");
+    struct tc_json_out j = tc_json_out_make(&b);
+    tc_json_add_object(&j);
+    tc_json_put_f64(&j, "mean", tokens);
+    tc_json_end_object(&j);
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, column, tc_buf_slice(&b));
 }
 
@@ -84,16 +89,13 @@ static void tell_load(const struct tc_result_row *row, const char *model)
 void tc_serving_load(struct tc_result_row *row, struct tc_json object, const char *concurrency,
                      const char *rate)
 {
-    double value = 0;
-    bool limited = tc_map_number_at(object, concurrency, &value);
-    if (limited) {
-        tc_result_real(row, TC_SERVING_CONCURRENCY, value, NULL);
-    }
-    bool paced = tc_map_number_at(object, rate, &value);
-    if (paced) {
-        tc_result_real(row, TC_SERVING_REQUEST_RATE, value, NULL);
-    }
+    double limit = TC_UNKNOWN;
+    double pace = TC_UNKNOWN;
+    bool limited = tc_map_number_at(object, concurrency, &limit);
+    bool paced = tc_map_number_at(object, rate, &pace);
     struct tc_json stated;
+    tc_result_real(row, TC_SERVING_CONCURRENCY, limit, NULL);
+    tc_result_real(row, TC_SERVING_REQUEST_RATE, pace, NULL);
     if (limited || paced || tc_map_at(object, rate, &stated)) {
         /* SGLang writes "trace" where requests come at recorded times; vLLM has a name for the way
          * in which a rate rises. */
@@ -106,12 +108,8 @@ void tc_serving_load(struct tc_result_row *row, struct tc_json object, const cha
 
 void tc_serving_asked(struct tc_result_row *row, double concurrency, double rate)
 {
-    if (concurrency > 0) {
-        tc_result_real(row, TC_SERVING_CONCURRENCY, concurrency, NULL);
-    }
-    if (rate > 0) {
-        tc_result_real(row, TC_SERVING_REQUEST_RATE, rate, NULL);
-    }
+    tc_result_real(row, TC_SERVING_CONCURRENCY, above_zero(concurrency), NULL);
+    tc_result_real(row, TC_SERVING_REQUEST_RATE, above_zero(rate), NULL);
     if (concurrency > 0 || rate > 0) {
         tell_load(row, rate > 0 ? "open_loop" : "closed_loop");
     }
@@ -133,13 +131,11 @@ void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
         fabs(tc_result_get_real(row, mean_column)) >= NOTHING_MS) {
         return;
     }
-    char where[64];
-    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
     const struct tc_definition *d = row->definitions[mean_column];
     /* Where no request succeeded, that was said. */
     if (!tc_result_known(row, TC_SERVING_COMPLETED) ||
         tc_result_get_int(row, TC_SERVING_COMPLETED) > 0) {
-        tc_result_note(row->result, false, where, d == NULL ? "" : d->field,
+        tc_result_note(row->result, false, row->where, d == NULL ? "" : d->field,
                        "a mean of 0 stands for nothing measured: unknown, with its percentiles");
     }
     for (size_t i = 0; i <= TC_STAT_P99; i++) {
@@ -164,17 +160,12 @@ bool tc_serving_uses(const struct tc_result_row *row, struct tc_slice field)
 /* "mean", "median", "std", "min", "max" or "p99.9" before the first '_'. */
 static bool is_statistic(struct tc_slice key)
 {
-    static const char *const WORDS[] = {"mean", "median", "std", "min", "max"};
     struct tc_slice rest;
     struct tc_slice word = tc_slice_cut(key, '_', &rest);
-    for (size_t i = 0; i < TC_COUNT(WORDS); i++) {
-        if (tc_slice_eq(word, tc_slice_cstr(WORDS[i]))) {
-            return rest.len > 0;
-        }
-    }
     double percentile = 0;
-    return word.len > 1 && word.ptr[0] == 'p' && rest.len > 0 &&
-           tc_map_parse_number(tc_slice_from(word, 1), &percentile);
+    return rest.len > 0 && (tc__word_in(word, "mean median std min max") ||
+                            (word.len > 1 && word.ptr[0] == 'p' &&
+                             tc_map_parse_number(tc_slice_from(word, 1), &percentile)));
 }
 
 /* A statistic of a latency whose mean is 0: the 0 of nothing measured. */
@@ -261,9 +252,7 @@ static void note_once(struct tc_result *r, struct tc_slice where, const char *fi
             return;
         }
     }
-    char place[64];
-    (void)snprintf(place, sizeof place, "%.*s", TC_FMT(where));
-    tc_result_note(r, false, place, field, "%s", text);
+    tc_result_note(r, false, where, field, "%s", text);
 }
 
 void tc_serving_date(struct tc_result_row *row, struct tc_json object)
@@ -311,7 +300,7 @@ int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const ch
 }
 
 tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
-                          tc_serving_run_fn run, struct tc_error *err)
+                          struct tc_error *err)
 {
     struct tc_result_documents docs = {0};
     struct tc_serving_common common = {
@@ -320,7 +309,7 @@ tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
     struct tc_json o;
     tc_status status = TC_OK;
     while ((status = tc_result_next(in, &docs, &o, err)) == TC_OK) {
-        TC_TRY(run(r, o, docs.where, &common, err));
+        TC_TRY(tc_result_reader(r)->read_run(r, o, docs.where, &common, err));
     }
     tc_serving_common_tell(r, &common);
     return status == TC_E_NOTFOUND ? tc_serving_any_completed(&common, err) : status;
@@ -335,12 +324,11 @@ tc_status tc_serving_completed(const struct tc_result_row *row, const char *fiel
         common->any_completed = true;
         return tc_serving_require_completed(row, field, err);
     }
-    char where[32];
-    (void)snprintf(where, sizeof where, "%.*s", TC_FMT(row->where));
-    tc_result_note(row->result, false, where, field,
+    tc_result_note(row->result, false, row->where, field,
                    "is 0: no request succeeded, so nothing was measured");
     if (common->nothing_at[0] == '\0') {
-        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%s: '%.30s'", where, field);
+        (void)snprintf(common->nothing_at, sizeof common->nothing_at, "%.*s: '%.30s'",
+                       TC_FMT(tc_slice_head(row->where, 31)), field);
     }
     return TC_OK;
 }

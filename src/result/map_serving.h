@@ -77,11 +77,9 @@ void tc_serving_date(struct tc_result_row *row, struct tc_json object);
 int64_t tc_serving_iso_time(struct tc_result *r, struct tc_slice where, const char *field,
                             struct tc_slice text);
 
-/* One run of a file, and the whole file. */
-typedef tc_status (*tc_serving_run_fn)(struct tc_result *r, struct tc_json run, const char *where,
-                                       struct tc_serving_common *common, struct tc_error *err);
+/* All runs of a file, by the reader's read_run. */
 TC_CHECKED tc_status tc_serving_read(const struct tc_result_input *in, struct tc_result *r,
-                                     tc_serving_run_fn run, struct tc_error *err);
+                                     struct tc_error *err);
 
 /* TC_E_MALFORMED that names the field unless the row has at least one completed request. Of a file
  * with several runs one may have none: that is a note, and tc_serving_any_completed tells at the

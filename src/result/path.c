@@ -128,6 +128,13 @@ bool tc_map_number_at(struct tc_json v, const char *paths, double *out)
     return false;
 }
 
+double tc_map_real_at(struct tc_json v, const char *paths)
+{
+    double value = TC_UNKNOWN;
+    (void)tc_map_number_at(v, paths, &value);
+    return value;
+}
+
 bool tc__is_whole(double value)
 {
     return value == floor(value) && fabs(value) <= EXACT_INT_MAX;

@@ -10,11 +10,6 @@
 #define S(literal) TC_LIT(literal)
 #define VERSION_KNOWN 1
 
-static const struct tc_recognition KEYS[] = {
-    {"tracecore_probe?, software?|hardware?", TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 /* Every column that the object has a member for. */
 static tc_status take(struct tc_result *r, enum tc_table table, struct tc_json object,
                       const char *where, struct tc_error *err)
@@ -66,7 +61,10 @@ const struct tc_reader tc_reader_probe = {
     .name = "probe",
     .summary = "probe.json of tracecore probe: software and hardware of a machine.",
     .forms = 1U << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"tracecore_probe?, software?|hardware?", TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .read = read_probe,
     .only_facts = true,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 #include "codec/codec.h"
-#include "result/map.h"
+#include "result/map_serving.h"
 #include "result/result_priv.h"
 
 #include <string.h>
@@ -119,8 +119,8 @@ static void finish_rows(struct tc_result *r)
 {
     for (size_t i = 0; i < r->row_count; i++) {
         struct tc_result_row *row = r->rows[i];
-        size_t version = tc__result_version_column(row->table);
-        if (version < TC_TABLE_COLUMNS_MAX && !tc_result_known(row, version)) {
+        size_t version = tc_result_columns(row->table)->version;
+        if (version != 0 && !tc_result_known(row, version)) {
             tc_result_text(row, version, r->version);
         }
     }
@@ -128,7 +128,8 @@ static void finish_rows(struct tc_result *r)
 
 static tc_status read_with(struct tc_result_parsed *p, struct tc_result *r, struct tc_error *err)
 {
-    tc_status status = r->reader->read(&p->in, r, err);
+    tc_status status = r->reader->read_run != NULL ? tc_serving_read(&p->in, r, err)
+                                                   : r->reader->read(&p->in, r, err);
     if (status == TC_OK) {
         status = tc_result_status(r, err);
     }

@@ -169,30 +169,24 @@ static struct tc_result_row *new_row(struct tc_result *r, enum tc_table table)
     return row;
 }
 
-static size_t result_tool_column(enum tc_table table)
-{
-    switch (table) {
-    case TC_TABLE_SERVING:
-        return TC_SERVING_TOOL;
-    case TC_TABLE_TRAINING:
-        return TC_TRAINING_TOOL;
-    case TC_TABLE_SLICE:
-        return TC_SLICE_FAMILY;
-    default:
-        return TC_TABLE_COLUMNS_MAX;
+#define COLUMNS(table)                                                                  \
+    {                                                                                   \
+        TC_##table##_TOOL, TC_##table##_TOOL_VERSION, TC_##table##_SOURCE_POINTER,      \
+            TC_##table##_SOURCE_DIGEST, TC_##table##_DEFINITIONS, TC_##table##_STARTED, \
+            TC_##table##_ENDED                                                          \
     }
-}
 
-size_t tc__result_version_column(enum tc_table table)
+const struct tc_result_columns *tc_result_columns(enum tc_table table)
 {
-    switch (table) {
-    case TC_TABLE_SERVING:
-        return TC_SERVING_TOOL_VERSION;
-    case TC_TABLE_TRAINING:
-        return TC_TRAINING_TOOL_VERSION;
-    default:
-        return TC_TABLE_COLUMNS_MAX;
-    }
+    static const struct tc_result_columns COLUMNS_OF[TC_TABLE_COUNT] = {
+        [TC_TABLE_SERVING] = COLUMNS(SERVING),
+        [TC_TABLE_TRAINING] = COLUMNS(TRAINING),
+        [TC_TABLE_SLICE] = {.tool = TC_SLICE_FAMILY,
+                            .digest = TC_SLICE_SOURCE_DIGEST,
+                            .started = TC_SLICE_START,
+                            .ended = TC_SLICE_END},
+    };
+    return &COLUMNS_OF[table];
 }
 
 /* The cell of a row that is written next; false when there is no row. */
@@ -267,14 +261,12 @@ struct tc_result_row *tc_result_add(struct tc_result *r, enum tc_table table, co
     va_start(args, where);
     row->where = keepf(r, where, args);
     va_end(args);
-    size_t tool = result_tool_column(table);
-    if (tool < TC_TABLE_COLUMNS_MAX) {
-        tc_result_text(row, tool, tc_slice_cstr(r->reader->name));
+    const struct tc_result_columns *columns = tc_result_columns(table);
+    if (columns->tool != 0) {
+        tc_result_text(row, columns->tool, tc_slice_cstr(r->reader->name));
     }
-    if (table == TC_TABLE_SERVING) {
-        tc_result_text(row, TC_SERVING_SOURCE_POINTER, row->where);
-    } else if (table == TC_TABLE_TRAINING) {
-        tc_result_text(row, TC_TRAINING_SOURCE_POINTER, row->where);
+    if (columns->pointer != 0) {
+        tc_result_text(row, columns->pointer, row->where);
     }
     return row;
 }
@@ -334,8 +326,18 @@ const struct tc_definition *tc_result_define(struct tc_result *r, const char *fi
 
 /* ---- facts and notes ---- */
 
-void tc_result_note(struct tc_result *r, bool contradiction, const char *where, const char *field,
-                    const char *format, ...)
+static void write_line(struct tc_buf *b, const struct tc_arg *arg)
+{
+    (void)tc_format(b, "line:{}", arg->natural);
+}
+
+struct tc_arg tc_as_line(size_t line)
+{
+    return (struct tc_arg){.write = write_line, .natural = line};
+}
+
+void tc_result_add_note(struct tc_result *r, bool contradiction, struct tc_arg where,
+                        const char *field, const char *format, ...)
 {
     if (r->notes == NULL) {
         r->notes = calloc(TC_RESULT_NOTES_MAX, sizeof *r->notes);
@@ -357,10 +359,12 @@ void tc_result_note(struct tc_result *r, bool contradiction, const char *where, 
     } else {
         r->note_count++;
     }
+    char place[MADE_TEXT_MAX];
+    struct tc_buf b = tc_buf_make(place, sizeof place);
     va_list args;
     va_start(args, format);
     r->notes[at] = (struct tc_result_note){
-        .where = tc_result_keep(r, tc_slice_cstr(where)),
+        .where = tc_result_keep(r, tc_format(&b, "{}", where)),
         .field = tc_result_keep(r, tc_slice_cstr(field)),
         .text = keepf(r, format, args),
         .contradiction = contradiction,
@@ -477,7 +481,5 @@ const struct tc_result_note *tc_result_note_at(const struct tc_result *r, size_t
 
 const struct tc_rows *tc_result_facts(const struct tc_result *r, enum tc_table table)
 {
-    bool of_rows =
-        table == TC_TABLE_SERVING || table == TC_TABLE_TRAINING || table == TC_TABLE_SLICE;
-    return of_rows ? NULL : r->tables[table];
+    return tc_result_columns(table)->tool != 0 ? NULL : r->tables[table];
 }

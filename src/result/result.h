@@ -12,6 +12,7 @@
 #define TC_RESULT_RESULT_H
 
 #include "base/arena.h"
+#include "base/format.h"
 #include "base/json/json.h"
 #include "base/slice.h"
 #include "base/status.h"
@@ -71,6 +72,19 @@ struct tc_result_row {
     size_t at;
     const struct tc_definition **definitions; /* by column; NULL: no measured value */
 };
+
+/* Which columns of a table say where a row comes from and when it was; 0, a key: there is none. */
+struct tc_result_columns {
+    size_t tool;
+    size_t version;
+    size_t pointer;
+    size_t digest;
+    size_t definitions;
+    size_t started;
+    size_t ended;
+};
+/* All 0 but for SERVING, TRAINING and SLICE. */
+const struct tc_result_columns *tc_result_columns(enum tc_table table);
 
 static inline bool tc_result_known(const struct tc_result_row *row, size_t column)
 {
@@ -139,9 +153,15 @@ void tc_result_fact_int(struct tc_result *r, enum tc_table table, size_t column,
 void tc_result_fact_time(struct tc_result *r, enum tc_table table, size_t column, int64_t ns);
 void tc_result_tool_version(struct tc_result *r, struct tc_slice version);
 
-/* A note about the file. Beyond TC_RESULT_NOTES_MAX they are counted. */
-void tc_result_note(struct tc_result *r, bool contradiction, const char *where, const char *field,
-                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* A note about the file; `where` is what tc_format takes, or tc_as_line. Beyond TC_RESULT_NOTES_MAX
+ * they are counted. */
+#define tc_result_note(r, contradiction, where, ...) \
+    tc_result_add_note((r), (contradiction), TC_ARG(where), __VA_ARGS__)
+void tc_result_add_note(struct tc_result *r, bool contradiction, struct tc_arg where,
+                        const char *field, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* "line:12" */
+struct tc_arg tc_as_line(size_t line);
 /* The first failure so far (no memory, too many rows), for one check at the end of a reader. */
 tc_status tc_result_status(const struct tc_result *r, struct tc_error *err);
 
@@ -152,14 +172,22 @@ struct tc_recognition {
     enum { TC_OF_FILE, TC_OF_FIRST, TC_OF_LIST } of; /* the first: of a list, lines, or alone */
 };
 
+struct tc_serving_common; /* map_serving.h */
+
+/* More than any reader has, and one that ends them. */
+#define TC_RECOGNITIONS_MAX 6
+
 struct tc_reader {
-    const char *name;                  /* stable id, the `tool` column: "vllm" */
-    const char *summary;               /* one sentence for --help and docs */
-    unsigned forms;                    /* bits 1 << enum tc_result_form */
-    const struct tc_recognition *keys; /* of JSON; ends with one whose keys are NULL */
+    const char *name;                                /* stable id, the `tool` column: "vllm" */
+    const char *summary;                             /* one sentence for --help and docs */
+    unsigned forms;                                  /* bits 1 << enum tc_result_form */
+    struct tc_recognition keys[TC_RECOGNITIONS_MAX]; /* of JSON; the rest is zero */
     /* TC_SNIFF_* of codec/codec.h, for text. */
     int (*sniff)(const struct tc_result_input *in);
     tc_status (*read)(const struct tc_result_input *in, struct tc_result *r, struct tc_error *err);
+    /* Instead of it: one document of a file that has one or several runs of serving. */
+    tc_status (*read_run)(struct tc_result *r, struct tc_json run, const char *where,
+                          struct tc_serving_common *common, struct tc_error *err);
     bool only_facts; /* a file of it may have no rows */
     /* Percentiles of a histogram may be beyond the smallest and the largest value by a bucket: its
      * width as a share of its values. 0: they are exact. */

@@ -37,7 +37,6 @@ struct tc_result {
 
 /* NULL without memory. */
 struct tc_result *tc__result_create(const struct tc_reader *reader);
-size_t tc__result_version_column(enum tc_table table);
 
 /* What result_form.c makes of a file's bytes. */
 struct tc_result_parsed {

@@ -70,12 +70,6 @@ static const struct tc_fact DEPLOYMENT[] = {
     "completed?, " \
     "median_e2e_latency_ms?|mean_e2e_latency_ms?|median_e2e_latency?|mean_e2e_latency?"
 
-static const struct tc_recognition KEYS[] = {
-    {LATENCY ", dataset_name?|random_input_len?", TC_SNIFF_SURE, TC_OF_FIRST},
-    {LATENCY, TC_SNIFF_LIKELY, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
-
 /* The lengths that were asked for hold for the random datasets; with a range ratio below 1 they are
  * the longest. */
 static struct tc_serving_point point_of(struct tc_json o, struct tc_buf *more)
@@ -130,16 +124,14 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     return TC_OK;
 }
 
-static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
-                           struct tc_error *err)
-{
-    return tc_serving_read(in, r, read_run, err);
-}
-
 const struct tc_reader tc_reader_sglang = {
     .name = "sglang",
     .summary = "SGLang bench_serving: JSON lines, one per run",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
-    .read = read_file,
+    .keys =
+        {
+            {LATENCY ", dataset_name?|random_input_len?", TC_SNIFF_SURE, TC_OF_FIRST},
+            {LATENCY, TC_SNIFF_LIKELY, TC_OF_FIRST},
+        },
+    .read_run = read_run,
 };

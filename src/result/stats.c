@@ -18,6 +18,22 @@ void tc__stats_add(struct tc__stats *s, double value)
     }
 }
 
+void tc__stats_add_json(struct tc__stats *s, struct tc_json v, double factor)
+{
+    double value = 0;
+    bool is_list = tc_json_type(v) == TC_JSON_ARRAY;
+    struct tc_json_iter it = tc_json_iter_make(v);
+    struct tc_json item;
+    if (tc_map_number(v, &value)) {
+        tc__stats_add(s, value * factor);
+    }
+    while (is_list && tc_json_iter_next(&it, NULL, &item)) {
+        if (tc_map_number(item, &value)) {
+            tc__stats_add(s, value * factor);
+        }
+    }
+}
+
 void tc__stats_fini(struct tc__stats *s)
 {
     free(s->values);

@@ -24,6 +24,8 @@ struct tc__stats {
 };
 
 void tc__stats_add(struct tc__stats *s, double value);
+/* A number times the factor, or each of a list of them; nothing else. */
+void tc__stats_add_json(struct tc__stats *s, struct tc_json v, double factor);
 void tc__stats_fini(struct tc__stats *s);
 
 /* count > 0 for all of these. */

@@ -52,9 +52,7 @@ struct log {
     int64_t first_ns;
     int64_t end_ns;
     size_t restarts;
-    bool has_loss;
-    double loss;
-    bool has_validation;
+    double loss; /* NaN, of these two: not known */
     double validation;
     double memory_max;
     size_t not_finite_line[VALUES]; /* the first one; 0: none */
@@ -227,8 +225,7 @@ static void on_train(struct log *l, size_t number, const struct line_values *v)
     if (v->known[MEMORY] && v->values[MEMORY] > l->memory_max) {
         l->memory_max = v->values[MEMORY];
     }
-    l->loss = v->values[LOSS];
-    l->has_loss = v->known[LOSS];
+    l->loss = v->known[LOSS] ? v->values[LOSS] : TC_UNKNOWN;
     l->last_step = v->step;
     l->last_ns = v->at_ns;
     l->steps = v->step > l->steps ? v->step : l->steps;
@@ -295,8 +292,7 @@ static void on_line(struct log *l, size_t number, struct tc_slice line)
         l->end_ns = l->end_ns == TC_TIME_NONE || v.at_ns > l->end_ns ? v.at_ns : l->end_ns;
     }
     if (v.is_validation) {
-        l->validation = v.values[LOSS];
-        l->has_validation = v.known[LOSS];
+        l->validation = v.known[LOSS] ? v.values[LOSS] : TC_UNKNOWN;
         return;
     }
     on_train(l, number, &v);
@@ -349,28 +345,22 @@ static void put_slice(struct log *l, const char *metric, const char *unit, struc
     if (l->has_rank && l->rank >= 0) {
         tc_result_int(row, TC_SLICE_RANK, l->rank, NULL);
     }
-    if (l->first_ns != TC_TIME_NONE) {
-        tc_result_time(row, TC_SLICE_START, l->first_ns);
-        tc_result_time(row, TC_SLICE_END, l->end_ns);
-    }
+    tc_map_slice_window(row, l->first_ns, l->end_ns);
     tc__stats_slice(s, row, definition);
 }
 
 static void tell_gaps(struct log *l)
 {
-    char where[32];
     for (size_t i = 0; i < VALUES; i++) {
         if (l->not_finite[i] > 0) {
-            (void)snprintf(where, sizeof where, "line:%zu", l->not_finite_line[i]);
-            tc_result_note(l->r, false, where, VALUE_OF[i].field,
+            tc_result_note(l->r, false, tc_as_line(l->not_finite_line[i]), VALUE_OF[i].field,
                            "is nan or infinite in %zu of %zu logged steps, here first: unknown "
                            "there",
                            l->not_finite[i], l->lines);
         }
     }
     if (l->cut_line > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", l->cut_line);
-        tc_result_note(l->r, false, where, "step",
+        tc_result_note(l->r, false, tc_as_line(l->cut_line), "step",
                        "the last line is cut off: this step is left out");
     }
 }
@@ -398,10 +388,8 @@ static void put_rows(struct log *l)
     put_mean(l, row, TC_TRAINING_TOKENS_PER_S_GPU, TPS, &TPS_OF);
     put_mean(l, row, TC_TRAINING_TFLOPS, TFLOPS, &TFLOPS_OF);
     put_mean(l, row, TC_TRAINING_MFU, MFU, &MFU_OF);
-    if (l->has_loss) {
-        tc_result_real(row, TC_TRAINING_LOSS, l->loss, &LOSS_OF);
-    }
-    if (l->has_validation) {
+    tc_result_real(row, TC_TRAINING_LOSS, l->loss, &LOSS_OF);
+    if (!isnan(l->validation)) {
         tc_result_real(row, TC_TRAINING_QUALITY, l->validation, &VALIDATION_OF);
         tc_result_text(row, TC_TRAINING_QUALITY_NAME, S("validation_loss"));
     }
@@ -449,8 +437,13 @@ static tc_status read_log(struct log *l, const struct tc_result_input *in)
 static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
                            struct tc_error *err)
 {
-    struct log l = {.r = r, .err = err, .first_ns = TC_TIME_NONE, .end_ns = TC_TIME_NONE};
-    l.last_ns = TC_TIME_NONE;
+    struct log l = {.r = r,
+                    .err = err,
+                    .first_ns = TC_TIME_NONE,
+                    .end_ns = TC_TIME_NONE,
+                    .last_ns = TC_TIME_NONE,
+                    .loss = TC_UNKNOWN,
+                    .validation = TC_UNKNOWN};
     tc_status status = read_log(&l, in);
     for (size_t i = 0; i < VALUES; i++) {
         tc__stats_fini(&l.stats[i]);

@@ -69,14 +69,6 @@ static const struct tc_fact FACTS[] = {
 #define LATENCY "mean_ttft_ms?|median_ttft_ms?|p99_ttft_ms?|mean_e2el_ms?|median_e2el_ms?"
 #define COUNTED "completed?, duration?, request_throughput?, " LATENCY
 
-static const struct tc_recognition KEYS[] = {
-    {COUNTED ", model_id?", TC_SNIFF_SURE, TC_OF_FIRST},
-    {COUNTED, TC_SNIFF_LIKELY, TC_OF_FIRST},
-    /* Some keep the latencies only. */
-    {"!completed?, model_id?, num_prompts?, request_rate?, " LATENCY, TC_SNIFF_LIKELY, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
-
 static tc_status read_run(struct tc_result *r, struct tc_json o, const char *where,
                           struct tc_serving_common *common, struct tc_error *err)
 {
@@ -122,16 +114,17 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     return TC_OK;
 }
 
-static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
-                           struct tc_error *err)
-{
-    return tc_serving_read(in, r, read_run, err);
-}
-
 const struct tc_reader tc_reader_vllm = {
     .name = "vllm",
     .summary = "vLLM bench serve (benchmark_serving.py): JSON, or JSON lines with --append-result",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
-    .read = read_file,
+    .keys =
+        {
+            {COUNTED ", model_id?", TC_SNIFF_SURE, TC_OF_FIRST},
+            {COUNTED, TC_SNIFF_LIKELY, TC_OF_FIRST},
+            /* Some keep the latencies only. */
+            {"!completed?, model_id?, num_prompts?, request_rate?, " LATENCY, TC_SNIFF_LIKELY,
+             TC_OF_FIRST},
+        },
+    .read_run = read_run,
 };

@@ -7,31 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which columns of a table say where a row comes from. */
-struct origin {
-    size_t digest;
-    size_t tool;        /* TC_TABLE_COLUMNS_MAX: none */
-    size_t definitions; /* the same */
-    size_t started;
-    size_t ended;
-};
-
-#define NO_COLUMN TC_TABLE_COLUMNS_MAX
-
-static struct origin origin_of(enum tc_table table)
-{
-    if (table == TC_TABLE_SERVING) {
-        return (struct origin){TC_SERVING_SOURCE_DIGEST, TC_SERVING_TOOL, TC_SERVING_DEFINITIONS,
-                               TC_SERVING_STARTED, TC_SERVING_ENDED};
-    }
-    if (table == TC_TABLE_TRAINING) {
-        return (struct origin){TC_TRAINING_SOURCE_DIGEST, TC_TRAINING_TOOL, TC_TRAINING_DEFINITIONS,
-                               TC_TRAINING_STARTED, TC_TRAINING_ENDED};
-    }
-    return (struct origin){TC_SLICE_SOURCE_DIGEST, TC_SLICE_FAMILY, NO_COLUMN, TC_SLICE_START,
-                           TC_SLICE_END};
-}
-
 /* The batch that the next row goes to. */
 static struct tc_rows *open_batch(struct tc__batches *b, enum tc_table table)
 {
@@ -205,7 +180,7 @@ static tc_status take_row(struct tc__import *i, size_t source, const struct tc_r
 {
     struct tc__source *s = &i->sources[source];
     struct tc__batches *b = &i->batches[row->table];
-    struct origin origin = origin_of(row->table);
+    const struct tc_result_columns *columns = tc_result_columns(row->table);
     struct tc_rows *rows = open_batch(b, row->table);
     if (rows == NULL) {
         return tc__import_nomem(err);
@@ -214,14 +189,14 @@ static tc_status take_row(struct tc__import *i, size_t source, const struct tc_r
     TC_ASSERT(tc_rows_add(rows));
     struct tc_slice digest = tc_slice_cstr(s->digest_text);
     if (tc_rows_copy_row(rows, row->rows, row->at, TC_ROWS_TEXT_MAX) != TC_OK ||
-        tc_rows_text(rows, origin.digest, digest) != TC_OK ||
-        (!tc_result_known(row, origin.tool) &&
-         tc_rows_text(rows, origin.tool, tc_slice_cstr(s->reader->name)) != TC_OK) ||
-        (origin.definitions != NO_COLUMN &&
-         tc_rows_text(rows, origin.definitions, tc_grow_slice(&d->text)) != TC_OK)) {
+        tc_rows_text(rows, columns->digest, digest) != TC_OK ||
+        (!tc_result_known(row, columns->tool) &&
+         tc_rows_text(rows, columns->tool, tc_slice_cstr(s->reader->name)) != TC_OK) ||
+        (columns->definitions != 0 &&
+         tc_rows_text(rows, columns->definitions, tc_grow_slice(&d->text)) != TC_OK)) {
         return tc__import_nomem(err);
     }
-    widen(i, row->rows, row->at, origin.started, origin.ended);
+    widen(i, row->rows, row->at, columns->started, columns->ended);
     b->rows++;
     s->rows++;
     return TC_OK;

@@ -2,6 +2,7 @@
 #include "warehouse/tables.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "warehouse/schema_priv.h"
 
 #define TABLE_BEGIN(id, name, since, grain) static const struct tc_column columns_of_##id[] = {
@@ -46,37 +47,20 @@ bool tc_table_parse(struct tc_slice name, enum tc_table *out)
     return false;
 }
 
-size_t tc_table_column(enum tc_table table, struct tc_slice name)
-{
-    const struct tc_table_info *info = tc_table_info(table);
-    size_t i = 0;
-    while (i < info->column_count && !tc_slice_eq(tc_slice_cstr(info->columns[i].name), name)) {
-        i++;
-    }
-    return i;
-}
-
 const char *tc_column_type_name(enum tc_column_type type)
 {
-    switch (type) {
-    case TC_COLUMN_TEXT:
-        return "text";
-    case TC_COLUMN_INT:
-        return "int";
-    case TC_COLUMN_REAL:
-        return "real";
-    case TC_COLUMN_BOOL:
-        return "bool";
-    case TC_COLUMN_TIME:
-        return "time";
-    }
-    return "unknown";
+    static const char *const NAMES[] = {[TC_COLUMN_TEXT] = "text",
+                                        [TC_COLUMN_INT] = "int",
+                                        [TC_COLUMN_REAL] = "real",
+                                        [TC_COLUMN_BOOL] = "bool",
+                                        [TC_COLUMN_TIME] = "time"};
+    return (size_t)type < TC_COUNT(NAMES) ? NAMES[type] : "unknown";
 }
 
 /* A cell of a Markdown table: a bar in the text would end it. */
-static void put_cell(struct tc_buf *b, const char *text)
+static void write_cell(struct tc_buf *b, const struct tc_arg *arg)
 {
-    for (const char *p = text; *p != '\0'; p++) {
+    for (const char *p = arg->object; *p != '\0'; p++) {
         if (*p == '|') {
             tc_buf_char(b, '\\');
         }
@@ -86,24 +70,15 @@ static void put_cell(struct tc_buf *b, const char *text)
 
 static void put_table(struct tc_buf *b, const struct tc_table_info *info)
 {
-    tc_buf_lit(b, "\n## ");
-    tc_buf_str(b, tc_slice_cstr(info->name));
-    tc_buf_lit(b, "\nOne row: ");
-    tc_buf_str(b, tc_slice_cstr(info->grain));
-    tc_buf_lit(b, ".\n\n| column | type | unit | since | |\n| --- | --- | --- | --- | --- |\n");
+    (void)tc_format(b,
+                    "\n## {}\nOne row: {}.\n\n"
+                    "| column | type | unit | since | |\n| --- | --- | --- | --- | --- |\n",
+                    info->name, info->grain);
     for (size_t i = 0; i < info->column_count; i++) {
         const struct tc_column *c = &info->columns[i];
-        tc_buf_lit(b, "| `");
-        tc_buf_str(b, tc_slice_cstr(c->name));
-        tc_buf_lit(b, "` | ");
-        tc_buf_str(b, tc_slice_cstr(tc_column_type_name(c->type)));
-        tc_buf_lit(b, " | ");
-        put_cell(b, c->unit);
-        tc_buf_lit(b, " | ");
-        tc_buf_u64(b, c->since);
-        tc_buf_lit(b, " | ");
-        put_cell(b, c->help);
-        tc_buf_lit(b, " |\n");
+        (void)tc_format(b, "| `{}` | {} | {} | {} | {} |\n", c->name, tc_column_type_name(c->type),
+                        tc_as_written(write_cell, c->unit), c->since,
+                        tc_as_written(write_cell, c->help));
     }
 }
 
@@ -114,11 +89,12 @@ void tc_tables_markdown(struct tc_buf *b)
                "Made from `src/warehouse/tables.def` by `tracecore sql --describe --markdown`; a "
                "test compares. Schema version ");
     tc_buf_u64(b, TC_SCHEMA_VERSION);
-    tc_buf_lit(b, ".\n\n"
-                  "Types: text (UTF-8), int (64 bits), real (IEEE 754 double), bool, time (UTC, "
-                  "microseconds). Unknown is\nNULL, never 0. `since` is the schema version that "
-                  "brought a column. Columns are never renamed, retyped\nor removed. "
-                  "[warehouse.md](internals/warehouse.md) says how the tables are filled and kept.\n");
+    tc_buf_lit(b,
+               ".\n\n"
+               "Types: text (UTF-8), int (64 bits), real (IEEE 754 double), bool, time (UTC, "
+               "microseconds). Unknown is\nNULL, never 0. `since` is the schema version that "
+               "brought a column. Columns are never renamed, retyped\nor removed. "
+               "[warehouse.md](internals/warehouse.md) says how the tables are filled and kept.\n");
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         put_table(b, &TABLES[i]);
     }

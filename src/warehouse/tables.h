@@ -70,8 +70,6 @@ struct tc_table_info {
 const struct tc_table_info *tc_table_info(enum tc_table table);
 /* False when no table has that name. */
 bool tc_table_parse(struct tc_slice name, enum tc_table *out);
-/* The column of that name, or column_count. */
-size_t tc_table_column(enum tc_table table, struct tc_slice name);
 /* "text", "int" and so on. */
 const char *tc_column_type_name(enum tc_column_type type);
 

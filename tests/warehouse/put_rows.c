@@ -19,13 +19,18 @@ static bool put(struct tc_rows *rows, enum tc_table table, struct tc_slice pair)
 {
     struct tc_slice value;
     struct tc_slice name = tc_slice_cut(pair, '=', &value);
-    size_t column = tc_table_column(table, name);
+    const struct tc_table_info *info = tc_table_info(table);
+    size_t column = 0;
     int64_t integer = 0;
-    if (column == tc_table_info(table)->column_count) {
+    while (column < info->column_count &&
+           !tc_slice_eq(tc_slice_cstr(info->columns[column].name), name)) {
+        column++;
+    }
+    if (column == info->column_count) {
         return false;
     }
     char text[64];
-    switch (tc_table_info(table)->columns[column].type) {
+    switch (info->columns[column].type) {
     case TC_COLUMN_TEXT:
         return tc_rows_text(rows, column, value) == TC_OK;
     case TC_COLUMN_REAL:

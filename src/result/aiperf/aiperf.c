@@ -17,15 +17,6 @@
     at "request_latency/avg|" at "request_latency/p50|" at "request_throughput/avg|" at \
        "ttft/avg|" at "time_to_first_token/avg"
 
-static const struct tc_recognition KEYS[] = {
-    {TC__AIPERF_REPEATED, TC_SNIFF_SURE, TC_OF_FILE},
-    {TC__AIPERF_SWEEP, TC_SNIFF_SURE, TC_OF_FILE},
-    {LATENCY("records/"), TC_SNIFF_SURE, TC_OF_FILE},
-    {"aiperf_version?, " LATENCY(""), TC_SNIFF_SURE, TC_OF_FILE},
-    {LATENCY(""), TC_SNIFF_LIKELY, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 static int sniff(const struct tc_result_input *in)
 {
     return tc_slice_starts(in->bytes, TC_LIT("Metric,avg,")) ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
@@ -48,6 +39,17 @@ static double same_length(struct tc_json metrics, const char *min, const char *m
     return known && low == high ? low : 0;
 }
 
+/* Where the versions have a length that was asked for. */
+/* clang-format off */
+#define LENGTHS(long, short)                              \
+    "input_config/input/prompt/" long "/mean|"            \
+    "input_config/dataset/prompts/" short "/mean|"        \
+    "input_config/dataset/prompts/" short "|"             \
+    "input_config/datasets/0/prompts/" short "/mean|"     \
+    "input_config/datasets/0/prompts/" short "/value|"    \
+    "input_config/datasets/0/prompts/" short
+/* clang-format on */
+
 static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics)
 {
     struct tc_serving_point p = {
@@ -56,15 +58,8 @@ static struct tc_serving_point point_of(struct tc_json o, struct tc_json metrics
                "input_config/dataset/type|input_config/datasets/0/dataset|"
                "input_config/datasets/0/format|input_config/datasets/0/type"),
     };
-#define LENGTH(long, short)                                                                                                                                                                           \
-    "input_config/input/prompt/" long "/mean|input_config/dataset/prompts/" short "/mean|input_"                                                                                                      \
-                                                                                  "config/"                                                                                                           \
-                                                                                  "dataset/"                                                                                                          \
-                                                                                  "prompts/" short "|input_config/datasets/0/prompts/" short "/mean|input_config/datasets/0/prompts/" short "/value|" \
-                                                                                                                                                                                            "input_config/datasets/0/prompts/" short
-    (void)tc_map_number_at(o, LENGTH("input_tokens", "isl"), &p.input_tokens);
-    (void)tc_map_number_at(o, LENGTH("output_tokens", "osl"), &p.output_tokens);
-#undef LENGTH
+    (void)tc_map_number_at(o, LENGTHS("input_tokens", "isl"), &p.input_tokens);
+    (void)tc_map_number_at(o, LENGTHS("output_tokens", "osl"), &p.output_tokens);
     if (p.input_tokens == 0) {
         p.input_tokens =
             same_length(metrics, "input_sequence_length/min", "input_sequence_length/max");
@@ -240,7 +235,14 @@ const struct tc_reader tc_reader_aiperf = {
     .name = "aiperf",
     .summary = "AIPerf: profile_export_aiperf.json or .csv, or a sweep's summary",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_TEXT,
-    .keys = KEYS,
+    .keys =
+        {
+            {TC__AIPERF_REPEATED, TC_SNIFF_SURE, TC_OF_FILE},
+            {TC__AIPERF_SWEEP, TC_SNIFF_SURE, TC_OF_FILE},
+            {LATENCY("records/"), TC_SNIFF_SURE, TC_OF_FILE},
+            {"aiperf_version?, " LATENCY(""), TC_SNIFF_SURE, TC_OF_FILE},
+            {LATENCY(""), TC_SNIFF_LIKELY, TC_OF_FILE},
+        },
     .sniff = sniff,
     .read = read_file,
 };

@@ -40,12 +40,6 @@ struct requests {
     bool left_out; /* more metrics than SERIES_MAX */
 };
 
-static const struct tc_recognition KEYS[] = {
-    {"metadata, metrics{}, metadata/worker_id|metadata/request_start_ns|metadata/timestamp_ns",
-     TC_SNIFF_SURE, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
-
 /* ---- collecting ---- */
 
 static void copy_name(char *to, size_t size, struct tc_slice from)
@@ -82,26 +76,6 @@ static struct series *series_of(struct requests *q, struct tc_slice name, struct
     return s;
 }
 
-/* A number, or a list of them. */
-static void push_value(struct series *s, struct tc_json v)
-{
-    double value = 0;
-    if (tc_map_number(v, &value)) {
-        tc__stats_add(&s->stats, value * s->factor);
-        return;
-    }
-    if (tc_json_type(v) != TC_JSON_ARRAY) {
-        return;
-    }
-    struct tc_json_iter it = tc_json_iter_make(v);
-    struct tc_json element;
-    while (tc_json_iter_next(&it, NULL, &element)) {
-        if (tc_map_number(element, &value)) {
-            tc__stats_add(&s->stats, value * s->factor);
-        }
-    }
-}
-
 static void push_metrics(struct requests *q, struct tc_json metrics)
 {
     struct tc_json_iter it = tc_json_iter_make(metrics);
@@ -115,7 +89,7 @@ static void push_metrics(struct requests *q, struct tc_json metrics)
         }
         struct series *s = series_of(q, name, tc_map_string_at(metric, "unit"));
         if (s != NULL) {
-            push_value(s, v);
+            tc__stats_add_json(&s->stats, v, s->factor);
         }
     }
 }
@@ -355,6 +329,11 @@ const struct tc_reader tc_reader_aiperf_requests = {
     .name = "aiperf-requests",
     .summary = "AIPerf: profile_export.jsonl, one request per line",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
+    .keys =
+        {
+            {"metadata, metrics{}, "
+             "metadata/worker_id|metadata/request_start_ns|metadata/timestamp_ns",
+             TC_SNIFF_SURE, TC_OF_FIRST},
+        },
     .read = read_file,
 };

@@ -144,12 +144,6 @@ static const struct tc_map_dist SERVER_DISTS[] = {
 #define SERVER "!successes/latency{}, successes/queue_len{}|successes/request_latency{}"
 
 #define OURS "load_summary{}, successes{}, failures?|successes/throughput{}"
-static const struct tc_recognition KEYS[] = {
-    {OURS ", successes/latency{}", TC_SNIFF_SURE, TC_OF_FILE},
-    {OURS ", " SERVER, TC_SNIFF_SURE, TC_OF_FILE},
-    {OURS, TC_SNIFF_LIKELY, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
 /* A length that all requests had. */
 static double only_length(struct tc_json root, const char *path)
 {
@@ -164,13 +158,8 @@ static double only_length(struct tc_json root, const char *path)
 /* What tells the stages of one run apart. */
 static void stage_point(struct tc_json root, struct tc_buf *b)
 {
-    double value = 0;
-    if (tc_map_number_at(root, "load_summary/requested_rate", &value)) {
-        tc_map_point_number(b, "rate", value);
-    }
-    if (tc_map_number_at(root, "load_summary/concurrency", &value)) {
-        tc_map_point_number(b, "concurrency", value);
-    }
+    tc_map_point_number(b, "rate", tc_map_real_at(root, "load_summary/requested_rate"));
+    tc_map_point_number(b, "concurrency", tc_map_real_at(root, "load_summary/concurrency"));
     if (b->len == 0) {
         tc_map_point_text(b, "stage", S("all"));
     }
@@ -228,6 +217,11 @@ const struct tc_reader tc_reader_inference_perf = {
     .name = "inference-perf",
     .summary = "inference-perf lifecycle and Prometheus reports of a stage or of all (JSON, YAML)",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {OURS ", successes/latency{}", TC_SNIFF_SURE, TC_OF_FILE},
+            {OURS ", " SERVER, TC_SNIFF_SURE, TC_OF_FILE},
+            {OURS, TC_SNIFF_LIKELY, TC_OF_FILE},
+        },
     .read = read_file,
 };

@@ -51,11 +51,6 @@ struct requests {
     double last;
 };
 
-static const struct tc_recognition KEYS[] = {
-    {"start_time, end_time, error?, info?|computed_metrics?", TC_SNIFF_SURE, TC_OF_LIST},
-    {NULL, TC_SNIFF_NO, TC_OF_LIST},
-};
-
 static bool tokens_at(struct tc_json o, const char *paths, double *out)
 {
     double value = 0;
@@ -235,6 +230,9 @@ const struct tc_reader tc_reader_inference_perf_requests = {
     .name = "inference-perf-requests",
     .summary = "inference-perf per-request lifecycle metrics (JSON list of requests)",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"start_time, end_time, error?, info?|computed_metrics?", TC_SNIFF_SURE, TC_OF_LIST},
+        },
     .read = read_file,
 };

@@ -118,14 +118,6 @@ static const struct tc_fact SOFTWARE[] = {
 /* SGLang's first files have such names in milliseconds. */
 #define NOT_SGLANG "!median_e2e_latency?|mean_e2e_latency?, "
 
-static const struct tc_recognition KEYS[] = {
-    {NOT_SGLANG "hw?, " AGGREGATE "|" TC__INFERENCEX_NESTED, TC_SNIFF_SURE, TC_OF_FIRST},
-    {NOT_SGLANG "model_id?, completed?, median_ttft?|mean_ttft?|median_tpot?|mean_tpot?|"
-                "median_e2el?|mean_e2el?",
-     TC_SNIFF_SURE, TC_OF_FIRST},
-    {NULL, TC_SNIFF_NO, TC_OF_FIRST},
-};
-
 static void tell_facts(struct tc_result *r, struct tc_json o)
 {
     int64_t prefill = 0;
@@ -198,16 +190,16 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     return TC_OK;
 }
 
-static tc_status read_file(const struct tc_result_input *in, struct tc_result *r,
-                           struct tc_error *err)
-{
-    return tc_serving_read(in, r, read_run, err);
-}
-
 const struct tc_reader tc_reader_inferencex = {
     .name = "inferencex",
     .summary = "InferenceX: a run's file, or the aggregate, in seconds",
     .forms = 1u << TC_RESULT_JSON | 1u << TC_RESULT_LINES,
-    .keys = KEYS,
-    .read = read_file,
+    .keys =
+        {
+            {NOT_SGLANG "hw?, " AGGREGATE "|" TC__INFERENCEX_NESTED, TC_SNIFF_SURE, TC_OF_FIRST},
+            {NOT_SGLANG "model_id?, completed?, median_ttft?|mean_ttft?|median_tpot?|mean_tpot?|"
+                        "median_e2el?|mean_e2el?",
+             TC_SNIFF_SURE, TC_OF_FIRST},
+        },
+    .read_run = read_run,
 };

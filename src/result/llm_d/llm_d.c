@@ -4,7 +4,7 @@
  * distribution. 0.1 has "metrics" and numbers for throughput; from 0.2 on there are "run" and
  * "results". A version that is not known is read as the newest one, with a note, if it has those.
  */
-#include "base/buf.h"
+#include "base/json/out.h"
 #include "base/time.h"
 #include "codec/codec.h"
 #include "result/llm_d/priv.h"
@@ -125,14 +125,7 @@ static void set_times(struct tc__llm_d *l, struct tc_result_row *row, struct tc_
         l->started_ns = TC_TIME_NONE;
         l->ended_ns = TC_TIME_NONE;
     }
-    if (l->started_ns != TC_TIME_NONE) {
-        tc_result_time(row, TC_SERVING_STARTED, l->started_ns);
-        tc_result_fact_time(l->r, TC_TABLE_RUN, TC_RUN_STARTED, l->started_ns);
-    }
-    if (l->ended_ns != TC_TIME_NONE) {
-        tc_result_time(row, TC_SERVING_ENDED, l->ended_ns);
-        tc_result_fact_time(l->r, TC_TABLE_RUN, TC_RUN_ENDED, l->ended_ns);
-    }
+    tc_serving_times(row, l->started_ns, l->ended_ns);
     if (tc_map_number_at(root, duration, &seconds) ||
         parse_duration(tc_map_string_at(root, duration), &seconds)) {
         tc_result_real(row, TC_SERVING_DURATION_S, seconds, &DURATION);
@@ -217,9 +210,8 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
         }
         struct tc_json v;
         if (tc_map_at(latency, dist.path, &v) && tc_map_string_at(v, "units").len == 0) {
-            char where[PATH_MAX_BYTES];
-            (void)snprintf(where, sizeof where, "/%s/%s", shape->latency, dist.path);
-            tc_result_note(l->r, false, where, "units", "no units: all of it is taken as unknown");
+            tc_result_note(l->r, false, tc_when(true, "/{}/{}", shape->latency, dist.path), "units",
+                           "no units: all of it is taken as unknown");
             continue;
         }
         tc_map_dists(row, l->point, latency, &STYLE, &dist, 1);
@@ -265,23 +257,22 @@ static void tell_length(struct tc__llm_d *l, struct tc_json root, const char *pa
     static const char *const members[] = {"max", "min", "std_dev", "value"};
     char data[LENGTH_MAX];
     struct tc_buf b = tc_buf_make(data, sizeof data);
+    struct tc_json_out j = tc_json_out_make(&b);
     struct tc_json v;
     if (!tc_map_at(root, path, &v)) {
         return;
     }
-    tc_buf_lit(&b, "{\"distribution\":");
-    tc_buf_json(&b, tc_slice_head(tc_map_string_at(v, "distribution"), 32));
+    tc_json_add_object(&j);
+    tc_json_put_str(&j, "distribution", tc_slice_head(tc_map_string_at(v, "distribution"), 32));
     for (size_t i = 0; i < TC_COUNT(members); i++) {
         double value = 0;
         if (tc_map_number_at(v, members[i], &value)) {
-            tc_buf_lit(&b, ",");
-            tc_buf_json(&b, tc_slice_cstr(members[i]));
-            tc_buf_lit(&b, ":");
-            tc_buf_f64(&b, value);
+            tc_json_key_plain(&j, tc_slice_cstr(members[i]));
+            tc_json_add_f64(&j, value);
         }
     }
-    tc_buf_lit(&b, "}");
-    if (!b.overflowed) {
+    tc_json_end_object(&j);
+    if (tc_json_done(&j)) {
         tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, column, tc_buf_slice(&b));
     }
 }
@@ -309,13 +300,10 @@ static void set_load(struct tc__llm_d *l, struct tc_result_row *row, struct tc_j
 {
     struct tc_serving_point point = {0};
     struct tc_json load;
-    double stage = 0;
     if (tc_map_at(root, "scenario/load/standardized", &load)) {
         point.input_tokens = fixed_length(load, "input_seq_len");
         point.output_tokens = fixed_length(load, "output_seq_len");
-        if (tc_map_number_at(load, "stage", &stage)) {
-            tc_map_point_number(more, "stage", stage);
-        }
+        tc_map_point_number(more, "stage", tc_map_real_at(load, "stage"));
         tc_serving_load(row, load, "concurrency", "rate_qps");
         tell_length(l, load, "input_seq_len", TC_WORKLOAD_PROMPT_TOKENS);
         tell_length(l, load, "output_seq_len", TC_WORKLOAD_OUTPUT_TOKENS);
@@ -459,18 +447,16 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
 
 #define NEW_KEYS "run{}, results{}, results/request_performance{}|scenario{}"
 #define OLD_KEYS "scenario{}, metrics/latency{}, metrics/requests{}"
-static const struct tc_recognition KEYS[] = {
-    {NEW_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
-    {NEW_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
-    {OLD_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
-    {OLD_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 const struct tc_reader tc_reader_llm_d = {
     .name = "llm-d",
     .summary = "llm-d benchmark report 0.1, 0.2, 0.2.1 (YAML, JSON)",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {NEW_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
+            {NEW_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
+            {OLD_KEYS ", version", TC_SNIFF_SURE, TC_OF_FILE},
+            {OLD_KEYS, TC_SNIFF_LIKELY, TC_OF_FILE},
+        },
     .read = read_file,
 };

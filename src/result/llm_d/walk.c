@@ -9,13 +9,12 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "result/lines_priv.h"
 #include "result/llm_d/priv.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A pointer in a note; longer ones are cut. */
-#define UNITS_POINTER_MAX 256
 #define S(literal) TC_LIT(literal)
 
 #define POINTER_MAX 512
@@ -48,10 +47,6 @@ static const struct {
     {"p50", TC_SLICE_P50},    {"p95", TC_SLICE_P95},    {"p99", TC_SLICE_P99},
     {"value", TC_SLICE_LAST}, {"median", TC_SLICE_P50}, /* before 0.1 was settled */
 };
-
-/* Other statistics of the schema, which have no column. */
-static const char *const OTHER_STATS[] = {"mode", "stddev", "p0p1", "p1",    "p5",   "p10",
-                                          "p25",  "p75",    "p90",  "p99p9", "count"};
 
 const char *tc__llm_d_measures(const struct tc__llm_d *l, const char *name, const char **out_note)
 {
@@ -90,41 +85,29 @@ const char *tc__llm_d_measures(const struct tc__llm_d *l, const char *name, cons
 /* Containers that tell nothing. */
 static bool is_noise(struct tc_slice key)
 {
-    static const char *const words[] = {"aggregate",  "aggregated",  "components",
-                                        "statistics", "time_series", "series",
-                                        "pods",       "controllers", "replica_health"};
-    for (size_t i = 0; i < TC_COUNT(words); i++) {
-        if (tc_slice_eq(key, tc_slice_cstr(words[i]))) {
-            return true;
-        }
-    }
-    return false;
+    return tc__word_in(key, "aggregate aggregated components statistics time_series series pods "
+                            "controllers replica_health");
 }
 
 static void put_pointer(struct tc_buf *b, struct tc_slice key)
 {
     tc_buf_char(b, '/');
     for (size_t i = 0; i < key.len; i++) {
-        if (key.ptr[i] == '~' || key.ptr[i] == '/') {
-            tc_buf_char(b, '~');
-            tc_buf_char(b, key.ptr[i] == '~' ? '0' : '1');
-        } else {
-            tc_buf_char(b, key.ptr[i]);
-        }
+        tc_buf_str(b, key.ptr[i] == '~'   ? S("~0")
+                      : key.ptr[i] == '/' ? S("~1")
+                                          : tc_slice_make(key.ptr + i, 1));
     }
 }
 
 static void enter_name(struct walk *w, const struct level *parent, struct tc_slice key)
 {
     if (tc_json_type(parent->value) == TC_JSON_ARRAY) {
-        tc_buf_char(&w->pointer, '/');
-        tc_buf_u64(&w->pointer, parent->index);
+        (void)tc_format(&w->pointer, "/{}", parent->index);
         return;
     }
     put_pointer(&w->pointer, key);
     if (!is_noise(key)) {
-        tc_buf_str(&w->metric, w->metric.len > 0 ? S(".") : TC_EMPTY);
-        tc_buf_str(&w->metric, key);
+        (void)tc_format(&w->metric, "{}{}", w->metric.len > 0 ? "." : "", key);
     }
 }
 
@@ -178,13 +161,8 @@ static void set_window(const struct walk *w, struct tc_result_row *row, struct t
             (void)tc_time_parse(text, 0, &at);
         }
     }
-    if (at != TC_TIME_NONE) {
-        tc_result_time(row, TC_SLICE_START, at);
-        tc_result_time(row, TC_SLICE_END, at);
-    } else if (w->l->started_ns != TC_TIME_NONE && w->l->ended_ns != TC_TIME_NONE) {
-        tc_result_time(row, TC_SLICE_START, w->l->started_ns);
-        tc_result_time(row, TC_SLICE_END, w->l->ended_ns);
-    }
+    bool own = at != TC_TIME_NONE;
+    tc_map_slice_window(row, own ? at : w->l->started_ns, own ? at : w->l->ended_ns);
 }
 
 static struct tc_result_row *add_slice(struct walk *w, struct tc_json last, const char *unit)
@@ -192,10 +170,8 @@ static struct tc_result_row *add_slice(struct walk *w, struct tc_json last, cons
     char data[POINT_MAX];
     struct tc_buf point = tc_buf_make(data, sizeof data);
     struct tc_result_row *row =
-        tc_result_add(w->l->r, TC_TABLE_SLICE, "%.*s", TC_FMT(tc_buf_slice(&w->pointer)));
+        tc_map_add_slice(w->l->r, tc_buf_slice(&w->pointer), point_of(w, last, &point), "", unit);
     tc_result_text(row, TC_SLICE_METRIC, tc_buf_slice(&w->metric));
-    tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(unit));
-    tc_result_text(row, TC_SLICE_POINT, point_of(w, last, &point));
     for (size_t i = 0; i <= w->depth; i++) {
         struct tc_json v = i < w->depth ? w->levels[i].value : last;
         tc_result_text(row, TC_SLICE_NODE, tc_map_string_at(v, "node"));
@@ -209,38 +185,19 @@ static struct tc_result_row *add_slice(struct walk *w, struct tc_json last, cons
 /* Where the schema of the report leaves units free. */
 static bool is_free(struct tc_slice pointer)
 {
-    static const char *const typed[] = {"components", "drop_rate", "pod_startup_times",
-                                        "replica_status"};
     struct tc_slice rest;
-    size_t at = tc_slice_find(pointer, S("/observability/"));
-    if (at == TC_NPOS) {
-        return false;
-    }
-    struct tc_slice member =
-        tc_slice_cut(tc_slice_from(pointer, at + S("/observability/").len), '/', &rest);
-    for (size_t i = 0; i < TC_COUNT(typed); i++) {
-        if (tc_slice_eq(member, tc_slice_cstr(typed[i]))) {
-            return false;
-        }
-    }
-    return true;
+    return tc__text_after(pointer, S("/observability/"), &rest) &&
+           !tc__word_in(tc_slice_cut(rest, '/', &rest),
+                        "components drop_rate pod_startup_times replica_status");
 }
 
 /* The 29 of the report's schema, over its versions. */
 static bool is_of_schema(struct tc_slice spelling)
 {
-    static const char *const UNITS[] = {
-        "count",     "pixels",   "percent",  "fraction", "ratio", "ms",       "s",       "bytes",
-        "MB",        "GB",       "TB",       "MiB",      "GiB",   "TiB",      "Mbit/s",  "Gbit/s",
-        "Tbit/s",    "GiB/s",    "MB/s",     "GB/s",     "TB/s",  "ms/token", "s/token", "tokens/s",
-        "queries/s", "images/s", "videos/s", "audios/s", "Watts",
-    };
-    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
-        if (tc_slice_eq(spelling, tc_slice_cstr(UNITS[i]))) {
-            return true;
-        }
-    }
-    return false;
+    return tc__word_in(spelling,
+                       "count pixels percent fraction ratio ms s bytes MB GB TB MiB GiB TiB Mbit/s "
+                       "Gbit/s Tbit/s GiB/s MB/s GB/s TB/s ms/token s/token tokens/s queries/s "
+                       "images/s videos/s audios/s Watts");
 }
 
 static tc_status unit_of(struct walk *w, struct tc_slice spelling, const char **out_unit,
@@ -250,9 +207,8 @@ static tc_status unit_of(struct walk *w, struct tc_slice spelling, const char **
     *out_factor = 1;
     if (tc_map_unit(spelling, out_unit, out_factor)) {
         if (!is_free(pointer) && !is_of_schema(spelling)) {
-            char where[UNITS_POINTER_MAX];
-            (void)snprintf(where, sizeof where, "%.*s/units", TC_FMT(tc_slice_head(pointer, 200)));
-            tc_result_note(w->l->r, false, where, "units",
+            tc_result_note(w->l->r, false, tc_when(true, "{}/units", tc_slice_head(pointer, 200)),
+                           "units",
                            "'%.*s' is none of the report's units: taken as that of other tools",
                            TC_FMT(spelling));
         }
@@ -325,19 +281,11 @@ static bool counts_numbers(struct tc_slice pointer)
            tc_slice_contains(pointer, S("/session_performance/"));
 }
 
+/* Those that have a column, and the other ones of the schema. */
 static bool is_statistic(struct tc_slice key)
 {
-    for (size_t i = 0; i < TC_COUNT(STATS); i++) {
-        if (tc_slice_eq(key, tc_slice_cstr(STATS[i].name))) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < TC_COUNT(OTHER_STATS); i++) {
-        if (tc_slice_eq(key, tc_slice_cstr(OTHER_STATS[i]))) {
-            return true;
-        }
-    }
-    return false;
+    return tc__word_in(key, "mean min max p50 p95 p99 value median mode stddev p0p1 p1 p5 p10 p25 "
+                            "p75 p90 p99p9 count");
 }
 
 static tc_status on_object(struct walk *w, struct tc_json v)

@@ -91,6 +91,14 @@ static bool parse_seconds(struct tc_slice word, int64_t *out_ns)
 
 /* ---- one event; NULL, or what is wrong with it ---- */
 
+static void take_members(struct tc_json root, struct tc__mllog_event *e)
+{
+    e->value = root;
+    e->metadata = root;
+    (void)tc_json_get(root, S("value"), &e->value);
+    (void)tc_json_get(root, S("metadata"), &e->metadata);
+}
+
 static const char *read_mllog(struct tc__mllog_events *m, struct tc_slice text,
                               struct tc__mllog_event *e)
 {
@@ -100,10 +108,7 @@ static const char *read_mllog(struct tc__mllog_events *m, struct tc_slice text,
         return "no JSON behind :::MLLOG";
     }
     e->key = tc_map_string_at(root, "key");
-    e->value = root;
-    e->metadata = root;
-    (void)tc_json_get(root, S("value"), &e->value);
-    (void)tc_json_get(root, S("metadata"), &e->metadata);
+    take_members(root, e);
     if (e->key.len == 0) {
         return "key: a name is needed";
     }
@@ -136,10 +141,7 @@ static const char *read_mll(struct tc__mllog_events *m, struct tc_slice text, si
         return "no JSON behind the key";
     }
     *out_used = (size_t)(rest.ptr - text.ptr) + at;
-    e->value = root;
-    e->metadata = root;
-    (void)tc_json_get(root, S("value"), &e->value);
-    (void)tc_json_get(root, S("metadata"), &e->metadata);
+    take_members(root, e);
     return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include "result/mllog/priv.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static void reset_run(struct tc__mllog_run *run)
     for (size_t i = 0; i < run->series_count; i++) {
         tc__stats_fini(&run->series[i].stats);
     }
-    *run = (struct tc__mllog_run){.line = 0};
+    *run = (struct tc__mllog_run){.quality = TC_UNKNOWN, .target = TC_UNKNOWN, .loss = TC_UNKNOWN};
 }
 
 static tc_status next_run(struct tc__mllog_log *l)
@@ -65,13 +66,12 @@ static void add_evaluation(struct tc__mllog_log *l, const struct tc__mllog_event
     char data[160];
     struct tc_buf point = tc_buf_make(data, sizeof data);
     copy_name(name, metric);
-    if (!run->has_quality) {
+    if (isnan(run->quality)) {
         memcpy(run->quality_name, name, sizeof name);
         run->quality_of = is_error ? &ERROR : &QUALITY;
     }
     if (strcmp(run->quality_name, name) == 0) {
         run->quality = value;
-        run->has_quality = true;
     }
     tc__mllog_point(l, &point);
     tc_map_point_text(&point, "metric", tc_slice_cstr(name));
@@ -124,7 +124,6 @@ static void add_tracked(struct tc__mllog_log *l, struct tc_slice key, double val
     copy_name(name, key);
     if (strcmp(name, "train_loss") == 0 || strcmp(name, "reduced_train_loss") == 0) {
         run->loss = value;
-        run->has_loss = true;
     }
     while (i < run->series_count && strcmp(run->series[i].name, name) != 0) {
         i++;
@@ -170,11 +169,9 @@ static void on_span(struct tc__mllog_log *l, const struct tc__mllog_event *e)
             run->open[i] = true;
             run->opened_ns[i] = e->ns;
         } else if (run->open[i] && tc_slice_eq(e->key, tc_slice_cstr(tc__mllog_spans[i].stop))) {
-            char where[32];
-            (void)snprintf(where, sizeof where, "line:%zu", l->line);
             if (e->ns < run->opened_ns[i]) {
-                tc_result_note(l->r, true, where, tc__mllog_spans[i].stop, "%s is %.3f s before %s",
-                               tc__mllog_spans[i].stop,
+                tc_result_note(l->r, true, tc_as_line(l->line), tc__mllog_spans[i].stop,
+                               "%s is %.3f s before %s", tc__mllog_spans[i].stop,
                                (double)(run->opened_ns[i] - e->ns) / TC_SECOND,
                                tc__mllog_spans[i].start);
             }
@@ -192,9 +189,7 @@ static tc_status on_start(struct tc__mllog_log *l, const struct tc__mllog_event 
         run->line = l->line;
         run->has_events = true;
     } else if (run->has_start) {
-        char where[32];
-        (void)snprintf(where, sizeof where, "line:%zu", l->line);
-        tc_result_note(l->r, false, where, "run_start",
+        tc_result_note(l->r, false, tc_as_line(l->line), "run_start",
                        "another run_start in the same run: the first one counts");
         return TC_OK;
     }
@@ -218,13 +213,12 @@ static struct tc_slice status_of(const struct tc__mllog_event *e)
 static void on_stop(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
     struct tc__mllog_run *run = &l->run;
-    char where[32];
-    (void)snprintf(where, sizeof where, "line:%zu", l->line);
     if (!run->has_start) {
-        tc_result_note(l->r, true, where, "run_stop", "run_stop without a run_start before it");
+        tc_result_note(l->r, true, tc_as_line(l->line), "run_stop",
+                       "run_stop without a run_start before it");
     }
     if (run->has_stop) {
-        tc_result_note(l->r, false, where, "run_stop",
+        tc_result_note(l->r, false, tc_as_line(l->line), "run_stop",
                        "another run_stop in the same run: the first one counts");
         return;
     }
@@ -238,9 +232,6 @@ static void on_stop(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 static void on_setting(struct tc__mllog_log *l, const struct tc__mllog_event *e)
 {
     struct tc__mllog_run *run = &l->run;
-    static const char *const targets[] = {
-        "target_accuracy", "quality_target", "target_quality",   "target_avg_lddt_ca_value",
-        "target_iou",      "target_mae",     "target_forces_mae"};
     int64_t number = 0;
     double real = 0;
     struct tc_slice text;
@@ -260,13 +251,9 @@ static void on_setting(struct tc__mllog_log *l, const struct tc__mllog_event *e)
         tc_result_fact_text(l->r, TC_TABLE_WORKLOAD, TC_WORKLOAD_MODEL, text);
     } else if (tc_slice_eq(e->key, S("train_loss")) && tc_map_number(e->value, &real)) {
         run->loss = real;
-        run->has_loss = true;
-    }
-    for (size_t i = 0; i < TC_COUNT(targets); i++) {
-        if (tc_slice_eq(e->key, tc_slice_cstr(targets[i])) && tc_map_number(e->value, &real)) {
-            run->target = real;
-            run->has_target = true;
-        }
+    } else if (tc__word_in(e->key, "target_accuracy quality_target target_quality target_iou "
+                                   "target_avg_lddt_ca_value target_mae target_forces_mae")) {
+        (void)tc_map_number(e->value, &run->target);
     }
 }
 
@@ -357,30 +344,26 @@ static tc_status read_events(struct tc__mllog_log *l, struct tc__mllog_events *e
 /* Lines that are left out. */
 static void tell_gaps(struct tc__mllog_log *l, const struct tc__mllog_events *events)
 {
-    char where[32];
     if (l->repeats > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", l->repeat_line);
         tc_result_note(
-            l->r, false, where, "MLLOG",
+            l->r, false, tc_as_line(l->repeat_line), "MLLOG",
             "%zu lines of other ranks are left out: a key counts from the rank or instance "
             "that was first",
             l->repeats);
     }
     if (l->not_numbers > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", l->not_number_line);
-        tc_result_note(l->r, false, where, "eval_accuracy",
+        tc_result_note(l->r, false, tc_as_line(l->not_number_line), "eval_accuracy",
                        "%zu evaluations are no numbers, here first: they are left out",
                        l->not_numbers);
     }
     if (events->broken > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", events->broken_line);
-        tc_result_note(l->r, false, where, "MLLOG",
+        tc_result_note(l->r, false, tc_as_line(events->broken_line), "MLLOG",
                        "%zu lines are broken and left out, here first: %s", events->broken,
                        events->broken_what);
     }
     if (events->cut_line > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", events->cut_line);
-        tc_result_note(l->r, false, where, "MLLOG", "the last line is cut off");
+        tc_result_note(l->r, false, tc_as_line(events->cut_line), "MLLOG",
+                       "the last line is cut off");
     }
 }
 
@@ -388,6 +371,7 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
                            struct tc_error *err)
 {
     struct tc__mllog_log l = {.r = r, .err = err};
+    reset_run(&l.run);
     struct tc__mllog_events events = tc__mllog_events_of(in);
     tc_status status = read_events(&l, &events);
     reset_run(&l.run);

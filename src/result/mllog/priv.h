@@ -84,13 +84,10 @@ struct tc__mllog_run {
     int64_t start_ns;
     int64_t stop_ns;
     char status[TC__MLLOG_NAME_BYTES];
-    bool has_quality;
-    double quality;
+    double quality; /* NaN, of these three: not known */
     const struct tc_definition *quality_of;
     char quality_name[TC__MLLOG_NAME_BYTES];
-    bool has_target;
     double target;
-    bool has_loss;
     double loss;
     int64_t batch;
     int64_t nodes;

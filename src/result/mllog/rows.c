@@ -11,27 +11,16 @@
 
 #define S(literal) TC_LIT(literal)
 
+#define SPAN(name, note)                                                                           \
+    {                                                                                              \
+        name "_start", name "_stop", {name "_stop-" name "_start", name "_time", "ms", "s", note}, \
+            name "_time"                                                                           \
+    }
+
 const struct tc__mllog_span tc__mllog_spans[TC__MLLOG_SPANS] = {
-    {"init_start",
-     "init_stop",
-     {"init_stop-init_start", "init_time", "ms", "s", NULL},
-     "init_time"},
-    {"staging_start",
-     "staging_stop",
-     {"staging_stop-staging_start", "staging_time", "ms", "s", "of MLPerf HPC: data to the nodes"},
-     "staging_time"},
-    {"block_start",
-     "block_stop",
-     {"block_stop-block_start", "block_time", "ms", "s", NULL},
-     "block_time"},
-    {"epoch_start",
-     "epoch_stop",
-     {"epoch_stop-epoch_start", "epoch_time", "ms", "s", NULL},
-     "epoch_time"},
-    {"eval_start",
-     "eval_stop",
-     {"eval_stop-eval_start", "eval_time", "ms", "s", NULL},
-     "eval_time"},
+    SPAN("init", NULL),  SPAN("staging", "of MLPerf HPC: data to the nodes"),
+    SPAN("block", NULL), SPAN("epoch", NULL),
+    SPAN("eval", NULL),
 };
 
 static const struct tc_definition TIME_TO_TRAIN = {"run_stop-run_start", "time_to_train", "ms", "s",
@@ -121,8 +110,6 @@ static tc_status add_spans(struct tc__mllog_log *l)
 static void run_times(struct tc__mllog_log *l, struct tc_result_row *row)
 {
     struct tc__mllog_run *run = &l->run;
-    char where[32];
-    (void)snprintf(where, sizeof where, "line:%zu", l->line);
     bool success = run->has_stop && strcmp(run->status, "success") == 0;
     if (run->has_start) {
         tc_result_time(row, TC_TRAINING_STARTED, run->start_ns);
@@ -132,18 +119,19 @@ static void run_times(struct tc__mllog_log *l, struct tc_result_row *row)
     }
     if (!run->has_start || !run->has_stop) {
         l->incomplete++;
-        tc_result_note(l->r, false, where, run->has_start ? "run_stop" : "run_start",
+        tc_result_note(l->r, false, tc_as_line(l->line), run->has_start ? "run_stop" : "run_start",
                        "the log has no %s: the run is incomplete, and its time to train not known",
                        run->has_start ? "run_stop" : "run_start");
     } else if (run->stop_ns < run->start_ns) {
-        tc_result_note(l->r, true, where, "run_stop", "run_stop is %.3f s before run_start",
+        tc_result_note(l->r, true, tc_as_line(l->line), "run_stop",
+                       "run_stop is %.3f s before run_start",
                        (double)(run->start_ns - run->stop_ns) / TC_SECOND);
     } else if (success) {
         tc_result_real(row, TC_TRAINING_TIME_TO_TRAIN,
                        (double)(run->stop_ns - run->start_ns) / TC_SECOND, &TIME_TO_TRAIN);
     } else {
         l->failed++;
-        tc_result_note(l->r, false, where, "status",
+        tc_result_note(l->r, false, tc_as_line(l->line), "status",
                        "run_stop says '%.40s', not success: its time to train is not known",
                        run->status);
     }
@@ -170,16 +158,10 @@ tc_status tc__mllog_end_run(struct tc__mllog_log *l)
     if (run->steps > 0) {
         tc_result_int(row, TC_TRAINING_STEPS, run->steps, &STEPS);
     }
-    if (run->has_quality) {
-        tc_result_real(row, TC_TRAINING_QUALITY, run->quality, run->quality_of);
-        tc_result_text(row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
-    }
-    if (run->has_target) {
-        tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);
-    }
-    if (run->has_loss) {
-        tc_result_real(row, TC_TRAINING_LOSS, run->loss, &LOSS);
-    }
+    tc_result_real(row, TC_TRAINING_QUALITY, run->quality, run->quality_of);
+    tc_result_text(row, TC_TRAINING_QUALITY_NAME, tc_slice_cstr(run->quality_name));
+    tc_result_real(row, TC_TRAINING_QUALITY_TARGET, run->target, &TARGET);
+    tc_result_real(row, TC_TRAINING_LOSS, run->loss, &LOSS);
     TC_TRY(add_series(l, row));
     return add_spans(l);
 }

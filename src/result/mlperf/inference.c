@@ -124,18 +124,6 @@ static bool percentile_of(struct tc_slice name, double *out)
     return tc_map_parse_number(tc_slice_from(before, start), out);
 }
 
-static bool has_word(struct tc_slice name, const char *word)
-{
-    struct tc_slice rest = name;
-    struct tc_slice next;
-    while ((next = tc__word_next(&rest)).len > 0) {
-        if (tc_slice_eq(next, tc_slice_cstr(word))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool stat_of(struct tc_slice name, enum tc_stat *out)
 {
     static const struct {
@@ -152,10 +140,17 @@ static bool stat_of(struct tc_slice name, enum tc_stat *out)
         }
         return false;
     }
-    *out = has_word(name, "mean")  ? TC_STAT_MEAN
-           : has_word(name, "min") ? TC_STAT_MIN
-                                   : TC_STAT_MAX;
-    return has_word(name, "mean") || has_word(name, "min") || has_word(name, "max");
+    static const enum tc_stat words[] = {TC_STAT_MEAN, TC_STAT_MIN, TC_STAT_MAX};
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
+        struct tc_slice rest = name;
+        while (rest.len > 0) {
+            if (tc_slice_eq(tc__word_next(&rest), tc_slice_cstr(tc_stat_names[words[i]]))) {
+                *out = words[i];
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static bool group_of(struct tc_slice name, enum group *out)
@@ -214,7 +209,7 @@ static void copy_scenario(char out[32], struct tc_slice value)
     out[b.len] = '\0';
 }
 
-static void on_text(struct summary *s, const char *where, struct tc_slice name,
+static void on_text(struct summary *s, struct tc_arg where, struct tc_slice name,
                     struct tc_slice value)
 {
     if (tc_slice_eq(name, S("scenario")) || tc_slice_eq(name, S("effective scenario")) ||
@@ -234,7 +229,7 @@ static void on_text(struct summary *s, const char *where, struct tc_slice name,
     }
 }
 
-static void on_pair(struct summary *s, const char *where, struct tc_slice key,
+static void on_pair(struct summary *s, struct tc_arg where, struct tc_slice key,
                     struct tc_slice value)
 {
     char text[KEY_MAX];
@@ -393,8 +388,7 @@ static void read_summary_line(struct summary *s, size_t number, struct tc_slice 
 {
     struct tc_slice rest;
     uint64_t count = 0;
-    char where[32];
-    (void)snprintf(where, sizeof where, "line:%zu", number);
+    struct tc_arg where = tc_as_line(number);
     line = tc_slice_trim(line);
     if (tc__text_after(line, S("Processed "), &rest) && tc_slice_contains(rest, S(" queries")) &&
         (tc_slice_u64(rest, &count) > 0 ||
@@ -424,10 +418,9 @@ static tc_status read_detail_line(struct summary *s, const struct tc_result_inpu
     struct tc_slice value;
     double real = 0;
     bool met = true;
-    char where[32];
+    struct tc_arg where = tc_as_line(number);
     char name[KEY_MAX];
     size_t at = 0;
-    (void)snprintf(where, sizeof where, "line:%zu", number);
     if (!tc_json_raw_value(text, &at, &object) ||
         tc_json_parse(in->parser, object, &root, NULL) != TC_OK) {
         return is_last
@@ -496,10 +489,8 @@ static tc_status read_metadata(const struct tc_result_input *in, struct tc_resul
     double number = 0;
     while (tc_json_iter_next(&it, &key, &v)) {
         char name[KEY_MAX];
-        char where[KEY_MAX + 2];
-        (void)snprintf(where, sizeof where, "/%.*s", (int)(key.len > 100 ? 100 : key.len), key.ptr);
         if (tc_json_string(v, &value)) {
-            on_pair(&s, where, key, value);
+            on_pair(&s, tc_when(true, "/{}", tc_slice_head(key, 100)), key, value);
         } else if (tc_map_number(v, &number)) {
             on_number(&s, normalise(key, name), number);
         }
@@ -516,11 +507,6 @@ static tc_status read_metadata(const struct tc_result_input *in, struct tc_resul
     tell_status(r, &verdicts);
     return TC_OK;
 }
-
-static const struct tc_recognition KEYS[] = {
-    {"result_validity, scenario", TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
 
 static int sniff(const struct tc_result_input *in)
 {
@@ -541,7 +527,10 @@ const struct tc_reader tc_reader_mlperf_inference = {
     .name = "mlperf-inference",
     .summary = "MLPerf Inference: LoadGen's summary and detail logs, NVIDIA's metadata.json",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"result_validity, scenario", TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .sniff = sniff,
     .read = read_file,
 };

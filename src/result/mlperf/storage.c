@@ -90,23 +90,14 @@ static tc_status add_metric(struct summary *s, struct tc_slice name, struct tc_j
     tc_result_textf(row, TC_SLICE_POINT, "%.*s%sover=%s", TC_FMT(s->point),
                     s->point.len > 0 ? " " : "", list ? "epochs" : "run");
     tc_result_text(row, TC_SLICE_UNIT, tc_slice_cstr(known ? UNITS[u].unit : ""));
-    if (s->started_ns != TC_TIME_NONE && s->ended_ns != TC_TIME_NONE) {
-        tc_result_time(row, TC_SLICE_START, s->started_ns);
-        tc_result_time(row, TC_SLICE_END, s->ended_ns);
-    }
+    tc_map_slice_window(row, s->started_ns, s->ended_ns);
     s->rows++;
     if (!list) {
         tc_result_real(row, mean ? TC_SLICE_MEAN : TC_SLICE_LAST, number * factor, d);
         return TC_OK;
     }
     struct tc__stats stats = {.count = 0};
-    struct tc_json_iter it = tc_json_iter_make(value);
-    struct tc_json v;
-    while (tc_json_iter_next(&it, NULL, &v)) {
-        if (tc_map_number(v, &number)) {
-            tc__stats_add(&stats, number * factor);
-        }
-    }
+    tc__stats_add_json(&stats, value, factor);
     tc_status status = stats.status;
     if (status == TC_OK) {
         tc__stats_slice(&stats, row, d);
@@ -139,19 +130,14 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
     struct tc_json metrics;
     struct tc_slice name;
     struct tc_json value;
-    double real = 0;
     if (!tc_map_at(in->root, "metric", &metrics)) {
         return tc_fail(err, TC_E_MALFORMED, 0, "/metric: an object of measurements is needed");
     }
     /* The accelerators are emulated: how many is a part of the point, and no fact about GPUs. */
     tc_map_point_text(&point, "workload",
                       tc_slice_head(tc_map_string_at(in->root, "workload"), 64));
-    if (tc_map_number_at(in->root, "num_accelerators", &real)) {
-        tc_map_point_number(&point, "accelerators", real);
-    }
-    if (tc_map_number_at(in->root, "num_hosts", &real)) {
-        tc_map_point_number(&point, "hosts", real);
-    }
+    tc_map_point_number(&point, "accelerators", tc_map_real_at(in->root, "num_accelerators"));
+    tc_map_point_number(&point, "hosts", tc_map_real_at(in->root, "num_hosts"));
     struct summary s = {.r = r,
                         .err = err,
                         .point = tc_buf_slice(&point),
@@ -168,23 +154,19 @@ static tc_status read_file(const struct tc_result_input *in, struct tc_result *r
         tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_STARTED, s.started_ns);
         tc_result_note(r, false, "/start", "start", "times without a zone are taken as UTC");
     }
-    if (s.ended_ns != TC_TIME_NONE) {
-        tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, s.ended_ns);
-    }
+    tc_result_fact_time(r, TC_TABLE_RUN, TC_RUN_ENDED, s.ended_ns);
     tc_map_facts(r, in->root, FACTS);
     tell_status(in->root, r, s.ended_ns != TC_TIME_NONE);
     return TC_OK;
 }
 
-static const struct tc_recognition KEYS[] = {
-    {"metric{}, num_accelerators", TC_SNIFF_SURE, TC_OF_FILE},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 const struct tc_reader tc_reader_mlperf_storage = {
     .name = "mlperf-storage",
     .summary = "MLPerf Storage: summary.json of DLIO",
     .forms = 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"metric{}, num_accelerators", TC_SNIFF_SURE, TC_OF_FILE},
+        },
     .read = read_file,
 };

@@ -250,9 +250,7 @@ void tc__nccl_finish(struct tc__nccl_log *l)
                        l->tables - l->ends, l->tables);
     }
     if (l->one_place_line > 0) {
-        char where[32];
-        (void)snprintf(where, sizeof where, "line:%zu", l->one_place_line);
-        tc_result_note(l->r, false, where, "in_place",
+        tc_result_note(l->r, false, tc_as_line(l->one_place_line), "in_place",
                        "rows have the values of one place where the head has two: it is not known "
                        "whether out of place or in place");
     }

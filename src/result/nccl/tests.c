@@ -261,9 +261,7 @@ static bool keep_torn(struct tc__nccl_log *l, size_t line, struct tc_slice text)
 static void drop_torn(struct tc__nccl_log *l)
 {
     if (l->torn_len > 0) {
-        char where[32];
-        (void)snprintf(where, sizeof where, "line:%zu", l->torn_line);
-        tc_result_note(l->r, false, where, "row",
+        tc_result_note(l->r, false, tc_as_line(l->torn_line), "row",
                        "messages of NCCL broke this row off, and its rest is not to be found");
         l->torn_len = 0;
     }
@@ -271,10 +269,9 @@ static void drop_torn(struct tc__nccl_log *l)
 
 static tc_status short_row(struct tc__nccl_log *l, size_t line, size_t done, bool is_last)
 {
-    char where[32];
     if (is_last && l->rows > 0) {
-        (void)snprintf(where, sizeof where, "line:%zu", line);
-        tc_result_note(l->r, false, where, "row", "the last line is cut off: this row is left out");
+        tc_result_note(l->r, false, tc_as_line(line), "row",
+                       "the last line is cut off: this row is left out");
         return TC_OK;
     }
     return tc_fail(l->err, TC_E_MALFORMED, 0,
@@ -415,9 +412,7 @@ static void read_comment(struct tc__nccl_log *l, const char *where, struct tc_sl
 /* A line that is no part of a table. */
 static void read_other(struct tc__nccl_log *l, size_t line, struct tc_slice text)
 {
-    char where[32];
     struct tc_slice rest;
-    (void)snprintf(where, sizeof where, "line:%zu", line);
     if (tc__text_after(text, S("NCCL version "), &rest) ||
         tc__text_after(text, S("RCCL version : "), &rest)) {
         struct tc_slice version = tc__word_next(&rest);
@@ -429,7 +424,7 @@ static void read_other(struct tc__nccl_log *l, size_t line, struct tc_slice text
                tc_slice_contains(text, S("Test CUDA failure")) ||
                tc_slice_contains(text, S("Test failure"))) {
         l->failures++;
-        tc_result_note(l->r, false, where, "Test failure", "%.*s",
+        tc_result_note(l->r, false, tc_as_line(line), "Test failure", "%.*s",
                        TC_FMT(tc_slice_head(tc_slice_trim(text), 160)));
     } else {
         const char *op = tc__nccl_op_in(text);
@@ -493,12 +488,6 @@ static tc_status read_text(const struct tc_result_input *in, struct tc__nccl_log
     return TC_OK;
 }
 
-static const struct tc_recognition KEYS[] = {
-    {"results[], average_bus_bandwidth|nccl_version", TC_SNIFF_SURE, TC_OF_FILE},
-    {"busBw, inPlace", TC_SNIFF_SURE, TC_OF_LIST},
-    {NULL, TC_SNIFF_NO, TC_OF_FILE},
-};
-
 static int sniff(const struct tc_result_input *in)
 {
     size_t words = 0;
@@ -521,7 +510,11 @@ const struct tc_reader tc_reader_nccl_tests = {
     .name = "nccl-tests",
     .summary = "nccl-tests and rccl-tests: the printed table, the JSON of -J, the file of -x",
     .forms = 1u << TC_RESULT_TEXT | 1u << TC_RESULT_JSON,
-    .keys = KEYS,
+    .keys =
+        {
+            {"results[], average_bus_bandwidth|nccl_version", TC_SNIFF_SURE, TC_OF_FILE},
+            {"busBw, inPlace", TC_SNIFF_SURE, TC_OF_LIST},
+        },
     .sniff = sniff,
     .read = read_file,
 };

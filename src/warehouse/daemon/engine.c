@@ -88,36 +88,36 @@ static tc_status send_frame(struct daemon_engine *e, struct tc_error *err)
     return status == TC_OK ? TC_OK : broke(e, last_words(e, status, err), err);
 }
 
-/* The answer to what was sent: DONE with a number, or the daemon's error. */
-static tc_status answer(struct daemon_engine *e, uint64_t *out, struct tc_error *err)
+/* The frame that ends an answer: DONE with a number, or the daemon's error. */
+static tc_status get_end(struct daemon_engine *e, enum tc_wire_kind kind, struct tc_slice body,
+                         uint64_t *out, struct tc_error *err)
 {
-    enum tc_wire_kind kind;
-    struct tc_slice body;
-    uint64_t value = 0;
-    tc_status status = tc_wire_read(&e->link, ANSWER_TIMEOUT, &kind, &body, err);
-    if (status != TC_OK) {
-        return broke(e, status, err);
-    }
     if (kind == TC_WIRE_ERROR) {
         return tc_wire_get_error(body, err);
     }
-    if (kind != TC_WIRE_DONE) {
-        return broke(
-            e, tc_fail(err, TC_E_MALFORMED, 0, "%s: the daemon gave no answer", e->data_dir), err);
-    }
-    status = tc_wire_get_done(body, &value, err);
-    if (status == TC_OK && out != NULL) {
-        *out = value;
-    }
+    tc_status status = kind == TC_WIRE_DONE ? tc_wire_get_done(body, out, err)
+                                            : tc_fail(err, TC_E_MALFORMED, 0,
+                                                      "%s: the daemon gave no answer", e->data_dir);
     return status == TC_OK ? TC_OK : broke(e, status, err);
 }
 
 /* Sends the frame that was made and waits; nobody interrupts it. */
 static tc_status ask(struct daemon_engine *e, uint64_t *out, struct tc_error *err)
 {
+    enum tc_wire_kind kind;
+    struct tc_slice body;
+    uint64_t value = 0;
     TC_TRY(send_frame(e, err));
     e->link.wake_fd = -1;
-    return answer(e, out, err);
+    tc_status status = tc_wire_read(&e->link, ANSWER_TIMEOUT, &kind, &body, err);
+    if (status != TC_OK) {
+        return broke(e, status, err);
+    }
+    TC_TRY(get_end(e, kind, body, &value, err));
+    if (out != NULL) {
+        *out = value;
+    }
+    return TC_OK;
 }
 
 static tc_status ask_bare(struct daemon_engine *e, enum tc_wire_kind kind, struct tc_error *err)
@@ -360,14 +360,9 @@ static tc_status take_answer(struct daemon_engine *e, struct running *q, bool *o
             continue;
         }
         uint64_t cut = 0;
-        if (kind == TC_WIRE_ERROR) {
-            return tc_wire_get_error(body, err);
-        }
-        status = kind == TC_WIRE_DONE ? tc_wire_get_done(body, &cut, err)
-                                      : tc_fail(err, TC_E_MALFORMED, 0,
-                                                "%s: the daemon gave no answer", e->data_dir);
+        status = get_end(e, kind, body, &cut, err);
         *out_cut = cut != 0;
-        return status == TC_OK ? TC_OK : broke(e, status, err);
+        return status;
     }
 }
 

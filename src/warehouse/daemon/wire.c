@@ -53,16 +53,6 @@ void tc__wire_put_u32(struct tc_wire_out *o, uint32_t value)
     tc__wire_put(o, &value, sizeof value);
 }
 
-static void put_u64(struct tc_wire_out *o, uint64_t value)
-{
-    tc__wire_put(o, &value, sizeof value);
-}
-
-static void put_i64(struct tc_wire_out *o, int64_t value)
-{
-    tc__wire_put(o, &value, sizeof value);
-}
-
 static void put_text(struct tc_wire_out *o, struct tc_slice text, size_t max)
 {
     if (text.len > max) {
@@ -113,14 +103,15 @@ void tc_wire_put_error(struct tc_wire_out *o, const struct tc_error *err)
 {
     int32_t status = (int32_t)err->status;
     tc__wire_put(o, &status, sizeof status);
-    put_u64(o, err->offset);
+    uint64_t offset = err->offset;
+    tc__wire_put(o, &offset, sizeof offset);
     put_text(o, tc_slice_make(err->message, strnlen(err->message, sizeof err->message)),
              sizeof err->message);
 }
 
 void tc_wire_put_done(struct tc_wire_out *o, uint64_t value)
 {
-    put_u64(o, value);
+    tc__wire_put(o, &value, sizeof value);
 }
 
 void tc_wire_put_forget(struct tc_wire_out *o, const struct tc_forget *what)
@@ -133,7 +124,7 @@ void tc_wire_put_forget(struct tc_wire_out *o, const struct tc_forget *what)
     tc__wire_put_u32(o, (uint32_t)what->key_column);
     tc__wire_put_u32(o, (uint32_t)what->time_column);
     tc__wire_put_u32(o, (uint32_t)what->null_column);
-    put_i64(o, what->before_us);
+    tc__wire_put(o, &what->before_us, sizeof what->before_us);
     put_u8(o, what->want_null);
     tc__wire_put_u32(o, (uint32_t)what->key_count);
     for (size_t i = 0; i < what->key_count; i++) {
@@ -153,7 +144,7 @@ static void put_bind(struct tc_wire_out *o, const struct tc_bind *bind)
     } else if (bind->type == TC_COLUMN_REAL) {
         tc__wire_put(o, &bind->as.real, sizeof bind->as.real);
     } else {
-        put_i64(o, bind->as.integer);
+        tc__wire_put(o, &bind->as.integer, sizeof bind->as.integer);
     }
 }
 
@@ -164,8 +155,8 @@ void tc_wire_put_query(struct tc_wire_out *o, const struct tc_query *query)
         return;
     }
     put_u8(o, query->untrusted);
-    put_u64(o, query->rows_max);
-    put_i64(o, query->time_ns);
+    tc__wire_put(o, &query->rows_max, sizeof query->rows_max);
+    tc__wire_put(o, &query->time_ns, sizeof query->time_ns);
     put_text(o, query->sql, TC_WIRE_SQL_MAX);
     tc__wire_put_u32(o, (uint32_t)query->bind_count);
     for (size_t i = 0; i < query->bind_count; i++) {
@@ -178,7 +169,7 @@ void tc_wire_put_parquet(struct tc_wire_out *o, enum tc_table table, size_t time
 {
     tc__wire_put_u32(o, (uint32_t)table);
     tc__wire_put_u32(o, (uint32_t)time_column);
-    put_i64(o, before_us);
+    tc__wire_put(o, &before_us, sizeof before_us);
     put_text(o, path, TC_WIRE_PATH_MAX - 1);
 }
 

@@ -11,29 +11,12 @@
 
 _Static_assert(sizeof(union tc_cell) == sizeof(int64_t), "cells are copied as they are");
 
-duckdb_type tc__duckdb_type(enum tc_column_type type)
-{
-    switch (type) {
-    case TC_COLUMN_TEXT:
-        return DUCKDB_TYPE_VARCHAR;
-    case TC_COLUMN_INT:
-        return DUCKDB_TYPE_BIGINT;
-    case TC_COLUMN_REAL:
-        return DUCKDB_TYPE_DOUBLE;
-    case TC_COLUMN_BOOL:
-        return DUCKDB_TYPE_BOOLEAN;
-    case TC_COLUMN_TIME:
-        return DUCKDB_TYPE_TIMESTAMP;
-    }
-    return DUCKDB_TYPE_INVALID;
-}
-
 static tc_status make_chunk(struct tc__duckdb *d, const struct tc_table_info *info,
                             duckdb_data_chunk *out, struct tc_error *err)
 {
     duckdb_logical_type types[TC_TABLE_COLUMNS_MAX];
     for (size_t i = 0; i < info->column_count; i++) {
-        types[i] = d->api->create_logical_type(tc__duckdb_type(info->columns[i].type));
+        types[i] = d->api->create_logical_type(tc__duckdb_types[info->columns[i].type].type);
     }
     *out = d->api->create_data_chunk(types, info->column_count);
     for (size_t i = 0; i < info->column_count; i++) {

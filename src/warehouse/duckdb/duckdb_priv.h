@@ -80,10 +80,6 @@ TC_CHECKED tc_status tc__duckdb_ask(struct tc__duckdb *d, struct tc_slice sql, i
                                     struct tc_error *err);
 /* For a query that gives a whole number: context is an int64_t, which stays when it gives none. */
 TC_CHECKED tc_status tc__duckdb_take_int(void *context, const struct tc_rows *rows);
-/* A name of ours between double quotes. */
-void tc__duckdb_put_name(struct tc_buf *b, const char *name);
-/* Text between single quotes. */
-void tc__duckdb_put_quoted(struct tc_buf *b, const char *text);
 /* The first line of DuckDB's message, which may be NULL, into err. */
 tc_status tc__duckdb_fail(struct tc_error *err, tc_status status, const char *what,
                           const char *message);
@@ -97,7 +93,12 @@ TC_CHECKED tc_status tc__duckdb_append(void *engine, enum tc_table table,
 /* Rows of what the lane's table has. */
 TC_CHECKED tc_status tc__duckdb_append_to(struct tc__duckdb *d, size_t lane,
                                           const struct tc_rows *rows, struct tc_error *err);
-duckdb_type tc__duckdb_type(enum tc_column_type type);
+/* What a column of ours is, by its type. */
+struct tc__duckdb_type {
+    duckdb_type type;
+    const char *sql;
+};
+extern const struct tc__duckdb_type tc__duckdb_types[];
 /* One column of rows into a vector of DuckDB's. Texts are pointed at: they stay as long as it is
  * used. */
 void tc__duckdb_copy_column(const struct tc__duckdb_api *api, duckdb_vector vector, size_t column,

@@ -2,6 +2,7 @@
 /* Opening, closing, transactions. */
 #include "base/clock.h"
 #include "warehouse/duckdb/scan_priv.h"
+#include "warehouse/duckdb/sql_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,22 +28,13 @@ tc_status tc__duckdb_fail(struct tc_error *err, tc_status status, const char *wh
     return tc_fail(err, status, 0, "%s%s%.*s", what, what[0] == '\0' ? "" : ": ", TC_FMT(line));
 }
 
-void tc__duckdb_put_name(struct tc_buf *b, const char *name)
-{
-    tc_buf_char(b, '"');
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_char(b, '"');
-}
-
-void tc__duckdb_put_quoted(struct tc_buf *b, const char *text)
-{
-    for (const char *p = text; *p != '\0'; p++) {
-        if (*p == '\'') {
-            tc_buf_char(b, '\'');
-        }
-        tc_buf_char(b, *p);
-    }
-}
+const struct tc__duckdb_type tc__duckdb_types[] = {
+    [TC_COLUMN_TEXT] = {DUCKDB_TYPE_VARCHAR, "VARCHAR"},
+    [TC_COLUMN_INT] = {DUCKDB_TYPE_BIGINT, "BIGINT"},
+    [TC_COLUMN_REAL] = {DUCKDB_TYPE_DOUBLE, "DOUBLE"},
+    [TC_COLUMN_BOOL] = {DUCKDB_TYPE_BOOLEAN, "BOOLEAN"},
+    [TC_COLUMN_TIME] = {DUCKDB_TYPE_TIMESTAMP, "TIMESTAMP"},
+};
 
 tc_status tc__duckdb_run(struct tc__duckdb *d, const char *sql, const char *what,
                          struct tc_error *err)
@@ -237,9 +229,8 @@ static tc_status lock(struct tc__duckdb *d, struct tc_error *err)
     if (locked != 0) {
         return TC_OK; /* this process has it open already */
     }
-    tc_buf_lit(&b, "SET allowed_directories = ['");
-    tc__duckdb_put_quoted(&b, d->base->data_dir);
-    tc_buf_lit(&b, "/" TC__DUCKDB_OUT_DIR "/']");
+    (void)tc_format(&b, "SET allowed_directories = ['{}/" TC__DUCKDB_OUT_DIR "/']",
+                    tc__sql_quoted(tc_slice_cstr(d->base->data_dir)));
     tc_buf_char(&b, '\0');
     if (b.overflowed) {
         return tc_fail(err, TC_E_LIMIT, 0, "the path of the data directory is too long");

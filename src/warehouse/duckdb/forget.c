@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are deleted. */
+#include "base/format.h"
 #include "warehouse/duckdb/duckdb_priv.h"
 
 #define SQL_MAX 2048
@@ -17,12 +18,11 @@ struct deletion {
 /* " AND column", or what finds the rows whose scope has it; end_condition closes it. */
 static void begin_condition(struct deletion *x, size_t column)
 {
-    tc_buf_lit(&x->sql, " AND ");
-    if (x->is_slices && tc__slice_is_of_scope(column)) {
-        tc_buf_lit(&x->sql,
-                   TC__SCOPE_ID " IN (SELECT " TC__SCOPE_ID " FROM " TC__SCOPE_TABLE " WHERE ");
-    }
-    tc__duckdb_put_name(&x->sql, x->info->columns[column].name);
+    bool of_scope = x->is_slices && tc__slice_is_of_scope(column);
+    (void)tc_format(
+        &x->sql, " AND {}\"{}\"",
+        of_scope ? TC__SCOPE_ID " IN (SELECT " TC__SCOPE_ID " FROM " TC__SCOPE_TABLE " WHERE " : "",
+        x->info->columns[column].name);
 }
 
 static void end_condition(struct deletion *x, size_t column)
@@ -55,9 +55,8 @@ static tc_status forget_some(struct tc__duckdb *d, const struct tc_forget *what,
         .info = &d->base->schema->tables[what->table],
         .is_slices = what->table == TC_TABLE_SLICE && d->base->has_slices,
     };
-    tc_buf_lit(&x.sql, "DELETE FROM ");
-    tc__duckdb_put_name(&x.sql, x.is_slices ? TC__SLICE_TABLE : x.info->name);
-    tc_buf_lit(&x.sql, " WHERE true");
+    (void)tc_format(&x.sql, "DELETE FROM \"{}\" WHERE true",
+                    x.is_slices ? TC__SLICE_TABLE : x.info->name);
     if (key_count > 0) {
         put_keys(&x, what->key_column, keys, key_count);
     }

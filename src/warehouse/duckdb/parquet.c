@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables written to Parquet files. */
 #include "warehouse/duckdb/duckdb_priv.h"
+#include "warehouse/duckdb/sql_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -132,18 +133,10 @@ static tc_status copy_to(struct tc__duckdb *d, const struct tc_table_info *info,
     char sql[TC__DUCKDB_PATH_MAX * 2 + SQL_MAX];
     struct tc_buf b = tc_buf_make(sql, sizeof sql);
     bool cut = false;
-    tc_buf_lit(&b, "COPY (SELECT * FROM ");
-    tc__duckdb_put_name(&b, info->name);
-    if (before_us != INT64_MIN) {
-        tc_buf_lit(&b, " WHERE ");
-        tc__duckdb_put_name(&b, time_name);
-        tc_buf_lit(&b, " < make_timestamp(");
-        tc_buf_i64(&b, before_us);
-        tc_buf_lit(&b, ")");
-    }
-    tc_buf_lit(&b, ") TO '");
-    tc__duckdb_put_quoted(&b, made);
-    tc_buf_lit(&b, "' (FORMAT parquet, COMPRESSION zstd)");
+    (void)tc_format(
+        &b, "COPY (SELECT * FROM \"{}\"{}) TO '{}' (FORMAT parquet, COMPRESSION zstd)", info->name,
+        tc_when(before_us != INT64_MIN, " WHERE \"{}\" < make_timestamp({})", time_name, before_us),
+        tc__sql_quoted(tc_slice_cstr(made)));
     if (b.overflowed) {
         return tc_fail(err, TC_E_LIMIT, 0, "the path of the data directory is too long");
     }

@@ -263,18 +263,13 @@ static tc_status prepare_cast(struct job *j)
     struct tc_buf b = tc_buf_make(j->cast, size);
     tc_buf_lit(&b, "SELECT ");
     for (size_t i = 0; i < j->column_count; i++) {
-        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(","));
-        tc_buf_str(&b, j->as_text[i] ? TC_LIT("CAST(c") : TC_LIT("c"));
-        tc_buf_u64(&b, i);
-        tc_buf_str(&b, j->as_text[i] ? TC_LIT(" AS VARCHAR)") : TC_EMPTY);
+        (void)tc_format(&b, "{}{}c{}{}", i == 0 ? "" : ",", j->as_text[i] ? "CAST(" : "", i,
+                        j->as_text[i] ? " AS VARCHAR)" : "");
     }
-    tc_buf_lit(&b, " FROM (");
-    tc_buf_str(&b, tc_slice_make(j->sql, j->look.end));
     /* On a line of its own: the statement may end in a comment. */
-    tc_buf_lit(&b, "\n) AS given(");
+    (void)tc_format(&b, " FROM ({}\n) AS given(", tc_slice_make(j->sql, j->look.end));
     for (size_t i = 0; i < j->column_count; i++) {
-        tc_buf_str(&b, i == 0 ? TC_LIT("c") : TC_LIT(",c"));
-        tc_buf_u64(&b, i);
+        (void)tc_format(&b, "{}c{}", i == 0 ? "" : ",", i);
     }
     tc_buf_lit(&b, ")");
     tc_buf_char(&b, '\0');

@@ -43,7 +43,8 @@ static void bind(duckdb_bind_info info)
     }
     const struct tc_table_info *t = scan->table;
     for (size_t i = 0; i < t->column_count; i++) {
-        duckdb_logical_type type = api->create_logical_type(tc__duckdb_type(t->columns[i].type));
+        duckdb_logical_type type =
+            api->create_logical_type(tc__duckdb_types[t->columns[i].type].type);
         api->bind_add_result_column(info, t->columns[i].name, type);
         api->destroy_logical_type(&type);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables in DuckDB: made, brought up to date, or refused. */
+#include "base/format.h"
 #include "warehouse/duckdb/duckdb_priv.h"
 
 #include <stdio.h>
@@ -8,31 +9,6 @@
 /* Not one of tables.def: it says of which version they are. The newest row counts. */
 #define VERSION_TABLE "tracecore_schema"
 #define DDL_MAX ((size_t)16 << 10)
-
-static const char *type_name(enum tc_column_type type)
-{
-    switch (type) {
-    case TC_COLUMN_TEXT:
-        return "VARCHAR";
-    case TC_COLUMN_INT:
-        return "BIGINT";
-    case TC_COLUMN_REAL:
-        return "DOUBLE";
-    case TC_COLUMN_BOOL:
-        return "BOOLEAN";
-    case TC_COLUMN_TIME:
-        return "TIMESTAMP";
-    }
-    return "";
-}
-
-/* Names are ours, of tables.def: no quote in them. */
-static void put_column(struct tc_buf *b, const struct tc_column *c)
-{
-    tc__duckdb_put_name(b, c->name);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(type_name(c->type)));
-}
 
 static tc_status run_ddl(struct tc__duckdb *d, struct tc_buf *b, const char *what,
                          struct tc_error *err)
@@ -49,14 +25,12 @@ static tc_status create_table(struct tc__duckdb *d, const struct tc_table_info *
 {
     char ddl[DDL_MAX];
     struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
-    tc_buf_lit(&b, "CREATE TABLE ");
-    tc__duckdb_put_name(&b, info->name);
-    tc_buf_lit(&b, " (");
+    /* Names are ours, of tables.def: no quote in them. */
+    (void)tc_format(&b, "CREATE TABLE \"{}\" (", info->name);
     for (size_t i = 0; i < info->column_count; i++) {
-        if (i > 0) {
-            tc_buf_lit(&b, ", ");
-        }
-        put_column(&b, &info->columns[i]);
+        const struct tc_column *c = &info->columns[i];
+        (void)tc_format(&b, "{}\"{}\" {}", i == 0 ? "" : ", ", c->name,
+                        tc__duckdb_types[c->type].sql);
     }
     tc_buf_char(&b, ')');
     return run_ddl(d, &b, info->name, err);
@@ -67,14 +41,13 @@ static tc_status add_columns(struct tc__duckdb *d, const struct tc_table_info *i
 {
     char ddl[DDL_MAX];
     for (size_t i = 0; i < info->column_count; i++) {
-        if (info->columns[i].since <= have) {
+        const struct tc_column *c = &info->columns[i];
+        if (c->since <= have) {
             continue;
         }
         struct tc_buf b = tc_buf_make(ddl, sizeof ddl);
-        tc_buf_lit(&b, "ALTER TABLE ");
-        tc__duckdb_put_name(&b, info->name);
-        tc_buf_lit(&b, " ADD COLUMN ");
-        put_column(&b, &info->columns[i]);
+        (void)tc_format(&b, "ALTER TABLE \"{}\" ADD COLUMN \"{}\" {}", info->name, c->name,
+                        tc__duckdb_types[c->type].sql);
         TC_TRY(run_ddl(d, &b, info->name, err));
     }
     return TC_OK;

@@ -2,6 +2,7 @@
 #include "warehouse/duckdb/slice_priv.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 
 bool tc__slice_is_of_scope(size_t column)
 {
@@ -62,14 +63,10 @@ void tc__slice_store_init(struct tc__slice_store *s, const struct tc_table_info 
 
 void tc__slice_put_view(struct tc_buf *b, const struct tc_table_info *table)
 {
-    tc_buf_lit(b, "CREATE OR REPLACE VIEW \"");
-    tc_buf_str(b, tc_slice_cstr(table->name));
-    tc_buf_lit(b, "\" AS SELECT ");
+    (void)tc_format(b, "CREATE OR REPLACE VIEW \"{}\" AS SELECT ", table->name);
     for (size_t i = 0; i < table->column_count; i++) {
-        tc_buf_str(b, i == 0 ? TC_EMPTY : TC_LIT(", "));
-        tc_buf_str(b, tc__slice_is_of_scope(i) ? TC_LIT("s.\"") : TC_LIT("f.\""));
-        tc_buf_str(b, tc_slice_cstr(table->columns[i].name));
-        tc_buf_char(b, '"');
+        (void)tc_format(b, "{}{}.\"{}\"", i == 0 ? "" : ", ", tc__slice_is_of_scope(i) ? "s" : "f",
+                        table->columns[i].name);
     }
     tc_buf_lit(b, " FROM " TC__SLICE_TABLE " f JOIN " TC__SCOPE_TABLE " s ON s." TC__SCOPE_ID
                   " = f." TC__SCOPE_ID);

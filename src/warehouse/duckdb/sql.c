@@ -245,34 +245,36 @@ size_t tc__sql_values_max(struct tc_slice sql, const struct tc_bind *binds, size
     return size;
 }
 
+static void write_quoted(struct tc_buf *b, const struct tc_arg *arg)
+{
+    for (size_t i = 0; i < arg->text.len; i++) {
+        tc_buf_str(b, arg->text.ptr[i] == '\'' ? TC_LIT("'") : TC_EMPTY);
+        tc_buf_char(b, arg->text.ptr[i]);
+    }
+}
+
+struct tc_arg tc__sql_quoted(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_quoted, .text = text};
+}
+
 static void put_value(struct tc_buf *b, const struct tc_bind *v)
 {
     switch (v->type) {
     case TC_COLUMN_TEXT:
-        tc_buf_char(b, '\'');
-        for (size_t i = 0; i < v->as.text.len; i++) {
-            tc_buf_str(b, v->as.text.ptr[i] == '\'' ? TC_LIT("\'") : TC_EMPTY);
-            tc_buf_char(b, v->as.text.ptr[i]);
-        }
-        tc_buf_lit(b, "'::VARCHAR");
+        (void)tc_format(b, "'{}'::VARCHAR", tc__sql_quoted(v->as.text));
         break;
     case TC_COLUMN_INT:
-        tc_buf_char(b, '\'');
-        tc_buf_i64(b, v->as.integer);
-        tc_buf_lit(b, "'::BIGINT");
+        (void)tc_format(b, "'{}'::BIGINT", v->as.integer);
         break;
     case TC_COLUMN_REAL:
-        tc_buf_char(b, '\'');
-        tc_buf_f64(b, v->as.real);
-        tc_buf_lit(b, "'::DOUBLE");
+        (void)tc_format(b, "'{}'::DOUBLE", v->as.real);
         break;
     case TC_COLUMN_BOOL:
         tc_buf_str(b, v->as.integer != 0 ? TC_LIT("true") : TC_LIT("false"));
         break;
     case TC_COLUMN_TIME:
-        tc_buf_lit(b, "make_timestamp('");
-        tc_buf_i64(b, v->as.integer);
-        tc_buf_lit(b, "'::BIGINT)");
+        (void)tc_format(b, "make_timestamp('{}'::BIGINT)", v->as.integer);
         break;
     }
 }

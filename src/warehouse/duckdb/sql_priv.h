@@ -8,6 +8,7 @@
 #define TC_WAREHOUSE_DUCKDB_SQL_PRIV_H
 
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/slice.h"
 #include "warehouse/warehouse.h"
 
@@ -26,6 +27,9 @@ bool tc__sql_may_call(struct tc_slice name);
 bool tc__sql_is_series(struct tc_slice name);
 
 void tc__sql_look(struct tc_slice sql, struct tc__sql_look *out);
+
+/* For tc_format: a text as it stands between single quotes. */
+struct tc_arg tc__sql_quoted(struct tc_slice text);
 
 /* Room that tc__sql_put_values needs at most. */
 size_t tc__sql_values_max(struct tc_slice sql, const struct tc_bind *binds, size_t count);

@@ -36,9 +36,10 @@ static void names_are_plain_and_unique(void **state)
             const char *name = info->columns[c].name;
             assert_true(is_name(name));
             assert_true(strlen(name) < 64);
-            assert_int_equal(tc_table_column((enum tc_table)t, tc_slice_cstr(name)), c);
+            for (size_t before = 0; before < c; before++) {
+                assert_string_not_equal(name, info->columns[before].name);
+            }
         }
-        assert_int_equal(tc_table_column((enum tc_table)t, TC_LIT("nothing")), info->column_count);
     }
     enum tc_table found;
     assert_false(tc_table_parse(TC_LIT("telemetry_slice"), &found));
