@@ -78,18 +78,18 @@ static void bash_command(struct tc_output *out, const struct tc_command *c)
     put(out, "    ");
     put(out, c->name);
     put(out, ")\n");
-    for (size_t i = 0; i < c->option_count; i++) {
-        if (c->options[i].argument != NULL) {
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        if (tc_command_option(c, i)->argument != NULL) {
             put(out, has_values ? "" : "        case $prev in\n");
             has_values = true;
-            bash_value(out, &c->options[i]);
+            bash_value(out, tc_command_option(c, i));
         }
     }
     put(out, has_values ? "        esac\n" : "");
     tc_buf_lit(&b, "        if [[ $cur == -* ]]; then\n            _tracecore_words \"");
-    for (size_t i = 0; i < c->option_count; i++) {
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
         tc_buf_lit(&b, "--");
-        tc_buf_str(&b, tc_slice_cstr(c->options[i].name));
+        tc_buf_str(&b, tc_slice_cstr(tc_command_option(c, i)->name));
         tc_buf_char(&b, ' ');
     }
     tc_buf_lit(&b, "--help\"\n");
@@ -211,10 +211,10 @@ static void zsh_command(struct tc_output *out, const struct tc_command *c)
     put(out, "    ");
     put(out, c->name);
     put(out, ")\n        _arguments -s \\\n");
-    for (size_t i = 0; i < c->option_count; i++) {
-        zsh_option(out, &c->options[i], false);
-        if (c->options[i].letter != '\0') {
-            zsh_option(out, &c->options[i], true);
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        zsh_option(out, tc_command_option(c, i), false);
+        if (tc_command_option(c, i)->letter != '\0') {
+            zsh_option(out, tc_command_option(c, i), true);
         }
     }
     if (c->words != NULL) {
@@ -271,15 +271,9 @@ static void zsh(struct tc_output *out)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_completion, argc, argv);
-    int option = tc_option_next(&walk, &value);
-    if (option == TC_OPTION_HELP) {
-        return tc_command_show_help(&tc_command_completion);
-    }
-    if (option == TC_OPTION_BAD) {
-        return TC_EXIT_BAD;
+    int code = tc_options_read(&tc_command_completion, argc, argv, NULL);
+    if (code != TC_GO_ON) {
+        return code;
     }
     bool is_bash = argc - optind == 1 && strcmp(argv[optind], "bash") == 0;
     bool is_zsh = argc - optind == 1 && strcmp(argv[optind], "zsh") == 0;

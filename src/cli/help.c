@@ -83,8 +83,8 @@ void tc_help_command(struct tc_output *out, const struct tc_command *command)
     put(out, command->usage);
     if (command->options != NULL) {
         put(out, "\nOptions:\n");
-        for (size_t i = 0; i < command->option_count; i++) {
-            put_option(out, &command->options[i]);
+        for (size_t i = 0; i < tc_command_option_count(command); i++) {
+            put_option(out, tc_command_option(command, i));
         }
         put_option(out, &help);
     }

@@ -16,26 +16,6 @@
 /* Runs that the text names. */
 #define TOLD_MAX 20
 
-enum { OPT_DRY_RUN, OPT_HOT, OPT_WARM, OPT_COLD, OPT_DATA_DIR, OPT_JSON, OPT_COUNT };
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_DRY_RUN] = {.name = "dry-run", .help = "Print the plan and do nothing.", .letter = 'n'},
-    [OPT_HOT] = {.name = "hot-days",
-                 .argument = "N",
-                 .help = "Slices of telemetry that belong to no run are forgotten after so many "
-                         "days. Default: 30."},
-    [OPT_WARM] = {.name = "warm-days",
-                  .argument = "N",
-                  .help = "Runs with their rows, and verdicts, move to Parquet snapshots so many "
-                          "days after they were added. Default: 180."},
-    [OPT_COLD] = {.name = "cold-days",
-                  .argument = "N",
-                  .help = "Snapshots and the files of their runs are removed after so many days. "
-                          "Default: 730."},
-    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
-    [OPT_JSON] = {.name = "json", .help = "The plan as a JSON object."},
-};
-
 /* ---- the plan in words ---- */
 
 static void put_time(struct tc_grow *g, int64_t us)
@@ -156,9 +136,25 @@ static void retain_print(const struct tc_retain *r, bool json, bool dry_run, str
 
 struct asked {
     const char *data_dir;
-    const char *days[OPT_COUNT];
+    const char *hot_days;
+    const char *warm_days;
+    const char *cold_days;
     bool dry_run;
     bool json;
+};
+
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG("dry-run", struct asked, dry_run, "Print the plan and do nothing.", .letter = 'n'),
+    TC_TEXT(
+        "hot-days", "N", struct asked, hot_days,
+        "Slices of telemetry that belong to no run are forgotten after so many days. Default: 30."),
+    TC_TEXT("warm-days", "N", struct asked, warm_days,
+            "Runs with their rows, and verdicts, move to Parquet snapshots so many days after they "
+            "were added. Default: 180."),
+    TC_TEXT("cold-days", "N", struct asked, cold_days,
+            "Snapshots and the files of their runs are removed after so many days. Default: 730."),
+    TC_TEXT("data-dir", "DIR", struct asked, data_dir, TC_DATA_DIR_HELP),
+    TC_FLAG("json", struct asked, json, "The plan as a JSON object."),
 };
 
 static bool parse_days(const char *name, const char *text, uint64_t fallback, uint64_t *out)
@@ -179,9 +175,9 @@ static bool set_times(const struct asked *a, struct tc_retain *r)
     uint64_t hot = 0;
     uint64_t warm = 0;
     uint64_t cold = 0;
-    if (!parse_days("hot-days", a->days[OPT_HOT], HOT_DAYS, &hot) ||
-        !parse_days("warm-days", a->days[OPT_WARM], WARM_DAYS, &warm) ||
-        !parse_days("cold-days", a->days[OPT_COLD], COLD_DAYS, &cold)) {
+    if (!parse_days("hot-days", a->hot_days, HOT_DAYS, &hot) ||
+        !parse_days("warm-days", a->warm_days, WARM_DAYS, &warm) ||
+        !parse_days("cold-days", a->cold_days, COLD_DAYS, &cold)) {
         return false;
     }
     if (hot > warm || warm > cold) {
@@ -236,21 +232,10 @@ static int act(const struct asked *a)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
     struct asked a = {0};
-    tc_option_walk_init(&walk, &tc_command_retain, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_retain);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        a.days[option] = value;
-        a.data_dir = option == OPT_DATA_DIR ? value : a.data_dir;
-        a.dry_run |= option == OPT_DRY_RUN;
-        a.json |= option == OPT_JSON;
+    int code = tc_options_read(&tc_command_retain, argc, argv, &a);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (argc > optind) {
         tc_say("retain", "it takes no arguments but options");
@@ -273,7 +258,7 @@ const struct tc_command tc_command_retain = {
              "when it was added. Interrupted at any point nothing is lost, and the next call\n"
              "goes on.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  done, or there is nothing to do\n"
              "  2  wrong usage, there is no database, or it failed\n"
