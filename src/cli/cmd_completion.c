@@ -4,6 +4,7 @@
  * files in completions/ are this command's output; a test compares them.
  */
 #include "base/buf.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/say.h"
 
@@ -25,8 +26,7 @@ static void put_buf(struct tc_output *out, const struct tc_buf *b)
 
 static void put_name(struct tc_buf *b, const char *name)
 {
-    tc_buf_str(b, b->len > 0 ? TC_LIT(" ") : TC_EMPTY);
-    tc_buf_str(b, tc_slice_cstr(name));
+    (void)tc_format(b, "{}{}", b->len > 0 ? " " : "", name);
 }
 
 static void put_commands(struct tc_buf *b)
@@ -54,17 +54,14 @@ static void bash_value(struct tc_output *out, const struct tc_option *o)
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_buf words = tc_buf_make(words_text, sizeof words_text);
     tc_option_values(&words, o->values, TC_LIT(" "));
-    tc_buf_lit(&b, "        --");
-    tc_buf_str(&b, tc_slice_cstr(o->name));
+    (void)tc_format(&b, "        --{}", o->name);
     if (o->letter != '\0') {
         tc_buf_lit(&b, " | -");
         tc_buf_char(&b, o->letter);
     }
     tc_buf_lit(&b, ")\n");
     if (words.len > 0) {
-        tc_buf_lit(&b, "            _tracecore_words \"");
-        tc_buf_str(&b, tc_buf_slice(&words));
-        tc_buf_lit(&b, "\"\n");
+        (void)tc_format(&b, "            _tracecore_words \"{}\"\n", tc_buf_slice(&words));
     }
     tc_buf_lit(&b, "            return\n            ;;\n");
     put_buf(out, &b);
@@ -88,9 +85,7 @@ static void bash_command(struct tc_output *out, const struct tc_command *c)
     put(out, has_values ? "        esac\n" : "");
     tc_buf_lit(&b, "        if [[ $cur == -* ]]; then\n            _tracecore_words \"");
     for (size_t i = 0; i < tc_command_option_count(c); i++) {
-        tc_buf_lit(&b, "--");
-        tc_buf_str(&b, tc_slice_cstr(tc_command_option(c, i)->name));
-        tc_buf_char(&b, ' ');
+        (void)tc_format(&b, "--{} ", tc_command_option(c, i)->name);
     }
     tc_buf_lit(&b, "--help\"\n");
     if (c->words != NULL) {
@@ -174,16 +169,13 @@ static void zsh_option(struct tc_output *out, const struct tc_option *o, bool is
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_buf words = tc_buf_make(words_text, sizeof words_text);
     tc_option_values(&words, o->values, TC_LIT(" "));
-    tc_buf_lit(&b, "            '");
-    tc_buf_str(&b, o->argument != NULL ? TC_LIT("*") : TC_EMPTY);
+    (void)tc_format(&b, "            '{}", o->argument != NULL ? "*" : "");
     if (is_short) {
         tc_buf_char(&b, '-');
         tc_buf_char(&b, o->letter);
         tc_buf_str(&b, o->argument != NULL ? TC_LIT("+") : TC_EMPTY);
     } else {
-        tc_buf_lit(&b, "--");
-        tc_buf_str(&b, tc_slice_cstr(o->name));
-        tc_buf_str(&b, o->argument != NULL ? TC_LIT("=") : TC_EMPTY);
+        (void)tc_format(&b, "--{}{}", o->name, o->argument != NULL ? "=" : "");
     }
     tc_buf_char(&b, '[');
     zsh_text(&b, first_sentence(o->help));
@@ -193,9 +185,7 @@ static void zsh_option(struct tc_output *out, const struct tc_option *o, bool is
         zsh_text(&b, tc_slice_cstr(o->argument));
         tc_buf_char(&b, ':');
         if (words.len > 0) {
-            tc_buf_char(&b, '(');
-            tc_buf_str(&b, tc_buf_slice(&words));
-            tc_buf_char(&b, ')');
+            (void)tc_format(&b, "({})", tc_buf_slice(&words));
         } else if (strcmp(o->argument, "FILE") == 0) {
             tc_buf_lit(&b, "_files");
         }
@@ -243,9 +233,7 @@ static void zsh(struct tc_output *out)
     for (size_t i = 0; i < count; i++) {
         char text[TEXT_MAX];
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&b, "        '");
-        tc_buf_str(&b, tc_slice_cstr(all[i]->name));
-        tc_buf_char(&b, ':');
+        (void)tc_format(&b, "        '{}:", all[i]->name);
         zsh_text(&b, tc_slice_cstr(all[i]->summary));
         tc_buf_lit(&b, "'\n");
         put_buf(out, &b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's configuration before it is used: check a file, print the defaults. */
 #include "base/buf.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/say.h"
 #include "config/config.h"
@@ -81,8 +82,7 @@ static int check_file(struct check *c, const char *path, bool verbose)
         if (verbose) {
             tc_config_print_effective(&c->config, false, &b);
         }
-        tc_buf_printable(&b, tc_slice_cstr(name));
-        tc_buf_lit(&b, ": ok\n");
+        (void)tc_format(&b, "{}: ok\n", tc_as_printable(tc_slice_cstr(name)));
         (void)tc_output_put(&out, tc_buf_slice(&b));
     }
     return tc_output_end(&out, "config",

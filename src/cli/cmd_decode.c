@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/limits.h"
 #include "cli/command.h"
 #include "cli/reading.h"
@@ -61,17 +62,12 @@ static tc_status on_unknown(void *context, const struct tc_input *input, uint64_
     text = tc_slice_trim(text);
     tc_buf_printable(&b, tc_slice_cstr(input->path));
     if (tc_input_is_text(input)) {
-        tc_buf_char(&b, ':');
-        tc_buf_u64(&b, line_at(r, input, offset));
+        (void)tc_format(&b, ":{}", line_at(r, input, offset));
     } else {
-        tc_buf_lit(&b, ": at byte ");
-        tc_buf_u64(&b, offset);
+        (void)tc_format(&b, ": at byte {}", offset);
     }
-    tc_buf_lit(&b, ": ");
-    tc_buf_str(&b, tc_slice_cstr(why));
-    tc_buf_lit(&b, ": ");
-    tc_buf_printable(&b, tc_slice_head(text, QUOTE_MAX));
-    tc_buf_str(&b, text.len > QUOTE_MAX ? TC_LIT("\xe2\x80\xa6\n") : TC_LIT("\n"));
+    (void)tc_format(&b, ": {}: {}{}", why, tc_as_printable(tc_slice_head(text, QUOTE_MAX)),
+                    text.len > QUOTE_MAX ? "\xe2\x80\xa6\n" : "\n");
     return tc_output_put(&r->out, tc_buf_slice(&b)) ? TC_OK : TC_E_IO;
 }
 

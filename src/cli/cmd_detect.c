@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/patterns.h"
@@ -171,10 +172,7 @@ static void warn_incomplete(const struct run *r)
 
 static void put_count(struct tc_buf *b, uint64_t count, const char *noun)
 {
-    tc_buf_u64(b, count);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(noun));
-    tc_buf_str(b, count == 1 ? TC_EMPTY : TC_LIT("s"));
+    (void)tc_format(b, "{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 static void put_drops(struct tc_buf *b, const struct run *r)
@@ -185,9 +183,7 @@ static void put_drops(struct tc_buf *b, const struct run *r)
         struct tc_detector_stats stats;
         tc_engine_detector_stats(r->offline.engine, i, &stats);
         if (stats.dropped > 0) {
-            tc_buf_lit(b, "; ");
-            tc_buf_str(b, tc_slice_cstr(all[i]->name));
-            tc_buf_lit(b, " dropped ");
+            (void)tc_format(b, "; {} dropped ", all[i]->name);
             put_count(b, stats.dropped, "record");
             tc_buf_lit(b, " from its full window");
         }
@@ -220,8 +216,8 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
     if (counts->misdated > 0) {
         tc_buf_lit(b, "; ");
         put_count(b, counts->misdated, "event");
-        tc_buf_str(b, counts->misdated == 1 ? TC_LIT(" is") : TC_LIT(" are"));
-        tc_buf_lit(b, " dated before 1970 or after 2200");
+        (void)tc_format(b, "{} dated before 1970 or after 2200",
+                        counts->misdated == 1 ? " is" : " are");
     }
 }
 
@@ -236,10 +232,9 @@ static void summarise(const struct run *r)
     tc_buf_lit(&b, ", ");
     put_count(&b, counts.events, "event");
     if (r->offline.first_ns != TC_TIME_NONE) {
-        tc_buf_lit(&b, " from ");
-        tc_buf_time(&b, r->offline.first_ns - r->offline.first_ns % TC_SECOND);
-        tc_buf_lit(&b, " to ");
-        tc_buf_time(&b, r->offline.last_ns - r->offline.last_ns % TC_SECOND);
+        (void)tc_format(&b, " from {} to {}",
+                        tc_as_time(r->offline.first_ns - r->offline.first_ns % TC_SECOND),
+                        tc_as_time(r->offline.last_ns - r->offline.last_ns % TC_SECOND));
     }
     tc_buf_lit(&b, ", ");
     put_count(&b, tc_story_verdicts(r->offline.story)->count, "verdict");

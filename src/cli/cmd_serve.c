@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/say.h"
 #include "config/config.h"
@@ -50,11 +51,7 @@ static void put_json(struct tc_output *out, const char *http, const char *grpc, 
 static void put_row(struct tc_buf *b, const char *name, const char *before, const char *address)
 {
     if (address[0] != '\0') {
-        tc_buf_lit(b, "  ");
-        tc_buf_str(b, tc_slice_cstr(name));
-        tc_buf_str(b, tc_slice_cstr(before));
-        tc_buf_str(b, tc_slice_cstr(address));
-        tc_buf_char(b, '\n');
+        (void)tc_format(b, "  {}{}{}\n", name, before, address);
     }
 }
 
@@ -69,16 +66,14 @@ static void put_text(struct tc_output *out, const struct serve *s, const char *h
     put_row(&b, "API        ", "http://", api);
     put_row(&b, "data       ", "", s->data_dir);
     if (http[0] != '\0') {
-        tc_buf_lit(&b,
-                   "Try: a double-bit error in the log of a node's kernel, and what comes of it\n"
-                   "  curl -sS -H 'Content-Type: application/json' http://");
-        tc_buf_str(&b, tc_slice_cstr(http));
-        tc_buf_lit(&b, "/v1/logs -d '" TRY_BODY "'\n");
+        (void)tc_format(
+            &b,
+            "Try: a double-bit error in the log of a node's kernel, and what comes of it\n  curl "
+            "-sS -H 'Content-Type: application/json' http://{}/v1/logs -d '" TRY_BODY "'\n",
+            http);
     }
     if (api[0] != '\0') {
-        tc_buf_lit(&b, "  curl -sS http://");
-        tc_buf_str(&b, tc_slice_cstr(api));
-        tc_buf_lit(&b, "/api/v1/incidents\n");
+        (void)tc_format(&b, "  curl -sS http://{}/api/v1/incidents\n", api);
     }
     (void)tc_output_put(out, tc_buf_slice(&b));
 }

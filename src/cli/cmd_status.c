@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
 #include "cli/command.h"
@@ -38,29 +39,22 @@ static void put_number(struct tc_buf *b, struct tc_json status, const char *grou
     int64_t n = 0;
     if ((group == NULL || tc_json_get(status, tc_slice_cstr(group), &in)) &&
         tc_json_get(in, tc_slice_cstr(key), &value) && tc_json_int(value, &n)) {
-        tc_buf_i64(b, n);
-        tc_buf_char(b, ' ');
-        tc_buf_str(b, tc_slice_cstr(noun));
+        (void)tc_format(b, "{} {}", n, noun);
     }
 }
 
 static void put_line(struct tc_buf *b, const char *name, struct tc_slice value)
 {
     if (value.len > 0) {
-        tc_buf_str(b, tc_slice_cstr(name));
-        tc_buf_printable(b, value);
-        tc_buf_char(b, '\n');
+        (void)tc_format(b, "{}{}\n", name, tc_as_printable(value));
     }
 }
 
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
-    tc_buf_lit(b, "tracecore ");
-    tc_buf_printable(b, text_of(s, "version"));
-    tc_buf_lit(b, " is ");
-    tc_buf_printable(b, text_of(s, "state"));
-    tc_buf_lit(b, ", ");
+    (void)tc_format(b, "tracecore {} is {}, ", tc_as_printable(text_of(s, "version")),
+                    tc_as_printable(text_of(s, "state")));
     put_number(b, s, NULL, "uptime_seconds", "s up, ");
     put_number(b, s, NULL, "connections", "connected\n");
     if (tc_json_get(s, TC_LIT("listen"), &listen)) {

@@ -46,6 +46,19 @@ bool tc_output_put(struct tc_output *o, struct tc_slice s)
     return o->error == 0;
 }
 
+bool tc_output_format_args(struct tc_output *o, const struct tc_arg *args, size_t count)
+{
+    size_t start = o->buf.len;
+    (void)tc_format_args(&o->buf, args, count);
+    if (o->buf.overflowed) { /* once more, without what waits before it */
+        o->buf.len = start;
+        (void)tc_output_flush(o);
+        (void)tc_format_args(&o->buf, args, count);
+        o->error = o->error == 0 && o->buf.overflowed ? EMSGSIZE : o->error;
+    }
+    return o->error == 0;
+}
+
 static bool make_room(void *context, size_t bytes)
 {
     (void)bytes; /* the buffer is larger than any piece */

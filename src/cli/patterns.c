@@ -2,6 +2,7 @@
 #include "cli/patterns.h"
 
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "detect/detector.h"
 #include "engine/engine.h"
@@ -21,23 +22,11 @@ static void put_value(struct tc_buf *b, const struct tc_param *p, int64_t value)
 
 static void put_text(struct tc_buf *b, const struct tc_detector *d)
 {
-    tc_buf_str(b, tc_slice_cstr(d->name));
-    tc_buf_lit(b, " (pattern ");
-    tc_buf_str(b, tc_slice_cstr(d->id));
-    tc_buf_lit(b, ")\n  ");
-    tc_buf_str(b, tc_slice_cstr(d->summary));
-    tc_buf_char(b, '\n');
+    (void)tc_format(b, "{} (pattern {})\n  {}\n", d->name, d->id, d->summary);
     for (size_t i = 0; i < d->param_count; i++) {
         const struct tc_param *p = &d->params[i];
-        tc_buf_lit(b, "  --set ");
-        tc_buf_str(b, tc_slice_cstr(d->name));
-        tc_buf_char(b, '.');
-        tc_buf_str(b, tc_slice_cstr(p->name));
-        tc_buf_lit(b, "=");
-        tc_buf_str(b, p->type == TC_PARAM_DURATION ? TC_LIT("DURATION") : TC_LIT("COUNT"));
-        tc_buf_lit(b, "\n      ");
-        tc_buf_str(b, tc_slice_cstr(p->help));
-        tc_buf_lit(b, "\n      default ");
+        (void)tc_format(b, "  --set {}.{}={}\n      {}\n      default ", d->name, p->name,
+                        p->type == TC_PARAM_DURATION ? "DURATION" : "COUNT", p->help);
         put_value(b, p, p->value);
         tc_buf_lit(b, ", from ");
         put_value(b, p, p->min);

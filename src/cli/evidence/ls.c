@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence ls`: the stored batches and the files of runs, or the sealed objects. */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/data.h"
@@ -43,8 +44,7 @@ static void put_number(struct tc_buf *b, uint64_t value, size_t width)
     for (size_t i = d.len; i < width; i++) {
         tc_buf_char(b, ' ');
     }
-    tc_buf_str(b, tc_buf_slice(&d));
-    tc_buf_char(b, ' ');
+    (void)tc_format(b, "{} ", tc_buf_slice(&d));
 }
 
 static void put_padded(struct tc_buf *b, struct tc_slice s, size_t width)
@@ -115,8 +115,7 @@ static void batch_text(struct tc_buf *b, const struct tc_batch_info *info)
         tc_buf_char(b, '-');
     }
     if (info->name.len > 0) {
-        tc_buf_char(b, ' ');
-        tc_buf_printable(b, tc_slice_cut(info->name, '\n', &hints));
+        (void)tc_format(b, " {}", tc_as_printable(tc_slice_cut(info->name, '\n', &hints)));
     }
     tc_buf_char(b, '\n');
 }
@@ -154,9 +153,7 @@ static tc_status take_object(void *context, const struct tc_object_info *info)
     put_time(&b, info->arrival_max_ns);
     put_number(&b, info->body_bytes, 13);
     put_number(&b, info->disk_bytes, 13);
-    tc_buf_char(&b, ' ');
-    tc_buf_digest(&b, &info->digest);
-    tc_buf_char(&b, '\n');
+    (void)tc_format(&b, " {}\n", tc_as_digest(&info->digest));
     return put(l, &b);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence ls`: the files of runs, and which run they are of. */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
@@ -82,14 +83,9 @@ static void put_text(struct listing *l, const struct tc_files_info *info, struct
     struct tc_buf *b = &l->line.buf;
     tc_buf_time(b, info->modified_ns);
     (void)snprintf(numbers, sizeof numbers, " %11llu  ", (unsigned long long)info->disk_bytes);
-    tc_buf_str(b, tc_slice_cstr(numbers));
-    tc_buf_str(b, digest);
-    tc_buf_lit(b, "  ");
-    tc_buf_printable(b, run.len > 0 ? run : TC_LIT("of no run"));
-    tc_buf_char(b, ' ');
-    tc_buf_printable(b, role);
-    tc_buf_char(b, ' ');
-    tc_buf_printable(b, name);
+    (void)tc_format(b, "{}{}  {} {} {}", numbers, digest,
+                    tc_as_printable(run.len > 0 ? run : TC_LIT("of no run")), tc_as_printable(role),
+                    tc_as_printable(name));
     while (b->len > 0 && b->data[b->len - 1] == ' ') {
         b->len--;
     }

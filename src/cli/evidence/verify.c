@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify`: is everything what was written? */
 #include "evidence/verify.h"
+#include "base/format.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
 #include "cli/progress.h"
@@ -48,12 +49,10 @@ static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
     }
     tc_buf_printable(b, tc_slice_cstr(f->path));
     if (f->offset != NO_OFFSET) {
-        tc_buf_lit(b, ": offset ");
-        tc_buf_u64(b, f->offset);
+        (void)tc_format(b, ": offset {}", f->offset);
     }
     if (f->number > 0) {
-        tc_buf_lit(b, ": batch ");
-        tc_buf_u64(b, f->number);
+        (void)tc_format(b, ": batch {}", f->number);
     }
     tc_buf_lit(b, ": ");
 }
@@ -105,8 +104,7 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
         struct tc_buf b = tc_buf_make(line, sizeof line);
         tc_buf_str(&b, is_damage ? TC_LIT("damaged: ") : TC_LIT("note: "));
         put_place(&b, f);
-        tc_buf_printable(&b, tc_slice_cstr(f->text));
-        tc_buf_char(&b, '\n');
+        (void)tc_format(&b, "{}\n", tc_as_printable(tc_slice_cstr(f->text)));
         (void)tc_output_put(&r->out, tc_buf_slice(&b));
     }
     (void)tc_output_flush(&r->out);
@@ -135,9 +133,7 @@ static void take_note(void *context, const struct tc_verify_finding *f)
 
 static void put_counted(struct tc_buf *b, uint64_t count, const char *one, const char *many)
 {
-    tc_buf_u64(b, count);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(count == 1 ? one : many));
+    (void)tc_format(b, "{} {}", count, count == 1 ? one : many);
 }
 
 static void sum_up_json(struct tc_output *out, const struct tc_verify_result *sum)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/probe/probe.h"
@@ -97,8 +98,8 @@ static void put_line(struct tc_output *out, const char *name, const char *value)
     while (b.len < 32) {
         tc_buf_char(&b, ' ');
     }
-    tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(value), TC_PROBE_TEXT_MAX / 4));
-    tc_buf_char(&b, '\n');
+    (void)tc_format(&b, "{}\n",
+                    tc_as_printable(tc_slice_head(tc_slice_cstr(value), TC_PROBE_TEXT_MAX / 4)));
     (void)tc_output_put(out, tc_buf_slice(&b));
 }
 

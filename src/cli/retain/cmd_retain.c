@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/retain/retain.h"
 #include "cli/say.h"
@@ -27,9 +28,7 @@ static void put_time(struct tc_grow *g, int64_t us)
 
 static void put_counted(struct tc_grow *g, uint64_t count, const char *one, const char *many)
 {
-    tc_grow_u64(g, count);
-    tc_grow_lit(g, " ");
-    tc_grow_str(g, tc_slice_cstr(count == 1 ? one : many));
+    tc_grow_format(g, "{} {}", count, count == 1 ? one : many);
 }
 
 static uint64_t expired_snapshots(const struct tc_retain *r)
@@ -56,16 +55,12 @@ static void print_text(const struct tc_retain *r, struct tc_grow *g)
     put_counted(g, r->moved[TC_TABLE_SLICE], "slice) and ", "slices) and ");
     put_counted(g, r->verdicts.row_count, "verdict to a snapshot\n", "verdicts to a snapshot\n");
     for (size_t i = 0; i < r->runs.row_count && i < TOLD_MAX; i++) {
-        tc_grow_lit(g, "        ");
-        tc_grow_str(g, tc_run_text(&r->runs, i, 0));
-        tc_grow_lit(g, "  added ");
+        tc_grow_format(g, "        {}  added ", tc_run_text(&r->runs, i, 0));
         put_time(g, tc_run_int(&r->runs, i, 1));
         tc_grow_lit(g, "\n");
     }
     if (r->runs.row_count > TOLD_MAX) {
-        tc_grow_lit(g, "        and ");
-        tc_grow_u64(g, r->runs.row_count - TOLD_MAX);
-        tc_grow_lit(g, " more\n");
+        tc_grow_format(g, "        and {} more\n", r->runs.row_count - TOLD_MAX);
     }
     tc_grow_lit(g, "cold  before ");
     put_time(g, r->cold_before_us);
@@ -73,8 +68,7 @@ static void print_text(const struct tc_retain *r, struct tc_grow *g)
     put_counted(g, expired_snapshots(r), "snapshot, ", "snapshots, ");
     put_counted(g, r->expired_lineages, "run's lineage, ", "runs' lineages, ");
     put_counted(g, r->remove_count, "file (", "files (");
-    tc_grow_u64(g, r->remove_bytes);
-    tc_grow_lit(g, " bytes)\n");
+    tc_grow_format(g, "{} bytes)\n", r->remove_bytes);
     if (r->protected_runs > 0) {
         put_counted(g, r->protected_runs, "old run stays: a published number stands on it\n",
                     "old runs stay: published numbers stand on them\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run read`: what the readers make of result files, without importing them. */
+#include "base/format.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
 #include "intake/input.h"
@@ -15,8 +16,7 @@ static void put_line(struct tc_grow *out, struct tc_slice text)
 {
     /* What comes from the file must not move the cursor: a byte as \xNN at worst. */
     if (tc_grow_room(out, text.len * 4 + 1)) {
-        tc_buf_printable(&out->buf, text);
-        tc_buf_char(&out->buf, '\n');
+        (void)tc_format(&out->buf, "{}\n", tc_as_printable(text));
     }
 }
 
@@ -129,8 +129,7 @@ static void tell_no_reader(const char *format)
     size_t count = 0;
     const struct tc_reader *const *readers = tc_readers(&count);
     for (size_t n = 0; n < count; n++) {
-        tc_buf_str(&b, n > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_buf_str(&b, tc_slice_cstr(readers[n]->name));
+        (void)tc_format(&b, "{}{}", n > 0 ? ", " : "", readers[n]->name);
     }
     tc_say("run", "--format: no reader is called \"%s\"; there are %.*s", format,
            TC_FMT(tc_buf_slice(&b)));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run show`: all about one run. */
+#include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
 #include "cli/run/run.h"
@@ -136,8 +137,7 @@ static void put_json(struct tc_grow *g, const struct shown *s)
 
 static void put_label(struct tc_grow *g, const char *label)
 {
-    tc_grow_lit(g, "  ");
-    tc_grow_str(g, tc_slice_cstr(label));
+    tc_grow_format(g, "  {}", label);
     for (size_t n = strlen(label); n < LABEL_WIDTH; n++) {
         tc_grow_lit(g, " ");
     }
@@ -165,9 +165,7 @@ static void put_times(struct tc_grow *g, const struct tc_run_set *run)
         tc_run_value(g, run, 0, TC_RUN_ENDED);
         if (tc_run_known(run, 0, TC_RUN_STARTED) && ended > started &&
             ended - started < INT64_MAX / 1000 && tc_grow_room(g, 64)) {
-            tc_buf_lit(&g->buf, " (");
-            tc_buf_duration(&g->buf, (ended - started) * 1000);
-            tc_buf_lit(&g->buf, ")");
+            (void)tc_format(&g->buf, " ({})", tc_as_duration((ended - started) * 1000));
         }
         tc_grow_lit(g, "\n");
     }
@@ -218,12 +216,10 @@ static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const
             continue;
         }
         if (!any) {
-            tc_grow_str(g, tc_slice_cstr(title));
-            tc_grow_lit(g, "\n");
+            tc_grow_format(g, "{}\n", title);
             any = true;
         }
-        tc_grow_lit(g, "  ");
-        tc_grow_str(g, tc_slice_cstr(tc_run_name(set, c)));
+        tc_grow_format(g, "  {}", tc_run_name(set, c));
         for (size_t n = strlen(tc_run_name(set, c)); n < 18; n++) {
             tc_grow_lit(g, " ");
         }
@@ -313,13 +309,12 @@ static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const 
             tc_run_table_value(&t, set, row, used[n]);
         }
     }
-    tc_grow_str(g, tc_slice_cstr(title));
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "{}\n", title);
     size_t left = tc_run_table_print(&t, g, "  ");
     tc_run_table_fini(&t);
     if (left > 0 || set->row_count > rows) {
-        tc_grow_lit(g, "  more with --json");
-        tc_grow_str(g, set->row_count > rows ? TC_LIT(": not all rows are shown\n") : TC_LIT("\n"));
+        tc_grow_format(g, "  more with --json{}",
+                       set->row_count > rows ? ": not all rows are shown\n" : "\n");
     }
 }
 
@@ -389,9 +384,8 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
     }
     tc_grow_lit(g, "\n");
     if (count > POINTS_MAX) {
-        tc_grow_lit(g, "  and ");
-        tc_grow_u64(g, count - POINTS_MAX);
-        tc_grow_lit(g, " points more: see telemetry_slice_fact with `tracecore sql`\n");
+        tc_grow_format(g, "  and {} points more: see telemetry_slice_fact with `tracecore sql`\n",
+                       count - POINTS_MAX);
     }
 }
 
@@ -412,8 +406,7 @@ static void put_list(struct tc_grow *g, struct tc_slice text, const char *title,
         struct tc_json_iter it = tc_json_iter_make(root);
         for (; tc_json_iter_next(&it, NULL, &element); count++) {
             if (count == 0) {
-                tc_grow_str(g, tc_slice_cstr(title));
-                tc_grow_lit(g, "\n");
+                tc_grow_format(g, "{}\n", title);
             }
             if (count < LINES_MAX) {
                 put(g, element);
@@ -421,9 +414,7 @@ static void put_list(struct tc_grow *g, struct tc_slice text, const char *title,
         }
     }
     if (count > LINES_MAX) {
-        tc_grow_lit(g, "  and ");
-        tc_grow_u64(g, count - LINES_MAX);
-        tc_grow_lit(g, " more; --json has all\n");
+        tc_grow_format(g, "  and {} more; --json has all\n", count - LINES_MAX);
     }
     tc_json_parser_destroy(parser);
 }
@@ -458,9 +449,7 @@ static void put_file(struct tc_grow *g, struct tc_json f)
     }
     tc_grow_lit(g, " ");
     put_printable(g, tc_json_get_string(f, TC_LIT("name")));
-    tc_grow_lit(g, ", ");
-    tc_grow_i64(g, tc_json_get_int(f, TC_LIT("size"), 0));
-    tc_grow_lit(g, " bytes\n            ");
+    tc_grow_format(g, ", {} bytes\n            ", tc_json_get_int(f, TC_LIT("size"), 0));
     put_printable(g, tc_json_get_string(f, TC_LIT("digest")));
     tc_grow_lit(g, "\n");
 }
@@ -468,8 +457,7 @@ static void put_file(struct tc_grow *g, struct tc_json f)
 static void put_verdict_lines(struct tc_grow *g, const struct tc_run_set *set)
 {
     for (size_t row = 0; row < set->row_count && row < LINES_MAX; row++) {
-        tc_grow_str(g, row == 0 ? TC_LIT("verdicts\n") : TC_EMPTY);
-        tc_grow_lit(g, "  ");
+        tc_grow_format(g, "{}  ", row == 0 ? "verdicts\n" : "");
         tc_run_value(g, set, row, 0);
         tc_grow_lit(g, "  ");
         tc_run_value(g, set, row, 5);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables for people, as wide as the terminal. */
 #include "base/assert.h"
+#include "base/format.h"
 #include "cli/run/run.h"
 #include "cli/terminal.h"
 
@@ -73,8 +74,7 @@ static void put_cell(struct tc_grow *out, struct tc_slice text, size_t width, bo
 {
     size_t wide = width_of(text);
     if (wide > width) {
-        tc_grow_str(out, head_of(text, width - 1));
-        tc_grow_lit(out, "…");
+        tc_grow_format(out, "{}…", head_of(text, width - 1));
         wide = width;
     } else if (right) {
         put_blanks(out, width - wide);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -300,8 +301,7 @@ static bool write_one(struct run *r, const struct tc_sim *sim, size_t file)
 {
     char path[PATH_ROOM];
     struct tc_buf b = tc_buf_make(path, sizeof path - 1);
-    tc_buf_str(&b, tc_slice_cstr(r->out));
-    tc_buf_char(&b, '/');
+    (void)tc_format(&b, "{}/", r->out);
     size_t from = b.len;
     tc_sim_file_path(sim, file, &b);
     if (b.overflowed) {
