@@ -14,8 +14,8 @@ import re
 import sys
 
 # Name of the macro, and which of its arguments is the format.
-MACROS = {"tc_format": 1, "tc_grow_format": 1, "tc_output_format": 1, "tc__draft_format": 1,
-          "tc_when": 1}
+MACROS = {"tc_format": 1, "tc_grow_format": 1, "tc_output_format": 1,
+          "tc_run_table_format": 1, "tc__draft_format": 1, "tc_when": 1}
 CALL = re.compile(r"\b(" + "|".join(MACROS) + r")\s*\(")
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|[()\[\]{},?:]', re.S)
 STRING = re.compile(r'"((?:\\.|[^"\\])*)"')

@@ -170,24 +170,9 @@ static void warn_incomplete(const struct run *r)
     }
 }
 
-static void put_count(struct tc_buf *b, uint64_t count, const char *noun)
+static struct tc_arg counted(uint64_t count, const char *noun)
 {
-    (void)tc_format(b, "{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-static void put_drops(struct tc_buf *b, const struct run *r)
-{
-    size_t count = 0;
-    const struct tc_detector *const *all = tc_detectors(&count);
-    for (size_t i = 0; i < count; i++) {
-        struct tc_detector_stats stats;
-        tc_engine_detector_stats(r->offline.engine, i, &stats);
-        if (stats.dropped > 0) {
-            (void)tc_format(b, "; {} dropped ", all[i]->name);
-            put_count(b, stats.dropped, "record");
-            tc_buf_lit(b, " from its full window");
-        }
-    }
+    return tc_as_count((int64_t)count, noun);
 }
 
 /* What of the input was not used, and why. */
@@ -195,29 +180,27 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
 {
     size_t count = 0;
     uint64_t late = 0;
-    (void)tc_detectors(&count);
+    const struct tc_detector *const *all = tc_detectors(&count);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
         tc_engine_detector_stats(r->offline.engine, i, &stats);
         late += stats.late;
+        if (stats.dropped > 0) {
+            (void)tc_format(b, "; {} dropped {} from its full window", all[i]->name,
+                            counted(stats.dropped, "record"));
+        }
     }
     late = late < counts->late ? late : counts->late; /* two patterns may miss the same event */
     if (late > 0) {
-        tc_buf_lit(b, "; ");
-        put_count(b, late, "event");
-        tc_buf_lit(b, " came too late: sort the input by time");
+        (void)tc_format(b, "; {} came too late: sort the input by time", counted(late, "event"));
     }
     if (r->offline.copies > 0) {
-        tc_buf_lit(b, "; ");
-        put_count(b, r->offline.copies, "event");
-        tc_buf_str(b, r->offline.copies == 1 ? TC_LIT(" is in two files")
-                                             : TC_LIT(" are in two files"));
+        (void)tc_format(b, "; {} {} in two files", counted(r->offline.copies, "event"),
+                        r->offline.copies == 1 ? "is" : "are");
     }
     if (counts->misdated > 0) {
-        tc_buf_lit(b, "; ");
-        put_count(b, counts->misdated, "event");
-        (void)tc_format(b, "{} dated before 1970 or after 2200",
-                        counts->misdated == 1 ? " is" : " are");
+        (void)tc_format(b, "; {} {} dated before 1970 or after 2200",
+                        counted(counts->misdated, "event"), counts->misdated == 1 ? "is" : "are");
     }
 }
 
@@ -227,30 +210,23 @@ static void summarise(const struct run *r)
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_engine_counts counts;
     const struct tc_inputs *in = &r->reading.inputs;
+    const char *hint = r->reading.verbose ? "" : ": use -v";
     tc_engine_counts(r->offline.engine, &counts);
-    put_count(&b, in->count, "file");
-    tc_buf_lit(&b, ", ");
-    put_count(&b, counts.events, "event");
+    (void)tc_format(&b, "{}, {}", counted(in->count, "file"), counted(counts.events, "event"));
     if (r->offline.first_ns != TC_TIME_NONE) {
         (void)tc_format(&b, " from {} to {}",
                         tc_as_time(r->offline.first_ns - r->offline.first_ns % TC_SECOND),
                         tc_as_time(r->offline.last_ns - r->offline.last_ns % TC_SECOND));
     }
-    tc_buf_lit(&b, ", ");
-    put_count(&b, tc_story_verdicts(r->offline.story)->count, "verdict");
-    put_drops(&b, r);
+    (void)tc_format(&b, ", {}", counted(tc_story_verdicts(r->offline.story)->count, "verdict"));
     put_unused(&b, r, &counts);
     if (in->skipped > 0) {
-        tc_buf_lit(&b, "; ");
-        put_count(&b, in->skipped,
-                  in->skipped == 1 ? "link, pipe or socket" : "links, pipes or socket");
-        tc_buf_str(&b, r->reading.verbose ? TC_LIT(" not read") : TC_LIT(" not read: use -v"));
+        (void)tc_format(&b, "; {} {} not read{}", in->skipped,
+                        in->skipped == 1 ? "link, pipe or socket" : "links, pipes or sockets",
+                        hint);
     }
     if (in->unrecognised > 0) {
-        tc_buf_lit(&b, "; ");
-        put_count(&b, in->unrecognised, "file");
-        tc_buf_str(&b, r->reading.verbose ? TC_LIT(" not recognised")
-                                          : TC_LIT(" not recognised: use -v"));
+        (void)tc_format(&b, "; {} not recognised{}", counted(in->unrecognised, "file"), hint);
     }
     tc_say("detect", "%.*s", TC_FMT(tc_buf_slice(&b)));
 }

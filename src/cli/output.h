@@ -26,7 +26,7 @@ struct tc_output {
 void tc_output_init(struct tc_output *o, int fd);
 /* False once a write has failed. Borrows s. */
 bool tc_output_put(struct tc_output *o, struct tc_slice s);
-/* The same for a format (base/format.h) that gives no more than the buffer holds. */
+/* The same for a format (base/format.h). */
 #define tc_output_format(o, ...)                                              \
     tc_output_format_args((o), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, \
                           TC_ARG_COUNT(__VA_ARGS__))
@@ -34,6 +34,10 @@ bool tc_output_format_args(struct tc_output *o, const struct tc_arg *args, size_
 bool tc_output_flush(struct tc_output *o);
 /* A writer of JSON that goes to o, between what is put there. */
 struct tc_json_out tc_output_json(struct tc_output *o);
+
+/* Arguments of formats for columns: blanks behind the text, or before the number. */
+struct tc_arg tc_as_padded(struct tc_slice text, size_t width);
+struct tc_arg tc_as_right(uint64_t value, size_t width);
 
 /*
  * Flushes and gives the exit status: `status`, or TC_EXIT_BAD with a message in

@@ -27,11 +27,8 @@ static void tell(struct outcome *o, const struct tc_evidence_place *place, bool 
     struct tc_grow *g = &o->out;
     o->damaged += is_damage;
     o->not_signed |= !is_damage;
-    tc_grow_str(&text, place->role);
-    if (place->name.len > 0) {
-        tc_grow_format(&text, " {}", place->name);
-    }
-    tc_grow_format(&text, ": {}", why);
+    tc_grow_format(&text, "{}{}{}: {}", place->role, place->name.len > 0 ? " " : "", place->name,
+                   why);
     if (o->json) {
         struct tc_json_out j = tc_json_out_grow(g);
         tc_json_add_object(&j);
@@ -40,9 +37,9 @@ static void tell(struct outcome *o, const struct tc_evidence_place *place, bool 
         tc_json_put_str(&j, "text", tc_grow_slice(&text));
         tc_json_end_object(&j);
         (void)tc_json_done_line(&j);
-    } else if (tc_grow_room(g, 4 * text.buf.len + 16)) {
-        (void)tc_format(&g->buf, "{}{}\n", is_damage ? "damaged: " : "not as asked: ",
-                        tc_as_printable(tc_grow_slice(&text)));
+    } else {
+        tc_grow_format(g, "{}: {}\n", is_damage ? "damaged" : "not as asked",
+                       tc_as_printable(tc_grow_slice(&text)));
     }
     g->failed |= text.failed;
     tc_grow_fini(&text);

@@ -7,8 +7,8 @@
 
 static void put_line(struct tc_grow *g, const char *label, struct tc_slice value)
 {
-    if (value.len > 0 && tc_grow_room(g, 4 * value.len + 32)) {
-        (void)tc_format(&g->buf, "{}{}\n", label, tc_as_printable(value));
+    if (value.len > 0) {
+        tc_grow_format(g, "{}{}\n", label, tc_as_printable(value));
     }
 }
 
@@ -33,10 +33,8 @@ static void put_text(struct tc_grow *g, const struct tc_proof *p)
         const struct tc_manifest_file *f = &m->files[i];
         tc_grow_format(g, "\n{}", tc_role_name(f->role));
         put_line(g, " ", f->name);
-        put_digest(g, "  ", &f->digest);
-        tc_grow_lit(g, "  ");
-        tc_grow_u64(g, f->size);
-        tc_grow_lit(g, f->size == 1 ? " byte\n" : " bytes\n");
+        tc_grow_format(g, "  {}\n  {}\n", tc_as_digest(&f->digest),
+                       tc_as_count((int64_t)f->size, "byte"));
     }
 }
 

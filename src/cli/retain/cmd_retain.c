@@ -19,18 +19,6 @@
 
 /* ---- the plan in words ---- */
 
-static void put_time(struct tc_grow *g, int64_t us)
-{
-    if (tc_grow_room(g, TC_PUT_TIME_MAX)) {
-        tc_buf_time(&g->buf, us * 1000);
-    }
-}
-
-static void put_counted(struct tc_grow *g, uint64_t count, const char *one, const char *many)
-{
-    tc_grow_format(g, "{} {}", count, count == 1 ? one : many);
-}
-
 static uint64_t expired_snapshots(const struct tc_retain *r)
 {
     uint64_t count = 0;
@@ -40,38 +28,37 @@ static uint64_t expired_snapshots(const struct tc_retain *r)
     return count;
 }
 
+static struct tc_arg counted(uint64_t count, const char *noun)
+{
+    return tc_as_count((int64_t)count, noun);
+}
+
 static void print_text(const struct tc_retain *r, struct tc_grow *g)
 {
-    tc_grow_lit(g, "hot   before ");
-    put_time(g, r->hot_before_us);
-    tc_grow_lit(g, ": forget ");
-    put_counted(g, r->hot_slices, "slice of no run\n", "slices of no run\n");
-    tc_grow_lit(g, "warm  before ");
-    put_time(g, r->warm_before_us);
-    tc_grow_lit(g, ": move ");
-    put_counted(g, r->runs.row_count, "run (", "runs (");
-    put_counted(g, r->moved[TC_TABLE_SERVING], "serving row, ", "serving rows, ");
-    put_counted(g, r->moved[TC_TABLE_TRAINING], "training row, ", "training rows, ");
-    put_counted(g, r->moved[TC_TABLE_SLICE], "slice) and ", "slices) and ");
-    put_counted(g, r->verdicts.row_count, "verdict to a snapshot\n", "verdicts to a snapshot\n");
+    tc_grow_format(g, "hot   before {}: forget {} of no run\n", tc_as_time(r->hot_before_us * 1000),
+                   counted(r->hot_slices, "slice"));
+    tc_grow_format(g, "warm  before {}: move {} ({}, {}, {}) and {} to a snapshot\n",
+                   tc_as_time(r->warm_before_us * 1000), counted(r->runs.row_count, "run"),
+                   counted(r->moved[TC_TABLE_SERVING], "serving row"),
+                   counted(r->moved[TC_TABLE_TRAINING], "training row"),
+                   counted(r->moved[TC_TABLE_SLICE], "slice"),
+                   counted(r->verdicts.row_count, "verdict"));
     for (size_t i = 0; i < r->runs.row_count && i < TOLD_MAX; i++) {
-        tc_grow_format(g, "        {}  added ", tc_run_text(&r->runs, i, 0));
-        put_time(g, tc_run_int(&r->runs, i, 1));
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "        {}  added {}\n", tc_run_text(&r->runs, i, 0),
+                       tc_as_time(tc_run_int(&r->runs, i, 1) * 1000));
     }
     if (r->runs.row_count > TOLD_MAX) {
         tc_grow_format(g, "        and {} more\n", r->runs.row_count - TOLD_MAX);
     }
-    tc_grow_lit(g, "cold  before ");
-    put_time(g, r->cold_before_us);
-    tc_grow_lit(g, ": remove ");
-    put_counted(g, expired_snapshots(r), "snapshot, ", "snapshots, ");
-    put_counted(g, r->expired_lineages, "run's lineage, ", "runs' lineages, ");
-    put_counted(g, r->remove_count, "file (", "files (");
-    tc_grow_format(g, "{} bytes)\n", r->remove_bytes);
+    tc_grow_format(g, "cold  before {}: remove {}, {} {}, {} ({} bytes)\n",
+                   tc_as_time(r->cold_before_us * 1000), counted(expired_snapshots(r), "snapshot"),
+                   r->expired_lineages,
+                   r->expired_lineages == 1 ? "run's lineage" : "runs' lineages",
+                   counted(r->remove_count, "file"), r->remove_bytes);
     if (r->protected_runs > 0) {
-        put_counted(g, r->protected_runs, "old run stays: a published number stands on it\n",
-                    "old runs stay: published numbers stand on them\n");
+        tc_grow_format(g, "{} {}\n", r->protected_runs,
+                       r->protected_runs == 1 ? "old run stays: a published number stands on it"
+                                              : "old runs stay: published numbers stand on them");
     }
 }
 

@@ -181,11 +181,8 @@ static const char *verb(const struct tc_run_args *args, const struct tc_import_o
 
 static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out)
 {
-    tc_grow_format(g, "{}: {}", verb(a->args, out), out->run_id);
-    if (tc_grow_room(g, 2 + 4 * strlen(out->name))) {
-        (void)tc_format(&g->buf, "  {}", tc_as_printable(tc_slice_cstr(out->name)));
-    }
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "{}: {}  {}\n", verb(a->args, out), out->run_id,
+                   tc_as_printable(tc_slice_cstr(out->name)));
     if (out->was_there && out->put_back > 0) {
         tc_grow_format(g, "{}{}", out->put_back,
                        out->put_back == 1 ? " file of its evidence was put back\n"
@@ -310,19 +307,6 @@ static int add(struct adding *a, const struct tc_reader *reader)
     return status == TC_E_USAGE ? tc_command_misused(&tc_command_run) : code;
 }
 
-static void tell_readers(const char *format)
-{
-    size_t count = 0;
-    char names[1024];
-    struct tc_buf b = tc_buf_make(names, sizeof names - 1);
-    const struct tc_reader *const *readers = tc_readers(&count);
-    for (size_t n = 0; n < count; n++) {
-        (void)tc_format(&b, "{}{}", n > 0 ? ", " : "", readers[n]->name);
-    }
-    names[b.len] = '\0';
-    tc_say("run", "--format: no reader is called \"%s\"; there are %s", format, names);
-}
-
 int tc_run_add(const struct tc_run_args *args)
 {
     struct adding a = {.args = args,
@@ -330,10 +314,8 @@ int tc_run_add(const struct tc_run_args *args)
                                  .heads = {"file", "role", "read as", "rows"},
                                  .right = {false, false, false, true},
                                  .flexible = 0}};
-    const struct tc_reader *reader =
-        args->format == NULL ? NULL : tc_reader_by_name(tc_slice_cstr(args->format));
-    if (args->format != NULL && reader == NULL) {
-        tell_readers(args->format);
+    const struct tc_reader *reader = NULL;
+    if (!tc_run_reader(args, &reader)) {
         return tc_command_misused(&tc_command_run);
     }
     int code = TC_EXIT_BAD;

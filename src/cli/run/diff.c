@@ -257,17 +257,10 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
         tc_grow_format(&d->equal, "{}{}", d->equal.buf.len > 0 ? ", " : "", tc_run_name(a, column));
         return;
     }
-    struct tc_grow ratio = {0};
-    if (x != 0) {
-        tc_run_number(&ratio, y / x);
-    } else {
-        tc_grow_lit(&ratio, "-");
-    }
     tc_run_table_cell(&d->table, tc_slice_cstr(tc_run_name(a, column)));
     tc_run_table_value(&d->table, a, row_a, column);
     tc_run_table_value(&d->table, b, row_b, column);
-    tc_run_table_cell(&d->table, tc_grow_slice(&ratio));
-    tc_grow_fini(&ratio);
+    tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
 }
 
 /* A list of words, broken where the line ends. */

@@ -156,23 +156,14 @@ static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t 
         return;
     }
     d->lines++;
-    tc_run_value(&cell, d->a, row_a, COL_METRIC);
-    if (column != COL_LAST && column != COL_MEAN) {
-        tc_grow_format(&cell, " {}", tc_run_name(d->a, column));
-    }
-    tc_run_table_cell(&d->table, tc_grow_slice(&cell));
-    cell.buf.len = 0;
+    tc_run_table_format(
+        &d->table, "{}{}", tc_run_as_value(d->a, row_a, COL_METRIC),
+        tc_when(column != COL_LAST && column != COL_MEAN, " {}", tc_run_name(d->a, column)));
     put_point(&cell, d->a, row_a, false);
     tc_run_table_cell(&d->table, tc_grow_slice(&cell));
     tc_run_table_value(&d->table, d->a, row_a, column);
     tc_run_table_value(&d->table, d->b, row_b, column);
-    cell.buf.len = 0;
-    if (x != 0) {
-        tc_run_number(&cell, y / x);
-    } else {
-        tc_grow_lit(&cell, "-");
-    }
-    tc_run_table_cell(&d->table, tc_grow_slice(&cell));
+    tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
     d->values->failed |= cell.failed;
     tc_grow_fini(&cell);
 }
@@ -196,11 +187,7 @@ static void end_family(struct slices *d, struct tc_slice family)
 {
     struct tc_grow *g = d->values;
     if (d->lines > 0 || d->equal > 0) {
-        tc_grow_lit(g, "\nmeasurements of ");
-        if (tc_grow_room(g, 4 * family.len)) {
-            tc_buf_printable(&g->buf, family);
-        }
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "\nmeasurements of {}\n", tc_as_printable(family));
     }
     if (d->lines > 0) {
         (void)tc_run_table_print(&d->table, g, "  ");
@@ -246,12 +233,8 @@ static void tell_odd(struct slices *d, const struct tc_run_set *s, size_t row, b
         tc_json_put_cstr(d->odd_json, "why", why);
         tc_json_end_object(d->odd_json);
     } else {
-        tc_grow_format(g, "  {}", tc_grow_slice(&point));
-        if (metric) {
-            tc_grow_lit(g, " ");
-            tc_run_value(g, s, row, COL_METRIC);
-        }
-        tc_grow_format(g, ": {}\n", why);
+        tc_grow_format(g, "  {}{}: {}\n", tc_grow_slice(&point),
+                       tc_when(metric, " {}", tc_run_as_value(s, row, COL_METRIC)), why);
     }
     g->failed |= point.failed;
     tc_grow_fini(&point);
