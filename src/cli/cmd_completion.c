@@ -22,21 +22,23 @@ static void write_words(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct tc_command *const *all = arg->object;
     for (size_t i = 0; i < arg->count; i++) {
-        (void)tc_format(b, "{}{}", i > 0 ? " " : "", all[i]->name);
+        (void)tc_format(b, "{}{}", i > 0 || arg->limit > 0 ? " " : "", all[i]->name);
     }
 }
 
-static struct tc_arg command_names(void)
+/* With a blank before each, or between them only. */
+static struct tc_arg command_names(bool blank_first)
 {
     size_t count = 0;
     const struct tc_command *const *all = tc_commands(&count);
-    return (struct tc_arg){.write = write_words, .object = all, .count = count};
+    return (struct tc_arg){
+        .write = write_words, .object = all, .count = count, .limit = blank_first ? 1 : 0};
 }
 
 /* The choices for the first argument. */
 static struct tc_arg words_of(const struct tc_command *c)
 {
-    return strcmp(c->words, TC_WORDS_COMMANDS) == 0 ? command_names() : tc_arg_cstr(c->words);
+    return strcmp(c->words, TC_WORDS_COMMANDS) == 0 ? command_names(true) : tc_arg_cstr(c->words);
 }
 
 static void write_values(struct tc_buf *b, const struct tc_arg *arg)
@@ -114,7 +116,7 @@ static void bash(struct tc_output *out)
     (void)tc_output_format(out,
                            "{} --help --version\"\n        return\n    fi\n"
                            "    case ${COMP_WORDS[1]} in\n",
-                           command_names());
+                           command_names(false));
     size_t count = 0;
     const struct tc_command *const *all = tc_commands(&count);
     for (size_t i = 0; i < count; i++) {
