@@ -4,8 +4,7 @@
 
 usage: check_formats.py [--root DIR] [--selftest] [--help]
 
-The compiler checks the types of the arguments of tc_format, tc__draft_format and tc_when, not their
-number, which would only abort when the sentence is first written. A format that is chosen with ?:
+The compiler checks the types of the arguments of tc_format and its kin (MACROS), not their number, which would only abort when the sentence is first written. A format that is chosen with ?:
 counts with each of its strings; one that is a variable is left to run time. Prints file:line for
 each breach and exits 1 if there is one. --selftest proves that the check goes red.
 """
@@ -15,7 +14,8 @@ import re
 import sys
 
 # Name of the macro, and which of its arguments is the format.
-MACROS = {"tc_format": 1, "tc__draft_format": 1, "tc_when": 1, "tc__sim_text": 1, "tc__sim_kernel": 3,
+MACROS = {"tc_format": 1, "tc_grow_format": 1, "tc_output_format": 1, "tc_run_table_format": 1,
+          "tc__draft_format": 1, "tc_when": 1, "tc__sim_text": 1, "tc__sim_kernel": 3,
           "tc__sim_put": 2, "tc__sim_rank_says": 4}
 CALL = re.compile(r"\b(" + "|".join(MACROS) + r")\s*\(")
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|/\*.*?\*/|[()\[\]{},?:]', re.S)

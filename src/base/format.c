@@ -3,6 +3,31 @@
 
 #include "base/time.h"
 
+/* What a format on growing text is given to begin with; twice as much when it does not fit. */
+#define GROW_BYTES 256
+
+struct tc_slice tc_format_args(struct tc_buf *b, const struct tc_arg *args, size_t count)
+{
+    struct tc_formatting f = tc_format_begin(b, args);
+    for (size_t i = 1; i < count; i++) {
+        f = tc_format_arg(f);
+    }
+    return tc_format_end(f);
+}
+
+void tc_grow_format_args(struct tc_grow *g, const struct tc_arg *args, size_t count)
+{
+    size_t start = g->buf.len;
+    for (size_t room = GROW_BYTES; tc_grow_room(g, room); room *= 2) {
+        (void)tc_format_args(&g->buf, args, count);
+        if (!g->buf.overflowed) {
+            return;
+        }
+        g->buf.len = start;
+        g->buf.overflowed = false;
+    }
+}
+
 static void write_nothing(struct tc_buf *b, const struct tc_arg *arg)
 {
     (void)b;
@@ -11,11 +36,7 @@ static void write_nothing(struct tc_buf *b, const struct tc_arg *arg)
 
 static void write_nested(struct tc_buf *b, const struct tc_arg *arg)
 {
-    struct tc_formatting f = tc_format_begin(b, arg->object);
-    for (size_t i = 1; i < arg->count; i++) {
-        f = tc_format_arg(f);
-    }
-    (void)tc_format_end(f);
+    (void)tc_format_args(b, arg->object, arg->count);
 }
 
 struct tc_arg tc_arg_nested(bool condition, const struct tc_arg *args, size_t count)
@@ -153,4 +174,24 @@ struct tc_arg tc_as_list(const struct tc_slice *items, size_t count, size_t most
 struct tc_arg tc_as_known(struct tc_slice text, const char *otherwise)
 {
     return tc_arg_text(text.len > 0 ? text : tc_slice_cstr(otherwise));
+}
+
+static void write_printable(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_printable(b, arg->text);
+}
+
+struct tc_arg tc_as_printable(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_printable, .text = text};
+}
+
+static void write_digest(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_digest(b, arg->object);
+}
+
+struct tc_arg tc_as_digest(const struct tc_digest *digest)
+{
+    return tc_as_written(write_digest, digest);
 }

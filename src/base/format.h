@@ -16,6 +16,8 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/digest.h"
+#include "base/grow.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -51,6 +53,15 @@ struct tc_arg {
     tc_format_end(TC_STEPS(tc_format_begin((b), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}), \
                            __VA_ARGS__))
 
+/* The same with arguments that were made before: args[0] is the format. */
+struct tc_slice tc_format_args(struct tc_buf *b, const struct tc_arg *args, size_t count);
+
+/* The same on text that grows. */
+#define tc_grow_format(g, ...)                                              \
+    tc_grow_format_args((g), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, \
+                        TC_ARG_COUNT(__VA_ARGS__))
+void tc_grow_format_args(struct tc_grow *g, const struct tc_arg *args, size_t count);
+
 /* An argument that is itself a format, or nothing when the condition is false. Its arguments are
  * looked at either way. It is good until the end of the block that it stands in. */
 #define tc_when(condition, ...)                                               \
@@ -76,6 +87,10 @@ struct tc_arg tc_as_count(int64_t count, const char *noun);
 /* "3", "3 and 5", "0, 1, 2 and 9 more": `shown` of them at most. */
 struct tc_arg tc_as_ints(const int32_t *items, size_t count, size_t shown);
 struct tc_arg tc_as_list(const struct tc_slice *items, size_t count, size_t shown);
+/* For a person's terminal, see tc_buf_printable. */
+struct tc_arg tc_as_printable(struct tc_slice text);
+/* "sha256:..." */
+struct tc_arg tc_as_digest(const struct tc_digest *digest);
 /* A slice, or the word when it is empty. */
 struct tc_arg tc_as_known(struct tc_slice text, const char *otherwise);
 

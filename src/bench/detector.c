@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/limits.h"
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
@@ -153,12 +154,8 @@ bool tc_bench_detector(const struct tc_bench *bench, const struct tc_bench_optio
         uint64_t events = o->windows * TC_BENCH_WINDOW;
         char text[640];
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&b, "{\"bench\":\"");
-        tc_buf_str(&b, tc_slice_cstr(bench->name));
-        tc_buf_lit(&b, "\",\"events\":");
-        tc_buf_u64(&b, events);
-        tc_buf_lit(&b, ",\"verdicts\":");
-        tc_buf_u64(&b, o->windows * run.fixture->verdicts);
+        (void)tc_format(&b, "{\"bench\":\"{}\",\"events\":{},\"verdicts\":{}", bench->name, events,
+                        o->windows * run.fixture->verdicts);
         if (tc_alloc_count_available()) {
             put_number(&b, "allocs_per_event", per(meter.sum.allocs, events));
             put_number(&b, "bytes_per_event", per(meter.sum.alloc_bytes, events));
@@ -220,10 +217,8 @@ static bool scale_events(const struct tc_bench_pattern *p, struct tc_output *out
             return false;
         }
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&b, "{\"bench\":\"scale\",\"pattern\":\"");
-        tc_buf_str(&b, tc_slice_cstr(p->name));
-        tc_buf_lit(&b, "\",\"events\":");
-        tc_buf_u64(&b, windows * TC_BENCH_WINDOW);
+        (void)tc_format(&b, "{\"bench\":\"scale\",\"pattern\":\"{}\",\"events\":{}", p->name,
+                        windows * TC_BENCH_WINDOW);
         put_number(&b, "ns_per_event", ns);
         put_number(&b, "peak_rss_mb", peak_rss_mb());
         if (previous > 0) {
@@ -253,11 +248,8 @@ static bool scale_window(const char *pattern, const char *knob, const char *labe
             return false;
         }
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&b, "{\"bench\":\"window_length\",\"pattern\":\"");
-        tc_buf_str(&b, tc_slice_cstr(pattern));
-        tc_buf_lit(&b, "\",\"window\":\"");
-        tc_buf_str(&b, tc_slice_cstr(label));
-        tc_buf_char(&b, '"');
+        (void)tc_format(&b, "{\"bench\":\"window_length\",\"pattern\":\"{}\",\"window\":\"{}\"",
+                        pattern, label);
         put_number(&b, "ns_per_event", ns);
         tc_buf_lit(&b, "}\n");
         return tc_output_put(out, tc_buf_slice(&b));

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/format.h"
 
 #include <string.h>
 
@@ -12,8 +13,7 @@
 struct tc_slice tc_bench_name(struct tc_buf *b, const char *prefix, unsigned number)
 {
     size_t start = b->len;
-    tc_buf_str(b, tc_slice_cstr(prefix));
-    tc_buf_u64(b, number);
+    (void)tc_format(b, "{}{}", prefix, number);
     TC_ASSERT(!b->overflowed);
     return tc_buf_since(b, start);
 }

@@ -9,60 +9,12 @@
 #include "cli/say.h"
 #include "observe/metrics.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define BENCHES_MAX 64
-
-enum {
-    OPTION_JSON,
-    OPTION_LIST,
-    OPTION_NO_RENDER,
-    OPTION_NO_INCIDENTS,
-    OPTION_WINDOWS,
-    OPTION_LOG_MB
-};
-
-static const struct tc_option OPTIONS[] = {
-    [OPTION_JSON] = {.name = "json",
-                     .help = "One JSON object a line. This is the only form; the option is there "
-                             "because every command has it."},
-    [OPTION_LIST] = {.name = "list", .help = "Names the benchmarks and what each measures."},
-    [OPTION_NO_RENDER] = {.name = "no-render",
-                          .help = "Detector benchmarks stop at the verdict with all its strings, "
-                                  "before it is rendered as JSON."},
-    [OPTION_NO_INCIDENTS] = {.name = "no-incidents",
-                             .help = "They stop at the finding with all its strings, before it is "
-                                     "numbered as an incident: what other detectors report."},
-    [OPTION_WINDOWS] = {.name = "windows",
-                        .argument = "N",
-                        .help = "Windows of 1,024 events a detector benchmark runs over "
-                                "(default 2000)."},
-    [OPTION_LOG_MB] = {.name = "log-mb",
-                       .argument = "N",
-                       .help = "Size of the made-up kernel log in MB (default 1000)."},
-};
-
-static const struct tc_command BENCH = {
-    .name = "tracecore-bench",
-    .summary = "measure the detectors and the program",
-    .usage = "usage: tracecore-bench [OPTIONS] [NAME...]\n"
-             "       tracecore-bench serve [OPTIONS]\n"
-             "\n"
-             "Measures on this machine and prints one JSON object a line. Without names: every\n"
-             "detector, from decoded events to rendered verdicts in memory, in the steady\n"
-             "state.\n"
-             "allocs_per_event and bytes_per_event are counted in front of the C library's\n"
-             "allocator; instructions_per_event is there where the machine counts them.\n"
-             "serve runs the daemon as 'tracecore serve' does, and counts its allocations in\n"
-             "tracecore_allocations_total of /metrics.\n",
-    .options = OPTIONS,
-    .option_count = TC_COUNT(OPTIONS),
-    .notes = "Exit status: 0 measured, 2 wrong usage or something could not be measured.\n"
-             "\n"
-             "Examples:\n"
-             "  tracecore-bench nccl_hang\n"
-             "  tracecore-bench --log-mb=1000 kernel_log startup\n",
-};
+#define WINDOWS_MAX 1000000
+#define LOG_MB_MAX 100000
 
 /* The detectors' benchmarks first, in the order of their names. */
 static size_t list_benches(struct tc_bench *out)
@@ -103,8 +55,11 @@ static size_t list_benches(struct tc_bench *out)
     return count;
 }
 
-static int show_list(void)
+static int show_list(void *args, const struct tc_option *option, const char *value)
 {
+    (void)args;
+    (void)option;
+    (void)value;
     struct tc_bench benches[BENCHES_MAX];
     struct tc_output out;
     size_t count = list_benches(benches);
@@ -130,51 +85,76 @@ static const struct tc_bench *find_bench(const struct tc_bench *benches, size_t 
     return NULL;
 }
 
-static bool parse_count(const char *option, const char *value, uint64_t max, uint64_t *out)
+struct asked {
+    struct tc_bench_options options;
+    uint64_t log_mb;
+    bool json;
+};
+
+static int take_count(void *args, const struct tc_option *option, const char *value)
 {
-    if (!tc_slice_is_u64(tc_slice_cstr(value), out) || *out == 0 || *out > max) {
-        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %llu", option, value,
-               (unsigned long long)max);
-        return false;
+    uint64_t count = 0;
+    uint64_t max = strcmp(option->name, "windows") == 0 ? WINDOWS_MAX : LOG_MB_MAX;
+    if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count == 0 || count > max) {
+        tc_say("tracecore-bench", "--%s=%s: give a whole number from 1 to %llu", option->name,
+               value, (unsigned long long)max);
+        return TC_EXIT_BAD;
     }
-    return true;
+    memcpy((char *)args + option->at, &count, sizeof count);
+    return TC_GO_ON;
 }
 
-/* True to go on; otherwise *out_status is the exit status. */
-static bool read_options(int argc, char **argv, struct tc_bench_options *o, int *out_status)
-{
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    uint64_t mb = 1000;
-    tc_option_walk_init(&walk, &BENCH, argc, argv);
-    *o = (struct tc_bench_options){.windows = 2000};
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP || option == OPTION_LIST) {
-            *out_status = option == OPTION_LIST ? show_list() : tc_command_show_help(&BENCH);
-            return false;
-        }
-        o->no_json |= option == OPTION_NO_RENDER;
-        o->no_incidents |= option == OPTION_NO_INCIDENTS;
-        if (option == TC_OPTION_BAD ||
-            (option == OPTION_WINDOWS && !parse_count("windows", value, 1000000, &o->windows)) ||
-            (option == OPTION_LOG_MB && !parse_count("log-mb", value, 100000, &mb))) {
-            *out_status = TC_EXIT_BAD;
-            return false;
-        }
-    }
-    o->log_bytes = mb * 1000000;
-    return true;
-}
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG("json", struct asked, json,
+            "One JSON object a line. This is the only form; the option is there because every "
+            "command has it."),
+    TC_TAKEN("list", NULL, show_list, "Names the benchmarks and what each measures."),
+    TC_FLAG("no-render", struct asked, options.no_json,
+            "Detector benchmarks stop at the verdict with all its strings, before it is rendered "
+            "as JSON."),
+    TC_FLAG("no-incidents", struct asked, options.no_incidents,
+            "They stop at the finding with all its strings, before it is numbered as an incident: "
+            "what other detectors report."),
+    TC_TAKEN("windows", "N", take_count,
+             "Windows of 1,024 events a detector benchmark runs over (default 2000).",
+             TC_OPTION_AT(struct asked, options.windows, uint64_t)),
+    TC_TAKEN("log-mb", "N", take_count, "Size of the made-up kernel log in MB (default 1000).",
+             TC_OPTION_AT(struct asked, log_mb, uint64_t)),
+};
+
+static const struct tc_command BENCH = {
+    .name = "tracecore-bench",
+    .summary = "measure the detectors and the program",
+    .usage = "usage: tracecore-bench [OPTIONS] [NAME...]\n"
+             "       tracecore-bench serve [OPTIONS]\n"
+             "\n"
+             "Measures on this machine and prints one JSON object a line. Without names: every\n"
+             "detector, from decoded events to rendered verdicts in memory, in the steady\n"
+             "state.\n"
+             "allocs_per_event and bytes_per_event are counted in front of the C library's\n"
+             "allocator; instructions_per_event is there where the machine counts them.\n"
+             "serve runs the daemon as 'tracecore serve' does, and counts its allocations in\n"
+             "tracecore_allocations_total of /metrics.\n",
+    .options = OPTIONS,
+    .option_count = TC_COUNT(OPTIONS),
+    .notes = "Exit status: 0 measured, 2 wrong usage or something could not be measured.\n"
+             "\n"
+             "Examples:\n"
+             "  tracecore-bench nccl_hang\n"
+             "  tracecore-bench --log-mb=1000 kernel_log startup\n",
+};
 
 static int run_benches(int argc, char **argv)
 {
-    struct tc_bench_options options;
+    struct asked a = {.options = {.windows = 2000}, .log_mb = 1000};
     struct tc_bench benches[BENCHES_MAX];
     struct tc_output out;
-    int status = TC_EXIT_OK;
-    if (!read_options(argc, argv, &options, &status)) {
+    int status = tc_options_read(&BENCH, argc, argv, &a);
+    if (status != TC_GO_ON) {
         return status;
     }
+    status = TC_EXIT_OK;
+    a.options.log_bytes = a.log_mb * 1000000;
     size_t count = list_benches(benches);
     for (int i = optind; i < argc; i++) {
         if (find_bench(benches, count, argv[i]) == NULL) {
@@ -183,13 +163,13 @@ static int run_benches(int argc, char **argv)
     }
     tc_output_init(&out, STDOUT_FILENO);
     for (size_t i = 0; optind == argc && i < count; i++) {
-        if (benches[i].pattern != NULL && !benches[i].run(&benches[i], &options, &out)) {
+        if (benches[i].pattern != NULL && !benches[i].run(&benches[i], &a.options, &out)) {
             status = TC_EXIT_BAD;
         }
     }
     for (int i = optind; i < argc; i++) {
         const struct tc_bench *b = find_bench(benches, count, argv[i]);
-        if (!b->run(b, &options, &out)) {
+        if (!b->run(b, &a.options, &out)) {
             status = TC_EXIT_BAD;
         }
         (void)tc_output_flush(&out);

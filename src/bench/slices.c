@@ -6,6 +6,7 @@
  */
 #include "telemetry/slices.h"
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "bench/alloc_count.h"
 #include "bench/bench.h"
@@ -57,11 +58,9 @@ static const struct {
 static void put_label(struct tc_buf *b, struct tc_sample_label *out, const char *key,
                       const char *value, unsigned number)
 {
-    tc_buf_str(b, tc_slice_cstr(key));
-    tc_buf_lit(b, "=\"");
+    (void)tc_format(b, "{}=\"", key);
     size_t at = b->len;
-    tc_buf_str(b, tc_slice_cstr(value));
-    tc_buf_u64(b, number);
+    (void)tc_format(b, "{}{}", value, number);
     *out = (struct tc_sample_label){tc_slice_cstr(key), tc_buf_since(b, at)};
     tc_buf_lit(b, "\",");
 }

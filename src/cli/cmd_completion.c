@@ -4,108 +4,95 @@
  * files in completions/ are this command's output; a test compares them.
  */
 #include "base/buf.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/say.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* One option, or the list of a command's options. */
-#define TEXT_MAX 4096
-
 static void put(struct tc_output *out, const char *text)
 {
     (void)tc_output_put(out, tc_slice_cstr(text));
 }
 
-static void put_buf(struct tc_output *out, const struct tc_buf *b)
+/* ---- what both shells are given, as arguments of formats ---- */
+
+static void write_words(struct tc_buf *b, const struct tc_arg *arg)
 {
-    (void)tc_output_put(out, tc_buf_slice(b));
+    const struct tc_command *const *all = arg->object;
+    for (size_t i = 0; i < arg->count; i++) {
+        (void)tc_format(b, "{}{}", i > 0 || arg->limit > 0 ? " " : "", all[i]->name);
+    }
 }
 
-static void put_name(struct tc_buf *b, const char *name)
-{
-    tc_buf_str(b, b->len > 0 ? TC_LIT(" ") : TC_EMPTY);
-    tc_buf_str(b, tc_slice_cstr(name));
-}
-
-static void put_commands(struct tc_buf *b)
+/* With a blank before each, or between them only. */
+static struct tc_arg command_names(bool blank_first)
 {
     size_t count = 0;
     const struct tc_command *const *all = tc_commands(&count);
-    for (size_t i = 0; i < count; i++) {
-        put_name(b, all[i]->name);
-    }
+    return (struct tc_arg){
+        .write = write_words, .object = all, .count = count, .limit = blank_first ? 1 : 0};
 }
 
-static void put_words(struct tc_buf *b, const char *words)
+/* The choices for the first argument. */
+static struct tc_arg words_of(const struct tc_command *c)
 {
-    if (strcmp(words, TC_WORDS_COMMANDS) == 0) {
-        put_commands(b);
-    } else {
-        tc_buf_str(b, tc_slice_cstr(words));
-    }
+    return strcmp(c->words, TC_WORDS_COMMANDS) == 0 ? command_names(true) : tc_arg_cstr(c->words);
 }
+
+static void write_values(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct tc_option *o = arg->object;
+    tc_option_values(b, o->values, TC_LIT(" "));
+}
+
+static struct tc_arg values_of(const struct tc_option *o)
+{
+    return tc_as_written(write_values, o);
+}
+
+/* ---- bash ---- */
 
 static void bash_value(struct tc_output *out, const struct tc_option *o)
 {
-    char text[TEXT_MAX];
-    char words_text[TEXT_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    struct tc_buf words = tc_buf_make(words_text, sizeof words_text);
-    tc_option_values(&words, o->values, TC_LIT(" "));
-    tc_buf_lit(&b, "        --");
-    tc_buf_str(&b, tc_slice_cstr(o->name));
-    if (o->letter != '\0') {
-        tc_buf_lit(&b, " | -");
-        tc_buf_char(&b, o->letter);
+    struct tc_slice letter = tc_slice_make(&o->letter, o->letter != '\0' ? 1 : 0);
+    (void)tc_output_format(out, "        --{}{}{})\n", o->name, letter.len > 0 ? " | -" : "",
+                           letter);
+    if (o->values != TC_VALUES_ANY) {
+        (void)tc_output_format(out, "            _tracecore_words \"{}\"\n", values_of(o));
     }
-    tc_buf_lit(&b, ")\n");
-    if (words.len > 0) {
-        tc_buf_lit(&b, "            _tracecore_words \"");
-        tc_buf_str(&b, tc_buf_slice(&words));
-        tc_buf_lit(&b, "\"\n");
-    }
-    tc_buf_lit(&b, "            return\n            ;;\n");
-    put_buf(out, &b);
+    put(out, "            return\n            ;;\n");
 }
 
 static void bash_command(struct tc_output *out, const struct tc_command *c)
 {
-    char text[TEXT_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
     bool has_values = false;
-    put(out, "    ");
-    put(out, c->name);
-    put(out, ")\n");
-    for (size_t i = 0; i < c->option_count; i++) {
-        if (c->options[i].argument != NULL) {
+    (void)tc_output_format(out, "    {})\n", c->name);
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        if (tc_command_option(c, i)->argument != NULL) {
             put(out, has_values ? "" : "        case $prev in\n");
             has_values = true;
-            bash_value(out, &c->options[i]);
+            bash_value(out, tc_command_option(c, i));
         }
     }
     put(out, has_values ? "        esac\n" : "");
-    tc_buf_lit(&b, "        if [[ $cur == -* ]]; then\n            _tracecore_words \"");
-    for (size_t i = 0; i < c->option_count; i++) {
-        tc_buf_lit(&b, "--");
-        tc_buf_str(&b, tc_slice_cstr(c->options[i].name));
-        tc_buf_char(&b, ' ');
+    put(out, "        if [[ $cur == -* ]]; then\n            _tracecore_words \"");
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        (void)tc_output_format(out, "--{} ", tc_command_option(c, i)->name);
     }
-    tc_buf_lit(&b, "--help\"\n");
+    put(out, "--help\"\n");
     if (c->words != NULL) {
-        tc_buf_lit(&b, "        elif ((COMP_CWORD == 2)); then\n            _tracecore_words \"");
-        put_words(&b, c->words);
-        tc_buf_lit(&b, "\"\n");
+        (void)tc_output_format(out,
+                               "        elif ((COMP_CWORD == 2)); then\n"
+                               "            _tracecore_words \"{}\"\n",
+                               words_of(c));
     }
-    tc_buf_lit(&b, "        fi\n        ;;\n");
-    put_buf(out, &b);
+    put(out, "        fi\n        ;;\n");
 }
 
 static void bash(struct tc_output *out)
 {
-    char text[TEXT_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
     put(out, "# SPDX-License-Identifier: Apache-2.0\n"
              "# shellcheck shell=bash\n"
              "# Completion for bash, made by 'tracecore completion bash'. To use it:\n"
@@ -126,9 +113,10 @@ static void bash(struct tc_output *out)
              "    fi\n"
              "    if ((COMP_CWORD == 1)); then\n"
              "        _tracecore_words \"");
-    put_commands(&b);
-    tc_buf_lit(&b, " --help --version\"\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n");
-    put_buf(out, &b);
+    (void)tc_output_format(out,
+                           "{} --help --version\"\n        return\n    fi\n"
+                           "    case ${COMP_WORDS[1]} in\n",
+                           command_names(false));
     size_t count = 0;
     const struct tc_command *const *all = tc_commands(&count);
     for (size_t i = 0; i < count; i++) {
@@ -141,11 +129,12 @@ static void bash(struct tc_output *out)
              "complete -o bashdefault -o default -F _tracecore tracecore\n");
 }
 
-/* Inside single quotes and square brackets of an _arguments specification. */
-static void zsh_text(struct tc_buf *b, struct tc_slice s)
+/* ---- zsh ---- */
+
+static void write_quoted(struct tc_buf *b, const struct tc_arg *arg)
 {
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
+    for (size_t i = 0; i < arg->text.len; i++) {
+        char c = arg->text.ptr[i];
         if (c == '\'') {
             tc_buf_lit(b, "'\\''");
         } else {
@@ -155,6 +144,12 @@ static void zsh_text(struct tc_buf *b, struct tc_slice s)
             tc_buf_char(b, c);
         }
     }
+}
+
+/* Inside single quotes and square brackets of an _arguments specification. */
+static struct tc_arg quoted(struct tc_slice text)
+{
+    return (struct tc_arg){.write = write_quoted, .text = text};
 }
 
 /* The first sentence of a help text, without its full stop. */
@@ -169,63 +164,38 @@ static struct tc_slice first_sentence(const char *help)
 /* '*--set=[help]:PATTERN.KEY=VALUE:(words)'; the star lets it be repeated. */
 static void zsh_option(struct tc_output *out, const struct tc_option *o, bool is_short)
 {
-    char text[TEXT_MAX];
-    char words_text[TEXT_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    struct tc_buf words = tc_buf_make(words_text, sizeof words_text);
-    tc_option_values(&words, o->values, TC_LIT(" "));
-    tc_buf_lit(&b, "            '");
-    tc_buf_str(&b, o->argument != NULL ? TC_LIT("*") : TC_EMPTY);
-    if (is_short) {
-        tc_buf_char(&b, '-');
-        tc_buf_char(&b, o->letter);
-        tc_buf_str(&b, o->argument != NULL ? TC_LIT("+") : TC_EMPTY);
-    } else {
-        tc_buf_lit(&b, "--");
-        tc_buf_str(&b, tc_slice_cstr(o->name));
-        tc_buf_str(&b, o->argument != NULL ? TC_LIT("=") : TC_EMPTY);
+    bool takes = o->argument != NULL;
+    struct tc_slice name = is_short ? tc_slice_make(&o->letter, 1) : tc_slice_cstr(o->name);
+    (void)tc_output_format(out, "            '{}{}{}{}[{}]", takes ? "*" : "",
+                           is_short ? "-" : "--", name,
+                           !takes     ? ""
+                           : is_short ? "+"
+                                      : "=",
+                           quoted(first_sentence(o->help)));
+    if (takes) {
+        (void)tc_output_format(out, ":{}:{}{}", quoted(tc_slice_cstr(o->argument)),
+                               tc_when(o->values != TC_VALUES_ANY, "({})", values_of(o)),
+                               strcmp(o->argument, "FILE") == 0 ? "_files" : "");
     }
-    tc_buf_char(&b, '[');
-    zsh_text(&b, first_sentence(o->help));
-    tc_buf_char(&b, ']');
-    if (o->argument != NULL) {
-        tc_buf_char(&b, ':');
-        zsh_text(&b, tc_slice_cstr(o->argument));
-        tc_buf_char(&b, ':');
-        if (words.len > 0) {
-            tc_buf_char(&b, '(');
-            tc_buf_str(&b, tc_buf_slice(&words));
-            tc_buf_char(&b, ')');
-        } else if (strcmp(o->argument, "FILE") == 0) {
-            tc_buf_lit(&b, "_files");
-        }
-    }
-    tc_buf_lit(&b, "' \\\n");
-    put_buf(out, &b);
+    put(out, "' \\\n");
 }
 
 static void zsh_command(struct tc_output *out, const struct tc_command *c)
 {
-    char text[TEXT_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
-    put(out, "    ");
-    put(out, c->name);
-    put(out, ")\n        _arguments -s \\\n");
-    for (size_t i = 0; i < c->option_count; i++) {
-        zsh_option(out, &c->options[i], false);
-        if (c->options[i].letter != '\0') {
-            zsh_option(out, &c->options[i], true);
+    (void)tc_output_format(out, "    {})\n        _arguments -s \\\n", c->name);
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        const struct tc_option *o = tc_command_option(c, i);
+        zsh_option(out, o, false);
+        if (o->letter != '\0') {
+            zsh_option(out, o, true);
         }
     }
     if (c->words != NULL) {
-        tc_buf_lit(&b, "            '1:what:(");
-        put_words(&b, c->words);
-        tc_buf_lit(&b, ")' \\\n");
+        (void)tc_output_format(out, "            '1:what:({})' \\\n", words_of(c));
     }
-    tc_buf_lit(&b, "            '(- *)'{-h,--help}'[How to use it]' \\\n"
-                   "            '*:file:_files'\n"
-                   "        ;;\n");
-    put_buf(out, &b);
+    put(out, "            '(- *)'{-h,--help}'[How to use it]' \\\n"
+             "            '*:file:_files'\n"
+             "        ;;\n");
 }
 
 static void zsh(struct tc_output *out)
@@ -241,14 +211,8 @@ static void zsh(struct tc_output *out)
     size_t count = 0;
     const struct tc_command *const *all = tc_commands(&count);
     for (size_t i = 0; i < count; i++) {
-        char text[TEXT_MAX];
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&b, "        '");
-        tc_buf_str(&b, tc_slice_cstr(all[i]->name));
-        tc_buf_char(&b, ':');
-        zsh_text(&b, tc_slice_cstr(all[i]->summary));
-        tc_buf_lit(&b, "'\n");
-        put_buf(out, &b);
+        (void)tc_output_format(out, "        '{}:{}'\n", all[i]->name,
+                               quoted(tc_slice_cstr(all[i]->summary)));
     }
     put(out, "    )\n"
              "    if ((CURRENT == 2)); then\n"
@@ -271,15 +235,9 @@ static void zsh(struct tc_output *out)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_completion, argc, argv);
-    int option = tc_option_next(&walk, &value);
-    if (option == TC_OPTION_HELP) {
-        return tc_command_show_help(&tc_command_completion);
-    }
-    if (option == TC_OPTION_BAD) {
-        return TC_EXIT_BAD;
+    int code = tc_options_read(&tc_command_completion, argc, argv, NULL);
+    if (code != TC_GO_ON) {
+        return code;
     }
     bool is_bash = argc - optind == 1 && strcmp(argv[optind], "bash") == 0;
     bool is_zsh = argc - optind == 1 && strcmp(argv[optind], "zsh") == 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's configuration before it is used: check a file, print the defaults. */
 #include "base/buf.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/say.h"
 #include "config/config.h"
@@ -9,16 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_VERBOSE, OPT_JSON, OPT_MARKDOWN, OPT_COUNT };
+struct asked {
+    bool verbose;
+    bool json;
+    bool markdown;
+};
 
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_VERBOSE] = {.name = "verbose",
-                     .help = "check: also print every value that would be used and where it comes "
-                             "from: default, file or environment.",
-                     .letter = 'v'},
-    [OPT_JSON] = {.name = "json", .help = "check: the same, or the mistakes, as one JSON object."},
-    [OPT_MARKDOWN] = {.name = "markdown",
-                      .help = "print-default: the tables of docs/configuration.md instead."},
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG("verbose", struct asked, verbose,
+            "check: also print every value that would be used and where it comes from: default, "
+            "file or environment.",
+            .letter = 'v'),
+    TC_FLAG("json", struct asked, json, "check: the same, or the mistakes, as one JSON object."),
+    TC_FLAG("markdown", struct asked, markdown,
+            "print-default: the tables of docs/configuration.md instead."),
 };
 
 /* Room for the JSON of a hundred mistakes and of all values. */
@@ -77,8 +82,7 @@ static int check_file(struct check *c, const char *path, bool verbose)
         if (verbose) {
             tc_config_print_effective(&c->config, false, &b);
         }
-        tc_buf_printable(&b, tc_slice_cstr(name));
-        tc_buf_lit(&b, ": ok\n");
+        (void)tc_format(&b, "{}: ok\n", tc_as_printable(tc_slice_cstr(name)));
         (void)tc_output_put(&out, tc_buf_slice(&b));
     }
     return tc_output_end(&out, "config",
@@ -101,7 +105,7 @@ static int print_default(struct check *c, bool markdown)
     return tc_output_end(&out, "config", TC_EXIT_OK);
 }
 
-static int run_what(int argc, char **argv, const bool *options)
+static int run_what(int argc, char **argv, const struct asked *a)
 {
     const char *what = optind < argc ? argv[optind] : "";
     bool is_check = strcmp(what, "check") == 0;
@@ -117,7 +121,7 @@ static int run_what(int argc, char **argv, const bool *options)
                is_check ? "one file can be checked" : "print-default takes no file");
         return tc_command_misused(&tc_command_config);
     }
-    if (is_check ? options[OPT_MARKDOWN] : options[OPT_VERBOSE] || options[OPT_JSON]) {
+    if (is_check ? a->markdown : a->verbose || a->json) {
         tc_say("config", "%s",
                is_check ? "--markdown is for print-default" : "--verbose and --json are for check");
         return tc_command_misused(&tc_command_config);
@@ -127,34 +131,18 @@ static int run_what(int argc, char **argv, const bool *options)
         tc_say("config", "out of memory");
         return TC_EXIT_BAD;
     }
-    c->json = options[OPT_JSON];
-    int code =
-        is_check ? check_file(c, argc - optind == 2 ? argv[optind + 1] : NULL, options[OPT_VERBOSE])
-                 : print_default(c, options[OPT_MARKDOWN]);
+    c->json = a->json;
+    int code = is_check ? check_file(c, argc - optind == 2 ? argv[optind + 1] : NULL, a->verbose)
+                        : print_default(c, a->markdown);
     free(c);
     return code;
 }
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    bool options[OPT_COUNT] = {false};
-    tc_option_walk_init(&walk, &tc_command_config, argc, argv);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_config);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        options[option] = true;
-    }
-    return run_what(argc, argv, options);
+    struct asked a = {0};
+    int code = tc_options_read(&tc_command_config, argc, argv, &a);
+    return code == TC_GO_ON ? run_what(argc, argv, &a) : code;
 }
 
 const struct tc_command tc_command_config = {
@@ -169,7 +157,7 @@ const struct tc_command tc_command_config = {
              "every key, what it does, its range and its default. docs/configuration.md has\n"
              "the same as a page.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  the configuration is right\n"
              "  1  there are mistakes in it\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/limits.h"
 #include "cli/command.h"
 #include "cli/reading.h"
@@ -17,20 +18,8 @@
 /* One event as JSON: two lines of a log at most, each byte of which may need an escape. */
 #define EVENT_MAX (TC_LINE_MAX * 16)
 
-enum { OPT_ATTRIBUTES, OPT_UNKNOWN, OPT_READ, OPT_COUNT = OPT_READ + TC_READ_COUNT };
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_ATTRIBUTES] = {.name = "attributes",
-                        .help = "Print which attributes, labels and metrics are read, and as "
-                                "what: docs/ATTRIBUTES.md."},
-    [OPT_UNKNOWN] = {.name = "unknown",
-                     .help = "List what was not understood instead of the events: "
-                             "PATH:LINE: why: the text."},
-    TC_READING_ROWS(OPT_READ),
-};
-
 struct run {
-    struct tc_reading reading;
+    struct tc_reading reading; /* first: shared options go there */
     struct tc_stream_pool pool;
     struct tc_output out;
     struct tc_sources sources;
@@ -73,17 +62,12 @@ static tc_status on_unknown(void *context, const struct tc_input *input, uint64_
     text = tc_slice_trim(text);
     tc_buf_printable(&b, tc_slice_cstr(input->path));
     if (tc_input_is_text(input)) {
-        tc_buf_char(&b, ':');
-        tc_buf_u64(&b, line_at(r, input, offset));
+        (void)tc_format(&b, ":{}", line_at(r, input, offset));
     } else {
-        tc_buf_lit(&b, ": at byte ");
-        tc_buf_u64(&b, offset);
+        (void)tc_format(&b, ": at byte {}", offset);
     }
-    tc_buf_lit(&b, ": ");
-    tc_buf_str(&b, tc_slice_cstr(why));
-    tc_buf_lit(&b, ": ");
-    tc_buf_printable(&b, tc_slice_head(text, QUOTE_MAX));
-    tc_buf_str(&b, text.len > QUOTE_MAX ? TC_LIT("\xe2\x80\xa6\n") : TC_LIT("\n"));
+    (void)tc_format(&b, ": {}: {}{}", why, tc_as_printable(tc_slice_head(text, QUOTE_MAX)),
+                    text.len > QUOTE_MAX ? "\xe2\x80\xa6\n" : "\n");
     return tc_output_put(&r->out, tc_buf_slice(&b)) ? TC_OK : TC_E_IO;
 }
 
@@ -142,8 +126,11 @@ static int decode_all(struct run *r)
     return tc_output_end(&r->out, "decode", bad ? TC_EXIT_BAD : TC_EXIT_OK);
 }
 
-static int show_attributes(struct run *r)
+static int show_attributes(void *args, const struct tc_option *option, const char *value)
 {
+    struct run *r = args;
+    (void)option;
+    (void)value;
     r->data = malloc(TC_ATTRIBUTES_MAX);
     if (r->data == NULL) {
         tc_say("decode", "out of memory");
@@ -155,29 +142,19 @@ static int show_attributes(struct run *r)
     return tc_output_end(&r->out, "decode", page.overflowed ? TC_EXIT_BAD : TC_EXIT_OK);
 }
 
+static const struct tc_option OPTIONS[] = {
+    TC_TAKEN(
+        "attributes", NULL, show_attributes,
+        "Print which attributes, labels and metrics are read, and as what: docs/ATTRIBUTES.md."),
+    TC_FLAG("unknown", struct run, unknown,
+            "List what was not understood instead of the events: PATH:LINE: why: the text."),
+};
+
 static int run_command(struct run *r, int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_decode, argc, argv);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_decode);
-        }
-        if (option == OPT_ATTRIBUTES) {
-            return show_attributes(r);
-        }
-        if (option == OPT_UNKNOWN) {
-            r->unknown = true;
-        } else if (option == TC_OPTION_BAD ||
-                   tc_reading_option(&r->reading, (enum tc_reading_option)(option - OPT_READ),
-                                     value) != TC_OK) {
-            return TC_EXIT_BAD;
-        }
+    int code = tc_options_read(&tc_command_decode, argc, argv, r);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (optind == argc && r->reading.map_path == NULL) {
         tc_say("decode", "nothing to read; give files or directories, or - for standard input");
@@ -216,7 +193,9 @@ const struct tc_command tc_command_decode = {
              "PATH is a file, a directory (read with all below it, but for hidden files) or -\n"
              "for standard input.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
+    .shared = tc_reading_options,
+    .shared_count = TC_READING_OPTION_COUNT,
     .notes = "Exit status:\n"
              "  0  everything was read\n"
              "  2  wrong usage, or some input could not be read; the rest is printed all the\n"

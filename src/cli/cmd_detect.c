@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/patterns.h"
@@ -12,53 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    OPT_JSON,
-    OPT_ALL,
-    OPT_ONLY,
-    OPT_DISABLE,
-    OPT_SET,
-    OPT_LIST,
-    OPT_COLOR,
-    OPT_QUIET,
-    OPT_READ,
-    OPT_COUNT = OPT_READ + TC_READ_COUNT
-};
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_JSON] = {.name = "json",
-                  .help = "One verdict per line, as JSON, instead of text for people."},
-    [OPT_ALL] = {.name = "all",
-                 .help = "Show in full what is only a consequence of another verdict."},
-    [OPT_ONLY] = {.name = "only",
-                  .argument = "PATTERN,...",
-                  .values = TC_VALUES_PATTERNS,
-                  .help = "Look only for these patterns. May be repeated."},
-    [OPT_DISABLE] = {.name = "disable",
-                     .argument = "PATTERN,...",
-                     .values = TC_VALUES_PATTERNS,
-                     .help = "Do not look for these patterns. May be repeated."},
-    [OPT_SET] = {.name = "set",
-                 .argument = "PATTERN.KEY=VALUE",
-                 .help = "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be "
-                         "repeated."},
-    [OPT_LIST] = {.name = "list-patterns",
-                  .help = "List the patterns that are looked for and their knobs, and do nothing "
-                          "else."},
-    [OPT_COLOR] = {.name = "color",
-                   .argument = "WHEN",
-                   .values = TC_VALUES_COLOURS,
-                   .help = "Use colour. By default it is used when standard output is a terminal "
-                           "and NO_COLOR is not set."},
-    [OPT_QUIET] = {.name = "quiet",
-                   .letter = 'q',
-                   .help = "No summary and no progress; errors and warnings only."},
-    TC_READING_ROWS(OPT_READ),
-};
-
 /* What is known while events go through. */
 struct run {
-    struct tc_reading reading;
+    struct tc_reading reading; /* first: shared options go there */
     struct tc_offline offline;
     struct tc_report_style style;
     struct tc_progress progress;
@@ -78,84 +35,90 @@ static tc_status need_engine(struct run *r)
     return status;
 }
 
-static tc_status enable(struct run *r, const char *names, bool on)
+static int enable(struct run *r, const char *names, bool on)
 {
     struct tc_error err;
-    TC_TRY(need_engine(r));
+    if (need_engine(r) != TC_OK) {
+        return TC_EXIT_BAD;
+    }
     struct tc_slice rest = tc_slice_cstr(names);
     while (rest.len > 0) {
         struct tc_slice name = tc_slice_cut(rest, ',', &rest);
         if (tc_engine_enable(r->offline.engine, name, on, &err) != TC_OK) {
             tc_say("detect", "%s", err.message);
-            return TC_E_USAGE;
+            return TC_EXIT_BAD;
         }
     }
-    return TC_OK;
+    return TC_GO_ON;
 }
 
-static tc_status enable_only(struct run *r, const char *names)
+static int take_disable(void *args, const struct tc_option *option, const char *value)
 {
-    if (!r->only) {
-        r->only = true;
-        TC_TRY(enable(r, "all", false));
-    }
-    return enable(r, names, true);
+    (void)option;
+    return enable(args, value, false);
 }
 
-static tc_status set_knob(struct run *r, const char *assignment)
+static int take_only(void *args, const struct tc_option *option, const char *value)
 {
+    struct run *r = args;
+    (void)option;
+    int code = r->only ? TC_GO_ON : enable(r, "all", false);
+    r->only = true;
+    return code == TC_GO_ON ? enable(r, value, true) : code;
+}
+
+static int take_knob(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
     struct tc_error err = {0};
-    TC_TRY(need_engine(r));
-    if (tc_engine_set(r->offline.engine, tc_slice_cstr(assignment), &err) != TC_OK) {
-        tc_say("detect", "--set %s: %s; --list-patterns shows what there is", assignment,
-               err.message);
-        return TC_E_USAGE;
+    (void)option;
+    if (need_engine(r) != TC_OK) {
+        return TC_EXIT_BAD;
     }
-    return TC_OK;
+    if (tc_engine_set(r->offline.engine, tc_slice_cstr(value), &err) != TC_OK) {
+        tc_say("detect", "--set %s: %s; --list-patterns shows what there is", value, err.message);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
 }
 
-static tc_status set_colour(struct run *r, const char *when)
+static int take_colour(void *args, const struct tc_option *option, const char *value)
 {
-    if (strcmp(when, "always") == 0) {
+    struct run *r = args;
+    (void)option;
+    if (strcmp(value, "always") == 0) {
         r->style.text.colour = true;
-    } else if (strcmp(when, "never") == 0) {
+    } else if (strcmp(value, "never") == 0) {
         r->style.text.colour = false;
-    } else if (strcmp(when, "auto") == 0) {
+    } else if (strcmp(value, "auto") == 0) {
         r->style.text.colour = tc_terminal_colour();
     } else {
-        tc_say("detect", "--color: \"%s\" is none of auto, always, never", when);
-        return TC_E_USAGE;
+        tc_say("detect", "--color: \"%s\" is none of auto, always, never", value);
+        return TC_EXIT_BAD;
     }
-    return TC_OK;
+    return TC_GO_ON;
 }
 
-static tc_status take_option(struct run *r, int option, const char *value)
-{
-    switch (option) {
-    case OPT_JSON:
-        r->style.json = true;
-        return TC_OK;
-    case OPT_ALL:
-        r->style.all = true;
-        return TC_OK;
-    case OPT_ONLY:
-        return enable_only(r, value);
-    case OPT_DISABLE:
-        return enable(r, value, false);
-    case OPT_SET:
-        return set_knob(r, value);
-    case OPT_LIST:
-        r->list = true;
-        return TC_OK;
-    case OPT_COLOR:
-        return set_colour(r, value);
-    case OPT_QUIET:
-        r->quiet = true;
-        return TC_OK;
-    default: /* not an enum of ours: an index of the table */
-        return tc_reading_option(&r->reading, (enum tc_reading_option)(option - OPT_READ), value);
-    }
-}
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG("json", struct run, style.json,
+            "One verdict per line, as JSON, instead of text for people."),
+    TC_FLAG("all", struct run, style.all,
+            "Show in full what is only a consequence of another verdict."),
+    TC_TAKEN("only", "PATTERN,...", take_only, "Look only for these patterns. May be repeated.",
+             .values = TC_VALUES_PATTERNS),
+    TC_TAKEN("disable", "PATTERN,...", take_disable,
+             "Do not look for these patterns. May be repeated.", .values = TC_VALUES_PATTERNS),
+    TC_TAKEN("set", "PATTERN.KEY=VALUE", take_knob,
+             "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be repeated."),
+    TC_FLAG("list-patterns", struct run, list,
+            "List the patterns that are looked for and their knobs, and do nothing else."),
+    TC_TAKEN("color", "WHEN", take_colour,
+             "Use colour. By default it is used when standard output is a terminal and NO_COLOR is "
+             "not set.",
+             .values = TC_VALUES_COLOURS),
+    TC_FLAG("quiet", struct run, quiet, "No summary and no progress; errors and warnings only.",
+            .letter = 'q'),
+};
 
 static void on_error(void *context, const struct tc_input *input, const struct tc_error *err)
 {
@@ -207,29 +170,9 @@ static void warn_incomplete(const struct run *r)
     }
 }
 
-static void put_count(struct tc_buf *b, uint64_t count, const char *noun)
+static struct tc_arg counted(uint64_t count, const char *noun)
 {
-    tc_buf_u64(b, count);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(noun));
-    tc_buf_str(b, count == 1 ? TC_EMPTY : TC_LIT("s"));
-}
-
-static void put_drops(struct tc_buf *b, const struct run *r)
-{
-    size_t count = 0;
-    const struct tc_detector *const *all = tc_detectors(&count);
-    for (size_t i = 0; i < count; i++) {
-        struct tc_detector_stats stats;
-        tc_engine_detector_stats(r->offline.engine, i, &stats);
-        if (stats.dropped > 0) {
-            tc_buf_lit(b, "; ");
-            tc_buf_str(b, tc_slice_cstr(all[i]->name));
-            tc_buf_lit(b, " dropped ");
-            put_count(b, stats.dropped, "record");
-            tc_buf_lit(b, " from its full window");
-        }
-    }
+    return tc_as_count((int64_t)count, noun);
 }
 
 /* What of the input was not used, and why. */
@@ -237,29 +180,27 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
 {
     size_t count = 0;
     uint64_t late = 0;
-    (void)tc_detectors(&count);
+    const struct tc_detector *const *all = tc_detectors(&count);
     for (size_t i = 0; i < count; i++) {
         struct tc_detector_stats stats;
         tc_engine_detector_stats(r->offline.engine, i, &stats);
         late += stats.late;
+        if (stats.dropped > 0) {
+            (void)tc_format(b, "; {} dropped {} from its full window", all[i]->name,
+                            counted(stats.dropped, "record"));
+        }
     }
     late = late < counts->late ? late : counts->late; /* two patterns may miss the same event */
     if (late > 0) {
-        tc_buf_lit(b, "; ");
-        put_count(b, late, "event");
-        tc_buf_lit(b, " came too late: sort the input by time");
+        (void)tc_format(b, "; {} came too late: sort the input by time", counted(late, "event"));
     }
     if (r->offline.copies > 0) {
-        tc_buf_lit(b, "; ");
-        put_count(b, r->offline.copies, "event");
-        tc_buf_str(b, r->offline.copies == 1 ? TC_LIT(" is in two files")
-                                             : TC_LIT(" are in two files"));
+        (void)tc_format(b, "; {} {} in two files", counted(r->offline.copies, "event"),
+                        r->offline.copies == 1 ? "is" : "are");
     }
     if (counts->misdated > 0) {
-        tc_buf_lit(b, "; ");
-        put_count(b, counts->misdated, "event");
-        tc_buf_str(b, counts->misdated == 1 ? TC_LIT(" is") : TC_LIT(" are"));
-        tc_buf_lit(b, " dated before 1970 or after 2200");
+        (void)tc_format(b, "; {} {} dated before 1970 or after 2200",
+                        counted(counts->misdated, "event"), counts->misdated == 1 ? "is" : "are");
     }
 }
 
@@ -269,31 +210,23 @@ static void summarise(const struct run *r)
     struct tc_buf b = tc_buf_make(text, sizeof text);
     struct tc_engine_counts counts;
     const struct tc_inputs *in = &r->reading.inputs;
+    const char *hint = r->reading.verbose ? "" : ": use -v";
     tc_engine_counts(r->offline.engine, &counts);
-    put_count(&b, in->count, "file");
-    tc_buf_lit(&b, ", ");
-    put_count(&b, counts.events, "event");
+    (void)tc_format(&b, "{}, {}", counted(in->count, "file"), counted(counts.events, "event"));
     if (r->offline.first_ns != TC_TIME_NONE) {
-        tc_buf_lit(&b, " from ");
-        tc_buf_time(&b, r->offline.first_ns - r->offline.first_ns % TC_SECOND);
-        tc_buf_lit(&b, " to ");
-        tc_buf_time(&b, r->offline.last_ns - r->offline.last_ns % TC_SECOND);
+        (void)tc_format(&b, " from {} to {}",
+                        tc_as_time(r->offline.first_ns - r->offline.first_ns % TC_SECOND),
+                        tc_as_time(r->offline.last_ns - r->offline.last_ns % TC_SECOND));
     }
-    tc_buf_lit(&b, ", ");
-    put_count(&b, tc_story_verdicts(r->offline.story)->count, "verdict");
-    put_drops(&b, r);
+    (void)tc_format(&b, ", {}", counted(tc_story_verdicts(r->offline.story)->count, "verdict"));
     put_unused(&b, r, &counts);
     if (in->skipped > 0) {
-        tc_buf_lit(&b, "; ");
-        put_count(&b, in->skipped,
-                  in->skipped == 1 ? "link, pipe or socket" : "links, pipes or socket");
-        tc_buf_str(&b, r->reading.verbose ? TC_LIT(" not read") : TC_LIT(" not read: use -v"));
+        (void)tc_format(&b, "; {} {} not read{}", in->skipped,
+                        in->skipped == 1 ? "link, pipe or socket" : "links, pipes or sockets",
+                        hint);
     }
     if (in->unrecognised > 0) {
-        tc_buf_lit(&b, "; ");
-        put_count(&b, in->unrecognised, "file");
-        tc_buf_str(&b, r->reading.verbose ? TC_LIT(" not recognised")
-                                          : TC_LIT(" not recognised: use -v"));
+        (void)tc_format(&b, "; {} not recognised{}", counted(in->unrecognised, "file"), hint);
     }
     tc_say("detect", "%.*s", TC_FMT(tc_buf_slice(&b)));
 }
@@ -340,20 +273,9 @@ static int list_patterns(const struct run *r)
 
 static int run_command(struct run *r, int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_detect, argc, argv);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_detect);
-        }
-        if (option == TC_OPTION_BAD || take_option(r, option, value) != TC_OK) {
-            return TC_EXIT_BAD;
-        }
+    int code = tc_options_read(&tc_command_detect, argc, argv, r);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (r->list) {
         return list_patterns(r);
@@ -407,7 +329,9 @@ const struct tc_command tc_command_detect = {
              "for standard input. Dumps of one directory are one job, named after it.\n"
              "Compressed files have to be unpacked first.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
+    .shared = tc_reading_options,
+    .shared_count = TC_READING_OPTION_COUNT,
     .notes = "Exit status:\n"
              "  0  nothing was found\n"
              "  1  there are verdicts\n"

@@ -11,20 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_PARQUET, OPT_TABLE, OPT_FORCE, OPT_DATA_DIR, OPT_JSON, OPT_COUNT };
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_PARQUET] = {.name = "parquet",
-                     .argument = "DIR",
-                     .help = "Write DIR/<table>.parquet for every table, and DIR/manifest.json."},
-    [OPT_TABLE] = {.name = "table",
-                   .argument = "TABLE",
-                   .help = "Only this table. May be given again."},
-    [OPT_FORCE] = {.name = "force", .help = "Replace files of an earlier export."},
-    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
-    [OPT_JSON] = {.name = "json", .help = "What was written, one JSON object a table."},
-};
-
 struct asked {
     const char *parquet;
     const char *data_dir;
@@ -32,6 +18,29 @@ struct asked {
     bool some; /* tables were named */
     bool force;
     bool json;
+};
+
+static int take_table(void *args, const struct tc_option *option, const char *value)
+{
+    struct asked *a = args;
+    enum tc_table table = TC_TABLE_COUNT;
+    (void)option;
+    if (!tc_table_parse(tc_slice_cstr(value), &table)) {
+        tc_say("export", "there is no table \"%s\"; `tracecore sql --describe` lists all", value);
+        return TC_EXIT_BAD;
+    }
+    a->wanted[table] = true;
+    a->some = true;
+    return TC_GO_ON;
+}
+
+static const struct tc_option OPTIONS[] = {
+    TC_TEXT("parquet", "DIR", struct asked, parquet,
+            "Write DIR/<table>.parquet for every table, and DIR/manifest.json."),
+    TC_TAKEN("table", "TABLE", take_table, "Only this table. May be given again."),
+    TC_FLAG("force", struct asked, force, "Replace files of an earlier export."),
+    TC_TEXT("data-dir", "DIR", struct asked, data_dir, TC_DATA_DIR_HELP),
+    TC_FLAG("json", struct asked, json, "What was written, one JSON object a table."),
 };
 
 /* The tables, in the order of tables.def. */
@@ -149,31 +158,10 @@ static int act(const struct asked *a)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
     struct asked a = {0};
-    tc_option_walk_init(&walk, &tc_command_export, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        enum tc_table table = TC_TABLE_COUNT;
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_export);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        if (option == OPT_TABLE && !tc_table_parse(tc_slice_cstr(value), &table)) {
-            tc_say("export", "there is no table \"%s\"; `tracecore sql --describe` lists all",
-                   value);
-            return TC_EXIT_BAD;
-        }
-        if (option == OPT_TABLE) {
-            a.wanted[table] = true;
-            a.some = true;
-        }
-        a.parquet = option == OPT_PARQUET ? value : a.parquet;
-        a.data_dir = option == OPT_DATA_DIR ? value : a.data_dir;
-        a.force |= option == OPT_FORCE;
-        a.json |= option == OPT_JSON;
+    int code = tc_options_read(&tc_command_export, argc, argv, &a);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (a.parquet == NULL || argc > optind) {
         tc_say("export", "where to? tracecore export --parquet DIR");
@@ -191,7 +179,7 @@ const struct tc_command tc_command_export = {
              "DIR/manifest.json with rows, bytes and SHA-256 of each. Any tool that reads\n"
              "Parquet can take it from there. Prints what was written.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  done\n"
              "  2  wrong usage, there is no database, or files are there already\n"

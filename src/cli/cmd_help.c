@@ -14,15 +14,9 @@ static int show_program(void)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_help, argc, argv);
-    int option = tc_option_next(&walk, &value);
-    if (option == TC_OPTION_HELP) {
-        return tc_command_show_help(&tc_command_help);
-    }
-    if (option == TC_OPTION_BAD) {
-        return TC_EXIT_BAD;
+    int code = tc_options_read(&tc_command_help, argc, argv, NULL);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (optind == argc) {
         return show_program();

@@ -16,42 +16,6 @@
 #define GRACE_MAX (30 * 86400 * TC_SECOND)
 #define LIST_DEFAULT 20
 
-enum {
-    OPT_TRUTH,
-    OPT_JSON,
-    OPT_LIST,
-    OPT_GRACE,
-    OPT_MIN_PRECISION,
-    OPT_MIN_RECALL,
-    OPT_MIN_CULPRIT,
-    OPT_PER_PATTERN,
-    OPT_COUNT
-};
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_TRUTH] = {.name = "truth",
-                   .argument = "FILE",
-                   .help = "What was injected. The verdicts that follow, up to the next --truth, "
-                           "are scored against it. May be repeated: the pairs are summed."},
-    [OPT_JSON] = {.name = "json", .help = "One JSON object instead of a table for people."},
-    [OPT_LIST] = {.name = "list",
-                  .argument = "N",
-                  .help = "Entries of each list of what is wrong; 20 by default, 0 for none."},
-    [OPT_GRACE] = {.name = "grace",
-                   .argument = "DURATION",
-                   .help = "How far a verdict may be from its fault in time; 5m by default."},
-    [OPT_MIN_PRECISION] = {.name = "min-precision",
-                           .argument = "P",
-                           .help = "Exit 1 when the precision is below P, from 0 to 1, or there "
-                                   "is none."},
-    [OPT_MIN_RECALL] = {.name = "min-recall", .argument = "R", .help = "The same for the recall."},
-    [OPT_MIN_CULPRIT] = {.name = "min-culprit",
-                         .argument = "C",
-                         .help = "The same for the share of right culprits."},
-    [OPT_PER_PATTERN] = {.name = "per-pattern",
-                         .help = "Each pattern has to reach these, besides all together."},
-};
-
 /* The smallest figures that are good enough; negative: anything is. */
 enum { MIN_PRECISION, MIN_RECALL, MIN_CULPRIT, MIN_COUNT };
 
@@ -81,42 +45,57 @@ struct run {
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-static tc_status take_share(const char *name, const char *value, double *out)
+static int take_share(void *args, const struct tc_option *option, const char *value)
 {
     char *end = NULL;
     errno = 0;
     double share = strtod(value, &end);
     if (end == value || *end != '\0' || errno != 0 || !(share >= 0 && share <= 1)) {
-        tc_say("score", "--%s: \"%s\" is not a number from 0 to 1, such as 0.95", name, value);
-        return TC_E_USAGE;
+        tc_say("score", "--%s: \"%s\" is not a number from 0 to 1, such as 0.95", option->name,
+               value);
+        return TC_EXIT_BAD;
     }
-    *out = share;
-    return TC_OK;
+    memcpy((char *)args + option->at, &share, sizeof share);
+    return TC_GO_ON;
 }
 
-static tc_status take_grace(struct run *r, const char *value)
+static int take_grace(void *args, const struct tc_option *option, const char *value)
 {
     static const struct tc_param grace = {
         .name = "grace", .type = TC_PARAM_DURATION, .min = 0, .max = GRACE_MAX};
+    struct run *r = args;
     struct tc_error err;
+    (void)option;
     if (tc_param_parse(&grace, "--grace", tc_slice_cstr(value), &r->grace_ns, &err) != TC_OK) {
         tc_say("score", "%s", err.message);
-        return TC_E_USAGE;
+        return TC_EXIT_BAD;
     }
-    return TC_OK;
+    return TC_GO_ON;
 }
 
-static tc_status take_list(struct run *r, const char *value)
+static int take_list(void *args, const struct tc_option *option, const char *value)
 {
+    struct run *r = args;
+    (void)option;
     if (!tc_slice_is_u64(tc_slice_cstr(value), &r->list_max) || r->list_max > TC_SCORE_LIST_MAX) {
         tc_say("score", "--list: \"%s\" is not a number from 0 to %d", value, TC_SCORE_LIST_MAX);
-        return TC_E_USAGE;
+        return TC_EXIT_BAD;
     }
-    return TC_OK;
+    return TC_GO_ON;
 }
 
-static void take_word(struct run *r, const char *word)
+static int take_truth(void *args, const struct tc_option *option, const char *value)
 {
+    struct run *r = args;
+    (void)option;
+    r->pairs[r->pair_count++] = (struct pair){.truth = value, .first = r->word_count};
+    return TC_GO_ON;
+}
+
+static void take_word(void *args, const struct tc_option *before, char *word)
+{
+    struct run *r = args;
+    (void)before;
     r->words[r->word_count++] = word;
     if (r->pair_count == 0) {
         r->early++;
@@ -125,33 +104,25 @@ static void take_word(struct run *r, const char *word)
     }
 }
 
-static tc_status take_option(struct run *r, int option, const char *value)
-{
-    switch (option) {
-    case TC_OPTION_WORD:
-        take_word(r, value);
-        return TC_OK;
-    case OPT_TRUTH:
-        r->pairs[r->pair_count++] = (struct pair){.truth = value, .first = r->word_count};
-        return TC_OK;
-    case OPT_JSON:
-        r->json = true;
-        return TC_OK;
-    case OPT_LIST:
-        return take_list(r, value);
-    case OPT_GRACE:
-        return take_grace(r, value);
-    case OPT_MIN_PRECISION:
-        return take_share(OPTIONS[option].name, value, &r->min[MIN_PRECISION]);
-    case OPT_MIN_RECALL:
-        return take_share(OPTIONS[option].name, value, &r->min[MIN_RECALL]);
-    case OPT_MIN_CULPRIT:
-        return take_share(OPTIONS[option].name, value, &r->min[MIN_CULPRIT]);
-    default: /* not an enum of ours: an index of the table */
-        r->per_pattern = true;
-        return TC_OK;
-    }
-}
+static const struct tc_option OPTIONS[] = {
+    TC_TAKEN("truth", "FILE", take_truth,
+             "What was injected. The verdicts that follow, up to the next --truth, are scored "
+             "against it. May be repeated: the pairs are summed."),
+    TC_FLAG("json", struct run, json, "One JSON object instead of a table for people."),
+    TC_TAKEN("list", "N", take_list,
+             "Entries of each list of what is wrong; 20 by default, 0 for none."),
+    TC_TAKEN("grace", "DURATION", take_grace,
+             "How far a verdict may be from its fault in time; 5m by default."),
+    TC_TAKEN("min-precision", "P", take_share,
+             "Exit 1 when the precision is below P, from 0 to 1, or there is none.",
+             TC_OPTION_AT(struct run, min[MIN_PRECISION], double)),
+    TC_TAKEN("min-recall", "R", take_share, "The same for the recall.",
+             TC_OPTION_AT(struct run, min[MIN_RECALL], double)),
+    TC_TAKEN("min-culprit", "C", take_share, "The same for the share of right culprits.",
+             TC_OPTION_AT(struct run, min[MIN_CULPRIT], double)),
+    TC_FLAG("per-pattern", struct run, per_pattern,
+            "Each pattern has to reach these, besides all together."),
+};
 
 static bool is_stdin(const char *path)
 {
@@ -319,24 +290,9 @@ static int report(struct run *r)
 
 static int run_command(struct run *r, int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_score, argc, argv);
-    tc_option_walk_in_order(&walk);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_score);
-        }
-        if (option == TC_OPTION_BAD || take_option(r, option, value) != TC_OK) {
-            return TC_EXIT_BAD;
-        }
-    }
-    for (int i = optind; i < argc; i++) { /* behind -- */
-        take_word(r, argv[i]);
+    int code = tc_options_read(&tc_command_score, argc, argv, r);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (check_pairs(r) != TC_OK) {
         return tc_command_misused(&tc_command_score);
@@ -385,7 +341,8 @@ const struct tc_command tc_command_score = {
              "VERDICTS is a file, or - for standard input. Pairs of a truth and its verdicts\n"
              "are summed. docs/score.md says how a verdict is paired with a fault.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
+    .take_word = take_word,
     .notes = "Exit status:\n"
              "  0  the score was printed, and is good enough\n"
              "  1  a figure is below its minimum\n"

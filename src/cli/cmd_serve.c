@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/say.h"
 #include "config/config.h"
@@ -8,19 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-enum { OPT_CONFIG, OPT_ANNOUNCE, OPT_COUNT };
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_CONFIG] = {.name = "config",
-                    .letter = 'c',
-                    .argument = "FILE",
-                    .help = "The configuration, YAML. Without it the defaults hold, and the "
-                            "environment."},
-    [OPT_ANNOUNCE] = {.name = "announce",
-                      .help = "Once ready, print where it listens as one line of JSON, for "
-                              "programs, instead of the text for people."},
-};
 
 /* One log record, without a time: it is dated by its arrival. */
 #define TRY_BODY                                                                                 \
@@ -32,6 +20,15 @@ struct serve {
     const char *config_path;
     const char *data_dir;
     bool announce;
+};
+
+static const struct tc_option OPTIONS[] = {
+    TC_TEXT("config", "FILE", struct serve, config_path,
+            "The configuration, YAML. Without it the defaults hold, and the environment.",
+            .letter = 'c'),
+    TC_FLAG("announce", struct serve, announce,
+            "Once ready, print where it listens as one line of JSON, for programs, instead of the "
+            "text for people."),
 };
 
 static void say_mistake(void *context, const char *line)
@@ -54,11 +51,7 @@ static void put_json(struct tc_output *out, const char *http, const char *grpc, 
 static void put_row(struct tc_buf *b, const char *name, const char *before, const char *address)
 {
     if (address[0] != '\0') {
-        tc_buf_lit(b, "  ");
-        tc_buf_str(b, tc_slice_cstr(name));
-        tc_buf_str(b, tc_slice_cstr(before));
-        tc_buf_str(b, tc_slice_cstr(address));
-        tc_buf_char(b, '\n');
+        (void)tc_format(b, "  {}{}{}\n", name, before, address);
     }
 }
 
@@ -73,16 +66,14 @@ static void put_text(struct tc_output *out, const struct serve *s, const char *h
     put_row(&b, "API        ", "http://", api);
     put_row(&b, "data       ", "", s->data_dir);
     if (http[0] != '\0') {
-        tc_buf_lit(&b,
-                   "Try: a double-bit error in the log of a node's kernel, and what comes of it\n"
-                   "  curl -sS -H 'Content-Type: application/json' http://");
-        tc_buf_str(&b, tc_slice_cstr(http));
-        tc_buf_lit(&b, "/v1/logs -d '" TRY_BODY "'\n");
+        (void)tc_format(
+            &b,
+            "Try: a double-bit error in the log of a node's kernel, and what comes of it\n  curl "
+            "-sS -H 'Content-Type: application/json' http://{}/v1/logs -d '" TRY_BODY "'\n",
+            http);
     }
     if (api[0] != '\0') {
-        tc_buf_lit(&b, "  curl -sS http://");
-        tc_buf_str(&b, tc_slice_cstr(api));
-        tc_buf_lit(&b, "/api/v1/incidents\n");
+        (void)tc_format(&b, "  curl -sS http://{}/api/v1/incidents\n", api);
     }
     (void)tc_output_put(out, tc_buf_slice(&b));
 }
@@ -139,26 +130,9 @@ static int serve(struct serve *s, struct tc_config *config)
 static int run(int argc, char **argv)
 {
     struct serve s = {0};
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_serve, argc, argv);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
-        switch (option) {
-        case OPT_CONFIG:
-            s.config_path = value;
-            break;
-        case OPT_ANNOUNCE:
-            s.announce = true;
-            break;
-        case TC_OPTION_HELP:
-            return tc_command_show_help(&tc_command_serve);
-        default: /* not an enum of ours: TC_OPTION_BAD */
-            return TC_EXIT_BAD;
-        }
+    int code = tc_options_read(&tc_command_serve, argc, argv, &s);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (optind < argc) {
         tc_say("serve", "it takes no arguments; give the configuration with --config");
@@ -169,7 +143,7 @@ static int run(int argc, char **argv)
         tc_say("serve", "no memory for the configuration");
         return TC_EXIT_BAD;
     }
-    int code = serve(&s, config);
+    code = serve(&s, config);
     free(config);
     return code;
 }
@@ -187,7 +161,7 @@ const struct tc_command tc_command_serve = {
              "print-default` prints every key of the configuration with its default; each can\n"
              "also be set by the environment, as in TRACECORE_DATA_DIR=/var/lib/tracecore.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Signals:\n"
              "  SIGTERM, SIGINT  finish what runs, then end; a second one ends at once\n"
              "  SIGHUP           read the configuration again and reopen the verdict file\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
 #include "cli/command.h"
@@ -10,17 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_API, OPT_JSON, OPT_COUNT };
-
 #define API_DEFAULT "http://127.0.0.1:4320"
 #define TIMEOUT_NS (5 * TC_SECOND)
 #define TEXT_BYTES_MAX 8192
 
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_API] = {.name = "api",
-                 .argument = "URL",
-                 .help = "Where the daemon's API is (api.listen); " API_DEFAULT " by default."},
-    [OPT_JSON] = {.name = "json", .help = "The daemon's answer as it is, one JSON object."},
+struct asked {
+    const char *url;
+    bool json;
+};
+
+static const struct tc_option OPTIONS[] = {
+    TC_TEXT("api", "URL", struct asked, url,
+            "Where the daemon's API is (api.listen); " API_DEFAULT " by default."),
+    TC_FLAG("json", struct asked, json, "The daemon's answer as it is, one JSON object."),
 };
 
 static struct tc_slice text_of(struct tc_json v, const char *key)
@@ -36,29 +39,22 @@ static void put_number(struct tc_buf *b, struct tc_json status, const char *grou
     int64_t n = 0;
     if ((group == NULL || tc_json_get(status, tc_slice_cstr(group), &in)) &&
         tc_json_get(in, tc_slice_cstr(key), &value) && tc_json_int(value, &n)) {
-        tc_buf_i64(b, n);
-        tc_buf_char(b, ' ');
-        tc_buf_str(b, tc_slice_cstr(noun));
+        (void)tc_format(b, "{} {}", n, noun);
     }
 }
 
 static void put_line(struct tc_buf *b, const char *name, struct tc_slice value)
 {
     if (value.len > 0) {
-        tc_buf_str(b, tc_slice_cstr(name));
-        tc_buf_printable(b, value);
-        tc_buf_char(b, '\n');
+        (void)tc_format(b, "{}{}\n", name, tc_as_printable(value));
     }
 }
 
 static void put_status(struct tc_buf *b, struct tc_json s)
 {
     struct tc_json listen;
-    tc_buf_lit(b, "tracecore ");
-    tc_buf_printable(b, text_of(s, "version"));
-    tc_buf_lit(b, " is ");
-    tc_buf_printable(b, text_of(s, "state"));
-    tc_buf_lit(b, ", ");
+    (void)tc_format(b, "tracecore {} is {}, ", tc_as_printable(text_of(s, "version")),
+                    tc_as_printable(text_of(s, "state")));
     put_number(b, s, NULL, "uptime_seconds", "s up, ");
     put_number(b, s, NULL, "connections", "connected\n");
     if (tc_json_get(s, TC_LIT("listen"), &listen)) {
@@ -143,34 +139,16 @@ static int ask(const char *url, bool json)
 
 static int run(int argc, char **argv)
 {
-    const char *url = API_DEFAULT;
-    bool json = false;
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_status, argc, argv);
-    for (;;) {
-        int option = tc_option_next(&walk, &value);
-        if (option == TC_OPTION_END) {
-            break;
-        }
-        switch (option) {
-        case OPT_API:
-            url = value;
-            break;
-        case OPT_JSON:
-            json = true;
-            break;
-        case TC_OPTION_HELP:
-            return tc_command_show_help(&tc_command_status);
-        default: /* not an enum of ours: TC_OPTION_BAD */
-            return TC_EXIT_BAD;
-        }
+    struct asked a = {.url = API_DEFAULT};
+    int code = tc_options_read(&tc_command_status, argc, argv, &a);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (optind < argc) {
         tc_say("status", "it takes no arguments");
         return tc_command_misused(&tc_command_status);
     }
-    return ask(url, json);
+    return ask(a.url, a.json);
 }
 
 const struct tc_command tc_command_status = {
@@ -181,7 +159,7 @@ const struct tc_command tc_command_status = {
              "Asks a running daemon how it is: where it listens, what it received, kept and\n"
              "found, and what waits.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  it answered\n"
              "  2  wrong usage, or nobody answered\n"

@@ -59,10 +59,11 @@ static const char *nearest_option(const struct tc_command *c, struct tc_slice na
 {
     const char *best = "help";
     size_t best_distance = tc_slice_distance(name, TC_LIT("help"));
-    for (size_t i = 0; i < c->option_count; i++) {
-        size_t distance = tc_slice_distance(name, tc_slice_cstr(c->options[i].name));
+    for (size_t i = 0; i < tc_command_option_count(c); i++) {
+        const char *other = tc_command_option(c, i)->name;
+        size_t distance = tc_slice_distance(name, tc_slice_cstr(other));
         if (distance < best_distance) {
-            best = c->options[i].name;
+            best = other;
             best_distance = distance;
         }
     }
@@ -72,13 +73,17 @@ static const char *nearest_option(const struct tc_command *c, struct tc_slice na
 void tc_option_walk_init(struct tc_option_walk *w, const struct tc_command *command, int argc,
                          char **argv)
 {
-    TC_ASSERT(command->option_count <= TC_OPTIONS_MAX);
+    size_t count = tc_command_option_count(command);
+    TC_ASSERT(count <= TC_OPTIONS_MAX);
     *w = (struct tc_option_walk){.command = command, .argc = argc, .argv = argv};
     size_t at = 0;
+    if (command->take_word != NULL) {
+        w->letters[at++] = '-'; /* words come in order */
+    }
     w->letters[at++] = ':'; /* a missing value is told apart from an unknown option */
     w->letters[at++] = 'h';
-    for (size_t i = 0; i < command->option_count; i++) {
-        const struct tc_option *o = &command->options[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_option *o = tc_command_option(command, i);
         w->longs[i] =
             (struct option){.name = o->name,
                             .has_arg = o->argument == NULL ? no_argument : required_argument,
@@ -90,18 +95,10 @@ void tc_option_walk_init(struct tc_option_walk *w, const struct tc_command *comm
             }
         }
     }
-    w->longs[command->option_count] =
-        (struct option){.name = "help", .has_arg = no_argument, .val = LONG_HELP};
+    w->longs[count] = (struct option){.name = "help", .has_arg = no_argument, .val = LONG_HELP};
     w->letters[at] = '\0';
     opterr = 0;
     optind = 0; /* makes glibc start over */
-}
-
-void tc_option_walk_in_order(struct tc_option_walk *w)
-{
-    size_t len = strlen(w->letters);
-    memmove(w->letters + 1, w->letters, len + 1);
-    w->letters[0] = '-';
 }
 
 /* The call that prints the help of a command: a program of its own has no 'tracecore help'. */
@@ -178,12 +175,65 @@ int tc_option_next(struct tc_option_walk *w, const char **out_value)
     if (c >= LONG_BASE) {
         return c - LONG_BASE;
     }
-    for (size_t i = 0; i < w->command->option_count; i++) {
-        if (w->command->options[i].letter == c) {
+    for (size_t i = 0; i < tc_command_option_count(w->command); i++) {
+        if (tc_command_option(w->command, i)->letter == c) {
             return (int)i;
         }
     }
     return TC_OPTION_BAD; /* not reached: getopt only gives letters of the table */
+}
+
+int tc_option_take(const struct tc_option *option, void *args, const char *value)
+{
+    if (option->take != NULL) {
+        return option->take(args, option, value);
+    }
+    if (option->argument == NULL) {
+        *(bool *)((char *)args + option->at) = true;
+    } else {
+        memcpy((char *)args + option->at, &value, sizeof value);
+    }
+    return TC_GO_ON;
+}
+
+bool tc_option_is_given(const struct tc_option *option, const void *args)
+{
+    const char *member = (const char *)args + option->at;
+    const char *text = NULL;
+    if (option->argument == NULL) {
+        return *(const bool *)member;
+    }
+    memcpy(&text, member, sizeof text);
+    return text != NULL;
+}
+
+int tc_options_read(const struct tc_command *command, int argc, char **argv, void *args)
+{
+    struct tc_option_walk walk;
+    const char *value = NULL;
+    const struct tc_option *last = NULL;
+    tc_option_walk_init(&walk, command, argc, argv);
+    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+        if (option == TC_OPTION_HELP) {
+            return tc_command_show_help(command);
+        }
+        if (option == TC_OPTION_BAD) {
+            return TC_EXIT_BAD;
+        }
+        if (option == TC_OPTION_WORD) {
+            command->take_word(args, last, (char *)(uintptr_t)value);
+            continue;
+        }
+        last = tc_command_option(command, (size_t)option);
+        int code = tc_option_take(last, args, value);
+        if (code != TC_GO_ON) {
+            return code;
+        }
+    }
+    for (int i = optind; command->take_word != NULL && i < argc; i++) { /* behind -- */
+        command->take_word(args, last, argv[i]);
+    }
+    return TC_GO_ON;
 }
 
 int tc_command_show_help(const struct tc_command *command)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
+#include "base/format.h"
 #include "cli/command.h"
 
 #include <string.h>
@@ -56,11 +57,9 @@ static void put_option(struct tc_output *out, const struct tc_option *o)
     } else {
         tc_buf_lit(&line, "    ");
     }
-    tc_buf_lit(&line, "--");
-    tc_buf_str(&line, tc_slice_cstr(o->name));
+    (void)tc_format(&line, "--{}", o->name);
     if (o->argument != NULL) {
-        tc_buf_char(&line, '=');
-        tc_buf_str(&line, tc_slice_cstr(o->argument));
+        (void)tc_format(&line, "={}", o->argument);
     }
     if (line.len + 1 > HELP_INDENT) {
         put_line(out, &line);
@@ -83,8 +82,8 @@ void tc_help_command(struct tc_output *out, const struct tc_command *command)
     put(out, command->usage);
     if (command->options != NULL) {
         put(out, "\nOptions:\n");
-        for (size_t i = 0; i < command->option_count; i++) {
-            put_option(out, &command->options[i]);
+        for (size_t i = 0; i < tc_command_option_count(command); i++) {
+            put_option(out, tc_command_option(command, i));
         }
         put_option(out, &help);
     }
@@ -109,8 +108,7 @@ void tc_help_program(struct tc_output *out)
     for (size_t i = 0; i < count; i++) {
         char text[HELP_LINE_MAX];
         struct tc_buf line = tc_buf_make(text, sizeof text);
-        tc_buf_lit(&line, "  ");
-        tc_buf_str(&line, tc_slice_cstr(all[i]->name));
+        (void)tc_format(&line, "  {}", all[i]->name);
         pad(&line, 14);
         tc_buf_str(&line, tc_slice_cstr(all[i]->summary));
         put_line(out, &line);

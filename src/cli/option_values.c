@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/format.h"
 #include "cli/command.h"
 #include "codec/codec.h"
 #include "detect/detector.h"
 
 static void put_name(struct tc_buf *b, size_t index, const char *name, struct tc_slice between)
 {
-    tc_buf_str(b, index > 0 ? between : TC_EMPTY);
-    tc_buf_str(b, tc_slice_cstr(name));
+    (void)tc_format(b, "{}{}", index > 0 ? between : TC_EMPTY, name);
 }
 
 void tc_option_values(struct tc_buf *b, enum tc_option_values values, struct tc_slice between)

@@ -46,6 +46,52 @@ bool tc_output_put(struct tc_output *o, struct tc_slice s)
     return o->error == 0;
 }
 
+bool tc_output_format_args(struct tc_output *o, const struct tc_arg *args, size_t count)
+{
+    size_t start = o->buf.len;
+    struct tc_grow all = {0};
+    (void)tc_format_args(&o->buf, args, count);
+    if (o->buf.overflowed) { /* not behind what waits: on its own */
+        o->buf.len = start;
+        o->buf.overflowed = false;
+        tc_grow_format_args(&all, args, count);
+        o->error = all.failed && o->error == 0 ? ENOMEM : o->error;
+        (void)tc_output_put(o, tc_grow_slice(&all));
+        tc_grow_fini(&all);
+    }
+    return o->error == 0;
+}
+
+static void put_blanks(struct tc_buf *b, size_t len, size_t width)
+{
+    for (; len < width; len++) {
+        tc_buf_char(b, ' ');
+    }
+}
+
+static void write_padded(struct tc_buf *b, const struct tc_arg *arg)
+{
+    tc_buf_str(b, arg->text);
+    put_blanks(b, arg->text.len, arg->limit);
+}
+
+struct tc_arg tc_as_padded(struct tc_slice text, size_t width)
+{
+    return (struct tc_arg){.write = write_padded, .text = text, .limit = width};
+}
+
+static void write_right(struct tc_buf *b, const struct tc_arg *arg)
+{
+    char digits[TC_PUT_U64_MAX + 4];
+    put_blanks(b, (size_t)(tc_put_u64(digits, arg->natural) - digits), arg->limit);
+    tc_buf_u64(b, arg->natural);
+}
+
+struct tc_arg tc_as_right(uint64_t value, size_t width)
+{
+    return (struct tc_arg){.write = write_right, .natural = value, .limit = width};
+}
+
 static bool make_room(void *context, size_t bytes)
 {
     (void)bytes; /* the buffer is larger than any piece */

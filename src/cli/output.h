@@ -8,6 +8,7 @@
 #define TC_CLI_OUTPUT_H
 
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/json/out.h"
 #include "base/slice.h"
 
@@ -25,9 +26,18 @@ struct tc_output {
 void tc_output_init(struct tc_output *o, int fd);
 /* False once a write has failed. Borrows s. */
 bool tc_output_put(struct tc_output *o, struct tc_slice s);
+/* The same for a format (base/format.h). */
+#define tc_output_format(o, ...)                                              \
+    tc_output_format_args((o), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, \
+                          TC_ARG_COUNT(__VA_ARGS__))
+bool tc_output_format_args(struct tc_output *o, const struct tc_arg *args, size_t count);
 bool tc_output_flush(struct tc_output *o);
 /* A writer of JSON that goes to o, between what is put there. */
 struct tc_json_out tc_output_json(struct tc_output *o);
+
+/* Arguments of formats for columns: blanks behind the text, or before the number. */
+struct tc_arg tc_as_padded(struct tc_slice text, size_t width);
+struct tc_arg tc_as_right(uint64_t value, size_t width);
 
 /*
  * Flushes and gives the exit status: `status`, or TC_EXIT_BAD with a message in

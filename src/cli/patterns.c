@@ -2,48 +2,26 @@
 #include "cli/patterns.h"
 
 #include "base/buf.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "detect/detector.h"
 #include "engine/engine.h"
 
-/* One detector with its knobs; all texts are ours. */
-#define ENTRY_MAX 16384
-
 /* A knob's value for people; durations may be of less than a second. */
-static void put_value(struct tc_buf *b, const struct tc_param *p, int64_t value)
+static struct tc_arg value_of(const struct tc_param *p, int64_t value)
 {
-    if (p->type == TC_PARAM_DURATION) {
-        tc_buf_duration(b, value);
-    } else {
-        tc_buf_i64(b, value);
-    }
+    return p->type == TC_PARAM_DURATION ? tc_as_duration(value) : tc_arg_i64(value);
 }
 
-static void put_text(struct tc_buf *b, const struct tc_detector *d)
+static void put_text(struct tc_output *out, const struct tc_detector *d)
 {
-    tc_buf_str(b, tc_slice_cstr(d->name));
-    tc_buf_lit(b, " (pattern ");
-    tc_buf_str(b, tc_slice_cstr(d->id));
-    tc_buf_lit(b, ")\n  ");
-    tc_buf_str(b, tc_slice_cstr(d->summary));
-    tc_buf_char(b, '\n');
+    (void)tc_output_format(out, "{} (pattern {})\n  {}\n", d->name, d->id, d->summary);
     for (size_t i = 0; i < d->param_count; i++) {
         const struct tc_param *p = &d->params[i];
-        tc_buf_lit(b, "  --set ");
-        tc_buf_str(b, tc_slice_cstr(d->name));
-        tc_buf_char(b, '.');
-        tc_buf_str(b, tc_slice_cstr(p->name));
-        tc_buf_lit(b, "=");
-        tc_buf_str(b, p->type == TC_PARAM_DURATION ? TC_LIT("DURATION") : TC_LIT("COUNT"));
-        tc_buf_lit(b, "\n      ");
-        tc_buf_str(b, tc_slice_cstr(p->help));
-        tc_buf_lit(b, "\n      default ");
-        put_value(b, p, p->value);
-        tc_buf_lit(b, ", from ");
-        put_value(b, p, p->min);
-        tc_buf_lit(b, " to ");
-        put_value(b, p, p->max);
-        tc_buf_char(b, '\n');
+        (void)tc_output_format(out, "  --set {}.{}={}\n      {}\n      default {}, from {} to {}\n",
+                               d->name, p->name,
+                               p->type == TC_PARAM_DURATION ? "DURATION" : "COUNT", p->help,
+                               value_of(p, p->value), value_of(p, p->min), value_of(p, p->max));
     }
 }
 
@@ -96,10 +74,7 @@ void tc_patterns_list(struct tc_output *out, const struct tc_engine *engine, boo
             put_json(out, all[i]);
             continue;
         }
-        char text[ENTRY_MAX];
-        struct tc_buf b = tc_buf_make(text, sizeof text);
-        tc_buf_str(&b, listed++ == 0 ? TC_EMPTY : TC_LIT("\n"));
-        put_text(&b, all[i]);
-        (void)tc_output_put(out, tc_buf_slice(&b));
+        (void)tc_output_put(out, listed++ == 0 ? TC_EMPTY : TC_LIT("\n"));
+        put_text(out, all[i]);
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/time.h"
 
 #include <unistd.h>
@@ -40,15 +41,8 @@ void tc_progress_add(struct tc_progress *p, uint64_t bytes, size_t files)
     p->visible = true;
     char text[160];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&b, "\r\033[K");
-    tc_buf_u64(&b, p->files);
-    tc_buf_lit(&b, " of ");
-    tc_buf_u64(&b, p->files_total);
-    tc_buf_lit(&b, " files, ");
-    tc_buf_u64(&b, p->bytes >> 20);
-    tc_buf_lit(&b, " of ");
-    tc_buf_u64(&b, p->bytes_total >> 20);
-    tc_buf_lit(&b, " MiB");
+    (void)tc_format(&b, "\r\033[K{} of {} files, {} of {} MiB", p->files, p->files_total,
+                    p->bytes >> 20, p->bytes_total >> 20);
     put(tc_buf_slice(&b));
 }
 

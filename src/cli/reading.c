@@ -43,63 +43,92 @@ void tc_reading_fini(struct tc_reading *r)
     tc_hints_fini(&r->hints);
 }
 
-static tc_status set_format(struct tc_reading *r, const char *value)
+static int take_format(void *args, const struct tc_option *option, const char *value)
 {
+    struct tc_reading *r = args;
+    (void)option;
     r->codec = tc_codec_by_name(tc_slice_cstr(value));
     if (r->codec != NULL) {
-        return TC_OK;
+        return TC_GO_ON;
     }
     char names[256];
     struct tc_buf b = tc_buf_make(names, sizeof names);
     tc_codec_list_names(&b, TC_LIT(", "));
     tc_say(r->command, "--format: \"%s\" is not a format we read; known: %.*s", value,
            TC_FMT(tc_buf_slice(&b)));
-    return TC_E_USAGE;
+    return TC_EXIT_BAD;
 }
 
-tc_status tc_reading_option(struct tc_reading *r, enum tc_reading_option option, const char *value)
+static int take_node(void *args, const struct tc_option *option, const char *value)
 {
-    switch (option) {
-    case TC_READ_FORMAT:
-        return set_format(r, value);
-    case TC_READ_NODE:
-        r->hints.node_texts[r->hints.node_count++] = value;
-        return TC_OK;
-    case TC_READ_MAP:
-        if (r->map_path != NULL) {
-            tc_say(r->command, "--map: given twice; put both maps into one file");
-            return TC_E_USAGE;
-        }
-        r->map_path = value;
-        return TC_OK;
-    case TC_READ_BOOT_TIME:
-        r->hints.boot_texts[r->hints.boot_count++] = value;
-        return TC_OK;
-    case TC_READ_NOW:
-        r->hints.now_text = value;
-        return TC_OK;
-    case TC_READ_TZ:
-        r->hints.tz_text = value;
-        return TC_OK;
-    case TC_READ_INTERVAL:
-        r->hints.interval_text = value;
-        return TC_OK;
-    case TC_READ_MEMORY:
-        if (!tc_size_parse(tc_slice_cstr(value), TC_SIZE_LOOSE, &r->memory_bytes) ||
-            r->memory_bytes < MEMORY_MIN) {
-            tc_say(r->command, "--memory: \"%s\" is not a size of 1M or more; write it as 512M",
-                   value);
-            return TC_E_USAGE;
-        }
-        return TC_OK;
-    case TC_READ_VERBOSE:
-        r->verbose = true;
-        return TC_OK;
-    case TC_READ_COUNT:
-        break;
-    }
-    return TC_E_USAGE;
+    struct tc_reading *r = args;
+    (void)option;
+    r->hints.node_texts[r->hints.node_count++] = value;
+    return TC_GO_ON;
 }
+
+static int take_boot_time(void *args, const struct tc_option *option, const char *value)
+{
+    struct tc_reading *r = args;
+    (void)option;
+    r->hints.boot_texts[r->hints.boot_count++] = value;
+    return TC_GO_ON;
+}
+
+static int take_map(void *args, const struct tc_option *option, const char *value)
+{
+    struct tc_reading *r = args;
+    (void)option;
+    if (r->map_path != NULL) {
+        tc_say(r->command, "--map: given twice; put both maps into one file");
+        return TC_EXIT_BAD;
+    }
+    r->map_path = value;
+    return TC_GO_ON;
+}
+
+static int take_memory(void *args, const struct tc_option *option, const char *value)
+{
+    struct tc_reading *r = args;
+    (void)option;
+    if (!tc_size_parse(tc_slice_cstr(value), TC_SIZE_LOOSE, &r->memory_bytes) ||
+        r->memory_bytes < MEMORY_MIN) {
+        tc_say(r->command, "--memory: \"%s\" is not a size of 1M or more; write it as 512M", value);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
+const struct tc_option tc_reading_options[TC_READING_OPTION_COUNT] = {
+    TC_TAKEN("format", "NAME", take_format,
+             "Read every file as this format. By default the content of each file tells.",
+             .letter = 'f', .values = TC_VALUES_FORMATS),
+    TC_TAKEN(
+        "node", "NAME=FILE", take_node,
+        "FILE is the kernel log or scrape of node NAME. By default the node is what follows the "
+        "first dash of the file's name: dmesg-gpu-07.txt is from gpu-07. May be repeated."),
+    TC_TAKEN("map", "FILE", take_map,
+             "Where each rank runs, when the data does not say. A table with columns such as rank, "
+             "node, gpu, gpu_uuid, pci, pod, namespace and job, JSON, or a hostfile."),
+    TC_TAKEN("boot-time", "[WHO=]TIME", take_boot_time,
+             "When the node booted, for kernel logs that only count the time since: RFC 3339, for "
+             "all files or for the file or node WHO. May be repeated."),
+    TC_TEXT("now", "TIME", struct tc_reading, hints.now_text,
+            "When the inputs were taken: gives dates without a year theirs, dates a scrape that "
+            "says no time, and says how long what is still stuck has been. By default each file's "
+            "modification time gives the year."),
+    TC_TEXT("tz", "+HH:MM", struct tc_reading, hints.tz_text,
+            "Zone of dates that name none. By default UTC."),
+    TC_TEXT("scrape-interval", "DURATION", struct tc_reading, hints.interval_text,
+            "Scrapes of metrics that say no time, in themselves or in their names, were taken so "
+            "far apart, in the order of their names. By default 15s, and only where their "
+            "modification times do not tell."),
+    TC_TAKEN("memory", "SIZE", take_memory,
+             "Memory for events that are held at once, such as 512M or 4G. By default a quarter of "
+             "the machine's, 1G at least."),
+    TC_FLAG("verbose", struct tc_reading, verbose,
+            "Say what each file is, and which were left out.", .letter = 'v'),
+};
 
 /* What is wrong with a map: every mistake is shown, up to a bound. */
 struct map_check {

@@ -2,6 +2,7 @@
 #include "cli/say.h"
 
 #include "base/buf.h"
+#include "base/format.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,9 +31,7 @@ __attribute__((format(printf, 2, 0))) static void say(struct tc_slice prefix, co
     struct tc_buf b = tc_buf_make(escaped, sizeof escaped);
     int len = vsnprintf(message, sizeof message, format, arguments);
     size_t shown = len < 0 ? 0 : (size_t)len < sizeof message ? (size_t)len : sizeof message - 1;
-    tc_buf_str(&b, prefix);
-    tc_buf_printable(&b, tc_slice_make(message, shown));
-    tc_buf_char(&b, '\n');
+    (void)tc_format(&b, "{}{}\n", prefix, tc_as_printable(tc_slice_make(message, shown)));
     write_all(STDERR_FILENO, tc_buf_slice(&b));
 }
 
@@ -48,8 +47,7 @@ void tc_say(const char *command, const char *format, ...)
     if (command == NULL) {
         tc_buf_lit(&prefix, "tracecore");
     } else {
-        tc_buf_str(&prefix, tc_is_own_program(command) ? TC_EMPTY : TC_LIT("tracecore "));
-        tc_buf_str(&prefix, tc_slice_cstr(command));
+        (void)tc_format(&prefix, "{}{}", tc_is_own_program(command) ? "" : "tracecore ", command);
     }
     tc_buf_lit(&prefix, ": ");
     va_list arguments;

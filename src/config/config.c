@@ -3,6 +3,7 @@
 #include "config/config.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "config/config_priv.h"
 #include "engine/engine.h"
 #include "evidence/data_dir.h"
@@ -32,10 +33,7 @@ static void put_source(struct tc_buf *b, const struct tc__config_load *l,
         tc_buf_printable(b, tc_slice_cstr(l->name));
     }
     if (place->line > 0) {
-        tc_buf_char(b, ':');
-        tc_buf_u64(b, place->line);
-        tc_buf_char(b, ':');
-        tc_buf_u64(b, place->column);
+        (void)tc_format(b, ":{}:{}", place->line, place->column);
     }
     tc_buf_lit(b, ": ");
 }
@@ -58,8 +56,7 @@ void tc__config_mistake(struct tc__config_load *l, const struct tc__config_place
     m->order = order;
     put_source(&b, l, place);
     if (path[0] != '\0') {
-        tc_buf_printable(&b, tc_slice_cstr(path));
-        tc_buf_lit(&b, ": ");
+        (void)tc_format(&b, "{}: ", tc_as_printable(tc_slice_cstr(path)));
     }
     tc_buf_printable(&b, tc_slice_cstr(message));
 }
@@ -276,9 +273,9 @@ tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_
     tc_status status = TC_E_IO;
     if (len < 0) {
         memset(line, 0, sizeof line);
-        tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(name), sizeof line / 8));
-        tc_buf_lit(&b, ": cannot be read: ");
-        tc_buf_str(&b, tc_slice_cstr(strerror(text == NULL ? ENOMEM : errno)));
+        (void)tc_format(&b, "{}: cannot be read: {}",
+                        tc_as_printable(tc_slice_head(tc_slice_cstr(name), sizeof line / 8)),
+                        strerror(text == NULL ? ENOMEM : errno));
         say(context, line);
     } else {
         status =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two keys that are no single value: headers to send, tokens to let in. */
 #include "base/assert.h"
+#include "base/format.h"
 #include "config/config_priv.h"
 
 #include <string.h>
@@ -67,10 +68,7 @@ bool tc__config_header(struct tc__config_load *l, const struct tc__config_header
         tc__config_mistake(l, &h->place, h->path, "%.*s is there twice", TC_FMT(shown));
         return false;
     }
-    tc_buf_str(&b, h->name);
-    tc_buf_lit(&b, ": ");
-    tc_buf_str(&b, h->value);
-    tc_buf_lit(&b, "\r\n");
+    (void)tc_format(&b, "{}: {}\r\n", h->name, h->value);
     if (b.overflowed) {
         memset(to + before, 0, TC_CONFIG_HEADERS_MAX - before);
         tc__config_mistake(l, &h->place, h->path, "headers of more than %d bytes together",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration as text: the defaults as YAML, the tables of its page, the values in use. */
+#include "base/format.h"
 #include "base/units.h"
 #include "config/config_priv.h"
 
@@ -36,8 +37,7 @@ static void put_comment(struct tc_buf *b, size_t depth, struct tc_slice text)
             tc_buf_char(b, '#');
             column = 2 * depth + 1;
         }
-        tc_buf_char(b, ' ');
-        tc_buf_str(b, word);
+        (void)tc_format(b, " {}", word);
         column += 1 + word.len;
     }
     tc_buf_char(b, '\n');
@@ -65,8 +65,7 @@ static size_t put_sections(struct tc_buf *b, struct tc_slice before, struct tc_s
                 tc_buf_char(b, '\n');
             }
             put_indent(b, depth);
-            tc_buf_str(b, part);
-            tc_buf_lit(b, ":\n");
+            (void)tc_format(b, "{}:\n", part);
         }
     }
     return parts - 1;
@@ -165,8 +164,7 @@ void tc_config_print_default(struct tc_buf *b)
         put_facts(&help, row);
         put_comment(b, depth, tc_buf_slice(&help));
         put_indent(b, depth);
-        tc_buf_str(b, tc__config_last_part(path));
-        tc_buf_lit(b, ": ");
+        (void)tc_format(b, "{}: ", tc__config_last_part(path));
         put_value(b, row);
         tc_buf_char(b, '\n');
         if (i == LAST_BEFORE_PATTERNS) {
@@ -234,8 +232,7 @@ static struct tc_slice section_of(const struct tc__config_row *row)
 /* The keys of a section, or those that are in none. */
 static void put_markdown_section(struct tc_buf *b, struct tc_slice section)
 {
-    tc_buf_lit(b, "### ");
-    tc_buf_str(b, section.len == 0 ? TC_LIT("Outside of sections") : section);
+    (void)tc_format(b, "### {}", section.len == 0 ? TC_LIT("Outside of sections") : section);
     put(b, "\n\n| key | default | what it does | a change takes |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < TC_CONFIG_KEY_COUNT; i++) {
         if (tc_slice_eq(section_of(&tc__config_rows[i]), section)) {

@@ -5,6 +5,7 @@
  * aliases and tags are refused: nobody needs them here.
  */
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/yaml/tree.h"
 #include "config/config_priv.h"
 
@@ -69,9 +70,7 @@ static struct tc__config_node *find_key(struct reader *r, const struct tc__confi
     char text[TC__CONFIG_PATH_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text - 1);
     memset(text, 0, sizeof text);
-    tc_buf_str(&b, tc_slice_cstr(of->path));
-    tc_buf_str(&b, b.len == 0 ? TC_EMPTY : TC_LIT("."));
-    tc_buf_str(&b, key);
+    (void)tc_format(&b, "{}{}{}", of->path, of->path[0] == '\0' ? "" : ".", key);
     bool is_part = tc_slice_find_byte(key, '.') == TC_NPOS && key.len > 0 && !b.overflowed;
     struct tc__config_node *node = is_part ? tc__config_find(r->load, tc_buf_slice(&b)) : NULL;
     if (node == NULL) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The values in use, and which of them a running daemon cannot change. */
+#include "base/format.h"
 #include "base/units.h"
 #include "config/config_priv.h"
 
@@ -81,18 +82,9 @@ static void put_entry(struct tc_buf *b, struct tc_slice path, struct tc_slice va
     if (json) {
         tc_buf_str(b, b->data[b->len - 1] == '{' ? TC_EMPTY : TC_LIT(","));
         tc_buf_json(b, path);
-        tc_buf_lit(b, ":{\"value\":");
-        tc_buf_str(b, value);
-        tc_buf_lit(b, ",\"origin\":\"");
-        tc_buf_str(b, tc_slice_cstr(ORIGINS[origin]));
-        tc_buf_lit(b, "\"}");
+        (void)tc_format(b, ":{\"value\":{},\"origin\":\"{}\"}", value, ORIGINS[origin]);
     } else {
-        tc_buf_str(b, path);
-        tc_buf_lit(b, ": ");
-        tc_buf_str(b, value);
-        tc_buf_lit(b, "  # ");
-        tc_buf_str(b, tc_slice_cstr(ORIGINS[origin]));
-        tc_buf_char(b, '\n');
+        (void)tc_format(b, "{}: {}  # {}\n", path, value, ORIGINS[origin]);
     }
 }
 
@@ -107,8 +99,7 @@ static void put_knob(struct tc_buf *b, const struct tc_config *c, size_t at, boo
     uint64_t number = 0;
     bool is_word = tc_slice_is_u64(text, &number) || tc_slice_eq(text, TC_LIT("true")) ||
                    tc_slice_eq(text, TC_LIT("false"));
-    tc_buf_lit(&path, "detection.patterns.");
-    tc_buf_str(&path, name);
+    (void)tc_format(&path, "detection.patterns.{}", name);
     if (json && !is_word) {
         tc_buf_json(&value, text);
     } else {

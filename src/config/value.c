@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of single keys: how they are written, what is wrong with one, how they are shown. */
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/units.h"
 #include "base/yaml/tree.h"
 #include "config/config_priv.h"
@@ -197,8 +198,7 @@ static bool set_choice(const struct setting *s, const struct tc__config_row *row
         if (tc_slice_eq(choice, s->text)) {
             return set_text(s, to, TC_CONFIG_CHOICE_MAX);
         }
-        tc_buf_str(&list, list.len == 0 ? TC_EMPTY : TC_LIT(", "));
-        tc_buf_str(&list, choice);
+        (void)tc_format(&list, "{}{}", list.len == 0 ? "" : ", ", choice);
     }
     return REFUSE(s, "\"%.*s\" is none of %.*s", SHOWN(s), TC_FMT(tc_buf_slice(&list)));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop and its connections: listens, accepts, reads and writes; protocols (http.c, h2.c) say
+ * The loop and its connections: listens, accepts, reads and writes; protocols (http1, http2) say
  * what the bytes mean. libevent is the loop; sockets are read straight into a buffer of the loop's
  * own, so a connection that is idle costs its state and nothing else. One thread.
  */

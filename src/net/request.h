@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request, whichever protocol brought it: http.c and h2.c make it, handlers answer it, now or
+ * One request, whichever protocol brought it: http1 and http2 make it, handlers answer it, now or
  * later, exactly once. Everything in it lives until it was answered.
  */
 #ifndef TC_NET_REQUEST_H

@@ -2,6 +2,7 @@
 #include "observe/metrics.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "detect/detector.h"
 #include "observe/metrics_priv.h"
@@ -148,15 +149,7 @@ void tc_observe(enum tc_histogram h, int64_t ns)
 
 void tc__metrics_head(struct tc_buf *b, const char *name, const char *type, const char *help)
 {
-    tc_buf_lit(b, "# HELP ");
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(help));
-    tc_buf_lit(b, "\n# TYPE ");
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(type));
-    tc_buf_char(b, '\n');
+    (void)tc_format(b, "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 void tc__metrics_seconds(struct tc_buf *b, uint64_t ns)
@@ -171,18 +164,13 @@ void tc__metrics_seconds(struct tc_buf *b, uint64_t ns)
 static void put_series(struct tc_buf *b, const char *name, const char *suffix, const char *labels,
                        const char *key, const char *value)
 {
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_str(b, tc_slice_cstr(suffix));
+    (void)tc_format(b, "{}{}", name, suffix);
     bool has_labels = labels != NULL && labels[0] != '\0';
     if (has_labels || key != NULL) {
         tc_buf_char(b, '{');
         tc_buf_str(b, has_labels ? tc_slice_cstr(labels) : TC_EMPTY);
         if (key != NULL) {
-            tc_buf_str(b, has_labels ? TC_LIT(",") : TC_EMPTY);
-            tc_buf_str(b, tc_slice_cstr(key));
-            tc_buf_lit(b, "=\"");
-            tc_buf_str(b, tc_slice_cstr(value));
-            tc_buf_char(b, '"');
+            (void)tc_format(b, "{}{}=\"{}\"", has_labels ? "," : "", key, value);
         }
         tc_buf_char(b, '}');
     }

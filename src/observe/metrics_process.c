@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Prometheus expects every program to tell of its process. */
+#include "base/format.h"
 #include "base/time.h"
 #include "observe/metrics_priv.h"
 
@@ -88,16 +89,12 @@ static bool open_fds(uint64_t *out)
 
 static void put_u64(struct tc_buf *b, const char *name, uint64_t value)
 {
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_char(b, ' ');
-    tc_buf_u64(b, value);
-    tc_buf_char(b, '\n');
+    (void)tc_format(b, "{} {}\n", name, value);
 }
 
 static void put_seconds(struct tc_buf *b, const char *name, uint64_t ns)
 {
-    tc_buf_str(b, tc_slice_cstr(name));
-    tc_buf_char(b, ' ');
+    (void)tc_format(b, "{} ", name);
     tc__metrics_seconds(b, ns);
     tc_buf_char(b, '\n');
 }

@@ -2,6 +2,7 @@
 #include "server/upload.h"
 
 #include "base/digest.h"
+#include "base/format.h"
 #include "base/json/out.h"
 #include "base/time.h"
 #include "net/query.h"
@@ -123,10 +124,7 @@ static tc_status read_query(struct tc_slice query, struct tc_buf *out, struct tc
             tc_buf_str(out, value);
             continue;
         }
-        tc_buf_char(&hints, '\n');
-        tc_buf_str(&hints, key);
-        tc_buf_char(&hints, '=');
-        tc_buf_str(&hints, value);
+        (void)tc_format(&hints, "\n{}={}", key, value);
     }
     tc_buf_str(out, tc_buf_slice(&hints));
     if (out->overflowed || hints.overflowed) {

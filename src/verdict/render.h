@@ -16,18 +16,11 @@
 void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
                             const struct tc_sources *sources);
 
-/*
- * The same verdict for a person: headline, culprit, timeline, quoted evidence,
- * what to do next. At most `columns` wide; colour with ANSI sequences if asked.
- * Bytes from outside are shown escaped.
- */
+/* Text for a person: at most `columns` wide; colour with ANSI sequences if asked. */
 struct tc_text_style {
     unsigned columns;
     bool colour;
 };
-
-void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
-                            const struct tc_sources *sources, const struct tc_text_style *style);
 
 /* What followed from a verdict: told in short under it. */
 struct tc_follower {
@@ -36,8 +29,10 @@ struct tc_follower {
 };
 
 /*
- * One story: the verdict that explains the others in full, what followed from it in order, each
- * with the reason of the link, and one timeline of all of it. `more` followers are only counted.
+ * One story: the verdict that explains the others in full (headline, culprit, timeline, quoted
+ * evidence, what to do next), what followed from it in order, each with the reason of the link, and
+ * one timeline of all of it. `more` followers are only counted. Bytes from outside are shown
+ * escaped.
  */
 void tc_verdict_render_story(struct tc_buf *b, const struct tc_verdict *root,
                              const struct tc_follower *followers, size_t count, size_t more,

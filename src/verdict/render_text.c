@@ -383,9 +383,3 @@ void tc_verdict_render_story(struct tc_buf *b, const struct tc_verdict *v,
     }
     put_footer(p, v);
 }
-
-void tc_verdict_render_text(struct tc_buf *b, const struct tc_verdict *v,
-                            const struct tc_sources *sources, const struct tc_text_style *style)
-{
-    tc_verdict_render_story(b, v, NULL, 0, 0, sources, style);
-}

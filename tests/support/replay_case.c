@@ -51,34 +51,23 @@ static void enable_only(struct tc_replay_case *r, struct tc_slice names)
     }
 }
 
-static void take_option(struct tc_replay_case *r, const char *name, const char *value)
+static void take_option(struct tc_replay_case *r, const struct tc_option *option, const char *value)
 {
     struct tc_error err = {0};
-    static const struct {
-        const char *name;
-        enum tc_reading_option option;
-    } reading[] = {
-        {"map", TC_READ_MAP},      {"node", TC_READ_NODE}, {"boot-time", TC_READ_BOOT_TIME},
-        {"now", TC_READ_NOW},      {"tz", TC_READ_TZ},     {"scrape-interval", TC_READ_INTERVAL},
-        {"format", TC_READ_FORMAT}};
-    if (strcmp(name, "only") == 0) {
+    if (strcmp(option->name, "only") == 0) {
         enable_only(r, tc_slice_cstr(value));
         return;
     }
-    if (strcmp(name, "set") == 0) {
+    if (strcmp(option->name, "set") == 0) {
         for (size_t i = 0; i < r->engine_count; i++) {
             need(tc_engine_set(r->engines[i], tc_slice_cstr(value), &err) == TC_OK, err.message,
                  value);
         }
         return;
     }
-    for (size_t i = 0; i < sizeof reading / sizeof reading[0]; i++) {
-        if (strcmp(name, reading[i].name) == 0) {
-            need(tc_reading_option(&r->reading, reading[i].option, value) == TC_OK, "bad", name);
-            return;
-        }
-    }
-    need(false, "an option this test does not know", name);
+    need(option >= tc_reading_options && option < tc_reading_options + TC_READING_OPTION_COUNT,
+         "an option this test does not know", option->name);
+    need(tc_option_take(option, &r->reading, value) == TC_GO_ON, "bad", option->name);
 }
 
 /* The lines of the file args, and the input. */
@@ -103,7 +92,7 @@ static void open_inputs(struct tc_replay_case *r)
     tc_option_walk_init(&walk, &tc_command_detect, argc, argv);
     for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
         need(option >= 0, "an option that detect does not know", r->name);
-        take_option(r, tc_command_detect.options[option].name, value);
+        take_option(r, tc_command_option(&tc_command_detect, (size_t)option), value);
     }
     need(tc_reading_open(&r->reading, argv + optind, (size_t)(argc - optind)) == TC_OK,
          "unreadable", r->name);

@@ -31,16 +31,9 @@ static void on_violation(void *context, const struct tc_violation *v)
     const struct report *r = context;
     char text[LINE_MAX_BYTES];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(r->name), LINE_MAX_BYTES / 8));
-    tc_buf_char(&b, ':');
-    tc_buf_u64(&b, v->line);
-    tc_buf_char(&b, ':');
-    tc_buf_u64(&b, v->column);
-    tc_buf_lit(&b, ": ");
-    tc_buf_str(&b, tc_slice_cstr(v->path));
-    tc_buf_lit(&b, ": ");
-    tc_buf_str(&b, tc_slice_cstr(v->message));
-    tc_buf_char(&b, '\n');
+    (void)tc_format(&b, "{}:{}:{}: {}: {}\n",
+                    tc_as_printable(tc_slice_head(tc_slice_cstr(r->name), LINE_MAX_BYTES / 8)),
+                    v->line, v->column, v->path, v->message);
     put(r->out, tc_buf_slice(&b));
 }
 
@@ -49,9 +42,7 @@ static void add_message(struct tc_json_out *j, const char *where, const char *wh
 {
     char text[LINE_MAX_BYTES];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_str(&b, tc_slice_cstr(where));
-    tc_buf_lit(&b, ": ");
-    tc_buf_str(&b, tc_slice_cstr(what));
+    (void)tc_format(&b, "{}: {}", where, what);
     tc_json_add_str(j, tc_slice_head(tc_buf_slice(&b), JSON_TEXT_MAX));
 }
 
@@ -153,14 +144,9 @@ static bool report_lines(struct tc_output *out, const char *name, const struct t
     tc_contract_facts(c, &facts);
     char text[LINE_MAX_BYTES];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(name), LINE_MAX_BYTES / 8));
-    tc_buf_lit(&b, ": valid: ");
-    tc_buf_str(&b, facts.benchmark_class);
-    tc_buf_char(&b, ' ');
-    tc_buf_str(&b, facts.workload_type);
-    tc_buf_lit(&b, ", ");
-    tc_buf_str(&b, facts.variable_under_test);
-    tc_buf_lit(&b, " under test\n");
+    (void)tc_format(&b, "{}: valid: {} {}, {} under test\n",
+                    tc_as_printable(tc_slice_head(tc_slice_cstr(name), LINE_MAX_BYTES / 8)),
+                    facts.benchmark_class, facts.workload_type, facts.variable_under_test);
     put(out, tc_buf_slice(&b));
     return true;
 }

@@ -7,90 +7,68 @@
 
 enum { CHECK = 1, INIT = 2, EXPLAIN = 4 };
 
-enum {
-    OPT_STRICT,
-    OPT_JSON,
-    OPT_MARKDOWN,
-    OPT_OUTPUT,
-    OPT_FORCE,
-    OPT_OVERRIDES,
-    OPT_FIELDS,
-    OPT_COUNT = OPT_FIELDS + TC_FIELD_COUNT
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG(
+        "strict", struct tc_contract_args, strict,
+        "check: also what the original lets pass: fixed values that are not the workload's, "
+        "weights that do not sum to 1, unknown and double keys, booleans for integers, and more.",
+        .actions = CHECK),
+    TC_FLAG("json", struct tc_contract_args, json,
+            "check: one JSON object a file, on one line. init: the YAML and the values it was made "
+            "with as one JSON object.",
+            .actions = CHECK | INIT),
+    TC_FLAG("markdown", struct tc_contract_args, markdown,
+            "explain: the table of docs/contract.md instead.", .actions = EXPLAIN),
+    TC_TEXT("output", "FILE", struct tc_contract_args, output,
+            "init: write it there. A file that is there is kept, unless --force.", .letter = 'o',
+            .actions = INIT),
+    TC_FLAG("force", struct tc_contract_args, force, "init: replace the file.", .actions = INIT),
+    TC_TEXT(
+        "overrides-json", "OBJECT", struct tc_contract_args, overrides,
+        "init: fields by the names of the original's generator: {\"benchmarkClass\": "
+        "\"realism_grade\"}. Blank ones are left as they are; an option of the same field wins.",
+        .actions = INIT),
+    TC_TEXT("name", "NAME", struct tc_contract_args, fields[TC_FIELD_NAME], "init: metadata.name.",
+            .actions = INIT),
+    TC_TEXT("class", "CLASS", struct tc_contract_args, fields[TC_FIELD_CLASS],
+            "init: publication_grade or realism_grade.", .actions = INIT),
+    TC_TEXT("workload-type", "TYPE", struct tc_contract_args, fields[TC_FIELD_TYPE],
+            "init: training, inference or mixed.", .actions = INIT),
+    TC_TEXT("scheduler-path", "PATH", struct tc_contract_args, fields[TC_FIELD_SCHEDULER_PATH],
+            "init: such as slinky-kueue.", .actions = INIT),
+    TC_TEXT("cadence", "CADENCE", struct tc_contract_args, fields[TC_FIELD_CADENCE],
+            "init: canary, nightly, pre_release or adhoc.", .actions = INIT),
+    TC_TEXT("model", "MODEL", struct tc_contract_args, fields[TC_FIELD_MODEL], "init: the model.",
+            .actions = INIT),
+    TC_TEXT("precision", "FORMAT", struct tc_contract_args, fields[TC_FIELD_PRECISION],
+            "init: such as bf16.", .actions = INIT),
+    TC_TEXT("batching-policy", "POLICY", struct tc_contract_args, fields[TC_FIELD_BATCHING],
+            "init: such as continuous.", .actions = INIT),
+    TC_TEXT("concurrency-model", "MODEL", struct tc_contract_args, fields[TC_FIELD_CONCURRENCY],
+            "init: such as closed_loop.", .actions = INIT),
+    TC_TEXT("variable", "VARIABLE", struct tc_contract_args, fields[TC_FIELD_VARIABLE],
+            "init: what differs: hardware_generation, runtime_version, scheduler_path, "
+            "control_plane_path, driver_stack, network_topology or storage_stack.",
+            .actions = INIT),
 };
 
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_STRICT] = {.name = "strict",
-                    .help = "check: also what the original lets pass: fixed values that are not "
-                            "the workload's, weights that do not sum to 1, unknown and double "
-                            "keys, booleans for integers, and more."},
-    [OPT_JSON] = {.name = "json",
-                  .help = "check: one JSON object a file, on one line. init: the YAML and the "
-                          "values it was made with as one JSON object."},
-    [OPT_MARKDOWN] = {.name = "markdown",
-                      .help = "explain: the table of docs/contract.md instead."},
-    [OPT_OUTPUT] = {.name = "output",
-                    .letter = 'o',
-                    .argument = "FILE",
-                    .help = "init: write it there. A file that is there is kept, unless --force."},
-    [OPT_FORCE] = {.name = "force", .help = "init: replace the file."},
-    [OPT_OVERRIDES] = {.name = "overrides-json",
-                       .argument = "OBJECT",
-                       .help = "init: fields by the names of the original's generator: "
-                               "{\"benchmarkClass\": \"realism_grade\"}. Blank ones are left as "
-                               "they are; an option of the same field wins."},
-    [OPT_FIELDS +
-        TC_FIELD_NAME] = {.name = "name", .argument = "NAME", .help = "init: metadata.name."},
-    [OPT_FIELDS + TC_FIELD_CLASS] = {.name = "class",
-                                     .argument = "CLASS",
-                                     .help = "init: publication_grade or realism_grade."},
-    [OPT_FIELDS + TC_FIELD_TYPE] = {.name = "workload-type",
-                                    .argument = "TYPE",
-                                    .help = "init: training, inference or mixed."},
-    [OPT_FIELDS + TC_FIELD_SCHEDULER_PATH] = {.name = "scheduler-path",
-                                              .argument = "PATH",
-                                              .help = "init: such as slinky-kueue."},
-    [OPT_FIELDS + TC_FIELD_CADENCE] = {.name = "cadence",
-                                       .argument = "CADENCE",
-                                       .help = "init: canary, nightly, pre_release or adhoc."},
-    [OPT_FIELDS +
-        TC_FIELD_MODEL] = {.name = "model", .argument = "MODEL", .help = "init: the model."},
-    [OPT_FIELDS + TC_FIELD_PRECISION] = {.name = "precision",
-                                         .argument = "FORMAT",
-                                         .help = "init: such as bf16."},
-    [OPT_FIELDS + TC_FIELD_BATCHING] = {.name = "batching-policy",
-                                        .argument = "POLICY",
-                                        .help = "init: such as continuous."},
-    [OPT_FIELDS + TC_FIELD_CONCURRENCY] = {.name = "concurrency-model",
-                                           .argument = "MODEL",
-                                           .help = "init: such as closed_loop."},
-    [OPT_FIELDS + TC_FIELD_VARIABLE] = {.name = "variable",
-                                        .argument = "VARIABLE",
-                                        .help = "init: what differs: hardware_generation, "
-                                                "runtime_version, scheduler_path, "
-                                                "control_plane_path, driver_stack, "
-                                                "network_topology or storage_stack."},
-};
-
-/* Which actions an option is for. */
-static unsigned actions_of(int option)
+/* The last option of the table that was given and is for other actions; NULL: none is. */
+static const struct tc_option *misplaced(const struct tc_contract_args *args, unsigned action)
 {
-    switch (option) {
-    case OPT_STRICT:
-        return CHECK;
-    case OPT_JSON:
-        return CHECK | INIT;
-    case OPT_MARKDOWN:
-        return EXPLAIN;
-    default:
-        return INIT;
+    const struct tc_option *wrong = NULL;
+    for (const struct tc_option *o = OPTIONS; o < OPTIONS + TC_COUNT(OPTIONS); o++) {
+        if ((o->actions & action) == 0 && tc_option_is_given(o, args)) {
+            wrong = o;
+        }
     }
+    return wrong;
 }
 
-static int act(int argc, char **argv, struct tc_contract_args *args, int wrong_option,
-               unsigned action)
+static int act(int argc, char **argv, struct tc_contract_args *args, unsigned action)
 {
-    if (wrong_option >= 0) {
-        tc_say("contract", "--%s is not for %s", OPTIONS[wrong_option].name, argv[0]);
+    const struct tc_option *wrong = misplaced(args, action);
+    if (wrong != NULL) {
+        tc_say("contract", "--%s is not for %s", wrong->name, argv[0]);
         return tc_command_misused(&tc_command_contract);
     }
     if (action == CHECK && argc > 1) {
@@ -109,7 +87,7 @@ static int act(int argc, char **argv, struct tc_contract_args *args, int wrong_o
                           : tc_contract_run_explain(args, argc == 2 ? argv[1] : "");
 }
 
-static int run_action(int argc, char **argv, struct tc_contract_args *args, const bool *given)
+static int run_action(int argc, char **argv, struct tc_contract_args *args)
 {
     const char *what = argc > 0 ? argv[0] : "";
     unsigned action = strcmp(what, "check") == 0     ? CHECK
@@ -120,41 +98,14 @@ static int run_action(int argc, char **argv, struct tc_contract_args *args, cons
         tc_say("contract", "what is to be done? check, init or explain");
         return tc_command_misused(&tc_command_contract);
     }
-    int wrong_option = -1;
-    for (int i = 0; i < OPT_COUNT; i++) {
-        if (given[i] && (actions_of(i) & action) == 0) {
-            wrong_option = i;
-        }
-    }
-    return act(argc, argv, args, wrong_option, action);
+    return act(argc, argv, args, action);
 }
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
     struct tc_contract_args args = {0};
-    bool given[OPT_COUNT] = {false};
-    tc_option_walk_init(&walk, &tc_command_contract, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_contract);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        given[option] = true;
-        args.strict |= option == OPT_STRICT;
-        args.json |= option == OPT_JSON;
-        args.markdown |= option == OPT_MARKDOWN;
-        args.force |= option == OPT_FORCE;
-        args.output = option == OPT_OUTPUT ? value : args.output;
-        args.overrides = option == OPT_OVERRIDES ? value : args.overrides;
-        if (option >= OPT_FIELDS) {
-            args.fields[option - OPT_FIELDS] = value;
-        }
-    }
-    return run_action(argc - optind, argv + optind, &args, given);
+    int code = tc_options_read(&tc_command_contract, argc, argv, &args);
+    return code == TC_GO_ON ? run_action(argc - optind, argv + optind, &args) : code;
 }
 
 const struct tc_command tc_command_contract = {
@@ -171,7 +122,7 @@ const struct tc_command tc_command_contract = {
              "path, of all below it, or without PATH of all. docs/contract.md has the same\n"
              "as a page.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  valid, or done\n"
              "  1  check: a contract is not valid\n"

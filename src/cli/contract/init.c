@@ -74,8 +74,7 @@ static tc_status set_override(struct maker *m, struct tc_slice key, struct tc_js
     char names[TC_ERROR_MESSAGE_MAX];
     struct tc_buf b = tc_buf_make(names, sizeof names - 1);
     for (unsigned i = 0; i < TC_FIELD_COUNT; i++) {
-        tc_buf_str(&b, i == 0 ? TC_EMPTY : TC_LIT(", "));
-        tc_buf_str(&b, tc_slice_cstr(tc_contract_field_name(i)));
+        (void)tc_format(&b, "{}{}", i == 0 ? "" : ", ", tc_contract_field_name(i));
     }
     names[b.len] = '\0';
     return tc_fail(err, TC_E_USAGE, 0, "unknown field %.*s; there are %s",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify sha256:DIGEST`: one file of a run, or one batch. */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/evidence/evidence.h"
@@ -92,13 +93,7 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
         tc_json_end_object(&j);
         (void)tc_json_done_line(&j);
     } else {
-        tc_grow_lit(&g, "missing: ");
-        tc_grow_str(&g, tc_slice_cstr(text));
-        tc_grow_lit(&g, ": run ");
-        tc_grow_str(&g, tc_slice_cstr(run));
-        tc_grow_lit(&g, " refers to it; it was at ");
-        tc_grow_str(&g, tc_slice_cstr(path));
-        tc_grow_lit(&g, "\n");
+        tc_grow_format(&g, "missing: {}: run {} refers to it; it was at {}\n", text, run, path);
     }
     return tc_run_print(&g, TC_EXIT_FOUND);
 }
@@ -141,10 +136,7 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
         tc_json_end_object(&j);
         (void)tc_json_done_line(&j);
     } else {
-        tc_grow_digest(&g, &digest);
-        tc_grow_lit(&g, ": ");
-        tc_grow_u64(&g, bytes);
-        tc_grow_lit(&g, " bytes: no damage\n");
+        tc_grow_format(&g, "{}: {} bytes: no damage\n", tc_as_digest(&digest), bytes);
     }
     return tc_run_print(&g, TC_EXIT_OK);
 }

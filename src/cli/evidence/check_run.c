@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify RUN`: its manifest, every file it names, its signature. */
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
@@ -26,13 +27,8 @@ static void tell(struct outcome *o, const struct tc_evidence_place *place, bool 
     struct tc_grow *g = &o->out;
     o->damaged += is_damage;
     o->not_signed |= !is_damage;
-    tc_grow_str(&text, place->role);
-    if (place->name.len > 0) {
-        tc_grow_lit(&text, " ");
-        tc_grow_str(&text, place->name);
-    }
-    tc_grow_lit(&text, ": ");
-    tc_grow_str(&text, tc_slice_cstr(why));
+    tc_grow_format(&text, "{}{}{}: {}", place->role, place->name.len > 0 ? " " : "", place->name,
+                   why);
     if (o->json) {
         struct tc_json_out j = tc_json_out_grow(g);
         tc_json_add_object(&j);
@@ -41,10 +37,9 @@ static void tell(struct outcome *o, const struct tc_evidence_place *place, bool 
         tc_json_put_str(&j, "text", tc_grow_slice(&text));
         tc_json_end_object(&j);
         (void)tc_json_done_line(&j);
-    } else if (tc_grow_room(g, 4 * text.buf.len + 16)) {
-        tc_buf_str(&g->buf, is_damage ? TC_LIT("damaged: ") : TC_LIT("not as asked: "));
-        tc_buf_printable(&g->buf, tc_grow_slice(&text));
-        tc_buf_char(&g->buf, '\n');
+    } else {
+        tc_grow_format(g, "{}: {}\n", is_damage ? "damaged" : "not as asked",
+                       tc_as_printable(tc_grow_slice(&text)));
     }
     g->failed |= text.failed;
     tc_grow_fini(&text);
@@ -168,23 +163,14 @@ static void sum_up(const struct tc_proof *p, struct outcome *o)
         (void)tc_json_done_line(&j);
         return;
     }
-    tc_grow_str(g, tc_slice_cstr(p->run_id));
-    tc_grow_lit(g, ": manifest ");
-    tc_grow_str(g, tc_slice_cstr(p->digest_text));
-    tc_grow_lit(g, "\n");
-    tc_grow_u64(g, o->files);
-    tc_grow_str(g, o->files == 1 ? TC_LIT(" file, ") : TC_LIT(" files, "));
-    tc_grow_u64(g, o->bytes);
-    tc_grow_lit(g, " bytes: ");
+    tc_grow_format(g, "{}: manifest {}\n{}{}{} bytes: ", p->run_id, p->digest_text, o->files,
+                   o->files == 1 ? " file, " : " files, ", o->bytes);
     if (o->damaged == 0) {
         tc_grow_lit(g, "no damage");
     } else {
-        tc_grow_u64(g, o->damaged);
-        tc_grow_str(g, o->damaged == 1 ? TC_LIT(" is wrong") : TC_LIT(" are wrong"));
+        tc_grow_format(g, "{}{}", o->damaged, o->damaged == 1 ? " is wrong" : " are wrong");
     }
-    tc_grow_lit(g, "\nsignature: ");
-    tc_grow_str(g, tc_slice_cstr(o->signature));
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "\nsignature: {}\n", o->signature);
 }
 
 int tc_evidence_check_run(const struct tc_evidence_args *args)

@@ -8,58 +8,33 @@
 
 #define PATH_BYTES 4096
 
-enum {
-    OPT_AT,
-    OPT_VERIFY,
-    OPT_DATA_DIR,
-    OPT_SINCE,
-    OPT_OBJECTS,
-    OPT_KEY,
-    OPT_NEW_KEY,
-    OPT_PUB,
-    OPT_FILE,
-    OPT_ENVELOPE,
-    OPT_JSON,
-    OPT_COUNT
-};
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_AT] = {.name = "at",
-                .argument = "OFFSET,LENGTH",
-                .help = "The bytes to print, as a verdict's \"raw\" names them. Of a stored batch: "
-                        "all by default."},
-    [OPT_VERIFY] = {.name = "verify",
-                    .argument = "DIGEST",
-                    .help = "First check that the SHA-256 of all of it is this (sha256: and 64 hex "
-                            "digits); if it is not, print nothing."},
-    [OPT_DATA_DIR] = {.name = "data-dir",
-                      .argument = "DIR",
-                      .help = "The daemon's data_dir. Default: $TRACECORE_DATA_DIR, else "
-                              "$STATE_DIRECTORY, else $XDG_STATE_HOME/tracecore, else "
-                              "~/.local/state/tracecore."},
-    [OPT_SINCE] = {.name = "since",
-                   .argument = "TIME",
-                   .help = "ls: what arrived from then on: 2026-11-15T03:00:00Z, or how long ago: "
-                           "90s, 15m, 2h, 3d."},
-    [OPT_OBJECTS] = {.name = "objects", .help = "ls: the sealed objects instead of the batches."},
-    [OPT_KEY] = {.name = "key",
-                 .argument = "FILE",
-                 .help = "sign: the private key, Ed25519 in PEM (PKCS#8), readable by you alone."},
-    [OPT_NEW_KEY] = {.name = "new-key",
-                     .argument = "FILE",
-                     .help = "sign: make a key, write it to FILE and its public part to FILE.pub."},
-    [OPT_PUB] = {.name = "pub",
-                 .argument = "FILE",
-                 .help = "verify: the public key that the signature must be by."},
-    [OPT_FILE] = {.name = "file",
-                  .argument = "MANIFEST",
-                  .help = "sign, verify: a manifest in a file, without any database. sign prints "
-                          "the envelope."},
-    [OPT_ENVELOPE] = {.name = "envelope",
-                      .argument = "FILE",
-                      .help = "verify --file: the envelope that sign printed."},
-    [OPT_JSON] = {.name = "json",
-                  .help = "ls, verify, sign: one JSON object a line. manifest: its exact bytes."},
+static const struct tc_option OPTIONS[] = {
+    TC_TEXT("at", "OFFSET,LENGTH", struct tc_evidence_args, at,
+            "The bytes to print, as a verdict's \"raw\" names them. Of a stored batch: all by "
+            "default."),
+    TC_TEXT("verify", "DIGEST", struct tc_evidence_args, digest,
+            "First check that the SHA-256 of all of it is this (sha256: and 64 hex digits); if it "
+            "is not, print nothing."),
+    TC_TEXT("data-dir", "DIR", struct tc_evidence_args, data_dir,
+            "The daemon's data_dir. Default: $TRACECORE_DATA_DIR, else $STATE_DIRECTORY, else "
+            "$XDG_STATE_HOME/tracecore, else ~/.local/state/tracecore."),
+    TC_TEXT(
+        "since", "TIME", struct tc_evidence_args, since,
+        "ls: what arrived from then on: 2026-11-15T03:00:00Z, or how long ago: 90s, 15m, 2h, 3d."),
+    TC_FLAG("objects", struct tc_evidence_args, objects,
+            "ls: the sealed objects instead of the batches."),
+    TC_TEXT("key", "FILE", struct tc_evidence_args, key,
+            "sign: the private key, Ed25519 in PEM (PKCS#8), readable by you alone."),
+    TC_TEXT("new-key", "FILE", struct tc_evidence_args, new_key,
+            "sign: make a key, write it to FILE and its public part to FILE.pub."),
+    TC_TEXT("pub", "FILE", struct tc_evidence_args, pub,
+            "verify: the public key that the signature must be by."),
+    TC_TEXT("file", "MANIFEST", struct tc_evidence_args, file,
+            "sign, verify: a manifest in a file, without any database. sign prints the envelope."),
+    TC_TEXT("envelope", "FILE", struct tc_evidence_args, envelope,
+            "verify --file: the envelope that sign printed."),
+    TC_FLAG("json", struct tc_evidence_args, json,
+            "ls, verify, sign: one JSON object a line. manifest: its exact bytes."),
 };
 
 struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args)
@@ -125,30 +100,9 @@ static int act(int argc, char **argv, struct tc_evidence_args *args)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
     struct tc_evidence_args args = {0};
-    tc_option_walk_init(&walk, &tc_command_evidence, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_evidence);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        args.at = option == OPT_AT ? value : args.at;
-        args.digest = option == OPT_VERIFY ? value : args.digest;
-        args.data_dir = option == OPT_DATA_DIR ? value : args.data_dir;
-        args.since = option == OPT_SINCE ? value : args.since;
-        args.key = option == OPT_KEY ? value : args.key;
-        args.new_key = option == OPT_NEW_KEY ? value : args.new_key;
-        args.pub = option == OPT_PUB ? value : args.pub;
-        args.file = option == OPT_FILE ? value : args.file;
-        args.envelope = option == OPT_ENVELOPE ? value : args.envelope;
-        args.objects |= option == OPT_OBJECTS;
-        args.json |= option == OPT_JSON;
-    }
-    return act(argc - optind, argv + optind, &args);
+    int code = tc_options_read(&tc_command_evidence, argc, argv, &args);
+    return code == TC_GO_ON ? act(argc - optind, argv + optind, &args) : code;
 }
 
 const struct tc_command tc_command_evidence = {
@@ -176,7 +130,7 @@ const struct tc_command tc_command_evidence = {
              "around an in-toto statement): a local key, no transparency log, so it says who\n"
              "held the key and not when. verify RUN hashes every file of the run again.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  done; all is what was written\n"
              "  1  the digest is another one, something is damaged or missing, or the\n"

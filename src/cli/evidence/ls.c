@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence ls`: the stored batches and the files of runs, or the sealed objects. */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/data.h"
@@ -10,15 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A line with a name of every byte escaped. */
-#define LINE_MAX_BYTES (4 * TC_STORE_NAME_MAX + 1024)
-
 struct listing {
     struct tc_output out;
     bool json;
     int64_t since_ns;
     uint64_t bad;
-    char line[LINE_MAX_BYTES];
 };
 
 static void take_bad(void *context, const char *line)
@@ -29,39 +26,17 @@ static void take_bad(void *context, const char *line)
     tc_say_plain("%s", line);
 }
 
-static tc_status put(struct listing *l, const struct tc_buf *b)
-{
-    return tc_output_put(&l->out, tc_buf_slice(b)) ? TC_OK : TC_E_IO;
-}
-
-/* Right-aligned, and a space behind. */
-static void put_number(struct tc_buf *b, uint64_t value, size_t width)
-{
-    char digits[24];
-    struct tc_buf d = tc_buf_make(digits, sizeof digits);
-    tc_buf_u64(&d, value);
-    for (size_t i = d.len; i < width; i++) {
-        tc_buf_char(b, ' ');
-    }
-    tc_buf_str(b, tc_buf_slice(&d));
-    tc_buf_char(b, ' ');
-}
-
-static void put_padded(struct tc_buf *b, struct tc_slice s, size_t width)
-{
-    tc_buf_str(b, s);
-    for (size_t i = s.len; i < width; i++) {
-        tc_buf_char(b, ' ');
-    }
-    tc_buf_char(b, ' ');
-}
-
-static void put_time(struct tc_buf *b, int64_t ns)
+static void write_arrival(struct tc_buf *b, const struct tc_arg *arg)
 {
     char text[TC_PUT_TIME_MAX];
     struct tc_buf t = tc_buf_make(text, sizeof text);
-    tc_buf_time(&t, ns);
-    put_padded(b, tc_buf_slice(&t), TC_PUT_TIME_MAX);
+    tc_buf_time(&t, arg->integer);
+    (void)tc_format(b, "{}", tc_as_padded(tc_buf_slice(&t), TC_PUT_TIME_MAX));
+}
+
+static struct tc_arg arrival(int64_t ns)
+{
+    return (struct tc_arg){.write = write_arrival, .integer = ns};
 }
 
 static tc_status batch_json(struct tc_output *out, const struct tc_batch_info *info)
@@ -99,65 +74,46 @@ static tc_status object_json(struct tc_output *out, const struct tc_object_info 
     return tc_json_done_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
 }
 
-static void batch_text(struct tc_buf *b, const struct tc_batch_info *info)
+static tc_status batch_text(struct tc_output *out, const struct tc_batch_info *info)
 {
     struct tc_slice hints;
-    put_number(b, info->number, 10);
-    tc_buf_char(b, ' ');
-    put_time(b, info->arrival_ns);
-    put_padded(b, tc_slice_cstr(tc_batch_kind_name(info->kind)), 16);
-    put_number(b, info->body_bytes, 11);
-    put_number(b, info->disk_bytes, 11);
-    tc_buf_char(b, ' ');
-    if (info->cited) {
-        tc_buf_digest(b, &info->digest);
-    } else {
-        tc_buf_char(b, '-');
-    }
-    if (info->name.len > 0) {
-        tc_buf_char(b, ' ');
-        tc_buf_printable(b, tc_slice_cut(info->name, '\n', &hints));
-    }
-    tc_buf_char(b, '\n');
+    struct tc_slice name = tc_slice_cut(info->name, '\n', &hints);
+    bool good = tc_output_format(
+        out, "{}  {} {} {} {}  {}{}\n", tc_as_right(info->number, 10), arrival(info->arrival_ns),
+        tc_as_padded(tc_slice_cstr(tc_batch_kind_name(info->kind)), 16),
+        tc_as_right(info->body_bytes, 11), tc_as_right(info->disk_bytes, 11),
+        info->cited ? tc_as_digest(&info->digest) : tc_arg_cstr("-"),
+        tc_when(info->name.len > 0, " {}", tc_as_printable(name)));
+    return good ? TC_OK : TC_E_IO;
 }
 
 static tc_status take_batch(void *context, const struct tc_batch *batch,
                             const struct tc_batch_info *info)
 {
     struct listing *l = context;
-    struct tc_buf b = tc_buf_make(l->line, sizeof l->line);
     (void)batch;
     if (info->arrival_ns < l->since_ns) {
         return TC_OK;
     }
-    if (l->json) {
-        return batch_json(&l->out, info);
-    }
-    batch_text(&b, info);
-    return put(l, &b);
+    return l->json ? batch_json(&l->out, info) : batch_text(&l->out, info);
+}
+
+static tc_status object_text(struct tc_output *out, const struct tc_object_info *info)
+{
+    bool good = tc_output_format(out, "{} {}  {} {} {} {}  {}\n", tc_as_right(info->first, 10),
+                                 tc_as_right(info->last, 10), arrival(info->arrival_min_ns),
+                                 arrival(info->arrival_max_ns), tc_as_right(info->body_bytes, 13),
+                                 tc_as_right(info->disk_bytes, 13), tc_as_digest(&info->digest));
+    return good ? TC_OK : TC_E_IO;
 }
 
 static tc_status take_object(void *context, const struct tc_object_info *info)
 {
     struct listing *l = context;
-    struct tc_buf b = tc_buf_make(l->line, sizeof l->line);
     if (info->arrival_max_ns < l->since_ns) {
         return TC_OK;
     }
-    if (l->json) {
-        return object_json(&l->out, info);
-    }
-    put_number(&b, info->first, 10);
-    put_number(&b, info->last, 10);
-    tc_buf_char(&b, ' ');
-    put_time(&b, info->arrival_min_ns);
-    put_time(&b, info->arrival_max_ns);
-    put_number(&b, info->body_bytes, 13);
-    put_number(&b, info->disk_bytes, 13);
-    tc_buf_char(&b, ' ');
-    tc_buf_digest(&b, &info->digest);
-    tc_buf_char(&b, '\n');
-    return put(l, &b);
+    return l->json ? object_json(&l->out, info) : object_text(&l->out, info);
 }
 
 static tc_status list(struct tc_evidence *e, const struct tc_evidence_args *args, struct listing *l,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence ls`: the files of runs, and which run they are of. */
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
@@ -75,25 +76,15 @@ static void put_text(struct listing *l, const struct tc_files_info *info, struct
     struct tc_slice run = known ? tc_run_text(&l->references, row, COL_RUN) : TC_EMPTY;
     struct tc_slice role = known ? tc_run_text(&l->references, row, COL_ROLE) : TC_EMPTY;
     struct tc_slice name = known ? tc_run_text(&l->references, row, COL_NAME) : TC_EMPTY;
-    char numbers[64];
-    if (!tc_grow_room(&l->line, 4 * (run.len + role.len + name.len) + 256)) {
-        return;
-    }
     struct tc_buf *b = &l->line.buf;
-    tc_buf_time(b, info->modified_ns);
-    (void)snprintf(numbers, sizeof numbers, " %11llu  ", (unsigned long long)info->disk_bytes);
-    tc_buf_str(b, tc_slice_cstr(numbers));
-    tc_buf_str(b, digest);
-    tc_buf_lit(b, "  ");
-    tc_buf_printable(b, run.len > 0 ? run : TC_LIT("of no run"));
-    tc_buf_char(b, ' ');
-    tc_buf_printable(b, role);
-    tc_buf_char(b, ' ');
-    tc_buf_printable(b, name);
+    tc_grow_format(&l->line, "{} {}  {}  {} {} {}", tc_as_time(info->modified_ns),
+                   tc_as_right(info->disk_bytes, 11), digest,
+                   tc_as_printable(run.len > 0 ? run : TC_LIT("of no run")), tc_as_printable(role),
+                   tc_as_printable(name));
     while (b->len > 0 && b->data[b->len - 1] == ' ') {
         b->len--;
     }
-    tc_buf_char(b, '\n');
+    tc_grow_lit(&l->line, "\n");
 }
 
 static tc_status take_file(void *context, const struct tc_files_info *info)

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence manifest`: which bytes a run consists of. */
+#include "base/format.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
 #include "cli/say.h"
 
 static void put_line(struct tc_grow *g, const char *label, struct tc_slice value)
 {
-    if (value.len > 0 && tc_grow_room(g, 4 * value.len + 32)) {
-        tc_buf_str(&g->buf, tc_slice_cstr(label));
-        tc_buf_printable(&g->buf, value);
-        tc_buf_char(&g->buf, '\n');
+    if (value.len > 0) {
+        tc_grow_format(g, "{}{}\n", label, tc_as_printable(value));
     }
 }
 
 static void put_digest(struct tc_grow *g, const char *label, const struct tc_digest *digest)
 {
     if (digest != NULL) {
-        tc_grow_str(g, tc_slice_cstr(label));
-        tc_grow_digest(g, digest);
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "{}{}\n", label, tc_as_digest(digest));
     }
 }
 
@@ -34,13 +31,10 @@ static void put_text(struct tc_grow *g, const struct tc_proof *p)
     put_line(g, "signature  ", tc_slice_cstr(p->state));
     for (size_t i = 0; i < m->file_count; i++) {
         const struct tc_manifest_file *f = &m->files[i];
-        tc_grow_lit(g, "\n");
-        tc_grow_str(g, tc_slice_cstr(tc_role_name(f->role)));
+        tc_grow_format(g, "\n{}", tc_role_name(f->role));
         put_line(g, " ", f->name);
-        put_digest(g, "  ", &f->digest);
-        tc_grow_lit(g, "  ");
-        tc_grow_u64(g, f->size);
-        tc_grow_lit(g, f->size == 1 ? " byte\n" : " bytes\n");
+        tc_grow_format(g, "  {}\n  {}\n", tc_as_digest(&f->digest),
+                       tc_as_count((int64_t)f->size, "byte"));
     }
 }
 

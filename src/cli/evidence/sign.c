@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence sign`: a manifest under a key, as a DSSE envelope. */
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/evidence/evidence.h"
 #include "cli/proof.h"
@@ -114,8 +115,7 @@ static tc_status query_row(struct tc_proof *p, struct copying *c, struct tc_erro
     struct tc_grow sql = {0};
     struct tc_bind id = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(p->run_id)};
     for (size_t i = 0; i < info->column_count; i++) {
-        tc_grow_str(&sql, i == 0 ? TC_LIT("SELECT ") : TC_LIT(", "));
-        tc_grow_str(&sql, tc_slice_cstr(info->columns[i].name));
+        tc_grow_format(&sql, "{}{}", i == 0 ? "SELECT " : ", ", info->columns[i].name);
     }
     tc_grow_lit(&sql, " FROM artifact_lineage_dim WHERE run_id = ?");
     struct tc_query query = {.sql = tc_grow_slice(&sql), .binds = &id, .bind_count = 1};
@@ -197,15 +197,9 @@ static void report(const struct tc_evidence_args *args, const struct tc_proof *p
         (void)tc_json_done_line(&j);
         return;
     }
-    tc_grow_lit(g, "run        ");
-    tc_grow_str(g, tc_slice_cstr(p->run_id));
-    tc_grow_lit(g, "\nmanifest   ");
-    tc_grow_str(g, tc_slice_cstr(p->digest_text));
-    tc_grow_lit(g, "\nenvelope   ");
-    tc_grow_digest(g, &p->signature);
-    tc_grow_lit(g, "\nkey        ");
-    tc_grow_digest(g, &id);
-    tc_grow_lit(g, "\n" TC_PROOF_STATE "\n");
+    tc_grow_format(
+        g, "run        {}\nmanifest   {}\nenvelope   {}\nkey        {}\n" TC_PROOF_STATE "\n",
+        p->run_id, p->digest_text, tc_as_digest(&p->signature), tc_as_digest(&id));
 }
 
 static int sign_run(const struct tc_evidence_args *args)
@@ -255,8 +249,7 @@ static int sign_file(const struct tc_evidence_args *args)
     if (status == TC_OK && (key = key_of(args)) != NULL) {
         status = make_envelope(&p, key, &text, &len, &err);
         if (status == TC_OK) {
-            tc_grow_str(&g, tc_slice_make(text, len));
-            tc_grow_lit(&g, "\n");
+            tc_grow_format(&g, "{}\n", tc_slice_make(text, len));
             code = tc_run_print(&g, TC_EXIT_OK);
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore evidence verify`: is everything what was written? */
 #include "evidence/verify.h"
+#include "base/format.h"
 #include "cli/data.h"
 #include "cli/evidence/evidence.h"
 #include "cli/progress.h"
@@ -30,8 +31,7 @@ void tc_evidence_advance(struct tc_evidence_report *r, uint64_t bytes)
 
 static void begin(void *context, size_t files, uint64_t bytes)
 {
-    struct tc_evidence_report *r = context;
-    tc_progress_init(&r->progress, true, files, bytes);
+    tc_evidence_begin(context, files, bytes);
 }
 
 static void advance(void *context, uint64_t bytes, size_t files)
@@ -48,12 +48,10 @@ static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
     }
     tc_buf_printable(b, tc_slice_cstr(f->path));
     if (f->offset != NO_OFFSET) {
-        tc_buf_lit(b, ": offset ");
-        tc_buf_u64(b, f->offset);
+        (void)tc_format(b, ": offset {}", f->offset);
     }
     if (f->number > 0) {
-        tc_buf_lit(b, ": batch ");
-        tc_buf_u64(b, f->number);
+        (void)tc_format(b, ": batch {}", f->number);
     }
     tc_buf_lit(b, ": ");
 }
@@ -105,8 +103,7 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
         struct tc_buf b = tc_buf_make(line, sizeof line);
         tc_buf_str(&b, is_damage ? TC_LIT("damaged: ") : TC_LIT("note: "));
         put_place(&b, f);
-        tc_buf_printable(&b, tc_slice_cstr(f->text));
-        tc_buf_char(&b, '\n');
+        (void)tc_format(&b, "{}\n", tc_as_printable(tc_slice_cstr(f->text)));
         (void)tc_output_put(&r->out, tc_buf_slice(&b));
     }
     (void)tc_output_flush(&r->out);
@@ -133,13 +130,6 @@ static void take_note(void *context, const struct tc_verify_finding *f)
     tell(context, f, &(struct tc_evidence_place){.path = f->path}, false);
 }
 
-static void put_counted(struct tc_buf *b, uint64_t count, const char *one, const char *many)
-{
-    tc_buf_u64(b, count);
-    tc_buf_char(b, ' ');
-    tc_buf_str(b, tc_slice_cstr(count == 1 ? one : many));
-}
-
 static void sum_up_json(struct tc_output *out, const struct tc_verify_result *sum)
 {
     struct tc_json_out j = tc_output_json(out);
@@ -158,24 +148,31 @@ static void sum_up_json(struct tc_output *out, const struct tc_verify_result *su
     (void)tc_json_done_line(&j);
 }
 
+static struct tc_arg counted(uint64_t count, const char *noun)
+{
+    return tc_as_count((int64_t)count, noun);
+}
+
+static const char *are(uint64_t count)
+{
+    return count == 1 ? "is" : "are";
+}
+
 static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *sum)
 {
-    char line[1024];
-    struct tc_buf b = tc_buf_make(line, sizeof line);
     if (r->json) {
         sum_up_json(&r->out, sum);
         return;
     }
-    put_counted(&b, sum->objects, "object, ", "objects, ");
-    put_counted(&b, sum->segments, "open segment, ", "open segments, ");
-    put_counted(&b, sum->batches, "batch, ", "batches, ");
-    put_counted(&b, sum->citations, "citation: ", "citations: ");
+    (void)tc_output_format(&r->out, "{}, {}, {} {}, {}: ", counted(sum->objects, "object"),
+                           counted(sum->segments, "open segment"), sum->batches,
+                           sum->batches == 1 ? "batch" : "batches",
+                           counted(sum->citations, "citation"));
     if (sum->damaged == 0) {
-        tc_buf_lit(&b, "no damage\n");
+        (void)tc_output_put(&r->out, TC_LIT("no damage\n"));
     } else {
-        put_counted(&b, sum->damaged, "is damaged\n", "are damaged\n");
+        (void)tc_output_format(&r->out, "{} {} damaged\n", sum->damaged, are(sum->damaged));
     }
-    (void)tc_output_put(&r->out, tc_buf_slice(&b));
 }
 
 static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_sum *sum)
@@ -201,27 +198,25 @@ static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_su
 
 static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_sum *sum)
 {
-    char line[1024];
-    struct tc_buf b = tc_buf_make(line, sizeof line);
     if (r->json) {
         sum_up_files_json(&r->out, sum);
         return;
     }
     if (sum->no_rows) {
-        put_counted(&b, sum->files, "file: ", "files: ");
-        put_counted(&b, sum->damaged, "is damaged", "are damaged");
-        tc_buf_lit(&b, "; the database is missing, and what else is cannot be told\n");
-    } else {
-        put_counted(&b, sum->files, "file of ", "files of ");
-        put_counted(&b, sum->runs, "run: ", "runs: ");
-        if (sum->damaged == 0 && sum->missing == 0) {
-            tc_buf_lit(&b, "no damage, nothing is missing\n");
-        } else {
-            put_counted(&b, sum->damaged, "is damaged, ", "are damaged, ");
-            put_counted(&b, sum->missing, "is missing\n", "are missing\n");
-        }
+        (void)tc_output_format(&r->out,
+                               "{}: {} {} damaged; the database is missing, and what else is "
+                               "cannot be told\n",
+                               counted(sum->files, "file"), sum->damaged, are(sum->damaged));
+        return;
     }
-    (void)tc_output_put(&r->out, tc_buf_slice(&b));
+    (void)tc_output_format(&r->out, "{} of {}: ", counted(sum->files, "file"),
+                           counted(sum->runs, "run"));
+    if (sum->damaged == 0 && sum->missing == 0) {
+        (void)tc_output_put(&r->out, TC_LIT("no damage, nothing is missing\n"));
+    } else {
+        (void)tc_output_format(&r->out, "{} {} damaged, {} {} missing\n", sum->damaged,
+                               are(sum->damaged), sum->missing, are(sum->missing));
+    }
 }
 
 /* The daemon's store. TC_EXIT_OK, TC_EXIT_FOUND, or TC_EXIT_BAD after it was said why. */

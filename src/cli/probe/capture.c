@@ -4,6 +4,7 @@
  * the names in a few directories. Of the environment only named variables are kept.
  */
 #include "base/buf.h"
+#include "base/format.h"
 #include "cli/probe/probe.h"
 
 #include <dirent.h>
@@ -58,8 +59,7 @@ static bool begin(struct text *t, struct tc_captures *to, const char *root, cons
     *t = (struct text){.to = to, .root = root, .name = kind};
     t->b = tc_buf_make(bytes, bytes == NULL ? 0 : TEXT_BYTES);
     tc_buf_lit(&t->b, TC_PROBE_HEAD);
-    tc_buf_str(&t->b, tc_slice_cstr(kind));
-    tc_buf_char(&t->b, '\n');
+    (void)tc_format(&t->b, "{}\n", kind);
     t->head = t->b.len;
     return bytes != NULL;
 }
@@ -97,10 +97,7 @@ static struct tc_slice small_file(const char *path, char *buffer, size_t cap)
 static void put_attribute(struct text *t, const char *key, struct tc_slice value)
 {
     if (value.len > 0) {
-        tc_buf_char(&t->b, '\t');
-        tc_buf_str(&t->b, tc_slice_cstr(key));
-        tc_buf_char(&t->b, '=');
-        tc_buf_printable(&t->b, tc_slice_head(value, 256));
+        (void)tc_format(&t->b, "\t{}={}", key, tc_as_printable(tc_slice_head(value, 256)));
     }
 }
 
@@ -225,8 +222,7 @@ static void on_library(void *context, const char *path, const char *name)
     struct text *t = context;
     if (strncmp(name, "libnccl.so.", 11) == 0 || strncmp(name, "libcudart.so.", 13) == 0 ||
         strncmp(name, "librccl.so.", 11) == 0) {
-        tc_buf_str(&t->b, tc_slice_cstr(path + strlen(t->root)));
-        tc_buf_char(&t->b, '\n');
+        (void)tc_format(&t->b, "{}\n", path + strlen(t->root));
     }
 }
 
@@ -235,8 +231,7 @@ static void on_package(void *context, const char *path, const char *name)
     (void)path;
     struct text *t = context;
     if (tc_slice_ends(tc_slice_cstr(name), S(".dist-info"))) {
-        tc_buf_printable(&t->b, tc_slice_head(tc_slice_cstr(name), 256));
-        tc_buf_char(&t->b, '\n');
+        (void)tc_format(&t->b, "{}\n", tc_as_printable(tc_slice_head(tc_slice_cstr(name), 256)));
     }
 }
 
@@ -338,10 +333,8 @@ static void capture_container(struct tc_captures *c)
     for (size_t i = 0; i < TC_COUNT(variables); i++) {
         const char *value = getenv(variables[i]);
         if (value != NULL && value[0] != '\0') {
-            tc_buf_str(&t.b, tc_slice_cstr(variables[i]));
-            tc_buf_char(&t.b, '=');
-            tc_buf_printable(&t.b, tc_slice_head(tc_slice_cstr(value), 256));
-            tc_buf_char(&t.b, '\n');
+            (void)tc_format(&t.b, "{}={}\n", variables[i],
+                            tc_as_printable(tc_slice_head(tc_slice_cstr(value), 256)));
         }
     }
     end(&t, "no variable names an image; TRACECORE_IMAGE_DIGEST=sha256:... does");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/probe/probe.h"
@@ -13,18 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPT_OUTPUT, OPT_FROM, OPT_JSON, OPT_COUNT };
+struct asked {
+    const char *output;
+    const char *from;
+    bool json;
+};
 
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_OUTPUT] = {.name = "output",
-                    .letter = 'o',
-                    .argument = "DIR",
-                    .help = "Write the raw outputs and probe.json there; DIR is made."},
-    [OPT_FROM] = {.name = "from",
-                  .argument = "DIR",
-                  .help = "Ask no machine: read outputs that were captured there before, by "
-                          "anybody. What each is, its content tells."},
-    [OPT_JSON] = {.name = "json", .help = "Print probe.json instead of a summary."},
+static const struct tc_option OPTIONS[] = {
+    TC_TEXT("output", "DIR", struct asked, output,
+            "Write the raw outputs and probe.json there; DIR is made.", .letter = 'o'),
+    TC_TEXT("from", "DIR", struct asked, from,
+            "Ask no machine: read outputs that were captured there before, by anybody. What each "
+            "is, its content tells."),
+    TC_FLAG("json", struct asked, json, "Print probe.json instead of a summary."),
 };
 
 struct probing {
@@ -96,8 +98,8 @@ static void put_line(struct tc_output *out, const char *name, const char *value)
     while (b.len < 32) {
         tc_buf_char(&b, ' ');
     }
-    tc_buf_printable(&b, tc_slice_head(tc_slice_cstr(value), TC_PROBE_TEXT_MAX / 4));
-    tc_buf_char(&b, '\n');
+    (void)tc_format(&b, "{}\n",
+                    tc_as_printable(tc_slice_head(tc_slice_cstr(value), TC_PROBE_TEXT_MAX / 4)));
     (void)tc_output_put(out, tc_buf_slice(&b));
 }
 
@@ -181,22 +183,10 @@ static int probe(struct probing *p, const char *output, const char *from, bool j
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    const char *output = NULL;
-    const char *from = NULL;
-    bool json = false;
-    tc_option_walk_init(&walk, &tc_command_probe, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_probe);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        output = option == OPT_OUTPUT ? value : output;
-        from = option == OPT_FROM ? value : from;
-        json |= option == OPT_JSON;
+    struct asked a = {0};
+    int code = tc_options_read(&tc_command_probe, argc, argv, &a);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (optind < argc) {
         tc_say("probe", "probe takes no file; --from DIR reads captured outputs");
@@ -207,7 +197,7 @@ static int run(int argc, char **argv)
         tc_say("probe", "out of memory");
         return TC_EXIT_BAD;
     }
-    int code = probe(p, output, from, json);
+    code = probe(p, a.output, a.from, a.json);
     tc_captures_free(&p->captures);
     free(p);
     return code;
@@ -225,7 +215,7 @@ const struct tc_command tc_command_probe = {
              "What is not there is named and is null. Tools are run without a shell and end\n"
              "after 20 seconds. Attach it: tracecore run add --artifact DIR/probe.json ...\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  done, whatever was found\n"
              "  2  wrong usage, nothing known in DIR, or DIR cannot be written\n"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/retain/retain.h"
 #include "cli/say.h"
@@ -16,41 +17,7 @@
 /* Runs that the text names. */
 #define TOLD_MAX 20
 
-enum { OPT_DRY_RUN, OPT_HOT, OPT_WARM, OPT_COLD, OPT_DATA_DIR, OPT_JSON, OPT_COUNT };
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_DRY_RUN] = {.name = "dry-run", .help = "Print the plan and do nothing.", .letter = 'n'},
-    [OPT_HOT] = {.name = "hot-days",
-                 .argument = "N",
-                 .help = "Slices of telemetry that belong to no run are forgotten after so many "
-                         "days. Default: 30."},
-    [OPT_WARM] = {.name = "warm-days",
-                  .argument = "N",
-                  .help = "Runs with their rows, and verdicts, move to Parquet snapshots so many "
-                          "days after they were added. Default: 180."},
-    [OPT_COLD] = {.name = "cold-days",
-                  .argument = "N",
-                  .help = "Snapshots and the files of their runs are removed after so many days. "
-                          "Default: 730."},
-    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
-    [OPT_JSON] = {.name = "json", .help = "The plan as a JSON object."},
-};
-
 /* ---- the plan in words ---- */
-
-static void put_time(struct tc_grow *g, int64_t us)
-{
-    if (tc_grow_room(g, TC_PUT_TIME_MAX)) {
-        tc_buf_time(&g->buf, us * 1000);
-    }
-}
-
-static void put_counted(struct tc_grow *g, uint64_t count, const char *one, const char *many)
-{
-    tc_grow_u64(g, count);
-    tc_grow_lit(g, " ");
-    tc_grow_str(g, tc_slice_cstr(count == 1 ? one : many));
-}
 
 static uint64_t expired_snapshots(const struct tc_retain *r)
 {
@@ -61,43 +28,37 @@ static uint64_t expired_snapshots(const struct tc_retain *r)
     return count;
 }
 
+static struct tc_arg counted(uint64_t count, const char *noun)
+{
+    return tc_as_count((int64_t)count, noun);
+}
+
 static void print_text(const struct tc_retain *r, struct tc_grow *g)
 {
-    tc_grow_lit(g, "hot   before ");
-    put_time(g, r->hot_before_us);
-    tc_grow_lit(g, ": forget ");
-    put_counted(g, r->hot_slices, "slice of no run\n", "slices of no run\n");
-    tc_grow_lit(g, "warm  before ");
-    put_time(g, r->warm_before_us);
-    tc_grow_lit(g, ": move ");
-    put_counted(g, r->runs.row_count, "run (", "runs (");
-    put_counted(g, r->moved[TC_TABLE_SERVING], "serving row, ", "serving rows, ");
-    put_counted(g, r->moved[TC_TABLE_TRAINING], "training row, ", "training rows, ");
-    put_counted(g, r->moved[TC_TABLE_SLICE], "slice) and ", "slices) and ");
-    put_counted(g, r->verdicts.row_count, "verdict to a snapshot\n", "verdicts to a snapshot\n");
+    tc_grow_format(g, "hot   before {}: forget {} of no run\n", tc_as_time(r->hot_before_us * 1000),
+                   counted(r->hot_slices, "slice"));
+    tc_grow_format(g, "warm  before {}: move {} ({}, {}, {}) and {} to a snapshot\n",
+                   tc_as_time(r->warm_before_us * 1000), counted(r->runs.row_count, "run"),
+                   counted(r->moved[TC_TABLE_SERVING], "serving row"),
+                   counted(r->moved[TC_TABLE_TRAINING], "training row"),
+                   counted(r->moved[TC_TABLE_SLICE], "slice"),
+                   counted(r->verdicts.row_count, "verdict"));
     for (size_t i = 0; i < r->runs.row_count && i < TOLD_MAX; i++) {
-        tc_grow_lit(g, "        ");
-        tc_grow_str(g, tc_run_text(&r->runs, i, 0));
-        tc_grow_lit(g, "  added ");
-        put_time(g, tc_run_int(&r->runs, i, 1));
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "        {}  added {}\n", tc_run_text(&r->runs, i, 0),
+                       tc_as_time(tc_run_int(&r->runs, i, 1) * 1000));
     }
     if (r->runs.row_count > TOLD_MAX) {
-        tc_grow_lit(g, "        and ");
-        tc_grow_u64(g, r->runs.row_count - TOLD_MAX);
-        tc_grow_lit(g, " more\n");
+        tc_grow_format(g, "        and {} more\n", r->runs.row_count - TOLD_MAX);
     }
-    tc_grow_lit(g, "cold  before ");
-    put_time(g, r->cold_before_us);
-    tc_grow_lit(g, ": remove ");
-    put_counted(g, expired_snapshots(r), "snapshot, ", "snapshots, ");
-    put_counted(g, r->expired_lineages, "run's lineage, ", "runs' lineages, ");
-    put_counted(g, r->remove_count, "file (", "files (");
-    tc_grow_u64(g, r->remove_bytes);
-    tc_grow_lit(g, " bytes)\n");
+    tc_grow_format(g, "cold  before {}: remove {}, {} {}, {} ({} bytes)\n",
+                   tc_as_time(r->cold_before_us * 1000), counted(expired_snapshots(r), "snapshot"),
+                   r->expired_lineages,
+                   r->expired_lineages == 1 ? "run's lineage" : "runs' lineages",
+                   counted(r->remove_count, "file"), r->remove_bytes);
     if (r->protected_runs > 0) {
-        put_counted(g, r->protected_runs, "old run stays: a published number stands on it\n",
-                    "old runs stay: published numbers stand on them\n");
+        tc_grow_format(g, "{} {}\n", r->protected_runs,
+                       r->protected_runs == 1 ? "old run stays: a published number stands on it"
+                                              : "old runs stay: published numbers stand on them");
     }
 }
 
@@ -156,9 +117,25 @@ static void retain_print(const struct tc_retain *r, bool json, bool dry_run, str
 
 struct asked {
     const char *data_dir;
-    const char *days[OPT_COUNT];
+    const char *hot_days;
+    const char *warm_days;
+    const char *cold_days;
     bool dry_run;
     bool json;
+};
+
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG("dry-run", struct asked, dry_run, "Print the plan and do nothing.", .letter = 'n'),
+    TC_TEXT(
+        "hot-days", "N", struct asked, hot_days,
+        "Slices of telemetry that belong to no run are forgotten after so many days. Default: 30."),
+    TC_TEXT("warm-days", "N", struct asked, warm_days,
+            "Runs with their rows, and verdicts, move to Parquet snapshots so many days after they "
+            "were added. Default: 180."),
+    TC_TEXT("cold-days", "N", struct asked, cold_days,
+            "Snapshots and the files of their runs are removed after so many days. Default: 730."),
+    TC_TEXT("data-dir", "DIR", struct asked, data_dir, TC_DATA_DIR_HELP),
+    TC_FLAG("json", struct asked, json, "The plan as a JSON object."),
 };
 
 static bool parse_days(const char *name, const char *text, uint64_t fallback, uint64_t *out)
@@ -179,9 +156,9 @@ static bool set_times(const struct asked *a, struct tc_retain *r)
     uint64_t hot = 0;
     uint64_t warm = 0;
     uint64_t cold = 0;
-    if (!parse_days("hot-days", a->days[OPT_HOT], HOT_DAYS, &hot) ||
-        !parse_days("warm-days", a->days[OPT_WARM], WARM_DAYS, &warm) ||
-        !parse_days("cold-days", a->days[OPT_COLD], COLD_DAYS, &cold)) {
+    if (!parse_days("hot-days", a->hot_days, HOT_DAYS, &hot) ||
+        !parse_days("warm-days", a->warm_days, WARM_DAYS, &warm) ||
+        !parse_days("cold-days", a->cold_days, COLD_DAYS, &cold)) {
         return false;
     }
     if (hot > warm || warm > cold) {
@@ -236,21 +213,10 @@ static int act(const struct asked *a)
 
 static int run(int argc, char **argv)
 {
-    struct tc_option_walk walk;
-    const char *value = NULL;
     struct asked a = {0};
-    tc_option_walk_init(&walk, &tc_command_retain, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_retain);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        a.days[option] = value;
-        a.data_dir = option == OPT_DATA_DIR ? value : a.data_dir;
-        a.dry_run |= option == OPT_DRY_RUN;
-        a.json |= option == OPT_JSON;
+    int code = tc_options_read(&tc_command_retain, argc, argv, &a);
+    if (code != TC_GO_ON) {
+        return code;
     }
     if (argc > optind) {
         tc_say("retain", "it takes no arguments but options");
@@ -273,7 +239,7 @@ const struct tc_command tc_command_retain = {
              "when it was added. Interrupted at any point nothing is lost, and the next call\n"
              "goes on.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0  done, or there is nothing to do\n"
              "  2  wrong usage, there is no database, or it failed\n"

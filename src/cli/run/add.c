@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run add`: a run from what tools have written. */
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/grow.h"
 #include "base/time.h"
 #include "cli/command.h"
@@ -180,39 +181,29 @@ static const char *verb(const struct tc_run_args *args, const struct tc_import_o
 
 static void put_text(struct tc_grow *g, struct adding *a, const struct tc_import_outcome *out)
 {
-    tc_grow_str(g, tc_slice_cstr(verb(a->args, out)));
-    tc_grow_lit(g, ": ");
-    tc_grow_str(g, tc_slice_cstr(out->run_id));
-    if (tc_grow_room(g, 2 + 4 * strlen(out->name))) {
-        tc_buf_lit(&g->buf, "  ");
-        tc_buf_printable(&g->buf, tc_slice_cstr(out->name));
-    }
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "{}: {}  {}\n", verb(a->args, out), out->run_id,
+                   tc_as_printable(tc_slice_cstr(out->name)));
     if (out->was_there && out->put_back > 0) {
-        tc_grow_u64(g, out->put_back);
-        tc_grow_str(g, out->put_back == 1 ? TC_LIT(" file of its evidence was put back\n")
-                                          : TC_LIT(" files of its evidence were put back\n"));
+        tc_grow_format(g, "{}{}", out->put_back,
+                       out->put_back == 1 ? " file of its evidence was put back\n"
+                                          : " files of its evidence were put back\n");
     } else if (out->was_there) {
         tc_grow_lit(g, "nothing was changed\n");
     } else {
-        tc_grow_lit(g, "  class: ");
-        tc_grow_str(g, tc_slice_cstr(out->benchmark_class));
-        tc_grow_str(g, out->publishable ? TC_LIT(", may be published\n")
+        tc_grow_format(g, "  class: {}{}", out->benchmark_class,
+                       out->publishable ? ", may be published\n"
                        : strcmp(out->benchmark_class, "exploratory") == 0
-                           ? TC_LIT(", not to be published: it has no contract\n")
-                           : TC_LIT(", not to be published: see its warnings\n"));
+                           ? ", not to be published: it has no contract\n"
+                           : ", not to be published: see its warnings\n");
         (void)tc_run_table_print(&a->table, g, "  ");
         if (out->notes > 0) {
-            tc_grow_lit(g, "  ");
-            tc_grow_u64(g, out->notes);
-            tc_grow_str(g, out->notes == 1 ? TC_LIT(" warning, recorded with the run\n")
-                                           : TC_LIT(" warnings, recorded with the run\n"));
+            tc_grow_format(g, "  {}{}", out->notes,
+                           out->notes == 1 ? " warning, recorded with the run\n"
+                                           : " warnings, recorded with the run\n");
         }
     }
     if (!a->args->dry_run) {
-        tc_grow_lit(g, "next: tracecore run show ");
-        tc_grow_str(g, tc_slice_cstr(out->run_id));
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "next: tracecore run show {}\n", out->run_id);
     }
 }
 
@@ -316,20 +307,6 @@ static int add(struct adding *a, const struct tc_reader *reader)
     return status == TC_E_USAGE ? tc_command_misused(&tc_command_run) : code;
 }
 
-static void tell_readers(const char *format)
-{
-    size_t count = 0;
-    char names[1024];
-    struct tc_buf b = tc_buf_make(names, sizeof names - 1);
-    const struct tc_reader *const *readers = tc_readers(&count);
-    for (size_t n = 0; n < count; n++) {
-        tc_buf_str(&b, n > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_buf_str(&b, tc_slice_cstr(readers[n]->name));
-    }
-    names[b.len] = '\0';
-    tc_say("run", "--format: no reader is called \"%s\"; there are %s", format, names);
-}
-
 int tc_run_add(const struct tc_run_args *args)
 {
     struct adding a = {.args = args,
@@ -337,10 +314,8 @@ int tc_run_add(const struct tc_run_args *args)
                                  .heads = {"file", "role", "read as", "rows"},
                                  .right = {false, false, false, true},
                                  .flexible = 0}};
-    const struct tc_reader *reader =
-        args->format == NULL ? NULL : tc_reader_by_name(tc_slice_cstr(args->format));
-    if (args->format != NULL && reader == NULL) {
-        tell_readers(args->format);
+    const struct tc_reader *reader = NULL;
+    if (!tc_run_reader(args, &reader)) {
         return tc_command_misused(&tc_command_run);
     }
     int code = TC_EXIT_BAD;

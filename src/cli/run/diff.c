@@ -3,6 +3,7 @@
  * `tracecore run diff`: what differs between two runs. Values are set beside each other only where
  * both have the same definition. It says nothing of chance: that is another command's work.
  */
+#include "base/format.h"
 #include "base/json/json.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
@@ -136,8 +137,7 @@ static void put_fact(struct diff *d, struct tc_slice text)
         while (len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80) {
             len--; /* not within a character */
         }
-        tc_grow_str(&cut, tc_slice_head(text, len));
-        tc_grow_lit(&cut, "…");
+        tc_grow_format(&cut, "{}…", tc_slice_head(text, len));
         text = tc_grow_slice(&cut);
     }
     tc_run_table_cell(&d->table, text);
@@ -209,8 +209,7 @@ static void put_point(struct tc_grow *g, const struct grain *grain, const struct
         }
         tc_grow_str(g, any ? TC_LIT(" ") : TC_EMPTY);
         if (tc_run_type(s, grain->keys[n]) != TC_COLUMN_TEXT) {
-            tc_grow_str(g, tc_slice_cstr(tc_run_name(s, grain->keys[n])));
-            tc_grow_lit(g, "=");
+            tc_grow_format(g, "{}=", tc_run_name(s, grain->keys[n]));
         }
         tc_run_value(g, s, row, grain->keys[n]);
         any = true;
@@ -233,17 +232,9 @@ static void tell_odd(struct diff *d, struct tc_slice point, const char *metric, 
         tc_json_end_object(j);
         return;
     }
-    tc_grow_lit(g, "  ");
-    tc_grow_str(g, point);
-    tc_grow_str(g, metric != NULL ? TC_LIT(" ") : TC_EMPTY);
-    tc_grow_str(g, tc_slice_cstr(metric));
-    tc_grow_lit(g, ": ");
-    tc_grow_str(g, tc_slice_cstr(why));
+    tc_grow_format(g, "  {}{}{}: {}", point, metric != NULL ? " " : "", metric, why);
     if (a.len > 0) {
-        tc_grow_lit(g, ": ");
-        tc_grow_str(g, a);
-        tc_grow_lit(g, " and ");
-        tc_grow_str(g, b);
+        tc_grow_format(g, ": {} and {}", a, b);
     }
     tc_grow_lit(g, "\n");
 }
@@ -263,21 +254,13 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
         return;
     }
     if (x == y) {
-        tc_grow_str(&d->equal, d->equal.buf.len > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_grow_str(&d->equal, tc_slice_cstr(tc_run_name(a, column)));
+        tc_grow_format(&d->equal, "{}{}", d->equal.buf.len > 0 ? ", " : "", tc_run_name(a, column));
         return;
-    }
-    struct tc_grow ratio = {0};
-    if (x != 0) {
-        tc_run_number(&ratio, y / x);
-    } else {
-        tc_grow_lit(&ratio, "-");
     }
     tc_run_table_cell(&d->table, tc_slice_cstr(tc_run_name(a, column)));
     tc_run_table_value(&d->table, a, row_a, column);
     tc_run_table_value(&d->table, b, row_b, column);
-    tc_run_table_cell(&d->table, tc_grow_slice(&ratio));
-    tc_grow_fini(&ratio);
+    tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
 }
 
 /* A list of words, broken where the line ends. */
@@ -289,8 +272,7 @@ static void put_words(struct tc_grow *g, struct tc_slice words, const char *inde
     while (words.len > 0) {
         struct tc_slice word = tc_slice_cut(words, ' ', &words);
         if (at + 1 + word.len > columns && at > strlen(indent)) {
-            tc_grow_lit(g, "\n");
-            tc_grow_str(g, tc_slice_cstr(indent));
+            tc_grow_format(g, "\n{}", indent);
             at = strlen(indent);
         } else if (at > strlen(indent)) {
             tc_grow_lit(g, " ");
@@ -307,9 +289,7 @@ static void put_values(struct diff *d, struct tc_slice point)
 {
     struct tc_grow *g = &d->values;
     if (d->table.cell_count > 0 || d->equal.buf.len > 0) {
-        tc_grow_lit(g, "\n");
-        tc_grow_str(g, point);
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "\n{}\n", point);
     }
     if (d->table.cell_count > 0) {
         (void)tc_run_table_print(&d->table, g, "  ");
@@ -508,8 +488,7 @@ static void put_text(struct diff *d, struct tc_grow *g)
     g->failed |= !compare_all(d);
     tc_grow_str(g, tc_grow_slice(&d->values));
     if (d->odd.buf.len > 0) {
-        tc_grow_lit(g, "\nnot compared\n");
-        tc_grow_str(g, tc_grow_slice(&d->odd));
+        tc_grow_format(g, "\nnot compared\n{}", tc_grow_slice(&d->odd));
     }
     tc_grow_lit(g,
                 "\nThis sets two runs beside each other. It is no statistical comparison: one run\n"

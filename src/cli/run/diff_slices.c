@@ -4,6 +4,7 @@
  * size, percentiles, the jobs of fio. Two are set beside each other when family, point, scope,
  * metric and unit are the same.
  */
+#include "base/format.h"
 #include "cli/run/run.h"
 
 #include <stdlib.h>
@@ -155,24 +156,14 @@ static void put_value_line(struct slices *d, size_t row_a, size_t row_b, size_t 
         return;
     }
     d->lines++;
-    tc_run_value(&cell, d->a, row_a, COL_METRIC);
-    if (column != COL_LAST && column != COL_MEAN) {
-        tc_grow_lit(&cell, " ");
-        tc_grow_str(&cell, tc_slice_cstr(tc_run_name(d->a, column)));
-    }
-    tc_run_table_cell(&d->table, tc_grow_slice(&cell));
-    cell.buf.len = 0;
+    tc_run_table_format(
+        &d->table, "{}{}", tc_run_as_value(d->a, row_a, COL_METRIC),
+        tc_when(column != COL_LAST && column != COL_MEAN, " {}", tc_run_name(d->a, column)));
     put_point(&cell, d->a, row_a, false);
     tc_run_table_cell(&d->table, tc_grow_slice(&cell));
     tc_run_table_value(&d->table, d->a, row_a, column);
     tc_run_table_value(&d->table, d->b, row_b, column);
-    cell.buf.len = 0;
-    if (x != 0) {
-        tc_run_number(&cell, y / x);
-    } else {
-        tc_grow_lit(&cell, "-");
-    }
-    tc_run_table_cell(&d->table, tc_grow_slice(&cell));
+    tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
     d->values->failed |= cell.failed;
     tc_grow_fini(&cell);
 }
@@ -196,24 +187,16 @@ static void end_family(struct slices *d, struct tc_slice family)
 {
     struct tc_grow *g = d->values;
     if (d->lines > 0 || d->equal > 0) {
-        tc_grow_lit(g, "\nmeasurements of ");
-        if (tc_grow_room(g, 4 * family.len)) {
-            tc_buf_printable(&g->buf, family);
-        }
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "\nmeasurements of {}\n", tc_as_printable(family));
     }
     if (d->lines > 0) {
         (void)tc_run_table_print(&d->table, g, "  ");
     }
     if (d->lines_left > 0) {
-        tc_grow_lit(g, "  and ");
-        tc_grow_u64(g, d->lines_left);
-        tc_grow_lit(g, " more that differ; --json has all\n");
+        tc_grow_format(g, "  and {} more that differ; --json has all\n", d->lines_left);
     }
     if (d->equal > 0) {
-        tc_grow_lit(g, "  equal: ");
-        tc_grow_u64(g, d->equal);
-        tc_grow_str(g, d->equal == 1 ? TC_LIT(" value\n") : TC_LIT(" values\n"));
+        tc_grow_format(g, "  equal: {}{}", d->equal, d->equal == 1 ? " value\n" : " values\n");
     }
     tc_run_table_fini(&d->table);
     d->lines = d->lines_left = d->equal = 0;
@@ -250,15 +233,8 @@ static void tell_odd(struct slices *d, const struct tc_run_set *s, size_t row, b
         tc_json_put_cstr(d->odd_json, "why", why);
         tc_json_end_object(d->odd_json);
     } else {
-        tc_grow_lit(g, "  ");
-        tc_grow_str(g, tc_grow_slice(&point));
-        if (metric) {
-            tc_grow_lit(g, " ");
-            tc_run_value(g, s, row, COL_METRIC);
-        }
-        tc_grow_lit(g, ": ");
-        tc_grow_str(g, tc_slice_cstr(why));
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "  {}{}: {}\n", tc_grow_slice(&point),
+                       tc_when(metric, " {}", tc_run_as_value(s, row, COL_METRIC)), why);
     }
     g->failed |= point.failed;
     tc_grow_fini(&point);
@@ -362,9 +338,7 @@ bool tc_run_diff_slices(const struct tc_run_set *a, const struct tc_run_set *b,
         merge(&d, order_a, order_b);
     }
     if (d.odd_left > 0) {
-        tc_grow_lit(odd, "  and ");
-        tc_grow_u64(odd, d.odd_left);
-        tc_grow_lit(odd, " more; --json has all\n");
+        tc_grow_format(odd, "  and {} more; --json has all\n", d.odd_left);
     }
     tc_run_table_fini(&d.table);
     free(order_a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run list`: the runs, newest first. */
+#include "base/format.h"
 #include "cli/command.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
@@ -51,8 +52,7 @@ static void where(struct wish *w, const char *condition, struct tc_bind bind)
 {
     struct tc_buf b = tc_buf_make(w->sql, sizeof w->sql - 1);
     b.len = strlen(w->sql);
-    tc_buf_str(&b, w->bind_count == 0 ? TC_LIT("WHERE ") : TC_LIT("AND "));
-    tc_buf_str(&b, tc_slice_cstr(condition));
+    (void)tc_format(&b, "{}{}", w->bind_count == 0 ? "WHERE " : "AND ", condition);
     w->sql[b.len] = '\0';
     w->binds[w->bind_count++] = bind;
 }

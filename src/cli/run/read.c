@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run read`: what the readers make of result files, without importing them. */
+#include "base/format.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
 #include "intake/input.h"
@@ -15,8 +16,7 @@ static void put_line(struct tc_grow *out, struct tc_slice text)
 {
     /* What comes from the file must not move the cursor: a byte as \xNN at worst. */
     if (tc_grow_room(out, text.len * 4 + 1)) {
-        tc_buf_printable(&out->buf, text);
-        tc_buf_char(&out->buf, '\n');
+        (void)tc_format(&out->buf, "{}\n", tc_as_printable(text));
     }
 }
 
@@ -122,29 +122,29 @@ static int read_one(const struct tc_run_args *args, const struct tc_reader *read
     return status;
 }
 
-static void tell_no_reader(const char *format)
+bool tc_run_reader(const struct tc_run_args *args, const struct tc_reader **out)
 {
     char names[LINE_MAX_BYTES];
     struct tc_buf b = tc_buf_make(names, sizeof names);
     size_t count = 0;
+    *out = args->format == NULL ? NULL : tc_reader_by_name(tc_slice_cstr(args->format));
+    if (args->format == NULL || *out != NULL) {
+        return true;
+    }
     const struct tc_reader *const *readers = tc_readers(&count);
     for (size_t n = 0; n < count; n++) {
-        tc_buf_str(&b, n > 0 ? TC_LIT(", ") : TC_EMPTY);
-        tc_buf_str(&b, tc_slice_cstr(readers[n]->name));
+        (void)tc_format(&b, "{}{}", n > 0 ? ", " : "", readers[n]->name);
     }
-    tc_say("run", "--format: no reader is called \"%s\"; there are %.*s", format,
+    tc_say("run", "--format: no reader is called \"%s\"; there are %.*s", args->format,
            TC_FMT(tc_buf_slice(&b)));
+    return false;
 }
 
 int tc_run_read(const struct tc_run_args *args)
 {
     const struct tc_reader *reader = NULL;
-    if (args->format != NULL) {
-        reader = tc_reader_by_name(tc_slice_cstr(args->format));
-        if (reader == NULL) {
-            tell_no_reader(args->format);
-            return TC_EXIT_BAD;
-        }
+    if (!tc_run_reader(args, &reader)) {
+        return TC_EXIT_BAD;
     }
     struct tc_grow out = {0};
     int status = TC_EXIT_OK;

@@ -48,6 +48,10 @@ int tc_run_show(const struct tc_run_args *args);
 int tc_run_diff(const struct tc_run_args *args);
 int tc_run_read(const struct tc_run_args *args);
 
+/* The reader of --format; NULL without that. False when there is none of the name, which was
+ * said. */
+bool tc_run_reader(const struct tc_run_args *args, const struct tc_reader **out);
+
 /* ---- the database ---- */
 
 /* For reading; NULL when it cannot, which was said. */
@@ -77,15 +81,16 @@ struct tc_slice tc_run_text(const struct tc_run_set *s, size_t row, size_t colum
 /* "" and TEXT without an answer. */
 const char *tc_run_name(const struct tc_run_set *s, size_t column);
 enum tc_column_type tc_run_type(const struct tc_run_set *s, size_t column);
-/* A value for people; "-" when NULL. */
+/* A value for people; "-" when NULL. As an argument of a format it borrows s. */
+struct tc_arg tc_run_as_value(const struct tc_run_set *s, size_t row, size_t column);
 void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column);
 /* One row as a JSON object; text columns that hold JSON as JSON. */
 void tc_run_row_json(struct tc_json_out *j, const struct tc_run_set *s, size_t row);
 /* All rows as a JSON list. */
 void tc_run_rows_json(struct tc_json_out *j, const struct tc_run_set *s);
 
-/* A number for people: four significant digits, thousands with commas. */
-void tc_run_number(struct tc_grow *g, double value);
+/* y / x for people: four significant digits; "-" where there is none. */
+struct tc_arg tc_run_as_ratio(double x, double y);
 
 /* The id of the one run that `word` means: its id, the start of one, its name or the start of one.
  * False when there is none or several, which was said. */
@@ -131,7 +136,12 @@ struct tc_run_table {
     bool failed;
 };
 
+/* The next cell, of text from outside; of a format, whose text is taken as it is. */
 void tc_run_table_cell(struct tc_run_table *t, struct tc_slice text);
+#define tc_run_table_format(t, ...)                                              \
+    tc_run_table_format_args((t), (const struct tc_arg[]){TC_ARGS(__VA_ARGS__)}, \
+                             TC_ARG_COUNT(__VA_ARGS__))
+void tc_run_table_format_args(struct tc_run_table *t, const struct tc_arg *args, size_t count);
 /* From a set; NULL is "-". */
 void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size_t row,
                         size_t column);

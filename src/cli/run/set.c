@@ -121,25 +121,26 @@ enum tc_column_type tc_run_type(const struct tc_run_set *s, size_t column)
 /* ---- values ---- */
 
 /* Digits with a comma every three, up to the point. */
-static void put_grouped(struct tc_grow *g, const char *digits)
+static void put_grouped(struct tc_buf *b, const char *digits)
 {
     size_t whole = strcspn(digits, ".");
     size_t start = digits[0] == '-' ? 1 : 0;
     for (size_t n = 0; digits[n] != '\0'; n++) {
         if (n > start && n < whole && (whole - n) % 3 == 0) {
-            tc_grow_lit(g, ",");
+            tc_buf_char(b, ',');
         }
-        tc_grow_str(g, tc_slice_make(&digits[n], 1));
+        tc_buf_char(b, digits[n]);
     }
 }
 
-void tc_run_number(struct tc_grow *g, double value)
+/* Four significant digits, thousands with commas. */
+static void put_number(struct tc_buf *b, double value)
 {
     char digits[400];
     double size = fabs(value);
     if (size != 0 && (size < 1e-4 || size >= 1e15)) {
         (void)snprintf(digits, sizeof digits, "%.3e", value);
-        tc_grow_str(g, tc_slice_cstr(digits));
+        tc_buf_str(b, tc_slice_cstr(digits));
         return;
     }
     int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : size >= 1 ? 3 : 4;
@@ -151,7 +152,21 @@ void tc_run_number(struct tc_grow *g, double value)
         }
         digits[len - 1] = digits[len - 1] == '.' ? '\0' : digits[len - 1];
     }
-    put_grouped(g, digits);
+    put_grouped(b, digits);
+}
+
+static void write_ratio(struct tc_buf *b, const struct tc_arg *arg)
+{
+    if (isnan(arg->real)) {
+        tc_buf_char(b, '-');
+    } else {
+        put_number(b, arg->real);
+    }
+}
+
+struct tc_arg tc_run_as_ratio(double x, double y)
+{
+    return (struct tc_arg){.write = write_ratio, .real = x != 0 ? y / x : (double)NAN};
 }
 
 static bool has_year(int64_t us)
@@ -159,44 +174,48 @@ static bool has_year(int64_t us)
     return us >= 0 && us <= INT64_MAX / 1000;
 }
 
-static void put_time(struct tc_grow *g, int64_t us)
+static void write_value(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (!has_year(us)) {
-        tc_grow_i64(g, us);
-    } else if (tc_grow_room(g, TC_PUT_TIME_MAX)) {
-        tc_buf_time(&g->buf, us * 1000);
+    const struct tc_run_set *s = arg->object;
+    size_t row = arg->count;
+    size_t column = arg->limit;
+    char digits[24];
+    if (!tc_run_known(s, row, column)) {
+        tc_buf_char(b, '-');
+        return;
     }
+    switch (tc_run_type(s, column)) {
+    case TC_COLUMN_TEXT:
+        tc_buf_printable(b, tc_run_text(s, row, column));
+        break;
+    case TC_COLUMN_REAL:
+        put_number(b, tc_run_real(s, row, column));
+        break;
+    case TC_COLUMN_INT:
+        (void)snprintf(digits, sizeof digits, "%lld", (long long)tc_run_int(s, row, column));
+        put_grouped(b, digits);
+        break;
+    case TC_COLUMN_BOOL:
+        tc_buf_str(b, tc_run_int(s, row, column) != 0 ? TC_LIT("yes") : TC_LIT("no"));
+        break;
+    case TC_COLUMN_TIME:
+        if (has_year(tc_run_int(s, row, column))) {
+            tc_buf_time(b, tc_run_int(s, row, column) * 1000);
+        } else {
+            tc_buf_i64(b, tc_run_int(s, row, column));
+        }
+        break;
+    }
+}
+
+struct tc_arg tc_run_as_value(const struct tc_run_set *s, size_t row, size_t column)
+{
+    return (struct tc_arg){.write = write_value, .object = s, .count = row, .limit = column};
 }
 
 void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, size_t column)
 {
-    char digits[24];
-    if (!tc_run_known(s, row, column)) {
-        tc_grow_lit(g, "-");
-        return;
-    }
-    switch (tc_run_type(s, column)) {
-    case TC_COLUMN_TEXT: {
-        struct tc_slice text = tc_run_text(s, row, column);
-        if (tc_grow_room(g, 4 * text.len)) {
-            tc_buf_printable(&g->buf, text);
-        }
-        break;
-    }
-    case TC_COLUMN_REAL:
-        tc_run_number(g, tc_run_real(s, row, column));
-        break;
-    case TC_COLUMN_INT:
-        (void)snprintf(digits, sizeof digits, "%lld", (long long)tc_run_int(s, row, column));
-        put_grouped(g, digits);
-        break;
-    case TC_COLUMN_BOOL:
-        tc_grow_str(g, tc_run_int(s, row, column) != 0 ? TC_LIT("yes") : TC_LIT("no"));
-        break;
-    case TC_COLUMN_TIME:
-        put_time(g, tc_run_int(s, row, column));
-        break;
-    }
+    tc_grow_format(g, "{}", tc_run_as_value(s, row, column));
 }
 
 /* ---- JSON ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore run show`: all about one run. */
+#include "base/format.h"
 #include "base/json/json.h"
 #include "base/time.h"
 #include "cli/run/run.h"
@@ -134,24 +135,13 @@ static void put_json(struct tc_grow *g, const struct shown *s)
 
 /* ---- for people ---- */
 
-static void put_label(struct tc_grow *g, const char *label)
-{
-    tc_grow_lit(g, "  ");
-    tc_grow_str(g, tc_slice_cstr(label));
-    for (size_t n = strlen(label); n < LABEL_WIDTH; n++) {
-        tc_grow_lit(g, " ");
-    }
-    tc_grow_lit(g, " ");
-}
-
 /* A line "label value" of the run's row; nothing when it is NULL. */
 static void put_column(struct tc_grow *g, const struct tc_run_set *run, const char *label,
                        size_t column)
 {
     if (tc_run_known(run, 0, column)) {
-        put_label(g, label);
-        tc_run_value(g, run, 0, column);
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "  {} {}\n", tc_as_padded(tc_slice_cstr(label), LABEL_WIDTH),
+                       tc_run_as_value(run, 0, column));
     }
 }
 
@@ -161,31 +151,25 @@ static void put_times(struct tc_grow *g, const struct tc_run_set *run)
     int64_t ended = tc_run_int(run, 0, TC_RUN_ENDED);
     put_column(g, run, "started", TC_RUN_STARTED);
     if (tc_run_known(run, 0, TC_RUN_ENDED)) {
-        put_label(g, "ended");
-        tc_run_value(g, run, 0, TC_RUN_ENDED);
-        if (tc_run_known(run, 0, TC_RUN_STARTED) && ended > started &&
-            ended - started < INT64_MAX / 1000 && tc_grow_room(g, 64)) {
-            tc_buf_lit(&g->buf, " (");
-            tc_buf_duration(&g->buf, (ended - started) * 1000);
-            tc_buf_lit(&g->buf, ")");
-        }
-        tc_grow_lit(g, "\n");
+        bool lasted = tc_run_known(run, 0, TC_RUN_STARTED) && ended > started &&
+                      ended - started < INT64_MAX / 1000;
+        int64_t length_ns = lasted ? (ended - started) * 1000 : 0;
+        tc_grow_format(g, "  {} {}{}\n", tc_as_padded(TC_LIT("ended"), LABEL_WIDTH),
+                       tc_run_as_value(run, 0, TC_RUN_ENDED),
+                       tc_when(lasted, " ({})", tc_as_duration(length_ns)));
     }
     put_column(g, run, "added", TC_RUN_ADDED);
 }
 
 static void put_run(struct tc_grow *g, const struct tc_run_set *run)
 {
-    tc_run_value(g, run, 0, TC_RUN_RUN_ID);
-    tc_grow_lit(g, "  ");
-    tc_run_value(g, run, 0, TC_RUN_NAME);
-    tc_grow_lit(g, "\n");
-    put_label(g, "class");
-    tc_run_value(g, run, 0, TC_RUN_CLASS);
-    tc_grow_str(g, tc_run_int(run, 0, TC_RUN_PUBLISHABLE) != 0 ? TC_LIT(", may be published\n")
+    tc_grow_format(g, "{}  {}\n  {} {}{}", tc_run_as_value(run, 0, TC_RUN_RUN_ID),
+                   tc_run_as_value(run, 0, TC_RUN_NAME), tc_as_padded(TC_LIT("class"), LABEL_WIDTH),
+                   tc_run_as_value(run, 0, TC_RUN_CLASS),
+                   tc_run_int(run, 0, TC_RUN_PUBLISHABLE) != 0 ? ", may be published\n"
                    : tc_run_known(run, 0, TC_RUN_CONTRACT_DIGEST)
-                       ? TC_LIT(", not to be published: see its warnings\n")
-                       : TC_LIT(", not to be published: it has no contract\n"));
+                       ? ", not to be published: see its warnings\n"
+                       : ", not to be published: it has no contract\n");
     put_column(g, run, "type", TC_RUN_WORKLOAD_TYPE);
     put_column(g, run, "status", TC_RUN_STATUS);
     put_times(g, run);
@@ -196,15 +180,11 @@ static void put_run(struct tc_grow *g, const struct tc_run_set *run)
     put_column(g, run, "its run id", TC_RUN_SCHEDULER_RUN_ID);
     put_column(g, run, "job uid", TC_RUN_JOB_UID);
     put_column(g, run, "case", TC_RUN_CASE_ID);
-    put_label(g, "replicate");
-    tc_run_value(g, run, 0, TC_RUN_REPLICATE_INDEX);
-    tc_grow_lit(g, " of ");
-    tc_run_value(g, run, 0, TC_RUN_REPLICATE_GROUP);
-    if (tc_run_known(run, 0, TC_RUN_MIN_REPLICATES)) {
-        tc_grow_lit(g, "; the contract wants ");
-        tc_run_value(g, run, 0, TC_RUN_MIN_REPLICATES);
-    }
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "  {} {} of {}{}\n", tc_as_padded(TC_LIT("replicate"), LABEL_WIDTH),
+                   tc_run_as_value(run, 0, TC_RUN_REPLICATE_INDEX),
+                   tc_run_as_value(run, 0, TC_RUN_REPLICATE_GROUP),
+                   tc_when(tc_run_known(run, 0, TC_RUN_MIN_REPLICATES), "; the contract wants {}",
+                           tc_run_as_value(run, 0, TC_RUN_MIN_REPLICATES)));
     put_column(g, run, "workload", TC_RUN_SPEC_DIGEST);
     put_column(g, run, "contract", TC_RUN_CONTRACT_DIGEST);
 }
@@ -218,18 +198,11 @@ static void put_dimension(struct tc_grow *g, const struct tc_run_set *set, const
             continue;
         }
         if (!any) {
-            tc_grow_str(g, tc_slice_cstr(title));
-            tc_grow_lit(g, "\n");
+            tc_grow_format(g, "{}\n", title);
             any = true;
         }
-        tc_grow_lit(g, "  ");
-        tc_grow_str(g, tc_slice_cstr(tc_run_name(set, c)));
-        for (size_t n = strlen(tc_run_name(set, c)); n < 18; n++) {
-            tc_grow_lit(g, " ");
-        }
-        tc_grow_lit(g, " ");
-        tc_run_value(g, set, 0, c);
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "  {} {}\n", tc_as_padded(tc_slice_cstr(tc_run_name(set, c)), 18),
+                       tc_run_as_value(set, 0, c));
     }
 }
 
@@ -313,13 +286,12 @@ static void put_outcomes(struct tc_grow *g, const struct tc_run_set *set, const 
             tc_run_table_value(&t, set, row, used[n]);
         }
     }
-    tc_grow_str(g, tc_slice_cstr(title));
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "{}\n", title);
     size_t left = tc_run_table_print(&t, g, "  ");
     tc_run_table_fini(&t);
     if (left > 0 || set->row_count > rows) {
-        tc_grow_lit(g, "  more with --json");
-        tc_grow_str(g, set->row_count > rows ? TC_LIT(": not all rows are shown\n") : TC_LIT("\n"));
+        tc_grow_format(g, "  more with --json{}",
+                       set->row_count > rows ? ": not all rows are shown\n" : "\n");
     }
 }
 
@@ -336,9 +308,7 @@ static void put_words(struct tc_grow *g, const struct tc_run_set *set, size_t ro
     struct tc_grow text = {{0}, false};
     size_t room = tc_terminal_columns() - 2;
     size_t used = 0;
-    tc_run_value(&text, set, row, 0);
-    tc_grow_lit(&text, " ");
-    tc_run_value(&text, set, row, 1);
+    tc_grow_format(&text, "{} {}", tc_run_as_value(set, row, 0), tc_run_as_value(set, row, 1));
     struct tc_slice rest = tc_grow_slice(&text);
     while (rest.len > 0) {
         const char *blank = memchr(rest.ptr, ' ', rest.len);
@@ -383,15 +353,13 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
             tc_grow_lit(g, ", ");
         }
         for (size_t c = 2; c < set->column_count; c++) {
-            tc_grow_str(g, c > 2 ? TC_LIT(" ") : TC_EMPTY);
-            tc_run_value(g, set, row, c);
+            tc_grow_format(g, "{}{}", c > 2 ? " " : "", tc_run_as_value(set, row, c));
         }
     }
     tc_grow_lit(g, "\n");
     if (count > POINTS_MAX) {
-        tc_grow_lit(g, "  and ");
-        tc_grow_u64(g, count - POINTS_MAX);
-        tc_grow_lit(g, " points more: see telemetry_slice_fact with `tracecore sql`\n");
+        tc_grow_format(g, "  and {} points more: see telemetry_slice_fact with `tracecore sql`\n",
+                       count - POINTS_MAX);
     }
 }
 
@@ -412,8 +380,7 @@ static void put_list(struct tc_grow *g, struct tc_slice text, const char *title,
         struct tc_json_iter it = tc_json_iter_make(root);
         for (; tc_json_iter_next(&it, NULL, &element); count++) {
             if (count == 0) {
-                tc_grow_str(g, tc_slice_cstr(title));
-                tc_grow_lit(g, "\n");
+                tc_grow_format(g, "{}\n", title);
             }
             if (count < LINES_MAX) {
                 put(g, element);
@@ -421,18 +388,9 @@ static void put_list(struct tc_grow *g, struct tc_slice text, const char *title,
         }
     }
     if (count > LINES_MAX) {
-        tc_grow_lit(g, "  and ");
-        tc_grow_u64(g, count - LINES_MAX);
-        tc_grow_lit(g, " more; --json has all\n");
+        tc_grow_format(g, "  and {} more; --json has all\n", count - LINES_MAX);
     }
     tc_json_parser_destroy(parser);
-}
-
-static void put_printable(struct tc_grow *g, struct tc_slice text)
-{
-    if (tc_grow_room(g, 4 * text.len)) {
-        tc_buf_printable(&g->buf, text);
-    }
 }
 
 static void put_warning(struct tc_grow *g, struct tc_json w)
@@ -441,39 +399,26 @@ static void put_warning(struct tc_grow *g, struct tc_json w)
     tc_grow_lit(g, "  ");
     for (size_t n = 0; n < 3; n++) {
         struct tc_slice part = tc_json_get_string(w, tc_slice_cstr(parts[n]));
-        put_printable(g, part);
-        tc_grow_str(g, part.len > 0 ? TC_LIT(": ") : TC_EMPTY);
+        tc_grow_format(g, "{}{}", tc_as_printable(part), part.len > 0 ? ": " : "");
     }
-    put_printable(g, tc_json_get_string(w, TC_LIT("text")));
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "{}\n", tc_as_printable(tc_json_get_string(w, TC_LIT("text"))));
 }
 
 static void put_file(struct tc_grow *g, struct tc_json f)
 {
     struct tc_slice role = tc_json_get_string(f, TC_LIT("role"));
-    tc_grow_lit(g, "  ");
-    put_printable(g, role);
-    for (size_t n = role.len; n < 9; n++) {
-        tc_grow_lit(g, " ");
-    }
-    tc_grow_lit(g, " ");
-    put_printable(g, tc_json_get_string(f, TC_LIT("name")));
-    tc_grow_lit(g, ", ");
-    tc_grow_i64(g, tc_json_get_int(f, TC_LIT("size"), 0));
-    tc_grow_lit(g, " bytes\n            ");
-    put_printable(g, tc_json_get_string(f, TC_LIT("digest")));
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g, "  {}{} {}, {} bytes\n            {}\n", tc_as_printable(role),
+                   tc_as_padded(TC_EMPTY, role.len < 9 ? 9 - role.len : 0),
+                   tc_as_printable(tc_json_get_string(f, TC_LIT("name"))),
+                   tc_json_get_int(f, TC_LIT("size"), 0),
+                   tc_as_printable(tc_json_get_string(f, TC_LIT("digest"))));
 }
 
 static void put_verdict_lines(struct tc_grow *g, const struct tc_run_set *set)
 {
     for (size_t row = 0; row < set->row_count && row < LINES_MAX; row++) {
-        tc_grow_str(g, row == 0 ? TC_LIT("verdicts\n") : TC_EMPTY);
-        tc_grow_lit(g, "  ");
-        tc_run_value(g, set, row, 0);
-        tc_grow_lit(g, "  ");
-        tc_run_value(g, set, row, 5);
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "{}  {}  {}\n", row == 0 ? "verdicts\n" : "",
+                       tc_run_as_value(set, row, 0), tc_run_as_value(set, row, 5));
     }
 }
 
@@ -482,16 +427,14 @@ static void put_evidence(struct tc_grow *g, const struct tc_run_set *run,
 {
     if (lineage->row_count > 0) {
         put_list(g, tc_run_text(lineage, 0, TC_LINEAGE_RAW_URIS), "evidence", put_file);
-        tc_grow_lit(g, "  manifest  ");
-        tc_run_value(g, lineage, 0, TC_LINEAGE_MANIFEST_DIGEST);
-        tc_grow_lit(g, "\n  signed    ");
-        tc_run_value(g, lineage, 0, TC_LINEAGE_SIGNING_STATE);
-        tc_grow_lit(g, "\n");
+        tc_grow_format(g, "  manifest  {}\n  signed    {}\n",
+                       tc_run_as_value(lineage, 0, TC_LINEAGE_MANIFEST_DIGEST),
+                       tc_run_as_value(lineage, 0, TC_LINEAGE_SIGNING_STATE));
     }
-    tc_grow_lit(g, "print a file: tracecore evidence cat sha256:...\n"
-                   "the manifest: tracecore evidence manifest ");
-    tc_run_value(g, run, 0, TC_RUN_RUN_ID);
-    tc_grow_lit(g, "\n");
+    tc_grow_format(g,
+                   "print a file: tracecore evidence cat sha256:...\n"
+                   "the manifest: tracecore evidence manifest {}\n",
+                   tc_run_as_value(run, 0, TC_RUN_RUN_ID));
 }
 
 static void put_text(struct tc_grow *g, const struct shown *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables for people, as wide as the terminal. */
 #include "base/assert.h"
+#include "base/format.h"
 #include "cli/run/run.h"
 #include "cli/terminal.h"
 
@@ -39,8 +40,9 @@ static struct tc_slice cell_at(const struct tc_run_table *t, size_t n)
     return tc_slice_make(t->text.buf.data + start, t->ends[n] - start);
 }
 
-static void end_cell(struct tc_run_table *t)
+void tc_run_table_format_args(struct tc_run_table *t, const struct tc_arg *args, size_t count)
 {
+    tc_grow_format_args(&t->text, args, count);
     t->failed |= tc_grow_items(t->ends, t->cell_cap, t->cell_count + 1, CELLS_MAX) != TC_OK;
     if (!t->failed) {
         t->ends[t->cell_count++] = t->text.buf.len;
@@ -49,17 +51,13 @@ static void end_cell(struct tc_run_table *t)
 
 void tc_run_table_cell(struct tc_run_table *t, struct tc_slice text)
 {
-    if (tc_grow_room(&t->text, 4 * text.len)) {
-        tc_buf_printable(&t->text.buf, text);
-    }
-    end_cell(t);
+    tc_run_table_format(t, "{}", tc_as_printable(text));
 }
 
 void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size_t row,
                         size_t column)
 {
-    tc_run_value(&t->text, s, row, column);
-    end_cell(t);
+    tc_run_table_format(t, "{}", tc_run_as_value(s, row, column));
 }
 
 static void put_blanks(struct tc_grow *out, size_t count)
@@ -73,8 +71,7 @@ static void put_cell(struct tc_grow *out, struct tc_slice text, size_t width, bo
 {
     size_t wide = width_of(text);
     if (wide > width) {
-        tc_grow_str(out, head_of(text, width - 1));
-        tc_grow_lit(out, "…");
+        tc_grow_format(out, "{}…", head_of(text, width - 1));
         wide = width;
     } else if (right) {
         put_blanks(out, width - wide);

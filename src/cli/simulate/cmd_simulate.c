@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -17,76 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    OPT_NODES,
-    OPT_GPUS,
-    OPT_HOURS,
-    OPT_SEED,
-    OPT_FAULTS,
-    OPT_START,
-    OPT_OUT,
-    OPT_OTLP,
-    OPT_SPEED,
-    OPT_NOW,
-    OPT_ENCODING,
-    OPT_GZIP,
-    OPT_HEADER,
-    OPT_UPLOAD,
-    OPT_JSON,
-    OPT_LIST,
-    OPT_QUIET,
-    OPT_COUNT,
-};
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_NODES] = {.name = "nodes",
-                   .argument = "N",
-                   .help = "Nodes of the cluster; 16 unless given."},
-    [OPT_GPUS] = {.name = "gpus-per-node", .argument = "N", .help = "1 to 16; 8 unless given."},
-    [OPT_HOURS] = {.name = "hours",
-                   .argument = "H",
-                   .help = "How long to watch it: 0.5 or more; 1 unless given."},
-    [OPT_SEED] = {.name = "seed",
-                  .argument = "S",
-                  .help =
-                      "Where chance begins; 1 unless given. The same seed gives the same bytes."},
-    [OPT_FAULTS] = {.name = "faults",
-                    .argument = "SPEC",
-                    .help =
-                        "What goes wrong: mixed (unless given), none, items such as \"hbm_ecc "
-                        "count=2, nccl_hang variant=host at=20m node=gpu-0003 gpu=1, noise 50\", "
-                        "or a file with an item a line."},
-    [OPT_START] = {.name = "start",
-                   .argument = "TIME",
-                   .help = "When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given."},
-    [OPT_OUT] = {.name = "out",
-                 .argument = "DIR",
-                 .help = "Where to write it: a directory that is empty or not there yet.",
-                 .letter = 'o'},
-    [OPT_OTLP] = {.name = "otlp",
-                  .argument = "URL",
-                  .help = "Send it to this OTLP/HTTP receiver, such as http://127.0.0.1:4318."},
-    [OPT_SPEED] = {.name = "speed",
-                   .argument = "N",
-                   .help = "How many times faster than in life: 60 unless given; 0 as fast as it "
-                           "goes."},
-    [OPT_NOW] = {.name = "now",
-                 .help = "Date it so that the end of it is sent at its own time; else at --start."},
-    [OPT_ENCODING] = {.name = "encoding",
-                      .argument = "FORM",
-                      .help = "protobuf (unless given) or json."},
-    [OPT_GZIP] = {.name = "gzip", .help = "Compress what is sent."},
-    [OPT_HEADER] = {.name = "header",
-                    .argument = "LINE",
-                    .help = "\"Name: value\", sent along; may be given again."},
-    [OPT_UPLOAD] = {.name = "upload",
-                    .argument = "URL",
-                    .help = "API of a tracecore daemon, such as http://127.0.0.1:4320, for the "
-                            "dumps, which OTLP cannot carry."},
-    [OPT_JSON] = {.name = "json", .help = "What was sent as a JSON object, on standard output."},
-    [OPT_LIST] = {.name = "list-faults", .help = "Print what can go wrong, and end."},
-    [OPT_QUIET] = {.name = "quiet", .help = "No summary and no progress.", .letter = 'q'},
-};
+/* Options that are for sending only. */
+enum { SENDING = 1 };
 
 #define SPEC_FILE_MAX (1u << 20)
 #define PATH_ROOM 4096
@@ -111,195 +44,155 @@ struct run {
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-static bool parse_count(const char *option, const char *text, uint32_t *out)
+static int take_count(void *args, const struct tc_option *option, const char *value)
+{
+    uint64_t count = 0;
+    if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count > UINT32_MAX) {
+        tc_say("simulate", "--%s: \"%s\" is no whole number", option->name, value);
+        return TC_EXIT_BAD;
+    }
+    uint32_t narrow = (uint32_t)count;
+    memcpy((char *)args + option->at, &narrow, sizeof narrow);
+    return TC_GO_ON;
+}
+
+static int take_seed(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    if (!tc_slice_is_u64(tc_slice_cstr(value), &r->sim.seed)) {
+        tc_say("simulate", "--%s: \"%s\" is no whole number", option->name, value);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
+/* "2", "0.5", "1.25": in units of so many decimals, of which there are no more. */
+static bool parse_decimal(const char *text, size_t decimals, uint64_t whole_max, uint64_t *out)
 {
     uint64_t value = 0;
-    if (!tc_slice_is_u64(tc_slice_cstr(text), &value) || value > UINT32_MAX) {
-        tc_say("simulate", "--%s: \"%s\" is no whole number", option, text);
-        return false;
-    }
-    *out = (uint32_t)value;
-    return true;
-}
-
-/* "2", "0.5", "1.25": in minutes. */
-static bool parse_hours(const char *text, uint32_t *out)
-{
-    uint64_t whole = 0;
-    struct tc_slice fraction;
-    struct tc_slice all = tc_slice_cstr(text);
-    struct tc_slice head = tc_slice_cut(all, '.', &fraction);
-    uint64_t part = 0;
-    bool ok = tc_slice_is_u64(head, &whole) && whole <= 100000;
-    if (ok && fraction.len > 0) {
-        ok = fraction.len <= 2 && tc_slice_is_u64(fraction, &part);
-        part *= fraction.len == 1 ? 10 : 1;
-    }
-    if (!ok) {
-        tc_say("simulate", "--hours: \"%s\" is no number of hours, such as 2 or 0.5", text);
-        return false;
-    }
-    *out = (uint32_t)(whole * 60 + part * 60 / 100);
-    return true;
-}
-
-static bool parse_seed(const char *text, uint64_t *out)
-{
-    if (!tc_slice_is_u64(tc_slice_cstr(text), out)) {
-        tc_say("simulate", "--seed: \"%s\" is no whole number", text);
-        return false;
-    }
-    return true;
-}
-
-static bool parse_start(const char *text, int64_t *out)
-{
-    struct tc_slice all = tc_slice_cstr(text);
-    size_t used = tc_time_parse(all, 0, out);
-    if (used == 0 || used != all.len) {
-        tc_say("simulate", "--start: \"%s\" is no time, such as 2026-03-02T00:00:00Z", text);
-        return false;
-    }
-    return true;
-}
-
-/* "60", "0.5", "0": in thousandths. */
-static bool parse_speed(const char *text, uint64_t *out)
-{
-    uint64_t whole = 0;
     uint64_t part = 0;
     struct tc_slice fraction;
     struct tc_slice head = tc_slice_cut(tc_slice_cstr(text), '.', &fraction);
-    bool ok = tc_slice_is_u64(head, &whole) && whole <= 1000000 && fraction.len <= 3;
-    if (ok && fraction.len > 0) {
-        ok = tc_slice_is_u64(fraction, &part);
-        part *= fraction.len == 1 ? 100 : fraction.len == 2 ? 10 : 1;
+    if (!tc_slice_is_u64(head, &value) || value > whole_max || fraction.len > decimals ||
+        (fraction.len > 0 && !tc_slice_is_u64(fraction, &part))) {
+        return false;
     }
-    if (!ok) {
+    for (size_t i = 0; i < decimals; i++) {
+        value *= 10;
+        part *= i < fraction.len ? 1 : 10;
+    }
+    *out = value + part;
+    return true;
+}
+
+static int take_hours(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    uint64_t hundredths = 0;
+    (void)option;
+    if (!parse_decimal(value, 2, 100000, &hundredths)) {
+        tc_say("simulate", "--hours: \"%s\" is no number of hours, such as 2 or 0.5", value);
+        return TC_EXIT_BAD;
+    }
+    r->sim.minutes = (uint32_t)(hundredths * 60 / 100);
+    return TC_GO_ON;
+}
+
+static int take_speed(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    (void)option;
+    if (!parse_decimal(value, 3, 1000000, &r->otlp.speed_milli)) {
         tc_say("simulate",
                "--speed: \"%s\" is no number such as 60, 0.5, or 0 for as fast as it "
                "goes",
-               text);
-        return false;
+               value);
+        return TC_EXIT_BAD;
     }
-    *out = whole * 1000 + part;
-    return true;
+    return TC_GO_ON;
 }
 
-static bool parse_encoding(const char *text, bool *out_json)
+static int take_start(void *args, const struct tc_option *option, const char *value)
 {
-    *out_json = strcmp(text, "json") == 0;
-    if (!*out_json && strcmp(text, "protobuf") != 0) {
-        tc_say("simulate", "--encoding: \"%s\" is neither protobuf nor json", text);
-        return false;
+    struct run *r = args;
+    struct tc_slice all = tc_slice_cstr(value);
+    (void)option;
+    r->start_given = true;
+    size_t used = tc_time_parse(all, 0, &r->sim.start_ns);
+    if (used == 0 || used != all.len) {
+        tc_say("simulate", "--start: \"%s\" is no time, such as 2026-03-02T00:00:00Z", value);
+        return TC_EXIT_BAD;
     }
-    return true;
+    return TC_GO_ON;
 }
 
-static bool add_header(struct run *r, const char *text)
+static int take_encoding(void *args, const struct tc_option *option, const char *value)
 {
-    struct tc_slice line = tc_slice_cstr(text);
+    struct run *r = args;
+    (void)option;
+    r->otlp.json = strcmp(value, "json") == 0;
+    if (!r->otlp.json && strcmp(value, "protobuf") != 0) {
+        tc_say("simulate", "--encoding: \"%s\" is neither protobuf nor json", value);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
+static int take_header(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    struct tc_slice line = tc_slice_cstr(value);
     size_t colon = tc_slice_find_byte(line, ':');
     bool ok = colon != TC_NPOS && colon > 0;
+    (void)option;
     for (size_t i = 0; i < line.len && ok; i++) {
         ok = (unsigned char)line.ptr[i] >= ' ' && line.ptr[i] != 0x7f;
     }
     size_t used = strlen(r->headers);
     if (!ok || used + line.len + 3 > sizeof r->headers) {
-        tc_say("simulate", "--header: \"%s\" is %s", text,
+        tc_say("simulate", "--header: \"%s\" is %s", value,
                ok ? "too long" : "not of the form \"Name: value\"");
-        return false;
+        return TC_EXIT_BAD;
     }
-    (void)snprintf(r->headers + used, sizeof r->headers - used, "%s\r\n", text);
-    return true;
+    (void)snprintf(r->headers + used, sizeof r->headers - used, "%s\r\n", value);
+    return TC_GO_ON;
 }
 
 /* A SPEC is a file when there is one of that name, and text otherwise. */
-static bool open_spec(struct run *r, const char *text)
+static int take_spec(void *args, const struct tc_option *option, const char *text)
 {
+    struct run *r = args;
     struct stat st;
+    (void)option;
     r->sim.faults = tc_slice_cstr(text);
     r->sim.label = r->sim.faults;
     if (stat(text, &st) != 0 || !S_ISREG(st.st_mode)) {
         if (strchr(text, '/') != NULL) {
             tc_say("simulate", "--faults: %s: %s", text, strerror(errno));
-            return false;
+            return TC_EXIT_BAD;
         }
-        return true;
+        return TC_GO_ON;
     }
     struct tc_error err = {0};
     size_t copied = 0;
     if (tc_input_open(&r->spec, text, &copied, &err) != TC_OK) {
         tc_say("simulate", "--faults: %s: %s", text, err.message);
-        return false;
+        return TC_EXIT_BAD;
     }
     r->has_spec_file = true;
     if (r->spec.bytes.len > SPEC_FILE_MAX) {
         tc_say("simulate", "--faults: %s: more than 1 MiB is no SPEC", text);
-        return false;
+        return TC_EXIT_BAD;
     }
     r->sim.faults = r->spec.bytes;
-    return true;
+    return TC_GO_ON;
 }
 
-/* The options that are for sending only. */
-static bool set_otlp_option(struct run *r, int option, const char *value)
+static int list_faults(void *args, const struct tc_option *option, const char *value)
 {
-    r->otlp_option = OPTIONS[option].name;
-    switch (option) {
-    case OPT_SPEED:
-        return parse_speed(value, &r->otlp.speed_milli);
-    case OPT_ENCODING:
-        return parse_encoding(value, &r->otlp.json);
-    case OPT_HEADER:
-        return add_header(r, value);
-    case OPT_UPLOAD:
-        r->otlp.upload = value;
-        return true;
-    case OPT_NOW:
-        r->now = true;
-        return true;
-    case OPT_GZIP:
-        r->otlp.gzip = true;
-        return true;
-    default:
-        r->otlp.summary_json = true;
-        return true;
-    }
-}
-
-static bool set_option(struct run *r, int option, const char *value)
-{
-    switch (option) {
-    case OPT_NODES:
-        return parse_count("nodes", value, &r->sim.nodes);
-    case OPT_GPUS:
-        return parse_count("gpus-per-node", value, &r->sim.gpus_per_node);
-    case OPT_HOURS:
-        return parse_hours(value, &r->sim.minutes);
-    case OPT_SEED:
-        return parse_seed(value, &r->sim.seed);
-    case OPT_FAULTS:
-        return open_spec(r, value);
-    case OPT_START:
-        r->start_given = true;
-        return parse_start(value, &r->sim.start_ns);
-    case OPT_OUT:
-        r->out = value;
-        return true;
-    case OPT_OTLP:
-        r->otlp.url = value;
-        return true;
-    case OPT_QUIET:
-        r->quiet = true;
-        return true;
-    default:
-        return set_otlp_option(r, option, value);
-    }
-}
-
-static int list_faults(void)
-{
+    (void)args;
+    (void)option;
+    (void)value;
     char text[8192];
     struct tc_buf b = tc_buf_make(text, sizeof text);
     tc_sim_describe(&b);
@@ -308,6 +201,45 @@ static int list_faults(void)
     (void)tc_output_put(&out, tc_buf_slice(&b));
     return tc_output_end(&out, "simulate", TC_EXIT_OK);
 }
+
+static const struct tc_option OPTIONS[] = {
+    TC_TAKEN("nodes", "N", take_count, "Nodes of the cluster; 16 unless given.",
+             TC_OPTION_AT(struct run, sim.nodes, uint32_t)),
+    TC_TAKEN("gpus-per-node", "N", take_count, "1 to 16; 8 unless given.",
+             TC_OPTION_AT(struct run, sim.gpus_per_node, uint32_t)),
+    TC_TAKEN("hours", "H", take_hours, "How long to watch it: 0.5 or more; 1 unless given."),
+    TC_TAKEN("seed", "S", take_seed,
+             "Where chance begins; 1 unless given. The same seed gives the same bytes."),
+    TC_TAKEN(
+        "faults", "SPEC", take_spec,
+        "What goes wrong: mixed (unless given), none, items such as \"hbm_ecc count=2, nccl_hang "
+        "variant=host at=20m node=gpu-0003 gpu=1, noise 50\", or a file with an item a line."),
+    TC_TAKEN("start", "TIME", take_start,
+             "When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given."),
+    TC_TEXT("out", "DIR", struct run, out,
+            "Where to write it: a directory that is empty or not there yet.", .letter = 'o'),
+    TC_TEXT("otlp", "URL", struct run, otlp.url,
+            "Send it to this OTLP/HTTP receiver, such as http://127.0.0.1:4318."),
+    TC_TAKEN("speed", "N", take_speed,
+             "How many times faster than in life: 60 unless given; 0 as fast as it goes.",
+             .actions = SENDING),
+    TC_FLAG("now", struct run, now,
+            "Date it so that the end of it is sent at its own time; else at --start.",
+            .actions = SENDING),
+    TC_TAKEN("encoding", "FORM", take_encoding, "protobuf (unless given) or json.",
+             .actions = SENDING),
+    TC_FLAG("gzip", struct run, otlp.gzip, "Compress what is sent.", .actions = SENDING),
+    TC_TAKEN("header", "LINE", take_header, "\"Name: value\", sent along; may be given again.",
+             .actions = SENDING),
+    TC_TEXT("upload", "URL", struct run, otlp.upload,
+            "API of a tracecore daemon, such as http://127.0.0.1:4320, for the dumps, which OTLP "
+            "cannot carry.",
+            .actions = SENDING),
+    TC_FLAG("json", struct run, otlp.summary_json,
+            "What was sent as a JSON object, on standard output.", .actions = SENDING),
+    TC_TAKEN("list-faults", NULL, list_faults, "Print what can go wrong, and end."),
+    TC_FLAG("quiet", struct run, quiet, "No summary and no progress.", .letter = 'q'),
+};
 
 /* ---- files --------------------------------------------------------------------------------- */
 
@@ -369,8 +301,7 @@ static bool write_one(struct run *r, const struct tc_sim *sim, size_t file)
 {
     char path[PATH_ROOM];
     struct tc_buf b = tc_buf_make(path, sizeof path - 1);
-    tc_buf_str(&b, tc_slice_cstr(r->out));
-    tc_buf_char(&b, '/');
+    (void)tc_format(&b, "{}/", r->out);
     size_t from = b.len;
     tc_sim_file_path(sim, file, &b);
     if (b.overflowed) {
@@ -510,28 +441,25 @@ static int run_simulate(int argc, char **argv)
     struct tc_option_walk walk;
     tc_option_walk_init(&walk, &tc_command_simulate, argc, argv);
     const char *value = NULL;
-    int status = TC_EXIT_OK;
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
+    int status = TC_GO_ON;
+    for (int option;
+         status == TC_GO_ON && (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
         if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_simulate);
-        }
-        if (option == OPT_LIST) {
-            return list_faults();
-        }
-        if (option == TC_OPTION_BAD) {
-            return tc_command_misused(&tc_command_simulate);
-        }
-        if (!set_option(&r, option, value)) {
-            status = TC_EXIT_BAD;
-            break;
+            status = tc_command_show_help(&tc_command_simulate);
+        } else if (option == TC_OPTION_BAD) {
+            status = tc_command_misused(&tc_command_simulate);
+        } else {
+            const struct tc_option *o = &OPTIONS[option];
+            r.otlp_option = o->actions == SENDING ? o->name : r.otlp_option;
+            status = tc_option_take(o, &r, value);
         }
     }
-    if (status == TC_EXIT_OK && !is_complete(&r, optind < argc)) {
+    if (status == TC_GO_ON && !is_complete(&r, optind < argc)) {
         status = tc_command_misused(&tc_command_simulate);
     }
     r.otlp.headers = r.headers;
     r.otlp.quiet = r.quiet;
-    if (status == TC_EXIT_OK) {
+    if (status == TC_GO_ON) {
         status = simulate(&r);
     }
     if (r.has_spec_file) {
@@ -552,7 +480,7 @@ const struct tc_command tc_command_simulate = {
              "truth.ndjson, which says what was injected and where. Or sends it to an\n"
              "OTLP receiver as it happens, as collectors would.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status: 0 written, or sent and taken; 1 sent, but not all of it was\n"
              "taken, or stopped by a signal; 2 wrong usage, unwritable output, or a\n"
              "receiver that does not take it.\n"

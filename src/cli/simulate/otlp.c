@@ -109,15 +109,9 @@ static void show_progress(struct sender *s)
     s->shown_ns = now_ns;
     char text[200];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    tc_buf_lit(&b, "\r\033[K");
-    tc_buf_duration(&b, (s->at_ns - s->start_ns) / TC_SECOND * TC_SECOND);
-    tc_buf_lit(&b, " of ");
-    tc_buf_duration(&b, s->end_ns - s->start_ns);
-    tc_buf_lit(&b, ", ");
-    tc_buf_u64(&b, s->totals.logs);
-    tc_buf_lit(&b, " log records, ");
-    tc_buf_u64(&b, s->totals.points);
-    tc_buf_lit(&b, " data points");
+    (void)tc_format(&b, "\r\033[K{} of {}, {} log records, {} data points",
+                    tc_as_duration((s->at_ns - s->start_ns) / TC_SECOND * TC_SECOND),
+                    tc_as_duration(s->end_ns - s->start_ns), s->totals.logs, s->totals.points);
     show(s, tc_buf_slice(&b));
 }
 
@@ -220,10 +214,8 @@ static void begin_batch(const struct sender *s, struct batch *batch)
 static struct tc_slice make_headers(struct sender *s, const char *type, bool gzip)
 {
     struct tc_buf b = tc_buf_make(s->headers, sizeof s->headers);
-    tc_buf_lit(&b, "Content-Type: ");
-    tc_buf_str(&b, tc_slice_cstr(type));
-    tc_buf_str(&b, gzip ? TC_LIT("\r\nContent-Encoding: gzip\r\n") : TC_LIT("\r\n"));
-    tc_buf_str(&b, tc_slice_cstr(s->how->headers));
+    (void)tc_format(&b, "Content-Type: {}{}{}", type,
+                    gzip ? "\r\nContent-Encoding: gzip\r\n" : "\r\n", s->how->headers);
     return tc_buf_slice(&b);
 }
 
@@ -334,8 +326,7 @@ static tc_status send_dump(struct sender *s, size_t file)
 static tc_status add_item(struct sender *s, struct batch *batch, const struct tc_sim_item *item)
 {
     if (s->how->json) {
-        tc_buf_str(&batch->b, batch->records > 0 ? TC_LIT(",") : TC_EMPTY);
-        tc_buf_str(&batch->b, item->json);
+        (void)tc_format(&batch->b, "{}{}", batch->records > 0 ? "," : "", item->json);
     } else {
         struct tc_error err = {0};
         TC_TRY(tc_sim_protobuf(&batch->b, s->parser, item->signal, item->json, &err));

@@ -16,38 +16,6 @@
 #define TIMEOUT_MAX_S 86400
 #define EXIT_INTERRUPTED 130 /* 128 + SIGINT */
 
-enum {
-    OPT_CSV,
-    OPT_JSON,
-    OPT_TABLE,
-    OPT_LIMIT,
-    OPT_TIMEOUT,
-    OPT_FILE,
-    OPT_DESCRIBE,
-    OPT_MARKDOWN,
-    OPT_DATA_DIR,
-    OPT_COUNT
-};
-
-static const struct tc_option OPTIONS[OPT_COUNT] = {
-    [OPT_CSV] = {.name = "csv", .help = "CSV (RFC 4180) with a line of names."},
-    [OPT_JSON] = {.name = "json", .help = "One JSON object a row, and a line."},
-    [OPT_TABLE] = {.name = "table", .help = "Columns for people. This is the default."},
-    [OPT_LIMIT] = {.name = "limit",
-                   .argument = "N",
-                   .help = "At most so many rows; 0 for all. Default: 1000 on a terminal, all "
-                           "elsewhere."},
-    [OPT_TIMEOUT] = {.name = "timeout",
-                     .argument = "S",
-                     .help = "Stop a query after so many seconds; 0 for never, the default."},
-    [OPT_FILE] = {.name = "file", .argument = "FILE", .help = "Queries from a file."},
-    [OPT_DESCRIBE] = {.name = "describe",
-                      .help = "The columns of TABLE, or of all tables: type, unit, meaning. Needs "
-                              "no database."},
-    [OPT_MARKDOWN] = {.name = "markdown", .help = "--describe as Markdown."},
-    [OPT_DATA_DIR] = {.name = "data-dir", .argument = "DIR", .help = TC_DATA_DIR_HELP},
-};
-
 struct asked {
     struct tc_sql sql;
     const char *data_dir;
@@ -56,6 +24,31 @@ struct asked {
     const char *timeout;
     bool describe;
     bool markdown;
+};
+
+static int take_mode(void *args, const struct tc_option *option, const char *value)
+{
+    struct asked *a = args;
+    (void)value;
+    a->sql.mode = strcmp(option->name, "csv") == 0    ? TC_SQL_CSV
+                  : strcmp(option->name, "json") == 0 ? TC_SQL_JSON
+                                                      : TC_SQL_TABLE;
+    return TC_GO_ON;
+}
+
+static const struct tc_option OPTIONS[] = {
+    TC_TAKEN("csv", NULL, take_mode, "CSV (RFC 4180) with a line of names."),
+    TC_TAKEN("json", NULL, take_mode, "One JSON object a row, and a line."),
+    TC_TAKEN("table", NULL, take_mode, "Columns for people. This is the default."),
+    TC_TEXT("limit", "N", struct asked, limit,
+            "At most so many rows; 0 for all. Default: 1000 on a terminal, all elsewhere."),
+    TC_TEXT("timeout", "S", struct asked, timeout,
+            "Stop a query after so many seconds; 0 for never, the default."),
+    TC_TEXT("file", "FILE", struct asked, file, "Queries from a file."),
+    TC_FLAG("describe", struct asked, describe,
+            "The columns of TABLE, or of all tables: type, unit, meaning. Needs no database."),
+    TC_FLAG("markdown", struct asked, markdown, "--describe as Markdown."),
+    TC_TEXT("data-dir", "DIR", struct asked, data_dir, TC_DATA_DIR_HELP),
 };
 
 static size_t width_of_terminal(void)
@@ -155,28 +148,8 @@ static int act(struct asked *a, int argc, char **argv)
 static int run(int argc, char **argv)
 {
     static struct asked asked;
-    struct tc_option_walk walk;
-    const char *value = NULL;
-    tc_option_walk_init(&walk, &tc_command_sql, argc, argv);
-    for (int option; (option = tc_option_next(&walk, &value)) != TC_OPTION_END;) {
-        if (option == TC_OPTION_HELP) {
-            return tc_command_show_help(&tc_command_sql);
-        }
-        if (option == TC_OPTION_BAD) {
-            return TC_EXIT_BAD;
-        }
-        asked.sql.mode = option == OPT_CSV     ? TC_SQL_CSV
-                         : option == OPT_JSON  ? TC_SQL_JSON
-                         : option == OPT_TABLE ? TC_SQL_TABLE
-                                               : asked.sql.mode;
-        asked.data_dir = option == OPT_DATA_DIR ? value : asked.data_dir;
-        asked.file = option == OPT_FILE ? value : asked.file;
-        asked.limit = option == OPT_LIMIT ? value : asked.limit;
-        asked.timeout = option == OPT_TIMEOUT ? value : asked.timeout;
-        asked.describe |= option == OPT_DESCRIBE;
-        asked.markdown |= option == OPT_MARKDOWN;
-    }
-    return act(&asked, argc - optind, argv + optind);
+    int code = tc_options_read(&tc_command_sql, argc, argv, &asked);
+    return code == TC_GO_ON ? act(&asked, argc - optind, argv + optind) : code;
 }
 
 const struct tc_command tc_command_sql = {
@@ -192,7 +165,7 @@ const struct tc_command tc_command_sql = {
              "and line editing. A running daemon is asked where it has the database open; the\n"
              "answer is the same. NULL is shown as \xe2\x88\x85 in tables, as nothing in CSV.\n",
     .options = OPTIONS,
-    .option_count = OPT_COUNT,
+    .option_count = TC_COUNT(OPTIONS),
     .notes = "Exit status:\n"
              "  0    done\n"
              "  1    a query is wrong, failed, or took too long\n"

@@ -3,6 +3,7 @@
  * `tracecore sql` at a terminal. Lines are edited by libedit, which is loaded here and nowhere else
  * (docs/decisions says why); without it there is no editing and no history.
  */
+#include "base/format.h"
 #include "base/grow.h"
 #include "base/library.h"
 #include "cli/say.h"
@@ -189,8 +190,7 @@ static void take_line(struct shell *s, const char *line)
         text->buf.len = 0;
         return;
     }
-    tc_grow_str(text, tc_slice_cstr(line));
-    tc_grow_lit(text, "\n");
+    tc_grow_format(text, "{}\n", line);
     for (size_t len; !text->failed && (len = tc_sql_statement(tc_grow_slice(text))) > 0;) {
         struct tc_slice one = tc_slice_trim(tc_slice_head(tc_grow_slice(text), len - 1));
         if (!tc_sql_is_blank(one)) {

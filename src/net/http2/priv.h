@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gRPC over HTTP/2, room-private. nghttp2 keeps the protocol; what is ours:
- *   h2.c         the connection: bytes in, bytes out, deadlines, the end
- *   h2_stall.c   what happens when the pool has no room
- *   h2_stream.c  what nghttp2 tells of streams; from headers and DATA to one request
- *   h2_answer.c  answers
- *   h2_health.c  grpc.health.v1
- *   h2_text.c    grpc-timeout, grpc-message, grpc-status-details-bin
- *   h2_guard.c   counts frames before nghttp2 sees them
- *   h2_mem.c     memory of nghttp2 and of streams, counted for each connection
+ *   session.c  the connection: bytes in, bytes out, deadlines, the end
+ *   stall.c    what happens when the pool has no room
+ *   stream.c   what nghttp2 tells of streams; from headers and DATA to one request
+ *   answer.c   answers
+ *   health.c   grpc.health.v1
+ *   text.c     grpc-timeout, grpc-message, grpc-status-details-bin
+ *   guard.c    counts frames before nghttp2 sees them
+ *   mem.c      memory of nghttp2 and of streams, counted for each connection
  */
 #ifndef TC_NET_HTTP2_PRIV_H
 #define TC_NET_HTTP2_PRIV_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From headers and DATA to one request. A body takes memory as it comes, never as its length says;
- * when the pool has no room, the rest of it waits (h2.c) and its window is not given back.
+ * when the pool has no room, the rest of it waits (session.c) and its window is not given back.
  */
 #include "net/http2/priv.h"
 

@@ -154,9 +154,29 @@ static void as_many_arguments_as_braces_are_needed(void **state)
     assert_true(aborts("{} {}", 1));
 }
 
+static void text_that_grows_takes_a_format_of_any_length(void **state)
+{
+    (void)state;
+    static char long_text[5000];
+    struct tc_grow g = {0};
+    struct tc_digest digest = {{0}};
+    memset(long_text, 'x', sizeof long_text);
+    tc_grow_format(&g, "{} and {}", 1, "two");
+    assert_true(tc_slice_eq(tc_grow_slice(&g), TC_LIT("1 and two")));
+    tc_grow_format(&g, "|{}|", tc_slice_make(long_text, sizeof long_text));
+    assert_false(g.failed || g.buf.overflowed);
+    assert_int_equal(g.buf.len, sizeof "1 and two" - 1 + sizeof long_text + 2);
+    assert_int_equal(g.buf.data[g.buf.len - 1], '|');
+    tc_grow_fini(&g);
+    tc_grow_format(&g, "{} {}", tc_as_printable(TC_LIT("a\033b")), tc_as_digest(&digest));
+    assert_true(tc_slice_starts(tc_grow_slice(&g), TC_LIT("a\\x1bb sha256:0000")));
+    tc_grow_fini(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_that_grows_takes_a_format_of_any_length),
         cmocka_unit_test(every_type_has_its_form),
         cmocka_unit_test(only_an_empty_pair_of_braces_is_an_argument),
         cmocka_unit_test(what_was_appended_is_returned),

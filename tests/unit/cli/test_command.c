@@ -9,6 +9,7 @@
 #include "cli/command.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,15 +34,52 @@ static const char *capture(int fd, void (*act)(const void *), const void *argume
     return captured;
 }
 
-static const struct tc_option OPTIONS[] = {
-    {.name = "json", .help = "Json."},
-    {.name = "node", .argument = "NAME", .help = "Node."},
-    {.name = "now", .argument = "TIME", .help = "Now."},
-    {.name = "format", .argument = "NAME", .letter = 'f', .help = "Format."},
+struct arguments {
+    const char *node; /* of the shared option */
+    bool json;
+    const char *now;
+    size_t words;
+    const struct tc_option *before; /* the last word */
 };
 
-static const struct tc_command COMMAND = {
-    .name = "made-up", .usage = "usage\n", .options = OPTIONS, .option_count = 4};
+#define END_OF_COMMAND 7
+
+static int take_now(void *args, const struct tc_option *option, const char *value)
+{
+    memcpy((char *)args + option->at, &value, sizeof value);
+    return strcmp(value, "never") == 0 ? END_OF_COMMAND : TC_GO_ON;
+}
+
+static void take_word(void *args, const struct tc_option *before, char *word)
+{
+    struct arguments *a = args;
+    a->words++;
+    a->before = before;
+    assert_int_equal(word[0], 'w');
+}
+
+static const struct tc_option OPTIONS[] = {
+    TC_FLAG("json", struct arguments, json, "Json."),
+    TC_TAKEN("now", "TIME", take_now, "Now.", TC_OPTION_AT(struct arguments, now, const char *)),
+};
+static const struct tc_option SHARED[] = {
+    TC_TEXT("node", "NAME", struct arguments, node, "Node."),
+    TC_TEXT("format", "NAME", struct arguments, node, "Format.", .letter = 'f'),
+};
+
+static const struct tc_command COMMAND = {.name = "made-up",
+                                          .usage = "usage\n",
+                                          .options = OPTIONS,
+                                          .option_count = TC_COUNT(OPTIONS),
+                                          .shared = SHARED,
+                                          .shared_count = TC_COUNT(SHARED)};
+static const struct tc_command WORDY = {.name = "wordy",
+                                        .usage = "usage\n",
+                                        .options = OPTIONS,
+                                        .option_count = TC_COUNT(OPTIONS),
+                                        .shared = SHARED,
+                                        .shared_count = TC_COUNT(SHARED),
+                                        .take_word = take_word};
 
 struct line {
     int argc;
@@ -83,9 +121,9 @@ static void options_come_by_index_with_their_values(void **state)
     char letter[] = "-fkmsg";
     assert_int_equal(parse(json, NULL), 0);
     assert_null(last.value);
-    assert_int_equal(parse(node, gpu), 1);
+    assert_int_equal(parse(node, gpu), 2);
     assert_string_equal(last.value, "gpu-07");
-    assert_int_equal(parse(joined, NULL), 1);
+    assert_int_equal(parse(joined, NULL), 2);
     assert_string_equal(last.value, "gpu-08");
     assert_int_equal(parse(letter, NULL), 3);
     assert_string_equal(last.value, "kmsg");
@@ -104,8 +142,7 @@ static void words_can_come_where_they_stand(void **state)
     char end[] = "--";
     char rest[] = "--node";
     char *argv[] = {name, a, json, dash, end, rest, NULL};
-    tc_option_walk_init(&w, &COMMAND, 6, argv);
-    tc_option_walk_in_order(&w);
+    tc_option_walk_init(&w, &WORDY, 6, argv);
     assert_int_equal(tc_option_next(&w, &value), TC_OPTION_WORD);
     assert_string_equal(value, "a");
     assert_int_equal(tc_option_next(&w, &value), 0);
@@ -113,6 +150,51 @@ static void words_can_come_where_they_stand(void **state)
     assert_string_equal(value, "-");
     assert_int_equal(tc_option_next(&w, &value), TC_OPTION_END);
     assert_int_equal(optind, 5);
+}
+
+static void options_and_words_are_put_into_the_arguments(void **state)
+{
+    (void)state;
+    struct arguments a = {0};
+    char name[] = "wordy";
+    char w1[] = "w1";
+    char json[] = "--json";
+    char now[] = "--now=today";
+    char node[] = "-fgpu-07";
+    char w2[] = "w2";
+    char end[] = "--";
+    char w3[] = "w3";
+    char *argv[] = {name, w1, json, now, node, w2, end, w3, NULL};
+    assert_int_equal(tc_options_read(&WORDY, 2, argv, &a), TC_GO_ON);
+    assert_int_equal(a.words, 1);
+    assert_null(a.before);
+    assert_false(tc_option_is_given(&OPTIONS[0], &a));
+    assert_false(tc_option_is_given(&SHARED[0], &a));
+    assert_int_equal(tc_options_read(&WORDY, 8, argv, &a), TC_GO_ON);
+    assert_int_equal(a.words, 4);
+    assert_ptr_equal(a.before, &SHARED[1]);
+    assert_true(a.json);
+    assert_string_equal(a.now, "today");
+    assert_string_equal(a.node, "gpu-07");
+    assert_true(tc_option_is_given(&OPTIONS[0], &a));
+    assert_true(tc_option_is_given(&SHARED[0], &a));
+}
+
+static void what_takes_an_option_can_end_the_command(void **state)
+{
+    (void)state;
+    struct arguments a = {0};
+    char name[] = "made-up";
+    char now[] = "--now=never";
+    char json[] = "--json";
+    char word[] = "word";
+    char *argv[] = {name, word, now, json, NULL};
+    assert_int_equal(tc_options_read(&COMMAND, 4, argv, &a), END_OF_COMMAND);
+    assert_false(a.json);
+    char *rest[] = {name, word, json, NULL};
+    assert_int_equal(tc_options_read(&COMMAND, 3, rest, &a), TC_GO_ON);
+    assert_true(a.json);
+    assert_int_equal(optind, 2);
 }
 
 static void an_unambiguous_beginning_is_enough(void **state)
@@ -228,15 +310,16 @@ static void every_table_is_sound_and_every_help_complete(void **state)
         capture(STDOUT_FILENO, show, c);
         check_columns(c->name, captured);
         assert_int_equal(strncmp(captured, "usage: tracecore ", 17), 0);
-        for (size_t a = 0; a < c->option_count; a++) {
+        for (size_t a = 0; a < tc_command_option_count(c); a++) {
+            const struct tc_option *o = tc_command_option(c, a);
             char wanted[64];
-            (void)snprintf(wanted, sizeof wanted, " --%s", c->options[a].name);
+            (void)snprintf(wanted, sizeof wanted, " --%s", o->name);
             assert_non_null(strstr(captured, wanted));
-            assert_true(strcmp(c->options[a].name, "help") != 0 && c->options[a].letter != 'h');
+            assert_true(strcmp(o->name, "help") != 0 && o->letter != 'h');
             for (size_t b = 0; b < a; b++) {
-                assert_true(strcmp(c->options[a].name, c->options[b].name) != 0);
-                assert_true(c->options[a].letter == '\0' ||
-                            c->options[a].letter != c->options[b].letter);
+                const struct tc_option *other = tc_command_option(c, b);
+                assert_true(strcmp(o->name, other->name) != 0);
+                assert_true(o->letter == '\0' || o->letter != other->letter);
             }
         }
     }
@@ -261,6 +344,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_come_by_index_with_their_values),
         cmocka_unit_test(words_can_come_where_they_stand),
+        cmocka_unit_test(options_and_words_are_put_into_the_arguments),
+        cmocka_unit_test(what_takes_an_option_can_end_the_command),
         cmocka_unit_test(an_unambiguous_beginning_is_enough),
         cmocka_unit_test(arguments_and_a_double_dash_end_the_options),
         cmocka_unit_test(help_is_known_to_every_command),

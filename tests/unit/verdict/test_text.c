@@ -69,7 +69,7 @@ static const char *render_wide(const struct tc_finding *f, unsigned columns, boo
                            .first_ns = f->first_ns};
     struct tc_text_style style = {columns, colour};
     struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_verdict_render_text(&b, &v, &SOURCES, &style);
+    tc_verdict_render_story(&b, &v, NULL, 0, 0, &SOURCES, &style);
     assert_false(b.overflowed);
     text[b.len] = '\0';
     return text;
@@ -141,7 +141,7 @@ static void resolved_is_said_and_open_is_not(void **state)
     struct tc_verdict v = {.finding = &f, .status = TC_VERDICT_RESOLVED, .first_ns = T0};
     struct tc_text_style style = {80, false};
     struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_verdict_render_text(&b, &v, &SOURCES, &style);
+    tc_verdict_render_story(&b, &v, NULL, 0, 0, &SOURCES, &style);
     text[b.len] = '\0';
     assert_has(text, "missing_rank  resolved");
 }
@@ -504,7 +504,7 @@ static void causes_and_incompleteness_are_said(void **state)
                            .cause_count = 2};
     struct tc_text_style style = {80, false};
     struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_verdict_render_text(&b, &v, NULL, &style);
+    tc_verdict_render_story(&b, &v, NULL, 0, 0, NULL, &style);
     text[b.len] = '\0';
     assert_has(text, "  Because of\n    incident aaaa rank 3 waits there\n    it is gone\n");
     assert_has(text,
@@ -519,7 +519,7 @@ static void a_buffer_that_is_too_small_is_reported(void **state)
     struct tc_text_style style = {80, true};
     char small[64];
     struct tc_buf b = tc_buf_make(small, sizeof small);
-    tc_verdict_render_text(&b, &v, &SOURCES, &style);
+    tc_verdict_render_story(&b, &v, NULL, 0, 0, &SOURCES, &style);
     assert_true(b.overflowed);
 }
 
