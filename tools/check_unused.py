@@ -29,9 +29,7 @@ ALLOWED = {
     "tc__net_clock": "tests and fuzzers move the time",
     "tc_log_redirect": "tests read the log and set its time",
     "tc_story_steps": "a test bounds the work of linking, which is not to be timed",
-    "tc_arg_write_f64": "a format takes doubles, whether or not a sentence has one today",
     "tc_as_list": "a format takes lists of names, as it takes lists of numbers",
-    "tc_table_column": "tests name columns that programs know by number",
 }
 
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)

@@ -55,13 +55,6 @@ void tc_grow_str(struct tc_grow *g, struct tc_slice s)
     }
 }
 
-void tc_grow_u64(struct tc_grow *g, uint64_t value)
-{
-    if (tc_grow_room(g, TC_PUT_U64_MAX + 4)) {
-        tc_buf_u64(&g->buf, value);
-    }
-}
-
 void tc_grow_i64(struct tc_grow *g, int64_t value)
 {
     if (tc_grow_room(g, TC_PUT_U64_MAX + 4)) {
@@ -69,9 +62,3 @@ void tc_grow_i64(struct tc_grow *g, int64_t value)
     }
 }
 
-void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d)
-{
-    if (tc_grow_room(g, sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)) {
-        tc_buf_digest(&g->buf, d);
-    }
-}

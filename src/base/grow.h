@@ -28,10 +28,7 @@ void tc_grow_fini(struct tc_grow *g);
 bool tc_grow_room(struct tc_grow *g, size_t bytes);
 
 void tc_grow_str(struct tc_grow *g, struct tc_slice s);
-void tc_grow_u64(struct tc_grow *g, uint64_t value);
 void tc_grow_i64(struct tc_grow *g, int64_t value);
-/* "sha256:...", without quotes. */
-void tc_grow_digest(struct tc_grow *g, const struct tc_digest *d);
 
 /*
  * An array on the heap that doubles: room for `needed` items of it, at most `max`. `items` and
