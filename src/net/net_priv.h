@@ -176,7 +176,7 @@ bool tc__net_has_room(const struct tc__listener *l);
  * the share of another listener. */
 bool tc__net_evict(const struct tc__listener *l);
 
-/* net_conn.c */
+/* conn.c */
 void tc__conn_readable(struct tc_conn *c);
 void tc__conn_writable(struct tc_conn *c);
 void tc__conn_settle(struct tc_conn *c);
@@ -188,7 +188,7 @@ void tc__conn_drop_output(struct tc_conn *c);
 /* net.c: closes and gives the slot back. */
 void tc__conn_destroy(struct tc_conn *c);
 
-/* net_timer.c */
+/* timer.c */
 bool tc__timer_reserve(struct tc_net *n, size_t connections);
 /* The deadlines of c have changed. */
 void tc__timer_update(struct tc_conn *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of a result, for the files that make one: result.c, result_form.c, readers.c and sane.c.
+ * Inside of a result, for the files that make one: result.c, form.c, readers.c and check.c.
  */
 #ifndef TC_RESULT_RESULT_PRIV_H
 #define TC_RESULT_RESULT_PRIV_H
@@ -38,7 +38,7 @@ struct tc_result {
 /* NULL without memory. */
 struct tc_result *tc__result_create(const struct tc_reader *reader);
 
-/* What result_form.c makes of a file's bytes. */
+/* What form.c makes of a file's bytes. */
 struct tc_result_parsed {
     struct tc_result_input in;
     char *patched; /* bytes without NaN and infinities; NULL: none were there */

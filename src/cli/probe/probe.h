@@ -34,7 +34,7 @@ void tc_probe_capture(struct tc_captures *c, const char *root);
 /* The text files of a directory, sorted by name. */
 TC_CHECKED tc_status tc_probe_load(struct tc_captures *c, const char *dir, struct tc_error *err);
 
-/* probe_run.c: runs argv[0] of $PATH for so many seconds at most; its output into the capture, or
+/* capture.c: runs argv[0] of $PATH for so many seconds at most; its output into the capture, or
  * why there is none. */
 void tc_probe_run(struct tc_capture *to, const char *const *argv, int seconds);
 /* A file, cut at TC_PROBE_BYTES_MAX. */

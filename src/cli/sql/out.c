@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers as CSV (RFC 4180) and JSON; tables are in sql_table.c. */
+/* Answers as CSV (RFC 4180) and JSON; tables are in table.c. */
 #include "base/grow.h"
 #include "base/json/canonical.h"
 #include "base/time.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schema of a Flight Recorder dump, the same for a pickle and for JSON: its
- * top level, its groups and their states; fr_entry.c has the records. Keys that
+ * top level, its groups and their states; entry.c has the records. Keys that
  * are not known are left alone. A key given twice: the last one counts.
  */
 #include "codec/flight_recorder/priv.h"

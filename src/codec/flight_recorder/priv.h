@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the Flight Recorder codec: two readers of plain data (fr_pickle.c,
- * fr_json.c) behind one kind of value, the reader of the dump's schema on top of
- * them (fr_dump.c), and the codec itself (flight_recorder.c).
+ * The parts of the Flight Recorder codec: two readers of plain data (pickle.c,
+ * json.c) behind one kind of value, the reader of the dump's schema on top of
+ * them (dump.c), and the codec itself (codec.c).
  *
  * A document is never built as a tree. A container is the range of bytes that
  * makes it; looking into one walks that range again. So memory follows the
@@ -223,7 +223,7 @@ static inline struct tc__fr_status *tc__fr_status_of(struct tc__fr_reader *r,
     return record->ev.pg_id < 0 ? NULL : tc__fr_find_status(r, record->ev.pg_id);
 }
 
-/* fr_settle.c: takes in the next record, in the order of the dump; and when all are there. */
+/* settle.c: takes in the next record, in the order of the dump; and when all are there. */
 void tc__fr_link(struct tc__fr_reader *r, struct tc__fr_group *group, struct tc__fr_status *status,
                  struct tc__fr_record *record);
 void tc__fr_settle(struct tc__fr_reader *r);

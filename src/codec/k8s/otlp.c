@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes through OpenTelemetry: the log records (found by the otlp codec, or
- * in YAML by k8s_yaml.c) of the Collector's k8seventsreceiver (a flattened Event) and
+ * in YAML by yaml.c) of the Collector's k8seventsreceiver (a flattened Event) and
  * k8sobjectsreceiver (the object as an AnyValue, or as JSON in a string).
  */
 #include "codec/k8s/k8s_priv.h"

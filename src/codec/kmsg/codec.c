@@ -5,7 +5,7 @@
  * (base/scan.h) and only lines that hold one are parsed. Every rule needs
  * one of them: a new rule adds its own.
  *
- * Journal exports and pretty JSON are walked record by record instead; see kmsg_journal.c.
+ * Journal exports and pretty JSON are walked record by record instead; see journal.c.
  */
 #include "codec/codec.h"
 #include "base/limits.h"

@@ -406,7 +406,7 @@ static struct tc_slice json_text(struct tc_slice value)
 
 /*
  * Whether the value is a message as an array of numbers, in one of the three spacings that
- * the literals of kmsg.c find.
+ * the literals of codec.c find.
  */
 static bool is_numbers(struct tc_slice key, struct tc_slice value)
 {

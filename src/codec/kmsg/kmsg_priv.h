@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of the kernel log codec. kmsg.c walks the input and delivers events;
- * kmsg_frame.c takes the prefix off one line (who logged it, when, on which
- * host) with the times of kmsg_time.c; kmsg_journal.c does the same for records of the systemd
- * journal; the rules of kmsg_rules.c and its neighbours turn one message into one event.
+ * The parts of the kernel log codec. codec.c walks the input and delivers events;
+ * frame.c takes the prefix off one line (who logged it, when, on which
+ * host) with the times of time.c; journal.c does the same for records of the systemd
+ * journal; the rules of rules.c and its neighbours turn one message into one event.
  *
  * What a line is worth rests on who wrote it: only the kernel's own lines are
  * evidence. Rules are therefore anchored at the start of the message, so a
@@ -52,7 +52,7 @@ void tc__kmsg_frame(const struct tc_codec_input *in, struct tc_slice raw,
 void tc__kmsg_frame_message(const struct tc_codec_input *in, struct tc_slice message,
                             struct tc__kmsg_line *out);
 
-/* kmsg_time.c: takes a time off the start of *io_s; false, nothing changed, when it is not there.
+/* time.c: takes a time off the start of *io_s; false, nothing changed, when it is not there.
  */
 /* "[  123.456789]", "[  +0.000844]" */
 bool tc__kmsg_take_uptime(const struct tc_codec_input *in, struct tc_slice *io_s,
@@ -121,7 +121,7 @@ struct tc__kmsg_context {
 
 typedef enum tc__kmsg_verdict (*tc__kmsg_rule)(struct tc__kmsg_context *c, struct tc_event *ev);
 
-/* How a line of the NVIDIA driver begins that reports an Xid: no prefix of kmsg_frame.c does. */
+/* How a line of the NVIDIA driver begins that reports an Xid: no prefix of frame.c does. */
 #define TC__KMSG_XID TC_LIT("NVRM: Xid (")
 
 /* Tries every rule on the line, of which message, node, times, count and origin are read. */

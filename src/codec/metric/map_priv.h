@@ -2,8 +2,8 @@
 /*
  * From exporters' names to ours: which metric of event/metric.def a sample is, in
  * which unit, and what its labels say about node, GPU, pod, rank and device. Shared
- * by every codec that reads metrics. One table per kind of name: metric_names.def and
- * metric_labels.def.
+ * by every codec that reads metrics. One table per kind of name: names.def and
+ * labels.def.
  *
  * Names are compared without case, and every byte that is no letter or digit counts
  * as '_': "DCGM_FI_DEV_GPU_TEMP", "k8s.node.name" and "k8s_node_name" each have one row.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which attribute means what: otlp_attrs.def. Of two names for one thing the one with the higher
+ * Which attribute means what: attrs.def. Of two names for one thing the one with the higher
  * claim counts, then the record's before its resource's, then the first.
  */
 #include "base/limits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON's own tokens, strictly: white space, strings, numbers, and the skipping of what
- * nobody knows. What they mean to OTLP is in otlp_json.c.
+ * nobody knows. What they mean to OTLP is in json.c.
  */
 #ifndef TC_CODEC_OTLP_JSON_PRIV_H
 #define TC_CODEC_OTLP_JSON_PRIV_H

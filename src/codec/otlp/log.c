@@ -371,7 +371,7 @@ static void find_nodes(struct tc__otlp *o, struct tc__otlp_record *r)
         case TC__OTLP_K_ATTRIBUTE:
             tc__otlp_attrs_add_pair(o, tape, at, &r->attrs);
             break;
-        default: /* kept for k8s_otlp.c */
+        default: /* kept for k8s/otlp.c */
             break;
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics: the data points of gauges and cumulative sums whose name some detector
- * reads, with the names, units and labels of metric_map_priv.h. Attributes of the
+ * reads, with the names, units and labels of map_priv.h. Attributes of the
  * resource count as labels of its points. Histograms, summaries and sums of
  * differences (delta) are left out and counted: none of what is read comes so.
  */

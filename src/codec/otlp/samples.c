@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every data point of OTLP metrics, from the tape that the check of a request leaves
- * (otlp_tape_priv.h): gauges and sums as they are; of histograms, exponential ones too, `_sum` and
+ * (tape_priv.h): gauges and sums as they are; of histograms, exponential ones too, `_sum` and
  * `_count`; of summaries also the quantiles, with a label `quantile`, as Prometheus has them.
  * Buckets are left out. Attributes of the resource are labels of its points.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The messages of OTLP and their fields: otlp_fields.def, with an index to find a field by its
+ * The messages of OTLP and their fields: fields.def, with an index to find a field by its
  * number or by its name in JSON.
  */
 #ifndef TC_CODEC_OTLP_SCHEMA_PRIV_H

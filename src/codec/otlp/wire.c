@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests over the network: the check leaves a tape (otlp_pb.c, otlp_json.c), and the events are
+ * Requests over the network: the check leaves a tape (otlp_pb.c, json.c), and the events are
  * made of that by the mapping of the otlp codec.
  */
 #include "codec/otlp/wire.h"

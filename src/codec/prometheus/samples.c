@@ -3,7 +3,7 @@
  * Every sample of Prometheus text 0.0.4 or OpenMetrics. TYPE lines say what a metric is; most
  * stand before its samples, but excerpts and merged files have them anywhere above. Scrapes
  * that follow each other in one file without times are told apart as for the events
- * (prom_scrape.c).
+ * (scrape.c).
  */
 #include "base/limits.h"
 #include "base/map.h"

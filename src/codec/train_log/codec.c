@@ -2,7 +2,7 @@
 /*
  * The log of a training program as text: what torchrun, Slurm or a container's
  * runtime kept of its output. The input is searched for the wordings of
- * train_text.c (base/scan.h) and only lines that hold one are read.
+ * text.c (base/scan.h) and only lines that hold one are read.
  *
  * A line's time is the first date in its head, whatever is around it: Python's
  * logging, "[rank0]:[titan] 2026-03-01 10:05:01,123 - ", "[2026-03-01 10:05:01] ",

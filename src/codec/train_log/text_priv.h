@@ -37,7 +37,7 @@ void tc__train_text_init(struct tc__train_text *t);
 bool tc__train_text_read(const struct tc__train_text *t, struct tc_slice line,
                          struct tc_event *out);
 
-/* ---- train_place.c ---- */
+/* ---- place.c ---- */
 
 /* The n of "[rank n]" or "[rank<n>]" in the head of a line, as torchrun and NCCL write it; -1. */
 int32_t tc__train_rank(struct tc_slice line);

@@ -11,7 +11,7 @@
  *
  * The operations and their targets are a wait-for graph between ranks. A healthy
  * rank waits for somebody; blame ends at ranks that do not (see
- * nccl_hang_blame.c).
+ * blame.c).
  */
 #include "base/assert.h"
 #include "detect/nccl_hang/priv.h"

@@ -2,7 +2,7 @@
 /*
  * data_dir/files: what is where, and the locks.
  *
- *   ab/HEX             a file's content: header, zstd frame, trailer (files_format.c)
+ *   ab/HEX             a file's content: header, zstd frame, trailer (format.c)
  *   open/NAME.journal  what a batch claims; its owner holds flock on it while it lives
  *   open/NAME.tmp      the file that batch is writing
  *   lock               flock: held while claims are made and content is removed

@@ -29,7 +29,7 @@
 #define TC_HTTP_CHUNK_OVERHEAD_BYTES ((uint64_t)64 << 10)
 #define TC_HTTP_CHUNK_OVERHEAD_FACTOR 16
 
-/* http_chunk.c: the framing of a chunked body, strictly: CRLF, hex digits, bounded lines. */
+/* chunk.c: the framing of a chunked body, strictly: CRLF, hex digits, bounded lines. */
 enum tc__chunk_phase {
     TC__CHUNK_SIZE,
     TC__CHUNK_EXTENSION,
@@ -143,7 +143,7 @@ struct tc__http {
     struct tc__chunks chunks;
 };
 
-/* http_head.c */
+/* head.c */
 bool tc__http_head_begin(struct tc__http *h);
 /* Bytes of the head that are used; with refusal.status when it is bad, head_done at its end. */
 size_t tc__http_head_read(struct tc__http *h, struct tc_slice bytes);
@@ -152,14 +152,14 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
 void tc__http_refuse_with(struct tc__http *h, int status, enum tc_counter counter,
                           const char *words);
 
-/* http_body.c: each false when there is no room. */
+/* body.c: each false when there is no room. */
 bool tc__http_body_take(struct tc__http *h, bool chunked, uint64_t length, size_t in_hand);
 /* Room for one byte at least of the `more` that may come, in memory. */
 bool tc__http_body_room(struct tc__http *h, uint64_t more);
 /* Keeps the bytes; `after` of the body may follow them. */
 bool tc__http_body_keep(struct tc__http *h, struct tc_slice bytes, uint64_t after);
 
-/* http_answer.c */
+/* answer.c */
 /* Writes the answer; Connection: close unless h->keep_alive. */
 void tc__http_write_answer(struct tc__http *h, const struct tc_response *response, bool head_only);
 void tc__http_write_refusal(struct tc__http *h, const struct tc__http_refusal *refusal,

@@ -5,7 +5,7 @@
  * with hardware, deployment and throughput per GPU instead of counts. *_intvty is 1 / TPOT, so its
  * p99 is below its median: kept as single numbers. The agentic aggregates ("scenario_type") come
  * from AIPerf, and what they call itl is AIPerf's inter_token_latency: a TPOT; the later ones of
- * them have their statistics in objects (result_inferencex_agentic.c).
+ * them have their statistics in objects (agentic.c).
  */
 #include "codec/codec.h"
 #include "result/inferencex/priv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MLPerf Training's logs: lines with ":::MLLOG {...}" (0.5 and 0.6: other marks, see
- * result_mllog_priv.h) among whatever else was printed. Time to train is run_stop - run_start and
+ * priv.h) among whatever else was printed. Time to train is run_stop - run_start and
  * counts only for a run that succeeded; a log without run_stop is incomplete, not fast. Several
  * runs may follow each other in one log. What was reported on the way (evaluations, blocks, epochs,
  * tracked statistics) is kept as slices.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The DuckDB engine, over several files: duckdb_engine.c opens and keeps transactions,
- * duckdb_schema.c makes and migrates tables, duckdb_append.c, duckdb_query.c, duckdb_forget.c and
- * duckdb_parquet.c do what they say; duckdb_slice.c says how telemetry slices are stored.
+ * The DuckDB engine, over several files: engine.c opens and keeps transactions,
+ * schema.c makes and migrates tables, append.c, query.c, forget.c and
+ * parquet.c do what they say; slice.c says how telemetry slices are stored.
  */
 #ifndef TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
 #define TC_WAREHOUSE_DUCKDB_DUCKDB_PRIV_H
