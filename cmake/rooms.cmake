@@ -101,6 +101,7 @@ tc_room_uses(server PkgConfig::event)
 # the room, compiled alone, need to be told.
 target_link_libraries(tc_warehouse PUBLIC tc_duckdb)
 target_include_directories(tc_http_client SYSTEM PUBLIC ${curl_INCLUDE_DIRS})
+target_include_directories(tc_intake SYSTEM PUBLIC ${archive_INCLUDE_DIRS})
 
 # The only C++ file. simdjson reports by error code when it is told there are no exceptions.
 set_source_files_properties("${CMAKE_SOURCE_DIR}/src/base/json/json.cpp" PROPERTIES

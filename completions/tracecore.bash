@@ -39,7 +39,7 @@ _tracecore() {
             return
             ;;
         --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log job_log slurm ncclras kubectl kubelet nccl_log nvidia_smi dcgm infiniband rank_map"
             return
             ;;
         --node)
@@ -71,7 +71,7 @@ _tracecore() {
     decode)
         case $prev in
         --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log ncclras rank_map"
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log job_log slurm ncclras kubectl kubelet nccl_log nvidia_smi dcgm infiniband rank_map"
             return
             ;;
         --node)
@@ -97,7 +97,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--attributes --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--attributes --formats --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     serve)

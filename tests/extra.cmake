@@ -31,6 +31,15 @@ tc_add_test(NAME replay_inputs.example COMMAND ${python} "${replay}/example.py" 
 tc_add_test(NAME results.example COMMAND ${python}
             "${CMAKE_SOURCE_DIR}/tests/results/example.py" --check LABELS results)
 
+# Inputs that the authors of the readers did not write.
+set(formats "${CMAKE_SOURCE_DIR}/tests/formats")
+foreach(format IN ITEMS kernel kubectl nccl_log nvidia slurm train_log)
+  tc_add_test(NAME variants.${format}
+    COMMAND ${python} "${formats}/variants.py" "$<TARGET_FILE:tracecore>" ${format} LABELS variants)
+endforeach()
+tc_add_test(NAME real_samples
+  COMMAND ${python} "${formats}/real.py" "$<TARGET_FILE:tracecore>" "${TC_SAMPLES}" LABELS variants)
+
 # Incidents in real formats, by pattern.
 set(field "${CMAKE_SOURCE_DIR}/tests/field/run.py")
 foreach(pattern IN ITEMS

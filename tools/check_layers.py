@@ -32,6 +32,7 @@ THIRD_PARTY = [
     (r"openssl/", {"base", "evidence"}),
     (r"simdjson", {CPP_FILE}),
     (r"curl/", {"http_client"}),
+    (r"archive(_entry)?\.h", {"intake"}),
     (r"libfyaml\.h$", {"base"}),
     (r"zstd(_errors)?\.h$", {"evidence", "net"}),
     (r"zlib\.h$", {"http_client", "net"}),

@@ -85,7 +85,11 @@ struct tc_arg tc_as_digits(uint64_t value, size_t digits)
 
 static void write_time(struct tc_buf *b, const struct tc_arg *arg)
 {
-    tc_buf_time(b, arg->integer);
+    if (tc_time_is_date(arg->integer)) {
+        tc_buf_time(b, arg->integer);
+    } else {
+        tc_buf_lit(b, "an unknown time");
+    }
 }
 
 struct tc_arg tc_as_time(int64_t ns)

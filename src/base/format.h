@@ -74,7 +74,7 @@ static inline struct tc_arg tc_as_written(tc_arg_fn write, const void *object)
     return (struct tc_arg){.write = write, .object = object};
 }
 
-/* "2026-11-15T03:04:05.123Z", see tc_buf_time. */
+/* "2026-11-15T03:04:05.123Z", see tc_buf_time; "an unknown time" where it is no date. */
 struct tc_arg tc_as_time(int64_t ns);
 /* "5 min 3 s", see tc_buf_duration. */
 struct tc_arg tc_as_duration(int64_t ns);

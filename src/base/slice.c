@@ -73,6 +73,22 @@ size_t tc_slice_find(struct tc_slice s, struct tc_slice needle)
     return hit == NULL ? TC_NPOS : (size_t)(hit - s.ptr);
 }
 
+size_t tc_slice_find_last(struct tc_slice s, struct tc_slice needle)
+{
+    while (needle.len > 0 && s.len >= needle.len) {
+        const char *last = memrchr(s.ptr, needle.ptr[0], s.len - needle.len + 1);
+        if (last == NULL) {
+            break;
+        }
+        size_t at = (size_t)(last - s.ptr);
+        if (memcmp(last, needle.ptr, needle.len) == 0) {
+            return at;
+        }
+        s.len = at + needle.len - 1;
+    }
+    return TC_NPOS;
+}
+
 size_t tc_slice_find_nocase(struct tc_slice s, struct tc_slice needle)
 {
     if (needle.len == 0) {

@@ -138,6 +138,8 @@ static inline struct tc_slice tc_slice_head(struct tc_slice s, size_t len)
 /* Offset of the first occurrence, or TC_NPOS. */
 size_t tc_slice_find(struct tc_slice s, struct tc_slice needle);
 size_t tc_slice_find_nocase(struct tc_slice s, struct tc_slice needle);
+/* The last place. */
+size_t tc_slice_find_last(struct tc_slice s, struct tc_slice needle);
 size_t tc_slice_find_byte(struct tc_slice s, char byte);
 
 static inline bool tc_slice_contains(struct tc_slice s, struct tc_slice needle)

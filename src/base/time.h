@@ -14,8 +14,20 @@
 
 #define TC_SECOND INT64_C(1000000000)
 #define TC_TIME_NONE INT64_MIN /* "no time is known" */
+/*
+ * Times from here up to 0 are no dates. Events without a date are given them, so that they come in
+ * the order of their input and before all that have one (intake/stream.h); they say how one stands
+ * to the other in that order, never how long before.
+ */
+#define TC_TIME_UNDATED_MIN (-(INT64_C(1) << 62))
 /* 2200-01-01. No event is dated outside 1970..2200: sums and differences of times stay in range. */
 #define TC_TIME_MAX (INT64_C(7258118400) * TC_SECOND)
+
+/* False for TC_TIME_NONE and for what stands for an order only. */
+static inline bool tc_time_is_date(int64_t ns)
+{
+    return ns >= 0;
+}
 
 struct tc_civil {
     int32_t year;  /* 1970..2262 */

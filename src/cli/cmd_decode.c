@@ -126,26 +126,41 @@ static int decode_all(struct run *r)
     return tc_output_end(&r->out, "decode", bad ? TC_EXIT_BAD : TC_EXIT_OK);
 }
 
-static int show_attributes(void *args, const struct tc_option *option, const char *value)
+/* Prints a page of the documentation that is made from the code. */
+static int show_page(struct run *r, void (*write)(struct tc_buf *b), size_t size)
 {
-    struct run *r = args;
-    (void)option;
-    (void)value;
-    r->data = malloc(TC_ATTRIBUTES_MAX);
+    r->data = malloc(size);
     if (r->data == NULL) {
         tc_say("decode", "out of memory");
         return TC_EXIT_BAD;
     }
-    struct tc_buf page = tc_buf_make(r->data, TC_ATTRIBUTES_MAX);
-    tc_attributes_write(&page);
+    struct tc_buf page = tc_buf_make(r->data, size);
+    write(&page);
     (void)tc_output_put(&r->out, tc_buf_slice(&page));
     return tc_output_end(&r->out, "decode", page.overflowed ? TC_EXIT_BAD : TC_EXIT_OK);
+}
+
+static int show_attributes(void *args, const struct tc_option *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    return show_page(args, tc_attributes_write, TC_ATTRIBUTES_MAX);
+}
+
+static int show_formats(void *args, const struct tc_option *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    return show_page(args, tc_codec_write_table, TC_CODEC_TABLE_MAX);
 }
 
 static const struct tc_option OPTIONS[] = {
     TC_TAKEN(
         "attributes", NULL, show_attributes,
         "Print which attributes, labels and metrics are read, and as what: docs/ATTRIBUTES.md."),
+    TC_TAKEN("formats", NULL, show_formats,
+             "Print which formats are read, how each is recognised and what it gives: "
+             "docs/formats.md."),
     TC_FLAG("unknown", struct run, unknown,
             "List what was not understood instead of the events: PATH:LINE: why: the text."),
 };

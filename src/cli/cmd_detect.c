@@ -158,7 +158,7 @@ static void warn_incomplete(const struct run *r)
                          TC_FMT(base));
         }
         if (s->timeless > 0) {
-            tc_say_plain("%s: %llu event%s no time and cannot be ordered", in->path,
+            tc_say_plain("%s: %llu event%s no time: taken in the order of the lines", in->path,
                          (unsigned long long)s->timeless, s->timeless == 1 ? " has" : "s have");
         }
         if (s->since_boot > 0) {
@@ -212,7 +212,7 @@ static void summarise(const struct run *r)
     const struct tc_inputs *in = &r->reading.inputs;
     const char *hint = r->reading.verbose ? "" : ": use -v";
     tc_engine_counts(r->offline.engine, &counts);
-    (void)tc_format(&b, "{}, {}", counted(in->count, "file"), counted(counts.events, "event"));
+    (void)tc_format(&b, "{}, {}", counted(in->files, "file"), counted(counts.events, "event"));
     if (r->offline.first_ns != TC_TIME_NONE) {
         (void)tc_format(&b, " from {} to {}",
                         tc_as_time(r->offline.first_ns - r->offline.first_ns % TC_SECOND),

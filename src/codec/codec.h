@@ -80,7 +80,12 @@ struct tc_codec_out {
 struct tc_codec {
     const char *name;    /* stable id: "kmsg" */
     const char *summary; /* one sentence for --help and docs */
-    bool ordered;        /* events come in time order but for small local disorder */
+    /* For the table of formats (tracecore decode --formats, docs/formats.md). */
+    const char *known_by; /* what it is recognised by */
+    const char *gives;    /* kinds of events, with commas */
+    const char *example;  /* one line of it */
+    bool ordered;         /* events come in time order but for small local disorder */
+    bool picks_lines;     /* reads what it knows out of any text: several such may read one file */
     /* Whether those of this input do, from its first bytes; NULL: as `ordered` says. */
     bool (*in_order)(struct tc_slice head);
     /* head is the input's first bytes (up to TC_SNIFF_BYTES), whole when at_end. */
@@ -100,10 +105,23 @@ struct tc_codec {
 #include "codec/codecs.def"
 #undef CODEC
 
-/* The codec that recognises the bytes, or NULL. */
+/* The codec that recognises the bytes best, or NULL. Looks at their beginning; where that says
+ * nothing, at their end: what went wrong stands in the last lines of a log. */
 const struct tc_codec *tc_codec_recognise(struct tc_slice bytes, struct tc_slice name);
+
+#define TC_CODECS_MAX 24
+
+/*
+ * All that can read the bytes, the best first: it alone, unless it picks lines: then all that do
+ * and find some. Returns how many.
+ */
+size_t tc_codec_readers(struct tc_slice bytes, struct tc_slice name,
+                        const struct tc_codec *out[TC_CODECS_MAX]);
 /* By name, for --format; NULL when there is none. */
 const struct tc_codec *tc_codec_by_name(struct tc_slice name);
+/* All of them as a table in Markdown: docs/formats.md. */
+void tc_codec_write_table(struct tc_buf *b);
+#define TC_CODEC_TABLE_MAX ((size_t)64 << 10)
 /* The names of all, in the order of codecs.def. */
 void tc_codec_list_names(struct tc_buf *b, struct tc_slice between);
 

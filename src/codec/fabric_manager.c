@@ -161,6 +161,9 @@ static int64_t last_time(const struct tc_codec_input *in)
 const struct tc_codec tc_codec_fabric_manager = {
     .name = "fabric_manager",
     .summary = "log of NVIDIA's Fabric Manager: the errors of NVSwitches",
+    .known_by = "`[Mar 01 2026 10:00:00] [ERROR] [tid 7]` in front of the lines",
+    .gives = "sxid, gpu_health facts of switches",
+    .example = "[Mar 01 2026 10:00:00] [ERROR] [tid 7] detected NVSwitch fatal error 22013 on ...",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,

@@ -538,6 +538,9 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 const struct tc_codec tc_codec_rank_map = {
     .name = "rank_map",
     .summary = "which node, GPU and pod each rank runs on: a table, JSON or a hostfile",
+    .known_by = "a heading with `rank` and `node`, or a JSON map",
+    .gives = "rank_place",
+    .example = "rank,node,gpu,job",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

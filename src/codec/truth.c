@@ -34,6 +34,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 const struct tc_codec tc_codec_truth = {
     .name = "truth",
     .summary = "what a simulated run injected: for score, no events",
+    .known_by = "objects with `fault` and `start` of `tracecore simulate`",
+    .gives = "what was injected, for `tracecore score`",
+    .example = "{\"fault\":\"gpu_lost\",\"start\":\"2026-03-01T10:00:00Z\",...",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,

@@ -93,6 +93,7 @@ struct tc_detector {
     const char *name;    /* stable, part of the API: "nccl_hang" */
     const char *summary; /* one sentence for CLI and docs */
     uint32_t kinds;      /* bits of enum tc_event_kind it wants */
+    bool undated;        /* wants those whose time is only an order, too: TC_TIME_UNDATED_MIN */
     size_t state_bytes;  /* the engine allocates and zeroes, then sets the params */
     size_t arena_bytes;  /* hard budget of the window */
     const struct tc_param *params;

@@ -22,7 +22,7 @@
 #define GPU_KINDS                                                               \
     (TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_XID) |               \
      TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | \
-     TC_EVENT_BIT(TC_EVENT_PCIE_LINK) | DEVICE_KINDS)
+     TC_EVENT_BIT(TC_EVENT_PCIE_LINK) | TC_EVENT_BIT(TC_EVENT_GPU_HEALTH) | DEVICE_KINDS)
 /* A PCIe report or a switch's error is about a device that may be no GPU of anybody. */
 #define STATEMENT_KINDS \
     (~(TC_EVENT_BIT(TC_EVENT_AER) | TC_EVENT_BIT(TC_EVENT_PCIE_LINK) | TC_EVENT_BIT(TC_EVENT_SXID)))

@@ -118,6 +118,10 @@ static void learn_rank(struct tc__table *t, const struct tc_scope *s, struct tc_
         return;
     }
     struct rank *known = tc__table_find(t, &next, BY_RANK);
+    /* A process takes the name of its pod for that of its host. */
+    if (known != NULL && s->pod.len == 0 && s->node.len > 0 && tc_slice_eq(known->pod, s->node)) {
+        return;
+    }
     bool differs = known == NULL || !tc_slice_eq(known->node, s->node) ||
                    !tc_slice_eq(known->ns, s->ns) || !tc_slice_eq(known->pod, s->pod);
     const struct rank *other = differs ? tc__table_find(t, &next, BY_NUMBER) : NULL;

@@ -295,6 +295,9 @@ static TC_SELDOM tc_status tick(struct tc_engine *e, int64_t now_ns)
 {
     int64_t next_ns = now_ns - now_ns % TICK_NS + TICK_NS;
     e->next_tick_ns = next_ns > TC_TIME_MAX ? TC_TIME_MAX + 1 : next_ns;
+    if (now_ns < 0) {
+        e->next_tick_ns = now_ns; /* undated events are few: each goes the long way */
+    }
     for (size_t i = 0; i < e->slot_count; i++) {
         struct slot *s = &e->slots[i];
         if (s->enabled) {
@@ -354,8 +357,12 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
         TC_TRY(note(e, ev));
     }
     e->counts.wanted += *wanted != NULL;
+    bool undated = ev->time_ns < 0 && ev->time_ns != TC_TIME_NONE;
     for (; *wanted != NULL; wanted++) {
         const struct slot *s = *wanted;
+        if (undated && !s->detector->undated) {
+            continue;
+        }
         TC_TRY(advance_slot(e, s, ev->time_ns));
         tc_arena_reset(&e->scratch);
         TC_TRY(s->detector->on_event(s->state, ev, &s->sink));
@@ -383,7 +390,7 @@ static TC_SELDOM tc_status feed_odd(struct tc_engine *e, const struct tc_event *
 {
     if (ev->time_ns == TC_TIME_NONE) {
         e->counts.undated++;
-    } else if (ev->time_ns < 0 || ev->time_ns > TC_TIME_MAX) {
+    } else if (ev->time_ns < TC_TIME_UNDATED_MIN || ev->time_ns > TC_TIME_MAX) {
         e->counts.misdated++;
         return TC_OK;
     } else if (ev->time_ns < e->now_ns) {
@@ -394,7 +401,7 @@ static TC_SELDOM tc_status feed_odd(struct tc_engine *e, const struct tc_event *
             TC_TRY(tick(e, ev->time_ns));
         }
     }
-    return dispatch(e, ev);
+    return ev->time_ns < 0 && ev->time_ns != TC_TIME_NONE ? dispatch_all(e, ev) : dispatch(e, ev);
 }
 
 tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)

@@ -60,17 +60,21 @@ size_t tc_bdf_parse(struct tc_slice s, struct tc_bdf *out)
     if (at + 1 < s.len && s.ptr[at] == '.' && hex_at(s, at + 1, 1, &function) == 1) {
         at += 2;
     }
-    if (domain > UINT16_MAX || bus > UINT8_MAX || device > 31 || function > 7) {
+    if (domain > UINT32_MAX || bus > UINT8_MAX || device > 31 || function > 7) {
         return 0;
     }
     *out =
-        (struct tc_bdf){(uint16_t)domain, (uint8_t)bus, (uint8_t)device, (uint8_t)function, true};
+        (struct tc_bdf){(uint32_t)domain, (uint8_t)bus, (uint8_t)device, (uint8_t)function, true};
     return at;
 }
 
 void tc_buf_bdf(struct tc_buf *b, struct tc_bdf bdf)
 {
-    tc_buf_hex(b, bdf.domain, 4);
+    unsigned digits = 4;
+    while (digits < 8 && bdf.domain >> (4 * digits) != 0) {
+        digits++;
+    }
+    tc_buf_hex(b, bdf.domain, digits);
     tc_buf_char(b, ':');
     tc_buf_hex(b, bdf.bus, 2);
     tc_buf_char(b, ':');
@@ -92,7 +96,7 @@ bool tc_is_uuid(struct tc_slice s)
 
 static uint64_t bdf_bits(struct tc_bdf a)
 {
-    return (uint64_t)a.known << 40 | (uint64_t)a.domain << 24 | (uint64_t)a.bus << 16 |
+    return (uint64_t)a.known << 60 | (uint64_t)a.domain << 24 | (uint64_t)a.bus << 16 |
            (uint64_t)a.device << 8 | a.function;
 }
 

@@ -48,7 +48,9 @@
     X(TRAIN_STALL, "train_stall", train)       /* a watchdog says that no step ends */             \
     X(LOADER_ERROR, "dataloader_error", train) /* the data loader of a rank failed */              \
     X(CHECKPOINT, "checkpoint", train)         /* a checkpoint began, ended or failed */           \
-    X(ADDRESS, "address", address)             /* what a node or a pod is called on the network */
+    X(ADDRESS, "address", address)             /* what a node or a pod is called on the network */ \
+    X(RANK_EXIT, "rank_exit", exit)            /* a process of a training job ended badly */       \
+    X(GPU_HEALTH, "gpu_health", health)        /* what DCGM or the driver diagnoses of a GPU */
 
 enum tc_event_kind {
 #define TC_EVENT_KIND_ENUM(name, text, payload) TC_EVENT_##name,
@@ -66,7 +68,7 @@ bool tc_event_kind_parse(struct tc_slice name, enum tc_event_kind *out);
 
 /* A PCI address; absent when `known` is false. A missing function is 0. */
 struct tc_bdf {
-    uint16_t domain;
+    uint32_t domain; /* over 16 bits behind Intel's VMD and on ARM servers */
     uint8_t bus;
     uint8_t device;
     uint8_t function;
@@ -114,6 +116,7 @@ struct tc_ev_nccl {
     bool is_send;   /* p2p only */
     bool from_dump; /* a dump has no "now": see docs/patterns/nccl_hang.md */
     bool retired;
+    bool timed_out; /* the watchdog of the rank says so */
 };
 
 struct tc_ev_group {
@@ -172,6 +175,7 @@ struct tc_ev_fault {
     struct tc_slice message;
     int64_t count;
     int64_t seconds; /* how long it was stuck, -1 unknown */
+    int64_t status;  /* NETWORK_FAULT: of an InfiniBand completion; 0 unknown */
 };
 
 struct tc_ev_oom {
@@ -240,6 +244,19 @@ struct tc_ev_train {
     int64_t step;   /* -1 unknown */
 };
 
+struct tc_ev_exit {
+    struct tc_slice error; /* class of the last exception: "RuntimeError"; "" unknown */
+    struct tc_slice message;
+    int64_t exit_code; /* -1 unknown */
+    int64_t signal;    /* 0 none */
+};
+
+struct tc_ev_health {
+    struct tc_slice system; /* "thermal", "memory", "nvlink", "pcie", "power", "driver", "other" */
+    struct tc_slice severity; /* "warning", "failure" */
+    struct tc_slice message;
+};
+
 /* Zero means "not known" for slices; rank, pid and gpu_index are -1 then. */
 struct tc_scope {
     struct tc_slice node;
@@ -287,6 +304,8 @@ struct tc_event {
         struct tc_ev_ras ras;
         struct tc_ev_train train;
         struct tc_ev_address address;
+        struct tc_ev_exit exit;
+        struct tc_ev_health health;
     };
 };
 

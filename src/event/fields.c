@@ -4,7 +4,7 @@
 #include "base/assert.h"
 
 #define BIT(kind) TC_EVENT_BIT(TC_EVENT_##kind)
-#define ALL (BIT(ADDRESS) * 2 - 1)
+#define ALL (BIT(GPU_HEALTH) * 2 - 1)
 #define KERNEL_FAULT                                                                 \
     (BIT(MEMORY_ERROR) | BIT(STORAGE_ERROR) | BIT(NETWORK_FAULT) | BIT(STUCK_TASK) | \
      BIT(PROCESS_FAULT) | BIT(DRIVER_FAULT) | BIT(GPU_INVENTORY))
@@ -56,6 +56,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("nccl.completed", BIT(NCCL_RECORD), TIME, nccl.completed_ns, 0, "seen completed"),
     FIELD("nccl.timeout_ms", BIT(NCCL_RECORD), I64, nccl.timeout_ms, 0, "watchdog timeout"),
     FIELD("nccl.retired", BIT(NCCL_RECORD), BOOL, nccl.retired, 0, "the watchdog let go of it"),
+    FIELD("nccl.timed_out", BIT(NCCL_RECORD), BOOL, nccl.timed_out, 0, "its watchdog says so"),
     FIELD("nccl.from_dump", BIT(NCCL_RECORD), BOOL, nccl.from_dump, 0, "comes from a dump"),
 
     FIELD("nccl.group", BIT(NCCL_GROUP), STRING, group.group, 0, "process group name"),
@@ -103,6 +104,7 @@ static const struct tc_field FIELDS[] = {
     FIELD("process.name", KERNEL_FAULT, STRING, fault.process, 0, "process concerned"),
     FIELD("count", KERNEL_FAULT, I64, fault.count, 1, "faults this event stands for"),
     FIELD("seconds", KERNEL_FAULT, I64, fault.seconds, -1, "how long it was stuck"),
+    FIELD("status", BIT(NETWORK_FAULT), I64, fault.status, 0, "of a failed InfiniBand completion"),
     FIELD("message", KERNEL_FAULT, STRING, fault.message, 0, "the line"),
 
     FIELD("process.name", BIT(OOM_KILL), STRING, oom.process, 0, "process killed"),
@@ -156,6 +158,16 @@ static const struct tc_field FIELDS[] = {
     FIELD("message", TRAIN, STRING, train.message, 0, "the line"),
 
     FIELD("address", BIT(ADDRESS), STRING, address.address, 0, "IP address or host name"),
+
+    FIELD("exit_code", BIT(RANK_EXIT), I64, exit.exit_code, -1, "of the process"),
+    FIELD("signal", BIT(RANK_EXIT), I64, exit.signal, 0, "that ended the process"),
+    FIELD("error", BIT(RANK_EXIT), STRING, exit.error, 0, "class of the last exception"),
+    FIELD("message", BIT(RANK_EXIT), STRING, exit.message, 0, "the line"),
+
+    FIELD("system", BIT(GPU_HEALTH), STRING, health.system, 0,
+          "thermal, memory, nvlink, pcie, power, driver or other"),
+    FIELD("severity", BIT(GPU_HEALTH), STRING, health.severity, 0, "warning or failure"),
+    FIELD("message", BIT(GPU_HEALTH), STRING, health.message, 0, "the finding"),
 };
 
 const struct tc_field *tc_fields(size_t *out_count)

@@ -4,7 +4,7 @@
 static void write_pci(struct tc_buf *b, const struct tc_arg *arg)
 {
     uint64_t bits = arg->natural;
-    tc_buf_bdf(b, (struct tc_bdf){.domain = (uint16_t)(bits >> 24),
+    tc_buf_bdf(b, (struct tc_bdf){.domain = (uint32_t)(bits >> 24),
                                   .bus = (uint8_t)(bits >> 16),
                                   .device = (uint8_t)(bits >> 8),
                                   .function = (uint8_t)bits});

@@ -17,7 +17,8 @@
 /* What a renderer needs to know about one source. */
 struct tc_source_view {
     struct tc_slice name;   /* path as the user gave it */
-    struct tc_slice digest; /* "sha256:..." */
+    struct tc_slice digest; /* "sha256:..." of the file */
+    struct tc_slice member; /* offsets count in this member of that file, an archive; empty */
     struct tc_slice bytes;  /* the content, for quoting; may be empty */
 };
 

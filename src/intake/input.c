@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/grow.h"
+#include "base/spool.h"
 #include "base/time.h"
 
 #include <errno.h>
@@ -189,13 +190,15 @@ static tc_status open_file(struct tc_input *in, const char *path, size_t *io_cop
     return status;
 }
 
+static const struct tc_input UNREAD = {.mtime_ns = TC_TIME_NONE,
+                                       .boot_ns = TC_TIME_NONE,
+                                       .now_ns = TC_TIME_NONE,
+                                       .taken_ns = TC_TIME_NONE};
+
 tc_status tc_input_open(struct tc_input *in, const char *path, size_t *io_copied,
                         struct tc_error *err)
 {
-    *in = (struct tc_input){.mtime_ns = TC_TIME_NONE,
-                            .boot_ns = TC_TIME_NONE,
-                            .now_ns = TC_TIME_NONE,
-                            .taken_ns = TC_TIME_NONE};
+    *in = UNREAD;
     in->path = strdup(path);
     if (in->path == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for its name");
@@ -206,6 +209,58 @@ tc_status tc_input_open(struct tc_input *in, const char *path, size_t *io_copied
         tc_input_close(in);
     }
     return status;
+}
+
+/* Small ones are copied, as files are. */
+static tc_status take_spool(struct tc_input *in, struct tc_spool *spool, size_t *io_copied,
+                            struct tc_error *err)
+{
+    in->spool = spool;
+    TC_TRY(tc_spool_map(spool, &in->bytes, err));
+    if (in->bytes.len >= COPY_BELOW || *io_copied + in->bytes.len > COPY_TOTAL_MAX) {
+        return TC_OK;
+    }
+    char *copy = malloc(in->bytes.len + 1);
+    if (copy == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for its content");
+    }
+    memcpy(copy, in->bytes.ptr == NULL ? "" : in->bytes.ptr, in->bytes.len);
+    in->bytes.ptr = copy;
+    *io_copied += in->bytes.len;
+    tc_spool_close(in->spool);
+    in->spool = NULL;
+    return TC_OK;
+}
+
+tc_status tc_input_open_member(struct tc_input *in, struct tc_input *container,
+                               struct tc_slice member, struct tc_spool *spool, size_t *io_copied,
+                               struct tc_error *err)
+{
+    *in = UNREAD;
+    in->container = container;
+    tc_status status = take_spool(in, spool, io_copied, err);
+    if (status == TC_OK && asprintf(&in->path, "%s/%.*s", container->path, TC_FMT(member)) < 0) {
+        in->path = NULL;
+        status = tc_fail(err, TC_E_NOMEM, 0, "no memory for its name");
+    }
+    if (status != TC_OK) {
+        tc_input_close(in);
+        return status;
+    }
+    in->member = tc_slice_from(tc_slice_cstr(in->path), strlen(container->path) + 1);
+    return TC_OK;
+}
+
+tc_status tc_input_share(struct tc_input *in, struct tc_input *container, struct tc_error *err)
+{
+    *in = *container;
+    in->shared = true;
+    in->container = container;
+    in->path = strdup(container->path);
+    if (in->path == NULL) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for its name");
+    }
+    return TC_OK;
 }
 
 /* The bytes are ours; the slice only lends them as const. */
@@ -219,9 +274,16 @@ void tc_input_close(struct tc_input *in)
     if (in == NULL) {
         return;
     }
+    if (in->shared) {
+        free(in->path);
+        *in = (struct tc_input){0};
+        return;
+    }
     if (in->mapped) {
         drop_mapping(in->mapping);
         (void)munmap(own_bytes(in), in->bytes.len);
+    } else if (in->spool != NULL) {
+        tc_spool_close(in->spool);
     } else {
         free(own_bytes(in));
     }
@@ -232,7 +294,7 @@ void tc_input_close(struct tc_input *in)
 void tc_input_pass(struct tc_input *in, size_t offset)
 {
     size_t end = offset > PASS_STEP ? (offset - PASS_STEP) / PASS_STEP * PASS_STEP : 0;
-    if (in->mapped && end > in->passed) {
+    if ((in->mapped || in->spool != NULL) && end > in->passed) {
         /* From the start each time: a late look may have brought pages back. */
         (void)madvise(own_bytes(in), end, MADV_DONTNEED);
         in->passed = end;
@@ -242,6 +304,9 @@ void tc_input_pass(struct tc_input *in, size_t offset)
 struct tc_slice tc_input_digest(struct tc_input *in)
 {
     struct tc_digest digest;
+    if (in->container != NULL) {
+        return tc_input_digest(in->container);
+    }
     if (!in->has_digest) {
         /* Zeros in place of what is gone have a digest too, but not the file's. */
         if (tc_digest_sha256(in->bytes, &digest) != TC_OK || tc_input_shrunk(in)) {

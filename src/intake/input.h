@@ -21,18 +21,25 @@
 
 struct tc_codec;
 struct tc_mapping;
+struct tc_spool;
 
 struct tc_input {
     char *path; /* as given or found; "-" is standard input; owned */
     struct tc_slice bytes;
     bool mapped;
-    bool shrunk_told;           /* the user knows that it became shorter */
+    struct tc_spool *spool; /* that holds the bytes of a large member of an archive; owned; NULL */
+    bool shrunk_told;       /* the user knows that it became shorter */
     struct tc_mapping *mapping; /* owned; NULL unless mapped */
     bool direct;                /* named by the user, not found in a directory */
     dev_t device;
     ino_t inode;
     int64_t mtime_ns;
     const struct tc_codec *codec; /* that reads it */
+    struct tc_input *container;   /* the archive that it is a member of, or, if it is shared, who
+                                     holds the bytes; borrowed; NULL */
+    struct tc_slice member;       /* its name in the archive, which is the end of path; empty */
+    bool shared;                  /* several codecs read the file, each as an input of its own */
+    bool again;                   /* shared, and not the first of them */
 
     /* What is known about it from outside; see intake/hints.h. Slices of strings that live as long.
      */
@@ -58,8 +65,12 @@ struct tc_inputs {
     struct tc_input *items; /* recognised; an item's index is its tc_raw.source */
     size_t count;
     size_t cap;
+    struct tc_input **containers; /* archives that items are members of; owned */
+    size_t container_count;
+    size_t container_cap;
     size_t copied_bytes;
     uint64_t total_bytes;
+    size_t files;         /* that the items are read from: one may have several readers */
     size_t unrecognised;  /* found in directories and left out */
     size_t left_out;      /* files over TC_INPUTS_MAX */
     size_t skipped;       /* links to directories, pipes and the like, found in directories */
@@ -74,6 +85,17 @@ struct tc_inputs {
  */
 TC_CHECKED tc_status tc_input_open(struct tc_input *in, const char *path, size_t *io_copied,
                                    struct tc_error *err);
+/*
+ * The same for a member of an archive, which was unpacked to the spool: that is taken over, on
+ * failure too. Its path is that of the archive and the member's name behind a slash: a name of a
+ * member says what the name of a file in a directory would.
+ */
+TC_CHECKED tc_status tc_input_open_member(struct tc_input *in, struct tc_input *container,
+                                          struct tc_slice member, struct tc_spool *spool,
+                                          size_t *io_copied, struct tc_error *err);
+/* The same bytes for one more codec. Borrows the container, which outlives it. */
+TC_CHECKED tc_status tc_input_share(struct tc_input *in, struct tc_input *container,
+                                    struct tc_error *err);
 void tc_input_close(struct tc_input *in);
 
 /*
@@ -82,8 +104,8 @@ void tc_input_close(struct tc_input *in);
  */
 void tc_input_pass(struct tc_input *in, size_t offset);
 
-/* "sha256:..." of the whole content; lives in `in`. Empty when it cannot be made
- * or the file has shrunk. */
+/* "sha256:..." of the whole content, or of the archive that it is in; lives as long as they do.
+ * Empty when it cannot be made or the file has shrunk. */
 struct tc_slice tc_input_digest(struct tc_input *in);
 
 /* The part of a path behind the last slash. */

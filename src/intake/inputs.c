@@ -4,7 +4,9 @@
 #include "base/buf.h"
 #include "base/grow.h"
 #include "base/limits.h"
+#include "base/spool.h"
 #include "codec/codec.h"
+#include "intake/archive/archive.h"
 #include "intake/walk.h"
 
 #include <stdlib.h>
@@ -13,6 +15,12 @@
 /* Enough of the beginning to tell text in 16-bit units. */
 #define UTF16_PROBE 64
 #define UTF16_MIN 8
+/* An archive, and an archive in it. */
+#define ARCHIVE_DEPTH_MAX 2
+/* Files that nobody reads: so many are told with their first line, the others counted. */
+#define UNRECOGNISED_LISTED 5
+#define FIRST_LINE_WITHIN 4096
+#define FIRST_LINE_MAX 60
 
 static bool is_ascii_text(char c)
 {
@@ -35,33 +43,6 @@ static bool is_utf16(struct tc_slice bytes)
     return little || big;
 }
 
-/* A file that says something, only not in a way we read: what it is and what makes it text. */
-struct wrapping {
-    const char *what;
-    const char *remedy;
-    const char *command;
-};
-
-static const struct wrapping *find_wrapping(struct tc_slice bytes)
-{
-    static const struct {
-        struct tc_slice magic;
-        struct wrapping wrapping;
-    } packed[] = {
-        {{"\x1f\x8b", 2}, {"compressed", "unpack", "zcat"}},
-        {{"\x28\xb5\x2f\xfd", 4}, {"compressed", "unpack", "zstdcat"}},
-        {{"\xfd\x37\x7a\x58\x5a", 5}, {"compressed", "unpack", "xzcat"}},
-        {{"BZh", 3}, {"compressed", "unpack", "bzcat"}},
-    };
-    static const struct wrapping utf16 = {"UTF-16 text", "convert", "iconv -f UTF-16 -t UTF-8"};
-    for (size_t i = 0; i < TC_COUNT(packed); i++) {
-        if (tc_slice_starts(bytes, packed[i].magic)) {
-            return &packed[i].wrapping;
-        }
-    }
-    return is_utf16(bytes) ? &utf16 : NULL;
-}
-
 /* A path as a word of a shell: names come from outside, and the line is there to be copied. */
 static void put_shell_word(struct tc_buf *b, struct tc_slice path)
 {
@@ -82,23 +63,51 @@ static void put_shell_word(struct tc_buf *b, struct tc_slice path)
     tc_buf_str(b, quote ? TC_LIT("'") : TC_EMPTY);
 }
 
-/* "dmesg.gz: compressed; unpack it first (zcat dmesg.gz | tracecore detect -)" */
-static void refuse_wrapped(struct tc_inputs *in, const struct tc_input *file,
-                           const struct wrapping *w, const struct tc_inputs_want *want)
+/* "dmesg.txt: UTF-16 text; convert it first (iconv ... dmesg.txt | tracecore detect -)" */
+static void refuse_utf16(struct tc_inputs *in, const struct tc_input *file,
+                         const struct tc_inputs_want *want)
 {
     char word[4096];
     struct tc_buf b = tc_buf_make(word, sizeof word);
-    if (strcmp(file->path, "-") != 0) {
+    if (file->container == NULL && strcmp(file->path, "-") != 0) {
         tc_buf_char(&b, ' ');
         put_shell_word(&b, tc_slice_cstr(file->path));
     }
     in->failed = true;
     if (b.overflowed) {
-        want->say("%s: %s; %s it first", file->path, w->what, w->remedy);
+        want->say("%s: UTF-16 text; convert it first", file->path);
         return;
     }
-    want->say("%s: %s; %s it first (%s%.*s | tracecore %s -)", file->path, w->what, w->remedy,
-              w->command, TC_FMT(tc_buf_slice(&b)), want->command);
+    want->say("%s: UTF-16 text; convert it first (iconv -f UTF-16 -t UTF-8%.*s | tracecore %s -)",
+              file->path, TC_FMT(tc_buf_slice(&b)), want->command);
+}
+
+/* The first line with something in it, as far as it is text; `out` has FIRST_LINE_MAX + 1 bytes. */
+static void copy_first_line(struct tc_slice bytes, char *out)
+{
+    struct tc_slice head = tc_slice_trim(tc_slice_head(bytes, FIRST_LINE_WITHIN));
+    struct tc_slice line = tc_slice_trim(tc_slice_cut(head, '\n', &head));
+    size_t len = 0;
+    while (len < line.len && len < FIRST_LINE_MAX) {
+        unsigned char c = (unsigned char)line.ptr[len];
+        out[len++] = c < 0x20 || c >= 0x7f ? '?' : (char)c;
+    }
+    out[len] = '\0';
+}
+
+/* Found in a directory or an archive: what it looks like, so that a user can tell us. */
+static void list_unrecognised(struct tc_inputs *in, const char *path, struct tc_slice bytes,
+                              const struct tc_inputs_want *want)
+{
+    char line[FIRST_LINE_MAX + 1];
+    /* An empty file says nothing, so leaving it out hides nothing. */
+    if (bytes.len == 0) {
+        return;
+    }
+    if (in->unrecognised++ < UNRECOGNISED_LISTED || want->verbose) {
+        copy_first_line(bytes, line);
+        want->say("%s: not a format we read; it begins with: %s", path, line);
+    }
 }
 
 static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
@@ -106,13 +115,7 @@ static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
 {
     char names[256];
     if (!file->direct) {
-        /* An empty file says nothing, so leaving it out hides nothing. */
-        if (file->bytes.len > 0) {
-            in->unrecognised++;
-            if (want->verbose) {
-                want->say("%s: not a format we read", file->path);
-            }
-        }
+        list_unrecognised(in, file->path, file->bytes, want);
         return;
     }
     in->failed = true;
@@ -120,6 +123,20 @@ static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
     tc_codec_list_names(&b, TC_LIT(", "));
     want->say("%s: %snot a format we read; known: %.*s (--format says which it is)", file->path,
               file->bytes.len == 0 ? "empty, " : "", TC_FMT(tc_buf_slice(&b)));
+}
+
+/* Archives and files with several readers live as long as the inputs. */
+static struct tc_input *keep_container(struct tc_inputs *in, const struct tc_input *file)
+{
+    struct tc_input *kept = malloc(sizeof *kept);
+    if (kept == NULL || tc_grow_items(in->containers, in->container_cap, in->container_count + 1,
+                                      TC_INPUTS_MAX) != TC_OK) {
+        free(kept);
+        return NULL;
+    }
+    *kept = *file;
+    in->containers[in->container_count++] = kept;
+    return kept;
 }
 
 /* Takes file over, or closes it. */
@@ -134,31 +151,206 @@ static tc_status append_input(struct tc_inputs *in, struct tc_input *file,
         want->say("%s: %s, %zu bytes", file->path, file->codec->name, file->bytes.len);
     }
     in->total_bytes += file->bytes.len;
+    in->files += !file->again;
     in->items[in->count++] = *file;
     return TC_OK;
+}
+
+/* A file that holds lines of several kinds: an input for each of its readers. */
+static tc_status append_shared(struct tc_inputs *in, struct tc_input *file,
+                               const struct tc_codec *const *readers, size_t count,
+                               const struct tc_inputs_want *want)
+{
+    struct tc_input *container = keep_container(in, file);
+    struct tc_error err;
+    if (container == NULL) {
+        tc_input_close(file);
+        return TC_E_NOMEM;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct tc_input item;
+        TC_TRY(tc_input_share(&item, container, &err));
+        item.codec = readers[i];
+        item.again = i > 0;
+        TC_TRY(append_input(in, &item, want));
+    }
+    return TC_OK;
+}
+
+static tc_status recognise_input(struct tc_inputs *in, struct tc_input *file,
+                                 const struct tc_inputs_want *want);
+
+/*
+ * A member on its way out. Of one that is too long to be kept at once, only what somebody reads is
+ * unpacked: an archive of images costs no room.
+ */
+struct unpacking {
+    const struct tc_inputs_want *want;
+    struct tc_slice path;
+    struct tc_spool *spool;
+    char *head; /* of TC_SNIFF_BYTES + 1 bytes */
+    size_t head_len;
+    bool wanted; /* the rest of it too */
+};
+
+static bool is_wanted(const struct unpacking *u)
+{
+    struct tc_slice head = tc_slice_make(u->head, u->head_len);
+    return u->want->codec != NULL || tc_archive_is(head) || is_utf16(head) ||
+           tc_codec_recognise(head, u->path) != NULL;
+}
+
+/* TC_E_UNSUPPORTED: nobody reads it, and the rest need not come. */
+static tc_status unpack_bytes(void *context, struct tc_slice bytes, struct tc_error *err)
+{
+    struct unpacking *u = context;
+    if (!u->wanted) {
+        struct tc_slice part = tc_slice_head(bytes, TC_SNIFF_BYTES + 1 - u->head_len);
+        memcpy(u->head + u->head_len, part.ptr, part.len);
+        u->head_len += part.len;
+        u->wanted = u->head_len > TC_SNIFF_BYTES && is_wanted(u);
+        if (u->head_len > TC_SNIFF_BYTES && !u->wanted) {
+            TC_TRY(tc_spool_write(u->spool, part, err));
+            return TC_E_UNSUPPORTED;
+        }
+    }
+    return tc_spool_write(u->spool, bytes, err);
+}
+
+/* Not /tmp, which may be memory. */
+static const char *spool_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && folder[0] == '/' ? folder : "/var/tmp";
+}
+
+/* One member: recognised, or told to be what we do not read. */
+static tc_status unpack_member(struct tc_inputs *in, struct tc_input *container,
+                               struct tc_archive *archive, const struct tc_archive_member *member,
+                               struct unpacking *u, struct tc_error *err)
+{
+    struct tc_input file;
+    u->head_len = 0;
+    u->wanted = false;
+    u->path = member->name;
+    TC_TRY(tc_spool_open(spool_folder(), &u->spool, err));
+    tc_status status = tc_archive_read(archive, unpack_bytes, u, err);
+    bool skipped = status == TC_E_UNSUPPORTED;
+    if (status != TC_OK && !skipped) {
+        tc_spool_close(u->spool);
+        return status;
+    }
+    TC_TRY(tc_input_open_member(&file, container, member->name, u->spool, &in->copied_bytes, err));
+    file.mtime_ns = member->mtime_ns != TC_TIME_NONE ? member->mtime_ns : container->mtime_ns;
+    file.direct = member->only && container->direct;
+    if (skipped) {
+        not_recognised(in, &file, u->want);
+        tc_input_close(&file);
+        return TC_OK;
+    }
+    return recognise_input(in, &file, u->want);
+}
+
+static tc_status unpack_members(struct tc_inputs *in, struct tc_input *container,
+                                struct tc_archive *archive, struct unpacking *u,
+                                struct tc_error *err)
+{
+    struct tc_archive_member member;
+    bool any = false;
+    for (;;) {
+        bool end = false;
+        TC_TRY(tc_archive_next(archive, &member, &end, err));
+        if (end) {
+            return any || !container->direct
+                       ? TC_OK
+                       : tc_fail(err, TC_E_MALFORMED, 0, "there is no file in this archive");
+        }
+        any = true;
+        struct tc_slice base = tc_path_base(member.name);
+        if (tc_slice_starts(base, TC_LIT("."))) {
+            continue; /* hidden, as in a directory */
+        }
+        if (in->count >= TC_INPUTS_MAX) {
+            in->left_out++;
+            continue;
+        }
+        TC_TRY(unpack_member(in, container, archive, &member, u, err));
+    }
+}
+
+/* How many archives the file lies in. */
+static unsigned depth_of(const struct tc_input *file)
+{
+    unsigned depth = 0;
+    for (; file->container != NULL; file = file->container) {
+        depth += !file->shared;
+    }
+    return depth;
+}
+
+/* Takes the members of an archive that somebody reads. Keeps file, or closes it. */
+static tc_status unpack_input(struct tc_inputs *in, struct tc_input *file,
+                              const struct tc_inputs_want *want)
+{
+    struct tc_error err = {0};
+    if (depth_of(file) >= ARCHIVE_DEPTH_MAX) {
+        want->say(
+            "%s: an archive in an archive in an archive is not unpacked; unpack the outer one",
+            file->path);
+        in->failed = true;
+        tc_input_close(file);
+        return TC_OK;
+    }
+    struct tc_archive *archive = NULL;
+    struct tc_input *container = keep_container(in, file);
+    struct unpacking u = {.want = want, .head = malloc(TC_SNIFF_BYTES + 1)};
+    if (container == NULL || u.head == NULL) {
+        if (container == NULL) {
+            tc_input_close(file);
+        }
+        free(u.head);
+        return TC_E_NOMEM;
+    }
+    tc_status status = tc_archive_open(container->bytes, tc_slice_cstr(container->path),
+                                       &tc_archive_limits_default, &archive, &err);
+    if (status == TC_OK) {
+        status = unpack_members(in, container, archive, &u, &err);
+    }
+    tc_archive_close(archive);
+    free(u.head);
+    if (status != TC_OK && status != TC_E_NOMEM) {
+        want->say("%s: %s", container->path, err.message);
+        in->failed = true;
+        return TC_OK;
+    }
+    return status;
 }
 
 /* Takes what file holds, or closes it. */
 static tc_status recognise_input(struct tc_inputs *in, struct tc_input *file,
                                  const struct tc_inputs_want *want)
 {
-    file->codec = want->codec != NULL ? want->codec
-                                      : tc_codec_recognise(file->bytes, tc_slice_cstr(file->path));
-    /* With --format too: reading what is compressed as lines would find nothing, silently. */
-    const struct wrapping *wrapping =
-        want->codec != NULL || file->codec == NULL ? find_wrapping(file->bytes) : NULL;
-    if (wrapping != NULL || file->codec == NULL) {
+    if (tc_archive_is(file->bytes)) {
+        return unpack_input(in, file, want);
+    }
+    const struct tc_codec *readers[TC_CODECS_MAX] = {want->codec};
+    size_t count =
+        want->codec != NULL ? 1 : tc_codec_readers(file->bytes, tc_slice_cstr(file->path), readers);
+    file->codec = count == 0 ? NULL : readers[0];
+    /* With --format too: reading 16-bit units as lines would find nothing, silently. */
+    bool utf16 = (want->codec != NULL || file->codec == NULL) && is_utf16(file->bytes);
+    if (utf16 || file->codec == NULL) {
         if (tc_input_tell_shrunk(file, want->say)) {
             in->failed = true;
-        } else if (wrapping != NULL) {
-            refuse_wrapped(in, file, wrapping, want);
+        } else if (utf16) {
+            refuse_utf16(in, file, want);
         } else {
             not_recognised(in, file, want);
         }
         tc_input_close(file);
         return TC_OK;
     }
-    return append_input(in, file, want);
+    return count > 1 ? append_shared(in, file, readers, count, want) : append_input(in, file, want);
 }
 
 static int by_path(const void *a, const void *b)
@@ -175,6 +367,9 @@ static int by_inode(const void *a, const void *b)
     }
     if (x->inode != y->inode) {
         return x->inode < y->inode ? -1 : 1;
+    }
+    if (x->codec != y->codec) {
+        return strcmp(x->codec->name, y->codec->name);
     }
     return x < y ? -1 : x > y; /* in the order given */
 }
@@ -193,7 +388,9 @@ static tc_status drop_repeats(struct tc_inputs *in, const struct tc_inputs_want 
     for (size_t i = 1; i < in->count; i++) {
         struct tc_input *first = order[i - 1];
         struct tc_input *again = order[i];
-        if (again->inode != 0 && again->inode == first->inode && again->device == first->device) {
+        if (again->inode != 0 && again->inode == first->inode && again->device == first->device &&
+            again->codec == first->codec) {
+            in->files -= !again->again;
             if (want->verbose) {
                 want->say("%s: the same file as %s: read once", again->path, first->path);
             }
@@ -275,6 +472,11 @@ void tc_inputs_close(struct tc_inputs *in)
     for (size_t i = 0; i < in->count; i++) {
         tc_input_close(&in->items[i]);
     }
+    for (size_t i = 0; i < in->container_count; i++) {
+        tc_input_close(in->containers[i]);
+        free(in->containers[i]);
+    }
+    free(in->containers);
     free(in->items);
     *in = (struct tc_inputs){0};
 }
@@ -290,7 +492,10 @@ static bool view_source(void *context, uint32_t index, struct tc_source_view *ou
     if (digest.len == 0) {
         return false;
     }
-    *out = (struct tc_source_view){tc_slice_cstr(file->path), digest, file->bytes};
+    *out = (struct tc_source_view){.name = tc_slice_cstr(file->path),
+                                   .digest = digest,
+                                   .member = file->member,
+                                   .bytes = file->bytes};
     return true;
 }
 

@@ -7,6 +7,10 @@
 #include <string.h>
 
 #define DUMP "flight_recorder"
+/* Directories above a log that may be named after its job. */
+#define FOLDERS_MAX 4
+/* A directory or file of a job may have nothing but its number for a name. */
+#define PLAIN_DIGITS_MIN 5
 
 /* A dump, by where it lies. */
 struct dump {
@@ -147,6 +151,80 @@ static void name_jobs(struct dump *dumps, size_t count)
     }
 }
 
+static size_t digits_at(struct tc_slice s, size_t at)
+{
+    size_t len = 0;
+    while (at + len < s.len && s.ptr[at + len] >= '0' && s.ptr[at + len] <= '9') {
+        len++;
+    }
+    return len;
+}
+
+/* "slurm-4711.out", "job_4711", "4711": the number that Slurm gave, with that of an array. A plain
+ * number that may be a date or a counter is none. */
+static struct tc_slice numbered_job(struct tc_slice name)
+{
+    static const char *const words[] = {"slurm-", "slurm_", "slurm.", "job-", "job_", "job.", ""};
+    for (size_t i = 0; i < TC_COUNT(words); i++) {
+        struct tc_slice word = tc_slice_cstr(words[i]);
+        size_t len = digits_at(name, word.len);
+        if (!tc_slice_starts(name, word) || len == 0) {
+            continue;
+        }
+        struct tc_slice number = tc_slice_make(name.ptr + word.len, len);
+        size_t task = word.len + len + 1;
+        if (task < name.len && name.ptr[task - 1] == '_' && digits_at(name, task) > 0) {
+            number.len += 1 + digits_at(name, task);
+        }
+        struct tc_slice rest = tc_slice_from(name, word.len + number.len);
+        bool date = len == 8 && tc_slice_starts(number, TC_LIT("20"));
+        bool whole = rest.len == 0 || rest.ptr[0] == '.';
+        if (whole && (word.len > 0 || (len >= PLAIN_DIGITS_MIN && !date))) {
+            return number;
+        }
+    }
+    return TC_EMPTY;
+}
+
+/* Whether a map of ranks has the name as one of its words. */
+static bool is_in_map(const struct tc_inputs *in, struct tc_slice name)
+{
+    static const char ends[] = " \t\r\n,;\"':";
+    for (size_t i = 0; i < in->count; i++) {
+        struct tc_slice rest = in->items[i].bytes;
+        if (in->items[i].codec != &tc_codec_rank_map || name.len == 0) {
+            continue;
+        }
+        for (size_t at = 0; (at = tc_slice_find(rest, name)) != TC_NPOS;) {
+            bool starts = at == 0 || strchr(ends, rest.ptr[at - 1]) != NULL;
+            rest = tc_slice_from(rest, at + name.len);
+            if (starts && (rest.len == 0 || strchr(ends, rest.ptr[0]) != NULL)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The job whose log a path names: by the file, or by a directory that is called like one. */
+static struct tc_slice job_of_log(const struct tc_inputs *in, struct tc_slice path)
+{
+    struct tc_slice job = numbered_job(tc_path_base(path));
+    struct tc_slice folder = folder_of(path);
+    for (unsigned i = 0; i < FOLDERS_MAX && job.len == 0 && folder.len > 0; i++) {
+        struct tc_slice name = tc_path_base(folder);
+        job = is_in_map(in, name) ? name : numbered_job(name);
+        folder = folder_of(folder);
+    }
+    return job;
+}
+
+/* Logs of a node are of all jobs there. */
+static bool is_job_log(const struct tc_input *in)
+{
+    return in->codec->picks_lines && in->codec != &tc_codec_kmsg;
+}
+
 tc_status tc_jobs_apply(struct tc_inputs *in)
 {
     struct dump *dumps = calloc(in->count + 1, sizeof *dumps);
@@ -161,6 +239,8 @@ tc_status tc_jobs_apply(struct tc_inputs *in)
             /* Without a directory of its own a dump is part of nothing. */
             uint64_t rank = folder.len == 0 ? UINT64_MAX : rank_of(tc_path_base(path));
             dumps[count++] = (struct dump){.input = &in->items[i], .folder = folder, .rank = rank};
+        } else if (is_job_log(&in->items[i])) {
+            in->items[i].job = job_of_log(in, tc_slice_cstr(in->items[i].path));
         }
     }
     join_copies(dumps, count);

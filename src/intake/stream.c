@@ -12,14 +12,18 @@
 /* Fewer events than this in a batch would repair no disorder worth the name. */
 #define BATCH_MIN 64
 #define EVENTS_FIRST 16
-/* Dumps are joined by sequence numbers; what they say about groups has no time to begin with, and
- * neither has a map of ranks or the address of a node. */
+/* What dumps say about groups has no time to begin with, and neither has a map of ranks or the
+ * address of a node. */
 #define NEVER_DATED                                                           \
-    (TC_EVENT_BIT(TC_EVENT_NCCL_RECORD) | TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) | \
-     TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |  \
-     TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS))
+    (TC_EVENT_BIT(TC_EVENT_NCCL_GROUP) | TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | \
+     TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |   \
+     TC_EVENT_BIT(TC_EVENT_ADDRESS))
 /* Progress inside of one call of a codec, which may take a whole file. */
 #define PROGRESS_STEP ((size_t)4 << 20)
+/* Undated inputs do not meet: each has this much of the time before all dates. */
+#define UNDATED_SLOT (3600 * TC_SECOND)
+/* From one byte of an undated input to the next. */
+#define UNDATED_BYTE INT64_C(1000)
 
 void tc_stream_pool_init(struct tc_stream_pool *p, size_t budget_bytes, size_t ordered_count)
 {
@@ -235,6 +239,25 @@ struct delivery {
     size_t before; /* events held before the call */
 };
 
+/* A date before 1970 is none. */
+static bool is_undated(const struct tc_event *ev)
+{
+    return !tc_time_is_date(ev->time_ns) && (TC_EVENT_BIT(ev->kind) & NEVER_DATED) == 0;
+}
+
+/* Order in the file is order in time; see TC_TIME_UNDATED_MIN. */
+static int64_t undated_time(const struct tc_source_stream *s, const struct tc_event *ev)
+{
+    uint64_t most = (uint64_t)(UNDATED_SLOT / UNDATED_BYTE) - 1;
+    uint64_t at = ev->raw.offset < most ? ev->raw.offset : most;
+    int64_t uptime_ns = ev->uptime_ns == TC_TIME_NONE ? 0 : ev->uptime_ns;
+    int64_t slot = TC_TIME_UNDATED_MIN + (int64_t)s->source * UNDATED_SLOT;
+    /* Times since boot are exact: what they say of the time between counts. */
+    return uptime_ns > 0 && uptime_ns < -TC_TIME_UNDATED_MIN / 2
+               ? slot + uptime_ns
+               : slot + (int64_t)at * UNDATED_BYTE;
+}
+
 static tc_status take_event(void *context, const struct tc_event *ev)
 {
     struct delivery *d = context;
@@ -251,6 +274,9 @@ static tc_status take_event(void *context, const struct tc_event *ev)
             __builtin_add_overflow(boot_ns, own->uptime_ns, &own->time_ns)) {
             own->time_ns = TC_TIME_NONE;
         }
+    }
+    if (!s->pool->file_order && is_undated(own)) {
+        own->time_ns = undated_time(s, own);
     }
     if (ev->raw.offset >= s->reported + PROGRESS_STEP) {
         report_progress(s, (size_t)ev->raw.offset);
@@ -491,10 +517,9 @@ tc_status tc_source_stream_next(void *context, const struct tc_event **out)
     }
     if (s->next < s->ready) {
         *out = s->order[s->next++];
-        bool dated = (*out)->time_ns != TC_TIME_NONE;
+        bool dated = tc_time_is_date((*out)->time_ns);
         s->since_boot += !dated && (*out)->uptime_ns != TC_TIME_NONE;
-        s->timeless += !dated && (*out)->uptime_ns == TC_TIME_NONE &&
-                       (TC_EVENT_BIT((*out)->kind) & NEVER_DATED) == 0;
+        s->timeless += (*out)->uptime_ns == TC_TIME_NONE && is_undated(*out);
         s->nodeless += (*out)->scope.node.len == 0;
     } else {
         drop_events(s);

@@ -6,6 +6,9 @@
  * in sight, so that local disorder is repaired and memory does not depend on the
  * file's size.
  *
+ * Events without a date keep the order of their lines: they are given times before all dates
+ * (TC_TIME_UNDATED_MIN), which no two inputs share.
+ *
  * Arenas never grow, so a codec that needs more strings than fit is given more
  * room and the same bytes again.
  */

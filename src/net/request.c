@@ -3,9 +3,9 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/spool.h"
 #include "base/time.h"
 #include "net/request_priv.h"
-#include "net/spool.h"
 #include "observe/metrics.h"
 
 #include <stdlib.h>

@@ -22,7 +22,7 @@ tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err)
 static tc_status feed_event(void *context, const struct tc_event *ev)
 {
     struct tc_offline *o = context;
-    if (ev->time_ns != TC_TIME_NONE) {
+    if (tc_time_is_date(ev->time_ns)) {
         o->first_ns =
             o->first_ns == TC_TIME_NONE || ev->time_ns < o->first_ns ? ev->time_ns : o->first_ns;
         o->last_ns = ev->time_ns > o->last_ns ? ev->time_ns : o->last_ns;

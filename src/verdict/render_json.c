@@ -16,6 +16,7 @@ struct writer {
     uint32_t source; /* the one whose view is held */
     bool known;
     struct tc_slice digest; /* of that source */
+    struct tc_slice member; /* the same */
     size_t raw_len;
     char raw[RAW_PREFIX_MAX]; /* of that source: everything in front of the offset */
 };
@@ -118,6 +119,7 @@ static __attribute__((noinline)) void load_source(struct writer *w, uint32_t sou
     w->known = w->sources->view(w->sources->context, source, &view);
     if (w->known) {
         w->digest = view.digest;
+        w->member = view.member;
         tc_buf_lit(&prefix, ",\"raw\":{\"digest\":\"");
         tc_buf_str(&prefix, view.digest);
         tc_buf_lit(&prefix, "\",\"offset\":");
@@ -138,9 +140,8 @@ static inline bool find_source(struct writer *w, const struct tc_raw *raw)
 }
 
 /* Evidence is most of a verdict: where nothing needs escaping it is written at one go. */
-static void put_plain_evidence(struct writer *w, const struct tc_evidence *e)
+static void put_plain_evidence(struct writer *w, const struct tc_evidence *e, bool has_raw)
 {
-    bool has_raw = find_source(w, &e->raw);
     char *p = tc_json_begin_value(&w->j, e->kind.len + e->uid.len + e->description.len +
                                              EVIDENCE_FIXED_MAX);
     if (p == NULL) {
@@ -150,7 +151,7 @@ static void put_plain_evidence(struct writer *w, const struct tc_evidence *e)
     p = tc_put_str(p, e->kind);
     p = tc_put_lit(p, "\",\"uid\":\"");
     p = tc_put_str(p, e->uid);
-    if (e->time_ns != TC_TIME_NONE) {
+    if (tc_time_is_date(e->time_ns)) {
         p = tc_put_lit(p, "\",\"time\":\"");
         p = tc_put_time(p, e->time_ns, &w->time);
     }
@@ -171,20 +172,24 @@ static void put_plain_evidence(struct writer *w, const struct tc_evidence *e)
 static void render_evidence(struct writer *w, const struct tc_evidence *e)
 {
     struct tc_json_out *j = &w->j;
-    if (w->plain) {
-        put_plain_evidence(w, e);
+    bool has_raw = find_source(w, &e->raw);
+    if (w->plain && w->member.len == 0) {
+        put_plain_evidence(w, e, has_raw);
         return;
     }
     tc_json_add_object(j);
     tc_json_put_plain(j, "kind", e->kind);
     tc_json_put_str(j, "uid", e->uid);
-    if (e->time_ns != TC_TIME_NONE) {
+    if (tc_time_is_date(e->time_ns)) {
         tc_json_put_time_cached(j, "time", e->time_ns, &w->time);
     }
     tc_json_put_str(j, "description", e->description);
-    if (find_source(w, &e->raw)) {
+    if (has_raw) {
         tc_json_put_object(j, "raw");
         tc_json_put_plain(j, "digest", w->digest);
+        if (w->member.len > 0) {
+            tc_json_put_str(j, "member", w->member);
+        }
         tc_json_put_u64(j, "offset", e->raw.offset);
         tc_json_put_u64(j, "length", e->raw.length);
         tc_json_end_object(j);
@@ -205,7 +210,7 @@ static void render_causes(struct tc_json_out *j, const struct tc_verdict *v)
     tc_json_end_array(j);
 }
 
-/* Everything up to the times, which every verdict has. */
+/* Everything up to the times. */
 static void render_head(struct writer *w, const struct tc_verdict *v)
 {
     const struct tc_finding *f = v->finding;
@@ -219,10 +224,14 @@ static void render_head(struct writer *w, const struct tc_verdict *v)
     tc_json_put_plain(j, "discriminator", f->discriminator);
     PUT_SOME(w, "headline", f->headline);
     PUT_SOME(w, "remediation", f->remediation);
+    if (!tc_time_is_date(v->first_ns)) {
+        tc_json_put_bool(j, "undated", true);
+        return;
+    }
     tc_json_put_time_cached(j, "first_seen", v->first_ns, &w->time);
     struct tc_time_cache last = w->time; /* w->time stays at the first: evidence is of then */
     tc_json_put_time_cached(j, "last_seen", f->last_ns, &last);
-    if (v->detected_ns != TC_TIME_NONE) {
+    if (tc_time_is_date(v->detected_ns)) {
         tc_json_put_time_cached(j, "detected_at", v->detected_ns, &last);
     }
 }
@@ -237,6 +246,7 @@ void tc_verdict_render_json(struct tc_buf *b, const struct tc_verdict *v,
     w.time.known = false;
     w.sources = sources;
     w.source = TC_SOURCE_NONE;
+    w.member = TC_EMPTY;
     tc_json_add_object(&w.j);
     render_head(&w, v);
     if (f->incomplete) {

@@ -31,7 +31,7 @@ static void put_header(struct tc__page *p, const struct tc_verdict *v)
                                                  TC__TEXT_CRITICAL};
     char stamp[STAMP_MAX];
     struct tc_buf time = tc_buf_make(stamp, sizeof stamp);
-    if (v->first_ns == TC_TIME_NONE) {
+    if (!tc_time_is_date(v->first_ns)) {
         tc_buf_lit(&time, "undated");
     } else {
         tc_buf_time(&time, v->first_ns - v->first_ns % TC_SECOND);

@@ -30,8 +30,8 @@ void tc__page_more(struct tc__page *p, size_t more, const char *where)
 /* Undated pieces come last; equal times keep the order of the verdict. */
 static bool is_before(const struct tc_evidence *a, const struct tc_evidence *b)
 {
-    if (a->time_ns == TC_TIME_NONE || b->time_ns == TC_TIME_NONE) {
-        return a->time_ns != TC_TIME_NONE && b->time_ns == TC_TIME_NONE;
+    if (!tc_time_is_date(a->time_ns) || !tc_time_is_date(b->time_ns)) {
+        return tc_time_is_date(a->time_ns) && !tc_time_is_date(b->time_ns);
     }
     return a->time_ns < b->time_ns;
 }
@@ -83,7 +83,7 @@ void tc__trail_end(struct tc__trail *t, size_t shown)
     for (size_t i = 1; i < t->count; i++) {
         int64_t first = t->pieces[0]->time_ns;
         int64_t now = t->pieces[i]->time_ns;
-        t->relative = t->relative || (now != TC_TIME_NONE && now / DAY_NS != first / DAY_NS);
+        t->relative = t->relative || (tc_time_is_date(now) && now / DAY_NS != first / DAY_NS);
     }
 }
 
@@ -92,7 +92,7 @@ static void stamp(struct tc_buf *b, const struct tc__trail *t, size_t i)
 {
     int64_t first = t->pieces[0]->time_ns;
     int64_t now = t->pieces[i]->time_ns;
-    if (now == TC_TIME_NONE) {
+    if (!tc_time_is_date(now)) {
         tc_buf_lit(b, "undated");
     } else if (t->relative && i > 0 && now != first) {
         tc_buf_char(b, '+');

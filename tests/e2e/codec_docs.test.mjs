@@ -68,6 +68,15 @@ if (process.argv.includes('--update')) {
 const ATTRIBUTE = /"((?:k8s|hw|host|service|error|gen_ai|training|checkpoint|dataloader|log|process|batch|jobset|topology|nvidia)\.[\w.-]*\w(?:\/[\w-]+)?)"/gu;
 const FILES_NOT_NAMES = /\.(?:h|c|def|log)$/u;
 
+test('docs/formats.md has the table of readers that the program prints', () => {
+  const result = spawnSync(binary, ['decode', '--formats'], { encoding: 'utf8' });
+  assert.equal(result.status, 0, result.stderr);
+  const formats = fs.readFileSync(path.join(source, 'docs/formats.md'), 'utf8');
+  const begin = '<!-- formats: begin -->\n';
+  const from = formats.indexOf(begin) + begin.length;
+  assert.equal(formats.slice(from, formats.indexOf('<!-- formats: end -->')), result.stdout);
+});
+
 describe('docs/ATTRIBUTES.md', () => {
   const written = fs.readFileSync(attributesFile, 'utf8');
   test('is what the program and the schemas say', () => {

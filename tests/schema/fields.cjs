@@ -103,6 +103,7 @@ const SHARED = {
   last_seen: time,
   detected_at: time,
   incomplete: onlyTrue,
+  undated: onlyTrue,
   root: onlyTrue,
   caused_by: causes,
   incident_group: incidentId,

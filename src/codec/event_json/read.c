@@ -462,6 +462,9 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 const struct tc_codec tc_codec_event_json = {
     .name = "event_json",
     .summary = "tracecore's own events, one JSON object a line",
+    .known_by = "one object per line with `kind`",
+    .gives = "every kind: docs/events.md",
+    .example = "{\"kind\":\"xid\",\"time\":\"2026-03-01T10:00:00Z\",\"xid\":79}",
     .ordered = true,
     .sniff = sniff,
     .decode = decode,

@@ -104,6 +104,9 @@ static void write_raw(struct tc_json_out *j, const struct tc_raw *raw,
     }
     tc_json_put_object(j, "raw");
     tc_json_put_str(j, "digest", view.digest);
+    if (view.member.len > 0) {
+        tc_json_put_str(j, "member", view.member);
+    }
     tc_json_put_u64(j, "offset", raw->offset);
     tc_json_put_u64(j, "length", raw->length);
     tc_json_end_object(j);

@@ -300,6 +300,9 @@ static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor 
 const struct tc_codec tc_codec_flight_recorder = {
     .name = "flight_recorder",
     .summary = "PyTorch NCCL Flight Recorder dumps, pickle or JSON, one file per rank",
+    .known_by = "a pickle or an object with `entries`, `version` and the groups",
+    .gives = "nccl_record, nccl_group, nccl_status, nccl_dump",
+    .example = "{\"version\": \"2.9\", \"pg_config\": {...}, \"entries\": [{\"record_id\": 7, ...",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

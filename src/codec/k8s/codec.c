@@ -211,6 +211,10 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 const struct tc_codec tc_codec_k8s = {
     .name = "k8s",
     .summary = "Kubernetes events, pods and nodes: kubectl JSON or YAML",
+    .known_by = "`kind:` or `\"kind\":` with `apiVersion`",
+    .gives = "k8s_event, pod_state, node_condition, rank_place, address",
+    .example =
+        "{\"kind\":\"Event\",\"reason\":\"Evicted\",\"involvedObject\":{\"kind\":\"Pod\",...",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

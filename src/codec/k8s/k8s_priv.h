@@ -26,6 +26,11 @@ struct tc_slice tc__k8s_container(struct tc_slice field_path);
 /* Fills the scope of an event about an object: node and pod, where the object is one. */
 void tc__k8s_scope(struct tc_event *ev, struct tc_slice ns, struct tc_slice node);
 
+/* Whether that is how a container ends that failed; exit_code -1: not known. */
+bool tc__k8s_ended_badly(struct tc_slice reason, int64_t exit_code);
+/* The signal in the exit code, as a shell says it; 0 for none. */
+int64_t tc__k8s_exit_signal(int64_t exit_code);
+
 /* The UUID of the only GPU that a pod names; "" when it names none, or several. */
 struct tc_slice tc__k8s_pod_gpu(struct tc__value pod);
 /* How many GPUs the containers of a pod ask for; -1 when it may have some that they do not. */

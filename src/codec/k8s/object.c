@@ -190,11 +190,21 @@ static bool next_end(struct ends *e, struct tc_slice *out_name, struct tc__value
     return false;
 }
 
+bool tc__k8s_ended_badly(struct tc_slice reason, int64_t exit_code)
+{
+    return exit_code > 0 || tc_slice_eq(reason, S("OOMKilled")) ||
+           tc_slice_eq(reason, S("Error")) || tc_slice_eq(reason, S("ContainerCannotRun"));
+}
+
+int64_t tc__k8s_exit_signal(int64_t exit_code)
+{
+    return exit_code > 128 && exit_code < 160 ? exit_code - 128 : 0;
+}
+
 static bool ended_badly(struct tc__value end)
 {
-    struct tc_slice reason = tc__value_string(end, S("reason"));
-    return tc__value_int(end, S("exitCode"), 0) != 0 || tc_slice_eq(reason, S("OOMKilled")) ||
-           tc_slice_eq(reason, S("Error")) || tc_slice_eq(reason, S("ContainerCannotRun"));
+    return tc__value_int(end, S("exitCode"), 0) != 0 ||
+           tc__k8s_ended_badly(tc__value_string(end, S("reason")), 0);
 }
 
 /* What the conditions of a pod say about its end. */
@@ -226,6 +236,33 @@ static void pod_conditions_read(struct tc__value status, struct pod_conditions *
             out->not_ready_ns = ns;
         }
     }
+}
+
+/*
+ * Why the pod was disrupted. The kubelet ends pods for want of something, for its own shutdown and
+ * to make room for critical ones under one reason; of a pod that failed without saying why (it
+ * happens: kubernetes#105467), the note tells which it was.
+ */
+static struct tc_slice disruption_reason(const struct pod_conditions *c, struct tc_slice phase)
+{
+    static const struct tc_slice notes[] = {
+        {"The node was low on resource:", sizeof "The node was low on resource:" - 1},
+        {"The node had condition:", sizeof "The node had condition:" - 1},
+        {"ephemeral local storage usage exceeds",
+         sizeof "ephemeral local storage usage exceeds" - 1},
+        {"Usage of EmptyDir volume", sizeof "Usage of EmptyDir volume" - 1},
+        {"exceeded its local ephemeral storage limit",
+         sizeof "exceeded its local ephemeral storage limit" - 1},
+    };
+    if (!tc_slice_eq(c->reason, S("TerminationByKubelet")) || !tc_slice_eq(phase, S("Failed"))) {
+        return c->reason;
+    }
+    for (size_t i = 0; i < TC_COUNT(notes); i++) {
+        if (tc_slice_contains(c->message, notes[i])) {
+            return S("Evicted");
+        }
+    }
+    return c->reason;
 }
 
 /*
@@ -290,9 +327,8 @@ static tc_status emit_ends(struct tc__decode *d, struct tc__value status,
         ev.pod.message = tc__value_string(end, S("message"));
         ev.pod.exit_code = tc__value_int(end, S("exitCode"), -1);
         ev.pod.signal = tc__value_int(end, S("signal"), 0);
-        /* A shell's way to say "ended by signal N". */
-        if (ev.pod.signal == 0 && ev.pod.exit_code > 128 && ev.pod.exit_code < 160) {
-            ev.pod.signal = ev.pod.exit_code - 128;
+        if (ev.pod.signal == 0) {
+            ev.pod.signal = tc__k8s_exit_signal(ev.pod.exit_code);
         }
         if (deletion_ns != TC_TIME_NONE && ns != TC_TIME_NONE && ns >= deletion_ns) {
             mark_deleted(d, &ev.pod);
@@ -355,7 +391,7 @@ static tc_status read_pod(struct tc__decode *d, struct tc__value pod)
     if (!own) {
         return TC_OK;
     }
-    ev.pod.reason = tc_slice_or(reason, conditions.reason);
+    ev.pod.reason = tc_slice_or(reason, disruption_reason(&conditions, phase));
     ev.pod.message = tc_slice_or(tc__value_string(status, S("message")), conditions.message);
     return tc__decode_emit(d, &ev);
 }

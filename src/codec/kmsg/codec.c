@@ -13,9 +13,12 @@
 #include "codec/decode_priv.h"
 #include "codec/kmsg/kmsg_priv.h"
 #include "codec/last_time_priv.h"
+#include "codec/lines/lines_priv.h"
 
 /* Lines that decide what an input is: enough to see past a banner. */
 #define SNIFF_LINES 200
+/* A line without a time has that of a line above, up to here. */
+#define DATE_LOOK_LINES 200
 
 #define LITERAL(s)         \
     {                      \
@@ -42,6 +45,8 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("Killed process"),
     LITERAL("Killed /"),
     LITERAL("as a result of li"),
+    LITERAL("cgroup stats for /"),
+    LITERAL("ding SIGKILL to c"),
     LITERAL("OOM encountered"),
     LITERAL("EDAC MC"),
     LITERAL("section_type: mem"),
@@ -158,6 +163,10 @@ static bool next_line(struct walk *w, struct unit *out)
             continue;
         }
         struct tc_slice raw = tc_slice_make(s.ptr + start, end - start);
+        if (!w->in->want_unknown && tc__line_cut_pair(raw, hit - start, &raw)) {
+            start = (size_t)(raw.ptr - s.ptr);
+            out->next = start + raw.len;
+        }
         if (tc_slice_trim(tc_slice_head(raw, TC_LINE_MAX)).len == 0) {
             w->cursor->offset = out->next;
             continue;
@@ -221,9 +230,26 @@ static struct tc_raw raw_of(struct walk *w, const struct unit *u)
                            .offset = (uint64_t)(u->line.raw.ptr - w->in->bytes.ptr)};
 }
 
+/* Of the nearest line above that has a date: dmesg -H heads each minute with one. */
+static int64_t date_above(const struct walk *w, const struct unit *u)
+{
+    struct tc__kmsg_context c = {.in = w->in, .line = &u->line, .shape = w->shape};
+    struct tc__kmsg_line line;
+    size_t at = tc__kmsg_offset(&c);
+    for (int i = 0; i < DATE_LOOK_LINES && tc__kmsg_prev(&c, &at, &line); i++) {
+        if (line.time_ns != TC_TIME_NONE) {
+            return line.time_ns;
+        }
+    }
+    return TC_TIME_NONE;
+}
+
 static tc_status deliver(struct walk *w, const struct unit *u, struct tc_event *ev)
 {
     ev->raw = raw_of(w, u);
+    if (ev->time_ns == TC_TIME_NONE && ev->uptime_ns == TC_TIME_NONE) {
+        ev->time_ns = date_above(w, u);
+    }
     TC_TRY(w->out->event(w->out->context, ev));
     w->cursor->events++;
     w->cursor->undated += ev->time_ns == TC_TIME_NONE;
@@ -375,7 +401,14 @@ static int64_t last_time(const struct tc_codec_input *in)
 const struct tc_codec tc_codec_kmsg = {
     .name = "kmsg",
     .summary = "kernel log: /dev/kmsg, dmesg, syslog, systemd journal",
+    .known_by = "prefixes of system logs, or wordings of the kernel; in JSON, CRI, syslog, pdsh or "
+                "quotes too",
+    .gives = "xid, sxid, aer, pcie_link, gpu_inventory, oom_kill, memory_error, storage_error, "
+             "network_fault, stuck_task, process_fault, driver_fault",
+    .example =
+        "[  123.456789] NVRM: Xid (PCI:0000:b3:00): 79, pid=1234, GPU has fallen off the bus.",
     .ordered = true,
+    .picks_lines = true,
     .sniff = sniff,
     .decode = decode,
     .last_time = last_time,

@@ -22,11 +22,15 @@
  */
 #include "base/time.h"
 #include "codec/kmsg/kmsg_priv.h"
+#include "codec/lines/lines_priv.h"
 
+#define CLOCK_LENGTH 8
+/* A date in any language, with the name of the host. */
+#define OTHER_DATE_MAX 128
 /* Room for the longest time in brackets, with its delta. */
 #define INNER_TIME_MAX 64
 /* "authpriv:notice: ", the longest of these. */
-#define DECODED_MAX 17
+#define DECODED_MAX 20
 /* "message repeated N times": more is noise from outside, not a count. */
 #define REPEAT_MAX 1000000000
 
@@ -64,6 +68,21 @@ static bool is_host(struct tc_slice word)
     return has_name && word.ptr[word.len - 1] != ':';
 }
 
+/* "INFO", as SONiC has it between host and tag. */
+static bool is_level(struct tc_slice word)
+{
+    static const struct tc_slice levels[] = {
+        {"EMERG", 5}, {"ALERT", 5},  {"CRIT", 4}, {"ERR", 3},     {"ERROR", 5},
+        {"WARN", 4},  {"NOTICE", 6}, {"INFO", 4}, {"WARNING", 7}, {"DEBUG", 5},
+    };
+    for (size_t i = 0; i < TC_COUNT(levels); i++) {
+        if (tc_slice_eq(word, levels[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * "[host] [kern.level] kernel:" at the start of *io_s, taken off with the uptime
  * behind it. False, *io_s as it was, when it is not there.
@@ -77,7 +96,7 @@ static bool take_tag(const struct tc_codec_input *in, struct tc_slice *io_s,
     if (!tc_slice_eq(word, TC_LIT("kernel:"))) {
         host = word;
         word = word_of(s, &s);
-        if (tc_slice_starts(word, TC_LIT("kern."))) {
+        if (tc_slice_starts(word, TC_LIT("kern.")) || is_level(word)) {
             word = word_of(s, &s);
         }
         if (!tc_slice_eq(word, TC_LIT("kernel:")) || tc_slice_ends(host, TC_LIT(":"))) {
@@ -126,6 +145,9 @@ static bool take_record(const struct tc_codec_input *in, struct tc_slice *io_s,
 {
     struct tc_slice s = *io_s;
     uint64_t field[3] = {0};
+    /* netconsole puts the kernel's release in front: "6.4.0,4,18821,77120332104,-;msg". */
+    struct tc_slice release = tc_slice_cut(s, ',', &s);
+    s = tc_slice_find_byte(release, '.') == TC_NPOS ? *io_s : s;
     for (size_t i = 0; i < 3; i++) {
         size_t used = tc_slice_u64(s, &field[i]);
         if (used == 0 || used >= s.len || s.ptr[used] != ',') {
@@ -147,11 +169,14 @@ static bool take_record(const struct tc_codec_input *in, struct tc_slice *io_s,
     return true;
 }
 
-/* "<4>" of dmesg -r: the priority, with the facility in its upper bits. */
+/* "<4>" of dmesg -r: the priority, with the facility in its upper bits. "113 <4>": with the length
+ * of the line before it, as syslog over TCP has it. */
 static bool take_priority(struct tc_slice *io_s, struct tc__kmsg_line *out)
 {
     struct tc_slice s = *io_s;
     uint64_t priority = 0;
+    struct tc_slice counted = tc_slice_from(s, tc_slice_u64(s, &priority));
+    s = tc_slice_starts(counted, TC_LIT(" <")) ? tc_slice_from(counted, 1) : s;
     if (!tc__kmsg_take(&s, TC_LIT("<"))) {
         return false;
     }
@@ -230,8 +255,8 @@ static bool take_rfc5424(const struct tc_codec_input *in, struct tc_slice *io_s,
 static void take_decoded(struct tc_slice *io_s, struct tc__kmsg_line *out)
 {
     static const struct tc_slice levels[] = {
-        {"emerg", 5}, {"alert", 5},  {"crit", 4}, {"err", 3},
-        {"warn", 4},  {"notice", 6}, {"info", 4}, {"debug", 5},
+        {"emerg", 5},  {"alert", 5}, {"crit", 4},  {"err", 3},     {"warn", 4},
+        {"notice", 6}, {"info", 4},  {"debug", 5}, {"warning", 7}, {"error", 5},
     };
     struct tc_slice rest;
     struct tc_slice facility = tc_slice_cut(tc_slice_head(*io_s, DECODED_MAX), ':', &rest);
@@ -364,6 +389,47 @@ void tc__kmsg_frame_message(const struct tc_codec_input *in, struct tc_slice mes
     out->count = (int64_t)count;
 }
 
+/* Whether "10:00:00" is in the text: a date, whatever the language of the rest. */
+static bool has_clock(struct tc_slice s)
+{
+    for (size_t i = 0; i + CLOCK_LENGTH <= s.len; i++) {
+        const char *p = s.ptr + i;
+        if (p[2] == ':' && p[5] == ':' && tc__kmsg_is_digit(p[0]) && tc__kmsg_is_digit(p[1]) &&
+            tc__kmsg_is_digit(p[3]) && tc__kmsg_is_digit(p[4]) && tc__kmsg_is_digit(p[6]) &&
+            tc__kmsg_is_digit(p[7])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Dates that are not read: "[\xe4\xba\x8c 9\xe6\x9c\x88  3 05:57:48 2024] msg", "Okt 06 17:59:27
+ * host kernel: msg". The line counts without one.
+ */
+static bool take_other_date(const struct tc_codec_input *in, struct tc_slice *io_s,
+                            struct tc__kmsg_line *out)
+{
+    struct tc_slice head = tc_slice_head(*io_s, OTHER_DATE_MAX);
+    struct tc_slice rest;
+    if (tc_slice_starts(head, TC_LIT("["))) {
+        struct tc_slice inside = tc_slice_cut(head, ']', &rest);
+        if (inside.len == head.len || !has_clock(inside)) {
+            return false;
+        }
+        /* Other programs have such dates too: this does not make it a line of the kernel. */
+        *io_s = tc__kmsg_skip_spaces(tc_slice_from(*io_s, inside.len + 1));
+        return true;
+    }
+    size_t tag = tc_slice_find(head, TC_LIT(" kernel: "));
+    if (tag == TC_NPOS || !has_clock(tc_slice_head(head, tag))) {
+        return false;
+    }
+    size_t host = tc_slice_find_last(tc_slice_head(head, tag), TC_LIT(" "));
+    *io_s = tc_slice_from(*io_s, host == TC_NPOS ? 0 : host + 1);
+    return take_tag(in, io_s, out);
+}
+
 static void take_prefixes(const struct tc_codec_input *in, struct tc_slice *io_s,
                           struct tc__kmsg_line *out)
 {
@@ -375,9 +441,42 @@ static void take_prefixes(const struct tc_codec_input *in, struct tc_slice *io_s
         out->framed = true;
         (void)take_tag(in, io_s, out);
     } else if (!take_iso(in, io_s, out) && !take_syslog(in, io_s, out) &&
-               !take_unix(in, io_s, out)) {
-        (void)take_tag(in, io_s, out);
+               !take_unix(in, io_s, out) && !take_tag(in, io_s, out)) {
+        (void)take_other_date(in, io_s, out);
     }
+}
+
+static bool has_digit(struct tc_slice s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s.len; i++) {
+        any = any || tc__kmsg_is_digit(s.ptr[i]);
+    }
+    return any;
+}
+
+/* "gpu07: [  1.0] msg" of pdsh, "10.1.1.9: kern: warning: [...]: msg" of talosctl. Devices have the
+ * same form ("nvme0n1: I/O error"), so a line of the kernel has to follow. */
+static bool take_host(const struct tc_codec_input *in, struct tc_slice *io_s,
+                      struct tc__kmsg_line *io)
+{
+    struct tc_slice rest;
+    struct tc_slice host = tc_slice_cut(*io_s, ' ', &rest);
+    struct tc__kmsg_line line = *io;
+    if (!tc_slice_ends(host, TC_LIT(":")) || !is_host(tc_slice_head(host, host.len - 1)) ||
+        !has_digit(host)) {
+        return false;
+    }
+    take_prefixes(in, &rest, &line);
+    if (!line.framed && !tc_slice_starts(rest, TC_LIT("NVRM: "))) {
+        return false;
+    }
+    if (line.node.len == 0 || tc_slice_eq(line.node, in->node)) {
+        line.node = tc_slice_head(host, host.len - 1);
+    }
+    *io = line;
+    *io_s = rest;
+    return true;
 }
 
 void tc__kmsg_frame(const struct tc_codec_input *in, struct tc_slice raw, struct tc__kmsg_line *out)
@@ -400,8 +499,16 @@ void tc__kmsg_frame(const struct tc_codec_input *in, struct tc_slice raw, struct
     if (tc_slice_starts(s, TC_LIT("{")) && tc__kmsg_frame_json(in, s, out)) {
         return;
     }
-    if (!take_record(in, &s, out)) {
+    struct tc__line around;
+    tc__line_unwrap(in, s, NULL, &around);
+    s = around.text;
+    out->time_ns = around.time_ns;
+    out->node = around.scope.node.len > 0 ? around.scope.node : out->node;
+    if (!take_record(in, &s, out) && !take_host(in, &s, out)) {
         take_prefixes(in, &s, out);
+    }
+    if (out->origin == TC__KMSG_FOREIGN && tc__kmsg_take(&s, TC_LIT("[talos] "))) {
+        out->origin = TC__KMSG_OOMD; /* its OOM controller does what systemd-oomd does */
     }
     tc__kmsg_frame_message(in, s, out);
 }

@@ -20,6 +20,8 @@
 #define OLD_KILL_LOOK_LINES 512
 /* And they say right above it whose memory ran out. */
 #define OLD_REASON_LOOK_LINES 4
+/* From the cgroup's numbers up to its name. */
+#define OLD_TASK_LOOK_LINES 16
 
 /* Offset of the last occurrence, or TC_NPOS. The needle is not empty. */
 static size_t find_last(struct tc_slice s, struct tc_slice needle)
@@ -292,6 +294,42 @@ static enum tc__kmsg_verdict rule_task_in(struct tc__kmsg_context *c, struct tc_
     return TC__KMSG_EVENT;
 }
 
+/*
+ * "Memory cgroup stats for /kubepods/pod...: cache:32KB rss:...": the limit's own cgroup, which
+ * kernels before 5.0 print above a kill, and cut logs have instead of "Task in". Another line tells
+ * the kill where that is there.
+ */
+static enum tc__kmsg_verdict rule_cgroup_stats(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_slice pod = TC_EMPTY;
+    if (!tc__text_match(c->line->message, "Memory cgroup stats for {0/*}:", got)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    if (!find_pod(c, got[0], &pod)) {
+        return TC__KMSG_NOMEM;
+    }
+    int64_t pid = killed_below(c);
+    struct tc__kmsg_line line;
+    size_t at = tc__kmsg_offset(c);
+    for (int i = 0; i < OLD_TASK_LOOK_LINES && tc__kmsg_prev(c, &at, &line); i++) {
+        if (tc_slice_starts(line.message, TC_LIT("Task in "))) {
+            return TC__KMSG_PART;
+        }
+    }
+    if (pod.len == 0 || pid < 0) {
+        return TC__KMSG_PART;
+    }
+    tc_event_init(ev, TC_EVENT_OOM_KILL);
+    ev->scope.pid = pid;
+    ev->scope.pod_uid = pod;
+    ev->oom.constraint = TC_LIT("CONSTRAINT_MEMCG");
+    ev->oom.cgroup = got[0];
+    ev->oom.container_id = find_container(got[0]);
+    ev->oom.message = c->line->message;
+    return TC__KMSG_EVENT;
+}
+
 /* "[System ]OOM encountered, victim process: postgres, pid: 12345" */
 static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_event *ev)
 {
@@ -316,13 +354,17 @@ static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_e
 /*
  * "Killed /kubepods.slice/... due to memory pressure for /kubepods.slice being 71.23% > 60.00% for
  * > 30s with reclaim activity", "... due to memory used (N) / total (N) and swap used (N) / ...".
+ * Talos: "Sending SIGKILL to cgroup {..., "cgroup": "/sys/fs/cgroup/kubepods/..."}".
  */
 enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev)
 {
     enum { CGROUP, WHY };
     struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_slice pod = TC_EMPTY;
-    if (!tc__text_match(c->line->message, "Killed {0/*} due to memory {1*}", got)) {
+    if (!tc__text_match(c->line->message, "Killed {0/*} due to memory {1*}", got) &&
+        !tc__text_match(c->line->message,
+                        "Sending SIGKILL to cgroup {1*}\"cgroup\":%s\"/sys/fs/cgroup{0/*}\"",
+                        got)) {
         return TC__KMSG_NOT_MINE;
     }
     if (!find_pod(c, got[CGROUP], &pod)) {
@@ -330,7 +372,7 @@ enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_e
     }
     tc_event_init(ev, TC_EVENT_OOM_KILL);
     ev->scope.pod_uid = pod;
-    bool pressure = tc_slice_starts(got[WHY], TC_LIT("pressure"));
+    bool pressure = !tc_slice_starts(got[WHY], TC_LIT("used"));
     ev->oom.constraint = pressure ? TC_LIT("OOMD_PRESSURE") : TC_LIT("OOMD_SWAP");
     ev->oom.cgroup = got[CGROUP];
     ev->oom.container_id = find_container(got[CGROUP]);
@@ -404,5 +446,6 @@ static enum tc__kmsg_verdict rule_ghes(struct tc__kmsg_context *c, struct tc_eve
     return TC__KMSG_EVENT;
 }
 
-const tc__kmsg_rule tc__kmsg_memory_rules[] = {
-    rule_constraint, rule_killed, rule_task_in, rule_victim, rule_edac, rule_ghes, NULL};
+const tc__kmsg_rule tc__kmsg_memory_rules[] = {rule_constraint,   rule_killed, rule_task_in,
+                                               rule_cgroup_stats, rule_victim, rule_edac,
+                                               rule_ghes,         NULL};

@@ -136,10 +136,11 @@ void tc__kmsg_set_date(int64_t time_ns, struct tc__kmsg_line *out)
 /* "[  T291]" and "[    C0]": the task or CPU that logged it. */
 static void take_caller(struct tc_slice *io_s)
 {
-    if (io_s->len == 0 || io_s->ptr[0] != '[') {
+    struct tc_slice s = tc__kmsg_skip_spaces(*io_s);
+    if (!tc__kmsg_take(&s, TC_LIT("["))) {
         return;
     }
-    struct tc_slice s = tc__kmsg_skip_spaces(tc_slice_from(*io_s, 1));
+    s = tc__kmsg_skip_spaces(s);
     uint64_t id = 0;
     if (s.len == 0 || (s.ptr[0] != 'T' && s.ptr[0] != 'C')) {
         return;
@@ -228,6 +229,26 @@ static bool take_ctime(const struct tc_codec_input *in, struct tc_slice *io_s,
     return true;
 }
 
+/* "[2026-04-22T21:26:20.599488292Z]: " of Talos. */
+static bool take_bracket_iso(const struct tc_codec_input *in, struct tc_slice *io_s,
+                             struct tc__kmsg_line *out)
+{
+    struct tc_slice s = *io_s;
+    int64_t ns = TC_TIME_NONE;
+    if (!tc__kmsg_take(&s, TC_LIT("["))) {
+        return false;
+    }
+    size_t used = tc_time_parse(s, in->utc_offset_s, &ns);
+    s = tc_slice_from(s, used);
+    if (used == 0 || !tc__kmsg_take(&s, TC_LIT("]"))) {
+        return false;
+    }
+    (void)tc__kmsg_take(&s, TC_LIT(":"));
+    tc__kmsg_set_date(ns, out);
+    *io_s = tc__kmsg_skip_spaces(s);
+    return true;
+}
+
 /* "[Mar 7 10:00]", "[Mar17 10:00]": dmesg -H, on the first line of a minute. */
 static bool take_heading(const struct tc_codec_input *in, struct tc_slice *io_s,
                          struct tc__kmsg_line *out)
@@ -258,7 +279,8 @@ static bool take_heading(const struct tc_codec_input *in, struct tc_slice *io_s,
 bool tc__kmsg_take_bracket_date(const struct tc_codec_input *in, struct tc_slice *io_s,
                                 struct tc__kmsg_line *out)
 {
-    return take_ctime(in, io_s, out) || take_heading(in, io_s, out);
+    return take_ctime(in, io_s, out) || take_heading(in, io_s, out) ||
+           take_bracket_iso(in, io_s, out);
 }
 
 bool tc__kmsg_take_syslog_date(const struct tc_codec_input *in, struct tc_slice *io_s,
@@ -266,10 +288,18 @@ bool tc__kmsg_take_syslog_date(const struct tc_codec_input *in, struct tc_slice 
 {
     struct tc_civil c;
     struct tc_slice s = *io_s;
+    int64_t ns = TC_TIME_NONE;
+    uint64_t year = 0;
+    bool dated = tc_slice_u64(tc_slice_head(s, 5), &year) == 4 && s.len > 4 && s.ptr[4] == ' ';
+    s = dated ? tc_slice_from(s, 5) : s; /* "2026 Mar 14 02:17:33", as SONiC may have it */
     if (!take_date(&s, &c) || s.len == 0 || s.ptr[0] != ' ') {
         return false;
     }
-    tc__kmsg_set_date(yearless_time(in, c), out);
+    c.year = (int32_t)year;
+    tc__kmsg_set_date(!dated                    ? yearless_time(in, c)
+                      : local_time(in, &c, &ns) ? ns
+                                                : TC_TIME_NONE,
+                      out);
     *io_s = tc__kmsg_skip_spaces(s);
     return true;
 }

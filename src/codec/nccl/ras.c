@@ -572,6 +572,9 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 const struct tc_codec tc_codec_ncclras = {
     .name = "ncclras",
     .summary = "NCCL's own monitor: ncclras, as JSON or text",
+    .known_by = "the headings of `ncclras`, or its JSON",
+    .gives = "nccl_ras, rank_place",
+    .example = "#0    2a (4)  ... RUNNING  OK",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

@@ -313,6 +313,9 @@ static int64_t last_time(const struct tc_codec_input *in)
 const struct tc_codec tc_codec_otlp = {
     .name = "otlp",
     .summary = "OpenTelemetry logs and metrics as JSON: the Collector's file exporter",
+    .known_by = "an object with `resourceLogs` or `resourceMetrics`",
+    .gives = "every kind: docs/otlp.md",
+    .example = "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[...",
     .ordered = true,
     .in_order = in_order,
     .sniff = sniff,

@@ -126,6 +126,9 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 const struct tc_codec tc_codec_otlp_protobuf = {
     .name = "otlp_protobuf",
     .summary = "OpenTelemetry logs, metrics or traces as protobuf: one export request",
+    .known_by = "the fields of an OTLP request, by their tags",
+    .gives = "every kind: docs/otlp.md",
+    .example = "(binary)",
     .ordered = false,
     .sniff = sniff,
     .decode = decode,

@@ -166,7 +166,7 @@ static bool read_text(const struct tc__otlp *o, struct tc_slice text, struct tc_
 {
     for (size_t i = 0; i < BODY_LINES && text.len > 0; i++) {
         struct tc_slice line = tc_slice_cut(text, '\n', &text);
-        if (tc__train_text_read(&o->train, line, ev)) {
+        if (tc__train_text_read(&o->train.scan, line, ev)) {
             return true;
         }
     }

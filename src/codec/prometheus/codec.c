@@ -48,6 +48,7 @@ struct walk {
     struct tc_slice last_name;
     struct tc__metric_use last_use;
     bool last_found;
+    const struct tc__prom_kube *last_kube; /* it is one of kube-state-metrics; NULL */
     /* And the last key at each place among the labels. */
     struct {
         struct tc_slice key;
@@ -62,9 +63,10 @@ static bool lookup(struct walk *w, struct tc_slice name)
 {
     if (!tc_slice_eq(name, w->last_name)) {
         w->last_found = tc__metric_map(name, &w->last_use);
+        w->last_kube = w->last_found ? NULL : tc__prom_kube_find(name);
         w->last_name = name;
     }
-    return w->last_found;
+    return w->last_found || w->last_kube != NULL;
 }
 
 static void see_comment(struct walk *w, struct tc_slice line)
@@ -168,6 +170,17 @@ static tc_status handle_sample(struct walk *w, struct tc_slice line,
     return w->places != NULL ? tell_place(w, line, &ev, time_ns) : deliver(w, line, &ev, time_ns);
 }
 
+static tc_status handle_kube(struct walk *w, struct tc_slice line,
+                             const struct tc__prom_sample *sample)
+{
+    struct tc_event ev;
+    bool assumed = false;
+    int64_t time_ns = tc__prom_clock_time(&w->m.clock, sample->time_ns, w->in->taken_ns,
+                                          w->in->interval_ns, &assumed);
+    bool read = w->places == NULL && tc__prom_kube_read(w->last_kube, sample, time_ns, &ev);
+    return read ? deliver(w, line, &ev, ev.time_ns) : TC_OK;
+}
+
 static tc_status handle_line(struct walk *w, struct tc_slice line)
 {
     struct tc__prom_sample sample;
@@ -190,7 +203,7 @@ static tc_status handle_line(struct walk *w, struct tc_slice line)
     if (!lookup(w, sample.name)) {
         return report_unknown(w, line, "not a metric that any pattern reads");
     }
-    return handle_sample(w, line, &sample);
+    return w->last_kube != NULL ? handle_kube(w, line, &sample) : handle_sample(w, line, &sample);
 }
 
 /* From the cursor's offset to `end`, or until there is a pause. */
@@ -323,6 +336,9 @@ static bool in_order(struct tc_slice head)
 const struct tc_codec tc_codec_prometheus = {
     .name = "prometheus",
     .summary = "metrics: Prometheus text and OpenMetrics, scraped or dumped",
+    .known_by = "`# HELP`, `# TYPE`, or `name{label=\"...\"} value`",
+    .gives = "metric, pod_state, node_condition",
+    .example = "DCGM_FI_DEV_GPU_TEMP{gpu=\"0\",Hostname=\"gpu07\"} 64",
     .ordered = true,
     .in_order = in_order,
     .sniff = sniff,

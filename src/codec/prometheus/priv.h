@@ -42,6 +42,14 @@ const char *tc__prom_parse(struct tc_slice line, struct tc__prom_sample *out);
 /* Undoes the escapes. Empty when the arena is full. */
 struct tc_slice tc__prom_unescape(struct tc_slice value, struct tc_arena *arena);
 
+/* ---- kube.c: kube-state-metrics ---- */
+struct tc__prom_kube;
+/* NULL when nothing is made of a metric of that name. */
+const struct tc__prom_kube *tc__prom_kube_find(struct tc_slice name);
+/* True when the sample says something of a pod or node: *out is that, but for raw. */
+bool tc__prom_kube_read(const struct tc__prom_kube *metric, const struct tc__prom_sample *sample,
+                        int64_t time_ns, struct tc_event *out);
+
 /*
  * The next line at *io_at, without '\n' and '\r' at its end, or a byte order mark before the
  * first; false when there is none.

@@ -74,18 +74,3 @@ int32_t tc__train_path_rank(struct tc_slice path)
     }
     return rank_in(rest, "<_|-|.|>%s{0%d}");
 }
-
-void tc__train_prefix(struct tc_slice line, struct tc_scope *io)
-{
-    struct tc_slice rest;
-    struct tc_slice head = tc_slice_cut(line, ']', &rest);
-    if (io->pod.len > 0 || !tc_slice_starts(head, S("[pod/")) || rest.len == 0) {
-        return;
-    }
-    struct tc_slice container;
-    struct tc_slice pod = tc_slice_cut(tc_slice_from(head, S("[pod/").len), '/', &container);
-    if (pod.len > 0 && container.len > 0 && !tc_slice_contains(head, S(" "))) {
-        io->pod = pod;
-        io->container = container;
-    }
-}

@@ -194,13 +194,19 @@ static bool starts_a_word(struct tc_slice line, size_t at, unsigned which)
     return !inside || first == ' ' || first == '[' || first == 'u' || is_behind_colour(line, at);
 }
 
-bool tc__train_text_read(const struct tc__train_text *t, struct tc_slice line, struct tc_event *out)
+const struct tc_slice *tc__train_text_literals(size_t *out_count)
+{
+    *out_count = RULE_COUNT;
+    return LITERALS;
+}
+
+bool tc__train_text_read(const struct tc_scan *scan, struct tc_slice line, struct tc_event *out)
 {
     line = tc_slice_trim(tc_slice_head(line, TC_LINE_MAX));
     size_t from = 0;
     unsigned which = 0;
     for (int i = 0; i < HITS_MAX; i++) {
-        size_t at = tc_scan_next(&t->scan, line, from, &which);
+        size_t at = tc_scan_next(scan, line, from, &which);
         if (at == TC_NPOS) {
             return false;
         }

@@ -34,8 +34,9 @@ void tc__train_text_init(struct tc__train_text *t);
  * *out is then an event of its kind with payload, and the rank where the line has it; the
  * strings are slices of the line or literals. Time, node, job and evidence are the caller's.
  */
-bool tc__train_text_read(const struct tc__train_text *t, struct tc_slice line,
-                         struct tc_event *out);
+bool tc__train_text_read(const struct tc_scan *scan, struct tc_slice line, struct tc_event *out);
+/* What the search is for. */
+const struct tc_slice *tc__train_text_literals(size_t *out_count);
 
 /* ---- place.c ---- */
 
@@ -47,8 +48,5 @@ void tc__train_pod(struct tc_slice path, struct tc_scope *io);
 /* The rank whose log a path names, by its last part: "rank3.log", "train_rank-07.out"; -1. Ranks
  * of nodes, and those within a node, are not meant. */
 int32_t tc__train_path_rank(struct tc_slice path);
-/* The pod that `kubectl logs --prefix` puts before a line: "[pod/POD/CONTAINER] ". Slices of line;
- * *io is untouched when there is none, or it has a pod. */
-void tc__train_prefix(struct tc_slice line, struct tc_scope *io);
 
 #endif

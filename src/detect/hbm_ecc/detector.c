@@ -8,6 +8,7 @@
  * told as one, in whatever order it came.
  */
 #include "detect/detector.h"
+#include "detect/finding_priv.h"
 #include "detect/hbm_ecc/priv.h"
 
 /* No counter of errors is above this; a double holds every number below. */
@@ -87,6 +88,27 @@ static struct ecc_gpu *gpu_of(struct ecc_state *st, const struct tc_gpu *names)
     return add_gpu(st, &fresh);
 }
 
+/* The GPU of a process that does not say which it used: that of its rank, or any of its node. */
+static struct tc_gpu nameless_gpu(const struct ecc_state *st, const struct tc_event *ev)
+{
+    struct tc_scope scope = ev->scope;
+    tc_directory_place(st->directory, &scope);
+    struct tc_gpu gpu = {
+        .node = scope.node.len > 0 ? scope.node : ECC_NO_NODE,
+        .ns = scope.ns,
+        .pod = scope.pod,
+        .container = scope.container,
+        .job = scope.job,
+        .index = -1,
+        .rank = scope.rank,
+    };
+    /* Not one of the directory's ids, which count from 1. */
+    uint64_t hash = tc_slice_hash(gpu.node, (uint64_t)gpu.rank + 1);
+    hash = tc_slice_hash(gpu.job, tc_slice_hash(gpu.pod, hash));
+    gpu.id = hash | UINT64_C(1) << 63;
+    return gpu;
+}
+
 /* The GPU of an open incident is known by more names than were told. */
 static tc_status on_names(struct ecc_state *st, const struct tc_gpu *names,
                           const struct ecc_gpu *gpu, const struct tc_sink *out)
@@ -97,27 +119,49 @@ static tc_status on_names(struct ecc_state *st, const struct tc_gpu *names,
     return more ? tc__ecc_tell_soon(st, in, out) : TC_OK;
 }
 
+/*
+ * A flag that is up stands until a reset: it needs no samples before it, nor to be told apart from
+ * those of other nodes in the same file.
+ */
+static bool is_standing(const struct tc_event *ev)
+{
+    return ev->kind == TC_EVENT_GPU_HEALTH ||
+           (ev->kind == TC_EVENT_METRIC && ev->metric.value > 0 &&
+            (ev->metric.metric == TC_METRIC_GPU_ROW_PENDING ||
+             ev->metric.metric == TC_METRIC_GPU_ROW_FAILURE ||
+             ev->metric.metric == TC_METRIC_GPU_PAGES_PENDING));
+}
+
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
     struct ecc_state *st = state;
     bool metric = ev->kind == TC_EVENT_METRIC;
     bool xid = ev->kind == TC_EVENT_XID;
-    if ((metric && !tc__ecc_wants_metric(&ev->metric)) ||
+    bool cuda = ev->kind == TC_EVENT_DRIVER_FAULT;
+    bool health = ev->kind == TC_EVENT_GPU_HEALTH;
+    struct tc_gpu nameless;
+    if ((cuda && !tc_slice_eq(ev->fault.fault, TC_LIT("cuda_ecc"))) ||
+        (health && !tc__ecc_wants_health(&ev->health)) ||
+        (metric && !tc__ecc_wants_metric(&ev->metric)) ||
         (xid && tc__ecc_fact_of_xid(ev->xid.code) == ECC_FACTS)) {
         return TC_OK;
     }
     bool bad = metric && !(ev->metric.value >= 0 && ev->metric.value <= VALUE_MAX);
     const struct tc_gpu *names = tc_directory_event_gpu(st->directory);
-    if (names == NULL && xid && ev->scope.node.len == 0) {
+    if (names == NULL && (xid || is_standing(ev)) && ev->scope.node.len == 0) {
         struct tc_scope scope = ev->scope;
         scope.node = ECC_NO_NODE;
         names = tc_directory_learn_gpu(st->directory, &scope, ev->time_ns);
     }
-    if (ev->time_ns < 0 || bad || names == NULL) {
+    if (names == NULL && cuda && tc__scope_fits(&ev->scope)) {
+        nameless = nameless_gpu(st, ev);
+        names = &nameless;
+    }
+    if (ev->time_ns == TC_TIME_NONE || bad || names == NULL) {
         st->base.ignored++;
         return TC_OK;
     }
-    if (!metric && !xid) {
+    if (!metric && !xid && !cuda && !health) {
         return on_names(st, names, known_gpu(st, names), out);
     }
     struct ecc_news n = {ev, names, gpu_of(st, names)};
@@ -125,7 +169,10 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         return tc__ecc_no_room(st);
     }
     TC_TRY(on_names(st, names, n.gpu, out));
-    return xid ? tc__ecc_on_xid(st, &n, out) : tc__ecc_on_metric(st, &n, out);
+    return cuda     ? tc__ecc_on_cuda(st, &n, out)
+           : xid    ? tc__ecc_on_xid(st, &n, out)
+           : health ? tc__ecc_on_health(st, &n, out)
+                    : tc__ecc_on_metric(st, &n, out);
 }
 
 /* What was said of GPUs when their incidents began is all that names those. */
@@ -152,6 +199,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 {
     struct ecc_state *st = state;
     st->directory = env->directory;
+    st->seen_ns = TC_TIME_NONE;
     bool ok = tc__window_open(&st->gpus, &st->base, &GPU, GPU_RING_BYTES, TC_KEPT_ALWAYS) &&
               tc__window_open(&st->storms, &st->base, &STORM, STORM_RING_BYTES, TC_KEPT_ALWAYS) &&
               tc__ecc_incidents_init(st);
@@ -174,7 +222,9 @@ const struct tc_detector tc_detector_hbm_ecc = {
     .name = "hbm_ecc",
     .summary = "The memory of a GPU has errors; says how bad they are and what mends them.",
     .kinds = TC_EVENT_BIT(TC_EVENT_XID) | TC_EVENT_BIT(TC_EVENT_METRIC) |
-             TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
+             TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |
+             TC_EVENT_BIT(TC_EVENT_DRIVER_FAULT) | TC_EVENT_BIT(TC_EVENT_GPU_HEALTH),
+    .undated = true,
     .state_bytes = sizeof(struct ecc_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

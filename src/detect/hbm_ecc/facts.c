@@ -53,7 +53,14 @@ int64_t tc__ecc_uncorrected(const struct ecc_incident *in)
     /* 171 and 172 are details of a 48. */
     int64_t details = tc__ecc_xid_count(&f[ECC_XID_171]) + tc__ecc_xid_count(&f[ECC_XID_172]);
     int64_t xids = tc__ecc_xid_count(&f[ECC_XID_48]) + tc__ecc_xid_count(&f[ECC_XID_140]);
-    return most(most(details, xids), counted(in));
+    /* All processes of a GPU meet the same error. */
+    int64_t met = f[ECC_CUDA].lines > 0;
+    return most(most(most(details, xids), counted(in)), met);
+}
+
+bool tc__ecc_is_named(const struct ecc_incident *in)
+{
+    return in->uuid.len > 0 || in->pci.known || in->index >= 0;
 }
 
 enum ecc_kind tc__ecc_kind(const struct ecc_incident *in, int64_t uncorrected_min)
@@ -62,19 +69,21 @@ enum ecc_kind tc__ecc_kind(const struct ecc_incident *in, int64_t uncorrected_mi
     bool enough = tc__ecc_uncorrected(in) >= uncorrected_min;
     /* Errors that were contained are counted with the others. */
     bool contained = tc__ecc_xid_count(&in->facts[ECC_XID_94]) >= counted(in);
-    for (unsigned i = 0; i < ECC_FACTS; i++) {
+    for (unsigned i = 0; i < ECC_CUDA; i++) {
         bool counts = in->facts[i].span.count > 0 &&
                       (enough || FACTS[i].kind != ECC_UNCORRECTABLE) &&
                       (!contained || i != ECC_UNCORRECTED);
         worst = counts && FACTS[i].kind > worst ? FACTS[i].kind : worst;
     }
-    return worst;
+    /* The driver and the counters know better what became of it than the process that died. */
+    bool met = worst == ECC_NONE && enough && in->facts[ECC_CUDA].span.count > 0;
+    return met ? FACTS[ECC_CUDA].kind : worst;
 }
 
 uint32_t tc__ecc_names(const struct tc_gpu *gpu)
 {
-    return (gpu->uuid.len > 0 ? 1U : 0) | (gpu->pci.known ? 2U : 0) | (gpu->index >= 0 ? 4U : 0) |
-           (gpu->node.len > 0 ? 8U : 0);
+    return (gpu->node.len > 0 ? ECC_NAMES_NODE : 0) | (gpu->uuid.len > 0 ? 2U : 0) |
+           (gpu->pci.known ? 4U : 0) | (gpu->index >= 0 ? 8U : 0);
 }
 
 static struct ecc_part *part_at(struct ecc_storm *storm, size_t i)

@@ -8,7 +8,7 @@
 #define QUEUE_MAX ((size_t)4096)
 /* Only numbers grew: told again after this time, or when they have doubled. */
 #define RETELL_NS (60 * TC_SECOND)
-#define KEY_MAX (2 * TC_SCOPE_TEXT_MAX + 64)
+#define KEY_MAX (2 * TC_SCOPE_TEXT_MAX + 96)
 
 static const struct tc_record_type INCIDENT = {
     .size = sizeof(struct ecc_incident),
@@ -27,10 +27,25 @@ bool tc__ecc_incidents_init(struct ecc_state *st)
            tc__waiting_init(&st->later, arena, &st->incidents, QUEUE_MAX, NULL);
 }
 
+/* A process met an error that the driver or a counter tells of too, it seems, and which GPU it is
+ * of. Undated ones cannot be told apart by time. */
+static bool is_known_better(const struct ecc_state *st, const struct ecc_incident *in)
+{
+    if (tc__ecc_is_named(in) || st->seen_ns == TC_TIME_NONE) {
+        return false;
+    }
+    bool elsewhere = !tc_slice_eq(in->node, ECC_NO_NODE) &&
+                     tc_slice_hash(in->node, 0) != st->seen_node &&
+                     tc_slice_hash(ECC_NO_NODE, 0) != st->seen_node;
+    bool dated = tc_time_is_date(in->first_ns) && tc_time_is_date(st->seen_ns);
+    int64_t apart_ns = dated ? in->first_ns - st->seen_ns : 0;
+    return !elsewhere && apart_ns <= st->window_ns && apart_ns >= -st->window_ns;
+}
+
 static tc_status tell(struct ecc_state *st, struct ecc_incident *in, const struct tc_sink *out)
 {
     enum ecc_kind kind = tc__ecc_kind(in, st->uncorrected);
-    if (kind == ECC_NONE) {
+    if (kind == ECC_NONE || is_known_better(st, in)) {
         return TC_OK;
     }
     struct tc_scope scope = tc__gpu_scope(in->node, in->uuid, in->pci, in->index);
@@ -77,6 +92,10 @@ static struct tc_slice incident_key(const struct tc_gpu *names, int64_t time_ns,
 {
     struct tc_buf b = tc_buf_make(text, KEY_MAX);
     struct tc_scope gpu = {.gpu_uuid = names->uuid, .pci = names->pci, .gpu_index = names->index};
+    if (tc__ecc_names(names) <= ECC_NAMES_NODE) {
+        return tc_format(&b, "{}|{} rank {}|{}", names->node, names->job, names->rank,
+                         tc_as_time(time_ns));
+    }
     return tc_format(&b, "{}|{}|{}", names->node, tc_as_gpu_id(&gpu), tc_as_time(time_ns));
 }
 
@@ -226,6 +245,13 @@ struct ecc_fact *tc__ecc_note(struct ecc_state *st, const struct ecc_news *n,
         return NULL;
     }
     struct ecc_fact *fact = &in->facts[name];
+    if (name != ECC_CUDA && tc__ecc_fact_kind(name) >= ECC_CONTAINED) {
+        uint64_t node = tc_slice_hash(in->node, 0);
+        bool newer = ev->time_ns > st->seen_ns;
+        st->seen_node =
+            newer || (ev->time_ns == st->seen_ns && node > st->seen_node) ? node : st->seen_node;
+        st->seen_ns = newer ? ev->time_ns : st->seen_ns;
+    }
     if (fact->span.count == 0) {
         fact->span = tc__span_make(ev->time_ns, ev->raw);
         note_first(fact, ev);

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "detect/counter_priv.h"
 #include "detect/detector.h"
+#include "detect/health_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "directory/directory.h"
@@ -41,7 +42,8 @@ enum ecc_kind {
     X(ROWS, 0, ECC_REMAP_PENDING)          \
     X(ROW_PENDING, 0, ECC_REMAP_PENDING)   \
     X(PAGES_PENDING, 0, ECC_REMAP_PENDING) \
-    X(ROW_FAILURE, 0, ECC_REMAP_FAILED)
+    X(ROW_FAILURE, 0, ECC_REMAP_FAILED)    \
+    X(CUDA, 0, ECC_UNCORRECTABLE)
 
 enum ecc_fact_name {
 #define ECC_FACT_ENUM(name, xid, kind) ECC_##name,
@@ -69,8 +71,7 @@ struct ecc_fact {
     char process[ECC_PROCESS_MAX];
 };
 
-/* The node of a kernel log that names none: its GPUs are told apart by address alone. */
-#define ECC_NO_NODE TC_LIT("(name unknown)")
+#define ECC_NO_NODE TC__NO_NODE
 
 enum ecc_end { ECC_OPEN, ECC_BY_COUNTER, ECC_BY_PENDING, ECC_BY_FAILURE, ECC_BY_CALM };
 
@@ -135,7 +136,11 @@ int64_t tc__ecc_xid_count(const struct ecc_fact *fact);
 int64_t tc__ecc_uncorrected(const struct ecc_incident *in);
 /* The worst that was seen; so many uncorrectable errors are needed for that one. */
 enum ecc_kind tc__ecc_kind(const struct ecc_incident *in, int64_t uncorrected_min);
-/* What the GPU is called: bits, to see whether more became known. */
+/* False for the GPU of a process that met an error and does not say where. */
+bool tc__ecc_is_named(const struct ecc_incident *in);
+/* What the GPU is called: bits, to see whether more became known. With no more than its node it
+ * has no name. */
+#define ECC_NAMES_NODE 1U
 uint32_t tc__ecc_names(const struct tc_gpu *gpu);
 
 /* A gauge as it was last seen. */
@@ -187,6 +192,8 @@ struct ecc_state {
     struct tc_window gpus;
     struct tc_window storms;
     struct tc_window incidents;
+    int64_t seen_ns;    /* when a GPU with a name last had an error that ends work; TC_TIME_NONE */
+    uint64_t seen_node; /* its node, as a hash */
     struct tc_waiting begun; /* incidents of now_ns: more may be said of their GPUs */
     struct tc_waiting soon;
     struct tc_waiting later;
@@ -245,11 +252,18 @@ TC_CHECKED tc_status tc__ecc_tell_due(struct ecc_state *st, int64_t now_ns,
 enum ecc_fact_name tc__ecc_fact_of_xid(int64_t code); /* ECC_FACTS: not about memory */
 TC_CHECKED tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n,
                                     const struct tc_sink *out);
+/* A process met an uncorrectable error. */
+TC_CHECKED tc_status tc__ecc_on_cuda(struct ecc_state *st, const struct ecc_news *n,
+                                     const struct tc_sink *out);
 /* False for metrics that say nothing of memory. */
 bool tc__ecc_wants_metric(const struct tc_ev_metric *m);
 TC_CHECKED tc_status tc__ecc_on_metric(struct ecc_state *st, const struct ecc_news *n,
                                        const struct tc_sink *out);
 bool tc__ecc_is_up(const struct ecc_gauge *flag);
+/* False for findings that say nothing clear of memory. */
+bool tc__ecc_wants_health(const struct tc_ev_health *h);
+TC_CHECKED tc_status tc__ecc_on_health(struct ecc_state *st, const struct ecc_news *n,
+                                       const struct tc_sink *out);
 
 /* Says what is known. `scope` is the GPU, as complete as the book knows it. */
 TC_CHECKED tc_status tc__ecc_report(const struct ecc_incident *in, enum ecc_kind kind,

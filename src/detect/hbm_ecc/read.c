@@ -52,6 +52,11 @@ tc_status tc__ecc_on_xid(struct ecc_state *st, const struct ecc_news *n, const s
     return note(st, n, name, (struct ecc_fact){.lines = 1}, out);
 }
 
+tc_status tc__ecc_on_cuda(struct ecc_state *st, const struct ecc_news *n, const struct tc_sink *out)
+{
+    return note(st, n, ECC_CUDA, (struct ecc_fact){.lines = 1}, out);
+}
+
 /* False when the sample is not newer than the last one. */
 static bool gauge_step(struct ecc_gauge *g, const struct tc_event *ev, struct ecc_gauge *out_before)
 {
@@ -246,4 +251,39 @@ tc_status tc__ecc_on_metric(struct ecc_state *st, const struct ecc_news *n,
                             const struct tc_sink *out)
 {
     return METRICS[n->ev->metric.metric](st, n, out);
+}
+
+bool tc__ecc_wants_health(const struct tc_ev_health *h)
+{
+    int64_t number = 0;
+    enum tc__health says = tc__health_of(h, &number);
+    return says == TC__HEALTH_ROW_FAILURE || says == TC__HEALTH_ROW_PENDING ||
+           says == TC__HEALTH_PAGES_PENDING || says == TC__HEALTH_UNCORRECTED;
+}
+
+/* What DCGM read of the GPU: a flag as if it had been sampled, or errors that it counted. */
+tc_status tc__ecc_on_health(struct ecc_state *st, const struct ecc_news *n,
+                            const struct tc_sink *out)
+{
+    int64_t number = 0;
+    enum tc__health says = tc__health_of(&n->ev->health, &number);
+    if (says == TC__HEALTH_UNCORRECTED) {
+        const struct ecc_incident *in = tc__ecc_open_incident(st, n->gpu, n->ev->time_ns);
+        /* It says so again and again: what is more than before is new. */
+        double before = in == NULL ? 0 : in->facts[ECC_UNCORRECTED].amount;
+        double more = (double)number - before;
+        return more < 1 ? TC_OK
+                        : note(st, n, ECC_UNCORRECTED, (struct ecc_fact){.amount = more}, out);
+    }
+    struct tc_event flag;
+    tc_event_init(&flag, TC_EVENT_METRIC);
+    flag.time_ns = n->ev->time_ns;
+    flag.raw = n->ev->raw;
+    flag.scope = n->ev->scope;
+    flag.metric.value = 1;
+    flag.metric.metric = says == TC__HEALTH_ROW_FAILURE   ? TC_METRIC_GPU_ROW_FAILURE
+                         : says == TC__HEALTH_ROW_PENDING ? TC_METRIC_GPU_ROW_PENDING
+                                                          : TC_METRIC_GPU_PAGES_PENDING;
+    struct ecc_news sampled = {&flag, n->names, n->gpu};
+    return tc__ecc_on_metric(st, &sampled, out);
 }

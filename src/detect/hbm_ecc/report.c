@@ -44,10 +44,42 @@ static bool seen(const struct ecc_incident *in, enum ecc_fact_name name)
     return in->facts[name].span.count > 0;
 }
 
+static void write_gpu(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct writer *w = arg->object;
+    if (tc__ecc_is_named(w->in)) {
+        tc_format(b, "{}", tc_as_gpu(w->scope));
+    } else if (w->scope->rank >= 0) {
+        tc_format(b, "GPU of rank {}", w->scope->rank);
+    } else {
+        tc_format(b, "unknown GPU");
+    }
+}
+
+/* Whose GPU it is, where the GPU has no name. */
+static void write_nameless(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct writer *w = arg->object;
+    if (w->scope->rank >= 0) {
+        tc_format(b, "rank {} on ", w->scope->rank);
+    }
+    tc_format(b, "node {}", w->node);
+}
+
+static struct tc_arg nameless(const struct writer *w)
+{
+    return tc_as_written(write_nameless, w);
+}
+
+static struct tc_arg gpu_name(const struct writer *w)
+{
+    return tc_as_written(write_gpu, w);
+}
+
 static void write_where(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct writer *w = arg->object;
-    tc_format(b, "{} of node {}", tc_as_gpu(w->scope), w->node);
+    tc_format(b, "{} of node {}", gpu_name(w), w->node);
 }
 
 static struct tc_arg where(const struct writer *w)
@@ -104,11 +136,19 @@ static struct tc_slice remediation(struct writer *w)
                                 workload, where(w));
     case ECC_UNCORRECTABLE:
     case ECC_UNCONTAINED:
+        if (!tc__ecc_is_named(w->in)) {
+            return tc__draft_format(
+                &w->d,
+                "Find the GPU of {}: its kernel log and nvidia-smi -q -d ECC,ROW_REMAPPER name it. "
+                "Drain its node, reset it and restart {}. Return the board if errors come back "
+                "after the reset or a remap fails.",
+                nameless(w), workload);
+        }
         return tc__draft_format(
             &w->d,
             "Drain node {}, reset {} and restart {}. Return the board if errors come back after "
             "the reset or a remap fails.",
-            w->node, tc_as_gpu(s),
+            w->node, gpu_name(w),
             w->kind == ECC_UNCONTAINED ? TC_ARG("all that ran on it from a checkpoint from before")
                                        : workload);
     case ECC_REMAP_FAILED:
@@ -152,6 +192,8 @@ static void write_fact(struct tc_buf *b, const struct tc_arg *arg)
         tc_format(b, "The count of remapped rows rose by {}", amount);
     } else if (name == ECC_PAGES_PENDING) {
         tc_format(b, "The retirement of {} waits for a reset", tc_as_count(amount, "page"));
+    } else if (name == ECC_CUDA) {
+        tc_format(b, "A process died of a CUDA error: uncorrectable ECC error encountered");
     } else {
         tc_format(b, "A row remap {}", name == ECC_ROW_PENDING ? "waits for a reset" : "failed");
     }
@@ -161,6 +203,9 @@ static struct tc_slice kind_of(enum ecc_fact_name name)
 {
     if (name < ECC_XIDS) {
         return TC_LIT("xid");
+    }
+    if (name == ECC_CUDA) {
+        return TC_LIT("driver_fault");
     }
     return name == ECC_UNCORRECTED || name == ECC_CORRECTED ? TC_LIT("ecc_counter")
                                                             : TC_LIT("remap_state");
@@ -173,6 +218,7 @@ static const char *const WORDS[] = {
     [ECC_ROW_PENDING] = "row_pending",
     [ECC_PAGES_PENDING] = "pages",
     [ECC_ROW_FAILURE] = "row_failure",
+    [ECC_CUDA] = "cuda_ecc",
 };
 
 static struct tc_slice make_uid(struct writer *w, struct tc_slice kind, struct tc_arg word,
@@ -322,7 +368,7 @@ tc_status tc__ecc_report(const struct ecc_incident *in, enum ecc_kind kind,
     f->key = in->key;
     f->resolved = in->end != ECC_OPEN;
     f->severity = KINDS[kind].severity;
-    bool full = is_proved(in, kind) && scope->node.len > 0;
+    bool full = is_proved(in, kind) && scope->node.len > 0 && tc__ecc_is_named(in);
     f->confidence = full ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL;
     f->discriminator = tc_slice_cstr(KINDS[kind].discriminator);
     f->headline = headline(&w);

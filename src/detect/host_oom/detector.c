@@ -138,6 +138,15 @@ static struct tc_slice rank_name(struct state *st, const struct oom_process *p)
     return tc_format(&b, "rank {} of {} on {}", p->rank, p->job, p->node);
 }
 
+/* "job 4711 on gpu-04" */
+static struct tc_slice job_name(struct state *st, const struct oom_kill *kill)
+{
+    size_t len = kill->node.len + kill->job.len + 32;
+    char *text = tc_new(st->base.scratch, char, len);
+    struct tc_buf b = tc_buf_make(text, text == NULL ? 0 : len);
+    return tc_format(&b, "job {} on {}", kill->job, kill->node);
+}
+
 /* ---- telling ------------------------------------------------------------ */
 
 /* The kill of the node that is nearest to the end of the pod; NULL when none may be its. */
@@ -286,6 +295,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
         .container_id = kill->container_id,
         .container_ns = kill->time_ns,
         .rank = kill->rank,
+        .podless = kill->of_job,
     };
     enum oom_tie tie = OOM_TIE_CGROUP;
     if (names.pod.uid.len == 0 && names.pod.name.len == 0) {
@@ -410,10 +420,11 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     bool is_kill = tc__oom_read_kill(ev, &kill);
     bool is_end = !is_kill && tc__oom_read_end(ev, &end);
     bool named = tc__oom_read_names(ev, &names);
-    /* A kill needs a node or a pod, the end of a container its pod. */
+    bool of_job = is_kill && kill.of_job && kill.job.len > 0;
+    /* A kill needs a node, a pod or a job, the end of a container its pod. */
     if (!tc__oom_is_fit(ev, &names) || kill.node.len > TC_SCOPE_TEXT_MAX ||
         kill.container_id.len > TC_SCOPE_TEXT_MAX || (is_end && !named) ||
-        (is_kill && kill.node.len == 0 && names.pod.uid.len == 0 && !named)) {
+        (is_kill && kill.node.len == 0 && names.pod.uid.len == 0 && !named && !of_job)) {
         st->base.ignored++;
         return TC_OK;
     }
@@ -422,6 +433,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     if (is_kill) {
         st->base.late += ev->time_ns < st->base.now_ns - 2 * st->window_ns;
+        kill.pod_uid = kill.of_job ? job_name(st, &kill) : kill.pod_uid;
         return on_kill(st, &kill, out);
     }
     bool placed = ev->kind == TC_EVENT_RANK_PLACE || ev->kind == TC_EVENT_NCCL_RAS;
@@ -477,6 +489,7 @@ const struct tc_detector tc_detector_host_oom = {
     .kinds = TC_EVENT_BIT(TC_EVENT_OOM_KILL) | TC_EVENT_BIT(TC_EVENT_K8S_EVENT) |
              TC_EVENT_BIT(TC_EVENT_POD_STATE) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE) |
              TC_EVENT_BIT(TC_EVENT_NCCL_RAS),
+    .undated = true,
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

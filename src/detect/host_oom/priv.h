@@ -51,7 +51,8 @@ struct oom_line {
     struct oom_word constraint; /* without "CONSTRAINT_" */
     char uid[40];               /* the producer's */
     uint8_t uid_len;
-    bool oomd; /* of systemd-oomd: a whole cgroup */
+    bool oomd;  /* of systemd-oomd: a whole cgroup */
+    bool slurm; /* of a step of a Slurm job */
 };
 
 /* A process that the kernel killed, from all lines that tell of it. */
@@ -71,6 +72,7 @@ struct oom_kill {
     struct oom_line biggest; /* the line that has its size */
     enum oom_cause cause;
     bool elsewhere; /* its cgroup is known, and is no pod's */
+    bool of_job;    /* of a batch job: that stands for its pod */
     bool attached;  /* to a pod or a rank, for sure */
     bool gone;
 };
@@ -103,13 +105,14 @@ struct oom_burst {
     bool known;
 };
 
-/* A pod, or a rank where there are none. A name that is learned makes a new record. */
+/* A pod, or a rank or a batch job where there are none. A name that is learned makes a new record.
+ */
 struct oom_pod {
     struct tc_window_head head;
     struct tc_slice node; /* "" unknown */
     struct tc_slice ns;
     struct tc_slice name;
-    struct tc_slice uid; /* without a pod what tells the rank from others */
+    struct tc_slice uid; /* without a pod what tells the rank or job from others */
     struct tc_slice job;
     struct tc_slice container_id;
     struct tc_slice key;

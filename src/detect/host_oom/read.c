@@ -5,6 +5,8 @@
 
 /* What the constraint of a kill by systemd-oomd starts with. */
 #define OOMD TC_LIT("OOMD_")
+/* The constraint of a kill that Slurm tells of. */
+#define SLURM TC_LIT("SLURM_STEP")
 
 static void word_set(struct oom_word *w, struct tc_slice s)
 {
@@ -57,6 +59,9 @@ static enum oom_cause cause_of(const struct tc_event *ev)
                      !path_names(limit, ev->scope.pod_uid);
         return above ? OOM_NODE : OOM_LIMIT;
     }
+    if (tc_slice_eq(c, SLURM)) {
+        return OOM_LIMIT;
+    }
     if (tc_slice_eq(c, TC_LIT("CONSTRAINT_CPUSET")) ||
         tc_slice_eq(c, TC_LIT("CONSTRAINT_MEMORY_POLICY"))) {
         return OOM_NUMA;
@@ -86,11 +91,12 @@ static void read_line(const struct tc_event *ev, struct oom_kill *out)
     word_set(&line.process, ev->oom.process);
     if (tc_slice_starts(constraint, prefix)) {
         constraint = tc_slice_from(constraint, prefix.len);
-    } else if (!tc_slice_starts(constraint, OOMD)) {
+    } else if (!tc_slice_starts(constraint, OOMD) && !tc_slice_eq(constraint, SLURM)) {
         constraint = TC_EMPTY;
     }
     word_set(&line.constraint, constraint);
     line.oomd = tc_slice_starts(constraint, OOMD);
+    line.slurm = tc_slice_eq(constraint, SLURM);
     line.uid_len = tc__text_keep(line.uid, sizeof line.uid, ev->uid);
     out->pod_uid = ev->scope.pod_uid;
     out->pod_ns = ev->scope.ns;
@@ -99,6 +105,7 @@ static void read_line(const struct tc_event *ev, struct oom_kill *out)
     out->rank = ev->scope.rank;
     out->container_id = ev->oom.container_id;
     out->cause = cause_of(ev);
+    out->of_job = line.slurm && out->pod_uid.len == 0 && out->pod_name.len == 0;
     /* Inside a cgroup namespace the path is "/", which says nothing. */
     out->elsewhere = ev->oom.cgroup.len > 1 && ev->scope.pod_uid.len == 0 && ev->scope.pod.len == 0;
     out->first = line;
@@ -409,7 +416,7 @@ bool tc__oom_read_names(const struct tc_event *ev, struct oom_names *out)
 
 bool tc__oom_is_fit(const struct tc_event *ev, const struct oom_names *names)
 {
-    return ev->time_ns >= 0 && tc__scope_fits(&ev->scope) &&
+    return ev->time_ns != TC_TIME_NONE && tc__scope_fits(&ev->scope) &&
            names->pod.name.len <= TC_SCOPE_TEXT_MAX && names->pod.uid.len <= TC_SCOPE_TEXT_MAX &&
            names->job.len <= TC_SCOPE_TEXT_MAX;
 }

@@ -39,7 +39,9 @@ static struct tc_arg node_name(const struct oom_pod *pod)
 static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct oom_pod *pod = arg->object;
-    if (pod->podless) {
+    if (pod->podless && pod->rank < 0) {
+        tc_format(b, "{}{}", pod->job.len > 0 ? "job " : "a job", pod->job);
+    } else if (pod->podless) {
         tc_format(b, "rank {}", pod->rank);
     } else if (pod->name.len == 0) {
         tc_format(b, "the pod with uid {}", pod->uid);
@@ -101,7 +103,7 @@ static struct tc_slice headline(struct tc_draft *d, const struct oom_pod *pod)
         d, "{} killed {}{} {}{} on node {}: {}", burst->first.oomd ? "systemd-oomd" : "The kernel",
         victims, sure ? " of" : ", it seems of", pod_name(pod), sure ? "" : ",", node_name(pod),
         swap  ? "memory and swap were nearly full"
-        : own ? "its cgroup hit its memory limit"
+        : own ? burst->first.slurm ? "it hit its memory limit" : "its cgroup hit its memory limit"
               : CAUSES[burst->cause].cause);
 }
 
@@ -114,10 +116,11 @@ static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod
     }
     return tc__draft_format(
         d,
-        "For {}: raise the memory limit{}, or use less: fewer data loader "
+        "For {}: raise the memory limit{}{}, or use less: fewer data loader "
         "workers, a smaller prefetch_factor, no caches without bound. Node {} "
         "is not at fault.",
-        pod_name(pod), tc_when(container.len > 0, " of container {}", container), node_name(pod));
+        pod_name(pod), tc_when(container.len > 0, " of container {}", container),
+        pod->burst.first.slurm ? " (--mem, --mem-per-cpu or --mem-per-gpu)" : "", node_name(pod));
 }
 
 static void put_line(struct tc_draft *d, const struct oom_pod *pod, const struct oom_line *line)
@@ -131,9 +134,10 @@ static void put_line(struct tc_draft *d, const struct oom_pod *pod, const struct
         tc__text_or(given, tc__draft_format(d, "{}:{}:{}:{}", line->sized ? "killed" : "oom_kill",
                                             pod->node, line->pid, tc_as_time(line->time_ns))),
         tc__draft_format(d, "{}{}{}{}{}",
-                         line->oomd ? "systemd-oomd killed a cgroup"
-                         : kernel   ? "The kernel killed "
-                                    : "A node event tells of a kill: ",
+                         line->oomd    ? "systemd-oomd killed a cgroup"
+                         : line->slurm ? "Slurm tells of a kill: "
+                         : kernel      ? "The kernel killed "
+                                       : "A node event tells of a kill: ",
                          tc_when(!line->oomd, "{}", process),
                          tc_when(line->pid >= 0, ", pid {}", line->pid),
                          tc_when(line->rss_kb >= 0, ", which held {}", size_of_kb(line->rss_kb)),

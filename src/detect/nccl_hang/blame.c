@@ -89,7 +89,7 @@ static bool blame_unique(struct nccl_hang *st, struct nccl_eval *e, uint32_t op,
     uint32_t usual = 0;
     for (uint32_t i = from; i < to; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
-        st->seats[r->seat].usual = is_made_elsewhere(st, e, r);
+        st->seats[r->seat].usual = r->len.op == 0 || is_made_elsewhere(st, e, r);
         usual += st->seats[r->seat].usual;
     }
     for (uint32_t i = from; usual > 0 && usual < to - from && i < to; i++) {
@@ -101,15 +101,23 @@ static bool blame_unique(struct nccl_hang *st, struct nccl_eval *e, uint32_t op,
     return usual > 0 && usual < to - from;
 }
 
-/* Blames those who differ from the majority; without one, those whose call is unusual, or all. */
+/*
+ * Blames those who differ from the majority; without one, those whose call is unusual, or all. A
+ * record without an operation says that its rank waits, not in which call.
+ */
 static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, uint32_t from,
                       uint32_t to, enum nccl_blame part)
 {
     struct tc_slice leader = TC_EMPTY;
     uint32_t votes = 0;
     uint32_t for_leader = 0;
+    uint32_t known = 0;
     bool differ = false;
     for (uint32_t i = from; i < to; i++) {
+        if (tc__nccl_pending(e, i)->len.op == 0) {
+            continue;
+        }
+        known++;
         struct tc_slice v = tc__nccl_call_part(tc__nccl_pending(e, i), part);
         leader = votes == 0 ? v : leader;
         bool same = tc_slice_eq(v, leader);
@@ -120,15 +128,17 @@ static bool blame_odd(struct nccl_hang *st, struct nccl_eval *e, uint32_t op, ui
         return false;
     }
     for (uint32_t i = from; i < to; i++) {
-        for_leader += tc_slice_eq(tc__nccl_call_part(tc__nccl_pending(e, i), part), leader);
+        const struct nccl_record *r = tc__nccl_pending(e, i);
+        for_leader += r->len.op > 0 && tc_slice_eq(tc__nccl_call_part(r, part), leader);
     }
-    bool majority = for_leader * 2 > to - from;
+    bool majority = for_leader * 2 > known;
     bool told = !majority && e->unique_scans + (to - from) <= UNIQUE_SCANS_MAX;
     e->unique_scans += told ? to - from : 0;
     told = told && blame_unique(st, e, op, from, to, part);
     for (uint32_t i = from; !told && i < to; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
-        if (!majority || !tc_slice_eq(tc__nccl_call_part(r, part), leader)) {
+        bool same = tc_slice_eq(tc__nccl_call_part(r, part), leader);
+        if (r->len.op > 0 && (!majority || !same)) {
             blame(e, r->rank_at, part, op, NULL);
         }
     }
@@ -147,7 +157,9 @@ static void find_mismatch(struct nccl_hang *st, struct nccl_eval *e, uint32_t o)
         bool alike = true;
         uint32_t to = from + 1;
         for (; to < end && e->pending[to].key == key; to++) {
-            alike = alike && tc__nccl_same_call(first, tc__nccl_pending(e, to));
+            const struct nccl_record *r = tc__nccl_pending(e, to);
+            alike = alike && tc__nccl_same_call(first, r);
+            first = first->len.op == 0 ? r : first;
         }
         bool found = !alike && blame_odd(st, e, o, from, to, NCCL_BLAME_OP);
         if (!alike && !found && has_equal_sizes(tc__nccl_op(first))) {

@@ -27,6 +27,14 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (ev->kind == TC_EVENT_NCCL_RECORD) { /* most events by far */
         return tc__nccl_on_record(st, ev, out);
     }
+    if (ev->kind == TC_EVENT_NETWORK_FAULT) {
+        return tc__nccl_on_sizes(st, ev, out);
+    }
+    /* Reports are compared by the time between them, and so is the end of a job with what hung. */
+    bool undated = ev->time_ns != TC_TIME_NONE && !tc_time_is_date(ev->time_ns);
+    if (undated && (ev->kind == TC_EVENT_NCCL_RAS || tc__exits_wants(ev))) {
+        return TC_OK;
+    }
     if (tc__exits_wants(ev)) {
         tc__exits_on_event(st->exits, ev);
         return TC_OK;
@@ -138,7 +146,8 @@ const struct tc_detector tc_detector_nccl_hang = {
              TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |
              TC_EVENT_BIT(TC_EVENT_NCCL_RAS) | TC_EVENT_BIT(TC_EVENT_METRIC) |
              TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
-             TC_EVENT_BIT(TC_EVENT_TRAIN_STEP),
+             TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
+    .undated = true,
     .state_bytes = sizeof(struct nccl_hang),
     .arena_bytes = NCCL_ARENA_BYTES,
     .params = PARAMS,

@@ -84,17 +84,20 @@ static void dump_evidence(struct nccl_draft *d, uint32_t rank)
         return;
     }
     bool torn = r->dump == NCCL_DUMP_UNREADABLE;
-    tc__draft_evidence(
-        &d->draft, (struct tc_evidence){
-                       .kind = TC_LIT("nccl_dump"),
-                       .uid = tc__draft_format(&d->draft, "nccl:dump:{}", r->rank),
-                       .description = tc__draft_format(
-                           &d->draft, "rank {} left a dump {}{}", r->rank,
-                           torn ? "that cannot be read: " : "in which the operation does not occur",
-                           torn ? r->error : TC_EMPTY),
-                       .time_ns = r->dump_ns,
-                       .raw = r->dump_raw,
-                   });
+    bool told = r->dump == NCCL_DUMP_SIGNALLED;
+    tc__draft_evidence(&d->draft,
+                       (struct tc_evidence){
+                           .kind = TC_LIT("nccl_dump"),
+                           .uid = tc__draft_format(&d->draft, "nccl:dump:{}", r->rank),
+                           .description = tc__draft_format(
+                               &d->draft, "rank {} {}{}", r->rank,
+                               torn   ? "left a dump that cannot be read: "
+                               : told ? "was told of the timeout, and reports none of its own"
+                                      : "left a dump in which the operation does not occur",
+                               torn ? r->error : TC_EMPTY),
+                           .time_ns = r->dump_ns,
+                           .raw = r->dump_raw,
+                       });
 }
 
 /* True for the oldest pending record of a rank that is behind the others. */

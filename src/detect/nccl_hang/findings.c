@@ -13,6 +13,8 @@ static void put_call(struct tc_buf *b, const struct nccl_draft *d)
 {
     if (d->op->is_p2p) {
         tc_format(b, "point-to-point traffic");
+    } else if (d->op->front == 0 && d->group->name.len == 0) { /* old logs count nothing */
+        tc_format(b, "a collective ({})", tc__nccl_op(d->main));
     } else if (d->main->len.op > 0) {
         tc_format(b, "collective {} ({})", d->op->front, tc__nccl_op(d->main));
     } else {
@@ -507,6 +509,7 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     /* A dump has no clock: only the user or the job's own later events say how long it stands. */
     bool has_clock = st->has_now || !d.main->from_dump;
     int64_t now_ns = has_clock ? st->now_ns : st->job_last_ns[d.group->job];
+    now_ns = tc_time_is_date(first_ns) ? now_ns : first_ns;
     int64_t stall_ns = now_ns - first_ns;
     f->severity = TC_SEVERITY_CRITICAL;
     f->incomplete = e->full || st->records.dropped_count + st->restarts > 0;

@@ -20,6 +20,9 @@
 
 static bool is_old(const struct nccl_hang *st, int64_t created_ns, bool from_dump)
 {
+    if (!tc_time_is_date(created_ns)) {
+        return st->ends;
+    }
     return !(from_dump && st->settles && !st->ends) && st->now_ns - created_ns >= st->threshold_ns;
 }
 
@@ -130,10 +133,16 @@ static void add_target(struct nccl_eval *e, struct nccl_op *op, struct nccl_targ
     }
 }
 
-/* A member of the group without a pending record in the episode. */
+/*
+ * A member of the group without a pending record in the episode. What has no name may be several
+ * groups: there, only one that stands right before the front is known to be of this one.
+ */
 static void classify_other(const struct nccl_hang *st, struct nccl_eval *e, struct nccl_op *op,
                            const struct nccl_seat *seat)
 {
+    if (st->groups[op->group].name.len == 0 && tc__nccl_issued(seat) + 1 != op->front) {
+        return;
+    }
     const struct nccl_rank *rank = &st->ranks[seat->rank];
     struct nccl_target t = {
         .rank = seat->rank, .block = NCCL_MISSING, .head = -1, .last = -1, .created_ns = INT64_MAX};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of the nccl_hang detector share this state; nothing of it leaves
- * the pattern. Three units, all of which build their findings with a tc_draft:
+ * the pattern. Four units, all of which build their findings with a tc_draft:
  * - the record graph: window.c and status.c know what every rank has issued and completed, graph.c
  *   and blame.c find who waits for whom, roots.c which of that explains the rest, findings.c,
  *   evidence.c, words.c and done.c say it; exit.c knows jobs that ended well;
  * - the flags of other watchdogs: watch.c;
- * - the reports of NCCL's own monitor: ras.c and ras_findings.c.
+ * - the reports of NCCL's own monitor: ras.c and ras_findings.c;
+ * - what NCCL's transport says of sizes: sizes.c.
  *
  * What grows with what: a seat for each membership of a rank in a group, a
  * record for each operation inside the retention. Each table has a cap; a full
@@ -47,8 +48,10 @@
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
 #define NCCL_TEXT_MAX 512 /* of one string kept with a record */
+#define NCCL_SIZES_MAX 256
 
-enum nccl_dump { NCCL_DUMP_NONE, NCCL_DUMP_READ, NCCL_DUMP_UNREADABLE };
+/* SIGNALLED: it was told of another's timeout, and says how far it got or nothing. */
+enum nccl_dump { NCCL_DUMP_NONE, NCCL_DUMP_READ, NCCL_DUMP_SIGNALLED, NCCL_DUMP_UNREADABLE };
 
 struct nccl_rank {
     uint32_t job;
@@ -136,6 +139,7 @@ struct nccl_record {
     bool is_p2p;
     bool is_send;
     bool from_dump;
+    bool timed_out;
     /* The call: lengths of its parts, then their text. */
     struct nccl_lens {
         uint16_t op;
@@ -169,6 +173,12 @@ struct nccl_desk {
 struct nccl_watch;
 struct nccl_exits;
 
+/* Pairs of ends that NCCL found to disagree, by their hash. */
+struct nccl_sizes {
+    uint64_t told[NCCL_SIZES_MAX];
+    uint32_t count;
+};
+
 struct nccl_hang {
     struct tc_detector_base base;
     int64_t threshold_ns; /* knobs */
@@ -176,6 +186,7 @@ struct nccl_hang {
 
     struct nccl_watch *watch; /* flags and reports: watch_priv.h */
     struct nccl_exits *exits; /* pods that succeeded: exit_priv.h */
+    struct nccl_sizes sizes;
 
     struct tc_arena names; /* strings of ranks and groups */
     struct tc_arena eval;  /* one analysis at a time */
@@ -251,6 +262,10 @@ static inline bool tc__nccl_same_call(const struct nccl_record *a, const struct 
     return memcmp(&a->len, &b->len, sizeof a->len) == 0 &&
            tc_bytes_eq(a->text, b->text, a->len.all);
 }
+
+/* sizes.c: NCCL itself found that two ends do not send and expect the same. */
+TC_CHECKED tc_status tc__nccl_on_sizes(struct nccl_hang *st, const struct tc_event *ev,
+                                       const struct tc_sink *out);
 
 /* The window. */
 tc_status tc__nccl_init(struct nccl_hang *st);

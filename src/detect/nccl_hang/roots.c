@@ -76,6 +76,7 @@ static uint32_t make_units(const struct nccl_hang *st, const struct nccl_eval *e
         uint64_t reach = 0;
         uint64_t related = 0;
         bool hung = false;
+        bool timed_out = false;
         for (uint32_t i = o; i < end; i++) {
             const struct nccl_op *op = &e->ops[i];
             u.direct |= direct_of(e, op);
@@ -83,11 +84,13 @@ static uint32_t make_units(const struct nccl_hang *st, const struct nccl_eval *e
             reach |= op->reach;
             related |= op->related;
             hung |= op->hung;
+            timed_out |= tc__nccl_pending(e, op->first)->timed_out;
             u.created_ns = op->created_ns < u.created_ns ? op->created_ns : u.created_ns;
         }
         u.is_pure = !e->ops[o].is_p2p && !has_innocent_target(e, &e->ops[o]);
         u.culprits = u.direct != 0 ? u.direct : reach != 0 ? reach : related;
-        if (hung && st->groups[e->ops[o].group].seat_count > 1) {
+        /* One that is known alone is no group that hangs, unless its watchdog says so. */
+        if (hung && (timed_out || st->groups[e->ops[o].group].seat_count > 1)) {
             units[count++] = u;
         }
         o = end;

@@ -245,7 +245,10 @@ static bool on_dump(struct nccl_hang *st, const struct tc_event *ev)
     if (unreadable && r->dump == NCCL_DUMP_READ) {
         return true;
     }
-    r->dump = unreadable ? NCCL_DUMP_UNREADABLE : NCCL_DUMP_READ;
+    r->dump = unreadable                  ? NCCL_DUMP_UNREADABLE
+              : ev->dump.entries >= 0     ? NCCL_DUMP_READ
+              : r->dump == NCCL_DUMP_NONE ? NCCL_DUMP_SIGNALLED
+                                          : r->dump;
     r->error = tc_arena_copy(&st->names, tc_slice_head(ev->dump.error, NCCL_TEXT_MAX));
     r->dump_raw = ev->raw;
     r->dump_ns = ev->time_ns;
@@ -325,6 +328,7 @@ static inline struct nccl_record *push_record(struct nccl_hang *st, const struct
     r->is_p2p = n->is_p2p;
     r->is_send = n->is_send;
     r->from_dump = n->from_dump;
+    r->timed_out = n->timed_out;
     r->len.op = (uint16_t)c->op.len;
     r->len.sizes = (uint16_t)c->sizes.len;
     r->len.dtypes = (uint16_t)c->dtypes.len;
@@ -374,6 +378,7 @@ static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
     if (r->state == TC_NCCL_COMPLETED) {
         return TC_OK;
     }
+    r->timed_out |= ev->nccl.timed_out;
     if (ev->nccl.state == TC_NCCL_COMPLETED) {
         r->state = TC_NCCL_COMPLETED;
         r->raw = ev->raw;
@@ -387,23 +392,30 @@ static tc_status change_record(struct nccl_hang *st, struct nccl_record *r,
     return TC_OK;
 }
 
+/* Records without a date do not age: the ring has the last word on them. */
+static int64_t age_of(const struct nccl_hang *st, int64_t created_ns)
+{
+    return tc_time_is_date(created_ns) ? st->now_ns - created_ns : 0;
+}
+
 static void expire(struct nccl_hang *st)
 {
     uint64_t pos = TC_RING_NONE;
     const struct nccl_record *r = NULL;
     bool is_empty = st->records.tail == st->records.head;
-    if (!is_empty && st->now_ns - st->newest_ns > st->retention_ns) { /* all of them */
+    if (!is_empty && age_of(st, st->newest_ns) > st->retention_ns) { /* all of them */
         tc_ring_clear(&st->records);
     }
     while ((r = tc_ring_oldest(&st->records, &pos)) != NULL &&
-           st->now_ns - r->created_ns > st->retention_ns) {
+           age_of(st, r->created_ns) > st->retention_ns) {
         tc_ring_pop(&st->records);
     }
     if (r == NULL && st->record_index.used > 0) {
         tc_map_reset(&st->record_index);
     }
     /* Nothing can expire before the oldest there is now has reached its age. */
-    st->next_expiry_ns = r == NULL ? st->now_ns + 1 : r->created_ns + st->retention_ns + 1;
+    st->next_expiry_ns =
+        r == NULL ? st->now_ns + 1 : st->now_ns - age_of(st, r->created_ns) + st->retention_ns + 1;
 }
 
 static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struct tc_scope *s)

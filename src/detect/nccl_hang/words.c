@@ -62,7 +62,7 @@ static const struct nccl_record *other_call(const struct nccl_eval *e, const str
     for (uint32_t i = op->first; i < op->first + op->count && *out_own != NULL; i++) {
         const struct nccl_record *r = tc__nccl_pending(e, i);
         enum nccl_blame part = (enum nccl_blame)op->mismatch;
-        if (r->seq == op->mismatch_seq &&
+        if (r->seq == op->mismatch_seq && r->len.op > 0 &&
             !tc_slice_eq(tc__nccl_call_part(r, part), tc__nccl_call_part(*out_own, part))) {
             other = r;
             break;
@@ -75,7 +75,10 @@ static void write_call(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct nccl_record *r = arg->object;
     if (r != NULL) {
-        tc_format(b, "{} {} {}", tc__nccl_op(r), tc__nccl_sizes(r), tc__nccl_dtypes(r));
+        struct tc_slice sizes = tc__nccl_sizes(r);
+        struct tc_slice dtypes = tc__nccl_dtypes(r);
+        tc_format(b, "{}{}{}", tc__nccl_op(r), tc_when(sizes.len > 0, " {}", sizes),
+                  tc_when(dtypes.len > 0, " {}", dtypes));
     }
 }
 

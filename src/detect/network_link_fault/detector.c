@@ -188,8 +188,11 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     bool fault = ev->kind == TC_EVENT_NETWORK_FAULT;
     bool metric = ev->kind == TC_EVENT_METRIC && tc__link_is_metric(ev);
     struct tc_slice device = fault ? ev->fault.device : metric ? ev->metric.device : TC_EMPTY;
-    if (ev->time_ns == TC_TIME_NONE || ev->scope.node.len == 0 || !tc__scope_fits(&ev->scope) ||
-        device.len > TC_SCOPE_TEXT_MAX) {
+    /* Flaps, rates and what is down are judged by times; a failed transfer needs none. */
+    bool untimed = !tc_time_is_date(ev->time_ns) &&
+                   !(fault && tc_slice_eq(ev->fault.fault, LINK_COMPLETION_ERROR));
+    if (ev->time_ns == TC_TIME_NONE || untimed || ev->scope.node.len == 0 ||
+        !tc__scope_fits(&ev->scope) || device.len > TC_SCOPE_TEXT_MAX) {
         st->base.ignored += fault || metric;
         return TC_OK;
     }
@@ -299,6 +302,7 @@ const struct tc_detector tc_detector_network_link_fault = {
     .kinds = BIT(NETWORK_FAULT) | BIT(METRIC) | BIT(XID) | BIT(SXID) | BIT(AER) | BIT(PCIE_LINK) |
              BIT(GPU_INVENTORY) | BIT(OOM_KILL) | BIT(MEMORY_ERROR) | BIT(STORAGE_ERROR) |
              BIT(STUCK_TASK) | BIT(PROCESS_FAULT) | BIT(DRIVER_FAULT) | BIT(TRAIN_STEP),
+    .undated = true,
     .state_bytes = sizeof(struct link_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

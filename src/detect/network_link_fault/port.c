@@ -185,6 +185,7 @@ static unsigned find_faults(const struct link_port *p, const struct link_knobs *
     unsigned had = p->faults;
     unsigned faults = tc__link_down_bit(p);
     faults |= p->cable_first.count > 0 ? 1U << LINK_CABLE : 0;
+    faults |= p->retry_first.count > 0 ? 1U << LINK_RETRY : 0;
     /* What flapped or erred goes on until a whole window has passed without. */
     bool flaps = (had & 1U << LINK_FLAP) != 0 ? f->count > 0 : f->count >= k->flaps;
     faults |= flaps ? 1U << LINK_FLAP : 0;
@@ -218,6 +219,7 @@ static void begin(struct link_port *p, const struct link_knobs *k, const struct 
     int64_t first_ns = INT64_MAX;
     first_ns = earlier((p->faults & 1U << LINK_FLAP) != 0, f->first_ns, first_ns);
     first_ns = earlier((p->faults & 1U << LINK_CABLE) != 0, p->cable_first.time_ns, first_ns);
+    first_ns = earlier((p->faults & 1U << LINK_RETRY) != 0, p->retry_first.time_ns, first_ns);
     first_ns = earlier((p->faults & 1U << LINK_DOWN) != 0, p->down_ns, first_ns);
     first_ns = earlier((p->faults & 1U << LINK_LOSS) != 0, p->loss.first.time_ns, first_ns);
     bool errs = (p->faults & 1U << LINK_SYMBOL) != 0;
@@ -227,7 +229,7 @@ static void begin(struct link_port *p, const struct link_knobs *k, const struct 
         earlier(errs && p->receive_rate.last.count > 0, p->receive_rate.first.time_ns, first_ns);
     p->first_ns = first_ns;
     p->last_ns = first_ns;
-    p->told_flaps = p->told_errors = p->told_loss = p->told_cable = 0;
+    p->told_flaps = p->told_errors = p->told_loss = p->told_cable = p->told_retry = 0;
     for (unsigned s = 0; s < LINK_SOURCES; s++) {
         struct link_log *log = &p->logs[s];
         int64_t ignored_ns = INT64_MAX;
@@ -270,12 +272,14 @@ tc_status tc__link_judge(struct link_state *st, struct link_port *p, unsigned do
     int64_t errors = tc__link_errors(p, k, now_ns);
     if (had == p->faults && !has_grown(flaps, p->told_flaps) &&
         !has_grown(errors, p->told_errors) && !has_grown(p->loss.worst, p->told_loss) &&
-        !has_grown(p->cable_last.count, p->told_cable)) {
+        !has_grown(p->cable_last.count, p->told_cable) &&
+        !has_grown(p->retry_last.count, p->told_retry)) {
         return TC_OK;
     }
     p->told_flaps = flaps;
     p->told_errors = errors;
     p->told_loss = p->loss.worst;
     p->told_cable = p->cable_last.count;
+    p->told_retry = p->retry_last.count;
     return tc__link_report(p, k, had, now_ns, st->base.scratch, out);
 }

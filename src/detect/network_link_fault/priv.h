@@ -25,6 +25,8 @@
 /* Errors of a window are counted in steps of it. */
 #define LINK_STEPS 16
 
+#define LINK_COMPLETION_ERROR TC_LIT("ib_completion_error")
+
 /* Who tells of flaps. The same fact is told by several, so they are counted apart. */
 enum link_source {
     LINK_BY_DRIVER,   /* kernel log: the driver of the card */
@@ -39,7 +41,15 @@ enum link_source {
 #define LINK_KERNEL_SOURCES (LINK_BY_BOND + 1)
 
 /* What is wrong, the most telling first: the first that holds is the discriminator. */
-enum link_fault { LINK_CABLE, LINK_DOWN, LINK_FLAP, LINK_LOSS, LINK_SYMBOL, LINK_FAULTS };
+enum link_fault {
+    LINK_CABLE,
+    LINK_DOWN,
+    LINK_FLAP,
+    LINK_LOSS,
+    LINK_SYMBOL,
+    LINK_RETRY, /* the "port" is the way to a peer, by its address */
+    LINK_FAULTS,
+};
 
 /* One event, or one sample of a counter that grew. */
 struct link_mark {
@@ -116,6 +126,8 @@ struct link_port {
     struct link_mark cable_first; /* count: how often; 0 never */
     struct link_mark cable_last;
     bool cable_hot;
+    struct link_mark retry_first; /* count: how often; 0 never */
+    struct link_mark retry_last;
     bool seen_up;     /* a metric said that it was up */
     bool shut;        /* somebody took it down */
     int64_t shut_ns;  /* when, or when it was to be up again; TC_TIME_NONE */
@@ -136,6 +148,7 @@ struct link_port {
     int64_t told_errors;
     int64_t told_loss;
     int64_t told_cable;
+    int64_t told_retry;
     bool queued; /* waits in the queue of quiet ports */
 };
 

@@ -4,6 +4,8 @@
 
 /* The same line again within this time is the same fact from another log. */
 #define REPEAT_NS (10 * TC_SECOND)
+/* IBV_WC_RETRY_EXC_ERR */
+#define IB_RETRY_EXCEEDED 12
 
 /* Interfaces without a cable of their own: pods', bridges, tunnels, bonds and VLANs. */
 static bool is_virtual(struct tc_slice device)
@@ -166,6 +168,27 @@ static tc_status on_module(struct link_state *st, const struct tc_event *ev, boo
     return tc__link_judge(st, p, tc__link_down_bit(p), ev->time_ns, out);
 }
 
+/*
+ * A transfer that the peer did not acknowledge, however often it was sent: the way to the peer, or
+ * the peer. Other states of completions are mistakes of programs, or what follows from this one.
+ */
+static tc_status on_completion(struct link_state *st, const struct tc_event *ev,
+                               const struct tc_sink *out)
+{
+    if (ev->fault.status != IB_RETRY_EXCEEDED) {
+        return TC_OK;
+    }
+    struct link_port *p =
+        tc__link_port(st, ev->scope.node, ev->fault.device, (struct tc_bdf){.known = false});
+    if (p == NULL) {
+        return TC_E_NOMEM;
+    }
+    struct link_mark mark = {ev->time_ns, p->retry_last.count + 1, ev->raw};
+    p->retry_first = p->retry_first.count == 0 ? mark : p->retry_first;
+    p->retry_last = mark;
+    return tc__link_judge(st, p, tc__link_down_bit(p), ev->time_ns, out);
+}
+
 tc_status tc__link_on_fault(struct link_state *st, struct link_node *n, const struct tc_event *ev,
                             const struct tc_sink *out)
 {
@@ -180,6 +203,9 @@ tc_status tc__link_on_fault(struct link_state *st, struct link_node *n, const st
     };
     struct tc_slice fault = ev->fault.fault;
     bool hot = tc_slice_eq(fault, TC_LIT("port_module_high_temperature"));
+    if (tc_slice_eq(fault, LINK_COMPLETION_ERROR)) {
+        return on_completion(st, ev, out);
+    }
     if (hot || tc_slice_eq(fault, TC_LIT("port_module_error"))) {
         return on_module(st, ev, hot, out);
     }

@@ -26,6 +26,10 @@ static const struct {
     [LINK_SYMBOL] = {"symbol_errors",
                      "read the bit error rate with mlxlink -c, clean and reseat the "
                      "cable, and exchange it if errors go on"},
+    [LINK_RETRY] = {"ib_retry_exceeded",
+                    "see first whether the peer and its node live; if they do, look at the port "
+                    "counters of both ends (ibstat, perfquery, ethtool -S) and of the switches in "
+                    "between, and for RoCE at PFC and ECN"},
 };
 
 /* The most telling of some faults. */
@@ -57,6 +61,12 @@ static struct tc_arg percent(int64_t ppm)
 static bool is_probe(const struct link_port *p, enum link_fault fault)
 {
     return fault == LINK_LOSS && p->loss.is_ping;
+}
+
+/* The way to somewhere, not a port of the node. */
+static bool is_way(const struct link_port *p, enum link_fault fault)
+{
+    return is_probe(p, fault) || fault == LINK_RETRY;
 }
 
 static int64_t last_mark(const struct link_log *log)
@@ -113,6 +123,11 @@ static struct tc_slice headline(struct tc_draft *d, const struct link_port *p,
                                 const struct link_knobs *k, enum link_fault fault)
 {
     bool resolved = d->finding.resolved;
+    if (fault == LINK_RETRY) { /* never seen to end */
+        return tc__draft_format(
+            d, "{} does not acknowledge what node {} sends over InfiniBand or RoCE",
+            tc_as_known(p->device, "A peer"), p->node);
+    }
     if (!is_probe(p, fault)) {
         return tc__draft_format(d, "Port {} of node {} {}", device(p), p->node,
                                 resolved ? what_ended(d, p, k, fault)
@@ -142,7 +157,8 @@ static struct tc_slice remediation(struct tc_draft *d, const struct link_port *p
             "nodes and targets, then look at the ports they share.",
             p->node, device(p));
     }
-    return tc__draft_format(d, "On node {}, port {}: {}.", p->node, device(p),
+    return tc__draft_format(d, "On node {}, {} {}: {}.", p->node,
+                            fault == LINK_RETRY ? "way to" : "port", device(p),
                             FAULTS[fault].action);
 }
 
@@ -245,6 +261,10 @@ static void put_trail(struct tc_draft *d, const struct link_port *p, unsigned fa
         add_rate(d, p, &p->symbol_rate, "symbol errors counted");
         add_rate(d, p, &p->receive_rate, "receive errors counted");
     }
+    if ((faults & 1U << LINK_RETRY) != 0) {
+        add_line(d, p, &p->retry_first, "transfer retries exceeded");
+        add_line(d, p, &p->retry_last, "transfer retries exceeded");
+    }
     if (down && d->finding.resolved) {
         add_line(d, p, &p->up, "link up");
     }
@@ -277,6 +297,9 @@ static void put_attrs(struct tc_draft *d, const struct link_port *p, const struc
     if ((faults & 1U << LINK_CABLE) != 0) {
         tc__draft_attr_int(d, KEY("module_errors"), p->cable_last.count);
     }
+    if ((faults & 1U << LINK_RETRY) != 0) {
+        tc__draft_attr_int(d, KEY("retry_errors"), p->retry_last.count);
+    }
 }
 
 tc_status tc__link_report(const struct link_port *p, const struct link_knobs *k, unsigned had,
@@ -291,12 +314,12 @@ tc_status tc__link_report(const struct link_port *p, const struct link_knobs *k,
     struct tc_finding *f = &d.finding;
     f->key = tc__draft_format(&d, "{}|{}@{}", p->node, p->device, tc_as_time(p->first_ns));
     f->resolved = resolved;
-    bool critical = !resolved && (faults & 1U << LINK_DOWN) != 0;
+    bool critical = !resolved && (faults & (1U << LINK_DOWN | 1U << LINK_RETRY)) != 0;
     f->severity = resolved   ? TC_SEVERITY_INFO
                   : critical ? TC_SEVERITY_CRITICAL
                              : TC_SEVERITY_WARNING;
-    /* Probes say that the way is bad, not which port of it; a gap may hide a reboot. */
-    bool doubtful = is_probe(p, fault) || (fault == LINK_DOWN && p->partial);
+    /* Probes and retries say that the way is bad, not which port of it; a gap may hide a reboot. */
+    bool doubtful = is_way(p, fault) || (fault == LINK_DOWN && p->partial);
     f->confidence = doubtful ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;
     f->discriminator = tc_slice_cstr(FAULTS[fault].name);
     f->headline = headline(&d, p, k, fault);

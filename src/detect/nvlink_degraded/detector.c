@@ -32,6 +32,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         tc__nvlink_metric(st, ev);
     } else if (ev->kind == TC_EVENT_XID) {
         tc__nvlink_xid(st, ev);
+    } else if (ev->kind == TC_EVENT_GPU_HEALTH) {
+        tc__nvlink_health(st, ev);
     } else if (ev->kind == TC_EVENT_SXID) {
         tc__nvlink_sxid(st, ev);
     } else {
@@ -81,7 +83,9 @@ const struct tc_detector tc_detector_nvlink_degraded = {
     .name = "nvlink_degraded",
     .summary = "An NVLink that is down or makes errors, or a fatal error of an NVSwitch",
     .kinds = TC_EVENT_BIT(TC_EVENT_SXID) | TC_EVENT_BIT(TC_EVENT_XID) |
-             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_DRIVER_FAULT),
+             TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_DRIVER_FAULT) |
+             TC_EVENT_BIT(TC_EVENT_GPU_HEALTH),
+    .undated = true,
     .state_bytes = sizeof(struct nvlink_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

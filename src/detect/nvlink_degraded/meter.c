@@ -5,6 +5,7 @@
  * that are further apart than the window counts with the part that falls into one.
  */
 #include "detect/finding_priv.h"
+#include "detect/health_priv.h"
 #include "detect/nvlink_degraded/priv.h"
 
 #define STATE_DISABLED 1
@@ -161,6 +162,33 @@ static void read_port(struct nvlink_state *st, struct nvlink_device *d, struct p
     tc__nvlink_begin(d, ev->time_ns);
     if (tc__mark_first(&d->down.first, &mark)) {
         d->up = mark_of(p->up);
+        d->down.link = link;
+    }
+    (void)tc__mark_last(&d->down.last, &mark);
+    tc__nvlink_add_link(d, link);
+    tc__nvlink_announce(st, d, ev->time_ns, ev->time_ns + st->join_ns + 1);
+}
+
+/* DCGM says that a link of a GPU is down: it knows of no time when it was up. */
+void tc__nvlink_health(struct nvlink_state *st, const struct tc_event *ev)
+{
+    int64_t link = 0;
+    if (tc__health_of(&ev->health, &link) != TC__HEALTH_LINK_DOWN || link >= NVLINK_METERED) {
+        return;
+    }
+    const struct tc_gpu *gpu = tc__health_gpu(st->directory, ev);
+    struct nvlink_device *d = gpu == NULL ? NULL : tc__nvlink_gpu(st, gpu);
+    if (d == NULL) {
+        st->base.ignored++;
+        return;
+    }
+    if (d->down.first.known && tc__nvlink_has_link(d, link)) {
+        return;
+    }
+    struct tc_mark mark = tc__mark(ev);
+    tc__nvlink_begin(d, ev->time_ns);
+    if (tc__mark_first(&d->down.first, &mark)) {
+        d->up.known = false;
         d->down.link = link;
     }
     (void)tc__mark_last(&d->down.last, &mark);

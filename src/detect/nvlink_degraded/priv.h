@@ -165,6 +165,8 @@ TC_CHECKED tc_status tc__nvlink_run(struct nvlink_state *st, int64_t now_ns,
 /* meter.c */
 bool tc__nvlink_meters_init(struct nvlink_state *st);
 void tc__nvlink_metric(struct nvlink_state *st, const struct tc_event *ev);
+/* A finding of DCGM: only that a link is down. */
+void tc__nvlink_health(struct nvlink_state *st, const struct tc_event *ev);
 /* Every link of the GPU or switch that was told to be down is up again; *out is the newest sample.
  */
 bool tc__nvlink_all_up(const struct nvlink_state *st, const struct nvlink_device *d,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nvlink_degraded says. */
+#include "detect/health_priv.h"
 #include "detect/nvlink_degraded/priv.h"
 #include "detect/words_priv.h"
 #include "event/format.h"
@@ -38,7 +39,8 @@ struct telling {
 
 static struct tc_arg node_name(const struct telling *t)
 {
-    return tc_as_known(t->d->node, "(unknown)");
+    bool none = tc_slice_eq(t->d->node, TC__NO_NODE);
+    return tc_as_known(none ? TC_EMPTY : t->d->node, "(unknown)");
 }
 
 /* "GPU 3 (0000:b3:00.0)", "NVSwitch 0000:c1:00.0", "NVSwitch nvswitch1" */
@@ -201,7 +203,10 @@ static void put_trail(struct telling *t, const struct nvlink_device *node,
                       : TC_LIT("Last NVLink Xid of the GPU"));
     }
     if (d->down.first.known) {
-        put_evidence(t, TC_LIT("link_state"), &d->up, TC_LIT("Last sample with the link up"), "");
+        if (d->up.known) {
+            put_evidence(t, TC_LIT("link_state"), &d->up, TC_LIT("Last sample with the link up"),
+                         "");
+        }
         put_sign(t, TC_LIT("link_state"), &d->down, TC_LIT("First sample with a link down"),
                  TC_LIT("Sample with the last link that went down"));
     }
@@ -264,6 +269,7 @@ static void read_place(struct telling *t)
     if (d->role == NVLINK_GPU) {
         (void)tc_directory_complete(t->st->directory, &t->scope);
     }
+    t->scope.node = tc_slice_eq(t->scope.node, TC__NO_NODE) ? TC_EMPTY : t->scope.node;
     for (int32_t i = 0; i < NVLINK_LINKS_MAX; i++) {
         if ((d->links[i / 64] >> i % 64 & 1) != 0) {
             t->links[t->link_count++] = i;

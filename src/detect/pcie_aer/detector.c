@@ -83,6 +83,7 @@ const struct tc_detector tc_detector_pcie_aer = {
     .kinds = TC_EVENT_BIT(TC_EVENT_AER) | TC_EVENT_BIT(TC_EVENT_PCIE_LINK) |
              TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
              TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
+    .undated = true,
     .state_bytes = sizeof(struct pcie_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -293,7 +293,9 @@ void tc__pcie_aer(struct pcie_state *st, const struct tc_event *ev)
     enum pcie_severity severity = (enum pcie_severity)which;
     bool masked = ev->aer.status >= 0 && ev->aer.mask >= 0 && (ev->aer.status & ~ev->aer.mask) == 0;
     struct pcie_errors *e = masked ? NULL : get_device(st, ev, pci);
-    if (e == NULL || is_repeat(e, ev)) {
+    /* A storm is so many within some time, which undated ones cannot tell. */
+    bool untimed = severity == PCIE_CORRECTED && !tc_time_is_date(ev->time_ns);
+    if (e == NULL || untimed || is_repeat(e, ev)) {
         return;
     }
     int64_t count = ev->aer.count < 1 ? 1 : ev->aer.count;

@@ -77,7 +77,10 @@ static bool same_eviction(const struct eviction *a, const struct eviction *b)
     if (a->kind == b->kind && a->event_uid.len > 0 && tc_slice_eq(a->event_uid, b->event_uid)) {
         return true;
     }
-    return (a->uid.len > 0 && b->uid.len > 0) || tc__apart(a->time_ns, b->time_ns) <= b->reach_ns;
+    /* What has no date may have happened at any time: also at that of the other. */
+    bool dated = tc_time_is_date(a->time_ns) && tc_time_is_date(b->time_ns);
+    return !dated || (a->uid.len > 0 && b->uid.len > 0) ||
+           tc__apart(a->time_ns, b->time_ns) <= b->reach_ns;
 }
 
 static bool better(const struct evict_sign *a, const struct evict_sign *b)
@@ -151,7 +154,7 @@ static bool improve_sign(const struct state *st, struct eviction *e)
 {
     struct evict_sign best = {0};
     bool left_out = false;
-    if (e->node.len == 0 || e->note.conditions == 0) {
+    if (e->node.len == 0 || e->note.conditions == 0 || !tc_time_is_date(e->time_ns)) {
         return false;
     }
     for (unsigned i = 0; i < EVICT_NONE; i++) {
@@ -198,6 +201,9 @@ static tc_status settle(struct state *st, struct eviction *e, uint64_t old_pos,
  */
 static bool tells_better(const struct eviction *a, const struct eviction *b)
 {
+    if (tc_time_is_date(a->time_ns) != tc_time_is_date(b->time_ns)) {
+        return tc_time_is_date(a->time_ns);
+    }
     if (a->kind != b->kind) {
         return a->kind == TC_EVENT_K8S_EVENT;
     }
@@ -365,10 +371,15 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     if (!is_news && !tc__evict_read(ev, &eviction)) {
         return TC_OK;
     }
-    /* A sign needs its node, an eviction its pod; TC_TIME_NONE is below zero. */
+    /*
+     * A sign needs its node and a date: what is put down to it depends on how long ago it was. An
+     * eviction needs its pod, unless its note proves it: tickets have the top cut off.
+     */
     struct tc_slice name = is_news ? news.node : eviction.name;
-    if (ev->time_ns < 0 || name.len == 0 || name.len > TC_SCOPE_TEXT_MAX ||
-        eviction.uid.len > TC_SCOPE_TEXT_MAX || !tc__scope_fits(&ev->scope)) {
+    bool proven = !is_news && eviction.note.pressure != EVICT_UNKNOWN;
+    if (ev->time_ns < (is_news ? 0 : TC_TIME_UNDATED_MIN) || (name.len == 0 && !proven) ||
+        name.len > TC_SCOPE_TEXT_MAX || eviction.uid.len > TC_SCOPE_TEXT_MAX ||
+        !tc__scope_fits(&ev->scope)) {
         st->base.ignored++;
         return TC_OK;
     }
@@ -410,6 +421,7 @@ const struct tc_detector tc_detector_pod_evicted = {
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
+    .undated = true,
     .init = init,
     .on_event = on_event,
 };

@@ -46,6 +46,11 @@ static struct tc_arg node_name(const struct eviction *e)
     return tc_as_known(e->node, "(name unknown)");
 }
 
+static struct tc_slice pod_name(const struct eviction *e)
+{
+    return tc_slice_or(e->name, TC_LIT("(name unknown)"));
+}
+
 static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
 {
     bool threshold = e->sign.source == EVICT_BY_THRESHOLD;
@@ -55,7 +60,7 @@ static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
     /* A threshold that was met does not prove that the condition was reported. */
     const char *what = threshold ? "its eviction threshold was met" : condition_name(e);
     return tc__draft_format(d, "Pod {} was evicted from node {} at {}{}: {}",
-                            tc_as_pod(e->ns, e->name), node_name(e), tc_as_time(e->time_ns),
+                            tc_as_pod(e->ns, pod_name(e)), node_name(e), tc_as_time(e->time_ns),
                             tc_when(e->sign.known, ", {}{}", since, what),
                             PRESSURES[e->note.pressure].cause);
 }
@@ -89,7 +94,7 @@ static void put_pod(struct tc_draft *d, const struct eviction *e)
         d, TC_LIT("pod_event"), e->time_ns, e->raw,
         tc__text_or(e->event_uid,
                     tc__draft_format(d, "pod:{}/{}:{}", e->ns, e->name, tc_as_time(e->time_ns))),
-        tc__draft_format(d, "Pod {} was evicted from node {}{}", tc_as_pod(e->ns, e->name),
+        tc__draft_format(d, "Pod {} was evicted from node {}{}", tc_as_pod(e->ns, pod_name(e)),
                          node_name(e), tc_when(e->message.len > 0, ": {}", e->message)));
 }
 

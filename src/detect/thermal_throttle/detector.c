@@ -9,6 +9,7 @@
  */
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
+#include "detect/health_priv.h"
 #include "detect/thermal_throttle/priv.h"
 
 /* NVML's clock event reasons. Idle, application clocks, the power cap, sync boost and
@@ -109,6 +110,7 @@ static tc_status sustain(struct heat_state *st, struct heat_gpu *gpu, const stru
             gpu->kind = kind;
             gpu->reasons = reasons;
             gpu->by_counter = counter;
+            gpu->by_health = false;
         }
         return tc__heat_stay(st, gpu, better, out);
     }
@@ -116,6 +118,7 @@ static tc_status sustain(struct heat_state *st, struct heat_gpu *gpu, const stru
     gpu->kind = kind;
     gpu->reasons = reasons;
     gpu->by_counter = counter;
+    gpu->by_health = false;
     gpu->episode = *run;
     return tc__heat_join(st, gpu, ev->metric.rack, out);
 }
@@ -306,6 +309,40 @@ static void on_temperature(struct heat_gpu *gpu, const struct tc_event *ev)
     }
 }
 
+/*
+ * DCGM watched the GPU itself and says that heat slows it: that needs no samples. As with the
+ * counter, it does not say whether hardware or software did it.
+ */
+static tc_status on_health(struct heat_state *st, const struct tc_event *ev,
+                           const struct tc_sink *out)
+{
+    int64_t number = 0;
+    if (tc__health_of(&ev->health, &number) != TC__HEALTH_SLOWED || ev->time_ns == TC_TIME_NONE) {
+        return TC_OK;
+    }
+    const struct tc_gpu *names = tc__health_gpu(st->directory, ev);
+    if (names == NULL) {
+        st->base.ignored++;
+        return TC_OK;
+    }
+    struct heat_gpu *gpu = gpu_of(st, names);
+    if (gpu == NULL) {
+        return TC_E_NOMEM;
+    }
+    slow(st, gpu, ev->time_ns);
+    if (gpu->hot && tc__heat_is_member(st, gpu)) {
+        tc__span_add(&gpu->episode, ev->time_ns, ev->raw);
+        return tc__heat_stay(st, gpu, false, out);
+    }
+    gpu->hot = true;
+    gpu->kind = HEAT_SW_THERMAL;
+    gpu->reasons = 0;
+    gpu->by_counter = true;
+    gpu->by_health = true;
+    gpu->episode = tc__span_make(ev->time_ns, ev->raw);
+    return tc__heat_join(st, gpu, TC_EMPTY, out);
+}
+
 static bool is_wanted(const struct tc_ev_metric *m)
 {
     switch (m->metric) {
@@ -334,6 +371,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     bool metric = ev->kind == TC_EVENT_METRIC;
     if (ev->kind == TC_EVENT_NODE_CONDITION) {
         return tc__heat_learn_rack(st, ev);
+    }
+    if (ev->kind == TC_EVENT_GPU_HEALTH) {
+        return on_health(st, ev, out);
     }
     if (metric && !is_wanted(&ev->metric)) {
         return TC_OK;
@@ -415,7 +455,9 @@ const struct tc_detector tc_detector_thermal_throttle = {
     .name = "thermal_throttle",
     .summary = "Heat or power supply slows GPUs down; says whether GPU, node or rack is at fault.",
     .kinds = TC_EVENT_BIT(TC_EVENT_METRIC) | TC_EVENT_BIT(TC_EVENT_GPU_INVENTORY) |
-             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_NODE_CONDITION),
+             TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_NODE_CONDITION) |
+             TC_EVENT_BIT(TC_EVENT_GPU_HEALTH),
+    .undated = true, /* what DCGM says; samples need a date */
     .state_bytes = sizeof(struct heat_state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -4,6 +4,7 @@
  * else one GPU; the incident is the group's from its first GPU on, so one GPU that
  * becomes several, and a node that becomes a rack, stay one incident that grows.
  */
+#include "detect/health_priv.h"
 #include "detect/thermal_throttle/priv.h"
 #include "detect/words_priv.h"
 
@@ -86,6 +87,7 @@ static tc_status tell(struct heat_state *st, struct heat_group *g, const struct 
         m->gpu = gpu;
         m->scope = tc__gpu_scope(gpu->node, gpu->uuid, gpu->pci, gpu->index);
         (void)tc_directory_complete(st->directory, &m->scope);
+        m->scope.node = tc_slice_eq(m->scope.node, TC__NO_NODE) ? TC_EMPTY : m->scope.node;
     }
     tc_status status = count == 0 ? TC_OK : tc__heat_report(st, g, members, count, out);
     g->told = true;

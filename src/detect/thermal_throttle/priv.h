@@ -68,7 +68,8 @@ struct heat_gpu {
     uint64_t group;
     uint64_t serial; /* of the incident of the group */
     enum heat_kind kind;
-    bool by_counter;  /* known by the counter only */
+    bool by_counter;  /* known by the counter only, or by what DCGM says */
+    bool by_health;   /* by what DCGM says */
     uint64_t reasons; /* bits of the sample that made it last */
     struct tc_span episode;
     int64_t cleared_ns;

@@ -40,6 +40,7 @@ struct writer {
     const struct heat_member *peak[HEAT_SENSORS]; /* the hottest; NULL when not known */
     const struct heat_member *newest;             /* the last sample */
     const struct heat_member *cleared;            /* the last that became clear */
+    bool said;                                    /* all is known by what DCGM says */
     struct tc_slice gpus[LISTED_MAX];
     struct tc_slice nodes[LISTED_MAX];
 };
@@ -99,6 +100,7 @@ static void look_at(struct writer *w, const struct heat_member *m, size_t kinds[
 {
     const struct heat_gpu *gpu = m->gpu;
     kinds[gpu->kind]++;
+    w->said = w->said && gpu->by_health;
     w->first_ns = gpu->episode.first_ns < w->first_ns ? gpu->episode.first_ns : w->first_ns;
     if (w->newest == NULL || gpu->episode.last_ns > w->newest->gpu->episode.last_ns) {
         w->newest = m;
@@ -121,6 +123,7 @@ static void sum_up(struct writer *w, int64_t gpus)
 {
     size_t kinds[HEAT_KINDS] = {0};
     w->first_ns = INT64_MAX;
+    w->said = true;
     for (size_t i = 0; i < w->count; i++) {
         look_at(w, member(w, i), kinds);
     }
@@ -160,9 +163,9 @@ static struct tc_slice headline(struct writer *w)
 {
     static const char *const verbs[2][2] = {{"are", "is"}, {"were", "was"}};
     return tc__draft_format(
-        &w->d, "{} {} slowed by {} for {}{}, since {}", who(w),
+        &w->d, "{} {} slowed by {}{}{}, since {}", who(w),
         verbs[w->group->hot_count == 0][w->total == 1], KINDS[w->kind].by,
-        tc_as_duration(w->last_ns - w->first_ns),
+        tc_when(!w->said, " for {}", tc_as_duration(w->last_ns - w->first_ns)),
         tc_when(w->peak[HEAT_CORE] != NULL, ", up to {} C", celsius(w, HEAT_CORE)),
         tc_as_time(w->first_ns));
 }
@@ -182,11 +185,14 @@ static struct tc_slice remediation(struct writer *w)
         : w->level == HEAT_NODE
             ? "Check the fans, the air inlet and the coolant of node {}: several of its GPUs are "
               "hot at once. Drain it if the heat stays."
+        : w->said
+            ? "Check the heat sink, the fan and the airflow of {}. Drain the node if the heat "
+              "stays."
             : "Check the heat sink, the fan and the airflow of {}: its neighbours are not slowed. "
               "Drain the node if the heat stays.";
     return tc__draft_format(&w->d, advice,
                             heat && w->level == HEAT_RACK   ? TC_ARG(w->group->rack)
-                            : heat && w->level == HEAT_NODE ? TC_ARG(member(w, 0)->scope.node)
+                            : heat && w->level == HEAT_NODE ? node_name(&member(w, 0)->scope)
                                                             : who(w));
 }
 
@@ -211,7 +217,8 @@ static void put_begin(struct writer *w, const struct heat_member *m)
     const struct tc_span *span = &m->gpu->episode;
     put_clock(
         w, "clock_event", m, span->first_ns, span->first_raw,
-        m->gpu->by_counter
+        m->gpu->by_health ? tc__draft_format(&w->d, "{}: DCGM says that heat slows it", gpu_name(m))
+        : m->gpu->by_counter
             ? tc__draft_format(&w->d, "{}: the time slowed by heat begins to grow", gpu_name(m))
             : tc__draft_format(&w->d, "{}: {}, reasons 0x{}", gpu_name(m),
                                KINDS[m->gpu->kind].reason, tc_as_hex(m->gpu->reasons, 2)));
@@ -222,9 +229,11 @@ static void put_newest(struct writer *w)
     const struct tc_span *span = &w->newest->gpu->episode;
     if (span->count > 1) {
         put_clock(w, "clock_event", w->newest, span->last_ns, span->last_raw,
-                  tc__draft_format(&w->d, "{} was still slowed, {} after it began",
-                                   gpu_name(w->newest),
-                                   tc_as_duration(span->last_ns - span->first_ns)));
+                  w->newest->gpu->by_health
+                      ? tc__draft_format(&w->d, "{}: DCGM says so again", gpu_name(w->newest))
+                      : tc__draft_format(&w->d, "{} was still slowed, {} after it began",
+                                         gpu_name(w->newest),
+                                         tc_as_duration(span->last_ns - span->first_ns)));
     }
 }
 
@@ -254,7 +263,7 @@ static void put_attrs(struct writer *w)
 {
     tc__draft_attr_text(&w->d, KEY("level"), tc_slice_cstr(LEVELS[w->level]));
     tc__draft_attr_text(&w->d, KEY("rack"), w->group->rack);
-    tc__draft_attr_int(&w->d, KEY("seconds"), (w->last_ns - w->first_ns) / TC_SECOND);
+    tc__draft_attr_int(&w->d, KEY("seconds"), w->said ? 0 : (w->last_ns - w->first_ns) / TC_SECOND);
     tc__draft_attr_int(&w->d, KEY("gpu_count"), (int64_t)w->total);
     tc__draft_attr_list(&w->d, KEY("gpus"), w->gpus, w->count < LISTED_MAX ? w->count : LISTED_MAX);
     if (w->level == HEAT_RACK) {

@@ -165,7 +165,7 @@ static inline int64_t tc__xid_step_ns(const struct xid_state *st)
 /* A number that is another for every PCI address. */
 static inline uint64_t tc__xid_bdf_bits(struct tc_bdf b)
 {
-    return (uint64_t)b.known << 40 | (uint64_t)b.domain << 24 | (uint64_t)b.bus << 16 |
+    return (uint64_t)b.known << 60 | (uint64_t)b.domain << 24 | (uint64_t)b.bus << 16 |
            (uint64_t)b.device << 8 | b.function;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the bytes of a body go: into one pooled buffer, or to the disk. */
+#include "base/spool.h"
 #include "net/http1/priv.h"
-#include "net/spool.h"
 
 #include <string.h>
 

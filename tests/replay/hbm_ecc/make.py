@@ -262,7 +262,50 @@ def resolved_when_calm():
     )
 
 
+def crashed(at, rank):
+    """The log of a rank whose process met the error."""
+    return (f"[{when(at)}] [titan] - root - INFO - step: 7  loss:  2.5\n"
+            f"[rank{rank}]: Traceback (most recent call last):\n"
+            f"[rank{rank}]:   File \"/app/train.py\", line 7, in main\n"
+            f"[rank{rank}]: RuntimeError: CUDA error: uncorrectable ECC error encountered\n")
+
+
+def fires_partial_on_cuda_error():
+    """Nobody kept the kernel log or scraped the GPU: the rank that died of it is all there is."""
+    return only({"input/train.log": crashed(600, 12)})
+
+
+def fires_once_on_xid_and_cuda_error():
+    """The driver tells which GPU it was: the process that died of it is not told of again."""
+    log = logged(xid(600, 48, "An uncorrectable double bit error (DBE) has been detected on GPU"))
+    return only({**log, "input/train.log": crashed(603, 12)})
+
+
+def smi_query(pending, failure):
+    """nvidia-smi -q -d ROW_REMAPPER of two GPUs, the second with these flags."""
+    def gpu(bus, rows, pending, failure):
+        return (f"GPU 00000000:{bus}:00.0\n    Remapped Rows\n        Correctable Error                 : 0\n"
+                f"        Uncorrectable Error               : {rows}\n        Pending                           : {pending}\n"
+                f"        Remapping Failure Occurred        : {failure}\n\n")
+    return ("\n==============NVSMI LOG==============\n\n"
+            "Timestamp                                 : Tue Mar  3 04:05:06 2026\n"
+            "Driver Version                            : 570.10\n\nAttached GPUs                             : 2\n"
+            + gpu("1B", 0, "No", "No") + gpu("B3", 9, pending, failure))
+
+
+def fires_on_what_nvidia_smi_prints():
+    """One nvidia-smi -q of a GPU whose remap failed; nothing names the node."""
+    return {"input/q.txt": smi_query("No", "Yes")}
+
+
+def stays_quiet_on_rows_remapped_long_ago():
+    """The same with nothing pending and nothing failed: rows that were set aside do no harm."""
+    return {"input/q.txt": smi_query("No", "No")}
+
+
 CASES = [
+    fires_on_what_nvidia_smi_prints,
+    stays_quiet_on_rows_remapped_long_ago,
     fires_on_uncorrectable,
     fires_on_uncorrectable_counter,
     fires_on_contained,
@@ -277,6 +320,8 @@ CASES = [
     fires_at_the_edge_of_the_rate,
     fires_partial_on_exporters_xid,
     fires_partial_on_remapped_rows,
+    fires_partial_on_cuda_error,
+    fires_once_on_xid_and_cuda_error,
     fires_on_each_gpu,
     stays_quiet_on_trickle,
     stays_quiet_on_rate_between_rare_samples,

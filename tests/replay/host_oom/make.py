@@ -194,6 +194,23 @@ def degrades_state_long_after():
     return log(oom(600), killed(600)) | pods(ended(10))
 
 
+def fires_on_slurm_limit():
+    """A Slurm job without pods: slurmstepd knows the job, srun the node."""
+    return {
+        "input/slurm-4711.out": f"[{when(600)}] step 900 loss 2.1\n"
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks "
+        "have been OOM Killed.\nsrun: error: gpu-07: task 3: Out Of Memory\n"
+    }
+
+
+def stays_quiet_on_slurm_time_limit():
+    """A Slurm job that ran into its time limit did not run out of memory."""
+    return {
+        "input/slurm-4711.out": f"slurmstepd: error: *** JOB 4711 ON gpu-07 CANCELLED AT "
+        f"{when(600)[:-1]} DUE TO TIME LIMIT ***\n"
+    }
+
+
 CASES = [
     fires_on_container_limit,
     fires_on_kernel_line_alone,
@@ -206,6 +223,8 @@ CASES = [
     fires_partial_without_cgroup,
     fires_partial_on_node_event,
     fires_on_rank_by_pid,
+    fires_on_slurm_limit,
+    stays_quiet_on_slurm_time_limit,
     stays_quiet_on_host_process,
     stays_quiet_on_who_quotes_systemd_oomd,
     stays_quiet_on_oomkilled_pod_alone,

@@ -580,7 +580,70 @@ def resolved_when_ras_counts_move():
     }
 
 
+# ---- PyTorch's watchdog and NCCL in training logs ----------------------------------------------
+
+
+def watchdog(rank, seq, op, ran=600061):
+    return (f"[rank{rank}]:[E ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog "
+            f"caught collective operation timeout: WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn=64, "
+            f"NumelOut=64, Timeout(ms)=600000) ran for {ran} milliseconds before timing out.\n")
+
+
+def monitor(rank, text):
+    return (f"[rank{rank}]:[E ProcessGroupNCCL.cpp:1870] "
+            f"[PG ID 0 PG GUID 0(default_pg) Rank {rank}] {text}\n")
+
+
+def got_to(enqueued, completed):
+    return f"Last enqueued NCCL work: {enqueued}, last completed NCCL work: {completed}."
+
+
+SIGNAL = "Received a dump signal due to a collective timeout from "
+
+
+def fires_on_missing_rank_in_logs():
+    """Logs of ranks, without dates: 1 and 3 timed out in collective 22, 2 waits there too, and 0
+    was told of it and has completed all that it enqueued."""
+    return {
+        "input/rank0.log": monitor(0, SIGNAL + " rank 1 and we will try our best to dump the debug "
+                                   "info. " + got_to(21, 21)),
+        "input/rank1.log": watchdog(1, 22, "ALLREDUCE")
+        + monitor(1, "Timeout at NCCL work: 22, last enqueued NCCL work: 23, last completed NCCL "
+                  "work: 21."),
+        "input/rank2.log": monitor(2, SIGNAL + " rank 1 and we will try our best to dump the debug "
+                                   "info. " + got_to(22, 21)),
+        "input/rank3.log": watchdog(3, 22, "ALLREDUCE")
+        + monitor(3, "Timeout at NCCL work: 22, last enqueued NCCL work: 23, last completed NCCL "
+                  "work: 21."),
+    }
+
+
+def fires_on_op_mismatch_in_log():
+    """One log of all ranks: in collective 80 rank 3 calls a broadcast, the others an all_reduce."""
+    text = "".join(f"{when(r)} stderr F " + watchdog(r, 80, "BROADCAST" if r == 3 else "ALLREDUCE") for r in range(4))
+    return {"input/train.log": "epoch 3\n" + text}
+
+
+def fires_on_size_mismatch_in_nccl_log():
+    """NCCL finds that two nodes do not agree on the size of a message."""
+    line = ("gpu07:1307367:1307586 [0] transport/net_ib.cc:1038 NCCL WARN NET/IB : req 0/1 tag {} "
+            "peer 10.20.0.6<58683> collective mismatch error, local size 496640 remote size 65536\n")
+    return {"input/nccl.log": line.format(0) + line.format(1)
+            + "gpu07:1307367:1307586 [0] NCCL INFO transport/net.cc:890 -> 5\n"}
+
+
+def stays_quiet_on_watchdog_exception():
+    """A peer has died: the watchdogs of the others say how far they got, and nothing timed out."""
+    return {"input/train.log": "".join(
+        monitor(r, "Exception (either an error or timeout) detected by watchdog at work: 22, last "
+                "enqueued NCCL work: 23, last completed NCCL work: 21.") for r in range(3))}
+
+
 CASES = [
+    fires_on_missing_rank_in_logs,
+    fires_on_op_mismatch_in_log,
+    fires_on_size_mismatch_in_nccl_log,
+    stays_quiet_on_watchdog_exception,
     fires_on_missing_rank,
     fires_on_missing_rank_pickle,
     fires_on_missing_first_rank,

@@ -272,6 +272,22 @@ def stays_quiet_on_counter_reset():
     }
 
 
+def completion(seconds, status):
+    return (f"{when(seconds)} gpu07:984:1357 [4] transport/net_ib.cc:1476 NCCL WARN NET/IB : Got "
+            f"completion from peer 10.20.0.9<44206> with status={status} opcode=0 len=0 vendor err "
+            "129 (Recv)\n")
+
+
+def fires_on_ib_retry_exceeded():
+    """NCCL's log: a peer acknowledges nothing; what was queued behind it is flushed."""
+    return {"input/nccl.log": completion(0, 12) + completion(1, 12) + completion(1, 5)}
+
+
+def stays_quiet_on_flushed_transfers():
+    """Flushed transfers, and one that the program was not allowed to make."""
+    return {"input/nccl.log": completion(0, 5) + completion(1, 10)}
+
+
 if __name__ == "__main__":
     main(__file__, [case for name, case in sorted(globals().items())
                     if name.startswith(("fires_", "degrades_", "stays_quiet_", "resolved_"))])

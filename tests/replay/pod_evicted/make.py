@@ -28,6 +28,10 @@ def pressure(at, kind="MemoryPressure", status="True"):
     return node("gpu-07", (kind, status, reasons[kind, status], at))
 
 
+def text(*rows):
+    return "".join(row + "\n" for row in rows)
+
+
 def joined(gap):
     """A pod evicted at 600, and memory pressure since `gap` seconds before."""
     return {
@@ -113,6 +117,30 @@ def fires_on_pod_limit():
 def fires_partial_without_condition():
     """The kubelet's event says that memory ran low; nothing was seen of the node itself."""
     return {"input/events.json": k8s_list(evicted(600))}
+
+
+def fires_from_kubectl_text():
+    """What kubectl prints for people: a described pod whose top is cut off, dated by the end of its
+    container, and a table of events whose ages are not known."""
+    described = text(
+        "Status:       Failed",
+        "Reason:       Evicted",
+        "Message:      " + LOW_ON_MEMORY,
+        "Containers:",
+        "  loader:",
+        "    Image:          loader:1",
+        "    State:          Terminated",
+        "      Reason:       Error",
+        "      Exit Code:    137",
+        "      Finished:     Tue, 03 Nov 2026 10:10:00 +0000",
+    )
+    table = text(
+        "LAST SEEN   TYPE      REASON    OBJECT                  MESSAGE",
+        "<unknown>   Warning   Evicted   pod/pretrain-worker-3   " + LOW_ON_MEMORY,
+        "<unknown>   Warning   Evicted   pod/pretrain-worker-5   The node was low on resource: pids.",
+        "<unknown>   Normal    Killing   pod/pretrain-worker-3   Stopping container loader",
+    )
+    return {"input/describe.txt": described, "input/events.txt": table}
 
 
 def fires_from_pod_status_without_event():
@@ -261,6 +289,7 @@ CASES = [
     fires_on_ephemeral_storage,
     fires_on_pod_limit,
     fires_partial_without_condition,
+    fires_from_kubectl_text,
     fires_from_pod_status_without_event,
     fires_at_window_edge,
     fires_partial_past_window,

@@ -216,6 +216,26 @@ def resolved_when_clear():
     return only(*out)
 
 
+def host_engine(at, system, message, severity="WARNING"):
+    """A line of nv-hostengine.log."""
+    return (f"{when(at).replace('T', ' ').rstrip('Z')}.000 ERROR [1514:1520] [[Health]] Detected a {severity} in "
+            f"health system {system}: '{message}' [/workspaces/dcgm/Health.cpp:77] [Check]\n")
+
+
+def fires_on_what_dcgm_says():
+    """DCGM's health monitor says that heat slows a GPU: no samples are needed."""
+    slowed = "Detected clocks event due to thermal violation in GPU 2. Verify the cooling."
+    return {"args": "--node=gpu-07=input/nv-hostengine.log\n",
+            "input/nv-hostengine.log": host_engine(600, "Thermal", slowed) + host_engine(660, "Thermal", slowed)}
+
+
+def stays_quiet_on_other_findings_of_dcgm():
+    """A power violation, and a temperature above a limit that somebody set."""
+    power = "Detected clocks event due to power violation in GPU 2."
+    warm = "Temperature 71 of GPU 2 exceeded user-specified maximum allowed temperature 70"
+    return {"input/nv-hostengine.log": host_engine(600, "Power", power) + host_engine(660, "Thermal", warm)}
+
+
 CASES = [
     fires_on_hw_thermal,
     fires_on_hw_thermal_at_the_end,
@@ -232,6 +252,8 @@ CASES = [
     fires_on_each_node_without_a_rack,
     stays_quiet_on_power_cap,
     stays_quiet_on_short_slowdowns,
+    fires_on_what_dcgm_says,
+    stays_quiet_on_other_findings_of_dcgm,
     stays_quiet_on_one_sample,
     stays_quiet_on_rare_samples,
     stays_quiet_on_little_violation,

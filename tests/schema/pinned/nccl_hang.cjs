@@ -5,7 +5,7 @@
 const { alert, anyText, atLeast, oneOf, ranks, sentences, text } = require('../fields.cjs');
 
 module.exports = {
-  kinds: ['nccl_record', 'nccl_dump', 'nccl_status', 'nccl_ras', 'metric'],
+  kinds: ['nccl_record', 'nccl_dump', 'nccl_status', 'nccl_ras', 'metric', 'network_fault'],
   required: [
     'culprit_ranks', 'waiting_ranks', 'blocking_ranks', 'culprit_reasons', 'process_group', 'op',
     'seq', 'queued_collectives', 'members',

@@ -4,7 +4,9 @@
 
 const { alert, atLeast, oneOf, text } = require('../fields.cjs');
 
-const FAULTS = ['cable_fault', 'link_down', 'link_flap', 'packet_loss', 'symbol_errors'];
+const FAULTS = [
+  'cable_fault', 'link_down', 'link_flap', 'packet_loss', 'symbol_errors', 'ib_retry_exceeded',
+];
 
 module.exports = {
   kinds: ['network_fault', 'metric'],
@@ -29,6 +31,7 @@ module.exports = {
       loss_ppm: atLeast(0),
       errors: atLeast(0),
       module_errors: atLeast(1),
+      retry_errors: atLeast(1),
     }),
   },
 };

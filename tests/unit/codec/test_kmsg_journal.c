@@ -227,8 +227,7 @@ static void json_lines_of_others_are_not_evidence(void **state)
                    "not a kernel line");
     assert_unknown("{\"__REALTIME_TIMESTAMP\":\"1\",\"MESSAGE\":\"" XID "\",\"_TRANSP",
                    "not a kernel line");
-    assert_unknown("{\"message\":\"" XID "\"}", "no rule for this message");
-    assert_unknown("{\"MESSAGE\":\"" XID "\"}", "no rule for this message");
+    assert_unknown("{\"body\":\"" XID "\"}", "no rule for this message");
     assert_unknown("{\"_TRANSPORT\":\"kernel\",\"MESSAGE\":[78,86]}", "no rule for this message");
 }
 

@@ -642,10 +642,32 @@ static int teardown(void **state)
     return 0;
 }
 
+static void kube_state_metrics_say_how_pods_and_nodes_are(void **state)
+{
+    (void)state;
+    const struct result *r = decode_text(
+        "kube_node_status_condition{node=\"n1\",condition=\"DiskPressure\",status=\"true\"} 1\n"
+        "kube_node_status_condition{node=\"n1\",condition=\"DiskPressure\",status=\"false\"} 0\n"
+        "kube_pod_status_reason{namespace=\"t\",pod=\"w-0\",uid=\"u\",reason=\"Evicted\"} 1\n"
+        "kube_pod_status_phase{namespace=\"t\",pod=\"w-0\",phase=\"Running\"} 1\n"
+        "kube_pod_container_status_terminated_reason{pod=\"w-0\",reason=\"Completed\"} 1\n");
+    assert_int_equal(r->status, TC_OK);
+    assert_int_equal(r->count, 2);
+    assert_int_equal(r->events[0].kind, TC_EVENT_NODE_CONDITION);
+    assert_true(tc_slice_eq(r->events[0].k8s.type, TC_LIT("DiskPressure")));
+    assert_true(tc_slice_eq(r->events[0].k8s.status, TC_LIT("True")));
+    assert_true(r->events[0].time_ns == T0);
+    assert_int_equal(r->events[1].kind, TC_EVENT_POD_STATE);
+    assert_true(tc_slice_eq(r->events[1].pod.reason, TC_LIT("Evicted")));
+    assert_true(tc_slice_eq(r->events[1].scope.pod_uid, TC_LIT("u")));
+    assert_true(r->events[1].time_ns == TC_TIME_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_is_a_metric_and_its_line_the_proof),
+        cmocka_unit_test(kube_state_metrics_say_how_pods_and_nodes_are),
         cmocka_unit_test(values_are_read_as_they_are),
         cmocka_unit_test(what_is_no_number_is_told),
         cmocka_unit_test(what_dcgm_writes_for_no_value_is_dropped_and_counted),

@@ -33,7 +33,7 @@ static bool reads(const char *text)
     copy = malloc(len == 0 ? 1 : len);
     assert_non_null(copy);
     memcpy(copy, text, len);
-    return tc__train_text_read(&rules, tc_slice_make(copy, len), &ev);
+    return tc__train_text_read(&rules.scan, tc_slice_make(copy, len), &ev);
 }
 
 static bool is(struct tc_slice s, const char *text)

@@ -115,6 +115,61 @@ static void an_uncorrectable_xid_is_told_with_its_process(void **state)
     assert_int_equal(f->evidence[0].raw.offset, 1000);
 }
 
+static struct tc_event cuda(int64_t seconds, const char *node, int32_t rank)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_DRIVER_FAULT);
+    ev.time_ns = AT(seconds);
+    ev.scope.node = tc_slice_cstr(node);
+    ev.scope.rank = rank;
+    ev.fault.fault = TC_LIT("cuda_ecc");
+    ev.raw = (struct tc_raw){.source = 3, .offset = (uint64_t)(seconds + 1000), .length = 60};
+    return ev;
+}
+
+static void an_error_that_a_process_met_is_told_where_nothing_else_is_known(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event other = cuda(0, "gpu-07", 4);
+    other.fault.fault = TC_LIT("cuda_illegal_address");
+    feed(h, other);
+    assert_null(told(h, 1));
+    feed(h, cuda(2, "gpu-07", 4));
+    feed(h, cuda(3, "gpu-07", 4));
+    const struct tc_finding *f = told(h, 5);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(f->discriminator, "uncorrectable");
+    assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
+    assert_says(f->headline, "GPU of rank 4 of node gpu-07: 1 uncorrectable memory error");
+    assert_says(f->remediation, "Find the GPU of rank 4 on node gpu-07");
+    assert_int_equal(f->scope.rank, 4);
+    assert_text(f->scope.node, "gpu-07");
+    assert_int_equal(tc_harness_int(f, KEY("uncorrected_errors")), 1);
+    /* Another rank is another GPU; of a process nothing at all may be known. */
+    feed(h, cuda(6, "gpu-07", 5));
+    feed(h, cuda(6, "", -1));
+    (void)told(h, 9);
+    assert_int_equal(tc_harness_count(h), 3);
+}
+
+static void what_the_driver_tells_is_not_told_again_for_a_process(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, xid(0, 94));
+    feed(h, cuda(2, "gpu-07", 4));
+    feed(h, cuda(2, "", -1));
+    const struct tc_finding *f = told(h, 5);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_text(f->discriminator, "contained");
+    /* On another node it is another error, and so it is an hour later. */
+    feed(h, cuda(6, "gpu-08", 9));
+    (void)told(h, 9);
+    assert_int_equal(tc_harness_count(h), 2);
+    feed(h, cuda(3600, "gpu-07", 11));
+    (void)told(h, 3602);
+    assert_int_equal(tc_harness_count(h), 3);
+}
+
 static void every_xid_has_its_discriminator(void **state)
 {
     (void)state;
@@ -828,11 +883,80 @@ static void an_incident_is_named_by_all_that_is_said_when_it_begins(void **state
     }
 }
 
+static struct tc_event health(int64_t time_ns, const char *system, const char *message)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_GPU_HEALTH);
+    ev.time_ns = time_ns;
+    ev.scope.gpu_index = 3;
+    ev.health.system = tc_slice_cstr(system);
+    ev.health.severity = TC_LIT("warning");
+    ev.health.message = tc_slice_cstr(message);
+    ev.raw = (struct tc_raw){.source = 3, .offset = 7, .length = 50};
+    return ev;
+}
+
+static void what_dcgm_says_of_memory_is_a_fact_where_it_is_clear(void **state)
+{
+    static const struct {
+        const char *message;
+        const char *discriminator; /* NULL: none */
+    } rows[] = {
+        {"GPU 3 had uncorrectable memory errors and row remapping failed.", "remap_failed"},
+        {"GPU 3 had memory errors and row remappings are pending", "remap_pending"},
+        {"A pending retired page has been detected in GPU 3.", "remap_pending"},
+        {"Detected 2 volatile double-bit ECC error(s) in GPU 3.", "uncorrectable"},
+        {"Detected some volatile double-bit ECC error(s) in GPU 3.", NULL},
+        {"Detected 99 single-bit ECC errors in GPU 3.", NULL},
+        {"", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_hbm_ecc, NULL);
+        /* Without a date and a node; DCGM says it again and again. */
+        feed(h, health(TC_TIME_UNDATED_MIN + 5, "memory", rows[i].message));
+        feed(h, health(TC_TIME_UNDATED_MIN + 9, "memory", rows[i].message));
+        feed(h, health(TC_TIME_UNDATED_MIN + 11, "pcie", rows[i].message));
+        tc_harness_finish(h, TC_TIME_NONE);
+        assert_int_equal(tc_harness_count(h), rows[i].discriminator == NULL ? 0 : 1);
+        if (rows[i].discriminator != NULL) {
+            const struct tc_finding *f = tc_harness_finding(h, 0);
+            tc_harness_conforms(f);
+            assert_true(tc_slice_eq(f->discriminator, tc_slice_cstr(rows[i].discriminator)));
+            assert_int_equal(f->scope.node.len, 0);
+            assert_int_equal(f->scope.gpu_index, 3);
+        }
+        tc_harness_destroy(h);
+    }
+}
+
+static void a_flag_needs_no_node_and_a_counter_does(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = metric(0, TC_METRIC_GPU_ECC_DBE, 1);
+    ev.scope = TC_SCOPE_NONE;
+    ev.scope.pci = (struct tc_bdf){.bus = 0xb3, .known = true};
+    feed(h, ev);
+    ev.metric.value = 9; /* of another node's GPU, for all we know */
+    ev.time_ns = AT(10);
+    feed(h, ev);
+    assert_null(told(h, 20));
+    ev.metric.metric = TC_METRIC_GPU_ROW_FAILURE;
+    ev.metric.value = 1;
+    ev.time_ns = AT(30);
+    feed(h, ev);
+    assert_text(told(h, 40)->discriminator, "remap_failed");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(what_dcgm_says_of_memory_is_a_fact_where_it_is_clear),
+        TEST(a_flag_needs_no_node_and_a_counter_does),
         TEST(an_uncorrectable_xid_is_told_with_its_process),
+        TEST(an_error_that_a_process_met_is_told_where_nothing_else_is_known),
+        TEST(what_the_driver_tells_is_not_told_again_for_a_process),
         TEST(every_xid_has_its_discriminator),
         TEST(the_worst_names_the_incident_and_all_is_one),
         TEST(a_counter_rises_from_its_baseline_and_not_over_a_restart),

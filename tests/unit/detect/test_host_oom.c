@@ -494,6 +494,52 @@ static void told_by_three_it_is_one_kill(void **state)
     assert_int_equal(tc_harness_finding(h, 0)->evidence_count, 3);
 }
 
+static struct tc_event slurm_line(int64_t seconds, const char *node, const char *job)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_OOM_KILL);
+    ev.time_ns = AT(seconds);
+    ev.scope.node = tc_slice_cstr(node);
+    ev.scope.job = tc_slice_cstr(job);
+    ev.oom.constraint = TC_LIT("SLURM_STEP");
+    ev.oom.message = TC_LIT("slurmstepd: error: Detected 1 oom_kill event in StepId=47.0.");
+    ev.raw = (struct tc_raw){.source = 1, .offset = (uint64_t)seconds * 100, .length = 60};
+    return ev;
+}
+
+static void a_batch_job_that_hit_its_limit_stands_for_a_pod(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, slurm_line(10, "gpu-07", "47"));
+    feed(h, slurm_line(10, "gpu-07", "47")); /* slurmstepd and srun */
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    tc_harness_conforms(f);
+    assert_text(f->discriminator, "container_limit");
+    assert_text(f->headline,
+                "The kernel killed a process of job 47 on node gpu-07: it hit its memory limit");
+    assert_says(f->remediation, "For job 47: raise the memory limit (--mem");
+    assert_text(f->scope.node, "gpu-07");
+    assert_text(f->scope.job, "47");
+    assert_text(f->scope.pod_uid, "");
+    assert_int_equal(tc_harness_int(f, KEY("kills")), 1);
+}
+
+static void batch_jobs_are_told_apart_and_need_a_name(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, slurm_line(10, "gpu-07", "47"));
+    feed(h, slurm_line(10, "gpu-07", "48"));
+    feed(h, slurm_line(10, "gpu-08", "48"));
+    feed(h, slurm_line(10, "", "49"));
+    feed(h, slurm_line(10, "", ""));
+    /* A pod of the node that was OOMKilled then is another matter. */
+    feed(h, oom_killed(11));
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 4);
+}
+
 static void node_events_stand_for_the_kernels_line(void **state)
 {
     (void)state;
@@ -803,6 +849,8 @@ int main(void)
         CASE(the_edge_of_the_window_belongs_to_the_burst),
         CASE(the_window_is_a_knob),
         CASE(told_by_three_it_is_one_kill),
+        CASE(a_batch_job_that_hit_its_limit_stands_for_a_pod),
+        CASE(batch_jobs_are_told_apart_and_need_a_name),
         CASE(node_events_stand_for_the_kernels_line),
         CASE(an_event_about_the_pod_is_the_word_of_its_kubelet),
         CASE(an_old_state_told_again_is_not_of_this_burst),

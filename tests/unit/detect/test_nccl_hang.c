@@ -663,6 +663,150 @@ static void names_from_outside_that_need_escaping_are_not_plain(void **state)
     }
 }
 
+/* What the watchdog of PyTorch says of a rank in its log: without a date, and perhaps a call. */
+static void feed_logged(struct tc_harness *h, const char *group, int64_t seq, int32_t rank,
+                        const char *op)
+{
+    struct tc_event ev = record(group, seq, rank, TC_NCCL_STARTED);
+    ev.time_ns = TC_TIME_UNDATED_MIN + (rank + 1) * 3600 * TC_SECOND;
+    ev.nccl.op = tc_slice_cstr(op);
+    ev.nccl.sizes_in = TC_EMPTY;
+    ev.nccl.dtypes_in = TC_EMPTY;
+    ev.nccl.from_dump = true;
+    ev.nccl.timed_out = true;
+    tc_harness_feed(h, &ev);
+}
+
+static void undated_records_are_told_when_the_input_ends(void **state)
+{
+    struct tc_harness *h = *state;
+    for (int with_now = 0; with_now < 2; with_now++) {
+        for (int32_t rank = 0; rank < 12; rank++) { /* longer than records are kept */
+            feed_logged(h, with_now ? "1" : "0", 22, rank, "all_reduce");
+            tc_harness_tick(h, TC_TIME_UNDATED_MIN + (rank + 1) * 3600 * TC_SECOND);
+        }
+        feed(h, "dated", 1, 0, TC_NCCL_COMPLETED);
+        assert_int_equal(tc_harness_count(h), 0);
+        tc_harness_finish(h, with_now ? T0 : TC_TIME_NONE);
+        const struct tc_finding *f = tc_harness_finding(h, -1);
+        EXPECT_TEXT(f->discriminator, "all_stuck");
+        assert_int_equal(find(f, "waiting_ranks")->count, 12);
+        assert_false(tc_harness_has(f, ATTR "stall_seconds"));
+        assert_false(tc_time_is_date(f->last_ns));
+        tc_harness_conforms(f);
+        tc_harness_clear(h);
+    }
+}
+
+static void a_rank_that_waits_in_an_unknown_call_is_no_mismatch(void **state)
+{
+    struct tc_harness *h = *state;
+    feed_logged(h, "0", 22, 0, "");
+    feed_logged(h, "0", 22, 1, "");
+    feed_logged(h, "0", 22, 2, "all_reduce");
+    tc_harness_finish(h, TC_TIME_NONE);
+    EXPECT_TEXT(tc_harness_finding(h, -1)->discriminator, "all_stuck");
+    /* Of those that are known, the majority counts. */
+    feed_logged(h, "0", 22, 3, "all_reduce");
+    feed_logged(h, "0", 22, 4, "broadcast");
+    tc_harness_finish(h, TC_TIME_NONE);
+    const struct tc_finding *f = tc_harness_finding(h, -1);
+    EXPECT_TEXT(f->discriminator, "op_mismatch");
+    EXPECT_RANKS(f, "culprit_ranks", 4);
+}
+
+static void a_rank_that_was_only_told_of_the_timeout_is_missing(void **state)
+{
+    struct tc_harness *h = *state;
+    feed_logged(h, "0", 22, 1, "");
+    feed_logged(h, "0", 22, 2, "");
+    struct tc_event told;
+    tc_event_init(&told, TC_EVENT_NCCL_DUMP);
+    told.time_ns = -1;
+    told.scope.job = TC_LIT("job");
+    told.scope.rank = 0;
+    tc_harness_feed(h, &told);
+    feed_members(h, "0", "[0]");
+    tc_harness_finish(h, TC_TIME_NONE);
+    const struct tc_finding *f = tc_harness_finding(h, -1);
+    EXPECT_TEXT(f->discriminator, "missing_rank");
+    EXPECT_RANKS(f, "culprit_ranks", 0);
+    EXPECT_TEXT(f->evidence[f->evidence_count - 1].description,
+                "rank 0 was told of the timeout, and reports none of its own");
+    tc_harness_conforms(f);
+    /* It waits there itself. */
+    feed_logged(h, "0", 22, 0, "");
+    tc_harness_finish(h, TC_TIME_NONE);
+    EXPECT_TEXT(tc_harness_finding(h, -1)->discriminator, "all_stuck");
+}
+
+static void groups_without_a_name_are_joined_by_their_sequence_alone(void **state)
+{
+    struct tc_harness *h = *state;
+    feed_logged(h, "", 57, 0, "all_reduce");
+    feed_logged(h, "", 12, 3, "all_reduce");
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 2);
+    for (long i = 0; i < 2; i++) {
+        EXPECT_TEXT(tc_harness_finding(h, i)->discriminator, "all_stuck");
+        EXPECT_NO_RANKS(tc_harness_finding(h, i), "culprit_ranks");
+    }
+    tc_harness_clear(h);
+    /* Right before it: a rank that joined the last one and not this. */
+    feed(h, "", 56, 5, TC_NCCL_COMPLETED);
+    tc_harness_finish(h, TC_TIME_NONE);
+    bool found = false;
+    for (size_t i = 0; i < tc_harness_count(h); i++) {
+        const struct tc_finding *f = tc_harness_finding(h, (long)i);
+        if (tc_harness_int(f, ATTR "seq") == 57) {
+            EXPECT_TEXT(f->discriminator, "missing_rank");
+            EXPECT_RANKS(f, "culprit_ranks", 5);
+            found = true;
+        }
+    }
+    assert_true(found);
+}
+
+static void one_rank_whose_watchdog_speaks_is_enough(void **state)
+{
+    struct tc_harness *h = *state;
+    feed_logged(h, "0", 22, 9, "all_reduce");
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 1);
+    EXPECT_TEXT(tc_harness_finding(h, 0)->discriminator, "all_stuck");
+}
+
+static void sizes_that_differ_between_two_ends_are_told_once(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_NETWORK_FAULT);
+    ev.time_ns = T0;
+    ev.scope.node = TC_LIT("gpu07");
+    ev.fault.fault = TC_LIT("link_down");
+    ev.fault.device = TC_LIT("10.0.0.6");
+    ev.fault.message = TC_LIT("collective mismatch error, local size 4 remote size 8");
+    tc_harness_feed(h, &ev);
+    assert_int_equal(tc_harness_count(h), 0);
+    ev.fault.fault = TC_LIT("collective_mismatch");
+    tc_harness_feed(h, &ev);
+    tc_harness_feed(h, &ev);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    EXPECT_TEXT(f->discriminator, "size_mismatch");
+    EXPECT_TEXT(f->headline, "gpu07 and 10.0.0.6 take part in a collective with different sizes");
+    EXPECT_TEXT(f->scope.node, "gpu07");
+    tc_harness_conforms(f);
+    for (int i = 0; i < 300; i++) {
+        char peer[32];
+        (void)snprintf(peer, sizeof peer, "peer%d", i);
+        ev.fault.device = tc_slice_cstr(peer);
+        tc_harness_feed(h, &ev);
+    }
+    assert_int_equal(tc_harness_count(h), 256); /* as many as are remembered */
+    assert_true(tc_harness_stats(h).dropped > 0);
+}
+
 static void too_small_a_budget_is_refused_at_start(void **state)
 {
     (void)state;
@@ -678,6 +822,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(positive_all_ranks_stuck_is_one_verdict),
+        TEST(undated_records_are_told_when_the_input_ends),
+        TEST(a_rank_that_waits_in_an_unknown_call_is_no_mismatch),
+        TEST(a_rank_that_was_only_told_of_the_timeout_is_missing),
+        TEST(groups_without_a_name_are_joined_by_their_sequence_alone),
+        TEST(one_rank_whose_watchdog_speaks_is_enough),
+        TEST(sizes_that_differ_between_two_ends_are_told_once),
         TEST(negative_completed_collective_is_quiet),
         TEST(negative_younger_than_the_threshold_is_quiet),
         TEST(edge_straggler_left_behind_by_all_others_is_the_culprit),

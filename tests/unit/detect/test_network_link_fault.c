@@ -594,6 +594,56 @@ static void a_module_error_is_a_cable_fault_at_once(void **state)
     assert_says(tc_harness_finding(h, -1)->headline, "Port (not named) of node gpu-07");
 }
 
+static void transfers_that_are_never_acknowledged_name_node_and_peer(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = line(0, "ib_completion_error", "10.0.0.9");
+    for (int64_t status = 0; status < 24; status++) { /* others are no fault of the network */
+        ev.fault.status = status;
+        if (status != 12) {
+            feed(h, ev);
+        }
+    }
+    assert_int_equal(tc_harness_count(h), 0);
+    ev.fault.status = 12;
+    feed(h, ev);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    tc_harness_conforms(f);
+    assert_text(f->discriminator, "ib_retry_exceeded");
+    assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
+    assert_int_equal(f->severity, TC_SEVERITY_CRITICAL);
+    assert_text(f->headline,
+                "10.0.0.9 does not acknowledge what node gpu-07 sends over InfiniBand or RoCE");
+    assert_says(f->remediation, "way to 10.0.0.9");
+    assert_int_equal(tc_harness_int(f, KEY("retry_errors")), 1);
+    /* A storm is told when it has doubled; another peer is another incident. */
+    for (int64_t s = 1; s < 8; s++) {
+        struct tc_event again = line(s, "ib_completion_error", "10.0.0.9");
+        again.fault.status = 12;
+        feed(h, again);
+    }
+    assert_int_equal(tc_harness_count(h), 4);
+    assert_int_equal(tc_harness_int(tc_harness_finding(h, -1), KEY("retry_errors")), 8);
+    struct tc_event unnamed = line(9, "ib_completion_error", "");
+    unnamed.fault.status = 12;
+    feed(h, unnamed);
+    assert_int_equal(tc_harness_count(h), 5);
+    assert_says(tc_harness_finding(h, -1)->headline, "A peer does not acknowledge");
+    tc_harness_conforms(tc_harness_finding(h, -1));
+    struct tc_event undated = line(0, "ib_completion_error", "10.0.0.10");
+    undated.time_ns = TC_TIME_UNDATED_MIN + 5;
+    undated.fault.status = 12;
+    tc_harness_feed(h, &undated);
+    assert_int_equal(tc_harness_count(h), 6);
+    for (int64_t i = 0; i < 9; i++) { /* without times nothing is known of flaps */
+        undated = line(0, i % 2 == 0 ? "link_down" : "link_up", "eth0");
+        undated.time_ns = TC_TIME_UNDATED_MIN + 1000 * i;
+        tc_harness_feed(h, &undated);
+    }
+    assert_int_equal(tc_harness_count(h), 6);
+}
+
 static void what_else_the_card_says_is_no_fault(void **state)
 {
     static const char *const faults[] = {"cable_unplugged", "insufficient_power",
@@ -883,6 +933,7 @@ int main(void)
         TEST(probes_lost_for_a_minute_are_partial),
         TEST(probes_that_are_all_lost_or_hardly_say_nothing),
         TEST(a_module_error_is_a_cable_fault_at_once),
+        TEST(transfers_that_are_never_acknowledged_name_node_and_peer),
         TEST(what_else_the_card_says_is_no_fault),
         TEST(virtual_interfaces_are_left_out),
         TEST(faults_of_one_port_are_one_incident),

@@ -707,9 +707,48 @@ static void failures_of_others_are_passed_on(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static struct tc_event health(int64_t time_ns, const char *system, const char *message)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_GPU_HEALTH);
+    ev.time_ns = time_ns;
+    ev.scope.gpu_index = 3;
+    ev.health.system = tc_slice_cstr(system);
+    ev.health.severity = TC_LIT("warning");
+    ev.health.message = tc_slice_cstr(message);
+    ev.raw = (struct tc_raw){.source = 3, .offset = 7, .length = 50};
+    return ev;
+}
+
+static void what_dcgm_says_of_a_link_that_is_down_is_told(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, health(TC_TIME_UNDATED_MIN + 5, "nvlink", "GPU 3's NvLink link 7 is currently down"));
+    feed(h, health(TC_TIME_UNDATED_MIN + 9, "nvlink", "GPU 3's NvLink link 7 is currently down"));
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    tc_harness_conforms(f);
+    assert_text(f->discriminator, "link_down");
+    assert_says(f->headline, "GPU 3 on node (unknown): NVLink 7");
+    assert_int_equal(f->scope.node.len, 0);
+}
+
+static void other_findings_of_dcgm_say_nothing_of_links(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, health(AT(0), "nvlink", "Detected 120 NvLink errors in GPU 3"));
+    feed(h, health(AT(0), "nvlink", "NvLink link 99999999999 is currently down"));
+    feed(h, health(AT(0), "pcie", "NvLink link 1 is currently down"));
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_dcgm_says_of_a_link_that_is_down_is_told),
+        TEST(other_findings_of_dcgm_say_nothing_of_links),
         TEST(a_fatal_sxid_is_told_when_nothing_can_join_any_more),
         TEST(the_line_decides_what_is_fatal_then_the_number),
         TEST(other_lines_of_an_error_do_not_make_it_fatal),

@@ -665,11 +665,11 @@ static void events_without_time_node_or_pod_are_counted(void **state)
     struct tc_event ev = evicted(0, LOW_MEMORY);
     ev.time_ns = TC_TIME_NONE;
     feed(h, ev);
-    ev = evicted(0, LOW_MEMORY);
+    ev = evicted(0, "gone");
     ev.scope.pod = TC_EMPTY;
     ev.k8s.object_name = TC_EMPTY;
     feed(h, ev);
-    ev = evicted_state(0, LOW_MEMORY);
+    ev = evicted_state(0, "");
     ev.scope.pod = TC_EMPTY;
     feed(h, ev);
     ev = condition(0, "MemoryPressure", "True");
@@ -687,6 +687,50 @@ static void events_without_time_node_or_pod_are_counted(void **state)
     feed(h, ev);
     assert_int_equal(tc_harness_stats(h).ignored, 7);
     assert_int_equal(tc_harness_count(h), 0);
+}
+
+/* A ticket with the top of `kubectl describe` cut off. */
+static void a_note_proves_the_eviction_of_a_pod_without_a_name(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = evicted_state(0, LOW_MEMORY);
+    ev.time_ns = TC_TIME_UNDATED_MIN;
+    ev.uid = TC_EMPTY;
+    ev.scope = TC_SCOPE_NONE;
+    feed(h, ev);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    assert_text(f->discriminator, "memory_pressure");
+    assert_says(f->headline, "Pod (name unknown) was evicted from node (name unknown) at an ");
+}
+
+static void evictions_without_a_date_are_told_and_join_nothing(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event pressure = condition(0, "MemoryPressure", "True");
+    pressure.time_ns = TC_TIME_UNDATED_MIN;
+    feed(h, pressure);
+    struct tc_event ev = evicted(0, LOW_MEMORY);
+    ev.time_ns = TC_TIME_UNDATED_MIN + 1000;
+    feed(h, ev);
+    assert_int_equal(tc_harness_stats(h).ignored, 1);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
+    assert_false(tc_harness_has(f, KEY("seconds_after_condition")));
+    /* Told again without a date, by its state or in another file, it is the same. */
+    ev = evicted_state(0, LOW_MEMORY);
+    ev.time_ns = TC_TIME_UNDATED_MIN + 7200 * TC_SECOND;
+    ev.uid = TC_EMPTY;
+    ev.scope.pod_uid = TC_EMPTY;
+    feed(h, ev);
+    assert_int_equal(tc_harness_count(h), 1);
+    /* Who knows when it was tells it better. */
+    feed(h, evicted_state(41, LOW_MEMORY));
+    assert_int_equal(tc_harness_count(h), 2);
+    f = tc_harness_finding(h, 1);
+    assert_int_equal(f->last_ns, AT(41));
+    assert_true(tc_slice_eq(f->key, tc_harness_finding(h, 0)->key));
 }
 
 static void a_condition_without_reason_or_message_joins(void **state)
@@ -1106,6 +1150,8 @@ int main(void)
         TEST(late_evictions_are_told_and_late_signs_are_not_kept),
         TEST(signs_and_evictions_expire),
         TEST(events_without_time_node_or_pod_are_counted),
+        TEST(a_note_proves_the_eviction_of_a_pod_without_a_name),
+        TEST(evictions_without_a_date_are_told_and_join_nothing),
         TEST(a_condition_without_reason_or_message_joins),
         TEST(a_flood_of_signs_drops_the_oldest_and_says_so),
         TEST(a_flood_of_evictions_is_bounded),

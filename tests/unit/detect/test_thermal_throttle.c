@@ -800,10 +800,73 @@ static void a_sink_that_fails_is_passed_on(void **state)
     tc_harness_destroy(h);
 }
 
+static struct tc_event health(int64_t time_ns, const char *system, const char *message)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_GPU_HEALTH);
+    ev.time_ns = time_ns;
+    ev.scope.gpu_index = 3;
+    ev.health.system = tc_slice_cstr(system);
+    ev.health.severity = TC_LIT("warning");
+    ev.health.message = tc_slice_cstr(message);
+    ev.raw = (struct tc_raw){.source = 3, .offset = 7, .length = 50};
+    return ev;
+}
+
+#define SLOWED "Detected clocks event due to thermal violation in GPU 3."
+
+static void what_dcgm_says_needs_no_samples(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = health(AT(0), "thermal", SLOWED);
+    ev.scope.node = TC_LIT("gpu-07");
+    feed(h, ev);
+    const struct tc_finding *f = told(h, 60);
+    assert_non_null(f);
+    assert_text(f->discriminator, "sw_thermal");
+    assert_text(f->headline, "GPU 3 of node gpu-07 is slowed by heat, since 2026-01-01T00:00:00Z");
+    assert_text(f->scope.node, "gpu-07");
+    assert_int_equal(f->scope.gpu_index, 3);
+    assert_text(f->evidence[0].description, "GPU 3 of node gpu-07: DCGM says that heat slows it");
+    size_t count = tc_harness_count(h);
+    ev.time_ns = AT(120); /* again */
+    feed(h, ev);
+    (void)told(h, 200);
+    assert_int_equal(tc_harness_count(h), count);
+    slow(h, 3, 300, 400, HARMLESS); /* and over */
+    assert_true(told(h, 500)->resolved);
+}
+
+static void what_dcgm_says_needs_no_date_and_no_node(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, health(TC_TIME_UNDATED_MIN + 5, "thermal", SLOWED));
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 1);
+    const struct tc_finding *f = tc_harness_finding(h, 0);
+    tc_harness_conforms(f);
+    assert_says(f->headline, "GPU 3 of node (name unknown) is slowed by heat");
+    assert_int_equal(f->scope.node.len, 0);
+}
+
+static void other_findings_of_dcgm_say_nothing_of_heat(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, health(AT(0), "power", "Detected clocks event due to power violation in GPU 3."));
+    feed(h, health(AT(0), "thermal", "Temperature 91 of GPU 3 exceeded the maximum of 90"));
+    struct tc_event ev = health(AT(0), "thermal", "thermal violation");
+    ev.scope.gpu_index = -1; /* of which GPU? */
+    feed(h, ev);
+    assert_null(told(h, 600));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(what_dcgm_says_needs_no_samples),
+        TEST(what_dcgm_says_needs_no_date_and_no_node),
+        TEST(other_findings_of_dcgm_say_nothing_of_heat),
         TEST(reasons_that_come_one_by_one_are_one_sample),
         TEST(single_reasons_count_only_where_no_sample_has_all),
         TEST(a_gpu_that_is_slowed_for_long_enough_is_told),

@@ -57,6 +57,17 @@ static void a_rank_is_where_it_was_told_last(void **state)
     assert_int_equal(elsewhere.pod.len, 0);
 }
 
+static void a_host_with_the_name_of_the_pod_is_no_other_place(void **state)
+{
+    struct tc_directory *d = *state;
+    tell_rank(d, "j1", 3, "n1", "worker-3");
+    tell_rank(d, "j1", 3, "worker-3", "");
+    assert_text(rank_of(d, "j1", 3).node, "n1");
+    assert_text(rank_of(d, "j1", 3).pod, "worker-3");
+    tell_rank(d, "j1", 3, "worker-4", "");
+    assert_text(rank_of(d, "j1", 3).node, "worker-4");
+}
+
 static void who_names_no_job_means_the_only_one(void **state)
 {
     struct tc_directory *d = *state;
@@ -122,9 +133,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(a_rank_is_where_it_was_told_last),           TEST(who_names_no_job_means_the_only_one),
-        TEST(a_map_without_a_job_holds_for_any),          TEST(a_pod_has_the_node_of_its_address),
+        TEST(a_rank_is_where_it_was_told_last),
+        TEST(who_names_no_job_means_the_only_one),
+        TEST(a_map_without_a_job_holds_for_any),
+        TEST(a_pod_has_the_node_of_its_address),
         TEST(what_is_told_again_stays_when_room_is_made),
+        TEST(a_host_with_the_name_of_the_pod_is_no_other_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

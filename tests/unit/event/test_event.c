@@ -70,11 +70,21 @@ static void pci_addresses_are_read_in_every_form(void **state)
 static void what_is_no_pci_address_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
-    static const char *const cases[] = {
-        "",         "b3",         "b3:",          ":b3:00",         "x",
-        "0000:b3:", "0000:b3:20", "0000:b3:00.8", "10000:b3:00.0",  "100:00",
+    static const char *const cases[] = {"",
+                                        "b3",
+                                        "b3:",
+                                        ":b3:00",
+                                        "x",
+                                        "0000:b3:",
+                                        "0000:b3:20",
+                                        "0000:b3:00.8",
+                                        "100000000:b3:00.0",
+                                        "100:00",
 
-        "b3-00",    "g3:00.0",    "0000:b3:xx",   "123456789:b3:00"};
+                                        "b3-00",
+                                        "g3:00.0",
+                                        "0000:b3:xx",
+                                        "123456789:b3:00"};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tc_bdf got = {7, 7, 7, 7, true};
         struct tc_bdf before = got;
@@ -89,14 +99,14 @@ static void pci_addresses_print_and_read_back(void **state)
 {
     (void)state;
     for (unsigned bits = 0; bits < 0x10000; bits += 37) {
-        struct tc_bdf a = {(uint16_t)(bits * 31), (uint8_t)(bits >> 8), (uint8_t)((bits >> 3) & 31),
+        struct tc_bdf a = {(bits * 31) & 0x1ffff, (uint8_t)(bits >> 8), (uint8_t)((bits >> 3) & 31),
                            (uint8_t)(bits & 7), true};
         struct tc_bdf back = {0};
         char text[16];
         struct tc_buf b = tc_buf_make(text, sizeof text);
         tc_buf_bdf(&b, a);
-        assert_int_equal(b.len, 12);
-        assert_int_equal(tc_bdf_parse(tc_buf_slice(&b), &back), 12);
+        assert_int_equal(b.len, a.domain > 0xffff ? 13 : 12);
+        assert_int_equal(tc_bdf_parse(tc_buf_slice(&b), &back), a.domain > 0xffff ? 13 : 12);
         assert_true(tc_bdf_eq(a, back));
     }
 }

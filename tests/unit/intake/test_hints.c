@@ -252,6 +252,25 @@ static void dumps_of_one_directory_are_one_job(void **state)
     }
 }
 
+static void a_log_is_of_the_job_that_its_file_or_directory_names(void **state)
+{
+    struct fixture *x = *state;
+    add(x, "out/slurm-4711.out", &tc_codec_job_log);
+    add(x, "out/slurm-4711_12.err", &tc_codec_slurm);
+    add(x, "11300781/logs/rank0.log", &tc_codec_train_log);
+    add(x, "jobA/rank0.log", &tc_codec_train_log);
+    add(x, "jobB/rank0.log", &tc_codec_train_log);
+    add(x, "20261103/slurm-x.out", &tc_codec_job_log);
+    add(x, "4711/dmesg-gpu-07.txt", &tc_codec_kmsg);
+    add(x, "map.csv", &tc_codec_rank_map);
+    x->items[7].bytes = TC_LIT("rank,node,job\n0,gpu-07,jobA\n1,gpu-08,myjobB\n");
+    assert_int_equal(apply(x), TC_OK);
+    static const char *const jobs[] = {"4711", "4711_12", "11300781", "jobA", "", "", "", ""};
+    for (size_t i = 0; i < FILES; i++) {
+        assert_slice(x->items[i].job, jobs[i]);
+    }
+}
+
 static void directories_of_one_name_are_told_apart_by_their_path(void **state)
 {
     struct fixture *x = *state;
@@ -300,6 +319,7 @@ int main(void)
         TEST(the_zone_holds_for_times_on_the_command_line),
         TEST(without_now_the_file_tells_the_year),
         TEST(dumps_of_one_directory_are_one_job),
+        TEST(a_log_is_of_the_job_that_its_file_or_directory_names),
         TEST(directories_side_by_side_without_a_rank_in_common_are_one_job),
         TEST(directories_of_one_name_are_told_apart_by_their_path),
     };

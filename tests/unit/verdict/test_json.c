@@ -17,11 +17,15 @@
 
 static unsigned view_calls;
 
+/* Of the source; empty: it is no archive. */
+static struct tc_slice member;
+
 static bool view(void *context, uint32_t index, struct tc_source_view *out)
 {
     (void)context;
     view_calls++;
-    *out = (struct tc_source_view){TC_LIT("a.log"), TC_LIT("sha256:abc"), TC_EMPTY};
+    *out = (struct tc_source_view){
+        .name = TC_LIT("a.log"), .digest = TC_LIT("sha256:abc"), .member = member};
     return index < 2;
 }
 
@@ -62,6 +66,51 @@ static struct tc_verdict verdict(const struct tc_finding *f)
                                .status = TC_VERDICT_UPDATED,
                                .first_ns = T0 - TC_SECOND,
                                .detected_ns = T0 + 2 * TC_SECOND};
+}
+
+static void an_undated_verdict_says_so_and_has_no_times(void **state)
+{
+    (void)state;
+    struct tc_evidence e = {.kind = TC_LIT("k8s_event"),
+                            .uid = TC_LIT("u"),
+                            .time_ns = TC_TIME_UNDATED_MIN + 5,
+                            .description = TC_LIT("d")};
+    struct tc_finding f = finding();
+    f.first_ns = f.last_ns = TC_TIME_UNDATED_MIN;
+    f.evidence = &e;
+    f.evidence_count = 1;
+    struct tc_verdict v = verdict(&f);
+    v.first_ns = v.detected_ns = TC_TIME_UNDATED_MIN;
+    for (int plain = 0; plain < 2; plain++) {
+        f.plain = plain != 0;
+        const char *json = render(&v, &SOURCES);
+        assert_non_null(strstr(json, "\"undated\":true"));
+        assert_null(strstr(json, "_seen"));
+        assert_null(strstr(json, "detected_at"));
+        assert_null(strstr(json, "\"time\""));
+    }
+}
+
+static void a_member_of_an_archive_is_named(void **state)
+{
+    (void)state;
+    struct tc_evidence e = {.kind = TC_LIT("k8s_event"),
+                            .uid = TC_LIT("u"),
+                            .time_ns = T0,
+                            .description = TC_LIT("d"),
+                            .raw = {.source = 0, .offset = 7, .length = 9}};
+    struct tc_finding f = finding();
+    f.evidence = &e;
+    f.evidence_count = 1;
+    struct tc_verdict v = verdict(&f);
+    member = TC_LIT("logs/\"x\".txt");
+    for (int plain = 0; plain < 2; plain++) {
+        f.plain = plain != 0;
+        assert_non_null(strstr(render(&v, &SOURCES),
+                               "\"raw\":{\"digest\":\"sha256:abc\",\"member\":\"logs/"
+                               "\\\"x\\\".txt\",\"offset\":7,\"length\":9}"));
+    }
+    member = TC_EMPTY;
 }
 
 static void the_envelope_comes_in_the_order_of_the_schema(void **state)
@@ -212,6 +261,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_envelope_comes_in_the_order_of_the_schema),
+        cmocka_unit_test(an_undated_verdict_says_so_and_has_no_times),
+        cmocka_unit_test(a_member_of_an_archive_is_named),
         cmocka_unit_test(what_was_told_at_the_end_has_no_time_of_detection),
         cmocka_unit_test(flags_and_causes_are_written_when_they_apply),
         cmocka_unit_test(the_scope_leaves_out_what_is_not_known),

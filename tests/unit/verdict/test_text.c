@@ -25,17 +25,20 @@ static bool view(void *context, uint32_t index, struct tc_source_view *out)
 {
     (void)context;
     if (index == 0) {
-        *out = (struct tc_source_view){TC_LIT("logs/dmesg-gpu-07.txt"), TC_LIT("sha256:00"),
-                                       TC_LIT(KERNEL_LOG)};
+        *out = (struct tc_source_view){.name = TC_LIT("logs/dmesg-gpu-07.txt"),
+                                       .digest = TC_LIT("sha256:00"),
+                                       .bytes = TC_LIT(KERNEL_LOG)};
         return true;
     }
     if (index == 1) {
-        *out = (struct tc_source_view){TC_LIT("dumps/_dump_13"), TC_LIT("sha256:01"),
-                                       tc_slice_make(PICKLE, sizeof PICKLE - 1)};
+        *out = (struct tc_source_view){.name = TC_LIT("dumps/_dump_13"),
+                                       .digest = TC_LIT("sha256:01"),
+                                       .bytes = tc_slice_make(PICKLE, sizeof PICKLE - 1)};
         return true;
     }
     if (index == 2) {
-        *out = (struct tc_source_view){TC_LIT("gone"), TC_LIT("sha256:02"), TC_EMPTY};
+        *out = (struct tc_source_view){
+            .name = TC_LIT("gone"), .digest = TC_LIT("sha256:02"), .bytes = TC_EMPTY};
         return true;
     }
     return false;

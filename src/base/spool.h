@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A body that is too large for memory, in a file without a name while it comes in; then mapped. It
- * is gone when it is closed, or with the process.
+ * Bytes that are too many for memory, in a file without a name while they come in; then mapped.
+ * They are gone when it is closed, or with the process.
  */
-#ifndef TC_NET_SPOOL_H
-#define TC_NET_SPOOL_H
+#ifndef TC_BASE_SPOOL_H
+#define TC_BASE_SPOOL_H
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -22,7 +22,8 @@ void tc_spool_close(struct tc_spool *s);
 /* TC_E_IO when the disk does not take it. */
 TC_CHECKED tc_status tc_spool_write(struct tc_spool *s, struct tc_slice bytes,
                                     struct tc_error *err);
-/* All that was written; stays until the spool is closed. */
+/* All that was written; stays until the spool is closed. Nothing is written afterwards: the mapping
+ * alone holds the file, so that many spools do not need as many descriptors. */
 TC_CHECKED tc_status tc_spool_map(struct tc_spool *s, struct tc_slice *out, struct tc_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/spool.h"
+#include "base/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 struct tc_spool {
-    int fd;
+    int fd; /* -1 once it is mapped */
     size_t size;
     void *mapping; /* NULL until it is mapped */
 };
@@ -29,7 +29,7 @@ static int open_nameless(const char *dir)
         return fd;
     }
     char path[4096];
-    int len = snprintf(path, sizeof path, "%s/upload-XXXXXX", dir);
+    int len = snprintf(path, sizeof path, "%s/tracecore-XXXXXX", dir);
     if (len < 0 || (size_t)len >= sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
@@ -45,11 +45,11 @@ tc_status tc_spool_open(const char *dir, struct tc_spool **out_spool, struct tc_
 {
     struct tc_spool *s = calloc(1, sizeof *s);
     if (s == NULL) {
-        return tc_fail(err, TC_E_NOMEM, 0, "no memory for an upload");
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory to put it on disk");
     }
     s->fd = open_nameless(dir);
     if (s->fd < 0) {
-        tc_status status = fail_errno(err, "an upload cannot be put on disk");
+        tc_status status = fail_errno(err, "cannot be put on disk");
         free(s);
         return status;
     }
@@ -65,7 +65,9 @@ void tc_spool_close(struct tc_spool *s)
     if (s->mapping != NULL) {
         (void)munmap(s->mapping, s->size);
     }
-    (void)close(s->fd);
+    if (s->fd >= 0) {
+        (void)close(s->fd);
+    }
     free(s);
 }
 
@@ -77,7 +79,7 @@ tc_status tc_spool_write(struct tc_spool *s, struct tc_slice bytes, struct tc_er
             continue;
         }
         if (n <= 0) {
-            return fail_errno(err, "an upload cannot be put on disk");
+            return fail_errno(err, "cannot be put on disk");
         }
         s->size += (size_t)n;
         bytes = tc_slice_from(bytes, (size_t)n);
@@ -93,9 +95,11 @@ tc_status tc_spool_map(struct tc_spool *s, struct tc_slice *out, struct tc_error
     }
     void *mapping = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (mapping == MAP_FAILED) {
-        return fail_errno(err, "an upload cannot be mapped");
+        return fail_errno(err, "cannot be read back from disk");
     }
     s->mapping = mapping;
+    (void)close(s->fd);
+    s->fd = -1;
     *out = tc_slice_make(mapping, s->size);
     return TC_OK;
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the log of a training program looks like while nothing is wrong: it is recognised, and
+ * says nothing. No one line is proof, so the share of such lines decides.
+ */
+#include "codec/job_log/priv.h"
+
+#define S(literal) TC_LIT(literal)
+
+/* Lines that decide. */
+#define LINES_MAX 200
+/* One line in so many is enough: programs print much of their own. */
+#define SHARE 8
+
+/* What frameworks and launchers write when they start, go on and end. */
+static const char *const FORMS[] = {
+    "GPU available: <True|False>",
+    "LOCAL_RANK: %d",
+    "Initializing distributed: GLOBAL_RANK: %d",
+    "Received SIGTERM: %d",
+    "wandb: ",
+    "{'loss': %f",
+    "{'train_runtime': %f",
+    "{'eval_loss': %f",
+    "[batch=%d/%d]:",
+    "***** Running ",
+    "(<RayTrainWorker|TorchTrainer|TrainController> pid=%d",
+    "[%d,%d]%<std<out|err>%>:",
+    "<INFO|WARNING|ERROR|DEBUG|CRITICAL>:%n:",
+    "[<INFO|WARNING|ERROR>%|*.py:%d] ",
+    "*] [<INFO|WARNING|ERROR>] [*.py:%d:",
+    "*torch/distributed/*.py:%d] ",
+    "*.py:%d: <User|Future|Deprecation|Runtime>Warning: ",
+    "*rank%d[%d][",
+};
+
+/* Whether a number stands behind the word: "loss: 2.5", "step=100", "Epoch 3". */
+static bool has_number(struct tc_slice text, struct tc_slice word)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    size_t at = tc_slice_find_nocase(text, word);
+    struct tc_slice after = tc_slice_from(text, at == TC_NPOS ? text.len : at + word.len);
+    return tc__text_match(after, "<:|=|>%s<%d|.%d>", got);
+}
+
+static bool is_step(struct tc_slice text)
+{
+    return has_number(text, S("loss")) &&
+           (has_number(text, S("step")) || has_number(text, S("epoch")) ||
+            has_number(text, S("iteration")) || has_number(text, S("iter")));
+}
+
+/* " 10%|#   | 512/5000 [51:12<7:28:51,  6.00s/it]" of tqdm */
+static bool is_progress(struct tc_slice text)
+{
+    return tc_slice_contains(text, S("%|")) &&
+           (tc_slice_contains(text, S("it/s")) || tc_slice_contains(text, S("s/it")));
+}
+
+bool tc__job_is_healthy_log(struct tc_slice head)
+{
+    struct tc_slice raw;
+    struct tc_slice got[TC__TEXT_SLOTS];
+    size_t lines = 0;
+    size_t known = 0;
+    size_t at = 0;
+    while (lines < LINES_MAX && tc__line_cut(head, at, &raw, &at)) {
+        struct tc_slice text = tc_slice_head(tc_slice_trim(raw), JOB_MESSAGE_MAX);
+        bool fits = is_step(text) || is_progress(text);
+        for (size_t i = 0; i < TC_COUNT(FORMS) && !fits; i++) {
+            fits = tc__text_match(text, FORMS[i], got);
+        }
+        known += fits;
+        lines += text.len > 0;
+    }
+    return known > 0 && known * SHARE >= lines;
+}

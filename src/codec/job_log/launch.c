@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What launchers say of the processes that they started.
+ *
+ * torchrun's table has a block for each rank that failed:
+ *
+ *   [0]:
+ *     time      : 2026-11-03_10:00:03
+ *     host      : gpu-17
+ *     rank      : 4 (local_rank: 4)
+ *     exitcode  : -9 (pid: 14750)
+ *     error_file: <N/A>
+ *     traceback : Signal 9 (SIGKILL) received by PID 14750
+ */
+#include "codec/job_log/priv.h"
+
+#include "base/limits.h"
+#include "base/time.h"
+#include "codec/signals_priv.h"
+
+#include <string.h>
+
+#define S(literal) TC_LIT(literal)
+
+/* Lines of a block of the table above its exit code, and below. */
+#define BLOCK_ABOVE 6
+#define BLOCK_BELOW 96
+/* Where the table is looked for below the agent's line. */
+#define TABLE_WITHIN ((size_t)32 << 10)
+/* A report that runs on to the next lines is read up to here. */
+#define JOINED_MAX 2048
+#define PID_MAX UINT64_C(4294967295)
+
+static int32_t rank_of(struct tc_slice digits)
+{
+    uint64_t rank = 0;
+    return tc_slice_u64(digits, &rank) > 0 && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+}
+
+static int64_t pid_of(struct tc_slice digits)
+{
+    uint64_t pid = 0;
+    return tc_slice_u64(digits, &pid) > 0 && pid > 0 && pid <= PID_MAX ? (int64_t)pid : -1;
+}
+
+/* A name that people did not black out: "<hostname>", "***". */
+static struct tc_slice name_of(struct tc_slice text)
+{
+    bool name = text.len > 0 && text.len <= TC_SCOPE_TEXT_MAX && text.ptr[0] != '<' &&
+                text.ptr[0] != '*' && text.ptr[0] != '[';
+    return name ? text : TC_EMPTY;
+}
+
+/* The line from `after` on and those below it, with blanks between. */
+static struct tc_slice join(struct tc__lines *w, const struct tc__line *line, struct tc_slice after,
+                            unsigned lines, char room[JOINED_MAX])
+{
+    struct tc_buf b = tc_buf_make(room, JOINED_MAX);
+    struct tc__line at = *line;
+    tc_buf_str(&b, tc_slice_head(after, JOINED_MAX / 2));
+    for (unsigned i = tc__job_look(w, lines); i > 0; i--) {
+        struct tc__line below;
+        if (!tc__job_below(w, &at, &below)) {
+            break;
+        }
+        at = below;
+        tc_buf_str(&b, S(" "));
+        tc_buf_str(&b, tc_slice_head(at.text, JOINED_MAX / 4));
+    }
+    return tc_buf_slice(&b);
+}
+
+tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, struct tc_slice after,
+                            const char *says, unsigned lines, bool *out_ours)
+{
+    char room[JOINED_MAX];
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_event ev;
+    struct tc_slice text = lines == 0 ? after : join(w, line, after, lines, room);
+    uint64_t signal = 0;
+    if (!tc__text_match(text, says, got)) {
+        return TC_OK;
+    }
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    *out_ours = true;
+    if (got[SLOT_CODE].len > 0 && !tc__exit_status(got[SLOT_CODE], &ev.exit)) {
+        return TC_OK;
+    }
+    if (tc_slice_u64(got[SLOT_SIGNAL], &signal) > 0 && signal > 0 && signal <= 64) {
+        ev.exit.signal = (int64_t)signal;
+    }
+    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    (void)tc__job_exception(line->text, &ev.exit.error);
+    ev.scope.rank = rank_of(got[SLOT_RANK]);
+    ev.scope.pid = pid_of(got[SLOT_PID]);
+    struct tc_slice node = name_of(got[SLOT_NODE]);
+    if (node.len > 0 && w->out->arena != NULL) {
+        ev.scope.node = tc_arena_copy(w->out->arena, node);
+        if (ev.scope.node.ptr == NULL) {
+            return TC_E_NOMEM;
+        }
+    }
+    return tc__lines_deliver(w, line, &ev);
+}
+
+/* "2026-11-03_10:00:03" */
+static int64_t table_time(const struct tc_codec_input *in, struct tc_slice text)
+{
+    char date[] = "2026-11-03 10:00:03";
+    int64_t ns = TC_TIME_NONE;
+    if (text.len < sizeof date - 1) {
+        return TC_TIME_NONE;
+    }
+    memcpy(date, text.ptr, sizeof date - 1);
+    date[10] = date[10] == '_' ? ' ' : date[10];
+    size_t used = tc_time_parse(tc_slice_make(date, sizeof date - 1), in->utc_offset_s, &ns);
+    return used > 0 && ns >= 0 && ns <= TC_TIME_MAX ? ns : TC_TIME_NONE;
+}
+
+static void read_block_above(struct tc__lines *w, const struct tc__line *line, struct tc_event *ev)
+{
+    struct tc__line at = *line;
+    for (unsigned i = tc__job_look(w, BLOCK_ABOVE); i > 0; i--) {
+        struct tc__line above;
+        struct tc_slice got[TC__TEXT_SLOTS];
+        if (!tc__job_above(w, &at, &above)) {
+            return;
+        }
+        at = above;
+        if (!tc__line_same_stream(line, &at)) {
+            continue;
+        }
+        if (tc__text_match(at.text, "rank%s:%s{0%d}", got)) {
+            ev->scope.rank = rank_of(got[0]);
+        } else if (tc__text_match(at.text, "host%s:%s{0%n}", got)) {
+            ev->scope.node = name_of(got[0]);
+        } else if (tc__text_match(at.text, "time%s:%s{0*}", got)) {
+            ev->time_ns = line->time_ns == TC_TIME_NONE ? table_time(w->in, got[0]) : ev->time_ns;
+        } else if (tc__text_match(at.text, "[%d]:", got)) {
+            return;
+        }
+    }
+}
+
+/* The last exception of the stack that the block may hold. */
+static void read_block_below(struct tc__lines *w, const struct tc__line *line, struct tc_event *ev)
+{
+    struct tc__line at = *line;
+    for (unsigned i = tc__job_look(w, BLOCK_BELOW); i > 0; i--) {
+        struct tc__line below;
+        struct tc_slice got[TC__TEXT_SLOTS];
+        if (!tc__job_below(w, &at, &below) || tc_slice_starts(below.text, S("=====")) ||
+            tc_slice_starts(below.text, S("-----")) || tc__text_match(below.text, "[%d]:", got)) {
+            return;
+        }
+        at = below;
+        struct tc_slice name;
+        if (tc__line_same_stream(line, &at) && tc__job_exception(at.text, &name)) {
+            ev->exit.error = name;
+            ev->exit.message = tc_slice_head(at.text, JOB_MESSAGE_MAX);
+        }
+    }
+}
+
+tc_status tc__job_read_table(struct tc__lines *w, const struct tc__line *line,
+                             struct tc_slice after, bool *out_ours)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    if (!tc__text_match(after, "%s:%s{3%f}%s(pid: {1%d})", got) ||
+        !tc__exit_status(got[SLOT_CODE], &ev.exit)) {
+        return TC_OK;
+    }
+    *out_ours = true;
+    ev.scope.pid = pid_of(got[SLOT_PID]);
+    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    read_block_above(w, line, &ev);
+    read_block_below(w, line, &ev);
+    return tc__lines_deliver(w, line, &ev);
+}
+
+tc_status tc__job_read_agent(struct tc__lines *w, const struct tc__line *line,
+                             struct tc_slice after, bool *out_ours)
+{
+    static const char says[] = "{3%f}) local_rank: %d (pid: {1%d})";
+    struct tc_slice got[TC__TEXT_SLOTS];
+    char table[96];
+    if (!tc__text_match(after, says, got)) {
+        return TC_OK;
+    }
+    struct tc_buf b = tc_buf_make(table, sizeof table);
+    tc_buf_str(&b, S(": "));
+    tc_buf_str(&b, tc_slice_head(got[SLOT_CODE], 16));
+    tc_buf_str(&b, S(" (pid: "));
+    tc_buf_str(&b, tc_slice_head(got[SLOT_PID], 24));
+    tc_buf_str(&b, S(")"));
+    struct tc_slice below = tc_slice_from(w->in->bytes, line->next);
+    *out_ours = true;
+    if (tc_slice_contains(tc_slice_head(below, TABLE_WITHIN), tc_buf_slice(&b))) {
+        return TC_OK;
+    }
+    return tc__job_read_exit(w, line, after, says, 0, out_ours);
+}
+
+tc_status tc__job_read_terminate(struct tc__lines *w, const struct tc__line *line,
+                                 struct tc_slice after, bool *out_ours)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_event ev;
+    struct tc__line below;
+    if (!tc__text_match(after, "{0*}'", got)) {
+        return TC_OK;
+    }
+    *out_ours = true;
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.error = tc_slice_head(got[0], TC_SCOPE_TEXT_MAX);
+    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    ev.exit.signal = 6;
+    if (tc__job_below(w, line, &below) && tc__text_match(below.text, "what():%s{0*}", got)) {
+        ev.exit.message = tc_slice_head(got[0], JOB_MESSAGE_MAX);
+    }
+    return tc__lines_deliver(w, line, &ev);
+}
+
+tc_status tc__job_read_shell(struct tc__lines *w, const struct tc__line *line,
+                             struct tc_slice after, bool *out_ours)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_event ev;
+    if (!tc__text_match(after, "%d:%s{1%d}%s{5*}", got)) {
+        return TC_OK;
+    }
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.signal = tc__signal_of(got[SLOT_REST]);
+    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    ev.scope.pid = pid_of(got[SLOT_PID]);
+    /* Whoever ended it by SIGTERM or SIGINT wanted to. */
+    if (ev.exit.signal == 0 || ev.exit.signal == 15 || ev.exit.signal == 2) {
+        return TC_OK;
+    }
+    *out_ours = true;
+    return tc__lines_deliver(w, line, &ev);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TC_CODEC_JOB_LOG_PRIV_H
+#define TC_CODEC_JOB_LOG_PRIV_H
+
+#include "codec/lines/lines_priv.h"
+#include "codec/match_priv.h"
+
+/* A message is kept up to here. */
+#define JOB_MESSAGE_MAX 1024
+
+/* Lines that may be looked at around one: fewer once a log has asked for more than its share, so
+ * that the work stays linear in the log. */
+unsigned tc__job_look(const struct tc__lines *w, unsigned wanted);
+/* tc__line_below and tc__line_above, counted. */
+bool tc__job_below(struct tc__lines *w, const struct tc__line *line, struct tc__line *out);
+bool tc__job_above(struct tc__lines *w, const struct tc__line *line, struct tc__line *out);
+
+/* ---- trace.c: the stacks of Python ---- */
+
+/* Whether a text is the last line of a stack, which names the exception: "RuntimeError: ...". */
+bool tc__job_exception(struct tc_slice text, struct tc_slice *out_class);
+/* At a frame of a stack, `File "train.py", line 7, in main`: the event of the whole stack comes
+ * with its last frame. */
+TC_CHECKED tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line,
+                                        bool *out_ours);
+
+/* ---- healthy.c ---- */
+
+/* Whether the beginning of a text is that of a training program's log. */
+bool tc__job_is_healthy_log(struct tc_slice head);
+
+/* ---- launch.c: the reports of launchers ---- */
+
+enum { SLOT_RANK, SLOT_PID, SLOT_NODE, SLOT_CODE, SLOT_SIGNAL, SLOT_REST };
+
+/* A wording that says all, in this line and the few below that it may run on to. */
+TC_CHECKED tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line,
+                                       struct tc_slice after, const char *says, unsigned lines,
+                                       bool *out_ours);
+/* torchrun's table of failures, at its exit code. */
+TC_CHECKED tc_status tc__job_read_table(struct tc__lines *w, const struct tc__line *line,
+                                        struct tc_slice after, bool *out_ours);
+/* The line of torchrun's agent; the table below says more, where there is one. */
+TC_CHECKED tc_status tc__job_read_agent(struct tc__lines *w, const struct tc__line *line,
+                                        struct tc_slice after, bool *out_ours);
+/* "terminate called after throwing an instance of 'c10::Error'", of C++. */
+TC_CHECKED tc_status tc__job_read_terminate(struct tc__lines *w, const struct tc__line *line,
+                                            struct tc_slice after, bool *out_ours);
+/* A shell says which of its children died: "run.sh: line 28:  8156 Killed   python3 main.py". */
+TC_CHECKED tc_status tc__job_read_shell(struct tc__lines *w, const struct tc__line *line,
+                                        struct tc_slice after, bool *out_ours);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks of Python. A stack may have lost its head in a paste, and those of many ranks may be
+ * mixed; what is left of it are its frames. So the last frame is looked for, behind which the
+ * exception stands, and the head only says whose it is.
+ *
+ *   Traceback (most recent call last): (RANK 17)
+ *     File "train.py", line 7, in main
+ *       loss.backward()
+ *   RuntimeError: CUDA error: unspecified launch failure
+ *
+ * Of stacks that are chained the last counts: it is what ended the program.
+ */
+#include "codec/job_log/priv.h"
+
+#include "base/limits.h"
+#include "codec/signals_priv.h"
+
+#define S(literal) TC_LIT(literal)
+
+/* Lines between a frame and the exception, of the same program and of all. */
+#define BETWEEN_MAX 14
+#define BELOW_MAX 256
+/* Lines of a message, behind which the next stack of a chain may follow. */
+#define MESSAGE_LINES 12
+/* Frames and their lines above the last one. */
+#define ABOVE_MAX 200
+/* Lines that may be looked at: so many at once, and one for so many bytes of the log. */
+#define LOOK_FREE 16384
+#define LOOK_BYTES 16
+#define LOOK_LEAST 4
+
+unsigned tc__job_look(const struct tc__lines *w, unsigned wanted)
+{
+    uint64_t allowed = LOOK_FREE + w->cursor->offset / LOOK_BYTES;
+    return w->cursor->own[0] > allowed && wanted > LOOK_LEAST ? LOOK_LEAST : wanted;
+}
+
+bool tc__job_below(struct tc__lines *w, const struct tc__line *line, struct tc__line *out)
+{
+    w->cursor->own[0]++;
+    return tc__line_below(w, line, out);
+}
+
+bool tc__job_above(struct tc__lines *w, const struct tc__line *line, struct tc__line *out)
+{
+    w->cursor->own[0]++;
+    return tc__line_above(w, line, out);
+}
+
+static bool is_identifier(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+}
+
+static struct tc_slice last_part(struct tc_slice dotted)
+{
+    size_t dot = tc_slice_find_last(dotted, S("."));
+    return tc_slice_from(dotted, dot == TC_NPOS ? 0 : dot + 1);
+}
+
+bool tc__job_exception(struct tc_slice text, struct tc_slice *out_class)
+{
+    static const char *const ends[] = {"Error",     "Exception", "Interrupt", "Exit",
+                                       "Empty",     "Full",      "Timeout",   "timeout",
+                                       "Failure",   "Failed",    "Died",      "Abort",
+                                       "Violation", "NotFound",  "Exhausted", "StopIteration"};
+    size_t len = 0;
+    while (len < text.len && is_identifier(text.ptr[len])) {
+        len++;
+    }
+    struct tc_slice name = tc_slice_head(text, len);
+    struct tc_slice rest = tc_slice_from(text, len);
+    struct tc_slice last = last_part(name);
+    if (last.len < 4 || (rest.len > 0 && !tc_slice_starts(rest, S(":")))) {
+        return false;
+    }
+    for (size_t i = 0; i < TC_COUNT(ends); i++) {
+        if (tc_slice_ends(last, tc_slice_cstr(ends[i]))) {
+            *out_class = name;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_frame(struct tc_slice text)
+{
+    size_t at = tc_slice_find(text, S(", line "));
+    return at != TC_NPOS && tc_slice_contains(tc_slice_head(text, at), S("File "));
+}
+
+static bool is_head(struct tc_slice text)
+{
+    return tc_slice_contains(text, S("Traceback (most recent call last)"));
+}
+
+/* Whether another stack follows that was raised because of this one, or while handling it. */
+static bool is_followed(struct tc__lines *w, const struct tc__line *last)
+{
+    struct tc__line line = *last;
+    unsigned same = 0;
+    for (unsigned i = tc__job_look(w, BELOW_MAX / 4); i > 0 && same < MESSAGE_LINES; i--) {
+        struct tc__line below;
+        if (!tc__job_below(w, &line, &below)) {
+            return false;
+        }
+        line = below;
+        if (line.text.len == 0 || !tc__line_same_stream(last, &line)) {
+            continue;
+        }
+        same++;
+        if (tc_slice_starts(line.text, S("During handling of the above exception")) ||
+            tc_slice_starts(line.text, S("The above exception was the direct cause"))) {
+            return true;
+        }
+        if (is_head(line.text) || is_frame(line.text)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* The exception behind the last frame; false when the frame is not the last, or nothing follows. */
+static bool find_exception(struct tc__lines *w, const struct tc__line *frame, struct tc__line *out,
+                           struct tc_slice *out_class)
+{
+    struct tc__line line = *frame;
+    unsigned same = 0;
+    for (unsigned i = tc__job_look(w, BELOW_MAX); i > 0 && same < BETWEEN_MAX; i--) {
+        if (!tc__job_below(w, &line, out)) {
+            return false;
+        }
+        line = *out;
+        if (!tc__line_same_stream(frame, &line)) {
+            continue;
+        }
+        same++;
+        if (is_frame(line.text) || is_head(line.text)) {
+            return false;
+        }
+        if (tc__job_exception(line.text, out_class)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the head of a stack says of it. */
+struct origin {
+    bool part_of_report; /* another event holds it */
+    int32_t rank;        /* -1 */
+};
+
+static struct origin find_origin(struct tc__lines *w, const struct tc__line *frame)
+{
+    struct origin origin = {.rank = -1};
+    struct tc__line line = *frame;
+    for (unsigned i = tc__job_look(w, ABOVE_MAX); i > 0; i--) {
+        struct tc__line above;
+        struct tc_slice got[TC__TEXT_SLOTS];
+        struct tc_slice name;
+        uint64_t rank = 0;
+        if (!tc__job_above(w, &line, &above)) {
+            return origin;
+        }
+        line = above;
+        if (!tc__line_same_stream(frame, &line)) {
+            continue;
+        }
+        if (tc__job_exception(line.text, &name)) {
+            return origin;
+        }
+        if (!is_head(line.text)) {
+            continue;
+        }
+        /* "traceback : Traceback ..." is in torchrun's table; a loader's worker hands its own
+         * stack to the rank, which died of it. */
+        origin.part_of_report = tc_slice_starts(line.text, S("traceback ")) ||
+                                tc_slice_starts(line.text, S("Original Traceback"));
+        if (tc__text_match(line.text, "*(RANK {0%d})", got) && tc_slice_is_u64(got[0], &rank) &&
+            rank <= TC_FR_RANK_MAX) {
+            origin.rank = (int32_t)rank;
+        }
+        if (tc__job_above(w, &line, &above) &&
+            tc_slice_starts(above.text, S("Exception ignored in"))) {
+            origin.part_of_report = true;
+        }
+        return origin;
+    }
+    return origin;
+}
+
+/* Exceptions that end a program as it was told to, and those of launchers that report others. */
+static bool is_no_failure(struct tc_slice name)
+{
+    static const char *const names[] = {"KeyboardInterrupt", "SystemExit",       "GeneratorExit",
+                                        "StopIteration",     "ChildFailedError", "SignalException"};
+    struct tc_slice last = last_part(name);
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        if (tc_slice_eq(last, tc_slice_cstr(names[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a launcher's exception says of the process that it started. */
+static void read_child(struct tc_slice message, struct tc_ev_exit *io)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (tc__text_match(message, "*died with %<Signals.{0%n}: {4%d}", got) ||
+        tc__text_match(message, "*terminated with signal {0%w}", got)) {
+        io->signal = tc__signal_of(got[0]);
+    } else if (tc__text_match(message, "*returned non-zero exit status {3%d}", got) ||
+               tc__text_match(message, "*terminated with exit code {3%d}", got)) {
+        (void)tc__exit_status(got[SLOT_CODE], io);
+    }
+}
+
+tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
+{
+    struct tc__line last;
+    struct tc_slice name;
+    struct tc_event ev;
+    if (!is_frame(line->text)) {
+        return TC_OK;
+    }
+    *out_ours = true;
+    if (!find_exception(w, line, &last, &name) || is_no_failure(name) || is_followed(w, &last)) {
+        return TC_OK;
+    }
+    struct origin origin = find_origin(w, line);
+    if (origin.part_of_report || tc_slice_contains(last.text, S("The actor died "))) {
+        return TC_OK;
+    }
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.error = name;
+    ev.exit.message = tc_slice_head(last.text, JOB_MESSAGE_MAX);
+    ev.scope.rank = origin.rank;
+    read_child(last.text, &ev.exit);
+    return tc__lines_deliver_from(w, (size_t)(line->raw.ptr - w->in->bytes.ptr), &last, &ev);
+}

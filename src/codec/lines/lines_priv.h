@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What readers of text logs share: the walk from one line that matters to the next, and what stands
+ * around its message, put there by loggers, collectors and people.
+ *
+ * A reader searches for literals (base/scan.h) and sees only lines that hold one. Wordings are
+ * looked for anywhere in a line, so most prefixes need no names: only those are taken apart that
+ * say when, where or who. JSON around a message (Docker, Fluent Bit, Vector, the journal, Loki) is
+ * taken off, and what it says of time, node and pod is kept.
+ *
+ * The time of a line is its own, else that of what is around it, else that of the nearest line
+ * above that has one.
+ */
+#ifndef TC_CODEC_LINES_LINES_PRIV_H
+#define TC_CODEC_LINES_LINES_PRIV_H
+
+#include "base/scan.h"
+#include "base/slice.h"
+#include "codec/codec.h"
+#include "event/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tc__line {
+    struct tc_slice raw;   /* as it stands in the input, without its end: the evidence */
+    struct tc_slice text;  /* what the program wrote: a part of raw, or in the arena */
+    struct tc_scope scope; /* who the things around it say it is from */
+    struct tc_slice label; /* of a stream that has no other name: a task of srun, a local rank */
+    int64_t time_ns;       /* of the line itself or of what is around it; TC_TIME_NONE */
+    size_t next;           /* where to go on behind it */
+};
+
+/* One call of decode. */
+struct tc__lines {
+    const struct tc_codec_input *in;
+    struct tc_codec_cursor *cursor;
+    struct tc_codec_out *out;
+    struct tc_error *err;
+    struct tc_scan scan;
+    int32_t rank; /* by the name of the file, for lines that name none; -1 */
+    /* The nearest date above: lines up to dated_to were looked through. */
+    size_t dated_to;
+    size_t date_at;
+    int64_t date_ns;
+    void *context; /* of the reader */
+    bool every; /* set by a reader inside a block: it is handed the next line whatever is in it */
+};
+
+/*
+ * Reads a line; *out_ours says whether it holds something that the reader knows. Events go to
+ * tc__lines_deliver. Strings may be slices of line->text.
+ */
+typedef tc_status (*tc__line_fn)(struct tc__lines *w, const struct tc__line *line, bool *out_ours);
+
+struct tc__line_reader {
+    const struct tc_slice *literals; /* at most TC_SCAN_LITERALS_MAX */
+    size_t literal_count;
+    tc__line_fn read;
+    /*
+     * What a reader of blocks of lines knows of the one it is in. Such a reader is not `ordered`:
+     * it reads to the end in one call. It may keep slices of lines that are its own or in a block.
+     */
+    void *context;
+    tc_status (*end)(struct tc__lines *w); /* of the input, with a context only; may be NULL */
+};
+
+/* A tc_codec.decode for lines. */
+TC_CHECKED tc_status tc__lines_decode(const struct tc__line_reader *r,
+                                      const struct tc_codec_input *in,
+                                      struct tc_codec_cursor *cursor, struct tc_codec_out *out,
+                                      struct tc_error *err);
+/*
+ * How many of the first lines the reader knows, up to `most`; *out_lines, which may be NULL, is how
+ * many were looked at. For tc_codec.sniff.
+ */
+size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most,
+                       size_t *out_lines);
+
+/*
+ * Fills in what the event does not say itself (time, node, job, pod, rank), adds the evidence, and
+ * hands it over. TC_E_NOMEM: the arena is full.
+ */
+TC_CHECKED tc_status tc__lines_deliver(struct tc__lines *w, const struct tc__line *line,
+                                       struct tc_event *ev);
+/* The same with evidence that begins at an earlier line: of a block that ends with this one. */
+TC_CHECKED tc_status tc__lines_deliver_from(struct tc__lines *w, size_t start,
+                                            const struct tc__line *line, struct tc_event *ev);
+
+/*
+ * The line below and the one above, framed, without an arena; false when there is none. `line` has
+ * its raw and its next. Whoever looks around bounds how far.
+ */
+bool tc__line_below(const struct tc__lines *w, const struct tc__line *line, struct tc__line *out);
+bool tc__line_above(const struct tc__lines *w, const struct tc__line *line, struct tc__line *out);
+/* Whether two lines come from one program: logs of many ranks are often mixed line by line. */
+bool tc__line_same_stream(const struct tc__line *a, const struct tc__line *b);
+
+/* The time of a line: its own, else that of the nearest line above that has one. Lines must be
+ * asked for in their order. */
+int64_t tc__lines_time(struct tc__lines *w, const struct tc__line *line);
+
+/* A tc_codec.last_time for lines. */
+int64_t tc__lines_last_time(const struct tc_codec_input *in);
+
+/* ---- frame.c ---- */
+
+/* The next line from `at`, without its end; false at the end of the input. */
+bool tc__line_cut(struct tc_slice bytes, size_t at, struct tc_slice *out_raw, size_t *out_next);
+/* Loki has many lines in one, each as ["179...","MESSAGE"]: the pair that holds the byte at `hit`.
+ */
+bool tc__line_cut_pair(struct tc_slice line, size_t hit, struct tc_slice *out);
+/* Takes off what is around a message without a look at it: JSON, CRI, quotation marks. */
+void tc__line_unwrap(const struct tc_codec_input *in, struct tc_slice raw, struct tc_arena *arena,
+                     struct tc__line *out);
+/*
+ * What is around the message. An arena is needed only where JSON has escapes in it: without room
+ * the message stays as it is written. `arena` may be NULL.
+ */
+void tc__line_frame(const struct tc_codec_input *in, struct tc_slice raw, struct tc_arena *arena,
+                    struct tc__line *out);
+
+/* ---- dates.c ---- */
+
+/*
+ * The first date in the head of a line, whatever is around it: ISO, "Nov  3 10:00:00" of syslog,
+ * "E1206 18:44:12.715298" of glog and klog. The year of dates without one comes from in->now_ns.
+ * TC_TIME_NONE when there is none.
+ */
+int64_t tc__line_date(const struct tc_codec_input *in, struct tc_slice line);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/limits.h"
+#include "base/time.h"
+#include "codec/decode_priv.h"
+#include "codec/last_time_priv.h"
+#include "codec/lines/lines_priv.h"
+#include "codec/train_log/text_priv.h"
+
+#include <string.h>
+
+/* How far above a line without a date one is taken from. */
+#define LOOK_BACK ((size_t)64 << 10)
+
+static void begin_walk(struct tc__lines *w, const struct tc__line_reader *r)
+{
+    tc_scan_init(&w->scan, r->literals, r->literal_count);
+    w->rank = tc__train_path_rank(w->in->name);
+    w->date_ns = TC_TIME_NONE;
+    w->context = r->context;
+}
+
+/* The start of the line that holds `at`, not before `stop`, which is the start of one. */
+static size_t line_start(struct tc_slice bytes, size_t at, size_t stop)
+{
+    const char *newline = at == stop ? NULL : memrchr(bytes.ptr + stop, '\n', at - stop);
+    return newline == NULL ? stop : (size_t)(newline - bytes.ptr) + 1;
+}
+
+/*
+ * The next line worth a look: one with a literal, or any that is not empty where the others are
+ * wanted too. A line too long is cut at its end, and its wording may lie behind that.
+ */
+static bool next_line(struct tc__lines *w, struct tc__line *out)
+{
+    struct tc_slice bytes = w->in->bytes;
+    size_t at = w->cursor->offset;
+    struct tc_slice raw;
+    size_t hit = at;
+    bool every = w->in->want_unknown || w->every;
+    while (at < bytes.len) {
+        if (!every && hit <= at) {
+            unsigned which = 0;
+            hit = tc_scan_next(&w->scan, bytes, at, &which);
+            if (hit == TC_NPOS) {
+                return false;
+            }
+            at = line_start(bytes, hit, at);
+        }
+        if (!tc__line_cut(bytes, at, &raw, &out->next)) {
+            return false;
+        }
+        bool wanted = every ? tc_slice_trim(raw).len > 0 : out->next > hit;
+        struct tc_slice pair;
+        if (!every && wanted && tc__line_cut_pair(raw, hit - at, &pair)) {
+            raw = pair;
+            out->next = (size_t)(pair.ptr - bytes.ptr) + pair.len;
+        }
+        if (wanted) {
+            w->cursor->cut += raw.len > TC_LINE_MAX;
+            w->cursor->offset = at;
+            tc__line_frame(w->in, tc_slice_head(raw, TC_LINE_MAX), w->out->arena, out);
+            return true;
+        }
+        at = out->next;
+    }
+    return false;
+}
+
+int64_t tc__lines_time(struct tc__lines *w, const struct tc__line *line)
+{
+    struct tc_slice bytes = w->in->bytes;
+    size_t start = (size_t)(line->raw.ptr - bytes.ptr);
+    size_t stop = start > LOOK_BACK ? start - LOOK_BACK : 0;
+    size_t from = w->dated_to > stop ? w->dated_to : stop;
+    int64_t ns = line->time_ns;
+    size_t at = start;
+    while (ns == TC_TIME_NONE && at > from) {
+        struct tc__line above;
+        size_t next = 0;
+        at = line_start(bytes, at - 1, from);
+        if (tc__line_cut(bytes, at, &above.raw, &next)) {
+            tc__line_frame(w->in, tc_slice_head(above.raw, TC_LINE_MAX), NULL, &above);
+            ns = above.time_ns;
+        }
+    }
+    if (ns != TC_TIME_NONE) {
+        w->date_ns = ns;
+        w->date_at = at;
+    }
+    w->dated_to = start;
+    return w->date_ns != TC_TIME_NONE && w->date_at >= stop ? w->date_ns : TC_TIME_NONE;
+}
+
+bool tc__line_below(const struct tc__lines *w, const struct tc__line *line, struct tc__line *out)
+{
+    struct tc_slice raw;
+    size_t next = 0;
+    if (!tc__line_cut(w->in->bytes, line->next, &raw, &next)) {
+        return false;
+    }
+    tc__line_frame(w->in, tc_slice_head(raw, TC_LINE_MAX), NULL, out);
+    out->next = next;
+    return true;
+}
+
+bool tc__line_above(const struct tc__lines *w, const struct tc__line *line, struct tc__line *out)
+{
+    struct tc_slice bytes = w->in->bytes;
+    size_t start = (size_t)(line->raw.ptr - bytes.ptr);
+    struct tc_slice raw;
+    size_t next = 0;
+    if (start == 0) {
+        return false;
+    }
+    size_t at = line_start(bytes, start - 1, start > TC_LINE_MAX ? start - TC_LINE_MAX : 0);
+    if (!tc__line_cut(bytes, at, &raw, &next)) {
+        return false;
+    }
+    tc__line_frame(w->in, tc_slice_head(raw, TC_LINE_MAX), NULL, out);
+    out->next = start;
+    return true;
+}
+
+bool tc__line_same_stream(const struct tc__line *a, const struct tc__line *b)
+{
+    return a->scope.rank == b->scope.rank && tc_slice_eq(a->scope.node, b->scope.node) &&
+           tc_slice_eq(a->scope.pod, b->scope.pod) &&
+           tc_slice_eq(a->scope.container, b->scope.container) && tc_slice_eq(a->label, b->label);
+}
+
+static void fill_scope(const struct tc__lines *w, const struct tc_scope *from, struct tc_scope *io)
+{
+    struct tc_slice *to[] = {&io->node, &io->ns, &io->pod, &io->pod_uid, &io->container, &io->job};
+    struct tc_slice some[] = {from->node.len > 0 ? from->node : w->in->node,
+                              from->ns,
+                              from->pod,
+                              from->pod_uid,
+                              from->container,
+                              w->in->job};
+    for (size_t i = 0; i < TC_COUNT(to); i++) {
+        *to[i] = to[i]->len > 0 ? *to[i] : some[i];
+    }
+    if (io->pod.len == 0) {
+        tc__train_pod(w->in->name, io);
+    }
+    io->rank = io->rank >= 0 ? io->rank : from->rank >= 0 ? from->rank : w->rank;
+}
+
+tc_status tc__lines_deliver_from(struct tc__lines *w, size_t start, const struct tc__line *line,
+                                 struct tc_event *ev)
+{
+    size_t at = (size_t)(line->raw.ptr - w->in->bytes.ptr);
+    size_t length = at + line->raw.len - start;
+    if (ev->time_ns == TC_TIME_NONE) {
+        ev->time_ns = tc__lines_time(w, line);
+    }
+    fill_scope(w, &line->scope, &ev->scope);
+    ev->raw = (struct tc_raw){.source = w->in->source,
+                              .length = (uint32_t)(length < TC_LINE_MAX ? length : TC_LINE_MAX),
+                              .offset = start};
+    w->cursor->events++;
+    w->cursor->undated += ev->time_ns == TC_TIME_NONE;
+    return w->out->event(w->out->context, ev);
+}
+
+tc_status tc__lines_deliver(struct tc__lines *w, const struct tc__line *line, struct tc_event *ev)
+{
+    return tc__lines_deliver_from(w, (size_t)(line->raw.ptr - w->in->bytes.ptr), line, ev);
+}
+
+tc_status tc__lines_decode(const struct tc__line_reader *r, const struct tc_codec_input *in,
+                           struct tc_codec_cursor *cursor, struct tc_codec_out *out,
+                           struct tc_error *err)
+{
+    struct tc__lines w = {.in = in, .cursor = cursor, .out = out, .err = err};
+    struct tc__line line;
+    begin_walk(&w, r);
+    for (;;) {
+        tc_arena_mark mark = out->arena == NULL ? 0 : tc_arena_snapshot(out->arena);
+        uint64_t events = cursor->events;
+        bool ours = false;
+        if (!next_line(&w, &line)) {
+            break;
+        }
+        TC_TRY(r->read(&w, &line, &ours));
+        bool kept = r->context != NULL && (ours || w.every);
+        if (cursor->events == events && out->arena != NULL && !kept) {
+            tc_arena_rewind(out->arena, mark);
+        }
+        if (!ours && in->want_unknown) {
+            TC_TRY(tc__codec_unknown(in, cursor, out, (size_t)(line.raw.ptr - in->bytes.ptr),
+                                     line.raw.len, "no rule for this line"));
+        }
+        cursor->offset = line.next;
+        if (cursor->events != events && out->pause && r->context == NULL) {
+            return TC_OK;
+        }
+    }
+    cursor->offset = in->bytes.len;
+    cursor->done = true;
+    return r->end == NULL ? TC_OK : r->end(&w);
+}
+
+static int64_t time_in(const struct tc_codec_input *in, struct tc_slice raw)
+{
+    struct tc__line line;
+    tc__line_frame(in, raw, NULL, &line);
+    return line.time_ns;
+}
+
+int64_t tc__lines_last_time(const struct tc_codec_input *in)
+{
+    return tc__last_time(in, time_in);
+}
+
+static tc_status drop_event(void *context, const struct tc_event *ev)
+{
+    (void)context;
+    (void)ev;
+    return TC_OK;
+}
+
+size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most,
+                       size_t *out_lines)
+{
+    char room[4096];
+    struct tc_arena arena;
+    struct tc_codec_input in = {.bytes = head, .boot_ns = TC_TIME_NONE, .now_ns = TC_TIME_NONE};
+    struct tc_codec_cursor cursor = {0};
+    struct tc_codec_out out = {.event = drop_event, .arena = &arena};
+    struct tc__lines w = {.in = &in, .cursor = &cursor, .out = &out};
+    struct tc__line line;
+    size_t lines = 0;
+    size_t ours = 0;
+    tc_arena_init(&arena, "sniff", room, sizeof room);
+    begin_walk(&w, r);
+    for (; ours < most && next_line(&w, &line); lines++) {
+        bool known = false;
+        if (r->read(&w, &line, &known) != TC_OK) {
+            break;
+        }
+        ours += known;
+        cursor.offset = line.next;
+        if (r->context == NULL) {
+            tc_arena_reset(&arena);
+        }
+    }
+    tc_arena_fini(&arena);
+    if (out_lines != NULL) {
+        *out_lines = lines;
+    }
+    return ours;
+}
