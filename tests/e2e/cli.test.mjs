@@ -291,8 +291,13 @@ describe('inputs', () => {
     const walked = run(['detect', 'junk']);
     assert.equal(walked.code, 0);
     assert.match(walked.err, /1 file not recognised: use -v/);
-    assert.doesNotMatch(walked.err, /blob/);
-    assert.match(run(['detect', '-v', 'junk']).err, /^junk\/blob: not a format we read$/m);
+    assert.match(walked.err, /^junk\/blob: not a format we read; it begins with: \?+$/m);
+    assert.doesNotMatch(walked.err, /empty/);
+    for (let i = 0; i < 7; i += 1) write(`many/n${i}`, `nobody knows ${i}\n`);
+    const many = run(['detect', 'many']);
+    assert.equal([...many.err.matchAll(/: not a format we read; it begins with: nobody knows \d$/gmu)].length, 5);
+    assert.match(many.err, /7 files not recognised/);
+    assert.equal([...run(['detect', '-v', 'many']).err.matchAll(/it begins with: nobody/gu)].length, 7);
   });
 
   test('an empty file is an error when named', () => {
@@ -361,7 +366,8 @@ describe('inputs', () => {
       assert.equal(ndjson(run(['decode', '--now', '2026-11-15T03:01:00Z', `bootend/${name}`]).out)[0].time, undefined);
     }
     write('bootend/long/dmesg.txt', `[9999999999.500000] ${xid}`);
-    assert.equal(run(['detect', '--now', '2026-11-15T03:01:00Z', 'bootend/long']).code, 0);
+    const long = run(['detect', '--json', '--now', '2026-11-15T03:01:00Z', 'bootend/long']);
+    assert.deepEqual([long.code, ndjson(long.out)[0]?.undated], [1, true]);
   });
 
   test('--boot-time takes a node that only the lines name', () => {
@@ -392,7 +398,7 @@ describe('inputs', () => {
     write('undated/dmesg-gpu-07.txt', 'NVRM: Xid (PCI:0000:b3:00): 79, pid=1, GPU has fallen off the bus.\n');
     const undated = run(['detect', '-q', 'undated']);
     assert.equal(undated.code, 0);
-    assert.equal(undated.err, 'undated/dmesg-gpu-07.txt: 1 event has no time and cannot be ordered\n');
+    assert.equal(undated.err, 'undated/dmesg-gpu-07.txt: 1 event has no time: taken in the order of the lines\n');
   });
 
   test('compressed files are read, UTF-16 is an error, in a directory too', () => {

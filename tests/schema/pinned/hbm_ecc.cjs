@@ -14,7 +14,7 @@ const xids = {
 };
 
 module.exports = {
-  kinds: ['xid', 'ecc_counter', 'remap_state'],
+  kinds: ['xid', 'driver_fault', 'ecc_counter', 'remap_state'],
   required: [],
   fields: {
     'pattern.id': oneOf('3'),

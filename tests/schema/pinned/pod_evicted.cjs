@@ -6,7 +6,7 @@ const { alert, atLeast, oneOf, text } = require('../fields.cjs');
 
 module.exports = {
   kinds: ['node_condition', 'pod_event'],
-  required: ['k8s.pod.name', 'tracecore.alert.pod_evicted.pressure'],
+  required: ['tracecore.alert.pod_evicted.pressure'],
   fields: {
     'pattern.id': oneOf('8'),
     'pattern.name': oneOf('pod_evicted'),

@@ -27,7 +27,7 @@ module.exports = {
     ...alert('thermal_throttle', {
       level: oneOf('gpu', 'node', 'rack'),
       rack: text,
-      seconds: atLeast(1),
+      seconds: atLeast(0),
       gpu_count: atLeast(1),
       gpus: names('GPU-0'),
       node_count: atLeast(2),
