@@ -22,6 +22,9 @@
 #define PROGRESS_STEP ((size_t)4 << 20)
 /* Undated inputs do not meet: each has this much of the time before all dates. */
 #define UNDATED_SLOT (3600 * TC_SECOND)
+#define UNDATED_SLOTS 100003
+/* What the slot is chosen by: the same file under two names has the same times. */
+#define UNDATED_HEAD ((size_t)64 << 10)
 /* From one byte of an undated input to the next. */
 #define UNDATED_BYTE INT64_C(1000)
 
@@ -140,6 +143,7 @@ void tc_source_stream_init(struct tc_source_stream *s, struct tc_stream_pool *po
 {
     const struct tc_codec *codec = input->codec;
     *s = (struct tc_source_stream){.pool = pool, .input = input, .source = source};
+    s->content = tc_slice_hash(tc_slice_head(input->bytes, UNDATED_HEAD), input->bytes.len);
     s->ordered = codec->ordered && (codec->in_order == NULL ||
                                     codec->in_order(tc_slice_head(input->bytes, TC_SNIFF_BYTES)));
 }
@@ -251,7 +255,7 @@ static int64_t undated_time(const struct tc_source_stream *s, const struct tc_ev
     uint64_t most = (uint64_t)(UNDATED_SLOT / UNDATED_BYTE) - 1;
     uint64_t at = ev->raw.offset < most ? ev->raw.offset : most;
     int64_t uptime_ns = ev->uptime_ns == TC_TIME_NONE ? 0 : ev->uptime_ns;
-    int64_t slot = TC_TIME_UNDATED_MIN + (int64_t)s->source * UNDATED_SLOT;
+    int64_t slot = TC_TIME_UNDATED_MIN + (int64_t)(s->content % UNDATED_SLOTS) * UNDATED_SLOT;
     /* Times since boot are exact: what they say of the time between counts. */
     return uptime_ns > 0 && uptime_ns < -TC_TIME_UNDATED_MIN / 2
                ? slot + uptime_ns

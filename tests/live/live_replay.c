@@ -257,7 +257,8 @@ static bool same(const char *name, const char *what)
  */
 static bool needs_an_end(const char *name)
 {
-    return strcmp(name, "fires_on_gauges_of_single_reasons") == 0;
+    return strcmp(name, "fires_on_gauges_of_single_reasons") == 0 ||
+           strcmp(name, "fires_on_op_mismatch_in_log") == 0;
 }
 
 /* What detect says at the moment at which the daemon ends; a daemon is told no other one. */

@@ -225,7 +225,7 @@ def host_engine(at, system, message, severity="WARNING"):
 def fires_on_what_dcgm_says():
     """DCGM's health monitor says that heat slows a GPU: no samples are needed."""
     slowed = "Detected clocks event due to thermal violation in GPU 2. Verify the cooling."
-    return {"args": "--node=gpu-07=input/nv-hostengine.log\n",
+    return {"args": "--node=gpu-07=nv-hostengine.log\n",
             "input/nv-hostengine.log": host_engine(600, "Thermal", slowed) + host_engine(660, "Thermal", slowed)}
 
 
