@@ -16,6 +16,11 @@ set(DART_TESTING_TIMEOUT 300) # a hung test ends; nothing here measures time
 add_custom_target(tc_bench_programs)
 add_custom_target(tc_gates)
 
+# The threshold: shadow of up to 1 MiB is cleared by writing to it, not by mapping it anew, which
+# takes three system calls and the page faults of each large allocation.
+string(JOIN ":" tc_asan_options detect_stack_use_after_return=1 strict_string_checks=1
+  clear_shadow_mmap_threshold=1048576)
+
 # tc_add_test(NAME <name> COMMAND <program> [args...] [LABELS <label>...])
 # A test in the project's environment. It skips by exit status 77.
 function(tc_add_test)
@@ -25,7 +30,7 @@ function(tc_add_test)
     "TC_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
     "TC_BINARY=${CMAKE_BINARY_DIR}/tracecore"
     "TC_SAMPLES=${TC_SAMPLES}"
-    "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
+    "ASAN_OPTIONS=${tc_asan_options}"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=halt_on_error=1")
   if(TC_COVERAGE)
