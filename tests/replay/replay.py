@@ -20,14 +20,13 @@ The files of input/ are given once as a directory, then one by one in reverse an
 the bytes must be the same each time. The program is $TC_BINARY, or build/release/tracecore.
 """
 
-import difflib
 import json
 import os
 import pathlib
-import random
 import subprocess
 import sys
-import tempfile
+
+# Modules that most cases do not need are imported where they are used: there are 349 processes.
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -49,6 +48,8 @@ def orders(case):
     if len(files) > 1:
         yield "in reverse order", files[::-1]
     if len(files) > 2:
+        import random
+
         mixed = files[:]
         random.Random(case.name).shuffle(mixed)
         yield "in mixed order", mixed
@@ -79,6 +80,8 @@ def complaints(case):
     for name, paths in orders(case):
         run = detect(case, paths)
         if run.stdout != golden and run.stdout not in seen:
+            import difflib
+
             seen.add(run.stdout)
             yield f"other verdicts, with the input {name}:\n" + "\n".join(
                 difflib.unified_diff(
@@ -140,6 +143,8 @@ def catalogue():
 def selftest():
     """An empty input has no verdicts: any other expectation must be noticed."""
     events = b'{"kind":"xid","time":"2026-03-04T05:06:00Z","k8s.node.name":"gpu-07","xid":79}\n'
+    import tempfile
+
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         case = pathlib.Path(folder)
