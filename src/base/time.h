@@ -29,6 +29,12 @@ static inline bool tc_time_is_date(int64_t ns)
     return ns >= 0;
 }
 
+/* Only an order: no date, and not unknown either. See TC_TIME_UNDATED_MIN. */
+static inline bool tc_time_is_order(int64_t ns)
+{
+    return ns < 0 && ns != TC_TIME_NONE;
+}
+
 struct tc_civil {
     int32_t year;  /* 1970..2262 */
     int32_t month; /* 1..12 */

@@ -357,7 +357,7 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
         TC_TRY(note(e, ev));
     }
     e->counts.wanted += *wanted != NULL;
-    bool undated = ev->time_ns < 0 && ev->time_ns != TC_TIME_NONE;
+    bool undated = tc_time_is_order(ev->time_ns);
     for (; *wanted != NULL; wanted++) {
         const struct slot *s = *wanted;
         if (undated && !s->detector->undated) {
@@ -401,7 +401,7 @@ static TC_SELDOM tc_status feed_odd(struct tc_engine *e, const struct tc_event *
             TC_TRY(tick(e, ev->time_ns));
         }
     }
-    return ev->time_ns < 0 && ev->time_ns != TC_TIME_NONE ? dispatch_all(e, ev) : dispatch(e, ev);
+    return tc_time_is_order(ev->time_ns) ? dispatch_all(e, ev) : dispatch(e, ev);
 }
 
 tc_status tc_engine_feed(struct tc_engine *e, const struct tc_event *ev)

@@ -142,8 +142,8 @@ void tc_source_stream_init(struct tc_source_stream *s, struct tc_stream_pool *po
                            struct tc_input *input, uint32_t source)
 {
     const struct tc_codec *codec = input->codec;
-    *s = (struct tc_source_stream){.pool = pool, .input = input, .source = source};
-    s->content = tc_slice_hash(tc_slice_head(input->bytes, UNDATED_HEAD), input->bytes.len);
+    *s = (struct tc_source_stream){
+        .pool = pool, .input = input, .source = source, .undated_slot = -1};
     s->ordered = codec->ordered && (codec->in_order == NULL ||
                                     codec->in_order(tc_slice_head(input->bytes, TC_SNIFF_BYTES)));
 }
@@ -250,12 +250,17 @@ static bool is_undated(const struct tc_event *ev)
 }
 
 /* Order in the file is order in time; see TC_TIME_UNDATED_MIN. */
-static int64_t undated_time(const struct tc_source_stream *s, const struct tc_event *ev)
+static int64_t undated_time(struct tc_source_stream *s, const struct tc_event *ev)
 {
+    struct tc_slice bytes = s->input->bytes;
+    if (s->undated_slot < 0) {
+        uint64_t content = tc_slice_hash(tc_slice_head(bytes, UNDATED_HEAD), bytes.len);
+        s->undated_slot = (int64_t)(content % UNDATED_SLOTS);
+    }
     uint64_t most = (uint64_t)(UNDATED_SLOT / UNDATED_BYTE) - 1;
     uint64_t at = ev->raw.offset < most ? ev->raw.offset : most;
     int64_t uptime_ns = ev->uptime_ns == TC_TIME_NONE ? 0 : ev->uptime_ns;
-    int64_t slot = TC_TIME_UNDATED_MIN + (int64_t)(s->content % UNDATED_SLOTS) * UNDATED_SLOT;
+    int64_t slot = TC_TIME_UNDATED_MIN + s->undated_slot * UNDATED_SLOT;
     /* Times since boot are exact: what they say of the time between counts. */
     return uptime_ns > 0 && uptime_ns < -TC_TIME_UNDATED_MIN / 2
                ? slot + uptime_ns

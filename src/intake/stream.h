@@ -81,7 +81,7 @@ struct tc_source_stream {
     struct tc_stream_pool *pool;
     struct tc_input *input;
     uint32_t source;
-    uint64_t content; /* a hash of how the input begins, and of its length */
+    int64_t undated_slot; /* by the content, once an event has no date; -1 */
     struct tc_codec_cursor cursor;
     struct tc_event *events;
     const void **order;

@@ -277,7 +277,7 @@ static bool is_undated(const struct tc_replay_case *r)
 {
     bool any = false;
     for (size_t i = 0; i < r->count; i++) {
-        any = any || (r->events[i].time_ns < 0 && r->events[i].time_ns != TC_TIME_NONE);
+        any = any || tc_time_is_order(r->events[i].time_ns);
     }
     return any;
 }

@@ -17,8 +17,6 @@
 
 /* Places of a line that are looked at. */
 #define HITS_MAX 16
-/* Where the first word of a log is looked for. */
-#define HEAD_WITHIN 96
 
 enum rule { EXIT, AGENT, TABLE, FRAME, TERMINATE, SHELL, CUDA, ERRNO, RAY_OOM };
 
@@ -252,8 +250,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
     (void)at_end;
     (void)name;
-    /* Structured text that quotes such a line is somebody else's. */
-    if (tc_slice_starts(tc_slice_trim(tc_slice_head(head, HEAD_WITHIN)), S("<"))) {
+    if (tc__lines_is_markup(head)) {
         return TC_SNIFF_NO;
     }
     if (tc__lines_count(&READER, head, 1, NULL) > 0) {

@@ -23,17 +23,6 @@
 /* From the cgroup's numbers up to its name. */
 #define OLD_TASK_LOOK_LINES 16
 
-/* Offset of the last occurrence, or TC_NPOS. The needle is not empty. */
-static size_t find_last(struct tc_slice s, struct tc_slice needle)
-{
-    for (size_t end = s.len; end >= needle.len; end--) {
-        if (memcmp(s.ptr + end - needle.len, needle.ptr, needle.len) == 0) {
-            return end - needle.len;
-        }
-    }
-    return TC_NPOS;
-}
-
 static bool is_hex(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -102,17 +91,17 @@ static bool find_pod(const struct tc__kmsg_context *c, struct tc_slice path, str
  */
 static struct tc_slice find_container(struct tc_slice path)
 {
-    size_t slash = find_last(path, TC_LIT("/"));
+    size_t slash = tc_slice_find_last(path, TC_LIT("/"));
     if (slash == TC_NPOS) {
         return TC_EMPTY;
     }
     struct tc_slice name = tc_slice_from(path, slash + 1);
     struct tc_slice parent = tc_slice_head(path, slash);
-    size_t above = find_last(parent, TC_LIT("/"));
+    size_t above = tc_slice_find_last(parent, TC_LIT("/"));
     parent = tc_slice_from(parent, above == TC_NPOS ? 0 : above + 1);
     if (tc_slice_ends(name, TC_LIT(".scope"))) {
         name = tc_slice_head(name, name.len - sizeof ".scope" + 1);
-        size_t dash = find_last(name, TC_LIT("-"));
+        size_t dash = tc_slice_find_last(name, TC_LIT("-"));
         name = tc_slice_from(name, dash == TC_NPOS ? 0 : dash + 1);
         return name.len == CONTAINER_ID_LENGTH && all_hex(name) ? name : TC_EMPTY;
     }
@@ -139,7 +128,7 @@ static enum tc__kmsg_verdict rule_constraint(struct tc__kmsg_context *c, struct 
         c->why = "oom-kill with a constraint that the kernel does not have";
         return TC__KMSG_BROKEN;
     }
-    size_t at = find_last(s, TC_LIT(",pid="));
+    size_t at = tc_slice_find_last(s, TC_LIT(",pid="));
     struct tc_slice fields = at == TC_NPOS ? s : tc_slice_head(s, at);
     if (at != TC_NPOS && !read_pid(tc_slice_from(s, at + sizeof ",pid=" - 1), &pid)) {
         c->why = "oom-kill without a process id";
@@ -181,7 +170,7 @@ static struct tc_slice killed_name(struct tc_slice s)
     size_t open = tc_slice_find_byte(s, '(');
     size_t close = tc_slice_find(s, TC_LIT(") total-vm:"));
     if (close == TC_NPOS) {
-        close = find_last(s, TC_LIT(")"));
+        close = tc_slice_find_last(s, TC_LIT(")"));
     }
     if (open == TC_NPOS || close == TC_NPOS || close < open) {
         return TC_EMPTY;
@@ -339,7 +328,7 @@ static enum tc__kmsg_verdict rule_victim(struct tc__kmsg_context *c, struct tc_e
     if (!tc__kmsg_take(&s, TC_LIT("OOM encountered, victim process: "))) {
         return TC__KMSG_NOT_MINE;
     }
-    size_t at = find_last(s, TC_LIT(", pid: "));
+    size_t at = tc_slice_find_last(s, TC_LIT(", pid: "));
     if (at == TC_NPOS || !read_pid(tc_slice_from(s, at + sizeof ", pid: " - 1), &pid)) {
         c->why = "OOM victim without a process id";
         return TC__KMSG_BROKEN;

@@ -101,6 +101,8 @@ bool tc__line_same_stream(const struct tc__line *a, const struct tc__line *b);
  * asked for in their order. */
 int64_t tc__lines_time(struct tc__lines *w, const struct tc__line *line);
 
+/* Whether a text begins as XML or HTML does: one that quotes lines of a log is somebody else's. */
+bool tc__lines_is_markup(struct tc_slice head);
 /* A tc_codec.last_time for lines. */
 int64_t tc__lines_last_time(const struct tc_codec_input *in);
 

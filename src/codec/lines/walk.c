@@ -10,6 +10,8 @@
 
 /* How far above a line without a date one is taken from. */
 #define LOOK_BACK ((size_t)64 << 10)
+/* Blanks before the first tag. */
+#define MARKUP_WITHIN 96
 
 static void begin_walk(struct tc__lines *w, const struct tc__line_reader *r)
 {
@@ -199,6 +201,11 @@ tc_status tc__lines_decode(const struct tc__line_reader *r, const struct tc_code
     cursor->offset = in->bytes.len;
     cursor->done = true;
     return r->end == NULL ? TC_OK : r->end(&w);
+}
+
+bool tc__lines_is_markup(struct tc_slice head)
+{
+    return tc_slice_starts(tc_slice_trim(tc_slice_head(head, MARKUP_WITHIN)), TC_LIT("<"));
 }
 
 static int64_t time_in(const struct tc_codec_input *in, struct tc_slice raw)

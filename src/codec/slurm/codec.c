@@ -19,7 +19,6 @@
 #define HITS_MAX 8
 /* Lines around a kill that may say more of it. */
 #define NEAR_LINES 24
-#define HEAD_WITHIN 96
 
 enum rule {
     OOM,    /* slot 2: the job */
@@ -291,7 +290,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
     (void)at_end;
     (void)name;
-    if (tc_slice_starts(tc_slice_trim(tc_slice_head(head, HEAD_WITHIN)), S("<"))) {
+    if (tc__lines_is_markup(head)) {
         return TC_SNIFF_NO;
     }
     return tc__lines_count(&READER, head, 1, NULL) > 0 ? TC_SNIFF_LIKELY : TC_SNIFF_NO;

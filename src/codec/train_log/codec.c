@@ -59,15 +59,19 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     int score = TC_SNIFF_NO;
     size_t at = 0;
     tc__train_text_init(&text);
-    /* Structured text that quotes such a line is somebody else's. */
-    if (tc_slice_starts(tc_slice_trim(tc_slice_head(head, HEAD_WITHIN)), S("<"))) {
+    if (tc__lines_is_markup(head)) {
         return TC_SNIFF_NO;
     }
     for (size_t i = 0; i < SNIFF_LINES && tc__line_cut(head, at, &line.raw, &at); i++) {
         struct tc_event ev;
-        tc__line_frame(&in, tc_slice_head(line.raw, TC_LINE_MAX), NULL, &line);
-        bool ours =
-            !tc_slice_starts(line.text, S("{")) && tc__train_text_read(&text.scan, line.text, &ev);
+        struct tc_slice raw = tc_slice_head(line.raw, TC_LINE_MAX);
+        unsigned which = 0;
+        bool ours = tc_scan_next(&text.scan, raw, 0, &which) != TC_NPOS;
+        if (ours) {
+            tc__line_frame(&in, raw, NULL, &line);
+            ours = !tc_slice_starts(line.text, S("{")) &&
+                   tc__train_text_read(&text.scan, line.text, &ev);
+        }
         if (ours && line.time_ns != TC_TIME_NONE) {
             return TC_SNIFF_LIKELY;
         }

@@ -31,7 +31,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         return tc__nccl_on_sizes(st, ev, out);
     }
     /* Reports are compared by the time between them, and so is the end of a job with what hung. */
-    bool undated = ev->time_ns != TC_TIME_NONE && !tc_time_is_date(ev->time_ns);
+    bool undated = tc_time_is_order(ev->time_ns);
     if (undated && (ev->kind == TC_EVENT_NCCL_RAS || tc__exits_wants(ev))) {
         return TC_OK;
     }
