@@ -61,4 +61,3 @@ void tc_grow_i64(struct tc_grow *g, int64_t value)
         tc_buf_i64(&g->buf, value);
     }
 }
-

@@ -33,6 +33,15 @@ static bool machine_has(enum tc_scan_path path)
     return false;
 }
 
+/* The first TC_SCAN_PREFIX bytes as one number, to be compared at once. */
+static inline uint32_t prefix_at(const void *p)
+{
+    uint32_t prefix;
+    _Static_assert(sizeof prefix == TC_SCAN_PREFIX, "a prefix is one number");
+    memcpy(&prefix, p, sizeof prefix);
+    return prefix;
+}
+
 void tc_scan_init(struct tc_scan *s, const struct tc_slice *literals, size_t count)
 {
     TC_ASSERT(count > 0 && count <= TC_SCAN_LITERALS_MAX);
@@ -42,6 +51,7 @@ void tc_scan_init(struct tc_scan *s, const struct tc_slice *literals, size_t cou
     s->path = machine_has(TC_SCAN_AVX2) ? TC_SCAN_AVX2 : TC_SCAN_SCALAR;
     for (size_t i = 0; i < count; i++) {
         TC_ASSERT(literals[i].len >= TC_SCAN_PREFIX);
+        s->prefixes[i] = prefix_at(literals[i].ptr);
         /* Literals that start alike share a bucket: that keeps its first table small. */
         unsigned bucket = (uint8_t)literals[i].ptr[0] % TC_SCAN_BUCKETS;
         uint8_t bit = (uint8_t)(1U << bucket);
@@ -74,12 +84,16 @@ static bool verify(const struct tc_scan *s, struct search *q, size_t at)
 {
     const uint8_t *p = q->text + at;
     unsigned buckets = buckets_at(s, p);
+    uint32_t prefix = prefix_at(p);
     uint64_t candidates = 0;
     for (; buckets != 0; buckets &= buckets - 1) {
         candidates |= s->members[__builtin_ctz(buckets)];
     }
     for (; candidates != 0; candidates &= candidates - 1) {
         unsigned which = (unsigned)__builtin_ctzll(candidates);
+        if (s->prefixes[which] != prefix) {
+            continue;
+        }
         struct tc_slice literal = s->literals[which];
         if (literal.len <= q->len - at && memcmp(literal.ptr, p, literal.len) == 0) {
             q->at = at;

@@ -34,7 +34,8 @@ struct tc_scan {
     const struct tc_slice *literals;
     size_t count;
     enum tc_scan_path path;
-    uint64_t members[TC_SCAN_BUCKETS]; /* the literals of each bucket, as bits */
+    uint64_t members[TC_SCAN_BUCKETS];       /* the literals of each bucket, as bits */
+    uint32_t prefixes[TC_SCAN_LITERALS_MAX]; /* the first bytes of each literal */
     uint8_t low[TC_SCAN_PREFIX][16];
     uint8_t high[TC_SCAN_PREFIX][16];
     uint8_t bytes[TC_SCAN_PREFIX][256];

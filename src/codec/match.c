@@ -104,6 +104,12 @@ static bool is_special(char c)
 /* Whether the pattern begins with a byte that the text does not. Most of a table is for others. */
 static inline bool cannot_fit(struct tc_slice text, const char *pattern)
 {
+    if (pattern[0] == '{') {
+        pattern += 2;
+    }
+    if (pattern[0] == '%' && pattern[1] == 'd') {
+        return text.len == 0 || !is_digit(text.ptr[0]);
+    }
     return !is_special(pattern[0]) && (text.len == 0 || text.ptr[0] != pattern[0]);
 }
 

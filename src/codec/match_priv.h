@@ -3,14 +3,17 @@
  * Patterns for lines of logs, so that the wordings of many programs can be tables. A pattern is
  * compared with the beginning of a text:
  *
- *   text       itself
- *   *          anything up to the first place that has the text behind the star; at the end, the
- * rest %d %x %f   decimal digits; hex digits; a number with a sign, a fraction or an exponent %b a
- * PCI address %n         a name: anything but blanks and colons %w         a word up to a blank, a
- * comma or a closing parenthesis, without a full stop at its end; it may be empty %s         blanks
- * and the colours of a terminal, or nothing <a|b>      the first of these that fits; an empty one
- * at the end makes the others optional {0...}     a part to remember, in slot 0 $          the end
- * of the text
+ *   text    itself
+ *   *       anything up to the first place that has the text behind the star, or the rest
+ *   %d %x   decimal digits; hex digits
+ *   %f      a number with a sign, a fraction or an exponent
+ *   %b      a PCI address
+ *   %n %p   anything but blanks and colons; anything but blanks
+ *   %w      up to a blank, a comma or a closing parenthesis, without a full stop; may be empty
+ *   %s      blanks and the colours of a terminal, or nothing
+ *   <a|b>   the first of these that fits; an empty one at the end makes the others optional
+ *   {0...}  a part to remember, in slot 0
+ *   $       the end of the text
  *
  * % in front of any other character is that character. Patterns are literals of ours: a wrong one
  * is a mistake of the program. Nothing is tried twice but alternatives, so that the work is at most

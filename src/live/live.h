@@ -2,7 +2,8 @@
 /*
  * Detection as the data comes: events in the order of arrival go in, with the time of arrival;
  * verdicts that are new or changed come out, joined into stories, once each. Around the same engine
- * and story as `tracecore detect`. docs/internals/daemon.md says what hold, late, ahead and silence mean.
+ * and story as `tracecore detect`. docs/internals/daemon.md says what hold, late, ahead and silence
+ * mean.
  *
  * Pure: time is an argument, so what was stored replays to the same verdicts. All memory is taken
  * at creation but for the verdicts that are kept; feeding events allocates nothing. One thread.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon as a whole: made from a configuration, run until it is told to end. docs/internals/daemon.md
- * says how its parts work together.
+ * The daemon as a whole: made from a configuration, run until it is told to end.
+ * docs/internals/daemon.md says how its parts work together.
  */
 #ifndef TC_SERVER_DAEMON_H
 #define TC_SERVER_DAEMON_H

@@ -42,9 +42,9 @@ struct tc_order {
     struct tc_story *story;
     const struct tc_event *events; /* of all inputs, in any order; raw.source says which input */
     size_t count;
-    int64_t now_ns;                                     /* for the finish */
-    int64_t last_ns;                                    /* how far the inputs reach */
-    const struct tc_sources *sources;                   /* for digests; may be NULL */
+    int64_t now_ns;                   /* for the finish */
+    int64_t last_ns;                  /* how far the inputs reach */
+    const struct tc_sources *sources; /* for digests; may be NULL */
     struct tc_order_out *expected;
     struct tc_order_out *essence;                       /* who and what of it */
     const struct tc_event *merged[TC_ORDER_EVENTS_MAX]; /* without what two inputs tell */

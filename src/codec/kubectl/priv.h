@@ -144,7 +144,7 @@ void tc__kubectl_about(struct tc__kubectl *k, struct tc_event *ev, struct tc_sli
 
 /* ---- text.c ---- */
 
-/* The next line; false at the end of the input. */
+/* The next line; false at the end of the input. One of the kernel log is empty. */
 bool tc__kubectl_next(const struct tc_codec_input *in, size_t at, struct tc_arena *arena,
                       struct tc__kubectl_line *out);
 /* "3h41m", "2y31d", "0s": all of text. */

@@ -94,16 +94,13 @@ static bool is_ratio(struct tc_slice s)
     return tc_slice_is_u64(head, &number) && tc_slice_is_u64(rest, &number);
 }
 
-/* When and how often: "31m", "31m (x40 over 5h)". Returns the words used, 0 when it is none. */
+/* When and how often: "31m", "31m (x40 over 5h)", at an age. Returns the words used. */
 static size_t read_seen(const struct tc__kubectl_line *line, const struct words *w, size_t at,
                         struct tc_event *ev)
 {
     struct tc_slice times = word(w, at + 1);
     struct tc_slice since = word(w, at + 3);
     uint64_t count = 0;
-    if (!is_age(word(w, at))) {
-        return 0;
-    }
     ev->time_ns = tc__kubectl_ago(line, word(w, at));
     if (!tc_slice_starts(times, S("(x")) || !tc_slice_eq(word(w, at + 2), S("over")) ||
         !tc_slice_ends(since, S(")")) || !tc_slice_is_u64(tc_slice_from(times, 2), &count) ||
@@ -204,11 +201,14 @@ static tc_status read_get_event(struct tc__kubectl *k, const struct tc__kubectl_
 {
     struct tc_event ev;
     struct tc_slice host = TC_EMPTY;
-    tc_event_init(&ev, TC_EVENT_K8S_EVENT);
     for (size_t ns = 0; ns < 2; ns++) {
+        if (!is_age(word(w, ns))) {
+            continue;
+        }
+        tc_event_init(&ev, TC_EVENT_K8S_EVENT);
         size_t used = read_seen(line, w, ns, &ev);
         size_t at = ns + used;
-        if (used == 0 || !is_type(word(w, at)) || !tc__kubectl_is_reason(word(w, at + 1)) ||
+        if (!is_type(word(w, at)) || !tc__kubectl_is_reason(word(w, at + 1)) ||
             !tc__kubectl_object(word(w, at + 2), &ev)) {
             continue;
         }
@@ -273,12 +273,12 @@ static tc_status read_described_event(struct tc__kubectl *k, const struct tc__ku
     struct tc_event ev;
     struct tc_slice host = TC_EMPTY;
     struct tc_slice rest;
+    if (!is_type(word(w, 0)) || !tc__kubectl_is_reason(word(w, 1)) || !is_age(word(w, 2))) {
+        return TC_OK;
+    }
     tc_event_init(&ev, TC_EVENT_K8S_EVENT);
     ev.k8s.count = 1;
     size_t used = read_seen(line, w, 2, &ev);
-    if (used == 0 || !is_type(word(w, 0)) || !tc__kubectl_is_reason(word(w, 1))) {
-        return TC_OK;
-    }
     *out_ours = true;
     k->sure++;
     rest = from_word(line->text, w, 2 + used);

@@ -78,19 +78,30 @@ static void take_date(const struct tc_codec_input *in, struct tc__kubectl_line *
     io->text = tc_slice_trim(rest);
 }
 
+/* "[   12.345678] ": the kernel's, and most of what is looked at in vain. */
+static bool is_kernel_line(struct tc_slice raw)
+{
+    return raw.len > 1 && raw.ptr[0] == '[' &&
+           (raw.ptr[1] == ' ' || (raw.ptr[1] >= '0' && raw.ptr[1] <= '9'));
+}
+
 bool tc__kubectl_next(const struct tc_codec_input *in, size_t at, struct tc_arena *arena,
                       struct tc__kubectl_line *out)
 {
     struct tc__line line;
-    struct tc__line wrapping; /* the dates of messages are not when kubectl ran */
     if (!tc__line_cut(in->bytes, at, &out->raw, &out->next)) {
         return false;
     }
     out->at = (size_t)(out->raw.ptr - in->bytes.ptr);
-    tc__line_unwrap(in, tc_slice_head(out->raw, TC_LINE_MAX), NULL, &wrapping);
+    if (is_kernel_line(out->raw)) {
+        out->text = TC_EMPTY;
+        out->time_ns = TC_TIME_NONE;
+        out->now_ns = in->now_ns;
+        return true;
+    }
     tc__line_frame(in, tc_slice_head(out->raw, TC_LINE_MAX), arena, &line);
     out->text = clean(tc_slice_trim(line.text), arena);
-    out->time_ns = wrapping.time_ns;
+    out->time_ns = line.around_ns; /* the dates of messages are not when kubectl ran */
     take_date(in, out);
     out->now_ns = out->time_ns == TC_TIME_NONE ? in->now_ns : out->time_ns;
     return true;

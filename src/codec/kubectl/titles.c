@@ -82,8 +82,9 @@ static const struct {
 
 static enum column title_column(struct tc_slice title)
 {
-    for (size_t i = 0; i < TC_COUNT(TITLES); i++) {
-        if (tc_slice_eq_nocase(title, tc_slice_cstr(TITLES[i].title))) {
+    for (size_t i = 0; title.len > 0 && i < TC_COUNT(TITLES); i++) {
+        bool starts_alike = (title.ptr[0] | 0x20) == (TITLES[i].title[0] | 0x20);
+        if (starts_alike && tc_slice_eq_nocase(title, tc_slice_cstr(TITLES[i].title))) {
             return TITLES[i].column;
         }
     }

@@ -318,6 +318,13 @@ static bool take_prefix(struct tc__line *io)
     return false;
 }
 
+/* "dmesg.txt", "logs/rank3.log": what grep puts in front when it searches several files. */
+static bool is_log_file(struct tc_slice name)
+{
+    return tc_slice_ends(name, TC_LIT(".txt")) || tc_slice_ends(name, TC_LIT(".log")) ||
+           tc_slice_ends(name, TC_LIT(".out")) || tc_slice_ends(name, TC_LIT(".err"));
+}
+
 /* Colours at the start, and what people and grep put in front: "> ", "12:", "dmesg.txt:12:". */
 static void take_marks(struct tc__line *io)
 {
@@ -334,7 +341,7 @@ static void take_marks(struct tc__line *io)
         } else if (tc__text_match(io->text, "data: {5%{*}", got) ||
                    tc__text_match(io->text, "%d:{5[*}", got) ||
                    tc__text_match(io->text, "%d:{5NVRM*}", got) ||
-                   tc__text_match(io->text, "%p.<txt|log>:<%d:|>{5*}", got)) {
+                   (tc__text_match(io->text, "{0%n}:<%d:|>{5*}", got) && is_log_file(got[0]))) {
             io->text = got[5];
         }
         io->text = tc_slice_trim(io->text);
@@ -414,6 +421,7 @@ void tc__line_frame(const struct tc_codec_input *in, struct tc_slice raw, struct
                     struct tc__line *out)
 {
     tc__line_unwrap(in, raw, arena, out);
+    out->around_ns = out->time_ns;
     int64_t ns = tc__line_date(in, out->text);
     out->time_ns = ns == TC_TIME_NONE ? out->time_ns : ns;
     take_program(out);

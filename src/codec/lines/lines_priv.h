@@ -29,6 +29,7 @@ struct tc__line {
     struct tc_scope scope; /* who the things around it say it is from */
     struct tc_slice label; /* of a stream that has no other name: a task of srun, a local rank */
     int64_t time_ns;       /* of the line itself or of what is around it; TC_TIME_NONE */
+    int64_t around_ns;     /* of what is around it alone; TC_TIME_NONE */
     size_t next;           /* where to go on behind it */
 };
 

@@ -2,9 +2,9 @@
 /*
  * What a command and the daemon that has the warehouse open say to each other over
  * data_dir/warehouse.sock: frames of a length, a kind and a body, in the byte order of the machine
- * that both are on. The command asks, the daemon answers; docs/internals/warehouse-socket.md has the table.
- * Both sides take the other's bytes for hostile: every length, count and type is checked before it
- * is used, memory grows with what came and not with what was announced.
+ * that both are on. The command asks, the daemon answers; docs/internals/warehouse-socket.md has
+ * the table. Both sides take the other's bytes for hostile: every length, count and type is checked
+ * before it is used, memory grows with what came and not with what was announced.
  */
 #ifndef TC_WAREHOUSE_DAEMON_WIRE_H
 #define TC_WAREHOUSE_DAEMON_WIRE_H
