@@ -60,3 +60,16 @@ void tc__draft_piece(struct tc_draft *d, struct tc_slice kind, int64_t time_ns, 
         *e = (struct tc_evidence){kind, uid, description, time_ns, raw};
     }
 }
+
+bool tc__mount_is_config(struct tc_slice message)
+{
+    static const char *const wordings[] = {
+        "secret \"",       "secrets \"",   "configmap \"", "configmaps \"",        "not registered",
+        "configmap cache", "secret cache", "config key",   "failed to fetch token"};
+    for (size_t i = 0; i < TC_COUNT(wordings); i++) {
+        if (tc_slice_contains(message, tc_slice_cstr(wordings[i]))) {
+            return true;
+        }
+    }
+    return false;
+}

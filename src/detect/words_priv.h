@@ -35,6 +35,10 @@ struct tc_arg tc__as_seconds(int64_t ns);
 void tc__draft_piece(struct tc_draft *d, struct tc_slice kind, int64_t time_ns, struct tc_raw raw,
                      struct tc_slice uid, struct tc_slice description);
 
+/* Whether a volume that was not mounted is a secret, a config map or a token: no trouble of
+ * storage. `message` is that of the event. */
+bool tc__mount_is_config(struct tc_slice message);
+
 static inline int64_t tc__apart(int64_t a_ns, int64_t b_ns)
 {
     return a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns;

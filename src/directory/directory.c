@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 /* A GPU takes some 300 bytes with its names, a rank or pod some 200. */
+#define NODES_MAX 32768
+#define NODE_TEXT_BYTES ((size_t)4 << 20)
 #define GPUS_MAX 32768
 #define GPU_TEXT_BYTES ((size_t)8 << 20)
 #define RANKS_MAX 32768
@@ -14,7 +16,7 @@
 /* 10,000 GPUs with their pods and ranks need some 30,000. */
 #define STATEMENTS_MAX 131072
 #define STATEMENT_TEXT_BYTES ((size_t)24 << 20)
-#define ARENA_BYTES ((size_t)160 << 20)
+#define ARENA_BYTES ((size_t)176 << 20)
 
 #define PLACE_KINDS (TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS))
 /* Who names a device by its address says nothing of a GPU, unless it is named otherwise too. */
@@ -57,12 +59,14 @@ void tc_directory_reset(struct tc_directory *d)
 {
     struct tc_arena *a = &d->arena;
     tc_arena_reset(a);
+    d->nodes.last = TC_EMPTY;
     d->gpus.last_id = 0;
     d->gpu = NULL;
     d->statements = (struct tc__statements){.forgets = d->keeps == TC_STATEMENTS_LATEST};
     d->order =
         tc_arena_alloc_raw(a, 2 * STATEMENTS_MAX * sizeof *d->order, alignof(struct tc_sort_pair));
-    bool ok = tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES) &&
+    bool ok = tc__table_init(&d->nodes.table, &tc__node_kind, a, NODES_MAX, NODE_TEXT_BYTES) &&
+              tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES) &&
               tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, PLACE_TEXT_BYTES) &&
               tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, PLACE_TEXT_BYTES) &&
               tc__table_init(&d->statements.table, &tc__statement_kind, a, STATEMENTS_MAX,
@@ -84,12 +88,20 @@ void tc_directory_note(struct tc_directory *d, const struct tc_event *ev)
         ((bit & DEVICE_KINDS) == 0 || s->gpu_uuid.len > 0 || s->gpu_index >= 0)) {
         d->gpu = tc__gpus_learn(&d->gpus, s, ev->time_ns, d->order);
     }
+    if (ev->kind == TC_EVENT_ADDRESS && s->pod.len == 0 && s->pod_uid.len == 0) {
+        tc__nodes_learn_address(&d->nodes, ev->address.address, s->node, d->order);
+    }
     if ((bit & PLACE_KINDS) != 0) {
         tc__places_learn(&d->places, ev, d->order);
     }
     if ((bit & STATEMENT_KINDS) != 0 && d->keeps != TC_STATEMENTS_NONE) {
         tc__statements_note(&d->statements, ev, d->order);
     }
+}
+
+struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name)
+{
+    return tc__nodes_learn(&d->nodes, name, d->order);
 }
 
 const struct tc_gpu *tc_directory_event_gpu(const struct tc_directory *d)
@@ -131,6 +143,7 @@ uint64_t tc_directory_version(const struct tc_directory *d)
 void tc_directory_counts(const struct tc_directory *d, struct tc_directory_counts *out)
 {
     *out = (struct tc_directory_counts){
+        .nodes_forgotten = d->nodes.table.forgotten,
         .gpus_forgotten = d->gpus.table.forgotten,
         .places_forgotten = d->places.ranks.forgotten + d->places.pods.forgotten,
         .statements = d->statements.table.count,

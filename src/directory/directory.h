@@ -40,6 +40,13 @@ uint32_t tc_directory_kinds(const struct tc_directory *d);
 /* Takes in what an event says. Borrows ev. */
 void tc_directory_note(struct tc_directory *d, const struct tc_event *ev);
 
+/*
+ * What the node goes by that an event calls `name`: the first of its names that was heard of,
+ * short, full or an address. Asked before the event is noted. The name itself where nothing else is
+ * known. Good until the next event.
+ */
+struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name);
+
 /* What every entry begins with: the directory's own. */
 struct tc_entry {
     uint64_t heard; /* grows with everything that is heard */
@@ -117,6 +124,7 @@ struct tc_statement {
 uint64_t tc_directory_version(const struct tc_directory *d);
 
 struct tc_directory_counts {
+    uint64_t nodes_forgotten;
     uint64_t gpus_forgotten;
     uint64_t places_forgotten; /* of ranks and pods */
     size_t statements;

@@ -73,10 +73,23 @@ static inline void *tc__table_at(const struct tc__table *t, uint64_t at)
 
 /* ---- what is kept in tables ---- */
 
+extern const struct tc__table_kind tc__node_kind;
 extern const struct tc__table_kind tc__gpu_kind;
 extern const struct tc__table_kind tc__rank_kind;
 extern const struct tc__table_kind tc__pod_kind;
 extern const struct tc__table_kind tc__statement_kind;
+
+struct tc__nodes {
+    struct tc__table table;
+    struct tc_slice last; /* a name that a node goes by: events of one node come together */
+};
+
+/* What a node goes by, that was called `name`. Good until the next call. */
+struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
+                                struct tc_sort_pair *order);
+/* An address of a node, which is what it goes by. */
+void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struct tc_slice node,
+                             struct tc_sort_pair *order);
 
 struct tc__gpus {
     struct tc__table table;
@@ -125,6 +138,7 @@ bool tc__view_addresses(struct tc_view *v, struct tc_arena *arena);
 struct tc_directory {
     struct tc_block *block;
     struct tc_arena arena;
+    struct tc__nodes nodes;
     struct tc__gpus gpus;
     struct tc__places places;
     struct tc_sort_pair *order; /* for making room in a table */

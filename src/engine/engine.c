@@ -353,6 +353,13 @@ static tc_status note(struct tc_engine *e, const struct tc_event *ev)
 static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_event *ev)
 {
     struct slot **wanted = e->wanted[ev->kind];
+    struct tc_event renamed;
+    struct tc_slice node = tc_directory_node(e->directory, ev->scope.node);
+    if (!tc_slice_eq(node, ev->scope.node)) {
+        renamed = *ev;
+        renamed.scope.node = node;
+        ev = &renamed;
+    }
     if ((e->noted >> ev->kind & 1) != 0) {
         TC_TRY(note(e, ev));
     }

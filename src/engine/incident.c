@@ -259,6 +259,10 @@ tc_status tc_incidents_apply(struct tc_incidents *t, const struct tc_finding *f,
         }
         struct incident *young = renew(t, in, &slot);
         in = young == NULL ? in : young;
+        if (f->redated && f->first_ns > in->first_ns) {
+            in->detected_ns = now_ns;
+            in->first_ns = f->first_ns;
+        }
         in->first_ns = f->first_ns < in->first_ns ? f->first_ns : in->first_ns;
         in->unseen = false;
     }

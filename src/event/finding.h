@@ -70,6 +70,7 @@ struct tc_finding {
     struct tc_slice headline;
     struct tc_slice remediation;
     int64_t first_ns;
+    bool redated; /* what was told of it before was dated too early: first_ns replaces that */
     int64_t last_ns;
     struct tc_scope scope;
     const struct tc_attr *attrs;

@@ -161,12 +161,17 @@ static bool differ(const struct tc__where *a, const struct tc__where *b, enum tc
     return a->count[class] > 0 && b->count[class] > 0;
 }
 
-/* The same node, or pod, proves nothing when both sides name a GPU and it is another one. */
+/*
+ * The same node, or pod, proves nothing when both sides name a GPU and it is another one. The same
+ * number of a rank proves nothing when it runs elsewhere: every job has a rank 0.
+ */
 static bool contradicted(const struct tc__rule *rule, enum tc__class by,
                          const struct tc__where *cause, const struct tc__where *effect)
 {
-    if (by == TC__CLASS_GPU || by == TC__CLASS_RANK ||
-        (by == TC__CLASS_NODE && (rule->by & BY_WHOLE_NODE) != 0)) {
+    if (by == TC__CLASS_RANK) {
+        return differ(cause, effect, TC__CLASS_NODE) || differ(cause, effect, TC__CLASS_POD);
+    }
+    if (by == TC__CLASS_GPU || (by == TC__CLASS_NODE && (rule->by & BY_WHOLE_NODE) != 0)) {
         return false;
     }
     return differ(cause, effect, TC__CLASS_GPU) ||

@@ -91,11 +91,23 @@ static bool is_job(const struct tc_view *view, struct tc_slice fact, struct tc_s
     return fact.len == 0 || verdict.len == 0 || tc_slice_eq(fact, verdict) || view->one_job;
 }
 
+/* Whether a statement is about something elsewhere than the verdict says of itself. */
+static bool is_elsewhere(struct tc_names *n, const struct tc_view_names *own,
+                         const struct tc_statement *f)
+{
+    return (own->node != TC_NAME_NONE && f->node != TC_NAME_NONE &&
+            tc_names_root(n, own->node) != tc_names_root(n, f->node)) ||
+           (own->pod != TC_NAME_NONE && f->pod != TC_NAME_NONE &&
+            tc_names_root(n, own->pod) != tc_names_root(n, f->pod));
+}
+
 /*
  * Where a rank is. Statements may complete one another (one names the GPU, another the pod) but
- * not contradict: the node is that of a statement without a time, else of the latest.
+ * not contradict: the node is that of a statement without a time, else of the latest. `own` is what
+ * the verdict says of itself: every job has a rank 0, and this one is where it says.
  */
-static void add_rank(struct gather *g, struct tc_slice job, int32_t rank)
+static void add_rank(struct gather *g, struct tc_slice job, int32_t rank,
+                     const struct tc_view_names *own)
 {
     struct tc_view *view = &g->lookup->view;
     uint32_t found[RANK_STATEMENTS_MAX];
@@ -104,7 +116,8 @@ static void add_rank(struct gather *g, struct tc_slice job, int32_t rank)
     struct tc_map_iter it = tc_view_of_rank(view, rank);
     for (uint64_t v; count < RANK_STATEMENTS_MAX && (v = tc_map_next(&view->by_rank, &it)) != 0;) {
         const struct tc_statement *f = &view->statements[v - 1];
-        if (f->scope.rank != rank || !is_job(view, f->scope.job, job) || !told_in_time(g, f)) {
+        if (f->scope.rank != rank || !is_job(view, f->scope.job, job) || !told_in_time(g, f) ||
+            is_elsewhere(&view->names, own, f)) {
             continue;
         }
         found[count++] = (uint32_t)v - 1;
@@ -145,8 +158,9 @@ static const struct tc_attr *attr_of(const struct tc_finding *f, enum tc_attr_ty
 
 static void add_ranks(struct gather *g, const struct tc_finding *f, const struct tc_attr *a)
 {
+    const struct tc_view_names anywhere = {TC_NAME_NONE, TC_NAME_NONE, TC_NAME_NONE};
     for (size_t i = 0; a != NULL && i < a->count && i < TC__WHERE_MAX; i++) {
-        add_rank(g, f->scope.job, a->ints[i]);
+        add_rank(g, f->scope.job, a->ints[i], &anywhere);
     }
 }
 
@@ -155,7 +169,8 @@ static void gather_ranks(struct gather *g, const struct tc_finding *f, bool as_c
     const struct tc_attr *culprits = attr_of(f, TC_ATTR_INTS, TC_LIT(".culprit_ranks"));
     const struct tc_attr *waiting = attr_of(f, TC_ATTR_INTS, TC_LIT(".waiting_ranks"));
     if (f->scope.rank >= 0) {
-        add_rank(g, f->scope.job, f->scope.rank);
+        struct tc_view_names own = tc_view_name(&g->lookup->view, &f->scope);
+        add_rank(g, f->scope.job, f->scope.rank, &own);
     }
     add_ranks(g, f, culprits);
     if (as_cause || culprits == NULL || culprits->count == 0) {

@@ -6,6 +6,7 @@
  */
 #include "detect/checkpoint_stall/priv.h"
 #include "detect/finding_priv.h"
+#include "detect/words_priv.h"
 
 #include <string.h>
 
@@ -104,17 +105,9 @@ static bool is_storage_reason(struct tc_slice reason)
                            "FailedMapVolume", "VolumeConditionAbnormal");
 }
 
-/* A secret or a config map that is missing is no trouble of storage. */
-static bool is_config(struct tc_slice message)
-{
-    return tc_slice_contains(message, TC_LIT("secret \"")) ||
-           tc_slice_contains(message, TC_LIT("configmap \"")) ||
-           tc_slice_contains(message, TC_LIT("not registered"));
-}
-
 static tc_status take_k8s(struct checkpoint_stall *st, const struct tc_event *ev)
 {
-    if (!is_storage_reason(ev->k8s.reason) || is_config(ev->k8s.message)) {
+    if (!is_storage_reason(ev->k8s.reason) || tc__mount_is_config(ev->k8s.message)) {
         return TC_OK;
     }
     bool repeats = ev->k8s.first_ns >= 0 && ev->k8s.first_ns < ev->time_ns;

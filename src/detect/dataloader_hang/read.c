@@ -98,7 +98,8 @@ void tc__dl_read_error(const struct tc_event *ev, struct dl_sign *out)
  */
 bool tc__dl_read_storage(const struct tc_event *ev, int64_t window_ns, struct dl_sign *out)
 {
-    if (!tc_slice_is_any(ev->k8s.reason, "FailedMount", "VolumeMountFailure")) {
+    if (!tc_slice_is_any(ev->k8s.reason, "FailedMount", "VolumeMountFailure") ||
+        tc__mount_is_config(ev->k8s.message)) {
         return false;
     }
     bool about_pod = tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));

@@ -106,11 +106,14 @@ static struct oom_pod *put_pod(struct state *st, const struct oom_pod *pod, uint
 static struct oom_pod *find_pod(struct state *st, const struct oom_names *names)
 {
     struct oom_pod *known = tc__window_pod_find(&st->pods, &names->pod);
-    struct oom_pod next = {.rank = names->rank, .podless = names->podless};
+    struct oom_pod next = {
+        .rank = names->rank, .rank_killed = names->rank_killed, .podless = names->podless};
     if (known != NULL) {
         known->head.seen_ns =
             known->head.seen_ns > st->base.now_ns ? known->head.seen_ns : st->base.now_ns;
-        known->rank = known->rank >= 0 ? known->rank : names->rank;
+        known->several_ranks |= names->rank >= 0 && known->rank >= 0 && names->rank != known->rank;
+        known->rank = known->rank < 0 || names->rank_killed ? names->rank : known->rank;
+        known->rank_killed = known->rank_killed || names->rank_killed;
         next = *known;
     }
     bool learned = tc__text_fill(&next.node, names->pod.node);
@@ -295,6 +298,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
         .container_id = kill->container_id,
         .container_ns = kill->time_ns,
         .rank = kill->rank,
+        .rank_killed = kill->rank >= 0,
         .podless = kill->of_job,
     };
     enum oom_tie tie = OOM_TIE_CGROUP;
@@ -309,6 +313,7 @@ static tc_status place_kill(struct state *st, struct oom_kill *kill, const struc
             names.pod.uid = process->pod_uid;
             names.job = process->job;
             names.rank = process->rank;
+            names.rank_killed = process->rank >= 0;
             names.podless = process->pod.len == 0 && process->pod_uid.len == 0;
             names.pod.uid = names.podless ? rank_name(st, process) : process->pod_uid;
         }

@@ -117,6 +117,8 @@ struct oom_pod {
     struct tc_slice container_id;
     struct tc_slice key;
     int32_t rank;
+    bool rank_killed;     /* it is the one that was killed */
+    bool several_ranks;   /* run in it: any of them may have been killed */
     int64_t container_ns; /* of the kill that container_id is of */
     int64_t dirty_ns;     /* when something changed that was not said yet */
     uint32_t slot;        /* its place among those, and one more; 0 when there is nothing */
@@ -150,6 +152,7 @@ struct oom_names {
     struct tc_slice container_id;
     int64_t container_ns; /* when that one was killed */
     int32_t rank;
+    bool rank_killed;
     bool podless;
 };
 

@@ -237,7 +237,7 @@ tc_status tc__oom_report(const struct oom_pod *pod, struct tc_arena *scratch,
     f->scope.pod_uid = pod->podless ? TC_EMPTY : pod->uid;
     f->scope.container = pod->end.known ? tc__oom_word(&pod->end.container) : TC_EMPTY;
     f->scope.job = pod->job;
-    f->scope.rank = pod->rank;
+    f->scope.rank = pod->several_ranks && !pod->rank_killed ? -1 : pod->rank;
     f->scope.pid = pod->burst.kills == 1 ? pod->burst.first.pid : -1;
     put_attrs(&d, pod, names);
     put_evidence(&d, pod);

@@ -11,7 +11,8 @@
  *   mismatch  it made another call under the same sequence id;
  *   cycle     it waits for a rank that waits for it;
  *   absent    it left nothing at all, where a culprit was found beside it or
- *             nothing else explains the wait; an unreadable dump only for the latter.
+ *             nothing else explains the wait; an unreadable dump only for the latter,
+ *             and not beside ranks that left nothing: it wrote one, they did not.
  *
  * Then every operation learns which culprits are behind it: those it waits for
  * itself, those at the end of a chain of waits, and those its participants are
@@ -543,8 +544,10 @@ static void find_unknown(const struct nccl_hang *st, struct nccl_eval *e)
         bool direct = has_direct_culprit(e, op);
         bool unexplained = op->related == 0;
         uint32_t unknown = 0;
+        uint32_t absent = 0;
         for (uint32_t i = 0; i < op->target_count; i++) {
             unknown += !is_strong(&e->targets[op->target_first + i]);
+            absent += e->targets[op->target_first + i].block == NCCL_ABSENT;
         }
         if (unknown == 0 || unknown * 2 > st->groups[op->group].seat_count) {
             continue;
@@ -553,7 +556,7 @@ static void find_unknown(const struct nccl_hang *st, struct nccl_eval *e)
             const struct nccl_target *t = &e->targets[op->target_first + i];
             if (t->block == NCCL_ABSENT && (direct || unexplained)) {
                 blame(e, t->rank, NCCL_BLAME_ABSENT, o, t);
-            } else if (t->block == NCCL_UNREADABLE && unexplained) {
+            } else if (t->block == NCCL_UNREADABLE && unexplained && absent == 0) {
                 blame(e, t->rank, NCCL_BLAME_UNREADABLE, o, t);
             }
         }

@@ -87,6 +87,9 @@ static bool take_name(const struct link_state *st, struct link_port *p, struct t
 static struct link_port *find_name(const struct link_state *st, const struct link_port *key)
 {
     struct link_port *p = tc__window_get(&st->ports, key);
+    if (p != NULL && p->moved != TC_RING_NONE) {
+        return tc__window_at(&st->ports, p->moved);
+    }
     struct link_name other = {.node = key->node, .text = key->first_name};
     struct link_name *name = p == NULL ? tc__window_get(&st->names, &other) : NULL;
     if (name == NULL) {
@@ -94,6 +97,23 @@ static struct link_port *find_name(const struct link_state *st, const struct lin
     }
     name->head.seen_ns = st->base.now_ns;
     return tc__window_at(&st->ports, name->port);
+}
+
+/*
+ * A port by its name, without an address until now, and what stands at that address: both are one,
+ * told by the kernel under one name and by an exporter under the other.
+ */
+static struct link_port *same_card(const struct link_state *st, struct link_port *named,
+                                   const struct link_port *key)
+{
+    struct link_port *at = tc__window_get_by(&st->ports, BY_PCI, key);
+    if (at == NULL || at == named || named->faults != 0 || at->has_alias) {
+        return named;
+    }
+    tc__link_absorb(at, named);
+    at->has_alias = true;
+    named->moved = at->head.pos;
+    return at;
 }
 
 static struct link_port *add_port(struct link_state *st, struct link_port *p)
@@ -122,6 +142,7 @@ struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, str
             }
         }
     }
+    p = p != NULL && pci.known && !p->pci.known ? same_card(st, p, &fresh) : p;
     bool learned = pci.known && (p == NULL || !p->pci.known);
     p = p == NULL ? add_port(st, &fresh) : p;
     if (p == NULL) {

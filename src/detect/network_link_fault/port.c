@@ -20,6 +20,41 @@ void tc__link_unmark(struct link_log *log)
     }
 }
 
+static void absorb_counter(struct tc_counter *to, struct tc_counter *from)
+{
+    *to = to->known ? *to : *from;
+    *from = (struct tc_counter){0};
+}
+
+/* The kernel and the counters of an exporter tell different parts: each has what the other lacks.
+ */
+void tc__link_absorb(struct link_port *to, struct link_port *from)
+{
+    for (unsigned s = 0; s < LINK_SOURCES; s++) {
+        if (to->logs[s].pushed == 0 && to->logs[s].changed_ns == TC_TIME_NONE) {
+            to->logs[s] = from->logs[s];
+        }
+        from->logs[s] = (struct link_log){.changed_ns = TC_TIME_NONE};
+    }
+    absorb_counter(&to->downed, &from->downed);
+    absorb_counter(&to->recovered, &from->recovered);
+    absorb_counter(&to->carrier, &from->carrier);
+    absorb_counter(&to->symbols, &from->symbols);
+    absorb_counter(&to->received, &from->received);
+    to->symbol_rate = to->symbol_rate.last.count == 0 ? from->symbol_rate : to->symbol_rate;
+    to->receive_rate = to->receive_rate.last.count == 0 ? from->receive_rate : to->receive_rate;
+    from->symbol_rate = (struct link_rate){0};
+    from->receive_rate = (struct link_rate){0};
+    if (to->before.time_ns == TC_TIME_NONE && to->scrape.time_ns == TC_TIME_NONE) {
+        to->before = from->before;
+        to->scrape = from->scrape;
+        to->loss = from->loss;
+    }
+    to->seen_up = to->seen_up || from->seen_up;
+    from->down_ns = TC_TIME_NONE;
+    from->gauge.time_ns = TC_TIME_NONE;
+}
+
 static int64_t step_of(int64_t window_ns, int64_t time_ns)
 {
     return time_ns / (window_ns / LINK_STEPS);

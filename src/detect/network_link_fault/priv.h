@@ -109,6 +109,7 @@ struct link_port {
     char name[32];              /* a better name that came at once */
     int64_t born_ns;
     struct tc_bdf pci;
+    uint64_t moved; /* the port that this one turned out to be; TC_RING_NONE */
     bool has_alias; /* another name of the same card leads here: "mlx5_3", "ens1f0" */
     struct link_log logs[LINK_SOURCES];
     struct tc_counter downed;
@@ -196,6 +197,8 @@ struct link_state {
     uint64_t bursts;
 };
 
+/* port.c: adds what `from`, another name of the port, was told, and leaves nothing there. */
+void tc__link_absorb(struct link_port *to, struct link_port *from);
 /* detector.c: the port, known or new. NULL when scratch is full. */
 struct link_port *tc__link_port(struct link_state *st, struct tc_slice node, struct tc_slice device,
                                 struct tc_bdf pci);

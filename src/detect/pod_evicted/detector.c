@@ -223,6 +223,8 @@ static bool merge(const struct state *st, struct eviction *known, const struct e
         base.sign = known->sign;
         base.incomplete = known->incomplete;
         base.revisions = known->revisions;
+        base.redated =
+            known->redated || (known->kind != news->kind && known->time_ns < news->time_ns);
         other = known;
     }
     bool learned = tc__text_fill(&base.node, other->node);

@@ -103,6 +103,7 @@ struct eviction {
     bool gone;     /* a newer record took its place */
     bool resolved; /* the condition has cleared */
     bool incomplete;
+    bool redated; /* first told by the state of the pod, which knew only when the pod began */
 };
 
 _Static_assert(TC_WINDOW_IS_POD(struct eviction), "an eviction begins like a tc_window_pod");

@@ -141,6 +141,7 @@ tc_status tc__evict_report(const struct eviction *e, const struct evict_sign *re
     f->headline = headline(&d, e);
     f->remediation = remediation(&d, e);
     f->first_ns = e->sign.known ? e->sign.time_ns : e->time_ns;
+    f->redated = e->redated;
     f->last_ns = relief == NULL ? e->time_ns : relief->time_ns;
     f->scope.node = e->node;
     f->scope.ns = e->ns;

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes by their names. The kernel log says "gpu07.example.org", Kubernetes "gpu07", a monitor
+ * "10.0.0.7": one node, and every event of it goes under the name that came first. Records are kept
+ * under that name, so it never changes; what else is heard only leads to it.
+ *
+ * A short name and a full one are the same node while one domain is known for the short one. With
+ * two domains (two clusters) nobody knows which of them the short name means: from then on each
+ * name stands for itself.
+ */
+#include "directory/directory_priv.h"
+
+#include <string.h>
+
+struct node {
+    struct tc_entry entry;
+    struct tc_slice key;  /* its first label, or its address */
+    struct tc_slice name; /* what it goes by */
+    struct tc_slice full; /* with its domain; "" while none was heard of */
+    bool shared;          /* several nodes have this label or address */
+};
+
+static const size_t TEXTS[] = {
+    offsetof(struct node, key),
+    offsetof(struct node, name),
+    offsetof(struct node, full),
+};
+
+static char small(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+}
+
+/* Names of hosts are the same in capitals. */
+static uint64_t hash_key(const void *entry, uint32_t name)
+{
+    struct tc_slice key = ((const struct node *)entry)->key;
+    uint64_t hash = name;
+    for (size_t i = 0; i < key.len; i++) {
+        hash = (hash ^ (unsigned char)small(key.ptr[i])) * UINT64_C(0x100000001b3);
+    }
+    return tc_hash_mix(hash, key.len) | 1;
+}
+
+static bool same_key(const void *a, const void *b, uint32_t name)
+{
+    (void)name;
+    return tc_slice_eq_nocase(((const struct node *)a)->key, ((const struct node *)b)->key);
+}
+
+const struct tc__table_kind tc__node_kind = {
+    .size = sizeof(struct node),
+    .texts = TEXTS,
+    .text_count = TC_COUNT(TEXTS),
+    .name_count = 1,
+    .hash = hash_key,
+    .same = same_key,
+};
+_Static_assert(sizeof(struct node) <= TC__ENTRY_BYTES_MAX, "a node fits");
+
+/* "10.0.0.7", "fe80::1": no part of it means anything by itself. */
+static bool is_address(struct tc_slice name)
+{
+    if (tc_slice_find_byte(name, ':') != TC_NPOS) {
+        return true;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (c != '.' && (c < '0' || c > '9')) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct tc_slice key_of(struct tc_slice name)
+{
+    return is_address(name) ? name : tc_slice_head(name, tc_slice_find_byte(name, '.'));
+}
+
+/* Whether the longer of two names is the shorter with a domain, or more of it. */
+static bool is_same_host(struct tc_slice a, struct tc_slice b)
+{
+    struct tc_slice shorter = a.len < b.len ? a : b;
+    struct tc_slice longer = a.len < b.len ? b : a;
+    return tc_slice_eq_nocase(tc_slice_head(longer, shorter.len), shorter) &&
+           (longer.len == shorter.len || longer.ptr[shorter.len] == '.');
+}
+
+static struct node *keep_node(struct tc__nodes *n, struct node *known, const struct node *value,
+                              struct tc_sort_pair *order)
+{
+    n->last = TC_EMPTY;
+    if (!tc__table_has_room(&n->table)) {
+        tc__table_make_room(&n->table, order);
+        known = tc__table_find(&n->table, value, 0);
+    }
+    return tc__table_write(&n->table, known, value);
+}
+
+struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
+                                struct tc_sort_pair *order)
+{
+    if (name.len == 0 || name.len > TC_SCOPE_TEXT_MAX || tc_slice_eq(name, n->last)) {
+        return name;
+    }
+    struct tc_slice key = key_of(name);
+    bool full = key.len < name.len;
+    struct node *known = tc__table_find(&n->table, &(struct node){.key = key}, 0);
+    if (known == NULL) {
+        struct node first = {.key = key, .name = name, .full = full ? name : TC_EMPTY};
+        return keep_node(n, NULL, &first, order)->name;
+    }
+    known->entry.heard = ++n->table.heard;
+    if (known->shared || !full ||
+        (known->full.len >= name.len && is_same_host(known->full, name))) {
+        n->last = !known->shared && tc_slice_eq(known->name, name) ? known->name : n->last;
+        return known->shared ? name : known->name;
+    }
+    struct node next = *known;
+    next.shared = known->full.len > 0 && !is_same_host(known->full, name);
+    next.full = name;
+    known = keep_node(n, known, &next, order);
+    return known->shared ? name : known->name;
+}
+
+void tc__nodes_learn_address(struct tc__nodes *n, struct tc_slice address, struct tc_slice node,
+                             struct tc_sort_pair *order)
+{
+    if (address.len == 0 || address.len > TC_SCOPE_TEXT_MAX || !is_address(address)) {
+        return;
+    }
+    struct node next = {.key = address, .name = node};
+    struct node *known = tc__table_find(&n->table, &next, 0);
+    if (known != NULL && tc_slice_eq(known->name, node)) {
+        return;
+    }
+    /* Until somebody said whose it is, an address was a name like any other. */
+    next.shared = known != NULL && !tc_slice_eq(known->name, address);
+    (void)keep_node(n, known, &next, order);
+}
