@@ -408,3 +408,32 @@ case.silent(
         ),
     },
 )
+
+case.silent(
+    "dl_q20_config_of_another_pod",
+    {
+        "logs.json": log_request(WORKER, [stall_record(0, 240, 512, "train")]),
+        "events.json": event_record(
+            -200,
+            "FailedMount",
+            'MountVolume.SetUp failed for volume "kube-api-access-x" : '
+            'configmap "kube-root-ca.crt" not found',
+            pod="other-0",
+        ),
+    },
+)
+
+case.fires(
+    "dl_f20_volume_listed_beside_a_token",
+    {
+        "logs.json": log_request(WORKER, [stall_record(0, 240, 512, "train")]),
+        "events.json": event_record(
+            -200,
+            "FailedMount",
+            "Unable to attach or mount volumes: unmounted volumes=[data], unattached "
+            "volumes=[data kube-api-access-x]: timed out waiting for the condition",
+            pod="other-0",
+        ),
+    },
+    disc="storage_event", pod="llama-worker-3", node="gpu-a12",
+)

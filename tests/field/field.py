@@ -27,6 +27,7 @@ FIELDS = {
     "gpu": "gpu.uuid",
     "pci": "pci.bdf",
     "rank": "rank",
+    "first": "first_seen",
 }
 
 

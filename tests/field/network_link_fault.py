@@ -436,3 +436,21 @@ case.silent(
         ),
     },
 )
+
+case.fires(
+    "net_f20_one_port_by_two_names",
+    {
+        "k.log": "".join(
+            kernel_line(at, "gpu-d4", "mlx5_core 0000:5e:00.0 ens3f0np0: Link down")
+            + kernel_line(at + 0.01, "gpu-d4", "mlx5_core 0000:5e:00.0 mlx5_3: Port: 1 Link DOWN")
+            + kernel_line(at + 6, "gpu-d4", "mlx5_core 0000:5e:00.0 ens3f0np0: Link up")
+            for at in (0, 60, 120)
+        ),
+        "n.prom": "".join(
+            'node_infiniband_link_downed_total{device="mlx5_3",port="1",node="gpu-d4"} %d %d\n'
+            % (2 + i, millis(at))
+            for i, at in enumerate((0, 30, 90, 150))
+        ),
+    },
+    node="gpu-d4", disc="link_flap",
+)

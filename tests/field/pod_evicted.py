@@ -398,3 +398,16 @@ case.silent(
         ),
     },
 )
+
+case.fires(
+    "ev_f20_dated_by_its_event",
+    {
+        "p.json": k8s_list(
+            pod("job-2", node="gpu-e5", phase="Failed", reason="Evicted", message=LOW_ON_MEMORY,
+                start=-7200),
+        ),
+        "e.json": k8s_list(evicted(0)),
+    },
+    node="gpu-e5", pod="job-2", disc="memory_pressure", first=second(0),
+    why="the state of the pod knows only when the pod began",
+)

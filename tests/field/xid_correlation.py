@@ -4,7 +4,7 @@
 import json
 
 from field import Pattern
-from kernel import XID, kernel_log
+from kernel import XID, kernel_line, kernel_log
 from kubernetes import node
 from metrics import GPUS, healthy, scrape
 from otlp import journal_body, ndjson, otlp_logs
@@ -381,3 +381,36 @@ case.silent(
 )
 
 case.silent("xc_q09_pod_alone", {"pods.json": pod_list(pod("llm-0", 3, code=1))})
+
+def line_of(host):
+    return kernel_line(0, host, OFF_THE_BUS)
+
+
+case.fires(
+    "xc_f30_full_name_in_the_kernel_log",
+    {"kern.log": line_of("gpu-07.dc1.example.net"), "pods.json": pod_list(pod("llm-0", 30))},
+    pod="llm-0", node="gpu-07.dc1.example.net",
+)
+
+case.fires(
+    "xc_f31_capitals_in_the_kernel_log",
+    {"kern.log": line_of("GPU-07"), "pods.json": pod_list(pod("llm-0", 30))},
+    pod="llm-0",
+)
+
+case.silent(
+    "xc_q30_two_domains_have_that_name",
+    {
+        "kern.log": line_of("gpu-07.dc1.example.net")
+        + kernel_line(1, "gpu-07.dc2.example.net", "usb 1-1: new device")
+        + kernel_line(2, "gpu-07.dc2.example.net", OFF_THE_BUS.replace("79", "48")),
+        "pods.json": pod_list(pod("llm-0", 30)),
+    },
+    others=["hbm_ecc"],
+    why="nothing says in which of the two the pod ran",
+)
+
+case.silent(
+    "xc_q31_the_name_is_only_a_beginning",
+    {"kern.log": line_of("gpu-070.dc1.example.net"), "pods.json": pod_list(pod("llm-0", 30))},
+)
