@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #define OUT_BYTES (512u << 10)
+/* Of a dump that is cut off; a whole one has some 100 KB. */
+#define TORN_BYTES 9000
 
 bool tc__sim_drain(struct sim_out *out)
 {
@@ -45,12 +47,34 @@ static tc_status find_waits(const struct tc_sim *s, struct sim_job *j)
     return ok ? TC_OK : TC_E_NOMEM;
 }
 
+/* Whether what a node tells itself was lost altogether. */
+static bool is_silent(const struct tc_sim *s, uint32_t node)
+{
+    uint64_t d = sim_draw(s->options.seed, SIM_FOR_DELIVERY, node, UINT64_C(3) << 32);
+    return sim_has(&s->options, TC_SIM_MISSING) && !s->nodes[node].faulty && sim_chance(d, 100000);
+}
+
+/* Two ranks of a job that hangs, neither of them the culprit. */
+static bool is_torn(const struct tc_sim *s, const struct sim_file *f)
+{
+    if (!sim_has(&s->options, TC_SIM_TORN) || f->kind != SIM_FILE_DUMP) {
+        return false;
+    }
+    const struct sim_job *j = SIM_AT(s->jobs, struct sim_job, f->which);
+    uint64_t d = sim_draw(s->options.seed, SIM_FOR_DUMP, j->id, UINT64_C(3) << 32);
+    return !j->live_dump && f->rank != j->culprit &&
+           (f->rank == sim_below(d, j->ranks) || f->rank == sim_below(sim_mix(d), j->ranks));
+}
+
 tc_status tc__sim_list_files(struct tc_sim *s)
 {
     TC_TRY(add_file(s, SIM_FILE_TRUTH, 0, 0));
     TC_TRY(add_file(s, SIM_FILE_STREAM, SIM_EVENTS, 0));
     TC_TRY(add_file(s, SIM_FILE_STREAM, SIM_OBJECTS, 0));
     for (uint32_t node = 0; node < s->options.nodes; node++) {
+        if (is_silent(s, node)) {
+            continue;
+        }
         TC_TRY(add_file(s, SIM_FILE_KERNEL, node, 0));
         TC_TRY(add_file(s, SIM_FILE_DCGM, node, 0));
     }
@@ -128,6 +152,21 @@ struct sim_lines tc__sim_lines(const struct tc_sim *s, enum sim_stream stream, u
     return lines;
 }
 
+/* Passes on so many bytes of a file, and drops the rest. */
+struct cut {
+    tc_sim_write_fn write;
+    void *context;
+    size_t left;
+};
+
+static tc_status write_cut(void *context, struct tc_slice bytes)
+{
+    struct cut *c = context;
+    struct tc_slice head = tc_slice_head(bytes, c->left);
+    c->left -= head.len;
+    return head.len == 0 ? TC_OK : c->write(c->context, head);
+}
+
 tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn write,
                             void *context)
 {
@@ -137,6 +176,11 @@ tc_status tc_sim_file_write(const struct tc_sim *s, size_t file, tc_sim_write_fn
         [SIM_FILE_TRAIN] = tc__sim_write_train,   [SIM_FILE_DUMP] = tc__sim_write_dump,
     };
     const struct sim_file *f = SIM_AT(s->files, struct sim_file, file);
+    struct cut cut = {write, context, TORN_BYTES};
+    if (is_torn(s, f)) {
+        write = write_cut;
+        context = &cut;
+    }
     struct sim_out out = {.write = write, .context = context, .size = OUT_BYTES};
     out.text = malloc(OUT_BYTES);
     if (out.text == NULL) {

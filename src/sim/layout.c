@@ -100,6 +100,10 @@ tc_status tc__sim_layout(struct tc_sim *s)
         /* Most clocks are kept by NTP; one in fifty is off by up to two seconds. */
         n->skew_ms = (int32_t)(sim_chance(d, 20000) ? sim_between(draw(s, 2, i), -2000, 2000)
                                                     : sim_between(draw(s, 2, i), -20, 20));
+        if (sim_has(&s->options, TC_SIM_CLOCKS) && sim_chance(draw(s, 3, i), 500000)) {
+            int64_t off_ms = sim_between(draw(s, 4, i), 30000, 120000);
+            n->skew_ms = (int32_t)(draw(s, 5, i) % 2 == 0 ? off_ms : -off_ms);
+        }
         n->pci_label = sim_chance(sim_mix(d), 700000);
         n->no_mem_temp = sim_chance(sim_mix(d + 1), 50000);
     }

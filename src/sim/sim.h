@@ -27,12 +27,25 @@
 /* 2026-03-02T00:00:00Z, a Monday. */
 #define TC_SIM_START (INT64_C(1772409600) * 1000000000)
 
+/* What is wrong with the telemetry itself, and nobody's fault. */
+enum tc_sim_trouble {
+    TC_SIM_NAMES,   /* kernel logs call a node by its full name, everybody else by its short one */
+    TC_SIM_CLOCKS,  /* every other node's clock is off by half a minute to two minutes */
+    TC_SIM_TORN,    /* two ranks of a hung job leave a dump that is cut off */
+    TC_SIM_MISSING, /* one in ten nodes without a fault has no kernel log and no scrapes */
+    TC_SIM_TROUBLES,
+};
+/* Bits of a list such as "names,torn"; "all" are all of them. The error lists what exists. */
+TC_CHECKED tc_status tc_sim_trouble_parse(struct tc_slice list, uint32_t *out,
+                                          struct tc_error *err);
+
 struct tc_sim_options {
     uint32_t nodes;
     uint32_t gpus_per_node;
     uint32_t minutes;
     uint64_t seed;
     int64_t start_ns;
+    uint32_t trouble;       /* bits of enum tc_sim_trouble */
     struct tc_slice faults; /* the SPEC; borrowed until tc_sim_create returns */
     struct tc_slice label;  /* how the truth names it; borrowed likewise */
 };

@@ -69,6 +69,11 @@ struct sim_chunk {
     char text[];
 };
 
+static inline bool sim_has(const struct tc_sim_options *o, enum tc_sim_trouble trouble)
+{
+    return (o->trouble >> trouble & 1) != 0;
+}
+
 /* ---- the cluster --------------------------------------------------------------------------- */
 
 enum sim_use {

@@ -372,3 +372,30 @@ void tc_sim_describe(struct tc_buf *out)
                   FAULTS[i].variants);
     }
 }
+
+static const char *const TROUBLES[TC_SIM_TROUBLES + 1] = {
+    [TC_SIM_NAMES] = "names",
+    [TC_SIM_CLOCKS] = "clocks",
+    [TC_SIM_TORN] = "torn",
+    [TC_SIM_MISSING] = "missing",
+};
+
+tc_status tc_sim_trouble_parse(struct tc_slice list, uint32_t *out, struct tc_error *err)
+{
+    *out = 0;
+    while (list.len > 0) {
+        struct tc_slice name = tc_slice_trim(tc_slice_cut(list, ',', &list));
+        int which = tc_slice_which(name, TROUBLES);
+        if (tc_slice_eq(name, TC_LIT("all"))) {
+            *out |= (1U << TC_SIM_TROUBLES) - 1;
+        } else if (which < 0) {
+            return tc_fail(err, TC_E_USAGE, 0,
+                           "trouble: \"%.*s\" does not exist; there are: names, clocks, torn, "
+                           "missing, all",
+                           TC_FMT(name));
+        } else {
+            *out |= 1U << which;
+        }
+    }
+    return TC_OK;
+}

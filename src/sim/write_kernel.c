@@ -19,8 +19,9 @@ static void put_prefix(const struct tc_sim *s, struct tc_buf *b, uint32_t node, 
     struct tc_buf second = tc_buf_make(text, sizeof text);
     tc_buf_time(&second, local - local % TC_SECOND);
     second.len--; /* the "Z" */
-    tc_format(b, "{}.{}+00:00 {} kernel: ", tc_buf_slice(&second),
-              tc_as_digits((uint64_t)(local % TC_SECOND) / 1000, 6), tc__sim_node(node));
+    tc_format(b, "{}.{}+00:00 {}{} kernel: ", tc_buf_slice(&second),
+              tc_as_digits((uint64_t)(local % TC_SECOND) / 1000, 6), tc__sim_node(node),
+              sim_has(&s->options, TC_SIM_NAMES) ? ".dc1.example.net" : "");
 }
 
 /* Nobody's fault. */

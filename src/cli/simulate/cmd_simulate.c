@@ -188,6 +188,18 @@ static int take_spec(void *args, const struct tc_option *option, const char *tex
     return TC_GO_ON;
 }
 
+static int take_trouble(void *args, const struct tc_option *option, const char *value)
+{
+    struct run *r = args;
+    struct tc_error err = {0};
+    (void)option;
+    if (tc_sim_trouble_parse(tc_slice_cstr(value), &r->sim.trouble, &err) != TC_OK) {
+        tc_say("simulate", "--%s", err.message);
+        return TC_EXIT_BAD;
+    }
+    return TC_GO_ON;
+}
+
 static int list_faults(void *args, const struct tc_option *option, const char *value)
 {
     (void)args;
@@ -214,6 +226,9 @@ static const struct tc_option OPTIONS[] = {
         "faults", "SPEC", take_spec,
         "What goes wrong: mixed (unless given), none, items such as \"hbm_ecc count=2, nccl_hang "
         "variant=host at=20m node=gpu-0003 gpu=1, noise 50\", or a file with an item a line."),
+    TC_TAKEN("trouble", "LIST", take_trouble,
+             "What is wrong with the telemetry itself: names (full ones in kernel logs), clocks "
+             "(off by up to two minutes), torn (dumps), missing (files), all."),
     TC_TAKEN("start", "TIME", take_start,
              "When it begins, RFC 3339; 2026-03-02T00:00:00Z unless given."),
     TC_TEXT("out", "DIR", struct run, out,
