@@ -106,12 +106,8 @@ static tc_status mistake(struct reader *r, struct tc_slice at, const char *why)
 
 static enum column column_of(struct tc_slice name)
 {
-    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
-        if (tc_slice_eq_nocase(name, tc_slice_cstr(NAMES[i].name))) {
-            return NAMES[i].column;
-        }
-    }
-    return COLUMN_NONE;
+    size_t i = tc_slice_row_nocase(name, NAMES, name);
+    return i < TC_COUNT(NAMES) ? NAMES[i].column : COLUMN_NONE;
 }
 
 /* One rank in the making; the places are where its values stand. */

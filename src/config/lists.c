@@ -142,11 +142,10 @@ static void add_scope(struct tc__config_load *l, const char *path,
                       const struct tc__config_place *place, struct tc_config_token *token,
                       struct tc_slice text)
 {
-    for (size_t i = 0; i < TC_COUNT(SCOPES); i++) {
-        if (tc_slice_eq(text, tc_slice_cstr(SCOPES[i].name))) {
-            token->scopes |= SCOPES[i].bit;
-            return;
-        }
+    size_t i = tc_slice_row(text, SCOPES, name);
+    if (i < TC_COUNT(SCOPES)) {
+        token->scopes |= SCOPES[i].bit;
+        return;
     }
     tc__config_mistake(l, place, path, "\"%.*s\" is none of ingest, read, admin",
                        TC_FMT(tc_slice_head(text, SHOWN_MAX)));

@@ -58,12 +58,8 @@ static const struct tc_fact VALUES[] = {
 
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
 {
-    for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].path))) {
-            return &DISTS[i];
-        }
-    }
-    return NULL;
+    size_t i = tc_slice_row(name, DISTS, path);
+    return i < TC_COUNT(DISTS) ? &DISTS[i] : NULL;
 }
 
 bool tc_metrics_put(struct tc_result_row *row, struct tc_slice name, struct tc_slice unit,

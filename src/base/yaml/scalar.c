@@ -19,29 +19,16 @@
 #define CORE_NUMBER_MAX 128
 #define PYTHON_NUMBER_MAX 1024
 
-static bool is_any(struct tc_slice s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (tc_slice_eq(s, tc_slice_cstr(words[i]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_null(struct tc_slice s)
 {
-    static const char *const words[] = {"", "~", "null", "Null", "NULL"};
-    return is_any(s, words, TC_COUNT(words));
+    return tc_slice_is_any(s, "", "~", "null", "Null", "NULL");
 }
 
 static bool is_bool(struct tc_slice s, enum tc_yaml_schema schema)
 {
-    static const char *const words[] = {
-        "true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES",
-        "no",   "No",   "NO",   "on",    "On",    "ON",    "off", "Off", "OFF",
-    };
-    return is_any(s, words, schema == TC_YAML_CORE_1_2 ? 6 : TC_COUNT(words));
+    return tc_slice_is_any(s, "true", "True", "TRUE", "false", "False", "FALSE") ||
+           (schema != TC_YAML_CORE_1_2 && tc_slice_is_any(s, "yes", "Yes", "YES", "no", "No", "NO",
+                                                          "on", "On", "ON", "off", "Off", "OFF"));
 }
 
 /* The value of a boolean in any case of its letters; -1 for what is none. */
@@ -99,9 +86,8 @@ static size_t exponent(struct tc_slice s, size_t at, bool sign_needed)
 
 static bool is_inf_or_nan(struct tc_slice s)
 {
-    static const char *const words[] = {".inf", ".Inf", ".INF"};
-    static const char *const nans[] = {".nan", ".NaN", ".NAN"};
-    return is_any(tc_slice_from(s, sign_len(s)), words, 3) || is_any(s, nans, 3);
+    return tc_slice_is_any(tc_slice_from(s, sign_len(s)), ".inf", ".Inf", ".INF") ||
+           tc_slice_is_any(s, ".nan", ".NaN", ".NAN");
 }
 
 static bool is_core_int(struct tc_slice s)

@@ -223,15 +223,8 @@ void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, siz
 /* Columns whose text is JSON that the import made. */
 static bool holds_json(const char *column)
 {
-    static const char *const names[] = {"definitions",  "warnings",       "tools",
-                                        "raw_uris",     "report_packets", "prompt_tokens",
-                                        "output_tokens"};
-    for (size_t n = 0; n < TC_COUNT(names); n++) {
-        if (strcmp(column, names[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_is_any(tc_slice_cstr(column), "definitions", "warnings", "tools", "raw_uris",
+                           "report_packets", "prompt_tokens", "output_tokens");
 }
 
 static bool is_json(struct tc_slice text)

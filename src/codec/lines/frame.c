@@ -80,12 +80,8 @@ static const struct {
 
 static enum field field_of(struct tc_slice key)
 {
-    for (size_t i = 0; i < TC_COUNT(MEMBERS); i++) {
-        if (tc_slice_eq(key, tc_slice_cstr(MEMBERS[i].name))) {
-            return MEMBERS[i].field;
-        }
-    }
-    return FIELD_COUNT;
+    size_t i = tc_slice_row(key, MEMBERS, name);
+    return i < TC_COUNT(MEMBERS) ? MEMBERS[i].field : FIELD_COUNT;
 }
 
 /* A string without its quotes, or anything else as it is. */

@@ -55,12 +55,8 @@ static int column_of(struct tc_slice word)
         {"i_cv%", IGNORED},
         {"timestamp", IGNORED},
     };
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        if (tc_slice_eq(word, tc_slice_cstr(names[i].name))) {
-            return names[i].column;
-        }
-    }
-    return -1;
+    size_t i = tc_slice_row(word, names, name);
+    return i < TC_COUNT(names) ? names[i].column : -1;
 }
 
 /* "#       size         count      type   redop    root     time   algbw   busbw #wrong ..." */
