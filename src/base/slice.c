@@ -153,7 +153,7 @@ size_t tc_slice_u64(struct tc_slice s, uint64_t *out)
 {
     uint64_t value = 0;
     size_t i = 0;
-    for (; i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++) {
+    for (; i < s.len && tc_is_digit(s.ptr[i]); i++) {
         uint64_t digit = (uint64_t)(s.ptr[i] - '0');
         if (value > (UINT64_MAX - digit) / 10) {
             return 0;

@@ -34,6 +34,23 @@ static inline struct tc_slice tc_slice_cstr(const char *s)
     return (struct tc_slice){s, s == NULL ? 0 : strlen(s)};
 }
 
+/* Kinds of bytes, in ASCII and whatever the locale. */
+static inline bool tc_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool tc_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* A letter, a digit or '_'. */
+static inline bool tc_is_word(char c)
+{
+    return tc_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* Sixteen bytes at once, anywhere. */
 typedef uint64_t tc_two_words __attribute__((vector_size(16), aligned(1), may_alias));
 

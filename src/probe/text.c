@@ -17,8 +17,8 @@ static struct tc_slice version_in(struct tc_slice line)
 {
     while (line.len > 0) {
         struct tc_slice word = tc_slice_cut(line, ' ', &line);
-        if (word.len > 2 && word.ptr[0] >= '0' && word.ptr[0] <= '9' &&
-            tc_slice_find_byte(word, '.') != TC_NPOS && tc_slice_find_byte(word, ':') == TC_NPOS) {
+        if (word.len > 2 && tc_is_digit(word.ptr[0]) && tc_slice_find_byte(word, '.') != TC_NPOS &&
+            tc_slice_find_byte(word, ':') == TC_NPOS) {
             return word;
         }
     }

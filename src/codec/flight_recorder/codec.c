@@ -46,7 +46,7 @@ static int32_t rank_of(struct tc_slice stem, struct tc_slice *out_before)
 {
     size_t at = stem.len;
     uint64_t rank = 0;
-    while (at > 0 && stem.ptr[at - 1] >= '0' && stem.ptr[at - 1] <= '9') {
+    while (at > 0 && tc_is_digit(stem.ptr[at - 1])) {
         at--;
     }
     *out_before = tc_slice_head(stem, at);

@@ -254,8 +254,7 @@ static const struct {
 
 static bool is_name_byte(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '.' || c == '_';
+    return tc_is_word(c) || c == '-' || c == '.';
 }
 
 /* "gpu07: message": a name with a letter and a digit, as hosts have, and a blank behind the colon.
@@ -266,7 +265,7 @@ static bool take_host(struct tc__line *io)
     bool digit = false;
     size_t len = 0;
     for (; len < io->text.len && is_name_byte(io->text.ptr[len]); len++) {
-        digit = digit || (io->text.ptr[len] >= '0' && io->text.ptr[len] <= '9');
+        digit = digit || tc_is_digit(io->text.ptr[len]);
         letter = letter || io->text.ptr[len] > '9';
     }
     if (!digit || !tc_slice_starts(tc_slice_from(io->text, len), TC_LIT(": ")) ||

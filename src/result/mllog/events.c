@@ -78,7 +78,7 @@ static bool parse_seconds(struct tc_slice word, int64_t *out_ns)
     int64_t unit = TC_SECOND;
     if (at < word.len && word.ptr[at] == '.') {
         size_t first = ++at;
-        for (; at < word.len && word.ptr[at] >= '0' && word.ptr[at] <= '9'; at++) {
+        for (; at < word.len && tc_is_digit(word.ptr[at]); at++) {
             if (at - first < FRACTION_DIGITS) {
                 unit /= 10;
                 ns += (word.ptr[at] - '0') * unit;

@@ -202,7 +202,7 @@ static bool is_data(const struct tc__nccl_log *l, struct tc_slice text)
     bool typed = l->column_count > 2 && l->columns[2] == TYPE;
     return l->column_count > 0 && tc_slice_is_u64(first, &size) &&
            tc_map_parse_number(second, &count) &&
-           !(typed && third.len > 0 && third.ptr[0] >= '0' && third.ptr[0] <= '9');
+           !(typed && third.len > 0 && tc_is_digit(third.ptr[0]));
 }
 
 /* The columns before the values, and with those of the first half. */
