@@ -23,12 +23,12 @@ static bool read_row(struct tc_proof *p)
         tc_say("evidence", "%s", err.message);
         return false;
     }
-    bool good = set.row_count > 0 && tc_evidence_digest(tc_run_text(&set, 0, 0), &p->digest);
+    bool good = set.row_count > 0 && tc_digest_parse(tc_run_text(&set, 0, 0), &p->digest);
     if (good) {
         (void)snprintf(p->digest_text, sizeof p->digest_text, "%.*s",
                        TC_FMT(tc_run_text(&set, 0, 0)));
         (void)snprintf(p->state, sizeof p->state, "%.*s", TC_FMT(tc_run_text(&set, 0, 1)));
-        p->is_signed = tc_evidence_digest(tc_run_text(&set, 0, 2), &p->signature);
+        p->is_signed = tc_digest_parse(tc_run_text(&set, 0, 2), &p->signature);
     } else {
         tc_say("evidence", "run %s has no manifest in artifact_lineage_dim", p->run_id);
     }
@@ -105,13 +105,12 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
 tc_status tc_proof_read_file(struct tc_proof *p, const char *path, struct tc_error *err)
 {
     *p = (struct tc_proof){0};
-    struct tc_buf b = tc_buf_make(p->digest_text, sizeof p->digest_text - 1);
     TC_TRY(tc_proof_slurp(path, TC_PROOF_MANIFEST_MAX, &p->text, &p->len, err));
     TC_TRY(tc_manifest_read(tc_slice_make(p->text, p->len), &p->manifest, &p->memory, err));
     if (tc_digest_sha256(tc_slice_make(p->text, p->len), &p->digest) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "SHA-256 cannot be set up");
     }
-    tc_buf_digest(&b, &p->digest);
+    tc_digest_text(&p->digest, p->digest_text);
     if (p->manifest.run_id.len > 0) {
         (void)snprintf(p->run_id, sizeof p->run_id, "%.*s", TC_FMT(p->manifest.run_id));
     } else {

@@ -95,22 +95,6 @@ enum tc__config_token_field tc__config_token_field(struct tc__config_load *l, co
     return TC__TOKEN_NONE;
 }
 
-static bool read_digest(struct tc_slice text, struct tc_digest *out)
-{
-    text = tc_slice_starts(text, TC_LIT("sha256:")) ? tc_slice_from(text, 7) : text;
-    if (text.len != (size_t)TC_DIGEST_BYTES * 2) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        uint64_t byte = 0;
-        if (tc_slice_hex(tc_slice_make(text.ptr + 2 * i, 2), &byte) != 2) {
-            return false;
-        }
-        out->bytes[i] = (uint8_t)byte;
-    }
-    return true;
-}
-
 static bool is_taken(const struct tc_config *c, struct tc_slice name)
 {
     for (size_t i = 0; i < c->auth_token_count; i++) {
@@ -163,7 +147,7 @@ void tc__config_token_set(struct tc__config_load *l, const char *path,
         set_name(l, path, place, token, text);
         break;
     case TC__TOKEN_SHA256:
-        if (!read_digest(text, &token->sha256)) {
+        if (!tc_digest_parse(text, &token->sha256)) {
             tc__config_mistake(l, place, path,
                                "is no SHA-256: 64 hex digits, as "
                                "\"printf %%s TOKEN | sha256sum\" prints");

@@ -194,7 +194,7 @@ static tc_status read_contract(struct tc__import *i, size_t source, struct tc_sl
         return tc__import_nomem(err);
     }
     i->has_contract_digest = true;
-    tc__digest_text(&i->contract_digest, i->contract_digest_text);
+    tc_digest_text(&i->contract_digest, i->contract_digest_text);
     return tc__facts_of_contract(i, source, err);
 }
 
@@ -214,7 +214,7 @@ static tc_status read_content(struct tc__import *i, size_t source, struct tc_err
         free(bytes);
         return tc__import_nomem(err);
     }
-    tc__digest_text(&s->digest, s->digest_text);
+    tc_digest_text(&s->digest, s->digest_text);
     if (is_contract) {
         i->contract_text = bytes; /* what it says may point there */
         status = read_contract(i, source, all, err);
@@ -280,7 +280,7 @@ static tc_status read_source(struct tc__import *i, size_t source, struct tc_erro
         return TC_OK;
     }
     TC_TRY(hash_file(i, s, err));
-    tc__digest_text(&s->digest, s->digest_text);
+    tc_digest_text(&s->digest, s->digest_text);
     if (is_twin(i, source)) {
         s->left_out = true;
         tc__import_tell(i, source, "left out: the same bytes as another %s file",

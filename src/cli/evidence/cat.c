@@ -35,22 +35,6 @@ static struct tc_slice without_prefix(const char *digest)
     return tc_slice_starts(hex, TC_LIT("sha256:")) ? tc_slice_from(hex, 7) : hex;
 }
 
-bool tc_evidence_digest(struct tc_slice text, struct tc_digest *out)
-{
-    struct tc_slice hex = tc_slice_starts(text, TC_LIT("sha256:")) ? tc_slice_from(text, 7) : text;
-    if (hex.len != (size_t)TC_DIGEST_BYTES * 2) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        uint64_t byte = 0;
-        if (tc_slice_hex(tc_slice_make(hex.ptr + 2 * i, 2), &byte) != 2) {
-            return false;
-        }
-        out->bytes[i] = (uint8_t)byte;
-    }
-    return true;
-}
-
 /* The bytes are what their digest says, or the exit status for when they are not. */
 static int verify(const char *name, struct tc_slice actual, const char *digest)
 {
@@ -242,11 +226,11 @@ int tc_evidence_cat(const struct tc_evidence_args *args)
         tc_say("evidence", "--at takes two numbers, OFFSET,LENGTH");
         return tc_command_misused(&tc_command_evidence);
     }
-    if (args->digest != NULL && !tc_evidence_digest(without_prefix(args->digest), &digest)) {
+    if (args->digest != NULL && !tc_digest_parse(without_prefix(args->digest), &digest)) {
         tc_say("evidence", "--verify takes sha256: and 64 hex digits, not \"%s\"", args->digest);
         return tc_command_misused(&tc_command_evidence);
     }
-    if (by_digest && !tc_evidence_digest(without_prefix(args->what), &digest)) {
+    if (by_digest && !tc_digest_parse(without_prefix(args->what), &digest)) {
         tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
         return tc_command_misused(&tc_command_evidence);
     }

@@ -71,12 +71,10 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
                         const struct tc_digest *digest)
 {
     char path[TC_EVIDENCE_PATH_BYTES];
-    char text[80];
+    char text[TC_DIGEST_TEXT];
     char run[TC_RUN_ID_BYTES];
     struct tc_grow g = {0};
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
+    tc_digest_text(digest, text);
     if (!find_reference(dir, text, run)) {
         tc_say("evidence", "%s has no file and no batch with %s, and no run refers to one", dir,
                text);
@@ -106,7 +104,7 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
     struct tc_digest digest;
     struct tc_grow g = {0};
     uint64_t bytes = 0;
-    if (!tc_evidence_digest(tc_slice_cstr(args->what), &digest)) {
+    if (!tc_digest_parse(tc_slice_cstr(args->what), &digest)) {
         tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
         return tc_command_misused(&tc_command_evidence);
     }

@@ -59,10 +59,8 @@ static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
 void tc_evidence_path(const char *data_dir, const struct tc_digest *digest,
                       char out[TC_EVIDENCE_PATH_BYTES])
 {
-    char text[80];
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
+    char text[TC_DIGEST_TEXT];
+    tc_digest_text(digest, text);
     const char *hex = text + 7; /* behind "sha256:" */
     (void)snprintf(out, TC_EVIDENCE_PATH_BYTES, "%.4096s/files/%.2s/%s", data_dir, hex, hex);
 }
