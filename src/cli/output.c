@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/output.h"
 
+#include "base/os/io.h"
 #include "cli/say.h"
 
 #include <errno.h>
@@ -16,13 +17,8 @@ void tc_output_init(struct tc_output *o, int fd)
 
 static void write_through(struct tc_output *o, struct tc_slice s)
 {
-    while (s.len > 0 && o->error == 0) {
-        ssize_t n = write(o->fd, s.ptr, s.len);
-        if (n > 0) {
-            s = tc_slice_from(s, (size_t)n);
-        } else if (n == 0 || errno != EINTR) {
-            o->error = n == 0 ? EIO : errno;
-        }
+    if (o->error == 0 && !tc_io_write(o->fd, s)) {
+        o->error = errno;
     }
 }
 

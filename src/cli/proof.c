@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/proof.h"
 
+#include "base/os/io.h"
 #include "cli/evidence/evidence.h"
 #include "cli/say.h"
 
@@ -72,7 +73,7 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
+        return tc_fail_errno(err, path);
     }
     char *text = NULL;
     tc_status status = TC_OK;
@@ -81,16 +82,9 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory for %s", path);
     }
-    size_t len = 0;
-    while (status == TC_OK && len < (size_t)st.st_size) {
-        ssize_t n = read(fd, text + len, (size_t)st.st_size - len);
-        if (n < 0 && errno != EINTR) {
-            status = tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
-        }
-        if (n == 0) {
-            break;
-        }
-        len += n > 0 ? (size_t)n : 0;
+    ssize_t len = status == TC_OK ? tc_io_read(fd, text, (size_t)st.st_size) : 0;
+    if (len < 0) {
+        status = tc_fail_errno(err, path);
     }
     (void)close(fd);
     if (status != TC_OK) {
@@ -98,7 +92,7 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
         return status;
     }
     *out = text;
-    *out_len = len;
+    *out_len = (size_t)len;
     return TC_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/format.h"
+#include "base/os/io.h"
 #include "config/config_priv.h"
 #include "engine/engine.h"
 #include "evidence/data_dir.h"
@@ -236,28 +237,6 @@ tc_status tc_config_read(struct tc_slice text, const char *name, char *const *en
     return status;
 }
 
-/* Up to size bytes; -1 with errno when it cannot be read. */
-static ssize_t read_whole(const char *path, char *text, size_t size)
-{
-    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    size_t len = 0;
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (got > 0 && len < size) {
-        got = read(fd, text + len, size - len);
-        if (got < 0 && errno == EINTR) {
-            got = 1;
-            continue;
-        }
-        len += got > 0 ? (size_t)got : 0;
-    }
-    int saved = errno;
-    if (fd > STDIN_FILENO) {
-        (void)close(fd);
-    }
-    errno = saved;
-    return got < 0 ? -1 : (ssize_t)len;
-}
-
 tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_say_fn say,
                          void *context, struct tc_config *out)
 {
@@ -269,7 +248,7 @@ tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_
     struct tc_buf b = tc_buf_make(line, sizeof line - 1);
     /* One byte more than a file may have shows that it has more. */
     char *text = malloc(TC_CONFIG_FILE_MAX + 1);
-    ssize_t len = text == NULL ? -1 : read_whole(path, text, TC_CONFIG_FILE_MAX + 1);
+    ssize_t len = text == NULL ? -1 : tc_io_read_path(path, text, TC_CONFIG_FILE_MAX + 1);
     tc_status status = TC_E_IO;
     if (len < 0) {
         memset(line, 0, sizeof line);

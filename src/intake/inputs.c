@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/grow.h"
 #include "base/limits.h"
-#include "base/spool.h"
+#include "base/os/spool.h"
 #include "codec/codec.h"
 #include "intake/archive/archive.h"
 #include "intake/walk.h"

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/spool.h"
+#include "base/os/spool.h"
 #include "base/time.h"
 #include "net/request_priv.h"
 #include "observe/metrics.h"

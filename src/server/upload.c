@@ -4,7 +4,7 @@
 #include "base/digest.h"
 #include "base/format.h"
 #include "base/json/out.h"
-#include "base/spool.h"
+#include "base/os/spool.h"
 #include "base/time.h"
 #include "net/query.h"
 #include "observe/log.h"

@@ -5,7 +5,7 @@
  */
 #include "base/format.h"
 #include "base/grow.h"
-#include "base/library.h"
+#include "base/os/library.h"
 #include "cli/say.h"
 #include "cli/sql/sql.h"
 
