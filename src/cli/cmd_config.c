@@ -51,8 +51,7 @@ static void on_mistake(void *context, const char *line)
 static void report_json(struct check *c, struct tc_output *out, const char *name, bool ok)
 {
     struct tc_buf b = tc_buf_make(c->report_text, sizeof c->report_text);
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "file", name);
     tc_json_put_bool(&j, "ok", ok);
     if (ok) {
@@ -62,8 +61,7 @@ static void report_json(struct check *c, struct tc_output *out, const char *name
         tc_json_end_array(&c->mistakes);
         tc_json_put_raw(&j, "mistakes", tc_buf_slice(&c->mistakes_buf));
     }
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static int check_file(struct check *c, const char *path, bool verbose)

@@ -39,13 +39,11 @@ static void say_mistake(void *context, const char *line)
 
 static void put_json(struct tc_output *out, const char *http, const char *grpc, const char *api)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "http", http);
     tc_json_put_cstr(&j, "grpc", grpc);
     tc_json_put_cstr(&j, "api", api);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static void put_row(struct tc_buf *b, const char *name, const char *before, const char *address)

@@ -100,6 +100,13 @@ struct tc_json_out tc_output_json(struct tc_output *o)
     return tc_json_out_sink(&o->buf, make_room, o);
 }
 
+struct tc_json_out tc_output_object(struct tc_output *o)
+{
+    struct tc_json_out j = tc_output_json(o);
+    tc_json_add_object(&j);
+    return j;
+}
+
 int tc_output_end(struct tc_output *o, const char *command, int status)
 {
     if (tc_output_flush(o)) {

@@ -75,8 +75,7 @@ static void put_tables(struct tc_grow *g, const struct tc_snapshot_table *tables
         char file[128];
         (void)snprintf(file, sizeof file, "%s.parquet", name);
         tc_grow_str(g, i == 0 ? TC_LIT("\n") : TC_LIT(",\n"));
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_cstr(&j, "table", name);
         tc_json_put_cstr(&j, "file", file);
         tc_json_put_u64(&j, "rows", tables[i].rows);
@@ -101,8 +100,7 @@ static void put_manifest(struct tc_grow *g, const struct tc_snapshot_table *tabl
         tc_json_put_raw(&j, "retention", retention);
     }
     tc_json_put_raw(&j, "tables", list.failed ? TC_LIT("[]") : tc_grow_slice(&list));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     g->failed |= list.failed;
     tc_grow_fini(&list);
 }

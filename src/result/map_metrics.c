@@ -291,8 +291,7 @@ tc_status tc_metrics_read(const struct tc_result_input *in, struct tc_result *r,
     }
     struct tc_buf b = tc_buf_make(json, size);
     struct tc_json root;
-    struct tc_json_out j = tc_json_out_make(&b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&b);
     put_lines(&j, in->bytes);
     tc_json_end_object(&j);
     tc_status status = b.overflowed ? tc_fail(err, TC_E_MALFORMED, 0,

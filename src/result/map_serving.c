@@ -58,8 +58,7 @@ static void tell_length(struct tc_result *r, size_t column, double tokens)
 {
     char data[64];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    struct tc_json_out j = tc_json_out_make(&b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&b);
     tc_json_put_f64(&j, "mean", tokens);
     tc_json_end_object(&j);
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, column, tc_buf_slice(&b));

@@ -339,6 +339,5 @@ tc_status tc_score_report_json(struct tc_score *s, tc_score_put_fn put, void *co
     json_list(s, TC__FALSE_POSITIVES, "false_positives_list", &j);
     json_list(s, TC__FALSE_NEGATIVES, "false_negatives_list", &j);
     json_list(s, TC__WRONG_CULPRITS, "wrong_culprits_list", &j);
-    tc_json_end_object(&j);
-    return tc_json_done_line(&j) && empty_report(&r, 0) ? TC_OK : TC_E_IO;
+    return tc_json_end_line(&j) && empty_report(&r, 0) ? TC_OK : TC_E_IO;
 }

@@ -70,11 +70,9 @@ static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, 
     (void)r;
     *out_type = JSON_TYPE;
     a->parts.refresh(a->parts.context);
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     a->parts.describe(a->parts.context, &j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     return TC_ANSWER_OK;
 }
 

@@ -81,8 +81,7 @@ static char *read_all(const char *path, size_t *out_len)
 /* A file that is no contract at all: the keys are there for whoever reads them. */
 static void report_unreadable(struct tc_output *out, const char *name, const char *why)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_array(&j, "errors");
     add_message(&j, "document", why);
     tc_json_end_array(&j);
@@ -90,8 +89,7 @@ static void report_unreadable(struct tc_output *out, const char *name, const cha
     tc_json_put_raw(&j, "summary", TC_LIT("{}"));
     tc_json_put_bool(&j, "valid", false);
     tc_json_put_raw(&j, "violations", TC_LIT("[]"));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static bool report_json(struct tc_output *out, const char *name, const struct tc_contract *c,
@@ -116,8 +114,7 @@ static bool report_json(struct tc_output *out, const char *name, const struct tc
     r.places = true;
     (void)tc_contract_check(c, strict, on_violation_json, &r);
     tc_json_end_array(&j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     return valid;
 }
 

@@ -108,8 +108,7 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
         TC_FIELD_BATCHING,       TC_FIELD_CLASS, TC_FIELD_CADENCE, TC_FIELD_VARIABLE,
         TC_FIELD_CONCURRENCY,    TC_FIELD_MODEL, TC_FIELD_NAME,    TC_FIELD_PRECISION,
         TC_FIELD_SCHEDULER_PATH, TC_FIELD_TYPE};
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     tc_json_put_object(&j, "applied_values");
     for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
         tc_json_key_str(&j, tc_slice_cstr(tc_contract_field_name(order[i])));
@@ -120,8 +119,7 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
     tc_json_put_str(&j, "rendered_yaml", yaml);
     tc_json_put_plain(&j, "schema_version", TC_LIT(SCHEMA_VERSION));
     tc_json_put_plain(&j, "template_path", TC_LIT("builtin:benchmark_run.yaml"));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static int write_out(const struct tc_contract_args *args, struct tc_slice text)

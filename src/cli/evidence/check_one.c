@@ -82,14 +82,12 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
     }
     tc_evidence_path(dir, digest, path);
     if (args->json) {
-        struct tc_json_out j = tc_json_out_grow(&g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(&g);
         tc_json_put_bool(&j, "damage", true);
         tc_evidence_place_json(&j, &(struct tc_evidence_place){
                                        .path = path, .digest = digest, .run = tc_slice_cstr(run)});
         tc_json_put_plain(&j, "text", TC_LIT("missing"));
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         tc_grow_format(&g, "missing: {}: run {} refers to it; it was at {}\n", text, run, path);
     }
@@ -125,14 +123,12 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
         return status == TC_E_MALFORMED ? TC_EXIT_FOUND : TC_EXIT_BAD;
     }
     if (args->json) {
-        struct tc_json_out j = tc_json_out_grow(&g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(&g);
         tc_json_put_bool(&j, "summary", true);
         tc_json_put_digest(&j, "digest", &digest);
         tc_json_put_u64(&j, "bytes", bytes);
         tc_json_put_u64(&j, "damaged", 0);
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         tc_grow_format(&g, "{}: {} bytes: no damage\n", tc_as_digest(&digest), bytes);
     }

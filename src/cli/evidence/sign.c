@@ -50,8 +50,7 @@ static void put_predicate(struct tc_grow *g, const struct tc_proof *p)
     for (size_t i = 0; i < p->manifest.file_count; i++) {
         bytes += p->manifest.files[i].size;
     }
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     tc_json_put_u64(&j, "files", p->manifest.file_count);
     tc_json_put_u64(&j, "bytes", bytes);
     tc_json_put_cstr(&j, "manifestDigest", p->digest_text);
@@ -186,15 +185,13 @@ static void report(const struct tc_evidence_args *args, const struct tc_proof *p
     struct tc_digest id;
     tc_sign_key_id(key, &id);
     if (args->json) {
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_some(&j, "run_id", tc_slice_cstr(p->run_id));
         tc_json_put_some(&j, "manifest", tc_slice_cstr(p->digest_text));
         tc_json_put_digest(&j, "envelope", &p->signature);
         tc_json_put_digest(&j, "keyid", &id);
         tc_json_put_plain(&j, "signing_state", TC_LIT(TC_PROOF_STATE));
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
         return;
     }
     tc_grow_format(

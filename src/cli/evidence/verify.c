@@ -83,8 +83,7 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
 {
     tc_progress_clear(&r->progress);
     if (r->json) {
-        struct tc_json_out j = tc_output_json(&r->out);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_output_object(&r->out);
         tc_json_put_bool(&j, "damage", is_damage);
         tc_evidence_place_json(&j, place);
         tc_json_put_u64(&j, "offset", f->offset == NO_OFFSET ? 0 : f->offset);
@@ -94,8 +93,7 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
             tc_json_put_null(&j, "batch");
         }
         tc_json_put_cstr(&j, "text", f->text);
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         static char line[LINE_BYTES];
         struct tc_buf b = tc_buf_make(line, sizeof line);
@@ -130,8 +128,7 @@ static void take_note(void *context, const struct tc_verify_finding *f)
 
 static void sum_up_json(struct tc_output *out, const struct tc_verify_result *sum)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_bool(&j, "summary", true);
     tc_json_put_u64(&j, "objects", sum->objects);
     tc_json_put_u64(&j, "segments", sum->segments);
@@ -142,8 +139,7 @@ static void sum_up_json(struct tc_output *out, const struct tc_verify_result *su
     tc_json_put_u64(&j, "set_aside", sum->set_aside);
     tc_json_put_u64(&j, "torn_bytes", sum->torn_bytes);
     tc_json_put_u64(&j, "damaged", sum->damaged);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static struct tc_arg counted(uint64_t count, const char *noun)
@@ -175,8 +171,7 @@ static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *
 
 static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_sum *sum)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_bool(&j, "summary", true);
     tc_json_put_u64(&j, "files", sum->files);
     tc_json_put_u64(&j, "bytes", sum->bytes);
@@ -190,8 +185,7 @@ static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_su
         tc_json_put_u64(&j, "unreferenced", sum->unreferenced);
     }
     tc_json_put_u64(&j, "damaged", sum->damaged);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_sum *sum)

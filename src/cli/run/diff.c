@@ -517,16 +517,14 @@ static void put_json(struct diff *d, struct tc_grow *g)
     if (g->failed) {
         return;
     }
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     tc_json_put_cstr(&j, "a", d->ids[SIDE_A]);
     tc_json_put_cstr(&j, "b", d->ids[SIDE_B]);
     tc_json_put_raw(&j, "differs", tc_grow_slice(&d->facts));
     tc_json_put_raw(&j, "values", tc_grow_slice(&d->values));
     tc_json_put_raw(&j, "not_compared", tc_grow_slice(&d->odd));
     tc_json_put_bool(&j, "statistical", false);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static tc_status ask_side(struct tc_warehouse *w, struct diff *d, size_t side, struct tc_error *err)

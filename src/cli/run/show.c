@@ -116,8 +116,7 @@ static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s
 
 static void put_json(struct tc_grow *g, const struct shown *s)
 {
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     for (size_t n = 0; n < PART_JSON_END; n++) {
         const struct tc_run_set *set = &s->parts[n];
         tc_json_key_plain(&j, tc_slice_cstr(PARTS[n].name));
@@ -129,8 +128,7 @@ static void put_json(struct tc_grow *g, const struct shown *s)
             tc_json_add_null(&j);
         }
     }
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 /* ---- for people ---- */

@@ -396,8 +396,7 @@ static bool print_json(const struct sender *s, bool complete)
     const struct totals *t = &s->totals;
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    struct tc_json_out j = tc_output_json(&out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(&out);
     tc_json_put_u64(&j, "log_records", t->logs);
     tc_json_put_u64(&j, "data_points", t->points);
     tc_json_put_u64(&j, "requests", t->requests);
@@ -408,8 +407,7 @@ static bool print_json(const struct sender *s, bool complete)
     tc_json_put_u64(&j, "dumps_left_out", t->left_out);
     tc_json_put_u64(&j, "milliseconds", (uint64_t)((tc_mono_ns() - s->begin_ns) / 1000000));
     tc_json_put_bool(&j, "complete", complete);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     return tc_output_end(&out, COMMAND, TC_EXIT_OK) == TC_EXIT_OK;
 }
 

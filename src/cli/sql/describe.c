@@ -67,8 +67,7 @@ static void describe_text(struct tc_output *out, const struct tc_table_info *t)
 
 static void describe_json(struct tc_output *out, const struct tc_table_info *t)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "table", t->name);
     tc_json_put_cstr(&j, "grain", t->grain);
     tc_json_put_u64(&j, "since", t->since);
@@ -84,8 +83,7 @@ static void describe_json(struct tc_output *out, const struct tc_table_info *t)
         tc_json_end_object(&j);
     }
     tc_json_end_array(&j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static int describe_markdown(struct tc_output *out)
