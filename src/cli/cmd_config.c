@@ -109,25 +109,23 @@ static int run_what(int argc, char **argv, const struct asked *a)
     bool is_check = strcmp(what, "check") == 0;
     bool is_print = strcmp(what, "print-default") == 0;
     if (!is_check && !is_print) {
-        tc_say("config", "%s",
-               what[0] == '\0' ? "what is to be done? check or print-default"
-                               : "there is check and there is print-default");
-        return tc_command_misused(&tc_command_config);
+        return tc_command_refuse(&tc_command_config, "%s",
+                                 what[0] == '\0' ? "what is to be done? check or print-default"
+                                                 : "there is check and there is print-default");
     }
     if (argc - optind > (is_check ? 2 : 1)) {
-        tc_say("config", "%s",
-               is_check ? "one file can be checked" : "print-default takes no file");
-        return tc_command_misused(&tc_command_config);
+        return tc_command_refuse(&tc_command_config, "%s",
+                                 is_check ? "one file can be checked"
+                                          : "print-default takes no file");
     }
     if (is_check ? a->markdown : a->verbose || a->json) {
-        tc_say("config", "%s",
-               is_check ? "--markdown is for print-default" : "--verbose and --json are for check");
-        return tc_command_misused(&tc_command_config);
+        return tc_command_refuse(&tc_command_config, "%s",
+                                 is_check ? "--markdown is for print-default"
+                                          : "--verbose and --json are for check");
     }
     struct check *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        tc_say("config", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("config", "out of memory");
     }
     c->json = a->json;
     int code = is_check ? check_file(c, argc - optind == 2 ? argv[optind + 1] : NULL, a->verbose)

@@ -162,8 +162,7 @@ static int run(int argc, char **argv)
         return code;
     }
     if (a.parquet == NULL || argc > optind) {
-        tc_say("export", "where to? tracecore export --parquet DIR");
-        return tc_command_misused(&tc_command_export);
+        return tc_command_refuse(&tc_command_export, "where to? tracecore export --parquet DIR");
     }
     return act(&a);
 }

@@ -138,8 +138,7 @@ static int run(int argc, char **argv)
     }
     struct tc_config *config = calloc(1, sizeof *config);
     if (config == NULL) {
-        tc_say("serve", "no memory for the configuration");
-        return TC_EXIT_BAD;
+        return tc_refuse("serve", "no memory for the configuration");
     }
     code = serve(&s, config);
     free(config);

@@ -116,6 +116,6 @@ int tc_output_end(struct tc_output *o, const char *command, int status)
         return TC_EXIT_PIPE;
     }
     char text[128];
-    tc_say(command, "cannot write standard output: %s", strerror_r(o->error, text, sizeof text));
-    return TC_EXIT_BAD;
+    return tc_refuse(command, "cannot write standard output: %s",
+                     strerror_r(o->error, text, sizeof text));
 }

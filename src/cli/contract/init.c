@@ -26,8 +26,7 @@ struct maker {
 
 static int usage_error(const char *option, const struct tc_error *err)
 {
-    tc_say("contract", "--%s: %s", option, err->message);
-    return TC_EXIT_BAD;
+    return tc_refuse("contract", "--%s: %s", option, err->message);
 }
 
 /* The text of a value, as the original's str() gives it. */
@@ -185,8 +184,7 @@ int tc_contract_run_init(const struct tc_contract_args *args)
 {
     struct maker *m = calloc(1, sizeof *m);
     if (m == NULL) {
-        tc_say("contract", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("contract", "out of memory");
     }
     int code = make(m, args);
     tc_json_parser_destroy(m->parser);
@@ -200,8 +198,7 @@ int tc_contract_run_explain(const struct tc_contract_args *args, const char *pat
     struct tc_error err = {.status = TC_OK};
     char *text = malloc(TC_CONTRACT_TEXT_MAX);
     if (text == NULL) {
-        tc_say("contract", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("contract", "out of memory");
     }
     struct tc_buf b = tc_buf_make(text, TC_CONTRACT_TEXT_MAX);
     int code = TC_EXIT_OK;

@@ -76,9 +76,8 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
     struct tc_grow g = {0};
     tc_digest_text(digest, text);
     if (!find_reference(dir, text, run)) {
-        tc_say("evidence", "%s has no file and no batch with %s, and no run refers to one", dir,
-               text);
-        return TC_EXIT_BAD;
+        return tc_refuse(
+            "evidence", "%s has no file and no batch with %s, and no run refers to one", dir, text);
     }
     tc_evidence_path(dir, digest, path);
     if (args->json) {
@@ -103,8 +102,8 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
     struct tc_grow g = {0};
     uint64_t bytes = 0;
     if (!tc_digest_parse(tc_slice_cstr(args->what), &digest)) {
-        tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence,
+                                 "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
     }
     if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
         return TC_EXIT_BAD;

@@ -204,8 +204,8 @@ int tc_evidence_check_offline(const struct tc_evidence_args *args)
     size_t len = 0;
     int code = TC_EXIT_BAD;
     if (args->envelope == NULL || args->pub == NULL) {
-        tc_say("evidence", "verify --file MANIFEST needs --envelope FILE and --pub FILE");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence,
+                                 "verify --file MANIFEST needs --envelope FILE and --pub FILE");
     }
     struct tc_sign_key *key = public_key(args->pub, &bad);
     tc_status status = TC_OK;

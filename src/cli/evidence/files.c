@@ -173,8 +173,7 @@ static int check_runs(struct check *c, struct tc_warehouse *w)
                      "SELECT run_id, artifact_manifest_digest, signature_digest, report_packets "
                      "FROM artifact_lineage_dim ORDER BY run_id",
                      NULL, 0, &set, &err) != TC_OK) {
-        tc_say("evidence", "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "%s", err.message);
     }
     for (size_t row = 0; row < set.row_count; row++) {
         struct tc_slice run = tc_run_text(&set, row, 0);
@@ -229,8 +228,7 @@ static int check_references(struct check *c, const char *data_dir)
         return TC_EXIT_OK;
     }
     if (status != TC_OK) {
-        tc_say("evidence", "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "%s", err.message);
     }
     c->sum->any = true;
     int code = check_runs(c, w);

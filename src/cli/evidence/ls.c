@@ -155,11 +155,11 @@ int tc_evidence_ls(const struct tc_evidence_args *args)
     static struct listing l;
     l = (struct listing){.json = args->json, .since_ns = INT64_MIN};
     if (args->since != NULL && !tc_since_parse(args->since, &l.since_ns)) {
-        tc_say("evidence",
-               "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m or "
-               "2h, not \"%s\"",
-               args->since);
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(
+            &tc_command_evidence,
+            "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m or "
+            "2h, not \"%s\"",
+            args->since);
     }
     char dir[TC_DATA_PATH_BYTES];
     if (!tc_data_dir_of("evidence", args->data_dir, dir)) {

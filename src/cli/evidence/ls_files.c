@@ -146,8 +146,8 @@ int tc_evidence_ls_files(struct tc_output *out, const char *data_dir, int64_t si
     tc_grow_fini(&l.line);
     if (status != TC_OK && out->error == 0) {
         (void)tc_output_flush(out);
-        tc_say("evidence", "%s", err.status == TC_OK ? tc_status_text(status) : err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "%s",
+                         err.status == TC_OK ? tc_status_text(status) : err.message);
     }
     return TC_EXIT_OK;
 }

@@ -263,12 +263,12 @@ static int sign_file(const struct tc_evidence_args *args)
 int tc_evidence_sign(const struct tc_evidence_args *args)
 {
     if ((args->key == NULL) == (args->new_key == NULL)) {
-        tc_say("evidence", "sign with which key? give --key FILE, or --new-key FILE to make one");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(
+            &tc_command_evidence,
+            "sign with which key? give --key FILE, or --new-key FILE to make one");
     }
     if ((args->what == NULL) == (args->file == NULL)) {
-        tc_say("evidence", "sign what? give a RUN, or --file MANIFEST");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence, "sign what? give a RUN, or --file MANIFEST");
     }
     return args->file != NULL ? sign_file(args) : sign_run(args);
 }

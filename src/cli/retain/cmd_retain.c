@@ -217,8 +217,7 @@ static int run(int argc, char **argv)
         return code;
     }
     if (argc > optind) {
-        tc_say("retain", "it takes no arguments but options");
-        return tc_command_misused(&tc_command_retain);
+        return tc_command_refuse(&tc_command_retain, "it takes no arguments but options");
     }
     return act(&a);
 }

@@ -548,8 +548,7 @@ static int diff_in(struct tc_warehouse *w, const struct tc_run_args *args, struc
             return TC_EXIT_BAD;
         }
         if (ask_side(w, d, side, &err) != TC_OK) {
-            tc_say("run", "%s", err.message);
-            return TC_EXIT_BAD;
+            return tc_refuse("run", "%s", err.message);
         }
     }
     if (d->json) {

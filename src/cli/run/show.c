@@ -464,8 +464,7 @@ static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct s
         return TC_EXIT_BAD;
     }
     if (ask_all(w, id, s, &err) != TC_OK || s->parts[PART_RUN].row_count == 0) {
-        tc_say("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
     }
     if (args->json) {
         put_json(&g, s);

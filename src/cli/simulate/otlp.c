@@ -475,8 +475,8 @@ static int run(struct sender *s)
     struct tc_error err = {0};
     tc_status status = prepare(s, &err);
     if (status != TC_OK) {
-        tc_say(COMMAND, status == TC_E_USAGE ? "--otlp or --upload: %s" : "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse(COMMAND, status == TC_E_USAGE ? "--otlp or --upload: %s" : "%s",
+                         err.message);
     }
     status = send_fleet(s);
     show(s, TC_LIT("\r\033[K"));
@@ -499,8 +499,7 @@ int tc_simulate_send(const struct tc_simulate_otlp *how, const struct tc_sim *si
 {
     struct sender *s = calloc(1, sizeof *s);
     if (s == NULL) {
-        tc_say(COMMAND, "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse(COMMAND, "out of memory");
     }
     sigset_t ends;
     sigset_t before;

@@ -118,9 +118,9 @@ static int act(struct asked *a, int argc, char **argv)
     const char *word = argc > 0 ? argv[0] : NULL;
     tc_output_init(&a->sql.out, STDOUT_FILENO);
     if (argc > 1 || (word != NULL && a->file != NULL) || (a->markdown && !a->describe)) {
-        tc_say("sql", argc > 1 ? "one query at a time: put it between quotes"
-                               : "that does not go together");
-        return tc_command_misused(&tc_command_sql);
+        return tc_command_refuse(&tc_command_sql, argc > 1
+                                                      ? "one query at a time: put it between quotes"
+                                                      : "that does not go together");
     }
     if (a->describe) {
         enum tc_sql_describe form = a->markdown                  ? TC_SQL_DESCRIBE_MARKDOWN

@@ -90,8 +90,7 @@ static int describe_markdown(struct tc_output *out)
 {
     char *memory = malloc(TC_TABLES_MARKDOWN_MAX);
     if (memory == NULL) {
-        tc_say("sql", "no memory for the tables");
-        return TC_EXIT_BAD;
+        return tc_refuse("sql", "no memory for the tables");
     }
     struct tc_buf b = tc_buf_make(memory, TC_TABLES_MARKDOWN_MAX);
     tc_tables_markdown(&b);
@@ -130,8 +129,7 @@ int tc_sql_describe(struct tc_output *out, const char *table, enum tc_sql_descri
         return describe_markdown(out);
     }
     if (form == TC_SQL_DESCRIBE_MARKDOWN) {
-        tc_say("sql", "--markdown is for all tables at once");
-        return TC_EXIT_BAD;
+        return tc_refuse("sql", "--markdown is for all tables at once");
     }
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         if (table != NULL && i != (size_t)only) {
