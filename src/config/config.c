@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/format.h"
 #include "base/os/io.h"
+#include "base/sort.h"
 #include "config/config_priv.h"
 #include "engine/engine.h"
 #include "evidence/data_dir.h"
@@ -66,21 +67,13 @@ static int compare_mistakes(const void *left, const void *right)
 {
     const struct tc__config_mistake *a = left;
     const struct tc__config_mistake *b = right;
-    if (a->place.origin != b->place.origin) {
-        return a->place.origin < b->place.origin ? -1 : 1;
+    int order = TC_ORDER(a->place.origin, b->place.origin);
+    if (order == 0 && a->place.origin == TC_CONFIG_ENVIRONMENT) {
+        order = strcmp(a->place.variable, b->place.variable);
     }
-    int names =
-        a->place.origin != TC_CONFIG_ENVIRONMENT ? 0 : strcmp(a->place.variable, b->place.variable);
-    if (names != 0) {
-        return names;
-    }
-    if (a->place.line != b->place.line) {
-        return a->place.line < b->place.line ? -1 : 1;
-    }
-    if (a->place.column != b->place.column) {
-        return a->place.column < b->place.column ? -1 : 1;
-    }
-    return a->order < b->order ? -1 : a->order > b->order;
+    order = order != 0 ? order : TC_ORDER(a->place.line, b->place.line);
+    order = order != 0 ? order : TC_ORDER(a->place.column, b->place.column);
+    return order != 0 ? order : TC_ORDER(a->order, b->order);
 }
 
 static void tell_mistakes(struct tc__config_load *l, tc_config_say_fn say, void *context)

@@ -263,27 +263,6 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
     tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
 }
 
-/* A list of words, broken where the line ends. */
-static void put_words(struct tc_grow *g, struct tc_slice words, const char *indent)
-{
-    size_t columns = tc_terminal_columns();
-    size_t at = strlen(indent);
-    tc_grow_str(g, tc_slice_cstr(indent));
-    while (words.len > 0) {
-        struct tc_slice word = tc_slice_cut(words, ' ', &words);
-        if (at + 1 + word.len > columns && at > strlen(indent)) {
-            tc_grow_format(g, "\n{}", indent);
-            at = strlen(indent);
-        } else if (at > strlen(indent)) {
-            tc_grow_lit(g, " ");
-            at++;
-        }
-        tc_grow_str(g, word);
-        at += word.len;
-    }
-    tc_grow_lit(g, "\n");
-}
-
 /* What was found for one point, for people. */
 static void put_values(struct diff *d, struct tc_slice point)
 {
@@ -296,7 +275,8 @@ static void put_values(struct diff *d, struct tc_slice point)
     }
     if (d->equal.buf.len > 0) {
         tc_grow_lit(g, "  equal:\n");
-        put_words(g, tc_grow_slice(&d->equal), "    ");
+        tc_run_words(g, "    ", tc_grow_slice(&d->equal), "    ");
+        tc_grow_lit(g, "\n");
     }
     g->failed |= d->equal.failed;
     tc_grow_fini(&d->equal);

@@ -149,6 +149,9 @@ void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size
 size_t tc_run_table_print(struct tc_run_table *t, struct tc_grow *out, const char *indent);
 void tc_run_table_fini(struct tc_run_table *t);
 
+/* Words behind `first`, broken where the line ends: the next begins with `indent`. */
+void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent);
+
 /* Writes what was made to standard output: the exit status. */
 int tc_run_print(struct tc_grow *g, int status);
 

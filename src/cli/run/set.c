@@ -13,31 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_NS (20 * TC_SECOND)
-
 struct tc_warehouse *tc_run_open(const struct tc_run_args *args)
 {
     char dir[TC_DATA_PATH_BYTES];
-    struct tc_warehouse *w = NULL;
-    struct tc_error err = {0};
-    if (!tc_data_dir_of("run", args->data_dir, dir)) {
-        return NULL;
-    }
-    struct tc_warehouse_config config = {
-        .data_dir = dir, .mode = TC_WAREHOUSE_READ, .wait_ns = WAIT_NS};
-    tc_status status = tc_warehouse_open(&config, &w, &err);
-    if (status == TC_E_NOTFOUND) {
-        tc_say("run",
-               "there are no runs in %s yet; add one with `tracecore run add`, or name "
-               "another --data-dir",
-               dir);
-        return NULL;
-    }
-    if (status != TC_OK) {
-        tc_say("run", "%s", err.message);
-        return NULL;
-    }
-    return w;
+    return tc_data_dir_of("run", args->data_dir, dir) ? tc_data_open("run", dir, TC_WAREHOUSE_READ)
+                                                      : NULL;
 }
 
 /* ---- sets ---- */

@@ -304,24 +304,8 @@ static bool starts_point(const struct tc_run_set *set, size_t row)
 static void put_words(struct tc_grow *g, const struct tc_run_set *set, size_t row)
 {
     struct tc_grow text = {{0}, false};
-    size_t room = tc_terminal_columns() - 2;
-    size_t used = 0;
     tc_grow_format(&text, "{} {}", tc_run_as_value(set, row, 0), tc_run_as_value(set, row, 1));
-    struct tc_slice rest = tc_grow_slice(&text);
-    while (rest.len > 0) {
-        const char *blank = memchr(rest.ptr, ' ', rest.len);
-        size_t len = blank == NULL ? rest.len : (size_t)(blank - rest.ptr);
-        if (used > 0 && used + 1 + len > room) {
-            tc_grow_lit(g, "\n    ");
-            used = 2;
-        } else if (used > 0) {
-            tc_grow_lit(g, " ");
-            used++;
-        }
-        tc_grow_str(g, tc_slice_head(rest, len));
-        used += len;
-        rest = tc_slice_from(rest, blank == NULL ? len : len + 1);
-    }
+    tc_run_words(g, "  ", tc_grow_slice(&text), "    ");
     g->failed |= text.failed;
     tc_grow_fini(&text);
 }
@@ -344,7 +328,7 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
             break;
         }
         if (starts) {
-            tc_grow_lit(g, "\n  ");
+            tc_grow_lit(g, "\n");
             put_words(g, set, row);
             tc_grow_lit(g, "\n    ");
         } else {
