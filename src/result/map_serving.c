@@ -124,7 +124,7 @@ void tc_serving_times(struct tc_result_row *row, int64_t started_ns, int64_t end
     }
 }
 
-void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
+static void drop_zero(struct tc_result_row *row, size_t mean_column)
 {
     if (row == NULL || !tc_result_known(row, mean_column) ||
         fabs(tc_result_get_real(row, mean_column)) >= NOTHING_MS) {
@@ -142,6 +142,13 @@ void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
     }
     if (mean_column == TC_SERVING_ITL_MEAN) {
         tc_result_clear(row, TC_SERVING_JITTER);
+    }
+}
+
+void tc_serving_drop_zeros(struct tc_result_row *row, const struct tc_map_dist *dists, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        drop_zero(row, dists[i].column);
     }
 }
 

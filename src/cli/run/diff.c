@@ -36,23 +36,12 @@ static const struct {
                   "SELECT run_id, name, benchmark_class, workload_type, cadence, scheduler_path, "
                   "variable_under_test, status, benchmark_case_id, workload_spec_digest, "
                   "contract_digest, tools FROM benchmark_run_fact WHERE run_id = ?"},
-    [PART_WORKLOAD] = {"workload", "SELECT d.* FROM workload_dim d JOIN benchmark_run_fact r ON "
-                                   "r.workload_key = d.workload_key WHERE r.run_id = ?"},
-    [PART_SOFTWARE] = {"software",
-                       "SELECT d.* FROM software_version_dim d JOIN benchmark_run_fact r ON "
-                       "r.software_key = d.software_key WHERE r.run_id = ?"},
-    [PART_HARDWARE] = {"hardware",
-                       "SELECT d.* FROM hardware_topology_dim d JOIN benchmark_run_fact r ON "
-                       "r.hardware_key = d.hardware_key WHERE r.run_id = ?"},
-    [PART_CLUSTER] = {"cluster",
-                      "SELECT d.* FROM cluster_region_dim d JOIN benchmark_run_fact r ON "
-                      "r.cluster_key = d.cluster_key WHERE r.run_id = ?"},
-    [PART_SERVING] = {"serving", "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY "
-                                 "workload_point, concurrency, request_rate, tool, source_digest, "
-                                 "source_pointer"},
-    [PART_TRAINING] = {"training",
-                       "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, "
-                       "scale_point, tool, source_digest, source_pointer"},
+    [PART_WORKLOAD] = {"workload", TC_RUN_DIMENSION_SQL("workload_dim", "workload_key")},
+    [PART_SOFTWARE] = {"software", TC_RUN_DIMENSION_SQL("software_version_dim", "software_key")},
+    [PART_HARDWARE] = {"hardware", TC_RUN_DIMENSION_SQL("hardware_topology_dim", "hardware_key")},
+    [PART_CLUSTER] = {"cluster", TC_RUN_DIMENSION_SQL("cluster_region_dim", "cluster_key")},
+    [PART_SERVING] = {"serving", TC_RUN_SERVING_SQL},
+    [PART_TRAINING] = {"training", TC_RUN_TRAINING_SQL},
     [PART_SLICES] = {"slices", TC_RUN_SLICES_SQL},
     [PART_TELEMETRY] = {"telemetry", "SELECT s.family, count(*) AS slices " TC_RUN_SLICES_FROM
                                      "NOT LIKE '%\"' || s.family || '\"%' "

@@ -39,32 +39,15 @@ static const struct {
     bool single; /* one row or none: an object, not a list */
 } PARTS[PART_COUNT] = {
     [PART_RUN] = {"run", "SELECT * FROM benchmark_run_fact WHERE run_id = ?", true},
-    [PART_SOFTWARE] = {"software",
-                       "SELECT d.* FROM software_version_dim d JOIN benchmark_run_fact r ON "
-                       "r.software_key = d.software_key WHERE r.run_id = ?",
+    [PART_SOFTWARE] = {"software", TC_RUN_DIMENSION_SQL("software_version_dim", "software_key"),
                        true},
-    [PART_HARDWARE] = {"hardware",
-                       "SELECT d.* FROM hardware_topology_dim d JOIN benchmark_run_fact r ON "
-                       "r.hardware_key = d.hardware_key WHERE r.run_id = ?",
+    [PART_HARDWARE] = {"hardware", TC_RUN_DIMENSION_SQL("hardware_topology_dim", "hardware_key"),
                        true},
-    [PART_CLUSTER] = {"cluster",
-                      "SELECT d.* FROM cluster_region_dim d JOIN benchmark_run_fact r ON "
-                      "r.cluster_key = d.cluster_key WHERE r.run_id = ?",
-                      true},
-    [PART_WORKLOAD] = {"workload",
-                       "SELECT d.* FROM workload_dim d JOIN benchmark_run_fact r ON "
-                       "r.workload_key = d.workload_key WHERE r.run_id = ?",
-                       true},
+    [PART_CLUSTER] = {"cluster", TC_RUN_DIMENSION_SQL("cluster_region_dim", "cluster_key"), true},
+    [PART_WORKLOAD] = {"workload", TC_RUN_DIMENSION_SQL("workload_dim", "workload_key"), true},
     [PART_LINEAGE] = {"lineage", "SELECT * FROM artifact_lineage_dim WHERE run_id = ?", true},
-    [PART_SERVING] = {"serving",
-                      "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY "
-                      "workload_point, concurrency, request_rate, tool, source_digest, "
-                      "source_pointer",
-                      false},
-    [PART_TRAINING] = {"training",
-                       "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, "
-                       "scale_point, tool, source_digest, source_pointer",
-                       false},
+    [PART_SERVING] = {"serving", TC_RUN_SERVING_SQL, false},
+    [PART_TRAINING] = {"training", TC_RUN_TRAINING_SQL, false},
     [PART_TELEMETRY] = {"telemetry",
                         "SELECT family, metric, unit, count(*) AS slices, "
                         "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
