@@ -5,7 +5,6 @@
  */
 #include "base/clock.h"
 #include "base/os/io.h"
-#include "base/time.h"
 #include "bench/bench.h"
 #include "cli/say.h"
 

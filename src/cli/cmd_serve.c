@@ -6,7 +6,6 @@
 #include "observe/metrics.h"
 #include "server/daemon.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

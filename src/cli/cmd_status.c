@@ -7,7 +7,6 @@
 #include "cli/say.h"
 #include "http_client/http_client.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/patterns.h"
 
-#include "base/buf.h"
 #include "base/format.h"
 #include "base/time.h"
 #include "detect/detector.h"

@@ -2,10 +2,8 @@
 #include "cli/proof.h"
 
 #include "base/os/io.h"
-#include "cli/evidence/evidence.h"
 #include "cli/say.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

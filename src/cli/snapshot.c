@@ -3,7 +3,6 @@
 
 #include "base/json/out.h"
 #include "base/os/io.h"
-#include "base/time.h"
 #include "cli/data.h"
 #include "evidence/dirs.h"
 

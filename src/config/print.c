@@ -4,7 +4,6 @@
 #include "base/units.h"
 #include "config/config_priv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define COMMENT_COLUMNS 96

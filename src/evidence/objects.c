@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "evidence/objects_priv.h"
 
-#include "evidence/store_priv.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

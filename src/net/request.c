@@ -4,7 +4,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/os/spool.h"
-#include "base/time.h"
 #include "net/request_priv.h"
 #include "observe/metrics.h"
 

@@ -7,8 +7,6 @@
 #include "base/json/json.h"
 #include "probe/probe_priv.h"
 
-#include <stdlib.h>
-
 #define S(literal) TC_LIT(literal)
 #define GROUPS_MAX 16
 

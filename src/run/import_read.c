@@ -8,7 +8,6 @@
 #include "evidence/files/files.h"
 #include "telemetry/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api.h"
 
-#include "base/limits.h"
 #include "net/query.h"
 #include "observe/metrics.h"
 #include "server/answer.h"

@@ -9,8 +9,6 @@
 #include "base/slice.h"
 #include "base/status.h"
 
-#include <stdint.h>
-
 struct tc_spool;
 
 /* In dir, which exists. */

@@ -6,7 +6,6 @@
 #include "cli/say.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 

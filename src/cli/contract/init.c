@@ -2,7 +2,6 @@
 /* `tracecore contract init` and `explain`: text from the rules and the template. */
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "base/time.h"
 #include "cli/contract/contract.h"
 #include "cli/output.h"
 #include "cli/say.h"

@@ -8,7 +8,6 @@
 #include "cli/say.h"
 #include "cli/since.h"
 
-#include <time.h>
 #include <unistd.h>
 
 struct listing {

@@ -2,9 +2,7 @@
 /* The cold tier: which snapshots, lineages and files are too old. */
 #include "base/grow.h"
 #include "base/json/json.h"
-#include "cli/evidence/evidence.h"
 #include "cli/retain/retain.h"
-#include "cli/say.h"
 #include "cli/snapshot.h"
 
 #include <dirent.h>

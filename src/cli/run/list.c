@@ -6,7 +6,6 @@
 #include "cli/say.h"
 #include "cli/since.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define LIMIT_DEFAULT 50

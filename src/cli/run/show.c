@@ -2,12 +2,9 @@
 /* `tracecore run show`: all about one run. */
 #include "base/format.h"
 #include "base/json/json.h"
-#include "base/time.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
-#include "cli/terminal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

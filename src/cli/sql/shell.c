@@ -10,9 +10,7 @@
 #include "cli/sql/sql.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
  * are left out of iblinkinfo: most that are down have no cable.
  */
 #include "codec/codec.h"
-#include "base/time.h"
 #include "codec/lines/lines_priv.h"
 #include "codec/match_priv.h"
 #include "event/metric.h"

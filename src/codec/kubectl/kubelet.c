@@ -9,7 +9,6 @@
 #include "base/format.h"
 #include "base/json/raw.h"
 #include "base/limits.h"
-#include "base/time.h"
 #include "codec/k8s/k8s_priv.h"
 #include "codec/kubectl/priv.h"
 #include "codec/lines/lines_priv.h"

@@ -23,7 +23,6 @@
 #include "codec/lines/lines_priv.h"
 #include "codec/match_priv.h"
 #include "codec/otlp/json_priv.h"
-#include "codec/train_log/text_priv.h"
 
 #include <string.h>
 

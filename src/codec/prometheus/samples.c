@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/time.h"
 #include "codec/prometheus/priv.h"
-#include "codec/prometheus/prometheus.h"
 #include "codec/samples_priv.h"
 
 /* Metrics of one input whose type is remembered; of more only the last one said counts. */

@@ -11,8 +11,6 @@
 #include "result/lines_priv.h"
 #include "result/nccl/priv.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

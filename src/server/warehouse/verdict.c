@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/json/out.h"
-#include "base/limits.h"
 #include "base/time.h"
 
 #include <stdlib.h>
