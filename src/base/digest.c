@@ -73,3 +73,38 @@ void tc_buf_digest(struct tc_buf *b, const struct tc_digest *d)
     (void)tc_put_hex_bytes(text + 7, d->bytes, TC_DIGEST_BYTES);
     tc_buf_put(b, text, sizeof text);
 }
+
+void tc_digest_text(const struct tc_digest *d, char out[TC_DIGEST_TEXT])
+{
+    struct tc_buf b = tc_buf_make(out, TC_DIGEST_TEXT - 1);
+    tc_buf_digest(&b, d);
+    out[b.len] = '\0';
+}
+
+bool tc_digest_from_hex(struct tc_slice hex, struct tc_digest *out)
+{
+    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
+        uint64_t byte = 0;
+        if (tc_slice_hex(tc_slice_head(tc_slice_from(hex, 2 * i), 2), &byte) != 2) {
+            return false;
+        }
+        out->bytes[i] = (uint8_t)byte;
+    }
+    return hex.len == 2 * (size_t)TC_DIGEST_BYTES;
+}
+
+bool tc_digest_parse(struct tc_slice text, struct tc_digest *out)
+{
+    return tc_digest_from_hex(tc_slice_from(text, tc_slice_starts(text, TC_LIT("sha256:")) ? 7 : 0),
+                              out);
+}
+
+bool tc_digest_parse_exact(struct tc_slice text, struct tc_digest *out)
+{
+    char exact[TC_DIGEST_TEXT];
+    if (!tc_digest_parse(text, out)) {
+        return false;
+    }
+    tc_digest_text(out, exact);
+    return tc_slice_eq(text, tc_slice_cstr(exact));
+}

@@ -38,5 +38,14 @@ void tc_sha256_final(struct tc_sha256 *h, struct tc_digest *out);
 
 /* "sha256:" and 64 hex digits. */
 void tc_buf_digest(struct tc_buf *b, const struct tc_digest *d);
+/* The same with a NUL behind it. */
+#define TC_DIGEST_TEXT (sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)
+void tc_digest_text(const struct tc_digest *d, char out[TC_DIGEST_TEXT]);
+
+/* All of a text: 64 hex digits; those with "sha256:" before them or not; only as it is written
+ * above. *out is undefined when it is false. */
+bool tc_digest_from_hex(struct tc_slice hex, struct tc_digest *out);
+bool tc_digest_parse(struct tc_slice text, struct tc_digest *out);
+bool tc_digest_parse_exact(struct tc_slice text, struct tc_digest *out);
 
 #endif

@@ -41,24 +41,42 @@ bool tc_slice_eq_nocase(struct tc_slice a, struct tc_slice b)
     return a.len == b.len && same_nocase(a.ptr, b.ptr, a.len);
 }
 
-int tc_slice_which(struct tc_slice s, const char *const *words)
+static inline int which(struct tc_slice s, const char *const *words,
+                        bool (*fits)(struct tc_slice s, struct tc_slice word))
 {
     for (int i = 0; words[i] != NULL; i++) {
-        if (tc_slice_eq(s, tc_slice_cstr(words[i]))) {
+        if (fits(s, tc_slice_cstr(words[i]))) {
             return i;
         }
     }
     return -1;
 }
 
+int tc_slice_which(struct tc_slice s, const char *const *words)
+{
+    return which(s, words, tc_slice_eq);
+}
+
 int tc_slice_which_start(struct tc_slice s, const char *const *words)
 {
-    for (int i = 0; words[i] != NULL; i++) {
-        if (tc_slice_starts(s, tc_slice_cstr(words[i]))) {
-            return i;
-        }
+    return which(s, words, tc_slice_starts);
+}
+
+int tc_slice_which_part(struct tc_slice s, const char *const *words)
+{
+    return which(s, words, tc_slice_contains);
+}
+
+size_t tc_slice_find_row(struct tc_slice s, const char *const *first, size_t count,
+                         size_t row_bytes, bool (*is_equal)(struct tc_slice a, struct tc_slice b))
+{
+    const char *at = (const char *)first;
+    size_t row = 0;
+    while (row < count && !is_equal(s, tc_slice_cstr(*(const char *const *)(const void *)at))) {
+        row++;
+        at += row_bytes;
     }
-    return -1;
+    return row;
 }
 
 size_t tc_slice_find(struct tc_slice s, struct tc_slice needle)
@@ -135,7 +153,7 @@ size_t tc_slice_u64(struct tc_slice s, uint64_t *out)
 {
     uint64_t value = 0;
     size_t i = 0;
-    for (; i < s.len && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++) {
+    for (; i < s.len && tc_is_digit(s.ptr[i]); i++) {
         uint64_t digit = (uint64_t)(s.ptr[i] - '0');
         if (value > (UINT64_MAX - digit) / 10) {
             return 0;

@@ -34,6 +34,23 @@ static inline struct tc_slice tc_slice_cstr(const char *s)
     return (struct tc_slice){s, s == NULL ? 0 : strlen(s)};
 }
 
+/* Kinds of bytes, in ASCII and whatever the locale. */
+static inline bool tc_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool tc_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* A letter, a digit or '_'. */
+static inline bool tc_is_word(char c)
+{
+    return tc_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* Sixteen bytes at once, anywhere. */
 typedef uint64_t tc_two_words __attribute__((vector_size(16), aligned(1), may_alias));
 
@@ -103,6 +120,16 @@ int tc_slice_which_start(struct tc_slice s, const char *const *words);
 #define tc_slice_starts_any(s, ...) \
     (tc_slice_which_start((s), (const char *const[]){__VA_ARGS__, NULL}) >= 0)
 
+/* The row of a table whose `member`, a string, is s; TC_COUNT(table) when there is none. */
+#define tc_slice_row(s, table, member) \
+    tc_slice_find_row((s), &(table)[0].member, TC_COUNT(table), sizeof(table)[0], tc_slice_eq)
+#define tc_slice_row_nocase(s, table, member)                                     \
+    tc_slice_find_row((s), &(table)[0].member, TC_COUNT(table), sizeof(table)[0], \
+                      tc_slice_eq_nocase)
+/* The same from the place of the first such member and the size of a row. */
+size_t tc_slice_find_row(struct tc_slice s, const char *const *first, size_t count,
+                         size_t row_bytes, bool (*is_equal)(struct tc_slice a, struct tc_slice b));
+
 static inline bool tc_slice_ends(struct tc_slice s, struct tc_slice suffix)
 {
     return s.len >= suffix.len &&
@@ -146,6 +173,11 @@ static inline bool tc_slice_contains(struct tc_slice s, struct tc_slice needle)
 {
     return tc_slice_find(s, needle) != TC_NPOS;
 }
+
+/* The place of a word that s contains in a list of strings that ends with NULL; -1. */
+int tc_slice_which_part(struct tc_slice s, const char *const *words);
+#define tc_slice_contains_any(s, ...) \
+    (tc_slice_which_part((s), (const char *const[]){__VA_ARGS__, NULL}) >= 0)
 
 /* Without the ASCII white space at both ends. */
 struct tc_slice tc_slice_trim(struct tc_slice s);

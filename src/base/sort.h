@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The order of two numbers, for comparison functions: < 0, 0 or > 0. */
+#define TC_ORDER(a, b) ((a) < (b) ? -1 : (a) > (b))
+
 struct tc_sort_pair {
     uint64_t key;
     uint64_t value;

@@ -110,7 +110,7 @@ static size_t fraction(struct tc_slice s, size_t at, int32_t *out_nanos)
     int32_t scale = 100000000;
     int32_t nanos = 0;
     size_t start = at;
-    for (; at < s.len && s.ptr[at] >= '0' && s.ptr[at] <= '9'; at++) {
+    for (; at < s.len && tc_is_digit(s.ptr[at]); at++) {
         nanos += (s.ptr[at] - '0') * scale;
         scale /= 10;
     }

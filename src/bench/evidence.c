@@ -10,7 +10,6 @@
 #include "cli/say.h"
 #include "evidence/store.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>

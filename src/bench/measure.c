@@ -2,7 +2,6 @@
 #include "bench/measure.h"
 
 #include "base/clock.h"
-#include "base/time.h"
 #include "bench/alloc_count.h"
 
 #include <linux/perf_event.h>

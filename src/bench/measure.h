@@ -5,7 +5,6 @@
 #ifndef TC_BENCH_MEASURE_H
 #define TC_BENCH_MEASURE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct tc_bench_sample {

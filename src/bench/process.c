@@ -4,7 +4,7 @@
  * is the tracecore in the folder of this program, which has no allocation counter in front of it.
  */
 #include "base/clock.h"
-#include "base/time.h"
+#include "base/os/io.h"
 #include "bench/bench.h"
 #include "cli/say.h"
 
@@ -144,21 +144,6 @@ static size_t fill_block(char *block, size_t size, uint64_t *io_uptime_us)
     return len;
 }
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno != EINTR) {
-            return false;
-        }
-        if (n > 0) {
-            bytes += n;
-            len -= (size_t)n;
-        }
-    }
-    return true;
-}
-
 static bool write_log(int fd, uint64_t bytes)
 {
     static char block[1 << 20];
@@ -174,7 +159,7 @@ static bool write_log(int fd, uint64_t bytes)
                                     (unsigned long long)(uptime_us / 1000000));
             next_xid += bytes / LOG_XIDS;
         }
-        if (!write_all(fd, block, len)) {
+        if (!tc_io_write(fd, tc_slice_make(block, len))) {
             return false;
         }
         written += len;

@@ -242,8 +242,7 @@ static int run(int argc, char **argv)
     bool is_bash = argc - optind == 1 && strcmp(argv[optind], "bash") == 0;
     bool is_zsh = argc - optind == 1 && strcmp(argv[optind], "zsh") == 0;
     if (!is_bash && !is_zsh) {
-        tc_say("completion", "for which shell? tracecore completion bash, or zsh");
-        return TC_EXIT_BAD;
+        return tc_refuse("completion", "for which shell? tracecore completion bash, or zsh");
     }
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);

@@ -51,8 +51,7 @@ static void on_mistake(void *context, const char *line)
 static void report_json(struct check *c, struct tc_output *out, const char *name, bool ok)
 {
     struct tc_buf b = tc_buf_make(c->report_text, sizeof c->report_text);
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "file", name);
     tc_json_put_bool(&j, "ok", ok);
     if (ok) {
@@ -62,8 +61,7 @@ static void report_json(struct check *c, struct tc_output *out, const char *name
         tc_json_end_array(&c->mistakes);
         tc_json_put_raw(&j, "mistakes", tc_buf_slice(&c->mistakes_buf));
     }
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static int check_file(struct check *c, const char *path, bool verbose)
@@ -111,25 +109,23 @@ static int run_what(int argc, char **argv, const struct asked *a)
     bool is_check = strcmp(what, "check") == 0;
     bool is_print = strcmp(what, "print-default") == 0;
     if (!is_check && !is_print) {
-        tc_say("config", "%s",
-               what[0] == '\0' ? "what is to be done? check or print-default"
-                               : "there is check and there is print-default");
-        return tc_command_misused(&tc_command_config);
+        return tc_command_refuse(&tc_command_config, "%s",
+                                 what[0] == '\0' ? "what is to be done? check or print-default"
+                                                 : "there is check and there is print-default");
     }
     if (argc - optind > (is_check ? 2 : 1)) {
-        tc_say("config", "%s",
-               is_check ? "one file can be checked" : "print-default takes no file");
-        return tc_command_misused(&tc_command_config);
+        return tc_command_refuse(&tc_command_config, "%s",
+                                 is_check ? "one file can be checked"
+                                          : "print-default takes no file");
     }
     if (is_check ? a->markdown : a->verbose || a->json) {
-        tc_say("config", "%s",
-               is_check ? "--markdown is for print-default" : "--verbose and --json are for check");
-        return tc_command_misused(&tc_command_config);
+        return tc_command_refuse(&tc_command_config, "%s",
+                                 is_check ? "--markdown is for print-default"
+                                          : "--verbose and --json are for check");
     }
     struct check *c = calloc(1, sizeof *c);
     if (c == NULL) {
-        tc_say("config", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("config", "out of memory");
     }
     c->json = a->json;
     int code = is_check ? check_file(c, argc - optind == 2 ? argv[optind + 1] : NULL, a->verbose)

@@ -131,8 +131,7 @@ static int show_page(struct run *r, void (*write)(struct tc_buf *b), size_t size
 {
     r->data = malloc(size);
     if (r->data == NULL) {
-        tc_say("decode", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("decode", "out of memory");
     }
     struct tc_buf page = tc_buf_make(r->data, size);
     write(&page);

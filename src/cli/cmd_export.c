@@ -95,14 +95,12 @@ static void report(struct tc_grow *g, const struct tc_snapshot_table *t, bool js
     const char *name = tc_table_info(t->table)->name;
     char line[160];
     if (json) {
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_cstr(&j, "table", name);
         tc_json_put_u64(&j, "rows", t->rows);
         tc_json_put_u64(&j, "bytes", t->bytes);
         tc_json_put_digest(&j, "digest", &t->digest);
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
         return;
     }
     (void)snprintf(line, sizeof line, "%-24s %12llu rows %14llu bytes\n", name,
@@ -164,8 +162,7 @@ static int run(int argc, char **argv)
         return code;
     }
     if (a.parquet == NULL || argc > optind) {
-        tc_say("export", "where to? tracecore export --parquet DIR");
-        return tc_command_misused(&tc_command_export);
+        return tc_command_refuse(&tc_command_export, "where to? tracecore export --parquet DIR");
     }
     return act(&a);
 }

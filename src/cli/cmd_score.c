@@ -51,9 +51,8 @@ static int take_share(void *args, const struct tc_option *option, const char *va
     errno = 0;
     double share = strtod(value, &end);
     if (end == value || *end != '\0' || errno != 0 || !(share >= 0 && share <= 1)) {
-        tc_say("score", "--%s: \"%s\" is not a number from 0 to 1, such as 0.95", option->name,
-               value);
-        return TC_EXIT_BAD;
+        return tc_refuse("score", "--%s: \"%s\" is not a number from 0 to 1, such as 0.95",
+                         option->name, value);
     }
     memcpy((char *)args + option->at, &share, sizeof share);
     return TC_GO_ON;
@@ -67,8 +66,7 @@ static int take_grace(void *args, const struct tc_option *option, const char *va
     struct tc_error err;
     (void)option;
     if (tc_param_parse(&grace, "--grace", tc_slice_cstr(value), &r->grace_ns, &err) != TC_OK) {
-        tc_say("score", "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("score", "%s", err.message);
     }
     return TC_GO_ON;
 }
@@ -78,8 +76,8 @@ static int take_list(void *args, const struct tc_option *option, const char *val
     struct run *r = args;
     (void)option;
     if (!tc_slice_is_u64(tc_slice_cstr(value), &r->list_max) || r->list_max > TC_SCORE_LIST_MAX) {
-        tc_say("score", "--list: \"%s\" is not a number from 0 to %d", value, TC_SCORE_LIST_MAX);
-        return TC_EXIT_BAD;
+        return tc_refuse("score", "--list: \"%s\" is not a number from 0 to %d", value,
+                         TC_SCORE_LIST_MAX);
     }
     return TC_GO_ON;
 }

@@ -6,7 +6,6 @@
 #include "observe/metrics.h"
 #include "server/daemon.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -39,13 +38,11 @@ static void say_mistake(void *context, const char *line)
 
 static void put_json(struct tc_output *out, const char *http, const char *grpc, const char *api)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "http", http);
     tc_json_put_cstr(&j, "grpc", grpc);
     tc_json_put_cstr(&j, "api", api);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static void put_row(struct tc_buf *b, const char *name, const char *before, const char *address)
@@ -140,8 +137,7 @@ static int run(int argc, char **argv)
     }
     struct tc_config *config = calloc(1, sizeof *config);
     if (config == NULL) {
-        tc_say("serve", "no memory for the configuration");
-        return TC_EXIT_BAD;
+        return tc_refuse("serve", "no memory for the configuration");
     }
     code = serve(&s, config);
     free(config);

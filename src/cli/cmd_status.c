@@ -7,7 +7,6 @@
 #include "cli/say.h"
 #include "http_client/http_client.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -145,8 +144,7 @@ static int run(int argc, char **argv)
         return code;
     }
     if (optind < argc) {
-        tc_say("status", "it takes no arguments");
-        return tc_command_misused(&tc_command_status);
+        return tc_command_refuse(&tc_command_status, "it takes no arguments");
     }
     return ask(a.url, a.json);
 }

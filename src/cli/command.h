@@ -147,5 +147,8 @@ int tc_options_read(const struct tc_command *command, int argc, char **argv, voi
 int tc_command_show_help(const struct tc_command *command);
 /* Tells how to get help with a command that was called wrongly; TC_EXIT_BAD. */
 int tc_command_misused(const struct tc_command *command);
+/* The same, after it was said what is wrong. */
+#define tc_command_refuse(command, ...) \
+    (tc_say((command)->name, __VA_ARGS__), tc_command_misused(command))
 
 #endif

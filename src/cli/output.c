@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/output.h"
 
+#include "base/os/io.h"
 #include "cli/say.h"
 
 #include <errno.h>
@@ -16,13 +17,8 @@ void tc_output_init(struct tc_output *o, int fd)
 
 static void write_through(struct tc_output *o, struct tc_slice s)
 {
-    while (s.len > 0 && o->error == 0) {
-        ssize_t n = write(o->fd, s.ptr, s.len);
-        if (n > 0) {
-            s = tc_slice_from(s, (size_t)n);
-        } else if (n == 0 || errno != EINTR) {
-            o->error = n == 0 ? EIO : errno;
-        }
+    if (o->error == 0 && !tc_io_write(o->fd, s)) {
+        o->error = errno;
     }
 }
 
@@ -104,6 +100,13 @@ struct tc_json_out tc_output_json(struct tc_output *o)
     return tc_json_out_sink(&o->buf, make_room, o);
 }
 
+struct tc_json_out tc_output_object(struct tc_output *o)
+{
+    struct tc_json_out j = tc_output_json(o);
+    tc_json_add_object(&j);
+    return j;
+}
+
 int tc_output_end(struct tc_output *o, const char *command, int status)
 {
     if (tc_output_flush(o)) {
@@ -113,6 +116,6 @@ int tc_output_end(struct tc_output *o, const char *command, int status)
         return TC_EXIT_PIPE;
     }
     char text[128];
-    tc_say(command, "cannot write standard output: %s", strerror_r(o->error, text, sizeof text));
-    return TC_EXIT_BAD;
+    return tc_refuse(command, "cannot write standard output: %s",
+                     strerror_r(o->error, text, sizeof text));
 }

@@ -34,6 +34,8 @@ bool tc_output_format_args(struct tc_output *o, const struct tc_arg *args, size_
 bool tc_output_flush(struct tc_output *o);
 /* A writer of JSON that goes to o, between what is put there. */
 struct tc_json_out tc_output_json(struct tc_output *o);
+/* The same, with an object begun. */
+struct tc_json_out tc_output_object(struct tc_output *o);
 
 /* Arguments of formats for columns: blanks behind the text, or before the number. */
 struct tc_arg tc_as_padded(struct tc_slice text, size_t width);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/patterns.h"
 
-#include "base/buf.h"
 #include "base/format.h"
 #include "base/time.h"
 #include "detect/detector.h"
@@ -36,8 +35,7 @@ static void add_value(struct tc_json_out *j, const struct tc_param *p, int64_t v
 
 static void put_json(struct tc_output *out, const struct tc_detector *d)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "pattern.id", d->id);
     tc_json_put_cstr(&j, "pattern.name", d->name);
     tc_json_put_cstr(&j, "summary", d->summary);
@@ -57,8 +55,7 @@ static void put_json(struct tc_output *out, const struct tc_detector *d)
         tc_json_end_object(&j);
     }
     tc_json_end_array(&j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 void tc_patterns_list(struct tc_output *out, const struct tc_engine *engine, bool json)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/proof.h"
 
-#include "cli/evidence/evidence.h"
+#include "base/os/io.h"
 #include "cli/say.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +22,12 @@ static bool read_row(struct tc_proof *p)
         tc_say("evidence", "%s", err.message);
         return false;
     }
-    bool good = set.row_count > 0 && tc_evidence_digest(tc_run_text(&set, 0, 0), &p->digest);
+    bool good = set.row_count > 0 && tc_digest_parse(tc_run_text(&set, 0, 0), &p->digest);
     if (good) {
         (void)snprintf(p->digest_text, sizeof p->digest_text, "%.*s",
                        TC_FMT(tc_run_text(&set, 0, 0)));
         (void)snprintf(p->state, sizeof p->state, "%.*s", TC_FMT(tc_run_text(&set, 0, 1)));
-        p->is_signed = tc_evidence_digest(tc_run_text(&set, 0, 2), &p->signature);
+        p->is_signed = tc_digest_parse(tc_run_text(&set, 0, 2), &p->signature);
     } else {
         tc_say("evidence", "run %s has no manifest in artifact_lineage_dim", p->run_id);
     }
@@ -72,7 +71,7 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
+        return tc_fail_errno(err, path);
     }
     char *text = NULL;
     tc_status status = TC_OK;
@@ -81,16 +80,9 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
     } else if ((text = malloc((size_t)st.st_size + 1)) == NULL) {
         status = tc_fail(err, TC_E_NOMEM, 0, "no memory for %s", path);
     }
-    size_t len = 0;
-    while (status == TC_OK && len < (size_t)st.st_size) {
-        ssize_t n = read(fd, text + len, (size_t)st.st_size - len);
-        if (n < 0 && errno != EINTR) {
-            status = tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
-        }
-        if (n == 0) {
-            break;
-        }
-        len += n > 0 ? (size_t)n : 0;
+    ssize_t len = status == TC_OK ? tc_io_read(fd, text, (size_t)st.st_size) : 0;
+    if (len < 0) {
+        status = tc_fail_errno(err, path);
     }
     (void)close(fd);
     if (status != TC_OK) {
@@ -98,20 +90,19 @@ tc_status tc_proof_slurp(const char *path, size_t max, char **out, size_t *out_l
         return status;
     }
     *out = text;
-    *out_len = len;
+    *out_len = (size_t)len;
     return TC_OK;
 }
 
 tc_status tc_proof_read_file(struct tc_proof *p, const char *path, struct tc_error *err)
 {
     *p = (struct tc_proof){0};
-    struct tc_buf b = tc_buf_make(p->digest_text, sizeof p->digest_text - 1);
     TC_TRY(tc_proof_slurp(path, TC_PROOF_MANIFEST_MAX, &p->text, &p->len, err));
     TC_TRY(tc_manifest_read(tc_slice_make(p->text, p->len), &p->manifest, &p->memory, err));
     if (tc_digest_sha256(tc_slice_make(p->text, p->len), &p->digest) != TC_OK) {
         return tc_fail(err, TC_E_NOMEM, 0, "SHA-256 cannot be set up");
     }
-    tc_buf_digest(&b, &p->digest);
+    tc_digest_text(&p->digest, p->digest_text);
     if (p->manifest.run_id.len > 0) {
         (void)snprintf(p->run_id, sizeof p->run_id, "%.*s", TC_FMT(p->manifest.run_id));
     } else {

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/format.h"
+#include "base/os/io.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,17 +12,6 @@
 /* A message longer than this is cut: paths are at most 4,096 bytes. */
 #define MESSAGE_MAX 8192
 #define ESCAPE_GROWTH 4 /* a byte as \xNN */
-
-static void write_all(int fd, struct tc_slice text)
-{
-    while (text.len > 0) {
-        ssize_t n = write(fd, text.ptr, text.len);
-        if (n <= 0) {
-            return; /* nobody is left to tell */
-        }
-        text = tc_slice_from(text, (size_t)n);
-    }
-}
 
 __attribute__((format(printf, 2, 0))) static void say(struct tc_slice prefix, const char *format,
                                                       va_list arguments)
@@ -32,7 +22,7 @@ __attribute__((format(printf, 2, 0))) static void say(struct tc_slice prefix, co
     int len = vsnprintf(message, sizeof message, format, arguments);
     size_t shown = len < 0 ? 0 : (size_t)len < sizeof message ? (size_t)len : sizeof message - 1;
     (void)tc_format(&b, "{}{}\n", prefix, tc_as_printable(tc_slice_make(message, shown)));
-    write_all(STDERR_FILENO, tc_buf_slice(&b));
+    (void)tc_io_write(STDERR_FILENO, tc_buf_slice(&b)); /* else nobody is left to tell */
 }
 
 bool tc_is_own_program(const char *command)

@@ -23,6 +23,9 @@ bool tc_is_own_program(const char *command);
  */
 void tc_say(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Says it; the exit status of a command that ends so. */
+#define tc_refuse(...) (tc_say(__VA_ARGS__), TC_EXIT_BAD)
+
 /* The message and a newline, without the program's name: for "PATH: what is wrong with it". */
 void tc_say_plain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

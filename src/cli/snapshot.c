@@ -2,7 +2,7 @@
 #include "cli/snapshot.h"
 
 #include "base/json/out.h"
-#include "base/time.h"
+#include "base/os/io.h"
 #include "cli/data.h"
 #include "evidence/dirs.h"
 
@@ -14,11 +14,6 @@
 #include <unistd.h>
 
 #define STEP ((size_t)128 << 10)
-
-static tc_status fail(struct tc_error *err, const char *path)
-{
-    return tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
-}
 
 tc_status tc_snapshot_make_dir(const char *path, struct tc_error *err)
 {
@@ -35,9 +30,9 @@ tc_status tc_snapshot_sync_dir(const char *path, struct tc_error *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return fail(err, path);
+        return tc_fail_errno(err, path);
     }
-    tc_status status = fsync(fd) == 0 ? TC_OK : fail(err, path);
+    tc_status status = fsync(fd) == 0 ? TC_OK : tc_fail_errno(err, path);
     (void)close(fd);
     return status;
 }
@@ -47,10 +42,10 @@ static tc_status digest_file(const char *path, struct tc_snapshot_table *t, stru
     char *block = malloc(STEP);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct tc_sha256 sum;
-    ssize_t n = 1;
+    ssize_t n = 0;
     if (block == NULL || fd < 0) {
         tc_status status = block == NULL ? tc_fail(err, TC_E_NOMEM, 0, "no memory to read %s", path)
-                                         : fail(err, path);
+                                         : tc_fail_errno(err, path);
         free(block);
         if (fd >= 0) {
             (void)close(fd);
@@ -59,16 +54,12 @@ static tc_status digest_file(const char *path, struct tc_snapshot_table *t, stru
     }
     tc_sha256_init(&sum);
     t->bytes = 0;
-    while (n != 0) {
-        n = read(fd, block, STEP);
-        if (n < 0 && errno != EINTR) {
-            break;
-        }
-        tc_sha256_update(&sum, tc_slice_make(block, n > 0 ? (size_t)n : 0));
-        t->bytes += n > 0 ? (uint64_t)n : 0;
+    while ((n = tc_io_read(fd, block, STEP)) > 0) {
+        tc_sha256_update(&sum, tc_slice_make(block, (size_t)n));
+        t->bytes += (uint64_t)n;
     }
     tc_sha256_final(&sum, &t->digest);
-    tc_status status = n < 0 ? fail(err, path) : TC_OK;
+    tc_status status = n < 0 ? tc_fail_errno(err, path) : TC_OK;
     (void)close(fd);
     free(block);
     return status;
@@ -83,8 +74,7 @@ static void put_tables(struct tc_grow *g, const struct tc_snapshot_table *tables
         char file[128];
         (void)snprintf(file, sizeof file, "%s.parquet", name);
         tc_grow_str(g, i == 0 ? TC_LIT("\n") : TC_LIT(",\n"));
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_cstr(&j, "table", name);
         tc_json_put_cstr(&j, "file", file);
         tc_json_put_u64(&j, "rows", tables[i].rows);
@@ -109,22 +99,9 @@ static void put_manifest(struct tc_grow *g, const struct tc_snapshot_table *tabl
         tc_json_put_raw(&j, "retention", retention);
     }
     tc_json_put_raw(&j, "tables", list.failed ? TC_LIT("[]") : tc_grow_slice(&list));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     g->failed |= list.failed;
     tc_grow_fini(&list);
-}
-
-static bool write_all(int fd, struct tc_slice s)
-{
-    while (s.len > 0) {
-        ssize_t n = write(fd, s.ptr, s.len);
-        if (n < 0 && errno != EINTR) {
-            return false;
-        }
-        s = tc_slice_from(s, n > 0 ? (size_t)n : 0);
-    }
-    return true;
 }
 
 static tc_status write_file(const char *path, struct tc_slice text, struct tc_error *err)
@@ -135,12 +112,12 @@ static tc_status write_file(const char *path, struct tc_slice text, struct tc_er
     }
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0) {
-        return fail(err, beside);
+        return tc_fail_errno(err, beside);
     }
-    tc_status status = write_all(fd, text) && fsync(fd) == 0 ? TC_OK : fail(err, beside);
+    tc_status status = tc_io_write(fd, text) && fsync(fd) == 0 ? TC_OK : tc_fail_errno(err, beside);
     (void)close(fd);
     if (status == TC_OK && rename(beside, path) != 0) {
-        status = fail(err, path);
+        status = tc_fail_errno(err, path);
     }
     if (status != TC_OK) {
         (void)unlink(beside);

@@ -7,7 +7,6 @@
 #include "base/grow.h"
 #include "warehouse/warehouse.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define TC_SNAPSHOT_MANIFEST "manifest.json"

@@ -17,11 +17,6 @@ struct match {
     struct tc_slice got[TC__TEXT_SLOTS];
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Whether %kind takes that byte. */
 static bool takes(char kind, char c)
 {
@@ -35,11 +30,11 @@ static bool takes(char kind, char c)
     case 'p':
         return c != ' ';
     case 'd':
-        return is_digit(c);
+        return tc_is_digit(c);
     case 'x':
-        return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+        return tc_is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
     default: /* f */
-        return is_digit(c) || c == '+' || c == '-' || c == '.' || c == 'e' || c == 'E';
+        return tc_is_digit(c) || c == '+' || c == '-' || c == '.' || c == 'e' || c == 'E';
     }
 }
 
@@ -58,7 +53,7 @@ static size_t blank_length(struct tc_slice s)
     size_t at = span_of(s, 0, 's');
     while (tc_slice_starts(tc_slice_from(s, at), TC_LIT("\x1b["))) {
         at += 2;
-        while (at < s.len && (is_digit(s.ptr[at]) || s.ptr[at] == ';')) {
+        while (at < s.len && (tc_is_digit(s.ptr[at]) || s.ptr[at] == ';')) {
             at++;
         }
         at += at < s.len;
@@ -108,7 +103,7 @@ static inline bool cannot_fit(struct tc_slice text, const char *pattern)
         pattern += 2;
     }
     if (pattern[0] == '%' && pattern[1] == 'd') {
-        return text.len == 0 || !is_digit(text.ptr[0]);
+        return text.len == 0 || !tc_is_digit(text.ptr[0]);
     }
     return !is_special(pattern[0]) && (text.len == 0 || text.ptr[0] != pattern[0]);
 }

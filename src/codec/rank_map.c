@@ -106,12 +106,8 @@ static tc_status mistake(struct reader *r, struct tc_slice at, const char *why)
 
 static enum column column_of(struct tc_slice name)
 {
-    for (size_t i = 0; i < TC_COUNT(NAMES); i++) {
-        if (tc_slice_eq_nocase(name, tc_slice_cstr(NAMES[i].name))) {
-            return NAMES[i].column;
-        }
-    }
-    return COLUMN_NONE;
+    size_t i = tc_slice_row_nocase(name, NAMES, name);
+    return i < TC_COUNT(NAMES) ? NAMES[i].column : COLUMN_NONE;
 }
 
 /* One rank in the making; the places are where its values stand. */
@@ -235,11 +231,6 @@ static bool next_line(struct tc_slice *io_rest, struct tc_slice *out)
     return false;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 /* What stands between the cells: a comma, semicolon or tab, else blanks. */
 static char separator_of(struct tc_slice header)
 {
@@ -261,7 +252,7 @@ static bool next_cell(struct tc_slice line, char separator, size_t *io_at, struc
     }
     size_t end = at;
     while (end < line.len &&
-           (separator == ' ' ? !is_blank(line.ptr[end]) : line.ptr[end] != separator)) {
+           (separator == ' ' ? !tc_is_blank(line.ptr[end]) : line.ptr[end] != separator)) {
         end++;
     }
     struct tc_slice cell = tc_slice_trim(tc_slice_make(line.ptr + at, end - at));
@@ -269,7 +260,7 @@ static bool next_cell(struct tc_slice line, char separator, size_t *io_at, struc
         cell = tc_slice_make(cell.ptr + 1, cell.len - 2);
     }
     end++;
-    while (separator == ' ' && end < line.len && is_blank(line.ptr[end])) {
+    while (separator == ' ' && end < line.len && tc_is_blank(line.ptr[end])) {
         end++;
     }
     *io_at = end;
@@ -340,7 +331,7 @@ static tc_status read_table(struct reader *r, struct tc_slice first, struct tc_s
 static bool split_host(struct tc_slice line, struct tc_slice *out_host, struct tc_slice *out_slots)
 {
     size_t end = 0;
-    while (end < line.len && !is_blank(line.ptr[end]) && line.ptr[end] != ':') {
+    while (end < line.len && !tc_is_blank(line.ptr[end]) && line.ptr[end] != ':') {
         end++;
     }
     struct tc_slice rest = tc_slice_from(line, end);
@@ -350,13 +341,13 @@ static bool split_host(struct tc_slice line, struct tc_slice *out_host, struct t
         return end > 0 && tc_slice_find_byte(*out_slots, ' ') == TC_NPOS;
     }
     size_t slots = tc_slice_find(rest, TC_LIT("slots="));
-    if (end == 0 || slots == TC_NPOS || slots == 0 || !is_blank(rest.ptr[slots - 1])) {
+    if (end == 0 || slots == TC_NPOS || slots == 0 || !tc_is_blank(rest.ptr[slots - 1])) {
         return false;
     }
     rest = tc_slice_from(rest, slots + TC_LIT("slots=").len);
     *out_slots = rest;
     for (size_t i = 0; i < rest.len; i++) {
-        if (is_blank(rest.ptr[i])) {
+        if (tc_is_blank(rest.ptr[i])) {
             *out_slots = tc_slice_head(rest, i);
             break;
         }

@@ -11,7 +11,6 @@
 #include "base/slice.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Dies with the next parse. */

@@ -4,13 +4,14 @@
 
 #include "base/assert.h"
 #include "base/format.h"
+#include "base/os/io.h"
+#include "base/sort.h"
 #include "config/config_priv.h"
 #include "engine/engine.h"
 #include "evidence/data_dir.h"
 #include "warehouse/warehouse.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,21 +66,13 @@ static int compare_mistakes(const void *left, const void *right)
 {
     const struct tc__config_mistake *a = left;
     const struct tc__config_mistake *b = right;
-    if (a->place.origin != b->place.origin) {
-        return a->place.origin < b->place.origin ? -1 : 1;
+    int order = TC_ORDER(a->place.origin, b->place.origin);
+    if (order == 0 && a->place.origin == TC_CONFIG_ENVIRONMENT) {
+        order = strcmp(a->place.variable, b->place.variable);
     }
-    int names =
-        a->place.origin != TC_CONFIG_ENVIRONMENT ? 0 : strcmp(a->place.variable, b->place.variable);
-    if (names != 0) {
-        return names;
-    }
-    if (a->place.line != b->place.line) {
-        return a->place.line < b->place.line ? -1 : 1;
-    }
-    if (a->place.column != b->place.column) {
-        return a->place.column < b->place.column ? -1 : 1;
-    }
-    return a->order < b->order ? -1 : a->order > b->order;
+    order = order != 0 ? order : TC_ORDER(a->place.line, b->place.line);
+    order = order != 0 ? order : TC_ORDER(a->place.column, b->place.column);
+    return order != 0 ? order : TC_ORDER(a->order, b->order);
 }
 
 static void tell_mistakes(struct tc__config_load *l, tc_config_say_fn say, void *context)
@@ -236,28 +229,6 @@ tc_status tc_config_read(struct tc_slice text, const char *name, char *const *en
     return status;
 }
 
-/* Up to size bytes; -1 with errno when it cannot be read. */
-static ssize_t read_whole(const char *path, char *text, size_t size)
-{
-    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    size_t len = 0;
-    ssize_t got = fd < 0 ? -1 : 1;
-    while (got > 0 && len < size) {
-        got = read(fd, text + len, size - len);
-        if (got < 0 && errno == EINTR) {
-            got = 1;
-            continue;
-        }
-        len += got > 0 ? (size_t)got : 0;
-    }
-    int saved = errno;
-    if (fd > STDIN_FILENO) {
-        (void)close(fd);
-    }
-    errno = saved;
-    return got < 0 ? -1 : (ssize_t)len;
-}
-
 tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_say_fn say,
                          void *context, struct tc_config *out)
 {
@@ -269,7 +240,7 @@ tc_status tc_config_load(const char *path, char *const *environ_list, tc_config_
     struct tc_buf b = tc_buf_make(line, sizeof line - 1);
     /* One byte more than a file may have shows that it has more. */
     char *text = malloc(TC_CONFIG_FILE_MAX + 1);
-    ssize_t len = text == NULL ? -1 : read_whole(path, text, TC_CONFIG_FILE_MAX + 1);
+    ssize_t len = text == NULL ? -1 : tc_io_read_path(path, text, TC_CONFIG_FILE_MAX + 1);
     tc_status status = TC_E_IO;
     if (len < 0) {
         memset(line, 0, sizeof line);

@@ -95,22 +95,6 @@ enum tc__config_token_field tc__config_token_field(struct tc__config_load *l, co
     return TC__TOKEN_NONE;
 }
 
-static bool read_digest(struct tc_slice text, struct tc_digest *out)
-{
-    text = tc_slice_starts(text, TC_LIT("sha256:")) ? tc_slice_from(text, 7) : text;
-    if (text.len != (size_t)TC_DIGEST_BYTES * 2) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        uint64_t byte = 0;
-        if (tc_slice_hex(tc_slice_make(text.ptr + 2 * i, 2), &byte) != 2) {
-            return false;
-        }
-        out->bytes[i] = (uint8_t)byte;
-    }
-    return true;
-}
-
 static bool is_taken(const struct tc_config *c, struct tc_slice name)
 {
     for (size_t i = 0; i < c->auth_token_count; i++) {
@@ -142,11 +126,10 @@ static void add_scope(struct tc__config_load *l, const char *path,
                       const struct tc__config_place *place, struct tc_config_token *token,
                       struct tc_slice text)
 {
-    for (size_t i = 0; i < TC_COUNT(SCOPES); i++) {
-        if (tc_slice_eq(text, tc_slice_cstr(SCOPES[i].name))) {
-            token->scopes |= SCOPES[i].bit;
-            return;
-        }
+    size_t i = tc_slice_row(text, SCOPES, name);
+    if (i < TC_COUNT(SCOPES)) {
+        token->scopes |= SCOPES[i].bit;
+        return;
     }
     tc__config_mistake(l, place, path, "\"%.*s\" is none of ingest, read, admin",
                        TC_FMT(tc_slice_head(text, SHOWN_MAX)));
@@ -164,7 +147,7 @@ void tc__config_token_set(struct tc__config_load *l, const char *path,
         set_name(l, path, place, token, text);
         break;
     case TC__TOKEN_SHA256:
-        if (!read_digest(text, &token->sha256)) {
+        if (!tc_digest_parse(text, &token->sha256)) {
             tc__config_mistake(l, place, path,
                                "is no SHA-256: 64 hex digits, as "
                                "\"printf %%s TOKEN | sha256sum\" prints");

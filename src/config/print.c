@@ -4,7 +4,6 @@
 #include "base/units.h"
 #include "config/config_priv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define COMMENT_COLUMNS 96
@@ -75,11 +74,7 @@ static size_t put_sections(struct tc_buf *b, struct tc_slice before, struct tc_s
 static void put_facts(struct tc_buf *b, const struct tc__config_row *row)
 {
     if (row->min != NULL) {
-        tc_buf_lit(b, " From ");
-        put(b, row->min);
-        tc_buf_lit(b, " to ");
-        put(b, row->max);
-        tc_buf_char(b, '.');
+        (void)tc_format(b, " From {} to {}.", row->min, row->max);
     }
     if (row->choices != NULL) {
         struct tc_slice rest = tc_slice_cstr(row->choices);
@@ -101,13 +96,16 @@ static void put_value(struct tc_buf *b, const struct tc__config_row *row)
     }
 }
 
-static void put_knob_value(struct tc_buf *b, const struct tc_param *param, int64_t value)
+static void write_knob_duration(struct tc_buf *b, const struct tc_arg *arg)
 {
-    if (param->type == TC_PARAM_DURATION) {
-        tc_buf_duration_exact(b, value);
-    } else {
-        tc_buf_i64(b, value);
-    }
+    tc_buf_duration_exact(b, arg->integer);
+}
+
+static struct tc_arg knob_value(const struct tc_param *param, int64_t value)
+{
+    bool is_duration = param->type == TC_PARAM_DURATION;
+    return (struct tc_arg){.write = is_duration ? write_knob_duration : tc_arg_write_i64,
+                           .integer = value};
 }
 
 /* Between this key and the one behind it the patterns are printed, as part of `detection`. */
@@ -119,9 +117,7 @@ static void put_patterns(struct tc_buf *b)
     const struct tc_detector *const *all = tc_detectors(&count);
     put(b, "  patterns:\n");
     for (size_t i = 0; i < count; i++) {
-        put_indent(b, 2);
-        put(b, all[i]->name);
-        tc_buf_lit(b, ":\n");
+        (void)tc_format(b, "    {}:\n", all[i]->name);
         put_comment(b, 3, tc_slice_cstr(all[i]->summary));
         put_indent(b, 3);
         tc_buf_lit(b, "enabled: true\n");
@@ -129,18 +125,11 @@ static void put_patterns(struct tc_buf *b)
             const struct tc_param *param = &all[i]->params[p];
             char text[512];
             struct tc_buf help = tc_buf_make(text, sizeof text);
-            put(&help, param->help);
-            tc_buf_lit(&help, " (");
-            put_knob_value(&help, param, param->min);
-            tc_buf_lit(&help, " to ");
-            put_knob_value(&help, param, param->max);
-            tc_buf_char(&help, ')');
-            put_comment(b, 3, tc_buf_slice(&help));
+            put_comment(b, 3,
+                        tc_format(&help, "{} ({} to {})", param->help,
+                                  knob_value(param, param->min), knob_value(param, param->max)));
             put_indent(b, 3);
-            put(b, param->name);
-            tc_buf_lit(b, ": ");
-            put_knob_value(b, param, param->value);
-            tc_buf_char(b, '\n');
+            (void)tc_format(b, "{}: {}\n", param->name, knob_value(param, param->value));
         }
     }
 }
@@ -189,17 +178,9 @@ static void put_markdown_row(struct tc_buf *b, const struct tc__config_row *row)
     struct tc_buf help = tc_buf_make(text, sizeof text);
     put(&help, row->help);
     put_facts(&help, row);
-    tc_buf_lit(b, "| `");
-    put(b, row->path);
-    tc_buf_lit(b, "` | ");
-    if (row->value[0] != '\0') {
-        tc_buf_char(b, '`');
-        put(b, row->value);
-        tc_buf_char(b, '`');
-    } else {
-        tc_buf_lit(b, "empty");
-    }
-    tc_buf_lit(b, " | ");
+    bool is_empty = row->value[0] == '\0';
+    (void)tc_format(b, is_empty ? "| `{}` | empty{} | " : "| `{}` | `{}` | ", row->path,
+                    row->value);
     put_cell(b, tc_buf_slice(&help));
     put(b, row->reload ? " | reload |\n" : " | restart |\n");
 }
@@ -207,19 +188,11 @@ static void put_markdown_row(struct tc_buf *b, const struct tc__config_row *row)
 static void put_markdown_knob(struct tc_buf *b, const struct tc_detector *d,
                               const struct tc_param *param)
 {
-    tc_buf_lit(b, "| `");
-    put(b, d->name);
-    tc_buf_char(b, '.');
-    put(b, param->name);
-    tc_buf_lit(b, "` | `");
-    put_knob_value(b, param, param->value);
-    tc_buf_lit(b, "` | ");
+    (void)tc_format(b, "| `{}.{}` | `{}` | ", d->name, param->name,
+                    knob_value(param, param->value));
     put_cell(b, tc_slice_cstr(param->help));
-    tc_buf_lit(b, " | ");
-    put_knob_value(b, param, param->min);
-    tc_buf_lit(b, " to ");
-    put_knob_value(b, param, param->max);
-    tc_buf_lit(b, " |\n");
+    (void)tc_format(b, " | {} to {} |\n", knob_value(param, param->min),
+                    knob_value(param, param->max));
 }
 
 static struct tc_slice section_of(const struct tc__config_row *row)

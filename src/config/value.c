@@ -127,54 +127,36 @@ static bool set_address(const struct setting *s, char *to, size_t size)
                   SHOWN(s));
 }
 
-static bool set_duration(const struct setting *s, const struct tc__config_row *row, int64_t *to)
+/* A number of the row's type; sizes beyond all bounds are the largest number. */
+static bool parse_number(enum tc__config_type type, struct tc_slice text, int64_t *out)
+{
+    uint64_t size = 0;
+    if (type != TC__SIZE) {
+        return type == TC__DURATION ? tc_duration_parse(text, out) : tc_slice_is_i64(text, out);
+    }
+    bool good = tc_size_parse(text, TC_SIZE_STRICT, &size);
+    *out = size > INT64_MAX ? INT64_MAX : (int64_t)size;
+    return good;
+}
+
+/* *to is an int64_t, or a uint64_t for sizes. */
+static bool set_number(const struct setting *s, const struct tc__config_row *row, void *to)
 {
     int64_t value = 0;
     int64_t min = 0;
     int64_t max = 0;
-    TC_ASSERT(tc_duration_parse(tc_slice_cstr(row->min), &min) &&
-              tc_duration_parse(tc_slice_cstr(row->max), &max));
-    if (!tc_duration_parse(s->text, &value)) {
-        return REFUSE(s, "\"%.*s\" is no duration: write 500ms, 5s, 10m or 1h", SHOWN(s));
+    TC_ASSERT(parse_number(row->type, tc_slice_cstr(row->min), &min) &&
+              parse_number(row->type, tc_slice_cstr(row->max), &max));
+    if (!parse_number(row->type, s->text, &value)) {
+        return REFUSE(s, "\"%.*s\" is no %s", SHOWN(s),
+                      row->type == TC__DURATION ? "duration: write 500ms, 5s, 10m or 1h"
+                      : row->type == TC__SIZE   ? "size: write 64MiB, 64MB or a number of bytes"
+                                                : "whole number");
     }
     if (value < min || value > max) {
         return REFUSE(s, "%.*s is outside %s..%s", SHOWN(s), row->min, row->max);
     }
-    *to = value;
-    return true;
-}
-
-static bool set_size(const struct setting *s, const struct tc__config_row *row, uint64_t *to)
-{
-    uint64_t value = 0;
-    uint64_t min = 0;
-    uint64_t max = 0;
-    TC_ASSERT(tc_size_parse(tc_slice_cstr(row->min), TC_SIZE_STRICT, &min) &&
-              tc_size_parse(tc_slice_cstr(row->max), TC_SIZE_STRICT, &max));
-    if (!tc_size_parse(s->text, TC_SIZE_STRICT, &value)) {
-        return REFUSE(s, "\"%.*s\" is no size: write 64MiB, 64MB or a number of bytes", SHOWN(s));
-    }
-    if (value < min || value > max) {
-        return REFUSE(s, "%.*s is outside %s..%s", SHOWN(s), row->min, row->max);
-    }
-    *to = value;
-    return true;
-}
-
-static bool set_count(const struct setting *s, const struct tc__config_row *row, int64_t *to)
-{
-    int64_t value = 0;
-    int64_t min = 0;
-    int64_t max = 0;
-    TC_ASSERT(tc_slice_is_i64(tc_slice_cstr(row->min), &min) &&
-              tc_slice_is_i64(tc_slice_cstr(row->max), &max));
-    if (!tc_slice_is_i64(s->text, &value)) {
-        return REFUSE(s, "\"%.*s\" is no whole number", SHOWN(s));
-    }
-    if (value < min || value > max) {
-        return REFUSE(s, "%.*s is outside %s..%s", SHOWN(s), row->min, row->max);
-    }
-    *to = value;
+    memcpy(to, &value, sizeof value);
     return true;
 }
 
@@ -217,11 +199,9 @@ static bool set_row(const struct setting *s, const struct tc__config_row *row)
         }
         return set_text(s, to, TC_CONFIG_TEXT_MAX);
     case TC__DURATION:
-        return set_duration(s, row, to);
     case TC__SIZE:
-        return set_size(s, row, to);
     case TC__COUNT:
-        return set_count(s, row, to);
+        return set_number(s, row, to);
     case TC__FLAG:
         return read_flag(s, to);
     case TC__CHOICE:

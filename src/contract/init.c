@@ -144,13 +144,12 @@ static void put_named(const struct maker *m, struct tc_slice name)
                  : tc_slice_eq(name, S("serves"))
                      ? !tc_slice_eq(type, S("training"))
                      : tc_slice_eq(m->values->at[TC_FIELD_CLASS], S("realism_grade"));
-    for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(FIELDS[i].name))) {
-            put_value(m->out, m->values->at[i]);
-            return;
-        }
+    size_t i = tc_slice_row(name, FIELDS, name);
+    if (i < TC_COUNT(FIELDS)) {
+        put_value(m->out, m->values->at[i]);
+    } else {
+        tc_buf_str(m->out, holds ? S("true") : S("false"));
     }
-    tc_buf_str(m->out, holds ? S("true") : S("false"));
 }
 
 static void put_line(const struct maker *m, struct tc_slice line)

@@ -99,8 +99,7 @@ static void add_layers(const struct tc_contract *c, struct tc_json_out *j)
 
 void tc_contract_summary(const struct tc_contract *c, struct tc_buf *out)
 {
-    struct tc_json_out j = tc_json_out_make(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(out);
     PUT_FIELD(&j, "benchmark_class", "spec.intent.benchmarkClass");
     tc_json_put_object(&j, "ci_schedule");
     tc_json_put_bool(&j, "canary", ci_runs(c, S("canary")));

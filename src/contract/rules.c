@@ -19,10 +19,6 @@ const struct tc__rule *tc__contract_rules(size_t *out_count)
 
 const struct tc__rule *tc__contract_rule(struct tc_slice path)
 {
-    for (size_t i = 0; i < TC_COUNT(RULES); i++) {
-        if (tc_slice_eq(path, tc_slice_cstr(RULES[i].path))) {
-            return &RULES[i];
-        }
-    }
-    return NULL;
+    size_t i = tc_slice_row(path, RULES, path);
+    return i < TC_COUNT(RULES) ? &RULES[i] : NULL;
 }

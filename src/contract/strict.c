@@ -3,6 +3,7 @@
  * What the original accepts and should not: values that contradict each other, digests that are
  * none, booleans for integers, keys that nobody reads.
  */
+#include "base/digest.h"
 #include "base/sort.h"
 #include "contract/check_priv.h"
 
@@ -13,7 +14,6 @@
 
 /* Weights that were rounded to a few digits still sum to 1. */
 #define WEIGHTS_TOLERANCE 1e-6
-#define DIGEST_HEX 64
 /* Lengths of a mix that are compared with their short form. */
 #define MIX_MAX 256
 /* Values that are compared with those of the workload; what has more differs. */
@@ -26,16 +26,8 @@ static bool is_kind(const struct tc_yaml_node *n, enum tc_yaml_kind kind)
 
 static bool is_digest(struct tc_slice s)
 {
-    if (!tc_slice_starts(s, S("sha256:")) || s.len != 7 + DIGEST_HEX) {
-        return false;
-    }
-    for (size_t i = 7; i < s.len; i++) {
-        bool hex = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'f');
-        if (!hex) {
-            return false;
-        }
-    }
-    return true;
+    struct tc_digest digest;
+    return tc_digest_parse_exact(s, &digest);
 }
 
 static void check_digest(struct tc__check *k, const struct tc__rule *r, struct tc__value v)

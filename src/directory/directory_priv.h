@@ -4,7 +4,7 @@
 #define TC_DIRECTORY_DIRECTORY_PRIV_H
 
 #include "base/arena.h"
-#include "base/block.h"
+#include "base/os/block.h"
 #include "base/map.h"
 #include "base/sort.h"
 #include "directory/directory.h"

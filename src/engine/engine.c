@@ -2,7 +2,7 @@
 #include "engine/engine.h"
 
 #include "base/arena.h"
-#include "base/block.h"
+#include "base/os/block.h"
 #include "base/time.h"
 
 #include <stdlib.h>

@@ -28,7 +28,7 @@ static bool cite_get(const char *line, struct tc__citation *out)
 {
     struct tc__citation c;
     struct tc_slice number = tc_slice_make(line + NUMBER_AT, TC_PUT_U64_MAX);
-    if (!tc__unhex(tc_slice_make(line, TC__HEX_BYTES), &c.digest) ||
+    if (!tc_digest_from_hex(tc_slice_make(line, TC__HEX_BYTES), &c.digest) ||
         !tc_slice_is_u64(tc_slice_trim(number), &c.number)) {
         return false;
     }

@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define TC__CITE_BYTES 128

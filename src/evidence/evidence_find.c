@@ -2,7 +2,6 @@
 /* Reading the store: by the digest of a body. */
 #include "evidence/evidence_priv.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct load {

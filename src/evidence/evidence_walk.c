@@ -3,7 +3,6 @@
 #include "base/assert.h"
 #include "evidence/evidence_priv.h"
 
-#include <errno.h>
 #include <stdarg.h>
 
 typedef tc_status (*take_fn)(void *context, const struct tc_batch *batch,

@@ -106,21 +106,6 @@ void tc__hex(char *out, const struct tc_digest *d)
     (void)tc_put_hex_bytes(out, d->bytes, TC_DIGEST_BYTES);
 }
 
-bool tc__unhex(struct tc_slice text, struct tc_digest *out)
-{
-    if (text.len != TC__HEX_BYTES) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        uint64_t value = 0;
-        if (tc_slice_hex(tc_slice_make(text.ptr + 2 * i, 2), &value) != 2) {
-            return false;
-        }
-        out->bytes[i] = (uint8_t)value;
-    }
-    return true;
-}
-
 void tc__digits(char *out, uint64_t value)
 {
     char digits[TC_PUT_U64_MAX];
@@ -184,7 +169,7 @@ static bool list_folder(const char *path, bool (*take)(void *context, const stru
     errno = 0;
     for (struct dirent *e; more && (e = readdir(d)) != NULL; errno = 0) {
         struct tc_digest digest;
-        if (tc__unhex(tc_slice_cstr(e->d_name), &digest)) {
+        if (tc_digest_from_hex(tc_slice_cstr(e->d_name), &digest)) {
             more = take(context, &digest);
             errno = 0;
         }

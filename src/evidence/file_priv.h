@@ -39,7 +39,6 @@ void tc__path_object(char *out, const char *dir, const char *hex, bool folder_on
 
 /* Text of a digest, without a prefix; not terminated. out has TC__HEX_BYTES. */
 void tc__hex(char *out, const struct tc_digest *d);
-bool tc__unhex(struct tc_slice text, struct tc_digest *out);
 
 /* The digits of value, and nothing behind them. */
 void tc__digits(char *out, uint64_t value);

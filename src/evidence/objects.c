@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "evidence/objects_priv.h"
 
-#include "evidence/store_priv.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -62,7 +60,7 @@ static bool object_get(const char *line, struct tc__object *out)
     };
     if ((o.state != TC__OBJECT_KEPT && o.state != TC__OBJECT_GOING && o.state != TC__OBJECT_GONE) ||
         o.totals.first > o.totals.last ||
-        !tc__unhex(tc_slice_make(line + DIGEST_AT, TC__HEX_BYTES), &o.digest)) {
+        !tc_digest_from_hex(tc_slice_make(line + DIGEST_AT, TC__HEX_BYTES), &o.digest)) {
         return false;
     }
     /* The line has one form only: whatever is not it is damaged. */

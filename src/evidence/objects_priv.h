@@ -11,7 +11,6 @@
 #include "evidence/segment_priv.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define TC__OBJECT_LINE 256

@@ -6,7 +6,6 @@
 #include "evidence/store_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "evidence/verify.h"
 
-#include "base/time.h"
 #include "evidence/evidence_priv.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
 
 #include "base/assert.h"
 #include "base/grow.h"
-#include "base/time.h"
 #include "http_client/curl_priv.h"
 
 #include <errno.h>

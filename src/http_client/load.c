@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http_client/curl_priv.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/slice.h"
 
 #include <pthread.h>

@@ -4,7 +4,8 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/grow.h"
-#include "base/spool.h"
+#include "base/os/io.h"
+#include "base/os/spool.h"
 #include "base/time.h"
 
 #include <errno.h>
@@ -78,12 +79,6 @@ static void drop_mapping(struct tc_mapping *m)
     free(m);
 }
 
-static tc_status fail_errno(struct tc_error *err, const char *what)
-{
-    char text[128];
-    return tc_fail(err, TC_E_IO, 0, "%s: %s", what, strerror_r(errno, text, sizeof text));
-}
-
 /* What a thing that is no regular file is, and how to read it all the same. */
 static tc_status refuse_kind(mode_t mode, struct tc_error *err)
 {
@@ -111,7 +106,7 @@ static tc_status read_all(int fd, size_t size_hint, struct tc_slice *out, struct
         }
         if (n < 0) {
             free(data);
-            return fail_errno(err, "cannot be read");
+            return tc_fail_errno(err, "cannot be read");
         }
         if (n == 0) {
             *out = tc_slice_make(data, len);
@@ -149,7 +144,7 @@ static tc_status take_content(struct tc_input *in, int fd, const struct stat *st
             return TC_OK;
         }
         if (size > STREAM_MAX) {
-            return fail_errno(err, "cannot be mapped");
+            return tc_fail_errno(err, "cannot be mapped");
         }
     }
     TC_TRY(read_all(fd, size, &in->bytes, err));
@@ -173,11 +168,11 @@ static tc_status open_file(struct tc_input *in, const char *path, size_t *io_cop
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         bool socket = errno == ENXIO;
-        return socket ? refuse_kind(S_IFSOCK, err) : fail_errno(err, "cannot be opened");
+        return socket ? refuse_kind(S_IFSOCK, err) : tc_fail_errno(err, "cannot be opened");
     }
     tc_status status = TC_OK;
     if (fstat(fd, &st) != 0) {
-        status = fail_errno(err, "cannot be examined");
+        status = tc_fail_errno(err, "cannot be examined");
     } else if (!S_ISREG(st.st_mode)) {
         status = refuse_kind(st.st_mode, err);
     } else {

@@ -4,7 +4,8 @@
 #include "base/buf.h"
 #include "base/grow.h"
 #include "base/limits.h"
-#include "base/spool.h"
+#include "base/os/spool.h"
+#include "base/sort.h"
 #include "codec/codec.h"
 #include "intake/archive/archive.h"
 #include "intake/walk.h"
@@ -362,16 +363,12 @@ static int by_inode(const void *a, const void *b)
 {
     const struct tc_input *x = *(const struct tc_input *const *)a;
     const struct tc_input *y = *(const struct tc_input *const *)b;
-    if (x->device != y->device) {
-        return x->device < y->device ? -1 : 1;
+    int order = TC_ORDER(x->device, y->device);
+    order = order != 0 ? order : TC_ORDER(x->inode, y->inode);
+    if (order == 0 && x->codec != y->codec) {
+        order = strcmp(x->codec->name, y->codec->name);
     }
-    if (x->inode != y->inode) {
-        return x->inode < y->inode ? -1 : 1;
-    }
-    if (x->codec != y->codec) {
-        return strcmp(x->codec->name, y->codec->name);
-    }
-    return x < y ? -1 : x > y; /* in the order given */
+    return order != 0 ? order : TC_ORDER(x, y); /* in the order given */
 }
 
 /* The same file under two names would count every event twice. */

@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct tc_inputs_want {
     const char *command; /* of the program, for the remedies in messages */

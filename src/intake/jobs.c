@@ -42,7 +42,7 @@ static uint64_t rank_of(struct tc_slice name)
     struct tc_slice stem = tc_slice_cut(name, '.', &(struct tc_slice){NULL, 0});
     size_t at = stem.len;
     uint64_t rank = UINT64_MAX;
-    while (at > 0 && stem.ptr[at - 1] >= '0' && stem.ptr[at - 1] <= '9') {
+    while (at > 0 && tc_is_digit(stem.ptr[at - 1])) {
         at--;
     }
     return tc_slice_is_u64(tc_slice_from(stem, at), &rank) ? rank : UINT64_MAX;
@@ -154,7 +154,7 @@ static void name_jobs(struct dump *dumps, size_t count)
 static size_t digits_at(struct tc_slice s, size_t at)
 {
     size_t len = 0;
-    while (at + len < s.len && s.ptr[at + len] >= '0' && s.ptr[at + len] <= '9') {
+    while (at + len < s.len && tc_is_digit(s.ptr[at + len])) {
         len++;
     }
     return len;

@@ -10,15 +10,10 @@
 #define UNIX_MIN INT64_C(1000000000)
 #define UNIX_MAX INT64_C(4102444800)
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t digits_at(struct tc_slice s, size_t at)
 {
     size_t end = at;
-    while (end < s.len && is_digit(s.ptr[end])) {
+    while (end < s.len && tc_is_digit(s.ptr[end])) {
         end++;
     }
     return end - at;
@@ -32,7 +27,7 @@ static bool take_digits(struct tc_slice s, size_t *io_at, size_t count, int32_t 
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!is_digit(s.ptr[*io_at + i])) {
+        if (!tc_is_digit(s.ptr[*io_at + i])) {
             return false;
         }
         value = value * 10 + (s.ptr[*io_at + i] - '0');
@@ -107,7 +102,7 @@ static size_t date_at(struct tc_slice s, size_t at, int32_t utc_offset_s, int64_
         }
     }
     take_rest(s, &at, &c, &utc_offset_s);
-    if ((at < s.len && is_digit(s.ptr[at])) || !tc_time_from_civil(&c, &ns) ||
+    if ((at < s.len && tc_is_digit(s.ptr[at])) || !tc_time_from_civil(&c, &ns) ||
         __builtin_sub_overflow(ns, utc_offset_s * TC_SECOND, &ns) || ns < 0 || ns > TC_TIME_MAX) {
         return 0;
     }
@@ -136,7 +131,7 @@ static bool find_time(struct tc_slice s, int32_t utc_offset_s, size_t *out_at, s
                       int64_t *out_ns)
 {
     for (size_t at = 0; at < s.len; at++) {
-        if (!is_digit(s.ptr[at]) || (at > 0 && is_digit(s.ptr[at - 1]))) {
+        if (!tc_is_digit(s.ptr[at]) || (at > 0 && tc_is_digit(s.ptr[at - 1]))) {
             continue;
         }
         size_t length = date_at(s, at, utc_offset_s, out_ns);
@@ -180,7 +175,7 @@ static struct tc_slice trim_separators(struct tc_slice s)
 static struct tc_slice cut_counter(struct tc_slice s)
 {
     size_t digits = 0;
-    while (digits < s.len && is_digit(s.ptr[s.len - 1 - digits])) {
+    while (digits < s.len && tc_is_digit(s.ptr[s.len - 1 - digits])) {
         digits++;
     }
     bool counts = digits > 0 && digits < s.len && s.ptr[s.len - 1 - digits] == '_';

@@ -27,20 +27,15 @@ bool tc_scrapes_is_one(const struct tc_input *in)
     return in->codec == &tc_codec_prometheus;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Splits the name at its last number. */
 static void split_name(struct undated *u)
 {
     size_t end = u->base.len;
-    while (end > 0 && !is_digit(u->base.ptr[end - 1])) {
+    while (end > 0 && !tc_is_digit(u->base.ptr[end - 1])) {
         end--;
     }
     size_t start = end;
-    while (start > 0 && is_digit(u->base.ptr[start - 1])) {
+    while (start > 0 && tc_is_digit(u->base.ptr[start - 1])) {
         start--;
     }
     u->before = tc_slice_head(u->base, start);

@@ -15,7 +15,7 @@
 #ifndef TC_INTAKE_STREAM_H
 #define TC_INTAKE_STREAM_H
 
-#include "base/block.h"
+#include "base/os/block.h"
 #include "base/status.h"
 #include "codec/codec.h"
 #include "event/event.h"

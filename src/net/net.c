@@ -7,7 +7,6 @@
 #include "base/time.h"
 #include "net/net_priv.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -3,8 +3,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/spool.h"
-#include "base/time.h"
+#include "base/os/spool.h"
 #include "net/request_priv.h"
 #include "observe/metrics.h"
 

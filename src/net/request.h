@@ -9,7 +9,6 @@
 #include "base/slice.h"
 #include "net/pool.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -9,7 +9,6 @@
 #include "net/net_priv.h"
 
 #include <event2/event.h>
-#include <stdlib.h>
 
 /* The timer does not fire more often than that. */
 #define TIMER_STEP_NS INT64_C(1000000)

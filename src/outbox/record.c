@@ -8,7 +8,6 @@
  * A head with a checksum of its own says where the next record begins even when the body is
  * damaged; the magic is what to look for when the head is.
  */
-#include "base/time.h"
 #include "outbox/outbox_priv.h"
 
 #include <endian.h>

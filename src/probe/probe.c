@@ -220,8 +220,7 @@ static void put_hardware(const struct tc_probe *p, struct tc_buf *b)
 
 static void put_gpu(size_t index, const struct tc_probe_gpu *g, struct tc_buf *b)
 {
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     tc_json_put_u64(&j, "index", index);
     put_text(&j, "name", g->name);
     put_text(&j, "uuid", g->uuid);
@@ -232,8 +231,7 @@ static void put_gpu(size_t index, const struct tc_probe_gpu *g, struct tc_buf *b
 
 static void put_source(const struct tc_probe_source *source, struct tc_buf *b)
 {
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     put_text(&j, "name", source->name);
     put_text(&j, "what", source->what);
     put_int(&j, "bytes", (int64_t)source->bytes);

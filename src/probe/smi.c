@@ -23,7 +23,7 @@ static bool labelled(struct tc_slice line, struct tc_slice label, struct tc_slic
     struct tc_slice unused = TC_EMPTY;
     rest = tc_slice_trim(tc_slice_cut(tc_slice_head(rest, end), '|', &unused));
     *out = rest;
-    return rest.len > 0 && rest.ptr[0] >= '0' && rest.ptr[0] <= '9';
+    return rest.len > 0 && tc_is_digit(rest.ptr[0]);
 }
 
 static void take_versions(struct tc_probe *p, struct tc_slice line)

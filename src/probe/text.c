@@ -7,8 +7,6 @@
 #include "base/json/json.h"
 #include "probe/probe_priv.h"
 
-#include <stdlib.h>
-
 #define S(literal) TC_LIT(literal)
 #define GROUPS_MAX 16
 
@@ -17,8 +15,8 @@ static struct tc_slice version_in(struct tc_slice line)
 {
     while (line.len > 0) {
         struct tc_slice word = tc_slice_cut(line, ' ', &line);
-        if (word.len > 2 && word.ptr[0] >= '0' && word.ptr[0] <= '9' &&
-            tc_slice_find_byte(word, '.') != TC_NPOS && tc_slice_find_byte(word, ':') == TC_NPOS) {
+        if (word.len > 2 && tc_is_digit(word.ptr[0]) && tc_slice_find_byte(word, '.') != TC_NPOS &&
+            tc_slice_find_byte(word, ':') == TC_NPOS) {
             return word;
         }
     }
@@ -178,12 +176,8 @@ static int generation(struct tc_slice speed)
                  {"8.0", 3}, {"16.0", 4}, {"32.0", 5}, {"64.0", 6}};
     struct tc_slice rest = TC_EMPTY;
     struct tc_slice number = tc_slice_cut(speed, ' ', &rest);
-    for (size_t i = 0; i < TC_COUNT(known); i++) {
-        if (tc_slice_eq(number, tc_slice_cstr(known[i].speed))) {
-            return known[i].generation;
-        }
-    }
-    return 0;
+    size_t i = tc_slice_row(number, known, speed);
+    return i < TC_COUNT(known) ? known[i].generation : 0;
 }
 
 /* Display and 3D controllers and accelerators of those who make GPUs for this. */
@@ -372,11 +366,10 @@ const char *tc__probe_own(struct tc_probe *p, struct tc_slice bytes)
     };
     struct tc_slice rest = TC_EMPTY;
     struct tc_slice head = tc_slice_trim(tc_slice_cut(bytes, '\n', &rest));
-    for (size_t i = 0; i < TC_COUNT(kinds); i++) {
-        if (tc_slice_eq(head, tc_slice_cstr(kinds[i].head))) {
-            kinds[i].take(p, rest);
-            return kinds[i].what;
-        }
+    size_t i = tc_slice_row(head, kinds, head);
+    if (i == TC_COUNT(kinds)) {
+        return NULL;
     }
-    return NULL;
+    kinds[i].take(p, rest);
+    return kinds[i].what;
 }

@@ -51,14 +51,9 @@ static bool is_numbered(struct tc_slice s, struct tc_slice prefix)
 
 static bool is_cell(struct tc_slice s)
 {
-    static const char *const known[] = {"X",  "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "PSB",
-                                        "OK", "CNS", "GNS", "TNS", "NS",   "U",   "DR",  "C2C"};
-    for (size_t i = 0; i < TC_COUNT(known); i++) {
-        if (tc_slice_eq(s, tc_slice_cstr(known[i]))) {
-            return true;
-        }
-    }
-    return is_numbered(s, S("NV"));
+    return tc_slice_is_any(s, "X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC", "PSB", "OK", "CNS",
+                           "GNS", "TNS", "NS", "U", "DR", "C2C") ||
+           is_numbered(s, S("NV"));
 }
 
 /* GPU0 GPU1 ... NIC0 ..., up to "CPU Affinity". */

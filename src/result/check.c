@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 /* Percentiles are interpolated in doubles: two that are equal may differ in the last bits. */
 #define ROUNDING 1e-9

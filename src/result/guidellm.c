@@ -10,7 +10,6 @@
 #include "result/lines_priv.h"
 #include "result/map_serving.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -32,8 +32,7 @@ static void begin_line(struct tc_json_out *j, struct tc_slice file, const struct
 
 static void end_line(struct tc_json_out *j)
 {
-    tc_json_end_object(j);
-    (void)tc_json_done_line(j);
+    (void)tc_json_end_line(j);
 }
 
 static void put_cells(struct tc_json_out *j, const struct tc_rows *rows, size_t row)

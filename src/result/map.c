@@ -73,14 +73,13 @@ static const struct {
 
 bool tc_map_unit(struct tc_slice spelling, const char **out_unit, double *out_factor)
 {
-    for (size_t i = 0; i < TC_COUNT(UNITS); i++) {
-        if (tc_slice_eq(spelling, tc_slice_cstr(UNITS[i].spelling))) {
-            *out_unit = UNITS[i].unit;
-            *out_factor = UNITS[i].factor;
-            return true;
-        }
+    size_t i = tc_slice_row(spelling, UNITS, spelling);
+    if (i == TC_COUNT(UNITS)) {
+        return false;
     }
-    return false;
+    *out_unit = UNITS[i].unit;
+    *out_factor = UNITS[i].factor;
+    return true;
 }
 
 /* The factor from a tool's unit to a column's. A count fits every count, a rate of nothing named

@@ -58,12 +58,8 @@ static const struct tc_fact VALUES[] = {
 
 const struct tc_map_dist *tc_metrics_dist(struct tc_slice name)
 {
-    for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(DISTS[i].path))) {
-            return &DISTS[i];
-        }
-    }
-    return NULL;
+    size_t i = tc_slice_row(name, DISTS, path);
+    return i < TC_COUNT(DISTS) ? &DISTS[i] : NULL;
 }
 
 bool tc_metrics_put(struct tc_result_row *row, struct tc_slice name, struct tc_slice unit,
@@ -295,8 +291,7 @@ tc_status tc_metrics_read(const struct tc_result_input *in, struct tc_result *r,
     }
     struct tc_buf b = tc_buf_make(json, size);
     struct tc_json root;
-    struct tc_json_out j = tc_json_out_make(&b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&b);
     put_lines(&j, in->bytes);
     tc_json_end_object(&j);
     tc_status status = b.overflowed ? tc_fail(err, TC_E_MALFORMED, 0,

@@ -58,8 +58,7 @@ static void tell_length(struct tc_result *r, size_t column, double tokens)
 {
     char data[64];
     struct tc_buf b = tc_buf_make(data, sizeof data);
-    struct tc_json_out j = tc_json_out_make(&b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&b);
     tc_json_put_f64(&j, "mean", tokens);
     tc_json_end_object(&j);
     tc_result_fact_text(r, TC_TABLE_WORKLOAD, column, tc_buf_slice(&b));
@@ -125,7 +124,7 @@ void tc_serving_times(struct tc_result_row *row, int64_t started_ns, int64_t end
     }
 }
 
-void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
+static void drop_zero(struct tc_result_row *row, size_t mean_column)
 {
     if (row == NULL || !tc_result_known(row, mean_column) ||
         fabs(tc_result_get_real(row, mean_column)) >= NOTHING_MS) {
@@ -143,6 +142,13 @@ void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column)
     }
     if (mean_column == TC_SERVING_ITL_MEAN) {
         tc_result_clear(row, TC_SERVING_JITTER);
+    }
+}
+
+void tc_serving_drop_zeros(struct tc_result_row *row, const struct tc_map_dist *dists, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        drop_zero(row, dists[i].column);
     }
 }
 

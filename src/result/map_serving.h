@@ -8,6 +8,10 @@
 
 #include "result/map.h"
 
+/* How the clients of vLLM's kind measure. */
+#define TC_NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
+#define TC_NOTE_ITL "per gap between two received chunks, over all requests"
+
 /* A length or a size that every request had; 0: not known, or not the same for all. */
 struct tc_serving_point {
     double input_tokens;
@@ -50,7 +54,8 @@ void tc_serving_times(struct tc_result_row *row, int64_t started_ns, int64_t end
 
 /* For tools that write 0 for a mean over nothing: a whole group of columns from a mean on becomes
  * NULL when the mean is 0, or less than a clock tells apart. */
-void tc_serving_drop_zero(struct tc_result_row *row, size_t mean_column);
+void tc_serving_drop_zeros(struct tc_result_row *row, const struct tc_map_dist *dists,
+                           size_t count);
 
 /* Whether a value of the row was made from that field. */
 bool tc_serving_uses(const struct tc_result_row *row, struct tc_slice field);

@@ -3,7 +3,6 @@
  * probe.json of `tracecore probe`: no measurements, only what the machine is. Its members software
  * and hardware have the names of the columns of both dimensions.
  */
-#include "probe/probe.h"
 #include "codec/codec.h"
 #include "result/result.h"
 

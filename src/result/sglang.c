@@ -8,9 +8,6 @@
 #include "codec/codec.h"
 #include "result/map_serving.h"
 
-#define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
-#define NOTE_ITL "per gap between two received chunks, over all requests"
-
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
               [TC_STAT_P50] = {"median"},
@@ -21,12 +18,12 @@ static const struct tc_map_style STYLE = {
 
 static const struct tc_map_dist DISTS[] = {
     TC_DIST("_ttft_ms", TTFT, "ms", NULL, NULL),
-    TC_DIST("_tpot_ms", TPOT, "ms", NOTE_TPOT, NULL),
-    TC_DIST_ITL("_itl_ms", "ms", NOTE_ITL),
+    TC_DIST("_tpot_ms", TPOT, "ms", TC_NOTE_TPOT, NULL),
+    TC_DIST_ITL("_itl_ms", "ms", TC_NOTE_ITL),
     TC_DIST("_e2e_latency_ms", E2E, "ms", NULL, NULL),
     /* 2024 */
     TC_DIST("_ttft", TTFT, "ms", NULL, NULL),
-    TC_DIST("_itl", ITL, "ms", NOTE_ITL, NULL),
+    TC_DIST("_itl", ITL, "ms", TC_NOTE_ITL, NULL),
     TC_DIST("_e2e_latency", E2E, "ms", NULL, NULL),
 };
 
@@ -118,9 +115,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_serving_common_add(common, &p);
     tell_server(r, o);
     tc_serving_rest(row, point, o, "_ms", "ms", FACTS);
-    for (size_t i = 0; i < 4; i++) {
-        tc_serving_drop_zero(row, DISTS[i].column);
-    }
+    tc_serving_drop_zeros(row, DISTS, 4);
     return TC_OK;
 }
 

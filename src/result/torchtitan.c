@@ -17,7 +17,6 @@
 #include "result/map.h"
 #include "result/stats_priv.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,9 +7,6 @@
 #include "codec/codec.h"
 #include "result/map_serving.h"
 
-#define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
-#define NOTE_ITL "per gap between two received chunks, over all requests"
-
 /* "p50" and "median" are the same number where both are there. */
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
@@ -20,8 +17,10 @@ static const struct tc_map_style STYLE = {
 };
 
 static const struct tc_map_dist DISTS[] = {
-    TC_DIST("_ttft_ms", TTFT, "ms", NULL, NULL),   TC_DIST("_tpot_ms", TPOT, "ms", NOTE_TPOT, NULL),
-    TC_DIST_ITL("_itl_ms", "ms", NOTE_ITL),        TC_DIST("_e2el_ms", E2E, "ms", NULL, NULL),
+    TC_DIST("_ttft_ms", TTFT, "ms", NULL, NULL),
+    TC_DIST("_tpot_ms", TPOT, "ms", TC_NOTE_TPOT, NULL),
+    TC_DIST_ITL("_itl_ms", "ms", TC_NOTE_ITL),
+    TC_DIST("_e2el_ms", E2E, "ms", NULL, NULL),
     TC_DIST("_latency_ms", E2E, "ms", NULL, NULL), /* forks of 2024 */
 };
 
@@ -108,9 +107,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     tc_map_facts(r, o, FACTS);
     tc_serving_date(row, o);
     tc_serving_rest(row, point, o, "_ms", "ms", FACTS);
-    for (size_t i = 0; i < TC_COUNT(DISTS); i++) {
-        tc_serving_drop_zero(row, DISTS[i].column);
-    }
+    tc_serving_drop_zeros(row, DISTS, TC_COUNT(DISTS));
     return TC_OK;
 }
 

@@ -36,7 +36,7 @@ static tc_status key_of(const struct tc_rows *rows, enum tc_table table, char *o
                                 : TC_OK;
     tc_grow_fini(&g);
     if (status == TC_OK && known) {
-        tc__digest_text(&digest, out_key);
+        tc_digest_text(&digest, out_key);
     }
     return status;
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/evidence_refs.h"
 
-#include "base/buf.h"
-#include "event/source.h"
-
 #include <stdio.h>
 
 enum tc_needed tc_run_evidence_refs(void *warehouse, const struct tc_digest *digest)
 {
-    char text[TC_DIGEST_TEXT_MAX + 1];
-    char like[TC_DIGEST_TEXT_MAX + 3];
+    char text[TC_DIGEST_TEXT];
+    char like[TC_DIGEST_TEXT + 2];
     int64_t lineages = 0;
     int64_t numbers = 0;
     struct tc_error err;
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
+    tc_digest_text(digest, text);
     (void)snprintf(like, sizeof like, "%%%s%%", text);
     struct tc_bind exact = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(text)};
     struct tc_bind part = {.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(like)};

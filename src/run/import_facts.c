@@ -4,6 +4,7 @@
 
 #include "base/json/canonical.h"
 #include "base/json/json.h"
+#include "base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,20 +136,11 @@ static int by_place(const void *a, const void *b, void *context)
     const struct tc__fact *y = b;
     const struct tc__source *from_x = &i->sources[x->source];
     const struct tc__source *from_y = &i->sources[y->source];
-    if (x->table != y->table) {
-        return x->table < y->table ? -1 : 1;
-    }
-    if (x->column != y->column) {
-        return x->column < y->column ? -1 : 1;
-    }
-    if (from_x->file->role != from_y->file->role) {
-        return from_x->file->role < from_y->file->role ? -1 : 1;
-    }
-    int order = memcmp(&from_x->digest, &from_y->digest, sizeof from_x->digest);
-    if (order != 0) {
-        return order;
-    }
-    return x->order < y->order ? -1 : 1;
+    int order = TC_ORDER(x->table, y->table);
+    order = order != 0 ? order : TC_ORDER(x->column, y->column);
+    order = order != 0 ? order : TC_ORDER(from_x->file->role, from_y->file->role);
+    order = order != 0 ? order : memcmp(&from_x->digest, &from_y->digest, sizeof from_x->digest);
+    return order != 0 ? order : TC_ORDER(x->order, y->order);
 }
 
 static bool same_place(const struct tc__fact *a, const struct tc__fact *b)

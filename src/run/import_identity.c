@@ -111,7 +111,7 @@ static tc_status workload(struct tc__import *i, struct tc_error *err)
         i->has_workload = true;
     }
     if (i->has_workload) {
-        tc__digest_text(&i->workload, i->workload_text);
+        tc_digest_text(&i->workload, i->workload_text);
     }
     return TC_OK;
 }
@@ -219,7 +219,7 @@ tc_status tc__import_identity(struct tc__import *i, struct tc_error *err)
         TC_OK) {
         return tc__import_nomem(err);
     }
-    tc__digest_text(&i->manifest_digest, i->manifest_text);
+    tc_digest_text(&i->manifest_digest, i->manifest_text);
     if (i->want->run_id != NULL) {
         (void)snprintf(i->run_id, sizeof i->run_id, "%s", i->want->run_id);
     } else {

@@ -9,7 +9,6 @@
 #include "run/import.h"
 #include "warehouse/rows.h"
 
-#define TC__DIGEST_TEXT (sizeof "sha256:" + 2 * (size_t)TC_DIGEST_BYTES)
 /* Rows of one import, over all files. */
 #define TC__IMPORT_ROWS_MAX ((uint64_t)4 << 20)
 /* What one import may find odd; the rest is counted. */
@@ -33,7 +32,7 @@ struct tc__source {
     const struct tc_import_file *file;
     struct tc_slice name; /* last component of its path */
     struct tc_digest digest;
-    char digest_text[TC__DIGEST_TEXT];
+    char digest_text[TC_DIGEST_TEXT];
     uint64_t size;
     const struct tc_reader *reader; /* that took it; NULL: no result */
     const char *form;               /* of telemetry: what it is */
@@ -123,17 +122,15 @@ struct tc__import {
     char *manifest;
     size_t manifest_len;
     struct tc_digest manifest_digest;
-    char manifest_text[TC__DIGEST_TEXT];
-    char workload_text[TC__DIGEST_TEXT];
-    char contract_digest_text[TC__DIGEST_TEXT];
+    char manifest_text[TC_DIGEST_TEXT];
+    char workload_text[TC_DIGEST_TEXT];
+    char contract_digest_text[TC_DIGEST_TEXT];
     char case_id[32];
     char run_id[128];
     struct tc_slice name;
     struct tc_slice group;
 };
 
-/* "sha256:..." with its NUL. */
-void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT]);
 static inline tc_status tc__import_nomem(struct tc_error *err)
 {
     return tc_fail(err, TC_E_NOMEM, 0, "no memory for the import");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of an import into memory: digests, the contract, what readers find. All of them are
  * looked at before anything is said to be wrong with the whole. */
+#include "base/os/io.h"
 #include "probe/probe.h"
 #include "run/import_priv.h"
 
 #include "evidence/files/files.h"
 #include "telemetry/files.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +19,6 @@
 /* Where a probe.json says that it is one. */
 #define PROBE_HEAD 256
 
-static tc_status fail_errno(struct tc_error *err, const char *what)
-{
-    char text[128];
-    return tc_fail(err, TC_E_IO, 0, "%s: %s", what, strerror_r(errno, text, sizeof text));
-}
-
 /* An open regular file of a bounded size. */
 static tc_status open_regular(const char *path, uint64_t size_max, int *out_fd, uint64_t *out_size,
                               struct tc_error *err)
@@ -32,11 +26,11 @@ static tc_status open_regular(const char *path, uint64_t size_max, int *out_fd, 
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        return fail_errno(err, "cannot be opened");
+        return tc_fail_errno(err, "cannot be opened");
     }
     tc_status status = TC_OK;
     if (fstat(fd, &st) != 0) {
-        status = fail_errno(err, "cannot be read");
+        status = tc_fail_errno(err, "cannot be read");
     } else if (!S_ISREG(st.st_mode)) {
         status = tc_fail(err, TC_E_IO, 0, "%s; give a file: its bytes are kept as evidence",
                          S_ISDIR(st.st_mode) ? "a directory" : "no regular file");
@@ -56,20 +50,11 @@ static tc_status open_regular(const char *path, uint64_t size_max, int *out_fd, 
 /* Reads up to cap bytes; fewer at the end of the file. */
 static tc_status read_some(int fd, char *to, size_t cap, size_t *out_len, struct tc_error *err)
 {
-    *out_len = 0;
-    while (*out_len < cap) {
-        ssize_t n = read(fd, to + *out_len, cap - *out_len);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return fail_errno(err, "cannot be read");
-        }
-        if (n == 0) {
-            break;
-        }
-        *out_len += (size_t)n;
+    ssize_t len = tc_io_read(fd, to, cap);
+    if (len < 0) {
+        return tc_fail_errno(err, "cannot be read");
     }
+    *out_len = (size_t)len;
     return TC_OK;
 }
 
@@ -194,7 +179,7 @@ static tc_status read_contract(struct tc__import *i, size_t source, struct tc_sl
         return tc__import_nomem(err);
     }
     i->has_contract_digest = true;
-    tc__digest_text(&i->contract_digest, i->contract_digest_text);
+    tc_digest_text(&i->contract_digest, i->contract_digest_text);
     return tc__facts_of_contract(i, source, err);
 }
 
@@ -214,7 +199,7 @@ static tc_status read_content(struct tc__import *i, size_t source, struct tc_err
         free(bytes);
         return tc__import_nomem(err);
     }
-    tc__digest_text(&s->digest, s->digest_text);
+    tc_digest_text(&s->digest, s->digest_text);
     if (is_contract) {
         i->contract_text = bytes; /* what it says may point there */
         status = read_contract(i, source, all, err);
@@ -280,7 +265,7 @@ static tc_status read_source(struct tc__import *i, size_t source, struct tc_erro
         return TC_OK;
     }
     TC_TRY(hash_file(i, s, err));
-    tc__digest_text(&s->digest, s->digest_text);
+    tc_digest_text(&s->digest, s->digest_text);
     if (is_twin(i, source)) {
         s->left_out = true;
         tc__import_tell(i, source, "left out: the same bytes as another %s file",

@@ -147,8 +147,7 @@ static tc_status describe(struct tc__import *i, const char *tool, const struct t
     if (count > 0) {
         qsort(used, count, sizeof(const struct tc_column *), by_column_name);
     }
-    struct tc_json_out j = tc_json_out_grow(&d->text);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(&d->text);
     for (size_t n = 0; n < count; n++) {
         size_t at = 0;
         TC_TRY(find_definition(i, tool, d->last[used[n] - info->columns], &at, err));

@@ -77,11 +77,11 @@ static void add_uris(const struct tc__import *i, struct tc_json_out *j)
 /* ---- rows ---- */
 
 struct keys {
-    char software[TC__DIGEST_TEXT];
-    char hardware[TC__DIGEST_TEXT];
-    char cluster[TC__DIGEST_TEXT];
-    char workload[TC__DIGEST_TEXT];
-    char lineage[TC__DIGEST_TEXT];
+    char software[TC_DIGEST_TEXT];
+    char hardware[TC_DIGEST_TEXT];
+    char cluster[TC_DIGEST_TEXT];
+    char workload[TC_DIGEST_TEXT];
+    char lineage[TC_DIGEST_TEXT];
 };
 
 /* NULL stays where the text is empty. */

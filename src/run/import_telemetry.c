@@ -5,7 +5,6 @@
 #include "base/time.h"
 #include "telemetry/files.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -49,13 +49,6 @@ void tc__import_pool_fini(struct tc__import_pool *p)
     p->bytes = 0;
 }
 
-void tc__digest_text(const struct tc_digest *d, char out[TC__DIGEST_TEXT])
-{
-    struct tc_buf b = tc_buf_make(out, TC__DIGEST_TEXT - 1);
-    tc_buf_digest(&b, d);
-    out[b.len] = '\0';
-}
-
 static const char *path_of(const struct tc__import *i, size_t source)
 {
     return source == TC__NOWHERE ? NULL : i->sources[source].file->path;

@@ -89,36 +89,6 @@ tc_status tc_manifest_write(struct tc_manifest *m, char **out_text, size_t *out_
 
 /* ---- reading ---- */
 
-static bool hex_digit(char c, uint8_t *out)
-{
-    if (c >= '0' && c <= '9') {
-        *out = (uint8_t)(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-        *out = (uint8_t)(c - 'a' + 10);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-static bool parse_digest(struct tc_slice text, struct tc_digest *out)
-{
-    struct tc_slice prefix = TC_LIT("sha256:");
-    if (text.len != prefix.len + 2 * (size_t)TC_DIGEST_BYTES || !tc_slice_starts(text, prefix)) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        uint8_t high;
-        uint8_t low;
-        if (!hex_digit(text.ptr[prefix.len + 2 * i], &high) ||
-            !hex_digit(text.ptr[prefix.len + 2 * i + 1], &low)) {
-            return false;
-        }
-        out->bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
-
 static bool parse_role(struct tc_slice name, enum tc_role *out)
 {
     for (size_t i = 0; i < ROLE_COUNT; i++) {
@@ -168,7 +138,7 @@ static tc_status read_file(struct reading *r, struct tc_json v, struct tc_error 
     if (!tc_json_get(v, TC_LIT("name"), &member) || !tc_json_string(member, &name)) {
         return bad(err, pointer, "an object with a string \"name\"");
     }
-    if (!parse_digest(tc_json_get_string(v, TC_LIT("digest")), &f->digest)) {
+    if (!tc_digest_parse_exact(tc_json_get_string(v, TC_LIT("digest")), &f->digest)) {
         return bad(err, pointer, "\"digest\", sha256: and 64 hex digits,");
     }
     if (!parse_role(tc_json_get_string(v, TC_LIT("role")), &f->role)) {
@@ -192,7 +162,7 @@ static tc_status read_digest(struct tc_json run, struct tc_slice key, struct tc_
     if (!tc_json_get(run, key, &member)) {
         return TC_OK;
     }
-    if (!parse_digest(tc_json_get_string(run, key), room)) {
+    if (!tc_digest_parse_exact(tc_json_get_string(run, key), room)) {
         return tc_fail(err, TC_E_MALFORMED, 0,
                        "manifest: /run/%.*s: sha256: and 64 hex digits expected", TC_FMT(key));
     }

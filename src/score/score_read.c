@@ -193,18 +193,17 @@ static tc_status take_scope(const struct reader *r, struct tc_slice key, struct 
 {
     struct tc__item *item = r->item;
     const struct {
-        struct tc_slice key;
+        const char *key;
         struct tc_slice *to;
     } strings[] = {
-        {TC_LIT("k8s.node.name"), &item->node}, {TC_LIT("k8s.namespace.name"), &item->ns},
-        {TC_LIT("k8s.pod.name"), &item->pod},   {TC_LIT("job.id"), &item->job},
-        {TC_LIT("gpu.uuid"), &item->gpu_uuid},
+        {"k8s.node.name", &item->node}, {"k8s.namespace.name", &item->ns},
+        {"k8s.pod.name", &item->pod},   {"job.id", &item->job},
+        {"gpu.uuid", &item->gpu_uuid},
     };
     *out_ours = true;
-    for (size_t i = 0; i < TC_COUNT(strings); i++) {
-        if (tc_slice_eq(key, strings[i].key)) {
-            return take_string(r, key, v, strings[i].to);
-        }
+    size_t i = tc_slice_row(key, strings, key);
+    if (i < TC_COUNT(strings)) {
+        return take_string(r, key, v, strings[i].to);
     }
     if (tc_slice_eq(key, TC_LIT("gpu.index"))) {
         return take_number(r, key, v, &item->gpu_index);

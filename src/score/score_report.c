@@ -160,26 +160,16 @@ static tc_status text_table(struct report *r)
     return TC_OK;
 }
 
-static void write_printable(struct tc_buf *b, const struct tc_arg *arg)
-{
-    tc_buf_printable(b, tc_slice_make(arg->object, arg->count));
-}
-
-static struct tc_arg printable(struct tc_slice text)
-{
-    return (struct tc_arg){.write = write_printable, .object = text.ptr, .count = text.len};
-}
-
 static void put_line(struct tc_buf *b, const char *before, struct tc_slice text)
 {
-    tc_format(b, "{}", tc_when(text.len > 0, "    {}{}\n", before, printable(text)));
+    tc_format(b, "{}", tc_when(text.len > 0, "    {}{}\n", before, tc_as_printable(text)));
 }
 
 static tc_status text_entry(struct report *r, enum tc__list_kind kind, const struct tc__listed *l)
 {
     struct tc_buf b = start(r);
-    tc_format(&b, "  {}  {}  {}  {}\n", printable(l->id), l->pattern, tc_as_time(l->time_ns),
-              printable(l->place));
+    tc_format(&b, "  {}  {}  {}  {}\n", tc_as_printable(l->id), l->pattern, tc_as_time(l->time_ns),
+              tc_as_printable(l->place));
     put_line(&b, "", l->text);
     if (kind == TC__WRONG_CULPRITS) {
         put_line(&b, "raised as ", l->other);
@@ -339,6 +329,5 @@ tc_status tc_score_report_json(struct tc_score *s, tc_score_put_fn put, void *co
     json_list(s, TC__FALSE_POSITIVES, "false_positives_list", &j);
     json_list(s, TC__FALSE_NEGATIVES, "false_negatives_list", &j);
     json_list(s, TC__WRONG_CULPRITS, "wrong_culprits_list", &j);
-    tc_json_end_object(&j);
-    return tc_json_done_line(&j) && empty_report(&r, 0) ? TC_OK : TC_E_IO;
+    return tc_json_end_line(&j) && empty_report(&r, 0) ? TC_OK : TC_E_IO;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api.h"
 
-#include "base/limits.h"
 #include "net/query.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
@@ -11,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_TYPE TC_LIT("text/plain; charset=utf-8")
-#define METRICS_TYPE TC_LIT("text/plain; version=0.0.4; charset=utf-8")
-#define JSON_TYPE TC_LIT("application/json")
+#define TEXT_TYPE "text/plain; charset=utf-8"
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
+#define JSON_TYPE "application/json"
 /* Incidents that are listed when nobody says how many, and at most. */
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
@@ -29,52 +28,42 @@ struct tc_api {
 
 /* One path: who may see it and what it says. */
 struct page {
-    struct tc_slice path;
+    const char *path;
     unsigned scope; /* 0: everybody */
-    enum tc_answer (*show)(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
-                           struct tc_slice *out_type);
+    const char *type;
+    enum tc_answer (*show)(struct tc_api *a, const struct tc_request *r, struct tc_buf *b);
 };
 
-static enum tc_answer show_health(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
-                                  struct tc_slice *out_type)
+static enum tc_answer show_health(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
     (void)a;
     (void)r;
-    *out_type = TEXT_TYPE;
     tc_buf_lit(b, "ok\n");
     return TC_ANSWER_OK;
 }
 
-static enum tc_answer show_ready(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
-                                 struct tc_slice *out_type)
+static enum tc_answer show_ready(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
     (void)r;
-    *out_type = TEXT_TYPE;
     tc_buf_str(b, *a->parts.ready ? TC_LIT("ready\n") : TC_LIT("not ready\n"));
     return *a->parts.ready ? TC_ANSWER_OK : TC_ANSWER_BUSY;
 }
 
-static enum tc_answer show_metrics(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
-                                   struct tc_slice *out_type)
+static enum tc_answer show_metrics(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
     (void)r;
-    *out_type = METRICS_TYPE;
     a->parts.refresh(a->parts.context);
     tc_metrics_render(b);
     return TC_ANSWER_OK;
 }
 
-static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
-                                  struct tc_slice *out_type)
+static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
     (void)r;
-    *out_type = JSON_TYPE;
     a->parts.refresh(a->parts.context);
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     a->parts.describe(a->parts.context, &j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     return TC_ANSWER_OK;
 }
 
@@ -118,12 +107,10 @@ static size_t asked_for(struct tc_slice query)
     return count;
 }
 
-static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *r, struct tc_buf *b,
-                                     struct tc_slice *out_type)
+static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
     struct list list = {.b = b,
                         .sources = tc_cited_sources(tc_detection_cited(a->parts.detection))};
-    *out_type = JSON_TYPE;
     tc_buf_lit(b, "{\"incidents\":[");
     tc_status status = tc_live_list(tc_detection_live(a->parts.detection), asked_for(r->query),
                                     put_verdict, &list);
@@ -135,23 +122,18 @@ static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *
 }
 
 static const struct page PAGES[] = {
-    {{"/healthz", sizeof "/healthz" - 1}, 0, show_health},
-    {{"/readyz", sizeof "/readyz" - 1}, 0, show_ready},
-    {{"/metrics", sizeof "/metrics" - 1}, TC_TOKEN_READ, show_metrics},
-    {{"/api/v1/status", sizeof "/api/v1/status" - 1}, TC_TOKEN_READ, show_status},
-    {{"/api/v1/incidents", sizeof "/api/v1/incidents" - 1}, TC_TOKEN_READ, show_incidents},
+    {"/healthz", 0, TEXT_TYPE, show_health},
+    {"/readyz", 0, TEXT_TYPE, show_ready},
+    {"/metrics", TC_TOKEN_READ, METRICS_TYPE, show_metrics},
+    {"/api/v1/status", TC_TOKEN_READ, JSON_TYPE, show_status},
+    {"/api/v1/incidents", TC_TOKEN_READ, JSON_TYPE, show_incidents},
 };
-#define PAGE_COUNT TC_COUNT(PAGES)
 #define UPLOAD_PATH TC_LIT("/api/v1/upload")
 
 static const struct page *find_page(struct tc_slice path)
 {
-    for (size_t i = 0; i < PAGE_COUNT; i++) {
-        if (tc_slice_eq(path, PAGES[i].path)) {
-            return &PAGES[i];
-        }
-    }
-    return NULL;
+    size_t i = tc_slice_row(path, PAGES, path);
+    return i < TC_COUNT(PAGES) ? &PAGES[i] : NULL;
 }
 
 static enum tc_answer look(struct tc_api *a, const struct tc_request *head, struct tc_response *out)
@@ -195,8 +177,8 @@ static void handle(void *context, struct tc_request *r)
     struct tc_buf b = tc_buf_make(a->text, ANSWER_BYTES_MAX);
     struct tc_response response = {0};
     const struct page *page = find_page(r->path);
-    response.answer =
-        page == NULL ? TC_ANSWER_NOT_FOUND : page->show(a, r, &b, &response.content_type);
+    response.answer = page == NULL ? TC_ANSWER_NOT_FOUND : page->show(a, r, &b);
+    response.content_type = page == NULL ? TC_EMPTY : tc_slice_cstr(page->type);
     response.body = tc_buf_slice(&b);
     tc_answer_count(r, response.answer);
     tc_request_respond(r, &response);

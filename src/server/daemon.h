@@ -9,8 +9,6 @@
 #include "base/status.h"
 #include "config/config.h"
 
-#include <stdint.h>
-
 struct tc_daemon;
 
 struct tc_daemon_options {

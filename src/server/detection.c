@@ -2,7 +2,6 @@
 #include "server/detection.h"
 
 #include "base/arena.h"
-#include "base/digest.h"
 #include "base/grow.h"
 #include "base/limits.h"
 #include "observe/log.h"

@@ -16,7 +16,6 @@
 #include "server/cited.h"
 #include "server/run_book.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct tc_detection;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest.h"
 
-#include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/answer.h"

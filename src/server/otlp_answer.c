@@ -47,8 +47,7 @@ void tc_otlp_answer_ok(struct tc_buf *b, enum tc_otlp_signal signal, enum tc_otl
         }
         return;
     }
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     if (rejected > 0) {
         tc_json_put_object(&j, "partialSuccess");
         tc_json_key_plain(&j, rejected_key(signal));
@@ -68,8 +67,7 @@ void tc_otlp_answer_failure(struct tc_buf *b, enum tc_otlp_form form, enum tc_an
         put_text(b, 2, message);
         return;
     }
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     tc_json_put_u64(&j, "code", code);
     tc_json_put_str(&j, "message", message);
     tc_json_end_object(&j);

@@ -11,7 +11,6 @@
 #include "base/slice.h"
 #include "event/event.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct tc_run_book;

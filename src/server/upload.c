@@ -4,10 +4,8 @@
 #include "base/digest.h"
 #include "base/format.h"
 #include "base/json/out.h"
-#include "base/spool.h"
-#include "base/time.h"
+#include "base/os/spool.h"
 #include "net/query.h"
-#include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/auth.h"
@@ -50,11 +48,9 @@ static void refuse(struct tc_request *r, enum tc_answer answer, unsigned retry_a
 {
     char text[ANSWER_BYTES_MAX];
     struct tc_buf b = tc_buf_make(text, sizeof text);
-    struct tc_json_out out = tc_json_out_make(&b);
-    tc_json_add_object(&out);
+    struct tc_json_out out = tc_json_object_make(&b);
     tc_json_put_cstr(&out, "error", message);
-    tc_json_end_object(&out);
-    (void)tc_json_done_line(&out);
+    (void)tc_json_end_line(&out);
     respond(r, answer, retry_after_s, tc_buf_slice(&b));
 }
 
@@ -80,8 +76,7 @@ static void accept(struct upload_job *j)
     }
     tc_json_put_u64(&out, "bytes", j->commit.batch.body.len);
     tc_json_put_cstr(&out, "format", j->format);
-    tc_json_end_object(&out);
-    (void)tc_json_done_line(&out);
+    (void)tc_json_end_line(&out);
     respond(j->request, TC_ANSWER_OK, 0, tc_buf_slice(&b));
 }
 

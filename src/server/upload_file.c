@@ -28,19 +28,18 @@ struct said {
 static tc_status read_hint(struct said *s, struct tc_slice line, struct tc_error *err)
 {
     const struct {
-        struct tc_slice key;
+        const char *key;
         struct tc_slice *to;
     } keys[] = {
-        {TC_LIT("node"), &s->node}, {TC_LIT("job"), &s->job}, {TC_LIT("boot_time"), &s->boot_time},
-        {TC_LIT("now"), &s->now},   {TC_LIT("tz"), &s->tz},   {TC_LIT("format"), &s->format},
+        {"node", &s->node}, {"job", &s->job}, {"boot_time", &s->boot_time},
+        {"now", &s->now},   {"tz", &s->tz},   {"format", &s->format},
     };
     struct tc_slice value;
     struct tc_slice key = tc_slice_cut(line, '=', &value);
-    for (size_t i = 0; i < TC_COUNT(keys); i++) {
-        if (tc_slice_eq(key, keys[i].key)) {
-            *keys[i].to = value;
-            return TC_OK;
-        }
+    size_t i = tc_slice_row(key, keys, key);
+    if (i < TC_COUNT(keys)) {
+        *keys[i].to = value;
+        return TC_OK;
     }
     return tc_fail(err, TC_E_USAGE, 0,
                    "\"%.*s\" is no hint; there are: node, job, boot_time, now, tz, format",

@@ -5,7 +5,6 @@
  * Labelled pieces are in the truth as noise: no verdict may name them.
  */
 #include "sim/kernel_priv.h"
-#include "sim/train_priv.h"
 
 /* One kind of noise on one place. */
 struct spot {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/pickle_priv.h"
 
-#include <limits.h>
-
 static void put_le(struct pickle *p, uint64_t value, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++) {

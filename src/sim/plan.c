@@ -2,6 +2,7 @@
 #include "sim/sim_priv.h"
 
 #include "base/grow.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,29 +139,19 @@ static int by_place_and_time(const void *a, const void *b)
 {
     const struct sim_line *x = a;
     const struct sim_line *y = b;
-    if (x->stream != y->stream) {
-        return x->stream < y->stream ? -1 : 1;
-    }
-    if (x->place != y->place) {
-        return x->place < y->place ? -1 : 1;
-    }
-    if (x->at_ns != y->at_ns) {
-        return x->at_ns < y->at_ns ? -1 : 1;
-    }
-    return x->number < y->number ? -1 : x->number > y->number;
+    int order = TC_ORDER(x->stream, y->stream);
+    order = order != 0 ? order : TC_ORDER(x->place, y->place);
+    order = order != 0 ? order : TC_ORDER(x->at_ns, y->at_ns);
+    return order != 0 ? order : TC_ORDER(x->number, y->number);
 }
 
 static int by_gpu_and_time(const void *a, const void *b)
 {
     const struct sim_change *x = a;
     const struct sim_change *y = b;
-    if (x->gpu != y->gpu) {
-        return x->gpu < y->gpu ? -1 : 1;
-    }
-    if (x->at_ns != y->at_ns) {
-        return x->at_ns < y->at_ns ? -1 : 1;
-    }
-    return x->number < y->number ? -1 : x->number > y->number;
+    int order = TC_ORDER(x->gpu, y->gpu);
+    order = order != 0 ? order : TC_ORDER(x->at_ns, y->at_ns);
+    return order != 0 ? order : TC_ORDER(x->number, y->number);
 }
 
 static void sort(struct sim_list *list, size_t size, int (*order)(const void *, const void *))

@@ -50,12 +50,8 @@ static uint32_t variant_count(const struct sim_fault *f)
 
 static const struct sim_fault *fault_by_name(struct tc_slice name)
 {
-    for (size_t i = 0; i < FAULT_COUNT; i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(FAULTS[i].name))) {
-            return &FAULTS[i];
-        }
-    }
-    return NULL;
+    size_t i = tc_slice_row(name, FAULTS, name);
+    return i < FAULT_COUNT ? &FAULTS[i] : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------------------------- */

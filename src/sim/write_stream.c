@@ -4,6 +4,7 @@
  * request a line, a few records each. On the way records are late, doubled, out of
  * order or lost, and a Collector that starts again sends the last minutes once more.
  */
+#include "base/sort.h"
 #include "sim/feed_priv.h"
 
 #include <stdlib.h>
@@ -17,10 +18,8 @@ static int by_arrival(const void *a, const void *b)
 {
     const struct sim_arrival *x = a;
     const struct sim_arrival *y = b;
-    if (x->at_ns != y->at_ns) {
-        return x->at_ns < y->at_ns ? -1 : 1;
-    }
-    return x->number < y->number ? -1 : x->number > y->number;
+    int order = TC_ORDER(x->at_ns, y->at_ns);
+    return order != 0 ? order : TC_ORDER(x->number, y->number);
 }
 
 /* When a record arrives, and when again; 0 for never. */

@@ -78,8 +78,7 @@ static bool put_affected(const struct tc_sim *s, const struct sim_truth *t, stru
 
 static void put_truth(const struct tc_sim *s, const struct sim_truth *t, struct sim_out *out)
 {
-    struct tc_json_out j = tc_json_out_make(&out->b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&out->b);
     tc_json_put_cstr(&j, "truth", t->noise ? "noise" : "fault");
     tc_json_key(&j, "id");
     add_id(s, &j, t->number);
@@ -102,15 +101,13 @@ static void put_truth(const struct tc_sim *s, const struct sim_truth *t, struct 
         return;
     }
     tc_json_put_cstr(&j, "what", t->what);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 void tc__sim_write_truth(const struct tc_sim *s, const struct sim_file *f, struct sim_out *out)
 {
     (void)f;
-    struct tc_json_out j = tc_json_out_make(&out->b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&out->b);
     tc_json_put_plain(&j, "truth", TC_LIT("run"));
     tc_json_put_u64(&j, "version", 1);
     tc_json_put_u64(&j, "seed", s->options.seed);
@@ -119,8 +116,7 @@ void tc__sim_write_truth(const struct tc_sim *s, const struct sim_file *f, struc
     tc_json_put_time(&j, "start", s->options.start_ns);
     tc_json_put_time(&j, "end", s->end_ns);
     tc_json_put_str(&j, "faults", s->options.label);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     for (size_t i = 0; i < s->truths.count && tc__sim_drain(out); i++) {
         put_truth(s, SIM_AT(s->truths, struct sim_truth, i), out);
     }

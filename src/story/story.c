@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "story/story.h"
 
-#include "base/block.h"
+#include "base/os/block.h"
 #include "story/story_priv.h"
 
 #include <stdlib.h>

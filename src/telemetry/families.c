@@ -165,29 +165,14 @@ struct tc_slice tc__unit_spelled(struct tc_slice unit)
 {
     /* UCUM's, of OTLP, and those of OpenMetrics. */
     static const struct {
-        struct tc_slice theirs;
-        struct tc_slice ours;
-    } SPELLINGS[] = {
-        {{"seconds", 7}, {"s", 1}},
-        {{"milliseconds", 12}, {"ms", 2}},
-        {{"microseconds", 12}, {"us", 2}},
-        {{"nanoseconds", 11}, {"ns", 2}},
-        {{"By", 2}, {"bytes", 5}},
-        {{"KiBy", 4}, {"KiB", 3}},
-        {{"MiBy", 4}, {"MiB", 3}},
-        {{"GiBy", 4}, {"GiB", 3}},
-        {{"Cel", 3}, {"C", 1}},
-        {{"celsius", 7}, {"C", 1}},
-        {{"watts", 5}, {"W", 1}},
-        {{"joules", 6}, {"J", 1}},
-        {{"volts", 5}, {"V", 1}},
-        {{"hertz", 5}, {"Hz", 2}},
-        {{"percent", 7}, {"%", 1}},
+        const char *theirs;
+        const char *ours;
+    } spellings[] = {
+        {"seconds", "s"}, {"milliseconds", "ms"}, {"microseconds", "us"}, {"nanoseconds", "ns"},
+        {"By", "bytes"},  {"KiBy", "KiB"},        {"MiBy", "MiB"},        {"GiBy", "GiB"},
+        {"Cel", "C"},     {"celsius", "C"},       {"watts", "W"},         {"joules", "J"},
+        {"volts", "V"},   {"hertz", "Hz"},        {"percent", "%"},
     };
-    for (size_t i = 0; i < TC_COUNT(SPELLINGS); i++) {
-        if (tc_slice_eq(unit, SPELLINGS[i].theirs)) {
-            return SPELLINGS[i].ours;
-        }
-    }
-    return unit;
+    size_t i = tc_slice_row(unit, spellings, theirs);
+    return i < TC_COUNT(spellings) ? tc_slice_cstr(spellings[i].ours) : unit;
 }

@@ -5,7 +5,6 @@
  */
 #include "telemetry/files.h"
 
-#include "base/buf.h"
 #include "base/map.h"
 #include "base/time.h"
 #include "codec/codec.h"

@@ -11,7 +11,6 @@
 #include "telemetry/slices_priv.h"
 
 #include "base/assert.h"
-#include "base/buf.h"
 
 #include <assert.h>
 #include <math.h>

@@ -19,7 +19,6 @@
 #include "event/event.h"
 #include "warehouse/rows.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -38,13 +38,12 @@ const struct tc_table_info *tc_table_info(enum tc_table table)
 
 bool tc_table_parse(struct tc_slice name, enum tc_table *out)
 {
-    for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
-        if (tc_slice_eq(tc_slice_cstr(TABLES[i].name), name)) {
-            *out = (enum tc_table)i;
-            return true;
-        }
+    size_t i = tc_slice_row(name, TABLES, name);
+    if (i == TC_TABLE_COUNT) {
+        return false;
     }
-    return false;
+    *out = (enum tc_table)i;
+    return true;
 }
 
 const char *tc_column_type_name(enum tc_column_type type)

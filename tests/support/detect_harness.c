@@ -2,7 +2,7 @@
 #include "support/detect_harness.h"
 
 #include "base/arena.h"
-#include "base/block.h"
+#include "base/os/block.h"
 #include "base/json/json.h"
 
 #include <setjmp.h>

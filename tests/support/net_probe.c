@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/net_probe.h"
 
-#include "base/spool.h"
+#include "base/os/spool.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -2,7 +2,6 @@
 #include "base/json/canonical.h"
 
 #include "base/json/canonical_priv.h"
-#include "base/limits.h"
 
 #include <math.h>
 #include <stdlib.h>

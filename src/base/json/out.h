@@ -89,6 +89,28 @@ void tc_json_end_object(struct tc_json_out *j);
 void tc_json_add_array(struct tc_json_out *j);
 void tc_json_end_array(struct tc_json_out *j);
 
+/* A writer whose document is an object that has begun. */
+static inline struct tc_json_out tc_json_object_make(struct tc_buf *b)
+{
+    struct tc_json_out j = tc_json_out_make(b);
+    tc_json_add_object(&j);
+    return j;
+}
+
+static inline struct tc_json_out tc_json_object_grow(struct tc_grow *g)
+{
+    struct tc_json_out j = tc_json_out_grow(g);
+    tc_json_add_object(&j);
+    return j;
+}
+
+/* The end of an object that is a document, and a newline: see tc_json_done_line. */
+static inline bool tc_json_end_line(struct tc_json_out *j)
+{
+    tc_json_end_object(j);
+    return tc_json_done_line(j);
+}
+
 /* Escaped as tc_buf_json does. */
 void tc_json_add_str(struct tc_json_out *j, struct tc_slice s);
 /* What tc_slice_is_plain holds for: our own words, names and digests. */

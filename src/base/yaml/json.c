@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "base/yaml/scalar_priv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)

@@ -19,29 +19,16 @@
 #define CORE_NUMBER_MAX 128
 #define PYTHON_NUMBER_MAX 1024
 
-static bool is_any(struct tc_slice s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (tc_slice_eq(s, tc_slice_cstr(words[i]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_null(struct tc_slice s)
 {
-    static const char *const words[] = {"", "~", "null", "Null", "NULL"};
-    return is_any(s, words, TC_COUNT(words));
+    return tc_slice_is_any(s, "", "~", "null", "Null", "NULL");
 }
 
 static bool is_bool(struct tc_slice s, enum tc_yaml_schema schema)
 {
-    static const char *const words[] = {
-        "true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES",
-        "no",   "No",   "NO",   "on",    "On",    "ON",    "off", "Off", "OFF",
-    };
-    return is_any(s, words, schema == TC_YAML_CORE_1_2 ? 6 : TC_COUNT(words));
+    return tc_slice_is_any(s, "true", "True", "TRUE", "false", "False", "FALSE") ||
+           (schema != TC_YAML_CORE_1_2 && tc_slice_is_any(s, "yes", "Yes", "YES", "no", "No", "NO",
+                                                          "on", "On", "ON", "off", "Off", "OFF"));
 }
 
 /* The value of a boolean in any case of its letters; -1 for what is none. */
@@ -54,11 +41,6 @@ static int bool_value(struct tc_slice s)
         }
     }
     return -1;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 /* How many bytes of s from `at` on are among those of `set`. */
@@ -80,8 +62,8 @@ static size_t sign_len(struct tc_slice s)
 static size_t sixties(struct tc_slice s, size_t at)
 {
     size_t start = at;
-    while (at + 1 < s.len && s.ptr[at] == ':' && is_digit(s.ptr[at + 1])) {
-        bool two = at + 2 < s.len && is_digit(s.ptr[at + 2]) && s.ptr[at + 1] <= '5';
+    while (at + 1 < s.len && s.ptr[at] == ':' && tc_is_digit(s.ptr[at + 1])) {
+        bool two = at + 2 < s.len && tc_is_digit(s.ptr[at + 2]) && s.ptr[at + 1] <= '5';
         at += two ? 3 : 2;
     }
     return at - start;
@@ -99,9 +81,8 @@ static size_t exponent(struct tc_slice s, size_t at, bool sign_needed)
 
 static bool is_inf_or_nan(struct tc_slice s)
 {
-    static const char *const words[] = {".inf", ".Inf", ".INF"};
-    static const char *const nans[] = {".nan", ".NaN", ".NAN"};
-    return is_any(tc_slice_from(s, sign_len(s)), words, 3) || is_any(s, nans, 3);
+    return tc_slice_is_any(tc_slice_from(s, sign_len(s)), ".inf", ".Inf", ".INF") ||
+           tc_slice_is_any(s, ".nan", ".NaN", ".NAN");
 }
 
 static bool is_core_int(struct tc_slice s)
@@ -125,7 +106,7 @@ static bool is_core_real(struct tc_slice s)
 static bool is_python_int(struct tc_slice s)
 {
     size_t at = sign_len(s);
-    if (at == s.len || !is_digit(s.ptr[at])) {
+    if (at == s.len || !tc_is_digit(s.ptr[at])) {
         return false;
     }
     if (s.ptr[at] == '0') {
@@ -143,11 +124,11 @@ static bool is_python_int(struct tc_slice s)
 static bool is_python_real(struct tc_slice s)
 {
     size_t at = sign_len(s);
-    if (s.len > 1 && s.ptr[0] == '.' && is_digit(s.ptr[1])) {
+    if (s.len > 1 && s.ptr[0] == '.' && tc_is_digit(s.ptr[1])) {
         at = 1 + span(s, 1, DIGITS "_");
         return at + exponent(s, at, true) == s.len;
     }
-    if (at == s.len || !is_digit(s.ptr[at])) {
+    if (at == s.len || !tc_is_digit(s.ptr[at])) {
         return false;
     }
     at += span(s, at, DIGITS "_");
@@ -176,7 +157,7 @@ static size_t read_digits(struct tc_slice s, size_t *io_at, size_t most, int *ou
 {
     size_t n = 0;
     *out = 0;
-    while (n < most && *io_at < s.len && is_digit(s.ptr[*io_at])) {
+    while (n < most && *io_at < s.len && tc_is_digit(s.ptr[*io_at])) {
         *out = *out * 10 + (s.ptr[*io_at] - '0');
         *io_at += 1;
         n++;
@@ -317,7 +298,8 @@ static bool read_int(struct tc_slice s, enum tc_yaml_schema schema, struct tc_ya
             part_real = 0;
             continue;
         }
-        unsigned digit = is_digit(*at) ? (unsigned)(*at - '0') : ((unsigned)*at | 0x20U) - 'a' + 10;
+        unsigned digit =
+            tc_is_digit(*at) ? (unsigned)(*at - '0') : ((unsigned)*at | 0x20U) - 'a' + 10;
         if (digit >= base) {
             return false;
         }
@@ -372,7 +354,7 @@ static bool read_tagged_real(struct tc_slice s, struct tc_yaml_number *out)
 {
     s = tc_slice_trim(s);
     size_t at = sign_len(s);
-    bool word = at < s.len && !is_digit(s.ptr[at]) && s.ptr[at] != '.';
+    bool word = at < s.len && !tc_is_digit(s.ptr[at]) && s.ptr[at] != '.';
     bool hex = at + 1 < s.len && s.ptr[at] == '0' && (s.ptr[at + 1] | 0x20) == 'x';
     return !word && !hex && read_real(s, TC_YAML_PYTHON_1_1, out);
 }

@@ -3,8 +3,8 @@
 #include "base/yaml/tree.h"
 
 #include "base/assert.h"
-#include "base/block.h"
 #include "base/limits.h"
+#include "base/os/block.h"
 #include "base/sort.h"
 #include "base/yaml/scalar_priv.h"
 #include "base/yaml/screen.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `tracecore contract check`: violations as lines, or as one JSON object a file. */
+#include "base/os/io.h"
 #include "cli/contract/contract.h"
 #include "cli/output.h"
 #include "cli/say.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -66,35 +66,21 @@ static void on_violation_json(void *context, const struct tc_violation *v)
 /* All of a file, one byte more than a contract may have at most; NULL when it was told why not. */
 static char *read_all(const char *path, size_t *out_len)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    char *bytes = fd < 0 ? NULL : malloc(TC_CONTRACT_BYTES_MAX + 1);
-    ssize_t got = fd < 0 || bytes == NULL ? -1 : 1;
-    *out_len = 0;
-    while (got > 0 && *out_len <= TC_CONTRACT_BYTES_MAX) {
-        got = read(fd, bytes + *out_len, TC_CONTRACT_BYTES_MAX + 1 - *out_len);
-        if (got < 0 && errno == EINTR) {
-            got = 1;
-            continue;
-        }
-        *out_len += got > 0 ? (size_t)got : 0;
-    }
-    if (got < 0) {
-        tc_say_plain("%s: %s", is_stdin ? "<stdin>" : path, strerror(errno));
+    char *bytes = malloc(TC_CONTRACT_BYTES_MAX + 1);
+    ssize_t len = bytes == NULL ? -1 : tc_io_read_path(path, bytes, TC_CONTRACT_BYTES_MAX + 1);
+    if (len < 0) {
+        tc_say_plain("%s: %s", strcmp(path, "-") == 0 ? "<stdin>" : path, strerror(errno));
         free(bytes);
-        bytes = NULL;
+        return NULL;
     }
-    if (fd >= 0 && !is_stdin) {
-        (void)close(fd);
-    }
+    *out_len = (size_t)len;
     return bytes;
 }
 
 /* A file that is no contract at all: the keys are there for whoever reads them. */
 static void report_unreadable(struct tc_output *out, const char *name, const char *why)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_array(&j, "errors");
     add_message(&j, "document", why);
     tc_json_end_array(&j);
@@ -102,8 +88,7 @@ static void report_unreadable(struct tc_output *out, const char *name, const cha
     tc_json_put_raw(&j, "summary", TC_LIT("{}"));
     tc_json_put_bool(&j, "valid", false);
     tc_json_put_raw(&j, "violations", TC_LIT("[]"));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static bool report_json(struct tc_output *out, const char *name, const struct tc_contract *c,
@@ -128,8 +113,7 @@ static bool report_json(struct tc_output *out, const char *name, const struct tc
     r.places = true;
     (void)tc_contract_check(c, strict, on_violation_json, &r);
     tc_json_end_array(&j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     return valid;
 }
 

@@ -68,15 +68,14 @@ static int act(int argc, char **argv, struct tc_contract_args *args, unsigned ac
 {
     const struct tc_option *wrong = misplaced(args, action);
     if (wrong != NULL) {
-        tc_say("contract", "--%s is not for %s", wrong->name, argv[0]);
-        return tc_command_misused(&tc_command_contract);
+        return tc_command_refuse(&tc_command_contract, "--%s is not for %s", wrong->name, argv[0]);
     }
     if (action == CHECK && argc > 1) {
         return tc_contract_run_check(args, argv + 1, (size_t)argc - 1);
     }
     if (action == CHECK) {
-        tc_say("contract", "which file is to be checked? - is standard input");
-        return tc_command_misused(&tc_command_contract);
+        return tc_command_refuse(&tc_command_contract,
+                                 "which file is to be checked? - is standard input");
     }
     if (argc > (action == EXPLAIN ? 2 : 1)) {
         tc_say("contract", "%s",
@@ -95,8 +94,8 @@ static int run_action(int argc, char **argv, struct tc_contract_args *args)
                       : strcmp(what, "explain") == 0 ? EXPLAIN
                                                      : 0;
     if (action == 0) {
-        tc_say("contract", "what is to be done? check, init or explain");
-        return tc_command_misused(&tc_command_contract);
+        return tc_command_refuse(&tc_command_contract,
+                                 "what is to be done? check, init or explain");
     }
     return act(argc, argv, args, action);
 }

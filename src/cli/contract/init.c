@@ -2,7 +2,6 @@
 /* `tracecore contract init` and `explain`: text from the rules and the template. */
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "base/time.h"
 #include "cli/contract/contract.h"
 #include "cli/output.h"
 #include "cli/say.h"
@@ -26,8 +25,7 @@ struct maker {
 
 static int usage_error(const char *option, const struct tc_error *err)
 {
-    tc_say("contract", "--%s: %s", option, err->message);
-    return TC_EXIT_BAD;
+    return tc_refuse("contract", "--%s: %s", option, err->message);
 }
 
 /* The text of a value, as the original's str() gives it. */
@@ -108,8 +106,7 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
         TC_FIELD_BATCHING,       TC_FIELD_CLASS, TC_FIELD_CADENCE, TC_FIELD_VARIABLE,
         TC_FIELD_CONCURRENCY,    TC_FIELD_MODEL, TC_FIELD_NAME,    TC_FIELD_PRECISION,
         TC_FIELD_SCHEDULER_PATH, TC_FIELD_TYPE};
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     tc_json_put_object(&j, "applied_values");
     for (size_t i = 0; i < TC_FIELD_COUNT; i++) {
         tc_json_key_str(&j, tc_slice_cstr(tc_contract_field_name(order[i])));
@@ -120,8 +117,7 @@ static void render_json(const struct maker *m, struct tc_slice yaml, struct tc_b
     tc_json_put_str(&j, "rendered_yaml", yaml);
     tc_json_put_plain(&j, "schema_version", TC_LIT(SCHEMA_VERSION));
     tc_json_put_plain(&j, "template_path", TC_LIT("builtin:benchmark_run.yaml"));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static int write_out(const struct tc_contract_args *args, struct tc_slice text)
@@ -187,8 +183,7 @@ int tc_contract_run_init(const struct tc_contract_args *args)
 {
     struct maker *m = calloc(1, sizeof *m);
     if (m == NULL) {
-        tc_say("contract", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("contract", "out of memory");
     }
     int code = make(m, args);
     tc_json_parser_destroy(m->parser);
@@ -202,8 +197,7 @@ int tc_contract_run_explain(const struct tc_contract_args *args, const char *pat
     struct tc_error err = {.status = TC_OK};
     char *text = malloc(TC_CONTRACT_TEXT_MAX);
     if (text == NULL) {
-        tc_say("contract", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("contract", "out of memory");
     }
     struct tc_buf b = tc_buf_make(text, TC_CONTRACT_TEXT_MAX);
     int code = TC_EXIT_OK;

@@ -35,29 +35,12 @@ static struct tc_slice without_prefix(const char *digest)
     return tc_slice_starts(hex, TC_LIT("sha256:")) ? tc_slice_from(hex, 7) : hex;
 }
 
-bool tc_evidence_digest(struct tc_slice text, struct tc_digest *out)
-{
-    struct tc_slice hex = tc_slice_starts(text, TC_LIT("sha256:")) ? tc_slice_from(text, 7) : text;
-    if (hex.len != (size_t)TC_DIGEST_BYTES * 2) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_DIGEST_BYTES; i++) {
-        uint64_t byte = 0;
-        if (tc_slice_hex(tc_slice_make(hex.ptr + 2 * i, 2), &byte) != 2) {
-            return false;
-        }
-        out->bytes[i] = (uint8_t)byte;
-    }
-    return true;
-}
-
 /* The bytes are what their digest says, or the exit status for when they are not. */
 static int verify(const char *name, struct tc_slice actual, const char *digest)
 {
     struct tc_slice wanted = without_prefix(digest);
     if (actual.len == 0) {
-        tc_say("evidence", "the digest of %s cannot be made", name);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "the digest of %s cannot be made", name);
     }
     if (!tc_slice_eq_nocase(wanted, tc_slice_from(actual, 7))) {
         tc_say("evidence", "%s is not the one that was meant: it has %.*s, not sha256:%.*s", name,
@@ -97,10 +80,9 @@ static void put_escaped(struct tc_output *out, struct tc_slice bytes)
 static int print_range(const char *name, struct tc_slice bytes, const struct range *range)
 {
     if (range->offset > bytes.len || range->length > bytes.len - range->offset) {
-        tc_say("evidence", "--at %llu,%llu is outside of %s, which has %zu bytes",
-               (unsigned long long)range->offset, (unsigned long long)range->length, name,
-               bytes.len);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "--at %llu,%llu is outside of %s, which has %zu bytes",
+                         (unsigned long long)range->offset, (unsigned long long)range->length, name,
+                         bytes.len);
     }
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
@@ -235,20 +217,19 @@ int tc_evidence_cat(const struct tc_evidence_args *args)
     bool by_digest = tc_slice_starts(what, TC_LIT("sha256:"));
     bool by_number = tc_slice_is_u64(what, &number);
     if (args->at == NULL && !by_digest && !by_number) {
-        tc_say("evidence", "which bytes? give --at OFFSET,LENGTH");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence, "which bytes? give --at OFFSET,LENGTH");
     }
     if (args->at != NULL && !parse_range(args->at, &range)) {
-        tc_say("evidence", "--at takes two numbers, OFFSET,LENGTH");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence, "--at takes two numbers, OFFSET,LENGTH");
     }
-    if (args->digest != NULL && !tc_evidence_digest(without_prefix(args->digest), &digest)) {
-        tc_say("evidence", "--verify takes sha256: and 64 hex digits, not \"%s\"", args->digest);
-        return tc_command_misused(&tc_command_evidence);
+    if (args->digest != NULL && !tc_digest_parse(without_prefix(args->digest), &digest)) {
+        return tc_command_refuse(&tc_command_evidence,
+                                 "--verify takes sha256: and 64 hex digits, not \"%s\"",
+                                 args->digest);
     }
-    if (by_digest && !tc_evidence_digest(without_prefix(args->what), &digest)) {
-        tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
-        return tc_command_misused(&tc_command_evidence);
+    if (by_digest && !tc_digest_parse(without_prefix(args->what), &digest)) {
+        return tc_command_refuse(&tc_command_evidence,
+                                 "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
     }
     int code = TC_EXIT_BAD;
     if (by_digest && cat_stored(args, &digest, &range, &code)) {

@@ -71,27 +71,22 @@ static int tell_missing(const struct tc_evidence_args *args, const char *dir,
                         const struct tc_digest *digest)
 {
     char path[TC_EVIDENCE_PATH_BYTES];
-    char text[80];
+    char text[TC_DIGEST_TEXT];
     char run[TC_RUN_ID_BYTES];
     struct tc_grow g = {0};
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
+    tc_digest_text(digest, text);
     if (!find_reference(dir, text, run)) {
-        tc_say("evidence", "%s has no file and no batch with %s, and no run refers to one", dir,
-               text);
-        return TC_EXIT_BAD;
+        return tc_refuse(
+            "evidence", "%s has no file and no batch with %s, and no run refers to one", dir, text);
     }
     tc_evidence_path(dir, digest, path);
     if (args->json) {
-        struct tc_json_out j = tc_json_out_grow(&g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(&g);
         tc_json_put_bool(&j, "damage", true);
         tc_evidence_place_json(&j, &(struct tc_evidence_place){
                                        .path = path, .digest = digest, .run = tc_slice_cstr(run)});
         tc_json_put_plain(&j, "text", TC_LIT("missing"));
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         tc_grow_format(&g, "missing: {}: run {} refers to it; it was at {}\n", text, run, path);
     }
@@ -106,9 +101,9 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
     struct tc_digest digest;
     struct tc_grow g = {0};
     uint64_t bytes = 0;
-    if (!tc_evidence_digest(tc_slice_cstr(args->what), &digest)) {
-        tc_say("evidence", "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
-        return tc_command_misused(&tc_command_evidence);
+    if (!tc_digest_parse(tc_slice_cstr(args->what), &digest)) {
+        return tc_command_refuse(&tc_command_evidence,
+                                 "a digest is sha256: and 64 hex digits, not \"%s\"", args->what);
     }
     if (!tc_data_dir_of("evidence", args->data_dir, dir)) {
         return TC_EXIT_BAD;
@@ -127,14 +122,12 @@ int tc_evidence_check_one(const struct tc_evidence_args *args)
         return status == TC_E_MALFORMED ? TC_EXIT_FOUND : TC_EXIT_BAD;
     }
     if (args->json) {
-        struct tc_json_out j = tc_json_out_grow(&g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(&g);
         tc_json_put_bool(&j, "summary", true);
         tc_json_put_digest(&j, "digest", &digest);
         tc_json_put_u64(&j, "bytes", bytes);
         tc_json_put_u64(&j, "damaged", 0);
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         tc_grow_format(&g, "{}: {} bytes: no damage\n", tc_as_digest(&digest), bytes);
     }

@@ -30,13 +30,11 @@ static void tell(struct outcome *o, const struct tc_evidence_place *place, bool 
     tc_grow_format(&text, "{}{}{}: {}", place->role, place->name.len > 0 ? " " : "", place->name,
                    why);
     if (o->json) {
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_bool(&j, "damage", is_damage);
         tc_evidence_place_json(&j, place);
         tc_json_put_str(&j, "text", tc_grow_slice(&text));
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         tc_grow_format(g, "{}: {}\n", is_damage ? "damaged" : "not as asked",
                        tc_as_printable(tc_grow_slice(&text)));
@@ -150,8 +148,7 @@ static void sum_up(const struct tc_proof *p, struct outcome *o)
 {
     struct tc_grow *g = &o->out;
     if (o->json) {
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_bool(&j, "summary", true);
         tc_json_put_some(&j, "run_id", tc_slice_cstr(p->run_id));
         tc_json_put_some(&j, "manifest", tc_slice_cstr(p->digest_text));
@@ -159,8 +156,7 @@ static void sum_up(const struct tc_proof *p, struct outcome *o)
         tc_json_put_u64(&j, "bytes", o->bytes);
         tc_json_put_u64(&j, "damaged", o->damaged);
         tc_json_put_some(&j, "signature", tc_slice_cstr(o->signature));
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
         return;
     }
     tc_grow_format(g, "{}: manifest {}\n{}{}{} bytes: ", p->run_id, p->digest_text, o->files,
@@ -208,8 +204,8 @@ int tc_evidence_check_offline(const struct tc_evidence_args *args)
     size_t len = 0;
     int code = TC_EXIT_BAD;
     if (args->envelope == NULL || args->pub == NULL) {
-        tc_say("evidence", "verify --file MANIFEST needs --envelope FILE and --pub FILE");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence,
+                                 "verify --file MANIFEST needs --envelope FILE and --pub FILE");
     }
     struct tc_sign_key *key = public_key(args->pub, &bad);
     tc_status status = TC_OK;

@@ -92,10 +92,10 @@ static int act(int argc, char **argv, struct tc_evidence_args *args)
     if (strcmp(action, "sign") == 0 && argc <= 2) {
         return tc_evidence_sign(args);
     }
-    tc_say("evidence", "what is to be done? tracecore evidence ls, evidence verify, "
-                       "evidence cat FILE --at OFFSET,LENGTH, evidence manifest RUN, "
-                       "evidence sign RUN --key FILE");
-    return tc_command_misused(&tc_command_evidence);
+    return tc_command_refuse(&tc_command_evidence,
+                             "what is to be done? tracecore evidence ls, evidence verify, "
+                             "evidence cat FILE --at OFFSET,LENGTH, evidence manifest RUN, "
+                             "evidence sign RUN --key FILE");
 }
 
 static int run(int argc, char **argv)

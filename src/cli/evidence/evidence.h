@@ -28,8 +28,6 @@ struct tc_evidence_args {
 
 /* Opens the store; when it cannot, it has said why and the result is NULL. */
 struct tc_evidence *tc_evidence_of(const struct tc_evidence_args *args);
-/* 64 hex digits, "sha256:" before them or not. */
-bool tc_evidence_digest(struct tc_slice text, struct tc_digest *out);
 
 /* Exit statuses. */
 int tc_evidence_cat(const struct tc_evidence_args *args);

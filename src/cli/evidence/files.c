@@ -90,10 +90,8 @@ static void tell_missing(struct check *c, struct tc_slice run, const char *what,
                          struct tc_slice name, const struct tc_digest *digest)
 {
     char line[LINE_BYTES];
-    char text[80];
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
+    char text[TC_DIGEST_TEXT];
+    tc_digest_text(digest, text);
     (void)snprintf(line, sizeof line, "missing: %s%s%.*s of run %.*s (%s)", what,
                    name.len > 0 ? " " : "", (int)(name.len > 200 ? 200 : name.len),
                    name.len > 0 ? name.ptr : "", TC_FMT(tc_slice_head(run, 200)), text);
@@ -159,7 +157,7 @@ static void check_list(struct check *c, struct tc_slice run, struct tc_slice jso
             if (text.len == 0) {
                 (void)tc_json_string(item, &text);
             }
-            if (tc_evidence_digest(text, &digest) && look_up(c, &digest) == NULL) {
+            if (tc_digest_parse(text, &digest) && look_up(c, &digest) == NULL) {
                 tell_missing(c, run, "report packet", TC_EMPTY, &digest);
             }
         }
@@ -175,17 +173,16 @@ static int check_runs(struct check *c, struct tc_warehouse *w)
                      "SELECT run_id, artifact_manifest_digest, signature_digest, report_packets "
                      "FROM artifact_lineage_dim ORDER BY run_id",
                      NULL, 0, &set, &err) != TC_OK) {
-        tc_say("evidence", "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "%s", err.message);
     }
     for (size_t row = 0; row < set.row_count; row++) {
         struct tc_slice run = tc_run_text(&set, row, 0);
         struct tc_digest digest;
         c->sum->runs++;
-        if (tc_evidence_digest(tc_run_text(&set, row, 1), &digest)) {
+        if (tc_digest_parse(tc_run_text(&set, row, 1), &digest)) {
             check_manifest(c, run, &digest);
         }
-        if (tc_evidence_digest(tc_run_text(&set, row, 2), &digest) && look_up(c, &digest) == NULL) {
+        if (tc_digest_parse(tc_run_text(&set, row, 2), &digest) && look_up(c, &digest) == NULL) {
             tell_missing(c, run, "signature", TC_EMPTY, &digest);
         }
         check_list(c, run, tc_run_text(&set, row, 3));
@@ -202,13 +199,11 @@ static void tell_unreferenced(struct check *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         char line[160];
-        char text[80];
-        struct tc_buf b = tc_buf_make(text, sizeof text - 1);
+        char text[TC_DIGEST_TEXT];
         if (c->list[i].referenced) {
             continue;
         }
-        tc_buf_digest(&b, &c->list[i].digest);
-        text[b.len] = '\0';
+        tc_digest_text(&c->list[i].digest, text);
         (void)snprintf(line, sizeof line, "no run refers to the file %s", text);
         c->sum->unreferenced++;
         tc_evidence_tell(c->report, false,
@@ -233,8 +228,7 @@ static int check_references(struct check *c, const char *data_dir)
         return TC_EXIT_OK;
     }
     if (status != TC_OK) {
-        tc_say("evidence", "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "%s", err.message);
     }
     c->sum->any = true;
     int code = check_runs(c, w);

@@ -8,7 +8,6 @@
 #include "cli/say.h"
 #include "cli/since.h"
 
-#include <time.h>
 #include <unistd.h>
 
 struct listing {
@@ -41,8 +40,7 @@ static struct tc_arg arrival(int64_t ns)
 
 static tc_status batch_json(struct tc_output *out, const struct tc_batch_info *info)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_u64(&j, "number", info->number);
     tc_json_put_time(&j, "arrival", info->arrival_ns);
     tc_json_put_cstr(&j, "kind", tc_batch_kind_name(info->kind));
@@ -54,14 +52,12 @@ static tc_status batch_json(struct tc_output *out, const struct tc_batch_info *i
         tc_json_put_null(&j, "digest");
     }
     tc_json_put_str(&j, "name", info->name);
-    tc_json_end_object(&j);
-    return tc_json_done_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
+    return tc_json_end_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
 }
 
 static tc_status object_json(struct tc_output *out, const struct tc_object_info *info)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_digest(&j, "digest", &info->digest);
     tc_json_put_u64(&j, "first", info->first);
     tc_json_put_u64(&j, "last", info->last);
@@ -70,8 +66,7 @@ static tc_status object_json(struct tc_output *out, const struct tc_object_info 
     tc_json_put_time(&j, "arrival_max", info->arrival_max_ns);
     tc_json_put_u64(&j, "bytes", info->body_bytes);
     tc_json_put_u64(&j, "disk_bytes", info->disk_bytes);
-    tc_json_end_object(&j);
-    return tc_json_done_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
+    return tc_json_end_line(&j) && out->error == 0 ? TC_OK : TC_E_IO;
 }
 
 static tc_status batch_text(struct tc_output *out, const struct tc_batch_info *info)
@@ -159,11 +154,11 @@ int tc_evidence_ls(const struct tc_evidence_args *args)
     static struct listing l;
     l = (struct listing){.json = args->json, .since_ns = INT64_MIN};
     if (args->since != NULL && !tc_since_parse(args->since, &l.since_ns)) {
-        tc_say("evidence",
-               "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m or "
-               "2h, not \"%s\"",
-               args->since);
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(
+            &tc_command_evidence,
+            "--since takes a time such as 2026-11-15T03:00:00Z or how long ago, such as 15m or "
+            "2h, not \"%s\"",
+            args->since);
     }
     char dir[TC_DATA_PATH_BYTES];
     if (!tc_data_dir_of("evidence", args->data_dir, dir)) {

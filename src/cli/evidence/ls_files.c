@@ -49,8 +49,7 @@ static void put_json(struct listing *l, const struct tc_files_info *info, struct
 {
     const struct tc_run_set *set = &l->references;
     bool known = row < set->row_count;
-    struct tc_json_out j = tc_json_out_grow(&l->line);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(&l->line);
     tc_json_put_plain(&j, "kind", TC_LIT("file"));
     tc_json_put_str(&j, "digest", digest);
     tc_json_put_time(&j, "arrival", info->modified_ns);
@@ -65,8 +64,7 @@ static void put_json(struct listing *l, const struct tc_files_info *info, struct
         tc_json_put_null(&j, "name");
     }
     tc_json_put_u64(&j, "runs", known ? (uint64_t)tc_run_int(set, row, COL_RUNS) : 0);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static void put_text(struct listing *l, const struct tc_files_info *info, struct tc_slice digest,
@@ -148,8 +146,8 @@ int tc_evidence_ls_files(struct tc_output *out, const char *data_dir, int64_t si
     tc_grow_fini(&l.line);
     if (status != TC_OK && out->error == 0) {
         (void)tc_output_flush(out);
-        tc_say("evidence", "%s", err.status == TC_OK ? tc_status_text(status) : err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("evidence", "%s",
+                         err.status == TC_OK ? tc_status_text(status) : err.message);
     }
     return TC_EXIT_OK;
 }

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- the key ---- */
 
@@ -50,8 +49,7 @@ static void put_predicate(struct tc_grow *g, const struct tc_proof *p)
     for (size_t i = 0; i < p->manifest.file_count; i++) {
         bytes += p->manifest.files[i].size;
     }
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     tc_json_put_u64(&j, "files", p->manifest.file_count);
     tc_json_put_u64(&j, "bytes", bytes);
     tc_json_put_cstr(&j, "manifestDigest", p->digest_text);
@@ -186,15 +184,13 @@ static void report(const struct tc_evidence_args *args, const struct tc_proof *p
     struct tc_digest id;
     tc_sign_key_id(key, &id);
     if (args->json) {
-        struct tc_json_out j = tc_json_out_grow(g);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_json_object_grow(g);
         tc_json_put_some(&j, "run_id", tc_slice_cstr(p->run_id));
         tc_json_put_some(&j, "manifest", tc_slice_cstr(p->digest_text));
         tc_json_put_digest(&j, "envelope", &p->signature);
         tc_json_put_digest(&j, "keyid", &id);
         tc_json_put_plain(&j, "signing_state", TC_LIT(TC_PROOF_STATE));
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
         return;
     }
     tc_grow_format(
@@ -266,12 +262,12 @@ static int sign_file(const struct tc_evidence_args *args)
 int tc_evidence_sign(const struct tc_evidence_args *args)
 {
     if ((args->key == NULL) == (args->new_key == NULL)) {
-        tc_say("evidence", "sign with which key? give --key FILE, or --new-key FILE to make one");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(
+            &tc_command_evidence,
+            "sign with which key? give --key FILE, or --new-key FILE to make one");
     }
     if ((args->what == NULL) == (args->file == NULL)) {
-        tc_say("evidence", "sign what? give a RUN, or --file MANIFEST");
-        return tc_command_misused(&tc_command_evidence);
+        return tc_command_refuse(&tc_command_evidence, "sign what? give a RUN, or --file MANIFEST");
     }
     return args->file != NULL ? sign_file(args) : sign_run(args);
 }

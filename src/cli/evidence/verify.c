@@ -59,10 +59,8 @@ static void put_place(struct tc_buf *b, const struct tc_verify_finding *f)
 void tc_evidence_path(const char *data_dir, const struct tc_digest *digest,
                       char out[TC_EVIDENCE_PATH_BYTES])
 {
-    char text[80];
-    struct tc_buf b = tc_buf_make(text, sizeof text - 1);
-    tc_buf_digest(&b, digest);
-    text[b.len] = '\0';
+    char text[TC_DIGEST_TEXT];
+    tc_digest_text(digest, text);
     const char *hex = text + 7; /* behind "sha256:" */
     (void)snprintf(out, TC_EVIDENCE_PATH_BYTES, "%.4096s/files/%.2s/%s", data_dir, hex, hex);
 }
@@ -85,8 +83,7 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
 {
     tc_progress_clear(&r->progress);
     if (r->json) {
-        struct tc_json_out j = tc_output_json(&r->out);
-        tc_json_add_object(&j);
+        struct tc_json_out j = tc_output_object(&r->out);
         tc_json_put_bool(&j, "damage", is_damage);
         tc_evidence_place_json(&j, place);
         tc_json_put_u64(&j, "offset", f->offset == NO_OFFSET ? 0 : f->offset);
@@ -96,8 +93,7 @@ static void tell(struct tc_evidence_report *r, const struct tc_verify_finding *f
             tc_json_put_null(&j, "batch");
         }
         tc_json_put_cstr(&j, "text", f->text);
-        tc_json_end_object(&j);
-        (void)tc_json_done_line(&j);
+        (void)tc_json_end_line(&j);
     } else {
         static char line[LINE_BYTES];
         struct tc_buf b = tc_buf_make(line, sizeof line);
@@ -132,8 +128,7 @@ static void take_note(void *context, const struct tc_verify_finding *f)
 
 static void sum_up_json(struct tc_output *out, const struct tc_verify_result *sum)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_bool(&j, "summary", true);
     tc_json_put_u64(&j, "objects", sum->objects);
     tc_json_put_u64(&j, "segments", sum->segments);
@@ -144,8 +139,7 @@ static void sum_up_json(struct tc_output *out, const struct tc_verify_result *su
     tc_json_put_u64(&j, "set_aside", sum->set_aside);
     tc_json_put_u64(&j, "torn_bytes", sum->torn_bytes);
     tc_json_put_u64(&j, "damaged", sum->damaged);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static struct tc_arg counted(uint64_t count, const char *noun)
@@ -177,8 +171,7 @@ static void sum_up(struct tc_evidence_report *r, const struct tc_verify_result *
 
 static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_sum *sum)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_bool(&j, "summary", true);
     tc_json_put_u64(&j, "files", sum->files);
     tc_json_put_u64(&j, "bytes", sum->bytes);
@@ -192,8 +185,7 @@ static void sum_up_files_json(struct tc_output *out, const struct tc_evidence_su
         tc_json_put_u64(&j, "unreferenced", sum->unreferenced);
     }
     tc_json_put_u64(&j, "damaged", sum->damaged);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static void sum_up_files(struct tc_evidence_report *r, const struct tc_evidence_sum *sum)

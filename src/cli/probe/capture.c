@@ -290,8 +290,6 @@ static void capture_libraries(struct tc_captures *c, const char *root)
 /* File systems of a network, by type; names of servers and paths are nobody's business. */
 static void capture_storage(struct tc_captures *c, const char *root)
 {
-    static const char *const kinds[] = {"nfs",  "nfs4",   "lustre", "gpfs",         "beegfs",
-                                        "ceph", "wekafs", "cifs",   "fuse.juicefs", "glusterfs"};
     struct tc_capture mounts = {.bytes = NULL};
     char path[PATH_BYTES];
     struct text t;
@@ -307,12 +305,11 @@ static void capture_storage(struct tc_captures *c, const char *root)
         (void)tc_slice_cut(line, ' ', &line);
         (void)tc_slice_cut(line, ' ', &line);
         struct tc_slice type = tc_slice_cut(line, ' ', &line);
-        for (size_t i = 0; i < TC_COUNT(kinds); i++) {
-            if (tc_slice_eq(type, tc_slice_cstr(kinds[i]))) {
-                tc_buf_lit(&t.b, "mount");
-                put_attribute(&t, "type", type);
-                tc_buf_char(&t.b, '\n');
-            }
+        if (tc_slice_is_any(type, "nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "wekafs",
+                            "cifs", "fuse.juicefs", "glusterfs")) {
+            tc_buf_lit(&t.b, "mount");
+            put_attribute(&t, "type", type);
+            tc_buf_char(&t.b, '\n');
         }
     }
     free(mounts.bytes);

@@ -155,8 +155,7 @@ static int probe(struct probing *p, const char *output, const char *from, bool j
     struct tc_error err = {.status = TC_OK};
     size_t known = 0;
     if (from != NULL && tc_probe_load(&p->captures, from, &err) != TC_OK) {
-        tc_say("probe", "%s: %s", from, err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("probe", "%s: %s", from, err.message);
     }
     if (from == NULL) {
         tc_probe_capture(&p->captures, "");
@@ -166,8 +165,8 @@ static int probe(struct probing *p, const char *output, const char *from, bool j
         known += p->captures.items[i].what != NULL ? 1 : 0;
     }
     if (known == 0) {
-        tc_say("probe", "%s: no output that is known", from == NULL ? "this machine" : from);
-        return TC_EXIT_BAD;
+        return tc_refuse("probe", "%s: no output that is known",
+                         from == NULL ? "this machine" : from);
     }
     if (output != NULL && !write_all(p, output, from == NULL || strcmp(from, output) != 0)) {
         return TC_EXIT_BAD;
@@ -194,8 +193,7 @@ static int run(int argc, char **argv)
     }
     struct probing *p = calloc(1, sizeof *p);
     if (p == NULL) {
-        tc_say("probe", "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse("probe", "out of memory");
     }
     code = probe(p, a.output, a.from, a.json);
     tc_captures_free(&p->captures);

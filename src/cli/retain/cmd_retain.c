@@ -75,8 +75,7 @@ static void add_list(struct tc_json_out *j, const struct tc_run_set *set, const 
 
 static void print_json(const struct tc_retain *r, bool dry_run, struct tc_grow *g)
 {
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     tc_json_put_bool(&j, "dry_run", dry_run);
     tc_json_put_object(&j, "hot");
     tc_json_put_time(&j, "before", r->hot_before_us * 1000);
@@ -100,8 +99,7 @@ static void print_json(const struct tc_retain *r, bool dry_run, struct tc_grow *
     tc_json_put_u64(&j, "bytes", r->remove_bytes);
     tc_json_end_object(&j);
     tc_json_put_u64(&j, "protected_runs", r->protected_runs);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static void retain_print(const struct tc_retain *r, bool json, bool dry_run, struct tc_grow *g)
@@ -219,8 +217,7 @@ static int run(int argc, char **argv)
         return code;
     }
     if (argc > optind) {
-        tc_say("retain", "it takes no arguments but options");
-        return tc_command_misused(&tc_command_retain);
+        return tc_command_refuse(&tc_command_retain, "it takes no arguments but options");
     }
     return act(&a);
 }

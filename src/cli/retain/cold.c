@@ -2,9 +2,7 @@
 /* The cold tier: which snapshots, lineages and files are too old. */
 #include "base/grow.h"
 #include "base/json/json.h"
-#include "cli/evidence/evidence.h"
 #include "cli/retain/retain.h"
-#include "cli/say.h"
 #include "cli/snapshot.h"
 
 #include <dirent.h>
@@ -192,7 +190,7 @@ static bool refer(struct references *f, const struct tc_digest *digest)
 static bool refer_text(struct references *f, struct tc_slice text)
 {
     struct tc_digest digest;
-    return !tc_evidence_digest(text, &digest) || refer(f, &digest);
+    return !tc_digest_parse(text, &digest) || refer(f, &digest);
 }
 
 /* A JSON list of digests, or of objects that have one. */
@@ -267,7 +265,7 @@ static tc_status refer_published(struct tc_retain *r, struct references *f, stru
         void *memory = NULL;
         char *text = NULL;
         size_t len = 0;
-        if (!tc_evidence_digest(tc_run_text(&set, row, 0), &digest)) {
+        if (!tc_digest_parse(tc_run_text(&set, row, 0), &digest)) {
             continue;
         }
         good = refer(f, &digest);

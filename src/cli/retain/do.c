@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_BYTES (TC_DATA_PATH_BYTES + 256)
@@ -62,8 +61,7 @@ static tc_status remove_unfinished(const char *cold, struct tc_error *err)
 
 static void put_retention(struct tc_grow *g, const struct tc_retain *r)
 {
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     tc_json_put_i64(&j, "newest_us", r->newest_us);
     tc_json_put_array(&j, "runs");
     for (size_t i = 0; i < r->runs.row_count; i++) {

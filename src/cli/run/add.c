@@ -250,8 +250,7 @@ static void put_json(struct tc_grow *g, struct adding *a, const struct tc_import
     }
     tc_json_put_raw(&j, "files", tc_grow_slice(&a->read));
     tc_json_put_raw(&j, "problems", tc_grow_slice(&a->problems));
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 /* ---- the whole ---- */

@@ -136,10 +136,10 @@ static int act(struct collected *c)
     c->args.words = c->words + 1;
     c->args.word_count--;
     if (c->args.word_count < action->words_min || c->args.word_count > action->words_max) {
-        tc_say("run", "%s: tracecore %s",
-               c->args.word_count < action->words_min ? "something is missing" : "that is too much",
-               action->synopsis);
-        return tc_command_misused(&tc_command_run);
+        return tc_command_refuse(&tc_command_run, "%s: tracecore %s",
+                                 c->args.word_count < action->words_min ? "something is missing"
+                                                                        : "that is too much",
+                                 action->synopsis);
     }
     return action->run(&c->args);
 }

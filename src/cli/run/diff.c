@@ -36,23 +36,12 @@ static const struct {
                   "SELECT run_id, name, benchmark_class, workload_type, cadence, scheduler_path, "
                   "variable_under_test, status, benchmark_case_id, workload_spec_digest, "
                   "contract_digest, tools FROM benchmark_run_fact WHERE run_id = ?"},
-    [PART_WORKLOAD] = {"workload", "SELECT d.* FROM workload_dim d JOIN benchmark_run_fact r ON "
-                                   "r.workload_key = d.workload_key WHERE r.run_id = ?"},
-    [PART_SOFTWARE] = {"software",
-                       "SELECT d.* FROM software_version_dim d JOIN benchmark_run_fact r ON "
-                       "r.software_key = d.software_key WHERE r.run_id = ?"},
-    [PART_HARDWARE] = {"hardware",
-                       "SELECT d.* FROM hardware_topology_dim d JOIN benchmark_run_fact r ON "
-                       "r.hardware_key = d.hardware_key WHERE r.run_id = ?"},
-    [PART_CLUSTER] = {"cluster",
-                      "SELECT d.* FROM cluster_region_dim d JOIN benchmark_run_fact r ON "
-                      "r.cluster_key = d.cluster_key WHERE r.run_id = ?"},
-    [PART_SERVING] = {"serving", "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY "
-                                 "workload_point, concurrency, request_rate, tool, source_digest, "
-                                 "source_pointer"},
-    [PART_TRAINING] = {"training",
-                       "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, "
-                       "scale_point, tool, source_digest, source_pointer"},
+    [PART_WORKLOAD] = {"workload", TC_RUN_DIMENSION_SQL("workload_dim", "workload_key")},
+    [PART_SOFTWARE] = {"software", TC_RUN_DIMENSION_SQL("software_version_dim", "software_key")},
+    [PART_HARDWARE] = {"hardware", TC_RUN_DIMENSION_SQL("hardware_topology_dim", "hardware_key")},
+    [PART_CLUSTER] = {"cluster", TC_RUN_DIMENSION_SQL("cluster_region_dim", "cluster_key")},
+    [PART_SERVING] = {"serving", TC_RUN_SERVING_SQL},
+    [PART_TRAINING] = {"training", TC_RUN_TRAINING_SQL},
     [PART_SLICES] = {"slices", TC_RUN_SLICES_SQL},
     [PART_TELEMETRY] = {"telemetry", "SELECT s.family, count(*) AS slices " TC_RUN_SLICES_FROM
                                      "NOT LIKE '%\"' || s.family || '\"%' "
@@ -263,27 +252,6 @@ static void tell_value(struct diff *d, struct tc_slice point, const struct tc_ru
     tc_run_table_format(&d->table, "{}", tc_run_as_ratio(x, y));
 }
 
-/* A list of words, broken where the line ends. */
-static void put_words(struct tc_grow *g, struct tc_slice words, const char *indent)
-{
-    size_t columns = tc_terminal_columns();
-    size_t at = strlen(indent);
-    tc_grow_str(g, tc_slice_cstr(indent));
-    while (words.len > 0) {
-        struct tc_slice word = tc_slice_cut(words, ' ', &words);
-        if (at + 1 + word.len > columns && at > strlen(indent)) {
-            tc_grow_format(g, "\n{}", indent);
-            at = strlen(indent);
-        } else if (at > strlen(indent)) {
-            tc_grow_lit(g, " ");
-            at++;
-        }
-        tc_grow_str(g, word);
-        at += word.len;
-    }
-    tc_grow_lit(g, "\n");
-}
-
 /* What was found for one point, for people. */
 static void put_values(struct diff *d, struct tc_slice point)
 {
@@ -296,7 +264,8 @@ static void put_values(struct diff *d, struct tc_slice point)
     }
     if (d->equal.buf.len > 0) {
         tc_grow_lit(g, "  equal:\n");
-        put_words(g, tc_grow_slice(&d->equal), "    ");
+        tc_run_words(g, "    ", tc_grow_slice(&d->equal), "    ");
+        tc_grow_lit(g, "\n");
     }
     g->failed |= d->equal.failed;
     tc_grow_fini(&d->equal);
@@ -517,16 +486,14 @@ static void put_json(struct diff *d, struct tc_grow *g)
     if (g->failed) {
         return;
     }
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     tc_json_put_cstr(&j, "a", d->ids[SIDE_A]);
     tc_json_put_cstr(&j, "b", d->ids[SIDE_B]);
     tc_json_put_raw(&j, "differs", tc_grow_slice(&d->facts));
     tc_json_put_raw(&j, "values", tc_grow_slice(&d->values));
     tc_json_put_raw(&j, "not_compared", tc_grow_slice(&d->odd));
     tc_json_put_bool(&j, "statistical", false);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static tc_status ask_side(struct tc_warehouse *w, struct diff *d, size_t side, struct tc_error *err)
@@ -550,8 +517,7 @@ static int diff_in(struct tc_warehouse *w, const struct tc_run_args *args, struc
             return TC_EXIT_BAD;
         }
         if (ask_side(w, d, side, &err) != TC_OK) {
-            tc_say("run", "%s", err.message);
-            return TC_EXIT_BAD;
+            return tc_refuse("run", "%s", err.message);
         }
     }
     if (d->json) {

@@ -6,7 +6,6 @@
 #include "cli/say.h"
 #include "cli/since.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define LIMIT_DEFAULT 50
@@ -62,17 +61,6 @@ static struct tc_bind text_bind(const char *text)
     return (struct tc_bind){.type = TC_COLUMN_TEXT, .as.text = tc_slice_cstr(text)};
 }
 
-static bool is_class(const char *text)
-{
-    static const char *const classes[] = {"exploratory", "publication_grade", "realism_grade"};
-    for (size_t n = 0; n < TC_COUNT(classes); n++) {
-        if (strcmp(text, classes[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* False when something is wrong with the arguments, which was said. */
 static bool make_wish(const struct tc_run_args *args, struct wish *w)
 {
@@ -81,7 +69,9 @@ static bool make_wish(const struct tc_run_args *args, struct wish *w)
     if (args->name != NULL) {
         where(w, "r.name = ? ", text_bind(args->name));
     }
-    if (args->benchmark_class != NULL && !is_class(args->benchmark_class)) {
+    if (args->benchmark_class != NULL &&
+        !tc_slice_is_any(tc_slice_cstr(args->benchmark_class), "exploratory", "publication_grade",
+                         "realism_grade")) {
         tc_say("run", "--class takes exploratory, publication_grade or realism_grade, not \"%s\"",
                args->benchmark_class);
         return false;

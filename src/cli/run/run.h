@@ -101,6 +101,17 @@ bool tc_run_find_lineage(struct tc_warehouse *w, const char *word, char out_id[T
 
 /* Members of a JSON object about two values: both, and their ratio. */
 void tc_run_diff_pair(struct tc_json_out *j, double x, double y);
+/* The row of a dimension that a run's row points to, and its outcomes in their order; the run's id
+ * is the only parameter. */
+#define TC_RUN_DIMENSION_SQL(table, key)                                              \
+    "SELECT d.* FROM " table " d JOIN benchmark_run_fact r ON r." key " = d." key " " \
+    "WHERE r.run_id = ?"
+#define TC_RUN_SERVING_SQL                                                          \
+    "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY workload_point, " \
+    "concurrency, request_rate, tool, source_digest, source_pointer"
+#define TC_RUN_TRAINING_SQL                                                                    \
+    "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, scale_point, tool, " \
+    "source_digest, source_pointer"
 /* The measurements of a run's benchmark tools, its telemetry not among them; the run's id is the
  * only parameter. Families are compared with the tools that the run's row lists. */
 #define TC_RUN_SLICES_FROM                                                          \
@@ -148,6 +159,9 @@ void tc_run_table_value(struct tc_run_table *t, const struct tc_run_set *s, size
 /* How many columns had no room. */
 size_t tc_run_table_print(struct tc_run_table *t, struct tc_grow *out, const char *indent);
 void tc_run_table_fini(struct tc_run_table *t);
+
+/* Words behind `first`, broken where the line ends: the next begins with `indent`. */
+void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent);
 
 /* Writes what was made to standard output: the exit status. */
 int tc_run_print(struct tc_grow *g, int status);

@@ -9,35 +9,14 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define WAIT_NS (20 * TC_SECOND)
 
 struct tc_warehouse *tc_run_open(const struct tc_run_args *args)
 {
     char dir[TC_DATA_PATH_BYTES];
-    struct tc_warehouse *w = NULL;
-    struct tc_error err = {0};
-    if (!tc_data_dir_of("run", args->data_dir, dir)) {
-        return NULL;
-    }
-    struct tc_warehouse_config config = {
-        .data_dir = dir, .mode = TC_WAREHOUSE_READ, .wait_ns = WAIT_NS};
-    tc_status status = tc_warehouse_open(&config, &w, &err);
-    if (status == TC_E_NOTFOUND) {
-        tc_say("run",
-               "there are no runs in %s yet; add one with `tracecore run add`, or name "
-               "another --data-dir",
-               dir);
-        return NULL;
-    }
-    if (status != TC_OK) {
-        tc_say("run", "%s", err.message);
-        return NULL;
-    }
-    return w;
+    return tc_data_dir_of("run", args->data_dir, dir) ? tc_data_open("run", dir, TC_WAREHOUSE_READ)
+                                                      : NULL;
 }
 
 /* ---- sets ---- */
@@ -223,15 +202,8 @@ void tc_run_value(struct tc_grow *g, const struct tc_run_set *s, size_t row, siz
 /* Columns whose text is JSON that the import made. */
 static bool holds_json(const char *column)
 {
-    static const char *const names[] = {"definitions",  "warnings",       "tools",
-                                        "raw_uris",     "report_packets", "prompt_tokens",
-                                        "output_tokens"};
-    for (size_t n = 0; n < TC_COUNT(names); n++) {
-        if (strcmp(column, names[n]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_is_any(tc_slice_cstr(column), "definitions", "warnings", "tools", "raw_uris",
+                           "report_packets", "prompt_tokens", "output_tokens");
 }
 
 static bool is_json(struct tc_slice text)

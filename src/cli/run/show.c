@@ -2,12 +2,9 @@
 /* `tracecore run show`: all about one run. */
 #include "base/format.h"
 #include "base/json/json.h"
-#include "base/time.h"
 #include "cli/run/run.h"
 #include "cli/say.h"
-#include "cli/terminal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,32 +36,15 @@ static const struct {
     bool single; /* one row or none: an object, not a list */
 } PARTS[PART_COUNT] = {
     [PART_RUN] = {"run", "SELECT * FROM benchmark_run_fact WHERE run_id = ?", true},
-    [PART_SOFTWARE] = {"software",
-                       "SELECT d.* FROM software_version_dim d JOIN benchmark_run_fact r ON "
-                       "r.software_key = d.software_key WHERE r.run_id = ?",
+    [PART_SOFTWARE] = {"software", TC_RUN_DIMENSION_SQL("software_version_dim", "software_key"),
                        true},
-    [PART_HARDWARE] = {"hardware",
-                       "SELECT d.* FROM hardware_topology_dim d JOIN benchmark_run_fact r ON "
-                       "r.hardware_key = d.hardware_key WHERE r.run_id = ?",
+    [PART_HARDWARE] = {"hardware", TC_RUN_DIMENSION_SQL("hardware_topology_dim", "hardware_key"),
                        true},
-    [PART_CLUSTER] = {"cluster",
-                      "SELECT d.* FROM cluster_region_dim d JOIN benchmark_run_fact r ON "
-                      "r.cluster_key = d.cluster_key WHERE r.run_id = ?",
-                      true},
-    [PART_WORKLOAD] = {"workload",
-                       "SELECT d.* FROM workload_dim d JOIN benchmark_run_fact r ON "
-                       "r.workload_key = d.workload_key WHERE r.run_id = ?",
-                       true},
+    [PART_CLUSTER] = {"cluster", TC_RUN_DIMENSION_SQL("cluster_region_dim", "cluster_key"), true},
+    [PART_WORKLOAD] = {"workload", TC_RUN_DIMENSION_SQL("workload_dim", "workload_key"), true},
     [PART_LINEAGE] = {"lineage", "SELECT * FROM artifact_lineage_dim WHERE run_id = ?", true},
-    [PART_SERVING] = {"serving",
-                      "SELECT * FROM serving_outcome_fact WHERE run_id = ? ORDER BY "
-                      "workload_point, concurrency, request_rate, tool, source_digest, "
-                      "source_pointer",
-                      false},
-    [PART_TRAINING] = {"training",
-                       "SELECT * FROM training_outcome_fact WHERE run_id = ? ORDER BY phase, "
-                       "scale_point, tool, source_digest, source_pointer",
-                       false},
+    [PART_SERVING] = {"serving", TC_RUN_SERVING_SQL, false},
+    [PART_TRAINING] = {"training", TC_RUN_TRAINING_SQL, false},
     [PART_TELEMETRY] = {"telemetry",
                         "SELECT family, metric, unit, count(*) AS slices, "
                         "sum(count) AS samples, min(window_start) AS first, max(window_end) AS "
@@ -116,8 +96,7 @@ static tc_status ask_all(struct tc_warehouse *w, const char *id, struct shown *s
 
 static void put_json(struct tc_grow *g, const struct shown *s)
 {
-    struct tc_json_out j = tc_json_out_grow(g);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_grow(g);
     for (size_t n = 0; n < PART_JSON_END; n++) {
         const struct tc_run_set *set = &s->parts[n];
         tc_json_key_plain(&j, tc_slice_cstr(PARTS[n].name));
@@ -129,8 +108,7 @@ static void put_json(struct tc_grow *g, const struct shown *s)
             tc_json_add_null(&j);
         }
     }
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 /* ---- for people ---- */
@@ -306,24 +284,8 @@ static bool starts_point(const struct tc_run_set *set, size_t row)
 static void put_words(struct tc_grow *g, const struct tc_run_set *set, size_t row)
 {
     struct tc_grow text = {{0}, false};
-    size_t room = tc_terminal_columns() - 2;
-    size_t used = 0;
     tc_grow_format(&text, "{} {}", tc_run_as_value(set, row, 0), tc_run_as_value(set, row, 1));
-    struct tc_slice rest = tc_grow_slice(&text);
-    while (rest.len > 0) {
-        const char *blank = memchr(rest.ptr, ' ', rest.len);
-        size_t len = blank == NULL ? rest.len : (size_t)(blank - rest.ptr);
-        if (used > 0 && used + 1 + len > room) {
-            tc_grow_lit(g, "\n    ");
-            used = 2;
-        } else if (used > 0) {
-            tc_grow_lit(g, " ");
-            used++;
-        }
-        tc_grow_str(g, tc_slice_head(rest, len));
-        used += len;
-        rest = tc_slice_from(rest, blank == NULL ? len : len + 1);
-    }
+    tc_run_words(g, "  ", tc_grow_slice(&text), "    ");
     g->failed |= text.failed;
     tc_grow_fini(&text);
 }
@@ -346,7 +308,7 @@ static void put_points(struct tc_grow *g, const struct tc_run_set *set)
             break;
         }
         if (starts) {
-            tc_grow_lit(g, "\n  ");
+            tc_grow_lit(g, "\n");
             put_words(g, set, row);
             tc_grow_lit(g, "\n    ");
         } else {
@@ -466,8 +428,7 @@ static int show(struct tc_warehouse *w, const struct tc_run_args *args, struct s
         return TC_EXIT_BAD;
     }
     if (ask_all(w, id, s, &err) != TC_OK || s->parts[PART_RUN].row_count == 0) {
-        tc_say("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("run", "%s", err.status == TC_OK ? "the run is gone" : err.message);
     }
     if (args->json) {
         put_json(&g, s);

@@ -147,3 +147,23 @@ void tc_run_table_fini(struct tc_run_table *t)
     tc_grow_fini(&t->text);
     *t = (struct tc_run_table){0};
 }
+
+void tc_run_words(struct tc_grow *g, const char *first, struct tc_slice words, const char *indent)
+{
+    size_t columns = tc_terminal_columns();
+    size_t start = strlen(first);
+    size_t at = start;
+    tc_grow_str(g, tc_slice_cstr(first));
+    while (words.len > 0) {
+        struct tc_slice word = tc_slice_cut(words, ' ', &words);
+        if (at > start && at + 1 + word.len > columns) {
+            tc_grow_format(g, "\n{}", indent);
+            at = strlen(indent);
+        } else if (at > start) {
+            tc_grow_lit(g, " ");
+            at++;
+        }
+        tc_grow_str(g, word);
+        at += word.len;
+    }
+}

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,8 +47,7 @@ static int take_count(void *args, const struct tc_option *option, const char *va
 {
     uint64_t count = 0;
     if (!tc_slice_is_u64(tc_slice_cstr(value), &count) || count > UINT32_MAX) {
-        tc_say("simulate", "--%s: \"%s\" is no whole number", option->name, value);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--%s: \"%s\" is no whole number", option->name, value);
     }
     uint32_t narrow = (uint32_t)count;
     memcpy((char *)args + option->at, &narrow, sizeof narrow);
@@ -60,8 +58,7 @@ static int take_seed(void *args, const struct tc_option *option, const char *val
 {
     struct run *r = args;
     if (!tc_slice_is_u64(tc_slice_cstr(value), &r->sim.seed)) {
-        tc_say("simulate", "--%s: \"%s\" is no whole number", option->name, value);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--%s: \"%s\" is no whole number", option->name, value);
     }
     return TC_GO_ON;
 }
@@ -91,8 +88,8 @@ static int take_hours(void *args, const struct tc_option *option, const char *va
     uint64_t hundredths = 0;
     (void)option;
     if (!parse_decimal(value, 2, 100000, &hundredths)) {
-        tc_say("simulate", "--hours: \"%s\" is no number of hours, such as 2 or 0.5", value);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--hours: \"%s\" is no number of hours, such as 2 or 0.5",
+                         value);
     }
     r->sim.minutes = (uint32_t)(hundredths * 60 / 100);
     return TC_GO_ON;
@@ -103,11 +100,10 @@ static int take_speed(void *args, const struct tc_option *option, const char *va
     struct run *r = args;
     (void)option;
     if (!parse_decimal(value, 3, 1000000, &r->otlp.speed_milli)) {
-        tc_say("simulate",
-               "--speed: \"%s\" is no number such as 60, 0.5, or 0 for as fast as it "
-               "goes",
-               value);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate",
+                         "--speed: \"%s\" is no number such as 60, 0.5, or 0 for as fast as it "
+                         "goes",
+                         value);
     }
     return TC_GO_ON;
 }
@@ -120,8 +116,8 @@ static int take_start(void *args, const struct tc_option *option, const char *va
     r->start_given = true;
     size_t used = tc_time_parse(all, 0, &r->sim.start_ns);
     if (used == 0 || used != all.len) {
-        tc_say("simulate", "--start: \"%s\" is no time, such as 2026-03-02T00:00:00Z", value);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--start: \"%s\" is no time, such as 2026-03-02T00:00:00Z",
+                         value);
     }
     return TC_GO_ON;
 }
@@ -132,8 +128,7 @@ static int take_encoding(void *args, const struct tc_option *option, const char 
     (void)option;
     r->otlp.json = strcmp(value, "json") == 0;
     if (!r->otlp.json && strcmp(value, "protobuf") != 0) {
-        tc_say("simulate", "--encoding: \"%s\" is neither protobuf nor json", value);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--encoding: \"%s\" is neither protobuf nor json", value);
     }
     return TC_GO_ON;
 }
@@ -150,9 +145,8 @@ static int take_header(void *args, const struct tc_option *option, const char *v
     }
     size_t used = strlen(r->headers);
     if (!ok || used + line.len + 3 > sizeof r->headers) {
-        tc_say("simulate", "--header: \"%s\" is %s", value,
-               ok ? "too long" : "not of the form \"Name: value\"");
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--header: \"%s\" is %s", value,
+                         ok ? "too long" : "not of the form \"Name: value\"");
     }
     (void)snprintf(r->headers + used, sizeof r->headers - used, "%s\r\n", value);
     return TC_GO_ON;
@@ -168,21 +162,18 @@ static int take_spec(void *args, const struct tc_option *option, const char *tex
     r->sim.label = r->sim.faults;
     if (stat(text, &st) != 0 || !S_ISREG(st.st_mode)) {
         if (strchr(text, '/') != NULL) {
-            tc_say("simulate", "--faults: %s: %s", text, strerror(errno));
-            return TC_EXIT_BAD;
+            return tc_refuse("simulate", "--faults: %s: %s", text, strerror(errno));
         }
         return TC_GO_ON;
     }
     struct tc_error err = {0};
     size_t copied = 0;
     if (tc_input_open(&r->spec, text, &copied, &err) != TC_OK) {
-        tc_say("simulate", "--faults: %s: %s", text, err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--faults: %s: %s", text, err.message);
     }
     r->has_spec_file = true;
     if (r->spec.bytes.len > SPEC_FILE_MAX) {
-        tc_say("simulate", "--faults: %s: more than 1 MiB is no SPEC", text);
-        return TC_EXIT_BAD;
+        return tc_refuse("simulate", "--faults: %s: more than 1 MiB is no SPEC", text);
     }
     r->sim.faults = r->spec.bytes;
     return TC_GO_ON;

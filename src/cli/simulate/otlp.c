@@ -396,8 +396,7 @@ static bool print_json(const struct sender *s, bool complete)
     const struct totals *t = &s->totals;
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    struct tc_json_out j = tc_output_json(&out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(&out);
     tc_json_put_u64(&j, "log_records", t->logs);
     tc_json_put_u64(&j, "data_points", t->points);
     tc_json_put_u64(&j, "requests", t->requests);
@@ -408,8 +407,7 @@ static bool print_json(const struct sender *s, bool complete)
     tc_json_put_u64(&j, "dumps_left_out", t->left_out);
     tc_json_put_u64(&j, "milliseconds", (uint64_t)((tc_mono_ns() - s->begin_ns) / 1000000));
     tc_json_put_bool(&j, "complete", complete);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
     return tc_output_end(&out, COMMAND, TC_EXIT_OK) == TC_EXIT_OK;
 }
 
@@ -477,8 +475,8 @@ static int run(struct sender *s)
     struct tc_error err = {0};
     tc_status status = prepare(s, &err);
     if (status != TC_OK) {
-        tc_say(COMMAND, status == TC_E_USAGE ? "--otlp or --upload: %s" : "%s", err.message);
-        return TC_EXIT_BAD;
+        return tc_refuse(COMMAND, status == TC_E_USAGE ? "--otlp or --upload: %s" : "%s",
+                         err.message);
     }
     status = send_fleet(s);
     show(s, TC_LIT("\r\033[K"));
@@ -501,8 +499,7 @@ int tc_simulate_send(const struct tc_simulate_otlp *how, const struct tc_sim *si
 {
     struct sender *s = calloc(1, sizeof *s);
     if (s == NULL) {
-        tc_say(COMMAND, "out of memory");
-        return TC_EXIT_BAD;
+        return tc_refuse(COMMAND, "out of memory");
     }
     sigset_t ends;
     sigset_t before;

@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/sql/sql.h"
 
+#include "base/os/io.h"
 #include "base/time.h"
 
 #include <errno.h>
@@ -80,24 +81,17 @@ static bool settle(struct asked *a)
 static char *read_stdin(size_t *out_len)
 {
     char *text = malloc(TC_SQL_TEXT_MAX + 1);
-    size_t len = 0;
-    ssize_t n = 1;
-    while (text != NULL && n != 0 && len <= TC_SQL_TEXT_MAX) {
-        n = read(STDIN_FILENO, text + len, TC_SQL_TEXT_MAX + 1 - len);
-        if (n < 0 && errno != EINTR) {
-            tc_say("sql", "standard input cannot be read: %s", strerror(errno));
-            free(text);
-            return NULL;
-        }
-        len += n > 0 ? (size_t)n : 0;
-    }
-    if (text == NULL || len > TC_SQL_TEXT_MAX) {
+    ssize_t len = text == NULL ? 0 : tc_io_read(STDIN_FILENO, text, TC_SQL_TEXT_MAX + 1);
+    if (len < 0) {
+        tc_say("sql", "standard input cannot be read: %s", strerror(errno));
+    } else if (text == NULL || (size_t)len > TC_SQL_TEXT_MAX) {
         tc_say("sql", "queries of more than %zu bytes", TC_SQL_TEXT_MAX);
-        free(text);
-        return NULL;
+    } else {
+        *out_len = (size_t)len;
+        return text;
     }
-    *out_len = len;
-    return text;
+    free(text);
+    return NULL;
 }
 
 static int run_queries(struct asked *a, const char *query)
@@ -124,9 +118,9 @@ static int act(struct asked *a, int argc, char **argv)
     const char *word = argc > 0 ? argv[0] : NULL;
     tc_output_init(&a->sql.out, STDOUT_FILENO);
     if (argc > 1 || (word != NULL && a->file != NULL) || (a->markdown && !a->describe)) {
-        tc_say("sql", argc > 1 ? "one query at a time: put it between quotes"
-                               : "that does not go together");
-        return tc_command_misused(&tc_command_sql);
+        return tc_command_refuse(&tc_command_sql, argc > 1
+                                                      ? "one query at a time: put it between quotes"
+                                                      : "that does not go together");
     }
     if (a->describe) {
         enum tc_sql_describe form = a->markdown                  ? TC_SQL_DESCRIBE_MARKDOWN

@@ -67,8 +67,7 @@ static void describe_text(struct tc_output *out, const struct tc_table_info *t)
 
 static void describe_json(struct tc_output *out, const struct tc_table_info *t)
 {
-    struct tc_json_out j = tc_output_json(out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(out);
     tc_json_put_cstr(&j, "table", t->name);
     tc_json_put_cstr(&j, "grain", t->grain);
     tc_json_put_u64(&j, "since", t->since);
@@ -84,16 +83,14 @@ static void describe_json(struct tc_output *out, const struct tc_table_info *t)
         tc_json_end_object(&j);
     }
     tc_json_end_array(&j);
-    tc_json_end_object(&j);
-    (void)tc_json_done_line(&j);
+    (void)tc_json_end_line(&j);
 }
 
 static int describe_markdown(struct tc_output *out)
 {
     char *memory = malloc(TC_TABLES_MARKDOWN_MAX);
     if (memory == NULL) {
-        tc_say("sql", "no memory for the tables");
-        return TC_EXIT_BAD;
+        return tc_refuse("sql", "no memory for the tables");
     }
     struct tc_buf b = tc_buf_make(memory, TC_TABLES_MARKDOWN_MAX);
     tc_tables_markdown(&b);
@@ -132,8 +129,7 @@ int tc_sql_describe(struct tc_output *out, const char *table, enum tc_sql_descri
         return describe_markdown(out);
     }
     if (form == TC_SQL_DESCRIBE_MARKDOWN) {
-        tc_say("sql", "--markdown is for all tables at once");
-        return TC_EXIT_BAD;
+        return tc_refuse("sql", "--markdown is for all tables at once");
     }
     for (size_t i = 0; i < TC_TABLE_COUNT; i++) {
         if (table != NULL && i != (size_t)only) {

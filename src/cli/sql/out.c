@@ -201,14 +201,12 @@ static void add_cell(struct tc_json_out *j, const struct tc_rows *rows, size_t c
 
 static bool json_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
 {
-    struct tc_json_out j = tc_output_json(p->out);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_output_object(p->out);
     for (size_t c = 0; c < rows->column_count; c++) {
         tc_json_key_str(&j, tc_slice_cstr(p->names[c]));
         add_cell(&j, rows, c, row);
     }
-    tc_json_end_object(&j);
-    return tc_json_done_line(&j) && p->out->error == 0;
+    return tc_json_end_line(&j) && p->out->error == 0;
 }
 
 /* ---- tables ---- */

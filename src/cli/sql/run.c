@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One query and its answer; Ctrl-C while it runs. */
-#include "base/time.h"
 #include "cli/say.h"
 #include "cli/sql/sql.h"
 

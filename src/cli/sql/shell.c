@@ -5,14 +5,12 @@
  */
 #include "base/format.h"
 #include "base/grow.h"
-#include "base/library.h"
+#include "base/os/library.h"
 #include "cli/say.h"
 #include "cli/sql/sql.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -78,11 +78,6 @@ bool tc_sql_is_blank(struct tc_slice text)
     return true;
 }
 
-static bool in_word(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-}
-
 /* Where a word stands in the query by itself; TC_NPOS when nowhere. */
 static size_t find_word(struct tc_slice sql, struct tc_slice word)
 {
@@ -92,9 +87,10 @@ static size_t find_word(struct tc_slice sql, struct tc_slice word)
             return TC_NPOS;
         }
         at += found;
-        bool starts = at == 0 || !in_word(sql.ptr[at - 1]) || !in_word(word.ptr[0]);
+        bool starts = at == 0 || !tc_is_word(sql.ptr[at - 1]) || !tc_is_word(word.ptr[0]);
         size_t end = at + word.len;
-        bool ends = end == sql.len || !in_word(sql.ptr[end]) || !in_word(word.ptr[word.len - 1]);
+        bool ends =
+            end == sql.len || !tc_is_word(sql.ptr[end]) || !tc_is_word(word.ptr[word.len - 1]);
         if (starts && ends) {
             return at;
         }

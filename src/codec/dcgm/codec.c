@@ -9,7 +9,6 @@
  * (on one line). All of it may stand anywhere in a text.
  */
 #include "codec/codec.h"
-#include "base/time.h"
 #include "codec/dcgm/priv.h"
 #include "codec/match_priv.h"
 

@@ -10,7 +10,6 @@
  *       "Memory system": {"overflow": ["..."], "value": "Failure"}}}}}}}}
  */
 #include "base/json/raw.h"
-#include "codec/codec.h"
 #include "codec/dcgm/priv.h"
 #include "codec/otlp/json_priv.h"
 

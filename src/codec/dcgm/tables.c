@@ -365,12 +365,9 @@ static void read_columns(struct dcgm *st, struct tc_slice t)
     struct tc_slice word;
     (void)next_word(&t, &word); /* "#Entity" */
     for (st->columns = 0; st->columns < DCGM_COLUMNS_MAX && next_word(&t, &word); st->columns++) {
-        st->metrics[st->columns] = TC_METRIC_COUNT;
-        for (size_t i = 0; i < TC_COUNT(rows); i++) {
-            if (tc_slice_eq(word, tc_slice_cstr(rows[i].name))) {
-                st->metrics[st->columns] = (uint16_t)rows[i].metric;
-            }
-        }
+        size_t i = tc_slice_row(word, rows, name);
+        st->metrics[st->columns] =
+            (uint16_t)(i < TC_COUNT(rows) ? rows[i].metric : TC_METRIC_COUNT);
     }
 }
 

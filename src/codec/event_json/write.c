@@ -118,8 +118,7 @@ void tc_event_json_write(struct tc_buf *b, const struct tc_event *ev,
     size_t count = 0;
     const struct tc_field *fields = tc_fields(&count);
     uint32_t kind_bit = TC_EVENT_BIT(ev->kind);
-    struct tc_json_out j = tc_json_out_make(b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(b);
     tc_json_put_plain(&j, "kind", tc_event_kind_name(ev->kind));
     for (size_t i = 0; i < count; i++) {
         const struct tc_field *f = &fields[i];

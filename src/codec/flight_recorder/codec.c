@@ -46,7 +46,7 @@ static int32_t rank_of(struct tc_slice stem, struct tc_slice *out_before)
 {
     size_t at = stem.len;
     uint64_t rank = 0;
-    while (at > 0 && stem.ptr[at - 1] >= '0' && stem.ptr[at - 1] <= '9') {
+    while (at > 0 && tc_is_digit(stem.ptr[at - 1])) {
         at--;
     }
     *out_before = tc_slice_head(stem, at);
@@ -90,8 +90,6 @@ static bool has_dump_name(struct tc_slice name)
 
 static int sniff_pickle(struct tc_slice head)
 {
-    static const char *const keys[] = {"pg_config",    "entries",          "pg_status",
-                                       "nccl_version", "comm_lib_version", "version"};
     if (head.len < 3 || head.ptr[1] < 2 || head.ptr[1] > 5) {
         return TC_SNIFF_NO;
     }
@@ -100,12 +98,10 @@ static int sniff_pickle(struct tc_slice head)
     if (first >= head.len || head.ptr[first] != '}') {
         return TC_SNIFF_NO;
     }
-    for (size_t i = 0; i < TC_COUNT(keys); i++) {
-        if (tc_slice_contains(head, tc_slice_cstr(keys[i]))) {
-            return TC_SNIFF_SURE;
-        }
-    }
-    return TC_SNIFF_MAYBE;
+    return tc_slice_contains_any(head, "pg_config", "entries", "pg_status", "nccl_version",
+                                 "comm_lib_version", "version")
+               ? TC_SNIFF_SURE
+               : TC_SNIFF_MAYBE;
 }
 
 static int sniff_json(struct tc_slice head)

@@ -6,7 +6,6 @@
 #include "codec/flight_recorder/priv.h"
 
 #include "base/buf.h"
-#include "base/limits.h"
 
 /* Numbers in one list of sizes and bytes in one list of types: far above any call, so that
  * a list made of references cannot ask for more. */

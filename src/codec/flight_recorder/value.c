@@ -6,8 +6,6 @@
  */
 #include "codec/flight_recorder/priv.h"
 
-#include "base/limits.h"
-
 tc_status tc__fr_charge(struct tc__fr_doc *doc, uint64_t bytes, size_t offset)
 {
     if (bytes > doc->work_left) {

@@ -10,7 +10,6 @@
  * are left out of iblinkinfo: most that are down have no cable.
  */
 #include "codec/codec.h"
-#include "base/time.h"
 #include "codec/lines/lines_priv.h"
 #include "codec/match_priv.h"
 #include "event/metric.h"
@@ -74,12 +73,8 @@ static double state_of(struct tc_slice word)
     } rows[] = {{"Down", 1},       {"PORT_DOWN", 1},  {"Init", 2},  {"Initializing", 2},
                 {"Initialize", 2}, {"PORT_INIT", 2},  {"Armed", 3}, {"PORT_ARMED", 3},
                 {"Active", 4},     {"PORT_ACTIVE", 4}};
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        if (tc_slice_eq_nocase(word, tc_slice_cstr(rows[i].name))) {
-            return rows[i].state;
-        }
-    }
-    return 0;
+    size_t i = tc_slice_row_nocase(word, rows, name);
+    return i < TC_COUNT(rows) ? rows[i].state : 0;
 }
 
 /* Counters by the names of perfquery, of ibdiagnet and of the kernel. */
@@ -101,12 +96,8 @@ static enum tc_metric counter_of(struct tc_slice name)
         {"PortRcvErrors", TC_METRIC_IB_RCV_ERRORS},
         {"port_rcv_errors", TC_METRIC_IB_RCV_ERRORS},
     };
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(rows[i].name))) {
-            return rows[i].metric;
-        }
-    }
-    return TC_METRIC_COUNT;
+    size_t i = tc_slice_row(name, rows, name);
+    return i < TC_COUNT(rows) ? rows[i].metric : TC_METRIC_COUNT;
 }
 
 /* "411", "0xff (overflow)" */

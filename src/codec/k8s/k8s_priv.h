@@ -15,7 +15,6 @@
 #include "event/event.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* A whole RFC 3339 text after 1970, or what Go prints for a time. *out is untouched on failure. */

@@ -245,24 +245,14 @@ static void pod_conditions_read(struct tc__value status, struct pod_conditions *
  */
 static struct tc_slice disruption_reason(const struct pod_conditions *c, struct tc_slice phase)
 {
-    static const struct tc_slice notes[] = {
-        {"The node was low on resource:", sizeof "The node was low on resource:" - 1},
-        {"The node had condition:", sizeof "The node had condition:" - 1},
-        {"ephemeral local storage usage exceeds",
-         sizeof "ephemeral local storage usage exceeds" - 1},
-        {"Usage of EmptyDir volume", sizeof "Usage of EmptyDir volume" - 1},
-        {"exceeded its local ephemeral storage limit",
-         sizeof "exceeded its local ephemeral storage limit" - 1},
-    };
-    if (!tc_slice_eq(c->reason, S("TerminationByKubelet")) || !tc_slice_eq(phase, S("Failed"))) {
-        return c->reason;
-    }
-    for (size_t i = 0; i < TC_COUNT(notes); i++) {
-        if (tc_slice_contains(c->message, notes[i])) {
-            return S("Evicted");
-        }
-    }
-    return c->reason;
+    bool failed =
+        tc_slice_eq(c->reason, S("TerminationByKubelet")) && tc_slice_eq(phase, S("Failed"));
+    return failed && tc_slice_contains_any(
+                         c->message, "The node was low on resource:", "The node had condition:",
+                         "ephemeral local storage usage exceeds", "Usage of EmptyDir volume",
+                         "exceeded its local ephemeral storage limit")
+               ? S("Evicted")
+               : c->reason;
 }
 
 /*

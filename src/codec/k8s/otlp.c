@@ -58,15 +58,15 @@ static struct flat_event flat_event_read(struct tc__value record)
 {
     struct flat_event e = {0};
     const struct {
-        struct tc_slice key;
+        const char *key;
         struct tc_slice *to;
     } wanted[] = {
-        {S("k8s.event.reason"), &e.reason},
-        {S("k8s.event.uid"), &e.uid},
-        {S("k8s.event.start_time"), &e.start_time},
-        {S("k8s.event.reporting_controller"), &e.controller},
-        {S("k8s.event.reporting_instance"), &e.instance},
-        {S("k8s.namespace.name"), &e.ns},
+        {"k8s.event.reason", &e.reason},
+        {"k8s.event.uid", &e.uid},
+        {"k8s.event.start_time", &e.start_time},
+        {"k8s.event.reporting_controller", &e.controller},
+        {"k8s.event.reporting_instance", &e.instance},
+        {"k8s.namespace.name", &e.ns},
     };
     struct tc__value_iter it = tc__value_attributes(record);
     struct tc_slice key;
@@ -76,10 +76,9 @@ static struct flat_event flat_event_read(struct tc__value record)
         if (tc_slice_eq(key, S("k8s.event.count"))) {
             e.count = value;
         }
-        for (size_t i = 0; i < TC_COUNT(wanted); i++) {
-            if (tc_slice_eq(key, wanted[i].key)) {
-                *wanted[i].to = tc__value_text(value);
-            }
+        size_t i = tc_slice_row(key, wanted, key);
+        if (i < TC_COUNT(wanted)) {
+            *wanted[i].to = tc__value_text(value);
         }
     }
     return e;

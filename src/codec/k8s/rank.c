@@ -35,25 +35,23 @@ static void note(int64_t *io, struct tc_slice text)
 static void read_env(struct tc__value container, struct numbers *n)
 {
     const struct {
-        struct tc_slice name;
+        const char *name;
         int64_t *value;
     } known[] = {
-        {S("RANK"), &n->rank},
-        {S("NODE_RANK"), &n->node_rank},
-        {S("PET_NODE_RANK"), &n->node_rank},
-        {S("NPROC_PER_NODE"), &n->per_node},
-        {S("PET_NPROC_PER_NODE"), &n->per_node},
-        {S("WORLD_SIZE"), &n->world},
-        {S("JOB_COMPLETION_INDEX"), &n->index},
+        {"RANK", &n->rank},
+        {"NODE_RANK", &n->node_rank},
+        {"PET_NODE_RANK", &n->node_rank},
+        {"NPROC_PER_NODE", &n->per_node},
+        {"PET_NPROC_PER_NODE", &n->per_node},
+        {"WORLD_SIZE", &n->world},
+        {"JOB_COMPLETION_INDEX", &n->index},
     };
     struct tc__value_iter it = tc__value_iter(tc__value_get(container, S("env")));
     struct tc__value v;
     while (tc__value_next(&it, NULL, &v)) {
-        struct tc_slice name = tc__value_string(v, S("name"));
-        for (size_t i = 0; i < TC_COUNT(known); i++) {
-            if (tc_slice_eq(name, known[i].name)) {
-                note(known[i].value, tc__value_string(v, S("value")));
-            }
+        size_t i = tc_slice_row(tc__value_string(v, S("name")), known, name);
+        if (i < TC_COUNT(known)) {
+            note(known[i].value, tc__value_string(v, S("value")));
         }
     }
 }

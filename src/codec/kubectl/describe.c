@@ -98,12 +98,8 @@ static const struct {
 
 static enum key key_of(struct tc_slice text)
 {
-    for (size_t i = 0; i < TC_COUNT(KEYS); i++) {
-        if (tc_slice_eq(text, tc_slice_cstr(KEYS[i].text))) {
-            return KEYS[i].key;
-        }
-    }
-    return NOT_A_KEY;
+    size_t i = tc_slice_row(text, KEYS, text);
+    return i < TC_COUNT(KEYS) ? KEYS[i].key : NOT_A_KEY;
 }
 
 /* "Key:  value"; no key is longer than the longest above by much. */
@@ -237,20 +233,12 @@ void tc__kubectl_about(struct tc__kubectl *k, struct tc_event *ev, struct tc_sli
 /* The line behind this one is a key that comes second in a block. */
 static bool begins_block(const struct tc__kubectl *k, const struct tc__kubectl_line *line)
 {
-    static const char *const seconds[] = {"Namespace",   "Roles",  "Role", "Labels", "Priority",
-                                          "Annotations", "Taints", "Node", "Status", "Start Time"};
     struct tc__kubectl_line next;
     struct tc_slice key;
     struct tc_slice value;
-    if (!tc__kubectl_next(k->in, line->next, NULL, &next) || !split_key(next.text, &key, &value)) {
-        return false;
-    }
-    for (size_t i = 0; i < TC_COUNT(seconds); i++) {
-        if (tc_slice_eq(key, tc_slice_cstr(seconds[i]))) {
-            return true;
-        }
-    }
-    return false;
+    return tc__kubectl_next(k->in, line->next, NULL, &next) && split_key(next.text, &key, &value) &&
+           tc_slice_is_any(key, "Namespace", "Roles", "Role", "Labels", "Priority", "Annotations",
+                           "Taints", "Node", "Status", "Start Time");
 }
 
 /* Of an event that is described; true when the key was one of its. */
@@ -337,17 +325,12 @@ static void read_end_key(struct tc__kubectl_end *end, enum key key, struct tc_sl
 /* "Failed", "Terminating (lasts 12m)" */
 static bool read_phase(struct tc__kubectl_block *b, struct tc_slice value)
 {
-    static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
     struct tc_slice rest;
     value = tc_slice_cut(value, ' ', &rest);
     b->deleted = tc_slice_eq(value, S("Terminating"));
-    for (size_t i = 0; i < TC_COUNT(phases); i++) {
-        if (tc_slice_eq(value, tc_slice_cstr(phases[i]))) {
-            b->phase = value;
-            return true;
-        }
-    }
-    return b->deleted;
+    bool known = tc_slice_is_any(value, "Pending", "Running", "Succeeded", "Failed", "Unknown");
+    b->phase = known ? value : b->phase;
+    return known || b->deleted;
 }
 
 static tc_status read_status(struct tc__kubectl *k, const struct tc__kubectl_line *line,

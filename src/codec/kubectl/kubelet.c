@@ -9,7 +9,6 @@
 #include "base/format.h"
 #include "base/json/raw.h"
 #include "base/limits.h"
-#include "base/time.h"
 #include "codec/k8s/k8s_priv.h"
 #include "codec/kubectl/priv.h"
 #include "codec/lines/lines_priv.h"
@@ -227,14 +226,13 @@ static tc_status read_recorded(struct tc__lines *w, const struct tc__line *line,
         ev.k8s.reason = got[0];
         ev.scope.node = got[1];
     }
-    for (size_t i = 0; i < TC_COUNT(NODE_EVENTS); i++) {
-        if (tc_slice_eq(ev.k8s.reason, tc_slice_cstr(NODE_EVENTS[i].reason))) {
-            ev.k8s.type = tc_slice_cstr(NODE_EVENTS[i].type);
-            ev.k8s.status = tc_slice_cstr(NODE_EVENTS[i].status);
-            return deliver(w, line, &ev, out_ours);
-        }
+    size_t i = tc_slice_row(ev.k8s.reason, NODE_EVENTS, reason);
+    if (i == TC_COUNT(NODE_EVENTS)) {
+        return TC_OK;
     }
-    return TC_OK;
+    ev.k8s.type = tc_slice_cstr(NODE_EVENTS[i].type);
+    ev.k8s.status = tc_slice_cstr(NODE_EVENTS[i].status);
+    return deliver(w, line, &ev, out_ours);
 }
 
 static tc_status deliver_k8s_event(struct tc__lines *w, const struct tc__line *line,

@@ -37,16 +37,6 @@ static struct tc_slice from_word(struct tc_slice text, const struct words *w, si
     return i < w->count ? tc_slice_from(text, (size_t)(w->at[i].ptr - text.ptr)) : TC_EMPTY;
 }
 
-static bool is_one_of(struct tc_slice s, const char *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (tc_slice_eq(s, tc_slice_cstr(list[i]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_type(struct tc_slice s)
 {
     return tc_slice_eq(s, S("Normal")) || tc_slice_eq(s, S("Warning"));
@@ -138,12 +128,8 @@ bool tc__kubectl_object(struct tc_slice text, struct tc_event *ev)
         !tc__kubectl_is_name(tc_slice_from(kind, 1))) {
         return false;
     }
-    ev->k8s.object_kind = kind;
-    for (size_t i = 0; i < TC_COUNT(kinds); i++) {
-        if (tc_slice_eq_nocase(kind, tc_slice_cstr(kinds[i].said))) {
-            ev->k8s.object_kind = tc_slice_cstr(kinds[i].kind);
-        }
-    }
+    size_t i = tc_slice_row_nocase(kind, kinds, said);
+    ev->k8s.object_kind = i < TC_COUNT(kinds) ? tc_slice_cstr(kinds[i].kind) : kind;
     ev->k8s.object_name = name;
     return true;
 }
@@ -299,35 +285,25 @@ static tc_status read_described_event(struct tc__kubectl *k, const struct tc__ku
 /* What the column STATUS says. False: nothing that anybody waits for. */
 bool tc__kubectl_pod_status(struct tc_slice status, struct tc_ev_pod *out)
 {
-    static const char *const on_the_way[] = {"Pending",         "ContainerCreating",
-                                             "PodInitializing", "Terminating",
-                                             "SchedulingGated", "ContainersNotReady"};
-    static const char *const failed[] = {"Evicted",
-                                         "NodeShutdown",
-                                         "UnexpectedAdmissionError",
-                                         "ContainerStatusUnknown",
-                                         "NodeAffinity",
-                                         "DeadlineExceeded",
-                                         "NodeLost",
-                                         "Shutdown",
-                                         "Preempting",
-                                         "OutOfcpu",
-                                         "OutOfmemory",
-                                         "OutOfnvidia.com/gpu"};
-    static const char *const phases[] = {"Running", "Failed", "Unknown", "Succeeded"};
     if (tc_slice_starts(status, S("Init:"))) {
         status = tc_slice_from(status, S("Init:").len);
     }
-    if (is_one_of(status, on_the_way, TC_COUNT(on_the_way)) || !tc__kubectl_is_reason(status)) {
+    bool on_the_way = tc_slice_is_any(status, "Pending", "ContainerCreating", "PodInitializing",
+                                      "Terminating", "SchedulingGated", "ContainersNotReady");
+    if (on_the_way || !tc__kubectl_is_reason(status)) {
         return false;
     }
-    if (is_one_of(status, phases, TC_COUNT(phases))) {
+    if (tc_slice_is_any(status, "Running", "Failed", "Unknown", "Succeeded")) {
         out->phase = status;
     } else if (tc_slice_eq(status, S("Completed"))) {
         out->phase = S("Succeeded");
     } else {
         out->reason = status;
-        out->phase = is_one_of(status, failed, TC_COUNT(failed)) ? S("Failed") : TC_EMPTY;
+        bool failed = tc_slice_is_any(status, "Evicted", "NodeShutdown", "UnexpectedAdmissionError",
+                                      "ContainerStatusUnknown", "NodeAffinity", "DeadlineExceeded",
+                                      "NodeLost", "Shutdown", "Preempting", "OutOfcpu",
+                                      "OutOfmemory", "OutOfnvidia.com/gpu");
+        out->phase = failed ? S("Failed") : TC_EMPTY;
     }
     return true;
 }

@@ -81,8 +81,7 @@ static void take_date(const struct tc_codec_input *in, struct tc__kubectl_line *
 /* "[   12.345678] ": the kernel's, and most of what is looked at in vain. */
 static bool is_kernel_line(struct tc_slice raw)
 {
-    return raw.len > 1 && raw.ptr[0] == '[' &&
-           (raw.ptr[1] == ' ' || (raw.ptr[1] >= '0' && raw.ptr[1] <= '9'));
+    return raw.len > 1 && raw.ptr[0] == '[' && (raw.ptr[1] == ' ' || tc_is_digit(raw.ptr[1]));
 }
 
 bool tc__kubectl_next(const struct tc_codec_input *in, size_t at, struct tc_arena *arena,
@@ -168,23 +167,18 @@ size_t tc__kubectl_date(struct tc_slice text, int64_t *out_ns)
     return (size_t)(got[4].ptr + got[4].len - text.ptr);
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 size_t tc__kubectl_words(struct tc_slice text, struct tc_slice out[TC__KUBECTL_WORDS])
 {
     size_t count = 0;
     for (size_t at = 0; at < text.len && count < TC__KUBECTL_WORDS;) {
         size_t start = at;
-        while (at < text.len && !is_blank(text.ptr[at])) {
+        while (at < text.len && !tc_is_blank(text.ptr[at])) {
             at++;
         }
         if (at > start) {
             out[count++] = tc_slice_make(text.ptr + start, at - start);
         }
-        while (at < text.len && is_blank(text.ptr[at])) {
+        while (at < text.len && tc_is_blank(text.ptr[at])) {
             at++;
         }
     }
@@ -195,11 +189,11 @@ struct tc_slice tc__kubectl_cell(struct tc_slice text, struct tc_slice *out_rest
 {
     size_t end = 0;
     while (end < text.len && text.ptr[end] != '\t' &&
-           !(text.ptr[end] == ' ' && end + 1 < text.len && is_blank(text.ptr[end + 1]))) {
+           !(text.ptr[end] == ' ' && end + 1 < text.len && tc_is_blank(text.ptr[end + 1]))) {
         end++;
     }
     size_t rest = end;
-    while (rest < text.len && is_blank(text.ptr[rest])) {
+    while (rest < text.len && tc_is_blank(text.ptr[rest])) {
         rest++;
     }
     *out_rest = tc_slice_from(text, rest);

@@ -11,20 +11,10 @@
 #define GLOG_LENGTH 13
 #define SYSLOG_LENGTH 15
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_in_word(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool two_digits(const char *p, int32_t *out)
 {
     *out = (p[0] - '0') * 10 + (p[1] - '0');
-    return is_digit(p[0]) && is_digit(p[1]);
+    return tc_is_digit(p[0]) && tc_is_digit(p[1]);
 }
 
 /* "10:05:01" and a fraction; p has CLOCK_LENGTH bytes. */
@@ -37,7 +27,7 @@ static bool read_clock(struct tc_slice s, struct tc_civil *c)
         return false;
     }
     if (s.len > CLOCK_LENGTH && s.ptr[CLOCK_LENGTH] == '.') {
-        for (size_t i = CLOCK_LENGTH + 1; i < s.len && is_digit(s.ptr[i]) && scale > 0; i++) {
+        for (size_t i = CLOCK_LENGTH + 1; i < s.len && tc_is_digit(s.ptr[i]) && scale > 0; i++) {
             c->nanos += (s.ptr[i] - '0') * scale;
             scale /= 10;
         }
@@ -75,7 +65,7 @@ static bool read_glog(const struct tc_codec_input *in, struct tc_slice s, int64_
         (s.ptr[0] != 'I' && s.ptr[0] != 'W' && s.ptr[0] != 'E' && s.ptr[0] != 'F')) {
         return false;
     }
-    while (digits < 5 && is_digit(s.ptr[1 + digits])) {
+    while (digits < 5 && tc_is_digit(s.ptr[1 + digits])) {
         digits++;
     }
     if ((digits != 3 && digits != 4) || s.ptr[1 + digits] != ' ') {
@@ -96,7 +86,7 @@ static int32_t year_behind(struct tc_slice s)
     uint64_t year = 0;
     size_t at = tc_slice_starts(s, TC_LIT(" UTC ")) ? 5 : 1;
     size_t used = s.len > at && s.ptr[0] == ' ' ? tc_slice_u64(tc_slice_from(s, at), &year) : 0;
-    return used == 4 && year >= 1970 && (at + used == s.len || !is_in_word(s.ptr[at + used]))
+    return used == 4 && year >= 1970 && (at + used == s.len || !tc_is_word(s.ptr[at + used]))
                ? (int32_t)year
                : 0;
 }
@@ -105,11 +95,11 @@ static int32_t year_behind(struct tc_slice s)
 static bool read_syslog(const struct tc_codec_input *in, struct tc_slice s, int64_t *out_ns)
 {
     struct tc_civil c = {0};
-    if (s.len < SYSLOG_LENGTH || s.ptr[3] != ' ' || s.ptr[6] != ' ' || !is_digit(s.ptr[5])) {
+    if (s.len < SYSLOG_LENGTH || s.ptr[3] != ' ' || s.ptr[6] != ' ' || !tc_is_digit(s.ptr[5])) {
         return false;
     }
     c.month = tc_time_month(tc_slice_head(s, 3));
-    c.day = (is_digit(s.ptr[4]) ? (s.ptr[4] - '0') * 10 : 0) + (s.ptr[5] - '0');
+    c.day = (tc_is_digit(s.ptr[4]) ? (s.ptr[4] - '0') * 10 : 0) + (s.ptr[5] - '0');
     if (c.month == 0 || !read_clock(tc_slice_from(s, 7), &c)) {
         return false;
     }
@@ -126,7 +116,7 @@ static bool read_iso(const struct tc_codec_input *in, struct tc_slice s, int64_t
 {
     /* Python's and Go's loggers write slashes: "2026/11/03 10:05:01". */
     char text[ISO_LENGTH + 12];
-    if (s.len < ISO_LENGTH || !is_digit(s.ptr[0]) || (s.ptr[4] != '-' && s.ptr[4] != '/')) {
+    if (s.len < ISO_LENGTH || !tc_is_digit(s.ptr[0]) || (s.ptr[4] != '-' && s.ptr[4] != '/')) {
         return false;
     }
     if (s.ptr[4] == '/' && s.ptr[7] == '/') {
@@ -144,7 +134,7 @@ int64_t tc__line_date(const struct tc_codec_input *in, struct tc_slice line)
     size_t end = line.len < DATE_WITHIN ? line.len : DATE_WITHIN;
     for (size_t at = 0; at + GLOG_LENGTH <= end; at++) {
         int64_t ns = TC_TIME_NONE;
-        if (at > 0 && is_in_word(line.ptr[at - 1])) {
+        if (at > 0 && tc_is_word(line.ptr[at - 1])) {
             continue;
         }
         struct tc_slice s = tc_slice_from(line, at);

@@ -23,7 +23,6 @@
 #include "codec/lines/lines_priv.h"
 #include "codec/match_priv.h"
 #include "codec/otlp/json_priv.h"
-#include "codec/train_log/text_priv.h"
 
 #include <string.h>
 
@@ -80,12 +79,8 @@ static const struct {
 
 static enum field field_of(struct tc_slice key)
 {
-    for (size_t i = 0; i < TC_COUNT(MEMBERS); i++) {
-        if (tc_slice_eq(key, tc_slice_cstr(MEMBERS[i].name))) {
-            return MEMBERS[i].field;
-        }
-    }
-    return FIELD_COUNT;
+    size_t i = tc_slice_row(key, MEMBERS, name);
+    return i < TC_COUNT(MEMBERS) ? MEMBERS[i].field : FIELD_COUNT;
 }
 
 /* A string without its quotes, or anything else as it is. */
@@ -258,8 +253,7 @@ static const struct {
 
 static bool is_name_byte(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '.' || c == '_';
+    return tc_is_word(c) || c == '-' || c == '.';
 }
 
 /* "gpu07: message": a name with a letter and a digit, as hosts have, and a blank behind the colon.
@@ -270,7 +264,7 @@ static bool take_host(struct tc__line *io)
     bool digit = false;
     size_t len = 0;
     for (; len < io->text.len && is_name_byte(io->text.ptr[len]); len++) {
-        digit = digit || (io->text.ptr[len] >= '0' && io->text.ptr[len] <= '9');
+        digit = digit || tc_is_digit(io->text.ptr[len]);
         letter = letter || io->text.ptr[len] > '9';
     }
     if (!digit || !tc_slice_starts(tc_slice_from(io->text, len), TC_LIT(": ")) ||

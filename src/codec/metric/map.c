@@ -93,7 +93,7 @@ static const struct tc__metric_row *find_row(struct tc_slice name)
 static size_t cut_link(struct tc_slice name, size_t *out_digits)
 {
     size_t at = name.len;
-    while (at > 0 && name.ptr[at - 1] >= '0' && name.ptr[at - 1] <= '9') {
+    while (at > 0 && tc_is_digit(name.ptr[at - 1])) {
         at--;
     }
     *out_digits = name.len - at;

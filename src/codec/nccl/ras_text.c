@@ -241,9 +241,9 @@ static tc_status read_line(struct text *t, struct tc_slice line)
 {
     bool inside = t->part == PART_MISMATCH || t->part == PART_MISSING;
     if (line.len == 0 || line.ptr[0] == '#') {
-        return line.len == 0 && inside                                    ? end_part(t)
-               : line.len > 1 && line.ptr[1] >= '0' && line.ptr[1] <= '9' ? begin_part(t, line)
-                                                                          : TC_OK;
+        return line.len == 0 && inside                    ? end_part(t)
+               : line.len > 1 && tc_is_digit(line.ptr[1]) ? begin_part(t, line)
+                                                          : TC_OK;
     }
     if (tc_slice_starts(line, TC_LIT("Job summary"))) { /* another report */
         TC_TRY(end_part(t));

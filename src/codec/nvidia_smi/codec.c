@@ -34,11 +34,6 @@ struct smi {
     struct smi_gpu gpu;
 };
 
-/* Headings that a piece of -q can begin with, when its beginning was cut off. */
-static const char *const HEADINGS[] = {"Remapped Rows",        "Retired Pages",
-                                       "ECC Errors",           "Clocks Throttle Reasons",
-                                       "Clocks Event Reasons", "Temperature"};
-
 #define L(literal)                     \
     {                                  \
         (literal), sizeof(literal) - 1 \
@@ -170,14 +165,11 @@ static bool is_gpu_heading(struct tc_slice t, struct tc_bdf *out)
     return true;
 }
 
+/* Headings that a piece of -q can begin with, when its beginning was cut off. */
 static bool is_heading(struct tc_slice t)
 {
-    for (size_t i = 0; i < TC_COUNT(HEADINGS); i++) {
-        if (tc_slice_eq(t, tc_slice_cstr(HEADINGS[i]))) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_is_any(t, "Remapped Rows", "Retired Pages", "ECC Errors",
+                           "Clocks Throttle Reasons", "Clocks Event Reasons", "Temperature");
 }
 
 static void begin_gpu(struct tc__lines *w, struct smi *st, const struct tc__line *line)

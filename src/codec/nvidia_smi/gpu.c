@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/time.h"
 #include "codec/nvidia_smi/priv.h"
 
 /* A single value may be missing on a healthy board (the power of a laptop's GPU); of a GPU that is

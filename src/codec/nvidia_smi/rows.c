@@ -11,17 +11,12 @@
 
 #define CELLS_MAX 8
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 /* The next field from *io_at; false at the end. A field of a CSV may be empty. */
 static bool next_field(struct tc_slice line, char separator, size_t *io_at, struct tc_slice *out)
 {
     size_t at = *io_at;
     if (separator == ' ') {
-        while (at < line.len && is_blank(line.ptr[at])) {
+        while (at < line.len && tc_is_blank(line.ptr[at])) {
             at++;
         }
     }
@@ -30,7 +25,7 @@ static bool next_field(struct tc_slice line, char separator, size_t *io_at, stru
     }
     size_t end = at;
     while (end < line.len &&
-           (separator == ' ' ? !is_blank(line.ptr[end]) : line.ptr[end] != separator)) {
+           (separator == ' ' ? !tc_is_blank(line.ptr[end]) : line.ptr[end] != separator)) {
         end++;
     }
     *out = tc_slice_trim(tc_slice_make(line.ptr + at, end - at));

@@ -20,11 +20,6 @@ static bool fail(struct tc__json_in *in, const char *why)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 bool tc__json_string_read(struct tc__json_in *in, struct tc__json_text *out)
 {
     if (!tc__json_is(in, '"')) {
@@ -148,7 +143,7 @@ bool tc__json_number_read(struct tc__json_in *in, struct tc__json_number *out)
     bool negative = tc__json_is(in, '-');
     at += negative;
     const char *digits = at;
-    while (at < in->end && is_digit(*at)) {
+    while (at < in->end && tc_is_digit(*at)) {
         fits = fits && !__builtin_mul_overflow(magnitude, 10, &magnitude) &&
                !__builtin_add_overflow(magnitude, (uint64_t)(*at - '0'), &magnitude);
         at++;
@@ -159,7 +154,7 @@ bool tc__json_number_read(struct tc__json_in *in, struct tc__json_number *out)
     bool whole = fits;
     if (at < in->end && *at == '.') {
         const char *fraction = ++at;
-        while (at < in->end && is_digit(*at)) {
+        while (at < in->end && tc_is_digit(*at)) {
             at++;
         }
         if (at == fraction) {
@@ -171,7 +166,7 @@ bool tc__json_number_read(struct tc__json_in *in, struct tc__json_number *out)
         at++;
         at += at < in->end && (*at == '+' || *at == '-');
         const char *exponent = at;
-        while (at < in->end && is_digit(*at)) {
+        while (at < in->end && tc_is_digit(*at)) {
             at++;
         }
         if (at == exponent) {

@@ -9,8 +9,6 @@
 #include "codec/otlp/record_priv.h"
 #include "codec/otlp/tape_priv.h"
 
-#include <math.h>
-
 #define S(literal) TC_LIT(literal)
 
 /* One record; the Collector's receivers cut lines far below this. */

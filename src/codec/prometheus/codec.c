@@ -13,7 +13,6 @@
 #include "codec/decode_priv.h"
 #include "codec/metric/map_priv.h"
 #include "codec/prometheus/priv.h"
-#include "codec/prometheus/prometheus.h"
 
 #include <assert.h>
 #include <string.h>

@@ -64,10 +64,9 @@ static bool read_condition(const struct tc__prom_sample *sample, struct tc_event
     tc_event_init(out, TC_EVENT_NODE_CONDITION);
     out->scope.node = own_label(sample, "exported_node", "node");
     out->k8s.type = label(sample, "condition");
-    for (size_t i = 0; i < TC_COUNT(statuses); i++) {
-        if (tc_slice_eq(status, tc_slice_cstr(statuses[i].label))) {
-            out->k8s.status = tc_slice_cstr(statuses[i].status);
-        }
+    size_t i = tc_slice_row(status, statuses, label);
+    if (i < TC_COUNT(statuses)) {
+        out->k8s.status = tc_slice_cstr(statuses[i].status);
     }
     return out->scope.node.len > 0 && out->k8s.type.len > 0 && out->k8s.status.len > 0;
 }

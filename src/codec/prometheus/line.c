@@ -21,15 +21,10 @@
 /* A timestamp from here on counts milliseconds: as seconds it would be after the year 5000. */
 #define MILLIS_FROM INT64_C(100000000000)
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 struct tc_slice tc__prom_skip(struct tc_slice s)
 {
     size_t at = 0;
-    while (at < s.len && is_blank(s.ptr[at])) {
+    while (at < s.len && tc_is_blank(s.ptr[at])) {
         at++;
     }
     return tc_slice_from(s, at);
@@ -85,7 +80,7 @@ static bool take_quoted(struct tc_slice s, size_t *io_at, struct tc_slice *out, 
 
 static size_t skip_blanks(struct tc_slice s, size_t at)
 {
-    while (at < s.len && is_blank(s.ptr[at])) {
+    while (at < s.len && tc_is_blank(s.ptr[at])) {
         at++;
     }
     return at;
@@ -180,7 +175,7 @@ static struct tc_slice take_word(struct tc_slice *io_rest)
 {
     struct tc_slice s = tc__prom_skip(*io_rest);
     size_t length = 0;
-    while (length < s.len && !is_blank(s.ptr[length])) {
+    while (length < s.len && !tc_is_blank(s.ptr[length])) {
         length++;
     }
     *io_rest = tc_slice_from(s, length);
@@ -199,7 +194,7 @@ struct decimal {
 static size_t take_digits(struct tc_slice s, size_t *io_at, struct decimal *d, bool after_point)
 {
     size_t start = *io_at;
-    for (; *io_at < s.len && s.ptr[*io_at] >= '0' && s.ptr[*io_at] <= '9'; (*io_at)++) {
+    for (; *io_at < s.len && tc_is_digit(s.ptr[*io_at]); (*io_at)++) {
         unsigned digit = (unsigned)(s.ptr[*io_at] - '0');
         if (d->mantissa < UINT64_C(1000000000000000000)) {
             d->mantissa = d->mantissa * 10 + digit;

@@ -9,7 +9,6 @@
 #include "base/map.h"
 #include "base/time.h"
 #include "codec/prometheus/priv.h"
-#include "codec/prometheus/prometheus.h"
 #include "codec/samples_priv.h"
 
 /* Metrics of one input whose type is remembered; of more only the last one said counts. */
@@ -45,20 +44,16 @@ struct walk {
 static enum family_type type_of_word(struct tc_slice word)
 {
     static const struct {
-        struct tc_slice word;
+        const char *word;
         enum family_type type;
     } words[] = {
-        {{"counter", 7}, F_COUNTER},     {{"gauge", 5}, F_GAUGE},
-        {{"histogram", 9}, F_HISTOGRAM}, {{"gaugehistogram", 14}, F_GAUGE_HISTOGRAM},
-        {{"summary", 7}, F_SUMMARY},     {{"info", 4}, F_GAUGE},
-        {{"stateset", 8}, F_GAUGE},
+        {"counter", F_COUNTER},     {"gauge", F_GAUGE},
+        {"histogram", F_HISTOGRAM}, {"gaugehistogram", F_GAUGE_HISTOGRAM},
+        {"summary", F_SUMMARY},     {"info", F_GAUGE},
+        {"stateset", F_GAUGE},
     };
-    for (size_t i = 0; i < TC_COUNT(words); i++) {
-        if (tc_slice_eq(word, words[i].word)) {
-            return words[i].type;
-        }
-    }
-    return F_UNKNOWN;
+    size_t i = tc_slice_row(word, words, word);
+    return i < TC_COUNT(words) ? words[i].type : F_UNKNOWN;
 }
 
 static struct type_row *find_type(const struct walk *w, struct tc_slice metric)

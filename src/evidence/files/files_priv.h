@@ -16,9 +16,6 @@
 #include "evidence/file_priv.h"
 #include "evidence/files/files.h"
 
-#include <stdio.h>
-#include <sys/types.h>
-
 #define TC__FILE_VERSION 1
 #define TC__FILE_HEAD_BYTES 16
 #define TC__FILE_TAIL_BYTES 64

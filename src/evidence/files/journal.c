@@ -86,7 +86,7 @@ bool tc__journal_next(struct tc_slice *text, enum tc__claim *out_claim, struct t
         TC_ASSERT(line.ptr != NULL); /* for it has bytes */
         char c = line.ptr[0];
         if ((c == TC__CLAIM_WRITTEN || c == TC__CLAIM_USED || c == TC__CLAIM_KEPT) &&
-            tc__unhex(tc_slice_from(line, 2), out)) {
+            tc_digest_from_hex(tc_slice_from(line, 2), out)) {
             *out_claim = (enum tc__claim)c;
             return true;
         }

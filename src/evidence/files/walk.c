@@ -71,7 +71,7 @@ static tc_status list_folder(struct walk *w, const char *folder, struct tc_error
         if (e->d_name[0] == '.') {
             continue;
         }
-        if (lower_hex(e->d_name) && tc__unhex(tc_slice_cstr(e->d_name), &digest) &&
+        if (lower_hex(e->d_name) && tc_digest_from_hex(tc_slice_cstr(e->d_name), &digest) &&
             memcmp(e->d_name, folder, 2) == 0) {
             status = note(w, &digest, err);
         } else {

@@ -2,6 +2,7 @@
 /* Keys: Ed25519 in PEM files. */
 #include "evidence/sign/sign.h"
 
+#include "base/os/io.h"
 #include "evidence/sign/sign_priv.h"
 
 #include <errno.h>
@@ -76,7 +77,7 @@ static tc_status read_pem(const char *path, bool is_private, char **out_text, si
     }
     ssize_t n = status == TC_OK ? read(fd, text, PEM_BYTES_MAX) : 0;
     if (n < 0) {
-        status = tc_fail(err, TC_E_IO, 0, "%s: %s", path, strerror(errno));
+        status = tc_fail_errno(err, path);
     }
     (void)close(fd);
     if (status != TC_OK) {
@@ -132,14 +133,7 @@ static tc_status write_new(const char *path, mode_t mode, const char *text, size
                        errno == EEXIST ? "is there already; a key is never overwritten"
                                        : strerror(errno));
     }
-    int error = 0;
-    while (len > 0 && error == 0) {
-        ssize_t n = write(fd, text, len);
-        error = n < 0 && errno != EINTR ? errno : 0;
-        text += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    error = error == 0 && fsync(fd) != 0 ? errno : error;
+    int error = tc_io_write(fd, tc_slice_make(text, len)) && fsync(fd) == 0 ? 0 : errno;
     error = close(fd) != 0 && error == 0 ? errno : error;
     if (error != 0) {
         (void)unlink(path);

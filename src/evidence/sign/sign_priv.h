@@ -5,7 +5,6 @@
 #include "evidence/sign/sign.h"
 
 #include <openssl/evp.h>
-#include <stdint.h>
 
 #define TC__SIGNATURE_BYTES 64
 

@@ -62,8 +62,7 @@ static tc_status write_statement(const struct tc_subject *subjects, size_t subje
         return no_memory(err);
     }
     struct tc_buf b = tc_buf_make(text, cap);
-    struct tc_json_out j = tc_json_out_make(&b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&b);
     tc_json_put_plain(&j, "_type", TC_LIT(STATEMENT_TYPE));
     tc_json_put_array(&j, "subject");
     for (size_t i = 0; i < subject_count; i++) {

@@ -12,7 +12,6 @@
 #include "base/status.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Bounds; the tests lower them. */

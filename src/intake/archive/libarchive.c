@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "intake/archive/libarchive_priv.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/slice.h"
 
 #include <stdbool.h>

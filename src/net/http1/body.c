@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the bytes of a body go: into one pooled buffer, or to the disk. */
-#include "base/spool.h"
+#include "base/os/spool.h"
 #include "net/http1/priv.h"
 
 #include <string.h>

@@ -167,8 +167,7 @@ bool tc__http_head_begin(struct tc__http *h)
 /* RFC 9110 5.6.2 */
 static bool is_token(char b)
 {
-    return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9') ||
-           (b != '\0' && strchr("!#$%&'*+-.^_`|~", b) != NULL);
+    return tc_is_word(b) || (b != '\0' && strchr("!#$%&'*+-.^_`|~", b) != NULL);
 }
 
 /* One byte that is no end of a line; false when it may not stand there. */

@@ -28,18 +28,9 @@ bool tc__h2_health_is(struct tc_slice path)
 
 static bool known(struct tc_slice service)
 {
-    static const struct tc_slice names[] = {
-        {"", 0},
-        {"opentelemetry.proto.collector.logs.v1.LogsService", 49},
-        {"opentelemetry.proto.collector.metrics.v1.MetricsService", 55},
-        {"opentelemetry.proto.collector.trace.v1.TraceService", 51},
-    };
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        if (tc_slice_eq(service, names[i])) {
-            return true;
-        }
-    }
-    return false;
+    return tc_slice_is_any(service, "", "opentelemetry.proto.collector.logs.v1.LogsService",
+                           "opentelemetry.proto.collector.metrics.v1.MetricsService",
+                           "opentelemetry.proto.collector.trace.v1.TraceService");
 }
 
 /* HealthCheckRequest: string service = 1. Other fields are passed over. */

@@ -3,7 +3,6 @@
  * One gRPC connection: bytes go through the guard into nghttp2, what nghttp2 has to say goes out as
  * far as there is room, deadlines are kept, and it ends with a GOAWAY that says why.
  */
-#include "net/http2/http2.h"
 
 #include "base/assert.h"
 #include "net/http2/priv.h"

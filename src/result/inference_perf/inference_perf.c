@@ -9,7 +9,6 @@
 #include "codec/codec.h"
 #include "result/map_serving.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)

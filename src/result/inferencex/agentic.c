@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
 #define NOTE_RUN "all of the profiling phase: the warm-up is not counted"
 
 static const struct tc_map_style STYLE = {
@@ -13,8 +12,8 @@ static const struct tc_map_style STYLE = {
 /* What it calls itl is AIPerf's inter_token_latency, so a TPOT like the one it calls so. */
 static const struct tc_map_dist DISTS[] = {
     TC_DIST("request_metrics/latency/ttft", TTFT, "s", NULL, NULL),
-    TC_DIST("request_metrics/latency/tpot", TPOT, "s", NOTE_TPOT, NULL),
-    TC_DIST("request_metrics/latency/itl", TPOT, "s", NOTE_TPOT, NULL),
+    TC_DIST("request_metrics/latency/tpot", TPOT, "s", TC_NOTE_TPOT, NULL),
+    TC_DIST("request_metrics/latency/itl", TPOT, "s", TC_NOTE_TPOT, NULL),
     TC_DIST("request_metrics/latency/e2el", E2E, "s", NULL, NULL),
 };
 

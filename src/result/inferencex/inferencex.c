@@ -10,9 +10,6 @@
 #include "codec/codec.h"
 #include "result/inferencex/priv.h"
 
-#define NOTE_TPOT "per request: (end-to-end latency - TTFT) / (output tokens - 1)"
-#define NOTE_ITL "per gap between two received chunks, over all requests"
-
 static const struct tc_map_style STYLE = {
     .names = {[TC_STAT_MEAN] = {"mean"},
               [TC_STAT_P50] = {"median", "p50"},
@@ -23,15 +20,15 @@ static const struct tc_map_style STYLE = {
 
 static const struct tc_map_dist DISTS[] = {
     TC_DIST("_ttft", TTFT, "s", NULL, NULL),
-    TC_DIST("_tpot", TPOT, "s", NOTE_TPOT, NULL),
-    TC_DIST_ITL("_itl", "s", NOTE_ITL),
+    TC_DIST("_tpot", TPOT, "s", TC_NOTE_TPOT, NULL),
+    TC_DIST_ITL("_itl", "s", TC_NOTE_ITL),
     TC_DIST("_e2el", E2E, "s", NULL, NULL),
 };
 
 /* Of agentic aggregates; "ttlt" is the time to the last token. */
 static const struct tc_map_dist AGENTIC[] = {
-    TC_DIST("_ttft", TTFT, "s", NULL, NULL),     TC_DIST("_tpot", TPOT, "s", NOTE_TPOT, NULL),
-    TC_DIST("_itl", TPOT, "s", NOTE_TPOT, NULL), TC_DIST("_e2el", E2E, "s", NULL, NULL),
+    TC_DIST("_ttft", TTFT, "s", NULL, NULL),        TC_DIST("_tpot", TPOT, "s", TC_NOTE_TPOT, NULL),
+    TC_DIST("_itl", TPOT, "s", TC_NOTE_TPOT, NULL), TC_DIST("_e2el", E2E, "s", NULL, NULL),
     TC_DIST("_ttlt", E2E, "s", NULL, NULL),
 };
 
@@ -184,9 +181,7 @@ static tc_status read_run(struct tc_result *r, struct tc_json o, const char *whe
     for (size_t i = 0; i < TC_COUNT(RESTS); i++) {
         tc_serving_rest(row, point, o, RESTS[i].suffix, RESTS[i].unit, NULL);
     }
-    for (size_t i = 0; i < dist_count; i++) {
-        tc_serving_drop_zero(row, dists[i].column);
-    }
+    tc_serving_drop_zeros(row, dists, dist_count);
     return TC_OK;
 }
 

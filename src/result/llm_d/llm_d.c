@@ -202,11 +202,10 @@ static void set_latency(struct tc__llm_d *l, struct tc_result_row *row, struct t
         struct tc_map_dist dist = {
             .path = names[i], .column = TC_MAP_NO_COLUMN, .std_column = TC_MAP_NO_COLUMN};
         dist.measures = tc__llm_d_measures(l, names[i], &dist.note);
-        for (size_t k = 0; k < TC_COUNT(latencies); k++) {
-            if (strcmp(dist.measures, latencies[k].measures) == 0) {
-                dist.column = latencies[k].column;
-                dist.std_column = latencies[k].std_column;
-            }
+        size_t k = tc_slice_row(tc_slice_cstr(dist.measures), latencies, measures);
+        if (k < TC_COUNT(latencies)) {
+            dist.column = latencies[k].column;
+            dist.std_column = latencies[k].std_column;
         }
         struct tc_json v;
         if (tc_map_at(latency, dist.path, &v) && tc_map_string_at(v, "units").len == 0) {

@@ -71,13 +71,12 @@ const char *tc__llm_d_measures(const struct tc__llm_d *l, const char *name, cons
         *out_note = "per request: (last token - start) / output tokens";
         return "normalized_tpot";
     }
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        if (strcmp(name, names[i].name) == 0) {
-            *out_note = names[i].note;
-            return names[i].measures;
-        }
+    size_t i = tc_slice_row(tc_slice_cstr(name), names, name);
+    if (i == TC_COUNT(names)) {
+        return name;
     }
-    return name;
+    *out_note = names[i].note;
+    return names[i].measures;
 }
 
 /* ---- where a value is ---- */

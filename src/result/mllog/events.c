@@ -78,7 +78,7 @@ static bool parse_seconds(struct tc_slice word, int64_t *out_ns)
     int64_t unit = TC_SECOND;
     if (at < word.len && word.ptr[at] == '.') {
         size_t first = ++at;
-        for (; at < word.len && word.ptr[at] >= '0' && word.ptr[at] <= '9'; at++) {
+        for (; at < word.len && tc_is_digit(word.ptr[at]); at++) {
             if (at - first < FRACTION_DIGITS) {
                 unit /= 10;
                 ns += (word.ptr[at] - '0') * unit;
@@ -165,11 +165,8 @@ static const char *read_mlp(struct tc__mllog_events *m, struct tc_slice text, si
     if (e->key.len == 0) {
         return "key: a name is needed";
     }
-    for (size_t i = 0; i < TC_COUNT(KEYS); i++) {
-        if (tc_slice_eq(e->key, tc_slice_cstr(KEYS[i].old))) {
-            e->key = tc_slice_cstr(KEYS[i].now);
-        }
-    }
+    size_t old = tc_slice_row(e->key, KEYS, old);
+    e->key = old < TC_COUNT(KEYS) ? tc_slice_cstr(KEYS[old].now) : e->key;
     struct tc_slice value = S("null");
     struct tc_json root;
     if (has_value && !tc_json_raw_value(rest, &at, &value)) {

@@ -173,13 +173,10 @@ static void on_number(struct summary *s, struct tc_slice name, double number)
 {
     enum group group;
     enum tc_stat stat;
-    for (size_t i = 0; i < TC_COUNT(RATE_NAMES); i++) {
-        if (tc_slice_eq(name, tc_slice_cstr(RATE_NAMES[i].name))) {
-            s->rates[RATE_NAMES[i].rate] = (struct value){.known = true, .value = number};
-            return;
-        }
-    }
-    if (tc_slice_eq(name, S("target qps")) || tc_slice_eq(name, S("effective target qps"))) {
+    size_t i = tc_slice_row(name, RATE_NAMES, name);
+    if (i < TC_COUNT(RATE_NAMES)) {
+        s->rates[RATE_NAMES[i].rate] = (struct value){.known = true, .value = number};
+    } else if (tc_slice_is_any(name, "target qps", "effective target qps")) {
         s->target_qps = (struct value){.known = number > 0, .value = number};
     } else if (tc_slice_eq(name, S("query count"))) {
         s->queries = (struct value){.known = true, .value = number};

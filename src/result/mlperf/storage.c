@@ -10,7 +10,6 @@
 #include "result/map.h"
 #include "result/stats_priv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define S(literal) TC_LIT(literal)

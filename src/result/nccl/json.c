@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "result/nccl/priv.h"
 
-#include "base/buf.h"
 #include "result/lines_priv.h"
 
 #include <inttypes.h>

@@ -57,13 +57,11 @@ static void put_number(struct entry *e, struct tc_slice name, double number)
                   {"busbw", TC__NCCL_BUSBW},
                   {"#wrong", TC__NCCL_WRONG},
                   {"wrong", TC__NCCL_WRONG}};
-    for (size_t i = 0; i < TC_COUNT(values); i++) {
-        if (tc_slice_eq_nocase(name, tc_slice_cstr(values[i].name))) {
-            e->numbers[values[i].value] = number;
-            e->known[values[i].value] = true;
-        }
-    }
-    if (tc_slice_eq(name, S("size"))) {
+    size_t i = tc_slice_row_nocase(name, values, name);
+    if (i < TC_COUNT(values)) {
+        e->numbers[values[i].value] = number;
+        e->known[values[i].value] = true;
+    } else if (tc_slice_eq(name, S("size"))) {
         e->has_size = number >= 0 && number < 1e18;
         e->size = e->has_size ? number : 0;
     } else if (tc_slice_eq_nocase(name, S("inplace"))) {

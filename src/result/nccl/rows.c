@@ -52,11 +52,6 @@ static const char *const OPS[] = {
     "alltoall",   "gather",     "scatter",        "sendrecv",  "hypercube",
 };
 
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* Programs are named OP_perf; those of NCCL 1 were OP_test. */
 static const char *op_before(struct tc_slice text, struct tc_slice ending)
 {
@@ -64,15 +59,14 @@ static const char *op_before(struct tc_slice text, struct tc_slice ending)
     struct tc_slice rest = text;
     while (tc__text_after(rest, ending, &rest)) {
         size_t end = (size_t)(rest.ptr - text.ptr) - ending.len;
-        if (rest.len > 0 && is_name_char(rest.ptr[0])) {
+        if (rest.len > 0 && tc_is_word(rest.ptr[0])) {
             continue;
         }
         struct tc_slice before = tc_slice_head(text, end);
         for (size_t i = 0; i < TC_COUNT(OPS); i++) {
             struct tc_slice op = tc_slice_cstr(OPS[i]);
-            bool whole =
-                tc_slice_ends(before, op) &&
-                (before.len == op.len || !is_name_char(before.ptr[before.len - op.len - 1]));
+            bool whole = tc_slice_ends(before, op) &&
+                         (before.len == op.len || !tc_is_word(before.ptr[before.len - op.len - 1]));
             if (whole && found[0] != '\0' && strcmp(found, OPS[i]) != 0) {
                 return "";
             }

@@ -11,8 +11,6 @@
 #include "result/lines_priv.h"
 #include "result/nccl/priv.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,12 +53,8 @@ static int column_of(struct tc_slice word)
         {"i_cv%", IGNORED},
         {"timestamp", IGNORED},
     };
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        if (tc_slice_eq(word, tc_slice_cstr(names[i].name))) {
-            return names[i].column;
-        }
-    }
-    return -1;
+    size_t i = tc_slice_row(word, names, name);
+    return i < TC_COUNT(names) ? names[i].column : -1;
 }
 
 /* "#       size         count      type   redop    root     time   algbw   busbw #wrong ..." */
@@ -206,7 +200,7 @@ static bool is_data(const struct tc__nccl_log *l, struct tc_slice text)
     bool typed = l->column_count > 2 && l->columns[2] == TYPE;
     return l->column_count > 0 && tc_slice_is_u64(first, &size) &&
            tc_map_parse_number(second, &count) &&
-           !(typed && third.len > 0 && third.ptr[0] >= '0' && third.ptr[0] <= '9');
+           !(typed && third.len > 0 && tc_is_digit(third.ptr[0]));
 }
 
 /* The columns before the values, and with those of the first half. */

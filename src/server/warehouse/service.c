@@ -2,13 +2,11 @@
 #include "server/warehouse/service.h"
 
 #include "base/clock.h"
-#include "base/time.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/warehouse/service_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -17,7 +17,6 @@
 #define READ_BYTES_MAX ((uint64_t)64 << 20)
 /* Strings that had to be made, for one sample. */
 #define STRINGS_BYTES ((size_t)4 << 20)
-#define DIGEST_TEXT_MAX 80
 /* A counter's rise needs the sample before: so much is read before the first window. */
 #define BEFORE_WINDOWS 2
 #define KINDS (1U << TC_BATCH_METRICS_PROTOBUF | 1U << TC_BATCH_METRICS_JSON | 1U << TC_BATCH_FILE)
@@ -28,7 +27,7 @@ struct tc_warehouse_slicer {
     struct tc_slices *slices;      /* NULL: no metrics yet */
     struct tc_otlp_reader *reader; /* NULL: no metrics yet */
     struct tc_slices *file;        /* an uploaded file that waits to be written */
-    char file_digest[DIGEST_TEXT_MAX];
+    char file_digest[TC_DIGEST_TEXT];
     struct tc_slices_counts told; /* of `slices`, as the counters know it */
     void *strings_block;
     struct tc_arena strings;
@@ -182,11 +181,9 @@ static tc_status take_file(struct tc_warehouse_slicer *s, const struct tc_batch 
     if (!tc_samples_sniff(batch->body)) {
         return TC_OK;
     }
-    struct tc_buf b = tc_buf_make(s->file_digest, sizeof s->file_digest - 1);
     TC_TRY(tc_digest_sha256(batch->body, &digest));
-    tc_buf_digest(&b, &digest);
-    s->file_digest[b.len] = '\0';
-    TC_TRY(make_slices(s, tc_buf_slice(&b), &s->file, &err));
+    tc_digest_text(&digest, s->file_digest);
+    TC_TRY(make_slices(s, tc_slice_cstr(s->file_digest), &s->file, &err));
     read_samples(s, s->file, batch, NULL);
     return TC_OK;
 }

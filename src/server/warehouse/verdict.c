@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/json/out.h"
-#include "base/limits.h"
 #include "base/time.h"
 
 #include <stdlib.h>
@@ -93,8 +92,7 @@ static void put_culprits(struct row *r, char *text)
     struct tc_slice key;
     struct tc_slice name;
     bool any = false;
-    struct tc_json_out j = tc_json_out_make(&b);
-    tc_json_add_object(&j);
+    struct tc_json_out j = tc_json_object_make(&b);
     while (tc_json_iter_next(&it, &key, &v)) {
         if (tc_json_type(v) != TC_JSON_ARRAY || !names_culprits(key, &name)) {
             continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "warehouse/duckdb/load_priv.h"
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "warehouse/warehouse.h"
 
 #include <limits.h>

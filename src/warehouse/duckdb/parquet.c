@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables written to Parquet files. */
+#include "base/os/io.h"
 #include "warehouse/duckdb/duckdb_priv.h"
 #include "warehouse/duckdb/sql_priv.h"
 
@@ -43,41 +44,17 @@ static void folder_of(const char *path, char *out, size_t size)
     }
 }
 
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t done = write(fd, bytes, len);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return false;
-        }
-        bytes += done;
-        len -= (size_t)done;
-    }
-    return true;
-}
-
 static tc_status copy_bytes(int from, int to, const char *name, struct tc_error *err)
 {
     char *block = malloc(COPY_BLOCK);
-    tc_status status = TC_OK;
+    ssize_t got = 0;
     if (block == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory to copy a file");
     }
-    for (;;) {
-        ssize_t got = read(from, block, COPY_BLOCK);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0 || !write_all(to, block, (size_t)got)) {
-            status = io_fail(err, "write", name);
-        }
-        if (got <= 0 || status != TC_OK) {
-            break;
-        }
-    }
+    do {
+        got = tc_io_read(from, block, COPY_BLOCK);
+    } while (got > 0 && tc_io_write(to, tc_slice_make(block, (size_t)got)));
+    tc_status status = got == 0 ? TC_OK : io_fail(err, "write", name);
     free(block);
     return status;
 }

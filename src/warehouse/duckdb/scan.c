@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/random.h>
 
 #define FUNCTION_NAME "tracecore_sort_buffer"

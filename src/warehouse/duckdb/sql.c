@@ -17,8 +17,7 @@ struct token {
 
 static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (unsigned char)c >= 0x80;
+    return tc_is_word(c) || (unsigned char)c >= 0x80;
 }
 
 static bool is_space(char c)
@@ -50,7 +49,7 @@ static size_t skip_dollars(struct tc_slice s, size_t at)
     while (end < s.len && is_word(s.ptr[end])) {
         end++;
     }
-    bool digit = at + 1 < s.len && s.ptr[at + 1] >= '0' && s.ptr[at + 1] <= '9';
+    bool digit = at + 1 < s.len && tc_is_digit(s.ptr[at + 1]);
     if (digit || end >= s.len || s.ptr[end] != '$') {
         return at + 1;
     }
@@ -154,7 +153,7 @@ static bool skip_names(struct tc_slice sql, size_t *io_at)
         if (is_sign(&t, ')')) {
             return true;
         }
-        bool number = t.kind == WORD && t.text.ptr[0] >= '0' && t.text.ptr[0] <= '9';
+        bool number = t.kind == WORD && tc_is_digit(t.text.ptr[0]);
         if (number || (t.kind != WORD && t.kind != QUOTED && !is_sign(&t, ','))) {
             return false;
         }

@@ -86,6 +86,39 @@ static void one_bit_makes_another_digest(void **state)
     assert_memory_not_equal(&a, &b, sizeof a);
 }
 
+#define HEX "E3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+static void a_text_is_read_back(void **state)
+{
+    (void)state;
+    struct tc_digest d;
+    struct tc_digest read;
+    char text[TC_DIGEST_TEXT];
+    assert_int_equal(tc_digest_sha256(TC_LIT("abc"), &d), TC_OK);
+    tc_digest_text(&d, text);
+    assert_int_equal(strlen(text), TC_DIGEST_TEXT - 1);
+    assert_true(tc_digest_parse_exact(tc_slice_cstr(text), &read));
+    assert_memory_equal(&d, &read, sizeof d);
+    assert_true(tc_digest_parse(tc_slice_cstr(text + 7), &read));
+    assert_memory_equal(&d, &read, sizeof d);
+    assert_false(tc_digest_parse_exact(tc_slice_cstr(text + 7), &read));
+}
+
+static void what_is_no_digest_is_refused(void **state)
+{
+    (void)state;
+    struct tc_digest d;
+    assert_true(tc_digest_from_hex(TC_LIT(HEX), &d));
+    assert_true(tc_digest_parse(TC_LIT("sha256:" HEX), &d));
+    assert_false(tc_digest_parse_exact(TC_LIT("sha256:" HEX), &d)); /* an upper-case E */
+    assert_false(tc_digest_from_hex(TC_LIT("sha256:" HEX), &d));
+    assert_false(tc_digest_parse(TC_LIT("sha256:sha256:" HEX), &d));
+    assert_false(tc_digest_parse(TC_LIT(HEX "0"), &d));
+    assert_false(tc_digest_parse(tc_slice_head(TC_LIT(HEX), 63), &d));
+    assert_false(tc_digest_parse(TC_LIT("g" HEX), &d));
+    assert_false(tc_digest_parse(TC_EMPTY, &d));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +126,8 @@ int main(void)
         cmocka_unit_test(lengths_around_a_block_come_out),
         cmocka_unit_test(the_text_is_exactly_as_long_as_promised),
         cmocka_unit_test(one_bit_makes_another_digest),
+        cmocka_unit_test(a_text_is_read_back),
+        cmocka_unit_test(what_is_no_digest_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

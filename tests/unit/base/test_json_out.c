@@ -123,7 +123,10 @@ static void lines_follow_each_other(void **state)
     assert_true(tc_json_done_line(&j));
     tc_json_add_str(&j, TC_LIT("x"));
     assert_true(tc_json_done_line(&j));
-    assert_text(&buf, "{\"n\":1}\n\"x\"\n");
+    struct tc_json_out next = tc_json_object_make(&buf);
+    tc_json_put_u64(&next, "n", 2);
+    assert_true(tc_json_end_line(&next));
+    assert_text(&buf, "{\"n\":1}\n\"x\"\n{\"n\":2}\n");
 }
 
 static void bytes_that_are_not_utf8_are_replaced(void **state)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/library.h"
+#include "base/os/library.h"
 
 #include <string.h>
 

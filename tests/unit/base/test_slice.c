@@ -284,6 +284,46 @@ static void distance_counts_edits(void **state)
                      TC_DISTANCE_MAX);
 }
 
+static void a_row_is_found_by_any_member_that_is_a_string(void **state)
+{
+    (void)state;
+    static const struct {
+        int number;
+        const char *name;
+        const char *other;
+    } rows[] = {{1, "one", "eins"}, {2, "two", "zwei"}, {3, "two", NULL}};
+    assert_int_equal(tc_slice_row(TC_LIT("one"), rows, name), 0);
+    assert_int_equal(tc_slice_row(TC_LIT("two"), rows, name), 1); /* the first */
+    assert_int_equal(tc_slice_row(TC_LIT("zwei"), rows, other), 1);
+    assert_int_equal(tc_slice_row(TC_EMPTY, rows, other), 2);
+    assert_int_equal(tc_slice_row(TC_LIT("TWO"), rows, name), TC_COUNT(rows));
+    assert_int_equal(tc_slice_row_nocase(TC_LIT("TWO"), rows, name), 1);
+    assert_int_equal(tc_slice_row_nocase(TC_LIT("tw"), rows, name), TC_COUNT(rows));
+}
+
+static void one_of_several_words_is_enough(void **state)
+{
+    (void)state;
+    struct tc_slice s = TC_LIT("GPU is lost");
+    assert_true(tc_slice_contains_any(s, "is found", "is lost"));
+    assert_false(tc_slice_contains_any(s, "is found", "is losts"));
+    assert_int_equal(tc_slice_which_part(s, (const char *const[]){"x", "lost", "GPU", NULL}), 1);
+    assert_int_equal(tc_slice_which_part(s, (const char *const[]){NULL}), -1);
+}
+
+static void bytes_are_told_apart_by_kind(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 256; i++) {
+        char c = (char)i;
+        bool digit = i < 128 && strchr("0123456789", i) != NULL && i != 0;
+        bool letter = (i >= 'a' && i <= 'z') || (i >= 'A' && i <= 'Z');
+        assert_int_equal(tc_is_digit(c), digit);
+        assert_int_equal(tc_is_blank(c), i == ' ' || i == '\t');
+        assert_int_equal(tc_is_word(c), digit || letter || i == '_');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +344,9 @@ int main(void)
         cmocka_unit_test(hash_depends_on_bytes_length_and_seed),
         cmocka_unit_test(mixing_is_not_symmetric),
         cmocka_unit_test(distance_counts_edits),
+        cmocka_unit_test(a_row_is_found_by_any_member_that_is_a_string),
+        cmocka_unit_test(one_of_several_words_is_enough),
+        cmocka_unit_test(bytes_are_told_apart_by_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "directory_testing.h"
 
-#include "base/block.h"
+#include "base/os/block.h"
 #include "base/time.h"
 #include "directory/view.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/spool.h"
+#include "base/os/spool.h"
+
+#include "base/os/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +16,6 @@ struct tc_spool {
     size_t size;
     void *mapping; /* NULL until it is mapped */
 };
-
-static tc_status fail_errno(struct tc_error *err, const char *what)
-{
-    char text[128];
-    return tc_fail(err, TC_E_IO, 0, "%s: %s", what, strerror_r(errno, text, sizeof text));
-}
 
 /* A file without a name, where the file system has such; else its name is taken away at once. */
 static int open_nameless(const char *dir)
@@ -49,7 +45,7 @@ tc_status tc_spool_open(const char *dir, struct tc_spool **out_spool, struct tc_
     }
     s->fd = open_nameless(dir);
     if (s->fd < 0) {
-        tc_status status = fail_errno(err, "cannot be put on disk");
+        tc_status status = tc_fail_errno(err, "cannot be put on disk");
         free(s);
         return status;
     }
@@ -73,17 +69,10 @@ void tc_spool_close(struct tc_spool *s)
 
 tc_status tc_spool_write(struct tc_spool *s, struct tc_slice bytes, struct tc_error *err)
 {
-    while (bytes.len > 0) {
-        ssize_t n = write(s->fd, bytes.ptr, bytes.len);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return fail_errno(err, "cannot be put on disk");
-        }
-        s->size += (size_t)n;
-        bytes = tc_slice_from(bytes, (size_t)n);
+    if (!tc_io_write(s->fd, bytes)) {
+        return tc_fail_errno(err, "cannot be put on disk");
     }
+    s->size += bytes.len;
     return TC_OK;
 }
 
@@ -95,7 +84,7 @@ tc_status tc_spool_map(struct tc_spool *s, struct tc_slice *out, struct tc_error
     }
     void *mapping = mmap(NULL, s->size, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (mapping == MAP_FAILED) {
-        return fail_errno(err, "cannot be read back from disk");
+        return tc_fail_errno(err, "cannot be read back from disk");
     }
     s->mapping = mapping;
     (void)close(s->fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/block.h"
+#include "base/os/block.h"
 
 #include "base/asan.h"
 

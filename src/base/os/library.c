@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/library.h"
+#include "base/os/library.h"
 
 #include <dlfcn.h>
 #include <string.h>

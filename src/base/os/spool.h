@@ -3,13 +3,11 @@
  * Bytes that are too many for memory, in a file without a name while they come in; then mapped.
  * They are gone when it is closed, or with the process.
  */
-#ifndef TC_BASE_SPOOL_H
-#define TC_BASE_SPOOL_H
+#ifndef TC_BASE_OS_SPOOL_H
+#define TC_BASE_OS_SPOOL_H
 
 #include "base/slice.h"
 #include "base/status.h"
-
-#include <stdint.h>
 
 struct tc_spool;
 

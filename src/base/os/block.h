@@ -5,8 +5,8 @@
  * there for a block would touch an eighth of it, so it is mapped, and ends in a page that nobody
  * may touch. The handle is of the heap: a block that is lost is found as a leak.
  */
-#ifndef TC_BASE_BLOCK_H
-#define TC_BASE_BLOCK_H
+#ifndef TC_BASE_OS_BLOCK_H
+#define TC_BASE_OS_BLOCK_H
 
 #include <stddef.h>
 

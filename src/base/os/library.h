@@ -4,8 +4,8 @@
  * the program starts without them. Their functions are called through a table of pointers, which a
  * .def file of names declares and fills.
  */
-#ifndef TC_BASE_LIBRARY_H
-#define TC_BASE_LIBRARY_H
+#ifndef TC_BASE_OS_LIBRARY_H
+#define TC_BASE_OS_LIBRARY_H
 
 #include "base/status.h"
 
