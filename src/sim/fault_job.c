@@ -118,10 +118,16 @@ void tc__sim_fault_xid_correlation(struct tc_sim *s, const struct sim_ask *ask)
     j->end_ns = fails;
     j->fate = SIM_FATE_ONE;
     j->fate_node = pod.k;
-    struct sim_truth *t = tc__sim_truth(s, false, "xid_correlation", "hardware_xid", ask->at_ns,
-                                        fails, "a hardware Xid; the pod that used the GPU fails");
+    struct sim_truth *t = tc__sim_truth(
+        s, false, "gpu_fault", ask->variant == 0 ? "off_the_bus" : "firmware", ask->at_ns,
+        ask->at_ns, ask->variant == 0 ? "a GPU falls off the bus" : "a GPU's firmware hangs");
+    blame_gpu(t, ask);
+    uint32_t root = t->number;
+    t = tc__sim_truth(s, false, "xid_correlation", "hardware_xid", ask->at_ns, fails,
+                      "a hardware Xid; the pod that used the GPU fails");
     blame_pod(t, ask);
     blame_gpu(t, ask);
+    t->causes[0] = root;
 }
 
 /* ---- straggler ----------------------------------------------------------------------------- */

@@ -67,6 +67,7 @@ case.fires(
         "pods.json": pod_list(pod("llm-0", 30), pod("other", 30, node="gpu-08", uid="77")),
     },
     pod="llm-0",
+    others=["gpu_fault"],
 )
 
 case.fires(
@@ -111,6 +112,7 @@ case.fires(
         "pods.json": pod_list(pod("llm-0", 300)),
     },
     pod="llm-0",
+    others=["gpu_fault"],
 )
 
 case.fires(
@@ -123,6 +125,7 @@ case.fires(
         "pods.json": pod_list(pod("llm-0", 100)),
     },
     pod="llm-0", gpu=GPUS[0],
+    others=["gpu_fault"],
 )
 
 case.fires(
@@ -197,6 +200,7 @@ case.fires(
         "pods.json": pod_list(pod("llm-0", 90)),
     },
     conf="full", pod="llm-0",
+    others=["gpu_fault"],
 )
 
 case.fires(
@@ -205,7 +209,7 @@ case.fires(
         "kern.log": kernel_log([(0, OFF_THE_BUS)], "syslog"),
         "pods.json": pod_list(pod("llm-0", 20), pod("llm-1", 25, uid="u2")),
     },
-    others=["xid_correlation"], why="nothing says whose GPU it is: one incident per pod",
+    others=["xid_correlation", "gpu_fault"], why="nothing says whose GPU it is: one incident per pod",
 )
 
 case.fires(
@@ -235,6 +239,7 @@ case.fires(
         ),
     },
     pod="p", node="n1",
+    others=["gpu_fault"],
 )
 
 case.fires(
@@ -268,6 +273,7 @@ case.fires(
         ),
     },
     pod="llm-0",
+    others=["gpu_fault"],
 )
 
 case.silent(
@@ -311,6 +317,7 @@ case.silent(
         "kern.log": kernel_log([(0, OFF_THE_BUS)], "shortiso"),
         "pods.json": pod_list(pod("llm-0", 301)),
     },
+    others=["gpu_fault"],
 )
 
 case.silent(
@@ -319,6 +326,7 @@ case.silent(
         "kern.log": kernel_log([(60, OFF_THE_BUS)], "shortiso"),
         "pods.json": pod_list(pod("llm-0", 0)),
     },
+    others=["gpu_fault"],
 )
 
 case.silent(
@@ -327,9 +335,10 @@ case.silent(
         "kern.log": kernel_log([(0, OFF_THE_BUS)], "shortiso"),
         "pods.json": pod_list(pod("llm-0", 20, node="gpu-08")),
     },
+    others=["gpu_fault"],
 )
 
-case.silent("xc_q05_xid_alone", {"kern.log": kernel_log([(0, OFF_THE_BUS)], "shortiso")})
+case.silent("xc_q05_xid_alone", {"kern.log": kernel_log([(0, OFF_THE_BUS)], "shortiso")}, others=["gpu_fault"])
 case.silent(
     "xc_q06_pod_completed",
     {
@@ -347,6 +356,7 @@ case.silent(
         "kern.log": kernel_log([(0, OFF_THE_BUS)], "shortiso"),
         "pods.json": pod_list(pod("llm-0", 20, phase="Succeeded", code=0, reason="Completed")),
     },
+    others=["gpu_fault"],
 )
 
 case.silent(

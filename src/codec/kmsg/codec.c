@@ -31,10 +31,12 @@
  */
 static const struct tc_slice LITERALS[] = {
     LITERAL("Xid ("),
-    LITERAL("fallen off the bus"),
-    LITERAL("GPU at PCI:"),
-    LITERAL("RmInitAdapter"),
-    LITERAL("knvlink"),
+    LITERAL("NVRM: "),
+    LITERAL("dia: probe of "),
+    LITERAL("dia failed with"),
+    LITERAL("e inaccessible"),
+    LITERAL("nvidia-drm 0"),
+    LITERAL("vfio-pci 0"),
     LITERAL("valid context"),
     LITERAL("AER: "),
     LITERAL("PCIe Bus Error"),

@@ -90,7 +90,14 @@ static const struct {
 
     {TC_EVENT_DRIVER_FAULT, "peermem_invalid_context",
      "nvidia-peermem *ERROR detected invalid context", NULL},
-    {TC_EVENT_DRIVER_FAULT, "gpu_init_failed", "NVRM: GPU {1%b}*: RmInitAdapter failed", NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_no_power",
+     "NVRM: GPU {1%b}*: GPU does not have the necessary power cables connected", NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_unreachable",
+     "nvidia {1%b}: <Unable to|can't> change power state from * inaccessible", NULL},
+    {TC_EVENT_DRIVER_FAULT, "driver_load_ok", "NVRM: loading NVIDIA UNIX", NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_init_ok", "[drm] Initialized nvidia-drm * for {1%b} on minor",
+     NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_released_ok", "vfio-pci {1%b}: ", NULL},
 
     {TC_EVENT_NETWORK_FAULT, "link_up", "mlx4_en: {0%n}: Link Up$", NULL},
     {TC_EVENT_NETWORK_FAULT, "link_down", "mlx4_en: {0%n}: Link Down$", NULL},

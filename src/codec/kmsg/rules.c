@@ -19,6 +19,8 @@
 #define UUID_LENGTH 40 /* "GPU-" and 36 */
 /* "fallen off the bus" is the last of four lines that the driver prints at once. */
 #define FALLEN_OFF_LINES 4
+/* Why the driver refuses a GPU stands at most so many lines above that it does. */
+#define REASON_LINES 16
 
 size_t tc__kmsg_offset(const struct tc__kmsg_context *c)
 {
@@ -324,8 +326,83 @@ static enum tc__kmsg_verdict rule_discovery(struct tc__kmsg_context *c, struct t
     return TC__KMSG_EVENT;
 }
 
+/* One of the lines above, of the same host, has one of these words; a NULL ends them. */
+static bool is_said_above(const struct tc__kmsg_context *c, const char *const *words)
+{
+    struct tc__kmsg_line line;
+    size_t at = tc__kmsg_offset(c);
+    for (int i = 0; i < REASON_LINES && tc__kmsg_prev(c, &at, &line); i++) {
+        if (line.origin != TC__KMSG_KERNEL || !tc_slice_eq(line.node, c->line->node)) {
+            continue;
+        }
+        for (const char *const *word = words; *word != NULL; word++) {
+            if (tc_slice_contains(line.message, tc_slice_cstr(*word))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * "nvidia: probe of 0000:5d:00.0 failed with error -1", since Linux 6.9 "nvidia 0000:5d:00.0: probe
+ * with driver nvidia failed with error -1". The driver refuses boards that it does not support,
+ * too.
+ */
+static enum tc__kmsg_verdict rule_probe(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    static const char *const reasons[] = {"Legacy drivers", "not supported by", "already bound to",
+                                          "claims ownership", NULL};
+    struct tc_slice got[TC__TEXT_SLOTS];
+    struct tc_slice s = c->line->message;
+    if (!tc__text_match(s, "nvidia: probe of {0%b} failed with error", got) &&
+        !tc__text_match(s, "nvidia {0%b}: probe with driver nvidia failed with error", got)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    bool refused = is_said_above(c, reasons);
+    tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT,
+                   refused ? TC_LIT("gpu_not_supported") : TC_LIT("gpu_probe_failed"), TC_EMPTY);
+    (void)tc_bdf_parse(got[0], &ev->scope.pci);
+    return TC__KMSG_EVENT;
+}
+
+/* "NVRM: GPU 0000:c1:00.0: RmInitAdapter failed! (0x24:0x65:1461)", also without its firmware. */
+static enum tc__kmsg_verdict rule_init(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    static const char *const reasons[] = {"Direct firmware load for nvidia",
+                                          "No firmware image found", NULL};
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (!tc__text_match(c->line->message, "NVRM: GPU {0%b}*: RmInitAdapter failed", got)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    bool missing = is_said_above(c, reasons);
+    tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT,
+                   missing ? TC_LIT("gpu_firmware_missing") : TC_LIT("gpu_init_failed"), TC_EMPTY);
+    (void)tc_bdf_parse(got[0], &ev->scope.pci);
+    return TC__KMSG_EVENT;
+}
+
+/*
+ * "NVRM: Attempting to remove device 0000:5d:00.0 with non-zero usage count!": its port reported
+ * that the card is gone. Without such a report it is an administrator who removes the device.
+ */
+static enum tc__kmsg_verdict rule_removed(struct tc__kmsg_context *c, struct tc_event *ev)
+{
+    static const char *const reasons[] = {": Link Down", ": Card not present", NULL};
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (!tc__text_match(c->line->message,
+                        "NVRM: Attempting to remove device {0%b} with non-zero usage count", got) ||
+        !is_said_above(c, reasons)) {
+        return TC__KMSG_NOT_MINE;
+    }
+    tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("gpu_unreachable"), TC_EMPTY);
+    (void)tc_bdf_parse(got[0], &ev->scope.pci);
+    return TC__KMSG_EVENT;
+}
+
 static const tc__kmsg_rule DRIVER_RULES[] = {rule_xid,       rule_sxid,      rule_fallen_off,
-                                             rule_inventory, rule_discovery, NULL};
+                                             rule_inventory, rule_probe,     rule_init,
+                                             rule_removed,   rule_discovery, NULL};
 
 static enum tc__kmsg_verdict apply_rules(struct tc__kmsg_context *c, struct tc_event *ev)
 {

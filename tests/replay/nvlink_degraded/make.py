@@ -171,7 +171,7 @@ def stays_quiet_on_nonfatal_xids():
         xid(1, "149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 01 (0x00082226 0x00000001 0x00000000 0x00000000)"),
         xid(2, "31, pid=4711, name=python, Ch 00000008, intr 00000000. MMU Fault"),
         xid(3, "79, GPU has fallen off the bus."),
-    )
+    ) | {"args": "--only=nvlink_degraded\n"}
 
 
 def stays_quiet_on_links_never_up():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the inputs of the xid_correlation cases; --check compares only."""
 
+import functools
 import pathlib
 import sys
 
@@ -12,7 +13,7 @@ from otlp import logs, record  # noqa: E402
 
 GPU_UUID = "GPU-" + uid("gpu", "gpu-07", "b3")
 OFF_THE_BUS = "GPU has fallen off the bus."
-# hbm_ecc has a verdict of its own about Xids of memory.
+# hbm_ecc and gpu_fault have verdicts of their own about Xids.
 ALONE = {"args": "--only=xid_correlation\n"}
 
 
@@ -317,31 +318,43 @@ def stays_quiet_when_another_pod_used_the_gpu():
     }
 
 
+def alone(case):
+    """Without the verdicts of other patterns about the same Xids."""
+
+    @functools.wraps(case)
+    def files():
+        made = case()
+        args = made.get("args", "")
+        return {**made, "args": args if "--only" in args else ALONE["args"] + args}
+
+    return files
+
+
 CASES = [
-    fires_on_exporters_xid,
-    fires_once_for_line_and_exporter,
+    alone(fires_on_exporters_xid),
+    alone(fires_once_for_line_and_exporter),
     stays_quiet_on_old_xid_of_exporter,
-    stays_quiet_when_another_pod_used_the_gpu,
-    resolved_when_the_request_is_told_late,
+    alone(stays_quiet_when_another_pod_used_the_gpu),
+    alone(resolved_when_the_request_is_told_late),
     fires_on_xid79_then_failed_pod,
-    fires_full_when_gpu_is_tied,
-    fires_through_otlp,
+    alone(fires_full_when_gpu_is_tied),
+    alone(fires_through_otlp),
     fires_most_severe_wins,
     fires_on_driver_xid,
     fires_partial_on_unknown_xid,
-    fires_at_window_edge,
-    fires_with_boot_time,
-    stays_quiet_past_window,
+    alone(fires_at_window_edge),
+    alone(fires_with_boot_time),
+    alone(stays_quiet_past_window),
     stays_quiet_on_application_xids,
     stays_quiet_on_xid_without_number,
-    stays_quiet_xid_after_pod,
-    stays_quiet_other_node,
-    stays_quiet_planned_deletion,
-    stays_quiet_preempted,
-    stays_quiet_other_gpu,
-    degrades_replayed_events,
+    alone(stays_quiet_xid_after_pod),
+    alone(stays_quiet_other_node),
+    alone(stays_quiet_planned_deletion),
+    alone(stays_quiet_preempted),
+    alone(stays_quiet_other_gpu),
+    alone(degrades_replayed_events),
     degrades_storm,
-    degrades_without_boot_time,
+    alone(degrades_without_boot_time),
 ]
 
 if __name__ == "__main__":

@@ -201,6 +201,51 @@ static void driver_faults_are_named(void **state)
     assert_unknown("nvidia-peermem foo: invalid context", "no rule for this message");
 }
 
+static void gpus_that_do_not_answer_are_named(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *fault;
+    } rows[] = {
+        {"nvidia: probe of 0000:9b:00.0 failed with error -1", "gpu_probe_failed"},
+        {"nvidia 0000:9b:00.0: probe with driver nvidia failed with error -1", "gpu_probe_failed"},
+        {"NVRM: installed in this system is supported through the\n"
+         "NVRM: NVIDIA 470.xx Legacy drivers. Please visit\n"
+         "nvidia: probe of 0000:9b:00.0 failed with error -1",
+         "gpu_not_supported"},
+        {"nvidia 0000:9b:00.0: Direct firmware load for nvidia/550.54.15/gsp_ga10x.bin failed with "
+         "error -2\nNVRM: GPU 0000:9b:00.0: RmInitAdapter failed! (0x61:0x56:1594)",
+         "gpu_firmware_missing"},
+        {"nvidia 0000:9b:00.0: Unable to change power state from D3cold to D0, device inaccessible",
+         "gpu_unreachable"},
+        {"nvidia 0000:9b:00.0: can't change power state from D3cold to D0 (config space "
+         "inaccessible)",
+         "gpu_unreachable"},
+        {"pcieport 0000:9a:01.0: pciehp: Slot(5): Link Down\n"
+         "NVRM: Attempting to remove device 0000:9b:00.0 with non-zero usage count!",
+         "gpu_unreachable"},
+        {"NVRM: GPU 0000:9b:00.0: GPU does not have the necessary power cables connected.",
+         "gpu_no_power"},
+        {"[drm] Initialized nvidia-drm 0.0.0 20160202 for 0000:9b:00.0 on minor 1", "gpu_init_ok"},
+        {"vfio-pci 0000:9b:00.0: enabling device (0000 -> 0002)", "gpu_released_ok"},
+    };
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        const struct tc_event *ev = one_event(rows[i].text, TC_EVENT_DRIVER_FAULT);
+        assert_true(tc_slice_eq(ev->fault.fault, tc_slice_cstr(rows[i].fault)));
+        assert_bdf(ev->scope.pci, "0000:9b:00.0");
+    }
+    assert_slice(one_event("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.54.15",
+                           TC_EVENT_DRIVER_FAULT)
+                     ->fault.fault,
+                 "driver_load_ok");
+    /* Another driver's device, and one that an administrator removes. */
+    assert_unknown("nouveau: probe of 0000:9b:00.0 failed with error -12",
+                   "no rule for this message");
+    assert_unknown("NVRM: Attempting to remove device 0000:9b:00.0 with non-zero usage count!",
+                   "no rule for this message");
+}
+
 static void oom_constraint_names_pod_container_and_process(void **state)
 {
     (void)state;
@@ -736,6 +781,7 @@ int main(void)
         cmocka_unit_test(inventory_ties_a_uuid_to_an_address),
         cmocka_unit_test(sxid_severity_and_link_may_be_absent),
         cmocka_unit_test(driver_faults_are_named),
+        cmocka_unit_test(gpus_that_do_not_answer_are_named),
         cmocka_unit_test(oom_constraint_names_pod_container_and_process),
         cmocka_unit_test(cgroups_that_are_no_pods_or_containers_name_none),
         cmocka_unit_test(systemd_oomd_kills_cgroups),

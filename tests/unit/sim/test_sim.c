@@ -61,7 +61,7 @@ static struct sum sum_of(const struct tc_sim_options *options)
  * The bytes of one fleet, pinned: another compiler or machine must give the same. A change of the
  * simulator changes the number; then look at the difference and write the new one here.
  */
-#define PINNED UINT64_C(0x45a77f4e83ea738f)
+#define PINNED UINT64_C(0x89652ee33924dd95)
 
 static void the_same_seed_gives_the_pinned_bytes(void **state)
 {
