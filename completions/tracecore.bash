@@ -24,11 +24,11 @@ _tracecore() {
     detect)
         case $prev in
         --only)
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
             return
             ;;
         --disable)
-            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
             return
             ;;
         --set)
