@@ -46,8 +46,7 @@ tc_add_test(NAME real_samples
 set(field "${CMAKE_SOURCE_DIR}/tests/field/run.py")
 foreach(pattern IN ITEMS
     checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault
-    nvlink_degraded
-    pcie_aer pod_evicted straggler thermal_throttle xid_correlation)
+    nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation)
   tc_add_test(NAME field.${pattern} COMMAND ${python} "${field}" --pattern ${pattern} LABELS field)
 endforeach()
 tc_add_test(NAME field_selftest COMMAND ${python} "${field}" --selftest LABELS field)

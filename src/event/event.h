@@ -247,8 +247,13 @@ struct tc_ev_train {
 struct tc_ev_exit {
     struct tc_slice error; /* class of the last exception: "RuntimeError"; "" unknown */
     struct tc_slice message;
-    int64_t exit_code; /* -1 unknown */
-    int64_t signal;    /* 0 none */
+    struct tc_slice told_by; /* "traceback", "process", "launcher", "shell", "step", "job"; "" */
+    /* "first": the launcher saw it fail first; "last": nothing but the end follows in its log;
+     * "caught": the program went on; "stopped": somebody ended the job on purpose; "" */
+    struct tc_slice role;
+    int64_t exit_code;  /* -1 unknown */
+    int64_t signal;     /* 0 none */
+    int64_t local_rank; /* on its node, -1 unknown */
 };
 
 struct tc_ev_health {

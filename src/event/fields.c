@@ -163,6 +163,10 @@ static const struct tc_field FIELDS[] = {
     FIELD("signal", BIT(RANK_EXIT), I64, exit.signal, 0, "that ended the process"),
     FIELD("error", BIT(RANK_EXIT), STRING, exit.error, 0, "class of the last exception"),
     FIELD("message", BIT(RANK_EXIT), STRING, exit.message, 0, "the line"),
+    FIELD("told_by", BIT(RANK_EXIT), STRING, exit.told_by, 0,
+          "traceback, process, launcher, shell, step or job"),
+    FIELD("role", BIT(RANK_EXIT), STRING, exit.role, 0, "first, last, caught or stopped"),
+    FIELD("local_rank", BIT(RANK_EXIT), I64, exit.local_rank, -1, "number on its node"),
 
     FIELD("system", BIT(GPU_HEALTH), STRING, health.system, 0,
           "thermal, memory, nvlink, pcie, power, driver or other"),

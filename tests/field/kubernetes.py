@@ -71,7 +71,7 @@ def modern_event(seconds, reason, note, pod="x-0", node="gpu-a12", component="ku
 
 
 def pod(name, node="gpu-a12", uid=POD_UID, phase="Running", ends=None, reason=None, message=None,
-        conditions=None, namespace="ml", start=-7200):
+        conditions=None, namespace="ml", start=-7200, env=None):
     status = {"phase": phase, "hostIP": "10.0.0.12", "startTime": second(start)}
     status["qosClass"] = "Burstable"
     said = {"reason": reason, "message": message, "conditions": conditions}
@@ -79,6 +79,8 @@ def pod(name, node="gpu-a12", uid=POD_UID, phase="Running", ends=None, reason=No
     if ends:
         status["containerStatuses"] = ends
     spec = {"name": "trainer", "image": "x", "resources": {"limits": {"memory": "64Gi"}}}
+    if env:
+        spec["env"] = [{"name": key, "value": value} for key, value in env.items()]
     meta = {"name": name, "namespace": namespace, "uid": uid, "labels": {}}
     return {
         "apiVersion": "v1",

@@ -18,62 +18,66 @@
 /* Places of a line that are looked at. */
 #define HITS_MAX 16
 
-enum rule { EXIT, AGENT, TABLE, FRAME, TERMINATE, SHELL, CUDA, ERRNO, RAY_OOM };
+enum rule { EXIT, FIRST, AGENT, TABLE, FRAME, TERMINATE, SHELL, STOPPED, CUDA, ERRNO, RAY_OOM };
 
 #define HYDRA                                                                                  \
     "<*KILLED BY SIGNAL: {4%d}|*EXIT STRING: *(signal {4%d})|*EXIT STATUS: {3%f}|*EXIT CODE: " \
     "{3%f}|>"
 
 /*
- * Each wording by a part of it that is rare, and what follows that part. For EXIT the slots are
- * those of launch.c, and the number is how many lines below it may run on to; for CUDA the text is
- * the name of the fault.
+ * Each wording by a part of it that is rare, and what follows that part. For EXIT and FIRST, where
+ * the launcher says that this process failed before the others, the slots are those of launch.c,
+ * and the number is how many lines below it may run on to; for CUDA the text is the name of the
+ * fault.
  */
-#define RULES(X)                                                                            \
-    X("failed (exitcode: ", AGENT, 0, "")                                                   \
-    X("exitcode ", TABLE, 0, "")                                                            \
-    X(", line ", FRAME, 0, "")                                                              \
-    X("terminate called after throwing an instance of '", TERMINATE, 0, "")                 \
-    X(": line ", SHELL, 0, "")                                                              \
-    /* DeepSpeed, Horovod */                                                                \
-    X("exits with return code = ", EXIT, 0, "{3%f}")                                        \
-    X("Process name: ", EXIT, 2,                                                            \
-      "<[[%d,%d],{0%d}]|[*@%d,{0%d}]|{0%d}>%s<Exit code|exit code|exitcode>:%s{3%f}")       \
-    X("Process ", EXIT, 0, "{0%d} exit with status code {3%f}")                             \
-    /* Lightning, Composer */                                                               \
-    X("[rank: ", EXIT, 0, "{0%d}] Child process with PID {1%d} terminated with code {3%f}") \
-    X("Global rank ", EXIT, 0, "{0%d} (PID {1%d}) exited with code {3%f}")                  \
-    /* Open MPI: ORTE and PRRTE; MPICH and Intel MPI */                                     \
-    X("process rank ", EXIT, 2,                                                             \
-      "{0%d} with PID {1%d} on<| the> node {2%n} exit<ed on signal {4%d}|>")                \
-    X("MPI_ABORT was invoked ", EXIT, 2,                                                    \
-      "<on|by> rank {0%d} <*with errorcode {3%f}|*Errorcode: {3%f}>")                       \
-    X("RANK ", EXIT, 8, "{0%d} PID {1%d} RUNNING AT {2%n}" HYDRA)                           \
-    X("PID ", EXIT, 8, "{1%d} RUNNING AT {2%n}" HYDRA)                                      \
-    /* Ray */                                                                               \
-    X("Worker IP address: ", EXIT, 0, "{2%n} *Worker PID: {1%d} Worker exit type: ")        \
-    X("The actor died unexpectedly", EXIT, 8, "*pid: {1%d}<*ip: {2%n}|>")                   \
-    X("killed due to memory pressure (OOM)", RAY_OOM, 0, "")                                \
-    /* CUDA: cudaGetErrorString() and the names of the errors */                            \
-    X("uncorrectable ECC error encountered", CUDA, 0, "cuda_ecc")                           \
-    X("cudaErrorECCUncorrectable:", CUDA, 0, "cuda_ecc")                                    \
-    X("CUDA_ERROR_ECC_UNCORRECTABLE:", CUDA, 0, "cuda_ecc")                                 \
-    X("uncorrectable NVLink error", CUDA, 0, "cuda_nvlink")                                 \
-    X("peer GPU memory over nvlink or a hardware error", CUDA, 0, "cuda_nvlink")            \
-    X("an illegal memory access was encountered", CUDA, 0, "cuda_illegal_address")          \
-    X("an illegal instruction was encountered", CUDA, 0, "cuda_illegal_instruction")        \
-    X("unspecified launch failure", CUDA, 0, "cuda_launch_failure")                         \
-    X("the launch timed out and was terminated", CUDA, 0, "cuda_launch_timeout")            \
-    X("hardware stack error", CUDA, 0, "cuda_hardware_stack")                               \
-    X("CUDA-capable device(s) is/are busy or unavailable", CUDA, 0, "cuda_unavailable")     \
-    X("CUDA-capable devices are busy or unavailable", CUDA, 0, "cuda_unavailable")          \
-    X("no CUDA-capable device is detected", CUDA, 0, "cuda_no_device")                      \
-    X("system not yet initialized", CUDA, 0, "cuda_not_initialized")                        \
-    X("CUDA error: unknown error", CUDA, 0, "cuda_unknown")                                 \
-    X("CUDA unknown error", CUDA, 0, "cuda_unknown")                                        \
-    /* Python; Rust and what is written in it */                                            \
-    X("[Errno ", ERRNO, 0, "{0%d}] {5*}")                                                   \
-    X("(os error ", ERRNO, 0, "{0%d})")                                                     \
+#define RULES(X)                                                                             \
+    X("failed (exitcode: ", AGENT, 0, "")                                                    \
+    X("exitcode ", TABLE, 0, "")                                                             \
+    X(", line ", FRAME, 0, "")                                                               \
+    X("terminate called after throwing an instance of '", TERMINATE, 0, "")                  \
+    X(": line ", SHELL, 0, "")                                                               \
+    /* DeepSpeed, Horovod */                                                                 \
+    X("exits with return code = ", FIRST, 0, "{3%f}")                                        \
+    X("Process name: ", FIRST, 2,                                                            \
+      "<[[%d,%d],{0%d}]|[*@%d,{0%d}]|{0%d}>%s<Exit code|exit code|exitcode>:%s{3%f}")        \
+    X("Process ", EXIT, 0, "{0%d} exit with status code {3%f}")                              \
+    /* Lightning, Composer */                                                                \
+    X("[rank: ", FIRST, 0, "{0%d}] Child process with PID {1%d} terminated with code {3%f}") \
+    X("Global rank ", EXIT, 0, "{0%d} (PID {1%d}) exited with code {3%f}")                   \
+    /* Open MPI: ORTE and PRRTE; MPICH and Intel MPI */                                      \
+    X("process rank ", FIRST, 2,                                                             \
+      "{0%d} with PID {1%d} on<| the> node {2%n} exit<ed on signal {4%d}|>")                 \
+    X("MPI_ABORT was invoked ", FIRST, 2,                                                    \
+      "<on|by> rank {0%d} <*with errorcode {3%f}|*Errorcode: {3%f}>")                        \
+    X("RANK ", EXIT, 8, "{0%d} PID {1%d} RUNNING AT {2%n}" HYDRA)                            \
+    X("PID ", EXIT, 8, "{1%d} RUNNING AT {2%n}" HYDRA)                                       \
+    /* Ray */                                                                                \
+    X("Worker IP address: ", EXIT, 0, "{2%n} *Worker PID: {1%d} Worker exit type: ")         \
+    X("The actor died unexpectedly", EXIT, 8, "*pid: {1%d}<*ip: {2%n}|>")                    \
+    X("killed due to memory pressure (OOM)", RAY_OOM, 0, "")                                 \
+    /* Somebody ended the job: torchrun, Lightning */                                        \
+    X(" death signal, shutting down workers", STOPPED, 0, "")                                \
+    X("Received SIGTERM: ", STOPPED, 0, "")                                                  \
+    /* CUDA: cudaGetErrorString() and the names of the errors */                             \
+    X("uncorrectable ECC error encountered", CUDA, 0, "cuda_ecc")                            \
+    X("cudaErrorECCUncorrectable:", CUDA, 0, "cuda_ecc")                                     \
+    X("CUDA_ERROR_ECC_UNCORRECTABLE:", CUDA, 0, "cuda_ecc")                                  \
+    X("uncorrectable NVLink error", CUDA, 0, "cuda_nvlink")                                  \
+    X("peer GPU memory over nvlink or a hardware error", CUDA, 0, "cuda_nvlink")             \
+    X("an illegal memory access was encountered", CUDA, 0, "cuda_illegal_address")           \
+    X("an illegal instruction was encountered", CUDA, 0, "cuda_illegal_instruction")         \
+    X("unspecified launch failure", CUDA, 0, "cuda_launch_failure")                          \
+    X("the launch timed out and was terminated", CUDA, 0, "cuda_launch_timeout")             \
+    X("hardware stack error", CUDA, 0, "cuda_hardware_stack")                                \
+    X("CUDA-capable device(s) is/are busy or unavailable", CUDA, 0, "cuda_unavailable")      \
+    X("CUDA-capable devices are busy or unavailable", CUDA, 0, "cuda_unavailable")           \
+    X("no CUDA-capable device is detected", CUDA, 0, "cuda_no_device")                       \
+    X("system not yet initialized", CUDA, 0, "cuda_not_initialized")                         \
+    X("CUDA error: unknown error", CUDA, 0, "cuda_unknown")                                  \
+    X("CUDA unknown error", CUDA, 0, "cuda_unknown")                                         \
+    /* Python; Rust and what is written in it */                                             \
+    X("[Errno ", ERRNO, 0, "{0%d}] {5*}")                                                    \
+    X("(os error ", ERRNO, 0, "{0%d})")                                                      \
     X("Os { code: ", ERRNO, 0, "{0%d}, {5*}")
 
 #define RULE_LITERAL(text, rule, lines, says) {(text), sizeof(text) - 1},
@@ -184,6 +188,18 @@ static tc_status read_ray_oom(struct tc__lines *w, const struct tc__line *line, 
     return tc__lines_deliver(w, line, &ev);
 }
 
+/* What fails from here on was told to end. */
+static tc_status read_stopped(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.told_by = S("launcher");
+    ev.exit.role = S("stopped");
+    ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    *out_ours = true;
+    return tc__lines_deliver(w, line, &ev);
+}
+
 static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size_t at,
                           unsigned which, bool *out_ours)
 {
@@ -191,7 +207,10 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
     struct tc_slice after = tc_slice_from(line->text, at + LITERALS[which].len);
     switch (row->rule) {
     case EXIT:
-        return tc__job_read_exit(w, line, after, row->says, row->lines, out_ours);
+    case FIRST: {
+        struct tc__job_report report = {row->says, row->lines, row->rule == FIRST};
+        return tc__job_read_exit(w, line, after, &report, out_ours);
+    }
     case AGENT:
         return tc__job_read_agent(w, line, after, out_ours);
     case TABLE:
@@ -202,6 +221,8 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
         return tc__job_read_terminate(w, line, after, out_ours);
     case SHELL:
         return tc__job_read_shell(w, line, after, out_ours);
+    case STOPPED:
+        return read_stopped(w, line, out_ours);
     case CUDA:
         return read_cuda(w, line, at, row->says, out_ours);
     case ERRNO:

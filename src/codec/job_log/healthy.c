@@ -43,7 +43,7 @@ static bool has_number(struct tc_slice text, struct tc_slice word)
     return tc__text_match(after, "<:|=|>%s<%d|.%d>", got);
 }
 
-static bool is_step(struct tc_slice text)
+bool tc__job_is_step(struct tc_slice text)
 {
     return has_number(text, S("loss")) &&
            (has_number(text, S("step")) || has_number(text, S("epoch")) ||
@@ -51,7 +51,7 @@ static bool is_step(struct tc_slice text)
 }
 
 /* " 10%|#   | 512/5000 [51:12<7:28:51,  6.00s/it]" of tqdm */
-static bool is_progress(struct tc_slice text)
+bool tc__job_is_progress(struct tc_slice text)
 {
     return tc_slice_contains(text, S("%|")) &&
            (tc_slice_contains(text, S("it/s")) || tc_slice_contains(text, S("s/it")));
@@ -66,7 +66,7 @@ bool tc__job_is_healthy_log(struct tc_slice head)
     size_t at = 0;
     while (lines < LINES_MAX && tc__line_cut(head, at, &raw, &at)) {
         struct tc_slice text = tc_slice_head(tc_slice_trim(raw), JOB_MESSAGE_MAX);
-        bool fits = is_step(text) || is_progress(text);
+        bool fits = tc__job_is_step(text) || tc__job_is_progress(text);
         for (size_t i = 0; i < TC_COUNT(FORMS) && !fits; i++) {
             fits = tc__text_match(text, FORMS[i], got);
         }

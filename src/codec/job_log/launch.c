@@ -23,7 +23,7 @@
 #define S(literal) TC_LIT(literal)
 
 /* Lines of a block of the table above its exit code, and below. */
-#define BLOCK_ABOVE 6
+#define BLOCK_ABOVE 8
 #define BLOCK_BELOW 96
 /* Where the table is looked for below the agent's line. */
 #define TABLE_WITHIN ((size_t)32 << 10)
@@ -70,15 +70,26 @@ static struct tc_slice join(struct tc__lines *w, const struct tc__line *line, st
     return tc_buf_slice(&b);
 }
 
+/* What a launcher says of a process, of the command that it ran too. */
+static void put_launcher(struct tc_event *ev, const struct tc__line *line, bool first)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    int32_t local =
+        tc__text_match(line->text, "*local_rank<=|: >{0%d}", got) ? rank_of(got[0]) : -1;
+    ev->exit.told_by = S("launcher");
+    ev->exit.role = first ? S("first") : TC_EMPTY;
+    ev->exit.local_rank = ev->exit.local_rank >= 0 ? ev->exit.local_rank : local;
+}
+
 tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, struct tc_slice after,
-                            const char *says, unsigned lines, bool *out_ours)
+                            const struct tc__job_report *report, bool *out_ours)
 {
     char room[JOINED_MAX];
     struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_event ev;
-    struct tc_slice text = lines == 0 ? after : join(w, line, after, lines, room);
+    struct tc_slice text = report->lines == 0 ? after : join(w, line, after, report->lines, room);
     uint64_t signal = 0;
-    if (!tc__text_match(text, says, got)) {
+    if (!tc__text_match(text, report->says, got)) {
         return TC_OK;
     }
     tc_event_init(&ev, TC_EVENT_RANK_EXIT);
@@ -91,6 +102,7 @@ tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, st
     }
     ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
     (void)tc__job_exception(line->text, &ev.exit.error);
+    put_launcher(&ev, line, report->first);
     ev.scope.rank = rank_of(got[SLOT_RANK]);
     ev.scope.pid = pid_of(got[SLOT_PID]);
     struct tc_slice node = name_of(got[SLOT_NODE]);
@@ -120,6 +132,7 @@ static int64_t table_time(const struct tc_codec_input *in, struct tc_slice text)
 static void read_block_above(struct tc__lines *w, const struct tc__line *line, struct tc_event *ev)
 {
     struct tc__line at = *line;
+    bool numbered = false; /* the title is above the number */
     for (unsigned i = tc__job_look(w, BLOCK_ABOVE); i > 0; i--) {
         struct tc__line above;
         struct tc_slice got[TC__TEXT_SLOTS];
@@ -130,14 +143,19 @@ static void read_block_above(struct tc__lines *w, const struct tc__line *line, s
         if (!tc__line_same_stream(line, &at)) {
             continue;
         }
-        if (tc__text_match(at.text, "rank%s:%s{0%d}", got)) {
+        if (numbered) {
+            ev->exit.role = tc_slice_starts(at.text, S("Root Cause")) ? S("first") : ev->exit.role;
+            return;
+        }
+        if (tc__text_match(at.text, "rank%s:%s{0%d}<%s(local_rank: {1%d})|>", got)) {
             ev->scope.rank = rank_of(got[0]);
+            ev->exit.local_rank = rank_of(got[1]);
         } else if (tc__text_match(at.text, "host%s:%s{0%n}", got)) {
             ev->scope.node = name_of(got[0]);
         } else if (tc__text_match(at.text, "time%s:%s{0*}", got)) {
             ev->time_ns = line->time_ns == TC_TIME_NONE ? table_time(w->in, got[0]) : ev->time_ns;
         } else if (tc__text_match(at.text, "[%d]:", got)) {
-            return;
+            numbered = true;
         }
     }
 }
@@ -175,6 +193,7 @@ tc_status tc__job_read_table(struct tc__lines *w, const struct tc__line *line,
     *out_ours = true;
     ev.scope.pid = pid_of(got[SLOT_PID]);
     ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    ev.exit.told_by = S("launcher");
     read_block_above(w, line, &ev);
     read_block_below(w, line, &ev);
     return tc__lines_deliver(w, line, &ev);
@@ -200,7 +219,8 @@ tc_status tc__job_read_agent(struct tc__lines *w, const struct tc__line *line,
     if (tc_slice_contains(tc_slice_head(below, TABLE_WITHIN), tc_buf_slice(&b))) {
         return TC_OK;
     }
-    return tc__job_read_exit(w, line, after, says, 0, out_ours);
+    struct tc__job_report report = {.says = says, .first = true};
+    return tc__job_read_exit(w, line, after, &report, out_ours);
 }
 
 tc_status tc__job_read_terminate(struct tc__lines *w, const struct tc__line *line,
@@ -217,6 +237,7 @@ tc_status tc__job_read_terminate(struct tc__lines *w, const struct tc__line *lin
     ev.exit.error = tc_slice_head(got[0], TC_SCOPE_TEXT_MAX);
     ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
     ev.exit.signal = 6;
+    ev.exit.told_by = S("process");
     if (tc__job_below(w, line, &below) && tc__text_match(below.text, "what():%s{0*}", got)) {
         ev.exit.message = tc_slice_head(got[0], JOB_MESSAGE_MAX);
     }
@@ -234,6 +255,7 @@ tc_status tc__job_read_shell(struct tc__lines *w, const struct tc__line *line,
     tc_event_init(&ev, TC_EVENT_RANK_EXIT);
     ev.exit.signal = tc__signal_of(got[SLOT_REST]);
     ev.exit.message = tc_slice_head(line->text, JOB_MESSAGE_MAX);
+    ev.exit.told_by = S("shell");
     ev.scope.pid = pid_of(got[SLOT_PID]);
     /* Whoever ended it by SIGTERM or SIGINT wanted to. */
     if (ev.exit.signal == 0 || ev.exit.signal == 15 || ev.exit.signal == 2) {

@@ -26,6 +26,10 @@ TC_CHECKED tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__li
 
 /* ---- healthy.c ---- */
 
+/* Whether a line tells of a step or of progress. */
+bool tc__job_is_step(struct tc_slice text);
+bool tc__job_is_progress(struct tc_slice text);
+
 /* Whether the beginning of a text is that of a training program's log. */
 bool tc__job_is_healthy_log(struct tc_slice head);
 
@@ -34,8 +38,14 @@ bool tc__job_is_healthy_log(struct tc_slice head);
 enum { SLOT_RANK, SLOT_PID, SLOT_NODE, SLOT_CODE, SLOT_SIGNAL, SLOT_REST };
 
 /* A wording that says all, in this line and the few below that it may run on to. */
+struct tc__job_report {
+    const char *says;
+    unsigned lines;
+    bool first; /* the launcher saw this process fail before the others */
+};
+
 TC_CHECKED tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line,
-                                       struct tc_slice after, const char *says, unsigned lines,
+                                       struct tc_slice after, const struct tc__job_report *report,
                                        bool *out_ours);
 /* torchrun's table of failures, at its exit code. */
 TC_CHECKED tc_status tc__job_read_table(struct tc__lines *w, const struct tc__line *line,

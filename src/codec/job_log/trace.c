@@ -9,7 +9,8 @@
  *       loss.backward()
  *   RuntimeError: CUDA error: unspecified launch failure
  *
- * Of stacks that are chained the last counts: it is what ended the program.
+ * Of stacks that are chained the last counts: it is what ended the program, unless the lines below
+ * say that the program went on (`role` of the event).
  */
 #include "codec/job_log/priv.h"
 
@@ -29,6 +30,10 @@
 #define LOOK_FREE 16384
 #define LOOK_BYTES 16
 #define LOOK_LEAST 4
+/* Lines below a stack that may say whether it was the end. */
+#define AFTER_MAX 2048
+/* So much that only a program that went on writes. A step is that much, one message is less. */
+#define WENT_ON 3
 
 unsigned tc__job_look(const struct tc__lines *w, unsigned wanted)
 {
@@ -147,21 +152,123 @@ static bool find_exception(struct tc__lines *w, const struct tc__line *frame, st
     return false;
 }
 
+static bool has_any(struct tc_slice text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (tc_slice_find_nocase(text, tc_slice_cstr(words[i])) != TC_NPOS) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a launcher says of processes that ended. */
+static bool is_end(struct tc_slice text)
+{
+    static const char *const words[] = {"exitcode",    "exit code",        "return code",
+                                        "exited with", "ChildFailedError", "terminate called",
+                                        "core dumped", "non-zero status",  "srun: error: "};
+    return has_any(text, words, TC_COUNT(words));
+}
+
+/* How much a line says that its program goes on. What programs write while they end is nothing. */
+static unsigned sign_of_life(const struct tc__line *line)
+{
+    static const char *const on[] = {
+        "retry",          "skipping",          "continuing",        "falling back", "fallback",
+        "ignoring",       "will try",          "try again",         "resuming",     "recovered",
+        "early stopping", "training finished", "training complete", "training done"};
+    static const char *const ending[] = {
+        "finaliz", "finish", "clean", "shut",          "exit",      "terminat", "clos",  "destroy",
+        "kill",    "abort",  "fail",  "error",         "exception", "signal",   "wandb", "stopp",
+        "leaked",  "warn",   "NCCL",  "frame #",       "epilog",    "end ",     "ended", "sync",
+        "fatal",   "crash",  "debug", "unrecoverable", "raised",    "dump",     "stack"};
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING"};
+    struct tc_slice text = line->text;
+    if (tc__job_is_step(text) || has_any(text, on, TC_COUNT(on))) {
+        return WENT_ON;
+    }
+    if (tc__job_is_progress(text)) {
+        return WENT_ON - 1;
+    }
+    bool logged = line->time_ns != TC_TIME_NONE || has_any(text, levels, TC_COUNT(levels));
+    return logged && !has_any(text, ending, TC_COUNT(ending)) ? 1 : 0;
+}
+
+/* What became of the program behind the exception: see `role` of tc_ev_exit. */
+static struct tc_slice role_of(struct tc__lines *w, const struct tc__line *last)
+{
+    struct tc__line line = *last;
+    unsigned life = 0;
+    for (unsigned i = tc__job_look(w, AFTER_MAX); i > 0; i--) {
+        struct tc__line below;
+        if (!tc__job_below(w, &line, &below)) {
+            return S("last");
+        }
+        line = below;
+        if (line.text.len == 0 || !tc__line_same_stream(last, &line) || is_frame(line.text)) {
+            continue;
+        }
+        if (is_end(line.text)) {
+            return S("last");
+        }
+        life += sign_of_life(&line);
+        if (life >= WENT_ON) {
+            return S("caught");
+        }
+    }
+    return TC_EMPTY;
+}
+
 /* What the head of a stack says of it. */
 struct origin {
     bool part_of_report; /* another event holds it */
+    bool of_thread;      /* which ends alone */
     int32_t rank;        /* -1 */
+    int32_t local_rank;  /* -1 */
 };
+
+static int32_t rank_of(struct tc_slice digits)
+{
+    uint64_t rank = 0;
+    return tc_slice_is_u64(digits, &rank) && rank <= TC_FR_RANK_MAX ? (int32_t)rank : -1;
+}
+
+/* What stands above the head of a stack. */
+static void read_above_head(struct tc__lines *w, const struct tc__line *head, struct origin *io)
+{
+    struct tc__line at = *head;
+    struct tc_slice got[TC__TEXT_SLOTS];
+    for (int i = 0; i < 2; i++) {
+        struct tc__line above;
+        if (!tc__job_above(w, &at, &above)) {
+            return;
+        }
+        at = above;
+        if (tc_slice_starts(at.text, S("Exception ignored in")) ||
+            tc_slice_starts(at.text, S("--- Logging error ---"))) {
+            io->part_of_report = true;
+        }
+        if (i == 0 && tc_slice_starts(at.text, S("Exception in thread "))) {
+            io->of_thread = true;
+        }
+        if (tc__text_match(at.text, "-- Process {0%d} terminated with the following error", got)) {
+            io->local_rank = rank_of(got[0]);
+        }
+        if (at.text.len > 0) {
+            return;
+        }
+    }
+}
 
 static struct origin find_origin(struct tc__lines *w, const struct tc__line *frame)
 {
-    struct origin origin = {.rank = -1};
+    struct origin origin = {.rank = -1, .local_rank = -1};
     struct tc__line line = *frame;
     for (unsigned i = tc__job_look(w, ABOVE_MAX); i > 0; i--) {
         struct tc__line above;
         struct tc_slice got[TC__TEXT_SLOTS];
         struct tc_slice name;
-        uint64_t rank = 0;
         if (!tc__job_above(w, &line, &above)) {
             return origin;
         }
@@ -179,27 +286,26 @@ static struct origin find_origin(struct tc__lines *w, const struct tc__line *fra
          * stack to the rank, which died of it. */
         origin.part_of_report = tc_slice_starts(line.text, S("traceback ")) ||
                                 tc_slice_starts(line.text, S("Original Traceback"));
-        if (tc__text_match(line.text, "*(RANK {0%d})", got) && tc_slice_is_u64(got[0], &rank) &&
-            rank <= TC_FR_RANK_MAX) {
-            origin.rank = (int32_t)rank;
+        if (tc__text_match(line.text, "*(RANK {0%d})", got)) {
+            origin.rank = rank_of(got[0]);
         }
-        if (tc__job_above(w, &line, &above) &&
-            tc_slice_starts(above.text, S("Exception ignored in"))) {
-            origin.part_of_report = true;
-        }
+        read_above_head(w, &line, &origin);
         return origin;
     }
     return origin;
 }
 
-/* Exceptions that end a program as it was told to, and those of launchers that report others. */
-static bool is_no_failure(struct tc_slice name)
+/* Exceptions that end a program as it was told to: the first two when somebody stopped it. */
+static bool is_no_failure(struct tc_slice name, bool *out_stopped)
 {
-    static const char *const names[] = {"KeyboardInterrupt", "SystemExit",       "GeneratorExit",
-                                        "StopIteration",     "ChildFailedError", "SignalException"};
+    static const char *const names[] = {
+        "KeyboardInterrupt",     "SignalException", "SystemExit",
+        "GeneratorExit",         "StopIteration",   "ChildFailedError",
+        "ProcessRaisedException"};
     struct tc_slice last = last_part(name);
     for (size_t i = 0; i < TC_COUNT(names); i++) {
         if (tc_slice_eq(last, tc_slice_cstr(names[i]))) {
+            *out_stopped = i < 2;
             return true;
         }
     }
@@ -217,6 +323,48 @@ static void read_child(struct tc_slice message, struct tc_ev_exit *io)
                tc__text_match(message, "*terminated with exit code {3%d}", got)) {
         (void)tc__exit_status(got[SLOT_CODE], io);
     }
+    bool child = io->signal > 0 || io->exit_code >= 0;
+    io->told_by = child ? S("launcher") : S("traceback");
+    if (child && tc__text_match(message, "*process {0%d} terminated", got)) {
+        io->local_rank = rank_of(got[0]);
+        io->role = S("first");
+    }
+}
+
+/* A stack that the log ends in: nothing says how it went on. */
+static tc_status read_torn(struct tc__lines *w, const struct tc__line *frame)
+{
+    struct tc__line line = *frame;
+    struct tc_event ev;
+    for (unsigned i = 0; i <= BETWEEN_MAX; i++) {
+        struct tc__line below;
+        struct tc_slice name;
+        if (!tc__job_below(w, &line, &below)) {
+            tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+            ev.exit.told_by = S("traceback");
+            ev.exit.role = S("last");
+            ev.exit.message = tc_slice_head(frame->text, JOB_MESSAGE_MAX);
+            return tc__lines_deliver(w, frame, &ev);
+        }
+        line = below;
+        if (is_frame(line.text) || is_head(line.text) || tc__job_exception(line.text, &name)) {
+            return TC_OK;
+        }
+    }
+    return TC_OK;
+}
+
+/* Somebody pressed Ctrl-C, or sent the launcher a signal. */
+static tc_status read_interrupt(struct tc__lines *w, const struct tc__line *last,
+                                struct tc_slice name)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_RANK_EXIT);
+    ev.exit.error = name;
+    ev.exit.message = tc_slice_head(last->text, JOB_MESSAGE_MAX);
+    ev.exit.told_by = S("traceback");
+    ev.exit.role = S("stopped");
+    return tc__lines_deliver(w, last, &ev);
 }
 
 tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
@@ -228,8 +376,12 @@ tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, b
         return TC_OK;
     }
     *out_ours = true;
-    if (!find_exception(w, line, &last, &name) || is_no_failure(name) || is_followed(w, &last)) {
-        return TC_OK;
+    if (!find_exception(w, line, &last, &name)) {
+        return read_torn(w, line);
+    }
+    bool stopped = false;
+    if (is_no_failure(name, &stopped) || is_followed(w, &last)) {
+        return stopped ? read_interrupt(w, &last, name) : TC_OK;
     }
     struct origin origin = find_origin(w, line);
     if (origin.part_of_report || tc_slice_contains(last.text, S("The actor died "))) {
@@ -239,6 +391,10 @@ tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, b
     ev.exit.error = name;
     ev.exit.message = tc_slice_head(last.text, JOB_MESSAGE_MAX);
     ev.scope.rank = origin.rank;
+    ev.exit.local_rank = origin.local_rank;
     read_child(last.text, &ev.exit);
+    if (ev.exit.role.len == 0) {
+        ev.exit.role = origin.of_thread ? S("caught") : role_of(w, &last);
+    }
     return tc__lines_deliver_from(w, (size_t)(line->raw.ptr - w->in->bytes.ptr), &last, &ev);
 }

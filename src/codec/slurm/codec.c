@@ -30,6 +30,7 @@ enum rule {
     BACK,   /* the same, and it works again */
     HERE,   /* the node is that of the log */
     ENDED,  /* slot 2: the job, 3: its exit code, 4: its signal */
+    STOP,   /* somebody cancelled the job, or its time was up */
     NODE,   /* tables.c */
     JOB,
     SEFF,
@@ -71,6 +72,7 @@ enum rule {
     X(" now responding", BACK, "", "")                                                            \
     X("_job_complete: JobId=", ENDED, "{2%d}* <WEXITSTATUS {3%d}|WTERMSIG {4%d}|OOM {5failure}>", \
       "")                                                                                         \
+    X(" CANCELLED AT ", STOP, "", "")                                                             \
     X("NodeName=", NODE, "", "")                                                                  \
     X("JobId=", JOB, "", "")                                                                      \
     X("Job ID: ", SEFF, "", "")                                                                   \
@@ -154,7 +156,8 @@ static tc_status read_oom(struct tc__lines *w, const struct tc__line *line,
 static tc_status read_task(struct tc__lines *w, const struct tc__line *line,
                            struct tc_slice got[TC__TEXT_SLOTS])
 {
-    struct slurm_job j = {.exit.exit_code = -1, .time_ns = TC_TIME_NONE, .node = got[0]};
+    struct slurm_job j = {
+        .exit.exit_code = -1, .time_ns = TC_TIME_NONE, .node = got[0], .is_task = true};
     struct tc_slice end[TC__TEXT_SLOTS];
     j.out_of_memory = tc_slice_starts(got[5], S("Out Of Memory"));
     if (j.out_of_memory) {
@@ -177,6 +180,22 @@ static tc_status read_ended(struct tc__lines *w, const struct tc__line *line,
     }
     j.out_of_memory = got[5].len > 0;
     return failed || j.exit.signal > 0 || j.out_of_memory ? tc__slurm_tell_job(w, line, &j) : TC_OK;
+}
+
+/* "slurmstepd: error: *** JOB 4711 ON gpu-07 CANCELLED AT 2026-11-03T10:00:00 DUE TO TIME LIMIT
+ * ***"
+ */
+static tc_status read_stop(struct tc__lines *w, const struct tc__line *line)
+{
+    struct slurm_job j = {.exit.exit_code = -1, .time_ns = TC_TIME_NONE, .stopped = true};
+    struct tc_slice got[TC__TEXT_SLOTS];
+    if (tc_slice_contains(line->text, S("NODE FAILURE")) ||
+        (!tc__text_match(line->text, "*JOB {2%d} ON ", got) &&
+         !tc__text_match(line->text, "*STEP {2%d}", got))) {
+        return TC_OK;
+    }
+    j.job = got[2];
+    return tc__slurm_tell_job(w, line, &j);
 }
 
 static tc_status read_state(struct tc__lines *w, const struct tc__line *line, struct slurm_nodes *n)
@@ -224,6 +243,8 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
         return tc__slurm_tell_nodes(w, line, &n);
     case ENDED:
         return read_ended(w, line, got);
+    case STOP:
+        return read_stop(w, line);
     case NODE:
         return tc__slurm_read_node(w, line, after, out_ours);
     case JOB:

@@ -145,8 +145,11 @@ tc_status tc__slurm_tell_job(struct tc__lines *w, const struct tc__line *line,
         ev.oom.message = message;
     } else {
         tc_event_init(&ev, TC_EVENT_RANK_EXIT);
-        ev.exit = j->exit;
+        ev.exit.exit_code = j->exit.exit_code;
+        ev.exit.signal = j->exit.signal;
         ev.exit.message = message;
+        ev.exit.told_by = j->is_task ? S("step") : S("job");
+        ev.exit.role = j->stopped ? S("stopped") : TC_EMPTY;
     }
     ev.time_ns = j->time_ns;
     ev.scope.job = tc_slice_head(j->job, TC_SCOPE_TEXT_MAX);

@@ -23,10 +23,12 @@ struct slurm_nodes {
 
 /* What is said of a job, or of a task of it. */
 struct slurm_job {
-    struct tc_slice job;  /* "" unknown */
-    struct tc_slice node; /* "" unknown */
-    struct tc_ev_exit exit;
+    struct tc_slice job;    /* "" unknown */
+    struct tc_slice node;   /* "" unknown */
+    struct tc_ev_exit exit; /* exit_code and signal only */
     bool out_of_memory;
+    bool is_task;    /* what is said is said of one or more tasks of it */
+    bool stopped;    /* somebody ended it on purpose, or its time was up */
     int64_t time_ns; /* TC_TIME_NONE: that of the line */
 };
 

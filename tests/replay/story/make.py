@@ -121,6 +121,43 @@ def fires_chain_of_four_files():
     return chain()
 
 
+def crash_log(at=FAILED + 2, rank=BROKEN):
+    """The log of the launcher, in which the rank says why it ended."""
+    stack = (
+        "Traceback (most recent call last):\n"
+        '  File "/workspace/train.py", line 214, in main\n'
+        "    loss.backward()\n"
+        "RuntimeError: CUDA error: uncorrectable ECC error encountered\n"
+    )
+    text = "".join(f"{when(at)} stderr F [rank{rank}]: {line}\n" for line in stack.splitlines())
+    return text + (
+        f"{when(at + 3)} stderr F Root Cause (first observed failure):\n"
+        f"{when(at + 3)} stderr F [0]:\n"
+        f"{when(at + 3)} stderr F   rank      : {rank} (local_rank: {rank % 4})\n"
+        f"{when(at + 3)} stderr F   exitcode  : 1 (pid: 48211)\n"
+    )
+
+
+def missing_dumps(broken=BROKEN, at=FAILED):
+    """Seven ranks wait in an all_reduce that the other one never reached."""
+    job = Job(8)
+    job.history("0", "all_reduce", 1, 9, at=at - 10)
+    job.issue("0", "all_reduce", 10, at, [r for r in range(8) if r != broken], "started")
+    return job.json_files("input/llama")
+
+
+def fires_ecc_error_crashes_a_rank_that_others_wait_for():
+    """An ECC error ends rank 5; the others wait for it in an all_reduce. One story: the error, the
+    crash that it caused, and the hang that the crash caused."""
+    return {
+        **missing_dumps(),
+        "input/dmesg-gpu-07.txt": kernel_log(),
+        "input/torchrun.log": crash_log(),
+        "map.csv": rank_map(),
+        "args": MAP_ARGS,
+    }
+
+
 def degrades_chain_without_metrics():
     """Without the exporter Xid 48 alone tells of the ECC error."""
     return chain("input/metrics")

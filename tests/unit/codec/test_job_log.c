@@ -174,17 +174,62 @@ static void stacks_that_are_no_failures_give_nothing(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        STACK("KeyboardInterrupt"),
         STACK("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "),
-        STACK("x.SignalException: Process 1 got signal: 15"),
-        STACK("not an exception"),
+        STACK("not an exception") "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n",
         "Exception ignored in: <function f>\n" STACK("ValueError: x"),
-        HEAD FILE_LINE,
+        "--- Logging error ---\n" STACK("ValueError: x"),
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_int_equal(decode(texts[i]), TC_OK);
         assert_int_equal(t.count, 0);
     }
+}
+
+static void what_became_of_the_process_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *role;
+    } cases[] = {
+        {STACK("ValueError: x"), "last"},
+        {STACK("ValueError: x") "wandb: Synced 5 files\nINFO: Finalized processing group\n",
+         "last"},
+        {STACK("ValueError: x") "srun: error: n1: task 0: Exited with exit code 1\n", "last"},
+        {STACK("ValueError: x") "step: 20 loss: 2.5\n", "caught"},
+        {STACK("ValueError: x") "WARNING retrying in 30 s\n", "caught"},
+        {STACK("ValueError: x") "INFO one\nINFO two\n", "last"},
+        {STACK("ValueError: x") "INFO one\nINFO two\nINFO three\n", "caught"},
+        {"Exception in thread Thread-5 (f):\n" STACK("ValueError: x"), "caught"},
+        {STACK("KeyboardInterrupt"), "stopped"},
+        {STACK("x.SignalException: Process 1 got signal: 15"), "stopped"},
+        {"Received Signals.SIGTERM death signal, shutting down workers\n", "stopped"},
+        {"[rank: 0] Received SIGTERM: 15\n", "stopped"},
+        {HEAD FILE_LINE, "last"},
+        {"[rank: 2] Child process with PID 9 terminated with code -9. Forcefully", "first"},
+        {"Root Cause (first observed failure):\n[0]:\n  rank : 4 (local_rank: 1)\n"
+         "  exitcode  : -9 (pid: 147)\n",
+         "first"},
+        {"Failures:\n[0]:\n  rank : 4 (local_rank: 1)\n  exitcode  : -9 (pid: 147)\n", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(decode(cases[i].text), TC_OK);
+        assert_true(t.count >= 1);
+        assert_int_equal(t.events[0].kind, TC_EVENT_RANK_EXIT);
+        SAME(t.events[0].exit.role, cases[i].role);
+    }
+    assert_int_equal(t.events[0].exit.local_rank, 1);
+    SAME(t.events[0].exit.told_by, "launcher");
+}
+
+static void a_deepspeed_command_names_the_local_rank(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("['python3', 'train.py', '--local_rank=3'] exits with return code = 1"),
+                     TC_OK);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(t.events[0].exit.local_rank, 3);
+    SAME(t.events[0].exit.role, "first");
 }
 
 static void errors_of_cuda_are_faults_of_the_driver(void **state)
@@ -274,7 +319,7 @@ static void a_log_of_nothing_but_stacks_is_read_in_linear_time(void **state)
         len += (size_t)snprintf(text + len, 40, "[rank%zu]:   File \"a\", line 1, in f\n", i % 999);
     }
     assert_int_equal(decode_bytes(text, len), TC_OK);
-    assert_int_equal(t.count, 0);
+    assert_int_equal(t.count, 1); /* it ends in a stack */
     /* What it looked at: some lines per line. */
     assert_true(t.cursor.own[0] < 16384 + 5 * lines + len / 16);
     free(text);
@@ -331,6 +376,8 @@ int main(void)
         cmocka_unit_test_setup(a_stack_is_one_exit_with_its_last_exception, setup),
         cmocka_unit_test_setup(stacks_of_ranks_are_told_apart, setup),
         cmocka_unit_test_setup(stacks_that_are_no_failures_give_nothing, setup),
+        cmocka_unit_test_setup(what_became_of_the_process_is_told, setup),
+        cmocka_unit_test_setup(a_deepspeed_command_names_the_local_rank, setup),
         cmocka_unit_test_setup(errors_of_cuda_are_faults_of_the_driver, setup),
         cmocka_unit_test_setup(errors_of_files_are_errors_of_storage, setup),
         cmocka_unit_test_setup(rays_monitor_kills_for_memory, setup),

@@ -92,8 +92,6 @@ static void what_somebody_wanted_is_no_failure(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-        "slurmstepd: error: *** JOB 6 ON n1 CANCELLED AT 2026-03-01T10:00:00 DUE TO TIME LIMIT ***",
-        "slurmstepd: error: *** STEP 6.0 ON n1 CANCELLED AT 2026-03-01T10:00:00 ***",
         "_job_complete: JobId=47 WEXITSTATUS 0",
         "_job_complete: JobId=47 WTERMSIG 0",
         "srun: error: n1: task 0: Exited with exit code 0",
@@ -114,6 +112,22 @@ static void what_somebody_wanted_is_no_failure(void **state)
         }
         assert_int_equal(t.count, 0);
         assert_int_equal(sniff(texts[i]), TC_SNIFF_LIKELY);
+    }
+}
+
+static void a_job_that_was_cancelled_is_stopped(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "slurmstepd: error: *** JOB 6 ON n1 CANCELLED AT 2026-03-01T10:00:00 DUE TO TIME LIMIT ***",
+        "slurmstepd: error: *** STEP 6.0 ON n1 CANCELLED AT 2026-03-01T10:00:00 ***",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(decode(texts[i]), TC_OK);
+        assert_int_equal(t.count, 1);
+        assert_int_equal(t.events[0].kind, TC_EVENT_RANK_EXIT);
+        SAME(t.events[0].exit.role, "stopped");
+        SAME(t.events[0].scope.job, "6");
     }
 }
 
@@ -226,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(lines_of_logs_say_what_failed, setup),
         cmocka_unit_test_setup(what_somebody_wanted_is_no_failure, setup),
+        cmocka_unit_test_setup(a_job_that_was_cancelled_is_stopped, setup),
         cmocka_unit_test_setup(tables_are_read_by_their_columns, setup),
         cmocka_unit_test_setup(lists_of_hosts_are_taken_apart, setup),
         cmocka_unit_test_setup(srun_and_slurmstepd_know_more_together, setup),
