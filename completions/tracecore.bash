@@ -17,7 +17,7 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve status config contract probe evidence run sql export retain simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status config contract probe evidence run sql export retain simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -114,6 +114,31 @@ _tracecore() {
         esac
         if [[ $cur == -* ]]; then
             _tracecore_words "--config --announce --help"
+        fi
+        ;;
+    incidents)
+        case $prev in
+        --job)
+            return
+            ;;
+        --color)
+            _tracecore_words "auto always never"
+            return
+            ;;
+        --node)
+            return
+            ;;
+        --since)
+            return
+            ;;
+        --api)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--json --brief --all --job --color --node --since --follow --api --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words ""
         fi
         ;;
     status)
@@ -418,7 +443,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve status config contract probe evidence run sql export retain simulate score completion help"
+            _tracecore_words " detect decode serve incidents status config contract probe evidence run sql export retain simulate score completion help"
         fi
         ;;
     esac

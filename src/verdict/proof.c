@@ -84,6 +84,10 @@ static void put_cat(struct tc_buf *b, const struct tc_source_view *view, const s
     tc_buf_u64(b, raw->offset);
     tc_buf_char(b, ',');
     tc_buf_u64(b, raw->length);
+    if (view->store.len > 0) {
+        tc_buf_lit(b, " --data-dir ");
+        put_shell_word(b, view->store);
+    }
 }
 
 static void put_sed(struct tc_buf *b, const struct tc_source_view *view, struct tc_slice piece,
