@@ -17,12 +17,25 @@ _tracecore() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)); then
-        _tracecore_words "detect decode serve status config contract probe evidence run sql export retain simulate score completion help --help --version"
+        _tracecore_words "detect decode serve incidents status config contract probe evidence run sql export retain simulate score completion help --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
     detect)
         case $prev in
+        --job)
+            return
+            ;;
+        --color)
+            _tracecore_words "auto always never"
+            return
+            ;;
+        --node)
+            return
+            ;;
+        --since)
+            return
+            ;;
         --only)
             _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
             return
@@ -34,15 +47,8 @@ _tracecore() {
         --set)
             return
             ;;
-        --color)
-            _tracecore_words "auto always never"
-            return
-            ;;
         --format | -f)
             _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log job_log slurm ncclras kubectl kubelet nccl_log nvidia_smi dcgm infiniband rank_map"
-            return
-            ;;
-        --node)
             return
             ;;
         --map)
@@ -65,16 +71,16 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--json --all --only --disable --set --list-patterns --color --quiet --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--json --brief --all --job --color --node --since --only --disable --set --list-patterns --quiet --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     decode)
         case $prev in
-        --format | -f)
-            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log job_log slurm ncclras kubectl kubelet nccl_log nvidia_smi dcgm infiniband rank_map"
+        --node)
             return
             ;;
-        --node)
+        --format | -f)
+            _tracecore_words "flight_recorder truth event_json fabric_manager otlp otlp_protobuf k8s kmsg prometheus train_log job_log slurm ncclras kubectl kubelet nccl_log nvidia_smi dcgm infiniband rank_map"
             return
             ;;
         --map)
@@ -97,7 +103,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--attributes --formats --unknown --format --node --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
+            _tracecore_words "--attributes --formats --unknown --node --format --map --boot-time --now --tz --scrape-interval --memory --verbose --help"
         fi
         ;;
     serve)
@@ -108,6 +114,31 @@ _tracecore() {
         esac
         if [[ $cur == -* ]]; then
             _tracecore_words "--config --announce --help"
+        fi
+        ;;
+    incidents)
+        case $prev in
+        --job)
+            return
+            ;;
+        --color)
+            _tracecore_words "auto always never"
+            return
+            ;;
+        --node)
+            return
+            ;;
+        --since)
+            return
+            ;;
+        --api)
+            return
+            ;;
+        esac
+        if [[ $cur == -* ]]; then
+            _tracecore_words "--json --brief --all --job --color --node --since --follow --api --help"
+        elif ((COMP_CWORD == 2)); then
+            _tracecore_words ""
         fi
         ;;
     status)
@@ -412,7 +443,7 @@ _tracecore() {
         if [[ $cur == -* ]]; then
             _tracecore_words "--help"
         elif ((COMP_CWORD == 2)); then
-            _tracecore_words " detect decode serve status config contract probe evidence run sql export retain simulate score completion help"
+            _tracecore_words " detect decode serve incidents status config contract probe evidence run sql export retain simulate score completion help"
         fi
         ;;
     esac

@@ -162,6 +162,7 @@ static const struct tc_option OPTIONS[] = {
              "docs/formats.md."),
     TC_FLAG("unknown", struct run, unknown,
             "List what was not understood instead of the events: PATH:LINE: why: the text."),
+    TC_TAKEN("node", "NAME=FILE", tc_reading_take_node, TC_READING_NODE_HELP),
 };
 
 static int run_command(struct run *r, int argc, char **argv)
@@ -212,8 +213,8 @@ const struct tc_command tc_command_decode = {
     .shared_count = TC_READING_OPTION_COUNT,
     .notes = "Exit status:\n"
              "  0  everything was read\n"
-             "  2  wrong usage, or some input could not be read; the rest is printed all the\n"
-             "     same\n"
+             "  2  wrong usage, nothing was read, or some input could not be read; the rest is\n"
+             "     printed all the same\n"
              "\n"
              "Examples:\n"
              "  tracecore decode dmesg-gpu-07.txt | jq -c 'select(.kind == \"xid\")'\n"

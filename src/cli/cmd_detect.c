@@ -7,7 +7,7 @@
 #include "cli/reading.h"
 #include "cli/report.h"
 #include "cli/say.h"
-#include "cli/terminal.h"
+#include "cli/story_options.h"
 #include "offline/pipeline.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 struct run {
     struct tc_reading reading; /* first: shared options go there */
     struct tc_offline offline;
-    struct tc_report_style style;
+    struct tc_story_args story;
     struct tc_progress progress;
     bool only;
     bool list;
@@ -82,28 +82,24 @@ static int take_knob(void *args, const struct tc_option *option, const char *val
     return TC_GO_ON;
 }
 
-static int take_colour(void *args, const struct tc_option *option, const char *value)
+/* NAME=FILE says whose file it is, NAME alone which stories are wanted. */
+static int take_node(void *args, const struct tc_option *option, const char *value)
 {
     struct run *r = args;
-    (void)option;
-    if (strcmp(value, "always") == 0) {
-        r->style.text.colour = true;
-    } else if (strcmp(value, "never") == 0) {
-        r->style.text.colour = false;
-    } else if (strcmp(value, "auto") == 0) {
-        r->style.text.colour = tc_terminal_colour();
-    } else {
-        tc_say("detect", "--color: \"%s\" is none of auto, always, never", value);
-        return TC_EXIT_BAD;
+    if (strchr(value, '=') != NULL) {
+        return tc_reading_take_node(args, option, value);
     }
+    r->story.node = value;
     return TC_GO_ON;
 }
 
 static const struct tc_option OPTIONS[] = {
-    TC_FLAG("json", struct run, style.json,
-            "One verdict per line, as JSON, instead of text for people."),
-    TC_FLAG("all", struct run, style.all,
-            "Show in full what is only a consequence of another verdict."),
+    TC_STORY_OPTIONS(struct run, story),
+    TC_TAKEN("node", "NAME", take_node,
+             "Only stories about this node, by its short or its full name. " TC_READING_NODE_HELP),
+    TC_TEXT("since", "TIME", struct run, story.since,
+            "Only stories that were seen then or later: 2026-11-15T03:00:00Z, or so long before "
+            "the end of the data (or --now): 90s, 15m, 2h, 3d."),
     TC_TAKEN("only", "PATTERN,...", take_only, "Look only for these patterns. May be repeated.",
              .values = TC_VALUES_PATTERNS),
     TC_TAKEN("disable", "PATTERN,...", take_disable,
@@ -112,10 +108,6 @@ static const struct tc_option OPTIONS[] = {
              "Turn a knob of a pattern, such as nccl_hang.threshold=60s. May be repeated."),
     TC_FLAG("list-patterns", struct run, list,
             "List the patterns that are looked for and their knobs, and do nothing else."),
-    TC_TAKEN("color", "WHEN", take_colour,
-             "Use colour. By default it is used when standard output is a terminal and NO_COLOR is "
-             "not set.",
-             .values = TC_VALUES_COLOURS),
     TC_FLAG("quiet", struct run, quiet, "No summary and no progress; errors and warnings only.",
             .letter = 'q'),
 };
@@ -204,7 +196,20 @@ static void put_unused(struct tc_buf *b, const struct run *r, const struct tc_en
     }
 }
 
-static void summarise(const struct run *r)
+/* Counts are of stories; what filters hide is said. */
+static void put_found(struct tc_buf *b, const struct tc_stories *found)
+{
+    bool one = found->total == 1;
+    (void)tc_format(b, ", {} {}", found->total, one ? "story" : "stories");
+    if (found->count < found->total) {
+        (void)tc_format(b, ", {} shown", found->count);
+    }
+    if (found->verdict_count > found->count) {
+        (void)tc_format(b, " ({})", counted(found->verdict_count, "verdict"));
+    }
+}
+
+static void summarise(const struct run *r, const struct tc_stories *found)
 {
     char text[1024];
     struct tc_buf b = tc_buf_make(text, sizeof text);
@@ -218,7 +223,7 @@ static void summarise(const struct run *r)
                         tc_as_time(r->offline.first_ns - r->offline.first_ns % TC_SECOND),
                         tc_as_time(r->offline.last_ns - r->offline.last_ns % TC_SECOND));
     }
-    (void)tc_format(&b, ", {}", counted(tc_story_verdicts(r->offline.story)->count, "verdict"));
+    put_found(&b, found);
     put_unused(&b, r, &counts);
     if (in->skipped > 0) {
         (void)tc_format(&b, "; {} {} not read{}", in->skipped,
@@ -231,26 +236,50 @@ static void summarise(const struct run *r)
     tc_say("detect", "%.*s", TC_FMT(tc_buf_slice(&b)));
 }
 
-static int finish(struct run *r, tc_status status)
+/* What a duration in --since counts back from. */
+static int64_t end_of_data(const struct run *r)
 {
-    struct tc_output out;
+    int64_t now_ns = r->reading.hints.now_ns;
+    now_ns = now_ns != TC_TIME_NONE ? now_ns : r->offline.last_ns;
+    return tc_time_is_date(now_ns) ? now_ns : 0; /* nothing has a date: all of it is shown */
+}
+
+/* Links the verdicts and prints their stories. TC_OK, or why it is not whole; that was said. */
+static tc_status report(struct run *r, struct tc_stories *stories, struct tc_output *out)
+{
     struct tc_sources sources = tc_inputs_sources(&r->reading.inputs);
-    if (status != TC_OK) {
-        tc_say("detect", "stopped early: %s", tc_status_text(status));
-    }
-    tc_output_init(&out, STDOUT_FILENO);
+    struct tc_story_filter filter;
     struct tc_incident_table *kept = tc_story_verdicts(r->offline.story);
     tc_status linked = tc_story_link(r->offline.story, tc_engine_directory(r->offline.engine));
     if (linked != TC_OK) {
         tc_say("detect", "no memory to join the verdicts; each stands alone");
     }
-    tc_status reported = tc_report(kept, &sources, &r->style, &out);
-    if (reported == TC_E_NOMEM) {
+    if (!tc_story_filter_of(&r->story, end_of_data(r), &filter)) {
+        return TC_E_USAGE;
+    }
+    tc_status status = tc_stories_init(stories, kept, &filter);
+    if (status == TC_OK) {
+        status = tc_report(kept, stories, &sources, &r->story.style, out);
+    }
+    if (status == TC_E_NOMEM) {
         tc_say("detect", "no memory for the report");
     }
+    return linked != TC_OK ? linked : status;
+}
+
+static int finish(struct run *r, tc_status status)
+{
+    struct tc_output out;
+    struct tc_stories stories = {0};
+    if (status != TC_OK) {
+        tc_say("detect", "stopped early: %s", tc_status_text(status));
+    }
+    tc_output_init(&out, STDOUT_FILENO);
+    const struct tc_incident_table *kept = tc_story_verdicts(r->offline.story);
+    tc_status reported = report(r, &stories, &out);
     tc_reading_end(&r->reading);
-    bool bad = r->reading.failed || status != TC_OK || linked != TC_OK || reported != TC_OK;
-    int found = kept->count > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
+    bool bad = r->reading.failed || status != TC_OK || reported != TC_OK;
+    int found = stories.count > 0 ? TC_EXIT_FOUND : TC_EXIT_OK;
     int code = tc_output_end(&out, "detect", bad ? TC_EXIT_BAD : found);
     warn_incomplete(r);
     if (kept->left_out > 0) {
@@ -258,8 +287,9 @@ static int finish(struct run *r, tc_status status)
                (unsigned long long)kept->left_out, TC_INCIDENT_TABLE_MAX);
     }
     if (!r->quiet) {
-        summarise(r);
+        summarise(r, &stories);
     }
+    tc_stories_fini(&stories);
     return code;
 }
 
@@ -267,7 +297,7 @@ static int list_patterns(const struct run *r)
 {
     struct tc_output out;
     tc_output_init(&out, STDOUT_FILENO);
-    tc_patterns_list(&out, r->offline.engine, r->style.json);
+    tc_patterns_list(&out, r->offline.engine, r->story.style.json);
     return tc_output_end(&out, "detect", TC_EXIT_OK);
 }
 
@@ -284,7 +314,8 @@ static int run_command(struct run *r, int argc, char **argv)
         tc_say("detect", "nothing to read; give files or directories, or - for standard input");
         return tc_command_misused(&tc_command_detect);
     }
-    if (need_engine(r) != TC_OK ||
+    struct tc_story_filter unused; /* what is wrong with it is to be said before all is read */
+    if (!tc_story_filter_of(&r->story, 0, &unused) || need_engine(r) != TC_OK ||
         tc_reading_open(&r->reading, argv + optind, (size_t)(argc - optind)) != TC_OK) {
         return TC_EXIT_BAD;
     }
@@ -294,7 +325,7 @@ static int run_command(struct run *r, int argc, char **argv)
 static int run(int argc, char **argv)
 {
     struct run r = {0};
-    r.style.text = (struct tc_text_style){tc_terminal_columns(), tc_terminal_colour()};
+    tc_story_args_init(&r.story, "detect");
     if (tc_reading_init(&r.reading, "detect", argc) != TC_OK) {
         return TC_EXIT_BAD;
     }
@@ -312,9 +343,10 @@ const struct tc_command tc_command_detect = {
     .summary = "say what went wrong, from recorded telemetry",
     .usage = "usage: tracecore detect [OPTIONS] PATH...\n"
              "\n"
-             "Reads files, recognises the format of each, and prints what went wrong: which\n"
-             "rank, GPU, node or pod to look at first, and the lines that prove it. What\n"
-             "explains the rest comes first, what followed is told under it.\n"
+             "Reads files, recognises the format of each, and prints what went wrong as\n"
+             "stories: what is broken and where, what to do, why, what followed from it, and\n"
+             "the commands that print the evidence. Several stories begin with an overview:\n"
+             "open before resolved, critical first.\n"
              "\n"
              "These can be mixed; their events are put in order of time first:\n"
              "  NCCL Flight Recorder dumps (pickle, JSON), reports of ncclras\n"
@@ -327,19 +359,21 @@ const struct tc_command tc_command_detect = {
              "\n"
              "PATH is a file, a directory (read with all below it, but for hidden files) or -\n"
              "for standard input. Dumps of one directory are one job, named after it.\n"
-             "Compressed files have to be unpacked first.\n",
+             "Archives and compressed files are read as the files that are in them.\n",
     .options = OPTIONS,
     .option_count = TC_COUNT(OPTIONS),
     .shared = tc_reading_options,
     .shared_count = TC_READING_OPTION_COUNT,
     .notes = "Exit status:\n"
              "  0  nothing was found\n"
-             "  1  there are verdicts\n"
-             "  2  wrong usage, or some input could not be read; verdicts from the rest are\n"
-             "     printed all the same\n"
+             "  1  there are stories\n"
+             "  2  wrong usage, nothing was read, or some input could not be read; stories\n"
+             "     from the rest are printed all the same\n"
              "\n"
              "Examples:\n"
              "  tracecore detect /shared/fr-dumps dmesg-gpu-07.txt events.json\n"
+             "  tracecore detect --brief --since 2h /var/log/incident\n"
+             "  tracecore detect --node gpu-07 --job llama-pretrain logs\n"
              "  tracecore detect --map ranks.csv dumps dmesg-gpu-07.txt dcgm-gpu-07.prom\n"
              "  tracecore detect --scrape-interval 30s scrapes\n"
              "  dmesg | tracecore detect --node gpu-07=- --boot-time 2026-11-15T02:00:00Z -\n"

@@ -2,16 +2,13 @@
 #include "base/buf.h"
 #include "base/format.h"
 #include "base/json/json.h"
-#include "base/time.h"
 #include "cli/command.h"
+#include "cli/daemon.h"
 #include "cli/say.h"
-#include "http_client/http_client.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define API_DEFAULT "http://127.0.0.1:4320"
-#define TIMEOUT_NS (5 * TC_SECOND)
 #define TEXT_BYTES_MAX 8192
 
 struct asked {
@@ -21,7 +18,7 @@ struct asked {
 
 static const struct tc_option OPTIONS[] = {
     TC_TEXT("api", "URL", struct asked, url,
-            "Where the daemon's API is (api.listen); " API_DEFAULT " by default."),
+            "Where the daemon's API is (api.listen); " TC_DAEMON_API_DEFAULT " by default."),
     TC_FLAG("json", struct asked, json, "The daemon's answer as it is, one JSON object."),
 };
 
@@ -116,29 +113,19 @@ static int show(struct tc_slice body, bool json)
 
 static int ask(const char *url, bool json)
 {
-    struct tc_http_client *client = NULL;
-    struct tc_http_reply reply;
-    struct tc_error err = {0};
+    struct tc_daemon daemon;
+    struct tc_slice body;
     int code = TC_EXIT_BAD;
-    tc_status status = tc_http_client_create(url, TIMEOUT_NS, &client, &err);
-    if (status == TC_OK) {
-        status =
-            tc_http_client_call(client, "GET", "/api/v1/status", TC_EMPTY, TC_EMPTY, &reply, &err);
+    if (tc_daemon_open(&daemon, "status", url)) {
+        code = tc_daemon_get(&daemon, "/api/v1/status", &body) ? show(body, json) : TC_EXIT_BAD;
+        tc_daemon_close(&daemon);
     }
-    if (status != TC_OK) {
-        tc_say("status", "%s; is the daemon running? --api says where", err.message);
-    } else if (reply.status != 200) {
-        tc_say("status", "%s answered %d", url, reply.status);
-    } else {
-        code = show(reply.body, json);
-    }
-    tc_http_client_destroy(client);
     return code;
 }
 
 static int run(int argc, char **argv)
 {
-    struct asked a = {.url = API_DEFAULT};
+    struct asked a = {.url = TC_DAEMON_API_DEFAULT};
     int code = tc_options_read(&tc_command_status, argc, argv, &a);
     if (code != TC_GO_ON) {
         return code;
@@ -161,6 +148,8 @@ const struct tc_command tc_command_status = {
     .notes = "Exit status:\n"
              "  0  it answered\n"
              "  2  wrong usage, or nobody answered\n"
+             "\n"
+             "Where the daemon has auth.tokens, " TC_DAEMON_TOKEN " is the token.\n"
              "\n"
              "Examples:\n"
              "  tracecore status\n"

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/time.h"
+#include "cli/terminal.h"
 
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 void tc_progress_init(struct tc_progress *p, bool wanted, size_t files_total, uint64_t bytes_total)
 {
     *p = (struct tc_progress){.files_total = files_total, .bytes_total = bytes_total};
-    if (wanted && isatty(STDERR_FILENO) == 1) {
+    if (wanted && isatty(STDERR_FILENO) == 1 && !tc_terminal_is_dumb()) {
         p->enabled = true;
         p->next_ns = tc_mono_ns() + FIRST_NS;
     }

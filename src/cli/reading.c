@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/reading.h"
 
+#include "base/format.h"
 #include "base/limits.h"
 #include "base/units.h"
 #include "cli/say.h"
@@ -17,6 +18,9 @@
 /* Of a map: mistakes that are shown, and how much of the text at each. */
 #define MAP_MISTAKES_SHOWN 50
 #define MAP_QUOTE_MAX 60
+/* Of paths that gave nothing, so many are named. */
+#define PATHS_SHOWN 4
+#define PATHS_SHOWN_MAX 2048
 
 static size_t memory_default(void)
 {
@@ -59,7 +63,7 @@ static int take_format(void *args, const struct tc_option *option, const char *v
     return TC_EXIT_BAD;
 }
 
-static int take_node(void *args, const struct tc_option *option, const char *value)
+int tc_reading_take_node(void *args, const struct tc_option *option, const char *value)
 {
     struct tc_reading *r = args;
     (void)option;
@@ -103,10 +107,6 @@ const struct tc_option tc_reading_options[TC_READING_OPTION_COUNT] = {
     TC_TAKEN("format", "NAME", take_format,
              "Read every file as this format. By default the content of each file tells.",
              .letter = 'f', .values = TC_VALUES_FORMATS),
-    TC_TAKEN(
-        "node", "NAME=FILE", take_node,
-        "FILE is the kernel log or scrape of node NAME. By default the node is what follows the "
-        "first dash of the file's name: dmesg-gpu-07.txt is from gpu-07. May be repeated."),
     TC_TAKEN("map", "FILE", take_map,
              "Where each rank runs, when the data does not say. A table with columns such as rank, "
              "node, gpu, gpu_uuid, pci, pod, namespace and job, JSON, or a hostfile."),
@@ -228,6 +228,28 @@ static tc_status open_inputs(struct tc_reading *r, char *const *paths, size_t pa
     return TC_OK;
 }
 
+/* What was tried, and what would have helped. */
+static void say_nothing_read(const struct tc_reading *r, char *const *paths, size_t path_count)
+{
+    char text[PATHS_SHOWN_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    const struct tc_inputs *in = &r->inputs;
+    for (size_t i = 0; i < path_count && i < PATHS_SHOWN; i++) {
+        (void)tc_format(&b, "{}{}", i == 0 ? "" : ", ", paths[i]);
+    }
+    (void)tc_format(
+        &b, "{}",
+        tc_when(path_count > PATHS_SHOWN, " and {} more paths", path_count - PATHS_SHOWN));
+    (void)tc_format(&b, "{}",
+                    in->unrecognised > 0 ? tc_when(true, ", but {} of no known format",
+                                                   tc_as_count((int64_t)in->unrecognised, "file"))
+                                         : TC_ARG(in->failed ? "" : ": no files there"));
+    tc_say(r->command,
+           "nothing was read: tried %.*s; give kernel logs (dmesg, journalctl -k), Flight Recorder "
+           "dumps, scrapes of metrics, or events and pods of kubectl get -o json",
+           TC_FMT(tc_buf_slice(&b)));
+}
+
 tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count)
 {
     struct tc_error err;
@@ -244,9 +266,8 @@ tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_
     if (status != TC_OK) {
         tc_say(r->command, "%s", err.message);
     } else if (r->inputs.count == 0) {
-        tc_say(r->command, "nothing was read; give kernel logs (dmesg, journalctl -k), Flight "
-                           "Recorder dumps, scrapes of metrics, or events and pods of kubectl "
-                           "get -o json");
+        say_nothing_read(r, paths, path_count);
+        r->failed = true;
     }
     return status;
 }

@@ -31,8 +31,15 @@ TC_CHECKED tc_status tc_reading_init(struct tc_reading *r, const char *command, 
 void tc_reading_fini(struct tc_reading *r);
 
 /* The options that say how to read, for arguments that begin with a tc_reading. */
-#define TC_READING_OPTION_COUNT 9
+#define TC_READING_OPTION_COUNT 8
 extern const struct tc_option tc_reading_options[TC_READING_OPTION_COUNT];
+/* Takes --node NAME=FILE, for arguments that begin with a tc_reading. */
+int tc_reading_take_node(void *args, const struct tc_option *option, const char *value);
+/* Its help. */
+#define TC_READING_NODE_HELP                                                                  \
+    "With =FILE: FILE is the kernel log or scrape of node NAME. By default the node is what " \
+    "follows "                                                                                \
+    "the first dash of the file's name: dmesg-gpu-07.txt is from gpu-07. May be repeated."
 /* Opens what the paths name. Sets failed and goes on where it can. A failure is reported. */
 TC_CHECKED tc_status tc_reading_open(struct tc_reading *r, char *const *paths, size_t path_count);
 

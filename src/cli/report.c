@@ -4,51 +4,53 @@
 #include "base/grow.h"
 #include "base/limits.h"
 #include "cli/say.h"
-#include "offline/groups.h"
 
 #include <stdlib.h>
 
 /* A verdict is made to fit TC_VERDICT_JSON_MAX; escapes in hostile input may need more. */
 #define RENDER_MAX (TC_VERDICT_JSON_MAX * 64)
-/* Consequences of one cause that are listed before they are only counted. */
-#define CONSEQUENCES_SHOWN 12
 
 struct report {
-    struct tc_incident_table *kept;
     const struct tc_sources *sources;
     const struct tc_report_style *style;
     struct tc_output *out;
+    struct tc_overview overview;
     char *data;
     size_t cap;
     bool too_large;
 };
 
-/* A verdict, and what is told under it. */
-struct entry {
-    const struct tc_verdict *verdict;
-    struct tc_follower followers[CONSEQUENCES_SHOWN];
-    size_t count;
-    size_t more;
-};
+/* What is rendered at once: the overview's head or a line of it, a page, or a verdict as JSON. */
+enum part { PART_HEAD, PART_LINE, PART_PAGE, PART_JSON };
 
-static void render(const struct report *r, struct tc_buf *b, const struct entry *e)
+static void render(const struct report *r, struct tc_buf *b, enum part part,
+                   const struct tc_story_text *story)
 {
-    if (r->style->json) {
-        tc_verdict_render_json(b, e->verdict, r->sources);
+    const struct tc_text_style *style = &r->style->text;
+    switch (part) {
+    case PART_HEAD:
+        tc_overview_render_head(b, &r->overview, style);
+        break;
+    case PART_LINE:
+        tc_overview_render_line(b, &r->overview, story, style);
+        break;
+    case PART_PAGE:
+        tc_verdict_render_story(b, story, r->sources, style);
+        break;
+    case PART_JSON:
+        tc_verdict_render_json(b, story->verdicts[0], r->sources);
         tc_buf_char(b, '\n');
-    } else {
-        tc_verdict_render_story(b, e->verdict, e->followers, e->count, e->more, r->sources,
-                                &r->style->text);
+        break;
     }
 }
 
-/* One entry, whole or not at all. */
-static tc_status put_entry(struct report *r, const struct entry *e)
+/* One part, whole or not at all. */
+static tc_status put_part(struct report *r, enum part part, const struct tc_story_text *story)
 {
     for (;;) {
         struct tc_buf b = tc_buf_make(r->data, r->cap);
         if (r->data != NULL) {
-            render(r, &b, e);
+            render(r, &b, part, story);
             if (!b.overflowed) {
                 (void)tc_output_put(r->out, tc_buf_slice(&b));
                 return TC_OK;
@@ -56,9 +58,10 @@ static tc_status put_entry(struct report *r, const struct entry *e)
         }
         size_t cap = r->cap == 0 ? TC_VERDICT_JSON_MAX : r->cap * 2;
         tc_status status = tc_grow_items(r->data, r->cap, cap, RENDER_MAX);
-        if (status == TC_E_LIMIT) {
-            tc_say("detect", "incident %.*s is left out: it needs more than %zu MiB of output",
-                   TC_FMT(e->verdict->incident_id), RENDER_MAX >> 20);
+        if (status == TC_E_LIMIT && story != NULL) {
+            tc_say(r->style->command,
+                   "incident %.*s is left out: it needs more than %zu MiB of output",
+                   TC_FMT(story->verdicts[0]->incident_id), RENDER_MAX >> 20);
             r->too_large = true;
             return TC_OK;
         }
@@ -66,73 +69,64 @@ static tc_status put_entry(struct report *r, const struct entry *e)
     }
 }
 
-/* The verdicts that tell something new first, then those that are more of the same. */
-static void add_followers(const struct tc_incident_table *k, struct entry *e, const size_t *list,
-                          size_t count)
+/* One page, or with --all one per verdict. */
+static tc_status put_story(struct report *r, const struct tc_story_text *story)
 {
-    for (int brief = 0; brief <= 1; brief++) {
-        for (size_t i = 0; i < count; i++) {
-            if (tc_group_is_repeat(k, list[i]) != (brief == 1)) {
-                continue;
-            }
-            if (e->count == CONSEQUENCES_SHOWN) {
-                e->more++;
-            } else {
-                e->followers[e->count++] =
-                    (struct tc_follower){&k->items[list[i]].verdict, brief == 1};
-            }
-        }
+    if (!r->style->text.all) {
+        return put_part(r, PART_PAGE, story);
     }
+    for (size_t i = 0; i < story->count; i++) {
+        struct tc_story_text one = {story->verdicts + i, 1, 1, story->number};
+        if (i > 0) {
+            (void)tc_output_put(r->out, TC_LIT("\n"));
+        }
+        TC_TRY(put_part(r, PART_PAGE, &one));
+    }
+    return TC_OK;
 }
 
-/* Those that explain others come first, then what stands alone. */
-static tc_status put_text(struct report *r, const struct tc_groups *g)
+static tc_status put_text(struct report *r, struct tc_stories *s)
 {
-    const struct tc_incident_table *k = r->kept;
-    bool some = false;
-    for (int roots = 1; roots >= 0; roots--) {
-        for (size_t i = 0; i < k->count; i++) {
-            const struct tc_incident_entry *v = &k->items[i];
-            bool listed = !r->style->all && g->origins[i] != TC_INCIDENT_NONE;
-            if (listed || v->finding.root != (roots == 1)) {
-                continue;
-            }
-            if (some) {
-                (void)tc_output_put(r->out, TC_LIT("\n"));
-            }
-            some = true;
-            struct entry e = {.verdict = &v->verdict};
-            if (!r->style->all) {
-                add_followers(k, &e, g->list + g->first[i], g->first[i + 1] - g->first[i]);
-            }
-            TC_TRY(put_entry(r, &e));
+    bool several = s->count > 1;
+    bool overview = several || (r->style->brief && s->count > 0);
+    for (size_t i = 0; i < s->count; i++) {
+        s->items[i].text.number = overview ? i + 1 : 0;
+        tc_overview_add(&r->overview, &s->items[i].sum);
+    }
+    if (overview) {
+        TC_TRY(put_part(r, PART_HEAD, NULL));
+    }
+    for (size_t i = 0; overview && i < s->count; i++) {
+        TC_TRY(put_part(r, PART_LINE, &s->items[i].text));
+    }
+    for (size_t i = 0; !r->style->brief && i < s->count; i++) {
+        if (overview || i > 0) {
+            (void)tc_output_put(r->out, TC_LIT("\n"));
+        }
+        TC_TRY(put_story(r, &s->items[i].text));
+    }
+    return TC_OK;
+}
+
+static tc_status put_json(struct report *r, const struct tc_incident_table *kept,
+                          const struct tc_stories *s)
+{
+    for (size_t i = 0; i < kept->count; i++) {
+        const struct tc_verdict *v = &kept->items[i].verdict;
+        struct tc_story_text one = {&v, 1, 1, 0};
+        if (s->shown[i]) {
+            TC_TRY(put_part(r, PART_JSON, &one));
         }
     }
     return TC_OK;
 }
 
-static tc_status put_json(struct report *r)
+tc_status tc_report(const struct tc_incident_table *kept, struct tc_stories *stories,
+                    const struct tc_sources *sources, const struct tc_report_style *style,
+                    struct tc_output *out)
 {
-    for (size_t i = 0; i < r->kept->count; i++) {
-        struct entry e = {.verdict = &r->kept->items[i].verdict};
-        TC_TRY(put_entry(r, &e));
-    }
-    return TC_OK;
-}
-
-tc_status tc_report(struct tc_incident_table *kept, const struct tc_sources *sources,
-                    const struct tc_report_style *style, struct tc_output *out)
-{
-    struct report r = {.kept = kept, .sources = sources, .style = style, .out = out};
-    struct tc_groups g = {0};
-    tc_status status = TC_OK;
-    if (style->json) {
-        status = put_json(&r);
-    } else {
-        status = tc_groups_init(&g, kept);
-        status = status == TC_OK ? put_text(&r, &g) : status;
-    }
-    tc_groups_fini(&g);
+    struct report r = {.sources = sources, .style = style, .out = out};
+    tc_status status = style->json ? put_json(&r, kept, stories) : put_text(&r, stories);
     free(r.data);
     return status == TC_OK && r.too_large ? TC_E_LIMIT : status;
 }

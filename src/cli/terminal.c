@@ -2,6 +2,7 @@
 #include "cli/terminal.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,8 +22,20 @@ unsigned tc_terminal_columns(void)
     return size.ws_col > COLUMNS_MAX ? COLUMNS_MAX : size.ws_col;
 }
 
+bool tc_terminal_is_output(void)
+{
+    return isatty(STDOUT_FILENO) == 1;
+}
+
+bool tc_terminal_is_dumb(void)
+{
+    const char *term = getenv("TERM");
+    return term != NULL && strcmp(term, "dumb") == 0;
+}
+
 bool tc_terminal_colour(void)
 {
     const char *no_colour = getenv("NO_COLOR");
-    return isatty(STDOUT_FILENO) == 1 && (no_colour == NULL || no_colour[0] == '\0');
+    return tc_terminal_is_output() && !tc_terminal_is_dumb() &&
+           (no_colour == NULL || no_colour[0] == '\0');
 }

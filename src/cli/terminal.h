@@ -7,7 +7,10 @@
 
 /* The width for text: the terminal's, but neither unreadably narrow nor wide; 80 elsewhere. */
 unsigned tc_terminal_columns(void);
-/* A terminal, and the user has not set NO_COLOR (no-color.org). */
+bool tc_terminal_is_output(void);
+/* A terminal that is not dumb, and the user has not set NO_COLOR (no-color.org). */
 bool tc_terminal_colour(void);
+/* TERM says that it cannot move the cursor or change colours. */
+bool tc_terminal_is_dumb(void);
 
 #endif

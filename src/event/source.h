@@ -20,6 +20,7 @@ struct tc_source_view {
     struct tc_slice digest; /* "sha256:..." of the file */
     struct tc_slice member; /* offsets count in this member of that file, an archive; empty */
     struct tc_slice bytes;  /* the content, for quoting; may be empty */
+    struct tc_slice store;  /* data_dir of the daemon that has it, where it has no name; empty */
 };
 
 /* False when index is unknown or the digest could not be made. Borrows nothing; the view

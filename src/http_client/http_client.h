@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a reply; what is longer is cut, and the connection closed. */
-#define TC_HTTP_REPLY_MAX ((size_t)1 << 20)
+/* Of a reply; what is longer is cut, and the connection closed. A daemon's incidents need most. */
+#define TC_HTTP_REPLY_MAX ((size_t)4 << 20)
 /* A Retry-After beyond this counts as this. */
 #define TC_HTTP_RETRY_AFTER_MAX 86400
 

@@ -49,7 +49,7 @@ static size_t verdict_bytes(const struct tc_verdict *v)
 {
     const struct tc_finding *f = v->finding;
     const struct tc_slice *strings[] = FINDING_STRINGS(f);
-    size_t bytes = string_bytes(v->incident_id) + 3 * SLACK;
+    size_t bytes = string_bytes(v->incident_id) + string_bytes(v->group) + 3 * SLACK;
     for (size_t i = 0; i < TC_COUNT(strings); i++) {
         bytes += string_bytes(*strings[i]);
     }
@@ -143,6 +143,7 @@ static tc_status copy_verdict(struct tc_incident_entry *to, const struct tc_verd
     to->verdict = *v;
     copy_finding(&a, &to->finding);
     own(&a, &to->verdict.incident_id);
+    own(&a, &to->verdict.group);
     struct tc_verdict_cause *causes = copy_array(&a, v->causes, v->cause_count, sizeof *causes);
     for (size_t i = 0; causes != NULL && i < v->cause_count; i++) {
         own(&a, &causes[i].incident_id);

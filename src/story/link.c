@@ -375,8 +375,7 @@ static tc_status write_causes(struct linker *l, size_t i)
         causes[count].incident_id = cause->verdict.incident_id;
         bool guessed = c->by == TC__CLASS_NODE && (c->rule->by & BY_WHOLE_NODE) == 0 &&
                        l->as_cause[c->cause].count[TC__CLASS_GPU] > 0;
-        causes[count].why = tc__link_why(l->lookup, l->arena, cause, effect_time(v, c->rule), c->by,
-                                         &c->token, guessed);
+        causes[count].why = tc__link_why(l->lookup, l->arena, cause, v, c->by, &c->token, guessed);
         count++;
         bool gpu = c->by == TC__CLASS_GPU &&
                    !tc_slice_eq(cause->finding.pattern_name, TC_LIT("nvlink_degraded"));

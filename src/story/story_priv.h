@@ -69,11 +69,13 @@ TC_CHECKED tc_status tc__link(struct tc_incident_table *kept, struct tc__lookup 
                               struct tc_arena *arena);
 
 /*
- * One sentence: why effect follows from cause. The empty slice when the arena is full. `guessed`:
+ * One sentence: why effect follows from cause, and how long it began after it, by the first_seen of
+ * both. The empty slice when the arena is full. `guessed`:
  * the cause is about one GPU of the node, and nothing says whether it is the effect's.
  */
 struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
-                             const struct tc_incident_entry *cause, int64_t effect_ns,
-                             enum tc__class by, const struct tc__token *effect_token, bool guessed);
+                             const struct tc_incident_entry *cause,
+                             const struct tc_incident_entry *effect, enum tc__class by,
+                             const struct tc__token *effect_token, bool guessed);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
 #include "event/format.h"
 #include "story/story_priv.h"
 
@@ -89,9 +90,26 @@ static void put_thing(struct tc_buf *b, struct tc_view *view, enum tc__class by,
               told ? origin_words(&view->statements[token->statement]) : TC_EMPTY);
 }
 
+/* "; hbm_ecc began 12 s before". Times that are only an order have no distance. */
+static void put_distance(struct tc_buf *b, const struct tc_incident_entry *cause,
+                         const struct tc_incident_entry *effect)
+{
+    int64_t cause_ns = cause->verdict.first_ns;
+    int64_t effect_ns = effect->verdict.first_ns;
+    if (!tc_time_is_date(cause_ns) || !tc_time_is_date(effect_ns)) {
+        return;
+    }
+    int64_t before = effect_ns - cause_ns;
+    tc_format(b, "; {} began {}", cause->finding.pattern_name,
+              before == 0 ? TC_ARG("at the same time")
+                          : tc_when(true, before > 0 ? "{} before" : "{} into it",
+                                    tc_as_duration(before > 0 ? before : -before)));
+}
+
 struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
-                             const struct tc_incident_entry *cause, int64_t effect_ns,
-                             enum tc__class by, const struct tc__token *token, bool guessed)
+                             const struct tc_incident_entry *cause,
+                             const struct tc_incident_entry *effect, enum tc__class by,
+                             const struct tc__token *token, bool guessed)
 {
     const struct tc_finding *f = &cause->finding;
     struct tc_view *view = &lookup->view;
@@ -104,11 +122,7 @@ struct tc_slice tc__link_why(struct tc__lookup *lookup, struct tc_arena *arena,
     }
     struct tc_buf b = tc_buf_make(text, max);
     put_thing(&b, view, by, token, &f->scope);
-    int64_t before = effect_ns - cause->verdict.first_ns;
-    tc_format(&b, "; {} began {}{}", f->pattern_name,
-              before == 0 ? TC_ARG("at the same time")
-                          : tc_when(true, before > 0 ? "{} before" : "{} into it",
-                                    tc_as_duration(before > 0 ? before : -before)),
-              guessed ? " (same node; nothing says that it is another GPU)" : "");
+    put_distance(&b, cause, effect);
+    tc_format(&b, "{}", guessed ? " (same node; nothing says that it is another GPU)" : "");
     return tc_buf_slice(&b);
 }

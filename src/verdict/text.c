@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/time.h"
 #include "verdict/text_priv.h"
 
 #include <string.h>
@@ -6,10 +7,8 @@
 #define COLUMNS_MIN 40
 /* A word is escaped in pieces: four columns per byte at worst. */
 #define PIECE_MAX 64
-/* How far a quoted piece is looked at: more never fits on a line. */
-#define QUOTE_MAX 1024
-/* How much of a source's beginning tells whether it is text. */
-#define PROBE_MAX 512
+/* Seconds from which on they are set as minutes. */
+#define SECONDS_PLAIN 60
 
 struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *style)
 {
@@ -17,6 +16,7 @@ struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *sty
         .b = b,
         .columns = style->columns < COLUMNS_MIN ? COLUMNS_MIN : style->columns,
         .colour = style->colour,
+        .cut = style->cut,
     };
 }
 
@@ -181,6 +181,45 @@ void tc__flow_words(struct tc__flow *flow, struct tc_slice s)
     }
 }
 
+/* "420 s" and what closes it: a number of seconds that is better told in minutes. */
+static bool is_long_duration(struct tc_slice number, struct tc_slice unit, int64_t *out_ns)
+{
+    uint64_t seconds = 0;
+    bool closed = unit.len == 2 && memchr(",;:.)", unit.ptr[1], 5) != NULL;
+    if (unit.len == 0 || unit.ptr[0] != 's' || (unit.len != 1 && !closed) ||
+        !tc_slice_is_u64(number, &seconds) || seconds < SECONDS_PLAIN ||
+        seconds > TC_TIME_MAX / TC_SECOND) {
+        return false;
+    }
+    *out_ns = (int64_t)seconds * TC_SECOND;
+    return true;
+}
+
+struct tc_slice tc__sentence_next(struct tc_slice *io_rest, char (*scratch)[TC__PIECE_MAX])
+{
+    struct tc_slice word = next_word(io_rest);
+    struct tc_slice rest = *io_rest;
+    struct tc_slice unit = next_word(&rest);
+    int64_t ns = 0;
+    if (!is_long_duration(word, unit, &ns)) {
+        return word;
+    }
+    struct tc_buf b = tc_buf_make(*scratch, sizeof *scratch);
+    tc_buf_duration(&b, ns);
+    tc_buf_str(&b, tc_slice_from(unit, 1));
+    *io_rest = rest;
+    return tc_buf_slice(&b);
+}
+
+void tc__flow_sentence(struct tc__flow *flow, struct tc_slice s)
+{
+    char scratch[TC__PIECE_MAX];
+    struct tc_slice piece = tc__sentence_next(&s, &scratch);
+    for (; piece.len > 0; piece = tc__sentence_next(&s, &scratch)) {
+        tc__flow_words(flow, piece);
+    }
+}
+
 void tc__flow_end(struct tc__flow *flow)
 {
     if (flow->started) {
@@ -191,15 +230,24 @@ void tc__flow_end(struct tc__flow *flow)
 void tc__page_paragraph(struct tc__page *p, unsigned first, unsigned next, struct tc_slice s)
 {
     struct tc__flow flow = tc__flow_begin(p, first, next);
-    tc__flow_words(&flow, s);
+    tc__flow_sentence(&flow, s);
     if (!flow.started && p->at > 0) {
         tc__page_line(p); /* the line that was begun for it */
     }
     tc__flow_end(&flow);
 }
 
-/* One line of at most `width` columns: white space becomes one blank, a cut ends in an ellipsis. */
-static void put_cut(struct tc__page *p, struct tc_slice s, unsigned width)
+void tc__page_uncut(struct tc__page *p, struct tc_slice s)
+{
+    struct tc_slice word = next_word(&s);
+    for (bool first = true; word.len > 0; word = next_word(&s)) {
+        tc__page_blank(p, !first);
+        tc__page_text(p, word);
+        first = false;
+    }
+}
+
+void tc__page_cut(struct tc__page *p, struct tc_slice s, unsigned width)
 {
     struct tc_slice rest = s;
     unsigned used = 0;
@@ -236,79 +284,4 @@ static void put_cut(struct tc__page *p, struct tc_slice s, unsigned width)
         word = tc_slice_from(word, len);
     }
     tc__page_text(p, TC_LIT("\xe2\x80\xa6"));
-}
-
-/* Text has no control characters but white space, and escapes in coloured logs. */
-static bool is_text(struct tc_slice s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.ptr[i];
-        if (c < 0x20 && c != 0x1b && (c < 0x09 || c > 0x0d)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static size_t line_of(struct tc_slice bytes, size_t offset)
-{
-    struct tc_slice rest = tc_slice_head(bytes, offset);
-    size_t line = 1;
-    while (rest.len > 0) {
-        const char *found = memchr(rest.ptr, '\n', rest.len);
-        if (found == NULL) {
-            break;
-        }
-        line++;
-        rest = tc_slice_from(rest, (size_t)(found + 1 - rest.ptr));
-    }
-    return line;
-}
-
-/* True when the piece is a line of a log; false when it is a part of a larger document. */
-static bool is_whole_line(struct tc_slice bytes, const struct tc_raw *raw)
-{
-    size_t start = (size_t)raw->offset;
-    size_t end = start + raw->length;
-    return (start == 0 || bytes.ptr[start - 1] == '\n') &&
-           (end >= bytes.len || bytes.ptr[end] == '\n' || bytes.ptr[end] == '\r');
-}
-
-void tc__page_quote(struct tc__page *p, unsigned indent, const struct tc_source_view *view,
-                    const struct tc_raw *raw)
-{
-    bool known = raw->offset < view->bytes.len && raw->length > 0;
-    struct tc_slice quote = TC_EMPTY;
-    if (known) {
-        quote = tc_slice_head(tc_slice_from(view->bytes, (size_t)raw->offset), raw->length);
-        quote = tc_slice_trim(tc_slice_head(quote, QUOTE_MAX));
-    }
-    /* A few bytes of a pickle may well look like text: the source has to as well. */
-    bool text = quote.len > 0 && is_text(quote) && is_text(tc_slice_head(view->bytes, PROBE_MAX));
-    struct tc__flow flow = tc__flow_begin(p, indent, indent + 2);
-    tc__flow_word(&flow, view->name);
-    if (!text) {
-        tc__flow_word(&flow, TC_LIT("--at"));
-        tc__page_blank(p, 1);
-        tc__page_number(p, (size_t)raw->offset);
-        tc__page_text(p, TC_LIT(","));
-        tc__page_number(p, raw->length);
-        tc__flow_end(&flow);
-        return;
-    }
-    tc__page_text(p, TC_LIT(":"));
-    tc__page_number(p, line_of(view->bytes, (size_t)raw->offset));
-    if (!is_whole_line(view->bytes, raw)) {
-        /* A piece of a document: its first words are punctuation, the timeline says what it is. */
-        tc__flow_end(&flow);
-        return;
-    }
-    tc__page_text(p, TC_LIT(":"));
-    if (p->at + 1 + tc__text_width(quote) > p->columns) {
-        next_line(&flow);
-    } else {
-        tc__page_blank(p, 1);
-    }
-    put_cut(p, quote, p->columns - p->at);
-    tc__flow_end(&flow);
 }

@@ -15,14 +15,13 @@ void tc__page_title(struct tc__page *p, const char *title)
     tc__page_line(p);
 }
 
-void tc__page_more(struct tc__page *p, size_t more, const char *where)
+void tc__page_more(struct tc__page *p, size_t more)
 {
     if (more > 0) {
         tc__page_blank(p, TC__TEXT_BLOCK);
         tc__page_text(p, TC_LIT("\xe2\x80\xa6 and "));
         tc__page_number(p, more);
-        tc__page_text(p, TC_LIT(" more "));
-        tc__page_text(p, tc_slice_cstr(where));
+        tc__page_text(p, TC_LIT(" more, see --all"));
         tc__page_line(p);
     }
 }
@@ -74,11 +73,55 @@ void tc__trail_add(struct tc__trail *t, const struct tc_finding *f, size_t most)
     }
 }
 
-void tc__trail_end(struct tc__trail *t, size_t shown)
+static bool is_digit(char c)
 {
-    if (t->count > shown) {
-        t->left_out += t->count - shown;
-        t->count = shown;
+    return c >= '0' && c <= '9';
+}
+
+/* Whether two pieces say the same of different numbers: "rank 4 entered", "rank 12 entered". */
+static bool is_alike(const struct tc_evidence *a, const struct tc_evidence *b)
+{
+    struct tc_slice x = a->description;
+    struct tc_slice y = b->description;
+    if (x.len == 0 || y.len == 0 || !tc_slice_eq(a->kind, b->kind)) {
+        return false;
+    }
+    size_t i = 0;
+    size_t k = 0;
+    while (i < x.len && k < y.len) {
+        if (is_digit(x.ptr[i]) && is_digit(y.ptr[k])) {
+            for (; i < x.len && is_digit(x.ptr[i]); i++) {
+            }
+            for (; k < y.len && is_digit(y.ptr[k]); k++) {
+            }
+        } else if (x.ptr[i++] != y.ptr[k++]) {
+            return false;
+        }
+    }
+    return i == x.len && k == y.len;
+}
+
+static void fold_alike(struct tc__trail *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        if (kept > 0 && is_alike(t->pieces[kept - 1], t->pieces[i])) {
+            t->alike[kept - 1]++;
+            t->until_ns[kept - 1] = t->pieces[i]->time_ns;
+        } else {
+            t->pieces[kept++] = t->pieces[i];
+        }
+    }
+    t->count = kept;
+}
+
+void tc__trail_end(struct tc__trail *t, size_t shown, bool fold)
+{
+    if (fold) {
+        fold_alike(t);
+    }
+    for (; t->count > shown; t->count--) {
+        t->left_out += 1 + t->alike[t->count - 1];
     }
     for (size_t i = 1; i < t->count; i++) {
         int64_t first = t->pieces[0]->time_ns;
@@ -87,14 +130,13 @@ void tc__trail_end(struct tc__trail *t, size_t shown)
     }
 }
 
-/* The time of one piece: of day, or since the first when they are of different days. */
-static void stamp(struct tc_buf *b, const struct tc__trail *t, size_t i)
+/* A time: of day, or since the first when they are of different days. */
+static void stamp(struct tc_buf *b, const struct tc__trail *t, int64_t now)
 {
     int64_t first = t->pieces[0]->time_ns;
-    int64_t now = t->pieces[i]->time_ns;
     if (!tc_time_is_date(now)) {
         tc_buf_lit(b, "undated");
-    } else if (t->relative && i > 0 && now != first) {
+    } else if (t->relative && now != first) {
         tc_buf_char(b, '+');
         tc_buf_duration(b, now - first);
     } else if (t->relative) {
@@ -109,27 +151,46 @@ static void stamp(struct tc_buf *b, const struct tc__trail *t, size_t i)
     }
 }
 
+static void put_alike(struct tc__page *p, const struct tc__trail *t, size_t i, unsigned indent)
+{
+    char text[STAMP_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    tc__page_blank(p, indent);
+    tc__page_text(p, TC_LIT("and "));
+    tc__page_number(p, t->alike[i]);
+    tc__page_text(p, TC_LIT(" alike"));
+    if (tc_time_is_date(t->until_ns[i])) {
+        stamp(&b, t, t->until_ns[i]);
+        tc__page_text(p, TC_LIT(", the last at "));
+        tc__page_text(p, tc_buf_slice(&b));
+    }
+    tc__page_line(p);
+}
+
 void tc__page_timeline(struct tc__page *p, const struct tc__trail *t)
 {
     unsigned width = 0;
     char text[STAMP_MAX];
     for (size_t i = 0; i < t->count; i++) {
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        stamp(&b, t, i);
+        stamp(&b, t, t->pieces[i]->time_ns);
         width = b.len > width ? (unsigned)b.len : width;
     }
     tc__page_title(p, "Timeline");
     for (size_t i = 0; i < t->count; i++) {
         struct tc_buf b = tc_buf_make(text, sizeof text);
-        stamp(&b, t, i);
+        stamp(&b, t, t->pieces[i]->time_ns);
         const struct tc_evidence *e = t->pieces[i];
         tc__page_blank(p, TC__TEXT_BLOCK + width - (unsigned)b.len);
         tc__page_text(p, tc_buf_slice(&b));
         tc__page_blank(p, 2);
         tc__page_paragraph(p, 0, TC__TEXT_BLOCK + width + 2,
                            e->description.len > 0 ? e->description : e->kind);
+        if (t->alike[i] > 0) {
+            put_alike(p, t, i, TC__TEXT_BLOCK + width + 2);
+        }
     }
-    tc__page_more(p, t->left_out, "in --json");
+    tc__page_more(p, t->left_out);
 }
 
 static bool was_quoted(const struct tc__trail *t, size_t i)
@@ -157,6 +218,6 @@ void tc__page_evidence(struct tc__page *p, const struct tc__trail *t,
             tc__page_title(p, "Evidence");
             titled = true;
         }
-        tc__page_quote(p, TC__TEXT_BLOCK, &view, raw);
+        tc__page_proof(p, TC__TEXT_BLOCK, &view, raw);
     }
 }

@@ -252,6 +252,8 @@ describe('wrong usage', () => {
       [['detect', '--memory', '1K', 'x'], /1M or more/],
       [['detect', '--now', 'noon', 'x'], /--now: "noon" is not a time/],
       [['detect', '--tz', 'CET', 'x'], /--tz: "CET" is not a zone/],
+      [['detect', '--since', 'yesterday', 'x'], /--since: "yesterday" is neither a time \(.*\) nor a duration/],
+      [['decode', '--node', 'gpu-07', '.'], /--node gpu-07: give it as NAME=FILE/],
       [['detect', '--set', 'nonsense', 'x'], /pattern\.key=value/],
       [['detect', '--set', 'nccl_hang.nonsense=1', 'x'], /nccl_hang\.nonsense/],
       [['detect', '--set', 'nccl_hang.threshold=1ms', 'x'], /nccl_hang\.threshold/],
@@ -289,7 +291,8 @@ describe('inputs', () => {
     assert.equal(named.code, 2);
     assert.match(named.err, /^junk\/blob: not a format we read; known: .*kmsg/m);
     const walked = run(['detect', 'junk']);
-    assert.equal(walked.code, 0);
+    assert.equal(walked.code, 2);
+    assert.match(walked.err, /nothing was read: tried junk, but 1 file of no known format; give kernel logs/);
     assert.match(walked.err, /1 file not recognised: use -v/);
     assert.match(walked.err, /^junk\/blob: not a format we read; it begins with: \?+$/m);
     assert.doesNotMatch(walked.err, /empty/);
@@ -414,13 +417,16 @@ describe('inputs', () => {
     assert.match(piped.err, /1 file, 1 event /);
   });
 
-  test('when nothing was read that is said, with what to give', () => {
+  test('when nothing was read that is an error, with what was tried and what to give', () => {
     fs.mkdirSync(path.join(folder, 'void'));
     for (const command of ['detect', 'decode']) {
-      const { code, err } = run([command, 'void']);
-      assert.equal(code, 0);
-      assert.match(err, /nothing was read; give kernel logs .*Flight Recorder dumps/);
+      const { code, out, err } = run([command, 'void']);
+      assert.equal(code, 2);
+      assert.equal(out, '');
+      assert.match(err, /nothing was read: tried void: no files there; give kernel logs .*Flight Recorder dumps/);
     }
+    const five = run(['detect', 'void', './void', 'void/.', './void/.', '../' + path.basename(folder) + '/void']);
+    assert.match(five.err, /tried void, \.\/void, void\/\., \.\/void\/\. and 1 more path/);
   });
 
   test('links to directories and pipes in a directory are counted, and named with -v', () => {
@@ -502,7 +508,7 @@ describe('detect', () => {
     const { code, out, err } = run(['detect', 'quiet']);
     assert.equal(code, 0);
     assert.equal(out, '');
-    assert.match(err, /^tracecore detect: 1 file, 1 event from 2026-11-15T03:04:05Z .* 0 verdicts$/m);
+    assert.match(err, /^tracecore detect: 1 file, 1 event from 2026-11-15T03:04:05Z .* 0 stories$/m);
     assert.equal(run(['detect', '--quiet', 'quiet']).err, '');
   });
 
@@ -512,17 +518,17 @@ describe('detect', () => {
     assert.equal(text.code, 1);
     assert.match(text.out, /xid_correlation/);
     assert.match(text.out, /pod_evicted/);
-    assert.match(text.out, /incident\/dmesg-gpu-07\.txt:2:/);
-    assert.match(text.out, /Xid/);
+    assert.match(text.out, /^ {4}sed -n 2p incident\/dmesg-gpu-07\.txt$/m);
+    assert.ok(text.out.includes(`      ${XID_LINE}`), 'a quote is not cut in a pipe');
     assert.ok(!text.out.includes('\x1b'), 'no colour into a pipe');
-    for (const line of text.out.split('\n')) {
+    for (const line of text.out.slice(0, text.out.indexOf('  Evidence')).split('\n')) {
       assert.ok([...line].length <= 80, line);
     }
     const json = run(['detect', '--json', 'incident']);
     assert.equal(json.code, 1);
     const verdicts = ndjson(json.out);
     assert.deepEqual(new Set(verdicts.map((v) => v['pattern.name'])), new Set(['xid_correlation', 'pod_evicted']));
-    assert.match(json.err, /2 verdicts/);
+    assert.match(json.err, /, 1 story \(2 verdicts\)$/m);
   });
 
   test('the evidence of a verdict is the bytes of the file', () => {
@@ -623,6 +629,7 @@ describe('detect', () => {
     const probe = onTerminal({});
     if (!probe.error) {
       assert.ok(probe.stdout.includes('\x1b[1;'), 'colour on a terminal');
+      assert.ok(!onTerminal({ TERM: 'dumb' }).stdout.includes('\x1b'), 'TERM=dumb');
       assert.ok(!onTerminal({ NO_COLOR: '1' }).stdout.includes('\x1b[1;'), 'NO_COLOR');
       assert.ok(onTerminal({ NO_COLOR: '' }).stdout.includes('\x1b[1;'), 'an empty NO_COLOR is none');
       assert.ok(!onTerminal({}, '--color=never').stdout.includes('\x1b[1;'));
@@ -785,18 +792,15 @@ describe('recorded dumps', () => {
     const text = run(['detect', dumps]);
     assert.equal(text.code, 1);
     assert.match(text.out, /^CRITICAL {2}nccl_hang/);
-    assert.match(text.out, /^ {2}Culprits?$/m);
-    assert.match(text.out, /^ {2}What followed$/m);
-    const listed = text.out.match(/and (\d+) more \(--all shows them\)/);
+    assert.match(text.out, /^ {2}To do\n {4}.*\n(?: {4}.*\n)* {2}Why\n {4}.*\n(?: {4}.*\n){0,2} {2}What followed$/m);
+    assert.match(text.out, /^ {6}and (\d+) other groups$/m);
     const verdicts = ndjson(run(['detect', '--json', dumps]).out);
     const full = run(['detect', '--all', dumps]).out;
     assert.equal([...full.matchAll(/^ {2}incident /gm)].length, verdicts.length);
-    const roots = verdicts.filter((v) => v.root || !v.caused_by);
-    const shown = [...text.out.matchAll(/^ {2}incident /gm)].length;
-    assert.equal(shown, roots.length);
-    if (listed) {
-      assert.equal(shown + 12 + Number(listed[1]), verdicts.length);
-    }
+    assert.equal([...text.out.matchAll(/^ {2}incident /gm)].length, 1, 'one story, one page');
+    const groups = text.out.match(/^ {6}and (\d+) other groups$/m);
+    const roots = verdicts.filter((v) => v.root).length;
+    assert.equal(roots + 1 + Number(groups[1]), verdicts.length);
     for (const v of verdicts) {
       assert.equal(v['job.id'], 'gpu_error_1st');
     }

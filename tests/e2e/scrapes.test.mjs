@@ -141,7 +141,7 @@ describe('the time of a scrape', () => {
     write('dump.txt', dump + dump.replaceAll('TEMP', 'UTIL'));
     const { code, err } = run('detect', 'dump.txt');
     assert.equal(code, 0);
-    assert.match(err, /6 events from 2026-03-04T05:06:00Z to 2026-03-04T05:06:30Z, 0 verdicts/);
+    assert.match(err, /6 events from 2026-03-04T05:06:00Z to 2026-03-04T05:06:30Z, 0 stories/);
     assert.doesNotMatch(err, /late/);
   });
 

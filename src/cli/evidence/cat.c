@@ -7,13 +7,16 @@
 #include "cli/say.h"
 #include "evidence/files/files.h"
 #include "intake/input.h"
+#include "intake/inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ESCAPE_STEP 4096 /* bytes that are escaped at once */
 #define ESCAPE_GROWTH 4  /* a byte as \xNN */
+#define ARCHIVE_PATH_MAX 4096
 
 struct range {
     uint64_t offset;
@@ -95,22 +98,72 @@ static int print_range(const char *name, struct tc_slice bytes, const struct ran
     return tc_output_end(&out, "evidence", TC_EXIT_OK);
 }
 
+static int cat_input(const struct tc_evidence_args *args, struct tc_input *in,
+                     const struct range *range)
+{
+    int code =
+        args->digest == NULL ? TC_EXIT_OK : verify(in->path, tc_input_digest(in), args->digest);
+    return code == TC_EXIT_OK ? print_range(in->path, in->bytes, range) : code;
+}
+
+__attribute__((format(printf, 1, 2))) static void say_nothing(const char *format, ...)
+{
+    (void)format; /* what else is in the archive is nobody's question */
+}
+
+/* The archive in a path such as bundle.tgz/logs/dmesg.txt; false when no part of it is a file. */
+static bool find_archive(const char *path, char (*out)[ARCHIVE_PATH_MAX])
+{
+    size_t len = strlen(path);
+    struct stat st;
+    if (len >= sizeof *out) {
+        return false;
+    }
+    memcpy(*out, path, len + 1);
+    for (char *slash = strrchr(*out, '/'); slash != NULL && slash != *out;
+         slash = strrchr(*out, '/')) {
+        *slash = '\0';
+        if (stat(*out, &st) == 0) {
+            return S_ISREG(st.st_mode);
+        }
+    }
+    return false;
+}
+
+/* A member of an archive, as detect names it. False when there is no such archive or member. */
+static bool cat_member(const struct tc_evidence_args *args, const struct range *range,
+                       int *out_code)
+{
+    char archive[ARCHIVE_PATH_MAX];
+    struct tc_inputs in = {0};
+    struct tc_inputs_want want = {.command = "evidence", .say = say_nothing};
+    char *paths[] = {archive};
+    bool found = false;
+    if (!find_archive(args->what, &archive) || tc_inputs_open(&in, paths, 1, &want) != TC_OK) {
+        tc_inputs_close(&in);
+        return false;
+    }
+    for (size_t i = 0; i < in.count && !found; i++) {
+        found = strcmp(in.items[i].path, args->what) == 0;
+        *out_code = found ? cat_input(args, &in.items[i], range) : *out_code;
+    }
+    tc_inputs_close(&in);
+    return found;
+}
+
 static int cat_file(const struct tc_evidence_args *args, const struct range *range)
 {
     struct tc_input in;
     struct tc_error err;
     size_t copied = 0;
     tc_input_guard();
-    if (tc_input_open(&in, args->what, &copied, &err) != TC_OK) {
+    int code = TC_EXIT_BAD;
+    if (tc_input_open(&in, args->what, &copied, &err) == TC_OK) {
+        code = cat_input(args, &in, range);
+        tc_input_close(&in);
+    } else if (!cat_member(args, range, &code)) {
         tc_say_plain("%s: %s", args->what, err.message);
-        return TC_EXIT_BAD;
     }
-    int code =
-        args->digest == NULL ? TC_EXIT_OK : verify(in.path, tc_input_digest(&in), args->digest);
-    if (code == TC_EXIT_OK) {
-        code = print_range(in.path, in.bytes, range);
-    }
-    tc_input_close(&in);
     return code;
 }
 

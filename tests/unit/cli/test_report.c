@@ -19,6 +19,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* The first line of a page, whose number is that of the overview. */
+#define PAGE ". INFO  nccl_hang"
+
 #define T0 INT64_C(1794711845000000000) /* 2026-11-15T03:04:05Z */
 
 struct made {
@@ -64,20 +67,30 @@ static void keep(struct tc_incident_table *k, int n, int cause, bool root)
 
 static char text[1 << 20];
 
-static const char *report(struct tc_incident_table *k, bool json, bool all, tc_status expected)
+static const char *report_some(struct tc_incident_table *k, const struct tc_report_style *style,
+                               const struct tc_story_filter *filter, tc_status expected)
 {
-    struct tc_report_style style = {.text = {80, false}, .json = json, .all = all};
     struct tc_output out;
+    struct tc_stories stories;
     int file = memfd_create("report", 0);
     tc_output_init(&out, file);
     tc_incident_table_sort(k);
-    assert_int_equal(tc_report(k, NULL, &style, &out), expected);
+    assert_int_equal(tc_stories_init(&stories, k, filter), TC_OK);
+    assert_int_equal(tc_report(k, &stories, NULL, style, &out), expected);
+    tc_stories_fini(&stories);
     assert_true(tc_output_flush(&out));
     ssize_t n = pread(file, text, sizeof text - 1, 0);
     assert_true(n >= 0);
     text[n] = '\0';
     (void)close(file);
     return text;
+}
+
+static const char *report(struct tc_incident_table *k, bool json, bool all, tc_status expected)
+{
+    struct tc_report_style style = {
+        .text = {.columns = 80, .all = all}, .command = "detect", .json = json};
+    return report_some(k, &style, &TC_STORY_FILTER_NONE, expected);
 }
 
 static size_t count_of(const char *needle)
@@ -226,7 +239,7 @@ static void json_has_every_verdict_on_a_line_of_its_own(void **state)
     tc_incident_table_fini(&k);
 }
 
-static void consequences_are_listed_under_their_cause(void **state)
+static void consequences_are_told_under_their_cause(void **state)
 {
     (void)state;
     struct tc_incident_table k = {0};
@@ -236,18 +249,158 @@ static void consequences_are_listed_under_their_cause(void **state)
     keep(&k, 5, -1, true);
     keep(&k, 6, 99, false); /* its cause is not known: it stands for itself */
     report(&k, false, false, TC_OK);
-    const char *root = strstr(text, "headline of 5");
-    const char *list = strstr(text, "  What followed\n"
-                                    "    headline of 2\n"
-                                    "    headline of 3\n");
-    const char *alone = strstr(text, "headline of 1");
-    assert_true(root != NULL && list != NULL && alone != NULL);
-    assert_true(root < list && list < alone && alone < strstr(text, "headline of 6"));
-    assert_int_equal(count_of("INFO  nccl_hang"), 3);
-    assert_int_equal(count_of("\n\n"), 2);
+    assert_ptr_equal(strstr(text, "3 stories on 2026-11-15 (UTC): 3 open (3 info)"), text);
+    assert_non_null(strstr(text, "\nheadline of 5\n"));
+    assert_non_null(strstr(text, "  What followed\n"
+                                 "    headline of 2 (nccl_hang)\n"
+                                 "      because why\n"
+                                 "      and 1 other group\n"));
+    assert_true(strstr(text, "headline of 1") < strstr(text, "headline of 5"));
+    assert_true(strstr(text, "headline of 5") < strstr(text, "headline of 6"));
+    assert_int_equal(count_of(PAGE), 3);
+    assert_int_equal(count_of("\n\n"), 3);
     report(&k, false, true, TC_OK);
-    assert_int_equal(count_of("INFO  nccl_hang"), 5);
+    assert_int_equal(count_of(PAGE), 5);
     assert_int_equal(count_of("What followed"), 0);
+    tc_incident_table_fini(&k);
+}
+
+static void roots_of_one_group_are_one_story(void **state)
+{
+    (void)state;
+    struct tc_incident_table k = {0};
+    struct made m;
+    for (int n = 1; n <= 3; n++) {
+        make(&m, n, n == 3 ? 1 : -1, "00000000000000000000000000000001");
+        m.f.root = n < 3;
+        m.f.severity = n == 2 ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
+        m.v.group = TC_LIT("00000000000000000000000000000001");
+        assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
+    }
+    report(&k, false, false, TC_OK);
+    /* The gravest leads. */
+    assert_ptr_equal(strstr(text, "CRITICAL  nccl_hang\nheadline of 2\n"), text);
+    assert_non_null(strstr(text, "  Together with\n    headline of 1 (nccl_hang)\n"
+                                 "  What followed\n    headline of 3 (nccl_hang)\n"));
+    tc_incident_table_fini(&k);
+}
+
+/* Verdict n with a scope and a time of its own. */
+static void keep_at(struct tc_incident_table *k, int n, const char *node, const char *job,
+                    int64_t last_ns, enum tc_severity severity, enum tc_verdict_status status)
+{
+    struct made m;
+    make(&m, n, -1, "");
+    m.f.scope.node = tc_slice_cstr(node);
+    m.f.scope.job = tc_slice_cstr(job);
+    m.f.last_ns = last_ns;
+    m.f.severity = severity;
+    m.v.status = status;
+    assert_int_equal(tc_incident_table_add(k, &m.v), TC_OK);
+}
+
+static void open_comes_before_resolved_and_critical_first(void **state)
+{
+    (void)state;
+    struct tc_incident_table k = {0};
+    keep_at(&k, 1, "", "", T0, TC_SEVERITY_CRITICAL, TC_VERDICT_RESOLVED);
+    keep_at(&k, 2, "", "", T0, TC_SEVERITY_WARNING, TC_VERDICT_OPEN);
+    keep_at(&k, 3, "", "", T0, TC_SEVERITY_CRITICAL, TC_VERDICT_UPDATED);
+    keep_at(&k, 4, "", "", T0, TC_SEVERITY_CRITICAL, TC_VERDICT_OPEN);
+    report(&k, false, false, TC_OK);
+    assert_ptr_equal(
+        strstr(text, "4 stories on 2026-11-15 (UTC): 3 open (2 critical, 1 warning), 1 resolved"),
+        text);
+    const char *at = text;
+    for (const char *const *line =
+             (const char *const[]){"\nheadline of 3", "\nheadline of 4", "\nheadline of 2",
+                                   "\nheadline of 1", NULL};
+         *line != NULL; line++) {
+        at = strstr(at, *line);
+        assert_non_null(at);
+    }
+    struct tc_report_style brief = {.text = {.columns = 80}, .command = "detect", .brief = true};
+    report_some(&k, &brief, &TC_STORY_FILTER_NONE, TC_OK);
+    assert_int_equal(count_of("\n"), 5);
+    tc_incident_table_fini(&k);
+}
+
+static void filters_choose_whole_stories(void **state)
+{
+    (void)state;
+    struct tc_incident_table k = {0};
+    struct tc_report_style style = {.text = {.columns = 80}, .command = "detect", .json = true};
+    static const struct {
+        const char *node;
+        const char *job;
+        const char *incident;
+        int64_t since_ns;
+        size_t shown;
+    } cases[] = {
+        {"gpu-07", NULL, NULL, TC_TIME_NONE, 3},
+        {"GPU-07.example.org", NULL, NULL, TC_TIME_NONE, 2}, /* not another domain's */
+        {"gpu-0", NULL, NULL, TC_TIME_NONE, 0},
+        {"10.0.0.1", NULL, NULL, TC_TIME_NONE, 1},
+        {"10", NULL, NULL, TC_TIME_NONE, 0},
+        {NULL, "llama", NULL, TC_TIME_NONE, 1},
+        {NULL, "Llama", NULL, TC_TIME_NONE, 0},
+        {NULL, NULL, NULL, T0 + 5, 2}, /* and what has no date */
+        {"gpu-07", "llama", NULL, TC_TIME_NONE, 1},
+        {NULL, NULL, "0000000000000000000000000000000", TC_TIME_NONE, 5},
+        {NULL, NULL, "00000000000000000000000000000003", TC_TIME_NONE, 1},
+    };
+    keep_at(&k, 1, "gpu-07", "llama", T0, TC_SEVERITY_INFO, TC_VERDICT_OPEN);
+    keep_at(&k, 2, "gpu-07.example.org", "", T0 + 5, TC_SEVERITY_INFO, TC_VERDICT_OPEN);
+    keep_at(&k, 3, "gpu-07.example.com", "", T0, TC_SEVERITY_INFO, TC_VERDICT_OPEN);
+    keep_at(&k, 4, "10.0.0.1", "", TC_TIME_NONE, TC_SEVERITY_INFO, TC_VERDICT_OPEN);
+    keep_at(&k, 5, "other", "", T0, TC_SEVERITY_INFO, TC_VERDICT_OPEN);
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        struct tc_story_filter filter = {.since_ns = cases[i].since_ns,
+                                         .node = cases[i].node,
+                                         .job = cases[i].job,
+                                         .incident = cases[i].incident};
+        report_some(&k, &style, &filter, TC_OK);
+        if (count_of("\n") != cases[i].shown) {
+            print_error("case %zu: %zu\n", i, count_of("\n"));
+            fail();
+        }
+    }
+    /* One verdict of a story is enough for all of it. */
+    struct made m;
+    make(&m, 6, 5, "00000000000000000000000000000005");
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
+    struct tc_story_filter filter = TC_STORY_FILTER_NONE;
+    filter.node = "other";
+    report_some(&k, &style, &filter, TC_OK);
+    assert_int_equal(count_of("\n"), 2);
+    tc_incident_table_fini(&k);
+}
+
+static void nodes_that_attributes_list_match_too(void **state)
+{
+    (void)state;
+    struct tc_incident_table k = {0};
+    struct made m;
+    const struct tc_slice nodes[] = {{"gpu-01", 6}, {"gpu-02", 6}};
+    const struct tc_attr attrs[] = {{.key = TC_LIT("tracecore.alert.thermal_throttle.nodes"),
+                                     .type = TC_ATTR_STRINGS,
+                                     {.strings = nodes},
+                                     .count = 2},
+                                    {.key = TC_LIT("tracecore.alert.x.node"),
+                                     .type = TC_ATTR_STRING,
+                                     {.string = TC_LIT("gpu-03")}}};
+    struct tc_report_style style = {.text = {.columns = 80}, .command = "detect", .json = true};
+    make(&m, 1, -1, "");
+    m.f.attrs = attrs;
+    m.f.attr_count = 2;
+    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
+    static const char *const wanted[] = {"gpu-02", "gpu-03.example.org", "gpu-04"};
+    for (size_t i = 0; i < 3; i++) {
+        struct tc_story_filter filter = TC_STORY_FILTER_NONE;
+        filter.node = wanted[i];
+        report_some(&k, &style, &filter, TC_OK);
+        assert_int_equal(count_of("\n"), i < 2);
+    }
     tc_incident_table_fini(&k);
 }
 
@@ -258,7 +411,7 @@ static void a_root_is_shown_in_full_even_with_a_cause(void **state)
     keep(&k, 1, 2, true);
     keep(&k, 2, -1, true);
     report(&k, false, false, TC_OK);
-    assert_int_equal(count_of("INFO  nccl_hang"), 2);
+    assert_int_equal(count_of(PAGE), 2);
     tc_incident_table_fini(&k);
 }
 
@@ -270,49 +423,42 @@ static void causes_in_a_circle_are_shown_in_full(void **state)
     keep(&k, 2, 1, false);
     keep(&k, 3, 3, false);
     report(&k, false, false, TC_OK);
-    assert_int_equal(count_of("INFO  nccl_hang"), 3);
+    assert_int_equal(count_of(PAGE), 3);
     tc_incident_table_fini(&k);
 }
 
-static void many_consequences_are_cut_and_counted(void **state)
+static void many_kinds_of_consequences_are_counted(void **state)
 {
     (void)state;
     struct tc_incident_table k = {0};
     keep(&k, 0, -1, true);
     for (int i = 1; i <= 13; i++) {
-        keep(&k, i, 0, false);
+        struct made m;
+        char job[16];
+        make(&m, i, 0, "00000000000000000000000000000000");
+        (void)snprintf(job, sizeof job, "job-%d", i);
+        m.f.scope.job = tc_slice_cstr(job);
+        assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     }
     report(&k, false, false, TC_OK);
-    assert_non_null(strstr(text, "    headline of 12\n    \xe2\x80\xa6 and 1 more (--all shows "
-                                 "them)\n"));
+    assert_non_null(strstr(text, "    headline of 12 (nccl_hang)\n      because why\n"
+                                 "    \xe2\x80\xa6 and 1 more, see --all\n"));
     assert_null(strstr(text, "headline of 13"));
     tc_incident_table_fini(&k);
 }
 
-static void a_long_consequence_is_cut_to_the_width(void **state)
+static void what_is_hostile_in_a_consequence_is_escaped(void **state)
 {
     (void)state;
     struct tc_incident_table k = {0};
     struct made m;
     keep(&k, 0, -1, true);
-    make(&m, 1, 0, "00000000000000000000000000000000");
-    char longer[77 + 1];
-    memset(longer, 'x', sizeof longer);
-    m.f.headline = tc_slice_make(longer, 77);
-    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
-    make(&m, 2, 0, "00000000000000000000000000000000");
-    m.f.headline = tc_slice_make(longer, 76);
-    assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     make(&m, 3, 0, "00000000000000000000000000000000");
     m.f.headline = TC_LIT("evil \033[2J");
     m.f.pattern_name = TC_LIT("host_oom");
     assert_int_equal(tc_incident_table_add(&k, &m.v), TC_OK);
     report(&k, false, false, TC_OK);
-    longer[75] = '\0';
-    char expected[256];
-    (void)snprintf(expected, sizeof expected, "    %s\xe2\x80\xa6\n    %sx\n", longer, longer);
-    assert_non_null(strstr(text, expected));
-    assert_non_null(strstr(text, "    host_oom \xc2\xb7 evil \\x1b[2J\n      because why\n"));
+    assert_non_null(strstr(text, "    evil \\x1b[2J (host_oom)\n      because why\n"));
     tc_incident_table_fini(&k);
 }
 
@@ -355,11 +501,15 @@ int main(void)
         cmocka_unit_test(order_is_time_then_pattern_number_then_id),
         cmocka_unit_test(nothing_kept_prints_nothing),
         cmocka_unit_test(json_has_every_verdict_on_a_line_of_its_own),
-        cmocka_unit_test(consequences_are_listed_under_their_cause),
+        cmocka_unit_test(consequences_are_told_under_their_cause),
+        cmocka_unit_test(roots_of_one_group_are_one_story),
+        cmocka_unit_test(open_comes_before_resolved_and_critical_first),
+        cmocka_unit_test(filters_choose_whole_stories),
+        cmocka_unit_test(nodes_that_attributes_list_match_too),
         cmocka_unit_test(a_root_is_shown_in_full_even_with_a_cause),
         cmocka_unit_test(causes_in_a_circle_are_shown_in_full),
-        cmocka_unit_test(many_consequences_are_cut_and_counted),
-        cmocka_unit_test(a_long_consequence_is_cut_to_the_width),
+        cmocka_unit_test(many_kinds_of_consequences_are_counted),
+        cmocka_unit_test(what_is_hostile_in_a_consequence_is_escaped),
         cmocka_unit_test(a_verdict_is_printed_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,10 @@ static void a_time_or_how_long_ago(void **state)
     assert_true(tc_since_parse("1970-01-02T00:00:00Z", &ns));
     assert_int_equal(ns, 86400 * TC_SECOND);
     assert_true(tc_since_parse("84006d", &ns)); /* as far as times go: 2200 */
+    assert_true(tc_since_parse_at("2h", 7201 * TC_SECOND, &ns));
+    assert_int_equal(ns, TC_SECOND);
+    assert_true(tc_since_parse_at("1970-01-02T00:00:00Z", 5, &ns));
+    assert_int_equal(ns, 86400 * TC_SECOND);
 }
 
 static void what_is_neither_is_refused(void **state)

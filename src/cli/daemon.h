@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking a running daemon, over its API. */
+#ifndef TC_CLI_DAEMON_H
+#define TC_CLI_DAEMON_H
+
+#include "base/slice.h"
+#include "http_client/http_client.h"
+
+#include <stdbool.h>
+
+#define TC_DAEMON_API_DEFAULT "http://127.0.0.1:4320"
+/* The environment variable with the token of a daemon that wants one. */
+#define TC_DAEMON_TOKEN "TRACECORE_TOKEN"
+
+struct tc_daemon {
+    const char *command; /* that messages are said in the name of */
+    const char *url;
+    struct tc_http_client *client;
+    bool silent; /* nothing is said when it does not answer */
+};
+
+/* False when the URL is wrong, which was said. Borrows both texts. */
+bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url);
+void tc_daemon_close(struct tc_daemon *d);
+
+/* The body of a GET, until the next; false when there is none, which was said with the remedy. */
+bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_body);
+
+#endif
