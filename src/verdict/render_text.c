@@ -222,7 +222,7 @@ static void flow_reason(struct tc__flow *flow, const struct tc_attr *reasons, si
         tc__flow_sentence(flow, reasons->strings[at]);
         return;
     }
-    tc__flow_words(flow, TC_LIT("ranks"));
+    tc__flow_words(flow, TC_LIT("each of ranks"));
     for (size_t i = at; i < reasons->count; i++) {
         struct tc_slice other = TC_EMPTY;
         struct tc_slice number = reason_rank(reasons->strings[i], &other);
@@ -271,6 +271,23 @@ static bool is_kind_told(const struct tc_finding *f, size_t at, bool before, int
     return false;
 }
 
+/* "(and 7 alike)": pieces behind this one that differ from it in numbers only. */
+static void flow_alike(struct tc__flow *flow, const struct tc_finding *f, size_t at)
+{
+    char text[WORD_MAX];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    size_t alike = 0;
+    for (size_t i = at + 1; i < f->evidence_count; i++) {
+        alike += tc__evidence_is_alike(&f->evidence[at], &f->evidence[i]);
+    }
+    if (alike > 0) {
+        tc_buf_lit(&b, "(and ");
+        tc_buf_u64(&b, alike);
+        tc_buf_lit(&b, " alike)");
+        tc__flow_words(flow, tc_buf_slice(&b));
+    }
+}
+
 /*
  * Without a reason of the detector's own: what was seen, one piece of each kind. What is older than
  * the incident says who is who, and comes last.
@@ -286,6 +303,7 @@ static void put_facts(struct why *w, const struct tc_verdict *v)
                 !is_kind_told(f, i, before == 1, v->first_ns)) {
                 struct tc__flow flow = begin_reason(w, &start);
                 tc__flow_sentence(&flow, e->description);
+                flow_alike(&flow, f, i);
                 end_reason(w, &flow, start);
             }
         }

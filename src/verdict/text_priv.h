@@ -106,6 +106,9 @@ const struct tc_attr *tc__finding_reasons(const struct tc_finding *f);
 void tc__page_proof(struct tc__page *p, unsigned indent, const struct tc_source_view *view,
                     const struct tc_raw *raw);
 
+/* Whether two pieces say the same of different numbers: "rank 4 entered", "rank 12 entered". */
+bool tc__evidence_is_alike(const struct tc_evidence *a, const struct tc_evidence *b);
+
 /* Pieces of evidence in order of time. Zero it first; tc__trail_end when all are added. */
 struct tc__trail {
     const struct tc_evidence *pieces[TC_VERDICT_EVIDENCE_MAX];

@@ -78,8 +78,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Whether two pieces say the same of different numbers: "rank 4 entered", "rank 12 entered". */
-static bool is_alike(const struct tc_evidence *a, const struct tc_evidence *b)
+bool tc__evidence_is_alike(const struct tc_evidence *a, const struct tc_evidence *b)
 {
     struct tc_slice x = a->description;
     struct tc_slice y = b->description;
@@ -105,7 +104,7 @@ static void fold_alike(struct tc__trail *t)
 {
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
-        if (kept > 0 && is_alike(t->pieces[kept - 1], t->pieces[i])) {
+        if (kept > 0 && tc__evidence_is_alike(t->pieces[kept - 1], t->pieces[i])) {
             t->alike[kept - 1]++;
             t->until_ns[kept - 1] = t->pieces[i]->time_ns;
         } else {

@@ -349,8 +349,8 @@ static void the_reasons_of_culprits_are_why(void **state)
     f.attr_count = 2;
     assert_has(render(&f),
                "  Why\n"
-               "    ranks 12, 14: never reached it: the last it issued was 20536, while "
-               "its\n      peers waited\n"
+               "    each of ranks 12, 14: never reached it: the last it issued was 20536, "
+               "while\n      its peers waited\n"
                "    rank 13: entered\n");
     assert_lacks(text, "culprit");
     struct tc_attr fewer[2] = {attrs[0], attrs[1]};
@@ -394,11 +394,11 @@ static void without_reasons_what_was_seen_is_why(void **state)
          .time_ns = T0 - TC_SECOND,
          .raw.source = TC_SOURCE_NONE},
         {.kind = TC_LIT("xid"),
-         .description = TC_LIT("Xid 48"),
+         .description = TC_LIT("Xid 48: a"),
          .time_ns = T0,
          .raw.source = TC_SOURCE_NONE},
         {.kind = TC_LIT("xid"),
-         .description = TC_LIT("Xid 63"),
+         .description = TC_LIT("Xid 63: b"),
          .time_ns = T0,
          .raw.source = TC_SOURCE_NONE},
         {.kind = TC_LIT("step"),
@@ -409,7 +409,7 @@ static void without_reasons_what_was_seen_is_why(void **state)
     f.evidence = e;
     f.evidence_count = 4;
     assert_has(render(&f), "  Why\n"
-                           "    Xid 48\n"
+                           "    Xid 48: a\n"
                            "    No step ended for 7 min, none at all\n"
                            "    who is who\n"
                            "  Timeline\n");
@@ -552,6 +552,7 @@ static void lines_that_differ_in_numbers_only_are_folded(void **state)
     }
     f.evidence = e;
     f.evidence_count = 5;
+    assert_has(render(&f), "  Why\n    rank 4 entered 17 (and 3 alike)\n");
     assert_has(render(&f), "    03:04:05.123  rank 4 entered 17\n"
                            "                  and 2 alike, the last at 03:04:07.123\n"
                            "    03:04:08.123  rank 12 entered it\n"
