@@ -17,21 +17,30 @@ list() {
   fi
 }
 
-bad=0
-while IFS= read -r file; do
-  case $file in
-    tests/data/* | tests/replay/* | fuzz/corpus/* | examples/*) continue ;;
-    dev | .ci/run | tools/hooks/* | .clang-format | .clang-tidy | .editorconfig | .gitignore) ;;
-    CMakeLists.txt | */CMakeLists.txt | *.cmake | *.c | *.h | *.cpp | *.def | *.py | *.sh) ;;
-    *.js | *.mjs | *.ts | *.tsx | *.jsx | *.css | *.sql | *.dict | *.yml | *.yaml) ;;
-    *) continue ;;
-  esac
-  [ -s "$file" ] || continue
-  if ! head -n 5 "$file" | grep -q 'SPDX-License-Identifier: Apache-2\.0'; then
-    echo "$file:1: no line 'SPDX-License-Identifier: Apache-2.0' in the first five"
-    bad=1
-  fi
-done <<EOF
-$(list "$@")
-EOF
-exit "$bad"
+# Of the names it reads, those of files that must carry the line.
+choose() {
+  while IFS= read -r file; do
+    case $file in
+      tests/data/* | tests/replay/* | fuzz/corpus/* | examples/*) continue ;;
+      dev | .ci/run | tools/hooks/* | .clang-format | .clang-tidy | .editorconfig | .gitignore) ;;
+      CMakeLists.txt | */CMakeLists.txt | *.cmake | *.c | *.h | *.cpp | *.def | *.py | *.sh) ;;
+      *.js | *.mjs | *.ts | *.tsx | *.jsx | *.css | *.sql | *.dict | *.yml | *.yaml) ;;
+      *) continue ;;
+    esac
+    [ ! -s "$file" ] || printf '%s\n' "$file"
+  done
+}
+
+# One awk for all files: a process for each of 1,500 takes seconds.
+missing=$(list "$@" | choose | xargs -r -d '\n' awk '
+  function judge() {
+    if (name != "" && !found)
+      print name ":1: no line '\''SPDX-License-Identifier: Apache-2.0'\'' in the first five"
+  }
+  FNR == 1 { judge(); name = FILENAME; found = 0 }
+  FNR <= 5 && /SPDX-License-Identifier: Apache-2\.0/ { found = 1 }
+  END { judge() }')
+[ -z "$missing" ] || {
+  printf '%s\n' "$missing"
+  exit 1
+}
