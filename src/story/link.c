@@ -11,6 +11,8 @@
 /* Verdicts about one thing that are looked at as causes of one other. */
 #define POSTINGS_MAX 512
 #define CANDIDATES_MAX 64
+/* What is so near is one moment, on clocks of one node. */
+#define AT_ONCE_NS (5 * TC_SECOND)
 /* Causes of causes that are followed. */
 #define STEPS_MAX 4096
 
@@ -168,6 +170,9 @@ static bool differ(const struct tc__where *a, const struct tc__where *b, enum tc
 static bool contradicted(const struct tc__rule *rule, enum tc__class by,
                          const struct tc__where *cause, const struct tc__where *effect)
 {
+    if (by == TC__CLASS_NODE && (rule->by & BY_PORT_AT_ONCE) != 0) {
+        return false; /* see is_port_at_once */
+    }
     if (by == TC__CLASS_RANK) {
         return differ(cause, effect, TC__CLASS_NODE) || differ(cause, effect, TC__CLASS_POD);
     }
@@ -176,6 +181,34 @@ static bool contradicted(const struct tc__rule *rule, enum tc__class by,
     }
     return differ(cause, effect, TC__CLASS_GPU) ||
            (by == TC__CLASS_NODE && differ(cause, effect, TC__CLASS_POD));
+}
+
+/* A device that only its errors tell of: no GPU and no card that any statement is about. */
+static bool is_nobodys(const struct tc__lookup *lookup, const struct tc__where *w)
+{
+    const struct tc_view *view = &lookup->view;
+    for (size_t i = 0; i < w->count[TC__CLASS_GPU]; i++) {
+        uint32_t name = w->tokens[TC__CLASS_GPU][i].name;
+        struct tc_map_iter it = tc_view_of_thing(view, name);
+        unsigned seen = 0;
+        for (uint64_t v; seen < POSTINGS_MAX && (v = tc_map_next(&view->by_thing, &it)) != 0;
+             seen++) {
+            if (view->statements[v - 1].gpu == name) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* A port reports an error at the moment at which a GPU of its node fails. */
+static bool is_port_at_once(const struct linker *l, const struct tc__rule *rule, uint32_t cause,
+                            const struct tc_incident_entry *effect)
+{
+    const struct tc_incident_entry *c = &l->kept->items[cause];
+    int64_t at = effect_time(effect, rule);
+    return at - c->finding.last_ns <= AT_ONCE_NS && c->verdict.first_ns - at <= AT_ONCE_NS &&
+           is_nobodys(l->lookup, &l->as_cause[cause]);
 }
 
 /* An eviction whose pressure was seen on the node needs no GPU of some other pod to explain it. */
@@ -194,7 +227,9 @@ static void consider(struct linker *l, size_t effect, const struct tc__where *wh
     const struct tc__rule *rule = rule_of(c, e);
     l->lookup->steps++;
     if (cause == effect || rule == NULL || (rule->by & 1u << by) == 0 || !in_order(rule, c, e) ||
-        contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e)) {
+        contradicted(rule, by, &l->as_cause[cause], where) || explained(by, e) ||
+        (by == TC__CLASS_NODE && (rule->by & BY_PORT_AT_ONCE) != 0 &&
+         !is_port_at_once(l, rule, cause, e))) {
         return;
     }
     struct candidate new = {cause, by, *token, rule};

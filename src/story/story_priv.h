@@ -54,6 +54,9 @@ bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool 
 #define BY_NODE (1u << TC__CLASS_NODE)
 /* The cause concerns the whole node: another pod or GPU of that node is no objection. */
 #define BY_WHOLE_NODE (1u << TC__CLASS_COUNT)
+/* With BY_NODE: the cause may be a port above the effect's GPU. It counts when nobody else names
+ * its address, and only at the same moment. */
+#define BY_PORT_AT_ONCE (2u << TC__CLASS_COUNT)
 
 struct tc__rule {
     struct tc_slice cause;

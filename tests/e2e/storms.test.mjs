@@ -32,6 +32,7 @@ const pci = { 'pci.bdf': '0000:43:00.0' };
 const failed = { ...pod, kind: 'pod_state', time: at(COUNT), phase: 'Failed', reason: 'Error', exit_code: 139 };
 
 const storms = {
+  gpu_fault: () => ({ kind: 'xid', ...node, ...pci, xid: 119 }),
   hbm_ecc: () => ({ kind: 'xid', ...node, ...pci, xid: 48 }),
   xid_correlation: () => ({ kind: 'xid', ...node, ...pci, xid: 79 }),
   nvlink_degraded: () => ({ kind: 'xid', ...node, ...pci, xid: 74 }),

@@ -400,12 +400,14 @@ case.fires(
     "xc_f30_full_name_in_the_kernel_log",
     {"kern.log": line_of("gpu-07.dc1.example.net"), "pods.json": pod_list(pod("llm-0", 30))},
     pod="llm-0", node="gpu-07.dc1.example.net",
+    others=["gpu_fault"],
 )
 
 case.fires(
     "xc_f31_capitals_in_the_kernel_log",
     {"kern.log": line_of("GPU-07"), "pods.json": pod_list(pod("llm-0", 30))},
     pod="llm-0",
+    others=["gpu_fault"],
 )
 
 case.silent(
@@ -416,11 +418,12 @@ case.silent(
         + kernel_line(2, "gpu-07.dc2.example.net", OFF_THE_BUS.replace("79", "48")),
         "pods.json": pod_list(pod("llm-0", 30)),
     },
-    others=["hbm_ecc"],
+    others=["hbm_ecc", "gpu_fault"],
     why="nothing says in which of the two the pod ran",
 )
 
 case.silent(
     "xc_q31_the_name_is_only_a_beginning",
     {"kern.log": line_of("gpu-070.dc1.example.net"), "pods.json": pod_list(pod("llm-0", 30))},
+    others=["gpu_fault"],
 )

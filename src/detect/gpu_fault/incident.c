@@ -124,7 +124,7 @@ static struct gpuf_gpu *gpu_of(const struct gpuf_state *st, const struct gpuf_in
 static tc_status tell(struct gpuf_state *st, struct gpuf_incident *in, const struct tc_sink *out)
 {
     struct gpuf_gpu *gpu = gpu_of(st, in);
-    if (in->told == GPUF_NONE && (in->end != GPUF_OPEN || is_owned(in, gpu))) {
+    if (in->told == GPUF_NONE && is_owned(in, gpu)) {
         if (gpu != NULL && gpu->incident == in->head.pos) {
             gpu->incident = TC_RING_NONE;
         }

@@ -138,6 +138,15 @@ def fires_on_exporters_xid():
     )
 
 
+def fires_on_what_nvidia_smi_prints():
+    """A table that somebody saved: no handle for one GPU, and another that is lost."""
+    return only({"input/nvidia-smi-gpu-07.txt": (
+        "Unable to determine the device handle for GPU5: 0000:CB:00.0: Unknown Error\n"
+        "Unable to determine the device handle for GPU 0000:B3:00.0: GPU is lost.  Reboot the "
+        "system to recover this GPU\n"
+    )})
+
+
 def degrades_without_a_node():
     """A kernel log of nobody knows which node: by address alone, and partial."""
     return only({"input/kernel.ndjson": lines(
@@ -240,6 +249,7 @@ CASES = [
     fires_on_other_hardware,
     fires_on_a_gpu_that_is_gone,
     fires_on_exporters_xid,
+    fires_on_what_nvidia_smi_prints,
     degrades_without_a_node,
     degrades_replayed_lines,
     resolved_after_a_boot,

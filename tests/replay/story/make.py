@@ -304,6 +304,32 @@ def fires_pcie_error_hangs_a_rank():
     return placed(dmesg=log) | dumps()
 
 
+def port_error(at, port="0000:40:01.0"):
+    """The port above a GPU says that the link went down by surprise."""
+    return "".join(logged(at, text) for text in (
+        f"pcieport {port}: AER: Uncorrected (Fatal) error received: {port}",
+        f"pcieport {port}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, "
+        "(Receiver ID)",
+        f"pcieport {port}:   device [8086:352a] error status/mask=00000020/00000000",
+        f"pcieport {port}:    [ 5] SDES                   (First)",
+    ))
+
+
+def fallen(at):
+    slot = BUSES[BROKEN % 4]
+    return logged(at, f"NVRM: Xid (PCI:0000:{slot}): 79, pid=9, name=python3, GPU has fallen off the bus.")
+
+
+def fires_surprise_removal_hangs_a_rank():
+    """The port of rank 5's GPU reports a surprise, the GPU is off the bus, the rank hangs: one story."""
+    return placed(dmesg=boot_log() + port_error(FAILED - 4) + fallen(FAILED - 3)) | dumps()
+
+
+def stays_quiet_port_error_minutes_before():
+    """A port reported an error ten minutes before the GPU fell off the bus: nothing joins them."""
+    return placed(dmesg=boot_log() + port_error(FAILED - 600) + fallen(FAILED - 3)) | dumps()
+
+
 def fires_switch_fault_hangs_a_rank():
     """An NVSwitch of gpu-07 reports a fatal link error: it is no GPU of anybody, but of that node."""
     text = "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"

@@ -336,7 +336,7 @@ CASES = [
     stays_quiet_on_old_xid_of_exporter,
     alone(stays_quiet_when_another_pod_used_the_gpu),
     alone(resolved_when_the_request_is_told_late),
-    fires_on_xid79_then_failed_pod,
+    alone(fires_on_xid79_then_failed_pod),
     alone(fires_full_when_gpu_is_tied),
     alone(fires_through_otlp),
     fires_most_severe_wins,

@@ -481,6 +481,20 @@ static void undated_facts_are_told_at_the_end(void **state)
     tc_harness_conforms(tc_harness_finding(h, 0));
 }
 
+static void what_is_over_before_it_was_told_is_told_as_resolved(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event ev = xid(0, 119, "");
+    ev.time_ns = TC_TIME_UNDATED_MIN + 5;
+    feed(h, ev);
+    ev = xid(0, 154, "GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)");
+    ev.time_ns = TC_TIME_UNDATED_MIN + 6;
+    feed(h, ev);
+    tc_harness_finish(h, TC_TIME_NONE);
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_true(tc_harness_finding(h, 0)->resolved);
+}
+
 static void a_late_fact_of_an_incident_that_is_over_is_counted(void **state)
 {
     struct tc_harness *h = *state;
@@ -536,6 +550,7 @@ int main(void)
         TEST(facts_far_apart_are_two_incidents),
         TEST(the_same_fact_is_told_again_after_a_minute),
         TEST(undated_facts_are_told_at_the_end),
+        TEST(what_is_over_before_it_was_told_is_told_as_resolved),
         TEST(a_late_fact_of_an_incident_that_is_over_is_counted),
         TEST(a_full_window_drops_the_oldest_and_counts),
     };
