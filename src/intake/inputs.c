@@ -501,6 +501,15 @@ struct tc_sources tc_inputs_sources(struct tc_inputs *in)
     return (struct tc_sources){view_source, in};
 }
 
+uint32_t tc_inputs_source(const struct tc_inputs *in, size_t i)
+{
+    const char *bytes = in->items[i].bytes.ptr;
+    while (i > 0 && bytes != NULL && in->items[i - 1].bytes.ptr == bytes) {
+        i--; /* they follow each other */
+    }
+    return (uint32_t)i;
+}
+
 bool tc_input_tell_shrunk(struct tc_input *in, tc_intake_say_fn say)
 {
     bool shrunk = tc_input_shrunk(in);

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct tc_inputs_want {
     const char *command; /* of the program, for the remedies in messages */
@@ -42,5 +43,8 @@ bool tc_input_tell_shrunk(struct tc_input *in, tc_intake_say_fn say);
 
 /* The inputs as sources of evidence. Borrows in as long as the result is used. */
 struct tc_sources tc_inputs_sources(struct tc_inputs *in);
+/* The number of an input as one of these. The readers of one file share it: what they tell comes
+ * from one log. */
+uint32_t tc_inputs_source(const struct tc_inputs *in, size_t i);
 
 #endif

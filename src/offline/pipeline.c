@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "offline/pipeline.h"
 
+#include "intake/inputs.h"
+
 #include <stdlib.h>
 
 tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err)
@@ -49,13 +51,9 @@ static tc_status open_streams(struct tc_offline *o, struct tc_inputs *in, struct
     o->pool.error = watch->error;
     o->pool.progress = watch->progress;
     o->pool.context = watch->context;
-    uint32_t source = 0; /* the readers of one file, which follow each other, share it */
     for (; o->source_count < in->count; o->source_count++) {
         size_t i = o->source_count;
-        bool same = i > 0 && in->items[i].bytes.len > 0 &&
-                    in->items[i].bytes.ptr == in->items[i - 1].bytes.ptr;
-        source = same ? source : (uint32_t)i;
-        tc_source_stream_init(&o->sources[i], &o->pool, &in->items[i], source);
+        tc_source_stream_init(&o->sources[i], &o->pool, &in->items[i], tc_inputs_source(in, i));
         o->streams[i] =
             (struct tc_stream){.next = tc_source_stream_next, .context = &o->sources[i]};
     }

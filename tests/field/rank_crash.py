@@ -376,6 +376,17 @@ case.fires(
     },
     rank=0, disc="exception",
 )
+case.fires(
+    "crash_f31_port_in_use",
+    {
+        "t.log": ranked(0, stack(
+            "torch.distributed.DistNetworkError: The server socket has failed to listen on any "
+            "local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, "
+            "message: address already in use"))
+        + torchrun(block(0, 5, "n-1", 0, 0, 1, 4123)),
+    },
+    rank=0, disc="exception", conf="full",
+)
 
 # ---- nobody failed -------------------------------------------------------------------------
 
@@ -540,6 +551,21 @@ case.silent(
     "crash_s60_source_code_in_a_log",
     {"train.log": TRAINED + "raise RuntimeError('DataLoader worker (pid(s) {}) exited "
      "unexpectedly'.format(pids))\n" + titan_step(90, 23)},
+)
+SERVICE = (
+    "Traceback (most recent call last):\n"
+    '  File "/usr/lib/python3/dist-packages/uvicorn/protocols/http.py", line 404, in run_asgi\n'
+    "    result = await app(scope)\n"
+    '  File "/srv/app/api.py", line 31, in handler\n    return store[key]\n'
+    "KeyError: 'user'\n"
+)
+case.silent("crash_s68_service_that_goes_on", {"api.log": SERVICE})
+case.silent(
+    "crash_s69_service_in_the_journal",
+    {
+        "journal.txt": prefixed("Mar 04 05:06:07 gpu-07 fail2ban-server[812]: ", SERVICE)
+        + "Mar 04 05:06:09 gpu-07 kernel: IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready\n",
+    },
 )
 case.silent("crash_s61_healthy", {"train.log": TRAINED})
 case.silent(

@@ -2,6 +2,7 @@
 #include "support/replay_case.h"
 
 #include "cli/command.h"
+#include "intake/inputs.h"
 #include "intake/stream.h"
 #include "support/event_own.h"
 
@@ -109,7 +110,7 @@ static void read_events(struct tc_replay_case *r, size_t max)
     for (size_t i = 0; i < in->count; i++) {
         struct tc_source_stream stream;
         const struct tc_event *ev = NULL;
-        tc_source_stream_init(&stream, &pool, &in->items[i], (uint32_t)i);
+        tc_source_stream_init(&stream, &pool, &in->items[i], tc_inputs_source(in, i));
         while (tc_source_stream_next(&stream, &ev) == TC_OK && ev != NULL) {
             need(r->count < max, "too many events", r->name);
             r->events[r->count] = *ev;

@@ -195,22 +195,26 @@ static unsigned sign_of_life(const struct tc__line *line)
     return logged && !has_any(text, ending, TC_COUNT(ending)) ? 1 : 0;
 }
 
-/* What became of the program behind the exception: see `role` of tc_ev_exit. */
-static struct tc_slice role_of(struct tc__lines *w, const struct tc__line *last)
+/*
+ * What became of the program behind the exception: see `role` of tc_ev_exit. The end of the log is
+ * that of the program only where it is one that trains.
+ */
+static struct tc_slice role_of(struct tc__lines *w, const struct tc__line *last, bool trains)
 {
     struct tc__line line = *last;
+    struct tc_slice end = trains ? S("last") : TC_EMPTY;
     unsigned life = 0;
     for (unsigned i = tc__job_look(w, AFTER_MAX); i > 0; i--) {
         struct tc__line below;
         if (!tc__job_below(w, &line, &below)) {
-            return S("last");
+            return end;
         }
         line = below;
         if (line.text.len == 0 || !tc__line_same_stream(last, &line) || is_frame(line.text)) {
             continue;
         }
         if (is_end(line.text)) {
-            return S("last");
+            return end;
         }
         life += sign_of_life(&line);
         if (life >= WENT_ON) {
@@ -224,9 +228,20 @@ static struct tc_slice role_of(struct tc__lines *w, const struct tc__line *last)
 struct origin {
     bool part_of_report; /* another event holds it */
     bool of_thread;      /* which ends alone */
+    bool trains;         /* its frames are those of a training program */
     int32_t rank;        /* -1 */
     int32_t local_rank;  /* -1 */
 };
+
+/* Whether a line of a stack is that of a program that trains: any other may be a service's. */
+static bool is_training(struct tc_slice text)
+{
+    static const char *const words[] = {
+        "train",        "torch",    "deepspeed",  "megatron", "lightning", "accelerate",
+        "transformers", "jax",      "tensorflow", "keras",    "nemo",      "horovod",
+        "composer",     "finetune", "fine_tune",  "cuda",     "dataloader"};
+    return has_any(text, words, TC_COUNT(words));
+}
 
 static int32_t rank_of(struct tc_slice digits)
 {
@@ -263,7 +278,7 @@ static void read_above_head(struct tc__lines *w, const struct tc__line *head, st
 
 static struct origin find_origin(struct tc__lines *w, const struct tc__line *frame)
 {
-    struct origin origin = {.rank = -1, .local_rank = -1};
+    struct origin origin = {.trains = is_training(frame->text), .rank = -1, .local_rank = -1};
     struct tc__line line = *frame;
     for (unsigned i = tc__job_look(w, ABOVE_MAX); i > 0; i--) {
         struct tc__line above;
@@ -280,6 +295,7 @@ static struct origin find_origin(struct tc__lines *w, const struct tc__line *fra
             return origin;
         }
         if (!is_head(line.text)) {
+            origin.trains = origin.trains || is_training(line.text);
             continue;
         }
         /* "traceback : Traceback ..." is in torchrun's table; a loader's worker hands its own
@@ -393,8 +409,10 @@ tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, b
     ev.scope.rank = origin.rank;
     ev.exit.local_rank = origin.local_rank;
     read_child(last.text, &ev.exit);
+    bool trains = origin.trains || origin.rank >= 0 || line->scope.rank >= 0 || w->rank >= 0 ||
+                  is_training(last.text);
     if (ev.exit.role.len == 0) {
-        ev.exit.role = origin.of_thread ? S("caught") : role_of(w, &last);
+        ev.exit.role = origin.of_thread ? S("caught") : role_of(w, &last, trains);
     }
     return tc__lines_deliver_from(w, (size_t)(line->raw.ptr - w->in->bytes.ptr), &last, &ev);
 }

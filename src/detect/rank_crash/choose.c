@@ -23,6 +23,9 @@ bool tc__crash_before(const struct crash_fact *a, const struct crash_fact *b)
     if (a->first != b->first) {
         return a->first;
     }
+    if ((a->part == CRASH_OWN) != (b->part == CRASH_OWN)) {
+        return a->part == CRASH_OWN;
+    }
     if (a->mark.time_ns == b->mark.time_ns && a->mark.raw.source == b->mark.raw.source &&
         a->mark.raw.offset == b->mark.raw.offset) {
         return a->rank != b->rank ? a->rank < b->rank : a->teller < b->teller;

@@ -214,7 +214,7 @@ static tc_status on_place(struct crash_state *st, const struct tc_scope *s)
     if (s->pod.len == 0 || s->rank < 0) {
         return TC_OK;
     }
-    if (p != NULL && tc_slice_eq(p->job, key.job)) {
+    if (p != NULL && (key.job.len == 0 || tc_slice_eq(p->job, key.job))) {
         p->rank = p->rank == s->rank ? s->rank : -1;
         return TC_OK;
     }

@@ -150,7 +150,8 @@ struct tc_slice tc__crash_workload(struct tc_slice pod);
 /* ---- choose.c ---- */
 
 bool tc__crash_near(int64_t a_ns, int64_t b_ns, int64_t window_ns);
-/* The order of facts: what launchers call first, then time, then place. */
+/* The order of facts: what launchers call first, then processes that failed by themselves, then
+ * time and place. */
 bool tc__crash_before(const struct crash_fact *a, const struct crash_fact *b);
 /* False when nothing is to be told. */
 bool tc__crash_choose(const struct crash_state *st, const struct crash_job *job,

@@ -71,9 +71,10 @@ static bool is_followed(const struct crash_fact *f)
         "peer task",
         "Barrier timed out",
     };
-    /* A server somewhere is no rank. */
-    static const char *const servers[] = {"://", "HTTP", "urllib", "botocore", "requests."};
-    return SAYS(f, words) && !SAYS(f, servers);
+    /* A server somewhere is no rank, and who has a port is not the one that wants it. */
+    static const char *const others[] = {
+        "://", "HTTP", "urllib", "botocore", "requests.", "EADDRINUSE", "address already in use"};
+    return SAYS(f, words) && !SAYS(f, others);
 }
 
 static bool is_interrupt(const struct crash_fact *f)

@@ -193,6 +193,7 @@ static void what_became_of_the_process_is_told(void **state)
         const char *role;
     } cases[] = {
         {STACK("ValueError: x"), "last"},
+        {HEAD "  File \"/srv/api.py\", line 7, in get\nKeyError: 'x'\n", ""},
         {STACK("ValueError: x") "wandb: Synced 5 files\nINFO: Finalized processing group\n",
          "last"},
         {STACK("ValueError: x") "srun: error: n1: task 0: Exited with exit code 1\n", "last"},
