@@ -37,11 +37,11 @@ _tracecore() {
             return
             ;;
         --only)
-            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
             return
             ;;
         --disable)
-            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted straggler thermal_throttle xid_correlation"
+            _tracecore_words "checkpoint_stall dataloader_hang gpu_fault hbm_ecc host_oom nccl_hang network_link_fault nvlink_degraded pcie_aer pod_evicted rank_crash straggler thermal_throttle xid_correlation"
             return
             ;;
         --set)
@@ -379,6 +379,9 @@ _tracecore() {
         --faults)
             return
             ;;
+        --trouble)
+            return
+            ;;
         --start)
             return
             ;;
@@ -402,7 +405,7 @@ _tracecore() {
             ;;
         esac
         if [[ $cur == -* ]]; then
-            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --start --out --otlp --speed --now --encoding --gzip --header --upload --json --list-faults --quiet --help"
+            _tracecore_words "--nodes --gpus-per-node --hours --seed --faults --trouble --start --out --otlp --speed --now --encoding --gzip --header --upload --json --list-faults --quiet --help"
         elif ((COMP_CWORD == 2)); then
             _tracecore_words ""
         fi
