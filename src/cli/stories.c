@@ -60,7 +60,8 @@ static bool is_address(struct tc_slice name)
     return true;
 }
 
-bool tc_is_same_host(struct tc_slice a, struct tc_slice b)
+/* Case and, where one of them has none, the domain do not matter. */
+static bool is_same_host(struct tc_slice a, struct tc_slice b)
 {
     struct tc_slice a_domain = TC_EMPTY;
     struct tc_slice b_domain = TC_EMPTY;
@@ -109,7 +110,7 @@ static bool verdict_matches(const struct tc_verdict *v, const struct tc_story_fi
         return false;
     }
     if (filter->node != NULL &&
-        !names(f, f->scope.node, TC_LIT(".node"), tc_slice_cstr(filter->node), tc_is_same_host)) {
+        !names(f, f->scope.node, TC_LIT(".node"), tc_slice_cstr(filter->node), is_same_host)) {
         return false;
     }
     if (filter->job != NULL &&

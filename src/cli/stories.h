@@ -47,7 +47,4 @@ TC_CHECKED tc_status tc_stories_init(struct tc_stories *s, const struct tc_incid
                                      const struct tc_story_filter *filter);
 void tc_stories_fini(struct tc_stories *s);
 
-/* Whether two names mean the same host: case and, where one has none, the domain do not matter. */
-bool tc_is_same_host(struct tc_slice a, struct tc_slice b);
-
 #endif
