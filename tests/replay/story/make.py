@@ -127,7 +127,7 @@ def crash_log(at=FAILED + 2, rank=BROKEN):
         "Traceback (most recent call last):\n"
         '  File "/workspace/train.py", line 214, in main\n'
         "    loss.backward()\n"
-        "RuntimeError: CUDA error: uncorrectable ECC error encountered\n"
+        "RuntimeError: CUDA error: unspecified launch failure\n"
     )
     text = "".join(f"{when(at)} stderr F [rank{rank}]: {line}\n" for line in stack.splitlines())
     return text + (
