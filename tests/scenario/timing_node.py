@@ -304,6 +304,8 @@ def xid_minutes_before_the_end(c):
         c.say(f"kernel/kern-{name}.log", at, line.replace("+00:00 ", "+05:30 "))
         end = (at + after, 1, "Error")
         objects(c, at + after, pod(f"solo-{name}", name, "ml", phase="Failed", end=end))
+        c.fault("gpu_fault", at, "a GPU fell off the bus", disc="off_the_bus", node=name,
+                pci=pci(3))
         c.edge(fires, "xid_correlation", at, f"the pod ends {after} s after the Xid",
                end=at + after, node=name, ns="ml", pod=f"solo-{name}", disc="hardware_xid")
 
@@ -318,6 +320,7 @@ def xid_on_a_fast_clock(c):
                clock=clock)
         objects(c, at + 3,
                 pod(f"quick-{name}", name, "ml", phase="Failed", end=(at + 3, 1, "Error")))
+        c.fault("gpu_fault", at, "the GSP does not answer", disc="firmware", node=name, pci=pci(0))
         c.fault("xid_correlation", at, f"the clock of the node is {clock} s ahead", end=at + 3,
                 disc="hardware_xid", node=name, pci=pci(0), ns="ml", pod=f"quick-{name}")
 

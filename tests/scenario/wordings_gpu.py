@@ -25,6 +25,8 @@ def fallen_off_without_pci(c):
     quiet(c, node, "syslog")
     kernel(c, node, "syslog", 600, "NVRM: Xid (0000:3d:00): 79, GPU has fallen off the bus.")
     c.has("kubectl/pods.json", pod("bert-0", node, phase="Failed", end=(641, 134, "Error")))
+    c.fault("gpu_fault", 600, "a GPU fell off the bus", disc="off_the_bus", node=node,
+            pci="0000:3d:00.0")
     c.fault("xid_correlation", 600, "a GPU fell off the bus; its pod aborts", end=641,
             disc="hardware_xid", node=node, pci="0000:3d:00.0", ns="research", pod="bert-0")
 
@@ -38,6 +40,7 @@ def gsp_timeout_of_unknown_process(c):
            "page fault (cause:0x0) @ pc:0x3a52")
     ended = pod("gnn-3", node, phase="Failed", end=(1130, 1, "Error"))
     c.write("kubectl/gnn.yaml", yaml_list(ended))
+    c.fault("gpu_fault", 900, "the GSP fails", disc="firmware", node=node, pci="0000:41:00.0")
     c.fault("xid_correlation", 900, "the GSP fails; the pod follows after minutes", end=1130,
             disc="hardware_xid", node=node, pci="0000:41:00.0", ns="research", pod="gnn-3")
 
@@ -56,6 +59,8 @@ def xid_from_an_old_exporter(c):
         c.write(name, exposition(samples))
     c.has("kubectl/pods.json", pod("vision-1", node, phase="Failed", end=(1533, 139, "Error")),
           pod("vision-0", node))
+    c.fault("gpu_fault", 1500, "the exporter's last Xid becomes 79", disc="off_the_bus", node=node,
+            gpu=gpu_uuid(node, 1))
     c.fault("xid_correlation", 1445, "the exporter's last Xid becomes 79; the pod on it crashes",
             end=1533, disc="hardware_xid", node=node, gpu=gpu_uuid(node, 1), ns="research",
             pod="vision-1")
@@ -92,6 +97,8 @@ def asked_to_stop_after_xid(c):
                         kind="Normal"))
     c.has("kubectl/pods.json",
           pod("ranker-0", node, phase="Failed", end=(2019, 143, "Error"), deleted=2020))
+    c.fault("gpu_fault", 2000, "the GSP does not answer", disc="firmware", node=node,
+            pci="0000:1a:00.0")
     c.noise("xid_correlation", 2000, "the pod was asked to stop", end=2019, node=node,
             ns="research", pod="ranker-0")
 
