@@ -19,7 +19,7 @@ void tc__flow_item(struct tc__flow *flow, struct tc_slice name, struct tc_slice 
     tc__flow_words(flow, value);
 }
 
-void tc__flow_number(struct tc__flow *flow, struct tc_slice name, int64_t value)
+static void put_number(struct tc__flow *flow, struct tc_slice name, int64_t value)
 {
     char text[24];
     struct tc_buf b = tc_buf_make(text, sizeof text);
@@ -63,7 +63,7 @@ void tc__flow_what_and_where(struct tc__flow *flow, const struct tc_finding *f)
     tc__flow_words(flow, f->discriminator);
     tc__flow_item(flow, TC_LIT("node"), s->node);
     if (s->gpu_index >= 0) {
-        tc__flow_number(flow, TC_LIT("GPU"), s->gpu_index);
+        put_number(flow, TC_LIT("GPU"), s->gpu_index);
     } else if (s->pci.known) {
         put_pci(flow, s);
     } else if (s->gpu_uuid.len > 0) {
@@ -73,7 +73,7 @@ void tc__flow_what_and_where(struct tc__flow *flow, const struct tc_finding *f)
     }
     tc__flow_item(flow, TC_LIT("job"), s->job);
     if (s->rank >= 0) {
-        tc__flow_number(flow, TC_LIT("rank"), s->rank);
+        put_number(flow, TC_LIT("rank"), s->rank);
     }
 }
 
@@ -92,7 +92,7 @@ static void put_rest_of_scope(struct tc__flow *flow, const struct tc_scope *s)
         put_pci(flow, s);
     }
     if (s->pid >= 0) {
-        tc__flow_number(flow, TC_LIT("pid"), s->pid);
+        put_number(flow, TC_LIT("pid"), s->pid);
     }
 }
 
@@ -127,7 +127,7 @@ static void put_strings(struct tc__flow *flow, struct tc_slice name, const struc
         tc__flow_item(flow, i == 0 ? name : TC_EMPTY, a->strings[i]);
     }
     if (a->count > LIST_SHOWN) {
-        tc__flow_number(flow, TC_LIT("\xe2\x80\xa6 in all"), (int64_t)a->count);
+        put_number(flow, TC_LIT("\xe2\x80\xa6 in all"), (int64_t)a->count);
     }
 }
 
@@ -177,7 +177,7 @@ static void put_attr(struct tc__flow *flow, const struct tc_attr *a)
         tc__flow_item(flow, name, a->string);
         break;
     case TC_ATTR_INT:
-        tc__flow_number(flow, name, a->integer);
+        put_number(flow, name, a->integer);
         break;
     case TC_ATTR_BOOL:
         tc__flow_item(flow, name, a->boolean ? TC_LIT("yes") : TC_LIT("no"));

@@ -88,7 +88,8 @@ struct tc__flow tc__flow_begin(struct tc__page *p, unsigned first, unsigned next
     return (struct tc__flow){.page = p, .first = first, .next = next};
 }
 
-unsigned tc__text_width(struct tc_slice word)
+/* The columns s takes once it is escaped. */
+static unsigned text_width(struct tc_slice word)
 {
     unsigned width = 0;
     while (word.len > 0) {
@@ -125,7 +126,7 @@ static void put_broken(struct tc__flow *flow, struct tc_slice escaped)
 void tc__flow_word(struct tc__flow *flow, struct tc_slice word)
 {
     struct tc__page *p = flow->page;
-    unsigned width = tc__text_width(word);
+    unsigned width = text_width(word);
     if (!flow->started) {
         tc__page_blank(p, flow->first);
         flow->started = true;
@@ -166,7 +167,7 @@ static struct tc_slice next_word(struct tc_slice *io_rest)
 void tc__flow_together(struct tc__flow *flow, struct tc_slice a, struct tc_slice b)
 {
     struct tc__page *p = flow->page;
-    unsigned width = tc__text_width(a) + 1 + tc__text_width(b) + 2;
+    unsigned width = text_width(a) + 1 + text_width(b) + 2;
     bool on_next = flow->next + width <= p->columns;
     if (flow->started && on_next && p->at + 1 + width > p->columns) {
         next_line(flow);
@@ -195,7 +196,7 @@ static bool is_long_duration(struct tc_slice number, struct tc_slice unit, int64
     return true;
 }
 
-struct tc_slice tc__sentence_next(struct tc_slice *io_rest, char (*scratch)[TC__PIECE_MAX])
+static struct tc_slice next_piece(struct tc_slice *io_rest, char (*scratch)[TC__PIECE_MAX])
 {
     struct tc_slice word = next_word(io_rest);
     struct tc_slice rest = *io_rest;
@@ -214,8 +215,8 @@ struct tc_slice tc__sentence_next(struct tc_slice *io_rest, char (*scratch)[TC__
 void tc__flow_sentence(struct tc__flow *flow, struct tc_slice s)
 {
     char scratch[TC__PIECE_MAX];
-    struct tc_slice piece = tc__sentence_next(&s, &scratch);
-    for (; piece.len > 0; piece = tc__sentence_next(&s, &scratch)) {
+    struct tc_slice piece = next_piece(&s, &scratch);
+    for (; piece.len > 0; piece = next_piece(&s, &scratch)) {
         tc__flow_words(flow, piece);
     }
 }
@@ -252,7 +253,7 @@ void tc__page_cut(struct tc__page *p, struct tc_slice s, unsigned width)
     struct tc_slice rest = s;
     unsigned used = 0;
     for (struct tc_slice word = next_word(&rest); word.len > 0; word = next_word(&rest)) {
-        unsigned needed = tc__text_width(word) + (used > 0);
+        unsigned needed = text_width(word) + (used > 0);
         unsigned kept = rest.len > 0 ? 2 : 0; /* for " ..." should the next word not fit */
         if (used + needed + kept > width) {
             break;
@@ -275,7 +276,7 @@ void tc__page_cut(struct tc__page *p, struct tc_slice s, unsigned width)
             len++;
         }
         struct tc_slice point = tc_slice_head(word, len);
-        unsigned needed = tc__text_width(point);
+        unsigned needed = text_width(point);
         if (used + needed + 1 > width) {
             break;
         }

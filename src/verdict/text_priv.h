@@ -37,8 +37,6 @@ struct tc__page {
 struct tc__page tc__page_begin(struct tc_buf *b, const struct tc_text_style *style);
 /* Everything after it looks so, until the next. */
 void tc__page_style(struct tc__page *p, enum tc__text_style style);
-/* The columns s takes once it is escaped. */
-unsigned tc__text_width(struct tc_slice s);
 /* s as it is, but escaped; not wrapped. */
 void tc__page_text(struct tc__page *p, struct tc_slice s);
 void tc__page_number(struct tc__page *p, size_t number);
@@ -75,7 +73,6 @@ void tc__flow_words(struct tc__flow *flow, struct tc_slice s);
  * all durations, and may be several words.
  */
 #define TC__PIECE_MAX 48
-struct tc_slice tc__sentence_next(struct tc_slice *io_rest, char (*scratch)[TC__PIECE_MAX]);
 void tc__flow_sentence(struct tc__flow *flow, struct tc_slice s);
 void tc__flow_end(struct tc__flow *flow);
 
@@ -91,7 +88,6 @@ void tc__page_more(struct tc__page *p, size_t more);
 void tc__page_severity(struct tc__page *p, const struct tc_story_sum *sum);
 /* "name value", with a dot between items; nothing when the value is empty. */
 void tc__flow_item(struct tc__flow *flow, struct tc_slice name, struct tc_slice value);
-void tc__flow_number(struct tc__flow *flow, struct tc_slice name, int64_t value);
 /* In a few words: pattern and discriminator, node, GPU or pod, job, rank. */
 void tc__flow_what_and_where(struct tc__flow *flow, const struct tc_finding *f);
 /* Everything else about a finding that its headline does not say. */

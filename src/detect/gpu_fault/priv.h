@@ -204,8 +204,6 @@ TC_CHECKED tc_status tc__gpuf_tell_due(struct gpuf_state *st, int64_t now_ns,
 
 /* scrape.c */
 bool tc__gpuf_nodes_init(struct gpuf_state *st);
-/* NULL when none is known. */
-struct gpuf_node *tc__gpuf_node(const struct gpuf_state *st, struct tc_slice name);
 /* The driver of a node was loaded, or it booted. */
 TC_CHECKED tc_status tc__gpuf_on_load(struct gpuf_state *st, const struct tc_event *ev);
 /* A sample of a GPU that answers. */

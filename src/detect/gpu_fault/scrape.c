@@ -20,7 +20,8 @@ bool tc__gpuf_nodes_init(struct gpuf_state *st)
     return tc__window_open(&st->nodes, &st->base, &NODE, RING_BYTES, TC_KEPT_ALWAYS);
 }
 
-struct gpuf_node *tc__gpuf_node(const struct gpuf_state *st, struct tc_slice name)
+/* NULL when none is known. */
+static struct gpuf_node *known_node(const struct gpuf_state *st, struct tc_slice name)
 {
     struct gpuf_node key = {.node = name};
     return tc__window_get(&st->nodes, &key);
@@ -29,7 +30,7 @@ struct gpuf_node *tc__gpuf_node(const struct gpuf_state *st, struct tc_slice nam
 /* The same, made when there is none. NULL when scratch is full. */
 static struct gpuf_node *node_of(struct gpuf_state *st, struct tc_slice name)
 {
-    struct gpuf_node *known = tc__gpuf_node(st, name);
+    struct gpuf_node *known = known_node(st, name);
     if (known != NULL) {
         return known;
     }
@@ -70,7 +71,7 @@ static struct gpuf_slot *slot_of(struct gpuf_node *node, const struct tc_gpu *na
 
 void tc__gpuf_on_release(const struct gpuf_state *st, const struct tc_gpu *names)
 {
-    struct gpuf_node *node = tc__gpuf_node(st, names->node);
+    struct gpuf_node *node = known_node(st, names->node);
     struct gpuf_slot *slot = node == NULL ? NULL : slot_of(node, names, false);
     if (slot != NULL) {
         slot->released = true;
@@ -233,7 +234,7 @@ tc_status tc__gpuf_on_sample(struct gpuf_state *st, const struct tc_event *ev,
 {
     bool counts = ev->kind != TC_EVENT_DRIVER_FAULT && ev->scope.rank < 0 && names->node.len > 0 &&
                   tc_time_is_date(ev->time_ns);
-    struct gpuf_node *node = counts ? node_of(st, names->node) : tc__gpuf_node(st, names->node);
+    struct gpuf_node *node = counts ? node_of(st, names->node) : known_node(st, names->node);
     if (counts && node == NULL) {
         return TC_E_NOMEM;
     }
