@@ -7,6 +7,8 @@
 #define COLUMNS_MIN 40
 /* A word is escaped in pieces: four columns per byte at worst. */
 #define PIECE_MAX 64
+/* Of a duration and what is behind it. */
+#define DURATION_MAX 48
 /* Seconds from which on they are set as minutes. */
 #define SECONDS_PLAIN 60
 
@@ -196,7 +198,9 @@ static bool is_long_duration(struct tc_slice number, struct tc_slice unit, int64
     return true;
 }
 
-static struct tc_slice next_piece(struct tc_slice *io_rest, char (*scratch)[TC__PIECE_MAX])
+/* The next word of a sentence, empty at its end. A duration in seconds is given in the format of
+ * all durations, and may be several words. */
+static struct tc_slice next_piece(struct tc_slice *io_rest, char (*scratch)[DURATION_MAX])
 {
     struct tc_slice word = next_word(io_rest);
     struct tc_slice rest = *io_rest;
@@ -214,7 +218,7 @@ static struct tc_slice next_piece(struct tc_slice *io_rest, char (*scratch)[TC__
 
 void tc__flow_sentence(struct tc__flow *flow, struct tc_slice s)
 {
-    char scratch[TC__PIECE_MAX];
+    char scratch[DURATION_MAX];
     struct tc_slice piece = next_piece(&s, &scratch);
     for (; piece.len > 0; piece = next_piece(&s, &scratch)) {
         tc__flow_words(flow, piece);

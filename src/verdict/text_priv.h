@@ -68,11 +68,7 @@ void tc__flow_word(struct tc__flow *flow, struct tc_slice word);
 void tc__flow_together(struct tc__flow *flow, struct tc_slice a, struct tc_slice b);
 /* All words of s. */
 void tc__flow_words(struct tc__flow *flow, struct tc_slice s);
-/*
- * The next word of a sentence, empty at its end; a duration in seconds is given in the format of
- * all durations, and may be several words.
- */
-#define TC__PIECE_MAX 48
+/* All words of a sentence; durations in seconds are given in the format of all durations. */
 void tc__flow_sentence(struct tc__flow *flow, struct tc_slice s);
 void tc__flow_end(struct tc__flow *flow);
 

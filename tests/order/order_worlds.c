@@ -106,13 +106,11 @@ static void show(enum tc_order_kind kind)
 /*
  * Not held yet: who a GPU belongs to becomes known at the very instant of its error (hbm_ecc,
  * 1510), and a watchdog's word that a call timed out comes at the instant of another group's record
- * (nccl_hang, 1397). Ties that detect never sees, since it sorts. And where a rank lags
- * longer than records are kept, nccl_hang does not see what it waits for.
+ * (nccl_hang, 1397). Ties that detect never sees, since it sorts.
  */
 static bool is_known(unsigned long world, int kind)
 {
-    return (kind == TC_ORDER_TIES && (world == 1397 || world == 1510)) ||
-           (kind == TC_ORDER_LAGGING_NODES && (world == 49 || world == 260 || world == 264));
+    return kind == TC_ORDER_TIES && (world == 1397 || world == 1510);
 }
 
 int main(int argc, char **argv)

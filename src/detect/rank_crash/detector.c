@@ -62,7 +62,8 @@ static void look_later(struct crash_state *st, struct crash_job *job, int64_t fr
 }
 
 /* The incident that a failure of this time belongs to: the job's, or a new one. */
-static bool join_incident(struct crash_state *st, struct crash_job *job, int64_t time_ns)
+static bool join_incident(struct crash_state *st, struct crash_job *job, int64_t time_ns,
+                          bool begins)
 {
     if (job->incident != 0 && !job->resolved &&
         (tc__crash_near(time_ns, job->first_ns, st->window_ns) ||
@@ -73,6 +74,10 @@ static bool join_incident(struct crash_state *st, struct crash_job *job, int64_t
     }
     if (job->incident != 0 && time_ns < job->last_ns) {
         st->base.late++;
+        return false;
+    }
+    /* A consequence alone is no new failure of a job that has one already. */
+    if (job->told != 0 && !begins) {
         return false;
     }
     *job = (struct crash_job){
@@ -145,13 +150,13 @@ static tc_status on_failure(struct crash_state *st, const struct tc_event *ev,
         return TC_E_NOMEM;
     }
     job->head.seen_ns = st->base.now_ns;
-    if (!join_incident(st, job, ev->time_ns)) {
+    bool kept = fact->part == CRASH_OWN || fact->first || fact->ends;
+    if (!join_incident(st, job, ev->time_ns, kept)) {
         return TC_OK;
     }
     fact->incident = job->incident;
     note_fact(st, job, fact);
     look_later(st, job, ev->time_ns);
-    bool kept = fact->part == CRASH_OWN || fact->first || fact->ends;
     if (!kept || (job->facts == CRASH_FACTS_MAX && !make_room(st, job, fact))) {
         return TC_OK;
     }
@@ -159,9 +164,26 @@ static tc_status on_failure(struct crash_state *st, const struct tc_event *ev,
     return tc__window_add(&st->facts, fact, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
+/* Which rank a pod runs may be told at the very time of its failure: asked for only now. */
+static void place_facts(const struct crash_state *st, struct crash_job *job)
+{
+    struct crash_fact chain = {.incident = job->incident};
+    struct crash_fact *f = tc__window_newest(&st->facts, &chain);
+    for (; f != NULL; f = tc__window_older(&st->facts, f)) {
+        struct crash_place key = {.pod = f->pod};
+        const struct crash_place *p =
+            f->rank >= 0 || f->pod.len == 0 ? NULL : tc__window_get(&st->places, &key);
+        if (p != NULL) {
+            f->rank = p->rank;
+            note_rank(job->ended, f->ends ? f->rank : -1);
+        }
+    }
+}
+
 static tc_status tell(struct crash_state *st, struct crash_job *job, const struct tc_sink *out)
 {
     struct crash_choice choice;
+    place_facts(st, job);
     if (job->incident == 0 || !tc__crash_choose(st, job, &choice)) {
         return TC_OK;
     }
@@ -178,13 +200,12 @@ static tc_status tell(struct crash_state *st, struct crash_job *job, const struc
 }
 
 /* A step of a rank that was taken for dead: it had caught the exception, or the job runs again. */
-static tc_status on_step(struct crash_state *st, const struct tc_event *ev,
-                         const struct tc_sink *out)
+static void on_step(struct crash_state *st, const struct tc_event *ev)
 {
     struct crash_job key = job_key(ev);
     struct crash_job *job = tc__window_get(&st->jobs, &key);
     if (job == NULL || job->incident == 0 || job->resolved) {
-        return TC_OK;
+        return;
     }
     struct crash_fact chain = {.incident = job->incident};
     struct crash_fact *f = tc__window_newest(&st->facts, &chain);
@@ -199,11 +220,11 @@ static tc_status on_step(struct crash_state *st, const struct tc_event *ev,
     bool again =
         job->told != 0 && tc_time_is_date(job->last_ns) && ev->time_ns > job->last_ns + st->wait_ns;
     if (!again) {
-        return TC_OK;
+        return;
     }
     job->resolved = true;
     job->last_ns = ev->time_ns;
-    return tell(st, job, out);
+    look_later(st, job, ev->time_ns); /* with what is told at this time, too */
 }
 
 /* Which rank a pod runs. */
@@ -234,6 +255,7 @@ static void place_pod(const struct crash_state *st, struct tc_scope *io)
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
 {
+    (void)out;
     struct crash_state *st = state;
     struct crash_fact fact;
     bool step = ev->kind == TC_EVENT_TRAIN_STEP;
@@ -252,7 +274,8 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     placed = *ev;
     place_pod(st, &placed.scope);
     if (step) {
-        return on_step(st, &placed, out);
+        on_step(st, &placed);
+        return TC_OK;
     }
     return tc__crash_read(&placed, &fact) ? on_failure(st, &placed, &fact) : TC_OK;
 }
@@ -265,6 +288,12 @@ static tc_status on_tick(void *state, int64_t now_ns, const struct tc_sink *out)
         TC_TRY(tell(st, job, out));
     }
     return TC_OK;
+}
+
+/* What is due is told with what was known until now. */
+static tc_status on_advance(void *state, int64_t now_ns, const struct tc_sink *out)
+{
+    return tc_time_is_order(now_ns) ? TC_OK : on_tick(state, now_ns - 1, out);
 }
 
 static tc_status on_finish(void *state, int64_t now_ns, const struct tc_sink *out)
@@ -304,6 +333,7 @@ const struct tc_detector tc_detector_rank_crash = {
     .params = PARAMS,
     .param_count = TC_COUNT(PARAMS),
     .init = init,
+    .on_advance = on_advance,
     .on_event = on_event,
     .on_tick = on_tick,
     .on_finish = on_finish,

@@ -391,6 +391,8 @@ static void a_job_that_trains_again_is_resolved(void **state)
     feed(h, step(WAIT, 3));
     assert_int_equal(tc_harness_count(h), 1);
     feed(h, step(WAIT + 1, 3));
+    assert_int_equal(tc_harness_count(h), 1);
+    tc_harness_tick(h, AT(3 * WAIT));
     assert_int_equal(tc_harness_count(h), 2);
     assert_true(tc_harness_finding(h, 1)->resolved);
     assert_int_equal(tc_harness_finding(h, 1)->last_ns, AT(WAIT + 1));
