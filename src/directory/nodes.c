@@ -26,26 +26,29 @@ static const size_t TEXTS[] = {
     offsetof(struct node, full),
 };
 
-static char small(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-}
-
-/* Names of hosts are the same in capitals. */
+/* Names of hosts are the same in capitals: a bit that tells them apart is set in every byte. */
 static uint64_t hash_key(const void *entry, uint32_t name)
 {
+    const uint64_t capitals = UINT64_C(0x2020202020202020);
     struct tc_slice key = ((const struct node *)entry)->key;
-    uint64_t hash = name;
-    for (size_t i = 0; i < key.len; i++) {
-        hash = (hash ^ (unsigned char)small(key.ptr[i])) * UINT64_C(0x100000001b3);
+    uint64_t hash = key.len;
+    (void)name;
+    while (key.len > 0) {
+        uint64_t part = 0;
+        size_t len = key.len < sizeof part ? key.len : sizeof part;
+        memcpy(&part, key.ptr, len);
+        hash = tc_hash_mix(hash, part | capitals);
+        key = tc_slice_from(key, len);
     }
-    return tc_hash_mix(hash, key.len) | 1;
+    return hash | 1;
 }
 
 static bool same_key(const void *a, const void *b, uint32_t name)
 {
+    struct tc_slice x = ((const struct node *)a)->key;
+    struct tc_slice y = ((const struct node *)b)->key;
     (void)name;
-    return tc_slice_eq_nocase(((const struct node *)a)->key, ((const struct node *)b)->key);
+    return tc_slice_eq(x, y) || tc_slice_eq_nocase(x, y);
 }
 
 const struct tc__table_kind tc__node_kind = {
@@ -75,7 +78,8 @@ static bool is_address(struct tc_slice name)
 
 static struct tc_slice key_of(struct tc_slice name)
 {
-    return is_address(name) ? name : tc_slice_head(name, tc_slice_find_byte(name, '.'));
+    size_t dot = tc_slice_find_byte(name, '.');
+    return dot == TC_NPOS || is_address(name) ? name : tc_slice_head(name, dot);
 }
 
 /* Whether the longer of two names is the shorter with a domain, or more of it. */
