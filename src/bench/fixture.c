@@ -39,6 +39,18 @@ struct tc_event *tc_bench_put(struct tc_bench_fixture *f, size_t i, enum tc_even
     return ev;
 }
 
+void tc_bench_kernel_xid(struct tc_bench_fixture *f, struct tc_buf *b, unsigned i, unsigned gpu,
+                         int64_t code)
+{
+    struct tc_event *ev = tc_bench_put(f, i, TC_EVENT_XID, tc_bench_dense_ns(i));
+    ev->scope.node = tc_bench_name(b, "gpu-node-", 100 + gpu / 8);
+    ev->scope.pci = (struct tc_bdf){.bus = (uint8_t)(16 + gpu % 8), .known = true};
+    ev->scope.pid = 4711;
+    ev->xid.code = code;
+    ev->xid.process = TC_LIT("python");
+    ev->xid.message = TC_LIT("pid=4711, name=python");
+}
+
 const struct tc_bench_pattern *tc_bench_patterns(size_t *out_count)
 {
     static const struct tc_bench_pattern patterns[] = {

@@ -45,6 +45,14 @@ const struct tc_bench_pattern *tc_bench_patterns(size_t *out_count);
 /* For the above: an event of the window, ready to be filled in; i < TC_BENCH_WINDOW. */
 struct tc_event *tc_bench_put(struct tc_bench_fixture *f, size_t i, enum tc_event_kind kind,
                               int64_t time_ns);
+/* Of event i, where there are a hundred per second. */
+static inline int64_t tc_bench_dense_ns(unsigned i)
+{
+    return TC_BENCH_START_NS + i * TC_SECOND / 100;
+}
+/* Event i: an Xid in the kernel log of a GPU, which is known by its PCI address. */
+void tc_bench_kernel_xid(struct tc_bench_fixture *f, struct tc_buf *b, unsigned i, unsigned gpu,
+                         int64_t code);
 /* "prefix" and a number; b is made over f->text. */
 struct tc_slice tc_bench_name(struct tc_buf *b, const char *prefix, unsigned number);
 /* The same with the number of the window in front: another thing in each window. */

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/fixture.h"
 
-static struct tc_event *put(struct tc_bench_fixture *f, unsigned i, enum tc_event_kind kind)
-{
-    return tc_bench_put(f, i, kind, TC_BENCH_START_NS + i * TC_SECOND / 100);
-}
-
 static void sample(struct tc_bench_fixture *f, struct tc_buf *b, unsigned i, unsigned gpu,
                    enum tc_metric metric, double value)
 {
-    struct tc_event *ev = put(f, i, TC_EVENT_METRIC);
+    struct tc_event *ev = tc_bench_put(f, i, TC_EVENT_METRIC, tc_bench_dense_ns(i));
     ev->scope.node = tc_bench_name(b, "gpu-node-", gpu / 8);
     ev->scope.gpu_uuid = tc_bench_name(b, "GPU-00000000-0000-4000-8000-00000000", 1000 + gpu);
     ev->scope.gpu_index = (int32_t)(gpu % 8);
@@ -17,18 +12,6 @@ static void sample(struct tc_bench_fixture *f, struct tc_buf *b, unsigned i, uns
     ev->scope.pod = tc_bench_name(b, "llm-pretrain-worker-", gpu / 8);
     ev->metric.metric = (uint16_t)metric;
     ev->metric.value = value;
-}
-
-static void xid(struct tc_bench_fixture *f, struct tc_buf *b, unsigned i, unsigned gpu,
-                int64_t code)
-{
-    struct tc_event *ev = put(f, i, TC_EVENT_XID);
-    ev->scope.node = tc_bench_name(b, "gpu-node-", 100 + gpu / 8);
-    ev->scope.pci = (struct tc_bdf){.bus = (uint8_t)(16 + gpu % 8), .known = true};
-    ev->scope.pid = 4711;
-    ev->xid.code = code;
-    ev->xid.process = TC_LIT("python");
-    ev->xid.message = TC_LIT("pid=4711, name=python");
 }
 
 /*
@@ -43,7 +26,7 @@ void tc_bench_fill_hbm_ecc(struct tc_bench_fixture *f)
         sample(f, &b, gpu, gpu, TC_METRIC_GPU_ECC_DBE, 0);
         sample(f, &b, 256 + gpu, gpu, gpu % 2 == 0 ? TC_METRIC_GPU_ECC_SBE : TC_METRIC_GPU_TEMP,
                40);
-        xid(f, &b, 512 + gpu, gpu / 2, gpu % 2 == 0 ? 48 : 31);
+        tc_bench_kernel_xid(f, &b, 512 + gpu, gpu / 2, gpu % 2 == 0 ? 48 : 31);
         sample(f, &b, 768 + gpu, gpu, TC_METRIC_GPU_ECC_DBE, 1);
     }
     f->metric_step = 1;

@@ -224,10 +224,9 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
     struct dcgm st = {0};
     struct tc__line_reader r = reader(&st);
-    size_t found = tc__lines_count(&r, head, SNIFF_LINES, NULL);
     (void)at_end;
     (void)name;
-    return found >= SNIFF_LINES ? TC_SNIFF_LIKELY : found > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+    return tc__lines_sniff(&r, head, SNIFF_LINES);
 }
 
 const struct tc_codec tc_codec_dcgm = {

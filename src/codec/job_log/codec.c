@@ -274,7 +274,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     if (tc__lines_is_markup(head)) {
         return TC_SNIFF_NO;
     }
-    if (tc__lines_count(&READER, head, 1, NULL) > 0) {
+    if (tc__lines_count(&READER, head, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
     return tc__job_is_healthy_log(head) ? TC_SNIFF_MAYBE : TC_SNIFF_NO;

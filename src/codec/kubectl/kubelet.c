@@ -463,7 +463,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     (void)at_end;
     (void)name;
     struct tc_slice rest = head;
-    if (tc__lines_count(&READER, head, 1, NULL) > 0) {
+    if (tc__lines_count(&READER, head, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
     for (size_t lines = 0; lines < SNIFF_LINES && rest.len > 0; lines++) {

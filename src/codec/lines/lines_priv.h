@@ -72,12 +72,10 @@ TC_CHECKED tc_status tc__lines_decode(const struct tc__line_reader *r,
                                       const struct tc_codec_input *in,
                                       struct tc_codec_cursor *cursor, struct tc_codec_out *out,
                                       struct tc_error *err);
-/*
- * How many of the first lines the reader knows, up to `most`; *out_lines, which may be NULL, is how
- * many were looked at. For tc_codec.sniff.
- */
-size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most,
-                       size_t *out_lines);
+/* How many of the first lines the reader knows, up to `most`. For tc_codec.sniff. */
+size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most);
+/* The same as a score: likely with `enough` lines, maybe with fewer. */
+int tc__lines_sniff(const struct tc__line_reader *r, struct tc_slice head, size_t enough);
 
 /*
  * Fills in what the event does not say itself (time, node, job, pod, rank), adds the evidence, and

@@ -227,8 +227,7 @@ static tc_status drop_event(void *context, const struct tc_event *ev)
     return TC_OK;
 }
 
-size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most,
-                       size_t *out_lines)
+size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, size_t most)
 {
     char room[4096];
     struct tc_arena arena;
@@ -237,11 +236,10 @@ size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, si
     struct tc_codec_out out = {.event = drop_event, .arena = &arena};
     struct tc__lines w = {.in = &in, .cursor = &cursor, .out = &out};
     struct tc__line line;
-    size_t lines = 0;
     size_t ours = 0;
     tc_arena_init(&arena, "sniff", room, sizeof room);
     begin_walk(&w, r);
-    for (; ours < most && next_line(&w, &line); lines++) {
+    while (ours < most && next_line(&w, &line)) {
         bool known = false;
         if (r->read(&w, &line, &known) != TC_OK) {
             break;
@@ -253,8 +251,11 @@ size_t tc__lines_count(const struct tc__line_reader *r, struct tc_slice head, si
         }
     }
     tc_arena_fini(&arena);
-    if (out_lines != NULL) {
-        *out_lines = lines;
-    }
     return ours;
+}
+
+int tc__lines_sniff(const struct tc__line_reader *r, struct tc_slice head, size_t enough)
+{
+    size_t found = tc__lines_count(r, head, enough);
+    return found >= enough ? TC_SNIFF_LIKELY : found > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
 }

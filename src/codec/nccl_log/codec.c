@@ -131,10 +131,10 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
         .literals = SIGNS, .literal_count = TC_COUNT(SIGNS), .read = sniff_line};
     (void)at_end;
     (void)name;
-    if (tc__lines_count(&signs, head, 1, NULL) > 0) {
+    if (tc__lines_count(&signs, head, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
-    return tc__lines_count(&READER, head, 1, NULL) > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+    return tc__lines_count(&READER, head, 1) > 0 ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_nccl_log = {

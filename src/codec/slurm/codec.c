@@ -314,7 +314,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
     if (tc__lines_is_markup(head)) {
         return TC_SNIFF_NO;
     }
-    return tc__lines_count(&READER, head, 1, NULL) > 0 ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
+    return tc__lines_count(&READER, head, 1) > 0 ? TC_SNIFF_LIKELY : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_slurm = {

@@ -164,15 +164,20 @@ static tc_status on_failure(struct crash_state *st, const struct tc_event *ev,
     return tc__window_add(&st->facts, fact, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
+/* What is known of the pod; NULL. */
+static const struct crash_place *place_of(const struct crash_state *st, struct tc_slice pod)
+{
+    struct crash_place key = {.pod = pod};
+    return pod.len == 0 ? NULL : tc__window_get(&st->places, &key);
+}
+
 /* Which rank a pod runs may be told at the very time of its failure: asked for only now. */
 static void place_facts(const struct crash_state *st, struct crash_job *job)
 {
     struct crash_fact chain = {.incident = job->incident};
     struct crash_fact *f = tc__window_newest(&st->facts, &chain);
     for (; f != NULL; f = tc__window_older(&st->facts, f)) {
-        struct crash_place key = {.pod = f->pod};
-        const struct crash_place *p =
-            f->rank >= 0 || f->pod.len == 0 ? NULL : tc__window_get(&st->places, &key);
+        const struct crash_place *p = f->rank >= 0 ? NULL : place_of(st, f->pod);
         if (p != NULL) {
             f->rank = p->rank;
             note_rank(job->ended, f->ends ? f->rank : -1);
@@ -245,8 +250,7 @@ static tc_status on_place(struct crash_state *st, const struct tc_scope *s)
 /* Adds to what an event says of its pod which rank and job that is. */
 static void place_pod(const struct crash_state *st, struct tc_scope *io)
 {
-    struct crash_place key = {.pod = io->pod};
-    const struct crash_place *p = io->pod.len == 0 ? NULL : tc__window_get(&st->places, &key);
+    const struct crash_place *p = place_of(st, io->pod);
     if (p != NULL) {
         io->rank = io->rank >= 0 ? io->rank : p->rank;
         io->job = io->job.len > 0 ? io->job : p->job;
