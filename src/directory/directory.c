@@ -79,22 +79,37 @@ uint32_t tc_directory_kinds(const struct tc_directory *d)
     return GPU_KINDS | PLACE_KINDS | (d->keeps != TC_STATEMENTS_NONE ? STATEMENT_KINDS : 0);
 }
 
+static bool is_of_gpu(const struct tc_event *ev)
+{
+    uint32_t bit = TC_EVENT_BIT(ev->kind);
+    return (bit & GPU_KINDS) != 0 &&
+           ((bit & DEVICE_KINDS) == 0 || ev->scope.gpu_uuid.len > 0 || ev->scope.gpu_index >= 0);
+}
+
+static bool is_statement(const struct tc_directory *d, const struct tc_event *ev)
+{
+    return (TC_EVENT_BIT(ev->kind) & STATEMENT_KINDS) != 0 && d->keeps != TC_STATEMENTS_NONE;
+}
+
+bool tc_directory_is_known(struct tc_directory *d, const struct tc_event *ev)
+{
+    d->gpu = is_of_gpu(ev) ? tc__gpus_hear(&d->gpus, &ev->scope, ev->time_ns) : NULL;
+    return (d->gpu != NULL || !is_of_gpu(ev)) && (TC_EVENT_BIT(ev->kind) & PLACE_KINDS) == 0 &&
+           (!is_statement(d, ev) || tc__statements_hear(&d->statements, ev));
+}
+
 void tc_directory_note(struct tc_directory *d, const struct tc_event *ev)
 {
     uint32_t bit = TC_EVENT_BIT(ev->kind);
     const struct tc_scope *s = &ev->scope;
-    d->gpu = NULL;
-    if ((bit & GPU_KINDS) != 0 &&
-        ((bit & DEVICE_KINDS) == 0 || s->gpu_uuid.len > 0 || s->gpu_index >= 0)) {
-        d->gpu = tc__gpus_learn(&d->gpus, s, ev->time_ns, d->order);
-    }
+    d->gpu = is_of_gpu(ev) ? tc__gpus_learn(&d->gpus, s, ev->time_ns, d->order) : NULL;
     if (ev->kind == TC_EVENT_ADDRESS && s->pod.len == 0 && s->pod_uid.len == 0) {
         tc__nodes_learn_address(&d->nodes, ev->address.address, s->node, d->order);
     }
     if ((bit & PLACE_KINDS) != 0) {
         tc__places_learn(&d->places, ev, d->order);
     }
-    if ((bit & STATEMENT_KINDS) != 0 && d->keeps != TC_STATEMENTS_NONE) {
+    if (is_statement(d, ev)) {
         tc__statements_note(&d->statements, ev, d->order);
     }
 }

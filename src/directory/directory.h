@@ -37,13 +37,18 @@ void tc_directory_reset(struct tc_directory *d);
 
 /* The bits of the event kinds that say something; others need not be noted. */
 uint32_t tc_directory_kinds(const struct tc_directory *d);
+/*
+ * Whether an event says only what is known already, as most do; what it says is then heard of again
+ * and it need not be noted. Borrows ev.
+ */
+bool tc_directory_is_known(struct tc_directory *d, const struct tc_event *ev);
 /* Takes in what an event says. Borrows ev. */
 void tc_directory_note(struct tc_directory *d, const struct tc_event *ev);
 
 /*
  * What the node goes by that an event calls `name`: the first of its names that was heard of,
- * short, full or an address. Asked before the event is noted. The name itself where nothing else is
- * known. Good until the next event.
+ * short, full or an address. Asked before the event is noted. `name` itself, not a copy, where it
+ * goes by that. Good until the next event.
  */
 struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name);
 

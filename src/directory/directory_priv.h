@@ -96,6 +96,9 @@ struct tc__gpus {
     uint64_t last_id;
 };
 
+/* The GPU of an event that says nothing new of it; NULL when it may. */
+const struct tc_gpu *tc__gpus_hear(struct tc__gpus *g, const struct tc_scope *scope,
+                                   int64_t time_ns);
 /* NULL: see tc_directory_learn_gpu. */
 const struct tc_gpu *tc__gpus_learn(struct tc__gpus *g, const struct tc_scope *scope,
                                     int64_t time_ns, struct tc_sort_pair *order);
@@ -122,6 +125,8 @@ struct tc__statements {
     bool forgets; /* when full, what was not said for longest goes */
 };
 
+/* Whether an event says again what the last one said. */
+bool tc__statements_hear(struct tc__statements *s, const struct tc_event *ev);
 void tc__statements_note(struct tc__statements *s, const struct tc_event *ev,
                          struct tc_sort_pair *order);
 

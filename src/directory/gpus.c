@@ -147,6 +147,36 @@ static bool says_nothing_new(const struct tc_gpu *merged, const struct tc_gpu *o
            tc_slice_eq(merged->job, old->job);
 }
 
+static bool is_same_or_none(struct tc_slice said, struct tc_slice known)
+{
+    return said.len == 0 || tc_slice_eq(said, known);
+}
+
+/* As fill_in and says_nothing_new would find, without a copy. */
+static bool adds_nothing(const struct tc_scope *s, const struct tc_gpu *known)
+{
+    return (!s->pci.known || tc_bdf_eq(s->pci, known->pci)) &&
+           (s->gpu_index < 0 || s->gpu_index == known->index) &&
+           (s->rank < 0 || s->rank == known->rank) && is_same_or_none(s->gpu_uuid, known->uuid) &&
+           is_same_or_none(s->node, known->node) && is_same_or_none(s->job, known->job) &&
+           (s->pod.len == 0 || (tc_slice_eq(s->pod, known->pod) && tc_slice_eq(s->ns, known->ns) &&
+                                tc_slice_eq(s->container, known->container)));
+}
+
+const struct tc_gpu *tc__gpus_hear(struct tc__gpus *g, const struct tc_scope *scope,
+                                   int64_t time_ns)
+{
+    struct tc_gpu key = from_scope(scope);
+    enum gpu_name name = key.uuid.len > 0 ? BY_UUID : key.pci.known ? BY_PCI : BY_INDEX;
+    struct tc_gpu *known = tc__table_find(&g->table, &key, name);
+    if (known == NULL || !adds_nothing(scope, known)) {
+        return NULL;
+    }
+    known->entry.heard = ++g->table.heard;
+    known->user_ns = key.pod.len > 0 && time_ns > known->user_ns ? time_ns : known->user_ns;
+    return known;
+}
+
 static bool fits(const struct tc_gpu *gpu)
 {
     return gpu->node.len <= TC_SCOPE_TEXT_MAX && gpu->uuid.len <= TC_SCOPE_TEXT_MAX &&

@@ -118,8 +118,9 @@ struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
     known->entry.heard = ++n->table.heard;
     if (known->shared || !full ||
         (known->full.len >= name.len && is_same_host(known->full, name))) {
-        n->last = !known->shared && tc_slice_eq(known->name, name) ? known->name : n->last;
-        return known->shared ? name : known->name;
+        bool same = tc_slice_eq(known->name, name);
+        n->last = same && !known->shared ? known->name : n->last;
+        return same || known->shared ? name : known->name;
     }
     struct node next = *known;
     next.shared = known->full.len > 0 && !is_same_host(known->full, name);

@@ -23,17 +23,20 @@ static uint64_t hash_names(const void *entry, uint32_t name)
     return tc_hash_mix(h, (uint64_t)(uint32_t)s->rank << 32 | (uint32_t)s->gpu_index) | 1;
 }
 
-static bool same_names(const void *a, const void *b, uint32_t name)
+static bool same_scope(const struct tc_scope *x, const struct tc_scope *y)
 {
-    const struct tc_scope *x = &((const struct tc_statement *)a)->scope;
-    const struct tc_scope *y = &((const struct tc_statement *)b)->scope;
-    (void)name;
     return x->rank == y->rank && x->gpu_index == y->gpu_index && tc_bdf_eq(x->pci, y->pci) &&
            tc_slice_eq(x->node, y->node) && tc_slice_eq(x->ns, y->ns) &&
            tc_slice_eq(x->pod, y->pod) && tc_slice_eq(x->pod_uid, y->pod_uid) &&
-           tc_slice_eq(x->job, y->job) && tc_slice_eq(x->gpu_uuid, y->gpu_uuid) &&
-           tc_slice_eq(((const struct tc_statement *)a)->address,
-                       ((const struct tc_statement *)b)->address);
+           tc_slice_eq(x->job, y->job) && tc_slice_eq(x->gpu_uuid, y->gpu_uuid);
+}
+
+static bool same_names(const void *a, const void *b, uint32_t name)
+{
+    const struct tc_statement *x = a;
+    const struct tc_statement *y = b;
+    (void)name;
+    return same_scope(&x->scope, &y->scope) && tc_slice_eq(x->address, y->address);
 }
 
 const struct tc__table_kind tc__statement_kind = {
@@ -48,12 +51,11 @@ _Static_assert(sizeof(struct tc_statement) <= TC__ENTRY_BYTES_MAX, "a statement 
 
 /* A statement ties at least two things together: a rank, a GPU, a pod, a node. The address of
  * something is one too. */
-static bool says_something(const struct tc_statement *f)
+static bool says_something(const struct tc_scope *s, struct tc_slice address)
 {
-    const struct tc_scope *s = &f->scope;
     bool gpu = s->gpu_uuid.len > 0 || s->pci.known || s->gpu_index >= 0;
     bool pod = s->pod.len > 0 || s->pod_uid.len > 0;
-    return f->address.len > 0 || (s->node.len > 0) + gpu + pod + (s->rank >= 0) >= 2;
+    return address.len > 0 || (s->node.len > 0) + gpu + pod + (s->rank >= 0) >= 2;
 }
 
 static bool fits(struct tc_statement *f)
@@ -108,18 +110,39 @@ static void say_again(struct tc__statements *s, struct tc_statement *known,
     s->version += earlier;
 }
 
+static struct tc_slice address_of(const struct tc_event *ev)
+{
+    return ev->kind == TC_EVENT_ADDRESS && ev->scope.node.len > 0 ? ev->address.address : TC_EMPTY;
+}
+
+bool tc__statements_hear(struct tc__statements *s, const struct tc_event *ev)
+{
+    struct tc_slice address = address_of(ev);
+    if (!says_something(&ev->scope, address)) {
+        return true;
+    }
+    struct tc_statement *known = s->last;
+    if (known == NULL || ev->time_ns <= known->first_ns || !same_scope(&known->scope, &ev->scope) ||
+        !tc_slice_eq(known->address, address)) {
+        return false;
+    }
+    known->last_ns = ev->time_ns > known->last_ns ? ev->time_ns : known->last_ns;
+    known->entry.heard = known->entry.heard == UINT64_MAX ? UINT64_MAX : ++s->table.heard;
+    return true;
+}
+
 void tc__statements_note(struct tc__statements *s, const struct tc_event *ev,
                          struct tc_sort_pair *order)
 {
-    struct tc_statement now = {.scope = ev->scope, .first_ns = ev->time_ns, .last_ns = ev->time_ns};
-    now.scope.container = TC_EMPTY;
-    now.scope.pid = -1;
-    if (ev->kind == TC_EVENT_ADDRESS && ev->scope.node.len > 0) {
-        now.address = ev->address.address;
-    }
-    if (!says_something(&now)) {
+    struct tc_statement now = {.scope = ev->scope,
+                               .address = address_of(ev),
+                               .first_ns = ev->time_ns,
+                               .last_ns = ev->time_ns};
+    if (!says_something(&now.scope, now.address)) {
         return;
     }
+    now.scope.container = TC_EMPTY;
+    now.scope.pid = -1;
     if (ev->kind == TC_EVENT_RANK_PLACE) {
         now.origin = ev->place.origin;
     }

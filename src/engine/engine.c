@@ -343,6 +343,9 @@ static TC_SELDOM tc_status advance_all(struct tc_engine *e, int64_t now_ns)
 
 static tc_status note(struct tc_engine *e, const struct tc_event *ev)
 {
+    if (tc_directory_is_known(e->directory, ev)) {
+        return TC_OK;
+    }
     if (ev->time_ns > e->noted_ns) {
         TC_TRY(advance_all(e, ev->time_ns));
     }
@@ -355,7 +358,7 @@ static TC_SELDOM tc_status dispatch_all(struct tc_engine *e, const struct tc_eve
     struct slot **wanted = e->wanted[ev->kind];
     struct tc_event renamed;
     struct tc_slice node = tc_directory_node(e->directory, ev->scope.node);
-    if (!tc_slice_eq(node, ev->scope.node)) {
+    if (node.ptr != ev->scope.node.ptr) {
         renamed = *ev;
         renamed.scope.node = node;
         ev = &renamed;

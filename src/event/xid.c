@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/xid.h"
 
-#include <stdlib.h>
-
 static const struct tc_xid XIDS[] = {
 #define XID(number, class_id, severity_id, text, advice) \
     {.code = (number),                                   \
@@ -20,16 +18,25 @@ const struct tc_xid *tc_xid_table(size_t *out_count)
     return XIDS;
 }
 
-static int by_code(const void *key, const void *entry)
-{
-    int64_t code = *(const int64_t *)key;
-    int64_t other = ((const struct tc_xid *)entry)->code;
-    return (code > other) - (code < other);
-}
+/* Where a code is in XIDS, counted from 1; 0 is none. */
+enum {
+    PLACE_NONE,
+#define XID(number, class_id, severity_id, text, advice) PLACE_##number,
+#include "event/xid.def"
+#undef XID
+};
+
+static const uint8_t PLACES[] = {
+#define XID(number, class_id, severity_id, text, advice) [number] = PLACE_##number,
+#include "event/xid.def"
+#undef XID
+};
+_Static_assert(TC_COUNT(XIDS) <= UINT8_MAX, "every place fits");
 
 const struct tc_xid *tc_xid_find(int64_t code)
 {
-    return bsearch(&code, XIDS, TC_COUNT(XIDS), sizeof XIDS[0], by_code);
+    bool has = code >= 0 && code < (int64_t)TC_COUNT(PLACES) && PLACES[code] != PLACE_NONE;
+    return has ? &XIDS[PLACES[code] - 1] : NULL;
 }
 
 const char *tc_xid_class_name(enum tc_xid_class class)

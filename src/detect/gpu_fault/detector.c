@@ -43,10 +43,9 @@ static bool wants_metric(const struct tc_ev_metric *m)
 
 /* The GPU of an open incident is known by more names than were told. */
 static tc_status on_names(struct gpuf_state *st, const struct tc_gpu *names,
-                          const struct tc_sink *out)
+                          const struct gpuf_gpu *known, const struct tc_sink *out)
 {
-    const struct gpuf_gpu *gpu = tc__gpuf_known(st, names);
-    struct gpuf_incident *in = gpu == NULL ? NULL : tc__gpuf_incident_of(st, gpu);
+    struct gpuf_incident *in = known == NULL ? NULL : tc__gpuf_incident_of(st, known);
     bool more = in != NULL && in->end == GPUF_OPEN && in->told != GPUF_NONE &&
                 (tc__gpuf_names(names) & ~in->told_names) != 0;
     return more ? tc__gpuf_tell_soon(st, in, out) : TC_OK;
@@ -58,13 +57,13 @@ static void note_owned(struct gpuf_gpu *gpu, int64_t time_ns)
 }
 
 static tc_status note_fact(struct gpuf_state *st, const struct tc_event *ev,
-                           const struct tc_gpu *names, struct gpuf_gpu *gpu,
-                           const struct gpuf_fact *fact, const struct tc_sink *out)
+                           const struct tc_gpu *names, struct gpuf_gpu *gpu, struct gpuf_fact *fact,
+                           const struct tc_sink *out)
 {
     struct gpuf_news n = {
-        .names = names, .gpu = gpu, .time_ns = ev->time_ns, .raw = ev->raw, .fact = *fact};
-    n.fact.uid_len =
-        tc__text_keep(n.fact.uid, GPUF_UID_MAX, ev->uid.len <= GPUF_UID_MAX ? ev->uid : TC_EMPTY);
+        .names = names, .gpu = gpu, .time_ns = ev->time_ns, .raw = ev->raw, .fact = fact};
+    fact->uid_len =
+        tc__text_keep(fact->uid, GPUF_UID_MAX, ev->uid.len <= GPUF_UID_MAX ? ev->uid : TC_EMPTY);
     return tc__gpuf_note(st, &n, out);
 }
 
@@ -149,7 +148,8 @@ static tc_status on_no_action(struct gpuf_state *st, const struct tc_event *ev,
 }
 
 static tc_status on_xid(struct gpuf_state *st, const struct tc_event *ev,
-                        const struct tc_gpu *names, const struct tc_sink *out)
+                        const struct tc_gpu *names, struct gpuf_gpu *known,
+                        const struct tc_sink *out)
 {
     struct gpuf_fact fact;
     enum gpuf_action action = GPUF_NO_ACTION;
@@ -160,7 +160,7 @@ static tc_status on_xid(struct gpuf_state *st, const struct tc_event *ev,
     if (!is_fact && !owned && !cleared) {
         return TC_OK;
     }
-    struct gpuf_gpu *gpu = tc__gpuf_gpu(st, names);
+    struct gpuf_gpu *gpu = known != NULL ? known : tc__gpuf_gpu(st, names);
     if (gpu == NULL) {
         return TC_E_NOMEM;
     }
@@ -256,10 +256,11 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         st->base.ignored++;
         return TC_OK;
     }
-    TC_TRY(on_names(st, names, out));
+    struct gpuf_gpu *known = tc__gpuf_known(st, names);
+    TC_TRY(on_names(st, names, known, out));
     return ev->kind == TC_EVENT_METRIC          ? on_metric(st, ev, names, out)
            : ev->kind == TC_EVENT_GPU_INVENTORY ? tc__gpuf_on_sample(st, ev, names, out)
-           : ev->kind == TC_EVENT_XID           ? on_xid(st, ev, names, out)
+           : ev->kind == TC_EVENT_XID           ? on_xid(st, ev, names, known, out)
            : ev->kind == TC_EVENT_RANK_PLACE    ? TC_OK
                                                 : on_sentence(st, ev, names, out);
 }

@@ -17,14 +17,21 @@ static const struct {
 
 bool tc__gpuf_is_owned(int64_t code)
 {
-    /* hbm_ecc, then nvlink_degraded. */
-    static const uint8_t codes[] = {48, 63, 64, 92, 94, 95, 140, 171, 172, 74};
-    for (size_t i = 0; i < TC_COUNT(codes); i++) {
-        if (codes[i] == code) {
-            return true;
-        }
+    switch (code) {
+    case 48: /* hbm_ecc */
+    case 63:
+    case 64:
+    case 92:
+    case 94:
+    case 95:
+    case 140:
+    case 171:
+    case 172:
+    case 74: /* nvlink_degraded */
+        return true;
+    default:
+        return code >= 144 && code <= 150;
     }
-    return code >= 144 && code <= 150;
 }
 
 enum gpuf_kind tc__gpuf_xid_kind(int64_t code)
@@ -79,17 +86,23 @@ enum gpuf_kind tc__gpuf_sort_kind(enum gpuf_sort sort)
 
 static bool fact_of_xid(const struct tc_event *ev, struct gpuf_fact *out)
 {
-    out->sort = GPUF_XID;
-    out->code = (int32_t)ev->xid.code;
-    out->pid = ev->scope.pid;
-    out->process_len = tc__text_keep(out->process, GPUF_PROCESS_MAX, ev->xid.process);
-    if (ev->xid.code == XID_RECOVERY) {
-        bool asks = tc__gpuf_recovery(ev->xid.message, &out->action);
-        out->kind = asks && out->action != GPUF_NO_ACTION ? GPUF_NEEDS_RESET : GPUF_NONE;
-    } else {
-        out->kind = tc__gpuf_xid_kind(ev->xid.code);
+    enum gpuf_action action = GPUF_NO_ACTION;
+    enum gpuf_kind kind = GPUF_NONE;
+    if (ev->xid.code != XID_RECOVERY) {
+        kind = tc__gpuf_xid_kind(ev->xid.code);
+    } else if (tc__gpuf_recovery(ev->xid.message, &action) && action != GPUF_NO_ACTION) {
+        kind = GPUF_NEEDS_RESET;
     }
-    return out->kind != GPUF_NONE;
+    if (kind == GPUF_NONE) {
+        return false;
+    }
+    *out = (struct gpuf_fact){.sort = GPUF_XID,
+                              .code = (int32_t)ev->xid.code,
+                              .kind = kind,
+                              .action = action,
+                              .pid = ev->scope.pid};
+    out->process_len = tc__text_keep(out->process, GPUF_PROCESS_MAX, ev->xid.process);
+    return true;
 }
 
 static bool fact_of_sentence(const struct tc_ev_fault *fault, struct gpuf_fact *out)
@@ -151,10 +164,10 @@ static bool fact_of_health(const struct tc_ev_health *h, struct gpuf_fact *out)
 
 bool tc__gpuf_fact_of(const struct tc_event *ev, struct gpuf_fact *out)
 {
-    *out = (struct gpuf_fact){.pid = -1};
     if (ev->kind == TC_EVENT_XID) {
         return fact_of_xid(ev, out);
     }
+    *out = (struct gpuf_fact){.pid = -1};
     bool is_fact = ev->kind == TC_EVENT_DRIVER_FAULT ? fact_of_sentence(&ev->fault, out)
                    : ev->kind == TC_EVENT_GPU_HEALTH ? fact_of_health(&ev->health, out)
                                                      : false;

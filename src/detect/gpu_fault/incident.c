@@ -257,7 +257,7 @@ static struct gpuf_fact *place_of(struct gpuf_incident *in, const struct gpuf_fa
 /* Adds another time of a fact. True when it is the first of its sort, or asks for more. */
 static bool add_fact(struct gpuf_fact *place, const struct gpuf_news *n)
 {
-    const struct gpuf_fact *fact = &n->fact;
+    const struct gpuf_fact *fact = n->fact;
     if (place->span.count == 0) {
         *place = *fact;
         place->span = tc__span_make(n->time_ns, n->raw);
@@ -272,21 +272,24 @@ static bool add_fact(struct gpuf_fact *place, const struct gpuf_news *n)
     enum gpuf_action action = more ? fact->action : place->action;
     bool first = n->time_ns < before.first_ns ||
                  (n->time_ns == before.first_ns && tc__raw_before(n->raw, before.first_raw));
-    const struct gpuf_fact other = first ? *place : *fact;
+    struct gpuf_fact later;
+    const struct gpuf_fact *other = fact;
     if (first) {
+        later = *place;
+        other = &later;
         *place = *fact;
         place->span = before;
     }
     /* The driver says it twice in one instant, once without the process. */
-    if (n->time_ns == before.first_ns && place->pid < 0 && other.pid >= 0) {
-        place->pid = other.pid;
+    if (n->time_ns == before.first_ns && place->pid < 0 && other->pid >= 0) {
+        place->pid = other->pid;
         place->process_len = tc__text_keep(place->process, GPUF_PROCESS_MAX,
-                                           tc_slice_make(other.process, other.process_len));
+                                           tc_slice_make(other->process, other->process_len));
     }
     tc__span_add(&place->span, n->time_ns, n->raw);
     place->times = times + (apart ? 1 : 0);
     place->action = action;
-    place->exported = other.exported && place->exported;
+    place->exported = other->exported && place->exported;
     return more;
 }
 
@@ -302,7 +305,7 @@ tc_status tc__gpuf_note(struct gpuf_state *st, const struct gpuf_news *n, const 
     if (in == NULL) {
         return TC_E_NOMEM;
     }
-    struct gpuf_fact *place = place_of(in, &n->fact);
+    struct gpuf_fact *place = place_of(in, n->fact);
     in->first_ns = n->time_ns < in->first_ns ? n->time_ns : in->first_ns;
     in->last_ns = n->time_ns > in->last_ns ? n->time_ns : in->last_ns;
     if (place != NULL && add_fact(place, n)) {

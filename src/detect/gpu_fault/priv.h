@@ -165,7 +165,7 @@ struct gpuf_news {
     struct gpuf_gpu *gpu;
     int64_t time_ns;
     struct tc_raw raw;
-    struct gpuf_fact fact; /* span is set when it is noted */
+    const struct gpuf_fact *fact; /* its span is set when it is noted */
 };
 
 /* facts.c */

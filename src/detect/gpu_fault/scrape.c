@@ -94,16 +94,17 @@ static tc_status note_gone(struct gpuf_state *st, const struct gpuf_node *node,
         st->base.ignored++;
         return TC_OK;
     }
+    struct gpuf_fact fact = {.sort = GPUF_ABSENT,
+                             .kind = tc__gpuf_sort_kind(GPUF_ABSENT),
+                             .pid = -1,
+                             .missed = slot->missed,
+                             .sampled_ns = slot->last_ns,
+                             .sampled_raw = slot->last_raw};
     struct gpuf_news n = {.names = names,
                           .gpu = tc__gpuf_gpu(st, names),
                           .time_ns = slot->missed_ns,
                           .raw = slot->missed_raw,
-                          .fact = {.sort = GPUF_ABSENT,
-                                   .kind = tc__gpuf_sort_kind(GPUF_ABSENT),
-                                   .pid = -1,
-                                   .missed = slot->missed,
-                                   .sampled_ns = slot->last_ns,
-                                   .sampled_raw = slot->last_raw}};
+                          .fact = &fact};
     slot->told = true;
     return n.gpu == NULL ? TC_E_NOMEM : tc__gpuf_note(st, &n, out);
 }

@@ -203,14 +203,17 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
  * dates a line a little later than the kernel, and syslog cuts to seconds. That second
  * may reach into the steps beside; into several, when the window is short. Of several
  * that begin to tell at one moment the first source is the one that counts.
+ * *out_kept is what is kept of the run's own step; NULL when nothing is.
  */
-static bool told_already(const struct xid_state *st, const struct xid_run *run)
+static bool told_already(const struct xid_state *st, const struct xid_run *run,
+                         struct xid_run **out_kept)
 {
     struct xid_run key = *run;
     int64_t last = (run->counted_ns + TC_SECOND - 1) / tc__xid_step_ns(st);
     key.step = (run->counted_ns - TC_SECOND + 1) / tc__xid_step_ns(st);
     for (; key.step <= last; key.step++) {
-        const struct xid_run *near = tc__window_get(&st->xids, &key);
+        struct xid_run *near = tc__window_get(&st->xids, &key);
+        *out_kept = key.step == run->step ? near : *out_kept;
         int64_t apart_ns = near == NULL ? TC_SECOND : run->counted_ns - near->counted_ns;
         bool first = apart_ns == 0 && !near->bound && run->counted_source < near->counted_source;
         if (apart_ns > -TC_SECOND && apart_ns < TC_SECOND &&
@@ -242,10 +245,10 @@ tc_status tc__xid_note(struct xid_state *st, struct xid_run *run, const struct x
 {
     run->step = run->counted_ns / tc__xid_step_ns(st);
     *out = NULL;
-    if (told_already(st, run)) {
+    struct xid_run *kept = NULL;
+    if (told_already(st, run, &kept)) {
         return TC_OK;
     }
-    struct xid_run *kept = tc__window_get(&st->xids, run);
     if (kept != NULL) {
         count_again(kept, run);
         *out = kept;

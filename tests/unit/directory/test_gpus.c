@@ -252,6 +252,66 @@ static void names_that_are_too_long_are_refused(void **state)
     }
 }
 
+/* One of a few: "" and -1 among them. */
+static struct tc_scope any_scope(uint32_t *luck)
+{
+    static const char *const nodes[] = {"", "n1", "n2"};
+    static const char *const uuids[] = {"", UUID_A, UUID_B};
+    static const char *const pods[] = {"", "p1", "p2"};
+    uint32_t draws[8];
+    for (size_t i = 0; i < TC_COUNT(draws); i++) {
+        *luck = *luck * 1664525 + 1013904223;
+        draws[i] = *luck >> 24;
+    }
+    struct tc_scope s = gpu(nodes[draws[0] % 3], uuids[draws[1] % 3],
+                            (uint8_t)(0xb0 * (draws[2] % 2)), (int32_t)(draws[3] % 3) - 1);
+    s.pod = tc_slice_cstr(pods[draws[4] % 3]);
+    s.ns = tc_slice_cstr(draws[4] % 3 == 0 ? "" : pods[draws[5] % 3]);
+    s.container = tc_slice_cstr(draws[6] % 4 == 0 ? "c" : "");
+    s.rank = (int32_t)(draws[7] % 8 == 0);
+    return s;
+}
+
+static void what_is_known_already_need_not_be_noted(void **state)
+{
+    struct tc_directory *all = tc_directory_create(TC_STATEMENTS_LATEST);
+    struct tc_directory *news = tc_directory_create(TC_STATEMENTS_LATEST);
+    uint32_t luck = 1;
+    size_t known = 0;
+    (void)state;
+    assert_non_null(all);
+    assert_non_null(news);
+    for (int64_t i = 0; i < 20000; i++) {
+        struct tc_event ev;
+        tc_event_init(&ev, TC_EVENT_METRIC);
+        ev.scope = any_scope(&luck);
+        ev.time_ns = TC_SECOND * (i - (luck >> 8) % 4);
+        for (int again = 0; again < 2; again++) {
+            tc_directory_note(all, &ev);
+            if (tc_directory_is_known(news, &ev)) {
+                known++;
+            } else {
+                tc_directory_note(news, &ev);
+            }
+            const struct tc_gpu *a = tc_directory_event_gpu(all);
+            const struct tc_gpu *b = tc_directory_event_gpu(news);
+            assert_int_equal(a == NULL, b == NULL);
+            if (a == NULL) {
+                continue;
+            }
+            assert_int_equal(a->id, b->id);
+            assert_true(tc_bdf_eq(a->pci, b->pci) && a->index == b->index && a->rank == b->rank);
+            assert_true(tc_slice_eq(a->node, b->node) && tc_slice_eq(a->uuid, b->uuid));
+            assert_true(tc_slice_eq(a->pod, b->pod) && tc_slice_eq(a->ns, b->ns));
+            assert_true(tc_slice_eq(a->container, b->container) && a->user_ns == b->user_ns);
+        }
+        assert_int_equal(counts_of(all).statements, counts_of(news).statements);
+    }
+    assert_true(known > 10000);
+    tc_directory_destroy(news);
+    tc_directory_destroy(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +329,7 @@ int main(void)
         TEST(who_used_it_last_does_not_follow_the_order_of_events),
         TEST(an_error_report_says_nothing_of_a_gpu_by_its_address),
         TEST(names_that_are_too_long_are_refused),
+        TEST(what_is_known_already_need_not_be_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
