@@ -152,7 +152,8 @@ static bool is_same_or_none(struct tc_slice said, struct tc_slice known)
     return said.len == 0 || tc_slice_eq(said, known);
 }
 
-/* As fill_in and says_nothing_new would find, without a copy. */
+/* As fill_in and says_nothing_new would find, without a copy. Where names contradict each other (a
+ * board that moved to another node) tc__gpus_learn may still merge two: on the next news. */
 static bool adds_nothing(const struct tc_scope *s, const struct tc_gpu *known)
 {
     return (!s->pci.known || tc_bdf_eq(s->pci, known->pci)) &&
