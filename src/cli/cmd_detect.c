@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CLOCKS_SHOWN 5
+
 /* What is known while events go through. */
 struct run {
     struct tc_reading reading; /* first: shared options go there */
@@ -126,10 +128,36 @@ static void on_progress(void *context, size_t bytes, bool finished)
     tc_progress_add(&r->progress, bytes, finished);
 }
 
+/* Says whose clocks are off, and that the inputs are read a second time. */
+static void on_again(void *context, const struct tc_clocks *clocks)
+{
+    struct run *r = context;
+    const struct tc_inputs *in = &r->reading.inputs;
+    char text[1024];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    size_t count = 0;
+    const struct tc_clock *clock = NULL;
+    for (; (clock = tc_clocks_get(clocks, count)) != NULL; count++) {
+        int64_t apart_ns = clock->ahead_ns < 0 ? -clock->ahead_ns : clock->ahead_ns;
+        if (count < CLOCKS_SHOWN) {
+            (void)tc_format(&b, "{}{} {}{} {}", count == 0 ? "" : ", ", clock->node,
+                            clock->sure ? "" : "perhaps ", tc_as_duration(apart_ns),
+                            clock->ahead_ns < 0 ? "behind" : "ahead");
+        }
+    }
+    if (count > CLOCKS_SHOWN) {
+        (void)tc_format(&b, " and {} more", count - CLOCKS_SHOWN);
+    }
+    tc_progress_clear(&r->progress);
+    tc_say("detect", "%zu clock%s off: %.*s; read again with their times corrected", count,
+           count == 1 ? " is" : "s are", TC_FMT(tc_buf_slice(&b)));
+    tc_progress_init(&r->progress, !r->quiet, in->count, in->total_bytes);
+}
+
 static tc_status analyse(struct run *r)
 {
     struct tc_inputs *in = &r->reading.inputs;
-    struct tc_offline_watch watch = {on_error, on_progress, r};
+    struct tc_offline_watch watch = {on_error, on_progress, on_again, r};
     tc_progress_init(&r->progress, !r->quiet, in->count, in->total_bytes);
     tc_status status =
         tc_offline_run(&r->offline, in, &r->reading.hints, r->reading.memory_bytes, &watch);

@@ -52,6 +52,9 @@ void tc_directory_note(struct tc_directory *d, const struct tc_event *ev);
  */
 struct tc_slice tc_directory_node(struct tc_directory *d, struct tc_slice name);
 
+/* Whether the longer of two names is the shorter with a domain, or more of it. */
+bool tc_directory_is_same_host(struct tc_slice a, struct tc_slice b);
+
 /* What every entry begins with: the directory's own. */
 struct tc_entry {
     uint64_t heard; /* grows with everything that is heard */

@@ -82,8 +82,7 @@ static struct tc_slice key_of(struct tc_slice name)
     return dot == TC_NPOS || is_address(name) ? name : tc_slice_head(name, dot);
 }
 
-/* Whether the longer of two names is the shorter with a domain, or more of it. */
-static bool is_same_host(struct tc_slice a, struct tc_slice b)
+bool tc_directory_is_same_host(struct tc_slice a, struct tc_slice b)
 {
     struct tc_slice shorter = a.len < b.len ? a : b;
     struct tc_slice longer = a.len < b.len ? b : a;
@@ -117,13 +116,13 @@ struct tc_slice tc__nodes_learn(struct tc__nodes *n, struct tc_slice name,
     }
     known->entry.heard = ++n->table.heard;
     if (known->shared || !full ||
-        (known->full.len >= name.len && is_same_host(known->full, name))) {
+        (known->full.len >= name.len && tc_directory_is_same_host(known->full, name))) {
         bool same = tc_slice_eq(known->name, name);
         n->last = same && !known->shared ? known->name : n->last;
         return same || known->shared ? name : known->name;
     }
     struct node next = *known;
-    next.shared = known->full.len > 0 && !is_same_host(known->full, name);
+    next.shared = known->full.len > 0 && !tc_directory_is_same_host(known->full, name);
     next.full = name;
     known = keep_node(n, known, &next, order);
     return known->shared ? name : known->name;

@@ -284,6 +284,9 @@ static tc_status take_event(void *context, const struct tc_event *ev)
             own->time_ns = TC_TIME_NONE;
         }
     }
+    if (s->pool->adjust != NULL) {
+        s->pool->adjust(s->pool->adjust_context, own);
+    }
     if (!s->pool->file_order && is_undated(own)) {
         own->time_ns = undated_time(s, own);
     }

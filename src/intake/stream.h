@@ -64,7 +64,10 @@ struct tc_stream_pool {
     tc_stream_error_fn error;
     tc_stream_progress_fn progress;
     tc_stream_unknown_fn unknown;
-    void *context;   /* of all three, each of which may be NULL */
+    void *context; /* of all three, each of which may be NULL */
+    /* Told of every event before it is put in order; may change its time. NULL: nobody is. */
+    void (*adjust)(const void *context, struct tc_event *ev);
+    const void *adjust_context;
     bool file_order; /* events leave as they stand in the file; nothing is sorted */
     struct tc_event_strings event_strings;
 };

@@ -5,6 +5,12 @@
 
 #include <stdlib.h>
 
+static tc_status add_verdict(void *context, const struct tc_verdict *v)
+{
+    const struct tc_offline *o = context;
+    return tc_story_add(o->story, v);
+}
+
 tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err)
 {
     if (o->engine != NULL) {
@@ -17,7 +23,7 @@ tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err)
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for the verdicts");
     }
     struct tc_engine_out out = {
-        .verdict = tc_story_add, .context = o->story, .statements = TC_STATEMENTS_FIRST};
+        .verdict = add_verdict, .context = o, .statements = TC_STATEMENTS_FIRST};
     return tc_engine_create(&out, &o->engine, err);
 }
 
@@ -28,6 +34,9 @@ static tc_status feed_event(void *context, const struct tc_event *ev)
         o->first_ns =
             o->first_ns == TC_TIME_NONE || ev->time_ns < o->first_ns ? ev->time_ns : o->first_ns;
         o->last_ns = ev->time_ns > o->last_ns ? ev->time_ns : o->last_ns;
+    }
+    if (o->clocks != NULL) {
+        tc_clocks_note(o->clocks, ev);
     }
     return tc_engine_feed(o->engine, ev);
 }
@@ -60,23 +69,86 @@ static tc_status open_streams(struct tc_offline *o, struct tc_inputs *in, struct
     return TC_OK;
 }
 
-tc_status tc_offline_run(struct tc_offline *o, struct tc_inputs *in, struct tc_hints *hints,
-                         size_t memory_bytes, const struct tc_offline_watch *watch)
-{
-    TC_TRY(open_streams(o, in, hints, memory_bytes, watch));
-    TC_TRY(tc_merge(o->streams, in->count, feed_event, o, &o->copies));
-    TC_TRY(tc_engine_advance(o->engine, tc_stream_last_time(&o->pool, in->items, in->count)));
-    return tc_engine_finish(o->engine, hints->now_ns);
-}
-
-void tc_offline_fini(struct tc_offline *o)
+static void close_streams(struct tc_offline *o)
 {
     for (size_t i = 0; i < o->source_count; i++) {
         tc_source_stream_fini(&o->sources[i]);
     }
     free(o->sources);
     free(o->streams);
+    o->sources = NULL;
+    o->streams = NULL;
+    o->source_count = 0;
     tc_stream_pool_fini(&o->pool);
+}
+
+static tc_status run_once(struct tc_offline *o, struct tc_inputs *in, struct tc_hints *hints)
+{
+    TC_TRY(tc_merge(o->streams, in->count, feed_event, o, &o->copies));
+    TC_TRY(tc_engine_advance(o->engine, tc_stream_last_time(&o->pool, in->items, in->count)));
+    return tc_engine_finish(o->engine, hints->now_ns);
+}
+
+static void correct_event(const void *context, struct tc_event *ev)
+{
+    tc_clocks_correct(context, ev);
+}
+
+/* Where nobody can tell which clock is right, what joins a node's log with Kubernetes' events has
+ * to allow for it. */
+static tc_status allow_for_doubt(struct tc_offline *o)
+{
+    struct tc_error err;
+    const struct tc_clock *clock = NULL;
+    for (size_t i = 0; (clock = tc_clocks_get(o->clocks, i)) != NULL; i++) {
+        if (!clock->sure) {
+            return tc_engine_set(o->engine, TC_LIT("xid_correlation.slack=2m"), &err);
+        }
+    }
+    return TC_OK;
+}
+
+/* Makes all as before the first event. */
+static tc_status start_again(struct tc_offline *o)
+{
+    struct tc_story *story = tc_story_create();
+    if (story == NULL) {
+        return TC_E_NOMEM;
+    }
+    tc_story_destroy(o->story);
+    o->story = story;
+    o->first_ns = TC_TIME_NONE;
+    o->last_ns = TC_TIME_NONE;
+    o->copies = 0;
+    close_streams(o);
+    TC_TRY(tc_engine_reset(o->engine));
+    return allow_for_doubt(o);
+}
+
+tc_status tc_offline_run(struct tc_offline *o, struct tc_inputs *in, struct tc_hints *hints,
+                         size_t memory_bytes, const struct tc_offline_watch *watch)
+{
+    o->clocks = tc_clocks_create();
+    TC_TRY(open_streams(o, in, hints, memory_bytes, watch));
+    TC_TRY(run_once(o, in, hints));
+    if (o->clocks == NULL || tc_clocks_compare(o->clocks) == 0) {
+        return TC_OK;
+    }
+    if (watch->again != NULL) {
+        watch->again(watch->context, o->clocks);
+    }
+    TC_TRY(start_again(o));
+    struct tc_offline_watch quiet = {.progress = watch->progress, .context = watch->context};
+    TC_TRY(open_streams(o, in, hints, memory_bytes, &quiet));
+    o->pool.adjust = correct_event;
+    o->pool.adjust_context = o->clocks;
+    return run_once(o, in, hints);
+}
+
+void tc_offline_fini(struct tc_offline *o)
+{
+    close_streams(o);
+    tc_clocks_destroy(o->clocks);
     tc_engine_destroy(o->engine);
     tc_story_destroy(o->story);
 }

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/merge.h"
 #include "intake/stream.h"
+#include "offline/clocks.h"
 #include "story/story.h"
 
 #include <stdint.h>
@@ -23,7 +24,8 @@ struct tc_offline {
     struct tc_source_stream *sources; /* one per input, with what its events lack; may be NULL */
     size_t source_count;
     struct tc_stream *streams;
-    int64_t first_ns; /* of all events; TC_TIME_NONE before the first */
+    struct tc_clocks *clocks; /* NULL when there was no memory to compare any */
+    int64_t first_ns;         /* of all events; TC_TIME_NONE before the first */
     int64_t last_ns;
     uint64_t copies; /* events that two inputs tell */
 };
@@ -32,14 +34,17 @@ struct tc_offline {
 struct tc_offline_watch {
     tc_stream_error_fn error;
     tc_stream_progress_fn progress;
+    /* Clocks are off: everything is read again, with times that are right. */
+    void (*again)(void *context, const struct tc_clocks *clocks);
     void *context;
 };
 
 /* Takes the memory of engine and story, once. Knobs of the engine are set between this and run. */
 TC_CHECKED tc_status tc_offline_prepare(struct tc_offline *o, struct tc_error *err);
 /*
- * Takes all events of the inputs through the engine to its end. Borrows inputs and hints as long as
- * the verdicts are used. A failure leaves the verdicts that were reached.
+ * Takes all events of the inputs through the engine to its end; twice, when clocks of nodes turn
+ * out to be off. Borrows inputs and hints as long as the verdicts are used. A failure leaves the
+ * verdicts that were reached.
  */
 TC_CHECKED tc_status tc_offline_run(struct tc_offline *o, struct tc_inputs *in,
                                     struct tc_hints *hints, size_t memory_bytes,

@@ -427,3 +427,61 @@ case.silent(
     {"kern.log": line_of("gpu-070.dc1.example.net"), "pods.json": pod_list(pod("llm-0", 30))},
     others=["gpu_fault"],
 )
+
+
+def steps(ahead):
+    """Step lines of a job, each node by its own clock: {node: seconds that it is ahead}."""
+    return "".join(
+        otlp_logs(
+            [
+                (10 * step + seconds - 200, f"step {step}", {"rank": rank, "training.step": step})
+                for step in range(20)
+            ],
+            {"k8s.node.name": host, "job.id": "llm"},
+        )
+        for rank, (host, seconds) in enumerate(ahead.items())
+    )
+
+
+# The pod ended at 30; the clock of its node says 100 for an Xid of 10.
+case.fires(
+    "xc_f32_the_clock_of_the_node_is_ahead",
+    {
+        "kern.log": kernel_line(100, "gpu-07", OFF_THE_BUS),
+        "steps.json": steps({"gpu-05": 0, "gpu-06": 0, "gpu-07": 90}),
+        "pods.json": pod_list(pod("llm-0", 30)),
+    },
+    pod="llm-0",
+    others=["gpu_fault"],
+)
+
+case.fires(
+    "xc_f33_nobody_knows_whose_clock_is_right",
+    {
+        "kern.log": kernel_line(100, "gpu-07", OFF_THE_BUS),
+        "steps.json": steps({"gpu-06": 40, "gpu-07": 90}),
+        "pods.json": pod_list(pod("llm-0", 30)),
+    },
+    pod="llm-0",
+    others=["gpu_fault"],
+)
+
+case.silent(
+    "xc_q32_the_clocks_agree_and_the_xid_came_later",
+    {
+        "kern.log": kernel_line(100, "gpu-07", OFF_THE_BUS),
+        "steps.json": steps({"gpu-05": 0, "gpu-06": 0, "gpu-07": 0}),
+        "pods.json": pod_list(pod("llm-0", 30)),
+    },
+    others=["gpu_fault"],
+)
+
+case.silent(
+    "xc_q33_another_clock_is_off",
+    {
+        "kern.log": kernel_line(100, "gpu-07", OFF_THE_BUS),
+        "steps.json": steps({"gpu-05": 90, "gpu-06": 0, "gpu-07": 0}),
+        "pods.json": pod_list(pod("llm-0", 30)),
+    },
+    others=["gpu_fault"],
+)

@@ -147,8 +147,8 @@ static bool knows_gpu(const struct xid_pod *pod)
 
 static bool in_window(const struct xid_state *st, const struct xid_pod *pod, int64_t time_ns)
 {
-    return tc__xid_latest(pod->anchor.time_ns) >= time_ns &&
-           pod->anchor.time_ns - time_ns <= st->window_ns;
+    return tc__xid_latest(st, pod->anchor.time_ns) >= time_ns &&
+           tc__xid_earliest(st, pod->anchor.time_ns) <= time_ns;
 }
 
 /* One more Xid of the moment of the pod's end, not a late one: told when time goes on, once for all
@@ -185,8 +185,8 @@ static bool matters(const struct xid_state *st, const struct xid_pod *pod,
                     const struct xid_run *run, int64_t time_ns)
 {
     bool in_anchor = in_window(st, pod, time_ns);
-    bool in_last = tc__xid_latest(pod->last.time_ns) >= time_ns &&
-                   pod->last.time_ns - time_ns <= st->window_ns;
+    bool in_last = tc__xid_latest(st, pod->last.time_ns) >= time_ns &&
+                   tc__xid_earliest(st, pod->last.time_ns) <= time_ns;
     int rank = tc__xid_rank(run);
     if ((!in_anchor && !in_last) || rank == XID_RANK_NEVER || rank < pod->join.rank) {
         return false;
@@ -212,8 +212,8 @@ static tc_status look_again(struct xid_state *st, const struct tc_event *ev,
     struct xid_pod *pod = tc__window_pod_of_node(w, ev->scope.node);
     /* What was kept before the time of the Xid ended before it, and so did all behind it that was
      * not written anew since; but for the second that the time of a pod event may have been cut
-     * by. */
-    int64_t seen_ns = ev->time_ns - TC_SECOND;
+     * by, and for what the clocks may differ. */
+    int64_t seen_ns = ev->time_ns - TC_SECOND - st->slack_ns;
     seen_ns = run == NULL || st->rewritten_ns >= seen_ns ? INT64_MIN : seen_ns;
     for (unsigned i = 0; pod != NULL && i < PODS_VISITED_MAX && pod->head.seen_ns >= seen_ns; i++) {
         uint64_t older = pod->head.older;
@@ -359,7 +359,7 @@ static tc_status on_pod(struct xid_state *st, const struct tc_event *ev, struct 
         old_pos = old->head.pos;
         *pod = known;
     }
-    int64_t latest_ns = tc__xid_latest(ev->time_ns);
+    int64_t latest_ns = tc__xid_latest(st, ev->time_ns);
     st->newest_pod_ns = latest_ns > st->newest_pod_ns ? latest_ns : st->newest_pod_ns;
     /* Without a node there is nothing to join, until another event of the pod names it. */
     st->base.ignored += pod->node.len == 0 && pod->anchor.time_ns != TC_TIME_NONE;
@@ -441,6 +441,8 @@ static tc_status init(void *state, const struct tc_detector_env *env)
 static const struct tc_param PARAMS[] = {
     TC_PARAM_SECONDS("window", struct xid_state, window_ns, 300, 1, 86400,
                      "longest time from an Xid to the pod event that is put down to it"),
+    TC_PARAM_SECONDS("slack", struct xid_state, slack_ns, 0, 0, 3600,
+                     "how far the clocks of nodes and of Kubernetes may be apart"),
 };
 
 const struct tc_detector tc_detector_xid_correlation = {

@@ -142,6 +142,7 @@ struct xid_pod {
 struct xid_state {
     struct tc_detector_base base;
     int64_t window_ns; /* knob */
+    int64_t slack_ns;  /* knob */
     struct tc_window xids;
     struct tc_window pods;
     struct tc_window places;
@@ -170,12 +171,18 @@ static inline uint64_t tc__xid_bdf_bits(struct tc_bdf b)
 }
 
 /*
- * The last moment that may be meant by the time of a pod event: Kubernetes cuts
- * most times to whole seconds, kernel logs do not.
+ * The last and the first moment on the node's clock that may be meant by the time of a pod event
+ * and by the beginning of its window: Kubernetes cuts most times to whole seconds, kernel logs do
+ * not, and their clocks may differ.
  */
-static inline int64_t tc__xid_latest(int64_t time_ns)
+static inline int64_t tc__xid_latest(const struct xid_state *st, int64_t time_ns)
 {
-    return time_ns % TC_SECOND == 0 ? time_ns + TC_SECOND - 1 : time_ns;
+    return (time_ns % TC_SECOND == 0 ? time_ns + TC_SECOND - 1 : time_ns) + st->slack_ns;
+}
+
+static inline int64_t tc__xid_earliest(const struct xid_state *st, int64_t time_ns)
+{
+    return time_ns - st->window_ns - st->slack_ns;
 }
 
 bool tc__xid_xids_init(struct xid_state *st);

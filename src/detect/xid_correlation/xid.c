@@ -172,8 +172,8 @@ bool tc__xid_best_join(const struct xid_state *st, const struct xid_pod *pod, in
         .st = st,
         .pod = pod,
         .gauges = gauges,
-        .from_ns = time_ns - st->window_ns,
-        .to_ns = tc__xid_latest(time_ns),
+        .from_ns = tc__xid_earliest(st, time_ns),
+        .to_ns = tc__xid_latest(st, time_ns),
     };
     const struct xid_run *run = newest_of(st, pod->node);
     /* A run goes on for less than a step after it was kept, and what is behind it in the chain
