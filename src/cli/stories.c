@@ -76,6 +76,20 @@ static bool is_same_text(struct tc_slice a, struct tc_slice b)
     return tc_slice_eq(a, b);
 }
 
+/* Whether one of the scopes that a verdict lists is on the node. */
+static bool lists_node(const struct tc_finding *f, struct tc_slice node)
+{
+    for (size_t i = 0; i < f->attr_count; i++) {
+        const struct tc_attr *a = &f->attrs[i];
+        for (size_t n = 0; a->type == TC_ATTR_SCOPES && n < a->count; n++) {
+            if (is_same_host(a->scopes[n].node, node)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Whether a name is that of the scope, or one that an attribute `.<one>` or `.<one>s` lists. */
 static bool names(const struct tc_finding *f, struct tc_slice scope, struct tc_slice one,
                   struct tc_slice wanted, bool (*same)(struct tc_slice, struct tc_slice))
@@ -110,7 +124,8 @@ static bool verdict_matches(const struct tc_verdict *v, const struct tc_story_fi
         return false;
     }
     if (filter->node != NULL &&
-        !names(f, f->scope.node, TC_LIT(".node"), tc_slice_cstr(filter->node), is_same_host)) {
+        !names(f, f->scope.node, TC_LIT(".node"), tc_slice_cstr(filter->node), is_same_host) &&
+        !lists_node(f, tc_slice_cstr(filter->node))) {
         return false;
     }
     if (filter->job != NULL &&

@@ -89,6 +89,15 @@ void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct t
     }
 }
 
+void tc__draft_attr_scopes(struct tc_draft *d, struct tc_slice key, const struct tc_scope *scopes,
+                           size_t count)
+{
+    struct tc_attr *a = next_attr(d);
+    if (a != NULL) {
+        *a = (struct tc_attr){.key = key, .type = TC_ATTR_SCOPES, .scopes = scopes, .count = count};
+    }
+}
+
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence)
 {
     struct tc_evidence *next = tc__draft_next_evidence(d);
@@ -143,4 +152,12 @@ bool tc__scope_fits(const struct tc_scope *scope)
     return scope->node.len <= TC_SCOPE_TEXT_MAX && scope->ns.len <= TC_SCOPE_TEXT_MAX &&
            scope->pod.len <= TC_SCOPE_TEXT_MAX && scope->pod_uid.len <= TC_SCOPE_TEXT_MAX &&
            scope->container.len <= TC_SCOPE_TEXT_MAX && scope->gpu_uuid.len <= TC_SCOPE_TEXT_MAX;
+}
+
+bool tc__scope_is_plain(const struct tc_scope *scope)
+{
+    return tc_slice_is_plain(scope->node) && tc_slice_is_plain(scope->ns) &&
+           tc_slice_is_plain(scope->pod) && tc_slice_is_plain(scope->pod_uid) &&
+           tc_slice_is_plain(scope->container) && tc_slice_is_plain(scope->job) &&
+           tc_slice_is_plain(scope->gpu_uuid);
 }

@@ -51,6 +51,8 @@ void tc__draft_attr_ints(struct tc_draft *d, struct tc_slice key, const int32_t 
                          size_t count);
 void tc__draft_attr_list(struct tc_draft *d, struct tc_slice key, const struct tc_slice *strings,
                          size_t count);
+void tc__draft_attr_scopes(struct tc_draft *d, struct tc_slice key, const struct tc_scope *scopes,
+                           size_t count);
 void tc__draft_evidence(struct tc_draft *d, struct tc_evidence evidence);
 /* One more, to be filled in by the caller in whole; NULL when there is no room. */
 static inline struct tc_evidence *tc__draft_next_evidence(struct tc_draft *d)
@@ -70,5 +72,7 @@ TC_CHECKED tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *ou
 struct tc_slice tc__text_clip(struct tc_slice s, size_t max);
 /* True when no name of the scope is longer than TC_SCOPE_TEXT_MAX. */
 bool tc__scope_fits(const struct tc_scope *scope);
+/* True when no name of the scope needs escaping. */
+bool tc__scope_is_plain(const struct tc_scope *scope);
 
 #endif

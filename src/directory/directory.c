@@ -12,11 +12,12 @@
 #define GPU_TEXT_BYTES ((size_t)8 << 20)
 #define RANKS_MAX 32768
 #define PODS_MAX 32768
-#define PLACE_TEXT_BYTES ((size_t)4 << 20)
+#define RANK_TEXT_BYTES ((size_t)8 << 20)
+#define POD_TEXT_BYTES ((size_t)4 << 20)
 /* 10,000 GPUs with their pods and ranks need some 30,000. */
 #define STATEMENTS_MAX 131072
 #define STATEMENT_TEXT_BYTES ((size_t)24 << 20)
-#define ARENA_BYTES ((size_t)176 << 20)
+#define ARENA_BYTES ((size_t)192 << 20)
 
 #define PLACE_KINDS (TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_ADDRESS))
 /* Who names a device by its address says nothing of a GPU, unless it is named otherwise too. */
@@ -67,8 +68,8 @@ void tc_directory_reset(struct tc_directory *d)
         tc_arena_alloc_raw(a, 2 * STATEMENTS_MAX * sizeof *d->order, alignof(struct tc_sort_pair));
     bool ok = tc__table_init(&d->nodes.table, &tc__node_kind, a, NODES_MAX, NODE_TEXT_BYTES) &&
               tc__table_init(&d->gpus.table, &tc__gpu_kind, a, GPUS_MAX, GPU_TEXT_BYTES) &&
-              tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, PLACE_TEXT_BYTES) &&
-              tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, PLACE_TEXT_BYTES) &&
+              tc__table_init(&d->places.ranks, &tc__rank_kind, a, RANKS_MAX, RANK_TEXT_BYTES) &&
+              tc__table_init(&d->places.pods, &tc__pod_kind, a, PODS_MAX, POD_TEXT_BYTES) &&
               tc__table_init(&d->statements.table, &tc__statement_kind, a, STATEMENTS_MAX,
                              STATEMENT_TEXT_BYTES);
     TC_ASSERT(ok && d->order != NULL); /* ARENA_BYTES is enough */
@@ -148,6 +149,15 @@ const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct
 void tc_directory_place(const struct tc_directory *d, struct tc_scope *io)
 {
     tc__places_fill(&d->places, io);
+}
+
+void tc_directory_place_rank(const struct tc_directory *d, struct tc_scope *io)
+{
+    tc_directory_place(d, io);
+    if (io->gpu_uuid.len == 0 && !io->pci.known && io->gpu_index < 0) {
+        tc__places_fill_gpu(&d->places, io);
+    }
+    (void)tc_directory_complete(d, io);
 }
 
 uint64_t tc_directory_version(const struct tc_directory *d)

@@ -112,6 +112,8 @@ const struct tc_gpu *tc_directory_complete(const struct tc_directory *d, struct 
  * it is nobody's. What is added is good until the directory learns again.
  */
 void tc_directory_place(const struct tc_directory *d, struct tc_scope *io);
+/* The same, and the GPU that the rank uses, by every name that it has. */
+void tc_directory_place_rank(const struct tc_directory *d, struct tc_scope *io);
 
 /* ---- statements ---- */
 

@@ -4,8 +4,8 @@
 #define TC_DIRECTORY_DIRECTORY_PRIV_H
 
 #include "base/arena.h"
-#include "base/os/block.h"
 #include "base/map.h"
+#include "base/os/block.h"
 #include "base/sort.h"
 #include "directory/directory.h"
 
@@ -113,6 +113,8 @@ struct tc__places {
  */
 void tc__places_learn(struct tc__places *p, const struct tc_event *ev, struct tc_sort_pair *order);
 void tc__places_fill(const struct tc__places *p, struct tc_scope *io);
+/* The GPU that the rank was last told to use, unless it runs on another node now. */
+void tc__places_fill_gpu(const struct tc__places *p, struct tc_scope *io);
 
 /* ---- statements ---- */
 

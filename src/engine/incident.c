@@ -96,6 +96,17 @@ static inline uint64_t add_text(uint64_t h, struct tc_slice s)
     return add_number(h, s.len > 16 ? tc_slice_hash(s, s.len) : few_bytes(s.ptr, s.len));
 }
 
+static uint64_t add_scope(uint64_t h, const struct tc_scope *s)
+{
+    const struct tc_slice texts[] = {s->node, s->ns, s->pod, s->gpu_uuid};
+    for (size_t i = 0; i < TC_COUNT(texts); i++) {
+        h = add_text(h, texts[i]);
+    }
+    uint64_t pci = (uint64_t)s->pci.domain << 24 | (uint64_t)s->pci.bus << 16 |
+                   (uint64_t)s->pci.device << 8 | s->pci.function;
+    return add_number(add_number(h, pci), (uint64_t)s->rank << 32 | (uint32_t)s->gpu_index);
+}
+
 /* The value of an attribute, whatever its type. */
 static inline uint64_t add_attr(uint64_t h, const struct tc_attr *a)
 {
@@ -111,6 +122,11 @@ static inline uint64_t add_attr(uint64_t h, const struct tc_attr *a)
     case TC_ATTR_STRINGS:
         for (size_t i = 0; i < a->count; i++) {
             h = add_text(h, a->strings[i]);
+        }
+        return add_number(h, a->count);
+    case TC_ATTR_SCOPES:
+        for (size_t i = 0; i < a->count; i++) {
+            h = add_scope(h, &a->scopes[i]);
         }
         return add_number(h, a->count);
     }

@@ -34,6 +34,7 @@ enum tc_attr_type {
     TC_ATTR_BOOL,
     TC_ATTR_INTS,    /* array of int32_t */
     TC_ATTR_STRINGS, /* array of slices */
+    TC_ATTR_SCOPES,  /* array of scopes: an object each, with the members of a verdict's own */
 };
 
 /* The key is a literal and is written as it is, without escaping. */
@@ -46,6 +47,7 @@ struct tc_attr {
         bool boolean;
         const int32_t *ints;
         const struct tc_slice *strings;
+        const struct tc_scope *scopes;
     };
     size_t count; /* of the arrays */
 };

@@ -16,6 +16,19 @@ static size_t string_bytes(struct tc_slice s)
     return s.len == 0 ? 0 : s.len + SLACK;
 }
 
+#define SCOPE_STRINGS(s) \
+    &(s)->node, &(s)->ns, &(s)->pod, &(s)->pod_uid, &(s)->container, &(s)->job, &(s)->gpu_uuid
+
+static size_t scope_bytes(const struct tc_scope *s)
+{
+    const struct tc_slice *strings[] = {SCOPE_STRINGS(s)};
+    size_t bytes = sizeof *s;
+    for (size_t i = 0; i < TC_COUNT(strings); i++) {
+        bytes += string_bytes(*strings[i]);
+    }
+    return bytes;
+}
+
 static size_t attr_bytes(const struct tc_attr *a)
 {
     size_t bytes = string_bytes(a->key);
@@ -33,6 +46,12 @@ static size_t attr_bytes(const struct tc_attr *a)
             bytes += string_bytes(a->strings[i]);
         }
         return bytes;
+    case TC_ATTR_SCOPES:
+        bytes += SLACK;
+        for (size_t i = 0; i < a->count; i++) {
+            bytes += scope_bytes(&a->scopes[i]);
+        }
+        return bytes;
     }
     return bytes;
 }
@@ -41,8 +60,7 @@ static size_t attr_bytes(const struct tc_attr *a)
 #define FINDING_STRINGS(f)                                                                    \
     {                                                                                         \
         &(f)->pattern_id, &(f)->pattern_name, &(f)->key, &(f)->discriminator, &(f)->headline, \
-            &(f)->remediation, &(f)->scope.node, &(f)->scope.ns, &(f)->scope.pod,             \
-            &(f)->scope.pod_uid, &(f)->scope.container, &(f)->scope.job, &(f)->scope.gpu_uuid \
+            &(f)->remediation, SCOPE_STRINGS(&(f)->scope)                                     \
     }
 
 static size_t verdict_bytes(const struct tc_verdict *v)
@@ -103,6 +121,17 @@ static void copy_attr(struct tc_arena *a, struct tc_attr *attr)
             own(a, &strings[i]);
         }
         attr->strings = strings;
+        break;
+    }
+    case TC_ATTR_SCOPES: {
+        struct tc_scope *scopes = copy_array(a, attr->scopes, attr->count, sizeof attr->scopes[0]);
+        for (size_t i = 0; scopes != NULL && i < attr->count; i++) {
+            struct tc_slice *strings[] = {SCOPE_STRINGS(&scopes[i])};
+            for (size_t n = 0; n < TC_COUNT(strings); n++) {
+                own(a, strings[n]);
+            }
+        }
+        attr->scopes = scopes;
         break;
     }
     }

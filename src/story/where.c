@@ -261,9 +261,17 @@ bool tc__where_of(struct tc__lookup *l, const struct tc_incident_entry *v, bool 
     for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
         g.where.tokens[c] = l->room[c];
     }
+    /* A hang knows its culprits by rank: what says where those run comes before its scope, which
+     * says the same without a reason. */
+    bool by_rank = attr_of(&v->finding, TC_ATTR_INTS, TC_LIT(".culprit_ranks")) != NULL;
+    if (by_rank) {
+        gather_ranks(&g, &v->finding, as_cause);
+    }
     gather_scope(&g, &v->finding, as_cause);
     gather_lists(&g, &v->finding);
-    gather_ranks(&g, &v->finding, as_cause);
+    if (!by_rank) {
+        gather_ranks(&g, &v->finding, as_cause);
+    }
     *out = g.where;
     for (size_t c = 0; c < TC__CLASS_COUNT; c++) {
         out->tokens[c] = tc_new(arena, struct tc__token, g.where.count[c]);

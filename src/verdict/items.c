@@ -189,6 +189,8 @@ static void put_attr(struct tc__flow *flow, const struct tc_attr *a)
     case TC_ATTR_STRINGS:
         put_strings(flow, name, a);
         break;
+    case TC_ATTR_SCOPES: /* those of culprits, whom the remediation names with their places */
+        break;
     }
 }
 

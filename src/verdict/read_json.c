@@ -131,10 +131,33 @@ static bool is_envelope(struct tc_slice key)
     return false;
 }
 
-/* An array of numbers or of strings; false when it is neither, or there is no room. */
+/* False when an item is no object, or there is no room. */
+static bool read_scopes(struct reader *r, struct tc_json v, size_t count, struct tc_attr *out)
+{
+    struct tc_scope *scopes = tc_new(r->arena, struct tc_scope, count);
+    struct tc_json_iter it = tc_json_iter_make(v);
+    struct tc_json item;
+    for (size_t i = 0; scopes != NULL && i < count && tc_json_iter_next(&it, NULL, &item); i++) {
+        if (tc_json_type(item) != TC_JSON_OBJECT) {
+            return false;
+        }
+        read_scope(item, &scopes[i]);
+    }
+    out->type = TC_ATTR_SCOPES;
+    out->scopes = scopes;
+    out->count = count;
+    return scopes != NULL;
+}
+
+/* An array of numbers, strings or scopes; false when it is none, or there is no room. */
 static bool read_list(struct reader *r, struct tc_json v, struct tc_attr *out)
 {
     size_t count = count_items(v);
+    struct tc_json_iter first = tc_json_iter_make(v);
+    struct tc_json one;
+    if (tc_json_iter_next(&first, NULL, &one) && tc_json_type(one) == TC_JSON_OBJECT) {
+        return read_scopes(r, v, count, out);
+    }
     int32_t *ints = tc_new(r->arena, int32_t, count + 1);
     struct tc_slice *strings = tc_new(r->arena, struct tc_slice, count + 1);
     struct tc_json_iter it = tc_json_iter_make(v);

@@ -107,6 +107,15 @@ static void render_attr(struct writer *w, const struct tc_attr *a)
         }
         tc_json_end_array(j);
         break;
+    case TC_ATTR_SCOPES:
+        tc_json_add_array(j);
+        for (size_t i = 0; i < a->count; i++) {
+            tc_json_add_object(j);
+            render_scope(w, &a->scopes[i]);
+            tc_json_end_object(j);
+        }
+        tc_json_end_array(j);
+        break;
     }
 }
 

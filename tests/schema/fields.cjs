@@ -71,6 +71,18 @@ const pci = {
     ['of function 8', '0000:b3:00.8'], ['in capitals', '0000:B3:00.0'], ['null', null],
   ],
 };
+const PLACE = { rank: 3, 'k8s.node.name': 'text', 'k8s.pod.name': 'text', 'pci.bdf': pci.right };
+const places = {
+  right: [PLACE, { rank: 0 }],
+  wrong: [
+    ['an empty list', []], ['text', 'text'], ['a list of ranks', [3]], ['an object', PLACE],
+    ['without the rank', [{ 'k8s.node.name': 'text' }]],
+    ['with a negative rank', [{ ...PLACE, rank: -1 }]],
+    ['with an empty node', [{ ...PLACE, 'k8s.node.name': '' }]],
+    ['with a field more', [{ ...PLACE, note: 'text' }]],
+    ...pci.wrong.map(([name, value]) => [`with an address ${name}`, [{ ...PLACE, 'pci.bdf': value }]]),
+  ],
+};
 const CAUSE = { incident_id: incidentId.right, why: 'text' };
 const causes = {
   right: [CAUSE],
@@ -131,6 +143,6 @@ const alert = (pattern, fields) =>
   );
 
 module.exports = {
-  oneOf, text, anyText, atLeast, ranks, sentences, onlyTrue, time, incidentId, digest, pci,
+  oneOf, text, anyText, atLeast, places, ranks, sentences, onlyTrue, time, incidentId, digest, pci,
   causes, trail, RAW, EVIDENCE, SHARED, REQUIRED, alert,
 };

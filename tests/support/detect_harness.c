@@ -88,6 +88,15 @@ static void copy_attrs(struct tc_arena *a, struct tc_finding *f)
             attrs[i].strings = strings;
             break;
         }
+        case TC_ATTR_SCOPES: {
+            struct tc_scope *scopes = tc_new(a, struct tc_scope, attrs[i].count);
+            for (size_t k = 0; k < attrs[i].count; k++) {
+                scopes[k] = attrs[i].scopes[k];
+                copy_scope(a, &scopes[k]);
+            }
+            attrs[i].scopes = scopes;
+            break;
+        }
         case TC_ATTR_INT:
         case TC_ATTR_BOOL:
             break;

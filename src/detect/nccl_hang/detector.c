@@ -16,9 +16,10 @@ static tc_status init(void *state, const struct tc_detector_env *env)
     struct nccl_hang *st = state;
     TC_TRY(tc__nccl_init(st));
     st->settles = env->lag_ns > 0;
-    st->watch = tc__watch_create(&st->base, &st->threshold_ns, st->retention_ns);
+    st->nodes = tc__nodes_create(&st->base, env->directory);
+    st->watch = tc__watch_create(&st->base, st->nodes, &st->threshold_ns, st->retention_ns);
     st->exits = tc__exits_create(&st->base);
-    return st->watch == NULL || st->exits == NULL ? TC_E_NOMEM : TC_OK;
+    return st->watch == NULL || st->exits == NULL || st->nodes == NULL ? TC_E_NOMEM : TC_OK;
 }
 
 static tc_status on_event(void *state, const struct tc_event *ev, const struct tc_sink *out)
@@ -29,6 +30,10 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     if (ev->kind == TC_EVENT_NETWORK_FAULT) {
         return tc__nccl_on_sizes(st, ev, out);
+    }
+    if ((TC_EVENT_BIT(ev->kind) & NCCL_NODE_KINDS) != 0) {
+        tc__nodes_on_event(st->nodes, ev);
+        return TC_OK;
     }
     /* Reports are compared by the time between them, and so is the end of a job with what hung. */
     bool undated = tc_time_is_order(ev->time_ns);
@@ -146,7 +151,8 @@ const struct tc_detector tc_detector_nccl_hang = {
              TC_EVENT_BIT(TC_EVENT_NCCL_STATUS) | TC_EVENT_BIT(TC_EVENT_NCCL_DUMP) |
              TC_EVENT_BIT(TC_EVENT_NCCL_RAS) | TC_EVENT_BIT(TC_EVENT_METRIC) |
              TC_EVENT_BIT(TC_EVENT_RANK_PLACE) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
-             TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT),
+             TC_EVENT_BIT(TC_EVENT_TRAIN_STEP) | TC_EVENT_BIT(TC_EVENT_NETWORK_FAULT) |
+             NCCL_NODE_KINDS,
     .undated = true,
     .state_bytes = sizeof(struct nccl_hang),
     .arena_bytes = NCCL_ARENA_BYTES,

@@ -36,7 +36,7 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
                                    : tc_when(true, "Collective {} of ", o->oldest),
                          tc__nccl_as_group(d.group), exited ? "ended with its job" : "completed",
                          tc_as_duration(f->last_ns - o->first_ns));
-    tc__nccl_put_scope(&d, NULL, 0);
+    tc__nccl_put_scope(&d, 0);
     tc__nccl_record_evidence(&d, r);
     t->evidence[0].description = exited ? TC_LIT("was pending when the job ended well")
                                         : TC_LIT("the last pending record completed");

@@ -258,13 +258,14 @@ static struct tc_slice headline(struct nccl_draft *d, const int32_t *culprits, s
     size_t start = t->len;
     bool direct = d->said->is_direct;
     struct tc_arg blamed = tc__nccl_as_ranks(culprits, culprit_count);
+    struct tc_arg nodes = tc__nodes_as_nodes(d->st->desk->places, d->place_count);
     struct tc_arg blocking = tc__nccl_as_ranks(b->blocking, b->blocking_count);
     put_subject(d);
     bool mismatch = tc_slice_ends(d->draft.finding.discriminator, TC_LIT("_mismatch"));
     if (culprit_count > 0 && mismatch && direct) {
-        tc_format(t, ": {} made another call", blamed);
+        tc_format(t, ": {}{} made another call", blamed, nodes);
     } else if (culprit_count > 0) {
-        tc_format(t, " {} {}", direct ? "waits for" : "is held up by", blamed);
+        tc_format(t, " {} {}{}", direct ? "waits for" : "is held up by", blamed, nodes);
     } else if (b->blocking_count > 0) {
         tc_format(t, " waits for {}, held up elsewhere", blocking);
     } else {
@@ -283,28 +284,20 @@ static struct tc_slice headline(struct nccl_draft *d, const int32_t *culprits, s
     return tc_buf_since(t, start);
 }
 
-static void put_place(struct nccl_draft *d, uint32_t rank)
-{
-    const struct nccl_rank *r = &d->st->ranks[rank];
-    tc__draft_format(&d->draft, "rank {}{}{}", r->rank,
-                     tc_when(r->node.len > 0, " on node {}", r->node),
-                     tc_when(r->pod.len > 0, " (pod {})", r->pod));
-}
-
 static struct tc_slice remediation(struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
     struct tc_buf *t = &d->draft.text;
+    const struct tc_scope *places = d->st->desk->places;
+    const struct nccl_check check = {d->st->nodes, places, d->draft.finding.first_ns};
     size_t start = t->len;
     if (count == 0) {
         return TC_LIT("No rank stands out: check the links between the members (NIC and NVLink "
                       "errors, NCCL_DEBUG=INFO), then their GPUs, before restarting the job.");
     }
-    tc_format(t, "Look first at ");
-    put_place(d, culprits[0]);
-    tc_format(t, "{}", tc__nccl_advice((enum nccl_blame)d->e->blamed[culprits[0]].blame));
+    tc_format(t, "Look first at {}", tc__nodes_as_place(&places[0]));
+    tc__nccl_put_advice(t, (enum nccl_blame)d->e->blamed[culprits[0]].blame, &check);
     for (size_t i = 1; i < count && i < NCCL_RANKS_SHOWN; i++) {
-        tc_format(t, i == 1 ? " Then look at " : ", ");
-        put_place(d, culprits[i]);
+        tc_format(t, "{}{}", i == 1 ? " Then look at " : ", ", tc__nodes_as_place(&places[i]));
     }
     tc_format(t, count > 1 ? "." : "");
     return tc_buf_since(t, start);
@@ -428,6 +421,7 @@ static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_
     struct blockers b = list_targets(d);
     t->finding.headline = headline(d, culprits, culprit_count, &b, waiting_count, stall_ns);
     tc__draft_attr_ints(t, NCCL_ATTR("culprit_ranks"), culprits, culprit_count);
+    tc__nodes_put_culprits(t, d->st->desk->places, d->place_count);
     tc__draft_attr_list(t, NCCL_ATTR("culprit_reasons"), d->st->desk->reasons, d->reason_count);
     tc__draft_attr_ints(t, NCCL_ATTR("waiting_ranks"), waiting, waiting_count);
     tc__draft_attr_ints(t, NCCL_ATTR("blocking_ranks"), b.blocking, b.blocking_count);
@@ -442,16 +436,30 @@ static void put_lists(struct nccl_draft *d, size_t culprit_count, int64_t stall_
                                 : TC_CONFIDENCE_FULL;
 }
 
-void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+void tc__nccl_put_scope(struct nccl_draft *d, size_t count)
 {
     struct tc_scope *s = &d->draft.finding.scope;
-    s->job = d->st->jobs[d->group->job];
     if (count == 1) {
-        const struct nccl_rank *r = &d->st->ranks[culprits[0]];
+        *s = d->st->desk->places[0];
+    }
+    s->job = d->st->jobs[d->group->job];
+}
+
+/* Where the culprits run, in desk->places: the job is the verdict's. */
+static void place_culprits(struct nccl_draft *d, const uint32_t *culprits, size_t count)
+{
+    d->place_count = count < NCCL_PLACES_MAX ? count : NCCL_PLACES_MAX;
+    for (size_t i = 0; i < d->place_count; i++) {
+        const struct nccl_rank *r = &d->st->ranks[culprits[i]];
+        struct tc_scope *s = &d->st->desk->places[i];
+        *s = TC_SCOPE_NONE;
         s->rank = r->rank;
         s->node = r->node;
         s->ns = r->ns;
         s->pod = r->pod;
+        s->job = d->st->jobs[r->job];
+        tc__nodes_place(d->st->nodes, s);
+        s->job = TC_EMPTY;
     }
 }
 
@@ -480,11 +488,14 @@ static int64_t oldest_created(const struct nccl_draft *d)
 static bool is_plain(const struct nccl_draft *d, const uint32_t *culprits, size_t count)
 {
     bool plain = d->group->plain && d->st->groups[d->said->root_op->group].plain;
+    for (size_t i = 0; i < d->place_count && plain; i++) {
+        plain = tc__scope_is_plain(&d->st->desk->places[i]);
+    }
     for (size_t i = 0; i < count && plain; i++) {
         const struct nccl_blamed *b = &d->e->blamed[culprits[i]];
-        plain = d->st->ranks[culprits[i]].plain && d->st->groups[d->e->ops[b->op].group].plain &&
-                b->blame != NCCL_BLAME_OP && b->blame != NCCL_BLAME_SIZE &&
-                b->blame != NCCL_BLAME_DTYPE && b->blame != NCCL_BLAME_UNREADABLE;
+        plain = d->st->groups[d->e->ops[b->op].group].plain && b->blame != NCCL_BLAME_OP &&
+                b->blame != NCCL_BLAME_SIZE && b->blame != NCCL_BLAME_DTYPE &&
+                b->blame != NCCL_BLAME_UNREADABLE;
     }
     return plain && tc_slice_is_plain(tc__nccl_op(d->main));
 }
@@ -504,6 +515,7 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     d.shared_seq = -1; /* the rest of what is shared follows it */
     const uint32_t *culprits = st->desk->named;
     size_t count = name_culprits(&d);
+    place_culprits(&d, culprits, count);
     d.main = main_record(&d);
     int64_t first_ns = oldest_created(&d);
     /* A dump has no clock: only the user or the job's own later events say how long it stands. */
@@ -523,7 +535,7 @@ tc_status tc__nccl_say(struct nccl_hang *st, struct nccl_eval *e, const struct n
     put_facts(&d, stall_ns);
     put_lists(&d, count, stall_ns);
     f->remediation = remediation(&d, culprits, count);
-    tc__nccl_put_scope(&d, culprits, count);
+    tc__nccl_put_scope(&d, count);
     tc__nccl_put_evidence(&d, culprits, count);
     remember(&d, first_ns);
     return tc__draft_emit(&d.draft, out);

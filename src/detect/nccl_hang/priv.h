@@ -8,6 +8,7 @@
  * - the flags of other watchdogs: watch.c;
  * - the reports of NCCL's own monitor: ras.c and ras_findings.c;
  * - what NCCL's transport says of sizes: sizes.c.
+ * place.c knows where culprits run and what was read of their nodes.
  *
  * What grows with what: a seat for each membership of a rank in a group, a
  * record for each operation inside the retention. Each table has a cap; a full
@@ -25,6 +26,7 @@
 #include "base/sort.h"
 #include "detect/detector.h"
 #include "detect/finding_priv.h"
+#include "detect/nccl_hang/place_priv.h"
 #include "event/event.h"
 #include "event/finding.h"
 
@@ -43,7 +45,7 @@
 #define NCCL_RING_BYTES ((size_t)16 << 20)
 #define NCCL_NAMES_BYTES ((size_t)4 << 20)
 #define NCCL_EVAL_BYTES ((size_t)40 << 20)
-#define NCCL_ARENA_BYTES ((size_t)200 << 20)
+#define NCCL_ARENA_BYTES ((size_t)204 << 20)
 #define NCCL_OPEN_MAX 4096
 #define NCCL_RANKS_SHOWN 8
 #define NCCL_REASONS_MAX 64
@@ -58,7 +60,6 @@ struct nccl_rank {
     int32_t rank;
     uint8_t dump; /* enum nccl_dump */
     bool seen;    /* at least one record came from it */
-    bool plain;   /* its names need no escaping */
     struct tc_slice node;
     struct tc_slice ns;
     struct tc_slice pod;
@@ -168,6 +169,7 @@ struct nccl_desk {
     int32_t *ints;
     uint32_t *named; /* rank indices of the culprits, TC_VERDICT_RANKS_MAX */
     struct tc_slice reasons[NCCL_REASONS_MAX];
+    struct tc_scope places[NCCL_PLACES_MAX]; /* of the first culprits */
 };
 
 struct nccl_watch;
@@ -186,6 +188,7 @@ struct nccl_hang {
 
     struct nccl_watch *watch; /* flags and reports: watch_priv.h */
     struct nccl_exits *exits; /* pods that succeeded: exit_priv.h */
+    struct nccl_nodes *nodes; /* where culprits run: place_priv.h */
     struct nccl_sizes sizes;
 
     struct tc_arena names; /* strings of ranks and groups */
@@ -415,7 +418,8 @@ void tc__nccl_put_reason(struct tc_buf *b, const struct nccl_hang *st, const str
                          uint32_t rank, const struct nccl_blamed *why);
 /* The part of a call in which two records may differ: OP, SIZE or DTYPE. */
 struct tc_slice tc__nccl_call_part(const struct nccl_record *r, enum nccl_blame part);
-struct tc_slice tc__nccl_advice(enum nccl_blame why);
+/* What to do about a culprit; `check` is for one whose device stopped. */
+void tc__nccl_put_advice(struct tc_buf *b, enum nccl_blame why, const struct nccl_check *check);
 
 /* One finding: what is stuck, on whose account, and which finding explains it. */
 struct nccl_said {
@@ -440,6 +444,7 @@ struct nccl_draft {
     const struct nccl_group *group;
     size_t int_count; /* used of desk->ints */
     size_t reason_count;
+    size_t place_count; /* used of desk->places */
     /* The parts that the evidence of one collective has in common. */
     int64_t shared_seq; /* of the record they were taken from, -1 none */
     uint8_t shared_state;
@@ -469,7 +474,7 @@ bool tc__nccl_complete(const struct nccl_hang *st, struct nccl_open *o, const st
                        int64_t when_ns);
 /* The name of the incident that the operation is. */
 struct tc_slice tc__nccl_key(struct nccl_draft *d, const struct nccl_op *op, bool from_dump);
-void tc__nccl_put_scope(struct nccl_draft *d, const uint32_t *culprits, size_t count);
+void tc__nccl_put_scope(struct nccl_draft *d, size_t count);
 /* The collective or transfer of this record, part of an open incident, has completed, or its job
  * has exited. */
 tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *done,

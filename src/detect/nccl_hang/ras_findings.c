@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The findings from the reports of NCCL's own monitor. */
-#include "base/assert.h"
 #include "detect/detector.h"
 #include "detect/nccl_hang/ras_priv.h"
 
@@ -55,6 +54,8 @@ struct lists {
     const struct ras_member *shown[SHOWN_MAX]; /* culprits, lowest rank first */
     size_t shown_count;
     const struct ras_member *waits; /* the one with the lowest rank */
+    struct tc_scope *places;        /* of the first culprits, by rank */
+    size_t place_count;
 };
 
 /* Keeps the ones with the lowest rank, in order. */
@@ -72,12 +73,43 @@ static void show(struct lists *l, const struct ras_view *v, const struct ras_mem
     l->shown[at] = m;
 }
 
+/* Where a member runs: by NCCL's own report, and by the rest where its rank is the job's. */
+static struct tc_scope place_of(const struct nccl_watch *w, const struct ras_view *v,
+                                const struct ras_member *m)
+{
+    struct tc_scope s = TC_SCOPE_NONE;
+    s.node = m->node;
+    s.job = v->comm->job;
+    s.rank = v->global ? m->rank : -1;
+    s.gpu_index = m->gpu_index;
+    tc__nodes_place(w->nodes, &s);
+    s.job = TC_EMPTY;
+    s.rank = number_of(v, m);
+    s.pid = m->pid;
+    return s;
+}
+
+/* The culprits are in order. */
+static void place_culprits(const struct nccl_watch *w, const struct ras_view *v, struct lists *l)
+{
+    l->place_count = l->culprit_count < NCCL_PLACES_MAX ? l->culprit_count : NCCL_PLACES_MAX;
+    for (const struct ras_member *m = NULL; (m = tc__ras_next(w, v->comm, m)) != NULL;) {
+        for (size_t i = 0; i < l->place_count && tc__ras_is_culprit(v, m); i++) {
+            if (l->culprits[i] == number_of(v, m)) {
+                l->places[i] = place_of(w, v, m);
+                break;
+            }
+        }
+    }
+}
+
 static bool make_lists(const struct nccl_watch *w, const struct ras_view *v, struct lists *l)
 {
     *l = (struct lists){.culprits = tc_new(w->base->scratch, int32_t, TC_VERDICT_RANKS_MAX),
-                        .waiting = tc_new(w->base->scratch, int32_t, TC_VERDICT_RANKS_MAX)};
+                        .waiting = tc_new(w->base->scratch, int32_t, TC_VERDICT_RANKS_MAX),
+                        .places = tc_new(w->base->scratch, struct tc_scope, NCCL_PLACES_MAX)};
     for (const struct ras_member *m = NULL;
-         l->waiting != NULL && (m = tc__ras_next(w, v->comm, m)) != NULL;) {
+         l->places != NULL && (m = tc__ras_next(w, v->comm, m)) != NULL;) {
         if (tc__ras_is_culprit(v, m) && l->culprit_count < TC_VERDICT_RANKS_MAX) {
             l->culprits[l->culprit_count++] = number_of(v, m);
             show(l, v, m);
@@ -87,34 +119,52 @@ static bool make_lists(const struct nccl_watch *w, const struct ras_view *v, str
             l->waits = first ? m : l->waits;
         }
     }
-    if (l->waiting == NULL) {
+    if (l->places == NULL) {
         return false;
     }
     l->culprit_count = tc__watch_sort(l->culprits, l->culprit_count, w->base->scratch);
     l->waiting_count = tc__watch_sort(l->waiting, l->waiting_count, w->base->scratch);
+    place_culprits(w, v, l);
     return tc_arena_ok(w->base->scratch);
 }
 
 static struct tc_slice headline(struct tc_draft *d, const struct ras_view *v, const struct lists *l)
 {
     return tc__draft_format(
-        d, "Communicator {} ({} ranks) {} {}{}", v->comm->hash, v->comm->size,
+        d, "Communicator {} ({} ranks) {} {}{}{}", v->comm->hash, v->comm->size,
         v->counts ? "waits for" : "has lost", tc__watch_as_ranks(l->culprits, l->culprit_count),
+        tc__nodes_as_nodes(l->places, l->place_count),
         tc_when(v->counts, ": {} collectives issued, others {}, for {}", v->lowest, v->highest,
                 tc_as_duration(v->comm->seen_ns - v->comm->moved_ns)));
 }
 
+static struct tc_slice remediation(const struct nccl_watch *w, struct tc_draft *d,
+                                   const struct ras_view *v, const struct lists *l)
+{
+    const struct tc_scope *first = &l->places[0];
+    const struct nccl_check check = {w->nodes, first, d->finding.first_ns};
+    if (v->counts) {
+        return tc__draft_format(
+            d,
+            "Look first at {}: take the stack of its process (py-spy dump --pid {}); it has not "
+            "reached the collective that the others wait in. Data loading, a held lock or an "
+            "exception are usual.",
+            tc__nodes_as_place(first), first->pid >= 0 ? TC_ARG(first->pid) : TC_ARG("PID"));
+    }
+    return tc__draft_format(
+        d,
+        "Look first at {}: {}. See how its pod or process ended, and check the network to it. The "
+        "others wait until their timeout.",
+        tc__nodes_as_place(first), tc__nodes_as_check(&check));
+}
+
 static void put_scope(struct tc_finding *f, const struct ras_view *v, const struct lists *l)
 {
-    f->scope.job = v->comm->job;
     if (l->culprit_count == 1) {
-        const struct ras_member *m = l->shown[0];
-        TC_ASSERT(m != NULL);
-        f->scope.rank = m->rank;
-        f->scope.node = m->node;
-        f->scope.pid = m->pid;
-        f->scope.gpu_index = m->gpu_index;
+        f->scope = l->places[0];
+        f->scope.rank = l->shown[0]->rank;
     }
+    f->scope.job = v->comm->job;
 }
 
 static struct tc_slice key_of(struct tc_draft *d, const struct ras_comm *c)
@@ -154,13 +204,8 @@ tc_status tc__ras_tell(struct nccl_watch *w, const struct ras_view *v, const str
     f->confidence = TC_CONFIDENCE_FULL;
     f->discriminator = TC_LIT("missing_rank");
     f->headline = headline(&d, v, &l);
-    f->remediation =
-        v->counts ? TC_LIT("Look at what the host of the culprit does (py-spy dump --pid): it has "
-                           "not reached the collective that the others wait in. Data loading, a "
-                           "held lock or an exception are usual.")
-                  : TC_LIT("Look at the node of the lost rank: kernel log, Xids, its pod's exit "
-                           "code and the network to it. The others wait until their timeout.");
     f->first_ns = v->comm->first_ns;
+    f->remediation = remediation(w, &d, v, &l);
     f->last_ns = v->comm->seen_ns;
     put_scope(f, v, &l);
     for (size_t i = 0; i < l.shown_count; i++) {
@@ -173,6 +218,8 @@ tc_status tc__ras_tell(struct nccl_watch *w, const struct ras_view *v, const str
                             .stall_ns = v->counts ? v->comm->seen_ns - v->comm->moved_ns : 0,
                             .culprits = l.culprits,
                             .culprit_count = l.culprit_count,
+                            .places = l.places,
+                            .place_count = l.place_count,
                             .waiting = l.waiting,
                             .waiting_count = l.waiting_count,
                             .reasons = reasons,

@@ -43,14 +43,14 @@ static const struct tc_record_type FLAG = {
     .chain = {TC_FIELD(struct flag, job_at)},
 };
 
-struct nccl_watch *tc__watch_create(struct tc_detector_base *base, const int64_t *threshold_ns,
-                                    int64_t retention_ns)
+struct nccl_watch *tc__watch_create(struct tc_detector_base *base, const struct nccl_nodes *nodes,
+                                    const int64_t *threshold_ns, int64_t retention_ns)
 {
     struct nccl_watch *w = tc_new(base->arena, struct nccl_watch, 1);
     if (w == NULL) {
         return NULL;
     }
-    *w = (struct nccl_watch){.base = base, .threshold_ns = threshold_ns};
+    *w = (struct nccl_watch){.base = base, .nodes = nodes, .threshold_ns = threshold_ns};
     bool ok = tc__window_open(&w->jobs, base, &JOB, JOB_RING_BYTES, retention_ns) &&
               tc__window_open(&w->flags, base, &FLAG, FLAG_RING_BYTES, retention_ns) &&
               tc__ras_init(w, retention_ns) &&
@@ -115,6 +115,7 @@ static void attr_ranks(struct tc_draft *d, struct tc_slice key, const int32_t *r
 void tc__watch_attrs(struct tc_draft *d, const struct watch_facts *f)
 {
     attr_ranks(d, KEY("culprit_ranks"), f->culprits, f->culprit_count);
+    tc__nodes_put_culprits(d, f->places, f->place_count);
     tc__draft_attr_list(d, KEY("culprit_reasons"), f->reason_count == 0 ? NO_REASONS : f->reasons,
                         f->reason_count);
     attr_ranks(d, KEY("waiting_ranks"), f->waiting, f->waiting_count);

@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 #include "detect/finding_priv.h"
+#include "detect/nccl_hang/place_priv.h"
 #include "detect/waiting_priv.h"
 #include "detect/window_priv.h"
 #include "event/event.h"
@@ -38,6 +39,7 @@ struct watch_job {
 
 struct nccl_watch {
     struct tc_detector_base *base;
+    const struct nccl_nodes *nodes;
     const int64_t *threshold_ns; /* knob of the detector */
     struct tc_window jobs;
     struct tc_window flags;
@@ -46,9 +48,9 @@ struct nccl_watch {
     struct tc_waiting due;
 };
 
-/* NULL when the arena is full. Borrows base and knob for its whole life. */
-struct nccl_watch *tc__watch_create(struct tc_detector_base *base, const int64_t *threshold_ns,
-                                    int64_t retention_ns);
+/* NULL when the arena is full. Borrows base, nodes and knob for its whole life. */
+struct nccl_watch *tc__watch_create(struct tc_detector_base *base, const struct nccl_nodes *nodes,
+                                    const int64_t *threshold_ns, int64_t retention_ns);
 /* True for an event that is taken in here. */
 bool tc__watch_wants(const struct tc_event *ev);
 TC_CHECKED tc_status tc__watch_on_event(struct nccl_watch *w, const struct tc_event *ev,
@@ -78,6 +80,8 @@ struct watch_facts {
     int64_t stall_ns; /* 0: not known */
     const int32_t *culprits;
     size_t culprit_count;
+    const struct tc_scope *places; /* of the first culprits */
+    size_t place_count;
     const int32_t *waiting;
     size_t waiting_count;
     const struct tc_slice *reasons; /* one a culprit */

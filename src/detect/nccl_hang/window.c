@@ -109,7 +109,7 @@ static uint32_t rank_of(struct nccl_hang *st, uint32_t job, int32_t rank)
         !tc_map_add(&st->rank_index, hash, st->rank_count + 1, 0)) {
         return NCCL_NONE;
     }
-    st->ranks[st->rank_count] = (struct nccl_rank){.job = job, .rank = rank, .plain = true};
+    st->ranks[st->rank_count] = (struct nccl_rank){.job = job, .rank = rank};
     return st->rank_count++;
 }
 
@@ -428,7 +428,6 @@ static void note_place(struct nccl_hang *st, struct nccl_seat *seat, const struc
         r->ns = tc_arena_copy(&st->names, tc_slice_head(s->ns, NCCL_TEXT_MAX));
         r->pod = tc_arena_copy(&st->names, tc_slice_head(s->pod, NCCL_TEXT_MAX));
     }
-    r->plain = tc_slice_is_plain(r->node) && tc_slice_is_plain(r->ns) && tc_slice_is_plain(r->pod);
     r->seen = true;
     seat->claim = r->node.len > 0 && r->pod.len > 0 ? (uint32_t)seat->number + 1 : 0;
 }

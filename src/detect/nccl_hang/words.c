@@ -132,12 +132,9 @@ void tc__nccl_put_reason(struct tc_buf *t, const struct nccl_hang *st, const str
     }
 }
 
-struct tc_slice tc__nccl_advice(enum nccl_blame why)
+static struct tc_slice advice(enum nccl_blame why)
 {
     switch (why) {
-    case NCCL_BLAME_STOPPED:
-        return TC_LIT(": read the kernel log of its node for Xid errors and check the GPU with "
-                      "nvidia-smi -q; drain the node if it shows one, then restart the job.");
     case NCCL_BLAME_MISSING:
     case NCCL_BLAME_PASSED:
         return TC_LIT(": take the stack of its process (py-spy dump --pid PID) before it is "
@@ -156,8 +153,18 @@ struct tc_slice tc__nccl_advice(enum nccl_blame why)
     case NCCL_BLAME_UNREADABLE:
         return TC_LIT(": its dump is torn; check that its process and its node are alive, and "
                       "the disk the dump was written to.");
+    case NCCL_BLAME_STOPPED: /* depends on what was read of its node */
     case NCCL_BLAME_NONE:
         break;
     }
     return TC_EMPTY;
+}
+
+void tc__nccl_put_advice(struct tc_buf *b, enum nccl_blame why, const struct nccl_check *check)
+{
+    if (why == NCCL_BLAME_STOPPED) {
+        tc_format(b, ": {}, then restart the job.", tc__nodes_as_check(check));
+    } else {
+        tc_format(b, "{}", advice(why));
+    }
 }

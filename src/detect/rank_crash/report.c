@@ -8,7 +8,6 @@
 
 #define KEY(name) TC_LIT("tracecore.alert.rank_crash." name)
 /* GPUs of a node that are asked whose they are. */
-#define NODE_GPUS_MAX 16
 /* The rest of a message is in the evidence. */
 #define QUOTE_MAX 160
 
@@ -70,22 +69,6 @@ static int64_t local_rank(const struct crash_choice *c)
     return c->culprit->local_rank >= 0 ? c->culprit->local_rank : words_of(c)->local_rank;
 }
 
-/* The GPU of the node that is known to be the rank's. */
-static void put_gpu(const struct crash_state *st, struct tc_scope *io)
-{
-    for (int32_t i = 0; io->node.len > 0 && io->rank >= 0 && i < NODE_GPUS_MAX; i++) {
-        struct tc_scope at = TC_SCOPE_NONE;
-        at.node = io->node;
-        at.gpu_index = i;
-        const struct tc_gpu *gpu = tc_directory_gpu(st->directory, &at);
-        if (gpu != NULL && gpu->rank == io->rank && gpu->index == i &&
-            (gpu->job.len == 0 || io->job.len == 0 || tc_slice_eq(gpu->job, io->job))) {
-            tc_gpu_complete(gpu, io);
-            return;
-        }
-    }
-}
-
 struct tc_scope tc__crash_scope(const struct crash_state *st, const struct crash_job *job,
                                 const struct crash_choice *c)
 {
@@ -105,8 +88,7 @@ struct tc_scope tc__crash_scope(const struct crash_state *st, const struct crash
         scope.pid = scope.pid >= 0 ? scope.pid : f->pid;
     }
     scope.job = job->is_job != 0 ? job->name : TC_EMPTY;
-    tc_directory_place(st->directory, &scope);
-    put_gpu(st, &scope);
+    tc_directory_place_rank(st->directory, &scope);
     return scope;
 }
 

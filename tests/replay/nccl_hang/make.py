@@ -108,6 +108,41 @@ def fires_on_lagging_rank():
     return job.json_files()
 
 
+def fires_with_places_of_two_culprits():
+    """The devices of ranks 2 and 3 stopped in 7. The map names node, pod and GPU of both. What was
+    read of the node of rank 2 has no Xid of its GPU, and one of another: nobody is sent there for
+    Xids."""
+    job = small_job()
+    job.issue("0", "all_reduce", 7, at=10, ranks=[0, 1])
+    job.issue("0", "all_reduce", 7, at=10, ranks=[2, 3], state="started")
+    job.issue("0", "all_reduce", 8, at=11, state="started", ranks=[0, 1])
+    places = [
+        (0, "gpu-00", 0, "0000:1b:00.0"),
+        (1, "gpu-00", 1, "0000:43:00.0"),
+        (2, "gpu-01", 0, "0000:1b:00.0"),
+        (3, "gpu-02", 1, "0000:43:00.0"),
+    ]
+    rows = [
+        f"{rank},{node},{index},GPU-0000000{rank}-0000-4000-8000-000000000000,{pci},"
+        f"worker-{rank},train"
+        for rank, node, index, pci in places
+    ]
+    log = lines(
+        {
+            "kind": "xid",
+            "time": when(5),
+            "k8s.node.name": "gpu-01",
+            "pci.bdf": "0000:43:00.0",
+            "code": 31,
+        },
+    )
+    return job.json_files() | {
+        "input/kernel.ndjson": log,
+        "map.csv": "rank,node,gpu_index,gpu_uuid,pci,pod,namespace\n" + "\n".join(rows) + "\n",
+        "args": "--map=map.csv\n",
+    }
+
+
 def fires_on_all_stuck():
     """All four ranks entered all_reduce 7 and none completed it: the links or the kernel, and no
     rank is to blame."""
@@ -653,6 +688,7 @@ CASES = [
     fires_on_size_mismatch,
     fires_on_dtype_mismatch,
     fires_on_lagging_rank,
+    fires_with_places_of_two_culprits,
     fires_on_all_stuck,
     fires_on_absent_dump,
     fires_on_two_culprits_in_two_groups,

@@ -2,7 +2,7 @@
 // What schemas/verdict/nccl_hang.schema.json pins.
 'use strict';
 
-const { alert, anyText, atLeast, oneOf, ranks, sentences, text } = require('../fields.cjs');
+const { alert, anyText, atLeast, oneOf, places, ranks, sentences, text } = require('../fields.cjs');
 
 module.exports = {
   kinds: ['nccl_record', 'nccl_dump', 'nccl_status', 'nccl_ras', 'metric', 'network_fault'],
@@ -21,6 +21,7 @@ module.exports = {
     ),
     ...alert('nccl_hang', {
       culprit_ranks: ranks,
+      culprits: places,
       waiting_ranks: ranks,
       blocking_ranks: ranks,
       absent_ranks: ranks,

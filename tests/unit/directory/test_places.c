@@ -129,6 +129,51 @@ static void what_is_told_again_stays_when_room_is_made(void **state)
     assert_text(s.node, "n1");
 }
 
+static void tell_gpu(struct tc_directory *d, int32_t rank, const char *node, const char *uuid)
+{
+    struct tc_scope s = TC_SCOPE_NONE;
+    s.job = TC_LIT("j1");
+    s.rank = rank;
+    s.node = tc_slice_cstr(node);
+    s.gpu_uuid = tc_slice_cstr(uuid);
+    note_scope(d, TC_EVENT_RANK_PLACE, s, TC_TIME_NONE);
+}
+
+static struct tc_scope whole_place(struct tc_directory *d, int32_t rank, const char *node)
+{
+    struct tc_scope s = TC_SCOPE_NONE;
+    s.job = TC_LIT("j1");
+    s.rank = rank;
+    s.node = tc_slice_cstr(node);
+    tc_directory_place_rank(d, &s);
+    return s;
+}
+
+static void a_rank_has_the_gpu_that_another_told_of(void **state)
+{
+    struct tc_directory *d = *state;
+    tell_rank(d, "j1", 3, "n1", "worker-3");
+    tell_gpu(d, 3, "n1", "GPU-1");
+    struct tc_scope s = whole_place(d, 3, "");
+    assert_text(s.node, "n1");
+    assert_text(s.pod, "worker-3");
+    assert_text(s.gpu_uuid, "GPU-1");
+    /* Who names the pod again says nothing of the GPU. */
+    tell_rank(d, "j1", 3, "n1", "worker-3");
+    assert_text(whole_place(d, 3, "").gpu_uuid, "GPU-1");
+    assert_int_equal(whole_place(d, 4, "").gpu_uuid.len, 0);
+}
+
+static void a_rank_that_moved_has_left_its_gpu(void **state)
+{
+    struct tc_directory *d = *state;
+    tell_gpu(d, 3, "n1", "GPU-1");
+    assert_int_equal(whole_place(d, 3, "n2").gpu_uuid.len, 0);
+    tell_rank(d, "j1", 3, "n2", "worker-3");
+    assert_text(whole_place(d, 3, "").node, "n2");
+    assert_int_equal(whole_place(d, 3, "").gpu_uuid.len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +184,8 @@ int main(void)
         TEST(a_pod_has_the_node_of_its_address),
         TEST(what_is_told_again_stays_when_room_is_made),
         TEST(a_host_with_the_name_of_the_pod_is_no_other_place),
+        TEST(a_rank_has_the_gpu_that_another_told_of),
+        TEST(a_rank_that_moved_has_left_its_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

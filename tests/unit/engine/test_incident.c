@@ -118,6 +118,15 @@ static void another_list_of_strings_is_news(void **state)
                   (struct tc_attr){KEY, .type = TC_ATTR_STRINGS, .strings = b, .count = 2});
 }
 
+static void another_place_is_news(void **state)
+{
+    struct tc_scope a[] = {TC_SCOPE_NONE, TC_SCOPE_NONE};
+    struct tc_scope b[] = {TC_SCOPE_NONE, TC_SCOPE_NONE};
+    b[1].node = TC_LIT("gpu-07");
+    assert_differ(*state, (struct tc_attr){KEY, .type = TC_ATTR_SCOPES, .scopes = a, .count = 2},
+                  (struct tc_attr){KEY, .type = TC_ATTR_SCOPES, .scopes = b, .count = 2});
+}
+
 static void the_same_words_cut_elsewhere_are_news(void **state)
 {
     const struct tc_slice a[] = {TC_LIT("ab"), TC_LIT("c")};
@@ -166,6 +175,7 @@ int main(void)
         CASE(another_number_is_news),
         CASE(another_list_of_numbers_is_news),
         CASE(another_list_of_strings_is_news),
+        CASE(another_place_is_news),
         CASE(the_same_words_cut_elsewhere_are_news),
         CASE(another_discriminator_of_the_same_length_is_news),
         CASE(that_it_was_seen_again_is_no_news),

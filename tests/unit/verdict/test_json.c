@@ -173,6 +173,9 @@ static void attributes_keep_their_types(void **state)
     (void)state;
     static const int32_t ints[] = {3, -1};
     static const struct tc_slice strings[] = {{"a", 1}, {"\n", 1}};
+    struct tc_scope scopes[] = {TC_SCOPE_NONE, TC_SCOPE_NONE};
+    scopes[0].rank = 12;
+    scopes[0].node = TC_LIT("n");
     const struct tc_attr attrs[] = {
         {.key = TC_LIT("s"), .type = TC_ATTR_STRING, {.string = TC_LIT("x")}},
         {.key = TC_LIT("i"), .type = TC_ATTR_INT, {.integer = INT64_MIN}},
@@ -180,14 +183,16 @@ static void attributes_keep_their_types(void **state)
         {.key = TC_LIT("is"), .type = TC_ATTR_INTS, {.ints = ints}, .count = 2},
         {.key = TC_LIT("ss"), .type = TC_ATTR_STRINGS, {.strings = strings}, .count = 2},
         {.key = TC_LIT("none"), .type = TC_ATTR_INTS, {.ints = NULL}, .count = 0},
+        {.key = TC_LIT("at"), .type = TC_ATTR_SCOPES, {.scopes = scopes}, .count = 2},
     };
     struct tc_finding f = finding();
     f.attrs = attrs;
-    f.attr_count = 6;
+    f.attr_count = 7;
     struct tc_verdict v = verdict(&f);
     assert_non_null(strstr(render(&v, &SOURCES),
                            ",\"s\":\"x\",\"i\":-9223372036854775808,\"b\":false,\"is\":[3,-1],"
-                           "\"ss\":[\"a\",\"\\n\"],\"none\":[],"));
+                           "\"ss\":[\"a\",\"\\n\"],\"none\":[],"
+                           "\"at\":[{\"k8s.node.name\":\"n\",\"rank\":12},{}],"));
 }
 
 static void evidence_names_its_bytes_where_they_are_known(void **state)

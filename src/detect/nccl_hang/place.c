@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
+#include "base/time.h"
+#include "detect/nccl_hang/place_priv.h"
+#include "event/format.h"
+
+#define NODES_MAX 32768
+#define NODES_SHOWN 4
+/* An Xid this long before a hang began may still be what stopped the device. */
+#define XID_BEFORE_NS (600 * TC_SECOND)
+
+/* A node, or one GPU of it by address: something was read of it. */
+struct heard {
+    uint64_t name;
+    int64_t xid_ns; /* of its latest Xid, TC_TIME_NONE for none */
+    int64_t xid;
+};
+
+struct nccl_nodes {
+    const struct tc_directory *directory;
+    struct heard *items;
+    uint32_t count;
+    struct tc_map index;
+    uint64_t *ignored; /* those for which there was no room count there */
+};
+
+struct nccl_nodes *tc__nodes_create(struct tc_detector_base *base,
+                                    const struct tc_directory *directory)
+{
+    struct nccl_nodes *n = tc_new(base->arena, struct nccl_nodes, 1);
+    if (n == NULL) {
+        return NULL;
+    }
+    n->directory = directory;
+    n->ignored = &base->ignored;
+    n->items = tc_new(base->arena, struct heard, NODES_MAX);
+    return n->items != NULL && tc_map_init(&n->index, base->arena, NODES_MAX) ? n : NULL;
+}
+
+/* Of a GPU of the node when its address is known, else of the node. */
+static uint64_t name_of(struct tc_slice node, struct tc_bdf pci)
+{
+    uint64_t device = (uint64_t)pci.domain << 16 | (uint64_t)pci.bus << 8 | pci.device;
+    return tc_hash_mix(tc_slice_hash(node, pci.known), pci.known ? device : 0);
+}
+
+static struct heard *find(const struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci)
+{
+    uint64_t name = name_of(node, pci);
+    struct tc_map_iter it = tc_map_find(&n->index, name);
+    uint64_t v = tc_map_next(&n->index, &it);
+    return v == 0 ? NULL : &n->items[v - 1];
+}
+
+static void note(struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci,
+                 const struct tc_event *ev)
+{
+    struct heard *h = find(n, node, pci);
+    if (h == NULL) {
+        uint64_t name = name_of(node, pci);
+        if (n->count == NODES_MAX || !tc_map_add(&n->index, name, n->count + 1, 0)) {
+            (*n->ignored)++;
+            return;
+        }
+        h = &n->items[n->count++];
+        *h = (struct heard){.name = name, .xid_ns = TC_TIME_NONE};
+    }
+    /* The latest; of one time the highest, so that their order does not matter. */
+    if (ev->kind == TC_EVENT_XID && tc_time_is_date(ev->time_ns) &&
+        (ev->time_ns > h->xid_ns || (ev->time_ns == h->xid_ns && ev->xid.code > h->xid))) {
+        h->xid_ns = ev->time_ns;
+        h->xid = ev->xid.code;
+    }
+}
+
+void tc__nodes_on_event(struct nccl_nodes *n, const struct tc_event *ev)
+{
+    const struct tc_scope *s = &ev->scope;
+    if (s->node.len == 0) {
+        return;
+    }
+    note(n, s->node, (struct tc_bdf){0}, ev);
+    if (ev->kind == TC_EVENT_XID && s->pci.known) {
+        note(n, s->node, s->pci, ev);
+    }
+}
+
+void tc__nodes_place(const struct nccl_nodes *n, struct tc_scope *io)
+{
+    tc_directory_place_rank(n->directory, io);
+}
+
+static void write_place(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct tc_scope *s = arg->object;
+    bool gpu = s->gpu_uuid.len > 0 || s->pci.known || s->gpu_index >= 0;
+    tc_format(b, "rank {}{}", s->rank, tc_when(s->node.len > 0, " on node {}", s->node));
+    if (s->pod.len > 0 || gpu) {
+        tc_format(b, " ({}{}{})", tc_when(s->pod.len > 0, "pod {}", tc_as_pod(s->ns, s->pod)),
+                  s->pod.len > 0 && gpu ? ", " : "", tc_when(gpu, "{}", tc_as_gpu(s)));
+    }
+}
+
+struct tc_arg tc__nodes_as_place(const struct tc_scope *place)
+{
+    return tc_as_written(write_place, place);
+}
+
+static void write_nodes(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct tc_scope *places = arg->object;
+    struct tc_slice nodes[NCCL_PLACES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < arg->count; i++) {
+        size_t at = 0;
+        while (at < count && !tc_slice_eq(nodes[at], places[i].node)) {
+            at++;
+        }
+        if (places[i].node.len == 0) {
+            return;
+        }
+        nodes[at] = places[i].node;
+        count += at == count;
+    }
+    tc_format(b, " on node{} {}", count == 1 ? "" : "s", tc_as_list(nodes, count, NODES_SHOWN));
+}
+
+struct tc_arg tc__nodes_as_nodes(const struct tc_scope *places, size_t count)
+{
+    /* The scope of the verdict has the node of a single culprit. */
+    return count < 2 ? TC_ARG("")
+                     : (struct tc_arg){.write = write_nodes, .object = places, .count = count};
+}
+
+static void write_check(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct nccl_check *c = arg->object;
+    const struct tc_scope *at = c->place;
+    const struct heard *node =
+        at->node.len == 0 ? NULL : find(c->nodes, at->node, (struct tc_bdf){0});
+    const struct heard *own =
+        node != NULL && at->pci.known ? find(c->nodes, at->node, at->pci) : node;
+    if (node == NULL) {
+        tc_format(b, "read the kernel log of its node for Xid errors and check the GPU with "
+                     "nvidia-smi -q; drain the node if it shows one");
+    } else if (own != NULL && own->xid_ns != TC_TIME_NONE &&
+               own->xid_ns >= c->since_ns - XID_BEFORE_NS) {
+        tc_format(b,
+                  "its {} logged Xid {} at {}; check the GPU with nvidia-smi -q and drain the "
+                  "node",
+                  at->pci.known ? "GPU" : "node", own->xid, tc_as_clock(own->xid_ns));
+    } else {
+        tc_format(b,
+                  "what was read of its node has no Xid{}; check the GPU with nvidia-smi -q, "
+                  "and drain the node if it shows an error",
+                  at->pci.known ? " of its GPU" : "");
+    }
+}
+
+struct tc_arg tc__nodes_as_check(const struct nccl_check *check)
+{
+    return tc_as_written(write_check, check);
+}
+
+void tc__nodes_put_culprits(struct tc_draft *d, const struct tc_scope *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct tc_scope *s = &places[i];
+        if (s->node.len > 0 || s->pod.len > 0 || s->gpu_uuid.len > 0) {
+            tc__draft_attr_scopes(d, TC_LIT("tracecore.alert.nccl_hang.culprits"), places, count);
+            return;
+        }
+    }
+}
