@@ -22,6 +22,11 @@ endforeach()
 tc_add_test(NAME replay_catalogue COMMAND ${python} "${replay}/replay.py" --catalogue LABELS replay)
 tc_add_test(NAME replay_selftest COMMAND ${python} "${replay}/replay.py" --selftest LABELS replay)
 
+# One severity scale for all patterns: docs/patterns/README.md has the table.
+tc_add_test(NAME severity COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/severity.py" LABELS replay)
+tc_add_test(NAME severity_selftest COMMAND ${python} "${CMAKE_SOURCE_DIR}/tests/severity.py" --selftest
+            LABELS replay)
+
 # The inputs are what their scripts write.
 file(GLOB scripts CONFIGURE_DEPENDS "${replay}/*/make.py")
 foreach(file IN LISTS scripts)

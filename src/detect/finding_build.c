@@ -128,6 +128,9 @@ tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out)
     } else {
         d->finding.attrs = d->attrs;
         d->finding.evidence = d->evidence;
+        if (d->finding.resolved) { /* nothing needs doing: docs/patterns/README.md */
+            d->finding.severity = TC_SEVERITY_INFO;
+        }
         status = tc_sink_emit(out, &d->finding);
     }
     tc_arena_rewind(d->scratch, d->mark);

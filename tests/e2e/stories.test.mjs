@@ -16,9 +16,9 @@ before(() => {
   assert.ok(binary, 'TC_BINARY names the program to test');
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tc_stories_'));
   fs.mkdirSync(path.join(folder, 'logs'));
-  // Three GPUs lose memory on three nodes: an uncorrectable error, a contained one, and a remap that failed.
+  // Three GPUs lose memory on three nodes: an uncorrectable error, a remap that is pending, and one that failed.
   write('logs/dmesg-gpu-07.txt', `${xid(48, '05:06:41', 'DBE at 0x1')}${xid(63, '05:06:42', 'Row Remapper: New row marked for remapping')}`);
-  write('logs/dmesg-gpu-08.example.org.txt', xid(94, '05:10:00', 'Contained: SM (0x1). RST: No, D-RST: No'));
+  write('logs/dmesg-gpu-08.example.org.txt', xid(63, '05:10:00', 'Row Remapper: New row marked for remapping'));
   write('logs/dmesg-gpu-09.txt', xid(64, '03:00:00', 'Row Remapper: failed'));
 });
 after(() => fs.rmSync(folder, { recursive: true, force: true }));

@@ -27,6 +27,10 @@ from field import CASES, Case, mismatch
 from when import moment
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+import severity
+
+SCALE = severity.read_table(severity.PAGE.read_text())
 MODULES = sorted(p.stem for p in HERE.glob("*.py") if "\ncase = Pattern(" in p.read_text())
 # A file is as old as this, in seconds of the morning, unless its case says otherwise.
 WRITTEN = 3600
@@ -65,6 +69,7 @@ def complaints(case, run, verdicts):
     """What is wrong, as words; empty when the case holds."""
     if run.returncode != case.exit:
         yield f"exit status {run.returncode}, not {case.exit}"
+    yield from filter(None, (severity.complaint(SCALE, v) for v in verdicts))
     left = list(verdicts)
     for expected in case.expected:
         same = [v for v in left if v["pattern.name"] == expected["pattern"]]

@@ -75,6 +75,13 @@ for (const pattern of PATTERNS) {
       });
     }
 
+    it('what is resolved is info, what is open is not', () => {
+      for (const { verdict } of list) {
+        const severity = verdict.status === 'resolved' ? 'critical' : 'info';
+        refuses({ ...verdict, severity });
+      }
+    });
+
     it('every discriminator and every attribute of the schema is in some golden', () => {
       for (const value of schema.properties.discriminator.enum) {
         assert.ok(list.some((g) => g.verdict.discriminator === value), `no golden has ${value}`);
@@ -426,7 +433,7 @@ for (const pattern of PATTERNS) {
       const changed = (verdict, edit) => { const v = copy(verdict); edit(v); return v; };
       for (const [what, edit] of [
         ['an unknown Xid with full confidence', (v) => (v.confidence = 'full')],
-        ['an unknown Xid that is critical', (v) => (v.severity = 'critical')],
+        ['an unknown Xid that is a warning', (v) => (v.severity = 'warning')],
         ['an unknown Xid of class hardware',
           (v) => (v['tracecore.alert.xid_correlation.xid_class'] = 'hardware')],
       ]) {

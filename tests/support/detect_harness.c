@@ -2,8 +2,8 @@
 #include "support/detect_harness.h"
 
 #include "base/arena.h"
-#include "base/os/block.h"
 #include "base/json/json.h"
+#include "base/os/block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

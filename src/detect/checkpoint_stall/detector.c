@@ -189,7 +189,7 @@ static tc_status tend(struct checkpoint_stall *st, struct ckpt_stall *s, bool di
     if (!has_proof(s) || (!changed && !grown)) {
         return TC_OK;
     }
-    s->partial = tc__ckpt_went_on(st, first);
+    s->goes_on = tc__ckpt_went_on(st, first);
     s->reported = true;
     s->told = s->writer_count + s->more;
     s->told_ns = (s->failed && first->failed ? first->end_ns : st->base.now_ns) - first->begin_ns;

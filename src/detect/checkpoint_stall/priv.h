@@ -135,7 +135,7 @@ struct ckpt_stall {
     bool used;
     bool reported;
     bool failed;
-    bool partial; /* training went on */
+    bool goes_on; /* training, beside it */
     bool incomplete;
     uint32_t writer_count; /* in writers */
     uint32_t more;         /* writers that did not fit */

@@ -159,7 +159,7 @@ static struct tc_slice remediation(struct tc_draft *d, const struct ckpt_stall *
         "On node {}: {}. Keep the last complete checkpoint; if this one does not go on, restart "
         "from that.{}",
         tc_as_known(node_of(s, first), "(name unknown)"), PROOFS[best_proof(s)].action,
-        s->partial ? " Steps go on: it is written beside the training, or its end was lost." : "");
+        s->goes_on ? " Steps go on: it is written beside the training, or its end was lost." : "");
 }
 
 /* That it began, or what it came to. */
@@ -290,8 +290,8 @@ tc_status tc__ckpt_report(const struct checkpoint_stall *st, const struct ckpt_s
     f->key = make_key(&d, first);
     f->resolved = over != NULL;
     f->incomplete = s->incomplete;
-    f->severity = s->partial ? TC_SEVERITY_WARNING : TC_SEVERITY_CRITICAL;
-    f->confidence = s->partial ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;
+    f->severity = s->goes_on ? TC_SEVERITY_WARNING : TC_SEVERITY_CRITICAL;
+    f->confidence = s->goes_on ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;
     f->discriminator = tc_slice_cstr(PROOFS[best_proof(s)].kind);
     f->headline = headline(&d, s, first, over);
     f->remediation = remediation(&d, s, first);

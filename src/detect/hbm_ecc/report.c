@@ -20,7 +20,7 @@ static const struct {
                              "a high rate of corrected memory errors"},
     [ECC_REMAP_PENDING] = {"remap_pending", TC_SEVERITY_WARNING,
                            "bad memory waits for a reset to be set aside"},
-    [ECC_CONTAINED] = {"contained", TC_SEVERITY_WARNING, "a memory error that was contained"},
+    [ECC_CONTAINED] = {"contained", TC_SEVERITY_CRITICAL, "a memory error that was contained"},
     [ECC_UNCORRECTABLE] = {"uncorrectable", TC_SEVERITY_CRITICAL, ""},
     [ECC_UNCONTAINED] = {"uncontained", TC_SEVERITY_CRITICAL,
                          "a memory error that was not contained"},

@@ -22,7 +22,6 @@ tc_status tc__nccl_report_done(struct nccl_hang *st, const struct nccl_record *d
     struct tc_finding *f = &t->finding;
     tc__draft_open(t, &tc_detector_nccl_hang, st->base.scratch);
     f->resolved = true;
-    f->severity = TC_SEVERITY_INFO;
     f->discriminator = o->discriminator;
     f->remediation = exited ? TC_LIT("Nothing: the job has ended well.")
                             : TC_LIT("Nothing: it went on by itself. If it comes back, look for "

@@ -246,7 +246,6 @@ tc_status tc__ras_tell_end(struct nccl_watch *w, const struct ras_view *v,
     struct tc_finding *f = &d.finding;
     f->key = key_of(&d, v->comm);
     f->resolved = true;
-    f->severity = TC_SEVERITY_INFO;
     f->discriminator = TC_LIT("missing_rank");
     f->headline = tc__draft_format(&d, "Communicator {} goes on after {}", v->comm->hash,
                                    tc_as_duration(v->comm->seen_ns - v->comm->first_ns));

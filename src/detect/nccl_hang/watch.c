@@ -214,7 +214,7 @@ static tc_status tell(struct nccl_watch *w, struct watch_job *job, const struct 
     }
     f->resolved = ended != NULL;
     f->incomplete = w->flags.ring.dropped_count > 0;
-    f->severity = f->resolved ? TC_SEVERITY_INFO : TC_SEVERITY_CRITICAL;
+    f->severity = TC_SEVERITY_CRITICAL;
     f->confidence = TC_CONFIDENCE_PARTIAL;
     f->discriminator = TC_LIT("watchdog");
     put_words(&d, job, &r);

@@ -314,10 +314,8 @@ tc_status tc__link_report(const struct link_port *p, const struct link_knobs *k,
     struct tc_finding *f = &d.finding;
     f->key = tc__draft_format(&d, "{}|{}@{}", p->node, p->device, tc_as_time(p->first_ns));
     f->resolved = resolved;
-    bool critical = !resolved && (faults & (1U << LINK_DOWN | 1U << LINK_RETRY)) != 0;
-    f->severity = resolved   ? TC_SEVERITY_INFO
-                  : critical ? TC_SEVERITY_CRITICAL
-                             : TC_SEVERITY_WARNING;
+    bool critical = (faults & (1U << LINK_DOWN | 1U << LINK_RETRY)) != 0;
+    f->severity = critical ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
     /* Probes and retries say that the way is bad, not which port of it; a gap may hide a reboot. */
     bool doubtful = is_way(p, fault) || (fault == LINK_DOWN && p->partial);
     f->confidence = doubtful ? TC_CONFIDENCE_PARTIAL : TC_CONFIDENCE_FULL;

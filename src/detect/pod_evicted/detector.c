@@ -3,6 +3,7 @@
  * pod_evicted: a pod thrown out by its kubelet, and the node condition behind it.
  * docs/patterns/pod_evicted.md says what it claims and what it never does.
  *
+ * An eviction of a pod that works for a training job is graver than another.
  * Two windows: signs of pressure by node and condition, and evicted pods. An
  * eviction looks for the sign before it; a sign that comes late looks for the
  * evictions after it; the end of a condition resolves the evictions it caused.
@@ -22,6 +23,9 @@
 /* Evictions wait this long for their condition to clear: the kubelet holds a condition for
  * minutes after the pressure has gone, and pressure may last for hours. */
 #define EVICTION_KEPT_NS (86400 * TC_SECOND)
+
+/* Pods that are known to work for a job. */
+#define WORKERS_MAX 32768
 
 #define RUN_RING_BYTES ((size_t)1 << 20)
 #define EVICTION_RING_BYTES ((size_t)4 << 20)
@@ -44,6 +48,8 @@ struct state {
     int64_t window_ns; /* knob */
     struct tc_window runs;
     struct tc_window evictions;
+    uint32_t worker_count;
+    struct tc_map workers; /* pods that work for a training job, by worker_hash */
     int64_t newest_eviction_ns;
 };
 
@@ -230,6 +236,8 @@ static bool merge(const struct state *st, struct eviction *known, const struct e
     bool learned = tc__text_fill(&base.node, other->node);
     learned |= tc__text_fill(&base.uid, other->uid);
     learned |= tc__text_fill(&base.container, other->container);
+    learned |= other->works && !base.works;
+    base.works = base.works || other->works;
     if (base.note.pressure == EVICT_UNKNOWN && other->note.pressure != EVICT_UNKNOWN) {
         base.note = other->note;
         base.message = other->message;
@@ -245,6 +253,18 @@ static bool merge(const struct state *st, struct eviction *known, const struct e
     }
     *known = base;
     return changed || learned;
+}
+
+/* Names are kept as hashes: there may be many. */
+static uint64_t worker_hash(const struct eviction *pod)
+{
+    return tc_slice_hash(pod->name, tc_slice_hash(pod->ns, 0)) | 1;
+}
+
+static bool is_worker(const struct state *st, const struct eviction *pod)
+{
+    struct tc_map_iter it = tc_map_find(&st->workers, worker_hash(pod));
+    return pod->name.len > 0 && tc_map_next(&st->workers, &it) != 0;
 }
 
 static tc_status on_eviction(struct state *st, struct eviction *e, const struct tc_sink *out)
@@ -264,8 +284,30 @@ static tc_status on_eviction(struct state *st, struct eviction *e, const struct 
     if (e->time_ns > st->newest_eviction_ns) {
         st->newest_eviction_ns = e->time_ns;
     }
+    e->works = e->works || is_worker(st, e);
     (void)improve_sign(st, e);
     return settle(st, e, old_pos, out);
+}
+
+/* A pod works for a job, which may be told after its eviction. */
+static tc_status on_worker(struct state *st, const struct tc_scope *s, const struct tc_sink *out)
+{
+    struct eviction pod = {.node = s->node, .ns = s->ns, .name = s->pod, .uid = s->pod_uid};
+    if (s->pod.len == 0 || !tc__scope_fits(s) || is_worker(st, &pod)) {
+        return TC_OK;
+    }
+    if (st->worker_count == WORKERS_MAX || !tc_map_add(&st->workers, worker_hash(&pod), 1, 0)) {
+        st->base.ignored++;
+        return TC_OK;
+    }
+    st->worker_count++;
+    const struct eviction *old = tc__window_pod_find(&st->evictions, &pod);
+    if (old == NULL || old->works || old->resolved) {
+        return TC_OK;
+    }
+    struct eviction known = *old;
+    known.works = true;
+    return settle(st, &known, old->head.pos, out);
 }
 
 /* The newest eviction of a node. */
@@ -369,9 +411,10 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     struct state *st = state;
     struct evict_news news;
     struct eviction eviction = {0};
-    bool is_news = tc__evict_read_news(ev, &news);
-    if (!is_news && !tc__evict_read(ev, &eviction)) {
-        return TC_OK;
+    bool is_place = ev->kind == TC_EVENT_RANK_PLACE;
+    bool is_news = !is_place && tc__evict_read_news(ev, &news);
+    if (is_place || (!is_news && !tc__evict_read(ev, &eviction))) {
+        return tc__evict_is_worker(ev) ? on_worker(st, &ev->scope, out) : TC_OK;
     }
     /*
      * A sign needs its node and a date: what is put down to it depends on how long ago it was. An
@@ -403,6 +446,7 @@ static tc_status init(void *state, const struct tc_detector_env *env)
         EVICTION_KEPT_NS > 2 * st->window_ns ? EVICTION_KEPT_NS : 2 * st->window_ns;
     st->newest_eviction_ns = INT64_MIN;
     bool ok =
+        tc_map_init(&st->workers, st->base.arena, WORKERS_MAX) &&
         tc__window_open(&st->runs, &st->base, &RUN, RUN_RING_BYTES, runs_ns) &&
         tc__window_open(&st->evictions, &st->base, &EVICTION, EVICTION_RING_BYTES, evictions_ns);
     return ok ? TC_OK : TC_E_NOMEM;
@@ -418,7 +462,7 @@ const struct tc_detector tc_detector_pod_evicted = {
     .name = "pod_evicted",
     .summary = "The kubelet evicted a pod; names the node condition that made it do so.",
     .kinds = TC_EVENT_BIT(TC_EVENT_K8S_EVENT) | TC_EVENT_BIT(TC_EVENT_POD_STATE) |
-             TC_EVENT_BIT(TC_EVENT_NODE_CONDITION),
+             TC_EVENT_BIT(TC_EVENT_NODE_CONDITION) | TC_EVENT_BIT(TC_EVENT_RANK_PLACE),
     .state_bytes = sizeof(struct state),
     .arena_bytes = ARENA_BYTES,
     .params = PARAMS,

@@ -103,6 +103,7 @@ struct eviction {
     bool gone;     /* a newer record took its place */
     bool resolved; /* the condition has cleared */
     bool incomplete;
+    bool works;   /* for a training job: it asks for GPUs, or a rank runs in it */
     bool redated; /* first told by the state of the pod, which knew only when the pod began */
 };
 
@@ -112,6 +113,8 @@ _Static_assert(TC_WINDOW_IS_POD(struct eviction), "an eviction begins like a tc_
 bool tc__evict_read_news(const struct tc_event *ev, struct evict_news *out);
 /* True when the event is about a pod that its kubelet evicted. */
 bool tc__evict_read(const struct tc_event *ev, struct eviction *out);
+/* True when the event says that its pod works for a training job. */
+bool tc__evict_is_worker(const struct tc_event *ev);
 /* Reads the note of an eviction. Borrows it. */
 struct evict_note tc__evict_note(struct tc_slice message);
 /* What runs short when the kubelet names it so: "memory", "ephemeral-storage", "DiskPressure". */

@@ -76,6 +76,12 @@ bool tc__evict_read_news(const struct tc_event *ev, struct evict_news *out)
     return tc_slice_eq(ev->k8s.object_kind, TC_LIT("Node")) && read_node_event(ev, out);
 }
 
+bool tc__evict_is_worker(const struct tc_event *ev)
+{
+    return ev->scope.rank >= 0 || ev->scope.job.len > 0 || ev->scope.gpu_uuid.len > 0 ||
+           (ev->kind == TC_EVENT_POD_STATE && ev->pod.gpus > 0);
+}
+
 bool tc__evict_read(const struct tc_event *ev, struct eviction *out)
 {
     bool state = ev->kind == TC_EVENT_POD_STATE;
@@ -94,6 +100,7 @@ bool tc__evict_read(const struct tc_event *ev, struct eviction *out)
         .time_ns = ev->time_ns,
         .kind = ev->kind,
         .raw = ev->raw,
+        .works = tc__evict_is_worker(ev),
     };
     if (!state) {
         bool about_pod = tc_slice_eq(ev->k8s.object_kind, TC_LIT("Pod"));

@@ -135,7 +135,7 @@ tc_status tc__evict_report(const struct eviction *e, const struct evict_sign *re
     f->key = e->key;
     f->resolved = relief != NULL;
     f->incomplete = e->incomplete;
-    f->severity = TC_SEVERITY_WARNING;
+    f->severity = e->works ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
     f->confidence = e->sign.known ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL;
     f->discriminator = tc_slice_cstr(PRESSURES[e->note.pressure].discriminator);
     f->headline = headline(&d, e);

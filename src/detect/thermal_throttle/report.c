@@ -310,7 +310,7 @@ tc_status tc__heat_report(const struct heat_state *st, const struct heat_group *
                               tc_as_time(group->key_ns));
     f->resolved = group->hot_count == 0;
     f->incomplete = group->more_count > 0;
-    f->severity = w.level == HEAT_GPU ? TC_SEVERITY_WARNING : TC_SEVERITY_CRITICAL;
+    f->severity = TC_SEVERITY_WARNING;
     f->confidence = w.peak[HEAT_CORE] != NULL || w.peak[HEAT_MEMORY] != NULL
                         ? TC_CONFIDENCE_FULL
                         : TC_CONFIDENCE_PARTIAL;

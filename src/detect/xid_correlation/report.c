@@ -137,11 +137,10 @@ tc_status tc__xid_report(const struct xid_pod *pod, struct tc_slice why,
     tc__draft_open(&d, &tc_detector_xid_correlation, scratch);
     struct tc_finding *f = &d.finding;
     bool withdrawn = why.len > 0;
-    bool fatal = join->rank == XID_RANK_KNOWN + TC_XID_FATAL && !withdrawn;
     f->key = pod->key;
     f->resolved = withdrawn;
     f->incomplete = pod->incomplete;
-    f->severity = fatal ? TC_SEVERITY_CRITICAL : TC_SEVERITY_WARNING;
+    f->severity = TC_SEVERITY_CRITICAL; /* the pod has ended */
     f->confidence =
         join->tied && xid != NULL && !withdrawn ? TC_CONFIDENCE_FULL : TC_CONFIDENCE_PARTIAL;
     f->discriminator = discriminator(xid);

@@ -136,6 +136,19 @@ def fires_on_cable_fault():
     return {"input/kern.log": kernel(*log)}
 
 
+def fires_on_cable_fault_that_takes_the_link_down():
+    """A transceiver reports an error; half a minute later its link goes down and stays down. Nothing
+    gets through, which a cable fault alone does not mean."""
+    log = [
+        (31, "mlx5_core 0000:5c:00.0: Port module event[error]: module 0, Cable error, Bad or unsupported EEPROM"),
+        mlx5(61, "down"),
+    ]
+    return {
+        "input/kern.log": kernel(*log),
+        "input/metrics.ndjson": ordered(alive(0, 300)),
+    }
+
+
 def fires_with_configured_flaps():
     """Two flaps are enough when the knob says so."""
     return {

@@ -118,6 +118,18 @@ def fires_on_nonfatal_error_of_nic():
     )
 
 
+def fires_on_nonfatal_error_of_a_disk():
+    """A disk times out on a completion, and its driver retries: no job loses what it carried."""
+    disk = "0000:61:00.0"
+    return log(
+        kernel(0, f"pcieport 0000:60:01.0: AER: Uncorrected (Non-Fatal) error received: {disk}", 1),
+        kernel(
+            0, f"nvme {disk}: PCIe Bus Error: severity=Uncorrected (Non-Fatal), type=Transaction Layer, (Requester ID)", 2
+        ),
+        kernel(0, f"nvme {disk}:   device [144d:a824] error status/mask=00004000/00000000", 3),
+    )
+
+
 def fires_on_fatal_after_corrected_storm():
     """Corrected errors become a storm, and then one is fatal: one incident."""
     storm = [corrected(i) for i in range(60)]

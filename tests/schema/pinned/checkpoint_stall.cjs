@@ -13,7 +13,7 @@ module.exports = {
     'pattern.id': oneOf('11'),
     'pattern.name': oneOf('checkpoint_stall'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf('storage_event', 'storage_error', 'slow_write'),
     ...alert('checkpoint_stall', {
       outcome: oneOf('stalled', 'failed'),

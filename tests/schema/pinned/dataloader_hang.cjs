@@ -11,7 +11,7 @@ module.exports = {
     'pattern.id': oneOf('7'),
     'pattern.name': oneOf('dataloader_hang'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('critical'),
+    severity: oneOf('info', 'critical'),
     discriminator: oneOf('worker_killed', 'storage_event'),
     'event.reason': text,
     ...alert('dataloader_hang', { stall_seconds: atLeast(0) }),

@@ -20,7 +20,7 @@ module.exports = {
     'pattern.id': oneOf('13'),
     'pattern.name': oneOf('gpu_fault'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf(
       'off_the_bus', 'firmware', 'needs_reset', 'init_failed', 'gone', 'other_hardware',
     ),

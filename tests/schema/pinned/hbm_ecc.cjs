@@ -20,7 +20,7 @@ module.exports = {
     'pattern.id': oneOf('3'),
     'pattern.name': oneOf('hbm_ecc'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf(
       'corrected_storm', 'remap_pending', 'contained', 'uncorrectable', 'uncontained',
       'remap_failed',

@@ -14,7 +14,7 @@ module.exports = {
     'pattern.id': oneOf('1'),
     'pattern.name': oneOf('nccl_hang'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('info', 'warning', 'critical'),
+    severity: oneOf('info', 'critical'),
     discriminator: oneOf(
       'missing_rank', 'op_mismatch', 'size_mismatch', 'dtype_mismatch', 'lagging_rank',
       'all_stuck', 'watchdog',

@@ -11,7 +11,7 @@ module.exports = {
     'pattern.id': oneOf('9'),
     'pattern.name': oneOf('nvlink_degraded'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf('fatal_sxid', 'link_down', 'nvlink_xid', 'error_storm'),
     ...alert('nvlink_degraded', {
       device_type: oneOf('gpu', 'nvswitch'),

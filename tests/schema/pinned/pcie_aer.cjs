@@ -11,7 +11,7 @@ module.exports = {
     'pattern.id': oneOf('5'),
     'pattern.name': oneOf('pcie_aer'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf('fatal', 'nonfatal', 'corrected_storm', 'rate_collapse'),
     ...alert('pcie_rate_collapse', {
       device_type: oneOf('gpu', 'nic', 'other'),

@@ -11,7 +11,7 @@ module.exports = {
     'pattern.id': oneOf('8'),
     'pattern.name': oneOf('pod_evicted'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning'),
+    severity: oneOf('info', 'warning', 'critical'),
     discriminator: oneOf(
       'memory_pressure', 'disk_pressure', 'pid_pressure', 'ephemeral_storage', 'pod_limit',
       'unknown_pressure',

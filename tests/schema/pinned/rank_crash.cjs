@@ -11,7 +11,7 @@ module.exports = {
     'pattern.id': oneOf('14'),
     'pattern.name': oneOf('rank_crash'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('critical'),
+    severity: oneOf('info', 'critical'),
     discriminator: oneOf('cuda_error', 'nccl_error', 'out_of_memory_gpu', 'dataloader_worker', 'exception', 'signal'),
     ...alert('rank_crash', {
       reported_by: oneOf('traceback', 'process', 'loader', 'launcher', 'shell', 'step', 'container'),

@@ -16,7 +16,7 @@ module.exports = {
     'pattern.id': oneOf('6'),
     'pattern.name': oneOf('straggler'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning'),
+    severity: oneOf('info', 'warning'),
     discriminator: oneOf('slow_host', 'slow_link', 'slow_gpu'),
     ...alert('straggler', {
       basis: oneOf('collectives', 'arrivals', 'transfers', 'steps'),

@@ -22,7 +22,7 @@ module.exports = {
     'pattern.id': oneOf('4'),
     'pattern.name': oneOf('thermal_throttle'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'warning'),
     discriminator: oneOf('sw_thermal', 'hw_slowdown', 'power_brake', 'hw_thermal'),
     ...alert('thermal_throttle', {
       level: oneOf('gpu', 'node', 'rack'),

@@ -17,7 +17,7 @@ module.exports = {
     'pattern.id': oneOf('2'),
     'pattern.name': oneOf('xid_correlation'),
     status: oneOf('open', 'updated', 'resolved'),
-    severity: oneOf('warning', 'critical'),
+    severity: oneOf('info', 'critical'),
     discriminator: oneOf('hardware_xid', 'driver_xid', 'unknown_xid'),
     ...alert('xid_correlation', {
       xid: atLeast(0),

@@ -183,7 +183,7 @@ static void every_xid_has_its_discriminator(void **state)
         {63, "remap_pending", TC_SEVERITY_WARNING, "at the next idle moment"},
         {64, "remap_failed", TC_SEVERITY_CRITICAL, "return the board"},
         {92, "corrected_storm", TC_SEVERITY_WARNING, "Keep running and watch"},
-        {94, "contained", TC_SEVERITY_WARNING, "Restart the application that was hit"},
+        {94, "contained", TC_SEVERITY_CRITICAL, "Restart the application that was hit"},
         {95, "uncontained", TC_SEVERITY_CRITICAL, "restart all that ran on it"},
         {140, "uncorrectable", TC_SEVERITY_CRITICAL, "Drain node"},
         {171, "uncorrectable", TC_SEVERITY_CRITICAL, "Drain node"},

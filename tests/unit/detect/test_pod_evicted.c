@@ -107,6 +107,51 @@ static void feed(struct tc_harness *h, struct tc_event ev)
     tc_harness_feed(h, &ev);
 }
 
+static struct tc_event place(int32_t rank, const char *pod)
+{
+    struct tc_event ev;
+    tc_event_init(&ev, TC_EVENT_RANK_PLACE);
+    ev.time_ns = TC_TIME_NONE;
+    ev.scope.rank = rank;
+    ev.scope.ns = TC_LIT("ml");
+    ev.scope.pod = tc_slice_cstr(pod);
+    return ev;
+}
+
+static void the_eviction_of_a_rank_is_critical(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, place(5, "loader-3"));
+    feed(h, evicted(41, LOW_MEMORY));
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_int_equal(tc_harness_finding(h, 0)->severity, TC_SEVERITY_CRITICAL);
+    feed(h, place(5, "loader-3"));
+    assert_int_equal(tc_harness_count(h), 1);
+}
+
+static void a_rank_that_is_told_late_makes_the_eviction_critical(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, evicted(41, LOW_MEMORY));
+    feed(h, place(6, "loader-4"));
+    assert_int_equal(tc_harness_count(h), 1);
+    assert_int_equal(tc_harness_finding(h, 0)->severity, TC_SEVERITY_WARNING);
+    feed(h, place(5, "loader-3"));
+    assert_int_equal(tc_harness_count(h), 2);
+    assert_int_equal(tc_harness_finding(h, 1)->severity, TC_SEVERITY_CRITICAL);
+    assert_true(tc_slice_eq(tc_harness_finding(h, 1)->key, tc_harness_finding(h, 0)->key));
+}
+
+static void the_eviction_of_a_pod_with_gpus_is_critical(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, evicted(41, LOW_MEMORY));
+    struct tc_event ev = evicted_state(42, LOW_MEMORY);
+    ev.pod.gpus = 8;
+    feed(h, ev);
+    assert_int_equal(tc_harness_finding(h, -1)->severity, TC_SEVERITY_CRITICAL);
+}
+
 static void an_eviction_after_its_condition_is_full(void **state)
 {
     struct tc_harness *h = *state;
@@ -1125,6 +1170,9 @@ int main(void)
         TEST(the_end_of_another_condition_resolves_nothing),
         TEST(an_eviction_by_another_than_the_kubelet_is_silent),
         TEST(an_eviction_after_its_condition_is_full),
+        TEST(the_eviction_of_a_rank_is_critical),
+        TEST(a_rank_that_is_told_late_makes_the_eviction_critical),
+        TEST(the_eviction_of_a_pod_with_gpus_is_critical),
         TEST(an_eviction_without_its_condition_is_partial),
         TEST(the_condition_must_be_of_that_type_on_that_node_and_true),
         TEST(the_window_includes_its_edge_and_nothing_beyond),

