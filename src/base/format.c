@@ -97,21 +97,21 @@ struct tc_arg tc_as_time(int64_t ns)
     return (struct tc_arg){.write = write_time, .integer = ns};
 }
 
-static void write_clock(struct tc_buf *b, const struct tc_arg *arg)
+static void write_moment(struct tc_buf *b, const struct tc_arg *arg)
 {
     struct tc_civil c;
     if (!tc_time_is_date(arg->integer)) {
-        write_time(b, arg);
+        tc_format(b, "undated");
         return;
     }
     tc_time_to_civil(arg->integer, &c);
-    tc_format(b, "{}:{}:{}", tc_as_digits((uint64_t)c.hour, 2), tc_as_digits((uint64_t)c.minute, 2),
-              tc_as_digits((uint64_t)c.second, 2));
+    tc_format(b, "at {}:{}:{}", tc_as_digits((uint64_t)c.hour, 2),
+              tc_as_digits((uint64_t)c.minute, 2), tc_as_digits((uint64_t)c.second, 2));
 }
 
-struct tc_arg tc_as_clock(int64_t ns)
+struct tc_arg tc_as_moment(int64_t ns)
 {
-    return (struct tc_arg){.write = write_clock, .integer = ns};
+    return (struct tc_arg){.write = write_moment, .integer = ns};
 }
 
 static void write_duration(struct tc_buf *b, const struct tc_arg *arg)

@@ -76,8 +76,8 @@ static inline struct tc_arg tc_as_written(tc_arg_fn write, const void *object)
 
 /* "2026-11-15T03:04:05.123Z", see tc_buf_time; "an unknown time" where it is no date. */
 struct tc_arg tc_as_time(int64_t ns);
-/* "03:04:05", for sentences beside a date; "an unknown time" where it is no date. */
-struct tc_arg tc_as_clock(int64_t ns);
+/* "at 03:04:05", for sentences beside a date; "undated" where it is no date. */
+struct tc_arg tc_as_moment(int64_t ns);
 /* "5 min 3 s", see tc_buf_duration. */
 struct tc_arg tc_as_duration(int64_t ns);
 /* Decimal, with zeros in front up to `digits` digits (1..19). */

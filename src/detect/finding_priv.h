@@ -63,8 +63,8 @@ static inline struct tc_evidence *tc__draft_next_evidence(struct tc_draft *d)
 /* Puts the evidence in the order of time; what has the same time stays as it was added. */
 void tc__draft_sort(struct tc_draft *d);
 /*
- * Passes the finding on, as `info` when it is resolved, and gives the scratch memory back. TC_E_NOMEM when the
- * arena was too small, TC_E_LIMIT when an array was; nothing is emitted then.
+ * Passes the finding on, as `info` when it is resolved, and gives the scratch memory back.
+ * TC_E_NOMEM when the arena was too small, TC_E_LIMIT when an array was; nothing is emitted then.
  */
 TC_CHECKED tc_status tc__draft_emit(struct tc_draft *d, const struct tc_sink *out);
 

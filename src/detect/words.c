@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/words_priv.h"
 
+#include "detect/health_priv.h"
+
 #include "base/time.h"
 
 #include <string.h>
@@ -38,18 +40,67 @@ uint64_t tc__pci_number(struct tc_bdf pci)
            pci.function;
 }
 
-static void write_seconds(struct tc_buf *b, const struct tc_arg *arg)
+static void write_node(struct tc_buf *b, const struct tc_arg *arg)
+{
+    struct tc_slice node = tc_slice_make(arg->object, arg->count);
+    bool named = node.len > 0 && !tc_slice_eq(node, TC__NO_NODE);
+    tc_format(b, "{}", named ? tc_when(true, "node {}", node) : TC_ARG("a node that is not named"));
+}
+
+struct tc_arg tc__as_node(struct tc_slice node)
+{
+    return (struct tc_arg){.write = write_node, .object = node.ptr, .count = node.len};
+}
+
+static void write_length(struct tc_buf *b, const struct tc_arg *arg)
 {
     if (arg->integer < TC_SECOND) {
         tc_format(b, "less than 1 s");
     } else {
-        tc_format(b, "{} s", arg->integer / TC_SECOND);
+        tc_format(b, "{}", tc_as_duration(arg->integer));
     }
 }
 
-struct tc_arg tc__as_seconds(int64_t ns)
+struct tc_arg tc__as_length(int64_t ns)
 {
-    return (struct tc_arg){.write = write_seconds, .integer = ns};
+    return (struct tc_arg){.write = write_length, .integer = ns};
+}
+
+bool tc__lasted(int64_t first_ns, int64_t last_ns)
+{
+    return tc_time_is_date(first_ns) && last_ns - first_ns >= TC_SECOND;
+}
+
+static void write_fault(struct tc_buf *b, const struct tc_arg *arg)
+{
+    static const struct {
+        const char *fault;
+        const char *words;
+    } known[] = {
+        {"io_error", "I/O error"},
+        {"fs_readonly", "read-only file system"},
+        {"fs_error", "file system error"},
+        {"fs_corrupted", "corrupted file system"},
+        {"fs_shutdown", "shutdown of the file system"},
+        {"raid_failure", "RAID failure"},
+    };
+    struct tc_slice fault = tc_slice_make(arg->object, arg->count);
+    for (size_t i = 0; i < TC_COUNT(known); i++) {
+        if (tc_slice_eq(fault, tc_slice_cstr(known[i].fault))) {
+            tc_format(b, "{}", known[i].words);
+            return;
+        }
+    }
+    for (struct tc_slice rest = fault; rest.len > 0;) {
+        struct tc_slice after = TC_EMPTY;
+        tc_format(b, "{}{}", tc_slice_cut(rest, '_', &after), after.len > 0 ? " " : "");
+        rest = after;
+    }
+}
+
+struct tc_arg tc__as_fault(struct tc_slice fault)
+{
+    return (struct tc_arg){.write = write_fault, .object = fault.ptr, .count = fault.len};
 }
 
 void tc__draft_piece(struct tc_draft *d, struct tc_slice kind, int64_t time_ns, struct tc_raw raw,

@@ -28,8 +28,14 @@ struct tc_scope tc__gpu_scope(struct tc_slice node, struct tc_slice uuid, struct
 /* A number that is another for every PCI address; ascending as addresses are. */
 uint64_t tc__pci_number(struct tc_bdf pci);
 
-/* "12 s", "less than 1 s" */
-struct tc_arg tc__as_seconds(int64_t ns);
+/* "node gpu-07", or "a node that is not named"; TC__NO_NODE is no name. */
+struct tc_arg tc__as_node(struct tc_slice node);
+/* A duration, or "less than 1 s". */
+struct tc_arg tc__as_length(int64_t ns);
+/* Whether a time passed between two moments that a person would notice. */
+bool tc__lasted(int64_t first_ns, int64_t last_ns);
+/* What a log or a kernel calls a fault, as people call it: "I/O error" for "io_error". */
+struct tc_arg tc__as_fault(struct tc_slice fault);
 
 /* One more piece of evidence, as tc__draft_evidence takes it. */
 void tc__draft_piece(struct tc_draft *d, struct tc_slice kind, int64_t time_ns, struct tc_raw raw,

@@ -135,7 +135,7 @@ static inline uint64_t add_attr(uint64_t h, const struct tc_attr *a)
 
 /*
  * What a reader would notice: the headline, which says who and where, every
- * attribute, how much evidence there is. Not last_seen, which moves with every event.
+ * attribute, how much evidence there is, other advice. Not last_seen, which moves with every event.
  */
 static uint64_t content_hash(const struct tc_finding *f)
 {
@@ -146,6 +146,7 @@ static uint64_t content_hash(const struct tc_finding *f)
     h = add_number(h, (uint64_t)f->evidence_count << 32 | (uint64_t)f->cause_count << 16 |
                           (uint64_t)f->confidence << 8 | (uint64_t)f->severity << 4 |
                           (uint64_t)f->root << 1 | (uint64_t)f->incomplete);
+    h = add_number(h, f->remediation.len); /* other advice is news, and seldom as long */
     if (f->evidence_count > 0) {
         h = add_text(h, f->evidence[f->evidence_count - 1].uid);
     }

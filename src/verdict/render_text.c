@@ -428,6 +428,16 @@ static void put_other_roots(struct tc__page *p, const struct tc_story_text *s)
 
 /* ---- the rest ---- */
 
+/* Whether the page has told all of the timeline: its only line is the why, its time is the story's.
+ */
+static bool is_timeline_told(const struct tc_story_text *s, const struct tc__trail *trail)
+{
+    const struct tc_verdict *v = s->verdicts[0];
+    return s->count == 1 && trail->count == 1 && trail->alike[0] == 0 && trail->left_out == 0 &&
+           v->cause_count == 0 && tc__finding_reasons(v->finding) == NULL &&
+           trail->pieces[0]->time_ns == v->finding->first_ns;
+}
+
 static void put_trail(struct tc__page *p, const struct tc_story_text *s,
                       const struct tc_sources *sources, const struct tc_text_style *style)
 {
@@ -448,11 +458,11 @@ static void put_trail(struct tc__page *p, const struct tc_story_text *s,
                   : s->count > 1 ? STORY_SHOWN
                                  : EVIDENCE_SHOWN,
                   !style->all);
-    if (trail.count > 0) {
+    if (trail.count > 0 && (style->all || !is_timeline_told(s, &trail))) {
         tc__page_timeline(p, &trail);
-        if (sources != NULL) {
-            tc__page_evidence(p, &trail, sources);
-        }
+    }
+    if (trail.count > 0 && sources != NULL) {
+        tc__page_evidence(p, &trail, sources);
     }
 }
 

@@ -80,7 +80,10 @@ const places = {
     ['with a negative rank', [{ ...PLACE, rank: -1 }]],
     ['with an empty node', [{ ...PLACE, 'k8s.node.name': '' }]],
     ['with a field more', [{ ...PLACE, note: 'text' }]],
-    ...pci.wrong.map(([name, value]) => [`with an address ${name}`, [{ ...PLACE, 'pci.bdf': value }]]),
+    ...pci.wrong.map(([name, value]) => [
+      `with an address ${name}`,
+      [{ ...PLACE, 'pci.bdf': value }],
+    ]),
   ],
 };
 const CAUSE = { incident_id: incidentId.right, why: 'text' };

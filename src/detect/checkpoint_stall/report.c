@@ -118,7 +118,7 @@ static void write_why(struct tc_buf *b, const struct tc_arg *arg)
         tc_format(b, "volume {} could not be mounted", tc_as_known(device, "(name unknown)"));
         break;
     case CKPT_KERNEL:
-        tc_format(b, "{}{}", tc_slice_make(p->what, p->what_len),
+        tc_format(b, "{}{}", tc__as_fault(tc_slice_make(p->what, p->what_len)),
                   tc_when(device.len > 0, " of {}", device));
         break;
     case CKPT_WRITES:

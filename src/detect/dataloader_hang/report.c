@@ -44,17 +44,17 @@ static struct tc_slice uid_of(struct tc_draft *d, struct tc_slice uid, struct tc
                             pod->name.len > 0 ? pod->name : pod->uid, tc_as_time(time_ns));
 }
 
-static struct tc_slice headline(struct tc_draft *d, const struct dl_pod *pod)
+static struct tc_slice headline(struct tc_draft *d, const struct dl_pod *pod, int64_t stall_ns)
 {
     const struct dl_incident *in = &pod->incident;
     struct tc_slice error = tc__dl_word(&in->error.what);
     struct tc_slice reason = tc__dl_word(&in->storage.what);
     return tc__draft_format(
         d, "Training {} {} {} still for {}{}: {}{}", pod->podless ? "of" : "in", place(pod),
-        in->end.known ? "stood" : "has stood", tc_as_duration(in->stall.seconds * TC_SECOND),
+        in->end.known ? "stood" : "has stood", tc_as_duration(stall_ns),
         tc_when(in->stall.step >= 0, " at step {}", in->stall.step),
         in->error.known ? "its data loader failed" : "a volume could not be mounted on the node",
-        in->error.known ? tc_when(error.len > 0, " with {}", error)
+        in->error.known ? tc_when(error.len > 0, " ({})", tc__as_fault(error))
                         : tc_when(true, " ({})", reason));
 }
 
@@ -82,12 +82,13 @@ static void put_stall(struct tc_draft *d, const struct dl_pod *pod)
     const struct dl_stall *stall = &pod->incident.stall;
     struct tc_slice what = stall->tracked ? TC_LIT("train_step") : TC_LIT("train_stall");
     bool known = stall->step >= 0;
+    struct tc_arg length = tc_as_duration(stall->seconds * TC_SECOND);
     tc__draft_piece(d, TC_LIT("training_step_stall"), stall->time_ns, stall->raw,
                     uid_of(d, tc__dl_word(&stall->uid), what, pod, stall->time_ns),
                     stall->tracked
-                        ? tc__draft_format(d, "The last step{} ended; none did in the {} s since",
-                                           tc_when(known, " {}", stall->step), stall->seconds)
-                        : tc__draft_format(d, "No step ended for {} s{}", stall->seconds,
+                        ? tc__draft_format(d, "The last step{} ended; none did in the {} since",
+                                           tc_when(known, " {}", stall->step), length)
+                        : tc__draft_format(d, "No step ended for {}{}", length,
                                            tc_when(known, " after step {}", stall->step)));
 }
 
@@ -98,10 +99,11 @@ static void put_error(struct tc_draft *d, const struct dl_pod *pod)
     tc__draft_piece(
         d, kind, error->time_ns, error->raw,
         uid_of(d, tc__dl_word(&error->uid), kind, pod, error->time_ns),
-        tc__draft_format(d, "The data loader{} failed{}{}",
-                         tc_when(error->rank >= 0, " of rank {}", error->rank),
-                         tc_when(error->what.len > 0, " with {}", tc__dl_word(&error->what)),
-                         tc_when(error->message.len > 0, ": {}", tc__dl_quote(&error->message))));
+        tc__draft_format(
+            d, "The data loader{} failed{}{}",
+            tc_when(error->rank >= 0, " of rank {}", error->rank),
+            tc_when(error->what.len > 0, " ({})", tc__as_fault(tc__dl_word(&error->what))),
+            tc_when(error->message.len > 0, ": {}", tc__dl_quote(&error->message))));
 }
 
 static void put_storage(struct tc_draft *d, const struct dl_pod *pod)
@@ -162,6 +164,13 @@ struct tc_slice tc__dl_key(const struct dl_pod *pod, char text[DL_KEY_MAX])
     return tc_format(&b, "{}/{}/{}@{}", pod->ns, pod->name, pod->uid, tc_as_time(second_ns));
 }
 
+/* As long as a report says, or as can be seen: what is told later makes it longer. */
+static int64_t stall_length(const struct tc_finding *f, const struct dl_incident *in)
+{
+    int64_t seen_ns = tc_time_is_date(in->start_ns) ? f->last_ns - in->start_ns : 0;
+    return tc__dl_max(seen_ns - seen_ns % TC_SECOND, in->stall.seconds * TC_SECOND);
+}
+
 tc_status tc__dl_report(const struct dl_pod *pod, bool incomplete, struct tc_arena *scratch,
                         const struct tc_sink *out)
 {
@@ -175,7 +184,6 @@ tc_status tc__dl_report(const struct dl_pod *pod, bool incomplete, struct tc_are
     f->severity = TC_SEVERITY_CRITICAL;
     f->confidence = TC_CONFIDENCE_FULL;
     f->discriminator = in->error.known ? TC_LIT("worker_killed") : TC_LIT("storage_event");
-    f->headline = headline(&d, pod);
     f->remediation = remediation(&d, pod);
     f->scope.node = pod->node;
     f->scope.ns = pod->ns;
@@ -186,11 +194,13 @@ tc_status tc__dl_report(const struct dl_pod *pod, bool incomplete, struct tc_are
     f->scope.rank = in->error.known && in->error.rank >= 0 ? in->error.rank
                     : in->stall.rank >= 0                  ? in->stall.rank
                                                            : pod->first_rank;
+    put_evidence(&d, pod);
+    int64_t stall_ns = stall_length(f, in);
+    f->headline = headline(&d, pod, stall_ns);
     tc__draft_attr_int(&d, TC_LIT("tracecore.alert.dataloader_hang.stall_seconds"),
-                       in->stall.seconds);
+                       stall_ns / TC_SECOND);
     if (!in->error.known) {
         tc__draft_attr_text(&d, TC_LIT("event.reason"), tc__dl_word(&in->storage.what));
     }
-    put_evidence(&d, pod);
     return tc__draft_emit(&d, out);
 }

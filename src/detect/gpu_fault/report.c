@@ -101,11 +101,12 @@ static const char *action_of(const struct gpuf_incident *in, const struct gpuf_f
 
 static struct tc_slice headline(struct writer *w)
 {
-    bool lasted = w->in->last_ns > w->in->first_ns;
+    bool lasted = tc__lasted(w->in->first_ns, w->in->last_ns);
     return tc__draft_format(
-        &w->d, "{} of node {}: {}{}{}{}{}", tc_as_gpu(w->scope), w->node, what_of(w->gravest),
+        &w->d, "{} of {}: {}{}{}{}{}", tc_as_gpu(w->scope), tc__as_node(w->node),
+        what_of(w->gravest),
         tc_when(w->xid_count > 0, ", Xid {}", tc_as_ints(w->xids, w->xid_count, GPUF_FACTS_MAX)),
-        lasted ? ", first at " : ", at ", tc_as_time(w->in->first_ns),
+        lasted ? ", first " : ", ", tc_as_moment(w->in->first_ns),
         tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - w->in->first_ns)));
 }
 
@@ -114,8 +115,8 @@ static struct tc_slice remediation(struct writer *w)
     const char *clears = w->gravest->kind == GPUF_GONE
                              ? "Clears when it is in a scrape again."
                              : "Clears when it answers again after a driver load or a boot.";
-    return tc__draft_format(&w->d, "For {} of node {}: {}. {}", tc_as_gpu(w->scope), w->node,
-                            action_of(w->in, w->gravest), clears);
+    return tc__draft_format(&w->d, "For {} of {}: {}. {}", tc_as_gpu(w->scope),
+                            tc__as_node(w->node), action_of(w->in, w->gravest), clears);
 }
 
 static struct tc_slice make_uid(struct writer *w, struct tc_slice kind, struct tc_arg word,
@@ -145,7 +146,7 @@ static void write_fact(struct tc_buf *b, const struct tc_arg *arg)
         tc_format(b, "{}", SORTS[f->sort].says);
     }
     if (f->times > 1) {
-        tc_format(b, ", {} times until {}", f->times, tc_as_time(f->span.last_ns));
+        tc_format(b, ", {} times, the last {}", f->times, tc_as_moment(f->span.last_ns));
     }
 }
 

@@ -52,7 +52,7 @@ static void write_gpu(struct tc_buf *b, const struct tc_arg *arg)
     } else if (w->scope->rank >= 0) {
         tc_format(b, "GPU of rank {}", w->scope->rank);
     } else {
-        tc_format(b, "unknown GPU");
+        tc_format(b, "A GPU");
     }
 }
 
@@ -63,7 +63,7 @@ static void write_nameless(struct tc_buf *b, const struct tc_arg *arg)
     if (w->scope->rank >= 0) {
         tc_format(b, "rank {} on ", w->scope->rank);
     }
-    tc_format(b, "node {}", w->node);
+    tc_format(b, "{}", tc__as_node(w->node));
 }
 
 static struct tc_arg nameless(const struct writer *w)
@@ -79,7 +79,7 @@ static struct tc_arg gpu_name(const struct writer *w)
 static void write_where(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct writer *w = arg->object;
-    tc_format(b, "{} of node {}", gpu_name(w), w->node);
+    tc_format(b, "{} of {}", gpu_name(w), tc__as_node(w->node));
 }
 
 static struct tc_arg where(const struct writer *w)
@@ -104,11 +104,11 @@ static void write_what(struct tc_buf *b, const struct tc_arg *arg)
 
 static struct tc_slice headline(struct writer *w)
 {
-    bool lasted = w->in->last_ns > w->in->first_ns;
+    bool lasted = tc__lasted(w->in->first_ns, w->in->last_ns);
     return tc__draft_format(
         &w->d, "{}: {}{}{}{}{}", where(w), tc_as_written(write_what, w),
         tc_when(w->xid_count > 0, ", Xid {}", tc_as_ints(w->xids, w->xid_count, ECC_XIDS)),
-        lasted ? ", first at " : ", at ", tc_as_time(w->in->first_ns),
+        lasted ? ", first " : ", ", tc_as_moment(w->in->first_ns),
         tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - w->in->first_ns)));
 }
 
@@ -146,16 +146,16 @@ static struct tc_slice remediation(struct writer *w)
         }
         return tc__draft_format(
             &w->d,
-            "Drain node {}, reset {} and restart {}. Return the board if errors come back after "
+            "Drain {}, reset {} and restart {}. Return the board if errors come back after "
             "the reset or a remap fails.",
-            w->node, gpu_name(w),
+            tc__as_node(w->node), gpu_name(w),
             w->kind == ECC_UNCONTAINED ? TC_ARG("all that ran on it from a checkpoint from before")
                                        : workload);
     case ECC_REMAP_FAILED:
         return tc__draft_format(&w->d,
-                                "Drain node {} and return the board of {}: it can set aside no "
+                                "Drain {} and return the board of {}: it can set aside no "
                                 "more bad memory, and a reset does not mend that.",
-                                w->node, tc_as_gpu(s));
+                                tc__as_node(w->node), tc_as_gpu(s));
     case ECC_NONE:
         break;
     }
@@ -171,7 +171,7 @@ static void write_xid(struct tc_buf *b, const struct ecc_fact *f, int32_t code)
         tc_when(xid != NULL, ": {}", xid == NULL ? "" : xid->name),
         tc_when(f->process_len > 0, ", process {}", tc_slice_make(f->process, f->process_len)),
         tc_when(f->pid >= 0, ", pid {}", f->pid),
-        tc_when(count > 1, ", {} times until {}", count, tc_as_time(f->span.last_ns)));
+        tc_when(count > 1, ", {} times, the last {}", count, tc_as_moment(f->span.last_ns)));
 }
 
 static void write_fact(struct tc_buf *b, const struct tc_arg *arg)

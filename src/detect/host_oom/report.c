@@ -17,13 +17,13 @@ static const struct {
     [OOM_UNKNOWN] = {"container_limit", "the container ran out of memory", NULL},
     [OOM_LIMIT] = {"container_limit", "the container hit its memory limit", NULL},
     [OOM_NODE] = {"node_memory", "the node ran out of memory",
-                  "On node {}: find what holds the memory (pods without limits, daemons, "
+                  "On {}: find what holds the memory (pods without limits, daemons, "
                   "/dev/shm), give it limits that fit the node together, then restart {}."},
     [OOM_NUMA] = {"cpuset_numa", "the NUMA nodes it is bound to ran out of memory",
-                  "On node {}: other NUMA nodes may still have memory. Widen cpuset.mems or the "
+                  "On {}: other NUMA nodes may still have memory. Widen cpuset.mems or the "
                   "numactl binding of {}, or move what shares its NUMA node."},
     [OOM_PRESSURE] = {"memory_pressure", "the memory pressure was too high for too long",
-                      "On node {}: oomctl shows which slice systemd-oomd watches, and its limit. "
+                      "On {}: oomctl shows which slice systemd-oomd watches, and its limit. "
                       "Give {} memory that it stays below, find what else fills the node, or take "
                       "the pods' slice away from systemd-oomd."},
 };
@@ -33,7 +33,7 @@ static const char *const TIES[] = {
 
 static struct tc_arg node_name(const struct oom_pod *pod)
 {
-    return tc_as_known(pod->node, "(name unknown)");
+    return tc__as_node(pod->node);
 }
 
 static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
@@ -55,11 +55,17 @@ static struct tc_arg pod_name(const struct oom_pod *pod)
     return tc_as_written(write_pod, pod);
 }
 
-/* "92.8 GiB" */
+/* "92.8 GiB", "410 MiB" */
 static void write_size(struct tc_buf *b, const struct tc_arg *arg)
 {
     int64_t tenths = arg->integer / KB_PER_TENTH;
-    tc_format(b, "{}.{} GiB", tenths / 10, tenths % 10);
+    if (tenths >= 10) {
+        tc_format(b, "{}.{} GiB", tenths / 10, tenths % 10);
+    } else if (arg->integer >= 1024) {
+        tc_format(b, "{} MiB", arg->integer / 1024);
+    } else {
+        tc_format(b, "{} KiB", arg->integer);
+    }
 }
 
 static struct tc_arg size_of_kb(int64_t kb)
@@ -100,7 +106,7 @@ static struct tc_slice headline(struct tc_draft *d, const struct oom_pod *pod)
                                           : "all processes of a cgroup");
     }
     return tc__draft_format(
-        d, "{} killed {}{} {}{} on node {}: {}", burst->first.oomd ? "systemd-oomd" : "The kernel",
+        d, "{} killed {}{} {}{} on {}: {}", burst->first.oomd ? "systemd-oomd" : "The kernel",
         victims, sure ? " of" : ", it seems of", pod_name(pod), sure ? "" : ",", node_name(pod),
         swap  ? "memory and swap were nearly full"
         : own ? burst->first.slurm ? "it hit its memory limit" : "its cgroup hit its memory limit"
@@ -117,10 +123,10 @@ static struct tc_slice remediation(struct tc_draft *d, const struct oom_pod *pod
     return tc__draft_format(
         d,
         "For {}: raise the memory limit{}{}, or use less: fewer data loader "
-        "workers, a smaller prefetch_factor, no caches without bound. Node {} "
+        "workers, a smaller prefetch_factor, no caches without bound. The node "
         "is not at fault.",
         pod_name(pod), tc_when(container.len > 0, " of container {}", container),
-        pod->burst.first.slurm ? " (--mem, --mem-per-cpu or --mem-per-gpu)" : "", node_name(pod));
+        pod->burst.first.slurm ? " (--mem, --mem-per-cpu or --mem-per-gpu)" : "");
 }
 
 static void put_line(struct tc_draft *d, const struct oom_pod *pod, const struct oom_line *line)

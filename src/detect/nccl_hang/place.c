@@ -3,6 +3,7 @@
 #include "base/time.h"
 #include "detect/nccl_hang/place_priv.h"
 #include "event/format.h"
+#include "event/xid.h"
 
 #define NODES_MAX 32768
 #define NODES_SHOWN 4
@@ -12,7 +13,7 @@
 /* A node, or one GPU of it by address: something was read of it. */
 struct heard {
     uint64_t name;
-    int64_t xid_ns; /* of its latest Xid, TC_TIME_NONE for none */
+    int64_t xid_ns; /* of its latest Xid of hardware or driver, TC_TIME_NONE for none */
     int64_t xid;
 };
 
@@ -52,6 +53,12 @@ static struct heard *find(const struct nccl_nodes *n, struct tc_slice node, stru
     return v == 0 ? NULL : &n->items[v - 1];
 }
 
+static bool is_of_program(int64_t code)
+{
+    const struct tc_xid *xid = tc_xid_find(code);
+    return xid != NULL && xid->class == TC_XID_APPLICATION;
+}
+
 static void note(struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci,
                  const struct tc_event *ev)
 {
@@ -65,8 +72,9 @@ static void note(struct nccl_nodes *n, struct tc_slice node, struct tc_bdf pci,
         h = &n->items[n->count++];
         *h = (struct heard){.name = name, .xid_ns = TC_TIME_NONE};
     }
-    /* The latest; of one time the highest, so that their order does not matter. */
-    if (ev->kind == TC_EVENT_XID && tc_time_is_date(ev->time_ns) &&
+    /* The latest; of one time the highest, so that their order does not matter. Those of programs
+     * tell of the end of a process, not of its GPU. */
+    if (ev->kind == TC_EVENT_XID && tc_time_is_date(ev->time_ns) && !is_of_program(ev->xid.code) &&
         (ev->time_ns > h->xid_ns || (ev->time_ns == h->xid_ns && ev->xid.code > h->xid))) {
         h->xid_ns = ev->time_ns;
         h->xid = ev->xid.code;
@@ -146,14 +154,15 @@ static void write_check(struct tc_buf *b, const struct tc_arg *arg)
     } else if (own != NULL && own->xid_ns != TC_TIME_NONE &&
                own->xid_ns >= c->since_ns - XID_BEFORE_NS) {
         tc_format(b,
-                  "its {} logged Xid {} at {}; check the GPU with nvidia-smi -q and drain the "
+                  "its {} logged Xid {} {}; check the GPU with nvidia-smi -q and drain the "
                   "node",
-                  at->pci.known ? "GPU" : "node", own->xid, tc_as_clock(own->xid_ns));
+                  at->pci.known ? "GPU" : "node", own->xid, tc_as_moment(own->xid_ns));
     } else {
-        tc_format(b,
-                  "what was read of its node has no Xid{}; check the GPU with nvidia-smi -q, "
-                  "and drain the node if it shows an error",
-                  at->pci.known ? " of its GPU" : "");
+        tc_format(
+            b,
+            "what was read of its node has no Xid of hardware{}; check the GPU with nvidia-smi -q, "
+            "and drain the node if it shows an error",
+            at->pci.known ? " for its GPU" : "");
     }
 }
 

@@ -87,7 +87,7 @@ static struct tc_slice what_it_does(struct tc_draft *d, const struct link_port *
         return tc__draft_format(d, "reports a fault of its cable or module{}",
                                 p->cable_hot ? ": high temperature" : "");
     case LINK_DOWN:
-        return tc__draft_format(d, "is down since {}", tc_as_time(p->down_ns));
+        return tc__draft_format(d, "went down {} and has not come up", tc_as_moment(p->down_ns));
     case LINK_FLAP:
         return tc__draft_format(d, "went down {} times within {}", flaps,
                                 tc_as_duration(last_mark(&p->logs[source]) - p->first_ns));

@@ -108,7 +108,7 @@ static void write_storm(struct tc_buf *b, const struct tc_arg *arg)
         }
     }
     tc_format(b, "{} in {}", more ? "" : "NVLink errors",
-              tc__as_seconds(t->d->storm.last.time_ns - t->d->storm.first.time_ns));
+              tc__as_length(t->d->storm.last.time_ns - t->d->storm.first.time_ns));
 }
 
 static struct tc_slice what_happened(struct telling *t)
@@ -128,7 +128,7 @@ static struct tc_slice what_happened(struct telling *t)
     }
     return tc__draft_format(
         &t->draft, "{}{}{}", tc_as_written(write_storm, t), tc_when(some, " on link{}", links),
-        tc_when(t->draft.finding.resolved, "; none for {}", tc__as_seconds(t->st->window_ns)));
+        tc_when(t->draft.finding.resolved, "; none for {}", tc_as_duration(t->st->window_ns)));
 }
 
 static struct tc_slice headline(struct telling *t)

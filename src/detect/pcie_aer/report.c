@@ -57,11 +57,11 @@ static struct tc_slice errors_headline(struct tc_draft *d, const struct pcie_err
         d, "{} on node {} reported {} {} PCIe error{}{}{}{}", device(p), node_name(e->node),
         count > 1 ? TC_ARG(count) : TC_ARG("a"), tc__pcie_severities[worst],
         tc_when(count > 1, "s in {}",
-                tc__as_seconds(e->last[worst].time_ns - e->first[worst].time_ns)),
+                tc__as_length(e->last[worst].time_ns - e->first[worst].time_ns)),
         tc_when(e->errors[worst].len > 0, ": {}", tc__pcie_text(&e->errors[worst])),
         tc_when(layer.len > 0, " ({} layer)",
                 tc_slice_eq(layer, TC_LIT("data_link")) ? TC_LIT("data link") : layer),
-        tc_when(d->finding.resolved, "; none for {}", tc__as_seconds(window_ns)));
+        tc_when(d->finding.resolved, "; none for {}", tc_as_duration(window_ns)));
 }
 
 static struct tc_slice errors_remediation(struct tc_draft *d, const struct pcie_errors *e,
@@ -215,7 +215,7 @@ static struct tc_slice link_headline(struct tc_draft *d, const struct pcie_link 
                             node_name(p->scope.node), rate(r.gen, r.width),
                             rate(r.gen > 0 ? r.gen_max : 0, r.width > 0 ? r.width_max : 0),
                             tc_when(l->low.busy.known, " while busy ({} %)", (int64_t)l->low.util),
-                            tc__as_seconds(l->low.last_ns - l->low.first_ns));
+                            tc__as_length(l->low.last_ns - l->low.first_ns));
 }
 
 static struct tc_slice link_remediation(struct tc_draft *d, const struct pcie_place *p)

@@ -31,7 +31,7 @@ static const struct {
                      "it exceeded its own limit of ephemeral storage",
                      "leave the node as it is; raise the limit of the pod or put its data on a "
                      "volume"},
-    [EVICT_UNKNOWN] = {"unknown_pressure", "unknown", "the note names no resource",
+    [EVICT_UNKNOWN] = {"unknown_pressure", "unknown", "the kubelet does not say what ran short",
                        "look at the node's conditions and the kubelet's log at that time"},
 };
 
@@ -41,14 +41,28 @@ static const char *condition_name(const struct eviction *e)
     return condition == EVICT_NONE ? "no pressure" : tc__evict_conditions[condition];
 }
 
-static struct tc_arg node_name(const struct eviction *e)
+static void write_node(struct tc_buf *b, const struct tc_arg *arg)
 {
-    return tc_as_known(e->node, "(name unknown)");
+    const struct eviction *e = arg->object;
+    tc_format(b, "{}{}", e->node.len > 0 ? "node " : "its node", e->node);
 }
 
-static struct tc_slice pod_name(const struct eviction *e)
+static struct tc_arg node_name(const struct eviction *e)
 {
-    return tc_slice_or(e->name, TC_LIT("(name unknown)"));
+    return tc_as_written(write_node, e);
+}
+
+static void write_pod(struct tc_buf *b, const struct tc_arg *arg)
+{
+    const struct eviction *e = arg->object;
+    tc_format(b, "{}",
+              e->name.len > 0 ? tc_when(true, "Pod {}", tc_as_pod(e->ns, e->name))
+                              : TC_ARG("A pod"));
+}
+
+static struct tc_arg pod_name(const struct eviction *e)
+{
+    return tc_as_written(write_pod, e);
 }
 
 static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
@@ -59,8 +73,8 @@ static struct tc_slice headline(struct tc_draft *d, const struct eviction *e)
                                         : tc_when(true, "{} after ", tc_as_duration(after_ns));
     /* A threshold that was met does not prove that the condition was reported. */
     const char *what = threshold ? "its eviction threshold was met" : condition_name(e);
-    return tc__draft_format(d, "Pod {} was evicted from node {} at {}{}: {}",
-                            tc_as_pod(e->ns, pod_name(e)), node_name(e), tc_as_time(e->time_ns),
+    return tc__draft_format(d, "{} was evicted from {}{} {}{}: {}", pod_name(e), node_name(e),
+                            tc_time_is_date(e->time_ns) ? "" : ",", tc_as_moment(e->time_ns),
                             tc_when(e->sign.known, ", {}{}", since, what),
                             PRESSURES[e->note.pressure].cause);
 }
@@ -69,7 +83,7 @@ static struct tc_slice remediation(struct tc_draft *d, const struct eviction *e)
 {
     const struct evict_note *n = &e->note;
     return tc__draft_format(
-        d, "On node {}: {}.{}", node_name(e), PRESSURES[n->pressure].action,
+        d, "On {}: {}.{}", node_name(e), PRESSURES[n->pressure].action,
         tc_when(n->container.len > 0, " Start with container {}{}{}.", n->container,
                 tc_when(n->usage.len > 0, ", which used {}", n->usage),
                 tc_when(n->request.len > 0, " with a request of {}", n->request)));
@@ -90,12 +104,11 @@ static void put_sign(struct tc_draft *d, const struct eviction *e, const struct 
 
 static void put_pod(struct tc_draft *d, const struct eviction *e)
 {
-    tc__draft_piece(
-        d, TC_LIT("pod_event"), e->time_ns, e->raw,
-        tc__text_or(e->event_uid,
-                    tc__draft_format(d, "pod:{}/{}:{}", e->ns, e->name, tc_as_time(e->time_ns))),
-        tc__draft_format(d, "Pod {} was evicted from node {}{}", tc_as_pod(e->ns, pod_name(e)),
-                         node_name(e), tc_when(e->message.len > 0, ": {}", e->message)));
+    tc__draft_piece(d, TC_LIT("pod_event"), e->time_ns, e->raw,
+                    tc__text_or(e->event_uid, tc__draft_format(d, "pod:{}/{}:{}", e->ns, e->name,
+                                                               tc_as_time(e->time_ns))),
+                    tc__draft_format(d, "{} was evicted from {}{}", pod_name(e), node_name(e),
+                                     tc_when(e->message.len > 0, ": {}", e->message)));
 }
 
 static void put_attrs(struct tc_draft *d, const struct eviction *e)

@@ -65,20 +65,15 @@ static int compare(const void *left, const void *right, void *context)
     return order != 0 ? order : tc_slice_cmp(a->scope.gpu_uuid, b->scope.gpu_uuid);
 }
 
-static struct tc_arg node_name(const struct tc_scope *s)
-{
-    return tc_as_known(s->node, "(name unknown)");
-}
-
 /* "GPU 3 of node gpu-07" */
 static void write_gpu(struct tc_buf *b, const struct tc_arg *arg)
 {
     const struct tc_scope *s = arg->object;
-    tc_format(b, "{}{} of node {}", s->gpu_index >= 0 || s->pci.known ? "GPU " : "",
+    tc_format(b, "{}{} of {}", s->gpu_index >= 0 || s->pci.known ? "GPU " : "",
               s->gpu_index >= 0 ? TC_ARG(s->gpu_index)
               : s->pci.known    ? tc_as_pci(s->pci)
                                 : TC_ARG(s->gpu_uuid),
-              node_name(s));
+              tc__as_node(s->node));
 }
 
 static struct tc_arg gpu_name(const struct heat_member *m)
@@ -143,7 +138,7 @@ static void write_who(struct tc_buf *b, const struct tc_arg *arg)
     } else if (w->node_count > 1) {
         tc_format(b, "{} GPUs of {} nodes in rack {}", w->total, w->node_count, w->group->rack);
     } else {
-        tc_format(b, "{} GPUs of node {}", w->total, node_name(&first->scope));
+        tc_format(b, "{} GPUs of {}", w->total, tc__as_node(first->scope.node));
     }
 }
 
@@ -163,11 +158,12 @@ static struct tc_slice headline(struct writer *w)
 {
     static const char *const verbs[2][2] = {{"are", "is"}, {"were", "was"}};
     return tc__draft_format(
-        &w->d, "{} {} slowed by {}{}{}, since {}", who(w),
-        verbs[w->group->hot_count == 0][w->total == 1], KINDS[w->kind].by,
-        tc_when(!w->said, " for {}", tc_as_duration(w->last_ns - w->first_ns)),
+        &w->d, "{} {} slowed by {}{}{}{}", who(w), verbs[w->group->hot_count == 0][w->total == 1],
+        KINDS[w->kind].by,
+        tc_when(!w->said && !w->d.finding.resolved, " for {}",
+                tc_as_duration(w->last_ns - w->first_ns)),
         tc_when(w->peak[HEAT_CORE] != NULL, ", up to {} C", celsius(w, HEAT_CORE)),
-        tc_as_time(w->first_ns));
+        tc_time_is_date(w->first_ns) ? TC_EMPTY : TC_LIT(", undated"));
 }
 
 static struct tc_slice remediation(struct writer *w)
@@ -183,7 +179,7 @@ static struct tc_slice remediation(struct writer *w)
             ? "Check the cooling of rack {}: inlet air or coolant, its flow and its doors; move "
               "work away until it is cold again."
         : w->level == HEAT_NODE
-            ? "Check the fans, the air inlet and the coolant of node {}: several of its GPUs are "
+            ? "Check the fans, the air inlet and the coolant of {}: several of its GPUs are "
               "hot at once. Drain it if the heat stays."
         : w->said
             ? "Check the heat sink, the fan and the airflow of {}. Drain the node if the heat "
@@ -192,7 +188,7 @@ static struct tc_slice remediation(struct writer *w)
               "Drain the node if the heat stays.";
     return tc__draft_format(&w->d, advice,
                             heat && w->level == HEAT_RACK   ? TC_ARG(w->group->rack)
-                            : heat && w->level == HEAT_NODE ? node_name(&member(w, 0)->scope)
+                            : heat && w->level == HEAT_NODE ? tc__as_node(member(w, 0)->scope.node)
                                                             : who(w));
 }
 

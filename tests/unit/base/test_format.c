@@ -88,6 +88,8 @@ static void nouns_are_written_as_people_read_them(void **state)
     (void)state;
     FORMATS("2026-01-01T00:00:00Z for 5 min 3 s", "{} for {}",
             tc_as_time(INT64_C(1767225600) * TC_SECOND), tc_as_duration(303 * TC_SECOND));
+    FORMATS("at 00:05:03, undated", "{}, {}",
+            tc_as_moment(INT64_C(1767225903) * TC_SECOND + 999999999), tc_as_moment(TC_TIME_NONE));
     FORMATS("0 errors, 1 error, 2 errors", "{}, {}, {}", tc_as_count(0, "error"),
             tc_as_count(1, "error"), tc_as_count(2, "error"));
     FORMATS("00ff", "{}", tc_as_hex(255, 4));

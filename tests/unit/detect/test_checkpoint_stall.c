@@ -407,7 +407,7 @@ static void a_failure_needs_no_threshold_but_evidence(void **state)
     const struct tc_finding *f = tc_harness_finding(h, 0);
     tc_harness_conforms(f);
     assert_text(tc_harness_text(f, KEY("outcome")), "failed");
-    assert_says(f->headline, " failed after 40 s on rank 0: io_error of sda on node gpu-03");
+    assert_says(f->headline, " failed after 40 s on rank 0: I/O error of sda on node gpu-03");
     struct tc_event next = checkpoint(900, 0, "begin");
     next.train.step = 1300;
     feed(h, next);
@@ -467,7 +467,7 @@ static void many_ranks_are_one_verdict(void **state)
     assert_int_equal(tc_harness_count(h), 1);
     const struct tc_finding *f = tc_harness_finding(h, 0);
     tc_harness_conforms(f);
-    assert_says(f->headline, "on 100 ranks: io_error of sda on node gpu-04");
+    assert_says(f->headline, "on 100 ranks: I/O error of sda on node gpu-04");
     assert_text(f->scope.node, "gpu-04");
     assert_int_equal(f->scope.pod.len, 0);
     assert_int_equal(f->scope.rank, -1);

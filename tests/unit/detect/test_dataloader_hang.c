@@ -165,7 +165,7 @@ static void canonical_worker_killed(void **state)
     assert_text(f->key, "train/worker-3/@2026-01-01T00:00:10Z");
     assert_text(f->headline,
                 "Training in pod train/worker-3 on node gpu-07 has stood still for 3 min 10 s at "
-                "step 812: its data loader failed with worker_killed");
+                "step 812: its data loader failed (worker killed)");
     assert_says(f->remediation, "In pod train/worker-3 on node gpu-07: ");
     assert_int_equal(f->first_ns, AT(10));
     assert_int_equal(f->last_ns, AT(200));
@@ -175,12 +175,12 @@ static void canonical_worker_killed(void **state)
     assert_text(f->evidence[0].kind, "dataloader_error");
     assert_text(f->evidence[0].uid, "dataloader_error:train/worker-3:2026-01-01T00:00:10Z");
     assert_text(f->evidence[0].description,
-                "The data loader failed with worker_killed: DataLoader worker (pid 4711) is killed "
+                "The data loader failed (worker killed): DataLoader worker (pid 4711) is killed "
                 "by signal: Killed.");
     assert_int_equal(f->evidence[0].raw.offset, 100010);
     assert_text(f->evidence[1].kind, "training_step_stall");
     assert_text(f->evidence[1].uid, "train_stall:train/worker-3:2026-01-01T00:03:20Z");
-    assert_text(f->evidence[1].description, "No step ended for 190 s after step 812");
+    assert_text(f->evidence[1].description, "No step ended for 3 min 10 s after step 812");
 }
 
 static void canonical_storage_event(void **state)
@@ -263,7 +263,7 @@ static void a_missing_phase_does_not_suppress(void **state)
     feed(h, loader_error(190));
     feed(h, ev);
     assert_int_equal(findings_at(h, 201), 1);
-    assert_text(tc_harness_finding(h, 0)->evidence[1].description, "No step ended for 190 s");
+    assert_text(tc_harness_finding(h, 0)->evidence[1].description, "No step ended for 3 min 10 s");
 }
 
 static void below_the_threshold_is_cadence(void **state)
@@ -513,7 +513,7 @@ static void steps_that_stop_are_a_stall_with_an_error(void **state)
     const struct tc_finding *f = tc_harness_finding(h, 0);
     tc_harness_conforms(f);
     assert_int_equal(tc_harness_int(f, STALL_SECONDS), THRESHOLD);
-    assert_text(f->evidence[0].description, "The last step 760 ended; none did in the 120 s since");
+    assert_text(f->evidence[0].description, "The last step 760 ended; none did in the 2 min since");
     assert_int_equal(f->evidence[0].raw.offset, 100060);
     for (int64_t t = 181; t < 600; t++) {
         tc_harness_tick(h, AT(t));

@@ -135,7 +135,7 @@ static void a_gpu_that_fell_off_the_bus_is_told_with_what_to_do(void **state)
     assert_int_equal(f->severity, TC_SEVERITY_CRITICAL);
     assert_int_equal(f->confidence, TC_CONFIDENCE_FULL);
     assert_text(f->headline, "GPU 0000:b3:00.0 of node gpu-07: GPU has fallen off the bus, Xid 79, "
-                             "at 2026-01-01T00:00:00Z");
+                             "at 00:00:00");
     assert_says(f->remediation, "drain and power-cycle the node; check seating");
     assert_says(f->remediation, "Clears when it answers again after a driver load or a boot.");
     assert_int_equal(f->scope.pid, 1234);
@@ -467,7 +467,7 @@ static void the_same_fact_is_told_again_after_a_minute(void **state)
     assert_int_equal(tc_harness_count(h), 1);
     const struct tc_finding *f = told(h, 200);
     assert_int_equal(tc_harness_count(h), 2);
-    assert_says(f->evidence[0].description, ", 50 times until 2026-01-01T00:00:49Z");
+    assert_says(f->evidence[0].description, ", 50 times, the last at 00:00:49");
 }
 
 static void undated_facts_are_told_at_the_end(void **state)

@@ -102,7 +102,7 @@ static void an_uncorrectable_xid_is_told_with_its_process(void **state)
     assert_int_equal(f->severity, TC_SEVERITY_CRITICAL);
     assert_int_equal(f->confidence, TC_CONFIDENCE_FULL);
     assert_text(f->headline, "GPU 0000:b3:00.0 of node gpu-07: 1 uncorrectable memory error, "
-                             "Xid 48, at 2026-01-01T00:00:00Z");
+                             "Xid 48, at 00:00:00");
     assert_says(f->remediation, "Drain node gpu-07, reset GPU 0000:b3:00.0");
     assert_int_equal(tc_harness_int(f, KEY("uncorrected_errors")), 1);
     assert_text(f->scope.node, "gpu-07");
@@ -645,7 +645,7 @@ static void a_log_that_names_no_node_is_partial(void **state)
     assert_int_equal(tc_harness_count(h), 2);
     assert_int_equal(f->confidence, TC_CONFIDENCE_PARTIAL);
     assert_int_equal(f->scope.node.len, 0);
-    assert_says(f->headline, "GPU 0000:b4:00.0 of node (name unknown): ");
+    assert_says(f->headline, "GPU 0000:b4:00.0 of a node that is not named: ");
 }
 
 static void what_names_no_gpu_or_no_time_is_counted(void **state)

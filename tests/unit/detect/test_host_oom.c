@@ -210,7 +210,7 @@ static void what_ran_out_is_told_apart(void **state)
         const char *discriminator;
         const char *says;
     } cases[] = {
-        {"CONSTRAINT_MEMCG", POD_LIMIT, "container_limit", "Node gpu-07 is not at fault."},
+        {"CONSTRAINT_MEMCG", POD_LIMIT, "container_limit", "The node is not at fault."},
         {"CONSTRAINT_MEMCG", "", "container_limit", "raise the memory limit"},
         {"CONSTRAINT_MEMCG", NODE_LIMIT, "node_memory", "On node gpu-07: find what holds"},
         {"CONSTRAINT_NONE", "", "node_memory", "then restart the pod with uid"},
@@ -668,7 +668,7 @@ static void events_that_lack_what_is_needed_are_counted(void **state)
     const struct tc_finding *f = tc_harness_finding(h, 0);
     tc_harness_conforms(f);
     assert_in_range(f->headline.len, 1, 400);
-    assert_says(f->headline, "on node (name unknown): ");
+    assert_says(f->headline, "on a node that is not named: ");
 }
 
 static void times_from_1970_to_2200_are_fine(void **state)

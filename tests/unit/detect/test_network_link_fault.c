@@ -334,7 +334,7 @@ static void a_link_that_stays_down_while_its_node_lives_is_a_fault(void **state)
     assert_text(f->discriminator, "link_down");
     assert_int_equal(f->severity, TC_SEVERITY_CRITICAL);
     assert_int_equal(f->confidence, TC_CONFIDENCE_FULL);
-    assert_text(f->headline, "Port eth0 of node gpu-07 is down since 2026-01-01T00:01:10Z");
+    assert_text(f->headline, "Port eth0 of node gpu-07 went down at 00:01:10 and has not come up");
     assert_int_equal(tc_harness_int(f, KEY("down_seconds")), 60);
     feed(h, line(200, "link_up", "eth0"));
     f = tc_harness_finding(h, -1);

@@ -498,7 +498,7 @@ static void a_storm_ends_with_a_quiet_window(void **state)
     tc_harness_conforms(f);
     assert_true(f->resolved);
     assert_int_equal(tc_harness_int(f, KEY("replay_errors")), 200);
-    assert_says(f->headline, " on link 7; none for 300 s");
+    assert_says(f->headline, " on link 7; none for 5 min");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

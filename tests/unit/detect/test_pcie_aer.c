@@ -398,7 +398,7 @@ static void quiet_ends_a_storm_and_the_next_is_another(void **state)
     tc_harness_conforms(f);
     assert_true(f->resolved);
     assert_int_equal(tc_harness_int(f, KEY("corrected_count")), 60);
-    assert_says(f->headline, "; none for 300 s");
+    assert_says(f->headline, "; none for 5 min");
     corrected(h, 1000, 1, 50);
     tc_harness_tick(h, AT(1100));
     assert_int_equal(tc_harness_count(h), 3);

@@ -167,8 +167,7 @@ static void a_gpu_that_is_slowed_for_long_enough_is_told(void **state)
     assert_text(f->discriminator, "hw_thermal");
     assert_int_equal(f->severity, TC_SEVERITY_WARNING);
     assert_int_equal(f->confidence, TC_CONFIDENCE_FULL);
-    assert_text(f->headline, "GPU 3 of node gpu-07 is slowed by heat for 40 s, up to 91 C, since "
-                             "2026-01-01T00:00:00Z");
+    assert_text(f->headline, "GPU 3 of node gpu-07 is slowed by heat for 40 s, up to 91 C");
     assert_says(f->remediation, "Check the heat sink, the fan and the airflow of GPU 3 of node");
     assert_text(tc_harness_text(f, KEY("level")), "gpu");
     assert_int_equal(tc_harness_int(f, KEY("seconds")), 40);
@@ -330,7 +329,7 @@ static void it_is_over_when_clear_for_long_enough(void **state)
     assert_int_equal(tc_harness_count(h), 2);
     assert_true(f->resolved);
     assert_int_equal(f->last_ns, AT(200));
-    assert_says(f->headline, " was slowed by heat for 1 min, ");
+    assert_says(f->headline, " was slowed by heat");
     assert_says(f->evidence[f->evidence_count - 1].description, "nothing slows it any more");
     slow(h, 0, 210, 260, HW_THERMAL); /* again: another incident */
     f = told(h, 300);
@@ -651,7 +650,7 @@ static void a_gpu_without_a_node_is_told_alone(void **state)
     }
     const struct tc_finding *f = told(h, 100);
     assert_int_equal(tc_harness_count(h), 2);
-    assert_says(f->headline, "of node (name unknown) is slowed");
+    assert_says(f->headline, "of a node that is not named is slowed");
 }
 
 static void other_names_of_a_gpu_are_told(void **state)
@@ -824,7 +823,7 @@ static void what_dcgm_says_needs_no_samples(void **state)
     const struct tc_finding *f = told(h, 60);
     assert_non_null(f);
     assert_text(f->discriminator, "sw_thermal");
-    assert_text(f->headline, "GPU 3 of node gpu-07 is slowed by heat, since 2026-01-01T00:00:00Z");
+    assert_text(f->headline, "GPU 3 of node gpu-07 is slowed by heat");
     assert_text(f->scope.node, "gpu-07");
     assert_int_equal(f->scope.gpu_index, 3);
     assert_text(f->evidence[0].description, "GPU 3 of node gpu-07: DCGM says that heat slows it");
@@ -845,7 +844,7 @@ static void what_dcgm_says_needs_no_date_and_no_node(void **state)
     assert_int_equal(tc_harness_count(h), 1);
     const struct tc_finding *f = tc_harness_finding(h, 0);
     tc_harness_conforms(f);
-    assert_says(f->headline, "GPU 3 of node (name unknown) is slowed by heat");
+    assert_says(f->headline, "GPU 3 of a node that is not named is slowed by heat");
     assert_int_equal(f->scope.node.len, 0);
 }
 

@@ -415,6 +415,26 @@ static void without_reasons_what_was_seen_is_why(void **state)
                            "  Timeline\n");
 }
 
+static void a_timeline_that_only_repeats_why_is_left_out(void **state)
+{
+    (void)state;
+    const struct tc_evidence e[] = {
+        {TC_LIT("xid"), TC_EMPTY, TC_LIT("Xid 79"), T0, {0, 0, 0}},
+        {TC_LIT("pod"), TC_EMPTY, TC_LIT("pod failed"), T0 + TC_SECOND, {0, 0, 0}},
+    };
+    struct tc_finding f = finding();
+    f.evidence = e;
+    f.evidence_count = 1;
+    assert_has(render(&f), "  Why\n    Xid 79\n");
+    assert_lacks(text, "Timeline");
+    f.evidence_count = 2;
+    assert_has(render(&f), "  Timeline\n");
+    /* Its time is another than the story's. */
+    f.evidence = e + 1;
+    f.evidence_count = 1;
+    assert_has(render(&f), "  Timeline\n");
+}
+
 static void seconds_are_set_as_all_durations_are(void **state)
 {
     (void)state;
@@ -835,6 +855,7 @@ int main(void)
         cmocka_unit_test(the_reasons_of_culprits_are_why),
         cmocka_unit_test(why_has_three_lines_at_most),
         cmocka_unit_test(without_reasons_what_was_seen_is_why),
+        cmocka_unit_test(a_timeline_that_only_repeats_why_is_left_out),
         cmocka_unit_test(seconds_are_set_as_all_durations_are),
         cmocka_unit_test(the_timeline_is_in_order_of_time_with_undated_last),
         cmocka_unit_test(different_days_are_shown_relative_to_the_first),
