@@ -64,7 +64,10 @@ struct tc_request {
     struct tc_slice content_type;
     struct tc_slice content_encoding; /* "" or "identity": none; of the message for gRPC */
     struct tc_slice authorization;
-    struct tc_buffer *body; /* NULL: empty. May be taken by setting it to NULL */
+    struct tc_slice host;   /* of HTTP, with the port; without a pointer: HTTP/1.0 without one */
+    struct tc_slice origin; /* of HTTP: what a browser says about the page, "" if nobody does */
+    struct tc_slice fetch_site; /* Sec-Fetch-Site, the same */
+    struct tc_buffer *body;     /* NULL: empty. May be taken by setting it to NULL */
     struct tc_spool *spool; /* set by `begin`: the body goes there as it comes. May be taken too */
     int64_t arrival_ns;     /* wall clock when it was complete */
     void *handler_data;     /* the handler's own, while it works on it */

@@ -22,6 +22,9 @@ struct net_probe_seen {
     char content_type[NET_PROBE_TEXT_MAX];
     char content_encoding[NET_PROBE_TEXT_MAX];
     char authorization[NET_PROBE_TEXT_MAX];
+    char host[NET_PROBE_TEXT_MAX];
+    char origin[NET_PROBE_TEXT_MAX];
+    char fetch_site[NET_PROBE_TEXT_MAX];
     size_t body_len; /* in memory or in a file */
     uint64_t body_hash;
     int64_t arrival_ns;

@@ -77,6 +77,8 @@ enum tc__http_field {
     TC__HTTP_TRANSFER_ENCODING,
     TC__HTTP_EXPECT,
     TC__HTTP_HOST,
+    TC__HTTP_ORIGIN,
+    TC__HTTP_FETCH_SITE,
     TC__HTTP_FIELDS,
     TC__HTTP_NO_FIELD = TC__HTTP_FIELDS,
 };

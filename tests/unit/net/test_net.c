@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define STEPS_MAX 2000
-#define GET "GET / HTTP/1.1\r\n\r\n"
+#define GET "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static struct net_probe probe;
 static struct tc_net_limits limits;
@@ -106,7 +106,7 @@ static void a_request_over_a_socket(void **state)
     char text[1024];
     int fd = dial();
     for (int i = 0; i < 3; i++) {
-        say(fd, "POST /x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+        say(fd, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
         assert_true(hear(fd, text, sizeof text, "\r\n\r\nhello"));
     }
     assert_int_equal(probe.handled, 3);
@@ -125,7 +125,7 @@ static void a_large_body_there_and_back(void **state)
         body[i] = (char)(i * 17 + i / 255);
     }
     int fd = dial();
-    say(fd, "POST / HTTP/1.1\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n");
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n");
     size_t sent = 0;
     size_t got = 0;
     bool ended = false;
@@ -152,7 +152,7 @@ static void a_client_that_still_sends_can_read_why_it_is_refused(void **state)
     static char more[1 << 16];
     char text[1024];
     int fd = dial();
-    say(fd, "POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n");
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n");
     /* As much as the sockets take, without reading: like a client that sends first. */
     size_t sent = 0;
     for (int i = 0; i < 100; i++) {
