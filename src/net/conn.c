@@ -442,6 +442,11 @@ struct tc_pool *tc_conn_pool(const struct tc_conn *c)
     return c->net->pool;
 }
 
+struct tc_peer tc_conn_peer(const struct tc_conn *c)
+{
+    return c->peer;
+}
+
 struct tc_net *tc_conn_net(const struct tc_conn *c)
 {
     return c->net;

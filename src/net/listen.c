@@ -77,18 +77,37 @@ static void refuse(const struct tc__listener *l, int fd)
     (void)close(fd);
 }
 
-static bool take(struct tc__listener *l, int fd)
+static struct tc_peer peer_of(const struct sockaddr_storage *address)
+{
+    struct tc_peer peer = {{0}};
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
+        memcpy(peer.bytes, &v4->sin_addr, sizeof v4->sin_addr);
+    } else if (address->ss_family == AF_INET6) {
+        const struct in6_addr *v6 =
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+        bool is_mapped = IN6_IS_ADDR_V4MAPPED(v6);
+        memcpy(peer.bytes, v6->s6_addr + (is_mapped ? 12 : 0), is_mapped ? 4 : sizeof peer.bytes);
+    }
+    return peer;
+}
+
+static bool accept_connection(struct tc__listener *l, int fd, struct tc_peer peer)
 {
     static const int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     void *session = l->tls != NULL ? tc__tls_session(l->tls, fd) : NULL;
-    bool taken = (l->tls == NULL || session != NULL) &&
-                 tc__net_attach(l, fd, session != NULL ? &tc__io_tls : &io_plain, session) != NULL;
-    if (!taken) {
+    struct tc_conn *c = NULL;
+    if (l->tls == NULL || session != NULL) {
+        c = tc__net_attach(l, fd, session != NULL ? &tc__io_tls : &io_plain, session);
+    }
+    if (c == NULL) {
         tc__tls_session_free(session);
         (void)close(fd);
+        return false;
     }
-    return taken;
+    c->peer = peer;
+    return true;
 }
 
 static void on_accept(evutil_socket_t fd, short what, void *context)
@@ -97,11 +116,14 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
     struct tc_net *n = l->net;
     (void)what;
     for (int i = 0; i < TC_NET_ACCEPTS_PER_WAKE; i++) {
-        int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct sockaddr_storage address = {0};
+        socklen_t address_len = sizeof address;
+        int peer =
+            accept4(fd, (struct sockaddr *)&address, &address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (peer >= 0 && !tc__net_has_room(l) && !tc__net_evict(l)) {
             refuse(l, peer);
         } else if (peer >= 0) {
-            if (!take(l, peer)) {
+            if (!accept_connection(l, peer, peer_of(&address))) {
                 rest(n);
                 return;
             }

@@ -101,6 +101,7 @@ size_t tc_net_connections(const struct tc_net *n);
 const struct tc_net_limits *tc_conn_limits(const struct tc_conn *c);
 const struct tc_service *tc_conn_service(const struct tc_conn *c);
 struct tc_pool *tc_conn_pool(const struct tc_conn *c);
+struct tc_peer tc_conn_peer(const struct tc_conn *c);
 /* Queues bytes (copied) to be written. TC_E_LIMIT: over output_bytes_max, the connection is closed.
  */
 TC_CHECKED tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes);

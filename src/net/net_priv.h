@@ -79,6 +79,7 @@ struct tc_conn {
     struct event *on_read;
     struct event *on_write;
     int fd; /* -1: a test's */
+    struct tc_peer peer;
     unsigned busy;
     enum tc__conn_phase phase;
     enum tc_counter why; /* what its end is counted as */

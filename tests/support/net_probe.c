@@ -59,6 +59,7 @@ static enum tc_answer probe_begin(void *context, struct tc_request *head, size_t
     }
     out_refusal->message = TC_LIT("not here");
     out_refusal->allow = TC_LIT("POST");
+    out_refusal->delay_ns = p->begin_delay_ns;
     return p->begin_answer;
 }
 

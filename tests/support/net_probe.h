@@ -45,6 +45,7 @@ struct net_probe {
     size_t held_count;
     enum tc_answer begin_answer; /* TC_ANSWER_OK: takes all */
     size_t begin_body_max;       /* 0: leaves it */
+    int64_t begin_delay_ns;      /* of a refusal */
     const char *spool_dir;       /* NULL: bodies stay in memory */
     struct tc_response answer;   /* body empty: the request's own comes back */
 };

@@ -362,6 +362,10 @@ static void expire(struct tc__h2_stream *s, int64_t now_ns)
         break;
     case TC_H2_HANDLED:
         break;
+    case TC_H2_DELAYED:
+        tc__h2_fail(s, tc_answer_grpc(s->delayed.answer), s->delayed.message,
+                    s->delayed.retry_after_s);
+        break;
     case TC_H2_ANSWERED:
         tc_count(TC_COUNT_GRPC_ERROR_SLOW_READER, 1);
         s->due_ns = 0;

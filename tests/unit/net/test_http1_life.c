@@ -389,6 +389,43 @@ static void a_slow_reader_gets_its_answers_in_order(void **state)
     }
 }
 
+static void a_refusal_may_come_late(void **state)
+{
+    (void)state;
+    struct net_peer other;
+    struct net_peer leaves;
+    net_peer_open(&other, &probe);
+    net_peer_open(&leaves, &probe);
+    probe.begin_answer = TC_ANSWER_UNAUTHENTICATED;
+    probe.begin_delay_ns = 3 * TC_SECOND;
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+                        "GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+    net_peer_say(&leaves, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    net_peer_end(&leaves);
+    probe.begin_answer = TC_ANSWER_OK;
+    net_peer_say(&other, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(net_peer_answers(&other, NULL), 1);
+    net_probe_wait(&probe, 2 * TC_SECOND);
+    assert_int_equal(net_peer_answers(&peer, NULL), 0);
+    net_probe_wait(&probe, TC_SECOND);
+    int status = 0;
+    assert_int_equal(net_peer_answers(&peer, &status), 1);
+    assert_int_equal(status, 401);
+    assert_non_null(strstr(net_peer_heard(&peer), "Connection: close\r\n"));
+    assert_int_equal(probe.handled, 1); /* that of the other */
+    /* One that is waiting does not hold up the end. */
+    struct net_peer late;
+    net_peer_open(&late, &probe);
+    probe.begin_answer = TC_ANSWER_UNAUTHENTICATED;
+    net_peer_say(&late, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    tc_net_shutdown(probe.net);
+    tc__net_turn(probe.net);
+    assert_null(late.conn);
+    net_peer_fini(&late);
+    net_peer_fini(&leaves);
+    net_peer_fini(&other);
+}
+
 static void the_end_of_the_daemon(void **state)
 {
     (void)state;
@@ -477,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_connection_does_not_keep_the_others_waiting, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_slow_reader_gets_its_answers_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_may_come_late, setup, teardown),
         cmocka_unit_test_setup_teardown(the_end_of_the_daemon, setup, teardown),
         cmocka_unit_test_setup_teardown(deadlines_of_many_connections, setup, teardown),
     };
