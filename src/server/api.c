@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api.h"
 
+#include "base/clock.h"
 #include "net/query.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/auth.h"
+#include "server/front.h"
 #include "verdict/render.h"
 
 #include <stdlib.h>
@@ -150,16 +152,24 @@ static enum tc_answer look(struct tc_api *a, const struct tc_request *head, stru
         out->allow = TC_LIT("GET, HEAD");
         return TC_ANSWER_WRONG_METHOD;
     }
-    return page->scope == 0 ? TC_ANSWER_OK : tc_auth_check(a->parts.config, head, page->scope, out);
+    return page->scope == 0 ? TC_ANSWER_OK
+                            : tc_auth_check(a->parts.auth, head, page->scope, tc_mono_ns(), out);
 }
 
 static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal)
 {
     struct tc_api *a = context;
-    enum tc_answer answer = tc_slice_eq(head->path, UPLOAD_PATH)
-                                ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)
-                                : look(a, head, out_refusal);
+    bool reads = head->method == TC_METHOD_GET || head->method == TC_METHOD_HEAD;
+    enum tc_answer answer = tc_front_check_host(a->parts.config, head, out_refusal);
+    if (answer == TC_ANSWER_OK && !reads) {
+        answer = tc_front_check_page(a->parts.config, head, out_refusal);
+    }
+    if (answer == TC_ANSWER_OK) {
+        answer = tc_slice_eq(head->path, UPLOAD_PATH)
+                     ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)
+                     : look(a, head, out_refusal);
+    }
     if (answer != TC_ANSWER_OK) {
         out_refusal->answer = answer;
         tc_answer_count(head, answer);

@@ -198,9 +198,10 @@ static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
     size_t body_max = tc__daemon_body_max(c);
     d->pool = tc_pool_create((size_t)c->limits_memory, body_max + SLACK_BYTES);
     d->net = d->pool == NULL ? NULL : tc_net_create(&net_limits, d->pool);
+    d->auth = tc_auth_create(&d->config);
     d->inflater = tc_inflater_create();
     d->reader = tc_otlp_reader_create(&otlp_limits, body_max);
-    if (d->net == NULL || d->inflater == NULL || d->reader == NULL) {
+    if (d->net == NULL || d->auth == NULL || d->inflater == NULL || d->reader == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for requests; lower limits.memory");
     }
     return TC_OK;
@@ -247,6 +248,7 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     }
     struct tc_ingest_parts parts = {
         .config = &d->config,
+        .auth = d->auth,
         .pool = d->pool,
         .inflater = d->inflater,
         .reader = d->reader,
@@ -261,6 +263,7 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     d->upload = tc_upload_create(&parts, d->spool_dir);
     struct tc_api_parts api = {
         .config = &d->config,
+        .auth = d->auth,
         .detection = d->detection,
         .upload = d->upload,
         .ready = &d->ready,
@@ -429,6 +432,7 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     tc_store_close(d->store);
     tc_otlp_reader_destroy(d->reader);
     tc_inflater_destroy(d->inflater);
+    tc_auth_destroy(d->auth);
     tc_pool_destroy(d->pool);
     if (d->lock_fd >= 0) {
         (void)close(d->lock_fd);

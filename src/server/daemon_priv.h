@@ -32,6 +32,7 @@ struct tc_daemon {
     char *evidence_dir;
     char *outbox_dir;
     char *spool_dir;
+    struct tc_auth *auth;
     struct tc_pool *pool;
     struct tc_net *net;
     struct tc_inflater *inflater;

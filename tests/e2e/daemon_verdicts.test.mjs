@@ -44,7 +44,7 @@ function openedOnce(verdicts) {
 }
 
 async function upload(daemon, file, name) {
-  const answer = await call(daemon.api, 'POST', `/api/v1/upload?name=${encodeURIComponent(name)}`, { body: fs.readFileSync(file) });
+  const answer = await call(daemon.api, 'POST', `/api/v1/upload?name=${encodeURIComponent(name)}`, { body: fs.readFileSync(file), headers: { 'content-type': 'application/octet-stream' } });
   assert.equal(answer.status, 200, `${name}: ${answer.body}`);
 }
 

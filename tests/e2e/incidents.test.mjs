@@ -22,7 +22,7 @@ const ask = (...args) => run(['incidents', '--api', url(), ...args], { encoding:
 // One file of the example to the daemon.
 function upload(file) {
   return new Promise((resolve, reject) => {
-    const request = http.request(`${url()}/api/v1/upload?name=${path.basename(file)}`, { method: 'POST' }, (reply) => {
+    const request = http.request(`${url()}/api/v1/upload?name=${path.basename(file)}`, { method: 'POST', headers: { 'content-type': 'application/octet-stream' } }, (reply) => {
       reply.resume().on('end', () => resolve(reply.statusCode));
     });
     request.on('error', reject).end(fs.readFileSync(file));
