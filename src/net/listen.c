@@ -115,12 +115,14 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
     struct tc__listener *l = context;
     struct tc_net *n = l->net;
     (void)what;
+    /* Those who come too often wait as the others do, also to be accepted. */
+    (void)event_priority_set(l->on_accept, tc__net_urgent_left(l) ? TC__URGENT : TC__ORDINARY);
     for (int i = 0; i < TC_NET_ACCEPTS_PER_WAKE; i++) {
         struct sockaddr_storage address = {0};
         socklen_t address_len = sizeof address;
         int peer =
             accept4(fd, (struct sockaddr *)&address, &address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (peer >= 0 && !tc__net_has_room(l) && !tc__net_evict(l)) {
+        if (peer >= 0 && !tc__net_has_room(l) && !tc__net_evict(l, false)) {
             refuse(l, peer);
         } else if (peer >= 0) {
             if (!accept_connection(l, peer, peer_of(&address))) {
@@ -128,8 +130,10 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
                 return;
             }
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            rest(n);
-            return;
+            if (!tc__net_evict(l, true)) {
+                rest(n);
+                return;
+            }
         } else if (errno == EAGAIN) {
             return;
         } /* anything else is about the one connection that was to be accepted */
@@ -239,7 +243,8 @@ struct tc__listener *tc__net_listener(struct tc_net *n, const struct tc_proto *p
         return NULL;
     }
     struct tc__listener *l = &n->listeners[n->listener_count++];
-    *l = (struct tc__listener){.net = n, .proto = proto, .service = service, .fd = -1};
+    *l = (struct tc__listener){
+        .net = n, .pool = n->pool, .proto = proto, .service = service, .fd = -1};
     return l;
 }
 
@@ -254,9 +259,10 @@ static tc_status load_tls(struct tc__listener *l, const struct tc_net_tls *tls,
     return tc__tls_context(l->cert_path, l->key_path, l->proto->name, &l->tls, err);
 }
 
-tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_proto *proto,
-                        const struct tc_service *service, const struct tc_net_tls *tls,
-                        uint16_t *out_port, struct tc_error *err)
+/* pool: the listener's own, NULL: it shares. */
+static tc_status listen_with(struct tc_net *n, const char *address, const struct tc_proto *proto,
+                             const struct tc_service *service, const struct tc_net_tls *tls,
+                             struct tc_pool *pool, uint16_t *out_port, struct tc_error *err)
 {
     int fd = -1;
     TC_TRY(open_address(address, &fd, err));
@@ -267,10 +273,16 @@ tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_p
                        TC_NET_LISTENERS_MAX);
     }
     l->fd = fd;
+    if (pool != NULL) {
+        l->is_apart = true;
+        l->pool = pool;
+    }
     tc_status status = tls == NULL ? TC_OK : load_tls(l, tls, err);
     if (status == TC_OK) {
         l->on_accept = event_new(n->base, fd, EV_READ | EV_PERSIST, on_accept, l);
-        if (l->on_accept == NULL || event_add(l->on_accept, NULL) != 0) {
+        if (l->on_accept == NULL ||
+            event_priority_set(l->on_accept, l->is_apart ? TC__URGENT : TC__ORDINARY) != 0 ||
+            event_add(l->on_accept, NULL) != 0) {
             status = tc_fail(err, TC_E_NOMEM, 0, "no memory for a listener");
         }
     }
@@ -283,6 +295,20 @@ tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_p
         *out_port = port_of(fd);
     }
     return TC_OK;
+}
+
+tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_proto *proto,
+                        const struct tc_service *service, const struct tc_net_tls *tls,
+                        uint16_t *out_port, struct tc_error *err)
+{
+    return listen_with(n, address, proto, service, tls, NULL, out_port, err);
+}
+
+tc_status tc_net_listen_apart(struct tc_net *n, const char *address, const struct tc_proto *proto,
+                              const struct tc_service *service, const struct tc_net_tls *tls,
+                              struct tc_pool *pool, uint16_t *out_port, struct tc_error *err)
+{
+    return listen_with(n, address, proto, service, tls, pool, out_port, err);
 }
 
 tc_status tc_net_reload_tls(struct tc_net *n, struct tc_error *err)

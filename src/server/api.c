@@ -19,6 +19,8 @@
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
 #define QUERY_BYTES_MAX 1024
+/* The body of a request that is to have none. */
+#define BODY_BYTES_MAX 4096
 /* The longest answer: a list of incidents. */
 #define ANSWER_BYTES_MAX ((size_t)4 << 20)
 
@@ -165,6 +167,7 @@ static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_b
     if (answer == TC_ANSWER_OK && !reads) {
         answer = tc_front_check_page(a->parts.config, head, out_refusal);
     }
+    *io_body_max = BODY_BYTES_MAX;
     if (answer == TC_ANSWER_OK) {
         answer = tc_slice_eq(head->path, UPLOAD_PATH)
                      ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)

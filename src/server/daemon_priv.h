@@ -34,6 +34,7 @@ struct tc_daemon {
     char *spool_dir;
     struct tc_auth *auth;
     struct tc_pool *pool;
+    struct tc_pool *api_pool;
     struct tc_net *net;
     struct tc_inflater *inflater;
     struct tc_otlp_reader *reader;

@@ -533,10 +533,36 @@ static void http_close(struct tc_conn *c, void *state)
     drop_slot(h);
 }
 
-static int64_t http_idle_since(const struct tc_conn *c, const void *state)
+static enum tc_use http_use(const struct tc_conn *c, const void *state, int64_t *out_since_ns)
 {
     const struct tc__http *h = state;
-    return h->phase == TC__HTTP_IDLE && tc_conn_pending(c) == 0 ? h->phase_since_ns : 0;
+    int64_t age_ns = tc_net_mono_ns(tc_conn_net(c)) - h->phase_since_ns;
+    enum tc_use use = TC_USE_BUSY;
+    switch (h->phase) {
+    case TC__HTTP_IDLE:
+        use = h->requests == 0 ? TC_USE_BEGUN : TC_USE_IDLE;
+        break;
+    case TC__HTTP_HEAD:
+        use = h->requests == 0 ? TC_USE_BEGUN : TC_USE_SLOW;
+        break;
+    case TC__HTTP_BODY:
+    case TC__HTTP_CHUNKED:
+        use = tc_is_slow(h->body_fresh, age_ns) ? TC_USE_SLOW : TC_USE_BUSY;
+        break;
+    case TC__HTTP_DISCARD:
+    case TC__HTTP_DISCARD_CHUNKED:
+        use = TC_USE_SLOW;
+        break;
+    case TC__HTTP_DELAYED:
+        use = TC_USE_BEGUN;
+        break;
+    case TC__HTTP_HANDLING:
+    case TC__HTTP_WAITING:
+    case TC__HTTP_OVER:
+        return TC_USE_BUSY;
+    }
+    *out_since_ns = h->phase_since_ns;
+    return use;
 }
 
 #define TOO_MANY                                                                   \
@@ -555,6 +581,6 @@ const struct tc_proto tc_proto_http = {
     .room = http_room,
     .filled = http_filled,
     .read_bytes = TC_HTTP_READ_BYTES,
-    .idle_since = http_idle_since,
+    .use = http_use,
     .refusal = {TOO_MANY, sizeof(TOO_MANY) - 1},
 };

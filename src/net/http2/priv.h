@@ -192,6 +192,7 @@ struct tc__h2_stream {
     size_t frame_len;
     size_t message_len; /* as the frame says */
     size_t body_max;
+    int64_t since_ns;    /* when the head, or the body, began to come */
     int64_t due_ns;      /* what the phase allows; 0: any time */
     int64_t deadline_ns; /* grpc-timeout; 0: none */
 

@@ -185,7 +185,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
                    ? 0
                    : NGHTTP2_ERR_CALLBACK_FAILURE;
     }
-    s->due_ns = tc__h2_now(h) + limits->header_timeout_ns;
+    s->since_ns = tc__h2_now(h);
+    s->due_ns = s->since_ns + limits->header_timeout_ns;
     tc__h2_due(h, s->due_ns);
     tc_count(TC_COUNT_GRPC_STREAMS, 1);
     return nghttp2_session_set_stream_user_data(session, s->id, s) == 0
@@ -289,7 +290,8 @@ static void head_complete(struct tc__h2_stream *s)
         }
     }
     s->phase = TC_H2_BODY;
-    s->due_ns = tc__h2_now(h) + limits->body_timeout_ns;
+    s->since_ns = tc__h2_now(h);
+    s->due_ns = s->since_ns + limits->body_timeout_ns;
     tc__h2_due(h, s->due_ns);
 }
 
