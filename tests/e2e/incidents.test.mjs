@@ -7,7 +7,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, binary, lines, run, source, workspace } from './support/daemon.mjs';
-import { until } from './support/wire.mjs';
+import { get, until } from './support/wire.mjs';
 
 const incident = path.join(source, 'examples/incident');
 const TOKEN = 'a-token-to-read-with';
@@ -56,6 +56,25 @@ describe('incidents', () => {
     assert.equal(status, 1);
     const page = run(['detect', '-q', incident], { encoding: 'utf8' }).text;
     assert.equal(common(text), common(page));
+  });
+
+  test('the API lists roots first, and refuses what it does not know', async () => {
+    const api = async (query) => {
+      const answer = await get(daemon.api, `/api/v1/incidents${query}`);
+      return { status: answer.status, ...JSON.parse(answer.body) };
+    };
+    const { incidents } = await api('');
+    const caused = incidents.map((one) => (one.caused_by ?? []).length > 0);
+    assert.ok(caused.includes(true) && caused.includes(false), 'the example has both');
+    assert.deepEqual(caused, [...caused].sort(), 'no root comes behind what follows from it');
+    const roots = caused.filter((one) => !one).length;
+    assert.deepEqual((await api(`?limit=${roots}`)).incidents, incidents.slice(0, roots));
+    assert.equal((await api(`?limit=${roots + 1}`)).incidents.length, roots + 1);
+    for (const query of ['?limits=1', '?limit=x', '?limit=1&since=1h', '?%zz', '?status=open']) {
+      const answer = await api(query);
+      assert.equal(answer.status, 400, query);
+      assert.match(answer.error, /limit/);
+    }
   });
 
   test('the commands print the stored evidence', () => {
