@@ -154,7 +154,7 @@ test('a daemon with tokens is given the one of the environment', async () => {
     const args = ['incidents', '--api', `http://${guarded.api}`];
     const without = run(args, { encoding: 'utf8' });
     assert.equal(without.status, 2);
-    assert.match(without.stderr, /answered 401: put a token with the scope 'read' into TRACECORE_TOKEN/u);
+    assert.match(without.stderr, /answered 401 to \/api\/v1\/incidents\S*: a bearer token of auth\.tokens is needed; put a token with the scope 'read' into TRACECORE_TOKEN/u);
     assert.equal(run(args, { encoding: 'utf8', env: { ...process.env, TRACECORE_TOKEN: TOKEN } }).status, 0);
   } finally {
     await guarded.destroy();
