@@ -111,6 +111,24 @@ describe('files', () => {
     await daemon.stop();
   });
 
+  test('faults of one GPU that are days apart, in any order', async () => {
+    const daemon = await start('apart');
+    const files = [];
+    for (const [node, xid] of [['gpu-31', '95, pid=1, name=p, Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No'], ['gpu-32', '79, pid=1, GPU has fallen off the bus.']]) {
+      for (const day of ['09', '01', '04']) {
+        const file = space.file(`dmesg-${node}.${day}.txt`);
+        fs.writeFileSync(file, `2026-03-${day}T06:00:00,000000+00:00 NVRM: Xid (PCI:0000:1b:00): ${xid}\n`);
+        files.push(file);
+        await upload(daemon, file, path.basename(file));
+      }
+    }
+    const expected = detect(files);
+    assert.equal(expected.length, 6, 'one incident per day and GPU');
+    await daemon.untilVerdicts('all of them', () => daemon.incidents().size >= 6);
+    assert.deepEqual([...daemon.incidents().keys()].sort(), expected.map((one) => one.incident_id).sort());
+    await daemon.stop();
+  });
+
   const cases = ['hbm_ecc/fires_on_each_gpu', 'pod_evicted/fires_on_memory_pressure', 'xid_correlation/fires_on_xid79_then_failed_pod',
     'host_oom/fires_on_container_limit', 'nccl_hang/fires_on_missing_rank_pickle', 'pcie_aer/fires_on_fatal_error',
     'nvlink_degraded/fires_on_fatal_sxid', 'network_link_fault/fires_on_link_flap', 'checkpoint_stall/fires_on_io_error',
