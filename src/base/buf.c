@@ -269,7 +269,7 @@ void tc_buf_json(struct tc_buf *b, struct tc_slice s)
  * names look like one (U+200B, U+2060..F, U+FEFF, U+FFF9..B, tags U+E0000..7F). Joiners
  * (U+200C/D) stay: some scripts need them.
  */
-static bool is_control(const unsigned char *at, size_t len)
+bool tc_utf8_is_invisible(const unsigned char *at, size_t len)
 {
     switch (len) {
     case 1:
@@ -295,7 +295,7 @@ void tc_buf_printable(struct tc_buf *b, struct tc_slice s)
     for (size_t i = 0; i < s.len;) {
         const unsigned char *at = (const unsigned char *)s.ptr + i;
         size_t len = tc_utf8_len(at, s.len - i);
-        if (len == 0 || is_control(at, len)) {
+        if (len == 0 || tc_utf8_is_invisible(at, len)) {
             tc_buf_lit(b, "\\x");
             tc_buf_hex(b, *at, 2);
             i++;

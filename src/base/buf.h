@@ -232,6 +232,10 @@ void tc_buf_escaped(struct tc_buf *b, struct tc_slice s);
  * There is at least one byte left. */
 size_t tc_utf8_len(const unsigned char *s, size_t left);
 
+/* Whether the sequence of that length drives a terminal, or changes what is seen, and is not seen
+ * itself: C0 and C1 controls, marks of direction, separators of lines, characters without shape. */
+bool tc_utf8_is_invisible(const unsigned char *at, size_t len);
+
 /* True when s is printable ASCII without quote and backslash: as JSON it needs no escaping. */
 bool tc_slice_is_plain(struct tc_slice s);
 

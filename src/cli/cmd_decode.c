@@ -185,6 +185,7 @@ static int run(int argc, char **argv)
 {
     struct run r = {0};
     tc_output_init(&r.out, STDOUT_FILENO);
+    tc_output_escape_on_terminal(&r.out, TC_ESCAPE_JSON);
     if (tc_reading_init(&r.reading, "decode", argc) != TC_OK) {
         return TC_EXIT_BAD;
     }

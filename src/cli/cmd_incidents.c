@@ -48,7 +48,7 @@ struct asked {
 
 /* One answer of the daemon; lines lie in its body, the rest is ours. */
 struct answer {
-    struct tc_slice lines[LIST_MAX]; /* verdicts, as detect --json orders them */
+    struct tc_slice lines[LIST_MAX]; /* verdicts: roots first, the oldest first */
     size_t line_count;
     struct tc_incident_table kept;
     struct digest_text *sources;
@@ -108,7 +108,17 @@ static bool view_source(void *context, uint32_t index, struct tc_source_view *ou
     return true;
 }
 
-/* {"incidents":[ one verdict per line ]}, the newest first: false when it is not that. */
+static void reverse_lines(struct tc_slice *lines, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct tc_slice line = lines[i];
+        lines[i] = lines[count - 1 - i];
+        lines[count - 1 - i] = line;
+    }
+}
+
+/* {"incidents":[ one verdict per line ]}, first the roots, then what follows from them, each the
+ * newest first: false when it is not that. The oldest come first then. */
 static bool split_lines(struct answer *a, struct tc_slice body)
 {
     static const struct tc_slice head = {"{\"incidents\":[", sizeof("{\"incidents\":[") - 1};
@@ -122,11 +132,13 @@ static bool split_lines(struct answer *a, struct tc_slice body)
         line.len -= tc_slice_ends(line, TC_LIT(","));
         a->lines[a->line_count++] = line;
     }
-    for (size_t i = 0; i < a->line_count / 2; i++) {
-        struct tc_slice line = a->lines[i];
-        a->lines[i] = a->lines[a->line_count - 1 - i];
-        a->lines[a->line_count - 1 - i] = line;
+    size_t roots = 0;
+    while (roots < a->line_count &&
+           tc_slice_find(a->lines[roots], TC_LIT("\"caused_by\":[")) == TC_NPOS) {
+        roots++;
     }
+    reverse_lines(a->lines, roots);
+    reverse_lines(a->lines + roots, a->line_count - roots);
     return rest.len == 0;
 }
 

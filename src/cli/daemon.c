@@ -10,6 +10,8 @@
 
 #define TIMEOUT_NS (5 * TC_SECOND)
 #define HEADER_MAX 4096
+/* Of what a daemon says about a refusal. */
+#define REASON_MAX 240
 
 bool tc_daemon_open(struct tc_daemon *d, const char *command, const char *url)
 {
@@ -40,6 +42,21 @@ static struct tc_slice token_header(struct tc_buf *b)
     return b->overflowed ? TC_EMPTY : tc_buf_slice(b);
 }
 
+/* The first line of what it answered instead, which says why, and the remedy where there is one. */
+static void say_refusal(const struct tc_daemon *d, const char *path,
+                        const struct tc_http_reply *reply)
+{
+    struct tc_slice rest;
+    struct tc_slice why = tc_slice_trim(tc_slice_cut(tc_slice_trim(reply->body), '\n', &rest));
+    bool is_host = tc_slice_find(why, TC_LIT("server.allowed_hosts")) != TC_NPOS;
+    const char *remedy = (reply->status == 401 || reply->status == 403) && !is_host
+                             ? "; put a token with the scope 'read' into " TC_DAEMON_TOKEN
+                             : "";
+    why = tc_slice_head(why, REASON_MAX);
+    tc_say(d->command, "%s answered %d to %s: %.*s%s", d->url, reply->status, path,
+           TC_FMT(why.len > 0 ? why : TC_LIT("it does not say why")), remedy);
+}
+
 bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_body)
 {
     char text[HEADER_MAX];
@@ -57,14 +74,8 @@ bool tc_daemon_get(struct tc_daemon *d, const char *path, struct tc_slice *out_b
         }
         return false;
     }
-    if (reply.status == 401 || reply.status == 403) {
-        tc_say(d->command,
-               "%s answered %d: put a token with the scope 'read' into " TC_DAEMON_TOKEN, d->url,
-               reply.status);
-        return false;
-    }
     if (reply.status != 200) {
-        tc_say(d->command, "%s answered %d to %s", d->url, reply.status, path);
+        say_refusal(d, path, &reply);
         return false;
     }
     *out_body = reply.body;

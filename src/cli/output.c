@@ -12,13 +12,89 @@ void tc_output_init(struct tc_output *o, int fd)
 {
     o->fd = fd;
     o->error = 0;
+    o->escape = TC_ESCAPE_NOTHING;
+    o->sequence_len = 0;
     o->buf = tc_buf_make(o->data, sizeof o->data);
+}
+
+void tc_output_escape_on_terminal(struct tc_output *o, enum tc_output_escape escape)
+{
+    (void)tc_output_flush(o);
+    o->escape = isatty(o->fd) == 1 ? escape : TC_ESCAPE_NOTHING;
+}
+
+static void write_bytes(struct tc_output *o, struct tc_slice s)
+{
+    if (o->error == 0 && !tc_io_write(o->fd, s)) {
+        o->error = errno;
+    }
+}
+
+static size_t sequence_need(unsigned char first)
+{
+    return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+}
+
+/* \uNNNN, or two of them beyond 16 bits. The sequence is right. */
+static void put_json_escape(struct tc_buf *b, const unsigned char *at, size_t len)
+{
+    uint32_t code = len == 1 ? at[0] : at[0] & (0x7fU >> len);
+    for (size_t i = 1; i < len; i++) {
+        code = code << 6 | (at[i] & 0x3fU);
+    }
+    if (code > 0xffff) {
+        tc_buf_lit(b, "\\u");
+        tc_buf_hex(b, 0xd800 + ((code - 0x10000) >> 10), 4);
+        code = 0xdc00 + ((code - 0x10000) & 0x3ff);
+    }
+    tc_buf_lit(b, "\\u");
+    tc_buf_hex(b, code, 4);
+}
+
+/* The character in o->sequence, whole or broken off. */
+static void put_sequence(struct tc_output *o, struct tc_buf *b)
+{
+    struct tc_slice s = tc_slice_make((const char *)o->sequence, o->sequence_len);
+    size_t len = s.len > 0 ? tc_utf8_len(o->sequence, s.len) : 0;
+    bool is_hidden = len == s.len && tc_utf8_is_invisible(o->sequence, len) && s.ptr[0] != '\n';
+    o->sequence_len = 0;
+    if (is_hidden && o->escape == TC_ESCAPE_JSON) {
+        put_json_escape(b, o->sequence, len);
+    } else if (is_hidden || (len != s.len && o->escape == TC_ESCAPE_TEXT)) {
+        tc_buf_printable(b, s);
+    } else {
+        tc_buf_str(b, s);
+    }
+}
+
+/* A character may be cut in two where the buffer is full. */
+static void write_escaped(struct tc_output *o, struct tc_slice s)
+{
+    char text[4096];
+    struct tc_buf b = tc_buf_make(text, sizeof text);
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char byte = (unsigned char)s.ptr[i];
+        if (o->sequence_len > 0 && (byte & 0xc0) != 0x80) {
+            put_sequence(o, &b);
+        }
+        o->sequence[o->sequence_len++] = byte;
+        if (o->sequence_len == sequence_need(o->sequence[0])) {
+            put_sequence(o, &b);
+        }
+        if (b.len > sizeof text - 64) {
+            write_bytes(o, tc_buf_slice(&b));
+            tc_buf_reset(&b);
+        }
+    }
+    write_bytes(o, tc_buf_slice(&b));
 }
 
 static void write_through(struct tc_output *o, struct tc_slice s)
 {
-    if (o->error == 0 && !tc_io_write(o->fd, s)) {
-        o->error = errno;
+    if (o->escape == TC_ESCAPE_NOTHING) {
+        write_bytes(o, s);
+    } else {
+        write_escaped(o, s);
     }
 }
 

@@ -15,15 +15,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What becomes of invisible characters (tc_utf8_is_invisible), but for ends of lines. */
+enum tc_output_escape {
+    TC_ESCAPE_NOTHING,
+    TC_ESCAPE_TEXT, /* \xNN for each byte; bytes that are not UTF-8 too */
+    TC_ESCAPE_JSON, /* \uNNNN, so that it stays the same JSON */
+};
+
 /* Invariant: buf is what of data waits; error is an errno value, 0 while all is well. */
 struct tc_output {
     int fd;
     int error;
+    enum tc_output_escape escape;
+    unsigned char sequence[4]; /* of a character that is not whole yet, where they are escaped */
+    size_t sequence_len;
     struct tc_buf buf;
     char data[32768];
 };
 
 void tc_output_init(struct tc_output *o, int fd);
+/* On a terminal, what is put from now on is escaped so; elsewhere nothing is. */
+void tc_output_escape_on_terminal(struct tc_output *o, enum tc_output_escape escape);
 /* False once a write has failed. Borrows s. */
 bool tc_output_put(struct tc_output *o, struct tc_slice s);
 /* The same for a format (base/format.h). */

@@ -166,7 +166,7 @@ static void read_variable(struct tc__config_load *l, const char *variable)
         return;
     }
     enum tc__config_type type = node->kind == TC__ROW ? tc__config_rows[node->key].type : TC__TEXT;
-    if (type == TC__HEADERS || type == TC__TOKENS) {
+    if (tc__config_is_list(type)) {
         tc__config_yaml(l, tc_slice_head(value, TC_CONFIG_FILE_MAX), node, &place);
     } else {
         tc__config_set(l, node, &place, value, true);

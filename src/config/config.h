@@ -22,6 +22,7 @@ struct tc_engine;
 #define TC_CONFIG_TEXT_MAX 1024
 #define TC_CONFIG_CHOICE_MAX 32
 #define TC_CONFIG_HEADERS_MAX 4096
+#define TC_CONFIG_HOSTS_MAX 4096
 #define TC_CONFIG_TOKENS_MAX 32
 #define TC_CONFIG_TOKEN_NAME_MAX 64
 #define TC_CONFIG_KNOBS_MAX 256
@@ -59,6 +60,7 @@ enum tc_config_key {
 #define CHOICE(field, path, value, choices, reload, help) TC_KEY_##field,
 #define HEADERS(field, path, reload, help) TC_KEY_##field,
 #define TOKENS(field, path, reload, help) TC_KEY_##field,
+#define HOSTS(field, path, reload, help) TC_KEY_##field,
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -70,10 +72,12 @@ enum tc_config_key {
 #undef CHOICE
 #undef HEADERS
 #undef TOKENS
+#undef HOSTS
     TC_CONFIG_KEY_COUNT
 };
 
-/* Values as they are used: durations in ns, sizes in bytes, headers as "Name: value\r\n" lines.
+/* Values as they are used: durations in ns, sizes in bytes, headers as "Name: value\r\n" lines,
+ * hosts as "name\n" lines in small letters.
  * Field names are the paths, '.' as '_'. */
 struct tc_config {
 #define TEXT(field, path, value, reload, help) char field[TC_CONFIG_TEXT_MAX];
@@ -86,6 +90,7 @@ struct tc_config {
 #define CHOICE(field, path, value, choices, reload, help) char field[TC_CONFIG_CHOICE_MAX];
 #define HEADERS(field, path, reload, help) char field[TC_CONFIG_HEADERS_MAX];
 #define TOKENS(field, path, reload, help) struct tc_config_token field[TC_CONFIG_TOKENS_MAX];
+#define HOSTS(field, path, reload, help) char field[TC_CONFIG_HOSTS_MAX];
 #include "config/config.def"
 #undef TEXT
 #undef ADDRESS
@@ -97,6 +102,7 @@ struct tc_config {
 #undef CHOICE
 #undef HEADERS
 #undef TOKENS
+#undef HOSTS
     size_t auth_token_count;
     /*
      * detection.patterns.NAME.KEY where it differs from the default: "nccl_hang.threshold=60s" for

@@ -28,7 +28,14 @@ enum tc__config_type {
     TC__CHOICE,
     TC__HEADERS,
     TC__TOKENS,
+    TC__HOSTS,
 };
+
+/* Whether a value of the type is a list or a map, which the environment gives as YAML. */
+static inline bool tc__config_is_list(enum tc__config_type type)
+{
+    return type == TC__HEADERS || type == TC__TOKENS || type == TC__HOSTS;
+}
 
 /* A line of config.def. */
 struct tc__config_row {
@@ -114,6 +121,8 @@ void tc__config_mistake(struct tc__config_load *l, const struct tc__config_place
 
 /* Cuts "host:port" and "[::1]:port"; the host without brackets. */
 bool tc__config_address(struct tc_slice text, struct tc_slice *out_host, uint16_t *out_port);
+/* Whether the text is made as host names are. */
+bool tc__config_is_host(struct tc_slice host, bool in_brackets);
 /* Sets a row or a knob from a scalar and says what is wrong with it. */
 void tc__config_set(struct tc__config_load *l, struct tc__config_node *node,
                     const struct tc__config_place *place, struct tc_slice text, bool is_plain);
@@ -138,6 +147,10 @@ struct tc__config_header {
 
 /* Adds a header; false when it was told what is wrong with it. */
 bool tc__config_header(struct tc__config_load *l, const struct tc__config_header *header);
+
+/* Adds a name to server.allowed_hosts, or tells what is wrong with it. */
+void tc__config_host(struct tc__config_load *l, const char *path,
+                     const struct tc__config_place *place, struct tc_slice name);
 
 enum tc__config_token_field { TC__TOKEN_NAME, TC__TOKEN_SHA256, TC__TOKEN_SCOPES, TC__TOKEN_NONE };
 

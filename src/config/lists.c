@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two keys that are no single value: headers to send, tokens to let in. */
+/* The keys that are no single value: headers to send, tokens to let in, hosts to be. */
 #include "base/assert.h"
 #include "base/format.h"
 #include "config/config_priv.h"
@@ -76,6 +76,40 @@ bool tc__config_header(struct tc__config_load *l, const struct tc__config_header
         return false;
     }
     return true;
+}
+
+void tc__config_host(struct tc__config_load *l, const char *path,
+                     const struct tc__config_place *place, struct tc_slice name)
+{
+    char *to = l->out->server_allowed_hosts;
+    struct tc_buf b = tc_buf_make(to, TC_CONFIG_HOSTS_MAX - 1);
+    b.len = strlen(to);
+    size_t before = b.len;
+    struct tc_slice shown = tc_slice_head(name, SHOWN_MAX);
+    struct tc_slice host = name;
+    uint16_t port = 0;
+    if (tc__config_address(name, &host, &port)) {
+        tc__config_mistake(l, place, path, "\"%.*s\" has a port; write the name alone",
+                           TC_FMT(shown));
+        return;
+    }
+    host = tc_slice_starts(name, TC_LIT("*.")) ? tc_slice_from(name, 2) : name;
+    if (!tc_slice_eq(name, TC_LIT("*")) && !tc__config_is_host(host, false)) {
+        tc__config_mistake(l, place, path,
+                           "\"%.*s\" is no host name: write name.example, *.example or *",
+                           TC_FMT(shown));
+        return;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        tc_buf_char(&b, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+    }
+    tc_buf_char(&b, '\n');
+    if (b.overflowed) {
+        memset(to + before, 0, TC_CONFIG_HOSTS_MAX - before);
+        tc__config_mistake(l, place, path, "names of more than %d bytes together",
+                           TC_CONFIG_HOSTS_MAX - 1);
+    }
 }
 
 enum tc__config_token_field tc__config_token_field(struct tc__config_load *l, const char *path,

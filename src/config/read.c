@@ -265,10 +265,24 @@ static void read_tokens(struct reader *r, const struct tc_yaml_node *tokens)
     }
 }
 
+static void read_hosts(struct reader *r, const struct tc__config_node *of,
+                       const struct tc_yaml_node *hosts)
+{
+    for (const struct tc_yaml_entry *e = hosts->first; e != NULL; e = e->next) {
+        struct tc__config_place place = place_at(r, e->value->at);
+        check_value(r, e->value);
+        if (is_scalar(e->value)) {
+            tc__config_host(r->load, of->path, &place, e->value->text);
+        } else if (e->value->kind != TC_YAML_UNKNOWN) {
+            TELL(r, &place, of->path, "is a list of names");
+            skip_inside(r, e->value);
+        }
+    }
+}
+
 static bool is_list(const struct tc__config_node *node)
 {
-    enum tc__config_type type = tc__config_rows[node->key].type;
-    return node->kind == TC__ROW && (type == TC__HEADERS || type == TC__TOKENS);
+    return node->kind == TC__ROW && tc__config_is_list(tc__config_rows[node->key].type);
 }
 
 /* One value for a key of a section, or for the whole text. */
@@ -306,6 +320,7 @@ static void tell_collection(struct reader *r, struct tc__config_node *node,
     TELL(r, place, node->path, "%s",
          type == TC__HEADERS  ? "is a map of names and values, not a list"
          : type == TC__TOKENS ? "is a list of tokens: each begins with \"- \""
+         : type == TC__HOSTS  ? "is a list of names: each begins with \"- \""
          : is_mapping         ? "is one value and has no keys below it"
                               : "is one value, not a list");
 }
@@ -337,6 +352,10 @@ static void read_value(struct reader *r, struct tc__config_node *node,
         r->load->out->auth_token_count = 0;
         tc__config_taken(r->load, node, &place);
         read_tokens(r, value);
+    } else if (type == TC__HOSTS && !is_mapping) {
+        memset(r->load->out->server_allowed_hosts, 0, TC_CONFIG_HOSTS_MAX);
+        tc__config_taken(r->load, node, &place);
+        read_hosts(r, node, value);
     } else {
         tell_collection(r, node, &place, is_mapping);
         skip_inside(r, value);

@@ -41,6 +41,16 @@ static void put_tokens(struct tc_buf *b, const struct tc_config *c)
     tc_buf_char(b, ']');
 }
 
+static void put_hosts(struct tc_buf *b, struct tc_slice names)
+{
+    tc_buf_char(b, '[');
+    while (names.len > 0) {
+        tc_buf_json(b, tc_slice_cut(names, '\n', &names));
+        tc_buf_str(b, names.len > 0 ? TC_LIT(",") : TC_EMPTY);
+    }
+    tc_buf_char(b, ']');
+}
+
 static void put_current(struct tc_buf *b, const struct tc_config *c,
                         const struct tc__config_row *row, bool json)
 {
@@ -71,6 +81,9 @@ static void put_current(struct tc_buf *b, const struct tc_config *c,
         break;
     case TC__TOKENS:
         put_tokens(b, c);
+        break;
+    case TC__HOSTS:
+        put_hosts(b, tc_slice_cstr(at));
         break;
     }
     tc_buf_str(b, quoted ? TC_LIT("\"") : TC_EMPTY);
@@ -197,6 +210,8 @@ static size_t size_of(enum tc__config_type type)
         return TC_CONFIG_HEADERS_MAX;
     case TC__TOKENS:
         return sizeof(struct tc_config_token) * TC_CONFIG_TOKENS_MAX;
+    case TC__HOSTS:
+        return TC_CONFIG_HOSTS_MAX;
     }
     return 0;
 }

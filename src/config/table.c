@@ -32,6 +32,7 @@ const struct tc__config_row tc__config_rows[TC_CONFIG_KEY_COUNT] = {
 #define CHOICE(f, p, v, c, r, h) ROW(f, p, TC__CHOICE, v, NULL, NULL, c, r, h)
 #define HEADERS(f, p, r, h) ROW(f, p, TC__HEADERS, "{}", NULL, NULL, NULL, r, h)
 #define TOKENS(f, p, r, h) ROW(f, p, TC__TOKENS, "[]", NULL, NULL, NULL, r, h)
+#define HOSTS(f, p, r, h) ROW(f, p, TC__HOSTS, "[]", NULL, NULL, NULL, r, h)
 #include "config/config.def"
 };
 
@@ -105,7 +106,7 @@ static void set_default(struct tc__config_load *l, size_t key)
 {
     struct tc__config_node *node = tc__config_find(l, tc_slice_cstr(tc__config_rows[key].path));
     enum tc__config_type type = tc__config_rows[key].type;
-    if (type != TC__HEADERS && type != TC__TOKENS) {
+    if (!tc__config_is_list(type)) {
         const struct tc__config_place none = {.origin = TC_CONFIG_DEFAULT};
         tc__config_set(l, node, &none, tc_slice_cstr(tc__config_rows[key].value), true);
     }

@@ -20,7 +20,7 @@ static size_t count_among(struct tc_slice s, const char *set)
     return len;
 }
 
-static bool is_host(struct tc_slice host, bool in_brackets)
+bool tc__config_is_host(struct tc_slice host, bool in_brackets)
 {
     const char *set = in_brackets ? "0123456789abcdefABCDEF:.%"
                                   : "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -43,7 +43,7 @@ bool tc__config_address(struct tc_slice text, struct tc_slice *out_host, uint16_
     if (in_brackets) {
         host = tc_slice_make(host.ptr + 1, host.len - 2);
     }
-    if (!is_host(host, in_brackets)) {
+    if (!tc__config_is_host(host, in_brackets)) {
         return false;
     }
     *out_host = host;
@@ -65,7 +65,7 @@ static bool is_url(struct tc_slice text)
             return false;
         }
     }
-    return tc__config_address(host, &host, &port) ? port > 0 : is_host(host, false);
+    return tc__config_address(host, &host, &port) ? port > 0 : tc__config_is_host(host, false);
 }
 
 static bool has_control(struct tc_slice text)
@@ -210,6 +210,8 @@ static bool set_row(const struct setting *s, const struct tc__config_row *row)
         return REFUSE(s, "is a map of names and values, not one value");
     case TC__TOKENS:
         return REFUSE(s, "is a list of tokens, not one value");
+    case TC__HOSTS:
+        return REFUSE(s, "is a list of names: [%.*s]", SHOWN(s));
     }
     return false;
 }

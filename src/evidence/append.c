@@ -274,10 +274,11 @@ static void count_group(struct tc_store *s)
     stats->batches += s->group_batches;
     stats->bytes_in += s->group_bytes_in;
     stats->bytes_out += g->now.size - g->durable.size;
+    g->durable = g->now;
+    tc__store_count_kept(s);
     (void)pthread_mutex_unlock(&s->shared->mutex);
     s->group_batches = 0;
     s->group_bytes_in = 0;
-    g->durable = g->now;
 }
 
 static bool seal_is_due(const struct tc_store *s)

@@ -40,10 +40,10 @@ static tc_status delete_object(struct tc_store *s, uint64_t line, struct tc__obj
     /* A process that dies in between finds the line and goes on from there. */
     TC_TRY(tc__objects_mark(s, line, o, TC__OBJECT_GOING, err));
     TC_TRY(tc__objects_delete(s, line, o, err));
-    s->objects.kept_bytes -= o->file_bytes;
+    tc__objects_count(&s->objects, o, false);
     (void)pthread_mutex_lock(&s->shared->mutex);
     s->shared->stats.deleted++;
-    s->shared->stats.object_bytes = s->objects.kept_bytes;
+    tc__store_count_kept(s);
     (void)pthread_mutex_unlock(&s->shared->mutex);
     return TC_OK;
 }

@@ -36,6 +36,8 @@ struct tc__objects {
     uint64_t first_kept; /* no line before it is kept */
     uint64_t last;       /* number of the last batch in any object */
     uint64_t kept_bytes;
+    uint64_t kept_batches;
+    uint64_t kept_body_bytes;
 };
 
 /* objects.idx as it is read: a few lines at a time. */
@@ -56,6 +58,8 @@ bool tc__index_line(struct tc__index *ix, uint64_t line, struct tc__object *out)
 /* The first line whose object ends at or behind batch `number`; ix->lines when there is none. */
 uint64_t tc__index_search(struct tc__index *ix, uint64_t number);
 
+/* An object is there, or no more. */
+void tc__objects_count(struct tc__objects *objects, const struct tc__object *o, bool is_kept);
 void tc__object_put(char *out, const struct tc__object *o);
 
 #endif

@@ -45,6 +45,14 @@ static uint64_t find_line(struct tc_store *s, const struct tc__object *o)
     return line;
 }
 
+void tc__objects_count(struct tc__objects *objects, const struct tc__object *o, bool is_kept)
+{
+    uint64_t sign = is_kept ? 1 : (uint64_t)-1;
+    objects->kept_bytes += sign * o->file_bytes;
+    objects->kept_batches += sign * o->totals.batches;
+    objects->kept_body_bytes += sign * o->totals.body_bytes;
+}
+
 tc_status tc__objects_add(struct tc_store *s, const struct tc__object *o, struct tc_error *err)
 {
     struct tc__objects *objects = &s->objects;
@@ -58,7 +66,7 @@ tc_status tc__objects_add(struct tc_store *s, const struct tc__object *o, struct
     }
     if (line == objects->lines) {
         objects->lines++;
-        objects->kept_bytes += o->file_bytes;
+        tc__objects_count(objects, o, true);
         objects->last = o->totals.last;
     }
     return TC_OK;
@@ -104,6 +112,8 @@ static tc_status read_lines(struct tc_store *s, struct tc__index *ix, struct sur
     objects->lines = ix->lines;
     objects->first_kept = ix->lines;
     objects->kept_bytes = 0;
+    objects->kept_batches = 0;
+    objects->kept_body_bytes = 0;
     objects->last = 0;
     *out = (struct survey){0};
     for (uint64_t i = 0; i < ix->lines; i++) {
@@ -120,7 +130,7 @@ static tc_status read_lines(struct tc_store *s, struct tc__index *ix, struct sur
             continue;
         }
         objects->first_kept = i < objects->first_kept ? i : objects->first_kept;
-        objects->kept_bytes += o.file_bytes;
+        tc__objects_count(objects, &o, true);
     }
     return TC_OK;
 }
@@ -184,7 +194,7 @@ tc_status tc__objects_open(struct tc_store *s, struct tc_error *err)
                            s->dir);
         }
     }
-    s->shared->stats.object_bytes = s->objects.kept_bytes;
+    tc__store_count_kept(s);
     atomic_store(&s->shared->next_number, s->objects.last + 1);
     return TC_OK;
 }

@@ -110,7 +110,7 @@ tc_status tc__seal(struct tc_store *s, struct tc__segment *g, bool has_end, stru
     struct tc_store_stats *stats = &s->shared->stats;
     stats->sealed += status == TC_OK;
     stats->seal_failures += status != TC_OK;
-    stats->object_bytes = s->objects.kept_bytes;
+    tc__store_count_kept(s);
     (void)pthread_mutex_unlock(&s->shared->mutex);
     return status;
 }

@@ -162,6 +162,7 @@ tc_status tc_store_open(const char *dir, const struct tc_store_config *config,
         tc_store_close(s);
         return status;
     }
+    tc__store_count_kept(s);
     s->say = NULL;
     s->is_open = true;
     *out_store = s;
@@ -214,6 +215,17 @@ bool tc_store_has_room(struct tc_store *s)
     bool room = free_bytes > s->config.reserve_bytes && free_bytes > TC__BUFFER_BYTES;
     atomic_store(&s->shared->full, !room);
     return room;
+}
+
+void tc__store_count_kept(struct tc_store *s)
+{
+    struct tc_store_stats *stats = &s->shared->stats;
+    bool is_open = s->segment.fd >= 0;
+    const struct tc__totals *open = &s->segment.durable.totals;
+    stats->object_bytes = s->objects.kept_bytes;
+    stats->kept_batches = s->objects.kept_batches + (is_open ? open->batches : 0);
+    stats->kept_body_bytes = s->objects.kept_body_bytes + (is_open ? open->body_bytes : 0);
+    stats->kept_bytes = s->objects.kept_bytes + (is_open ? s->segment.durable.size : 0);
 }
 
 void tc_store_stats(const struct tc_store *s, struct tc_store_stats *out)

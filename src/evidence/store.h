@@ -80,6 +80,10 @@ struct tc_store_stats {
     uint64_t seal_failures; /* the segment waits, and it is tried again */
     uint64_t deleted;
     uint64_t object_bytes; /* on disk now, sealed */
+    /* What is there now, sealed or in the segment that is open, by whichever process. */
+    uint64_t kept_batches;
+    uint64_t kept_body_bytes;
+    uint64_t kept_bytes; /* on disk */
     uint64_t cited;
     uint64_t cite_failures; /* lines of citations.idx that may not be durable */
     bool full;              /* no room: appends are refused until there is */

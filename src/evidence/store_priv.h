@@ -101,6 +101,9 @@ struct tc_store {
 void tc__tell(const struct tc_store *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Brings the stats of what is kept up to date. The mutex is held, or nobody else knows s yet. */
+void tc__store_count_kept(struct tc_store *s);
+
 void tc__table_add(struct tc__table *t, uint64_t number, uint64_t offset);
 
 /* TC_E_IO with a message of what was tried on which file; errno's text is added. ENOSPC and its

@@ -75,9 +75,9 @@ static size_t put_chain(struct tc_conn *c, struct tc_slice bytes)
 {
     struct tc_buffer *b = c->chain_last;
     if (b == NULL || b->len == b->cap) {
-        b = tc_pool_take(c->net->pool, bytes.len < TC_NET_OUTPUT_BUFFER_BYTES
-                                           ? bytes.len
-                                           : TC_NET_OUTPUT_BUFFER_BYTES);
+        b = tc_pool_take(c->of->pool, bytes.len < TC_NET_OUTPUT_BUFFER_BYTES
+                                          ? bytes.len
+                                          : TC_NET_OUTPUT_BUFFER_BYTES);
         if (b == NULL) {
             return 0;
         }
@@ -332,8 +332,9 @@ static bool read_for_proto(struct tc_conn *c, size_t *io_budget)
         tc_conn_finish(c);
     }
     /* The rest of a body that was read to its place seldom has more behind it: that is worth
-     * a wake-up then, and not a failing read now. */
-    return got == want && to == NULL;
+     * a wake-up then, and not a failing read now. Nor is more read for a protocol that takes
+     * little at once: those bytes may be many requests, and others wait. */
+    return got == want && to == NULL && proto->read_bytes == 0;
 }
 
 /* Drops what comes, so that closing sends no reset ahead of the answer. */
@@ -352,6 +353,9 @@ static void linger(struct tc_conn *c, size_t budget)
 
 void tc__conn_readable(struct tc_conn *c)
 {
+    if (c->is_urgent && event_priority_set(c->on_read, TC__ORDINARY) == 0) {
+        c->is_urgent = false;
+    }
     if (c->phase == TC__CONN_OPEN && c->paused) {
         watch(c, false);
         return;
@@ -439,7 +443,12 @@ const struct tc_service *tc_conn_service(const struct tc_conn *c)
 
 struct tc_pool *tc_conn_pool(const struct tc_conn *c)
 {
-    return c->net->pool;
+    return c->of->pool;
+}
+
+struct tc_peer tc_conn_peer(const struct tc_conn *c)
+{
+    return c->peer;
 }
 
 struct tc_net *tc_conn_net(const struct tc_conn *c)

@@ -77,18 +77,37 @@ static void refuse(const struct tc__listener *l, int fd)
     (void)close(fd);
 }
 
-static bool take(struct tc__listener *l, int fd)
+static struct tc_peer peer_of(const struct sockaddr_storage *address)
+{
+    struct tc_peer peer = {{0}};
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
+        memcpy(peer.bytes, &v4->sin_addr, sizeof v4->sin_addr);
+    } else if (address->ss_family == AF_INET6) {
+        const struct in6_addr *v6 =
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+        bool is_mapped = IN6_IS_ADDR_V4MAPPED(v6);
+        memcpy(peer.bytes, v6->s6_addr + (is_mapped ? 12 : 0), is_mapped ? 4 : sizeof peer.bytes);
+    }
+    return peer;
+}
+
+static bool accept_connection(struct tc__listener *l, int fd, struct tc_peer peer)
 {
     static const int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     void *session = l->tls != NULL ? tc__tls_session(l->tls, fd) : NULL;
-    bool taken = (l->tls == NULL || session != NULL) &&
-                 tc__net_attach(l, fd, session != NULL ? &tc__io_tls : &io_plain, session) != NULL;
-    if (!taken) {
+    struct tc_conn *c = NULL;
+    if (l->tls == NULL || session != NULL) {
+        c = tc__net_attach(l, fd, session != NULL ? &tc__io_tls : &io_plain, session);
+    }
+    if (c == NULL) {
         tc__tls_session_free(session);
         (void)close(fd);
+        return false;
     }
-    return taken;
+    c->peer = peer;
+    return true;
 }
 
 static void on_accept(evutil_socket_t fd, short what, void *context)
@@ -96,18 +115,25 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
     struct tc__listener *l = context;
     struct tc_net *n = l->net;
     (void)what;
+    /* Those who come too often wait as the others do, also to be accepted. */
+    (void)event_priority_set(l->on_accept, tc__net_urgent_left(l) ? TC__URGENT : TC__ORDINARY);
     for (int i = 0; i < TC_NET_ACCEPTS_PER_WAKE; i++) {
-        int peer = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (peer >= 0 && !tc__net_has_room(l) && !tc__net_evict(l)) {
+        struct sockaddr_storage address = {0};
+        socklen_t address_len = sizeof address;
+        int peer =
+            accept4(fd, (struct sockaddr *)&address, &address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (peer >= 0 && !tc__net_has_room(l) && !tc__net_evict(l, false)) {
             refuse(l, peer);
         } else if (peer >= 0) {
-            if (!take(l, peer)) {
+            if (!accept_connection(l, peer, peer_of(&address))) {
                 rest(n);
                 return;
             }
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            rest(n);
-            return;
+            if (!tc__net_evict(l, true)) {
+                rest(n);
+                return;
+            }
         } else if (errno == EAGAIN) {
             return;
         } /* anything else is about the one connection that was to be accepted */
@@ -217,7 +243,8 @@ struct tc__listener *tc__net_listener(struct tc_net *n, const struct tc_proto *p
         return NULL;
     }
     struct tc__listener *l = &n->listeners[n->listener_count++];
-    *l = (struct tc__listener){.net = n, .proto = proto, .service = service, .fd = -1};
+    *l = (struct tc__listener){
+        .net = n, .pool = n->pool, .proto = proto, .service = service, .fd = -1};
     return l;
 }
 
@@ -232,9 +259,10 @@ static tc_status load_tls(struct tc__listener *l, const struct tc_net_tls *tls,
     return tc__tls_context(l->cert_path, l->key_path, l->proto->name, &l->tls, err);
 }
 
-tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_proto *proto,
-                        const struct tc_service *service, const struct tc_net_tls *tls,
-                        uint16_t *out_port, struct tc_error *err)
+/* pool: the listener's own, NULL: it shares. */
+static tc_status listen_with(struct tc_net *n, const char *address, const struct tc_proto *proto,
+                             const struct tc_service *service, const struct tc_net_tls *tls,
+                             struct tc_pool *pool, uint16_t *out_port, struct tc_error *err)
 {
     int fd = -1;
     TC_TRY(open_address(address, &fd, err));
@@ -245,10 +273,16 @@ tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_p
                        TC_NET_LISTENERS_MAX);
     }
     l->fd = fd;
+    if (pool != NULL) {
+        l->is_apart = true;
+        l->pool = pool;
+    }
     tc_status status = tls == NULL ? TC_OK : load_tls(l, tls, err);
     if (status == TC_OK) {
         l->on_accept = event_new(n->base, fd, EV_READ | EV_PERSIST, on_accept, l);
-        if (l->on_accept == NULL || event_add(l->on_accept, NULL) != 0) {
+        if (l->on_accept == NULL ||
+            event_priority_set(l->on_accept, l->is_apart ? TC__URGENT : TC__ORDINARY) != 0 ||
+            event_add(l->on_accept, NULL) != 0) {
             status = tc_fail(err, TC_E_NOMEM, 0, "no memory for a listener");
         }
     }
@@ -261,6 +295,20 @@ tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_p
         *out_port = port_of(fd);
     }
     return TC_OK;
+}
+
+tc_status tc_net_listen(struct tc_net *n, const char *address, const struct tc_proto *proto,
+                        const struct tc_service *service, const struct tc_net_tls *tls,
+                        uint16_t *out_port, struct tc_error *err)
+{
+    return listen_with(n, address, proto, service, tls, NULL, out_port, err);
+}
+
+tc_status tc_net_listen_apart(struct tc_net *n, const char *address, const struct tc_proto *proto,
+                              const struct tc_service *service, const struct tc_net_tls *tls,
+                              struct tc_pool *pool, uint16_t *out_port, struct tc_error *err)
+{
+    return listen_with(n, address, proto, service, tls, pool, out_port, err);
 }
 
 tc_status tc_net_reload_tls(struct tc_net *n, struct tc_error *err)

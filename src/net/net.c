@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 #define CONNS_PER_BLOCK 32
-/* Callbacks between two looks at the sockets and the timer. */
-#define CALLBACKS_PER_TURN 256
+/* Callbacks between two looks at the sockets and the timer: few, so that an urgent connection waits
+ * for few. */
+#define CALLBACKS_PER_TURN 16
 
 struct tc__conn_block {
     struct tc__conn_block *next;
@@ -127,7 +128,8 @@ static bool prepare_events(struct tc_conn *c, int fd)
     }
     return c->on_read != NULL && c->on_write != NULL &&
            event_assign(c->on_read, base, fd, EV_READ | EV_PERSIST, on_read, c) == 0 &&
-           event_assign(c->on_write, base, fd, EV_WRITE | EV_PERSIST, on_write, c) == 0;
+           event_assign(c->on_write, base, fd, EV_WRITE | EV_PERSIST, on_write, c) == 0 &&
+           (!c->is_urgent || event_priority_set(c->on_read, TC__URGENT) == 0);
 }
 
 static struct tc_conn *take_slot(struct tc__listener *l, int fd)
@@ -151,6 +153,7 @@ static struct tc_conn *take_slot(struct tc__listener *l, int fd)
     c->heap_index = SIZE_MAX;
     c->why = TC_COUNT_CONN_CLOSED_DONE;
     c->next_free = next;
+    c->is_urgent = tc__net_take_urgent(l);
     if (!prepare_events(c, fd)) {
         return NULL;
     }
@@ -218,46 +221,6 @@ void tc__conn_destroy(struct tc_conn *c)
     l->connections--;
     tc_count(c->why, 1);
     tc_gauge(TC_COUNT_CONN_OPEN, (int64_t)n->connections);
-}
-
-bool tc__net_has_room(const struct tc__listener *l)
-{
-    const struct tc_net *n = l->net;
-    size_t share = n->limits.connections_max / TC_NET_SHARE;
-    size_t kept = 0; /* for the others, and not in use */
-    for (size_t i = 0; i < n->listener_count; i++) {
-        const struct tc__listener *other = &n->listeners[i];
-        if (other != l && other->fd >= 0 && other->connections < share) {
-            kept += share - other->connections;
-        }
-    }
-    return n->connections < n->limits.connections_max &&
-           (l->connections < share || n->connections + kept < n->limits.connections_max);
-}
-
-bool tc__net_evict(const struct tc__listener *l)
-{
-    struct tc_net *n = l->net;
-    size_t share = n->limits.connections_max / TC_NET_SHARE;
-    struct tc_conn *longest = NULL;
-    int64_t since = tc_net_mono_ns(n) - TC_NET_EVICT_NS + 1;
-    for (struct tc_conn *c = n->all; c != NULL; c = c->all.next) {
-        const struct tc_proto *proto = c->of->proto;
-        if (c->phase == TC__CONN_OPEN && c->busy == 0 && !c->dirty && proto->idle_since != NULL &&
-            (c->of == l || c->of->connections > share)) {
-            int64_t at = proto->idle_since(c, tc__conn_state(c));
-            if (at != 0 && at < since) {
-                since = at;
-                longest = c;
-            }
-        }
-    }
-    if (longest == NULL) {
-        return false;
-    }
-    tc__conn_why(longest, TC_COUNT_CONN_CLOSED_LIMIT);
-    tc__conn_destroy(longest);
-    return true;
 }
 
 size_t tc_net_connections(const struct tc_net *n)
@@ -340,11 +303,12 @@ struct tc_net *tc_net_create(const struct tc_net_limits *limits, struct tc_pool 
     n->limits = *limits;
     n->clock = (struct tc__clock){mono_now, wall_now, NULL};
     /* A callback that wakes itself (TLS with more to read) must not keep the sockets waiting. */
-    (void)event_config_set_max_dispatch_interval(config, NULL, CALLBACKS_PER_TURN, 0);
+    (void)event_config_set_max_dispatch_interval(config, NULL, CALLBACKS_PER_TURN, TC__ORDINARY);
     n->base = event_base_new_with_config(config);
     n->requests = tc__requests_create();
     n->shared = malloc(TC_NET_READ_BYTES);
-    if (n->base == NULL || n->requests == NULL || n->shared == NULL) {
+    if (n->base == NULL || event_base_priority_init(n->base, TC__PRIORITIES) != 0 ||
+        n->requests == NULL || n->shared == NULL) {
         goto failed;
     }
     n->on_dirty = event_new(n->base, -1, 0, on_dirty, n);

@@ -22,9 +22,10 @@ struct event_base;
 
 /* Limits of all listeners; each is a key of the configuration (limits.*). */
 struct tc_net_limits {
-    size_t connections_max;
-    size_t streams_max;      /* HTTP/2: at once on one connection */
-    size_t header_bytes_max; /* of one request: line and headers, or the header list */
+    size_t connections_max;     /* of all listeners that have none of their own */
+    size_t own_connections_max; /* of a listener that has */
+    size_t streams_max;         /* HTTP/2: at once on one connection */
+    size_t header_bytes_max;    /* of one request: line and headers, or the header list */
     size_t headers_max;
     size_t body_bytes_max;        /* as it comes, compressed or not */
     size_t output_bytes_max;      /* waiting to be written to one connection */
@@ -35,6 +36,25 @@ struct tc_net_limits {
     size_t resets_per_s_max;      /* HTTP/2: streams reset by the client, a second */
     size_t requests_per_conn_max; /* 0: no bound; then the connection is closed gracefully */
 };
+
+/* What a connection is doing, for the choice of who makes room: docs/internals/connections.md. */
+enum tc_use {
+    TC_USE_BUSY,  /* a request is handled, or its bytes come as they should */
+    TC_USE_BEGUN, /* nothing was completed on it yet */
+    TC_USE_IDLE,  /* between two requests */
+    TC_USE_SLOW,  /* what comes, comes too slowly */
+};
+
+/* A request slower than that, and as old, is slow. */
+#define TC_SLOW_BYTES_PER_S 1024
+#define TC_SLOW_AGE_NS INT64_C(1000000000)
+
+/* Whether so many bytes in that time are too few. */
+static inline bool tc_is_slow(size_t bytes, int64_t age_ns)
+{
+    return age_ns >= TC_SLOW_AGE_NS &&
+           bytes < (uint64_t)(age_ns / TC_SLOW_AGE_NS) * TC_SLOW_BYTES_PER_S;
+}
 
 /* What a protocol does with a connection. All calls come from the loop. */
 struct tc_proto {
@@ -59,9 +79,8 @@ struct tc_proto {
     /* So many bytes came to where `room` said; instead of `input`. */
     tc_status (*filled)(struct tc_conn *c, void *state, size_t len);
     size_t read_bytes; /* the most `input` is given at once; 0: as much as the loop reads */
-    /* Since when (monotonic) nothing runs on it, so that it may make room for another; 0: it is in
-     * use. May be NULL. */
-    int64_t (*idle_since)(const struct tc_conn *c, const void *state);
+    /* What it is doing, and since when (monotonic; untouched when it is busy). May be NULL. */
+    enum tc_use (*use)(const struct tc_conn *c, const void *state, int64_t *out_since_ns);
     struct tc_slice refusal; /* said to a connection over connections_max; may be empty */
 };
 
@@ -90,6 +109,16 @@ TC_CHECKED tc_status tc_net_listen(struct tc_net *n, const char *address,
                                    const struct tc_proto *proto, const struct tc_service *service,
                                    const struct tc_net_tls *tls, uint16_t *out_port,
                                    struct tc_error *err);
+/*
+ * The same for a listener that is to answer whatever happens to the others: it has
+ * own_connections_max connections of its own and memory of its own (borrowed, as that of
+ * tc_net_create), and a connection that comes to it is looked at before those of the others.
+ */
+TC_CHECKED tc_status tc_net_listen_apart(struct tc_net *n, const char *address,
+                                         const struct tc_proto *proto,
+                                         const struct tc_service *service,
+                                         const struct tc_net_tls *tls, struct tc_pool *pool,
+                                         uint16_t *out_port, struct tc_error *err);
 /* Reads the certificates anew, for connections that come. One that fails stays as it was; the error
  * is that of the first. */
 TC_CHECKED tc_status tc_net_reload_tls(struct tc_net *n, struct tc_error *err);
@@ -101,6 +130,7 @@ size_t tc_net_connections(const struct tc_net *n);
 const struct tc_net_limits *tc_conn_limits(const struct tc_conn *c);
 const struct tc_service *tc_conn_service(const struct tc_conn *c);
 struct tc_pool *tc_conn_pool(const struct tc_conn *c);
+struct tc_peer tc_conn_peer(const struct tc_conn *c);
 /* Queues bytes (copied) to be written. TC_E_LIMIT: over output_bytes_max, the connection is closed.
  */
 TC_CHECKED tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes);

@@ -24,9 +24,12 @@ struct ssl_ctx_st;
 /* That part of connections_max is kept for each listener: whoever fills one leaves the others, the
  * health checks among them, reachable. */
 #define TC_NET_SHARE 16
-/* At connections_max the one that has been idle longest makes room, if it has been for that long.
- */
+/* Who has been idle, or has begun, for that long makes room before others do. */
 #define TC_NET_EVICT_NS INT64_C(1000000000)
+/* Connections to a listener apart that are looked at before all others: that many at once, then
+ * one in so long. Beyond that rate they wait their turn, so that the others get one. */
+#define TC_NET_URGENT_COUNT 32
+#define TC_NET_URGENT_NS INT64_C(10000000)
 #define TC_NET_LISTENERS_MAX 16
 /* Without files or memory for a connection the listeners rest that long. */
 #define TC_NET_ACCEPT_REST_NS INT64_C(100000000)
@@ -37,6 +40,9 @@ struct ssl_ctx_st;
 #define TC_NET_INLINE_BYTES 1024
 #define TC_NET_OUTPUT_BUFFER_BYTES ((size_t)64 << 10)
 #define TC_NET_IOV_MAX 16
+
+/* Priorities of events. What says nothing is ordinary: libevent takes the middle. */
+enum { TC__URGENT, TC__ORDINARY, TC__PRIORITIES };
 
 /* How bytes move. Results and errno are those of read(2) and writev(2) on a non-blocking socket. */
 struct tc__io {
@@ -79,6 +85,7 @@ struct tc_conn {
     struct event *on_read;
     struct event *on_write;
     int fd; /* -1: a test's */
+    struct tc_peer peer;
     unsigned busy;
     enum tc__conn_phase phase;
     enum tc_counter why; /* what its end is counted as */
@@ -88,6 +95,7 @@ struct tc_conn {
     bool dirty; /* has output or an end that the loop has not looked at */
     bool read_wants_write;
     bool eof;
+    bool is_urgent;   /* until it was read once */
     int64_t proto_at; /* deadlines, monotonic; 0: none */
     int64_t own_at;
     int64_t queued_at;
@@ -104,6 +112,8 @@ struct tc_conn {
 
 struct tc__listener {
     struct tc_net *net;
+    struct tc_pool *pool;
+    bool is_apart; /* has connections and memory of its own */
     const struct tc_proto *proto;
     const struct tc_service *service;
     struct event *on_accept;
@@ -137,8 +147,9 @@ struct tc_net {
     bool dirty_woken;
     bool ending;
     struct event *on_timer;
-    int64_t timer_at;  /* 0: not armed */
-    int64_t accept_at; /* listeners rest until then; 0: they do not */
+    int64_t timer_at;        /* 0: not armed */
+    int64_t accept_at;       /* listeners rest until then; 0: they do not */
+    int64_t urgent_until_ns; /* how far the urgent connections reach into the future */
     struct tc_conn **heap;
     size_t heap_len;
     size_t heap_cap;
@@ -172,9 +183,13 @@ struct tc_slice tc__net_date(struct tc_net *n);
 
 /* Is there room for one more connection of the listener? */
 bool tc__net_has_room(const struct tc__listener *l);
-/* Closes the connection that has been idle longest, if one has been for long enough and is not of
- * the share of another listener. */
-bool tc__net_evict(const struct tc__listener *l);
+/* Closes the connection that is most in the way of others, if there is one, and if it is not of
+ * the share of another listener; of any listener with `anywhere`. Not from within a protocol. */
+bool tc__net_evict(const struct tc__listener *l, bool anywhere);
+/* Whether one more connection of the listener may be looked at before all others ... */
+bool tc__net_urgent_left(const struct tc__listener *l);
+/* ... and is. */
+bool tc__net_take_urgent(const struct tc__listener *l);
 
 /* conn.c */
 void tc__conn_readable(struct tc_conn *c);

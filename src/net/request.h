@@ -49,6 +49,15 @@ struct tc_response {
     struct tc_slice message;      /* gRPC: grpc-message; HTTP: shown when there is no body */
     struct tc_slice allow;        /* Allow of WRONG_METHOD */
     unsigned retry_after_s;       /* 0: none is said */
+    /* Of a refusal by `begin`: it is sent so much later, and ends an HTTP/1 connection. Its texts
+     * are static then. */
+    int64_t delay_ns;
+};
+
+/* Where a request comes from: the IPv4 address, or the network (64 bits) of the IPv6 address, with
+ * zeros behind it. */
+struct tc_peer {
+    unsigned char bytes[8];
 };
 
 struct tc_request;
@@ -64,6 +73,10 @@ struct tc_request {
     struct tc_slice content_type;
     struct tc_slice content_encoding; /* "" or "identity": none; of the message for gRPC */
     struct tc_slice authorization;
+    struct tc_slice host;   /* of HTTP, with the port; without a pointer: HTTP/1.0 without one */
+    struct tc_slice origin; /* of HTTP: what a browser says about the page, "" if nobody does */
+    struct tc_slice fetch_site; /* Sec-Fetch-Site, the same */
+    struct tc_peer peer;
     struct tc_buffer *body; /* NULL: empty. May be taken by setting it to NULL */
     struct tc_spool *spool; /* set by `begin`: the body goes there as it comes. May be taken too */
     int64_t arrival_ns;     /* wall clock when it was complete */

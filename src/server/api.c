@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/api.h"
 
+#include "base/clock.h"
 #include "net/query.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/auth.h"
+#include "server/front.h"
 #include "verdict/render.h"
 
 #include <stdlib.h>
@@ -17,6 +19,8 @@
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
 #define QUERY_BYTES_MAX 1024
+/* The body of a request that is to have none. */
+#define BODY_BYTES_MAX 4096
 /* The longest answer: a list of incidents. */
 #define ANSWER_BYTES_MAX ((size_t)4 << 20)
 
@@ -67,22 +71,30 @@ static enum tc_answer show_status(struct tc_api *a, const struct tc_request *r, 
     return TC_ANSWER_OK;
 }
 
-/* A list of verdicts while it is written. */
+/* A list of verdicts while it is written: those with or without causes, so many at most. */
 struct list {
     struct tc_buf *b;
     struct tc_sources sources;
     size_t count;
+    size_t most;
+    bool roots;
     bool full;
 };
 
 static tc_status put_verdict(void *context, const struct tc_verdict *v)
 {
     struct list *l = context;
+    if ((v->cause_count == 0) != l->roots) {
+        return TC_OK;
+    }
     struct tc_buf before = *l->b;
-    tc_buf_str(l->b, l->count > 0 ? TC_LIT(",\n") : TC_EMPTY);
-    tc_verdict_render_json(l->b, v, &l->sources);
-    if (l->b->overflowed || l->b->len + 8 > l->b->cap) { /* what does not fit is left out */
-        *l->b = before;
+    bool is_one_too_many = l->count == l->most;
+    if (!is_one_too_many) {
+        tc_buf_str(l->b, l->count > 0 ? TC_LIT(",\n") : TC_EMPTY);
+        tc_verdict_render_json(l->b, v, &l->sources);
+    }
+    if (is_one_too_many || l->b->overflowed || l->b->len + 8 > l->b->cap) {
+        *l->b = before; /* what does not fit is left out */
         l->full = true;
         return TC_E_LIMIT;
     }
@@ -90,30 +102,45 @@ static tc_status put_verdict(void *context, const struct tc_verdict *v)
     return TC_OK;
 }
 
-static size_t asked_for(struct tc_slice query)
+/* How many are asked for; false with what is wrong with the query in b. */
+static bool read_list_query(struct tc_slice query, size_t *out_count, struct tc_buf *b)
 {
     char text[QUERY_BYTES_MAX];
-    struct tc_buf b = tc_buf_make(text, sizeof text);
+    struct tc_buf decoded = tc_buf_make(text, sizeof text);
     struct tc_slice key;
     struct tc_slice value;
     bool bad = false;
-    size_t count = LIST_DEFAULT;
-    while (tc_query_next(&query, &b, &key, &value, &bad)) {
+    *out_count = LIST_DEFAULT;
+    while (tc_query_next(&query, &decoded, &key, &value, &bad)) {
         uint64_t n = 0;
-        if (!bad && tc_slice_eq(key, TC_LIT("limit")) && tc_slice_is_u64(value, &n)) {
-            count = n > LIST_MAX ? LIST_MAX : (size_t)n;
+        if (bad || !tc_slice_eq(key, TC_LIT("limit"))) {
+            tc_buf_lit(b, "{\"error\":\"there is no such parameter; there is limit\"}\n");
+            return false;
         }
+        if (!tc_slice_is_u64(value, &n)) {
+            tc_buf_lit(b, "{\"error\":\"limit is a number\"}\n");
+            return false;
+        }
+        *out_count = n > LIST_MAX ? LIST_MAX : (size_t)n;
     }
-    return count;
+    return true;
 }
 
+/* What others follow from comes first: a storm of symptoms must not push its cause off the list. */
 static enum tc_answer show_incidents(struct tc_api *a, const struct tc_request *r, struct tc_buf *b)
 {
-    struct list list = {.b = b,
-                        .sources = tc_cited_sources(tc_detection_cited(a->parts.detection))};
+    struct tc_live *live = tc_detection_live(a->parts.detection);
+    struct list list = {
+        .b = b, .sources = tc_cited_sources(tc_detection_cited(a->parts.detection)), .roots = true};
+    if (!read_list_query(r->query, &list.most, b)) {
+        return TC_ANSWER_BAD;
+    }
     tc_buf_lit(b, "{\"incidents\":[");
-    tc_status status = tc_live_list(tc_detection_live(a->parts.detection), asked_for(r->query),
-                                    put_verdict, &list);
+    tc_status status = tc_live_list(live, SIZE_MAX, put_verdict, &list);
+    if (status == TC_OK) {
+        list.roots = false;
+        status = tc_live_list(live, SIZE_MAX, put_verdict, &list);
+    }
     if (status != TC_OK && !list.full) {
         return TC_ANSWER_INTERNAL;
     }
@@ -150,16 +177,25 @@ static enum tc_answer look(struct tc_api *a, const struct tc_request *head, stru
         out->allow = TC_LIT("GET, HEAD");
         return TC_ANSWER_WRONG_METHOD;
     }
-    return page->scope == 0 ? TC_ANSWER_OK : tc_auth_check(a->parts.config, head, page->scope, out);
+    return page->scope == 0 ? TC_ANSWER_OK
+                            : tc_auth_check(a->parts.auth, head, page->scope, tc_mono_ns(), out);
 }
 
 static enum tc_answer begin(void *context, struct tc_request *head, size_t *io_body_max,
                             struct tc_response *out_refusal)
 {
     struct tc_api *a = context;
-    enum tc_answer answer = tc_slice_eq(head->path, UPLOAD_PATH)
-                                ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)
-                                : look(a, head, out_refusal);
+    bool reads = head->method == TC_METHOD_GET || head->method == TC_METHOD_HEAD;
+    enum tc_answer answer = tc_front_check_host(a->parts.config, head, out_refusal);
+    if (answer == TC_ANSWER_OK && !reads) {
+        answer = tc_front_check_page(a->parts.config, head, out_refusal);
+    }
+    *io_body_max = BODY_BYTES_MAX;
+    if (answer == TC_ANSWER_OK) {
+        answer = tc_slice_eq(head->path, UPLOAD_PATH)
+                     ? tc_upload_begin(a->parts.upload, head, io_body_max, out_refusal)
+                     : look(a, head, out_refusal);
+    }
     if (answer != TC_ANSWER_OK) {
         out_refusal->answer = answer;
         tc_answer_count(head, answer);

@@ -10,6 +10,7 @@
 #include "base/json/out.h"
 #include "config/config.h"
 #include "net/request.h"
+#include "server/auth.h"
 #include "server/detection.h"
 #include "server/upload.h"
 
@@ -19,6 +20,7 @@ struct tc_api;
 
 struct tc_api_parts {
     const struct tc_config *config; /* as it is now */
+    struct tc_auth *auth;
     struct tc_detection *detection;
     struct tc_upload *upload;
     const bool *ready;

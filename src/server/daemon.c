@@ -15,12 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* How often a daemon that drains looks whether everything is done. */
 #define DRAIN_STEP_US 20000
 /* A body of this many bytes more than allowed shows that it is too long. */
 #define SLACK_BYTES 4096
+/* The largest buffer of the API: the head of a request (limits.header_bytes). */
+#define API_BUFFER_BYTES ((size_t)1 << 20)
+/* Files besides connections: the store, the outbox, the warehouse, uploads while they come. */
+#define OTHER_FILES 512
 
 /* ---- detection's clock ---- */
 
@@ -190,17 +195,40 @@ static tc_status restore(void *context, const struct tc_incident_mark *mark)
     return tc_live_restore(tc_detection_live(d->detection), mark);
 }
 
+/* As many files as the configuration allows connections, where the system lets us. */
+static void allow_files(const struct tc_config *c)
+{
+    rlim_t wanted = (rlim_t)(c->limits_connections + 2 * c->limits_api_connections) + OTHER_FILES;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) {
+        return;
+    }
+    bool is_enough = files.rlim_max >= wanted;
+    files.rlim_cur = is_enough ? wanted : files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || !is_enough) {
+        tc_log_fields(TC_LOG_WARN,
+                      "fewer files may be open than limits.connections needs; raise the limit "
+                      "(ulimit -n, LimitNOFILE=), or lower limits.connections",
+                      TC_LOG_NUMBER("files", (int64_t)files.rlim_cur),
+                      TC_LOG_NUMBER("needed", (int64_t)wanted));
+    }
+}
+
 static tc_status make_basics(struct tc_daemon *d, struct tc_error *err)
 {
     const struct tc_config *c = &d->config;
     struct tc_net_limits net_limits = tc__daemon_net_limits(c);
     struct tc_otlp_limits otlp_limits = tc__daemon_otlp_limits(c);
     size_t body_max = tc__daemon_body_max(c);
+    allow_files(c);
     d->pool = tc_pool_create((size_t)c->limits_memory, body_max + SLACK_BYTES);
+    d->api_pool = tc_pool_create((size_t)c->limits_api_memory, API_BUFFER_BYTES);
     d->net = d->pool == NULL ? NULL : tc_net_create(&net_limits, d->pool);
+    d->auth = tc_auth_create(&d->config);
     d->inflater = tc_inflater_create();
     d->reader = tc_otlp_reader_create(&otlp_limits, body_max);
-    if (d->net == NULL || d->inflater == NULL || d->reader == NULL) {
+    if (d->net == NULL || d->api_pool == NULL || d->auth == NULL || d->inflater == NULL ||
+        d->reader == NULL) {
         return tc_fail(err, TC_E_NOMEM, 0, "no memory for requests; lower limits.memory");
     }
     return TC_OK;
@@ -247,6 +275,7 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     }
     struct tc_ingest_parts parts = {
         .config = &d->config,
+        .auth = d->auth,
         .pool = d->pool,
         .inflater = d->inflater,
         .reader = d->reader,
@@ -261,6 +290,7 @@ static tc_status make_services(struct tc_daemon *d, struct tc_error *err)
     d->upload = tc_upload_create(&parts, d->spool_dir);
     struct tc_api_parts api = {
         .config = &d->config,
+        .auth = d->auth,
         .detection = d->detection,
         .upload = d->upload,
         .ready = &d->ready,
@@ -295,19 +325,22 @@ static tc_status make_events(struct tc_daemon *d, struct tc_error *err)
     return TC_OK;
 }
 
-/* One listener; nothing when its address is empty. out_address is where it is, port 0 resolved. */
+/* One listener; nothing when its address is empty. pool NULL: it shares what the others have.
+ * out_address is where it is, port 0 resolved. */
 static tc_status listen_on(struct tc_daemon *d, const char *key, const char *address,
                            const struct tc_proto *proto, const struct tc_service *service,
-                           const char *cert, const char *tls_key, char *out_address,
-                           struct tc_error *err)
+                           const char *cert, const char *tls_key, struct tc_pool *pool,
+                           char *out_address, struct tc_error *err)
 {
     struct tc_net_tls tls = {cert, tls_key};
     uint16_t port = 0;
     if (address[0] == '\0') {
         return TC_OK;
     }
+    const struct tc_net_tls *with = cert[0] == '\0' ? NULL : &tls;
     tc_status status =
-        tc_net_listen(d->net, address, proto, service, cert[0] == '\0' ? NULL : &tls, &port, err);
+        pool == NULL ? tc_net_listen(d->net, address, proto, service, with, &port, err)
+                     : tc_net_listen_apart(d->net, address, proto, service, with, pool, &port, err);
     if (status != TC_OK) {
         struct tc_error inner = *err;
         return tc_fail(err, status, 0, "%s: %s", key, inner.message);
@@ -322,13 +355,13 @@ static tc_status listen_all(struct tc_daemon *d, struct tc_error *err)
     const struct tc_config *c = &d->config;
     const struct tc_service *ingest = tc_ingest_service(d->ingest);
     TC_TRY(listen_on(d, "receivers.otlp.http.listen", c->receivers_otlp_http_listen, &tc_proto_http,
-                     ingest, c->receivers_otlp_http_tls_cert, c->receivers_otlp_http_tls_key,
+                     ingest, c->receivers_otlp_http_tls_cert, c->receivers_otlp_http_tls_key, NULL,
                      d->http_address, err));
     TC_TRY(listen_on(d, "receivers.otlp.grpc.listen", c->receivers_otlp_grpc_listen, &tc_proto_grpc,
-                     ingest, c->receivers_otlp_grpc_tls_cert, c->receivers_otlp_grpc_tls_key,
+                     ingest, c->receivers_otlp_grpc_tls_cert, c->receivers_otlp_grpc_tls_key, NULL,
                      d->grpc_address, err));
     return listen_on(d, "api.listen", c->api_listen, &tc_proto_http, tc_api_service(d->api),
-                     c->api_tls_cert, c->api_tls_key, d->api_address, err);
+                     c->api_tls_cert, c->api_tls_key, d->api_pool, d->api_address, err);
 }
 
 static void say_ready(struct tc_daemon *d)
@@ -429,6 +462,8 @@ bool tc_daemon_destroy(struct tc_daemon *d)
     tc_store_close(d->store);
     tc_otlp_reader_destroy(d->reader);
     tc_inflater_destroy(d->inflater);
+    tc_auth_destroy(d->auth);
+    tc_pool_destroy(d->api_pool);
     tc_pool_destroy(d->pool);
     if (d->lock_fd >= 0) {
         (void)close(d->lock_fd);

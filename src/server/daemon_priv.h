@@ -32,7 +32,9 @@ struct tc_daemon {
     char *evidence_dir;
     char *outbox_dir;
     char *spool_dir;
+    struct tc_auth *auth;
     struct tc_pool *pool;
+    struct tc_pool *api_pool;
     struct tc_net *net;
     struct tc_inflater *inflater;
     struct tc_otlp_reader *reader;

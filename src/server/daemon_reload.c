@@ -12,6 +12,7 @@ struct tc_net_limits tc__daemon_net_limits(const struct tc_config *c)
 {
     return (struct tc_net_limits){
         .connections_max = (size_t)c->limits_connections,
+        .own_connections_max = (size_t)c->limits_api_connections,
         .streams_max = (size_t)c->limits_streams,
         .header_bytes_max = (size_t)c->limits_header_bytes,
         .headers_max = (size_t)c->limits_headers,

@@ -88,6 +88,9 @@ static void refresh_store(const struct tc_daemon *d)
     tc_counter_set(TC_COUNT_EVIDENCE_DELETED, s.deleted);
     tc_counter_set(TC_COUNT_EVIDENCE_CITED, s.cited);
     tc_gauge(TC_COUNT_EVIDENCE_OBJECT_BYTES, (int64_t)s.object_bytes);
+    tc_gauge(TC_COUNT_EVIDENCE_KEPT_BATCHES, (int64_t)s.kept_batches);
+    tc_gauge(TC_COUNT_EVIDENCE_KEPT_BODY_BYTES, (int64_t)s.kept_body_bytes);
+    tc_gauge(TC_COUNT_EVIDENCE_KEPT_BYTES, (int64_t)s.kept_bytes);
     tc_gauge(TC_COUNT_EVIDENCE_FULL, tc_committer_is_full(d->committer));
 }
 
@@ -152,9 +155,9 @@ static void put_traffic(struct tc_json_out *j)
 static void put_results(struct tc_json_out *j)
 {
     tc_json_put_object(j, "evidence");
-    PUT_COUNT(j, "batches", TC_COUNT_EVIDENCE_BATCHES);
-    PUT_COUNT(j, "bytes", TC_COUNT_EVIDENCE_BYTES_IN);
-    PUT_COUNT(j, "written_bytes", TC_COUNT_EVIDENCE_BYTES_OUT);
+    PUT_COUNT(j, "batches", TC_COUNT_EVIDENCE_KEPT_BATCHES);
+    PUT_COUNT(j, "bytes", TC_COUNT_EVIDENCE_KEPT_BODY_BYTES);
+    PUT_COUNT(j, "written_bytes", TC_COUNT_EVIDENCE_KEPT_BYTES);
     PUT_COUNT(j, "object_bytes", TC_COUNT_EVIDENCE_OBJECT_BYTES);
     PUT_COUNT(j, "damaged", TC_COUNT_EVIDENCE_DAMAGED);
     PUT_COUNT(j, "lost", TC_COUNT_EVIDENCE_LOST);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/ingest.h"
 
+#include "base/clock.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/answer.h"
+#include "server/front.h"
 #include "server/otlp_answer.h"
 
 #include <stdlib.h>
@@ -421,7 +423,13 @@ static enum tc_answer look(struct tc_ingest *in, const struct tc_request *r,
         out->message = TC_LIT("telemetry is sent with POST");
         return TC_ANSWER_WRONG_METHOD;
     }
-    enum tc_answer allowed = tc_auth_check(in->parts.config, r, TC_TOKEN_INGEST, out);
+    enum tc_answer allowed = r->protocol == TC_PROTOCOL_HTTP
+                                 ? tc_front_check_page(in->parts.config, r, out)
+                                 : TC_ANSWER_OK;
+    if (allowed != TC_ANSWER_OK) {
+        return allowed;
+    }
+    allowed = tc_auth_check(in->parts.auth, r, TC_TOKEN_INGEST, tc_mono_ns(), out);
     if (allowed != TC_ANSWER_OK) {
         return allowed;
     }

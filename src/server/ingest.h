@@ -25,6 +25,7 @@ struct tc_ingest;
 /* All borrowed. */
 struct tc_ingest_parts {
     const struct tc_config *config; /* as it is now: a reload changes it in place */
+    struct tc_auth *auth;
     struct tc_pool *pool;
     struct tc_inflater *inflater;
     struct tc_otlp_reader *reader;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/upload.h"
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/format.h"
 #include "base/json/out.h"
@@ -9,6 +10,7 @@
 #include "observe/metrics.h"
 #include "server/answer.h"
 #include "server/auth.h"
+#include "server/front.h"
 #include "server/upload_file.h"
 
 #include <stdlib.h>
@@ -183,9 +185,17 @@ enum tc_answer tc_upload_begin(struct tc_upload *u, struct tc_request *head, siz
         out_refusal->body = REFUSAL("files are sent with POST");
         return TC_ANSWER_WRONG_METHOD;
     }
-    enum tc_answer allowed = tc_auth_check(u->parts.config, head, TC_TOKEN_INGEST, out_refusal);
+    enum tc_answer allowed =
+        tc_auth_check(u->parts.auth, head, TC_TOKEN_INGEST, tc_mono_ns(), out_refusal);
     if (allowed != TC_ANSWER_OK) {
         return allowed;
+    }
+    if (tc_front_is_form_type(head->content_type)) {
+        tc_count(TC_COUNT_REJECTED_UNSUPPORTED_TYPE, 1);
+        out_refusal->content_type = JSON;
+        out_refusal->body = REFUSAL("send it with Content-Type: application/octet-stream, or "
+                                    "another type that no form of a web page has");
+        return TC_ANSWER_UNSUPPORTED;
     }
     if (tc_encoding_parse(head->content_encoding) != TC_ENCODING_NONE) {
         tc_count(TC_COUNT_REJECTED_UNSUPPORTED_ENCODING, 1);

@@ -367,7 +367,7 @@ describe('types, encodings, methods and paths', () => {
 });
 
 describe('uploads that are none', () => {
-  const upload = (query, body, headers = {}) => call(daemon.api, 'POST', `/api/v1/upload${query}`, { body, headers });
+  const upload = (query, body, headers = {}) => call(daemon.api, 'POST', `/api/v1/upload${query}`, { body, headers: { 'content-type': 'application/octet-stream', ...headers } });
   const rows = {
     'a format nobody knows': [415, '?name=x.bin', Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]), {}],
     'an empty file': [400, '?name=dmesg-x.txt', Buffer.alloc(0), {}],
@@ -415,7 +415,7 @@ describe('names from outside', () => {
     test(`a file named with ${what}`, async () => {
       const before = tree();
       const body = `${line.replace('HOST', 'gpu-names')}${xid48('0000:44:00')}\n`;
-      const answer = await call(daemon.api, 'POST', `/api/v1/upload?name=${escape(name)}`, { body });
+      const answer = await call(daemon.api, 'POST', `/api/v1/upload?name=${escape(name)}`, { body, headers: { 'content-type': 'application/octet-stream' } });
       assert.ok([200, 202, 400, 414, 431].includes(answer.status), `answered ${answer.status}`);
       assert.deepEqual(tree(), before, 'no file but in the store');
       assert.ok(!fs.existsSync('/tmp/tc_escaped.txt'));

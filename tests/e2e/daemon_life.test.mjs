@@ -353,6 +353,34 @@ describe('seen from outside', () => {
   });
 });
 
+describe('tracecore status', () => {
+  const ask = (daemon, env = {}) => run(['status', '--api', `http://${daemon.api}`], { encoding: 'utf8', env: { ...process.env, ...env } });
+  test('counts the evidence of earlier processes', async () => {
+    const daemon = await start('amount', {});
+    for (let i = 0; i < 3; i++) assert.equal((await post(daemon.http, 'logs', logs({}, [{ body: `x${i}` }]))).status, 200);
+    const first = (await daemon.status()).evidence;
+    assert.equal(first.batches, 3);
+    await daemon.stop();
+    await daemon.start();
+    const second = (await daemon.status()).evidence;
+    assert.deepEqual([second.batches, second.bytes], [3, first.bytes]);
+    assert.ok(second.written_bytes > 0);
+    assert.match(ask(daemon).text, /evidence +3 batches, /);
+    await daemon.stop();
+  });
+  test('takes a token, and gives the reason when it is refused', async () => {
+    const sha256 = crypto.createHash('sha256').update('reader').digest('hex');
+    const ingest = crypto.createHash('sha256').update('writer').digest('hex');
+    const daemon = await start('reasons', { auth: { tokens: [{ name: 'r', sha256, scopes: ['read'] }, { name: 'w', sha256: ingest, scopes: ['ingest'] }] } });
+    assert.equal(ask(daemon, { TRACECORE_TOKEN: 'reader' }).status, 0);
+    const none = ask(daemon);
+    assert.equal(none.status, 2);
+    assert.match(none.stderr, /answered 401 to \/api\/v1\/status: a bearer token of auth\.tokens is needed; put a token .* into TRACECORE_TOKEN/);
+    assert.match(ask(daemon, { TRACECORE_TOKEN: 'writer' }).stderr, /answered 403 .*: the token's scopes do not allow this; put a token/);
+    await daemon.stop();
+  });
+});
+
 describe('who may speak to it', () => {
   const token = 'correct horse battery staple';
   const sha = (text) => crypto.createHash('sha256').update(text).digest('hex');

@@ -44,7 +44,7 @@ function openedOnce(verdicts) {
 }
 
 async function upload(daemon, file, name) {
-  const answer = await call(daemon.api, 'POST', `/api/v1/upload?name=${encodeURIComponent(name)}`, { body: fs.readFileSync(file) });
+  const answer = await call(daemon.api, 'POST', `/api/v1/upload?name=${encodeURIComponent(name)}`, { body: fs.readFileSync(file), headers: { 'content-type': 'application/octet-stream' } });
   assert.equal(answer.status, 200, `${name}: ${answer.body}`);
 }
 
@@ -108,6 +108,24 @@ describe('files', () => {
     // The bodies in the store are the files, byte for byte.
     const digests = new Set(daemon.bodies().map(({ body }) => createHash('sha256').update(body).digest('hex')));
     for (const file of walk(folder)) assert.ok(digests.has(createHash('sha256').update(fs.readFileSync(file)).digest('hex')), file);
+    await daemon.stop();
+  });
+
+  test('faults of one GPU that are days apart, in any order', async () => {
+    const daemon = await start('apart');
+    const files = [];
+    for (const [node, xid] of [['gpu-31', '95, pid=1, name=p, Uncontained: LTC TAG (0x2,0x0). RST: Yes, D-RST: No'], ['gpu-32', '79, pid=1, GPU has fallen off the bus.']]) {
+      for (const day of ['09', '01', '04']) {
+        const file = space.file(`dmesg-${node}.${day}.txt`);
+        fs.writeFileSync(file, `2026-03-${day}T06:00:00,000000+00:00 NVRM: Xid (PCI:0000:1b:00): ${xid}\n`);
+        files.push(file);
+        await upload(daemon, file, path.basename(file));
+      }
+    }
+    const expected = detect(files);
+    assert.equal(expected.length, 6, 'one incident per day and GPU');
+    await daemon.untilVerdicts('all of them', () => daemon.incidents().size >= 6);
+    assert.deepEqual([...daemon.incidents().keys()].sort(), expected.map((one) => one.incident_id).sort());
     await daemon.stop();
   });
 

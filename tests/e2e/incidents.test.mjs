@@ -7,7 +7,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, binary, lines, run, source, workspace } from './support/daemon.mjs';
-import { until } from './support/wire.mjs';
+import { get, until } from './support/wire.mjs';
 
 const incident = path.join(source, 'examples/incident');
 const TOKEN = 'a-token-to-read-with';
@@ -22,7 +22,7 @@ const ask = (...args) => run(['incidents', '--api', url(), ...args], { encoding:
 // One file of the example to the daemon.
 function upload(file) {
   return new Promise((resolve, reject) => {
-    const request = http.request(`${url()}/api/v1/upload?name=${path.basename(file)}`, { method: 'POST' }, (reply) => {
+    const request = http.request(`${url()}/api/v1/upload?name=${path.basename(file)}`, { method: 'POST', headers: { 'content-type': 'application/octet-stream' } }, (reply) => {
       reply.resume().on('end', () => resolve(reply.statusCode));
     });
     request.on('error', reject).end(fs.readFileSync(file));
@@ -56,6 +56,25 @@ describe('incidents', () => {
     assert.equal(status, 1);
     const page = run(['detect', '-q', incident], { encoding: 'utf8' }).text;
     assert.equal(common(text), common(page));
+  });
+
+  test('the API lists roots first, and refuses what it does not know', async () => {
+    const api = async (query) => {
+      const answer = await get(daemon.api, `/api/v1/incidents${query}`);
+      return { status: answer.status, ...JSON.parse(answer.body) };
+    };
+    const { incidents } = await api('');
+    const caused = incidents.map((one) => (one.caused_by ?? []).length > 0);
+    assert.ok(caused.includes(true) && caused.includes(false), 'the example has both');
+    assert.deepEqual(caused, [...caused].sort(), 'no root comes behind what follows from it');
+    const roots = caused.filter((one) => !one).length;
+    assert.deepEqual((await api(`?limit=${roots}`)).incidents, incidents.slice(0, roots));
+    assert.equal((await api(`?limit=${roots + 1}`)).incidents.length, roots + 1);
+    for (const query of ['?limits=1', '?limit=x', '?limit=1&since=1h', '?%zz', '?status=open']) {
+      const answer = await api(query);
+      assert.equal(answer.status, 400, query);
+      assert.match(answer.error, /limit/);
+    }
   });
 
   test('the commands print the stored evidence', () => {
@@ -135,7 +154,7 @@ test('a daemon with tokens is given the one of the environment', async () => {
     const args = ['incidents', '--api', `http://${guarded.api}`];
     const without = run(args, { encoding: 'utf8' });
     assert.equal(without.status, 2);
-    assert.match(without.stderr, /answered 401: put a token with the scope 'read' into TRACECORE_TOKEN/u);
+    assert.match(without.stderr, /answered 401 to \/api\/v1\/incidents\S*: a bearer token of auth\.tokens is needed; put a token with the scope 'read' into TRACECORE_TOKEN/u);
     assert.equal(run(args, { encoding: 'utf8', env: { ...process.env, TRACECORE_TOKEN: TOKEN } }).status, 0);
   } finally {
     await guarded.destroy();

@@ -132,7 +132,8 @@ describe('a query', () => {
   test('that takes too long is stopped', () => {
     const { status, stderr } = sql(['--timeout', '1', 'SELECT count(*) FROM range(1000000000) a JOIN range(1000000) b ON a.range % 7 = b.range']);
     assert.equal(status, 1);
-    assert.match(stderr, /too long/);
+    assert.match(stderr, /took too long and was stopped after 1 s; --timeout S gives it more/);
+    assert.match(tracecore(['sql', '--help']).stdout, /--timeout=S +Stop a query after so many seconds, by default 60; 0 for\s+never/);
   });
 
   test('without a database is exit 2, and makes none', () => {

@@ -157,3 +157,54 @@ test('names of files, and of what the command line takes', () => {
   clean(run('detect', [`--${name}`]), 'an option');
   clean(run(`x${HOSTILE.replaceAll('\0', '')}`, []), 'a command');
 });
+
+// The same words, with a terminal as standard output: bytes that come out of it.
+const TERMINAL = `
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+seen = b''
+while True:
+    try: part = os.read(fd, 65536)
+    except OSError: break
+    if not part: break
+    seen += part
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(seen)
+`;
+function onTerminal(args) {
+  const result = spawnSync('python3', ['-c', TERMINAL, binary, ...args], { cwd: folder, maxBuffer: 1 << 28, timeout: 60000 });
+  assert.equal(result.status, 0, result.stderr.toString());
+  // The terminal itself turns \n into \r\n.
+  return Buffer.from(result.stdout.toString('latin1').replaceAll('\r\n', '\n'), 'latin1');
+}
+
+describe('decode and sql on a terminal', () => {
+  const text = `a${HOSTILE}b`;
+  test('decode escapes what its JSON has, and it stays the same JSON', () => {
+    // Long enough that characters fall on the end of every buffer.
+    const record = (pod) => JSON.stringify({ kind: 'k8s_event', time: '2026-03-04T05:06:07Z', pod, message: text.repeat(40) });
+    const kernel = `2026-03-04T05:06:07,000000+00:00 NVRM: Xid (PCI:0000:1b:00): 95, pid=1, name=${text.replace(/[\r\n]/g, '')}, Uncontained\n`;
+    fs.writeFileSync(path.join(folder, 'dmesg-gpu-1.txt'), kernel.repeat(2000));
+    fs.writeFileSync(path.join(folder, 'events.ndjson'), `${record('p')}\n`);
+    for (const file of ['dmesg-gpu-1.txt', 'events.ndjson']) {
+      const piped = run('decode', [file]);
+      const shown = onTerminal(['decode', file]);
+      clean({ signal: null, stdout: shown, stderr: Buffer.alloc(0) }, file);
+      const parse = (bytes) => bytes.toString('utf8').split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+      assert.deepEqual(parse(shown), parse(piped.stdout), file);
+    }
+    assert.match(run('decode', ['dmesg-gpu-1.txt']).stdout.toString('utf8'), /\u202e/u, 'a pipe gets the bytes as they are');
+  });
+  test('sql escapes cells and names, in every form', () => {
+    const data = path.join(folder, 'data');
+    const made = run('run', ['add', '--data-dir', data, '--result', path.join(source, 'examples/benchmark/base-1/vllm-c16.json')]);
+    const quoted = text.replaceAll("'", "''");
+    for (const form of ['--table', '--csv', '--json']) {
+      const shown = onTerminal(['sql', '--data-dir', data, form, `SELECT '${quoted}' AS t, 1 AS "n\u202e", 'x\ny' AS lines`]);
+      clean({ signal: null, stdout: shown, stderr: Buffer.alloc(0) }, form);
+      const lines = shown.toString('utf8').trim().split('\n').filter((line) => !/^1 row$/.test(line));
+      assert.equal(lines.length, { '--table': 3, '--csv': 2, '--json': 1 }[form], `${made.stderr}${shown}`);
+    }
+  });
+});

@@ -94,9 +94,10 @@ static int ask(struct tc_net *n, int fd, const char *text)
     return 0;
 }
 
-#define POST "POST /x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"
-#define CHUNKED "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
-#define PIPELINE "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n"
+#define POST "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
+#define CHUNKED \
+    "POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+#define PIPELINE "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n"
 
 /* All of it once; how many of three requests were answered with success. */
 static int scenario(void)

@@ -47,6 +47,12 @@ struct tc_pool *tc_conn_pool(const struct tc_conn *c)
     return c->pool;
 }
 
+struct tc_peer tc_conn_peer(const struct tc_conn *c)
+{
+    (void)c;
+    return (struct tc_peer){{0}};
+}
+
 tc_status tc_conn_write(struct tc_conn *c, struct tc_slice bytes)
 {
     if (c->out_len + bytes.len > c->limits.output_bytes_max) {

@@ -60,6 +60,7 @@ struct peer {
     struct tc_response response;
     enum tc_answer begin_answer;
     size_t begin_max; /* 0: as it is */
+    int64_t begin_delay_ns;
     char path[256];
     char encoding[64];
     char authorization[2048];
@@ -82,6 +83,7 @@ static inline enum tc_answer peer_begin(void *context, struct tc_request *head, 
         *io_body_max = p->begin_max;
     }
     out_refusal->message = TC_LIT("refused by begin");
+    out_refusal->delay_ns = p->begin_delay_ns;
     return p->begin_answer;
 }
 

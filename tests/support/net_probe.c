@@ -59,6 +59,7 @@ static enum tc_answer probe_begin(void *context, struct tc_request *head, size_t
     }
     out_refusal->message = TC_LIT("not here");
     out_refusal->allow = TC_LIT("POST");
+    out_refusal->delay_ns = p->begin_delay_ns;
     return p->begin_answer;
 }
 
@@ -83,6 +84,9 @@ static void probe_handle(void *context, struct tc_request *r)
     keep_text(s->content_type, r->content_type);
     keep_text(s->content_encoding, r->content_encoding);
     keep_text(s->authorization, r->authorization);
+    keep_text(s->host, r->host.ptr == NULL ? TC_LIT("(none)") : r->host);
+    keep_text(s->origin, r->origin);
+    keep_text(s->fetch_site, r->fetch_site);
     struct tc_slice body = TC_EMPTY;
     struct tc_error err = {0};
     if (r->body != NULL) {

@@ -22,6 +22,9 @@ struct net_probe_seen {
     char content_type[NET_PROBE_TEXT_MAX];
     char content_encoding[NET_PROBE_TEXT_MAX];
     char authorization[NET_PROBE_TEXT_MAX];
+    char host[NET_PROBE_TEXT_MAX];
+    char origin[NET_PROBE_TEXT_MAX];
+    char fetch_site[NET_PROBE_TEXT_MAX];
     size_t body_len; /* in memory or in a file */
     uint64_t body_hash;
     int64_t arrival_ns;
@@ -42,6 +45,7 @@ struct net_probe {
     size_t held_count;
     enum tc_answer begin_answer; /* TC_ANSWER_OK: takes all */
     size_t begin_body_max;       /* 0: leaves it */
+    int64_t begin_delay_ns;      /* of a refusal */
     const char *spool_dir;       /* NULL: bodies stay in memory */
     struct tc_response answer;   /* body empty: the request's own comes back */
 };

@@ -15,6 +15,9 @@
 
 #define COLUMNS_DEFAULT 80
 #define TIMEOUT_MAX_S 86400
+/* As warehouse.query_timeout of a daemon: a forgotten JOIN must not hold two cores for the night.
+ */
+#define TIMEOUT_DEFAULT_S 60
 #define EXIT_INTERRUPTED 130 /* 128 + SIGINT */
 
 struct asked {
@@ -44,7 +47,7 @@ static const struct tc_option OPTIONS[] = {
     TC_TEXT("limit", "N", struct asked, limit,
             "At most so many rows; 0 for all. Default: 1000 on a terminal, all elsewhere."),
     TC_TEXT("timeout", "S", struct asked, timeout,
-            "Stop a query after so many seconds; 0 for never, the default."),
+            "Stop a query after so many seconds, by default 60; 0 for never."),
     TC_TEXT("file", "FILE", struct asked, file, "Queries from a file."),
     TC_FLAG("describe", struct asked, describe,
             "The columns of TABLE, or of all tables: type, unit, meaning. Needs no database."),
@@ -61,7 +64,7 @@ static size_t width_of_terminal(void)
 
 static bool settle(struct asked *a)
 {
-    uint64_t seconds = 0;
+    uint64_t seconds = TIMEOUT_DEFAULT_S;
     a->sql.rows_max = isatty(STDOUT_FILENO) == 1 ? TC_SQL_TERMINAL_ROWS : 0;
     a->sql.width = width_of_terminal();
     if (a->limit != NULL && !tc_slice_is_u64(tc_slice_cstr(a->limit), &a->sql.rows_max)) {

@@ -35,6 +35,8 @@ struct tc_sql_printer *tc_sql_printer_create(struct tc_output *out, enum tc_sql_
         p->out = out;
         p->mode = mode;
         p->layout.width = width;
+        tc_output_escape_on_terminal(out, mode == TC_SQL_JSON ? TC_ESCAPE_JSON : TC_ESCAPE_TEXT);
+        p->layout.is_escaped = out->escape != TC_ESCAPE_NOTHING;
     }
     return p;
 }
@@ -107,6 +109,18 @@ static bool room(struct tc_sql_printer *p, size_t bytes)
 
 /* ---- CSV ---- */
 
+/* On a terminal a line end in a text could look like the next row. */
+static void put_csv_text(struct tc_output *out, struct tc_slice s)
+{
+    while (out->escape != TC_ESCAPE_NOTHING && tc_slice_find_byte(s, '\n') != TC_NPOS) {
+        size_t at = tc_slice_find_byte(s, '\n');
+        (void)tc_output_put(out, tc_slice_head(s, at));
+        (void)tc_output_put(out, TC_LIT("\\x0a"));
+        s = tc_slice_from(s, at + 1);
+    }
+    (void)tc_output_put(out, s);
+}
+
 /* An empty text is "" and NULL nothing: they are not the same. */
 static void put_csv(struct tc_output *out, struct tc_slice s, bool is_text)
 {
@@ -116,14 +130,14 @@ static void put_csv(struct tc_output *out, struct tc_slice s, bool is_text)
         quote = c == '"' || c == ',' || c == '\r' || c == '\n';
     }
     if (!quote) {
-        (void)tc_output_put(out, s);
+        put_csv_text(out, s);
         return;
     }
     (void)tc_output_put(out, TC_LIT("\""));
     while (s.len > 0) {
         size_t at = tc_slice_find_byte(s, '"');
         size_t len = at == TC_NPOS ? s.len : at + 1;
-        (void)tc_output_put(out, tc_slice_head(s, len));
+        put_csv_text(out, tc_slice_head(s, len));
         if (at != TC_NPOS) {
             (void)tc_output_put(out, TC_LIT("\""));
         }
@@ -132,13 +146,18 @@ static void put_csv(struct tc_output *out, struct tc_slice s, bool is_text)
     (void)tc_output_put(out, TC_LIT("\""));
 }
 
+static bool put_csv_end(struct tc_output *out)
+{
+    return tc_output_put(out, out->escape == TC_ESCAPE_NOTHING ? TC_LIT("\r\n") : TC_LIT("\n"));
+}
+
 static void csv_head(struct tc_sql_printer *p, const struct tc_rows *rows)
 {
     for (size_t c = 0; c < rows->column_count; c++) {
         (void)tc_output_put(p->out, c == 0 ? TC_EMPTY : TC_LIT(","));
         put_csv(p->out, tc_slice_cstr(rows->columns[c].name), true);
     }
-    (void)tc_output_put(p->out, TC_LIT("\r\n"));
+    (void)put_csv_end(p->out);
 }
 
 static bool csv_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t row)
@@ -153,7 +172,7 @@ static bool csv_row(struct tc_sql_printer *p, const struct tc_rows *rows, size_t
         put_csv(p->out, tc_buf_slice(&b),
                 rows->columns[c].type == TC_COLUMN_TEXT && !tc_rows_is_null(rows, c, row));
     }
-    return tc_output_put(p->out, TC_LIT("\r\n"));
+    return put_csv_end(p->out);
 }
 
 /* ---- JSON ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One query and its answer; Ctrl-C while it runs. */
+#include "base/clock.h"
+#include "base/time.h"
 #include "cli/say.h"
 #include "cli/sql/sql.h"
 
@@ -62,6 +64,7 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
     size_t left_out = 0;
     struct tc_query query = {
         .sql = sql, .untrusted = true, .rows_max = s->rows_max, .time_ns = s->time_ns};
+    int64_t began_ns = tc_mono_ns();
     running = w;
     tc_status status = pressed != 0 ? tc_fail(&err, TC_E_LIMIT, 0, "the query was stopped")
                                     : tc_warehouse_query(w, &query, tc_sql_print, p, &cut, &err);
@@ -75,7 +78,14 @@ static int answer(struct tc_sql *s, struct tc_warehouse *w, struct tc_sql_printe
     if (!written) {
         return TC_EXIT_BAD; /* tc_output_end says why */
     }
-    if (err.status == TC_OK) {
+    if (pressed != 0) {
+        tc_say("sql", "the query was stopped");
+    } else if (status == TC_E_LIMIT && s->time_ns > 0 && tc_mono_ns() - began_ns >= s->time_ns) {
+        tc_say("sql",
+               "the query took too long and was stopped after %lld s; --timeout S gives it more, "
+               "--timeout 0 all it needs",
+               (long long)(s->time_ns / TC_SECOND));
+    } else if (err.status == TC_OK) {
         tc_say("sql", "%s", tc_status_text(status));
     } else {
         tc_sql_say_error(sql, &err);

@@ -71,6 +71,7 @@ void tc_sql_value(struct tc_buf *b, const struct tc_rows *rows, size_t column, s
 /* Rows as a table. `widths` has column_count entries, made from the first rows. */
 struct tc_sql_layout {
     size_t width;
+    bool is_escaped; /* a line end in a text is shown as one: it could look like the next row */
     size_t *widths;
     size_t columns; /* that have room */
 };

@@ -6,6 +6,7 @@
 #include "cli/sql/sql.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define NONE "\xe2\x88\x85" /* the empty set: NULL */
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -45,11 +46,14 @@ static bool is_text(const struct tc_rows *rows, size_t column, size_t row)
     return rows->columns[column].type == TC_COLUMN_TEXT && !tc_rows_is_null(rows, column, row);
 }
 
-/* Plans and stack traces have lines; they are shown below each other. */
-static size_t lines_of(const struct tc_rows *rows, size_t column, size_t row)
+/* Plans and stack traces have lines; they are shown below each other. Where they are escaped, only
+ * plans, which the engine writes. */
+static size_t lines_of(const struct tc_sql_layout *l, const struct tc_rows *rows, size_t column,
+                       size_t row)
 {
     size_t count = 1;
-    if (is_text(rows, column, row)) {
+    bool is_split = !l->is_escaped || strcmp(rows->columns[column].name, "explain_value") == 0;
+    if (is_split && is_text(rows, column, row)) {
         struct tc_slice text = tc_rows_get_text(rows, column, row);
         for (size_t i = 0; i + 1 < text.len && count < LINES_MAX; i++) {
             count += text.ptr[i] == '\n';
@@ -69,12 +73,13 @@ static struct tc_slice line_of(struct tc_slice text, size_t line)
 }
 
 /* What is shown of a line of a cell before it is cut to its column. */
-static struct tc_slice shown(const struct tc_rows *rows, size_t column, size_t row, size_t line,
-                             char *memory, size_t size)
+static struct tc_slice shown(const struct tc_sql_layout *l, const struct tc_rows *rows,
+                             size_t column, size_t row, size_t line, char *memory, size_t size)
 {
     char raw[CELL_MAX * 4];
     struct tc_buf b = tc_buf_make(memory, size);
-    if (line > 0 && line >= lines_of(rows, column, row)) {
+    size_t lines = lines_of(l, rows, column, row);
+    if (line > 0 && line >= lines) {
         return TC_EMPTY;
     }
     if (tc_rows_is_null(rows, column, row)) {
@@ -82,7 +87,8 @@ static struct tc_slice shown(const struct tc_rows *rows, size_t column, size_t r
     }
     struct tc_slice text;
     if (rows->columns[column].type == TC_COLUMN_TEXT) {
-        text = line_of(tc_rows_get_text(rows, column, row), line);
+        text = tc_rows_get_text(rows, column, row);
+        text = l->is_escaped && lines == 1 ? text : line_of(text, line);
         text = take_columns(tc_slice_head(text, sizeof raw), CELL_MAX);
     } else {
         struct tc_buf r = tc_buf_make(raw, sizeof raw);
@@ -120,9 +126,9 @@ bool tc_sql_layout_make(struct tc_sql_layout *l, const struct tc_rows *rows, siz
     for (size_t c = 0; c < rows->column_count; c++) {
         l->widths[c] = columns_of(tc_slice_cstr(rows->columns[c].name));
         for (size_t row = 0; row < rows->count; row++) {
-            size_t lines = lines_of(rows, c, row);
+            size_t lines = lines_of(l, rows, c, row);
             for (size_t line = 0; line < lines; line++) {
-                size_t need = columns_of(shown(rows, c, row, line, memory, sizeof memory));
+                size_t need = columns_of(shown(l, rows, c, row, line, memory, sizeof memory));
                 l->widths[c] = need > l->widths[c] ? need : l->widths[c];
             }
         }
@@ -199,12 +205,12 @@ bool tc_sql_layout_rows(const struct tc_sql_layout *l, const struct tc_rows *row
     for (size_t row = 0; row < rows->count && good; row++) {
         size_t lines = 1;
         for (size_t c = 0; c < l->columns; c++) {
-            size_t own = lines_of(rows, c, row);
+            size_t own = lines_of(l, rows, c, row);
             lines = own > lines ? own : lines;
         }
         for (size_t line = 0; line < lines && good; line++) {
             for (size_t c = 0; c < l->columns; c++) {
-                put_cell(l, out, c, shown(rows, c, row, line, memory, sizeof memory),
+                put_cell(l, out, c, shown(l, rows, c, row, line, memory, sizeof memory),
                          is_right(rows, c));
             }
             good = tc_output_put(out, TC_LIT("\n"));

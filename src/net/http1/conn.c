@@ -34,6 +34,9 @@ static void set_deadline(struct tc__http *h)
     case TC__HTTP_DISCARD_CHUNKED:
         time = limits->body_timeout_ns;
         break;
+    case TC__HTTP_DELAYED:
+        time = h->delayed.delay_ns;
+        break;
     case TC__HTTP_HANDLING: /* the handler's */
     case TC__HTTP_WAITING:  /* writing has a deadline of its own */
     case TC__HTTP_OVER:
@@ -161,6 +164,13 @@ static bool service_begins(struct tc__http *h, bool chunked, uint64_t length, si
     }
     refusal.answer = answer;
     tc_count(TC_COUNT_HTTP_BY_SERVICE, 1);
+    if (refusal.delay_ns > 0) {
+        h->delayed = refusal;
+        h->keep_alive = false;
+        enter(h, TC__HTTP_DELAYED);
+        tc_conn_pause(h->conn, true);
+        return false;
+    }
     h->keep_alive = h->keep_alive && may_discard(h, chunked, length);
     tc__http_write_answer(h, &refusal, r->method == TC_METHOD_HEAD);
     drop_slot(h);
@@ -198,6 +208,7 @@ static void head_done(struct tc__http *h, size_t in_hand)
         (limits->requests_per_conn_max == 0 || h->requests < limits->requests_per_conn_max);
     r->respond = respond;
     r->of = h;
+    r->peer = tc_conn_peer(h->conn);
     if (!tc__http_head_request(h, &chunked, &length)) {
         refuse(h);
         return;
@@ -342,6 +353,7 @@ static size_t step(struct tc__http *h, struct tc_slice bytes)
         return step_discard_chunked(h, bytes);
     case TC__HTTP_HANDLING:
     case TC__HTTP_WAITING:
+    case TC__HTTP_DELAYED:
     case TC__HTTP_OVER:
         break;
     }
@@ -351,7 +363,7 @@ static size_t step(struct tc__http *h, struct tc_slice bytes)
 static bool stalled(const struct tc__http *h)
 {
     return h->phase == TC__HTTP_HANDLING || h->phase == TC__HTTP_WAITING ||
-           h->phase == TC__HTTP_OVER;
+           h->phase == TC__HTTP_DELAYED || h->phase == TC__HTTP_OVER;
 }
 
 /* Looks at bytes until they are used up or a request has to be answered first. */
@@ -384,7 +396,7 @@ static void pump(struct tc__http *h)
     size_t left = run(h, bytes).len;
     if (h->rest != NULL) {
         h->rest_start = h->rest->len - left;
-        if (left == 0 || h->phase == TC__HTTP_OVER) {
+        if (left == 0 || h->phase == TC__HTTP_DELAYED || h->phase == TC__HTTP_OVER) {
             drop_rest(h);
         }
     }
@@ -406,8 +418,8 @@ static tc_status http_input(struct tc_conn *c, void *state, struct tc_slice byte
     struct tc__http *h = state;
     TC_ASSERT(h->rest == NULL); /* reading is paused while there is a rest */
     bytes = run(h, bytes);
-    if (bytes.len == 0 || h->phase == TC__HTTP_OVER) {
-        return TC_OK;
+    if (bytes.len == 0 || h->phase == TC__HTTP_DELAYED || h->phase == TC__HTTP_OVER) {
+        return TC_OK; /* nothing behind it is looked at */
     }
     h->rest = tc_pool_take(tc_conn_pool(c), bytes.len);
     if (h->rest == NULL) {
@@ -482,6 +494,11 @@ static void http_expired(struct tc_conn *c, void *state)
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_TIMEOUT_BODY);
         tc_conn_close(c);
         break;
+    case TC__HTTP_DELAYED:
+        tc__http_write_answer(h, &h->delayed, h->slot->request.method == TC_METHOD_HEAD);
+        drop_slot(h);
+        next_request(h);
+        break;
     case TC__HTTP_HANDLING:
     case TC__HTTP_WAITING:
     case TC__HTTP_OVER:
@@ -494,7 +511,7 @@ static void http_shutdown(struct tc_conn *c, void *state)
     struct tc__http *h = state;
     h->ending = true;
     h->keep_alive = false;
-    if (h->phase == TC__HTTP_IDLE || h->phase == TC__HTTP_WAITING) {
+    if (h->phase == TC__HTTP_IDLE || h->phase == TC__HTTP_WAITING || h->phase == TC__HTTP_DELAYED) {
         tc__conn_why(c, TC_COUNT_CONN_CLOSED_SHUTDOWN);
         if (tc_conn_pending(c) == 0) {
             tc_conn_close(c);
@@ -516,10 +533,36 @@ static void http_close(struct tc_conn *c, void *state)
     drop_slot(h);
 }
 
-static int64_t http_idle_since(const struct tc_conn *c, const void *state)
+static enum tc_use http_use(const struct tc_conn *c, const void *state, int64_t *out_since_ns)
 {
     const struct tc__http *h = state;
-    return h->phase == TC__HTTP_IDLE && tc_conn_pending(c) == 0 ? h->phase_since_ns : 0;
+    int64_t age_ns = tc_net_mono_ns(tc_conn_net(c)) - h->phase_since_ns;
+    enum tc_use use = TC_USE_BUSY;
+    switch (h->phase) {
+    case TC__HTTP_IDLE:
+        use = h->requests == 0 ? TC_USE_BEGUN : TC_USE_IDLE;
+        break;
+    case TC__HTTP_HEAD:
+        use = h->requests == 0 ? TC_USE_BEGUN : TC_USE_SLOW;
+        break;
+    case TC__HTTP_BODY:
+    case TC__HTTP_CHUNKED:
+        use = tc_is_slow(h->body_fresh, age_ns) ? TC_USE_SLOW : TC_USE_BUSY;
+        break;
+    case TC__HTTP_DISCARD:
+    case TC__HTTP_DISCARD_CHUNKED:
+        use = TC_USE_SLOW;
+        break;
+    case TC__HTTP_DELAYED:
+        use = TC_USE_BEGUN;
+        break;
+    case TC__HTTP_HANDLING:
+    case TC__HTTP_WAITING:
+    case TC__HTTP_OVER:
+        return TC_USE_BUSY;
+    }
+    *out_since_ns = h->phase_since_ns;
+    return use;
 }
 
 #define TOO_MANY                                                                   \
@@ -538,6 +581,6 @@ const struct tc_proto tc_proto_http = {
     .room = http_room,
     .filled = http_filled,
     .read_bytes = TC_HTTP_READ_BYTES,
-    .idle_since = http_idle_since,
+    .use = http_use,
     .refusal = {TOO_MANY, sizeof(TOO_MANY) - 1},
 };

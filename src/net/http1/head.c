@@ -19,6 +19,8 @@ static const struct {
     {{"transfer-encoding", 17}, TC__HTTP_TRANSFER_ENCODING},
     {{"expect", 6}, TC__HTTP_EXPECT},
     {{"host", 4}, TC__HTTP_HOST},
+    {{"origin", 6}, TC__HTTP_ORIGIN},
+    {{"sec-fetch-site", 14}, TC__HTTP_FETCH_SITE},
 };
 
 void tc__http_refuse_with(struct tc__http *h, int status, enum tc_counter counter,
@@ -130,10 +132,7 @@ static int on_value(http_parser *p, const char *at, size_t len)
             return 1;
         }
     }
-    if (h->field == TC__HTTP_NO_FIELD || h->field == TC__HTTP_HOST) {
-        return 0;
-    }
-    return keep(h, h->field, at, len);
+    return h->field == TC__HTTP_NO_FIELD ? 0 : keep(h, h->field, at, len);
 }
 
 static int on_headers_complete(http_parser *p)
@@ -297,7 +296,8 @@ static bool decode_path(struct tc__http *h, char *text, size_t len, struct tc_sl
     return true;
 }
 
-/* Path and query of "/path?query", "http://host/path?query" and "*". */
+/* Path and query of "/path?query", "http://host/path?query" and "*". The host of the second form
+ * counts, whatever Host says (RFC 9112 3.2.2). */
 static bool split_url(struct tc__http *h, struct tc_request *r)
 {
     char *text = text_of(h->slot) + h->fields[TC__HTTP_URL].start;
@@ -311,6 +311,7 @@ static bool split_url(struct tc__http *h, struct tc_request *r)
         while (start < host.len && host.ptr[start] != '/' && host.ptr[start] != '?') {
             start++;
         }
+        r->host = tc_slice_head(host, start);
         url = tc_slice_from(host, start);
     }
     struct tc_slice path = tc_slice_cut(url, '?', &r->query);
@@ -334,6 +335,25 @@ static bool body_framing(struct tc__http *h, bool *out_chunked, uint64_t *out_le
         (counted && !tc_slice_is_u64(value(h, TC__HTTP_CONTENT_LENGTH), out_length))) {
         (void)unclear_length(h);
         return false;
+    }
+    return true;
+}
+
+/* RFC 9112 3.2: HTTP/1.1 has a Host, which may be empty, and nothing stands in it that no host and
+ * port have. */
+static bool check_host(struct tc__http *h)
+{
+    struct tc_slice host = value(h, TC__HTTP_HOST);
+    if (!h->fields[TC__HTTP_HOST].there && h->parser.http_minor > 0) {
+        (void)bad(h, "a request without a Host header");
+        return false;
+    }
+    for (size_t i = 0; i < host.len; i++) {
+        char b = host.ptr[i];
+        if (!tc_is_word(b) && (b == '\0' || strchr("-.~:[]%!$&'()*+,;=", b) == NULL)) {
+            (void)bad(h, "the Host header is no host");
+            return false;
+        }
     }
     return true;
 }
@@ -363,7 +383,10 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
         tc__http_refuse_with(h, 505, TC_COUNT_HTTP_BAD_VERSION, "this server speaks HTTP/1.1");
         return false;
     }
-    if (!body_framing(h, out_chunked, out_length) || !split_url(h, r)) {
+    if (h->fields[TC__HTTP_HOST].there) {
+        r->host = value(h, TC__HTTP_HOST);
+    }
+    if (!body_framing(h, out_chunked, out_length) || !check_host(h) || !split_url(h, r)) {
         return false;
     }
     if (h->fields[TC__HTTP_EXPECT].there &&
@@ -375,5 +398,7 @@ bool tc__http_head_request(struct tc__http *h, bool *out_chunked, uint64_t *out_
     r->content_type = value(h, TC__HTTP_CONTENT_TYPE);
     r->content_encoding = value(h, TC__HTTP_CONTENT_ENCODING);
     r->authorization = value(h, TC__HTTP_AUTHORIZATION);
+    r->origin = value(h, TC__HTTP_ORIGIN);
+    r->fetch_site = value(h, TC__HTTP_FETCH_SITE);
     return true;
 }

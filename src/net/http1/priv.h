@@ -77,6 +77,8 @@ enum tc__http_field {
     TC__HTTP_TRANSFER_ENCODING,
     TC__HTTP_EXPECT,
     TC__HTTP_HOST,
+    TC__HTTP_ORIGIN,
+    TC__HTTP_FETCH_SITE,
     TC__HTTP_FIELDS,
     TC__HTTP_NO_FIELD = TC__HTTP_FIELDS,
 };
@@ -94,6 +96,7 @@ enum tc__http_phase {
     TC__HTTP_CHUNKED,
     TC__HTTP_HANDLING, /* the request is the handler's */
     TC__HTTP_WAITING,  /* for the peer to read its answers */
+    TC__HTTP_DELAYED,  /* a refusal is sent later */
     TC__HTTP_DISCARD,
     TC__HTTP_DISCARD_CHUNKED,
     TC__HTTP_OVER,
@@ -138,8 +141,9 @@ struct tc__http {
     size_t text_len;
     struct tc__http_span fields[TC__HTTP_FIELDS];
     struct tc__http_refusal refusal;
-    uint64_t body_left; /* with a length */
-    size_t body_fresh;  /* came since the deadline was set */
+    struct tc_response delayed; /* in the phase of that name */
+    uint64_t body_left;         /* with a length */
+    size_t body_fresh;          /* came since the deadline was set */
     struct tc__chunks chunks;
 };
 

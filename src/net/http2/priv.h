@@ -159,6 +159,7 @@ enum tc__h2_phase {
     TC_H2_HEAD,     /* headers come */
     TC_H2_BODY,     /* the message comes */
     TC_H2_HANDLED,  /* the service has it */
+    TC_H2_DELAYED,  /* a refusal is sent later; what still comes is thrown away */
     TC_H2_ANSWERED, /* an answer is on its way; what still comes is thrown away */
 };
 
@@ -191,11 +192,13 @@ struct tc__h2_stream {
     size_t frame_len;
     size_t message_len; /* as the frame says */
     size_t body_max;
+    int64_t since_ns;    /* when the head, or the body, began to come */
     int64_t due_ns;      /* what the phase allows; 0: any time */
     int64_t deadline_ns; /* grpc-timeout; 0: none */
 
     /* answer */
-    unsigned char *out; /* out_inline or a block */
+    struct tc_response delayed; /* in the phase of that name */
+    unsigned char *out;         /* out_inline or a block */
     size_t out_len;
     size_t out_at;
     bool trailers; /* grpc-status: 0 follows the data */

@@ -362,6 +362,10 @@ static void expire(struct tc__h2_stream *s, int64_t now_ns)
         break;
     case TC_H2_HANDLED:
         break;
+    case TC_H2_DELAYED:
+        tc__h2_fail(s, tc_answer_grpc(s->delayed.answer), s->delayed.message,
+                    s->delayed.retry_after_s);
+        break;
     case TC_H2_ANSWERED:
         tc_count(TC_COUNT_GRPC_ERROR_SLOW_READER, 1);
         s->due_ns = 0;
@@ -445,11 +449,43 @@ static void on_shutdown(struct tc_conn *c, void *state)
     tc__h2_pump(h);
 }
 
-static int64_t idle_since(const struct tc_conn *c, const void *state)
+static enum tc_use use_of_stream(const struct tc__h2_stream *s, int64_t now_ns)
 {
-    (void)c;
+    size_t len = s->req.body == NULL ? 0 : s->req.body->len;
+    switch (s->phase) {
+    case TC_H2_HEAD:
+    case TC_H2_BODY:
+        return tc_is_slow(len, now_ns - s->since_ns) ? TC_USE_SLOW : TC_USE_BUSY;
+    case TC_H2_DELAYED:
+        return TC_USE_SLOW;
+    case TC_H2_HANDLED:
+    case TC_H2_ANSWERED:
+        break;
+    }
+    return TC_USE_BUSY;
+}
+
+static enum tc_use on_use(const struct tc_conn *c, const void *state, int64_t *out_since_ns)
+{
     const struct tc__h2 *h = state;
-    return h->open_count == 0 ? h->idle_ns : 0;
+    int64_t now_ns = tc_net_mono_ns(tc_conn_net(c));
+    size_t calls = 0;
+    int64_t since_ns = now_ns;
+    for (const struct tc__h2_stream *s = h->streams; s != NULL; s = s->next) {
+        if (s->watch_link != NULL) {
+            continue; /* those who watch the health wait for nothing else */
+        }
+        if (use_of_stream(s, now_ns) == TC_USE_BUSY) {
+            return TC_USE_BUSY;
+        }
+        since_ns = s->since_ns < since_ns ? s->since_ns : since_ns;
+        calls++;
+    }
+    *out_since_ns = calls > 0 ? since_ns : h->idle_ns;
+    if (calls > 0) {
+        return TC_USE_SLOW;
+    }
+    return h->handshake_ns != 0 || h->request_count == 0 ? TC_USE_BEGUN : TC_USE_IDLE;
 }
 
 static void on_close(struct tc_conn *c, void *state)
@@ -473,5 +509,5 @@ const struct tc_proto tc_proto_grpc = {
     .expired = on_expired,
     .shutdown = on_shutdown,
     .close = on_close,
-    .idle_since = idle_since,
+    .use = on_use,
 };

@@ -52,6 +52,7 @@ static struct tc__h2_stream *create(struct tc__h2 *h, int32_t id)
     s->req.protocol = TC_PROTOCOL_GRPC;
     s->req.method = TC_METHOD_OTHER;
     s->req.respond = tc__h2_respond;
+    s->req.peer = tc_conn_peer(h->conn);
     return s;
 }
 
@@ -184,7 +185,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
                    ? 0
                    : NGHTTP2_ERR_CALLBACK_FAILURE;
     }
-    s->due_ns = tc__h2_now(h) + limits->header_timeout_ns;
+    s->since_ns = tc__h2_now(h);
+    s->due_ns = s->since_ns + limits->header_timeout_ns;
     tc__h2_due(h, s->due_ns);
     tc_count(TC_COUNT_GRPC_STREAMS, 1);
     return nghttp2_session_set_stream_user_data(session, s->id, s) == 0
@@ -275,12 +277,21 @@ static void head_complete(struct tc__h2_stream *s)
         enum tc_answer answer = service->begin(service->context, &s->req, &s->body_max, &refusal);
         if (answer != TC_ANSWER_OK) {
             tc_count(TC_COUNT_GRPC_ERROR_REFUSED, 1);
+            if (refusal.delay_ns > 0) {
+                refusal.answer = answer;
+                s->delayed = refusal;
+                s->phase = TC_H2_DELAYED;
+                s->due_ns = tc__h2_now(h) + refusal.delay_ns;
+                tc__h2_due(h, s->due_ns);
+                return;
+            }
             tc__h2_fail(s, tc_answer_grpc(answer), refusal.message, refusal.retry_after_s);
             return;
         }
     }
     s->phase = TC_H2_BODY;
-    s->due_ns = tc__h2_now(h) + limits->body_timeout_ns;
+    s->since_ns = tc__h2_now(h);
+    s->due_ns = s->since_ns + limits->body_timeout_ns;
     tc__h2_due(h, s->due_ns);
 }
 

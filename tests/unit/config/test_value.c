@@ -253,6 +253,39 @@ static void mistakes_in_tokens_name_the_token(void **state)
                  "t.yaml:1:16: auth.tokens: is a list of tokens, not one value\n");
 }
 
+static void hosts_are_read(void **state)
+{
+    (void)state;
+    assert_right("server: {allowed_hosts: [Trace.monitoring.svc, \"*.example.com\"]}\n");
+    assert_string_equal(config.server_allowed_hosts, "trace.monitoring.svc\n*.example.com\n");
+    assert_right("server:\n  allowed_hosts:\n  - \"*\"\n");
+    assert_string_equal(config.server_allowed_hosts, "*\n");
+    assert_right("server: {allowed_hosts: }\n");
+    assert_string_equal(config.server_allowed_hosts, "");
+    assert_variable("TRACECORE_SERVER_ALLOWED_HOSTS=[a, b]", "");
+    assert_string_equal(config.server_allowed_hosts, "a\nb\n");
+    assert_wrong("server:\n"
+                 "  allowed_hosts:\n"
+                 "  - a:80\n"
+                 "  - http://a\n"
+                 "  - \"a.*\"\n"
+                 "  - \"\"\n"
+                 "  - [a]\n",
+                 "t.yaml:3:5: server.allowed_hosts: \"a:80\" has a port; write the name alone\n"
+                 "t.yaml:4:5: server.allowed_hosts: \"http://a\" is no host name: write "
+                 "name.example, *.example or *\n"
+                 "t.yaml:5:5: server.allowed_hosts: \"a.*\" is no host name: write "
+                 "name.example, *.example or *\n"
+                 "t.yaml:6:5: server.allowed_hosts: \"\" is no host name: write "
+                 "name.example, *.example or *\n"
+                 "t.yaml:7:5: server.allowed_hosts: is a list of names\n");
+    assert_wrong("server: {allowed_hosts: a}\n",
+                 "t.yaml:1:25: server.allowed_hosts: is a list of names: [a]\n");
+    assert_wrong(
+        "server: {allowed_hosts: {a: b}}\n",
+        "t.yaml:1:25: server.allowed_hosts: is a list of names: each begins with \"- \"\n");
+}
+
 static void tokens_are_bounded(void **state)
 {
     (void)state;
@@ -441,6 +474,7 @@ int main(void)
         cmocka_unit_test(two_listeners_need_two_ports),
         cmocka_unit_test(tls_needs_both_files),
         cmocka_unit_test(an_open_listener_is_refused_unless_it_is_meant),
+        cmocka_unit_test(hosts_are_read),
         cmocka_unit_test(values_in_use_are_shown_with_their_origin),
         cmocka_unit_test(the_last_token_of_an_open_listener_stays),
         cmocka_unit_test(changes_that_need_a_restart_are_told),

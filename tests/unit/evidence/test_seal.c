@@ -275,6 +275,10 @@ static void the_oldest_uncited_go_first(void **state)
     }
     fill(s, 100, 1);
     assert_true(stats_of(s).object_bytes <= config.keep_bytes);
+    assert_true(stats_of(s).kept_bytes >= stats_of(s).object_bytes);
+    struct seen kept = {.sized = true};
+    walk_all(&kept, 0);
+    assert_int_equal(stats_of(s).kept_batches, kept.count);
     assert_int_not_equal(access(path, R_OK), 0);
     tc_store_close(s);
 }

@@ -38,7 +38,12 @@ static void goes_on_where_it_ended(void **state)
     for (int i = 0; i < 5; i++) {
         struct tc_store *s = open_store(&config);
         assert_int_equal(tc_store_next_number(s), i * 10 + 1);
+        assert_int_equal(stats_of(s).kept_batches, i * 10);
         fill(s, 10, 3);
+        struct tc_store_stats stats = stats_of(s);
+        assert_int_equal(stats.batches, 10); /* of this process */
+        assert_int_equal(stats.kept_batches, i * 10 + 10);
+        assert_true(stats.kept_body_bytes > 0 && stats.kept_bytes > 0);
         tc_store_close(s);
     }
     struct seen seen = {.sized = true};

@@ -73,7 +73,7 @@ static void a_get_is_answered_and_the_connection_kept(void **state)
     assert_int_equal(probe.seen.method, TC_METHOD_GET);
     assert_string_equal(probe.seen.path, "/healthz");
     assert_int_equal(probe.seen.arrival_ns, probe.wall_ns);
-    net_peer_say(&peer, "GET /again HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /again HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_answers(2, 200);
     assert_string_equal(probe.seen.path, "/again");
 }
@@ -81,11 +81,13 @@ static void a_get_is_answered_and_the_connection_kept(void **state)
 static void what_of_a_head_is_kept(void **state)
 {
     (void)state;
-    net_peer_say(&peer, "POST /v1/lo%67s?a=%20b&c HTTP/1.1\r\n"
+    net_peer_say(&peer, "POST /v1/lo%67s?a=%20b&c HTTP/1.1\r\nHost: x\r\n"
                         "content-TYPE:   application/json \t\r\n"
                         "X-Other: nothing\r\n"
                         "Content-Encoding: gzip\r\n"
                         "Authorization: Bearer abc\r\n"
+                        "Origin: https://page.example\r\n"
+                        "Sec-Fetch-Site: cross-site\r\n"
                         "X-Empty:\r\n"
                         "Content-Length: 3\r\n\r\nabc");
     assert_int_equal(probe.handled, 1);
@@ -95,6 +97,9 @@ static void what_of_a_head_is_kept(void **state)
     assert_string_equal(probe.seen.content_type, "application/json");
     assert_string_equal(probe.seen.content_encoding, "gzip");
     assert_string_equal(probe.seen.authorization, "Bearer abc");
+    assert_string_equal(probe.seen.host, "x");
+    assert_string_equal(probe.seen.origin, "https://page.example");
+    assert_string_equal(probe.seen.fetch_site, "cross-site");
     assert_int_equal(probe.seen.body_len, 3);
     assert_heard("\r\n\r\nabc");
 }
@@ -123,15 +128,36 @@ static void forms_of_a_target(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[256];
-        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\n\r\n", cases[i].target);
+        (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", cases[i].target);
         net_peer_say(&peer, text);
         assert_int_equal(probe.handled, i + 1);
         assert_string_equal(probe.seen.path, cases[i].path);
         assert_string_equal(probe.seen.query, cases[i].query);
     }
-    net_peer_say(&peer, "OPTIONS * HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_string_equal(probe.seen.path, "*");
     assert_int_equal(probe.seen.method, TC_METHOD_OTHER);
+}
+
+static void hosts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *host;
+    } cases[] = {
+        {"GET / HTTP/1.1\r\nHost:  Name.example:4320 \r\n\r\n", "Name.example:4320"},
+        {"GET / HTTP/1.1\r\nhost: [fe80::1%25eth0]:1\r\n\r\n", "[fe80::1%25eth0]:1"},
+        {"GET / HTTP/1.1\r\nHost:\r\n\r\n", ""},
+        /* The target's host is the one that counts. */
+        {"GET http://target:1/p HTTP/1.1\r\nHost: other\r\n\r\n", "target:1"},
+        {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "(none)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        net_peer_say(&peer, cases[i].text);
+        assert_int_equal(probe.handled, i + 1);
+        assert_string_equal(probe.seen.host, cases[i].host);
+    }
 }
 
 static void methods(void **state)
@@ -147,7 +173,7 @@ static void methods(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[64];
-        (void)snprintf(text, sizeof text, "%s / HTTP/1.1\r\n\r\n", cases[i].name);
+        (void)snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: x\r\n\r\n", cases[i].name);
         net_peer_say(&peer, text);
         assert_int_equal(probe.handled, i + 1);
         assert_int_equal(probe.seen.method, cases[i].method);
@@ -159,11 +185,11 @@ static void head_has_the_length_and_no_body(void **state)
     (void)state;
     probe.answer.content_type = TC_LIT("text/plain");
     probe.answer.body = TC_LIT("fine\n");
-    net_peer_say(&peer, "HEAD / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_heard("Content-Length: 5\r\n\r\n");
     assert_not_heard("fine");
     probe.begin_answer = TC_ANSWER_NOT_FOUND;
-    net_peer_say(&peer, "HEAD /x HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "HEAD /x HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_answers(2, 404);
     assert_not_heard("not here");
 }
@@ -184,7 +210,8 @@ static void old_clients_are_kept_only_when_they_ask(void **state)
 static void connection_close_is_obeyed(void **state)
 {
     (void)state;
-    net_peer_say(&peer, "GET / HTTP/1.1\r\nConnection: close\r\n\r\nGET /two HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /two "
+                        "HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_answers(1, 200);
     assert_heard("Connection: close\r\n");
     assert_true(peer.half_closed);
@@ -197,23 +224,23 @@ static void answers_have_what_their_status_needs(void **state)
 {
     (void)state;
     probe.answer = (struct tc_response){.answer = TC_ANSWER_BUSY, .retry_after_s = 7};
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_heard("HTTP/1.1 503 Service Unavailable\r\n");
     assert_heard("Retry-After: 7\r\n");
     assert_heard("Content-Length: 0\r\n");
     assert_not_heard("Content-Type");
     probe.answer = (struct tc_response){
         .answer = TC_ANSWER_WRONG_METHOD, .allow = TC_LIT("GET, HEAD"), .message = TC_LIT("no")};
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_heard("Allow: GET, HEAD\r\n");
     assert_heard("Content-Type: text/plain; charset=utf-8\r\nContent-Length: 3\r\n");
     assert_heard("\r\n\r\nno\n");
     probe.answer = (struct tc_response){.answer = TC_ANSWER_UNAUTHENTICATED};
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_heard("WWW-Authenticate: Bearer\r\n");
     net_peer_forget(&peer);
     probe.answer = (struct tc_response){.content_type = TC_LIT("application/x-protobuf")};
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_heard("Content-Type: application/x-protobuf\r\nContent-Length: 0\r\n");
 }
 
@@ -224,10 +251,10 @@ static void a_handler_cannot_split_an_answer(void **state)
     memset(huge, 'x', sizeof huge);
     probe.answer =
         (struct tc_response){.content_type = TC_LIT("a\r\nX-Injected: 1"), .body = TC_LIT("b")};
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_not_heard("Injected");
     probe.answer.content_type = tc_slice_make(huge, sizeof huge);
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_answers(2, 500);
     assert_true(peer.half_closed);
 }
@@ -235,13 +262,15 @@ static void a_handler_cannot_split_an_answer(void **state)
 static void a_pipeline_is_answered_in_order(void **state)
 {
     (void)state;
-    net_peer_say(&peer, "POST /1 HTTP/1.1\r\nContent-Length: 1\r\n\r\na"
-                        "GET /2 HTTP/1.1\r\n\r\n"
-                        "POST /3 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\n"
-                        "\r\nGET /4 HTTP/1.1\r\n\r\nGET /5");
+    net_peer_say(
+        &peer,
+        "POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na"
+        "GET /2 HTTP/1.1\r\nHost: x\r\n\r\n"
+        "POST /3 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\n"
+        "\r\nGET /4 HTTP/1.1\r\nHost: x\r\n\r\nGET /5");
     assert_int_equal(probe.handled, 4);
     assert_answers(4, 200);
-    net_peer_say(&peer, " HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, " HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(probe.handled, 5);
     assert_string_equal(probe.seen.path, "/5");
 }
@@ -250,7 +279,8 @@ static void a_pipeline_waits_for_answers_that_come_later(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\nGET /3 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\nGET "
+                        "/3 HTTP/1.1\r\nHost: x\r\n\r\n");
     for (size_t i = 1; i <= 3; i++) {
         assert_int_equal(probe.handled, i);
         assert_int_equal(probe.held_count, 1);
@@ -265,12 +295,12 @@ static void nothing_is_read_while_a_request_is_handled(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "GET /1 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\n");
     size_t reads = peer.reads;
-    net_peer_say(&peer, "GET /2 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(peer.reads, reads);
     net_probe_answer(&probe);
-    net_peer_say(&peer, "GET /2 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(probe.handled, 2);
     net_probe_answer(&probe);
 }
@@ -288,7 +318,7 @@ static void a_pipeline_without_memory_for_its_rest_ends_after_the_answer(void **
         b->next = all[0];
         all[0] = b;
     }
-    net_peer_say(&peer, "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
     net_probe_answer(&probe);
     assert_int_equal(probe.handled, 1);
     assert_heard("Connection: close");
@@ -308,7 +338,8 @@ static void a_reader_that_does_not_read_holds_up_its_pipeline(void **state)
     pipeline[0] = '\0';
     for (int i = 0; i < 30; i++) {
         size_t len = strlen(pipeline);
-        (void)snprintf(pipeline + len, sizeof pipeline - len, "GET /%d HTTP/1.1\r\n\r\n", i);
+        (void)snprintf(pipeline + len, sizeof pipeline - len, "GET /%d HTTP/1.1\r\nHost: x\r\n\r\n",
+                       i);
     }
     probe.answer.content_type = TC_LIT("text/plain");
     probe.answer.body = tc_slice_make(large, sizeof large);
@@ -329,14 +360,16 @@ static void expect_is_answered_before_the_body(void **state)
 {
     (void)state;
     static const char head[] =
-        "POST / HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n";
+        "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n";
     net_peer_say(&peer, head);
     assert_string_equal(net_peer_heard(&peer), "HTTP/1.1 100 Continue\r\n\r\n");
     net_peer_say(&peer, "body");
     assert_answers(2, 200);
     net_peer_forget(&peer);
     /* Not when the body is there already, nor for HTTP/1.0. */
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody");
+    net_peer_say(
+        &peer,
+        "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody");
     assert_answers(1, 200);
     net_peer_say(&peer, "POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
     assert_answers(1, 200);
@@ -348,7 +381,8 @@ static void a_refused_expectation_ends_the_connection(void **state)
 {
     (void)state;
     probe.begin_answer = TC_ANSWER_UNAUTHENTICATED;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    net_peer_say(&peer,
+                 "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
     assert_answers(1, 401);
     assert_not_heard("100 Continue");
     assert_heard("Connection: close\r\n");
@@ -359,18 +393,20 @@ static void the_service_may_refuse_after_the_head(void **state)
 {
     (void)state;
     probe.begin_answer = TC_ANSWER_WRONG_METHOD;
-    net_peer_say(&peer, "PUT / HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123");
+    net_peer_say(&peer, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n0123");
     assert_answers(1, 405); /* before the body is there */
     assert_heard("Allow: POST\r\n");
     assert_heard("not here\n");
     assert_int_equal(probe.handled, 0);
     probe.begin_answer = TC_ANSWER_OK;
-    net_peer_say(&peer, "456789GET /next HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "456789GET /next HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(probe.handled, 1);
     assert_string_equal(probe.seen.path, "/next");
     probe.begin_answer = TC_ANSWER_NOT_FOUND;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-                        "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(
+        &peer,
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_answers(4, 404);
     assert_int_equal(probe.handled, 1);
 }
@@ -380,13 +416,13 @@ static void a_refused_body_is_read_only_so_far(void **state)
     (void)state;
     char text[128];
     probe.begin_answer = TC_ANSWER_NOT_FOUND;
-    (void)snprintf(text, sizeof text, "POST / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n",
+    (void)snprintf(text, sizeof text, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
                    TC_HTTP_DISCARD_BYTES);
     net_peer_say(&peer, text);
     assert_false(peer.half_closed);
     net_peer_fini(&peer);
     net_peer_open(&peer, &probe);
-    (void)snprintf(text, sizeof text, "POST / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n",
+    (void)snprintf(text, sizeof text, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
                    TC_HTTP_DISCARD_BYTES + 1);
     net_peer_say(&peer, text);
     assert_answers(1, 404);
@@ -394,7 +430,7 @@ static void a_refused_body_is_read_only_so_far(void **state)
     assert_true(peer.half_closed);
     net_peer_fini(&peer);
     net_peer_open(&peer, &probe);
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     assert_false(peer.half_closed);
     net_peer_say(&peer, "10000000\r\n");
     assert_answers(1, 404); /* and no second answer */
@@ -405,9 +441,9 @@ static void the_service_may_set_the_size_of_a_body(void **state)
 {
     (void)state;
     probe.begin_body_max = 4;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody");
     assert_answers(1, 200);
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
     assert_answers(2, 413);
     assert_true(peer.half_closed);
 }
@@ -416,7 +452,7 @@ static void a_service_without_begin_takes_all(void **state)
 {
     (void)state;
     probe.service.begin = NULL;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody");
     assert_answers(1, 200);
 }
 
@@ -426,7 +462,8 @@ static void a_body_is_read_to_its_place(void **state)
     size_t len = (size_t)700 << 10; /* more than is claimed at once */
     char *text = malloc(len + 256);
     assert_non_null(text);
-    int head = snprintf(text, 256, "POST / HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", len);
+    int head =
+        snprintf(text, 256, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", len);
     for (size_t i = 0; i < len; i++) {
         text[(size_t)head + i] = (char)(i * 7 + i / 251);
     }
@@ -448,9 +485,9 @@ static void requests_are_counted_on_a_connection(void **state)
     struct tc_net_limits limits = net_probe_limits();
     limits.requests_per_conn_max = 2;
     tc_net_limit(probe.net, &limits);
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_not_heard("Connection: close");
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_heard("Connection: close");
     assert_true(peer.half_closed);
 }
@@ -461,6 +498,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_get_is_answered_and_the_connection_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_of_a_head_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(forms_of_a_target, setup, teardown),
+        cmocka_unit_test_setup_teardown(hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(methods, setup, teardown),
         cmocka_unit_test_setup_teardown(head_has_the_length_and_no_body, setup, teardown),
         cmocka_unit_test_setup_teardown(old_clients_are_kept_only_when_they_ask, setup, teardown),

@@ -68,7 +68,7 @@ static void assert_refused(struct tc_slice text, int wanted)
     }
 }
 
-#define POST "POST / HTTP/1.1\r\n"
+#define POST "POST / HTTP/1.1\r\nHost: x\r\n"
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
 
 static void bad_heads(void **state)
@@ -80,9 +80,9 @@ static void bad_heads(void **state)
     } cases[] = {
         {"nonsense\r\n\r\n", 400},
         {"GET / HTTP/1.1 \r\n\r\n", 400},
-        {"GET  HTTP/1.1\r\n\r\n", 400},
-        {"BREW / HTTP/1.1\r\n\r\n", 400},
-        {"get / HTTP/1.1\r\n\r\n", 400},
+        {"GET  HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"BREW / HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"get / HTTP/1.1\r\nHost: x\r\n\r\n", 400},
         {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400},
         {"\x16\x03\x01\x02\x01", 400}, /* TLS to a plain port */
         {"GET / HTTP/2.0\r\n\r\n", 505},
@@ -98,30 +98,39 @@ static void bad_heads(void **state)
         {"GET / HTTP/1.1\r\nHost: x\r\n\rX", 400},
         {"GET / HTTP/1.1\rHost: x\r\n\r\n", 400},
         /* folding and names */
-        {"GET / HTTP/1.1\r\nA: b\r\n c\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA: b\r\n\tc\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\n A: b\r\n\r\n", 400},
-        {" GET / HTTP/1.1\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA : b\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA B: c\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA(: c\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\n: c\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA: \x01\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nA: \x7f\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\n A: b\r\n\r\n", 400},
+        {" GET / HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA : b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA B: c\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA(: c\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\n: c\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA: \x01\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nA: \x7f\r\n\r\n", 400},
         /* twice */
         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-        {"GET / HTTP/1.1\r\nAuthorization: a\r\nauthorization: b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nauthorization: b\r\n\r\n", 400},
         {POST "Content-Type: a\r\nContent-Type: a\r\n\r\n", 400},
+        {POST "Origin: a\r\nOrigin: a\r\n\r\n", 400},
+        {POST "Sec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n\r\n", 400},
+        /* Host */
+        {"GET / HTTP/1.1\r\n\r\n", 400},
+        {"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: \xc3\xa4\r\n\r\n", 400},
         /* paths */
-        {"GET /%00 HTTP/1.1\r\n\r\n", 400},
-        {"GET /%0a HTTP/1.1\r\n\r\n", 400},
-        {"GET /%7F HTTP/1.1\r\n\r\n", 400},
-        {"GET /% HTTP/1.1\r\n\r\n", 400},
-        {"GET /%4 HTTP/1.1\r\n\r\n", 400},
-        {"GET /%4g HTTP/1.1\r\n\r\n", 400},
-        {"GET /%-1 HTTP/1.1\r\n\r\n", 400},
-        {"GET /\x01 HTTP/1.1\r\n\r\n", 400},
+        {"GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /%0a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /%7F HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /% HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /%4 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /%4g HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /%-1 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+        {"GET /\x01 HTTP/1.1\r\nHost: x\r\n\r\n", 400},
         /* expectations */
         {POST "Expect: 200-ok\r\nContent-Length: 1\r\n\r\n", 417},
         {POST "Expect: 100-continue\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", 400},
@@ -129,9 +138,9 @@ static void bad_heads(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_refused(tc_slice_cstr(cases[i].text), cases[i].status);
     }
-    assert_refused(TC_LIT("GET /a\0b HTTP/1.1\r\n\r\n"), 400);
-    assert_refused(TC_LIT("GET / HTTP/1.1\r\nA: b\0c\r\n\r\n"), 400);
-    assert_refused(TC_LIT("GET / HTTP/1.1\r\nA\0: b\r\n\r\n"), 400);
+    assert_refused(TC_LIT("GET /a\0b HTTP/1.1\r\nHost: x\r\n\r\n"), 400);
+    assert_refused(TC_LIT("GET / HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"), 400);
+    assert_refused(TC_LIT("GET / HTTP/1.1\r\nHost: x\r\nA\0: b\r\n\r\n"), 400);
 }
 
 static void unclear_lengths(void **state)
@@ -313,7 +322,7 @@ static void trailers_have_the_limit_of_a_head(void **state)
 /* A head of exactly that many bytes, with one long header. */
 static struct tc_slice head_of(char *text, size_t bytes, const char *name)
 {
-    int len = snprintf(text, bytes, "GET / HTTP/1.1\r\n%s: ", name);
+    int len = snprintf(text, bytes, "GET / HTTP/1.1\r\nHost: x\r\n%s: ", name);
     memset(text + len, 'v', bytes - (size_t)len - 4);
     memcpy(text + bytes - 4, "\r\n\r\n", 4);
     return tc_slice_make(text, bytes);
@@ -348,8 +357,9 @@ static void long_values_survive_their_move(void **state)
     char query[2001];
     memset(query, 'q', 2000);
     query[2000] = '\0';
-    int len = snprintf(text, sizeof text,
-                       "GET /p?%s HTTP/1.1\r\nContent-Type: t\r\nAuthorization: a\r\n\r\n", query);
+    int len = snprintf(
+        text, sizeof text,
+        "GET /p?%s HTTP/1.1\r\nHost: x\r\nContent-Type: t\r\nAuthorization: a\r\n\r\n", query);
     for (size_t piece = 1; piece < (size_t)len; piece = piece * 3 + 1) {
         again();
         peer.read_most = piece;
@@ -365,8 +375,8 @@ static void headers_have_a_number(void **state)
 {
     (void)state;
     for (size_t extra = 0; extra <= 1; extra++) {
-        char text[1024] = "GET / HTTP/1.1\r\n";
-        for (size_t i = 0; i < 32 + extra; i++) {
+        char text[1024] = "GET / HTTP/1.1\r\nHost: x\r\n";
+        for (size_t i = 0; i < 31 + extra; i++) {
             size_t len = strlen(text);
             (void)snprintf(text + len, sizeof text - len, "H%zu: v\r\n", i);
         }
@@ -415,10 +425,11 @@ static void good_requests_may_come_in_any_two_pieces(void **state)
 {
     (void)state;
     static const char text[] =
-        "POST /a?b HTTP/1.1\r\nContent-Type: x\r\nContent-Length: 5\r\n\r\nhello"
-        "POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;e\r\nabc\r\n02\r\nde\r\n0\r\nT: "
+        "POST /a?b HTTP/1.1\r\nHost: x\r\nContent-Type: x\r\nContent-Length: 5\r\n\r\nhello"
+        "POST /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n3;e\r\nabc\r\n02\r\nde\r\n0\r\nT: "
         "v\r\n\r\n"
-        "GET /end HTTP/1.1\r\nAuthorization: z\r\n\r\n";
+        "GET /end HTTP/1.1\r\nHost: x\r\nAuthorization: z\r\n\r\n";
     size_t handled = 0;
     for (size_t cut = 0; cut < sizeof text; cut++) {
         again();
@@ -474,7 +485,7 @@ static void without_memory_the_sender_is_to_come_again(void **state)
     int status = 0;
     struct tc_buffer *all = drain_pool(0);
     /* The head is read in any case, and small requests are served. */
-    net_peer_say(&peer, "GET /healthz HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(probe.handled, 1);
     net_peer_say(&peer, POST "Content-Length: 20000\r\n\r\n");
     assert_int_equal(net_peer_answers(&peer, &status), 2);
@@ -513,7 +524,7 @@ static void memory_that_ends_in_the_middle_of_a_body(void **state)
     assert_int_equal(net_peer_answers(&peer, &status), 2);
     assert_int_equal(status, 503);
     assert_false(peer.half_closed);
-    net_peer_say(&peer, "GET /after HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /after HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_string_equal(probe.seen.path, "/after");
     /* What is dropped has a bound as well. */
     net_peer_say(&peer, CHUNKED "61a80\r\n");

@@ -66,7 +66,7 @@ static void each_answer_begins_a_new_idle_time(void **state)
     (void)state;
     for (int i = 0; i < 5; i++) {
         net_probe_wait(&probe, 50 * TC_SECOND);
-        net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+        net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     assert_int_equal(probe.handled, 5);
     net_probe_wait(&probe, 60 * TC_SECOND);
@@ -76,7 +76,7 @@ static void each_answer_begins_a_new_idle_time(void **state)
 static void a_slow_head_is_cut_off(void **state)
 {
     (void)state;
-    static const char text[] = "GET / HTTP/1.1\r\nX: yyyyyyyyyyyyyyyyyyyy";
+    static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\nX: yyyyyyyyyyyyyyyyyyyy";
     size_t sent = 0;
     /* A byte a second does not help: the time is that of the whole head. */
     while (sent < 10) {
@@ -99,8 +99,8 @@ static void a_slow_body_is_cut_off(void **state)
 {
     (void)state;
     static const char *const heads[] = {
-        "POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n",
     };
     for (size_t i = 0; i < 2; i++) {
         net_peer_fini(&peer);
@@ -125,7 +125,7 @@ static void a_slow_body_that_is_dropped_is_cut_off_too(void **state)
 {
     (void)state;
     probe.begin_answer = TC_ANSWER_NOT_FOUND;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
     net_probe_wait(&probe, 29 * TC_SECOND);
     net_peer_say(&peer, "b");
     net_probe_wait(&probe, TC_SECOND);
@@ -137,7 +137,7 @@ static void the_handler_has_all_the_time(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     net_probe_wait(&probe, 3600 * TC_SECOND);
     assert_non_null(peer.conn);
     net_probe_answer(&probe);
@@ -158,7 +158,7 @@ static void a_reader_has_time_as_long_as_it_reads(void **state)
         net_peer_open(&peer, &probe);
         probe.answer.body = tc_slice_make(large, sizes[k]);
         peer.write_room = 1000;
-        net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+        net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
         for (int i = 0; i < 2; i++) {
             net_probe_wait(&probe, 19 * TC_SECOND);
             assert_non_null(peer.conn);
@@ -178,7 +178,7 @@ static void output_has_a_limit(void **state)
     static char large[5 << 20];
     probe.answer.content_type = TC_LIT("text/plain");
     probe.answer.body = tc_slice_make(large, sizeof large);
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_null(peer.conn);
     assert_int_equal(counted(TC_COUNT_CONN_CLOSED_OUTPUT), 1);
 }
@@ -198,10 +198,10 @@ static void without_memory_output_goes_as_far_as_the_peer_takes_it(void **state)
     }
     probe.answer.content_type = TC_LIT("text/plain");
     probe.answer.body = tc_slice_make(large, sizeof large);
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_memory_equal(peer.out + peer.out_len - sizeof large, large, sizeof large);
     peer.write_room = 5000;
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_null(peer.conn);
     while (list != NULL) {
         struct tc_buffer *next = list->next;
@@ -214,8 +214,8 @@ static void a_peer_may_leave_at_any_point(void **state)
 {
     (void)state;
     static const char text[] =
-        "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     struct tc_pool_stats stats;
     for (size_t cut = 0; cut < sizeof text; cut++) {
         for (int how = 0; how < 2; how++) {
@@ -236,7 +236,7 @@ static void a_peer_that_is_gone_is_answered_to_nobody(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
     net_peer_fini(&peer);
     assert_int_equal(tc_net_connections(probe.net), 0);
     assert_null(probe.held[0]->of);
@@ -252,7 +252,7 @@ static void a_peer_that_is_gone_is_noticed_by_the_answer(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     peer.write_errno = EPIPE;
     net_probe_answer(&probe);
     assert_null(peer.conn);
@@ -263,7 +263,7 @@ static void a_handler_may_take_the_body(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
     struct tc_buffer *body = probe.held[0]->body;
     probe.held[0]->body = NULL;
     net_probe_answer(&probe);
@@ -277,8 +277,8 @@ static void requests_may_be_answered_after_the_loop_is_gone(void **state)
     struct net_peer other;
     probe.holds = true;
     net_peer_open(&other, &probe);
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
-    net_peer_say(&other, "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+    net_peer_say(&other, "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n");
     tc_net_destroy(probe.net);
     probe.net = NULL;
     assert_null(peer.conn);
@@ -291,7 +291,7 @@ static void half_closed_peers_get_their_answers(void **state)
 {
     (void)state;
     probe.holds = true;
-    net_peer_say(&peer, "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
     net_peer_end(&peer);
     assert_non_null(peer.conn);
     net_probe_answer(&probe);
@@ -309,7 +309,7 @@ static void half_closed_peers_get_their_answers(void **state)
         net_peer_open(&peer, &probe);
         probe.answer.body = tc_slice_make(large, sizes[i]);
         peer.write_room = 1000;
-        net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+        net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
         net_peer_end(&peer);
         assert_non_null(peer.conn);
         net_peer_writable(&peer, SIZE_MAX);
@@ -329,7 +329,7 @@ static void failing_reads_end_the_connection(void **state)
     net_peer_fini(&peer);
     net_peer_open(&peer, &probe);
     peer.read_errno = EINTR;
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_non_null(peer.conn);
     assert_int_equal(last_status(), 200);
 }
@@ -340,7 +340,8 @@ static void one_connection_does_not_keep_the_others_waiting(void **state)
     static char text[1 << 20];
     static char large[3 << 20];
     memset(text, 'x', sizeof text);
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n");
+    net_peer_say(&peer,
+                 "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n");
     peer.in = tc_slice_make(text, sizeof text);
     tc__conn_readable(peer.conn);
     size_t taken = sizeof text - peer.in.len;
@@ -352,7 +353,7 @@ static void one_connection_does_not_keep_the_others_waiting(void **state)
     net_peer_forget(&peer);
     probe.answer.content_type = TC_LIT("text/plain");
     probe.answer.body = tc_slice_make(large, sizeof large);
-    peer.in = TC_LIT("GET / HTTP/1.1\r\n\r\n");
+    peer.in = TC_LIT("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     tc__conn_readable(peer.conn);
     assert_true(peer.out_len >= TC_NET_WAKE_BYTES);
     assert_true(peer.out_len <= TC_NET_WAKE_BYTES + TC_NET_IOV_MAX * TC_NET_OUTPUT_BUFFER_BYTES);
@@ -373,7 +374,7 @@ static void a_slow_reader_gets_its_answers_in_order(void **state)
             bodies[i][k] = (char)('a' + (k * (i + 3) + k / 1000) % 26);
         }
         probe.answer.body = tc_slice_make(bodies[i], sizeof bodies[i]);
-        net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+        net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_true(tc_conn_pending(peer.conn) > total);
         total = tc_conn_pending(peer.conn);
         net_peer_writable(&peer, 1500);
@@ -388,6 +389,43 @@ static void a_slow_reader_gets_its_answers_in_order(void **state)
     }
 }
 
+static void a_refusal_may_come_late(void **state)
+{
+    (void)state;
+    struct net_peer other;
+    struct net_peer leaves;
+    net_peer_open(&other, &probe);
+    net_peer_open(&leaves, &probe);
+    probe.begin_answer = TC_ANSWER_UNAUTHENTICATED;
+    probe.begin_delay_ns = 3 * TC_SECOND;
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+                        "GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+    net_peer_say(&leaves, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    net_peer_end(&leaves);
+    probe.begin_answer = TC_ANSWER_OK;
+    net_peer_say(&other, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_int_equal(net_peer_answers(&other, NULL), 1);
+    net_probe_wait(&probe, 2 * TC_SECOND);
+    assert_int_equal(net_peer_answers(&peer, NULL), 0);
+    net_probe_wait(&probe, TC_SECOND);
+    int status = 0;
+    assert_int_equal(net_peer_answers(&peer, &status), 1);
+    assert_int_equal(status, 401);
+    assert_non_null(strstr(net_peer_heard(&peer), "Connection: close\r\n"));
+    assert_int_equal(probe.handled, 1); /* that of the other */
+    /* One that is waiting does not hold up the end. */
+    struct net_peer late;
+    net_peer_open(&late, &probe);
+    probe.begin_answer = TC_ANSWER_UNAUTHENTICATED;
+    net_peer_say(&late, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    tc_net_shutdown(probe.net);
+    tc__net_turn(probe.net);
+    assert_null(late.conn);
+    net_peer_fini(&late);
+    net_peer_fini(&leaves);
+    net_peer_fini(&other);
+}
+
 static void the_end_of_the_daemon(void **state)
 {
     (void)state;
@@ -396,7 +434,7 @@ static void the_end_of_the_daemon(void **state)
     net_peer_open(&idle, &probe);
     net_peer_open(&half, &probe);
     probe.holds = true;
-    net_peer_say(&peer, "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
     net_peer_say(&half, "GET /3 HTT");
     tc_net_shutdown(probe.net);
     tc__net_turn(probe.net);
@@ -407,7 +445,7 @@ static void the_end_of_the_daemon(void **state)
     assert_non_null(strstr(net_peer_heard(&peer), "Connection: close\r\n"));
     assert_int_equal(net_peer_answers(&peer, NULL), 1);
     assert_int_equal(probe.held_count, 0);
-    net_peer_say(&half, "P/1.1\r\n\r\n");
+    net_peer_say(&half, "P/1.1\r\nHost: x\r\n\r\n");
     net_probe_answer(&probe);
     assert_non_null(strstr(net_peer_heard(&half), "Connection: close\r\n"));
     net_probe_wait(&probe, TC_NET_LINGER_NS);
@@ -426,7 +464,7 @@ static void deadlines_of_many_connections(void **state)
         net_peer_open(&peers[i], &probe);
         net_probe_wait(&probe, TC_SECOND / 10);
         if (i >= 20 && (i - 20) % 3 == 0) {
-            net_peer_say(&peers[i - 20], "GET / HTTP/1.1\r\n\r\n");
+            net_peer_say(&peers[i - 20], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
         }
         if (i >= 30 && (i - 30) % 5 == 0) {
             net_peer_end(&peers[i - 30]);
@@ -476,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_connection_does_not_keep_the_others_waiting, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_slow_reader_gets_its_answers_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_refusal_may_come_late, setup, teardown),
         cmocka_unit_test_setup_teardown(the_end_of_the_daemon, setup, teardown),
         cmocka_unit_test_setup_teardown(deadlines_of_many_connections, setup, teardown),
     };

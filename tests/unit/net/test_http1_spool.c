@@ -80,7 +80,7 @@ static void send_body(bool chunked)
 {
     char head[128];
     if (chunked) {
-        net_peer_say(&peer, "POST /up HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        net_peer_say(&peer, "POST /up HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
         for (size_t at = 0; at < BODY_BYTES; at += 50000) {
             (void)snprintf(head, sizeof head, "%x\r\n", 50000U);
             net_peer_say(&peer, head);
@@ -89,8 +89,8 @@ static void send_body(bool chunked)
         }
         net_peer_say(&peer, "0\r\n\r\n");
     } else {
-        (void)snprintf(head, sizeof head, "POST /up HTTP/1.1\r\nContent-Length: %zu\r\n\r\n",
-                       BODY_BYTES);
+        (void)snprintf(head, sizeof head,
+                       "POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n", BODY_BYTES);
         net_peer_say(&peer, head);
         net_peer_send(&peer, tc_slice_make(body, BODY_BYTES));
     }
@@ -114,7 +114,7 @@ static void a_spool_without_a_body(void **state)
 {
     (void)state;
     size_t files = open_files();
-    net_peer_say(&peer, "GET / HTTP/1.1\r\n\r\n");
+    net_peer_say(&peer, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_int_equal(probe.handled, 1);
     assert_int_equal(probe.seen.body_len, 0);
     assert_int_equal(open_files(), files);
@@ -125,11 +125,11 @@ static void a_spool_of_a_request_that_ends_early(void **state)
     (void)state;
     size_t files = open_files();
     probe.begin_answer = TC_ANSWER_FORBIDDEN;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nab");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab");
     assert_int_equal(last_status(), 403);
     assert_int_equal(open_files(), files);
     probe.begin_answer = TC_ANSWER_OK;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 20\r\n\r\nab");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\nab");
     assert_int_equal(open_files(), files + 1);
     net_peer_end(&peer);
     assert_null(peer.conn);
@@ -137,7 +137,7 @@ static void a_spool_of_a_request_that_ends_early(void **state)
     net_peer_fini(&peer);
     net_peer_open(&peer, &probe);
     probe.begin_body_max = 4;
-    net_peer_say(&peer, "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n");
+    net_peer_say(&peer, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
     assert_int_equal(last_status(), 413);
     assert_int_equal(open_files(), files);
 }
@@ -172,7 +172,7 @@ static void a_large_upload_has_its_time_again(void **state)
     for (int slow = 0; slow < 2; slow++) {
         net_peer_fini(&peer);
         net_peer_open(&peer, &probe);
-        net_peer_say(&peer, "POST /up HTTP/1.1\r\nContent-Length: 60000000\r\n\r\n");
+        net_peer_say(&peer, "POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n");
         for (int i = 0; i < 200 && peer.conn != NULL && !peer.half_closed; i++) {
             net_peer_send(&peer, tc_slice_make(body, BODY_BYTES));
             net_probe_wait(&probe, slow == 0 ? TC_SECOND / 2 : TC_SECOND);

@@ -214,6 +214,31 @@ static void begin_refuses_before_the_body(void **state)
     peer_destroy(p);
 }
 
+static void a_refusal_of_begin_may_come_late(void **state)
+{
+    (void)state;
+    struct peer *p = peer_create();
+    p->begin_answer = TC_ANSWER_UNAUTHENTICATED;
+    p->begin_delay_ns = 3 * TC_SECOND;
+    struct call *whole = call_whole(p, LOGS_PATH, "a", 1, 0, NULL, 0);
+    struct call *half = call_with(p, LOGS_PATH, "\0\0\0\0\5", 5, true, NULL, 0);
+    exchange(p);
+    p->begin_answer = TC_ANSWER_OK;
+    assert_string_equal(call_whole(p, LOGS_PATH, "b", 1, 0, NULL, 0)->grpc_status, "0");
+    tc_fake_advance(&p->conn, 2 * TC_SECOND);
+    exchange(p);
+    assert_false(whole->closed);
+    assert_false(half->closed);
+    tc_fake_advance(&p->conn, TC_SECOND);
+    exchange(p);
+    assert_string_equal(whole->grpc_status, "16");
+    assert_string_equal(half->grpc_status, "16");
+    assert_string_equal(half->message, "refused by begin");
+    assert_true(whole->closed && half->closed);
+    assert_int_equal(p->handled, 1);
+    peer_destroy(p);
+}
+
 static void begin_sets_the_limit_of_a_call(void **state)
 {
     (void)state;
@@ -578,6 +603,7 @@ int main(void)
         cmocka_unit_test(the_body_may_be_taken_from_the_request),
         cmocka_unit_test(pressure_is_answered_with_retry_info),
         cmocka_unit_test(begin_refuses_before_the_body),
+        cmocka_unit_test(a_refusal_of_begin_may_come_late),
         cmocka_unit_test(begin_sets_the_limit_of_a_call),
         cmocka_unit_test(long_headers_are_kept),
         cmocka_unit_test(what_is_not_grpc_gets_plain_http),

@@ -538,8 +538,8 @@ static void http1_is_told_where_it_is(void **state)
 {
     (void)state;
     static const char *const requests[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-                                           "POST /v1/logs HTTP/1.1\r\n", "PUT",
-                                           "PRI * HTTP/1.1\r\n\r\n"};
+                                           "POST /v1/logs HTTP/1.1\r\nHost: x\r\n", "PUT",
+                                           "PRI * HTTP/1.1\r\nHost: x\r\n\r\n"};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         struct tc_net_limits limits = peer_limits();
         struct peer *p = peer_raw(&limits, 16 * MIB);

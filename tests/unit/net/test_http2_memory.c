@@ -122,18 +122,50 @@ static void a_message_may_be_part_of_the_body(void **state)
     peer_destroy(p);
 }
 
+/* Since when it is idle, or only begun; 0: it is neither. */
+static int64_t idle_since(const struct peer *p)
+{
+    int64_t since_ns = 0;
+    enum tc_use use = tc_proto_grpc.use(&p->conn, p->conn.state, &since_ns);
+    return use == TC_USE_IDLE || use == TC_USE_BEGUN ? since_ns : 0;
+}
+
 static void a_connection_is_idle_without_calls(void **state)
 {
     (void)state;
     struct peer *p = peer_create();
     p->hold = true;
-    assert_int_equal(tc_proto_grpc.idle_since(&p->conn, p->conn.state), p->net.mono_ns);
+    assert_int_equal(idle_since(p), p->net.mono_ns);
     (void)call_whole(p, LOGS_PATH, "a", 1, 0, NULL, 0);
-    assert_int_equal(tc_proto_grpc.idle_since(&p->conn, p->conn.state), 0);
+    assert_int_equal(idle_since(p), 0);
     p->net.mono_ns += TC_SECOND;
     answer_held(p, 0, &p->response);
     exchange(p);
-    assert_int_equal(tc_proto_grpc.idle_since(&p->conn, p->conn.state), p->net.mono_ns);
+    assert_int_equal(idle_since(p), p->net.mono_ns);
+    peer_destroy(p);
+}
+
+static void a_call_that_dribbles_makes_room(void **state)
+{
+    (void)state;
+    struct peer *p = peer_create();
+    int64_t began_ns = p->net.mono_ns;
+    int64_t since_ns = 0;
+    assert_int_equal(tc_proto_grpc.use(&p->conn, p->conn.state, &since_ns), TC_USE_BEGUN);
+    (void)call_with(p, LOGS_PATH, "\0\0\0\0\5ab", 7, true, NULL, 0);
+    exchange(p);
+    assert_int_equal(tc_proto_grpc.use(&p->conn, p->conn.state, &since_ns), TC_USE_BUSY);
+    p->net.mono_ns += TC_SECOND;
+    assert_int_equal(tc_proto_grpc.use(&p->conn, p->conn.state, &since_ns), TC_USE_SLOW);
+    assert_int_equal(since_ns, began_ns);
+    /* Beside a call that the service has, it does not matter. */
+    p->hold = true;
+    (void)call_whole(p, LOGS_PATH, "a", 1, 0, NULL, 0);
+    p->net.mono_ns += TC_SECOND;
+    assert_int_equal(tc_proto_grpc.use(&p->conn, p->conn.state, &since_ns), TC_USE_BUSY);
+    answer_held(p, 0, &p->response);
+    exchange(p);
+    assert_int_equal(tc_proto_grpc.use(&p->conn, p->conn.state, &since_ns), TC_USE_SLOW);
     peer_destroy(p);
 }
 
@@ -406,6 +438,7 @@ int main(void)
         cmocka_unit_test(connections_give_their_memory_to_the_next),
         cmocka_unit_test(a_message_may_be_part_of_the_body),
         cmocka_unit_test(a_connection_is_idle_without_calls),
+        cmocka_unit_test(a_call_that_dribbles_makes_room),
         cmocka_unit_test(a_full_pool_makes_the_sender_wait),
         cmocka_unit_test(a_pool_that_stays_full_refuses_with_retry_info),
         cmocka_unit_test(who_holds_what_others_need_is_slowed),

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define STEPS_MAX 2000
-#define GET "GET / HTTP/1.1\r\n\r\n"
+#define GET "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 static struct net_probe probe;
 static struct tc_net_limits limits;
@@ -106,7 +106,7 @@ static void a_request_over_a_socket(void **state)
     char text[1024];
     int fd = dial();
     for (int i = 0; i < 3; i++) {
-        say(fd, "POST /x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+        say(fd, "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
         assert_true(hear(fd, text, sizeof text, "\r\n\r\nhello"));
     }
     assert_int_equal(probe.handled, 3);
@@ -125,7 +125,7 @@ static void a_large_body_there_and_back(void **state)
         body[i] = (char)(i * 17 + i / 255);
     }
     int fd = dial();
-    say(fd, "POST / HTTP/1.1\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n");
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n");
     size_t sent = 0;
     size_t got = 0;
     bool ended = false;
@@ -152,7 +152,7 @@ static void a_client_that_still_sends_can_read_why_it_is_refused(void **state)
     static char more[1 << 16];
     char text[1024];
     int fd = dial();
-    say(fd, "POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n");
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n");
     /* As much as the sockets take, without reading: like a client that sends first. */
     size_t sent = 0;
     for (int i = 0; i < 100; i++) {
@@ -246,6 +246,16 @@ static void a_thousand_connections(void **state)
     assert_int_equal(probe.handled, 2 * MANY);
 }
 
+/* A connection that has had an answer. */
+static int dial_and_get(void)
+{
+    char text[1024];
+    int fd = dial();
+    say(fd, GET);
+    assert_true(hear(fd, text, sizeof text, "200 OK"));
+    return fd;
+}
+
 static void one_too_many_is_told_so(void **state)
 {
     (void)state;
@@ -255,7 +265,7 @@ static void one_too_many_is_told_so(void **state)
     limits.connections_max = 3;
     tc_net_limit(probe.net, &limits);
     for (size_t i = 0; i < 4; i++) {
-        fds[i] = dial();
+        fds[i] = i < 3 ? dial_and_get() : dial();
     }
     assert_true(hear(fds[3], text, sizeof text, NULL));
     assert_non_null(strstr(text, "HTTP/1.1 503 "));
@@ -278,46 +288,85 @@ static void one_too_many_is_told_so(void **state)
     wait_connections(0);
 }
 
-static void the_longest_idle_makes_room(void **state)
+static void assert_closed(int fd)
 {
-    (void)state;
     char text[1024];
-    int fds[3];
-    limits.connections_max = 3;
-    tc_net_limit(probe.net, &limits);
-    for (size_t i = 0; i < 3; i++) {
-        fds[i] = dial();
-        wait_connections(i + 1);
-        probe.mono_ns += TC_SECOND;
-    }
-    /* The first speaks again, the second is in the middle of a request: the third goes. */
-    say(fds[0], GET);
-    assert_true(hear(fds[0], text, sizeof text, "200 OK"));
-    say(fds[1], "GET / ");
+    assert_true(hear(fd, text, sizeof text, NULL));
+    assert_string_equal(text, "");
+    (void)close(fd);
+}
+
+static void settle(void)
+{
     for (int i = 0; i < 10; i++) {
         step();
     }
-    int fourth = dial();
-    say(fourth, GET);
-    assert_true(hear(fourth, text, sizeof text, "200 OK"));
-    assert_true(hear(fds[2], text, sizeof text, NULL));
-    assert_string_equal(text, "");
-    assert_int_equal(tc_net_connections(probe.net), 3);
-    /* None has been idle for long now; a moment later one has. */
-    probe.mono_ns += TC_NET_EVICT_NS - 1;
-    int fifth = dial();
-    assert_true(hear(fifth, text, sizeof text, NULL));
+}
+
+static void connections_make_room_in_their_order(void **state)
+{
+    (void)state;
+    char text[1024];
+    limits.connections_max = 6;
+    tc_net_limit(probe.net, &limits);
+    int handled = dial();
+    probe.holds = true;
+    say(handled, GET);
+    settle();
+    probe.holds = false;
+    int idle = dial_and_get();
+    int slow = dial();
+    say(slow, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nabc");
+    int steady = dial();
+    char body[8192] = "";
+    say(steady, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+    assert_int_equal(write(steady, body, sizeof body), (ssize_t)sizeof body);
+    int half = dial();
+    say(half, "GET / HT");
+    int silent = dial();
+    wait_connections(6);
+    settle();
+    probe.mono_ns += TC_NET_EVICT_NS;
+    /* Those that have completed nothing, then who is idle, then who dribbles. */
+    int fresh[4];
+    fresh[0] = dial_and_get();
+    fresh[1] = dial_and_get();
+    assert_closed(half);
+    assert_closed(silent);
+    fresh[2] = dial_and_get();
+    assert_closed(idle);
+    fresh[3] = dial_and_get();
+    assert_closed(slow);
+    /* Who has just been served, is served, or sends as one should, stays. */
+    int refused = dial();
+    assert_true(hear(refused, text, sizeof text, NULL));
     assert_non_null(strstr(text, "HTTP/1.1 503 "));
-    probe.mono_ns += 1;
-    int sixth = dial();
-    say(sixth, GET);
-    assert_true(hear(sixth, text, sizeof text, "200 OK"));
-    for (size_t i = 0; i < 3; i++) {
-        (void)close(fds[i]);
+    (void)close(refused);
+    net_probe_answer(&probe);
+    assert_true(hear(handled, text, sizeof text, "200 OK"));
+    (void)close(handled);
+    (void)close(steady);
+    for (size_t i = 0; i < 4; i++) {
+        (void)close(fresh[i]);
     }
-    (void)close(fourth);
-    (void)close(fifth);
-    (void)close(sixth);
+    wait_connections(0);
+}
+
+static void silence_is_replaced_at_once(void **state)
+{
+    (void)state;
+    int silent[64];
+    limits.connections_max = 3;
+    tc_net_limit(probe.net, &limits);
+    for (size_t i = 0; i < 64; i++) { /* no time passes */
+        silent[i] = dial();
+        settle();
+    }
+    int served = dial_and_get();
+    for (size_t i = 0; i < 64; i++) {
+        (void)close(silent[i]);
+    }
+    (void)close(served);
     wait_connections(0);
 }
 
@@ -336,7 +385,7 @@ static void a_full_listener_leaves_the_others_reachable(void **state)
                                    &second, &err),
                      TC_OK);
     for (; count < 31; count++) { /* of 32, two are the other one's */
-        fds[count] = dial();
+        fds[count] = count < 30 ? dial_and_get() : dial();
     }
     assert_true(hear(fds[30], text, sizeof text, NULL));
     assert_non_null(strstr(text, "HTTP/1.1 503 "));
@@ -367,6 +416,128 @@ static void a_full_listener_leaves_the_others_reachable(void **state)
         (void)close(fds[i]);
     }
     wait_connections(0);
+}
+
+/* A listener with connections and memory of its own. */
+static void open_apart(const struct tc_service *service, struct tc_pool *pool, uint16_t *out_port)
+{
+    struct tc_error err = {0};
+    assert_int_equal(tc_net_listen_apart(probe.net, "127.0.0.1:0", &tc_proto_http, service, NULL,
+                                         pool, out_port, &err),
+                     TC_OK);
+}
+
+static void a_listener_apart_has_room_of_its_own(void **state)
+{
+    (void)state;
+    char text[16384];
+    char head[4096];
+    struct tc_pool *pool = tc_pool_create((size_t)1 << 20, (size_t)1 << 20);
+    struct tc_buffer *taken = NULL;
+    uint16_t first = port;
+    uint16_t apart = 0;
+    int fds[4];
+    limits.connections_max = 2;
+    limits.own_connections_max = 2;
+    tc_net_limit(probe.net, &limits);
+    open_apart(&probe.service, pool, &apart);
+    fds[0] = dial_and_get();
+    fds[1] = dial_and_get();
+    /* The others' memory is gone too: a long head needs some. */
+    for (struct tc_buffer *b = tc_pool_take(probe.pool, 4096); b != NULL;
+         b = tc_pool_take(probe.pool, 4096)) {
+        b->next = taken;
+        taken = b;
+    }
+    (void)snprintf(head, sizeof head, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: %02000d\r\n\r\n",
+                   0);
+    say(fds[0], head);
+    assert_true(hear(fds[0], text, sizeof text, NULL));
+    assert_non_null(strstr(text, "HTTP/1.1 503 "));
+    port = apart;
+    for (size_t i = 2; i < 4; i++) {
+        fds[i] = dial();
+        say(fds[i], head);
+        assert_true(hear(fds[i], text, sizeof text, "200 OK"));
+    }
+    /* Its own are counted apart: it is full, the others are not made to leave, nor it by them. */
+    int refused = dial();
+    assert_true(hear(refused, text, sizeof text, NULL));
+    assert_non_null(strstr(text, "HTTP/1.1 503 "));
+    (void)close(refused);
+    while (taken != NULL) {
+        struct tc_buffer *next = taken->next;
+        tc_buffer_give(taken);
+        taken = next;
+    }
+    port = first;
+    (void)close(fds[0]);
+    wait_connections(3);
+    fds[0] = dial_and_get();
+    probe.mono_ns += TC_NET_EVICT_NS;
+    int evicts = dial_and_get();
+    (void)close(evicts);
+    for (size_t i = 2; i < 4; i++) {
+        say(fds[i], GET);
+        assert_true(hear(fds[i], text, sizeof text, "200 OK"));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        (void)close(fds[i]);
+    }
+    wait_connections(0);
+    tc_net_destroy(probe.net);
+    probe.net = NULL;
+    tc_pool_destroy(pool);
+}
+
+/* How much the others were served when the listener apart was. */
+static size_t handled_before;
+
+static void answer_and_note(void *context, struct tc_request *r)
+{
+    (void)context;
+    handled_before = probe.handled;
+    tc_request_respond(r, &(struct tc_response){.answer = TC_ANSWER_OK});
+}
+
+static void pipelines_of_others_do_not_hold_up_a_listener_apart(void **state)
+{
+    (void)state;
+    enum { MANY = 100, EACH = 1000 };
+    struct tc_pool *pool = tc_pool_create((size_t)1 << 20, (size_t)1 << 20);
+    static char pipeline[EACH * (sizeof GET - 1) + 1];
+    struct tc_service service = {.handle = answer_and_note};
+    char text[1024];
+    uint16_t apart = 0;
+    int fds[MANY];
+    limits.connections_max = MANY + 8;
+    limits.own_connections_max = 2;
+    tc_net_limit(probe.net, &limits);
+    open_apart(&service, pool, &apart);
+    for (size_t i = 0; i < EACH; i++) {
+        memcpy(pipeline + i * (sizeof GET - 1), GET, sizeof GET);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        fds[i] = dial();
+    }
+    wait_connections(MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        say(fds[i], pipeline);
+    }
+    port = apart;
+    int fd = dial();
+    say(fd, GET);
+    assert_true(hear(fd, text, sizeof text, "200 OK"));
+    /* Of a hundred thousand that wait, only a few turns' worth came before it. */
+    assert_true(handled_before < (size_t)MANY * EACH / 2);
+    (void)close(fd);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)close(fds[i]);
+    }
+    wait_connections(0);
+    tc_net_destroy(probe.net);
+    probe.net = NULL;
+    tc_pool_destroy(pool);
 }
 
 static void without_files_the_listener_rests(void **state)
@@ -485,7 +656,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reset_while_a_request_is_handled, setup, teardown),
         cmocka_unit_test_setup_teardown(a_thousand_connections, setup, teardown),
         cmocka_unit_test_setup_teardown(one_too_many_is_told_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_longest_idle_makes_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(connections_make_room_in_their_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(silence_is_replaced_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_listener_apart_has_room_of_its_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(pipelines_of_others_do_not_hold_up_a_listener_apart, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_full_listener_leaves_the_others_reachable, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(without_files_the_listener_rests, setup, teardown),

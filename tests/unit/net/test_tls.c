@@ -189,7 +189,7 @@ static void hang_up(SSL *ssl, int fd)
 static void requests_over_tls(void **state)
 {
     (void)state;
-    static const char request[] = "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
+    static const char request[] = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
     char text[1024];
     int fd = dial();
     SSL *ssl = handshake(fd);
@@ -222,7 +222,7 @@ static void large_bodies_over_tls(void **state)
     SSL *ssl = handshake(fd);
     assert_non_null(ssl);
     static const char head[] =
-        "POST / HTTP/1.1\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n";
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n";
     say(ssl, head, sizeof head - 1);
     say(ssl, body, len);
     size_t got = hear(ssl, back, len + 4096);
@@ -245,7 +245,8 @@ static void a_pipeline_over_tls_waits_inside_of_openssl(void **state)
     probe.holds = true;
     /* Records of 12,000 bytes, read 16 KiB at a time; requests answered one by one. */
     while (len < 35900) {
-        len += (size_t)snprintf(text + len, sizeof text - len, "GET /%zu HTTP/1.1\r\n\r\n", count);
+        len += (size_t)snprintf(text + len, sizeof text - len,
+                                "GET /%zu HTTP/1.1\r\nHost: x\r\n\r\n", count);
         count++;
     }
     int fd = dial();
@@ -269,7 +270,8 @@ static void a_pipeline_over_tls_waits_inside_of_openssl(void **state)
 static void what_is_not_tls_is_closed(void **state)
 {
     (void)state;
-    static const char *const cases[] = {"GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff\xff\xff",
+    static const char *const cases[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+                                        "\x16\x03\x01\xff\xff\xff\xff",
                                         "\x80\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"};
     for (size_t i = 0; i < 3; i++) {
         int fd = dial();
