@@ -261,23 +261,15 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 static const struct tc__line_reader READER = {
     .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line};
 
-static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
-                        struct tc_codec_out *out, struct tc_error *err)
+static int sniff(struct tc_codec_head head)
 {
-    return tc__lines_decode(&READER, in, cursor, out, err);
-}
-
-static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
-{
-    (void)at_end;
-    (void)name;
-    if (tc__lines_is_markup(head)) {
+    if (tc__lines_is_markup(head.bytes)) {
         return TC_SNIFF_NO;
     }
-    if (tc__lines_count(&READER, head, 1) > 0) {
+    if (tc__lines_count(&READER, head.bytes, 1) > 0) {
         return TC_SNIFF_LIKELY;
     }
-    return tc__job_is_healthy_log(head) ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
+    return tc__job_is_healthy_log(head.bytes) ? TC_SNIFF_MAYBE : TC_SNIFF_NO;
 }
 
 const struct tc_codec tc_codec_job_log = {
@@ -290,6 +282,6 @@ const struct tc_codec tc_codec_job_log = {
     .ordered = true,
     .picks_lines = true,
     .sniff = sniff,
-    .decode = decode,
+    .lines = &READER,
     .last_time = tc__lines_last_time,
 };
