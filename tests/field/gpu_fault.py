@@ -48,6 +48,11 @@ def smi(*gpus, at=0):
     return text
 
 
+def amd(*lines, bus="43", **more):
+    """What amdgpu says of one GPU: (seconds, text)."""
+    return log(*((at, f"amdgpu 0000:{bus}:00.0: amdgpu: {text}") for at, text in lines), **more)
+
+
 # ---- fires ------------------------------------------------------------------------------------
 
 for shape in ("dmesg", "dmesgT", "dmesgiso", "shortprecise", "syslog", "rsysiso", "kmsg", "export", "jjson"):
@@ -215,6 +220,38 @@ case.fires(
     },
     disc="off_the_bus",
 )
+
+case.fires(
+    "gpuf_f40_amd_reset_failed",
+    amd((0, "ring comp_1.3.0 timeout, signaled seq=88127, emitted seq=88131"), (0, "GPU reset begin!"),
+        (1, "MODE1 reset"), (1, "GPU mode1 reset"), (11, "GPU mode1 reset failed"),
+        (11, "ASIC reset failed with error, -62 for drm dev, 0000:43:00.0"), (12, "GPU reset(4) failed"),
+        (12, "GPU reset end with ret = -62")),
+    disc="other_hardware", node="gpu-07", pci="0000:43:00.0",
+)
+case.fires(
+    "gpuf_f41_amd_recovery_failed",
+    amd((0, "SMU: I'm not done with your previous command: SMN_C2PMSG_66:0x0000001E SMN_C2PMSG_82:0x00000000"),
+        (5, "GPU Recovery Failed: -22"), bus="c3"),
+    disc="other_hardware", pci="0000:c3:00.0",
+)
+case.fires(
+    "gpuf_f42_amd_fatal_hardware_error",
+    amd((0, "uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!"), (0, "GPU reset begin!")),
+    disc="other_hardware",
+)
+case.fires(
+    "gpuf_f43_amd_init_failed",
+    log((0, "[drm:psp_hw_start [amdgpu]] *ERROR* PSP load kdb failed!"),
+        (0, "[drm:psp_hw_init [amdgpu]] *ERROR* PSP firmware loading failed"),
+        (0, "[drm:amdgpu_device_fw_loading [amdgpu]] *ERROR* hw_init of IP block <psp> failed -22"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: amdgpu_device_ip_init failed"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: Fatal error during GPU init"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: amdgpu: finishing device."),
+        (1, "[drm] Initialized amdgpu 3.57.0 20150101 for 0000:83:00.0 on minor 2")),
+    disc="init_failed", pci="0000:43:00.0",
+)
+case.fires("gpuf_f44_amd_lost_from_bus", amd((0, "device lost from bus!")), disc="off_the_bus")
 
 # ---- silent: programs, drivers, information ----------------------------------------------------
 
@@ -466,4 +503,21 @@ case.silent(
         "    Remapping Failure Occurred        : No",
     ]))},
     others=["hbm_ecc"],
+)
+case.silent(
+    "gpuf_s45_amd_reset_that_worked",
+    amd((0, "ring gfx timeout, signaled seq=812, emitted seq=814"), (0, "GPU reset begin!"),
+        (1, "MODE1 reset"), (2, "GPU reset succeeded, trying to resume"), (4, "GPU reset(2) succeeded!"),
+        (4, "GPU reset end with ret = 0")),
+    why="an application hung the ring, and the reset ended it",
+)
+case.silent(
+    "gpuf_s46_amd_soft_recovery",
+    amd((0, "ring sdma0 timeout, but soft recovered"), (40, "ring sdma0 timeout, but soft recovered")),
+)
+case.silent(
+    "gpuf_s47_amd_without_firmware",
+    log((0, "amdgpu 0000:43:00.0: Direct firmware load for amdgpu/gc_9_4_3_rlc.bin failed with error -2"),
+        (0, "[drm:amdgpu_device_init.cold [amdgpu]] *ERROR* early_init of IP block <gfx_v9_4_3> failed -19"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: Fatal error during GPU init")),
 )

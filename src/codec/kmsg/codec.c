@@ -36,6 +36,7 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("dia failed with"),
     LITERAL("e inaccessible"),
     LITERAL("nvidia-drm 0"),
+    LITERAL("amdgpu"),
     LITERAL("vfio-pci 0"),
     LITERAL("valid context"),
     LITERAL("AER: "),

@@ -37,6 +37,8 @@ enum gpuf_sort {
     GPUF_NO_HANDLE,
     GPUF_RESET,
     GPUF_POWER,
+    GPUF_RESET_FAILED,
+    GPUF_RAS,
     GPUF_ABSENT,
     GPUF_SORTS
 };
@@ -67,7 +69,7 @@ struct gpuf_fact {
     char process[GPUF_PROCESS_MAX];
 };
 
-enum gpuf_end { GPUF_OPEN, GPUF_ANSWERED, GPUF_ACTION_NONE, GPUF_RETURNED };
+enum gpuf_end { GPUF_OPEN, GPUF_ANSWERED, GPUF_ACTION_NONE, GPUF_WAS_RESET, GPUF_RETURNED };
 
 /* One incident of one GPU. Invariant: fact_count > 0. */
 struct gpuf_incident {

@@ -48,6 +48,10 @@ static const struct {
     [GPUF_RESET] = {"gpu_health", "reset", NULL, "The driver says that the GPU must be reset", 0},
     [GPUF_POWER] = {"driver_fault", "no_power", "its power cables are not connected",
                     "The driver says that power cables of the GPU are not connected", XID_POWER},
+    [GPUF_RESET_FAILED] = {"driver_fault", "reset_failed", "the driver cannot reset it",
+                           "The driver could not reset the GPU", 0},
+    [GPUF_RAS] = {"driver_fault", "hardware_error", "uncorrectable hardware error",
+                  "The driver was told of an uncorrectable hardware error", 0},
     [GPUF_ABSENT] = {"scrape", "absent", "gone from the scrapes of its node",
                      "The first scrape of the node without the GPU", 0},
 };
@@ -94,6 +98,10 @@ static const char *action_of(const struct gpuf_incident *in, const struct gpuf_f
     if (f->kind == GPUF_GONE) {
         return "look for it with nvidia-smi and lspci; power-cycle the node if it is not there, "
                "then check seating, power and cooling";
+    }
+    if (f->sort == GPUF_RESET_FAILED || f->sort == GPUF_RAS) {
+        return "drain the node and power-cycle it; return the GPU if that fails or it happens "
+               "again";
     }
     const struct tc_xid *xid = tc_xid_find(f->sort == GPUF_XID ? f->code : SORTS[f->sort].xid);
     return xid != NULL ? xid->action : ACTIONS[GPUF_DO_RESET].action;
@@ -198,6 +206,7 @@ static void put_end(struct writer *w)
         [GPUF_ANSWERED] = {"answer", "answered", "The GPU answers again"},
         [GPUF_ACTION_NONE] = {"xid", "no_action",
                               "Xid 154: the driver asks for no action any more"},
+        [GPUF_WAS_RESET] = {"driver_fault", "reset_ok", "The driver has reset the GPU"},
         [GPUF_RETURNED] = {"scrape", "returned", "The GPU is in a scrape again"},
     };
     const struct gpuf_incident *in = w->in;

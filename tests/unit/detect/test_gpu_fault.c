@@ -253,6 +253,9 @@ static void sentences_of_the_driver_are_facts(void **state)
         {"gpu_probe_failed", NULL, "init_failed"},
         {"gpu_unreachable", NULL, "off_the_bus"},
         {"gpu_no_power", NULL, "other_hardware"},
+        {"gpu_reset_failed", NULL, "other_hardware"},
+        {"gpu_ras_fatal", NULL, "other_hardware"},
+        {"gpu_reset_ok", NULL, NULL},
         {"gpu_not_supported", NULL, NULL},
         {"gpu_firmware_missing", NULL, NULL},
         {"nvml_failed", NULL, NULL},
@@ -275,6 +278,15 @@ static void sentences_of_the_driver_are_facts(void **state)
         }
         tc_harness_destroy(h);
     }
+}
+
+static void a_reset_that_worked_ends_it(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, sentence(0, "gpu_ras_fatal"));
+    assert_false(told(h, 2)->resolved);
+    feed(h, sentence(5, "gpu_reset_ok"));
+    assert_true(told(h, 10)->resolved);
 }
 
 static void without_a_node_it_is_partial(void **state)
@@ -536,6 +548,7 @@ int main(void)
         TEST(the_recovery_action_decides),
         TEST(a_reset_that_another_pattern_needs_is_its_own),
         TEST(sentences_of_the_driver_are_facts),
+        TEST(a_reset_that_worked_ends_it),
         TEST(without_a_node_it_is_partial),
         TEST(names_that_become_known_are_told),
         TEST(a_gpu_that_misses_scrapes_is_gone),
