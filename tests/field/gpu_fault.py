@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpu_fault: GPUs that fell off the bus, hung firmware, failed initialisation, GPUs that are gone."""
 
+import json
+
 from field import Pattern
 from kernel import kernel_log
 from metrics import DCGM, GPUS, gpu_labels, healthy, scrape
@@ -252,6 +254,18 @@ case.fires(
     disc="init_failed", pci="0000:43:00.0",
 )
 case.fires("gpuf_f44_amd_lost_from_bus", amd((0, "device lost from bus!")), disc="off_the_bus")
+
+for shape, around in {
+    "ecs": lambda at, text: {"@timestamp": at, "host": {"name": "gpu-07"}, "message": text},
+    "loki_fields": lambda at, text: {"line": "kernel: " + text, "timestamp": at, "fields": {"host": "gpu-07"}},
+    "scraper": lambda at, text: {"line": text, "timestamp": at, "labels": {"instance": "gpu-07:9100"}},
+    "gke": lambda at, text: {"textPayload": text, "timestamp": at, "resource": {"labels": {"node_name": "gpu-07"}}},
+}.items():
+    case.fires(
+        f"gpuf_f45_node_in_json_{shape}",
+        {"export-kernel.json": json.dumps(around(moment(0).strftime("%Y-%m-%dT%H:%M:%SZ"), XID % ("5d", FALLEN))) + "\n"},
+        disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+    )
 
 # ---- silent: programs, drivers, information ----------------------------------------------------
 
