@@ -3,6 +3,7 @@
 #include "intake/scrapes.h"
 
 #include "base/time.h"
+#include "codec/node_name.h"
 
 #include <string.h>
 
@@ -219,7 +220,7 @@ struct tc_slice tc_scrape_node(struct tc_slice path)
         struct tc_slice rest = tc_slice_from(base, exporters[i].len);
         if (tc_slice_starts(base, exporters[i]) && rest.len > 1 && is_separator(rest.ptr[0])) {
             struct tc_slice node = cut_counter(trim_separators(rest));
-            return digits_at(node, 0) == node.len ? TC_EMPTY : node;
+            return tc_node_is_plain(node) ? node : TC_EMPTY;
         }
     }
     return TC_EMPTY;

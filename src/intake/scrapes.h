@@ -39,7 +39,7 @@ bool tc_scrape_name_time(struct tc_slice path, int32_t utc_offset_s, int64_t *ou
 /*
  * The node in the name of a scrape: what is left of it without the time, the extension and the
  * exporter it starts with ("node_exporter-gpu-07_20260304T050600Z.prom": "gpu-07"). Empty when
- * it starts with no exporter that we know, or only a number is left.
+ * it starts with no exporter that we know, or what is left does not plainly name a node.
  */
 struct tc_slice tc_scrape_node(struct tc_slice path);
 

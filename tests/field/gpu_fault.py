@@ -4,7 +4,7 @@
 import json
 
 from field import Pattern
-from kernel import kernel_log
+from kernel import dmesg_line, kernel_log
 from metrics import DCGM, GPUS, gpu_labels, healthy, scrape
 from otlp import journal_body, otlp_logs
 from when import moment
@@ -266,6 +266,33 @@ for shape, around in {
         {"export-kernel.json": json.dumps(around(moment(0).strftime("%Y-%m-%dT%H:%M:%SZ"), XID % ("5d", FALLEN))) + "\n"},
         disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
     )
+
+DMESG = kernel_log([(0, XID % ("5d", FALLEN))], "dmesgT")
+for where, files in {
+    "prompt": {"console.txt": "ops@rack4-gpu12:~$ sudo dmesg -T | grep NVRM\n" + DMESG},
+    "ssh": {"paste.txt": "mia@bastion-2:~$ ssh -i key root@rack4-gpu12 dmesg -T\n" + DMESG},
+    "banner": {"collected.txt": "##### rack4-gpu12 #####\n" + DMESG},
+    "dshbak": {"collected.txt": "----------------\nrack4-gpu12\n----------------\n" + DMESG},
+    "uname": {"collected.txt": "Linux rack4-gpu12 6.8.0-45-generic #45-Ubuntu SMP PREEMPT_DYNAMIC x86_64 GNU/Linux\n" + DMESG},
+    "boot": {"kernel.txt": dmesg_line(-9, "systemd[1]: Hostname set to <rack4-gpu12>.") + DMESG},
+    "file_name": {"dmesg_rack4-gpu12_20260304.txt": DMESG},
+    "name_first": {"rack4-gpu12.dmesg.txt": DMESG},
+    "folder": {"rack4-gpu12/dmesg.txt": DMESG},
+    "ticket": {"dmesg.txt": DMESG, "ticket.txt": "Summary: GPU lost\nAffected node: rack4-gpu12\n"},
+    "sinfo": {"dmesg.txt": DMESG, "sinfo.txt": "REASON               USER      TIMESTAMP           NODELIST\n"
+              "gpu count low        root      2026-03-04T05:10:01 rack4-gpu12\n"},
+}.items():
+    case.fires(f"gpuf_f46_node_by_{where}", files, disc="off_the_bus", node="rack4-gpu12", pci="0000:5d:00.0",
+               args=["."])
+case.fires(
+    "gpuf_f47_no_node_by_a_kind_of_file",
+    {"kernel-export.txt": DMESG}, disc="off_the_bus", node=None,
+)
+case.fires(
+    "gpuf_f48_no_node_by_a_bastion",
+    {"session.txt": "mia@bastion-2:~$ kubectl logs -n kube-system node-logs-x7k2p\n" + DMESG},
+    disc="off_the_bus", node=None,
+)
 
 # ---- silent: programs, drivers, information ----------------------------------------------------
 

@@ -205,7 +205,8 @@ static tc_status end_input(struct tc__lines *w)
 static struct tc__line_reader reader(struct dcgm *st)
 {
     st->gpu = -1;
-    return (struct tc__line_reader){.literals = LITERALS,
+    return (struct tc__line_reader){.of_node = true,
+                                    .literals = LITERALS,
                                     .literal_count = TC_COUNT(LITERALS),
                                     .read = read_line,
                                     .context = st,

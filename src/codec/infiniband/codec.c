@@ -362,8 +362,11 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 
 static struct tc__line_reader reader(struct port *p)
 {
-    return (struct tc__line_reader){
-        .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line, .context = p};
+    return (struct tc__line_reader){.of_node = true,
+                                    .literals = LITERALS,
+                                    .literal_count = TC_COUNT(LITERALS),
+                                    .read = read_line,
+                                    .context = p};
 }
 
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,

@@ -46,6 +46,7 @@ struct tc__lines {
     size_t date_at;
     int64_t date_ns;
     void *context; /* of the reader */
+    bool of_node;  /* of the reader: headings name the node of its lines */
     bool every; /* set by a reader inside a block: it is handed the next line whatever is in it */
 };
 
@@ -64,6 +65,8 @@ struct tc__line_reader {
      * it reads to the end in one call. It may keep slices of lines that are its own or in a block.
      */
     void *context;
+    /* Its lines are said of one node, not of a job: headings above them name it. */
+    bool of_node;
     tc_status (*end)(struct tc__lines *w); /* of the input, with a context only; may be NULL */
 };
 
@@ -121,6 +124,16 @@ void tc__line_unwrap(const struct tc_codec_input *in, struct tc_slice raw, struc
  */
 void tc__line_frame(const struct tc_codec_input *in, struct tc_slice raw, struct tc_arena *arena,
                     struct tc__line *out);
+
+/* ---- heading.c ---- */
+
+/* Where a codec's cursor keeps what tc__heading_above has seen. */
+#define TC__OWN_HEADING 5
+/*
+ * The node that the nearest heading above `at` names; empty when there is none. Every line is
+ * looked at once: own is of the cursor, at TC__OWN_HEADING.
+ */
+struct tc_slice tc__heading_above(const struct tc_codec_input *in, size_t at, uint64_t own[3]);
 
 /* ---- dates.c ---- */
 

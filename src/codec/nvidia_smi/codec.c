@@ -472,7 +472,8 @@ static tc_status end_input(struct tc__lines *w)
 static struct tc__line_reader reader(struct smi *st)
 {
     st->log_ns = TC_TIME_NONE;
-    return (struct tc__line_reader){.literals = LITERALS,
+    return (struct tc__line_reader){.of_node = true,
+                                    .literals = LITERALS,
                                     .literal_count = TC_COUNT(LITERALS),
                                     .read = read_line,
                                     .context = st,
