@@ -5,6 +5,7 @@ import json
 
 from field import Pattern
 from kernel import dmesg_line, kernel_log
+from kubernetes import core_event, k8s_list
 from metrics import DCGM, GPUS, gpu_labels, healthy, scrape
 from otlp import journal_body, otlp_logs
 from when import moment
@@ -294,6 +295,22 @@ case.fires(
     disc="off_the_bus", node=None,
 )
 
+case.fires(
+    "gpuf_f50_event_of_node_problem_detector",
+    {"events.json": k8s_list(core_event(0, "XidCritical", XID % ("5d", FALLEN), pod="gpu-07", node="gpu-07",
+                                        kind="Node", component="kernel-monitor"))},
+    disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+)
+case.fires(
+    "gpuf_f51_condition_of_node_problem_detector",
+    {"describe.txt": "Name:               gpu-07\nRoles:              worker\nConditions:\n"
+     "  Type        Status  LastHeartbeatTime                 LastTransitionTime                Reason     Message\n"
+     "  ----        ------  -----------------                 ------------------                ------     -------\n"
+     "  GPUProblem  True    Wed, 04 Mar 2026 05:20:00 +0000   Wed, 04 Mar 2026 05:16:00 +0000   XidError   "
+     + XID % ("5d", FALLEN) + "\n"},
+    disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+)
+
 # ---- silent: programs, drivers, information ----------------------------------------------------
 
 for code, text in {
@@ -561,4 +578,14 @@ case.silent(
     log((0, "amdgpu 0000:43:00.0: Direct firmware load for amdgpu/gc_9_4_3_rlc.bin failed with error -2"),
         (0, "[drm:amdgpu_device_init.cold [amdgpu]] *ERROR* early_init of IP block <gfx_v9_4_3> failed -19"),
         (0, "amdgpu 0000:43:00.0: amdgpu: Fatal error during GPU init")),
+)
+case.silent(
+    "gpuf_s48_event_quotes_a_program",
+    {"events.json": k8s_list(core_event(0, "XidWarning", XID % ("5d", "31, pid=4, name=python, MMU Fault"), pod="gpu-07",
+                                        node="gpu-07", kind="Node", component="kernel-monitor"))},
+)
+case.silent(
+    "gpuf_s49_event_of_a_pod_has_the_words",
+    {"events.json": k8s_list(core_event(0, "Unhealthy", XID % ("5d", FALLEN), node="gpu-07"))},
+    why="a pod may say anything",
 )

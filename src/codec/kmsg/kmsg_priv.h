@@ -138,6 +138,10 @@ extern const tc__kmsg_rule tc__kmsg_pci_rules[];
 extern const tc__kmsg_rule tc__kmsg_memory_rules[];
 extern const tc__kmsg_rule tc__kmsg_fault_rules[];
 
+/* The fault of a GPU that an Event or a condition of a Kubernetes node quotes; false when it quotes
+ * none. Its strings are those of `said`, or in arena. */
+bool tc__kmsg_quoted(const struct tc_event *said, struct tc_arena *arena, struct tc_event *out);
+
 /* Lines around c->line, nearest first: start with *io_at at tc__kmsg_offset. */
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
 bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
