@@ -56,6 +56,20 @@ def amd(*lines, bus="43", **more):
     return log(*((at, f"amdgpu 0000:{bus}:00.0: amdgpu: {text}") for at, text in lines), **more)
 
 
+def listing(*gpus):
+    """nvidia-smi -L"""
+    return "".join(f"GPU {i}: NVIDIA H200 (UUID: {GPUS[gpu]})\n" for i, gpu in enumerate(gpus))
+
+
+def snapshots(*rounds, minutes=10):
+    """One file per scrape, with its time to the minute in the name and no other."""
+    return {
+        f"dcgm-exporter_{moment(60 * minutes * i).strftime('%Y%m%dT%H%M')}.prom":
+            scrape([s for gpu in gpus for s in healthy(gpu, "gpu-07")])
+        for i, gpus in enumerate(rounds)
+    }
+
+
 # ---- fires ------------------------------------------------------------------------------------
 
 for shape in ("dmesg", "dmesgT", "dmesgiso", "shortprecise", "syslog", "rsysiso", "kmsg", "export", "jjson"):
@@ -309,6 +323,29 @@ case.fires(
      "  GPUProblem  True    Wed, 04 Mar 2026 05:20:00 +0000   Wed, 04 Mar 2026 05:16:00 +0000   XidError   "
      + XID % ("5d", FALLEN) + "\n"},
     disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+)
+
+ALL, SEVEN = range(8), [0, 1, 2, 3, 4, 5, 7]
+LISTED = "[ops@gpu-07 ~]$ date --iso-8601=seconds; nvidia-smi -L\n2026-03-0%d" + "T05:00:00+00:00\n"
+case.fires(
+    "gpuf_f52_listed_twice",
+    {"session.txt": LISTED % 3 + listing(*ALL) + LISTED % 4 + listing(*SEVEN)},
+    disc="gone", node="gpu-07", gpu=GPUS[6],
+)
+case.fires(
+    "gpuf_f53_listed_twice_and_no_handle",
+    {"session.txt": LISTED % 3 + listing(*ALL) + LISTED % 4
+     + "Unable to determine the device handle for GPU6: 0000:CB:00.0: Unknown Error\n" + listing(*SEVEN)},
+    disc="init_failed", node="gpu-07", gpu=GPUS[6], pci="0000:cb:00.0",
+)
+case.fires("gpuf_f54_snapshots_by_name", snapshots(ALL, ALL, SEVEN, SEVEN), disc="gone", node="gpu-07", gpu=GPUS[6])
+case.fires(
+    "gpuf_f55_plugin_and_kernel",
+    log((0, XID % ("5d", GSP))) | {
+        "plugin.log": f"I0304 05:06:09.118211       1 health.go:159] Registered device plugin\n"
+        f"I0304 05:06:09.118211       1 health.go:194] XidCriticalError: Xid=119 on Device={GPUS[2]}; marking device as unhealthy.\n"
+    },
+    disc="firmware", node="gpu-07", pci="0000:5d:00.0", gpu=GPUS[2],
 )
 
 # ---- silent: programs, drivers, information ----------------------------------------------------
@@ -589,3 +626,14 @@ case.silent(
     {"events.json": k8s_list(core_event(0, "Unhealthy", XID % ("5d", FALLEN), node="gpu-07"))},
     why="a pod may say anything",
 )
+case.silent(
+    "gpuf_s50_listed_in_a_container",
+    {"session.txt": LISTED % 3 + listing(*ALL) + LISTED % 4 + listing(2, 3)},
+    why="a container sees some of them",
+)
+case.silent(
+    "gpuf_s51_listed_after_an_exchange",
+    {"session.txt": LISTED % 3 + listing(0, 1, 2, 3, 4) + LISTED % 4 + listing(0, 1, 2, 3, 5)},
+    why="another board is in its place",
+)
+case.silent("gpuf_s52_one_snapshot_without_it", snapshots(ALL, ALL, SEVEN, ALL))

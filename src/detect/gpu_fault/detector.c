@@ -261,6 +261,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         st->base.ignored++;
         return TC_OK;
     }
+    names = tc__gpuf_join_xid(st, ev, names);
     struct gpuf_gpu *known = tc__gpuf_known(st, names);
     TC_TRY(on_names(st, names, known, out));
     return ev->kind == TC_EVENT_METRIC          ? on_metric(st, ev, names, out)
