@@ -127,12 +127,13 @@ static void keep_note(struct tc_inputs *in, const struct tc_input *file)
     if (node.len == 0 || in->note_count == TC_INPUT_NOTES_MAX || !tc_input_is_text(file)) {
         return;
     }
-    struct tc_input_note note = {strdup(file->path), strndup(node.ptr, node.len)};
+    struct tc_input_note note = {strdup(file->path), calloc(1, node.len + 1)};
     if (note.path == NULL || note.node == NULL) {
         free(note.path);
         free(note.node);
         return;
     }
+    memcpy(note.node, node.ptr, node.len);
     in->notes[in->note_count++] = note;
 }
 
