@@ -8,6 +8,7 @@
 #include "cli/report.h"
 #include "cli/say.h"
 #include "cli/story_options.h"
+#include "intake/nodes.h"
 #include "offline/pipeline.h"
 
 #include <string.h>
@@ -172,7 +173,7 @@ static void warn_incomplete(const struct run *r)
         const struct tc_source_stream *s = &r->offline.sources[i];
         const struct tc_input *in = s->input;
         struct tc_slice base = tc_path_base(tc_slice_cstr(in->path));
-        if (s->nodeless > 0 && tc_hint_takes_node(in)) {
+        if (s->nodeless > 0 && tc_nodes_takes_one(in)) {
             tc_say_plain("%s: %llu event%s no node; give --node NAME=%.*s", in->path,
                          (unsigned long long)s->nodeless, s->nodeless == 1 ? " names" : "s name",
                          TC_FMT(base));

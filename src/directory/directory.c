@@ -146,6 +146,25 @@ const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct
     return tc__gpus_learn(&d->gpus, scope, time_ns, d->order);
 }
 
+const struct tc_gpu *tc_directory_join_gpu(struct tc_directory *d, const struct tc_scope *scope,
+                                           int64_t time_ns)
+{
+    char node[TC_SCOPE_TEXT_MAX];
+    char uuid[TC_SCOPE_TEXT_MAX];
+    struct tc_scope own = TC_SCOPE_NONE;
+    if (d->gpu != NULL) {
+        own.node = tc_slice_make(node, d->gpu->node.len);
+        own.gpu_uuid = tc_slice_make(uuid, d->gpu->uuid.len);
+        own.pci = d->gpu->pci;
+        own.gpu_index = d->gpu->index;
+        memcpy(node, d->gpu->node.len == 0 ? "" : d->gpu->node.ptr, own.node.len);
+        memcpy(uuid, d->gpu->uuid.len == 0 ? "" : d->gpu->uuid.ptr, own.gpu_uuid.len);
+    }
+    const struct tc_gpu *learned = tc__gpus_learn(&d->gpus, scope, time_ns, d->order);
+    d->gpu = d->gpu == NULL ? NULL : tc__gpus_find(&d->gpus, &own);
+    return learned;
+}
+
 void tc_directory_place(const struct tc_directory *d, struct tc_scope *io)
 {
     tc__places_fill(&d->places, io);

@@ -99,6 +99,12 @@ const struct tc_gpu *tc_directory_gpu(const struct tc_directory *d, const struct
  */
 const struct tc_gpu *tc_directory_learn_gpu(struct tc_directory *d, const struct tc_scope *scope,
                                             int64_t time_ns);
+/*
+ * The same while an event of a GPU is looked at, whose entry may move: tc_directory_event_gpu gives
+ * where it is then. For what only a detector can tell: that two names are one GPU.
+ */
+const struct tc_gpu *tc_directory_join_gpu(struct tc_directory *d, const struct tc_scope *scope,
+                                           int64_t time_ns);
 /* Fills in what scope does not say of its GPU. The slices are the directory's. */
 void tc_gpu_complete(const struct tc_gpu *gpu, struct tc_scope *scope);
 /* The same with the GPU that it names; NULL when that is not known. */

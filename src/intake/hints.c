@@ -6,6 +6,7 @@
 #include "codec/codec.h"
 #include "detect/detector.h"
 #include "intake/jobs.h"
+#include "intake/nodes.h"
 #include "intake/scrapes.h"
 
 #include <stdlib.h>
@@ -61,41 +62,6 @@ bool tc_hint_zone(struct tc_slice text, int32_t *out_seconds)
     int32_t seconds = hours * 3600 + minutes * 60;
     *out_seconds = text.ptr[0] == '-' ? -seconds : seconds;
     return true;
-}
-
-static bool is_digits(struct tc_slice s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] < '0' || s.ptr[i] > '9') {
-            return false;
-        }
-    }
-    return s.len > 0;
-}
-
-/* "20261115" or "2026-11-15" at the start. */
-static bool starts_with_date(struct tc_slice s)
-{
-    if (s.len >= 8 && is_digits(tc_slice_head(s, 8))) {
-        return true;
-    }
-    return s.len >= 10 && is_digits(tc_slice_head(s, 4)) && s.ptr[4] == '-' &&
-           is_digits(tc_slice_make(s.ptr + 5, 2)) && s.ptr[7] == '-' &&
-           is_digits(tc_slice_make(s.ptr + 8, 2));
-}
-
-struct tc_slice tc_hint_node(struct tc_slice path)
-{
-    struct tc_slice base = tc_path_base(path);
-    for (size_t i = base.len; i > 1; i--) {
-        if (base.ptr[i - 1] == '.') {
-            base.len = i - 1;
-            break;
-        }
-    }
-    size_t dash = tc_slice_find_byte(base, '-');
-    struct tc_slice node = dash == TC_NPOS ? TC_EMPTY : tc_slice_from(base, dash + 1);
-    return starts_with_date(node) ? TC_EMPTY : node;
 }
 
 static bool names_input(struct tc_slice who, const struct tc_input *in)
@@ -179,11 +145,6 @@ int64_t tc_hints_boot_of(struct tc_hints *h, struct tc_slice node)
 static bool is_node_log(const struct tc_input *in)
 {
     return strcmp(in->codec->name, KERNEL_LOG) == 0 || strcmp(in->codec->name, FABRIC_LOG) == 0;
-}
-
-bool tc_hint_takes_node(const struct tc_input *in)
-{
-    return is_node_log(in) || tc_scrapes_is_one(in);
 }
 
 tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err)
@@ -289,14 +250,13 @@ tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_err
     for (size_t i = 0; i < in->count; i++) {
         struct tc_input *file = &in->items[i];
         file->now_ns = h->now_ns != TC_TIME_NONE ? h->now_ns : file->mtime_ns;
-        if (is_node_log(file)) {
-            file->node = tc_hint_node(tc_slice_cstr(file->path));
-        } else if (tc_scrapes_is_one(file)) {
-            file->node = tc_scrape_node(tc_slice_cstr(file->path));
-        }
     }
+    tc_nodes_apply(in);
     for (size_t i = 0; i < h->node_count; i++) {
         TC_TRY(apply_node(h->node_texts[i], in, err));
+    }
+    if (tc_nodes_assume(in) != TC_OK) {
+        return tc_fail(err, TC_E_NOMEM, 0, "no memory for the names of nodes");
     }
     h->boots_count = 0;
     for (size_t i = 0; i < h->boot_count; i++) {

@@ -54,20 +54,10 @@ TC_CHECKED tc_status tc_hints_read(struct tc_hints *h, struct tc_error *err);
 TC_CHECKED tc_status tc_hints_apply(struct tc_hints *h, struct tc_inputs *in, struct tc_error *err);
 
 /*
- * The node in a file's name: what follows the first dash of its last component,
- * without the extension ("dmesg-gpu-07.txt": "gpu-07"). Empty when there is
- * none or when it is a date, as log rotation leaves it.
- */
-struct tc_slice tc_hint_node(struct tc_slice path);
-
-/*
  * When a node booted, for an event that names it and has only a time since then;
  * TC_TIME_NONE when nobody said. Marks what it finds as used.
  */
 int64_t tc_hints_boot_of(struct tc_hints *h, struct tc_slice node);
-
-/* Whether --node and the name of the file can give a file a node: kernel logs and scrapes. */
-bool tc_hint_takes_node(const struct tc_input *in);
 
 /* "+02:00", "-0730", "Z", "UTC": seconds east of UTC. */
 bool tc_hint_zone(struct tc_slice text, int32_t *out_seconds);

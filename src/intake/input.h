@@ -60,6 +60,14 @@ struct tc_input {
 /* Tells the user something in one line. */
 typedef void (*tc_intake_say_fn)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A file that nobody reads and that names a node: a ticket, what hostname printed. */
+struct tc_input_note {
+    char *path; /* owned */
+    char *node; /* owned */
+};
+
+#define TC_INPUT_NOTES_MAX 64
+
 /* Several, that are read together. */
 struct tc_inputs {
     struct tc_input *items; /* recognised; an item's index is its tc_raw.source */
@@ -68,6 +76,8 @@ struct tc_inputs {
     struct tc_input **containers; /* archives that items are members of; owned */
     size_t container_count;
     size_t container_cap;
+    struct tc_input_note notes[TC_INPUT_NOTES_MAX];
+    size_t note_count;
     size_t copied_bytes;
     uint64_t total_bytes;
     size_t files;         /* that the items are read from: one may have several readers */

@@ -7,6 +7,7 @@
 #include "base/os/spool.h"
 #include "base/sort.h"
 #include "codec/codec.h"
+#include "codec/node_name.h"
 #include "intake/archive/archive.h"
 #include "intake/walk.h"
 
@@ -111,10 +112,36 @@ static void list_unrecognised(struct tc_inputs *in, const char *path, struct tc_
     }
 }
 
+/* A note beside logs may say which node they are of. Programs and settings name others. */
+static void keep_note(struct tc_inputs *in, const struct tc_input *file)
+{
+    static const char *const others[] = {".yaml", ".yml", ".conf", ".cfg",   ".ini", ".toml",
+                                         ".py",   ".sh",  ".json", ".rules", ".xml", NULL};
+    struct tc_slice path = tc_slice_cstr(file->path);
+    for (size_t i = 0; others[i] != NULL; i++) {
+        if (tc_slice_ends(path, tc_slice_cstr(others[i]))) {
+            return;
+        }
+    }
+    struct tc_slice node = tc_node_said(path, file->bytes).node;
+    if (node.len == 0 || in->note_count == TC_INPUT_NOTES_MAX || !tc_input_is_text(file)) {
+        return;
+    }
+    struct tc_input_note note = {strdup(file->path), calloc(1, node.len + 1)};
+    if (note.path == NULL || note.node == NULL) {
+        free(note.path);
+        free(note.node);
+        return;
+    }
+    memcpy(note.node, node.ptr, node.len);
+    in->notes[in->note_count++] = note;
+}
+
 static void not_recognised(struct tc_inputs *in, const struct tc_input *file,
                            const struct tc_inputs_want *want)
 {
     char names[256];
+    keep_note(in, file);
     if (!file->direct) {
         list_unrecognised(in, file->path, file->bytes, want);
         return;
@@ -472,6 +499,10 @@ void tc_inputs_close(struct tc_inputs *in)
     for (size_t i = 0; i < in->container_count; i++) {
         tc_input_close(in->containers[i]);
         free(in->containers[i]);
+    }
+    for (size_t i = 0; i < in->note_count; i++) {
+        free(in->notes[i].path);
+        free(in->notes[i].node);
     }
     free(in->containers);
     free(in->items);

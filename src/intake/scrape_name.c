@@ -3,6 +3,7 @@
 #include "intake/scrapes.h"
 
 #include "base/time.h"
+#include "codec/node_name.h"
 
 #include <string.h>
 
@@ -91,11 +92,16 @@ static size_t date_at(struct tc_slice s, size_t at, int32_t utc_offset_s, int64_
                  {2, &c.hour, ":-_."}, {2, &c.minute, ":-_."}, {2, &c.second, ""}};
     size_t start = at;
     int64_t ns = 0;
+    size_t end = at;
     for (size_t i = 0; i < TC_COUNT(parts); i++) {
         if (!take_digits(s, &at, parts[i].digits, parts[i].value)) {
-            return 0;
+            if (parts[i].value != &c.second) {
+                return 0;
+            }
+            at = end; /* "T0506", "T05:06": to the minute */
+            break;
         }
-        size_t end = at;
+        end = at;
         skip_one_of(s, &at, parts[i].behind);
         if (parts[i].value == &c.day && at == end) {
             return 0;
@@ -143,6 +149,13 @@ static bool find_time(struct tc_slice s, int32_t utc_offset_s, size_t *out_at, s
         }
     }
     return false;
+}
+
+bool tc_scrape_text_time(struct tc_slice text, int32_t utc_offset_s, int64_t *out_ns)
+{
+    size_t at = 0;
+    size_t length = 0;
+    return find_time(text, utc_offset_s, &at, &length, out_ns);
 }
 
 bool tc_scrape_name_time(struct tc_slice path, int32_t utc_offset_s, int64_t *out_ns)
@@ -219,7 +232,7 @@ struct tc_slice tc_scrape_node(struct tc_slice path)
         struct tc_slice rest = tc_slice_from(base, exporters[i].len);
         if (tc_slice_starts(base, exporters[i]) && rest.len > 1 && is_separator(rest.ptr[0])) {
             struct tc_slice node = cut_counter(trim_separators(rest));
-            return digits_at(node, 0) == node.len ? TC_EMPTY : node;
+            return tc_node_is_plain(node) ? node : TC_EMPTY;
         }
     }
     return TC_EMPTY;

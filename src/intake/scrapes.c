@@ -11,6 +11,8 @@
 
 /* Files written this close together were copied, not scraped one after the other. */
 #define COPIED_STEP TC_SECOND
+/* Where a comment with the time of a scrape is looked for. */
+#define COMMENT_WITHIN ((size_t)4 << 10)
 
 /* A scrape that says nothing about its time. */
 struct undated {
@@ -179,13 +181,30 @@ static void date_sequence(struct undated *files, size_t count, bool alone,
     }
 }
 
-/* A name has the time of the first scrape in the file: it was given when the file was begun. */
+/* "# scraped at 2026-03-04T05:06:00Z", in what stands before the first sample. */
+static bool comment_time(const struct tc_input *file, int32_t utc_offset_s, int64_t *out_ns)
+{
+    static const char *const others[] = {"# HELP ", "# TYPE ", "# UNIT ", NULL};
+    struct tc_slice rest = tc_slice_head(file->bytes, COMMENT_WITHIN);
+    while (tc_slice_starts(rest, TC_LIT("#"))) {
+        struct tc_slice line = tc_slice_cut(rest, '\n', &rest);
+        if (tc_slice_which_start(line, others) < 0 &&
+            tc_scrape_text_time(line, utc_offset_s, out_ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A name or a comment has the time of the first scrape in the file: it was given when the file was
+ * begun. */
 static bool date_by_name(struct tc_input *file, const struct tc_scrape_options *o)
 {
     int64_t interval = o->interval_ns > 0 ? o->interval_ns : TC_SCRAPE_INTERVAL;
     uint64_t scrapes = file->scrapes.count;
     int64_t time_ns = 0;
-    if (!tc_scrape_name_time(tc_slice_cstr(file->path), o->utc_offset_s, &time_ns)) {
+    if (!tc_scrape_name_time(tc_slice_cstr(file->path), o->utc_offset_s, &time_ns) &&
+        !comment_time(file, o->utc_offset_s, &time_ns)) {
         return false;
     }
     file->taken_ns = shifted(time_ns, interval, (int64_t)scrapes - 1);

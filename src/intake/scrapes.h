@@ -31,15 +31,18 @@ TC_CHECKED tc_status tc_scrapes_apply(struct tc_inputs *in,
 bool tc_scrapes_is_one(const struct tc_input *in);
 
 /*
- * The time in a file's name, else in that of its folder: "2026-03-04T05:06:00Z" and with other
- * separators or none, or a unix time of ten (seconds) or thirteen (milliseconds) digits.
+ * The first time in a text: "2026-03-04T05:06:00Z" and with other separators or none, also without
+ * the seconds, or a unix time of ten (seconds) or thirteen (milliseconds) digits.
  */
+bool tc_scrape_text_time(struct tc_slice text, int32_t utc_offset_s, int64_t *out_ns);
+
+/* That of a file's name, else of its folder's. */
 bool tc_scrape_name_time(struct tc_slice path, int32_t utc_offset_s, int64_t *out_ns);
 
 /*
  * The node in the name of a scrape: what is left of it without the time, the extension and the
  * exporter it starts with ("node_exporter-gpu-07_20260304T050600Z.prom": "gpu-07"). Empty when
- * it starts with no exporter that we know, or only a number is left.
+ * it starts with no exporter that we know, or what is left does not plainly name a node.
  */
 struct tc_slice tc_scrape_node(struct tc_slice path);
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpu_fault: GPUs that fell off the bus, hung firmware, failed initialisation, GPUs that are gone."""
 
+import json
+
 from field import Pattern
-from kernel import kernel_log
+from kernel import dmesg_line, kernel_log
+from kubernetes import core_event, k8s_list
 from metrics import DCGM, GPUS, gpu_labels, healthy, scrape
 from otlp import journal_body, otlp_logs
 from when import moment
@@ -46,6 +49,25 @@ def smi(*gpus, at=0):
         text += f"    GPU UUID                              : {GPUS[0]}\n"
         text += "".join(f"    {line}\n" for line in lines)
     return text
+
+
+def amd(*lines, bus="43", **more):
+    """What amdgpu says of one GPU: (seconds, text)."""
+    return log(*((at, f"amdgpu 0000:{bus}:00.0: amdgpu: {text}") for at, text in lines), **more)
+
+
+def listing(*gpus):
+    """nvidia-smi -L"""
+    return "".join(f"GPU {i}: NVIDIA H200 (UUID: {GPUS[gpu]})\n" for i, gpu in enumerate(gpus))
+
+
+def snapshots(*rounds, minutes=10):
+    """One file per scrape, with its time to the minute in the name and no other."""
+    return {
+        f"dcgm-exporter_{moment(60 * minutes * i).strftime('%Y%m%dT%H%M')}.prom":
+            scrape([s for gpu in gpus for s in healthy(gpu, "gpu-07")])
+        for i, gpus in enumerate(rounds)
+    }
 
 
 # ---- fires ------------------------------------------------------------------------------------
@@ -214,6 +236,116 @@ case.fires(
         )
     },
     disc="off_the_bus",
+)
+
+case.fires(
+    "gpuf_f40_amd_reset_failed",
+    amd((0, "ring comp_1.3.0 timeout, signaled seq=88127, emitted seq=88131"), (0, "GPU reset begin!"),
+        (1, "MODE1 reset"), (1, "GPU mode1 reset"), (11, "GPU mode1 reset failed"),
+        (11, "ASIC reset failed with error, -62 for drm dev, 0000:43:00.0"), (12, "GPU reset(4) failed"),
+        (12, "GPU reset end with ret = -62")),
+    disc="other_hardware", node="gpu-07", pci="0000:43:00.0",
+)
+case.fires(
+    "gpuf_f41_amd_recovery_failed",
+    amd((0, "SMU: I'm not done with your previous command: SMN_C2PMSG_66:0x0000001E SMN_C2PMSG_82:0x00000000"),
+        (5, "GPU Recovery Failed: -22"), bus="c3"),
+    disc="other_hardware", pci="0000:c3:00.0",
+)
+case.fires(
+    "gpuf_f42_amd_fatal_hardware_error",
+    amd((0, "uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!"), (0, "GPU reset begin!")),
+    disc="other_hardware",
+)
+case.fires(
+    "gpuf_f43_amd_init_failed",
+    log((0, "[drm:psp_hw_start [amdgpu]] *ERROR* PSP load kdb failed!"),
+        (0, "[drm:psp_hw_init [amdgpu]] *ERROR* PSP firmware loading failed"),
+        (0, "[drm:amdgpu_device_fw_loading [amdgpu]] *ERROR* hw_init of IP block <psp> failed -22"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: amdgpu_device_ip_init failed"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: Fatal error during GPU init"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: amdgpu: finishing device."),
+        (1, "[drm] Initialized amdgpu 3.57.0 20150101 for 0000:83:00.0 on minor 2")),
+    disc="init_failed", pci="0000:43:00.0",
+)
+case.fires("gpuf_f44_amd_lost_from_bus", amd((0, "device lost from bus!")), disc="off_the_bus")
+
+for shape, around in {
+    "ecs": lambda at, text: {"@timestamp": at, "host": {"name": "gpu-07"}, "message": text},
+    "loki_fields": lambda at, text: {"line": "kernel: " + text, "timestamp": at, "fields": {"host": "gpu-07"}},
+    "scraper": lambda at, text: {"line": text, "timestamp": at, "labels": {"instance": "gpu-07:9100"}},
+    "gke": lambda at, text: {"textPayload": text, "timestamp": at, "resource": {"labels": {"node_name": "gpu-07"}}},
+}.items():
+    case.fires(
+        f"gpuf_f45_node_in_json_{shape}",
+        {"export-kernel.json": json.dumps(around(moment(0).strftime("%Y-%m-%dT%H:%M:%SZ"), XID % ("5d", FALLEN))) + "\n"},
+        disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+    )
+
+DMESG = kernel_log([(0, XID % ("5d", FALLEN))], "dmesgT")
+for where, files in {
+    "prompt": {"console.txt": "ops@rack4-gpu12:~$ sudo dmesg -T | grep NVRM\n" + DMESG},
+    "ssh": {"paste.txt": "mia@bastion-2:~$ ssh -i key root@rack4-gpu12 dmesg -T\n" + DMESG},
+    "banner": {"collected.txt": "##### rack4-gpu12 #####\n" + DMESG},
+    "dshbak": {"collected.txt": "----------------\nrack4-gpu12\n----------------\n" + DMESG},
+    "uname": {"collected.txt": "Linux rack4-gpu12 6.8.0-45-generic #45-Ubuntu SMP PREEMPT_DYNAMIC x86_64 GNU/Linux\n" + DMESG},
+    "boot": {"kernel.txt": dmesg_line(-9, "systemd[1]: Hostname set to <rack4-gpu12>.") + DMESG},
+    "file_name": {"dmesg_rack4-gpu12_20260304.txt": DMESG},
+    "name_first": {"rack4-gpu12.dmesg.txt": DMESG},
+    "folder": {"rack4-gpu12/dmesg.txt": DMESG},
+    "ticket": {"dmesg.txt": DMESG, "ticket.txt": "Summary: GPU lost\nAffected node: rack4-gpu12\n"},
+    "sinfo": {"dmesg.txt": DMESG, "sinfo.txt": "REASON               USER      TIMESTAMP           NODELIST\n"
+              "gpu count low        root      2026-03-04T05:10:01 rack4-gpu12\n"},
+}.items():
+    case.fires(f"gpuf_f46_node_by_{where}", files, disc="off_the_bus", node="rack4-gpu12", pci="0000:5d:00.0",
+               args=["."])
+case.fires(
+    "gpuf_f47_no_node_by_a_kind_of_file",
+    {"kernel-export.txt": DMESG}, disc="off_the_bus", node=None,
+)
+case.fires(
+    "gpuf_f48_no_node_by_a_bastion",
+    {"session.txt": "mia@bastion-2:~$ kubectl logs -n kube-system node-logs-x7k2p\n" + DMESG},
+    disc="off_the_bus", node=None,
+)
+
+case.fires(
+    "gpuf_f50_event_of_node_problem_detector",
+    {"events.json": k8s_list(core_event(0, "XidCritical", XID % ("5d", FALLEN), pod="gpu-07", node="gpu-07",
+                                        kind="Node", component="kernel-monitor"))},
+    disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+)
+case.fires(
+    "gpuf_f51_condition_of_node_problem_detector",
+    {"describe.txt": "Name:               gpu-07\nRoles:              worker\nConditions:\n"
+     "  Type        Status  LastHeartbeatTime                 LastTransitionTime                Reason     Message\n"
+     "  ----        ------  -----------------                 ------------------                ------     -------\n"
+     "  GPUProblem  True    Wed, 04 Mar 2026 05:20:00 +0000   Wed, 04 Mar 2026 05:16:00 +0000   XidError   "
+     + XID % ("5d", FALLEN) + "\n"},
+    disc="off_the_bus", node="gpu-07", pci="0000:5d:00.0",
+)
+
+ALL, SEVEN = range(8), [0, 1, 2, 3, 4, 5, 7]
+LISTED = "[ops@gpu-07 ~]$ date --iso-8601=seconds; nvidia-smi -L\n2026-03-0%d" + "T05:00:00+00:00\n"
+case.fires(
+    "gpuf_f52_listed_twice",
+    {"session.txt": LISTED % 3 + listing(*ALL) + LISTED % 4 + listing(*SEVEN)},
+    disc="gone", node="gpu-07", gpu=GPUS[6],
+)
+case.fires(
+    "gpuf_f53_listed_twice_and_no_handle",
+    {"session.txt": LISTED % 3 + listing(*ALL) + LISTED % 4
+     + "Unable to determine the device handle for GPU6: 0000:CB:00.0: Unknown Error\n" + listing(*SEVEN)},
+    disc="init_failed", node="gpu-07", gpu=GPUS[6], pci="0000:cb:00.0",
+)
+case.fires("gpuf_f54_snapshots_by_name", snapshots(ALL, ALL, SEVEN, SEVEN), disc="gone", node="gpu-07", gpu=GPUS[6])
+case.fires(
+    "gpuf_f55_plugin_and_kernel",
+    log((0, XID % ("5d", GSP))) | {
+        "plugin.log": f"I0304 05:06:09.118211       1 health.go:159] Registered device plugin\n"
+        f"I0304 05:06:09.118211       1 health.go:194] XidCriticalError: Xid=119 on Device={GPUS[2]}; marking device as unhealthy.\n"
+    },
+    disc="firmware", node="gpu-07", pci="0000:5d:00.0", gpu=GPUS[2],
 )
 
 # ---- silent: programs, drivers, information ----------------------------------------------------
@@ -467,3 +599,41 @@ case.silent(
     ]))},
     others=["hbm_ecc"],
 )
+case.silent(
+    "gpuf_s45_amd_reset_that_worked",
+    amd((0, "ring gfx timeout, signaled seq=812, emitted seq=814"), (0, "GPU reset begin!"),
+        (1, "MODE1 reset"), (2, "GPU reset succeeded, trying to resume"), (4, "GPU reset(2) succeeded!"),
+        (4, "GPU reset end with ret = 0")),
+    why="an application hung the ring, and the reset ended it",
+)
+case.silent(
+    "gpuf_s46_amd_soft_recovery",
+    amd((0, "ring sdma0 timeout, but soft recovered"), (40, "ring sdma0 timeout, but soft recovered")),
+)
+case.silent(
+    "gpuf_s47_amd_without_firmware",
+    log((0, "amdgpu 0000:43:00.0: Direct firmware load for amdgpu/gc_9_4_3_rlc.bin failed with error -2"),
+        (0, "[drm:amdgpu_device_init.cold [amdgpu]] *ERROR* early_init of IP block <gfx_v9_4_3> failed -19"),
+        (0, "amdgpu 0000:43:00.0: amdgpu: Fatal error during GPU init")),
+)
+case.silent(
+    "gpuf_s48_event_quotes_a_program",
+    {"events.json": k8s_list(core_event(0, "XidWarning", XID % ("5d", "31, pid=4, name=python, MMU Fault"), pod="gpu-07",
+                                        node="gpu-07", kind="Node", component="kernel-monitor"))},
+)
+case.silent(
+    "gpuf_s49_event_of_a_pod_has_the_words",
+    {"events.json": k8s_list(core_event(0, "Unhealthy", XID % ("5d", FALLEN), node="gpu-07"))},
+    why="a pod may say anything",
+)
+case.silent(
+    "gpuf_s50_listed_in_a_container",
+    {"session.txt": LISTED % 3 + listing(*ALL) + LISTED % 4 + listing(2, 3)},
+    why="a container sees some of them",
+)
+case.silent(
+    "gpuf_s51_listed_after_an_exchange",
+    {"session.txt": LISTED % 3 + listing(0, 1, 2, 3, 4) + LISTED % 4 + listing(0, 1, 2, 3, 5)},
+    why="another board is in its place",
+)
+case.silent("gpuf_s52_one_snapshot_without_it", snapshots(ALL, ALL, SEVEN, ALL))

@@ -56,7 +56,8 @@ def detect(case):
     """The program's run, and the last verdict of each incident."""
     with tempfile.TemporaryDirectory(prefix="field-") as folder:
         write(case, pathlib.Path(folder))
-        command = [binary(), "detect", "--json", *case.args, *sorted(case.files)]
+        paths = [] if "." in case.args else sorted(case.files)  # "." is the folder as a whole
+        command = [binary(), "detect", "--json", *case.args, *paths]
         run = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
     last = {}
     for line in run.stdout.splitlines():

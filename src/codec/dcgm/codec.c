@@ -197,7 +197,8 @@ static tc_status end_input(struct tc__lines *w)
     return leave(w, w->context);
 }
 
-static const struct tc__line_reader READER = {.literals = LITERALS,
+static const struct tc__line_reader READER = {.of_node = true,
+                                              .literals = LITERALS,
                                               .literal_count = TC_COUNT(LITERALS),
                                               .read = read_line,
                                               .state = &(const struct dcgm){.gpu = -1},

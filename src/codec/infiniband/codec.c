@@ -355,7 +355,8 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
     return TC_OK;
 }
 
-static const struct tc__line_reader READER = {.literals = LITERALS,
+static const struct tc__line_reader READER = {.of_node = true,
+                                              .literals = LITERALS,
                                               .literal_count = TC_COUNT(LITERALS),
                                               .read = read_line,
                                               .state = &(const struct port){.at = 0},

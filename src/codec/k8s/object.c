@@ -6,6 +6,8 @@
  */
 #include "codec/k8s/k8s_priv.h"
 
+#include "codec/kmsg/kmsg_priv.h"
+
 #define S(literal) TC_LIT(literal)
 
 /* The kubelet cuts the message of a container's end here. */
@@ -103,6 +105,14 @@ static int64_t event_count(struct tc__value event, bool modern)
     return second > 0 ? second : 1;
 }
 
+/* Delivers an Event or a condition, and the line of the kernel that it quotes. */
+static tc_status emit_with_quoted(struct tc__decode *d, struct tc_event *ev)
+{
+    struct tc_event quoted;
+    TC_TRY(tc__decode_emit(d, ev));
+    return tc__kmsg_quoted(ev, d->out->arena, &quoted) ? tc__decode_emit(d, &quoted) : TC_OK;
+}
+
 static tc_status read_event(struct tc__decode *d, struct tc__value event)
 {
     struct tc__value meta = tc__value_get(event, S("metadata"));
@@ -149,7 +159,7 @@ static tc_status read_event(struct tc__decode *d, struct tc__value event)
                               tc__value_string(meta, S("namespace"))),
                   node);
     ev.scope.container = tc__k8s_container(tc__value_string(about, S("fieldPath")));
-    return tc__decode_emit(d, &ev);
+    return emit_with_quoted(d, &ev);
 }
 
 /* The ends of containers, oldest first: the run before, then this one; init containers first. */
@@ -418,7 +428,7 @@ static tc_status read_node(struct tc__decode *d, struct tc__value node)
         ev.k8s.status = tc__value_string(condition, S("status"));
         ev.k8s.reason = tc__value_string(condition, S("reason"));
         ev.k8s.message = tc__value_string(condition, S("message"));
-        TC_TRY(tc__decode_emit(d, &ev));
+        TC_TRY(emit_with_quoted(d, &ev));
         count++;
     }
     return count > 0 ? TC_OK : tc__decode_unknown(d, "a Node without a name or conditions");

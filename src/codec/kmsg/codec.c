@@ -36,6 +36,7 @@ static const struct tc_slice LITERALS[] = {
     LITERAL("dia failed with"),
     LITERAL("e inaccessible"),
     LITERAL("nvidia-drm 0"),
+    LITERAL("amdgpu"),
     LITERAL("vfio-pci 0"),
     LITERAL("valid context"),
     LITERAL("AER: "),
@@ -251,6 +252,9 @@ static tc_status deliver(struct walk *w, const struct unit *u, struct tc_event *
     ev->raw = raw_of(w, u);
     if (ev->time_ns == TC_TIME_NONE && ev->uptime_ns == TC_TIME_NONE) {
         ev->time_ns = date_above(w, u);
+    }
+    if (ev->scope.node.len == 0 && w->shape == TC__KMSG_LINES) {
+        ev->scope.node = tc__heading_above(w->in, ev->raw.offset, &w->cursor->own[TC__OWN_HEADING]);
     }
     TC_TRY(w->out->event(w->out->context, ev));
     w->cursor->events++;

@@ -93,10 +93,11 @@ static const struct {
     {TC_EVENT_DRIVER_FAULT, "gpu_no_power",
      "NVRM: GPU {1%b}*: GPU does not have the necessary power cables connected", NULL},
     {TC_EVENT_DRIVER_FAULT, "gpu_unreachable",
-     "nvidia {1%b}: <Unable to|can't> change power state from * inaccessible", NULL},
+     "<nvidia|amdgpu> {1%b}: <Unable to|can't> change power state from * inaccessible", "na"},
     {TC_EVENT_DRIVER_FAULT, "driver_load_ok", "NVRM: loading NVIDIA UNIX", NULL},
-    {TC_EVENT_DRIVER_FAULT, "gpu_init_ok", "[drm] Initialized nvidia-drm * for {1%b} on minor",
-     NULL},
+    {TC_EVENT_DRIVER_FAULT, "driver_load_ok", "[drm] amdgpu kernel modesetting enabled", NULL},
+    {TC_EVENT_DRIVER_FAULT, "gpu_init_ok",
+     "[drm] Initialized <nvidia-drm|amdgpu> * for {1%b} on minor", NULL},
     {TC_EVENT_DRIVER_FAULT, "gpu_released_ok", "vfio-pci {1%b}: ", NULL},
 
     {TC_EVENT_NETWORK_FAULT, "link_up", "mlx4_en: {0%n}: Link Up$", NULL},
@@ -397,6 +398,6 @@ static enum tc__kmsg_verdict rule_segfault(struct tc__kmsg_context *c, struct tc
 }
 
 const tc__kmsg_rule tc__kmsg_fault_rules[] = {
-    rule_row,  rule_beyond_end, rule_ib,     rule_mlx5,     rule_nic,
-    rule_bond, rule_hung,       rule_lockup, rule_segfault, NULL,
+    rule_row,  rule_beyond_end, rule_ib,       rule_mlx5,         rule_nic, rule_bond,
+    rule_hung, rule_lockup,     rule_segfault, tc__kmsg_rule_amd, NULL,
 };

@@ -132,15 +132,23 @@ enum tc__kmsg_verdict tc__kmsg_apply(struct tc__kmsg_context *c, struct tc_event
 enum tc__kmsg_verdict tc__kmsg_xid(struct tc__kmsg_context *c, const struct tc_event *blank,
                                    struct tc_event *ev);
 enum tc__kmsg_verdict tc__kmsg_rule_oomd(struct tc__kmsg_context *c, struct tc_event *ev);
+enum tc__kmsg_verdict tc__kmsg_rule_amd(struct tc__kmsg_context *c, struct tc_event *ev);
 /* The rules of pci.c, memory.c and faults.c, up to NULL. */
 extern const tc__kmsg_rule tc__kmsg_pci_rules[];
 extern const tc__kmsg_rule tc__kmsg_memory_rules[];
 extern const tc__kmsg_rule tc__kmsg_fault_rules[];
 
+/* The fault of a GPU that an Event or a condition of a Kubernetes node quotes; false when it quotes
+ * none. Its strings are those of `said`, or in arena. */
+bool tc__kmsg_quoted(const struct tc_event *said, struct tc_arena *arena, struct tc_event *out);
+
 /* Lines around c->line, nearest first: start with *io_at at tc__kmsg_offset. */
 bool tc__kmsg_prev(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
 bool tc__kmsg_next(const struct tc__kmsg_context *c, size_t *io_at, struct tc__kmsg_line *out);
 size_t tc__kmsg_offset(const struct tc__kmsg_context *c);
+
+/* One of the lines above, of the same host, has one of these words; a NULL ends them. */
+bool tc__kmsg_said_above(const struct tc__kmsg_context *c, const char *const *words);
 
 /* A fault event about the line, with its message and its count. */
 void tc__kmsg_fault(const struct tc__kmsg_context *c, struct tc_event *ev, enum tc_event_kind kind,

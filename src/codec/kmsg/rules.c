@@ -326,8 +326,7 @@ static enum tc__kmsg_verdict rule_discovery(struct tc__kmsg_context *c, struct t
     return TC__KMSG_EVENT;
 }
 
-/* One of the lines above, of the same host, has one of these words; a NULL ends them. */
-static bool is_said_above(const struct tc__kmsg_context *c, const char *const *words)
+bool tc__kmsg_said_above(const struct tc__kmsg_context *c, const char *const *words)
 {
     struct tc__kmsg_line line;
     size_t at = tc__kmsg_offset(c);
@@ -359,7 +358,7 @@ static enum tc__kmsg_verdict rule_probe(struct tc__kmsg_context *c, struct tc_ev
         !tc__text_match(s, "nvidia {0%b}: probe with driver nvidia failed with error", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    bool refused = is_said_above(c, reasons);
+    bool refused = tc__kmsg_said_above(c, reasons);
     tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT,
                    refused ? TC_LIT("gpu_not_supported") : TC_LIT("gpu_probe_failed"), TC_EMPTY);
     (void)tc_bdf_parse(got[0], &ev->scope.pci);
@@ -375,7 +374,7 @@ static enum tc__kmsg_verdict rule_init(struct tc__kmsg_context *c, struct tc_eve
     if (!tc__text_match(c->line->message, "NVRM: GPU {0%b}*: RmInitAdapter failed", got)) {
         return TC__KMSG_NOT_MINE;
     }
-    bool missing = is_said_above(c, reasons);
+    bool missing = tc__kmsg_said_above(c, reasons);
     tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT,
                    missing ? TC_LIT("gpu_firmware_missing") : TC_LIT("gpu_init_failed"), TC_EMPTY);
     (void)tc_bdf_parse(got[0], &ev->scope.pci);
@@ -392,7 +391,7 @@ static enum tc__kmsg_verdict rule_removed(struct tc__kmsg_context *c, struct tc_
     struct tc_slice got[TC__TEXT_SLOTS];
     if (!tc__text_match(c->line->message,
                         "NVRM: Attempting to remove device {0%b} with non-zero usage count", got) ||
-        !is_said_above(c, reasons)) {
+        !tc__kmsg_said_above(c, reasons)) {
         return TC__KMSG_NOT_MINE;
     }
     tc__kmsg_fault(c, ev, TC_EVENT_DRIVER_FAULT, TC_LIT("gpu_unreachable"), TC_EMPTY);

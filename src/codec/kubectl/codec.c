@@ -4,12 +4,13 @@
 #include "base/limits.h"
 #include "base/time.h"
 #include "codec/decode_priv.h"
+#include "codec/kmsg/kmsg_priv.h"
 #include "codec/kubectl/priv.h"
 
 /* Lines that decide what an input is. */
 #define SNIFF_LINES 600
 
-tc_status tc__kubectl_deliver(struct tc__kubectl *k, size_t from, size_t to, struct tc_event *ev)
+static tc_status deliver_one(struct tc__kubectl *k, size_t from, size_t to, struct tc_event *ev)
 {
     size_t length = to > from ? to - from : 0;
     ev->raw = (struct tc_raw){.source = k->in->source,
@@ -18,6 +19,13 @@ tc_status tc__kubectl_deliver(struct tc__kubectl *k, size_t from, size_t to, str
     k->cursor->events++;
     k->cursor->undated += ev->time_ns == TC_TIME_NONE;
     return k->out->event(k->out->context, ev);
+}
+
+tc_status tc__kubectl_deliver(struct tc__kubectl *k, size_t from, size_t to, struct tc_event *ev)
+{
+    struct tc_event quoted;
+    TC_TRY(deliver_one(k, from, to, ev));
+    return tc__kmsg_quoted(ev, k->out->arena, &quoted) ? deliver_one(k, from, to, &quoted) : TC_OK;
 }
 
 static tc_status read_line(struct tc__kubectl *k, const struct tc__kubectl_line *line,

@@ -37,7 +37,7 @@
 /* Prefixes of one line. */
 #define MARKS_MAX 4
 
-enum field { TEXT, TIME, NODE, NAMESPACE, POD, POD_UID, CONTAINER, NESTED, FIELD_COUNT };
+enum field { TEXT, TIME, NODE, INSTANCE, NAMESPACE, POD, POD_UID, CONTAINER, NESTED, FIELD_COUNT };
 
 /* Members of wrappings and labels, by what they hold. Of two of one line the first counts. */
 static const struct {
@@ -59,9 +59,23 @@ static const struct {
     {"_HOSTNAME", NODE},
     {"host", NODE},
     {"hostname", NODE},
+    {"host_name", NODE},
+    {"host.name", NODE},
+    {"HOSTNAME", NODE},
+    {"Host", NODE},
+    {"Hostname", NODE},
+    {"HostName", NODE},
+    {"Computer", NODE}, /* Azure Monitor */
     {"node", NODE},
     {"node_name", NODE},
     {"nodename", NODE},
+    {"nodeName", NODE},
+    {"k8s.node.name", NODE},
+    {"k8s_node_name", NODE},
+    {"kubernetes_host", NODE},
+    {"kubernetes_node_name", NODE},
+    {"compute.googleapis.com/resource_name", NODE},
+    {"instance", INSTANCE},
     {"namespace_name", NAMESPACE},
     {"namespace", NAMESPACE},
     {"pod_name", POD},
@@ -75,6 +89,9 @@ static const struct {
     {"jsonPayload", NESTED},
     {"stream", NESTED},
     {"labels", NESTED},
+    {"fields", NESTED},
+    {"resource", NESTED},
+    {"metadata", NESTED},
 };
 
 static enum field field_of(struct tc_slice key)
@@ -98,7 +115,11 @@ static void read_members(struct tc_slice members, struct tc_slice fields[FIELD_C
     for (unsigned i = 0; i < MEMBERS_MAX && tc_json_raw_member(members, &at, &key, &value); i++) {
         enum field f = field_of(key);
         bool object = tc_slice_starts(value, TC_LIT("{"));
-        if ((f == NESTED || f == NODE) && depth > 0 && object) {
+        struct tc_slice name;
+        if (f == NODE && object && fields[NODE].len == 0 &&
+            tc_json_raw_get(value, TC_LIT("name"), &name) && tc_slice_starts(name, TC_LIT("\""))) {
+            fields[NODE] = inside(name); /* Elastic Common Schema: host.name */
+        } else if ((f == NESTED || f == NODE) && depth > 0 && object) {
             read_members(value, fields, depth - 1);
         } else if (f < NESTED && fields[f].len == 0 && !object &&
                    !tc_slice_starts(value, TC_LIT("["))) {
@@ -148,6 +169,23 @@ static void set_if_empty(struct tc_slice *io, struct tc_slice value)
     *io = io->len == 0 && value.len <= TC_SCOPE_TEXT_MAX ? value : *io;
 }
 
+/* "gpu07:9100" of a scraper names the host and the port. */
+static struct tc_slice without_port(struct tc_slice instance)
+{
+    struct tc_slice got[TC__TEXT_SLOTS];
+    return tc__text_match(instance, "{0%n}:%d$", got) ? got[0] : instance;
+}
+
+/* Who the members say that it is from. */
+static void set_scope(const struct tc_slice fields[FIELD_COUNT], struct tc_scope *io)
+{
+    set_if_empty(&io->node, fields[NODE].len > 0 ? fields[NODE] : without_port(fields[INSTANCE]));
+    set_if_empty(&io->ns, fields[NAMESPACE]);
+    set_if_empty(&io->pod, fields[POD]);
+    set_if_empty(&io->pod_uid, fields[POD_UID]);
+    set_if_empty(&io->container, fields[CONTAINER]);
+}
+
 /* True when the line is an object around a message. */
 static bool take_json(const struct tc_codec_input *in, struct tc_arena *arena, struct tc__line *io)
 {
@@ -162,11 +200,7 @@ static bool take_json(const struct tc_codec_input *in, struct tc_arena *arena, s
     if (fields[TIME].len > 0 && io->time_ns == TC_TIME_NONE) {
         io->time_ns = epoch_or_date(in, fields[TIME]);
     }
-    set_if_empty(&io->scope.node, fields[NODE]);
-    set_if_empty(&io->scope.ns, fields[NAMESPACE]);
-    set_if_empty(&io->scope.pod, fields[POD]);
-    set_if_empty(&io->scope.pod_uid, fields[POD_UID]);
-    set_if_empty(&io->scope.container, fields[CONTAINER]);
+    set_scope(fields, &io->scope);
     io->text = tc_slice_trim(unescape(fields[TEXT], arena));
     return true;
 }
@@ -196,10 +230,7 @@ static bool take_pair(const struct tc_codec_input *in, struct tc_arena *arena, s
         size_t from = labels + sizeof "\"stream\":" - 1;
         if (tc_json_raw_value(before, &from, &object)) {
             read_members(object, fields, 0);
-            set_if_empty(&io->scope.node, fields[NODE]);
-            set_if_empty(&io->scope.ns, fields[NAMESPACE]);
-            set_if_empty(&io->scope.pod, fields[POD]);
-            set_if_empty(&io->scope.container, fields[CONTAINER]);
+            set_scope(fields, &io->scope);
         }
     }
     io->time_ns = ns;
@@ -356,8 +387,9 @@ static void take_labels(const struct tc_codec_input *in, struct tc__line *io)
     }
     io->time_ns = epoch_or_date(in, got[0]);
     io->text = tc_slice_trim(got[5]);
-    if (tc__text_match(got[1], "*<host|hostname|node|node_name>=\"{0*}\"", name)) {
-        set_if_empty(&io->scope.node, name[0]);
+    if (tc__text_match(got[1], "*<host|hostname|node|node_name|nodename|instance>=\"{0*}\"",
+                       name)) {
+        set_if_empty(&io->scope.node, without_port(name[0]));
     }
     if (tc__text_match(got[1], "*pod=\"{0*}\"", name)) {
         set_if_empty(&io->scope.pod, name[0]);

@@ -46,6 +46,7 @@ struct tc__lines {
     size_t date_at;
     int64_t date_ns;
     void *context; /* the reader's state; NULL: it has none */
+    bool of_node;  /* of the reader: headings name the node of its lines */
     bool every; /* set by a reader inside a block: it is handed the next line whatever is in it */
 };
 
@@ -71,7 +72,9 @@ struct tc__line_reader {
      * that are its own or in a block.
      */
     const void *state;
-    size_t state_bytes;                    /* at most TC__LINE_STATE_MAX */
+    size_t state_bytes; /* at most TC__LINE_STATE_MAX */
+    /* Its lines are said of one node, not of a job: headings above them name it. */
+    bool of_node;
     tc_status (*end)(struct tc__lines *w); /* of the input, with a state only; may be NULL */
 };
 
@@ -132,6 +135,16 @@ void tc__line_unwrap(const struct tc_codec_input *in, struct tc_slice raw, struc
  */
 void tc__line_frame(const struct tc_codec_input *in, struct tc_slice raw, struct tc_arena *arena,
                     struct tc__line *out);
+
+/* ---- heading.c ---- */
+
+/* Where a codec's cursor keeps what tc__heading_above has seen. */
+#define TC__OWN_HEADING 5
+/*
+ * The node that the nearest heading above `at` names; empty when there is none. Every line is
+ * looked at once: own is of the cursor, at TC__OWN_HEADING.
+ */
+struct tc_slice tc__heading_above(const struct tc_codec_input *in, size_t at, uint64_t own[3]);
 
 /* ---- dates.c ---- */
 

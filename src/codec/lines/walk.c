@@ -31,6 +31,7 @@ static void begin_walk(struct tc__lines *w, const struct tc__line_reader *r, uni
         TC_ASSERT(r->state_bytes <= sizeof *state);
         w->context = memcpy(state, r->state, r->state_bytes);
     }
+    w->of_node = r->of_node;
 }
 
 /* The start of the line that holds `at`, not before `stop`, which is the start of one. */
@@ -169,6 +170,9 @@ tc_status tc__lines_deliver_from(struct tc__lines *w, size_t start, const struct
         ev->time_ns = tc__lines_time(w, line);
     }
     fill_scope(w, &line->scope, &ev->scope);
+    if (w->of_node && ev->scope.node.len == 0) {
+        ev->scope.node = tc__heading_above(w->in, start, &w->cursor->own[TC__OWN_HEADING]);
+    }
     ev->raw = (struct tc_raw){.source = w->in->source,
                               .length = (uint32_t)(length < TC_LINE_MAX ? length : TC_LINE_MAX),
                               .offset = start};

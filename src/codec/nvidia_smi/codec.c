@@ -25,6 +25,7 @@ struct smi {
     enum block block;
     unsigned misses;
     struct tc_slice section; /* the heading of -q that counts */
+    int64_t attached;        /* GPUs, as the head of -q says; 0 unknown */
     int64_t log_ns;          /* when the log of -q or the XML was taken; TC_TIME_NONE */
     struct tc_slice node;    /* of the lines, where prefixes name one */
     double width_max;        /* of lspci's LnkCap */
@@ -206,6 +207,7 @@ static tc_status step_query(struct tc__lines *w, struct smi *st, const struct tc
     *out_ours = true;
     if (tc_slice_contains(t, S("NVSMI LOG"))) {
         st->log_ns = TC_TIME_NONE;
+        st->attached = 0;
         st->section = TC_EMPTY;
         return tc__smi_flush(w, &st->gpu);
     }
@@ -213,12 +215,18 @@ static tc_status step_query(struct tc__lines *w, struct smi *st, const struct tc
         TC_TRY(tc__smi_flush(w, &st->gpu));
         begin_gpu(w, st, line);
         st->gpu.pci = pci;
+        st->gpu.listed = st->attached > 0;
+        st->gpu.attached = st->attached;
         st->section = TC_EMPTY;
         return TC_OK;
     }
     if (!split(t, &key, &value)) {
         on_heading(st, t);
         *out_ours = false; /* a word that others use, too */
+        return TC_OK;
+    }
+    if (tc_slice_eq(key, S("Attached GPUs"))) {
+        (void)tc_slice_is_i64(value, &st->attached);
         return TC_OK;
     }
     const struct smi_name *name = tc__smi_name(SMI_TEXT, st->section, key);
@@ -301,6 +309,7 @@ static tc_status step_links(struct tc__lines *w, struct smi *st, const struct tc
         tc__smi_begin(w, &st->gpu, line);
         st->gpu.index = index;
         st->gpu.uuid = uuid;
+        st->gpu.listed = true;
         return TC_OK;
     }
     if (!st->gpu.begun) {
@@ -462,7 +471,8 @@ static tc_status end_input(struct tc__lines *w)
     return leave(w, st);
 }
 
-static const struct tc__line_reader READER = {.literals = LITERALS,
+static const struct tc__line_reader READER = {.of_node = true,
+                                              .literals = LITERALS,
                                               .literal_count = TC_COUNT(LITERALS),
                                               .read = read_line,
                                               .state = &(const struct smi){.log_ns = TC_TIME_NONE},

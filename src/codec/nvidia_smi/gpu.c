@@ -128,9 +128,15 @@ tc_status tc__smi_flush(struct tc__lines *w, struct smi_gpu *g)
     if (!g->begun) {
         return TC_OK;
     }
-    if (g->uuid.len > 0 && g->pci.known) {
+    if (g->uuid.len > 0 && (g->pci.known || g->listed)) {
+        struct smi_gpu named = {
+            .line = g->line, .time_ns = g->time_ns, .uuid = g->uuid, .pci = g->pci};
+        /* Numbers move up when a GPU is gone, so they name none from one list to the next. */
+        named.index = g->pci.known ? g->index : -1;
         tc_event_init(&ev, TC_EVENT_GPU_INVENTORY);
-        TC_TRY(deliver(w, g, TC_EMPTY, &ev));
+        ev.fault.fault = g->listed ? TC_LIT("listed") : TC_EMPTY;
+        ev.fault.count = g->attached > 0 ? g->attached : ev.fault.count;
+        TC_TRY(deliver(w, &named, TC_EMPTY, &ev));
     }
     for (size_t i = 0; i < TC_METRIC_COUNT; i++) {
         const struct smi_value *v = &g->metrics[i];

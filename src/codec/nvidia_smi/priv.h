@@ -74,7 +74,9 @@ struct smi_gpu {
     struct tc_slice finding_raw;
     struct tc_slice finding_system;
     bool finding_fails;
-    bool aggregate; /* in the part of ECC errors that counts since ever */
+    bool listed;      /* in a list of all GPUs of the node */
+    int64_t attached; /* of -q, how many there are; 0 unknown */
+    bool aggregate;   /* in the part of ECC errors that counts since ever */
 };
 
 /* What is known of that name; NULL: nothing of use. Names are compared without case. */

@@ -17,6 +17,7 @@
 /* Sentences that take back what others said. */
 #define INIT_OK TC_LIT("gpu_init_ok")
 #define LOAD_OK TC_LIT("driver_load_ok")
+#define RESET_OK TC_LIT("gpu_reset_ok")
 #define RELEASED_OK TC_LIT("gpu_released_ok")
 
 /* Samples that only a GPU that answers gives. */
@@ -137,14 +138,15 @@ static tc_status on_metric(struct gpuf_state *st, const struct tc_event *ev,
                                                        : on_xid_count(st, ev, names, gpu, out);
 }
 
-/* "GPU recovery action changed ... to 0x0 (None)": what asked for it is over. */
-static tc_status on_no_action(struct gpuf_state *st, const struct tc_event *ev,
-                              const struct gpuf_gpu *gpu, const struct tc_sink *out)
+/* "GPU recovery action changed ... to 0x0 (None)", or the driver has reset it: it is over. */
+static tc_status on_recovered(struct gpuf_state *st, const struct tc_event *ev,
+                              const struct gpuf_gpu *gpu, enum gpuf_end end,
+                              const struct tc_sink *out)
 {
-    struct gpuf_incident *in = tc__gpuf_incident_of(st, gpu);
+    struct gpuf_incident *in = gpu == NULL ? NULL : tc__gpuf_incident_of(st, gpu);
     bool ends = in != NULL && in->end == GPUF_OPEN && ev->time_ns > in->last_ns &&
                 tc_time_is_date(in->last_ns) == tc_time_is_date(ev->time_ns);
-    return ends ? tc__gpuf_end(st, in, GPUF_ACTION_NONE, ev, out) : TC_OK;
+    return ends ? tc__gpuf_end(st, in, end, ev, out) : TC_OK;
 }
 
 static tc_status on_xid(struct gpuf_state *st, const struct tc_event *ev,
@@ -168,7 +170,7 @@ static tc_status on_xid(struct gpuf_state *st, const struct tc_event *ev,
         note_owned(gpu, ev->time_ns);
     }
     return is_fact   ? note_fact(st, ev, names, gpu, &fact, out)
-           : cleared ? on_no_action(st, ev, gpu, out)
+           : cleared ? on_recovered(st, ev, gpu, GPUF_ACTION_NONE, out)
                      : TC_OK;
 }
 
@@ -187,6 +189,9 @@ static tc_status on_sentence(struct gpuf_state *st, const struct tc_event *ev,
     if (is_sentence(ev, RELEASED_OK)) {
         tc__gpuf_on_release(st, names);
         return TC_OK;
+    }
+    if (is_sentence(ev, RESET_OK)) {
+        return on_recovered(st, ev, tc__gpuf_known(st, names), GPUF_WAS_RESET, out);
     }
     if (!tc__gpuf_fact_of(ev, &fact)) {
         return TC_OK;
@@ -216,8 +221,8 @@ static bool is_wanted(const struct tc_event *ev)
         ev->kind == TC_EVENT_RANK_PLACE) {
         return true;
     }
-    return is_load(ev) || is_sentence(ev, INIT_OK) || is_sentence(ev, RELEASED_OK) ||
-           tc__gpuf_fact_of(ev, &fact);
+    return is_load(ev) || is_sentence(ev, INIT_OK) || is_sentence(ev, RESET_OK) ||
+           is_sentence(ev, RELEASED_OK) || tc__gpuf_fact_of(ev, &fact);
 }
 
 /* The GPU of an event, also of a log that names no node. NULL when it names none. */
@@ -256,6 +261,7 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
         st->base.ignored++;
         return TC_OK;
     }
+    names = tc__gpuf_join_xid(st, ev, names);
     struct gpuf_gpu *known = tc__gpuf_known(st, names);
     TC_TRY(on_names(st, names, known, out));
     return ev->kind == TC_EVENT_METRIC          ? on_metric(st, ev, names, out)

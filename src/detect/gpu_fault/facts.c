@@ -75,10 +75,11 @@ bool tc__gpuf_recovery(struct tc_slice message, enum gpuf_action *out)
 enum gpuf_kind tc__gpuf_sort_kind(enum gpuf_sort sort)
 {
     static const enum gpuf_kind kinds[] = {
-        [GPUF_XID] = GPUF_NONE,          [GPUF_UNREACHABLE] = GPUF_OFF_THE_BUS,
-        [GPUF_LOST] = GPUF_OFF_THE_BUS,  [GPUF_INIT] = GPUF_INIT_FAILED,
-        [GPUF_PROBE] = GPUF_INIT_FAILED, [GPUF_NO_HANDLE] = GPUF_INIT_FAILED,
-        [GPUF_RESET] = GPUF_NEEDS_RESET, [GPUF_POWER] = GPUF_OTHER_ERROR,
+        [GPUF_XID] = GPUF_NONE,           [GPUF_UNREACHABLE] = GPUF_OFF_THE_BUS,
+        [GPUF_LOST] = GPUF_OFF_THE_BUS,   [GPUF_INIT] = GPUF_INIT_FAILED,
+        [GPUF_PROBE] = GPUF_INIT_FAILED,  [GPUF_NO_HANDLE] = GPUF_INIT_FAILED,
+        [GPUF_RESET] = GPUF_NEEDS_RESET,  [GPUF_POWER] = GPUF_OTHER_ERROR,
+        [GPUF_RESET_FAILED] = GPUF_OTHER, [GPUF_RAS] = GPUF_OTHER,
         [GPUF_ABSENT] = GPUF_GONE,
     };
     return kinds[sort];
@@ -111,10 +112,9 @@ static bool fact_of_sentence(const struct tc_ev_fault *fault, struct gpuf_fact *
         const char *fault;
         enum gpuf_sort sort;
     } rows[] = {
-        {"gpu_init_failed", GPUF_INIT},
-        {"gpu_no_power", GPUF_POWER},
-        {"gpu_probe_failed", GPUF_PROBE},
-        {"gpu_unreachable", GPUF_UNREACHABLE},
+        {"gpu_init_failed", GPUF_INIT},          {"gpu_no_power", GPUF_POWER},
+        {"gpu_probe_failed", GPUF_PROBE},        {"gpu_ras_fatal", GPUF_RAS},
+        {"gpu_reset_failed", GPUF_RESET_FAILED}, {"gpu_unreachable", GPUF_UNREACHABLE},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         if (tc_slice_eq(fault->fault, tc_slice_cstr(rows[i].fault))) {

@@ -121,6 +121,21 @@ static struct gpuf_gpu *gpu_of(const struct gpuf_state *st, const struct gpuf_in
     return names != NULL ? tc__gpuf_known(st, names) : tc__window_get(&st->gpus, &key);
 }
 
+/* How many broke with it; those that were told without it are told again. */
+static tc_status tell_others(struct gpuf_state *st, struct gpuf_incident *in,
+                             const struct tc_sink *out)
+{
+    in->told_others = tc__gpuf_join_others(st, in);
+    for (size_t i = 0; in->told_others > 0 && i < GPUF_RECENT_MAX && i < st->recent_count; i++) {
+        struct gpuf_incident *other = tc__window_at(&st->incidents, st->recent[i]);
+        if (other != NULL && other != in && other->told != GPUF_NONE && other->end == GPUF_OPEN &&
+            other->told_others < tc__gpuf_join_others(st, other)) {
+            TC_TRY(tc__gpuf_tell_soon(st, other, out));
+        }
+    }
+    return TC_OK;
+}
+
 static tc_status tell(struct gpuf_state *st, struct gpuf_incident *in, const struct tc_sink *out)
 {
     struct gpuf_gpu *gpu = gpu_of(st, in);
@@ -139,6 +154,7 @@ static tc_status tell(struct gpuf_state *st, struct gpuf_incident *in, const str
         scope.node = TC_EMPTY;
     }
     in->told = tc__gpuf_gravest(in)->kind;
+    TC_TRY(tell_others(st, in, out));
     return tc__gpuf_report(in, &scope, st->base.scratch, out);
 }
 
@@ -191,6 +207,7 @@ static tc_status settle(struct gpuf_state *st, struct gpuf_incident *in, const s
         if (next == NULL) {
             return TC_E_NOMEM;
         }
+        tc__gpuf_join_move(st, copy.head.pos, next->head.pos);
         gpu->incident = next->head.pos;
         in = next;
     }
@@ -230,6 +247,7 @@ static struct gpuf_incident *begin_incident(struct gpuf_state *st, const struct 
     struct gpuf_incident *in = push_incident(st, &fresh, n->names);
     n->gpu->incident = in == NULL ? TC_RING_NONE : in->head.pos;
     if (in != NULL) {
+        tc__gpuf_join_begin(st, in);
         in->begins = tc__waiting_add(&st->begun, in, st->base.now_ns);
     }
     return in;

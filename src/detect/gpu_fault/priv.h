@@ -37,6 +37,8 @@ enum gpuf_sort {
     GPUF_NO_HANDLE,
     GPUF_RESET,
     GPUF_POWER,
+    GPUF_RESET_FAILED,
+    GPUF_RAS,
     GPUF_ABSENT,
     GPUF_SORTS
 };
@@ -67,7 +69,7 @@ struct gpuf_fact {
     char process[GPUF_PROCESS_MAX];
 };
 
-enum gpuf_end { GPUF_OPEN, GPUF_ANSWERED, GPUF_ACTION_NONE, GPUF_RETURNED };
+enum gpuf_end { GPUF_OPEN, GPUF_ANSWERED, GPUF_ACTION_NONE, GPUF_WAS_RESET, GPUF_RETURNED };
 
 /* One incident of one GPU. Invariant: fact_count > 0. */
 struct gpuf_incident {
@@ -94,7 +96,8 @@ struct gpuf_incident {
     struct tc_raw load_raw;
     enum gpuf_kind told; /* GPUF_NONE: not yet */
     uint32_t told_names;
-    bool begins; /* waits for the names of its instant */
+    unsigned told_others; /* GPUs of the node that broke with it */
+    bool begins;          /* waits for the names of its instant */
     bool soon;
     bool later;
 };
@@ -128,6 +131,7 @@ struct gpuf_slot {
     int32_t index;
     uint8_t uuid_len;
     bool told;
+    bool listed;   /* its last scrape was a list of all GPUs */
     bool released; /* another driver has it */
     char uuid[GPUF_UUID_MAX];
 };
@@ -140,10 +144,14 @@ struct gpuf_node {
     struct tc_raw load_raw;
     int64_t scrape_ns; /* the scrape that is being read began; TC_TIME_NONE */
     struct tc_raw scrape_raw;
+    int64_t listed_count; /* the scrape is a list of all GPUs, that has so many; 0: it is none, 1:
+                             not said */
     uint32_t present;
     size_t slot_count;
     struct gpuf_slot slots[GPUF_SLOTS_MAX];
 };
+
+#define GPUF_RECENT_MAX 16
 
 struct gpuf_state {
     struct tc_detector_base base;
@@ -157,6 +165,9 @@ struct gpuf_state {
     struct tc_waiting begun;
     struct tc_waiting soon;
     struct tc_waiting later;
+    /* The incidents that began last, for what one of them says of another. */
+    uint64_t recent[GPUF_RECENT_MAX];
+    size_t recent_count; /* of all; the next one goes to this modulo GPUF_RECENT_MAX */
 };
 
 /* A fact of an event, and the GPU it is about. */
@@ -213,6 +224,23 @@ TC_CHECKED tc_status tc__gpuf_on_sample(struct gpuf_state *st, const struct tc_e
 void tc__gpuf_on_release(const struct gpuf_state *st, const struct tc_gpu *names);
 /* The scrapes that are being read are whole. */
 TC_CHECKED tc_status tc__gpuf_end_scrapes(struct gpuf_state *st, const struct tc_sink *out);
+
+/* join.c: tellings of one GPU under different names. */
+/* Notes that an incident began. */
+void tc__gpuf_join_begin(struct gpuf_state *st, const struct gpuf_incident *in);
+/* An incident has another place in its window. */
+void tc__gpuf_join_move(struct gpuf_state *st, uint64_t from, uint64_t to);
+/*
+ * An Xid that one source tells with the UUID of the GPU and another with its address is one Xid:
+ * the directory learns that. The GPU as it is known then; `names` when there is nothing to join.
+ */
+const struct tc_gpu *tc__gpuf_join_xid(struct gpuf_state *st, const struct tc_event *ev,
+                                       const struct tc_gpu *names);
+/* The same for a GPU that is gone from a list in which another line gives an address no handle. */
+const struct tc_gpu *tc__gpuf_join_gone(struct gpuf_state *st, const struct gpuf_slot *slot,
+                                        const struct tc_gpu *names);
+/* How many other GPUs of the node broke in the same way within moments of this one. */
+unsigned tc__gpuf_join_others(const struct gpuf_state *st, const struct gpuf_incident *in);
 
 /* report.c: says what is known. `scope` is the GPU, as complete as the directory knows it. */
 TC_CHECKED tc_status tc__gpuf_report(const struct gpuf_incident *in, const struct tc_scope *scope,

@@ -48,6 +48,10 @@ static const struct {
     [GPUF_RESET] = {"gpu_health", "reset", NULL, "The driver says that the GPU must be reset", 0},
     [GPUF_POWER] = {"driver_fault", "no_power", "its power cables are not connected",
                     "The driver says that power cables of the GPU are not connected", XID_POWER},
+    [GPUF_RESET_FAILED] = {"driver_fault", "reset_failed", "the driver cannot reset it",
+                           "The driver could not reset the GPU", 0},
+    [GPUF_RAS] = {"driver_fault", "hardware_error", "uncorrectable hardware error",
+                  "The driver was told of an uncorrectable hardware error", 0},
     [GPUF_ABSENT] = {"scrape", "absent", "gone from the scrapes of its node",
                      "The first scrape of the node without the GPU", 0},
 };
@@ -95,19 +99,37 @@ static const char *action_of(const struct gpuf_incident *in, const struct gpuf_f
         return "look for it with nvidia-smi and lspci; power-cycle the node if it is not there, "
                "then check seating, power and cooling";
     }
+    if (f->sort == GPUF_RESET_FAILED || f->sort == GPUF_RAS) {
+        return "drain the node and power-cycle it; return the GPU if that fails or it happens "
+               "again";
+    }
     const struct tc_xid *xid = tc_xid_find(f->sort == GPUF_XID ? f->code : SORTS[f->sort].xid);
     return xid != NULL ? xid->action : ACTIONS[GPUF_DO_RESET].action;
 }
 
+/* The first time of the facts that is a date; of facts without one, of no meaning. */
+static int64_t first_date(const struct gpuf_incident *in)
+{
+    int64_t first_ns = in->last_ns;
+    for (size_t i = 0; i < in->fact_count; i++) {
+        int64_t ns = in->facts[i].span.first_ns;
+        first_ns = tc_time_is_date(ns) && ns < first_ns ? ns : first_ns;
+    }
+    return first_ns;
+}
+
 static struct tc_slice headline(struct writer *w)
 {
-    bool lasted = tc__lasted(w->in->first_ns, w->in->last_ns);
+    int64_t first_ns = first_date(w->in);
+    bool lasted = tc__lasted(first_ns, w->in->last_ns);
     return tc__draft_format(
-        &w->d, "{} of {}: {}{}{}{}{}", tc_as_gpu(w->scope), tc__as_node(w->node),
+        &w->d, "{} of {}: {}{}{}{}{}{}", tc_as_gpu(w->scope), tc__as_node(w->node),
         what_of(w->gravest),
         tc_when(w->xid_count > 0, ", Xid {}", tc_as_ints(w->xids, w->xid_count, GPUF_FACTS_MAX)),
-        lasted ? ", first " : ", ", tc_as_moment(w->in->first_ns),
-        tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - w->in->first_ns)));
+        lasted ? ", first " : ", ", tc_as_moment(first_ns),
+        tc_when(lasted, ", last {} later", tc_as_duration(w->in->last_ns - first_ns)),
+        tc_when(w->in->told_others > 0, ", with {} more of the node",
+                (int64_t)w->in->told_others));
 }
 
 static struct tc_slice remediation(struct writer *w)
@@ -115,8 +137,12 @@ static struct tc_slice remediation(struct writer *w)
     const char *clears = w->gravest->kind == GPUF_GONE
                              ? "Clears when it is in a scrape again."
                              : "Clears when it answers again after a driver load or a boot.";
-    return tc__draft_format(&w->d, "For {} of {}: {}. {}", tc_as_gpu(w->scope),
-                            tc__as_node(w->node), action_of(w->in, w->gravest), clears);
+    return tc__draft_format(&w->d, "For {} of {}: {}.{} {}", tc_as_gpu(w->scope),
+                            tc__as_node(w->node), action_of(w->in, w->gravest),
+                            tc_when(w->in->told_others > 0,
+                                    " Others of the node broke with it: check what they share "
+                                    "(riser, power supply, baseboard) first."),
+                            clears);
 }
 
 static struct tc_slice make_uid(struct writer *w, struct tc_slice kind, struct tc_arg word,
@@ -155,14 +181,17 @@ static void put_fact(struct writer *w, const struct gpuf_fact *f)
     struct tc_slice kind = tc_slice_cstr(SORTS[f->sort].kind);
     struct tc_arg word = f->sort == GPUF_XID ? TC_ARG(f->code) : TC_ARG(SORTS[f->sort].word);
     struct tc_slice given = tc_slice_make(f->uid, f->uid_len);
-    if (f->sort == GPUF_ABSENT) {
-        tc__draft_piece(&w->d, kind, f->sampled_ns, f->sampled_raw,
-                        make_uid(w, kind, TC_ARG("last"), f->sampled_ns),
-                        TC_LIT("The last sample of the GPU"));
-    }
     tc__draft_piece(&w->d, kind, f->span.first_ns, f->span.first_raw,
                     tc__text_or(given, make_uid(w, kind, word, f->span.first_ns)),
                     tc__draft_format(&w->d, "{}", tc_as_written(write_fact, f)));
+}
+
+static void put_last_sample(struct writer *w, const struct gpuf_fact *f)
+{
+    struct tc_slice kind = tc_slice_cstr(SORTS[f->sort].kind);
+    tc__draft_piece(&w->d, kind, f->sampled_ns, f->sampled_raw,
+                    make_uid(w, kind, TC_ARG("last"), f->sampled_ns),
+                    TC_LIT("The last sample of the GPU"));
 }
 
 static bool before(const struct gpuf_fact *a, const struct gpuf_fact *b)
@@ -175,14 +204,20 @@ static bool before(const struct gpuf_fact *a, const struct gpuf_fact *b)
 static void put_facts(struct writer *w)
 {
     const struct gpuf_fact *order[GPUF_FACTS_MAX];
+    const struct gpuf_fact *absent = NULL;
     for (size_t i = 0; i < w->in->fact_count; i++) {
         size_t at = i;
+        absent = w->in->facts[i].sort == GPUF_ABSENT ? &w->in->facts[i] : absent;
         for (; at > 0 && before(&w->in->facts[i], order[at - 1]); at--) {
             order[at] = order[at - 1];
         }
         order[at] = &w->in->facts[i];
     }
     for (size_t i = 0; i < w->in->fact_count; i++) {
+        if (absent != NULL && absent->sampled_ns <= order[i]->span.first_ns) {
+            put_last_sample(w, absent);
+            absent = NULL;
+        }
         put_fact(w, order[i]);
     }
 }
@@ -198,6 +233,7 @@ static void put_end(struct writer *w)
         [GPUF_ANSWERED] = {"answer", "answered", "The GPU answers again"},
         [GPUF_ACTION_NONE] = {"xid", "no_action",
                               "Xid 154: the driver asks for no action any more"},
+        [GPUF_WAS_RESET] = {"driver_fault", "reset_ok", "The driver has reset the GPU"},
         [GPUF_RETURNED] = {"scrape", "returned", "The GPU is in a scrape again"},
     };
     const struct gpuf_incident *in = w->in;

@@ -8,6 +8,10 @@
 
 #define RING_BYTES ((size_t)16 << 20)
 #define SCRAPE_NS TC_SECOND
+/* A list of fewer GPUs says too little about one that is not in it. */
+#define LISTED_MIN 4
+/* Rare scrapes: so many missed ones are enough where they are far apart. */
+#define RARE_SCRAPES 2
 
 static const struct tc_record_type NODE = {
     .size = sizeof(struct gpuf_node),
@@ -94,6 +98,7 @@ static tc_status note_gone(struct gpuf_state *st, const struct gpuf_node *node,
         st->base.ignored++;
         return TC_OK;
     }
+    names = tc__gpuf_join_gone(st, slot, names);
     struct gpuf_fact fact = {.sort = GPUF_ABSENT,
                              .kind = tc__gpuf_sort_kind(GPUF_ABSENT),
                              .pid = -1,
@@ -109,14 +114,15 @@ static tc_status note_gone(struct gpuf_state *st, const struct gpuf_node *node,
     return n.gpu == NULL ? TC_E_NOMEM : tc__gpuf_note(st, &n, out);
 }
 
-/* Another board is in its place: by address, or where that is not known a new one of its number. */
+/* Another board is in its place: by address, or where that is not known a new one of its number;
+ * where that is not known either, any that is new. */
 static bool is_replaced(const struct gpuf_node *node, const struct gpuf_slot *slot)
 {
     for (size_t i = 0; i < node->slot_count; i++) {
         const struct gpuf_slot *s = &node->slots[i];
         bool by_pci = s->pci.known && slot->pci.known;
         if ((node->present & UINT32_C(1) << i) != 0 && s->first_ns > slot->last_ns &&
-            (by_pci ? tc_bdf_eq(s->pci, slot->pci) : s->index >= 0 && s->index == slot->index)) {
+            (by_pci ? tc_bdf_eq(s->pci, slot->pci) : s->index == slot->index)) {
             return true;
         }
     }
@@ -139,8 +145,12 @@ static tc_status miss(struct gpuf_state *st, struct gpuf_node *node, struct gpuf
         slot->missed_raw = node->scrape_raw;
     }
     int64_t absent_ns = node->scrape_ns - slot->last_ns;
-    bool gone = slot->missed >= st->scrapes && absent_ns >= st->absent_ns &&
-                absent_ns / st->scrapes >= slot->interval_ns;
+    bool complete = node->listed_count == 1 || node->listed_count == count_bits(node->present);
+    bool listed = slot->listed && complete && lost == 1 && all >= LISTED_MIN;
+    bool often = slot->missed >= st->scrapes && absent_ns / st->scrapes >= slot->interval_ns;
+    bool rare = slot->missed >= RARE_SCRAPES && absent_ns / RARE_SCRAPES >= slot->interval_ns &&
+                absent_ns / st->scrapes >= st->absent_ns / RARE_SCRAPES;
+    bool gone = absent_ns >= st->absent_ns && (often || rare || listed);
     return gone ? note_gone(st, node, slot, out) : TC_OK;
 }
 
@@ -172,6 +182,12 @@ tc_status tc__gpuf_end_scrapes(struct gpuf_state *st, const struct tc_sink *out)
     return TC_OK;
 }
 
+/* nvidia-smi lists all GPUs of the node. */
+static bool is_listed(const struct tc_event *ev)
+{
+    return ev->kind == TC_EVENT_GPU_INVENTORY && tc_slice_eq(ev->fault.fault, TC_LIT("listed"));
+}
+
 /* The GPU is in the scrape that is being read. */
 static void see(struct gpuf_node *node, struct gpuf_slot *slot, const struct tc_event *ev,
                 const struct tc_gpu *names)
@@ -183,6 +199,7 @@ static void see(struct gpuf_node *node, struct gpuf_slot *slot, const struct tc_
     slot->first_ns = slot->first_ns == TC_TIME_NONE ? ev->time_ns : slot->first_ns;
     slot->last_raw = same && !tc__raw_before(ev->raw, slot->last_raw) ? slot->last_raw : ev->raw;
     slot->last_ns = ev->time_ns;
+    slot->listed = slot->listed && same;
     slot->missed = 0;
     slot->told = false;
     slot->released = false;
@@ -207,10 +224,15 @@ static tc_status count_sample(struct gpuf_state *st, struct gpuf_node *node,
         TC_TRY(end_scrape(st, node, out));
         node->scrape_ns = ev->time_ns;
         node->scrape_raw = ev->raw;
+        node->listed_count = 0;
     } else if (ev->time_ns == node->scrape_ns && tc__raw_before(ev->raw, node->scrape_raw)) {
         node->scrape_raw = ev->raw;
     }
     see(node, slot, ev, names);
+    if (is_listed(ev)) {
+        slot->listed = true;
+        node->listed_count = ev->fault.count;
+    }
     return TC_OK;
 }
 

@@ -26,7 +26,7 @@ module.exports = {
     ),
     ...alert('gpu_fault', {
       xids,
-      missed_scrapes: atLeast(2),
+      missed_scrapes: atLeast(1),
     }),
   },
 };

@@ -227,6 +227,24 @@ static void gpus_that_do_not_answer_are_named(void **state)
         {"NVRM: GPU 0000:9b:00.0: GPU does not have the necessary power cables connected.",
          "gpu_no_power"},
         {"[drm] Initialized nvidia-drm 0.0.0 20160202 for 0000:9b:00.0 on minor 1", "gpu_init_ok"},
+        {"amdgpu 0000:9b:00.0: amdgpu: GPU reset(3) failed", "gpu_reset_failed"},
+        {"amdgpu 0000:9b:00.0: amdgpu: GPU reset end with ret = -62", "gpu_reset_failed"},
+        {"amdgpu 0000:9b:00.0: amdgpu: GPU Recovery Failed: -110", "gpu_reset_failed"},
+        {"amdgpu 0000:9b:00.0: amdgpu: ASIC reset failed with error, -110 for drm dev, 0000:9b",
+         "gpu_reset_failed"},
+        {"amdgpu 0000:9b:00.0: [drm:amdgpu_x [amdgpu]] *ERROR* GPU mode1 reset failed",
+         "gpu_reset_failed"},
+        {"amdgpu 0000:9b:00.0: amdgpu: GPU reset(1) succeeded!", "gpu_reset_ok"},
+        {"amdgpu 0000:9b:00.0: amdgpu: GPU reset end with ret = 0", "gpu_reset_ok"},
+        {"amdgpu 0000:9b:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) "
+         "detected!",
+         "gpu_ras_fatal"},
+        {"amdgpu 0000:9b:00.0: amdgpu: device lost from bus!", "gpu_unreachable"},
+        {"amdgpu 0000:9b:00.0: amdgpu: Fatal error during GPU init", "gpu_init_failed"},
+        {"amdgpu 0000:9b:00.0: Direct firmware load for amdgpu/psp_13_0_6_sos.bin failed with "
+         "error -2\namdgpu 0000:9b:00.0: amdgpu: Fatal error during GPU init",
+         "gpu_firmware_missing"},
+        {"[drm] Initialized amdgpu 3.57.0 20150101 for 0000:9b:00.0 on minor 1", "gpu_init_ok"},
         {"vfio-pci 0000:9b:00.0: enabling device (0000 -> 0002)", "gpu_released_ok"},
     };
     (void)state;
@@ -239,6 +257,13 @@ static void gpus_that_do_not_answer_are_named(void **state)
                            TC_EVENT_DRIVER_FAULT)
                      ->fault.fault,
                  "driver_load_ok");
+    assert_slice(
+        one_event("[drm] amdgpu kernel modesetting enabled.", TC_EVENT_DRIVER_FAULT)->fault.fault,
+        "driver_load_ok");
+    /* Nothing is decided yet. */
+    assert_unknown("amdgpu 0000:9b:00.0: amdgpu: GPU reset begin!", "no rule for this message");
+    assert_unknown("amdgpu 0000:9b:00.0: amdgpu: ring gfx timeout, signaled seq=1, emitted seq=3",
+                   "no rule for this message");
     /* Another driver's device, and one that an administrator removes. */
     assert_unknown("nouveau: probe of 0000:9b:00.0 failed with error -12",
                    "no rule for this message");

@@ -141,6 +141,28 @@ static void a_described_node_says_its_conditions(void **state)
     SAME(t.events[0].scope.node, "");
 }
 
+static void a_line_of_the_kernel_that_is_quoted_is_one(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("Name:   n1\nRoles:  <none>\nConditions:\n"
+                            "  GPUProblem  True  Mon, 02 Mar 2026 10:00:00 +0100  Mon, 02 Mar 2026 "
+                            "09:58:00 +0100  Xid  NVRM: Xid (PCI:0000:8a:00): 79, GPU has fallen "
+                            "off the bus.\n"),
+                     TC_OK);
+    assert_int_equal(t.count, 2);
+    assert_int_equal(t.events[1].kind, TC_EVENT_XID);
+    assert_int_equal(t.events[1].xid.code, 79);
+    SAME(t.events[1].scope.node, "n1");
+    assert_true(t.events[1].time_ns == t.events[0].time_ns);
+    /* Somebody else's words about it, and a process that the kernel killed. */
+    assert_int_equal(decode("Name:   n1\nRoles:  <none>\nEvents:\n"
+                            "  Warning  Xid  6m  monitor  found NVRM: Xid (PCI:0000:8a:00): 79\n"
+                            "  Warning  OOMKilling  6m  kernel-monitor  Killed process 7 (python) "
+                            "total-vm:1kB, anon-rss:1kB, file-rss:0kB\n"),
+                     TC_OK);
+    assert_int_equal(t.count, 2);
+}
+
 static void a_described_event_is_read(void **state)
 {
     (void)state;
@@ -311,6 +333,7 @@ int main(void)
         cmocka_unit_test_setup(a_name_inside_of_a_block_begins_no_other, setup),
         cmocka_unit_test_setup(containers_of_a_pod_that_is_deleted_ended_because_of_that, setup),
         cmocka_unit_test_setup(a_described_node_says_its_conditions, setup),
+        cmocka_unit_test_setup(a_line_of_the_kernel_that_is_quoted_is_one, setup),
         cmocka_unit_test_setup(a_described_event_is_read, setup),
         cmocka_unit_test_setup(rows_of_events_are_known_by_their_shape, setup),
         cmocka_unit_test_setup(ages_count_from_what_the_line_says, setup),

@@ -253,6 +253,9 @@ static void sentences_of_the_driver_are_facts(void **state)
         {"gpu_probe_failed", NULL, "init_failed"},
         {"gpu_unreachable", NULL, "off_the_bus"},
         {"gpu_no_power", NULL, "other_hardware"},
+        {"gpu_reset_failed", NULL, "other_hardware"},
+        {"gpu_ras_fatal", NULL, "other_hardware"},
+        {"gpu_reset_ok", NULL, NULL},
         {"gpu_not_supported", NULL, NULL},
         {"gpu_firmware_missing", NULL, NULL},
         {"nvml_failed", NULL, NULL},
@@ -275,6 +278,15 @@ static void sentences_of_the_driver_are_facts(void **state)
         }
         tc_harness_destroy(h);
     }
+}
+
+static void a_reset_that_worked_ends_it(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, sentence(0, "gpu_ras_fatal"));
+    assert_false(told(h, 2)->resolved);
+    feed(h, sentence(5, "gpu_reset_ok"));
+    assert_true(told(h, 10)->resolved);
 }
 
 static void without_a_node_it_is_partial(void **state)
@@ -324,6 +336,120 @@ static void a_gpu_that_misses_scrapes_is_gone(void **state)
     f = told(h, at + 20);
     assert_true(f->resolved);
     assert_int_equal(tc_harness_count(h), 2);
+}
+
+/* A list of all GPUs whose bits are set. */
+static void list(struct tc_harness *h, int64_t seconds, unsigned gpus, int64_t attached)
+{
+    for (unsigned gpu = 0; gpu < TC_COUNT(UUIDS); gpu++) {
+        struct tc_event ev = event(seconds, TC_EVENT_GPU_INVENTORY);
+        ev.scope.gpu_uuid = tc_slice_cstr(UUIDS[gpu]);
+        ev.fault.fault = TC_LIT("listed");
+        ev.fault.count = attached;
+        if ((gpus & 1U << gpu) != 0) {
+            feed(h, ev);
+        }
+    }
+}
+
+static void a_gpu_that_misses_rare_scrapes_is_gone(void **state)
+{
+    struct tc_harness *h = *state;
+    scrape(h, 0, 0x3f);
+    scrape(h, 600, 0x3f);
+    scrape(h, 1200, 0x37);
+    assert_null(told(h, 1210));
+    scrape(h, 1800, 0x37);
+    scrape(h, 1810, 0x37);
+    assert_int_equal(told(h, 1812)->scope.gpu_index, 3);
+}
+
+static void a_gpu_that_is_not_in_the_next_list_is_gone(void **state)
+{
+    static const struct {
+        unsigned before;
+        unsigned after;
+        int64_t attached;
+        bool gone;
+    } rows[] = {
+        {0x3f, 0x37, 1, true},  {0x3f, 0x37, 5, true},
+        {0x3f, 0x37, 6, false}, /* the list is cut off */
+        {0x3f, 0x33, 1, false}, /* two: somebody sees some of them only */
+        {0x07, 0x03, 1, false}, /* too few to say */
+        {0x1f, 0x2f, 1, false}, /* another board instead */
+    };
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_gpu_fault, NULL);
+        list(h, 0, rows[i].before, 1);
+        list(h, 3600, rows[i].after, rows[i].attached);
+        list(h, 3610, rows[i].after, rows[i].attached);
+        const struct tc_finding *f = told(h, 3620);
+        assert_int_equal(f != NULL, rows[i].gone);
+        tc_harness_destroy(h);
+    }
+}
+
+static void an_address_without_a_handle_is_the_gpu_that_is_not_listed(void **state)
+{
+    struct tc_harness *h = *state;
+    list(h, 0, 0x3f, 1);
+    feed(h,
+         health(3600, "Unable to determine the device handle for GPU 0000:B3:00.0: Unknown Error"));
+    list(h, 3600, 0x37, 1);
+    list(h, 3610, 0x37, 1);
+    const struct tc_finding *f = told(h, 3620);
+    assert_text(f->discriminator, "init_failed");
+    assert_true(tc_slice_eq(f->scope.gpu_uuid, tc_slice_cstr(UUIDS[3])));
+}
+
+static struct tc_event plugin_xid(int64_t seconds, int64_t code, unsigned gpu)
+{
+    struct tc_event ev = xid(seconds, code, "");
+    ev.scope.node = TC_EMPTY;
+    ev.scope.pci = (struct tc_bdf){0};
+    ev.scope.gpu_uuid = tc_slice_cstr(UUIDS[gpu]);
+    return ev;
+}
+
+static void an_xid_by_uuid_and_by_address_is_one(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 2; order++) {
+        struct tc_harness *h = tc_harness_create(&tc_detector_gpu_fault, NULL);
+        feed(h, order == 0 ? xid(0, 119, "") : plugin_xid(0, 119, 3));
+        feed(h, order == 0 ? plugin_xid(12, 119, 3) : xid(12, 119, ""));
+        const struct tc_finding *f = told(h, 20);
+        assert_true(tc_slice_eq(f->scope.gpu_uuid, tc_slice_cstr(UUIDS[3])));
+        assert_text(f->scope.node, "gpu-07");
+        assert_true(f->scope.pci.known);
+        tc_harness_destroy(h);
+    }
+}
+
+static void another_xid_or_a_later_one_is_another_gpu(void **state)
+{
+    struct tc_harness *h = *state;
+    feed(h, xid(0, 119, ""));
+    feed(h, plugin_xid(5, 79, 3));
+    assert_int_equal(told(h, 10)->scope.node.len, 0);
+    feed(h, plugin_xid(100, 119, 4));
+    assert_int_equal(told(h, 110)->scope.node.len, 0);
+}
+
+static void gpus_that_break_together_say_so(void **state)
+{
+    struct tc_harness *h = *state;
+    struct tc_event other = xid(1, 79, "");
+    other.scope.pci.bus = 0xc4;
+    feed(h, xid(0, 79, ""));
+    feed(h, other);
+    assert_says(told(h, 5)->headline, "with 1 more of the node");
+    other.time_ns = AT(60);
+    other.scope.pci.bus = 0xc5;
+    feed(h, other);
+    const struct tc_finding *f = told(h, 65);
+    assert_int_equal(tc_slice_find(f->headline, TC_LIT("more GPUs")), TC_NPOS);
 }
 
 static void what_misses_too_few_scrapes_is_not_gone(void **state)
@@ -536,9 +662,16 @@ int main(void)
         TEST(the_recovery_action_decides),
         TEST(a_reset_that_another_pattern_needs_is_its_own),
         TEST(sentences_of_the_driver_are_facts),
+        TEST(a_reset_that_worked_ends_it),
         TEST(without_a_node_it_is_partial),
         TEST(names_that_become_known_are_told),
         TEST(a_gpu_that_misses_scrapes_is_gone),
+        TEST(a_gpu_that_misses_rare_scrapes_is_gone),
+        TEST(a_gpu_that_is_not_in_the_next_list_is_gone),
+        TEST(an_address_without_a_handle_is_the_gpu_that_is_not_listed),
+        TEST(an_xid_by_uuid_and_by_address_is_one),
+        TEST(another_xid_or_a_later_one_is_another_gpu),
+        TEST(gpus_that_break_together_say_so),
         TEST(what_misses_too_few_scrapes_is_not_gone),
         TEST(scrapes_that_follow_too_fast_make_nothing_gone),
         TEST(gpus_that_leave_together_are_not_gone),

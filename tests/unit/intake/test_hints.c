@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "codec/codec.h"
 #include "intake/hints.h"
+#include "intake/nodes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,31 +24,6 @@ static void assert_slice(struct tc_slice actual, const char *expected)
         print_error("\"%.*s\", not \"%s\"\n", TC_FMT(actual), expected);
         fail();
     }
-}
-
-static void the_node_is_behind_the_first_dash_of_the_name(void **state)
-{
-    (void)state;
-    assert_slice(tc_hint_node(TC_LIT("dmesg-gpu-07.txt")), "gpu-07");
-    assert_slice(tc_hint_node(TC_LIT("a-b/c-d/dmesg-gpu-07.log")), "gpu-07");
-    assert_slice(tc_hint_node(TC_LIT("a-b/dmesg.txt")), "");
-    assert_slice(tc_hint_node(TC_LIT("dmesg.txt")), "");
-    assert_slice(tc_hint_node(TC_LIT("dmesg-gpu-07")), "gpu-07");
-    assert_slice(tc_hint_node(TC_LIT("dmesg-a.b.c.log")), "a.b.c");
-    assert_slice(tc_hint_node(TC_LIT("dmesg-")), "");
-    assert_slice(tc_hint_node(TC_LIT("-")), "");
-    assert_slice(tc_hint_node(TC_LIT("")), "");
-}
-
-static void what_log_rotation_leaves_is_no_node(void **state)
-{
-    (void)state;
-    assert_slice(tc_hint_node(TC_LIT("messages-20261115")), "");
-    assert_slice(tc_hint_node(TC_LIT("kern-2026-11-15.log")), "");
-    assert_slice(tc_hint_node(TC_LIT("kern-2026-11-15T03.log")), "");
-    assert_slice(tc_hint_node(TC_LIT("kern-2026.log")), "2026");
-    assert_slice(tc_hint_node(TC_LIT("kern-10-0-0-12.log")), "10-0-0-12");
-    assert_slice(tc_hint_node(TC_LIT("kern-1234567.log")), "1234567");
 }
 
 static void zones_are_read(void **state)
@@ -189,8 +165,8 @@ static void a_boot_time_for_no_file_waits_for_a_node_that_lines_name(void **stat
     assert_int_equal(tc_hints_boot_of(&x->hints, TC_EMPTY), TC_TIME_NONE);
     assert_int_equal(tc_hints_boot_of(&x->hints, TC_LIT("gpu-99")), T0 + 2 * TC_SECOND);
     assert_true(x->hints.boots[2].used);
-    assert_true(tc_hint_takes_node(&x->items[0]));
-    assert_false(tc_hint_takes_node(&x->items[1]));
+    assert_true(tc_nodes_takes_one(&x->items[0]));
+    assert_false(tc_nodes_takes_one(&x->items[1]));
 }
 
 static void a_boot_time_that_is_none_is_an_error(void **state)
@@ -307,8 +283,6 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_node_is_behind_the_first_dash_of_the_name),
-        cmocka_unit_test(what_log_rotation_leaves_is_no_node),
         cmocka_unit_test(zones_are_read),
         TEST(only_kernel_logs_take_a_node_from_their_name),
         TEST(node_names_a_file_by_path_or_last_component),
