@@ -18,7 +18,25 @@
 /* Places of a line that are looked at. */
 #define HITS_MAX 16
 
-enum rule { EXIT, FIRST, AGENT, TABLE, FRAME, TERMINATE, SHELL, STOPPED, CUDA, ERRNO, RAY_OOM };
+enum rule {
+    EXIT,
+    FIRST,
+    LINE,    /* as EXIT, of the whole line */
+    CRASHED, /* the same, and the process itself says so */
+    AGENT,
+    TABLE,
+    FRAME,
+    TERMINATE,
+    WATCHDOG,
+    PEER,
+    SHELL,
+    REPLICA,
+    PLACE,
+    STOPPED,
+    CUDA,
+    ERRNO,
+    RAY_OOM
+};
 
 #define HYDRA                                                                                  \
     "<*KILLED BY SIGNAL: {4%d}|*EXIT STRING: *(signal {4%d})|*EXIT STATUS: {3%f}|*EXIT CODE: " \
@@ -27,57 +45,74 @@ enum rule { EXIT, FIRST, AGENT, TABLE, FRAME, TERMINATE, SHELL, STOPPED, CUDA, E
 /*
  * Each wording by a part of it that is rare, and what follows that part. For EXIT and FIRST, where
  * the launcher says that this process failed before the others, the slots are those of launch.c,
- * and the number is how many lines below it may run on to; for CUDA the text is the name of the
- * fault.
+ * and the number is how many lines below it may run on to; for LINE and CRASHED they are those of
+ * the whole line; for CUDA the text is the name of the fault.
  */
-#define RULES(X)                                                                             \
-    X("failed (exitcode: ", AGENT, 0, "")                                                    \
-    X("exitcode ", TABLE, 0, "")                                                             \
-    X(", line ", FRAME, 0, "")                                                               \
-    X("terminate called after throwing an instance of '", TERMINATE, 0, "")                  \
-    X(": line ", SHELL, 0, "")                                                               \
-    /* DeepSpeed, Horovod */                                                                 \
-    X("exits with return code = ", FIRST, 0, "{3%f}")                                        \
-    X("Process name: ", FIRST, 2,                                                            \
-      "<[[%d,%d],{0%d}]|[*@%d,{0%d}]|{0%d}>%s<Exit code|exit code|exitcode>:%s{3%f}")        \
-    X("Process ", EXIT, 0, "{0%d} exit with status code {3%f}")                              \
-    /* Lightning, Composer */                                                                \
-    X("[rank: ", FIRST, 0, "{0%d}] Child process with PID {1%d} terminated with code {3%f}") \
-    X("Global rank ", EXIT, 0, "{0%d} (PID {1%d}) exited with code {3%f}")                   \
-    /* Open MPI: ORTE and PRRTE; MPICH and Intel MPI */                                      \
-    X("process rank ", FIRST, 2,                                                             \
-      "{0%d} with PID {1%d} on<| the> node {2%n} exit<ed on signal {4%d}|>")                 \
-    X("MPI_ABORT was invoked ", FIRST, 2,                                                    \
-      "<on|by> rank {0%d} <*with errorcode {3%f}|*Errorcode: {3%f}>")                        \
-    X("RANK ", EXIT, 8, "{0%d} PID {1%d} RUNNING AT {2%n}" HYDRA)                            \
-    X("PID ", EXIT, 8, "{1%d} RUNNING AT {2%n}" HYDRA)                                       \
-    /* Ray */                                                                                \
-    X("Worker IP address: ", EXIT, 0, "{2%n} *Worker PID: {1%d} Worker exit type: ")         \
-    X("The actor died unexpectedly", EXIT, 8, "*pid: {1%d}<*ip: {2%n}|>")                    \
-    X("killed due to memory pressure (OOM)", RAY_OOM, 0, "")                                 \
-    /* Somebody ended the job: torchrun, Lightning */                                        \
-    X(" death signal, shutting down workers", STOPPED, 0, "")                                \
-    X("Received SIGTERM: ", STOPPED, 0, "")                                                  \
-    /* CUDA: cudaGetErrorString() and the names of the errors */                             \
-    X("uncorrectable ECC error encountered", CUDA, 0, "cuda_ecc")                            \
-    X("cudaErrorECCUncorrectable:", CUDA, 0, "cuda_ecc")                                     \
-    X("CUDA_ERROR_ECC_UNCORRECTABLE:", CUDA, 0, "cuda_ecc")                                  \
-    X("uncorrectable NVLink error", CUDA, 0, "cuda_nvlink")                                  \
-    X("peer GPU memory over nvlink or a hardware error", CUDA, 0, "cuda_nvlink")             \
-    X("an illegal memory access was encountered", CUDA, 0, "cuda_illegal_address")           \
-    X("an illegal instruction was encountered", CUDA, 0, "cuda_illegal_instruction")         \
-    X("unspecified launch failure", CUDA, 0, "cuda_launch_failure")                          \
-    X("the launch timed out and was terminated", CUDA, 0, "cuda_launch_timeout")             \
-    X("hardware stack error", CUDA, 0, "cuda_hardware_stack")                                \
-    X("CUDA-capable device(s) is/are busy or unavailable", CUDA, 0, "cuda_unavailable")      \
-    X("CUDA-capable devices are busy or unavailable", CUDA, 0, "cuda_unavailable")           \
-    X("no CUDA-capable device is detected", CUDA, 0, "cuda_no_device")                       \
-    X("system not yet initialized", CUDA, 0, "cuda_not_initialized")                         \
-    X("CUDA error: unknown error", CUDA, 0, "cuda_unknown")                                  \
-    X("CUDA unknown error", CUDA, 0, "cuda_unknown")                                         \
-    /* Python; Rust and what is written in it */                                             \
-    X("[Errno ", ERRNO, 0, "{0%d}] {5*}")                                                    \
-    X("(os error ", ERRNO, 0, "{0%d})")                                                      \
+#define RULES(X)                                                                              \
+    X("failed (exitcode: ", AGENT, 0, "")                                                     \
+    X("exitcode ", TABLE, 0, "")                                                              \
+    X(", line ", FRAME, 0, "")                                                                \
+    X("terminate called after throwing an instance of '", TERMINATE, 0, "")                   \
+    X(": line ", SHELL, 0, "")                                                                \
+    X("thread terminated with exception: ", WATCHDOG, 0, "")                                  \
+    X("/task:", PEER, 0, "")                                                                  \
+    X("local_rank", PLACE, 0, "")                                                             \
+    X(" on host ", PLACE, 0, "")                                                              \
+    /* docker compose */                                                                      \
+    X("exited with code ", REPLICA, 0, "{3%d}$")                                              \
+    /* PALS, ALPS, jsrun, and programs that start others */                                   \
+    X(" died from signal ", LINE, 0, "<*rank|*Rank> {0%d} died from signal {4%d}")            \
+    X("PE RANK ", EXIT, 0, "{0%d} exit signal {5*}")                                          \
+    X("(first noticed rank ", FIRST, 0, "{0%d}) terminated with <signal {4%d}|* {3%d}>")      \
+    X(" exited", LINE, 0,                                                                     \
+      "<*rank {0%d}|*Rank {0%d}|*pid {1%d}|*PID {1%d}><)|> exited<:|> <with |on |by |><exit " \
+      "|><signal {4%d}|code {3%f}|status {3%f}>")                                             \
+    /* What processes write while they die: UCX, Open MPI, Python's faulthandler */           \
+    X("] Caught signal ", CRASHED, 0, "[{2%n}:{1%d}:%d:%d] Caught signal {4%d}")              \
+    X("] Signal: ", CRASHED, 0, "[{2%n}:{1%d}] Signal: *({4%d})")                             \
+    X("Fatal Python error: ", CRASHED, 0, "*Fatal Python error: {5*}")                        \
+    /* DeepSpeed, Horovod */                                                                  \
+    X("exits with return code = ", FIRST, 0, "{3%f}")                                         \
+    X("Process name: ", FIRST, 2,                                                             \
+      "<[[%d,%d],{0%d}]|[*@%d,{0%d}]|{0%d}>%s<Exit code|exit code|exitcode>:%s{3%f}")         \
+    X("Process ", EXIT, 0, "{0%d} exit with status code {3%f}")                               \
+    /* Lightning, Composer */                                                                 \
+    X("[rank: ", FIRST, 0, "{0%d}] Child process with PID {1%d} terminated with code {3%f}")  \
+    X("Global rank ", EXIT, 0, "{0%d} (PID {1%d}) exited with code {3%f}")                    \
+    /* Open MPI: ORTE and PRRTE; MPICH and Intel MPI */                                       \
+    X("process rank ", FIRST, 2,                                                              \
+      "{0%d} with PID {1%d} on<| the> node {2%n} exit<ed on signal {4%d}|>")                  \
+    X("MPI_ABORT was invoked ", FIRST, 2,                                                     \
+      "<on|by> rank {0%d} <*with errorcode {3%f}|*Errorcode: {3%f}>")                         \
+    X("RANK ", EXIT, 8, "{0%d} PID {1%d} RUNNING AT {2%n}" HYDRA)                             \
+    X("PID ", EXIT, 8, "{1%d} RUNNING AT {2%n}" HYDRA)                                        \
+    /* Ray */                                                                                 \
+    X("Worker IP address: ", EXIT, 0, "{2%n} *Worker PID: {1%d} Worker exit type: ")          \
+    X("The actor died unexpectedly", EXIT, 8, "*pid: {1%d}<*ip: {2%n}|>")                     \
+    X("killed due to memory pressure (OOM)", RAY_OOM, 0, "")                                  \
+    /* Somebody ended the job: torchrun, Lightning */                                         \
+    X(" death signal, shutting down workers", STOPPED, 0, "")                                 \
+    X("Received SIGTERM: ", STOPPED, 0, "")                                                   \
+    /* CUDA: cudaGetErrorString() and the names of the errors */                              \
+    X("uncorrectable ECC error encountered", CUDA, 0, "cuda_ecc")                             \
+    X("cudaErrorECCUncorrectable:", CUDA, 0, "cuda_ecc")                                      \
+    X("CUDA_ERROR_ECC_UNCORRECTABLE:", CUDA, 0, "cuda_ecc")                                   \
+    X("uncorrectable NVLink error", CUDA, 0, "cuda_nvlink")                                   \
+    X("peer GPU memory over nvlink or a hardware error", CUDA, 0, "cuda_nvlink")              \
+    X("an illegal memory access was encountered", CUDA, 0, "cuda_illegal_address")            \
+    X("an illegal instruction was encountered", CUDA, 0, "cuda_illegal_instruction")          \
+    X("unspecified launch failure", CUDA, 0, "cuda_launch_failure")                           \
+    X("the launch timed out and was terminated", CUDA, 0, "cuda_launch_timeout")              \
+    X("hardware stack error", CUDA, 0, "cuda_hardware_stack")                                 \
+    X("CUDA-capable device(s) is/are busy or unavailable", CUDA, 0, "cuda_unavailable")       \
+    X("CUDA-capable devices are busy or unavailable", CUDA, 0, "cuda_unavailable")            \
+    X("no CUDA-capable device is detected", CUDA, 0, "cuda_no_device")                        \
+    X("system not yet initialized", CUDA, 0, "cuda_not_initialized")                          \
+    X("CUDA error: unknown error", CUDA, 0, "cuda_unknown")                                   \
+    X("CUDA unknown error", CUDA, 0, "cuda_unknown")                                          \
+    /* Python; Rust and what is written in it */                                              \
+    X("[Errno ", ERRNO, 0, "{0%d}] {5*}")                                                     \
+    X("(os error ", ERRNO, 0, "{0%d})")                                                       \
     X("Os { code: ", ERRNO, 0, "{0%d}, {5*}")
 
 #define RULE_LITERAL(text, rule, lines, says) {(text), sizeof(text) - 1},
@@ -207,10 +242,22 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
     struct tc_slice after = tc_slice_from(line->text, at + LITERALS[which].len);
     switch (row->rule) {
     case EXIT:
-    case FIRST: {
-        struct tc__job_report report = {row->says, row->lines, row->rule == FIRST};
-        return tc__job_read_exit(w, line, after, &report, out_ours);
+    case FIRST:
+    case LINE:
+    case CRASHED: {
+        bool whole = row->rule == LINE || row->rule == CRASHED;
+        struct tc__job_report report = {row->says, row->lines, row->rule == FIRST,
+                                        row->rule == CRASHED};
+        return tc__job_read_exit(w, line, whole ? line->text : after, &report, out_ours);
     }
+    case WATCHDOG:
+        return tc__job_read_watchdog(w, line, after, out_ours);
+    case PEER:
+        return tc__job_read_peer(w, line, out_ours);
+    case REPLICA:
+        return tc__job_read_replica(w, line, out_ours);
+    case PLACE:
+        return tc__job_read_place(w, line, out_ours);
     case AGENT:
         return tc__job_read_agent(w, line, after, out_ours);
     case TABLE:
@@ -238,6 +285,16 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 {
     bool done[RAY_OOM + 1] = {false};
     size_t from = 0;
+    if (tc__line_is_past(w, line) || tc__job_is_tested(w, line)) {
+        *out_ours = true;
+        return TC_OK;
+    }
+    if (line->raw.len > line->text.len) {
+        TC_TRY(tc__job_read_json_stack(w, line, out_ours));
+        if (*out_ours) {
+            return TC_OK;
+        }
+    }
     for (int i = 0; i < HITS_MAX; i++) {
         unsigned which = 0;
         size_t at = tc_scan_next(&w->scan, line->text, from, &which);
@@ -259,7 +316,11 @@ static tc_status read_line(struct tc__lines *w, const struct tc__line *line, boo
 }
 
 static const struct tc__line_reader READER = {
-    .literals = LITERALS, .literal_count = TC_COUNT(LITERALS), .read = read_line};
+    .literals = LITERALS,
+    .literal_count = TC_COUNT(LITERALS),
+    .read = read_line,
+    .of_processes = true,
+};
 
 static tc_status decode(const struct tc_codec_input *in, struct tc_codec_cursor *cursor,
                         struct tc_codec_out *out, struct tc_error *err)
@@ -271,7 +332,7 @@ static int sniff(struct tc_slice head, bool at_end, struct tc_slice name)
 {
     (void)at_end;
     (void)name;
-    if (tc__lines_is_markup(head)) {
+    if (tc__lines_is_markup(head) || tc__lines_is_guide(head)) {
         return TC_SNIFF_NO;
     }
     if (tc__lines_count(&READER, head, 1) > 0) {

@@ -38,8 +38,10 @@ static const struct tc_record_type FACT = {
 
 static const struct tc_record_type PLACE = {
     .size = sizeof(struct crash_place),
-    .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, job)},
-    .keys = {{TC_FIELD(struct crash_place, pod)}},
+    .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, node),
+              TC_TEXT(struct crash_place, job)},
+    .keys = {{TC_FIELD(struct crash_place, pod), TC_FIELD(struct crash_place, node),
+              TC_FIELD(struct crash_place, pid)}},
 };
 
 /* What an event without the name of its job is kept under. */
@@ -164,11 +166,14 @@ static tc_status on_failure(struct crash_state *st, const struct tc_event *ev,
     return tc__window_add(&st->facts, fact, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
 }
 
-/* What is known of the pod; NULL. */
-static const struct crash_place *place_of(const struct crash_state *st, struct tc_slice pod)
+/* What is known of the pod, or else of the process; NULL. */
+static const struct crash_place *place_of(const struct crash_state *st, struct tc_slice pod,
+                                          struct tc_slice node, int64_t pid)
 {
-    struct crash_place key = {.pod = pod};
-    return pod.len == 0 ? NULL : tc__window_get(&st->places, &key);
+    struct crash_place by_pod = {.pod = pod, .pid = -1};
+    struct crash_place by_pid = {.node = node, .pid = pid};
+    const struct crash_place *p = pod.len == 0 ? NULL : tc__window_get(&st->places, &by_pod);
+    return p != NULL || pid < 0 ? p : tc__window_get(&st->places, &by_pid);
 }
 
 /* Which rank a pod runs may be told at the very time of its failure: asked for only now. */
@@ -177,7 +182,7 @@ static void place_facts(const struct crash_state *st, struct crash_job *job)
     struct crash_fact chain = {.incident = job->incident};
     struct crash_fact *f = tc__window_newest(&st->facts, &chain);
     for (; f != NULL; f = tc__window_older(&st->facts, f)) {
-        const struct crash_place *p = f->rank >= 0 ? NULL : place_of(st, f->pod);
+        const struct crash_place *p = f->rank >= 0 ? NULL : place_of(st, f->pod, f->node, f->pid);
         if (p != NULL) {
             f->rank = p->rank;
             note_rank(job->ended, f->ends ? f->rank : -1);
@@ -232,25 +237,40 @@ static void on_step(struct crash_state *st, const struct tc_event *ev)
     look_later(st, job, ev->time_ns); /* with what is told at this time, too */
 }
 
-/* Which rank a pod runs. */
+static tc_status keep_place(struct crash_state *st, const struct crash_place *key)
+{
+    struct crash_place *p = tc__window_get(&st->places, key);
+    if (p != NULL && (key->job.len == 0 || tc_slice_eq(p->job, key->job))) {
+        p->rank = p->rank == key->rank ? p->rank : -1;
+        return TC_OK;
+    }
+    return tc__window_add(&st->places, key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
+}
+
+/* Which rank a pod runs, or a process is. */
 static tc_status on_place(struct crash_state *st, const struct tc_scope *s)
 {
-    struct crash_place key = {.pod = s->pod, .job = s->job, .rank = s->rank};
-    struct crash_place *p = tc__window_get(&st->places, &key);
-    if (s->pod.len == 0 || s->rank < 0) {
+    struct crash_place key = {.pod = s->pod, .job = s->job, .rank = s->rank, .pid = -1};
+    if (s->rank < 0) {
         return TC_OK;
     }
-    if (p != NULL && (key.job.len == 0 || tc_slice_eq(p->job, key.job))) {
-        p->rank = p->rank == s->rank ? s->rank : -1;
+    if (s->pod.len > 0) {
+        TC_TRY(keep_place(st, &key));
+    }
+    if (s->pid < 0 || s->node.len == 0) {
         return TC_OK;
     }
-    return tc__window_add(&st->places, &key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
+    key.pod = TC_EMPTY;
+    key.pid = s->pid;
+    TC_TRY(keep_place(st, &key));
+    key.node = s->node;
+    return keep_place(st, &key);
 }
 
 /* Adds to what an event says of its pod which rank and job that is. */
 static void place_pod(const struct crash_state *st, struct tc_scope *io)
 {
-    const struct crash_place *p = place_of(st, io->pod);
+    const struct crash_place *p = place_of(st, io->pod, io->node, io->pid);
     if (p != NULL) {
         io->rank = io->rank >= 0 ? io->rank : p->rank;
         io->job = io->job.len > 0 ? io->job : p->job;

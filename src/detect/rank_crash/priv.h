@@ -107,10 +107,15 @@ struct crash_job {
     bool resolved;
 };
 
-/* Which rank of which job a pod runs, where it runs only one. */
+/*
+ * Which rank of which job a pod runs, where it runs only one, or a process is. A process is kept by
+ * its node and by its number alone: those on the launcher's own node are often named without it.
+ */
 struct crash_place {
     struct tc_window_head head;
-    struct tc_slice pod;
+    struct tc_slice pod;  /* "" of a process */
+    struct tc_slice node; /* of a process */
+    int64_t pid;          /* -1 of a pod */
     struct tc_slice job;
     int32_t rank; /* -1: several */
 };

@@ -50,6 +50,9 @@ static bool is_followed(const struct crash_fact *f)
         "ncclCommAbort",
         "operation timeout",
         "watchdog timeout",
+        "collective timeout",
+        "collective timed out",
+        "Collective ops is aborted",
         "watchdog got stuck",
         "watchdog thread got stuck",
         "DistStoreError",
@@ -123,8 +126,9 @@ static enum crash_kind kind_of(const struct crash_fact *f)
                                        "No CUDA GPUs are available",
                                        "CUDA-capable device"};
     static const char *const nccl[] = {"NCCL error",  "ncclSystemError",   "ncclUnhandledCudaError",
-                                       "ncclInvalid", "ncclInternalError", "DistBackendError",
-                                       "NCCL Error",  "RCCL error"};
+                                       "ncclInvalid", "ncclInternalError", "RCCL error"};
+    /* Its watchdog says so of all that it meets. */
+    static const char *const backend[] = {"DistBackendError"};
     if (!f->words) {
         return f->signal > 0 ? CRASH_SIGNAL : CRASH_EXCEPTION;
     }
@@ -132,6 +136,7 @@ static enum crash_kind kind_of(const struct crash_fact *f)
            : SAYS(f, memory)                    ? CRASH_GPU_MEMORY
            : SAYS(f, nccl)                      ? CRASH_NCCL
            : SAYS(f, cuda)                      ? CRASH_CUDA
+           : SAYS(f, backend)                   ? CRASH_NCCL
            : f->error.len > 0 || f->signal == 0 ? CRASH_EXCEPTION
                                                 : CRASH_SIGNAL;
 }
@@ -210,9 +215,11 @@ static bool read_container(const struct tc_event *ev, struct crash_fact *out)
     out->teller = CRASH_BY_CONTAINER;
     out->ends = true;
     out->kind = out->signal > 0 ? CRASH_SIGNAL : CRASH_EXCEPTION;
+    bool memory = tc_slice_eq(pod->reason, S("OOMKilled"));
     bool ended = out->signal == SIG_KILL || out->signal == SIG_TERM || out->signal == SIG_INT ||
                  out->signal == SIG_ABORT ||
                  !(pod->reason.len == 0 || tc_slice_eq(pod->reason, S("Error")));
+    ended = ended && !memory;
     out->part = ended || ev->scope.rank < 0 ? CRASH_ENDED : CRASH_OWN;
     return true;
 }
