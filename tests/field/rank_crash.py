@@ -853,6 +853,88 @@ case.fires(
     rank=9, node="cn-17", disc="exception",
 )
 
+case.fires(
+    "crash_f64_two_logs_of_one_job",
+    {
+        "node0.log": ranked(3, stack(REMOTE)) + torchrun(block(0, 7, "tr-0", 3, 3, 1, 4123)),
+        "node1.log": ranked(12, stack("AssertionError: (2048, 2047)"))
+        + torchrun(block(0, 5, "tr-1", 12, 4, 1, 512)),
+    },
+    rank=12, node="tr-1", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f65_nccl_warned_on_its_node",
+    {
+        "t.log": "ib-3:2211:2300 [1] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed "
+        "with error Invalid argument\n"
+        + ranked(9, stack("torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:"
+                          "3384, unhandled system error, NCCL version 2.21.5"))
+        + ranked(0, stack(REMOTE)),
+    },
+    rank=9, node="ib-3", disc="nccl_error",
+)
+case.fires(
+    "crash_f66_open_mpi_bindings",
+    {
+        "mpi.log": "[cn-7:4110] MCW rank 22 bound to socket 0[core 0[hwt 0]]: [B/./.]\n"
+        "[cn-8:4122] MCW rank 23 bound to socket 0[core 0[hwt 0]]: [B/./.]\n"
+        "MPI_ABORT was invoked on rank 23 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n",
+    },
+    rank=23, node="cn-8", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f67_tasks_that_jax_misses",
+    {
+        "pdsh.out": prefixed("w-2: ", stack("ValueError: record 88 has no inputs", "train_jax.py"))
+        + "w-0: UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n"
+        "w-0: /job:jax_worker/replica:0/task:2\n",
+    },
+    rank=2, node="w-2", disc="exception",
+)
+case.fires(
+    "crash_f68_ray_kills_for_memory",
+    {
+        "driver.log": "(TrainController pid=71) - (ip=10.9.1.8, pid=2210) world_rank=2, "
+        "local_rank=0, node_rank=1\n"
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n"
+        "Memory on the node (IP: 10.9.1.8, ID: ab) where the task (actor ID: cd, "
+        "name=RayTrainWorker.__init__, pid=2210, memory used=200GB) was running was 505GB / 512GB "
+        "(0.98), which exceeds the memory usage threshold of 0.95.\n",
+    },
+    rank=2, node="10.9.1.8", disc="signal", conf="full",
+)
+case.fires(
+    "crash_f69_log_named_by_role",
+    {
+        "describe.txt": described(
+            "vit-worker-0", "k-09", "      RANK:  1\n", ENDED.format("Error", 1)).format("Failed"),
+        "worker-0.log": stack("ImportError: libcudnn.so.9: cannot open shared object file"),
+    },
+    rank=1, node="k-09", pod="vit-worker-0", disc="exception", conf="full",
+)
+case.fires(
+    "crash_f70_rank_in_the_head_of_the_log",
+    {
+        "a.log": "RANK=5 WORLD_SIZE=8 LOCAL_RANK=5\n" + stack("KeyError: 'x'"),
+    },
+    rank=5, disc="exception",
+)
+case.fires(
+    "crash_f71_rank_0_speaks_for_all",
+    {
+        "a.log": "RANK=0 WORLD_SIZE=8\n" + stack("KeyError: 'x'"),
+    },
+    rank=[], disc="exception", why="rank 0 greets in the log of all; the stack is anybody's",
+)
+case.fires(
+    "crash_f72_mapping_of_deepspeed",
+    {
+        "ds.log": "[INFO] [launch.py:162:main] global_rank_mapping=defaultdict(<class 'list'>, "
+        "{'w-0': [0, 1], 'w-1': [2, 3]})\n" + ranked(3, stack("KeyError: 'x'"))
+        + ranked(0, stack(REMOTE)),
+    },
+    rank=3, node="w-1", disc="exception",
+)
 # ---- not of this job -----------------------------------------------------------------------
 
 case.silent(

@@ -23,6 +23,7 @@ enum rule {
     FIRST,
     LINE,    /* as EXIT, of the whole line */
     CRASHED, /* the same, and the process itself says so */
+    KILLED,  /* as EXIT, by SIGKILL */
     AGENT,
     TABLE,
     FRAME,
@@ -32,6 +33,7 @@ enum rule {
     SHELL,
     REPLICA,
     PLACE,
+    MAPPING,
     STOPPED,
     CUDA,
     ERRNO,
@@ -58,6 +60,12 @@ enum rule {
     X("/task:", PEER, 0, "")                                                                  \
     X("local_rank", PLACE, 0, "")                                                             \
     X(" on host ", PLACE, 0, "")                                                              \
+    X(" on node ", PLACE, 0, "")                                                              \
+    X("MCW rank ", PLACE, 0, "")                                                              \
+    X("reported by process [", PLACE, 0, "")                                                  \
+    X("MPI startup(): ", PLACE, 0, "")                                                        \
+    X("global_rank_mapping=", MAPPING, 0, "")                                                 \
+    X("Memory on the node (IP: ", KILLED, 0, "{2%w}*pid={1%d}")                               \
     /* docker compose */                                                                      \
     X("exited with code ", REPLICA, 0, "{3%d}$")                                              \
     /* PALS, ALPS, jsrun, and programs that start others */                                   \
@@ -244,10 +252,11 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
     case EXIT:
     case FIRST:
     case LINE:
-    case CRASHED: {
+    case CRASHED:
+    case KILLED: {
         bool whole = row->rule == LINE || row->rule == CRASHED;
         struct tc__job_report report = {row->says, row->lines, row->rule == FIRST,
-                                        row->rule == CRASHED};
+                                        row->rule == CRASHED, row->rule == KILLED ? 9 : 0};
         return tc__job_read_exit(w, line, whole ? line->text : after, &report, out_ours);
     }
     case WATCHDOG:
@@ -258,6 +267,8 @@ static tc_status read_hit(struct tc__lines *w, const struct tc__line *line, size
         return tc__job_read_replica(w, line, out_ours);
     case PLACE:
         return tc__job_read_place(w, line, out_ours);
+    case MAPPING:
+        return tc__job_read_mapping(w, line, after, out_ours);
     case AGENT:
         return tc__job_read_agent(w, line, after, out_ours);
     case TABLE:

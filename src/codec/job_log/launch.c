@@ -113,6 +113,7 @@ tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, st
     }
     tc_event_init(&ev, TC_EVENT_RANK_EXIT);
     *out_ours = true;
+    ev.exit.signal = report->signal;
     if (got[SLOT_CODE].len > 0 && !tc__exit_status(got[SLOT_CODE], &ev.exit)) {
         return TC_OK;
     }

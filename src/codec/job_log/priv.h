@@ -54,8 +54,9 @@ enum { SLOT_RANK, SLOT_PID, SLOT_NODE, SLOT_CODE, SLOT_SIGNAL, SLOT_REST };
 struct tc__job_report {
     const char *says;
     unsigned lines;
-    bool first; /* the launcher saw this process fail before the others */
-    bool own;   /* the process itself says so */
+    bool first;     /* the launcher saw this process fail before the others */
+    bool own;       /* the process itself says so */
+    int64_t signal; /* that such a report means, where it names none; 0 */
 };
 
 /* A rank or a process in digits; -1. */
@@ -86,6 +87,11 @@ TC_CHECKED tc_status tc__job_read_replica(struct tc__lines *w, const struct tc__
 /* A launcher says where a rank runs: "host=gpu-07 rank=9 local_rank=1 pid=4711". */
 TC_CHECKED tc_status tc__job_read_place(struct tc__lines *w, const struct tc__line *line,
                                         bool *out_ours);
+/* DeepSpeed says where all run: "{'gpu-07': [0, 1], 'gpu-08': [2, 3]}". */
+TC_CHECKED tc_status tc__job_read_mapping(struct tc__lines *w, const struct tc__line *line,
+                                          struct tc_slice after, bool *out_ours);
+/* The host whose NCCL warned above the line, of the GPU that the rank has on its node; "". */
+struct tc_slice tc__job_warned_host(struct tc__lines *w, const struct tc__line *line, int32_t rank);
 /* A shell says which of its children died: "run.sh: line 28:  8156 Killed   python3 main.py". */
 TC_CHECKED tc_status tc__job_read_shell(struct tc__lines *w, const struct tc__line *line,
                                         struct tc_slice after, bool *out_ours);

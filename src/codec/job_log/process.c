@@ -12,6 +12,11 @@
 
 /* PyTorch's watchdog of NCCL ends its process by abort(). */
 #define SIG_ABORT 6
+/* Nodes of a mapping, and ranks of a node. */
+#define MAPPING_MAX 4096
+/* Lines above a stack in which NCCL says what went wrong, and the GPUs of a node. */
+#define WARNED_WITHIN 64
+#define NODE_GPUS 8
 
 /* The rank in the head of a message of a process group, where that is the group of all. */
 static int32_t rank_of_group(struct tc_slice text)
@@ -41,14 +46,24 @@ tc_status tc__job_read_watchdog(struct tc__lines *w, const struct tc__line *line
     return tc__lines_deliver(w, line, &ev);
 }
 
+/* How the coordination service says that a task is gone. */
+static bool says_gone(struct tc_slice text)
+{
+    return tc_slice_contains_any(text, "unhealthy", " died", "has failed", "crashed",
+                                 "disconnected", "stopped sending heartbeats", "heartbeat timeout");
+}
+
 tc_status tc__job_read_peer(struct tc__lines *w, const struct tc__line *line, bool *out_ours)
 {
     struct tc_slice got[TC__TEXT_SLOTS];
     struct tc__line told = *line;
+    struct tc__line above;
     struct tc_event ev;
-    if (!tc__text_match(line->text, "*/job:%n", got) ||
-        !tc__text_match(line->text, "*/task:{0%d} <died|is unhealthy|has failed|failed|crashed>",
-                        got)) {
+    /* A list of tasks stands below what is said of them. */
+    bool listed = tc_slice_starts(line->text, S("/job:")) && tc__job_above(w, line, &above) &&
+                  says_gone(above.text);
+    if ((!listed && !says_gone(line->text)) ||
+        !tc__text_match(line->text, "*/job:*/task:{0%d}", got)) {
         return TC_OK;
     }
     *out_ours = true;
@@ -106,8 +121,20 @@ tc_status tc__job_read_place(struct tc__lines *w, const struct tc__line *line, b
     struct tc_slice got[TC__TEXT_SLOTS];
     struct tc_event ev;
     tc_event_init(&ev, TC_EVENT_RANK_PLACE);
-    if (tc__text_match(line->text, "<*rank|*Rank> {0%d} <runs |is |running |>on host {2%w}", got)) {
+    static const char *const said[] = {
+        "<*rank|*Rank> {0%d} <runs |is |running |started |>on <host|node> {2%w}",
+        /* Open MPI and Intel MPI */
+        "[{2%n}:{1%d}] <MCW rank|Rank> {0%d} ",
+        "[{2%n}:{1%d}] *** reported by process [%d,{0%d}]",
+        "[%d] MPI startup(): %s{0%d}%s{1%d}%s{2%n}%s%{",
+    };
+    size_t form = 0;
+    while (form < TC_COUNT(said) && !tc__text_match(line->text, said[form], got)) {
+        form++;
+    }
+    if (form < TC_COUNT(said)) {
         ev.scope.rank = tc__job_rank(got[SLOT_RANK]);
+        ev.scope.pid = tc__job_pid(got[SLOT_PID]);
         ev.scope.node = got[SLOT_NODE];
     } else {
         struct tc_slice rank = value_of(line->text, ranks);
@@ -122,6 +149,48 @@ tc_status tc__job_read_place(struct tc__lines *w, const struct tc__line *line, b
     *out_ours = true;
     ev.place.origin = S("launcher");
     return tc__lines_deliver(w, line, &ev);
+}
+
+tc_status tc__job_read_mapping(struct tc__lines *w, const struct tc__line *line,
+                               struct tc_slice after, bool *out_ours)
+{
+    size_t open = tc_slice_find_byte(after, '{');
+    struct tc_slice rest = tc_slice_from(after, open == TC_NPOS ? after.len : open);
+    struct tc_slice got[TC__TEXT_SLOTS];
+    for (unsigned i = 0; i < MAPPING_MAX && tc__text_match(rest, "*'{0*}': {1[*]}{5*}", got); i++) {
+        struct tc_event ev;
+        size_t at = 0;
+        rest = got[5];
+        *out_ours = true;
+        tc_event_init(&ev, TC_EVENT_RANK_PLACE);
+        ev.place.origin = S("launcher");
+        for (unsigned k = 0; k < MAPPING_MAX && tc_rank_list_next(got[1], &at, &ev.scope.rank);
+             k++) {
+            struct tc_event one = ev;
+            one.scope.node = tc_slice_head(got[0], TC_SCOPE_TEXT_MAX);
+            TC_TRY(tc__lines_deliver(w, line, &one));
+        }
+    }
+    return TC_OK;
+}
+
+struct tc_slice tc__job_warned_host(struct tc__lines *w, const struct tc__line *line, int32_t rank)
+{
+    struct tc__line at = *line;
+    struct tc_slice got[TC__TEXT_SLOTS];
+    for (unsigned i = tc__job_look(w, WARNED_WITHIN); i > 0; i--) {
+        struct tc__line above;
+        uint64_t gpu = 0;
+        if (!tc__job_above(w, &at, &above)) {
+            return TC_EMPTY;
+        }
+        at = above;
+        if (tc__text_match(at.text, "{0%n}:%d:%d [{1%d}] *NCCL WARN ", got) &&
+            tc_slice_is_u64(got[1], &gpu) && (int64_t)gpu == rank % NODE_GPUS) {
+            return tc_slice_head(got[0], TC_SCOPE_TEXT_MAX);
+        }
+    }
+    return TC_EMPTY;
 }
 
 tc_status tc__job_read_terminate(struct tc__lines *w, const struct tc__line *line,

@@ -446,6 +446,10 @@ tc_status tc__job_read_frame(struct tc__lines *w, const struct tc__line *line, b
     if (ev.exit.role.len == 0) {
         ev.exit.role = origin.of_thread ? S("caught") : role_of(w, &last, trains);
     }
+    int32_t rank = origin.rank >= 0 ? origin.rank : line->scope.rank;
+    if (rank >= 0 && line->scope.node.len == 0 && tc_slice_contains(last.text, S("NCCL error"))) {
+        ev.scope.node = tc__job_warned_host(w, line, rank);
+    }
     return tc__lines_deliver_from(w, (size_t)(line->raw.ptr - w->in->bytes.ptr), &last, &ev);
 }
 

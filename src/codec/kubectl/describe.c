@@ -201,7 +201,7 @@ static bool read_number(struct tc__kubectl_block *b, struct tc_slice text)
     int64_t gpus = 0;
     if (tc__text_match(text,
                        "<Labels:%s|><training.kubeflow.org/job-name|batch.kubernetes.io/"
-                       "job-name|jobset.sigs.k8s.io/jobset-name>={0%w}",
+                       "job-name|job-name|jobset.sigs.k8s.io/jobset-name>={0%w}",
                        got)) {
         b->job = got[0].len > 0 && got[0].len <= TC_SCOPE_TEXT_MAX ? got[0] : b->job;
         return true;
@@ -215,8 +215,10 @@ static bool read_number(struct tc__kubectl_block *b, struct tc_slice text)
         b->numbers.gpus = tc_slice_is_i64(got[0], &gpus) && gpus <= TC_FR_RANK_MAX ? gpus : 0;
         return true;
     }
-    if (tc__text_match(text, "<Annotations:%s|Labels:%s|>{0%n}<: |=>{1*}", got) ||
-        tc__text_match(text, "{0%n}:%s{1*}", got)) {
+    if (tc__text_match(text, "<Annotations:%s|Labels:%s|>{0*}={1*}", got)) {
+        tc__k8s_note_number(&b->numbers, got[0], tc_slice_trim(got[1]));
+    }
+    if (tc__text_match(text, "<Annotations:%s|>{0%n}:%s{1*}", got)) {
         tc__k8s_note_number(&b->numbers, got[0], tc_slice_trim(got[1]));
     }
     return false;

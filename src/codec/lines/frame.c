@@ -259,6 +259,10 @@ static const struct {
     /* mpirun --timestamp-output: "Fri Mar 14 10:02:05 2025[1,5]<stderr>:" */
     {"%n %n %s%d %d:%d:%d %d[%d,{0%d}]%<std<out|err>%>:{5*}", WHO_RANK},
     {"[rank{0%d}]:{5*}", WHO_RANK},
+    /* What people give their loggers. */
+    {"[rank<=| >{0%d}]<:|> {5*}", WHO_RANK},
+    {"rank<=| >{0%d}: {5*}", WHO_RANK},
+    {"rank={0%d} {5*}", WHO_RANK},
     /* Local ranks and tasks of srun, which need not be ranks. */
     {"[default{0%d}]:{5*}", WHO_LABEL},
     {"{0%d}: {5*}", WHO_TASK},
@@ -300,8 +304,12 @@ static void take_program(struct tc__line *io)
     if (tc__text_match(io->text, "%n %s%d %d:%d:%d<.%d|> {0%n} {1%n}: {5*}", got) ||
         tc__text_match(io->text,
                        "%d-%d-%dT%d:%d:%d<.%d|><Z|+%d:%d|-%d:%d|+%d|-%d> {0%n} {1%n}: {5*}", got) ||
-        tc__text_match(io->text, "%<%d%>1 %p {0%p} %p %p %p <-|[*]> {5*}", got)) {
+        tc__text_match(io->text, "%<%d%>1 %p {0%p} %p %p %p <-|{2[*]}> {5*}", got)) {
+        struct tc_slice data[TC__TEXT_SLOTS];
         set_if_empty(&io->scope.node, got[0]);
+        if (tc__text_match(got[2], "* rank=\"{0%d}\"", data)) {
+            io->scope.rank = rank_of(data[0]);
+        }
         io->text = got[5];
     }
 }

@@ -28,7 +28,8 @@ enum {
     TC__LINES_OWN_TASKS = TC_CURSOR_OWN - 1,
     TC__LINES_OWN_REPLICAS = TC_CURSOR_OWN - 2,
     TC__LINES_OWN_HOME = TC_CURSOR_OWN - 3,
-    TC__LINES_OWN_HOME_LEN = TC_CURSOR_OWN - 4
+    TC__LINES_OWN_HOME_LEN = TC_CURSOR_OWN - 4,
+    TC__LINES_OWN_RANK = TC_CURSOR_OWN - 5
 };
 
 struct tc__line {
@@ -149,6 +150,9 @@ bool tc__lines_tasks_are_ranks(struct tc__lines *w);
 /* Whether the containers of docker compose in this log are numbered as ranks are, from 0;
  * `container` is one of them. */
 bool tc__lines_replicas_are_ranks(struct tc__lines *w, struct tc_slice container);
+/* The rank that the beginning of the log says its process is; -1. Not 0: that one often writes into
+ * the log of all. */
+int32_t tc__lines_own_rank(struct tc__lines *w);
 /* The node that the beginning of the log says it was written on, for a job of one node or a log of
  * one rank; "". */
 struct tc_slice tc__lines_home(struct tc__lines *w);

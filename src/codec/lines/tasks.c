@@ -169,9 +169,12 @@ static struct tc_slice named_host(struct tc_slice line, bool *out_several)
         "* node={0%p}",
         "* Host: {0%p}",
         "* Node: {0%p}",
-        "*unning on <node |host |>{0%p}",
-        "*tarted on <node |host |>{0%p}",
-        "*tarting on <node |host |>{0%p}",
+        "<# |#|>host<name|> {0%p}",
+        "*unning on {0%p}",
+        "*tarted on {0%p}",
+        "*tarting on {0%p}",
+        "* on node {0%p}",
+        "* on host {0%p}",
     };
     static const char *const counts[] = {
         "NNODES=", "NUM_NODES=", "nnodes=", "nnodes: ", "nnodes ", "num_nodes=", "num_nodes: "};
@@ -227,4 +230,41 @@ struct tc_slice tc__lines_home(struct tc__lines *w)
         *length = home.len;
     }
     return tc_slice_head(tc_slice_from(w->in->bytes, (size_t)*from - 1), (size_t)*length);
+}
+
+static int32_t find_rank(struct tc_slice head)
+{
+    static const char *const keys[] = {
+        "RANK=", "RANK: ", "process_id=", "process_index=", "rank=", "rank: "};
+    int32_t rank = -1;
+    for (size_t i = 0; i < TC_COUNT(keys); i++) {
+        struct tc_slice key = tc_slice_cstr(keys[i]);
+        size_t at = 0;
+        for (unsigned n = 0; n < REPORTS_MAX; n++) {
+            size_t step = tc_slice_find(tc_slice_from(head, at), key);
+            if (step == TC_NPOS) {
+                break;
+            }
+            at += step + key.len;
+            bool word = at > key.len && (tc_is_word(head.ptr[at - key.len - 1]));
+            uint64_t value = 0;
+            if (word || tc_slice_u64(tc_slice_from(head, at), &value) == 0) {
+                continue;
+            }
+            if (value == 0 || value > TC_FR_RANK_MAX || (rank >= 0 && (uint64_t)rank != value)) {
+                return -1;
+            }
+            rank = (int32_t)value;
+        }
+    }
+    return rank;
+}
+
+int32_t tc__lines_own_rank(struct tc__lines *w)
+{
+    uint64_t *known = &w->cursor->own[TC__LINES_OWN_RANK]; /* 2 more */
+    if (*known == 0) {
+        *known = (uint64_t)(find_rank(tc_slice_head(w->in->bytes, HOME_WITHIN)) + 2);
+    }
+    return (int32_t)*known - 2;
 }

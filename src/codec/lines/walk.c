@@ -150,6 +150,10 @@ static void fill_process(struct tc__lines *w, const struct tc__line *line, struc
         tc__lines_replicas_are_ranks(w, line->scope.container)) {
         io->rank = line->replica;
     }
+    if (io->rank < 0 && line->label.len == 0 && line->scope.container.len == 0 &&
+        line->scope.pod.len == 0 && line->scope.node.len == 0) {
+        io->rank = tc__lines_own_rank(w);
+    }
     io->pid = io->pid >= 0 ? io->pid : line->scope.pid;
     if (io->pod.len == 0) {
         tc__train_pod_file(w->in->name, io);

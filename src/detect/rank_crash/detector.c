@@ -38,8 +38,8 @@ static const struct tc_record_type FACT = {
 
 static const struct tc_record_type PLACE = {
     .size = sizeof(struct crash_place),
-    .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, node),
-              TC_TEXT(struct crash_place, job)},
+    .texts = {TC_TEXT(struct crash_place, pod), TC_TEXT(struct crash_place, full),
+              TC_TEXT(struct crash_place, node), TC_TEXT(struct crash_place, job)},
     .keys = {{TC_FIELD(struct crash_place, pod), TC_FIELD(struct crash_place, node),
               TC_FIELD(struct crash_place, pid)}},
 };
@@ -132,6 +132,14 @@ static void note_fact(struct crash_state *st, struct crash_job *job, const struc
     } else if (f->part == CRASH_TORN) {
         (void)tc__mark_first(&job->torn, &f->mark);
     }
+    if (job->is_job == 0 && f->part == CRASH_OWN && f->words && !f->caught &&
+        tc__mark_last(&st->failure, &f->mark)) {
+        st->failure_spread = false;
+    }
+    if (job->is_job == 0 && tc__crash_is_spread(f) && st->failure.known &&
+        st->failure.raw.source == f->mark.raw.source) {
+        st->failure_spread = true;
+    }
     if (f->ends) {
         (void)tc__mark_first(&job->end, &f->mark);
         note_rank(job->ended, f->rank);
@@ -190,11 +198,30 @@ static void place_facts(const struct crash_state *st, struct crash_job *job)
     }
 }
 
+/*
+ * Whether the logs of one job that nobody names are two: this one has consequences only, or only an
+ * exit code of a job of several nodes, and another one says what failed.
+ */
+static bool is_of_another(const struct crash_state *st, const struct crash_job *job,
+                          const struct crash_choice *c)
+{
+    const struct tc_mark *other = &st->failure;
+    bool elsewhere = job->is_job == 0 && job->name.len == 0 && other->known &&
+                     other->raw.source != c->culprit->mark.raw.source;
+    bool bare = c->words == NULL && c->culprit->signal == 0 &&
+                (st->failure_spread || tc__crash_is_spread(c->culprit)) &&
+                tc__mark_before(other, &c->culprit->mark);
+    int64_t within_ns = c->is_followed ? st->window_ns : bare ? st->wait_ns : -1;
+    return elsewhere && within_ns >= 0 &&
+           tc__crash_near(other->time_ns, c->culprit->mark.time_ns, within_ns);
+}
+
 static tc_status tell(struct crash_state *st, struct crash_job *job, const struct tc_sink *out)
 {
     struct crash_choice choice;
     place_facts(st, job);
-    if (job->incident == 0 || !tc__crash_choose(st, job, &choice)) {
+    if (job->incident == 0 || !tc__crash_choose(st, job, &choice) ||
+        is_of_another(st, job, &choice)) {
         return TC_OK;
     }
     struct tc_scope scope = tc__crash_scope(st, job, &choice);
@@ -241,7 +268,7 @@ static tc_status keep_place(struct crash_state *st, const struct crash_place *ke
 {
     struct crash_place *p = tc__window_get(&st->places, key);
     if (p != NULL && (key->job.len == 0 || tc_slice_eq(p->job, key->job))) {
-        p->rank = p->rank == key->rank ? p->rank : -1;
+        p->rank = p->rank == key->rank && tc_slice_eq(p->full, key->full) ? p->rank : -1;
         return TC_OK;
     }
     return tc__window_add(&st->places, key, st->base.now_ns) == NULL ? TC_E_NOMEM : TC_OK;
@@ -254,7 +281,12 @@ static tc_status on_place(struct crash_state *st, const struct tc_scope *s)
     if (s->rank < 0) {
         return TC_OK;
     }
+    key.full = s->pod;
     if (s->pod.len > 0) {
+        TC_TRY(keep_place(st, &key));
+        key.pod = tc__crash_role(s->pod);
+    }
+    if (key.pod.len > 0) {
         TC_TRY(keep_place(st, &key));
     }
     if (s->pid < 0 || s->node.len == 0) {
@@ -274,6 +306,7 @@ static void place_pod(const struct crash_state *st, struct tc_scope *io)
     if (p != NULL) {
         io->rank = io->rank >= 0 ? io->rank : p->rank;
         io->job = io->job.len > 0 ? io->job : p->job;
+        io->pod = p->rank >= 0 && p->full.len > 0 ? p->full : io->pod;
     }
 }
 
@@ -297,6 +330,9 @@ static tc_status on_event(void *state, const struct tc_event *ev, const struct t
     }
     placed = *ev;
     place_pod(st, &placed.scope);
+    if (tc__crash_is_role(&placed.scope)) {
+        placed.scope.pod = TC_EMPTY;
+    }
     if (step) {
         on_step(st, &placed);
         return TC_OK;

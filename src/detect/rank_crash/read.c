@@ -274,16 +274,34 @@ static struct tc_slice without_number(struct tc_slice name)
                                                                  : name;
 }
 
-struct tc_slice tc__crash_workload(struct tc_slice pod)
+static const char *const ROLES[] = {"-worker", "-master", "-launcher", "-chief", "-head", "-ps"};
+
+bool tc__crash_is_role(const struct tc_scope *s)
 {
-    static const char *const roles[] = {"-worker", "-master", "-launcher",
-                                        "-chief",  "-head",   "-ps"};
-    struct tc_slice name = without_number(pod);
-    for (size_t i = 0; i < TC_COUNT(roles); i++) {
-        struct tc_slice role = tc_slice_cstr(roles[i]);
-        if (name.len > role.len && tc_slice_ends(name, role)) {
-            return tc_slice_head(name, name.len - role.len);
+    struct tc_slice name = without_number(s->pod);
+    for (size_t i = 0; i < TC_COUNT(ROLES) && s->ns.len == 0 && s->container.len == 0; i++) {
+        if (tc_slice_eq(name, tc_slice_from(tc_slice_cstr(ROLES[i]), 1))) {
+            return true;
         }
     }
-    return name;
+    return false;
+}
+
+struct tc_slice tc__crash_role(struct tc_slice pod)
+{
+    struct tc_slice name = without_number(pod);
+    for (size_t i = 0; i < TC_COUNT(ROLES); i++) {
+        struct tc_slice role = tc_slice_cstr(ROLES[i]);
+        if (name.len > role.len && tc_slice_ends(name, role)) {
+            return tc_slice_from(pod, name.len - role.len + 1);
+        }
+    }
+    return TC_EMPTY;
+}
+
+struct tc_slice tc__crash_workload(struct tc_slice pod)
+{
+    struct tc_slice name = without_number(pod);
+    struct tc_slice role = tc__crash_role(pod);
+    return role.len > 0 ? tc_slice_head(pod, pod.len - role.len - 1) : name;
 }

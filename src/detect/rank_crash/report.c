@@ -70,7 +70,7 @@ static int64_t local_rank(const struct crash_choice *c)
 }
 
 /* Whether a fact can be of the process that was chosen: of its rank, or of none and with the same
- * end, as a handler of signals tells of it. */
+ * end, as a handler of signals tells of it, or of a job that has but one node. */
 static bool tells_node(const struct crash_fact *f, const struct crash_fact *end, int32_t rank)
 {
     bool nobodys = f->rank < 0 && f->part == CRASH_OWN && f->ends && f->signal > 0;
