@@ -357,7 +357,7 @@ const struct tc_codec tc_codec_job_log = {
     .summary = "how a job died: reports of launchers, stacks, errors of CUDA and of storage",
     .known_by = "wordings of torchrun, DeepSpeed, mpirun, Ray and Lightning, Python's stacks, "
                 "texts of CUDA's errors, [Errno N]",
-    .gives = "rank_exit, driver_fault, storage_error, oom_kill",
+    .gives = "rank_exit, rank_place, driver_fault, storage_error, oom_kill",
     .example = "failed (exitcode: -9) local_rank: 3 (pid: 4021) of binary: /usr/bin/python3",
     .ordered = true,
     .picks_lines = true,

@@ -29,6 +29,8 @@
 #define TABLE_WITHIN ((size_t)32 << 10)
 /* A report that runs on to the next lines is read up to here. */
 #define JOINED_MAX 2048
+/* Where a log of a job speaks of its ranks. */
+#define RANKS_WITHIN ((size_t)16 << 10)
 #define PID_MAX UINT64_C(4294967295)
 
 int32_t tc__job_rank(struct tc_slice digits)
@@ -96,6 +98,16 @@ static void put_rank(struct tc_event *ev, const struct tc__line *line, struct tc
     }
 }
 
+static bool speaks_of_ranks(struct tc__lines *w)
+{
+    uint64_t *known = &w->cursor->own[JOB_OWN_RANKS];
+    if (*known == 0) {
+        struct tc_slice head = tc_slice_head(w->in->bytes, RANKS_WITHIN);
+        *known = tc_slice_find_nocase(head, S("rank")) == TC_NPOS ? 1 : 2;
+    }
+    return *known == 2;
+}
+
 tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, struct tc_slice after,
                             const struct tc__job_report *report, bool *out_ours)
 {
@@ -107,8 +119,9 @@ tc_status tc__job_read_exit(struct tc__lines *w, const struct tc__line *line, st
     if (!tc__text_match(text, report->says, got)) {
         return TC_OK;
     }
-    /* What an exception says of others is told by its stack. */
-    if (text.ptr == line->text.ptr && tc__job_is_raised(w, line)) {
+    /* What an exception says of others is told by its stack, and servers have processes, too. */
+    bool whole = text.ptr == line->text.ptr && !report->own;
+    if (whole && (tc__job_is_raised(w, line) || (got[SLOT_RANK].len == 0 && !speaks_of_ranks(w)))) {
         return TC_OK;
     }
     tc_event_init(&ev, TC_EVENT_RANK_EXIT);

@@ -9,8 +9,8 @@
 #define JOB_MESSAGE_MAX 1024
 
 /* cursor->own: lines that were looked at; where a test session that passed begins (1 more) and
- * ends, and whether one was looked for. */
-enum { JOB_OWN_LOOKS, JOB_OWN_TEST_FROM, JOB_OWN_TEST_TO, JOB_OWN_TEST_SEEN };
+ * ends, and whether one was looked for; whether the log speaks of ranks (0, 1 no, 2 yes). */
+enum { JOB_OWN_LOOKS, JOB_OWN_TEST_FROM, JOB_OWN_TEST_TO, JOB_OWN_TEST_SEEN, JOB_OWN_RANKS };
 
 /* Lines that may be looked at around one: fewer once a log has asked for more than its share, so
  * that the work stays linear in the log. */

@@ -125,7 +125,7 @@ tc_status tc__job_read_place(struct tc__lines *w, const struct tc__line *line, b
         "<*rank|*Rank> {0%d} <runs |is |running |started |>on <host|node> {2%w}",
         /* Open MPI and Intel MPI */
         "[{2%n}:{1%d}] <MCW rank|Rank> {0%d} ",
-        "[{2%n}:{1%d}] *** reported by process [%d,{0%d}]",
+        "[{2%n}:{1%d}] *reported by process [%d,{0%d}]",
         "[%d] MPI startup(): %s{0%d}%s{1%d}%s{2%n}%s%{",
     };
     size_t form = 0;

@@ -170,9 +170,6 @@ static struct tc_slice named_host(struct tc_slice line, bool *out_several)
         "* Host: {0%p}",
         "* Node: {0%p}",
         "<# |#|>host<name|> {0%p}",
-        "*unning on {0%p}",
-        "*tarted on {0%p}",
-        "*tarting on {0%p}",
         "* on node {0%p}",
         "* on host {0%p}",
     };
@@ -212,7 +209,10 @@ static struct tc_slice find_home(struct tc__lines *w)
     bool several = false;
     size_t at = 0;
     for (unsigned i = 0; i < HOME_LINES && tc__line_cut(head, at, &raw, &at); i++) {
-        struct tc_slice name = named_host(tc_slice_trim(raw), &several);
+        /* What is indented is a configuration, and a host with a port is a server. */
+        bool own = raw.len > 0 && raw.ptr[0] != ' ' && raw.ptr[0] != '\t' &&
+                   !tc_slice_contains_any(raw, "port", "Port", "PORT", "aster", "MASTER");
+        struct tc_slice name = own ? named_host(tc_slice_trim(raw), &several) : TC_EMPTY;
         several |= name.len > 0 && home.len > 0 && !tc_slice_starts(name, home) &&
                    !tc_slice_starts(home, name);
         home = home.len > 0 ? home : name;

@@ -286,7 +286,11 @@ bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line)
         }
         at = above;
         if (!at.quoted && says_any(at.text, past)) {
-            return says_any(tc_slice_head(w->in->bytes, LETTER_MAX), over);
+            uint64_t *known = &w->cursor->own[TC__LINES_OWN_OVER]; /* 0, 1 no, 2 yes */
+            if (*known == 0) {
+                *known = says_any(tc_slice_head(w->in->bytes, LETTER_MAX), over) ? 2 : 1;
+            }
+            return *known == 2;
         }
         said += !at.quoted && at.text.len > 0;
     }

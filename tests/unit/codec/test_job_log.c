@@ -70,7 +70,7 @@ static void launchers_say_who_died_and_how(void **state)
          "", -1, 7},
         {"ERROR:  One or more process (first noticed rank 4) terminated with signal 6", 4, -1, "",
          -1, 6},
-        {"[run] sx-2: pid 61202 exited: signal 11", -1, 61202, "", -1, 11},
+        {"4 ranks\n[run] sx-2: pid 61202 exited: signal 11", -1, 61202, "", -1, 11},
         {"rank 3 exited with code 2", 3, -1, "", 2, 0},
         {"local rank 3 exited with code 2", -1, -1, "", 2, 0},
         {"[sx-2:61202:0:61440] Caught signal 11 (Segmentation fault: address)", -1, 61202, "sx-2",
@@ -88,6 +88,10 @@ static void launchers_say_who_died_and_how(void **state)
          -1, -1, "", -1, 6},
         {"tf-0: x: Collective ops is aborted by: Task /job:worker/replica:0/task:1 died", 1, -1, "",
          -1, 0},
+        {"unhealthy (stopped sending heartbeats):\n/job:jax_worker/replica:0/task:2\n", 2, -1, "",
+         -1, 0},
+        {"Memory on the node (IP: 10.9.1.8, ID: ab) where the task (name=x, pid=221, memory", -1,
+         221, "10.9.1.8", -1, 9},
         {"t-0 | x\nt-2 exited with code 3\n", 2, -1, "", 3, 0},
         {"t-1 | x\nt-2 exited with code 3\n", -1, -1, "", 3, 0},
     };
@@ -111,6 +115,7 @@ static void those_that_ended_well_or_are_no_reports_give_nothing(void **state)
         "terminate called after throwing an instance of 'x",
         "worker (pid 7), PID 9",
         "trainer-3 exited with code 0",
+        "LOG:  server process (PID 71) exited with exit code 1",
         "Fatal Python error: init_sys_streams: can't initialize sys",
         "RankFailed: rank 3 exited with code 1",
         "Traceback (most recent call last):\n    ...\nLost: rank 3 exited with code 1",
@@ -277,6 +282,10 @@ static void launchers_say_where_ranks_run(void **state)
          3, 397, "10.3.0.19"},
         {"global_rank: 3, local_rank: 1, hostname: gpu-7", 3, -1, "gpu-7"},
         {"Rank 9 on host gpu-7", 9, -1, "gpu-7"},
+        {"[lc-8:412] MCW rank 23 bound to socket 0[core 0[hwt 0]]: [B/./.]", 23, 412, "lc-8"},
+        {"[lc-8:412] *** reported by process [3121741825,23]", 23, 412, "lc-8"},
+        {"[0] MPI startup(): 23      412    lc-8          {0-9}", 23, 412, "lc-8"},
+        {"[0] MPI startup(): Rank    Pid      Node name       Pin cpu", -1, -1, ""},
         {"python train.py --local_rank=3 --host=x", -1, -1, ""},
         {"local_rank=3 rank=4 master_host=gpu-1", -1, -1, ""},
         {"failed on host gpu-7", -1, -1, ""},
@@ -291,6 +300,23 @@ static void launchers_say_where_ranks_run(void **state)
             SAME(t.events[0].scope.node, cases[i].node);
         }
     }
+}
+
+static void deepspeed_maps_all_ranks(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        decode("global_rank_mapping=defaultdict(<class 'list'>, {'w-0': [0, 1], 'w-1': "
+               "[2, 3]})\n"),
+        TC_OK);
+    assert_int_equal(t.count, 4);
+    for (int32_t i = 0; i < 4; i++) {
+        assert_int_equal(t.events[i].kind, TC_EVENT_RANK_PLACE);
+        assert_int_equal(t.events[i].scope.rank, i);
+        SAME(t.events[i].scope.node, i < 2 ? "w-0" : "w-1");
+    }
+    assert_int_equal(decode("global_rank_mapping=defaultdict(<class 'list'>, {'w-0': [0, "), TC_OK);
+    assert_int_equal(t.count, 0);
 }
 
 static void the_rest_of_a_log_says_whose_a_stack_is(void **state)
@@ -310,8 +336,15 @@ static void the_rest_of_a_log_says_whose_a_stack_is(void **state)
         {"[init] nprocs=8 host=w7\n" STACK("KeyError: 1"), -1, "w7"},
         {"Running on host w7\nNNODES=2\n" STACK("KeyError: 1"), -1, ""},
         {"host: w7\nhost: w8\n" STACK("KeyError: 1"), -1, ""},
+        {"redis:\n  host: w7\n" STACK("KeyError: 1"), -1, ""},
+        {"store host=w7 port=29500\n" STACK("KeyError: 1"), -1, ""},
+        {"Running on host w7\n" STACK("KeyError: 1"), -1, "w7"},
         {"host: localhost\n" STACK("KeyError: 1"), -1, ""},
         {"[Rank 3 Error Snippet]:\n" STACK("KeyError: 1"), 3, ""},
+        {"RANK=3 LOCAL_RANK=1\n" STACK("KeyError: 1"), 3, ""},
+        {"process_id=3 of 4\n" STACK("KeyError: 1"), 3, ""},
+        {"RANK=0\n" STACK("KeyError: 1"), -1, ""},
+        {"RANK=3\nRANK=4\n" STACK("KeyError: 1"), -1, ""},
         {"{\"host\":\"w7\",\"rank\":3,\"msg\":\"x\",\"exc_info\":\"Traceback (most recent call "
          "last):\\n  File \\\"a.py\\\", line 1, in f\\nKeyError: \\\"one\\\"\"}\n",
          3, "w7"},
@@ -490,6 +523,7 @@ int main(void)
         cmocka_unit_test_setup(what_became_of_the_process_is_told, setup),
         cmocka_unit_test_setup(a_deepspeed_command_names_the_local_rank, setup),
         cmocka_unit_test_setup(launchers_say_where_ranks_run, setup),
+        cmocka_unit_test_setup(deepspeed_maps_all_ranks, setup),
         cmocka_unit_test_setup(the_rest_of_a_log_says_whose_a_stack_is, setup),
         cmocka_unit_test_setup(what_tests_captured_is_no_failure, setup),
         cmocka_unit_test_setup(errors_of_cuda_are_faults_of_the_driver, setup),
