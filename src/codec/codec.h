@@ -48,7 +48,7 @@ struct tc_codec_input {
 };
 
 #define TC_SCRAPE_INTERVAL (15 * TC_SECOND)
-#define TC_CURSOR_OWN 12
+#define TC_CURSOR_OWN 14
 
 /* Where decoding stands. Zero it before the first call. */
 struct tc_codec_cursor {

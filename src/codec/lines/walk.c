@@ -268,7 +268,7 @@ bool tc__lines_is_guide(struct tc_slice head)
     return says_any(tc_slice_head(text, tc_slice_find_byte(text, '\n')), titles);
 }
 
-bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line)
+static bool is_introduced_as_past(const struct tc__lines *w, const struct tc__line *line)
 {
     static const char *const past[] = {"last week", "last month", "last night", "last time",
                                        "yesterday", "previous",   "earlier",    "in the past",
@@ -279,7 +279,7 @@ bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line)
         "since then", "close the ticket", NULL};
     struct tc__line at = *line;
     unsigned said = 0;
-    for (unsigned i = 0; line->quoted && i < QUOTED_MAX && said < INTRODUCTION_MAX; i++) {
+    for (unsigned i = 0; i < QUOTED_MAX && said < INTRODUCTION_MAX; i++) {
         struct tc__line above;
         if (!tc__line_above(w, &at, &above)) {
             return false;
@@ -295,6 +295,21 @@ bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line)
         said += !at.quoted && at.text.len > 0;
     }
     return false;
+}
+
+bool tc__line_is_past(const struct tc__lines *w, const struct tc__line *line)
+{
+    uint64_t *own = w->cursor->own;
+    if (!line->quoted) {
+        return false;
+    }
+    /* The line below one of a quotation is of the same. */
+    uint64_t at = (uint64_t)(line->raw.ptr - w->in->bytes.ptr);
+    if (at == 0 || at != own[TC__LINES_OWN_QUOTED_TO]) {
+        own[TC__LINES_OWN_PAST] = is_introduced_as_past(w, line);
+    }
+    own[TC__LINES_OWN_QUOTED_TO] = line->next;
+    return own[TC__LINES_OWN_PAST] != 0;
 }
 
 static int64_t time_in(const struct tc_codec_input *in, struct tc_slice raw)
